@@ -1,0 +1,325 @@
+//! Tokens to tree.
+
+use std::ops::Range;
+
+use crate::{Error, MAX_DEPTH, MAX_TERMS, Mapping, Operator, Token, TokenKind, tokenize};
+
+const OPERATORS: &str = "the operators are `/` (stride), `%` (modulo), `=` (resize) and `#` (padding)";
+const OPERANDS: &str = "an operand is an axis, `1`, a type in braces `{ T }`, or a group `(…)` or `[…]`";
+
+/// Parses the tokens of a mapping.
+///
+/// `whole` is the place reported when there are no tokens at all.
+///
+/// # Errors
+///
+/// Anything outside the grammar, a zero or a number beyond `usize` after an operator, more than [`MAX_TERMS`]
+/// operands, nesting deeper than [`MAX_DEPTH`].
+pub fn parse<S: Clone, E: Clone>(tokens: &[Token<S, E>], whole: S) -> Result<Mapping<S, E>, Error<S>> {
+    let mut parser = Parser { terms: 0 };
+    parser.list(tokens, whole, 1).map(|node| node.mapping)
+}
+
+/// Parses the text of a mapping, without the `m![` and `]` around it.
+///
+/// # Errors
+///
+/// Those of [`tokenize`] and of [`parse`]. Spans are byte ranges into `text`.
+pub fn parse_str(text: &str) -> Result<Mapping<Range<usize>, String>, Error<Range<usize>>> {
+    parse(&tokenize(text)?, 0..text.len())
+}
+
+/// A finished part of the tree.
+struct Node<S, E> {
+    mapping: Mapping<S, E>,
+    /// Levels from here to the deepest leaf.
+    height: usize,
+}
+
+impl<S, E> Node<S, E> {
+    fn leaf(mapping: Mapping<S, E>) -> Self {
+        Self { mapping, height: 0 }
+    }
+
+    /// One level above a node of height `below`.
+    fn above(below: usize, mapping: Mapping<S, E>, span: &S) -> Result<Self, Error<S>>
+    where
+        S: Clone,
+    {
+        if below >= MAX_DEPTH {
+            return Err(Error::too_deep(span.clone()));
+        }
+        Ok(Self {
+            mapping,
+            height: below + 1,
+        })
+    }
+}
+
+struct Parser {
+    /// Operands read so far.
+    terms: usize,
+}
+
+impl Parser {
+    /// `mapping`: everything up to the end of `tokens`. `depth` counts the groups around it, plus one.
+    fn list<S: Clone, E: Clone>(
+        &mut self,
+        tokens: &[Token<S, E>],
+        whole: S,
+        depth: usize,
+    ) -> Result<Node<S, E>, Error<S>> {
+        let Some(first) = tokens.first() else {
+            return Err(Error::new(
+                format!("the mapping is empty; {OPERANDS}; write `1` for one position"),
+                whole,
+            ));
+        };
+        let mut items = Vec::new();
+        let mut height = 0;
+        let mut rest = tokens;
+        let mut last_comma = None;
+        loop {
+            let (node, comma) = self.postfix(&mut rest, last_comma, depth)?;
+            height = height.max(node.height);
+            items.push(node.mapping);
+            match comma {
+                Some(comma) => last_comma = Some(comma),
+                None => break,
+            }
+        }
+        if items.len() == 1 {
+            let mapping = items.remove(0);
+            return Ok(Node { mapping, height });
+        }
+        Node::above(height, Mapping::Pair { items }, &first.span)
+    }
+
+    /// `postfix`, and the comma after it if there is one. Leaves `rest` behind the comma.
+    #[expect(
+        clippy::type_complexity,
+        reason = "a private pair of a node and an optional token"
+    )]
+    fn postfix<'t, S: Clone, E: Clone>(
+        &mut self,
+        rest: &mut &'t [Token<S, E>],
+        before: Option<&'t Token<S, E>>,
+        depth: usize,
+    ) -> Result<(Node<S, E>, Option<&'t Token<S, E>>), Error<S>> {
+        let Some((first, after)) = rest.split_first() else {
+            let comma = before.expect("a list that is not empty has a comma before a missing member");
+            return Err(Error::new(
+                "nothing follows the last `,`; remove the comma or write another operand",
+                comma.span.clone(),
+            ));
+        };
+        *rest = after;
+        let mut node = self.atom(first, rest, depth)?;
+        let mut previous = first;
+        while let Some((token, after)) = rest.split_first() {
+            *rest = after;
+            let TokenKind::Punct(character) = token.kind else {
+                return Err(missing_operator(previous, token));
+            };
+            if character == ',' {
+                return Ok((node, Some(token)));
+            }
+            let Some(operator) = Operator::from_symbol(character) else {
+                return Err(not_an_operator(character, token, rest.first()));
+            };
+            let Some((operand, after)) = rest.split_first() else {
+                let message = format!(
+                    "nothing follows `{character}`; write a number after it, for example `{character} 4`"
+                );
+                return Err(Error::new(message, token.span.clone()));
+            };
+            *rest = after;
+            let n = number_after(operator, operand)?;
+            let mapping = Mapping::Operation {
+                operator,
+                inner: Box::new(node.mapping),
+                n,
+                span: token.span.clone(),
+                n_span: operand.span.clone(),
+            };
+            node = Node::above(node.height, mapping, &token.span)?;
+            previous = operand;
+        }
+        Ok((node, None))
+    }
+
+    /// `atom`. `rest` only serves the messages.
+    fn atom<S: Clone, E: Clone>(
+        &mut self,
+        token: &Token<S, E>,
+        rest: &[Token<S, E>],
+        depth: usize,
+    ) -> Result<Node<S, E>, Error<S>> {
+        let span = token.span.clone();
+        if let TokenKind::Group { tokens, .. } = &token.kind {
+            if depth > MAX_DEPTH {
+                return Err(Error::too_deep(span));
+            }
+            let node = self.list(tokens, span, depth + 1)?;
+            return Node::above(node.height, node.mapping, &token.span);
+        }
+        self.terms += 1;
+        if self.terms > MAX_TERMS {
+            let message = format!(
+                "the mapping has more than {MAX_TERMS} operands; a tensor needs a handful, write fewer"
+            );
+            return Err(Error::new(message, span));
+        }
+        match &token.kind {
+            TokenKind::Ident(name) if name == "_" => {
+                Err(Error::new(format!("`_` is not an axis; {OPERANDS}"), span))
+            }
+            TokenKind::Ident(name)
+                if rest
+                    .first()
+                    .is_some_and(|next| matches!(next.kind, TokenKind::Punct('!'))) =>
+            {
+                let message =
+                    format!("`{name}!` is a macro, not an axis; put it in braces: `{{ {name}![…] }}`");
+                Err(Error::new(message, span))
+            }
+            TokenKind::Ident(name) => Ok(Node::leaf(Mapping::Axis {
+                name: name.clone(),
+                span,
+            })),
+            TokenKind::Escape(content) => Ok(Node::leaf(Mapping::Escape {
+                content: content.clone(),
+                span,
+            })),
+            TokenKind::Number(text) => match number(text) {
+                Ok(1) => Ok(Node::leaf(Mapping::One { span })),
+                Ok(n) => Err(Error::new(
+                    format!(
+                        "Broadcast not supported: `{text}` is a number without an axis; declare an axis with \
+                         `axes![X = {n}]` and name it, or write `1 # {n}` for {n} slots of which one is used",
+                        n = n.max(2),
+                    ),
+                    span,
+                )),
+                Err(problem) => Err(Error::new(problem, span)),
+            },
+            TokenKind::Punct(',') => Err(Error::new(
+                format!("an operand is missing before `,`; {OPERANDS}"),
+                span,
+            )),
+            TokenKind::Punct(character) if Operator::from_symbol(*character).is_some() => Err(Error::new(
+                format!("`{character}` has nothing on its left; write an operand before it; {OPERANDS}"),
+                span,
+            )),
+            TokenKind::Punct(_) | TokenKind::Other(_) | TokenKind::Group { .. } => Err(Error::new(
+                format!("{token} cannot start a mapping; {OPERANDS}"),
+                span,
+            )),
+        }
+    }
+}
+
+/// The number on the right side of an operator.
+fn number_after<S: Clone, E>(operator: Operator, token: &Token<S, E>) -> Result<usize, Error<S>> {
+    let symbol = operator.symbol();
+    let message = match &token.kind {
+        TokenKind::Number(text) => match number(text) {
+            Ok(0) => zero(operator).to_string(),
+            Ok(n) => return Ok(n),
+            Err(problem) => problem,
+        },
+        TokenKind::Punct('=') if operator == Operator::Resize => {
+            "`==` is not a mapping operator; to truncate write one `=`, for example `A = 4`".to_string()
+        }
+        TokenKind::Punct('-') => format!(
+            "the right side of `{symbol}` must be a plain number, and `-` makes it negative; write a number of at \
+             least 1"
+        ),
+        TokenKind::Ident(name) => format!(
+            "the right side of `{symbol}` must be a plain number, found `{name}`; a macro cannot read constants or \
+             sizes of axes, write the number itself, for example `{symbol} 4`"
+        ),
+        _ => format!(
+            "the right side of `{symbol}` must be a plain number, found {token}; write for example `{symbol} 4`"
+        ),
+    };
+    Err(Error::new(message, token.span.clone()))
+}
+
+fn zero(operator: Operator) -> &'static str {
+    match operator {
+        Operator::Stride => {
+            "stride: `/ 0` would take every 0th position; the stride is at least 1, and `/ 1` keeps all"
+        }
+        Operator::Modulo => {
+            "modulo: `% 0` would keep no position; the period is at least 1, and `% 1` keeps the first"
+        }
+        Operator::Resize => {
+            "resize: `= 0` would leave no position; the size is at least 1, and `= 1` keeps the first"
+        }
+        Operator::Padding => {
+            "padding: `# 0` is smaller than any mapping; pad to at least the size of the left side"
+        }
+    }
+}
+
+/// The value of a plain decimal number, or what is wrong with it.
+fn number(text: &str) -> Result<usize, String> {
+    let digits: String = text.chars().filter(|&c| c != '_').collect();
+    if digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return digits
+            .parse()
+            .map_err(|_| format!("`{text}` is too large; a size is at most {}", usize::MAX));
+    }
+    let after_digits = digits.trim_start_matches(|c: char| c.is_ascii_digit());
+    let plain = &digits[..digits.len() - after_digits.len()];
+    let lower = after_digits.to_ascii_lowercase();
+    if plain == "0" && lower.starts_with(['x', 'o', 'b']) {
+        return Err(format!(
+            "`{text}` is not a plain decimal number; write it without a radix prefix"
+        ));
+    }
+    let exponent = lower
+        .strip_prefix('e')
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    if lower.starts_with('.') || exponent || lower == "f32" || lower == "f64" {
+        return Err(format!(
+            "`{text}` is not an integer; sizes are plain decimal integers, for example `{plain}`"
+        ));
+    }
+    Err(format!(
+        "`{text}` has the suffix `{after_digits}`; write the number without it: `{plain}`"
+    ))
+}
+
+/// Two operands with nothing between them.
+fn missing_operator<S: Clone, E>(previous: &Token<S, E>, token: &Token<S, E>) -> Error<S> {
+    let message = match token.kind {
+        TokenKind::Number(_) => format!("an operator is missing between {previous} and {token}; {OPERATORS}"),
+        TokenKind::Other(_) => format!("{token} is not part of a mapping; {OPERATORS}"),
+        _ => format!("{token} follows {previous} with nothing between; separate operands with `,`"),
+    };
+    Error::new(message, token.span.clone())
+}
+
+/// A character in the place of an operator that is none.
+fn not_an_operator<S: Clone, E>(
+    character: char,
+    token: &Token<S, E>,
+    next: Option<&Token<S, E>>,
+) -> Error<S> {
+    let doubled = next.is_some_and(|next| matches!(next.kind, TokenKind::Punct(':')));
+    let message = match character {
+        ':' if doubled => "`::` is not part of a mapping, an operand is a single name; import the axis with `use`, or \
+                           write a mapping type in braces: `{ path::Type }`"
+            .to_string(),
+        ':' => "`:` is not a mapping operator; a position is given in `i![axis: position]`; to truncate write `=`"
+            .to_string(),
+        ';' => "`;` is not a mapping operator; separate operands with `,`".to_string(),
+        _ => format!("`{character}` is not a mapping operator; {OPERATORS}"),
+    };
+    Error::new(message, token.span.clone())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,252 @@
+//! The Fetch Engine: elements in sequencer order, converted; and the Collect Engine, which pads packets to flits.
+
+use super::walk::Walk;
+use crate::chip::memory::Block;
+use crate::chip::memory::row::{Line, Row};
+use crate::chip::spec::FLIT_BYTES;
+use crate::command::{Collect, Fetch};
+use crate::scalar::{ElementType, convert_block};
+use core::ops::Range;
+
+/// Bytes of a block of packets: small enough for the second cache, large enough to forget the cost of a block.
+const BLOCK_BYTES: usize = 32 * 1024;
+
+/// What does not differ between slices.
+#[derive(Debug)]
+pub(crate) struct FetchPlan {
+    address: u64,
+    stored: ElementType,
+    output: ElementType,
+    walk: Walk,
+    time: usize,
+    packet: usize,
+    /// Elements per packet with the padding of collect.
+    padded: usize,
+    /// Packets per block: an even number.
+    block: usize,
+}
+
+impl FetchPlan {
+    /// Prepares a fetch and what collect does to its packets.
+    pub(crate) fn new(fetch: &Fetch, collect: Option<&Collect>) -> Self {
+        let per_flit = FLIT_BYTES * 8 / fetch.output.bits();
+        let padded = collect.map_or(fetch.packet, |collect| collect.flits * per_flit);
+        let packet_bytes = (padded * fetch.output.bits()).div_ceil(8).max(1);
+        Self {
+            address: fetch.source.address,
+            stored: fetch.source.footprint.element,
+            output: fetch.output,
+            walk: Walk::new(&fetch.config),
+            time: fetch.time,
+            packet: fetch.packet,
+            padded,
+            block: (BLOCK_BYTES / packet_bytes / 2 * 2).max(2),
+        }
+    }
+
+    /// The time steps of each block.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let (time, block) = (self.time, self.block);
+        (0..time)
+            .step_by(block)
+            .map(move |start| start..(start + block).min(time))
+    }
+
+    /// Elements per packet after collect.
+    pub(crate) fn padded(&self) -> usize {
+        self.padded
+    }
+
+    /// The type in the stream.
+    pub(crate) fn output(&self) -> ElementType {
+        self.output
+    }
+
+    /// Reads the packets of some time steps into `stream`; `stored` and `packets` are scratch.
+    pub(crate) fn run(&self, dm: &Block, time: Range<usize>, buffers: &mut FetchBuffers, stream: &mut Row) {
+        let same = self.stored == self.output;
+        let whole = self.padded == self.packet;
+        let FetchBuffers { stored, packets } = buffers;
+        let steps = time.len();
+        let read = |row: &mut Row| {
+            row.clear(self.stored);
+            self.walk
+                .for_each(time.start * self.packet..time.end * self.packet, |run| {
+                    let line = Line {
+                        unit: 0,
+                        address: self.address,
+                        position: run.position,
+                        stride: run.stride,
+                        len: run.len,
+                    };
+                    row.read(dm, line);
+                });
+        };
+        match (same, whole) {
+            (true, true) => read(stream),
+            (true, false) => {
+                read(packets);
+                self.pad(packets, steps, stream);
+            }
+            (false, true) => {
+                read(stored);
+                convert(stored, self.output, stream);
+            }
+            (false, false) => {
+                read(stored);
+                convert(stored, self.output, packets);
+                self.pad(packets, steps, stream);
+            }
+        }
+    }
+
+    /// Pads every packet to whole flits.
+    fn pad(&self, packets: &Row, steps: usize, stream: &mut Row) {
+        let bits = self.output.bits();
+        repack(
+            packets,
+            (self.packet, self.packet * bits / 8),
+            (self.padded, self.padded * bits / 8),
+            steps,
+            stream,
+        );
+    }
+}
+
+/// Scratch of a fetch.
+#[derive(Debug)]
+pub(crate) struct FetchBuffers {
+    stored: Row,
+    packets: Row,
+}
+
+impl Default for FetchBuffers {
+    fn default() -> Self {
+        Self {
+            stored: Row::new(ElementType::I8),
+            packets: Row::new(ElementType::I8),
+        }
+    }
+}
+
+/// Converts every element.
+pub(crate) fn convert(from: &Row, to: ElementType, output: &mut Row) {
+    output.clear(to);
+    let (bytes, _) = output.push_blank(from.len(), from.flags());
+    convert_block(from.element(), to, from.bytes(), bytes);
+}
+
+/// Copies packets of some size, in elements and bytes, into larger ones. What is added is zero and uninitialised.
+pub(crate) fn repack(
+    from: &Row,
+    (elements, bytes): (usize, usize),
+    (to_elements, to_bytes): (usize, usize),
+    packets: usize,
+    output: &mut Row,
+) {
+    output.clear(from.element());
+    let (copies, flags) = output.push_blank(packets * to_elements, Some(&[]));
+    if to_bytes > 0 && bytes > 0 {
+        for (copy, packet) in copies
+            .chunks_exact_mut(to_bytes)
+            .zip(from.bytes().chunks_exact(bytes))
+        {
+            copy[..bytes].copy_from_slice(packet);
+        }
+    }
+    for (k, copy) in flags.chunks_exact_mut(to_elements.max(1)).enumerate() {
+        match from.flags() {
+            Some(flags) => copy[..elements].copy_from_slice(&flags[k * elements..(k + 1) * elements]),
+            None => copy[..elements].fill(true),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::walk::tests::{config, naive};
+    use super::*;
+    use crate::command::{FillId, Footprint, Guard, Memory, Region};
+
+    pub(crate) fn fetch(
+        element: ElementType,
+        output: ElementType,
+        entries: &[(usize, isize)],
+        time: usize,
+        packet: usize,
+    ) -> Fetch {
+        let guard = Guard::always(4);
+        let footprint = Footprint {
+            element,
+            chips: 1,
+            clusters: 2,
+            slices: 256,
+            elements: 4096,
+            guard,
+        };
+        let source = Region {
+            memory: Memory::Dm,
+            address: 8,
+            fill: FillId(1),
+            footprint,
+        };
+        Fetch {
+            source,
+            config: config(entries, packet),
+            time,
+            packet,
+            output,
+        }
+    }
+
+    #[test]
+    fn elements_come_in_sequencer_order() {
+        let mut dm = Block::new(512 * 1024);
+        dm.write(8, &(0..4096).map(|k| (k * 7 % 251) as u8).collect::<Vec<_>>());
+        let fetch = fetch(
+            ElementType::I8,
+            ElementType::I8,
+            &[(4, 0), (300, 3), (8, 70)],
+            1200,
+            8,
+        );
+        let plan = FetchPlan::new(&fetch, Some(&Collect { flits: 1 }));
+        let (mut stream, mut buffers) = (Row::new(ElementType::I8), FetchBuffers::default());
+        let expected = naive(&fetch.config);
+        for block in plan.blocks() {
+            plan.run(&dm, block.clone(), &mut buffers, &mut stream);
+            for (k, t) in block.enumerate() {
+                let packet: Vec<u8> = expected[t * 8..t * 8 + 8]
+                    .iter()
+                    .map(|p| (p * 7 % 251) as u8)
+                    .collect();
+                assert_eq!(stream.bytes()[k * 32..k * 32 + 8], packet);
+                assert_eq!(stream.bytes()[k * 32 + 8..k * 32 + 32], [0; 24]);
+                let flags = stream.flags().expect("collect pads");
+                assert!((0..32).all(|lane| flags[k * 32 + lane] == (lane < 8)));
+            }
+        }
+    }
+
+    #[test]
+    fn nibbles_are_widened_and_reads_run_past_the_end() {
+        let mut dm = Block::new(512 * 1024);
+        dm.write(8, &[0x21, 0x43, 0xf5]);
+        let fetch = fetch(ElementType::I4, ElementType::I32, &[(2, 3), (4, 1)], 2, 4);
+        let plan = FetchPlan::new(&fetch, None);
+        let (mut stream, mut buffers) = (Row::new(ElementType::I8), FetchBuffers::default());
+        plan.run(&dm, 0..2, &mut buffers, &mut stream);
+        let values: Vec<i32> = stream
+            .bytes()
+            .as_chunks()
+            .0
+            .iter()
+            .map(|&bytes| i32::from_le_bytes(bytes))
+            .collect();
+        assert_eq!(values, [1, 2, 3, 4, 4, 5, -1, 0]);
+        assert_eq!(
+            stream.flags(),
+            Some(&[true, true, true, true, true, true, true, false][..])
+        );
+    }
+}

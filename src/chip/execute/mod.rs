@@ -1,0 +1,296 @@
+//! Values: what a command does to the bytes of the memories.
+//!
+//! A pass through the Tensor Unit runs slice by slice, on several threads with the feature `parallel`. In a slice,
+//! blocks of packets go through the stages; the end of the stream is written after everything was read.
+
+mod cast;
+mod commit;
+mod contraction;
+mod dma;
+mod fetch;
+mod host;
+mod kernel;
+mod moves;
+mod walk;
+
+pub(crate) use contraction::ContractionPlan;
+pub(crate) use dma::run as run_dma;
+pub(crate) use host::{download, upload};
+
+use super::check::{Fault, FaultKind, FaultMemory};
+use super::memory::place::Coordinates;
+use super::memory::row::Row;
+use super::memory::{Unit, trf};
+use super::spec::{BEAT_LANES, FLIT_BYTES};
+use crate::command::{AccumulationKind, Cast, Guard, TensorUnit};
+use crate::scalar::ElementType;
+use commit::SinkPlan;
+use contraction::{ContractionBuffers, Missing};
+use core::panic::Location;
+use fetch::{FetchBuffers, FetchPlan};
+
+#[cfg(feature = "parallel")]
+use rayon::prelude::*;
+
+/// Slices that a thread takes at least.
+#[cfg(feature = "parallel")]
+const LEAST_SLICES: usize = 4;
+
+/// A pass through the Tensor Unit, prepared for all slices.
+#[derive(Debug)]
+pub(crate) struct Pass<'a> {
+    command: &'a TensorUnit,
+    location: &'static Location<'static>,
+    fetch: FetchPlan,
+    /// Flits per fetched packet.
+    flits: usize,
+    contraction: Option<ContractionPlan>,
+    cast: Option<Cast>,
+    sink: SinkPlan,
+}
+
+/// What a thread needs to run slices; used again for the next slice.
+#[derive(Debug)]
+struct Buffers {
+    fetch: FetchBuffers,
+    contraction: ContractionBuffers,
+    stream: Row,
+    converted: Row,
+    cast: Row,
+    output: Row,
+    mask: Vec<bool>,
+}
+
+impl Default for Buffers {
+    fn default() -> Self {
+        let row = || Row::new(ElementType::I8);
+        Self {
+            fetch: FetchBuffers::default(),
+            contraction: ContractionBuffers::default(),
+            stream: row(),
+            converted: row(),
+            cast: row(),
+            output: row(),
+            mask: Vec::new(),
+        }
+    }
+}
+
+impl<'a> Pass<'a> {
+    /// Prepares a pass.
+    pub(crate) fn new(command: &'a TensorUnit, location: &'static Location<'static>) -> Self {
+        let fetch = FetchPlan::new(&command.fetch, command.collect.as_ref());
+        let flits = command.collect.map_or(1, |collect| collect.flits);
+        let contraction = command.contraction.as_ref().map(ContractionPlan::new);
+        let (mut lanes, time) = match &command.contraction {
+            Some(c) => {
+                let beats = match c.kind {
+                    AccumulationKind::Interleaved => c.columns,
+                    AccumulationKind::Sequential => c.trf.rows * c.columns.div_ceil(BEAT_LANES),
+                };
+                (BEAT_LANES, c.slot_count * beats)
+            }
+            None => (fetch.padded() / flits.max(1), command.fetch.time * flits),
+        };
+        let cast = command.cast.filter(|cast| cast.input != cast.output);
+        if let Some(cast) = cast {
+            lanes = FLIT_BYTES * 8 / cast.output.bits();
+        }
+        let sink = SinkPlan::new(&command.sink, time, lanes);
+        Self {
+            command,
+            location,
+            fetch,
+            flits,
+            contraction,
+            cast,
+            sink,
+        }
+    }
+
+    /// Which of so many slices take part: those in which the source can hold an element.
+    fn slices(&self, units: usize) -> Vec<bool> {
+        let footprint = &self.command.fetch.source.footprint;
+        (0..units)
+            .map(|unit| {
+                let at = Coordinates::of_slice(unit);
+                let inside = at.chip < footprint.chips
+                    && at.cluster < footprint.clusters
+                    && at.slice < footprint.slices;
+                inside && may_be_live(&footprint.guard, at)
+            })
+            .collect()
+    }
+
+    /// Refuses a contraction of live elements that nobody wrote, before anything is written.
+    pub(crate) fn check_initialised(&self, units: &[Unit]) -> Result<(), Fault> {
+        let Some(contraction) = &self.contraction else {
+            return Ok(());
+        };
+        let slices = self.slices(units.len());
+        let find = |number: usize, unit: &Unit| {
+            if !slices[number] || self.is_initialised(unit) {
+                return None;
+            }
+            let at = Coordinates::of_slice(number);
+            let mut buffers = Buffers::default();
+            contraction.load(&unit.trf, at, &mut buffers.contraction);
+            for block in self.fetch.blocks() {
+                let flit = block.start * self.flits;
+                self.fetch
+                    .run(&unit.dm, block, &mut buffers.fetch, &mut buffers.stream);
+                let found = contraction.find_missing(&buffers.stream, flit, at, &mut buffers.contraction);
+                if let Some(missing) = found {
+                    return Some(self.missing(number, missing));
+                }
+            }
+            None
+        };
+        #[cfg(feature = "parallel")]
+        let fault = units
+            .par_iter()
+            .enumerate()
+            .find_map_first(|(number, unit)| find(number, unit));
+        #[cfg(not(feature = "parallel"))]
+        let fault = units
+            .iter()
+            .enumerate()
+            .find_map(|(number, unit)| find(number, unit));
+        fault.map_or(Ok(()), Err)
+    }
+
+    /// Whether everything that the pass can read was written.
+    fn is_initialised(&self, unit: &Unit) -> bool {
+        let source = &self.command.fetch.source;
+        let start = source.address as usize;
+        let weights = self.command.contraction.as_ref().is_none_or(|contraction| {
+            let region = &contraction.trf;
+            let bytes = trf::row_bytes(region);
+            (0..region.rows)
+                .all(|row| trf::pieces(region, row, 0..bytes).all(|piece| unit.trf.all_initialised(piece)))
+        });
+        weights && unit.dm.all_initialised(start..start + source.footprint.bytes())
+    }
+
+    fn missing(&self, unit: usize, missing: Missing) -> Fault {
+        let help =
+            "write every element of the tensor before it is contracted, or make the rest padding (`# n`)";
+        let fault = |message| {
+            Fault::new(
+                FaultKind::Uninitialised,
+                "contraction",
+                self.location,
+                message,
+                help,
+            )
+        };
+        match missing {
+            Missing::Stream { flit, lane } => {
+                let source = &self.command.fetch.source;
+                let step = flit / self.flits;
+                let per_flit = self.fetch.padded() / self.flits;
+                let number = step * self.command.fetch.packet + flit % self.flits * per_flit + lane;
+                let element = walk::Walk::new(&self.command.fetch.config).positions(number..number + 1, 1);
+                let element = element.first().map_or(0, |&element| element.max(0) as u64);
+                let bits = source.footprint.element.bits() as u64;
+                let start = source.address + element * bits / 8;
+                let end = source.address + ((element + 1) * bits).div_ceil(8);
+                fault(format!(
+                    "time step {step} takes element {element} of the tensor at DM address {}, which was never written",
+                    source.address
+                ))
+                .at(FaultMemory::Dm, unit, start..end)
+            }
+            Missing::Weight { row, element, step } => {
+                let region = &self
+                    .command
+                    .contraction
+                    .as_ref()
+                    .expect("only a contraction reads weights")
+                    .trf;
+                let bits = region.element.bits();
+                let bytes = element * bits / 8..((element + 1) * bits).div_ceil(8);
+                let piece = trf::pieces(region, row, bytes).next().unwrap_or(0..0);
+                fault(format!(
+                    "step {step} takes element {element} of row {row} in {}, which was never written",
+                    region.address
+                ))
+                .at(FaultMemory::Trf, unit, piece.start as u64..piece.end as u64)
+            }
+        }
+    }
+
+    /// Runs all slices. Everything has been checked.
+    pub(crate) fn run(&self, units: &mut [Unit]) {
+        let slices = self.slices(units.len());
+        let run = |buffers: &mut Buffers, number: usize, unit: &mut Unit| {
+            if slices[number] {
+                self.run_slice(Coordinates::of_slice(number), unit, buffers);
+            }
+        };
+        #[cfg(feature = "parallel")]
+        units
+            .par_iter_mut()
+            .enumerate()
+            .with_min_len(LEAST_SLICES)
+            .for_each_init(Buffers::default, |buffers, (number, unit)| {
+                run(buffers, number, unit)
+            });
+        #[cfg(not(feature = "parallel"))]
+        {
+            let mut buffers = Buffers::default();
+            units
+                .iter_mut()
+                .enumerate()
+                .for_each(|(number, unit)| run(&mut buffers, number, unit));
+        }
+    }
+
+    fn run_slice(&self, at: Coordinates, unit: &mut Unit, buffers: &mut Buffers) {
+        let Buffers {
+            fetch,
+            contraction: sums,
+            stream,
+            converted,
+            cast: narrow,
+            output,
+            mask,
+        } = buffers;
+        output.clear(self.cast.map_or(self.fetch.output(), |cast| cast.output));
+        if let Some(contraction) = &self.contraction {
+            contraction.load(&unit.trf, at, sums);
+            contraction.start(sums);
+        }
+        for block in self.fetch.blocks() {
+            let flit = block.start * self.flits;
+            self.fetch.run(&unit.dm, block, fetch, stream);
+            match (&self.contraction, &self.cast) {
+                (Some(contraction), _) => contraction.run(stream, flit, at, sums),
+                (None, Some(step)) => {
+                    cast::run(step, stream, converted, narrow);
+                    output.push(narrow.bytes(), narrow.len(), narrow.flags());
+                }
+                (None, None) => output.push(stream.bytes(), stream.len(), stream.flags()),
+            }
+        }
+        if let Some(contraction) = &self.contraction {
+            match &self.cast {
+                Some(step) => {
+                    contraction.finish(sums, stream);
+                    cast::run(step, stream, converted, output);
+                }
+                None => contraction.finish(sums, output),
+            }
+        }
+        self.sink.run(output, at, unit, mask);
+    }
+}
+
+/// Whether a unit can hold an element. Digits of the unit alone decide; where sums are cut up, every unit may.
+fn may_be_live(guard: &Guard, at: Coordinates) -> bool {
+    let plain = guard.digits.iter().all(|digit| digit.variable < guard.variables);
+    !plain || guard.holds(&[at.chip, at.cluster, at.slice, 0])
+}
+
+#[cfg(test)]
+mod tests;

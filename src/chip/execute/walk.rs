@@ -1,0 +1,158 @@
+//! The positions of a sequencer, a run at a time.
+
+use crate::sequencer::Config;
+use core::ops::Range;
+
+/// Evenly spaced positions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    /// The first position, in the unit of the sequencer.
+    pub(crate) position: i64,
+    /// The distance of two positions.
+    pub(crate) stride: usize,
+    /// The number of positions.
+    pub(crate) len: usize,
+}
+
+/// The loops of a sequencer, joined where they go on evenly.
+#[derive(Clone, Debug)]
+pub(crate) struct Walk {
+    /// Outermost first.
+    loops: Vec<(usize, i64)>,
+    /// The innermost loop.
+    run: (usize, usize),
+}
+
+impl Walk {
+    /// Prepares the loops.
+    pub(crate) fn new(config: &Config) -> Self {
+        let mut loops: Vec<(usize, i64)> = Vec::new();
+        for entry in config.entries.iter().filter(|entry| entry.size != 1) {
+            let stride = entry.stride as i64;
+            match loops.last_mut() {
+                Some((size, outer)) if *outer == stride * entry.size as i64 => {
+                    *size *= entry.size;
+                    *outer = stride;
+                }
+                _ => loops.push((entry.size, stride)),
+            }
+        }
+        let run = match loops.pop_if(|(_, stride)| *stride >= 0) {
+            Some((size, stride)) => (size, stride as usize),
+            None => (1, 1),
+        };
+        Self { loops, run }
+    }
+
+    /// Visits the positions with the numbers in `range`, in order.
+    pub(crate) fn for_each(&self, range: Range<usize>, mut visit: impl FnMut(Run)) {
+        if range.is_empty() {
+            return;
+        }
+        let (size, stride) = self.run;
+        let mut within = range.start % size;
+        let mut left = range.len();
+        let mut rest = range.start / size;
+        let mut indices = [0usize; crate::sequencer::DERIVED_ENTRIES];
+        let mut position = 0i64;
+        for (k, &(size, stride)) in self.loops.iter().enumerate().rev() {
+            indices[k] = rest % size;
+            position += indices[k] as i64 * stride;
+            rest /= size;
+        }
+        loop {
+            let len = (size - within).min(left);
+            visit(Run {
+                position: position + (within * stride) as i64,
+                stride,
+                len,
+            });
+            left -= len;
+            if left == 0 {
+                return;
+            }
+            within = 0;
+            for (k, &(size, stride)) in self.loops.iter().enumerate().rev() {
+                if indices[k] + 1 < size {
+                    indices[k] += 1;
+                    position += stride;
+                    break;
+                }
+                position -= indices[k] as i64 * stride;
+                indices[k] = 0;
+            }
+        }
+    }
+
+    /// The positions with the numbers in `range`, every `step`-th.
+    pub(crate) fn positions(&self, range: Range<usize>, step: usize) -> Vec<i64> {
+        let mut positions = Vec::with_capacity(range.len().div_ceil(step));
+        let mut next = 0;
+        let mut seen = 0;
+        self.for_each(range, |run| {
+            while next < seen + run.len {
+                positions.push(run.position + ((next - seen) * run.stride) as i64);
+                next += step;
+            }
+            seen += run.len;
+        });
+        positions
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::sequencer::Entry;
+
+    /// A sequencer from its entries.
+    pub(crate) fn config(entries: &[(usize, isize)], packet_size: usize) -> Config {
+        let mut config = Config::new(packet_size);
+        entries
+            .iter()
+            .for_each(|&(size, stride)| config.entries.push(Entry { size, stride }));
+        config
+    }
+
+    /// The definition.
+    pub(crate) fn naive(config: &Config) -> Vec<i64> {
+        let mut positions = vec![0];
+        for entry in &config.entries {
+            let step = |i: usize| i as i64 * entry.stride as i64;
+            positions = positions
+                .iter()
+                .flat_map(|p| (0..entry.size).map(move |i| p + step(i)))
+                .collect();
+        }
+        positions
+    }
+
+    #[test]
+    fn every_part_of_every_walk_is_the_definition() {
+        let all: [&[(usize, isize)]; 7] = [
+            &[(8, 512), (16, 32), (32, 1)],
+            &[(3, 7), (4, 0), (2, 5)],
+            &[(4, 0)],
+            &[(2, 3), (3, -4)],
+            &[],
+            &[(5, 1), (3, 0)],
+            &[(2, 100), (1, 9), (3, 8), (8, 1)],
+        ];
+        for entries in all {
+            let config = config(entries, 1);
+            let (walk, expected) = (Walk::new(&config), naive(&config));
+            let total = expected.len();
+            for start in 0..total {
+                for end in [start, start + 1, (start + 7).min(total), total] {
+                    let mut positions = Vec::new();
+                    walk.for_each(start..end, |run| {
+                        positions.extend((0..run.len).map(|k| run.position + (k * run.stride) as i64));
+                    });
+                    assert_eq!(positions, expected[start..end], "{config} {start}..{end}");
+                }
+            }
+            let every_third: Vec<i64> = expected.iter().copied().step_by(3).collect();
+            assert_eq!(walk.positions(0..total, 3), every_third);
+        }
+    }
+}

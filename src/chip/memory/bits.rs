@@ -1,0 +1,120 @@
+//! A bit per byte: which bytes have been written.
+
+use core::ops::Range;
+
+/// A set of positions. Positions past the end are not in the set.
+#[derive(Clone, Debug)]
+pub(crate) struct Bits {
+    words: Vec<u64>,
+}
+
+/// The words that a range touches, with the bits of the range in each.
+fn masks(range: Range<usize>) -> impl Iterator<Item = (usize, u64)> {
+    let Range { start, end } = range;
+    let words = if start < end {
+        start / 64..end.div_ceil(64)
+    } else {
+        0..0
+    };
+    words.map(move |word| {
+        let low = start.saturating_sub(word * 64);
+        let high = (end - word * 64).min(64);
+        (word, (u64::MAX << low) & (u64::MAX >> (64 - high)))
+    })
+}
+
+impl Bits {
+    /// The empty set.
+    pub(crate) const fn new() -> Self {
+        Self { words: Vec::new() }
+    }
+
+    /// Makes room for the positions below `len`.
+    pub(crate) fn grow(&mut self, len: usize) {
+        let words = len.div_ceil(64);
+        if words > self.words.len() {
+            self.words.resize(words, 0);
+        }
+    }
+
+    /// Whether `position` is in the set.
+    #[inline]
+    pub(crate) fn get(&self, position: usize) -> bool {
+        self.words
+            .get(position / 64)
+            .is_some_and(|word| word >> (position % 64) & 1 == 1)
+    }
+
+    /// Whether every position of the range is in the set.
+    #[inline]
+    pub(crate) fn all_set(&self, range: Range<usize>) -> bool {
+        if range.end > self.words.len() * 64 {
+            return range.is_empty();
+        }
+        masks(range).all(|(word, mask)| self.words[word] & mask == mask)
+    }
+
+    /// Puts the range into the set. There must be room for it.
+    #[inline]
+    pub(crate) fn set(&mut self, range: Range<usize>) {
+        for (word, mask) in masks(range) {
+            self.words[word] |= mask;
+        }
+    }
+
+    /// Takes the range out of the set. There must be room for it.
+    #[inline]
+    pub(crate) fn clear(&mut self, range: Range<usize>) {
+        for (word, mask) in masks(range) {
+            self.words[word] &= !mask;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::rngs::SmallRng;
+    use rand::{Rng, SeedableRng};
+
+    #[test]
+    fn random_ranges_agree_with_a_list_of_bools() {
+        let mut random = SmallRng::seed_from_u64(7);
+        let mut bits = Bits::new();
+        let mut naive = vec![false; 1000];
+        bits.grow(1000);
+        for _ in 0..5000 {
+            let start = random.random_range(0..1000);
+            let most = random.random_range(0..200);
+            let end = (start + most).min(1000);
+            match random.random_range(0..3) {
+                0 => {
+                    bits.set(start..end);
+                    naive[start..end].fill(true);
+                }
+                1 => {
+                    bits.clear(start..end);
+                    naive[start..end].fill(false);
+                }
+                _ => {
+                    assert_eq!(
+                        bits.all_set(start..end),
+                        naive[start..end].iter().all(|&b| b),
+                        "{start}..{end}"
+                    );
+                    assert_eq!(bits.get(start), naive[start]);
+                }
+            }
+        }
+        assert!((0..1000).all(|k| bits.get(k) == naive[k]));
+    }
+
+    #[test]
+    fn nothing_is_set_past_the_end() {
+        let mut bits = Bits::new();
+        bits.grow(64);
+        bits.set(0..64);
+        assert!(bits.all_set(0..64) && !bits.all_set(0..65) && !bits.get(64));
+        assert!(bits.all_set(1000..1000));
+    }
+}

@@ -1,0 +1,103 @@
+//! A piece of memory that takes space where it has been touched.
+
+use super::bits::Bits;
+
+/// The least number of bytes that a block grows by.
+const LEAST_BYTES: usize = 4096;
+
+/// Bytes from address 0 to `capacity`, zero and uninitialised at first.
+#[derive(Clone, Debug)]
+pub(crate) struct Block {
+    bytes: Vec<u8>,
+    initialised: Bits,
+    capacity: usize,
+}
+
+impl Block {
+    /// A fresh block.
+    pub(crate) const fn new(capacity: usize) -> Self {
+        Self {
+            bytes: Vec::new(),
+            initialised: Bits::new(),
+            capacity,
+        }
+    }
+
+    /// The number of bytes that the block can hold.
+    pub(crate) const fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// The bytes that take space. All bytes behind them are zero and uninitialised.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Makes the bytes below `end` take space, so that writes need not look.
+    pub(crate) fn grow(&mut self, end: usize) {
+        debug_assert!(end <= self.capacity, "callers stay inside the block");
+        if end > self.bytes.len() {
+            let len = end.next_power_of_two().max(LEAST_BYTES).min(self.capacity);
+            self.bytes.resize(len, 0);
+            self.initialised.grow(len);
+        }
+    }
+
+    /// The bytes for writing, after [`Block::grow`], and which of them have been written.
+    pub(crate) fn parts_mut(&mut self) -> (&mut [u8], &mut Bits) {
+        (&mut self.bytes, &mut self.initialised)
+    }
+
+    /// Copies bytes out; what lies behind the bytes that take space is zero.
+    #[inline]
+    pub(crate) fn read(&self, start: usize, output: &mut [u8]) {
+        if let Some(bytes) = self.bytes.get(start..start + output.len()) {
+            output.copy_from_slice(bytes);
+        } else {
+            let present = self.bytes.get(start..).unwrap_or(&[]);
+            output[..present.len()].copy_from_slice(present);
+            output[present.len()..].fill(0);
+        }
+    }
+
+    /// Writes initialised bytes.
+    #[cfg(test)]
+    pub(crate) fn write(&mut self, start: usize, input: &[u8]) {
+        let range = start..start + input.len();
+        self.grow(range.end);
+        self.bytes[range.clone()].copy_from_slice(input);
+        self.initialised.set(range);
+    }
+
+    /// Whether somebody wrote every byte of the range.
+    #[inline]
+    pub(crate) fn all_initialised(&self, range: core::ops::Range<usize>) -> bool {
+        self.initialised.all_set(range)
+    }
+
+    /// Whether somebody wrote the byte.
+    #[inline]
+    pub(crate) fn is_initialised(&self, at: usize) -> bool {
+        self.initialised.get(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_reads_as_zeros_where_nothing_was_written() {
+        let mut block = Block::new(10_000);
+        block.write(4090, &[1, 2, 3, 4, 5, 6, 7, 8]);
+        let mut output = [9; 12];
+        block.read(4088, &mut output);
+        assert_eq!(output, [0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0]);
+        block.read(9_996, &mut output[..4]);
+        assert_eq!(output[..4], [0; 4]);
+        assert!(block.all_initialised(4090..4098) && !block.all_initialised(4089..4098));
+        assert_eq!(block.bytes().len(), 8192);
+        block.grow(10_000);
+        assert_eq!(block.bytes().len(), 10_000);
+    }
+}

@@ -1,0 +1,346 @@
+//! Who wrote what: finds reads of a tensor that another tensor has overwritten.
+//!
+//! One log per memory. A write is a record: a tensor, not its bytes. A read looks for later records of other tensors
+//! whose span meets its own; only where there is one, bytes are compared.
+
+use super::place::{Coordinates, Place, spans_cover, spans_meet};
+use crate::chip::check::{Fault, FaultKind};
+use crate::command::FillId;
+use core::ops::Range;
+use core::panic::Location;
+use std::collections::{HashMap, HashSet};
+
+/// Bytes that are compared at a time.
+const WINDOW_BYTES: u64 = 16 << 20;
+
+#[derive(Debug)]
+struct Write {
+    sequence: u64,
+    place: Place,
+    spans: Vec<Range<u64>>,
+    location: &'static Location<'static>,
+}
+
+/// When a filling was written.
+#[derive(Clone, Copy, Debug)]
+struct Filling {
+    first: u64,
+    last: &'static Location<'static>,
+}
+
+/// The writes into one memory, in order, without those that later ones cover.
+#[derive(Debug, Default)]
+pub(crate) struct FillLog {
+    sequence: u64,
+    writes: Vec<Write>,
+    fillings: HashMap<FillId, Filling>,
+}
+
+/// Whether nothing of an old write is left under a new one.
+fn covers(new: &Write, old: &Write) -> bool {
+    let (a, b) = (new.place.extents(), old.place.extents());
+    if new.place.is_dense() {
+        a.chip >= b.chip
+            && a.cluster >= b.cluster
+            && a.slice >= b.slice
+            && spans_cover(&new.spans, &old.spans)
+    } else {
+        match (new.place, old.place) {
+            (Place::Region(a), Place::Region(b)) => a.address == b.address && a.footprint == b.footprint,
+            (Place::Trf(a), Place::Trf(b)) => a == crate::command::TrfRegion { fill: a.fill, ..b },
+            _ => false,
+        }
+    }
+}
+
+impl FillLog {
+    /// Notes a write.
+    pub(crate) fn record(&mut self, place: Place, location: &'static Location<'static>) {
+        self.sequence += 1;
+        let sequence = self.sequence;
+        let new = Write {
+            sequence,
+            place,
+            spans: place.spans(),
+            location,
+        };
+        self.writes.retain(|old| !covers(&new, old));
+        self.writes.push(new);
+        if place.fill() != FillId::ANY {
+            self.fillings
+                .entry(place.fill())
+                .and_modify(|filling| filling.last = location)
+                .or_insert(Filling {
+                    first: sequence,
+                    last: location,
+                });
+        }
+    }
+
+    /// Refuses a read of a tensor where another one was written since.
+    pub(crate) fn check_read(
+        &self,
+        place: &Place,
+        operation: &'static str,
+        location: &'static Location<'static>,
+    ) -> Result<(), Fault> {
+        let fill = place.fill();
+        let Some(filling) = self.fillings.get(&fill).filter(|_| fill != FillId::ANY) else {
+            return Ok(());
+        };
+        let later = self
+            .writes
+            .partition_point(|write| write.sequence < filling.first);
+        let spans = place.spans();
+        let meets = |write: &Write| spans_meet(&write.spans, &spans);
+        let foreign = |write: &&Write| write.place.fill() != fill && meets(write);
+        if !self.writes[later..].iter().any(|write| foreign(&write)) {
+            return Ok(());
+        }
+        let relevant: Vec<&Write> = self.writes[later..].iter().filter(|write| meets(write)).collect();
+        let strangers = || {
+            relevant
+                .iter()
+                .copied()
+                .filter(foreign)
+                .flat_map(|write| &write.spans)
+        };
+        let start = strangers().map(|span| span.start).min().unwrap_or(0);
+        let end = strangers().map(|span| span.end).max().unwrap_or(0);
+        let own_start = spans.iter().map(|span| span.start).min().unwrap_or(0);
+        let own_end = spans.iter().map(|span| span.end).max().unwrap_or(0);
+        let window = start.max(own_start)..end.min(own_end);
+        let found = window.clone().step_by(WINDOW_BYTES as usize).find_map(|start| {
+            first_overwritten(place, &relevant, &(start..window.end.min(start + WINDOW_BYTES)))
+        });
+        let Some((unit, bytes, culprit)) = found else {
+            return Ok(());
+        };
+        let message = format!(
+            "the tensor that is read here lost bytes {}..{} to another tensor that was written over them",
+            bytes.start, bytes.end
+        );
+        let help = "place the two tensors at addresses that do not overlap, or read the first one before the second \
+                    one is written";
+        Err(
+            Fault::new(FaultKind::StaleRead, operation, location, message, help)
+                .at(place.memory(), unit, bytes)
+                .after("the tensor was last written here", filling.last)
+                .after("another tensor was written over it here", culprit),
+        )
+    }
+}
+
+/// The first byte that `place` needs and whose last writer in `writes` is another tensor: unit, bytes, the writer.
+fn first_overwritten(
+    place: &Place,
+    writes: &[&Write],
+    window: &Range<u64>,
+) -> Option<(usize, Range<u64>, &'static Location<'static>)> {
+    let by_unit = place.differs_by_unit() || writes.iter().any(|write| write.place.differs_by_unit());
+    let extents = place.extents();
+    let mut seen = HashSet::new();
+    let mut owners = vec![0usize; (window.end - window.start) as usize];
+    let index = |byte: u64| (byte - window.start) as usize;
+    for chip in 0..extents.chip {
+        for cluster in 0..extents.cluster {
+            for slice in 0..extents.slice {
+                let at = Coordinates { chip, cluster, slice };
+                let there: Vec<bool> = writes
+                    .iter()
+                    .map(|write| {
+                        let extents = write.place.extents();
+                        chip < extents.chip && cluster < extents.cluster && slice < extents.slice
+                    })
+                    .collect();
+                // Units with the same writes look alike unless a guard tells them apart.
+                if !by_unit && !seen.insert(there.clone()) {
+                    continue;
+                }
+                owners.fill(0);
+                for (k, write) in writes.iter().enumerate().filter(|&(k, _)| there[k]) {
+                    let owner = if write.place.fill() == place.fill() {
+                        0
+                    } else {
+                        k + 1
+                    };
+                    write.place.live_bytes(at, window, |bytes| {
+                        owners[index(bytes.start)..index(bytes.end)].fill(owner);
+                    });
+                }
+                let mut bad: Option<(Range<u64>, usize)> = None;
+                place.live_bytes(at, window, |bytes| {
+                    for byte in bytes {
+                        let owner = owners[index(byte)];
+                        match &mut bad {
+                            None if owner != 0 => bad = Some((byte..byte + 1, owner)),
+                            Some((range, first)) if range.end == byte && *first == owner => range.end += 1,
+                            _ => {}
+                        }
+                    }
+                });
+                if let Some((bytes, owner)) = bad {
+                    return Some((place.unit(at), bytes, writes[owner - 1].location));
+                }
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::{Footprint, Guard, GuardDigit, GuardSum, Memory, Region, TrfAddress, TrfRegion};
+    use crate::scalar::ElementType;
+
+    /// Elements of one byte; of every `period`, the first `live` are live.
+    fn region(fill: u64, address: u64, elements: usize, live: usize, period: usize) -> Place {
+        let mut guard = Guard::always(4);
+        if live < period {
+            guard.digits.push(GuardDigit {
+                variable: 3,
+                base: 1,
+                extent: period,
+                weight: 1,
+            });
+            guard.sums.push(GuardSum {
+                first: 0,
+                len: 1,
+                limit: live,
+            });
+        }
+        let element = ElementType::I8;
+        let footprint = Footprint {
+            element,
+            chips: 1,
+            clusters: 2,
+            slices: 256,
+            elements,
+            guard,
+        };
+        Place::Region(Region {
+            memory: Memory::Dm,
+            address,
+            fill: FillId(fill),
+            footprint,
+        })
+    }
+
+    fn trf(fill: u64, address: TrfAddress, rows: usize, row_elements: usize) -> Place {
+        let guard = Guard::always(5);
+        Place::Trf(TrfRegion {
+            address,
+            fill: FillId(fill),
+            element: ElementType::I8,
+            rows,
+            row_elements,
+            guard,
+        })
+    }
+
+    fn here() -> &'static Location<'static> {
+        Location::caller()
+    }
+
+    fn check(log: &FillLog, place: Place) -> Result<(), Fault> {
+        log.check_read(&place, "fetch", here())
+    }
+
+    #[test]
+    fn neighbours_do_not_disturb_each_other_and_overlaps_do() {
+        let mut log = FillLog::default();
+        let a = region(1, 0, 64, 1, 1);
+        log.record(a, here());
+        log.record(region(2, 64, 64, 1, 1), here());
+        assert_eq!(check(&log, a), Ok(()));
+        log.record(region(3, 63, 64, 1, 1), here());
+        let fault = check(&log, a).expect_err("byte 63 is gone");
+        assert_eq!(fault.kind, FaultKind::StaleRead);
+        let extent = fault.extent.as_ref().expect("a stale read is somewhere");
+        assert_eq!((extent.unit, extent.bytes.clone()), (0, 63..64));
+        assert_eq!(fault.places.len(), 2);
+        assert_ne!(fault.places[0].location.line(), 0);
+        // Written again, it is whole again; the other one is not.
+        log.record(a, here());
+        assert_eq!(check(&log, a), Ok(()));
+        assert!(check(&log, region(3, 63, 64, 1, 1)).is_err());
+        assert_eq!(
+            check(&log, region(0, 0, 512, 1, 1)),
+            Ok(()),
+            "a handle from an address is not checked"
+        );
+    }
+
+    #[test]
+    fn tensors_may_lie_in_each_others_padding() {
+        let mut log = FillLog::default();
+        let (a, b) = (region(1, 0, 64, 3, 8), region(2, 4, 64, 4, 8));
+        log.record(a, here());
+        log.record(b, here());
+        assert_eq!((check(&log, a), check(&log, b)), (Ok(()), Ok(())));
+        log.record(region(3, 2, 64, 1, 8), here());
+        let bytes = check(&log, a)
+            .expect_err("byte 2 is gone")
+            .extent
+            .map(|extent| extent.bytes);
+        assert_eq!(bytes, Some(2..3));
+        assert_eq!(check(&log, b), Ok(()));
+    }
+
+    #[test]
+    fn a_view_is_stale_only_where_it_looks() {
+        let mut log = FillLog::default();
+        log.record(region(1, 0, 64, 1, 1), here());
+        log.record(region(2, 32, 8, 1, 1), here());
+        assert_eq!(check(&log, region(1, 0, 32, 1, 1)), Ok(()));
+        assert_eq!(check(&log, region(1, 40, 24, 1, 1)), Ok(()));
+        assert!(check(&log, region(1, 39, 1, 1, 1)).is_err());
+        // Only the covered part of the first tensor is written again.
+        log.record(region(1, 32, 8, 1, 1), here());
+        assert_eq!(check(&log, region(1, 0, 64, 1, 1)), Ok(()));
+    }
+
+    #[test]
+    fn covered_writes_are_forgotten_without_losing_the_fault() {
+        let mut log = FillLog::default();
+        log.record(region(1, 0, 64, 1, 1), here());
+        for fill in 2..100 {
+            log.record(region(fill, 0, 128, 3, 4), here());
+        }
+        assert_eq!(log.writes.len(), 2);
+        log.record(region(200, 0, 128, 1, 1), here());
+        assert_eq!(log.writes.len(), 1);
+        log.record(region(1, 64, 64, 1, 1), here());
+        assert!(
+            check(&log, region(1, 0, 64, 1, 1)).is_err(),
+            "the first half was lost before the second was written"
+        );
+        log.record(region(0, 64, 8, 1, 1), here());
+        assert!(
+            check(&log, region(1, 64, 64, 1, 1)).is_err(),
+            "an unknown tensor is another tensor"
+        );
+    }
+
+    #[test]
+    fn halves_of_the_register_file_overlap_the_whole() {
+        let mut log = FillLog::default();
+        let (first, second) = (
+            trf(1, TrfAddress::FirstHalf, 8, 4096),
+            trf(2, TrfAddress::SecondHalf, 8, 4096),
+        );
+        log.record(first, here());
+        log.record(second, here());
+        assert_eq!((check(&log, first), check(&log, second)), (Ok(()), Ok(())));
+        // Half of each bank row is the first half of the file.
+        log.record(trf(3, TrfAddress::Full, 8, 4096), here());
+        let extent = check(&log, first).expect_err("overwritten").extent;
+        assert_eq!(extent.map(|extent| extent.bytes.start), Some(0));
+        assert_eq!(check(&log, second), Ok(()));
+        log.record(second, here());
+        assert_eq!(check(&log, trf(3, TrfAddress::Full, 8, 4096)), Ok(()));
+        log.record(trf(4, TrfAddress::Full, 8, 4097), here());
+        assert!(check(&log, second).is_err());
+    }
+}

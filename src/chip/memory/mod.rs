@@ -1,0 +1,129 @@
+//! The memories of the simulated system: bytes in the encoding of their elements, and which of them were written.
+//!
+//! Two 4-bit elements share a byte and therefore its mark: the byte counts as written as soon as one of them is.
+
+mod bits;
+mod block;
+pub(crate) mod fills;
+mod hbm;
+pub(crate) mod place;
+pub(crate) mod row;
+pub(crate) mod trf;
+
+pub(crate) use block::Block;
+pub(crate) use hbm::Hbm;
+
+use super::spec::{DM_BYTES, TRF_BYTES};
+
+/// Bytes of a memory that lie together, for reading.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece<'a> {
+    /// The block. `None`: nothing was ever written there.
+    pub(crate) block: Option<&'a Block>,
+    /// Where in the block the bytes start.
+    pub(crate) start: usize,
+    /// How many bytes there are.
+    pub(crate) len: usize,
+}
+
+/// Bytes of a memory that lie together, for writing.
+#[derive(Debug)]
+pub(crate) struct PieceMut<'a> {
+    /// The block.
+    pub(crate) block: &'a mut Block,
+    /// Where in the block the bytes start.
+    pub(crate) start: usize,
+    /// How many bytes there are.
+    pub(crate) len: usize,
+}
+
+/// A memory with units and byte addresses.
+pub(crate) trait Space {
+    /// The bytes from an address on. `None` where there is no memory.
+    fn piece(&self, unit: usize, address: u64) -> Option<Piece<'_>>;
+    /// The bytes from an address on, for writes below `end`. `None` where there is no memory.
+    fn piece_mut(&mut self, unit: usize, address: u64, end: u64) -> Option<PieceMut<'_>>;
+}
+
+/// One slice.
+#[derive(Debug)]
+pub(crate) struct Unit {
+    /// Data memory.
+    pub(crate) dm: Block,
+    /// The tensor register file, by physical address: see [`trf`].
+    pub(crate) trf: Block,
+}
+
+impl Default for Unit {
+    fn default() -> Self {
+        Self {
+            dm: Block::new(DM_BYTES),
+            trf: Block::new(TRF_BYTES),
+        }
+    }
+}
+
+impl Space for Vec<Hbm> {
+    #[inline]
+    fn piece(&self, unit: usize, address: u64) -> Option<Piece<'_>> {
+        self.get(unit)?.piece(address)
+    }
+
+    #[inline]
+    fn piece_mut(&mut self, unit: usize, address: u64, end: u64) -> Option<PieceMut<'_>> {
+        self.get_mut(unit)?.piece_mut(address, end)
+    }
+}
+
+impl Space for Vec<Unit> {
+    #[inline]
+    fn piece(&self, unit: usize, address: u64) -> Option<Piece<'_>> {
+        self.get(unit)?.dm.piece(address)
+    }
+
+    #[inline]
+    fn piece_mut(&mut self, unit: usize, address: u64, end: u64) -> Option<PieceMut<'_>> {
+        self.get_mut(unit)?.dm.piece_mut(address, end)
+    }
+}
+
+/// A single block, whatever the unit.
+impl Space for Block {
+    #[inline]
+    fn piece(&self, _: usize, address: u64) -> Option<Piece<'_>> {
+        self.piece(address)
+    }
+
+    #[inline]
+    fn piece_mut(&mut self, _: usize, address: u64, end: u64) -> Option<PieceMut<'_>> {
+        self.piece_mut(address, end)
+    }
+}
+
+impl Block {
+    /// The bytes from an address on. `None` past the end.
+    pub(crate) fn piece(&self, address: u64) -> Option<Piece<'_>> {
+        let start = usize::try_from(address)
+            .ok()
+            .filter(|&start| start < self.capacity())?;
+        Some(Piece {
+            block: Some(self),
+            start,
+            len: self.capacity() - start,
+        })
+    }
+
+    /// The bytes from an address on, for writes below `end`. `None` past the end.
+    pub(crate) fn piece_mut(&mut self, address: u64, end: u64) -> Option<PieceMut<'_>> {
+        let start = usize::try_from(address)
+            .ok()
+            .filter(|&start| start < self.capacity())?;
+        let len = self.capacity() - start;
+        self.grow(usize::try_from(end).map_or(self.capacity(), |end| end.clamp(start + 1, self.capacity())));
+        Some(PieceMut {
+            block: self,
+            start,
+            len,
+        })
+    }
+}

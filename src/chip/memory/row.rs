@@ -1,0 +1,590 @@
+//! A run of elements on its way: read from one memory, converted or written to another.
+
+use super::{PieceMut, Space};
+use crate::scalar::ElementType;
+
+/// A row of elements in memory: every `stride`-th element from `position` on, counted from `address`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Line {
+    /// The unit.
+    pub(crate) unit: usize,
+    /// The byte address of element 0.
+    pub(crate) address: u64,
+    /// The first element. Negative ones exist in no memory.
+    pub(crate) position: i64,
+    /// Elements between two elements of the row.
+    pub(crate) stride: usize,
+    /// The number of elements.
+    pub(crate) len: usize,
+}
+
+/// Packed elements and which of them are initialised.
+#[derive(Debug)]
+pub(crate) struct Row {
+    element: ElementType,
+    bytes: Vec<u8>,
+    len: usize,
+    /// One entry per element; empty as long as all elements are initialised.
+    flags: Vec<bool>,
+}
+
+impl Row {
+    /// No elements.
+    pub(crate) const fn new(element: ElementType) -> Self {
+        Self {
+            element,
+            bytes: Vec::new(),
+            len: 0,
+            flags: Vec::new(),
+        }
+    }
+
+    /// Removes all elements. The next ones have this type.
+    pub(crate) fn clear(&mut self, element: ElementType) {
+        self.element = element;
+        self.bytes.clear();
+        self.len = 0;
+        self.flags.clear();
+    }
+
+    /// The type of the elements.
+    pub(crate) const fn element(&self) -> ElementType {
+        self.element
+    }
+
+    /// The number of elements.
+    pub(crate) const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The elements in their own encoding.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Which elements are initialised. `None`: all of them.
+    pub(crate) fn flags(&self) -> Option<&[bool]> {
+        (!self.flags.is_empty()).then_some(&self.flags[..])
+    }
+
+    /// Appends packed elements. Elements before them must fill whole bytes. `flags` of `None`: all initialised.
+    pub(crate) fn push(&mut self, bytes: &[u8], len: usize, flags: Option<&[bool]>) {
+        debug_assert_eq!(
+            bytes.len(),
+            (len * self.element.bits()).div_ceil(8),
+            "the bytes are the elements"
+        );
+        self.bytes.extend_from_slice(bytes);
+        match flags {
+            Some(flags) => {
+                self.flags.resize(self.len, true);
+                self.flags.extend_from_slice(flags);
+            }
+            None if !self.flags.is_empty() => self.flags.resize(self.len + len, true),
+            None => {}
+        }
+        self.len += len;
+    }
+
+    /// Appends zeros to an empty row and hands them out, to be filled in. With `flags`, so many of the flags are
+    /// copied and the others say uninitialised; the flags are handed out, too.
+    pub(crate) fn push_blank(&mut self, len: usize, flags: Option<&[bool]>) -> (&mut [u8], &mut [bool]) {
+        debug_assert_eq!(self.len, 0, "the row is empty");
+        self.bytes.resize((len * self.element.bits()).div_ceil(8), 0);
+        self.len = len;
+        if let Some(flags) = flags {
+            self.flags.extend_from_slice(flags);
+            self.flags.resize(len, false);
+        }
+        (&mut self.bytes, &mut self.flags)
+    }
+
+    /// Appends the elements of a line. What lies outside of the memory is zero and uninitialised.
+    pub(crate) fn read(&mut self, space: &impl Space, line: Line) {
+        if !self.flags.is_empty() {
+            self.flags.resize(self.len + line.len, true);
+        }
+        let first = self.len;
+        self.len += line.len;
+        let bits = self.element.bits();
+        self.bytes.resize((self.len * bits).div_ceil(8), 0);
+        if line.stride == 0 && line.len > 1 {
+            self.read_part(space, first, Line { len: 1, ..line });
+            self.repeat(first, line.len);
+        } else if line.position < 0 {
+            for k in 0..line.len {
+                let position = line.position + (k * line.stride) as i64;
+                if position < 0 {
+                    self.unset(first + k);
+                } else {
+                    self.read_part(
+                        space,
+                        first + k,
+                        Line {
+                            position,
+                            len: 1,
+                            ..line
+                        },
+                    );
+                }
+            }
+        } else {
+            self.read_part(space, first, line);
+        }
+    }
+
+    /// Copies element `first` to the `len - 1` elements after it.
+    fn repeat(&mut self, first: usize, len: usize) {
+        match self.element.bits() {
+            4 => {
+                let nibble = nibble(&self.bytes, first);
+                (first..first + len).for_each(|k| set_nibble(&mut self.bytes, k, nibble));
+            }
+            bits => {
+                let size = bits / 8;
+                let (start, end) = (first * size, (first + len) * size);
+                for at in (start + size..end).step_by(size) {
+                    self.bytes.copy_within(start..start + size, at);
+                }
+            }
+        }
+        if !self.flags.is_empty() {
+            let flag = self.flags[first];
+            self.flags[first..first + len].fill(flag);
+        }
+    }
+
+    /// Marks an element as uninitialised.
+    fn unset(&mut self, k: usize) {
+        if self.flags.is_empty() {
+            self.flags.resize(self.len, true);
+        }
+        self.flags[k] = false;
+    }
+
+    fn read_part(&mut self, space: &impl Space, first: usize, line: Line) {
+        if self.element == ElementType::I4 {
+            self.read_nibbles(space, first, line);
+        } else if line.stride == 1 || line.len == 1 {
+            self.read_run(space, first, line);
+        } else {
+            self.read_strided(space, first, line);
+        }
+    }
+
+    /// Reads neighbouring elements of whole bytes.
+    fn read_run(&mut self, space: &impl Space, first: usize, line: Line) {
+        let size = self.element.bits() / 8;
+        let address = line.address + line.position as u64 * size as u64;
+        self.read_bytes(space, line.unit, address, first * size, line.len * size, size, 1);
+    }
+
+    /// Reads bytes to place `to`. An element takes `size` bytes; a byte holds `per_byte` elements.
+    #[allow(clippy::too_many_arguments)]
+    fn read_bytes(
+        &mut self,
+        space: &impl Space,
+        unit: usize,
+        mut address: u64,
+        mut to: usize,
+        mut len: usize,
+        size: usize,
+        per_byte: usize,
+    ) {
+        while len > 0 {
+            let piece = space.piece(unit, address);
+            let taken = piece.map_or(len, |piece| piece.len.min(len));
+            let output = &mut self.bytes[to..to + taken];
+            match piece.and_then(|piece| piece.block.map(|block| (block, piece.start))) {
+                Some((block, start)) => {
+                    block.read(start, output);
+                    if !block.all_initialised(start..start + taken) {
+                        for k in 0..taken {
+                            if !block.is_initialised(start + k) {
+                                let element = (to + k) * per_byte / size;
+                                (element..(element + per_byte).min(self.len)).for_each(|e| self.unset(e));
+                            }
+                        }
+                    }
+                }
+                None => {
+                    output.fill(0);
+                    let last = ((to + taken) * per_byte).div_ceil(size).min(self.len);
+                    (to * per_byte / size..last).for_each(|e| self.unset(e));
+                }
+            }
+            address += taken as u64;
+            to += taken;
+            len -= taken;
+        }
+    }
+
+    fn read_strided(&mut self, space: &impl Space, mut first: usize, line: Line) {
+        let size = self.element.bits() / 8;
+        let step = line.stride * size;
+        let mut address = line.address + line.position as u64 * size as u64;
+        let mut len = line.len;
+        while len > 0 {
+            let mut taken = 1;
+            let piece = space.piece(line.unit, address);
+            match piece.and_then(|piece| piece.block.map(|block| (block, piece.start))) {
+                Some((block, start)) if start + size <= block.bytes().len() => {
+                    taken = ((block.bytes().len() - start - size) / step + 1).min(len);
+                    let hull = start..start + (taken - 1) * step + size;
+                    let input = &block.bytes()[hull.clone()];
+                    let output = &mut self.bytes[first * size..(first + taken) * size];
+                    match size {
+                        1 => gather::<1>(input, step, output),
+                        2 => gather::<2>(input, step, output),
+                        _ => gather::<4>(input, step, output),
+                    }
+                    // Looking at the gaps, too, is quicker where they are small.
+                    if step > 64 * size || !block.all_initialised(hull) {
+                        for k in 0..taken {
+                            let at = start + k * step;
+                            if !block.all_initialised(at..at + size) {
+                                self.unset(first + k);
+                            }
+                        }
+                    }
+                }
+                _ => self.read_bytes(space, line.unit, address, first * size, size, size, 1),
+            }
+            address += (taken * step) as u64;
+            first += taken;
+            len -= taken;
+        }
+    }
+
+    fn read_nibbles(&mut self, space: &impl Space, mut first: usize, line: Line) {
+        let (mut position, mut len) = (line.position as usize, line.len);
+        if line.stride == 1 && position.is_multiple_of(2) && first.is_multiple_of(2) {
+            let address = line.address + position as u64 / 2;
+            self.read_bytes(space, line.unit, address, first / 2, len / 2, 1, 2);
+            let read = len / 2 * 2;
+            (position, first, len) = (position + read, first + read, len - read);
+        }
+        for k in 0..len {
+            let at = position + k * line.stride;
+            let piece = space.piece(line.unit, line.address + at as u64 / 2);
+            let found = piece.and_then(|piece| piece.block.map(|block| (block, piece.start)));
+            let byte = found
+                .and_then(|(block, start)| block.bytes().get(start).copied())
+                .unwrap_or(0);
+            set_nibble(&mut self.bytes, first + k, byte >> (4 * (at % 2)) & 15);
+            if !found.is_some_and(|(block, start)| block.is_initialised(start)) {
+                self.unset(first + k);
+            }
+        }
+    }
+
+    /// Writes elements from `first` on to a line. Bytes from `end` on are not expected to follow soon. What lies
+    /// outside of the memory is not written.
+    pub(crate) fn write(&self, first: usize, space: &mut impl Space, line: Line, end: u64) {
+        if line.position < 0 {
+            for k in 0..line.len {
+                let position = line.position + (k * line.stride) as i64;
+                if position >= 0 {
+                    self.write(
+                        first + k,
+                        space,
+                        Line {
+                            position,
+                            len: 1,
+                            ..line
+                        },
+                        end,
+                    );
+                }
+            }
+        } else if self.element == ElementType::I4 {
+            self.write_nibbles(first, space, line, end);
+        } else if line.stride == 1 || line.len == 1 {
+            let size = self.element.bits() / 8;
+            let address = line.address + line.position as u64 * size as u64;
+            self.write_bytes(
+                space,
+                line.unit,
+                address,
+                first * size,
+                line.len * size,
+                size,
+                end,
+            );
+        } else {
+            self.write_strided(first, space, line, end);
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn write_bytes(
+        &self,
+        space: &mut impl Space,
+        unit: usize,
+        mut address: u64,
+        mut from: usize,
+        mut len: usize,
+        size: usize,
+        end: u64,
+    ) {
+        while len > 0 {
+            let Some(PieceMut {
+                block,
+                start,
+                len: present,
+            }) = space.piece_mut(unit, address, end)
+            else {
+                return;
+            };
+            let taken = present.min(len);
+            block.grow(start + taken);
+            let (bytes, initialised) = block.parts_mut();
+            bytes[start..start + taken].copy_from_slice(&self.bytes[from..from + taken]);
+            if self.flags.is_empty() {
+                initialised.set(start..start + taken);
+            } else {
+                for k in 0..taken {
+                    match self.flags[(from + k) / size] {
+                        true => initialised.set(start + k..start + k + 1),
+                        false => initialised.clear(start + k..start + k + 1),
+                    }
+                }
+            }
+            address += taken as u64;
+            from += taken;
+            len -= taken;
+        }
+    }
+
+    fn write_strided(&self, mut first: usize, space: &mut impl Space, line: Line, end: u64) {
+        let size = self.element.bits() / 8;
+        let step = line.stride * size;
+        let mut address = line.address + line.position as u64 * size as u64;
+        let mut len = line.len;
+        while len > 0 {
+            let Some(PieceMut {
+                block,
+                start,
+                len: present,
+            }) = space.piece_mut(line.unit, address, end)
+            else {
+                return;
+            };
+            let mut taken = 1;
+            if present < size || step == 0 {
+                self.write_bytes(space, line.unit, address, first * size, size, size, end);
+            } else {
+                taken = ((present - size) / step + 1).min(len);
+                let hull = start..start + (taken - 1) * step + size;
+                block.grow(hull.end);
+                let (bytes, initialised) = block.parts_mut();
+                let input = &self.bytes[first * size..(first + taken) * size];
+                match size {
+                    1 => scatter::<1>(input, step, &mut bytes[hull]),
+                    2 => scatter::<2>(input, step, &mut bytes[hull]),
+                    _ => scatter::<4>(input, step, &mut bytes[hull]),
+                }
+                for k in 0..taken {
+                    let at = start + k * step;
+                    match self.flags.is_empty() || self.flags[first + k] {
+                        true => initialised.set(at..at + size),
+                        false => initialised.clear(at..at + size),
+                    }
+                }
+            }
+            address += (taken * step) as u64;
+            first += taken;
+            len -= taken;
+        }
+    }
+
+    fn write_nibbles(&self, mut first: usize, space: &mut impl Space, line: Line, end: u64) {
+        let (mut position, mut len) = (line.position as usize, line.len);
+        if line.stride == 1 && position.is_multiple_of(2) && first.is_multiple_of(2) && self.flags.is_empty()
+        {
+            let address = line.address + position as u64 / 2;
+            self.write_bytes(space, line.unit, address, first / 2, len / 2, 1, end);
+            let written = len / 2 * 2;
+            (position, first, len) = (position + written, first + written, len - written);
+        }
+        for k in 0..len {
+            let at = position + k * line.stride;
+            let Some(piece) = space.piece_mut(line.unit, line.address + at as u64 / 2, end) else {
+                return;
+            };
+            let (bytes, initialised) = piece.block.parts_mut();
+            set_nibble(&mut bytes[piece.start..], at % 2, nibble(&self.bytes, first + k));
+            let byte = piece.start..piece.start + 1;
+            let pair = (first + k) ^ 1;
+            if self.flags.is_empty() || self.flags[first + k] {
+                initialised.set(byte);
+            } else if line.stride == 1
+                && (at ^ 1) >= position
+                && (at ^ 1) < position + len
+                && self.flags.get(pair) == Some(&false)
+            {
+                initialised.clear(byte);
+            }
+        }
+    }
+}
+
+/// Element `k` of packed nibbles.
+#[inline]
+pub(crate) fn nibble(bytes: &[u8], k: usize) -> u8 {
+    bytes[k / 2] >> (4 * (k % 2)) & 15
+}
+
+/// Replaces element `k` of packed nibbles.
+#[inline]
+pub(crate) fn set_nibble(bytes: &mut [u8], k: usize, value: u8) {
+    let shift = 4 * (k % 2);
+    bytes[k / 2] = bytes[k / 2] & !(15 << shift) | value << shift;
+}
+
+fn gather<const SIZE: usize>(input: &[u8], step: usize, output: &mut [u8]) {
+    for (element, chunk) in output
+        .as_chunks_mut::<SIZE>()
+        .0
+        .iter_mut()
+        .zip(input.chunks(step))
+    {
+        element.copy_from_slice(&chunk[..SIZE]);
+    }
+}
+
+fn scatter<const SIZE: usize>(input: &[u8], step: usize, output: &mut [u8]) {
+    for (element, chunk) in input.as_chunks::<SIZE>().0.iter().zip(output.chunks_mut(step)) {
+        chunk[..SIZE].copy_from_slice(element);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Hbm, Unit};
+    use super::*;
+
+    /// Writes with one stride and reads with another, over a page boundary, against a list of elements.
+    fn check(element: ElementType, space: &mut impl Space, address: u64) {
+        let bits = element.bits();
+        let count = 60;
+        for stride in [1, 2, 3, 7] {
+            for offset in [0, 1, 5] {
+                let codes: Vec<u8> = (0..count * bits.div_ceil(8))
+                    .map(|k| (k * 37 + stride) as u8)
+                    .collect();
+                let mut row = Row::new(element);
+                row.push(&codes[..(count * bits).div_ceil(8)], count, None);
+                let line = Line {
+                    unit: 0,
+                    address,
+                    position: offset as i64,
+                    stride,
+                    len: count,
+                };
+                row.write(0, space, line, address);
+                let mut back = Row::new(element);
+                back.read(space, line);
+                assert_eq!(
+                    back.bytes(),
+                    row.bytes(),
+                    "{element:?} stride {stride} offset {offset}"
+                );
+                assert!(back.flags().is_none());
+                // One element at a time, behind an odd number of other elements.
+                let mut single = Row::new(element);
+                for k in 0..count {
+                    let position = (offset + k * stride) as i64;
+                    single.read(
+                        space,
+                        Line {
+                            position,
+                            len: 1,
+                            ..line
+                        },
+                    );
+                }
+                assert_eq!(single.bytes(), row.bytes());
+                let mut copies = Row::new(element);
+                copies.read(
+                    space,
+                    Line {
+                        stride: 0,
+                        len: 5,
+                        ..line
+                    },
+                );
+                let mut five = Row::new(element);
+                (0..5).for_each(|_| {
+                    five.read(
+                        space,
+                        Line {
+                            stride: 0,
+                            len: 1,
+                            ..line
+                        },
+                    )
+                });
+                assert_eq!(copies.bytes(), five.bytes());
+            }
+        }
+    }
+
+    #[test]
+    fn rows_cross_pages_and_bytes() {
+        use ElementType::{Bf16, F32, I4, I8};
+        for element in [I4, I8, Bf16, F32] {
+            check(element, &mut vec![Unit::default()], 40);
+            check(element, &mut vec![Hbm::default()], (1 << 20) - 33);
+        }
+    }
+
+    #[test]
+    fn uninitialised_elements_travel() {
+        let mut units = vec![Unit::default(), Unit::default()];
+        let line = |unit, position, stride, len| Line {
+            unit,
+            address: 8,
+            position,
+            stride,
+            len,
+        };
+        let mut row = Row::new(ElementType::Bf16);
+        row.push(&[1, 0, 2, 0, 3, 0], 3, Some(&[true, false, true]));
+        row.write(0, &mut units, line(0, 2, 3, 3), 0);
+        let mut back = Row::new(ElementType::Bf16);
+        back.read(&units, line(0, -1, 1, 11));
+        let expected: Vec<bool> = (-1..10).map(|k| k == 2 || k == 8).collect();
+        assert_eq!(back.flags(), Some(&expected[..]));
+        back.write(0, &mut units, line(1, 0, 1, 11), 0);
+        let mut again = Row::new(ElementType::Bf16);
+        again.read(&units, line(1, 0, 1, 11));
+        assert_eq!((again.flags(), again.bytes()), (back.flags(), back.bytes()));
+    }
+
+    #[test]
+    fn outside_of_the_memory_there_are_uninitialised_zeros() {
+        let mut units = vec![Unit::default()];
+        let end = crate::chip::spec::DM_BYTES as u64;
+        let line = Line {
+            unit: 0,
+            address: end - 4,
+            position: 0,
+            stride: 1,
+            len: 8,
+        };
+        let mut row = Row::new(ElementType::I8);
+        row.push(&[1; 8], 8, None);
+        row.write(0, &mut units, line, end);
+        let mut back = Row::new(ElementType::I8);
+        back.read(&units, line);
+        assert_eq!(back.bytes(), [1, 1, 1, 1, 0, 0, 0, 0]);
+        assert_eq!(
+            back.flags(),
+            Some(&[true, true, true, true, false, false, false, false][..])
+        );
+        back.clear(ElementType::I8);
+        back.read(&units, Line { unit: 9, ..line });
+        assert_eq!(back.flags(), Some(&[false; 8][..]));
+    }
+}

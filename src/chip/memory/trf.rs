@@ -1,0 +1,138 @@
+//! Where the elements of a register file tensor lie.
+//!
+//! ```text
+//!              byte in the bank row    0 .. 4095    4096 .. 8191
+//!   bank row 0   (bytes     0 .. 8191) FirstHalf  | SecondHalf        Full = both
+//!   bank row 1   (bytes  8192 .. 16383)
+//!   …
+//! ```
+//!
+//! Row `r` of a tensor of `R` rows owns the bank rows `r * 8 / R .. (r + 1) * 8 / R` and runs through them in order
+//! (spec page 40 §2.2).
+
+use crate::chip::spec::{TRF_BANK_ROW_BYTES, TRF_BANK_ROWS};
+use crate::command::{TrfAddress, TrfRegion};
+use core::ops::Range;
+
+/// The bytes of each bank row that belong to a part of the register file.
+const fn part(address: TrfAddress) -> (usize, usize) {
+    match address {
+        TrfAddress::FirstHalf => (0, TRF_BANK_ROW_BYTES / 2),
+        TrfAddress::SecondHalf => (TRF_BANK_ROW_BYTES / 2, TRF_BANK_ROW_BYTES / 2),
+        TrfAddress::Full => (0, TRF_BANK_ROW_BYTES),
+    }
+}
+
+/// Bytes per row of the tensor.
+pub(crate) fn row_bytes(region: &TrfRegion) -> usize {
+    (region.row_elements * region.element.bits()).div_ceil(8)
+}
+
+/// The physical pieces of `bytes` of a row, in order.
+pub(crate) fn pieces(
+    region: &TrfRegion,
+    row: usize,
+    bytes: Range<usize>,
+) -> impl Iterator<Item = Range<usize>> {
+    let (first, per_bank) = part(region.address);
+    let bank = row * (TRF_BANK_ROWS / region.rows);
+    let banks = if bytes.is_empty() {
+        0..0
+    } else {
+        bytes.start / per_bank..bytes.end.div_ceil(per_bank)
+    };
+    banks.map(move |k| {
+        let base = (bank + k) * TRF_BANK_ROW_BYTES + first;
+        let start = bytes.start.saturating_sub(k * per_bank);
+        let end = (bytes.end - k * per_bank).min(per_bank);
+        base + start..base + end
+    })
+}
+
+/// Elements of a row that lie together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    /// The physical byte address of the bank row's part.
+    pub(crate) address: u64,
+    /// The first element, counted from `address`.
+    pub(crate) position: usize,
+    /// The number of elements.
+    pub(crate) len: usize,
+}
+
+/// The runs of the elements of a row, in order.
+pub(crate) fn runs(region: &TrfRegion, row: usize, elements: Range<usize>) -> impl Iterator<Item = Run> {
+    let (first, per_bank) = part(region.address);
+    let per_bank = per_bank * 8 / region.element.bits();
+    let bank = row * (TRF_BANK_ROWS / region.rows);
+    let banks = if elements.is_empty() {
+        0..0
+    } else {
+        elements.start / per_bank..elements.end.div_ceil(per_bank)
+    };
+    banks.map(move |k| {
+        let position = elements.start.saturating_sub(k * per_bank);
+        let end = (elements.end - k * per_bank).min(per_bank);
+        let address = ((bank + k) * TRF_BANK_ROW_BYTES + first) as u64;
+        Run {
+            address,
+            position,
+            len: end - position,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::{FillId, Guard};
+    use crate::scalar::ElementType;
+
+    fn region(address: TrfAddress, rows: usize, row_elements: usize) -> TrfRegion {
+        let guard = Guard::always(5);
+        TrfRegion {
+            address,
+            fill: FillId(1),
+            element: ElementType::I8,
+            rows,
+            row_elements,
+            guard,
+        }
+    }
+
+    #[test]
+    fn rows_own_bank_rows() {
+        let all = |r: &TrfRegion, row, bytes| pieces(r, row, bytes).collect::<Vec<_>>();
+        let full = region(TrfAddress::Full, 8, 100);
+        assert_eq!(
+            all(&full, 3, 10..100).first(),
+            Some(&(3 * 8192 + 10..3 * 8192 + 100))
+        );
+        let half = region(TrfAddress::SecondHalf, 4, 8192);
+        assert_eq!(
+            all(&half, 1, 4000..4200),
+            [2 * 8192 + 8096..2 * 8192 + 8192, 3 * 8192 + 4096..3 * 8192 + 4200]
+        );
+        let one = region(TrfAddress::FirstHalf, 1, 32768);
+        let pieces = all(&one, 0, 0..32768);
+        assert_eq!((pieces.len(), pieces[7].clone()), (8, 7 * 8192..7 * 8192 + 4096));
+        assert_eq!(all(&one, 0, 5..5), []);
+        let runs: Vec<_> = runs(&half, 1, 4000..4200).collect();
+        assert_eq!(
+            runs[0],
+            Run {
+                address: 2 * 8192 + 4096,
+                position: 4000,
+                len: 96
+            }
+        );
+        assert_eq!(
+            runs[1],
+            Run {
+                address: 3 * 8192 + 4096,
+                position: 0,
+                len: 104
+            }
+        );
+    }
+}

@@ -1,0 +1,393 @@
+//! The simulated chip: memories with real addresses and real bytes, and what commands do to them.
+//!
+//! ```text
+//!   Command ── rules (bounds, capacity, stale reads, uninitialised) ── execute ── memory
+//!                 └─ Fault: nothing was done                             └─ the write is noted for later reads
+//! ```
+//!
+//! The chip knows nothing of kernels and their types. A command can be built by hand.
+
+pub mod check;
+mod execute;
+pub(crate) mod live;
+mod memory;
+mod rules;
+pub mod spec;
+
+pub use check::{CheckOptions, Fault, FaultExtent, FaultKind, FaultMemory, FaultPlace};
+
+use crate::command::{
+    Command, Dma, FillId, HostBuffer, HostTransfer, Memory, Operation, Region, Sink, TensorUnit,
+};
+use core::panic::Location;
+use execute::Pass;
+use memory::fills::FillLog;
+use memory::place::Place;
+use memory::{Hbm, Unit};
+use rules::{Call, in_bounds};
+use spec::{CLUSTERS, MAX_CHIPS, SLICES};
+
+/// How a system is built.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SystemOptions {
+    /// Chips. `None`: as many as commands need, at most [`MAX_CHIPS`].
+    pub chips: Option<usize>,
+    /// Which rules are checked.
+    pub checks: CheckOptions,
+}
+
+/// A simulated system of chips. Fresh memory is zero and uninitialised.
+pub struct System {
+    options: SystemOptions,
+    fills: u64,
+    hbm: Vec<Hbm>,
+    units: Vec<Unit>,
+    hbm_log: FillLog,
+    dm_log: FillLog,
+    trf_log: FillLog,
+}
+
+impl core::fmt::Debug for System {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("System")
+            .field("chips", &self.chips())
+            .field("fills", &self.fills)
+            .finish_non_exhaustive()
+    }
+}
+
+impl System {
+    /// A fresh system.
+    pub fn new(options: SystemOptions) -> Self {
+        let mut system = Self {
+            options,
+            fills: 0,
+            hbm: Vec::new(),
+            units: Vec::new(),
+            hbm_log: FillLog::default(),
+            dm_log: FillLog::default(),
+            trf_log: FillLog::default(),
+        };
+        system.grow(options.chips.unwrap_or(1));
+        system
+    }
+
+    /// The number of chips. A system without a fixed number starts with one.
+    pub fn chips(&self) -> usize {
+        self.hbm.len()
+    }
+
+    /// A number for a tensor that is about to be made: 1, 2, …
+    pub fn next_fill(&mut self) -> FillId {
+        self.fills += 1;
+        FillId(self.fills)
+    }
+
+    /// Executes a command.
+    ///
+    /// # Errors
+    ///
+    /// A [`Fault`] if the command breaks one of the rules that [`SystemOptions::checks`] turns on, if a register
+    /// file tensor does not fit, or if the engine cannot compute with the types. Memory is then as it was before.
+    pub fn execute(&mut self, command: &Command) -> Result<(), Fault> {
+        match &command.operation {
+            Operation::Dma(dma) => self.dma(dma, command.location),
+            Operation::TensorUnit(unit) => self.tensor_unit(unit, command.location),
+        }
+    }
+
+    /// Writes a host array to HBM.
+    ///
+    /// # Errors
+    ///
+    /// A [`Fault`] if the tensor leaves HBM.
+    ///
+    /// # Panics
+    ///
+    /// If the array has fewer than [`HostTransfer::host_elements`] elements.
+    pub fn upload(
+        &mut self,
+        transfer: &HostTransfer,
+        buffer: &HostBuffer,
+        location: &'static Location<'static>,
+    ) -> Result<(), Fault> {
+        let call = Call {
+            operation: "to_hbm",
+            location,
+        };
+        self.admit(&transfer.region, call)?;
+        execute::upload(transfer, buffer, &mut self.hbm);
+        self.written(Place::Region(transfer.region), location);
+        Ok(())
+    }
+
+    /// Reads a host array from HBM. Elements that the transfer does not reach are zero and uninitialised.
+    ///
+    /// # Errors
+    ///
+    /// A [`Fault`] if the tensor leaves HBM or was overwritten.
+    pub fn download(
+        &mut self,
+        transfer: &HostTransfer,
+        location: &'static Location<'static>,
+    ) -> Result<HostBuffer, Fault> {
+        let call = Call {
+            operation: "to_host",
+            location,
+        };
+        self.admit(&transfer.region, call)?;
+        self.check_read(Place::Region(transfer.region), call)?;
+        Ok(execute::download(transfer, &self.hbm))
+    }
+
+    /// The number of chips that commands may use.
+    fn limit(&self) -> usize {
+        self.options.chips.unwrap_or(MAX_CHIPS)
+    }
+
+    fn grow(&mut self, chips: usize) {
+        let chips = chips.min(self.limit()).max(self.hbm.len());
+        self.hbm.resize_with(chips, Hbm::default);
+        self.units.resize_with(chips * CLUSTERS * SLICES, Unit::default);
+    }
+
+    /// Checks the bounds of a tensor and makes its chips.
+    fn admit(&mut self, region: &Region, call: Call) -> Result<(), Fault> {
+        if self.options.checks.bounds {
+            in_bounds(region, self.limit(), call)?;
+        }
+        self.grow(region.footprint.chips);
+        Ok(())
+    }
+
+    fn check_read(&self, place: Place, call: Call) -> Result<(), Fault> {
+        if !self.options.checks.stale_reads {
+            return Ok(());
+        }
+        let log = match place {
+            Place::Trf(_) => &self.trf_log,
+            Place::Region(Region {
+                memory: Memory::Hbm, ..
+            }) => &self.hbm_log,
+            Place::Region(_) => &self.dm_log,
+        };
+        log.check_read(&place, call.operation, call.location)
+    }
+
+    fn written(&mut self, place: Place, location: &'static Location<'static>) {
+        if !self.options.checks.stale_reads {
+            return;
+        }
+        let log = match place {
+            Place::Trf(_) => &mut self.trf_log,
+            Place::Region(Region {
+                memory: Memory::Hbm, ..
+            }) => &mut self.hbm_log,
+            Place::Region(_) => &mut self.dm_log,
+        };
+        log.record(place, location);
+    }
+
+    fn dma(&mut self, dma: &Dma, location: &'static Location<'static>) -> Result<(), Fault> {
+        let call = Call {
+            operation: "DMA",
+            location,
+        };
+        self.admit(&dma.source, call)?;
+        self.admit(&dma.destination, call)?;
+        self.check_read(Place::Region(dma.source), call)?;
+        execute::run_dma(dma, &mut self.hbm, &mut self.units);
+        self.written(Place::Region(dma.destination), location);
+        Ok(())
+    }
+
+    fn tensor_unit(&mut self, unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), Fault> {
+        rules::tensor_unit(unit, self.limit(), self.options.checks.bounds, location)?;
+        self.check_read(
+            Place::Region(unit.fetch.source),
+            Call {
+                operation: "fetch",
+                location,
+            },
+        )?;
+        if let Some(contraction) = &unit.contraction {
+            self.check_read(
+                Place::Trf(contraction.trf),
+                Call {
+                    operation: "contraction",
+                    location,
+                },
+            )?;
+        }
+        self.grow(unit.fetch.source.footprint.chips);
+        let pass = Pass::new(unit, location);
+        if self.options.checks.uninitialised {
+            pass.check_initialised(&self.units)?;
+        }
+        pass.run(&mut self.units);
+        let place = match &unit.sink {
+            Sink::Commit { destination, .. } => Place::Region(*destination),
+            Sink::Trf { destination, .. } => Place::Trf(*destination),
+        };
+        self.written(place, location);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::{Footprint, Guard, Step, Transfer, TransferLoop};
+    use crate::scalar::ElementType;
+
+    fn region(memory: Memory, fill: FillId, address: u64, elements: usize) -> Region {
+        let (clusters, slices) = if memory == Memory::Dm { (2, 256) } else { (1, 1) };
+        let element = ElementType::I16;
+        let footprint = Footprint {
+            element,
+            chips: 1,
+            clusters,
+            slices,
+            elements,
+            guard: Guard::always(4),
+        };
+        Region {
+            memory,
+            address,
+            fill,
+            footprint,
+        }
+    }
+
+    /// `units` units on the one side, one row on the other.
+    fn spread(units: usize, elements: usize, gather: bool) -> Transfer {
+        let mut transfer = Transfer {
+            guard: Guard::always(2),
+            ..Transfer::new()
+        };
+        let (row, unit) = (
+            Step { units: 0, elements },
+            Step {
+                units: 1,
+                elements: 0,
+            },
+        );
+        let (source, destination) = if gather { (unit, row) } else { (row, unit) };
+        transfer.loops.push(TransferLoop {
+            size: units,
+            source,
+            destination,
+        });
+        let step = Step {
+            units: 0,
+            elements: 1,
+        };
+        transfer.loops.push(TransferLoop {
+            size: elements,
+            source: step,
+            destination: step,
+        });
+        transfer
+    }
+
+    #[track_caller]
+    fn dma(source: Region, destination: Region, transfer: Transfer) -> Command {
+        let operation = Operation::Dma(Box::new(Dma {
+            source,
+            destination,
+            transfer,
+        }));
+        Command {
+            operation,
+            location: Location::caller(),
+        }
+    }
+
+    #[test]
+    fn an_array_goes_through_all_slices_and_comes_back() {
+        let here = Location::caller();
+        let mut system = System::new(SystemOptions::default());
+        let [a, b, c] = core::array::from_fn(|_| system.next_fill());
+        assert_eq!((a, b, c), (FillId(1), FillId(2), FillId(3)));
+        let elements = 512 * 24;
+        let host = |fill, address| HostTransfer {
+            region: region(Memory::Hbm, fill, address, elements),
+            transfer: spread(1, elements, false),
+            host_elements: elements,
+        };
+        let bytes: Vec<u8> = (0..elements * 2).map(|k| (k * 7 + k / 256) as u8).collect();
+        let buffer = HostBuffer {
+            bytes,
+            initialised: None,
+        };
+        system.upload(&host(a, 0), &buffer, here).expect("it fits");
+        let slices = region(Memory::Dm, b, 64, 24);
+        let copy = region(Memory::Hbm, c, 1 << 30, elements);
+        let there = dma(
+            region(Memory::Hbm, a, 0, elements),
+            slices,
+            spread(512, 24, false),
+        );
+        let back = dma(slices, copy, spread(512, 24, true));
+        system.execute(&there).expect("it fits");
+        system.execute(&back).expect("it fits");
+        assert_eq!(system.download(&host(c, 1 << 30), here), Ok(buffer.clone()));
+        assert_eq!(format!("{system:?}"), "System { chips: 1, fills: 3, .. }");
+
+        // Another tensor over the middle of the copy: only the copy is lost, and the fault names both calls.
+        let other = region(Memory::Hbm, system.next_fill(), (1 << 30) + 100, 4);
+        let over = dma(region(Memory::Dm, FillId::ANY, 0, 4), other, spread(1, 4, false));
+        system.execute(&over).expect("it fits");
+        let fault = system
+            .download(&host(c, 1 << 30), here)
+            .expect_err("four elements are gone");
+        let places: Vec<_> = fault.places.iter().map(|place| place.location).collect();
+        assert_eq!(places, [back.location, over.location]);
+        assert_eq!(
+            fault.extent.as_ref().map(|extent| extent.bytes.clone()),
+            Some((1 << 30) + 100..(1 << 30) + 108)
+        );
+        assert!(fault.to_string().starts_with("to_host: stale read: "), "{fault}");
+
+        // A refused command changes nothing.
+        let bad = dma(
+            region(Memory::Hbm, c, 1 << 30, elements),
+            slices,
+            spread(512, 24, false),
+        );
+        assert_eq!(
+            system.execute(&bad).map_err(|fault| fault.kind),
+            Err(FaultKind::StaleRead)
+        );
+        system.execute(&back).expect("the slices are as they were");
+        assert_eq!(system.download(&host(c, 1 << 30), here), Ok(buffer));
+    }
+
+    #[test]
+    fn checks_can_be_turned_off() {
+        let checks = CheckOptions {
+            stale_reads: false,
+            bounds: false,
+            uninitialised: false,
+        };
+        let mut system = System::new(SystemOptions {
+            chips: Some(1),
+            checks,
+        });
+        let past = region(Memory::Hbm, FillId(1), spec::HBM_BYTES - 2, 4);
+        let host = HostTransfer {
+            region: past,
+            transfer: spread(1, 4, false),
+            host_elements: 4,
+        };
+        let buffer = HostBuffer {
+            bytes: vec![1, 2, 3, 4, 5, 6, 7, 8],
+            initialised: None,
+        };
+        let here = Location::caller();
+        system.upload(&host, &buffer, here).expect("nothing is checked");
+        let back = system.download(&host, here).expect("nothing is checked");
+        assert_eq!(back.bytes, [1, 2, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(back.initialised, Some(vec![true, false, false, false]));
+    }
+}

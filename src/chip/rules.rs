@@ -1,0 +1,170 @@
+//! What a command must keep to before it is executed.
+
+use super::check::{Fault, FaultKind};
+use super::execute::ContractionPlan;
+use super::memory::place::{Coordinates, Place};
+use super::memory::trf;
+use super::spec::{CLUSTERS, COMMIT_ALIGN_BYTES, DM_BYTES, HBM_BYTES, SLICES, TRF_BANK_ROWS};
+use crate::command::{Memory, Region, Sink, TensorUnit, TrfRegion};
+use core::panic::Location;
+
+/// The place of a check: the operation and the call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call {
+    pub(crate) operation: &'static str,
+    pub(crate) location: &'static Location<'static>,
+}
+
+impl Call {
+    pub(crate) fn fault(self, kind: FaultKind, message: String, help: &'static str) -> Fault {
+        Fault::new(kind, self.operation, self.location, message, help)
+    }
+}
+
+/// Refuses a tensor with live elements outside of its memory, or on chips that the system does not have.
+pub(crate) fn in_bounds(region: &Region, chips: usize, call: Call) -> Result<(), Fault> {
+    let footprint = &region.footprint;
+    let place = Place::Region(*region);
+    let lives = |chip| place.is_dense() || footprint.guard.holds(&[chip, 0, 0, 0]);
+    if let Some(chip) = (chips..footprint.chips).find(|&chip| lives(chip)) {
+        let message = format!("the tensor needs chip {chip}, but the system has {chips} chips");
+        let help = "build the context with more chips, or use a chip mapping that fits the system";
+        return Err(call.fault(FaultKind::OutOfBounds, message, help));
+    }
+    if footprint.clusters > CLUSTERS || footprint.slices > SLICES {
+        let message = format!(
+            "the tensor spans {} clusters of {} slices, but a chip has {CLUSTERS} clusters of {SLICES} slices",
+            footprint.clusters, footprint.slices
+        );
+        return Err(call.fault(
+            FaultKind::OutOfBounds,
+            message,
+            "use smaller cluster and slice mappings",
+        ));
+    }
+    let (capacity, unit) = match region.memory {
+        Memory::Hbm => (HBM_BYTES, "chip"),
+        Memory::Dm => (DM_BYTES as u64, "slice"),
+    };
+    let bytes = footprint.bytes() as u64;
+    let end = region.address.checked_add(bytes);
+    if end.is_some_and(|end| end <= capacity) {
+        return Ok(());
+    }
+    let fault = |at: Coordinates, bytes_outside: core::ops::Range<u64>| {
+        let message = format!(
+            "the tensor at {} address {} has {bytes} bytes per {unit}, but {} has {capacity} bytes per {unit}",
+            region.memory, region.address, region.memory
+        );
+        let help = "use a lower address, or split the tensor over more units";
+        Err(call.fault(FaultKind::OutOfBounds, message, help).at(
+            region.memory,
+            place.unit(at),
+            bytes_outside,
+        ))
+    };
+    let origin = Coordinates {
+        chip: 0,
+        cluster: 0,
+        slice: 0,
+    };
+    let Some(end) = end else {
+        return fault(origin, region.address..u64::MAX);
+    };
+    // Padding may stick out: the last tiles of a tensor keep its size.
+    let outside = capacity.max(region.address)..end;
+    let units = if place.differs_by_unit() {
+        footprint.chips * CLUSTERS * SLICES
+    } else {
+        1
+    };
+    for at in (0..units).map(Coordinates::of_slice) {
+        if at.chip < footprint.chips && at.cluster < footprint.clusters && at.slice < footprint.slices {
+            let mut first = None;
+            place.live_bytes(at, &outside, |bytes| first = first.take().or(Some(bytes)));
+            if let Some(bytes) = first {
+                return fault(at, bytes);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a register file tensor that does not fit its region.
+fn fits(region: &TrfRegion, call: Call) -> Result<(), Fault> {
+    let (rows, bytes) = (region.rows, trf::row_bytes(region));
+    if !super::spec::TRF_ROWS.contains(&rows) {
+        let message =
+            format!("the tensor has {rows} rows, but a register file tensor has 1, 2, 4 or {TRF_BANK_ROWS}");
+        return Err(call.fault(FaultKind::Capacity, message, "split or pad the row mapping"));
+    }
+    let capacity = region.address.capacity();
+    if rows * bytes > capacity {
+        let message = format!(
+            "{rows} rows of {bytes} bytes are {} bytes, but {} holds {capacity}",
+            rows * bytes,
+            region.address
+        );
+        let help = "load a smaller tile, use TrfAddress::Full, or load in several steps";
+        return Err(call.fault(FaultKind::Capacity, message, help));
+    }
+    Ok(())
+}
+
+/// Refuses a pass whose tensors do not fit or whose types have no arithmetic.
+pub(crate) fn tensor_unit(
+    unit: &TensorUnit,
+    chips: usize,
+    bounds: bool,
+    location: &'static Location<'static>,
+) -> Result<(), Fault> {
+    let call = |operation| Call { operation, location };
+    let convertible = |operation, from: crate::scalar::ElementType, to| {
+        if from.cast_outputs().contains(&to) {
+            return Ok(());
+        }
+        let message = format!("elements of type {from} are to become {to}, which has no conversion");
+        Err(call(operation).fault(
+            FaultKind::Unsupported,
+            message,
+            "choose another type or cast in two steps",
+        ))
+    };
+    convertible("fetch", unit.fetch.source.footprint.element, unit.fetch.output)?;
+    if let Some(cast) = &unit.cast {
+        convertible("cast", cast.input, cast.output)?;
+    }
+    if let Some(contraction) = &unit.contraction {
+        let element = contraction.trf.element;
+        if !ContractionPlan::supports(element, contraction.output) || element != unit.fetch.output {
+            let message = format!(
+                "the stream of {} and the register file of {element} are to be summed as {}",
+                unit.fetch.output, contraction.output
+            );
+            let help = "use the same type on both sides: i4 or i8 are summed as i32, f8 and bf16 as f32";
+            return Err(call("contraction").fault(FaultKind::Unsupported, message, help));
+        }
+        fits(&contraction.trf, call("contraction"))?;
+    }
+    if bounds {
+        in_bounds(&unit.fetch.source, chips, call("fetch"))?;
+    }
+    match &unit.sink {
+        Sink::Commit { destination, .. } => {
+            if bounds {
+                in_bounds(destination, chips, call("commit"))?;
+                if !destination.address.is_multiple_of(COMMIT_ALIGN_BYTES as u64) {
+                    let message = format!(
+                        "the DM address is {}, but commit writes at multiples of {COMMIT_ALIGN_BYTES}",
+                        destination.address
+                    );
+                    let help =
+                        "choose an aligned address, or pad the element mapping so that tiles start aligned";
+                    return Err(call("commit").fault(FaultKind::Misaligned, message, help));
+                }
+            }
+            Ok(())
+        }
+        Sink::Trf { destination, .. } => fits(destination, call("to_trf")),
+    }
+}

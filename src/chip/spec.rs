@@ -1,0 +1,57 @@
+//! Every number of the hardware, once, with its source.
+//!
+//! Sources: the seed pages *Memory and Stream*, *Sequencer*, *Fetch Engine*, *TRF Sequencer*, *Stream Adapter*, and
+//! the specification pages 20 to 50.
+
+/// Clusters per chip (*Memory and Stream*, size constraint).
+pub const CLUSTERS: usize = 2;
+/// Slices per cluster (*Memory and Stream*, size constraint).
+pub const SLICES: usize = 256;
+/// The most chips in a simulated system (*Memory and Stream*: an 8-chip system).
+pub const MAX_CHIPS: usize = 8;
+/// Data memory per slice in bytes (*Memory and Stream*, size constraint).
+pub const DM_BYTES: usize = 512 * 1024;
+/// High-bandwidth memory per chip in bytes (spec page 30 §3.1).
+pub const HBM_BYTES: u64 = 48 << 30;
+/// Tensor register file per slice in bytes (spec page 40 §2.1).
+pub const TRF_BYTES: usize = 64 * 1024;
+/// Bank rows of the TRF (*TRF Sequencer*, memory layout).
+pub const TRF_BANK_ROWS: usize = 8;
+/// Bytes per bank row of the TRF: 2 columns of 128 rows of 32 bytes.
+pub const TRF_BANK_ROW_BYTES: usize = TRF_BYTES / TRF_BANK_ROWS;
+/// Rows that a TRF tensor may have (*TRF Sequencer*, rows).
+pub const TRF_ROWS: [usize; 4] = [1, 2, 4, 8];
+/// Bytes that each row multiplies per cycle, `mac_width` (*TRF Sequencer*, read mechanism).
+pub const MAC_BYTES: usize = 64;
+/// Bytes of a flit (*Fetch Engine*, interaction with the Switch Engine).
+pub const FLIT_BYTES: usize = 32;
+/// Loops of a sequencer (*Sequencer*, configuration failures).
+pub const SEQUENCER_ENTRIES: usize = 8;
+/// Iterations of one sequencer loop (*Sequencer*, configuration failures).
+pub const SEQUENCER_ITERATIONS: usize = 65_536;
+/// What a fetched packet must be a multiple of, in bytes (*Fetch Engine*, interface).
+pub const FETCH_ALIGN_BYTES: usize = 8;
+/// Sizes of one main-context fetch in bytes, largest first (*Fetch Engine*, constraints).
+pub const FETCH_SIZES: [usize; 6] = [32, 16, 8, 4, 2, 1];
+/// Sizes of one commit write in bytes (spec page 50 §6.1).
+pub const COMMIT_SIZES: [usize; 4] = [8, 16, 24, 32];
+/// What a commit address must be a multiple of, in bytes (spec page 50 §6.1).
+pub const COMMIT_ALIGN_BYTES: usize = 8;
+/// Contiguous bytes of an HBM to DM transfer must be a multiple of this (spec page 30 §7).
+pub const DMA_HBM_TO_DM_BYTES: usize = 8;
+/// Columns of the accumulator (spec page 40 §4.1).
+pub const ACCUMULATOR_COLUMNS: usize = 32;
+/// Result columns that an interleaved accumulation can hold (spec page 40 §4.2).
+pub const ACCUMULATOR_INTERLEAVED: usize = 128;
+/// Row sets that a sequential accumulation can hold (spec page 40 §4.2).
+pub const ACCUMULATOR_SEQUENTIAL: usize = 32;
+/// 32-bit lanes of a beat.
+pub const BEAT_LANES: usize = 8;
+/// Bytes of one fetch of the sub context (*Fetch Engine*, constraints).
+pub const SUB_FETCH_BYTES: usize = 8;
+/// Bytes of one fetch of the sub context that converts `i4` to `i32` (*Fetch Engine*, constraints).
+pub const SUB_FETCH_BYTES_I4_I32: usize = 4;
+/// Sizes of one TRF read in bytes, `reg_read_size`, largest first (*TRF Sequencer*, read mechanism).
+pub const REGISTER_READ_SIZES: [usize; 7] = [64, 32, 16, 8, 4, 2, 1];
+/// Bytes of one commit write of the sub context (spec page 50 §6.2).
+pub const SUB_COMMIT_BYTES: usize = 8;

@@ -1,0 +1,135 @@
+//! Conditions that tell live positions from padding.
+//!
+//! A position of a tensor is a tuple of *variables*: the indices of its dimensions, or the loop indices of a
+//! move. A mapping leaves some positions without an element (padding). What is left of a mapping, once the types
+//! are gone, are sums of digits that must stay below a limit:
+//!
+//! ```text
+//! m![A / 4 # 8] with A = 15, m![A % 4]      variables: v0 (0..8), v1 (0..4)
+//!
+//!   sum 0 = 4 * (v0 / 1 % 8) + 1 * (v1 / 1 % 4)     test: sum 0 < 15
+//! ```
+//!
+//! A sum can be a variable of later digits: that is how a position inside a product that was cut across a digit
+//! (a composite) is decoded.
+
+use crate::list::List;
+
+/// `weight * ((variable / base) % extent)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GuardDigit {
+    /// A given variable, or, from [`Guard::variables`] on, the value of an earlier sum.
+    pub variable: usize,
+    /// Positions of the variable per step of this digit.
+    pub base: usize,
+    /// The number of values that this digit takes before it starts again.
+    pub extent: usize,
+    /// What one step of the digit adds to the sum.
+    pub weight: usize,
+}
+
+/// A sum of consecutive digits of [`Guard::digits`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GuardSum {
+    /// The first digit.
+    pub first: usize,
+    /// The number of digits.
+    pub len: usize,
+    /// The sum must be less than this. `usize::MAX` where it is only a variable of other digits.
+    pub limit: usize,
+}
+
+/// The most digits in a guard.
+pub const GUARD_DIGITS: usize = 32;
+/// The most sums in a guard.
+pub const GUARD_SUMS: usize = 16;
+
+/// A conjunction of tests over variables. Empty: every position is live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Guard {
+    /// The number of given variables.
+    pub variables: usize,
+    /// The digits, grouped by sum.
+    pub digits: List<GuardDigit, GUARD_DIGITS>,
+    /// The sums, in the order in which they can be evaluated.
+    pub sums: List<GuardSum, GUARD_SUMS>,
+}
+
+impl Guard {
+    /// A guard that every position passes.
+    pub const fn always(variables: usize) -> Self {
+        Self {
+            variables,
+            digits: List::new(GuardDigit {
+                variable: 0,
+                base: 1,
+                extent: 1,
+                weight: 0,
+            }),
+            sums: List::new(GuardSum {
+                first: 0,
+                len: 0,
+                limit: usize::MAX,
+            }),
+        }
+    }
+
+    /// Whether every position is live.
+    pub const fn is_always(&self) -> bool {
+        self.sums.is_empty()
+    }
+
+    /// Whether the position is live. `variables` holds one value per given variable.
+    pub fn holds(&self, variables: &[usize]) -> bool {
+        debug_assert_eq!(variables.len(), self.variables, "one value per variable");
+        let mut values = [0usize; GUARD_SUMS];
+        for (k, sum) in self.sums.iter().enumerate() {
+            let mut total = 0;
+            for digit in &self.digits.as_slice()[sum.first..sum.first + sum.len] {
+                let value = if digit.variable < self.variables {
+                    variables[digit.variable]
+                } else {
+                    values[digit.variable - self.variables]
+                };
+                total += value / digit.base % digit.extent * digit.weight;
+            }
+            if total >= sum.limit {
+                return false;
+            }
+            values[k] = total;
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn joint_digits_of_one_axis() {
+        // m![A / 4 # 8, A % 4] with A = 15 as two variables.
+        let mut guard = Guard::always(2);
+        guard.digits.push(GuardDigit {
+            variable: 0,
+            base: 1,
+            extent: 8,
+            weight: 4,
+        });
+        guard.digits.push(GuardDigit {
+            variable: 1,
+            base: 1,
+            extent: 4,
+            weight: 1,
+        });
+        guard.sums.push(GuardSum {
+            first: 0,
+            len: 2,
+            limit: 15,
+        });
+        assert!(guard.holds(&[3, 2]));
+        assert!(!guard.holds(&[3, 3]));
+        assert!(!guard.holds(&[4, 0]));
+        assert!(Guard::always(2).holds(&[100, 100]));
+    }
+}

@@ -1,0 +1,32 @@
+//! What the chip is told: plain data, without generics.
+//!
+//! The types of a kernel end here. A command can be printed, compared, built by hand in a test and executed; it knows
+//! neither the types that made it nor the chip that runs it.
+
+mod guard;
+mod region;
+mod tensor_unit;
+mod transfer;
+
+pub use guard::{GUARD_DIGITS, GUARD_SUMS, Guard, GuardDigit, GuardSum};
+pub use region::{Address, FillId, Footprint, Memory, Region, TrfAddress, TrfRegion};
+pub use tensor_unit::{AccumulationKind, Cast, Collect, Contraction, Fetch, Sink, TensorUnit};
+pub use transfer::{Dma, HostBuffer, HostTransfer, Step, TRANSFER_LOOPS, Transfer, TransferLoop};
+
+/// A command with the place in the kernel that gave it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Command {
+    /// What to do.
+    pub operation: Operation,
+    /// The call in the kernel.
+    pub location: &'static core::panic::Location<'static>,
+}
+
+/// What a command does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operation {
+    /// A DMA transfer.
+    Dma(Box<Dma>),
+    /// A pass through the Tensor Unit.
+    TensorUnit(Box<TensorUnit>),
+}

@@ -1,0 +1,124 @@
+//! Where the tensor of a command lies.
+
+use super::guard::Guard;
+use crate::scalar::ElementType;
+
+/// A byte address inside a chip's HBM or inside each slice's DM.
+pub type Address = u64;
+
+/// Names one filling of a memory range: a tensor that was made there. Later writes through views of the same tensor
+/// keep it. [`FillId::ANY`] reads whatever is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FillId(pub u64);
+
+impl FillId {
+    /// A handle that was made from a bare address: it vouches for what is there.
+    pub const ANY: FillId = FillId(0);
+}
+
+/// A memory of the chip that is addressed in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Memory {
+    /// High-bandwidth memory: one per chip. Unit = chip.
+    Hbm,
+    /// Data memory: one per slice. Unit = `(chip * 2 + cluster) * 256 + slice`.
+    Dm,
+}
+
+impl core::fmt::Display for Memory {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.pad(match self {
+            Memory::Hbm => "HBM",
+            Memory::Dm => "DM",
+        })
+    }
+}
+
+/// The positions of a tensor in a memory, without its types.
+///
+/// Variables of the guard: chip, cluster, slice, element. An HBM tensor has one cluster and one slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Footprint {
+    /// The type of an element.
+    pub element: ElementType,
+    /// Chips that the tensor spans, padding included.
+    pub chips: usize,
+    /// Clusters per chip, padding included.
+    pub clusters: usize,
+    /// Slices per cluster, padding included.
+    pub slices: usize,
+    /// Elements per unit, padding included.
+    pub elements: usize,
+    /// Which positions hold an element.
+    pub guard: Guard,
+}
+
+impl Footprint {
+    /// Bytes per unit, padding included.
+    pub const fn bytes(&self) -> usize {
+        (self.elements * self.element.bits()).div_ceil(8)
+    }
+}
+
+/// A tensor in HBM or DM as a command sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// The memory.
+    pub memory: Memory,
+    /// The first byte, in each unit.
+    pub address: Address,
+    /// The filling that the command expects (source) or makes (destination).
+    pub fill: FillId,
+    /// The positions.
+    pub footprint: Footprint,
+}
+
+/// The halves of the tensor register file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TrfAddress {
+    /// Rows 0 to 63 of every bank.
+    FirstHalf,
+    /// Rows 64 to 127 of every bank.
+    SecondHalf,
+    /// All rows.
+    Full,
+}
+
+impl TrfAddress {
+    /// Bytes per slice (spec page 40 §2.1).
+    pub const fn capacity(&self) -> usize {
+        match self {
+            TrfAddress::Full => crate::chip::spec::TRF_BYTES,
+            TrfAddress::FirstHalf | TrfAddress::SecondHalf => crate::chip::spec::TRF_BYTES / 2,
+        }
+    }
+}
+
+impl core::fmt::Display for TrfAddress {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.pad(match self {
+            TrfAddress::FirstHalf => "TrfAddress::FirstHalf",
+            TrfAddress::SecondHalf => "TrfAddress::SecondHalf",
+            TrfAddress::Full => "TrfAddress::Full",
+        })
+    }
+}
+
+/// A tensor in the register files as a command sees it.
+///
+/// Row `r` holds `row_elements` elements, packed, from the start of its region on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrfRegion {
+    /// The part of the register file.
+    pub address: TrfAddress,
+    /// The filling.
+    pub fill: FillId,
+    /// The type of an element.
+    pub element: ElementType,
+    /// Rows: 1, 2, 4 or 8.
+    pub rows: usize,
+    /// Elements per row, padding included.
+    pub row_elements: usize,
+    /// Which positions hold an element. Variables: chip, cluster, slice, row, element.
+    pub guard: Guard,
+}

@@ -1,0 +1,124 @@
+//! One pass through the Tensor Unit: from DM through the engines into DM or a register file.
+
+use super::guard::Guard;
+use super::region::{Region, TrfRegion};
+use crate::scalar::ElementType;
+use crate::sequencer::Config;
+
+/// How results leave the accumulator (spec page 40 §4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AccumulationKind {
+    /// One column of all eight rows per beat.
+    Interleaved,
+    /// Eight columns of one row per beat.
+    Sequential,
+}
+
+impl core::fmt::Display for AccumulationKind {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.pad(match self {
+            AccumulationKind::Interleaved => "Interleaved",
+            AccumulationKind::Sequential => "Sequential",
+        })
+    }
+}
+
+/// The Fetch Engine: reads elements in sequencer order and converts them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fetch {
+    /// The tensor in DM.
+    pub source: Region,
+    /// The sequencer. Strides in elements of the stored type. Its positions are those of `[Time, Packet]`, in order,
+    /// also where merging has joined entries.
+    pub config: Config,
+    /// Time steps.
+    pub time: usize,
+    /// Elements per packet.
+    pub packet: usize,
+    /// The type in the stream.
+    pub output: ElementType,
+}
+
+/// The Collect Engine: cuts packets into 32-byte flits, the last one padded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Collect {
+    /// Flits per packet.
+    pub flits: usize,
+}
+
+/// Aligner and Reducer: `align`, `contract` and `accumulate` together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Contraction {
+    /// The weights.
+    pub trf: TrfRegion,
+    /// Which stream positions hold an element. Variables: chip, cluster, slice, time, packet (of the collected stream).
+    pub stream_guard: Guard,
+    /// Flits per 64-byte packet: 1 (the upper half is zero) or 2.
+    pub collect_flits: usize,
+    /// How many times in a row each packet is used.
+    pub tile: usize,
+    /// The TRF sequencer: entries over the steps, strides in bytes, same address in every row.
+    /// `packet_size` is the elements of one read (`reg_read_size` in elements).
+    pub trf_config: Config,
+    /// Steps: `|OutTime|` of `align`.
+    pub steps: usize,
+    /// Levels of the adder tree that are used: `2^depth` neighbouring products make one column.
+    pub depth: usize,
+    /// Columns per row that leave the tree, padding of the packet removed.
+    pub columns: usize,
+    /// The accumulator slot of each step: entries over the steps, stride 0 for a summed one.
+    pub slots: Config,
+    /// Accumulator slots: `|Time'|`.
+    pub slot_count: usize,
+    /// How the slots leave.
+    pub kind: AccumulationKind,
+    /// The type of the sums: i32 or f32.
+    pub output: ElementType,
+}
+
+/// The Cast Engine: one flit in, one flit out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cast {
+    /// The type before.
+    pub input: ElementType,
+    /// The type after. Lanes that the narrower flit has more are padding.
+    pub output: ElementType,
+}
+
+/// Where the stream ends.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Sink {
+    /// The Commit Engine writes to DM.
+    Commit {
+        /// The tensor in DM.
+        destination: Region,
+        /// The sequencer: entries over time, outermost first, then the packet entry `window : 1`. Strides in elements.
+        config: Config,
+        /// Which lanes hold an element. Variables: chip, cluster, slice, time, packet.
+        guard: Guard,
+    },
+    /// The stream, in order, fills the rows of a TRF region.
+    Trf {
+        /// The region.
+        destination: TrfRegion,
+        /// Which lanes hold an element. Variables: chip, cluster, slice, time, packet.
+        guard: Guard,
+    },
+}
+
+/// One pass through the Tensor Unit, in every slice alike.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TensorUnit {
+    /// Whether the sub context runs it.
+    pub sub_context: bool,
+    /// The Fetch Engine.
+    pub fetch: Fetch,
+    /// The Collect Engine.
+    pub collect: Option<Collect>,
+    /// The Contraction Engine.
+    pub contraction: Option<Contraction>,
+    /// The Cast Engine.
+    pub cast: Option<Cast>,
+    /// The end of the stream.
+    pub sink: Sink,
+}

@@ -1,0 +1,95 @@
+//! Moves of a tensor between two placements: loops with a stride on either side.
+
+use super::guard::Guard;
+use super::region::Region;
+use crate::list::List;
+
+/// The most loops in a move.
+pub const TRANSFER_LOOPS: usize = 24;
+
+/// How far one iteration of a loop moves on one side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Units: see [`super::region::Memory`]. 0 for a loop inside a unit.
+    pub units: usize,
+    /// Elements inside the unit.
+    pub elements: usize,
+}
+
+/// One loop of a move. A source step of zero is a broadcast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransferLoop {
+    /// Iterations.
+    pub size: usize,
+    /// Step on the source side.
+    pub source: Step,
+    /// Step on the destination side.
+    pub destination: Step,
+}
+
+/// A move of elements: for every index tuple of the loops that passes the guard, one element goes from the source
+/// position to the destination position (spec page 30 §9).
+///
+/// Loops are in destination order, outermost first. The variables of the guard are the loop indices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// The loops.
+    pub loops: List<TransferLoop, TRANSFER_LOOPS>,
+    /// Index tuples that hold an element.
+    pub guard: Guard,
+}
+
+impl Transfer {
+    /// A move of a single element.
+    pub const fn new() -> Self {
+        let still = Step {
+            units: 0,
+            elements: 0,
+        };
+        Self {
+            loops: List::new(TransferLoop {
+                size: 1,
+                source: still,
+                destination: still,
+            }),
+            guard: Guard::always(0),
+        }
+    }
+}
+
+impl Default for Transfer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A DMA operation between HBM and DM, or inside one of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dma {
+    /// Where elements are read.
+    pub source: Region,
+    /// Where elements are written.
+    pub destination: Region,
+    /// The loops.
+    pub transfer: Transfer,
+}
+
+/// A transfer between the host and HBM over PCIe. The host side is a packed array of elements, unit 0.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostTransfer {
+    /// The tensor in HBM: destination of an upload, source of a download.
+    pub region: Region,
+    /// The loops.
+    pub transfer: Transfer,
+    /// Elements of the host array.
+    pub host_elements: usize,
+}
+
+/// A host array on its way over PCIe: elements in their own encoding (4-bit elements two per byte, low nibble first).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostBuffer {
+    /// The encoded elements.
+    pub bytes: Vec<u8>,
+    /// Which elements are initialised, one entry per element. `None`: all of them.
+    pub initialised: Option<Vec<bool>>,
+}

@@ -1,0 +1,146 @@
+//! Cast Engine: narrows the elements of each flit.
+//!
+//! One flit in, one flit out: what the narrower type leaves free is padding (spec page 50 §4).
+
+use super::collect::{factors_of, flit_elements, whole_bytes};
+use crate::chip::spec;
+use crate::engine::stream::{AccumulationTensor, CastTensor, CollectTensor, StreamTensor};
+use crate::error::{PlanError, attempt};
+use crate::mapping::M;
+use crate::mapping::{Expr, Pool, pad_to};
+use crate::runtime::Tu;
+use crate::scalar::{Cast, ElementType, Scalar, VeScalar};
+use crate::text::Text;
+use core::marker::PhantomData;
+
+/// What a cast is derived from.
+#[derive(Clone, Copy, Debug)]
+pub struct CastRequest {
+    /// The type before.
+    pub input: ElementType,
+    /// The type after.
+    pub output: ElementType,
+    /// Packet of the incoming stream.
+    pub packet: &'static Expr,
+    /// Packet of the outgoing stream.
+    pub out_packet: &'static Expr,
+}
+
+/// Checks the mappings of a cast.
+pub const fn derive_cast(request: &CastRequest) -> Result<(), PlanError> {
+    const OPERATION: &str = "cast";
+    let mut pool = Pool::new();
+    let packet = attempt!(factors_of(OPERATION, &mut pool, request.packet));
+    let out_packet = attempt!(factors_of(OPERATION, &mut pool, request.out_packet));
+    let bytes = attempt!(whole_bytes(OPERATION, request.input, packet.size()));
+    if bytes != spec::FLIT_BYTES {
+        let text = Text::new()
+            .str("cast: the input packet ")
+            .mapping(request.packet)
+            .str(" of ");
+        let text = text
+            .number(packet.size())
+            .str(" ")
+            .str(request.input.name())
+            .str(" holds ")
+            .number(bytes);
+        let text = text
+            .str(" bytes, but must be one flit of ")
+            .number(spec::FLIT_BYTES)
+            .str(" bytes");
+        return Err(PlanError::new(
+            "cast input flit",
+            text.str("; help: collect into flits first"),
+        ));
+    }
+    let lanes = flit_elements(request.output);
+    let expected = if pad_to_fits(&packet, lanes) {
+        pad_to(&packet, lanes)
+    } else {
+        packet
+    };
+    if !expected.is(&out_packet) {
+        let text = Text::new()
+            .str("cast: the output packet is ")
+            .mapping(request.out_packet)
+            .str(", but ");
+        let text = text
+            .mapping(request.packet)
+            .str(" as a flit of ")
+            .number(lanes)
+            .str(" ")
+            .str(request.output.name());
+        let text = text.str(" is ").factors(&pool, &expected);
+        return Err(PlanError::new(
+            "cast packet",
+            text.str("; help: use that mapping"),
+        ));
+    }
+    Ok(())
+}
+
+const fn pad_to_fits(packet: &crate::mapping::Factors, lanes: usize) -> bool {
+    crate::mapping::strip(packet).size() <= lanes
+}
+
+/// The plan of a cast, as types.
+pub struct CastPlan<D, D2, Packet, OutPacket>(PhantomData<(D, D2, Packet, OutPacket)>);
+
+impl<D: Scalar, D2: Scalar, Packet: M, OutPacket: M> CastPlan<D, D2, Packet, OutPacket> {
+    /// Using it refuses packets that are not flits, or not the same elements.
+    pub const CHECK: () = match derive_cast(&CastRequest {
+        input: D::ELEMENT_TYPE,
+        output: D2::ELEMENT_TYPE,
+        packet: Packet::EXPR,
+        out_packet: OutPacket::EXPR,
+    }) {
+        Ok(()) => (),
+        Err(error) => error.refuse(),
+    };
+}
+
+/// Streams whose 32-bit elements the Cast Engine can narrow.
+pub trait StreamCast<D: Scalar> {
+    /// The stream after the cast.
+    type CastOutput<D2: Scalar, OutPacket: M>
+    where
+        D: Cast<D2>;
+
+    /// Converts each element. `OutPacket` is the packet, padded to a flit of the narrower type.
+    ///
+    /// i32 keeps its low bits; f32 is rounded to nearest, ties to even (spec page 50 §4).
+    ///
+    /// Refused while compiling: packets that are not one flit before and after.
+    fn cast<D2: Scalar, OutPacket: M>(self) -> Self::CastOutput<D2, OutPacket>
+    where
+        D: Cast<D2>;
+}
+
+macro_rules! stream_cast {
+    ($stream:ident) => {
+        impl<'l, const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M> StreamCast<D>
+            for $stream<'l, T, D, Chip, Cluster, Slice, Time, Packet>
+        {
+            type CastOutput<D2: Scalar, OutPacket: M>
+                = CastTensor<'l, T, D2, Chip, Cluster, Slice, Time, OutPacket>
+            where
+                D: Cast<D2>;
+
+            fn cast<D2: Scalar, OutPacket: M>(self) -> Self::CastOutput<D2, OutPacket>
+            where
+                D: Cast<D2>,
+            {
+                const { CastPlan::<D, D2, Packet, OutPacket>::CHECK };
+                let mut pass = self.pass;
+                pass.cast = Some(crate::command::Cast {
+                    input: D::ELEMENT_TYPE,
+                    output: D2::ELEMENT_TYPE,
+                });
+                StreamTensor::new(self.context, pass)
+            }
+        }
+    };
+}
+
+stream_cast!(CollectTensor);
+stream_cast!(AccumulationTensor);

@@ -1,0 +1,317 @@
+//! Commit Engine: writes a stream of flits to DM.
+//!
+//! Of each flit the leading `commit_in_size` bytes are kept. Time may be permuted; the packet is always the innermost,
+//! contiguous part of the tensor (spec page 50 §6).
+
+use super::collect::{factors_of, whole_bytes};
+use crate::chip::spec;
+use crate::command::{Address, Memory, Operation, Region, Sink, TensorUnit};
+use crate::engine::stream::StreamTensor;
+use crate::engine::stream::stage::Position;
+use crate::error::{PlanError, attempt};
+use crate::mapping::M;
+use crate::mapping::{DivisionMode, Expr, Factors, Pool, divide, modulo, resize, stride};
+use crate::runtime::Tu;
+use crate::runtime::fault::accept;
+use crate::scalar::{ElementType, Scalar};
+use crate::sequencer::{Config, Request, Stream, contiguous_run, derive, limited};
+use crate::tensor::{DmTensor, DmTensorViewMut};
+use crate::text::Text;
+use core::marker::PhantomData;
+
+/// What a commit is derived from.
+#[derive(Clone, Copy, Debug)]
+pub struct CommitRequest {
+    /// Whether the sub context commits.
+    pub sub_context: bool,
+    /// The type in the stream.
+    pub element: ElementType,
+    /// Time of the stream.
+    pub time: &'static Expr,
+    /// Packet of the stream.
+    pub packet: &'static Expr,
+    /// The tensor in each slice.
+    pub destination: &'static Expr,
+}
+
+/// The derived configuration of a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommitConfig {
+    /// The sequencer as derived: entries over time, then the packet entry. Strides in elements.
+    pub derived: Config,
+    /// The sequencer within the hardware's limits.
+    pub config: Config,
+    /// Elements of each flit that are written.
+    pub window: usize,
+    /// Bytes of each flit that are written: `commit_in_size`.
+    pub commit_in_size: usize,
+    /// Contiguous bytes of memory: `contiguous_sram_access_size`.
+    pub contiguous_bytes: usize,
+    /// Bytes of one write: `commit_size`.
+    pub commit_size: usize,
+    /// Cycles: one write per cycle.
+    pub cycles: usize,
+}
+
+const OPERATION: &str = "commit";
+
+/// Checks the mappings of a commit and derives its sequencer.
+pub const fn derive_commit(request: &CommitRequest) -> Result<CommitConfig, PlanError> {
+    let mut pool = Pool::new();
+    let time = attempt!(factors_of(OPERATION, &mut pool, request.time));
+    let packet = attempt!(factors_of(OPERATION, &mut pool, request.packet));
+    let destination = attempt!(factors_of(OPERATION, &mut pool, request.destination));
+    let bytes = attempt!(whole_bytes(OPERATION, request.element, packet.size()));
+    if bytes != spec::FLIT_BYTES {
+        let text = Text::new()
+            .str("commit: the packet ")
+            .mapping(request.packet)
+            .str(" of ")
+            .str(request.element.name());
+        let text = text
+            .str(" holds ")
+            .number(bytes)
+            .str(" bytes, but must be one flit of ")
+            .number(spec::FLIT_BYTES);
+        return Err(PlanError::new(
+            "commit input flit",
+            text.str(" bytes; help: `.collect()` the stream first"),
+        ));
+    }
+    let (size, steps) = (destination.size(), time.size());
+    if !size.is_multiple_of(steps) {
+        let text = Text::new()
+            .str("commit: Element ")
+            .mapping(request.destination)
+            .str(" has ")
+            .number(size);
+        let text = text
+            .str(" positions, which the ")
+            .number(steps)
+            .str(" time steps ")
+            .mapping(request.time);
+        return Err(PlanError::new(
+            "commit time",
+            text.str(" do not divide; help: give each time step a place in Element"),
+        ));
+    }
+    let window = size / steps;
+    let outer = stride(&mut pool, &destination, window);
+    let inner = modulo(&mut pool, &destination, window);
+    attempt!(check_permutation(&pool, request, &time, &outer));
+    let commit_in_size = attempt!(whole_bytes(OPERATION, request.element, window));
+    attempt!(check_window(request, commit_in_size, window));
+    let expected = resize(&mut pool, &packet, window);
+    if !expected.is(&inner) {
+        let text = Text::new()
+            .str("commit: the innermost ")
+            .number(window)
+            .str(" positions of Element ");
+        let text = text
+            .mapping(request.destination)
+            .str(" are ")
+            .factors(&pool, &inner)
+            .str(", but the leading ");
+        let text = text
+            .number(window)
+            .str(" lanes of the packet ")
+            .mapping(request.packet)
+            .str(" are ");
+        let text = text.factors(&pool, &expected);
+        return Err(PlanError::new(
+            "commit packet",
+            text.str("; help: keep the packet, or a prefix of it, innermost"),
+        ));
+    }
+    let loops = Request {
+        operation: OPERATION,
+        buf: &destination,
+        time: Stream::Expr(request.time),
+        packet: Stream::Factors(&inner),
+        partial: false,
+    };
+    let derived = attempt!(derive(&mut pool, &loops)).config;
+    let config = attempt!(limited(OPERATION, derived));
+    let run = attempt!(whole_bytes(OPERATION, request.element, contiguous_run(&derived)));
+    let commit_size = if request.sub_context {
+        spec::SUB_COMMIT_BYTES
+    } else {
+        crate::mapping::gcd(run, commit_in_size)
+    };
+    Ok(CommitConfig {
+        derived,
+        config,
+        window,
+        commit_in_size,
+        contiguous_bytes: run,
+        commit_size,
+        cycles: steps * (commit_in_size / commit_size),
+    })
+}
+
+const fn check_window(request: &CommitRequest, bytes: usize, window: usize) -> Result<(), PlanError> {
+    let mut k = 0;
+    while k < spec::COMMIT_SIZES.len() {
+        if bytes == spec::COMMIT_SIZES[k] {
+            return Ok(());
+        }
+        k += 1;
+    }
+    let text = Text::new()
+        .str("commit: each time step writes ")
+        .number(window)
+        .str(" ")
+        .str(request.element.name());
+    let text = text
+        .str(", ")
+        .number(bytes)
+        .str(" bytes, of Element ")
+        .mapping(request.destination);
+    let text = text.str(", but the output packet must be one of 8, 16, 24 or 32 bytes; help: ");
+    let text = if bytes < spec::FLIT_BYTES {
+        let next = bytes.div_ceil(8) * 8;
+        text.str("pad the innermost part with `# ")
+            .number(next * 8 / request.element.bits())
+            .str("`")
+    } else {
+        text.str("give each time step at most one flit of Element")
+    };
+    Err(PlanError::new("commit width", text))
+}
+
+/// Time in DM is a permutation of time in the stream: nothing added, dropped, cut or broadcast.
+const fn check_permutation(
+    pool: &Pool,
+    request: &CommitRequest,
+    time: &Factors,
+    outer: &Factors,
+) -> Result<(), PlanError> {
+    let there = match divide(pool, outer, time, DivisionMode::Relaxed) {
+        Ok(division) => division.exact().is_ok() && !division.dividend_residue.has_terms(),
+        Err(_) => false,
+    };
+    let back = match divide(pool, time, outer, DivisionMode::Relaxed) {
+        Ok(division) => division.exact().is_ok(),
+        Err(_) => false,
+    };
+    if there && back {
+        return Ok(());
+    }
+    let text = Text::new()
+        .str("commit: the time part of Element ")
+        .mapping(request.destination)
+        .str(" is ");
+    let text = text
+        .factors(pool, outer)
+        .str(", which is no permutation of the stream's time ")
+        .mapping(request.time);
+    Err(PlanError::new(
+        "commit permutation",
+        text.str("; help: name exactly the time axes, in any order, before the packet"),
+    ))
+}
+
+/// A commit writes units of 8 bytes.
+const fn check_commit_address(address: Address) -> Result<(), PlanError> {
+    if (address as usize).is_multiple_of(spec::COMMIT_ALIGN_BYTES) {
+        return Ok(());
+    }
+    let text = Text::new()
+        .str("commit: address ")
+        .number(address as usize)
+        .str(" is no multiple of ");
+    let text = text.number(spec::COMMIT_ALIGN_BYTES).str(" bytes");
+    Err(PlanError::new(
+        "commit alignment",
+        text.str("; help: move the tensor to a multiple of 8"),
+    ))
+}
+
+/// The plan of a commit, as types.
+pub struct CommitPlan<D, Time, Packet, Element, const T: Tu = false>(PhantomData<(D, Time, Packet, Element)>);
+
+impl<D: Scalar, Time: M, Packet: M, Element: M, const T: Tu> CommitPlan<D, Time, Packet, Element, T> {
+    /// The derived configuration. Using it refuses what the engine cannot write.
+    pub const CONFIG: CommitConfig = match derive_commit(&CommitRequest {
+        sub_context: T,
+        element: D::ELEMENT_TYPE,
+        time: Time::EXPR,
+        packet: Packet::EXPR,
+        destination: Element::EXPR,
+    }) {
+        Ok(config) => config,
+        Err(error) => error.refuse(),
+    };
+}
+
+impl<'l, const T: Tu, P: Position, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
+    StreamTensor<'l, T, P, D, Chip, Cluster, Slice, Time, Packet>
+{
+    const MAY_COMMIT: () = {
+        if T && !P::SUB_COMMIT {
+            let text = Text::new()
+                .str("commit: a commit of the sub context cannot follow the engine of `.")
+                .str(P::NAME);
+            PlanError::new(
+                "sub commit",
+                text.str("()`; help: use the main context, or commit before it"),
+            )
+            .refuse()
+        }
+    };
+
+    /// Ends the stream in DM: each slice writes its part at `address`.
+    ///
+    /// `Element` is a permutation of `Time`, and inside it the leading 8, 16, 24 or 32 bytes of the packet.
+    ///
+    /// Refused while compiling: packets that are not one flit, other mappings, tensors that DM cannot hold.
+    ///
+    /// # Panics
+    /// Where `address` is no multiple of 8, or the tensor leaves the memory of the slice.
+    #[track_caller]
+    pub fn commit<Element: M>(self, address: Address) -> DmTensor<D, Chip, Cluster, Slice, Element> {
+        accept(
+            OPERATION,
+            crate::tensor::check_address(Memory::Dm, D::ELEMENT_TYPE, address),
+        );
+        let mut tensor = DmTensor::filled(address, self.context.next_fill());
+        let region = tensor.view_mut().region();
+        self.commit_to::<Element>(region);
+        tensor
+    }
+
+    /// Ends the stream in a view in DM. The rules are those of [`Self::commit`].
+    #[track_caller]
+    pub fn commit_view<Element: M>(self, destination: DmTensorViewMut<'l, D, Chip, Cluster, Slice, Element>) {
+        self.commit_to::<Element>(destination.region());
+    }
+
+    #[track_caller]
+    fn commit_to<Element: M>(self, destination: Region) {
+        const { Self::MAY_COMMIT };
+        let plan = const { &CommitPlan::<D, Time, Packet, Element, T>::CONFIG };
+        accept(OPERATION, check_commit_address(destination.address));
+        let mut config = plan.config;
+        config.packet_size = plan.window;
+        let sink = Sink::Commit {
+            destination,
+            config,
+            guard: const { Self::GUARD },
+        };
+        let pass = *self.pass;
+        let Some(fetch) = pass.fetch else {
+            let text = Text::new()
+                .str("commit: the stream has not been read; help: `.fetch()` and `.collect()` it first");
+            return accept(OPERATION, Err(PlanError::new("stage", text)));
+        };
+        let unit = TensorUnit {
+            sub_context: T,
+            fetch,
+            collect: pass.collect,
+            contraction: pass.contraction,
+            cast: pass.cast,
+            sink,
+        };
+        self.context.execute(Operation::TensorUnit(Box::new(unit)));
+    }
+}

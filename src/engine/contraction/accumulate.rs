@@ -1,0 +1,303 @@
+//! Reducer, temporal part: adds results of several steps, and folds rows into the stream.
+//!
+//! ```text
+//!   Interleaved    OutTime = [Time', columns]            OutPacket = Row # 8       one column of 8 rows per beat
+//!   Sequential     OutTime = [Time', Row, columns / 8]   OutPacket = columns % 8   8 columns of one row per beat
+//! ```
+//!
+//! `Time'` is `Time` without the axes that are summed (spec page 40 §4.2).
+
+use crate::chip::spec;
+use crate::command::AccumulationKind;
+use crate::engine::collect::factors_of;
+use crate::error::{PlanError, attempt};
+use crate::mapping::{
+    CutRule, Expr, Factor, Factors, PaddingKind, Pieces, Pool, matched, modulo, pad_to, product, stride,
+    strip, write_term,
+};
+use crate::sequencer::{Config, Request, Stream, derive};
+use crate::text::Text;
+
+/// What an accumulate is derived from.
+#[derive(Clone, Copy, Debug)]
+pub struct AccumulateRequest {
+    /// How results leave.
+    pub kind: AccumulationKind,
+    /// Rows of the computation.
+    pub row: &'static Expr,
+    /// Time of the computation.
+    pub time: &'static Expr,
+    /// Columns that leave the tree.
+    pub packet: &'static Expr,
+    /// Time of the outgoing stream.
+    pub out_time: &'static Expr,
+    /// Packet of the outgoing stream: 8 lanes of 32 bits.
+    pub out_packet: &'static Expr,
+}
+
+/// The derived configuration of an accumulate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccumulateConfig {
+    /// How results leave.
+    pub kind: AccumulationKind,
+    /// Columns per row.
+    pub columns: usize,
+    /// The slot of each step: entries over time, stride 0 where steps are summed.
+    pub slots: Config,
+    /// Slots: positions of `Time'`.
+    pub slot_count: usize,
+    /// What the buffer holds at once: columns (interleaved, at most 128) or rows (sequential, at most 32).
+    pub buffer: usize,
+}
+
+const OPERATION: &str = "accumulate";
+
+/// Checks the mappings of an accumulate and derives where each step is added.
+pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<AccumulateConfig, PlanError> {
+    let mut pool = Pool::new();
+    let row = attempt!(factors_of(OPERATION, &mut pool, request.row));
+    let time = attempt!(factors_of(OPERATION, &mut pool, request.time));
+    let packet = attempt!(factors_of(OPERATION, &mut pool, request.packet));
+    let out_time = attempt!(factors_of(OPERATION, &mut pool, request.out_time));
+    let out_packet = attempt!(factors_of(OPERATION, &mut pool, request.out_packet));
+    let columns = strip(&packet);
+    let count = columns.size();
+    if packet.size() > spec::ACCUMULATOR_COLUMNS {
+        let text = Text::new()
+            .str("accumulate: the packet ")
+            .mapping(request.packet)
+            .str(" has ")
+            .number(packet.size());
+        let text = text
+            .str(" columns, but at most ")
+            .number(spec::ACCUMULATOR_COLUMNS);
+        return Err(PlanError::new(
+            "accumulate columns",
+            text.str(" leave the tree; help: reduce more in `.contract()`"),
+        ));
+    }
+    if out_packet.size() != spec::BEAT_LANES {
+        let text = Text::new()
+            .str("accumulate: OutPacket ")
+            .mapping(request.out_packet)
+            .str(" has ");
+        let text = text
+            .number(out_packet.size())
+            .str(" lanes, but a beat has ")
+            .number(spec::BEAT_LANES);
+        return Err(PlanError::new(
+            "accumulate lanes",
+            text.str("; help: pad with `# 8`, or split into `/ 8` and `% 8`"),
+        ));
+    }
+    // The innermost part of OutTime, and OutPacket, that the kind asks for.
+    let padded = pad_to(&columns, count.div_ceil(8) * 8);
+    let groups = stride(&mut pool, &padded, 8);
+    let (tail, lanes) = match request.kind {
+        AccumulationKind::Interleaved => (columns, pad_to(&row, spec::BEAT_LANES)),
+        AccumulationKind::Sequential => {
+            let lanes = modulo(&mut pool, &padded, 8);
+            (product(&pool, &row, &groups), lanes)
+        }
+    };
+    if !lanes.is(&out_packet) {
+        let text = kind_text(request.kind)
+            .str("OutPacket is ")
+            .mapping(request.out_packet)
+            .str(", but must be ");
+        let text = text.factors(&pool, &lanes);
+        let text = match request.kind {
+            AccumulationKind::Interleaved => text.str(", the rows padded to 8; help: use it"),
+            AccumulationKind::Sequential => text.str(", the inner 8 columns of the packet; help: use it"),
+        };
+        return Err(PlanError::new("accumulate packet", text));
+    }
+    if !out_time.size().is_multiple_of(tail.size()) || !modulo(&mut pool, &out_time, tail.size()).is(&tail) {
+        let text = kind_text(request.kind)
+            .str("OutTime is ")
+            .mapping(request.out_time)
+            .str(", but must end in ");
+        let text = text.factors(&pool, &tail);
+        let text = match request.kind {
+            AccumulationKind::Interleaved => {
+                text.str(", the columns of the packet; help: append it innermost")
+            }
+            AccumulationKind::Sequential => {
+                text.str(", the rows and groups of 8 columns; help: append it innermost")
+            }
+        };
+        return Err(PlanError::new("accumulate time tail", text));
+    }
+    let kept = stride(&mut pool, &out_time, tail.size());
+    let inner = attempt!(check_kept(&pool, request, &time, &kept));
+    let (buffer, limit) = match request.kind {
+        AccumulationKind::Interleaved => (inner * count, spec::ACCUMULATOR_INTERLEAVED),
+        AccumulationKind::Sequential => (
+            inner * row.size() * count.div_ceil(8),
+            spec::ACCUMULATOR_SEQUENTIAL,
+        ),
+    };
+    if buffer > limit {
+        let text = kind_text(request.kind)
+            .str("summing ")
+            .mapping(request.time)
+            .str(" down to ");
+        let text = text.factors(&pool, &kept).str(" needs ").number(buffer);
+        let text = match request.kind {
+            AccumulationKind::Interleaved => text
+                .str(" columns in the buffer, ")
+                .number(inner)
+                .str(" x ")
+                .number(count),
+            AccumulationKind::Sequential => {
+                let text = text
+                    .str(" rows in the buffer, ")
+                    .number(inner)
+                    .str(" x ")
+                    .number(row.size());
+                text.str(" x ").number(count.div_ceil(8))
+            }
+        };
+        let text = text
+            .str(", but it holds ")
+            .number(limit)
+            .str("; help: move the outermost summed axis inward in `Time`, ");
+        return Err(PlanError::new(
+            "accumulate buffer",
+            text.str("use the other kind, or reduce the packet more"),
+        ));
+    }
+    let one = Factors::one();
+    let loops = Request {
+        operation: OPERATION,
+        buf: &kept,
+        time: Stream::Expr(request.time),
+        packet: Stream::Factors(&one),
+        partial: true,
+    };
+    let slots = attempt!(derive(&mut pool, &loops)).config;
+    Ok(AccumulateConfig {
+        kind: request.kind,
+        columns: count,
+        slots,
+        slot_count: kept.size(),
+        buffer,
+    })
+}
+
+const fn kind_text(kind: AccumulationKind) -> Text {
+    match kind {
+        AccumulationKind::Interleaved => Text::new().str("accumulate, Interleaved: "),
+        AccumulationKind::Sequential => Text::new().str("accumulate, Sequential: "),
+    }
+}
+
+/// Checks that `kept` is `time` without some digits, in order and with its padding. Returns the positions of kept
+/// digits inside the outermost removed one.
+const fn check_kept(
+    pool: &Pool,
+    request: &AccumulateRequest,
+    time: &Factors,
+    kept: &Factors,
+) -> Result<usize, PlanError> {
+    let sides = (Pieces::new(&[time]), Pieces::new(&[kept]));
+    let cut = matched(pool, sides.0, sides.1, (CutRule::Exact, Some(CutRule::Exact)));
+    let mut k = cut.divisor.list.len();
+    while k > 0 {
+        k -= 1;
+        let piece = cut.divisor.list.at(k);
+        if let Factor::Term { term, resize } = piece.factor
+            && !piece.matched
+        {
+            let text = write_term(
+                kind_text(request.kind).str("OutTime has `m!["),
+                pool,
+                &term,
+                resize,
+            );
+            let text = text
+                .str("]`, which Time ")
+                .mapping(request.time)
+                .str(" does not have");
+            return Err(PlanError::new(
+                "accumulate axis",
+                text.str("; help: remove it: time axes can only be summed here"),
+            ));
+        }
+    }
+    // Pairs come outermost divisor piece first: their dividend pieces must come outermost first, too.
+    let mut k = 1;
+    while k < cut.pairs.len() {
+        if cut.pairs.at(k).0 >= cut.pairs.at(k - 1).0 {
+            let text = kind_text(request.kind)
+                .str("OutTime keeps ")
+                .factors(pool, kept)
+                .str(" of Time ");
+            let text = text.mapping(request.time).str(" in another order");
+            return Err(PlanError::new(
+                "accumulate order",
+                text.str("; help: keep the order of the stream"),
+            ));
+        }
+        k += 1;
+    }
+    let mut expected = Factors::one();
+    let mut inside = 1;
+    let mut removed = false;
+    let mut k = 0;
+    while k < cut.dividend.list.len() {
+        let piece = cut.dividend.list.at(k);
+        match piece.factor {
+            Factor::Term { term, resize } if piece.matched => expected.push_term(pool, term, resize),
+            Factor::Term { .. } => {
+                removed = true;
+                inside = expected.size();
+            }
+            Factor::Padding { size, .. } => match padding_below(&cut.dividend, k) {
+                // Padding of a digit goes with the digit.
+                Some((below, base)) if size.is_multiple_of(base) => {
+                    if cut.dividend.list.at(below).matched {
+                        let content = match cut.dividend.list.at(below).factor {
+                            Factor::Term { resize, .. } => resize,
+                            Factor::Padding { .. } => 1,
+                        };
+                        let inner = expected.size() / content;
+                        expected.push_padding(inner * (size / base), PaddingKind::Top);
+                    }
+                }
+                Some(_) if !removed => expected.push_padding(size, PaddingKind::Top),
+                Some(_) => {}
+                None => expected.push_padding(size, PaddingKind::Top),
+            },
+        }
+        k += 1;
+    }
+    if !expected.is(kept) {
+        let text = kind_text(request.kind)
+            .str("OutTime keeps ")
+            .factors(pool, kept)
+            .str(" of Time ");
+        let text = text
+            .mapping(request.time)
+            .str(", but with the padding of Time it is ")
+            .factors(pool, &expected);
+        return Err(PlanError::new(
+            "accumulate padding",
+            text.str("; help: copy the padding of Time"),
+        ));
+    }
+    Ok(if removed { inside } else { 1 })
+}
+
+/// The digit that a padding belongs to, and the positions inside it.
+const fn padding_below(pieces: &Pieces, k: usize) -> Option<(usize, usize)> {
+    let mut below = k;
+    while below > 0 {
+        below -= 1;
+        let piece = pieces.list.at(below);
+        if let Factor::Term { .. } = piece.factor {
+            return Some((below, piece.base));
+        }
+    }
+    None
+}

@@ -1,0 +1,104 @@
+//! Reducer, spatial part: multiplies, and adds neighbouring products in a tree.
+//!
+//! ```text
+//!   64-byte packet    p0 p1 p2 p3 p4 p5 p6 p7 …
+//!   depth 1            p0+p1 p2+p3 p4+p5 p6+p7
+//!   depth 2               └──+──┘     └──+──┘           2^depth innermost positions become one column
+//! ```
+//!
+//! Spec page 40 §4.1.
+
+use crate::chip::spec;
+use crate::engine::collect::{factors_of, whole_bytes};
+use crate::error::{PlanError, attempt};
+use crate::mapping::{Expr, Pool, stride, strip};
+use crate::scalar::ElementType;
+use crate::text::Text;
+
+/// What a contract is derived from.
+#[derive(Clone, Copy, Debug)]
+pub struct ContractRequest {
+    /// The type of data and weights.
+    pub element: ElementType,
+    /// The packet of the computation.
+    pub packet: &'static Expr,
+    /// The columns that leave the tree.
+    pub out_packet: &'static Expr,
+}
+
+/// The derived configuration of a contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContractConfig {
+    /// Levels of the tree.
+    pub depth: usize,
+    /// Columns per row, outermost padding removed.
+    pub columns: usize,
+}
+
+const OPERATION: &str = "contract";
+
+/// Derives the depth of the tree.
+pub const fn derive_contract(request: &ContractRequest) -> Result<ContractConfig, PlanError> {
+    let mut pool = Pool::new();
+    let packet = attempt!(factors_of(OPERATION, &mut pool, request.packet));
+    let out_packet = attempt!(factors_of(OPERATION, &mut pool, request.out_packet));
+    let bytes = attempt!(whole_bytes(OPERATION, request.element, packet.size()));
+    if bytes != spec::MAC_BYTES {
+        let text = Text::new()
+            .str("contract: the packet ")
+            .mapping(request.packet)
+            .str(" holds ")
+            .number(bytes);
+        let text = text.str(" bytes, but must hold ").number(spec::MAC_BYTES);
+        return Err(PlanError::new(
+            "contract packet bytes",
+            text.str("; help: `.align()` to packets of 64 bytes"),
+        ));
+    }
+    let size = out_packet.size();
+    if size > spec::ACCUMULATOR_COLUMNS || !size.is_power_of_two() {
+        let text = Text::new()
+            .str("contract: OutPacket ")
+            .mapping(request.out_packet)
+            .str(" has ")
+            .number(size);
+        let text = text
+            .str(" columns, but must have a power of two, at most ")
+            .number(spec::ACCUMULATOR_COLUMNS);
+        let text = if size > spec::ACCUMULATOR_COLUMNS {
+            text.str("; help: reduce more of the packet")
+        } else {
+            text.str("; help: pad its outer end with `# ")
+                .number(size.next_power_of_two())
+                .str("`")
+        };
+        return Err(PlanError::new("contract columns", text));
+    }
+    let want = strip(&out_packet);
+    let mut depth = 0;
+    while packet.size().is_multiple_of(1 << depth) && (1 << depth) <= packet.size() {
+        if strip(&stride(&mut pool, &packet, 1 << depth)).is(&want) {
+            return Ok(ContractConfig {
+                depth,
+                columns: want.size(),
+            });
+        }
+        depth += 1;
+    }
+    let text = Text::new()
+        .str("contract: OutPacket ")
+        .mapping(request.out_packet)
+        .str(" is not `m![")
+        .str("");
+    let text = request
+        .packet
+        .notation(text.str("["))
+        .str("] / 2^depth]` for any depth: the tree adds neighbours, so ");
+    let text = text.str(
+        "only the innermost part of the packet can be summed; help: reorder the packet so that what is ",
+    );
+    Err(PlanError::new(
+        "contract quotient",
+        text.str("summed is innermost"),
+    ))
+}

@@ -1,0 +1,214 @@
+//! DMA Engine: moves tensors between HBM and DM, in any re-layout, with padding and broadcast.
+//!
+//! The rules of contiguity and alignment are on spec page 30 §7: a transfer from HBM to DM moves whole multiples of 8
+//! bytes at addresses that are multiples of 8; a transfer to HBM moves any number of bytes.
+
+use super::transfer::{Placement, contiguous_elements, derive_storage_transfer, derive_transfer};
+use crate::chip::spec;
+use crate::command::{Dma, Memory, Operation, Region, Transfer};
+use crate::error::{PlanError, attempt};
+use crate::mapping::M;
+use crate::scalar::{ElementType, Scalar};
+use crate::tensor::{DmTensor, HbmTensor, Shape};
+use crate::text::Text;
+use core::marker::PhantomData;
+
+/// A tensor at rest, as a type.
+pub trait AtRest {
+    /// Memory, element type and mappings.
+    const SHAPE: Shape;
+}
+
+impl<D: Scalar, Chip: M, Element: M> AtRest for HbmTensor<D, Chip, Element> {
+    const SHAPE: Shape = Self::SHAPE;
+}
+
+impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> AtRest
+    for DmTensor<D, Chip, Cluster, Slice, Element>
+{
+    const SHAPE: Shape = Self::SHAPE;
+}
+
+/// The loops of a DMA transfer from one tensor type to another.
+pub struct DmaPlan<Source, Destination>(PhantomData<(Source, Destination)>);
+
+impl<Source: AtRest, Destination: AtRest> DmaPlan<Source, Destination> {
+    /// The loops. Using it refuses what the DMA engine cannot do.
+    pub const TRANSFER: Transfer = match derive_dma(&Source::SHAPE, &Destination::SHAPE) {
+        Ok(transfer) => transfer,
+        Err(error) => error.refuse(),
+    };
+}
+
+/// The loops of a PCIe transfer between a host tensor and HBM.
+pub struct HostPlan<D, Host, Chip, Element>(PhantomData<(D, Host, Chip, Element)>);
+
+impl<D: Scalar, Host: M, Chip: M, Element: M> HostPlan<D, Host, Chip, Element> {
+    const HBM: Shape = Shape::hbm(D::ELEMENT_TYPE, Chip::EXPR, Element::EXPR);
+
+    /// From the host's storage to HBM.
+    pub const UPLOAD: Transfer = match derive_storage_transfer("to_hbm", Host::EXPR, &Self::HBM, true) {
+        Ok(transfer) => transfer,
+        Err(error) => error.refuse(),
+    };
+
+    /// From HBM to the host's storage.
+    pub const DOWNLOAD: Transfer = match derive_storage_transfer("to_host", Host::EXPR, &Self::HBM, false) {
+        Ok(transfer) => transfer,
+        Err(error) => error.refuse(),
+    };
+
+    /// Elements of the host's storage: live digits only.
+    pub const HOST_ELEMENTS: usize = {
+        let mut pool = crate::mapping::Pool::new();
+        crate::tensor::storage_factors(&mut pool, Host::EXPR).size()
+    };
+}
+
+/// Derives the loops of a DMA transfer and checks the rules of the hardware.
+pub const fn derive_dma(source: &Shape, destination: &Shape) -> Result<Transfer, PlanError> {
+    let operation = match destination.memory {
+        Memory::Hbm => "to_hbm",
+        Memory::Dm => "to_dm",
+    };
+    let from = attempt!(source.footprint());
+    let to = attempt!(destination.footprint());
+    let (a, b): ([_; 4], [_; 4]) = (source.dimensions(), destination.dimensions());
+    let transfer = attempt!(derive_transfer(
+        operation,
+        &Placement {
+            name: source.name(),
+            dimensions: a.split_at(source.levels()).0
+        },
+        &Placement {
+            name: destination.name(),
+            dimensions: b.split_at(destination.levels()).0
+        },
+        true,
+    ));
+    let rules = DmaRules {
+        operation,
+        element: source.element_type,
+        source: (source.memory, from.elements),
+        destination: (destination.memory, to.elements),
+    };
+    attempt!(check_dma(&rules, &transfer));
+    Ok(transfer)
+}
+
+pub(crate) fn dma_operation(source: Region, destination: Region, transfer: Transfer) -> Operation {
+    Operation::Dma(Box::new(Dma {
+        source,
+        destination,
+        transfer,
+    }))
+}
+
+/// What the rules of a DMA transfer look at.
+#[derive(Clone, Copy, Debug)]
+pub struct DmaRules {
+    /// The call, for messages.
+    pub operation: &'static str,
+    /// The type of an element.
+    pub element: ElementType,
+    /// The source memory and its elements per unit.
+    pub source: (Memory, usize),
+    /// The destination memory and its elements per unit.
+    pub destination: (Memory, usize),
+}
+
+/// Checks that the hardware can move in the runs of a transfer.
+pub const fn check_dma(rules: &DmaRules, transfer: &Transfer) -> Result<(), PlanError> {
+    let bits = rules.element.bits();
+    let run = contiguous_elements(transfer);
+    let text = Text::new().str(rules.operation).str(": ");
+    if !(run * bits).is_multiple_of(8) || !steps_multiple_of(transfer, bits, 8, run) {
+        let text = text
+            .str("elements of ")
+            .number(bits)
+            .str(" bits move in pairs, but only ")
+            .number(run);
+        let text = text.str(" element is contiguous on both sides, or a step is no whole byte");
+        return Err(PlanError::new(
+            "whole bytes",
+            text.str("; help: keep an even number of them together, innermost"),
+        ));
+    }
+    if !matches!((rules.source.0, rules.destination.0), (Memory::Hbm, Memory::Dm)) {
+        return Ok(());
+    }
+    let unit = spec::DMA_HBM_TO_DM_BYTES;
+    let bytes = run * bits / 8;
+    let rounded = bytes.div_ceil(unit) * unit;
+    // A run may go on into padding, where both sides have it.
+    if rounded * 8 > room(transfer, run, rules) * bits {
+        let text = text
+            .str("a transfer from HBM to DM moves multiples of ")
+            .number(unit);
+        let text = text
+            .str(" bytes, but ")
+            .number(bytes)
+            .str(" bytes are contiguous on both sides; help: make the innermost ");
+        let text = text
+            .str("axis the same on both sides, and pad it on both sides to ")
+            .number(unit * 8 / bits);
+        return Err(PlanError::new("DMA run", text.str(" elements or a multiple")));
+    }
+    if !steps_multiple_of(transfer, bits, 8 * unit, run) {
+        let text = text
+            .str("a transfer from HBM to DM steps by multiples of ")
+            .number(unit);
+        let text = text
+            .str(" bytes on both sides, which one of its loops does not; help: pad the innermost axis to ");
+        return Err(PlanError::new(
+            "DMA stride",
+            text.number(unit * 8 / bits)
+                .str(" elements or a multiple on both sides"),
+        ));
+    }
+    Ok(())
+}
+
+/// Elements that a run can take on both sides before it meets something else.
+const fn room(transfer: &Transfer, run: usize, rules: &DmaRules) -> usize {
+    let mut room = if rules.source.1 < rules.destination.1 {
+        rules.source.1
+    } else {
+        rules.destination.1
+    };
+    let mut k = 0;
+    while k < transfer.loops.len() {
+        let own = transfer.loops.at(k);
+        let steps = [own.source.elements, own.destination.elements];
+        let mut s = 0;
+        while s < 2 {
+            if own.size > 1 && steps[s] >= run && steps[s] < room {
+                room = steps[s];
+            }
+            s += 1;
+        }
+        k += 1;
+    }
+    room
+}
+
+/// Whether every loop outside the run steps by a multiple of `unit` bits on both sides.
+const fn steps_multiple_of(transfer: &Transfer, bits: usize, unit: usize, run: usize) -> bool {
+    let mut k = 0;
+    while k < transfer.loops.len() {
+        let own = transfer.loops.at(k);
+        let inside = own.source.elements == own.destination.elements
+            && own.source.elements < run
+            && own.source.units == 0
+            && own.destination.units == 0;
+        if own.size > 1
+            && !inside
+            && (!(own.source.elements * bits).is_multiple_of(unit)
+                || !(own.destination.elements * bits).is_multiple_of(unit))
+        {
+            return false;
+        }
+        k += 1;
+    }
+    true
+}

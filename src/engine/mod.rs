@@ -1,0 +1,11 @@
+//! The engines: what each one can do with which mappings, and the calls that say so.
+
+pub mod cast;
+pub mod collect;
+pub mod commit;
+pub mod contraction;
+pub mod dma;
+pub mod fetch;
+pub mod register_file;
+pub mod stream;
+pub mod transfer;

@@ -1,0 +1,234 @@
+//! Tensors in motion: the stream between two engines, as a typestate.
+//!
+//! ```text
+//! begin ─▶ BeginTensor ─fetch─▶ FetchTensor ─collect─▶ CollectTensor ─┬─to_trf──▶ TrfTensor
+//!                                                                     ├─align ──▶ AlignedPair
+//!                                                                     └─cast, commit
+//! AlignedPair ─contract─▶ ContractionTensor ─accumulate─▶ AccumulationTensor ─cast─▶ CastTensor ─commit─▶ DmTensor
+//! ```
+//!
+//! A stream does nothing until it ends: `commit` and `to_trf` execute the command that the calls before have put
+//! together.
+
+use crate::command::{self, Guard, Region};
+use crate::engine::contraction::{AlignConfig, ContractConfig};
+use crate::error::PlanError;
+use crate::mapping::{Identity, M, Pool, Problem, factorize, liveness};
+use crate::runtime::{Tu, TuContext};
+use crate::scalar::Scalar;
+use crate::tensor::DmTensorView;
+use core::fmt;
+use core::marker::PhantomData;
+
+/// Where in the pipeline a stream is.
+pub mod stage {
+    mod sealed {
+        pub trait Sealed {}
+    }
+
+    /// A place in the pipeline.
+    pub trait Position: sealed::Sealed {
+        /// The engine that the stream has left.
+        const NAME: &'static str;
+        /// Whether a commit of the sub context may follow (spec page 50 §7).
+        const SUB_COMMIT: bool;
+    }
+
+    macro_rules! positions {
+        ($($(#[$doc:meta])* $name:ident = $text:literal, $sub_commit:literal;)*) => {
+            $(
+                $(#[$doc])*
+                #[derive(Debug)]
+                pub enum $name {}
+                impl sealed::Sealed for $name {}
+                impl Position for $name {
+                    const NAME: &'static str = $text;
+                    const SUB_COMMIT: bool = $sub_commit;
+                }
+            )*
+        };
+    }
+
+    positions! {
+        /// A tensor in DM that is about to be read.
+        PositionBegin = "begin", true;
+        /// Packets as they were read.
+        PositionFetch = "fetch", true;
+        /// Packets of one 32-byte flit.
+        PositionCollect = "collect", true;
+        /// Sums of 32 bits in beats of 8.
+        PositionContraction = "accumulate", true;
+        /// Flits of a narrower type.
+        PositionCast = "cast", false;
+    }
+}
+
+use stage::{Position, PositionBegin, PositionCast, PositionCollect, PositionContraction, PositionFetch};
+
+/// The command under construction.
+#[derive(Debug)]
+pub(crate) struct Pass {
+    pub(crate) source: Region,
+    pub(crate) fetch: Option<command::Fetch>,
+    pub(crate) collect: Option<command::Collect>,
+    pub(crate) contraction: Option<command::Contraction>,
+    pub(crate) cast: Option<command::Cast>,
+}
+
+/// A tensor in motion: at time `t`, lane `p` of a slice's packet holds the element of the tensor at the union of
+/// `Chip::map`, `Cluster::map`, `Slice::map`, `Time::map(t)` and `Packet::map(p)`.
+#[must_use = "a stream does nothing until it ends in `.commit(…)` or `.to_trf(…)`"]
+pub struct StreamTensor<
+    'l,
+    const T: Tu,
+    P: Position,
+    D: Scalar,
+    Chip: M,
+    Cluster: M,
+    Slice: M,
+    Time: M,
+    Packet: M,
+> {
+    pub(crate) context: &'l mut TuContext<T>,
+    pub(crate) pass: Box<Pass>,
+    types: PhantomData<(P, D, Chip, Cluster, Slice, Time, Packet)>,
+}
+
+/// A tensor in DM that is about to be read: `.fetch()` comes next.
+pub type BeginTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
+    StreamTensor<'l, T, PositionBegin, D, Chip, Cluster, Slice, Time, Packet>;
+/// Packets as they were read: `.collect()` comes next.
+pub type FetchTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
+    StreamTensor<'l, T, PositionFetch, D, Chip, Cluster, Slice, Time, Packet>;
+/// Packets of one flit: `.align()`, `.to_trf()`, `.cast()` or `.commit()` comes next.
+pub type CollectTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
+    StreamTensor<'l, T, PositionCollect, D, Chip, Cluster, Slice, Time, Packet>;
+/// Sums: `.cast()` or `.commit()` comes next.
+pub type AccumulationTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
+    StreamTensor<'l, T, PositionContraction, D, Chip, Cluster, Slice, Time, Packet>;
+/// Narrowed elements: `.commit()` comes next.
+pub type CastTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
+    StreamTensor<'l, T, PositionCast, D, Chip, Cluster, Slice, Time, Packet>;
+
+impl<'l, const T: Tu, P: Position, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
+    StreamTensor<'l, T, P, D, Chip, Cluster, Slice, Time, Packet>
+{
+    pub(crate) fn new(context: &'l mut TuContext<T>, pass: Box<Pass>) -> Self {
+        Self {
+            context,
+            pass,
+            types: PhantomData,
+        }
+    }
+
+    /// Which positions hold an element. Variables: chip, cluster, slice, time, packet.
+    pub(crate) const GUARD: Guard = {
+        let mut pool = Pool::new();
+        let chip = factorize(&mut pool, Chip::EXPR);
+        let cluster = factorize(&mut pool, Cluster::EXPR);
+        let slice = factorize(&mut pool, Slice::EXPR);
+        let time = factorize(&mut pool, Time::EXPR);
+        let packet = factorize(&mut pool, Packet::EXPR);
+        match liveness(&pool, &[&chip, &cluster, &slice, &time, &packet]) {
+            Some(guard) => guard,
+            None => PlanError::mapping(P::NAME, Problem::TooManyFactors).refuse(),
+        }
+    };
+}
+
+impl<const T: Tu, P: Position, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M> fmt::Debug
+    for StreamTensor<'_, T, P, D, Chip, Cluster, Slice, Time, Packet>
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (time, packet) = (Time::EXPR, Packet::EXPR);
+        write!(
+            f,
+            "stream of {} after {}, Time m![{time}], Packet m![{packet}]",
+            D::ELEMENT_TYPE,
+            P::NAME
+        )
+    }
+}
+
+impl<const T: Tu> TuContext<T> {
+    /// Starts a stream at a tensor in DM.
+    pub fn begin<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>(
+        &'l mut self,
+        tensor: DmTensorView<'l, D, Chip, Cluster, Slice, Element>,
+    ) -> BeginTensor<'l, T, D, Chip, Cluster, Slice, Identity, Element> {
+        let source = tensor.region();
+        StreamTensor::new(
+            self,
+            Box::new(Pass {
+                source,
+                fetch: None,
+                collect: None,
+                contraction: None,
+                cast: None,
+            }),
+        )
+    }
+}
+
+/// Data and weights side by side: `.contract()` comes next.
+#[must_use = "a stream does nothing until it ends in `.commit(…)`"]
+pub struct AlignedPair<
+    'l,
+    const T: Tu,
+    D: Scalar,
+    Chip: M,
+    Cluster: M,
+    Slice: M,
+    Row: M,
+    OutTime: M,
+    OutPacket: M,
+> {
+    pub(crate) context: &'l mut TuContext<T>,
+    pub(crate) pass: Box<Pass>,
+    pub(crate) weights: command::TrfRegion,
+    pub(crate) stream_guard: Guard,
+    pub(crate) config: AlignConfig,
+    pub(crate) types: PhantomData<(D, Chip, Cluster, Slice, Row, OutTime, OutPacket)>,
+}
+
+/// Columns of all rows as they leave the adder tree: `.accumulate()` comes next.
+#[must_use = "a stream does nothing until it ends in `.commit(…)`"]
+pub struct ContractionTensor<
+    'l,
+    const T: Tu,
+    D: Scalar,
+    Chip: M,
+    Cluster: M,
+    Slice: M,
+    Row: M,
+    Time: M,
+    Packet: M,
+> {
+    pub(crate) context: &'l mut TuContext<T>,
+    pub(crate) pass: Box<Pass>,
+    pub(crate) weights: command::TrfRegion,
+    pub(crate) stream_guard: Guard,
+    pub(crate) align: AlignConfig,
+    pub(crate) contract: ContractConfig,
+    pub(crate) types: PhantomData<(D, Chip, Cluster, Slice, Row, Time, Packet)>,
+}
+
+macro_rules! debug_by_mapping {
+    ($name:ident, $stage:literal, $packet:ident, $time:ident) => {
+        impl<const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, $time: M, $packet: M> fmt::Debug
+            for $name<'_, T, D, Chip, Cluster, Slice, Row, $time, $packet>
+        {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let (row, time, packet) = (Row::EXPR, $time::EXPR, $packet::EXPR);
+                write!(
+                    f,
+                    concat!($stage, ", Row m![{}], Time m![{}], Packet m![{}]"),
+                    row, time, packet
+                )
+            }
+        }
+    };
+}
+
+debug_by_mapping!(AlignedPair, "aligned pair", OutPacket, OutTime);
+debug_by_mapping!(ContractionTensor, "contraction", Packet, Time);

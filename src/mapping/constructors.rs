@@ -1,0 +1,105 @@
+//! The types that `m![…]` expands to, and the trait they share.
+
+use super::expr::{Expr, Mapping};
+use super::factor::{Axis, Ident};
+use super::index::Index;
+use crate::text::Text;
+use core::fmt::Debug;
+use core::marker::PhantomData;
+
+/// An axis: declared by `axes!`.
+pub trait AxisName: Debug + Clone + 'static {
+    /// The name as declared. A renamed import keeps it.
+    const NAME: Ident;
+    /// The number of coordinates.
+    const SIZE: usize;
+}
+
+/// A mapping: from positions to coordinates of axes. Made by `m!`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a mapping",
+    note = "write mappings as `m![…]`, for example `m![A / 32, B # 8]`; an axis `A` alone is `m![A]`"
+)]
+pub trait M: Debug + Clone {
+    /// Positions, padding included.
+    const SIZE: usize;
+    /// The expression.
+    const EXPR: &'static Expr;
+
+    /// The expression as a value.
+    fn to_value() -> Mapping {
+        *Self::EXPR
+    }
+
+    /// The coordinates at a position. `None` for padding and past the end.
+    fn map(position: usize) -> Option<Index> {
+        Index::at(Self::EXPR, position)
+    }
+}
+
+const fn size_or_refuse(size: Result<usize, Text>) -> usize {
+    match size {
+        Ok(size) => size,
+        Err(problem) => panic!("{}", problem.as_str()),
+    }
+}
+
+/// `1`: one position, no coordinates.
+#[derive(Debug, Clone)]
+pub struct Identity;
+
+impl M for Identity {
+    const SIZE: usize = 1;
+    const EXPR: &'static Expr = &Expr::Identity;
+}
+
+/// `X`: every position of an axis.
+#[derive(Debug, Clone)]
+pub struct Symbol<X>(PhantomData<X>);
+
+impl<X: AxisName> M for Symbol<X> {
+    const SIZE: usize = size_or_refuse(Self::EXPR.checked_size());
+    const EXPR: &'static Expr = &Expr::Symbol(Axis {
+        name: X::NAME,
+        size: X::SIZE,
+    });
+}
+
+macro_rules! operator {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone)]
+        pub struct $name<E, const N: usize>(PhantomData<E>);
+
+        impl<E: M, const N: usize> M for $name<E, N> {
+            const SIZE: usize = size_or_refuse(Self::EXPR.checked_step(E::SIZE, N));
+            const EXPR: &'static Expr = &Expr::$name(E::EXPR, N);
+        }
+    };
+}
+
+operator! {
+    /// `E / N`: every N-th position of `E`. N divides the size of `E`.
+    Stride
+}
+operator! {
+    /// `E % N`: the first N positions of a period of `E`. N divides the size of `E`.
+    Modulo
+}
+operator! {
+    /// `E = N`: the first N positions of `E`. Past its end there is padding.
+    Resize
+}
+operator! {
+    /// `E # N`: `E` padded to N positions.
+    Padding
+}
+
+/// `L, R`: every position of `L`, and for each of them every position of `R`.
+#[derive(Debug, Clone)]
+pub struct Pair<L, R>(PhantomData<(L, R)>);
+
+impl<L: M, R: M> M for Pair<L, R> {
+    const SIZE: usize = size_or_refuse(Self::EXPR.checked_pair(L::SIZE, R::SIZE));
+    const EXPR: &'static Expr = &Expr::Pair(L::EXPR, R::EXPR);
+}

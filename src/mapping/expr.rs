@@ -1,0 +1,144 @@
+//! A mapping expression as a value.
+
+use super::factor::Axis;
+use crate::text::Text;
+
+/// A mapping expression: what `m![…]` says, as plain data that const code can walk.
+///
+/// `M::EXPR` of a mapping type is such a value. Printed in `m![…]` notation, without the `m!`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expr {
+    /// `1`: one position, no coordinates.
+    Identity,
+    /// `A`: every position of an axis.
+    Symbol(Axis),
+    /// `e / n`: every n-th position.
+    Stride(&'static Expr, usize),
+    /// `e % n`: the first n positions of a period.
+    Modulo(&'static Expr, usize),
+    /// `e = n`: the first n positions.
+    Resize(&'static Expr, usize),
+    /// `e # n`: n positions, those after the end of `e` without an element.
+    Padding(&'static Expr, usize),
+    /// `a, b`: every position of `a`, and for each of them every position of `b`.
+    Pair(&'static Expr, &'static Expr),
+}
+
+/// `Mapping` is what the expression of a mapping type is called where no `M` is meant.
+pub type Mapping = Expr;
+
+impl Expr {
+    /// The number of positions, padding included, or what is wrong with the expression.
+    pub const fn checked_size(&self) -> Result<usize, Text> {
+        match self {
+            Expr::Identity => Ok(1),
+            Expr::Symbol(axis) => {
+                if axis.size == 0 {
+                    return Err(self.problem().str("an axis needs at least one position"));
+                }
+                Ok(axis.size)
+            }
+            Expr::Stride(inner, n) => match inner.checked_size() {
+                Err(problem) => Err(problem),
+                Ok(size) => self.checked_step(size, *n),
+            },
+            Expr::Modulo(inner, n) => match inner.checked_size() {
+                Err(problem) => Err(problem),
+                Ok(size) => self.checked_step(size, *n),
+            },
+            Expr::Resize(inner, n) => match inner.checked_size() {
+                Err(problem) => Err(problem),
+                Ok(size) => self.checked_step(size, *n),
+            },
+            Expr::Padding(inner, n) => match inner.checked_size() {
+                Err(problem) => Err(problem),
+                Ok(size) => self.checked_step(size, *n),
+            },
+            Expr::Pair(left, right) => match (left.checked_size(), right.checked_size()) {
+                (Ok(left), Ok(right)) => self.checked_pair(left, right),
+                (Err(problem), _) | (_, Err(problem)) => Err(problem),
+            },
+        }
+    }
+
+    /// The size of this operator over an operand of `size` positions.
+    pub(crate) const fn checked_step(&self, size: usize, n: usize) -> Result<usize, Text> {
+        if n == 0 {
+            return Err(self
+                .problem()
+                .str("the number after the operator must be at least 1"));
+        }
+        match self {
+            Expr::Stride(..) if !size.is_multiple_of(n) => {
+                let text = self
+                    .problem()
+                    .str("Stride size must divide the original size, but ");
+                Err(text
+                    .number(n)
+                    .str(" does not divide ")
+                    .number(size)
+                    .str("; help: pad the operand with `#` first"))
+            }
+            Expr::Modulo(..) if !size.is_multiple_of(n) => {
+                let text = self
+                    .problem()
+                    .str("Modulo size must divide the original size, but ");
+                Err(text
+                    .number(n)
+                    .str(" does not divide ")
+                    .number(size)
+                    .str("; help: pad the operand with `#` first"))
+            }
+            Expr::Padding(..) if n < size => {
+                let text = self
+                    .problem()
+                    .str("padding is the size after padding, and ")
+                    .number(n);
+                Err(text
+                    .str(" is less than the ")
+                    .number(size)
+                    .str(" positions that are there; help: `= n` cuts"))
+            }
+            Expr::Stride(..) => Ok(size / n),
+            _ => Ok(n),
+        }
+    }
+
+    /// The size of a pair of operands of these sizes.
+    pub(crate) const fn checked_pair(&self, left: usize, right: usize) -> Result<usize, Text> {
+        match left.checked_mul(right) {
+            Some(size) => Ok(size),
+            None => Err(self.problem().str("more positions than fit into 64 bits")),
+        }
+    }
+
+    const fn problem(&self) -> Text {
+        self.notation(Text::new().str("mapping `m![")).str("]`: ")
+    }
+
+    /// Writes the expression after `text` in `m![…]` notation, without the `m![` and `]`.
+    pub const fn notation(&self, text: Text) -> Text {
+        match self {
+            Expr::Identity => text.str("1"),
+            Expr::Symbol(axis) => text.str(axis.name.as_str()),
+            Expr::Stride(inner, n) => inner.operand(text).str(" / ").number(*n),
+            Expr::Modulo(inner, n) => inner.operand(text).str(" % ").number(*n),
+            Expr::Resize(inner, n) => inner.operand(text).str(" = ").number(*n),
+            Expr::Padding(inner, n) => inner.operand(text).str(" # ").number(*n),
+            Expr::Pair(left, right) => right.notation(left.operand(text).str(", ")),
+        }
+    }
+
+    const fn operand(&self, text: Text) -> Text {
+        match self {
+            Expr::Pair(..) => self.notation(text.str("[")).str("]"),
+            _ => self.notation(text),
+        }
+    }
+}
+
+impl core::fmt::Display for Expr {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.pad(self.notation(Text::new()).as_str())
+    }
+}

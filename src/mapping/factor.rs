@@ -1,0 +1,474 @@
+//! Factors: what a mapping is made of once its notation no longer matters.
+//!
+//! A mapping is a list of factors, innermost first. A factor is a *term*, a digit of an axis, or *padding*:
+//!
+//! ```text
+//! m![K / 6 % 2, G # 8] with K = 24, G = 6
+//!
+//!   factor 0   term G              6 positions
+//!   factor 1   padding 8           the block of everything inside it takes 8 positions, the last 2 dead
+//!   factor 2   term K / 6 % 2      2 positions
+//! ```
+//!
+//! Where an axis product is cut across its digits (`m![[A, B] / 2]` with `B = 3`), the product is kept as one unit, a
+//! *composite*. Its factors live in a [`Pool`], which all mappings of one derivation share, so that two composites are
+//! equal exactly when they are the same range (spec page 10 §3).
+
+use crate::list::List;
+
+/// The most factors of one mapping.
+pub const FACTORS: usize = 24;
+/// The most factors of all composites in one derivation.
+pub const POOL: usize = 24;
+
+/// The name of an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ident(&'static str);
+
+impl Ident {
+    /// A name. It starts with an ASCII upper-case letter and goes on with ASCII letters, digits and `_`.
+    pub const fn new(name: &'static str) -> Self {
+        let bytes = name.as_bytes();
+        assert!(
+            !bytes.is_empty() && bytes[0].is_ascii_uppercase(),
+            "an axis name starts with an ASCII upper-case letter"
+        );
+        let mut k = 1;
+        while k < bytes.len() {
+            assert!(
+                bytes[k].is_ascii_alphanumeric() || bytes[k] == b'_',
+                "an axis name holds ASCII letters, digits and `_`"
+            );
+            k += 1;
+        }
+        Self(name)
+    }
+
+    /// The name as a string.
+    pub const fn as_str(&self) -> &'static str {
+        self.0
+    }
+
+    /// Whether two names are equal, in const code.
+    pub const fn is(&self, other: &Ident) -> bool {
+        let (a, b) = (self.0.as_bytes(), other.0.as_bytes());
+        if a.len() != b.len() {
+            return false;
+        }
+        let mut k = 0;
+        while k < a.len() {
+            if a[k] != b[k] {
+                return false;
+            }
+            k += 1;
+        }
+        true
+    }
+}
+
+impl core::fmt::Display for Ident {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.pad(self.0)
+    }
+}
+
+/// An axis: equal name and equal size make the same axis, wherever it was declared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Axis {
+    /// The name.
+    pub name: Ident,
+    /// The number of coordinates.
+    pub size: usize,
+}
+
+impl Axis {
+    /// Whether two axes are the same, in const code.
+    pub const fn is(&self, other: &Axis) -> bool {
+        self.size == other.size && self.name.is(&other.name)
+    }
+}
+
+/// A range of factors in a [`Pool`]: a product that is treated as one axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Composite {
+    pub(crate) start: usize,
+    pub(crate) len: usize,
+}
+
+/// What a term is a digit of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Atom {
+    /// An axis.
+    Symbol(Axis),
+    /// A product that was cut across its digits.
+    Composite(Composite),
+}
+
+impl Atom {
+    /// Whether two atoms of one pool are the same, in const code.
+    pub const fn is(&self, other: &Atom) -> bool {
+        match (self, other) {
+            (Atom::Symbol(a), Atom::Symbol(b)) => a.is(b),
+            (Atom::Composite(a), Atom::Composite(b)) => a.start == b.start && a.len == b.len,
+            _ => false,
+        }
+    }
+}
+
+/// A digit: `(atom div stride) mod modulo`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Term {
+    /// What it is a digit of.
+    pub atom: Atom,
+    /// Coordinates of the atom per step of the digit.
+    pub stride: usize,
+    /// The number of values before the digit starts again.
+    pub modulo: usize,
+}
+
+impl Term {
+    /// Whether two terms of one pool are the same digit, in const code.
+    pub const fn is(&self, other: &Term) -> bool {
+        self.stride == other.stride && self.modulo == other.modulo && self.atom.is(&other.atom)
+    }
+}
+
+/// Who may use padding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PaddingKind {
+    /// Positions that may be read and written, with values that mean nothing.
+    Top,
+    /// Positions of somebody else: what a removed block leaves behind.
+    Bottom,
+}
+
+impl PaddingKind {
+    pub(crate) const fn is(self, other: PaddingKind) -> bool {
+        matches!(
+            (self, other),
+            (PaddingKind::Top, PaddingKind::Top) | (PaddingKind::Bottom, PaddingKind::Bottom)
+        )
+    }
+}
+
+/// A factor of a mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Factor {
+    /// The first `resize` values of a digit.
+    Term {
+        /// The digit.
+        term: Term,
+        /// How many of its values.
+        resize: usize,
+    },
+    /// Dead positions after everything inside.
+    Padding {
+        /// Positions of the block: everything inside, and the dead ones after it.
+        size: usize,
+        /// Who may use them.
+        kind: PaddingKind,
+    },
+}
+
+/// What a derivation could not do with a mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// A cut that does not divide the size.
+    NotDivisible {
+        /// The size.
+        size: usize,
+        /// The cut.
+        by: usize,
+    },
+    /// A padding that is less than what is there.
+    PaddingTooSmall {
+        /// The content.
+        size: usize,
+        /// The padding.
+        padding: usize,
+    },
+    /// More than [`FACTORS`] factors, or more than [`POOL`] in composites.
+    TooManyFactors,
+}
+
+/// The factors of composites.
+#[derive(Clone, Copy, Debug)]
+pub struct Pool {
+    pub(crate) factors: List<Factor, POOL>,
+}
+
+pub(crate) const NO_FACTOR: Factor = Factor::Padding {
+    size: 1,
+    kind: PaddingKind::Top,
+};
+
+impl Pool {
+    /// No composites.
+    pub const fn new() -> Self {
+        Self {
+            factors: List::new(NO_FACTOR),
+        }
+    }
+
+    /// The factors of a composite, innermost first.
+    pub const fn content(&self, composite: Composite) -> &[Factor] {
+        self.factors
+            .as_slice()
+            .split_at(composite.start)
+            .1
+            .split_at(composite.len)
+            .0
+    }
+
+    /// The number of coordinates of an atom.
+    pub const fn atom_size(&self, atom: &Atom) -> usize {
+        match atom {
+            Atom::Symbol(axis) => axis.size,
+            Atom::Composite(composite) => size_of_factors(self.content(*composite)),
+        }
+    }
+
+    /// How many values of a digit with this stride exist.
+    pub const fn live(&self, atom: &Atom, stride: usize) -> usize {
+        self.atom_size(atom).div_ceil(stride)
+    }
+
+    /// The composite with this content, which has no outer padding.
+    pub(crate) const fn intern(&mut self, content: &[Factor]) -> Composite {
+        let mut start = 0;
+        while start + content.len() <= self.factors.len() {
+            let mut k = 0;
+            while k < content.len() && same_factor(&self.factors.at(start + k), &content[k]) {
+                k += 1;
+            }
+            if k == content.len() {
+                return Composite {
+                    start,
+                    len: content.len(),
+                };
+            }
+            start += 1;
+        }
+        let start = self.factors.len();
+        let mut k = 0;
+        while k < content.len() {
+            self.factors.push(content[k]);
+            k += 1;
+        }
+        Composite {
+            start,
+            len: self.factors.len() - start,
+        }
+    }
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Positions of a list of factors.
+pub const fn size_of_factors(factors: &[Factor]) -> usize {
+    let mut size = 1;
+    let mut k = 0;
+    while k < factors.len() {
+        size = match factors[k] {
+            Factor::Term { resize, .. } => size * resize,
+            Factor::Padding { size, .. } => size,
+        };
+        k += 1;
+    }
+    size
+}
+
+/// Whether two factors of one pool are the same.
+pub const fn same_factor(a: &Factor, b: &Factor) -> bool {
+    match (a, b) {
+        (Factor::Term { term: ta, resize: ra }, Factor::Term { term: tb, resize: rb }) => {
+            *ra == *rb && ta.is(tb)
+        }
+        (Factor::Padding { size: sa, kind: ka }, Factor::Padding { size: sb, kind: kb }) => {
+            *sa == *sb && ka.is(*kb)
+        }
+        _ => false,
+    }
+}
+
+/// A mapping in normal form: factors, innermost first.
+///
+/// What went wrong on the way sticks, so that const code can compute first and ask once.
+#[derive(Clone, Copy, Debug)]
+pub struct Factors {
+    pub(crate) list: List<Factor, FACTORS>,
+    pub(crate) problem: Option<Problem>,
+}
+
+impl Factors {
+    /// The mapping `1`.
+    pub const fn one() -> Self {
+        Self {
+            list: List::new(NO_FACTOR),
+            problem: None,
+        }
+    }
+
+    pub(crate) const fn failed(problem: Problem) -> Self {
+        let mut factors = Self::one();
+        factors.problem = Some(problem);
+        factors
+    }
+
+    /// The factors, innermost first.
+    pub const fn as_slice(&self) -> &[Factor] {
+        self.list.as_slice()
+    }
+
+    /// The number of factors.
+    pub const fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether this is the mapping `1`.
+    pub const fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Positions, padding included.
+    pub const fn size(&self) -> usize {
+        size_of_factors(self.as_slice())
+    }
+
+    /// What went wrong, if anything.
+    pub const fn problem(&self) -> Option<Problem> {
+        if self.list.overflowed() {
+            Some(Problem::TooManyFactors)
+        } else {
+            self.problem
+        }
+    }
+
+    /// Whether the factors of two mappings of one pool are the same.
+    pub const fn is(&self, other: &Factors) -> bool {
+        let (a, b) = (self.as_slice(), other.as_slice());
+        if a.len() != b.len() {
+            return false;
+        }
+        let mut k = 0;
+        while k < a.len() {
+            if !same_factor(&a[k], &b[k]) {
+                return false;
+            }
+            k += 1;
+        }
+        true
+    }
+
+    /// Whether there is a term, and so at least two live positions.
+    pub const fn has_terms(&self) -> bool {
+        let mut k = 0;
+        while k < self.list.len() {
+            if matches!(self.list.at(k), Factor::Term { .. }) {
+                return true;
+            }
+            k += 1;
+        }
+        false
+    }
+
+    pub(crate) const fn fail(&mut self, problem: Problem) {
+        if self.problem.is_none() {
+            self.problem = Some(problem);
+        }
+    }
+
+    /// Puts the first `resize` values of a digit outside everything that is there.
+    pub const fn push_term(&mut self, pool: &Pool, term: Term, resize: usize) {
+        if resize == 1 {
+            return;
+        }
+        let (mut term, mut resize) = (term, resize);
+        // The digit just inside completes this one: K / 4, K % 4 is K.
+        if let Some(Factor::Term {
+            term: inner,
+            resize: full,
+        }) = self.list.last()
+            && full == inner.modulo
+            && term.stride == inner.stride * inner.modulo
+            && term.atom.is(&inner.atom)
+        {
+            self.list.pop();
+            term = Term {
+                atom: term.atom,
+                stride: inner.stride,
+                modulo: inner.modulo * term.modulo,
+            };
+            resize *= full;
+        }
+        let want = resize;
+        let live = pool.live(&term.atom, term.stride);
+        if term.modulo > live {
+            term.modulo = live;
+            if resize > live {
+                resize = live;
+            }
+        }
+        let base = self.size();
+        match term.atom {
+            Atom::Composite(composite) if term.stride == 1 && resize == term.modulo && resize == live => {
+                self.push_all(pool, pool.content(composite));
+            }
+            _ => {
+                if resize > 1 {
+                    self.list.push(Factor::Term { term, resize });
+                }
+            }
+        }
+        if want > resize {
+            self.push_padding(base * want, PaddingKind::Top);
+        }
+    }
+
+    /// Puts factors that were made for an empty list outside everything that is there.
+    pub const fn push_all(&mut self, pool: &Pool, factors: &[Factor]) {
+        let base = self.size();
+        let mut k = 0;
+        while k < factors.len() {
+            match factors[k] {
+                Factor::Term { term, resize } => self.push_term(pool, term, resize),
+                Factor::Padding { size, kind } => self.push_padding(size * base, kind),
+            }
+            k += 1;
+        }
+    }
+
+    /// Pads everything that is there to `size` positions.
+    pub const fn push_padding(&mut self, size: usize, kind: PaddingKind) {
+        let content = self.size();
+        if size < content {
+            self.fail(Problem::PaddingTooSmall {
+                size: content,
+                padding: size,
+            });
+        } else if size > content {
+            if let Some(Factor::Padding { kind: inner, .. }) = self.list.last()
+                && inner.is(kind)
+            {
+                self.list.pop();
+            }
+            self.list.push(Factor::Padding { size, kind });
+        }
+    }
+
+    /// Appends factors that stood outside a block whose size was divided by `by`.
+    pub(crate) const fn append_divided(&mut self, pool: &Pool, factors: &[Factor], by: usize) {
+        let mut k = 0;
+        while k < factors.len() {
+            match factors[k] {
+                Factor::Padding { size, kind } => self.push_padding(size / by, kind),
+                Factor::Term { term, resize } => self.push_term(pool, term, resize),
+            }
+            k += 1;
+        }
+    }
+}

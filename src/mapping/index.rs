@@ -1,0 +1,228 @@
+//! Indices of tensors: coordinates of axes, possibly partial.
+
+use super::constructors::{AxisName, M};
+use super::expr::Expr;
+use super::factor::{Atom, Axis, Composite, Factor, Factors, Ident, Pool, Term};
+use super::normal::factorize;
+use core::fmt;
+
+/// An index of a tensor: a coordinate for each axis. An axis that is absent has coordinate 0.
+///
+/// Made by `i![A: 3, B / 4: 1]`, or by [`M::map`]. The union of two partial indices adds their digits; it is *invalid*
+/// when a sum leaves its axis.
+///
+/// ```
+/// use furiosa_visa_std::prelude::*;
+/// axes![A = 8, B = 6];
+/// assert_eq!(i![A: 1, B: 2], i![A, B: 8]);
+/// assert_eq!(<m![A / 4, B]>::map(8), Some(i![A: 4, B: 2]));
+/// assert_eq!(i![A: 0], i![]);
+/// assert!(!i![A: 8].is_valid());
+/// ```
+#[derive(Clone)]
+pub struct Index {
+    pool: Pool,
+    digits: Vec<(Term, usize)>,
+    valid: bool,
+}
+
+/// Why a coordinate cannot be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Invalid;
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the index is padding, or a coordinate leaves its axis")
+    }
+}
+
+impl std::error::Error for Invalid {}
+
+impl Index {
+    /// The index of the element whose coordinates are all 0.
+    pub fn new() -> Self {
+        Self {
+            pool: Pool::new(),
+            digits: Vec::new(),
+            valid: true,
+        }
+    }
+
+    /// The coordinates at a position of an expression, or `None` for padding and past the end.
+    pub(crate) fn at(expr: &'static Expr, position: usize) -> Option<Self> {
+        let mut index = Self::new();
+        let factors = factorize(&mut index.pool, expr);
+        index.add_position(&factors, position);
+        index.is_valid().then_some(index)
+    }
+
+    /// This index with the coordinates at a position of a mapping added.
+    pub fn with<E: M>(mut self, position: usize) -> Self {
+        let factors = factorize(&mut self.pool, E::EXPR);
+        self.add_position(&factors, position);
+        self
+    }
+
+    /// The union of two partial indices.
+    pub fn union(mut self, other: &Index) -> Self {
+        self.valid &= other.valid;
+        for (term, value) in &other.digits {
+            let atom = self.import(&other.pool, &term.atom);
+            self.digits.push((Term { atom, ..*term }, *value));
+        }
+        self
+    }
+
+    fn import(&mut self, pool: &Pool, atom: &Atom) -> Atom {
+        let Atom::Composite(composite) = atom else {
+            return *atom;
+        };
+        let content: Vec<Factor> = pool
+            .content(*composite)
+            .iter()
+            .map(|factor| match factor {
+                Factor::Term { term, resize } => {
+                    let atom = self.import(pool, &term.atom);
+                    Factor::Term {
+                        term: Term { atom, ..*term },
+                        resize: *resize,
+                    }
+                }
+                padding => *padding,
+            })
+            .collect();
+        Atom::Composite(self.pool.intern(&content))
+    }
+
+    fn add_position(&mut self, factors: &Factors, position: usize) {
+        if position >= factors.size() {
+            self.valid = false;
+            return;
+        }
+        self.valid &= decode(factors.as_slice(), position, &mut self.digits);
+    }
+
+    /// Whether every coordinate lies inside its axis.
+    pub fn is_valid(&self) -> bool {
+        self.resolve().is_some()
+    }
+
+    /// The coordinates that are not 0, sorted by axis, or `None` if the index is invalid.
+    pub fn coordinates(&self) -> Option<Vec<(Ident, usize)>> {
+        let found = self.resolve()?;
+        Some(
+            found
+                .into_iter()
+                .map(|(axis, value)| (axis.name, value))
+                .collect(),
+        )
+    }
+
+    /// The coordinate on an axis.
+    pub fn coordinate<X: AxisName>(&self) -> Result<usize, Invalid> {
+        self.ident_value(X::NAME)
+    }
+
+    /// The coordinate on the axis of this name. 0 where the axis is absent.
+    pub fn ident_value(&self, name: Ident) -> Result<usize, Invalid> {
+        let found = self.resolve().ok_or(Invalid)?;
+        Ok(found
+            .iter()
+            .find(|(axis, _)| axis.name == name)
+            .map_or(0, |(_, value)| *value))
+    }
+
+    fn resolve(&self) -> Option<Vec<(Axis, usize)>> {
+        if !self.valid {
+            return None;
+        }
+        let mut digits = self.digits.clone();
+        // The composite that was made last cannot be inside another one.
+        while let Some(composite) = digits.iter().filter_map(|(term, _)| as_composite(term)).max() {
+            let mut position = 0;
+            digits.retain(|(term, value)| {
+                let inside = as_composite(term) == Some(composite);
+                position += if inside { term.stride * value } else { 0 };
+                !inside
+            });
+            let content = self.pool.content(composite);
+            if position >= super::factor::size_of_factors(content) || !decode(content, position, &mut digits)
+            {
+                return None;
+            }
+        }
+        let mut found: Vec<(Axis, usize)> = Vec::new();
+        for (term, value) in &digits {
+            let Atom::Symbol(axis) = term.atom else {
+                return None;
+            };
+            match found.iter_mut().find(|(other, _)| *other == axis) {
+                Some((_, sum)) => *sum += term.stride * value,
+                None => found.push((axis, term.stride * value)),
+            }
+        }
+        if found.iter().any(|(axis, value)| *value >= axis.size) {
+            return None;
+        }
+        found.retain(|(_, value)| *value > 0);
+        found.sort();
+        Some(found)
+    }
+}
+
+fn as_composite(term: &Term) -> Option<Composite> {
+    match term.atom {
+        Atom::Composite(composite) => Some(composite),
+        Atom::Symbol(_) => None,
+    }
+}
+
+/// Adds the digits at a position. False if the position is padding.
+fn decode(factors: &[Factor], position: usize, digits: &mut Vec<(Term, usize)>) -> bool {
+    let Some((last, inner)) = factors.split_last() else {
+        return position == 0;
+    };
+    let base = super::factor::size_of_factors(inner);
+    match last {
+        Factor::Padding { .. } => position < base && decode(inner, position, digits),
+        Factor::Term { term, .. } => {
+            if position / base > 0 {
+                digits.push((*term, position / base));
+            }
+            decode(inner, position % base, digits)
+        }
+    }
+}
+
+impl Default for Index {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl PartialEq for Index {
+    fn eq(&self, other: &Self) -> bool {
+        self.resolve() == other.resolve()
+    }
+}
+
+impl Eq for Index {}
+
+impl fmt::Display for Index {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(coordinates) = self.coordinates() else {
+            return f.write_str("i![invalid]");
+        };
+        let parts: Vec<String> = coordinates
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}"))
+            .collect();
+        write!(f, "i![{}]", parts.join(", "))
+    }
+}
+
+impl fmt::Debug for Index {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

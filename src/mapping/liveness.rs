@@ -1,0 +1,310 @@
+//! Which positions hold an element: from mappings to the conditions that commands carry.
+
+use super::factor::{Atom, Composite, Factor, Factors, Pool};
+use crate::command::{Guard, GuardDigit, GuardSum};
+use crate::list::List;
+
+/// A digit of an atom, read from a variable.
+#[derive(Clone, Copy)]
+struct Item {
+    atom: Atom,
+    digit: GuardDigit,
+    /// The greatest value of the digit.
+    max: usize,
+}
+
+/// Collects the digits that index variables contribute to axes, and makes a [`Guard`] of them.
+#[derive(Clone, Copy)]
+pub struct GuardBuilder {
+    guard: Guard,
+    items: List<Item, 32>,
+}
+
+impl GuardBuilder {
+    /// A guard over this many variables.
+    pub const fn new(variables: usize) -> Self {
+        let digit = GuardDigit {
+            variable: 0,
+            base: 1,
+            extent: 1,
+            weight: 0,
+        };
+        let blank = Item {
+            atom: Atom::Composite(Composite { start: 0, len: 0 }),
+            digit,
+            max: 0,
+        };
+        Self {
+            guard: Guard::always(variables),
+            items: List::new(blank),
+        }
+    }
+
+    /// States that a variable is the position in this mapping.
+    pub const fn mapping(mut self, variable: usize, factors: &Factors) -> Self {
+        self.factors(variable, factors.as_slice());
+        self
+    }
+
+    /// States that a variable, from 0 to `max`, is a digit of an atom with this stride.
+    pub const fn digit(mut self, variable: usize, atom: Atom, stride: usize, max: usize) -> Self {
+        let digit = GuardDigit {
+            variable,
+            base: 1,
+            extent: max + 1,
+            weight: stride,
+        };
+        self.items.push(Item { atom, digit, max });
+        self
+    }
+
+    /// States that a weighted sum of variables must be less than `limit`. `parts` holds (variable, size, weight).
+    pub const fn limit(mut self, parts: &[(usize, usize, usize)], limit: usize) -> Self {
+        let first = self.guard.digits.len();
+        let mut k = 0;
+        while k < parts.len() {
+            let (variable, extent, weight) = parts[k];
+            self.guard.digits.push(GuardDigit {
+                variable,
+                base: 1,
+                extent,
+                weight,
+            });
+            k += 1;
+        }
+        self.guard.sums.push(GuardSum {
+            first,
+            len: parts.len(),
+            limit,
+        });
+        self
+    }
+
+    const fn sum_of_one(&mut self, digit: GuardDigit, limit: usize) -> usize {
+        let first = self.guard.digits.len();
+        self.guard.digits.push(digit);
+        self.guard.sums.push(GuardSum { first, len: 1, limit });
+        self.guard.variables + self.guard.sums.len() - 1
+    }
+
+    const fn factors(&mut self, variable: usize, factors: &[Factor]) {
+        let total = super::factor::size_of_factors(factors);
+        // Where a period is no multiple of a digit's base, the digit is read from the remainder.
+        let mut variable = variable;
+        let mut k = factors.len();
+        let mut period = total;
+        while k > 0 {
+            k -= 1;
+            let base = super::factor::size_of_factors(factors.split_at(k).0);
+            match factors[k] {
+                Factor::Padding { size, .. } => {
+                    let digit = GuardDigit {
+                        variable,
+                        base: 1,
+                        extent: size,
+                        weight: 1,
+                    };
+                    let remainder = self.sum_of_one(digit, base);
+                    if k > 0 && !size.is_multiple_of(last_base(factors, k)) {
+                        variable = remainder;
+                    }
+                    period = size;
+                }
+                Factor::Term { term, resize } => {
+                    let extent = if period.is_multiple_of(base) {
+                        period / base
+                    } else {
+                        usize::MAX
+                    };
+                    let digit = GuardDigit {
+                        variable,
+                        base,
+                        extent,
+                        weight: term.stride,
+                    };
+                    self.items.push(Item {
+                        atom: term.atom,
+                        digit,
+                        max: resize - 1,
+                    });
+                    period = base;
+                }
+            }
+        }
+    }
+
+    /// Adds the sum of all digits of an atom, with `limit` if they can reach it. Returns the sum as a variable.
+    const fn sum_of_atom(&mut self, atom: &Atom, limit: usize, always: bool) -> Option<usize> {
+        let mut max = 0;
+        let mut k = 0;
+        while k < self.items.len() {
+            let item = self.items.at(k);
+            if item.atom.is(atom) {
+                max += item.max * item.digit.weight;
+            }
+            k += 1;
+        }
+        let needed = max >= limit;
+        let first = self.guard.digits.len();
+        let mut len = 0;
+        let mut rest = List::new(self.items.at(0));
+        let mut k = 0;
+        while k < self.items.len() {
+            let item = self.items.at(k);
+            if !item.atom.is(atom) {
+                rest.push(item);
+            } else if needed || always {
+                self.guard.digits.push(item.digit);
+                len += 1;
+            }
+            k += 1;
+        }
+        self.items = rest;
+        if needed || always {
+            let limit = if needed { limit } else { usize::MAX };
+            self.guard.sums.push(GuardSum { first, len, limit });
+            return Some(self.guard.variables + self.guard.sums.len() - 1);
+        }
+        None
+    }
+
+    const fn last_composite(&self) -> Option<Composite> {
+        let mut found: Option<Composite> = None;
+        let mut k = 0;
+        while k < self.items.len() {
+            if let Atom::Composite(composite) = self.items.at(k).atom {
+                found = match found {
+                    Some(other) if other.start >= composite.start => Some(other),
+                    _ => Some(composite),
+                };
+            }
+            k += 1;
+        }
+        found
+    }
+
+    /// The guard. `None` if it does not fit its fixed capacity.
+    pub const fn build(mut self, pool: &Pool) -> Option<Guard> {
+        // The composite that was made last cannot be inside another one.
+        while let Some(composite) = self.last_composite() {
+            let atom = Atom::Composite(composite);
+            if let Some(variable) = self.sum_of_atom(&atom, pool.atom_size(&atom), true) {
+                self.factors(variable, pool.content(composite));
+            }
+        }
+        while !self.items.is_empty() && !self.items.overflowed() {
+            let atom = self.items.at(0).atom;
+            self.sum_of_atom(&atom, pool.atom_size(&atom), false);
+        }
+        if self.items.overflowed() || self.guard.digits.overflowed() || self.guard.sums.overflowed() {
+            return None;
+        }
+        let mut k = 0;
+        while k < self.guard.sums.len() {
+            if self.guard.sums.at(k).limit != usize::MAX {
+                return Some(self.guard);
+            }
+            k += 1;
+        }
+        Some(Guard::always(self.guard.variables))
+    }
+}
+
+/// The position stride of the outermost term in the first `k` factors.
+const fn last_base(factors: &[Factor], k: usize) -> usize {
+    let mut k = k;
+    while k > 0 {
+        k -= 1;
+        if let Factor::Term { .. } = factors[k] {
+            return super::factor::size_of_factors(factors.split_at(k).0);
+        }
+    }
+    1
+}
+
+/// The live positions of dimensions whose positions are variables 0, 1, … in order.
+pub const fn liveness(pool: &Pool, dimensions: &[&Factors]) -> Option<Guard> {
+    let mut builder = GuardBuilder::new(dimensions.len());
+    let mut k = 0;
+    while k < dimensions.len() {
+        builder = builder.mapping(k, dimensions[k]);
+        k += 1;
+    }
+    builder.build(pool)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mapping::{Axis, Expr, Ident, Index, factorize};
+
+    const A: &Expr = &Expr::Symbol(Axis {
+        name: Ident::new("A"),
+        size: 15,
+    });
+    const B: &Expr = &Expr::Symbol(Axis {
+        name: Ident::new("B"),
+        size: 3,
+    });
+
+    /// Every position tuple: the guard against the union of the maps.
+    fn check(dimensions: &[&'static Expr]) {
+        let mut pool = Pool::new();
+        let factors: Vec<Factors> = dimensions.iter().map(|expr| factorize(&mut pool, expr)).collect();
+        let guard = liveness(&pool, &factors.iter().collect::<Vec<_>>()).expect("fits");
+        let sizes: Vec<usize> = factors.iter().map(Factors::size).collect();
+        let total: usize = sizes.iter().product();
+        for k in 0..total {
+            let mut rest = k;
+            let mut at = vec![0; sizes.len()];
+            for d in (0..sizes.len()).rev() {
+                at[d] = rest % sizes[d];
+                rest /= sizes[d];
+            }
+            let live = dimensions
+                .iter()
+                .zip(&at)
+                .try_fold(Index::new(), |sum, (expr, position)| {
+                    Some(sum.union(&Index::at(expr, *position)?))
+                })
+                .is_some_and(|index| index.is_valid());
+            assert_eq!(guard.holds(&at), live, "{dimensions:?} at {at:?}: {guard:?}");
+        }
+    }
+
+    #[test]
+    fn guards_agree_with_the_union_of_the_maps() {
+        const A20: &Expr = &Expr::Padding(A, 20);
+        const A16: &Expr = &Expr::Padding(A, 16);
+        const AB: &Expr = &Expr::Pair(A, B);
+        const AB64: &Expr = &Expr::Padding(AB, 64);
+        const AB47: &Expr = &Expr::Padding(AB, 47);
+        const BAB47: &Expr = &Expr::Pair(
+            &Expr::Symbol(Axis {
+                name: Ident::new("C"),
+                size: 2,
+            }),
+            AB47,
+        );
+        check(&[A]);
+        check(&[A20]);
+        check(&[&Expr::Stride(A20, 4), &Expr::Modulo(A20, 4)]);
+        check(&[&Expr::Modulo(A16, 4), &Expr::Padding(&Expr::Stride(A16, 4), 6), B]);
+        check(&[&Expr::Stride(AB64, 8), &Expr::Modulo(AB64, 8)]);
+        check(&[AB47]);
+        check(&[BAB47]);
+        check(&[&Expr::Modulo(AB64, 4), &Expr::Padding(&Expr::Stride(AB64, 4), 18)]);
+        check(&[&Expr::Resize(AB, 16), &Expr::Identity]);
+        const PADDED_INSIDE: &Expr = &Expr::Pair(B, &Expr::Padding(A, 16));
+        const CUT: &Expr = &Expr::Padding(PADDED_INSIDE, 50);
+        check(&[&Expr::Stride(CUT, 10), &Expr::Modulo(CUT, 10)]);
+    }
+
+    #[test]
+    fn a_full_mapping_needs_no_guard() {
+        let mut pool = Pool::new();
+        let low = factorize(&mut pool, &Expr::Modulo(A, 5));
+        let high = factorize(&mut pool, &Expr::Stride(A, 5));
+        assert!(liveness(&pool, &[&low, &high]).expect("fits").is_always());
+    }
+}

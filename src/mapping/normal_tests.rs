@@ -1,0 +1,173 @@
+//! The worked examples and laws of spec page 10 §3.3 and §2.3.
+
+use super::*;
+use crate::mapping::factor::{Axis, Ident};
+use crate::text::Text;
+
+const G: &Expr = &Expr::Symbol(Axis {
+    name: Ident::new("G"),
+    size: 6,
+});
+const H: &Expr = &Expr::Symbol(Axis {
+    name: Ident::new("H"),
+    size: 10,
+});
+const K: &Expr = &Expr::Symbol(Axis {
+    name: Ident::new("K"),
+    size: 24,
+});
+const P: &Expr = &Expr::Symbol(Axis {
+    name: Ident::new("P"),
+    size: 7,
+});
+const Q: &Expr = &Expr::Symbol(Axis {
+    name: Ident::new("Q"),
+    size: 12,
+});
+const ONE: &Expr = &Expr::Identity;
+
+fn e(expr: Expr) -> &'static Expr {
+    Box::leak(Box::new(expr))
+}
+fn div(a: &'static Expr, n: usize) -> &'static Expr {
+    e(Expr::Stride(a, n))
+}
+fn rem(a: &'static Expr, n: usize) -> &'static Expr {
+    e(Expr::Modulo(a, n))
+}
+fn cut_to(a: &'static Expr, n: usize) -> &'static Expr {
+    e(Expr::Resize(a, n))
+}
+fn pad(a: &'static Expr, n: usize) -> &'static Expr {
+    e(Expr::Padding(a, n))
+}
+fn pair(a: &'static Expr, b: &'static Expr) -> &'static Expr {
+    e(Expr::Pair(a, b))
+}
+
+/// `K/4%6=2 pad(5) C(…)/1%7`, innermost first.
+fn shown(pool: &Pool, factors: &[Factor]) -> String {
+    let one = |factor: &Factor| match factor {
+        Factor::Term { term, resize } => {
+            let atom = match term.atom {
+                Atom::Symbol(axis) => axis.name.to_string(),
+                Atom::Composite(composite) => format!("C({})", shown(pool, pool.content(composite))),
+            };
+            let cut = if *resize < term.modulo {
+                format!("={resize}")
+            } else {
+                String::new()
+            };
+            if term.stride == 1 && term.modulo == pool.atom_size(&term.atom) {
+                format!("{atom}{cut}")
+            } else {
+                format!("{atom}/{}%{}{cut}", term.stride, term.modulo)
+            }
+        }
+        Factor::Padding { size, .. } => format!("pad{size}"),
+    };
+    factors.iter().map(one).collect::<Vec<_>>().join(" ")
+}
+
+fn normal(expr: &'static Expr) -> String {
+    let mut pool = Pool::new();
+    let factors = factorize(&mut pool, expr);
+    assert_eq!(factors.problem(), None, "{expr}");
+    assert_eq!(factors.size(), expr.checked_size().expect("size"), "{expr}");
+    shown(&pool, factors.as_slice())
+}
+
+#[test]
+fn worked_examples() {
+    assert_eq!(normal(rem(div(K, 6), 2)), "K/6%2");
+    assert_eq!(normal(pair(div(K, 4), rem(K, 4))), "K");
+    assert_eq!(normal(pair(rem(K, 4), div(K, 4))), "K/4%6 K/1%4");
+    assert_eq!(normal(cut_to(K, 9)), "K=9");
+    assert_eq!(normal(div(cut_to(K, 6), 3)), "K/3%8=2");
+    assert_eq!(normal(pair(cut_to(K, 1), G)), "G");
+    assert_eq!(normal(cut_to(pair(K, G), 12)), "G K=2");
+    assert_eq!(normal(cut_to(pair(K, G), 7)), "C(G K)=7");
+    assert_eq!(normal(div(pad(P, 20), 4)), "P/4%2 pad5");
+    assert_eq!(normal(rem(pad(P, 20), 4)), "P/1%4");
+    assert_eq!(normal(pair(div(pad(P, 20), 4), rem(pad(P, 20), 4))), "P pad20");
+    assert_eq!(normal(div(pad(P, 32), 16)), "pad2");
+    let gh = pad(pair(G, H), 64);
+    assert_eq!(normal(div(gh, 8)), "C(H/2%5 G)/4%8");
+    assert_eq!(normal(rem(gh, 8)), "H/1%2 C(H/2%5 G)/1%4");
+    assert_eq!(normal(pair(div(gh, 8), rem(gh, 8))), "H G pad64");
+    assert_eq!(normal(div(pair(P, G), 14)), "C(G/2%3 P)/7%3");
+    assert_eq!(normal(div(pair(G, pad(P, 9)), 6)), "C(P pad9 G)/6%9");
+    assert_eq!(normal(pair(pad(ONE, 4), pair(pad(ONE, 3), G))), "G pad72");
+}
+
+#[test]
+fn laws() {
+    for expr in [
+        K,
+        pad(K, 32),
+        pair(G, H),
+        pad(pair(P, Q), 100),
+        pair(cut_to(K, 9), pad(G, 8)),
+    ] {
+        let size = expr.checked_size().expect("size");
+        assert_eq!(normal(pair(ONE, expr)), normal(expr));
+        assert_eq!(normal(pair(expr, ONE)), normal(expr));
+        assert_eq!(normal(div(expr, 1)), normal(expr));
+        assert_eq!(normal(pad(expr, size)), normal(expr));
+        assert_eq!(normal(cut_to(expr, size)), normal(expr));
+        assert_eq!(normal(rem(expr, 1)), normal(ONE));
+        for n in 1..=size {
+            if size.is_multiple_of(n) {
+                assert_eq!(
+                    normal(pair(div(expr, n), rem(expr, n))),
+                    normal(expr),
+                    "{expr} at {n}"
+                );
+            }
+        }
+    }
+    assert_eq!(normal(div(pair(G, H), 10)), normal(G));
+    assert_eq!(normal(rem(pair(G, H), 10)), normal(H));
+    assert_eq!(normal(pad(pad(G, 8), 12)), normal(pad(G, 12)));
+    assert_eq!(normal(pair(pad(G, 8), H)), "H G pad80");
+}
+
+#[test]
+fn split_divides_a_padding_that_crosses_the_cut() {
+    let expr = pair(pad(Q, 16), pad(H, 12));
+    assert_eq!(normal(div(expr, 24)), "Q/2%6 pad8");
+    assert_eq!(normal(rem(expr, 24)), "H pad12 Q/1%2");
+}
+
+#[test]
+fn notation_of_factors() {
+    let shown = |expr: &'static Expr| {
+        let mut pool = Pool::new();
+        let factors = factorize(&mut pool, expr);
+        factors.notation(&pool, Text::new()).as_str().to_string()
+    };
+    assert_eq!(shown(pair(rem(K, 4), div(K, 4))), "K % 4, K / 4");
+    assert_eq!(shown(div(cut_to(K, 6), 3)), "K / 3 = 2");
+    assert_eq!(shown(div(pad(P, 20), 4)), "P # 8 / 4 # 5");
+    assert_eq!(shown(pad(pair(G, H), 64)), "[G, H] # 64");
+    assert_eq!(shown(pair(pad(G, 8), H)), "G # 8, H");
+    assert_eq!(shown(pad(ONE, 2)), "1 # 2");
+    assert_eq!(shown(ONE), "1");
+    assert_eq!(shown(rem(div(K, 6), 2)), "K / 6 % 2");
+}
+
+#[test]
+fn a_cut_that_does_not_divide_is_a_problem() {
+    let mut pool = Pool::new();
+    assert_eq!(
+        factorize(&mut pool, div(K, 5)).problem(),
+        Some(Problem::NotDivisible { size: 24, by: 5 })
+    );
+    assert_eq!(
+        factorize(&mut pool, pad(K, 23)).problem(),
+        Some(Problem::PaddingTooSmall {
+            size: 24,
+            padding: 23
+        })
+    );
+}

@@ -1,0 +1,23 @@
+//! What kernels name: `use furiosa_visa_std::prelude::*;`.
+
+pub use crate::command::{AccumulationKind, Address, TrfAddress};
+pub use crate::engine::cast::StreamCast;
+pub use crate::engine::stream::{
+    AccumulationTensor, AlignedPair, BeginTensor, CastTensor, CollectTensor, ContractionTensor, FetchTensor,
+    StreamTensor, stage,
+};
+pub use crate::mapping::{
+    Atom, AxisName, Expr, Factor, Ident, Identity, Index, M, Mapping, Modulo, Padding, PaddingKind, Pair,
+    Resize, Stride, Symbol, Term,
+};
+// An axis may be called `M` and hide the trait's name: its items stay in scope.
+pub use crate::mapping::M as _;
+pub use crate::runtime::{
+    Context, DeviceFn, Dma, DmaContext, DmaValues, SimOptions, Tu, TuContext, TuValues, launch, try_launch,
+};
+pub use crate::scalar::{ContractionCast, FetchCast, Opt, Scalar, ScalarBytes, bf16, f8e4m3, f8e5m2, i4};
+pub use crate::tensor::{
+    DmTensor, DmTensorView, DmTensorViewMut, HbmTensor, HbmTensorView, HbmTensorViewMut, HostTensor, Tensor,
+    TrfTensor,
+};
+pub use furiosa_visa_macros::{axes, device, i, m};

@@ -1,0 +1,234 @@
+//! Contexts: what a kernel runs on.
+
+use crate::chip::{CheckOptions, Fault, System, SystemOptions};
+use crate::command::{Command, FillId, HostBuffer, HostTransfer, Operation};
+use core::fmt;
+use core::ops::{Deref, DerefMut};
+use core::panic::Location;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Selects a Tensor Unit context: `{ Tu::Main }` or `{ Tu::Sub }`.
+///
+/// The values come from [`TuValues`]. It is an alias of a primitive, because stable Rust has no other const parameters.
+pub type Tu = bool;
+
+/// Selects a DMA context: `{ Dma::Tensor }` or `{ Dma::Pcie }`. The values come from [`DmaValues`].
+pub type Dma = u8;
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for bool {}
+    impl Sealed for u8 {}
+}
+
+/// The values of [`Tu`].
+#[allow(non_upper_case_globals)] // They read as variants.
+pub trait TuValues: sealed::Sealed {
+    /// The main context: all engines.
+    const Main: Tu = false;
+    /// The sub context: loads register files and copies while the main context works.
+    const Sub: Tu = true;
+}
+
+impl TuValues for Tu {}
+
+/// The values of [`Dma`].
+#[allow(non_upper_case_globals)] // They read as variants.
+pub trait DmaValues: sealed::Sealed {
+    /// The DMA engines of the chip.
+    const Tensor: Dma = 0;
+    /// The PCIe link to the host.
+    const Pcie: Dma = 1;
+}
+
+impl DmaValues for Dma {}
+
+/// What a simulated system is made of, and what it checks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SimOptions {
+    /// The number of chips, 1 to 8. `None`: as many as the program uses.
+    pub chips: Option<usize>,
+    /// Which rules are checked.
+    pub checks: CheckOptions,
+}
+
+/// The system that all contexts of one [`Context`] work on.
+#[derive(Clone)]
+struct SystemHandle(Arc<Mutex<System>>);
+
+impl SystemHandle {
+    fn with<T>(&self, work: impl FnOnce(&mut System) -> T) -> T {
+        // A fault leaves the system as it was: the lock may be taken again after a panic.
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    #[track_caller]
+    fn execute(&self, operation: Operation) {
+        let command = Command {
+            operation,
+            location: Location::caller(),
+        };
+        let result = self.with(|system| system.execute(&command));
+        super::fault::or_raise(result);
+    }
+
+    fn next_fill(&self) -> FillId {
+        self.with(System::next_fill)
+    }
+}
+
+/// The Tensor Unit, seen from its main or its sub context.
+pub struct TuContext<const T: Tu> {
+    system: SystemHandle,
+}
+
+impl<const T: Tu> TuContext<T> {
+    #[track_caller]
+    pub(crate) fn execute(&mut self, operation: Operation) {
+        self.system.execute(operation);
+    }
+
+    pub(crate) fn next_fill(&mut self) -> FillId {
+        self.system.next_fill()
+    }
+}
+
+impl<const T: Tu> fmt::Debug for TuContext<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if T {
+            "TuContext<{ Tu::Sub }>"
+        } else {
+            "TuContext<{ Tu::Main }>"
+        })
+    }
+}
+
+/// The DMA engines of the chip, or the PCIe link.
+pub struct DmaContext<const DMA: Dma> {
+    system: SystemHandle,
+}
+
+impl<const DMA: Dma> DmaContext<DMA> {
+    #[track_caller]
+    pub(crate) fn execute(&mut self, operation: Operation) {
+        self.system.execute(operation);
+    }
+
+    pub(crate) fn next_fill(&mut self) -> FillId {
+        self.system.next_fill()
+    }
+
+    pub(crate) fn upload(
+        &mut self,
+        transfer: &HostTransfer,
+        buffer: &HostBuffer,
+        location: &'static Location<'static>,
+    ) -> Result<(), Fault> {
+        self.system
+            .with(|system| system.upload(transfer, buffer, location))
+    }
+
+    pub(crate) fn download(
+        &mut self,
+        transfer: &HostTransfer,
+        location: &'static Location<'static>,
+    ) -> Result<HostBuffer, Fault> {
+        self.system.with(|system| system.download(transfer, location))
+    }
+}
+
+impl<const DMA: Dma> fmt::Debug for DmaContext<DMA> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if DMA == Dma::Pcie {
+            "DmaContext<{ Dma::Pcie }>"
+        } else {
+            "DmaContext<{ Dma::Tensor }>"
+        })
+    }
+}
+
+/// A simulated system and the contexts that work on it. Program order is execution order.
+pub struct Context {
+    /// The main context of the Tensor Unit.
+    pub main: TuContext<{ Tu::Main }>,
+    /// The sub context of the Tensor Unit.
+    pub sub: TuContext<{ Tu::Sub }>,
+    /// The DMA engines of the chip.
+    pub tdma: DmaContext<{ Dma::Tensor }>,
+    /// The PCIe link to the host.
+    pub pdma: DmaContext<{ Dma::Pcie }>,
+}
+
+impl Context {
+    /// A fresh simulated system, as many chips as the program uses, all checks on.
+    ///
+    /// ```
+    /// use furiosa_visa_std::prelude::*;
+    /// let mut ctx = Context::acquire();
+    /// # let _ = &mut ctx;
+    /// ```
+    pub fn acquire() -> ContextGuard {
+        Self::with(SimOptions::default())
+    }
+
+    /// A fresh simulated system with options.
+    ///
+    /// # Panics
+    /// Where `chips` is not 1 to 8.
+    #[track_caller]
+    pub fn with(options: SimOptions) -> ContextGuard {
+        if let Some(chips) = options.chips {
+            let most = crate::chip::spec::MAX_CHIPS;
+            assert!(
+                (1..=most).contains(&chips),
+                "SimOptions: a system of {chips} chips was asked for, but it has 1 to {most}; \
+                 help: set `chips` to a number in that range, or to `None`"
+            );
+        }
+        let system = System::new(SystemOptions {
+            chips: options.chips,
+            checks: options.checks,
+        });
+        let system = SystemHandle(Arc::new(Mutex::new(system)));
+        ContextGuard(Box::new(Context {
+            main: TuContext {
+                system: system.clone(),
+            },
+            sub: TuContext {
+                system: system.clone(),
+            },
+            tdma: DmaContext {
+                system: system.clone(),
+            },
+            pdma: DmaContext { system },
+        }))
+    }
+
+    /// The number of chips in the system: fixed by [`SimOptions`], or used so far.
+    pub fn chips(&self) -> usize {
+        self.main.system.with(|system| system.chips())
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context").field("chips", &self.chips()).finish()
+    }
+}
+
+/// Exclusive use of a [`Context`]. Every guard has a system of its own, so that several can live at the same time.
+#[derive(Debug)]
+pub struct ContextGuard(Box<Context>);
+
+impl Deref for ContextGuard {
+    type Target = Context;
+    fn deref(&self) -> &Context {
+        &self.0
+    }
+}
+
+impl DerefMut for ContextGuard {
+    fn deref_mut(&mut self) -> &mut Context {
+        &mut self.0
+    }
+}

@@ -1,0 +1,114 @@
+//! Launching kernels.
+
+use super::context::{Context, Dma, DmaContext, Tu, TuContext};
+use super::fault::InsideLaunch;
+use crate::chip::Fault;
+use crate::mapping::M;
+use crate::scalar::Scalar;
+use crate::tensor::{HbmTensor, HbmTensorView, HbmTensorViewMut};
+use core::future::{Future, poll_fn};
+use core::marker::PhantomData;
+use core::pin::pin;
+use core::task::Poll;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// A kernel, as `#[device]` makes it.
+pub trait DeviceFn<Args: DeviceSend> {
+    /// What the kernel returns.
+    type Output: DeviceSend;
+    /// The chips that the kernel was written for: `#[device(chip = N)]`.
+    const CHIPS: usize;
+    /// Runs the kernel.
+    fn execute(args: Args) -> impl Future<Output = Self::Output>;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// What may go into and out of a kernel: contexts, tensors in HBM, numbers, and tuples of them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an argument or a result of a kernel",
+    note = "kernels take `&mut Context`, `&HbmTensor<…>`, `&mut HbmTensor<…>`, `HbmTensorView<'_, …>` and numbers"
+)]
+pub trait DeviceSend: sealed::Sealed {}
+
+macro_rules! device_send {
+    ($([$($generics:tt)*] $type:ty),* $(,)?) => {
+        $(
+            impl<$($generics)*> sealed::Sealed for $type {}
+            impl<$($generics)*> DeviceSend for $type {}
+        )*
+    };
+}
+
+device_send! {
+    [] (), [] bool, [] u8, [] u16, [] u32, [] u64, [] u128, [] usize,
+    [] i8, [] i16, [] i32, [] i64, [] i128, [] isize, [] f32, [] f64,
+    ['a] &'a mut Context,
+    ['a, const T: Tu] &'a mut TuContext<T>,
+    ['a, const DMA: Dma] &'a mut DmaContext<DMA>,
+    [D: Scalar, Chip: M, Element: M] HbmTensor<D, Chip, Element>,
+    ['a, D: Scalar, Chip: M, Element: M] &'a HbmTensor<D, Chip, Element>,
+    ['a, D: Scalar, Chip: M, Element: M] &'a mut HbmTensor<D, Chip, Element>,
+    ['a, D: Scalar, Chip: M, Element: M] HbmTensorView<'a, D, Chip, Element>,
+    ['a, D: Scalar, Chip: M, Element: M] HbmTensorViewMut<'a, D, Chip, Element>,
+    [T] PhantomData<T>,
+}
+
+macro_rules! device_send_tuples {
+    () => {};
+    ($first:ident $($rest:ident)*) => {
+        impl<$first: DeviceSend, $($rest: DeviceSend),*> sealed::Sealed for ($first, $($rest,)*) {}
+        impl<$first: DeviceSend, $($rest: DeviceSend),*> DeviceSend for ($first, $($rest,)*) {}
+        device_send_tuples!($($rest)*);
+    };
+}
+
+device_send_tuples!(A B C D E F G H I J K L N O P Q R S T U V W X);
+
+/// Runs a kernel. Lazy: nothing happens until it is awaited; then it is ready at once, on any executor.
+///
+/// # Panics
+/// With the message of a [`Fault`], where the kernel does what would break on the chip. The context stays usable.
+/// [`try_launch`] returns the fault instead.
+pub async fn launch<F, P>(_kernel: F, args: P) -> F::Output
+where
+    F: DeviceFn<P>,
+    P: DeviceSend,
+{
+    match run::<F, P>(args).await {
+        Ok(output) => output,
+        Err(fault) => panic!("{fault}"),
+    }
+}
+
+/// Runs a kernel like [`launch`], and returns the fault if there is one. The context stays usable.
+pub async fn try_launch<F, P>(_kernel: F, args: P) -> Result<F::Output, Fault>
+where
+    F: DeviceFn<P>,
+    P: DeviceSend,
+{
+    run::<F, P>(args).await
+}
+
+async fn run<F, P>(args: P) -> Result<F::Output, Fault>
+where
+    F: DeviceFn<P>,
+    P: DeviceSend,
+{
+    let mut kernel = pin!(F::execute(args));
+    poll_fn(|task| {
+        let inside = InsideLaunch::enter();
+        let polled = catch_unwind(AssertUnwindSafe(|| kernel.as_mut().poll(task)));
+        drop(inside);
+        match polled {
+            Ok(poll) => poll.map(Ok),
+            Err(payload) => match payload.downcast::<Fault>() {
+                Ok(fault) => Poll::Ready(Err(*fault)),
+                Err(other) => resume_unwind(other),
+            },
+        }
+    })
+    .await
+}

@@ -1,0 +1,8 @@
+//! Contexts and launching.
+
+mod context;
+pub(crate) mod fault;
+mod launch;
+
+pub use context::{Context, ContextGuard, Dma, DmaContext, DmaValues, SimOptions, Tu, TuContext, TuValues};
+pub use launch::{DeviceFn, DeviceSend, launch, try_launch};

@@ -1,0 +1,236 @@
+//! Which element type may become which: the table, and the traits generated from it.
+
+use super::{ElementType, Scalar, bf16, f8e4m3, f8e5m2, f16, i4};
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for i32 {}
+    impl Sealed for f32 {}
+}
+
+/// Conversion of one element.
+///
+/// Integers keep their low bits, sign-extended: nothing saturates. Floats round to nearest, ties to even;
+/// `f8e4m3` saturates at 448. Every type converts to itself.
+///
+/// Source: page *Mapping and tensors*, section 4.8; page *Cast Engine*, section 4.
+///
+/// ```
+/// use furiosa_visa_std::scalar::{Cast, bf16};
+///
+/// let low: i8 = 300i32.cast();
+/// assert_eq!(low, 44);
+/// let rounded: bf16 = 257.0f32.cast();
+/// assert_eq!(rounded.to_f32(), 256.0);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "cast: no conversion from `{Self}` to `{D2}`",
+    label = "`{Self}` does not convert to `{D2}`",
+    note = "supported: i32 to i4, i8, i16; f32 to bf16, f16, f8e4m3, f8e5m2; each of these back; every type \
+            to itself",
+    note = "between two narrow integers or two narrow floats, go by way of `i32` or `f32`"
+)]
+pub trait Cast<D2: Scalar>: Scalar {
+    /// Converts this element.
+    fn cast(self) -> D2;
+}
+
+/// Conversions that the fetch unit of RNGD performs while it reads.
+///
+/// The same table is in [`ElementType::fetch_outputs`]. Source: page *Fetch*, section 5.
+#[diagnostic::on_unimplemented(
+    message = "fetch: cannot cast `{Self}` to `{D2}`",
+    label = "fetch does not turn `{Self}` into `{D2}`",
+    note = "supported: i4, i8, i16 to i32; f8e4m3, f8e5m2, bf16, f16 to f32; f32 to bf16; every type \
+            to itself",
+    note = "fetch one of these outputs, and convert further with `.cast()` behind the Vector Engine"
+)]
+pub trait FetchCast<D2: Scalar>: Cast<D2> {}
+
+/// Element types that the contraction engine multiplies and accumulates.
+///
+/// Both operands are widened before the multiplication. Source: page *Contraction*, section 4.1.
+#[diagnostic::on_unimplemented(
+    message = "contraction: no multiply-accumulate for `{Self}`",
+    label = "`{Self}` does not enter a contraction",
+    note = "supported: i4, i8, f8e4m3, f8e5m2, bf16",
+    note = "help: use the Vector Engine, or cast to a supported type before the tensor is written"
+)]
+pub trait ContractionCast: Scalar {
+    /// The type of products and sums: `i32` or `f32`.
+    type Output: VeScalar;
+
+    /// The operand in the type of the products. Exact.
+    fn widen(self) -> <Self as ContractionCast>::Output;
+}
+
+/// Element types of the Vector Engine: `i32` and `f32`.
+///
+/// Source: page *Vector Engine*, scalars.
+#[diagnostic::on_unimplemented(
+    message = "vector engine: no operations on `{Self}`",
+    label = "the Vector Engine works on `i32` and `f32`",
+    note = "help: let fetch widen narrow integers to `i32` and narrow floats to `f32`"
+)]
+pub trait VeScalar: Scalar + sealed::Sealed {}
+
+impl VeScalar for i32 {}
+impl VeScalar for f32 {}
+
+impl<D: Scalar> Cast<D> for D {
+    #[inline]
+    fn cast(self) -> D {
+        self
+    }
+}
+
+impl<D: Scalar> FetchCast<D> for D {}
+
+/// Generates [`Cast`] between different types and its run-time table, where the identity comes first.
+macro_rules! casts {
+    ($($input:ident $variant:ident => { $($output:ident $output_variant:ident: $convert:expr),* })*) => {
+        $(
+            $(
+                impl Cast<$output> for $input {
+                    #[inline]
+                    fn cast(self) -> $output {
+                        let convert: fn($input) -> $output = $convert;
+                        convert(self)
+                    }
+                }
+            )*
+        )*
+
+        /// See [`ElementType::cast_outputs`].
+        pub(super) const fn cast_outputs(input: ElementType) -> &'static [ElementType] {
+            match input {
+                $(ElementType::$variant => &[ElementType::$variant $(, ElementType::$output_variant)*],)*
+            }
+        }
+    };
+}
+
+casts! {
+    i4 I4 => { i32 I32: i4::to_i32 }
+    i8 I8 => { i32 I32: i32::from }
+    u8 U8 => {}
+    i16 I16 => { i32 I32: i32::from }
+    i32 I32 => { i4 I4: i4::from_i32, i8 I8: |value| value as i8, i16 I16: |value| value as i16 }
+    f8e4m3 F8e4m3 => { f32 F32: f8e4m3::to_f32 }
+    f8e5m2 F8e5m2 => { f32 F32: f8e5m2::to_f32 }
+    bf16 Bf16 => { f32 F32: bf16::to_f32 }
+    f16 F16 => { f32 F32: f16::to_f32 }
+    f32 F32 => {
+        f8e4m3 F8e4m3: f8e4m3::from_f32,
+        f8e5m2 F8e5m2: f8e5m2::from_f32,
+        bf16 Bf16: bf16::from_f32,
+        f16 F16: f16::from_f32
+    }
+}
+
+/// Generates [`FetchCast`] between different types and its run-time table, where the identity comes first.
+macro_rules! fetch_casts {
+    ($($input:ident $variant:ident => { $($output:ident $output_variant:ident),* })*) => {
+        $(
+            $( impl FetchCast<$output> for $input {} )*
+        )*
+
+        /// See [`ElementType::fetch_outputs`].
+        pub(super) const fn fetch_outputs(input: ElementType) -> &'static [ElementType] {
+            match input {
+                $(ElementType::$variant => &[ElementType::$variant $(, ElementType::$output_variant)*],)*
+            }
+        }
+    };
+}
+
+fetch_casts! {
+    i4 I4 => { i32 I32 }
+    i8 I8 => { i32 I32 }
+    u8 U8 => {}
+    i16 I16 => { i32 I32 }
+    i32 I32 => {}
+    f8e4m3 F8e4m3 => { f32 F32 }
+    f8e5m2 F8e5m2 => { f32 F32 }
+    bf16 Bf16 => { f32 F32 }
+    f16 F16 => { f32 F32 }
+    f32 F32 => { bf16 Bf16 }
+}
+
+macro_rules! contraction_casts {
+    ($($input:ident => $output:ident),*) => { $(
+        impl ContractionCast for $input {
+            type Output = $output;
+
+            #[inline]
+            fn widen(self) -> $output {
+                self.cast()
+            }
+        }
+    )* };
+}
+
+contraction_casts!(i4 => i32, i8 => i32, f8e4m3 => f32, f8e5m2 => f32, bf16 => f32);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use static_assertions::{assert_impl_all, assert_not_impl_any};
+
+    fn cast<D: Cast<D2>, D2: Scalar>(value: D) -> D2 {
+        value.cast()
+    }
+
+    #[test]
+    fn integers_keep_their_low_bits() {
+        for value in (-70_000..70_000).chain([i32::MIN, i32::MAX]) {
+            let narrowed = (cast::<_, i4>(value), cast::<_, i8>(value), cast::<_, i16>(value));
+            let wrapped = |bits: u32| {
+                let half = 1i64 << (bits - 1);
+                ((i64::from(value) + half).rem_euclid(2 * half) - half) as i32
+            };
+            assert_eq!(cast::<_, i32>(narrowed.0), wrapped(4));
+            assert_eq!(cast::<_, i32>(narrowed.1), wrapped(8));
+            assert_eq!(cast::<_, i32>(narrowed.2), wrapped(16));
+            assert_eq!(cast::<_, i32>(value), value);
+        }
+    }
+
+    #[test]
+    fn floats_round() {
+        assert_eq!(cast::<f32, bf16>(257.0).to_f32(), 256.0);
+        assert_eq!(cast::<f32, f16>(2049.0).to_f32(), 2048.0);
+        assert_eq!(cast::<f32, f8e4m3>(1e9).to_f32(), 448.0);
+        assert_eq!(cast::<f32, f8e5m2>(1e9).to_f32(), f32::INFINITY);
+        assert_eq!(cast::<_, f32>(bf16::from_f32(-3.0)), -3.0);
+        assert_eq!(cast::<_, f32>(f16::from_f32(-3.0)), -3.0);
+        assert_eq!(cast::<_, f32>(f8e4m3::from_f32(-3.0)), -3.0);
+        assert_eq!(cast::<_, f32>(f8e5m2::from_f32(-3.0)), -3.0);
+        assert_eq!(cast::<_, u8>(200u8), 200);
+    }
+
+    #[test]
+    fn contraction_widens() {
+        fn square<D: ContractionCast>(value: D) -> <D as ContractionCast>::Output {
+            value.widen().mul_wrapping(value.widen())
+        }
+        assert_eq!(square(-128i8), 16384);
+        assert_eq!(square(i4::MIN), 64);
+        assert_eq!(square(f8e4m3::MAX), 200_704.0);
+        assert_eq!(square(f8e5m2::from_f32(0.5)), 0.25);
+        assert_eq!(square(bf16::from_f32(1.5)), 2.25);
+    }
+
+    #[test]
+    fn what_is_not_in_the_tables_is_no_trait_either() {
+        assert_not_impl_any!(u8: Cast<i32>, Cast<i8>, FetchCast<i32>, ContractionCast, VeScalar);
+        assert_not_impl_any!(i8: Cast<f32>, Cast<i4>, FetchCast<f32>, VeScalar);
+        assert_not_impl_any!(i32: FetchCast<i8>, FetchCast<f32>, Cast<f32>, ContractionCast);
+        assert_not_impl_any!(f32: FetchCast<f16>, FetchCast<f8e4m3>, Cast<i32>, ContractionCast);
+        assert_not_impl_any!(i16: ContractionCast, VeScalar);
+        assert_not_impl_any!(f16: ContractionCast, VeScalar, Cast<bf16>);
+        assert_not_impl_any!(f8e4m3: FetchCast<bf16>, FetchCast<f8e5m2>);
+        assert_impl_all!(f32: VeScalar, FetchCast<bf16>, FetchCast<f32>, Cast<f8e5m2>);
+        assert_impl_all!(i32: VeScalar, FetchCast<i32>, Cast<i16>);
+    }
+}

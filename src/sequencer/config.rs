@@ -1,0 +1,58 @@
+//! What a sequencer executes: nested loops over an address.
+
+use crate::list::List;
+
+/// The most entries that a derivation may hold before merging. The hardware takes [`crate::chip::spec::SEQUENCER_ENTRIES`].
+pub const DERIVED_ENTRIES: usize = 24;
+
+/// One loop of a sequencer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Iterations of this loop.
+    pub size: usize,
+    /// Address distance between two iterations: elements, or bytes for the TRF sequencer.
+    pub stride: isize,
+}
+
+/// Nested loops, outermost first, and the number of elements in a packet.
+///
+/// Printed as `[size : stride, …] : packet_size` (seed page *Sequencer*).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The loops, outermost first.
+    pub entries: List<Entry, DERIVED_ENTRIES>,
+    /// Elements per packet.
+    pub packet_size: usize,
+}
+
+impl Config {
+    /// No loops: one position.
+    pub const fn new(packet_size: usize) -> Self {
+        Self {
+            entries: List::new(Entry { size: 1, stride: 0 }),
+            packet_size,
+        }
+    }
+
+    /// The number of positions that the loops visit.
+    pub const fn positions(&self) -> usize {
+        let mut positions = 1;
+        let mut k = 0;
+        while k < self.entries.len() {
+            positions *= self.entries.at(k).size;
+            k += 1;
+        }
+        positions
+    }
+}
+
+impl core::fmt::Display for Config {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("[")?;
+        for (k, entry) in self.entries.iter().enumerate() {
+            let comma = if k > 0 { ", " } else { "" };
+            write!(f, "{comma}{} : {}", entry.size, entry.stride)?;
+        }
+        write!(f, "] : {}", self.packet_size)
+    }
+}

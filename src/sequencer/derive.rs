@@ -1,0 +1,889 @@
+//! From mappings to loops: how a stream walks over a buffer (spec page 20 §3).
+//!
+//! Every digit of the stream is looked up in the buffer. Where the buffer holds the same part of the axis, the digit
+//! becomes a loop whose stride is the distance of neighbouring coordinates in the buffer:
+//!
+//! ```text
+//! Buf = m![A, B, C # 32]          Time = m![B, A], Packet = m![C # 16]      (A = B = C = 8)
+//!
+//!   digit     in Buf at           entry
+//!   B         stride 32           8 : 32
+//!   A         stride 256          8 : 256
+//!   C # 16    stride 1            16 : 1     (padding enlarges the loop)
+//! ```
+
+use super::config::{Config, DERIVED_ENTRIES, Entry};
+use crate::chip::spec;
+use crate::error::{PlanError, attempt};
+use crate::list::List;
+use crate::mapping::{
+    Atom, Composite, Expr, FACTORS, Factor, Factors, Pool, Term, factorize, same_factor, size_of_factors,
+    write_term,
+};
+use crate::text::Text;
+
+/// A digit of the buffer: `resize` of `modulo` values from `stride` on, at `base` positions per value.
+#[derive(Clone, Copy)]
+struct Held {
+    term: Term,
+    resize: usize,
+    base: usize,
+    /// Values of this digit that the stream walks over, as the product of the loops' moduli.
+    read: usize,
+}
+
+/// The buffer's digits.
+struct Buffer {
+    held: List<Held, { FACTORS + 4 }>,
+}
+
+/// One digit of the stream, with the padding that follows it.
+#[derive(Clone, Copy)]
+struct Digit {
+    term: Term,
+    resize: usize,
+    /// Values with padding.
+    extent: usize,
+}
+
+const NO_ENTRY: Entry = Entry { size: 1, stride: 0 };
+
+impl Buffer {
+    const fn new(buf: &Factors) -> Self {
+        let factors = buf.as_slice();
+        let blank = Term {
+            atom: Atom::Composite(Composite { start: 0, len: 0 }),
+            stride: 1,
+            modulo: 1,
+        };
+        let mut held = List::new(Held {
+            term: blank,
+            resize: 1,
+            base: 1,
+            read: 1,
+        });
+        let mut base = 1;
+        let mut k = 0;
+        while k < factors.len() {
+            match factors[k] {
+                Factor::Term { term, resize } => {
+                    held.push(Held {
+                        term,
+                        resize,
+                        base,
+                        read: 1,
+                    });
+                    base *= resize;
+                }
+                Factor::Padding { size, .. } => base = size,
+            }
+            k += 1;
+        }
+        Self { held }
+    }
+
+    const fn holds(&self, atom: &Atom) -> bool {
+        let mut k = 0;
+        while k < self.held.len() {
+            if self.held.at(k).term.atom.is(atom) {
+                return true;
+            }
+            k += 1;
+        }
+        false
+    }
+
+    /// Replaces a run of factors that equals a composite's content by one digit of the composite.
+    const fn lift(&mut self, pool: &Pool, buf: &Factors, composite: Composite) {
+        let content = pool.content(composite);
+        let factors = buf.as_slice();
+        let mut base = 1;
+        let mut start = 0;
+        while start + content.len() <= factors.len() {
+            let mut equal = true;
+            let mut k = 0;
+            while k < content.len() {
+                let here = match factors[start + k] {
+                    Factor::Padding { size, kind } if size.is_multiple_of(base) => Factor::Padding {
+                        size: size / base,
+                        kind,
+                    },
+                    factor => factor,
+                };
+                equal = equal && same_factor(&here, &content[k]);
+                k += 1;
+            }
+            if equal {
+                let size = size_of_factors(content);
+                let atom = Atom::Composite(composite);
+                let term = Term {
+                    atom,
+                    stride: 1,
+                    modulo: size,
+                };
+                self.held.push(Held {
+                    term,
+                    resize: size,
+                    base,
+                    read: 1,
+                });
+                return;
+            }
+            base = match factors[start] {
+                Factor::Term { resize, .. } => base * resize,
+                Factor::Padding { size, .. } => size,
+            };
+            start += 1;
+        }
+    }
+
+    /// The digit that holds the coordinates from `at` on.
+    const fn find(&self, atom: &Atom, at: usize) -> Option<usize> {
+        let mut k = 0;
+        while k < self.held.len() {
+            let held = self.held.at(k);
+            if held.term.atom.is(atom) && held.term.stride <= at && at < held.term.stride * held.term.modulo {
+                return Some(k);
+            }
+            k += 1;
+        }
+        None
+    }
+}
+
+/// One part of a stream, as the user wrote it or as it was computed.
+///
+/// Of an expression each member of a list becomes entries of its own, as printed on the seed page *Sequencer*; factors
+/// in normal form have forgotten where the members ended.
+#[derive(Clone, Copy)]
+pub enum Stream<'a> {
+    /// As the user wrote it.
+    Expr(&'a Expr),
+    /// As it was computed.
+    Factors(&'a Factors),
+}
+
+impl Stream<'_> {
+    const fn factors(&self, pool: &mut Pool) -> Factors {
+        match self {
+            Stream::Expr(expr) => factorize(pool, expr),
+            Stream::Factors(factors) => **factors,
+        }
+    }
+}
+
+/// Whether a member of a list has a composite, which the list as a whole may not have.
+const fn member_has_composite(pool: &mut Pool, expr: &Expr) -> bool {
+    if let Expr::Pair(left, right) = expr {
+        return member_has_composite(pool, left) || member_has_composite(pool, right);
+    }
+    let factors = factorize(pool, expr);
+    let mut k = 0;
+    while k < factors.len() {
+        if let Factor::Term {
+            term: Term {
+                atom: Atom::Composite(_),
+                ..
+            },
+            ..
+        } = factors.as_slice()[k]
+        {
+            return true;
+        }
+        k += 1;
+    }
+    false
+}
+
+/// What a derivation works for: the name of the call and the mappings as the user knows them.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    /// The call, for messages.
+    pub operation: &'static str,
+    /// The mapping of the buffer.
+    pub buf: &'a Factors,
+    /// The order of packets.
+    pub time: Stream<'a>,
+    /// The content of a packet.
+    pub packet: Stream<'a>,
+    /// Whether a part of an axis that the buffer does not hold is repeated, as an absent axis is, instead of refused.
+    pub partial: bool,
+}
+
+/// Loops, with the number of those that belong to time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Derived {
+    /// The loops.
+    pub config: Config,
+    /// How many of them, outermost first, belong to time.
+    pub time_entries: usize,
+}
+
+/// A request with the stream in normal form.
+struct Job<'a> {
+    operation: &'static str,
+    buf: &'a Factors,
+    time: Factors,
+    packet: Factors,
+    partial: bool,
+}
+
+impl Job<'_> {
+    const fn text(&self) -> Text {
+        Text::new().str(self.operation).str(": ")
+    }
+}
+
+/// The loops that read the stream `[time, packet]` from the buffer, before limits.
+pub const fn derive(pool: &mut Pool, request: &Request<'_>) -> Result<Derived, PlanError> {
+    let operation = request.operation;
+    let (time, packet) = (request.time.factors(pool), request.packet.factors(pool));
+    attempt!(healthy(operation, request.buf));
+    attempt!(healthy(operation, &time));
+    attempt!(healthy(operation, &packet));
+    let job = Job {
+        operation,
+        buf: request.buf,
+        time,
+        packet,
+        partial: request.partial,
+    };
+    attempt!(no_repeats(pool, &job));
+    let mut buffer = Buffer::new(request.buf);
+    let mut entries = List::new(NO_ENTRY);
+    attempt!(stream_part(
+        pool,
+        &job,
+        &mut buffer,
+        &request.time,
+        false,
+        &mut entries
+    ));
+    let time_entries = entries.len();
+    attempt!(stream_part(
+        pool,
+        &job,
+        &mut buffer,
+        &request.packet,
+        true,
+        &mut entries
+    ));
+    attempt!(nothing_dropped(pool, &job, &buffer));
+    if entries.overflowed() || buffer.held.overflowed() {
+        return Err(PlanError::mapping(
+            operation,
+            crate::mapping::Problem::TooManyFactors,
+        ));
+    }
+    Ok(Derived {
+        config: Config {
+            entries,
+            packet_size: job.packet.size(),
+        },
+        time_entries,
+    })
+}
+
+/// Appends the loops of time or of the packet.
+const fn stream_part(
+    pool: &mut Pool,
+    job: &Job<'_>,
+    buffer: &mut Buffer,
+    stream: &Stream<'_>,
+    is_packet: bool,
+    entries: &mut List<Entry, DERIVED_ENTRIES>,
+) -> Result<(), PlanError> {
+    if let Stream::Expr(expr) = stream
+        && !member_has_composite(pool, expr)
+    {
+        return members(pool, job, buffer, expr, is_packet, entries);
+    }
+    let whole = if is_packet { &job.packet } else { &job.time };
+    part(pool, job, buffer, whole, is_packet, entries)
+}
+
+/// Appends the loops of each member of a list.
+const fn members(
+    pool: &mut Pool,
+    job: &Job<'_>,
+    buffer: &mut Buffer,
+    expr: &Expr,
+    is_packet: bool,
+    entries: &mut List<Entry, DERIVED_ENTRIES>,
+) -> Result<(), PlanError> {
+    if let Expr::Pair(left, right) = expr {
+        attempt!(members(pool, job, buffer, left, is_packet, entries));
+        return members(pool, job, buffer, right, is_packet, entries);
+    }
+    let factors = factorize(pool, expr);
+    part(pool, job, buffer, &factors, is_packet, entries)
+}
+
+const fn healthy(operation: &'static str, factors: &Factors) -> Result<(), PlanError> {
+    match factors.problem() {
+        Some(problem) => Err(PlanError::mapping(operation, problem)),
+        None => Ok(()),
+    }
+}
+
+/// Appends the loops of one member.
+const fn part(
+    pool: &Pool,
+    request: &Job<'_>,
+    buffer: &mut Buffer,
+    factors: &Factors,
+    is_packet: bool,
+    entries: &mut List<Entry, DERIVED_ENTRIES>,
+) -> Result<(), PlanError> {
+    let list = factors.as_slice();
+    let mut k = list.len();
+    let mut extent = 0; // positions of the padded block that the next digit is the outermost of
+    while k > 0 {
+        k -= 1;
+        let inner = list.split_at(k).0;
+        match list[k] {
+            Factor::Padding { size, .. } => {
+                if extent == 0 {
+                    extent = size;
+                }
+                if inner.is_empty() {
+                    entries.push(padding_entry(extent, is_packet));
+                    return Ok(());
+                }
+                let group = number_of_terms(inner) > 1;
+                let divisible = extent.is_multiple_of(base_of_last_term(inner));
+                if group && (is_packet || !divisible) {
+                    let first = entries.len();
+                    attempt!(block(pool, request, buffer, inner, 0, is_packet, entries));
+                    if let Some(stride) = one_run(entries, first) {
+                        entries.truncate(first);
+                        entries.push(Entry { size: extent, stride });
+                        return Ok(());
+                    }
+                    if !divisible {
+                        return Err(not_factorizable(pool, request, factors));
+                    }
+                    let outer = entries.at(first);
+                    let others = loops_inside(entries, first);
+                    if !extent.is_multiple_of(others) {
+                        return Err(not_factorizable(pool, request, factors));
+                    }
+                    entries.set(
+                        first,
+                        Entry {
+                            size: extent / others,
+                            stride: outer.stride,
+                        },
+                    );
+                    return Ok(());
+                }
+            }
+            Factor::Term { .. } => {
+                return block(
+                    pool,
+                    request,
+                    buffer,
+                    list.split_at(k + 1).0,
+                    extent,
+                    is_packet,
+                    entries,
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A loop over padding alone. A packet reads on, which keeps it contiguous; a time step reads the same again.
+const fn padding_entry(size: usize, is_packet: bool) -> Entry {
+    Entry {
+        size,
+        stride: if is_packet { 1 } else { 0 },
+    }
+}
+
+const fn number_of_terms(factors: &[Factor]) -> usize {
+    let mut count = 0;
+    let mut k = 0;
+    while k < factors.len() {
+        if let Factor::Term { .. } = factors[k] {
+            count += 1;
+        }
+        k += 1;
+    }
+    count
+}
+
+const fn base_of_last_term(factors: &[Factor]) -> usize {
+    let mut k = factors.len();
+    while k > 0 {
+        k -= 1;
+        if let Factor::Term { .. } = factors[k] {
+            return size_of_factors(factors.split_at(k).0);
+        }
+    }
+    1
+}
+
+/// The stride of the single run that the entries from `first` on make, if they do.
+const fn one_run(entries: &List<Entry, DERIVED_ENTRIES>, first: usize) -> Option<isize> {
+    let mut k = first + 1;
+    while k < entries.len() {
+        let (outer, inner) = (entries.at(k - 1), entries.at(k));
+        if outer.stride != inner.size as isize * inner.stride {
+            return None;
+        }
+        k += 1;
+    }
+    if entries.len() > first {
+        Some(entries.at(entries.len() - 1).stride)
+    } else {
+        None
+    }
+}
+
+const fn loops_inside(entries: &List<Entry, DERIVED_ENTRIES>, first: usize) -> usize {
+    let mut product = 1;
+    let mut k = first + 1;
+    while k < entries.len() {
+        product *= entries.at(k).size;
+        k += 1;
+    }
+    product
+}
+
+/// Appends the loops of factors whose outermost is a term. `extent`: positions of the whole block with padding, or 0.
+const fn block(
+    pool: &Pool,
+    request: &Job<'_>,
+    buffer: &mut Buffer,
+    factors: &[Factor],
+    extent: usize,
+    is_packet: bool,
+    entries: &mut List<Entry, DERIVED_ENTRIES>,
+) -> Result<(), PlanError> {
+    let mut extent = extent;
+    let mut k = factors.len();
+    while k > 0 {
+        k -= 1;
+        let base = size_of_factors(factors.split_at(k).0);
+        match factors[k] {
+            Factor::Padding { size, .. } => {
+                if k == 0 {
+                    entries.push(padding_entry(size, is_packet));
+                }
+                extent = size;
+            }
+            Factor::Term { term, resize } => {
+                let size = if extent == 0 { resize } else { extent / base };
+                if extent != 0 && !extent.is_multiple_of(base) {
+                    let mut whole = Factors::one();
+                    whole.push_all(pool, factors);
+                    return Err(not_factorizable(pool, request, &whole));
+                }
+                attempt!(digit(
+                    pool,
+                    request,
+                    buffer,
+                    Digit {
+                        term,
+                        resize,
+                        extent: size
+                    },
+                    entries
+                ));
+                extent = 0;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Appends the loops of one digit.
+const fn digit(
+    pool: &Pool,
+    request: &Job<'_>,
+    buffer: &mut Buffer,
+    digit: Digit,
+    entries: &mut List<Entry, DERIVED_ENTRIES>,
+) -> Result<(), PlanError> {
+    let atom = digit.term.atom;
+    if let Atom::Composite(composite) = atom
+        && !buffer.holds(&atom)
+    {
+        buffer.lift(pool, request.buf, composite);
+    }
+    if !buffer.holds(&atom) {
+        if let Atom::Composite(_) = atom
+            && touches(pool, request.buf, &atom)
+        {
+            let mut whole = Factors::one();
+            whole.push_term(pool, digit.term, digit.resize);
+            return Err(not_factorizable(pool, request, &whole));
+        }
+        entries.push(Entry {
+            size: digit.extent,
+            stride: 0,
+        });
+        return Ok(());
+    }
+    let first = entries.len();
+    let mut at = digit.term.stride;
+    let mut rest = digit.resize;
+    let mut modulo = digit.term.modulo;
+    let mut extent = digit.extent;
+    loop {
+        let Some(position) = buffer.find(&atom, at) else {
+            if request.partial {
+                entries.insert(
+                    first,
+                    Entry {
+                        size: extent,
+                        stride: 0,
+                    },
+                );
+                return Ok(());
+            }
+            return Err(insufficient(
+                pool,
+                request,
+                &digit,
+                "holds no such part of the axis",
+            ));
+        };
+        let mut held = buffer.held.at(position);
+        let reaches_top = held.term.modulo >= pool.live(&atom, held.term.stride);
+        if !at.is_multiple_of(held.term.stride) {
+            return Err(incompatible(pool, request, &digit));
+        }
+        let step = at / held.term.stride;
+        let stride = (step * held.base) as isize;
+        let available = held.term.modulo.div_ceil(step);
+        let fits = step * rest <= held.term.modulo || (reaches_top && rest <= available);
+        if fits {
+            if held.resize < held.term.modulo && step * rest > held.resize {
+                return Err(insufficient(
+                    pool,
+                    request,
+                    &digit,
+                    "holds only the first values of it",
+                ));
+            }
+            held.read *= if modulo < available { modulo } else { available };
+            buffer.held.set(position, held);
+            entries.insert(first, Entry { size: extent, stride });
+            return Ok(());
+        }
+        if reaches_top && !request.partial {
+            return Err(insufficient(pool, request, &digit, "ends before"));
+        }
+        if !held.term.modulo.is_multiple_of(step)
+            || !rest.is_multiple_of(available)
+            || !extent.is_multiple_of(available)
+        {
+            return Err(incompatible(pool, request, &digit));
+        }
+        if held.resize < held.term.modulo {
+            return Err(insufficient(
+                pool,
+                request,
+                &digit,
+                "holds only the first values of it",
+            ));
+        }
+        held.read *= available;
+        buffer.held.set(position, held);
+        entries.insert(
+            first,
+            Entry {
+                size: available,
+                stride,
+            },
+        );
+        at = held.term.stride * held.term.modulo;
+        rest /= available;
+        extent /= available;
+        modulo = modulo.div_ceil(available);
+        if rest == 1 {
+            if extent > 1 {
+                entries.insert(
+                    first,
+                    Entry {
+                        size: extent,
+                        stride: (available * step * held.base) as isize,
+                    },
+                );
+            }
+            return Ok(());
+        }
+    }
+}
+
+/// Whether the buffer holds an axis of a composite.
+const fn touches(pool: &Pool, buf: &Factors, atom: &Atom) -> bool {
+    let Atom::Composite(composite) = atom else {
+        let mut k = 0;
+        while k < buf.len() {
+            if let Factor::Term { term, .. } = buf.as_slice()[k]
+                && term.atom.is(atom)
+            {
+                return true;
+            }
+            k += 1;
+        }
+        return false;
+    };
+    let content = pool.content(*composite);
+    let mut k = 0;
+    while k < content.len() {
+        if let Factor::Term { term, .. } = content[k]
+            && touches(pool, buf, &term.atom)
+        {
+            return true;
+        }
+        k += 1;
+    }
+    false
+}
+
+const fn no_repeats(pool: &Pool, request: &Job<'_>) -> Result<(), PlanError> {
+    let parts = [request.time.as_slice(), request.packet.as_slice()];
+    let total = parts[0].len() + parts[1].len();
+    let mut i = 0;
+    while i < total {
+        let one = if i < parts[0].len() {
+            parts[0][i]
+        } else {
+            parts[1][i - parts[0].len()]
+        };
+        let mut j = i + 1;
+        while j < total {
+            let other = if j < parts[0].len() {
+                parts[0][j]
+            } else {
+                parts[1][j - parts[0].len()]
+            };
+            if let (Factor::Term { term: a, resize }, Factor::Term { term: b, .. }) = (one, other)
+                && a.atom.is(&b.atom)
+                && a.stride < b.stride * b.modulo
+                && b.stride < a.stride * a.modulo
+            {
+                let text = write_term(request.text().str("the stream produces `m!["), pool, &a, resize);
+                let text = text.str("]` twice, in ");
+                let text = stream(text, pool, request);
+                return Err(PlanError::new(
+                    "axis repeated",
+                    text.str("; help: name each part of an axis once"),
+                ));
+            }
+            j += 1;
+        }
+        i += 1;
+    }
+    Ok(())
+}
+
+const fn nothing_dropped(pool: &Pool, request: &Job<'_>, buffer: &Buffer) -> Result<(), PlanError> {
+    // Digits that a composite was lifted over are read through the composite.
+    let mut k = 0;
+    while k < buffer.held.len() {
+        let held = buffer.held.at(k);
+        if held.read < held.term.modulo && !lifted_over(buffer, request, k) && !is_lifted(request, k) {
+            let mut term = held.term;
+            if held.read > 1 {
+                term.stride *= held.read;
+                term.modulo = term.modulo.div_ceil(held.read);
+            }
+            let text = request.text().str("the buffer ").factors(pool, request.buf);
+            let text = write_term(text.str(" holds `m!["), pool, &term, term.modulo);
+            let text = stream(text.str("]`, which the stream "), pool, request);
+            let text =
+                text.str(" does not read: an axis cannot be dropped; help: add it to `Time` or `Packet`, ");
+            return Err(PlanError::new(
+                "axis dropped",
+                text.str("or take a tile of length 1 first"),
+            ));
+        }
+        k += 1;
+    }
+    Ok(())
+}
+
+const fn is_lifted(request: &Job<'_>, position: usize) -> bool {
+    position >= number_of_terms(request.buf.as_slice())
+}
+
+const fn lifted_over(buffer: &Buffer, request: &Job<'_>, position: usize) -> bool {
+    let base = buffer.held.at(position).base;
+    let mut k = number_of_terms(request.buf.as_slice());
+    while k < buffer.held.len() {
+        let lifted = buffer.held.at(k);
+        if lifted.read >= lifted.term.modulo && lifted.base <= base && base < lifted.base * lifted.term.modulo
+        {
+            return true;
+        }
+        k += 1;
+    }
+    false
+}
+
+const fn stream(text: Text, pool: &Pool, request: &Job<'_>) -> Text {
+    let text = text.str("`Time` ").factors(pool, &request.time);
+    text.str(", `Packet` ").factors(pool, &request.packet)
+}
+
+const fn insufficient(pool: &Pool, request: &Job<'_>, digit: &Digit, why: &str) -> PlanError {
+    let text = write_term(
+        request
+            .text()
+            .str("insufficient input: the stream iterates over `m!["),
+        pool,
+        &digit.term,
+        digit.resize,
+    );
+    let text = text
+        .str("]`, but the buffer ")
+        .factors(pool, request.buf)
+        .str(" ")
+        .str(why);
+    PlanError::new(
+        "insufficient input",
+        text.str("; help: iterate only over what the buffer holds"),
+    )
+}
+
+const fn incompatible(pool: &Pool, request: &Job<'_>, digit: &Digit) -> PlanError {
+    let text = write_term(
+        request.text().str("incompatible shapes: `m!["),
+        pool,
+        &digit.term,
+        digit.resize,
+    );
+    let text = text
+        .str("]` of the stream does not line up with the digits of the buffer ")
+        .factors(pool, request.buf);
+    PlanError::new(
+        "incompatible shapes",
+        text.str("; help: split the axis at the same places on both sides"),
+    )
+}
+
+const fn not_factorizable(pool: &Pool, request: &Job<'_>, factors: &Factors) -> PlanError {
+    let text = request.text().str("not factorizable: ").factors(pool, factors);
+    let text = text
+        .str(" is no nest of loops over the buffer ")
+        .factors(pool, request.buf);
+    let text = text.str("; help: pad each axis by itself, or keep the group contiguous in the buffer");
+    PlanError::new("not factorizable", text)
+}
+
+/// Merges neighbours that are contiguous, if there are more entries than the hardware takes, and checks its limits.
+///
+/// `operation` and `unit` ("elements" or "bytes") are for messages.
+pub const fn limited(operation: &'static str, config: Config) -> Result<Config, PlanError> {
+    let mut config = config;
+    while config.entries.len() > spec::SEQUENCER_ENTRIES && merge_one(&mut config) {}
+    let text = Text::new().str(operation).str(": ");
+    if config.entries.len() > spec::SEQUENCER_ENTRIES {
+        let text = write_config(
+            text.str("the sequencer needs ")
+                .number(config.entries.len())
+                .str(" entries, "),
+            &config,
+        );
+        let text = text.str(", and takes ").number(spec::SEQUENCER_ENTRIES);
+        let text =
+            text.str("; help: order the axes as in memory so that neighbours merge, or use several calls");
+        return Err(PlanError::new("entry limit", text));
+    }
+    let mut k = 0;
+    while k < config.entries.len() {
+        let entry = config.entries.at(k);
+        if entry.size > spec::SEQUENCER_ITERATIONS {
+            let text = text
+                .str("a sequencer entry iterates ")
+                .number(entry.size)
+                .str(" times (");
+            let text = text
+                .number(entry.size)
+                .str(" : ")
+                .signed(entry.stride)
+                .str("), and the limit is ");
+            let text = text
+                .number(spec::SEQUENCER_ITERATIONS)
+                .str("; help: split the axis in two");
+            return Err(PlanError::new("iteration limit", text));
+        }
+        if entry.stride > i32::MAX as isize || entry.stride < i32::MIN as isize {
+            let text = text.str("a sequencer stride is ").signed(entry.stride);
+            return Err(PlanError::new(
+                "stride limit",
+                text.str(", which does not fit a signed 32-bit number"),
+            ));
+        }
+        k += 1;
+    }
+    Ok(config)
+}
+
+/// Merges all neighbours that are contiguous in one pass from the innermost outwards.
+const fn merge_one(config: &mut Config) -> bool {
+    let mut merged = false;
+    let mut k = config.entries.len();
+    while k > 1 {
+        k -= 1;
+        let (outer, inner) = (config.entries.at(k - 1), config.entries.at(k));
+        if outer.stride == inner.size as isize * inner.stride {
+            let is_packet = k == config.entries.len() - 1;
+            config.entries.set(
+                k - 1,
+                Entry {
+                    size: outer.size * inner.size,
+                    stride: inner.stride,
+                },
+            );
+            config.entries.remove(k);
+            if is_packet && inner.size == config.packet_size {
+                config.packet_size *= outer.size;
+            }
+            merged = true;
+        }
+    }
+    merged
+}
+
+const fn write_config(text: Text, config: &Config) -> Text {
+    let mut text = text.str("[");
+    let mut k = 0;
+    while k < config.entries.len() {
+        let entry = config.entries.at(k);
+        text = if k > 0 { text.str(", ") } else { text };
+        text = text.number(entry.size).str(" : ").signed(entry.stride);
+        k += 1;
+    }
+    text.str("] : ").number(config.packet_size)
+}
+
+/// Elements that are contiguous in memory: `contiguous_sram_access_size` in elements.
+pub const fn contiguous_run(config: &Config) -> usize {
+    let mut k = config.entries.len();
+    if k == 0 {
+        return 1;
+    }
+    let inner = config.entries.at(k - 1);
+    if inner.stride != 1 {
+        return 1;
+    }
+    let mut run = inner.size;
+    k -= 1;
+    while k > 0 {
+        let outer = config.entries.at(k - 1);
+        let inside = config.entries.at(k);
+        if outer.stride != inside.size as isize * inside.stride {
+            break;
+        }
+        run *= outer.size;
+        k -= 1;
+    }
+    run
+}

@@ -1,0 +1,7 @@
+//! Sequencers: nested loops that turn a memory into a stream of packets and back.
+
+mod config;
+mod derive;
+
+pub use config::{Config, DERIVED_ENTRIES, Entry};
+pub use derive::{Derived, Request, Stream, contiguous_run, derive, limited};

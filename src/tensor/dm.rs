@@ -1,0 +1,222 @@
+//! Tensors in data memory, and the transfers that start there.
+
+use super::hbm::{HbmTensor, HbmTensorViewMut};
+use super::shape::Shape;
+use crate::command::{Address, FillId, Footprint, Memory, Region};
+use crate::engine::dma::{DmaPlan, dma_operation};
+use crate::mapping::M;
+use crate::runtime::fault::accept;
+use crate::runtime::{Dma, DmaContext, DmaValues as _};
+use crate::scalar::Scalar;
+use core::fmt;
+use core::marker::PhantomData;
+
+/// A tensor in DM: element `j` of a slice holds the element of the tensor at the union of `Chip::map`, `Cluster::map`,
+/// `Slice::map` and `Element::map(j)`.
+///
+/// It takes `[address, address + bytes(Element))` in every slice.
+pub struct DmTensor<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> {
+    pub(crate) address: Address,
+    pub(crate) fill: FillId,
+    types: PhantomData<(D, Chip, Cluster, Slice, Element)>,
+}
+
+impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Cluster, Slice, Element> {
+    pub(crate) const SHAPE: Shape = Shape::dm(
+        D::ELEMENT_TYPE,
+        Chip::EXPR,
+        Cluster::EXPR,
+        Slice::EXPR,
+        Element::EXPR,
+    );
+    pub(crate) const FOOTPRINT: Footprint = match Self::SHAPE.footprint() {
+        Ok(footprint) => footprint,
+        Err(error) => error.refuse(),
+    };
+
+    pub(crate) fn filled(address: Address, fill: FillId) -> Self {
+        Self {
+            address,
+            fill,
+            types: PhantomData,
+        }
+    }
+
+    /// A handle to what is at an address.
+    ///
+    /// Reads see whatever is there: nothing is known about who wrote it. Writing through a mutable view makes the
+    /// tensor.
+    ///
+    /// # Safety
+    /// No memory of the host is at risk. The caller vouches that the memory at `address` holds a tensor of this mapping,
+    /// or that it is written before it is read, and that nothing else uses the range.
+    #[allow(unsafe_code)] // A contract about the memory of the chip; the body is safe.
+    #[track_caller]
+    pub unsafe fn from_addr(address: Address) -> Self {
+        const {
+            let _ = Self::FOOTPRINT;
+        }
+        accept(
+            "DmTensor::from_addr",
+            super::check_address(Memory::Dm, D::ELEMENT_TYPE, address),
+        );
+        Self::filled(address, FillId::ANY)
+    }
+
+    /// The whole tensor, to read.
+    pub fn view(&self) -> DmTensorView<'_, D, Chip, Cluster, Slice, Element> {
+        DmTensorView {
+            address: self.address,
+            fill: self.fill,
+            types: PhantomData,
+        }
+    }
+
+    /// The whole tensor, to write.
+    pub fn view_mut(&mut self) -> DmTensorViewMut<'_, D, Chip, Cluster, Slice, Element> {
+        DmTensorViewMut {
+            address: self.address,
+            fill: self.fill,
+            types: PhantomData,
+        }
+    }
+
+    /// Copies the tensor to HBM, in any layout. Axes that only the destination has are broadcast.
+    #[track_caller]
+    pub fn to_hbm<Element2: M>(
+        &self,
+        dma: &mut DmaContext<{ Dma::Tensor }>,
+        address: Address,
+    ) -> HbmTensor<D, Chip, Element2> {
+        accept(
+            "to_hbm",
+            super::check_address(Memory::Hbm, D::ELEMENT_TYPE, address),
+        );
+        let mut tensor = HbmTensor::filled(address, dma.next_fill());
+        self.view().to_hbm_view(dma, tensor.view_mut());
+        tensor
+    }
+
+    /// Copies the tensor to another place in DM of the same cluster, in any layout.
+    #[track_caller]
+    pub fn to_dm<Slice2: M, Element2: M>(
+        &self,
+        dma: &mut DmaContext<{ Dma::Tensor }>,
+        address: Address,
+    ) -> DmTensor<D, Chip, Cluster, Slice2, Element2> {
+        accept(
+            "to_dm",
+            super::check_address(Memory::Dm, D::ELEMENT_TYPE, address),
+        );
+        let mut tensor = DmTensor::filled(address, dma.next_fill());
+        self.view().to_dm_view(dma, tensor.view_mut());
+        tensor
+    }
+}
+
+impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> fmt::Debug
+    for DmTensor<D, Chip, Cluster, Slice, Element>
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (chip, cluster) = (Chip::EXPR, Cluster::EXPR);
+        let (slice, element) = (Slice::EXPR, Element::EXPR);
+        let name = D::ELEMENT_TYPE;
+        write!(
+            f,
+            "DmTensor<{name}, m![{chip}], m![{cluster}], m![{slice}], m![{element}]> at {:#x}",
+            self.address
+        )
+    }
+}
+
+/// A tensor in DM to read from.
+pub struct DmTensorView<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> {
+    address: Address,
+    fill: FillId,
+    types: PhantomData<(&'l (), D, Chip, Cluster, Slice, Element)>,
+}
+
+impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> Clone
+    for DmTensorView<'_, D, Chip, Cluster, Slice, Element>
+{
+    fn clone(&self) -> Self {
+        Self { ..*self }
+    }
+}
+
+impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
+    DmTensorView<'_, D, Chip, Cluster, Slice, Element>
+{
+    pub(crate) fn region(&self) -> Region {
+        let footprint = const { DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT };
+        Region {
+            memory: Memory::Dm,
+            address: self.address,
+            fill: self.fill,
+            footprint,
+        }
+    }
+
+    /// Copies the tensor into a view in HBM, in any layout. Axes that only the destination has are broadcast.
+    #[track_caller]
+    pub fn to_hbm_view<Element2: M>(
+        self,
+        dma: &mut DmaContext<{ Dma::Tensor }>,
+        destination: HbmTensorViewMut<'_, D, Chip, Element2>,
+    ) {
+        let transfer = const {
+            DmaPlan::<DmTensor<D, Chip, Cluster, Slice, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER
+        };
+        dma.execute(dma_operation(self.region(), destination.region(), transfer));
+    }
+
+    /// Copies the tensor into a view in DM, in any layout. Axes that only the destination has are broadcast.
+    #[track_caller]
+    pub fn to_dm_view<Slice2: M, Element2: M>(
+        self,
+        dma: &mut DmaContext<{ Dma::Tensor }>,
+        destination: DmTensorViewMut<'_, D, Chip, Cluster, Slice2, Element2>,
+    ) {
+        let transfer = const {
+            DmaPlan::<
+                DmTensor<D, Chip, Cluster, Slice, Element>,
+                DmTensor<D, Chip, Cluster, Slice2, Element2>,
+            >::TRANSFER
+        };
+        dma.execute(dma_operation(self.region(), destination.region(), transfer));
+    }
+}
+
+/// A tensor in DM to write to.
+pub struct DmTensorViewMut<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> {
+    address: Address,
+    fill: FillId,
+    types: PhantomData<(&'l mut (), D, Chip, Cluster, Slice, Element)>,
+}
+
+impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
+    DmTensorViewMut<'_, D, Chip, Cluster, Slice, Element>
+{
+    pub(crate) fn region(&self) -> Region {
+        let footprint = const { DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT };
+        Region {
+            memory: Memory::Dm,
+            address: self.address,
+            fill: self.fill,
+            footprint,
+        }
+    }
+}
+
+impl<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
+    From<DmTensorViewMut<'l, D, Chip, Cluster, Slice, Element>>
+    for DmTensorView<'l, D, Chip, Cluster, Slice, Element>
+{
+    fn from(view: DmTensorViewMut<'l, D, Chip, Cluster, Slice, Element>) -> Self {
+        Self {
+            address: view.address,
+            fill: view.fill,
+            types: PhantomData,
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Tensors: on the host, and at rest in the memories of the chip.
+//!
+//! A tensor at rest is a handle: an address, and types that say where every element lies. The bytes are in the chip
+//! that the context owns. Two tensors at overlapping addresses overlap.
+
+mod copy;
+mod dm;
+mod fold;
+mod hbm;
+mod host;
+mod mathematical;
+mod operations;
+mod shape;
+mod storage;
+mod trf;
+
+pub use dm::{DmTensor, DmTensorView, DmTensorViewMut};
+pub use hbm::{HbmTensor, HbmTensorView, HbmTensorViewMut};
+pub use host::HostTensor;
+pub use mathematical::Tensor;
+pub use shape::Shape;
+pub(crate) use storage::storage_factors;
+pub use trf::TrfTensor;
+
+use crate::chip::spec;
+use crate::command::{Address, Memory};
+use crate::error::PlanError;
+use crate::scalar::ElementType;
+use crate::text::Text;
+
+/// An address is a multiple of the element's size and lies in the memory.
+pub(crate) const fn check_address(
+    memory: Memory,
+    element: ElementType,
+    address: Address,
+) -> Result<(), PlanError> {
+    let bytes = element.bits().div_ceil(8);
+    if !(address as usize).is_multiple_of(bytes) {
+        let text = Text::new()
+            .str("address ")
+            .number(address as usize)
+            .str(" is no multiple of the ")
+            .number(bytes);
+        let text = text.str(" bytes of ").str(element.name());
+        return Err(PlanError::new(
+            "alignment",
+            text.str("; help: move the tensor to a multiple of its element size"),
+        ));
+    }
+    let (name, capacity) = match memory {
+        Memory::Hbm => ("HBM", spec::HBM_BYTES),
+        Memory::Dm => ("DM", spec::DM_BYTES as u64),
+    };
+    if address >= capacity {
+        let text = Text::new()
+            .str("address ")
+            .number(address as usize)
+            .str(" lies outside ")
+            .str(name)
+            .str(" of ");
+        let text = text.number(capacity as usize).str(" bytes");
+        return Err(PlanError::new("address", text.str("; help: use a lower address")));
+    }
+    Ok(())
+}
+
+/// A transfer from HBM to DM starts at multiples of 8 bytes on both sides (spec page 30 §7).
+pub(crate) const fn check_dma_address(side: &'static str, address: Address) -> Result<(), PlanError> {
+    let unit = spec::DMA_HBM_TO_DM_BYTES;
+    if (address as usize).is_multiple_of(unit) {
+        return Ok(());
+    }
+    let text = Text::new()
+        .str(side)
+        .str(" address ")
+        .number(address as usize)
+        .str(" is no multiple of ")
+        .number(unit);
+    let text = text.str(" bytes, which a transfer from HBM to DM needs");
+    Err(PlanError::new(
+        "DMA alignment",
+        text.str("; help: move the tensor to a multiple of 8"),
+    ))
+}

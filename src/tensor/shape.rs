@@ -1,0 +1,180 @@
+//! What the types of a tensor at rest say, as values.
+
+use crate::chip::spec;
+use crate::command::{Footprint, Memory};
+use crate::engine::transfer::{DM_CHIP, DM_CLUSTER, DM_SLICE, HBM_CHIP, Level};
+use crate::error::{PlanError, attempt};
+use crate::mapping::{Expr, Pool, factorize, liveness};
+use crate::scalar::ElementType;
+use crate::text::Text;
+
+/// A tensor at rest: its memory, element type and mappings. HBM tensors have one cluster and one slice.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// The memory.
+    pub memory: Memory,
+    /// The type of an element.
+    pub element_type: ElementType,
+    /// Over chips.
+    pub chip: &'static Expr,
+    /// Over the clusters of a chip.
+    pub cluster: &'static Expr,
+    /// Over the slices of a cluster.
+    pub slice: &'static Expr,
+    /// Inside a unit.
+    pub element: &'static Expr,
+}
+
+const ONE: &Expr = &Expr::Identity;
+
+impl Shape {
+    /// A tensor in HBM.
+    pub const fn hbm(element_type: ElementType, chip: &'static Expr, element: &'static Expr) -> Self {
+        Self {
+            memory: Memory::Hbm,
+            element_type,
+            chip,
+            cluster: ONE,
+            slice: ONE,
+            element,
+        }
+    }
+
+    /// A tensor in DM.
+    pub const fn dm(
+        element_type: ElementType,
+        chip: &'static Expr,
+        cluster: &'static Expr,
+        slice: &'static Expr,
+        element: &'static Expr,
+    ) -> Self {
+        Self {
+            memory: Memory::Dm,
+            element_type,
+            chip,
+            cluster,
+            slice,
+            element,
+        }
+    }
+
+    /// The name of the type.
+    pub const fn name(&self) -> &'static str {
+        match self.memory {
+            Memory::Hbm => "HbmTensor",
+            Memory::Dm => "DmTensor",
+        }
+    }
+
+    /// The dimensions for a transfer, innermost first. HBM uses the first two.
+    pub const fn dimensions(&self) -> [(&'static Expr, Level); 4] {
+        match self.memory {
+            Memory::Hbm => {
+                let element = (self.element, Level::Element);
+                [element, (self.chip, HBM_CHIP), element, element]
+            }
+            Memory::Dm => [
+                (self.element, Level::Element),
+                (self.slice, DM_SLICE),
+                (self.cluster, DM_CLUSTER),
+                (self.chip, DM_CHIP),
+            ],
+        }
+    }
+
+    /// How many of [`Self::dimensions`] there are.
+    pub const fn levels(&self) -> usize {
+        match self.memory {
+            Memory::Hbm => 2,
+            Memory::Dm => 4,
+        }
+    }
+
+    /// The positions of the tensor, or why no memory holds them.
+    pub const fn footprint(&self) -> Result<Footprint, PlanError> {
+        let chips = attempt!(self.count(self.chip, "Chip", spec::MAX_CHIPS));
+        let clusters = attempt!(self.count(self.cluster, "Cluster", spec::CLUSTERS));
+        let slices = attempt!(self.count(self.slice, "Slice", spec::SLICES));
+        let elements = attempt!(size(self.element));
+        let bits = elements as u128 * self.element_type.bits() as u128;
+        let (name, per, capacity) = match self.memory {
+            Memory::Hbm => ("HBM", "chip", spec::HBM_BYTES),
+            Memory::Dm => ("DM", "slice", spec::DM_BYTES as u64),
+        };
+        if bits > 8 * capacity as u128 {
+            let text = self
+                .text()
+                .str(": Element ")
+                .mapping(self.element)
+                .str(" of ")
+                .str(self.element_type.name());
+            let bytes = bits.div_ceil(8);
+            let text = text.str(" takes ").number(if bytes > usize::MAX as u128 {
+                usize::MAX
+            } else {
+                bytes as usize
+            });
+            let text = text
+                .str(" bytes, but ")
+                .str(name)
+                .str(" holds ")
+                .number(capacity as usize)
+                .str(" bytes per ");
+            let text = text
+                .str(per)
+                .str("; help: spread the tensor over more units, or move it in tiles");
+            return Err(PlanError::new("capacity", text));
+        }
+        let mut pool = Pool::new();
+        let chip = factorize(&mut pool, self.chip);
+        let cluster = factorize(&mut pool, self.cluster);
+        let slice = factorize(&mut pool, self.slice);
+        let element = factorize(&mut pool, self.element);
+        let Some(guard) = liveness(&pool, &[&chip, &cluster, &slice, &element]) else {
+            return Err(PlanError::mapping(
+                self.name(),
+                crate::mapping::Problem::TooManyFactors,
+            ));
+        };
+        Ok(Footprint {
+            element: self.element_type,
+            chips,
+            clusters,
+            slices,
+            elements,
+            guard,
+        })
+    }
+
+    const fn text(&self) -> Text {
+        Text::new().str(self.name())
+    }
+
+    const fn count(&self, expr: &'static Expr, name: &'static str, most: usize) -> Result<usize, PlanError> {
+        let count = attempt!(size(expr));
+        if count > most {
+            let text = self
+                .text()
+                .str(": ")
+                .str(name)
+                .str(" ")
+                .mapping(expr)
+                .str(" has ")
+                .number(count);
+            let text = text.str(" positions, but there are ").number(most);
+            return Err(PlanError::new(
+                "unit count",
+                text.str("; help: move a part of it to another dimension"),
+            ));
+        }
+        Ok(count)
+    }
+}
+
+/// The size of an expression, or its refusal.
+pub(crate) const fn size(expr: &'static Expr) -> Result<usize, PlanError> {
+    match expr.checked_size() {
+        Ok(size) => Ok(size),
+        Err(text) => Err(PlanError::new("mapping", text)),
+    }
+}

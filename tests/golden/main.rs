@@ -1,0 +1,5 @@
+//! Derived configurations against the goldens of the specification.
+
+mod contraction;
+mod fetch;
+mod sequencer;

@@ -1,0 +1,535 @@
+//! Mapping expressions as a tree, and what a position of them means (spec page 10, §1.2 and §2).
+//!
+//! The meaning is computed by pushing offsets down the tree. `X / n` at position `p` is the offset `p * n` into
+//! the node `X`, `X % n` is the offset `p`. Offsets that several dimensions send into the same node are added
+//! first and decoded afterwards, deepest node first. So `[A, B] / 2` together with `[A, B] % 2` is `[A, B]`, also
+//! when the cut runs through `B`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Axis name to coordinate, without the axes whose coordinate is 0.
+pub type Coordinates = BTreeMap<String, usize>;
+
+/// A mapping expression.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Map {
+    /// `1`: one position, no axis.
+    One,
+    /// A named axis.
+    Axis {
+        /// Name of the axis.
+        name: String,
+        /// Number of coordinates.
+        size: usize,
+    },
+    /// `inner / n`: every n-th position.
+    Stride(Box<Map>, usize),
+    /// `inner % n`: the first n positions of a period.
+    Modulo(Box<Map>, usize),
+    /// `inner = n`: the first n positions, or padding beyond the inner ones.
+    Resize(Box<Map>, usize),
+    /// `inner # n`: padded to n positions.
+    Padding(Box<Map>, usize),
+    /// `left, right`: left is the outer part.
+    Pair(Box<Map>, Box<Map>),
+}
+
+impl Map {
+    /// An axis.
+    pub fn axis(name: &str, size: usize) -> Map {
+        Map::Axis {
+            name: name.to_string(),
+            size,
+        }
+    }
+
+    /// `self / n`.
+    pub fn stride(&self, n: usize) -> Map {
+        Map::Stride(Box::new(self.clone()), n)
+    }
+
+    /// `self % n`.
+    pub fn modulo(&self, n: usize) -> Map {
+        Map::Modulo(Box::new(self.clone()), n)
+    }
+
+    /// `self = n`.
+    pub fn resize(&self, n: usize) -> Map {
+        Map::Resize(Box::new(self.clone()), n)
+    }
+
+    /// `self # n`.
+    pub fn pad(&self, n: usize) -> Map {
+        Map::Padding(Box::new(self.clone()), n)
+    }
+
+    /// All parts as one mapping, the first is the outermost. Parts `1` are left out; no parts give `1`.
+    pub fn sequence(parts: &[Map]) -> Map {
+        let mut parts = parts.iter().rev().filter(|part| **part != Map::One);
+        let innermost = parts.next().cloned().unwrap_or(Map::One);
+        parts.fold(innermost, |inner, part| {
+            Map::Pair(Box::new(part.clone()), Box::new(inner))
+        })
+    }
+
+    /// Number of positions.
+    pub fn size(&self) -> usize {
+        match self {
+            Map::One => 1,
+            Map::Axis { size, .. } => *size,
+            Map::Stride(inner, n) => inner.size() / n,
+            Map::Modulo(_, n) | Map::Resize(_, n) | Map::Padding(_, n) => *n,
+            Map::Pair(left, right) => left.size() * right.size(),
+        }
+    }
+
+    /// The first rule of the constructors that this expression breaks, if any.
+    pub fn validity(&self) -> Result<(), String> {
+        match self {
+            Map::One => Ok(()),
+            Map::Axis { name, size } if *size == 0 => Err(format!("axis {name} has size 0")),
+            Map::Axis { .. } => Ok(()),
+            Map::Stride(inner, n) | Map::Modulo(inner, n) => {
+                inner.validity()?;
+                if *n == 0 || !inner.size().is_multiple_of(*n) {
+                    return Err(format!("{self}: {n} does not divide {}", inner.size()));
+                }
+                Ok(())
+            }
+            Map::Resize(inner, n) => {
+                inner.validity()?;
+                if *n == 0 {
+                    Err(format!("{self}: resize to 0"))
+                } else {
+                    Ok(())
+                }
+            }
+            Map::Padding(inner, n) => {
+                inner.validity()?;
+                if *n < inner.size() {
+                    return Err(format!("{self}: padding to {n} is below {}", inner.size()));
+                }
+                Ok(())
+            }
+            Map::Pair(left, right) => {
+                left.validity()?;
+                right.validity()
+            }
+        }
+    }
+
+    /// Names and sizes of all axes that occur.
+    pub fn axes(&self) -> BTreeMap<String, usize> {
+        match self {
+            Map::One => BTreeMap::new(),
+            Map::Axis { name, size } => BTreeMap::from([(name.clone(), *size)]),
+            Map::Stride(inner, _) | Map::Modulo(inner, _) => inner.axes(),
+            Map::Resize(inner, _) | Map::Padding(inner, _) => inner.axes(),
+            Map::Pair(left, right) => {
+                let mut axes = left.axes();
+                axes.extend(right.axes());
+                axes
+            }
+        }
+    }
+
+    /// Height of the tree. A node is always higher than the nodes it sends offsets to.
+    pub fn height(&self) -> usize {
+        match self {
+            Map::One | Map::Axis { .. } => 0,
+            Map::Stride(inner, _) | Map::Modulo(inner, _) => 1 + inner.height(),
+            Map::Resize(inner, _) | Map::Padding(inner, _) => 1 + inner.height(),
+            Map::Pair(left, right) => 1 + left.height().max(right.height()),
+        }
+    }
+
+    /// The offsets that position `position` of this node sends to the nodes below it. `None`: the position is
+    /// beyond the node. Axes and `1` send nothing.
+    pub fn cells(&self, position: usize) -> Option<Vec<(&Map, usize)>> {
+        if position >= self.size() {
+            return None;
+        }
+        Some(match self {
+            Map::One | Map::Axis { .. } => vec![],
+            Map::Stride(inner, n) => vec![(inner, position * n)],
+            Map::Modulo(inner, _) | Map::Resize(inner, _) | Map::Padding(inner, _) => vec![(inner, position)],
+            Map::Pair(left, right) => {
+                vec![(left, position / right.size()), (right, position % right.size())]
+            }
+        })
+    }
+
+    /// The tensor index at one position, `None` for padding.
+    pub fn eval(&self, position: usize) -> Option<Coordinates> {
+        union(&[(self, position)])
+    }
+
+    /// The tensor index of every position.
+    pub fn table(&self) -> Vec<Option<Coordinates>> {
+        (0..self.size()).map(|position| self.eval(position)).collect()
+    }
+
+    /// Same size and the same cell at every position.
+    pub fn equivalent(&self, other: &Map) -> bool {
+        self.size() == other.size() && (0..self.size()).all(|p| self.eval(p) == other.eval(p))
+    }
+
+    /// Reads the grammar of `m![]`, with or without the macro name around it. `{ }` groups like `( )` and `[ ]`.
+    ///
+    /// # Errors
+    /// Names the token that does not fit, or the rule of the constructors that is broken.
+    pub fn try_parse(text: &str, axes: &[(&str, usize)]) -> Result<Map, String> {
+        let text = text.trim();
+        let text = match text.strip_prefix("m![") {
+            Some(rest) => rest
+                .strip_suffix(']')
+                .ok_or_else(|| format!("`{text}`: missing `]`"))?,
+            None => text,
+        };
+        let mut parser = Parser {
+            tokens: tokens(text)?,
+            next: 0,
+            axes,
+        };
+        let map = parser.mapping()?;
+        match parser.peek() {
+            Some(token) => Err(format!("`{text}`: unexpected `{token}`")),
+            None => map.validity().map(|()| map),
+        }
+    }
+
+    /// As [`Map::try_parse`], for tests that know their text.
+    ///
+    /// # Panics
+    /// With the error text of `try_parse`.
+    pub fn parse(text: &str, axes: &[(&str, usize)]) -> Map {
+        match Map::try_parse(text, axes) {
+            Ok(map) => map,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    fn text(&self, nested: bool) -> String {
+        let text = match self {
+            Map::One => return "1".to_string(),
+            Map::Axis { name, .. } => return name.clone(),
+            Map::Stride(inner, n) => return format!("{} / {n}", inner.text(true)),
+            Map::Modulo(inner, n) => return format!("{} % {n}", inner.text(true)),
+            Map::Resize(inner, n) => return format!("{} = {n}", inner.text(true)),
+            Map::Padding(inner, n) => return format!("{} # {n}", inner.text(true)),
+            Map::Pair(left, right) => format!("{}, {}", left.text(true), right.text(false)),
+        };
+        if nested { format!("[{text}]") } else { text }
+    }
+}
+
+impl fmt::Display for Map {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "m![{}]", self.text(false))
+    }
+}
+
+/// The tensor index at a tuple of positions, one per dimension. `None` when any part is padding, any sum leaves
+/// its node, or any axis leaves its range.
+pub fn union(parts: &[(&Map, usize)]) -> Option<Coordinates> {
+    let mut offsets: BTreeMap<(usize, &Map), usize> = BTreeMap::new();
+    for (map, position) in parts {
+        // Two dimensions may be spelled alike (`1 # 2`); they are still two nodes, so the first step is separate.
+        match map {
+            Map::One | Map::Axis { .. } => *offsets.entry((0, map)).or_insert(0) += position,
+            _ => {
+                for (node, offset) in map.cells(*position)? {
+                    *offsets.entry((node.height(), node)).or_insert(0) += offset;
+                }
+            }
+        }
+    }
+    let mut coordinates = Coordinates::new();
+    while let Some(((_, node), offset)) = offsets.pop_last() {
+        for (below, part) in node.cells(offset)? {
+            *offsets.entry((below.height(), below)).or_insert(0) += part;
+        }
+        if let Map::Axis { name, .. } = node
+            && offset > 0
+        {
+            coordinates.insert(name.clone(), offset);
+        }
+    }
+    Some(coordinates)
+}
+
+/// Calls `visit` with every tuple of positions, row-major: the first dimension is the slowest.
+pub fn for_each_position(dims: &[&Map], mut visit: impl FnMut(&[usize])) {
+    let sizes: Vec<usize> = dims.iter().map(|dim| dim.size()).collect();
+    let mut tuple = vec![0; dims.len()];
+    for linear in 0..sizes.iter().product() {
+        let mut rest = linear;
+        for (slot, size) in tuple.iter_mut().zip(&sizes).rev() {
+            *slot = rest % size;
+            rest /= size;
+        }
+        visit(&tuple);
+    }
+}
+
+/// The tensor index of every tuple of positions, row-major.
+pub fn joint_table(dims: &[&Map]) -> Vec<Option<Coordinates>> {
+    // A part that is padding alone is padding in every tuple; this keeps mostly empty dimensions cheap.
+    let alone: Vec<Vec<bool>> = dims
+        .iter()
+        .map(|dim| (0..dim.size()).map(|p| dim.eval(p).is_some()).collect())
+        .collect();
+    let mut table = Vec::new();
+    for_each_position(dims, |tuple| {
+        let live = tuple.iter().zip(&alone).all(|(position, live)| live[*position]);
+        table.push(if live {
+            union(
+                &dims
+                    .iter()
+                    .zip(tuple)
+                    .map(|(dim, position)| (*dim, *position))
+                    .collect::<Vec<_>>(),
+            )
+        } else {
+            None
+        });
+    });
+    table
+}
+
+/// Whether no tensor index appears at two tuples of positions.
+pub fn is_injective(dims: &[&Map]) -> bool {
+    let mut seen = std::collections::BTreeSet::new();
+    joint_table(dims)
+        .into_iter()
+        .flatten()
+        .all(|coordinates| seen.insert(coordinates))
+}
+
+fn tokens(text: &str) -> Result<Vec<String>, String> {
+    let mut tokens: Vec<String> = Vec::new();
+    let mut continues = false;
+    for character in text.chars() {
+        let word = character.is_ascii_alphanumeric() || character == '_';
+        if character.is_whitespace() {
+            continues = false;
+            continue;
+        }
+        if !word && !"/%=#,()[]{}".contains(character) {
+            return Err(format!("`{text}`: unexpected `{character}`"));
+        }
+        if word && continues {
+            tokens
+                .last_mut()
+                .expect("a word that continues has begun")
+                .push(character);
+        } else {
+            tokens.push(character.to_string());
+        }
+        continues = word;
+    }
+    Ok(tokens)
+}
+
+struct Parser<'a> {
+    tokens: Vec<String>,
+    next: usize,
+    axes: &'a [(&'a str, usize)],
+}
+
+impl Parser<'_> {
+    fn peek(&self) -> Option<&str> {
+        self.tokens.get(self.next).map(String::as_str)
+    }
+
+    fn take(&mut self) -> Result<String, String> {
+        let token = self
+            .tokens
+            .get(self.next)
+            .cloned()
+            .ok_or("the expression ends too early")?;
+        self.next += 1;
+        Ok(token)
+    }
+
+    fn mapping(&mut self) -> Result<Map, String> {
+        let left = self.postfix()?;
+        if self.peek() != Some(",") {
+            return Ok(left);
+        }
+        self.next += 1;
+        Ok(Map::Pair(Box::new(left), Box::new(self.mapping()?)))
+    }
+
+    fn postfix(&mut self) -> Result<Map, String> {
+        let mut map = self.atom()?;
+        while let Some(operator @ ("/" | "%" | "=" | "#")) = self.peek() {
+            let operator = operator.to_string();
+            self.next += 1;
+            let number = self.take()?;
+            let n: usize = number
+                .parse()
+                .map_err(|_| format!("`{number}` is no plain number"))?;
+            map = match operator.as_str() {
+                "/" => map.stride(n),
+                "%" => map.modulo(n),
+                "=" => map.resize(n),
+                _ => map.pad(n),
+            };
+        }
+        Ok(map)
+    }
+
+    fn atom(&mut self) -> Result<Map, String> {
+        let token = self.take()?;
+        let close = match token.as_str() {
+            "1" => return Ok(Map::One),
+            "(" => ")",
+            "[" => "]",
+            "{" => "}",
+            name => {
+                let found = self.axes.iter().find(|(axis, _)| *axis == name);
+                let (_, size) = found.ok_or_else(|| format!("`{name}` is no declared axis"))?;
+                return Ok(Map::axis(name, *size));
+            }
+        };
+        let map = self.mapping()?;
+        let token = self.take()?;
+        if token == close {
+            Ok(map)
+        } else {
+            Err(format!("expected `{close}`, found `{token}`"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AXES: &[(&str, usize)] = &[
+        ("A", 4),
+        ("B", 3),
+        ("G", 6),
+        ("H", 10),
+        ("K", 24),
+        ("P", 7),
+        ("Q", 12),
+    ];
+
+    fn map(text: &str) -> Map {
+        Map::parse(text, AXES)
+    }
+
+    fn same(left: &str, right: &str) {
+        assert!(map(left).equivalent(&map(right)), "{left} and {right}");
+    }
+
+    #[test]
+    fn text_is_read_back() {
+        for text in [
+            "m![1]",
+            "m![K / 4 % 3 = 2 # 8, [A, B] # 16 / 4, G]",
+            "m![[A, [B, G] # 20], 1 # 2]",
+        ] {
+            assert_eq!(map(text).to_string(), text);
+        }
+        assert!(Map::try_parse("A / 3", AXES).is_err());
+        assert!(Map::try_parse("A,", AXES).is_err());
+        assert!(Map::try_parse("A # 3", AXES).is_err());
+        assert!(Map::try_parse("Z", AXES).is_err());
+        assert!(Map::try_parse("A = 9", AXES).is_ok());
+    }
+
+    #[test]
+    fn worked_examples_of_the_normal_form() {
+        same("K / 4, K % 4", "K");
+        assert!(!map("K % 4, K / 4").equivalent(&map("K")));
+        same("K = 6 / 3", "K / 3 = 2");
+        same("K = 1, G", "G");
+        same("[K, G] = 12", "K = 2, G");
+        same("P # 20 % 4", "P = 4");
+        same("P # 20 / 4, P # 20 % 4", "P # 20");
+        same("P # 32 / 16", "1 # 2");
+        same("[G, H] # 64 / 8, [G, H] # 64 % 8", "[G, H] # 64");
+        same("[G, H] # 64 % 8", "H = 8");
+        same("1 # 4, 1 # 3, G", "G # 72");
+        same("[G, P # 9] / 6, [G, P # 9] % 6", "G, P # 9");
+        same("[P, G] / 14, [P, G] % 14", "P, G");
+    }
+
+    #[test]
+    fn padding_and_truncation() {
+        let live = |text: &str| map(text).table().iter().filter(|cell| cell.is_some()).count();
+        assert_eq!(live("P # 20 / 4"), 2);
+        assert_eq!(live("P # 20 / 4, P # 20 % 4"), 7);
+        assert_eq!(live("K = 30"), 24);
+        assert_eq!(live("A, B # 5"), 12);
+        assert_eq!(
+            map("P # 20 / 4").eval(1),
+            Some(Coordinates::from([("P".to_string(), 4)]))
+        );
+    }
+
+    #[test]
+    fn laws_of_equivalence() {
+        for e in [
+            "K",
+            "P # 20",
+            "[A, B]",
+            "[G, P # 9] # 60",
+            "K / 2 % 6",
+            "[A, B] = 10",
+        ] {
+            let size = map(e).size();
+            same(&format!("1, {{{e}}}"), e);
+            same(&format!("{{{e}}}, 1"), e);
+            same(&format!("{{{e}}} / 1"), e);
+            same(&format!("{{{e}}} % 1"), "1");
+            same(&format!("{{{e}}} # {size}"), e);
+            same(&format!("{{{e}}} = {size}"), e);
+            same(
+                &format!("{{{e}}} # {} # {}", size + 1, size + 3),
+                &format!("{{{e}}} # {}", size + 3),
+            );
+            for n in (1..=size).filter(|n| size.is_multiple_of(*n)) {
+                same(&format!("{{{e}}} / {n}, {{{e}}} % {n}"), e);
+            }
+        }
+        same("[K, G] / 6", "K");
+        same("[K, G] % 6", "G");
+        same("A # 6, B", "[A, B] # 18");
+        same("K / 2 / 3", "K / 6");
+        same("K / 2 % 3", "K % 6 / 2");
+        same("[A, B], G", "A, [B, G]");
+    }
+
+    #[test]
+    fn a_cut_through_an_inner_axis_is_no_loss() {
+        let (outer, inner) = (map("[A, B] / 2"), map("[A, B] % 2"));
+        let joint = joint_table(&[&outer, &inner]);
+        assert_eq!(joint, map("A, B").table());
+        // Position 3 is A = 1, not B = 2 + 1.
+        assert_eq!(joint[3], Some(Coordinates::from([("A".to_string(), 1)])));
+    }
+
+    #[test]
+    fn digits_are_valid_only_together() {
+        let axes = &[("A", 15)];
+        let (outer, inner) = (Map::parse("A # 16 / 4", axes), Map::parse("A # 16 % 4", axes));
+        assert!(outer.eval(3).is_some() && inner.eval(3).is_some());
+        assert_eq!(union(&[(&outer, 3), (&inner, 3)]), None);
+        assert!(is_injective(&[&outer, &inner]));
+        assert!(!is_injective(&[&outer, &outer]));
+    }
+
+    #[test]
+    fn dimensions_that_look_alike_stay_apart() {
+        let hole = map("1 # 2");
+        assert_eq!(
+            joint_table(&[&hole, &hole]),
+            vec![Some(Coordinates::new()), None, None, None]
+        );
+    }
+}

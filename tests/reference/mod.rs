@@ -1,0 +1,29 @@
+//! An independent, slow and obvious version of the mapping semantics and of the engines.
+//!
+//! Everything here is a plain loop over positions and coordinates, written from the specification pages and not
+//! from the library: no normal form, no derived configuration, no shared code. Tests compare the library with it.
+//!
+//! | module | question it answers |
+//! | --- | --- |
+//! | [`mapping`] | which tensor element does a position hold? |
+//! | [`digits`] | which digits of which axes does a mapping spell, and where does its outer padding start? |
+//! | [`tensor`] | where do the elements of a tensor lie? |
+//! | [`numbers`] | which number does a code of a narrow type mean, and back? |
+//! | [`engines`] | what leaves an engine that moves or narrows data? |
+//! | [`contraction`] | what leaves the contraction path, bit for bit? |
+//! | [`sequencer`] | does a list of entries read the right addresses, and is there any that does? |
+//! | [`random`], [`packets`], [`pipelines`] | which mappings and legal contraction pipelines to try next? |
+
+// Each test program includes this folder and uses a part of it.
+#![allow(dead_code)]
+
+pub mod contraction;
+pub mod digits;
+pub mod engines;
+pub mod mapping;
+pub mod numbers;
+pub mod packets;
+pub mod pipelines;
+pub mod random;
+pub mod sequencer;
+pub mod tensor;

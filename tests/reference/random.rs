@@ -1,0 +1,393 @@
+//! Random axes, mappings, placements and moves from a small deterministic generator.
+
+use super::mapping::{Map, is_injective};
+use super::numbers::{ElementType, Number};
+use super::tensor::MathTensor;
+
+/// A generator of pseudo-random numbers. Tests print the seed when they fail.
+#[derive(Clone, Debug)]
+pub struct Random {
+    /// The number it was made from.
+    pub seed: u64,
+    state: u64,
+}
+
+impl Random {
+    /// The generator of a seed; equal seeds give equal numbers on every machine.
+    pub fn new(seed: u64) -> Random {
+        // Neighbouring seeds should not give similar first numbers.
+        Random {
+            seed,
+            state: (seed.wrapping_add(1)).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+        }
+    }
+
+    /// The next 64 bits.
+    pub fn bits(&mut self) -> u64 {
+        self.state ^= self.state >> 12;
+        self.state ^= self.state << 25;
+        self.state ^= self.state >> 27;
+        self.state.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    /// A number from 0 up to, but without, `limit`.
+    pub fn below(&mut self, limit: usize) -> usize {
+        ((self.bits() >> 33) % limit as u64) as usize
+    }
+
+    /// A number from `low` to `high`, both included.
+    pub fn between(&mut self, low: usize, high: usize) -> usize {
+        low + self.below(high - low + 1)
+    }
+
+    /// True in `percent` of 100 cases.
+    pub fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    /// One of the items.
+    pub fn pick<T: Clone>(&mut self, items: &[T]) -> T {
+        items[self.below(items.len())].clone()
+    }
+
+    /// Brings the items into a random order.
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last + 1));
+        }
+    }
+}
+
+/// Axis names and sizes, owned.
+pub type Axes = Vec<(String, usize)>;
+
+/// The form that [`Map::parse`] and [`MathTensor::from_fn`] take.
+pub fn borrowed(axes: &Axes) -> Vec<(&str, usize)> {
+    axes.iter().map(|(name, size)| (name.as_str(), *size)).collect()
+}
+
+/// `count` axes, mostly of 1 to 9 coordinates, at times of 12, 15 or 16.
+pub fn random_axes(random: &mut Random, count: usize) -> Axes {
+    let sizes = [1, 2, 2, 3, 4, 4, 5, 6, 7, 8, 8, 9, 12, 15, 16];
+    "ABCDEFGHIJ"
+        .chars()
+        .take(count)
+        .map(|name| (name.to_string(), random.pick(&sizes)))
+        .collect()
+}
+
+fn divisors(n: usize) -> Vec<usize> {
+    (1..=n).filter(|divisor| n.is_multiple_of(*divisor)).collect()
+}
+
+/// A valid expression of all constructors in which each axis occurs at most once, so that it is injective.
+pub fn random_map(random: &mut Random, axes: &Axes, depth: usize) -> Map {
+    if axes.len() > 1 && (depth == 0 || random.chance(50)) {
+        let mut order = axes.clone();
+        random.shuffle(&mut order);
+        let cut = random.between(1, order.len() - 1);
+        let right = order.split_off(cut);
+        let depth = depth.saturating_sub(1);
+        return Map::Pair(
+            Box::new(random_map(random, &order, depth)),
+            Box::new(random_map(random, &right, depth)),
+        );
+    }
+    if depth == 0 {
+        return axes
+            .first()
+            .map_or(Map::One, |(name, size)| Map::axis(name, *size));
+    }
+    let inner = random_map(random, axes, depth - 1);
+    let size = inner.size();
+    match random.below(6) {
+        0 => inner.stride(random.pick(&divisors(size))),
+        1 => inner.modulo(random.pick(&divisors(size))),
+        2 => inner.resize(random.between(1, size + 1)),
+        3 if size <= 256 => inner.pad(size + random.between(0, 4)),
+        4 if size <= 256 => inner.pad(size.next_multiple_of(random.pick(&[2, 4, 8, 16]))),
+        _ => inner,
+    }
+}
+
+/// Cuts of one axis, or of a group of axes that is padded and cut as a whole.
+#[derive(Clone)]
+struct Cuts {
+    node: Map,
+    /// Each divides the next.
+    positions: Vec<usize>,
+    /// The size is no multiple of the last cut. Then both ends of a move must cut alike.
+    ragged: bool,
+}
+
+fn random_cuts(random: &mut Random, axes: &Axes, groups: bool) -> Vec<Cuts> {
+    let mut order = axes.clone();
+    random.shuffle(&mut order);
+    let mut list = Vec::new();
+    while let Some((name, size)) = order.pop() {
+        let mut node = Map::axis(&name, size);
+        if groups
+            && random.chance(15)
+            && let Some((name, size)) = order.pop()
+        {
+            node = Map::sequence(&[node, Map::axis(&name, size)]);
+        }
+        let group = matches!(node, Map::Pair(..));
+        if (group || random.chance(25)) && node.size() > 1 {
+            let position = random.pick(&[2, 3, 4, 8]);
+            list.push(Cuts {
+                node,
+                positions: vec![position],
+                ragged: true,
+            });
+            continue;
+        }
+        let mut positions = Vec::new();
+        let mut rest = size;
+        for _ in 0..2 {
+            let factor = random.pick(&divisors(rest));
+            rest /= factor;
+            positions.push(size / rest);
+        }
+        list.push(Cuts {
+            node,
+            positions,
+            ragged: false,
+        });
+    }
+    list
+}
+
+/// The parts of all nodes, cut at some of the positions, in a random order.
+fn random_pieces(random: &mut Random, list: &[Cuts]) -> Vec<Map> {
+    let mut pieces = Vec::new();
+    for Cuts {
+        node,
+        positions,
+        ragged,
+    } in list
+    {
+        let mut positions: Vec<usize> = positions
+            .iter()
+            .copied()
+            .filter(|_| *ragged || random.chance(60))
+            .collect();
+        positions.dedup();
+        positions.retain(|position| *position > 1 && (*ragged || *position < node.size()));
+        let mut node = node.clone();
+        if let (true, Some(last)) = (*ragged, positions.last()) {
+            let padded = node.size().next_multiple_of(*last) + last * random.pick(&[0, 0, 0, 1]);
+            if padded > node.size() {
+                node = node.pad(padded);
+            }
+        }
+        let mut outer = positions.last().map_or(node.clone(), |last| node.stride(*last));
+        if random.chance(15) {
+            outer = outer.pad(outer.size() + random.between(1, 2));
+        }
+        pieces.push(outer);
+        for (k, position) in positions.iter().enumerate() {
+            let inner = node.modulo(*position);
+            pieces.push(if k == 0 {
+                inner
+            } else {
+                inner.stride(positions[k - 1])
+            });
+        }
+    }
+    random.shuffle(&mut pieces);
+    pieces
+}
+
+fn random_dims(random: &mut Random, pieces: Vec<Map>, count: usize, groups: bool) -> Vec<Map> {
+    let mut members = vec![Vec::new(); count];
+    for piece in pieces {
+        members[random.below(count)].push(piece);
+    }
+    let mut dims = Vec::new();
+    for parts in members {
+        let dim = Map::sequence(&parts);
+        let more = random.between(1, 2);
+        dims.push(match parts.first() {
+            _ if random.chance(85) => dim,
+            Some(outermost) if !groups => dim.pad(dim.size() / outermost.size() * (outermost.size() + more)),
+            _ => dim.pad(dim.size() + more),
+        });
+    }
+    dims
+}
+
+/// `count` mappings that hold every element over `axes` exactly once: the axes are cut, padded and reordered. With
+/// `groups`, several axes may be padded and cut as a whole, so that no digits of single axes describe them.
+pub fn random_partition(random: &mut Random, axes: &Axes, count: usize, groups: bool) -> Vec<Map> {
+    let cuts = random_cuts(random, axes, groups);
+    let pieces = random_pieces(random, &cuts);
+    random_dims(random, pieces, count, groups)
+}
+
+/// A move of a tensor.
+#[derive(Clone, Debug)]
+pub struct Move {
+    /// Axes of the tensor, and after them those that only the destination has.
+    pub axes: Axes,
+    /// Number of axes that the tensor has.
+    pub tensor_axes: usize,
+    /// Placement before.
+    pub source: Vec<Map>,
+    /// Placement after.
+    pub destination: Vec<Map>,
+}
+
+/// A legal move of a small tensor between placements of `source` and `destination` dimensions. Both ends cut an
+/// axis at divisors of one chain; ragged cuts are the same on both ends. With `groups` see [`random_partition`];
+/// such a move is right as a move, but an algebra may refuse what it cannot divide.
+pub fn random_move(
+    random: &mut Random,
+    [source, destination]: [usize; 2],
+    broadcast: bool,
+    groups: bool,
+) -> Move {
+    loop {
+        let (count, extra) = (random.between(1, 3), usize::from(broadcast && random.chance(60)));
+        let axes = random_axes(random, count + extra);
+        let own: Axes = axes[..count].to_vec();
+        let cuts = random_cuts(random, &own, groups);
+        let pieces = random_pieces(random, &cuts);
+        let before = random_dims(random, pieces, source, groups);
+        let mut pieces = random_pieces(random, &cuts);
+        for (name, size) in &axes[count..] {
+            pieces.push(Map::axis(name, *size));
+        }
+        random.shuffle(&mut pieces);
+        let after = random_dims(random, pieces, destination, groups);
+        let size = |dims: &[Map]| dims.iter().map(Map::size).product::<usize>();
+        if size(&before) <= 2048 && size(&after) <= 4096 {
+            return Move {
+                axes,
+                tensor_axes: count,
+                source: before,
+                destination: after,
+            };
+        }
+    }
+}
+
+/// A buffer and a stream over it: `[buffer, time, packet]`. Legal or not, but without an axis part twice.
+pub fn random_read(random: &mut Random, count: usize) -> (Axes, [Map; 3]) {
+    loop {
+        let axes = random_axes(random, count);
+        let buffer = if random.chance(50) {
+            Map::sequence(&random_partition(random, &axes, 1, true))
+        } else {
+            random_map(random, &axes, 3)
+        };
+        let mut stream = random_partition(random, &axes, 2, true);
+        if random.chance(30) {
+            let cut = stream[0].size();
+            stream[0] = stream[0].resize(random.between(1, cut));
+        }
+        let [time, packet] = [stream[0].clone(), stream[1].clone()];
+        if buffer.size() <= 512 && time.size() * packet.size() <= 512 && is_injective(&[&time, &packet]) {
+            return (axes, [buffer, time, packet]);
+        }
+    }
+}
+
+/// A tensor of finite random numbers. Integers use all codes; reals stay near 1 so that sums are not dominated by
+/// one of them, with some zeros of both signs.
+pub fn random_tensor(random: &mut Random, element: ElementType, axes: &Axes) -> MathTensor<Number> {
+    MathTensor::from_fn(&borrowed(axes), |_, _| {
+        if element.is_integer() {
+            return element.decode((random.bits() >> 32) as u32);
+        }
+        if random.chance(5) {
+            return Number::Real(if random.chance(50) { -0.0 } else { 0.0 });
+        }
+        let magnitude = (1.0 + random.below(1024) as f32 / 1024.0) * 2f32.powi(random.below(8) as i32 - 4);
+        element.round(Number::Real(if random.chance(50) {
+            -magnitude
+        } else {
+            magnitude
+        }))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::engines::dma;
+    use super::super::mapping::joint_table;
+    use super::super::sequencer::{exists_configuration, wanted};
+    use super::super::tensor::{collect_from, place};
+    use super::*;
+
+    #[test]
+    fn equal_seeds_give_equal_numbers() {
+        let (mut a, mut b) = (Random::new(7), Random::new(7));
+        assert!((0..100).all(|_| a.bits() == b.bits()));
+        assert_ne!(Random::new(8).bits(), Random::new(9).bits());
+    }
+
+    #[test]
+    fn random_maps_are_valid_injective_and_read_back() {
+        for seed in 0..400 {
+            let mut random = Random::new(seed);
+            let axes = random_axes(&mut random, 3);
+            let map = random_map(&mut random, &axes, 4);
+            assert_eq!(map.validity(), Ok(()), "seed {seed}: {map}");
+            assert!(is_injective(&[&map]), "seed {seed}: {map}");
+            let back = Map::parse(&map.to_string(), &borrowed(&axes));
+            assert!(back.equivalent(&map), "seed {seed}: {map}");
+            for n in divisors(map.size()) {
+                let split = Map::sequence(&[map.stride(n), map.modulo(n)]);
+                assert!(split.equivalent(&map), "seed {seed}: {map} at {n}");
+            }
+        }
+    }
+
+    #[test]
+    fn partitions_hold_every_element_once() {
+        for seed in 0..300 {
+            let mut random = Random::new(seed);
+            let axes = random_axes(&mut random, 3);
+            let dims = random_partition(&mut random, &axes, 3, seed % 2 == 0);
+            let dims: Vec<&Map> = dims.iter().collect();
+            let live = joint_table(&dims).into_iter().flatten().count();
+            let elements: usize = axes.iter().map(|(_, size)| size).product();
+            assert!(is_injective(&dims) && live == elements, "seed {seed}: {dims:?}");
+        }
+    }
+
+    #[test]
+    fn moves_keep_the_tensor() {
+        for seed in 0..300 {
+            let mut random = Random::new(seed);
+            let case = random_move(&mut random, [3, 4], true, seed % 2 == 0);
+            let tensor = MathTensor::from_fn(&borrowed(&case.axes)[..case.tensor_axes], |_, k| k);
+            let (source, destination): (Vec<&Map>, Vec<&Map>) =
+                (case.source.iter().collect(), case.destination.iter().collect());
+            let values = place(&tensor, &source);
+            assert_eq!(
+                collect_from(&source, &values).as_ref(),
+                Ok(&tensor),
+                "seed {seed}"
+            );
+            let moved = dma(&source, &values, &destination);
+            assert_eq!(moved, Ok(place(&tensor, &destination)), "seed {seed}: {case:?}");
+        }
+    }
+
+    #[test]
+    fn reads_are_of_both_kinds() {
+        let (mut readable, mut refused) = (0, 0);
+        for seed in 0..300 {
+            let (_, [buffer, time, packet]) = random_read(&mut Random::new(seed), 2);
+            if exists_configuration(&buffer, &time, &packet) {
+                assert!(wanted(&buffer, &time, &packet).is_ok(), "seed {seed}");
+                readable += 1;
+            } else {
+                refused += 1;
+            }
+        }
+        assert!(readable > 50 && refused > 50, "{readable} and {refused}");
+    }
+}

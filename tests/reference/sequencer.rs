@@ -1,0 +1,341 @@
+//! The oracle of sequencer derivation (spec page 20, §7): addresses by enumeration, and a search for any list of
+//! entries that reads them.
+
+use super::digits::{Digit, unread_digits};
+use super::mapping::{Coordinates, Map, joint_table};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Which position of the buffer holds which tensor index.
+pub fn addresses(buf: &Map) -> BTreeMap<Coordinates, usize> {
+    let mut addresses = BTreeMap::new();
+    for (position, cell) in buf.table().into_iter().enumerate() {
+        if let Some(index) = cell {
+            addresses.entry(index).or_insert(position);
+        }
+    }
+    addresses
+}
+
+/// The address that every position of the stream must read, `None` where the stream is padding.
+///
+/// # Errors
+/// Names the first live position whose element is not in the buffer ("insufficient input").
+pub fn wanted(buf: &Map, time: &Map, packet: &Map) -> Result<Vec<Option<usize>>, String> {
+    let (addresses, axes) = (addresses(buf), buf.axes());
+    let mut wanted = Vec::new();
+    for (position, cell) in joint_table(&[time, packet]).into_iter().enumerate() {
+        let Some(mut index) = cell else {
+            wanted.push(None);
+            continue;
+        };
+        index.retain(|name, _| axes.contains_key(name));
+        match addresses.get(&index) {
+            Some(address) => wanted.push(Some(*address)),
+            None => {
+                return Err(format!(
+                    "position {position} reads {index:?}, which {buf} does not hold"
+                ));
+            }
+        }
+    }
+    Ok(wanted)
+}
+
+/// Digits of the buffer that no stream position reads beyond their first value ("axis dropped").
+pub fn dropped_digits(buf: &Map, time: &Map, packet: &Map) -> Vec<Digit> {
+    let visited: Vec<Coordinates> = joint_table(&[time, packet]).into_iter().flatten().collect();
+    unread_digits(&[buf], &visited)
+}
+
+/// The address of every step of the loop nest `entries` of `(size, stride)`, outermost first.
+pub fn odometer(entries: &[(usize, isize)]) -> Vec<isize> {
+    let mut list = vec![0];
+    for (size, stride) in entries {
+        list = list
+            .iter()
+            .flat_map(|base| (0..*size).map(move |k| base + k as isize * stride))
+            .collect();
+    }
+    list
+}
+
+/// Whether the loop nest reads the right element at every live position of the stream. Padding may read any
+/// address from 0 on, also past the end of the buffer.
+///
+/// # Errors
+/// Says which position reads what, and what it should read.
+pub fn check_read(buf: &Map, time: &Map, packet: &Map, entries: &[(usize, isize)]) -> Result<(), String> {
+    let (wanted, read) = (wanted(buf, time, packet)?, odometer(entries));
+    if wanted.len() != read.len() {
+        return Err(format!(
+            "the stream has {} positions, the entries {}",
+            wanted.len(),
+            read.len()
+        ));
+    }
+    for (position, (wanted, read)) in wanted.into_iter().zip(read).enumerate() {
+        match wanted {
+            Some(wanted) if wanted as isize != read => {
+                return Err(format!("position {position} reads {read} instead of {wanted}"));
+            }
+            None if read < 0 => return Err(format!("padding at position {position} reads {read}")),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether any list of entries reads the stream, however long. Only lists of prime sizes are tried, in every
+/// order: an entry of another size can be split into them. The strides solve a linear system over the integers.
+/// Meant for streams of a few hundred positions.
+pub fn exists_configuration(buf: &Map, time: &Map, packet: &Map) -> bool {
+    let Ok(wanted) = wanted(buf, time, packet) else {
+        return false;
+    };
+    let mut primes = Vec::new();
+    let (mut rest, mut prime) = (wanted.len(), 2);
+    while rest > 1 {
+        if rest.is_multiple_of(prime) {
+            primes.push(prime);
+            rest /= prime;
+        } else {
+            prime += 1;
+        }
+    }
+    orders(&primes).iter().any(|sizes| strides_exist(sizes, &wanted))
+}
+
+fn orders(sizes: &[usize]) -> BTreeSet<Vec<usize>> {
+    if sizes.is_empty() {
+        return BTreeSet::from([vec![]]);
+    }
+    let mut all = BTreeSet::new();
+    for first in sizes.iter().collect::<BTreeSet<_>>() {
+        let mut rest = sizes.to_vec();
+        rest.remove(
+            rest.iter()
+                .position(|size| size == first)
+                .expect("taken from the list"),
+        );
+        for mut order in orders(&rest) {
+            order.insert(0, *first);
+            all.insert(order);
+        }
+    }
+    all
+}
+
+/// Solves `sum of digit * stride = address` over the integers. Column operations bring the system to a triangle,
+/// one equation at a time; an equation without a new unknown must hold already.
+fn strides_exist(sizes: &[usize], wanted: &[Option<usize>]) -> bool {
+    let unknowns = sizes.len();
+    // Column j of `basis` is the j-th new unknown in terms of the strides.
+    let mut basis: Vec<Vec<i128>> = (0..unknowns)
+        .map(|j| (0..unknowns).map(|i| i128::from(i == j)).collect())
+        .collect();
+    let mut solved: Vec<i128> = Vec::new();
+    for (position, wanted) in wanted.iter().enumerate() {
+        let Some(wanted) = wanted else { continue };
+        let mut digits = vec![0i128; unknowns];
+        let mut rest = position;
+        for (digit, size) in digits.iter_mut().zip(sizes).rev() {
+            *digit = (rest % size) as i128;
+            rest /= size;
+        }
+        let dot = |column: &[i128]| digits.iter().zip(column).map(|(a, b)| a * b).sum::<i128>();
+        let known: i128 = basis
+            .iter()
+            .zip(&solved)
+            .map(|(column, value)| dot(column) * value)
+            .sum();
+        let missing = *wanted as i128 - known;
+        // Euclid on the columns that are still free, until one at most takes part in this equation.
+        let first = solved.len();
+        loop {
+            let mut free: Vec<usize> = (first..unknowns).filter(|j| dot(&basis[*j]) != 0).collect();
+            free.sort_by_key(|j| dot(&basis[*j]).abs());
+            match free[..] {
+                [] if missing == 0 => break,
+                [] => return false,
+                [only] => {
+                    let factor = dot(&basis[only]);
+                    if missing % factor != 0 {
+                        return false;
+                    }
+                    basis.swap(first, only);
+                    solved.push(missing / factor);
+                    break;
+                }
+                [small, large, ..] => {
+                    let quotient = dot(&basis[large]) / dot(&basis[small]);
+                    let reduced = basis[large]
+                        .iter()
+                        .zip(&basis[small])
+                        .map(|(l, s)| l - quotient * s)
+                        .collect();
+                    basis[large] = reduced;
+                }
+            }
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Golden = (
+        &'static str,
+        &'static [(&'static str, usize)],
+        [&'static str; 3],
+        &'static [(usize, isize)],
+    );
+
+    const GOLDENS: &[Golden] = &[
+        (
+            "strided",
+            &[("A", 8), ("B", 512)],
+            ["A, B", "A, B / 32", "B % 32"],
+            &[(8, 512), (16, 32), (32, 1)],
+        ),
+        (
+            "reorder",
+            &[("N", 4), ("C", 3), ("H", 8), ("W", 8)],
+            ["N, C, H, W", "W, H, C, N", "1"],
+            &[(8, 1), (8, 8), (3, 64), (4, 192)],
+        ),
+        (
+            "rearrange",
+            &[("A", 8), ("B", 8), ("C", 8)],
+            ["A, B, C # 32", "B, A", "C # 16"],
+            &[(8, 32), (8, 256), (16, 1)],
+        ),
+        (
+            "split",
+            &[("A", 8), ("B", 8), ("C", 4)],
+            ["A, B, C # 8", "A % 2, B % 4, A / 2, B / 4", "C # 32"],
+            &[(2, 64), (4, 8), (4, 128), (2, 32), (32, 1)],
+        ),
+        (
+            "slice",
+            &[("A", 16), ("B", 8), ("C", 8)],
+            ["A, B, C", "A / 4, A % 4 = 3, B / 4, B % 4 = 2", "C"],
+            &[(4, 256), (3, 64), (2, 32), (2, 8), (8, 1)],
+        ),
+        (
+            "broadcast",
+            &[("A", 16), ("T", 4), ("P", 4)],
+            ["A", "T, A", "P"],
+            &[(4, 0), (16, 1), (4, 0)],
+        ),
+        (
+            "contiguous",
+            &[("N", 4), ("C", 3), ("H", 4), ("W", 8)],
+            ["N, C, H, W", "N, C, H", "W"],
+            &[(4, 96), (3, 32), (4, 8), (8, 1)],
+        ),
+        (
+            "not contiguous",
+            &[("N", 4), ("C", 3), ("H", 4), ("W", 8)],
+            ["N, C, H, W", "C, N, H", "W"],
+            &[(3, 32), (4, 96), (4, 8), (8, 1)],
+        ),
+        (
+            "pad group",
+            &[("A", 3), ("B", 5), ("C", 2)],
+            ["A, B, C", "A", "[B, C] # 16"],
+            &[(3, 10), (16, 1)],
+        ),
+        (
+            "pad all",
+            &[("A", 3), ("B", 5), ("C", 2)],
+            ["A, B, C", "1", "[A, B, C] # 32"],
+            &[(32, 1)],
+        ),
+    ];
+
+    fn maps(golden: &Golden) -> [Map; 3] {
+        golden.2.map(|text| Map::parse(text, golden.1))
+    }
+
+    #[test]
+    fn goldens_of_the_page() {
+        for golden in GOLDENS {
+            let [buf, time, packet] = maps(golden);
+            assert_eq!(check_read(&buf, &time, &packet, golden.3), Ok(()), "{}", golden.0);
+            assert_eq!(dropped_digits(&buf, &time, &packet), [], "{}", golden.0);
+            let mut wrong = golden.3.to_vec();
+            wrong[0].1 += 1;
+            assert!(check_read(&buf, &time, &packet, &wrong).is_err(), "{}", golden.0);
+        }
+    }
+
+    #[test]
+    fn merged_golden() {
+        // N2 C4 H8 W32 keeps the pattern of the page's example and is smaller.
+        let axes = &[("N", 2), ("C", 4), ("H", 8), ("W", 32)];
+        let buf = Map::parse("N, C, H, W", axes);
+        let time = Map::parse("W / 16, H % 2, H / 2, C / 2, C % 2, N, W / 8 % 2", axes);
+        let packet = Map::parse("W % 8", axes);
+        let before = &[
+            (2, 16),
+            (2, 32),
+            (4, 64),
+            (2, 512),
+            (2, 256),
+            (2, 1024),
+            (2, 8),
+            (8, 1),
+        ];
+        let after = &[(2, 16), (2, 32), (4, 64), (4, 256), (2, 1024), (16, 1)];
+        assert_eq!(check_read(&buf, &time, &packet, before), Ok(()));
+        assert_eq!(check_read(&buf, &time, &packet, after), Ok(()));
+    }
+
+    #[test]
+    fn refusals_of_the_page() {
+        let axes = &[("N", 2048), ("A", 15)];
+        let map = |text| Map::parse(text, axes);
+        assert!(wanted(&map("N % 512"), &map("N / 512"), &map("N % 512")).is_err());
+        let (buf, packet) = (map("A % 5, A / 5"), map("A % 3, A / 3"));
+        assert!(wanted(&buf, &Map::One, &packet).is_ok());
+        assert!(!exists_configuration(&buf, &Map::One, &packet));
+    }
+
+    #[test]
+    fn search_finds_what_exists() {
+        for golden in GOLDENS.iter().filter(|golden| {
+            let [_, time, packet] = maps(golden);
+            time.size() * packet.size() <= 512
+        }) {
+            let [buf, time, packet] = maps(golden);
+            assert!(exists_configuration(&buf, &time, &packet), "{}", golden.0);
+        }
+        let axes = &[("A", 15), ("B", 4), ("C", 3)];
+        let exists =
+            |buf, time| exists_configuration(&Map::parse(buf, axes), &Map::parse(time, axes), &Map::One);
+        assert!(exists("A / 5, A % 5", "A # 20"));
+        assert!(!exists("A / 5, 1 # 3, A % 5", "A # 16"));
+        assert!(exists("A / 5, 1 # 3, A % 5", "A # 20"));
+        assert!(!exists("B, C # 4", "[B, C] # 14"));
+        assert!(exists("C, B", "B, C, A"));
+    }
+
+    #[test]
+    fn a_dropped_axis_is_named() {
+        let axes = &[("A", 4), ("B", 6)];
+        let map = |text| Map::parse(text, axes);
+        let dropped = dropped_digits(&map("A, B"), &map("B"), &map("1"));
+        assert_eq!(
+            dropped
+                .iter()
+                .map(|digit| digit.node.to_string())
+                .collect::<Vec<_>>(),
+            ["m![A]"]
+        );
+        assert_eq!(dropped_digits(&map("A, B"), &map("B = 2"), &map("A")), []);
+        let dropped = dropped_digits(&map("A, B"), &map("A"), &map("B / 3"));
+        assert_eq!(dropped, [], "a digit counts as read when any part of it is");
+    }
+}
