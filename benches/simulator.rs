@@ -1,0 +1,126 @@
+//! How fast the simulated chip is, with baselines of the same machine in the same run.
+//!
+//! `RAYON_NUM_THREADS=1 cargo bench --bench simulator` measures one core.
+
+use criterion::{BatchSize, Criterion, Throughput, criterion_main};
+use furiosa_visa_std::prelude::*;
+use futures::executor::block_on;
+use rand::{Rng, SeedableRng, rngs::SmallRng};
+use std::hint::black_box;
+
+axes![M = 512, N = 512, K = 2048];
+type Cluster = m![1 # 2];
+/// 64 rows and 16 columns of the result per slice.
+type Slice = m![M / 64, N / 16];
+
+type A = HbmTensor<bf16, m![1], m![M, K]>;
+type B = HbmTensor<bf16, m![1], m![N, K]>;
+type DmA = DmTensor<bf16, m![1], Cluster, Slice, m![M % 64, K]>;
+type DmB = DmTensor<bf16, m![1], Cluster, Slice, m![N % 16, K]>;
+
+fn load(ctx: &mut Context, a: &A, b: &B) -> (DmA, DmB) {
+    (a.to_dm(&mut ctx.tdma, 0), b.to_dm(&mut ctx.tdma, 256 << 10))
+}
+
+fn multiply(ctx: &mut Context, a: &DmA, b: &DmB) -> DmTensor<f32, m![1], Cluster, Slice, m![M % 64, N % 16]> {
+    let weights = (ctx.sub.begin(b.view()))
+        .fetch::<bf16, m![N % 8, N / 8 % 2], m![K]>()
+        .collect::<m![N % 8, N / 8 % 2, K / 16], m![K % 16]>()
+        .to_trf::<m![N % 8], m![N / 8 % 2, K]>(TrfAddress::Full);
+    (ctx.main.begin(a.view()))
+        .fetch::<bf16, m![M % 64, N / 8 % 2], m![K]>()
+        .collect::<m![M % 64, N / 8 % 2, K / 16], m![K % 16]>()
+        .align::<m![M % 64, N / 8 % 2, K / 32], m![K % 32], _, _>(&weights)
+        .contract::<m![1]>()
+        .accumulate::<m![M % 64, N / 8 % 2], m![N % 8]>(AccumulationKind::Interleaved)
+        .commit(384 << 10)
+}
+
+fn product(criterion: &mut Criterion) {
+    let macs = (M::SIZE * N::SIZE * K::SIZE) as u64;
+    let mut rng = SmallRng::seed_from_u64(1);
+    let (a, b) = (HostTensor::<bf16, m![M, K]>::rand(&mut rng), HostTensor::<bf16, m![N, K]>::rand(&mut rng));
+    let mut ctx = Context::acquire();
+    let a: A = block_on(a.to_hbm(&mut ctx.pdma, 0));
+    let b: B = block_on(b.to_hbm(&mut ctx.pdma, 1 << 24));
+
+    let mut group = criterion.benchmark_group("product 512 x 512 x 2048 (elements are MACs)");
+    group.sample_size(10).throughput(Throughput::Elements(macs));
+    group.bench_function("chip, bf16, with the transfers", |bencher| {
+        bencher.iter(|| {
+            let (a, b) = load(&mut ctx, &a, &b);
+            multiply(&mut ctx, &a, &b).to_hbm::<m![M, N]>(&mut ctx.tdma, 1 << 30)
+        });
+    });
+    let (a, b) = load(&mut ctx, &a, &b);
+    group.bench_function("chip, bf16", |bencher| bencher.iter(|| multiply(&mut ctx, &a, &b)));
+
+    let floats = |rng: &mut SmallRng, rows: usize| -> Vec<f32> { (0..rows * K::SIZE).map(|_| rng.random()).collect() };
+    let (x, y) = (floats(&mut rng, M::SIZE), floats(&mut rng, N::SIZE));
+    let x = ndarray::Array2::from_shape_vec((M::SIZE, K::SIZE), x).expect("the shape holds the data");
+    let y = ndarray::Array2::from_shape_vec((N::SIZE, K::SIZE), y).expect("the shape holds the data");
+    group.bench_function("baseline: ndarray, f32", |bencher| bencher.iter(|| x.dot(&y.t())));
+
+    let bytes = |rng: &mut SmallRng, rows: usize| -> Vec<i8> { (0..rows * K::SIZE).map(|_| rng.random()).collect() };
+    let (x, y) = (bytes(&mut rng, M::SIZE), bytes(&mut rng, N::SIZE));
+    group.bench_function("baseline: plain loop, i8", |bencher| {
+        bencher.iter(|| {
+            let dot = |a: &[i8], b: &[i8]| a.iter().zip(b).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum::<i32>();
+            let rows = x.chunks_exact(K::SIZE);
+            rows.map(|row| y.chunks_exact(K::SIZE).map(|column| dot(row, column)).sum::<i32>()).sum::<i32>()
+        });
+    });
+    group.finish();
+}
+
+mod layout {
+    furiosa_visa_std::prelude::axes![R = 4096, C = 4096];
+}
+
+fn relayout(criterion: &mut Criterion) {
+    use layout::{C, R};
+    let elements = R::SIZE * C::SIZE;
+    let mut rng = SmallRng::seed_from_u64(2);
+    let host = HostTensor::<i8, m![R, C]>::rand(&mut rng);
+    let mut ctx = Context::acquire();
+    let source: HbmTensor<i8, m![1], m![R, C]> = block_on(host.to_hbm(&mut ctx.pdma, 0));
+
+    let mut group = criterion.benchmark_group("16 MiB HBM to DM to HBM (bytes read and written)");
+    group.sample_size(10).throughput(Throughput::Bytes(4 * elements as u64));
+    group.bench_function("chip, rows to slices and back", |bencher| {
+        bencher.iter(|| {
+            let dm = source.to_dm::<m![1 # 2], m![R / 16], m![R % 16, C]>(&mut ctx.tdma, 0);
+            dm.to_hbm::<m![R, C]>(&mut ctx.tdma, 1 << 30)
+        });
+    });
+    group.bench_function("chip, columns to slices and back", |bencher| {
+        bencher.iter(|| {
+            let dm = source.to_dm::<m![1 # 2], m![C / 16], m![R, C % 16]>(&mut ctx.tdma, 0);
+            dm.to_hbm::<m![R, C]>(&mut ctx.tdma, 1 << 30)
+        });
+    });
+    group.bench_function("chip, blocks of 64 bytes, other order in HBM", |bencher| {
+        bencher.iter(|| {
+            let dm = source.to_dm::<m![1 # 2], m![R / 16], m![C / 64, R % 16, C % 64]>(&mut ctx.tdma, 0);
+            dm.to_hbm::<m![C / 64, R, C % 64]>(&mut ctx.tdma, 1 << 30)
+        });
+    });
+    let from = vec![1u8; elements];
+    group.bench_function("baseline: memcpy, twice", |bencher| {
+        bencher.iter_batched_ref(
+            || (vec![0u8; elements], vec![0u8; elements]),
+            |(middle, to)| {
+                middle.copy_from_slice(black_box(&from));
+                to.copy_from_slice(black_box(middle));
+            },
+            BatchSize::LargeInput,
+        );
+    });
+    group.finish();
+}
+
+mod groups {
+    #![allow(missing_docs)] // The macro makes an undocumented function.
+    criterion::criterion_group!(benches, super::product, super::relayout);
+}
+criterion_main!(groups::benches);
