@@ -55,17 +55,20 @@ fn product(criterion: &mut Criterion) {
     let (a, b) = load(&mut ctx, &a, &b);
     group.bench_function("chip, bf16", |bencher| bencher.iter(|| multiply(&mut ctx, &a, &b)));
 
-    let floats = |rng: &mut SmallRng, rows: usize| -> Vec<f32> { (0..rows * K::SIZE).map(|_| rng.random()).collect() };
+    let floats =
+        |rng: &mut SmallRng, rows: usize| -> Vec<f32> { (0..rows * K::SIZE).map(|_| rng.random()).collect() };
     let (x, y) = (floats(&mut rng, M::SIZE), floats(&mut rng, N::SIZE));
     let x = ndarray::Array2::from_shape_vec((M::SIZE, K::SIZE), x).expect("the shape holds the data");
     let y = ndarray::Array2::from_shape_vec((N::SIZE, K::SIZE), y).expect("the shape holds the data");
     group.bench_function("baseline: ndarray, f32", |bencher| bencher.iter(|| x.dot(&y.t())));
 
-    let bytes = |rng: &mut SmallRng, rows: usize| -> Vec<i8> { (0..rows * K::SIZE).map(|_| rng.random()).collect() };
+    let bytes =
+        |rng: &mut SmallRng, rows: usize| -> Vec<i8> { (0..rows * K::SIZE).map(|_| rng.random()).collect() };
     let (x, y) = (bytes(&mut rng, M::SIZE), bytes(&mut rng, N::SIZE));
     group.bench_function("baseline: plain loop, i8", |bencher| {
         bencher.iter(|| {
-            let dot = |a: &[i8], b: &[i8]| a.iter().zip(b).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum::<i32>();
+            let dot =
+                |a: &[i8], b: &[i8]| a.iter().zip(b).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum::<i32>();
             let rows = x.chunks_exact(K::SIZE);
             rows.map(|row| y.chunks_exact(K::SIZE).map(|column| dot(row, column)).sum::<i32>()).sum::<i32>()
         });

@@ -72,18 +72,12 @@ fn print_configurations() {
         "  align   {} flits per packet, each used {} times; TRF reads {} B, entries (bytes) {}",
         align.collect_flits, align.tile, align.reg_read_size, align.config
     );
-    println!(
-        "  commit  {}, {} B per write, {} cycles",
-        commit.config, commit.commit_size, commit.cycles
-    );
+    println!("  commit  {}, {} B per write, {} cycles", commit.config, commit.commit_size, commit.cycles);
 }
 
 /// The class with the highest score; of equal scores the first.
 fn best(scores: &[f32]) -> usize {
-    (1..scores.len()).fold(
-        0,
-        |best, class| if scores[class] > scores[best] { class } else { best },
-    )
+    (1..scores.len()).fold(0, |best, class| if scores[class] > scores[best] { class } else { best })
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -98,9 +92,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let scores = futures::executor::block_on(async {
         let mut ctx = Context::acquire();
         let images = images.to_hbm::<m![1], m![N, { Pixels }]>(&mut ctx.pdma, 0).await;
-        let weights = weights
-            .to_hbm::<m![1], m![C, { Pixels }]>(&mut ctx.pdma, 1 << 20)
-            .await;
+        let weights = weights.to_hbm::<m![1], m![C, { Pixels }]>(&mut ctx.pdma, 1 << 20).await;
         let scores = launch(classify, (&mut ctx, &images, &weights)).await;
         scores.to_host::<m![N, C]>(&mut ctx.pdma).await
     });
@@ -115,10 +107,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("\nrows: the digit, columns: what the chip says");
     println!("      {}", (0..10).map(|c| format!("{c:4}")).collect::<String>());
     for (digit, row) in confusion.iter().enumerate() {
-        println!(
-            "  {digit:2}  {}",
-            row.iter().map(|n| format!("{n:4}")).collect::<String>()
-        );
+        println!("  {digit:2}  {}", row.iter().map(|n| format!("{n:4}")).collect::<String>());
     }
     let right: usize = (0..10).map(|digit| confusion[digit][digit]).sum();
     let accuracy = 100.0 * right as f64 / labels.len() as f64;
@@ -133,12 +122,8 @@ fn check_against_host(
     images: &HostTensor<bf16, m![N, P]>,
     weights: &HostTensor<bf16, m![C, P]>,
 ) {
-    let plain = |tensor: Vec<Opt<bf16>>| {
-        tensor
-            .iter()
-            .map(|x| f64::from(f32::from(x.unwrap())))
-            .collect::<Vec<_>>()
-    };
+    let plain =
+        |tensor: Vec<Opt<bf16>>| tensor.iter().map(|x| f64::from(f32::from(x.unwrap()))).collect::<Vec<_>>();
     let (images, weights) = (plain(images.to_buf()), plain(weights.to_buf()));
     let mut worst = 0.0f64;
     for (k, score) in scores.to_buf().iter().enumerate() {
@@ -146,16 +131,8 @@ fn check_against_host(
         let exact: f64 = image.iter().zip(class).map(|(x, w)| x * w).sum();
         let scale: f64 = image.iter().zip(class).map(|(x, w)| (x * w).abs()).sum();
         let difference = (f64::from(score.unwrap()) - exact).abs();
-        assert!(
-            difference <= 1e-5 * scale,
-            "image {}, class {}: {score:?}, host {exact}",
-            k / 10,
-            k % 10
-        );
+        assert!(difference <= 1e-5 * scale, "image {}, class {}: {score:?}, host {exact}", k / 10, k % 10);
         worst = worst.max(difference);
     }
-    println!(
-        "\nall {} scores agree with the host, largest difference {worst:.1e}",
-        scores.to_buf().len()
-    );
+    println!("\nall {} scores agree with the host, largest difference {worst:.1e}", scores.to_buf().len());
 }

@@ -33,30 +33,19 @@ impl PlanError {
         let text = Text::new().str(operation).str(": ");
         match problem {
             Problem::NotDivisible { size, by } => {
-                let text = text
-                    .str("a mapping of ")
-                    .number(size)
-                    .str(" positions would be cut at ")
-                    .number(by);
+                let text =
+                    text.str("a mapping of ").number(size).str(" positions would be cut at ").number(by);
                 Self::new(
                     "not divisible",
                     text.str(", which does not divide it; help: pad it with `#` first"),
                 )
             }
             Problem::PaddingTooSmall { size, padding } => {
-                let text = text
-                    .str("a mapping of ")
-                    .number(size)
-                    .str(" positions cannot be padded to ");
-                Self::new(
-                    "padding too small",
-                    text.number(padding).str("; help: pad to at least its size"),
-                )
+                let text = text.str("a mapping of ").number(size).str(" positions cannot be padded to ");
+                Self::new("padding too small", text.number(padding).str("; help: pad to at least its size"))
             }
             Problem::TooManyFactors => {
-                let text = text
-                    .str("a mapping has more than ")
-                    .number(crate::mapping::FACTORS);
+                let text = text.str("a mapping has more than ").number(crate::mapping::FACTORS);
                 Self::new(
                     "too many factors",
                     text.str(" digits; help: merge neighbouring digits of one axis"),

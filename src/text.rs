@@ -17,11 +17,7 @@ pub struct Text {
 impl Text {
     /// The empty text.
     pub const fn new() -> Self {
-        Self {
-            bytes: [0; CAPACITY],
-            len: 0,
-            full: false,
-        }
+        Self { bytes: [0; CAPACITY], len: 0, full: false }
     }
 
     /// The text with `part` after it.
@@ -126,13 +122,7 @@ mod tests {
 
     #[test]
     fn numbers_and_words() {
-        let text = Text::new()
-            .str("got ")
-            .number(0)
-            .str(", ")
-            .number(usize::MAX)
-            .str(", ")
-            .signed(-7);
+        let text = Text::new().str("got ").number(0).str(", ").number(usize::MAX).str(", ").signed(-7);
         assert_eq!(text.as_str(), format!("got 0, {}, -7", usize::MAX));
     }
 

@@ -18,10 +18,7 @@ pub struct Error<S> {
 impl<S> Error<S> {
     /// An error at a place.
     pub fn new(message: impl Into<String>, span: S) -> Self {
-        Self {
-            message: message.into(),
-            span,
-        }
+        Self { message: message.into(), span }
     }
 
     /// The error for a mapping that nests deeper than [`MAX_DEPTH`].

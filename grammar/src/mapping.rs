@@ -97,30 +97,18 @@ impl<S, E> Mapping<S, E> {
     pub fn map_spans<T>(self, change: &mut impl FnMut(S) -> T) -> Mapping<T, E> {
         match self {
             Self::One { span } => Mapping::One { span: change(span) },
-            Self::Axis { name, span } => Mapping::Axis {
-                name,
-                span: change(span),
-            },
-            Self::Escape { content, span } => Mapping::Escape {
-                content,
-                span: change(span),
-            },
-            Self::Operation {
-                operator,
-                inner,
-                n,
-                span,
-                n_span,
-            } => Mapping::Operation {
+            Self::Axis { name, span } => Mapping::Axis { name, span: change(span) },
+            Self::Escape { content, span } => Mapping::Escape { content, span: change(span) },
+            Self::Operation { operator, inner, n, span, n_span } => Mapping::Operation {
                 operator,
                 inner: Box::new(inner.map_spans(change)),
                 n,
                 span: change(span),
                 n_span: change(n_span),
             },
-            Self::Pair { items } => Mapping::Pair {
-                items: items.into_iter().map(|item| item.map_spans(change)).collect(),
-            },
+            Self::Pair { items } => {
+                Mapping::Pair { items: items.into_iter().map(|item| item.map_spans(change)).collect() }
+            }
         }
     }
 
@@ -142,9 +130,7 @@ impl<S, E: fmt::Display> fmt::Display for Mapping<S, E> {
             Self::One { .. } => f.write_str("1"),
             Self::Axis { name, .. } => f.write_str(name),
             Self::Escape { content, .. } => write!(f, "{{ {content} }}"),
-            Self::Operation {
-                operator, inner, n, ..
-            } => {
+            Self::Operation { operator, inner, n, .. } => {
                 inner.write_grouped(f)?;
                 write!(f, " {} {n}", operator.symbol())
             }

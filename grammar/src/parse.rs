@@ -49,10 +49,7 @@ impl<S, E> Node<S, E> {
         if below >= MAX_DEPTH {
             return Err(Error::too_deep(span.clone()));
         }
-        Ok(Self {
-            mapping,
-            height: below + 1,
-        })
+        Ok(Self { mapping, height: below + 1 })
     }
 }
 
@@ -96,10 +93,7 @@ impl Parser {
     }
 
     /// `postfix`, and the comma after it if there is one. Leaves `rest` behind the comma.
-    #[expect(
-        clippy::type_complexity,
-        reason = "a private pair of a node and an optional token"
-    )]
+    #[expect(clippy::type_complexity, reason = "a private pair of a node and an optional token")]
     fn postfix<'t, S: Clone, E: Clone>(
         &mut self,
         rest: &mut &'t [Token<S, E>],
@@ -175,22 +169,14 @@ impl Parser {
                 Err(Error::new(format!("`_` is not an axis; {OPERANDS}"), span))
             }
             TokenKind::Ident(name)
-                if rest
-                    .first()
-                    .is_some_and(|next| matches!(next.kind, TokenKind::Punct('!'))) =>
+                if rest.first().is_some_and(|next| matches!(next.kind, TokenKind::Punct('!'))) =>
             {
                 let message =
                     format!("`{name}!` is a macro, not an axis; put it in braces: `{{ {name}![…] }}`");
                 Err(Error::new(message, span))
             }
-            TokenKind::Ident(name) => Ok(Node::leaf(Mapping::Axis {
-                name: name.clone(),
-                span,
-            })),
-            TokenKind::Escape(content) => Ok(Node::leaf(Mapping::Escape {
-                content: content.clone(),
-                span,
-            })),
+            TokenKind::Ident(name) => Ok(Node::leaf(Mapping::Axis { name: name.clone(), span })),
+            TokenKind::Escape(content) => Ok(Node::leaf(Mapping::Escape { content: content.clone(), span })),
             TokenKind::Number(text) => match number(text) {
                 Ok(1) => Ok(Node::leaf(Mapping::One { span })),
                 Ok(n) => Err(Error::new(
@@ -203,18 +189,16 @@ impl Parser {
                 )),
                 Err(problem) => Err(Error::new(problem, span)),
             },
-            TokenKind::Punct(',') => Err(Error::new(
-                format!("an operand is missing before `,`; {OPERANDS}"),
-                span,
-            )),
+            TokenKind::Punct(',') => {
+                Err(Error::new(format!("an operand is missing before `,`; {OPERANDS}"), span))
+            }
             TokenKind::Punct(character) if Operator::from_symbol(*character).is_some() => Err(Error::new(
                 format!("`{character}` has nothing on its left; write an operand before it; {OPERANDS}"),
                 span,
             )),
-            TokenKind::Punct(_) | TokenKind::Other(_) | TokenKind::Group { .. } => Err(Error::new(
-                format!("{token} cannot start a mapping; {OPERANDS}"),
-                span,
-            )),
+            TokenKind::Punct(_) | TokenKind::Other(_) | TokenKind::Group { .. } => {
+                Err(Error::new(format!("{token} cannot start a mapping; {OPERANDS}"), span))
+            }
         }
     }
 }
@@ -275,21 +259,15 @@ fn number(text: &str) -> Result<usize, String> {
     let plain = &digits[..digits.len() - after_digits.len()];
     let lower = after_digits.to_ascii_lowercase();
     if plain == "0" && lower.starts_with(['x', 'o', 'b']) {
-        return Err(format!(
-            "`{text}` is not a plain decimal number; write it without a radix prefix"
-        ));
+        return Err(format!("`{text}` is not a plain decimal number; write it without a radix prefix"));
     }
-    let exponent = lower
-        .strip_prefix('e')
-        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let exponent = lower.strip_prefix('e').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     if lower.starts_with('.') || exponent || lower == "f32" || lower == "f64" {
         return Err(format!(
             "`{text}` is not an integer; sizes are plain decimal integers, for example `{plain}`"
         ));
     }
-    Err(format!(
-        "`{text}` has the suffix `{after_digits}`; write the number without it: `{plain}`"
-    ))
+    Err(format!("`{text}` has the suffix `{after_digits}`; write the number without it: `{plain}`"))
 }
 
 /// Two operands with nothing between them.

@@ -32,28 +32,15 @@ pub fn tokenize(text: &str) -> Result<Vec<TextToken>, Error<Range<usize>>> {
         let kind = match character {
             _ if character.is_whitespace() => continue,
             '(' | '[' => {
-                let delimiter = if character == '(' {
-                    Delimiter::Parenthesis
-                } else {
-                    Delimiter::Bracket
-                };
+                let delimiter = if character == '(' { Delimiter::Parenthesis } else { Delimiter::Bracket };
                 if open.len() == MAX_DEPTH {
                     return Err(Error::too_deep(start..position));
                 }
-                open.push(OpenGroup {
-                    delimiter,
-                    start,
-                    before: std::mem::take(&mut tokens),
-                });
+                open.push(OpenGroup { delimiter, start, before: std::mem::take(&mut tokens) });
                 continue;
             }
             ')' | ']' => {
-                let Some(OpenGroup {
-                    delimiter,
-                    start: opened,
-                    before,
-                }) = open.pop()
-                else {
+                let Some(OpenGroup { delimiter, start: opened, before }) = open.pop() else {
                     let message = format!("`{character}` closes nothing; remove it");
                     return Err(Error::new(message, start..position));
                 };
@@ -66,13 +53,7 @@ pub fn tokenize(text: &str) -> Result<Vec<TextToken>, Error<Range<usize>>> {
                     return Err(Error::new(message, start..position));
                 }
                 let inner = std::mem::replace(&mut tokens, before);
-                tokens.push(Token::new(
-                    TokenKind::Group {
-                        delimiter,
-                        tokens: inner,
-                    },
-                    opened..position,
-                ));
+                tokens.push(Token::new(TokenKind::Group { delimiter, tokens: inner }, opened..position));
                 continue;
             }
             '{' => {
@@ -85,9 +66,7 @@ pub fn tokenize(text: &str) -> Result<Vec<TextToken>, Error<Range<usize>>> {
             '}' => return Err(Error::new("`}` closes nothing; remove it", start..position)),
             '"' | '\'' => {
                 // Quoted text is never legal in a mapping; it is kept whole so that the message can quote it.
-                position = rest[1..]
-                    .find(character)
-                    .map_or(text.len(), |end| start + end + 2);
+                position = rest[1..].find(character).map_or(text.len(), |end| start + end + 2);
                 TokenKind::Other(text[start..position].to_string())
             }
             _ if character.is_ascii_digit() => {
@@ -105,11 +84,7 @@ pub fn tokenize(text: &str) -> Result<Vec<TextToken>, Error<Range<usize>>> {
     match open.pop() {
         None => Ok(tokens),
         Some(OpenGroup { delimiter, start, .. }) => {
-            let message = format!(
-                "`{}` is never closed; add `{}`",
-                delimiter.open(),
-                delimiter.close()
-            );
+            let message = format!("`{}` is never closed; add `{}`", delimiter.open(), delimiter.close());
             Err(Error::new(message, start..start + 1))
         }
     }
@@ -168,19 +143,13 @@ mod tests {
     fn groups_hold_their_tokens() {
         let tokens = tokenize("([A]#8)").unwrap();
         let inner = vec![Token::new(TokenKind::Ident("A".into()), 2..3)];
-        let bracket = TokenKind::Group {
-            delimiter: Delimiter::Bracket,
-            tokens: inner,
-        };
+        let bracket = TokenKind::Group { delimiter: Delimiter::Bracket, tokens: inner };
         let outer = vec![
             Token::new(bracket, 1..4),
             Token::new(TokenKind::Punct('#'), 4..5),
             Token::new(TokenKind::Number("8".into()), 5..6),
         ];
-        let parenthesis = TokenKind::Group {
-            delimiter: Delimiter::Parenthesis,
-            tokens: outer,
-        };
+        let parenthesis = TokenKind::Group { delimiter: Delimiter::Parenthesis, tokens: outer };
         assert_eq!(tokens, [Token::new(parenthesis, 0..7)]);
     }
 
@@ -188,19 +157,7 @@ mod tests {
     fn unusual_text_is_kept_whole() {
         let kinds: Vec<_> = tokenize("1.5 0x10 8usize 1.x \"a b\" 'c ß€").unwrap();
         let kinds: Vec<_> = kinds.iter().map(ToString::to_string).collect();
-        assert_eq!(
-            kinds,
-            [
-                "`1.5`",
-                "`0x10`",
-                "`8usize`",
-                "`1`",
-                "`.`",
-                "`x`",
-                "`\"a b\"`",
-                "`'c ß€`"
-            ]
-        );
+        assert_eq!(kinds, ["`1.5`", "`0x10`", "`8usize`", "`1`", "`.`", "`x`", "`\"a b\"`", "`'c ß€`"]);
     }
 
     #[test]

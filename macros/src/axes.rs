@@ -20,10 +20,8 @@ pub fn expand(input: TokenStream) -> TokenStream {
         while !input.is_empty() {
             match parse_axis(input) {
                 Ok(axis) if !names.insert(axis.name.to_string()) => {
-                    let message = format!(
-                        "the axis `{0}` is declared twice; remove or rename one",
-                        axis.name
-                    );
+                    let message =
+                        format!("the axis `{0}` is declared twice; remove or rename one", axis.name);
                     output.extend(syn::Error::new(axis.name.span(), message).to_compile_error());
                 }
                 Ok(axis) => output.extend(declare(&axis)),
@@ -38,9 +36,7 @@ pub fn expand(input: TokenStream) -> TokenStream {
         }
         Ok(output)
     };
-    parse
-        .parse2(input)
-        .unwrap_or_else(|error| error.to_compile_error())
+    parse.parse2(input).unwrap_or_else(|error| error.to_compile_error())
 }
 
 struct Axis {
@@ -54,10 +50,7 @@ struct Axis {
 fn parse_axis(input: ParseStream<'_>) -> syn::Result<Axis> {
     let attributes = Attribute::parse_outer(input)?;
     let name = input.call(Ident::parse_any).map_err(|error| {
-        syn::Error::new(
-            error.span(),
-            "an entry of `axes!` is `Name = size`, for example `axes![A = 8]`",
-        )
+        syn::Error::new(error.span(), "an entry of `axes!` is `Name = size`, for example `axes![A = 8]`")
     })?;
     let text = name.to_string();
     let letters = text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -69,17 +62,10 @@ fn parse_axis(input: ParseStream<'_>) -> syn::Result<Axis> {
         return Err(syn::Error::new(name.span(), message));
     }
     if name == "Self" {
-        return Err(syn::Error::new(
-            name.span(),
-            "`Self` is a word of Rust; give the axis another name",
-        ));
+        return Err(syn::Error::new(name.span(), "`Self` is a word of Rust; give the axis another name"));
     }
     if !input.peek(Token![=]) {
-        let span = if input.is_empty() || input.peek(Token![,]) {
-            name.span()
-        } else {
-            input.span()
-        };
+        let span = if input.is_empty() || input.peek(Token![,]) { name.span() } else { input.span() };
         let message = format!("the axis `{name}` has no size; write `{name} = 8`");
         return Err(syn::Error::new(span, message));
     }
@@ -99,18 +85,13 @@ fn parse_axis(input: ParseStream<'_>) -> syn::Result<Axis> {
     }
     let suffix = literal.suffix();
     if !suffix.is_empty() && suffix != "usize" {
-        let message = format!(
-            "the size of `{name}` has the suffix `{suffix}`; write `{}`",
-            literal.base10_digits()
-        );
+        let message =
+            format!("the size of `{name}` has the suffix `{suffix}`; write `{}`", literal.base10_digits());
         return Err(syn::Error::new(literal.span(), message));
     }
     // `LitInt` reads a minus sign too; a negative number then fails as a `usize`.
     let size = literal.base10_parse::<usize>().map_err(|_| {
-        let message = format!(
-            "the size of `{name}` is {literal}; a size is between 1 and {}",
-            usize::MAX
-        );
+        let message = format!("the size of `{name}` is {literal}; a size is between 1 and {}", usize::MAX);
         syn::Error::new(literal.span(), message)
     })?;
     if size == 0 {
@@ -118,12 +99,7 @@ fn parse_axis(input: ParseStream<'_>) -> syn::Result<Axis> {
             format!("the size of `{name}` is 0; an axis has at least one position, write 1 or more");
         return Err(syn::Error::new(literal.span(), message));
     }
-    Ok(Axis {
-        attributes,
-        name,
-        size,
-        size_span: literal.span(),
-    })
+    Ok(Axis { attributes, name, size, size_span: literal.span() })
 }
 
 fn not_a_literal(name: &Ident, span: Span) -> syn::Error {
@@ -143,16 +119,9 @@ fn skip_entry(input: ParseStream<'_>) {
 }
 
 fn declare(axis: &Axis) -> TokenStream {
-    let Axis {
-        attributes,
-        name,
-        size,
-        size_span,
-    } = axis;
+    let Axis { attributes, name, size, size_span } = axis;
     let text = name.to_string();
-    let documented = attributes
-        .iter()
-        .any(|attribute| attribute.path().is_ident("doc"));
+    let documented = attributes.iter().any(|attribute| attribute.path().is_ident("doc"));
     let documentation = (!documented).then(|| {
         let positions = if *size == 1 { "position" } else { "positions" };
         let line = format!(" The axis `{text}` of {size} {positions}.");
@@ -216,10 +185,7 @@ mod tests {
         };
         assert_eq!(expand(quote!(S_dec = 1_024)).to_string(), expected.to_string());
         assert_eq!(expand(quote!(S_dec = 0x400,)).to_string(), expected.to_string());
-        assert_eq!(
-            expand(quote!(S_dec = 1024usize)).to_string(),
-            expected.to_string()
-        );
+        assert_eq!(expand(quote!(S_dec = 1024usize)).to_string(), expected.to_string());
     }
 
     #[test]
@@ -238,47 +204,28 @@ mod tests {
             A = 4
         ))
         .to_string();
-        assert!(
-            output.contains("Rows.") && !output.contains("The axis"),
-            "{output}"
-        );
+        assert!(output.contains("Rows.") && !output.contains("The axis"), "{output}");
     }
 
     #[test]
     fn literals_of_macro_rules() {
         use proc_macro2::{Delimiter, Group};
         let [name, size] = [quote!(A), quote!(8)].map(|tokens| Group::new(Delimiter::None, tokens));
-        assert_eq!(
-            expand(quote!(#name = #size)).to_string(),
-            expand(quote!(A = 8)).to_string()
-        );
+        assert_eq!(expand(quote!(#name = #size)).to_string(), expand(quote!(A = 8)).to_string());
     }
 
     #[test]
     fn sizes() {
-        rejects(
-            quote!(A = 0),
-            "the size of `A` is 0; an axis has at least one position",
-        );
+        rejects(quote!(A = 0), "the size of `A` is 0; an axis has at least one position");
         rejects(quote!(A = N), "the size of `A` must be one integer literal");
         rejects(quote!(A = -1), "the size of `A` is -1; a size is between 1 and");
         rejects(quote!(A = 4 * 2), "the size of `A` must be one integer literal");
         rejects(quote!(A = { 4 }), "the size of `A` must be one integer literal");
         rejects(quote!(A = "4"), "the size of `A` must be one integer literal");
         rejects(quote!(A = 1.5), "the size of `A` must be one integer literal");
-        rejects(
-            quote!(A = 4u32),
-            "the size of `A` has the suffix `u32`; write `4`",
-        );
-        rejects(
-            quote!(A = 18446744073709551616),
-            "a size is between 1 and 18446744073709551615",
-        );
-        assert!(
-            !expand(quote!(A = 18446744073709551615))
-                .to_string()
-                .contains("compile_error")
-        );
+        rejects(quote!(A = 4u32), "the size of `A` has the suffix `u32`; write `4`");
+        rejects(quote!(A = 18446744073709551616), "a size is between 1 and 18446744073709551615");
+        assert!(!expand(quote!(A = 18446744073709551615)).to_string().contains("compile_error"));
         rejects(quote!(A), "the axis `A` has no size; write `A = 8`");
         rejects(quote!(A =), "the axis `A` has no size");
         rejects(quote!(A: 4), "the axis `A` has no size");
@@ -286,14 +233,7 @@ mod tests {
 
     #[test]
     fn names() {
-        for name in [
-            quote!(a),
-            quote!(batch),
-            quote!(_A),
-            quote!(Größe),
-            quote!(r#A),
-            quote!(fn),
-        ] {
+        for name in [quote!(a), quote!(batch), quote!(_A), quote!(Größe), quote!(r#A), quote!(fn)] {
             rejects(
                 quote!(#name = 4),
                 "is not a name for an axis; it starts with an upper-case letter A to Z",

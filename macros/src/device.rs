@@ -48,12 +48,7 @@ impl Parse for Kernel {
             let message = "a kernel needs a body; write `{ … }` after its signature";
             syn::Error::new(signature.ident.span(), message)
         })?;
-        Ok(Self {
-            attributes,
-            visibility,
-            signature,
-            body,
-        })
+        Ok(Self { attributes, visibility, signature, body })
     }
 }
 
@@ -78,11 +73,7 @@ fn parse_kernel(item: TokenStream) -> syn::Result<Kernel> {
 }
 
 fn generate(kernel: &Kernel, chips: &Literal) -> syn::Result<TokenStream> {
-    let Kernel {
-        visibility,
-        signature,
-        ..
-    } = kernel;
+    let Kernel { visibility, signature, .. } = kernel;
     let name = &signature.ident;
     let type_name = signature::type_name(name)?;
     let attributes = Attributes::sort(&kernel.attributes);
@@ -144,9 +135,7 @@ fn implementation(signature: &Signature, type_name: &Ident, chips: &Literal) -> 
     }
     let (parameters, _, conditions) = generics.split_for_impl();
 
-    let values: Vec<_> = (0..types.len())
-        .map(|position| format_ident!("__argument_{position}"))
-        .collect();
+    let values: Vec<_> = (0..types.len()).map(|position| format_ident!("__argument_{position}")).collect();
     // An argument that cannot be sent to the device is reported at the arguments.
     let span = generated_at(signature.paren_token.span.join());
     let (argument_type, argument_pattern) = match (types.as_slice(), values.as_slice()) {
@@ -218,11 +207,7 @@ struct Attributes<'a> {
 
 impl<'a> Attributes<'a> {
     fn sort(attributes: &'a [Attribute]) -> Self {
-        let mut sorted = Self {
-            on_all: Vec::new(),
-            on_constant: Vec::new(),
-            on_function: Vec::new(),
-        };
+        let mut sorted = Self { on_all: Vec::new(), on_constant: Vec::new(), on_function: Vec::new() };
         for attribute in attributes {
             let is_any = |names: &[&str]| names.iter().any(|name| attribute.path().is_ident(name));
             if is_any(&["cfg", "allow", "warn", "deny", "forbid"]) {

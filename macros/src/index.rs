@@ -26,10 +26,7 @@ fn index_expression(input: TokenStream) -> syn::Result<TokenStream> {
                         parentheses";
             syn::Error::new(error.span(), format!("{error}; {hint}"))
         })?;
-        let length = rest
-            .iter()
-            .position(|tree| is_punct(tree, ','))
-            .unwrap_or(rest.len());
+        let length = rest.iter().position(|tree| is_punct(tree, ',')).unwrap_or(rest.len());
         let (position, after) = rest.split_at(length);
         rest = after.get(1..).unwrap_or_default();
         if position.is_empty() {
@@ -116,10 +113,7 @@ mod tests {
         expands(quote!(), quote!(::furiosa_visa_std::mapping::Index::new()));
         let a = mapping_type(quote!(A)).unwrap();
         let pair = mapping_type(quote!(A / 2, B)).unwrap();
-        expands(
-            quote!(A: 2),
-            quote!(::furiosa_visa_std::mapping::Index::new().with::<#a>(2)),
-        );
+        expands(quote!(A: 2), quote!(::furiosa_visa_std::mapping::Index::new().with::<#a>(2)));
         expands(
             quote!(A / 2, B: f(x, y)[i] + 1, A: { k },),
             quote!(::furiosa_visa_std::mapping::Index::new().with::<#pair>(f(x, y)[i] + 1).with::<#a>({ k })),
@@ -128,10 +122,7 @@ mod tests {
             quote!(A: crate::position::<B>()),
             quote!(::furiosa_visa_std::mapping::Index::new().with::<#a>(crate::position::<B>())),
         );
-        expands(
-            quote!(A: ::k::N),
-            quote!(::furiosa_visa_std::mapping::Index::new().with::<#a>(::k::N)),
-        );
+        expands(quote!(A: ::k::N), quote!(::furiosa_visa_std::mapping::Index::new().with::<#a>(::k::N)));
     }
 
     #[test]
@@ -143,19 +134,13 @@ mod tests {
             quote!(#empty.with::<#a>(f::<B, C>(1)).with::<#a>((1) + 1)),
         );
         // A tuple or nothing is a mistake that the compiler describes.
-        expands(
-            quote!(A: (1, 2), A: ()),
-            quote!(#empty.with::<#a>((1, 2)).with::<#a>(())),
-        );
+        expands(quote!(A: (1, 2), A: ()), quote!(#empty.with::<#a>((1, 2)).with::<#a>(())));
     }
 
     #[test]
     fn resize_is_still_a_mapping() {
         let resized = mapping_type(quote!(A = 2)).unwrap();
-        expands(
-            quote!(A = 2: 1),
-            quote!(::furiosa_visa_std::mapping::Index::new().with::<#resized>(1)),
-        );
+        expands(quote!(A = 2: 1), quote!(::furiosa_visa_std::mapping::Index::new().with::<#resized>(1)));
     }
 
     #[test]
@@ -169,9 +154,6 @@ mod tests {
         rejects(quote!(A: 1,, B: 2), "an operand is missing before `,`");
         rejects(quote!(dims::A: 1), "`::` is not part of a mapping");
         rejects(quote!(A * 2: 1), "`*` is not a mapping operator");
-        rejects(
-            quote!(A: f::<B, C>(1), D: 1),
-            "put an expression with commas inside `<…>` in parentheses",
-        );
+        rejects(quote!(A: f::<B, C>(1), D: 1), "put an expression with commas inside `<…>` in parentheses");
     }
 }

@@ -16,18 +16,11 @@ const TYPES_WITH_LIFETIME: [&str; 2] = ["HbmTensorView", "HbmTensorViewMut"];
 
 /// Names the lifetimes left out in the types of the arguments and gives the new names, in order.
 pub fn name_in_arguments<'t>(types: impl Iterator<Item = &'t mut Type>) -> Arguments {
-    let mut names = Names {
-        choose: Choose::Fresh,
-        new: Vec::new(),
-        all: Vec::new(),
-    };
+    let mut names = Names { choose: Choose::Fresh, new: Vec::new(), all: Vec::new() };
     for ty in types {
         names.visit_type_mut(ty);
     }
-    Arguments {
-        new: names.new,
-        all: names.all,
-    }
+    Arguments { new: names.new, all: names.all }
 }
 
 /// The lifetimes in the arguments of a kernel.
@@ -46,16 +39,11 @@ impl Arguments {
             [only] => Some(only.clone()),
             _ => None,
         };
-        let mut names = Names {
-            choose: Choose::Fixed { only, refused: None },
-            new: Vec::new(),
-            all: Vec::new(),
-        };
+        let mut names =
+            Names { choose: Choose::Fixed { only, refused: None }, new: Vec::new(), all: Vec::new() };
         names.visit_type_mut(result);
         match names.choose {
-            Choose::Fixed {
-                refused: Some(span), ..
-            } => Err(syn::Error::new(
+            Choose::Fixed { refused: Some(span), .. } => Err(syn::Error::new(
                 span,
                 "the result of a kernel borrows, and the arguments do not say from which; name the lifetime in the \
                  argument and in the result: `fn k<'a>(…, x: HbmTensorView<'a, …>) -> HbmTensorView<'a, …>`",
@@ -70,10 +58,7 @@ enum Choose {
     /// Each one anew.
     Fresh,
     /// All alike; without a candidate, remember where one was needed.
-    Fixed {
-        only: Option<Lifetime>,
-        refused: Option<Span>,
-    },
+    Fixed { only: Option<Lifetime>, refused: Option<Span> },
 }
 
 struct Names {
@@ -134,14 +119,9 @@ impl VisitMut for Names {
 impl Names {
     /// Inserts `'_` as the first argument unless a lifetime is written; the ordinary visit then names it.
     fn add_lifetime(&mut self, span: Span, arguments: &mut AngleBracketedGenericArguments) {
-        let written = arguments
-            .args
-            .iter()
-            .any(|argument| matches!(argument, GenericArgument::Lifetime(_)));
+        let written = arguments.args.iter().any(|argument| matches!(argument, GenericArgument::Lifetime(_)));
         if !written {
-            arguments
-                .args
-                .insert(0, GenericArgument::Lifetime(Lifetime::new("'_", span)));
+            arguments.args.insert(0, GenericArgument::Lifetime(Lifetime::new("'_", span)));
         }
     }
 }
@@ -156,12 +136,8 @@ mod tests {
     #[track_caller]
     fn named(mut types: Vec<Type>, expected: Vec<Type>) -> Arguments {
         let arguments = name_in_arguments(types.iter_mut());
-        let text = |types: &[Type]| {
-            types
-                .iter()
-                .map(|ty| ty.to_token_stream().to_string())
-                .collect::<Vec<_>>()
-        };
+        let text =
+            |types: &[Type]| types.iter().map(|ty| ty.to_token_stream().to_string()).collect::<Vec<_>>();
         assert_eq!(text(&types), text(&expected));
         arguments
     }
@@ -204,10 +180,7 @@ mod tests {
         let mut result: Type = parse_quote!(HbmTensorView<i8, m![1], m![A]>);
         arguments.name_in_result(&mut result).unwrap();
         let expected: Type = parse_quote!(HbmTensorView<'__argument_0, i8, m![1], m![A]>);
-        assert_eq!(
-            result.to_token_stream().to_string(),
-            expected.to_token_stream().to_string()
-        );
+        assert_eq!(result.to_token_stream().to_string(), expected.to_token_stream().to_string());
     }
 
     #[test]
@@ -215,10 +188,6 @@ mod tests {
         let arguments = name_in_arguments([parse_quote!(&A), parse_quote!(&'a B)].iter_mut());
         assert!(arguments.name_in_result(&mut parse_quote!(&C)).is_err());
         assert!(arguments.name_in_result(&mut parse_quote!(&'a C)).is_ok());
-        assert!(
-            name_in_arguments([].iter_mut())
-                .name_in_result(&mut parse_quote!(View<'_>))
-                .is_err()
-        );
+        assert!(name_in_arguments([].iter_mut()).name_in_result(&mut parse_quote!(View<'_>)).is_err());
     }
 }

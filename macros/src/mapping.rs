@@ -53,13 +53,7 @@ fn type_of(mapping: &Mapping<Span, TokenStream>) -> syn::Result<TokenStream> {
             }
             content.clone()
         }
-        Mapping::Operation {
-            operator,
-            inner,
-            n,
-            span,
-            n_span,
-        } => {
+        Mapping::Operation { operator, inner, n, span, n_span } => {
             let inner = type_of(inner)?;
             let mut n = Literal::usize_unsuffixed(*n);
             n.set_span(*n_span);
@@ -78,9 +72,7 @@ fn type_of(mapping: &Mapping<Span, TokenStream>) -> syn::Result<TokenStream> {
 
 /// `a, b, c` as `Pair<a, Pair<b, c>>`, written from left to right so that a long list costs one pass.
 fn pair(items: &[Mapping<Span, TokenStream>]) -> syn::Result<TokenStream> {
-    let (last, front) = items
-        .split_last()
-        .expect("the grammar gives lists of at least two");
+    let (last, front) = items.split_last().expect("the grammar gives lists of at least two");
     let mut output = TokenStream::new();
     for item in front {
         let item = type_of(item)?;
@@ -138,10 +130,7 @@ mod tests {
         expands(quote!(1), quote!(::furiosa_visa_std::mapping::Identity));
         expands(quote!(S_dec), quote!(::furiosa_visa_std::mapping::Symbol<S_dec>));
         expands(quote!({ T }), quote!(T));
-        expands(
-            quote!({ <T as Shape>::Row<'static, 4> }),
-            quote!(<T as Shape>::Row<'static, 4>),
-        );
+        expands(quote!({ <T as Shape>::Row<'static, 4> }), quote!(<T as Shape>::Row<'static, 4>));
         expands_short(quote!(A, M, 1), "Pair<Symbol<A>, Pair<Symbol<M>, Identity>>");
         expands_short(quote!(A, [M, 1]), "Pair<Symbol<A>, Pair<Symbol<M>, Identity>>");
         expands_short(quote!([A, M], 1), "Pair<Pair<Symbol<A>, Symbol<M>>, Identity>");
@@ -166,10 +155,7 @@ mod tests {
 
     #[test]
     fn raw_identifiers_stay_raw() {
-        expands(
-            quote!(r#type),
-            quote!(::furiosa_visa_std::mapping::Symbol<r#type>),
-        );
+        expands(quote!(r#type), quote!(::furiosa_visa_std::mapping::Symbol<r#type>));
     }
 
     #[test]
@@ -209,10 +195,7 @@ mod tests {
             quote!(#(#axes),*)
         };
         assert!(mapping_type(list(1000)).is_ok());
-        rejects(
-            list(1001),
-            "the type of the mapping nests more than 1000 levels deep",
-        );
+        rejects(list(1001), "the type of the mapping nests more than 1000 levels deep");
         let [half, one_more] = [list(500), list(501)];
         assert!(mapping_type(quote!([#half], #half)).is_ok());
         // 499 pairs, then 500 pairs and the axis inside the last member.

@@ -57,10 +57,7 @@ fn convert_into(tokens: &mut Vec<Token>, stream: TokenStream, depth: usize) -> s
                 check_depth(depth, span)?;
                 let mut inner = Vec::new();
                 convert_into(&mut inner, group.stream(), depth + 1)?;
-                TokenKind::Group {
-                    delimiter,
-                    tokens: inner,
-                }
+                TokenKind::Group { delimiter, tokens: inner }
             }
         };
         tokens.push(Token::new(kind, span));
@@ -70,9 +67,5 @@ fn convert_into(tokens: &mut Vec<Token>, stream: TokenStream, depth: usize) -> s
 
 /// Guards the recursion above.
 fn check_depth(depth: usize, span: Span) -> syn::Result<()> {
-    if depth < MAX_DEPTH {
-        Ok(())
-    } else {
-        Err(error(grammar::Error::too_deep(span)))
-    }
+    if depth < MAX_DEPTH { Ok(()) } else { Err(error(grammar::Error::too_deep(span))) }
 }

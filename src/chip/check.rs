@@ -20,11 +20,7 @@ pub struct CheckOptions {
 
 impl Default for CheckOptions {
     fn default() -> Self {
-        Self {
-            stale_reads: true,
-            uninitialised: true,
-            bounds: true,
-        }
+        Self { stale_reads: true, uninitialised: true, bounds: true }
     }
 }
 
@@ -112,12 +108,7 @@ impl fmt::Display for FaultExtent {
             FaultMemory::Hbm => write!(f, "chip {}", self.unit),
             FaultMemory::Dm | FaultMemory::Trf => {
                 let (chip, rest) = (self.unit / (CLUSTERS * SLICES), self.unit % (CLUSTERS * SLICES));
-                write!(
-                    f,
-                    "chip {chip}, cluster {}, slice {}",
-                    rest / SLICES,
-                    rest % SLICES
-                )
+                write!(f, "chip {chip}, cluster {}, slice {}", rest / SLICES, rest % SLICES)
             }
         }
     }
@@ -160,24 +151,12 @@ impl Fault {
         message: String,
         help: impl Into<Cow<'static, str>>,
     ) -> Self {
-        Self {
-            kind,
-            operation,
-            message,
-            location,
-            places: Vec::new(),
-            extent: None,
-            help: help.into(),
-        }
+        Self { kind, operation, message, location, places: Vec::new(), extent: None, help: help.into() }
     }
 
     /// The fault with the memory that it was found in.
     pub(crate) fn at(mut self, memory: impl Into<FaultMemory>, unit: usize, bytes: Range<u64>) -> Self {
-        self.extent = Some(Box::new(FaultExtent {
-            memory: memory.into(),
-            unit,
-            bytes,
-        }));
+        self.extent = Some(Box::new(FaultExtent { memory: memory.into(), unit, bytes }));
         self
     }
 
@@ -221,20 +200,12 @@ mod tests {
         .at(Memory::Dm, 2 * 512 + 256 + 3, 70..80)
         .after("the tensor was written here", here);
         let text = fault.to_string();
+        assert!(text.starts_with("fetch: stale read: the tensor at DM address 64"), "{text}");
         assert!(
-            text.starts_with("fetch: stale read: the tensor at DM address 64"),
+            text.contains(&format!("  --> {here}\n  ::: {here}: the tensor was written here\n")),
             "{text}"
         );
-        assert!(
-            text.contains(&format!(
-                "  --> {here}\n  ::: {here}: the tensor was written here\n"
-            )),
-            "{text}"
-        );
-        assert!(
-            text.contains("memory: DM, bytes 70..80 of chip 2, cluster 1, slice 3\n"),
-            "{text}"
-        );
+        assert!(text.contains("memory: DM, bytes 70..80 of chip 2, cluster 1, slice 3\n"), "{text}");
         assert!(text.ends_with("help: move it"), "{text}");
     }
 }

@@ -29,13 +29,7 @@ pub(crate) struct LiveRows {
 impl LiveRows {
     /// Rows of `len` values of the variable `axis`. An axis that the guard does not have leaves nothing mixed.
     pub(crate) fn new(guard: &Guard, axis: usize, len: usize) -> Self {
-        let mut rows = Self {
-            guard: *guard,
-            axis,
-            len,
-            tables: Vec::new(),
-            one_by_one: false,
-        };
+        let mut rows = Self { guard: *guard, axis, len, tables: Vec::new(), one_by_one: false };
         for sum in &guard.sums {
             let mut table: Option<(Vec<usize>, usize, usize)> = None;
             for digit in &guard.digits.as_slice()[sum.first..sum.first + sum.len] {
@@ -95,9 +89,7 @@ impl LiveRows {
                 total += value / digit.base % digit.extent * digit.weight;
             }
             values[k] = total;
-            let (least, most) = self.tables[k]
-                .as_ref()
-                .map_or((0, 0), |&(_, least, most)| (least, most));
+            let (least, most) = self.tables[k].as_ref().map_or((0, 0), |&(_, least, most)| (least, most));
             if total + least >= sum.limit {
                 return Liveness::Nothing;
             }
@@ -117,20 +109,13 @@ impl LiveRows {
                 }
             }
         }
-        if mask.contains(&true) {
-            Liveness::Some
-        } else {
-            Liveness::Nothing
-        }
+        if mask.contains(&true) { Liveness::Some } else { Liveness::Nothing }
     }
 }
 
 /// Whether a variable has part in a guard.
 pub(crate) fn depends_on(guard: &Guard, variable: usize) -> bool {
-    guard
-        .digits
-        .iter()
-        .any(|digit| digit.variable == variable && digit.extent > 1)
+    guard.digits.iter().any(|digit| digit.variable == variable && digit.extent > 1)
 }
 
 /// Calls `run` with the start and the length of every run of live positions among the first `len`.
@@ -172,16 +157,9 @@ mod tests {
                         weight: random.random_range(0..5),
                     });
                 }
-                let limit = if random.random_range(0..4) == 0 {
-                    usize::MAX
-                } else {
-                    random.random_range(1..12)
-                };
-                guard.sums.push(GuardSum {
-                    first,
-                    len: guard.digits.len() - first,
-                    limit,
-                });
+                let limit =
+                    if random.random_range(0..4) == 0 { usize::MAX } else { random.random_range(1..12) };
+                guard.sums.push(GuardSum { first, len: guard.digits.len() - first, limit });
             }
             let rows = LiveRows::new(&guard, 2, 9);
             let mut mask = Vec::new();
@@ -199,12 +177,7 @@ mod tests {
     #[test]
     fn runs_of_a_mask() {
         let mut runs = Vec::new();
-        live_runs(
-            Liveness::Some,
-            &[true, false, true, true, true],
-            4,
-            |start, len| runs.push((start, len)),
-        );
+        live_runs(Liveness::Some, &[true, false, true, true, true], 4, |start, len| runs.push((start, len)));
         assert_eq!(runs, [(0, 1), (2, 2)]);
     }
 }

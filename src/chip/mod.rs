@@ -111,10 +111,7 @@ impl System {
         buffer: &HostBuffer,
         location: &'static Location<'static>,
     ) -> Result<(), Fault> {
-        let call = Call {
-            operation: "to_hbm",
-            location,
-        };
+        let call = Call { operation: "to_hbm", location };
         self.admit(&transfer.region, call)?;
         execute::upload(transfer, buffer, &mut self.hbm);
         self.written(Place::Region(transfer.region), location);
@@ -131,10 +128,7 @@ impl System {
         transfer: &HostTransfer,
         location: &'static Location<'static>,
     ) -> Result<HostBuffer, Fault> {
-        let call = Call {
-            operation: "to_host",
-            location,
-        };
+        let call = Call { operation: "to_host", location };
         self.admit(&transfer.region, call)?;
         self.check_read(Place::Region(transfer.region), call)?;
         Ok(execute::download(transfer, &self.hbm))
@@ -166,9 +160,7 @@ impl System {
         }
         let log = match place {
             Place::Trf(_) => &self.trf_log,
-            Place::Region(Region {
-                memory: Memory::Hbm, ..
-            }) => &self.hbm_log,
+            Place::Region(Region { memory: Memory::Hbm, .. }) => &self.hbm_log,
             Place::Region(_) => &self.dm_log,
         };
         log.check_read(&place, call.operation, call.location)
@@ -180,19 +172,14 @@ impl System {
         }
         let log = match place {
             Place::Trf(_) => &mut self.trf_log,
-            Place::Region(Region {
-                memory: Memory::Hbm, ..
-            }) => &mut self.hbm_log,
+            Place::Region(Region { memory: Memory::Hbm, .. }) => &mut self.hbm_log,
             Place::Region(_) => &mut self.dm_log,
         };
         log.record(place, location);
     }
 
     fn dma(&mut self, dma: &Dma, location: &'static Location<'static>) -> Result<(), Fault> {
-        let call = Call {
-            operation: "DMA",
-            location,
-        };
+        let call = Call { operation: "DMA", location };
         self.admit(&dma.source, call)?;
         self.admit(&dma.destination, call)?;
         self.check_read(Place::Region(dma.source), call)?;
@@ -203,21 +190,9 @@ impl System {
 
     fn tensor_unit(&mut self, unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), Fault> {
         rules::tensor_unit(unit, self.limit(), self.options.checks.bounds, location)?;
-        self.check_read(
-            Place::Region(unit.fetch.source),
-            Call {
-                operation: "fetch",
-                location,
-            },
-        )?;
+        self.check_read(Place::Region(unit.fetch.source), Call { operation: "fetch", location })?;
         if let Some(contraction) = &unit.contraction {
-            self.check_read(
-                Place::Trf(contraction.trf),
-                Call {
-                    operation: "contraction",
-                    location,
-                },
-            )?;
+            self.check_read(Place::Trf(contraction.trf), Call { operation: "contraction", location })?;
         }
         self.grow(unit.fetch.source.footprint.chips);
         let pass = Pass::new(unit, location);
@@ -243,64 +218,25 @@ mod tests {
     fn region(memory: Memory, fill: FillId, address: u64, elements: usize) -> Region {
         let (clusters, slices) = if memory == Memory::Dm { (2, 256) } else { (1, 1) };
         let element = ElementType::I16;
-        let footprint = Footprint {
-            element,
-            chips: 1,
-            clusters,
-            slices,
-            elements,
-            guard: Guard::always(4),
-        };
-        Region {
-            memory,
-            address,
-            fill,
-            footprint,
-        }
+        let footprint = Footprint { element, chips: 1, clusters, slices, elements, guard: Guard::always(4) };
+        Region { memory, address, fill, footprint }
     }
 
     /// `units` units on the one side, one row on the other.
     fn spread(units: usize, elements: usize, gather: bool) -> Transfer {
-        let mut transfer = Transfer {
-            guard: Guard::always(2),
-            ..Transfer::new()
-        };
-        let (row, unit) = (
-            Step { units: 0, elements },
-            Step {
-                units: 1,
-                elements: 0,
-            },
-        );
+        let mut transfer = Transfer { guard: Guard::always(2), ..Transfer::new() };
+        let (row, unit) = (Step { units: 0, elements }, Step { units: 1, elements: 0 });
         let (source, destination) = if gather { (unit, row) } else { (row, unit) };
-        transfer.loops.push(TransferLoop {
-            size: units,
-            source,
-            destination,
-        });
-        let step = Step {
-            units: 0,
-            elements: 1,
-        };
-        transfer.loops.push(TransferLoop {
-            size: elements,
-            source: step,
-            destination: step,
-        });
+        transfer.loops.push(TransferLoop { size: units, source, destination });
+        let step = Step { units: 0, elements: 1 };
+        transfer.loops.push(TransferLoop { size: elements, source: step, destination: step });
         transfer
     }
 
     #[track_caller]
     fn dma(source: Region, destination: Region, transfer: Transfer) -> Command {
-        let operation = Operation::Dma(Box::new(Dma {
-            source,
-            destination,
-            transfer,
-        }));
-        Command {
-            operation,
-            location: Location::caller(),
-        }
+        let operation = Operation::Dma(Box::new(Dma { source, destination, transfer }));
+        Command { operation, location: Location::caller() }
     }
 
     #[test]
@@ -316,18 +252,11 @@ mod tests {
             host_elements: elements,
         };
         let bytes: Vec<u8> = (0..elements * 2).map(|k| (k * 7 + k / 256) as u8).collect();
-        let buffer = HostBuffer {
-            bytes,
-            initialised: None,
-        };
+        let buffer = HostBuffer { bytes, initialised: None };
         system.upload(&host(a, 0), &buffer, here).expect("it fits");
         let slices = region(Memory::Dm, b, 64, 24);
         let copy = region(Memory::Hbm, c, 1 << 30, elements);
-        let there = dma(
-            region(Memory::Hbm, a, 0, elements),
-            slices,
-            spread(512, 24, false),
-        );
+        let there = dma(region(Memory::Hbm, a, 0, elements), slices, spread(512, 24, false));
         let back = dma(slices, copy, spread(512, 24, true));
         system.execute(&there).expect("it fits");
         system.execute(&back).expect("it fits");
@@ -338,9 +267,7 @@ mod tests {
         let other = region(Memory::Hbm, system.next_fill(), (1 << 30) + 100, 4);
         let over = dma(region(Memory::Dm, FillId::ANY, 0, 4), other, spread(1, 4, false));
         system.execute(&over).expect("it fits");
-        let fault = system
-            .download(&host(c, 1 << 30), here)
-            .expect_err("four elements are gone");
+        let fault = system.download(&host(c, 1 << 30), here).expect_err("four elements are gone");
         let places: Vec<_> = fault.places.iter().map(|place| place.location).collect();
         assert_eq!(places, [back.location, over.location]);
         assert_eq!(
@@ -350,40 +277,19 @@ mod tests {
         assert!(fault.to_string().starts_with("to_host: stale read: "), "{fault}");
 
         // A refused command changes nothing.
-        let bad = dma(
-            region(Memory::Hbm, c, 1 << 30, elements),
-            slices,
-            spread(512, 24, false),
-        );
-        assert_eq!(
-            system.execute(&bad).map_err(|fault| fault.kind),
-            Err(FaultKind::StaleRead)
-        );
+        let bad = dma(region(Memory::Hbm, c, 1 << 30, elements), slices, spread(512, 24, false));
+        assert_eq!(system.execute(&bad).map_err(|fault| fault.kind), Err(FaultKind::StaleRead));
         system.execute(&back).expect("the slices are as they were");
         assert_eq!(system.download(&host(c, 1 << 30), here), Ok(buffer));
     }
 
     #[test]
     fn checks_can_be_turned_off() {
-        let checks = CheckOptions {
-            stale_reads: false,
-            bounds: false,
-            uninitialised: false,
-        };
-        let mut system = System::new(SystemOptions {
-            chips: Some(1),
-            checks,
-        });
+        let checks = CheckOptions { stale_reads: false, bounds: false, uninitialised: false };
+        let mut system = System::new(SystemOptions { chips: Some(1), checks });
         let past = region(Memory::Hbm, FillId(1), spec::HBM_BYTES - 2, 4);
-        let host = HostTransfer {
-            region: past,
-            transfer: spread(1, 4, false),
-            host_elements: 4,
-        };
-        let buffer = HostBuffer {
-            bytes: vec![1, 2, 3, 4, 5, 6, 7, 8],
-            initialised: None,
-        };
+        let host = HostTransfer { region: past, transfer: spread(1, 4, false), host_elements: 4 };
+        let buffer = HostBuffer { bytes: vec![1, 2, 3, 4, 5, 6, 7, 8], initialised: None };
         let here = Location::caller();
         system.upload(&host, &buffer, here).expect("nothing is checked");
         let back = system.download(&host, here).expect("nothing is checked");

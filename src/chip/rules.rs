@@ -36,11 +36,7 @@ pub(crate) fn in_bounds(region: &Region, chips: usize, call: Call) -> Result<(),
             "the tensor spans {} clusters of {} slices, but a chip has {CLUSTERS} clusters of {SLICES} slices",
             footprint.clusters, footprint.slices
         );
-        return Err(call.fault(
-            FaultKind::OutOfBounds,
-            message,
-            "use smaller cluster and slice mappings",
-        ));
+        return Err(call.fault(FaultKind::OutOfBounds, message, "use smaller cluster and slice mappings"));
     }
     let (capacity, unit) = match region.memory {
         Memory::Hbm => (HBM_BYTES, "chip"),
@@ -63,21 +59,13 @@ pub(crate) fn in_bounds(region: &Region, chips: usize, call: Call) -> Result<(),
             bytes_outside,
         ))
     };
-    let origin = Coordinates {
-        chip: 0,
-        cluster: 0,
-        slice: 0,
-    };
+    let origin = Coordinates { chip: 0, cluster: 0, slice: 0 };
     let Some(end) = end else {
         return fault(origin, region.address..u64::MAX);
     };
     // Padding may stick out: the last tiles of a tensor keep its size.
     let outside = capacity.max(region.address)..end;
-    let units = if place.differs_by_unit() {
-        footprint.chips * CLUSTERS * SLICES
-    } else {
-        1
-    };
+    let units = if place.differs_by_unit() { footprint.chips * CLUSTERS * SLICES } else { 1 };
     for at in (0..units).map(Coordinates::of_slice) {
         if at.chip < footprint.chips && at.cluster < footprint.clusters && at.slice < footprint.slices {
             let mut first = None;

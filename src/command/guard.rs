@@ -60,17 +60,8 @@ impl Guard {
     pub const fn always(variables: usize) -> Self {
         Self {
             variables,
-            digits: List::new(GuardDigit {
-                variable: 0,
-                base: 1,
-                extent: 1,
-                weight: 0,
-            }),
-            sums: List::new(GuardSum {
-                first: 0,
-                len: 0,
-                limit: usize::MAX,
-            }),
+            digits: List::new(GuardDigit { variable: 0, base: 1, extent: 1, weight: 0 }),
+            sums: List::new(GuardSum { first: 0, len: 0, limit: usize::MAX }),
         }
     }
 
@@ -110,23 +101,9 @@ mod tests {
     fn joint_digits_of_one_axis() {
         // m![A / 4 # 8, A % 4] with A = 15 as two variables.
         let mut guard = Guard::always(2);
-        guard.digits.push(GuardDigit {
-            variable: 0,
-            base: 1,
-            extent: 8,
-            weight: 4,
-        });
-        guard.digits.push(GuardDigit {
-            variable: 1,
-            base: 1,
-            extent: 4,
-            weight: 1,
-        });
-        guard.sums.push(GuardSum {
-            first: 0,
-            len: 2,
-            limit: 15,
-        });
+        guard.digits.push(GuardDigit { variable: 0, base: 1, extent: 8, weight: 4 });
+        guard.digits.push(GuardDigit { variable: 1, base: 1, extent: 4, weight: 1 });
+        guard.sums.push(GuardSum { first: 0, len: 2, limit: 15 });
         assert!(guard.holds(&[3, 2]));
         assert!(!guard.holds(&[3, 3]));
         assert!(!guard.holds(&[4, 0]));

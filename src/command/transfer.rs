@@ -42,16 +42,9 @@ pub struct Transfer {
 impl Transfer {
     /// A move of a single element.
     pub const fn new() -> Self {
-        let still = Step {
-            units: 0,
-            elements: 0,
-        };
+        let still = Step { units: 0, elements: 0 };
         Self {
-            loops: List::new(TransferLoop {
-                size: 1,
-                source: still,
-                destination: still,
-            }),
+            loops: List::new(TransferLoop { size: 1, source: still, destination: still }),
             guard: Guard::always(0),
         }
     }

@@ -34,36 +34,15 @@ pub const fn derive_cast(request: &CastRequest) -> Result<(), PlanError> {
     let out_packet = attempt!(factors_of(OPERATION, &mut pool, request.out_packet));
     let bytes = attempt!(whole_bytes(OPERATION, request.input, packet.size()));
     if bytes != spec::FLIT_BYTES {
-        let text = Text::new()
-            .str("cast: the input packet ")
-            .mapping(request.packet)
-            .str(" of ");
-        let text = text
-            .number(packet.size())
-            .str(" ")
-            .str(request.input.name())
-            .str(" holds ")
-            .number(bytes);
-        let text = text
-            .str(" bytes, but must be one flit of ")
-            .number(spec::FLIT_BYTES)
-            .str(" bytes");
-        return Err(PlanError::new(
-            "cast input flit",
-            text.str("; help: collect into flits first"),
-        ));
+        let text = Text::new().str("cast: the input packet ").mapping(request.packet).str(" of ");
+        let text = text.number(packet.size()).str(" ").str(request.input.name()).str(" holds ").number(bytes);
+        let text = text.str(" bytes, but must be one flit of ").number(spec::FLIT_BYTES).str(" bytes");
+        return Err(PlanError::new("cast input flit", text.str("; help: collect into flits first")));
     }
     let lanes = flit_elements(request.output);
-    let expected = if pad_to_fits(&packet, lanes) {
-        pad_to(&packet, lanes)
-    } else {
-        packet
-    };
+    let expected = if pad_to_fits(&packet, lanes) { pad_to(&packet, lanes) } else { packet };
     if !expected.is(&out_packet) {
-        let text = Text::new()
-            .str("cast: the output packet is ")
-            .mapping(request.out_packet)
-            .str(", but ");
+        let text = Text::new().str("cast: the output packet is ").mapping(request.out_packet).str(", but ");
         let text = text
             .mapping(request.packet)
             .str(" as a flit of ")
@@ -71,10 +50,7 @@ pub const fn derive_cast(request: &CastRequest) -> Result<(), PlanError> {
             .str(" ")
             .str(request.output.name());
         let text = text.str(" is ").factors(&pool, &expected);
-        return Err(PlanError::new(
-            "cast packet",
-            text.str("; help: use that mapping"),
-        ));
+        return Err(PlanError::new("cast packet", text.str("; help: use that mapping")));
     }
     Ok(())
 }
@@ -132,10 +108,7 @@ macro_rules! stream_cast {
             {
                 const { CastPlan::<D, D2, Packet, OutPacket>::CHECK };
                 let mut pass = self.pass;
-                pass.cast = Some(crate::command::Cast {
-                    input: D::ELEMENT_TYPE,
-                    output: D2::ELEMENT_TYPE,
-                });
+                pass.cast = Some(crate::command::Cast { input: D::ELEMENT_TYPE, output: D2::ELEMENT_TYPE });
                 StreamTensor::new(self.context, pass)
             }
         }

@@ -54,20 +54,9 @@ pub(crate) const fn whole_bytes(
     if bits.is_multiple_of(8) {
         return Ok(bits / 8);
     }
-    let text = Text::new()
-        .str(operation)
-        .str(": ")
-        .number(elements)
-        .str(" elements of ")
-        .str(element.name());
-    let text = text
-        .str(" (")
-        .number(element.bits())
-        .str(" bits each) are not whole bytes");
-    Err(PlanError::new(
-        "whole bytes",
-        text.str("; help: make the number of elements even"),
-    ))
+    let text = Text::new().str(operation).str(": ").number(elements).str(" elements of ").str(element.name());
+    let text = text.str(" (").number(element.bits()).str(" bits each) are not whole bytes");
+    Err(PlanError::new("whole bytes", text.str("; help: make the number of elements even")))
 }
 
 /// Factors of an expression, or the refusal of the mapping.
@@ -97,57 +86,35 @@ pub const fn derive_collect(request: &CollectRequest) -> Result<CollectConfig, P
     let flit = flit_elements(request.element);
     let out_bytes = attempt!(whole_bytes(OPERATION, request.element, out_packet.size()));
     if out_bytes != spec::FLIT_BYTES {
-        let text = Text::new()
-            .str("collect: the output packet ")
-            .mapping(request.out_packet)
-            .str(" of ");
+        let text = Text::new().str("collect: the output packet ").mapping(request.out_packet).str(" of ");
         let text = text
             .str(request.element.name())
             .str(" holds ")
             .number(out_bytes)
             .str(" bytes, but a flit holds ");
-        let text = text
-            .number(spec::FLIT_BYTES)
-            .str("; help: pad a short packet with `# ")
-            .number(flit);
-        let text = text
-            .str("`, split a long one into `/ ")
-            .number(flit)
-            .str("` innermost in `Time` and `% ");
-        return Err(PlanError::new(
-            "flit bytes",
-            text.number(flit).str("` as the packet"),
-        ));
+        let text = text.number(spec::FLIT_BYTES).str("; help: pad a short packet with `# ").number(flit);
+        let text = text.str("`, split a long one into `/ ").number(flit).str("` innermost in `Time` and `% ");
+        return Err(PlanError::new("flit bytes", text.number(flit).str("` as the packet")));
     }
     let bytes = attempt!(whole_bytes(OPERATION, request.element, packet.size()));
     let flits = bytes.div_ceil(spec::FLIT_BYTES);
     let padded = pad_to(&packet, flits * flit);
     let inner = modulo(&mut pool, &padded, flit);
     if !inner.is(&out_packet) {
-        let text = Text::new()
-            .str("collect: the output packet is ")
-            .mapping(request.out_packet);
+        let text = Text::new().str("collect: the output packet is ").mapping(request.out_packet);
         let text = text
             .str(", but a flit of the packet ")
             .mapping(request.packet)
             .str(" is ")
             .factors(&pool, &inner);
-        return Err(PlanError::new(
-            "flit mapping",
-            text.str("; help: use that mapping"),
-        ));
+        return Err(PlanError::new("flit mapping", text.str("; help: use that mapping")));
     }
     let outer = stride(&mut pool, &padded, flit);
     let expected = product(&pool, &time, &outer);
     if !expected.is(&out_time) {
-        let text = Text::new()
-            .str("collect: the output time is ")
-            .mapping(request.out_time)
-            .str(", but ");
-        let text = text
-            .mapping(request.time)
-            .str(" followed by the flit index is ")
-            .factors(&pool, &expected);
+        let text = Text::new().str("collect: the output time is ").mapping(request.out_time).str(", but ");
+        let text =
+            text.mapping(request.time).str(" followed by the flit index is ").factors(&pool, &expected);
         return Err(PlanError::new(
             "flit order",
             text.str("; help: append the flit index innermost, and nothing else"),

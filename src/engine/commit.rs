@@ -80,16 +80,8 @@ pub const fn derive_commit(request: &CommitRequest) -> Result<CommitConfig, Plan
     }
     let (size, steps) = (destination.size(), time.size());
     if !size.is_multiple_of(steps) {
-        let text = Text::new()
-            .str("commit: Element ")
-            .mapping(request.destination)
-            .str(" has ")
-            .number(size);
-        let text = text
-            .str(" positions, which the ")
-            .number(steps)
-            .str(" time steps ")
-            .mapping(request.time);
+        let text = Text::new().str("commit: Element ").mapping(request.destination).str(" has ").number(size);
+        let text = text.str(" positions, which the ").number(steps).str(" time steps ").mapping(request.time);
         return Err(PlanError::new(
             "commit time",
             text.str(" do not divide; help: give each time step a place in Element"),
@@ -103,20 +95,10 @@ pub const fn derive_commit(request: &CommitRequest) -> Result<CommitConfig, Plan
     attempt!(check_window(request, commit_in_size, window));
     let expected = resize(&mut pool, &packet, window);
     if !expected.is(&inner) {
-        let text = Text::new()
-            .str("commit: the innermost ")
-            .number(window)
-            .str(" positions of Element ");
-        let text = text
-            .mapping(request.destination)
-            .str(" are ")
-            .factors(&pool, &inner)
-            .str(", but the leading ");
-        let text = text
-            .number(window)
-            .str(" lanes of the packet ")
-            .mapping(request.packet)
-            .str(" are ");
+        let text = Text::new().str("commit: the innermost ").number(window).str(" positions of Element ");
+        let text =
+            text.mapping(request.destination).str(" are ").factors(&pool, &inner).str(", but the leading ");
+        let text = text.number(window).str(" lanes of the packet ").mapping(request.packet).str(" are ");
         let text = text.factors(&pool, &expected);
         return Err(PlanError::new(
             "commit packet",
@@ -133,11 +115,8 @@ pub const fn derive_commit(request: &CommitRequest) -> Result<CommitConfig, Plan
     let derived = attempt!(derive(&mut pool, &loops)).config;
     let config = attempt!(limited(OPERATION, derived));
     let run = attempt!(whole_bytes(OPERATION, request.element, contiguous_run(&derived)));
-    let commit_size = if request.sub_context {
-        spec::SUB_COMMIT_BYTES
-    } else {
-        crate::mapping::gcd(run, commit_in_size)
-    };
+    let commit_size =
+        if request.sub_context { spec::SUB_COMMIT_BYTES } else { crate::mapping::gcd(run, commit_in_size) };
     Ok(CommitConfig {
         derived,
         config,
@@ -157,22 +136,13 @@ const fn check_window(request: &CommitRequest, bytes: usize, window: usize) -> R
         }
         k += 1;
     }
-    let text = Text::new()
-        .str("commit: each time step writes ")
-        .number(window)
-        .str(" ")
-        .str(request.element.name());
-    let text = text
-        .str(", ")
-        .number(bytes)
-        .str(" bytes, of Element ")
-        .mapping(request.destination);
+    let text =
+        Text::new().str("commit: each time step writes ").number(window).str(" ").str(request.element.name());
+    let text = text.str(", ").number(bytes).str(" bytes, of Element ").mapping(request.destination);
     let text = text.str(", but the output packet must be one of 8, 16, 24 or 32 bytes; help: ");
     let text = if bytes < spec::FLIT_BYTES {
         let next = bytes.div_ceil(8) * 8;
-        text.str("pad the innermost part with `# ")
-            .number(next * 8 / request.element.bits())
-            .str("`")
+        text.str("pad the innermost part with `# ").number(next * 8 / request.element.bits()).str("`")
     } else {
         text.str("give each time step at most one flit of Element")
     };
@@ -186,6 +156,9 @@ const fn check_permutation(
     time: &Factors,
     outer: &Factors,
 ) -> Result<(), PlanError> {
+    if time.is(outer) {
+        return Ok(());
+    }
     let there = match divide(pool, outer, time, DivisionMode::Relaxed) {
         Ok(division) => division.exact().is_ok() && !division.dividend_residue.has_terms(),
         Err(_) => false,
@@ -197,10 +170,7 @@ const fn check_permutation(
     if there && back {
         return Ok(());
     }
-    let text = Text::new()
-        .str("commit: the time part of Element ")
-        .mapping(request.destination)
-        .str(" is ");
+    let text = Text::new().str("commit: the time part of Element ").mapping(request.destination).str(" is ");
     let text = text
         .factors(pool, outer)
         .str(", which is no permutation of the stream's time ")
@@ -216,15 +186,9 @@ const fn check_commit_address(address: Address) -> Result<(), PlanError> {
     if (address as usize).is_multiple_of(spec::COMMIT_ALIGN_BYTES) {
         return Ok(());
     }
-    let text = Text::new()
-        .str("commit: address ")
-        .number(address as usize)
-        .str(" is no multiple of ");
+    let text = Text::new().str("commit: address ").number(address as usize).str(" is no multiple of ");
     let text = text.number(spec::COMMIT_ALIGN_BYTES).str(" bytes");
-    Err(PlanError::new(
-        "commit alignment",
-        text.str("; help: move the tensor to a multiple of 8"),
-    ))
+    Err(PlanError::new("commit alignment", text.str("; help: move the tensor to a multiple of 8")))
 }
 
 /// The plan of a commit, as types.
@@ -252,11 +216,8 @@ impl<'l, const T: Tu, P: Position, D: Scalar, Chip: M, Cluster: M, Slice: M, Tim
             let text = Text::new()
                 .str("commit: a commit of the sub context cannot follow the engine of `.")
                 .str(P::NAME);
-            PlanError::new(
-                "sub commit",
-                text.str("()`; help: use the main context, or commit before it"),
-            )
-            .refuse()
+            PlanError::new("sub commit", text.str("()`; help: use the main context, or commit before it"))
+                .refuse()
         }
     };
 
@@ -270,10 +231,7 @@ impl<'l, const T: Tu, P: Position, D: Scalar, Chip: M, Cluster: M, Slice: M, Tim
     /// Where `address` is no multiple of 8, or the tensor leaves the memory of the slice.
     #[track_caller]
     pub fn commit<Element: M>(self, address: Address) -> DmTensor<D, Chip, Cluster, Slice, Element> {
-        accept(
-            OPERATION,
-            crate::tensor::check_address(Memory::Dm, D::ELEMENT_TYPE, address),
-        );
+        accept(OPERATION, crate::tensor::check_address(Memory::Dm, D::ELEMENT_TYPE, address));
         let mut tensor = DmTensor::filled(address, self.context.next_fill());
         let region = tensor.view_mut().region();
         self.commit_to::<Element>(region);
@@ -293,11 +251,7 @@ impl<'l, const T: Tu, P: Position, D: Scalar, Chip: M, Cluster: M, Slice: M, Tim
         accept(OPERATION, check_commit_address(destination.address));
         let mut config = plan.config;
         config.packet_size = plan.window;
-        let sink = Sink::Commit {
-            destination,
-            config,
-            guard: const { Self::GUARD },
-        };
+        let sink = Sink::Commit { destination, config, guard: const { Self::GUARD } };
         let pass = *self.pass;
         let Some(fetch) = pass.fetch else {
             let text = Text::new()

@@ -46,22 +46,22 @@ pub struct HostPlan<D, Host, Chip, Element>(PhantomData<(D, Host, Chip, Element)
 impl<D: Scalar, Host: M, Chip: M, Element: M> HostPlan<D, Host, Chip, Element> {
     const HBM: Shape = Shape::hbm(D::ELEMENT_TYPE, Chip::EXPR, Element::EXPR);
 
-    /// From the host's storage to HBM.
+    /// From the host's buffer to HBM.
     pub const UPLOAD: Transfer = match derive_storage_transfer("to_hbm", Host::EXPR, &Self::HBM, true) {
         Ok(transfer) => transfer,
         Err(error) => error.refuse(),
     };
 
-    /// From HBM to the host's storage.
+    /// From HBM to the host's buffer.
     pub const DOWNLOAD: Transfer = match derive_storage_transfer("to_host", Host::EXPR, &Self::HBM, false) {
         Ok(transfer) => transfer,
         Err(error) => error.refuse(),
     };
 
-    /// Elements of the host's storage: live digits only.
+    /// Elements of the host's buffer: live digits only.
     pub const HOST_ELEMENTS: usize = {
         let mut pool = crate::mapping::Pool::new();
-        crate::tensor::storage_factors(&mut pool, Host::EXPR).size()
+        crate::tensor::packed_factors(&mut pool, Host::EXPR).size()
     };
 }
 
@@ -76,14 +76,8 @@ pub const fn derive_dma(source: &Shape, destination: &Shape) -> Result<Transfer,
     let (a, b): ([_; 4], [_; 4]) = (source.dimensions(), destination.dimensions());
     let transfer = attempt!(derive_transfer(
         operation,
-        &Placement {
-            name: source.name(),
-            dimensions: a.split_at(source.levels()).0
-        },
-        &Placement {
-            name: destination.name(),
-            dimensions: b.split_at(destination.levels()).0
-        },
+        &Placement { name: source.name(), dimensions: a.split_at(source.levels()).0 },
+        &Placement { name: destination.name(), dimensions: b.split_at(destination.levels()).0 },
         true,
     ));
     let rules = DmaRules {
@@ -97,11 +91,7 @@ pub const fn derive_dma(source: &Shape, destination: &Shape) -> Result<Transfer,
 }
 
 pub(crate) fn dma_operation(source: Region, destination: Region, transfer: Transfer) -> Operation {
-    Operation::Dma(Box::new(Dma {
-        source,
-        destination,
-        transfer,
-    }))
+    Operation::Dma(Box::new(Dma { source, destination, transfer }))
 }
 
 /// What the rules of a DMA transfer look at.
@@ -123,11 +113,7 @@ pub const fn check_dma(rules: &DmaRules, transfer: &Transfer) -> Result<(), Plan
     let run = contiguous_elements(transfer);
     let text = Text::new().str(rules.operation).str(": ");
     if !(run * bits).is_multiple_of(8) || !steps_multiple_of(transfer, bits, 8, run) {
-        let text = text
-            .str("elements of ")
-            .number(bits)
-            .str(" bits move in pairs, but only ")
-            .number(run);
+        let text = text.str("elements of ").number(bits).str(" bits move in pairs, but only ").number(run);
         let text = text.str(" element is contiguous on both sides, or a step is no whole byte");
         return Err(PlanError::new(
             "whole bytes",
@@ -142,28 +128,22 @@ pub const fn check_dma(rules: &DmaRules, transfer: &Transfer) -> Result<(), Plan
     let rounded = bytes.div_ceil(unit) * unit;
     // A run may go on into padding, where both sides have it.
     if rounded * 8 > room(transfer, run, rules) * bits {
-        let text = text
-            .str("a transfer from HBM to DM moves multiples of ")
-            .number(unit);
+        let text = text.str("a transfer from HBM to DM moves multiples of ").number(unit);
         let text = text
             .str(" bytes, but ")
             .number(bytes)
             .str(" bytes are contiguous on both sides; help: make the innermost ");
-        let text = text
-            .str("axis the same on both sides, and pad it on both sides to ")
-            .number(unit * 8 / bits);
+        let text =
+            text.str("axis the same on both sides, and pad it on both sides to ").number(unit * 8 / bits);
         return Err(PlanError::new("DMA run", text.str(" elements or a multiple")));
     }
     if !steps_multiple_of(transfer, bits, 8 * unit, run) {
-        let text = text
-            .str("a transfer from HBM to DM steps by multiples of ")
-            .number(unit);
+        let text = text.str("a transfer from HBM to DM steps by multiples of ").number(unit);
         let text = text
             .str(" bytes on both sides, which one of its loops does not; help: pad the innermost axis to ");
         return Err(PlanError::new(
             "DMA stride",
-            text.number(unit * 8 / bits)
-                .str(" elements or a multiple on both sides"),
+            text.number(unit * 8 / bits).str(" elements or a multiple on both sides"),
         ));
     }
     Ok(())
@@ -171,11 +151,7 @@ pub const fn check_dma(rules: &DmaRules, transfer: &Transfer) -> Result<(), Plan
 
 /// Elements that a run can take on both sides before it meets something else.
 const fn room(transfer: &Transfer, run: usize, rules: &DmaRules) -> usize {
-    let mut room = if rules.source.1 < rules.destination.1 {
-        rules.source.1
-    } else {
-        rules.destination.1
-    };
+    let mut room = if rules.source.1 < rules.destination.1 { rules.source.1 } else { rules.destination.1 };
     let mut k = 0;
     while k < transfer.loops.len() {
         let own = transfer.loops.at(k);

@@ -76,27 +76,16 @@ pub const fn derive_fetch(request: &FetchRequest) -> Result<FetchConfig, PlanErr
     let packet_bits = packet * input_bits;
     let run_bits = contiguous_run(&derived) * input_bits;
     if !packet_bits.is_multiple_of(8) || !run_bits.is_multiple_of(8) {
-        let text = Text::new()
-            .str("fetch: packets of ")
-            .number(packet)
-            .str(" ")
-            .str(request.input.name());
-        let text = text
-            .str(" in runs of ")
-            .number(run_bits / input_bits)
-            .str(" are not whole bytes");
+        let text = Text::new().str("fetch: packets of ").number(packet).str(" ").str(request.input.name());
+        let text = text.str(" in runs of ").number(run_bits / input_bits).str(" are not whole bytes");
         let text = text.str(
             "; help: keep an even number of 4-bit elements together, innermost in `Element` and `Packet`",
         );
         return Err(PlanError::new("whole bytes", text));
     }
     let (packet_bytes, contiguous_bytes) = (packet_bits / 8, run_bits / 8);
-    let fetch_size = attempt!(fetch_size(
-        request,
-        gcd(packet_bytes, contiguous_bytes),
-        input_bits,
-        output_bits
-    ));
+    let fetch_size =
+        attempt!(fetch_size(request, gcd(packet_bytes, contiguous_bytes), input_bits, output_bits));
     let time = derived.positions() / packet;
     let fetches_per_packet = packet_bytes / fetch_size;
     Ok(FetchConfig {
@@ -122,18 +111,12 @@ const fn fetch_size(
     if request.sub_context {
         let four_bits =
             matches!(request.input, ElementType::I4) && matches!(request.output, ElementType::I32);
-        let size = if four_bits {
-            spec::SUB_FETCH_BYTES_I4_I32
-        } else {
-            spec::SUB_FETCH_BYTES
-        };
+        let size = if four_bits { spec::SUB_FETCH_BYTES_I4_I32 } else { spec::SUB_FETCH_BYTES };
         if common.is_multiple_of(size) {
             return Ok(size);
         }
         let text = Text::new().str("fetch: the sub context fetches ").number(size);
-        let text = text
-            .str(" bytes at a time, but packets and contiguous runs have only ")
-            .number(common);
+        let text = text.str(" bytes at a time, but packets and contiguous runs have only ").number(common);
         let text = text.str(" bytes in common; help: make the innermost axes contiguous in multiples of ");
         return Err(PlanError::new(
             "sub-context fetch size",
@@ -162,28 +145,20 @@ pub const fn check_packet(request: &FetchRequest) -> Result<(), PlanError> {
     if bits.is_multiple_of(8 * spec::FETCH_ALIGN_BYTES) {
         return Ok(());
     }
-    let text = Text::new()
-        .str("fetch: a packet ")
-        .mapping(request.packet)
-        .str(" of ")
-        .str(request.output.name());
+    let text =
+        Text::new().str("fetch: a packet ").mapping(request.packet).str(" of ").str(request.output.name());
     let text = text.str(" holds ");
     let text = if bits.is_multiple_of(8) {
         text.number(bits / 8).str(" bytes")
     } else {
         text.number(bits).str(" bits")
     };
-    let text = text
-        .str(", but packets come in multiples of ")
-        .number(spec::FETCH_ALIGN_BYTES)
-        .str(" bytes");
+    let text = text.str(", but packets come in multiples of ").number(spec::FETCH_ALIGN_BYTES).str(" bytes");
     let lanes = 8 * spec::FETCH_ALIGN_BYTES / request.output.bits();
     let padded = elements.div_ceil(lanes) * lanes;
     Err(PlanError::new(
         "packet bytes",
-        text.str("; help: pad the innermost axis, to `# ")
-            .number(padded)
-            .str("` elements in all"),
+        text.str("; help: pad the innermost axis, to `# ").number(padded).str("` elements in all"),
     ))
 }
 
@@ -197,17 +172,10 @@ const fn check_count(expr: &'static Expr, name: &'static str, count: usize) -> R
     match expr.checked_size() {
         Ok(size) if size == count => Ok(()),
         Ok(size) => {
-            let text = Text::new()
-                .str("fetch: ")
-                .str(name)
-                .str(" size must be ")
-                .number(count)
-                .str(", got ");
+            let text = Text::new().str("fetch: ").str(name).str(" size must be ").number(count).str(", got ");
             let text = text.number(size).str(" from ").mapping(expr).str("; help: ");
             let text = if size < count {
-                text.str("fill the unused ones with padding, `# ")
-                    .number(count)
-                    .str("`")
+                text.str("fill the unused ones with padding, `# ").number(count).str("`")
             } else {
                 text.str("move part of it to `Time` or `Chip`")
             };

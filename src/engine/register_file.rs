@@ -60,14 +60,9 @@ pub(crate) const fn check_rows(
         }
         k += 1;
     }
-    let text = Text::new()
-        .str(operation)
-        .str(": Row::SIZE must be 1, 2, 4, or 8, got ")
-        .number(rows)
-        .str(" from ");
-    let text = text
-        .mapping(row)
-        .str("; help: pad it with `#`, or split it and leave the rest in `Time`");
+    let text =
+        Text::new().str(operation).str(": Row::SIZE must be 1, 2, 4, or 8, got ").number(rows).str(" from ");
+    let text = text.mapping(row).str("; help: pad it with `#`, or split it and leave the rest in `Time`");
     Err(PlanError::new("row count", text))
 }
 
@@ -81,18 +76,10 @@ pub const fn derive_trf_load(request: &TrfLoadRequest) -> Result<TrfLoadConfig, 
     let (rows, row_elements, steps) = (row.size(), element.size(), time.size());
     attempt!(check_rows(OPERATION, request.row, rows));
     let bytes = attempt!(whole_bytes(OPERATION, request.element, rows * row_elements));
-    let config = TrfLoadConfig {
-        rows,
-        row_elements,
-        bytes,
-    };
+    let config = TrfLoadConfig { rows, row_elements, bytes };
     attempt!(check_capacity(&config, TrfAddress::Full));
     if rows > steps || !steps.is_multiple_of(rows) {
-        let text = Text::new()
-            .str("to_trf: ")
-            .number(rows)
-            .str(" rows ")
-            .mapping(request.row);
+        let text = Text::new().str("to_trf: ").number(rows).str(" rows ").mapping(request.row);
         let text = if rows > steps {
             text.str(" are more than the ").number(steps)
         } else {
@@ -106,16 +93,9 @@ pub const fn derive_trf_load(request: &TrfLoadRequest) -> Result<TrfLoadConfig, 
     }
     let outer = stride(&mut pool, &time, steps / rows);
     if !outer.is(&row) {
-        let text = Text::new()
-            .str("to_trf: Row is ")
-            .mapping(request.row)
-            .str(", but the outermost ");
-        let text = text
-            .number(rows)
-            .str(" steps of ")
-            .mapping(request.time)
-            .str(" are ")
-            .factors(&pool, &outer);
+        let text = Text::new().str("to_trf: Row is ").mapping(request.row).str(", but the outermost ");
+        let text =
+            text.number(rows).str(" steps of ").mapping(request.time).str(" are ").factors(&pool, &outer);
         return Err(PlanError::new(
             "row mapping",
             text.str("; help: fetch with the Row axis outermost in `Time`"),
@@ -124,12 +104,8 @@ pub const fn derive_trf_load(request: &TrfLoadRequest) -> Result<TrfLoadConfig, 
     let inner = modulo(&mut pool, &time, steps / rows);
     let expected = product(&pool, &inner, &packet);
     if !expected.is(&element) {
-        let text = Text::new()
-            .str("to_trf: Element is ")
-            .mapping(request.row_element);
-        let text = text
-            .str(", but what follows Row in the stream is ")
-            .factors(&pool, &expected);
+        let text = Text::new().str("to_trf: Element is ").mapping(request.row_element);
+        let text = text.str(", but what follows Row in the stream is ").factors(&pool, &expected);
         return Err(PlanError::new(
             "element mapping",
             text.str("; help: keep the order and the padding of the stream"),
@@ -148,17 +124,9 @@ pub const fn check_capacity(config: &TrfLoadConfig, address: TrfAddress) -> Resu
         TrfAddress::FirstHalf => "TrfAddress::FirstHalf",
         TrfAddress::SecondHalf => "TrfAddress::SecondHalf",
     };
-    let text = Text::new()
-        .str("to_trf: ")
-        .number(config.rows)
-        .str(" rows of ")
-        .number(config.bytes / config.rows);
-    let text = text
-        .str(" bytes are ")
-        .number(config.bytes)
-        .str(" bytes, but ")
-        .str(name)
-        .str(" holds ");
+    let text =
+        Text::new().str("to_trf: ").number(config.rows).str(" rows of ").number(config.bytes / config.rows);
+    let text = text.str(" bytes are ").number(config.bytes).str(" bytes, but ").str(name).str(" holds ");
     let text = text.number(address.capacity()).str("; help: ");
     let text = match address {
         TrfAddress::Full => text.str("load a smaller tile, or load several times"),
@@ -202,20 +170,11 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet:
         let plan = const { &TrfLoadPlan::<D, Time, Packet, Row, Element>::CONFIG };
         accept(OPERATION, check_capacity(plan, address));
         let tensor = TrfTensor::filled(address, self.context.next_fill());
-        let sink = Sink::Trf {
-            destination: tensor.region(),
-            guard: const { Self::GUARD },
-        };
+        let sink = Sink::Trf { destination: tensor.region(), guard: const { Self::GUARD } };
         let pass = *self.pass;
         let fetch = pass.fetch.expect("a collected stream was fetched");
-        let unit = TensorUnit {
-            sub_context: T,
-            fetch,
-            collect: pass.collect,
-            contraction: None,
-            cast: None,
-            sink,
-        };
+        let unit =
+            TensorUnit { sub_context: T, fetch, collect: pass.collect, contraction: None, cast: None, sink };
         self.context.execute(Operation::TensorUnit(Box::new(unit)));
         tensor
     }

@@ -114,11 +114,7 @@ impl<'l, const T: Tu, P: Position, D: Scalar, Chip: M, Cluster: M, Slice: M, Tim
     StreamTensor<'l, T, P, D, Chip, Cluster, Slice, Time, Packet>
 {
     pub(crate) fn new(context: &'l mut TuContext<T>, pass: Box<Pass>) -> Self {
-        Self {
-            context,
-            pass,
-            types: PhantomData,
-        }
+        Self { context, pass, types: PhantomData }
     }
 
     /// Which positions hold an element. Variables: chip, cluster, slice, time, packet.
@@ -141,12 +137,7 @@ impl<const T: Tu, P: Position, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (time, packet) = (Time::EXPR, Packet::EXPR);
-        write!(
-            f,
-            "stream of {} after {}, Time m![{time}], Packet m![{packet}]",
-            D::ELEMENT_TYPE,
-            P::NAME
-        )
+        write!(f, "stream of {} after {}, Time m![{time}], Packet m![{packet}]", D::ELEMENT_TYPE, P::NAME)
     }
 }
 
@@ -159,13 +150,7 @@ impl<const T: Tu> TuContext<T> {
         let source = tensor.region();
         StreamTensor::new(
             self,
-            Box::new(Pass {
-                source,
-                fetch: None,
-                collect: None,
-                contraction: None,
-                cast: None,
-            }),
+            Box::new(Pass { source, fetch: None, collect: None, contraction: None, cast: None }),
         )
     }
 }
@@ -220,11 +205,7 @@ macro_rules! debug_by_mapping {
         {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let (row, time, packet) = (Row::EXPR, $time::EXPR, $packet::EXPR);
-                write!(
-                    f,
-                    concat!($stage, ", Row m![{}], Time m![{}], Packet m![{}]"),
-                    row, time, packet
-                )
+                write!(f, concat!($stage, ", Row m![{}], Time m![{}], Packet m![{}]"), row, time, packet)
             }
         }
     };

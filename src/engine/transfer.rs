@@ -62,7 +62,7 @@ pub const fn derive_transfer(
     derive_between(operation, &pool, source, &from, destination, &to, broadcast)
 }
 
-/// Derives the loops between a host tensor's storage and HBM. `upload`: from the host.
+/// Derives the loops between the packed buffer of a host tensor and HBM. `upload`: from the host.
 pub const fn derive_storage_transfer(
     operation: &'static str,
     host: &'static Expr,
@@ -72,18 +72,12 @@ pub const fn derive_storage_transfer(
     attempt!(hbm.footprint());
     let mut pool = Pool::new();
     let host_dimensions = [(host, Level::Element)];
-    let host_side = Placement {
-        name: "HostTensor",
-        dimensions: &host_dimensions,
-    };
+    let host_side = Placement { name: "HostTensor", dimensions: &host_dimensions };
     attempt!(all_factors(operation, &mut pool, &host_side));
     let mut storage = [Factors::one(); LEVELS];
-    storage[0] = crate::tensor::storage_factors(&mut pool, host);
+    storage[0] = crate::tensor::packed_factors(&mut pool, host);
     let dimensions: [_; 4] = hbm.dimensions();
-    let hbm_side = Placement {
-        name: hbm.name(),
-        dimensions: dimensions.split_at(hbm.levels()).0,
-    };
+    let hbm_side = Placement { name: hbm.name(), dimensions: dimensions.split_at(hbm.levels()).0 };
     let chip = attempt!(all_factors(operation, &mut pool, &hbm_side));
     if upload {
         derive_between(operation, &pool, &host_side, &storage, &hbm_side, &chip, true)
@@ -120,10 +114,7 @@ pub(crate) const fn derive_between(
         };
         let destination_step = step(&cut.dividend, k, destination);
         let mut size = resize;
-        let mut source_step = Step {
-            units: 0,
-            elements: 0,
-        };
+        let mut source_step = Step { units: 0, elements: 0 };
         match partner(&cut, k) {
             Some(other) => {
                 if let Factor::Term { resize, .. } = cut.divisor.list.at(other).factor {
@@ -135,18 +126,16 @@ pub(crate) const fn derive_between(
             None => {
                 let repeated = is_repeat(&cut, k);
                 if !broadcast && !repeated {
-                    let text = Text::new()
-                        .str(operation)
-                        .str(": the destination repeats the source along `m![");
+                    let text =
+                        Text::new().str(operation).str(": the destination repeats the source along `m![");
                     let text =
                         write_term(text, pool, &term, resize).str("]`, and a broadcast is not allowed here");
                     let text = text.str("; help: remove it from the destination, or give it to the source");
                     return Err(PlanError::new("broadcast not allowed", text));
                 }
                 if !repeated && holds_axis_partly(&cut, k) {
-                    let text = Text::new()
-                        .str(operation)
-                        .str(": insufficient input: the destination wants `m![");
+                    let text =
+                        Text::new().str(operation).str(": insufficient input: the destination wants `m![");
                     let text = write_term(text, pool, &term, resize)
                         .str("]`, a part of an axis of which the source ");
                     let text = write_placement(text, source).str(" holds another part only");
@@ -157,11 +146,7 @@ pub(crate) const fn derive_between(
                 }
             }
         }
-        transfer.loops.push(TransferLoop {
-            size,
-            source: source_step,
-            destination: destination_step,
-        });
+        transfer.loops.push(TransferLoop { size, source: source_step, destination: destination_step });
     }
     if transfer.loops.overflowed() || cut.dividend.list.overflowed() || cut.divisor.list.overflowed() {
         return Err(too_many(operation));
@@ -174,14 +159,8 @@ pub(crate) const fn derive_between(
 }
 
 const fn too_many(operation: &'static str) -> PlanError {
-    let text = Text::new()
-        .str(operation)
-        .str(": the move needs more than ")
-        .number(TRANSFER_LOOPS);
-    PlanError::new(
-        "too many loops",
-        text.str(" loops; help: move the tensor in several steps"),
-    )
+    let text = Text::new().str(operation).str(": the move needs more than ").number(TRANSFER_LOOPS);
+    PlanError::new("too many loops", text.str(" loops; help: move the tensor in several steps"))
 }
 
 const fn all_factors(
@@ -222,14 +201,8 @@ const fn partner(cut: &Matched, dividend: usize) -> Option<usize> {
 const fn step(pieces: &Pieces, k: usize, placement: &Placement<'_>) -> Step {
     let piece = pieces.list.at(k);
     match placement.dimensions[piece.level].1 {
-        Level::Units(units) => Step {
-            units: units * piece.base,
-            elements: 0,
-        },
-        Level::Element => Step {
-            units: 0,
-            elements: piece.base,
-        },
+        Level::Units(units) => Step { units: units * piece.base, elements: 0 },
+        Level::Element => Step { units: 0, elements: piece.base },
     }
 }
 

@@ -59,10 +59,7 @@ pub struct Symbol<X>(PhantomData<X>);
 
 impl<X: AxisName> M for Symbol<X> {
     const SIZE: usize = size_or_refuse(Self::EXPR.checked_size());
-    const EXPR: &'static Expr = &Expr::Symbol(Axis {
-        name: X::NAME,
-        size: X::SIZE,
-    });
+    const EXPR: &'static Expr = &Expr::Symbol(Axis { name: X::NAME, size: X::SIZE });
 }
 
 macro_rules! operator {

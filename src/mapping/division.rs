@@ -110,12 +110,7 @@ pub const fn divide(
         let (a, b) = matched.pairs.at(k);
         let (a, b) = (matched.dividend.list.at(a), matched.divisor.list.at(b));
         if let Factor::Term { term, resize } = b.factor {
-            let found = DivisionTerm {
-                dividend_stride: a.base,
-                divisor_stride: b.base,
-                term,
-                resize,
-            };
+            let found = DivisionTerm { dividend_stride: a.base, divisor_stride: b.base, term, resize };
             let mut place = terms.len();
             while place > 0 && terms.at(place - 1).dividend_stride < a.base {
                 place -= 1;
@@ -124,40 +119,26 @@ pub const fn divide(
         }
         k += 1;
     }
-    let (dividend_residue, divisor_residue) =
-        if matched.pairs.is_empty() && matches!(mode, DivisionMode::Span(_)) {
-            (*dividend, *divisor)
-        } else {
-            (
-                matched.dividend.residue(pool, hole, keep, relaxed),
-                matched.divisor.residue(pool, hole, 1, relaxed),
-            )
-        };
-    Ok(Division {
-        terms,
-        dividend_residue,
-        divisor_residue,
-        matched,
-    })
+    let (dividend_residue, divisor_residue) = if matched.pairs.is_empty()
+        && matches!(mode, DivisionMode::Span(_))
+    {
+        (*dividend, *divisor)
+    } else {
+        (matched.dividend.residue(pool, hole, keep, relaxed), matched.divisor.residue(pool, hole, 1, relaxed))
+    };
+    Ok(Division { terms, dividend_residue, divisor_residue, matched })
 }
 
 impl Division {
     /// Whether every digit of the divisor was found.
     pub const fn exact(&self) -> Result<(), DivisionError> {
-        if self.divisor_residue.has_terms() {
-            Err(DivisionError::DivisorTermCannotDivide)
-        } else {
-            Ok(())
-        }
+        if self.divisor_residue.has_terms() { Err(DivisionError::DivisorTermCannotDivide) } else { Ok(()) }
     }
 
     /// The bounds of the k-th found digit (in the order of the divisor, outermost first) in the dividend and the divisor.
     pub const fn bounds(&self, k: usize) -> (Bounds, Bounds) {
         let (a, b) = self.matched.pairs.at(k);
-        (
-            bounds(&self.matched.dividend, a),
-            bounds(&self.matched.divisor, b),
-        )
+        (bounds(&self.matched.dividend, a), bounds(&self.matched.divisor, b))
     }
 
     /// The dividend without the found digits, closed up: later paddings shrink by the least bounds.
@@ -225,10 +206,7 @@ mod tests {
     use crate::text::Text;
 
     const fn axis(name: &'static str, size: usize) -> Expr {
-        Expr::Symbol(Axis {
-            name: Ident::new(name),
-            size,
-        })
+        Expr::Symbol(Axis { name: Ident::new(name), size })
     }
     const G: &Expr = &axis("G", 6);
     const H: &Expr = &axis("H", 10);
@@ -281,10 +259,7 @@ mod tests {
     fn split_digits_are_found_on_both_sides_of_another_axis() {
         const DIVIDEND: &Expr = &Expr::Pair(&Expr::Stride(K, 8), &Expr::Pair(H, &Expr::Modulo(K, 8)));
         let found = run(DIVIDEND, K, DivisionMode::Relaxed);
-        assert_eq!(
-            found.terms,
-            [(80, 8, "K / 8".to_string(), 3), (1, 1, "K % 8".to_string(), 8)]
-        );
+        assert_eq!(found.terms, [(80, 8, "K / 8".to_string(), 3), (1, 1, "K % 8".to_string(), 8)]);
         assert!(found.exact);
         // `1 # 3, H, 1 # 8`.
         assert_eq!(found.dividend, "H # 30, 1 # 8");
@@ -307,47 +282,17 @@ mod tests {
         let padded = factorize(&mut pool, &Expr::Padding(P, 16));
         let plain = factorize(&mut pool, P);
         let division = divide(&pool, &padded, &plain, DivisionMode::Strict).expect("divides");
-        assert_eq!(
-            division.bounds(0),
-            (Bounds { min: 8, max: 16 }, Bounds { min: 7, max: 7 })
-        );
+        assert_eq!(division.bounds(0), (Bounds { min: 8, max: 16 }, Bounds { min: 7, max: 7 }));
         let residue = division.dividend_residue.as_slice();
-        assert_eq!(
-            residue[0],
-            Factor::Padding {
-                size: 7,
-                kind: PaddingKind::Bottom
-            }
-        );
-        assert_eq!(
-            residue[1],
-            Factor::Padding {
-                size: 16,
-                kind: PaddingKind::Top
-            }
-        );
-        assert_eq!(
-            division
-                .dividend_remainder(&pool)
-                .notation(&pool, Text::new())
-                .as_str(),
-            "1 # 2"
-        );
+        assert_eq!(residue[0], Factor::Padding { size: 7, kind: PaddingKind::Bottom });
+        assert_eq!(residue[1], Factor::Padding { size: 16, kind: PaddingKind::Top });
+        assert_eq!(division.dividend_remainder(&pool).notation(&pool, Text::new()).as_str(), "1 # 2");
 
         let kh = factorize(&mut pool, &Expr::Pair(K, H12));
         let h = factorize(&mut pool, H);
         let division = divide(&pool, &kh, &h, DivisionMode::Strict).expect("divides");
-        assert_eq!(
-            division.bounds(0),
-            (Bounds { min: 12, max: 12 }, Bounds { min: 10, max: 10 })
-        );
-        assert_eq!(
-            division
-                .dividend_remainder(&pool)
-                .notation(&pool, Text::new())
-                .as_str(),
-            "K"
-        );
+        assert_eq!(division.bounds(0), (Bounds { min: 12, max: 12 }, Bounds { min: 10, max: 10 }));
+        assert_eq!(division.dividend_remainder(&pool).notation(&pool, Text::new()).as_str(), "K");
     }
 
     #[test]
@@ -356,10 +301,7 @@ mod tests {
         let k = factorize(&mut pool, K);
         let one = factorize(&mut pool, &Expr::Padding(&Expr::Identity, 4));
         let two = factorize(&mut pool, &Expr::Pair(G, H));
-        assert_eq!(
-            divide(&pool, &k, &one, DivisionMode::Span(2)).err(),
-            Some(DivisionError::NoDivisorTerms)
-        );
+        assert_eq!(divide(&pool, &k, &one, DivisionMode::Span(2)).err(), Some(DivisionError::NoDivisorTerms));
         assert_eq!(
             divide(&pool, &k, &two, DivisionMode::Span(2)).err(),
             Some(DivisionError::DivisorTermCannotDivide)

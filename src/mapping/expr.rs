@@ -64,15 +64,11 @@ impl Expr {
     /// The size of this operator over an operand of `size` positions.
     pub(crate) const fn checked_step(&self, size: usize, n: usize) -> Result<usize, Text> {
         if n == 0 {
-            return Err(self
-                .problem()
-                .str("the number after the operator must be at least 1"));
+            return Err(self.problem().str("the number after the operator must be at least 1"));
         }
         match self {
             Expr::Stride(..) if !size.is_multiple_of(n) => {
-                let text = self
-                    .problem()
-                    .str("Stride size must divide the original size, but ");
+                let text = self.problem().str("Stride size must divide the original size, but ");
                 Err(text
                     .number(n)
                     .str(" does not divide ")
@@ -80,9 +76,7 @@ impl Expr {
                     .str("; help: pad the operand with `#` first"))
             }
             Expr::Modulo(..) if !size.is_multiple_of(n) => {
-                let text = self
-                    .problem()
-                    .str("Modulo size must divide the original size, but ");
+                let text = self.problem().str("Modulo size must divide the original size, but ");
                 Err(text
                     .number(n)
                     .str(" does not divide ")
@@ -90,10 +84,7 @@ impl Expr {
                     .str("; help: pad the operand with `#` first"))
             }
             Expr::Padding(..) if n < size => {
-                let text = self
-                    .problem()
-                    .str("padding is the size after padding, and ")
-                    .number(n);
+                let text = self.problem().str("padding is the size after padding, and ").number(n);
                 Err(text
                     .str(" is less than the ")
                     .number(size)

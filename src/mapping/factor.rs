@@ -197,27 +197,17 @@ pub struct Pool {
     pub(crate) factors: List<Factor, POOL>,
 }
 
-pub(crate) const NO_FACTOR: Factor = Factor::Padding {
-    size: 1,
-    kind: PaddingKind::Top,
-};
+pub(crate) const NO_FACTOR: Factor = Factor::Padding { size: 1, kind: PaddingKind::Top };
 
 impl Pool {
     /// No composites.
     pub const fn new() -> Self {
-        Self {
-            factors: List::new(NO_FACTOR),
-        }
+        Self { factors: List::new(NO_FACTOR) }
     }
 
     /// The factors of a composite, innermost first.
     pub const fn content(&self, composite: Composite) -> &[Factor] {
-        self.factors
-            .as_slice()
-            .split_at(composite.start)
-            .1
-            .split_at(composite.len)
-            .0
+        self.factors.as_slice().split_at(composite.start).1.split_at(composite.len).0
     }
 
     /// The number of coordinates of an atom.
@@ -242,10 +232,7 @@ impl Pool {
                 k += 1;
             }
             if k == content.len() {
-                return Composite {
-                    start,
-                    len: content.len(),
-                };
+                return Composite { start, len: content.len() };
             }
             start += 1;
         }
@@ -255,10 +242,7 @@ impl Pool {
             self.factors.push(content[k]);
             k += 1;
         }
-        Composite {
-            start,
-            len: self.factors.len() - start,
-        }
+        Composite { start, len: self.factors.len() - start }
     }
 }
 
@@ -300,17 +284,16 @@ pub const fn same_factor(a: &Factor, b: &Factor) -> bool {
 /// What went wrong on the way sticks, so that const code can compute first and ask once.
 #[derive(Clone, Copy, Debug)]
 pub struct Factors {
-    pub(crate) list: List<Factor, FACTORS>,
-    pub(crate) problem: Option<Problem>,
+    list: List<Factor, FACTORS>,
+    /// Positions of the list. Kept, because every push asks for it and const evaluation is slow.
+    size: usize,
+    problem: Option<Problem>,
 }
 
 impl Factors {
     /// The mapping `1`.
     pub const fn one() -> Self {
-        Self {
-            list: List::new(NO_FACTOR),
-            problem: None,
-        }
+        Self { list: List::new(NO_FACTOR), size: 1, problem: None }
     }
 
     pub(crate) const fn failed(problem: Problem) -> Self {
@@ -336,16 +319,37 @@ impl Factors {
 
     /// Positions, padding included.
     pub const fn size(&self) -> usize {
-        size_of_factors(self.as_slice())
+        self.size
+    }
+
+    /// The outermost factor.
+    pub const fn last(&self) -> Option<Factor> {
+        self.list.last()
+    }
+
+    /// Appends a factor as it is.
+    pub(crate) const fn append(&mut self, factor: Factor) {
+        self.list.push(factor);
+        self.size = match factor {
+            Factor::Term { resize, .. } => self.size * resize,
+            Factor::Padding { size, .. } => size,
+        };
+    }
+
+    /// Removes and returns the outermost factor.
+    pub(crate) const fn pop(&mut self) -> Option<Factor> {
+        let last = self.list.pop();
+        match last {
+            Some(Factor::Term { resize, .. }) => self.size /= resize,
+            Some(Factor::Padding { .. }) => self.size = size_of_factors(self.as_slice()),
+            None => {}
+        }
+        last
     }
 
     /// What went wrong, if anything.
     pub const fn problem(&self) -> Option<Problem> {
-        if self.list.overflowed() {
-            Some(Problem::TooManyFactors)
-        } else {
-            self.problem
-        }
+        if self.list.overflowed() { Some(Problem::TooManyFactors) } else { self.problem }
     }
 
     /// Whether the factors of two mappings of one pool are the same.
@@ -389,20 +393,13 @@ impl Factors {
         }
         let (mut term, mut resize) = (term, resize);
         // The digit just inside completes this one: K / 4, K % 4 is K.
-        if let Some(Factor::Term {
-            term: inner,
-            resize: full,
-        }) = self.list.last()
+        if let Some(Factor::Term { term: inner, resize: full }) = self.list.last()
             && full == inner.modulo
             && term.stride == inner.stride * inner.modulo
             && term.atom.is(&inner.atom)
         {
-            self.list.pop();
-            term = Term {
-                atom: term.atom,
-                stride: inner.stride,
-                modulo: inner.modulo * term.modulo,
-            };
+            self.pop();
+            term = Term { atom: term.atom, stride: inner.stride, modulo: inner.modulo * term.modulo };
             resize *= full;
         }
         let want = resize;
@@ -420,7 +417,7 @@ impl Factors {
             }
             _ => {
                 if resize > 1 {
-                    self.list.push(Factor::Term { term, resize });
+                    self.append(Factor::Term { term, resize });
                 }
             }
         }
@@ -446,17 +443,14 @@ impl Factors {
     pub const fn push_padding(&mut self, size: usize, kind: PaddingKind) {
         let content = self.size();
         if size < content {
-            self.fail(Problem::PaddingTooSmall {
-                size: content,
-                padding: size,
-            });
+            self.fail(Problem::PaddingTooSmall { size: content, padding: size });
         } else if size > content {
             if let Some(Factor::Padding { kind: inner, .. }) = self.list.last()
                 && inner.is(kind)
             {
-                self.list.pop();
+                self.pop();
             }
-            self.list.push(Factor::Padding { size, kind });
+            self.append(Factor::Padding { size, kind });
         }
     }
 

@@ -41,11 +41,7 @@ impl std::error::Error for Invalid {}
 impl Index {
     /// The index of the element whose coordinates are all 0.
     pub fn new() -> Self {
-        Self {
-            pool: Pool::new(),
-            digits: Vec::new(),
-            valid: true,
-        }
+        Self { pool: Pool::new(), digits: Vec::new(), valid: true }
     }
 
     /// The coordinates at a position of an expression, or `None` for padding and past the end.
@@ -83,10 +79,7 @@ impl Index {
             .map(|factor| match factor {
                 Factor::Term { term, resize } => {
                     let atom = self.import(pool, &term.atom);
-                    Factor::Term {
-                        term: Term { atom, ..*term },
-                        resize: *resize,
-                    }
+                    Factor::Term { term: Term { atom, ..*term }, resize: *resize }
                 }
                 padding => *padding,
             })
@@ -110,12 +103,7 @@ impl Index {
     /// The coordinates that are not 0, sorted by axis, or `None` if the index is invalid.
     pub fn coordinates(&self) -> Option<Vec<(Ident, usize)>> {
         let found = self.resolve()?;
-        Some(
-            found
-                .into_iter()
-                .map(|(axis, value)| (axis.name, value))
-                .collect(),
-        )
+        Some(found.into_iter().map(|(axis, value)| (axis.name, value)).collect())
     }
 
     /// The coordinate on an axis.
@@ -126,10 +114,7 @@ impl Index {
     /// The coordinate on the axis of this name. 0 where the axis is absent.
     pub fn ident_value(&self, name: Ident) -> Result<usize, Invalid> {
         let found = self.resolve().ok_or(Invalid)?;
-        Ok(found
-            .iter()
-            .find(|(axis, _)| axis.name == name)
-            .map_or(0, |(_, value)| *value))
+        Ok(found.iter().find(|(axis, _)| axis.name == name).map_or(0, |(_, value)| *value))
     }
 
     fn resolve(&self) -> Option<Vec<(Axis, usize)>> {
@@ -213,10 +198,7 @@ impl fmt::Display for Index {
         let Some(coordinates) = self.coordinates() else {
             return f.write_str("i![invalid]");
         };
-        let parts: Vec<String> = coordinates
-            .iter()
-            .map(|(name, value)| format!("{name}: {value}"))
-            .collect();
+        let parts: Vec<String> = coordinates.iter().map(|(name, value)| format!("{name}: {value}")).collect();
         write!(f, "i![{}]", parts.join(", "))
     }
 }

@@ -23,21 +23,9 @@ pub struct GuardBuilder {
 impl GuardBuilder {
     /// A guard over this many variables.
     pub const fn new(variables: usize) -> Self {
-        let digit = GuardDigit {
-            variable: 0,
-            base: 1,
-            extent: 1,
-            weight: 0,
-        };
-        let blank = Item {
-            atom: Atom::Composite(Composite { start: 0, len: 0 }),
-            digit,
-            max: 0,
-        };
-        Self {
-            guard: Guard::always(variables),
-            items: List::new(blank),
-        }
+        let digit = GuardDigit { variable: 0, base: 1, extent: 1, weight: 0 };
+        let blank = Item { atom: Atom::Composite(Composite { start: 0, len: 0 }), digit, max: 0 };
+        Self { guard: Guard::always(variables), items: List::new(blank) }
     }
 
     /// States that a variable is the position in this mapping.
@@ -48,12 +36,7 @@ impl GuardBuilder {
 
     /// States that a variable, from 0 to `max`, is a digit of an atom with this stride.
     pub const fn digit(mut self, variable: usize, atom: Atom, stride: usize, max: usize) -> Self {
-        let digit = GuardDigit {
-            variable,
-            base: 1,
-            extent: max + 1,
-            weight: stride,
-        };
+        let digit = GuardDigit { variable, base: 1, extent: max + 1, weight: stride };
         self.items.push(Item { atom, digit, max });
         self
     }
@@ -64,19 +47,10 @@ impl GuardBuilder {
         let mut k = 0;
         while k < parts.len() {
             let (variable, extent, weight) = parts[k];
-            self.guard.digits.push(GuardDigit {
-                variable,
-                base: 1,
-                extent,
-                weight,
-            });
+            self.guard.digits.push(GuardDigit { variable, base: 1, extent, weight });
             k += 1;
         }
-        self.guard.sums.push(GuardSum {
-            first,
-            len: parts.len(),
-            limit,
-        });
+        self.guard.sums.push(GuardSum { first, len: parts.len(), limit });
         self
     }
 
@@ -98,12 +72,7 @@ impl GuardBuilder {
             let base = super::factor::size_of_factors(factors.split_at(k).0);
             match factors[k] {
                 Factor::Padding { size, .. } => {
-                    let digit = GuardDigit {
-                        variable,
-                        base: 1,
-                        extent: size,
-                        weight: 1,
-                    };
+                    let digit = GuardDigit { variable, base: 1, extent: size, weight: 1 };
                     let remainder = self.sum_of_one(digit, base);
                     if k > 0 && !size.is_multiple_of(last_base(factors, k)) {
                         variable = remainder;
@@ -111,22 +80,9 @@ impl GuardBuilder {
                     period = size;
                 }
                 Factor::Term { term, resize } => {
-                    let extent = if period.is_multiple_of(base) {
-                        period / base
-                    } else {
-                        usize::MAX
-                    };
-                    let digit = GuardDigit {
-                        variable,
-                        base,
-                        extent,
-                        weight: term.stride,
-                    };
-                    self.items.push(Item {
-                        atom: term.atom,
-                        digit,
-                        max: resize - 1,
-                    });
+                    let extent = if period.is_multiple_of(base) { period / base } else { usize::MAX };
+                    let digit = GuardDigit { variable, base, extent, weight: term.stride };
+                    self.items.push(Item { atom: term.atom, digit, max: resize - 1 });
                     period = base;
                 }
             }
@@ -238,14 +194,8 @@ mod tests {
     use super::*;
     use crate::mapping::{Axis, Expr, Ident, Index, factorize};
 
-    const A: &Expr = &Expr::Symbol(Axis {
-        name: Ident::new("A"),
-        size: 15,
-    });
-    const B: &Expr = &Expr::Symbol(Axis {
-        name: Ident::new("B"),
-        size: 3,
-    });
+    const A: &Expr = &Expr::Symbol(Axis { name: Ident::new("A"), size: 15 });
+    const B: &Expr = &Expr::Symbol(Axis { name: Ident::new("B"), size: 3 });
 
     /// Every position tuple: the guard against the union of the maps.
     fn check(dimensions: &[&'static Expr]) {
@@ -264,9 +214,7 @@ mod tests {
             let live = dimensions
                 .iter()
                 .zip(&at)
-                .try_fold(Index::new(), |sum, (expr, position)| {
-                    Some(sum.union(&Index::at(expr, *position)?))
-                })
+                .try_fold(Index::new(), |sum, (expr, position)| Some(sum.union(&Index::at(expr, *position)?)))
                 .is_some_and(|index| index.is_valid());
             assert_eq!(guard.holds(&at), live, "{dimensions:?} at {at:?}: {guard:?}");
         }
@@ -279,13 +227,7 @@ mod tests {
         const AB: &Expr = &Expr::Pair(A, B);
         const AB64: &Expr = &Expr::Padding(AB, 64);
         const AB47: &Expr = &Expr::Padding(AB, 47);
-        const BAB47: &Expr = &Expr::Pair(
-            &Expr::Symbol(Axis {
-                name: Ident::new("C"),
-                size: 2,
-            }),
-            AB47,
-        );
+        const BAB47: &Expr = &Expr::Pair(&Expr::Symbol(Axis { name: Ident::new("C"), size: 2 }), AB47);
         check(&[A]);
         check(&[A20]);
         check(&[&Expr::Stride(A20, 4), &Expr::Modulo(A20, 4)]);

@@ -22,11 +22,7 @@ pub const fn factorize(pool: &mut Pool, expr: &Expr) -> Factors {
         Expr::Identity => Factors::one(),
         Expr::Symbol(axis) => {
             let mut factors = Factors::one();
-            let term = Term {
-                atom: Atom::Symbol(*axis),
-                stride: 1,
-                modulo: axis.size,
-            };
+            let term = Term { atom: Atom::Symbol(*axis), stride: 1, modulo: axis.size };
             factors.push_term(pool, term, axis.size);
             factors
         }
@@ -66,10 +62,54 @@ pub const fn product(pool: &Pool, outer: &Factors, inner: &Factors) -> Factors {
 }
 
 /// A clean inner block: `size` positions that a cut by a multiple of `size` takes off first.
-struct Cut {
-    size: usize,
-    inner: Factors,
-    outer: Factors,
+#[derive(Clone, Copy)]
+enum Cut {
+    /// The first `factors` factors.
+    Whole { factors: usize, size: usize },
+    /// A part of the first factor.
+    Part { size: usize },
+}
+
+impl Cut {
+    const fn size(&self) -> usize {
+        match self {
+            Cut::Whole { size, .. } | Cut::Part { size } => *size,
+        }
+    }
+
+    /// What is inside the cut.
+    const fn inner(&self, pool: &Pool, factors: &Factors) -> Factors {
+        match self {
+            Cut::Whole { factors: count, .. } => rebuilt(pool, factors.as_slice().split_at(*count).0, 1),
+            Cut::Part { size } => {
+                let mut inner = Factors::one();
+                match factors.as_slice()[0] {
+                    Factor::Term { term, resize } => {
+                        let modulo = if *size == resize { term.modulo } else { *size };
+                        inner.push_term(pool, Term { atom: term.atom, stride: term.stride, modulo }, *size);
+                    }
+                    Factor::Padding { kind, .. } => inner.push_padding(*size, kind),
+                }
+                inner
+            }
+        }
+    }
+
+    /// What is outside the cut.
+    const fn outer(&self, pool: &Pool, factors: &Factors) -> Factors {
+        let all = factors.as_slice();
+        match self {
+            Cut::Whole { factors: count, size } => rebuilt(pool, all.split_at(*count).1, *size),
+            Cut::Part { size } => {
+                let Factor::Term { term, resize } = all[0] else { return rebuilt(pool, all, *size) };
+                let mut outer = Factors::one();
+                let (stride, modulo) = (term.stride * *size, term.modulo.div_ceil(*size));
+                outer.push_term(pool, Term { atom: term.atom, stride, modulo }, resize / *size);
+                outer.append_divided(pool, all.split_at(1).1, *size);
+                outer
+            }
+        }
+    }
 }
 
 /// Whether every padding in `factors` is a multiple of `n`.
@@ -105,71 +145,37 @@ const fn rebuilt(pool: &Pool, factors: &[Factor], by: usize) -> Factors {
     list
 }
 
-const fn cut(pool: &Pool, factors: &Factors, s: usize) -> Option<Cut> {
+const fn cut(factors: &Factors, s: usize) -> Option<Cut> {
     let all = factors.as_slice();
-    let mut i = 1;
-    while i <= all.len() {
-        let (inner, outer) = all.split_at(i);
-        if outer.is_empty() || !matches!(outer[0], Factor::Padding { .. }) {
-            let size = size_of_factors(inner);
-            if size > 1 && s.is_multiple_of(size) && paddings_divisible(outer, size) {
-                return Some(Cut {
-                    size,
-                    inner: rebuilt(pool, inner, 1),
-                    outer: rebuilt(pool, outer, size),
-                });
-            }
-        }
+    let mut size = 1;
+    let mut i = 0;
+    while i < all.len() {
+        size = match all[i] {
+            Factor::Term { resize, .. } => size * resize,
+            Factor::Padding { size, .. } => size,
+        };
         i += 1;
+        let outer = all.split_at(i).1;
+        if (outer.is_empty() || !matches!(outer[0], Factor::Padding { .. }))
+            && size > 1
+            && s.is_multiple_of(size)
+            && paddings_divisible(outer, size)
+        {
+            return Some(Cut::Whole { factors: i, size });
+        }
     }
     if all.is_empty() {
         return None;
     }
-    let (first, rest) = all.split_at(1);
-    match first[0] {
+    let rest = all.split_at(1).1;
+    let size = match all[0] {
         Factor::Term { term, resize } => {
-            let mut size = gcd_with_paddings(rest, gcd(resize, s));
-            if resize != term.modulo {
-                size = gcd(size, term.modulo);
-            }
-            if size <= 1 {
-                return None;
-            }
-            let mut inner = Factors::one();
-            let inner_modulo = if size == resize { term.modulo } else { size };
-            inner.push_term(
-                pool,
-                Term {
-                    atom: term.atom,
-                    stride: term.stride,
-                    modulo: inner_modulo,
-                },
-                size,
-            );
-            let mut outer = Factors::one();
-            let high = Term {
-                atom: term.atom,
-                stride: term.stride * size,
-                modulo: term.modulo.div_ceil(size),
-            };
-            outer.push_term(pool, high, resize / size);
-            outer.append_divided(pool, rest, size);
-            Some(Cut { size, inner, outer })
+            let common = gcd_with_paddings(rest, gcd(resize, s));
+            if resize == term.modulo { common } else { gcd(common, term.modulo) }
         }
-        Factor::Padding { size: padding, kind } => {
-            let size = gcd_with_paddings(rest, gcd(padding, s));
-            if size <= 1 {
-                return None;
-            }
-            let mut inner = Factors::one();
-            inner.push_padding(size, kind);
-            Some(Cut {
-                size,
-                inner,
-                outer: rebuilt(pool, all, size),
-            })
-        }
-    }
+        Factor::Padding { size, .. } => gcd_with_paddings(rest, gcd(size, s)),
+    };
+    if size > 1 { Some(Cut::Part { size }) } else { None }
 }
 
 /// The least number of innermost factors that a cut by `s` lies in cleanly.
@@ -200,11 +206,7 @@ const fn as_atom(pool: &mut Pool, block: &[Factor]) -> Term {
         return term;
     }
     let size = size_of_factors(content);
-    Term {
-        atom: Atom::Composite(pool.intern(content)),
-        stride: 1,
-        modulo: size,
-    }
+    Term { atom: Atom::Composite(pool.intern(content)), stride: 1, modulo: size }
 }
 
 /// `factors / s`: every s-th position.
@@ -219,8 +221,9 @@ pub const fn stride(pool: &mut Pool, factors: &Factors, s: usize) -> Factors {
     if s == size {
         return Factors::one();
     }
-    if let Some(cut) = cut(pool, factors, s) {
-        return stride(pool, &cut.outer, s / cut.size);
+    if let Some(cut) = cut(factors, s) {
+        let outer = cut.outer(pool, factors);
+        return if cut.size() == s { outer } else { stride(pool, &outer, s / cut.size()) };
     }
     let (block, rest) = factors.as_slice().split_at(enclosing(factors, s));
     let mut head = Factors::one();
@@ -228,26 +231,14 @@ pub const fn stride(pool: &mut Pool, factors: &Factors, s: usize) -> Factors {
         Factor::Term { .. } => {
             let k = size_of_factors(block) / s;
             let atom = composite_of(pool, block);
-            head.push_term(
-                pool,
-                Term {
-                    atom,
-                    stride: s,
-                    modulo: k,
-                },
-                k,
-            );
+            head.push_term(pool, Term { atom, stride: s, modulo: k }, k);
         }
         Factor::Padding { size, kind } => {
             let content = block.split_at(block.len() - 1).0;
             let k = size_of_factors(content).div_ceil(s);
             if k > 1 {
                 let whole = as_atom(pool, content);
-                let term = Term {
-                    atom: whole.atom,
-                    stride: whole.stride * s,
-                    modulo: k,
-                };
+                let term = Term { atom: whole.atom, stride: whole.stride * s, modulo: k };
                 head.push_term(pool, term, k);
             }
             head.push_padding(size / s, kind);
@@ -277,24 +268,21 @@ pub const fn modulo(pool: &mut Pool, factors: &Factors, m: usize) -> Factors {
     if m == 1 {
         return Factors::one();
     }
-    if let Some(cut) = cut(pool, factors, m) {
-        let outer = modulo(pool, &cut.outer, m / cut.size);
-        return product(pool, &outer, &cut.inner);
+    if let Some(cut) = cut(factors, m) {
+        let inner = cut.inner(pool, factors);
+        if cut.size() == m {
+            return inner;
+        }
+        let outer = cut.outer(pool, factors);
+        let outer = modulo(pool, &outer, m / cut.size());
+        return product(pool, &outer, &inner);
     }
     let block = factors.as_slice().split_at(enclosing(factors, m)).0;
     let mut head = Factors::one();
     match block[block.len() - 1] {
         Factor::Term { .. } => {
             let atom = composite_of(pool, block);
-            head.push_term(
-                pool,
-                Term {
-                    atom,
-                    stride: 1,
-                    modulo: m,
-                },
-                m,
-            );
+            head.push_term(pool, Term { atom, stride: 1, modulo: m }, m);
         }
         Factor::Padding { kind, .. } => {
             let content = block.split_at(block.len() - 1).0;
@@ -303,15 +291,7 @@ pub const fn modulo(pool: &mut Pool, factors: &Factors, m: usize) -> Factors {
                 head.push_padding(m, kind);
             } else {
                 let whole = as_atom(pool, content);
-                head.push_term(
-                    pool,
-                    Term {
-                        atom: whole.atom,
-                        stride: whole.stride,
-                        modulo: m,
-                    },
-                    m,
-                );
+                head.push_term(pool, Term { atom: whole.atom, stride: whole.stride, modulo: m }, m);
             }
         }
     }
@@ -332,7 +312,7 @@ pub const fn resize(pool: &mut Pool, factors: &Factors, n: usize) -> Factors {
         list.push_padding(n, PaddingKind::Top);
         return list;
     }
-    match list.list.pop() {
+    match list.pop() {
         None => list,
         Some(Factor::Padding { kind, .. }) => {
             if n <= list.size() {
@@ -346,10 +326,7 @@ pub const fn resize(pool: &mut Pool, factors: &Factors, n: usize) -> Factors {
             let base = list.size();
             if n.is_multiple_of(base) {
                 if n > base {
-                    list.list.push(Factor::Term {
-                        term,
-                        resize: n / base,
-                    });
+                    list.append(Factor::Term { term, resize: n / base });
                 }
                 list
             } else if n < base {
@@ -357,15 +334,7 @@ pub const fn resize(pool: &mut Pool, factors: &Factors, n: usize) -> Factors {
             } else {
                 let atom = composite_of(pool, factors.as_slice());
                 let mut cut = Factors::one();
-                cut.push_term(
-                    pool,
-                    Term {
-                        atom,
-                        stride: 1,
-                        modulo: size,
-                    },
-                    n,
-                );
+                cut.push_term(pool, Term { atom, stride: 1, modulo: size }, n);
                 cut
             }
         }
@@ -375,8 +344,8 @@ pub const fn resize(pool: &mut Pool, factors: &Factors, n: usize) -> Factors {
 /// The mapping without its outermost padding. Padding between digits stays.
 pub const fn strip(factors: &Factors) -> Factors {
     let mut list = *factors;
-    while let Some(Factor::Padding { .. }) = list.list.last() {
-        list.list.pop();
+    while let Some(Factor::Padding { .. }) = list.last() {
+        list.pop();
     }
     list
 }

@@ -4,26 +4,11 @@ use super::*;
 use crate::mapping::factor::{Axis, Ident};
 use crate::text::Text;
 
-const G: &Expr = &Expr::Symbol(Axis {
-    name: Ident::new("G"),
-    size: 6,
-});
-const H: &Expr = &Expr::Symbol(Axis {
-    name: Ident::new("H"),
-    size: 10,
-});
-const K: &Expr = &Expr::Symbol(Axis {
-    name: Ident::new("K"),
-    size: 24,
-});
-const P: &Expr = &Expr::Symbol(Axis {
-    name: Ident::new("P"),
-    size: 7,
-});
-const Q: &Expr = &Expr::Symbol(Axis {
-    name: Ident::new("Q"),
-    size: 12,
-});
+const G: &Expr = &Expr::Symbol(Axis { name: Ident::new("G"), size: 6 });
+const H: &Expr = &Expr::Symbol(Axis { name: Ident::new("H"), size: 10 });
+const K: &Expr = &Expr::Symbol(Axis { name: Ident::new("K"), size: 24 });
+const P: &Expr = &Expr::Symbol(Axis { name: Ident::new("P"), size: 7 });
+const Q: &Expr = &Expr::Symbol(Axis { name: Ident::new("Q"), size: 12 });
 const ONE: &Expr = &Expr::Identity;
 
 fn e(expr: Expr) -> &'static Expr {
@@ -53,11 +38,7 @@ fn shown(pool: &Pool, factors: &[Factor]) -> String {
                 Atom::Symbol(axis) => axis.name.to_string(),
                 Atom::Composite(composite) => format!("C({})", shown(pool, pool.content(composite))),
             };
-            let cut = if *resize < term.modulo {
-                format!("={resize}")
-            } else {
-                String::new()
-            };
+            let cut = if *resize < term.modulo { format!("={resize}") } else { String::new() };
             if term.stride == 1 && term.modulo == pool.atom_size(&term.atom) {
                 format!("{atom}{cut}")
             } else {
@@ -102,13 +83,7 @@ fn worked_examples() {
 
 #[test]
 fn laws() {
-    for expr in [
-        K,
-        pad(K, 32),
-        pair(G, H),
-        pad(pair(P, Q), 100),
-        pair(cut_to(K, 9), pad(G, 8)),
-    ] {
+    for expr in [K, pad(K, 32), pair(G, H), pad(pair(P, Q), 100), pair(cut_to(K, 9), pad(G, 8))] {
         let size = expr.checked_size().expect("size");
         assert_eq!(normal(pair(ONE, expr)), normal(expr));
         assert_eq!(normal(pair(expr, ONE)), normal(expr));
@@ -118,11 +93,7 @@ fn laws() {
         assert_eq!(normal(rem(expr, 1)), normal(ONE));
         for n in 1..=size {
             if size.is_multiple_of(n) {
-                assert_eq!(
-                    normal(pair(div(expr, n), rem(expr, n))),
-                    normal(expr),
-                    "{expr} at {n}"
-                );
+                assert_eq!(normal(pair(div(expr, n), rem(expr, n))), normal(expr), "{expr} at {n}");
             }
         }
     }
@@ -159,15 +130,9 @@ fn notation_of_factors() {
 #[test]
 fn a_cut_that_does_not_divide_is_a_problem() {
     let mut pool = Pool::new();
-    assert_eq!(
-        factorize(&mut pool, div(K, 5)).problem(),
-        Some(Problem::NotDivisible { size: 24, by: 5 })
-    );
+    assert_eq!(factorize(&mut pool, div(K, 5)).problem(), Some(Problem::NotDivisible { size: 24, by: 5 }));
     assert_eq!(
         factorize(&mut pool, pad(K, 23)).problem(),
-        Some(Problem::PaddingTooSmall {
-            size: 24,
-            padding: 23
-        })
+        Some(Problem::PaddingTooSmall { size: 24, padding: 23 })
     );
 }

@@ -28,9 +28,7 @@ const fn write_items(text: Text, pool: &Pool, factors: &[Factor]) -> Text {
             let base = super::factor::size_of_factors(innermost);
             match below {
                 Factor::Term { term, resize } if size.is_multiple_of(base) => {
-                    let text = write_term(text, pool, term, *resize)
-                        .str(" # ")
-                        .number(*size / base);
+                    let text = write_term(text, pool, term, *resize).str(" # ").number(*size / base);
                     write_rest(text, pool, innermost)
                 }
                 _ => write_items(text.str("["), pool, inner).str("] # ").number(*size),
@@ -40,11 +38,7 @@ const fn write_items(text: Text, pool: &Pool, factors: &[Factor]) -> Text {
 }
 
 const fn write_rest(text: Text, pool: &Pool, inner: &[Factor]) -> Text {
-    if inner.is_empty() {
-        text
-    } else {
-        write_items(text.str(", "), pool, inner)
-    }
+    if inner.is_empty() { text } else { write_items(text.str(", "), pool, inner) }
 }
 
 /// Writes a digit after `text`: `A / 4 % 2 = 1`.

@@ -51,15 +51,8 @@ pub struct Pieces {
 impl Pieces {
     /// The pieces of lists of factors, one list per level.
     pub const fn new(levels: &[&Factors]) -> Self {
-        let blank = Piece {
-            factor: NO_FACTOR,
-            level: 0,
-            base: 1,
-            origin: 0,
-            weight: 1,
-            total: 1,
-            matched: false,
-        };
+        let blank =
+            Piece { factor: NO_FACTOR, level: 0, base: 1, origin: 0, weight: 1, total: 1, matched: false };
         let mut list = List::new(blank);
         let mut level = 0;
         while level < levels.len() {
@@ -95,7 +88,7 @@ impl Pieces {
     const fn holds(&self, atom: &Atom) -> bool {
         let mut k = 0;
         while k < self.list.len() {
-            if let Factor::Term { term, .. } = self.list.at(k).factor
+            if let Factor::Term { term, .. } = &self.list.get(k).factor
                 && term.atom.is(atom)
             {
                 return true;
@@ -128,30 +121,12 @@ impl Pieces {
             return false;
         }
         let low_size = if resize < step { resize } else { step };
-        let low = Factor::Term {
-            term: Term { modulo: step, ..term },
-            resize: low_size,
-        };
-        let high_term = Term {
-            atom: term.atom,
-            stride: at,
-            modulo: high_modulo,
-        };
-        let high = Factor::Term {
-            term: high_term,
-            resize: resize.div_ceil(step),
-        };
+        let low = Factor::Term { term: Term { modulo: step, ..term }, resize: low_size };
+        let high_term = Term { atom: term.atom, stride: at, modulo: high_modulo };
+        let high = Factor::Term { term: high_term, resize: resize.div_ceil(step) };
         self.list.set(k, Piece { factor: low, ..piece });
         let (base, weight) = (piece.base * step, piece.weight * step);
-        self.list.insert(
-            k + 1,
-            Piece {
-                factor: high,
-                base,
-                weight,
-                ..piece
-            },
-        );
+        self.list.insert(k + 1, Piece { factor: high, base, weight, ..piece });
         true
     }
 
@@ -173,21 +148,21 @@ impl Pieces {
         let mut changed = false;
         let mut i = 0;
         while i < other.list.len() {
-            if let Factor::Term { term: guide, .. } = other.list.at(i).factor {
+            if let Factor::Term { term: guide, .. } = &other.list.get(i).factor {
                 let ends = [guide.stride, guide.stride * guide.modulo];
-                let mut e = 0;
-                while e < 2 {
-                    let mut k = 0;
-                    while k < self.list.len() {
-                        if let Factor::Term { term, .. } = self.list.at(k).factor
-                            && term.atom.is(&guide.atom)
-                            && self.cut(pool, k, ends[e], rule)
-                        {
-                            changed = true;
+                let mut k = 0;
+                while k < self.list.len() {
+                    if let Factor::Term { term, .. } = &self.list.get(k).factor {
+                        let (first, end) = (term.stride, term.stride * term.modulo);
+                        let low = first < ends[0] && ends[0] < end;
+                        let high = first < ends[1] && ends[1] < end;
+                        if (low || high) && term.atom.is(&guide.atom) {
+                            // The upper cut first: it leaves the lower half in place.
+                            changed = (high && self.cut(pool, k, ends[1], rule)) || changed;
+                            changed = (low && self.cut(pool, k, ends[0], rule)) || changed;
                         }
-                        k += 1;
                     }
-                    e += 1;
+                    k += 1;
                 }
             }
             i += 1;
@@ -199,7 +174,7 @@ impl Pieces {
     const fn lift(&mut self, pool: &Pool, other: &Pieces) -> bool {
         let mut i = 0;
         while i < other.list.len() {
-            if let Factor::Term { term, .. } = other.list.at(i).factor
+            if let Factor::Term { term, .. } = &other.list.get(i).factor
                 && let Atom::Composite(composite) = term.atom
                 && !self.holds(&term.atom)
                 && self.lift_one(pool, composite)
@@ -211,12 +186,13 @@ impl Pieces {
         false
     }
 
-    const fn lift_one(&mut self, pool: &Pool, composite: Composite) -> bool {
+    /// Replaces the run that equals the content of one composite by a term of the composite.
+    pub const fn lift_one(&mut self, pool: &Pool, composite: Composite) -> bool {
         let content = pool.content(composite);
         let mut inside = Factors::one();
         let mut k = 0;
         while k < content.len() {
-            inside.list.push(content[k]);
+            inside.append(content[k]);
             k += 1;
         }
         let before = *self;
@@ -227,23 +203,10 @@ impl Pieces {
             if self.equals_at(start, content) {
                 let piece = self.list.at(start);
                 let size = size_of_factors(content);
-                let term = Term {
-                    atom: Atom::Composite(composite),
-                    stride: 1,
-                    modulo: size,
-                };
+                let term = Term { atom: Atom::Composite(composite), stride: 1, modulo: size };
                 let factor = Factor::Term { term, resize: size };
                 let origin = PIECES + piece.origin;
-                self.list.set(
-                    start,
-                    Piece {
-                        factor,
-                        origin,
-                        weight: 1,
-                        total: size,
-                        ..piece
-                    },
-                );
+                self.list.set(start, Piece { factor, origin, weight: 1, total: size, ..piece });
                 let mut k = 1;
                 while k < content.len() {
                     self.list.remove(start + 1);
@@ -263,10 +226,9 @@ impl Pieces {
         while k < content.len() {
             let piece = self.list.at(start + k);
             let here = match piece.factor {
-                Factor::Padding { size, kind } if size.is_multiple_of(first.base) => Factor::Padding {
-                    size: size / first.base,
-                    kind,
-                },
+                Factor::Padding { size, kind } if size.is_multiple_of(first.base) => {
+                    Factor::Padding { size: size / first.base, kind }
+                }
                 factor => factor,
             };
             if piece.level != first.level || !same_factor(&here, &content[k]) {
@@ -282,14 +244,11 @@ impl Pieces {
         let mut k = self.list.len();
         while k > 0 {
             k -= 1;
-            let piece = self.list.at(k);
-            if let Factor::Term {
-                term: own,
-                resize: size,
-            } = piece.factor
+            let piece = self.list.get(k);
+            if let Factor::Term { term: own, resize: size } = &piece.factor
                 && !piece.matched
                 && own.is(term)
-                && resize <= size
+                && resize <= *size
             {
                 return Some(k);
             }
@@ -339,11 +298,12 @@ pub const fn matched(
 ) -> Matched {
     let (mut dividend, mut divisor) = (dividend, divisor);
     let mut again = true;
+    let composites = pool.factors.len() > 0;
     while again {
-        again = dividend.lift(pool, &divisor);
+        again = composites && dividend.lift(pool, &divisor);
         again = dividend.refine(pool, &divisor, rules.0) || again;
         if let Some(rule) = rules.1 {
-            again = divisor.lift(pool, &dividend) || again;
+            again = (composites && divisor.lift(pool, &dividend)) || again;
             again = divisor.refine(pool, &dividend, rule) || again;
         }
     }
@@ -363,9 +323,5 @@ pub const fn matched(
             pairs.push((partner, k));
         }
     }
-    Matched {
-        dividend,
-        divisor,
-        pairs,
-    }
+    Matched { dividend, divisor, pairs }
 }

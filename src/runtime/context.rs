@@ -64,10 +64,7 @@ impl SystemHandle {
 
     #[track_caller]
     fn execute(&self, operation: Operation) {
-        let command = Command {
-            operation,
-            location: Location::caller(),
-        };
+        let command = Command { operation, location: Location::caller() };
         let result = self.with(|system| system.execute(&command));
         super::fault::or_raise(result);
     }
@@ -95,11 +92,7 @@ impl<const T: Tu> TuContext<T> {
 
 impl<const T: Tu> fmt::Debug for TuContext<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if T {
-            "TuContext<{ Tu::Sub }>"
-        } else {
-            "TuContext<{ Tu::Main }>"
-        })
+        f.write_str(if T { "TuContext<{ Tu::Sub }>" } else { "TuContext<{ Tu::Main }>" })
     }
 }
 
@@ -124,8 +117,7 @@ impl<const DMA: Dma> DmaContext<DMA> {
         buffer: &HostBuffer,
         location: &'static Location<'static>,
     ) -> Result<(), Fault> {
-        self.system
-            .with(|system| system.upload(transfer, buffer, location))
+        self.system.with(|system| system.upload(transfer, buffer, location))
     }
 
     pub(crate) fn download(
@@ -185,21 +177,12 @@ impl Context {
                  help: set `chips` to a number in that range, or to `None`"
             );
         }
-        let system = System::new(SystemOptions {
-            chips: options.chips,
-            checks: options.checks,
-        });
+        let system = System::new(SystemOptions { chips: options.chips, checks: options.checks });
         let system = SystemHandle(Arc::new(Mutex::new(system)));
         ContextGuard(Box::new(Context {
-            main: TuContext {
-                system: system.clone(),
-            },
-            sub: TuContext {
-                system: system.clone(),
-            },
-            tdma: DmaContext {
-                system: system.clone(),
-            },
+            main: TuContext { system: system.clone() },
+            sub: TuContext { system: system.clone() },
+            tdma: DmaContext { system: system.clone() },
             pdma: DmaContext { system },
         }))
     }

@@ -57,16 +57,8 @@ impl Fault {
     /// A call whose values the chip cannot do. The message carries its own help.
     fn refused(operation: &'static str, location: &'static Location<'static>, message: &str) -> Self {
         let (message, help) = message.split_once("; help: ").unwrap_or((message, ""));
-        let message = message
-            .strip_prefix(operation)
-            .and_then(|rest| rest.strip_prefix(": "))
-            .unwrap_or(message);
-        Fault::new(
-            FaultKind::Refused,
-            operation,
-            location,
-            message.to_string(),
-            help.to_string(),
-        )
+        let message =
+            message.strip_prefix(operation).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(message);
+        Fault::new(FaultKind::Refused, operation, location, message.to_string(), help.to_string())
     }
 }

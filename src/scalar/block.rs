@@ -34,40 +34,20 @@ pub fn convert_block(from: ElementType, to: ElementType, input: &[u8], output: &
     match (from, to) {
         (from, to) if from == to => output.copy_from_slice(input),
         (I4, I32) => unpack_i4(input, output),
-        (I8, I32) => each(input, output, |[byte]: [u8; 1]| {
-            i32::from(byte as i8).to_le_bytes()
-        }),
-        (I16, I32) => each(input, output, |bytes| {
-            i32::from(i16::from_le_bytes(bytes)).to_le_bytes()
-        }),
+        (I8, I32) => each(input, output, |[byte]: [u8; 1]| i32::from(byte as i8).to_le_bytes()),
+        (I16, I32) => each(input, output, |bytes| i32::from(i16::from_le_bytes(bytes)).to_le_bytes()),
         (I32, I4) => pack_i4(input, output),
         // Little endian: the low bytes come first.
         (I32, I8) => each(input, output, |[low, ..]: [u8; 4]| [low]),
         (I32, I16) => each(input, output, |[low, high, ..]: [u8; 4]| [low, high]),
-        (F8e4m3, F32) => each(input, output, |[byte]: [u8; 1]| {
-            f8e4m3_bits_to_f32(byte).to_le_bytes()
-        }),
-        (F8e5m2, F32) => each(input, output, |[byte]: [u8; 1]| {
-            f8e5m2_bits_to_f32(byte).to_le_bytes()
-        }),
-        (Bf16, F32) => each(input, output, |bytes| {
-            bf16_bits_to_f32(u16::from_le_bytes(bytes)).to_le_bytes()
-        }),
-        (F16, F32) => each(input, output, |bytes| {
-            f16_bits_to_f32(u16::from_le_bytes(bytes)).to_le_bytes()
-        }),
-        (F32, F8e4m3) => each(input, output, |bytes| {
-            [f32_to_f8e4m3_bits(f32::from_le_bytes(bytes))]
-        }),
-        (F32, F8e5m2) => each(input, output, |bytes| {
-            [f32_to_f8e5m2_bits(f32::from_le_bytes(bytes))]
-        }),
-        (F32, Bf16) => each(input, output, |bytes| {
-            f32_to_bf16_bits(f32::from_le_bytes(bytes)).to_le_bytes()
-        }),
-        (F32, F16) => each(input, output, |bytes| {
-            f32_to_f16_bits(f32::from_le_bytes(bytes)).to_le_bytes()
-        }),
+        (F8e4m3, F32) => each(input, output, |[byte]: [u8; 1]| f8e4m3_bits_to_f32(byte).to_le_bytes()),
+        (F8e5m2, F32) => each(input, output, |[byte]: [u8; 1]| f8e5m2_bits_to_f32(byte).to_le_bytes()),
+        (Bf16, F32) => each(input, output, |bytes| bf16_bits_to_f32(u16::from_le_bytes(bytes)).to_le_bytes()),
+        (F16, F32) => each(input, output, |bytes| f16_bits_to_f32(u16::from_le_bytes(bytes)).to_le_bytes()),
+        (F32, F8e4m3) => each(input, output, |bytes| [f32_to_f8e4m3_bits(f32::from_le_bytes(bytes))]),
+        (F32, F8e5m2) => each(input, output, |bytes| [f32_to_f8e5m2_bits(f32::from_le_bytes(bytes))]),
+        (F32, Bf16) => each(input, output, |bytes| f32_to_bf16_bits(f32::from_le_bytes(bytes)).to_le_bytes()),
+        (F32, F16) => each(input, output, |bytes| f32_to_f16_bits(f32::from_le_bytes(bytes)).to_le_bytes()),
         _ => {
             let outputs: Vec<_> = from.cast_outputs().iter().map(|output| output.name()).collect();
             panic!(
@@ -81,11 +61,8 @@ pub fn convert_block(from: ElementType, to: ElementType, input: &[u8], output: &
 /// Refuses blocks of different numbers of elements, and blocks that end inside an element.
 #[track_caller]
 fn check_lengths(from: ElementType, to: ElementType, input_bytes: usize, output_bytes: usize) {
-    let elements = if from.bits() >= to.bits() {
-        input_bytes * 8 / from.bits()
-    } else {
-        output_bytes * 8 / to.bits()
-    };
+    let elements =
+        if from.bits() >= to.bits() { input_bytes * 8 / from.bits() } else { output_bytes * 8 / to.bits() };
     let bytes = |element_type: ElementType| (elements * element_type.bits()).div_ceil(8);
     assert!(
         bytes(from) == input_bytes && bytes(to) == output_bytes,
@@ -157,10 +134,7 @@ mod tests {
 
     /// Converts the codes as a block and one by one.
     fn check<D: Cast<D2>, D2: Scalar>(codes: &[u32]) {
-        let expected: Vec<u32> = codes
-            .iter()
-            .map(|&code| D::from_bits(code).cast().to_bits())
-            .collect();
+        let expected: Vec<u32> = codes.iter().map(|&code| D::from_bits(code).cast().to_bits()).collect();
         let input = pack(D::ELEMENT_TYPE, codes);
         let expected = pack(D2::ELEMENT_TYPE, &expected);
         let mut output = vec![0xaa; expected.len()];
@@ -176,10 +150,8 @@ mod tests {
         check::<D, D2>(&all[..13]);
         check::<D, D2>(&[]);
         let mut rng = SmallRng::seed_from_u64(32);
-        let random: Vec<u32> = (0..4096)
-            .chain((0..4096).map(|_| rng.random()))
-            .chain((0..0x1_0000).map(|k| k << 16))
-            .collect();
+        let random: Vec<u32> =
+            (0..4096).chain((0..4096).map(|_| rng.random())).chain((0..0x1_0000).map(|k| k << 16)).collect();
         check::<D2, D>(&random);
         check::<D2, D>(&random[..13]);
         check::<D2, D>(&[]);

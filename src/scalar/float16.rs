@@ -5,11 +5,7 @@
 
 use super::narrow::{NarrowFormat, narrow_float, order_by_value};
 
-const F16: NarrowFormat = NarrowFormat {
-    exponent_bits: 5,
-    mantissa_bits: 10,
-    finite: false,
-};
+const F16: NarrowFormat = NarrowFormat { exponent_bits: 5, mantissa_bits: 10, finite: false };
 
 /// The value of a [`bf16`] code.
 #[inline]
@@ -25,11 +21,7 @@ pub const fn f32_to_bf16_bits(value: f32) -> u16 {
     // into the exponent, up to infinity. A NaN could be carried away, so it goes its own way.
     let rounded = (bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16) as u16;
     let quiet = (bits >> 16) as u16 | 0x0040;
-    if bits & 0x7fff_ffff > 0x7f80_0000 {
-        quiet
-    } else {
-        rounded
-    }
+    if bits & 0x7fff_ffff > 0x7f80_0000 { quiet } else { rounded }
 }
 
 /// The value of an [`f16`](struct@f16) code.
@@ -219,11 +211,7 @@ mod tests {
             let (kept, dropped) = (magnitude / 0x1_0000, magnitude % 0x1_0000);
             let up = dropped > 0x8000 || dropped == 0x8000 && kept % 2 == 1;
             let sign = if value.is_sign_negative() { 0x8000 } else { 0 };
-            assert_eq!(
-                u32::from(f32_to_bf16_bits(value)),
-                sign + kept + u32::from(up),
-                "{value:e}"
-            );
+            assert_eq!(u32::from(f32_to_bf16_bits(value)), sign + kept + u32::from(up), "{value:e}");
         }
     }
 
@@ -232,37 +220,17 @@ mod tests {
     fn agreement_with_half() {
         for value in samples() {
             let bits = value.to_bits();
-            assert_eq!(
-                f32_to_bf16_bits(value),
-                half::bf16::from_f32(value).to_bits(),
-                "bf16 {bits:#x}"
-            );
-            assert_eq!(
-                f32_to_f16_bits(value),
-                half::f16::from_f32(value).to_bits(),
-                "f16 {bits:#x}"
-            );
+            assert_eq!(f32_to_bf16_bits(value), half::bf16::from_f32(value).to_bits(), "bf16 {bits:#x}");
+            assert_eq!(f32_to_f16_bits(value), half::f16::from_f32(value).to_bits(), "f16 {bits:#x}");
         }
         for code in 0..=u16::MAX {
             let same = |ours: f32, theirs: f32| {
                 ours.to_bits() == theirs.to_bits() || ours.is_nan() && theirs.is_nan()
             };
-            assert!(
-                same(bf16_bits_to_f32(code), half::bf16::from_bits(code).to_f32()),
-                "bf16 {code:#x}"
-            );
-            assert!(
-                same(f16_bits_to_f32(code), half::f16::from_bits(code).to_f32()),
-                "f16 {code:#x}"
-            );
-            assert_eq!(
-                half::bf16::from(bf16::from(half::bf16::from_bits(code))).to_bits(),
-                code
-            );
-            assert_eq!(
-                half::f16::from(f16::from(half::f16::from_bits(code))).to_bits(),
-                code
-            );
+            assert!(same(bf16_bits_to_f32(code), half::bf16::from_bits(code).to_f32()), "bf16 {code:#x}");
+            assert!(same(f16_bits_to_f32(code), half::f16::from_bits(code).to_f32()), "f16 {code:#x}");
+            assert_eq!(half::bf16::from(bf16::from(half::bf16::from_bits(code))).to_bits(), code);
+            assert_eq!(half::f16::from(f16::from(half::f16::from_bits(code))).to_bits(), code);
         }
     }
 
@@ -308,16 +276,10 @@ mod tests {
         assert_eq!(f16::from_f32(2048.0) + f16::one(), f16::from_f32(2048.0));
         assert_eq!(f16::MAX + f16::MAX, f16::INFINITY);
         assert_eq!((f16::INFINITY * f16::zero()).to_bits(), f16::NAN.to_bits());
-        assert_eq!(
-            (bf16::INFINITY + bf16::NEG_INFINITY).to_bits(),
-            bf16::NAN.to_bits()
-        );
+        assert_eq!((bf16::INFINITY + bf16::NEG_INFINITY).to_bits(), bf16::NAN.to_bits());
         let mut product = f16::from_f32(3.0);
         product *= f16::from_f32(-0.5);
-        assert_eq!(
-            format!("{product} {product:?} {}", f32::from(product)),
-            "-1.5 -1.5 -1.5"
-        );
+        assert_eq!(format!("{product} {product:?} {}", f32::from(product)), "-1.5 -1.5 -1.5");
     }
 
     #[test]

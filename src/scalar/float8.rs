@@ -3,16 +3,8 @@
 use super::narrow::{NarrowFormat, narrow_float, order_by_value};
 use std::cmp::Ordering;
 
-const E4M3: NarrowFormat = NarrowFormat {
-    exponent_bits: 4,
-    mantissa_bits: 3,
-    finite: true,
-};
-const E5M2: NarrowFormat = NarrowFormat {
-    exponent_bits: 5,
-    mantissa_bits: 2,
-    finite: false,
-};
+const E4M3: NarrowFormat = NarrowFormat { exponent_bits: 4, mantissa_bits: 3, finite: true };
+const E5M2: NarrowFormat = NarrowFormat { exponent_bits: 5, mantissa_bits: 2, finite: false };
 
 static E4M3_VALUES: [f32; 256] = values(E4M3);
 static E5M2_VALUES: [f32; 256] = values(E5M2);
@@ -284,10 +276,7 @@ mod tests {
         assert_ne!(f8e5m2::NAN, f8e5m2::NAN);
         assert!(f8e5m2::MAX < f8e5m2::INFINITY);
         // Infinity minus infinity: a NaN with the same code on every host.
-        assert_eq!(
-            (f8e5m2::INFINITY - f8e5m2::INFINITY).to_bits(),
-            f8e5m2::NAN.to_bits()
-        );
+        assert_eq!((f8e5m2::INFINITY - f8e5m2::INFINITY).to_bits(), f8e5m2::NAN.to_bits());
     }
 
     #[test]

@@ -276,12 +276,7 @@ mod tests {
         for code in 0..codes {
             let bits = (code * step) as u32;
             // Floating-point registers of some hosts change signalling NaN; the narrow types must not.
-            assert_eq!(
-                D::from_bits(bits).to_bits(),
-                bits,
-                "{} {bits:#x}",
-                D::ELEMENT_TYPE
-            );
+            assert_eq!(D::from_bits(bits).to_bits(), bits, "{} {bits:#x}", D::ELEMENT_TYPE);
             if D::BITS < 32 {
                 assert_eq!(D::from_bits(bits | u32::MAX << D::BITS).to_bits(), bits);
             }
@@ -337,22 +332,10 @@ mod tests {
         assert_eq!(<i16 as ScalarBytes>::from_le_bytes(&[0x34, 0x12]), 0x1234);
         assert_eq!(<i32 as ScalarBytes>::from_le_bytes(&[0xfe, 0xff, 0xff, 0xff]), -2);
         assert_eq!(<f32 as ScalarBytes>::from_le_bytes(&1.5f32.to_le_bytes()), 1.5);
-        assert_eq!(
-            <bf16 as ScalarBytes>::from_le_bytes(&[0x80, 0x3f]),
-            bf16::from_f32(1.0)
-        );
-        assert_eq!(
-            <f16 as ScalarBytes>::from_le_bytes(&[0x00, 0x3c]),
-            f16::from_f32(1.0)
-        );
-        assert_eq!(
-            <f8e4m3 as ScalarBytes>::from_le_bytes(&[0x38]),
-            f8e4m3::from_f32(1.0)
-        );
-        assert_eq!(
-            <f8e5m2 as ScalarBytes>::from_le_bytes(&[0x3c]),
-            f8e5m2::from_f32(1.0)
-        );
+        assert_eq!(<bf16 as ScalarBytes>::from_le_bytes(&[0x80, 0x3f]), bf16::from_f32(1.0));
+        assert_eq!(<f16 as ScalarBytes>::from_le_bytes(&[0x00, 0x3c]), f16::from_f32(1.0));
+        assert_eq!(<f8e4m3 as ScalarBytes>::from_le_bytes(&[0x38]), f8e4m3::from_f32(1.0));
+        assert_eq!(<f8e5m2 as ScalarBytes>::from_le_bytes(&[0x3c]), f8e5m2::from_f32(1.0));
     }
 
     #[test]

@@ -62,11 +62,7 @@ impl NarrowFormat {
             let anchor = f32::from_bits(self.quantum().to_bits() + (23 << 23));
             (f32::from_bits(magnitude) + anchor).to_bits() - anchor.to_bits()
         };
-        let largest = if self.finite {
-            self.magnitude_mask() - 1
-        } else {
-            self.exponent_mask()
-        };
+        let largest = if self.finite { self.magnitude_mask() - 1 } else { self.exponent_mask() };
         sign | if code > largest { largest } else { code }
     }
 
@@ -76,11 +72,8 @@ impl NarrowFormat {
         let sign = bits >> (self.exponent_bits + self.mantissa_bits) << 31;
         let magnitude = bits & self.magnitude_mask();
         let rebiased = (magnitude << (23 - self.mantissa_bits)) + ((127 - self.bias()) << 23);
-        let special = if self.finite {
-            magnitude == self.magnitude_mask()
-        } else {
-            magnitude >= self.exponent_mask()
-        };
+        let special =
+            if self.finite { magnitude == self.magnitude_mask() } else { magnitude >= self.exponent_mask() };
         let widened = if special {
             0x7f80_0000 | (rebiased & 0x007f_ffff)
         } else if magnitude >> self.mantissa_bits == 0 {
@@ -249,18 +242,8 @@ pub(super) mod oracle {
     impl Oracle {
         pub fn new(exponent_bits: u32, mantissa_bits: u32, finite: bool) -> Self {
             let codes = 1u32 << (exponent_bits + mantissa_bits);
-            let numbers = if finite {
-                codes - 1
-            } else {
-                codes - (1 << mantissa_bits)
-            };
-            let mut oracle = Oracle {
-                exponent_bits,
-                mantissa_bits,
-                finite,
-                numbers,
-                midpoints: Vec::new(),
-            };
+            let numbers = if finite { codes - 1 } else { codes - (1 << mantissa_bits) };
+            let mut oracle = Oracle { exponent_bits, mantissa_bits, finite, numbers, midpoints: Vec::new() };
             // The formula continued past the last number gives the midpoint at which overflow starts.
             oracle.midpoints = (0..numbers)
                 .map(|code| (oracle.magnitude(code) + oracle.magnitude(code + 1)) / 2.0)
@@ -294,11 +277,7 @@ pub(super) mod oracle {
             } else {
                 f64::NAN
             };
-            if code & self.sign_bit() == 0 {
-                value
-            } else {
-                -value
-            }
+            if code & self.sign_bit() == 0 { value } else { -value }
         }
 
         /// The code of a value that is not NaN.
@@ -311,25 +290,14 @@ pub(super) mod oracle {
             if self.finite {
                 code = code.min(self.numbers - 1);
             }
-            code | if value.is_sign_negative() {
-                self.sign_bit()
-            } else {
-                0
-            }
+            code | if value.is_sign_negative() { self.sign_bit() } else { 0 }
         }
 
         /// Every midpoint with its neighbours in `f32`, of both signs.
         pub fn around_midpoints(&self) -> impl Iterator<Item = f32> + '_ {
             self.midpoints.iter().flat_map(|&midpoint| {
                 let value = midpoint as f32;
-                [
-                    value,
-                    value.next_up(),
-                    value.next_down(),
-                    -value,
-                    -value.next_up(),
-                    -value.next_down(),
-                ]
+                [value, value.next_up(), value.next_down(), -value, -value.next_up(), -value.next_down()]
             })
         }
     }
@@ -343,11 +311,7 @@ pub(super) mod oracle {
         let seed = 0x5ca1_a125;
         let mut rng = SmallRng::seed_from_u64(seed);
         let random = (0..1 << 20).map(move |_| f32::from_bits(rng.random()));
-        Box::new(
-            (0..=0xffffu32)
-                .map(|high| f32::from_bits(high << 16))
-                .chain(random),
-        )
+        Box::new((0..=0xffffu32).map(|high| f32::from_bits(high << 16)).chain(random))
     }
 
     /// Compares two encoders on the samples and around the midpoints, and two decoders on all codes.
@@ -355,11 +319,7 @@ pub(super) mod oracle {
         for value in samples().chain(oracle.around_midpoints()) {
             let code = encode(value);
             if value.is_nan() {
-                assert!(
-                    oracle.decode(code).is_nan(),
-                    "{:#x} became {code:#x}",
-                    value.to_bits()
-                );
+                assert!(oracle.decode(code).is_nan(), "{:#x} became {code:#x}", value.to_bits());
             } else {
                 let expected = oracle.encode(value);
                 assert_eq!(
@@ -376,17 +336,9 @@ pub(super) mod oracle {
                 value.is_nan() && expected.is_nan() || f64::from(value).to_bits() == expected.to_bits(),
                 "code {code:#x}: {value:e}, not {expected:e}"
             );
-            assert_eq!(
-                value.is_sign_negative(),
-                code & oracle.sign_bit() != 0,
-                "code {code:#x}"
-            );
+            assert_eq!(value.is_sign_negative(), code & oracle.sign_bit() != 0, "code {code:#x}");
             if !value.is_nan() {
-                assert_eq!(
-                    encode(value),
-                    code,
-                    "code {code:#x} does not survive the way to f32 and back"
-                );
+                assert_eq!(encode(value), code, "code {code:#x} does not survive the way to f32 and back");
             }
         }
     }

@@ -136,13 +136,7 @@ mod tests {
     #[test]
     fn operators_are_strict() {
         let (two, uninit) = (Opt::Init(2i32), Opt::Uninit);
-        for result in [
-            two + uninit,
-            uninit - two,
-            uninit * two,
-            two / uninit,
-            uninit + uninit,
-        ] {
+        for result in [two + uninit, uninit - two, uninit * two, two / uninit, uninit + uninit] {
             assert_eq!(result, Opt::Uninit);
         }
         // Not even a factor of zero, or a divisor of zero, looks at the other side.
@@ -157,14 +151,8 @@ mod tests {
         assert_eq!(Opt::Init(i8::MIN) - Opt::one(), Opt::Init(i8::MAX));
         assert_eq!(Opt::Init(i32::MAX) * Opt::Init(2), Opt::Init(-2));
         assert_eq!(Opt::Init(i16::MIN) / Opt::Init(-1), Opt::Init(i16::MIN));
-        assert_eq!(
-            Opt::Init(i4::from_i32(7)) + Opt::one(),
-            Opt::Init(i4::from_i32(-8))
-        );
-        assert_eq!(
-            Opt::Init(bf16::from_f32(1.5)) + Opt::one(),
-            Opt::Init(bf16::from_f32(2.5))
-        );
+        assert_eq!(Opt::Init(i4::from_i32(7)) + Opt::one(), Opt::Init(i4::from_i32(-8)));
+        assert_eq!(Opt::Init(bf16::from_f32(1.5)) + Opt::one(), Opt::Init(bf16::from_f32(2.5)));
     }
 
     #[test]

@@ -28,10 +28,7 @@ pub struct Config {
 impl Config {
     /// No loops: one position.
     pub const fn new(packet_size: usize) -> Self {
-        Self {
-            entries: List::new(Entry { size: 1, stride: 0 }),
-            packet_size,
-        }
+        Self { entries: List::new(Entry { size: 1, stride: 0 }), packet_size }
     }
 
     /// The number of positions that the loops visit.

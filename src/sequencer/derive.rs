@@ -17,7 +17,7 @@ use crate::chip::spec;
 use crate::error::{PlanError, attempt};
 use crate::list::List;
 use crate::mapping::{
-    Atom, Composite, Expr, FACTORS, Factor, Factors, Pool, Term, factorize, same_factor, size_of_factors,
+    Atom, Composite, Expr, FACTORS, Factor, Factors, Pieces, Pool, Term, factorize, size_of_factors,
     write_term,
 };
 use crate::text::Text;
@@ -33,6 +33,7 @@ struct Held {
 }
 
 /// The buffer's digits.
+#[derive(Clone, Copy)]
 struct Buffer {
     held: List<Held, { FACTORS + 4 }>,
 }
@@ -51,28 +52,14 @@ const NO_ENTRY: Entry = Entry { size: 1, stride: 0 };
 impl Buffer {
     const fn new(buf: &Factors) -> Self {
         let factors = buf.as_slice();
-        let blank = Term {
-            atom: Atom::Composite(Composite { start: 0, len: 0 }),
-            stride: 1,
-            modulo: 1,
-        };
-        let mut held = List::new(Held {
-            term: blank,
-            resize: 1,
-            base: 1,
-            read: 1,
-        });
+        let blank = Term { atom: Atom::Composite(Composite { start: 0, len: 0 }), stride: 1, modulo: 1 };
+        let mut held = List::new(Held { term: blank, resize: 1, base: 1, read: 1 });
         let mut base = 1;
         let mut k = 0;
         while k < factors.len() {
             match factors[k] {
                 Factor::Term { term, resize } => {
-                    held.push(Held {
-                        term,
-                        resize,
-                        base,
-                        read: 1,
-                    });
+                    held.push(Held { term, resize, base, read: 1 });
                     base *= resize;
                 }
                 Factor::Padding { size, .. } => base = size,
@@ -93,47 +80,21 @@ impl Buffer {
         false
     }
 
-    /// Replaces a run of factors that equals a composite's content by one digit of the composite.
+    /// Adds a composite as a digit of its own, if a run of the buffer is its content.
     const fn lift(&mut self, pool: &Pool, buf: &Factors, composite: Composite) {
-        let content = pool.content(composite);
-        let factors = buf.as_slice();
-        let mut base = 1;
-        let mut start = 0;
-        while start + content.len() <= factors.len() {
-            let mut equal = true;
-            let mut k = 0;
-            while k < content.len() {
-                let here = match factors[start + k] {
-                    Factor::Padding { size, kind } if size.is_multiple_of(base) => Factor::Padding {
-                        size: size / base,
-                        kind,
-                    },
-                    factor => factor,
-                };
-                equal = equal && same_factor(&here, &content[k]);
-                k += 1;
+        let mut pieces = Pieces::new(&[buf]);
+        if !pieces.lift_one(pool, composite) {
+            return;
+        }
+        let mut k = 0;
+        while k < pieces.list.len() {
+            let piece = pieces.list.get(k);
+            if let Factor::Term { term, resize } = piece.factor
+                && term.atom.is(&Atom::Composite(composite))
+            {
+                self.held.push(Held { term, resize, base: piece.base, read: 1 });
             }
-            if equal {
-                let size = size_of_factors(content);
-                let atom = Atom::Composite(composite);
-                let term = Term {
-                    atom,
-                    stride: 1,
-                    modulo: size,
-                };
-                self.held.push(Held {
-                    term,
-                    resize: size,
-                    base,
-                    read: 1,
-                });
-                return;
-            }
-            base = match factors[start] {
-                Factor::Term { resize, .. } => base * resize,
-                Factor::Padding { size, .. } => size,
-            };
-            start += 1;
+            k += 1;
         }
     }
 
@@ -170,29 +131,6 @@ impl Stream<'_> {
             Stream::Factors(factors) => **factors,
         }
     }
-}
-
-/// Whether a member of a list has a composite, which the list as a whole may not have.
-const fn member_has_composite(pool: &mut Pool, expr: &Expr) -> bool {
-    if let Expr::Pair(left, right) = expr {
-        return member_has_composite(pool, left) || member_has_composite(pool, right);
-    }
-    let factors = factorize(pool, expr);
-    let mut k = 0;
-    while k < factors.len() {
-        if let Factor::Term {
-            term: Term {
-                atom: Atom::Composite(_),
-                ..
-            },
-            ..
-        } = factors.as_slice()[k]
-        {
-            return true;
-        }
-        k += 1;
-    }
-    false
 }
 
 /// What a derivation works for: the name of the call and the mappings as the user knows them.
@@ -241,50 +179,21 @@ pub const fn derive(pool: &mut Pool, request: &Request<'_>) -> Result<Derived, P
     attempt!(healthy(operation, request.buf));
     attempt!(healthy(operation, &time));
     attempt!(healthy(operation, &packet));
-    let job = Job {
-        operation,
-        buf: request.buf,
-        time,
-        packet,
-        partial: request.partial,
-    };
+    let job = Job { operation, buf: request.buf, time, packet, partial: request.partial };
     attempt!(no_repeats(pool, &job));
     let mut buffer = Buffer::new(request.buf);
     let mut entries = List::new(NO_ENTRY);
-    attempt!(stream_part(
-        pool,
-        &job,
-        &mut buffer,
-        &request.time,
-        false,
-        &mut entries
-    ));
+    attempt!(stream_part(pool, &job, &mut buffer, &request.time, false, &mut entries));
     let time_entries = entries.len();
-    attempt!(stream_part(
-        pool,
-        &job,
-        &mut buffer,
-        &request.packet,
-        true,
-        &mut entries
-    ));
+    attempt!(stream_part(pool, &job, &mut buffer, &request.packet, true, &mut entries));
     attempt!(nothing_dropped(pool, &job, &buffer));
     if entries.overflowed() || buffer.held.overflowed() {
-        return Err(PlanError::mapping(
-            operation,
-            crate::mapping::Problem::TooManyFactors,
-        ));
+        return Err(PlanError::mapping(operation, crate::mapping::Problem::TooManyFactors));
     }
-    Ok(Derived {
-        config: Config {
-            entries,
-            packet_size: job.packet.size(),
-        },
-        time_entries,
-    })
+    Ok(Derived { config: Config { entries, packet_size: job.packet.size() }, time_entries })
 }
 
-/// Appends the loops of time or of the packet.
+/// Appends the loops of time or of the packet: member by member, or, where that is not possible, as a whole.
 const fn stream_part(
     pool: &mut Pool,
     job: &Job<'_>,
@@ -293,13 +202,25 @@ const fn stream_part(
     is_packet: bool,
     entries: &mut List<Entry, DERIVED_ENTRIES>,
 ) -> Result<(), PlanError> {
-    if let Stream::Expr(expr) = stream
-        && !member_has_composite(pool, expr)
-    {
-        return members(pool, job, buffer, expr, is_packet, entries);
-    }
     let whole = if is_packet { &job.packet } else { &job.time };
-    part(pool, job, buffer, whole, is_packet, entries)
+    let Stream::Expr(expr) = stream else {
+        return part(pool, job, buffer, whole, is_packet, entries);
+    };
+    let Expr::Pair(..) = expr else {
+        return part(pool, job, buffer, whole, is_packet, entries);
+    };
+    let (count, before) = (entries.len(), *buffer);
+    match members(pool, job, buffer, expr, is_packet, entries) {
+        Ok(()) => Ok(()),
+        Err(error) => {
+            entries.truncate(count);
+            *buffer = before;
+            match part(pool, job, buffer, whole, is_packet, entries) {
+                Ok(()) => Ok(()),
+                Err(_) => Err(error),
+            }
+        }
+    }
 }
 
 /// Appends the loops of each member of a list.
@@ -368,26 +289,12 @@ const fn part(
                     if !extent.is_multiple_of(others) {
                         return Err(not_factorizable(pool, request, factors));
                     }
-                    entries.set(
-                        first,
-                        Entry {
-                            size: extent / others,
-                            stride: outer.stride,
-                        },
-                    );
+                    entries.set(first, Entry { size: extent / others, stride: outer.stride });
                     return Ok(());
                 }
             }
             Factor::Term { .. } => {
-                return block(
-                    pool,
-                    request,
-                    buffer,
-                    list.split_at(k + 1).0,
-                    extent,
-                    is_packet,
-                    entries,
-                );
+                return block(pool, request, buffer, list.split_at(k + 1).0, extent, is_packet, entries);
             }
         }
     }
@@ -396,10 +303,7 @@ const fn part(
 
 /// A loop over padding alone. A packet reads on, which keeps it contiguous; a time step reads the same again.
 const fn padding_entry(size: usize, is_packet: bool) -> Entry {
-    Entry {
-        size,
-        stride: if is_packet { 1 } else { 0 },
-    }
+    Entry { size, stride: if is_packet { 1 } else { 0 } }
 }
 
 const fn number_of_terms(factors: &[Factor]) -> usize {
@@ -435,11 +339,7 @@ const fn one_run(entries: &List<Entry, DERIVED_ENTRIES>, first: usize) -> Option
         }
         k += 1;
     }
-    if entries.len() > first {
-        Some(entries.at(entries.len() - 1).stride)
-    } else {
-        None
-    }
+    if entries.len() > first { Some(entries.at(entries.len() - 1).stride) } else { None }
 }
 
 const fn loops_inside(entries: &List<Entry, DERIVED_ENTRIES>, first: usize) -> usize {
@@ -481,17 +381,7 @@ const fn block(
                     whole.push_all(pool, factors);
                     return Err(not_factorizable(pool, request, &whole));
                 }
-                attempt!(digit(
-                    pool,
-                    request,
-                    buffer,
-                    Digit {
-                        term,
-                        resize,
-                        extent: size
-                    },
-                    entries
-                ));
+                attempt!(digit(pool, request, buffer, Digit { term, resize, extent: size }, entries));
                 extent = 0;
             }
         }
@@ -521,10 +411,7 @@ const fn digit(
             whole.push_term(pool, digit.term, digit.resize);
             return Err(not_factorizable(pool, request, &whole));
         }
-        entries.push(Entry {
-            size: digit.extent,
-            stride: 0,
-        });
+        entries.push(Entry { size: digit.extent, stride: 0 });
         return Ok(());
     }
     let first = entries.len();
@@ -535,21 +422,10 @@ const fn digit(
     loop {
         let Some(position) = buffer.find(&atom, at) else {
             if request.partial {
-                entries.insert(
-                    first,
-                    Entry {
-                        size: extent,
-                        stride: 0,
-                    },
-                );
+                entries.insert(first, Entry { size: extent, stride: 0 });
                 return Ok(());
             }
-            return Err(insufficient(
-                pool,
-                request,
-                &digit,
-                "holds no such part of the axis",
-            ));
+            return Err(insufficient(pool, request, &digit, "holds no such part of the axis"));
         };
         let mut held = buffer.held.at(position);
         let reaches_top = held.term.modulo >= pool.live(&atom, held.term.stride);
@@ -562,12 +438,7 @@ const fn digit(
         let fits = step * rest <= held.term.modulo || (reaches_top && rest <= available);
         if fits {
             if held.resize < held.term.modulo && step * rest > held.resize {
-                return Err(insufficient(
-                    pool,
-                    request,
-                    &digit,
-                    "holds only the first values of it",
-                ));
+                return Err(insufficient(pool, request, &digit, "holds only the first values of it"));
             }
             held.read *= if modulo < available { modulo } else { available };
             buffer.held.set(position, held);
@@ -577,42 +448,28 @@ const fn digit(
         if reaches_top && !request.partial {
             return Err(insufficient(pool, request, &digit, "ends before"));
         }
+        // Padding may fill up the last turn of the outer loop.
+        let padded = rest.div_ceil(available) * available <= extent;
         if !held.term.modulo.is_multiple_of(step)
-            || !rest.is_multiple_of(available)
+            || !(rest.is_multiple_of(available) || padded)
             || !extent.is_multiple_of(available)
         {
             return Err(incompatible(pool, request, &digit));
         }
         if held.resize < held.term.modulo {
-            return Err(insufficient(
-                pool,
-                request,
-                &digit,
-                "holds only the first values of it",
-            ));
+            return Err(insufficient(pool, request, &digit, "holds only the first values of it"));
         }
         held.read *= available;
         buffer.held.set(position, held);
-        entries.insert(
-            first,
-            Entry {
-                size: available,
-                stride,
-            },
-        );
+        entries.insert(first, Entry { size: available, stride });
         at = held.term.stride * held.term.modulo;
-        rest /= available;
+        rest = rest.div_ceil(available);
         extent /= available;
         modulo = modulo.div_ceil(available);
         if rest == 1 {
             if extent > 1 {
-                entries.insert(
-                    first,
-                    Entry {
-                        size: extent,
-                        stride: (available * step * held.base) as isize,
-                    },
-                );
+                entries
+                    .insert(first, Entry { size: extent, stride: (available * step * held.base) as isize });
             }
             return Ok(());
         }
@@ -651,18 +508,10 @@ const fn no_repeats(pool: &Pool, request: &Job<'_>) -> Result<(), PlanError> {
     let total = parts[0].len() + parts[1].len();
     let mut i = 0;
     while i < total {
-        let one = if i < parts[0].len() {
-            parts[0][i]
-        } else {
-            parts[1][i - parts[0].len()]
-        };
+        let one = if i < parts[0].len() { parts[0][i] } else { parts[1][i - parts[0].len()] };
         let mut j = i + 1;
         while j < total {
-            let other = if j < parts[0].len() {
-                parts[0][j]
-            } else {
-                parts[1][j - parts[0].len()]
-            };
+            let other = if j < parts[0].len() { parts[0][j] } else { parts[1][j - parts[0].len()] };
             if let (Factor::Term { term: a, resize }, Factor::Term { term: b, .. }) = (one, other)
                 && a.atom.is(&b.atom)
                 && a.stride < b.stride * b.modulo
@@ -684,11 +533,11 @@ const fn no_repeats(pool: &Pool, request: &Job<'_>) -> Result<(), PlanError> {
 }
 
 const fn nothing_dropped(pool: &Pool, request: &Job<'_>, buffer: &Buffer) -> Result<(), PlanError> {
-    // Digits that a composite was lifted over are read through the composite.
+    let own = number_of_terms(request.buf.as_slice());
     let mut k = 0;
-    while k < buffer.held.len() {
-        let held = buffer.held.at(k);
-        if held.read < held.term.modulo && !lifted_over(buffer, request, k) && !is_lifted(request, k) {
+    while k < own {
+        let held = buffer.held.get(k);
+        if held.read < held.resize && !read_through_composite(buffer, own, held) {
             let mut term = held.term;
             if held.read > 1 {
                 term.stride *= held.read;
@@ -699,27 +548,20 @@ const fn nothing_dropped(pool: &Pool, request: &Job<'_>, buffer: &Buffer) -> Res
             let text = stream(text.str("]`, which the stream "), pool, request);
             let text =
                 text.str(" does not read: an axis cannot be dropped; help: add it to `Time` or `Packet`, ");
-            return Err(PlanError::new(
-                "axis dropped",
-                text.str("or take a tile of length 1 first"),
-            ));
+            return Err(PlanError::new("axis dropped", text.str("or take a tile of length 1 first")));
         }
         k += 1;
     }
     Ok(())
 }
 
-const fn is_lifted(request: &Job<'_>, position: usize) -> bool {
-    position >= number_of_terms(request.buf.as_slice())
-}
-
-const fn lifted_over(buffer: &Buffer, request: &Job<'_>, position: usize) -> bool {
-    let base = buffer.held.at(position).base;
-    let mut k = number_of_terms(request.buf.as_slice());
+/// Whether a composite that was read to its end covers what is unread of a digit.
+const fn read_through_composite(buffer: &Buffer, own: usize, held: &Held) -> bool {
+    let (from, end) = (held.base * held.read, held.base * held.resize);
+    let mut k = own;
     while k < buffer.held.len() {
-        let lifted = buffer.held.at(k);
-        if lifted.read >= lifted.term.modulo && lifted.base <= base && base < lifted.base * lifted.term.modulo
-        {
+        let lifted = buffer.held.get(k);
+        if lifted.read >= lifted.resize && lifted.base <= from && end <= lifted.base * lifted.resize {
             return true;
         }
         k += 1;
@@ -734,45 +576,26 @@ const fn stream(text: Text, pool: &Pool, request: &Job<'_>) -> Text {
 
 const fn insufficient(pool: &Pool, request: &Job<'_>, digit: &Digit, why: &str) -> PlanError {
     let text = write_term(
-        request
-            .text()
-            .str("insufficient input: the stream iterates over `m!["),
+        request.text().str("insufficient input: the stream iterates over `m!["),
         pool,
         &digit.term,
         digit.resize,
     );
-    let text = text
-        .str("]`, but the buffer ")
-        .factors(pool, request.buf)
-        .str(" ")
-        .str(why);
-    PlanError::new(
-        "insufficient input",
-        text.str("; help: iterate only over what the buffer holds"),
-    )
+    let text = text.str("]`, but the buffer ").factors(pool, request.buf).str(" ").str(why);
+    PlanError::new("insufficient input", text.str("; help: iterate only over what the buffer holds"))
 }
 
 const fn incompatible(pool: &Pool, request: &Job<'_>, digit: &Digit) -> PlanError {
-    let text = write_term(
-        request.text().str("incompatible shapes: `m!["),
-        pool,
-        &digit.term,
-        digit.resize,
-    );
+    let text = write_term(request.text().str("incompatible shapes: `m!["), pool, &digit.term, digit.resize);
     let text = text
         .str("]` of the stream does not line up with the digits of the buffer ")
         .factors(pool, request.buf);
-    PlanError::new(
-        "incompatible shapes",
-        text.str("; help: split the axis at the same places on both sides"),
-    )
+    PlanError::new("incompatible shapes", text.str("; help: split the axis at the same places on both sides"))
 }
 
 const fn not_factorizable(pool: &Pool, request: &Job<'_>, factors: &Factors) -> PlanError {
     let text = request.text().str("not factorizable: ").factors(pool, factors);
-    let text = text
-        .str(" is no nest of loops over the buffer ")
-        .factors(pool, request.buf);
+    let text = text.str(" is no nest of loops over the buffer ").factors(pool, request.buf);
     let text = text.str("; help: pad each axis by itself, or keep the group contiguous in the buffer");
     PlanError::new("not factorizable", text)
 }
@@ -786,9 +609,7 @@ pub const fn limited(operation: &'static str, config: Config) -> Result<Config, 
     let text = Text::new().str(operation).str(": ");
     if config.entries.len() > spec::SEQUENCER_ENTRIES {
         let text = write_config(
-            text.str("the sequencer needs ")
-                .number(config.entries.len())
-                .str(" entries, "),
+            text.str("the sequencer needs ").number(config.entries.len()).str(" entries, "),
             &config,
         );
         let text = text.str(", and takes ").number(spec::SEQUENCER_ENTRIES);
@@ -800,18 +621,9 @@ pub const fn limited(operation: &'static str, config: Config) -> Result<Config, 
     while k < config.entries.len() {
         let entry = config.entries.at(k);
         if entry.size > spec::SEQUENCER_ITERATIONS {
-            let text = text
-                .str("a sequencer entry iterates ")
-                .number(entry.size)
-                .str(" times (");
-            let text = text
-                .number(entry.size)
-                .str(" : ")
-                .signed(entry.stride)
-                .str("), and the limit is ");
-            let text = text
-                .number(spec::SEQUENCER_ITERATIONS)
-                .str("; help: split the axis in two");
+            let text = text.str("a sequencer entry iterates ").number(entry.size).str(" times (");
+            let text = text.number(entry.size).str(" : ").signed(entry.stride).str("), and the limit is ");
+            let text = text.number(spec::SEQUENCER_ITERATIONS).str("; help: split the axis in two");
             return Err(PlanError::new("iteration limit", text));
         }
         if entry.stride > i32::MAX as isize || entry.stride < i32::MIN as isize {
@@ -835,13 +647,7 @@ const fn merge_one(config: &mut Config) -> bool {
         let (outer, inner) = (config.entries.at(k - 1), config.entries.at(k));
         if outer.stride == inner.size as isize * inner.stride {
             let is_packet = k == config.entries.len() - 1;
-            config.entries.set(
-                k - 1,
-                Entry {
-                    size: outer.size * inner.size,
-                    stride: inner.stride,
-                },
-            );
+            config.entries.set(k - 1, Entry { size: outer.size * inner.size, stride: inner.stride });
             config.entries.remove(k);
             if is_packet && inner.size == config.packet_size {
                 config.packet_size *= outer.size;

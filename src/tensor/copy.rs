@@ -75,19 +75,9 @@ fn joined(transfer: &Transfer) -> Vec<Loop> {
                     && outer.source == source * size
                     && outer.destination == destination * size =>
             {
-                *outer = Loop {
-                    size: outer.size * size,
-                    source,
-                    destination,
-                    variable,
-                };
+                *outer = Loop { size: outer.size * size, source, destination, variable };
             }
-            _ => loops.push(Loop {
-                size,
-                source,
-                destination,
-                variable,
-            }),
+            _ => loops.push(Loop { size, source, destination, variable }),
         }
     }
     loops
@@ -97,12 +87,7 @@ fn joined(transfer: &Transfer) -> Vec<Loop> {
 fn take<K: Ord>(loops: &mut Vec<Loop>, worth: impl Fn(&Loop) -> K) -> Loop {
     match (0..loops.len()).max_by_key(|&k| worth(&loops[k])) {
         Some(best) => loops.remove(best),
-        None => Loop {
-            size: 1,
-            source: 0,
-            destination: 0,
-            variable: None,
-        },
+        None => Loop { size: 1, source: 0, destination: 0, variable: None },
     }
 }
 
@@ -157,11 +142,7 @@ mod tests {
             }
             if transfer.guard.holds(&indices) {
                 let at = |step: fn(&TransferLoop) -> usize| {
-                    indices
-                        .iter()
-                        .zip(&transfer.loops)
-                        .map(|(i, l)| i * step(l))
-                        .sum::<usize>()
+                    indices.iter().zip(&transfer.loops).map(|(i, l)| i * step(l)).sum::<usize>()
                 };
                 destination[at(|l| l.destination.elements)] = source[at(|l| l.source.elements)];
             }
@@ -173,13 +154,8 @@ mod tests {
         let mut random = SmallRng::seed_from_u64(5);
         for _ in 0..400 {
             let count = random.random_range(0..5usize);
-            let mut transfer = Transfer {
-                guard: Guard::always(count),
-                ..Transfer::new()
-            };
-            let sizes: Vec<usize> = (0..count)
-                .map(|_| [1, 2, 3, 5, 40][random.random_range(0..5)])
-                .collect();
+            let mut transfer = Transfer { guard: Guard::always(count), ..Transfer::new() };
+            let sizes: Vec<usize> = (0..count).map(|_| [1, 2, 3, 5, 40][random.random_range(0..5)]).collect();
             let mut order: Vec<usize> = (0..count).collect();
             for k in 0..count {
                 order.swap(k, random.random_range(0..count));
@@ -191,32 +167,17 @@ mod tests {
                 let source = if random.random_range(0..4) == 0 { 0 } else { source };
                 transfer.loops.push(TransferLoop {
                     size: sizes[k],
-                    source: Step {
-                        units: 0,
-                        elements: source,
-                    },
-                    destination: Step {
-                        units: 0,
-                        elements: sizes[k + 1..].iter().product(),
-                    },
+                    source: Step { units: 0, elements: source },
+                    destination: Step { units: 0, elements: sizes[k + 1..].iter().product() },
                 });
             }
             if count > 0 && random.random_range(0..2) == 0 {
                 for _ in 0..2 {
                     let variable = random.random_range(0..count);
                     let weight = random.random_range(1..4);
-                    transfer.guard.digits.push(GuardDigit {
-                        variable,
-                        base: 1,
-                        extent: 64,
-                        weight,
-                    });
+                    transfer.guard.digits.push(GuardDigit { variable, base: 1, extent: 64, weight });
                 }
-                transfer.guard.sums.push(GuardSum {
-                    first: 0,
-                    len: 2,
-                    limit: random.random_range(1..40),
-                });
+                transfer.guard.sums.push(GuardSum { first: 0, len: 2, limit: random.random_range(1..40) });
             }
             let total: usize = sizes.iter().product();
             let source: Vec<u32> = (1..=total as u32).collect();

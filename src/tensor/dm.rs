@@ -22,24 +22,15 @@ pub struct DmTensor<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> {
 }
 
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Cluster, Slice, Element> {
-    pub(crate) const SHAPE: Shape = Shape::dm(
-        D::ELEMENT_TYPE,
-        Chip::EXPR,
-        Cluster::EXPR,
-        Slice::EXPR,
-        Element::EXPR,
-    );
+    pub(crate) const SHAPE: Shape =
+        Shape::dm(D::ELEMENT_TYPE, Chip::EXPR, Cluster::EXPR, Slice::EXPR, Element::EXPR);
     pub(crate) const FOOTPRINT: Footprint = match Self::SHAPE.footprint() {
         Ok(footprint) => footprint,
         Err(error) => error.refuse(),
     };
 
     pub(crate) fn filled(address: Address, fill: FillId) -> Self {
-        Self {
-            address,
-            fill,
-            types: PhantomData,
-        }
+        Self { address, fill, types: PhantomData }
     }
 
     /// A handle to what is at an address.
@@ -56,29 +47,18 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
         const {
             let _ = Self::FOOTPRINT;
         }
-        accept(
-            "DmTensor::from_addr",
-            super::check_address(Memory::Dm, D::ELEMENT_TYPE, address),
-        );
+        accept("DmTensor::from_addr", super::check_address(Memory::Dm, D::ELEMENT_TYPE, address));
         Self::filled(address, FillId::ANY)
     }
 
     /// The whole tensor, to read.
     pub fn view(&self) -> DmTensorView<'_, D, Chip, Cluster, Slice, Element> {
-        DmTensorView {
-            address: self.address,
-            fill: self.fill,
-            types: PhantomData,
-        }
+        DmTensorView { address: self.address, fill: self.fill, types: PhantomData }
     }
 
     /// The whole tensor, to write.
     pub fn view_mut(&mut self) -> DmTensorViewMut<'_, D, Chip, Cluster, Slice, Element> {
-        DmTensorViewMut {
-            address: self.address,
-            fill: self.fill,
-            types: PhantomData,
-        }
+        DmTensorViewMut { address: self.address, fill: self.fill, types: PhantomData }
     }
 
     /// Copies the tensor to HBM, in any layout. Axes that only the destination has are broadcast.
@@ -88,10 +68,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
         dma: &mut DmaContext<{ Dma::Tensor }>,
         address: Address,
     ) -> HbmTensor<D, Chip, Element2> {
-        accept(
-            "to_hbm",
-            super::check_address(Memory::Hbm, D::ELEMENT_TYPE, address),
-        );
+        accept("to_hbm", super::check_address(Memory::Hbm, D::ELEMENT_TYPE, address));
         let mut tensor = HbmTensor::filled(address, dma.next_fill());
         self.view().to_hbm_view(dma, tensor.view_mut());
         tensor
@@ -104,10 +81,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
         dma: &mut DmaContext<{ Dma::Tensor }>,
         address: Address,
     ) -> DmTensor<D, Chip, Cluster, Slice2, Element2> {
-        accept(
-            "to_dm",
-            super::check_address(Memory::Dm, D::ELEMENT_TYPE, address),
-        );
+        accept("to_dm", super::check_address(Memory::Dm, D::ELEMENT_TYPE, address));
         let mut tensor = DmTensor::filled(address, dma.next_fill());
         self.view().to_dm_view(dma, tensor.view_mut());
         tensor
@@ -149,12 +123,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
 {
     pub(crate) fn region(&self) -> Region {
         let footprint = const { DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT };
-        Region {
-            memory: Memory::Dm,
-            address: self.address,
-            fill: self.fill,
-            footprint,
-        }
+        Region { memory: Memory::Dm, address: self.address, fill: self.fill, footprint }
     }
 
     /// Copies the tensor into a view in HBM, in any layout. Axes that only the destination has are broadcast.
@@ -199,12 +168,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
 {
     pub(crate) fn region(&self) -> Region {
         let footprint = const { DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT };
-        Region {
-            memory: Memory::Dm,
-            address: self.address,
-            fill: self.fill,
-            footprint,
-        }
+        Region { memory: Memory::Dm, address: self.address, fill: self.fill, footprint }
     }
 }
 
@@ -213,10 +177,6 @@ impl<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
     for DmTensorView<'l, D, Chip, Cluster, Slice, Element>
 {
     fn from(view: DmTensorViewMut<'l, D, Chip, Cluster, Slice, Element>) -> Self {
-        Self {
-            address: view.address,
-            fill: view.fill,
-            types: PhantomData,
-        }
+        Self { address: view.address, fill: view.fill, types: PhantomData }
     }
 }

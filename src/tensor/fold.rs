@@ -101,11 +101,7 @@ pub(super) fn operand(pool: &Pool, union: &Pieces, operand: &Layout) -> Operand 
         else {
             return Operand::Spread;
         };
-        let origin = cut
-            .divisor
-            .list
-            .iter()
-            .filter(|piece| piece.origin == inner.origin);
+        let origin = cut.divisor.list.iter().filter(|piece| piece.origin == inner.origin);
         let values: usize = origin
             .map(|piece| match piece.factor {
                 Factor::Term { resize, .. } => resize,
@@ -161,12 +157,7 @@ impl FoldPlan {
                 continue;
             };
             builder = builder.digit(k, term.atom, term.stride, resize - 1);
-            let mut axis = Axis {
-                size: resize,
-                steps: steps(&cut.divisor, k),
-                variable: k,
-                kept: 0,
-            };
+            let mut axis = Axis { size: resize, steps: steps(&cut.divisor, k), variable: k, kept: 0 };
             if piece.matched {
                 (axis.kept, kept[k]) = (kept_step, kept_step);
                 kept_step *= resize;
@@ -196,12 +187,7 @@ impl FoldPlan {
         let worth = |axis: &Axis| axis.size.min(ROW) * if near(axis) { 8 } else { 1 };
         let row = match (0..keep.len()).max_by_key(|&k| worth(&keep[k])) {
             Some(best) => keep.remove(best),
-            None => Axis {
-                size: 1,
-                steps: [0, 0],
-                variable: usize::MAX,
-                kept: 0,
-            },
+            None => Axis { size: 1, steps: [0, 0], variable: usize::MAX, kept: 0 },
         };
         let mut fold = Fold {
             plan: self,
@@ -258,11 +244,7 @@ impl<D: Scalar, R: Fn(usize, usize) -> Opt<D>, F: Fn(Opt<D>, Opt<D>) -> Opt<D>> 
             for j in 0..len {
                 let here = advanced(at, &self.row, start + j);
                 let live = self.is_live(start + j);
-                self.rows[0][j] = if live {
-                    (self.read)(here[0], here[1])
-                } else {
-                    Opt::Uninit
-                };
+                self.rows[0][j] = if live { (self.read)(here[0], here[1]) } else { Opt::Uninit };
             }
             return;
         }
@@ -323,14 +305,8 @@ fn spread(pool: &Pool, cut: &Matched, kept: &[usize]) -> Option<Transfer> {
         builder = builder.digit(transfer.loops.len(), term.atom, term.stride, size - 1);
         transfer.loops.push(TransferLoop {
             size,
-            source: Step {
-                units: 0,
-                elements: source,
-            },
-            destination: Step {
-                units: 0,
-                elements: piece.base,
-            },
+            source: Step { units: 0, elements: source },
+            destination: Step { units: 0, elements: piece.base },
         });
     }
     transfer.guard = builder.build(pool)?;
@@ -374,17 +350,10 @@ fn has_all(
         if piece.matched || (broadcast && !partly) {
             continue;
         }
-        let text = Text::new()
-            .str(operation)
-            .str(": the result ")
-            .mapping(destination.expr)
-            .str(" wants `m![");
+        let text =
+            Text::new().str(operation).str(": the result ").mapping(destination.expr).str(" wants `m![");
         let text = write_term(text, pool, &term, resize).str("]`, ");
-        let text = text.str(if partly {
-            "of which there are other values in "
-        } else {
-            "which is not in "
-        });
+        let text = text.str(if partly { "of which there are other values in " } else { "which is not in " });
         let text = text.mapping(expr).str("; help: ");
         let text = text.str(if broadcast || partly {
             "keep the same values of the axis on both sides"
@@ -397,12 +366,6 @@ fn has_all(
 }
 
 fn too_complex(operation: &'static str, expr: &Expr) -> PlanError {
-    let text = Text::new()
-        .str(operation)
-        .str(": telling padding from elements in ")
-        .mapping(expr);
-    PlanError::new(
-        "too complex",
-        text.str(" takes too many tests; help: cut fewer padded products"),
-    )
+    let text = Text::new().str(operation).str(": telling padding from elements in ").mapping(expr);
+    PlanError::new("too complex", text.str(" takes too many tests; help: cut fewer padded products"))
 }

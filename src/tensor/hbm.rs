@@ -28,11 +28,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     };
 
     pub(crate) fn filled(address: Address, fill: FillId) -> Self {
-        Self {
-            address,
-            fill,
-            types: PhantomData,
-        }
+        Self { address, fill, types: PhantomData }
     }
 
     /// A handle to what is at an address.
@@ -47,10 +43,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     #[track_caller]
     pub unsafe fn from_addr(address: Address) -> Self {
         const { assert_fits::<D, Chip, Element>() };
-        accept(
-            "HbmTensor::from_addr",
-            super::check_address(Memory::Hbm, D::ELEMENT_TYPE, address),
-        );
+        accept("HbmTensor::from_addr", super::check_address(Memory::Hbm, D::ELEMENT_TYPE, address));
         Self::filled(address, FillId::ANY)
     }
 
@@ -66,20 +59,12 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
 
     /// The whole tensor, to read.
     pub fn view(&self) -> HbmTensorView<'_, D, Chip, Element> {
-        HbmTensorView {
-            address: self.address,
-            fill: self.fill,
-            types: PhantomData,
-        }
+        HbmTensorView { address: self.address, fill: self.fill, types: PhantomData }
     }
 
     /// The whole tensor, to write.
     pub fn view_mut(&mut self) -> HbmTensorViewMut<'_, D, Chip, Element> {
-        HbmTensorViewMut {
-            address: self.address,
-            fill: self.fill,
-            types: PhantomData,
-        }
+        HbmTensorViewMut { address: self.address, fill: self.fill, types: PhantomData }
     }
 
     /// Copies the tensor to the host, in any layout.
@@ -135,12 +120,7 @@ pub(crate) const fn assert_fits<D: Scalar, Chip: M, Element: M>() {
 impl<D: Scalar, Chip: M, Element: M> fmt::Debug for HbmTensor<D, Chip, Element> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (chip, element) = (Chip::EXPR, Element::EXPR);
-        write!(
-            f,
-            "HbmTensor<{}, m![{chip}], m![{element}]> at {:#x}",
-            D::ELEMENT_TYPE,
-            self.address
-        )
+        write!(f, "HbmTensor<{}, m![{chip}], m![{element}]> at {:#x}", D::ELEMENT_TYPE, self.address)
     }
 }
 
@@ -165,12 +145,7 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
 
     pub(crate) fn region(&self) -> Region {
         let footprint = const { HbmTensor::<D, Chip, Element>::FOOTPRINT };
-        Region {
-            memory: Memory::Hbm,
-            address: self.address,
-            fill: self.fill,
-            footprint,
-        }
+        Region { memory: Memory::Hbm, address: self.address, fill: self.fill, footprint }
     }
 
     /// Copies the tensor to another place in HBM: see [`HbmTensor::to_hbm`].
@@ -180,10 +155,7 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
         dma: &mut DmaContext<DMA>,
         address: Address,
     ) -> HbmTensor<D, Chip, Element2> {
-        accept(
-            "to_hbm",
-            super::check_address(Memory::Hbm, D::ELEMENT_TYPE, address),
-        );
+        accept("to_hbm", super::check_address(Memory::Hbm, D::ELEMENT_TYPE, address));
         let mut tensor = HbmTensor::filled(address, dma.next_fill());
         self.to_hbm_view(dma, tensor.view_mut());
         tensor
@@ -208,10 +180,7 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
         dma: &mut DmaContext<{ Dma::Tensor }>,
         address: Address,
     ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
-        accept(
-            "to_dm",
-            super::check_address(Memory::Dm, D::ELEMENT_TYPE, address),
-        );
+        accept("to_dm", super::check_address(Memory::Dm, D::ELEMENT_TYPE, address));
         let mut tensor = DmTensor::filled(address, dma.next_fill());
         self.to_dm_view(dma, tensor.view_mut());
         tensor
@@ -229,10 +198,7 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
         };
         let destination = destination.region();
         accept("to_dm", super::check_dma_address("HBM source", self.address));
-        accept(
-            "to_dm",
-            super::check_dma_address("DM destination", destination.address),
-        );
+        accept("to_dm", super::check_dma_address("DM destination", destination.address));
         dma.execute(dma_operation(self.region(), destination, transfer));
     }
 }
@@ -252,12 +218,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensorViewMut<'_, D, Chip, Element> {
 
     pub(crate) fn region(&self) -> Region {
         let footprint = const { HbmTensor::<D, Chip, Element>::FOOTPRINT };
-        Region {
-            memory: Memory::Hbm,
-            address: self.address,
-            fill: self.fill,
-            footprint,
-        }
+        Region { memory: Memory::Hbm, address: self.address, fill: self.fill, footprint }
     }
 }
 
@@ -265,11 +226,7 @@ impl<'l, D: Scalar, Chip: M, Element: M> From<HbmTensorViewMut<'l, D, Chip, Elem
     for HbmTensorView<'l, D, Chip, Element>
 {
     fn from(view: HbmTensorViewMut<'l, D, Chip, Element>) -> Self {
-        Self {
-            address: view.address,
-            fill: view.fill,
-            types: PhantomData,
-        }
+        Self { address: view.address, fill: view.fill, types: PhantomData }
     }
 }
 
@@ -292,10 +249,7 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
         location: &'static Location<'static>,
     ) -> HbmTensor<D, Chip, Element2> {
         let plan = const { HostPlan::<D, Element, Chip, Element2>::UPLOAD };
-        accept(
-            "to_hbm",
-            super::check_address(Memory::Hbm, D::ELEMENT_TYPE, address),
-        );
+        accept("to_hbm", super::check_address(Memory::Hbm, D::ELEMENT_TYPE, address));
         let mut tensor = HbmTensor::filled(address, dma.next_fill());
         let transfer = HostTransfer {
             region: tensor.view_mut().region(),

@@ -1,7 +1,7 @@
 //! [`HostTensor`]: a tensor in host memory.
 
 use super::mathematical::Tensor;
-use super::storage::Layout;
+use super::storage::{Layout, packed_factors};
 use crate::command::HostBuffer;
 use crate::mapping::{Expr, Factor, M, Pool};
 use crate::scalar::{ElementType, Opt, Scalar, ScalarBytes};
@@ -89,27 +89,20 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
         let mut pool = Pool::new();
         let layout = Layout::new("from_safetensors", &mut pool, Element::EXPR);
         let padded = layout.packed_len() != Element::SIZE
-            || layout
-                .factors
-                .as_slice()
-                .iter()
-                .any(|factor| matches!(factor, Factor::Padding { .. }));
+            || layout.factors.as_slice().iter().any(|factor| matches!(factor, Factor::Padding { .. }));
         let fits = view.shape() == part_sizes(Element::EXPR)
             && Some(view.dtype()) == dtype(D::ELEMENT_TYPE)
             && view.data().len() * 8 == Element::SIZE * D::BITS;
         if padded || !fits {
             return Err(SafeTensorError::TensorInvalidInfo);
         }
-        let elements = view
-            .data()
-            .chunks_exact(D::BITS / 8)
-            .map(|bytes| Opt::Init(D::from_le_bytes(bytes)));
+        let elements = view.data().chunks_exact(D::BITS / 8).map(|bytes| Opt::Init(D::from_le_bytes(bytes)));
         Ok(Self::from_buf(elements.collect()))
     }
 
-    /// The elements in their own encoding, in storage order (see [`Tensor::from_fn`]).
+    /// The elements in their own encoding, in the order of [`Self::to_buf`].
     pub(crate) fn to_host_buffer(&self) -> HostBuffer {
-        let elements = self.inner.elements();
+        let elements = self.to_buf();
         let code = |element: &Opt<D>| element.map(D::to_bits).into_option().unwrap_or(0);
         let mut bytes = Vec::with_capacity((elements.len() * D::BITS).div_ceil(8));
         match D::BITS {
@@ -118,28 +111,22 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
                 (code(&pair[0]) & 15 | high << 4) as u8
             })),
             8 => bytes.extend(elements.iter().map(|element| code(element) as u8)),
-            16 => elements
-                .iter()
-                .for_each(|element| bytes.extend((code(element) as u16).to_le_bytes())),
-            _ => elements
-                .iter()
-                .for_each(|element| bytes.extend(code(element).to_le_bytes())),
+            16 => elements.iter().for_each(|element| bytes.extend((code(element) as u16).to_le_bytes())),
+            _ => elements.iter().for_each(|element| bytes.extend(code(element).to_le_bytes())),
         }
         let complete = elements.iter().all(Opt::is_init);
         let initialised = (!complete).then(|| elements.iter().map(Opt::is_init).collect());
         HostBuffer { bytes, initialised }
     }
 
-    /// The tensor whose elements `buffer` holds in storage order.
+    /// The tensor whose elements `buffer` holds in the order of [`Self::to_buf`].
     ///
     /// # Panics
     ///
     /// When the buffer is for another number of elements.
     #[track_caller]
     pub(crate) fn from_host_buffer(buffer: HostBuffer) -> Self {
-        let mut pool = Pool::new();
-        let layout = Layout::new("to_host", &mut pool, Element::EXPR);
-        let count: usize = layout.shape().iter().product();
+        let count = packed_factors(&mut Pool::new(), Element::EXPR).size();
         let wanted = (count * D::BITS).div_ceil(8);
         let bytes = &buffer.bytes;
         assert!(
@@ -151,21 +138,15 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
         );
         let decoded = |code: u32| Opt::Init(D::from_bits(code));
         let mut elements: Vec<Opt<D>> = match D::BITS {
-            4 => (0..count)
-                .map(|k| decoded(u32::from(bytes[k / 2] >> (k % 2 * 4) & 15)))
-                .collect(),
+            4 => (0..count).map(|k| decoded(u32::from(bytes[k / 2] >> (k % 2 * 4) & 15))).collect(),
             8 => bytes.iter().map(|&byte| decoded(u32::from(byte))).collect(),
             16 => bytes
                 .chunks_exact(2)
                 .map(|code| decoded(u32::from(code[0]) | u32::from(code[1]) << 8))
                 .collect(),
             _ => {
-                let code = |bytes: &[u8]| {
-                    bytes
-                        .iter()
-                        .rev()
-                        .fold(0, |code, &byte| code << 8 | u32::from(byte))
-                };
+                let code =
+                    |bytes: &[u8]| bytes.iter().rev().fold(0, |code, &byte| code << 8 | u32::from(byte));
                 bytes.chunks_exact(4).map(|bytes| decoded(code(bytes))).collect()
             }
         };
@@ -176,7 +157,7 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
                 }
             }
         }
-        Tensor::from_storage(&pool, &layout, elements).into()
+        Self::from_buf(elements)
     }
 }
 
@@ -212,9 +193,7 @@ impl<D: Scalar, Element: M> From<Tensor<D, Element>> for HostTensor<D, Element> 
 
 impl<D: Scalar, Element: M> Clone for HostTensor<D, Element> {
     fn clone(&self) -> Self {
-        Self {
-            inner: self.inner.clone(),
-        }
+        Self { inner: self.inner.clone() }
     }
 }
 
@@ -265,15 +244,7 @@ mod tests {
         check::<i8, Padded>((0..21).map(Opt::Init).collect());
         check::<bf16, Padded>((0..21).map(|k| Opt::Init(bf16::from_f32(k as f32))).collect());
         check::<f32, Padded>(
-            (0..21)
-                .map(|k| {
-                    if k % 3 == 0 {
-                        Opt::Uninit
-                    } else {
-                        Opt::Init(k as f32)
-                    }
-                })
-                .collect(),
+            (0..21).map(|k| if k % 3 == 0 { Opt::Uninit } else { Opt::Init(k as f32) }).collect(),
         );
         check::<i32, Identity>(vec![Opt::Init(-5)]);
         check::<f8e4m3, Pair<Stride<Padding<Symbol<P>, 8>, 4>, Modulo<Padding<Symbol<P>, 8>, 2>>>(
@@ -282,17 +253,17 @@ mod tests {
     }
 
     #[test]
-    fn host_buffers_are_in_storage_order() {
+    fn host_buffers_are_in_the_order_of_the_mapping() {
         let tensor = HostTensor::<i4, Plain>::from_buf((0..21).map(|k| Opt::Init(i4::from_i32(k))).collect());
-        // C before P: 0, 3, 6, … and of 21 elements the last byte has half.
+        // Of 21 elements the last byte has half.
         let buffer = tensor.to_host_buffer();
-        assert_eq!(buffer.bytes[..2], [0x30, 0x96]);
+        assert_eq!(buffer.bytes[..2], [0x10, 0x32]);
         assert_eq!((buffer.bytes.len(), buffer.initialised), (11, None));
         let mut elements = vec![Opt::Init(1i16); 21];
         elements[3] = Opt::Uninit;
         let buffer = HostTensor::<i16, Plain>::from_buf(elements).to_host_buffer();
         let flags = buffer.initialised.expect("one element is missing");
-        assert!((0..21).all(|k| flags[k] == (k != 1)));
+        assert!((0..21).all(|k| flags[k] == (k != 3)));
     }
 
     fn view(dtype: Dtype, shape: &[usize], bytes: &[u8]) -> Result<HostTensor<i16, Plain>, SafeTensorError> {
@@ -306,10 +277,7 @@ mod tests {
         let tensor = view(Dtype::I16, &[7, 3], &bytes).expect("fits");
         assert_eq!(tensor.to_buf()[1], Opt::Init(0x0302));
         for (dtype, shape) in [(Dtype::I16, [3, 7]), (Dtype::I16, [21, 1]), (Dtype::BF16, [7, 3])] {
-            assert!(matches!(
-                view(dtype, &shape, &bytes),
-                Err(SafeTensorError::TensorInvalidInfo)
-            ));
+            assert!(matches!(view(dtype, &shape, &bytes), Err(SafeTensorError::TensorInvalidInfo)));
         }
         let padded = TensorView::new(Dtype::I16, vec![7, 4], &[0; 56]).expect("a sound view");
         assert!(HostTensor::<i16, Padded>::from_safetensors(&padded).is_err());

@@ -57,10 +57,7 @@ impl<D: Scalar, Mapping: M> Tensor<D, Mapping> {
     pub(super) fn from_live_storage(layout: &Layout, elements: Vec<Opt<D>>) -> Self {
         let data = ArrayD::from_shape_vec(IxDyn(&layout.shape()), elements)
             .expect("an array has as many elements as its axes have places");
-        Self {
-            data,
-            mapping: PhantomData,
-        }
+        Self { data, mapping: PhantomData }
     }
 
     /// The stored elements, outermost storage axis slowest.
@@ -92,7 +89,7 @@ impl<D: Scalar, Mapping: M> Tensor<D, Mapping> {
             elements.len(),
             Mapping::EXPR,
         );
-        let transfer = reversed(&layout.to_buffer("from_buf", &pool, true));
+        let transfer = reversed(&layout.buffer_transfer("from_buf", &pool, true));
         let mut stored = vec![Opt::Uninit; layout.shape().iter().product()];
         copy_elements(&transfer, &elements, &mut stored);
         Self::from_live_storage(&layout, stored)
@@ -104,7 +101,7 @@ impl<D: Scalar, Mapping: M> Tensor<D, Mapping> {
     pub fn to_buf(&self) -> Vec<Opt<D>> {
         let mut pool = Pool::new();
         let layout = Layout::new("to_buf", &mut pool, Mapping::EXPR);
-        let transfer = layout.to_buffer("to_buf", &pool, true);
+        let transfer = layout.buffer_transfer("to_buf", &pool, true);
         let mut buffer = vec![Opt::Uninit; layout.packed_len()];
         copy_elements(&transfer, &self.elements(), &mut buffer);
         buffer
@@ -197,10 +194,7 @@ fn advance(at: &mut [usize], shape: &[usize]) {
 
 impl<D: Scalar, Mapping: M> Clone for Tensor<D, Mapping> {
     fn clone(&self) -> Self {
-        Self {
-            data: self.data.clone(),
-            mapping: PhantomData,
-        }
+        Self { data: self.data.clone(), mapping: PhantomData }
     }
 }
 
@@ -214,9 +208,6 @@ impl<D: Scalar, Mapping: M> PartialEq for Tensor<D, Mapping> {
 impl<D: Scalar, Mapping: M> fmt::Debug for Tensor<D, Mapping> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mapping = format_args!("m![{}]", Mapping::EXPR);
-        f.debug_struct("Tensor")
-            .field("mapping", &mapping)
-            .field("data", &self.data)
-            .finish()
+        f.debug_struct("Tensor").field("mapping", &mapping).field("data", &self.data).finish()
     }
 }

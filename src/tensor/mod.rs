@@ -19,7 +19,7 @@ pub use hbm::{HbmTensor, HbmTensorView, HbmTensorViewMut};
 pub use host::HostTensor;
 pub use mathematical::Tensor;
 pub use shape::Shape;
-pub(crate) use storage::storage_factors;
+pub(crate) use storage::packed_factors;
 pub use trf::TrfTensor;
 
 use crate::chip::spec;
@@ -36,11 +36,8 @@ pub(crate) const fn check_address(
 ) -> Result<(), PlanError> {
     let bytes = element.bits().div_ceil(8);
     if !(address as usize).is_multiple_of(bytes) {
-        let text = Text::new()
-            .str("address ")
-            .number(address as usize)
-            .str(" is no multiple of the ")
-            .number(bytes);
+        let text =
+            Text::new().str("address ").number(address as usize).str(" is no multiple of the ").number(bytes);
         let text = text.str(" bytes of ").str(element.name());
         return Err(PlanError::new(
             "alignment",
@@ -52,12 +49,8 @@ pub(crate) const fn check_address(
         Memory::Dm => ("DM", spec::DM_BYTES as u64),
     };
     if address >= capacity {
-        let text = Text::new()
-            .str("address ")
-            .number(address as usize)
-            .str(" lies outside ")
-            .str(name)
-            .str(" of ");
+        let text =
+            Text::new().str("address ").number(address as usize).str(" lies outside ").str(name).str(" of ");
         let text = text.number(capacity as usize).str(" bytes");
         return Err(PlanError::new("address", text.str("; help: use a lower address")));
     }
@@ -77,8 +70,5 @@ pub(crate) const fn check_dma_address(side: &'static str, address: Address) -> R
         .str(" is no multiple of ")
         .number(unit);
     let text = text.str(" bytes, which a transfer from HBM to DM needs");
-    Err(PlanError::new(
-        "DMA alignment",
-        text.str("; help: move the tensor to a multiple of 8"),
-    ))
+    Err(PlanError::new("DMA alignment", text.str("; help: move the tensor to a multiple of 8")))
 }

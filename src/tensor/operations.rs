@@ -3,11 +3,11 @@
 use super::copy::copy_elements;
 use super::fold::{FoldPlan, Operand, cut_union, operand, pieces};
 use super::mathematical::{Tensor, reversed};
-use super::storage::{Layout, axes_of};
+use super::storage::{Layout, axes_of, digits_of};
 use crate::command::Transfer;
 use crate::engine::transfer::{Level, Placement, derive_between};
 use crate::error::PlanError;
-use crate::mapping::{Atom, DivisionMode, Expr, Factor, Factors, M, Pool, divide};
+use crate::mapping::{Atom, DivisionMode, Expr, Factors, M, Pool, divide};
 use crate::scalar::{Opt, Scalar};
 use crate::text::Text;
 use num_traits::Zero;
@@ -26,11 +26,7 @@ fn between(
     // An array has elements alone: outer dimensions count as units until here.
     let expressions = |side: &[Dimension]| -> Vec<(&'static Expr, Level)> {
         let level = |step| {
-            if step == 1 {
-                Level::Element
-            } else {
-                Level::Units(step)
-            }
+            if step == 1 { Level::Element } else { Level::Units(step) }
         };
         side.iter().map(|&(expr, _, step)| (expr, level(step))).collect()
     };
@@ -38,23 +34,10 @@ fn between(
         core::array::from_fn(|k| side.get(k).map_or(Factors::one(), |&(_, factors, _)| factors))
     };
     let (from, to) = (expressions(source), expressions(destination));
-    let from = Placement {
-        name: "Tensor",
-        dimensions: &from,
-    };
-    let to = Placement {
-        name: "Tensor",
-        dimensions: &to,
-    };
-    let mut transfer = derive_between(
-        operation,
-        pool,
-        &from,
-        &factors(source),
-        &to,
-        &factors(destination),
-        broadcast,
-    )?;
+    let from = Placement { name: "Tensor", dimensions: &from };
+    let to = Placement { name: "Tensor", dimensions: &to };
+    let mut transfer =
+        derive_between(operation, pool, &from, &factors(source), &to, &factors(destination), broadcast)?;
     for k in 0..transfer.loops.len() {
         let mut own = transfer.loops.at(k);
         for step in [&mut own.source, &mut own.destination] {
@@ -84,13 +67,7 @@ fn moved<D: Scalar>(
     }
     let len = to.shape().iter().product();
     let whole = |layout: &Layout, factors: Factors| [(layout.expr, factors, 1)];
-    let stored = between(
-        operation,
-        pool,
-        &whole(from, from.storage),
-        &whole(to, to.storage),
-        broadcast,
-    );
+    let stored = between(operation, pool, &whole(from, from.storage), &whole(to, to.storage), broadcast);
     let error = match stored {
         Ok(transfer) => return Ok(copied(&transfer, elements, len)),
         Err(error) => error,
@@ -100,24 +77,10 @@ fn moved<D: Scalar>(
         return Err(error);
     }
     // A product that only one side was cut across can be found in the order of the mapping, not in that of storage.
-    let transfer = between(
-        operation,
-        pool,
-        &whole(from, from.factors),
-        &whole(to, to.factors),
-        broadcast,
-    )?;
-    let buffer = copied(
-        &from.to_buffer(operation, pool, false),
-        elements,
-        from.factors.size(),
-    );
+    let transfer = between(operation, pool, &whole(from, from.factors), &whole(to, to.factors), broadcast)?;
+    let buffer = copied(&from.buffer_transfer(operation, pool, false), elements, from.factors.size());
     let buffer = copied(&transfer, &buffer, to.factors.size());
-    Ok(copied(
-        &reversed(&to.to_buffer(operation, pool, false)),
-        &buffer,
-        len,
-    ))
+    Ok(copied(&reversed(&to.buffer_transfer(operation, pool, false)), &buffer, len))
 }
 
 #[track_caller]
@@ -147,11 +110,7 @@ impl<D: Scalar, Mapping: M> Tensor<D, Mapping> {
         let mut pool = Pool::new();
         let layout = Layout::new("zip_with", &mut pool, Mapping::EXPR);
         let (left, right) = (self.elements(), other.elements());
-        let elements = left
-            .iter()
-            .zip(right.iter())
-            .map(|(&a, &b)| function(a, b))
-            .collect();
+        let elements = left.iter().zip(right.iter()).map(|(&a, &b)| function(a, b)).collect();
         Tensor::from_storage(&pool, &layout, elements)
     }
 
@@ -214,11 +173,7 @@ impl<D: Scalar, Mapping: M> Tensor<D, Mapping> {
         let (source, destination) = (layout(&mut pool, Src::EXPR), layout(&mut pool, Dst::EXPR));
         let size = source.factors.size();
         if size != destination.factors.size() {
-            let text = Text::new()
-                .str("reshape: ")
-                .mapping(Src::EXPR)
-                .str(" has ")
-                .number(size);
+            let text = Text::new().str("reshape: ").mapping(Src::EXPR).str(" has ").number(size);
             let text = text
                 .str(" positions and ")
                 .mapping(Dst::EXPR)
@@ -230,13 +185,8 @@ impl<D: Scalar, Mapping: M> Tensor<D, Mapping> {
         let rest = match divide(&pool, &from.factors, &source.factors, DivisionMode::Relaxed) {
             Ok(division) if division.exact().is_ok() => digits_of(&division.dividend_residue),
             _ => {
-                let text = Text::new()
-                    .str("reshape: ")
-                    .mapping(Src::EXPR)
-                    .str(" is not a part of ");
-                let text = text
-                    .mapping(Mapping::EXPR)
-                    .str("; help: name digits that the mapping has");
+                let text = Text::new().str("reshape: ").mapping(Src::EXPR).str(" is not a part of ");
+                let text = text.mapping(Mapping::EXPR).str("; help: name digits that the mapping has");
                 PlanError::new("reshape source", text).refuse()
             }
         };
@@ -359,31 +309,13 @@ impl<D: Scalar, Mapping: M> Tensor<D, Mapping> {
         let (left_steps, left_spread) = ready(&left, &left_elements);
         let (right_steps, right_spread) = ready(&right, &right_elements);
         let steps = |_: &crate::mapping::Pieces, k: usize| [left_steps[k], right_steps[k]];
-        let plan = accepted(FoldPlan::new(
-            operation,
-            &pool,
-            (union.expr, cut),
-            &to,
-            steps,
-            false,
-        ));
+        let plan = accepted(FoldPlan::new(operation, &pool, (union.expr, cut), &to, steps, false));
         let left_elements = left_spread.as_deref().unwrap_or(&left_elements);
         let right_elements = right_spread.as_deref().unwrap_or(&right_elements);
         let product = |a: usize, b: usize| left_elements[a] * right_elements[b];
         let results = plan.run(product, |a, b| a + b, Opt::zero());
         Tensor::from_live_storage(&to, copied(&plan.spread, &results, to.shape().iter().product()))
     }
-}
-
-/// The digits without the padding between them.
-fn digits_of(factors: &Factors) -> Factors {
-    let mut digits = Factors::one();
-    for factor in factors.as_slice() {
-        if let Factor::Term { .. } = factor {
-            digits.list.push(*factor);
-        }
-    }
-    digits
 }
 
 #[cfg(test)]

@@ -16,10 +16,7 @@ fn leak(expr: Expr) -> &'static Expr {
 }
 
 fn axis(k: usize) -> &'static Expr {
-    leak(Expr::Symbol(Axis {
-        name: Ident::new(AXES[k].0),
-        size: AXES[k].1,
-    }))
+    leak(Expr::Symbol(Axis { name: Ident::new(AXES[k].0), size: AXES[k].1 }))
 }
 
 /// Splits an expression into two, padding it first if need be, or keeps it.
@@ -73,16 +70,14 @@ fn axes(random: &mut SmallRng, least: usize) -> Vec<&'static Expr> {
 /// The coordinates of every position.
 fn table(expr: &'static Expr) -> Vec<Option<Coordinates>> {
     let size = expr.checked_size().expect("sound");
-    (0..size)
-        .map(|p| Index::at(expr, p).and_then(|index| index.coordinates()))
-        .collect()
+    (0..size).map(|p| Index::at(expr, p).and_then(|index| index.coordinates())).collect()
 }
 
 /// A value that tells coordinates apart.
 fn value(coordinates: &Coordinates) -> i32 {
-    coordinates.iter().fold(7, |sum, (name, k)| {
-        sum + (*k as i32) * (1 << (6 * (name.as_str().as_bytes()[0] - b'A')))
-    })
+    coordinates
+        .iter()
+        .fold(7, |sum, (name, k)| sum + (*k as i32) * (1 << (6 * (name.as_str().as_bytes()[0] - b'A'))))
 }
 
 fn layout(pool: &mut Pool, expr: &'static Expr) -> Layout {
@@ -90,38 +85,29 @@ fn layout(pool: &mut Pool, expr: &'static Expr) -> Layout {
 }
 
 fn stored(pool: &Pool, own: &Layout) -> Vec<Opt<i32>> {
-    let buffer: Vec<Opt<i32>> = table(own.expr)
-        .iter()
-        .map(|at| at.as_ref().map(value).into())
-        .collect();
-    let transfer = reversed(&own.to_buffer("test", pool, false));
+    let buffer: Vec<Opt<i32>> = table(own.expr).iter().map(|at| at.as_ref().map(value).into()).collect();
+    let transfer = reversed(&own.buffer_transfer("test", pool, false));
     copied(&transfer, &buffer, own.shape().iter().product())
 }
 
 fn positions(pool: &Pool, own: &Layout, elements: &[Opt<i32>]) -> Vec<Opt<i32>> {
-    copied(&own.to_buffer("test", pool, false), elements, own.factors.size())
+    copied(&own.buffer_transfer("test", pool, false), elements, own.factors.size())
 }
 
 #[test]
 fn buffers_hold_the_elements_of_their_positions() {
     let mut random = SmallRng::seed_from_u64(1);
-    for _ in 0..300 {
+    for _ in 0..150 {
         let chosen = axes(&mut random, 1);
         let expr = mapping(&mut random, &chosen);
         let mut pool = Pool::new();
         let own = layout(&mut pool, expr);
         let elements = stored(&pool, &own);
-        let expected: Vec<Opt<i32>> = table(expr)
-            .iter()
-            .map(|at| at.as_ref().map(value).into())
-            .collect();
+        let expected: Vec<Opt<i32>> = table(expr).iter().map(|at| at.as_ref().map(value).into()).collect();
         assert_eq!(positions(&pool, &own, &elements), expected, "{expr}");
         let dead = elements.iter().filter(|element| !element.is_init()).count();
         let guard = own.storage_guard("test", &pool);
-        assert!(
-            dead == 0 || !guard.is_always(),
-            "{expr}: a guard for {dead} dead cells"
-        );
+        assert!(dead == 0 || !guard.is_always(), "{expr}: a guard for {dead} dead cells");
     }
 }
 
@@ -129,28 +115,27 @@ fn buffers_hold_the_elements_of_their_positions() {
 fn moves_keep_every_index() {
     let mut random = SmallRng::seed_from_u64(2);
     let (mut done, mut refused) = (0, 0);
-    for _ in 0..600 {
+    for _ in 0..250 {
         let chosen = axes(&mut random, 1);
         let broadcast = random.random_range(0..3) == 0;
-        let wanted = if broadcast {
-            AXES.iter().enumerate().map(|(k, _)| axis(k)).collect()
-        } else {
-            chosen.clone()
-        };
+        let wanted =
+            if broadcast { AXES.iter().enumerate().map(|(k, _)| axis(k)).collect() } else { chosen.clone() };
         let (from, to) = (mapping(&mut random, &chosen), mapping(&mut random, &wanted));
         let mut pool = Pool::new();
         let (source, destination) = (layout(&mut pool, from), layout(&mut pool, to));
         let elements = stored(&pool, &source);
         let Ok(result) = moved("test", &pool, (&source, &elements), &destination, broadcast) else {
+            // Products that the two sides cut across at different places, and parts of a truncated axis.
+            let composite =
+                |own: &Layout| axes_of(&own.factors).any(|(term, _)| matches!(term.atom, Atom::Composite(_)));
+            let truncated = chosen.iter().any(|expr| matches!(expr, Expr::Resize(..)));
+            assert!(truncated || composite(&source) || composite(&destination), "{from} -> {to} refused");
             refused += 1;
             continue;
         };
         done += 1;
-        let held: BTreeMap<Coordinates, i32> = table(from)
-            .into_iter()
-            .flatten()
-            .map(|at| (at.clone(), value(&at)))
-            .collect();
+        let held: BTreeMap<Coordinates, i32> =
+            table(from).into_iter().flatten().map(|at| (at.clone(), value(&at))).collect();
         let names: Vec<Ident> = chosen
             .iter()
             .map(|expr| match expr {
@@ -162,53 +147,35 @@ fn moves_keep_every_index() {
             .into_iter()
             .map(|at| {
                 let own = |at: Coordinates| at.into_iter().filter(|(name, _)| names.contains(name)).collect();
-                at.and_then(|at| held.get::<Coordinates>(&own(at)).copied())
-                    .into()
+                at.and_then(|at| held.get::<Coordinates>(&own(at)).copied()).into()
             })
             .collect();
-        assert_eq!(
-            positions(&pool, &destination, &result),
-            expected,
-            "{from} -> {to}"
-        );
+        assert_eq!(positions(&pool, &destination, &result), expected, "{from} -> {to}");
     }
-    assert!(done > 5 * refused, "{done} moves, {refused} refused");
+    assert!(done > 2 * refused, "{done} moves, {refused} refused");
 }
 
 #[test]
 fn folds_add_what_the_result_lacks() {
     let mut random = SmallRng::seed_from_u64(3);
     let (mut done, mut refused) = (0, 0);
-    for _ in 0..500 {
+    for _ in 0..200 {
         let chosen = axes(&mut random, 2);
-        let left: Vec<&'static Expr> = chosen
-            .iter()
-            .copied()
-            .filter(|_| random.random_range(0..2) == 0)
-            .collect();
+        let left: Vec<&'static Expr> =
+            chosen.iter().copied().filter(|_| random.random_range(0..2) == 0).collect();
         let (from, mut to) = (mapping(&mut random, &chosen), mapping(&mut random, &left));
         if left.len() < chosen.len() && random.random_range(0..2) == 0 {
             let other = chosen.iter().find(|expr| !left.contains(expr)).expect("fewer");
             if matches!(other, Expr::Symbol(_)) {
                 let size = other.checked_size().expect("sound").next_multiple_of(4);
-                to = leak(Expr::Pair(
-                    leak(Expr::Stride(leak(Expr::Padding(other, size)), 4)),
-                    to,
-                ));
+                to = leak(Expr::Pair(leak(Expr::Stride(leak(Expr::Padding(other, size)), 4)), to));
             }
         }
         let mut pool = Pool::new();
         let (source, destination) = (layout(&mut pool, from), layout(&mut pool, to));
         let elements = stored(&pool, &source);
         let steps = |cut: &crate::mapping::Pieces, k: usize| [cut.list.at(k).base, 0];
-        let plan = FoldPlan::new(
-            "test",
-            &pool,
-            (from, pieces(&source.storage)),
-            &destination,
-            steps,
-            false,
-        );
+        let plan = FoldPlan::new("test", &pool, (from, pieces(&source.storage)), &destination, steps, false);
         let Ok(plan) = plan else {
             refused += 1;
             continue;
@@ -239,15 +206,9 @@ fn folds_add_what_the_result_lacks() {
             let sum = sums.entry(kept(&at)).or_default();
             *sum = sum.wrapping_add(value(&at));
         }
-        let expected: Vec<Opt<i32>> = table(to)
-            .into_iter()
-            .map(|at| at.and_then(|at| sums.get(&at).copied()).into())
-            .collect();
-        assert_eq!(
-            positions(&pool, &destination, &result),
-            expected,
-            "{from} -> {to}"
-        );
+        let expected: Vec<Opt<i32>> =
+            table(to).into_iter().map(|at| at.and_then(|at| sums.get(&at).copied()).into()).collect();
+        assert_eq!(positions(&pool, &destination, &result), expected, "{from} -> {to}");
     }
     assert!(done > 5 * refused, "{done} folds, {refused} refused");
 }
@@ -281,21 +242,10 @@ fn storage_axes_are_sorted_digits() {
         |tensor: &Tensor<i8, Pair<Stride<Sk, 8>, Pair<Sh, Modulo<Sk, 8>>>>| tensor.data().shape().to_vec();
     assert_eq!(shape(&Tensor::zero()), [10, 24]);
     assert_eq!(Tensor::<i8, Resize<Sk, 9>>::zero().data().shape(), [9]);
-    assert_eq!(
-        Tensor::<i8, Pair<Padding<Sp, 8>, Sb>>::zero().data().shape(),
-        [3, 7]
-    );
-    assert_eq!(
-        Tensor::<i8, Stride<Padding<Sp, 8>, 4>>::zero().data().shape(),
-        [2]
-    );
+    assert_eq!(Tensor::<i8, Pair<Padding<Sp, 8>, Sb>>::zero().data().shape(), [3, 7]);
+    assert_eq!(Tensor::<i8, Stride<Padding<Sp, 8>, 4>>::zero().data().shape(), [2]);
     assert_eq!(Tensor::<i8, Identity>::zero().data().shape(), [0usize; 0]);
-    assert_eq!(
-        Tensor::<i8, Stride<Padding<Pair<Sb, Sh>, 64>, 8>>::zero()
-            .data()
-            .shape(),
-        [4]
-    );
+    assert_eq!(Tensor::<i8, Stride<Padding<Pair<Sb, Sh>, 64>, 8>>::zero().data().shape(), [4]);
 }
 
 #[test]
@@ -304,10 +254,7 @@ fn buffers_are_packed() {
     assert_eq!(tensor.to_buf(), (0..21).map(Opt::Init).collect::<Vec<_>>());
     // A = 5 cut at 4 and 2 without the digit between: 4 + 1 is no coordinate.
     let holes = counted::<Pair<Stride<Padding<Sc, 8>, 4>, Modulo<Padding<Sc, 8>, 2>>>();
-    assert_eq!(
-        holes.to_buf(),
-        [Opt::Init(0), Opt::Init(1), Opt::Init(2), Opt::Uninit]
-    );
+    assert_eq!(holes.to_buf(), [Opt::Init(0), Opt::Init(1), Opt::Init(2), Opt::Uninit]);
     assert_eq!(holes.map(|_| Opt::Init(1)).to_buf()[3], Opt::Uninit);
 }
 
@@ -337,18 +284,12 @@ fn folds_go_by_ascending_coordinate_one_axis_after_the_other() {
     // A is the first storage axis: it is folded first, and its results along B.
     let both: Tensor<i32, Identity> = tensor.reduce(digits, Opt::Init(0));
     let rows = [0, 4, 8].map(|k| (k * 10 + k + 1) * 100 + (k + 2) * 10 + k + 3);
-    assert_eq!(
-        both.to_buf(),
-        [Opt::Init((rows[0] * 10 + rows[1]) * 10 + rows[2])]
-    );
+    assert_eq!(both.to_buf(), [Opt::Init((rows[0] * 10 + rows[1]) * 10 + rows[2])]);
     let digit: Tensor<i32, Stride<Sk, 4>> = counted::<Sk>().reduce_add();
     assert_eq!(digit.to_buf(), [6, 22, 38, 54, 70, 86].map(Opt::Init));
     let mut hole = counted::<Pair<Sb, Sa>>();
     hole.data_mut()[[1, 2]] = Opt::Uninit;
-    assert_eq!(
-        hole.reduce_add::<Sb>().to_buf(),
-        [Opt::Init(6), Opt::Init(22), Opt::Uninit]
-    );
+    assert_eq!(hole.reduce_add::<Sb>().to_buf(), [Opt::Init(6), Opt::Init(22), Opt::Uninit]);
 }
 
 #[test]
@@ -365,14 +306,7 @@ fn floats_are_added_in_the_fixed_order() {
 fn a_reduction_can_be_repeated() {
     let tensor = counted::<Pair<Sb, Sa>>();
     let repeated: Tensor<i32, Pair<Sc, Sb>> = tensor.reduce_then_broadcast();
-    assert_eq!(
-        repeated.to_buf(),
-        [6, 22, 38]
-            .repeat(5)
-            .into_iter()
-            .map(Opt::Init)
-            .collect::<Vec<_>>()
-    );
+    assert_eq!(repeated.to_buf(), [6, 22, 38].repeat(5).into_iter().map(Opt::Init).collect::<Vec<_>>());
     let least: Tensor<i32, Pair<Sb, Sc>> =
         tensor.reduce_then_broadcast_with(|a, b| a.zip_map(b, i32::min), Opt::Init(i32::MAX));
     assert_eq!(least.to_buf()[4..6], [0, 4].map(Opt::Init));
@@ -381,27 +315,20 @@ fn a_reduction_can_be_repeated() {
 #[test]
 fn contractions_are_sums_of_products() {
     type Lhs = Pair<Stride<Sk, 6>, Pair<Sa, Modulo<Sk, 6>>>;
-    type Rhs = Pair<Sh, Stride<Padding<Sk, 32>, 4>>;
+    type Rhs = Pair<Modulo<Sk, 4>, Pair<Sh, Stride<Sk, 4>>>;
     type Union = Pair<Sh, Pair<Sk, Sa>>;
-    let (left, right) = (
-        counted::<Lhs>(),
-        Tensor::<i32, Rhs>::from_buf((0..60).map(Opt::Init).collect()),
-    );
+    let (left, right) = (counted::<Lhs>(), counted::<Rhs>());
     let product = Tensor::<i32, Pair<Sa, Padding<Sh, 12>>>::contraction::<Union, _, _>(&left, &right);
-    let (left, right) = (left.transpose::<Pair<Sa, Sk>>(false).to_buf(), right.to_buf());
+    let (left, right) = (left.transpose::<Pair<Sa, Sk>>(false), right.transpose::<Pair<Sh, Sk>>(false));
+    let (left, right) = (left.to_buf(), right.to_buf());
     for (a, h) in (0..4).flat_map(|a| (0..10).map(move |h| (a, h))) {
-        let sum = (0..24).fold(Opt::Init(0), |sum, k| {
-            sum + left[a * 24 + k] * right[h * 6 + k / 4]
-        });
+        let sum = (0..24).fold(Opt::Init(0), |sum, k| sum + left[a * 24 + k] * right[h * 24 + k]);
         assert_eq!(product.to_buf()[a * 10 + h], sum, "A {a}, H {h}");
     }
     // A truncated operand leaves the rest of the union without values.
     let short = counted::<Resize<Sa, 2>>();
     let product = Tensor::<i32, Sa>::contraction::<Pair<Sb, Sa>, _, _>(&short, &counted::<Sb>());
-    assert_eq!(
-        product.to_buf(),
-        [Opt::Init(0), Opt::Init(3), Opt::Uninit, Opt::Uninit]
-    );
+    assert_eq!(product.to_buf(), [Opt::Init(0), Opt::Init(3), Opt::Uninit, Opt::Uninit]);
 }
 
 #[test]
@@ -412,15 +339,8 @@ fn relabelling() {
     assert_eq!(turned.to_buf(), tensor.transpose::<Pair<Sb, Sa>>(false).to_buf());
     // Position k of m![A, B] becomes position k of m![K = 12], C stays.
     let tensor = counted::<Pair<Sa, Pair<Sc, Sb>>>();
-    let named = unsafe {
-        tensor
-            .clone()
-            .reshape::<Pair<Sa, Sb>, Resize<Sk, 12>, Pair<Sc, Resize<Sk, 12>>>()
-    };
-    assert_eq!(
-        named.to_buf(),
-        tensor.transpose::<Pair<Sc, Pair<Sa, Sb>>>(false).to_buf()
-    );
+    let named = unsafe { tensor.clone().reshape::<Pair<Sa, Sb>, Resize<Sk, 12>, Pair<Sc, Resize<Sk, 12>>>() };
+    assert_eq!(named.to_buf(), tensor.transpose::<Pair<Sc, Pair<Sa, Sb>>>(false).to_buf());
     let padded = unsafe { counted::<Sh>().reshape::<Padding<Sh, 14>, Pair<Sp, Padding<Identity, 2>>, Sp>() };
     assert_eq!(padded.to_buf()[..5], [0, 2, 4, 6, 8].map(Opt::Init));
     assert_eq!(padded.to_buf()[5..], [Opt::Uninit; 2]);
@@ -465,4 +385,35 @@ fn a_reduction_invents_no_values() {
 #[should_panic(expected = "contraction: the destination `Tensor<m![A]>` has no place for `m![B]`")]
 fn the_union_has_all_axes() {
     Tensor::<i32, Sa>::contraction::<Sa, _, _>(&counted::<Sa>(), &counted::<Sb>());
+}
+
+#[test]
+fn a_contraction_of_matrices_is_quick() {
+    #[derive(Debug, Clone)]
+    struct L;
+    impl AxisName for L {
+        const NAME: Ident = Ident::new("L");
+        const SIZE: usize = 512;
+    }
+    #[derive(Debug, Clone)]
+    struct N;
+    impl AxisName for N {
+        const NAME: Ident = Ident::new("N");
+        const SIZE: usize = 64;
+    }
+    #[derive(Debug, Clone)]
+    struct Q;
+    impl AxisName for Q {
+        const NAME: Ident = Ident::new("Q");
+        const SIZE: usize = 64;
+    }
+    type Union = Pair<Symbol<Q>, Pair<Symbol<L>, Symbol<N>>>;
+    let mut random = SmallRng::seed_from_u64(4);
+    let left = Tensor::<f32, Pair<Symbol<Q>, Symbol<L>>>::rand(&mut random);
+    let right = Tensor::<f32, Pair<Symbol<L>, Symbol<N>>>::rand(&mut random);
+    let product =
+        Tensor::<f32, Pair<Symbol<Q>, Symbol<N>>>::contraction::<Union, _, _>(&left, &right).to_buf();
+    let (left, right) = (left.to_buf(), right.to_buf());
+    let last = (0..512).fold(Opt::Init(0.0), |sum, k| sum + left[63 * 512 + k] * right[k * 64 + 63]);
+    assert_eq!(product[4095], last);
 }

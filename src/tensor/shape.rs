@@ -30,14 +30,7 @@ const ONE: &Expr = &Expr::Identity;
 impl Shape {
     /// A tensor in HBM.
     pub const fn hbm(element_type: ElementType, chip: &'static Expr, element: &'static Expr) -> Self {
-        Self {
-            memory: Memory::Hbm,
-            element_type,
-            chip,
-            cluster: ONE,
-            slice: ONE,
-            element,
-        }
+        Self { memory: Memory::Hbm, element_type, chip, cluster: ONE, slice: ONE, element }
     }
 
     /// A tensor in DM.
@@ -48,14 +41,7 @@ impl Shape {
         slice: &'static Expr,
         element: &'static Expr,
     ) -> Self {
-        Self {
-            memory: Memory::Dm,
-            element_type,
-            chip,
-            cluster,
-            slice,
-            element,
-        }
+        Self { memory: Memory::Dm, element_type, chip, cluster, slice, element }
     }
 
     /// The name of the type.
@@ -102,12 +88,8 @@ impl Shape {
             Memory::Dm => ("DM", "slice", spec::DM_BYTES as u64),
         };
         if bits > 8 * capacity as u128 {
-            let text = self
-                .text()
-                .str(": Element ")
-                .mapping(self.element)
-                .str(" of ")
-                .str(self.element_type.name());
+            let text =
+                self.text().str(": Element ").mapping(self.element).str(" of ").str(self.element_type.name());
             let bytes = bits.div_ceil(8);
             let text = text.str(" takes ").number(if bytes > usize::MAX as u128 {
                 usize::MAX
@@ -120,9 +102,7 @@ impl Shape {
                 .str(" holds ")
                 .number(capacity as usize)
                 .str(" bytes per ");
-            let text = text
-                .str(per)
-                .str("; help: spread the tensor over more units, or move it in tiles");
+            let text = text.str(per).str("; help: spread the tensor over more units, or move it in tiles");
             return Err(PlanError::new("capacity", text));
         }
         let mut pool = Pool::new();
@@ -131,19 +111,9 @@ impl Shape {
         let slice = factorize(&mut pool, self.slice);
         let element = factorize(&mut pool, self.element);
         let Some(guard) = liveness(&pool, &[&chip, &cluster, &slice, &element]) else {
-            return Err(PlanError::mapping(
-                self.name(),
-                crate::mapping::Problem::TooManyFactors,
-            ));
+            return Err(PlanError::mapping(self.name(), crate::mapping::Problem::TooManyFactors));
         };
-        Ok(Footprint {
-            element: self.element_type,
-            chips,
-            clusters,
-            slices,
-            elements,
-            guard,
-        })
+        Ok(Footprint { element: self.element_type, chips, clusters, slices, elements, guard })
     }
 
     const fn text(&self) -> Text {
@@ -153,14 +123,7 @@ impl Shape {
     const fn count(&self, expr: &'static Expr, name: &'static str, most: usize) -> Result<usize, PlanError> {
         let count = attempt!(size(expr));
         if count > most {
-            let text = self
-                .text()
-                .str(": ")
-                .str(name)
-                .str(" ")
-                .mapping(expr)
-                .str(" has ")
-                .number(count);
+            let text = self.text().str(": ").str(name).str(" ").mapping(expr).str(" has ").number(count);
             let text = text.str(" positions, but there are ").number(most);
             return Err(PlanError::new(
                 "unit count",

@@ -18,22 +18,36 @@ use crate::mapping::{Atom, Expr, FACTORS, Factor, Factors, GuardBuilder, Pool, T
 use crate::text::Text;
 use core::cmp::Ordering;
 
-/// The storage axes of an expression as a list of factors: the last of the sorted axes innermost.
-///
-/// The list is a placement for deriving moves; it is not a normal form.
-pub(crate) const fn storage_factors(pool: &mut Pool, expr: &Expr) -> Factors {
-    let factors = factorize(pool, expr);
-    storage_of(pool, &factors)
+/// The digits of an expression without the padding between them, in the order of the mapping: how buffers list them.
+pub(crate) const fn packed_factors(pool: &mut Pool, expr: &Expr) -> Factors {
+    digits_of(&factorize(pool, expr))
 }
 
-/// [`storage_factors`] of a mapping in normal form.
+/// The digits without the padding between them.
+///
+/// The list is a placement for deriving moves; it is not a normal form.
+pub(crate) const fn digits_of(factors: &Factors) -> Factors {
+    let mut digits = Factors::one();
+    let mut k = 0;
+    while k < factors.len() {
+        if let Factor::Term { .. } = factors.as_slice()[k] {
+            digits.append(factors.as_slice()[k]);
+        }
+        k += 1;
+    }
+    if let Some(problem) = factors.problem() {
+        digits.fail(problem);
+    }
+    digits
+}
+
+/// The storage axes of a mapping in normal form: the last of the sorted axes innermost.
+///
+/// The list is a placement for deriving moves; it is not a normal form.
 pub(crate) const fn storage_of(pool: &Pool, factors: &Factors) -> Factors {
     let mut axes = List::<(Term, usize), FACTORS>::new((
         Term {
-            atom: Atom::Symbol(crate::mapping::Axis {
-                name: crate::mapping::Ident::new("A"),
-                size: 1,
-            }),
+            atom: Atom::Symbol(crate::mapping::Axis { name: crate::mapping::Ident::new("A"), size: 1 }),
             stride: 1,
             modulo: 1,
         },
@@ -53,9 +67,11 @@ pub(crate) const fn storage_of(pool: &Pool, factors: &Factors) -> Factors {
     while k > 0 {
         k -= 1;
         let (term, resize) = axes.at(k);
-        storage.list.push(Factor::Term { term, resize });
+        storage.append(Factor::Term { term, resize });
     }
-    storage.problem = factors.problem();
+    if let Some(problem) = factors.problem() {
+        storage.fail(problem);
+    }
     storage
 }
 
@@ -91,11 +107,7 @@ const fn join_digits(pool: &Pool, axes: &mut Axes) -> bool {
             {
                 let live = pool.live(&inner.atom, inner.stride);
                 let modulo = least(inner.modulo * outer.modulo, live);
-                let joined = Term {
-                    atom: inner.atom,
-                    stride: inner.stride,
-                    modulo,
-                };
+                let joined = Term { atom: inner.atom, stride: inner.stride, modulo };
                 axes.set(low, (joined, least(full * resize, live)));
                 axes.remove(high);
                 return true;
@@ -117,10 +129,7 @@ const fn sort(pool: &Pool, axes: &mut Axes) {
     while k < axes.len() {
         let mut place = k;
         while place > 0
-            && matches!(
-                compare_terms(pool, &axes.at(place).0, &axes.at(place - 1).0),
-                Ordering::Less
-            )
+            && matches!(compare_terms(pool, &axes.at(place).0, &axes.at(place - 1).0), Ordering::Less)
         {
             let (left, right) = (axes.at(place - 1), axes.at(place));
             axes.set(place - 1, right);
@@ -169,10 +178,9 @@ const fn first(comparisons: &[Ordering]) -> Ordering {
 /// is in it.
 const fn compare_terms(pool: &Pool, a: &Term, b: &Term) -> Ordering {
     let atoms = match (&a.atom, &b.atom) {
-        (Atom::Symbol(a), Atom::Symbol(b)) => first(&[
-            compare_names(a.name.as_str(), b.name.as_str()),
-            compare(a.size, b.size),
-        ]),
+        (Atom::Symbol(a), Atom::Symbol(b)) => {
+            first(&[compare_names(a.name.as_str(), b.name.as_str()), compare(a.size, b.size)])
+        }
         (Atom::Symbol(_), Atom::Composite(_)) => Ordering::Less,
         (Atom::Composite(_), Atom::Symbol(_)) => Ordering::Greater,
         (Atom::Composite(a), Atom::Composite(b)) => {
@@ -214,21 +222,13 @@ impl Layout {
     #[track_caller]
     pub(super) fn new(operation: &'static str, pool: &mut Pool, expr: &'static Expr) -> Self {
         if let Err(problem) = expr.checked_size() {
-            PlanError::new(
-                "mapping",
-                Text::new().str(operation).str(": ").str(problem.as_str()),
-            )
-            .refuse();
+            PlanError::new("mapping", Text::new().str(operation).str(": ").str(problem.as_str())).refuse();
         }
         let factors = factorize(pool, expr);
         if let Some(problem) = factors.problem() {
             PlanError::mapping(operation, problem).refuse();
         }
-        Self {
-            expr,
-            factors,
-            storage: storage_of(pool, &factors),
-        }
+        Self { expr, factors, storage: storage_of(pool, &factors) }
     }
 
     /// The terms of the storage axes, outermost first.
@@ -258,30 +258,20 @@ impl Layout {
 
     /// The move from the stored array to a buffer in the order of the mapping, without its padding (`packed`) or with it.
     #[track_caller]
-    pub(super) fn to_buffer(&self, operation: &'static str, pool: &Pool, packed: bool) -> Transfer {
+    pub(super) fn buffer_transfer(&self, operation: &'static str, pool: &Pool, packed: bool) -> Transfer {
         let mut transfer = Transfer::new();
         let mut builder = GuardBuilder::new(axes_of(&self.factors).count());
         let mut seen: Vec<Term> = Vec::new();
         for (term, resize, step) in self.buffer_digits(packed) {
-            let source = if seen.contains(&term) {
-                0
-            } else {
-                self.storage_step(&term)
-            };
+            let source = if seen.contains(&term) { 0 } else { self.storage_step(&term) };
             if !seen.contains(&term) {
                 builder = builder.digit(transfer.loops.len(), term.atom, term.stride, resize - 1);
                 seen.push(term);
             }
             transfer.loops.push(TransferLoop {
                 size: resize,
-                source: Step {
-                    units: 0,
-                    elements: source,
-                },
-                destination: Step {
-                    units: 0,
-                    elements: step,
-                },
+                source: Step { units: 0, elements: source },
+                destination: Step { units: 0, elements: step },
             });
         }
         transfer.guard = builder.build(pool).unwrap_or_else(|| self.too_complex(operation));
@@ -329,10 +319,7 @@ impl Layout {
 
     #[track_caller]
     fn too_complex(&self, operation: &'static str) -> ! {
-        let text = Text::new()
-            .str(operation)
-            .str(": the padding of ")
-            .mapping(self.expr);
+        let text = Text::new().str(operation).str(": the padding of ").mapping(self.expr);
         let text = text
             .str(" takes more than ")
             .number(crate::command::GUARD_SUMS)
@@ -343,12 +330,8 @@ impl Layout {
 
 /// Terms and their sizes, outermost first.
 pub(super) fn axes_of(factors: &Factors) -> impl Iterator<Item = (Term, usize)> {
-    factors
-        .as_slice()
-        .iter()
-        .rev()
-        .filter_map(|factor| match *factor {
-            Factor::Term { term, resize } => Some((term, resize)),
-            Factor::Padding { .. } => None,
-        })
+    factors.as_slice().iter().rev().filter_map(|factor| match *factor {
+        Factor::Term { term, resize } => Some((term, resize)),
+        Factor::Padding { .. } => None,
+    })
 }

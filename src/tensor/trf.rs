@@ -49,11 +49,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
     };
 
     pub(crate) fn filled(address: TrfAddress, fill: FillId) -> Self {
-        Self {
-            address,
-            fill,
-            types: PhantomData,
-        }
+        Self { address, fill, types: PhantomData }
     }
 
     /// A handle to what is in a part of the TRF.
@@ -64,10 +60,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
     #[track_caller]
     pub unsafe fn from_addr(address: TrfAddress) -> Self {
         const { Self::CHECK };
-        accept(
-            "TrfTensor::from_addr",
-            check_capacity(const { &Self::LOAD }, address),
-        );
+        accept("TrfTensor::from_addr", check_capacity(const { &Self::LOAD }, address));
         Self::filled(address, FillId::ANY)
     }
 
@@ -93,11 +86,6 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M> fmt::Debug
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (row, element) = (Row::EXPR, Element::EXPR);
-        write!(
-            f,
-            "TrfTensor<{}, Row m![{row}], Element m![{element}]> at {}",
-            D::ELEMENT_TYPE,
-            self.address
-        )
+        write!(f, "TrfTensor<{}, Row m![{row}], Element m![{element}]> at {}", D::ELEMENT_TYPE, self.address)
     }
 }

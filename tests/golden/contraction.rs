@@ -18,12 +18,7 @@ fn shown(config: &AlignConfig) -> String {
         .rev()
         .map(|entry| format!("({},{})", entry.size, entry.stride))
         .collect();
-    format!(
-        "cf {} rrs {} {}",
-        config.collect_flits,
-        config.reg_read_size,
-        entries.join(" ")
-    )
+    format!("cf {} rrs {} {}", config.collect_flits, config.reg_read_size, entries.join(" "))
 }
 
 fn align<D: Scalar, Time: M, Packet: M, Row: M, Element: M, OutTime: M, OutPacket: M>() -> String {
@@ -50,10 +45,7 @@ fn pages() {
         align::<bf16, m![M, O, L], m![K], m![N], m![O, K], m![M, O], m![L, K]>(),
         "cf 2 rrs 32 (2,32) (32,0)"
     );
-    assert_eq!(
-        align::<bf16, m![M], m![K], m![N], m![K], m![M], m![K # 32]>(),
-        "cf 1 rrs 32 (32,0)"
-    );
+    assert_eq!(align::<bf16, m![M], m![K], m![N], m![K], m![M], m![K # 32]>(), "cf 1 rrs 32 (32,0)");
     assert_eq!(
         align::<bf16, m![M], m![K], m![N], m![T, K], m![M, T], m![K # 32]>(),
         "cf 1 rrs 32 (5,32) (32,0)"
@@ -71,10 +63,7 @@ fn pages() {
 #[test]
 fn whole_packets() {
     axes![M = 32, N = 8, K = 32];
-    assert_eq!(
-        align::<bf16, m![M, K / 16], m![K % 16], m![N], m![K], m![M], m![K]>(),
-        "cf 2 rrs 64 (32,0)"
-    );
+    assert_eq!(align::<bf16, m![M, K / 16], m![K % 16], m![N], m![K], m![M], m![K]>(), "cf 2 rrs 64 (32,0)");
 }
 
 #[test]
@@ -128,10 +117,7 @@ fn padded_and_tiled() {
 #[test]
 fn scalar_weight() {
     axes![K = 16, V = 32, G = 8];
-    assert_eq!(
-        align::<bf16, m![K, V / 16], m![V % 16], m![G], m![K], m![K], m![V]>(),
-        "cf 2 rrs 2 (16,2)"
-    );
+    assert_eq!(align::<bf16, m![K, V / 16], m![V % 16], m![G], m![K], m![K], m![V]>(), "cf 2 rrs 2 (16,2)");
 }
 
 #[test]
@@ -183,9 +169,7 @@ fn buffer<Row: M, Time: M, Packet: M, OutTime: M, OutPacket: M>(
         out_time: OutTime::EXPR,
         out_packet: OutPacket::EXPR,
     };
-    derive_accumulate(&request)
-        .map(|config| config.buffer)
-        .map_err(|error| error.rule())
+    derive_accumulate(&request).map(|config| config.buffer).map_err(|error| error.rule())
 }
 
 /// The table of spec page 40 §4.2: rows G8, one column, Time = [P6, Q10, S4].
@@ -195,46 +179,19 @@ fn accumulator_buffer() {
     axes![P = 6, Q = 10, S = 4, G = 8, V = 32];
     type Time = m![P, Q, S];
     assert_eq!(buffer::<m![G], Time, m![1], m![Q, S], m![G]>(Interleaved), Ok(40));
-    assert_eq!(
-        buffer::<m![G], Time, m![1], m![Q, S, G], m![1 # 8]>(Sequential),
-        Err("accumulate buffer")
-    );
+    assert_eq!(buffer::<m![G], Time, m![1], m![Q, S, G], m![1 # 8]>(Sequential), Err("accumulate buffer"));
     assert_eq!(buffer::<m![G], Time, m![1], m![P, S], m![G]>(Interleaved), Ok(4));
-    assert_eq!(
-        buffer::<m![G], Time, m![1], m![P, S, G], m![1 # 8]>(Sequential),
-        Ok(32)
-    );
+    assert_eq!(buffer::<m![G], Time, m![1], m![P, S, G], m![1 # 8]>(Sequential), Ok(32));
     assert_eq!(buffer::<m![G], Time, m![1], m![P, Q], m![G]>(Interleaved), Ok(1));
-    assert_eq!(
-        buffer::<m![G], Time, m![1], m![P, Q, G], m![1 # 8]>(Sequential),
-        Ok(8)
-    );
+    assert_eq!(buffer::<m![G], Time, m![1], m![P, Q, G], m![1 # 8]>(Sequential), Ok(8));
     assert_eq!(buffer::<m![G], Time, m![1], m![Q], m![G]>(Interleaved), Ok(10));
-    assert_eq!(
-        buffer::<m![G], Time, m![1], m![Q, G], m![1 # 8]>(Sequential),
-        Err("accumulate buffer")
-    );
-    assert_eq!(
-        buffer::<m![G], Time, m![1], m![P, Q, S], m![G]>(Interleaved),
-        Ok(1)
-    );
-    assert_eq!(
-        buffer::<m![G], Time, m![1], m![P, Q, S, G], m![1 # 8]>(Sequential),
-        Ok(8)
-    );
+    assert_eq!(buffer::<m![G], Time, m![1], m![Q, G], m![1 # 8]>(Sequential), Err("accumulate buffer"));
+    assert_eq!(buffer::<m![G], Time, m![1], m![P, Q, S], m![G]>(Interleaved), Ok(1));
+    assert_eq!(buffer::<m![G], Time, m![1], m![P, Q, S, G], m![1 # 8]>(Sequential), Ok(8));
     // 32 columns: summing S costs 32 of either kind, summing Q 128.
-    assert_eq!(
-        buffer::<m![G], Time, m![V], m![P, Q, V], m![G]>(Interleaved),
-        Ok(32)
-    );
-    assert_eq!(
-        buffer::<m![G], Time, m![V], m![P, Q, G, V / 8], m![V % 8]>(Sequential),
-        Ok(32)
-    );
-    assert_eq!(
-        buffer::<m![G], Time, m![V], m![P, S, V], m![G]>(Interleaved),
-        Ok(128)
-    );
+    assert_eq!(buffer::<m![G], Time, m![V], m![P, Q, V], m![G]>(Interleaved), Ok(32));
+    assert_eq!(buffer::<m![G], Time, m![V], m![P, Q, G, V / 8], m![V % 8]>(Sequential), Ok(32));
+    assert_eq!(buffer::<m![G], Time, m![V], m![P, S, V], m![G]>(Interleaved), Ok(128));
     assert_eq!(
         buffer::<m![G], Time, m![V], m![P, S, G, V / 8], m![V % 8]>(Sequential),
         Err("accumulate buffer")
@@ -249,8 +206,5 @@ fn outputs_of_the_pages() {
     type Columns = m![K % 16 / 4];
     assert!(buffer::<m![N], Time, Columns, m![M, K % 16 / 4], m![N]>(Interleaved).is_ok());
     assert!(buffer::<m![N], Time, Columns, m![M, N], m![K % 16 / 4 # 8]>(Sequential).is_ok());
-    assert_eq!(
-        AlignPlan::<bf16, Time, m![K % 16], m![N], m![K], Time, m![K % 16 # 32]>::CONFIG.tile,
-        1
-    );
+    assert_eq!(AlignPlan::<bf16, Time, m![K % 16], m![N], m![K], Time, m![K % 16 # 32]>::CONFIG.tile, 1);
 }

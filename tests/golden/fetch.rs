@@ -15,19 +15,8 @@ fn batching() {
     type Four = FetchPlan<i8, i8, Buf, m![N], m![C, H, W]>;
     let shown = [One::CONFIG, Two::CONFIG, Three::CONFIG, Four::CONFIG]
         .map(|c| (c.cycles, c.fetch_size, c.fetches_per_packet, c.contiguous_bytes));
-    assert_eq!(
-        shown,
-        [
-            (48, 8, 1, 384),
-            (24, 16, 1, 384),
-            (12, 32, 1, 384),
-            (12, 32, 3, 384)
-        ]
-    );
-    assert_eq!(
-        Two::CONFIG.derived.to_string(),
-        "[4 : 96, 3 : 32, 2 : 16, 2 : 8, 8 : 1] : 16"
-    );
+    assert_eq!(shown, [(48, 8, 1, 384), (24, 16, 1, 384), (12, 32, 1, 384), (12, 32, 3, 384)]);
+    assert_eq!(Two::CONFIG.derived.to_string(), "[4 : 96, 3 : 32, 2 : 16, 2 : 8, 8 : 1] : 16");
 }
 
 #[test]
@@ -46,10 +35,7 @@ fn padded_packets() {
 fn a_cast_keeps_a_fetch_within_a_flit() {
     axes![A = 512, B = 32];
     let config = FetchPlan::<i8, i32, m![A, B], m![A], m![B]>::CONFIG;
-    assert_eq!(
-        (config.fetch_size, config.fetches_per_packet, config.cycles),
-        (8, 4, 2048)
-    );
+    assert_eq!((config.fetch_size, config.fetches_per_packet, config.cycles), (8, 4, 2048));
     let sub = FetchPlan::<i4, i32, m![A, B], m![A], m![B], { Tu::Sub }>::CONFIG;
     assert_eq!(sub.fetch_size, 4);
     let sub = FetchPlan::<i8, i8, m![A, B], m![A], m![B], { Tu::Sub }>::CONFIG;

@@ -29,28 +29,19 @@ fn refused<Buf: M, Time: M, Packet: M>() -> PlanError {
 #[test]
 fn strided() {
     axes![A = 8, B = 512];
-    assert_eq!(
-        text::<m![A, B], m![A, B / 32], m![B % 32]>(),
-        "[8 : 512, 16 : 32, 32 : 1] : 32"
-    );
+    assert_eq!(text::<m![A, B], m![A, B / 32], m![B % 32]>(), "[8 : 512, 16 : 32, 32 : 1] : 32");
 }
 
 #[test]
 fn reorder() {
     axes![N = 4, C = 3, H = 8, W = 8];
-    assert_eq!(
-        text::<m![N, C, H, W], m![W, H, C, N], m![1]>(),
-        "[8 : 1, 8 : 8, 3 : 64, 4 : 192] : 1"
-    );
+    assert_eq!(text::<m![N, C, H, W], m![W, H, C, N], m![1]>(), "[8 : 1, 8 : 8, 3 : 64, 4 : 192] : 1");
 }
 
 #[test]
 fn rearrange() {
     axes![A = 8, B = 8, C = 8];
-    assert_eq!(
-        text::<m![A, B, C # 32], m![B, A], m![C # 16]>(),
-        "[8 : 32, 8 : 256, 16 : 1] : 16"
-    );
+    assert_eq!(text::<m![A, B, C # 32], m![B, A], m![C # 16]>(), "[8 : 32, 8 : 256, 16 : 1] : 16");
 }
 
 #[test]
@@ -91,25 +82,16 @@ fn merge() {
         "[2 : 16, 2 : 32, 4 : 64, 4 : 512, 2 : 256, 4 : 4096, 2 : 2048, 2 : 8, 8 : 1] : 8"
     );
     let merged = limited("read", config).expect("fits after merging");
-    assert_eq!(
-        merged.to_string(),
-        "[2 : 16, 2 : 32, 4 : 64, 8 : 256, 8 : 2048, 16 : 1] : 16"
-    );
+    assert_eq!(merged.to_string(), "[2 : 16, 2 : 32, 4 : 64, 8 : 256, 8 : 2048, 16 : 1] : 16");
 }
 
 #[test]
 fn contiguous_runs() {
     axes![N = 4, C = 3, H = 4, W = 8];
     let one = derived::<m![N, C, H, W], m![N, C, H], m![W]>().expect("derives");
-    assert_eq!(
-        (one.to_string().as_str(), contiguous_run(&one)),
-        ("[4 : 96, 3 : 32, 4 : 8, 8 : 1] : 8", 384)
-    );
+    assert_eq!((one.to_string().as_str(), contiguous_run(&one)), ("[4 : 96, 3 : 32, 4 : 8, 8 : 1] : 8", 384));
     let two = derived::<m![N, C, H, W], m![C, N, H], m![W]>().expect("derives");
-    assert_eq!(
-        (two.to_string().as_str(), contiguous_run(&two)),
-        ("[3 : 32, 4 : 96, 4 : 8, 8 : 1] : 8", 32)
-    );
+    assert_eq!((two.to_string().as_str(), contiguous_run(&two)), ("[3 : 32, 4 : 96, 4 : 8, 8 : 1] : 8", 32));
     let three = derived::<m![N, C, H, W], m![N, H, C], m![W]>().expect("derives");
     assert_eq!(contiguous_run(&three), 8);
 }
@@ -117,15 +99,9 @@ fn contiguous_runs() {
 #[test]
 fn padded_groups() {
     axes![A = 3, B = 5, C = 2];
-    assert_eq!(
-        text::<m![A, B, C], m![A], m![[B, C] # 16]>(),
-        "[3 : 10, 16 : 1] : 16"
-    );
+    assert_eq!(text::<m![A, B, C], m![A], m![[B, C] # 16]>(), "[3 : 10, 16 : 1] : 16");
     assert_eq!(text::<m![A, B, C], m![1], m![[A, B, C] # 32]>(), "[32 : 1] : 32");
-    assert_eq!(
-        refused::<m![B, A, C], m![1], m![[A, B, C] # 32]>().rule(),
-        "not factorizable"
-    );
+    assert_eq!(refused::<m![B, A, C], m![1], m![[A, B, C] # 32]>().rule(), "not factorizable");
 }
 
 #[test]
@@ -158,38 +134,39 @@ fn dropped_and_repeated_axes() {
     assert_eq!(refused::<m![A, B], m![1], m![B]>().rule(), "axis dropped");
     assert_eq!(refused::<m![A, B], m![A / 2], m![B]>().rule(), "axis dropped");
     assert_eq!(refused::<m![A, B], m![A, A], m![B]>().rule(), "axis repeated");
-    assert_eq!(
-        refused::<m![A, B], m![A, B / 2], m![B % 4]>().rule(),
-        "axis repeated"
-    );
+    assert_eq!(refused::<m![A, B], m![A, B / 2], m![B % 4]>().rule(), "axis repeated");
     assert_eq!(text::<m![A, B], m![A = 3], m![B]>(), "[3 : 8, 8 : 1] : 8");
 }
 
 #[test]
 fn limits() {
-    axes![
-        A = 65_536,
-        B = 65_537,
-        C = 2,
-        D = 3,
-        E = 2,
-        F = 3,
-        G = 2,
-        H = 3,
-        I = 2,
-        J = 3,
-        K = 2
-    ];
+    axes![A = 65_536, B = 65_537, C = 2, D = 3, E = 2, F = 3, G = 2, H = 3, I = 2, J = 3, K = 2];
     let read = |config: Result<Config, PlanError>| limited("read", config.expect("derives"));
     assert!(read(derived::<m![A], m![A], m![1]>()).is_ok());
-    assert_eq!(
-        read(derived::<m![B], m![B], m![1]>())
-            .expect_err("too long")
-            .rule(),
-        "iteration limit"
-    );
+    assert_eq!(read(derived::<m![B], m![B], m![1]>()).expect_err("too long").rule(), "iteration limit");
     // Every other axis is a broadcast, so that nothing merges: 8 entries fit, 9 do not.
     assert!(read(derived::<m![C, E, G, I], m![D, C, F, E, H, G, J], m![I]>()).is_ok());
     let nine = read(derived::<m![C, E, G, I, K], m![D, C, F, E, H, G, J, I], m![K # 4]>());
     assert_eq!(nine.expect_err("too many").rule(), "entry limit");
+}
+
+#[test]
+fn composites_over_a_contiguous_run() {
+    axes![H = 5, W = 20, V = 40];
+    assert_eq!(
+        text::<m![[H, W] # 104], m![[H, W] # 104 / 8], m![[H, W] # 104 % 8]>(),
+        "[13 : 8, 2 : 4, 4 : 1] : 8"
+    );
+    assert_eq!(
+        text::<m![V % 20 # 24], m![V % 20 # 24 / 8], m![V % 20 # 24 % 8]>(),
+        "[3 : 8, 2 : 4, 4 : 1] : 8"
+    );
+}
+
+#[test]
+fn members_that_only_line_up_together() {
+    axes![A = 12, B = 3];
+    assert_eq!(text::<m![A % 3, A / 3], m![A / 4, A % 4], m![1]>(), "[4 : 1, 3 : 4] : 1");
+    assert_eq!(text::<m![B # 4 % 2, B # 4 / 2], m![1], m![B # 4]>(), "[2 : 1, 2 : 2] : 4");
+    assert_eq!(text::<m![A = 2], m![1], m![A % 2]>(), "[2 : 1] : 2");
 }

@@ -10,10 +10,7 @@ fn plain(text: &str) -> Plain {
 }
 
 fn axis(name: &str) -> Plain {
-    Mapping::Axis {
-        name: name.into(),
-        span: (),
-    }
+    Mapping::Axis { name: name.into(), span: () }
 }
 
 fn one() -> Plain {
@@ -21,21 +18,12 @@ fn one() -> Plain {
 }
 
 fn escape(content: &str) -> Plain {
-    Mapping::Escape {
-        content: content.into(),
-        span: (),
-    }
+    Mapping::Escape { content: content.into(), span: () }
 }
 
 fn operation(inner: Plain, symbol: char, n: usize) -> Plain {
     let operator = Operator::from_symbol(symbol).unwrap();
-    Mapping::Operation {
-        operator,
-        inner: Box::new(inner),
-        n,
-        span: (),
-        n_span: (),
-    }
+    Mapping::Operation { operator, inner: Box::new(inner), n, span: (), n_span: () }
 }
 
 fn pair(items: impl Into<Vec<Plain>>) -> Plain {
@@ -66,43 +54,25 @@ fn operators_are_one_level_and_left_associative() {
     assert_eq!(plain("(P # 16 / 2) % 4 = 3 # 8"), expected);
     assert_eq!(plain("P#16/2%4=3#8"), expected);
     assert_eq!(plain("A / 1_024"), operation(axis("A"), '/', 1024));
-    assert_eq!(
-        plain("A = 18446744073709551615"),
-        operation(axis("A"), '=', usize::MAX)
-    );
+    assert_eq!(plain("A = 18446744073709551615"), operation(axis("A"), '=', usize::MAX));
 }
 
 #[test]
 fn comma_binds_loosest() {
     let half = operation(axis("B"), '/', 2);
     assert_eq!(plain("A, B / 2, 1"), pair([axis("A"), half, one()]));
-    assert_eq!(
-        plain("[A, B] / 2"),
-        operation(pair([axis("A"), axis("B")]), '/', 2)
-    );
+    assert_eq!(plain("[A, B] / 2"), operation(pair([axis("A"), axis("B")]), '/', 2));
     assert_eq!(plain("A, (B, 1)"), pair([axis("A"), pair([axis("B"), one()])]));
-    assert_eq!(
-        plain("{ T } # 4, 1 # 8"),
-        pair([operation(escape("T"), '#', 4), operation(one(), '#', 8)])
-    );
+    assert_eq!(plain("{ T } # 4, 1 # 8"), pair([operation(escape("T"), '#', 4), operation(one(), '#', 8)]));
 }
 
 #[test]
 fn spans_of_the_tree() {
-    let Mapping::Operation {
-        inner, span, n_span, ..
-    } = parse_str("Ab  /  12").unwrap()
-    else {
+    let Mapping::Operation { inner, span, n_span, .. } = parse_str("Ab  /  12").unwrap() else {
         panic!("not an operation")
     };
     assert_eq!((span, n_span), (4..5, 7..9));
-    assert_eq!(
-        *inner,
-        Mapping::Axis {
-            name: "Ab".into(),
-            span: 0..2
-        }
-    );
+    assert_eq!(*inner, Mapping::Axis { name: "Ab".into(), span: 0..2 });
 }
 
 #[test]
@@ -114,60 +84,24 @@ fn empty_and_missing_operands() {
     rejects("A, [B,]", "nothing follows the last `,`", 5..6);
     rejects(",", "an operand is missing before `,`", 0..1);
     rejects("A,, B", "an operand is missing before `,`", 2..3);
-    rejects(
-        "A /",
-        "nothing follows `/`; write a number after it, for example `/ 4`",
-        2..3,
-    );
+    rejects("A /", "nothing follows `/`; write a number after it, for example `/ 4`", 2..3);
     rejects("/ 2", "`/` has nothing on its left", 0..1);
-    rejects(
-        "A B",
-        "`B` follows `A` with nothing between; separate operands with `,`",
-        2..3,
-    );
+    rejects("A B", "`B` follows `A` with nothing between; separate operands with `,`", 2..3);
     rejects("A / 4 (B)", "`(…)` follows `4` with nothing between", 6..9);
     rejects("A 4", "an operator is missing between `A` and `4`", 2..3);
 }
 
 #[test]
 fn right_side_is_a_plain_number() {
-    rejects(
-        "A / B",
-        "the right side of `/` must be a plain number, found `B`",
-        4..5,
-    );
-    rejects(
-        "A # { N }",
-        "the right side of `#` must be a plain number, found `{…}`",
-        4..9,
-    );
-    rejects(
-        "A % (4)",
-        "the right side of `%` must be a plain number, found `(…)`",
-        4..7,
-    );
-    rejects(
-        "A == 4",
-        "`==` is not a mapping operator; to truncate write one `=`, for example `A = 4`",
-        3..4,
-    );
-    rejects(
-        "A /= 4",
-        "the right side of `/` must be a plain number, found `=`",
-        3..4,
-    );
+    rejects("A / B", "the right side of `/` must be a plain number, found `B`", 4..5);
+    rejects("A # { N }", "the right side of `#` must be a plain number, found `{…}`", 4..9);
+    rejects("A % (4)", "the right side of `%` must be a plain number, found `(…)`", 4..7);
+    rejects("A == 4", "`==` is not a mapping operator; to truncate write one `=`, for example `A = 4`", 3..4);
+    rejects("A /= 4", "the right side of `/` must be a plain number, found `=`", 3..4);
     rejects("A / -4", "`-` makes it negative", 4..5);
     rejects("A / \"4\"", "must be a plain number, found `\"4\"`", 4..7);
-    rejects(
-        "A / 0x10",
-        "`0x10` is not a plain decimal number; write it without a radix prefix",
-        4..8,
-    );
-    rejects(
-        "A / 8usize",
-        "`8usize` has the suffix `usize`; write the number without it: `8`",
-        4..10,
-    );
+    rejects("A / 0x10", "`0x10` is not a plain decimal number; write it without a radix prefix", 4..8);
+    rejects("A / 8usize", "`8usize` has the suffix `usize`; write the number without it: `8`", 4..10);
     rejects("A / 1_0u8", "write the number without it: `10`", 4..9);
     rejects("A / 1.5", "`1.5` is not an integer", 4..7);
     rejects("A / 1e3", "`1e3` is not an integer", 4..7);
@@ -183,11 +117,7 @@ fn numbers_have_limits() {
     for symbol in ['/', '%', '=', '#'] {
         assert_eq!(plain(&format!("A {symbol} 1")), operation(axis("A"), symbol, 1));
     }
-    rejects(
-        "A # 18446744073709551616",
-        "is too large; a size is at most 18446744073709551615",
-        4..24,
-    );
+    rejects("A # 18446744073709551616", "is too large; a size is at most 18446744073709551615", 4..24);
 }
 
 #[test]
@@ -198,11 +128,7 @@ fn bare_numbers_are_no_operands() {
         0..1,
     );
     rejects("A, 8 # 16", "Broadcast not supported", 3..4);
-    rejects(
-        "0",
-        "Broadcast not supported: `0` is a number without an axis",
-        0..1,
-    );
+    rejects("0", "Broadcast not supported: `0` is a number without an axis", 0..1);
     rejects("1u8", "`1u8` has the suffix `u8`", 0..3);
 }
 
@@ -213,22 +139,14 @@ fn other_punctuation() {
         "`*` is not a mapping operator; the operators are `/` (stride), `%` (modulo), `=` (resize) and `#` (padding)",
         2..3,
     );
-    rejects(
-        "A; B",
-        "`;` is not a mapping operator; separate operands with `,`",
-        1..2,
-    );
+    rejects("A; B", "`;` is not a mapping operator; separate operands with `,`", 1..2);
     rejects("A: 4", "a position is given in `i![axis: position]`", 1..2);
     rejects("dims::A", "`::` is not part of a mapping", 4..5);
     rejects("-A", "`-` cannot start a mapping; an operand is an axis", 0..1);
     rejects("\"A\"", "`\"A\"` cannot start a mapping", 0..3);
     rejects("A 'b'", "`'b'` is not part of a mapping", 2..5);
     rejects("_ / 2", "`_` is not an axis", 0..1);
-    rejects(
-        "m![A], B",
-        "`m!` is a macro, not an axis; put it in braces: `{ m![…] }`",
-        0..1,
-    );
+    rejects("m![A], B", "`m!` is a macro, not an axis; put it in braces: `{ m![…] }`", 0..1);
     rejects("A<B>", "`<` is not a mapping operator", 1..2);
 }
 
@@ -248,11 +166,7 @@ fn depth_limit() {
     let chain = |length: usize| format!("A{}", " / 1".repeat(length));
     assert_eq!(plain(&chain(MAX_DEPTH)).to_string(), chain(MAX_DEPTH));
     let text = chain(MAX_DEPTH + 1);
-    rejects(
-        &text,
-        "nests more than 128 levels deep",
-        text.len() - 3..text.len() - 2,
-    );
+    rejects(&text, "nests more than 128 levels deep", text.len() - 3..text.len() - 2);
     assert!(parse_str(&chain(1_000_000)).is_err());
 
     // Groups and operators add up.
@@ -265,10 +179,7 @@ fn depth_limit() {
     // Tokens made by hand do not pass through the limit of `tokenize`.
     let mut tokens = vec![Token::new(TokenKind::Ident("A".into()), ())];
     for _ in 0..=MAX_DEPTH {
-        let group = TokenKind::Group {
-            delimiter: crate::Delimiter::Bracket,
-            tokens,
-        };
+        let group = TokenKind::Group { delimiter: crate::Delimiter::Bracket, tokens };
         tokens = vec![Token::<(), ()>::new(group, ())];
     }
     assert!(parse(&tokens, ()).is_err());
@@ -279,10 +190,7 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, limit: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 40).expect("24 bits fit") % limit
     }
 

@@ -41,21 +41,12 @@ pub fn chips(attribute: TokenStream) -> syn::Result<Literal> {
 /// `= 4`
 fn value(input: ParseStream<'_>, key: &Ident) -> syn::Result<Literal> {
     let wanted = "`chip` must be an integer literal of at least 1, for example `chip = 4`";
-    input
-        .parse::<Token![=]>()
-        .map_err(|_| syn::Error::new(key.span(), wanted))?;
-    let span = if input.is_empty() {
-        key.span()
-    } else {
-        input.span()
-    };
+    input.parse::<Token![=]>().map_err(|_| syn::Error::new(key.span(), wanted))?;
+    let span = if input.is_empty() { key.span() } else { input.span() };
     let literal: LitInt = input.parse().map_err(|_| syn::Error::new(span, wanted))?;
     let plain = matches!(literal.suffix(), "" | "usize");
     match literal.base10_parse::<usize>() {
-        Ok(0) => Err(syn::Error::new(
-            span,
-            "a kernel runs on at least one chip; write `chip = 1`",
-        )),
+        Ok(0) => Err(syn::Error::new(span, "a kernel runs on at least one chip; write `chip = 1`")),
         Ok(chips) if plain => {
             let mut chips = Literal::usize_unsuffixed(chips);
             chips.set_span(span);

@@ -110,14 +110,12 @@ pub fn type_name(function: &Ident) -> syn::Result<Ident> {
         );
         return Err(syn::Error::new(function.span(), message));
     }
-    syn::parse_str::<Ident>(&camel)
-        .map(|_| Ident::new(&camel, function.span()))
-        .map_err(|_| {
-            let message = format!(
-                "the type of the kernel `{name}` would be called `{camel}`; start the name with a letter"
-            );
-            syn::Error::new(function.span(), message)
-        })
+    syn::parse_str::<Ident>(&camel).map(|_| Ident::new(&camel, function.span())).map_err(|_| {
+        let message = format!(
+            "the type of the kernel `{name}` would be called `{camel}`; start the name with a letter"
+        );
+        syn::Error::new(function.span(), message)
+    })
 }
 
 /// `MyKernel` as `my_kernel`, for the suggestion above.
@@ -145,15 +143,11 @@ fn undetermined(signature: &Signature) -> Vec<&Ident> {
         FnArg::Receiver(receiver) => mentioned.add(receiver.to_token_stream()),
     });
     mentioned.visit_generics(&signature.generics);
-    let names = signature
-        .generics
-        .params
-        .iter()
-        .filter_map(|parameter| match parameter {
-            GenericParam::Type(parameter) => Some(&parameter.ident),
-            GenericParam::Const(parameter) => Some(&parameter.ident),
-            GenericParam::Lifetime(_) => None,
-        });
+    let names = signature.generics.params.iter().filter_map(|parameter| match parameter {
+        GenericParam::Type(parameter) => Some(&parameter.ident),
+        GenericParam::Const(parameter) => Some(&parameter.ident),
+        GenericParam::Lifetime(_) => None,
+    });
     names.filter(|name| !mentioned.0.contains(name)).collect()
 }
 
@@ -216,14 +210,8 @@ mod tests {
         rejects(quote!(const fn k()), "a kernel is not `const`");
         rejects(quote!(extern "C" fn k()), "remove `extern`");
         rejects(quote!(fn k(&self)), "`self` makes this a method");
-        rejects(
-            quote!(fn k(self: Pin<&mut Self>, x: u8)),
-            "`self` makes this a method",
-        );
-        rejects(
-            quote!(fn k(#[cfg(test)] x: u8)),
-            "an argument of a kernel is not conditional",
-        );
+        rejects(quote!(fn k(self: Pin<&mut Self>, x: u8)), "`self` makes this a method");
+        rejects(quote!(fn k(#[cfg(test)] x: u8)), "an argument of a kernel is not conditional");
         rejects(quote!(fn k(x: impl M)), "`impl Trait` in the signature");
         rejects(quote!(fn k() -> impl M), "`impl Trait` in the signature");
         accepts(quote!(fn k(#[allow(unused)] mut x: u8, (a, b): (u8, u8))));
@@ -243,10 +231,7 @@ mod tests {
         };
         accepts(with(0));
         accepts(with(23));
-        rejects(
-            with(24),
-            "the kernel has 24 arguments; `launch` passes at most 23",
-        );
+        rejects(with(24), "the kernel has 24 arguments; `launch` passes at most 23");
     }
 
     #[test]
@@ -255,18 +240,9 @@ mod tests {
             quote!(fn k<'a, T: M, const N: usize>(x: &'a HbmTensor<i8, m![1], m![{ T }, A]>, y: Array<N>)),
         );
         accepts(quote!(fn k<I, T>(x: I) where I: Iterator<Item = T>));
-        rejects(
-            quote!(fn k<T: M>(x: u8) -> T),
-            "the parameter `T` appears in no type of an argument",
-        );
-        rejects(
-            quote!(fn k<const N: usize>(n: u8)),
-            "the parameter `N` appears in no type",
-        );
-        rejects(
-            quote!(fn k<T>(x: u8) where T: M),
-            "the parameter `T` appears in no type",
-        );
+        rejects(quote!(fn k<T: M>(x: u8) -> T), "the parameter `T` appears in no type of an argument");
+        rejects(quote!(fn k<const N: usize>(n: u8)), "the parameter `N` appears in no type");
+        rejects(quote!(fn k<T>(x: u8) where T: M), "the parameter `T` appears in no type");
     }
 
     #[test]

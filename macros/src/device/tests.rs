@@ -16,10 +16,7 @@ fn contains(output: &str, part: TokenStream) {
 #[track_caller]
 fn rejects(attribute: TokenStream, item: TokenStream, part: &str) {
     let output = expand(attribute, item).to_string();
-    assert!(
-        output.contains("compile_error") && output.contains(part),
-        "{output}"
-    );
+    assert!(output.contains("compile_error") && output.contains(part), "{output}");
 }
 
 #[test]
@@ -169,20 +166,9 @@ fn attributes_go_where_they_belong() {
         #[deprecated]
         fn k(x: u8) {}
     });
-    assert_eq!(
-        output
-            .matches(&quote!(#[cfg(test)] #[allow(unused_variables)]).to_string())
-            .count(),
-        3
-    );
-    contains(
-        &output,
-        quote!(#[doc = " Text."] #[deprecated] #[allow(non_upper_case_globals)] const k),
-    );
-    contains(
-        &output,
-        quote!(#[inline(never)] #[allow(clippy::too_many_arguments)] fn k),
-    );
+    assert_eq!(output.matches(&quote!(#[cfg(test)] #[allow(unused_variables)]).to_string()).count(), 3);
+    contains(&output, quote!(#[doc = " Text."] #[deprecated] #[allow(non_upper_case_globals)] const k));
+    contains(&output, quote!(#[inline(never)] #[allow(clippy::too_many_arguments)] fn k));
 }
 
 #[test]

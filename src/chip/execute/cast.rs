@@ -15,13 +15,7 @@ pub(crate) fn run(cast: &Cast, stream: &Row, converted: &mut Row, output: &mut R
     }
     convert(stream, cast.output, converted);
     let bytes = lanes * cast.output.bits() / 8;
-    repack(
-        converted,
-        (lanes, bytes),
-        (out_lanes, FLIT_BYTES),
-        stream.len() / lanes,
-        output,
-    );
+    repack(converted, (lanes, bytes), (out_lanes, FLIT_BYTES), stream.len() / lanes, output);
 }
 
 #[cfg(test)]
@@ -35,22 +29,10 @@ mod tests {
         let values: Vec<u8> = (0..16i32).flat_map(|k| (k * 100).to_le_bytes()).collect();
         stream.push(&values, 16, None);
         let (mut scratch, mut output) = (Row::new(ElementType::I8), Row::new(ElementType::I8));
-        run(
-            &Cast {
-                input: ElementType::I32,
-                output: ElementType::I8,
-            },
-            &stream,
-            &mut scratch,
-            &mut output,
-        );
+        run(&Cast { input: ElementType::I32, output: ElementType::I8 }, &stream, &mut scratch, &mut output);
         assert_eq!(output.len(), 64);
         for (k, &byte) in output.bytes().iter().enumerate() {
-            let expected = if k % 32 < 8 {
-                ((k / 32 * 8 + k % 32) * 100) as u8
-            } else {
-                0
-            };
+            let expected = if k % 32 < 8 { ((k / 32 * 8 + k % 32) * 100) as u8 } else { 0 };
             assert_eq!(byte, expected);
             assert_eq!(output.flags().map(|flags| flags[k]), Some(k % 32 < 8));
         }

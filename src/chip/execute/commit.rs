@@ -22,12 +22,7 @@ pub(crate) struct SinkPlan {
 #[derive(Debug)]
 enum Target {
     /// To DM: the leading `window` lanes of each packet, from the starts on.
-    Commit {
-        region: Region,
-        walk: Walk,
-        window: usize,
-        starts: Option<Vec<i64>>,
-    },
+    Commit { region: Region, walk: Walk, window: usize, starts: Option<Vec<i64>> },
     /// To a register file.
     Trf(TrfRegion),
 }
@@ -36,11 +31,7 @@ impl SinkPlan {
     /// Prepares the end of a stream of `time` packets of `lanes` elements.
     pub(crate) fn new(sink: &Sink, time: usize, lanes: usize) -> Self {
         match sink {
-            Sink::Commit {
-                destination,
-                config,
-                guard,
-            } => {
+            Sink::Commit { destination, config, guard } => {
                 let walk = Walk::new(config);
                 let window = (config.positions() / time.max(1)).min(lanes);
                 let positions = config.positions();
@@ -52,27 +43,12 @@ impl SinkPlan {
                 });
                 let whole = window == lanes && live.is_always();
                 let starts = (contiguous && !whole).then(|| walk.positions(0..positions, window.max(1)));
-                let target = Target::Commit {
-                    region: *destination,
-                    walk,
-                    window,
-                    starts,
-                };
-                Self {
-                    target,
-                    live,
-                    lanes,
-                    time,
-                }
+                let target = Target::Commit { region: *destination, walk, window, starts };
+                Self { target, live, lanes, time }
             }
             Sink::Trf { destination, guard } => {
                 let live = LiveRows::new(guard, 4, lanes);
-                Self {
-                    target: Target::Trf(*destination),
-                    live,
-                    lanes,
-                    time,
-                }
+                Self { target: Target::Trf(*destination), live, lanes, time }
             }
         }
     }
@@ -82,26 +58,10 @@ impl SinkPlan {
         let time = self.time.min(stream.len() / self.lanes.max(1));
         let mut variables = [at.chip, at.cluster, at.slice, 0, 0];
         match &self.target {
-            Target::Commit {
-                region,
-                walk,
-                window,
-                starts,
-            } => {
+            Target::Commit { region, walk, window, starts } => {
                 let (address, end) = (region.address, end_of(region));
                 let mut write = |first: usize, position: i64, stride: usize, len: usize| {
-                    stream.write(
-                        first,
-                        &mut unit.dm,
-                        Line {
-                            unit: 0,
-                            address,
-                            position,
-                            stride,
-                            len,
-                        },
-                        end,
-                    );
+                    stream.write(first, &mut unit.dm, Line { unit: 0, address, position, stride, len }, end);
                 };
                 if self.live.is_always() && *window == self.lanes {
                     let mut first = 0;
@@ -135,13 +95,8 @@ impl SinkPlan {
                         let last = (element + end - first).min(region.row_elements);
                         for run in trf::runs(region, row, element..last) {
                             let position = run.position as i64;
-                            let line = Line {
-                                unit: 0,
-                                address: run.address,
-                                position,
-                                stride: 1,
-                                len: run.len,
-                            };
+                            let line =
+                                Line { unit: 0, address: run.address, position, stride: 1, len: run.len };
                             stream.write(first, &mut unit.trf, line, 0);
                             first += run.len;
                         }
@@ -154,9 +109,7 @@ impl SinkPlan {
                 for t in 0..time {
                     variables[3] = t;
                     let liveness = self.live.row(&mut variables, mask);
-                    live_runs(liveness, mask, self.lanes, |start, len| {
-                        write(t * self.lanes + start, len)
-                    });
+                    live_runs(liveness, mask, self.lanes, |start, len| write(t * self.lanes + start, len));
                 }
             }
         }

@@ -67,15 +67,9 @@ impl ContractionPlan {
         let bits = command.trf.element.bits();
         let per_flit = FLIT_BYTES * 8 / bits;
         let bytes = Walk::new(&command.trf_config).positions(0..command.steps, 1);
-        let reads: Vec<usize> = bytes
-            .iter()
-            .map(|&byte| byte.max(0) as usize * 8 / bits)
-            .collect();
+        let reads: Vec<usize> = bytes.iter().map(|&byte| byte.max(0) as usize * 8 / bits).collect();
         let slots = Walk::new(&command.slots).positions(0..command.steps, 1);
-        let reach = reads
-            .iter()
-            .max()
-            .map_or(0, |read| read + command.trf_config.packet_size);
+        let reach = reads.iter().max().map_or(0, |read| read + command.trf_config.packet_size);
         Self {
             command: command.clone(),
             per_flit,
@@ -112,9 +106,8 @@ impl ContractionPlan {
         }
         let mut packed = Row::new(region.element);
         for row in 0..region.rows {
-            let liveness = self
-                .weights_live
-                .row(&mut [at.chip, at.cluster, at.slice, row, 0], &mut buffers.live);
+            let liveness =
+                self.weights_live.row(&mut [at.chip, at.cluster, at.slice, row, 0], &mut buffers.live);
             if liveness == Liveness::Nothing {
                 // The whole row is padding: nobody looks at its results.
                 continue;
@@ -122,16 +115,7 @@ impl ContractionPlan {
             packed.clear(region.element);
             for run in trf::runs(region, row, 0..all) {
                 let position = run.position as i64;
-                packed.read(
-                    trf,
-                    Line {
-                        unit: 0,
-                        address: run.address,
-                        position,
-                        stride: 1,
-                        len: run.len,
-                    },
-                );
+                packed.read(trf, Line { unit: 0, address: run.address, position, stride: 1, len: run.len });
             }
             to_floats(region.element, packed.bytes(), all, &mut buffers.row);
             for (lanes, &value) in buffers.weights.iter_mut().zip(&buffers.row) {
@@ -172,12 +156,7 @@ impl ContractionPlan {
 
     /// The steps that use the flits from `flit` on, so many of them.
     fn steps(&self, flit: usize, flits: usize) -> Range<usize> {
-        let Contraction {
-            collect_flits,
-            tile,
-            steps,
-            ..
-        } = self.command;
+        let Contraction { collect_flits, tile, steps, .. } = self.command;
         let first = flit / collect_flits * tile;
         first.min(steps)..(first + flits / collect_flits * tile).min(steps)
     }
@@ -191,19 +170,15 @@ impl ContractionPlan {
         } else {
             for time in flit..flit + flits {
                 let variables = &mut [at.chip, at.cluster, at.slice, time, 0];
-                buffers
-                    .flit_live
-                    .push(self.stream_live.row(variables, &mut buffers.live));
+                buffers.flit_live.push(self.stream_live.row(variables, &mut buffers.live));
                 let liveness = buffers.flit_live[time - flit];
                 let masked = liveness == Liveness::Some;
                 let rest = if liveness == Liveness::All { u32::MAX } else { 0 };
-                buffers.stream_mask.extend((0..self.per_flit).map(|lane| {
-                    if masked {
-                        if buffers.live[lane] { u32::MAX } else { 0 }
-                    } else {
-                        rest
-                    }
-                }));
+                buffers.stream_mask.extend(
+                    (0..self.per_flit).map(|lane| {
+                        if masked { if buffers.live[lane] { u32::MAX } else { 0 } } else { rest }
+                    }),
+                );
             }
         }
         buffers.stream_mask.resize(flits * self.per_flit, u32::MAX);
@@ -212,31 +187,16 @@ impl ContractionPlan {
     /// Multiplies and sums the packets of a block of flits, the first of which has number `flit`.
     pub(crate) fn run(&self, stream: &Row, flit: usize, at: Coordinates, buffers: &mut ContractionBuffers) {
         let flits = stream.len() / self.per_flit;
-        to_floats(
-            stream.element(),
-            stream.bytes(),
-            stream.len(),
-            &mut buffers.stream,
-        );
+        to_floats(stream.element(), stream.bytes(), stream.len(), &mut buffers.stream);
         self.look(flit, flits, at, buffers);
-        let Contraction {
-            collect_flits,
-            tile,
-            depth,
-            columns,
-            ..
-        } = self.command;
+        let Contraction { collect_flits, tile, depth, columns, .. } = self.command;
         let (cells, group) = (collect_flits * self.per_flit, 1usize << depth);
         let period = self.command.trf_config.packet_size;
         let steps = self.steps(flit, flits);
         let first_step = flit / collect_flits * tile;
         let missing = stream.flags().is_some() || !buffers.weight_missing.is_empty();
         // Where the tree reaches into the absent half of the packet, it adds zero once.
-        let (part, absent) = if group > cells {
-            (cells, true)
-        } else {
-            (group, false)
-        };
+        let (part, absent) = if group > cells { (cells, true) } else { (group, false) };
         for step in steps {
             let packet = (step - first_step) / tile * collect_flits;
             let liveness = &buffers.flit_live[packet..packet + collect_flits];
@@ -310,12 +270,7 @@ impl ContractionPlan {
         (stream_mask, weight_missing): (&[u32], &[[bool; 8]]),
         missing: &mut Vec<[bool; 8]>,
     ) {
-        let Contraction {
-            depth,
-            columns,
-            slot_count,
-            ..
-        } = self.command;
+        let Contraction { depth, columns, slot_count, .. } = self.command;
         for (cell, lane) in lanes.enumerate().filter(|&(_, lane)| stream_mask[lane] != 0) {
             let column = cell >> depth;
             if column >= columns {
@@ -326,10 +281,7 @@ impl ContractionPlan {
             let rows = weight_missing.get(weight).copied().unwrap_or([false; 8]);
             if whole || rows.contains(&true) {
                 missing.resize(slot_count * columns, [false; 8]);
-                missing[first + column]
-                    .iter_mut()
-                    .zip(rows)
-                    .for_each(|(m, row)| *m |= whole || row);
+                missing[first + column].iter_mut().zip(rows).for_each(|(m, row)| *m |= whole || row);
             }
         }
     }
@@ -350,18 +302,13 @@ impl ContractionPlan {
         if let Some(flags) = stream.flags() {
             let found = (0..flags.len()).find(|&k| !flags[k] && buffers.stream_mask[k] != 0);
             if let Some(k) = found {
-                return Some(Missing::Stream {
-                    flit: flit + k / self.per_flit,
-                    lane: k % self.per_flit,
-                });
+                return Some(Missing::Stream { flit: flit + k / self.per_flit, lane: k % self.per_flit });
             }
         }
         if buffers.weight_missing.is_empty() {
             return None;
         }
-        let Contraction {
-            collect_flits, tile, ..
-        } = self.command;
+        let Contraction { collect_flits, tile, .. } = self.command;
         for step in self.steps(flit, flits) {
             let packet = (step / tile) * collect_flits - flit;
             for cell in 0..collect_flits * self.per_flit {
@@ -378,25 +325,14 @@ impl ContractionPlan {
 
     /// The results as a stream of eight lanes.
     pub(crate) fn finish(&self, buffers: &ContractionBuffers, output: &mut Row) {
-        let Contraction {
-            columns,
-            slot_count,
-            kind,
-            trf,
-            output: element,
-            ..
-        } = &self.command;
+        let Contraction { columns, slot_count, kind, trf, output: element, .. } = &self.command;
         output.clear(*element);
         let groups = columns.div_ceil(BEAT_LANES);
         let results = match kind {
             AccumulationKind::Interleaved => slot_count * columns * BEAT_LANES,
             AccumulationKind::Sequential => slot_count * trf.rows * groups * BEAT_LANES,
         };
-        let known: Option<&[bool]> = if buffers.missing.is_empty() {
-            None
-        } else {
-            Some(&[])
-        };
+        let known: Option<&[bool]> = if buffers.missing.is_empty() { None } else { Some(&[]) };
         let integers = *element == ElementType::I32;
         let word = |result: usize, row: usize| match integers {
             true => buffers.integers[result][row].to_le_bytes(),
@@ -436,11 +372,7 @@ fn buffers_of<'a>(
     integers: &'a mut [[i32; 8]],
     arrived: &'a mut [bool],
 ) -> Accumulators<'a> {
-    Accumulators {
-        floats,
-        integers,
-        arrived,
-    }
+    Accumulators { floats, integers, arrived }
 }
 
 /// Stores the first arrival, adds the later ones.
@@ -455,10 +387,7 @@ fn accumulate(to: Accumulators<'_>, result: usize, sum: Lanes) {
         if first {
             *integers = sum;
         } else {
-            integers
-                .iter_mut()
-                .zip(sum)
-                .for_each(|(lane, sum)| *lane = lane.wrapping_add(sum));
+            integers.iter_mut().zip(sum).for_each(|(lane, sum)| *lane = lane.wrapping_add(sum));
         }
     }
 }

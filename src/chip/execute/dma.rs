@@ -9,13 +9,7 @@ use crate::command::{Address, Dma, Memory, Region};
 impl End {
     /// The row at a tensor's address.
     pub(super) fn line(self, address: Address, len: usize) -> Line {
-        Line {
-            unit: self.unit,
-            address,
-            position: self.position as i64,
-            stride: self.stride,
-            len,
-        }
+        Line { unit: self.unit, address, position: self.position as i64, stride: self.stride, len }
     }
 }
 
@@ -52,13 +46,8 @@ fn inside(dma: &Dma, memory: &mut impl Space) {
     let mut row = Row::new(element);
     let (from_address, to_address) = (dma.source.address, dma.destination.address);
     let end = end_of(&dma.destination);
-    if spans_meet(
-        &Place::Region(dma.source).spans(),
-        &Place::Region(dma.destination).spans(),
-    ) {
-        for_each_row(&dma.transfer, |from, _, len| {
-            row.read(&*memory, from.line(from_address, len))
-        });
+    if spans_meet(&Place::Region(dma.source).spans(), &Place::Region(dma.destination).spans()) {
+        for_each_row(&dma.transfer, |from, _, len| row.read(&*memory, from.line(from_address, len)));
         let mut first = 0;
         for_each_row(&dma.transfer, |_, to, len| {
             row.write(first, memory, to.line(to_address, len), end);
@@ -82,30 +71,14 @@ mod tests {
 
     fn region(memory: Memory, address: u64, element: ElementType, elements: usize) -> Region {
         let (clusters, slices) = if memory == Memory::Dm { (2, 256) } else { (1, 1) };
-        let footprint = Footprint {
-            element,
-            chips: 1,
-            clusters,
-            slices,
-            elements,
-            guard: Guard::always(4),
-        };
-        Region {
-            memory,
-            address,
-            fill: FillId(1),
-            footprint,
-        }
+        let footprint = Footprint { element, chips: 1, clusters, slices, elements, guard: Guard::always(4) };
+        Region { memory, address, fill: FillId(1), footprint }
     }
 
     fn dma(from: (Memory, u64), to: (Memory, u64), element: ElementType, transfer: Transfer) -> Dma {
         let source = region(from.0, from.1, element, 4096);
         let destination = region(to.0, to.1, element, 4096);
-        Dma {
-            source,
-            destination,
-            transfer,
-        }
+        Dma { source, destination, transfer }
     }
 
     /// Element `position` of a unit.
@@ -116,16 +89,7 @@ mod tests {
         (unit, position): (usize, usize),
     ) -> (Vec<u8>, bool) {
         let mut row = Row::new(element);
-        row.read(
-            space,
-            Line {
-                unit,
-                address,
-                position: position as i64,
-                stride: 1,
-                len: 1,
-            },
-        );
+        row.read(space, Line { unit, address, position: position as i64, stride: 1, len: 1 });
         (row.bytes().to_vec(), row.flags().is_none())
     }
 
@@ -135,18 +99,7 @@ mod tests {
             let codes: Vec<u8> = (0..bytes).map(|k| (k * 31 + k / 7 + unit * 17) as u8).collect();
             let flags: Vec<bool> = (0..bytes).map(|k| k % 64 < 62).collect();
             row.push(&codes, bytes, Some(&flags));
-            row.write(
-                0,
-                space,
-                Line {
-                    unit,
-                    address,
-                    position: 0,
-                    stride: 1,
-                    len: bytes,
-                },
-                0,
-            );
+            row.write(0, space, Line { unit, address, position: 0, stride: 1, len: bytes }, 0);
         }
     }
 
@@ -158,12 +111,7 @@ mod tests {
             transfer(&[(3, 0, 0, 1, 0), (16, 0, 3, 0, 1)]),
             transfer(&[(5, 0, 1, 0, 6), (5, 0, 7, 0, 1)]),
         ];
-        for kind in [
-            ElementType::I4,
-            ElementType::I8,
-            ElementType::Bf16,
-            ElementType::F32,
-        ] {
+        for kind in [ElementType::I4, ElementType::I8, ElementType::Bf16, ElementType::F32] {
             for layout in &layouts {
                 let dma = dma((Memory::Hbm, (1 << 20) - 40), (Memory::Dm, 64), kind, *layout);
                 let (mut hbm, mut units) = (vec![Hbm::default()], Vec::new());
@@ -191,13 +139,9 @@ mod tests {
         let mut units = Vec::new();
         units.resize_with(2, Unit::default);
         fill(&mut units, 2, 0, 60);
-        let before: Vec<_> = (0..60)
-            .map(|k| element(&units, ElementType::I8, 0, (1, k)))
-            .collect();
+        let before: Vec<_> = (0..60).map(|k| element(&units, ElementType::I8, 0, (1, k))).collect();
         run(&dma, &mut Vec::new(), &mut units);
-        let after: Vec<_> = (0..60)
-            .map(|k| element(&units, ElementType::I8, 8, (1, k)))
-            .collect();
+        let after: Vec<_> = (0..60).map(|k| element(&units, ElementType::I8, 8, (1, k))).collect();
         assert_eq!(before, after);
     }
 

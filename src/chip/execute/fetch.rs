@@ -47,9 +47,7 @@ impl FetchPlan {
     /// The time steps of each block.
     pub(crate) fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<> {
         let (time, block) = (self.time, self.block);
-        (0..time)
-            .step_by(block)
-            .map(move |start| start..(start + block).min(time))
+        (0..time).step_by(block).map(move |start| start..(start + block).min(time))
     }
 
     /// Elements per packet after collect.
@@ -70,17 +68,16 @@ impl FetchPlan {
         let steps = time.len();
         let read = |row: &mut Row| {
             row.clear(self.stored);
-            self.walk
-                .for_each(time.start * self.packet..time.end * self.packet, |run| {
-                    let line = Line {
-                        unit: 0,
-                        address: self.address,
-                        position: run.position,
-                        stride: run.stride,
-                        len: run.len,
-                    };
-                    row.read(dm, line);
-                });
+            self.walk.for_each(time.start * self.packet..time.end * self.packet, |run| {
+                let line = Line {
+                    unit: 0,
+                    address: self.address,
+                    position: run.position,
+                    stride: run.stride,
+                    len: run.len,
+                };
+                row.read(dm, line);
+            });
         };
         match (same, whole) {
             (true, true) => read(stream),
@@ -122,10 +119,7 @@ pub(crate) struct FetchBuffers {
 
 impl Default for FetchBuffers {
     fn default() -> Self {
-        Self {
-            stored: Row::new(ElementType::I8),
-            packets: Row::new(ElementType::I8),
-        }
+        Self { stored: Row::new(ElementType::I8), packets: Row::new(ElementType::I8) }
     }
 }
 
@@ -147,10 +141,7 @@ pub(crate) fn repack(
     output.clear(from.element());
     let (copies, flags) = output.push_blank(packets * to_elements, Some(&[]));
     if to_bytes > 0 && bytes > 0 {
-        for (copy, packet) in copies
-            .chunks_exact_mut(to_bytes)
-            .zip(from.bytes().chunks_exact(bytes))
-        {
+        for (copy, packet) in copies.chunks_exact_mut(to_bytes).zip(from.bytes().chunks_exact(bytes)) {
             copy[..bytes].copy_from_slice(packet);
         }
     }
@@ -176,50 +167,24 @@ mod tests {
         packet: usize,
     ) -> Fetch {
         let guard = Guard::always(4);
-        let footprint = Footprint {
-            element,
-            chips: 1,
-            clusters: 2,
-            slices: 256,
-            elements: 4096,
-            guard,
-        };
-        let source = Region {
-            memory: Memory::Dm,
-            address: 8,
-            fill: FillId(1),
-            footprint,
-        };
-        Fetch {
-            source,
-            config: config(entries, packet),
-            time,
-            packet,
-            output,
-        }
+        let footprint = Footprint { element, chips: 1, clusters: 2, slices: 256, elements: 4096, guard };
+        let source = Region { memory: Memory::Dm, address: 8, fill: FillId(1), footprint };
+        Fetch { source, config: config(entries, packet), time, packet, output }
     }
 
     #[test]
     fn elements_come_in_sequencer_order() {
         let mut dm = Block::new(512 * 1024);
         dm.write(8, &(0..4096).map(|k| (k * 7 % 251) as u8).collect::<Vec<_>>());
-        let fetch = fetch(
-            ElementType::I8,
-            ElementType::I8,
-            &[(4, 0), (300, 3), (8, 70)],
-            1200,
-            8,
-        );
+        let fetch = fetch(ElementType::I8, ElementType::I8, &[(4, 0), (300, 3), (8, 70)], 1200, 8);
         let plan = FetchPlan::new(&fetch, Some(&Collect { flits: 1 }));
         let (mut stream, mut buffers) = (Row::new(ElementType::I8), FetchBuffers::default());
         let expected = naive(&fetch.config);
         for block in plan.blocks() {
             plan.run(&dm, block.clone(), &mut buffers, &mut stream);
             for (k, t) in block.enumerate() {
-                let packet: Vec<u8> = expected[t * 8..t * 8 + 8]
-                    .iter()
-                    .map(|p| (p * 7 % 251) as u8)
-                    .collect();
+                let packet: Vec<u8> =
+                    expected[t * 8..t * 8 + 8].iter().map(|p| (p * 7 % 251) as u8).collect();
                 assert_eq!(stream.bytes()[k * 32..k * 32 + 8], packet);
                 assert_eq!(stream.bytes()[k * 32 + 8..k * 32 + 32], [0; 24]);
                 let flags = stream.flags().expect("collect pads");
@@ -236,17 +201,9 @@ mod tests {
         let plan = FetchPlan::new(&fetch, None);
         let (mut stream, mut buffers) = (Row::new(ElementType::I8), FetchBuffers::default());
         plan.run(&dm, 0..2, &mut buffers, &mut stream);
-        let values: Vec<i32> = stream
-            .bytes()
-            .as_chunks()
-            .0
-            .iter()
-            .map(|&bytes| i32::from_le_bytes(bytes))
-            .collect();
+        let values: Vec<i32> =
+            stream.bytes().as_chunks().0.iter().map(|&bytes| i32::from_le_bytes(bytes)).collect();
         assert_eq!(values, [1, 2, 3, 4, 4, 5, -1, 0]);
-        assert_eq!(
-            stream.flags(),
-            Some(&[true, true, true, true, true, true, true, false][..])
-        );
+        assert_eq!(stream.flags(), Some(&[true, true, true, true, true, true, true, false][..]));
     }
 }

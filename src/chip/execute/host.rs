@@ -15,13 +15,7 @@ pub(crate) fn upload(transfer: &HostTransfer, buffer: &HostBuffer, hbm: &mut Vec
     let end = end_of(&transfer.region);
     for_each_row(&transfer.transfer, |from, to, len| {
         bytes.clear();
-        copy_elements(
-            element,
-            &buffer.bytes,
-            (from.position, from.stride),
-            len,
-            &mut bytes,
-        );
+        copy_elements(element, &buffer.bytes, (from.position, from.stride), len, &mut bytes);
         let flags = buffer.initialised.as_ref().map(|all| {
             flags.clear();
             flags.extend((0..len).map(|k| all[from.position + k * from.stride]));
@@ -107,46 +101,20 @@ mod tests {
         elements: usize,
         loops: &[(usize, usize, usize, usize, usize)],
     ) -> HostTransfer {
-        let footprint = Footprint {
-            element,
-            chips: 1,
-            clusters: 1,
-            slices: 1,
-            elements: 4096,
-            guard: Guard::always(4),
-        };
-        let region = Region {
-            memory: Memory::Hbm,
-            address: (1 << 20) - 21,
-            fill: FillId(1),
-            footprint,
-        };
-        HostTransfer {
-            region,
-            transfer: transfer(loops),
-            host_elements: elements,
-        }
+        let footprint =
+            Footprint { element, chips: 1, clusters: 1, slices: 1, elements: 4096, guard: Guard::always(4) };
+        let region = Region { memory: Memory::Hbm, address: (1 << 20) - 21, fill: FillId(1), footprint };
+        HostTransfer { region, transfer: transfer(loops), host_elements: elements }
     }
 
     #[test]
     fn arrays_come_back() {
-        for (element, size) in [
-            (ElementType::I4, 12),
-            (ElementType::I8, 24),
-            (ElementType::F32, 96),
-        ] {
+        for (element, size) in [(ElementType::I4, 12), (ElementType::I8, 24), (ElementType::F32, 96)] {
             let mut hbm = vec![Hbm::default()];
             let bytes: Vec<u8> = (0..size).map(|k| (k * 29 + 1) as u8).collect();
-            let buffer = HostBuffer {
-                bytes,
-                initialised: None,
-            };
+            let buffer = HostBuffer { bytes, initialised: None };
             // Rows of 6 become columns with a gap.
-            upload(
-                &host(element, 24, &[(6, 0, 1, 0, 5), (4, 0, 6, 0, 1)]),
-                &buffer,
-                &mut hbm,
-            );
+            upload(&host(element, 24, &[(6, 0, 1, 0, 5), (4, 0, 6, 0, 1)]), &buffer, &mut hbm);
             let back = download(&host(element, 24, &[(4, 0, 1, 0, 6), (6, 0, 5, 0, 1)]), &hbm);
             assert_eq!(back, buffer);
             let partly = download(&host(element, 30, &[(6, 0, 5, 0, 5), (4, 0, 1, 0, 1)]), &hbm);
@@ -159,10 +127,7 @@ mod tests {
     fn uninitialised_elements_stay_so() {
         let mut hbm = vec![Hbm::default()];
         let flags = vec![true, false, true, true];
-        let buffer = HostBuffer {
-            bytes: vec![1, 0, 3, 4],
-            initialised: Some(flags),
-        };
+        let buffer = HostBuffer { bytes: vec![1, 0, 3, 4], initialised: Some(flags) };
         let there = host(ElementType::I8, 4, &[(4, 0, 1, 0, 1)]);
         upload(&there, &buffer, &mut hbm);
         assert_eq!(download(&there, &hbm), buffer);

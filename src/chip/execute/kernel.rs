@@ -72,12 +72,7 @@ pub(crate) fn tree(x: &[f32], w: &[Lanes]) -> Lanes {
 #[inline(always)]
 fn masked_tree8(x: &[f32; 8], x_mask: &[u32; 8], w: &[Lanes; 8], w_mask: &[[u32; 8]; 8]) -> Lanes {
     let product = |k: usize| masked_product(x[k], x_mask[k], &w[k], &w_mask[k]);
-    let four = |k: usize| {
-        add(
-            add(product(k), product(k + 1)),
-            add(product(k + 2), product(k + 3)),
-        )
-    };
+    let four = |k: usize| add(add(product(k), product(k + 1)), add(product(k + 2), product(k + 3)));
     add(four(0), four(4))
 }
 
@@ -98,10 +93,7 @@ pub(crate) fn masked_tree(x: &[f32], x_mask: &[u32], w: &[Lanes], w_mask: &[[u32
         len => {
             let half = len / 2;
             let left = masked_tree(&x[..half], &x_mask[..half], &w[..half], &w_mask[..half]);
-            add(
-                left,
-                masked_tree(&x[half..], &x_mask[half..], &w[half..], &w_mask[half..]),
-            )
+            add(left, masked_tree(&x[half..], &x_mask[half..], &w[half..], &w_mask[half..]))
         }
     }
 }
@@ -122,28 +114,18 @@ mod tests {
     fn trees_add_neighbours_first() {
         let value = |k: usize| ((k * 7919 % 1013) as f32 - 500.0) * 1.37e-2f32.powi((k % 5) as i32);
         let x: Vec<f32> = (0..128).map(value).collect();
-        let w: Vec<Lanes> = (0..128)
-            .map(|k| core::array::from_fn(|row| value(k * 8 + row + 3)))
-            .collect();
+        let w: Vec<Lanes> = (0..128).map(|k| core::array::from_fn(|row| value(k * 8 + row + 3))).collect();
         for depth in 0..=7 {
             let n = 1 << depth;
             let sums = tree(&x[..n], &w[..n]);
             let x_mask: Vec<u32> = (0..n).map(|k| if k % 3 == 1 { 0 } else { u32::MAX }).collect();
-            let w_mask: Vec<[u32; 8]> = (0..n)
-                .map(|k| core::array::from_fn(|row| if k + row == 5 { 0 } else { u32::MAX }))
-                .collect();
+            let w_mask: Vec<[u32; 8]> =
+                (0..n).map(|k| core::array::from_fn(|row| if k + row == 5 { 0 } else { u32::MAX })).collect();
             let masked = masked_tree(&x[..n], &x_mask, &w[..n], &w_mask);
             for row in 0..8 {
-                assert_eq!(
-                    sums[row].to_bits(),
-                    naive((0..n).map(|k| x[k] * w[k][row]).collect()).to_bits()
-                );
+                assert_eq!(sums[row].to_bits(), naive((0..n).map(|k| x[k] * w[k][row]).collect()).to_bits());
                 let live = |k: usize| x_mask[k] != 0 && w_mask[k][row] != 0;
-                let expected = naive(
-                    (0..n)
-                        .map(|k| if live(k) { x[k] * w[k][row] } else { 0.0 })
-                        .collect(),
-                );
+                let expected = naive((0..n).map(|k| if live(k) { x[k] * w[k][row] } else { 0.0 }).collect());
                 assert_eq!(masked[row].to_bits(), expected.to_bits());
             }
         }

@@ -97,15 +97,7 @@ impl<'a> Pass<'a> {
             lanes = FLIT_BYTES * 8 / cast.output.bits();
         }
         let sink = SinkPlan::new(&command.sink, time, lanes);
-        Self {
-            command,
-            location,
-            fetch,
-            flits,
-            contraction,
-            cast,
-            sink,
-        }
+        Self { command, location, fetch, flits, contraction, cast, sink }
     }
 
     /// Which of so many slices take part: those in which the source can hold an element.
@@ -137,8 +129,7 @@ impl<'a> Pass<'a> {
             contraction.load(&unit.trf, at, &mut buffers.contraction);
             for block in self.fetch.blocks() {
                 let flit = block.start * self.flits;
-                self.fetch
-                    .run(&unit.dm, block, &mut buffers.fetch, &mut buffers.stream);
+                self.fetch.run(&unit.dm, block, &mut buffers.fetch, &mut buffers.stream);
                 let found = contraction.find_missing(&buffers.stream, flit, at, &mut buffers.contraction);
                 if let Some(missing) = found {
                     return Some(self.missing(number, missing));
@@ -147,15 +138,9 @@ impl<'a> Pass<'a> {
             None
         };
         #[cfg(feature = "parallel")]
-        let fault = units
-            .par_iter()
-            .enumerate()
-            .find_map_first(|(number, unit)| find(number, unit));
+        let fault = units.par_iter().enumerate().find_map_first(|(number, unit)| find(number, unit));
         #[cfg(not(feature = "parallel"))]
-        let fault = units
-            .iter()
-            .enumerate()
-            .find_map(|(number, unit)| find(number, unit));
+        let fault = units.iter().enumerate().find_map(|(number, unit)| find(number, unit));
         fault.map_or(Ok(()), Err)
     }
 
@@ -175,15 +160,8 @@ impl<'a> Pass<'a> {
     fn missing(&self, unit: usize, missing: Missing) -> Fault {
         let help =
             "write every element of the tensor before it is contracted, or make the rest padding (`# n`)";
-        let fault = |message| {
-            Fault::new(
-                FaultKind::Uninitialised,
-                "contraction",
-                self.location,
-                message,
-                help,
-            )
-        };
+        let fault =
+            |message| Fault::new(FaultKind::Uninitialised, "contraction", self.location, message, help);
         match missing {
             Missing::Stream { flit, lane } => {
                 let source = &self.command.fetch.source;
@@ -202,12 +180,8 @@ impl<'a> Pass<'a> {
                 .at(FaultMemory::Dm, unit, start..end)
             }
             Missing::Weight { row, element, step } => {
-                let region = &self
-                    .command
-                    .contraction
-                    .as_ref()
-                    .expect("only a contraction reads weights")
-                    .trf;
+                let region =
+                    &self.command.contraction.as_ref().expect("only a contraction reads weights").trf;
                 let bits = region.element.bits();
                 let bytes = element * bits / 8..((element + 1) * bits).div_ceil(8);
                 let piece = trf::pieces(region, row, bytes).next().unwrap_or(0..0);
@@ -233,29 +207,16 @@ impl<'a> Pass<'a> {
             .par_iter_mut()
             .enumerate()
             .with_min_len(LEAST_SLICES)
-            .for_each_init(Buffers::default, |buffers, (number, unit)| {
-                run(buffers, number, unit)
-            });
+            .for_each_init(Buffers::default, |buffers, (number, unit)| run(buffers, number, unit));
         #[cfg(not(feature = "parallel"))]
         {
             let mut buffers = Buffers::default();
-            units
-                .iter_mut()
-                .enumerate()
-                .for_each(|(number, unit)| run(&mut buffers, number, unit));
+            units.iter_mut().enumerate().for_each(|(number, unit)| run(&mut buffers, number, unit));
         }
     }
 
     fn run_slice(&self, at: Coordinates, unit: &mut Unit, buffers: &mut Buffers) {
-        let Buffers {
-            fetch,
-            contraction: sums,
-            stream,
-            converted,
-            cast: narrow,
-            output,
-            mask,
-        } = buffers;
+        let Buffers { fetch, contraction: sums, stream, converted, cast: narrow, output, mask } = buffers;
         output.clear(self.cast.map_or(self.fetch.output(), |cast| cast.output));
         if let Some(contraction) = &self.contraction {
             contraction.load(&unit.trf, at, sums);

@@ -29,15 +29,7 @@ pub(crate) struct End {
 /// The loops without those of one iteration, neighbours joined where both sides go on evenly.
 fn joined(transfer: &Transfer) -> Vec<Loop> {
     let mut loops: Vec<Loop> = Vec::new();
-    for (
-        k,
-        &TransferLoop {
-            size,
-            source,
-            destination,
-        },
-    ) in transfer.loops.iter().enumerate()
-    {
+    for (k, &TransferLoop { size, source, destination }) in transfer.loops.iter().enumerate() {
         if size == 1 {
             continue;
         }
@@ -52,19 +44,9 @@ fn joined(transfer: &Transfer) -> Vec<Loop> {
                     && even(outer.source, source)
                     && even(outer.destination, destination) =>
             {
-                *outer = Loop {
-                    size: outer.size * size,
-                    source,
-                    destination,
-                    variable,
-                };
+                *outer = Loop { size: outer.size * size, source, destination, variable };
             }
-            _ => loops.push(Loop {
-                size,
-                source,
-                destination,
-                variable,
-            }),
+            _ => loops.push(Loop { size, source, destination, variable }),
         }
     }
     loops
@@ -72,10 +54,7 @@ fn joined(transfer: &Transfer) -> Vec<Loop> {
 
 /// Takes out the loop that makes the best rows.
 fn take_row(loops: &mut Vec<Loop>) -> Loop {
-    let still = Step {
-        units: 0,
-        elements: 0,
-    };
+    let still = Step { units: 0, elements: 0 };
     let inside = |l: &Loop| l.source.units == 0 && l.destination.units == 0;
     // A run that is contiguous on both sides moves as bytes; one that is contiguous on one side touches fewer
     // cache lines.
@@ -83,17 +62,10 @@ fn take_row(loops: &mut Vec<Loop>) -> Loop {
         let contiguous = usize::from(l.source.elements == 1) + usize::from(l.destination.elements == 1);
         l.size.min(ROW_ELEMENTS) * [1, 2, 64][contiguous]
     };
-    let best = (0..loops.len())
-        .filter(|&k| inside(&loops[k]))
-        .max_by_key(|&k| worth(&loops[k]));
+    let best = (0..loops.len()).filter(|&k| inside(&loops[k])).max_by_key(|&k| worth(&loops[k]));
     match best {
         Some(best) => loops.remove(best),
-        None => Loop {
-            size: 1,
-            source: still,
-            destination: still,
-            variable: None,
-        },
+        None => Loop { size: 1, source: still, destination: still, variable: None },
     }
 }
 
@@ -108,10 +80,7 @@ pub(crate) fn for_each_row(transfer: &Transfer, mut visit: impl FnMut(End, End, 
     let mut mask = Vec::new();
     let mut variables = vec![0; transfer.guard.variables];
     let mut indices = vec![0; loops.len()];
-    let mut source = Step {
-        units: 0,
-        elements: 0,
-    };
+    let mut source = Step { units: 0, elements: 0 };
     let mut destination = source;
     loop {
         let liveness = live.row(&mut variables, &mut mask);
@@ -167,21 +136,11 @@ pub(crate) mod tests {
 
     /// A move from loops of `(size, source units, source elements, destination units, destination elements)`.
     pub(crate) fn transfer(loops: &[(usize, usize, usize, usize, usize)]) -> Transfer {
-        let mut transfer = Transfer {
-            guard: Guard::always(loops.len()),
-            ..Transfer::new()
-        };
+        let mut transfer = Transfer { guard: Guard::always(loops.len()), ..Transfer::new() };
         for &(size, source_units, source_elements, units, elements) in loops {
-            let source = Step {
-                units: source_units,
-                elements: source_elements,
-            };
+            let source = Step { units: source_units, elements: source_elements };
             let destination = Step { units, elements };
-            transfer.loops.push(TransferLoop {
-                size,
-                source,
-                destination,
-            });
+            transfer.loops.push(TransferLoop { size, source, destination });
         }
         transfer
     }
@@ -200,9 +159,7 @@ pub(crate) mod tests {
             if transfer.guard.holds(&indices) {
                 let end = |step: fn(&TransferLoop) -> Step| {
                     let steps = indices.iter().zip(&transfer.loops).map(|(&i, l)| (i, step(l)));
-                    steps.fold((0, 0), |(u, e), (i, step)| {
-                        (u + i * step.units, e + i * step.elements)
-                    })
+                    steps.fold((0, 0), |(u, e), (i, step)| (u + i * step.units, e + i * step.elements))
                 };
                 moves.insert(end(|l| l.destination), end(|l| l.source));
             }
@@ -240,11 +197,7 @@ pub(crate) mod tests {
                         weight: random.random_range(1..4),
                     });
                 }
-                transfer.guard.sums.push(GuardSum {
-                    first: 0,
-                    len: 2,
-                    limit: random.random_range(1..12),
-                });
+                transfer.guard.sums.push(GuardSum { first: 0, len: 2, limit: random.random_range(1..12) });
             }
             let mut moves = BTreeMap::new();
             for_each_row(&transfer, |from, to, len| {
@@ -260,12 +213,9 @@ pub(crate) mod tests {
     #[test]
     fn even_loops_become_one_row() {
         let mut rows = Vec::new();
-        for_each_row(
-            &transfer(&[(4, 0, 64, 1, 0), (8, 0, 8, 0, 8), (8, 0, 1, 0, 1)]),
-            |from, to, len| {
-                rows.push((from.position, to.unit, len));
-            },
-        );
+        for_each_row(&transfer(&[(4, 0, 64, 1, 0), (8, 0, 8, 0, 8), (8, 0, 1, 0, 1)]), |from, to, len| {
+            rows.push((from.position, to.unit, len));
+        });
         assert_eq!(rows, [(0, 0, 64), (64, 1, 64), (128, 2, 64), (192, 3, 64)]);
     }
 }

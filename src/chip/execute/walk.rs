@@ -62,11 +62,7 @@ impl Walk {
         }
         loop {
             let len = (size - within).min(left);
-            visit(Run {
-                position: position + (within * stride) as i64,
-                stride,
-                len,
-            });
+            visit(Run { position: position + (within * stride) as i64, stride, len });
             left -= len;
             if left == 0 {
                 return;
@@ -108,9 +104,7 @@ pub(crate) mod tests {
     /// A sequencer from its entries.
     pub(crate) fn config(entries: &[(usize, isize)], packet_size: usize) -> Config {
         let mut config = Config::new(packet_size);
-        entries
-            .iter()
-            .for_each(|&(size, stride)| config.entries.push(Entry { size, stride }));
+        entries.iter().for_each(|&(size, stride)| config.entries.push(Entry { size, stride }));
         config
     }
 
@@ -119,10 +113,7 @@ pub(crate) mod tests {
         let mut positions = vec![0];
         for entry in &config.entries {
             let step = |i: usize| i as i64 * entry.stride as i64;
-            positions = positions
-                .iter()
-                .flat_map(|p| (0..entry.size).map(move |i| p + step(i)))
-                .collect();
+            positions = positions.iter().flat_map(|p| (0..entry.size).map(move |i| p + step(i))).collect();
         }
         positions
     }

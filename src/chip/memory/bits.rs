@@ -11,11 +11,7 @@ pub(crate) struct Bits {
 /// The words that a range touches, with the bits of the range in each.
 fn masks(range: Range<usize>) -> impl Iterator<Item = (usize, u64)> {
     let Range { start, end } = range;
-    let words = if start < end {
-        start / 64..end.div_ceil(64)
-    } else {
-        0..0
-    };
+    let words = if start < end { start / 64..end.div_ceil(64) } else { 0..0 };
     words.map(move |word| {
         let low = start.saturating_sub(word * 64);
         let high = (end - word * 64).min(64);
@@ -40,9 +36,7 @@ impl Bits {
     /// Whether `position` is in the set.
     #[inline]
     pub(crate) fn get(&self, position: usize) -> bool {
-        self.words
-            .get(position / 64)
-            .is_some_and(|word| word >> (position % 64) & 1 == 1)
+        self.words.get(position / 64).is_some_and(|word| word >> (position % 64) & 1 == 1)
     }
 
     /// Whether every position of the range is in the set.

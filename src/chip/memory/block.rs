@@ -16,11 +16,7 @@ pub(crate) struct Block {
 impl Block {
     /// A fresh block.
     pub(crate) const fn new(capacity: usize) -> Self {
-        Self {
-            bytes: Vec::new(),
-            initialised: Bits::new(),
-            capacity,
-        }
+        Self { bytes: Vec::new(), initialised: Bits::new(), capacity }
     }
 
     /// The number of bytes that the block can hold.

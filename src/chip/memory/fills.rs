@@ -58,22 +58,14 @@ impl FillLog {
     pub(crate) fn record(&mut self, place: Place, location: &'static Location<'static>) {
         self.sequence += 1;
         let sequence = self.sequence;
-        let new = Write {
-            sequence,
-            place,
-            spans: place.spans(),
-            location,
-        };
+        let new = Write { sequence, place, spans: place.spans(), location };
         self.writes.retain(|old| !covers(&new, old));
         self.writes.push(new);
         if place.fill() != FillId::ANY {
             self.fillings
                 .entry(place.fill())
                 .and_modify(|filling| filling.last = location)
-                .or_insert(Filling {
-                    first: sequence,
-                    last: location,
-                });
+                .or_insert(Filling { first: sequence, last: location });
         }
     }
 
@@ -88,9 +80,7 @@ impl FillLog {
         let Some(filling) = self.fillings.get(&fill).filter(|_| fill != FillId::ANY) else {
             return Ok(());
         };
-        let later = self
-            .writes
-            .partition_point(|write| write.sequence < filling.first);
+        let later = self.writes.partition_point(|write| write.sequence < filling.first);
         let spans = place.spans();
         let meets = |write: &Write| spans_meet(&write.spans, &spans);
         let foreign = |write: &&Write| write.place.fill() != fill && meets(write);
@@ -98,13 +88,7 @@ impl FillLog {
             return Ok(());
         }
         let relevant: Vec<&Write> = self.writes[later..].iter().filter(|write| meets(write)).collect();
-        let strangers = || {
-            relevant
-                .iter()
-                .copied()
-                .filter(foreign)
-                .flat_map(|write| &write.spans)
-        };
+        let strangers = || relevant.iter().copied().filter(foreign).flat_map(|write| &write.spans);
         let start = strangers().map(|span| span.start).min().unwrap_or(0);
         let end = strangers().map(|span| span.end).max().unwrap_or(0);
         let own_start = spans.iter().map(|span| span.start).min().unwrap_or(0);
@@ -122,12 +106,10 @@ impl FillLog {
         );
         let help = "place the two tensors at addresses that do not overlap, or read the first one before the second \
                     one is written";
-        Err(
-            Fault::new(FaultKind::StaleRead, operation, location, message, help)
-                .at(place.memory(), unit, bytes)
-                .after("the tensor was last written here", filling.last)
-                .after("another tensor was written over it here", culprit),
-        )
+        Err(Fault::new(FaultKind::StaleRead, operation, location, message, help)
+            .at(place.memory(), unit, bytes)
+            .after("the tensor was last written here", filling.last)
+            .after("another tensor was written over it here", culprit))
     }
 }
 
@@ -159,11 +141,7 @@ fn first_overwritten(
                 }
                 owners.fill(0);
                 for (k, write) in writes.iter().enumerate().filter(|&(k, _)| there[k]) {
-                    let owner = if write.place.fill() == place.fill() {
-                        0
-                    } else {
-                        k + 1
-                    };
+                    let owner = if write.place.fill() == place.fill() { 0 } else { k + 1 };
                     write.place.live_bytes(at, window, |bytes| {
                         owners[index(bytes.start)..index(bytes.end)].fill(owner);
                     });
@@ -198,33 +176,12 @@ mod tests {
     fn region(fill: u64, address: u64, elements: usize, live: usize, period: usize) -> Place {
         let mut guard = Guard::always(4);
         if live < period {
-            guard.digits.push(GuardDigit {
-                variable: 3,
-                base: 1,
-                extent: period,
-                weight: 1,
-            });
-            guard.sums.push(GuardSum {
-                first: 0,
-                len: 1,
-                limit: live,
-            });
+            guard.digits.push(GuardDigit { variable: 3, base: 1, extent: period, weight: 1 });
+            guard.sums.push(GuardSum { first: 0, len: 1, limit: live });
         }
         let element = ElementType::I8;
-        let footprint = Footprint {
-            element,
-            chips: 1,
-            clusters: 2,
-            slices: 256,
-            elements,
-            guard,
-        };
-        Place::Region(Region {
-            memory: Memory::Dm,
-            address,
-            fill: FillId(fill),
-            footprint,
-        })
+        let footprint = Footprint { element, chips: 1, clusters: 2, slices: 256, elements, guard };
+        Place::Region(Region { memory: Memory::Dm, address, fill: FillId(fill), footprint })
     }
 
     fn trf(fill: u64, address: TrfAddress, rows: usize, row_elements: usize) -> Place {
@@ -265,11 +222,7 @@ mod tests {
         log.record(a, here());
         assert_eq!(check(&log, a), Ok(()));
         assert!(check(&log, region(3, 63, 64, 1, 1)).is_err());
-        assert_eq!(
-            check(&log, region(0, 0, 512, 1, 1)),
-            Ok(()),
-            "a handle from an address is not checked"
-        );
+        assert_eq!(check(&log, region(0, 0, 512, 1, 1)), Ok(()), "a handle from an address is not checked");
     }
 
     #[test]
@@ -280,10 +233,7 @@ mod tests {
         log.record(b, here());
         assert_eq!((check(&log, a), check(&log, b)), (Ok(()), Ok(())));
         log.record(region(3, 2, 64, 1, 8), here());
-        let bytes = check(&log, a)
-            .expect_err("byte 2 is gone")
-            .extent
-            .map(|extent| extent.bytes);
+        let bytes = check(&log, a).expect_err("byte 2 is gone").extent.map(|extent| extent.bytes);
         assert_eq!(bytes, Some(2..3));
         assert_eq!(check(&log, b), Ok(()));
     }
@@ -317,19 +267,14 @@ mod tests {
             "the first half was lost before the second was written"
         );
         log.record(region(0, 64, 8, 1, 1), here());
-        assert!(
-            check(&log, region(1, 64, 64, 1, 1)).is_err(),
-            "an unknown tensor is another tensor"
-        );
+        assert!(check(&log, region(1, 64, 64, 1, 1)).is_err(), "an unknown tensor is another tensor");
     }
 
     #[test]
     fn halves_of_the_register_file_overlap_the_whole() {
         let mut log = FillLog::default();
-        let (first, second) = (
-            trf(1, TrfAddress::FirstHalf, 8, 4096),
-            trf(2, TrfAddress::SecondHalf, 8, 4096),
-        );
+        let (first, second) =
+            (trf(1, TrfAddress::FirstHalf, 8, 4096), trf(2, TrfAddress::SecondHalf, 8, 4096));
         log.record(first, here());
         log.record(second, here());
         assert_eq!((check(&log, first), check(&log, second)), (Ok(()), Ok(())));

@@ -29,11 +29,7 @@ impl Hbm {
             Some((last, place)) if last == page => Some(place),
             _ => self.index.get(&page).copied(),
         };
-        Some(Piece {
-            block: place.map(|place| &self.pages[place]),
-            start,
-            len: PAGE_BYTES - start,
-        })
+        Some(Piece { block: place.map(|place| &self.pages[place]), start, len: PAGE_BYTES - start })
     }
 
     /// The page around an address for writing, with its bytes below `end` ready.
@@ -58,20 +54,13 @@ impl Hbm {
         let first = address - start as u64;
         let in_page = end.saturating_sub(first).min(PAGE_BYTES as u64);
         block.grow((in_page as usize).max(start + 1));
-        Some(PieceMut {
-            block,
-            start,
-            len: PAGE_BYTES - start,
-        })
+        Some(PieceMut { block, start, len: PAGE_BYTES - start })
     }
 }
 
 /// Page number and byte in the page.
 fn split(address: u64) -> (u64, usize) {
-    (
-        address / PAGE_BYTES as u64,
-        (address % PAGE_BYTES as u64) as usize,
-    )
+    (address / PAGE_BYTES as u64, (address % PAGE_BYTES as u64) as usize)
 }
 
 #[cfg(test)]

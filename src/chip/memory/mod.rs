@@ -56,10 +56,7 @@ pub(crate) struct Unit {
 
 impl Default for Unit {
     fn default() -> Self {
-        Self {
-            dm: Block::new(DM_BYTES),
-            trf: Block::new(TRF_BYTES),
-        }
+        Self { dm: Block::new(DM_BYTES), trf: Block::new(TRF_BYTES) }
     }
 }
 
@@ -103,27 +100,15 @@ impl Space for Block {
 impl Block {
     /// The bytes from an address on. `None` past the end.
     pub(crate) fn piece(&self, address: u64) -> Option<Piece<'_>> {
-        let start = usize::try_from(address)
-            .ok()
-            .filter(|&start| start < self.capacity())?;
-        Some(Piece {
-            block: Some(self),
-            start,
-            len: self.capacity() - start,
-        })
+        let start = usize::try_from(address).ok().filter(|&start| start < self.capacity())?;
+        Some(Piece { block: Some(self), start, len: self.capacity() - start })
     }
 
     /// The bytes from an address on, for writes below `end`. `None` past the end.
     pub(crate) fn piece_mut(&mut self, address: u64, end: u64) -> Option<PieceMut<'_>> {
-        let start = usize::try_from(address)
-            .ok()
-            .filter(|&start| start < self.capacity())?;
+        let start = usize::try_from(address).ok().filter(|&start| start < self.capacity())?;
         let len = self.capacity() - start;
         self.grow(usize::try_from(end).map_or(self.capacity(), |end| end.clamp(start + 1, self.capacity())));
-        Some(PieceMut {
-            block: self,
-            start,
-            len,
-        })
+        Some(PieceMut { block: self, start, len })
     }
 }

@@ -28,11 +28,7 @@ impl Coordinates {
     /// The slice with this number.
     pub(crate) const fn of_slice(unit: usize) -> Self {
         let rest = unit % (CLUSTERS * SLICES);
-        Self {
-            chip: unit / (CLUSTERS * SLICES),
-            cluster: rest / SLICES,
-            slice: rest % SLICES,
-        }
+        Self { chip: unit / (CLUSTERS * SLICES), cluster: rest / SLICES, slice: rest % SLICES }
     }
 
     /// The number of the slice.
@@ -68,16 +64,12 @@ impl Place {
     /// Chips, clusters and slices. A register file tensor may span all of them; its guard says which.
     pub(crate) fn extents(&self) -> Coordinates {
         match self {
-            Place::Region(Region { footprint, .. }) => Coordinates {
-                chip: footprint.chips,
-                cluster: footprint.clusters,
-                slice: footprint.slices,
-            },
-            Place::Trf(_) => Coordinates {
-                chip: crate::chip::spec::MAX_CHIPS,
-                cluster: CLUSTERS,
-                slice: SLICES,
-            },
+            Place::Region(Region { footprint, .. }) => {
+                Coordinates { chip: footprint.chips, cluster: footprint.clusters, slice: footprint.slices }
+            }
+            Place::Trf(_) => {
+                Coordinates { chip: crate::chip::spec::MAX_CHIPS, cluster: CLUSTERS, slice: SLICES }
+            }
         }
     }
 
@@ -108,9 +100,7 @@ impl Place {
     /// The number by which faults name a unit.
     pub(crate) fn unit(&self, at: Coordinates) -> usize {
         match self {
-            Place::Region(Region {
-                memory: Memory::Hbm, ..
-            }) => at.chip,
+            Place::Region(Region { memory: Memory::Hbm, .. }) => at.chip,
             Place::Region(_) | Place::Trf(_) => at.slice_number(),
         }
     }
@@ -128,9 +118,7 @@ impl Place {
             return;
         }
         match self {
-            Place::Region(Region {
-                address, footprint, ..
-            }) => {
+            Place::Region(Region { address, footprint, .. }) => {
                 let bits = footprint.element.bits();
                 let position = |byte: u64| (byte.saturating_sub(*address) * 8) as usize / bits;
                 let last = (position(window.end) + 1).min(footprint.elements);
@@ -158,15 +146,10 @@ impl Place {
 
 /// Whether one tensor spans a byte of another.
 pub(crate) fn spans_meet(a: &[Range<u64>], b: &[Range<u64>]) -> bool {
-    a.iter()
-        .any(|a| b.iter().any(|b| a.start < b.end && b.start < a.end))
+    a.iter().any(|a| b.iter().any(|b| a.start < b.end && b.start < a.end))
 }
 
 /// Whether every byte of `inner` is spanned by one range of `outer`.
 pub(crate) fn spans_cover(outer: &[Range<u64>], inner: &[Range<u64>]) -> bool {
-    inner.iter().all(|inner| {
-        outer
-            .iter()
-            .any(|outer| outer.start <= inner.start && inner.end <= outer.end)
-    })
+    inner.iter().all(|inner| outer.iter().any(|outer| outer.start <= inner.start && inner.end <= outer.end))
 }

@@ -31,12 +31,7 @@ pub(crate) struct Row {
 impl Row {
     /// No elements.
     pub(crate) const fn new(element: ElementType) -> Self {
-        Self {
-            element,
-            bytes: Vec::new(),
-            len: 0,
-            flags: Vec::new(),
-        }
+        Self { element, bytes: Vec::new(), len: 0, flags: Vec::new() }
     }
 
     /// Removes all elements. The next ones have this type.
@@ -69,11 +64,7 @@ impl Row {
 
     /// Appends packed elements. Elements before them must fill whole bytes. `flags` of `None`: all initialised.
     pub(crate) fn push(&mut self, bytes: &[u8], len: usize, flags: Option<&[bool]>) {
-        debug_assert_eq!(
-            bytes.len(),
-            (len * self.element.bits()).div_ceil(8),
-            "the bytes are the elements"
-        );
+        debug_assert_eq!(bytes.len(), (len * self.element.bits()).div_ceil(8), "the bytes are the elements");
         self.bytes.extend_from_slice(bytes);
         match flags {
             Some(flags) => {
@@ -117,15 +108,7 @@ impl Row {
                 if position < 0 {
                     self.unset(first + k);
                 } else {
-                    self.read_part(
-                        space,
-                        first + k,
-                        Line {
-                            position,
-                            len: 1,
-                            ..line
-                        },
-                    );
+                    self.read_part(space, first + k, Line { position, len: 1, ..line });
                 }
             }
         } else {
@@ -268,9 +251,7 @@ impl Row {
             let at = position + k * line.stride;
             let piece = space.piece(line.unit, line.address + at as u64 / 2);
             let found = piece.and_then(|piece| piece.block.map(|block| (block, piece.start)));
-            let byte = found
-                .and_then(|(block, start)| block.bytes().get(start).copied())
-                .unwrap_or(0);
+            let byte = found.and_then(|(block, start)| block.bytes().get(start).copied()).unwrap_or(0);
             set_nibble(&mut self.bytes, first + k, byte >> (4 * (at % 2)) & 15);
             if !found.is_some_and(|(block, start)| block.is_initialised(start)) {
                 self.unset(first + k);
@@ -285,16 +266,7 @@ impl Row {
             for k in 0..line.len {
                 let position = line.position + (k * line.stride) as i64;
                 if position >= 0 {
-                    self.write(
-                        first + k,
-                        space,
-                        Line {
-                            position,
-                            len: 1,
-                            ..line
-                        },
-                        end,
-                    );
+                    self.write(first + k, space, Line { position, len: 1, ..line }, end);
                 }
             }
         } else if self.element == ElementType::I4 {
@@ -302,15 +274,7 @@ impl Row {
         } else if line.stride == 1 || line.len == 1 {
             let size = self.element.bits() / 8;
             let address = line.address + line.position as u64 * size as u64;
-            self.write_bytes(
-                space,
-                line.unit,
-                address,
-                first * size,
-                line.len * size,
-                size,
-                end,
-            );
+            self.write_bytes(space, line.unit, address, first * size, line.len * size, size, end);
         } else {
             self.write_strided(first, space, line, end);
         }
@@ -328,12 +292,7 @@ impl Row {
         end: u64,
     ) {
         while len > 0 {
-            let Some(PieceMut {
-                block,
-                start,
-                len: present,
-            }) = space.piece_mut(unit, address, end)
-            else {
+            let Some(PieceMut { block, start, len: present }) = space.piece_mut(unit, address, end) else {
                 return;
             };
             let taken = present.min(len);
@@ -362,11 +321,7 @@ impl Row {
         let mut address = line.address + line.position as u64 * size as u64;
         let mut len = line.len;
         while len > 0 {
-            let Some(PieceMut {
-                block,
-                start,
-                len: present,
-            }) = space.piece_mut(line.unit, address, end)
+            let Some(PieceMut { block, start, len: present }) = space.piece_mut(line.unit, address, end)
             else {
                 return;
             };
@@ -443,12 +398,7 @@ pub(crate) fn set_nibble(bytes: &mut [u8], k: usize, value: u8) {
 }
 
 fn gather<const SIZE: usize>(input: &[u8], step: usize, output: &mut [u8]) {
-    for (element, chunk) in output
-        .as_chunks_mut::<SIZE>()
-        .0
-        .iter_mut()
-        .zip(input.chunks(step))
-    {
+    for (element, chunk) in output.as_chunks_mut::<SIZE>().0.iter_mut().zip(input.chunks(step)) {
         element.copy_from_slice(&chunk[..SIZE]);
     }
 }
@@ -470,61 +420,26 @@ mod tests {
         let count = 60;
         for stride in [1, 2, 3, 7] {
             for offset in [0, 1, 5] {
-                let codes: Vec<u8> = (0..count * bits.div_ceil(8))
-                    .map(|k| (k * 37 + stride) as u8)
-                    .collect();
+                let codes: Vec<u8> = (0..count * bits.div_ceil(8)).map(|k| (k * 37 + stride) as u8).collect();
                 let mut row = Row::new(element);
                 row.push(&codes[..(count * bits).div_ceil(8)], count, None);
-                let line = Line {
-                    unit: 0,
-                    address,
-                    position: offset as i64,
-                    stride,
-                    len: count,
-                };
+                let line = Line { unit: 0, address, position: offset as i64, stride, len: count };
                 row.write(0, space, line, address);
                 let mut back = Row::new(element);
                 back.read(space, line);
-                assert_eq!(
-                    back.bytes(),
-                    row.bytes(),
-                    "{element:?} stride {stride} offset {offset}"
-                );
+                assert_eq!(back.bytes(), row.bytes(), "{element:?} stride {stride} offset {offset}");
                 assert!(back.flags().is_none());
                 // One element at a time, behind an odd number of other elements.
                 let mut single = Row::new(element);
                 for k in 0..count {
                     let position = (offset + k * stride) as i64;
-                    single.read(
-                        space,
-                        Line {
-                            position,
-                            len: 1,
-                            ..line
-                        },
-                    );
+                    single.read(space, Line { position, len: 1, ..line });
                 }
                 assert_eq!(single.bytes(), row.bytes());
                 let mut copies = Row::new(element);
-                copies.read(
-                    space,
-                    Line {
-                        stride: 0,
-                        len: 5,
-                        ..line
-                    },
-                );
+                copies.read(space, Line { stride: 0, len: 5, ..line });
                 let mut five = Row::new(element);
-                (0..5).for_each(|_| {
-                    five.read(
-                        space,
-                        Line {
-                            stride: 0,
-                            len: 1,
-                            ..line
-                        },
-                    )
-                });
+                (0..5).for_each(|_| five.read(space, Line { stride: 0, len: 1, ..line }));
                 assert_eq!(copies.bytes(), five.bytes());
             }
         }
@@ -542,13 +457,7 @@ mod tests {
     #[test]
     fn uninitialised_elements_travel() {
         let mut units = vec![Unit::default(), Unit::default()];
-        let line = |unit, position, stride, len| Line {
-            unit,
-            address: 8,
-            position,
-            stride,
-            len,
-        };
+        let line = |unit, position, stride, len| Line { unit, address: 8, position, stride, len };
         let mut row = Row::new(ElementType::Bf16);
         row.push(&[1, 0, 2, 0, 3, 0], 3, Some(&[true, false, true]));
         row.write(0, &mut units, line(0, 2, 3, 3), 0);
@@ -566,23 +475,14 @@ mod tests {
     fn outside_of_the_memory_there_are_uninitialised_zeros() {
         let mut units = vec![Unit::default()];
         let end = crate::chip::spec::DM_BYTES as u64;
-        let line = Line {
-            unit: 0,
-            address: end - 4,
-            position: 0,
-            stride: 1,
-            len: 8,
-        };
+        let line = Line { unit: 0, address: end - 4, position: 0, stride: 1, len: 8 };
         let mut row = Row::new(ElementType::I8);
         row.push(&[1; 8], 8, None);
         row.write(0, &mut units, line, end);
         let mut back = Row::new(ElementType::I8);
         back.read(&units, line);
         assert_eq!(back.bytes(), [1, 1, 1, 1, 0, 0, 0, 0]);
-        assert_eq!(
-            back.flags(),
-            Some(&[true, true, true, true, false, false, false, false][..])
-        );
+        assert_eq!(back.flags(), Some(&[true, true, true, true, false, false, false, false][..]));
         back.clear(ElementType::I8);
         back.read(&units, Line { unit: 9, ..line });
         assert_eq!(back.flags(), Some(&[false; 8][..]));

@@ -36,11 +36,7 @@ pub(crate) fn pieces(
 ) -> impl Iterator<Item = Range<usize>> {
     let (first, per_bank) = part(region.address);
     let bank = row * (TRF_BANK_ROWS / region.rows);
-    let banks = if bytes.is_empty() {
-        0..0
-    } else {
-        bytes.start / per_bank..bytes.end.div_ceil(per_bank)
-    };
+    let banks = if bytes.is_empty() { 0..0 } else { bytes.start / per_bank..bytes.end.div_ceil(per_bank) };
     banks.map(move |k| {
         let base = (bank + k) * TRF_BANK_ROW_BYTES + first;
         let start = bytes.start.saturating_sub(k * per_bank);
@@ -65,20 +61,13 @@ pub(crate) fn runs(region: &TrfRegion, row: usize, elements: Range<usize>) -> im
     let (first, per_bank) = part(region.address);
     let per_bank = per_bank * 8 / region.element.bits();
     let bank = row * (TRF_BANK_ROWS / region.rows);
-    let banks = if elements.is_empty() {
-        0..0
-    } else {
-        elements.start / per_bank..elements.end.div_ceil(per_bank)
-    };
+    let banks =
+        if elements.is_empty() { 0..0 } else { elements.start / per_bank..elements.end.div_ceil(per_bank) };
     banks.map(move |k| {
         let position = elements.start.saturating_sub(k * per_bank);
         let end = (elements.end - k * per_bank).min(per_bank);
         let address = ((bank + k) * TRF_BANK_ROW_BYTES + first) as u64;
-        Run {
-            address,
-            position,
-            len: end - position,
-        }
+        Run { address, position, len: end - position }
     })
 }
 
@@ -90,24 +79,14 @@ mod tests {
 
     fn region(address: TrfAddress, rows: usize, row_elements: usize) -> TrfRegion {
         let guard = Guard::always(5);
-        TrfRegion {
-            address,
-            fill: FillId(1),
-            element: ElementType::I8,
-            rows,
-            row_elements,
-            guard,
-        }
+        TrfRegion { address, fill: FillId(1), element: ElementType::I8, rows, row_elements, guard }
     }
 
     #[test]
     fn rows_own_bank_rows() {
         let all = |r: &TrfRegion, row, bytes| pieces(r, row, bytes).collect::<Vec<_>>();
         let full = region(TrfAddress::Full, 8, 100);
-        assert_eq!(
-            all(&full, 3, 10..100).first(),
-            Some(&(3 * 8192 + 10..3 * 8192 + 100))
-        );
+        assert_eq!(all(&full, 3, 10..100).first(), Some(&(3 * 8192 + 10..3 * 8192 + 100)));
         let half = region(TrfAddress::SecondHalf, 4, 8192);
         assert_eq!(
             all(&half, 1, 4000..4200),
@@ -118,21 +97,7 @@ mod tests {
         assert_eq!((pieces.len(), pieces[7].clone()), (8, 7 * 8192..7 * 8192 + 4096));
         assert_eq!(all(&one, 0, 5..5), []);
         let runs: Vec<_> = runs(&half, 1, 4000..4200).collect();
-        assert_eq!(
-            runs[0],
-            Run {
-                address: 2 * 8192 + 4096,
-                position: 4000,
-                len: 96
-            }
-        );
-        assert_eq!(
-            runs[1],
-            Run {
-                address: 3 * 8192 + 4096,
-                position: 0,
-                len: 104
-            }
-        );
+        assert_eq!(runs[0], Run { address: 2 * 8192 + 4096, position: 4000, len: 96 });
+        assert_eq!(runs[1], Run { address: 3 * 8192 + 4096, position: 0, len: 104 });
     }
 }

@@ -68,23 +68,15 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
             .mapping(request.packet)
             .str(" has ")
             .number(packet.size());
-        let text = text
-            .str(" columns, but at most ")
-            .number(spec::ACCUMULATOR_COLUMNS);
+        let text = text.str(" columns, but at most ").number(spec::ACCUMULATOR_COLUMNS);
         return Err(PlanError::new(
             "accumulate columns",
             text.str(" leave the tree; help: reduce more in `.contract()`"),
         ));
     }
     if out_packet.size() != spec::BEAT_LANES {
-        let text = Text::new()
-            .str("accumulate: OutPacket ")
-            .mapping(request.out_packet)
-            .str(" has ");
-        let text = text
-            .number(out_packet.size())
-            .str(" lanes, but a beat has ")
-            .number(spec::BEAT_LANES);
+        let text = Text::new().str("accumulate: OutPacket ").mapping(request.out_packet).str(" has ");
+        let text = text.number(out_packet.size()).str(" lanes, but a beat has ").number(spec::BEAT_LANES);
         return Err(PlanError::new(
             "accumulate lanes",
             text.str("; help: pad with `# 8`, or split into `/ 8` and `% 8`"),
@@ -101,10 +93,8 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
         }
     };
     if !lanes.is(&out_packet) {
-        let text = kind_text(request.kind)
-            .str("OutPacket is ")
-            .mapping(request.out_packet)
-            .str(", but must be ");
+        let text =
+            kind_text(request.kind).str("OutPacket is ").mapping(request.out_packet).str(", but must be ");
         let text = text.factors(&pool, &lanes);
         let text = match request.kind {
             AccumulationKind::Interleaved => text.str(", the rows padded to 8; help: use it"),
@@ -113,10 +103,8 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
         return Err(PlanError::new("accumulate packet", text));
     }
     if !out_time.size().is_multiple_of(tail.size()) || !modulo(&mut pool, &out_time, tail.size()).is(&tail) {
-        let text = kind_text(request.kind)
-            .str("OutTime is ")
-            .mapping(request.out_time)
-            .str(", but must end in ");
+        let text =
+            kind_text(request.kind).str("OutTime is ").mapping(request.out_time).str(", but must end in ");
         let text = text.factors(&pool, &tail);
         let text = match request.kind {
             AccumulationKind::Interleaved => {
@@ -132,29 +120,19 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
     let inner = attempt!(check_kept(&pool, request, &time, &kept));
     let (buffer, limit) = match request.kind {
         AccumulationKind::Interleaved => (inner * count, spec::ACCUMULATOR_INTERLEAVED),
-        AccumulationKind::Sequential => (
-            inner * row.size() * count.div_ceil(8),
-            spec::ACCUMULATOR_SEQUENTIAL,
-        ),
+        AccumulationKind::Sequential => {
+            (inner * row.size() * count.div_ceil(8), spec::ACCUMULATOR_SEQUENTIAL)
+        }
     };
     if buffer > limit {
-        let text = kind_text(request.kind)
-            .str("summing ")
-            .mapping(request.time)
-            .str(" down to ");
+        let text = kind_text(request.kind).str("summing ").mapping(request.time).str(" down to ");
         let text = text.factors(&pool, &kept).str(" needs ").number(buffer);
         let text = match request.kind {
-            AccumulationKind::Interleaved => text
-                .str(" columns in the buffer, ")
-                .number(inner)
-                .str(" x ")
-                .number(count),
+            AccumulationKind::Interleaved => {
+                text.str(" columns in the buffer, ").number(inner).str(" x ").number(count)
+            }
             AccumulationKind::Sequential => {
-                let text = text
-                    .str(" rows in the buffer, ")
-                    .number(inner)
-                    .str(" x ")
-                    .number(row.size());
+                let text = text.str(" rows in the buffer, ").number(inner).str(" x ").number(row.size());
                 text.str(" x ").number(count.div_ceil(8))
             }
         };
@@ -176,13 +154,7 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
         partial: true,
     };
     let slots = attempt!(derive(&mut pool, &loops)).config;
-    Ok(AccumulateConfig {
-        kind: request.kind,
-        columns: count,
-        slots,
-        slot_count: kept.size(),
-        buffer,
-    })
+    Ok(AccumulateConfig { kind: request.kind, columns: count, slots, slot_count: kept.size(), buffer })
 }
 
 const fn kind_text(kind: AccumulationKind) -> Text {
@@ -209,16 +181,8 @@ const fn check_kept(
         if let Factor::Term { term, resize } = piece.factor
             && !piece.matched
         {
-            let text = write_term(
-                kind_text(request.kind).str("OutTime has `m!["),
-                pool,
-                &term,
-                resize,
-            );
-            let text = text
-                .str("]`, which Time ")
-                .mapping(request.time)
-                .str(" does not have");
+            let text = write_term(kind_text(request.kind).str("OutTime has `m!["), pool, &term, resize);
+            let text = text.str("]`, which Time ").mapping(request.time).str(" does not have");
             return Err(PlanError::new(
                 "accumulate axis",
                 text.str("; help: remove it: time axes can only be summed here"),
@@ -229,15 +193,9 @@ const fn check_kept(
     let mut k = 1;
     while k < cut.pairs.len() {
         if cut.pairs.at(k).0 >= cut.pairs.at(k - 1).0 {
-            let text = kind_text(request.kind)
-                .str("OutTime keeps ")
-                .factors(pool, kept)
-                .str(" of Time ");
+            let text = kind_text(request.kind).str("OutTime keeps ").factors(pool, kept).str(" of Time ");
             let text = text.mapping(request.time).str(" in another order");
-            return Err(PlanError::new(
-                "accumulate order",
-                text.str("; help: keep the order of the stream"),
-            ));
+            return Err(PlanError::new("accumulate order", text.str("; help: keep the order of the stream")));
         }
         k += 1;
     }
@@ -273,18 +231,10 @@ const fn check_kept(
         k += 1;
     }
     if !expected.is(kept) {
-        let text = kind_text(request.kind)
-            .str("OutTime keeps ")
-            .factors(pool, kept)
-            .str(" of Time ");
-        let text = text
-            .mapping(request.time)
-            .str(", but with the padding of Time it is ")
-            .factors(pool, &expected);
-        return Err(PlanError::new(
-            "accumulate padding",
-            text.str("; help: copy the padding of Time"),
-        ));
+        let text = kind_text(request.kind).str("OutTime keeps ").factors(pool, kept).str(" of Time ");
+        let text =
+            text.mapping(request.time).str(", but with the padding of Time it is ").factors(pool, &expected);
+        return Err(PlanError::new("accumulate padding", text.str("; help: copy the padding of Time")));
     }
     Ok(if removed { inside } else { 1 })
 }

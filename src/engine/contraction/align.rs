@@ -88,15 +88,7 @@ pub const fn derive_align(request: &AlignRequest) -> Result<AlignConfig, PlanErr
     let (reg_read_size, derived) = attempt!(trf_sequencer(&mut pool, request, &sides, collect_flits));
     let config = attempt!(limited("align, TRF sequencer", derived));
     let steps = sides.out_time.size();
-    Ok(AlignConfig {
-        collect_flits,
-        tile,
-        rows,
-        steps,
-        reg_read_size,
-        derived,
-        config,
-    })
+    Ok(AlignConfig { collect_flits, tile, rows, steps, reg_read_size, derived, config })
 }
 
 /// The flits per packet and the repetitions of each packet.
@@ -108,15 +100,9 @@ const fn stream_adapter(
     let flit = flit_elements(request.element);
     let bytes = attempt!(whole_bytes(OPERATION, request.element, sides.out_packet.size()));
     if bytes != spec::MAC_BYTES {
-        let text = Text::new()
-            .str("align: OutPacket ")
-            .mapping(request.out_packet)
-            .str(" of ");
-        let text = text
-            .str(request.element.name())
-            .str(" holds ")
-            .number(bytes)
-            .str(" bytes, but must hold ");
+        let text = Text::new().str("align: OutPacket ").mapping(request.out_packet).str(" of ");
+        let text =
+            text.str(request.element.name()).str(" holds ").number(bytes).str(" bytes, but must hold ");
         let text = text
             .number(spec::MAC_BYTES)
             .str("; help: with one flit, pad the packet with `# ")
@@ -128,10 +114,7 @@ const fn stream_adapter(
     }
     let low = modulo(pool, &sides.out_packet, flit);
     if !low.is(&sides.packet) {
-        let text = Text::new()
-            .str("align: the inner ")
-            .number(flit)
-            .str(" elements of OutPacket ");
+        let text = Text::new().str("align: the inner ").number(flit).str(" elements of OutPacket ");
         let text = text
             .mapping(request.out_packet)
             .str(" are ")
@@ -167,10 +150,7 @@ const fn explain_time(pool: &Pool, request: &AlignRequest, sides: &Sides, high: 
     let found = match divide(pool, &full, &sides.time, DivisionMode::Relaxed) {
         Ok(division) => division,
         Err(_) => {
-            return PlanError::new(
-                "align time",
-                Text::new().str("align: Time and OutTime do not match"),
-            );
+            return PlanError::new("align time", Text::new().str("align: Time and OutTime do not match"));
         }
     };
     let text = Text::new()
@@ -240,17 +220,15 @@ const fn tile_is_in_trf(
     sides: &Sides,
     tiled: &Factors,
 ) -> Result<(), PlanError> {
+    if !tiled.has_terms() {
+        return Ok(());
+    }
     let division = match divide(pool, &sides.trf_element, tiled, DivisionMode::Relaxed) {
         Ok(division) => division,
         Err(_) => return Ok(()),
     };
     if let Some((term, size)) = first_term(&division.divisor_residue) {
-        let text = write_term(
-            Text::new().str("align: OutTime repeats packets over `m!["),
-            pool,
-            &term,
-            size,
-        );
+        let text = write_term(Text::new().str("align: OutTime repeats packets over `m!["), pool, &term, size);
         let text = text
             .str("]`, which is neither in the stream nor in the TRF Element ")
             .mapping(request.trf_element);
@@ -265,10 +243,7 @@ const fn rows_are_separate(pool: &Pool, request: &AlignRequest, sides: &Sides) -
     let mut k = 0;
     while k < others.len() {
         if shares_a_digit(pool, &sides.row, others[k]) {
-            let text = Text::new()
-                .str("align: the Row axes ")
-                .mapping(request.row)
-                .str(" also occur in ");
+            let text = Text::new().str("align: the Row axes ").mapping(request.row).str(" also occur in ");
             let text = text.factors(pool, others[k]).str(": each row gets the same data");
             let help =
                 "; help: keep Row axes in the TRF tensor only, never in the stream, OutTime or OutPacket";
@@ -302,13 +277,9 @@ const fn trf_sequencer(
         k += 1;
     }
     if read == 0 {
-        let text = Text::new()
-            .str("align: the TRF reads whole bytes, but Element ")
-            .mapping(request.trf_element);
-        let text = text
-            .str(" shares no ")
-            .number(8 / bits)
-            .str(" innermost elements with OutPacket ");
+        let text =
+            Text::new().str("align: the TRF reads whole bytes, but Element ").mapping(request.trf_element);
+        let text = text.str(" shares no ").number(8 / bits).str(" innermost elements with OutPacket ");
         let text = text.mapping(request.out_packet);
         return Err(PlanError::new(
             "TRF single element",
@@ -328,13 +299,9 @@ const fn trf_sequencer(
             .str("Element ")
             .mapping(request.trf_element)
             .str(" in one step, but a read is contiguous and gets ");
-        let text = text
-            .number(read * bits / 8)
-            .str(" bytes; help: make the packet axes innermost in the TRF, ");
-        return Err(PlanError::new(
-            "TRF gather",
-            text.str("in the order of the packet"),
-        ));
+        let text =
+            text.number(read * bits / 8).str(" bytes; help: make the packet axes innermost in the TRF, ");
+        return Err(PlanError::new("TRF gather", text.str("in the order of the packet")));
     }
     let inner = modulo(pool, &sides.trf_element, read);
     let loops = Request {
@@ -351,37 +318,26 @@ const fn trf_sequencer(
         let entry = derived.config.entries.at(k);
         let stride_bits = entry.stride * bits as isize;
         if stride_bits % 8 != 0 {
-            let text = Text::new()
-                .str("align: the TRF sequencer would step by half a byte (")
-                .number(entry.size);
+            let text =
+                Text::new().str("align: the TRF sequencer would step by half a byte (").number(entry.size);
             let text = text
                 .str(" : ")
                 .signed(entry.stride)
                 .str(" elements); help: pad the Element of the TRF tensor ");
-            return Err(PlanError::new(
-                "whole bytes",
-                text.str("so that its axes start at whole bytes"),
-            ));
+            return Err(PlanError::new("whole bytes", text.str("so that its axes start at whole bytes")));
         }
         let bytes = stride_bits / 8;
         if read * bits / 8 == spec::MAC_BYTES && bytes % spec::MAC_BYTES as isize != 0 {
-            let text = Text::new()
-                .str("align: a TRF read of ")
-                .number(spec::MAC_BYTES)
-                .str(" bytes steps by ");
-            let text = text
-                .signed(bytes)
-                .str(" bytes, but must step by multiples of ")
-                .number(spec::MAC_BYTES);
+            let text =
+                Text::new().str("align: a TRF read of ").number(spec::MAC_BYTES).str(" bytes steps by ");
+            let text =
+                text.signed(bytes).str(" bytes, but must step by multiples of ").number(spec::MAC_BYTES);
             return Err(PlanError::new(
                 "TRF alignment",
                 text.str("; help: pad Element so that each packet starts at 64 bytes"),
             ));
         }
-        config.entries.push(Entry {
-            size: entry.size,
-            stride: bytes,
-        });
+        config.entries.push(Entry { size: entry.size, stride: bytes });
         k += 1;
     }
     Ok((read * bits / 8, config))

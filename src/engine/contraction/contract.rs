@@ -44,11 +44,8 @@ pub const fn derive_contract(request: &ContractRequest) -> Result<ContractConfig
     let out_packet = attempt!(factors_of(OPERATION, &mut pool, request.out_packet));
     let bytes = attempt!(whole_bytes(OPERATION, request.element, packet.size()));
     if bytes != spec::MAC_BYTES {
-        let text = Text::new()
-            .str("contract: the packet ")
-            .mapping(request.packet)
-            .str(" holds ")
-            .number(bytes);
+        let text =
+            Text::new().str("contract: the packet ").mapping(request.packet).str(" holds ").number(bytes);
         let text = text.str(" bytes, but must hold ").number(spec::MAC_BYTES);
         return Err(PlanError::new(
             "contract packet bytes",
@@ -57,39 +54,30 @@ pub const fn derive_contract(request: &ContractRequest) -> Result<ContractConfig
     }
     let size = out_packet.size();
     if size > spec::ACCUMULATOR_COLUMNS || !size.is_power_of_two() {
-        let text = Text::new()
-            .str("contract: OutPacket ")
-            .mapping(request.out_packet)
-            .str(" has ")
-            .number(size);
-        let text = text
-            .str(" columns, but must have a power of two, at most ")
-            .number(spec::ACCUMULATOR_COLUMNS);
+        let text =
+            Text::new().str("contract: OutPacket ").mapping(request.out_packet).str(" has ").number(size);
+        let text =
+            text.str(" columns, but must have a power of two, at most ").number(spec::ACCUMULATOR_COLUMNS);
         let text = if size > spec::ACCUMULATOR_COLUMNS {
             text.str("; help: reduce more of the packet")
         } else {
-            text.str("; help: pad its outer end with `# ")
-                .number(size.next_power_of_two())
-                .str("`")
+            text.str("; help: pad its outer end with `# ").number(size.next_power_of_two()).str("`")
         };
         return Err(PlanError::new("contract columns", text));
     }
     let want = strip(&out_packet);
+    let live = strip(&packet).size();
     let mut depth = 0;
     while packet.size().is_multiple_of(1 << depth) && (1 << depth) <= packet.size() {
-        if strip(&stride(&mut pool, &packet, 1 << depth)).is(&want) {
-            return Ok(ContractConfig {
-                depth,
-                columns: want.size(),
-            });
+        if live.div_ceil(1 << depth) == want.size()
+            && strip(&stride(&mut pool, &packet, 1 << depth)).is(&want)
+        {
+            return Ok(ContractConfig { depth, columns: want.size() });
         }
         depth += 1;
     }
-    let text = Text::new()
-        .str("contract: OutPacket ")
-        .mapping(request.out_packet)
-        .str(" is not `m![")
-        .str("");
+    let text =
+        Text::new().str("contract: OutPacket ").mapping(request.out_packet).str(" is not `m![").str("");
     let text = request
         .packet
         .notation(text.str("["))
@@ -97,8 +85,5 @@ pub const fn derive_contract(request: &ContractRequest) -> Result<ContractConfig
     let text = text.str(
         "only the innermost part of the packet can be summed; help: reorder the packet so that what is ",
     );
-    Err(PlanError::new(
-        "contract quotient",
-        text.str("summed is innermost"),
-    ))
+    Err(PlanError::new("contract quotient", text.str("summed is innermost")))
 }

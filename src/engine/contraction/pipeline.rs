@@ -84,12 +84,8 @@ impl<Row: M, Time: M, Packet: M, OutTime: M, OutPacket: M>
     pub const CHECK: () = match (&Self::INTERLEAVED, &Self::SEQUENTIAL) {
         (Err(interleaved), Err(sequential)) => {
             let text = Text::new().str(interleaved.message());
-            PlanError::new(
-                "accumulate",
-                text.str("\n  or, with the other kind: ")
-                    .str(sequential.message()),
-            )
-            .refuse()
+            PlanError::new("accumulate", text.str("\n  or, with the other kind: ").str(sequential.message()))
+                .refuse()
         }
         _ => (),
     };

@@ -19,16 +19,7 @@ struct Shape {
 const FILES: [TrfAddress; 3] = [TrfAddress::FirstHalf, TrfAddress::SecondHalf, TrfAddress::Full];
 
 fn check_contraction(shape: &Shape, file: TrfAddress) {
-    let &Shape {
-        element,
-        m,
-        tile,
-        flits,
-        rows,
-        live_k,
-        kind,
-        depth,
-    } = shape;
+    let &Shape { element, m, tile, flits, rows, live_k, kind, depth } = shape;
     let per_flit = 256 / element.bits();
     let k = flits * per_flit;
     let collect_flits = if flits.is_multiple_of(2) { 2 } else { 1 };
@@ -44,42 +35,16 @@ fn check_contraction(shape: &Shape, file: TrfAddress) {
         let compared = matches!(number, 0 | 1 | 300);
         let seeds = if compared { (1, 2) } else { (0, 0) };
         poke(&mut system, number, 0, element, &codes(element, m * k, seeds.0));
-        poke(
-            &mut system,
-            number,
-            w_address,
-            element,
-            &codes(element, rows * tile * k, seeds.1),
-        );
+        poke(&mut system, number, w_address, element, &codes(element, rows * tile * k, seeds.1));
     }
     let row_elements = tile * k;
     // Weights into the register file.
-    let trf = TrfRegion {
-        address: file,
-        fill: FillId(2),
-        element,
-        rows,
-        row_elements,
-        guard: Guard::always(5),
-    };
+    let trf =
+        TrfRegion { address: file, fill: FillId(2), element, rows, row_elements, guard: Guard::always(5) };
     let source = region(0, w_address, element, slices, rows * row_elements);
-    let weights = fetch(
-        source,
-        element,
-        &[(rows * tile * k, 1)],
-        rows * tile * flits,
-        per_flit,
-    );
+    let weights = fetch(source, element, &[(rows * tile * k, 1)], rows * tile * flits, per_flit);
     system
-        .execute(&pass(
-            weights,
-            None,
-            None,
-            Sink::Trf {
-                destination: trf,
-                guard: Guard::always(5),
-            },
-        ))
+        .execute(&pass(weights, None, None, Sink::Trf { destination: trf, guard: Guard::always(5) }))
         .expect("the weights fit");
     // Steps [M, packet of K, tile]; slots [M, tile].
     let columns = cells >> depth.min(cells.trailing_zeros() as usize);
@@ -88,23 +53,9 @@ fn check_contraction(shape: &Shape, file: TrfAddress) {
         Guard::always(5)
     } else {
         let mut guard = Guard::always(5);
-        guard.digits.push(GuardDigit {
-            variable: 3,
-            base: 1,
-            extent: flits,
-            weight: per_flit,
-        });
-        guard.digits.push(GuardDigit {
-            variable: 4,
-            base: 1,
-            extent: per_flit,
-            weight: 1,
-        });
-        guard.sums.push(GuardSum {
-            first: 0,
-            len: 2,
-            limit: live_k,
-        });
+        guard.digits.push(GuardDigit { variable: 3, base: 1, extent: flits, weight: per_flit });
+        guard.digits.push(GuardDigit { variable: 4, base: 1, extent: per_flit, weight: 1 });
+        guard.sums.push(GuardSum { first: 0, len: 2, limit: live_k });
         guard
     };
     let contraction = Contraction {
@@ -130,9 +81,7 @@ fn check_contraction(shape: &Shape, file: TrfAddress) {
     let source = region(0, 0, element, slices, m * k);
     let stream = fetch(source, element, &[(m * k, 1)], m * flits, per_flit);
     let sink = commit(to, &[(m * tile * beats, 8), (8, 1)], 8, Guard::always(5));
-    system
-        .execute(&pass(stream, Some(contraction), None, sink))
-        .unwrap_or_else(|fault| panic!("{fault}"));
+    system.execute(&pass(stream, Some(contraction), None, sink)).unwrap_or_else(|fault| panic!("{fault}"));
     for unit in [0, 1, 300] {
         let (bytes, flags) = peek(&system, unit, 256 * 1024, output, results);
         assert!(flags.iter().all(|&flag| flag));
@@ -193,45 +142,22 @@ fn check_contraction(shape: &Shape, file: TrfAddress) {
 fn contractions_agree_with_the_definition() {
     use AccumulationKind::{Interleaved, Sequential};
     let full = |element: ElementType| (512 / element.bits()).trailing_zeros() as usize;
-    for (element, rows, flits, tile) in [
-        (Bf16, 8, 4, 3),
-        (I8, 4, 2, 1),
-        (I4, 2, 2, 2),
-        (Bf16, 1, 1, 2),
-        (I8, 8, 3, 4),
-        (I4, 8, 1, 1),
-    ] {
+    for (element, rows, flits, tile) in
+        [(Bf16, 8, 4, 3), (I8, 4, 2, 1), (I4, 2, 2, 2), (Bf16, 1, 1, 2), (I8, 8, 3, 4), (I4, 8, 1, 1)]
+    {
         for kind in [Interleaved, Sequential] {
             let k = flits * 256 / element.bits();
             for depth in [full(element), full(element) - 2] {
                 let live_k = k;
                 let m = 5;
-                let shape = Shape {
-                    element,
-                    m,
-                    tile,
-                    flits,
-                    rows,
-                    live_k,
-                    kind,
-                    depth,
-                };
+                let shape = Shape { element, m, tile, flits, rows, live_k, kind, depth };
                 check_contraction(&shape, FILES[rows % 3]);
             }
             // One row of M, of which only the first K elements are live.
             let live_k = k * 2 / 3 + 1;
             let depth = full(element);
             check_contraction(
-                &Shape {
-                    element,
-                    m: 1,
-                    tile,
-                    flits,
-                    rows,
-                    live_k,
-                    kind,
-                    depth,
-                },
+                &Shape { element, m: 1, tile, flits, rows, live_k, kind, depth },
                 FILES[flits % 3],
             );
         }
@@ -258,17 +184,7 @@ fn a_repeated_weight_multiplies_every_cell() {
         guard,
     };
     let weights = fetch(one(region(0, 1024, Bf16, 1, 16)), Bf16, &[(16, 1)], 1, 16);
-    system
-        .execute(&pass(
-            weights,
-            None,
-            None,
-            Sink::Trf {
-                destination: trf,
-                guard,
-            },
-        ))
-        .expect("fits");
+    system.execute(&pass(weights, None, None, Sink::Trf { destination: trf, guard })).expect("fits");
     // Two packets of 32; step k multiplies packet k by weight k + 3, 2 elements per read, all of the packet summed.
     let contraction = Contraction {
         trf,
@@ -286,14 +202,11 @@ fn a_repeated_weight_multiplies_every_cell() {
     };
     let stream = fetch(one(region(0, 0, Bf16, 1, 64)), Bf16, &[(64, 1)], 4, 16);
     let sink = commit(one(region(3, 2048, F32, 1, 16)), &[(2, 8), (8, 1)], 8, guard);
-    system
-        .execute(&pass(stream, Some(contraction), None, sink))
-        .unwrap_or_else(|fault| panic!("{fault}"));
+    system.execute(&pass(stream, Some(contraction), None, sink)).unwrap_or_else(|fault| panic!("{fault}"));
     let (bytes, _) = peek(&system, 0, 2048, F32, 16);
     for step in 0..2 {
-        let expected: f64 = (0..32)
-            .map(|k| value(Bf16, &x, step * 32 + k) * value(Bf16, &w, step * 2 + k % 2))
-            .sum();
+        let expected: f64 =
+            (0..32).map(|k| value(Bf16, &x, step * 32 + k) * value(Bf16, &w, step * 2 + k % 2)).sum();
         let found = f32::from_le_bytes(bytes[step * 32..step * 32 + 4].try_into().expect("four bytes"));
         assert!((f64::from(found) - expected).abs() < 1e-3, "{found} {expected}");
     }
@@ -317,17 +230,7 @@ fn integer_sums_wrap() {
         guard,
     };
     let weights = fetch(one(region(0, 0, I8, 1, 64)), I8, &[(64, 1)], 2, 32);
-    system
-        .execute(&pass(
-            weights,
-            None,
-            None,
-            Sink::Trf {
-                destination: trf,
-                guard,
-            },
-        ))
-        .expect("fits");
+    system.execute(&pass(weights, None, None, Sink::Trf { destination: trf, guard })).expect("fits");
     let steps = 2049;
     let contraction = Contraction {
         trf,
@@ -343,17 +246,9 @@ fn integer_sums_wrap() {
         kind: AccumulationKind::Interleaved,
         output: I32,
     };
-    let stream = fetch(
-        one(region(0, 0, I8, 1, 64)),
-        I8,
-        &[(steps, 0), (64, 1)],
-        2 * steps,
-        32,
-    );
+    let stream = fetch(one(region(0, 0, I8, 1, 64)), I8, &[(steps, 0), (64, 1)], 2 * steps, 32);
     let sink = commit(one(region(3, 2048, I32, 1, 8)), &[(8, 1)], 8, guard);
-    system
-        .execute(&pass(stream, Some(contraction), None, sink))
-        .unwrap_or_else(|fault| panic!("{fault}"));
+    system.execute(&pass(stream, Some(contraction), None, sink)).unwrap_or_else(|fault| panic!("{fault}"));
     let expected = (1i32 << 20).wrapping_mul(steps as i32).to_le_bytes();
     assert_eq!(peek(&system, 0, 2048, I32, 1).0, expected);
 }

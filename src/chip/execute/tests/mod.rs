@@ -18,36 +18,15 @@ fn here() -> &'static Location<'static> {
 
 fn region(fill: u64, address: u64, element: ElementType, slices: usize, elements: usize) -> Region {
     let guard = Guard::always(4);
-    let footprint = Footprint {
-        element,
-        chips: 1,
-        clusters: 2,
-        slices,
-        elements,
-        guard,
-    };
-    Region {
-        memory: Memory::Dm,
-        address,
-        fill: FillId(fill),
-        footprint,
-    }
+    let footprint = Footprint { element, chips: 1, clusters: 2, slices, elements, guard };
+    Region { memory: Memory::Dm, address, fill: FillId(fill), footprint }
 }
 
 /// `variable < limit`.
 fn below(variables: usize, variable: usize, limit: usize) -> Guard {
     let mut guard = Guard::always(variables);
-    guard.digits.push(GuardDigit {
-        variable,
-        base: 1,
-        extent: 1 << 20,
-        weight: 1,
-    });
-    guard.sums.push(GuardSum {
-        first: 0,
-        len: 1,
-        limit,
-    });
+    guard.digits.push(GuardDigit { variable, base: 1, extent: 1 << 20, weight: 1 });
+    guard.sums.push(GuardSum { first: 0, len: 1, limit });
     guard
 }
 
@@ -58,57 +37,24 @@ fn fetch(
     time: usize,
     packet: usize,
 ) -> Fetch {
-    Fetch {
-        source,
-        config: config(entries, packet),
-        time,
-        packet,
-        output,
-    }
+    Fetch { source, config: config(entries, packet), time, packet, output }
 }
 
 fn pass(fetch: Fetch, contraction: Option<Contraction>, cast: Option<Cast>, sink: Sink) -> Command {
-    let collect = Some(Collect {
-        flits: (fetch.packet * fetch.output.bits()).div_ceil(256),
-    });
-    let unit = TensorUnit {
-        sub_context: false,
-        fetch,
-        collect,
-        contraction,
-        cast,
-        sink,
-    };
-    Command {
-        operation: Operation::TensorUnit(Box::new(unit)),
-        location: here(),
-    }
+    let collect = Some(Collect { flits: (fetch.packet * fetch.output.bits()).div_ceil(256) });
+    let unit = TensorUnit { sub_context: false, fetch, collect, contraction, cast, sink };
+    Command { operation: Operation::TensorUnit(Box::new(unit)), location: here() }
 }
 
 fn commit(destination: Region, entries: &[(usize, isize)], window: usize, guard: Guard) -> Sink {
-    Sink::Commit {
-        destination,
-        config: config(entries, window),
-        guard,
-    }
+    Sink::Commit { destination, config: config(entries, window), guard }
 }
 
 fn poke(system: &mut System, unit: usize, address: u64, element: ElementType, bytes: &[u8]) {
     let mut row = Row::new(element);
     let len = bytes.len() * 8 / element.bits();
     row.push(bytes, len, None);
-    row.write(
-        0,
-        &mut system.units,
-        Line {
-            unit,
-            address,
-            position: 0,
-            stride: 1,
-            len,
-        },
-        0,
-    );
+    row.write(0, &mut system.units, Line { unit, address, position: 0, stride: 1, len }, 0);
 }
 
 fn peek(
@@ -119,20 +65,8 @@ fn peek(
     len: usize,
 ) -> (Vec<u8>, Vec<bool>) {
     let mut row = Row::new(element);
-    row.read(
-        &system.units,
-        Line {
-            unit,
-            address,
-            position: 0,
-            stride: 1,
-            len,
-        },
-    );
-    (
-        row.bytes().to_vec(),
-        row.flags().map_or(vec![true; len], <[bool]>::to_vec),
-    )
+    row.read(&system.units, Line { unit, address, position: 0, stride: 1, len });
+    (row.bytes().to_vec(), row.flags().map_or(vec![true; len], <[bool]>::to_vec))
 }
 
 fn codes(element: ElementType, len: usize, seed: usize) -> Vec<u8> {
@@ -143,9 +77,7 @@ fn codes(element: ElementType, len: usize, seed: usize) -> Vec<u8> {
                 ((value.to_bits() >> 16) as u16).to_le_bytes()
             })
             .collect(),
-        _ => (0..len * element.bits() / 8)
-            .map(|k| (k * 73 + k / 5 + seed * 19) as u8)
-            .collect(),
+        _ => (0..len * element.bits() / 8).map(|k| (k * 73 + k / 5 + seed * 19) as u8).collect(),
     }
 }
 
@@ -153,9 +85,7 @@ fn value(element: ElementType, bytes: &[u8], k: usize) -> f64 {
     match element {
         I4 => f64::from(((bytes[k / 2] >> (4 * (k % 2)) & 15) << 4) as i8 >> 4),
         I8 => f64::from(bytes[k] as i8),
-        _ => f64::from(f32::from_bits(
-            u32::from(u16::from_le_bytes([bytes[2 * k], bytes[2 * k + 1]])) << 16,
-        )),
+        _ => f64::from(f32::from_bits(u32::from(u16::from_le_bytes([bytes[2 * k], bytes[2 * k + 1]])) << 16)),
     }
 }
 
@@ -167,33 +97,15 @@ fn fetch_cast_and_commit_with_padding() {
     poke(&mut system, 5, 4096, Bf16, &[0xee; 256]);
     // Time [T8], packet 8 widened to f32, narrowed back; six of the lanes are live, order of T reversed in halves.
     let stream = fetch(region(0, 0, Bf16, 8, 64), F32, &[(8, 8), (8, 1)], 8, 8);
-    let cast = Cast {
-        input: F32,
-        output: Bf16,
-    };
-    let sink = commit(
-        region(1, 4096, Bf16, 8, 128),
-        &[(2, 8), (4, 16), (8, 1)],
-        8,
-        below(5, 4, 6),
-    );
-    system
-        .execute(&pass(stream, None, Some(cast), sink))
-        .unwrap_or_else(|fault| panic!("{fault}"));
+    let cast = Cast { input: F32, output: Bf16 };
+    let sink = commit(region(1, 4096, Bf16, 8, 128), &[(2, 8), (4, 16), (8, 1)], 8, below(5, 4, 6));
+    system.execute(&pass(stream, None, Some(cast), sink)).unwrap_or_else(|fault| panic!("{fault}"));
     let (bytes, _) = peek(&system, 5, 4096, Bf16, 64);
     for t in 0..8 {
         let start = t / 4 * 8 + t % 4 * 16;
         for lane in 0..8 {
-            let expected = if lane < 6 {
-                &data[(t * 8 + lane) * 2..][..2]
-            } else {
-                &[0xee, 0xee]
-            };
-            assert_eq!(
-                &bytes[(start + lane) * 2..][..2],
-                expected,
-                "time {t} lane {lane}"
-            );
+            let expected = if lane < 6 { &data[(t * 8 + lane) * 2..][..2] } else { &[0xee, 0xee] };
+            assert_eq!(&bytes[(start + lane) * 2..][..2], expected, "time {t} lane {lane}");
         }
     }
     // Slices without data copy the fact that there is none.
@@ -213,9 +125,7 @@ fn an_odd_sequencer_reads_what_the_definition_says() {
     let mut to = region(1, 8192, I4, 1, 12 * 64);
     to.footprint.clusters = 1;
     let sink = commit(to, &[(12, 64), (64, 1)], 64, Guard::always(5));
-    system
-        .execute(&pass(stream, None, None, sink))
-        .unwrap_or_else(|fault| panic!("{fault}"));
+    system.execute(&pass(stream, None, None, sink)).unwrap_or_else(|fault| panic!("{fault}"));
     let (bytes, _) = peek(&system, 0, 8192, I4, 12 * 64);
     for (k, &position) in positions.iter().enumerate() {
         assert_eq!(value(I4, &bytes, k), value(I4, &data, position as usize), "{k}");
@@ -223,41 +133,18 @@ fn an_odd_sequencer_reads_what_the_definition_says() {
 }
 
 fn dma(source: Region, destination: Region, len: usize) -> Command {
-    let mut transfer = Transfer {
-        guard: Guard::always(1),
-        ..Transfer::new()
-    };
-    let step = Step {
-        units: 0,
-        elements: 1,
-    };
-    transfer.loops.push(TransferLoop {
-        size: len,
-        source: step,
-        destination: step,
-    });
-    Command {
-        operation: Operation::Dma(Box::new(Dma {
-            source,
-            destination,
-            transfer,
-        })),
-        location: here(),
-    }
+    let mut transfer = Transfer { guard: Guard::always(1), ..Transfer::new() };
+    let step = Step { units: 0, elements: 1 };
+    transfer.loops.push(TransferLoop { size: len, source: step, destination: step });
+    Command { operation: Operation::Dma(Box::new(Dma { source, destination, transfer })), location: here() }
 }
 
 #[test]
 fn uninitialised_operands_are_refused_before_anything_is_written() {
     let guard = Guard::always(5);
     for checks in [true, false] {
-        let checks = CheckOptions {
-            uninitialised: checks,
-            ..CheckOptions::default()
-        };
-        let mut system = System::new(SystemOptions {
-            checks,
-            ..SystemOptions::default()
-        });
+        let checks = CheckOptions { uninitialised: checks, ..CheckOptions::default() };
+        let mut system = System::new(SystemOptions { checks, ..SystemOptions::default() });
         let one = |mut region: Region| {
             (region.footprint.clusters, region.footprint.slices) = (1, 1);
             region
@@ -272,17 +159,7 @@ fn uninitialised_operands_are_refused_before_anything_is_written() {
             guard,
         };
         let weights = fetch(one(region(0, 0, I8, 1, 64)), I8, &[(64, 1)], 2, 32);
-        system
-            .execute(&pass(
-                weights,
-                None,
-                None,
-                Sink::Trf {
-                    destination: trf,
-                    guard,
-                },
-            ))
-            .expect("fits");
+        system.execute(&pass(weights, None, None, Sink::Trf { destination: trf, guard })).expect("fits");
         let contraction = |stream_guard| Contraction {
             trf,
             stream_guard,
@@ -309,10 +186,7 @@ fn uninitialised_operands_are_refused_before_anything_is_written() {
             let fault: Fault = result.expect_err("packet 2 was never written");
             assert_eq!(fault.kind, FaultKind::Uninitialised);
             let extent = fault.extent.expect("the element is in DM");
-            assert_eq!(
-                (extent.memory, extent.unit, extent.bytes),
-                (FaultMemory::Dm, 0, 128..129)
-            );
+            assert_eq!((extent.memory, extent.unit, extent.bytes), (FaultMemory::Dm, 0, 128..129));
             assert!(flags.iter().all(|&flag| !flag), "nothing was written");
             run(&mut system, below(5, 3, 4)).expect("the third packet is padding");
         } else {
@@ -326,38 +200,19 @@ fn uninitialised_operands_are_refused_before_anything_is_written() {
 
 #[test]
 fn bounds_are_exact() {
-    let mut system = System::new(SystemOptions {
-        chips: Some(1),
-        ..SystemOptions::default()
-    });
+    let mut system = System::new(SystemOptions { chips: Some(1), ..SystemOptions::default() });
     let hbm = |address: u64, elements| {
         let guard = Guard::always(4);
-        let footprint = Footprint {
-            element: I8,
-            chips: 1,
-            clusters: 1,
-            slices: 1,
-            elements,
-            guard,
-        };
-        Region {
-            memory: Memory::Hbm,
-            address,
-            fill: FillId(9),
-            footprint,
-        }
+        let footprint = Footprint { element: I8, chips: 1, clusters: 1, slices: 1, elements, guard };
+        Region { memory: Memory::Hbm, address, fill: FillId(9), footprint }
     };
     let end = DM_BYTES as u64;
     let at = |address| region(10, address, I8, 256, 64);
     assert_eq!(system.execute(&dma(hbm(0, 64), at(end - 64), 64)), Ok(()));
-    let fault = system
-        .execute(&dma(hbm(0, 64), at(end - 63), 64))
-        .expect_err("one byte too far");
+    let fault = system.execute(&dma(hbm(0, 64), at(end - 63), 64)).expect_err("one byte too far");
     assert_eq!(fault.kind, FaultKind::OutOfBounds);
     assert!(
-        fault
-            .to_string()
-            .contains("address 524225 has 64 bytes per slice, but DM has 524288"),
+        fault.to_string().contains("address 524225 has 64 bytes per slice, but DM has 524288"),
         "{fault}"
     );
     let top = crate::chip::spec::HBM_BYTES;
@@ -372,10 +227,7 @@ fn bounds_are_exact() {
     let mut chips = at(0);
     chips.footprint.chips = 2;
     let fault = system.execute(&dma(hbm(0, 64), chips, 64)).expect_err("one chip");
-    assert!(
-        fault.message.contains("needs chip 1, but the system has 1 chips"),
-        "{fault}"
-    );
+    assert!(fault.message.contains("needs chip 1, but the system has 1 chips"), "{fault}");
     let mut open = System::new(SystemOptions::default());
     assert_eq!(open.execute(&dma(hbm(0, 64), chips, 64)), Ok(()));
     assert_eq!(open.chips(), 2);
@@ -392,35 +244,12 @@ fn register_files_have_limits() {
         (TrfAddress::SecondHalf, 1, 32769, false),
         (TrfAddress::Full, 3, 32, false),
     ] {
-        let trf = TrfRegion {
-            address,
-            fill: FillId(2),
-            element: I8,
-            rows,
-            row_elements,
-            guard,
-        };
+        let trf = TrfRegion { address, fill: FillId(2), element: I8, rows, row_elements, guard };
         let total = rows * row_elements;
-        let stream = fetch(
-            region(0, 0, I8, 1, total),
-            I8,
-            &[(total.div_ceil(32) * 32, 1)],
-            total.div_ceil(32),
-            32,
-        );
-        let result = system.execute(&pass(
-            stream,
-            None,
-            None,
-            Sink::Trf {
-                destination: trf,
-                guard,
-            },
-        ));
-        assert_eq!(
-            result.map_err(|fault| fault.kind),
-            if fits { Ok(()) } else { Err(FaultKind::Capacity) }
-        );
+        let stream =
+            fetch(region(0, 0, I8, 1, total), I8, &[(total.div_ceil(32) * 32, 1)], total.div_ceil(32), 32);
+        let result = system.execute(&pass(stream, None, None, Sink::Trf { destination: trf, guard }));
+        assert_eq!(result.map_err(|fault| fault.kind), if fits { Ok(()) } else { Err(FaultKind::Capacity) });
     }
 }
 
@@ -439,17 +268,7 @@ fn stale_reads_are_found_in_every_memory() {
     poke(&mut system, 0, 0, I8, &[1; 512]);
     let load = |system: &mut System, region_of: TrfRegion| {
         let stream = fetch(region(0, 0, I8, 1, 512), I8, &[(512, 1)], 16, 32);
-        system
-            .execute(&pass(
-                stream,
-                None,
-                None,
-                Sink::Trf {
-                    destination: region_of,
-                    guard,
-                },
-            ))
-            .expect("fits");
+        system.execute(&pass(stream, None, None, Sink::Trf { destination: region_of, guard })).expect("fits");
     };
     load(&mut system, trf(1, TrfAddress::FirstHalf));
     load(&mut system, trf(2, TrfAddress::SecondHalf));
@@ -472,16 +291,11 @@ fn stale_reads_are_found_in_every_memory() {
         source.footprint.clusters = 1;
         let stream = fetch(source, I8, &[(64, 1)], 2, 32);
         let sink = commit(region(7, 4096, I32, 1, 8), &[(8, 1)], 8, guard);
-        system
-            .execute(&pass(stream, Some(contraction), None, sink))
-            .map_err(|fault| fault.kind)
+        system.execute(&pass(stream, Some(contraction), None, sink)).map_err(|fault| fault.kind)
     };
     assert_eq!(contract(&mut system, trf(1, TrfAddress::FirstHalf)), Ok(()));
     load(&mut system, trf(3, TrfAddress::Full));
-    assert_eq!(
-        contract(&mut system, trf(1, TrfAddress::FirstHalf)),
-        Err(FaultKind::StaleRead)
-    );
+    assert_eq!(contract(&mut system, trf(1, TrfAddress::FirstHalf)), Err(FaultKind::StaleRead));
     assert_eq!(contract(&mut system, trf(2, TrfAddress::SecondHalf)), Ok(()));
     assert_eq!(contract(&mut system, trf(3, TrfAddress::Full)), Ok(()));
 }
