@@ -226,9 +226,10 @@ impl Pool {
     /// The composite with this content, which has no outer padding.
     pub(crate) const fn intern(&mut self, content: &[Factor]) -> Composite {
         let mut start = 0;
-        while start + content.len() <= self.factors.len() {
+        let held = self.factors.as_slice();
+        while start + content.len() <= held.len() {
             let mut k = 0;
-            while k < content.len() && same_factor(&self.factors.at(start + k), &content[k]) {
+            while k < content.len() && same_factor(&held[start + k], &content[k]) {
                 k += 1;
             }
             if k == content.len() {
@@ -370,9 +371,10 @@ impl Factors {
 
     /// Whether there is a term, and so at least two live positions.
     pub const fn has_terms(&self) -> bool {
+        let all = self.list.as_slice();
         let mut k = 0;
-        while k < self.list.len() {
-            if matches!(self.list.at(k), Factor::Term { .. }) {
+        while k < all.len() {
+            if let Factor::Term { .. } = all[k] {
                 return true;
             }
             k += 1;

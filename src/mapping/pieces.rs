@@ -146,9 +146,10 @@ impl Pieces {
     /// Cuts this side's digits where the other side's digits of the same atom begin and end.
     const fn refine(&mut self, pool: &Pool, other: &Pieces, rule: CutRule) -> bool {
         let mut changed = false;
+        let guides = other.list.as_slice();
         let mut i = 0;
-        while i < other.list.len() {
-            if let Factor::Term { term: guide, .. } = &other.list.get(i).factor {
+        while i < guides.len() {
+            if let Factor::Term { term: guide, .. } = &guides[i].factor {
                 let ends = [guide.stride, guide.stride * guide.modulo];
                 let mut k = 0;
                 while k < self.list.len() {

@@ -70,9 +70,10 @@ impl Buffer {
     }
 
     const fn holds(&self, atom: &Atom) -> bool {
+        let held = self.held.as_slice();
         let mut k = 0;
-        while k < self.held.len() {
-            if self.held.at(k).term.atom.is(atom) {
+        while k < held.len() {
+            if held[k].term.atom.is(atom) {
                 return true;
             }
             k += 1;
@@ -504,26 +505,32 @@ const fn touches(pool: &Pool, buf: &Factors, atom: &Atom) -> bool {
 }
 
 const fn no_repeats(pool: &Pool, request: &Job<'_>) -> Result<(), PlanError> {
-    let parts = [request.time.as_slice(), request.packet.as_slice()];
-    let total = parts[0].len() + parts[1].len();
+    let (time, packet) = (request.time.as_slice(), request.packet.as_slice());
+    attempt!(no_overlap(pool, request, time, time, true));
+    attempt!(no_overlap(pool, request, packet, packet, true));
+    no_overlap(pool, request, time, packet, false)
+}
+
+/// Refuses parts of an axis that stand in both lists, or twice in the `same` list.
+const fn no_overlap(
+    pool: &Pool,
+    request: &Job<'_>,
+    one: &[Factor],
+    other: &[Factor],
+    same: bool,
+) -> Result<(), PlanError> {
     let mut i = 0;
-    while i < total {
-        let one = if i < parts[0].len() { parts[0][i] } else { parts[1][i - parts[0].len()] };
-        let mut j = i + 1;
-        while j < total {
-            let other = if j < parts[0].len() { parts[0][j] } else { parts[1][j - parts[0].len()] };
-            if let (Factor::Term { term: a, resize }, Factor::Term { term: b, .. }) = (one, other)
-                && a.atom.is(&b.atom)
+    while i < one.len() {
+        let mut j = if same { i + 1 } else { 0 };
+        while j < other.len() {
+            if let (Factor::Term { term: a, resize }, Factor::Term { term: b, .. }) = (&one[i], &other[j])
                 && a.stride < b.stride * b.modulo
                 && b.stride < a.stride * a.modulo
+                && a.atom.is(&b.atom)
             {
-                let text = write_term(request.text().str("the stream produces `m!["), pool, &a, resize);
-                let text = text.str("]` twice, in ");
-                let text = stream(text, pool, request);
-                return Err(PlanError::new(
-                    "axis repeated",
-                    text.str("; help: name each part of an axis once"),
-                ));
+                let text = write_term(request.text().str("the stream produces `m!["), pool, a, *resize);
+                let text = stream(text.str("]` twice, in "), pool, request);
+                return Err(PlanError::new("axis repeated", text.str("; help: name each part of an axis once")));
             }
             j += 1;
         }
@@ -534,9 +541,10 @@ const fn no_repeats(pool: &Pool, request: &Job<'_>) -> Result<(), PlanError> {
 
 const fn nothing_dropped(pool: &Pool, request: &Job<'_>, buffer: &Buffer) -> Result<(), PlanError> {
     let own = number_of_terms(request.buf.as_slice());
+    let all = buffer.held.as_slice();
     let mut k = 0;
     while k < own {
-        let held = buffer.held.get(k);
+        let held = &all[k];
         if held.read < held.resize && !read_through_composite(buffer, own, held) {
             let mut term = held.term;
             if held.read > 1 {
@@ -617,9 +625,10 @@ pub const fn limited(operation: &'static str, config: Config) -> Result<Config, 
             text.str("; help: order the axes as in memory so that neighbours merge, or use several calls");
         return Err(PlanError::new("entry limit", text));
     }
+    let entries = config.entries.as_slice();
     let mut k = 0;
-    while k < config.entries.len() {
-        let entry = config.entries.at(k);
+    while k < entries.len() {
+        let entry = entries[k];
         if entry.size > spec::SEQUENCER_ITERATIONS {
             let text = text.str("a sequencer entry iterates ").number(entry.size).str(" times (");
             let text = text.number(entry.size).str(" : ").signed(entry.stride).str("), and the limit is ");
@@ -672,19 +681,19 @@ const fn write_config(text: Text, config: &Config) -> Text {
 
 /// Elements that are contiguous in memory: `contiguous_sram_access_size` in elements.
 pub const fn contiguous_run(config: &Config) -> usize {
-    let mut k = config.entries.len();
+    let entries = config.entries.as_slice();
+    let mut k = entries.len();
     if k == 0 {
         return 1;
     }
-    let inner = config.entries.at(k - 1);
+    let inner = entries[k - 1];
     if inner.stride != 1 {
         return 1;
     }
     let mut run = inner.size;
     k -= 1;
     while k > 0 {
-        let outer = config.entries.at(k - 1);
-        let inside = config.entries.at(k);
+        let (outer, inside) = (entries[k - 1], entries[k]);
         if outer.stride != inside.size as isize * inside.stride {
             break;
         }

@@ -1,6 +1,6 @@
 //! Aligner and Reducer: stream packets times register file rows, summed by the tree and over time.
 
-use super::kernel::{Lanes, add, masked_tree, tree};
+use super::kernel::{Lanes, add, live_rows, masked_tree, tree};
 use super::walk::Walk;
 use crate::chip::live::{LiveRows, Liveness};
 use crate::chip::memory::place::Coordinates;
@@ -229,18 +229,22 @@ impl ContractionPlan {
                 let from = column * group;
                 let at_w = from % period;
                 let x = &x[from..from + part];
+                let mut rows = [u32::MAX; 8];
                 let mut sum = if all {
                     tree(x, &w[at_w..at_w + part])
                 } else {
-                    let x_mask = &x_mask[from..from + part];
-                    if x_mask.iter().all(|&mask| mask == 0) {
+                    let (x_mask, w_mask) = (&x_mask[from..from + part], &w_mask[at_w..at_w + part]);
+                    rows = live_rows(x_mask, w_mask);
+                    if rows == [0; 8] {
                         continue;
                     }
-                    masked_tree(x, x_mask, &w[at_w..at_w + part], &w_mask[at_w..at_w + part])
+                    masked_tree(x, x_mask, &w[at_w..at_w + part], w_mask)
                 };
                 if absent {
                     sum = add(sum, [0.0; 8]);
                 }
+                // Nothing arrives for a row without a live cell, and -0 is what adds nothing.
+                sum.iter_mut().zip(rows).filter(|(_, row)| *row == 0).for_each(|(sum, _)| *sum = -0.0);
                 accumulate(
                     buffers_of(&mut buffers.floats, &mut buffers.integers, &mut buffers.arrived),
                     first + column,

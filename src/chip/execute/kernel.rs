@@ -85,6 +85,15 @@ fn masked_product(x: f32, x_mask: u32, w: &Lanes, w_mask: &[u32; 8]) -> Lanes {
     product
 }
 
+/// All ones for the rows in which some cell is live on both sides, else zero.
+pub(crate) fn live_rows(x_mask: &[u32], w_mask: &[[u32; 8]]) -> [u32; 8] {
+    let mut rows = [0; 8];
+    for (x, w) in x_mask.iter().zip(w_mask) {
+        rows.iter_mut().zip(w).for_each(|(row, w)| *row |= x & w);
+    }
+    rows
+}
+
 /// [`tree`] with masks of all ones or all zeros: a product with a zero mask is +0.
 pub(crate) fn masked_tree(x: &[f32], x_mask: &[u32], w: &[Lanes], w_mask: &[[u32; 8]]) -> Lanes {
     match x.len() {

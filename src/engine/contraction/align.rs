@@ -135,7 +135,7 @@ const fn stream_adapter(
             let outer = stride(pool, &sides.out_time, tile);
             let tiled = modulo(pool, &sides.out_time, tile);
             let used = product(pool, &outer, &high);
-            if used.is(&sides.time) && !shares_a_digit(pool, &tiled, &sides.time) {
+            if used.is(&sides.time) && !shares_a_digit(&tiled, &sides.time) {
                 attempt!(tile_is_in_trf(pool, request, sides, &tiled));
                 return Ok((collect_flits, tile));
             }
@@ -193,17 +193,16 @@ const fn first_term(factors: &Factors) -> Option<(crate::mapping::Term, usize)> 
 }
 
 /// Whether two mappings hold parts of one axis that overlap.
-const fn shares_a_digit(pool: &Pool, a: &Factors, b: &Factors) -> bool {
-    let _ = pool;
+const fn shares_a_digit(a: &Factors, b: &Factors) -> bool {
+    let (a, b) = (a.as_slice(), b.as_slice());
     let mut i = 0;
     while i < a.len() {
         let mut j = 0;
         while j < b.len() {
-            if let (Factor::Term { term: x, .. }, Factor::Term { term: y, .. }) =
-                (a.as_slice()[i], b.as_slice()[j])
-                && x.atom.is(&y.atom)
+            if let (Factor::Term { term: x, .. }, Factor::Term { term: y, .. }) = (&a[i], &b[j])
                 && x.stride < y.stride * y.modulo
                 && y.stride < x.stride * x.modulo
+                && x.atom.is(&y.atom)
             {
                 return true;
             }
@@ -242,7 +241,7 @@ const fn rows_are_separate(pool: &Pool, request: &AlignRequest, sides: &Sides) -
     let others = [&sides.time, &sides.packet, &sides.out_time, &sides.out_packet];
     let mut k = 0;
     while k < others.len() {
-        if shares_a_digit(pool, &sides.row, others[k]) {
+        if shares_a_digit(&sides.row, others[k]) {
             let text = Text::new().str("align: the Row axes ").mapping(request.row).str(" also occur in ");
             let text = text.factors(pool, others[k]).str(": each row gets the same data");
             let help =
@@ -290,7 +289,7 @@ const fn trf_sequencer(
     let packet = modulo(pool, &sides.out_packet, live);
     let repeated = stride(pool, &packet, read);
     let weights = stride(pool, &sides.trf_element, read);
-    if shares_a_digit(pool, &repeated, &weights) {
+    if shares_a_digit(&repeated, &weights) {
         let text = Text::new()
             .str("align: OutPacket ")
             .mapping(request.out_packet)
