@@ -111,6 +111,7 @@ pub const fn derive_commit(request: &CommitRequest) -> Result<CommitConfig, Plan
         time: Stream::Expr(request.time),
         packet: Stream::Factors(&inner),
         partial: false,
+        unread: false,
     };
     let derived = attempt!(derive(&mut pool, &loops)).config;
     let config = attempt!(limited(OPERATION, derived));

@@ -68,6 +68,7 @@ pub const fn derive_fetch(request: &FetchRequest) -> Result<FetchConfig, PlanErr
         time: Stream::Expr(request.time),
         packet: Stream::Expr(request.packet),
         partial: false,
+        unread: false,
     };
     let derived = attempt!(derive(&mut pool, &loops)).config;
     let config = attempt!(limited(OPERATION, derived));

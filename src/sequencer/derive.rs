@@ -147,6 +147,8 @@ pub struct Request<'a> {
     pub packet: Stream<'a>,
     /// Whether a part of an axis that the buffer does not hold is repeated, as an absent axis is, instead of refused.
     pub partial: bool,
+    /// Whether the buffer may hold axes that the stream does not read.
+    pub unread: bool,
 }
 
 /// Loops, with the number of those that belong to time.
@@ -187,7 +189,9 @@ pub const fn derive(pool: &mut Pool, request: &Request<'_>) -> Result<Derived, P
     attempt!(stream_part(pool, &job, &mut buffer, &request.time, false, &mut entries));
     let time_entries = entries.len();
     attempt!(stream_part(pool, &job, &mut buffer, &request.packet, true, &mut entries));
-    attempt!(nothing_dropped(pool, &job, &buffer));
+    if !request.unread {
+        attempt!(nothing_dropped(pool, &job, &buffer));
+    }
     if entries.overflowed() || buffer.held.overflowed() {
         return Err(PlanError::mapping(operation, crate::mapping::Problem::TooManyFactors));
     }

@@ -7,7 +7,7 @@ use furiosa_visa_std::engine::contraction::{
 };
 use furiosa_visa_std::mapping::M;
 use furiosa_visa_std::prelude::{axes, bf16, m};
-use furiosa_visa_std::scalar::{ElementType, Scalar};
+use furiosa_visa_std::scalar::Scalar;
 
 /// `cf` flits, `rrs` bytes, entries innermost first.
 fn shown(config: &AlignConfig) -> String {

@@ -3,3 +3,4 @@
 mod contraction;
 mod fetch;
 mod sequencer;
+mod sequencer_page;

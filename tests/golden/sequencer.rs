@@ -14,6 +14,7 @@ fn derived<Buf: M, Time: M, Packet: M>() -> Result<Config, PlanError> {
         time: Stream::Expr(Time::EXPR),
         packet: Stream::Expr(Packet::EXPR),
         partial: false,
+        unread: false,
     };
     Ok(derive(&mut pool, &request)?.config)
 }

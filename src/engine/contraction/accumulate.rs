@@ -152,6 +152,7 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
         time: Stream::Expr(request.time),
         packet: Stream::Factors(&one),
         partial: true,
+        unread: false,
     };
     let slots = attempt!(derive(&mut pool, &loops)).config;
     Ok(AccumulateConfig { kind: request.kind, columns: count, slots, slot_count: kept.size(), buffer })

@@ -309,6 +309,7 @@ const fn trf_sequencer(
         time: Stream::Expr(request.out_time),
         packet: Stream::Factors(&inner),
         partial: false,
+        unread: false,
     };
     let derived = attempt!(derive(pool, &loops));
     let mut config = Config::new(read);
