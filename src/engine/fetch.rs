@@ -232,7 +232,6 @@ impl<D: Scalar, D2: Scalar, Element: M, Time2: M, Packet2: M, const T: Tu>
 
 /// All rules of a fetch, in the order in which they are reported.
 struct CheckedFetch<D, D2, Cluster, Slice, Element, Time2, Packet2, const T: Tu>(
-    #[allow(clippy::type_complexity)] // One parameter per rule's operand.
     PhantomData<(D, D2, Cluster, Slice, Element, Time2, Packet2)>,
 );
 

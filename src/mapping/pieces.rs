@@ -299,7 +299,7 @@ pub const fn matched(
 ) -> Matched {
     let (mut dividend, mut divisor) = (dividend, divisor);
     let mut again = true;
-    let composites = pool.factors.len() > 0;
+    let composites = !pool.factors.is_empty();
     while again {
         again = composites && dividend.lift(pool, &divisor);
         again = dividend.refine(pool, &divisor, rules.0) || again;

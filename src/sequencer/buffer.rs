@@ -95,7 +95,10 @@ const fn check_packet_fetch(
     if !bits.is_multiple_of(8) {
         let text = text.str("a packet ").mapping(request.packet).str(" of ").str(request.element.name());
         let text = text.str(" holds ").number(bits).str(" bits, but is fetched in whole bytes");
-        return Err(PlanError::new("packet size", text.str("; help: put an even number of elements into it")));
+        return Err(PlanError::new(
+            "packet size",
+            text.str("; help: put an even number of elements into it"),
+        ));
     }
     let mut inner = Config::new(size);
     let mut repeated = true;
@@ -111,7 +114,8 @@ const fn check_packet_fetch(
     }
     let text = text.str("a packet ").mapping(request.packet).str(" of ").number(size);
     let text = text.str(" elements is not contiguous in the buffer ").mapping(request.buf);
-    let help = "; help: make it a contiguous part of the buffer, one repeated element, or a single element `m![1]`";
+    let help =
+        "; help: make it a contiguous part of the buffer, one repeated element, or a single element `m![1]`";
     Err(PlanError::new("packet fetch", text.str(help)))
 }
 
@@ -189,15 +193,20 @@ impl IndirectLoop {
             (loops.stride == 0 && loops.size == Index::SIZE).then_some(entry)
         });
         let Some(entry) = entry else {
-            let text = text.str("the loop over offsets ").mapping(Index::EXPR).str(" is not a member of `Time` ");
+            let text =
+                text.str("the loop over offsets ").mapping(Index::EXPR).str(" is not a member of `Time` ");
             let text = text.mapping(Time::EXPR).str(" that the buffer lacks");
-            let help = "; help: name it in `Time` by itself, and leave the axis that it selects from to the offsets";
+            let help =
+                "; help: name it in `Time` by itself, and leave the axis that it selects from to the offsets";
             return Err(PlanError::new("indirect loop", text.str(help)));
         };
         if offsets.len() != Index::SIZE {
             let text = text.str("the loop ").mapping(Index::EXPR).str(" has ").number(Index::SIZE);
             let text = text.str(" iterations, but there are ").number(offsets.len());
-            return Err(PlanError::new("indirect offsets", text.str(" offsets; help: give one per iteration")));
+            return Err(PlanError::new(
+                "indirect offsets",
+                text.str(" offsets; help: give one per iteration"),
+            ));
         }
         Ok(Self { entry, offsets: offsets.to_vec() })
     }
@@ -238,7 +247,8 @@ fn walk(
                     let text = Text::new().str(operation).str(": offset ").number(loop_.offsets[at]);
                     let text = text.str(" at position ").number(at).str(" of the list leaves the buffer of ");
                     let text = text.number(plan.buffer).str(" elements");
-                    let help = "; help: offsets are in elements; the last one that fits is the size less one row";
+                    let help =
+                        "; help: offsets are in elements; the last one that fits is the size less one row";
                     return Err(PlanError::new("indirect offset", text.str(help)));
                 }
                 (None, None) => unreachable!("a live element of a derived read lies in the buffer"),

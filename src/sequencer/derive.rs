@@ -534,7 +534,10 @@ const fn no_overlap(
             {
                 let text = write_term(request.text().str("the stream produces `m!["), pool, a, *resize);
                 let text = stream(text.str("]` twice, in "), pool, request);
-                return Err(PlanError::new("axis repeated", text.str("; help: name each part of an axis once")));
+                return Err(PlanError::new(
+                    "axis repeated",
+                    text.str("; help: name each part of an axis once"),
+                ));
             }
             j += 1;
         }

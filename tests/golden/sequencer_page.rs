@@ -19,7 +19,11 @@ fn check_read<D: Scalar, Buf: M, Time: M, Packet: M>(
             let expected = index
                 .filter(Index::is_valid)
                 .and_then(|index| places.iter().find(|(place, _)| *place == axes_of_buf(&index)));
-            assert_eq!(*element, expected.map_or(Opt::Uninit, |(_, element)| *element), "time {t}, packet {p}");
+            assert_eq!(
+                *element,
+                expected.map_or(Opt::Uninit, |(_, element)| *element),
+                "time {t}, packet {p}"
+            );
             live += usize::from(expected.is_some());
         }
     }
@@ -130,7 +134,12 @@ mod examples {
         assert_eq!(copy, buf);
     }
 
-    fn itertools(w: usize, h: usize, c: usize, n: usize) -> impl Iterator<Item = (usize, usize, usize, usize)> {
+    fn itertools(
+        w: usize,
+        h: usize,
+        c: usize,
+        n: usize,
+    ) -> impl Iterator<Item = (usize, usize, usize, usize)> {
         (0..w * h * c * n).map(move |k| (k / (h * c * n), k / (c * n) % h, k / n % c, k % n))
     }
 
@@ -174,8 +183,7 @@ fn configuration_examples() {
         assert_eq!(config, "[8 : 32, 8 : 256, 16 : 1] : 16");
     }
     axes![A = 8, B = 8, C = 4];
-    let config =
-        there_and_back::<m![A, B, C # 8], m![A % 2, B % 4, A / 2, B / 4], m![C # 32]>(Index::clone);
+    let config = there_and_back::<m![A, B, C # 8], m![A % 2, B % 4, A / 2, B / 4], m![C # 32]>(Index::clone);
     assert_eq!(config, "[2 : 64, 4 : 8, 4 : 128, 2 : 32, 32 : 1] : 32");
 }
 
@@ -206,7 +214,8 @@ fn broadcasting_and_merging() {
         m![W % 8],
     > = buf.read();
     assert_eq!(stream.config().to_string(), "[2 : 16, 2 : 32, 8 : 64, 8 : 512, 16 : 1] : 16");
-    let (first, last) = (stream.packets().next().expect("a packet")[0], stream.packets().last().expect("a packet")[7]);
+    let (first, last) =
+        (stream.packets().next().expect("a packet")[0], stream.packets().last().expect("a packet")[7]);
     assert_eq!((first, last), (Opt::Init(1), Opt::Init(8 * 8 * 2 * 32)));
 }
 

@@ -19,7 +19,6 @@ use core::marker::PhantomData;
 
 /// The plan of an align, as types.
 pub struct AlignPlan<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>(
-    #[allow(clippy::type_complexity)] // The operands of the call.
     PhantomData<(D, Time, Packet, Row, TrfElement, OutTime, OutPacket)>,
 );
 
@@ -81,13 +80,12 @@ impl<Row: M, Time: M, Packet: M, OutTime: M, OutPacket: M>
     pub const SEQUENTIAL: Result<AccumulateConfig, PlanError> = Self::derive(AccumulationKind::Sequential);
 
     /// Using it refuses mappings that fit neither kind.
-    pub const CHECK: () = match (&Self::INTERLEAVED, &Self::SEQUENTIAL) {
-        (Err(interleaved), Err(sequential)) => {
+    pub const CHECK: () = {
+        if let (Err(interleaved), Err(sequential)) = (&Self::INTERLEAVED, &Self::SEQUENTIAL) {
             let text = Text::new().str(interleaved.message());
             PlanError::new("accumulate", text.str("\n  or, with the other kind: ").str(sequential.message()))
                 .refuse()
         }
-        _ => (),
     };
 }
 

@@ -1,0 +1,198 @@
+//! Functions of the seed pages, as printed. They are generic and never instantiated: here they must compile.
+//!
+//! Their clusters and slices are `m![1]`, which no stream may have when it runs. `seeds_fetch` and `seeds_contraction`
+//! execute them with 2 clusters and 256 slices.
+
+#![allow(dead_code, non_snake_case)]
+
+/// Page *Fetch Engine*.
+mod fetch_matrix {
+    use furiosa_visa_std::prelude::*;
+
+    axes![A = 512, B = 32];
+    fn fetch_matrix_example<'l, const T: Tu>(
+        input: BeginTensor<'l, T, i8, m![1], m![1], m![1], m![1], m![A, B]>,
+    ) -> FetchTensor<'l, T, i32, m![1], m![1], m![1], m![A], m![B]> {
+        input.fetch()
+    }
+}
+
+/// Page *Fetch Engine*.
+mod contiguity {
+    use furiosa_visa_std::prelude::*;
+
+    axes![N = 4, C = 3, H = 4, W = 8];
+    fn fully_contiguous<'l, const T: Tu>(
+        input: BeginTensor<'l, T, i8, m![1], m![1], m![1], m![1], m![N, C, H, W]>,
+    ) -> FetchTensor<'l, T, i8, m![1], m![1], m![1], m![N, C, H], m![W]> {
+        input.fetch()
+    }
+    fn three_axes_non_contiguous<'l, const T: Tu>(
+        input: BeginTensor<'l, T, i8, m![1], m![1], m![1], m![1], m![N, C, H, W]>,
+    ) -> FetchTensor<'l, T, i8, m![1], m![1], m![1], m![C], m![N, H, W]> {
+        input.fetch()
+    }
+    fn four_axes_non_contiguous<'l, const T: Tu>(
+        input: BeginTensor<'l, T, i8, m![1], m![1], m![1], m![1], m![N, C, H, W]>,
+    ) -> FetchTensor<'l, T, i8, m![1], m![1], m![1], m![1], m![N, H, C, W]> {
+        input.fetch()
+    }
+}
+
+/// Page *Fetch Engine*.
+mod packets {
+    use furiosa_visa_std::prelude::*;
+
+    axes![A = 3, B = 5, C = 2];
+    fn fetch_packet_C<'l, const T: Tu>(
+        input: BeginTensor<'l, T, f8e4m3, m![1], m![1], m![1], m![1], m![A, B, C]>,
+    ) -> FetchTensor<'l, T, f8e4m3, m![1], m![1], m![1], m![A, B], m![C]> {
+        input.fetch()
+    }
+    fn fetch_packet_BC<'l, const T: Tu>(
+        input: BeginTensor<'l, T, f8e4m3, m![1], m![1], m![1], m![1], m![A, B, C]>,
+    ) -> FetchTensor<'l, T, f8e4m3, m![1], m![1], m![1], m![A], m![[B, C] # 16]> {
+        input.fetch()
+    }
+    fn fetch_packet_ABC<'l, const T: Tu>(
+        input: BeginTensor<'l, T, f8e4m3, m![1], m![1], m![1], m![1], m![A, B, C]>,
+    ) -> FetchTensor<'l, T, f8e4m3, m![1], m![1], m![1], m![1], m![[A, B, C] # 32]> {
+        input.fetch()
+    }
+}
+
+/// Page *Fetch Engine*.
+mod masking {
+    use furiosa_visa_std::prelude::*;
+
+    axes![A = 63];
+    fn fetch_with_masking<'l, const T: Tu>(
+        input: BeginTensor<'l, T, i8, m![1], m![1], m![1], m![1], m![A]>,
+    ) -> FetchTensor<'l, T, i8, m![1], m![1], m![1], m![1], m![A # 64]> {
+        input.fetch()
+    }
+}
+
+/// Page *Fetch Engine*.
+mod type_cast {
+    use furiosa_visa_std::prelude::*;
+
+    axes![A = 8];
+    fn fetch_with_type_cast<'l, const T: Tu>(
+        input: BeginTensor<'l, T, i8, m![1], m![1], m![1], m![1], m![A]>,
+    ) -> FetchTensor<'l, T, i32, m![1], m![1], m![1], m![1], m![A]> {
+        input.fetch()
+    }
+}
+
+/// Page *Fetch Engine*.
+mod batching {
+    use furiosa_visa_std::prelude::*;
+
+    axes![N = 4, C = 3, H = 4, W = 8];
+    fn fetch_batch_1<'l, const T: Tu>(
+        input: BeginTensor<'l, T, i4, m![1], m![1], m![1], m![1], m![N, C, H, W]>,
+    ) -> FetchTensor<'l, T, i4, m![1], m![1], m![1], m![N, C, H], m![W]> {
+        input.fetch()
+    }
+    fn fetch_batch_2<'l, const T: Tu>(
+        input: BeginTensor<'l, T, i4, m![1], m![1], m![1], m![1], m![N, C, H, W]>,
+    ) -> FetchTensor<'l, T, i4, m![1], m![1], m![1], m![N, C, H / 2], m![H % 2, W]> {
+        input.fetch()
+    }
+    fn fetch_batch_3<'l, const T: Tu>(
+        input: BeginTensor<'l, T, i4, m![1], m![1], m![1], m![1], m![N, C, H, W]>,
+    ) -> FetchTensor<'l, T, i4, m![1], m![1], m![1], m![N, C], m![H, W]> {
+        input.fetch()
+    }
+    fn fetch_batch_4<'l, const T: Tu>(
+        input: BeginTensor<'l, T, i4, m![1], m![1], m![1], m![1], m![N, C, H, W]>,
+    ) -> FetchTensor<'l, T, i4, m![1], m![1], m![1], m![N], m![C, H, W]> {
+        input.fetch()
+    }
+}
+
+/// Page *TRF Sequencer*.
+mod matmul {
+    use furiosa_visa_std::prelude::*;
+
+    axes![M = 32, N = 8, K = 32];
+
+    fn store_weights<'l, const T: Tu>(
+        weights: CollectTensor<'l, T, bf16, m![1], m![1], m![1], m![N, K / 16], m![K % 16]>,
+    ) -> TrfTensor<bf16, m![1], m![1], m![1], m![N], m![K]> {
+        weights.to_trf(TrfAddress::Full)
+    }
+
+    fn matmul<'l, const T: Tu>(
+        input: CollectTensor<'l, T, bf16, m![1], m![1], m![1], m![M, K / 16], m![K % 16]>,
+        trf: &TrfTensor<bf16, m![1], m![1], m![1], m![N], m![K]>,
+    ) -> AccumulationTensor<'l, T, f32, m![1], m![1], m![1], m![M], m![N]> {
+        input
+            .align::<m![M], m![K], _, _>(trf)
+            .contract::<m![1]>()
+            .accumulate::<m![M], m![N]>(AccumulationKind::Interleaved)
+    }
+}
+
+/// Page *TRF Sequencer*.
+mod small_reg_read_size {
+    use furiosa_visa_std::prelude::*;
+
+    axes![M = 32, N = 8, K = 16, L = 2, O = 2];
+
+    fn store_weights<'l, const T: Tu>(
+        weights: CollectTensor<'l, T, bf16, m![1], m![1], m![1], m![N, O], m![K]>,
+    ) -> TrfTensor<bf16, m![1], m![1], m![1], m![N], m![O, K]> {
+        weights.to_trf(TrfAddress::FirstHalf)
+    }
+
+    fn matmul<'l, const T: Tu>(
+        input: CollectTensor<'l, T, bf16, m![1], m![1], m![1], m![O, M, L], m![K]>,
+        trf: &TrfTensor<bf16, m![1], m![1], m![1], m![N], m![O, K]>,
+    ) -> AccumulationTensor<'l, T, f32, m![1], m![1], m![1], m![O, M, L], m![N]> {
+        input
+            .align::<m![O, M], m![L, K], _, _>(trf)
+            .contract::<m![L]>()
+            .accumulate::<m![O, M, L], m![N]>(AccumulationKind::Interleaved)
+    }
+}
+
+/// Page *Stream Adapter*.
+mod two_flits {
+    use furiosa_visa_std::prelude::*;
+
+    axes![M = 32, N = 8, K = 16, L = 2, O = 2];
+    fn align<'l, const T: Tu>(
+        input: CollectTensor<'l, { T }, bf16, m![1], m![1], m![1], m![M, O, L], m![K]>,
+        trf: &TrfTensor<bf16, m![1], m![1], m![1], m![N], m![O, K]>,
+    ) -> AlignedPair<'l, { T }, bf16, m![1], m![1], m![1], m![N], m![M, O], m![L, K]> {
+        input.align::<m![M, O], m![L, K], _, _>(trf)
+    }
+}
+
+/// Page *Stream Adapter*.
+mod one_flit {
+    use furiosa_visa_std::prelude::*;
+
+    axes![M = 32, N = 8, K = 16];
+    fn align<'l, const T: Tu>(
+        input: CollectTensor<'l, { T }, bf16, m![1], m![1], m![1], m![M], m![K]>,
+        trf: &TrfTensor<bf16, m![1], m![1], m![1], m![N], m![K]>,
+    ) -> AlignedPair<'l, { T }, bf16, m![1], m![1], m![1], m![N], m![M], m![K # 32]> {
+        input.align::<m![M], m![K # 32], _, _>(trf)
+    }
+}
+
+/// Page *Stream Adapter*.
+mod time_broadcast {
+    use furiosa_visa_std::prelude::*;
+
+    axes![M = 32, N = 8, K = 16, T = 5];
+    fn align<'l, const T: Tu>(
+        input: CollectTensor<'l, { T }, bf16, m![1], m![1], m![1], m![M], m![K]>,
+        trf: &TrfTensor<bf16, m![1], m![1], m![1], m![N], m![T, K]>,
+    ) -> AlignedPair<'l, { T }, bf16, m![1], m![1], m![1], m![N], m![M, T], m![K # 32]> {
+        input.align::<m![M, T], m![K # 32], _, _>(trf)
+    }
+}

@@ -1,0 +1,36 @@
+//! Short packets are padded to a flit, long ones give several, the last one padded.
+
+use furiosa_visa_std::prelude::*;
+
+axes![A = 4, B = 8, C = 48];
+
+#[device(chip = 1)]
+fn short(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![A, B]>) {
+    let x = x.to_dm::<m![1 # 2], m![1 # 256], m![A, B]>(&mut ctx.tdma, 0);
+    let _ = ctx.main.begin(x.view()).fetch::<i8, m![A], m![B]>().collect::<m![A], m![B # 32]>();
+}
+
+#[device(chip = 1)]
+fn long(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![A, C]>) {
+    let x = x.to_dm::<m![1 # 2], m![1 # 256], m![A, C]>(&mut ctx.tdma, 0);
+    let _ = (ctx.main.begin(x.view()).fetch::<i8, m![A], m![C]>())
+        .collect::<m![A, C # 64 / 32], m![C # 64 % 32]>();
+}
+
+#[device(chip = 1)]
+fn several_axes(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![A, B]>) {
+    let x = x.to_dm::<m![1 # 2], m![1 # 256], m![A, B]>(&mut ctx.tdma, 0);
+    let _ = ctx.main.begin(x.view()).fetch::<i8, m![1], m![A, B]>().collect::<m![1], m![A, B]>();
+}
+
+fn main() {
+    futures::executor::block_on(async {
+        let mut ctx = Context::acquire();
+        let x = HostTensor::<i8, m![A, B]>::zero().to_hbm(&mut ctx.pdma, 0).await;
+        launch(short, (&mut ctx, &x)).await;
+        let x = HostTensor::<i8, m![A, C]>::zero().to_hbm(&mut ctx.pdma, 0).await;
+        launch(long, (&mut ctx, &x)).await;
+        let x = HostTensor::<i8, m![A, B]>::zero().to_hbm(&mut ctx.pdma, 0).await;
+        launch(several_axes, (&mut ctx, &x)).await;
+    });
+}

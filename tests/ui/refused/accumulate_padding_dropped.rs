@@ -1,0 +1,23 @@
+//! An accumulate keeps the padding of time.
+
+use furiosa_visa_std::prelude::*;
+
+axes![T = 4, N = 8, K = 32];
+
+#[device(chip = 1)]
+fn kernel(ctx: &mut Context, a: &HbmTensor<bf16, m![1], m![T # 6, K]>, b: &HbmTensor<bf16, m![1], m![N, K]>) {
+    let a = a.to_dm::<m![1 # 2], m![1 # 256], m![T # 6, K]>(&mut ctx.tdma, 0);
+    let b = b.to_dm::<m![1 # 2], m![1 # 256], m![N, K]>(&mut ctx.tdma, 1 << 18);
+    let weights = (ctx.sub.begin(b.view()))
+        .fetch::<bf16, m![N], m![K]>()
+        .collect::<m![N, K / 16], m![K % 16]>()
+        .to_trf::<m![N], m![K]>(TrfAddress::Full);
+    let _ = (ctx.main.begin(a.view()))
+        .fetch::<bf16, m![T # 6], m![K]>()
+        .collect::<m![T # 6, K / 16], m![K % 16]>()
+        .align::<m![T # 6], m![K], _, _>(&weights)
+        .contract::<m![1]>()
+        .accumulate::<m![T], m![N]>(AccumulationKind::Interleaved);
+}
+
+fn main() {}

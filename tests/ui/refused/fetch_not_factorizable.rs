@@ -1,0 +1,13 @@
+//! A padded group of axes is contiguous in the tensor.
+
+use furiosa_visa_std::prelude::*;
+
+axes![A = 3, B = 5];
+
+#[device(chip = 1)]
+fn kernel(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![B, A # 8]>) {
+    let x = x.to_dm::<m![1 # 2], m![1 # 256], m![B, A # 8]>(&mut ctx.tdma, 0);
+    let _ = (ctx.main.begin(x.view())).fetch::<i8, m![[A, B] # 16 / 8], m![[A, B] # 16 % 8]>();
+}
+
+fn main() {}

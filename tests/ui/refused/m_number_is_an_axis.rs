@@ -1,0 +1,8 @@
+//! The number after an operator is plain: no axis, no constant.
+
+use furiosa_visa_std::prelude::*;
+
+axes![A = 8, B = 4];
+type Mapping = m![A / B];
+
+fn main() {}

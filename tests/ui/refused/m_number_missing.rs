@@ -1,0 +1,8 @@
+//! An operator has a number on its right.
+
+use furiosa_visa_std::prelude::*;
+
+axes![A = 8, B = 4];
+type Mapping = m![A /];
+
+fn main() {}

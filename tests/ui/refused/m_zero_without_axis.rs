@@ -1,0 +1,8 @@
+//! Zero is no operand.
+
+use furiosa_visa_std::prelude::*;
+
+axes![A = 8, B = 4];
+type Mapping = m![0];
+
+fn main() {}

@@ -1,0 +1,16 @@
+//! The number of rows divides the time steps.
+
+use furiosa_visa_std::prelude::*;
+
+axes![N = 6, K = 32];
+
+#[device(chip = 1)]
+fn kernel(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![N, K]>) {
+    let x = x.to_dm::<m![1 # 2], m![1 # 256], m![N, K]>(&mut ctx.tdma, 0);
+    let _ = (ctx.sub.begin(x.view()))
+        .fetch::<i8, m![N], m![K]>()
+        .collect::<m![N], m![K]>()
+        .to_trf::<m![N # 8 / 2], m![K]>(TrfAddress::Full);
+}
+
+fn main() {}
