@@ -34,12 +34,9 @@ impl Text {
     }
 
     const fn raw(mut self, part: &[u8]) -> Self {
-        let mut i = 0;
-        while i < part.len() {
-            self.bytes[self.len] = part[i];
-            self.len += 1;
-            i += 1;
-        }
+        let (target, _) = self.bytes.split_at_mut(self.len).1.split_at_mut(part.len());
+        target.copy_from_slice(part);
+        self.len += part.len();
         self
     }
 

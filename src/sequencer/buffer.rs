@@ -13,12 +13,15 @@
 //! axes![A = 2, B = 3];
 //!
 //! let buf = BufTensor::<i32, m![A, B]>::from_fn(|position| position as i32);
-//! let stream: StreamTensor<i32, m![B], m![A]> = buf.read();
-//! # let _ = &stream;
+//! let stream: StreamTensor<i32, m![B, A], m![1]> = buf.read();
+//! let elements: Vec<i32> = stream.packets().map(|packet| packet[0].unwrap()).collect();
+//! assert_eq!(elements, [0, 3, 1, 4, 2, 5]);
+//! assert_eq!(stream.config().to_string(), "[3 : 1, 2 : 3] : 1");
 //! ```
 
 use super::config::{Config, Entry};
-use super::derive::{Derived, Request, Stream, contiguous_run, derive, limited};
+use super::derive::{Derived, Request, Stream, derive};
+use super::limits::{contiguous_run, limited};
 use crate::command::Guard;
 use crate::error::{PlanError, attempt};
 use crate::mapping::{Expr, M, Pool, Problem, liveness};

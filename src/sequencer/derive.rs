@@ -13,7 +13,6 @@
 //! ```
 
 use super::config::{Config, DERIVED_ENTRIES, Entry};
-use crate::chip::spec;
 use crate::error::{PlanError, attempt};
 use crate::list::List;
 use crate::mapping::{
@@ -613,99 +612,4 @@ const fn not_factorizable(pool: &Pool, request: &Job<'_>, factors: &Factors) -> 
     let text = text.str(" is no nest of loops over the buffer ").factors(pool, request.buf);
     let text = text.str("; help: pad each axis by itself, or keep the group contiguous in the buffer");
     PlanError::new("not factorizable", text)
-}
-
-/// Merges neighbours that are contiguous, if there are more entries than the hardware takes, and checks its limits.
-///
-/// `operation` and `unit` ("elements" or "bytes") are for messages.
-pub const fn limited(operation: &'static str, config: Config) -> Result<Config, PlanError> {
-    let mut config = config;
-    while config.entries.len() > spec::SEQUENCER_ENTRIES && merge_one(&mut config) {}
-    let text = Text::new().str(operation).str(": ");
-    if config.entries.len() > spec::SEQUENCER_ENTRIES {
-        let text = write_config(
-            text.str("the sequencer needs ").number(config.entries.len()).str(" entries, "),
-            &config,
-        );
-        let text = text.str(", and takes ").number(spec::SEQUENCER_ENTRIES);
-        let text =
-            text.str("; help: order the axes as in memory so that neighbours merge, or use several calls");
-        return Err(PlanError::new("entry limit", text));
-    }
-    let entries = config.entries.as_slice();
-    let mut k = 0;
-    while k < entries.len() {
-        let entry = entries[k];
-        if entry.size > spec::SEQUENCER_ITERATIONS {
-            let text = text.str("a sequencer entry iterates ").number(entry.size).str(" times (");
-            let text = text.number(entry.size).str(" : ").signed(entry.stride).str("), and the limit is ");
-            let text = text.number(spec::SEQUENCER_ITERATIONS).str("; help: split the axis in two");
-            return Err(PlanError::new("iteration limit", text));
-        }
-        if entry.stride > i32::MAX as isize || entry.stride < i32::MIN as isize {
-            let text = text.str("a sequencer stride is ").signed(entry.stride);
-            return Err(PlanError::new(
-                "stride limit",
-                text.str(", which does not fit a signed 32-bit number"),
-            ));
-        }
-        k += 1;
-    }
-    Ok(config)
-}
-
-/// Merges all neighbours that are contiguous in one pass from the innermost outwards.
-const fn merge_one(config: &mut Config) -> bool {
-    let mut merged = false;
-    let mut k = config.entries.len();
-    while k > 1 {
-        k -= 1;
-        let (outer, inner) = (config.entries.at(k - 1), config.entries.at(k));
-        if outer.stride == inner.size as isize * inner.stride {
-            let is_packet = k == config.entries.len() - 1;
-            config.entries.set(k - 1, Entry { size: outer.size * inner.size, stride: inner.stride });
-            config.entries.remove(k);
-            if is_packet && inner.size == config.packet_size {
-                config.packet_size *= outer.size;
-            }
-            merged = true;
-        }
-    }
-    merged
-}
-
-const fn write_config(text: Text, config: &Config) -> Text {
-    let mut text = text.str("[");
-    let mut k = 0;
-    while k < config.entries.len() {
-        let entry = config.entries.at(k);
-        text = if k > 0 { text.str(", ") } else { text };
-        text = text.number(entry.size).str(" : ").signed(entry.stride);
-        k += 1;
-    }
-    text.str("] : ").number(config.packet_size)
-}
-
-/// Elements that are contiguous in memory: `contiguous_sram_access_size` in elements.
-pub const fn contiguous_run(config: &Config) -> usize {
-    let entries = config.entries.as_slice();
-    let mut k = entries.len();
-    if k == 0 {
-        return 1;
-    }
-    let inner = entries[k - 1];
-    if inner.stride != 1 {
-        return 1;
-    }
-    let mut run = inner.size;
-    k -= 1;
-    while k > 0 {
-        let (outer, inside) = (entries[k - 1], entries[k]);
-        if outer.stride != inside.size as isize * inside.stride {
-            break;
-        }
-        run *= outer.size;
-        k -= 1;
-    }
-    run
 }

@@ -3,9 +3,11 @@
 mod buffer;
 mod config;
 mod derive;
+mod limits;
 
 pub use buffer::{
     BufTensor, BufferConfig, BufferPlan, BufferRequest, IndirectLoop, StreamTensor, derive_buffer,
 };
 pub use config::{Config, DERIVED_ENTRIES, Entry};
-pub use derive::{Derived, Request, Stream, contiguous_run, derive, limited};
+pub use derive::{Derived, Request, Stream, derive};
+pub use limits::{contiguous_run, limited};

@@ -273,7 +273,7 @@ stream! {
 /// Weights in the TRF, read by data with a single 1 in every packet: the result is the weights.
 macro_rules! weights {
     (
-        $name:ident, $d:ty => $wide:ty, one $one:expr, chips $chip:ty, slice $slice:ty, [$($axis:ident = $size:literal),*],
+        $name:ident, $d:ty => $wide:ty, one $one:expr, chip $chip:ty, cluster $cluster:ty, slice $slice:ty, hbm $hbm:ty, [$($axis:ident = $size:literal),*],
         N = $n:literal, K = $k:literal, flit $flit:literal,
         row $row:ty, group $group:ty, address $address:expr, lanes $lanes:ty
     ) => {
@@ -286,10 +286,10 @@ macro_rules! weights {
             fn kernel(
                 ctx: &mut Context,
                 x: &HbmTensor<$d, $chip, m![P, K]>,
-                w: &HbmTensor<$d, $chip, m![{ Units }, N, K]>,
-            ) -> HbmTensor<$wide, $chip, m![{ Units }, P, { $group }, { $lanes }]> {
-                let x = x.to_dm::<Cluster, $slice, m![P, K]>(&mut ctx.tdma, 0);
-                let w = w.to_dm::<Cluster, $slice, m![{ $row }, { $group }, K]>(&mut ctx.tdma, 1 << 15);
+                w: &HbmTensor<$d, $chip, m![{ $hbm }, N, K]>,
+            ) -> HbmTensor<$wide, $chip, m![{ $hbm }, P, { $group }, { $lanes }]> {
+                let x = x.to_dm::<$cluster, $slice, m![P, K]>(&mut ctx.tdma, 0);
+                let w = w.to_dm::<$cluster, $slice, m![{ $row }, { $group }, K]>(&mut ctx.tdma, 1 << 15);
                 let w = (ctx.sub.begin(w.view()).fetch::<$d, m![{ $row }, { $group }], m![K]>())
                     .collect::<m![{ $row }, { $group }, K / $flit], m![K % $flit]>()
                     .to_trf::<$row, m![{ $group }, K]>($address);
@@ -315,7 +315,7 @@ macro_rules! weights {
                     let x = HostTensor::<$d, m![P, K]>::from_buf(init(&x));
                     let w = HostTensor::<$d, m![{ Units }, N, K]>::from_buf(init(&w));
                     let x = x.to_hbm::<$chip, m![P, K]>(&mut ctx.pdma, 0).await;
-                    let w = w.to_hbm::<$chip, m![{ Units }, N, K]>(&mut ctx.pdma, 1 << 20).await;
+                    let w = w.to_hbm::<$chip, m![{ $hbm }, N, K]>(&mut ctx.pdma, 1 << 20).await;
                     let y = launch(kernel, (&mut ctx, &x, &w)).await;
                     y.to_host::<m![{ Units }, P, N]>(&mut ctx.pdma).await.to_buf()
                 });
@@ -334,25 +334,91 @@ macro_rules! weights {
 }
 
 weights! {
-    rows_of_bf16, bf16 => f32, one bf16::from_f32(1.0), chips m![1], slice m![S # 256], [S = 3],
+    rows_of_bf16, bf16 => f32, one bf16::from_f32(1.0), chip m![1], cluster Cluster, slice m![S # 256], hbm m![S], [S = 3],
     N = 8, K = 32, flit 16,
     row m![N], group m![1], address TrfAddress::Full, lanes m![N]
 }
 
 weights! {
-    groups_of_rows_of_i8, i8 => i32, one 1, chips m![1], slice m![S # 256], [S = 5],
+    groups_of_rows_of_i8, i8 => i32, one 1, chip m![1], cluster Cluster, slice m![S # 256], hbm m![S], [S = 5],
     N = 24, K = 64, flit 32,
     row m![N % 8], group m![N / 8], address TrfAddress::SecondHalf, lanes m![N % 8]
 }
 
 weights! {
-    padded_rows_of_f8, f8e4m3 => f32, one f8e4m3::from_f32(1.0), chips m![1], slice m![S # 256], [S = 5],
+    padded_rows_of_f8, f8e4m3 => f32, one f8e4m3::from_f32(1.0), chip m![1], cluster Cluster, slice m![S # 256], hbm m![S], [S = 5],
     N = 5, K = 64, flit 32,
     row m![N # 8], group m![1], address TrfAddress::FirstHalf, lanes m![N # 8]
 }
 
 weights! {
-    four_rows_of_i4, i4 => i32, one i4::from_i32(1), chips m![1], slice m![S # 256], [S = 2],
+    four_rows_of_i4, i4 => i32, one i4::from_i32(1), chip m![1], cluster Cluster, slice m![S # 256], hbm m![S], [S = 2],
     N = 12, K = 128, flit 64,
     row m![N / 3], group m![N % 3], address TrfAddress::FirstHalf, lanes m![N / 3 # 8]
+}
+
+weights! {
+    eight_chips_and_two_clusters, bf16 => f32, one bf16::from_f32(1.0),
+    chip m![G], cluster m![S / 3], slice m![S % 3 # 256], hbm m![S], [G = 8, S = 6],
+    N = 16, K = 32, flit 16,
+    row m![N / 2], group m![N % 2], address TrfAddress::FirstHalf, lanes m![N / 2]
+}
+
+weights! {
+    padded_chips, i8 => i32, one 1,
+    chip m![G # 4], cluster m![S % 2], slice m![1 # 128, S / 2], hbm m![S], [G = 3, S = 4],
+    N = 3, K = 64, flit 32,
+    row m![N # 4], group m![1], address TrfAddress::SecondHalf, lanes m![N # 8]
+}
+
+/// Padding of an axis that is summed: whatever lies there does not count.
+mod padding_is_masked {
+    use super::*;
+    axes![S = 3, N = 8, K = 63, Whole = 64];
+    type Slice = m![S # 256];
+
+    #[device(chip = 1)]
+    #[allow(unsafe_code)] // The same bytes, the last element of which is padding here.
+    fn kernel(
+        ctx: &mut Context,
+        x: &HbmTensor<i8, m![1], m![S, Whole]>,
+        w: &HbmTensor<i8, m![1], m![N, Whole]>,
+    ) -> HbmTensor<i32, m![1], m![S, N]> {
+        x.to_dm::<Cluster, Slice, m![Whole]>(&mut ctx.tdma, 0);
+        w.to_dm::<Cluster, Slice, m![N, Whole]>(&mut ctx.tdma, 1024);
+        let x = unsafe { DmTensor::<i8, m![1], Cluster, Slice, m![K # 64]>::from_addr(0) };
+        let w = unsafe { DmTensor::<i8, m![1], Cluster, Slice, m![N, K # 64]>::from_addr(1024) };
+        let w = (ctx.sub.begin(w.view()).fetch::<i8, m![N], m![K # 64]>())
+            .collect::<m![N, K # 64 / 32], m![K # 64 % 32]>()
+            .to_trf::<m![N], m![K # 64]>(TrfAddress::Full);
+        (ctx.main.begin(x.view()).fetch::<i8, m![1], m![K # 64]>())
+            .collect::<m![K # 64 / 32], m![K # 64 % 32]>()
+            .align::<m![1], m![K # 64], _, _>(&w)
+            .contract::<m![1]>()
+            .accumulate::<m![1], m![N]>(AccumulationKind::Interleaved)
+            .commit::<m![N]>(4096)
+            .to_hbm(&mut ctx.tdma, 1 << 30)
+    }
+
+    #[test]
+    fn executed() {
+        let (x, w) = (numbers::<i8>(51, 3 * 64), numbers::<i8>(52, 8 * 64));
+        let found = block_on(async {
+            let mut ctx = Context::acquire();
+            let x = HostTensor::<i8, m![S, Whole]>::from_buf(init(&x));
+            let w = HostTensor::<i8, m![N, Whole]>::from_buf(init(&w));
+            let x = x.to_hbm(&mut ctx.pdma, 0).await;
+            let w = w.to_hbm(&mut ctx.pdma, 4096).await;
+            let y = launch(kernel, (&mut ctx, &x, &w)).await;
+            y.to_host::<m![S, N]>(&mut ctx.pdma).await.to_buf()
+        });
+        let mut expected = Vec::new();
+        for x in x.chunks(64) {
+            for w in w.chunks(64) {
+                assert!(x[63] != 0 && w[63] != 0);
+                expected.push((0..63).map(|k| i32::from(x[k]) * i32::from(w[k])).sum::<i32>());
+            }
+        }
+        assert_same(&found, &expected);
+    }
 }

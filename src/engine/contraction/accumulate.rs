@@ -84,13 +84,9 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
     }
     // The innermost part of OutTime, and OutPacket, that the kind asks for.
     let padded = pad_to(&columns, count.div_ceil(8) * 8);
-    let groups = stride(&mut pool, &padded, 8);
-    let (tail, lanes) = match request.kind {
-        AccumulationKind::Interleaved => (columns, pad_to(&row, spec::BEAT_LANES)),
-        AccumulationKind::Sequential => {
-            let lanes = modulo(&mut pool, &padded, 8);
-            (product(&pool, &row, &groups), lanes)
-        }
+    let lanes = match request.kind {
+        AccumulationKind::Interleaved => pad_to(&row, spec::BEAT_LANES),
+        AccumulationKind::Sequential => modulo(&mut pool, &padded, 8),
     };
     if !lanes.is(&out_packet) {
         let text =
@@ -102,6 +98,13 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
         };
         return Err(PlanError::new("accumulate packet", text));
     }
+    let tail = match request.kind {
+        AccumulationKind::Interleaved => columns,
+        AccumulationKind::Sequential => {
+            let groups = stride(&mut pool, &padded, 8);
+            product(&pool, &row, &groups)
+        }
+    };
     if !out_time.size().is_multiple_of(tail.size()) || !modulo(&mut pool, &out_time, tail.size()).is(&tail) {
         let text =
             kind_text(request.kind).str("OutTime is ").mapping(request.out_time).str(", but must end in ");

@@ -1,0 +1,140 @@
+//! The limits of a sequencer, and the merging that keeps within them.
+//!
+//! Neighbours `(n1 : s1), (n2 : s2)` are contiguous when `s1 == n2 * s2`, and then are one loop `(n1 * n2 : s2)`. They
+//! are merged only where there are more than 8 entries (seed page *Sequencer*, spec page 20 §3).
+
+use super::config::{Config, Entry};
+use crate::chip::spec;
+use crate::error::PlanError;
+use crate::text::Text;
+
+/// Merges neighbours that are contiguous, if there are more entries than the hardware takes, and checks its limits.
+///
+/// `operation` and `unit` ("elements" or "bytes") are for messages.
+pub const fn limited(operation: &'static str, config: Config) -> Result<Config, PlanError> {
+    let mut config = config;
+    while config.entries.len() > spec::SEQUENCER_ENTRIES && merge_one(&mut config) {}
+    let text = Text::new().str(operation).str(": ");
+    if config.entries.len() > spec::SEQUENCER_ENTRIES {
+        let text = write_config(
+            text.str("the sequencer needs ").number(config.entries.len()).str(" entries, "),
+            &config,
+        );
+        let text = text.str(", and takes ").number(spec::SEQUENCER_ENTRIES);
+        let text =
+            text.str("; help: order the axes as in memory so that neighbours merge, or use several calls");
+        return Err(PlanError::new("entry limit", text));
+    }
+    let entries = config.entries.as_slice();
+    let mut k = 0;
+    while k < entries.len() {
+        let entry = entries[k];
+        if entry.size > spec::SEQUENCER_ITERATIONS {
+            let text = text.str("a sequencer entry iterates ").number(entry.size).str(" times (");
+            let text = text.number(entry.size).str(" : ").signed(entry.stride).str("), and the limit is ");
+            let text = text.number(spec::SEQUENCER_ITERATIONS).str("; help: split the axis in two");
+            return Err(PlanError::new("iteration limit", text));
+        }
+        if entry.stride > i32::MAX as isize || entry.stride < i32::MIN as isize {
+            let text = text.str("a sequencer stride is ").signed(entry.stride);
+            return Err(PlanError::new(
+                "stride limit",
+                text.str(", which does not fit a signed 32-bit number"),
+            ));
+        }
+        k += 1;
+    }
+    Ok(config)
+}
+
+/// Merges all neighbours that are contiguous in one pass from the innermost outwards.
+const fn merge_one(config: &mut Config) -> bool {
+    let mut merged = false;
+    let mut k = config.entries.len();
+    while k > 1 {
+        k -= 1;
+        let (outer, inner) = (config.entries.at(k - 1), config.entries.at(k));
+        if outer.stride == inner.size as isize * inner.stride {
+            let is_packet = k == config.entries.len() - 1;
+            config.entries.set(k - 1, Entry { size: outer.size * inner.size, stride: inner.stride });
+            config.entries.remove(k);
+            if is_packet && inner.size == config.packet_size {
+                config.packet_size *= outer.size;
+            }
+            merged = true;
+        }
+    }
+    merged
+}
+
+const fn write_config(text: Text, config: &Config) -> Text {
+    let mut text = text.str("[");
+    let mut k = 0;
+    while k < config.entries.len() {
+        let entry = config.entries.at(k);
+        text = if k > 0 { text.str(", ") } else { text };
+        text = text.number(entry.size).str(" : ").signed(entry.stride);
+        k += 1;
+    }
+    text.str("] : ").number(config.packet_size)
+}
+
+/// Elements that are contiguous in memory: `contiguous_sram_access_size` in elements.
+pub const fn contiguous_run(config: &Config) -> usize {
+    let entries = config.entries.as_slice();
+    let mut k = entries.len();
+    if k == 0 {
+        return 1;
+    }
+    let inner = entries[k - 1];
+    if inner.stride != 1 {
+        return 1;
+    }
+    let mut run = inner.size;
+    k -= 1;
+    while k > 0 {
+        let (outer, inside) = (entries[k - 1], entries[k]);
+        if outer.stride != inside.size as isize * inside.stride {
+            break;
+        }
+        run *= outer.size;
+        k -= 1;
+    }
+    run
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(entries: &[(usize, isize)], packet_size: usize) -> Config {
+        let mut config = Config::new(packet_size);
+        entries.iter().for_each(|&(size, stride)| config.entries.push(Entry { size, stride }));
+        config
+    }
+
+    #[test]
+    fn eight_entries_stay_as_they_are_and_nine_merge() {
+        let eight = config(&[(2, 128), (2, 64), (2, 32), (2, 16), (2, 8), (2, 4), (2, 2), (2, 1)], 2);
+        assert_eq!(limited("read", eight), Ok(eight));
+        let nine = config(&[(2, 0), (2, 128), (2, 64), (2, 32), (2, 16), (2, 8), (2, 4), (2, 2), (2, 1)], 2);
+        assert_eq!(limited("read", nine).expect("merges").to_string(), "[2 : 0, 256 : 1] : 256");
+    }
+
+    #[test]
+    fn strides_fit_32_bits() {
+        let at = |stride| limited("read", config(&[(2, stride)], 1));
+        assert!(at(i32::MAX as isize).is_ok() && at(i32::MIN as isize).is_ok());
+        assert_eq!(at(i32::MAX as isize + 1).expect_err("too far").rule(), "stride limit");
+        assert_eq!(at(i32::MIN as isize - 1).expect_err("too far").rule(), "stride limit");
+    }
+
+    #[test]
+    fn runs() {
+        assert_eq!(contiguous_run(&config(&[(3, 8), (8, 1)], 8)), 24);
+        assert_eq!(contiguous_run(&config(&[(3, 9), (8, 1)], 8)), 8);
+        assert_eq!(contiguous_run(&config(&[(3, 8), (8, 0)], 8)), 1);
+        assert_eq!(contiguous_run(&config(&[(4, 2)], 1)), 1);
+        assert_eq!(contiguous_run(&config(&[], 1)), 1);
+    }
+}
