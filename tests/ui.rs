@@ -4,8 +4,7 @@
 //! `.stderr` beside it is all that the compiler says. `accepted/` has the neighbours at each limit; these run.
 //! Refusals by const evaluation appear only in a build, which trybuild does because the same set has programs that run.
 //!
-//! One program: `cargo test --test ui -- ui trybuild=fetch_cluster`. Renew the expected messages:
-//! `TRYBUILD=overwrite cargo test --test ui`, and read the difference.
+//! Renew the expected messages: `TRYBUILD=overwrite cargo test --test ui`, and read the difference.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -40,7 +39,6 @@ fn inside() {
     }
     let status = Command::new(std::env::current_exe().expect("the test has a path"))
         .args(["ui", "--exact", "--nocapture"])
-        .args(std::env::args().filter(|argument| argument.starts_with("trybuild=")))
         .env(INSIDE, "1")
         .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"))
         .status()

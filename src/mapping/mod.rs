@@ -1,4 +1,84 @@
 //! Mapping expressions: where every element of a tensor lives, as a type.
+//!
+//! A mapping tells, for every *position* of a dimension, which *coordinates* of which axes are there. `m!` writes one as
+//! a type; everything about it is known while compiling:
+//!
+//! ```text
+//! axes![A = 3, B = 4];        m![A, B # 5 / …]
+//!
+//! m![A, B]      position   0  1  2  3 | 4  5  6  7 | 8  9 10 11
+//!               A          0  0  0  0 | 1  1  1  1 | 2  2  2  2
+//!               B          0  1  2  3 | 0  1  2  3 | 0  1  2  3
+//!
+//! m![B / 2, A, B % 2]        B / 2 outermost, B % 2 innermost
+//!               A          0  0 | 1  1 | 2  2 | 0  0 | 1  1 | 2  2
+//!               B          0  1 | 0  1 | 0  1 | 2  3 | 2  3 | 2  3
+//!
+//! m![A # 4, B = 3]           A padded to 4, B cut to 3
+//!               A          0  0  0 | 1  1  1 | 2  2  2 | ·  ·  ·
+//!               B          0  1  2 | 0  1  2 | 0  1  2 | ·  ·  ·
+//! ```
+//!
+//! | written | positions | position `i` holds |
+//! |---|---|---|
+//! | `1` | 1 | the element whose coordinates are all 0 |
+//! | `A` | size of `A` | coordinate `A: i` |
+//! | `e / n` | size / n | what `e` holds at `i * n` |
+//! | `e % n` | n | what `e` holds at `i` |
+//! | `e = n` | n | what `e` holds at `i` |
+//! | `e # n` | n | what `e` holds at `i`; past its end nothing (padding) |
+//! | `a, b` | size of `a` x size of `b` | what `a` holds at `i / size of b`, and `b` at `i % size of b` |
+//!
+//! # Layers
+//!
+//! * [`M`] and the constructors ([`Symbol`], [`Stride`], …): mappings as types.
+//! * [`Expr`]: the same as a value, in `M::EXPR`. Const code walks it.
+//! * [`Factors`]: the normal form. Two mappings are equivalent exactly when their factors are the same
+//!   ([`factorize`], [`stride`], [`modulo`], [`resize`], [`pad_to`], [`product`]).
+//! * [`divide`]: where the digits of one mapping sit inside another one.
+//! * [`Index`]: coordinates of an element.
+//! * [`liveness`]: the conditions under which positions of several dimensions hold an element, for commands.
+//!
+//! # Laws
+//!
+//! Of all mappings, for every position (spec page 10 §2.3):
+//!
+//! ```
+//! use furiosa_visa_std::mapping::{M, Pool, factorize};
+//! use furiosa_visa_std::prelude::*;
+//! axes![A = 6, B = 3];
+//!
+//! /// The same elements at the same positions, and the same normal form.
+//! fn equivalent<X: M, Y: M>() -> bool {
+//!     let mut pool = Pool::new();
+//!     let (x, y) = (factorize(&mut pool, X::EXPR), factorize(&mut pool, Y::EXPR));
+//!     X::SIZE == Y::SIZE && (0..X::SIZE).all(|i| X::map(i) == Y::map(i)) && x.is(&y)
+//! }
+//!
+//! // 1. `1` is neutral, and the comma is associative.
+//! assert!(equivalent::<m![1, A], m![A]>() && equivalent::<m![A, 1], m![A]>());
+//! assert!(equivalent::<m![[A, B], 1 # 2], m![A, [B, 1 # 2]]>());
+//! // 2. Outer and inner part together are the whole, padded or not, also across a product.
+//! assert!(equivalent::<m![A / 2, A % 2], m![A]>());
+//! assert!(equivalent::<m![A # 8 / 4, A # 8 % 4], m![A # 8]>());
+//! assert!(equivalent::<m![[A, B] / 2, [A, B] % 2], m![A, B]>());
+//! // 3. A product is cut at its inner axis.
+//! assert!(equivalent::<m![[A, B] / 3], m![A]>() && equivalent::<m![[A, B] % 3], m![B]>());
+//! // 4. What changes nothing is nothing.
+//! assert!(equivalent::<m![A / 1], m![A]>() && equivalent::<m![A # 6], m![A]>());
+//! assert!(equivalent::<m![A = 6], m![A]>() && equivalent::<m![A % 1], m![1]>());
+//! // 5. Paddings join; padding of an outer axis lies outside the inner one.
+//! assert!(equivalent::<m![A # 7 # 8], m![A # 8]>());
+//! assert!(equivalent::<m![1 # 2, 1 # 3], m![1 # 6]>());
+//! assert!(equivalent::<m![A # 8, B], m![[A, B] # 24]>());
+//! // 6. Cuts compose.
+//! assert!(equivalent::<m![A / 2 / 3], m![A / 6]>() && equivalent::<m![A / 2 % 3], m![A % 6 / 2]>());
+//! ```
+//!
+//! # Limits
+//!
+//! A mapping has at most [`FACTORS`] digits. An axis may be used once per tensor; a digit that is used twice has no
+//! meaning.
 
 mod constructors;
 mod division;

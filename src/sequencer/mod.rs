@@ -1,4 +1,39 @@
 //! Sequencers: nested loops that turn a memory into a stream of packets and back.
+//!
+//! Every engine that touches a memory has one. It is told loop sizes and strides, nothing else; they follow from the
+//! mapping of the buffer and of the stream:
+//!
+//! ```text
+//! Buf = m![A, B, C # 8]         Time = m![A % 2, B % 4, A / 2, B / 4], Packet = m![C # 32]      (A = B = 8, C = 4)
+//!
+//!   member     entry      stride: what the member steps over in Buf
+//!   A % 2      2 : 64     B, C # 8
+//!   B % 4      4 : 8      C # 8
+//!   A / 2      4 : 128    A % 2, B, C # 8
+//!   B / 4      2 : 32     B % 4, C # 8
+//!   C # 32     32 : 1     contiguous; reads on into the next row, as padding
+//!
+//!   [2 : 64, 4 : 8, 4 : 128, 2 : 32, 32 : 1] : 32       entries outermost first, then the packet
+//! ```
+//!
+//! * An axis that the buffer lacks is a *broadcast*: stride 0.
+//! * A member may be cut where the buffer is cut, at the same digits; `m![A]` over `m![A % 4, A / 4]` is two entries.
+//! * Neighbours merge where there are more than 8 entries.
+//!
+//! What is refused, while compiling:
+//!
+//! | rule | example |
+//! |---|---|
+//! | insufficient input | `Time = m![N / 512]` over `m![N % 512]` |
+//! | incompatible shapes | `m![A % 3, A / 3]` over `m![A % 5, A / 5]` |
+//! | axis dropped | `m![B]` over `m![A, B]` |
+//! | axis repeated | `Time = m![A, A]` |
+//! | not factorizable | `m![[A, B] # 32]` over a buffer that does not hold `A, B` as one run |
+//! | entry limit | more than 8 entries after merging |
+//! | iteration limit | a loop of more than 65 536 |
+//! | packet fetch | a packet that is no contiguous run ([`BufTensor`] only: the Fetch Engine batches fetches) |
+//!
+//! [`BufTensor`] and [`StreamTensor`] are the simplified types of the seed page *Sequencer*, with working bodies.
 
 mod buffer;
 mod config;

@@ -31,6 +31,7 @@ fn transposed(ctx: &mut Context, x: &HbmTensor<f32, m![1], m![A, C, B]>) {
     flits.commit_view::<m![A, C, B = 2]>(z.view_mut());
 }
 
+/// Legal by its types, and never launched: the result takes the whole slice, and with it the place of `x`.
 #[device(chip = 1)]
 fn whole_slice(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![B]>) {
     let x = x.to_dm::<m![1 # 2], m![1 # 256], m![B]>(&mut ctx.tdma, 0);
@@ -45,7 +46,5 @@ fn main() {
         launch(widths, (&mut ctx, &x)).await;
         let x = HostTensor::<f32, m![A, C, B]>::zero().to_hbm(&mut ctx.pdma, 0).await;
         launch(transposed, (&mut ctx, &x)).await;
-        let x = HostTensor::<i8, m![B]>::zero().to_hbm(&mut ctx.pdma, 0).await;
-        launch(whole_slice, (&mut ctx, &x)).await;
     });
 }
