@@ -2,7 +2,7 @@
 //!
 //! `RAYON_NUM_THREADS=1 cargo bench --bench simulator` measures one core.
 
-use criterion::{BatchSize, Criterion, Throughput, criterion_main};
+use criterion::{BatchSize, BenchmarkGroup, Criterion, Throughput, criterion_main};
 use furiosa_visa_std::prelude::*;
 use futures::executor::block_on;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
@@ -77,7 +77,7 @@ fn product(criterion: &mut Criterion) {
 }
 
 mod layout {
-    furiosa_visa_std::prelude::axes![R = 4096, C = 4096];
+    furiosa_visa_std::prelude::axes![R = 4096, C = 4096, P = 2048, Q = 4096];
 }
 
 fn relayout(criterion: &mut Criterion) {
@@ -108,6 +108,47 @@ fn relayout(criterion: &mut Criterion) {
             dm.to_hbm::<m![C / 64, R, C % 64]>(&mut ctx.tdma, 1 << 30)
         });
     });
+    halves(&mut group, &mut ctx);
+    baselines(&mut group, elements);
+    group.finish();
+
+    let mut group = criterion.benchmark_group("16 MiB between host and HBM (bytes read and written)");
+    group.sample_size(10).throughput(Throughput::Bytes(2 * elements as u64));
+    group.bench_function("chip, host to HBM", |bencher| {
+        bencher.iter(|| -> HbmTensor<i8, m![1], m![R, C]> { block_on(host.to_hbm(&mut ctx.pdma, 1 << 30)) });
+    });
+    group.bench_function("chip, host to HBM, transposed", |bencher| {
+        bencher.iter(|| -> HbmTensor<i8, m![1], m![C, R]> { block_on(host.to_hbm(&mut ctx.pdma, 1 << 30)) });
+    });
+    group.bench_function("chip, HBM to host", |bencher| {
+        bencher.iter(|| -> HostTensor<i8, m![R, C]> { block_on(source.to_host(&mut ctx.pdma)) });
+    });
+    group.finish();
+}
+
+type Group<'a> = BenchmarkGroup<'a, criterion::measurement::WallTime>;
+
+/// Tensors of 2-byte elements, with short runs.
+fn halves(group: &mut Group<'_>, ctx: &mut Context) {
+    use layout::{P, Q};
+    let host = HostTensor::<bf16, m![P, Q]>::rand(&mut SmallRng::seed_from_u64(3));
+    let source: HbmTensor<bf16, m![1], m![P, Q]> = block_on(host.to_hbm(&mut ctx.pdma, 1 << 25));
+    group.bench_function("chip, bf16, runs of 8 bytes and back", |bencher| {
+        bencher.iter(|| {
+            let dm = source.to_dm::<m![1 # 2], m![Q / 16], m![Q / 4 % 4, P, Q % 4]>(&mut ctx.tdma, 0);
+            dm.to_hbm::<m![P, Q]>(&mut ctx.tdma, 1 << 30)
+        });
+    });
+    group.bench_function("chip, bf16, rows to slices, runs of 8 bytes to HBM", |bencher| {
+        bencher.iter(|| {
+            let dm = source.to_dm::<m![1 # 2], m![P / 8], m![P % 8, Q]>(&mut ctx.tdma, 0);
+            dm.to_hbm::<m![Q / 4, P, Q % 4]>(&mut ctx.tdma, 1 << 30)
+        });
+    });
+}
+
+/// The same bytes, moved without a chip.
+fn baselines(group: &mut Group<'_>, elements: usize) {
     let from = vec![1u8; elements];
     group.bench_function("baseline: memcpy, twice", |bencher| {
         bencher.iter_batched_ref(
@@ -119,7 +160,38 @@ fn relayout(criterion: &mut Criterion) {
             BatchSize::LargeInput,
         );
     });
-    group.finish();
+    // Rows of 4 KiB in one memory, 64 KiB in each of 256 others: row by row, as one would write it.
+    let (mut slices, mut to) = (vec![vec![0u8; 1 << 16]; 256], vec![0u8; elements]);
+    group.bench_function("baseline: plain loops, columns of 16 bytes and back", |bencher| {
+        bencher.iter(|| {
+            for (r, row) in black_box(&from).chunks_exact(4096).enumerate() {
+                for (slice, run) in slices.iter_mut().zip(row.chunks_exact(16)) {
+                    slice[r * 16..r * 16 + 16].copy_from_slice(run);
+                }
+            }
+            for (r, row) in to.chunks_exact_mut(4096).enumerate() {
+                for (slice, run) in black_box(&slices).iter().zip(row.chunks_exact_mut(16)) {
+                    run.copy_from_slice(&slice[r * 16..r * 16 + 16]);
+                }
+            }
+        });
+    });
+    group.bench_function("baseline: plain loops, columns of 8 bytes and back", |bencher| {
+        bencher.iter(|| {
+            for (r, row) in black_box(&from).chunks_exact(8192).enumerate() {
+                for (k, run) in row.chunks_exact(8).enumerate() {
+                    let at = (k % 4 * 2048 + r) * 8;
+                    slices[k / 4][at..at + 8].copy_from_slice(run);
+                }
+            }
+            for (r, row) in to.chunks_exact_mut(8192).enumerate() {
+                for (k, run) in row.chunks_exact_mut(8).enumerate() {
+                    let at = (k % 4 * 2048 + r) * 8;
+                    run.copy_from_slice(&black_box(&slices)[k / 4][at..at + 8]);
+                }
+            }
+        });
+    });
 }
 
 mod groups {

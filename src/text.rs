@@ -59,6 +59,12 @@ impl Text {
         }
     }
 
+    /// The text with a number of things after it: `1 byte`, `2 bytes`.
+    pub const fn count(self, number: usize, thing: &str) -> Self {
+        let text = self.number(number).str(" ").str(thing);
+        if number == 1 { text } else { text.str("s") }
+    }
+
     /// The text with a decimal number, which may be negative, after it.
     pub const fn signed(self, number: isize) -> Self {
         if number < 0 {
@@ -85,6 +91,22 @@ impl Text {
             Err(_) => "text is not UTF-8",
         }
     }
+}
+
+/// Whether two strings are equal, in const code.
+pub const fn same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut k = 0;
+    while k < a.len() {
+        if a[k] != b[k] {
+            return false;
+        }
+        k += 1;
+    }
+    true
 }
 
 impl Default for Text {

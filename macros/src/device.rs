@@ -188,8 +188,7 @@ fn check_when_not_called(signature: &Signature) -> Option<TokenStream> {
         const _: () = {
             #[used]
             static CHECK: fn() = || {
-                let kernel: fn(#(#arguments),*) -> _ = #name;
-                ::core::hint::black_box(kernel);
+                ::core::hint::black_box(#name as fn(#(#arguments),*) -> _);
             };
         };
     })

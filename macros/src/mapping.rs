@@ -12,7 +12,11 @@ const MAX_TYPE_DEPTH: usize = 1000;
 
 /// The whole of `m!`: the type, or the message in its place.
 pub fn expand(input: TokenStream) -> TokenStream {
-    mapping_type(input).unwrap_or_else(|error| error.to_compile_error())
+    mapping_type(input).unwrap_or_else(|error| {
+        // A mapping in any case, so that the message is the only one.
+        let message = error.to_compile_error();
+        quote!(::furiosa_visa_std::mapping::Resize<::furiosa_visa_std::mapping::Identity, { #message; 1 }>)
+    })
 }
 
 /// The type of the mapping written in `input`.

@@ -16,11 +16,13 @@ pub struct CheckOptions {
     /// Tensors lie inside their memory, at addresses that the engine can reach. When this is off, what lies outside
     /// reads as uninitialised zeros and is not written.
     pub bounds: bool,
+    /// A commit does not write what its own stream still has to fetch.
+    pub overwrites: bool,
 }
 
 impl Default for CheckOptions {
     fn default() -> Self {
-        Self { stale_reads: true, uninitialised: true, bounds: true }
+        Self { stale_reads: true, uninitialised: true, bounds: true, overwrites: true }
     }
 }
 
@@ -38,6 +40,8 @@ pub enum FaultKind {
     Capacity,
     /// An address that the engine cannot write to.
     Misaligned,
+    /// A commit writes what its own stream still has to fetch.
+    Overwrite,
     /// Element types that the engine has no arithmetic for.
     Unsupported,
     /// A value of the call, an address or a kind, that the engine cannot do with these mappings.
@@ -52,6 +56,7 @@ impl fmt::Display for FaultKind {
             FaultKind::OutOfBounds => "out of bounds",
             FaultKind::Capacity => "capacity exceeded",
             FaultKind::Misaligned => "misaligned address",
+            FaultKind::Overwrite => "source overwritten",
             FaultKind::Unsupported => "unsupported type",
             FaultKind::Refused => "refused",
         })

@@ -11,6 +11,7 @@ pub mod check;
 mod execute;
 pub(crate) mod live;
 mod memory;
+mod overwrite;
 mod rules;
 pub mod spec;
 
@@ -190,6 +191,9 @@ impl System {
 
     fn tensor_unit(&mut self, unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), Fault> {
         rules::tensor_unit(unit, self.limit(), self.options.checks.bounds, location)?;
+        if self.options.checks.overwrites {
+            overwrite::check(unit, location)?;
+        }
         self.check_read(Place::Region(unit.fetch.source), Call { operation: "fetch", location })?;
         if let Some(contraction) = &unit.contraction {
             self.check_read(Place::Trf(contraction.trf), Call { operation: "contraction", location })?;
@@ -285,7 +289,8 @@ mod tests {
 
     #[test]
     fn checks_can_be_turned_off() {
-        let checks = CheckOptions { stale_reads: false, bounds: false, uninitialised: false };
+        let checks =
+            CheckOptions { stale_reads: false, bounds: false, uninitialised: false, overwrites: false };
         let mut system = System::new(SystemOptions { chips: Some(1), checks });
         let past = region(Memory::Hbm, FillId(1), spec::HBM_BYTES - 2, 4);
         let host = HostTransfer { region: past, transfer: spread(1, 4, false), host_elements: 4 };

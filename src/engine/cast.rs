@@ -32,7 +32,7 @@ pub const fn derive_cast(request: &CastRequest) -> Result<(), PlanError> {
     let mut pool = Pool::new();
     let packet = attempt!(factors_of(OPERATION, &mut pool, request.packet));
     let out_packet = attempt!(factors_of(OPERATION, &mut pool, request.out_packet));
-    let bytes = attempt!(whole_bytes(OPERATION, request.input, packet.size()));
+    let bytes = attempt!(whole_bytes(OPERATION, request.input, request.packet, packet.size()));
     if bytes != spec::FLIT_BYTES {
         let text = Text::new().str("cast: the input packet ").mapping(request.packet).str(" of ");
         let text = text.number(packet.size()).str(" ").str(request.input.name()).str(" holds ").number(bytes);

@@ -44,19 +44,21 @@ pub const fn flit_elements(element: ElementType) -> usize {
     8 * spec::FLIT_BYTES / element.bits()
 }
 
-/// The bytes of `elements`, or a refusal where they are not whole.
+/// The bytes of `elements` positions of a mapping, or a refusal where they are not whole.
 pub(crate) const fn whole_bytes(
     operation: &'static str,
     element: ElementType,
+    mapping: &'static Expr,
     elements: usize,
 ) -> Result<usize, PlanError> {
     let bits = elements * element.bits();
     if bits.is_multiple_of(8) {
         return Ok(bits / 8);
     }
-    let text = Text::new().str(operation).str(": ").number(elements).str(" elements of ").str(element.name());
-    let text = text.str(" (").number(element.bits()).str(" bits each) are not whole bytes");
-    Err(PlanError::new("whole bytes", text.str("; help: make the number of elements even")))
+    let text = Text::new().str(operation).str(": ").count(elements, "element").str(" of ").mapping(mapping);
+    let text = text.str(" at a time, each ").str(element.name()).str(" of ").number(element.bits());
+    let text = text.str(" bits, are not whole bytes");
+    Err(PlanError::new("whole bytes", text.str("; help: make their number even")))
 }
 
 /// Factors of an expression, or the refusal of the mapping.
@@ -84,7 +86,7 @@ pub const fn derive_collect(request: &CollectRequest) -> Result<CollectConfig, P
     let out_time = attempt!(factors_of(OPERATION, &mut pool, request.out_time));
     let out_packet = attempt!(factors_of(OPERATION, &mut pool, request.out_packet));
     let flit = flit_elements(request.element);
-    let out_bytes = attempt!(whole_bytes(OPERATION, request.element, out_packet.size()));
+    let out_bytes = attempt!(whole_bytes(OPERATION, request.element, request.out_packet, out_packet.size()));
     if out_bytes != spec::FLIT_BYTES {
         let text = Text::new().str("collect: the output packet ").mapping(request.out_packet).str(" of ");
         let text = text
@@ -96,7 +98,7 @@ pub const fn derive_collect(request: &CollectRequest) -> Result<CollectConfig, P
         let text = text.str("`, split a long one into `/ ").number(flit).str("` innermost in `Time` and `% ");
         return Err(PlanError::new("flit bytes", text.number(flit).str("` as the packet")));
     }
-    let bytes = attempt!(whole_bytes(OPERATION, request.element, packet.size()));
+    let bytes = attempt!(whole_bytes(OPERATION, request.element, request.packet, packet.size()));
     let flits = bytes.div_ceil(spec::FLIT_BYTES);
     let padded = pad_to(&packet, flits * flit);
     let inner = modulo(&mut pool, &padded, flit);

@@ -61,7 +61,7 @@ pub const fn derive_commit(request: &CommitRequest) -> Result<CommitConfig, Plan
     let time = attempt!(factors_of(OPERATION, &mut pool, request.time));
     let packet = attempt!(factors_of(OPERATION, &mut pool, request.packet));
     let destination = attempt!(factors_of(OPERATION, &mut pool, request.destination));
-    let bytes = attempt!(whole_bytes(OPERATION, request.element, packet.size()));
+    let bytes = attempt!(whole_bytes(OPERATION, request.element, request.packet, packet.size()));
     if bytes != spec::FLIT_BYTES {
         let text = Text::new()
             .str("commit: the packet ")
@@ -91,7 +91,7 @@ pub const fn derive_commit(request: &CommitRequest) -> Result<CommitConfig, Plan
     let outer = stride(&mut pool, &destination, window);
     let inner = modulo(&mut pool, &destination, window);
     attempt!(check_permutation(&pool, request, &time, &outer));
-    let commit_in_size = attempt!(whole_bytes(OPERATION, request.element, window));
+    let commit_in_size = attempt!(whole_bytes(OPERATION, request.element, request.destination, window));
     attempt!(check_window(request, commit_in_size, window));
     let expected = resize(&mut pool, &packet, window);
     if !expected.is(&inner) {
@@ -112,10 +112,12 @@ pub const fn derive_commit(request: &CommitRequest) -> Result<CommitConfig, Plan
         packet: Stream::Factors(&inner),
         partial: false,
         unread: false,
+        names: Request::TIME_AND_PACKET,
     };
     let derived = attempt!(derive(&mut pool, &loops)).config;
     let config = attempt!(limited(OPERATION, derived));
-    let run = attempt!(whole_bytes(OPERATION, request.element, contiguous_run(&derived)));
+    let run =
+        attempt!(whole_bytes(OPERATION, request.element, request.destination, contiguous_run(&derived)));
     let commit_size =
         if request.sub_context { spec::SUB_COMMIT_BYTES } else { crate::mapping::gcd(run, commit_in_size) };
     Ok(CommitConfig {
@@ -213,6 +215,11 @@ impl<'l, const T: Tu, P: Position, D: Scalar, Chip: M, Cluster: M, Slice: M, Tim
     StreamTensor<'l, T, P, D, Chip, Cluster, Slice, Time, Packet>
 {
     const MAY_COMMIT: () = {
+        if !P::FETCHED {
+            let text = Text::new()
+                .str("commit: the stream has not been read; help: `.fetch()` and `.collect()` it first");
+            PlanError::new("stage", text).refuse()
+        }
         if T && !P::SUB_COMMIT {
             let text = Text::new()
                 .str("commit: a commit of the sub context cannot follow the engine of `.")
@@ -232,6 +239,11 @@ impl<'l, const T: Tu, P: Position, D: Scalar, Chip: M, Cluster: M, Slice: M, Tim
     /// Where `address` is no multiple of 8, or the tensor leaves the memory of the slice.
     #[track_caller]
     pub fn commit<Element: M>(self, address: Address) -> DmTensor<D, Chip, Cluster, Slice, Element> {
+        // Named here so that the compiler shows the line of the call.
+        const {
+            let _ = (Self::MAY_COMMIT, CommitPlan::<D, Time, Packet, Element, T>::CONFIG);
+            let _ = DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT;
+        }
         accept(OPERATION, crate::tensor::check_address(Memory::Dm, D::ELEMENT_TYPE, address));
         let mut tensor = DmTensor::filled(address, self.context.next_fill());
         let region = tensor.view_mut().region();
@@ -242,23 +254,23 @@ impl<'l, const T: Tu, P: Position, D: Scalar, Chip: M, Cluster: M, Slice: M, Tim
     /// Ends the stream in a view in DM. The rules are those of [`Self::commit`].
     #[track_caller]
     pub fn commit_view<Element: M>(self, destination: DmTensorViewMut<'l, D, Chip, Cluster, Slice, Element>) {
+        // Named here so that the compiler shows the line of the call.
+        const {
+            let _ = (Self::MAY_COMMIT, CommitPlan::<D, Time, Packet, Element, T>::CONFIG);
+            let _ = DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT;
+        }
         self.commit_to::<Element>(destination.region());
     }
 
     #[track_caller]
     fn commit_to<Element: M>(self, destination: Region) {
-        const { Self::MAY_COMMIT };
         let plan = const { &CommitPlan::<D, Time, Packet, Element, T>::CONFIG };
         accept(OPERATION, check_commit_address(destination.address));
         let mut config = plan.config;
         config.packet_size = plan.window;
         let sink = Sink::Commit { destination, config, guard: const { Self::GUARD } };
         let pass = *self.pass;
-        let Some(fetch) = pass.fetch else {
-            let text = Text::new()
-                .str("commit: the stream has not been read; help: `.fetch()` and `.collect()` it first");
-            return accept(OPERATION, Err(PlanError::new("stage", text)));
-        };
+        let fetch = pass.fetch.expect("a stream that may commit was fetched");
         let unit = TensorUnit {
             sub_context: T,
             fetch,

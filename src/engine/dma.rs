@@ -8,7 +8,7 @@ use crate::chip::spec;
 use crate::command::{Dma, Memory, Operation, Region, Transfer};
 use crate::error::{PlanError, attempt};
 use crate::mapping::M;
-use crate::scalar::{ElementType, Scalar};
+use crate::scalar::Scalar;
 use crate::tensor::{DmTensor, HbmTensor, Shape};
 use crate::text::Text;
 use core::marker::PhantomData;
@@ -80,12 +80,8 @@ pub const fn derive_dma(source: &Shape, destination: &Shape) -> Result<Transfer,
         &Placement { name: destination.name(), dimensions: b.split_at(destination.levels()).0 },
         true,
     ));
-    let rules = DmaRules {
-        operation,
-        element: source.element_type,
-        source: (source.memory, from.elements),
-        destination: (destination.memory, to.elements),
-    };
+    let rules =
+        DmaRules { operation, source: (*source, from.elements), destination: (*destination, to.elements) };
     attempt!(check_dma(&rules, &transfer));
     Ok(transfer)
 }
@@ -99,28 +95,32 @@ pub(crate) fn dma_operation(source: Region, destination: Region, transfer: Trans
 pub struct DmaRules {
     /// The call, for messages.
     pub operation: &'static str,
-    /// The type of an element.
-    pub element: ElementType,
-    /// The source memory and its elements per unit.
-    pub source: (Memory, usize),
-    /// The destination memory and its elements per unit.
-    pub destination: (Memory, usize),
+    /// The source and its elements per unit.
+    pub source: (Shape, usize),
+    /// The destination and its elements per unit.
+    pub destination: (Shape, usize),
+}
+
+impl DmaRules {
+    /// `` to_dm: `HbmTensor<…>` to `DmTensor<…>` ``.
+    const fn text(&self) -> Text {
+        let text = Text::new().str(self.operation).str(": ");
+        let text = self.source.0.notation(text).str(" to ");
+        self.destination.0.notation(text)
+    }
 }
 
 /// Checks that the hardware can move in the runs of a transfer.
 pub const fn check_dma(rules: &DmaRules, transfer: &Transfer) -> Result<(), PlanError> {
-    let bits = rules.element.bits();
+    let bits = rules.source.0.element_type.bits();
     let run = contiguous_elements(transfer);
-    let text = Text::new().str(rules.operation).str(": ");
     if !(run * bits).is_multiple_of(8) || !steps_multiple_of(transfer, bits, 8, run) {
-        let text = text.str("elements of ").number(bits).str(" bits move in pairs, but only ").number(run);
-        let text = text.str(" element is contiguous on both sides, or a step is no whole byte");
-        return Err(PlanError::new(
-            "whole bytes",
-            text.str("; help: keep an even number of them together, innermost"),
-        ));
+        let text = rules.text().str(" moves ").count(run, "element").str(" of ").number(bits);
+        let text = text.str(" bits at a time, or steps by half a byte, but a transfer moves whole bytes");
+        let help = "; help: keep an even number of elements together, innermost on both sides";
+        return Err(PlanError::new("whole bytes", text.str(help)));
     }
-    if !matches!((rules.source.0, rules.destination.0), (Memory::Hbm, Memory::Dm)) {
+    if !matches!((rules.source.0.memory, rules.destination.0.memory), (Memory::Hbm, Memory::Dm)) {
         return Ok(());
     }
     let unit = spec::DMA_HBM_TO_DM_BYTES;
@@ -128,23 +128,21 @@ pub const fn check_dma(rules: &DmaRules, transfer: &Transfer) -> Result<(), Plan
     let rounded = bytes.div_ceil(unit) * unit;
     // A run may go on into padding, where both sides have it.
     if rounded * 8 > room(transfer, run, rules) * bits {
-        let text = text.str("a transfer from HBM to DM moves multiples of ").number(unit);
-        let text = text
-            .str(" bytes, but ")
-            .number(bytes)
-            .str(" bytes are contiguous on both sides; help: make the innermost ");
         let text =
-            text.str("axis the same on both sides, and pad it on both sides to ").number(unit * 8 / bits);
+            rules.text().str(" has ").count(bytes, "contiguous byte").str(" on both sides, but a transfer ");
+        let text = text
+            .str("from HBM to DM moves multiples of ")
+            .number(unit)
+            .str("; help: make the innermost axis ");
+        let text = text.str("the same on both sides, and pad it on both sides to ").number(unit * 8 / bits);
         return Err(PlanError::new("DMA run", text.str(" elements or a multiple")));
     }
     if !steps_multiple_of(transfer, bits, 8 * unit, run) {
-        let text = text.str("a transfer from HBM to DM steps by multiples of ").number(unit);
-        let text = text
-            .str(" bytes on both sides, which one of its loops does not; help: pad the innermost axis to ");
-        return Err(PlanError::new(
-            "DMA stride",
-            text.number(unit * 8 / bits).str(" elements or a multiple on both sides"),
-        ));
+        let text = rules.text().str(" steps by a number of bytes that is no multiple of ").number(unit);
+        let text =
+            text.str(" on one side, but a transfer from HBM to DM needs multiples on both; help: pad the ");
+        let text = text.str("innermost axis to ").number(unit * 8 / bits);
+        return Err(PlanError::new("DMA stride", text.str(" elements or a multiple on both sides")));
     }
     Ok(())
 }

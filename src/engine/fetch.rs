@@ -69,6 +69,7 @@ pub const fn derive_fetch(request: &FetchRequest) -> Result<FetchConfig, PlanErr
         packet: Stream::Expr(request.packet),
         partial: false,
         unread: false,
+        names: Request::TIME_AND_PACKET,
     };
     let derived = attempt!(derive(&mut pool, &loops)).config;
     let config = attempt!(limited(OPERATION, derived));
@@ -77,12 +78,17 @@ pub const fn derive_fetch(request: &FetchRequest) -> Result<FetchConfig, PlanErr
     let packet_bits = packet * input_bits;
     let run_bits = contiguous_run(&derived) * input_bits;
     if !packet_bits.is_multiple_of(8) || !run_bits.is_multiple_of(8) {
-        let text = Text::new().str("fetch: packets of ").number(packet).str(" ").str(request.input.name());
-        let text = text.str(" in runs of ").number(run_bits / input_bits).str(" are not whole bytes");
-        let text = text.str(
-            "; help: keep an even number of 4-bit elements together, innermost in `Element` and `Packet`",
-        );
-        return Err(PlanError::new("whole bytes", text));
+        let text =
+            Text::new().str("fetch: packets ").mapping(request.packet).str(" from ").mapping(request.element);
+        let text = text
+            .str(" have ")
+            .count(packet, "element")
+            .str(" of ")
+            .number(input_bits)
+            .str(" bits in runs of ");
+        let text = text.number(run_bits / input_bits).str(", but a fetch takes whole bytes");
+        let help = "; help: keep an even number of 4-bit elements together, innermost on both sides";
+        return Err(PlanError::new("whole bytes", text.str(help)));
     }
     let (packet_bytes, contiguous_bytes) = (packet_bits / 8, run_bits / 8);
     let fetch_size =
@@ -117,8 +123,9 @@ const fn fetch_size(
             return Ok(size);
         }
         let text = Text::new().str("fetch: the sub context fetches ").number(size);
-        let text = text.str(" bytes at a time, but packets and contiguous runs have only ").number(common);
-        let text = text.str(" bytes in common; help: make the innermost axes contiguous in multiples of ");
+        let text =
+            text.str(" bytes at a time, but packets and contiguous runs have only ").count(common, "byte");
+        let text = text.str(" in common; help: make the innermost axes contiguous in multiples of ");
         return Err(PlanError::new(
             "sub-context fetch size",
             text.number(size).str(" bytes, or fetch in the main context"),

@@ -75,9 +75,9 @@ pub const fn derive_trf_load(request: &TrfLoadRequest) -> Result<TrfLoadConfig, 
     let element = attempt!(factors_of(OPERATION, &mut pool, request.row_element));
     let (rows, row_elements, steps) = (row.size(), element.size(), time.size());
     attempt!(check_rows(OPERATION, request.row, rows));
-    let bytes = attempt!(whole_bytes(OPERATION, request.element, rows * row_elements));
+    let bytes = attempt!(whole_bytes(OPERATION, request.element, request.row_element, rows * row_elements));
     let config = TrfLoadConfig { rows, row_elements, bytes };
-    attempt!(check_capacity(&config, TrfAddress::Full));
+    attempt!(check_capacity(OPERATION, &config, TrfAddress::Full));
     if rows > steps || !steps.is_multiple_of(rows) {
         let text = Text::new().str("to_trf: ").number(rows).str(" rows ").mapping(request.row);
         let text = if rows > steps {
@@ -115,7 +115,11 @@ pub const fn derive_trf_load(request: &TrfLoadRequest) -> Result<TrfLoadConfig, 
 }
 
 /// Whether the part of the TRF holds all rows.
-pub const fn check_capacity(config: &TrfLoadConfig, address: TrfAddress) -> Result<(), PlanError> {
+pub const fn check_capacity(
+    operation: &'static str,
+    config: &TrfLoadConfig,
+    address: TrfAddress,
+) -> Result<(), PlanError> {
     if config.bytes <= address.capacity() {
         return Ok(());
     }
@@ -124,8 +128,12 @@ pub const fn check_capacity(config: &TrfLoadConfig, address: TrfAddress) -> Resu
         TrfAddress::FirstHalf => "TrfAddress::FirstHalf",
         TrfAddress::SecondHalf => "TrfAddress::SecondHalf",
     };
-    let text =
-        Text::new().str("to_trf: ").number(config.rows).str(" rows of ").number(config.bytes / config.rows);
+    let text = Text::new()
+        .str(operation)
+        .str(": ")
+        .count(config.rows, "row")
+        .str(" of ")
+        .number(config.bytes / config.rows);
     let text = text.str(" bytes are ").number(config.bytes).str(" bytes, but ").str(name).str(" holds ");
     let text = text.number(address.capacity()).str("; help: ");
     let text = match address {
@@ -168,7 +176,7 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet:
         address: TrfAddress,
     ) -> TrfTensor<D, Chip, Cluster, Slice, Row, Element> {
         let plan = const { &TrfLoadPlan::<D, Time, Packet, Row, Element>::CONFIG };
-        accept(OPERATION, check_capacity(plan, address));
+        accept(OPERATION, check_capacity(OPERATION, plan, address));
         let tensor = TrfTensor::filled(address, self.context.next_fill());
         let sink = Sink::Trf { destination: tensor.region(), guard: const { Self::GUARD } };
         let pass = *self.pass;

@@ -32,10 +32,12 @@ pub mod stage {
         const NAME: &'static str;
         /// Whether a commit of the sub context may follow (spec page 50 §7).
         const SUB_COMMIT: bool;
+        /// Whether the tensor has been read.
+        const FETCHED: bool;
     }
 
     macro_rules! positions {
-        ($($(#[$doc:meta])* $name:ident = $text:literal, $sub_commit:literal;)*) => {
+        ($($(#[$doc:meta])* $name:ident = $text:literal, $fetched:literal, $sub_commit:literal;)*) => {
             $(
                 $(#[$doc])*
                 #[derive(Debug)]
@@ -44,6 +46,7 @@ pub mod stage {
                 impl Position for $name {
                     const NAME: &'static str = $text;
                     const SUB_COMMIT: bool = $sub_commit;
+                    const FETCHED: bool = $fetched;
                 }
             )*
         };
@@ -51,15 +54,15 @@ pub mod stage {
 
     positions! {
         /// A tensor in DM that is about to be read.
-        PositionBegin = "begin", true;
+        PositionBegin = "begin", false, true;
         /// Packets as they were read.
-        PositionFetch = "fetch", true;
+        PositionFetch = "fetch", true, true;
         /// Packets of one 32-byte flit.
-        PositionCollect = "collect", true;
+        PositionCollect = "collect", true, true;
         /// Sums of 32 bits in beats of 8.
-        PositionContraction = "accumulate", true;
+        PositionContraction = "accumulate", true, true;
         /// Flits of a narrower type.
-        PositionCast = "cast", false;
+        PositionCast = "cast", true, false;
     }
 }
 

@@ -267,7 +267,7 @@ const fn source_is_covered(
 }
 
 /// Writes `DmTensor<m![1], m![1 # 2], …>`.
-const fn write_placement(text: Text, placement: &Placement<'_>) -> Text {
+pub(crate) const fn write_placement(text: Text, placement: &Placement<'_>) -> Text {
     let mut text = text.str("`").str(placement.name).str("<");
     let mut k = placement.dimensions.len();
     while k > 0 {

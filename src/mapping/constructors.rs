@@ -37,6 +37,7 @@ pub trait M: Debug + Clone {
     }
 }
 
+#[track_caller]
 const fn size_or_refuse(size: Result<usize, Text>) -> usize {
     match size {
         Ok(size) => size,

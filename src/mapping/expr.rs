@@ -99,7 +99,15 @@ impl Expr {
     pub(crate) const fn checked_pair(&self, left: usize, right: usize) -> Result<usize, Text> {
         match left.checked_mul(right) {
             Some(size) => Ok(size),
-            None => Err(self.problem().str("more positions than fit into 64 bits")),
+            None => {
+                let text = self
+                    .problem()
+                    .number(left)
+                    .str(" times ")
+                    .number(right)
+                    .str(" positions do not fit into 64 bits");
+                Err(text.str("; help: use a smaller axis or padding"))
+            }
         }
     }
 

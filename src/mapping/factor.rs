@@ -51,18 +51,7 @@ impl Ident {
 
     /// Whether two names are equal, in const code.
     pub const fn is(&self, other: &Ident) -> bool {
-        let (a, b) = (self.0.as_bytes(), other.0.as_bytes());
-        if a.len() != b.len() {
-            return false;
-        }
-        let mut k = 0;
-        while k < a.len() {
-            if a[k] != b[k] {
-                return false;
-            }
-            k += 1;
-        }
-        true
+        crate::text::same(self.0, other.0)
     }
 }
 

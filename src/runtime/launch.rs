@@ -13,6 +13,10 @@ use core::task::Poll;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// A kernel, as `#[device]` makes it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a kernel for the arguments `{Args}`",
+    note = "a kernel is a function with `#[device(chip = 1)]`; its arguments are given as a tuple: `(&mut ctx, &x)`"
+)]
 pub trait DeviceFn<Args: DeviceSend> {
     /// What the kernel returns.
     type Output: DeviceSend;

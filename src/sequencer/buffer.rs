@@ -76,6 +76,7 @@ pub const fn derive_buffer(request: &BufferRequest) -> Result<BufferConfig, Plan
         packet: Stream::Expr(request.packet),
         partial: false,
         unread: request.indirect,
+        names: Request::TIME_AND_PACKET,
     };
     let Derived { config: derived, time_entries } = attempt!(derive(&mut pool, &loops));
     attempt!(check_packet_fetch(request, &derived, time_entries));

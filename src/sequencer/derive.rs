@@ -148,6 +148,13 @@ pub struct Request<'a> {
     pub partial: bool,
     /// Whether the buffer may hold axes that the stream does not read.
     pub unread: bool,
+    /// What the user calls time and packet, for messages.
+    pub names: [&'static str; 2],
+}
+
+impl Request<'_> {
+    /// The names of time and packet on most calls.
+    pub const TIME_AND_PACKET: [&'static str; 2] = ["Time", "Packet"];
 }
 
 /// Loops, with the number of those that belong to time.
@@ -166,6 +173,7 @@ struct Job<'a> {
     time: Factors,
     packet: Factors,
     partial: bool,
+    names: [&'static str; 2],
 }
 
 impl Job<'_> {
@@ -181,7 +189,8 @@ pub const fn derive(pool: &mut Pool, request: &Request<'_>) -> Result<Derived, P
     attempt!(healthy(operation, request.buf));
     attempt!(healthy(operation, &time));
     attempt!(healthy(operation, &packet));
-    let job = Job { operation, buf: request.buf, time, packet, partial: request.partial };
+    let job =
+        Job { operation, buf: request.buf, time, packet, partial: request.partial, names: request.names };
     attempt!(no_repeats(pool, &job));
     let mut buffer = Buffer::new(request.buf);
     let mut entries = List::new(NO_ENTRY);
@@ -560,9 +569,9 @@ const fn nothing_dropped(pool: &Pool, request: &Job<'_>, buffer: &Buffer) -> Res
             let text = request.text().str("the buffer ").factors(pool, request.buf);
             let text = write_term(text.str(" holds `m!["), pool, &term, term.modulo);
             let text = stream(text.str("]`, which the stream "), pool, request);
-            let text =
-                text.str(" does not read: an axis cannot be dropped; help: add it to `Time` or `Packet`, ");
-            return Err(PlanError::new("axis dropped", text.str("or take a tile of length 1 first")));
+            let text = text.str(" does not read: an axis cannot be dropped; help: add it to `");
+            let text = text.str(request.names[0]).str("` or `").str(request.names[1]).str("`");
+            return Err(PlanError::new("axis dropped", text));
         }
         k += 1;
     }
@@ -584,8 +593,9 @@ const fn read_through_composite(buffer: &Buffer, own: usize, held: &Held) -> boo
 }
 
 const fn stream(text: Text, pool: &Pool, request: &Job<'_>) -> Text {
-    let text = text.str("`Time` ").factors(pool, &request.time);
-    text.str(", `Packet` ").factors(pool, &request.packet)
+    let [time, packet] = request.names;
+    let text = text.str("`").str(time).str("` ").factors(pool, &request.time);
+    text.str(", `").str(packet).str("` ").factors(pool, &request.packet)
 }
 
 const fn insufficient(pool: &Pool, request: &Job<'_>, digit: &Digit, why: &str) -> PlanError {

@@ -68,6 +68,10 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
         dma: &mut DmaContext<{ Dma::Tensor }>,
         address: Address,
     ) -> HbmTensor<D, Chip, Element2> {
+        const {
+            let _ =
+                DmaPlan::<DmTensor<D, Chip, Cluster, Slice, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER;
+        }
         accept("to_hbm", super::check_address(Memory::Hbm, D::ELEMENT_TYPE, address));
         let mut tensor = HbmTensor::filled(address, dma.next_fill());
         self.view().to_hbm_view(dma, tensor.view_mut());
@@ -81,6 +85,12 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
         dma: &mut DmaContext<{ Dma::Tensor }>,
         address: Address,
     ) -> DmTensor<D, Chip, Cluster, Slice2, Element2> {
+        const {
+            let _ = DmaPlan::<
+                DmTensor<D, Chip, Cluster, Slice, Element>,
+                DmTensor<D, Chip, Cluster, Slice2, Element2>,
+            >::TRANSFER;
+        }
         accept("to_dm", super::check_address(Memory::Dm, D::ELEMENT_TYPE, address));
         let mut tensor = DmTensor::filled(address, dma.next_fill());
         self.view().to_dm_view(dma, tensor.view_mut());

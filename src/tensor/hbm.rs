@@ -73,6 +73,9 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
         &self,
         dma: &mut DmaContext<{ Dma::Pcie }>,
     ) -> impl Future<Output = HostTensor<D, Element2>> {
+        const {
+            let _ = HostPlan::<D, Element2, Chip, Element>::DOWNLOAD;
+        }
         let location = Location::caller();
         async move { self.download(dma, location) }
     }
@@ -99,6 +102,9 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
         dma: &mut DmaContext<DMA>,
         address: Address,
     ) -> HbmTensor<D, Chip, Element2> {
+        const {
+            let _ = DmaPlan::<HbmTensor<D, Chip, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER;
+        }
         self.view().to_hbm(dma, address)
     }
 
@@ -109,6 +115,10 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
         dma: &mut DmaContext<{ Dma::Tensor }>,
         address: Address,
     ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
+        const {
+            let _ =
+                DmaPlan::<HbmTensor<D, Chip, Element>, DmTensor<D, Chip, Cluster, Slice, Element2>>::TRANSFER;
+        }
         self.view().to_dm(dma, address)
     }
 }
@@ -155,6 +165,9 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
         dma: &mut DmaContext<DMA>,
         address: Address,
     ) -> HbmTensor<D, Chip, Element2> {
+        const {
+            let _ = DmaPlan::<HbmTensor<D, Chip, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER;
+        }
         accept("to_hbm", super::check_address(Memory::Hbm, D::ELEMENT_TYPE, address));
         let mut tensor = HbmTensor::filled(address, dma.next_fill());
         self.to_hbm_view(dma, tensor.view_mut());
@@ -180,6 +193,10 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
         dma: &mut DmaContext<{ Dma::Tensor }>,
         address: Address,
     ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
+        const {
+            let _ =
+                DmaPlan::<HbmTensor<D, Chip, Element>, DmTensor<D, Chip, Cluster, Slice, Element2>>::TRANSFER;
+        }
         accept("to_dm", super::check_address(Memory::Dm, D::ELEMENT_TYPE, address));
         let mut tensor = DmTensor::filled(address, dma.next_fill());
         self.to_dm_view(dma, tensor.view_mut());
@@ -238,6 +255,9 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
         dma: &mut DmaContext<{ Dma::Pcie }>,
         address: Address,
     ) -> impl Future<Output = HbmTensor<D, Chip, Element2>> {
+        const {
+            let _ = HostPlan::<D, Element, Chip, Element2>::UPLOAD;
+        }
         let location = Location::caller();
         async move { self.upload(dma, address, location) }
     }

@@ -2,7 +2,7 @@
 
 use crate::chip::spec;
 use crate::command::{Footprint, Memory};
-use crate::engine::transfer::{DM_CHIP, DM_CLUSTER, DM_SLICE, HBM_CHIP, Level};
+use crate::engine::transfer::{DM_CHIP, DM_CLUSTER, DM_SLICE, HBM_CHIP, Level, Placement, write_placement};
 use crate::error::{PlanError, attempt};
 use crate::mapping::{Expr, Pool, factorize, liveness};
 use crate::scalar::ElementType;
@@ -50,6 +50,13 @@ impl Shape {
             Memory::Hbm => "HbmTensor",
             Memory::Dm => "DmTensor",
         }
+    }
+
+    /// Writes `` `DmTensor<m![…], …>` `` after a text.
+    pub(crate) const fn notation(&self, text: Text) -> Text {
+        let dimensions: [_; 4] = self.dimensions();
+        let dimensions = dimensions.split_at(self.levels()).0;
+        write_placement(text, &Placement { name: self.name(), dimensions })
     }
 
     /// The dimensions for a transfer, innermost first. HBM uses the first two.
@@ -102,7 +109,7 @@ impl Shape {
                 .str(" holds ")
                 .number(capacity as usize)
                 .str(" bytes per ");
-            let text = text.str(per).str("; help: spread the tensor over more units, or move it in tiles");
+            let text = text.str(per).str("; help: spread the tensor over more units, or move it in parts");
             return Err(PlanError::new("capacity", text));
         }
         let mut pool = Pool::new();

@@ -43,7 +43,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
         if let Err(error) = crate::engine::register_file::check_rows("TrfTensor", Row::EXPR, Row::SIZE) {
             error.refuse()
         }
-        if let Err(error) = check_capacity(&Self::LOAD, TrfAddress::Full) {
+        if let Err(error) = check_capacity("TrfTensor", &Self::LOAD, TrfAddress::Full) {
             error.refuse()
         }
     };
@@ -60,7 +60,10 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
     #[track_caller]
     pub unsafe fn from_addr(address: TrfAddress) -> Self {
         const { Self::CHECK };
-        accept("TrfTensor::from_addr", check_capacity(const { &Self::LOAD }, address));
+        accept(
+            "TrfTensor::from_addr",
+            check_capacity("TrfTensor::from_addr", const { &Self::LOAD }, address),
+        );
         Self::filled(address, FillId::ANY)
     }
 

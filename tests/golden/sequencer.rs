@@ -15,6 +15,7 @@ fn derived<Buf: M, Time: M, Packet: M>() -> Result<Config, PlanError> {
         packet: Stream::Expr(Packet::EXPR),
         partial: false,
         unread: false,
+        names: Request::TIME_AND_PACKET,
     };
     Ok(derive(&mut pool, &request)?.config)
 }

@@ -6,6 +6,7 @@ mod gemm;
 mod host;
 mod limits;
 mod memory_and_stream;
+mod overwrite;
 mod runtime;
 mod seeds;
 mod seeds_contraction;

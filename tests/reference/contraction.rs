@@ -73,10 +73,7 @@ pub struct Contraction {
 /// When there is none, or the size of `tree_packet` is not a power of two of at most 32.
 pub fn tree_depth(packet: &Map, tree_packet: &Map) -> Result<usize, String> {
     if tree_packet.size() > 32 || !tree_packet.size().is_power_of_two() {
-        return Err(format!(
-            "contract: {tree_packet} has {} columns",
-            tree_packet.size()
-        ));
+        return Err(format!("contract: {tree_packet} has {} columns", tree_packet.size()));
     }
     let wanted = strip(tree_packet);
     (0..)
@@ -92,10 +89,7 @@ pub fn accumulated(row: &Map, tree_packet: &Map, kept_time: &Map, kind: Kind) ->
         Kind::Interleaved => (Map::sequence(&[kept_time.clone(), columns]), repad(row, 8)),
         Kind::Sequential => {
             let whole = columns.pad(columns.size().next_multiple_of(8));
-            (
-                Map::sequence(&[kept_time.clone(), row.clone(), whole.stride(8)]),
-                whole.modulo(8),
-            )
+            (Map::sequence(&[kept_time.clone(), row.clone(), whole.stride(8)]), whole.modulo(8))
         }
     }
 }
@@ -149,35 +143,25 @@ impl Contraction {
         let all = with(&self.prefix(), &dims);
         let (projection, held) = (Projection::onto(&all)?, joint_table(&all));
         if held.len() != values.len() {
-            return Err(format!(
-                "align: {} values for {} positions",
-                values.len(),
-                held.len()
-            ));
+            return Err(format!("align: {} values for {} positions", values.len(), held.len()));
         }
         let cells = self.computation(&self.out_packet);
         let own = dims[0].size() * dims[1].size();
         let computed = self.row.size() * self.out_time.size() * self.out_packet.size();
         let mut result = Vec::new();
-        for ((held, values), cells) in held
-            .chunks(own)
-            .zip(values.chunks(own))
-            .zip(cells.chunks(computed))
-        {
+        for ((held, values), cells) in held.chunks(own).zip(values.chunks(own)).zip(cells.chunks(computed)) {
             let unit: BTreeMap<&Coordinates, Option<Number>> = held
                 .iter()
                 .zip(values)
                 .filter_map(|(index, value)| Some((index.as_ref()?, *value)))
                 .collect();
             for cell in cells {
-                result.push(
-                    match cell.as_ref().map(|index| unit.get(&projection.apply(index))) {
-                        None => Cell::Padding,
-                        Some(Some(Some(value))) => Cell::Value(*value),
-                        Some(Some(None)) => Cell::Uninit,
-                        Some(None) => return Err(format!("align: {} {} lack {cell:?}", dims[0], dims[1])),
-                    },
-                );
+                result.push(match cell.as_ref().map(|index| unit.get(&projection.apply(index))) {
+                    None => Cell::Padding,
+                    Some(Some(Some(value))) => Cell::Value(*value),
+                    Some(Some(None)) => Cell::Uninit,
+                    Some(None) => return Err(format!("align: {} {} lack {cell:?}", dims[0], dims[1])),
+                });
             }
         }
         Ok(result)
@@ -198,20 +182,14 @@ impl Contraction {
         }
         let (high, low) = (self.out_packet.stride(per_flit), self.out_packet.modulo(per_flit));
         if !low.equivalent(&self.stream_packet) {
-            return Err(format!(
-                "align: {low} is not the collected packet {}",
-                self.stream_packet
-            ));
+            return Err(format!("align: {low} is not the collected packet {}", self.stream_packet));
         }
         let collected = strip(&high);
         let full = collected.size() * self.out_time.size();
         let tile = full / self.stream_time.size().min(full);
         let outer = Map::sequence(&[self.out_time.stride(tile), collected]);
         if !full.is_multiple_of(self.stream_time.size()) || !outer.equivalent(&self.stream_time) {
-            return Err(format!(
-                "align: {outer} without the tile is not the time {}",
-                self.stream_time
-            ));
+            return Err(format!("align: {outer} without the tile is not the time {}", self.stream_time));
         }
         Ok(())
     }
@@ -230,11 +208,7 @@ impl Contraction {
         }
         let stream = self.operand([&self.stream_time, &self.stream_packet], stream)?;
         let weights = self.operand([&self.row, &self.trf_element], weights)?;
-        Ok(stream
-            .into_iter()
-            .zip(weights)
-            .map(|(data, weight)| [data, weight])
-            .collect())
+        Ok(stream.into_iter().zip(weights).map(|(data, weight)| [data, weight]).collect())
     }
 
     /// The sums of the tree, row-major over prefix, row, time and tree packet.
@@ -243,31 +217,19 @@ impl Contraction {
     /// See [`tree_depth`].
     pub fn contract(&self, aligned: &[[Cell<Number>; 2]]) -> Result<Vec<Cell<Number>>, String> {
         let depth = tree_depth(&self.out_packet, &self.tree_packet)?;
-        let zero = if self.element.is_integer() {
-            Number::Integer(0)
-        } else {
-            Number::Real(0.0)
-        };
+        let zero = if self.element.is_integer() { Number::Integer(0) } else { Number::Real(0.0) };
         let mut result = Vec::new();
         for packet in aligned.chunks(self.out_packet.size()) {
             let mut level: Vec<Partial> = packet
                 .iter()
                 .map(|operands| match operands {
-                    [Cell::Padding, _] | [_, Cell::Padding] => Partial {
-                        live: false,
-                        initialized: true,
-                        sum: zero,
-                    },
-                    [Cell::Value(a), Cell::Value(b)] => Partial {
-                        live: true,
-                        initialized: true,
-                        sum: multiply(*a, *b),
-                    },
-                    _ => Partial {
-                        live: true,
-                        initialized: false,
-                        sum: zero,
-                    },
+                    [Cell::Padding, _] | [_, Cell::Padding] => {
+                        Partial { live: false, initialized: true, sum: zero }
+                    }
+                    [Cell::Value(a), Cell::Value(b)] => {
+                        Partial { live: true, initialized: true, sum: multiply(*a, *b) }
+                    }
+                    _ => Partial { live: true, initialized: false, sum: zero },
                 })
                 .collect();
             for _ in 0..depth {
@@ -282,11 +244,7 @@ impl Contraction {
             }
             for column in 0..self.tree_packet.size() {
                 result.push(match level.get(column) {
-                    Some(Partial {
-                        live: true,
-                        initialized: true,
-                        sum,
-                    }) => Cell::Value(*sum),
+                    Some(Partial { live: true, initialized: true, sum }) => Cell::Value(*sum),
                     Some(Partial { live: true, .. }) => Cell::Uninit,
                     _ => Cell::Padding,
                 });
@@ -407,11 +365,7 @@ mod tests {
                 Number::Integer((0..64).map(term).sum())
             });
             let (time, packet) = case.output();
-            assert_eq!(
-                case.run(&stream, &trf),
-                Ok(place(&product, &[&time, &packet])),
-                "{kind:?}"
-            );
+            assert_eq!(case.run(&stream, &trf), Ok(place(&product, &[&time, &packet])), "{kind:?}");
         }
     }
 
@@ -421,17 +375,14 @@ mod tests {
         let axes = &[("K", 64)];
         let maps = ["K / 16", "K % 16", "1", "K", "K / 32", "K % 32", "1", "1"];
         let case = contraction(axes, ElementType::Bf16, maps, Kind::Sequential);
-        let data = MathTensor::from_fn(axes, |_, k| {
-            Number::Real(if k == 0 { 2f32.powi(24) } else { 1.0 })
-        });
+        let data = MathTensor::from_fn(axes, |_, k| Number::Real(if k == 0 { 2f32.powi(24) } else { 1.0 }));
         let ones = MathTensor::from_fn(axes, |_, _| Number::Real(1.0));
         let stream = place(&data, &[&case.stream_time, &case.stream_packet]);
         let weights = place(&ones, &[&case.row, &case.trf_element]);
         let mut expected: Vec<f32> = vec![];
         for step in 0..2 {
-            let mut level: Vec<f32> = (0..32)
-                .map(|p| if step * 32 + p == 0 { 2f32.powi(24) } else { 1.0 })
-                .collect();
+            let mut level: Vec<f32> =
+                (0..32).map(|p| if step * 32 + p == 0 { 2f32.powi(24) } else { 1.0 }).collect();
             while level.len() > 1 {
                 level = level.chunks(2).map(|pair| pair[0] + pair[1]).collect();
             }
@@ -494,10 +445,7 @@ mod tests {
             contraction(axes, ElementType::Bf16, maps, Kind::Interleaved).check_align()
         };
         assert_eq!(check("M, K / 16", "K % 16", "M, K / 32, T", "K % 32"), Ok(()));
-        assert_eq!(
-            check("M, K / 16", "K % 16", "M, K / 16, T", "K % 16 # 32"),
-            Ok(())
-        );
+        assert_eq!(check("M, K / 16", "K % 16", "M, K / 16, T", "K % 16 # 32"), Ok(()));
         assert!(check("M, K / 16", "K % 16", "M, T, K / 32", "K % 32").is_err());
         assert!(check("M, K / 16", "K % 16", "K / 32, M", "K % 32").is_err());
         assert!(check("K / 16, M", "K % 16", "M, K / 32", "K % 32").is_err());
@@ -516,16 +464,8 @@ mod tests {
             (4, &wide, true, false),
             (5, &wide, false, false),
         ] {
-            assert_eq!(
-                buffer_fits(inner, &row, packet, Kind::Interleaved),
-                interleaved,
-                "{inner}"
-            );
-            assert_eq!(
-                buffer_fits(inner, &row, packet, Kind::Sequential),
-                sequential,
-                "{inner}"
-            );
+            assert_eq!(buffer_fits(inner, &row, packet, Kind::Interleaved), interleaved, "{inner}");
+            assert_eq!(buffer_fits(inner, &row, packet, Kind::Sequential), sequential, "{inner}");
         }
     }
 }

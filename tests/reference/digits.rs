@@ -23,13 +23,7 @@ pub struct Digit {
 
 impl Digit {
     fn whole(node: &Map, valid: usize, extent: usize) -> Digit {
-        Digit {
-            node: node.clone(),
-            weight: 1,
-            modulus: node.size(),
-            valid,
-            extent,
-        }
+        Digit { node: node.clone(), weight: 1, modulus: node.size(), valid, extent }
     }
 }
 
@@ -80,13 +74,7 @@ pub fn digits(map: &Map) -> Vec<Digit> {
 fn padded(inner: &Map, n: usize) -> Vec<Digit> {
     let mut list = digits(inner);
     if list.is_empty() {
-        return vec![Digit {
-            node: Map::One,
-            weight: 1,
-            modulus: 1,
-            valid: 1,
-            extent: n,
-        }];
+        return vec![Digit { node: Map::One, weight: 1, modulus: 1, valid: 1, extent: n }];
     }
     let base = volume(&list[1..]);
     if n.is_multiple_of(base) {
@@ -134,12 +122,7 @@ fn cut(map: &Map, n: usize) -> (Vec<Digit>, Vec<Digit>) {
                 extent: part.extent / n,
                 ..part.clone()
             };
-            let low = Digit {
-                modulus: n,
-                valid: content.min(n),
-                extent: n,
-                ..part
-            };
+            let low = Digit { modulus: n, valid: content.min(n), extent: n, ..part };
             return (vec![high], vec![low]);
         }
     }
@@ -166,11 +149,7 @@ pub fn strip(map: &Map) -> Map {
 /// The mapping with its outermost padding replaced, so that it has `n` positions.
 pub fn repad(map: &Map, n: usize) -> Map {
     let content = strip(map);
-    if content.size() == n {
-        content
-    } else {
-        content.pad(n)
-    }
+    if content.size() == n { content } else { content.pad(n) }
 }
 
 /// Takes an index to the part of it that a group of dimensions spells: digits that the group lacks become 0.
@@ -187,11 +166,7 @@ impl Projection {
         let mut axes: BTreeMap<String, Vec<(usize, usize)>> = BTreeMap::new();
         let mut pending: Vec<Digit> = dims.iter().flat_map(|dim| digits(dim)).collect();
         // Highest expression first: a group may come to light only when a group around it is taken apart.
-        while let Some(group) = pending
-            .iter()
-            .map(|digit| digit.node.clone())
-            .max_by_key(Map::height)
-        {
+        while let Some(group) = pending.iter().map(|digit| digit.node.clone()).max_by_key(Map::height) {
             let (parts, rest): (Vec<Digit>, Vec<Digit>) =
                 pending.into_iter().partition(|digit| digit.node == group);
             pending = rest;
@@ -258,11 +233,7 @@ pub fn unread_digits(dims: &[&Map], visited: &[Coordinates]) -> Vec<Digit> {
             visited.iter().all(|coordinates| {
                 node.axes().keys().all(|name| {
                     coordinates.get(name).copied().unwrap_or(0)
-                        == first
-                            .as_ref()
-                            .and_then(|first| first.get(name))
-                            .copied()
-                            .unwrap_or(0)
+                        == first.as_ref().and_then(|first| first.get(name)).copied().unwrap_or(0)
                 })
             })
         }
@@ -274,15 +245,7 @@ pub fn unread_digits(dims: &[&Map], visited: &[Coordinates]) -> Vec<Digit> {
 mod tests {
     use super::*;
 
-    const AXES: &[(&str, usize)] = &[
-        ("A", 3),
-        ("B", 5),
-        ("C", 2),
-        ("G", 6),
-        ("H", 10),
-        ("K", 24),
-        ("P", 7),
-    ];
+    const AXES: &[(&str, usize)] = &[("A", 3), ("B", 5), ("C", 2), ("G", 6), ("H", 10), ("K", 24), ("P", 7)];
 
     fn map(text: &str) -> Map {
         Map::parse(text, AXES)
@@ -302,10 +265,7 @@ mod tests {
         assert_eq!(shape("P # 20 / 4"), [row("P", 4, 2, 2, 5)]);
         assert_eq!(shape("P # 20 % 4"), [row("P", 1, 4, 4, 4)]);
         assert_eq!(shape("K = 9"), [row("K", 1, 24, 9, 9)]);
-        assert_eq!(
-            shape("[K, G] = 12"),
-            [row("K", 1, 24, 2, 2), row("G", 1, 6, 6, 6)]
-        );
+        assert_eq!(shape("[K, G] = 12"), [row("K", 1, 24, 2, 2), row("G", 1, 6, 6, 6)]);
         assert_eq!(shape("P # 32 / 16"), [row("P", 16, 1, 1, 2)]);
         assert_eq!(shape("[B, C] # 16"), [row("B", 1, 5, 5, 8), row("C", 1, 2, 2, 2)]);
         assert_eq!(shape("[A, B, C] # 32"), [row("[A, B, C]", 1, 30, 30, 32)]);
@@ -346,18 +306,8 @@ mod tests {
         let both = Projection::onto(&[&map("K / 4"), &map("P # 8, K % 4")]).expect("digits");
         assert_eq!(both.apply(&index(23, 3)), index(23, 3));
         // A resize keeps the digit, a modulo makes a new one.
-        assert_eq!(
-            Projection::onto(&[&map("K = 8")])
-                .expect("a digit")
-                .apply(&index(23, 0)),
-            index(23, 0)
-        );
-        assert_eq!(
-            Projection::onto(&[&map("K % 8")])
-                .expect("a digit")
-                .apply(&index(23, 0)),
-            index(7, 0)
-        );
+        assert_eq!(Projection::onto(&[&map("K = 8")]).expect("a digit").apply(&index(23, 0)), index(23, 0));
+        assert_eq!(Projection::onto(&[&map("K % 8")]).expect("a digit").apply(&index(23, 0)), index(7, 0));
         assert!(Projection::onto(&[&map("[P, G] / 14")]).is_err());
         assert!(Projection::onto(&[&map("[P, G] / 14"), &map("[P, G] % 14")]).is_ok());
         // The second half of a group is found inside another group.

@@ -30,10 +30,7 @@ fn expect_len<V>(operation: &str, dims: &[&Map], values: &[V]) -> Result<(), Str
     if size == values.len() {
         return Ok(());
     }
-    Err(format!(
-        "{operation}: {} values for {size} positions",
-        values.len()
-    ))
+    Err(format!("{operation}: {} values for {size} positions", values.len()))
 }
 
 /// Moves a tensor from one placement to another (spec page 30, §9). Also the whole of every engine that only
@@ -104,10 +101,7 @@ pub fn fetch<V: Clone, W: Clone>(
     expect_len("fetch", &source, values)?;
     let visited: Vec<Coordinates> = joint_table(&[time, packet]).into_iter().flatten().collect();
     if let Some(digit) = unread_digits(&[element], &visited).first() {
-        return Err(format!(
-            "fetch: axis dropped: {} / {} of {element}",
-            digit.node, digit.weight
-        ));
+        return Err(format!("fetch: axis dropped: {} / {} of {element}", digit.node, digit.weight));
     }
     let projection = Projection::onto(&source)?;
     let own_axes: BTreeSet<String> = source.iter().flat_map(|dim| dim.axes().into_keys()).collect();
@@ -115,11 +109,8 @@ pub fn fetch<V: Clone, W: Clone>(
     let mut result = Vec::new();
     let units = held.chunks(element.size()).zip(values.chunks(element.size()));
     for ((held, values), wanted) in units.zip(wanted.chunks(time.size() * packet.size())) {
-        let unit: BTreeMap<&Coordinates, &Option<V>> = held
-            .iter()
-            .zip(values)
-            .filter_map(|(index, value)| Some((index.as_ref()?, value)))
-            .collect();
+        let unit: BTreeMap<&Coordinates, &Option<V>> =
+            held.iter().zip(values).filter_map(|(index, value)| Some((index.as_ref()?, value))).collect();
         for cell in wanted {
             let Some(index) = cell else {
                 result.push(None);
@@ -127,9 +118,8 @@ pub fn fetch<V: Clone, W: Clone>(
             };
             let own = projection.apply(index);
             // Foreign axes repeat the tensor; foreign digits of an own axis are missing input.
-            let partial = index
-                .iter()
-                .any(|(name, value)| own_axes.contains(name) && own.get(name) != Some(value));
+            let partial =
+                index.iter().any(|(name, value)| own_axes.contains(name) && own.get(name) != Some(value));
             match unit.get(&own) {
                 Some(value) if !partial => result.push((*value).clone().map(&cast)),
                 _ => return Err(format!("fetch: insufficient input for {index:?} in {element}")),
@@ -172,17 +162,9 @@ pub fn collect<V: Clone>(
     let (outer, flit) = flits(element, old[1])?;
     let time = Map::sequence(&[old[0].clone(), outer]);
     if !flit.equivalent(new[1]) || !time.equivalent(new[0]) {
-        return Err(format!(
-            "collect: expected {time} and {flit}, given {} and {}",
-            new[0], new[1]
-        ));
+        return Err(format!("collect: expected {time} and {flit}, given {} and {}", new[0], new[1]));
     }
-    move_between(
-        &with(prefix, &old),
-        values,
-        &with(prefix, &new),
-        Broadcast::Refused,
-    )
+    move_between(&with(prefix, &old), values, &with(prefix, &new), Broadcast::Refused)
 }
 
 /// The load of the tensor register file: the outermost part of the time becomes `row`, the rest `element_map`
@@ -207,11 +189,7 @@ pub fn to_trf<V: Clone>(
         return Err(format!("to_trf: {total} bytes exceed {capacity}"));
     }
     if !time.size().is_multiple_of(row.size()) {
-        return Err(format!(
-            "to_trf: {} rows do not divide {} time steps",
-            row.size(),
-            time.size()
-        ));
+        return Err(format!("to_trf: {} rows do not divide {} time steps", row.size(), time.size()));
     }
     let inner = time.size() / row.size();
     let expected = Map::sequence(&[time.modulo(inner), packet.clone()]);
@@ -221,12 +199,7 @@ pub fn to_trf<V: Clone>(
             time.stride(inner)
         ));
     }
-    move_between(
-        &with(prefix, &stream),
-        values,
-        &with(prefix, &[row, element_map]),
-        Broadcast::Refused,
-    )
+    move_between(&with(prefix, &stream), values, &with(prefix, &[row, element_map]), Broadcast::Refused)
 }
 
 /// The packet that a cast makes of a packet of one flit.
@@ -249,10 +222,7 @@ pub fn cast(
         return Err(format!("cast: {packet} and {packet2} are not one flit each"));
     }
     if !cast_packet(packet, to).equivalent(packet2) {
-        return Err(format!(
-            "cast: expected {}, given {packet2}",
-            cast_packet(packet, to)
-        ));
+        return Err(format!("cast: expected {}, given {packet2}", cast_packet(packet, to)));
     }
     expect_len("cast", &with(prefix, &[time, packet]), values)?;
     let mut result = Vec::new();
@@ -262,11 +232,7 @@ pub fn cast(
         }
     }
     let live = joint_table(&with(prefix, &[time, packet2]));
-    Ok(result
-        .into_iter()
-        .zip(live)
-        .map(|(value, live)| live.and(value))
-        .collect())
+    Ok(result.into_iter().zip(live).map(|(value, live)| live.and(value)).collect())
 }
 
 /// The Commit Engine: the first lanes of each flit go to data memory, time may be permuted (spec page 50, §6.1).
@@ -285,11 +251,7 @@ pub fn commit<V: Clone>(
         return Err(format!("commit: {packet} is not one flit"));
     }
     if !target.size().is_multiple_of(time.size()) {
-        return Err(format!(
-            "commit: {} does not divide {}",
-            time.size(),
-            target.size()
-        ));
+        return Err(format!("commit: {} does not divide {}", time.size(), target.size()));
     }
     let lanes = target.size() / time.size();
     let (outer, inner) = (target.stride(lanes), target.modulo(lanes));
@@ -309,12 +271,7 @@ pub fn commit<V: Clone>(
         .chunks(packet.size())
         .flat_map(|flit| (0..lanes).map(|lane| flit.get(lane).cloned().flatten()))
         .collect();
-    move_between(
-        &with(prefix, &[time, &window]),
-        &kept,
-        &with(prefix, &[target]),
-        Broadcast::Refused,
-    )
+    move_between(&with(prefix, &[time, &window]), &kept, &with(prefix, &[target]), Broadcast::Refused)
 }
 
 /// Lanes of a packet below its outermost padding.
@@ -327,26 +284,14 @@ mod tests {
     use super::super::tensor::{MathTensor, place};
     use super::*;
 
-    const AXES: &[(&str, usize)] = &[
-        ("A", 6),
-        ("B", 4),
-        ("T", 2),
-        ("M", 4),
-        ("K", 2),
-        ("W", 8),
-        ("Q", 48),
-    ];
+    const AXES: &[(&str, usize)] = &[("A", 6), ("B", 4), ("T", 2), ("M", 4), ("K", 2), ("W", 8), ("Q", 48)];
 
     fn map(text: &str) -> Map {
         Map::parse(text, AXES)
     }
 
     fn tensor(axes: &[&str]) -> MathTensor<usize> {
-        let axes: Vec<_> = AXES
-            .iter()
-            .filter(|(name, _)| axes.contains(name))
-            .copied()
-            .collect();
+        let axes: Vec<_> = AXES.iter().filter(|(name, _)| axes.contains(name)).copied().collect();
         MathTensor::from_fn(&axes, |_, k| k)
     }
 
@@ -356,10 +301,7 @@ mod tests {
         let values = place(&tensor, &[&source]);
         let destination = [map("1 # 2"), map("B / 2, A % 3"), map("T, A / 3 # 4, B % 2")];
         let destination: Vec<&Map> = destination.iter().collect();
-        assert_eq!(
-            dma(&[&source], &values, &destination),
-            Ok(place(&tensor, &destination))
-        );
+        assert_eq!(dma(&[&source], &values, &destination), Ok(place(&tensor, &destination)));
         assert!(move_between(&[&source], &values, &destination, Broadcast::Refused).is_err());
         assert!(dma(&[&source], &values, &[&map("A")]).is_err());
         assert!(dma(&[&source], &values, &[&map("A = 4, B")]).is_err());
@@ -384,26 +326,14 @@ mod tests {
         let (time, packet) = (map("B / 2"), map("T, B % 2"));
         let stream =
             fetch(&[&slice], &element, &values, &time, &packet, |value| value * 10).expect("a fetch");
-        let expected: Vec<_> = place(&tensor, &[&slice, &time, &packet])
-            .into_iter()
-            .map(|v| v.map(|v| v * 10))
-            .collect();
+        let expected: Vec<_> =
+            place(&tensor, &[&slice, &time, &packet]).into_iter().map(|v| v.map(|v| v * 10)).collect();
         assert_eq!(stream, expected);
         let refused = |time: &str, packet: &str| {
-            fetch(&[&slice], &element, &values, &map(time), &map(packet), |value| {
-                value
-            })
-            .unwrap_err()
+            fetch(&[&slice], &element, &values, &map(time), &map(packet), |value| value).unwrap_err()
         };
         assert!(refused("1", "T").contains("dropped"));
-        let half = fetch(
-            &[&slice],
-            &map("B % 2"),
-            &values[..16],
-            &map("B / 2"),
-            &map("B % 2"),
-            |v| v,
-        );
+        let half = fetch(&[&slice], &map("B % 2"), &values[..16], &map("B / 2"), &map("B % 2"), |v| v);
         assert!(half.unwrap_err().contains("insufficient"));
     }
 
@@ -413,13 +343,7 @@ mod tests {
         let old = [map("T"), map("Q")];
         let values = place(&tensor, &[&old[0], &old[1]]);
         let run = |time: &str, packet: &str| {
-            collect(
-                ElementType::I8,
-                &[],
-                [&old[0], &old[1]],
-                [&map(time), &map(packet)],
-                &values,
-            )
+            collect(ElementType::I8, &[], [&old[0], &old[1]], [&map(time), &map(packet)], &values)
         };
         let expected = place(&tensor, &[&map("T, Q # 64 / 32"), &map("Q # 64 % 32")]);
         assert_eq!(run("T, Q # 64 / 32", "Q # 64 % 32"), Ok(expected));
@@ -434,14 +358,7 @@ mod tests {
         let values = place(&tensor, &[&stream[0], &stream[1]]);
         let run = |row: &str, element: &str| {
             let target = [&map(row), &map(element)];
-            to_trf(
-                ElementType::I8,
-                &[],
-                [&stream[0], &stream[1]],
-                target,
-                32_768,
-                &values,
-            )
+            to_trf(ElementType::I8, &[], [&stream[0], &stream[1]], target, 32_768, &values)
         };
         assert_eq!(run("B", "A, W # 32"), Ok(values.clone()));
         assert_eq!(run("B / 2", "B % 2, A, W # 32"), Ok(values.clone()));

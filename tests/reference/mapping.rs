@@ -38,10 +38,7 @@ pub enum Map {
 impl Map {
     /// An axis.
     pub fn axis(name: &str, size: usize) -> Map {
-        Map::Axis {
-            name: name.to_string(),
-            size,
-        }
+        Map::Axis { name: name.to_string(), size }
     }
 
     /// `self / n`.
@@ -68,9 +65,7 @@ impl Map {
     pub fn sequence(parts: &[Map]) -> Map {
         let mut parts = parts.iter().rev().filter(|part| **part != Map::One);
         let innermost = parts.next().cloned().unwrap_or(Map::One);
-        parts.fold(innermost, |inner, part| {
-            Map::Pair(Box::new(part.clone()), Box::new(inner))
-        })
+        parts.fold(innermost, |inner, part| Map::Pair(Box::new(part.clone()), Box::new(inner)))
     }
 
     /// Number of positions.
@@ -99,11 +94,7 @@ impl Map {
             }
             Map::Resize(inner, n) => {
                 inner.validity()?;
-                if *n == 0 {
-                    Err(format!("{self}: resize to 0"))
-                } else {
-                    Ok(())
-                }
+                if *n == 0 { Err(format!("{self}: resize to 0")) } else { Ok(()) }
             }
             Map::Padding(inner, n) => {
                 inner.validity()?;
@@ -182,16 +173,10 @@ impl Map {
     pub fn try_parse(text: &str, axes: &[(&str, usize)]) -> Result<Map, String> {
         let text = text.trim();
         let text = match text.strip_prefix("m![") {
-            Some(rest) => rest
-                .strip_suffix(']')
-                .ok_or_else(|| format!("`{text}`: missing `]`"))?,
+            Some(rest) => rest.strip_suffix(']').ok_or_else(|| format!("`{text}`: missing `]`"))?,
             None => text,
         };
-        let mut parser = Parser {
-            tokens: tokens(text)?,
-            next: 0,
-            axes,
-        };
+        let mut parser = Parser { tokens: tokens(text)?, next: 0, axes };
         let map = parser.mapping()?;
         match parser.peek() {
             Some(token) => Err(format!("`{text}`: unexpected `{token}`")),
@@ -276,21 +261,13 @@ pub fn for_each_position(dims: &[&Map], mut visit: impl FnMut(&[usize])) {
 /// The tensor index of every tuple of positions, row-major.
 pub fn joint_table(dims: &[&Map]) -> Vec<Option<Coordinates>> {
     // A part that is padding alone is padding in every tuple; this keeps mostly empty dimensions cheap.
-    let alone: Vec<Vec<bool>> = dims
-        .iter()
-        .map(|dim| (0..dim.size()).map(|p| dim.eval(p).is_some()).collect())
-        .collect();
+    let alone: Vec<Vec<bool>> =
+        dims.iter().map(|dim| (0..dim.size()).map(|p| dim.eval(p).is_some()).collect()).collect();
     let mut table = Vec::new();
     for_each_position(dims, |tuple| {
         let live = tuple.iter().zip(&alone).all(|(position, live)| live[*position]);
         table.push(if live {
-            union(
-                &dims
-                    .iter()
-                    .zip(tuple)
-                    .map(|(dim, position)| (*dim, *position))
-                    .collect::<Vec<_>>(),
-            )
+            union(&dims.iter().zip(tuple).map(|(dim, position)| (*dim, *position)).collect::<Vec<_>>())
         } else {
             None
         });
@@ -301,10 +278,7 @@ pub fn joint_table(dims: &[&Map]) -> Vec<Option<Coordinates>> {
 /// Whether no tensor index appears at two tuples of positions.
 pub fn is_injective(dims: &[&Map]) -> bool {
     let mut seen = std::collections::BTreeSet::new();
-    joint_table(dims)
-        .into_iter()
-        .flatten()
-        .all(|coordinates| seen.insert(coordinates))
+    joint_table(dims).into_iter().flatten().all(|coordinates| seen.insert(coordinates))
 }
 
 fn tokens(text: &str) -> Result<Vec<String>, String> {
@@ -320,10 +294,7 @@ fn tokens(text: &str) -> Result<Vec<String>, String> {
             return Err(format!("`{text}`: unexpected `{character}`"));
         }
         if word && continues {
-            tokens
-                .last_mut()
-                .expect("a word that continues has begun")
-                .push(character);
+            tokens.last_mut().expect("a word that continues has begun").push(character);
         } else {
             tokens.push(character.to_string());
         }
@@ -344,11 +315,7 @@ impl Parser<'_> {
     }
 
     fn take(&mut self) -> Result<String, String> {
-        let token = self
-            .tokens
-            .get(self.next)
-            .cloned()
-            .ok_or("the expression ends too early")?;
+        let token = self.tokens.get(self.next).cloned().ok_or("the expression ends too early")?;
         self.next += 1;
         Ok(token)
     }
@@ -368,9 +335,7 @@ impl Parser<'_> {
             let operator = operator.to_string();
             self.next += 1;
             let number = self.take()?;
-            let n: usize = number
-                .parse()
-                .map_err(|_| format!("`{number}` is no plain number"))?;
+            let n: usize = number.parse().map_err(|_| format!("`{number}` is no plain number"))?;
             map = match operator.as_str() {
                 "/" => map.stride(n),
                 "%" => map.modulo(n),
@@ -396,11 +361,7 @@ impl Parser<'_> {
         };
         let map = self.mapping()?;
         let token = self.take()?;
-        if token == close {
-            Ok(map)
-        } else {
-            Err(format!("expected `{close}`, found `{token}`"))
-        }
+        if token == close { Ok(map) } else { Err(format!("expected `{close}`, found `{token}`")) }
     }
 }
 
@@ -408,15 +369,7 @@ impl Parser<'_> {
 mod tests {
     use super::*;
 
-    const AXES: &[(&str, usize)] = &[
-        ("A", 4),
-        ("B", 3),
-        ("G", 6),
-        ("H", 10),
-        ("K", 24),
-        ("P", 7),
-        ("Q", 12),
-    ];
+    const AXES: &[(&str, usize)] = &[("A", 4), ("B", 3), ("G", 6), ("H", 10), ("K", 24), ("P", 7), ("Q", 12)];
 
     fn map(text: &str) -> Map {
         Map::parse(text, AXES)
@@ -428,11 +381,7 @@ mod tests {
 
     #[test]
     fn text_is_read_back() {
-        for text in [
-            "m![1]",
-            "m![K / 4 % 3 = 2 # 8, [A, B] # 16 / 4, G]",
-            "m![[A, [B, G] # 20], 1 # 2]",
-        ] {
+        for text in ["m![1]", "m![K / 4 % 3 = 2 # 8, [A, B] # 16 / 4, G]", "m![[A, [B, G] # 20], 1 # 2]"] {
             assert_eq!(map(text).to_string(), text);
         }
         assert!(Map::try_parse("A / 3", AXES).is_err());
@@ -466,22 +415,12 @@ mod tests {
         assert_eq!(live("P # 20 / 4, P # 20 % 4"), 7);
         assert_eq!(live("K = 30"), 24);
         assert_eq!(live("A, B # 5"), 12);
-        assert_eq!(
-            map("P # 20 / 4").eval(1),
-            Some(Coordinates::from([("P".to_string(), 4)]))
-        );
+        assert_eq!(map("P # 20 / 4").eval(1), Some(Coordinates::from([("P".to_string(), 4)])));
     }
 
     #[test]
     fn laws_of_equivalence() {
-        for e in [
-            "K",
-            "P # 20",
-            "[A, B]",
-            "[G, P # 9] # 60",
-            "K / 2 % 6",
-            "[A, B] = 10",
-        ] {
+        for e in ["K", "P # 20", "[A, B]", "[G, P # 9] # 60", "K / 2 % 6", "[A, B] = 10"] {
             let size = map(e).size();
             same(&format!("1, {{{e}}}"), e);
             same(&format!("{{{e}}}, 1"), e);
@@ -489,10 +428,7 @@ mod tests {
             same(&format!("{{{e}}} % 1"), "1");
             same(&format!("{{{e}}} # {size}"), e);
             same(&format!("{{{e}}} = {size}"), e);
-            same(
-                &format!("{{{e}}} # {} # {}", size + 1, size + 3),
-                &format!("{{{e}}} # {}", size + 3),
-            );
+            same(&format!("{{{e}}} # {} # {}", size + 1, size + 3), &format!("{{{e}}} # {}", size + 3));
             for n in (1..=size).filter(|n| size.is_multiple_of(*n)) {
                 same(&format!("{{{e}}} / {n}, {{{e}}} % {n}"), e);
             }
@@ -527,9 +463,6 @@ mod tests {
     #[test]
     fn dimensions_that_look_alike_stay_apart() {
         let hole = map("1 # 2");
-        assert_eq!(
-            joint_table(&[&hole, &hole]),
-            vec![Some(Coordinates::new()), None, None, None]
-        );
+        assert_eq!(joint_table(&[&hole, &hole]), vec![Some(Coordinates::new()), None, None, None]);
     }
 }

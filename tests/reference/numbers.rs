@@ -80,11 +80,7 @@ impl ElementType {
     /// # Panics
     /// When an integer is given to a floating type or the other way round.
     pub fn encode(self, number: Number) -> u32 {
-        let mask = if self.bits() == 32 {
-            u32::MAX
-        } else {
-            (1 << self.bits()) - 1
-        };
+        let mask = if self.bits() == 32 { u32::MAX } else { (1 << self.bits()) - 1 };
         match (self, number) {
             (ElementType::F32, Number::Real(value)) => value.to_bits(),
             (_, Number::Integer(value)) if self.is_integer() => value as u32 & mask,
@@ -133,11 +129,7 @@ fn special(code: u32, exponent_bits: u32, mantissa_bits: u32) -> Option<f32> {
     if code & ((1 << mantissa_bits) - 1) != 0 {
         return Some(f32::NAN);
     }
-    Some(if code >> (mantissa_bits + exponent_bits) & 1 == 1 {
-        f32::NEG_INFINITY
-    } else {
-        f32::INFINITY
-    })
+    Some(if code >> (mantissa_bits + exponent_bits) & 1 == 1 { f32::NEG_INFINITY } else { f32::INFINITY })
 }
 
 /// Searches all positive codes up to `largest` for the two neighbours of the magnitude. `beyond` is the value
@@ -153,35 +145,19 @@ fn nearest(
 ) -> u32 {
     let magnitude = f64::from(value).abs();
     let at = |code: u32| {
-        if code > largest {
-            beyond
-        } else {
-            f64::from(formula(code, exponent_bits, mantissa_bits))
-        }
+        if code > largest { beyond } else { f64::from(formula(code, exponent_bits, mantissa_bits)) }
     };
     // The values grow with the codes: the last code that is not above the magnitude, by halving.
     let (mut low, mut high) = (0, largest + 1);
     while high - low > 1 {
         let middle = (low + high) / 2;
-        if at(middle) <= magnitude {
-            low = middle
-        } else {
-            high = middle
-        }
+        if at(middle) <= magnitude { low = middle } else { high = middle }
     }
     let (below, above) = (magnitude - at(low), at(high) - magnitude);
     let up = above < below || (above == below && low % 2 == 1);
     let code = if up { high } else { low };
-    let code = if code > largest && !overflows {
-        largest
-    } else {
-        code
-    };
-    if value.is_sign_negative() {
-        code | sign
-    } else {
-        code
-    }
+    let code = if code > largest && !overflows { largest } else { code };
+    if value.is_sign_negative() { code | sign } else { code }
 }
 
 #[cfg(test)]
@@ -226,27 +202,15 @@ mod tests {
 
     #[test]
     fn rounding_to_nearest_even() {
-        for (value, code) in [
-            (0.9375f32, 0x37),
-            (17.0, 0x58),
-            (19.0, 0x5a),
-            (1e9, 0x7e),
-            (-1e-9, 0x80),
-        ] {
+        for (value, code) in [(0.9375f32, 0x37), (17.0, 0x58), (19.0, 0x5a), (1e9, 0x7e), (-1e-9, 0x80)] {
             assert_eq!(ElementType::F8E4M3.encode(real(value)), code, "{value}");
         }
         assert_eq!(ElementType::F8E4M3.encode(real(f32::NEG_INFINITY)), 0xfe);
         assert_eq!(ElementType::F8E4M3.encode(real(-f32::NAN)), 0x7f);
         assert_eq!(ElementType::F8E5M2.encode(real(61439.0)), 0x7b);
         assert_eq!(ElementType::F8E5M2.encode(real(61440.0)), 0x7c);
-        assert_eq!(
-            ElementType::Bf16.encode(real(f32::from_bits(0x3f80_8000))),
-            0x3f80
-        );
-        assert_eq!(
-            ElementType::Bf16.encode(real(f32::from_bits(0x3f81_8000))),
-            0x3f82
-        );
+        assert_eq!(ElementType::Bf16.encode(real(f32::from_bits(0x3f80_8000))), 0x3f80);
+        assert_eq!(ElementType::Bf16.encode(real(f32::from_bits(0x3f81_8000))), 0x3f82);
         assert_eq!(ElementType::Bf16.encode(real(f32::MAX)), 0x7f80);
         assert_eq!(ElementType::I8.encode(Number::Integer(300)), 44);
         assert_eq!(ElementType::I4.round(Number::Integer(9)), Number::Integer(-7));

@@ -55,44 +55,25 @@ fn random_flit(random: &mut Random, names: &mut Names, per_flit: usize) -> Flit 
     match random.below(4) {
         0 => {
             let axis = names.fresh(per_flit);
-            Flit {
-                map: axis.clone(),
-                parts: vec![axis],
-                inner: None,
-            }
+            Flit { map: axis.clone(), parts: vec![axis], inner: None }
         }
         1 => {
             let axis = names.fresh(random.between(2, per_flit - 1));
-            Flit {
-                map: axis.pad(per_flit),
-                parts: vec![axis],
-                inner: None,
-            }
+            Flit { map: axis.pad(per_flit), parts: vec![axis], inner: None }
         }
         2 => {
             let size = random.pick(&[2, 4]);
             let (outer, inner) = (names.fresh(size), names.fresh(per_flit / size));
             let map = Map::sequence(&[outer.clone(), inner.clone()]);
-            Flit {
-                map,
-                parts: vec![outer, inner.clone()],
-                inner: Some(inner),
-            }
+            Flit { map, parts: vec![outer, inner.clone()], inner: Some(inner) }
         }
         _ => {
             // Padding between the axes, and at times around them.
             let inside = per_flit / 4;
-            let (outer, inner) = (
-                names.fresh(random.between(2, 4)),
-                names.fresh(random.between(2, inside)),
-            );
+            let (outer, inner) = (names.fresh(random.between(2, 4)), names.fresh(random.between(2, inside)));
             let padded = repad(&inner, inside);
             let map = repad(&Map::sequence(&[outer.clone(), padded.clone()]), per_flit);
-            Flit {
-                map,
-                parts: vec![outer, inner],
-                inner: Some(padded),
-            }
+            Flit { map, parts: vec![outer, inner], inner: Some(padded) }
         }
     }
 }
@@ -106,17 +87,9 @@ pub fn packet_plan(random: &mut Random, names: &mut Names, element: ElementType)
         0 => {
             let repeats = random.between(1, 3);
             let axis = names.fresh(2 * per_flit * repeats);
-            let out = if repeats == 1 {
-                axis.clone()
-            } else {
-                axis.modulo(2 * per_flit)
-            };
+            let out = if repeats == 1 { axis.clone() } else { axis.modulo(2 * per_flit) };
             let time = (repeats > 1).then(|| axis.stride(2 * per_flit));
-            let collected = if repeats == 1 {
-                axis.stride(per_flit)
-            } else {
-                out.stride(per_flit)
-            };
+            let collected = if repeats == 1 { axis.stride(per_flit) } else { out.stride(per_flit) };
             PacketPlan {
                 flit: axis.modulo(per_flit),
                 stream_only: Some(collected),
@@ -138,15 +111,7 @@ pub fn packet_plan(random: &mut Random, names: &mut Names, element: ElementType)
                 0 => (out.clone(), memory.clone()),
                 _ => (flit.clone(), Map::sequence(&parts)),
             };
-            PacketPlan {
-                flit,
-                out,
-                stream_only: Some(pair),
-                time: None,
-                block,
-                block_memory,
-                memory,
-            }
+            PacketPlan { flit, out, stream_only: Some(pair), time: None, block, block_memory, memory }
         }
         // One flit, cut from a longer axis.
         2 => {
@@ -164,11 +129,7 @@ pub fn packet_plan(random: &mut Random, names: &mut Names, element: ElementType)
         }
         // One flit.
         _ => {
-            let Flit {
-                map: flit,
-                parts,
-                inner,
-            } = random_flit(random, names, per_flit);
+            let Flit { map: flit, parts, inner } = random_flit(random, names, per_flit);
             let memory = Map::sequence(&parts);
             let (block, block_memory) = match inner {
                 _ if scalar_weight => (Map::One, Map::One),
@@ -176,15 +137,7 @@ pub fn packet_plan(random: &mut Random, names: &mut Names, element: ElementType)
                 _ => (flit.clone(), memory.clone()),
             };
             let out = repad(&flit, 2 * per_flit);
-            PacketPlan {
-                flit,
-                out,
-                stream_only: None,
-                time: None,
-                block,
-                block_memory,
-                memory,
-            }
+            PacketPlan { flit, out, stream_only: None, time: None, block, block_memory, memory }
         }
     }
 }
@@ -207,10 +160,7 @@ pub fn random_factors(random: &mut Random, names: &mut Names, count: usize) -> V
         match random.below(4) {
             0 if size.is_multiple_of(2) && size > 2 => {
                 for map in [axis.stride(2), axis.modulo(2)] {
-                    factors.push(Factor {
-                        map,
-                        axis: axis.clone(),
-                    });
+                    factors.push(Factor { map, axis: axis.clone() });
                 }
             }
             1 => {
@@ -218,10 +168,7 @@ pub fn random_factors(random: &mut Random, names: &mut Names, count: usize) -> V
                 let map = if map.size() == size { axis.clone() } else { map };
                 factors.push(Factor { map, axis });
             }
-            _ => factors.push(Factor {
-                map: axis.clone(),
-                axis,
-            }),
+            _ => factors.push(Factor { map: axis.clone(), axis }),
         }
     }
     factors
@@ -258,11 +205,7 @@ pub fn pad_to_flits(factors: &mut [Map], block: &Map, per_flit: usize) -> Map {
         break;
     }
     let whole = Map::sequence(&[factors, &[block.clone()][..]].concat());
-    if need == 1 {
-        whole
-    } else {
-        whole.pad(whole.size() * need)
-    }
+    if need == 1 { whole } else { whole.pad(whole.size() * need) }
 }
 
 #[cfg(test)]
@@ -279,18 +222,11 @@ mod tests {
             let element = random.pick(&[ElementType::I4, ElementType::I8, ElementType::Bf16]);
             let plan = packet_plan(&mut random, &mut names, element);
             let per_flit = element.per_flit();
-            assert_eq!(
-                (plan.flit.size(), plan.out.size()),
-                (per_flit, 2 * per_flit),
-                "seed {seed}"
-            );
+            assert_eq!((plan.flit.size(), plan.out.size()), (per_flit, 2 * per_flit), "seed {seed}");
             assert!(plan.out.modulo(per_flit).equivalent(&plan.flit), "seed {seed}");
             let collects = content(&plan.out) > per_flit;
             assert_eq!(plan.stream_only.is_some(), collects, "seed {seed}");
-            assert!(
-                plan.block.size().is_power_of_two() && is_injective(&[&plan.out]),
-                "seed {seed}"
-            );
+            assert!(plan.block.size().is_power_of_two() && is_injective(&[&plan.out]), "seed {seed}");
         }
     }
 

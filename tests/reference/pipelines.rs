@@ -78,27 +78,16 @@ impl Pipeline {
         let prefix: Vec<&Map> = case.prefix.iter().collect();
         let (element, [time, packet]) = (case.element, &self.data_fetch);
         let placed = place(data, &[&prefix[..], &[&self.data_element]].concat());
-        let data_fetched = fetch(&prefix, &self.data_element, &placed, time, packet, |number| {
-            number
-        })?;
+        let data_fetched = fetch(&prefix, &self.data_element, &placed, time, packet, |number| number)?;
         let stream = [&case.stream_time, &case.stream_packet];
         let data_collected = collect(element, &prefix, [time, packet], stream, &data_fetched)?;
 
         let [time, packet] = &self.weight_fetch;
         let placed = place(weights, &[&prefix[..], &[&self.weight_element]].concat());
-        let fetched = fetch(&prefix, &self.weight_element, &placed, time, packet, |number| {
-            number
-        })?;
+        let fetched = fetch(&prefix, &self.weight_element, &placed, time, packet, |number| number)?;
         let flits = [&self.weight_collect[0], &self.weight_collect[1]];
         let collected = collect(element, &prefix, [time, packet], flits, &fetched)?;
-        let weights = to_trf(
-            element,
-            &prefix,
-            flits,
-            [&case.row, &case.trf_element],
-            HALF,
-            &collected,
-        )?;
+        let weights = to_trf(element, &prefix, flits, [&case.row, &case.trf_element], HALF, &collected)?;
 
         let sums = case.contract(&case.align(&data_collected, &weights)?)?;
         let accumulated: Vec<_> = case.accumulate(&sums)?.into_iter().map(Cell::value).collect();
@@ -106,34 +95,17 @@ impl Pipeline {
         let narrowed = if self.stored == self.sum {
             accumulated.clone()
         } else {
-            cast(
-                [self.sum, self.stored],
-                &prefix,
-                &time,
-                [&packet, &self.stored_packet],
-                &accumulated,
-            )?
+            cast([self.sum, self.stored], &prefix, &time, [&packet, &self.stored_packet], &accumulated)?
         };
         let stream = [&time, &self.stored_packet];
         let committed = commit(self.stored, &prefix, stream, &self.result_element, &narrowed)?;
         let contracted = sums.into_iter().map(Cell::value).collect();
-        Ok(Stages {
-            data_fetched,
-            data_collected,
-            weights,
-            contracted,
-            accumulated,
-            narrowed,
-            committed,
-        })
+        Ok(Stages { data_fetched, data_collected, weights, contracted, accumulated, narrowed, committed })
     }
 }
 
 fn used(map: &[&Map], axes: &Axes) -> Axes {
-    axes.iter()
-        .filter(|(name, _)| map.iter().any(|map| map.axes().contains_key(name)))
-        .cloned()
-        .collect()
+    axes.iter().filter(|(name, _)| map.iter().any(|map| map.axes().contains_key(name))).cloned().collect()
 }
 
 /// A random pipeline that keeps all rules of pages 40 and 50, small enough to run in milliseconds.
@@ -148,17 +120,9 @@ pub fn random_contraction(random: &mut Random, element: ElementType) -> Pipeline
 fn try_contraction(random: &mut Random, element: ElementType) -> Option<Pipeline> {
     let mut names = Names { axes: Axes::new() };
     let per_flit = element.per_flit();
-    let live_slice = if random.chance(30) {
-        names.fresh(random.between(2, 3))
-    } else {
-        Map::One
-    };
+    let live_slice = if random.chance(30) { names.fresh(random.between(2, 3)) } else { Map::One };
     let row_size = random.pick(&[1, 2, 3, 4, 5, 8, 8]);
-    let row_axis = if row_size == 1 {
-        Map::One
-    } else {
-        names.fresh(row_size)
-    };
+    let row_axis = if row_size == 1 { Map::One } else { names.fresh(row_size) };
     let row = if [3, 5].contains(&row_size) {
         row_axis.pad(row_size.next_power_of_two())
     } else {
@@ -170,13 +134,7 @@ fn try_contraction(random: &mut Random, element: ElementType) -> Option<Pipeline
     let mut stream = random_factors(random, &mut names, count);
     if let Some(map) = &plan.time {
         let place = random.between(0, stream.len());
-        stream.insert(
-            place,
-            Factor {
-                map: map.clone(),
-                axis: plan.memory.clone(),
-            },
-        );
+        stream.insert(place, Factor { map: map.clone(), axis: plan.memory.clone() });
     } else {
         random.shuffle(&mut stream);
     }
@@ -209,11 +167,7 @@ fn try_contraction(random: &mut Random, element: ElementType) -> Option<Pipeline
     // The tree.
     let deepest = plan.out.size().trailing_zeros() as usize;
     let depth = random.between(0, deepest);
-    let columns = strip(&if depth == 0 {
-        plan.out.clone()
-    } else {
-        plan.out.stride(1 << depth)
-    });
+    let columns = strip(&if depth == 0 { plan.out.clone() } else { plan.out.stride(1 << depth) });
     let width = columns.size().next_power_of_two();
     if width > 32 {
         return None;
@@ -233,10 +187,7 @@ fn try_contraction(random: &mut Random, element: ElementType) -> Option<Pipeline
         None => 1,
         Some(first) => {
             let inside = out_factors.iter().zip(&keep).skip(first);
-            inside
-                .filter(|(_, keep)| **keep)
-                .map(|(factor, _)| factor.map.size())
-                .product()
+            inside.filter(|(_, keep)| **keep).map(|(factor, _)| factor.map.size()).product()
         }
     };
     let kind = random.pick(&[Kind::Interleaved, Kind::Sequential]);
@@ -258,22 +209,14 @@ fn try_contraction(random: &mut Random, element: ElementType) -> Option<Pipeline
     };
 
     // What leaves, and how it is stored: time factors in any order, the packet cut to a legal width.
-    let sum = if element.is_integer() {
-        ElementType::I32
-    } else {
-        ElementType::F32
-    };
+    let sum = if element.is_integer() { ElementType::I32 } else { ElementType::F32 };
     let stored = match sum {
         _ if random.chance(50) => sum,
         ElementType::I32 => random.pick(&[ElementType::I8, ElementType::I4]),
         _ => random.pick(&[ElementType::Bf16, ElementType::F8E4M3]),
     };
     let (_, packet) = contraction.output();
-    let stored_packet = if stored == sum {
-        packet.clone()
-    } else {
-        cast_packet(&packet, stored)
-    };
+    let stored_packet = if stored == sum { packet.clone() } else { cast_packet(&packet, stored) };
     let width = random.pick(&[8, 16, 24, 32]) * 8 / stored.bits();
     let window = match content(&stored_packet) {
         live if width < live => strip(&stored_packet).resize(width),
@@ -307,9 +250,7 @@ fn try_contraction(random: &mut Random, element: ElementType) -> Option<Pipeline
         Map::sequence(&[row_axis, Map::sequence(&axes), plan.block_memory.clone()])
     };
     let stripped = strip(&plan.flit);
-    let last = stream_maps
-        .last()
-        .filter(|last| content(last) == last.size() && last.size() > 1);
+    let last = stream_maps.last().filter(|last| content(last) == last.size() && last.size() > 1);
     let data_fetch = match last {
         Some(last) if random.chance(40) => {
             let time = Map::sequence(&stream_maps[..stream_maps.len() - 1]);
@@ -322,11 +263,8 @@ fn try_contraction(random: &mut Random, element: ElementType) -> Option<Pipeline
     };
     let trf = contraction.trf_element.clone();
     let flits = trf.size() / per_flit;
-    let (outer, flit) = if flits == 1 {
-        (Map::One, trf.clone())
-    } else {
-        (trf.stride(per_flit), trf.modulo(per_flit))
-    };
+    let (outer, flit) =
+        if flits == 1 { (Map::One, trf.clone()) } else { (trf.stride(per_flit), trf.modulo(per_flit)) };
     let weight_collect = [Map::sequence(&[row.clone(), outer]), flit];
     let whole = content(&trf).div_ceil(per_flit) == flits && random.chance(50);
     let weight_fetch = if whole { [row, trf] } else { weight_collect.clone() };
@@ -362,12 +300,8 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    const TYPES: [ElementType; 4] = [
-        ElementType::I4,
-        ElementType::I8,
-        ElementType::F8E4M3,
-        ElementType::Bf16,
-    ];
+    const TYPES: [ElementType; 4] =
+        [ElementType::I4, ElementType::I8, ElementType::F8E4M3, ElementType::Bf16];
 
     /// Sums all products over the digits that the result lacks, without any other mapping of the pipeline.
     fn naive(
@@ -376,18 +310,11 @@ mod tests {
         result: &Projection,
     ) -> BTreeMap<Coordinates, f64> {
         let shared = |index: &Coordinates, axes: &BTreeMap<String, usize>| -> Coordinates {
-            index
-                .iter()
-                .filter(|(name, _)| axes.contains_key(*name))
-                .map(|(n, v)| (n.clone(), *v))
-                .collect()
+            index.iter().filter(|(name, _)| axes.contains_key(*name)).map(|(n, v)| (n.clone(), *v)).collect()
         };
         let mut groups: BTreeMap<Coordinates, Vec<(&Coordinates, f64)>> = BTreeMap::new();
         for (index, weight) in &weights.cells {
-            groups
-                .entry(shared(index, &data.axes))
-                .or_default()
-                .push((index, plain(weight)));
+            groups.entry(shared(index, &data.axes)).or_default().push((index, plain(weight)));
         }
         let mut sums = BTreeMap::new();
         for (index, value) in &data.cells {
@@ -415,18 +342,13 @@ mod tests {
             let case = random_contraction(&mut random, element);
             let data = random_tensor(&mut random, element, &case.data_axes);
             let weights = random_tensor(&mut random, element, &case.weight_axes);
-            let stages = case
-                .run(&data, &weights)
-                .unwrap_or_else(|error| panic!("{error}\n{case:#?}"));
+            let stages = case.run(&data, &weights).unwrap_or_else(|error| panic!("{error}\n{case:#?}"));
             let (time, packet) = case.contraction.output();
             let dims = [&case.contraction.prefix[0], &time, &packet];
             let result = collect_from(&dims, &stages.accumulated).expect("no element twice");
             let projection = Projection::onto(&dims).expect("no group is cut");
             let expected = naive(&data, &weights, &projection);
-            assert!(
-                !expected.is_empty() && expected.len() == result.cells.len(),
-                "seed {seed}: {case:#?}"
-            );
+            assert!(!expected.is_empty() && expected.len() == result.cells.len(), "seed {seed}: {case:#?}");
             let limit = if element.is_integer() { 0.0 } else { 0.05 };
             for (index, number) in &result.cells {
                 let (value, expected) = (plain(number), expected[index]);
@@ -436,10 +358,7 @@ mod tests {
                 );
             }
             let live = |list: &[Option<Number>]| list.iter().flatten().count();
-            assert!(
-                live(&stages.committed) <= live(&stages.accumulated),
-                "seed {seed}"
-            );
+            assert!(live(&stages.committed) <= live(&stages.accumulated), "seed {seed}");
             assert!(live(&stages.committed) > 0, "seed {seed}");
         }
     }

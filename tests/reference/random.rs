@@ -16,10 +16,7 @@ impl Random {
     /// The generator of a seed; equal seeds give equal numbers on every machine.
     pub fn new(seed: u64) -> Random {
         // Neighbouring seeds should not give similar first numbers.
-        Random {
-            seed,
-            state: (seed.wrapping_add(1)).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
-        }
+        Random { seed, state: (seed.wrapping_add(1)).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 }
     }
 
     /// The next 64 bits.
@@ -69,11 +66,7 @@ pub fn borrowed(axes: &Axes) -> Vec<(&str, usize)> {
 /// `count` axes, mostly of 1 to 9 coordinates, at times of 12, 15 or 16.
 pub fn random_axes(random: &mut Random, count: usize) -> Axes {
     let sizes = [1, 2, 2, 3, 4, 4, 5, 6, 7, 8, 8, 9, 12, 15, 16];
-    "ABCDEFGHIJ"
-        .chars()
-        .take(count)
-        .map(|name| (name.to_string(), random.pick(&sizes)))
-        .collect()
+    "ABCDEFGHIJ".chars().take(count).map(|name| (name.to_string(), random.pick(&sizes))).collect()
 }
 
 fn divisors(n: usize) -> Vec<usize> {
@@ -94,9 +87,7 @@ pub fn random_map(random: &mut Random, axes: &Axes, depth: usize) -> Map {
         );
     }
     if depth == 0 {
-        return axes
-            .first()
-            .map_or(Map::One, |(name, size)| Map::axis(name, *size));
+        return axes.first().map_or(Map::One, |(name, size)| Map::axis(name, *size));
     }
     let inner = random_map(random, axes, depth - 1);
     let size = inner.size();
@@ -135,11 +126,7 @@ fn random_cuts(random: &mut Random, axes: &Axes, groups: bool) -> Vec<Cuts> {
         let group = matches!(node, Map::Pair(..));
         if (group || random.chance(25)) && node.size() > 1 {
             let position = random.pick(&[2, 3, 4, 8]);
-            list.push(Cuts {
-                node,
-                positions: vec![position],
-                ragged: true,
-            });
+            list.push(Cuts { node, positions: vec![position], ragged: true });
             continue;
         }
         let mut positions = Vec::new();
@@ -149,11 +136,7 @@ fn random_cuts(random: &mut Random, axes: &Axes, groups: bool) -> Vec<Cuts> {
             rest /= factor;
             positions.push(size / rest);
         }
-        list.push(Cuts {
-            node,
-            positions,
-            ragged: false,
-        });
+        list.push(Cuts { node, positions, ragged: false });
     }
     list
 }
@@ -161,17 +144,9 @@ fn random_cuts(random: &mut Random, axes: &Axes, groups: bool) -> Vec<Cuts> {
 /// The parts of all nodes, cut at some of the positions, in a random order.
 fn random_pieces(random: &mut Random, list: &[Cuts]) -> Vec<Map> {
     let mut pieces = Vec::new();
-    for Cuts {
-        node,
-        positions,
-        ragged,
-    } in list
-    {
-        let mut positions: Vec<usize> = positions
-            .iter()
-            .copied()
-            .filter(|_| *ragged || random.chance(60))
-            .collect();
+    for Cuts { node, positions, ragged } in list {
+        let mut positions: Vec<usize> =
+            positions.iter().copied().filter(|_| *ragged || random.chance(60)).collect();
         positions.dedup();
         positions.retain(|position| *position > 1 && (*ragged || *position < node.size()));
         let mut node = node.clone();
@@ -188,11 +163,7 @@ fn random_pieces(random: &mut Random, list: &[Cuts]) -> Vec<Map> {
         pieces.push(outer);
         for (k, position) in positions.iter().enumerate() {
             let inner = node.modulo(*position);
-            pieces.push(if k == 0 {
-                inner
-            } else {
-                inner.stride(positions[k - 1])
-            });
+            pieces.push(if k == 0 { inner } else { inner.stride(positions[k - 1]) });
         }
     }
     random.shuffle(&mut pieces);
@@ -262,12 +233,7 @@ pub fn random_move(
         let after = random_dims(random, pieces, destination, groups);
         let size = |dims: &[Map]| dims.iter().map(Map::size).product::<usize>();
         if size(&before) <= 2048 && size(&after) <= 4096 {
-            return Move {
-                axes,
-                tensor_axes: count,
-                source: before,
-                destination: after,
-            };
+            return Move { axes, tensor_axes: count, source: before, destination: after };
         }
     }
 }
@@ -304,11 +270,7 @@ pub fn random_tensor(random: &mut Random, element: ElementType, axes: &Axes) -> 
             return Number::Real(if random.chance(50) { -0.0 } else { 0.0 });
         }
         let magnitude = (1.0 + random.below(1024) as f32 / 1024.0) * 2f32.powi(random.below(8) as i32 - 4);
-        element.round(Number::Real(if random.chance(50) {
-            -magnitude
-        } else {
-            magnitude
-        }))
+        element.round(Number::Real(if random.chance(50) { -magnitude } else { magnitude }))
     })
 }
 
@@ -366,11 +328,7 @@ mod tests {
             let (source, destination): (Vec<&Map>, Vec<&Map>) =
                 (case.source.iter().collect(), case.destination.iter().collect());
             let values = place(&tensor, &source);
-            assert_eq!(
-                collect_from(&source, &values).as_ref(),
-                Ok(&tensor),
-                "seed {seed}"
-            );
+            assert_eq!(collect_from(&source, &values).as_ref(), Ok(&tensor), "seed {seed}");
             let moved = dma(&source, &values, &destination);
             assert_eq!(moved, Ok(place(&tensor, &destination)), "seed {seed}: {case:?}");
         }

@@ -32,9 +32,7 @@ pub fn wanted(buf: &Map, time: &Map, packet: &Map) -> Result<Vec<Option<usize>>,
         match addresses.get(&index) {
             Some(address) => wanted.push(Some(*address)),
             None => {
-                return Err(format!(
-                    "position {position} reads {index:?}, which {buf} does not hold"
-                ));
+                return Err(format!("position {position} reads {index:?}, which {buf} does not hold"));
             }
         }
     }
@@ -51,10 +49,7 @@ pub fn dropped_digits(buf: &Map, time: &Map, packet: &Map) -> Vec<Digit> {
 pub fn odometer(entries: &[(usize, isize)]) -> Vec<isize> {
     let mut list = vec![0];
     for (size, stride) in entries {
-        list = list
-            .iter()
-            .flat_map(|base| (0..*size).map(move |k| base + k as isize * stride))
-            .collect();
+        list = list.iter().flat_map(|base| (0..*size).map(move |k| base + k as isize * stride)).collect();
     }
     list
 }
@@ -67,11 +62,7 @@ pub fn odometer(entries: &[(usize, isize)]) -> Vec<isize> {
 pub fn check_read(buf: &Map, time: &Map, packet: &Map, entries: &[(usize, isize)]) -> Result<(), String> {
     let (wanted, read) = (wanted(buf, time, packet)?, odometer(entries));
     if wanted.len() != read.len() {
-        return Err(format!(
-            "the stream has {} positions, the entries {}",
-            wanted.len(),
-            read.len()
-        ));
+        return Err(format!("the stream has {} positions, the entries {}", wanted.len(), read.len()));
     }
     for (position, (wanted, read)) in wanted.into_iter().zip(read).enumerate() {
         match wanted {
@@ -112,11 +103,7 @@ fn orders(sizes: &[usize]) -> BTreeSet<Vec<usize>> {
     let mut all = BTreeSet::new();
     for first in sizes.iter().collect::<BTreeSet<_>>() {
         let mut rest = sizes.to_vec();
-        rest.remove(
-            rest.iter()
-                .position(|size| size == first)
-                .expect("taken from the list"),
-        );
+        rest.remove(rest.iter().position(|size| size == first).expect("taken from the list"));
         for mut order in orders(&rest) {
             order.insert(0, *first);
             all.insert(order);
@@ -130,9 +117,8 @@ fn orders(sizes: &[usize]) -> BTreeSet<Vec<usize>> {
 fn strides_exist(sizes: &[usize], wanted: &[Option<usize>]) -> bool {
     let unknowns = sizes.len();
     // Column j of `basis` is the j-th new unknown in terms of the strides.
-    let mut basis: Vec<Vec<i128>> = (0..unknowns)
-        .map(|j| (0..unknowns).map(|i| i128::from(i == j)).collect())
-        .collect();
+    let mut basis: Vec<Vec<i128>> =
+        (0..unknowns).map(|j| (0..unknowns).map(|i| i128::from(i == j)).collect()).collect();
     let mut solved: Vec<i128> = Vec::new();
     for (position, wanted) in wanted.iter().enumerate() {
         let Some(wanted) = wanted else { continue };
@@ -143,11 +129,7 @@ fn strides_exist(sizes: &[usize], wanted: &[Option<usize>]) -> bool {
             rest /= size;
         }
         let dot = |column: &[i128]| digits.iter().zip(column).map(|(a, b)| a * b).sum::<i128>();
-        let known: i128 = basis
-            .iter()
-            .zip(&solved)
-            .map(|(column, value)| dot(column) * value)
-            .sum();
+        let known: i128 = basis.iter().zip(&solved).map(|(column, value)| dot(column) * value).sum();
         let missing = *wanted as i128 - known;
         // Euclid on the columns that are still free, until one at most takes part in this equation.
         let first = solved.len();
@@ -168,11 +150,8 @@ fn strides_exist(sizes: &[usize], wanted: &[Option<usize>]) -> bool {
                 }
                 [small, large, ..] => {
                     let quotient = dot(&basis[large]) / dot(&basis[small]);
-                    let reduced = basis[large]
-                        .iter()
-                        .zip(&basis[small])
-                        .map(|(l, s)| l - quotient * s)
-                        .collect();
+                    let reduced =
+                        basis[large].iter().zip(&basis[small]).map(|(l, s)| l - quotient * s).collect();
                     basis[large] = reduced;
                 }
             }
@@ -185,20 +164,11 @@ fn strides_exist(sizes: &[usize], wanted: &[Option<usize>]) -> bool {
 mod tests {
     use super::*;
 
-    type Golden = (
-        &'static str,
-        &'static [(&'static str, usize)],
-        [&'static str; 3],
-        &'static [(usize, isize)],
-    );
+    type Golden =
+        (&'static str, &'static [(&'static str, usize)], [&'static str; 3], &'static [(usize, isize)]);
 
     const GOLDENS: &[Golden] = &[
-        (
-            "strided",
-            &[("A", 8), ("B", 512)],
-            ["A, B", "A, B / 32", "B % 32"],
-            &[(8, 512), (16, 32), (32, 1)],
-        ),
+        ("strided", &[("A", 8), ("B", 512)], ["A, B", "A, B / 32", "B % 32"], &[(8, 512), (16, 32), (32, 1)]),
         (
             "reorder",
             &[("N", 4), ("C", 3), ("H", 8), ("W", 8)],
@@ -223,12 +193,7 @@ mod tests {
             ["A, B, C", "A / 4, A % 4 = 3, B / 4, B % 4 = 2", "C"],
             &[(4, 256), (3, 64), (2, 32), (2, 8), (8, 1)],
         ),
-        (
-            "broadcast",
-            &[("A", 16), ("T", 4), ("P", 4)],
-            ["A", "T, A", "P"],
-            &[(4, 0), (16, 1), (4, 0)],
-        ),
+        ("broadcast", &[("A", 16), ("T", 4), ("P", 4)], ["A", "T, A", "P"], &[(4, 0), (16, 1), (4, 0)]),
         (
             "contiguous",
             &[("N", 4), ("C", 3), ("H", 4), ("W", 8)],
@@ -241,18 +206,8 @@ mod tests {
             ["N, C, H, W", "C, N, H", "W"],
             &[(3, 32), (4, 96), (4, 8), (8, 1)],
         ),
-        (
-            "pad group",
-            &[("A", 3), ("B", 5), ("C", 2)],
-            ["A, B, C", "A", "[B, C] # 16"],
-            &[(3, 10), (16, 1)],
-        ),
-        (
-            "pad all",
-            &[("A", 3), ("B", 5), ("C", 2)],
-            ["A, B, C", "1", "[A, B, C] # 32"],
-            &[(32, 1)],
-        ),
+        ("pad group", &[("A", 3), ("B", 5), ("C", 2)], ["A, B, C", "A", "[B, C] # 16"], &[(3, 10), (16, 1)]),
+        ("pad all", &[("A", 3), ("B", 5), ("C", 2)], ["A, B, C", "1", "[A, B, C] # 32"], &[(32, 1)]),
     ];
 
     fn maps(golden: &Golden) -> [Map; 3] {
@@ -278,16 +233,7 @@ mod tests {
         let buf = Map::parse("N, C, H, W", axes);
         let time = Map::parse("W / 16, H % 2, H / 2, C / 2, C % 2, N, W / 8 % 2", axes);
         let packet = Map::parse("W % 8", axes);
-        let before = &[
-            (2, 16),
-            (2, 32),
-            (4, 64),
-            (2, 512),
-            (2, 256),
-            (2, 1024),
-            (2, 8),
-            (8, 1),
-        ];
+        let before = &[(2, 16), (2, 32), (4, 64), (2, 512), (2, 256), (2, 1024), (2, 8), (8, 1)];
         let after = &[(2, 16), (2, 32), (4, 64), (4, 256), (2, 1024), (16, 1)];
         assert_eq!(check_read(&buf, &time, &packet, before), Ok(()));
         assert_eq!(check_read(&buf, &time, &packet, after), Ok(()));
@@ -327,13 +273,7 @@ mod tests {
         let axes = &[("A", 4), ("B", 6)];
         let map = |text| Map::parse(text, axes);
         let dropped = dropped_digits(&map("A, B"), &map("B"), &map("1"));
-        assert_eq!(
-            dropped
-                .iter()
-                .map(|digit| digit.node.to_string())
-                .collect::<Vec<_>>(),
-            ["m![A]"]
-        );
+        assert_eq!(dropped.iter().map(|digit| digit.node.to_string()).collect::<Vec<_>>(), ["m![A]"]);
         assert_eq!(dropped_digits(&map("A, B"), &map("B = 2"), &map("A")), []);
         let dropped = dropped_digits(&map("A, B"), &map("A"), &map("B / 3"));
         assert_eq!(dropped, [], "a digit counts as read when any part of it is");

@@ -26,31 +26,21 @@ impl<V: Clone> MathTensor<V> {
         });
         MathTensor {
             cells: cells.collect(),
-            axes: axes
-                .iter()
-                .map(|(name, size)| (name.to_string(), *size))
-                .collect(),
+            axes: axes.iter().map(|(name, size)| (name.to_string(), *size)).collect(),
         }
     }
 
     /// The value at an index; axes that the tensor lacks are ignored.
     pub fn get(&self, coordinates: &Coordinates) -> Option<V> {
-        let own = coordinates
-            .iter()
-            .filter(|(name, _)| self.axes.contains_key(*name));
-        self.cells
-            .get(&own.map(|(name, value)| (name.clone(), *value)).collect())
-            .cloned()
+        let own = coordinates.iter().filter(|(name, _)| self.axes.contains_key(*name));
+        self.cells.get(&own.map(|(name, value)| (name.clone(), *value)).collect()).cloned()
     }
 }
 
 /// The values at all tuples of positions, row-major. `None` for padding and for uninitialized elements. Axes of
 /// `dims` that the tensor lacks repeat it.
 pub fn place<V: Clone>(tensor: &MathTensor<V>, dims: &[&Map]) -> Vec<Option<V>> {
-    joint_table(dims)
-        .into_iter()
-        .map(|cell| cell.and_then(|index| tensor.get(&index)))
-        .collect()
+    joint_table(dims).into_iter().map(|cell| cell.and_then(|index| tensor.get(&index))).collect()
 }
 
 /// The tensor that lies in `values`, row-major over `dims`. Values at padding are dropped.
@@ -65,10 +55,8 @@ pub fn collect_from<V: Clone + PartialEq>(
     if table.len() != values.len() {
         return Err(format!("{} positions, but {} values", table.len(), values.len()));
     }
-    let mut tensor = MathTensor {
-        axes: dims.iter().flat_map(|dim| dim.axes()).collect(),
-        cells: BTreeMap::new(),
-    };
+    let mut tensor =
+        MathTensor { axes: dims.iter().flat_map(|dim| dim.axes()).collect(), cells: BTreeMap::new() };
     for (index, value) in table.into_iter().zip(values) {
         let (Some(index), Some(value)) = (index, value) else {
             continue;

@@ -1,15 +1,25 @@
 //! DMA transfers between and inside HBM and DM.
 
-use super::moves::{End, for_each_row};
+use super::moves::{End, Moves, Side, Strip};
 use crate::chip::memory::place::{Place, spans_meet};
-use crate::chip::memory::row::{Line, Row};
+use crate::chip::memory::row::Row;
+use crate::chip::memory::runs::{Runs, all_initialised, set_initialised};
 use crate::chip::memory::{Hbm, Space, Unit};
 use crate::command::{Address, Dma, Memory, Region};
 
-impl End {
-    /// The row at a tensor's address.
-    pub(super) fn line(self, address: Address, len: usize) -> Line {
-        Line { unit: self.unit, address, position: self.position as i64, stride: self.stride, len }
+impl Strip {
+    /// The runs at their source tensor.
+    pub(super) fn from(&self, address: Address) -> Runs {
+        self.runs(self.source, address)
+    }
+
+    /// The runs at their destination tensor.
+    pub(super) fn to(&self, address: Address) -> Runs {
+        self.runs(self.destination, address)
+    }
+
+    fn runs(&self, End { unit, position, stride }: End, address: Address) -> Runs {
+        Runs { unit, address, position, stride, run: self.run, count: self.count }
     }
 }
 
@@ -28,45 +38,85 @@ pub(crate) fn run(dma: &Dma, hbm: &mut Vec<Hbm>, units: &mut Vec<Unit>) {
     }
 }
 
+/// What is known about a move before it starts.
+#[derive(Debug)]
+struct Known<'a> {
+    moves: Moves<'a>,
+    /// The bits of an element.
+    bits: usize,
+    /// Somebody wrote every element of the source.
+    initialised: bool,
+    /// The destination has no gaps, so that it can be marked as initialised all at once.
+    dense: bool,
+}
+
+impl<'a> Known<'a> {
+    fn new(dma: &'a Dma, space: &impl Space) -> Self {
+        let moves = Moves::new(&dma.transfer);
+        let bits = dma.source.footprint.element.bits();
+        let bytes = (moves.hull(Side::Source) * bits).div_ceil(8);
+        let is_there = |&unit: &usize| all_initialised(space, unit, dma.source.address, bytes);
+        let initialised = bits >= 8 && moves.is_compact() && moves.units(Side::Source).iter().all(is_there);
+        let dense = initialised && moves.fills_destination();
+        Self { moves, bits, initialised, dense }
+    }
+
+    /// Marks a dense destination as initialised.
+    fn mark(&self, dma: &Dma, space: &mut impl Space) {
+        if self.dense {
+            let bytes = self.moves.hull(Side::Destination) * self.bits / 8;
+            for unit in self.moves.units(Side::Destination) {
+                set_initialised(space, unit, dma.destination.address, bytes);
+            }
+        }
+    }
+}
+
 /// From one memory to another.
 fn between(dma: &Dma, source: &impl Space, destination: &mut impl Space) {
     let element = dma.source.footprint.element;
+    let known = Known::new(dma, source);
     let mut row = Row::new(element);
     let end = end_of(&dma.destination);
-    for_each_row(&dma.transfer, |from, to, len| {
+    known.moves.for_each_strip(known.bits, |strip| {
         row.clear(element);
-        row.read(source, from.line(dma.source.address, len));
-        row.write(0, destination, to.line(dma.destination.address, len), end);
+        row.read_runs(source, strip.from(dma.source.address), known.initialised);
+        row.write_runs(0, destination, strip.to(dma.destination.address), end, known.dense);
     });
+    known.mark(dma, destination);
 }
 
 /// Inside one memory. Where source and destination overlap, everything is read before anything is written.
 fn inside(dma: &Dma, memory: &mut impl Space) {
     let element = dma.source.footprint.element;
+    let known = Known::new(dma, memory);
+    let Known { moves, bits, initialised, dense } = &known;
     let mut row = Row::new(element);
-    let (from_address, to_address) = (dma.source.address, dma.destination.address);
+    let (from, to) = (dma.source.address, dma.destination.address);
     let end = end_of(&dma.destination);
     if spans_meet(&Place::Region(dma.source).spans(), &Place::Region(dma.destination).spans()) {
-        for_each_row(&dma.transfer, |from, _, len| row.read(&*memory, from.line(from_address, len)));
+        moves.for_each_strip(*bits, |strip| row.read_runs(&*memory, strip.from(from), *initialised));
         let mut first = 0;
-        for_each_row(&dma.transfer, |_, to, len| {
-            row.write(first, memory, to.line(to_address, len), end);
-            first += len;
+        moves.for_each_strip(*bits, |strip| {
+            row.write_runs(first, memory, strip.to(to), end, *dense);
+            first += strip.run * strip.count;
         });
     } else {
-        for_each_row(&dma.transfer, |from, to, len| {
+        moves.for_each_strip(*bits, |strip| {
             row.clear(element);
-            row.read(&*memory, from.line(from_address, len));
-            row.write(0, memory, to.line(to_address, len), end);
+            row.read_runs(&*memory, strip.from(from), *initialised);
+            row.write_runs(0, memory, strip.to(to), end, *dense);
         });
     }
+    known.mark(dma, memory);
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::moves::tests::{naive, transfer};
     use super::*;
-    use crate::command::{FillId, Footprint, Guard, Transfer};
+    use crate::chip::memory::row::Line;
+    use crate::command::{FillId, Footprint, Guard, GuardDigit, GuardSum, Transfer};
     use crate::scalar::ElementType;
 
     fn region(memory: Memory, address: u64, element: ElementType, elements: usize) -> Region {
@@ -126,6 +176,37 @@ mod tests {
                         assert_eq!(found.0, expected.0, "{to:?} from {from:?}");
                     } else {
                         assert_eq!(found, expected, "{kind:?}: {to:?} from {from:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    /// The whole source is initialised, so that nothing is looked up per run.
+    #[test]
+    fn complete_sources_mark_their_destination() {
+        let dense = transfer(&[(4, 0, 24, 1, 0), (12, 0, 96, 0, 24), (24, 0, 1, 0, 1)]);
+        let gaps = transfer(&[(4, 0, 24, 1, 0), (12, 0, 96, 0, 25), (24, 0, 1, 0, 1)]);
+        let mut padded = transfer(&[(4, 0, 24, 1, 0), (12, 0, 96, 0, 24), (3, 0, 8, 0, 8), (8, 0, 1, 0, 1)]);
+        padded.guard.digits.push(GuardDigit { variable: 3, base: 1, extent: 8, weight: 1 });
+        padded.guard.sums.push(GuardSum { first: 0, len: 1, limit: 5 });
+        for kind in [ElementType::I8, ElementType::Bf16, ElementType::F32] {
+            for layout in [&dense, &gaps, &padded] {
+                let dma = dma((Memory::Hbm, (1 << 20) - 40), (Memory::Dm, 64), kind, *layout);
+                let (mut hbm, mut units) = (vec![Hbm::default()], Vec::new());
+                units.resize_with(4, Unit::default);
+                let mut row = Row::new(ElementType::I8);
+                let codes: Vec<u8> = (0..4608).map(|k| (k * 31 + k / 7) as u8).collect();
+                row.push(&codes, 4608, None);
+                let address = dma.source.address;
+                row.write(0, &mut hbm, Line { unit: 0, address, position: 0, stride: 1, len: 4608 }, 0);
+                run(&dma, &mut hbm, &mut units);
+                let expected = naive(layout);
+                for place in (0..4).flat_map(|unit| (0..320).map(move |k| (unit, k))) {
+                    let found = element(&units, kind, dma.destination.address, place);
+                    match expected.get(&place) {
+                        Some(&from) => assert_eq!(found, element(&hbm, kind, dma.source.address, from)),
+                        None => assert!(!found.1, "{kind:?}: nothing was written to {place:?}"),
                     }
                 }
             }

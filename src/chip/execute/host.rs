@@ -1,57 +1,45 @@
 //! Transfers between the host and HBM.
 
 use super::dma::end_of;
-use super::moves::for_each_row;
+use super::moves::{End, Moves};
 use crate::chip::memory::Hbm;
 use crate::chip::memory::row::{Row, nibble, set_nibble};
+use crate::chip::memory::runs::{gather_runs, scatter_runs};
 use crate::command::{HostBuffer, HostTransfer};
-use crate::scalar::ElementType;
+
+/// The host's positions of the elements of `count` runs.
+fn positions(end: End, run: usize, count: usize) -> impl Iterator<Item = usize> {
+    (0..count).flat_map(move |k| (0..run).map(move |e| end.position + k * end.stride + e))
+}
 
 /// Writes a host array to HBM. Everything has been checked.
 pub(crate) fn upload(transfer: &HostTransfer, buffer: &HostBuffer, hbm: &mut Vec<Hbm>) {
     let element = transfer.region.footprint.element;
+    let bits = element.bits();
     let mut row = Row::new(element);
     let (mut bytes, mut flags) = (Vec::new(), Vec::new());
     let end = end_of(&transfer.region);
-    for_each_row(&transfer.transfer, |from, to, len| {
-        bytes.clear();
-        copy_elements(element, &buffer.bytes, (from.position, from.stride), len, &mut bytes);
+    Moves::new(&transfer.transfer).for_each_strip(bits, |strip| {
+        let (from, len) = (strip.source, strip.run * strip.count);
+        bytes.resize((len * bits).div_ceil(8), 0);
+        if bits == 4 {
+            for (k, position) in positions(from, strip.run, strip.count).enumerate() {
+                set_nibble(&mut bytes, k, nibble(&buffer.bytes, position));
+            }
+        } else {
+            let size = bits / 8;
+            let input = &buffer.bytes[from.position * size..];
+            gather_runs(input, from.stride * size, strip.run * size, &mut bytes);
+        }
         let flags = buffer.initialised.as_ref().map(|all| {
             flags.clear();
-            flags.extend((0..len).map(|k| all[from.position + k * from.stride]));
+            flags.extend(positions(from, strip.run, strip.count).map(|position| all[position]));
             &flags[..]
         });
         row.clear(element);
         row.push(&bytes, len, flags);
-        row.write(0, hbm, to.line(transfer.region.address, len), end);
+        row.write_runs(0, hbm, strip.to(transfer.region.address), end, false);
     });
-}
-
-/// Appends every `stride`-th element from `position` on.
-fn copy_elements(
-    element: ElementType,
-    bytes: &[u8],
-    (position, stride): (usize, usize),
-    len: usize,
-    to: &mut Vec<u8>,
-) {
-    match element.bits() {
-        4 => {
-            to.resize(len.div_ceil(2), 0);
-            (0..len).for_each(|k| set_nibble(to, k, nibble(bytes, position + k * stride)));
-        }
-        bits => {
-            let size = bits / 8;
-            if stride == 1 {
-                to.extend_from_slice(&bytes[position * size..(position + len) * size]);
-            } else {
-                for k in 0..len {
-                    let start = (position + k * stride) * size;
-                    to.extend_from_slice(&bytes[start..start + size]);
-                }
-            }
-        }
-    }
 }
 
 /// Reads a host array from HBM. Elements that the transfer does not reach are zero and uninitialised.
@@ -61,29 +49,30 @@ pub(crate) fn download(transfer: &HostTransfer, hbm: &Vec<Hbm>) -> HostBuffer {
     let mut bytes = vec![0; (transfer.host_elements * bits).div_ceil(8)];
     let mut initialised = vec![false; transfer.host_elements];
     let mut row = Row::new(element);
-    for_each_row(&transfer.transfer, |from, to, len| {
+    Moves::new(&transfer.transfer).for_each_strip(bits, |strip| {
+        let to = strip.destination;
         row.clear(element);
-        row.read(hbm, from.line(transfer.region.address, len));
+        row.read_runs(hbm, strip.from(transfer.region.address), false);
         match row.flags() {
-            None if to.stride == 1 => initialised[to.position..to.position + len].fill(true),
-            flags => {
-                for k in 0..len {
-                    initialised[to.position + k * to.stride] = flags.is_none_or(|flags| flags[k]);
+            None => {
+                for k in 0..strip.count {
+                    initialised[to.position + k * to.stride..][..strip.run].fill(true);
+                }
+            }
+            Some(flags) => {
+                for (position, &flag) in positions(to, strip.run, strip.count).zip(flags) {
+                    initialised[position] = flag;
                 }
             }
         }
         if bits == 4 {
-            (0..len)
-                .for_each(|k| set_nibble(&mut bytes, to.position + k * to.stride, nibble(row.bytes(), k)));
-        } else if to.stride == 1 {
-            let size = bits / 8;
-            bytes[to.position * size..(to.position + len) * size].copy_from_slice(row.bytes());
+            for (k, position) in positions(to, strip.run, strip.count).enumerate() {
+                set_nibble(&mut bytes, position, nibble(row.bytes(), k));
+            }
         } else {
             let size = bits / 8;
-            for (k, code) in row.bytes().chunks_exact(size).enumerate() {
-                let start = (to.position + k * to.stride) * size;
-                bytes[start..start + size].copy_from_slice(code);
-            }
+            let output = &mut bytes[to.position * size..];
+            scatter_runs(row.bytes(), to.stride * size, strip.run * size, output);
         }
     });
     let initialised = initialised.contains(&false).then_some(initialised);
@@ -95,6 +84,7 @@ mod tests {
     use super::super::moves::tests::transfer;
     use super::*;
     use crate::command::{FillId, Footprint, Guard, Memory, Region};
+    use crate::scalar::ElementType;
 
     fn host(
         element: ElementType,

@@ -11,7 +11,7 @@ mod fetch;
 mod host;
 mod kernel;
 mod moves;
-mod walk;
+pub(crate) mod walk;
 
 pub(crate) use contraction::ContractionPlan;
 pub(crate) use dma::run as run_dma;

@@ -1,10 +1,25 @@
-//! The loops of a move, ordered for the simulating machine: long rows innermost.
+//! The loops of a move, ordered for the simulating machine: strips of runs, in tiles that use cache lines up.
+//!
+//! The iterations of a move may happen in any order. Between two layouts, what is near on one side is often far on the
+//! other. So two loops are cut into tiles: one along which the source goes on nearby, one along which the destination
+//! does. A tile touches few lines and pages, and all of every line.
 
 use crate::chip::live::{LiveRows, depends_on, live_runs};
 use crate::command::{Step, Transfer, TransferLoop};
 
-/// The most elements of a row, so that it stays in the nearest cache.
-const ROW_ELEMENTS: usize = 8192;
+/// The most bits of a strip, so that it stays in the nearest cache.
+const STRIP_BITS: usize = 8192 * 8;
+
+/// The bits of a cache line. Longer runs need no tiles.
+const LINE_BITS: usize = 512;
+
+/// The most runs of a strip where another loop makes tiles with it.
+const TILE_RUNS: usize = 32;
+
+/// The most strips of a tile.
+const TILE_STRIPS: usize = 256;
+
+const STILL: Step = Step { units: 0, elements: 0 };
 
 /// A loop and the guard's variable that it counts.
 #[derive(Clone, Copy, Debug)]
@@ -15,112 +30,340 @@ struct Loop {
     variable: Option<usize>,
 }
 
-/// One side of a row of elements.
+/// One side of a strip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct End {
     /// The unit.
     pub(crate) unit: usize,
     /// The first element.
     pub(crate) position: usize,
-    /// Elements between two elements of the row.
+    /// Elements between the starts of two runs.
     pub(crate) stride: usize,
 }
 
-/// The loops without those of one iteration, neighbours joined where both sides go on evenly.
-fn joined(transfer: &Transfer) -> Vec<Loop> {
-    let mut loops: Vec<Loop> = Vec::new();
-    for (k, &TransferLoop { size, source, destination }) in transfer.loops.iter().enumerate() {
-        if size == 1 {
-            continue;
+/// Runs of elements that lie together on both sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Strip {
+    /// Where they come from.
+    pub(crate) source: End,
+    /// Where they go.
+    pub(crate) destination: End,
+    /// Elements in a run.
+    pub(crate) run: usize,
+    /// The number of runs.
+    pub(crate) count: usize,
+}
+
+/// A move, reordered.
+#[derive(Debug)]
+pub(crate) struct Moves<'a> {
+    transfer: &'a Transfer,
+    /// No iteration is left out.
+    always: bool,
+    /// All loops but those of one iteration. Empty loops stay.
+    loops: Vec<Loop>,
+}
+
+impl Loop {
+    const ONCE: Self = Self { size: 1, source: STILL, destination: STILL, variable: None };
+
+    /// Whether the loop stays in a unit on both sides.
+    fn is_inside(&self) -> bool {
+        self.source.units == 0 && self.destination.units == 0
+    }
+
+    /// Whether runs of the loop lie together on both sides.
+    fn is_run(&self) -> bool {
+        self.is_inside() && self.source.elements == 1 && self.destination.elements == 1
+    }
+
+    /// How far apart neighbours are on the side where they are nearer.
+    fn distance(&self) -> usize {
+        distance(self.source).min(distance(self.destination))
+    }
+
+    /// The same loop in steps of `block` iterations.
+    fn blocks(&self, block: usize) -> Self {
+        let step = |step: Step| Step { units: step.units * block, elements: step.elements * block };
+        let size = self.size.div_ceil(block);
+        Self { size, source: step(self.source), destination: step(self.destination), ..*self }
+    }
+}
+
+/// How far apart neighbours are. Units are far apart.
+fn distance(step: Step) -> usize {
+    if step.units > 0 { usize::MAX } else { step.elements }
+}
+
+/// For a guard whose sums look at one variable each and leave out its last values: per loop, how many values are left.
+fn simple_sizes(transfer: &Transfer) -> Option<Vec<usize>> {
+    let guard = &transfer.guard;
+    let mut sizes: Vec<usize> = transfer.loops.iter().map(|l| l.size).collect();
+    for sum in guard.sums.iter().filter(|sum| sum.limit != usize::MAX) {
+        let digits = &guard.digits.as_slice()[sum.first..sum.first + sum.len];
+        let variable = digits.first().map(|digit| digit.variable).filter(|&v| v < guard.variables)?;
+        if digits.iter().any(|digit| digit.variable != variable) {
+            return None;
         }
-        let variable = depends_on(&transfer.guard, k).then_some(k);
-        let even = |outer: Step, inner: Step| {
-            outer.units == inner.units * size && outer.elements == inner.elements * size
+        let is_live = |value: usize| {
+            let parts = digits.iter().map(|d| value / d.base % d.extent * d.weight);
+            parts.sum::<usize>() < sum.limit
         };
-        match loops.last_mut() {
-            Some(outer)
-                if variable.is_none()
-                    && outer.variable.is_none()
-                    && even(outer.source, source)
-                    && even(outer.destination, destination) =>
-            {
-                *outer = Loop { size: outer.size * size, source, destination, variable };
-            }
-            _ => loops.push(Loop { size, source, destination, variable }),
+        let size = transfer.loops.as_slice().get(variable)?.size;
+        let live = (0..size).take_while(|&value| is_live(value)).count();
+        if (live..size).any(is_live) {
+            return None;
         }
+        sizes[variable] = sizes[variable].min(live);
     }
-    loops
+    Some(sizes)
 }
 
-/// Takes out the loop that makes the best rows.
-fn take_row(loops: &mut Vec<Loop>) -> Loop {
-    let still = Step { units: 0, elements: 0 };
-    let inside = |l: &Loop| l.source.units == 0 && l.destination.units == 0;
-    // A run that is contiguous on both sides moves as bytes; one that is contiguous on one side touches fewer
-    // cache lines.
-    let worth = |l: &Loop| {
-        let contiguous = usize::from(l.source.elements == 1) + usize::from(l.destination.elements == 1);
-        l.size.min(ROW_ELEMENTS) * [1, 2, 64][contiguous]
-    };
-    let best = (0..loops.len()).filter(|&k| inside(&loops[k])).max_by_key(|&k| worth(&loops[k]));
-    match best {
-        Some(best) => loops.remove(best),
-        None => Loop { size: 1, source: still, destination: still, variable: None },
+impl<'a> Moves<'a> {
+    /// Joins neighbouring loops where both sides go on evenly.
+    pub(crate) fn new(transfer: &'a Transfer) -> Self {
+        let sizes = simple_sizes(transfer);
+        let mut loops: Vec<Loop> = Vec::new();
+        for (k, &TransferLoop { size, source, destination }) in transfer.loops.iter().enumerate() {
+            let size = sizes.as_ref().map_or(size, |sizes| sizes[k]);
+            if size == 1 {
+                continue;
+            }
+            let variable = (sizes.is_none() && depends_on(&transfer.guard, k)).then_some(k);
+            let even = |outer: Step, inner: Step| {
+                outer.units == inner.units * size && outer.elements == inner.elements * size
+            };
+            match loops.last_mut() {
+                Some(outer)
+                    if variable.is_none()
+                        && outer.variable.is_none()
+                        && even(outer.source, source)
+                        && even(outer.destination, destination) =>
+                {
+                    *outer = Loop { size: outer.size * size, source, destination, variable };
+                }
+                _ => loops.push(Loop { size, source, destination, variable }),
+            }
+        }
+        Self { transfer, always: sizes.is_some(), loops }
     }
-}
 
-/// Calls `visit` with source, destination and length of every row of elements that a move consists of.
-pub(crate) fn for_each_row(transfer: &Transfer, mut visit: impl FnMut(End, End, usize)) {
-    let mut loops = joined(transfer);
-    if loops.iter().any(|l| l.size == 0) {
-        return;
+    /// The number of elements that move, or more if the guard leaves some out.
+    fn elements(&self) -> usize {
+        self.loops.iter().map(|l| l.size).product()
     }
-    let row = take_row(&mut loops);
-    let live = LiveRows::new(&transfer.guard, row.variable.unwrap_or(usize::MAX), row.size);
-    let mut mask = Vec::new();
-    let mut variables = vec![0; transfer.guard.variables];
-    let mut indices = vec![0; loops.len()];
-    let mut source = Step { units: 0, elements: 0 };
-    let mut destination = source;
-    loop {
-        let liveness = live.row(&mut variables, &mut mask);
-        live_runs(liveness, &mask, row.size, |start, len| {
-            for first in (start..start + len).step_by(ROW_ELEMENTS) {
-                let end = |base: Step, step: Step| End {
-                    unit: base.units,
-                    position: base.elements + first * step.elements,
-                    stride: step.elements,
+
+    /// One side of all loops: their sizes and steps.
+    fn steps(&self, side: Side) -> impl Iterator<Item = (usize, Step)> {
+        self.loops.iter().map(move |l| match side {
+            Side::Source => (l.size, l.source),
+            Side::Destination => (l.size, l.destination),
+        })
+    }
+
+    /// The number of elements from the first to the last one of a unit, counted over all units.
+    pub(crate) fn hull(&self, side: Side) -> usize {
+        self.steps(side).map(|(size, step)| size.saturating_sub(1) * step.elements).sum::<usize>() + 1
+    }
+
+    /// The units of a side. There can be repetitions.
+    pub(crate) fn units(&self, side: Side) -> Vec<usize> {
+        let mut units = vec![0];
+        for (size, step) in self.steps(side).filter(|(_, step)| step.units > 0) {
+            units = units.iter().flat_map(|unit| (0..size).map(move |k| unit + k * step.units)).collect();
+        }
+        units
+    }
+
+    /// Whether it takes a small part of the work to look at everything between the first and the last element of the
+    /// source: then the elements are known to be initialised without a look at each run.
+    pub(crate) fn is_compact(&self) -> bool {
+        let loops = || self.steps(Side::Source).filter(|(_, step)| step.units > 0);
+        let units: usize = loops().map(|(size, _)| size).product();
+        let run = self.loops.iter().filter(|l| l.is_run()).map(|l| l.size).max().unwrap_or(1);
+        let runs = self.elements() / run.max(1);
+        runs > 1 && units.saturating_mul(self.hull(Side::Source)) / 16 <= runs.saturating_mul(16)
+    }
+
+    /// Whether every element between the first and the last one of every destination unit is written.
+    pub(crate) fn fills_destination(&self) -> bool {
+        let mut loops: Vec<(usize, Step)> =
+            self.steps(Side::Destination).filter(|(_, step)| step.elements > 0).collect();
+        loops.sort_by_key(|(_, step)| step.elements);
+        let mut filled = 1;
+        self.always
+            && loops.iter().all(|&(size, step)| {
+                let goes_on = step.elements == filled && step.units == 0;
+                filled *= size;
+                goes_on
+            })
+    }
+
+    /// Calls `visit` with every strip of the move, of elements of so many bits.
+    pub(crate) fn for_each_strip(&self, bits: usize, mut visit: impl FnMut(Strip)) {
+        if self.loops.iter().any(|l| l.size == 0) {
+            return;
+        }
+        let order = Order::new(self.loops.clone(), bits);
+        let Order { run, row, middle, .. } = order;
+        let live = LiveRows::new(&self.transfer.guard, row.variable.unwrap_or(usize::MAX), row.size);
+        let mut mask = Vec::new();
+        let mut variables = vec![0; self.transfer.guard.variables];
+        let most = (STRIP_BITS / bits).max(1);
+        order.for_each_tile(&mut variables, |variables, tile| {
+            for k in 0..tile.strips {
+                if let Some(variable) = middle.variable {
+                    variables[variable] = k;
+                }
+                let unit = |base: Step, step: Step| base.units + k * step.units;
+                let position = |base: Step, step: Step, row: Step, first: usize| {
+                    base.elements + k * step.elements + first * row.elements
                 };
-                let len = (start + len - first).min(ROW_ELEMENTS);
-                visit(end(source, row.source), end(destination, row.destination), len);
+                let mut cut = |start: usize, len: usize| {
+                    let strip = |first: usize, offset: usize, run: usize, count: usize| Strip {
+                        source: End {
+                            unit: unit(tile.source, middle.source),
+                            position: position(tile.source, middle.source, row.source, first) + offset,
+                            stride: row.source.elements,
+                        },
+                        destination: End {
+                            unit: unit(tile.destination, middle.destination),
+                            position: position(tile.destination, middle.destination, row.destination, first)
+                                + offset,
+                            stride: row.destination.elements,
+                        },
+                        run,
+                        count,
+                    };
+                    if run > most {
+                        for first in start..start + len {
+                            for offset in (0..run).step_by(most) {
+                                visit(strip(first, offset, most.min(run - offset), 1));
+                            }
+                        }
+                    } else if row.is_run() {
+                        for first in (start..start + len).step_by(most) {
+                            visit(strip(first, 0, most.min(start + len - first), 1));
+                        }
+                    } else {
+                        let runs = (most / run).max(1);
+                        for first in (start..start + len).step_by(runs) {
+                            visit(strip(first, 0, run, runs.min(start + len - first)));
+                        }
+                    }
+                };
+                if self.always {
+                    cut(0, tile.runs);
+                } else {
+                    // Where the row is a variable of the guard, it is not cut into blocks.
+                    let liveness = live.row(variables, &mut mask);
+                    live_runs(liveness, &mask, tile.runs, &mut cut);
+                }
             }
         });
-        let mut k = loops.len();
+    }
+}
+
+/// A side of a move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// Where the elements come from.
+    Source,
+    /// Where they go.
+    Destination,
+}
+
+/// Part of the loops `row` and `middle`.
+#[derive(Clone, Copy, Debug)]
+struct Tile {
+    source: Step,
+    destination: Step,
+    runs: usize,
+    strips: usize,
+}
+
+/// Loops from the innermost to the outermost.
+#[derive(Debug)]
+struct Order {
+    /// Elements that lie together on both sides.
+    run: usize,
+    /// Runs of a strip.
+    row: Loop,
+    /// Strips of a tile.
+    middle: Loop,
+    row_block: usize,
+    middle_block: usize,
+    outer: Vec<Loop>,
+}
+
+impl Order {
+    fn new(mut loops: Vec<Loop>, bits: usize) -> Self {
+        let runs = (0..loops.len()).filter(|&k| loops[k].is_run() && loops[k].variable.is_none());
+        let run = runs.max_by_key(|&k| loops[k].size).map_or(1, |k| loops.remove(k).size);
+        // Long strips cost least; among them, near neighbours are better.
+        let worth = |l: &Loop| {
+            let near = usize::from(l.source.elements == run) + usize::from(l.destination.elements == run);
+            let free = if l.variable.is_none() { 2 } else { 1 };
+            (l.size.min(TILE_RUNS) * free * [2, 4, 64][near], usize::MAX - l.distance())
+        };
+        let best = (0..loops.len()).filter(|&k| loops[k].is_inside()).max_by_key(|&k| worth(&loops[k]));
+        let row = best.map_or(Loop::ONCE, |k| loops.remove(k));
+        // The middle goes on nearby on the side where the row does not.
+        let source_is_near = distance(row.source) < distance(row.destination);
+        let other = |l: &Loop| distance(if source_is_near { l.destination } else { l.source });
+        let middle = (0..loops.len()).min_by_key(|&k| (other(&loops[k]), loops[k].distance()));
+        let middle = middle.map_or(Loop::ONCE, |k| loops.remove(k));
+        loops.sort_by_key(|l| core::cmp::Reverse(l.distance()));
+
+        let strip = (STRIP_BITS / bits / run).max(1);
+        let row_block = match (row.variable, middle.size) {
+            (Some(_), _) => row.size,
+            (None, _) if middle.size == 1 || run * bits >= LINE_BITS => strip,
+            (None, _) => strip.min(TILE_RUNS),
+        };
+        let middle_block = if middle.variable.is_some() { middle.size } else { TILE_STRIPS };
+        Self { run, row, middle, row_block, middle_block, outer: loops }
+    }
+
+    /// Calls `visit` with the guard's variables and every tile.
+    fn for_each_tile(&self, variables: &mut [usize], mut visit: impl FnMut(&mut [usize], Tile)) {
+        let mut loops = self.outer.clone();
+        loops.push(self.row.blocks(self.row_block));
+        loops.push(self.middle.blocks(self.middle_block));
+        let (row, middle) = (loops.len() - 2, loops.len() - 1);
+        let mut indices = vec![0; loops.len()];
+        let (mut source, mut destination) = (STILL, STILL);
         loop {
-            if k == 0 {
-                return;
-            }
-            k -= 1;
-            let l = &loops[k];
-            let back = l.size - 1;
-            if indices[k] < back {
-                indices[k] += 1;
-                source.units += l.source.units;
-                source.elements += l.source.elements;
-                destination.units += l.destination.units;
-                destination.elements += l.destination.elements;
-            } else {
-                indices[k] = 0;
-                source.units -= l.source.units * back;
-                source.elements -= l.source.elements * back;
-                destination.units -= l.destination.units * back;
-                destination.elements -= l.destination.elements * back;
-            }
-            if let Some(variable) = l.variable {
-                variables[variable] = indices[k];
-            }
-            if indices[k] > 0 {
-                break;
+            let runs = self.row_block.min(self.row.size - indices[row] * self.row_block);
+            let strips = self.middle_block.min(self.middle.size - indices[middle] * self.middle_block);
+            visit(variables, Tile { source, destination, runs, strips });
+            let mut k = loops.len();
+            loop {
+                if k == 0 {
+                    return;
+                }
+                k -= 1;
+                let l = &loops[k];
+                let back = l.size - 1;
+                if indices[k] < back {
+                    indices[k] += 1;
+                    source.units += l.source.units;
+                    source.elements += l.source.elements;
+                    destination.units += l.destination.units;
+                    destination.elements += l.destination.elements;
+                } else {
+                    indices[k] = 0;
+                    source.units -= l.source.units * back;
+                    source.elements -= l.source.elements * back;
+                    destination.units -= l.destination.units * back;
+                    destination.elements -= l.destination.elements * back;
+                }
+                if let Some(variable) = l.variable {
+                    variables[variable] = indices[k];
+                }
+                if indices[k] > 0 {
+                    break;
+                }
             }
         }
     }
@@ -167,8 +410,26 @@ pub(crate) mod tests {
         moves
     }
 
+    /// The elements of all strips: destination to source.
+    fn strips_of(
+        transfer: &Transfer,
+        allowed: impl Fn(&Strip) -> bool,
+    ) -> BTreeMap<(usize, usize), (usize, usize)> {
+        let mut moves = BTreeMap::new();
+        Moves::new(transfer).for_each_strip(8, |strip| {
+            assert!(allowed(&strip), "{strip:?}");
+            let Strip { source, destination, .. } = strip;
+            for (k, e) in (0..strip.count).flat_map(|k| (0..strip.run).map(move |e| (k, e))) {
+                let from = (source.unit, source.position + k * source.stride + e);
+                let to = (destination.unit, destination.position + k * destination.stride + e);
+                assert_eq!(moves.insert(to, from), None, "{transfer:?} writes {to:?} once");
+            }
+        });
+        moves
+    }
+
     #[test]
-    fn rows_are_the_move() {
+    fn strips_are_the_move() {
         let mut random = SmallRng::seed_from_u64(11);
         for _ in 0..300 {
             let mut loops = Vec::new();
@@ -199,23 +460,63 @@ pub(crate) mod tests {
                 }
                 transfer.guard.sums.push(GuardSum { first: 0, len: 2, limit: random.random_range(1..12) });
             }
-            let mut moves = BTreeMap::new();
-            for_each_row(&transfer, |from, to, len| {
-                for k in 0..len {
-                    let pair = (from.unit, from.position + k * from.stride);
-                    moves.insert((to.unit, to.position + k * to.stride), pair);
-                }
-            });
+            let moves = strips_of(&transfer, |_| true);
             assert_eq!(moves, naive(&transfer), "{transfer:?}");
         }
     }
 
     #[test]
-    fn even_loops_become_one_row() {
-        let mut rows = Vec::new();
-        for_each_row(&transfer(&[(4, 0, 64, 1, 0), (8, 0, 8, 0, 8), (8, 0, 1, 0, 1)]), |from, to, len| {
-            rows.push((from.position, to.unit, len));
+    fn even_loops_become_one_run() {
+        let mut strips = Vec::new();
+        let transfer = transfer(&[(4, 0, 64, 1, 0), (8, 0, 8, 0, 8), (8, 0, 1, 0, 1)]);
+        let moves = Moves::new(&transfer);
+        moves.for_each_strip(8, |strip| {
+            strips.push((strip.source.position, strip.destination.unit, strip.run, strip.count));
         });
-        assert_eq!(rows, [(0, 0, 64), (64, 1, 64), (128, 2, 64), (192, 3, 64)]);
+        assert_eq!(strips, [(0, 0, 64, 1), (64, 1, 64, 1), (128, 2, 64, 1), (192, 3, 64, 1)]);
+        assert_eq!((moves.hull(Side::Source), moves.hull(Side::Destination)), (256, 64));
+        assert_eq!((moves.units(Side::Source), moves.units(Side::Destination)), (vec![0], vec![0, 1, 2, 3]));
+        assert!(moves.is_compact() && moves.fills_destination());
+    }
+
+    #[test]
+    fn large_transposes_are_cut_into_tiles() {
+        let loops =
+            [(2, 0, 2 * 70 * 300, 1, 0), (70, 0, 2, 0, 2 * 300), (300, 0, 2 * 70, 0, 2), (2, 0, 1, 0, 1)];
+        let transfer = transfer(&loops);
+        // The last part of the transpose is missing; then the guard looks at both loops of the tiles at once.
+        let mut guarded = transfer;
+        for (variable, weight) in [(1, 4), (2, 1)] {
+            guarded.guard.digits.push(GuardDigit { variable, base: 1, extent: 512, weight });
+        }
+        guarded.guard.sums.push(GuardSum { first: 0, len: 2, limit: 500 });
+        let mut short = transfer;
+        short.guard.digits.push(GuardDigit { variable: 2, base: 1, extent: 512, weight: 1 });
+        short.guard.sums.push(GuardSum { first: 0, len: 1, limit: 277 });
+        for transfer in [transfer, guarded, short] {
+            let expected = naive(&transfer);
+            assert_eq!(strips_of(&transfer, |strip| strip.count <= 300), expected);
+        }
+        strips_of(&transfer, |strip| strip.run == 2 && strip.count <= TILE_RUNS);
+    }
+
+    #[test]
+    fn padding_at_the_end_of_a_loop_shortens_it() {
+        let mut transfer = transfer(&[(8, 0, 16, 0, 16), (16, 0, 1, 0, 1)]);
+        transfer.guard.digits.push(GuardDigit { variable: 1, base: 1, extent: 16, weight: 1 });
+        transfer.guard.sums.push(GuardSum { first: 0, len: 1, limit: 10 });
+        let moves = Moves::new(&transfer);
+        let mut strips = Vec::new();
+        moves.for_each_strip(8, |strip| strips.push((strip.run, strip.count)));
+        assert_eq!(strips, [(10, 8)]);
+        assert!(!moves.fills_destination());
+        // The first positions are missing: that is left to the guard.
+        transfer.guard.digits = Guard::always(2).digits;
+        transfer.guard.digits.push(GuardDigit { variable: 1, base: 1, extent: 8, weight: 1 });
+        transfer.guard.sums = Guard::always(2).sums;
+        transfer.guard.sums.push(GuardSum { first: 0, len: 1, limit: 3 });
+        let mut strips = Vec::new();
+        Moves::new(&transfer).for_each_strip(8, |strip| strips.push((strip.run, strip.count)));
+        assert_eq!(strips, vec![(3, 1); 16]);
     }
 }

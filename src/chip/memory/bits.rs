@@ -19,6 +19,13 @@ fn masks(range: Range<usize>) -> impl Iterator<Item = (usize, u64)> {
     })
 }
 
+/// The word and the bits of a range that touches only one word.
+#[inline]
+fn single(range: &Range<usize>) -> Option<(usize, u64)> {
+    let (word, low, len) = (range.start / 64, range.start % 64, range.end.wrapping_sub(range.start));
+    (0 < len && len <= 64 - low).then(|| (word, (u64::MAX >> (64 - len)) << low))
+}
+
 impl Bits {
     /// The empty set.
     pub(crate) const fn new() -> Self {
@@ -45,12 +52,20 @@ impl Bits {
         if range.end > self.words.len() * 64 {
             return range.is_empty();
         }
+        if let Some((word, mask)) = single(&range) {
+            return self.words[word] & mask == mask;
+        }
         masks(range).all(|(word, mask)| self.words[word] & mask == mask)
     }
 
     /// Puts the range into the set. There must be room for it.
     #[inline]
     pub(crate) fn set(&mut self, range: Range<usize>) {
+        // Most ranges are short.
+        if let Some((word, mask)) = single(&range) {
+            self.words[word] |= mask;
+            return;
+        }
         for (word, mask) in masks(range) {
             self.words[word] |= mask;
         }

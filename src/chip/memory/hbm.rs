@@ -3,54 +3,49 @@
 use super::block::Block;
 use super::{Piece, PieceMut};
 use crate::chip::spec::HBM_BYTES;
-use std::collections::BTreeMap;
 
 /// Bytes of a page.
 pub(crate) const PAGE_BYTES: usize = 1 << 20;
+
+/// The place of a page that nobody has written to.
+const MISSING: u32 = u32::MAX;
 
 /// The memory of one chip.
 #[derive(Debug, Default)]
 pub(crate) struct Hbm {
     pages: Vec<Block>,
-    /// Page number to place in `pages`.
-    index: BTreeMap<u64, usize>,
-    /// The page that was written last: writes come in long runs.
-    last: Option<(u64, usize)>,
+    /// By page number: the place in `pages`, [`MISSING`] or nothing yet.
+    index: Vec<u32>,
 }
 
 impl Hbm {
     /// The page around an address, as far as the page goes. `None` past the end of the memory.
+    #[inline]
     pub(crate) fn piece(&self, address: u64) -> Option<Piece<'_>> {
         if address >= HBM_BYTES {
             return None;
         }
         let (page, start) = split(address);
-        let place = match self.last {
-            Some((last, place)) if last == page => Some(place),
-            _ => self.index.get(&page).copied(),
-        };
-        Some(Piece { block: place.map(|place| &self.pages[place]), start, len: PAGE_BYTES - start })
+        let place = self.index.get(page).copied().filter(|&place| place != MISSING);
+        let block = place.map(|place| &self.pages[place as usize]);
+        Some(Piece { block, start, len: PAGE_BYTES - start })
     }
 
     /// The page around an address for writing, with its bytes below `end` ready.
+    #[inline]
     pub(crate) fn piece_mut(&mut self, address: u64, end: u64) -> Option<PieceMut<'_>> {
         if address >= HBM_BYTES {
             return None;
         }
         let (page, start) = split(address);
-        let place = match self.last {
-            Some((last, place)) if last == page => place,
-            _ => {
-                let fresh = self.pages.len();
-                let place = *self.index.entry(page).or_insert(fresh);
-                if place == fresh {
-                    self.pages.push(Block::new(PAGE_BYTES));
-                }
-                self.last = Some((page, place));
-                place
-            }
-        };
-        let block = &mut self.pages[place];
+        if page >= self.index.len() {
+            self.index.resize(page + 1, MISSING);
+        }
+        if self.index[page] == MISSING {
+            self.index[page] = self.pages.len() as u32;
+            self.pages.push(Block::new(PAGE_BYTES));
+        }
+        let block = &mut self.pages[self.index[page] as usize];
         let first = address - start as u64;
         let in_page = end.saturating_sub(first).min(PAGE_BYTES as u64);
         block.grow((in_page as usize).max(start + 1));
@@ -59,8 +54,8 @@ impl Hbm {
 }
 
 /// Page number and byte in the page.
-fn split(address: u64) -> (u64, usize) {
-    (address / PAGE_BYTES as u64, (address % PAGE_BYTES as u64) as usize)
+fn split(address: u64) -> (usize, usize) {
+    ((address / PAGE_BYTES as u64) as usize, (address % PAGE_BYTES as u64) as usize)
 }
 
 #[cfg(test)]

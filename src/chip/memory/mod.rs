@@ -8,6 +8,7 @@ pub(crate) mod fills;
 mod hbm;
 pub(crate) mod place;
 pub(crate) mod row;
+pub(crate) mod runs;
 pub(crate) mod trf;
 
 pub(crate) use block::Block;

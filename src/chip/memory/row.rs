@@ -1,5 +1,6 @@
 //! A run of elements on its way: read from one memory, converted or written to another.
 
+use super::runs::Runs;
 use super::{PieceMut, Space};
 use crate::scalar::ElementType;
 
@@ -22,7 +23,7 @@ pub(crate) struct Line {
 #[derive(Debug)]
 pub(crate) struct Row {
     element: ElementType,
-    bytes: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
     len: usize,
     /// One entry per element; empty as long as all elements are initialised.
     flags: Vec<bool>,
@@ -92,13 +93,7 @@ impl Row {
 
     /// Appends the elements of a line. What lies outside of the memory is zero and uninitialised.
     pub(crate) fn read(&mut self, space: &impl Space, line: Line) {
-        if !self.flags.is_empty() {
-            self.flags.resize(self.len + line.len, true);
-        }
-        let first = self.len;
-        self.len += line.len;
-        let bits = self.element.bits();
-        self.bytes.resize((self.len * bits).div_ceil(8), 0);
+        let first = self.lengthen(line.len);
         if line.stride == 0 && line.len > 1 {
             self.read_part(space, first, Line { len: 1, ..line });
             self.repeat(first, line.len);
@@ -114,6 +109,17 @@ impl Row {
         } else {
             self.read_part(space, first, line);
         }
+    }
+
+    /// Makes room for so many more elements. The number of the first one.
+    pub(super) fn lengthen(&mut self, len: usize) -> usize {
+        if !self.flags.is_empty() {
+            self.flags.resize(self.len + len, true);
+        }
+        let first = self.len;
+        self.len += len;
+        self.bytes.resize((self.len * self.element.bits()).div_ceil(8), 0);
+        first
     }
 
     /// Copies element `first` to the `len - 1` elements after it.
@@ -138,7 +144,7 @@ impl Row {
     }
 
     /// Marks an element as uninitialised.
-    fn unset(&mut self, k: usize) {
+    pub(super) fn unset(&mut self, k: usize) {
         if self.flags.is_empty() {
             self.flags.resize(self.len, true);
         }
@@ -151,7 +157,7 @@ impl Row {
         } else if line.stride == 1 || line.len == 1 {
             self.read_run(space, first, line);
         } else {
-            self.read_strided(space, first, line);
+            self.read_runs_at(space, first, Runs::of(line), false);
         }
     }
 
@@ -164,7 +170,7 @@ impl Row {
 
     /// Reads bytes to place `to`. An element takes `size` bytes; a byte holds `per_byte` elements.
     #[allow(clippy::too_many_arguments)]
-    fn read_bytes(
+    pub(super) fn read_bytes(
         &mut self,
         space: &impl Space,
         unit: usize,
@@ -198,43 +204,6 @@ impl Row {
             }
             address += taken as u64;
             to += taken;
-            len -= taken;
-        }
-    }
-
-    fn read_strided(&mut self, space: &impl Space, mut first: usize, line: Line) {
-        let size = self.element.bits() / 8;
-        let step = line.stride * size;
-        let mut address = line.address + line.position as u64 * size as u64;
-        let mut len = line.len;
-        while len > 0 {
-            let mut taken = 1;
-            let piece = space.piece(line.unit, address);
-            match piece.and_then(|piece| piece.block.map(|block| (block, piece.start))) {
-                Some((block, start)) if start + size <= block.bytes().len() => {
-                    taken = ((block.bytes().len() - start - size) / step + 1).min(len);
-                    let hull = start..start + (taken - 1) * step + size;
-                    let input = &block.bytes()[hull.clone()];
-                    let output = &mut self.bytes[first * size..(first + taken) * size];
-                    match size {
-                        1 => gather::<1>(input, step, output),
-                        2 => gather::<2>(input, step, output),
-                        _ => gather::<4>(input, step, output),
-                    }
-                    // Looking at the gaps, too, is quicker where they are small.
-                    if step > 64 * size || !block.all_initialised(hull) {
-                        for k in 0..taken {
-                            let at = start + k * step;
-                            if !block.all_initialised(at..at + size) {
-                                self.unset(first + k);
-                            }
-                        }
-                    }
-                }
-                _ => self.read_bytes(space, line.unit, address, first * size, size, size, 1),
-            }
-            address += (taken * step) as u64;
-            first += taken;
             len -= taken;
         }
     }
@@ -276,12 +245,12 @@ impl Row {
             let address = line.address + line.position as u64 * size as u64;
             self.write_bytes(space, line.unit, address, first * size, line.len * size, size, end);
         } else {
-            self.write_strided(first, space, line, end);
+            self.write_runs(first, space, Runs::of(line), end, false);
         }
     }
 
     #[allow(clippy::too_many_arguments)]
-    fn write_bytes(
+    pub(super) fn write_bytes(
         &self,
         space: &mut impl Space,
         unit: usize,
@@ -311,44 +280,6 @@ impl Row {
             }
             address += taken as u64;
             from += taken;
-            len -= taken;
-        }
-    }
-
-    fn write_strided(&self, mut first: usize, space: &mut impl Space, line: Line, end: u64) {
-        let size = self.element.bits() / 8;
-        let step = line.stride * size;
-        let mut address = line.address + line.position as u64 * size as u64;
-        let mut len = line.len;
-        while len > 0 {
-            let Some(PieceMut { block, start, len: present }) = space.piece_mut(line.unit, address, end)
-            else {
-                return;
-            };
-            let mut taken = 1;
-            if present < size || step == 0 {
-                self.write_bytes(space, line.unit, address, first * size, size, size, end);
-            } else {
-                taken = ((present - size) / step + 1).min(len);
-                let hull = start..start + (taken - 1) * step + size;
-                block.grow(hull.end);
-                let (bytes, initialised) = block.parts_mut();
-                let input = &self.bytes[first * size..(first + taken) * size];
-                match size {
-                    1 => scatter::<1>(input, step, &mut bytes[hull]),
-                    2 => scatter::<2>(input, step, &mut bytes[hull]),
-                    _ => scatter::<4>(input, step, &mut bytes[hull]),
-                }
-                for k in 0..taken {
-                    let at = start + k * step;
-                    match self.flags.is_empty() || self.flags[first + k] {
-                        true => initialised.set(at..at + size),
-                        false => initialised.clear(at..at + size),
-                    }
-                }
-            }
-            address += (taken * step) as u64;
-            first += taken;
             len -= taken;
         }
     }
@@ -395,18 +326,6 @@ pub(crate) fn nibble(bytes: &[u8], k: usize) -> u8 {
 pub(crate) fn set_nibble(bytes: &mut [u8], k: usize, value: u8) {
     let shift = 4 * (k % 2);
     bytes[k / 2] = bytes[k / 2] & !(15 << shift) | value << shift;
-}
-
-fn gather<const SIZE: usize>(input: &[u8], step: usize, output: &mut [u8]) {
-    for (element, chunk) in output.as_chunks_mut::<SIZE>().0.iter_mut().zip(input.chunks(step)) {
-        element.copy_from_slice(&chunk[..SIZE]);
-    }
-}
-
-fn scatter<const SIZE: usize>(input: &[u8], step: usize, output: &mut [u8]) {
-    for (element, chunk) in input.as_chunks::<SIZE>().0.iter().zip(output.chunks_mut(step)) {
-        chunk[..SIZE].copy_from_slice(element);
-    }
 }
 
 #[cfg(test)]

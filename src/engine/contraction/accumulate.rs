@@ -156,9 +156,30 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
         packet: Stream::Factors(&one),
         partial: true,
         unread: false,
+        names: Request::TIME_AND_PACKET,
     };
     let slots = attempt!(derive(&mut pool, &loops)).config;
     Ok(AccumulateConfig { kind: request.kind, columns: count, slots, slot_count: kept.size(), buffer })
+}
+
+/// The rules in the order in which they are checked.
+const RULES: [&str; 7] = [
+    "accumulate columns",
+    "accumulate lanes",
+    "accumulate packet",
+    "accumulate time tail",
+    "accumulate axis",
+    "accumulate order",
+    "accumulate padding",
+];
+
+/// How many rules held before the one that was broken.
+pub(super) const fn progress(error: &PlanError) -> usize {
+    let mut k = 0;
+    while k < RULES.len() && !crate::text::same(RULES[k], error.rule()) {
+        k += 1;
+    }
+    k
 }
 
 const fn kind_text(kind: AccumulationKind) -> Text {

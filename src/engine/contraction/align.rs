@@ -98,7 +98,8 @@ const fn stream_adapter(
     sides: &Sides,
 ) -> Result<(usize, usize), PlanError> {
     let flit = flit_elements(request.element);
-    let bytes = attempt!(whole_bytes(OPERATION, request.element, sides.out_packet.size()));
+    let bytes =
+        attempt!(whole_bytes(OPERATION, request.element, request.out_packet, sides.out_packet.size()));
     if bytes != spec::MAC_BYTES {
         let text = Text::new().str("align: OutPacket ").mapping(request.out_packet).str(" of ");
         let text =
@@ -298,9 +299,13 @@ const fn trf_sequencer(
             .str("Element ")
             .mapping(request.trf_element)
             .str(" in one step, but a read is contiguous and gets ");
-        let text =
-            text.number(read * bits / 8).str(" bytes; help: make the packet axes innermost in the TRF, ");
-        return Err(PlanError::new("TRF gather", text.str("in the order of the packet")));
+        let text = text
+            .number(read * bits / 8)
+            .str(" bytes; help: make the packet axes innermost in the TRF, in the order ");
+        return Err(PlanError::new(
+            "TRF gather",
+            text.str("of the packet, and pad them to whole packets of 64 bytes"),
+        ));
     }
     let inner = modulo(pool, &sides.trf_element, read);
     let loops = Request {
@@ -310,6 +315,7 @@ const fn trf_sequencer(
         packet: Stream::Factors(&inner),
         partial: false,
         unread: false,
+        names: ["OutTime", "OutPacket"],
     };
     let derived = attempt!(derive(pool, &loops));
     let mut config = Config::new(read);

@@ -42,7 +42,7 @@ pub const fn derive_contract(request: &ContractRequest) -> Result<ContractConfig
     let mut pool = Pool::new();
     let packet = attempt!(factors_of(OPERATION, &mut pool, request.packet));
     let out_packet = attempt!(factors_of(OPERATION, &mut pool, request.out_packet));
-    let bytes = attempt!(whole_bytes(OPERATION, request.element, packet.size()));
+    let bytes = attempt!(whole_bytes(OPERATION, request.element, request.packet, packet.size()));
     if bytes != spec::MAC_BYTES {
         let text =
             Text::new().str("contract: the packet ").mapping(request.packet).str(" holds ").number(bytes);
@@ -76,14 +76,12 @@ pub const fn derive_contract(request: &ContractRequest) -> Result<ContractConfig
         }
         depth += 1;
     }
-    let text =
-        Text::new().str("contract: OutPacket ").mapping(request.out_packet).str(" is not `m![").str("");
-    let text = request
-        .packet
-        .notation(text.str("["))
-        .str("] / 2^depth]` for any depth: the tree adds neighbours, so ");
+    let text = Text::new().str("contract: OutPacket ").mapping(request.out_packet).str(" is not ");
+    let text = text
+        .mapping(request.packet)
+        .str(" without its innermost 1, 2, 4, … positions: the tree adds neighbours, ");
     let text = text.str(
-        "only the innermost part of the packet can be summed; help: reorder the packet so that what is ",
+        "so only the innermost part of the packet can be summed; help: reorder the packet so that what is ",
     );
     Err(PlanError::new("contract quotient", text.str("summed is innermost")))
 }

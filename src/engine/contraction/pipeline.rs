@@ -1,5 +1,6 @@
 //! The calls: `align`, `contract`, `accumulate`.
 
+use super::accumulate::progress;
 use super::{
     AccumulateConfig, AccumulateRequest, AlignConfig, AlignRequest, ContractConfig, ContractRequest,
     derive_accumulate, derive_align, derive_contract,
@@ -14,7 +15,6 @@ use crate::runtime::Tu;
 use crate::runtime::fault::accept;
 use crate::scalar::{ContractionCast, Scalar};
 use crate::tensor::TrfTensor;
-use crate::text::Text;
 use core::marker::PhantomData;
 
 /// The plan of an align, as types.
@@ -79,12 +79,14 @@ impl<Row: M, Time: M, Packet: M, OutTime: M, OutPacket: M>
     /// The configuration for [`AccumulationKind::Sequential`].
     pub const SEQUENTIAL: Result<AccumulateConfig, PlanError> = Self::derive(AccumulationKind::Sequential);
 
-    /// Using it refuses mappings that fit neither kind.
+    /// Using it refuses mappings that fit neither kind, with the message of the kind that fits better.
     pub const CHECK: () = {
         if let (Err(interleaved), Err(sequential)) = (&Self::INTERLEAVED, &Self::SEQUENTIAL) {
-            let text = Text::new().str(interleaved.message());
-            PlanError::new("accumulate", text.str("\n  or, with the other kind: ").str(sequential.message()))
-                .refuse()
+            if progress(sequential) > progress(interleaved) {
+                sequential.refuse()
+            } else {
+                interleaved.refuse()
+            }
         }
     };
 }

@@ -1,0 +1,129 @@
+//! From the reference to the library: expressions, axes and the loop over cases.
+
+use crate::reference::mapping::{Coordinates, Map};
+use crate::reference::random::Random;
+use furiosa_visa_std::mapping::{Atom, Axis, Composite, Expr, Factor, Factors, Ident, Pool, Term};
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// A mapping as the library takes it. It lives until the program ends.
+pub fn expr(map: &Map) -> &'static Expr {
+    Box::leak(Box::new(match map {
+        Map::One => Expr::Identity,
+        Map::Axis { name, size } => Expr::Symbol(axis(name, *size)),
+        Map::Stride(inner, n) => Expr::Stride(expr(inner), *n),
+        Map::Modulo(inner, n) => Expr::Modulo(expr(inner), *n),
+        Map::Resize(inner, n) => Expr::Resize(expr(inner), *n),
+        Map::Padding(inner, n) => Expr::Padding(expr(inner), *n),
+        Map::Pair(left, right) => Expr::Pair(expr(left), expr(right)),
+    }))
+}
+
+fn axis(name: &str, size: usize) -> Axis {
+    let name = Ident::new(Box::leak(name.to_string().into_boxed_str()));
+    Axis { name, size }
+}
+
+/// Digits of an atom that were found so far: their sum.
+type Sums = BTreeMap<Atom, usize>;
+
+/// Adds the digits at a position, by the meaning of factors in the documentation. `None` if it is padding.
+fn decode(factors: &[Factor], position: usize, sums: &mut Sums) -> Option<()> {
+    let mut sizes = vec![1];
+    for factor in factors {
+        let inside = sizes[sizes.len() - 1];
+        sizes.push(match factor {
+            Factor::Term { resize, .. } => inside * resize,
+            Factor::Padding { size, .. } => *size,
+        });
+    }
+    let mut rest = position;
+    for (factor, inside) in factors.iter().zip(&sizes).rev() {
+        match factor {
+            Factor::Padding { .. } if rest >= *inside => return None,
+            Factor::Padding { .. } => {}
+            Factor::Term { term, resize } => {
+                assert!(rest / inside < *resize, "the position lies inside the digit");
+                add(sums, term, rest / inside);
+                rest %= inside;
+            }
+        }
+    }
+    Some(())
+}
+
+fn add(sums: &mut Sums, term: &Term, value: usize) {
+    *sums.entry(term.atom).or_default() += term.stride * value;
+}
+
+/// The index at a tuple of positions of mappings in normal form.
+pub fn index(pool: &Pool, parts: &[(&Factors, usize)]) -> Option<Coordinates> {
+    let mut sums = Sums::new();
+    for (factors, position) in parts {
+        if *position >= factors.size() {
+            return None;
+        }
+        decode(factors.as_slice(), *position, &mut sums)?;
+    }
+    finish(pool, sums)
+}
+
+/// Decodes composites into axes. The composite that was made last cannot be inside another one.
+pub fn finish(pool: &Pool, mut sums: Sums) -> Option<Coordinates> {
+    let composite = |sums: &Sums| -> Option<Composite> {
+        let found = sums.keys().filter_map(|atom| match atom {
+            Atom::Composite(composite) => Some(*composite),
+            Atom::Symbol(_) => None,
+        });
+        found.max()
+    };
+    while let Some(found) = composite(&sums) {
+        let atom = Atom::Composite(found);
+        let position = sums.remove(&atom).unwrap_or(0);
+        if position >= pool.atom_size(&atom) {
+            return None;
+        }
+        decode(pool.content(found), position, &mut sums)?;
+    }
+    let mut coordinates = Coordinates::new();
+    for (atom, value) in sums {
+        let Atom::Symbol(axis) = atom else { return None };
+        if value >= axis.size {
+            return None;
+        }
+        if value > 0 {
+            coordinates.insert(axis.name.as_str().to_string(), value);
+        }
+    }
+    Some(coordinates)
+}
+
+fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text} is no number")))
+}
+
+/// Runs `check` on `default` seeds. Reports the first failures, panics of the library among them, and fails.
+pub fn for_cases(default: u64, check: impl Fn(&mut Random) -> Result<(), String>) {
+    let (first, count) = (number("VISA_SEED").unwrap_or(0), number("VISA_CASES").unwrap_or(default));
+    let mut failures = Vec::new();
+    for seed in first..first + count {
+        let outcome = catch_unwind(AssertUnwindSafe(|| check(&mut Random::new(seed))));
+        let text = match outcome {
+            Ok(Ok(())) => continue,
+            Ok(Err(text)) => text,
+            Err(_) => "panicked, see above".to_string(),
+        };
+        failures.push((text.len(), seed, text));
+    }
+    if failures.is_empty() {
+        return;
+    }
+    let count = failures.len();
+    // Short reports tend to be small cases.
+    failures.sort();
+    for (_, seed, text) in failures.into_iter().take(6) {
+        eprintln!("VISA_SEED={seed} VISA_CASES=1:\n{text}\n");
+    }
+    panic!("{count} cases failed");
+}

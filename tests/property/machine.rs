@@ -1,0 +1,220 @@
+//! A simulated system that tests write and read position by position, padding included, without any derivation.
+
+use crate::bridge::expr;
+use crate::reference::mapping::Map;
+use crate::reference::numbers::{ElementType as Reference, Number};
+use furiosa_visa_std::chip::{CheckOptions, System, SystemOptions};
+use furiosa_visa_std::command::{
+    Command, Dma, FillId, Footprint, Guard, HostBuffer, HostTransfer, Memory, Operation, Region, Step,
+    TensorUnit, Transfer, TransferLoop,
+};
+use furiosa_visa_std::scalar::ElementType;
+use furiosa_visa_std::tensor::Shape;
+use std::panic::Location;
+
+/// Where arrays wait in HBM on their way to and from data memory.
+const STAGING: u64 = 1 << 30;
+
+/// What a position holds: a code, or nothing that anybody wrote.
+pub type Cell = Option<u32>;
+
+/// The element type of the library.
+pub fn library_type(element: Reference) -> ElementType {
+    match element {
+        Reference::I4 => ElementType::I4,
+        Reference::I8 => ElementType::I8,
+        Reference::F8E4M3 => ElementType::F8e4m3,
+        Reference::F8E5M2 => ElementType::F8e5m2,
+        Reference::Bf16 => ElementType::Bf16,
+        Reference::I32 => ElementType::I32,
+        Reference::F32 => ElementType::F32,
+    }
+}
+
+/// Numbers as codes.
+pub fn encode(element: Reference, numbers: &[Option<Number>]) -> Vec<Cell> {
+    numbers.iter().map(|number| number.map(|number| element.encode(number))).collect()
+}
+
+/// Whether two codes are the same number. All NaN are one.
+pub fn same(element: Reference, a: Cell, b: Cell) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => element.decode(a) == element.decode(b),
+        _ => a == b,
+    }
+}
+
+/// A tensor at rest by its mappings: chip and element in HBM; chip, cluster, slice and element in data memory.
+pub fn shape(memory: Memory, element: ElementType, dims: &[&Map]) -> Shape {
+    match (memory, dims) {
+        (Memory::Hbm, [chip, inside]) => Shape::hbm(element, expr(chip), expr(inside)),
+        (Memory::Dm, [chip, cluster, slice, inside]) => {
+            Shape::dm(element, expr(chip), expr(cluster), expr(slice), expr(inside))
+        }
+        _ => panic!("{} dimensions in {memory}", dims.len()),
+    }
+}
+
+/// A region that holds a shape.
+pub fn region(shape: &Shape, address: u64, fill: FillId) -> Region {
+    let footprint = shape.footprint().unwrap_or_else(|error| panic!("{error}"));
+    Region { memory: shape.memory, address, fill, footprint }
+}
+
+/// The same region with all its positions live.
+fn raw(region: &Region, fill: FillId) -> Region {
+    let footprint = Footprint { guard: Guard::always(4), ..region.footprint };
+    Region { footprint, fill, ..*region }
+}
+
+fn positions(footprint: &Footprint) -> usize {
+    footprint.chips * footprint.clusters * footprint.slices * footprint.elements
+}
+
+fn here() -> &'static Location<'static> {
+    Location::caller()
+}
+
+/// The loops between a flat array in unit 0 and all positions of a region.
+fn flat(region: &Region, to_region: bool) -> Transfer {
+    let Footprint { chips, clusters, slices, elements, .. } = region.footprint;
+    let units = match region.memory {
+        Memory::Hbm => [1, 0, 0],
+        Memory::Dm => [512, 256, 1],
+    };
+    let mut transfer = Transfer { guard: Guard::always(4), ..Transfer::new() };
+    let sizes = [chips, clusters, slices, elements];
+    let mut stride: usize = sizes.iter().product();
+    for (k, size) in sizes.into_iter().enumerate() {
+        stride /= size;
+        let array = Step { units: 0, elements: stride };
+        let there = match units.get(k) {
+            Some(units) => Step { units: *units, elements: 0 },
+            None => Step { units: 0, elements: 1 },
+        };
+        let (source, destination) = if to_region { (array, there) } else { (there, array) };
+        transfer.loops.push(TransferLoop { size, source, destination });
+    }
+    transfer
+}
+
+/// The system under test.
+pub struct Machine {
+    /// The system.
+    pub system: System,
+}
+
+impl Machine {
+    /// A fresh system. `strict`: a contraction refuses elements that nobody wrote.
+    pub fn new(strict: bool) -> Machine {
+        let checks = CheckOptions { uninitialised: strict, ..CheckOptions::default() };
+        Machine { system: System::new(SystemOptions { chips: None, checks }) }
+    }
+
+    fn array(element: ElementType, elements: usize, address: u64) -> Region {
+        let footprint =
+            Footprint { element, chips: 1, clusters: 1, slices: 1, elements, guard: Guard::always(4) };
+        Region { memory: Memory::Hbm, address, fill: FillId::ANY, footprint }
+    }
+
+    /// Writes every position of a region, row-major over chip, cluster, slice and element, as the filling `fill`.
+    pub fn write(&mut self, to: &Region, fill: FillId, cells: &[Cell]) {
+        let (element, total) = (to.footprint.element, positions(&to.footprint));
+        assert_eq!(cells.len(), total, "one cell per position");
+        let buffer = HostBuffer {
+            bytes: pack(element, cells),
+            initialised: Some(cells.iter().map(Option::is_some).collect()),
+        };
+        let to = raw(to, fill);
+        if to.memory == Memory::Hbm {
+            let transfer = HostTransfer { region: to, transfer: flat(&to, true), host_elements: total };
+            self.system.upload(&transfer, &buffer, here()).unwrap_or_else(|fault| panic!("{fault}"));
+            return;
+        }
+        let staging = Self::array(element, total, STAGING);
+        let transfer = HostTransfer { region: staging, transfer: flat(&staging, true), host_elements: total };
+        self.system.upload(&transfer, &buffer, here()).unwrap_or_else(|fault| panic!("{fault}"));
+        self.dma(staging, to, flat(&to, true));
+    }
+
+    /// Reads every position of a region, whatever it was filled with.
+    pub fn read(&mut self, from: &Region) -> Vec<Cell> {
+        let (element, total) = (from.footprint.element, positions(&from.footprint));
+        let mut from = raw(from, FillId::ANY);
+        if from.memory == Memory::Dm {
+            let staging = Self::array(element, total, STAGING);
+            self.dma(from, staging, flat(&from, false));
+            from = staging;
+        }
+        let transfer = HostTransfer { region: from, transfer: flat(&from, false), host_elements: total };
+        let buffer = self.system.download(&transfer, here()).unwrap_or_else(|fault| panic!("{fault}"));
+        unpack(element, &buffer, total)
+    }
+
+    /// Executes a DMA command.
+    pub fn dma(&mut self, source: Region, destination: Region, transfer: Transfer) {
+        let operation = Operation::Dma(Box::new(Dma { source, destination, transfer }));
+        self.execute(operation).unwrap_or_else(|text| panic!("{text}"));
+    }
+
+    /// Executes a pass through the Tensor Unit.
+    pub fn pass(&mut self, unit: TensorUnit) -> Result<(), String> {
+        self.execute(Operation::TensorUnit(Box::new(unit)))
+    }
+
+    fn execute(&mut self, operation: Operation) -> Result<(), String> {
+        let command = Command { operation, location: here() };
+        self.system.execute(&command).map_err(|fault| fault.to_string())
+    }
+}
+
+/// Codes as bytes, 4-bit codes two per byte, low nibble first. A cell without a code becomes zero.
+pub fn pack(element: ElementType, cells: &[Cell]) -> Vec<u8> {
+    let codes = cells.iter().map(|cell| cell.unwrap_or(0));
+    match element.bits() {
+        4 => {
+            let codes: Vec<u32> = codes.collect();
+            let byte = |pair: &[u32]| (pair[0] & 15 | (pair.get(1).unwrap_or(&0) & 15) << 4) as u8;
+            codes.chunks(2).map(byte).collect()
+        }
+        bits => codes.flat_map(|code| code.to_le_bytes().into_iter().take(bits / 8)).collect(),
+    }
+}
+
+/// Bytes as codes.
+pub fn unpack(element: ElementType, buffer: &HostBuffer, elements: usize) -> Vec<Cell> {
+    let bytes = &buffer.bytes;
+    let code = |k: usize| match element.bits() {
+        4 => u32::from(bytes[k / 2] >> (k % 2 * 4) & 15),
+        bits => {
+            let size = bits / 8;
+            let own = &bytes[k * size..(k + 1) * size];
+            own.iter().rev().fold(0, |code, byte| code << 8 | u32::from(*byte))
+        }
+    };
+    let written = |k: usize| buffer.initialised.as_ref().is_none_or(|flags| flags[k]);
+    (0..elements).map(|k| written(k).then(|| code(k))).collect()
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let axes = &[("A", 3), ("B", 5)];
+    let maps = ["1 # 2", "1 # 2", "A", "B # 7"].map(|text| Map::parse(text, axes));
+    let dims: Vec<&Map> = maps.iter().collect();
+    for element in [ElementType::I4, ElementType::I8, ElementType::Bf16, ElementType::F32] {
+        let mut machine = Machine::new(true);
+        let mask = u32::MAX >> (32 - element.bits());
+        for memory in [Memory::Hbm, Memory::Dm] {
+            let dims = if memory == Memory::Hbm { &dims[2..] } else { &dims[..] };
+            let shape = shape(memory, element, dims);
+            let region = region(&shape, 1000, FillId(1));
+            let total = positions(&region.footprint);
+            // Neighbours of 4 bits share the byte, and whether it was written.
+            let written = |k: usize| element.bits() == 4 || !k.is_multiple_of(5);
+            let code = |k: usize| (k as u32).wrapping_mul(0x9e37_79b9) & mask;
+            let cells: Vec<Cell> = (0..total).map(|k| written(k).then(|| code(k))).collect();
+            machine.write(&region, FillId(1), &cells);
+            assert_eq!(machine.read(&region), cells, "{element} in {memory}");
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! The library against the slow reference, on random cases.
+//!
+//! Every test runs a fixed number of cases from a fixed seed, so that it gives the same answer every time.
+//!
+//! * `VISA_CASES=N` runs N cases of every test instead.
+//! * `VISA_SEED=S` starts at seed S. A failure prints the seed that repeats it.
+
+// The library's own error is as large as its message.
+#![allow(clippy::result_large_err)]
+
+mod bridge;
+mod machine;
+mod mapping;
+mod moves;
+mod mutations;
+mod pipelines;
+mod program;
+mod sequencer;
+mod streams;
+
+#[path = "../reference/mod.rs"]
+mod reference;

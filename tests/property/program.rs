@@ -1,0 +1,382 @@
+//! A contraction pipeline as the library sees it: all configurations derived, all commands built by hand from them,
+//! and executed over memories full of values that mean nothing.
+
+use crate::bridge::expr;
+use crate::machine::{Cell, Machine, library_type, region, shape};
+use crate::moves::fill_padding;
+use crate::reference::contraction::Kind;
+use crate::reference::mapping::{Map, joint_table};
+use crate::reference::numbers::ElementType as Reference;
+use crate::reference::pipelines::Pipeline;
+use crate::reference::random::Random;
+use crate::reference::tensor::{MathTensor, place};
+use furiosa_visa_std::PlanError;
+use furiosa_visa_std::command::{
+    AccumulationKind, Cast, Collect, Contraction, Fetch, FillId, Guard, Memory, Region, Sink, TensorUnit,
+    TrfAddress, TrfRegion,
+};
+use furiosa_visa_std::engine::cast::{CastRequest, derive_cast};
+use furiosa_visa_std::engine::collect::{CollectConfig, CollectRequest, derive_collect};
+use furiosa_visa_std::engine::commit::{CommitConfig, CommitRequest, derive_commit};
+use furiosa_visa_std::engine::contraction::{
+    AccumulateConfig, AccumulateRequest, AlignConfig, AlignRequest, ContractConfig, ContractRequest,
+    derive_accumulate, derive_align, derive_contract,
+};
+use furiosa_visa_std::engine::fetch::{FetchConfig, FetchRequest, check_packet, check_units, derive_fetch};
+use furiosa_visa_std::engine::register_file::{
+    TrfLoadConfig, TrfLoadRequest, check_capacity, derive_trf_load,
+};
+use furiosa_visa_std::mapping::{Factors, Pool, factorize, liveness};
+use furiosa_visa_std::scalar::ElementType;
+use furiosa_visa_std::sequencer::{Config, Entry};
+
+/// Addresses in data memory.
+const DATA: u64 = 8;
+const WEIGHTS: u64 = 128 * 1024;
+const RESULT: u64 = 256 * 1024;
+/// Elements after a tensor that also hold garbage.
+const BEYOND: usize = 128;
+
+/// Reads a tensor as a stream of flits.
+pub struct Input {
+    /// The Fetch Engine.
+    pub fetch: FetchConfig,
+    /// The Collect Engine.
+    pub collect: CollectConfig,
+}
+
+/// Everything that is derived for a pipeline.
+pub struct Plan {
+    data: Input,
+    weights: Input,
+    load: TrfLoadConfig,
+    align: AlignConfig,
+    contract: ContractConfig,
+    accumulate: AccumulateConfig,
+    commit: CommitConfig,
+}
+
+/// Derives what reads a tensor: fetch without a cast, and collect.
+pub fn derive_input(
+    element: ElementType,
+    memory: &Map,
+    [time, packet]: [&Map; 2],
+    [out_time, out_packet]: [&Map; 2],
+) -> Result<Input, PlanError> {
+    let request = FetchRequest {
+        sub_context: false,
+        input: element,
+        output: element,
+        element: expr(memory),
+        time: expr(time),
+        packet: expr(packet),
+    };
+    check_packet(&request)?;
+    let fetch = derive_fetch(&request)?;
+    let collect = derive_collect(&CollectRequest {
+        element,
+        time: expr(time),
+        packet: expr(packet),
+        out_time: expr(out_time),
+        out_packet: expr(out_packet),
+    })?;
+    Ok(Input { fetch, collect })
+}
+
+/// The kind as the library names it.
+fn kind(kind: Kind) -> AccumulationKind {
+    match kind {
+        Kind::Interleaved => AccumulationKind::Interleaved,
+        Kind::Sequential => AccumulationKind::Sequential,
+    }
+}
+
+impl Plan {
+    /// Derives every stage, in order.
+    pub fn derive(case: &Pipeline) -> Result<Plan, PlanError> {
+        let computation = &case.contraction;
+        let element = library_type(computation.element);
+        check_units(expr(&Map::One.pad(2)), expr(&case.slice))?;
+        let [time, packet] = &case.data_fetch;
+        let stream = [&computation.stream_time, &computation.stream_packet];
+        let data = derive_input(element, &case.data_element, [time, packet], stream)?;
+        let ([time, packet], [out_time, out_packet]) = (&case.weight_fetch, &case.weight_collect);
+        let weights = derive_input(element, &case.weight_element, [time, packet], [out_time, out_packet])?;
+        let (row, trf_element) = (expr(&computation.row), expr(&computation.trf_element));
+        let load = derive_trf_load(&TrfLoadRequest {
+            element,
+            time: expr(out_time),
+            packet: expr(out_packet),
+            row,
+            row_element: trf_element,
+        })?;
+        check_capacity(&load, TrfAddress::FirstHalf)?;
+        let (time, packet) = (expr(&computation.out_time), expr(&computation.out_packet));
+        let align = derive_align(&AlignRequest {
+            element,
+            time: expr(stream[0]),
+            packet: expr(stream[1]),
+            row,
+            trf_element,
+            out_time: time,
+            out_packet: packet,
+        })?;
+        let columns = expr(&computation.tree_packet);
+        let contract = derive_contract(&ContractRequest { element, packet, out_packet: columns })?;
+        let (out_time, out_packet) = computation.output();
+        let accumulate = derive_accumulate(&AccumulateRequest {
+            kind: kind(computation.kind),
+            row,
+            time,
+            packet: columns,
+            out_time: expr(&out_time),
+            out_packet: expr(&out_packet),
+        })?;
+        if case.stored != case.sum {
+            derive_cast(&CastRequest {
+                input: library_type(case.sum),
+                output: library_type(case.stored),
+                packet: expr(&out_packet),
+                out_packet: expr(&case.stored_packet),
+            })?;
+        }
+        let commit = derive_commit(&CommitRequest {
+            sub_context: false,
+            element: library_type(case.stored),
+            time: expr(&out_time),
+            packet: expr(&case.stored_packet),
+            destination: expr(&case.result_element),
+        })?;
+        Ok(Plan { data, weights, load, align, contract, accumulate, commit })
+    }
+
+    /// Breaks the plan in one place.
+    pub fn disturb(&mut self, random: &mut Random) {
+        let lists = [&mut self.data.fetch.config, &mut self.align.config, &mut self.commit.config];
+        let config = lists.into_iter().nth(random.below(3)).expect("one of three");
+        if config.entries.is_empty() {
+            return;
+        }
+        let place = random.below(config.entries.len());
+        let entry = config.entries.at(place);
+        config.entries.set(place, Entry { stride: entry.stride + 64, ..entry });
+    }
+}
+
+/// Which positions of these dimensions hold an element.
+pub fn guard(dims: &[&Map]) -> Guard {
+    let mut pool = Pool::new();
+    let factors: Vec<Factors> = dims.iter().map(|map| factorize(&mut pool, expr(map))).collect();
+    liveness(&pool, &factors.iter().collect::<Vec<_>>()).expect("a guard has room for them")
+}
+
+fn fetch(source: Region, plan: &FetchConfig) -> Fetch {
+    Fetch {
+        source,
+        config: plan.config,
+        time: plan.time,
+        packet: plan.packet,
+        output: source.footprint.element,
+    }
+}
+
+fn pass(fetch: Fetch, collect: usize, sink: Sink) -> TensorUnit {
+    let collect = Some(Collect { flits: collect });
+    TensorUnit { sub_context: false, fetch, collect, contraction: None, cast: None, sink }
+}
+
+/// The sink that a commit plan describes.
+pub fn commit_sink(plan: &CommitConfig, destination: Region, guard: Guard) -> Sink {
+    // Merging may have enlarged the packet entry; what is written per step has not changed.
+    let config = Config { packet_size: plan.window, ..plan.config };
+    Sink::Commit { destination, config, guard }
+}
+
+/// A code that is as harmful as possible: NaN, or -1.
+pub fn poison(element: Reference) -> u32 {
+    u32::MAX >> (32 - element.bits())
+}
+
+/// The machine with data and weights in place, as `[live slice, element]` in data memory.
+pub struct Stage {
+    /// The machine.
+    pub machine: Machine,
+    chip: Map,
+    cluster: Map,
+    slice: Map,
+    live: Map,
+}
+
+impl Stage {
+    /// Slices are the positions of `live`, padded to 256.
+    pub fn new(strict: bool, live: &Map) -> Stage {
+        Stage {
+            machine: Machine::new(strict),
+            chip: Map::One,
+            cluster: Map::One.pad(2),
+            slice: live.pad(256),
+            live: live.clone(),
+        }
+    }
+
+    /// Chip, cluster, slice and the given dimensions.
+    pub fn dims<'a>(&'a self, inner: &[&'a Map]) -> Vec<&'a Map> {
+        [&[&self.chip, &self.cluster, &self.slice], inner].concat()
+    }
+
+    fn region(&self, element: ElementType, memory: &Map, address: u64, fill: FillId) -> Region {
+        region(&shape(Memory::Dm, element, &self.dims(&[memory])), address, fill)
+    }
+
+    /// The part of a region that lies in live slices, so many elements long.
+    fn part(&self, whole: &Region, elements: usize) -> Region {
+        let mut part = *whole;
+        part.footprint.clusters = 1;
+        part.footprint.slices = self.live.size();
+        part.footprint.elements = elements;
+        part
+    }
+
+    /// Fills the place of a tensor, and what follows it, with poison.
+    fn poison(&mut self, element: Reference, region: &Region) {
+        let elements = region.footprint.elements + BEYOND;
+        let fill = self.machine.system.next_fill();
+        let cells = vec![Some(poison(element)); self.live.size() * elements];
+        let part = self.part(region, elements);
+        self.machine.write(&part, fill, &cells);
+    }
+
+    /// Puts a tensor into data memory. Its padding is poison, or nobody wrote it.
+    pub fn put(
+        &mut self,
+        random: &mut Random,
+        element: Reference,
+        memory: &Map,
+        address: u64,
+        tensor: &MathTensor<u32>,
+    ) -> Region {
+        let fill = self.machine.system.next_fill();
+        let region = self.region(library_type(element), memory, address, fill);
+        let dims = [&self.live.clone(), memory];
+        let mut cells = place(tensor, &dims);
+        if random.chance(80) {
+            self.poison(element, &region);
+            let live = joint_table(&dims);
+            cells = match element.is_integer() {
+                true => fill_padding(random, library_type(element), &dims, &cells),
+                false => {
+                    let poison = Some(poison(element));
+                    let choose = |k: usize| if live[k].is_some() { cells[k] } else { poison };
+                    (0..cells.len()).map(choose).collect()
+                }
+            };
+        }
+        let part = self.part(&region, memory.size());
+        self.machine.write(&part, fill, &cells);
+        region
+    }
+
+    /// A place for a result, full of poison.
+    pub fn target(&mut self, element: Reference, memory: &Map, address: u64) -> Region {
+        let fill = self.machine.system.next_fill();
+        let region = self.region(library_type(element), memory, address, fill);
+        self.poison(element, &region);
+        region
+    }
+
+    /// What the live slices of a result hold, if nothing after it has changed.
+    pub fn result(&mut self, element: Reference, region: &Region) -> Result<Vec<Cell>, String> {
+        let elements = region.footprint.elements;
+        let part = self.part(region, elements + BEYOND);
+        let cells = self.machine.read(&part);
+        let mut result = Vec::new();
+        for slice in cells.chunks(elements + BEYOND) {
+            // Writes come in units of 8 bytes.
+            let end = (elements * element.bits()).next_multiple_of(64) / element.bits();
+            if slice[end..].iter().any(|cell| *cell != Some(poison(element))) {
+                return Err("the commit wrote past the end of its tensor".to_string());
+            }
+            result.extend_from_slice(&slice[..elements]);
+        }
+        Ok(result)
+    }
+}
+
+/// Runs a pipeline and returns what the result holds in each live slice.
+pub fn run(
+    random: &mut Random,
+    case: &Pipeline,
+    plan: &Plan,
+    data: &MathTensor<u32>,
+    weights: &MathTensor<u32>,
+    strict: bool,
+) -> Result<Vec<Cell>, String> {
+    let computation = &case.contraction;
+    let element = computation.element;
+    let mut stage = Stage::new(strict, &computation.prefix[0]);
+    let data = stage.put(random, element, &case.data_element, DATA, data);
+    let weights = stage.put(random, element, &case.weight_element, WEIGHTS, weights);
+    let target = stage.target(case.stored, &case.result_element, RESULT);
+
+    let address = random.pick(&[TrfAddress::FirstHalf, TrfAddress::SecondHalf, TrfAddress::Full]);
+    let trf = TrfRegion {
+        address,
+        fill: stage.machine.system.next_fill(),
+        element: library_type(element),
+        rows: plan.load.rows,
+        row_elements: plan.load.row_elements,
+        guard: guard(&stage.dims(&[&computation.row, &computation.trf_element])),
+    };
+    stage.poison_trf(element, &trf)?;
+    let [time, packet] = &case.weight_collect;
+    let sink = Sink::Trf { destination: trf, guard: guard(&stage.dims(&[time, packet])) };
+    let load = pass(fetch(weights, &plan.weights.fetch), plan.weights.collect.flits, sink);
+    stage.machine.pass(load)?;
+
+    let (out_time, _) = computation.output();
+    let live = guard(&stage.dims(&[&out_time, &case.stored_packet]));
+    let sink = commit_sink(&plan.commit, target, live);
+    let mut unit = pass(fetch(data, &plan.data.fetch), plan.data.collect.flits, sink);
+    let stream = [&computation.stream_time, &computation.stream_packet];
+    unit.contraction = Some(Contraction {
+        trf,
+        stream_guard: guard(&stage.dims(&stream)),
+        collect_flits: plan.align.collect_flits,
+        tile: plan.align.tile,
+        trf_config: plan.align.config,
+        steps: plan.align.steps,
+        depth: plan.contract.depth,
+        columns: plan.accumulate.columns,
+        slots: plan.accumulate.slots,
+        slot_count: plan.accumulate.slot_count,
+        kind: plan.accumulate.kind,
+        output: library_type(case.sum),
+    });
+    unit.cast = (case.stored != case.sum)
+        .then_some(Cast { input: library_type(case.sum), output: library_type(case.stored) });
+    stage.machine.pass(unit)?;
+    stage.result(case.stored, &target)
+}
+
+impl Stage {
+    /// Fills a region of the register file with poison, under another name.
+    fn poison_trf(&mut self, element: Reference, trf: &TrfRegion) -> Result<(), String> {
+        let (elements, per_flit) = (trf.rows * trf.row_elements, element.per_flit());
+        let memory = Map::axis("Z", elements);
+        let address = 384 * 1024;
+        let source = self.region(library_type(element), &memory, address, FillId::ANY);
+        self.poison(element, &source);
+        let mut config = Config::new(per_flit);
+        config.entries.push(Entry { size: elements, stride: 1 });
+        let fetch = Fetch {
+            source,
+            config,
+            time: elements / per_flit,
+            packet: per_flit,
+            output: library_type(element),
+        };
+        let destination =
+            TrfRegion { fill: self.machine.system.next_fill(), guard: Guard::always(5), ..*trf };
+        self.machine.pass(pass(fetch, 1, Sink::Trf { destination, guard: Guard::always(5) }))
+    }
+}

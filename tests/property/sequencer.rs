@@ -1,0 +1,353 @@
+//! The oracle of sequencer derivation (spec page 20 §7): what is derived reads the right addresses, and what is
+//! refused cannot be read, or breaks a rule that is stricter than that.
+
+use crate::bridge::{expr, for_cases};
+use crate::reference::digits::{Digit, digits, strip};
+use crate::reference::mapping::{Coordinates, Map, is_injective, joint_table};
+use crate::reference::random::{Random, random_axes, random_move, random_partition, random_read};
+use crate::reference::sequencer::{check_read, dropped_digits, exists_configuration, odometer};
+use furiosa_visa_std::PlanError;
+use furiosa_visa_std::mapping::{Atom, Factor, Pool, factorize};
+use furiosa_visa_std::sequencer::{Config, Request, Stream, contiguous_run, derive, limited};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Larger streams are not searched for a configuration that the library has missed.
+const SEARCHED: usize = 96;
+
+fn derived(buf: &Map, time: &Map, packet: &Map) -> Result<Config, PlanError> {
+    let mut pool = Pool::new();
+    let factors = factorize(&mut pool, expr(buf));
+    let request = Request {
+        operation: "read",
+        buf: &factors,
+        time: Stream::Expr(expr(time)),
+        packet: Stream::Expr(expr(packet)),
+        partial: false,
+        unread: false,
+    };
+    Ok(derive(&mut pool, &request)?.config)
+}
+
+fn entries(config: &Config) -> Vec<(usize, isize)> {
+    config.entries.iter().map(|entry| (entry.size, entry.stride)).collect()
+}
+
+fn own_indexes(buf: &Map, dims: &[&Map]) -> BTreeSet<Coordinates> {
+    let axes = buf.axes();
+    let tables = joint_table(dims).into_iter().flatten();
+    tables.map(|index| index.into_iter().filter(|(name, _)| axes.contains_key(name)).collect()).collect()
+}
+
+/// An accepted read: right addresses before and after merging, nothing dropped, and the run is a run.
+fn check_accepted([buf, time, packet]: [&Map; 3], config: &Config) -> Result<(), String> {
+    let list = entries(config);
+    if config.packet_size != packet.size() {
+        return Err(format!("a packet of {}", config.packet_size));
+    }
+    check_read(buf, time, packet, &list)?;
+    // What a truncation leaves out counts as read.
+    if let Some(digit) = dropped_digits(buf, time, packet).first()
+        && !truncates(time)
+        && !truncates(packet)
+    {
+        return Err(format!("accepted, but {digit:?} is not read"));
+    }
+    let (read, run) = (odometer(&list), contiguous_run(config));
+    if !read.len().is_multiple_of(run)
+        || read.chunks(run).any(|chunk| chunk.windows(2).any(|pair| pair[1] != pair[0] + 1))
+    {
+        return Err(format!("{run} elements are not contiguous in {config}"));
+    }
+    match limited("read", *config) {
+        Ok(merged) => {
+            let same = odometer(&entries(&merged)) == read;
+            let longest = merged.entries.iter().map(|entry| entry.size).max().unwrap_or(1);
+            if !same || merged.entries.len() > 8 || longest > 65_536 {
+                return Err(format!("{config} is merged into {merged}"));
+            }
+            Ok(())
+        }
+        Err(error) if error.rule() == "entry limit" => check_unmergeable(&list),
+        Err(error) => Err(format!("limits: {error}")),
+    }
+}
+
+fn truncates(map: &Map) -> bool {
+    match map {
+        Map::One | Map::Axis { .. } => false,
+        Map::Resize(inner, n) => *n < inner.size() || truncates(inner),
+        Map::Stride(inner, _) | Map::Modulo(inner, _) | Map::Padding(inner, _) => truncates(inner),
+        Map::Pair(left, right) => truncates(left) || truncates(right),
+    }
+}
+
+/// More than eight entries are left after merging all neighbours that are contiguous.
+fn check_unmergeable(list: &[(usize, isize)]) -> Result<(), String> {
+    let mut merged: Vec<(usize, isize)> = Vec::new();
+    for &(size, stride) in list {
+        match merged.last_mut() {
+            Some(outer) if outer.1 == size as isize * stride => *outer = (outer.0 * size, stride),
+            _ => merged.push((size, stride)),
+        }
+    }
+    if merged.len() > 8 { Ok(()) } else { Err(format!("{list:?} fits: {merged:?}")) }
+}
+
+/// A refused read: the reference cannot read it either, or the rule is one of those that ask for more.
+fn check_refused([buf, time, packet]: [&Map; 3], error: &PlanError) -> Result<(), String> {
+    let stricter = match error.rule() {
+        // An element that the stream leaves out: a tile of length 1 has to be taken first.
+        "axis dropped" => has_composite(buf) || own_indexes(buf, &[time, packet]) != own_indexes(buf, &[buf]),
+        // Parts of an axis that overlap as digits, though truncation may keep them apart.
+        "axis repeated" => true,
+        // Products that are padded or cut as a whole.
+        "not factorizable" => has_group(time) || has_group(packet) || has_group(buf),
+        // Ragged parts in a padded product, and a line on which few values happen to lie.
+        "incompatible shapes" => {
+            let group = has_group(time) || has_group(packet);
+            group || has_composite(buf) || !boundaries_divide(buf, [time, packet])
+        }
+        // Steps over a truncated axis, whose last values would lie past its end were the steps between them read.
+        "insufficient input" => has_composite(buf) || truncates(buf),
+        rule => return Err(format!("an unknown rule `{rule}`: {error}")),
+    };
+    if stricter || time.size() * packet.size() > SEARCHED || !exists_configuration(buf, time, packet) {
+        return Ok(());
+    }
+    Err(format!("refused by `{}`: {error}", error.rule()))
+}
+
+/// Whether a list is padded, cut or truncated as a whole.
+fn has_group(map: &Map) -> bool {
+    match map {
+        Map::One | Map::Axis { .. } => false,
+        Map::Stride(inner, _) | Map::Modulo(inner, _) | Map::Resize(inner, _) | Map::Padding(inner, _) => {
+            matches!(**inner, Map::Pair(..)) || has_group(inner)
+        }
+        Map::Pair(left, right) => has_group(left) || has_group(right),
+    }
+}
+
+/// Whether each digit of the stream that crosses a cut of the buffer is made of whole parts there. Otherwise few live
+/// values may happen to lie on a line.
+fn boundaries_divide(buf: &Map, stream: [&Map; 2]) -> bool {
+    let held = digits(&strip(buf));
+    let own = |wanted: &Digit| held.iter().filter(|digit| digit.node == wanted.node).collect::<Vec<_>>();
+    let divides = |wanted: &Digit, cut: usize| {
+        let (parts, crossed) = (cut / wanted.weight.max(1), cut > wanted.weight);
+        let inside = crossed && cut < wanted.weight * wanted.valid;
+        !inside || (cut.is_multiple_of(wanted.weight) && wanted.extent.is_multiple_of(parts))
+    };
+    stream.into_iter().flat_map(digits).all(|wanted| {
+        own(&wanted).into_iter().all(|digit| {
+            let end = digit.weight * digit.modulus;
+            let starts_inside = (digit.weight..end).contains(&wanted.weight);
+            (!starts_inside || wanted.weight.is_multiple_of(digit.weight))
+                && divides(&wanted, digit.weight)
+                && divides(&wanted, end)
+        })
+    })
+}
+
+/// Whether the library keeps a product as one unit. It is read with the same cuts only.
+fn has_composite(map: &Map) -> bool {
+    let factors = factorize(&mut Pool::new(), expr(map));
+    let composite = |factor: &Factor| matches!(factor, Factor::Term { term, .. } if matches!(term.atom, Atom::Composite(_)));
+    factors.as_slice().iter().any(composite)
+}
+
+/// The buffer without its axes of which it holds the first coordinate only: `A = 1` is `1`, and the stream may
+/// repeat it over `A`.
+pub fn without_constants(buf: &Map) -> Map {
+    let seen: BTreeSet<String> =
+        buf.table().into_iter().flatten().flat_map(|index| index.into_keys()).collect();
+    renamed(buf, &seen)
+}
+
+fn renamed(map: &Map, kept: &BTreeSet<String>) -> Map {
+    let inner = |map: &Map| Box::new(renamed(map, kept));
+    match map {
+        Map::One => Map::One,
+        Map::Axis { name, size } if kept.contains(name) => Map::axis(name, *size),
+        Map::Axis { name, size } => Map::axis(&format!("{name}_alone"), *size),
+        Map::Stride(map, n) => Map::Stride(inner(map), *n),
+        Map::Modulo(map, n) => Map::Modulo(inner(map), *n),
+        Map::Resize(map, n) => Map::Resize(inner(map), *n),
+        Map::Padding(map, n) => Map::Padding(inner(map), *n),
+        Map::Pair(left, right) => Map::Pair(inner(left), inner(right)),
+    }
+}
+
+/// Which outcomes were seen, by rule.
+#[derive(Default)]
+struct Seen {
+    accepted: Cell<usize>,
+    refused: RefCell<BTreeMap<&'static str, usize>>,
+}
+
+impl Seen {
+    fn check(&self, maps: [&Map; 3]) -> Result<(), String> {
+        let [buf, time, packet] = maps;
+        let reference = without_constants(buf);
+        let outcome = match derived(buf, time, packet) {
+            Ok(config) => {
+                self.accepted.set(self.accepted.get() + 1);
+                check_accepted([&reference, time, packet], &config)
+                    .map_err(|text| format!("{text}, entries {config}"))
+            }
+            Err(error) => {
+                *self.refused.borrow_mut().entry(error.rule()).or_default() += 1;
+                check_refused([&reference, time, packet], &error)
+            }
+        };
+        outcome.map_err(|text| {
+            let axes = Map::sequence(&[buf.clone(), time.clone(), packet.clone()]).axes();
+            format!("Buf {buf}, Time {time}, Packet {packet}, {axes:?}\n{text}")
+        })
+    }
+
+    fn report(&self, least: usize) {
+        let (accepted, refused) = (self.accepted.get(), self.refused.borrow());
+        println!("accepted {accepted}, refused {refused:?}");
+        let all = accepted + refused.values().sum::<usize>();
+        assert!(all < 1000 || accepted >= least, "{accepted} of {all} accepted, refused {refused:?}");
+    }
+}
+
+#[test]
+fn random_reads() {
+    let seen = Seen::default();
+    for_cases(4000, |random| {
+        let count = random.between(1, 4);
+        let (_, [buf, time, packet]) = random_read(random, count);
+        seen.check([&buf, &time, &packet])
+    });
+    seen.report(400);
+}
+
+/// Streams whose axes are cut where the buffer cuts them, with padding, broadcast and reordering.
+#[test]
+fn reads_with_common_cuts() {
+    let seen = Seen::default();
+    for_cases(4000, |random| {
+        let groups = random.chance(30);
+        let case = random_move(random, [1, 2], true, groups);
+        let [buf, time, packet] = [&case.source[0], &case.destination[0], &case.destination[1]];
+        if buf.size() > 512 || time.size() * packet.size() > 512 {
+            return Ok(());
+        }
+        seen.check([buf, time, packet])
+    });
+    seen.report(1500);
+}
+
+/// Cuts one of the parts of a list, or pads it.
+fn disturb(random: &mut Random, map: &Map) -> Map {
+    if let Map::Pair(left, right) = map {
+        return if random.chance(50) {
+            Map::Pair(Box::new(disturb(random, left)), right.clone())
+        } else {
+            Map::Pair(left.clone(), Box::new(disturb(random, right)))
+        };
+    }
+    let size = map.size();
+    match random.below(4) {
+        0 => map.pad(size + random.between(1, 3)),
+        1 => map.pad(size.next_multiple_of(random.pick(&[2, 4, 8]))),
+        _ => map.resize(random.between(1, size)),
+    }
+}
+
+/// Truncated, padded and mixed digits, on both sides.
+#[test]
+fn disturbed_reads() {
+    let seen = Seen::default();
+    for_cases(4000, |random| {
+        let case = random_move(random, [1, 2], true, false);
+        let [mut buf, mut time, mut packet] =
+            [case.source[0].clone(), case.destination[0].clone(), case.destination[1].clone()];
+        for _ in 0..random.between(1, 2) {
+            match random.below(5) {
+                0 => buf = disturb(random, &buf),
+                1 | 2 => time = disturb(random, &time),
+                _ => packet = disturb(random, &packet),
+            }
+        }
+        let large = buf.size() > 512 || time.size() * packet.size() > 512;
+        if large || !is_injective(&[&time, &packet]) {
+            return Ok(());
+        }
+        seen.check([&buf, &time, &packet])
+    });
+    seen.report(800);
+}
+
+/// Reads in the order of the buffer, in which the product of some axes is padded or cut as a whole.
+#[test]
+fn groups() {
+    let seen = Seen::default();
+    for_cases(1500, |random| {
+        let count = random.between(2, 3);
+        let axes = random_axes(random, count);
+        let parts: Vec<Map> = axes.iter().map(|(name, size)| Map::axis(name, *size)).collect();
+        let all = Map::sequence(&parts);
+        let total = all.size();
+        if total > 256 {
+            return Ok(());
+        }
+        let buf = match random.below(3) {
+            0 => all.clone(),
+            1 => all.pad(total + random.below(5)),
+            _ => Map::sequence(&random_partition(random, &axes, 1, true)),
+        };
+        let cut = random.pick(&[2, 3, 4, 6, 8]);
+        let whole = all.pad(total.next_multiple_of(cut));
+        let (time, packet) = match random.below(3) {
+            0 => (whole.stride(cut), whole.modulo(cut)),
+            1 => (whole.modulo(cut), whole.stride(cut)),
+            _ => (Map::One, whole),
+        };
+        seen.check([&buf, &time, &packet])
+    });
+    seen.report(300);
+}
+
+/// Digits that are read as the axis that they make up, and padding that evens out the last part.
+#[test]
+fn parts_that_the_stream_cuts_elsewhere() {
+    let entries = |size: usize, maps: [&str; 3]| {
+        let [buf, time, packet] = maps.map(|text| Map::parse(text, &[("A", size)]));
+        derived(&buf, &time, &packet).expect("readable").to_string()
+    };
+    assert_eq!(entries(12, ["A % 3, A / 3", "A / 4, A % 4", "1"]), "[4 : 1, 3 : 4] : 1");
+    assert_eq!(entries(6, ["A % 3, A / 3", "1", "A / 2, A % 2"]), "[2 : 1, 3 : 2] : 6");
+    assert_eq!(entries(3, ["A # 4 % 2, A # 4 / 2", "1", "A # 4"]), "[2 : 1, 2 : 2] : 4");
+    assert_eq!(entries(5, ["A # 6 % 2, A # 6 / 2", "1", "A # 6"]), "[3 : 1, 2 : 3] : 6");
+    assert_eq!(entries(4, ["A = 2", "1", "A % 2"]), "[2 : 1] : 2");
+}
+
+#[test]
+fn the_oracle_finds_wrong_entries() {
+    let caught = Cell::new(0);
+    for_cases(300, |random| {
+        let case = random_move(random, [1, 2], true, false);
+        let maps = [&case.source[0], &case.destination[0], &case.destination[1]];
+        let [buf, time, packet] = maps;
+        let Ok(mut config) = derived(buf, time, packet) else {
+            return Ok(());
+        };
+        // Only an entry whose second value is live somewhere can be seen to be wrong.
+        let Some(place) = (0..config.entries.len()).find(|k| config.entries.at(*k).stride != 0) else {
+            return Ok(());
+        };
+        let mut entry = config.entries.at(place);
+        entry.stride += 1;
+        config.entries.set(place, entry);
+        if check_accepted(maps, &config).is_err() {
+            caught.set(caught.get() + 1);
+        }
+        Ok(())
+    });
+    assert!(caught.get() > 100 || std::env::var("VISA_CASES").is_ok(), "{} caught", caught.get());
+}
