@@ -110,7 +110,7 @@ impl Plan {
             row,
             row_element: trf_element,
         })?;
-        check_capacity(&load, TrfAddress::FirstHalf)?;
+        check_capacity("to_trf", &load, TrfAddress::FirstHalf)?;
         let (time, packet) = (expr(&computation.out_time), expr(&computation.out_packet));
         let align = derive_align(&AlignRequest {
             element,

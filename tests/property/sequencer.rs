@@ -25,6 +25,7 @@ fn derived(buf: &Map, time: &Map, packet: &Map) -> Result<Config, PlanError> {
         packet: Stream::Expr(expr(packet)),
         partial: false,
         unread: false,
+        names: Request::TIME_AND_PACKET,
     };
     Ok(derive(&mut pool, &request)?.config)
 }
