@@ -88,6 +88,8 @@ mod index;
 mod liveness;
 mod normal;
 mod notation;
+#[cfg(feature = "cli")]
+pub mod parse;
 mod pieces;
 
 pub use constructors::{AxisName, Identity, M, Modulo, Padding, Pair, Resize, Stride, Symbol};

@@ -38,11 +38,14 @@
 mod buffer;
 mod config;
 mod derive;
+mod explain;
 mod limits;
+mod remains;
 
 pub use buffer::{
     BufTensor, BufferConfig, BufferPlan, BufferRequest, IndirectLoop, StreamTensor, derive_buffer,
 };
 pub use config::{Config, DERIVED_ENTRIES, Entry};
 pub use derive::{Derived, Request, Stream, derive};
+pub use explain::{Explanation, MergedRow, Row, explain_fetch, explain_loops, explain_read};
 pub use limits::{contiguous_run, limited};

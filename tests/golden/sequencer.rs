@@ -172,3 +172,13 @@ fn members_that_only_line_up_together() {
     assert_eq!(text::<m![B # 4 % 2, B # 4 / 2], m![1], m![B # 4]>(), "[2 : 1, 2 : 2] : 4");
     assert_eq!(text::<m![A = 2], m![1], m![A % 2]>(), "[2 : 1] : 2");
 }
+
+#[test]
+fn a_padded_group_longer_than_a_packet() {
+    axes![A = 6, B = 8];
+    type Group = m![[A / 2, B # 10] # 32];
+    assert_eq!(
+        text::<m![A % 2 # 3, { Group }], m![A % 2 # 3, { Group } / 8], m![{ Group } % 8]>(),
+        "[3 : 32, 4 : 8, 4 : 2, 2 : 1] : 8"
+    );
+}

@@ -1,0 +1,106 @@
+//! Options and mappings of a command.
+
+use super::Refusal;
+use furiosa_visa_std::mapping::Expr;
+use furiosa_visa_std::mapping::parse::{Axes, parse_mapping};
+use furiosa_visa_std::scalar::ElementType;
+use std::ffi::{OsStr, OsString};
+
+/// The most bytes of an argument. Far more than a mapping that can be accepted, and little enough to read at once.
+const MAX_BYTES: usize = 1 << 20;
+
+/// An option that may be given once.
+#[derive(Debug)]
+pub struct Once {
+    name: &'static str,
+    value: Option<OsString>,
+}
+
+impl Once {
+    /// An option that has not been given. `name` is how messages call it.
+    pub fn new(name: &'static str) -> Self {
+        Self { name, value: None }
+    }
+
+    /// Takes the value.
+    pub fn set(&mut self, value: OsString) -> Result<(), Refusal> {
+        if self.value.is_some() {
+            return Err(format!("`{}` is given twice; give it once", self.name).into());
+        }
+        if value.len() > MAX_BYTES {
+            return Err(format!("`{}` has more than {MAX_BYTES} bytes; write less", self.name).into());
+        }
+        self.value = Some(value);
+        Ok(())
+    }
+
+    /// The value as it was given.
+    pub fn raw(self) -> Option<OsString> {
+        self.value
+    }
+
+    /// The value as text, if it was given.
+    pub fn text(&self) -> Result<Option<&str>, Refusal> {
+        match &self.value {
+            None => Ok(None),
+            Some(value) => match value.to_str() {
+                Some(text) => Ok(Some(text)),
+                None => Err(format!("`{}` is not UTF-8 text", self.name).into()),
+            },
+        }
+    }
+
+    /// The value as a mapping.
+    pub fn mapping(&self, axes: &Axes) -> Result<&'static Expr, Refusal> {
+        let Some(text) = self.text()? else {
+            return Err(format!(
+                "`{}` is missing; write for example {} 'A / 32, B # 8'",
+                self.name, self.name
+            )
+            .into());
+        };
+        parse_mapping(text, axes).map_err(|error| Refusal(format!("{}: {error}", self.name)))
+    }
+
+    /// The value as a table of axes. No table: no axes.
+    pub fn axes(&self) -> Result<Axes, Refusal> {
+        Axes::parse(self.text()?.unwrap_or("")).map_err(|error| Refusal(format!("{}: {error}", self.name)))
+    }
+
+    /// The value as an element type.
+    pub fn element_type(&self) -> Result<Option<ElementType>, Refusal> {
+        let Some(text) = self.text()? else { return Ok(None) };
+        let found = ElementType::ALL.into_iter().find(|dtype| dtype.name() == text.trim());
+        match found {
+            Some(dtype) => Ok(Some(dtype)),
+            None => {
+                let names: Vec<&str> = ElementType::ALL.iter().map(|dtype| dtype.name()).collect();
+                let (given, names) = (shown(OsStr::new(text)), names.join(", "));
+                Err(format!("{}: `{given}` is not an element type; the types are {names}", self.name).into())
+            }
+        }
+    }
+
+    /// The value as a number from 1 to `most`.
+    pub fn number(&self, most: usize) -> Result<Option<usize>, Refusal> {
+        let Some(text) = self.text()? else { return Ok(None) };
+        match text.trim().parse::<usize>() {
+            Ok(number) if (1..=most).contains(&number) => Ok(Some(number)),
+            _ => {
+                let given = shown(OsStr::new(text));
+                Err(format!("{}: `{given}` is not a number from 1 to {most}", self.name).into())
+            }
+        }
+    }
+}
+
+/// An argument as messages quote it: on one line, and not longer than one.
+pub fn shown(argument: &OsStr) -> String {
+    let text = argument.to_string_lossy();
+    let visible = |c: char| if c.is_control() { ' ' } else { c };
+    let mut short: String = text.chars().take(60).map(visible).collect();
+    if text.chars().nth(60).is_some() {
+        short.push('…');
+    }
+    short
+}

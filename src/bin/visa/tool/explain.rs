@@ -1,0 +1,64 @@
+//! `visa explain`: the derivation of a read, in words.
+
+use super::arguments::Once;
+use super::{EXPLAIN_HELP, Output, Refusal};
+use furiosa_visa_std::engine::fetch::FetchRequest;
+use furiosa_visa_std::mapping::Expr;
+use furiosa_visa_std::scalar::ElementType;
+use furiosa_visa_std::sequencer::explain_fetch;
+
+/// The most elements of a stream: bits of it are counted in 64-bit numbers.
+const MAX_STREAM: usize = 1 << 40;
+
+/// Runs the command. `parser` stands after its name.
+pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
+    use lexopt::Arg::{Long, Short};
+    let (mut axes, mut buf) = (Once::new("--axes"), Once::new("--buf"));
+    let (mut time, mut packet) = (Once::new("--time"), Once::new("--packet"));
+    let (mut dtype, mut to) = (Once::new("--dtype"), Once::new("--to"));
+    let mut sub_context = false;
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Short('h') | Long("help") => return Ok(Output::text(EXPLAIN_HELP)),
+            Long("axes") => axes.set(parser.value()?)?,
+            Long("buf") => buf.set(parser.value()?)?,
+            Long("time") => time.set(parser.value()?)?,
+            Long("packet") => packet.set(parser.value()?)?,
+            Long("dtype") => dtype.set(parser.value()?)?,
+            Long("to") => to.set(parser.value()?)?,
+            Long("sub") => sub_context = true,
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    let axes = axes.axes()?;
+    let (element, time, packet) = (buf.mapping(&axes)?, time.mapping(&axes)?, packet.mapping(&axes)?);
+    let input = dtype.element_type()?.unwrap_or(ElementType::I8);
+    let output = to.element_type()?.unwrap_or(input);
+    if !input.fetch_outputs().contains(&output) {
+        let outputs: Vec<&str> = input.fetch_outputs().iter().map(|dtype| dtype.name()).collect();
+        let outputs = outputs.join(", ");
+        return Err(format!("--to: a fetch does not cast {input} to {output}; it gives {outputs}").into());
+    }
+    check_stream(time, packet)?;
+    let request = FetchRequest { sub_context, input, output, element, time, packet };
+    let explanation = explain_fetch("read", &request)?;
+    let output = Output::text(explanation.to_string());
+    match &explanation.limited {
+        Ok(_) => Ok(output),
+        Err(error) => Ok(output.refused(error.message())),
+    }
+}
+
+fn check_stream(time: &Expr, packet: &Expr) -> Result<(), Refusal> {
+    let (Ok(steps), Ok(elements)) = (time.checked_size(), packet.checked_size()) else {
+        return Err("--time, --packet: the sizes are not defined".into());
+    };
+    match steps.checked_mul(elements) {
+        Some(size) if size <= MAX_STREAM => Ok(()),
+        _ => Err(format!(
+            "--time, --packet: {steps} packets of {elements} elements are too many; a stream has at most \
+             {MAX_STREAM} elements"
+        )
+        .into()),
+    }
+}

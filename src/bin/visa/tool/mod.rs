@@ -1,0 +1,132 @@
+//! The tool as a function from arguments to output, so that tests run it without a process.
+
+mod arguments;
+mod explain;
+mod grid;
+mod map;
+mod svg;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What the tool prints and writes.
+#[derive(Debug, Default)]
+pub struct Output {
+    /// For the reader.
+    pub stdout: String,
+    /// What was refused.
+    pub stderr: String,
+    /// 0, or 2 where the input is refused.
+    pub code: u8,
+    /// A file to write.
+    pub file: Option<(PathBuf, String)>,
+}
+
+/// The message of a refusal, without `error: `.
+#[derive(Debug)]
+struct Refusal(String);
+
+impl<T: std::fmt::Display> From<T> for Refusal {
+    fn from(message: T) -> Self {
+        Self(message.to_string())
+    }
+}
+
+impl Output {
+    fn text(stdout: impl Into<String>) -> Self {
+        Self { stdout: stdout.into(), ..Self::default() }
+    }
+
+    /// Marks what was printed as the explanation of a refusal.
+    fn refused(mut self, message: &str) -> Self {
+        self.stderr = format!("error: {message}\n");
+        self.code = 2;
+        self
+    }
+}
+
+const USAGE: &str = "\
+visa: shows what furiosa-visa-std derives from mappings
+
+Usage:
+  visa explain --axes AXES --buf MAPPING --time MAPPING --packet MAPPING
+               [--dtype TYPE] [--to TYPE] [--sub]
+  visa map MAPPING --axes AXES [--svg FILE] [--columns N]
+  visa help [explain | map]
+  visa --version
+
+MAPPING is what stands between the brackets of `m![…]`, for example 'A / 32, B # 8'.
+AXES are names and sizes, for example A=64,B=7.
+";
+
+const EXPLAIN_HELP: &str = "\
+visa explain: the sequencer that reads a buffer as a stream
+
+  visa explain --axes N=4,C=3,H=8,W=8 --buf 'N, C, H, W' --time 'W, H, C, N' --packet '1' --dtype bf16
+
+  --axes AXES       names and sizes, for example N=4,C=3
+  --buf MAPPING     where elements lie in the buffer
+  --time MAPPING    the order of packets
+  --packet MAPPING  the content of a packet
+  --dtype TYPE      the stored type (default i8): i4 i8 u8 i16 i32 f8e4m3 f8e5m2 bf16 f16 f32
+  --to TYPE         the type in the stream, where the fetch also casts (default: the stored type)
+  --sub             the sub context fetches
+
+Prints a row per term with what is then left of the buffer, the entries before and after merging, the contiguous
+run, fetch_size and cycles. Refused input: a message and exit code 2.
+";
+
+const MAP_HELP: &str = "\
+visa map: the coordinates at each position of a mapping
+
+  visa map 'B / 64, B % 32, B / 32 % 2' --axes B=512 --svg layout.svg
+
+  --axes AXES   names and sizes, for example B=512
+  --svg FILE    also draws the layout; colours are the outermost digit
+  --columns N   cells per row (default: the innermost member, within the width of a page)
+
+Cells hold the coordinates of the axes, in the order of their first use; `·` is padding.
+Refused input: a message and exit code 2.
+";
+
+/// Runs the tool. `arguments` are those after the name of the program.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Output {
+    match command(lexopt::Parser::from_args(arguments)) {
+        Ok(output) => output,
+        Err(Refusal(message)) => Output::default().refused(&message),
+    }
+}
+
+fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
+    use lexopt::Arg::{Long, Short, Value};
+    let Some(first) = parser.next()? else {
+        return Ok(Output { stderr: USAGE.to_string(), code: 2, ..Output::default() });
+    };
+    match first {
+        Short('h') | Long("help") => Ok(Output::text(USAGE)),
+        Short('V') | Long("version") => Ok(Output::text(concat!("visa ", env!("CARGO_PKG_VERSION"), "\n"))),
+        Value(name) => match name.to_str() {
+            Some("explain") => explain::command(parser),
+            Some("map") => map::command(parser),
+            Some("help") => help(parser),
+            _ => {
+                let name = arguments::shown(&name);
+                Err(format!("`{name}` is not a command; the commands are `explain`, `map` and `help`").into())
+            }
+        },
+        other => Err(other.unexpected().into()),
+    }
+}
+
+fn help(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
+    let Some(argument) = parser.next()? else { return Ok(Output::text(USAGE)) };
+    let lexopt::Arg::Value(name) = &argument else { return Err(argument.unexpected().into()) };
+    match name.to_str() {
+        Some("explain") => Ok(Output::text(EXPLAIN_HELP)),
+        Some("map") => Ok(Output::text(MAP_HELP)),
+        _ => {
+            let name = arguments::shown(name);
+            Err(format!("there is no help on `{name}`; write `visa help explain` or `visa help map`").into())
+        }
+    }
+}

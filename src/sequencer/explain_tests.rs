@@ -1,0 +1,218 @@
+//! The tables of the seed page *Sequencer*, row by row.
+
+use super::*;
+use crate::mapping::M;
+use crate::prelude::{axes, m};
+
+fn explained<Buf: M, Time: M, Packet: M>(dtype: ElementType) -> Explanation {
+    explain_read(Buf::EXPR, Time::EXPR, Packet::EXPR, dtype).expect("derives")
+}
+
+/// The rows as the seed page prints them.
+#[track_caller]
+fn check_rows(explanation: &Explanation, expected: &[[&str; 4]]) {
+    let rows: Vec<[String; 4]> = explanation
+        .rows
+        .iter()
+        .map(|row| {
+            let after = row.after.clone();
+            [row.term.clone(), entry_text(&row.entry), row.source.clone(), after]
+        })
+        .collect();
+    let rows: Vec<[&str; 4]> = rows.iter().map(|row| row.each_ref().map(String::as_str)).collect();
+    assert_eq!(rows, expected);
+    let entries: Vec<Entry> = explanation.rows.iter().map(|row| row.entry).collect();
+    assert_eq!(entries, explanation.derived.entries.as_slice());
+}
+
+#[track_caller]
+fn fact<'a>(explanation: &'a Explanation, name: &str) -> &'a str {
+    &explanation.facts.iter().find(|fact| fact.0 == name).expect("is a fact").1
+}
+
+#[test]
+fn rearranging_axes() {
+    axes![A = 8, B = 8, C = 8];
+    let explanation = explained::<m![A, B, C # 32], m![B, A], m![C # 16]>(ElementType::I8);
+    check_rows(
+        &explanation,
+        &[
+            ["B", "8 : 32", "m![C # 32]::SIZE", "m![A, 1 # 8, C # 32]"],
+            ["A", "8 : 256", "m![1 # 8, C # 32]::SIZE", "m![1 # 64, C # 32]"],
+            ["C # 16", "16 : 1", "contiguous (Packet dimension)", "1 # 2048"],
+        ],
+    );
+    assert_eq!(fact(&explanation, "fetch_size"), "16 bytes");
+}
+
+#[test]
+fn splitting_axes() {
+    axes![A = 8, B = 8, C = 4];
+    let explanation =
+        explained::<m![A, B, C # 8], m![A % 2, B % 4, A / 2, B / 4], m![C # 32]>(ElementType::I8);
+    check_rows(
+        &explanation,
+        &[
+            ["A % 2", "2 : 64", "m![B, C # 8]::SIZE", "m![A / 2, 1 # 2, B, C # 8]"],
+            ["B % 4", "4 : 8", "m![C # 8]::SIZE", "m![A / 2, 1 # 2, B / 4, 1 # 4, C # 8]"],
+            ["A / 2", "4 : 128", "m![1 # 2, B / 4, 1 # 4, C # 8]::SIZE", "m![1 # 8, B / 4, 1 # 4, C # 8]"],
+            ["B / 4", "2 : 32", "m![1 # 4, C # 8]::SIZE", "m![1 # 64, C # 8]"],
+            ["C # 32", "32 : 1", "contiguous (Packet dimension)", "1 # 512"],
+        ],
+    );
+    assert_eq!(fact(&explanation, "fetch_size"), "32 bytes");
+}
+
+#[test]
+fn slicing_axes() {
+    axes![A = 16, B = 8, C = 8];
+    let explanation =
+        explained::<m![A, B, C], m![A / 4, A % 4 = 3, B / 4, B % 4 = 2], m![C]>(ElementType::I8);
+    check_rows(
+        &explanation,
+        &[
+            ["A / 4", "4 : 256", "m![A % 4, B, C]::SIZE", "m![1 # 4, A % 4, B, C]"],
+            ["A % 4 = 3", "3 : 64", "m![B, C]::SIZE (sliced to 3)", "m![1 # 16, B, C]"],
+            ["B / 4", "2 : 32", "m![B % 4, C]::SIZE", "m![1 # 32, B % 4, C]"],
+            ["B % 4 = 2", "2 : 8", "m![C]::SIZE (sliced to 2)", "m![1 # 128, C]"],
+            ["C", "8 : 1", "contiguous (Packet dimension)", "1 # 1024"],
+        ],
+    );
+    assert_eq!(fact(&explanation, "fetch_size"), "8 bytes");
+}
+
+#[test]
+fn broadcasting_axes() {
+    axes![A = 16, T = 4, P = 4];
+    let explanation = explained::<m![A], m![T, A], m![P]>(ElementType::I8);
+    check_rows(
+        &explanation,
+        &[
+            ["T", "4 : 0", "not in Buf (broadcast)", "m![A]"],
+            ["A", "16 : 1", "A in m![A]", "1 # 16"],
+            ["P", "4 : 0", "not in Buf (broadcast)", "1 # 16"],
+        ],
+    );
+}
+
+/// The page's table says of `H / 2` that the stride is `m![H % 2, W]::SIZE`, with an untouched buffer. The rule of
+/// the other four tables, applied here too, gives what earlier rows have left: the sizes are the same.
+#[test]
+fn merging_entries() {
+    axes![N = 8, C = 8, H = 8, W = 32];
+    let explanation = explained::<
+        m![N, C, H, W],
+        m![W / 16, H % 2, H / 2, C / 2, C % 2, N / 2, N % 2, W / 8 % 2],
+        m![W % 8],
+    >(ElementType::I8);
+    check_rows(
+        &explanation,
+        &[
+            ["W / 16", "2 : 16", "m![W % 16]::SIZE", "m![N, C, H, 1 # 2, W % 16]"],
+            ["H % 2", "2 : 32", "m![1 # 2, W % 16]::SIZE", "m![N, C, H / 2, 1 # 4, W % 16]"],
+            ["H / 2", "4 : 64", "m![1 # 4, W % 16]::SIZE", "m![N, C, 1 # 16, W % 16]"],
+            ["C / 2", "4 : 512", "m![C % 2, 1 # 16, W % 16]::SIZE", "m![N, 1 # 4, C % 2, 1 # 16, W % 16]"],
+            ["C % 2", "2 : 256", "m![1 # 16, W % 16]::SIZE", "m![N, 1 # 128, W % 16]"],
+            ["N / 2", "4 : 4096", "m![N % 2, 1 # 128, W % 16]::SIZE", "m![1 # 4, N % 2, 1 # 128, W % 16]"],
+            ["N % 2", "2 : 2048", "m![1 # 128, W % 16]::SIZE", "m![1 # 1024, W % 16]"],
+            ["W / 8 % 2", "2 : 8", "m![W % 8]::SIZE", "m![1 # 2048, W % 8]"],
+            ["W % 8", "8 : 1", "contiguous (Packet dimension)", "1 # 16384"],
+        ],
+    );
+    let text = explanation.to_string();
+    let (_, table) = text.split_once("neighbours merge:\n\n").expect("has a second table");
+    let lines: Vec<&str> = table.lines().skip(2).take(6).collect();
+    assert_eq!(
+        lines,
+        [
+            "| W / 16 | 2 : 16   |                                    |",
+            "| H % 2  | 2 : 32   |                                    |",
+            "| H / 2  | 4 : 64   |                                    |",
+            "| C      | 8 : 256  | C / 2 (4 : 512), C % 2 (2 : 256)   |",
+            "| N      | 8 : 2048 | N / 2 (4 : 4096), N % 2 (2 : 2048) |",
+            "| W % 16 | 16 : 1   | W / 8 % 2 (2 : 8), W % 8 (8 : 1)   |",
+        ]
+    );
+    let merged: Vec<Entry> = explanation.merged.iter().map(|row| row.entry).collect();
+    assert_eq!(merged, explanation.limited.expect("is within the limits").entries.as_slice());
+    assert!(text.contains("final config        [2 : 16, 2 : 32, 4 : 64, 8 : 256, 8 : 2048, 16 : 1] : 16"));
+}
+
+#[test]
+fn groups_cross_cuts_and_members_that_only_line_up_together() {
+    axes![A = 3, B = 5, C = 2, D = 16, E = 12];
+    check_rows(
+        &explained::<m![A, B, C], m![A], m![[B, C] # 16]>(ElementType::I8),
+        &[
+            ["A", "3 : 10", "m![B, C]::SIZE", "m![1 # 3, B, C]"],
+            ["[B, C] # 16", "16 : 1", "contiguous (Packet dimension)", "1 # 30"],
+        ],
+    );
+    check_rows(
+        &explained::<m![D % 4, D / 4], m![1], m![D]>(ElementType::I8),
+        &[
+            ["D / 4", "4 : 1", "D / 4 in m![D % 4, D / 4]", "m![D % 4, 1 # 4]"],
+            ["D % 4", "4 : 4", "m![1 # 4]::SIZE", "1 # 16"],
+        ],
+    );
+    check_rows(
+        &explained::<m![E % 3, E / 3], m![E / 4, E % 4], m![1]>(ElementType::I8),
+        &[
+            ["E / 3", "4 : 1", "E / 3 in m![E % 3, E / 3]", "m![E % 3, 1 # 4]"],
+            ["E % 3", "3 : 4", "m![1 # 4]::SIZE", "1 # 12"],
+        ],
+    );
+}
+
+#[test]
+fn composites_over_a_run() {
+    axes![H = 5, W = 20];
+    check_rows(
+        &explained::<m![[H, W] # 104], m![[H, W] # 104 / 8], m![[H, W] # 104 % 8]>(ElementType::I8),
+        &[
+            [
+                "[H, W] # 104 / 8",
+                "13 : 8",
+                "m![[H, W / 4] # 26 % 2, W % 4]::SIZE",
+                "m![1 # 13, [H, W / 4] # 26 % 2, W % 4]",
+            ],
+            ["[H, W / 4] # 26 % 2", "2 : 4", "m![W % 4]::SIZE", "m![1 # 26, W % 4]"],
+            ["W % 4", "4 : 1", "contiguous (Packet dimension)", "1 # 104"],
+        ],
+    );
+}
+
+#[test]
+fn whole_text() {
+    axes![N = 4, C = 3, H = 8, W = 8];
+    let explanation = explained::<m![N, C, H, W], m![W, H, C, N], m![1]>(ElementType::Bf16);
+    let expected = "\
+read m![N, C, H, W]: Time m![W, H, C, N], Packet m![1]
+
+| Term | Entry   | Stride source       | Buf after          |
+|------|---------|---------------------|--------------------|
+| W    | 8 : 1   | W in m![N, C, H, W] | m![N, C, H, 1 # 8] |
+| H    | 8 : 8   | m![1 # 8]::SIZE     | m![N, C, 1 # 64]   |
+| C    | 3 : 64  | m![1 # 64]::SIZE    | m![N, 1 # 192]     |
+| N    | 4 : 192 | m![1 # 192]::SIZE   | 1 # 768            |
+
+initial entries     [8 : 1, 8 : 8, 3 : 64, 4 : 192] : 1
+merges              none, not needed: 4 of 8 entries
+final config        [8 : 1, 8 : 8, 3 : 64, 4 : 192] : 1
+contiguous run      1 element of bf16, 2 bytes
+fetch_size          2 bytes
+fetches_per_packet  1
+cycles              768 (768 packets × 1)
+
+note: fetch: a packet";
+    let text = explanation.to_string();
+    assert!(text.starts_with(expected), "{text}");
+}
+
+#[test]
+fn limits_are_explained() {
+    axes![B = 65_537];
+    let explanation = explained::<m![B], m![B], m![1]>(ElementType::I8);
+    assert_eq!(explanation.limited.expect_err("is too long").rule(), "iteration limit");
+    assert!(explanation.to_string().contains("final config     refused: read: a sequencer entry iterates"));
+}

@@ -1,0 +1,306 @@
+//! What is left of a buffer while a derivation reads it digit by digit: the column "Buf after" of an explanation.
+
+use super::explain::terms;
+use crate::mapping::{Atom, Factor, Factors, Pieces, Pool, Term, write_term};
+use crate::text::Text;
+
+/// A part of a stream's digit that lies within one digit of the buffer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    /// What it is a part of: `modulo` values, `stride` coordinates apart.
+    term: Term,
+    /// Values that the stream walks over.
+    pub(super) resize: usize,
+    /// Values that the buffer holds, or `None` where it holds no such part.
+    held: Option<usize>,
+}
+
+impl Part {
+    /// Whether the buffer holds this part.
+    pub(super) fn in_buffer(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// Whether the stream walks over less than the buffer holds.
+    pub(super) fn is_sliced(&self) -> bool {
+        self.resize < self.term.modulo && self.held.is_none_or(|held| self.resize < held)
+    }
+
+    /// The part in `m![…]` notation.
+    pub(super) fn notation(&self, pool: &Pool) -> String {
+        write_term(Text::new(), pool, &self.term, self.resize).to_string()
+    }
+
+    /// The part as a mapping.
+    pub(super) fn factors(&self, pool: &Pool) -> Factors {
+        let mut factors = Factors::one();
+        factors.push_term(pool, self.term, self.resize);
+        factors
+    }
+}
+
+/// A range of the buffer's positions, `low..high` in elements: `high / low` values.
+#[derive(Clone, Copy, Debug)]
+enum Segment {
+    /// A digit that no row has read.
+    Live { term: Term, resize: usize, low: usize },
+    /// A digit that was read, or padding alone.
+    Dead { low: usize, high: usize },
+    /// Padding of everything inside to `size` positions.
+    Padding { size: usize },
+}
+
+/// The buffer's digits, innermost first.
+#[derive(Clone, Debug)]
+pub(super) struct Remains {
+    /// The buffer as it was.
+    whole: Factors,
+    segments: Vec<Segment>,
+}
+
+impl Remains {
+    /// A buffer of which nothing has been read.
+    pub(super) fn new(buf: &Factors) -> Self {
+        let mut segments = Vec::new();
+        let mut low = 1;
+        for factor in buf.as_slice() {
+            match factor {
+                Factor::Term { term, resize } => {
+                    segments.push(Segment::Live { term: *term, resize: *resize, low });
+                    low *= resize;
+                }
+                Factor::Padding { size, .. } => {
+                    segments.push(Segment::Padding { size: *size });
+                    low = *size;
+                }
+            }
+        }
+        let mut remains = Self { whole: *buf, segments };
+        remains.join();
+        remains
+    }
+
+    /// The parts of a member's digits, outermost first, cut where the digits of the buffer begin and end.
+    pub(super) fn parts(&self, pool: &Pool, factors: &Factors) -> Vec<Part> {
+        let mut parts = Vec::new();
+        for (term, resize) in terms(factors) {
+            let held = self.digits(pool, &term.atom);
+            let (mut at, mut modulo, mut rest) = (term.stride, term.modulo, resize);
+            let mut own = Vec::new();
+            loop {
+                let digit = held.iter().find(|(digit, _)| {
+                    digit.stride <= at && at < digit.stride * digit.modulo && at.is_multiple_of(digit.stride)
+                });
+                let Some((digit, full)) = digit else {
+                    own.push(Part {
+                        term: Term { atom: term.atom, stride: at, modulo },
+                        resize: rest,
+                        held: None,
+                    });
+                    break;
+                };
+                let step = at / digit.stride;
+                let available = digit.modulo.div_ceil(step);
+                let count = modulo.min(available);
+                own.push(Part {
+                    term: Term { atom: term.atom, stride: at, modulo: count },
+                    resize: rest.min(count),
+                    held: Some(full.div_ceil(step)),
+                });
+                if rest <= available {
+                    break;
+                }
+                at = digit.stride * digit.modulo;
+                rest = rest.div_ceil(available);
+                modulo = modulo.div_ceil(available);
+            }
+            parts.extend(own.into_iter().rev());
+        }
+        parts
+    }
+
+    /// The buffer's digits of one atom, with the number of values held.
+    fn digits(&self, pool: &Pool, atom: &Atom) -> Vec<(Term, usize)> {
+        let of_atom = |factor: &Factor| match factor {
+            Factor::Term { term, resize } if term.atom.is(atom) => Some((*term, *resize)),
+            _ => None,
+        };
+        let found: Vec<_> = self.whole.as_slice().iter().filter_map(of_atom).collect();
+        match atom {
+            Atom::Composite(_) if found.is_empty() => {
+                self.lifted(pool, atom).into_iter().map(|(term, resize, _)| (term, resize)).collect()
+            }
+            _ => found,
+        }
+    }
+
+    /// The run of the buffer that is the content of a composite: the term, its values, the positions inside it.
+    fn lifted(&self, pool: &Pool, atom: &Atom) -> Option<(Term, usize, usize)> {
+        let Atom::Composite(composite) = atom else { return None };
+        let mut pieces = Pieces::new(&[&self.whole]);
+        if !pieces.lift_one(pool, *composite) {
+            return None;
+        }
+        pieces.list.iter().find_map(|piece| match piece.factor {
+            Factor::Term { term, resize } if term.atom.is(atom) => Some((term, resize, piece.base)),
+            _ => None,
+        })
+    }
+
+    /// Cuts the digits so that each part is a digit of its own.
+    pub(super) fn cut(&mut self, pool: &Pool, parts: &[Part]) {
+        for part in parts.iter().filter(|part| part.in_buffer()) {
+            if self.live(&part.term).is_none() {
+                self.lift(pool, &part.term.atom);
+            }
+            let Some(k) = self.live(&part.term) else { continue };
+            let Segment::Live { term, resize, low } = self.segments[k] else { continue };
+            let step = part.term.stride / term.stride;
+            let count = part.term.modulo;
+            let mut cuts = Vec::new();
+            if step > 1 {
+                cuts.push(Segment::Live {
+                    term: Term { modulo: step, ..term },
+                    resize: resize.min(step),
+                    low,
+                });
+            }
+            let above = resize.div_ceil(step);
+            let own = Term { atom: term.atom, stride: term.stride * step, modulo: count };
+            cuts.push(Segment::Live { term: own, resize: above.min(count), low: low * step });
+            if above > count {
+                let modulo = term.modulo.div_ceil(step * count);
+                let high = Term { atom: term.atom, stride: term.stride * step * count, modulo };
+                let resize = above.div_ceil(count);
+                cuts.push(Segment::Live { term: high, resize, low: low * step * count });
+            }
+            self.segments.splice(k..=k, cuts);
+        }
+    }
+
+    /// Replaces the run that is the content of a composite by one digit of it.
+    fn lift(&mut self, pool: &Pool, atom: &Atom) {
+        let Some((term, resize, low)) = self.lifted(pool, atom) else { return };
+        let high = low * resize;
+        self.split_at(low);
+        self.split_at(high);
+        let start = self.segments.iter().position(|segment| segment.low() == Some(low));
+        let Some(start) = start else { return };
+        let inside = |segment: &&Segment| match segment {
+            Segment::Padding { size } => *size <= high,
+            segment => segment.low().is_some_and(|at| at < high),
+        };
+        let count = self.segments[start..].iter().take_while(inside).count();
+        self.segments.splice(start..start + count, [Segment::Live { term, resize, low }]);
+    }
+
+    /// Splits the digit that has a boundary of a run in its middle.
+    fn split_at(&mut self, position: usize) {
+        let found = self.segments.iter().position(|segment| match segment {
+            Segment::Live { resize, low, .. } => {
+                *low < position && position < low * resize && position.is_multiple_of(*low)
+            }
+            _ => false,
+        });
+        if let Some(k) = found
+            && let Segment::Live { term, resize, low } = self.segments[k]
+        {
+            let step = position / low;
+            let below = Term { modulo: step, ..term };
+            let above = Term { stride: term.stride * step, modulo: term.modulo.div_ceil(step), ..term };
+            let below = Segment::Live { term: below, resize: step, low };
+            let above = Segment::Live { term: above, resize: resize.div_ceil(step), low: position };
+            self.segments.splice(k..=k, [below, above]);
+        }
+    }
+
+    /// The unread digit in which a term begins.
+    fn live(&self, wanted: &Term) -> Option<usize> {
+        self.segments.iter().position(|segment| match segment {
+            Segment::Live { term, .. } => {
+                term.atom.is(&wanted.atom)
+                    && term.stride <= wanted.stride
+                    && wanted.stride < term.stride * term.modulo
+                    && wanted.stride.is_multiple_of(term.stride)
+            }
+            _ => false,
+        })
+    }
+
+    /// Everything inside a part, in `m![…]` notation; empty for the innermost digit.
+    pub(super) fn inside(&self, pool: &Pool, part: &Part) -> Option<String> {
+        let k = self.live(&part.term)?;
+        Some(if k == 0 { String::new() } else { write(pool, &self.segments[..k]) })
+    }
+
+    /// Turns parts, which [`Self::cut`] has cut, into padding.
+    pub(super) fn consume(&mut self, parts: &[Part]) {
+        for part in parts.iter().filter(|part| part.in_buffer()) {
+            if let Some(k) = self.live(&part.term)
+                && let Segment::Live { resize, low, .. } = self.segments[k]
+            {
+                self.segments[k] = Segment::Dead { low, high: low * resize };
+            }
+        }
+        self.join();
+    }
+
+    /// Joins neighbours that are padding.
+    fn join(&mut self) {
+        let mut joined: Vec<Segment> = Vec::new();
+        for segment in self.segments.drain(..) {
+            match (joined.last_mut(), segment) {
+                (Some(Segment::Dead { high, .. }), Segment::Dead { high: end, .. }) => *high = end,
+                (Some(Segment::Dead { low, high }), Segment::Padding { size })
+                    if size.is_multiple_of(*low) =>
+                {
+                    *high = size;
+                }
+                (None, Segment::Padding { size }) => joined.push(Segment::Dead { low: 1, high: size }),
+                (Some(Segment::Padding { size: inner }), Segment::Padding { size }) => *inner = size,
+                _ => joined.push(segment),
+            }
+        }
+        self.segments = joined;
+    }
+
+    /// The buffer in `m![…]` notation; where all of it is padding, without the `m![` and `]`.
+    pub(super) fn notation(&self, pool: &Pool) -> String {
+        let text = write(pool, &self.segments);
+        match self.segments[..] {
+            [] | [Segment::Dead { .. }] => text,
+            _ => format!("m![{text}]"),
+        }
+    }
+}
+
+impl Segment {
+    fn low(&self) -> Option<usize> {
+        match self {
+            Segment::Live { low, .. } | Segment::Dead { low, .. } => Some(*low),
+            Segment::Padding { .. } => None,
+        }
+    }
+}
+
+fn write(pool: &Pool, segments: &[Segment]) -> String {
+    let Some((last, inner)) = segments.split_last() else {
+        return "1".to_string();
+    };
+    let rest = |outer: String, inner: &[Segment]| {
+        if inner.is_empty() { outer } else { format!("{outer}, {}", write(pool, inner)) }
+    };
+    match last {
+        Segment::Live { term, resize, .. } => {
+            rest(write_term(Text::new(), pool, term, *resize).to_string(), inner)
+        }
+        Segment::Dead { low, high } => rest(format!("1 # {}", high / low), inner),
+        Segment::Padding { size } => match inner.split_last() {
+            Some((Segment::Live { term, resize, low }, innermost)) if size.is_multiple_of(*low) => {
+                let term = write_term(Text::new(), pool, term, *resize);
+                rest(format!("{term} # {}", size / low), innermost)
+            }
+            _ => format!("[{}] # {size}", write(pool, inner)),
+        },
+    }
+}

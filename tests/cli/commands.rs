@@ -1,0 +1,150 @@
+//! What the tool prints.
+
+use crate::{explain, run};
+use std::process::Command;
+
+#[test]
+fn the_example_of_the_readme() {
+    let output = Command::new(env!("CARGO_BIN_EXE_visa"))
+        .args(explain("N=4,C=3,H=8,W=8", "N, C, H, W", "W, H, C, N", "1", &["--dtype", "bf16"]))
+        .output()
+        .expect("runs");
+    assert_eq!(output.status.code(), Some(0));
+    let expected = "\
+read m![N, C, H, W]: Time m![W, H, C, N], Packet m![1]
+
+| Term | Entry   | Stride source       | Buf after          |
+|------|---------|---------------------|--------------------|
+| W    | 8 : 1   | W in m![N, C, H, W] | m![N, C, H, 1 # 8] |
+| H    | 8 : 8   | m![1 # 8]::SIZE     | m![N, C, 1 # 64]   |
+| C    | 3 : 64  | m![1 # 64]::SIZE    | m![N, 1 # 192]     |
+| N    | 4 : 192 | m![1 # 192]::SIZE   | 1 # 768            |
+
+initial entries     [8 : 1, 8 : 8, 3 : 64, 4 : 192] : 1
+merges              none, not needed: 4 of 8 entries
+final config        [8 : 1, 8 : 8, 3 : 64, 4 : 192] : 1
+contiguous run      1 element of bf16, 2 bytes
+fetch_size          2 bytes
+fetches_per_packet  1
+cycles              768 (768 packets × 1)
+
+note: fetch: a packet";
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.starts_with(expected), "{text}");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+#[test]
+fn a_read_that_merges() {
+    let time = "W/16, H%2, H/2, C/2, C%2, N/2, N%2, W/8%2";
+    let output = run(&explain("N=8,C=8,H=8,W=32", "N, C, H, W", time, "W % 8", &[]));
+    assert_eq!(output.code, 0, "{output:?}");
+    for line in [
+        "| C / 2     | 4 : 512  | m![C % 2, 1 # 16, W % 16]::SIZE  | m![N, 1 # 4, C % 2, 1 # 16, W % 16] |",
+        "9 entries are more than the sequencer's 8; contiguous neighbours merge:",
+        "| W % 16 | 16 : 1   | W / 8 % 2 (2 : 8), W % 8 (8 : 1)   |",
+        "final config        [2 : 16, 2 : 32, 4 : 64, 8 : 256, 8 : 2048, 16 : 1] : 16",
+        "contiguous run      16 elements of i8, 16 bytes",
+        "fetch_size          8 bytes",
+    ] {
+        assert!(output.stdout.contains(line), "{line}\n{}", output.stdout);
+    }
+}
+
+#[test]
+fn a_cast_narrows_the_fetch() {
+    let output = run(&explain("A=512,B=32", "A, B", "A", "B", &["--dtype", "i8", "--to", "i32"]));
+    assert!(output.stdout.contains("fetch_size          8 bytes"), "{}", output.stdout);
+    assert!(output.stdout.contains("cycles              2048 (512 packets × 4)"), "{}", output.stdout);
+    let output = run(&explain("A=512,B=32", "A, B", "A", "B", &["--sub"]));
+    assert!(output.stdout.contains("fetch_size          8 bytes"), "{}", output.stdout);
+}
+
+#[test]
+fn a_small_grid() {
+    let output = run(&["map", "A # 16 / 4, A # 16 % 4", "--axes", "A=15"]);
+    let expected = "\
+m![A # 16 / 4, A # 16 % 4]: 16 positions, cells hold A; · is padding
+
+position | +0 +1 +2 +3
+---------+------------
+       0 |  0  1  2  3
+       4 |  4  5  6  7
+       8 |  8  9 10 11
+      12 | 12 13 14  ·
+";
+    assert_eq!(output.stdout, expected);
+}
+
+#[test]
+fn a_narrow_member_takes_in_its_neighbour() {
+    let output = run(&["map", "B / 64, B % 32, B / 32 % 2", "--axes", "B=512"]);
+    let line = "      64 |  64  96   65  97   66  98   67  99   68 100   69 101   70 102   71 103\n";
+    assert!(output.stdout.contains(line), "{}", output.stdout);
+    assert_eq!(output.stdout.lines().count(), 4 + 32);
+    let output = run(&["map", "B / 64, B % 32, B / 32 % 2", "--axes", "B=512", "--columns", "2"]);
+    assert_eq!(output.stdout.lines().count(), 4 + 256);
+}
+
+#[test]
+fn a_large_layout_is_cut() {
+    let output = run(&["map", "A, B", "--axes", "A=32768,B=65536"]);
+    assert_eq!(output.code, 0);
+    assert!(
+        output.stdout.contains("… and 2147479552 more positions: at most 4096 are printed"),
+        "{}",
+        output.stdout
+    );
+}
+
+#[test]
+fn a_mapping_without_axes() {
+    let output = run(&["map", "1 # 4"]);
+    assert!(output.stdout.ends_with("       0 |  x  ·  ·  ·\n"), "{}", output.stdout);
+    let output = run(&["map", "1"]);
+    assert!(output.stdout.starts_with("m![1]: 1 position, x is an element\n"), "{}", output.stdout);
+}
+
+#[test]
+fn a_drawing() {
+    let folder = std::env::temp_dir().join(format!("visa-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("is created");
+    let file = folder.join("layout.svg");
+    let output = Command::new(env!("CARGO_BIN_EXE_visa"))
+        .args(["map", "A, [B, C # 3] # 16", "--axes", "A=4,B=4,C=2", "--svg"])
+        .arg(&file)
+        .output()
+        .expect("runs");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let drawing = std::fs::read_to_string(&file).expect("was written");
+    std::fs::remove_dir_all(&folder).expect("is removed");
+    assert!(drawing.starts_with("<svg xmlns=") && drawing.ends_with("</svg>\n"));
+    // 64 cells, 4 colours of the legend and padding, the background, 2 in the pattern.
+    assert_eq!(drawing.matches("<rect ").count(), 64 + 5 + 1 + 2);
+    assert_eq!(drawing.matches(">·<").count(), 64 - 32);
+    for text in [">m![A, [B, C # 3] # 16]<", ">colour: A<", ">axes: A = 4, B = 4, C = 2<", ">3,3,1<"] {
+        assert_eq!(drawing.matches(text).count(), 1, "{text}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_written() {
+    let output = Command::new(env!("CARGO_BIN_EXE_visa"))
+        .args(["map", "A", "--axes", "A=4", "--svg", "no/such/folder/layout.svg"])
+        .output()
+        .expect("runs");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot be written"), "{output:?}");
+}
+
+#[test]
+fn help_and_version() {
+    for arguments in [&["help"][..], &["--help"], &["-h"], &["help", "map"], &["map", "-h"]] {
+        let output = run(arguments);
+        assert_eq!(output.code, 0, "{arguments:?}");
+        assert!(output.stdout.contains("visa map"), "{arguments:?}: {}", output.stdout);
+    }
+    assert_eq!(run(&["--version"]).stdout, concat!("visa ", env!("CARGO_PKG_VERSION"), "\n"));
+    let none: [&str; 0] = [];
+    assert_eq!(run(&none).code, 2);
+}
