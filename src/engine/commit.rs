@@ -198,14 +198,16 @@ const fn check_commit_address(address: Address) -> Result<(), PlanError> {
 pub struct CommitPlan<D, Time, Packet, Element, const T: Tu = false>(PhantomData<(D, Time, Packet, Element)>);
 
 impl<D: Scalar, Time: M, Packet: M, Element: M, const T: Tu> CommitPlan<D, Time, Packet, Element, T> {
-    /// The derived configuration. Using it refuses what the engine cannot write.
-    pub const CONFIG: CommitConfig = match derive_commit(&CommitRequest {
+    pub(crate) const REQUEST: CommitRequest = CommitRequest {
         sub_context: T,
         element: D::ELEMENT_TYPE,
         time: Time::EXPR,
         packet: Packet::EXPR,
         destination: Element::EXPR,
-    }) {
+    };
+
+    /// The derived configuration. Using it refuses what the engine cannot write.
+    pub const CONFIG: CommitConfig = match derive_commit(&Self::REQUEST) {
         Ok(config) => config,
         Err(error) => error.refuse(),
     };

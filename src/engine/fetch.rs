@@ -221,7 +221,7 @@ pub struct FetchPlan<D, D2, Element, Time2, Packet2, const T: Tu = false>(
 impl<D: Scalar, D2: Scalar, Element: M, Time2: M, Packet2: M, const T: Tu>
     FetchPlan<D, D2, Element, Time2, Packet2, T>
 {
-    const REQUEST: FetchRequest = FetchRequest {
+    pub(crate) const REQUEST: FetchRequest = FetchRequest {
         sub_context: T,
         input: D::ELEMENT_TYPE,
         output: D2::ELEMENT_TYPE,

@@ -177,10 +177,9 @@ pub fn explain_fetch(operation: &'static str, request: &FetchRequest) -> Result<
     let mut explanation = attempt!(explain_loops(&mut pool, &loops));
     explanation.buf = format!("m![{}]", request.element);
     let (run, bits) = (explanation.contiguous_run, request.input.bits());
-    let bytes = if (run * bits).is_multiple_of(8) {
-        format!(", {}", count(run * bits / 8, "byte"))
-    } else {
-        format!(", {run} × {bits} bits")
+    let bytes = match run.checked_mul(bits) {
+        Some(run_bits) if run_bits.is_multiple_of(8) => format!(", {}", count(run_bits / 8, "byte")),
+        _ => format!(", {run} × {bits} bits"),
     };
     explanation.fact("contiguous run", format!("{} of {}{bytes}", count(run, "element"), request.input));
     if explanation.limited.is_ok() {

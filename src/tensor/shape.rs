@@ -59,6 +59,10 @@ impl Shape {
         write_placement(text, &Placement { name: self.name(), dimensions })
     }
 
+    pub(crate) fn to_text(self) -> String {
+        self.notation(Text::new()).to_string()
+    }
+
     /// The dimensions for a transfer, innermost first. HBM uses the first two.
     pub const fn dimensions(&self) -> [(&'static Expr, Level); 4] {
         match self.memory {

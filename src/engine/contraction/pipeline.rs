@@ -25,8 +25,7 @@ pub struct AlignPlan<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>(
 impl<D: Scalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, OutPacket: M>
     AlignPlan<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>
 {
-    /// The derived configuration. Using it refuses what stream adapter and TRF sequencer cannot bring together.
-    pub const CONFIG: AlignConfig = match derive_align(&AlignRequest {
+    pub(crate) const REQUEST: AlignRequest = AlignRequest {
         element: D::ELEMENT_TYPE,
         time: Time::EXPR,
         packet: Packet::EXPR,
@@ -34,7 +33,10 @@ impl<D: Scalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, OutPacket
         trf_element: TrfElement::EXPR,
         out_time: OutTime::EXPR,
         out_packet: OutPacket::EXPR,
-    }) {
+    };
+
+    /// The derived configuration. Using it refuses what stream adapter and TRF sequencer cannot bring together.
+    pub const CONFIG: AlignConfig = match derive_align(&Self::REQUEST) {
         Ok(config) => config,
         Err(error) => error.refuse(),
     };
