@@ -296,6 +296,42 @@ mod tests {
     }
 
     #[test]
+    fn records_come_by_descending_dividend_stride() {
+        const KHG: &Expr = &Expr::Pair(K, &Expr::Pair(H, G));
+        for divisor in [&Expr::Pair(G, &Expr::Pair(K, H)), &Expr::Pair(H, &Expr::Pair(G, K)), KHG] {
+            let divisor: &'static Expr = Box::leak(Box::new(*divisor));
+            let strides: Vec<usize> =
+                run(KHG, divisor, DivisionMode::Relaxed).terms.iter().map(|t| t.0).collect();
+            assert_eq!(strides, [60, 6, 1], "{divisor}");
+        }
+    }
+
+    #[test]
+    fn bounds_of_an_inner_digit() {
+        const PH: &Expr = &Expr::Pair(&Expr::Padding(P, 16), H);
+        const KPH: &Expr = &Expr::Pair(K, PH);
+        let mut pool = Pool::new();
+        let (dividend, divisor) = (factorize(&mut pool, KPH), factorize(&mut pool, P));
+        let division = divide(&pool, &dividend, &divisor, DivisionMode::Strict).expect("divides");
+        assert_eq!(division.bounds(0), (Bounds { min: 8, max: 16 }, Bounds { min: 7, max: 7 }));
+        // 160 positions of the padded block, of which 8 of P are closed up.
+        assert_eq!(division.dividend_remainder(&pool).notation(&pool, Text::new()).as_str(), "K, H # 20");
+        assert_eq!(division.divisor_remainder(&pool).notation(&pool, Text::new()).as_str(), "1");
+    }
+
+    #[test]
+    fn a_prefix_is_a_resize() {
+        let mut pool = Pool::new();
+        let k = factorize(&mut pool, K);
+        let prefix = factorize(&mut pool, &Expr::Resize(K, 9));
+        let padded = factorize(&mut pool, &Expr::Padding(K, 32));
+        let other = factorize(&mut pool, &Expr::Modulo(K, 8));
+        assert!(is_resize_of(&mut pool, &prefix, &k) && is_resize_of(&mut pool, &k, &k));
+        assert!(is_resize_of(&mut pool, &k, &padded) && !is_resize_of(&mut pool, &padded, &k));
+        assert!(!is_resize_of(&mut pool, &other, &k));
+    }
+
+    #[test]
     fn a_span_needs_one_digit() {
         let mut pool = Pool::new();
         let k = factorize(&mut pool, K);

@@ -141,3 +141,51 @@ impl core::fmt::Display for Expr {
         f.pad(self.notation(Text::new()).as_str())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mapping::Ident;
+
+    const A: &Expr = &Expr::Symbol(Axis { name: Ident::new("A"), size: 12 });
+
+    fn problem(expr: &Expr) -> String {
+        expr.checked_size().expect_err("is refused").to_string()
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!(Expr::Stride(A, 4).checked_size(), Ok(3));
+        assert_eq!(Expr::Modulo(A, 4).checked_size(), Ok(4));
+        assert_eq!(Expr::Padding(A, 12).checked_size(), Ok(12));
+        assert_eq!(Expr::Resize(A, 13).checked_size(), Ok(13));
+        assert_eq!(Expr::Pair(A, &Expr::Stride(A, 6)).checked_size(), Ok(24));
+    }
+
+    #[test]
+    fn refusals() {
+        let stride = problem(&Expr::Stride(A, 5));
+        assert!(
+            stride.contains("`m![A / 5]`: Stride size must divide the original size, but 5 does not"),
+            "{stride}"
+        );
+        let modulo = problem(&Expr::Modulo(A, 5));
+        assert!(
+            modulo.contains("`m![A % 5]`: Modulo size must divide the original size, but 5 does not"),
+            "{modulo}"
+        );
+        let padding = problem(&Expr::Padding(A, 11));
+        assert!(padding.contains("11 is less than the 12 positions"), "{padding}");
+        for zero in [Expr::Stride(A, 0), Expr::Modulo(A, 0), Expr::Resize(A, 0), Expr::Padding(A, 0)] {
+            assert!(problem(&zero).contains("must be at least 1"));
+        }
+        let huge = Expr::Padding(A, 1 << 62);
+        let huge: &'static Expr = Box::leak(Box::new(huge));
+        let product = problem(&Expr::Pair(A, huge));
+        assert!(product.contains("12 times 4611686018427387904 positions do not fit"), "{product}");
+        let inside: &'static Expr = Box::leak(Box::new(Expr::Stride(A, 5)));
+        assert!(problem(&Expr::Pair(inside, A)).contains("`m![A / 5]`"));
+        let empty = Expr::Symbol(Axis { name: Ident::new("A"), size: 0 });
+        assert!(problem(&empty).contains("at least one position"));
+    }
+}

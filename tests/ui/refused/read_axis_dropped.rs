@@ -1,0 +1,13 @@
+//! Every axis of the buffer is in the stream.
+use furiosa_visa_std::prelude::{axes, m};
+use furiosa_visa_std::sequencer::{BufTensor, StreamTensor};
+
+axes![A = 4, B = 8];
+
+fn read<'l>(buf: &'l BufTensor<i8, m![A, B]>) -> StreamTensor<'l, i8, m![1], m![B]> {
+    buf.read()
+}
+
+fn main() {
+    read(&BufTensor::from_vec(Vec::new()));
+}

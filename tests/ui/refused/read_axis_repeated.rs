@@ -1,0 +1,13 @@
+//! A part of an axis is in the stream once.
+use furiosa_visa_std::prelude::{axes, m};
+use furiosa_visa_std::sequencer::{BufTensor, StreamTensor};
+
+axes![A = 4, B = 8];
+
+fn read<'l>(buf: &'l BufTensor<i8, m![A, B]>) -> StreamTensor<'l, i8, m![A, A], m![B]> {
+    buf.read()
+}
+
+fn main() {
+    read(&BufTensor::from_vec(Vec::new()));
+}
