@@ -9,6 +9,7 @@
 #![allow(clippy::result_large_err)]
 
 mod bridge;
+mod const_plans;
 mod machine;
 mod mapping;
 mod moves;
