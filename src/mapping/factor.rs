@@ -457,3 +457,100 @@ impl Factors {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn symbol(name: &'static str, size: usize) -> Atom {
+        Atom::Symbol(Axis { name: Ident::new(name), size })
+    }
+
+    fn term(atom: Atom, stride: usize, modulo: usize) -> Term {
+        Term { atom, stride, modulo }
+    }
+
+    #[test]
+    fn equality_in_const_code_is_equality() {
+        let composite = |start, len| Atom::Composite(Composite { start, len });
+        let atoms = [
+            symbol("A", 4),
+            symbol("B", 4),
+            symbol("A", 5),
+            composite(0, 1),
+            composite(0, 2),
+            composite(1, 1),
+        ];
+        let mut factors = Vec::new();
+        for atom in atoms {
+            for (stride, modulo, resize) in [(1, 4, 4), (2, 4, 4), (1, 2, 2), (1, 4, 3)] {
+                factors.push(Factor::Term { term: term(atom, stride, modulo), resize });
+            }
+        }
+        for size in [4, 5] {
+            factors
+                .extend([PaddingKind::Top, PaddingKind::Bottom].map(|kind| Factor::Padding { size, kind }));
+        }
+        for (i, a) in factors.iter().enumerate() {
+            for (j, b) in factors.iter().enumerate() {
+                assert_eq!(same_factor(a, b), i == j, "{a:?} {b:?}");
+            }
+        }
+        for (i, a) in atoms.iter().enumerate() {
+            assert!(atoms.iter().enumerate().all(|(j, b)| a.is(b) == (i == j)));
+        }
+    }
+
+    #[test]
+    fn lists() {
+        let pool = Pool::new();
+        let mut factors = Factors::one();
+        assert!(factors.is_empty() && !factors.has_terms() && factors.last().is_none());
+        factors.push_padding(2, PaddingKind::Top);
+        assert!(!factors.is_empty() && !factors.has_terms());
+        factors.push_term(&pool, term(symbol("A", 4), 1, 4), 4);
+        assert!(factors.has_terms());
+        let last = Factor::Term { term: term(symbol("A", 4), 1, 4), resize: 4 };
+        assert_eq!((factors.last(), factors.size(), factors.len()), (Some(last), 8, 2));
+        let mut other = factors;
+        assert!(factors.is(&other));
+        other.push_padding(12, PaddingKind::Top);
+        assert!(!factors.is(&other) && !other.is(&factors) && !Factors::one().is(&factors));
+        let mut different = Factors::one();
+        different.push_padding(2, PaddingKind::Top);
+        different.push_term(&pool, term(symbol("B", 4), 1, 4), 4);
+        assert!(!factors.is(&different));
+        assert_eq!(other.pop(), Some(Factor::Padding { size: 12, kind: PaddingKind::Top }));
+        assert!(factors.is(&other) && other.size() == 8);
+    }
+
+    #[test]
+    fn composites_are_interned_once() {
+        let mut pool = Pool::new();
+        let factor = |name| Factor::Term { term: term(symbol(name, 4), 1, 4), resize: 4 };
+        let ab = pool.intern(&[factor("A"), factor("B")]);
+        let cd = pool.intern(&[factor("C"), factor("D")]);
+        assert_eq!(pool.intern(&[factor("A"), factor("B")]), ab);
+        assert_eq!(pool.intern(&[factor("B"), factor("C")]), Composite { start: 1, len: 2 });
+        assert_eq!(pool.content(cd), [factor("C"), factor("D")]);
+        assert_eq!((pool.atom_size(&Atom::Composite(ab)), pool.live(&Atom::Composite(ab), 3)), (16, 6));
+        let ba = pool.intern(&[factor("B"), factor("A")]);
+        assert_eq!(pool.content(ba), [factor("B"), factor("A")]);
+    }
+
+    #[test]
+    fn a_list_holds_its_capacity_and_reports_one_more() {
+        const NAMES: [&str; 25] = [
+            "A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", "L", "M", "N", "O", "P", "Q", "R", "S",
+            "T", "U", "V", "W", "X", "Y",
+        ];
+        let pool = Pool::new();
+        let mut factors = Factors::one();
+        for name in &NAMES[..FACTORS] {
+            factors.push_term(&pool, term(symbol(name, 2), 1, 2), 2);
+        }
+        assert_eq!(factors.problem(), None);
+        factors.push_term(&pool, term(symbol(NAMES[FACTORS], 2), 1, 2), 2);
+        assert_eq!(factors.problem(), Some(Problem::TooManyFactors));
+    }
+}

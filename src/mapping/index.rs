@@ -208,3 +208,80 @@ impl fmt::Debug for Index {
         fmt::Display::fmt(self, f)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: &Expr = &Expr::Symbol(Axis { name: Ident::new("A"), size: 5 });
+    const B: &Expr = &Expr::Symbol(Axis { name: Ident::new("B"), size: 3 });
+    const AB: &Expr = &Expr::Padding(&Expr::Pair(A, B), 16);
+    const BA: &Expr = &Expr::Padding(&Expr::Pair(B, A), 16);
+
+    fn at(expr: &'static Expr, position: usize) -> Index {
+        Index::at(expr, position).expect("live")
+    }
+
+    #[test]
+    fn composites_of_different_indices_are_told_apart() {
+        // Parts of [A, B] and of [B, A], met in one index after the other: each keeps its own content.
+        let outer: &'static Expr = &Expr::Stride(AB, 4);
+        let inner: &'static Expr = &Expr::Modulo(AB, 4);
+        let swapped: &'static Expr = &Expr::Modulo(BA, 4);
+        for (i, j) in [(0, 3), (1, 1), (2, 2), (3, 2)] {
+            let whole = at(outer, i).union(&at(inner, j));
+            assert_eq!(whole, at(AB, 4 * i + j), "{i}, {j}");
+            assert_eq!(at(swapped, 0).union(&at(outer, i)).union(&at(inner, j)), whole);
+        }
+        // Position 15 is padding.
+        assert!(!at(outer, 3).union(&at(inner, 3)).is_valid());
+    }
+
+    #[test]
+    fn composites_inside_composites() {
+        const C: &Expr = &Expr::Symbol(Axis { name: Ident::new("C"), size: 3 });
+        const CUT: &Expr = &Expr::Padding(&Expr::Pair(C, &Expr::Stride(AB, 4)), 14);
+        let (outer, inner): (&'static Expr, &'static Expr) = (&Expr::Stride(CUT, 7), &Expr::Modulo(CUT, 7));
+        for i in 0..2 {
+            for j in 0..7 {
+                let whole = Index::at(CUT, 7 * i + j);
+                let parts = Index::new().union(&at(outer, i)).union(&at(inner, j));
+                assert_eq!(parts.is_valid().then_some(parts), whole, "{i}, {j}");
+            }
+        }
+    }
+
+    #[test]
+    fn unions_with_invalid_indices_are_invalid() {
+        let invalid = at(A, 4).union(&at(A, 1));
+        assert!(!invalid.is_valid() && at(A, 3).union(&at(A, 1)).is_valid());
+        assert!(!at(B, 0).union(&invalid).is_valid() && !invalid.clone().union(&at(B, 0)).is_valid());
+        let mut past = Index::new();
+        let factors = factorize(&mut past.pool, A);
+        past.add_position(&factors, 5);
+        assert!(!past.is_valid() && !Index::new().union(&past).is_valid());
+        assert_eq!(past.coordinates(), None);
+        assert_eq!(past.ident_value(Ident::new("A")), Err(Invalid));
+    }
+
+    #[test]
+    fn text() {
+        let index = at(A, 4).union(&at(B, 2));
+        assert_eq!(format!("{index} {index:?}"), "i![A: 4, B: 2] i![A: 4, B: 2]");
+        assert_eq!(index.ident_value(Ident::new("B")), Ok(2));
+        assert_eq!(index.ident_value(Ident::new("C")), Ok(0));
+        assert_eq!(at(A, 4).union(&at(A, 4)).to_string(), "i![invalid]");
+        assert!(Invalid.to_string().contains("padding"));
+        assert_eq!(Index::default().to_string(), "i![]");
+    }
+
+    #[test]
+    fn positions() {
+        assert_eq!(
+            Index::at(AB, 14).expect("live").coordinates(),
+            Some(vec![(Ident::new("A"), 4), (Ident::new("B"), 2),])
+        );
+        assert!(Index::at(AB, 15).is_none() && Index::at(AB, 16).is_none());
+        assert!(Index::at(&Expr::Identity, 0).is_some() && Index::at(&Expr::Identity, 1).is_none());
+    }
+}

@@ -243,6 +243,22 @@ mod tests {
     }
 
     #[test]
+    fn digits_and_limits() {
+        // v0 is A / 4 (0..4), v1 is A % 4: 4 * v0 + v1 < 15. v2 and v3 are cut from 5 values: 3 * v2 + v3 < 5.
+        let Expr::Symbol(axis) = A else { unreachable!("A is an axis") };
+        let atom = Atom::Symbol(*axis);
+        let builder = GuardBuilder::new(4).digit(0, atom, 4, 3).digit(1, atom, 1, 3);
+        let guard = builder.limit(&[(3, 3, 1), (2, 2, 3)], 5).build(&Pool::new()).expect("fits");
+        for k in 0..4 * 4 * 2 * 3 {
+            let v = [k / 24, k / 6 % 4, k / 3 % 2, k % 3];
+            assert_eq!(guard.holds(&v), 4 * v[0] + v[1] < 15 && 3 * v[2] + v[3] < 5, "{v:?}");
+        }
+        // Without the last value of v0 the axis is never left.
+        let builder = GuardBuilder::new(2).digit(0, atom, 4, 2).digit(1, atom, 1, 3);
+        assert!(builder.build(&Pool::new()).expect("fits").is_always());
+    }
+
+    #[test]
     fn a_full_mapping_needs_no_guard() {
         let mut pool = Pool::new();
         let low = factorize(&mut pool, &Expr::Modulo(A, 5));
