@@ -243,6 +243,26 @@ mod tests {
     }
 
     #[test]
+    fn padding_that_is_no_multiple_of_what_it_pads() {
+        const A16: &Expr = &Expr::Padding(A, 16);
+        const C: &Expr = &Expr::Symbol(Axis { name: Ident::new("C"), size: 2 });
+        // 4 x 3 positions padded to 13, twice; the other part of A is another dimension.
+        const BLOCK: &Expr = &Expr::Padding(&Expr::Pair(&Expr::Stride(A16, 4), B), 13);
+        check(&[&Expr::Pair(C, BLOCK), &Expr::Modulo(A16, 4)]);
+        const INNER: &Expr = &Expr::Padding(&Expr::Pair(B, &Expr::Modulo(A16, 4)), 13);
+        check(&[&Expr::Stride(A16, 4), &Expr::Pair(C, INNER)]);
+    }
+
+    #[test]
+    fn composites_inside_composites() {
+        const C: &Expr = &Expr::Symbol(Axis { name: Ident::new("C"), size: 3 });
+        const AB: &Expr = &Expr::Padding(&Expr::Pair(A, B), 48);
+        const CUT: &Expr = &Expr::Padding(&Expr::Pair(C, &Expr::Stride(AB, 4)), 42);
+        check(&[&Expr::Stride(CUT, 7), &Expr::Modulo(CUT, 7), &Expr::Modulo(AB, 4)]);
+        check(&[&Expr::Modulo(AB, 4), &Expr::Modulo(CUT, 7), &Expr::Padding(&Expr::Stride(CUT, 7), 8)]);
+    }
+
+    #[test]
     fn digits_and_limits() {
         // v0 is A / 4 (0..4), v1 is A % 4: 4 * v0 + v1 < 15. v2 and v3 are cut from 5 values: 3 * v2 + v3 < 5.
         let Expr::Symbol(axis) = A else { unreachable!("A is an axis") };
