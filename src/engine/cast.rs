@@ -89,12 +89,12 @@ pub trait StreamCast<D: Scalar> {
     /// Refused while compiling: packets that are not one flit before and after.
     fn cast<D2: Scalar, OutPacket: M>(self) -> Self::CastOutput<D2, OutPacket>
     where
-        D: Cast<D2>;
+        D: Cast<D2> + VeScalar;
 }
 
 macro_rules! stream_cast {
     ($stream:ident) => {
-        impl<'l, const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M> StreamCast<D>
+        impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M> StreamCast<D>
             for $stream<'l, T, D, Chip, Cluster, Slice, Time, Packet>
         {
             type CastOutput<D2: Scalar, OutPacket: M>
@@ -104,7 +104,7 @@ macro_rules! stream_cast {
 
             fn cast<D2: Scalar, OutPacket: M>(self) -> Self::CastOutput<D2, OutPacket>
             where
-                D: Cast<D2>,
+                D: Cast<D2> + VeScalar,
             {
                 const { CastPlan::<D, D2, Packet, OutPacket>::CHECK };
                 let mut pass = self.pass;

@@ -9,4 +9,4 @@ mod pipeline;
 pub use accumulate::{AccumulateConfig, AccumulateRequest, derive_accumulate};
 pub use align::{AlignConfig, AlignRequest, derive_align};
 pub use contract::{ContractConfig, ContractRequest, derive_contract};
-pub use pipeline::{AccumulatePlan, AlignPlan, ContractPlan};
+pub use pipeline::{AccumulatePlan, AlignPlan, ContractPlan, ContractsTo, Undecided};

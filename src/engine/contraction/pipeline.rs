@@ -42,6 +42,27 @@ impl<D: Scalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, OutPacket
     };
 }
 
+/// [`ContractionCast`], asked for the packet of one call.
+///
+/// The compiler explains an unmet bound in the words of its trait only where the bound waits for a parameter of the
+/// call. That is what the packet, and the implementation for [`Undecided`], are for.
+pub trait ContractsTo<OutPacket>: Scalar {
+    /// The type of products and sums.
+    type Output: Scalar;
+}
+
+impl<D: ContractionCast, OutPacket: M> ContractsTo<OutPacket> for D {
+    type Output = <D as ContractionCast>::Output;
+}
+
+/// No packet: see [`ContractsTo`].
+#[derive(Debug)]
+pub enum Undecided {}
+
+impl<D: Scalar> ContractsTo<Undecided> for D {
+    type Output = f32;
+}
+
 /// The plan of a contract, as types.
 pub struct ContractPlan<D, Packet, OutPacket>(PhantomData<(D, Packet, OutPacket)>);
 
@@ -129,9 +150,19 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Time: M,
     /// part of the packet (spec page 40 §4.1).
     pub fn contract<OutPacket: M>(
         self,
-    ) -> ContractionTensor<'l, T, <D as ContractionCast>::Output, Chip, Cluster, Slice, Row, Time, OutPacket>
+    ) -> ContractionTensor<
+        'l,
+        T,
+        <D as ContractsTo<OutPacket>>::Output,
+        Chip,
+        Cluster,
+        Slice,
+        Row,
+        Time,
+        OutPacket,
+    >
     where
-        D: ContractionCast,
+        D: ContractsTo<OutPacket>,
     {
         let contract = const { ContractPlan::<D, Packet, OutPacket>::CONFIG };
         ContractionTensor {
