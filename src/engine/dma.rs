@@ -71,8 +71,8 @@ pub const fn derive_dma(source: &Shape, destination: &Shape) -> Result<Transfer,
         Memory::Hbm => "to_hbm",
         Memory::Dm => "to_dm",
     };
-    let from = attempt!(source.footprint());
-    let to = attempt!(destination.footprint());
+    let from = attempt!(source.sizes());
+    let to = attempt!(destination.sizes());
     let (a, b): ([_; 4], [_; 4]) = (source.dimensions(), destination.dimensions());
     let transfer = attempt!(derive_transfer(
         operation,
@@ -80,8 +80,7 @@ pub const fn derive_dma(source: &Shape, destination: &Shape) -> Result<Transfer,
         &Placement { name: destination.name(), dimensions: b.split_at(destination.levels()).0 },
         true,
     ));
-    let rules =
-        DmaRules { operation, source: (*source, from.elements), destination: (*destination, to.elements) };
+    let rules = DmaRules { operation, source: (*source, from[3]), destination: (*destination, to[3]) };
     attempt!(check_dma(&rules, &transfer));
     Ok(transfer)
 }

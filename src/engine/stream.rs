@@ -13,7 +13,7 @@
 use crate::command::{self, Guard, Region};
 use crate::engine::contraction::{AlignConfig, ContractConfig};
 use crate::error::PlanError;
-use crate::mapping::{Identity, M, Pool, Problem, factorize, liveness};
+use crate::mapping::{Identity, M, Problem, liveness_of};
 use crate::runtime::{Tu, TuContext};
 use crate::scalar::Scalar;
 use crate::tensor::DmTensorView;
@@ -121,18 +121,11 @@ impl<'l, const T: Tu, P: Position, D: Scalar, Chip: M, Cluster: M, Slice: M, Tim
     }
 
     /// Which positions hold an element. Variables: chip, cluster, slice, time, packet.
-    pub(crate) const GUARD: Guard = {
-        let mut pool = Pool::new();
-        let chip = factorize(&mut pool, Chip::EXPR);
-        let cluster = factorize(&mut pool, Cluster::EXPR);
-        let slice = factorize(&mut pool, Slice::EXPR);
-        let time = factorize(&mut pool, Time::EXPR);
-        let packet = factorize(&mut pool, Packet::EXPR);
-        match liveness(&pool, &[&chip, &cluster, &slice, &time, &packet]) {
+    pub(crate) const GUARD: Guard =
+        match liveness_of(&[Chip::EXPR, Cluster::EXPR, Slice::EXPR, Time::EXPR, Packet::EXPR]) {
             Some(guard) => guard,
             None => PlanError::mapping(P::NAME, Problem::TooManyFactors).refuse(),
-        }
-    };
+        };
 }
 
 impl<const T: Tu, P: Position, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M> fmt::Debug

@@ -69,7 +69,7 @@ pub const fn derive_storage_transfer(
     hbm: &crate::tensor::Shape,
     upload: bool,
 ) -> Result<Transfer, PlanError> {
-    attempt!(hbm.footprint());
+    attempt!(hbm.sizes());
     let mut pool = Pool::new();
     let host_dimensions = [(host, Level::Element)];
     let host_side = Placement { name: "HostTensor", dimensions: &host_dimensions };

@@ -274,7 +274,9 @@ pub const fn same_factor(a: &Factor, b: &Factor) -> bool {
 /// What went wrong on the way sticks, so that const code can compute first and ask once.
 #[derive(Clone, Copy, Debug)]
 pub struct Factors {
-    list: List<Factor, FACTORS>,
+    /// Not a [`List`]: const evaluation pays for every call and for every type parameter.
+    items: [Factor; FACTORS],
+    len: usize,
     /// Positions of the list. Kept, because every push asks for it and const evaluation is slow.
     size: usize,
     problem: Option<Problem>,
@@ -283,7 +285,7 @@ pub struct Factors {
 impl Factors {
     /// The mapping `1`.
     pub const fn one() -> Self {
-        Self { list: List::new(NO_FACTOR), size: 1, problem: None }
+        Self { items: [NO_FACTOR; FACTORS], len: 0, size: 1, problem: None }
     }
 
     pub(crate) const fn failed(problem: Problem) -> Self {
@@ -294,17 +296,22 @@ impl Factors {
 
     /// The factors, innermost first.
     pub const fn as_slice(&self) -> &[Factor] {
-        self.list.as_slice()
+        self.items.split_at(self.len).0
+    }
+
+    /// The k-th factor, innermost first. Quicker than a slice in const code.
+    pub(crate) const fn item(&self, k: usize) -> &Factor {
+        &self.items[k]
     }
 
     /// The number of factors.
     pub const fn len(&self) -> usize {
-        self.list.len()
+        self.len
     }
 
     /// Whether this is the mapping `1`.
     pub const fn is_empty(&self) -> bool {
-        self.list.is_empty()
+        self.len == 0
     }
 
     /// Positions, padding included.
@@ -314,12 +321,17 @@ impl Factors {
 
     /// The outermost factor.
     pub const fn last(&self) -> Option<Factor> {
-        self.list.last()
+        if self.len == 0 { None } else { Some(self.items[self.len - 1]) }
     }
 
     /// Appends a factor as it is.
     pub(crate) const fn append(&mut self, factor: Factor) {
-        self.list.push(factor);
+        if self.len == FACTORS {
+            self.fail(Problem::TooManyFactors);
+            return;
+        }
+        self.items[self.len] = factor;
+        self.len += 1;
         self.size = match factor {
             Factor::Term { resize, .. } => self.size * resize,
             Factor::Padding { size, .. } => size,
@@ -328,29 +340,41 @@ impl Factors {
 
     /// Removes and returns the outermost factor.
     pub(crate) const fn pop(&mut self) -> Option<Factor> {
-        let last = self.list.pop();
-        match last {
-            Some(Factor::Term { resize, .. }) => self.size /= resize,
-            Some(Factor::Padding { .. }) => self.size = size_of_factors(self.as_slice()),
-            None => {}
+        if self.len == 0 {
+            return None;
         }
-        last
+        self.len -= 1;
+        let last = self.items[self.len];
+        match last {
+            Factor::Term { resize, .. } => self.size /= resize,
+            Factor::Padding { .. } => {
+                self.size = 1;
+                let mut k = 0;
+                while k < self.len {
+                    self.size = match self.items[k] {
+                        Factor::Term { resize, .. } => self.size * resize,
+                        Factor::Padding { size, .. } => size,
+                    };
+                    k += 1;
+                }
+            }
+        }
+        Some(last)
     }
 
     /// What went wrong, if anything.
     pub const fn problem(&self) -> Option<Problem> {
-        if self.list.overflowed() { Some(Problem::TooManyFactors) } else { self.problem }
+        self.problem
     }
 
     /// Whether the factors of two mappings of one pool are the same.
     pub const fn is(&self, other: &Factors) -> bool {
-        let (a, b) = (self.as_slice(), other.as_slice());
-        if a.len() != b.len() {
+        if self.len != other.len || self.size != other.size {
             return false;
         }
         let mut k = 0;
-        while k < a.len() {
-            if !same_factor(&a[k], &b[k]) {
+        while k < self.len {
+            if !same_factor(&self.items[k], &other.items[k]) {
                 return false;
             }
             k += 1;
@@ -360,10 +384,9 @@ impl Factors {
 
     /// Whether there is a term, and so at least two live positions.
     pub const fn has_terms(&self) -> bool {
-        let all = self.list.as_slice();
         let mut k = 0;
-        while k < all.len() {
-            if let Factor::Term { .. } = all[k] {
+        while k < self.len {
+            if let Factor::Term { .. } = self.items[k] {
                 return true;
             }
             k += 1;
@@ -384,7 +407,7 @@ impl Factors {
         }
         let (mut term, mut resize) = (term, resize);
         // The digit just inside completes this one: K / 4, K % 4 is K.
-        if let Some(Factor::Term { term: inner, resize: full }) = self.list.last()
+        if let Some(Factor::Term { term: inner, resize: full }) = self.last()
             && full == inner.modulo
             && term.stride == inner.stride * inner.modulo
             && term.atom.is(&inner.atom)
@@ -401,7 +424,7 @@ impl Factors {
                 resize = live;
             }
         }
-        let base = self.size();
+        let base = self.size;
         match term.atom {
             Atom::Composite(composite) if term.stride == 1 && resize == term.modulo && resize == live => {
                 self.push_all(pool, pool.content(composite));
@@ -417,9 +440,22 @@ impl Factors {
         }
     }
 
+    /// Puts another mapping outside everything that is there.
+    pub const fn push_factors(&mut self, pool: &Pool, outer: &Factors) {
+        let base = self.size;
+        let mut k = 0;
+        while k < outer.len {
+            match outer.items[k] {
+                Factor::Term { term, resize } => self.push_term(pool, term, resize),
+                Factor::Padding { size, kind } => self.push_padding(size * base, kind),
+            }
+            k += 1;
+        }
+    }
+
     /// Puts factors that were made for an empty list outside everything that is there.
     pub const fn push_all(&mut self, pool: &Pool, factors: &[Factor]) {
-        let base = self.size();
+        let base = self.size;
         let mut k = 0;
         while k < factors.len() {
             match factors[k] {
@@ -432,11 +468,11 @@ impl Factors {
 
     /// Pads everything that is there to `size` positions.
     pub const fn push_padding(&mut self, size: usize, kind: PaddingKind) {
-        let content = self.size();
+        let content = self.size;
         if size < content {
             self.fail(Problem::PaddingTooSmall { size: content, padding: size });
         } else if size > content {
-            if let Some(Factor::Padding { kind: inner, .. }) = self.list.last()
+            if let Some(Factor::Padding { kind: inner, .. }) = self.last()
                 && inner.is(kind)
             {
                 self.pop();

@@ -1,6 +1,8 @@
 //! Which positions hold an element: from mappings to the conditions that commands carry.
 
+use super::expr::Expr;
 use super::factor::{Atom, Composite, Factor, Factors, Pool};
+use super::normal::factorize;
 use crate::command::{Guard, GuardDigit, GuardSum};
 use crate::list::List;
 
@@ -189,10 +191,63 @@ pub const fn liveness(pool: &Pool, dimensions: &[&Factors]) -> Option<Guard> {
     builder.build(pool)
 }
 
+/// [`liveness`] of expressions.
+///
+/// Where a dimension is padded at its outer end only, or not at all, nothing has to be factorized: each position inside
+/// is live, and so are all combinations. That is nearly every tensor, and const evaluation is slow.
+pub const fn liveness_of(dimensions: &[&'static Expr]) -> Option<Guard> {
+    if let Some(guard) = simple(dimensions) {
+        return Some(guard);
+    }
+    let mut pool = Pool::new();
+    let mut builder = GuardBuilder::new(dimensions.len());
+    let mut k = 0;
+    while k < dimensions.len() {
+        let factors = factorize(&mut pool, dimensions[k]);
+        builder = builder.mapping(k, &factors);
+        k += 1;
+    }
+    builder.build(&pool)
+}
+
+const fn simple(dimensions: &[&'static Expr]) -> Option<Guard> {
+    let mut guard = Guard::always(dimensions.len());
+    let mut k = 0;
+    while k < dimensions.len() {
+        let inner = match dimensions[k] {
+            Expr::Padding(inner, size) => {
+                let Ok(limit) = inner.checked_size() else { return None };
+                if *size > limit {
+                    let first = guard.digits.len();
+                    guard.digits.push(GuardDigit { variable: k, base: 1, extent: *size, weight: 1 });
+                    guard.sums.push(GuardSum { first, len: 1, limit });
+                }
+                inner
+            }
+            inner => inner,
+        };
+        if !is_exact(inner) {
+            return None;
+        }
+        k += 1;
+    }
+    Some(guard)
+}
+
+/// Whether an expression has neither padding nor cut-off positions.
+const fn is_exact(expr: &Expr) -> bool {
+    match expr {
+        Expr::Identity | Expr::Symbol(_) => true,
+        Expr::Stride(inner, _) | Expr::Modulo(inner, _) => is_exact(inner),
+        Expr::Pair(left, right) => is_exact(left) && is_exact(right),
+        Expr::Resize(..) | Expr::Padding(..) => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mapping::{Axis, Expr, Ident, Index, factorize};
+    use crate::mapping::{Axis, Ident, Index};
 
     const A: &Expr = &Expr::Symbol(Axis { name: Ident::new("A"), size: 15 });
     const B: &Expr = &Expr::Symbol(Axis { name: Ident::new("B"), size: 3 });
@@ -202,6 +257,8 @@ mod tests {
         let mut pool = Pool::new();
         let factors: Vec<Factors> = dimensions.iter().map(|expr| factorize(&mut pool, expr)).collect();
         let guard = liveness(&pool, &factors.iter().collect::<Vec<_>>()).expect("fits");
+        let quick = liveness_of(dimensions).expect("fits");
+        assert_eq!(quick.is_always(), guard.is_always());
         let sizes: Vec<usize> = factors.iter().map(Factors::size).collect();
         let total: usize = sizes.iter().product();
         for k in 0..total {
@@ -217,6 +274,7 @@ mod tests {
                 .try_fold(Index::new(), |sum, (expr, position)| Some(sum.union(&Index::at(expr, *position)?)))
                 .is_some_and(|index| index.is_valid());
             assert_eq!(guard.holds(&at), live, "{dimensions:?} at {at:?}: {guard:?}");
+            assert_eq!(quick.holds(&at), live, "{dimensions:?} at {at:?}: {quick:?}");
         }
     }
 
@@ -260,6 +318,18 @@ mod tests {
         const CUT: &Expr = &Expr::Padding(&Expr::Pair(C, &Expr::Stride(AB, 4)), 42);
         check(&[&Expr::Stride(CUT, 7), &Expr::Modulo(CUT, 7), &Expr::Modulo(AB, 4)]);
         check(&[&Expr::Modulo(AB, 4), &Expr::Modulo(CUT, 7), &Expr::Padding(&Expr::Stride(CUT, 7), 8)]);
+    }
+
+    #[test]
+    fn padding_at_the_outer_end_only() {
+        const C: &Expr = &Expr::Symbol(Axis { name: Ident::new("C"), size: 8 });
+        const ONE: &Expr = &Expr::Identity;
+        check(&[ONE, &Expr::Padding(ONE, 2), &Expr::Padding(&Expr::Stride(C, 2), 5), &Expr::Modulo(C, 2)]);
+        check(&[
+            &Expr::Padding(&Expr::Pair(B, &Expr::Stride(C, 4)), 6),
+            &Expr::Padding(&Expr::Modulo(C, 4), 5),
+        ]);
+        check(&[&Expr::Stride(&Expr::Pair(B, C), 2), &Expr::Modulo(&Expr::Pair(B, C), 2)]);
     }
 
     #[test]

@@ -100,7 +100,7 @@ pub use factor::{
 };
 pub use factor::{same_factor, size_of_factors};
 pub use index::{Index, Invalid};
-pub use liveness::{GuardBuilder, liveness};
+pub use liveness::{GuardBuilder, liveness, liveness_of};
 pub use normal::{factorize, gcd, modulo, pad_to, product, resize, stride, strip};
 pub use notation::{write_factors, write_term};
 pub(crate) use pieces::{CutRule, Matched, PIECES, Pieces, matched};

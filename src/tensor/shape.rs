@@ -4,7 +4,7 @@ use crate::chip::spec;
 use crate::command::{Footprint, Memory};
 use crate::engine::transfer::{DM_CHIP, DM_CLUSTER, DM_SLICE, HBM_CHIP, Level, Placement, write_placement};
 use crate::error::{PlanError, attempt};
-use crate::mapping::{Expr, Pool, factorize, liveness};
+use crate::mapping::{Expr, liveness_of};
 use crate::scalar::ElementType;
 use crate::text::Text;
 
@@ -87,8 +87,8 @@ impl Shape {
         }
     }
 
-    /// The positions of the tensor, or why no memory holds them.
-    pub const fn footprint(&self) -> Result<Footprint, PlanError> {
+    /// The numbers of chips, clusters, slices and elements per unit, or why no memory holds them.
+    pub const fn sizes(&self) -> Result<[usize; 4], PlanError> {
         let chips = attempt!(self.count(self.chip, "Chip", spec::MAX_CHIPS));
         let clusters = attempt!(self.count(self.cluster, "Cluster", spec::CLUSTERS));
         let slices = attempt!(self.count(self.slice, "Slice", spec::SLICES));
@@ -116,12 +116,13 @@ impl Shape {
             let text = text.str(per).str("; help: spread the tensor over more units, or move it in parts");
             return Err(PlanError::new("capacity", text));
         }
-        let mut pool = Pool::new();
-        let chip = factorize(&mut pool, self.chip);
-        let cluster = factorize(&mut pool, self.cluster);
-        let slice = factorize(&mut pool, self.slice);
-        let element = factorize(&mut pool, self.element);
-        let Some(guard) = liveness(&pool, &[&chip, &cluster, &slice, &element]) else {
+        Ok([chips, clusters, slices, elements])
+    }
+
+    /// The positions of the tensor, or why no memory holds them.
+    pub const fn footprint(&self) -> Result<Footprint, PlanError> {
+        let [chips, clusters, slices, elements] = attempt!(self.sizes());
+        let Some(guard) = liveness_of(&[self.chip, self.cluster, self.slice, self.element]) else {
             return Err(PlanError::mapping(self.name(), crate::mapping::Problem::TooManyFactors));
         };
         Ok(Footprint { element: self.element_type, chips, clusters, slices, elements, guard })

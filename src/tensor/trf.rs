@@ -3,7 +3,7 @@
 use crate::command::{FillId, Guard, TrfAddress, TrfRegion};
 use crate::engine::register_file::{TrfLoadConfig, check_capacity};
 use crate::error::PlanError;
-use crate::mapping::{M, Pool, Problem, factorize, liveness};
+use crate::mapping::{M, Problem, liveness_of};
 use crate::runtime::fault::accept;
 use crate::scalar::Scalar;
 use core::fmt;
@@ -20,18 +20,11 @@ pub struct TrfTensor<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: 
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
     TrfTensor<D, Chip, Cluster, Slice, Row, Element>
 {
-    const GUARD: Guard = {
-        let mut pool = Pool::new();
-        let chip = factorize(&mut pool, Chip::EXPR);
-        let cluster = factorize(&mut pool, Cluster::EXPR);
-        let slice = factorize(&mut pool, Slice::EXPR);
-        let row = factorize(&mut pool, Row::EXPR);
-        let element = factorize(&mut pool, Element::EXPR);
-        match liveness(&pool, &[&chip, &cluster, &slice, &row, &element]) {
+    const GUARD: Guard =
+        match liveness_of(&[Chip::EXPR, Cluster::EXPR, Slice::EXPR, Row::EXPR, Element::EXPR]) {
             Some(guard) => guard,
             None => PlanError::mapping("TrfTensor", Problem::TooManyFactors).refuse(),
-        }
-    };
+        };
 
     const LOAD: TrfLoadConfig = TrfLoadConfig {
         rows: Row::SIZE,

@@ -208,3 +208,14 @@ fn outputs_of_the_pages() {
     assert!(buffer::<m![N], Time, Columns, m![M, N], m![K % 16 / 4 # 8]>(Sequential).is_ok());
     assert_eq!(AlignPlan::<bf16, Time, m![K % 16], m![N], m![K], Time, m![K % 16 # 32]>::CONFIG.tile, 1);
 }
+
+/// Steps of padding alone repeat the same packet: they are not summed.
+#[test]
+fn padding_is_no_axis_to_sum() {
+    use AccumulationKind::Interleaved;
+    axes![M = 4, N = 8, S = 3];
+    assert_eq!(buffer::<m![N], m![M, 1 # 2], m![1], m![M], m![N]>(Interleaved), Err("accumulate padding"));
+    assert_eq!(buffer::<m![N], m![1 # 2], m![1], m![1], m![N]>(Interleaved), Err("accumulate padding"));
+    assert_eq!(buffer::<m![N], m![M, 1 # 2], m![1], m![M, 1 # 2], m![N]>(Interleaved), Ok(1));
+    assert_eq!(buffer::<m![N], m![M, S # 4], m![1], m![M], m![N]>(Interleaved), Ok(1));
+}

@@ -15,7 +15,7 @@ use crate::mapping::{
     CutRule, Expr, Factor, Factors, PaddingKind, Pieces, Pool, matched, modulo, pad_to, product, stride,
     strip, write_term,
 };
-use crate::sequencer::{Config, Request, Stream, derive};
+use crate::sequencer::{Config, Entry, Request, Stream, derive};
 use crate::text::Text;
 
 /// What an accumulate is derived from.
@@ -120,7 +120,12 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
         return Err(PlanError::new("accumulate time tail", text));
     }
     let kept = stride(&mut pool, &out_time, tail.size());
-    let inner = attempt!(check_kept(&pool, request, &time, &kept));
+    // Where the innermost axes are summed, which is the usual case, the slots follow at once. Padding without an axis is
+    // no axis to sum: it is left to the full check, which refuses it.
+    let summed = if time.size().is_multiple_of(kept.size()) { time.size() / kept.size() } else { 1 };
+    let axis_innermost = time.is_empty() || matches!(time.item(0), Factor::Term { .. });
+    let innermost = axis_innermost && stride(&mut pool, &time, summed).is(&kept);
+    let inner = if innermost { 1 } else { attempt!(check_kept(&pool, request, &time, &kept)) };
     let (buffer, limit) = match request.kind {
         AccumulationKind::Interleaved => (inner * count, spec::ACCUMULATOR_INTERLEAVED),
         AccumulationKind::Sequential => {
@@ -148,18 +153,34 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
             text.str("use the other kind, or reduce the packet more"),
         ));
     }
+    let slots = if innermost {
+        let mut slots = Config::new(1);
+        slots.entries.push(Entry { size: kept.size(), stride: 1 });
+        slots.entries.push(Entry { size: summed, stride: 0 });
+        slots
+    } else {
+        attempt!(derive_slots(&mut pool, request, &kept))
+    };
+    Ok(AccumulateConfig { kind: request.kind, columns: count, slots, slot_count: kept.size(), buffer })
+}
+
+/// The slot of each step, entry by entry.
+const fn derive_slots(
+    pool: &mut Pool,
+    request: &AccumulateRequest,
+    kept: &Factors,
+) -> Result<Config, PlanError> {
     let one = Factors::one();
     let loops = Request {
         operation: OPERATION,
-        buf: &kept,
+        buf: kept,
         time: Stream::Expr(request.time),
         packet: Stream::Factors(&one),
         partial: true,
         unread: false,
         names: Request::TIME_AND_PACKET,
     };
-    let slots = attempt!(derive(&mut pool, &loops)).config;
-    Ok(AccumulateConfig { kind: request.kind, columns: count, slots, slot_count: kept.size(), buffer })
+    Ok(attempt!(derive(pool, &loops)).config)
 }
 
 /// The rules in the order in which they are checked.

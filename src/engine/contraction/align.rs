@@ -195,12 +195,11 @@ const fn first_term(factors: &Factors) -> Option<(crate::mapping::Term, usize)> 
 
 /// Whether two mappings hold parts of one axis that overlap.
 const fn shares_a_digit(a: &Factors, b: &Factors) -> bool {
-    let (a, b) = (a.as_slice(), b.as_slice());
     let mut i = 0;
     while i < a.len() {
         let mut j = 0;
         while j < b.len() {
-            if let (Factor::Term { term: x, .. }, Factor::Term { term: y, .. }) = (&a[i], &b[j])
+            if let (Factor::Term { term: x, .. }, Factor::Term { term: y, .. }) = (a.item(i), b.item(j))
                 && x.stride < y.stride * y.modulo
                 && y.stride < x.stride * x.modulo
                 && x.atom.is(&y.atom)
@@ -287,9 +286,12 @@ const fn trf_sequencer(
         ));
     }
     // What is left of the packet must be repetition: nothing of it may select other weights.
-    let packet = modulo(pool, &sides.out_packet, live);
-    let repeated = stride(pool, &packet, read);
-    let weights = stride(pool, &sides.trf_element, read);
+    let (mut repeated, mut weights) = (Factors::one(), Factors::one());
+    if read < live {
+        let packet = modulo(pool, &sides.out_packet, live);
+        repeated = stride(pool, &packet, read);
+        weights = stride(pool, &sides.trf_element, read);
+    }
     if shares_a_digit(&repeated, &weights) {
         let text = Text::new()
             .str("align: OutPacket ")
