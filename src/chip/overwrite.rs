@@ -11,7 +11,7 @@
 use super::check::{Fault, FaultKind};
 use super::execute::walk::Walk;
 use super::rules::Call;
-use super::spec::{BEAT_LANES, FLIT_BYTES};
+use super::spec::BEAT_LANES;
 use crate::command::{AccumulationKind, Contraction, Fetch, Sink, TensorUnit};
 use core::panic::Location;
 
@@ -92,6 +92,5 @@ fn ready_after_contraction(contraction: &Contraction, flits: usize) -> Vec<usize
         AccumulationKind::Interleaved => contraction.columns,
         AccumulationKind::Sequential => contraction.trf.rows * contraction.columns.div_ceil(BEAT_LANES),
     };
-    debug_assert!(FLIT_BYTES * 8 / contraction.output.bits() == BEAT_LANES, "sums have 32 bits");
     packets.into_iter().flat_map(|packet| core::iter::repeat_n(packet, beats)).collect()
 }

@@ -347,17 +347,7 @@ impl Factors {
         let last = self.items[self.len];
         match last {
             Factor::Term { resize, .. } => self.size /= resize,
-            Factor::Padding { .. } => {
-                self.size = 1;
-                let mut k = 0;
-                while k < self.len {
-                    self.size = match self.items[k] {
-                        Factor::Term { resize, .. } => self.size * resize,
-                        Factor::Padding { size, .. } => size,
-                    };
-                    k += 1;
-                }
-            }
+            Factor::Padding { .. } => self.size = size_of_factors(self.as_slice()),
         }
         Some(last)
     }
@@ -437,19 +427,6 @@ impl Factors {
         }
         if want > resize {
             self.push_padding(base * want, PaddingKind::Top);
-        }
-    }
-
-    /// Puts another mapping outside everything that is there.
-    pub const fn push_factors(&mut self, pool: &Pool, outer: &Factors) {
-        let base = self.size;
-        let mut k = 0;
-        while k < outer.len {
-            match outer.items[k] {
-                Factor::Term { term, resize } => self.push_term(pool, term, resize),
-                Factor::Padding { size, kind } => self.push_padding(size * base, kind),
-            }
-            k += 1;
         }
     }
 

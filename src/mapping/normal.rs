@@ -54,7 +54,7 @@ pub const fn factorize(pool: &mut Pool, expr: &Expr) -> Factors {
 /// `outer, inner`.
 pub const fn product(pool: &Pool, outer: &Factors, inner: &Factors) -> Factors {
     let mut factors = *inner;
-    factors.push_factors(pool, outer);
+    factors.push_all(pool, outer.as_slice());
     if let Some(problem) = outer.problem() {
         factors.fail(problem);
     }
