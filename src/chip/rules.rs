@@ -149,6 +149,13 @@ pub(crate) fn tensor_unit(
     }
     match &unit.sink {
         Sink::Commit { destination, .. } => {
+            let (sums, narrowed) = (unit.contraction.as_ref().map(|c| c.output), unit.cast.map(|c| c.output));
+            let last = narrowed.or(sums).unwrap_or(streamed);
+            if !last.is_stored() {
+                let message = format!("elements of type {last} are to be written, which no memory holds");
+                let help = "end the stream in the register file, or fetch as i32";
+                return Err(call("commit").fault(FaultKind::Unsupported, message, help));
+            }
             if bounds {
                 in_bounds(destination, chips, call("commit"))?;
                 if !destination.address.is_multiple_of(COMMIT_ALIGN_BYTES as u64) {
