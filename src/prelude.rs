@@ -15,9 +15,11 @@ pub use crate::mapping::M as _;
 pub use crate::runtime::{
     Context, DeviceFn, Dma, DmaContext, DmaValues, SimOptions, Tu, TuContext, TuValues, launch, try_launch,
 };
-pub use crate::scalar::{ContractionCast, FetchCast, Opt, Scalar, ScalarBytes, bf16, f8e4m3, f8e5m2, i4};
+pub use crate::scalar::{
+    ContractionCast, FetchCast, Opt, Scalar, ScalarBytes, VeScalar, bf16, f8e4m3, f8e5m2, i4,
+};
 pub use crate::tensor::{
     DmTensor, DmTensorView, DmTensorViewMut, HbmTensor, HbmTensorView, HbmTensorViewMut, HostTensor, Tensor,
-    TrfTensor,
+    TrfTensor, TrfTensorView, TrfTensorViewMut, VrfTensor, VrfTensorView, VrfTensorViewMut,
 };
 pub use furiosa_visa_macros::{axes, device, i, m};

@@ -11,7 +11,9 @@ mod transfer;
 pub use guard::{GUARD_DIGITS, GUARD_SUMS, Guard, GuardDigit, GuardSum};
 pub use region::{Address, FillId, Footprint, Memory, Region, TrfAddress, TrfRegion};
 pub use tensor_unit::{AccumulationKind, Cast, Collect, Contraction, Fetch, Sink, TensorUnit};
-pub use transfer::{Dma, HostBuffer, HostTransfer, Step, TRANSFER_LOOPS, Transfer, TransferLoop};
+pub use transfer::{
+    Dma, HostBuffer, HostTransfer, Inspection, RegisterFile, Step, TRANSFER_LOOPS, Transfer, TransferLoop,
+};
 
 /// A command with the place in the kernel that gave it.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,6 +7,8 @@ pub mod contraction;
 pub mod dma;
 mod explain;
 pub mod fetch;
+pub mod inspect;
 pub mod register_file;
 pub mod stream;
 pub mod transfer;
+pub mod vector_register_file;

@@ -1,7 +1,7 @@
 //! Contexts: what a kernel runs on.
 
 use crate::chip::{CheckOptions, Fault, System, SystemOptions};
-use crate::command::{Command, FillId, HostBuffer, HostTransfer, Operation};
+use crate::command::{Command, FillId, HostBuffer, HostTransfer, Inspection, Operation};
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 use core::panic::Location;
@@ -185,6 +185,14 @@ impl Context {
             tdma: DmaContext { system: system.clone() },
             pdma: DmaContext { system },
         }))
+    }
+
+    pub(crate) fn inspect(
+        &self,
+        inspection: &Inspection,
+        location: &'static Location<'static>,
+    ) -> Result<HostBuffer, Fault> {
+        self.main.system.with(|system| system.inspect(inspection, location))
     }
 
     /// The number of chips in the system: fixed by [`SimOptions`], or used so far.

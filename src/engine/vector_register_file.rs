@@ -1,0 +1,183 @@
+//! Loading the vector register file (VRF) from a stream.
+//!
+//! ```text
+//!   Time   Packet   ──▶   Element: the same axes in any order, padding added or dropped      8192 bytes per slice
+//! ```
+//!
+//! Source: spec page 40 §2.4. Elements are `i32` or `f32`: the type is what the fetch widens to.
+
+use super::collect::{factors_of, flit_elements};
+use crate::chip::spec;
+use crate::command::{Address, Memory, Operation, Sink, Step, TensorUnit, Transfer};
+use crate::engine::stream::CollectTensor;
+use crate::engine::transfer::{Level, Placement, derive_transfer};
+use crate::error::{PlanError, attempt};
+use crate::mapping::{Expr, M, Pool};
+use crate::runtime::Tu;
+use crate::runtime::fault::accept;
+use crate::scalar::{ElementType, Scalar, VeScalar};
+use crate::tensor::VrfTensor;
+use crate::text::Text;
+use core::fmt;
+use core::marker::PhantomData;
+
+/// What a load of the VRF is derived from.
+#[derive(Clone, Copy, Debug)]
+pub struct VrfLoadRequest {
+    /// The type in the stream.
+    pub element: ElementType,
+    /// Time of the stream.
+    pub time: &'static Expr,
+    /// Packet of the stream.
+    pub packet: &'static Expr,
+    /// The elements of the VRF tensor.
+    pub vrf_element: &'static Expr,
+}
+
+/// The derived configuration of a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VrfLoadConfig {
+    /// Elements per slice, padding included.
+    pub elements: usize,
+    /// Bytes per slice, padding included.
+    pub bytes: usize,
+    /// From positions of the stream, `time * lanes + lane`, to elements.
+    pub transfer: Transfer,
+}
+
+const OPERATION: &str = "to_vrf";
+
+/// Checks the mappings of a load, and that the VRF could hold it, and derives where each element goes.
+///
+/// # Errors
+///
+/// An `Element` with other axes than the stream (spec page 40, E12), or of more than 8192 bytes (E13).
+pub const fn derive_vrf_load(request: &VrfLoadRequest) -> Result<VrfLoadConfig, PlanError> {
+    let mut pool = Pool::new();
+    attempt!(factors_of(OPERATION, &mut pool, request.time));
+    let lanes = attempt!(factors_of(OPERATION, &mut pool, request.packet)).size();
+    let elements = attempt!(factors_of(OPERATION, &mut pool, request.vrf_element)).size();
+    let stream = [(request.packet, Level::Element), (request.time, Level::Units(1))];
+    let own = [(request.vrf_element, Level::Element)];
+    let mut transfer = match derive_transfer(
+        OPERATION,
+        &Placement { name: "stream", dimensions: &stream },
+        &Placement { name: "VRF", dimensions: &own },
+        false,
+    ) {
+        Ok(transfer) => transfer,
+        Err(_) => return Err(other_axes(request)),
+    };
+    let mut k = 0;
+    while k < transfer.loops.len() {
+        let mut own = transfer.loops.at(k);
+        own.source = Step { units: 0, elements: own.source.units * lanes + own.source.elements };
+        // The same digit a second time would repeat elements.
+        if own.size > 1 && own.source.elements == 0 {
+            return Err(other_axes(request));
+        }
+        transfer.loops.set(k, own);
+        k += 1;
+    }
+    let bytes = elements.saturating_mul(request.element.bits()) / 8;
+    if bytes > spec::VRF_BYTES {
+        let text = Text::new().str("to_vrf: Element ").mapping(request.vrf_element).str(" of ");
+        let text =
+            text.str(request.element.name()).str(" takes ").number(bytes).str(" bytes per slice, but the ");
+        let text =
+            text.str("VRF has ").number(spec::VRF_BYTES).str("; help: load it in segments of at most ");
+        let text = text.number(spec::VRF_BYTES * 8 / request.element.bits());
+        return Err(PlanError::new("VRF capacity", text.str(" elements, or spread it over more slices")));
+    }
+    Ok(VrfLoadConfig { elements, bytes, transfer })
+}
+
+const fn other_axes(request: &VrfLoadRequest) -> PlanError {
+    let text = Text::new().str("to_vrf: Element is ").mapping(request.vrf_element);
+    let text = text.str(", but the stream has Time ").mapping(request.time).str(" and Packet ");
+    let text =
+        text.mapping(request.packet).str("; help: name exactly the axes of Time and Packet, once each, in ");
+    PlanError::new("VRF axes", text.str("any order and with any padding"))
+}
+
+/// The plan of a load of the VRF, as types.
+pub struct VrfLoadPlan<D, Time, Packet, Element>(PhantomData<(D, Time, Packet, Element)>);
+
+impl<D: VeScalar, Time: M, Packet: M, Element: M> VrfLoadPlan<D, Time, Packet, Element> {
+    const REQUEST: VrfLoadRequest = VrfLoadRequest {
+        element: D::ELEMENT_TYPE,
+        time: Time::EXPR,
+        packet: Packet::EXPR,
+        vrf_element: Element::EXPR,
+    };
+
+    /// The derived configuration. Using it refuses what the VRF cannot hold.
+    pub const CONFIG: VrfLoadConfig = match derive_vrf_load(&Self::REQUEST) {
+        Ok(config) => config,
+        Err(error) => error.refuse(),
+    };
+
+    /// Where the elements go, as text.
+    ///
+    /// ```
+    /// use furiosa_visa_std::engine::vector_register_file::VrfLoadPlan;
+    /// use furiosa_visa_std::prelude::*;
+    /// axes![A = 4, B = 8];
+    /// let text = VrfLoadPlan::<f32, m![A], m![B], m![B, A]>::explain();
+    /// assert!(text.ends_with("elements  32\nbytes per slice  128 of 8192\nlast address  8064\nflits  4"));
+    /// println!("{text}");
+    /// ```
+    pub fn explain() -> String {
+        let VrfLoadRequest { element, time, packet, vrf_element } = Self::REQUEST;
+        let config = Self::CONFIG;
+        let flits = Time::SIZE * Packet::SIZE / flit_elements(element);
+        format!(
+            "to_vrf m![{vrf_element}] of {element}: Time m![{time}], Packet m![{packet}]\n{}\n\
+             elements  {}\nbytes per slice  {} of {}\nlast address  {}\nflits  {flits}",
+            config.transfer,
+            config.elements,
+            config.bytes,
+            spec::VRF_BYTES,
+            spec::VRF_BYTES - config.bytes,
+        )
+    }
+}
+
+impl fmt::Display for VrfLoadConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} elements, {} bytes", self.elements, self.bytes)
+    }
+}
+
+impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
+    CollectTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>
+{
+    /// Ends the stream in the vector register file of every slice. `Element` has exactly the axes of `Time` and
+    /// `Packet`, in any order; padding may be added or dropped.
+    ///
+    /// Refused while compiling: types other than `i32` and `f32`, other axes, more than 8192 bytes.
+    ///
+    /// # Panics
+    /// Where `address` is no multiple of 4, or the tensor at `address` leaves the VRF of 8192 bytes.
+    #[track_caller]
+    pub fn to_vrf<Element: M>(self, address: Address) -> VrfTensor<D, Chip, Cluster, Slice, Element>
+    where
+        D: VeScalar,
+    {
+        let plan = const { &VrfLoadPlan::<D, Time, Packet, Element>::CONFIG };
+        accept(OPERATION, crate::tensor::check_address(Memory::Vrf, D::ELEMENT_TYPE, address));
+        accept(OPERATION, crate::tensor::check_vrf_end(OPERATION, plan.bytes, address));
+        let mut tensor = VrfTensor::filled(address, self.context.next_fill());
+        let sink = Sink::Vrf {
+            destination: tensor.view_mut().region(),
+            transfer: plan.transfer,
+            guard: const { Self::GUARD },
+        };
+        let pass = *self.pass;
+        let fetch = pass.fetch.expect("a collected stream was fetched");
+        let unit =
+            TensorUnit { sub_context: T, fetch, collect: pass.collect, contraction: None, cast: None, sink };
+        self.context.execute(Operation::TensorUnit(Box::new(unit)));
+        tensor
+    }
+}
