@@ -6,14 +6,15 @@
 //!
 //! `Row` is the outermost part of time, `Element` keeps the order of the stream (spec page 40 §2.1).
 
-use super::collect::{factors_of, whole_bytes};
+use super::collect::{CollectPlan, factors_of, whole_bytes};
 use crate::chip::spec;
-use crate::command::{Operation, Sink, TensorUnit, TrfAddress};
+use crate::command::{ContiguousLoad, Operation, Sink, TensorUnit, TrfAddress};
+use crate::engine::fetch::FetchPlan;
 use crate::engine::stream::CollectTensor;
 use crate::error::{PlanError, attempt};
 use crate::mapping::{Expr, M, Pool, modulo, product, stride};
-use crate::runtime::Tu;
 use crate::runtime::fault::accept;
+use crate::runtime::{Tu, TuValues};
 use crate::scalar::{ElementType, Scalar};
 use crate::tensor::TrfTensor;
 use crate::text::Text;
@@ -75,7 +76,12 @@ pub const fn derive_trf_load(request: &TrfLoadRequest) -> Result<TrfLoadConfig, 
     let element = attempt!(factors_of(OPERATION, &mut pool, request.row_element));
     let (rows, row_elements, steps) = (row.size(), element.size(), time.size());
     attempt!(check_rows(OPERATION, request.row, rows));
-    let bytes = attempt!(whole_bytes(OPERATION, request.element, request.row_element, rows * row_elements));
+    let wide = row_elements as u128 * (rows * request.element.bits()) as u128 / 8;
+    let bytes = if wide > spec::TRF_BYTES as u128 {
+        if wide > usize::MAX as u128 { usize::MAX } else { wide as usize }
+    } else {
+        attempt!(whole_bytes(OPERATION, request.element, request.row_element, rows * row_elements))
+    };
     let config = TrfLoadConfig { rows, row_elements, bytes };
     attempt!(check_capacity(OPERATION, &config, TrfAddress::Full));
     if rows > steps || !steps.is_multiple_of(rows) {
@@ -158,6 +164,35 @@ impl<D: Scalar, Time: M, Packet: M, Row: M, Element: M> TrfLoadPlan<D, Time, Pac
         Ok(config) => config,
         Err(error) => error.refuse(),
     };
+
+    /// Whether the load of a tensor that lies in DM as `DmElement` of `Stored`, fetched as `FetchTime` and
+    /// `FetchPacket`, can be the short command StoTRF: see [`ContiguousLoad::holds`].
+    ///
+    /// ```
+    /// use furiosa_visa_std::engine::register_file::TrfLoadPlan;
+    /// use furiosa_visa_std::prelude::*;
+    /// axes![N = 8, K = 64];
+    /// type Load = TrfLoadPlan<i8, m![N, K / 32], m![K % 32], m![N], m![K]>;
+    /// const SHORT: bool = Load::sto_trf::<i8, m![N, K], m![N], m![K]>();
+    /// // The tensor lies there the other way round.
+    /// const REORDERED: bool = Load::sto_trf::<i8, m![K / 32, N, K % 32], m![N], m![K]>();
+    /// assert!(SHORT && !REORDERED);
+    /// ```
+    pub const fn sto_trf<Stored: Scalar, DmElement: M, FetchTime: M, FetchPacket: M>() -> bool {
+        let _ = Self::CONFIG;
+        let collect = CollectPlan::<D, FetchTime, FetchPacket, Time, Packet>::CONFIG;
+        let fetch =
+            FetchPlan::<Stored, D, DmElement, FetchTime, FetchPacket, { <Tu as TuValues>::Main }>::CONFIG;
+        let load = ContiguousLoad {
+            stored: Stored::ELEMENT_TYPE,
+            streamed: D::ELEMENT_TYPE,
+            config: &fetch.config,
+            source_elements: DmElement::SIZE,
+            packet: fetch.packet,
+            collected: collect.flits * Packet::SIZE,
+        };
+        load.holds()
+    }
 }
 
 impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>

@@ -136,10 +136,10 @@ pub(crate) const fn derive_between(
             None => {
                 let repeated = is_repeat(&cut, k);
                 if !broadcast && !repeated {
-                    let text =
-                        Text::new().str(operation).str(": the destination repeats the source along `m![");
-                    let text =
-                        write_term(text, pool, &term, resize).str("]`, and a broadcast is not allowed here");
+                    let text = Text::new().str(operation).str(": the destination ");
+                    let text = write_placement(text, destination).str(" has `m![");
+                    let text = write_term(text, pool, &term, resize).str("]`, which the source ");
+                    let text = write_placement(text, source).str(" lacks, and nothing is repeated here");
                     let text = text.str("; help: remove it from the destination, or give it to the source");
                     return Err(PlanError::new("broadcast not allowed", text));
                 }

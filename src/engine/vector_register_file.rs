@@ -51,7 +51,8 @@ const OPERATION: &str = "to_vrf";
 ///
 /// # Errors
 ///
-/// An `Element` with other axes than the stream (spec page 40, E12), or of more than 8192 bytes (E13).
+/// An `Element` with other axes than the stream, or cut at other places (spec page 40, E12); one of more than 8192 bytes
+/// (E13).
 pub const fn derive_vrf_load(request: &VrfLoadRequest) -> Result<VrfLoadConfig, PlanError> {
     let mut pool = Pool::new();
     attempt!(factors_of(OPERATION, &mut pool, request.time));
@@ -59,22 +60,19 @@ pub const fn derive_vrf_load(request: &VrfLoadRequest) -> Result<VrfLoadConfig, 
     let elements = attempt!(factors_of(OPERATION, &mut pool, request.vrf_element)).size();
     let stream = [(request.packet, Level::Element), (request.time, Level::Units(1))];
     let own = [(request.vrf_element, Level::Element)];
-    let mut transfer = match derive_transfer(
+    let mut transfer = attempt!(derive_transfer(
         OPERATION,
         &Placement { name: "stream", dimensions: &stream },
-        &Placement { name: "VRF", dimensions: &own },
+        &Placement { name: "VrfTensor", dimensions: &own },
         false,
-    ) {
-        Ok(transfer) => transfer,
-        Err(_) => return Err(other_axes(request)),
-    };
+    ));
     let mut k = 0;
     while k < transfer.loops.len() {
         let mut own = transfer.loops.at(k);
         own.source = Step { units: 0, elements: own.source.units * lanes + own.source.elements };
         // The same digit a second time would repeat elements.
         if own.size > 1 && own.source.elements == 0 {
-            return Err(other_axes(request));
+            return Err(repeated(request));
         }
         transfer.loops.set(k, own);
         k += 1;
@@ -92,12 +90,11 @@ pub const fn derive_vrf_load(request: &VrfLoadRequest) -> Result<VrfLoadConfig, 
     Ok(VrfLoadConfig { elements, bytes, transfer })
 }
 
-const fn other_axes(request: &VrfLoadRequest) -> PlanError {
-    let text = Text::new().str("to_vrf: Element is ").mapping(request.vrf_element);
-    let text = text.str(", but the stream has Time ").mapping(request.time).str(" and Packet ");
-    let text =
-        text.mapping(request.packet).str("; help: name exactly the axes of Time and Packet, once each, in ");
-    PlanError::new("VRF axes", text.str("any order and with any padding"))
+const fn repeated(request: &VrfLoadRequest) -> PlanError {
+    let text = Text::new().str("to_vrf: Element ").mapping(request.vrf_element);
+    let text = text.str(" names a part of an axis twice, but the stream has Time ").mapping(request.time);
+    let text = text.str(" and Packet ").mapping(request.packet);
+    PlanError::new("VRF axes", text.str("; help: name each axis of Time and Packet once"))
 }
 
 /// The plan of a load of the VRF, as types.

@@ -19,6 +19,7 @@ mod program;
 mod sequencer;
 mod streams;
 mod trf_cache;
+mod vrf;
 
 #[path = "../reference/mod.rs"]
 mod reference;

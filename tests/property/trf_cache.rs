@@ -4,6 +4,7 @@ use crate::bridge::for_cases;
 use crate::reference::random::Random;
 use furiosa_visa_std::chip::clock::trf_cache::{TrfReads, TrfStore, TrfTraffic, trf_traffic};
 use furiosa_visa_std::sequencer::{Config, Entry};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 /// All addresses, one per cycle.
@@ -87,7 +88,7 @@ fn random_reads(random: &mut Random) -> (Vec<(usize, isize)>, usize, usize) {
 
 #[test]
 fn traffic_is_that_of_single_cycles() {
-    let (mut stalled, mut hit) = (0, 0);
+    let (stalled, mixed) = (Cell::new(0), Cell::new(0));
     for_cases(600, |random| {
         let (entries, base, read_bytes) = random_reads(random);
         let store = random.chance(75).then(|| TrfStore {
@@ -100,9 +101,14 @@ fn traffic_is_that_of_single_cycles() {
         let reads = TrfReads::new(config, base, read_bytes).unwrap_or_else(|error| panic!("{error}"));
         let found = trf_traffic(&reads, store);
         let expected = naive(&addresses(&entries, base), read_bytes, store);
-        assert_eq!(found, expected, "{entries:?} from {base}, {read_bytes} bytes, {store:?}");
-        stalled += usize::from(found.store_stalls > 0);
-        hit += usize::from(found.hits > 0 && found.misses > found.reads / 8);
+        stalled.set(stalled.get() + usize::from(found.store_stalls > 0));
+        mixed.set(mixed.get() + usize::from(found.hits > 0 && found.misses > found.reads / 8));
+        if found == expected {
+            return Ok(());
+        }
+        let case = format!("{entries:?} from {base}, {read_bytes} bytes, {store:?}");
+        Err(format!("{case}\nfound    {found:?}\nexpected {expected:?}"))
     });
-    assert!(stalled > 0 && hit > 0, "the cases are one-sided: {stalled} stalled, {hit} mixed");
+    let enough = stalled.get() > 100 && mixed.get() > 100;
+    assert!(enough || std::env::var("VISA_CASES").is_ok(), "{stalled:?} stalled, {mixed:?} mixed");
 }
