@@ -222,3 +222,134 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet:
         tensor
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prelude::*;
+
+    axes![G = 4, S = 3, C = 40, N = 8, T = 6, K = 64, L = 8192, Z = 1152921504606846976];
+
+    fn load<D: Scalar, Time: M, Packet: M, Row: M, Element: M>() -> Result<TrfLoadConfig, PlanError> {
+        derive_trf_load(&TrfLoadRequest {
+            element: D::ELEMENT_TYPE,
+            time: Time::EXPR,
+            packet: Packet::EXPR,
+            row: Row::EXPR,
+            row_element: Element::EXPR,
+        })
+    }
+
+    #[track_caller]
+    fn refused(result: Result<TrfLoadConfig, PlanError>, rule: &str, parts: &[&str]) {
+        let error = result.expect_err("it should be refused");
+        assert_eq!(error.rule(), rule, "{error}");
+        assert!(error.message().starts_with("to_trf: ") && error.message().contains("; help: "), "{error}");
+        assert!(parts.iter().all(|part| error.message().contains(part)), "{error}");
+    }
+
+    /// The example of spec page 40 §2.1.
+    #[test]
+    fn rows_are_the_outermost_part_of_time() {
+        type Time = m![G, S, C # 64 / 32];
+        type Packet = m![C # 64 % 32];
+        let config = load::<i8, Time, Packet, m![G], m![S, C # 64]>();
+        assert_eq!(config, Ok(TrfLoadConfig { rows: 4, row_elements: 192, bytes: 768 }));
+        let outer = load::<i8, Time, Packet, m![G / 2], m![G % 2, S, C # 64]>();
+        assert_eq!(outer, Ok(TrfLoadConfig { rows: 2, row_elements: 384, bytes: 768 }));
+        let one = load::<i8, Time, Packet, m![1], m![G, S, C # 64]>();
+        assert_eq!(one, Ok(TrfLoadConfig { rows: 1, row_elements: 768, bytes: 768 }));
+        let parts = ["Element is `m![S, C]`", "`m![S, C # 64]`"];
+        refused(load::<i8, Time, Packet, m![G], m![S, C]>(), "element mapping", &parts);
+        refused(load::<i8, Time, Packet, m![S], m![G, C # 64]>(), "row count", &["got 3", "1, 2, 4, or 8"]);
+        refused(load::<i8, Time, Packet, m![G % 2], m![G / 2, S, C # 64]>(), "row mapping", &["`m![G % 2]`"]);
+    }
+
+    /// What breaks several rules is refused by the first one, in the order of spec page 40 §2.1.
+    #[test]
+    fn the_first_broken_rule_is_reported() {
+        // Rows, capacity and all mappings are wrong; then one after the other is right.
+        refused(load::<i8, m![T], m![K % 32], m![S], m![L, L]>(), "row count", &["got 3 from `m![S]`"]);
+        let parts = ["8 rows of 67108864 bytes are 536870912 bytes", "TrfAddress::Full holds 65536"];
+        refused(load::<i8, m![T], m![K % 32], m![N], m![L, L]>(), "TRF capacity", &parts);
+        refused(
+            load::<i8, m![T], m![K % 32], m![N], m![K]>(),
+            "rows in time",
+            &["8 rows", "more than the 6"],
+        );
+        refused(
+            load::<i8, m![T], m![K % 32], m![G], m![K]>(),
+            "rows in time",
+            &["4 rows", "do not divide the 6"],
+        );
+        refused(load::<i8, m![S, N], m![K % 32], m![G], m![K]>(), "row mapping", &["Row is `m![G]`"]);
+        refused(load::<i8, m![G, T], m![K % 32], m![G], m![K]>(), "element mapping", &["Element is `m![K]`"]);
+        assert!(load::<i8, m![G, T], m![K % 32], m![G], m![T, K % 32]>().is_ok());
+    }
+
+    /// Padding counts as it stands.
+    #[test]
+    fn padding_of_rows_and_time() {
+        assert!(load::<i8, m![S # 4, T], m![K % 32], m![S # 4], m![T, K % 32]>().is_ok());
+        refused(load::<i8, m![S # 4, T], m![K % 32], m![S], m![T, K % 32]>(), "row count", &["got 3"]);
+        refused(
+            load::<i8, m![G, T], m![K % 32], m![S # 4], m![T, K % 32]>(),
+            "row mapping",
+            &["`m![S # 4]`"],
+        );
+        refused(
+            load::<i8, m![G, T], m![K % 32], m![G], m![T # 7, K % 32]>(),
+            "element mapping",
+            &["m![T # 7"],
+        );
+    }
+
+    /// 4-bit elements count half a byte, and sizes without end are counted, too.
+    #[test]
+    fn bytes_of_all_rows_count() {
+        let full = load::<i4, m![N, L / 32], m![K], m![N], m![L / 32, K]>();
+        assert_eq!(full.map(|config| config.bytes), Ok(65_536));
+        let parts = ["8 rows of 8224 bytes are 65792 bytes", "help: load a smaller tile"];
+        refused(load::<i4, m![N, L / 32 # 257], m![K], m![N], m![L / 32 # 257, K]>(), "TRF capacity", &parts);
+        refused(load::<f32, m![N, Z], m![N], m![N], m![Z, N]>(), "TRF capacity", &["TrfAddress::Full"]);
+        let config = TrfLoadConfig { rows: 2, row_elements: 16385, bytes: 32_770 };
+        assert!(check_capacity("to_trf", &config, TrfAddress::Full).is_ok());
+        for address in [TrfAddress::FirstHalf, TrfAddress::SecondHalf] {
+            assert_eq!((address.capacity(), TrfAddress::Full.capacity()), (32_768, 65_536));
+            let error = check_capacity("to_trf", &config, address).expect_err("2 bytes too many");
+            let text = format!("2 rows of 16385 bytes are 32770 bytes, but {address} holds 32768");
+            assert!(
+                error.message().contains(&text) && error.message().contains("`TrfAddress::Full`"),
+                "{error}"
+            );
+            let config = TrfLoadConfig { bytes: 32_768, ..config };
+            assert!(check_capacity("to_trf", &config, address).is_ok());
+        }
+    }
+
+    /// Each condition of spec page 40 §2.3, from both sides.
+    #[test]
+    fn short_commands_need_contiguous_bytes() {
+        type Load<D, Time, Packet, Row, Element> = TrfLoadPlan<D, Time, Packet, Row, Element>;
+        type Plain = Load<i8, m![N, K / 32], m![K % 32], m![N], m![K]>;
+        // As it lies; in another order; with a gap; from a part of a larger tensor.
+        assert!(Plain::sto_trf::<i8, m![N, K], m![N], m![K]>());
+        assert!(Plain::sto_trf::<i8, m![N, K], m![N, K / 32], m![K % 32]>());
+        assert!(!Plain::sto_trf::<i8, m![K / 32, N, K % 32], m![N, K / 32], m![K % 32]>());
+        assert!(!Plain::sto_trf::<i8, m![N, K # 96], m![N], m![K]>());
+        assert!(Plain::sto_trf::<i8, m![[N, K] # 1024], m![N], m![K]>());
+        // Padding that is fetched as it lies, and padding that the Collect Engine inserts.
+        type Padded = Load<i8, m![N, C # 64 / 32], m![C # 64 % 32], m![N], m![C # 64]>;
+        assert!(Padded::sto_trf::<i8, m![N, C # 64], m![N], m![C # 64]>());
+        assert!(!Padded::sto_trf::<i8, m![N, C # 64], m![N], m![C]>());
+        assert!(!Padded::sto_trf::<i8, m![N, C], m![N], m![C]>());
+        // A broadcast.
+        type Repeated = Load<i8, m![N], m![K % 32], m![N], m![K % 32]>;
+        assert!(Repeated::sto_trf::<i8, m![N, K % 32], m![N], m![K % 32]>());
+        assert!(!Repeated::sto_trf::<i8, m![K % 32], m![N], m![K % 32]>());
+        // A conversion.
+        type Wide = Load<f32, m![N, K / 8], m![K % 8], m![N], m![K]>;
+        assert!(Wide::sto_trf::<f32, m![N, K], m![N, K / 8], m![K % 8]>());
+        assert!(!Wide::sto_trf::<bf16, m![N, K], m![N, K / 8], m![K % 8]>());
+    }
+}
