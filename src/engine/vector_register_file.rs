@@ -120,21 +120,36 @@ impl<D: VeScalar, Time: M, Packet: M, Element: M> VrfLoadPlan<D, Time, Packet, E
     /// use furiosa_visa_std::engine::vector_register_file::VrfLoadPlan;
     /// use furiosa_visa_std::prelude::*;
     /// axes![A = 4, B = 8];
-    /// let text = VrfLoadPlan::<f32, m![A], m![B], m![B, A]>::explain();
-    /// assert!(text.ends_with("elements  32\nbytes per slice  128 of 8192\nlast address  8064\nflits  4"));
-    /// println!("{text}");
+    /// println!("{}", VrfLoadPlan::<f32, m![A], m![B], m![B, A]>::explain());
+    /// ```
+    ///
+    /// ```text
+    /// to_vrf of f32: Time m![A], Packet m![B]
+    /// Element  m![B, A]
+    ///
+    /// iterations       source step  destination step
+    ///          8        1 elements        4 elements
+    ///          4        8 elements        1 elements
+    /// every iteration moves
+    ///
+    /// bytes    128 of 8192: 32 elements
+    /// address  a multiple of 4, at most 8064
+    /// flits    4
     /// ```
     pub fn explain() -> String {
         let VrfLoadRequest { element, time, packet, vrf_element } = Self::REQUEST;
         let config = Self::CONFIG;
         let flits = Time::SIZE * Packet::SIZE / flit_elements(element);
         format!(
-            "to_vrf m![{vrf_element}] of {element}: Time m![{time}], Packet m![{packet}]\n{}\n\
-             elements  {}\nbytes per slice  {} of {}\nlast address  {}\nflits  {flits}",
+            "to_vrf of {element}: Time m![{time}], Packet m![{packet}]\nElement  m![{vrf_element}]\n\n{}\n\n\
+             bytes    {} of {}: {} elements\n\
+             address  a multiple of {}, at most {}\n\
+             flits    {flits}",
             config.transfer,
-            config.elements,
             config.bytes,
             spec::VRF_BYTES,
+            config.elements,
+            element.bits() / 8,
             spec::VRF_BYTES - config.bytes,
         )
     }
@@ -176,5 +191,79 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet:
             TensorUnit { sub_context: T, fetch, collect: pass.collect, contraction: None, cast: None, sink };
         self.context.execute(Operation::TensorUnit(Box::new(unit)));
         tensor
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prelude::*;
+
+    axes![A = 4, B = 8, V = 256, W = 257, Z = 1152921504606846976];
+
+    fn load<D: VeScalar, Time: M, Packet: M, Element: M>() -> Result<VrfLoadConfig, PlanError> {
+        derive_vrf_load(&VrfLoadRequest {
+            element: D::ELEMENT_TYPE,
+            time: Time::EXPR,
+            packet: Packet::EXPR,
+            vrf_element: Element::EXPR,
+        })
+    }
+
+    #[track_caller]
+    fn refused(result: Result<VrfLoadConfig, PlanError>, rule: &str, parts: &[&str]) {
+        let error = result.expect_err("it should be refused");
+        assert_eq!(error.rule(), rule, "{error}");
+        assert!(error.message().starts_with("to_vrf: ") && error.message().contains("; help: "), "{error}");
+        assert!(parts.iter().all(|part| error.message().contains(part)), "{error}");
+    }
+
+    #[test]
+    fn axes_come_once_each() {
+        let both = ["`VrfTensor<m![B]>`", "`stream<m![A], m![B]>`", "`m![A]`"];
+        refused(load::<f32, m![A], m![B], m![B]>(), "not covered", &both);
+        let both = ["`VrfTensor<m![V, A, B]>`", "`stream<m![A], m![B]>`", "`m![V]`"];
+        refused(load::<f32, m![A], m![B], m![V, A, B]>(), "broadcast not allowed", &both);
+        refused(load::<f32, m![A], m![B], m![A, B, A]>(), "VRF axes", &["m![A, B, A]", "twice"]);
+        refused(load::<f32, m![A / 2], m![B], m![A, B]>(), "broadcast not allowed", &["`m![A % 2]`"]);
+        for result in [
+            load::<i32, m![A], m![B], m![A, B]>(),
+            load::<i32, m![A], m![B], m![B % 2, A, B / 2]>(),
+            load::<f32, m![A # 9], m![B # 16 % 8], m![A, B]>(),
+        ] {
+            assert_eq!(result.map(|config| (config.elements, config.bytes)), Ok((32, 128)));
+        }
+        assert_eq!(load::<f32, m![A], m![B], m![A # 6, B # 10]>().map(|config| config.bytes), Ok(240));
+        assert_eq!(load::<f32, m![1], m![1 # 8], m![1]>().map(|config| config.elements), Ok(1));
+    }
+
+    /// Spec page 40, E13: 8192 bytes, padding counted; the axes come first.
+    #[test]
+    fn bytes_count_with_padding() {
+        assert_eq!(load::<f32, m![V], m![B], m![V, B]>().map(|config| config.bytes), Ok(8192));
+        let parts = ["`m![W, B]` of f32 takes 8224 bytes", "VRF has 8192", "at most 2048 elements"];
+        refused(load::<f32, m![W], m![B], m![W, B]>(), "VRF capacity", &parts);
+        refused(load::<i32, m![A], m![B], m![[A, B] # 2049]>(), "VRF capacity", &["takes 8196 bytes"]);
+        refused(load::<i32, m![Z], m![B], m![Z, B]>(), "VRF capacity", &["`m![Z, B]`"]);
+        refused(load::<i32, m![W], m![B], m![W]>(), "not covered", &["`m![B]`"]);
+        let check = |bytes, address| crate::tensor::check_vrf_end("to_vrf", bytes, address);
+        assert!(check(8192, 0).is_ok() && check(4, 8188).is_ok());
+        for (bytes, address) in [(8192, 4), (4, 8192), (4, 1 << 40), (4, u64::MAX - 3)] {
+            let error = check(bytes, address).expect_err("it leaves the VRF");
+            assert!(
+                error.message().contains(&format!("{bytes} bytes at address {address} leaves")),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_load_is_explained() {
+        let text = VrfLoadPlan::<f32, m![A], m![B], m![B, A]>::explain();
+        assert!(text.starts_with("to_vrf of f32: Time m![A], Packet m![B]\nElement  m![B, A]\n\n"), "{text}");
+        assert!(text.contains("         8        1 elements        4 elements\n"), "{text}");
+        let end = "\n\nbytes    128 of 8192: 32 elements\naddress  a multiple of 4, at most 8064\nflits    4";
+        assert!(text.ends_with(end), "{text}");
+        assert_eq!(VrfLoadPlan::<f32, m![A], m![B], m![B, A]>::CONFIG.to_string(), "32 elements, 128 bytes");
     }
 }
