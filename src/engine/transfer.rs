@@ -139,7 +139,7 @@ pub(crate) const fn derive_between(
                     let text = Text::new().str(operation).str(": the destination ");
                     let text = write_placement(text, destination).str(" has `m![");
                     let text = write_term(text, pool, &term, resize).str("]`, which the source ");
-                    let text = write_placement(text, source).str(" lacks, and nothing is repeated here");
+                    let text = write_placement(text, source).str(" lacks, and a broadcast is not allowed here");
                     let text = text.str("; help: remove it from the destination, or give it to the source");
                     return Err(PlanError::new("broadcast not allowed", text));
                 }
