@@ -2,6 +2,7 @@
 
 use super::guard::Guard;
 use super::region::{Region, TrfRegion};
+use super::transfer::Transfer;
 use crate::scalar::ElementType;
 use crate::sequencer::Config;
 
@@ -101,6 +102,15 @@ pub enum Sink {
     Trf {
         /// The region.
         destination: TrfRegion,
+        /// Which lanes hold an element. Variables: chip, cluster, slice, time, packet.
+        guard: Guard,
+    },
+    /// The elements of the stream go to places of their own in the VRF.
+    Vrf {
+        /// The tensor in the VRF.
+        destination: Region,
+        /// From positions of the stream, `time * lanes + lane`, to elements. All inside one slice.
+        transfer: Transfer,
         /// Which lanes hold an element. Variables: chip, cluster, slice, time, packet.
         guard: Guard,
     },

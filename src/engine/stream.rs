@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! begin ─▶ BeginTensor ─fetch─▶ FetchTensor ─collect─▶ CollectTensor ─┬─to_trf──▶ TrfTensor
+//!                                                                     ├─to_vrf──▶ VrfTensor
 //!                                                                     ├─align ──▶ AlignedPair
 //!                                                                     └─cast, commit
 //! AlignedPair ─contract─▶ ContractionTensor ─accumulate─▶ AccumulationTensor ─cast─▶ CastTensor ─commit─▶ DmTensor
 //! ```
 //!
-//! A stream does nothing until it ends: `commit` and `to_trf` execute the command that the calls before have put
+//! A stream does nothing until it ends: `commit`, `to_trf` and `to_vrf` execute the command that the calls before have put
 //! together.
 
 use crate::chip::spec::ChipKind;
@@ -95,7 +96,7 @@ pub(crate) struct Pass {
 
 /// A tensor in motion: at time `t`, lane `p` of a slice's packet holds the element of the tensor at the union of
 /// `Chip::map`, `Cluster::map`, `Slice::map`, `Time::map(t)` and `Packet::map(p)`.
-#[must_use = "a stream does nothing until it ends in `.commit(…)` or `.to_trf(…)`"]
+#[must_use = "a stream does nothing until it ends in `.commit(…)`, `.to_trf(…)` or `.to_vrf(…)`"]
 pub struct StreamTensor<
     'l,
     const T: Tu,
@@ -118,7 +119,7 @@ pub type BeginTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet, Kin
 /// Packets as they were read: `.collect()` comes next.
 pub type FetchTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionFetch, D, Chip, Cluster, Slice, Time, Packet>;
-/// Packets of one flit: `.align()`, `.to_trf()`, `.cast()` or `.commit()` comes next.
+/// Packets of one flit: `.align()`, `.to_trf()`, `.to_vrf()`, `.cast()` or `.commit()` comes next.
 pub type CollectTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionCollect, D, Chip, Cluster, Slice, Time, Packet>;
 /// Sums: `.cast()` or `.commit()` comes next.

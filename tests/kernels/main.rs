@@ -7,6 +7,7 @@ mod host;
 mod limits;
 mod memory_and_stream;
 mod overwrite;
+mod register_files;
 mod runtime;
 mod seeds;
 mod seeds_contraction;

@@ -19,6 +19,8 @@ mod pipelines;
 mod program;
 mod sequencer;
 mod streams;
+mod trf_cache;
+mod vrf;
 
 #[path = "../reference/mod.rs"]
 mod reference;
