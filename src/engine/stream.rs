@@ -151,6 +151,17 @@ impl<const T: Tu> TuContext<T> {
     }
 }
 
+/// A stream with the weights that it meets, on its way through the Contraction Engine.
+#[derive(Debug)]
+pub(crate) struct AlignedStream<'l, const T: Tu> {
+    pub(crate) context: &'l mut TuContext<T>,
+    pub(crate) pass: Box<Pass>,
+    pub(crate) weights: command::TrfRegion,
+    /// Which positions of the collected stream hold an element.
+    pub(crate) stream_guard: Guard,
+    pub(crate) align: AlignConfig,
+}
+
 /// Data and weights side by side: `.contract()` comes next.
 #[must_use = "a stream does nothing until it ends in `.commit(…)`"]
 pub struct AlignedPair<
@@ -164,11 +175,7 @@ pub struct AlignedPair<
     OutTime: M,
     OutPacket: M,
 > {
-    pub(crate) context: &'l mut TuContext<T>,
-    pub(crate) pass: Box<Pass>,
-    pub(crate) weights: command::TrfRegion,
-    pub(crate) stream_guard: Guard,
-    pub(crate) config: AlignConfig,
+    pub(crate) stream: AlignedStream<'l, T>,
     pub(crate) types: PhantomData<(D, Chip, Cluster, Slice, Row, OutTime, OutPacket)>,
 }
 
@@ -185,11 +192,7 @@ pub struct ContractionTensor<
     Time: M,
     Packet: M,
 > {
-    pub(crate) context: &'l mut TuContext<T>,
-    pub(crate) pass: Box<Pass>,
-    pub(crate) weights: command::TrfRegion,
-    pub(crate) stream_guard: Guard,
-    pub(crate) align: AlignConfig,
+    pub(crate) stream: AlignedStream<'l, T>,
     pub(crate) contract: ContractConfig,
     pub(crate) types: PhantomData<(D, Chip, Cluster, Slice, Row, Time, Packet)>,
 }

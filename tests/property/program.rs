@@ -152,7 +152,8 @@ impl Plan {
 
     /// Breaks the plan in one place.
     pub fn disturb(&mut self, random: &mut Random) {
-        let lists = [&mut self.data.fetch.config, &mut self.align.config, &mut self.commit.config];
+        let lists =
+            [&mut self.data.fetch.config, &mut self.align.trf_sequencer.config, &mut self.commit.config];
         let config = lists.into_iter().nth(random.below(3)).expect("one of three");
         if config.entries.is_empty() {
             return;
@@ -341,9 +342,9 @@ pub fn run(
     unit.contraction = Some(Contraction {
         trf,
         stream_guard: guard(&stage.dims(&stream)),
-        collect_flits: plan.align.collect_flits,
-        tile: plan.align.tile,
-        trf_config: plan.align.config,
+        collect_flits: plan.align.stream_adapter.collect_flits,
+        tile: plan.align.stream_adapter.tile,
+        trf_config: plan.align.trf_sequencer.config,
         steps: plan.align.steps,
         depth: plan.contract.depth,
         columns: plan.accumulate.columns,

@@ -12,8 +12,8 @@ use crate::command::AccumulationKind;
 use crate::engine::collect::factors_of;
 use crate::error::{PlanError, attempt};
 use crate::mapping::{
-    CutRule, Expr, Factor, Factors, PaddingKind, Pieces, Pool, matched, modulo, pad_to, product, stride,
-    strip, write_term,
+    CutRule, Expr, Factor, Factors, PaddingKind, Pieces, Pool, Term, matched, modulo, pad_to, product,
+    stride, strip, write_term,
 };
 use crate::sequencer::{Config, Entry, Request, Stream, derive};
 use crate::text::Text;
@@ -50,7 +50,26 @@ pub struct AccumulateConfig {
     pub buffer: usize,
 }
 
-const OPERATION: &str = "accumulate";
+impl AccumulateConfig {
+    /// Columns (interleaved) or rows (sequential) that the buffer holds at most.
+    pub const fn buffer_limit(&self) -> usize {
+        buffer_limit(self.kind)
+    }
+
+    /// Cells of 32 bits in use, of [`spec::ACCUMULATOR_CELLS`]: a column has 8 rows, a row 32 columns, used or not.
+    pub const fn buffer_cells(&self) -> usize {
+        self.buffer * (spec::ACCUMULATOR_CELLS / self.buffer_limit())
+    }
+}
+
+const fn buffer_limit(kind: AccumulationKind) -> usize {
+    match kind {
+        AccumulationKind::Interleaved => spec::ACCUMULATOR_INTERLEAVED,
+        AccumulationKind::Sequential => spec::ACCUMULATOR_SEQUENTIAL,
+    }
+}
+
+pub(in crate::engine) const OPERATION: &str = "accumulate";
 
 /// Checks the mappings of an accumulate and derives where each step is added.
 pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<AccumulateConfig, PlanError> {
@@ -63,8 +82,8 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
     let columns = strip(&packet);
     let count = columns.size();
     if packet.size() > spec::ACCUMULATOR_COLUMNS {
-        let text = Text::new()
-            .str("accumulate: the packet ")
+        let text = kind_text(request.kind)
+            .str("the packet ")
             .mapping(request.packet)
             .str(" has ")
             .number(packet.size());
@@ -75,7 +94,7 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
         ));
     }
     if out_packet.size() != spec::BEAT_LANES {
-        let text = Text::new().str("accumulate: OutPacket ").mapping(request.out_packet).str(" has ");
+        let text = kind_text(request.kind).str("OutPacket ").mapping(request.out_packet).str(" has ");
         let text = text.number(out_packet.size()).str(" lanes, but a beat has ").number(spec::BEAT_LANES);
         return Err(PlanError::new(
             "accumulate lanes",
@@ -125,12 +144,12 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
     let summed = if time.size().is_multiple_of(kept.size()) { time.size() / kept.size() } else { 1 };
     let axis_innermost = time.is_empty() || matches!(time.item(0), Factor::Term { .. });
     let innermost = axis_innermost && stride(&mut pool, &time, summed).is(&kept);
-    let inner = if innermost { 1 } else { attempt!(check_kept(&pool, request, &time, &kept)) };
-    let (buffer, limit) = match request.kind {
-        AccumulationKind::Interleaved => (inner * count, spec::ACCUMULATOR_INTERLEAVED),
-        AccumulationKind::Sequential => {
-            (inner * row.size() * count.div_ceil(8), spec::ACCUMULATOR_SEQUENTIAL)
-        }
+    let (inner, outermost) =
+        if innermost { (1, None) } else { attempt!(check_kept(&pool, request, &time, &kept)) };
+    let limit = buffer_limit(request.kind);
+    let buffer = match request.kind {
+        AccumulationKind::Interleaved => inner * count,
+        AccumulationKind::Sequential => inner * row.size() * count.div_ceil(8),
     };
     if buffer > limit {
         let text = kind_text(request.kind).str("summing ").mapping(request.time).str(" down to ");
@@ -144,13 +163,15 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
                 text.str(" x ").number(count.div_ceil(8))
             }
         };
-        let text = text
-            .str(", but it holds ")
-            .number(limit)
-            .str("; help: move the outermost summed axis inward in `Time`, ");
+        let text = text.str(", but it holds ").number(limit).str("; help: move ");
+        let text = match &outermost {
+            Some((term, resize)) => write_term(text.str("`m!["), &pool, term, *resize)
+                .str("]`, the outermost axis that is summed, inward in `Time`, "),
+            None => text,
+        };
         return Err(PlanError::new(
             "accumulate buffer",
-            text.str("use the other kind, or reduce the packet more"),
+            text.str("use the other kind or fewer rows, or reduce the packet more in `.contract()`"),
         ));
     }
     let slots = if innermost {
@@ -171,16 +192,24 @@ const fn derive_slots(
     kept: &Factors,
 ) -> Result<Config, PlanError> {
     let one = Factors::one();
-    let loops = Request {
-        operation: OPERATION,
+    Ok(attempt!(derive(pool, &slot_loops(request, kept, &one))).config)
+}
+
+/// The loops over the slots: `one` is the mapping `1`.
+pub(in crate::engine) const fn slot_loops<'a>(
+    request: &AccumulateRequest,
+    kept: &'a Factors,
+    one: &'a Factors,
+) -> Request<'a> {
+    Request {
+        operation: "accumulate, slots",
         buf: kept,
         time: Stream::Expr(request.time),
-        packet: Stream::Factors(&one),
+        packet: Stream::Factors(one),
         partial: true,
         unread: false,
         names: Request::TIME_AND_PACKET,
-    };
-    Ok(attempt!(derive(pool, &loops)).config)
+    }
 }
 
 /// The rules in the order in which they are checked.
@@ -211,13 +240,13 @@ const fn kind_text(kind: AccumulationKind) -> Text {
 }
 
 /// Checks that `kept` is `time` without some digits, in order and with its padding. Returns the positions of kept
-/// digits inside the outermost removed one.
+/// digits inside the outermost removed one, and that one.
 const fn check_kept(
     pool: &Pool,
     request: &AccumulateRequest,
     time: &Factors,
     kept: &Factors,
-) -> Result<usize, PlanError> {
+) -> Result<(usize, Option<(Term, usize)>), PlanError> {
     let sides = (Pieces::new(&[time]), Pieces::new(&[kept]));
     let cut = matched(pool, sides.0, sides.1, (CutRule::Exact, Some(CutRule::Exact)));
     let mut k = cut.divisor.list.len();
@@ -228,10 +257,12 @@ const fn check_kept(
             && !piece.matched
         {
             let text = write_term(kind_text(request.kind).str("OutTime has `m!["), pool, &term, resize);
-            let text = text.str("]`, which Time ").mapping(request.time).str(" does not have");
+            let text =
+                text.str("]`, which Time ").mapping(request.time).str(" does not have: OutTime keeps ");
+            let text = text.factors(pool, kept);
             return Err(PlanError::new(
                 "accumulate axis",
-                text.str("; help: remove it: time axes can only be summed here"),
+                text.str("; help: remove it: time axes can only be kept or summed here"),
             ));
         }
     }
@@ -247,14 +278,14 @@ const fn check_kept(
     }
     let mut expected = Factors::one();
     let mut inside = 1;
-    let mut removed = false;
+    let mut removed = None;
     let mut k = 0;
     while k < cut.dividend.list.len() {
         let piece = cut.dividend.list.at(k);
         match piece.factor {
             Factor::Term { term, resize } if piece.matched => expected.push_term(pool, term, resize),
-            Factor::Term { .. } => {
-                removed = true;
+            Factor::Term { term, resize } => {
+                removed = Some((term, resize));
                 inside = expected.size();
             }
             Factor::Padding { size, .. } => match padding_below(&cut.dividend, k) {
@@ -269,7 +300,7 @@ const fn check_kept(
                         expected.push_padding(inner * (size / base), PaddingKind::Top);
                     }
                 }
-                Some(_) if !removed => expected.push_padding(size, PaddingKind::Top),
+                Some(_) if removed.is_none() => expected.push_padding(size, PaddingKind::Top),
                 Some(_) => {}
                 None => expected.push_padding(size, PaddingKind::Top),
             },
@@ -282,7 +313,7 @@ const fn check_kept(
             text.mapping(request.time).str(", but with the padding of Time it is ").factors(pool, &expected);
         return Err(PlanError::new("accumulate padding", text.str("; help: copy the padding of Time")));
     }
-    Ok(if removed { inside } else { 1 })
+    Ok((inside, removed))
 }
 
 /// The digit that a padding belongs to, and the positions inside it.
