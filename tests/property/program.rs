@@ -50,9 +50,12 @@ pub struct Plan {
     data: Input,
     weights: Input,
     load: TrfLoadConfig,
-    align: AlignConfig,
-    contract: ContractConfig,
-    accumulate: AccumulateConfig,
+    /// The Aligner.
+    pub align: AlignConfig,
+    /// The adder tree.
+    pub contract: ContractConfig,
+    /// The accumulator.
+    pub accumulate: AccumulateConfig,
     commit: CommitConfig,
 }
 
