@@ -159,6 +159,8 @@ pub(crate) struct AlignedStream<'l, const T: Tu> {
     pub(crate) weights: command::TrfRegion,
     /// Which positions of the collected stream hold an element.
     pub(crate) stream_guard: Guard,
+    /// Which positions of the computation are none of its padding.
+    pub(crate) step_guard: Guard,
     pub(crate) align: AlignConfig,
 }
 

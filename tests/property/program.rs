@@ -349,6 +349,7 @@ pub fn run(
         tile: plan.align.stream_adapter.tile,
         trf_config: plan.align.trf_sequencer.config,
         steps: plan.align.steps,
+        step_guard: guard(&[&computation.out_time, &computation.out_packet]),
         depth: plan.contract.depth,
         columns: plan.accumulate.columns,
         slots: plan.accumulate.slots,

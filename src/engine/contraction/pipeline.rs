@@ -6,12 +6,12 @@ use super::{
     StreamAdapterConfig, TrfSequencerConfig, derive_accumulate, derive_align, derive_contract,
     derive_stream_adapter, derive_trf_sequencer,
 };
-use crate::command::{AccumulationKind, Contraction};
+use crate::command::{AccumulationKind, Contraction, Guard};
 use crate::engine::stream::{
     AccumulationTensor, AlignedPair, AlignedStream, CollectTensor, ContractionTensor, StreamTensor,
 };
 use crate::error::PlanError;
-use crate::mapping::{Identity, M};
+use crate::mapping::{Identity, M, Problem, liveness_of};
 use crate::runtime::Tu;
 use crate::runtime::fault::accept;
 use crate::scalar::{ContractionCast, Scalar};
@@ -34,6 +34,12 @@ impl<D: Scalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, OutPacket
         trf_element: TrfElement::EXPR,
         out_time: OutTime::EXPR,
         out_packet: OutPacket::EXPR,
+    };
+
+    /// Which positions of the computation are none of its padding. Variables: step, position in the packet.
+    pub(crate) const STEP_GUARD: Guard = match liveness_of(&[OutTime::EXPR, OutPacket::EXPR]) {
+        Some(guard) => guard,
+        None => PlanError::mapping("align", Problem::TooManyFactors).refuse(),
     };
 
     /// The derived configuration. Using it refuses what stream adapter and TRF sequencer cannot bring together.
@@ -186,6 +192,7 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet:
             pass: self.pass,
             weights: trf_tensor.region(),
             stream_guard: const { Self::GUARD },
+            step_guard: const { AlignPlan::<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>::STEP_GUARD },
             align: config,
         };
         AlignedPair { stream, types: PhantomData }
@@ -249,7 +256,7 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Time: M,
             }
         };
         let plan = accept("accumulate", *plan);
-        let AlignedStream { context, mut pass, weights, stream_guard, align } = self.stream;
+        let AlignedStream { context, mut pass, weights, stream_guard, step_guard, align } = self.stream;
         pass.contraction = Some(Contraction {
             trf: weights,
             stream_guard,
@@ -257,6 +264,7 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Time: M,
             tile: align.stream_adapter.tile,
             trf_config: align.trf_sequencer.config,
             steps: align.steps,
+            step_guard,
             depth: self.contract.depth,
             columns: plan.columns,
             slots: plan.slots,

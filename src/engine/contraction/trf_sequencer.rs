@@ -54,6 +54,28 @@ pub const fn derive_trf_sequencer(request: &AlignRequest) -> Result<TrfSequencer
     trf_sequencer(&mut pool, request, &sides, collect_flits)
 }
 
+/// The innermost `elements` positions of `trf_element`, if a read of them is what the packet needs.
+///
+/// Where the block is followed by padding that it does not divide (`m![G, K # 48]` with `K = 32`), it is the first
+/// positions that count, not a digit.
+pub(in crate::engine) const fn read_block(
+    pool: &mut Pool,
+    trf_element: &Factors,
+    out_packet: &Factors,
+    elements: usize,
+) -> Option<Factors> {
+    if !trf_element.size().is_multiple_of(elements) {
+        return None;
+    }
+    let data = modulo(pool, out_packet, elements);
+    let digit = modulo(pool, trf_element, elements);
+    if agrees(pool, &data, &digit) {
+        return Some(digit);
+    }
+    let first = resize(pool, trf_element, elements);
+    if agrees(pool, &data, &first) { Some(first) } else { None }
+}
+
 /// Whether a read of these weights is what the packet needs: at every position that holds data the same index is on both
 /// sides, and no axis of the weights is read that the data lacks.
 ///
@@ -122,15 +144,14 @@ pub(super) const fn trf_sequencer(
     let bits = request.element.bits();
     let live = collect_flits * flit_elements(request.element);
     let mut read = 0;
+    let mut block = Factors::one();
     let mut k = 0;
     while k < spec::REGISTER_READ_SIZES.len() && read == 0 {
         let elements = spec::REGISTER_READ_SIZES[k] * 8 / bits;
-        if elements <= live && sides.trf_element.size().is_multiple_of(elements) {
-            let data = modulo(pool, &sides.out_packet, elements);
-            let weights = modulo(pool, &sides.trf_element, elements);
-            if agrees(pool, &data, &weights) {
-                read = elements;
-            }
+        if elements <= live
+            && let Some(found) = read_block(pool, &sides.trf_element, &sides.out_packet, elements)
+        {
+            (read, block) = (elements, found);
         }
         k += 1;
     }
@@ -145,14 +166,12 @@ pub(super) const fn trf_sequencer(
         ));
     }
     // What is left of the packet must be repetition: nothing of it may select other weights.
-    let (mut repeated, mut weights) = (Factors::one(), Factors::one());
+    let mut repeated = Factors::one();
     if read < live {
         let packet = modulo(pool, &sides.out_packet, live);
         repeated = stride(pool, &packet, read);
-        weights = stride(pool, &sides.trf_element, read);
     }
-    let inner = modulo(pool, &sides.trf_element, read);
-    if shares_a_digit(&repeated, &weights) {
+    if shares_a_digit(&repeated, &sides.trf_element) {
         let text = Text::new()
             .str("align: OutPacket ")
             .mapping(request.out_packet)
@@ -161,7 +180,7 @@ pub(super) const fn trf_sequencer(
             .str("Element ")
             .mapping(request.trf_element)
             .str(" in one step, but a read is contiguous: both end in ")
-            .factors(pool, &inner)
+            .factors(pool, &block)
             .str(", so reg_read_size is ");
         let text = text
             .count(read * bits / 8, "byte")
@@ -175,7 +194,7 @@ pub(super) const fn trf_sequencer(
         operation: TrfSequencerConfig::NAME,
         buf: &sides.trf_element,
         time: Stream::Expr(request.out_time),
-        packet: Stream::Factors(&inner),
+        packet: Stream::Factors(&block),
         partial: false,
         unread: false,
         names: ["OutTime", "OutPacket"],

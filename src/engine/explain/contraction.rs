@@ -8,10 +8,10 @@ use crate::engine::collect::factors_of;
 use crate::engine::contraction::{
     ACCUMULATE, AccumulateConfig, AccumulatePlan, AccumulateRequest, AlignConfig, AlignPlan, AlignRequest,
     ContractConfig, ContractPlan, ContractRequest, StreamAdapterConfig, TrfSequencerConfig,
-    derive_accumulate, derive_contract, slot_loops,
+    derive_accumulate, derive_contract, innermost_padding, read_block, slot_loops,
 };
 use crate::error::PlanError;
-use crate::mapping::{Factors, M, Pool, modulo, stride, strip};
+use crate::mapping::{Factors, M, Pool, stride, strip};
 use crate::scalar::Scalar;
 use crate::sequencer::{Explanation, Request, Stream, explain_loops};
 use core::fmt;
@@ -31,7 +31,9 @@ fn explain_align(request: &AlignRequest, config: &AlignConfig) -> Result<Explana
     let (data, weights) = (&config.stream_adapter, &config.trf_sequencer);
     let mut pool = Pool::new();
     let element = factors_of("align", &mut pool, request.trf_element)?;
-    let read = modulo(&mut pool, &element, weights.derived.packet_size);
+    let packet = factors_of("align", &mut pool, request.out_packet)?;
+    let read = read_block(&mut pool, &element, &packet, weights.derived.packet_size);
+    let read = read.expect("a read that was derived");
     let loops = Request {
         operation: TrfSequencerConfig::NAME,
         buf: &element,
@@ -170,8 +172,11 @@ pub fn explain_accumulate(request: &AccumulateRequest) -> Result<StageExplanatio
     explanation.fact("open at once", format!("{} of {}", count(buffer, counted), config.buffer_limit()));
     explanation.fact("buffer cells", format!("{} of {}", config.buffer_cells(), spec::ACCUMULATOR_CELLS));
     explanation.fact("beats", format!("{beats}, {lanes} of {} lanes in use", spec::BEAT_LANES));
-    let one = Factors::one();
-    explanation.loops = Some(explain_loops(&mut pool, &slot_loops(request, &kept, &one))?);
+    if innermost_padding(&time) == 1 {
+        let one = Factors::one();
+        explanation.loops =
+            explain_loops(&mut pool, &slot_loops(Stream::Expr(request.time), &kept, &one)).ok();
+    }
     Ok(explanation)
 }
 

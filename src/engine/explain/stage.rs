@@ -62,7 +62,7 @@ pub struct StageExplanation {
     pub rule: String,
     /// Numbers, name and value, in the order in which they are printed.
     pub facts: Vec<(&'static str, String)>,
-    /// The loops of the stage, if it has any.
+    /// The loops of the stage, where they show where they come from.
     pub loops: Option<Explanation>,
 }
 
