@@ -231,6 +231,8 @@ pub(super) const fn trf_sequencer(
     let reg_read_size = read * bits / 8;
     let fill = spec::MAC_BYTES / reg_read_size;
     let mut within = attempt!(limited(TrfSequencerConfig::NAME, config));
+    // Merging takes the innermost loop for a packet where it has as many turns as the read has elements.
+    within.packet_size = read;
     if within.entries.is_empty() {
         // The sequencer has at least one loop.
         within.entries.push(Entry { size: 1, stride: 0 });
