@@ -18,6 +18,7 @@ mod pipelines;
 mod program;
 mod sequencer;
 mod streams;
+mod trees;
 mod worked_examples;
 
 #[path = "../reference/mod.rs"]
