@@ -32,11 +32,8 @@ fn depths() {
             5 => repad(&columns, 2 * width.next_power_of_two()),
             _ => repad(&columns, width.next_power_of_two()),
         };
-        let request = ContractRequest {
-            element: library_type(element),
-            packet: expr(&packet),
-            out_packet: expr(&out),
-        };
+        let request =
+            ContractRequest { element: library_type(element), packet: expr(&packet), out_packet: expr(&out) };
         let text = format!("{element:?} {packet} to {out}");
         match (derive_contract(&request), tree_depth(&packet, &out)) {
             (Ok(found), Ok(depth)) if found.depth == depth && found.columns == content(&out) => {
