@@ -85,6 +85,8 @@ pub const COMMIT_ALIGN_BYTES: usize = 8;
 pub const DMA_HBM_TO_DM_BYTES: usize = 8;
 /// Columns of the accumulator (spec page 40 §4.1).
 pub const ACCUMULATOR_COLUMNS: usize = 32;
+/// Cells of 32 bits of the accumulator: 8 rows of 32 columns, four times (spec page 40 §4.2).
+pub const ACCUMULATOR_CELLS: usize = 1024;
 /// Result columns that an interleaved accumulation can hold (spec page 40 §4.2).
 pub const ACCUMULATOR_INTERLEAVED: usize = 128;
 /// Row sets that a sequential accumulation can hold (spec page 40 §4.2).

@@ -63,6 +63,9 @@ pub struct Contraction {
     pub trf_config: Config,
     /// Steps: `|OutTime|` of `align`.
     pub steps: usize,
+    /// Which positions of the computation are none of its padding. Variables: step, position in the packet of 64 bytes.
+    /// A step without such a position adds nothing, whatever was read for it.
+    pub step_guard: Guard,
     /// Levels of the adder tree that are used: `2^depth` neighbouring products make one column.
     pub depth: usize,
     /// Columns per row that leave the tree, padding of the packet removed.

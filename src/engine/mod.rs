@@ -5,7 +5,7 @@ pub mod collect;
 pub mod commit;
 pub mod contraction;
 pub mod dma;
-mod explain;
+pub mod explain;
 pub mod fetch;
 pub mod inspect;
 pub mod lookup_table;

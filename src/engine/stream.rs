@@ -194,6 +194,19 @@ const fn check_kind(system: ChipKind, asked: ChipKind) -> Result<(), PlanError> 
     Err(PlanError::new("chip kind", text.str("ChipKind::RngdS, .. })`, or fetch what RNGD can")))
 }
 
+/// A stream with the weights that it meets, on its way through the Contraction Engine.
+#[derive(Debug)]
+pub(crate) struct AlignedStream<'l, const T: Tu> {
+    pub(crate) context: &'l mut TuContext<T>,
+    pub(crate) pass: Box<Pass>,
+    pub(crate) weights: command::TrfRegion,
+    /// Which positions of the collected stream hold an element.
+    pub(crate) stream_guard: Guard,
+    /// Which positions of the computation are none of its padding.
+    pub(crate) step_guard: Guard,
+    pub(crate) align: AlignConfig,
+}
+
 /// Data and weights side by side: `.contract()` comes next.
 #[must_use = "a stream does nothing until it ends in `.commit(…)`"]
 pub struct AlignedPair<
@@ -207,11 +220,7 @@ pub struct AlignedPair<
     OutTime: M,
     OutPacket: M,
 > {
-    pub(crate) context: &'l mut TuContext<T>,
-    pub(crate) pass: Box<Pass>,
-    pub(crate) weights: command::TrfRegion,
-    pub(crate) stream_guard: Guard,
-    pub(crate) config: AlignConfig,
+    pub(crate) stream: AlignedStream<'l, T>,
     pub(crate) types: PhantomData<(D, Chip, Cluster, Slice, Row, OutTime, OutPacket)>,
 }
 
@@ -228,11 +237,7 @@ pub struct ContractionTensor<
     Time: M,
     Packet: M,
 > {
-    pub(crate) context: &'l mut TuContext<T>,
-    pub(crate) pass: Box<Pass>,
-    pub(crate) weights: command::TrfRegion,
-    pub(crate) stream_guard: Guard,
-    pub(crate) align: AlignConfig,
+    pub(crate) stream: AlignedStream<'l, T>,
     pub(crate) contract: ContractConfig,
     pub(crate) types: PhantomData<(D, Chip, Cluster, Slice, Row, Time, Packet)>,
 }
