@@ -89,7 +89,9 @@ pub struct TrfSequencerPlan<D, TrfElement, OutTime, OutPacket>(
     PhantomData<(D, TrfElement, OutTime, OutPacket)>,
 );
 
-impl<D: StreamScalar, TrfElement: M, OutTime: M, OutPacket: M> TrfSequencerPlan<D, TrfElement, OutTime, OutPacket> {
+impl<D: StreamScalar, TrfElement: M, OutTime: M, OutPacket: M>
+    TrfSequencerPlan<D, TrfElement, OutTime, OutPacket>
+{
     /// The derived configuration. Using it refuses what the TRF sequencer cannot do (spec page 40 §3.2).
     pub const CONFIG: TrfSequencerConfig = match derive_trf_sequencer(
         &AlignPlan::<D, Identity, Identity, Identity, TrfElement, OutTime, OutPacket>::REQUEST,
