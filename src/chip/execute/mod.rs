@@ -9,7 +9,6 @@ mod contraction;
 mod dma;
 mod fetch;
 mod host;
-mod kernel;
 mod moves;
 pub(crate) mod walk;
 
