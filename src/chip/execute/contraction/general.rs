@@ -45,7 +45,7 @@ impl ContractionPlan {
         // Where the tree reaches into the absent half of the packet, it adds zero once.
         let (part, absent) = if group > cells { (cells, true) } else { (group, false) };
         let flit = (step - first) / tile * collect_flits;
-        let (w, w_mask) = weights.lanes();
+        let (w, w_mask) = (&weights.lanes, &weights.mask[..]);
         let all =
             flit_live[flit..flit + collect_flits].iter().all(|&l| l == Liveness::All) && w_mask.is_empty();
         let lanes = flit * self.per_flit..flit * self.per_flit + cells;

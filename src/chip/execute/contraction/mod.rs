@@ -5,6 +5,7 @@
 
 mod general;
 mod job;
+mod nest;
 mod path;
 mod portable;
 mod shape;
@@ -26,7 +27,8 @@ use crate::command::{AccumulationKind, Contraction, Guard};
 use crate::scalar::ElementType;
 use core::ops::Range;
 use general::Scratch;
-use job::{FloatJob, IntegerJob, Packets, Step};
+use job::{FloatJob, IntegerJob, Packets, Sixteen, Step};
+use nest::Nest;
 use path::Path;
 use shape::Kernel;
 use tree::Lanes;
@@ -50,8 +52,10 @@ pub(crate) struct ContractionPlan {
     weights_live: LiveRows,
     /// The first element of each step's read.
     reads: Vec<usize>,
-    /// The tile and the result of each step.
+    /// The tile, the result and the packet of each step.
     steps: Vec<Step>,
+    /// Steps that can be done side by side.
+    nest: Option<Nest>,
     /// Elements per row that steps reach.
     reach: usize,
 }
@@ -75,6 +79,9 @@ pub(crate) struct ContractionBuffers {
     /// Per lane of a block: all ones for a live one. Empty if all lanes of all flits are live.
     stream_mask: Vec<u32>,
     live: Vec<bool>,
+    /// Where the packets of a block start.
+    starts: Vec<u32>,
+    strands: Vec<Sixteen>,
     scratch: Scratch,
 }
 
@@ -103,10 +110,12 @@ impl ContractionPlan {
         let slots = Walk::new(&command.slots).positions(0..command.steps, 1);
         let period = command.trf_config.packet_size;
         let reach = reads.iter().max().map_or(0, |read| read + period).max(command.trf.row_elements);
-        let steps = reads.iter().zip(&slots).map(|(&read, &slot)| Step {
+        let steps = reads.iter().zip(&slots).enumerate().map(|(step, (&read, &slot))| Step {
             tile: (read / period.max(1)) as u32,
             result: (slot.max(0) as usize * command.columns) as u32,
+            packet: (step / command.tile.max(1)) as u32,
         });
+        let steps: Vec<Step> = steps.collect();
         let (slices_live, rest) = split_units(&command.stream_guard);
         let stream_live = LiveRows::new(&rest, 4, per_flit);
         let mut flits_live = Vec::new();
@@ -115,6 +124,7 @@ impl ContractionPlan {
             let mut mask = Vec::new();
             flits_live.extend((0..flits).map(|time| stream_live.row(&mut [0, 0, 0, time, 0], &mut mask)));
         }
+        let results = command.slot_count * command.columns;
         Self {
             command: command.clone(),
             path,
@@ -124,7 +134,8 @@ impl ContractionPlan {
             stream_live,
             flits_live,
             weights_live: LiveRows::new(&command.trf.guard, 4, command.trf.row_elements),
-            steps: steps.collect(),
+            nest: path.strands().and_then(|least| Nest::new(&command.trf_config, &steps, results, least)),
+            steps,
             reads,
             reach,
         }
@@ -144,7 +155,8 @@ impl ContractionPlan {
     /// Reads the weights of a slice.
     pub(crate) fn load(&self, trf: &Block, at: Coordinates, buffers: &mut ContractionBuffers) {
         let region = &self.command.trf;
-        buffers.weights.load((trf, region), &self.weights_live, at, &self.kernel, self.reach);
+        let reach = (self.reach, !self.stream_live.is_always());
+        buffers.weights.load((trf, region), &self.weights_live, at, &self.kernel, reach);
     }
 
     /// Empties the accumulators.
@@ -215,7 +227,7 @@ impl ContractionPlan {
         buffers.scratch.clear();
         let live = buffers.stream_mask.is_empty() && buffers.weights.whole.is_empty();
         if live && self.kernel != Kernel::General {
-            self.run_kernel(stream, steps.clone(), steps.start, buffers);
+            self.run_block(stream, steps.clone(), steps.start, buffers);
             self.mark_missing(stream, steps, buffers);
             return;
         }
@@ -228,7 +240,7 @@ impl ContractionPlan {
             }
             match way {
                 Way::Nothing => {}
-                Way::Kernel => self.run_kernel(stream, next..end, steps.start, buffers),
+                Way::Kernel => self.run_block(stream, next..end, steps.start, buffers),
                 Way::General => {
                     (next..end).for_each(|step| self.run_general(stream, step, steps.start, buffers))
                 }
@@ -254,23 +266,43 @@ impl ContractionPlan {
         }
     }
 
-    /// Sums steps without dead cells. `first`: the first step of the block.
-    fn run_kernel(&self, stream: &Row, steps: Range<usize>, first: usize, buffers: &mut ContractionBuffers) {
-        let Contraction { collect_flits, tile, .. } = self.command;
-        let size = collect_flits * FLIT_BYTES;
-        let packets = Packets {
-            bytes: &stream.bytes()[(steps.start - first) / tile * size..],
-            size,
-            tile,
-            skip: (steps.start - first) % tile,
-        };
+    /// Sums steps of a block that have no dead cells. `first`: the first step of the block.
+    fn run_block(&self, stream: &Row, steps: Range<usize>, first: usize, buffers: &mut ContractionBuffers) {
+        if steps.is_empty() {
+            return;
+        }
+        let size = self.command.collect_flits * FLIT_BYTES;
+        let count = stream.bytes().len() / size;
+        let mut starts = core::mem::take(&mut buffers.starts);
+        starts.extend((starts.len()..count).map(|packet| (packet * size) as u32));
+        let first = self.steps[first].packet;
+        let packets = Packets { bytes: stream.bytes(), starts: &starts, first, size };
+        self.run_kernel(packets, steps, None, buffers);
+        buffers.starts = starts;
+    }
+
+    /// Sums all steps with a kernel. `starts`: where in the bytes each packet starts.
+    pub(crate) fn run_whole(&self, bytes: &[u8], starts: &[u32], buffers: &mut ContractionBuffers) {
+        let size = self.command.collect_flits * FLIT_BYTES;
+        let packets = Packets { bytes, starts, first: 0, size };
+        self.run_kernel(packets, 0..self.steps.len(), self.nest.as_ref(), buffers);
+    }
+
+    /// Sums steps that have no dead cells.
+    fn run_kernel(
+        &self,
+        packets: Packets<'_>,
+        steps: Range<usize>,
+        nest: Option<&Nest>,
+        buffers: &mut ContractionBuffers,
+    ) {
         let steps = &self.steps[steps];
-        let ContractionBuffers { weights, sums, .. } = buffers;
+        let ContractionBuffers { weights, sums, strands, .. } = buffers;
         match self.kernel {
             Kernel::General => {}
             Kernel::Float(shape) => {
                 let (weights, sums) = (&weights.floats[..], &mut sums.floats[..]);
-                self.path.float(FloatJob { shape, steps, packets, weights, sums });
+                self.path.float(FloatJob { shape, steps, nest, packets, weights, sums, scratch: strands });
             }
             Kernel::Integer(shape) => {
                 let Weights { pairs, octets, biases, .. } = weights;
@@ -278,6 +310,22 @@ impl ContractionPlan {
                 self.path.integer(IntegerJob { shape, steps, packets, pairs, octets, biases, sums });
             }
         }
+    }
+
+    /// Bytes per packet, if a kernel can sum all steps of so many packets.
+    pub(crate) fn whole_packets(&self, flits: usize) -> Option<usize> {
+        let Contraction { collect_flits, tile, steps, .. } = self.command;
+        let all = self.kernel != Kernel::General && self.stream_live.is_always();
+        let whole = flits.is_multiple_of(collect_flits) && flits / collect_flits * tile == steps;
+        (all && whole).then_some(collect_flits * FLIT_BYTES)
+    }
+
+    /// Whether no operand of a slice is padding or unwritten, as far as the weights and the slice decide it.
+    pub(crate) fn is_whole(&self, at: Coordinates, buffers: &ContractionBuffers) -> bool {
+        let weights = &buffers.weights;
+        weights.whole.is_empty()
+            && weights.missing.is_empty()
+            && self.slices_live.holds(&[at.chip, at.cluster, at.slice, 0, 0])
     }
 
     /// Marks the results of steps whose operands nobody wrote.

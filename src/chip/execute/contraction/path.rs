@@ -44,6 +44,15 @@ impl Path {
         }
     }
 
+    /// The least strands that are worth doing side by side. `None`: they cannot be.
+    pub(super) fn strands(self) -> Option<usize> {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx512(_) => Some(6),
+            _ => None,
+        }
+    }
+
     /// Adds the sums of floats to the results.
     pub(super) fn float(self, job: FloatJob<'_>) {
         match self {

@@ -1,81 +1,75 @@
-//! The kernels in plain loops over arrays of lanes.
+//! The kernels in plain loops over arrays of lanes: one lane per row.
 //!
 //! They are inlined into their callers, so that each caller's loops use the vectors that it may use.
 
 use super::job::{FloatJob, IntegerJob};
-use super::shape::CELLS;
+use super::shape::{BLOCK, CELLS};
 use super::tree::{Lanes, add, multiply};
-use super::weights::Sixteen;
 use super::widen::{to_words, widen};
 
 /// Adds the sums of the steps in the order of the tree.
 #[inline(always)]
 pub(super) fn float(job: FloatJob<'_>) {
-    match job.shape.half {
-        4 => float_halves::<4>(job),
-        8 => float_halves::<8>(job),
-        16 => float_halves::<16>(job),
-        half => {
-            debug_assert_eq!(half, 32, "shapes have no other halves");
-            float_halves::<32>(job);
-        }
-    }
-}
-
-#[inline(always)]
-fn float_halves<const HALF: usize>(job: FloatJob<'_>) {
-    let FloatJob { shape, steps, packets, weights, sums } = job;
-    let units = shape.columns.div_ceil(2);
-    // Vectors after which the weights repeat.
+    let FloatJob { shape, steps, packets, weights, sums, .. } = job;
     let tile = shape.tile();
     let mut cells = [0.0; CELLS];
-    for (packet, steps) in packets.zip(steps) {
-        widen(shape.element, packet, &mut cells[..shape.cells]);
+    let mut partial = [[0.0; 8]; CELLS / BLOCK];
+    for steps in steps.chunk_by(|a, b| a.packet == b.packet) {
+        widen(shape.element, packets.get(steps[0].packet), &mut cells[..shape.cells]);
         for step in steps {
-            let first = step.tile as usize * tile;
-            let weights = &weights[first..first + tile];
+            let weights = &weights[step.tile as usize * tile..][..tile];
             let sums = &mut sums[step.result as usize..][..shape.columns];
-            for unit in 0..units {
-                let x: &[f32] = &cells[2 * HALF * unit..][..2 * HALF];
-                let [low, high] = if shape.repeats() {
-                    let weight = |k: usize| {
-                        let k = k & (shape.period - 1);
-                        &weights[k / 2].0[k % 2]
-                    };
-                    [half::<HALF>(&x[..HALF], weight), half::<HALF>(&x[HALF..], weight)]
-                } else {
-                    let vectors: &[Sixteen] = &weights[unit * HALF & (tile - 1)..][..HALF];
-                    [
-                        half::<HALF>(&x[..HALF], |k| &vectors[k].0[0]),
-                        half::<HALF>(&x[HALF..], |k| &vectors[k].0[1]),
-                    ]
-                };
-                if shape.joined {
-                    let sum = add(low, high);
-                    sums[0] = add(sums[0], if shape.absent { add(sum, [0.0; 8]) } else { sum });
-                } else {
-                    sums[2 * unit] = add(sums[2 * unit], low);
-                    if let Some(sum) = sums.get_mut(2 * unit + 1) {
-                        *sum = add(*sum, high);
+            if shape.part < BLOCK {
+                short_columns(shape.part, &cells, weights, sums);
+                continue;
+            }
+            let blocks = shape.part / BLOCK;
+            for (column, sum) in sums.iter_mut().enumerate() {
+                let partial = &mut partial[..blocks];
+                for (block, partial) in partial.iter_mut().enumerate() {
+                    let first = column * shape.part + block * BLOCK;
+                    let x = cells[first..].first_chunk().expect("a packet is made of blocks");
+                    *partial = tree_of_block(x, block_at(weights, first));
+                }
+                let mut width = blocks;
+                while width > 1 {
+                    width /= 2;
+                    for k in 0..width {
+                        partial[k] = add(partial[2 * k], partial[2 * k + 1]);
                     }
                 }
+                let arrival = if shape.absent { add(partial[0], [0.0; 8]) } else { partial[0] };
+                *sum = add(*sum, arrival);
             }
         }
     }
 }
 
-/// The tree over one side of a unit.
+/// The weights of the block that starts at a cell. Those of a tile repeat.
 #[inline(always)]
-fn half<'a, const HALF: usize>(x: &[f32], weight: impl Fn(usize) -> &'a Lanes) -> Lanes {
-    let product = |k: usize| multiply(x[k], weight(k));
-    let four = |k| add(add(product(k), product(k + 1)), add(product(k + 2), product(k + 3)));
-    let eight = |k| add(four(k), four(k + 4));
-    let sixteen = |k| add(eight(k), eight(k + 8));
-    match HALF {
-        4 => four(0),
-        8 => eight(0),
-        16 => sixteen(0),
-        _ => add(sixteen(0), sixteen(16)),
+fn block_at(weights: &[Lanes], cell: usize) -> &[Lanes; BLOCK] {
+    weights[cell & (weights.len() - 1)..].first_chunk().expect("a tile is made of blocks")
+}
+
+#[inline(always)]
+fn tree_of_block(x: &[f32; BLOCK], w: &[Lanes; BLOCK]) -> Lanes {
+    let product = |k: usize| multiply(x[k], &w[k]);
+    let two = |k: usize| add(product(k), product(k + 1));
+    add(add(two(0), two(2)), add(two(4), two(6)))
+}
+
+/// Columns of one, two or four cells.
+#[inline(always)]
+fn short_columns(part: usize, cells: &[f32; CELLS], weights: &[Lanes], sums: &mut [Lanes]) {
+    for (column, sum) in sums.iter_mut().enumerate() {
+        let first = column * part;
+        let product = |k: usize| multiply(cells[first + k], &weights[(first + k) & (weights.len() - 1)]);
+        let arrival = match part {
+            1 => product(0),
+            2 => add(product(0), product(1)),
+            _ => add(add(product(0), product(1)), add(product(2), product(3))),
+        };
+        *sum = add(*sum, arrival);
     }
 }
 
@@ -83,22 +77,20 @@ fn half<'a, const HALF: usize>(x: &[f32], weight: impl Fn(usize) -> &'a Lanes) -
 #[inline(always)]
 pub(super) fn integer(job: IntegerJob<'_>) {
     let IntegerJob { shape, steps, packets, pairs, sums, .. } = job;
-    let (tile, part) = (shape.tile(), shape.part / 2);
+    let (tile, part) = (shape.tile() / 2, shape.part / 2);
     let mut words = [0; CELLS];
-    for (packet, steps) in packets.zip(steps) {
-        to_words(shape.element, packet, &mut words);
+    for steps in steps.chunk_by(|a, b| a.packet == b.packet) {
+        to_words(shape.element, packets.get(steps[0].packet), &mut words);
         let cells = words.as_chunks::<2>().0;
         for step in steps {
-            let first = step.tile as usize * tile;
-            let weights = &pairs[first..first + tile];
+            let weights = &pairs[step.tile as usize * tile..][..tile];
             let sums = &mut sums[step.result as usize..][..shape.columns];
             for (column, sum) in sums.iter_mut().enumerate() {
                 let mut total = *sum;
-                let cells = &cells[column * part..][..part];
-                let from = column * part & (tile - 1);
+                let first = column * part;
                 // As far as the weights go before they repeat.
-                for cells in cells.chunks(tile) {
-                    for (weight, &[x, y]) in weights[from..].iter().zip(cells) {
+                for cells in cells[first..first + part].chunks(tile) {
+                    for (weight, &[x, y]) in weights[first & (tile - 1)..].iter().zip(cells) {
                         for (lane, [v, w]) in total.iter_mut().zip(weight.0) {
                             // Two products of 8 bits each do not overflow.
                             let pair = i32::from(v) * i32::from(x) + i32::from(w) * i32::from(y);

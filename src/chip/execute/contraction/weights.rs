@@ -1,6 +1,6 @@
 //! The weights of a slice, laid out for the kernels.
 
-use super::shape::{FloatShape, IntegerShape, Kernel};
+use super::shape::{BLOCK, Kernel, Shape};
 use super::tree::Lanes;
 use super::widen::to_floats;
 use crate::chip::live::{LiveRows, Liveness};
@@ -9,11 +9,6 @@ use crate::chip::memory::row::{Line, Row, nibble};
 use crate::chip::memory::{Block, trf};
 use crate::command::TrfRegion;
 use crate::scalar::ElementType;
-
-/// Two times eight lanes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[repr(align(64))]
-pub(super) struct Sixteen(pub(super) [Lanes; 2]);
 
 /// Two cells of eight rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,43 +28,44 @@ pub(super) struct Bias(pub(super) [[i32; 2]; 8]);
 /// The weights of a slice.
 #[derive(Debug, Default)]
 pub(super) struct Weights {
-    /// The elements of each row. Dead rows have none.
-    rows: Vec<Row>,
-    /// For [`FloatShape`].
-    pub(super) floats: Vec<Sixteen>,
-    /// For [`IntegerShape`] without octets.
+    /// Per cell of each tile, for [`Kernel::Float`].
+    pub(super) floats: Vec<Lanes>,
+    /// For [`Kernel::Integer`] without octets.
     pub(super) pairs: Vec<Pairs>,
-    /// For [`IntegerShape`] with octets.
+    /// For [`Kernel::Integer`] with octets.
     pub(super) octets: Vec<Octets>,
     /// Per tile and column, what takes back the 128 that is added to each element of the stream.
     pub(super) biases: Vec<Bias>,
     /// Which tiles have no dead weight. Empty: all.
     pub(super) whole: Vec<bool>,
-    /// Per element, for [`Kernel::General`]. Empty until they are needed.
-    lanes: Vec<Lanes>,
-    /// Elements per row that steps reach.
-    reach: usize,
+    /// Per element, for [`Kernel::General`]. Empty if no step needs them.
+    pub(super) lanes: Vec<Lanes>,
     /// Per element. Empty if every weight is live.
     pub(super) mask: Vec<[u32; 8]>,
     /// Live weights that nobody wrote. Empty if there are none.
     pub(super) missing: Vec<[bool; 8]>,
     live: Vec<bool>,
+    packed: Vec<Row>,
     row: Vec<f32>,
+    wide: Vec<f32>,
     words: Vec<i8>,
 }
 
+/// The elements of a row of the register file. Dead rows have none.
+type Rows<'a> = [Option<&'a [u8]>];
+
 impl Weights {
-    /// Reads the register file of a slice. `reach`: elements per row that steps reach.
+    /// Reads the register file of a slice. `reach`: elements per row that steps reach. `general`: steps may have dead
+    /// cells for other reasons than the weights.
     pub(super) fn load(
         &mut self,
         (trf, region): (&Block, &TrfRegion),
         guard: &LiveRows,
         at: Coordinates,
         kernel: &Kernel,
-        reach: usize,
+        (reach, general): (usize, bool),
     ) {
         let all = region.row_elements;
-        self.reach = reach;
         self.lanes.clear();
         self.mask.clear();
         self.missing.clear();
@@ -78,17 +74,14 @@ impl Weights {
             self.mask.resize(reach, [0; 8]);
             self.mask[..all].fill([u32::MAX; 8]);
         }
-        self.rows.resize_with(region.rows, || Row::new(region.element));
-        for (row, packed) in self.rows.iter_mut().enumerate() {
-            packed.clear(region.element);
+        let mut packed = core::mem::take(&mut self.packed);
+        packed.resize_with(region.rows, || Row::new(region.element));
+        let mut rows = [None; 8];
+        for (row, (packed, bytes)) in packed.iter_mut().zip(&mut rows).enumerate() {
             let liveness = guard.row(&mut [at.chip, at.cluster, at.slice, row, 0], &mut self.live);
             if liveness == Liveness::Nothing {
                 // The whole row is padding: nobody looks at its results.
                 continue;
-            }
-            for run in trf::runs(region, row, 0..all) {
-                let position = run.position as i64;
-                packed.read(trf, Line { unit: 0, address: run.address, position, stride: 1, len: run.len });
             }
             if liveness == Liveness::Some {
                 if self.mask.is_empty() {
@@ -98,6 +91,18 @@ impl Weights {
                     mask[row] = if live { u32::MAX } else { 0 };
                 }
             }
+            let mut pieces = trf::pieces(region, row, 0..trf::row_bytes(region));
+            if let (Some(piece), None) = (pieces.next(), pieces.next())
+                && trf.all_initialised(piece.clone())
+            {
+                *bytes = Some(&trf.bytes()[piece]);
+                continue;
+            }
+            packed.clear(region.element);
+            for run in trf::runs(region, row, 0..all) {
+                let position = run.position as i64;
+                packed.read(trf, Line { unit: 0, address: run.address, position, stride: 1, len: run.len });
+            }
             if let Some(flags) = packed.flags() {
                 for (element, &flag) in flags.iter().enumerate() {
                     if !flag && (liveness == Liveness::All || self.live[element]) {
@@ -106,18 +111,29 @@ impl Weights {
                     }
                 }
             }
+            *bytes = Some(packed.bytes());
         }
         match kernel {
             Kernel::General => {}
             Kernel::Float(shape) => {
-                self.lay_out_floats(shape);
+                self.lay_out_floats(shape, all, &rows);
                 self.find_whole(shape.period);
             }
             Kernel::Integer(shape) => {
-                self.lay_out_integers(shape);
+                self.lay_out_integers(shape, all, &rows);
                 self.find_whole(shape.period);
             }
         }
+        if general || *kernel == Kernel::General || !self.mask.is_empty() {
+            self.lanes.resize(reach, [0.0; 8]);
+            for (number, bytes) in rows.iter().enumerate().filter_map(|(row, bytes)| Some((row, (*bytes)?))) {
+                to_floats(region.element, bytes, all, &mut self.row);
+                for (lanes, &value) in self.lanes.iter_mut().zip(&self.row) {
+                    lanes[number] = value;
+                }
+            }
+        }
+        self.packed = packed;
     }
 
     /// Finds the tiles without dead weights.
@@ -126,50 +142,51 @@ impl Weights {
         self.whole.extend(tiles.map(|tile| tile.iter().all(|mask| *mask == [u32::MAX; 8])));
     }
 
-    fn lay_out_floats(&mut self, shape: &FloatShape) {
+    fn lay_out_floats(&mut self, shape: &Shape, elements: usize, rows: &Rows<'_>) {
+        // All rows, one after the other.
+        self.wide.clear();
+        for bytes in rows {
+            match bytes {
+                Some(bytes) => to_floats(shape.element, bytes, elements, &mut self.row),
+                None => {
+                    self.row.clear();
+                    self.row.resize(elements, 0.0);
+                }
+            }
+            self.wide.extend_from_slice(&self.row);
+        }
+        let rows: [&[f32]; 8] = core::array::from_fn(|row| &self.wide[row * elements..][..elements]);
         self.floats.clear();
-        self.floats.resize(self.reach / shape.period * shape.tile(), Sixteen([[0.0; 8]; 2]));
-        for (number, packed) in self.rows.iter().enumerate().filter(|(_, packed)| packed.len() > 0) {
-            to_floats(shape.element, packed.bytes(), self.reach, &mut self.row);
-            if shape.repeats() {
-                let tiles = self.floats.chunks_exact_mut(shape.tile());
-                for (tile, weights) in tiles.zip(self.row.chunks_exact(shape.period)) {
-                    for (vector, pair) in tile.iter_mut().zip(weights.chunks(2)) {
-                        vector.0.iter_mut().zip(pair).for_each(|(lanes, &weight)| lanes[number] = weight);
-                    }
-                }
-            } else {
-                let units = self.floats.chunks_exact_mut(shape.half);
-                for (unit, weights) in units.zip(self.row.chunks_exact(2 * shape.half)) {
-                    let (low, high) = weights.split_at(shape.half);
-                    for ((vector, &low), &high) in unit.iter_mut().zip(low).zip(high) {
-                        vector.0[0][number] = low;
-                        vector.0[1][number] = high;
-                    }
-                }
+        self.floats.reserve(elements / shape.period * shape.tile());
+        if shape.period >= BLOCK {
+            self.floats.extend((0..elements).map(|k| rows.map(|row| row[k])));
+        } else {
+            for tile in 0..elements / shape.period {
+                let element = |k: usize| tile * shape.period + k % shape.period;
+                self.floats.extend((0..BLOCK).map(|k| rows.map(|row| row[element(k)])));
             }
         }
     }
 
-    fn lay_out_integers(&mut self, shape: &IntegerShape) {
-        let tiles = self.reach / shape.period;
-        let (cells, columns) = (shape.tile_cells(), shape.column_period());
+    fn lay_out_integers(&mut self, shape: &Shape, elements: usize, rows: &Rows<'_>) {
+        let tiles = elements / shape.period;
+        let (cells, columns) = (shape.tile(), shape.column_period());
         self.octets.clear();
         self.pairs.clear();
         self.biases.clear();
         if shape.octets {
-            self.octets.resize(tiles * shape.tile(), Octets([[0; 8]; 8]));
+            self.octets.resize(tiles * cells / 8, Octets([[0; 8]; 8]));
             self.biases.resize(tiles * columns, Bias([[0; 2]; 8]));
         } else {
-            self.pairs.resize(tiles * shape.tile(), Pairs([[0; 2]; 8]));
+            self.pairs.resize(tiles * cells / 2, Pairs([[0; 2]; 8]));
         }
         let words = &mut self.words;
-        for (number, packed) in self.rows.iter().enumerate().filter(|(_, packed)| packed.len() > 0) {
+        for (number, bytes) in rows.iter().enumerate().filter_map(|(row, bytes)| Some((row, (*bytes)?))) {
             words.clear();
             if shape.element == ElementType::I4 {
-                words.extend((0..self.reach).map(|k| (nibble(packed.bytes(), k) << 4) as i8 >> 4));
+                words.extend((0..elements).map(|k| (nibble(bytes, k) << 4) as i8 >> 4));
             } else {
-                words.extend(packed.bytes().iter().map(|&byte| byte as i8));
+                words.extend(bytes.iter().map(|&byte| byte as i8));
             }
             if shape.period < cells {
                 // Backwards, so that nothing is overwritten before it was copied.
@@ -191,19 +208,5 @@ impl Weights {
                 bias.0[number][0] = -128 * sum * times;
             }
         }
-    }
-
-    /// The weights element by element.
-    pub(super) fn lanes(&mut self) -> (&[Lanes], &[[u32; 8]]) {
-        if self.lanes.is_empty() {
-            self.lanes.resize(self.reach, [0.0; 8]);
-            for (number, packed) in self.rows.iter().enumerate().filter(|(_, packed)| packed.len() > 0) {
-                to_floats(packed.element(), packed.bytes(), packed.len(), &mut self.row);
-                for (lanes, &value) in self.lanes.iter_mut().zip(&self.row) {
-                    lanes[number] = value;
-                }
-            }
-        }
-        (&self.lanes, &self.mask)
     }
 }
