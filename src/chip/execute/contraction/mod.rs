@@ -156,7 +156,7 @@ impl ContractionPlan {
     pub(crate) fn load(&self, trf: &Block, at: Coordinates, buffers: &mut ContractionBuffers) {
         let region = &self.command.trf;
         let reach = (self.reach, !self.stream_live.is_always());
-        buffers.weights.load((trf, region), &self.weights_live, at, &self.kernel, reach);
+        buffers.weights.load((trf, region), &self.weights_live, at, (&self.kernel, self.path), reach);
     }
 
     /// Empties the accumulators.
@@ -274,7 +274,8 @@ impl ContractionPlan {
         let size = self.command.collect_flits * FLIT_BYTES;
         let count = stream.bytes().len() / size;
         let mut starts = core::mem::take(&mut buffers.starts);
-        starts.extend((starts.len()..count).map(|packet| (packet * size) as u32));
+        starts.clear();
+        starts.extend((0..count).map(|packet| (packet * size) as u32));
         let first = self.steps[first].packet;
         let packets = Packets { bytes: stream.bytes(), starts: &starts, first, size };
         self.run_kernel(packets, steps, None, buffers);

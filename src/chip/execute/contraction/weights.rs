@@ -1,11 +1,12 @@
 //! The weights of a slice, laid out for the kernels.
 
+use super::path::Path;
 use super::shape::{BLOCK, Kernel, Shape};
 use super::tree::Lanes;
-use super::widen::to_floats;
+use super::widen::{to_floats, widen};
 use crate::chip::live::{LiveRows, Liveness};
 use crate::chip::memory::place::Coordinates;
-use crate::chip::memory::row::{Line, Row, nibble};
+use crate::chip::memory::row::{Line, Row};
 use crate::chip::memory::{Block, trf};
 use crate::command::TrfRegion;
 use crate::scalar::ElementType;
@@ -18,9 +19,9 @@ pub(super) struct Pairs(pub(super) [[i16; 2]; 8]);
 /// Eight cells of eight rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(align(64))]
-pub(super) struct Octets(pub(super) [[i8; 8]; 8]);
+pub(super) struct Octets(pub(super) [[u8; 8]; 8]);
 
-/// What sums of bytes start with, in the lower word of each row.
+/// What sums of bytes start with, half of it in each word of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(align(64))]
 pub(super) struct Bias(pub(super) [[i32; 2]; 8]);
@@ -47,8 +48,7 @@ pub(super) struct Weights {
     live: Vec<bool>,
     packed: Vec<Row>,
     row: Vec<f32>,
-    wide: Vec<f32>,
-    words: Vec<i8>,
+    words: Vec<u8>,
 }
 
 /// The elements of a row of the register file. Dead rows have none.
@@ -62,7 +62,7 @@ impl Weights {
         (trf, region): (&Block, &TrfRegion),
         guard: &LiveRows,
         at: Coordinates,
-        kernel: &Kernel,
+        (kernel, path): (&Kernel, Path),
         (reach, general): (usize, bool),
     ) {
         let all = region.row_elements;
@@ -120,7 +120,7 @@ impl Weights {
                 self.find_whole(shape.period);
             }
             Kernel::Integer(shape) => {
-                self.lay_out_integers(shape, all, &rows);
+                self.lay_out_integers(shape, path, all, &rows);
                 self.find_whole(shape.period);
             }
         }
@@ -143,70 +143,90 @@ impl Weights {
     }
 
     fn lay_out_floats(&mut self, shape: &Shape, elements: usize, rows: &Rows<'_>) {
-        // All rows, one after the other.
-        self.wide.clear();
-        for bytes in rows {
-            match bytes {
-                Some(bytes) => to_floats(shape.element, bytes, elements, &mut self.row),
-                None => {
-                    self.row.clear();
-                    self.row.resize(elements, 0.0);
+        self.floats.clear();
+        self.floats.resize(elements / shape.period * shape.tile(), [0.0; 8]);
+        let size = shape.element.bits() / 8;
+        if shape.period >= BLOCK {
+            // Eight cells of eight rows at a time.
+            for (block, cells) in self.floats.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
+                let mut floats = [[0.0; BLOCK]; 8];
+                for (floats, bytes) in floats.iter_mut().zip(rows) {
+                    if let Some(bytes) = bytes {
+                        widen(shape.element, &bytes[block * BLOCK * size..][..BLOCK * size], floats);
+                    }
+                }
+                for (k, lanes) in cells.iter_mut().enumerate() {
+                    *lanes = floats.map(|row| row[k]);
                 }
             }
-            self.wide.extend_from_slice(&self.row);
+            return;
         }
-        let rows: [&[f32]; 8] = core::array::from_fn(|row| &self.wide[row * elements..][..elements]);
-        self.floats.clear();
-        self.floats.reserve(elements / shape.period * shape.tile());
-        if shape.period >= BLOCK {
-            self.floats.extend((0..elements).map(|k| rows.map(|row| row[k])));
-        } else {
-            for tile in 0..elements / shape.period {
-                let element = |k: usize| tile * shape.period + k % shape.period;
-                self.floats.extend((0..BLOCK).map(|k| rows.map(|row| row[element(k)])));
+        for (number, bytes) in rows.iter().enumerate().filter_map(|(row, bytes)| Some((row, (*bytes)?))) {
+            to_floats(shape.element, bytes, elements, &mut self.row);
+            let tiles = self.floats.as_chunks_mut::<BLOCK>().0.iter_mut();
+            for (tile, weights) in tiles.zip(self.row.chunks_exact(shape.period)) {
+                let weights = weights.iter().cycle();
+                tile.iter_mut().zip(weights).for_each(|(lanes, &weight)| lanes[number] = weight);
             }
         }
     }
 
-    fn lay_out_integers(&mut self, shape: &Shape, elements: usize, rows: &Rows<'_>) {
+    fn lay_out_integers(&mut self, shape: &Shape, path: Path, elements: usize, rows: &Rows<'_>) {
         let tiles = elements / shape.period;
-        let (cells, columns) = (shape.tile(), shape.column_period());
+        let cells = shape.tile();
         self.octets.clear();
         self.pairs.clear();
-        self.biases.clear();
-        if shape.octets {
-            self.octets.resize(tiles * cells / 8, Octets([[0; 8]; 8]));
-            self.biases.resize(tiles * columns, Bias([[0; 2]; 8]));
-        } else {
-            self.pairs.resize(tiles * cells / 2, Pairs([[0; 2]; 8]));
-        }
-        let words = &mut self.words;
-        for (number, bytes) in rows.iter().enumerate().filter_map(|(row, bytes)| Some((row, (*bytes)?))) {
-            words.clear();
-            if shape.element == ElementType::I4 {
-                words.extend((0..elements).map(|k| (nibble(bytes, k) << 4) as i8 >> 4));
-            } else {
-                words.extend(bytes.iter().map(|&byte| byte as i8));
-            }
-            if shape.period < cells {
-                // Backwards, so that nothing is overwritten before it was copied.
-                words.resize(tiles * cells, 0);
-                for to in (0..words.len()).rev() {
-                    words[to] = words[to / cells * shape.period + to % shape.period];
+        let len = tiles * cells;
+        let as_they_are = shape.element == ElementType::I8 && shape.period >= cells;
+        // Otherwise, and for dead rows: bytes of each row, tile after tile.
+        self.words.clear();
+        self.words.resize(if as_they_are { len } else { 8 * len }, 0);
+        if !as_they_are {
+            for (words, bytes) in self.words.chunks_exact_mut(len.max(1)).zip(rows) {
+                let Some(bytes) = bytes else { continue };
+                match shape.element {
+                    ElementType::I4 => unpack(bytes, words),
+                    _ => words[..elements].copy_from_slice(bytes),
+                }
+                if shape.period < cells {
+                    // Backwards, so that nothing is overwritten before it was copied.
+                    for to in (0..len).rev() {
+                        words[to] = words[to / cells * shape.period + to % shape.period];
+                    }
                 }
             }
-            for (octets, weights) in self.octets.iter_mut().zip(words.as_chunks().0) {
-                octets.0[number] = *weights;
-            }
-            for (pairs, weights) in self.pairs.iter_mut().zip(words.as_chunks().0) {
-                pairs.0[number] = weights.map(i16::from);
+        }
+        let rows: [&[u8]; 8] = core::array::from_fn(|row| match rows[row] {
+            Some(bytes) if as_they_are => bytes,
+            None if as_they_are => &self.words,
+            _ => &self.words[row * len..][..len],
+        });
+        if shape.octets {
+            self.octets.resize(len / 8, Octets([[0; 8]; 8]));
+            let rows = rows.map(|row| row.as_chunks().0);
+            for (k, octets) in self.octets.iter_mut().enumerate() {
+                octets.0.iter_mut().zip(rows).for_each(|(octet, row)| *octet = row[k]);
             }
             // Where a column is longer than the tile, it meets the tile several times.
             let times = (shape.part / cells).max(1) as i32;
-            for (bias, weights) in self.biases.iter_mut().zip(words.chunks_exact(shape.part.min(cells))) {
-                let sum: i32 = weights.iter().map(|&weight| i32::from(weight)).sum();
-                bias.0[number][0] = -128 * sum * times;
+            path.find_biases(&self.octets, shape.part.min(cells) / 8, times, &mut self.biases);
+        } else {
+            self.pairs.resize(len / 2, Pairs([[0; 2]; 8]));
+            let rows = rows.map(|row| row.as_chunks().0);
+            for (k, pairs) in self.pairs.iter_mut().enumerate() {
+                pairs
+                    .0
+                    .iter_mut()
+                    .zip(rows)
+                    .for_each(|(pair, row)| *pair = row[k].map(|byte| i16::from(byte as i8)));
             }
         }
+    }
+}
+
+/// Elements of four bits as bytes.
+fn unpack(nibbles: &[u8], bytes: &mut [u8]) {
+    for (pair, &byte) in bytes.as_chunks_mut::<2>().0.iter_mut().zip(nibbles) {
+        *pair = [((byte << 4) as i8 >> 4) as u8, (byte as i8 >> 4) as u8];
     }
 }

@@ -5,7 +5,7 @@
 
 #![allow(unsafe_code)]
 
-use super::job::{FloatJob, IntegerJob, Sixteen, Step};
+use super::job::{FloatJob, IntegerJob, Packets, Sixteen, Step};
 use super::nest::Nest;
 use super::portable;
 use super::shape::{BLOCK, CELLS};
@@ -62,6 +62,12 @@ impl Avx512 {
         unsafe { float_avx512(job) }
     }
 
+    /// Appends a bias for every `group` octets: -128 times their sum, `times`.
+    pub(super) fn find_biases(self, octets: &[Octets], group: usize, times: i32, biases: &mut Vec<Bias>) {
+        // SAFETY: the function needs AVX-512 F, BW, DQ, VL and VNNI, which the machine has, as `self` exists.
+        unsafe { find_biases(octets, group, times, biases) }
+    }
+
     /// The sums of [`portable::integer`], with octets of weights.
     pub(super) fn integer(self, job: IntegerJob<'_>) {
         // SAFETY: the function needs AVX-512 F, BW, DQ, VL and VNNI, which the machine has, as `self` exists.
@@ -116,7 +122,8 @@ fn float_strands(nest: &Nest, job: FloatJob<'_>) {
                 if changed {
                     let mut current = [&[][..]; LANES];
                     for (packet, number) in current.iter_mut().zip(numbers) {
-                        *packet = packets.get(number.unwrap_or(packets.first));
+                        let number = number.unwrap_or(packets.first);
+                        *packet = packets.get(number);
                     }
                     spread(shape.element, &current, &mut cells);
                 }
@@ -321,6 +328,20 @@ fn join(partial: &mut [[Sixteen; 8]], absent: bool, sums: &mut [Sixteen]) {
     }
 }
 
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+fn find_biases(octets: &[Octets], group: usize, times: i32, biases: &mut Vec<Bias>) {
+    let shift = _mm512_set1_epi8(128_u8 as i8);
+    for octets in octets.chunks_exact(group) {
+        let mut sum = _mm512_setzero_si512();
+        for octets in octets {
+            sum = _mm512_dpbusd_epi32(sum, shift, load_octets(octets));
+        }
+        let mut bias = Bias([[0; 2]; 8]);
+        store_bias(&mut bias, _mm512_mullo_epi32(sum, _mm512_set1_epi32(-times)));
+        biases.push(bias);
+    }
+}
+
 /// The instruction multiplies unsigned by signed bytes. The stream is made unsigned by adding 128; the biases take
 /// 128 times the weights back.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
@@ -350,6 +371,7 @@ fn integer_parts<const OCTETS: usize, const REPEATS: bool>(job: IntegerJob<'_>) 
     // With one column, the sum of the latest result stays in a register.
     let (mut current, mut sum) = (None, _mm256_setzero_si256());
     for steps in steps.chunk_by(|a, b| a.packet == b.packet) {
+        prefetch(&packets, steps[0].packet);
         to_shifted_bytes(shape.element, packets.get(steps[0].packet), &mut cells);
         let cells = cells.as_chunks::<8>().0;
         for step in steps {
@@ -407,6 +429,18 @@ fn part<const OCTETS: usize, const REPEATS: bool>(
     _mm512_cvtepi64_epi32(_mm512_add_epi32(both, _mm512_srli_epi64::<32>(both)))
 }
 
+/// Asks for a packet that is soon needed.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn prefetch(packets: &Packets<'_>, number: u32) {
+    /// Packets ahead: about what a memory takes to answer.
+    const AHEAD: usize = 24;
+    let start = packets.starts.get((number - packets.first) as usize + AHEAD);
+    if let Some(byte) = start.and_then(|&start| packets.bytes.get(start as usize)) {
+        _mm_prefetch::<_MM_HINT_T0>(core::ptr::from_ref(byte).cast());
+    }
+}
+
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn load16(from: &Sixteen) -> __m512 {
@@ -455,6 +489,14 @@ fn store_words(to: &mut [i32; 8], value: __m256i) {
 fn load_octets(from: &Octets) -> __m512i {
     // SAFETY: the reference is valid for reads of its 64 bytes; the instruction needs no alignment.
     unsafe { _mm512_loadu_si512(from.0.as_flattened().as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn store_bias(to: &mut Bias, value: __m512i) {
+    // SAFETY: the exclusive reference is valid for writes of its 64 bytes, which are 16 words in a row; the instruction
+    // needs no alignment.
+    unsafe { _mm512_storeu_si512(to.0.as_flattened_mut().as_mut_ptr().cast(), value) }
 }
 
 #[inline]
