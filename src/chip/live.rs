@@ -1,6 +1,9 @@
 //! Guards, evaluated a row of positions at a time.
 
-use crate::command::{GUARD_SUMS, Guard};
+use crate::command::{GUARD_SUMS, Guard, GuardDigit, GuardSum};
+
+/// Chip, cluster and slice are the first variables of a guard.
+const UNIT_VARIABLES: usize = 3;
 
 /// Which positions of a row are live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +57,13 @@ impl LiveRows {
     /// Whether every position of every row is live.
     pub(crate) fn is_always(&self) -> bool {
         self.guard.is_always()
+    }
+
+    /// What holds for all rows of a unit, if the rows of a unit do not differ. `variables` starts with chip, cluster and
+    /// slice.
+    pub(crate) fn of_unit(&self, variables: &mut [usize]) -> Option<Liveness> {
+        let same = (UNIT_VARIABLES..self.guard.variables).all(|variable| !depends_on(&self.guard, variable));
+        same.then(|| self.row(variables, &mut Vec::new()))
     }
 
     /// Looks at the row of the given variables, of which the axis is set aside. `mask` is valid after
@@ -113,6 +123,28 @@ impl LiveRows {
     }
 }
 
+/// Takes the tests that only the unit decides out of a guard: what they are, and the rest. A guard in which sums mix the
+/// unit with other variables is all rest.
+pub(crate) fn split_units(guard: &Guard) -> (Guard, Guard) {
+    let (mut units, mut rest) = (Guard::always(guard.variables), Guard::always(guard.variables));
+    for sum in &guard.sums {
+        let digits = &guard.digits.as_slice()[sum.first..sum.first + sum.len];
+        let of_unit = |digit: &GuardDigit| digit.variable < UNIT_VARIABLES;
+        let part = match digits.iter().filter(|digit| of_unit(digit)).count() {
+            0 => &mut rest,
+            count if count == digits.len() => &mut units,
+            _ => return (Guard::always(guard.variables), *guard),
+        };
+        if digits.iter().any(|digit| digit.variable >= guard.variables) {
+            return (Guard::always(guard.variables), *guard);
+        }
+        let first = part.digits.len();
+        digits.iter().for_each(|&digit| part.digits.push(digit));
+        part.sums.push(GuardSum { first, ..*sum });
+    }
+    (units, rest)
+}
+
 /// Whether a variable has part in a guard.
 pub(crate) fn depends_on(guard: &Guard, variable: usize) -> bool {
     guard.digits.iter().any(|digit| digit.variable == variable && digit.extent > 1)
@@ -138,29 +170,33 @@ pub(crate) fn live_runs(liveness: Liveness, mask: &[bool], len: usize, mut run: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::{GuardDigit, GuardSum};
     use rand::rngs::SmallRng;
     use rand::{Rng, SeedableRng};
+
+    /// Digits of random variables, the first of which are `variables`.
+    fn random_guard(random: &mut SmallRng, variables: usize) -> Guard {
+        let mut guard = Guard::always(variables);
+        for k in 0..random.random_range(0..4) {
+            let first = guard.digits.len();
+            for _ in 0..random.random_range(1..4) {
+                guard.digits.push(GuardDigit {
+                    variable: random.random_range(0..variables + k),
+                    base: random.random_range(1..4),
+                    extent: random.random_range(1..6),
+                    weight: random.random_range(0..5),
+                });
+            }
+            let limit = if random.random_range(0..4) == 0 { usize::MAX } else { random.random_range(1..12) };
+            guard.sums.push(GuardSum { first, len: guard.digits.len() - first, limit });
+        }
+        guard
+    }
 
     #[test]
     fn rows_agree_with_positions() {
         let mut random = SmallRng::seed_from_u64(3);
         for _ in 0..400 {
-            let mut guard = Guard::always(3);
-            for k in 0..random.random_range(0..4) {
-                let first = guard.digits.len();
-                for _ in 0..random.random_range(1..4) {
-                    guard.digits.push(GuardDigit {
-                        variable: random.random_range(0..3 + k),
-                        base: random.random_range(1..4),
-                        extent: random.random_range(1..6),
-                        weight: random.random_range(0..5),
-                    });
-                }
-                let limit =
-                    if random.random_range(0..4) == 0 { usize::MAX } else { random.random_range(1..12) };
-                guard.sums.push(GuardSum { first, len: guard.digits.len() - first, limit });
-            }
+            let guard = random_guard(&mut random, 3);
             let rows = LiveRows::new(&guard, 2, 9);
             let mut mask = Vec::new();
             for (a, b) in (0..4).flat_map(|a| (0..4).map(move |b| (a, b))) {
@@ -172,6 +208,33 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn units_are_told_apart() {
+        let mut random = SmallRng::seed_from_u64(4);
+        let (mut split, mut same) = (0, 0);
+        for _ in 0..2000 {
+            let guard = random_guard(&mut random, 5);
+            let (units, rest) = split_units(&guard);
+            split += usize::from(!units.is_always());
+            let rows = LiveRows::new(&guard, 4, 3);
+            for unit in 0..8 {
+                let position = |time, lane| [unit & 1, unit >> 1 & 1, unit >> 2, time, lane];
+                let all = |time, lane| guard.holds(&position(time, lane));
+                let positions = (0..9).map(|k| (k / 3, k % 3));
+                let parts = |time, lane| units.holds(&position(0, 0)) && rest.holds(&position(time, lane));
+                assert!(positions.clone().all(|(t, l)| parts(t, l) == all(t, l)), "{guard:?}");
+                if let Some(liveness) = rows.of_unit(&mut position(0, 0)) {
+                    same += usize::from(!guard.is_always());
+                    let expected = liveness == Liveness::All;
+                    assert!(
+                        liveness != Liveness::Some && positions.clone().all(|(t, l)| all(t, l) == expected)
+                    );
+                }
+            }
+        }
+        assert!(split > 100 && same > 100, "the random guards have units: {split}, {same}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::walk::Walk;
 use crate::chip::execute::dma::end_of;
-use crate::chip::live::{LiveRows, live_runs};
+use crate::chip::live::{LiveRows, Liveness, live_runs};
 use crate::chip::memory::place::Coordinates;
 use crate::chip::memory::row::{Line, Row};
 use crate::chip::memory::{Unit, planes, trf};
@@ -114,13 +114,17 @@ impl SinkPlan {
     pub(crate) fn run(&self, stream: &Row, at: Coordinates, unit: &mut Unit, mask: &mut Vec<bool>) {
         let time = self.time.min(stream.len() / self.lanes.max(1));
         let mut variables = [at.chip, at.cluster, at.slice, 0, 0];
+        let all = match self.live.of_unit(&mut variables) {
+            Some(Liveness::Nothing) => return,
+            all => all == Some(Liveness::All),
+        };
         match &self.target {
             Target::Commit { region, walk, window, starts } => {
                 let (address, end) = (region.address, end_of(region));
                 let mut write = |first: usize, position: i64, stride: usize, len: usize| {
                     stream.write(first, &mut unit.dm, Line { unit: 0, address, position, stride, len }, end);
                 };
-                if self.live.is_always() && *window == self.lanes {
+                if all && *window == self.lanes {
                     let mut first = 0;
                     walk.for_each(0..time * window, |run| {
                         write(first, run.position, run.stride, run.len);
@@ -165,7 +169,7 @@ impl SinkPlan {
                         }
                     }
                 };
-                if self.live.is_always() {
+                if all {
                     write(0, time * self.lanes);
                     return;
                 }

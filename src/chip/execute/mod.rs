@@ -9,7 +9,6 @@ mod contraction;
 mod dma;
 mod fetch;
 mod host;
-mod kernel;
 mod moves;
 pub(crate) mod walk;
 
@@ -26,6 +25,7 @@ use crate::command::{AccumulationKind, Cast, Guard, TensorUnit};
 use crate::scalar::ElementType;
 use commit::SinkPlan;
 use contraction::{ContractionBuffers, Missing};
+use core::ops::Range;
 use core::panic::Location;
 use fetch::{FetchBuffers, FetchPlan};
 
@@ -45,8 +45,28 @@ pub(crate) struct Pass<'a> {
     /// Flits per fetched packet.
     flits: usize,
     contraction: Option<ContractionPlan>,
+    /// Where the contraction finds its packets, if they need not be fetched into a buffer.
+    packets: Option<Packets>,
     cast: Option<Cast>,
     sink: SinkPlan,
+}
+
+/// Packets that the contraction takes from DM.
+#[derive(Debug)]
+struct Packets {
+    /// The address of each.
+    starts: Vec<u32>,
+    /// All bytes of all packets, and what lies between them.
+    range: Range<usize>,
+}
+
+impl Packets {
+    fn new(fetch: &FetchPlan, contraction: &ContractionPlan, flits: usize) -> Option<Self> {
+        let bytes = contraction.whole_packets(flits)?;
+        let starts = fetch.addresses(bytes)?;
+        let range = *starts.iter().min()? as usize..*starts.iter().max()? as usize + bytes;
+        Some(Self { starts, range })
+    }
 }
 
 /// What a thread needs to run slices; used again for the next slice.
@@ -82,6 +102,8 @@ impl<'a> Pass<'a> {
         let fetch = FetchPlan::new(&command.fetch, command.collect.as_ref());
         let flits = command.collect.map_or(1, |collect| collect.flits);
         let contraction = command.contraction.as_ref().map(ContractionPlan::new);
+        let packets = (contraction.as_ref())
+            .and_then(|contraction| Packets::new(&fetch, contraction, command.fetch.time * flits));
         let (mut lanes, time) = match &command.contraction {
             Some(c) => {
                 let beats = match c.kind {
@@ -97,7 +119,7 @@ impl<'a> Pass<'a> {
             lanes = FLIT_BYTES * 8 / cast.output.bits();
         }
         let sink = SinkPlan::new(&command.sink, time, lanes);
-        Self { command, location, fetch, flits, contraction, cast, sink }
+        Self { command, location, fetch, flits, contraction, packets, cast, sink }
     }
 
     /// Which of so many slices take part: those in which the source can hold an element.
@@ -215,12 +237,12 @@ impl<'a> Pass<'a> {
         }
     }
 
-    fn run_slice(&self, at: Coordinates, unit: &mut Unit, buffers: &mut Buffers) {
-        let Buffers { fetch, contraction: sums, stream, converted, cast: narrow, output, mask } = buffers;
-        output.clear(self.cast.map_or(self.fetch.output(), |cast| cast.output));
-        if let Some(contraction) = &self.contraction {
-            contraction.load(&unit.trf, at, sums);
-            contraction.start(sums);
+    /// Fetches the stream block by block and hands it on.
+    fn run_blocks(&self, at: Coordinates, unit: &Unit, buffers: &mut Buffers) {
+        let Buffers { fetch, contraction: sums, stream, converted, cast: narrow, output, .. } = buffers;
+        if self.contraction.is_none() && self.cast.is_none() {
+            self.fetch.run(&unit.dm, 0..self.command.fetch.time, fetch, output);
+            return;
         }
         for block in self.fetch.blocks() {
             let flit = block.start * self.flits;
@@ -231,9 +253,27 @@ impl<'a> Pass<'a> {
                     cast::run(step, stream, converted, narrow);
                     output.push(narrow.bytes(), narrow.len(), narrow.flags());
                 }
-                (None, None) => output.push(stream.bytes(), stream.len(), stream.flags()),
+                (None, None) => {}
             }
         }
+    }
+
+    fn run_slice(&self, at: Coordinates, unit: &mut Unit, buffers: &mut Buffers) {
+        buffers.output.clear(self.cast.map_or(self.fetch.output(), |cast| cast.output));
+        if let Some(contraction) = &self.contraction {
+            contraction.load(&unit.trf, at, &mut buffers.contraction);
+            contraction.start(&mut buffers.contraction);
+        }
+        match (&self.contraction, &self.packets) {
+            (Some(contraction), Some(packets))
+                if contraction.is_whole(at, &buffers.contraction)
+                    && unit.dm.all_initialised(packets.range.clone()) =>
+            {
+                contraction.run_whole(unit.dm.bytes(), &packets.starts, &mut buffers.contraction);
+            }
+            _ => self.run_blocks(at, unit, buffers),
+        }
+        let Buffers { contraction: sums, stream, converted, output, mask, .. } = buffers;
         if let Some(contraction) = &self.contraction {
             match &self.cast {
                 Some(step) => {

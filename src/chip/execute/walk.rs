@@ -44,6 +44,11 @@ impl Walk {
         Self { loops, run }
     }
 
+    /// Iterations and stride of the innermost loop.
+    pub(crate) const fn innermost(&self) -> (usize, usize) {
+        self.run
+    }
+
     /// Visits the positions with the numbers in `range`, in order.
     pub(crate) fn for_each(&self, range: Range<usize>, mut visit: impl FnMut(Run)) {
         if range.is_empty() {

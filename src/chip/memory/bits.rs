@@ -19,6 +19,18 @@ fn masks(range: Range<usize>) -> impl Iterator<Item = (usize, u64)> {
     })
 }
 
+/// The words that a range touches in part, with the bits of the range in each, and those that are all in it. The range
+/// touches more than one word, or none.
+fn edges(range: Range<usize>) -> ([Option<(usize, u64)>; 2], Range<usize>) {
+    let Range { start, end } = range;
+    if start >= end {
+        return ([None; 2], 0..0);
+    }
+    let low = (!start.is_multiple_of(64)).then(|| (start / 64, u64::MAX << (start % 64)));
+    let high = (!end.is_multiple_of(64)).then(|| (end / 64, u64::MAX >> (64 - end % 64)));
+    ([low, high], start.div_ceil(64)..end / 64)
+}
+
 /// The word and the bits of a range that touches only one word.
 #[inline]
 fn single(range: &Range<usize>) -> Option<(usize, u64)> {
@@ -55,7 +67,9 @@ impl Bits {
         if let Some((word, mask)) = single(&range) {
             return self.words[word] & mask == mask;
         }
-        masks(range).all(|(word, mask)| self.words[word] & mask == mask)
+        let (edges, whole) = edges(range);
+        edges.into_iter().flatten().all(|(word, mask)| self.words[word] & mask == mask)
+            && self.words[whole].iter().fold(u64::MAX, |all, word| all & word) == u64::MAX
     }
 
     /// Puts the range into the set. There must be room for it.
@@ -66,9 +80,9 @@ impl Bits {
             self.words[word] |= mask;
             return;
         }
-        for (word, mask) in masks(range) {
-            self.words[word] |= mask;
-        }
+        let (edges, whole) = edges(range);
+        edges.into_iter().flatten().for_each(|(word, mask)| self.words[word] |= mask);
+        self.words[whole].fill(u64::MAX);
     }
 
     /// Takes the range out of the set. There must be room for it.

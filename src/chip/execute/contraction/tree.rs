@@ -7,7 +7,7 @@
 pub(crate) type Lanes = [f32; 8];
 
 #[inline(always)]
-fn multiply(x: f32, w: &Lanes) -> Lanes {
+pub(super) fn multiply(x: f32, w: &Lanes) -> Lanes {
     let mut product = *w;
     product.iter_mut().for_each(|lane| *lane *= x);
     product

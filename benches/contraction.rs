@@ -1,0 +1,255 @@
+//! How fast the Contraction Engine is, from DM to DM, beside kernels that need not keep the chip's order of additions.
+//!
+//! `RAYON_NUM_THREADS=1 cargo bench --bench contraction` measures one core. Elements are multiply-accumulates, so that
+//! the throughputs can be divided by each other.
+
+use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_main};
+use furiosa_visa_std::prelude::*;
+use futures::executor::block_on;
+use rand::{Rng, SeedableRng, rngs::SmallRng};
+use std::hint::black_box;
+
+type Cluster = m![1 # 2];
+type Group<'a> = BenchmarkGroup<'a, criterion::measurement::WallTime>;
+
+fn random<D>(rng: &mut SmallRng, len: usize, element: impl Fn(&mut SmallRng) -> D) -> Vec<Opt<D>> {
+    (0..len).map(|_| Opt::Init(element(rng))).collect()
+}
+
+/// Products `[M, K] x [N, K]` with 64 rows of the left side and 16 of the right side in each of 256 slices.
+///
+/// `$half` and `$whole` are the elements of a flit and of a packet, `$random` makes one.
+macro_rules! square {
+    ($name:ident, $D:ident, $Sum:ident, $half:literal, $whole:literal, $random:expr) => {
+        mod $name {
+            use super::*;
+
+            axes![M = 512, N = 512, K = 2048];
+            const MACS: u64 = (M::SIZE * N::SIZE * K::SIZE) as u64;
+
+            type Slice = m![M / 64, N / 16];
+            type DmA = DmTensor<$D, m![1], Cluster, Slice, m![M % 64, K]>;
+            type DmB = DmTensor<$D, m![1], Cluster, Slice, m![N % 16, K]>;
+            type Trf = TrfTensor<$D, m![1], Cluster, Slice, m![N % 8], m![N / 8 % 2, K]>;
+            type Product = DmTensor<$Sum, m![1], Cluster, Slice, m![M % 64, N % 16]>;
+
+            pub fn load(ctx: &mut Context) -> (DmA, DmB) {
+                let mut rng = SmallRng::seed_from_u64(1);
+                let a = HostTensor::<$D, m![M, K]>::from_buf(random(&mut rng, M::SIZE * K::SIZE, $random));
+                let b = HostTensor::<$D, m![N, K]>::from_buf(random(&mut rng, N::SIZE * K::SIZE, $random));
+                let a: HbmTensor<$D, m![1], m![M, K]> = block_on(a.to_hbm(&mut ctx.pdma, 0));
+                let b: HbmTensor<$D, m![1], m![N, K]> = block_on(b.to_hbm(&mut ctx.pdma, 1 << 24));
+                (a.to_dm(&mut ctx.tdma, 0), b.to_dm(&mut ctx.tdma, 256 << 10))
+            }
+
+            fn weights(ctx: &mut Context, b: &DmB) -> Trf {
+                (ctx.sub.begin(b.view()))
+                    .fetch::<$D, m![N % 8, N / 8 % 2], m![K]>()
+                    .collect::<m![N % 8, N / 8 % 2, K / $half], m![K % $half]>()
+                    .to_trf::<m![N % 8], m![N / 8 % 2, K]>(TrfAddress::Full)
+            }
+
+            /// Every packet is fetched once per group of eight columns.
+            pub fn multiply(ctx: &mut Context, (a, b): &(DmA, DmB)) -> Product {
+                let weights = weights(ctx, b);
+                (ctx.main.begin(a.view()))
+                    .fetch::<$D, m![M % 64, N / 8 % 2], m![K]>()
+                    .collect::<m![M % 64, N / 8 % 2, K / $half], m![K % $half]>()
+                    .align::<m![M % 64, N / 8 % 2, K / $whole], m![K % $whole], _, _>(&weights)
+                    .contract::<m![1]>()
+                    .accumulate::<m![M % 64, N / 8 % 2], m![N % 8]>(AccumulationKind::Interleaved)
+                    .commit(384 << 10)
+            }
+
+            /// Every packet is fetched once and used for both groups of eight columns.
+            pub fn multiply_tiled(ctx: &mut Context, (a, b): &(DmA, DmB)) -> Product {
+                let weights = weights(ctx, b);
+                (ctx.main.begin(a.view()))
+                    .fetch::<$D, m![M % 64], m![K]>()
+                    .collect::<m![M % 64, K / $half], m![K % $half]>()
+                    .align::<m![M % 64, K / $whole, N / 8 % 2], m![K % $whole], _, _>(&weights)
+                    .contract::<m![1]>()
+                    .accumulate::<m![M % 64, N / 8 % 2], m![N % 8]>(AccumulationKind::Interleaved)
+                    .commit(384 << 10)
+            }
+
+            pub fn measure(group: &mut Group<'_>) {
+                group.throughput(Throughput::Elements(MACS));
+                let mut ctx = Context::acquire();
+                let operands = load(&mut ctx);
+                let name = stringify!($D);
+                group.bench_function(format!("chip, {name}"), |bencher| {
+                    bencher.iter(|| multiply(&mut ctx, &operands));
+                });
+                group.bench_function(format!("chip, {name}, packets used twice"), |bencher| {
+                    bencher.iter(|| multiply_tiled(&mut ctx, &operands));
+                });
+            }
+        }
+    };
+}
+
+/// Products `[M, K] x [N, K]` with a register file full of bf16 weights: 32 rows and 8 columns per slice.
+macro_rules! deep {
+    ($name:ident, $D:ident, $Sum:ident, $half:literal, $whole:literal, $random:expr) => {
+        mod $name {
+            use super::*;
+
+            axes![M = 512, N = 128, K = 4096];
+            const MACS: u64 = (M::SIZE * N::SIZE * K::SIZE) as u64;
+
+            type Slice = m![M / 32, N / 8];
+            type DmA = DmTensor<$D, m![1], Cluster, Slice, m![M % 32, K]>;
+            type DmB = DmTensor<$D, m![1], Cluster, Slice, m![N % 8, K]>;
+            type Product = DmTensor<$Sum, m![1], Cluster, Slice, m![M % 32, N % 8]>;
+
+            pub fn load(ctx: &mut Context) -> (DmA, DmB) {
+                let mut rng = SmallRng::seed_from_u64(1);
+                let a = HostTensor::<$D, m![M, K]>::from_buf(random(&mut rng, M::SIZE * K::SIZE, $random));
+                let b = HostTensor::<$D, m![N, K]>::from_buf(random(&mut rng, N::SIZE * K::SIZE, $random));
+                let a: HbmTensor<$D, m![1], m![M, K]> = block_on(a.to_hbm(&mut ctx.pdma, 0));
+                let b: HbmTensor<$D, m![1], m![N, K]> = block_on(b.to_hbm(&mut ctx.pdma, 1 << 24));
+                (a.to_dm(&mut ctx.tdma, 0), b.to_dm(&mut ctx.tdma, 256 << 10))
+            }
+
+            pub fn multiply(ctx: &mut Context, (a, b): &(DmA, DmB)) -> Product {
+                let weights = (ctx.sub.begin(b.view()))
+                    .fetch::<$D, m![N % 8], m![K]>()
+                    .collect::<m![N % 8, K / $half], m![K % $half]>()
+                    .to_trf::<m![N % 8], m![K]>(TrfAddress::Full);
+                (ctx.main.begin(a.view()))
+                    .fetch::<$D, m![M % 32], m![K]>()
+                    .collect::<m![M % 32, K / $half], m![K % $half]>()
+                    .align::<m![M % 32, K / $whole], m![K % $whole], _, _>(&weights)
+                    .contract::<m![1]>()
+                    .accumulate::<m![M % 32], m![N % 8]>(AccumulationKind::Interleaved)
+                    .commit(384 << 10)
+            }
+
+            pub fn measure(group: &mut Group<'_>) {
+                group.throughput(Throughput::Elements(MACS));
+                let mut ctx = Context::acquire();
+                let operands = load(&mut ctx);
+                group.bench_function(format!("chip, {}", stringify!($D)), |bencher| {
+                    bencher.iter(|| multiply(&mut ctx, &operands));
+                });
+            }
+        }
+    };
+}
+
+square!(square_i8, i8, i32, 32, 64, SmallRng::random);
+square!(square_bf16, bf16, f32, 16, 32, SmallRng::random);
+square!(square_f8, f8e4m3, f32, 32, 64, |rng| f8e4m3::from_f32(rng.random()));
+square!(square_i4, i4, i32, 64, 128, |rng| i4::from_i32(rng.random_range(-8..8)));
+deep!(deep_i8, i8, i32, 32, 64, SmallRng::random);
+deep!(deep_bf16, bf16, f32, 16, 32, SmallRng::random);
+
+fn products(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("product 512 x 512 x 2048 (elements are MACs)");
+    group.sample_size(10);
+    square_i8::measure(&mut group);
+    square_bf16::measure(&mut group);
+    square_i4::measure(&mut group);
+    square_f8::measure(&mut group);
+    baselines(&mut group, [512, 512, 2048]);
+    group.finish();
+
+    let mut group = criterion.benchmark_group("product 512 x 128 x 4096 (elements are MACs)");
+    group.sample_size(10);
+    deep_i8::measure(&mut group);
+    deep_bf16::measure(&mut group);
+    baselines(&mut group, [512, 128, 4096]);
+    group.finish();
+}
+
+/// The same sizes on plain memory.
+fn baselines(group: &mut Group<'_>, [m, n, k]: [usize; 3]) {
+    group.throughput(Throughput::Elements((m * n * k) as u64));
+    let mut rng = SmallRng::seed_from_u64(1);
+    let (a, b): (Vec<f32>, Vec<f32>) =
+        ((0..m * k).map(|_| rng.random()).collect(), (0..n * k).map(|_| rng.random()).collect());
+    let mut c = vec![0f32; m * n];
+    group.bench_function("baseline: gemm crate, f32", |bencher| {
+        bencher.iter(|| gemm_f32(&mut c, black_box(&a), black_box(&b), [m, n, k]));
+    });
+    let (a, b): (Vec<i8>, Vec<i8>) =
+        ((0..m * k).map(|_| rng.random()).collect(), (0..n * k).map(|_| rng.random()).collect());
+    let mut c = vec![0i32; m * n];
+    group.bench_function("baseline: loop over rows, i8", |bencher| {
+        bencher.iter(|| rows_i8(&mut c, black_box(&a), black_box(&b), k));
+    });
+}
+
+/// `c[m, n] = sum over k of a[m, k] * b[n, k]` in whatever order is fast, on one core.
+#[allow(unsafe_code)] // The crate's one function takes pointers.
+fn gemm_f32(c: &mut [f32], a: &[f32], b: &[f32], [m, n, k]: [usize; 3]) {
+    assert!(a.len() == m * k && b.len() == n * k && c.len() == m * n);
+    let row = |elements: usize| elements as isize;
+    // SAFETY: with these strides the indices (i, l), (l, j) and (i, j) stay inside the slices, whose lengths were
+    // compared above; `c` is borrowed exclusively.
+    unsafe {
+        gemm::gemm(
+            m,
+            n,
+            k,
+            c.as_mut_ptr(),
+            1,
+            row(n),
+            false,
+            a.as_ptr(),
+            1,
+            row(k),
+            b.as_ptr(),
+            row(k),
+            1,
+            0.0,
+            1.0,
+            false,
+            false,
+            false,
+            gemm::Parallelism::None,
+        );
+    }
+}
+
+/// One dot product per result, as vectors of the machine.
+fn rows_i8(c: &mut [i32], a: &[i8], b: &[i8], k: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+        fn avx512(c: &mut [i32], a: &[i8], b: &[i8], k: usize) {
+            rows_i8_with(c, a, b, k);
+        }
+        #[target_feature(enable = "avx2")]
+        fn avx2(c: &mut [i32], a: &[i8], b: &[i8], k: usize) {
+            rows_i8_with(c, a, b, k);
+        }
+        let wide = is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl");
+        #[allow(unsafe_code)] // What a build for this machine would do by itself.
+        if wide && is_x86_feature_detected!("avx512vnni") {
+            // SAFETY: the machine has these instructions; avx512bw implies avx512f.
+            return unsafe { avx512(c, a, b, k) };
+        } else if is_x86_feature_detected!("avx2") {
+            // SAFETY: the machine has these instructions.
+            return unsafe { avx2(c, a, b, k) };
+        }
+    }
+    rows_i8_with(c, a, b, k);
+}
+
+#[inline(always)]
+fn rows_i8_with(c: &mut [i32], a: &[i8], b: &[i8], k: usize) {
+    let n = b.len() / k;
+    for (row, results) in a.chunks_exact(k).zip(c.chunks_exact_mut(n)) {
+        for (column, result) in b.chunks_exact(k).zip(results) {
+            *result = row.iter().zip(column).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum();
+        }
+    }
+}
+
+mod groups {
+    #![allow(missing_docs)] // The macro makes an undocumented function.
+    criterion::criterion_group!(benches, super::products);
+}
+criterion_main!(groups::benches);

@@ -1,0 +1,85 @@
+//! What the kernels of a contraction have in common: which cells make a column, and how weights are laid out.
+//!
+//! A packet of `cells` elements meets a *tile*: the `period` weights of one register file read, repeated until the
+//! packet is full. Eight rows are multiplied side by side. `part` neighbouring cells make a column.
+
+use super::path::Path;
+use crate::chip::spec::FLIT_BYTES;
+use crate::command::Contraction;
+use crate::scalar::ElementType;
+
+/// The most cells of a packet: 64 bytes of 4-bit elements.
+pub(super) const CELLS: usize = 128;
+/// Cells that kernels take at once. Tiles have at least as many.
+pub(super) const BLOCK: usize = 8;
+
+/// Which arithmetic a contraction uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kernel {
+    /// Products of single cells: any size, any padding.
+    General,
+    /// Sums of floats in the order of the tree.
+    Float(Shape),
+    /// Sums of integers, whose order does not matter.
+    Integer(Shape),
+}
+
+/// The columns of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shape {
+    /// The type of the elements.
+    pub(super) element: ElementType,
+    /// Cells of the packet.
+    pub(super) cells: usize,
+    /// Cells that make a column: a power of two.
+    pub(super) part: usize,
+    /// Columns per step.
+    pub(super) columns: usize,
+    /// Whether the tree reaches into the absent half of the packet, which adds zero once.
+    pub(super) absent: bool,
+    /// Weights per read.
+    pub(super) period: usize,
+    /// Whether integers lie in groups of eight cells, for instructions that sum products of bytes.
+    pub(super) octets: bool,
+}
+
+impl Shape {
+    /// Cells of a tile. Short reads are repeated.
+    #[inline(always)]
+    pub(super) fn tile(&self) -> usize {
+        self.period.max(BLOCK)
+    }
+
+    /// Columns after which the weights repeat.
+    pub(super) fn column_period(&self) -> usize {
+        (self.tile() / self.part).max(1)
+    }
+}
+
+impl Kernel {
+    /// The kernel for a command whose steps read at `reads`. `reach`: elements per row that steps reach.
+    pub(super) fn new(command: &Contraction, path: Path, reads: &[usize], reach: usize) -> Self {
+        let element = command.trf.element;
+        let cells = command.collect_flits * FLIT_BYTES * 8 / element.bits();
+        let group = 1usize << command.depth;
+        let part = group.min(cells);
+        let columns = command.columns.min(cells.div_ceil(group));
+        let period = command.trf_config.packet_size;
+        let regular = cells.is_power_of_two()
+            && (BLOCK..=CELLS).contains(&cells)
+            && columns > 0
+            && period.is_power_of_two()
+            && period <= cells
+            && reach == command.trf.row_elements
+            && reach.is_multiple_of(period)
+            && reads.iter().all(|read| read.is_multiple_of(period));
+        let octets = path.octets() && part >= BLOCK;
+        let shape = Shape { element, cells, part, columns, absent: group > cells, period, octets };
+        match element {
+            _ if path == Path::General || !regular => Kernel::General,
+            ElementType::I4 | ElementType::I8 if part > 1 => Kernel::Integer(shape),
+            ElementType::Bf16 | ElementType::F8e4m3 | ElementType::F8e5m2 => Kernel::Float(shape),
+            _ => Kernel::General,
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! All paths of this machine against the one that goes cell by cell.
+
+use super::*;
+use crate::chip::execute::walk::tests::config;
+use crate::chip::spec::TRF_BYTES;
+use crate::command::{FillId, GuardDigit, GuardSum, TrfAddress, TrfRegion};
+use ElementType::{Bf16, F8e4m3, F8e5m2, F32, I4, I8, I32};
+use rand::rngs::SmallRng;
+use rand::seq::{IndexedRandom, SliceRandom};
+use rand::{Rng, SeedableRng};
+
+/// `base-th digit of the variable < limit`, in a guard of five variables.
+fn below(variable: usize, limit: usize) -> Guard {
+    let mut guard = Guard::always(5);
+    guard.digits.push(GuardDigit { variable, base: 1, extent: usize::MAX, weight: 1 });
+    guard.sums.push(GuardSum { first: 0, len: 1, limit });
+    guard
+}
+
+/// A loop over steps.
+#[derive(Clone, Copy, Debug)]
+struct Loop {
+    size: usize,
+    /// Whether its iterations use weights of their own.
+    weights: bool,
+    /// Whether its iterations have results of their own.
+    kept: bool,
+}
+
+fn random_contraction(random: &mut SmallRng) -> Contraction {
+    let element = *[I4, I8, F8e4m3, F8e5m2, Bf16].choose(random).expect("some types");
+    let output = if matches!(element, I4 | I8) { I32 } else { F32 };
+    let bits = element.bits();
+    let collect_flits = random.random_range(1..3);
+    let cells = collect_flits * 256 / bits;
+    let depths = (512 / bits).trailing_zeros() as usize;
+    let depth = random.random_range(cells.div_ceil(32).trailing_zeros() as usize..=depths);
+    let columns = random.random_range(1..=cells.div_ceil(1 << depth));
+    let period = 1usize << random.random_range(usize::from(bits == 4)..=cells.trailing_zeros() as usize);
+    let mut loops: Vec<Loop> = (0..random.random_range(0..3))
+        .map(|_| Loop { size: random.random_range(1..4), weights: random.random(), kept: random.random() })
+        .collect();
+    let strands = random.random_range(1..40);
+    loops.push(Loop { size: strands, weights: false, kept: random.random_bool(0.8) });
+    loops.shuffle(random);
+    let tile = random.random_range(1..4);
+    loops.push(Loop { size: tile, weights: true, kept: random.random() });
+    // Digits from the innermost loop on.
+    let (mut elements, mut slots) = (period, 1);
+    let (mut reads, mut places) = (Vec::new(), Vec::new());
+    for level in loops.iter().rev() {
+        let digit = |total: &mut usize, used: bool| {
+            let stride = if used { *total } else { 0 };
+            *total *= if used { level.size } else { 1 };
+            stride as isize
+        };
+        let read = digit(&mut elements, level.weights) * bits as isize / 8;
+        reads.insert(0, (level.size, read));
+        places.insert(0, (level.size, digit(&mut slots, level.kept)));
+    }
+    let steps = loops.iter().map(|level| level.size).product();
+    let rows: usize = *[1, 2, 4, 8].choose(random).expect("some rows");
+    let guard = match random.random_range(0..6) {
+        0 => below(3, rows.div_ceil(2)),
+        1 => below(4, elements - elements / 3),
+        _ => Guard::always(5),
+    };
+    let flits = steps / tile * collect_flits;
+    let stream_guard = match random.random_range(0..6) {
+        0 => below(3, random.random_range(1..=flits)),
+        1 => below(4, 256 / bits - 3),
+        2 => below(2, 1),
+        _ => Guard::always(5),
+    };
+    let step_guard = match random.random_range(0..6) {
+        0 => Guard { variables: 2, ..below(0, random.random_range(1..=steps)) },
+        _ => Guard::always(2),
+    };
+    let address = *[TrfAddress::FirstHalf, TrfAddress::Full].choose(random).expect("some halves");
+    Contraction {
+        trf: TrfRegion { address, fill: FillId(1), element, rows, row_elements: elements, guard },
+        stream_guard,
+        step_guard,
+        collect_flits,
+        tile,
+        trf_config: config(&reads, period),
+        steps,
+        depth,
+        columns,
+        slots: config(&places, 1),
+        slot_count: slots,
+        kind: *[AccumulationKind::Interleaved, AccumulationKind::Sequential]
+            .choose(random)
+            .expect("some kinds"),
+        output,
+    }
+}
+
+/// Packed codes: ordinary numbers, or any, or zeros of either sign and extremes.
+fn codes(random: &mut SmallRng, element: ElementType, bytes: usize) -> Vec<u8> {
+    match (random.random_range(0..4), element) {
+        (0, _) => (0..bytes).map(|_| random.random()).collect(),
+        (1, _) => (0..bytes).map(|_| *[0, 0x80, 0x88, 0x7f, 0xff].choose(random).expect("codes")).collect(),
+        (_, Bf16) => (0..bytes / 2)
+            .flat_map(|_| ((random.random_range(-4.0f32..4.0).to_bits() >> 16) as u16).to_le_bytes())
+            .collect(),
+        // Exponents of the small floats that neither vanish nor overflow; any integers.
+        _ => (0..bytes).map(|_| random.random::<u8>() & 0xbf).collect(),
+    }
+}
+
+/// A slice's data: register file, packets and where they start.
+struct Data {
+    trf: Block,
+    bytes: Vec<u8>,
+    starts: Vec<u32>,
+}
+
+fn random_data(random: &mut SmallRng, command: &Contraction) -> Data {
+    let element = command.trf.element;
+    let mut trf = Block::new(TRF_BYTES);
+    trf.write(0, &codes(random, element, TRF_BYTES));
+    let size = command.collect_flits * FLIT_BYTES;
+    let packets = command.steps / command.tile;
+    let bytes = codes(random, element, packets * size + 64);
+    let mut starts: Vec<u32> = (0..packets).map(|packet| (packet * size + 8) as u32).collect();
+    if random.random() {
+        starts.shuffle(random);
+    }
+    Data { trf, bytes, starts }
+}
+
+/// The results of a slice. `blocks`: in so many flits at a time, or all at once where that is possible.
+fn results(
+    plan: &ContractionPlan,
+    data: &Data,
+    at: Coordinates,
+    blocks: Option<usize>,
+    buffers: &mut ContractionBuffers,
+) -> Vec<u8> {
+    let command = &plan.command;
+    let size = command.collect_flits * FLIT_BYTES;
+    plan.load(&data.trf, at, buffers);
+    plan.start(buffers);
+    let flits = data.starts.len() * command.collect_flits;
+    match blocks {
+        None if plan.whole_packets(flits) == Some(size) && plan.is_whole(at, buffers) => {
+            plan.run_whole(&data.bytes, &data.starts, buffers);
+        }
+        _ => {
+            let block = blocks.unwrap_or(flits) / command.collect_flits;
+            for (number, starts) in data.starts.chunks(block).enumerate() {
+                let mut stream = Row::new(command.trf.element);
+                for &start in starts {
+                    let bytes = &data.bytes[start as usize..][..size];
+                    stream.push(bytes, size * 8 / command.trf.element.bits(), None);
+                }
+                plan.run(&stream, number * block * command.collect_flits, at, buffers);
+            }
+        }
+    }
+    let mut output = Row::new(command.output);
+    plan.finish(buffers, &mut output);
+    output.bytes().to_vec()
+}
+
+#[test]
+fn all_paths_give_the_same_bits() {
+    let mut random = SmallRng::seed_from_u64(5);
+    let paths: Vec<Path> = Path::available().collect();
+    // Cases with floats, integers, strands, and none of them.
+    let (mut floats, mut integers, mut strands, mut general) = (0, 0, 0, 0);
+    let mut buffers: Vec<ContractionBuffers> = paths.iter().map(|_| ContractionBuffers::default()).collect();
+    for case in 0..600 {
+        let command = random_contraction(&mut random);
+        let data = random_data(&mut random, &command);
+        let at = Coordinates { chip: 0, cluster: 0, slice: random.random_range(0..2) };
+        let exact = ContractionPlan::with_path(&command, Path::General);
+        let expected = results(&exact, &data, at, None, &mut ContractionBuffers::default());
+        for (&path, buffers) in paths.iter().zip(&mut buffers) {
+            let plan = ContractionPlan::with_path(&command, path);
+            match plan.kernel {
+                Kernel::General => general += usize::from(path != Path::General),
+                Kernel::Float(_) => floats += 1,
+                Kernel::Integer(_) => integers += 1,
+            }
+            for blocks in [None, Some(2 * random.random_range(1..8))] {
+                let found = results(&plan, &data, at, blocks, buffers);
+                let whole = blocks.is_none() && plan.is_whole(at, buffers) && plan.stream_live.is_always();
+                strands +=
+                    usize::from(whole && plan.nest.is_some() && matches!(plan.kernel, Kernel::Float(_)));
+                let differs =
+                    found.chunks(4).zip(expected.chunks(4)).position(|(found, expected)| found != expected);
+                assert!(
+                    differs.is_none() && found.len() == expected.len(),
+                    "case {case}, {path:?}, {blocks:?}, {at:?}: result {differs:?} is {:x?} instead of {:x?}: {command:?}, {:?}",
+                    differs.map(|at| &found[4 * at..4 * at + 4]),
+                    differs.map(|at| &expected[4 * at..4 * at + 4]),
+                    plan.kernel,
+                );
+            }
+        }
+    }
+    assert!(floats > 300 && integers > 300 && general > 0, "{floats} {integers} {general}");
+    let wide = paths.iter().any(|path| path.strands().is_some());
+    assert!(strands > 50 || !wide, "strands are tested where the machine has them: {strands}");
+}
+
+#[test]
+fn sums_of_nan_have_one_code() {
+    // Infinity times zero, NaN times anything, and their sums.
+    let command = Contraction {
+        trf: TrfRegion {
+            address: TrfAddress::Full,
+            fill: FillId(1),
+            element: Bf16,
+            rows: 8,
+            row_elements: 32,
+            guard: Guard::always(5),
+        },
+        stream_guard: Guard::always(5),
+        step_guard: Guard::always(2),
+        collect_flits: 2,
+        tile: 1,
+        trf_config: config(&[(20, 0)], 32),
+        steps: 20,
+        depth: 5,
+        columns: 1,
+        slots: config(&[(20, 1)], 1),
+        slot_count: 20,
+        kind: AccumulationKind::Interleaved,
+        output: F32,
+    };
+    let special = [0x7f80u16, 0xff80, 0x0000, 0x8000, 0x7fc1, 0xffc3, 0x7f81, 0x3f80];
+    let codes = |len: usize, step: usize| -> Vec<u8> {
+        (0..len).flat_map(|k| special[(k * step + k / 8) % 8].to_le_bytes()).collect()
+    };
+    let mut trf = Block::new(TRF_BYTES);
+    trf.write(0, &codes(TRF_BYTES / 2, 3));
+    let starts = (0..20).map(|packet| packet * 64).collect();
+    let data = Data { trf, bytes: codes(20 * 32, 5), starts };
+    for path in Path::available() {
+        let plan = ContractionPlan::with_path(&command, path);
+        let at = Coordinates { chip: 0, cluster: 0, slice: 0 };
+        let found = results(&plan, &data, at, None, &mut ContractionBuffers::default());
+        let nan = f32::NAN.to_le_bytes();
+        assert!(found.as_chunks().0.iter().all(|code| *code == nan), "{path:?}: {found:x?}");
+    }
+}

@@ -1,0 +1,244 @@
+//! The weights of a slice, laid out for the kernels.
+
+use super::path::Path;
+use super::shape::{BLOCK, Kernel, Shape};
+use super::tree::Lanes;
+use super::widen::{to_floats, widen};
+use crate::chip::live::{LiveRows, Liveness};
+use crate::chip::memory::place::Coordinates;
+use crate::chip::memory::row::{Line, Row};
+use crate::chip::memory::{Block, planes, trf};
+use crate::command::TrfRegion;
+use crate::scalar::ElementType;
+
+/// Two cells of eight rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(align(32))]
+pub(super) struct Pairs(pub(super) [[i16; 2]; 8]);
+
+/// Eight cells of eight rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(align(64))]
+pub(super) struct Octets(pub(super) [[u8; 8]; 8]);
+
+/// What sums of bytes start with, half of it in each word of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(align(64))]
+pub(super) struct Bias(pub(super) [[i32; 2]; 8]);
+
+/// The weights of a slice.
+#[derive(Debug, Default)]
+pub(super) struct Weights {
+    /// Per cell of each tile, for [`Kernel::Float`].
+    pub(super) floats: Vec<Lanes>,
+    /// For [`Kernel::Integer`] without octets.
+    pub(super) pairs: Vec<Pairs>,
+    /// For [`Kernel::Integer`] with octets.
+    pub(super) octets: Vec<Octets>,
+    /// Per tile and column, what takes back the 128 that is added to each element of the stream.
+    pub(super) biases: Vec<Bias>,
+    /// Which tiles have no dead weight. Empty: all.
+    pub(super) whole: Vec<bool>,
+    /// Per element, for [`Kernel::General`]. Empty if no step needs them.
+    pub(super) lanes: Vec<Lanes>,
+    /// Per element. Empty if every weight is live.
+    pub(super) mask: Vec<[u32; 8]>,
+    /// Live weights that nobody wrote. Empty if there are none.
+    pub(super) missing: Vec<[bool; 8]>,
+    live: Vec<bool>,
+    packed: Vec<Row>,
+    row: Vec<f32>,
+    words: Vec<u8>,
+}
+
+/// The elements of a row of the register file. Dead rows have none.
+type Rows<'a> = [Option<&'a [u8]>];
+
+impl Weights {
+    /// Reads the register file of a slice. `reach`: elements per row that steps reach. `general`: steps may have dead
+    /// cells for other reasons than the weights.
+    pub(super) fn load(
+        &mut self,
+        (trf, region): (&Block, &TrfRegion),
+        guard: &LiveRows,
+        at: Coordinates,
+        (kernel, path): (&Kernel, Path),
+        (reach, general): (usize, bool),
+    ) {
+        let all = region.row_elements;
+        self.lanes.clear();
+        self.mask.clear();
+        self.missing.clear();
+        self.whole.clear();
+        if reach > all {
+            self.mask.resize(reach, [0; 8]);
+            self.mask[..all].fill([u32::MAX; 8]);
+        }
+        let mut packed = core::mem::take(&mut self.packed);
+        packed.resize_with(region.rows, || Row::new(region.element));
+        let mut rows = [None; 8];
+        for (row, (packed, bytes)) in packed.iter_mut().zip(&mut rows).enumerate() {
+            let liveness = guard.row(&mut [at.chip, at.cluster, at.slice, row, 0], &mut self.live);
+            if liveness == Liveness::Nothing {
+                // The whole row is padding: nobody looks at its results.
+                continue;
+            }
+            if liveness == Liveness::Some {
+                if self.mask.is_empty() {
+                    self.mask.resize(reach, [u32::MAX; 8]);
+                }
+                for (mask, &live) in self.mask.iter_mut().zip(&self.live) {
+                    mask[row] = if live { u32::MAX } else { 0 };
+                }
+            }
+            let plane = planes::plane_type(region.element);
+            let mut pieces = trf::pieces(region, row, 0..trf::row_bytes(region));
+            if let (None, Some(piece), None) = (plane, pieces.next(), pieces.next())
+                && trf.all_initialised(piece.clone())
+            {
+                *bytes = Some(&trf.bytes()[piece]);
+                continue;
+            }
+            let read = |element: ElementType, offset: u64, packed: &mut Row| {
+                packed.clear(element);
+                for run in trf::runs(region, row, 0..all) {
+                    let (position, address) = (run.position as i64, run.address + offset);
+                    packed.read(trf, Line { unit: 0, address, position, stride: 1, len: run.len });
+                }
+            };
+            match plane {
+                None => read(region.element, 0, packed),
+                Some(plane) => {
+                    let mut parts = [Row::new(plane), Row::new(plane)];
+                    read(plane, 0, &mut parts[0]);
+                    read(plane, planes::PLANE_BYTES, &mut parts[1]);
+                    planes::join(region.element, &parts, packed);
+                }
+            }
+            if let Some(flags) = packed.flags() {
+                for (element, &flag) in flags.iter().enumerate() {
+                    if !flag && (liveness == Liveness::All || self.live[element]) {
+                        self.missing.resize(reach, [false; 8]);
+                        self.missing[element][row] = true;
+                    }
+                }
+            }
+            *bytes = Some(packed.bytes());
+        }
+        match kernel {
+            Kernel::General => {}
+            Kernel::Float(shape) => {
+                self.lay_out_floats(shape, all, &rows);
+                self.find_whole(shape.period);
+            }
+            Kernel::Integer(shape) => {
+                self.lay_out_integers(shape, path, all, &rows);
+                self.find_whole(shape.period);
+            }
+        }
+        if general || *kernel == Kernel::General || !self.mask.is_empty() {
+            self.lanes.resize(reach, [0.0; 8]);
+            for (number, bytes) in rows.iter().enumerate().filter_map(|(row, bytes)| Some((row, (*bytes)?))) {
+                to_floats(region.element, bytes, all, &mut self.row);
+                for (lanes, &value) in self.lanes.iter_mut().zip(&self.row) {
+                    lanes[number] = value;
+                }
+            }
+        }
+        self.packed = packed;
+    }
+
+    /// Finds the tiles without dead weights.
+    fn find_whole(&mut self, period: usize) {
+        let tiles = self.mask.chunks_exact(period);
+        self.whole.extend(tiles.map(|tile| tile.iter().all(|mask| *mask == [u32::MAX; 8])));
+    }
+
+    fn lay_out_floats(&mut self, shape: &Shape, elements: usize, rows: &Rows<'_>) {
+        self.floats.clear();
+        self.floats.resize(elements / shape.period * shape.tile(), [0.0; 8]);
+        let size = shape.element.bits() / 8;
+        if shape.period >= BLOCK {
+            // Eight cells of eight rows at a time.
+            for (block, cells) in self.floats.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
+                let mut floats = [[0.0; BLOCK]; 8];
+                for (floats, bytes) in floats.iter_mut().zip(rows) {
+                    if let Some(bytes) = bytes {
+                        widen(shape.element, &bytes[block * BLOCK * size..][..BLOCK * size], floats);
+                    }
+                }
+                for (k, lanes) in cells.iter_mut().enumerate() {
+                    *lanes = floats.map(|row| row[k]);
+                }
+            }
+            return;
+        }
+        for (number, bytes) in rows.iter().enumerate().filter_map(|(row, bytes)| Some((row, (*bytes)?))) {
+            to_floats(shape.element, bytes, elements, &mut self.row);
+            let tiles = self.floats.as_chunks_mut::<BLOCK>().0.iter_mut();
+            for (tile, weights) in tiles.zip(self.row.chunks_exact(shape.period)) {
+                let weights = weights.iter().cycle();
+                tile.iter_mut().zip(weights).for_each(|(lanes, &weight)| lanes[number] = weight);
+            }
+        }
+    }
+
+    fn lay_out_integers(&mut self, shape: &Shape, path: Path, elements: usize, rows: &Rows<'_>) {
+        let tiles = elements / shape.period;
+        let cells = shape.tile();
+        self.octets.clear();
+        self.pairs.clear();
+        let len = tiles * cells;
+        let as_they_are = shape.element == ElementType::I8 && shape.period >= cells;
+        // Otherwise, and for dead rows: bytes of each row, tile after tile.
+        self.words.clear();
+        self.words.resize(if as_they_are { len } else { 8 * len }, 0);
+        if !as_they_are {
+            for (words, bytes) in self.words.chunks_exact_mut(len.max(1)).zip(rows) {
+                let Some(bytes) = bytes else { continue };
+                match shape.element {
+                    ElementType::I4 => unpack(bytes, words),
+                    _ => words[..elements].copy_from_slice(bytes),
+                }
+                if shape.period < cells {
+                    // Backwards, so that nothing is overwritten before it was copied.
+                    for to in (0..len).rev() {
+                        words[to] = words[to / cells * shape.period + to % shape.period];
+                    }
+                }
+            }
+        }
+        let rows: [&[u8]; 8] = core::array::from_fn(|row| match rows[row] {
+            Some(bytes) if as_they_are => bytes,
+            None if as_they_are => &self.words,
+            _ => &self.words[row * len..][..len],
+        });
+        if shape.octets {
+            self.octets.resize(len / 8, Octets([[0; 8]; 8]));
+            let rows = rows.map(|row| row.as_chunks().0);
+            for (k, octets) in self.octets.iter_mut().enumerate() {
+                octets.0.iter_mut().zip(rows).for_each(|(octet, row)| *octet = row[k]);
+            }
+            // Where a column is longer than the tile, it meets the tile several times.
+            let times = (shape.part / cells).max(1) as i32;
+            path.find_biases(&self.octets, shape.part.min(cells) / 8, times, &mut self.biases);
+        } else {
+            self.pairs.resize(len / 2, Pairs([[0; 2]; 8]));
+            let rows = rows.map(|row| row.as_chunks().0);
+            for (k, pairs) in self.pairs.iter_mut().enumerate() {
+                pairs
+                    .0
+                    .iter_mut()
+                    .zip(rows)
+                    .for_each(|(pair, row)| *pair = row[k].map(|byte| i16::from(byte as i8)));
+            }
+        }
+    }
+}
+
+/// Elements of four bits as bytes.
+fn unpack(nibbles: &[u8], bytes: &mut [u8]) {
+    for (pair, &byte) in bytes.as_chunks_mut::<2>().0.iter_mut().zip(nibbles) {
+        *pair = [((byte << 4) as i8 >> 4) as u8, (byte as i8 >> 4) as u8];
+    }
+}
