@@ -3,14 +3,16 @@
 //! The types of a kernel end here. A command can be printed, compared, built by hand in a test and executed; it knows
 //! neither the types that made it nor the chip that runs it.
 
+mod fetch;
 mod guard;
 mod region;
 mod tensor_unit;
 mod transfer;
 
+pub use fetch::{Fetch, Interleave, MASK_COUNTS, MaskConfig};
 pub use guard::{GUARD_DIGITS, GUARD_SUMS, Guard, GuardDigit, GuardSum};
 pub use region::{Address, FillId, Footprint, Memory, Region, TrfAddress, TrfRegion};
-pub use tensor_unit::{AccumulationKind, Cast, Collect, Contraction, Fetch, Sink, TensorUnit};
+pub use tensor_unit::{AccumulationKind, Cast, Collect, Contraction, Sink, TensorUnit};
 pub use transfer::{Dma, HostBuffer, HostTransfer, Step, TRANSFER_LOOPS, Transfer, TransferLoop};
 
 /// A command with the place in the kernel that gave it.
