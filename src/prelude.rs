@@ -2,6 +2,7 @@
 
 pub use crate::command::{AccumulationKind, Address, TrfAddress};
 pub use crate::engine::cast::StreamCast;
+pub use crate::engine::lookup_table::LookupTable;
 pub use crate::engine::stream::{
     AccumulationTensor, AlignedPair, BeginTensor, CastTensor, CollectTensor, ContractionTensor, FetchTensor,
     StreamTensor, stage,

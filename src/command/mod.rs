@@ -6,12 +6,14 @@
 mod fetch;
 mod guard;
 mod region;
+mod table;
 mod tensor_unit;
 mod transfer;
 
 pub use fetch::{Fetch, Interleave, MASK_COUNTS, MaskConfig};
 pub use guard::{GUARD_DIGITS, GUARD_SUMS, Guard, GuardDigit, GuardSum};
 pub use region::{Address, FillId, Footprint, Memory, Region, TrfAddress, TrfRegion};
+pub use table::Table;
 pub use tensor_unit::{AccumulationKind, Cast, Collect, Contraction, Sink, TensorUnit};
 pub use transfer::{Dma, HostBuffer, HostTransfer, Step, TRANSFER_LOOPS, Transfer, TransferLoop};
 

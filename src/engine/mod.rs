@@ -7,6 +7,7 @@ pub mod contraction;
 pub mod dma;
 mod explain;
 pub mod fetch;
+pub mod lookup_table;
 pub mod register_file;
 pub mod stream;
 pub mod transfer;
