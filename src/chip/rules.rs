@@ -1,7 +1,7 @@
 //! What a command must keep to before it is executed.
 
 use super::check::{Fault, FaultKind};
-use super::execute::ContractionPlan;
+use super::execute::{ContractionPlan, sources};
 use super::memory::place::{Coordinates, Place};
 use super::memory::trf;
 use super::spec::{CLUSTERS, COMMIT_ALIGN_BYTES, DM_BYTES, HBM_BYTES, SLICES, TRF_BANK_ROWS};
@@ -118,7 +118,7 @@ pub(crate) fn tensor_unit(
             "choose another type or cast in two steps",
         ))
     };
-    convertible("fetch", unit.fetch.source.footprint.element, unit.fetch.output)?;
+    super::fetch_rules::check(unit, call("fetch"))?;
     if let Some(cast) = &unit.cast {
         convertible("cast", cast.input, cast.output)?;
     }
@@ -135,7 +135,9 @@ pub(crate) fn tensor_unit(
         fits(&contraction.trf, call("contraction"))?;
     }
     if bounds {
-        in_bounds(&unit.fetch.source, chips, call("fetch"))?;
+        for source in sources(&unit.fetch) {
+            in_bounds(source, chips, call("fetch"))?;
+        }
     }
     match &unit.sink {
         Sink::Commit { destination, .. } => {

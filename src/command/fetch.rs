@@ -2,6 +2,7 @@
 
 use super::region::Region;
 use super::table::Table;
+use crate::chip::spec;
 use crate::list::List;
 use crate::scalar::ElementType;
 use crate::sequencer::Config;
@@ -100,5 +101,74 @@ impl fmt::Display for MaskConfig {
             [one, other] if one == other => write!(f, ", pad_value {one:#x}"),
             [one, other] => write!(f, ", pad_value {one:#x} and {other:#x}"),
         }
+    }
+}
+
+/// A stage of the fetch adapter.
+///
+/// | stage | call | main | sub | latency |
+/// |---|---|---|---|---|
+/// | masking | follows from the mappings | yes | no | 0 |
+/// | table indexing | `fetch_with_table` | yes | no | 1 (assumed) |
+/// | type casting | follows from the types | yes | yes | 1 (1 to 2 documented) |
+/// | zero-point subtraction | `fetch_with_zero_point`, `fetch_with_zero_points` | yes | yes | 0 |
+/// | batching | follows from the mappings | yes | yes | 0 |
+///
+/// Source: seed page *Fetch Engine*, "Fetch Adapter"; spec page 20 §5; latencies spec page 70 §4. The page gives the sub
+/// context zero points only, and a fetch size for its casts; packets of more than one fetch are taken to be part of
+/// every context (assumed).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AdapterStage {
+    /// Replaces padding by a value.
+    Masking,
+    /// Gives the entry of a table for each element.
+    Table,
+    /// Converts to the type of the stream.
+    Cast,
+    /// Subtracts the zero point of a quantised tensor.
+    ZeroPoint,
+    /// Makes packets of several fetches.
+    Batching,
+}
+
+impl AdapterStage {
+    /// All stages, in the order in which elements pass them.
+    pub const ALL: [AdapterStage; 5] = [
+        AdapterStage::Masking,
+        AdapterStage::Table,
+        AdapterStage::Cast,
+        AdapterStage::ZeroPoint,
+        AdapterStage::Batching,
+    ];
+
+    /// The name of the manual.
+    pub const fn name(self) -> &'static str {
+        match self {
+            AdapterStage::Masking => "masking",
+            AdapterStage::Table => "table indexing",
+            AdapterStage::Cast => "type casting",
+            AdapterStage::ZeroPoint => "zero-point subtraction",
+            AdapterStage::Batching => "batching",
+        }
+    }
+
+    /// Whether the adapter of the sub context has the stage. The main context has all.
+    pub const fn in_sub_context(self) -> bool {
+        !matches!(self, AdapterStage::Masking | AdapterStage::Table)
+    }
+
+    /// Cycles that the stage delays the stream by. It takes one fetch per cycle.
+    pub const fn latency(self) -> usize {
+        match self {
+            AdapterStage::Table => spec::FETCH_TABLE_LATENCY,
+            AdapterStage::Cast => spec::FETCH_CAST_LATENCY,
+            AdapterStage::Masking | AdapterStage::ZeroPoint | AdapterStage::Batching => 0,
+        }
+    }
+}
+
+impl core::fmt::Display for AdapterStage {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.pad(self.name())
     }
 }

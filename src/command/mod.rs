@@ -10,7 +10,7 @@ mod table;
 mod tensor_unit;
 mod transfer;
 
-pub use fetch::{Fetch, Interleave, MASK_COUNTS, MaskConfig};
+pub use fetch::{AdapterStage, Fetch, Interleave, MASK_COUNTS, MaskConfig};
 pub use guard::{GUARD_DIGITS, GUARD_SUMS, Guard, GuardDigit, GuardSum};
 pub use region::{Address, FillId, Footprint, Memory, Region, TrfAddress, TrfRegion};
 pub use table::Table;

@@ -5,6 +5,7 @@ use super::commit::{CommitConfig, CommitPlan, CommitRequest};
 use super::contraction::{AccumulateConfig, AlignConfig, AlignPlan, AlignRequest, ContractConfig};
 use super::dma::{AtRest, DmaPlan};
 use super::fetch::FetchPlan;
+use super::fetch::stages::Stages;
 use super::register_file::TrfLoadConfig;
 use crate::command::Transfer;
 use crate::error::PlanError;
@@ -21,8 +22,8 @@ fn explained(explanation: Result<Explanation, PlanError>) -> Explanation {
     explanation.expect("what derives can be explained")
 }
 
-impl<D: Scalar, D2: Scalar, Element: M, Time2: M, Packet2: M, const T: Tu>
-    FetchPlan<D, D2, Element, Time2, Packet2, T>
+impl<D: Scalar, D2: Scalar, Element: M, Time2: M, Packet2: M, const T: Tu, Begin: M, Adapter: Stages>
+    FetchPlan<D, D2, Element, Time2, Packet2, T, Begin, Adapter>
 {
     /// How the sequencer follows from the mappings.
     ///

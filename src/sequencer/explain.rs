@@ -142,8 +142,7 @@ pub fn explain_read(
     packet: &'static Expr,
     dtype: ElementType,
 ) -> Result<Explanation, PlanError> {
-    let request =
-        FetchRequest { sub_context: false, input: dtype, output: dtype, element: buf, time, packet };
+    let request = FetchRequest::new(dtype, dtype, buf, time, packet);
     explain_fetch("read", &request)
 }
 

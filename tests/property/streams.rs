@@ -103,11 +103,7 @@ impl Pass {
         let [input, streamed, committed] = [self.stored, self.streamed, self.committed].map(library_type);
         let request = FetchRequest {
             sub_context: self.sub_context,
-            input,
-            output: streamed,
-            element: expr(&self.memory),
-            time,
-            packet,
+            ..FetchRequest::new(input, streamed, expr(&self.memory), time, packet)
         };
         macro_rules! accepted {
             ($plan:expr) => {
@@ -146,11 +142,8 @@ impl Pass {
         let unit = TensorUnit {
             sub_context: self.sub_context,
             fetch: Fetch {
-                source,
-                config: plan.config,
-                time: plan.time,
-                packet: plan.packet,
-                output: streamed,
+                mask: plan.mask,
+                ..Fetch::new(source, plan.config, plan.time, plan.packet, streamed)
             },
             collect: Some(Collect { flits: collect.flits }),
             contraction: None,

@@ -1,174 +1,46 @@
 //! Fetch Engine: reads a tensor from DM as a stream of packets.
 //!
 //! ```text
-//!   DM  Element ──sequencer──▶ fetches of `fetch_size` bytes ──cast──▶ packets   Time2 × Packet2
+//!   DM  Element ──sequencer──▶ fetches of `fetch_size` bytes ──adapter──▶ packets   Time2 × Packet2
+//!
+//!   adapter: masking ─▶ table indexing ─▶ type casting ─▶ zero-point subtraction ─▶ batching
 //! ```
 //!
-//! The plan follows from the mappings and the two element types (seed page *Fetch Engine*, spec page 20 §5).
+//! The plan follows from the mappings and the element types (seed page *Fetch Engine*, spec page 20 §5):
+//!
+//! * [`FetchConfig`]: sequencer, fetch size, cycles; its [`addresses`](FetchConfig::addresses) are what DM sees.
+//! * [masking](MaskConfig): padding of the innermost axis is replaced, by 0 unless
+//!   [`pad_value`](crate::engine::stream::BeginTensor::pad_value) says otherwise.
+//! * [`stages`]: which stages there are, in which context.
+
+pub mod stages;
+
+mod addresses;
+mod interleave;
+mod mask;
+mod plan;
+mod table;
+mod zero_point;
+
+pub use crate::command::MaskConfig;
+pub use addresses::{Addresses, FetchAddress};
+pub use interleave::check_interleave;
+pub use plan::{FetchConfig, FetchRequest, check_packet, derive_fetch};
+pub use table::IndexedTable;
+pub use zero_point::ZeroPointCast;
 
 use crate::chip::spec;
-use crate::engine::stream::{BeginTensor, FetchTensor, StreamTensor};
+use crate::command::{Fetch, Interleave, Table};
+use crate::engine::stream::{BeginTensor, FetchTensor, Pass, StreamTensor};
 use crate::error::{PlanError, attempt};
-use crate::mapping::{Expr, Identity, M, Pool, factorize, gcd};
+use crate::mapping::{Expr, Identity, M};
 use crate::runtime::Tu;
+use crate::runtime::fault::accept;
 use crate::scalar::{ElementType, FetchCast, Scalar};
-use crate::sequencer::{Config, Request, Stream, contiguous_run, derive, limited};
 use crate::text::Text;
 use core::marker::PhantomData;
-
-/// What a fetch is derived from.
-#[derive(Clone, Copy, Debug)]
-pub struct FetchRequest {
-    /// Whether the sub context fetches.
-    pub sub_context: bool,
-    /// The stored type.
-    pub input: ElementType,
-    /// The type in the stream.
-    pub output: ElementType,
-    /// The mapping of the tensor in each slice.
-    pub element: &'static Expr,
-    /// The order of packets.
-    pub time: &'static Expr,
-    /// The content of a packet.
-    pub packet: &'static Expr,
-}
-
-/// The derived configuration of a fetch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FetchConfig {
-    /// The sequencer as derived, one entry per digit. Strides in elements.
-    pub derived: Config,
-    /// The sequencer within the hardware's limits.
-    pub config: Config,
-    /// Time steps.
-    pub time: usize,
-    /// Elements per packet.
-    pub packet: usize,
-    /// Bytes of a packet as stored.
-    pub packet_bytes: usize,
-    /// Contiguous bytes of memory: `contiguous_sram_access_size`.
-    pub contiguous_bytes: usize,
-    /// Bytes of one fetch.
-    pub fetch_size: usize,
-    /// Fetches that make one packet.
-    pub fetches_per_packet: usize,
-    /// Cycles of the sequencer: one fetch per cycle.
-    pub cycles: usize,
-}
-
-const OPERATION: &str = "fetch";
-
-/// Derives the sequencer and the fetch size. Does not ask for 2 clusters and 256 slices: see [`check_units`].
-pub const fn derive_fetch(request: &FetchRequest) -> Result<FetchConfig, PlanError> {
-    let mut pool = Pool::new();
-    let element = factorize(&mut pool, request.element);
-    let loops = Request {
-        operation: OPERATION,
-        buf: &element,
-        time: Stream::Expr(request.time),
-        packet: Stream::Expr(request.packet),
-        partial: false,
-        unread: false,
-        names: Request::TIME_AND_PACKET,
-    };
-    let derived = attempt!(derive(&mut pool, &loops)).config;
-    let config = attempt!(limited(OPERATION, derived));
-    let (input_bits, output_bits) = (request.input.bits(), request.output.bits());
-    let packet = derived.packet_size;
-    let packet_bits = packet * input_bits;
-    let run_bits = contiguous_run(&derived) * input_bits;
-    if !packet_bits.is_multiple_of(8) || !run_bits.is_multiple_of(8) {
-        let text =
-            Text::new().str("fetch: packets ").mapping(request.packet).str(" from ").mapping(request.element);
-        let text = text
-            .str(" have ")
-            .count(packet, "element")
-            .str(" of ")
-            .number(input_bits)
-            .str(" bits in runs of ");
-        let text = text.number(run_bits / input_bits).str(", but a fetch takes whole bytes");
-        let help = "; help: keep an even number of 4-bit elements together, innermost on both sides";
-        return Err(PlanError::new("whole bytes", text.str(help)));
-    }
-    let (packet_bytes, contiguous_bytes) = (packet_bits / 8, run_bits / 8);
-    let fetch_size =
-        attempt!(fetch_size(request, gcd(packet_bytes, contiguous_bytes), input_bits, output_bits));
-    let time = derived.positions() / packet;
-    let fetches_per_packet = packet_bytes / fetch_size;
-    Ok(FetchConfig {
-        derived,
-        config,
-        time,
-        packet,
-        packet_bytes,
-        contiguous_bytes,
-        fetch_size,
-        fetches_per_packet,
-        cycles: time * fetches_per_packet,
-    })
-}
-
-/// The largest fetch that divides packets and contiguous runs, and gives at most a flit after the cast.
-const fn fetch_size(
-    request: &FetchRequest,
-    common: usize,
-    input_bits: usize,
-    output_bits: usize,
-) -> Result<usize, PlanError> {
-    if request.sub_context {
-        let four_bits =
-            matches!(request.input, ElementType::I4) && matches!(request.output, ElementType::I32);
-        let size = if four_bits { spec::SUB_FETCH_BYTES_I4_I32 } else { spec::SUB_FETCH_BYTES };
-        if common.is_multiple_of(size) {
-            return Ok(size);
-        }
-        let text = Text::new().str("fetch: the sub context fetches ").number(size);
-        let text =
-            text.str(" bytes at a time, but packets and contiguous runs have only ").count(common, "byte");
-        let text = text.str(" in common; help: make the innermost axes contiguous in multiples of ");
-        return Err(PlanError::new(
-            "sub-context fetch size",
-            text.number(size).str(" bytes, or fetch in the main context"),
-        ));
-    }
-    let mut k = 0;
-    while k < spec::FETCH_SIZES.len() {
-        let size = spec::FETCH_SIZES[k];
-        let fits = size * output_bits <= spec::FLIT_BYTES * input_bits;
-        if common.is_multiple_of(size) && fits {
-            return Ok(size);
-        }
-        k += 1;
-    }
-    Ok(1)
-}
-
-/// The rules of the output packet: whole multiples of 8 bytes.
-pub const fn check_packet(request: &FetchRequest) -> Result<(), PlanError> {
-    let elements = match request.packet.checked_size() {
-        Ok(size) => size,
-        Err(text) => return Err(PlanError::new("mapping", text)),
-    };
-    let bits = elements * request.output.bits();
-    if bits.is_multiple_of(8 * spec::FETCH_ALIGN_BYTES) {
-        return Ok(());
-    }
-    let text =
-        Text::new().str("fetch: a packet ").mapping(request.packet).str(" of ").str(request.output.name());
-    let text = text.str(" holds ");
-    let text = if bits.is_multiple_of(8) {
-        text.number(bits / 8).str(" bytes")
-    } else {
-        text.number(bits).str(" bits")
-    };
-    let text = text.str(", but packets come in multiples of ").number(spec::FETCH_ALIGN_BYTES).str(" bytes");
-    let lanes = 8 * spec::FETCH_ALIGN_BYTES / request.output.bits();
-    let padded = elements.div_ceil(lanes) * lanes;
-    Err(PlanError::new(
-        "packet bytes",
-        text.str("; help: pad the innermost axis, to `# ").number(padded).str("` elements in all"),
-    ))
-}
+use plan::OPERATION;
+use stages::{Plain, Stages};
 
 /// A stream exists in every slice of every cluster of its chips.
 pub const fn check_units(cluster: &'static Expr, slice: &'static Expr) -> Result<(), PlanError> {
@@ -193,18 +65,11 @@ const fn check_count(expr: &'static Expr, name: &'static str, count: usize) -> R
     }
 }
 
-impl core::fmt::Display for FetchConfig {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(
-            f,
-            "{}, contiguous_sram_access_size {} B, fetch_size {} B, fetches_per_packet {}, {} cycles",
-            self.derived, self.contiguous_bytes, self.fetch_size, self.fetches_per_packet, self.cycles
-        )
-    }
-}
-
 /// The plan of a fetch, as types. Does not ask for 2 clusters and 256 slices, so that the configuration of any mapping
 /// can be looked at.
+///
+/// `Begin` is the time of the begin tensor: `m![1]`, or `m![I]` where two tensors are interleaved. `Adapter` names the
+/// [stages] that a call adds.
 ///
 /// ```
 /// use furiosa_visa_std::engine::fetch::FetchPlan;
@@ -214,23 +79,26 @@ impl core::fmt::Display for FetchConfig {
 /// assert_eq!(Plan::CONFIG.derived.to_string(), "[4 : 96, 3 : 32, 4 : 8, 8 : 1] : 32");
 /// assert_eq!((Plan::CONFIG.fetch_size, Plan::CONFIG.cycles), (32, 12));
 /// ```
-pub struct FetchPlan<D, D2, Element, Time2, Packet2, const T: Tu = false>(
-    PhantomData<(D, D2, Element, Time2, Packet2)>,
+pub struct FetchPlan<D, D2, Element, Time2, Packet2, const T: Tu = false, Begin = Identity, Adapter = Plain>(
+    PhantomData<(D, D2, Element, Time2, Packet2, Begin, Adapter)>,
 );
 
-impl<D: Scalar, D2: Scalar, Element: M, Time2: M, Packet2: M, const T: Tu>
-    FetchPlan<D, D2, Element, Time2, Packet2, T>
+impl<D: Scalar, D2: Scalar, Element: M, Time2: M, Packet2: M, const T: Tu, Begin: M, Adapter: Stages>
+    FetchPlan<D, D2, Element, Time2, Packet2, T, Begin, Adapter>
 {
     pub(crate) const REQUEST: FetchRequest = FetchRequest {
         sub_context: T,
         input: D::ELEMENT_TYPE,
+        table: Adapter::TABLE,
+        zero_point: Adapter::ZERO_POINT,
         output: D2::ELEMENT_TYPE,
+        begin: Begin::EXPR,
         element: Element::EXPR,
         time: Time2::EXPR,
         packet: Packet2::EXPR,
     };
 
-    /// The derived configuration. Using it refuses mappings that no sequencer reads.
+    /// The derived configuration. Using it refuses mappings that no sequencer reads, and stages that the context lacks.
     pub const CONFIG: FetchConfig = match derive_fetch(&Self::REQUEST) {
         Ok(config) => config,
         Err(error) => error.refuse(),
@@ -238,49 +106,124 @@ impl<D: Scalar, D2: Scalar, Element: M, Time2: M, Packet2: M, const T: Tu>
 }
 
 /// All rules of a fetch, in the order in which they are reported.
-struct CheckedFetch<D, D2, Cluster, Slice, Element, Time2, Packet2, const T: Tu>(
-    PhantomData<(D, D2, Cluster, Slice, Element, Time2, Packet2)>,
+struct CheckedFetch<D, D2, Cluster, Slice, Element, Time2, Packet2, const T: Tu, Begin, Adapter>(
+    PhantomData<(D, D2, Cluster, Slice, Element, Time2, Packet2, Begin, Adapter)>,
 );
 
-impl<D: Scalar, D2: Scalar, Cluster: M, Slice: M, Element: M, Time2: M, Packet2: M, const T: Tu>
-    CheckedFetch<D, D2, Cluster, Slice, Element, Time2, Packet2, T>
+impl<
+    D: Scalar,
+    D2: Scalar,
+    Cluster: M,
+    Slice: M,
+    Element: M,
+    Time2: M,
+    Packet2: M,
+    const T: Tu,
+    Begin: M,
+    Adapter: Stages,
+> CheckedFetch<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, Adapter>
 {
     const CONFIG: FetchConfig = {
         if let Err(error) = check_units(Cluster::EXPR, Slice::EXPR) {
             error.refuse()
         }
-        if let Err(error) = check_packet(&FetchPlan::<D, D2, Element, Time2, Packet2, T>::REQUEST) {
+        if let Err(error) =
+            check_packet(&FetchPlan::<D, D2, Element, Time2, Packet2, T, Begin, Adapter>::REQUEST)
+        {
             error.refuse()
         }
-        FetchPlan::<D, D2, Element, Time2, Packet2, T>::CONFIG
+        FetchPlan::<D, D2, Element, Time2, Packet2, T, Begin, Adapter>::CONFIG
     };
 }
 
-impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
-    BeginTensor<'l, T, D, Chip, Cluster, Slice, Identity, Element>
+/// Adds the fetch to a pass. The stored type of the tensor is that of `pass.source`.
+#[track_caller]
+fn add_fetch(
+    pass: &mut Pass,
+    plan: &FetchConfig,
+    table: Option<Table>,
+    zero_points: Option<[i32; 2]>,
+    output: ElementType,
+) {
+    accept(OPERATION, check_pad_value(pass.pad_value, plan));
+    let stored = pass.source.footprint.element;
+    let mask = plan.mask.map(|mask| {
+        // What leaves the adapter is 0: the zero points are subtracted after the mask.
+        let neutral = zero_points.unwrap_or([0; 2]).map(|zero_point| low_bits(zero_point, stored));
+        MaskConfig { pad_value: pass.pad_value.map_or(neutral, |value| [value; 2]), ..mask }
+    });
+    let interleave = pass.second.zip(plan.interleave_period);
+    pass.fetch = Some(Fetch {
+        interleave: interleave.map(|(source, period)| Interleave { source, period }),
+        mask,
+        table,
+        zero_points,
+        ..Fetch::new(pass.source, plan.config, plan.time, plan.packet, output)
+    });
+}
+
+/// The code of an integer in a narrower type.
+fn low_bits(value: i32, element: ElementType) -> u32 {
+    value as u32 & (u32::MAX >> (32 - element.bits()))
+}
+
+/// A pad value needs padding that the hardware masks, or none at all.
+fn check_pad_value(pad_value: Option<u32>, plan: &FetchConfig) -> Result<(), PlanError> {
+    if pad_value.is_none() || plan.mask.is_some() || !plan.unmasked_padding {
+        return Ok(());
+    }
+    let text = Text::new()
+        .str("pad_value: the padding of this stream is not masked, so no value would take its place");
+    let help =
+        "; help: pad the innermost axis alone, in the main context, so that packets differ along one axis";
+    Err(PlanError::new("mask", text.str(help)))
+}
+
+impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Begin: M, Element: M>
+    BeginTensor<'l, T, D, Chip, Cluster, Slice, Begin, Element>
 {
     /// Reads the tensor as a stream: one packet `Packet2` per position of `Time2`, converted to `D2`.
     ///
     /// The sequencer is derived from the mappings. Axes that the tensor does not have are broadcast. Each slice reads
-    /// its own memory, so `Slice` stays.
+    /// its own memory, so `Slice` stays. Padding of the innermost axis is masked: see [`MaskConfig`].
     ///
     /// Refused while compiling: clusters other than 2 or slices other than 256, packets that are no multiple of 8 bytes,
     /// mappings that no sequencer of 8 entries reads (seed page *Fetch Engine*).
+    #[track_caller]
     pub fn fetch<D2: Scalar, Time2: M, Packet2: M>(
         self,
     ) -> FetchTensor<'l, T, D2, Chip, Cluster, Slice, Time2, Packet2>
     where
         D: FetchCast<D2>,
     {
-        let plan = const { &CheckedFetch::<D, D2, Cluster, Slice, Element, Time2, Packet2, T>::CONFIG };
+        let plan = const {
+            &CheckedFetch::<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, Plain>::CONFIG
+        };
         let mut pass = self.pass;
-        pass.fetch = Some(crate::command::Fetch {
-            source: pass.source,
-            config: plan.config,
-            time: plan.time,
-            packet: plan.packet,
-            output: D2::ELEMENT_TYPE,
-        });
+        add_fetch(&mut pass, plan, None, None, D2::ELEMENT_TYPE);
         StreamTensor::new(self.context, pass)
+    }
+
+    /// The value that masked padding has, as it is stored: the mask is the first stage of the adapter.
+    ///
+    /// Without this call it is what leaves the adapter as 0: 0, or the zero point where one is subtracted. With a table
+    /// it is the entry of 0.
+    ///
+    /// ```
+    /// use furiosa_visa_std::prelude::*;
+    /// axes![A = 63];
+    /// /// Padding that no maximum sees.
+    /// fn for_a_maximum<'l, const T: Tu>(
+    ///     input: BeginTensor<'l, T, i8, m![1], m![1 # 2], m![1 # 256], m![1], m![A]>,
+    /// ) -> FetchTensor<'l, T, i8, m![1], m![1 # 2], m![1 # 256], m![1], m![A # 64]> {
+    ///     input.pad_value(i8::MIN).fetch()
+    /// }
+    /// ```
+    ///
+    /// # Panics
+    /// The fetch panics where the stream has padding that the hardware does not mask.
+    pub fn pad_value(mut self, value: D) -> Self {
+        self.pass.pad_value = Some(value.to_bits());
+        self
     }
 }
