@@ -2,13 +2,13 @@
 
 use super::check::{Fault, FaultKind};
 use super::rules::Call;
-use super::spec::{FETCH_MASK_NIBBLES, SEQUENCER_ENTRIES};
+use super::spec::{ChipKind, FETCH_MASK_NIBBLES, SEQUENCER_ENTRIES};
 use crate::command::{AdapterStage, Fetch, Interleave, MaskConfig, Memory, Table, TensorUnit};
 use crate::scalar::ElementType;
 use core::ops::RangeInclusive;
 
 /// Refuses a fetch that no adapter does.
-pub(super) fn check(unit: &TensorUnit, call: Call) -> Result<(), Fault> {
+pub(super) fn check(unit: &TensorUnit, kind: ChipKind, call: Call) -> Result<(), Fault> {
     let fetch = &unit.fetch;
     let stored = fetch.source.footprint.element;
     let stages =
@@ -29,10 +29,14 @@ pub(super) fn check(unit: &TensorUnit, call: Call) -> Result<(), Fault> {
         indexed(table, stored, call)?;
     }
     let looked_up = fetch.table.as_ref().map_or(stored, |table| table.output);
-    if !looked_up.cast_outputs().contains(&fetch.output) {
+    if !looked_up.fetch_outputs_on(kind).contains(&fetch.output) {
+        let streamed = fetch.output;
         let message =
-            format!("elements of type {looked_up} are to become {}, which has no conversion", fetch.output);
-        let help = "choose another type or cast in two steps";
+            format!("elements of type {looked_up} are to become {streamed}, which {kind} does not do");
+        let help = match looked_up.fetch_outputs_on(ChipKind::RngdS).contains(&streamed) {
+            true => "simulate chips that do: `SimOptions { chip_kind: ChipKind::RngdS, .. }`",
+            false => "choose another type or cast in two steps",
+        };
         return Err(call.fault(FaultKind::Unsupported, message, help));
     }
     match fetch.zero_points {
@@ -104,12 +108,13 @@ fn indexed(table: &Table, stored: ElementType, call: Call) -> Result<(), Fault> 
     Ok(())
 }
 
-/// The numbers of an integer type that zero points are subtracted from.
-fn range(element: ElementType) -> Option<RangeInclusive<i32>> {
-    match element {
-        ElementType::I4 => Some(-8..=7),
-        ElementType::I8 => Some(-128..=127),
-        ElementType::I16 => Some(-32_768..=32_767),
+/// The numbers of an integer type that zero points are subtracted from, if the output holds every difference.
+fn range(stored: ElementType, output: ElementType) -> Option<RangeInclusive<i32>> {
+    use ElementType::{I4, I5, I8, I9, I16, I32};
+    match (stored, output) {
+        (I4, I5 | I9 | I32) => Some(-8..=7),
+        (I8, I9 | I32) => Some(-128..=127),
+        (I16, I32) => Some(-32_768..=32_767),
         _ => None,
     }
 }
@@ -120,9 +125,9 @@ fn subtracted(
     output: ElementType,
     call: Call,
 ) -> Result<(), Fault> {
-    let Some(range) = range(stored).filter(|_| output == ElementType::I32) else {
+    let Some(range) = range(stored, output) else {
         let message = format!("a zero point is to be subtracted from {stored} to give {output}");
-        let help = "subtract it from i4, i8 or i16, and stream i32";
+        let help = "stream i32, or from i4 i5, from i8 i9: types that hold every difference";
         return Err(call.fault(FaultKind::Unsupported, message, help));
     };
     match zero_points.into_iter().find(|zero_point| !range.contains(zero_point)) {
@@ -169,7 +174,7 @@ mod tests {
 
     fn outcome(unit: &TensorUnit) -> Result<(), (FaultKind, String)> {
         let call = Call { operation: "fetch", location: Location::caller() };
-        check(unit, call).map_err(|fault| (fault.kind, fault.to_string()))
+        check(unit, ChipKind::Rngd, call).map_err(|fault| (fault.kind, fault.to_string()))
     }
 
     #[track_caller]
@@ -218,6 +223,15 @@ mod tests {
     }
 
     #[test]
+    fn what_no_memory_holds_is_not_read() {
+        use ElementType::{I5, I8, I9};
+        refused(&unit(I9, I9), FaultKind::Unsupported, "no memory holds");
+        let mut table = unit(I5, I8);
+        table.fetch.table = Some(Table { input: I5, output: I8, codes: vec![0; 16].into() });
+        refused(&table, FaultKind::Unsupported, "no memory holds");
+    }
+
+    #[test]
     fn tables_match_the_stored_type() {
         let with = |input, output, entries: usize, stored| {
             let mut unit = unit(stored, output);
@@ -241,9 +255,16 @@ mod tests {
 
     #[test]
     fn zero_points_are_of_the_stored_type() {
-        use ElementType::{F8e4m3, F32, I4, I8, I16, I32, U8};
-        for (stored, least, most) in [(I4, -8, 7), (I8, -128, 127), (I16, -32_768, 32_767)] {
-            let mut unit = unit(stored, I32);
+        use ElementType::{F8e4m3, F32, I4, I5, I8, I9, I16, I32, U8};
+        let ranges = [
+            (I4, I32, -8, 7),
+            (I4, I5, -8, 7),
+            (I8, I32, -128, 127),
+            (I8, I9, -128, 127),
+            (I16, I32, -32_768, 32_767),
+        ];
+        for (stored, output, least, most) in ranges {
+            let mut unit = unit(stored, output);
             for sub_context in [false, true] {
                 unit.sub_context = sub_context;
                 unit.fetch.zero_points = Some([least, most]);

@@ -27,13 +27,15 @@ use memory::fills::FillLog;
 use memory::place::Place;
 use memory::{Hbm, Unit};
 use rules::{Call, in_bounds};
-use spec::{CLUSTERS, MAX_CHIPS, SLICES};
+use spec::{CLUSTERS, ChipKind, MAX_CHIPS, SLICES};
 
 /// How a system is built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SystemOptions {
     /// Chips. `None`: as many as commands need, at most [`MAX_CHIPS`].
     pub chips: Option<usize>,
+    /// The kind of the chips.
+    pub chip_kind: ChipKind,
     /// Which rules are checked.
     pub checks: CheckOptions,
 }
@@ -77,6 +79,11 @@ impl System {
     /// The number of chips. A system without a fixed number starts with one.
     pub fn chips(&self) -> usize {
         self.hbm.len()
+    }
+
+    /// The kind of the chips.
+    pub fn chip_kind(&self) -> ChipKind {
+        self.options.chip_kind
     }
 
     /// A number for a tensor that is about to be made: 1, 2, …
@@ -191,7 +198,7 @@ impl System {
     }
 
     fn tensor_unit(&mut self, unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), Fault> {
-        rules::tensor_unit(unit, self.limit(), self.options.checks.bounds, location)?;
+        rules::tensor_unit(unit, self.options.chip_kind, self.limit(), self.options.checks.bounds, location)?;
         if self.options.checks.overwrites {
             overwrite::check(unit, location)?;
         }
@@ -295,7 +302,7 @@ mod tests {
     fn checks_can_be_turned_off() {
         let checks =
             CheckOptions { stale_reads: false, bounds: false, uninitialised: false, overwrites: false };
-        let mut system = System::new(SystemOptions { chips: Some(1), checks });
+        let mut system = System::new(SystemOptions { chips: Some(1), checks, ..SystemOptions::default() });
         let past = region(Memory::Hbm, FillId(1), spec::HBM_BYTES - 2, 4);
         let host = HostTransfer { region: past, transfer: spread(1, 4, false), host_elements: 4 };
         let buffer = HostBuffer { bytes: vec![1, 2, 3, 4, 5, 6, 7, 8], initialised: None };

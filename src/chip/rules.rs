@@ -4,7 +4,7 @@ use super::check::{Fault, FaultKind};
 use super::execute::{ContractionPlan, sources};
 use super::memory::place::{Coordinates, Place};
 use super::memory::trf;
-use super::spec::{CLUSTERS, COMMIT_ALIGN_BYTES, DM_BYTES, HBM_BYTES, SLICES, TRF_BANK_ROWS};
+use super::spec::{CLUSTERS, COMMIT_ALIGN_BYTES, ChipKind, DM_BYTES, HBM_BYTES, SLICES, TRF_BANK_ROWS};
 use crate::command::{Memory, Region, Sink, TensorUnit, TrfRegion};
 use core::panic::Location;
 
@@ -102,6 +102,7 @@ fn fits(region: &TrfRegion, call: Call) -> Result<(), Fault> {
 /// Refuses a pass whose tensors do not fit or whose types have no arithmetic.
 pub(crate) fn tensor_unit(
     unit: &TensorUnit,
+    kind: ChipKind,
     chips: usize,
     bounds: bool,
     location: &'static Location<'static>,
@@ -118,7 +119,7 @@ pub(crate) fn tensor_unit(
             "choose another type or cast in two steps",
         ))
     };
-    super::fetch_rules::check(unit, call("fetch"))?;
+    super::fetch_rules::check(unit, kind, call("fetch"))?;
     if let Some(cast) = &unit.cast {
         convertible("cast", cast.input, cast.output)?;
     }
@@ -129,7 +130,8 @@ pub(crate) fn tensor_unit(
                 "the stream of {} and the register file of {element} are to be summed as {}",
                 unit.fetch.output, contraction.output
             );
-            let help = "use the same type on both sides: i4 or i8 are summed as i32, f8 and bf16 as f32";
+            let help =
+                "use the same type on both sides: i4, i5, i8 and i9 are summed as i32, f8 and bf16 as f32";
             return Err(call("contraction").fault(FaultKind::Unsupported, message, help));
         }
         fits(&contraction.trf, call("contraction"))?;

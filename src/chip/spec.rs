@@ -3,6 +3,38 @@
 //! Sources: the seed pages *Memory and Stream*, *Sequencer*, *Fetch Engine*, *TRF Sequencer*, *Stream Adapter*, and
 //! the specification pages 20 to 50.
 
+/// A kind of chip (*Fetch Engine*, type casting). The numbers below are those of RNGD; nothing says that RNGD-S differs in
+/// them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ChipKind {
+    /// RNGD.
+    #[default]
+    Rngd,
+    /// RNGD-S: fetch has more conversions.
+    RngdS,
+}
+
+impl ChipKind {
+    /// The name of the product.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ChipKind::Rngd => "RNGD",
+            ChipKind::RngdS => "RNGD-S",
+        }
+    }
+
+    /// Whether programs for `other` run: those for RNGD run on both kinds.
+    pub const fn runs(self, other: ChipKind) -> bool {
+        matches!((self, other), (ChipKind::RngdS, _) | (_, ChipKind::Rngd))
+    }
+}
+
+impl core::fmt::Display for ChipKind {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
 /// Clusters per chip (*Memory and Stream*, size constraint).
 pub const CLUSTERS: usize = 2;
 /// Slices per cluster (*Memory and Stream*, size constraint).

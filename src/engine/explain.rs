@@ -11,7 +11,7 @@ use crate::command::Transfer;
 use crate::error::PlanError;
 use crate::mapping::{M, Pool, modulo};
 use crate::runtime::Tu;
-use crate::scalar::Scalar;
+use crate::scalar::{Scalar, StreamScalar};
 use crate::sequencer::{
     BufferPlan, Explanation, Request, Stream, explain_fetch, explain_loops, explain_read,
 };
@@ -22,7 +22,7 @@ fn explained(explanation: Result<Explanation, PlanError>) -> Explanation {
     explanation.expect("what derives can be explained")
 }
 
-impl<D: Scalar, D2: Scalar, Element: M, Time2: M, Packet2: M, const T: Tu, Begin: M, Adapter: Stages>
+impl<D: Scalar, D2: StreamScalar, Element: M, Time2: M, Packet2: M, const T: Tu, Begin: M, Adapter: Stages>
     FetchPlan<D, D2, Element, Time2, Packet2, T, Begin, Adapter>
 {
     /// How the sequencer follows from the mappings.
@@ -75,7 +75,7 @@ fn explain_commit(request: &CommitRequest, config: &CommitConfig) -> Result<Expl
     Ok(explanation)
 }
 
-impl<D: Scalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, OutPacket: M>
+impl<D: StreamScalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, OutPacket: M>
     AlignPlan<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>
 {
     /// How the TRF sequencer follows from the mappings. Its entries are shown in elements; the configuration has bytes.

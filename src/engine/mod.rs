@@ -11,3 +11,4 @@ pub mod lookup_table;
 pub mod register_file;
 pub mod stream;
 pub mod transfer;
+pub mod unstored;

@@ -14,7 +14,7 @@ use crate::error::{PlanError, attempt};
 use crate::mapping::{Expr, M, Pool, modulo, product, stride};
 use crate::runtime::Tu;
 use crate::runtime::fault::accept;
-use crate::scalar::{ElementType, Scalar};
+use crate::scalar::{ElementType, StreamScalar};
 use crate::tensor::TrfTensor;
 use crate::text::Text;
 use core::marker::PhantomData;
@@ -146,7 +146,7 @@ pub const fn check_capacity(
 /// The plan of a load of the TRF, as types.
 pub struct TrfLoadPlan<D, Time, Packet, Row, Element>(PhantomData<(D, Time, Packet, Row, Element)>);
 
-impl<D: Scalar, Time: M, Packet: M, Row: M, Element: M> TrfLoadPlan<D, Time, Packet, Row, Element> {
+impl<D: StreamScalar, Time: M, Packet: M, Row: M, Element: M> TrfLoadPlan<D, Time, Packet, Row, Element> {
     /// The derived configuration. Using it refuses what no part of the TRF could hold.
     pub const CONFIG: TrfLoadConfig = match derive_trf_load(&TrfLoadRequest {
         element: D::ELEMENT_TYPE,
@@ -160,7 +160,7 @@ impl<D: Scalar, Time: M, Packet: M, Row: M, Element: M> TrfLoadPlan<D, Time, Pac
     };
 }
 
-impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
+impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
     CollectTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>
 {
     /// Ends the stream in the tensor register file. `Row` is the outermost part of `Time`, `Element` the rest of the

@@ -5,19 +5,19 @@ use crate::engine::register_file::{TrfLoadConfig, check_capacity};
 use crate::error::PlanError;
 use crate::mapping::{M, Problem, liveness_of};
 use crate::runtime::fault::accept;
-use crate::scalar::Scalar;
+use crate::scalar::StreamScalar;
 use core::fmt;
 use core::marker::PhantomData;
 
 /// A tensor in the TRF of every slice: row `r`, element `j` holds the element of the tensor at the union of `Chip::map`,
 /// `Cluster::map`, `Slice::map`, `Row::map(r)` and `Element::map(j)`.
-pub struct TrfTensor<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M> {
+pub struct TrfTensor<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M> {
     pub(crate) address: TrfAddress,
     pub(crate) fill: FillId,
     types: PhantomData<(D, Chip, Cluster, Slice, Row, Element)>,
 }
 
-impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
+impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
     TrfTensor<D, Chip, Cluster, Slice, Row, Element>
 {
     const GUARD: Guard =
@@ -29,7 +29,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
     const LOAD: TrfLoadConfig = TrfLoadConfig {
         rows: Row::SIZE,
         row_elements: Element::SIZE,
-        bytes: (Row::SIZE * Element::SIZE * D::BITS).div_ceil(8),
+        bytes: (Row::SIZE * Element::SIZE * D::ELEMENT_TYPE.bits()).div_ceil(8),
     };
 
     const CHECK: () = {
@@ -77,7 +77,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
     }
 }
 
-impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M> fmt::Debug
+impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M> fmt::Debug
     for TrfTensor<D, Chip, Cluster, Slice, Row, Element>
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -55,7 +55,7 @@ impl Adapter {
                 output.clear(*element);
                 let (bytes, _) = output.push_blank(from.len(), from.flags());
                 turns.for_each(time.clone(), |tensor, steps| {
-                    look_up(from, elements(steps), &codes[tensor], element.bits(), bytes);
+                    look_up(from, elements(steps), &codes[tensor], element.container_bits(), bytes);
                 });
             }
             Adapter::Subtract(zero_points) => {
@@ -86,12 +86,13 @@ fn codes(fetch: &Fetch, tensor: usize) -> Box<[u32]> {
     };
     let mut bytes = vec![0; codes.len() * element.bits() / 8];
     codes.iter().enumerate().for_each(|(k, &code)| set_code(&mut bytes, element.bits(), k, code));
-    let mut converted = vec![0; codes.len() * fetch.output.bits() / 8];
+    let bits = fetch.output.container_bits();
+    let mut converted = vec![0; codes.len() * bits / 8];
     convert_block(element, fetch.output, &bytes, &mut converted);
     let zero_point = fetch.zero_points.map_or(0, |zero_points| zero_points[tensor]);
     // Zero points belong to integers, whose differences are those of their codes.
     let difference = |code: u32| code.wrapping_sub(zero_point as u32);
-    (0..codes.len()).map(|k| difference(code(&converted, fetch.output.bits(), k))).collect()
+    (0..codes.len()).map(|k| difference(code(&converted, bits, k))).collect()
 }
 
 fn code(bytes: &[u8], bits: usize, k: usize) -> u32 {

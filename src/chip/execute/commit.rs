@@ -5,7 +5,7 @@ use crate::chip::execute::dma::end_of;
 use crate::chip::live::{LiveRows, live_runs};
 use crate::chip::memory::place::Coordinates;
 use crate::chip::memory::row::{Line, Row};
-use crate::chip::memory::{Unit, trf};
+use crate::chip::memory::{Unit, planes, trf};
 use crate::command::{Region, Sink, TrfRegion};
 
 /// What does not differ between slices.
@@ -88,6 +88,9 @@ impl SinkPlan {
                 }
             }
             Target::Trf(region) => {
+                // Types that memories do not hold have a second plane.
+                let planes = planes::split(stream);
+                let planes = planes.as_ref().map_or(core::slice::from_ref(stream), |planes| &planes[..]);
                 let mut write = |first: usize, len: usize| {
                     let (mut first, end) = (first, (first + len).min(region.rows * region.row_elements));
                     while first < end {
@@ -95,9 +98,12 @@ impl SinkPlan {
                         let last = (element + end - first).min(region.row_elements);
                         for run in trf::runs(region, row, element..last) {
                             let position = run.position as i64;
-                            let line =
-                                Line { unit: 0, address: run.address, position, stride: 1, len: run.len };
-                            stream.write(first, &mut unit.trf, line, 0);
+                            let mut address = run.address;
+                            for plane in planes {
+                                let line = Line { unit: 0, address, position, stride: 1, len: run.len };
+                                plane.write(first, &mut unit.trf, line, 0);
+                                address += planes::PLANE_BYTES;
+                            }
                             first += run.len;
                         }
                     }

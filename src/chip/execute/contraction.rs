@@ -5,7 +5,7 @@ use super::walk::Walk;
 use crate::chip::live::{LiveRows, Liveness};
 use crate::chip::memory::place::Coordinates;
 use crate::chip::memory::row::{Line, Row, nibble};
-use crate::chip::memory::{Block, trf};
+use crate::chip::memory::{Block, planes, trf};
 use crate::chip::spec::{BEAT_LANES, FLIT_BYTES};
 use crate::command::{AccumulationKind, Contraction};
 use crate::scalar::{ElementType, convert_block};
@@ -83,10 +83,10 @@ impl ContractionPlan {
 
     /// Whether products of this type can be summed exactly as the chip does.
     pub(crate) fn supports(element: ElementType, output: ElementType) -> bool {
-        use ElementType::{Bf16, F8e4m3, F8e5m2, F16, F32, I4, I8, I32, U8};
+        use ElementType::{Bf16, F8e4m3, F8e5m2, F16, F32, I4, I5, I8, I9, I32, U8};
         match output {
             // Packets of these are sums below 2^24, which f32 holds exactly.
-            I32 => matches!(element, I4 | I8 | U8),
+            I32 => matches!(element, I4 | I5 | I8 | I9 | U8),
             F32 => matches!(element, Bf16 | F8e4m3 | F8e5m2 | F16 | F32),
             _ => false,
         }
@@ -112,10 +112,21 @@ impl ContractionPlan {
                 // The whole row is padding: nobody looks at its results.
                 continue;
             }
-            packed.clear(region.element);
-            for run in trf::runs(region, row, 0..all) {
-                let position = run.position as i64;
-                packed.read(trf, Line { unit: 0, address: run.address, position, stride: 1, len: run.len });
+            let read = |element: ElementType, plane: u64, packed: &mut Row| {
+                packed.clear(element);
+                for run in trf::runs(region, row, 0..all) {
+                    let (position, address) = (run.position as i64, run.address + plane);
+                    packed.read(trf, Line { unit: 0, address, position, stride: 1, len: run.len });
+                }
+            };
+            match planes::plane_type(region.element) {
+                None => read(region.element, 0, &mut packed),
+                Some(plane) => {
+                    let mut parts = [Row::new(plane), Row::new(plane)];
+                    read(plane, 0, &mut parts[0]);
+                    read(plane, planes::PLANE_BYTES, &mut parts[1]);
+                    planes::join(region.element, &parts, &mut packed);
+                }
             }
             to_floats(region.element, packed.bytes(), all, &mut buffers.row);
             for (lanes, &value) in buffers.weights.iter_mut().zip(&buffers.row) {
@@ -401,7 +412,10 @@ fn to_floats(element: ElementType, bytes: &[u8], len: usize, floats: &mut Vec<f3
     floats.clear();
     match element {
         ElementType::I4 => floats.extend((0..len).map(|k| f32::from((nibble(bytes, k) << 4) as i8 >> 4))),
-        ElementType::I8 => floats.extend(bytes.iter().map(|&byte| f32::from(byte as i8))),
+        ElementType::I5 | ElementType::I8 => floats.extend(bytes.iter().map(|&byte| f32::from(byte as i8))),
+        ElementType::I9 => {
+            floats.extend(bytes.as_chunks().0.iter().map(|&code| f32::from(i16::from_le_bytes(code))));
+        }
         ElementType::U8 => floats.extend(bytes.iter().map(|&byte| f32::from(byte))),
         ElementType::Bf16 => {
             let codes = bytes.as_chunks().0.iter();

@@ -7,6 +7,7 @@ mod block;
 pub(crate) mod fills;
 mod hbm;
 pub(crate) mod place;
+pub(crate) mod planes;
 pub(crate) mod row;
 pub(crate) mod runs;
 pub(crate) mod trf;
@@ -57,7 +58,8 @@ pub(crate) struct Unit {
 
 impl Default for Unit {
     fn default() -> Self {
-        Self { dm: Block::new(DM_BYTES), trf: Block::new(TRF_BYTES) }
+        // Two planes of the register file: see [`planes`].
+        Self { dm: Block::new(DM_BYTES), trf: Block::new(2 * TRF_BYTES) }
     }
 }
 

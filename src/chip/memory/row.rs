@@ -54,7 +54,7 @@ impl Row {
         self.len
     }
 
-    /// The elements in their own encoding.
+    /// The elements in their own encoding, `i5` and `i9` in their containers.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -66,7 +66,11 @@ impl Row {
 
     /// Appends packed elements. Elements before them must fill whole bytes. `flags` of `None`: all initialised.
     pub(crate) fn push(&mut self, bytes: &[u8], len: usize, flags: Option<&[bool]>) {
-        debug_assert_eq!(bytes.len(), (len * self.element.bits()).div_ceil(8), "the bytes are the elements");
+        debug_assert_eq!(
+            bytes.len(),
+            (len * self.element.container_bits()).div_ceil(8),
+            "the bytes are the elements"
+        );
         self.bytes.extend_from_slice(bytes);
         match flags {
             Some(flags) => {
@@ -83,7 +87,7 @@ impl Row {
     /// copied and the others say uninitialised; the flags are handed out, too.
     pub(crate) fn push_blank(&mut self, len: usize, flags: Option<&[bool]>) -> (&mut [u8], &mut [bool]) {
         debug_assert_eq!(self.len, 0, "the row is empty");
-        self.bytes.resize((len * self.element.bits()).div_ceil(8), 0);
+        self.bytes.resize((len * self.element.container_bits()).div_ceil(8), 0);
         self.len = len;
         if let Some(flags) = flags {
             self.flags.extend_from_slice(flags);
@@ -119,13 +123,13 @@ impl Row {
         }
         let first = self.len;
         self.len += len;
-        self.bytes.resize((self.len * self.element.bits()).div_ceil(8), 0);
+        self.bytes.resize((self.len * self.element.container_bits()).div_ceil(8), 0);
         first
     }
 
     /// Copies element `first` to the `len - 1` elements after it.
     fn repeat(&mut self, first: usize, len: usize) {
-        match self.element.bits() {
+        match self.element.container_bits() {
             4 => {
                 let nibble = nibble(&self.bytes, first);
                 (first..first + len).for_each(|k| set_nibble(&mut self.bytes, k, nibble));
@@ -179,7 +183,7 @@ impl Row {
 
     /// Reads neighbouring elements of whole bytes.
     fn read_run(&mut self, space: &impl Space, first: usize, line: Line) {
-        let size = self.element.bits() / 8;
+        let size = self.element.container_bits() / 8;
         let address = line.address + line.position as u64 * size as u64;
         self.read_bytes(space, line.unit, address, first * size, line.len * size, size, 1);
     }
@@ -257,7 +261,7 @@ impl Row {
         } else if self.element == ElementType::I4 {
             self.write_nibbles(first, space, line, end);
         } else if line.stride == 1 || line.len == 1 {
-            let size = self.element.bits() / 8;
+            let size = self.element.container_bits() / 8;
             let address = line.address + line.position as u64 * size as u64;
             self.write_bytes(space, line.unit, address, first * size, line.len * size, size, end);
         } else {

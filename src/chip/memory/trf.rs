@@ -95,7 +95,7 @@ mod tests {
         let one = region(TrfAddress::FirstHalf, 1, 32768);
         let pieces = all(&one, 0, 0..32768);
         assert_eq!((pieces.len(), pieces[7].clone()), (8, 7 * 8192..7 * 8192 + 4096));
-        assert_eq!(all(&one, 0, 5..5), []);
+        assert!(all(&one, 0, 5..5).is_empty());
         let runs: Vec<_> = runs(&half, 1, 4000..4200).collect();
         assert_eq!(runs[0], Run { address: 2 * 8192 + 4096, position: 4000, len: 96 });
         assert_eq!(runs[1], Run { address: 3 * 8192 + 4096, position: 0, len: 104 });

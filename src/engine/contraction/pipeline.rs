@@ -13,7 +13,7 @@ use crate::error::PlanError;
 use crate::mapping::M;
 use crate::runtime::Tu;
 use crate::runtime::fault::accept;
-use crate::scalar::{ContractionCast, Scalar};
+use crate::scalar::{ContractionCast, Scalar, StreamScalar, i5, i9};
 use crate::tensor::TrfTensor;
 use core::marker::PhantomData;
 
@@ -22,7 +22,7 @@ pub struct AlignPlan<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>(
     PhantomData<(D, Time, Packet, Row, TrfElement, OutTime, OutPacket)>,
 );
 
-impl<D: Scalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, OutPacket: M>
+impl<D: StreamScalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, OutPacket: M>
     AlignPlan<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>
 {
     pub(crate) const REQUEST: AlignRequest = AlignRequest {
@@ -46,7 +46,7 @@ impl<D: Scalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, OutPacket
 ///
 /// The compiler explains an unmet bound in the words of its trait only where the bound waits for a parameter of the
 /// call. That is what the packet, and the implementation for [`Undecided`], are for.
-pub trait ContractsTo<OutPacket>: Scalar {
+pub trait ContractsTo<OutPacket>: StreamScalar {
     /// The type of products and sums.
     type Output: Scalar;
 }
@@ -55,18 +55,29 @@ impl<D: ContractionCast, OutPacket: M> ContractsTo<OutPacket> for D {
     type Output = <D as ContractionCast>::Output;
 }
 
+macro_rules! contracts_to {
+    ($($input:ident => $output:ident),*) => { $(
+        impl<OutPacket: M> ContractsTo<OutPacket> for $input {
+            type Output = $output;
+        }
+    )* };
+}
+
+// Streams carry these, tensors do not: see [`ContractionCast`].
+contracts_to!(i5 => i32, i9 => i32);
+
 /// No packet: see [`ContractsTo`].
 #[derive(Debug)]
 pub enum Undecided {}
 
-impl<D: Scalar> ContractsTo<Undecided> for D {
+impl<D: StreamScalar> ContractsTo<Undecided> for D {
     type Output = f32;
 }
 
 /// The plan of a contract, as types.
 pub struct ContractPlan<D, Packet, OutPacket>(PhantomData<(D, Packet, OutPacket)>);
 
-impl<D: Scalar, Packet: M, OutPacket: M> ContractPlan<D, Packet, OutPacket> {
+impl<D: StreamScalar, Packet: M, OutPacket: M> ContractPlan<D, Packet, OutPacket> {
     /// The derived configuration. Using it refuses what the adder tree cannot reduce to.
     pub const CONFIG: ContractConfig = match derive_contract(&ContractRequest {
         element: D::ELEMENT_TYPE,
@@ -114,7 +125,7 @@ impl<Row: M, Time: M, Packet: M, OutTime: M, OutPacket: M>
     };
 }
 
-impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
+impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
     CollectTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>
 {
     /// Brings the stream and a tensor in the TRF to the same packets of 64 bytes, `OutPacket`, in the order of `OutTime`.
@@ -139,7 +150,7 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet:
     }
 }
 
-impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Time: M, Packet: M>
+impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Time: M, Packet: M>
     AlignedPair<'l, T, D, Chip, Cluster, Slice, Row, Time, Packet>
 {
     /// Multiplies, and adds neighbouring products in a tree until `OutPacket` columns are left.
@@ -177,7 +188,7 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Time: M,
     }
 }
 
-impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Time: M, Packet: M>
+impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Time: M, Packet: M>
     ContractionTensor<'l, T, D, Chip, Cluster, Slice, Row, Time, Packet>
 {
     /// Adds the results of several steps, and folds the rows into the stream.

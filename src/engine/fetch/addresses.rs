@@ -3,7 +3,7 @@
 use super::{FetchConfig, FetchPlan, stages::Stages};
 use crate::mapping::M;
 use crate::runtime::Tu;
-use crate::scalar::Scalar;
+use crate::scalar::{Scalar, StreamScalar};
 use crate::sequencer::Config;
 
 /// One fetch: so many bytes from an address on.
@@ -83,7 +83,7 @@ impl FetchConfig {
     }
 }
 
-impl<D: Scalar, D2: Scalar, Element: M, Time2: M, Packet2: M, const T: Tu, Begin: M, Adapter: Stages>
+impl<D: Scalar, D2: StreamScalar, Element: M, Time2: M, Packet2: M, const T: Tu, Begin: M, Adapter: Stages>
     FetchPlan<D, D2, Element, Time2, Packet2, T, Begin, Adapter>
 {
     /// The fetches, in order: one per cycle.

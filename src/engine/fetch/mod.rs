@@ -36,7 +36,7 @@ use crate::error::{PlanError, attempt};
 use crate::mapping::{Expr, Identity, M};
 use crate::runtime::Tu;
 use crate::runtime::fault::accept;
-use crate::scalar::{ElementType, FetchCast, Scalar};
+use crate::scalar::{ChipType, ElementType, FetchCast, Scalar, StreamScalar};
 use crate::text::Text;
 use core::marker::PhantomData;
 use plan::OPERATION;
@@ -83,7 +83,7 @@ pub struct FetchPlan<D, D2, Element, Time2, Packet2, const T: Tu = false, Begin 
     PhantomData<(D, D2, Element, Time2, Packet2, Begin, Adapter)>,
 );
 
-impl<D: Scalar, D2: Scalar, Element: M, Time2: M, Packet2: M, const T: Tu, Begin: M, Adapter: Stages>
+impl<D: Scalar, D2: StreamScalar, Element: M, Time2: M, Packet2: M, const T: Tu, Begin: M, Adapter: Stages>
     FetchPlan<D, D2, Element, Time2, Packet2, T, Begin, Adapter>
 {
     pub(crate) const REQUEST: FetchRequest = FetchRequest {
@@ -112,7 +112,7 @@ struct CheckedFetch<D, D2, Cluster, Slice, Element, Time2, Packet2, const T: Tu,
 
 impl<
     D: Scalar,
-    D2: Scalar,
+    D2: StreamScalar,
     Cluster: M,
     Slice: M,
     Element: M,
@@ -179,8 +179,8 @@ fn check_pad_value(pad_value: Option<u32>, plan: &FetchConfig) -> Result<(), Pla
     Err(PlanError::new("mask", text.str(help)))
 }
 
-impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Begin: M, Element: M>
-    BeginTensor<'l, T, D, Chip, Cluster, Slice, Begin, Element>
+impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Begin: M, Element: M, Kind: ChipType>
+    BeginTensor<'l, T, D, Chip, Cluster, Slice, Begin, Element, Kind>
 {
     /// Reads the tensor as a stream: one packet `Packet2` per position of `Time2`, converted to `D2`.
     ///
@@ -190,11 +190,11 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Begin: M, Elemen
     /// Refused while compiling: clusters other than 2 or slices other than 256, packets that are no multiple of 8 bytes,
     /// mappings that no sequencer of 8 entries reads (seed page *Fetch Engine*).
     #[track_caller]
-    pub fn fetch<D2: Scalar, Time2: M, Packet2: M>(
+    pub fn fetch<D2: StreamScalar, Time2: M, Packet2: M>(
         self,
     ) -> FetchTensor<'l, T, D2, Chip, Cluster, Slice, Time2, Packet2>
     where
-        D: FetchCast<D2>,
+        D: FetchCast<D2, Kind>,
     {
         let plan = const {
             &CheckedFetch::<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, Plain>::CONFIG

@@ -7,7 +7,7 @@ use crate::engine::lookup_table::{LookupTable, TableIndex};
 use crate::engine::stream::{BeginTensor, FetchTensor, StreamTensor};
 use crate::mapping::M;
 use crate::runtime::Tu;
-use crate::scalar::{FetchCast, Scalar};
+use crate::scalar::{ChipType, FetchCast, Scalar, StreamScalar};
 
 mod sealed {
     pub trait Sealed {}
@@ -31,8 +31,8 @@ impl<D: TableIndex, X: Scalar> IndexedTable<D> for LookupTable<D, X> {
     }
 }
 
-impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Begin: M, Element: M>
-    BeginTensor<'l, T, D, Chip, Cluster, Slice, Begin, Element>
+impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Begin: M, Element: M, Kind: ChipType>
+    BeginTensor<'l, T, D, Chip, Cluster, Slice, Begin, Element, Kind>
 {
     /// Reads the tensor as a stream of table entries: each stored element is an index, and the entry, converted to `D2`,
     /// takes its place.
@@ -53,20 +53,20 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Begin: M, Elemen
     /// takes at most as many elements as make 32 bytes, as entries and as elements of `D2`. Source: seed page *Fetch
     /// Engine*, "Table Indexing".
     #[track_caller]
-    pub fn fetch_with_table<D2: Scalar, Time2: M, Packet2: M>(
+    pub fn fetch_with_table<D2: StreamScalar, Time2: M, Packet2: M>(
         self,
-        table: &impl IndexedTable<D, Entry: FetchCast<D2>>,
+        table: &impl IndexedTable<D, Entry: FetchCast<D2, Kind>>,
     ) -> FetchTensor<'l, T, D2, Chip, Cluster, Slice, Time2, Packet2> {
         self.look_up(table)
     }
 
     #[track_caller]
-    fn look_up<L, D2: Scalar, Time2: M, Packet2: M>(
+    fn look_up<L, D2: StreamScalar, Time2: M, Packet2: M>(
         self,
         table: &L,
     ) -> FetchTensor<'l, T, D2, Chip, Cluster, Slice, Time2, Packet2>
     where
-        L: IndexedTable<D, Entry: FetchCast<D2>>,
+        L: IndexedTable<D, Entry: FetchCast<D2, Kind>>,
     {
         let plan = const {
             &CheckedFetch::<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, Lookup<L::Entry>>::CONFIG

@@ -11,7 +11,7 @@ use super::{CheckedFetch, add_fetch};
 use crate::engine::stream::{BeginTensor, FetchTensor, StreamTensor};
 use crate::mapping::{AxisName, M, Symbol};
 use crate::runtime::Tu;
-use crate::scalar::{FetchCast, Scalar, i4};
+use crate::scalar::{ChipType, FetchCast, Rngd, RngdS, Scalar, StreamScalar, i4, i5, i9};
 
 mod sealed {
     pub trait Sealed {}
@@ -19,15 +19,17 @@ mod sealed {
 
 /// Stored types from which the fetch adapter subtracts a zero point, with the types of the difference.
 ///
-/// Source: seed page *Fetch Engine*, "Zero-Point Subtraction"; spec page 20 §5. A stream of the stored type is left out:
-/// it could not hold the difference.
+/// Source: seed page *Fetch Engine*, "Zero-Point Subtraction"; spec page 20 §5. Types that could not hold the difference are
+/// left out: a stream of the stored type, and `i9` for `i16`.
 #[diagnostic::on_unimplemented(
     message = "fetch: cannot subtract a zero point from `{Self}` into `{D2}`",
     label = "the difference of two `{Self}` is no `{D2}` of the fetch adapter",
-    note = "supported: i4 to i32; i8 to i32; i16 to i32",
+    note = "supported: i4 to i5, i32; i8 to i9, i32; i16 to i32; on RNGD-S also i4 to i9",
     note = "help: fetch one of these outputs"
 )]
-pub trait ZeroPointCast<D2: Scalar>: FetchCast<D2> + sealed::Sealed {
+pub trait ZeroPointCast<D2: StreamScalar, Kind: ChipType = Rngd>:
+    FetchCast<D2, Kind> + sealed::Sealed
+{
     /// The zero point as a number.
     fn number(self) -> i32;
 }
@@ -36,7 +38,7 @@ macro_rules! zero_points {
     ($($stored:ident => $($output:ident),*: $number:expr;)*) => { $(
         impl sealed::Sealed for $stored {}
         $(
-            impl ZeroPointCast<$output> for $stored {
+            impl<Kind: ChipType> ZeroPointCast<$output, Kind> for $stored {
                 fn number(self) -> i32 {
                     let number: fn($stored) -> i32 = $number;
                     number(self)
@@ -47,13 +49,19 @@ macro_rules! zero_points {
 }
 
 zero_points! {
-    i4 => i32: i4::to_i32;
-    i8 => i32: i32::from;
+    i4 => i5, i32: i4::to_i32;
+    i8 => i9, i32: i32::from;
     i16 => i32: i32::from;
 }
 
-impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Begin: M, Element: M>
-    BeginTensor<'l, T, D, Chip, Cluster, Slice, Begin, Element>
+impl ZeroPointCast<i9, RngdS> for i4 {
+    fn number(self) -> i32 {
+        self.to_i32()
+    }
+}
+
+impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Begin: M, Element: M, Kind: ChipType>
+    BeginTensor<'l, T, D, Chip, Cluster, Slice, Begin, Element, Kind>
 {
     /// Reads the tensor as a stream of differences: each element, converted to `D2`, minus the zero point.
     ///
@@ -63,42 +71,48 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Begin: M, Elemen
     /// Refused while compiling: what [`fetch`](Self::fetch) refuses, and pairs of types that are not in
     /// [`ZeroPointCast`]. Source: seed page *Fetch Engine*, "Zero-Point Subtraction".
     #[track_caller]
-    pub fn fetch_with_zero_point<D2: Scalar, Time2: M, Packet2: M>(
+    pub fn fetch_with_zero_point<D2: StreamScalar, Time2: M, Packet2: M>(
         self,
         zero_point: D,
     ) -> FetchTensor<'l, T, D2, Chip, Cluster, Slice, Time2, Packet2>
     where
-        D: ZeroPointCast<D2>,
+        D: ZeroPointCast<D2, Kind>,
     {
         let plan = const {
             &CheckedFetch::<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, ZeroPoint>::CONFIG
         };
         let mut pass = self.pass;
-        add_fetch(&mut pass, plan, None, Some([zero_point.number(); 2]), D2::ELEMENT_TYPE);
+        add_fetch(
+            &mut pass,
+            plan,
+            None,
+            Some([ZeroPointCast::<D2, Kind>::number(zero_point); 2]),
+            D2::ELEMENT_TYPE,
+        );
         StreamTensor::new(self.context, pass)
     }
 }
 
-impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, I: AxisName, Element: M>
-    BeginTensor<'l, T, D, Chip, Cluster, Slice, Symbol<I>, Element>
+impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, I: AxisName, Element: M, Kind: ChipType>
+    BeginTensor<'l, T, D, Chip, Cluster, Slice, Symbol<I>, Element, Kind>
 {
     /// Reads two interleaved tensors as a stream of differences: each element, converted to `D2`, minus the zero point of
     /// its tensor.
     ///
     /// The rules are those of [`fetch_with_zero_point`](Self::fetch_with_zero_point).
     #[track_caller]
-    pub fn fetch_with_zero_points<D2: Scalar, Time2: M, Packet2: M>(
+    pub fn fetch_with_zero_points<D2: StreamScalar, Time2: M, Packet2: M>(
         self,
         zero_points: [D; 2],
     ) -> FetchTensor<'l, T, D2, Chip, Cluster, Slice, Time2, Packet2>
     where
-        D: ZeroPointCast<D2>,
+        D: ZeroPointCast<D2, Kind>,
     {
         let plan = const {
             &CheckedFetch::<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Symbol<I>, ZeroPoint>::CONFIG
         };
         let mut pass = self.pass;
-        let zero_points = zero_points.map(ZeroPointCast::<D2>::number);
+        let zero_points = zero_points.map(ZeroPointCast::<D2, Kind>::number);
         add_fetch(&mut pass, plan, None, Some(zero_points), D2::ELEMENT_TYPE);
         StreamTensor::new(self.context, pass)
     }
