@@ -11,6 +11,10 @@ use core::ops::RangeInclusive;
 pub(super) fn check(unit: &TensorUnit, kind: ChipKind, call: Call) -> Result<(), Fault> {
     let fetch = &unit.fetch;
     let stored = fetch.source.footprint.element;
+    if !stored.is_stored() {
+        let message = format!("a tensor of {stored} is to be read, but no memory holds this type");
+        return Err(call.fault(FaultKind::Unsupported, message, "store i4 or i8, and let fetch widen them"));
+    }
     let stages =
         [(AdapterStage::Masking, fetch.mask.is_some()), (AdapterStage::Table, fetch.table.is_some())];
     for (stage, used) in stages {

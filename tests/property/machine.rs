@@ -108,7 +108,7 @@ impl Machine {
     /// A fresh system. `strict`: a contraction refuses elements that nobody wrote.
     pub fn new(strict: bool) -> Machine {
         let checks = CheckOptions { uninitialised: strict, ..CheckOptions::default() };
-        Machine { system: System::new(SystemOptions { chips: None, checks }) }
+        Machine { system: System::new(SystemOptions { checks, ..SystemOptions::default() }) }
     }
 
     fn array(element: ElementType, elements: usize, address: u64) -> Region {
