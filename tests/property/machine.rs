@@ -22,7 +22,11 @@ pub type Cell = Option<u32>;
 pub fn library_type(element: Reference) -> ElementType {
     match element {
         Reference::I4 => ElementType::I4,
+        Reference::I5 => ElementType::I5,
         Reference::I8 => ElementType::I8,
+        Reference::I9 => ElementType::I9,
+        Reference::I16 => ElementType::I16,
+        Reference::F16 => ElementType::F16,
         Reference::F8E4M3 => ElementType::F8e4m3,
         Reference::F8E5M2 => ElementType::F8e5m2,
         Reference::Bf16 => ElementType::Bf16,
