@@ -5,6 +5,7 @@ use crate::bridge::{expr, for_cases};
 use crate::machine::{encode, library_type, same};
 use crate::moves::random_codes;
 use crate::program::{Stage, commit_sink, guard};
+use crate::reference::adapter::{Access, check_accesses};
 use crate::reference::digits::{content, repad, strip};
 use crate::reference::engines::{cast, cast_packet, collect, commit, fetch, flits};
 use crate::reference::mapping::{Map, joint_table};
@@ -115,6 +116,12 @@ impl Pass {
         }
         accepted!(check_packet(&request));
         let plan = accepted!(derive_fetch(&request));
+        let accesses: Vec<Access> = plan
+            .addresses()
+            .map(|fetch| Access { tensor: fetch.tensor, byte: fetch.byte, bytes: fetch.bytes })
+            .collect();
+        let stream = joint_table(&[&self.fetched[0], &self.fetched[1]]);
+        check_accesses(&self.memory, &stream, plan.packet, self.stored.bits(), None, &accesses)?;
         let collect = accepted!(derive_collect(&CollectRequest {
             element: streamed,
             time,

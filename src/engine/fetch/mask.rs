@@ -14,8 +14,8 @@
 //!    last_dim 0, counts [26]
 //! ```
 //!
-//! 1. and 2.: only the last index of one entry is cut. 3.: an entry of at most 8 indices, each with a count of its own; the
-//! dimension `1 : 0` makes every index a last one. It also serves an axis that has no outer part.
+//! In cases 1 and 2 only the last index of one entry is cut. In case 3 an entry has at most 8 indices, each with a count of
+//! its own; the dimension `1 : 0` makes every index a last one. It also serves an axis that has no outer part.
 //!
 //! What is not masked, and stays without meaning: padding of other axes, padding whose packets differ in more than one
 //! entry, more than 8 counts, counts of more than 255 units of 4 bits, everything in the sub context.

@@ -134,6 +134,7 @@ pub const fn derive_fetch(request: &FetchRequest) -> Result<FetchConfig, PlanErr
         let help = "; help: keep an even number of 4-bit elements together, innermost on both sides";
         return Err(PlanError::new("whole bytes", text.str(help)));
     }
+    attempt!(check_byte_addresses(request, &derived));
     let (packet_bytes, contiguous_bytes) = (packet_bits / 8, run_bits / 8);
     let fetch_size = attempt!(fetch_size(request, gcd(packet_bytes, contiguous_bytes)));
     let time = derived.positions() / packet;
@@ -154,6 +155,31 @@ pub const fn derive_fetch(request: &FetchRequest) -> Result<FetchConfig, PlanErr
         unmasked_padding,
         interleave_period,
     })
+}
+
+/// A fetch starts at a whole byte: no loop outside the contiguous run steps by half bytes (seed page *Fetch Engine*,
+/// constraints).
+const fn check_byte_addresses(request: &FetchRequest, config: &Config) -> Result<(), PlanError> {
+    let bits = request.input.bits();
+    let run = contiguous_run(config);
+    let mut inside = 1;
+    let mut k = config.entries.len();
+    while k > 0 {
+        k -= 1;
+        let entry = config.entries.at(k);
+        if inside >= run && entry.size > 1 && !(entry.stride.unsigned_abs() * bits).is_multiple_of(8) {
+            let text =
+                Text::new().str("fetch: packets ").mapping(request.packet).str(" at ").mapping(request.time);
+            let text =
+                text.str(" from ").mapping(request.element).str(" would start at half bytes: a loop of ");
+            let text = text.number(entry.size).str(" steps by ").signed(entry.stride).str(" elements of ");
+            let text = text.number(bits).str(" bits");
+            let help = "; help: keep an even number of 4-bit elements together, innermost on both sides";
+            return Err(PlanError::new("whole bytes", text.str(help)));
+        }
+        inside *= entry.size;
+    }
+    Ok(())
 }
 
 /// What the stages between sequencer and packets take until the first element is out.
