@@ -4,17 +4,17 @@
 use crate::bridge::{expr, for_cases};
 use crate::machine::{encode, library_type, same};
 use crate::moves::random_codes;
-use crate::program::{Stage, commit_sink};
+use crate::program::Stage;
 use crate::reference::adapter::{Access, Mask, Stages, check_accesses};
 use crate::reference::engines::flits;
 use crate::reference::mapping::{Coordinates, Map, joint_table};
 use crate::reference::numbers::{ElementType, Number};
 use crate::reference::random::{Axes, Random};
 use crate::reference::tensor::MathTensor;
-use furiosa_visa_std::command::{Collect, Fetch, Guard, Interleave, MaskConfig, Table, TensorUnit};
+use furiosa_visa_std::command::{Collect, Fetch, Guard, Interleave, MaskConfig, Sink, Table, TensorUnit};
 use furiosa_visa_std::engine::collect::{CollectRequest, derive_collect};
-use furiosa_visa_std::engine::commit::{CommitRequest, derive_commit};
 use furiosa_visa_std::engine::fetch::{FetchConfig, FetchRequest, check_packet, derive_fetch};
+use furiosa_visa_std::sequencer::{Config, Entry};
 use std::cell::Cell;
 
 /// Most elements that a test streams.
@@ -188,7 +188,9 @@ fn check_mask(case: &Case, plan: &FetchConfig) -> Result<Vec<bool>, String> {
     let cut = counts.iter().any(|count| *count < case.padded[2]);
     let entries = plan.derived.entries.len();
     // With all entries taken there may be no place for `1 : 0`.
-    if plan.mask.is_some() != (cut && fits && !case.sub_context) && entries < 8 {
+    // An axis that fits into one packet has no outer part: `B # 12 / 4` is `1 # 3` where `B` is 4.
+    let whole = case.padded[0] > case.padded[2] || case.padded[1] == 1;
+    if plan.mask.is_some() != (cut && fits && !case.sub_context) && entries < 8 && whole {
         return Err(format!("counts {counts:?}, but the mask is {:?}", plan.mask));
     }
     Ok(masked)
@@ -205,7 +207,8 @@ fn execute(case: &Case, random: &mut Random, plan: &FetchConfig, masked: &[bool]
     let streamed = library_type(stages.streamed);
     let (outer, flit) = flits(stages.streamed, &case.packet)?;
     let out_time = Map::sequence(&[case.time.clone(), outer]);
-    let destination = Map::sequence(&[out_time.clone(), flit.clone()]);
+    // Every flit of the stream gets a place of its own, also where it is padding alone.
+    let destination = Map::axis("Z", out_time.size() * flit.size());
     let collect = derive_collect(&CollectRequest {
         element: streamed,
         time: expr(&case.time),
@@ -213,15 +216,11 @@ fn execute(case: &Case, random: &mut Random, plan: &FetchConfig, masked: &[bool]
         out_time: expr(&out_time),
         out_packet: expr(&flit),
     });
-    let write = derive_commit(&CommitRequest {
-        sub_context: false,
-        element: streamed,
-        time: expr(&out_time),
-        packet: expr(&flit),
-        destination: expr(&destination),
-    });
-    let (collect, write) =
-        (collect.map_err(|error| error.to_string())?, write.map_err(|error| format!("commit: {error}"))?);
+    let collect = collect.map_err(|error| error.to_string())?;
+    let mut write = Config::new(flit.size());
+    for (size, stride) in [(out_time.size(), flit.size() as isize), (flit.size(), 1)] {
+        write.entries.push(Entry { size, stride });
+    }
     let own: Axes = case.axes.iter().filter(|(name, _)| name != "I").cloned().collect();
     let mut stage = Stage::new(true, &Map::One);
     let addresses = [24, 128 * 1024 + random.below(9) as u64];
@@ -256,7 +255,7 @@ fn execute(case: &Case, random: &mut Random, plan: &FetchConfig, masked: &[bool]
         contraction: None,
         cast: None,
         // Every lane is written, live or not.
-        sink: commit_sink(&write, target, Guard::always(5)),
+        sink: Sink::Commit { destination: target, config: write, guard: Guard::always(5) },
     };
     stage.machine.pass(unit)?;
     let found = stage.result(stages.streamed, &target)?;
@@ -281,7 +280,7 @@ fn execute(case: &Case, random: &mut Random, plan: &FetchConfig, masked: &[bool]
         if !same(stages.streamed, found[at], expected) {
             let found = found[at];
             return Err(format!(
-                "element {k}, {index:?}: {found:x?} instead of {expected:x?}, mask {:?}",
+                "element {k}, {index:?}: {found:x?} instead of {expected:x?}, code {code:x?}, mask {:?}",
                 plan.mask
             ));
         }
@@ -295,7 +294,7 @@ const ALLOWED: [&str; 4] = ["whole bytes", "sub-context fetch size", "entry limi
 #[test]
 fn adapted_streams_hold_what_the_reference_says() {
     let (ran, masks, pairs) = (Cell::new(0), Cell::new(0), Cell::new(0));
-    for_cases(500, |random| {
+    for_cases(300, |random| {
         let case = random_case(random);
         let request = case.request();
         let with = |text: String| format!("{}\n{text}", case.text());
@@ -320,7 +319,7 @@ fn adapted_streams_hold_what_the_reference_says() {
         Ok(())
     });
     let counted = [ran.get(), masks.get(), pairs.get()];
-    let enough = counted.iter().zip([300, 120, 100]).all(|(count, least)| *count > least);
+    let enough = counted.iter().zip([180, 70, 60]).all(|(count, least)| *count > least);
     assert!(enough || std::env::var("VISA_CASES").is_ok(), "{counted:?}");
 }
 

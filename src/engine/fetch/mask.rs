@@ -25,7 +25,7 @@ use crate::chip::spec;
 use crate::command::{Guard, GuardSum, MASK_COUNTS, MaskConfig};
 use crate::list::List;
 use crate::mapping::{Atom, Factor, Factors, Pool, factorize, liveness_of, size_of_factors};
-use crate::sequencer::{Config, Entry};
+use crate::sequencer::{Config, DERIVED_ENTRIES, Entry};
 
 /// A mask, and the sequencer that it refers to.
 pub(super) struct Masking {
@@ -62,7 +62,7 @@ pub(super) const fn derive_mask(request: &FetchRequest, pool: &mut Pool, config:
         return none;
     }
     let (time, packet) = (factorize(pool, request.time), factorize(pool, request.packet));
-    let outer = outer_part(&config, &time, &packet);
+    let outer = outer_parts(&config, &time, &packet);
     let Some((sums, others)) = innermost_sums(&guard, &config, &packet, outer) else { return none };
     match mask_of(&sums, &config, request.input.bits()) {
         Some((mask, config)) => Masking { mask: Some(mask), config, unmasked_padding: others },
@@ -81,11 +81,10 @@ const fn inside(config: &Config, entry: usize) -> usize {
     positions
 }
 
-/// The entry with an outer part of the packet's innermost axis, if there is exactly one.
-const fn outer_part(config: &Config, time: &Factors, packet: &Factors) -> Option<usize> {
+/// Entries with outer parts of the packet's innermost axis: those inside its block, and those of its other digits.
+const fn outer_parts(config: &Config, time: &Factors, packet: &Factors) -> [bool; DERIVED_ENTRIES] {
+    let mut outer = [false; DERIVED_ENTRIES];
     let mut atom: Option<Atom> = None;
-    let mut found = None;
-    let mut count = 0;
     let parts = [packet, time];
     let mut p = 0;
     let mut before = 1;
@@ -94,15 +93,21 @@ const fn outer_part(config: &Config, time: &Factors, packet: &Factors) -> Option
         let mut k = 0;
         while k < factors.len() {
             if let Factor::Term { term, .. } = factors[k] {
+                let start = before * size_of_factors(factors.split_at(k).0);
                 let same = match &atom {
                     Some(atom) => atom.is(&term.atom),
-                    None => false,
+                    None => true,
                 };
                 if same {
-                    count += 1;
-                    found = entry_at(config, before * size_of_factors(factors.split_at(k).0));
-                } else if atom.is_none() {
                     atom = Some(term.atom);
+                    // The padding of a digit belongs to it.
+                    let mut end = before * size_of_factors(factors.split_at(k + 1).0);
+                    if k + 1 < factors.len()
+                        && let Factor::Padding { size, .. } = factors[k + 1]
+                    {
+                        end = before * size;
+                    }
+                    mark(config, start, end, &mut outer);
                 }
             }
             k += 1;
@@ -110,22 +115,21 @@ const fn outer_part(config: &Config, time: &Factors, packet: &Factors) -> Option
         before *= parts[p].size();
         p += 1;
     }
-    if count == 1 { found } else { None }
+    outer
 }
 
-/// The entry that has so many positions inside.
-const fn entry_at(config: &Config, positions: usize) -> Option<usize> {
+/// Marks the entries with positions between these.
+const fn mark(config: &Config, start: usize, end: usize, entries: &mut [bool; DERIVED_ENTRIES]) {
     let mut k = config.entries.len();
     let mut own = 1;
     while k > 0 {
         k -= 1;
         let size = config.entries.get(k).size;
-        if own == positions && size > 1 {
-            return Some(k);
+        if own >= start && own * size <= end {
+            entries[k] = true;
         }
         own *= size;
     }
-    None
 }
 
 type Sums = List<Sum, 8>;
@@ -135,7 +139,7 @@ const fn innermost_sums(
     guard: &Guard,
     config: &Config,
     packet: &Factors,
-    outer: Option<usize>,
+    outer: [bool; DERIVED_ENTRIES],
 ) -> Option<(Sums, bool)> {
     let innermost = config.entries.len() - 1;
     let mut sums = List::new(Sum { parts: List::new(Part { entry: 0, weight: 0 }), limit: 0 });
@@ -152,11 +156,7 @@ const fn innermost_sums(
             continue;
         };
         reduce(&mut sum, config);
-        let about_innermost = holds(&sum, innermost)
-            || match outer {
-                Some(entry) => sum.parts.len() == 1 && holds(&sum, entry),
-                None => false,
-            };
+        let about_innermost = holds(&sum, innermost) || sum.parts.len() == 1 && outer[sum.parts.get(0).entry];
         if about_innermost {
             sums.push(sum);
         } else {
