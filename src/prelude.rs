@@ -18,11 +18,11 @@ pub use crate::runtime::{
     Context, DeviceFn, Dma, DmaContext, DmaValues, SimOptions, Tu, TuContext, TuValues, launch, try_launch,
 };
 pub use crate::scalar::{
-    ContractionCast, FetchCast, Opt, Rngd, RngdS, Scalar, ScalarBytes, StreamScalar, bf16, f8e4m3, f8e5m2,
-    i4, i5, i9,
+    ContractionCast, FetchCast, Opt, Rngd, RngdS, Scalar, ScalarBytes, StreamScalar, VeScalar, bf16, f8e4m3,
+    f8e5m2, i4, i5, i9,
 };
 pub use crate::tensor::{
     DmTensor, DmTensorView, DmTensorViewMut, HbmTensor, HbmTensorView, HbmTensorViewMut, HostTensor, Tensor,
-    TrfTensor,
+    TrfTensor, TrfTensorView, TrfTensorViewMut, VrfTensor, VrfTensorView, VrfTensorViewMut,
 };
 pub use furiosa_visa_macros::{axes, device, i, m};

@@ -3,7 +3,7 @@
 use super::check::{Fault, FaultKind};
 use super::rules::Call;
 use super::spec::{ChipKind, FETCH_MASK_NIBBLES, SEQUENCER_ENTRIES};
-use crate::command::{AdapterStage, Fetch, Interleave, MaskConfig, Memory, Table, TensorUnit};
+use crate::command::{AdapterStage, Fetch, Interleave, MaskConfig, Table, TensorUnit};
 use crate::scalar::ElementType;
 use core::ops::RangeInclusive;
 
@@ -56,14 +56,9 @@ fn interleaved(interleave: &Interleave, fetch: &Fetch, call: Call) -> Result<(),
         let help = "interleave tensors of one type";
         return Err(call.fault(FaultKind::Unsupported, message, help));
     }
-    if interleave.source.memory != Memory::Dm || interleave.period == 0 {
-        let (memory, period) = (interleave.source.memory, interleave.period);
-        let message = format!("the second tensor is read from {memory} every {period} time steps");
-        return Err(call.fault(
-            FaultKind::Refused,
-            message,
-            "read it from DM, every time step or less often",
-        ));
+    if interleave.period == 0 {
+        let message = "two tensors are to take turns every 0 time steps".to_string();
+        return Err(call.fault(FaultKind::Refused, message, "let them take turns every step, or less often"));
     }
     Ok(())
 }
@@ -148,7 +143,7 @@ fn subtracted(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::{Collect, FillId, Footprint, Guard, Region, Sink};
+    use crate::command::{Collect, FillId, Footprint, Guard, Memory, Region, Sink};
     use crate::list::List;
     use crate::sequencer::{Config, Entry};
     use core::panic::Location;
@@ -296,8 +291,5 @@ mod tests {
         refused(&unit, FaultKind::Unsupported, "a tensor of i8 is to be interleaved with one of u8");
         unit.fetch.interleave = with(ElementType::I8, 0);
         refused(&unit, FaultKind::Refused, "every 0 time steps");
-        unit.fetch.interleave =
-            Some(Interleave { source: Region { memory: Memory::Hbm, ..region(ElementType::I8) }, period: 1 });
-        refused(&unit, FaultKind::Refused, "read from HBM");
     }
 }

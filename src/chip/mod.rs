@@ -8,6 +8,7 @@
 //! The chip knows nothing of kernels and their types. A command can be built by hand.
 
 pub mod check;
+pub mod clock;
 mod execute;
 mod fetch_rules;
 pub(crate) mod live;
@@ -15,18 +16,21 @@ mod memory;
 mod overwrite;
 mod rules;
 pub mod spec;
+mod trf_layout;
 
 pub use check::{CheckOptions, Fault, FaultExtent, FaultKind, FaultMemory, FaultPlace};
+pub use trf_layout::{RegisterType, TrfCell, TrfLayout};
 
 use crate::command::{
-    Command, Dma, FillId, HostBuffer, HostTransfer, Memory, Operation, Region, Sink, TensorUnit,
+    Command, Dma, FillId, HostBuffer, HostTransfer, Inspection, Memory, Operation, Region, RegisterFile,
+    Sink, TensorUnit,
 };
 use core::panic::Location;
 use execute::Pass;
 use memory::fills::FillLog;
 use memory::place::Place;
 use memory::{Hbm, Unit};
-use rules::{Call, in_bounds};
+use rules::{Call, fits, in_bounds, in_memory};
 use spec::{CLUSTERS, ChipKind, MAX_CHIPS, SLICES};
 
 /// How a system is built.
@@ -49,6 +53,7 @@ pub struct System {
     hbm_log: FillLog,
     dm_log: FillLog,
     trf_log: FillLog,
+    vrf_log: FillLog,
 }
 
 impl core::fmt::Debug for System {
@@ -71,6 +76,7 @@ impl System {
             hbm_log: FillLog::default(),
             dm_log: FillLog::default(),
             trf_log: FillLog::default(),
+            vrf_log: FillLog::default(),
         };
         system.grow(options.chips.unwrap_or(1));
         system
@@ -121,6 +127,7 @@ impl System {
         location: &'static Location<'static>,
     ) -> Result<(), Fault> {
         let call = Call { operation: "to_hbm", location };
+        in_memory(&transfer.region, &[Memory::Hbm], call)?;
         self.admit(&transfer.region, call)?;
         execute::upload(transfer, buffer, &mut self.hbm);
         self.written(Place::Region(transfer.region), location);
@@ -138,9 +145,38 @@ impl System {
         location: &'static Location<'static>,
     ) -> Result<HostBuffer, Fault> {
         let call = Call { operation: "to_host", location };
+        in_memory(&transfer.region, &[Memory::Hbm], call)?;
         self.admit(&transfer.region, call)?;
         self.check_read(Place::Region(transfer.region), call)?;
         Ok(execute::download(transfer, &self.hbm))
+    }
+
+    /// Looks at a register file, past all engines. Elements that nobody wrote are zero and uninitialised.
+    ///
+    /// # Errors
+    ///
+    /// A [`Fault`] if the tensor leaves its register file or was overwritten.
+    pub fn inspect(
+        &self,
+        inspection: &Inspection,
+        location: &'static Location<'static>,
+    ) -> Result<HostBuffer, Fault> {
+        let call = Call { operation: "inspect", location };
+        let place = match inspection.source {
+            RegisterFile::Trf(region) => {
+                fits(&region, call)?;
+                Place::Trf(region)
+            }
+            RegisterFile::Vrf(region) => {
+                in_memory(&region, &[Memory::Vrf], call)?;
+                if self.options.checks.bounds {
+                    in_bounds(&region, self.limit(), call)?;
+                }
+                Place::Region(region)
+            }
+        };
+        self.check_read(place, call)?;
+        Ok(execute::inspect(inspection, &self.units))
     }
 
     /// The number of chips that commands may use.
@@ -167,10 +203,13 @@ impl System {
         if !self.options.checks.stale_reads {
             return Ok(());
         }
-        let log = match place {
+        let log = match &place {
             Place::Trf(_) => &self.trf_log,
-            Place::Region(Region { memory: Memory::Hbm, .. }) => &self.hbm_log,
-            Place::Region(_) => &self.dm_log,
+            Place::Region(region) => match region.memory {
+                Memory::Hbm => &self.hbm_log,
+                Memory::Dm => &self.dm_log,
+                Memory::Vrf => &self.vrf_log,
+            },
         };
         log.check_read(&place, call.operation, call.location)
     }
@@ -179,16 +218,22 @@ impl System {
         if !self.options.checks.stale_reads {
             return;
         }
-        let log = match place {
+        let log = match &place {
             Place::Trf(_) => &mut self.trf_log,
-            Place::Region(Region { memory: Memory::Hbm, .. }) => &mut self.hbm_log,
-            Place::Region(_) => &mut self.dm_log,
+            Place::Region(region) => match region.memory {
+                Memory::Hbm => &mut self.hbm_log,
+                Memory::Dm => &mut self.dm_log,
+                Memory::Vrf => &mut self.vrf_log,
+            },
         };
         log.record(place, location);
     }
 
     fn dma(&mut self, dma: &Dma, location: &'static Location<'static>) -> Result<(), Fault> {
         let call = Call { operation: "DMA", location };
+        for region in [&dma.source, &dma.destination] {
+            in_memory(region, &[Memory::Hbm, Memory::Dm], call)?;
+        }
         self.admit(&dma.source, call)?;
         self.admit(&dma.destination, call)?;
         self.check_read(Place::Region(dma.source), call)?;
@@ -216,7 +261,7 @@ impl System {
         }
         pass.run(&mut self.units);
         let place = match &unit.sink {
-            Sink::Commit { destination, .. } => Place::Region(*destination),
+            Sink::Commit { destination, .. } | Sink::Vrf { destination, .. } => Place::Region(*destination),
             Sink::Trf { destination, .. } => Place::Trf(*destination),
         };
         self.written(place, location);

@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! begin ─▶ BeginTensor ─fetch─▶ FetchTensor ─collect─▶ CollectTensor ─┬─to_trf──▶ TrfTensor
+//!                                                                     ├─to_vrf──▶ VrfTensor
 //!                                                                     ├─align ──▶ AlignedPair
 //!                                                                     └─cast, commit
 //! AlignedPair ─contract─▶ ContractionTensor ─accumulate─▶ AccumulationTensor ─cast─▶ CastTensor ─commit─▶ DmTensor
 //! ```
 //!
-//! A stream does nothing until it ends: `commit` and `to_trf` execute the command that the calls before have put
+//! A stream does nothing until it ends: `commit`, `to_trf` and `to_vrf` execute the command that the calls before have put
 //! together.
 
 use crate::chip::spec::ChipKind;
@@ -114,7 +115,7 @@ impl Pass {
 
 /// A tensor in motion: at time `t`, lane `p` of a slice's packet holds the element of the tensor at the union of
 /// `Chip::map`, `Cluster::map`, `Slice::map`, `Time::map(t)` and `Packet::map(p)`.
-#[must_use = "a stream does nothing until it ends in `.commit(…)` or `.to_trf(…)`"]
+#[must_use = "a stream does nothing until it ends in `.commit(…)`, `.to_trf(…)` or `.to_vrf(…)`"]
 pub struct StreamTensor<
     'l,
     const T: Tu,
@@ -137,7 +138,7 @@ pub type BeginTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet, Kin
 /// Packets as they were read: `.collect()` comes next.
 pub type FetchTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionFetch, D, Chip, Cluster, Slice, Time, Packet>;
-/// Packets of one flit: `.align()`, `.to_trf()`, `.cast()` or `.commit()` comes next.
+/// Packets of one flit: `.align()`, `.to_trf()`, `.to_vrf()`, `.cast()` or `.commit()` comes next.
 pub type CollectTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionCollect, D, Chip, Cluster, Slice, Time, Packet>;
 /// Sums: `.cast()` or `.commit()` comes next.
@@ -208,6 +209,19 @@ const fn check_kind(system: ChipKind, asked: ChipKind) -> Result<(), PlanError> 
     Err(PlanError::new("chip kind", text.str("ChipKind::RngdS, .. })`, or fetch what RNGD can")))
 }
 
+/// A stream with the weights that it meets, on its way through the Contraction Engine.
+#[derive(Debug)]
+pub(crate) struct AlignedStream<'l, const T: Tu> {
+    pub(crate) context: &'l mut TuContext<T>,
+    pub(crate) pass: Box<Pass>,
+    pub(crate) weights: command::TrfRegion,
+    /// Which positions of the collected stream hold an element.
+    pub(crate) stream_guard: Guard,
+    /// Which positions of the computation are none of its padding.
+    pub(crate) step_guard: Guard,
+    pub(crate) align: AlignConfig,
+}
+
 /// Data and weights side by side: `.contract()` comes next.
 #[must_use = "a stream does nothing until it ends in `.commit(…)`"]
 pub struct AlignedPair<
@@ -221,11 +235,7 @@ pub struct AlignedPair<
     OutTime: M,
     OutPacket: M,
 > {
-    pub(crate) context: &'l mut TuContext<T>,
-    pub(crate) pass: Box<Pass>,
-    pub(crate) weights: command::TrfRegion,
-    pub(crate) stream_guard: Guard,
-    pub(crate) config: AlignConfig,
+    pub(crate) stream: AlignedStream<'l, T>,
     pub(crate) types: PhantomData<(D, Chip, Cluster, Slice, Row, OutTime, OutPacket)>,
 }
 
@@ -242,11 +252,7 @@ pub struct ContractionTensor<
     Time: M,
     Packet: M,
 > {
-    pub(crate) context: &'l mut TuContext<T>,
-    pub(crate) pass: Box<Pass>,
-    pub(crate) weights: command::TrfRegion,
-    pub(crate) stream_guard: Guard,
-    pub(crate) align: AlignConfig,
+    pub(crate) stream: AlignedStream<'l, T>,
     pub(crate) contract: ContractConfig,
     pub(crate) types: PhantomData<(D, Chip, Cluster, Slice, Row, Time, Packet)>,
 }

@@ -2,7 +2,7 @@
 
 use crate::chip::spec::ChipKind;
 use crate::chip::{CheckOptions, Fault, System, SystemOptions};
-use crate::command::{Command, FillId, HostBuffer, HostTransfer, Operation};
+use crate::command::{Command, FillId, HostBuffer, HostTransfer, Inspection, Operation};
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 use core::panic::Location;
@@ -196,6 +196,14 @@ impl Context {
             tdma: DmaContext { system: system.clone() },
             pdma: DmaContext { system },
         }))
+    }
+
+    pub(crate) fn inspect(
+        &self,
+        inspection: &Inspection,
+        location: &'static Location<'static>,
+    ) -> Result<HostBuffer, Fault> {
+        self.main.system.with(|system| system.inspect(inspection, location))
     }
 
     /// The number of chips in the system: fixed by [`SimOptions`], or used so far.

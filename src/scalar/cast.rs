@@ -86,7 +86,7 @@ pub trait ContractionCast: Scalar {
 ///
 /// Source: page *Vector Engine*, scalars.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a 32-bit type: the Cast and Vector Engines take `i32` and `f32`",
+    message = "`{Self}` is not a 32-bit type: the Cast Engine, the Vector Engine and the VRF take `i32` and `f32`",
     label = "elements of `{Self}` arrive here",
     note = "help: let fetch widen narrow integers to `i32` and narrow floats to `f32`"
 )]

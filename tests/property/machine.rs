@@ -55,6 +55,9 @@ pub fn shape(memory: Memory, element: ElementType, dims: &[&Map]) -> Shape {
         (Memory::Dm, [chip, cluster, slice, inside]) => {
             Shape::dm(element, expr(chip), expr(cluster), expr(slice), expr(inside))
         }
+        (Memory::Vrf, [chip, cluster, slice, inside]) => {
+            Shape::vrf(element, expr(chip), expr(cluster), expr(slice), expr(inside))
+        }
         _ => panic!("{} dimensions in {memory}", dims.len()),
     }
 }
@@ -84,7 +87,7 @@ fn flat(region: &Region, to_region: bool) -> Transfer {
     let Footprint { chips, clusters, slices, elements, .. } = region.footprint;
     let units = match region.memory {
         Memory::Hbm => [1, 0, 0],
-        Memory::Dm => [512, 256, 1],
+        Memory::Dm | Memory::Vrf => [512, 256, 1],
     };
     let mut transfer = Transfer { guard: Guard::always(4), ..Transfer::new() };
     let sizes = [chips, clusters, slices, elements];

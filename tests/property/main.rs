@@ -20,6 +20,10 @@ mod pipelines;
 mod program;
 mod sequencer;
 mod streams;
+mod trees;
+mod trf_cache;
+mod vrf;
+mod worked_examples;
 
 #[path = "../reference/mod.rs"]
 mod reference;

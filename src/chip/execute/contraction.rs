@@ -23,8 +23,8 @@ pub(crate) struct ContractionPlan {
     weights_live: LiveRows,
     /// The first element of each step's read.
     reads: Vec<usize>,
-    /// The slot of each step.
-    slots: Vec<usize>,
+    /// The slot of each step. `None`: the step is padding of the computation and adds nothing.
+    slots: Vec<Option<usize>>,
     /// Elements per row that steps reach.
     reach: usize,
 }
@@ -69,6 +69,13 @@ impl ContractionPlan {
         let bytes = Walk::new(&command.trf_config).positions(0..command.steps, 1);
         let reads: Vec<usize> = bytes.iter().map(|&byte| byte.max(0) as usize * 8 / bits).collect();
         let slots = Walk::new(&command.slots).positions(0..command.steps, 1);
+        let packets = LiveRows::new(&command.step_guard, 1, 2 * per_flit);
+        let mut mask = Vec::new();
+        let slots = slots.iter().enumerate().map(|(step, &slot)| {
+            let live = packets.row(&mut [step, 0], &mut mask) != Liveness::Nothing;
+            live.then_some(slot.max(0) as usize)
+        });
+        let slots = slots.collect();
         let reach = reads.iter().max().map_or(0, |read| read + command.trf_config.packet_size);
         Self {
             command: command.clone(),
@@ -76,7 +83,7 @@ impl ContractionPlan {
             stream_live: LiveRows::new(&command.stream_guard, 4, per_flit),
             weights_live: LiveRows::new(&command.trf.guard, 4, command.trf.row_elements),
             reads,
-            slots: slots.iter().map(|&slot| slot.max(0) as usize).collect(),
+            slots,
             reach: reach.max(command.trf.row_elements),
         }
     }
@@ -209,6 +216,7 @@ impl ContractionPlan {
         // Where the tree reaches into the absent half of the packet, it adds zero once.
         let (part, absent) = if group > cells { (cells, true) } else { (group, false) };
         for step in steps {
+            let Some(slot) = self.slots[step] else { continue };
             let packet = (step - first_step) / tile * collect_flits;
             let liveness = &buffers.flit_live[packet..packet + collect_flits];
             if liveness.iter().all(|&l| l == Liveness::Nothing) {
@@ -235,7 +243,7 @@ impl ContractionPlan {
                 (w, w_mask) = (&buffers.repeated, &buffers.repeated_mask);
             }
             let period = period.max(part);
-            let first = self.slots[step] * columns;
+            let first = slot * columns;
             for column in 0..columns.min(cells.div_ceil(group)) {
                 let from = column * group;
                 let at_w = from % period;
@@ -324,7 +332,7 @@ impl ContractionPlan {
             return None;
         }
         let Contraction { collect_flits, tile, .. } = self.command;
-        for step in self.steps(flit, flits) {
+        for step in self.steps(flit, flits).filter(|&step| self.slots[step].is_some()) {
             let packet = (step / tile) * collect_flits - flit;
             for cell in 0..collect_flits * self.per_flit {
                 let element = self.reads[step] + cell % self.command.trf_config.packet_size;

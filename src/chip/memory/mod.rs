@@ -11,11 +11,12 @@ pub(crate) mod planes;
 pub(crate) mod row;
 pub(crate) mod runs;
 pub(crate) mod trf;
+pub(crate) mod vrf;
 
 pub(crate) use block::Block;
 pub(crate) use hbm::Hbm;
 
-use super::spec::{DM_BYTES, TRF_BYTES};
+use super::spec::{DM_BYTES, TRF_BYTES, VRF_BYTES};
 
 /// Bytes of a memory that lie together, for reading.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +44,10 @@ pub(crate) struct PieceMut<'a> {
 pub(crate) trait Space {
     /// The bytes from an address on. `None` where there is no memory.
     fn piece(&self, unit: usize, address: u64) -> Option<Piece<'_>>;
+}
+
+/// A memory that can be written.
+pub(crate) trait SpaceMut: Space {
     /// The bytes from an address on, for writes below `end`. `None` where there is no memory.
     fn piece_mut(&mut self, unit: usize, address: u64, end: u64) -> Option<PieceMut<'_>>;
 }
@@ -54,12 +59,14 @@ pub(crate) struct Unit {
     pub(crate) dm: Block,
     /// The tensor register file, by physical address: see [`trf`].
     pub(crate) trf: Block,
+    /// The vector register file.
+    pub(crate) vrf: Block,
 }
 
 impl Default for Unit {
     fn default() -> Self {
         // Two planes of the register file: see [`planes`].
-        Self { dm: Block::new(DM_BYTES), trf: Block::new(2 * TRF_BYTES) }
+        Self { dm: Block::new(DM_BYTES), trf: Block::new(2 * TRF_BYTES), vrf: Block::new(VRF_BYTES) }
     }
 }
 
@@ -68,7 +75,9 @@ impl Space for Vec<Hbm> {
     fn piece(&self, unit: usize, address: u64) -> Option<Piece<'_>> {
         self.get(unit)?.piece(address)
     }
+}
 
+impl SpaceMut for Vec<Hbm> {
     #[inline]
     fn piece_mut(&mut self, unit: usize, address: u64, end: u64) -> Option<PieceMut<'_>> {
         self.get_mut(unit)?.piece_mut(address, end)
@@ -80,7 +89,9 @@ impl Space for Vec<Unit> {
     fn piece(&self, unit: usize, address: u64) -> Option<Piece<'_>> {
         self.get(unit)?.dm.piece(address)
     }
+}
 
+impl SpaceMut for Vec<Unit> {
     #[inline]
     fn piece_mut(&mut self, unit: usize, address: u64, end: u64) -> Option<PieceMut<'_>> {
         self.get_mut(unit)?.dm.piece_mut(address, end)
@@ -93,7 +104,9 @@ impl Space for Block {
     fn piece(&self, _: usize, address: u64) -> Option<Piece<'_>> {
         self.piece(address)
     }
+}
 
+impl SpaceMut for Block {
     #[inline]
     fn piece_mut(&mut self, _: usize, address: u64, end: u64) -> Option<PieceMut<'_>> {
         self.piece_mut(address, end)

@@ -1,7 +1,7 @@
 //! A run of elements on its way: read from one memory, converted or written to another.
 
 use super::runs::Runs;
-use super::{PieceMut, Space};
+use super::{PieceMut, Space, SpaceMut};
 use crate::scalar::ElementType;
 use core::ops::Range;
 
@@ -250,7 +250,7 @@ impl Row {
 
     /// Writes elements from `first` on to a line. Bytes from `end` on are not expected to follow soon. What lies
     /// outside of the memory is not written.
-    pub(crate) fn write(&self, first: usize, space: &mut impl Space, line: Line, end: u64) {
+    pub(crate) fn write(&self, first: usize, space: &mut impl SpaceMut, line: Line, end: u64) {
         if line.position < 0 {
             for k in 0..line.len {
                 let position = line.position + (k * line.stride) as i64;
@@ -272,7 +272,7 @@ impl Row {
     #[allow(clippy::too_many_arguments)]
     pub(super) fn write_bytes(
         &self,
-        space: &mut impl Space,
+        space: &mut impl SpaceMut,
         unit: usize,
         mut address: u64,
         mut from: usize,
@@ -304,7 +304,7 @@ impl Row {
         }
     }
 
-    fn write_nibbles(&self, mut first: usize, space: &mut impl Space, line: Line, end: u64) {
+    fn write_nibbles(&self, mut first: usize, space: &mut impl SpaceMut, line: Line, end: u64) {
         let (mut position, mut len) = (line.position as usize, line.len);
         if line.stride == 1 && position.is_multiple_of(2) && first.is_multiple_of(2) && self.flags.is_empty()
         {
@@ -354,7 +354,7 @@ mod tests {
     use super::*;
 
     /// Writes with one stride and reads with another, over a page boundary, against a list of elements.
-    fn check(element: ElementType, space: &mut impl Space, address: u64) {
+    fn check(element: ElementType, space: &mut impl SpaceMut, address: u64) {
         let bits = element.bits();
         let count = 60;
         for stride in [1, 2, 3, 7] {
