@@ -194,8 +194,56 @@ fn baselines(group: &mut Group<'_>, elements: usize) {
     });
 }
 
+mod stream {
+    furiosa_visa_std::prelude::axes![S = 256, E = 262_144];
+}
+
+/// A pass of 64 MiB through fetch and commit. The chip reads and writes every byte once, and so does memcpy.
+fn fetch(criterion: &mut Criterion) {
+    use stream::{E, S};
+    type Source = DmTensor<i8, m![1], Cluster, m![S], m![E]>;
+    let elements = S::SIZE * E::SIZE;
+    let host = HostTensor::<i8, m![S, E]>::rand(&mut SmallRng::seed_from_u64(4));
+    let mut ctx = Context::acquire();
+    let source: HbmTensor<i8, m![1], m![S, E]> = block_on(host.to_hbm(&mut ctx.pdma, 0));
+    let source: Source = source.to_dm(&mut ctx.tdma, 0);
+
+    let mut group = criterion.benchmark_group("fetch of 256 KiB in each of 256 slices (bytes fetched)");
+    group.sample_size(10).throughput(Throughput::Bytes(elements as u64));
+    group.bench_function("chip, contiguous", |bencher| {
+        bencher.iter(|| -> DmTensor<i8, m![1], Cluster, m![S], m![E]> {
+            (ctx.main.begin(source.view()))
+                .fetch::<i8, m![E / 4096], m![E % 4096]>()
+                .collect::<m![E / 32], m![E % 32]>()
+                .commit(256 << 10)
+        });
+    });
+    group.bench_function("chip, packets of 32 bytes in another order", |bencher| {
+        bencher.iter(|| -> DmTensor<i8, m![1], Cluster, m![S], m![E / 32 % 64, E / 2048, E % 32]> {
+            (ctx.main.begin(source.view()))
+                .fetch::<i8, m![E / 32 % 64, E / 2048], m![E % 32]>()
+                .collect::<m![E / 32 % 64, E / 2048], m![E % 32]>()
+                .commit(256 << 10)
+        });
+    });
+    let table = LookupTable::from_fn(|x: i8| x.wrapping_mul(3));
+    group.bench_function("chip, through a table", |bencher| {
+        bencher.iter(|| -> DmTensor<i8, m![1], Cluster, m![S], m![E]> {
+            (ctx.main.begin(source.view()))
+                .fetch_with_table::<i8, m![E / 4096], m![E % 4096]>(&table)
+                .collect::<m![E / 32], m![E % 32]>()
+                .commit(256 << 10)
+        });
+    });
+    let (from, mut to) = (vec![1u8; elements], vec![0u8; elements]);
+    group.bench_function("baseline: memcpy", |bencher| {
+        bencher.iter(|| to.copy_from_slice(black_box(&from)));
+    });
+    group.finish();
+}
+
 mod groups {
     #![allow(missing_docs)] // The macro makes an undocumented function.
-    criterion::criterion_group!(benches, super::product, super::relayout);
+    criterion::criterion_group!(benches, super::product, super::relayout, super::fetch);
 }
 criterion_main!(groups::benches);

@@ -10,6 +10,7 @@
 pub mod check;
 pub mod clock;
 mod execute;
+mod fetch_rules;
 pub(crate) mod live;
 mod memory;
 mod overwrite;
@@ -246,11 +247,14 @@ impl System {
         if self.options.checks.overwrites {
             overwrite::check(unit, location)?;
         }
-        self.check_read(Place::Region(unit.fetch.source), Call { operation: "fetch", location })?;
+        for source in execute::sources(&unit.fetch) {
+            self.check_read(Place::Region(*source), Call { operation: "fetch", location })?;
+        }
         if let Some(contraction) = &unit.contraction {
             self.check_read(Place::Trf(contraction.trf), Call { operation: "contraction", location })?;
         }
-        self.grow(unit.fetch.source.footprint.chips);
+        let chips = execute::sources(&unit.fetch).map(|source| source.footprint.chips).max();
+        self.grow(chips.unwrap_or(1));
         let pass = Pass::new(unit, location);
         if self.options.checks.uninitialised {
             pass.check_initialised(&self.units)?;

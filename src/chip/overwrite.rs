@@ -10,22 +10,37 @@
 
 use super::check::{Fault, FaultKind};
 use super::execute::walk::Walk;
+use super::execute::{Turns, sources};
 use super::rules::Call;
 use super::spec::BEAT_LANES;
-use crate::command::{AccumulationKind, Contraction, Fetch, Sink, TensorUnit};
+use crate::command::{AccumulationKind, Contraction, Fetch, Guard, Region, Sink, TensorUnit};
+use crate::sequencer::Config;
 use core::panic::Location;
 
 /// Refuses a commit that writes bytes that its own stream fetches later.
 pub(crate) fn check(unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), Fault> {
     let Sink::Commit { destination, config, guard } = &unit.sink else { return Ok(()) };
-    let source = &unit.fetch.source;
+    for (tensor, source) in sources(&unit.fetch).enumerate() {
+        check_source(unit, tensor, source, (destination, config, guard), location)?;
+    }
+    Ok(())
+}
+
+/// Refuses a commit that writes bytes of one of the tensors, which its own stream fetches later.
+fn check_source(
+    unit: &TensorUnit,
+    tensor: usize,
+    source: &Region,
+    (destination, config, guard): (&Region, &Config, &Guard),
+    location: &'static Location<'static>,
+) -> Result<(), Fault> {
     let (from, to) = (source.address, destination.address);
     let (from_end, to_end) =
         (from + source.footprint.bytes() as u64, to + destination.footprint.bytes() as u64);
     if to >= from_end || from >= to_end {
         return Ok(());
     }
-    let last_fetch = last_fetches(&unit.fetch);
+    let last_fetch = last_fetches(&unit.fetch, tensor, source);
     let flits = unit.collect.map_or(1, |collect| collect.flits);
     let ready = match &unit.contraction {
         Some(contraction) => ready_after_contraction(contraction, flits),
@@ -63,13 +78,13 @@ pub(crate) fn check(unit: &TensorUnit, location: &'static Location<'static>) -> 
     Ok(())
 }
 
-/// For every byte of the source, the last packet that fetches it.
-fn last_fetches(fetch: &Fetch) -> Vec<Option<usize>> {
-    let footprint = &fetch.source.footprint;
+/// For every byte of one of the sources, the last packet that fetches it.
+fn last_fetches(fetch: &Fetch, tensor: usize, source: &Region) -> Vec<Option<usize>> {
+    let (footprint, turns) = (&source.footprint, Turns::new(fetch));
     let bits = footprint.element.bits();
     let mut last = vec![None; footprint.bytes()];
     let walk = Walk::new(&fetch.config);
-    for packet in 0..fetch.time {
+    for packet in (0..fetch.time).filter(|&step| turns.tensor(step) == tensor) {
         for element in walk.positions(packet * fetch.packet..(packet + 1) * fetch.packet, 1) {
             let first = element.max(0) as usize * bits / 8;
             // A packet may read on into padding past the end.

@@ -1,7 +1,7 @@
 //! What a command must keep to before it is executed.
 
 use super::check::{Fault, FaultKind};
-use super::execute::ContractionPlan;
+use super::execute::{ContractionPlan, sources};
 use super::memory::place::{Coordinates, Place};
 use super::memory::trf;
 use super::spec::{
@@ -138,16 +138,10 @@ pub(crate) fn tensor_unit(
             "choose another type or cast in two steps",
         ))
     };
-    in_memory(&unit.fetch.source, &[Memory::Dm], call("fetch"))?;
-    let (stored, streamed) = (unit.fetch.source.footprint.element, unit.fetch.output);
-    if !stored.fetch_outputs_on(kind).contains(&streamed) {
-        let message = format!("elements of type {stored} are to become {streamed}, which {kind} does not do");
-        let help = match stored.fetch_outputs_on(ChipKind::RngdS).contains(&streamed) {
-            true => "simulate chips that do: `SimOptions { chip_kind: ChipKind::RngdS, .. }`",
-            false => "choose another type or cast in two steps",
-        };
-        return Err(call("fetch").fault(FaultKind::Unsupported, message, help));
+    for source in sources(&unit.fetch) {
+        in_memory(source, &[Memory::Dm], call("fetch"))?;
     }
+    super::fetch_rules::check(unit, kind, call("fetch"))?;
     if let Some(cast) = &unit.cast {
         convertible("cast", cast.input, cast.output)?;
     }
@@ -165,12 +159,14 @@ pub(crate) fn tensor_unit(
         fits(&contraction.trf, call("contraction"))?;
     }
     if bounds {
-        in_bounds(&unit.fetch.source, chips, call("fetch"))?;
+        for source in sources(&unit.fetch) {
+            in_bounds(source, chips, call("fetch"))?;
+        }
     }
     match &unit.sink {
         Sink::Commit { destination, .. } => {
             let (sums, narrowed) = (unit.contraction.as_ref().map(|c| c.output), unit.cast.map(|c| c.output));
-            let last = narrowed.or(sums).unwrap_or(streamed);
+            let last = narrowed.or(sums).unwrap_or(unit.fetch.output);
             if !last.is_stored() {
                 let message = format!("elements of type {last} are to be written, which no memory holds");
                 let help = "end the stream in the register file, or fetch as i32";

@@ -97,6 +97,12 @@ pub const BEAT_LANES: usize = 8;
 pub const SUB_FETCH_BYTES: usize = 8;
 /// Bytes of one fetch of the sub context that converts `i4` to `i32` (*Fetch Engine*, constraints).
 pub const SUB_FETCH_BYTES_I4_I32: usize = 4;
+/// Cycles that a cast delays a fetched stream by: 1 to 2 (*Fetch Engine*, adapter overhead), taken as 1 (spec page 70 §4).
+pub const FETCH_CAST_LATENCY: usize = 1;
+/// Cycles that a table delays a fetched stream by: not documented, assumed (spec page 70 §4).
+pub const FETCH_TABLE_LATENCY: usize = 1;
+/// The greatest valid count of the fetch adapter's mask, in units of 4 bits (*Fetch Engine*, masking configuration).
+pub const FETCH_MASK_NIBBLES: usize = 255;
 /// Sizes of one TRF read in bytes, `reg_read_size`, largest first (*TRF Sequencer*, read mechanism).
 pub const REGISTER_READ_SIZES: [usize; 7] = [64, 32, 16, 8, 4, 2, 1];
 /// Bytes of one commit write of the sub context (spec page 50 §6.2).

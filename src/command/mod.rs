@@ -3,6 +3,7 @@
 //! The types of a kernel end here. A command can be printed, compared, built by hand in a test and executed; it knows
 //! neither the types that made it nor the chip that runs it.
 
+mod fetch;
 mod guard;
 mod region;
 mod short_command;
@@ -10,11 +11,12 @@ mod table;
 mod tensor_unit;
 mod transfer;
 
+pub use fetch::{AdapterStage, Fetch, Interleave, MASK_COUNTS, MaskConfig};
 pub use guard::{GUARD_DIGITS, GUARD_SUMS, Guard, GuardDigit, GuardSum};
 pub use region::{Address, FillId, Footprint, Memory, Region, TrfAddress, TrfRegion};
 pub use short_command::ContiguousLoad;
 pub use table::Table;
-pub use tensor_unit::{AccumulationKind, Cast, Collect, Contraction, Fetch, Sink, TensorUnit};
+pub use tensor_unit::{AccumulationKind, Cast, Collect, Contraction, Sink, TensorUnit};
 pub use transfer::{
     Dma, HostBuffer, HostTransfer, Inspection, RegisterFile, Step, TRANSFER_LOOPS, Transfer, TransferLoop,
 };

@@ -1,6 +1,7 @@
 //! Passes that the short commands of the chip can do: loads of a register file from contiguous bytes.
 
-use super::tensor_unit::{Collect, Fetch, Sink, TensorUnit};
+use super::fetch::Fetch;
+use super::tensor_unit::{Collect, Sink, TensorUnit};
 use crate::scalar::ElementType;
 use crate::sequencer::Config;
 
@@ -50,8 +51,13 @@ impl TensorUnit {
     /// data only. See [`ContiguousLoad::holds`].
     pub const fn is_sto_trf(&self) -> bool {
         let Self { sub_context: _, fetch, collect, contraction, cast, sink } = self;
-        let Fetch { source, config, time: _, packet, output } = fetch;
+        // What a mask replaces is padding, which has no meaning in the register file either.
+        let Fetch { source, interleave, config, time: _, packet, mask: _, table, zero_points, output } =
+            fetch;
         if !matches!(sink, Sink::Trf { .. }) || contraction.is_some() || cast.is_some() {
+            return false;
+        }
+        if interleave.is_some() || table.is_some() || zero_points.is_some() {
             return false;
         }
         let collected = match collect {

@@ -1,5 +1,6 @@
 //! One pass through the Tensor Unit: from DM through the engines into DM or a register file.
 
+use super::fetch::Fetch;
 use super::guard::Guard;
 use super::region::{Region, TrfRegion};
 use super::transfer::Transfer;
@@ -22,22 +23,6 @@ impl core::fmt::Display for AccumulationKind {
             AccumulationKind::Sequential => "Sequential",
         })
     }
-}
-
-/// The Fetch Engine: reads elements in sequencer order and converts them.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Fetch {
-    /// The tensor in DM.
-    pub source: Region,
-    /// The sequencer. Strides in elements of the stored type. Its positions are those of `[Time, Packet]`, in order,
-    /// also where merging has joined entries.
-    pub config: Config,
-    /// Time steps.
-    pub time: usize,
-    /// Elements per packet.
-    pub packet: usize,
-    /// The type in the stream.
-    pub output: ElementType,
 }
 
 /// The Collect Engine: cuts packets into 32-byte flits, the last one padded.

@@ -8,6 +8,7 @@ use super::collect::factors_of;
 use super::commit::{CommitConfig, CommitPlan, CommitRequest};
 use super::dma::{AtRest, DmaPlan};
 use super::fetch::FetchPlan;
+use super::fetch::stages::Stages;
 use super::register_file::TrfLoadConfig;
 use crate::command::Transfer;
 use crate::error::PlanError;
@@ -34,8 +35,8 @@ fn explained(explanation: Result<Explanation, PlanError>) -> Explanation {
     explanation.expect("what derives can be explained")
 }
 
-impl<D: Scalar, D2: StreamScalar, Element: M, Time2: M, Packet2: M, const T: Tu>
-    FetchPlan<D, D2, Element, Time2, Packet2, T>
+impl<D: Scalar, D2: StreamScalar, Element: M, Time2: M, Packet2: M, const T: Tu, Begin: M, Adapter: Stages>
+    FetchPlan<D, D2, Element, Time2, Packet2, T, Begin, Adapter>
 {
     /// How the sequencer follows from the mappings.
     ///

@@ -88,10 +88,29 @@ use stage::{Position, PositionBegin, PositionCast, PositionCollect, PositionCont
 #[derive(Debug)]
 pub(crate) struct Pass {
     pub(crate) source: Region,
+    /// The second tensor of an interleaved stream.
+    pub(crate) second: Option<Region>,
+    /// What masked elements become, as a code of the stored type, if the kernel says so.
+    pub(crate) pad_value: Option<u32>,
     pub(crate) fetch: Option<command::Fetch>,
     pub(crate) collect: Option<command::Collect>,
     pub(crate) contraction: Option<command::Contraction>,
     pub(crate) cast: Option<command::Cast>,
+}
+
+impl Pass {
+    /// A pass that is about to read a tensor.
+    pub(crate) fn new(source: Region) -> Self {
+        Self {
+            source,
+            second: None,
+            pad_value: None,
+            fetch: None,
+            collect: None,
+            contraction: None,
+            cast: None,
+        }
+    }
 }
 
 /// A tensor in motion: at time `t`, lane `p` of a slice's packet holds the element of the tensor at the union of
@@ -159,11 +178,7 @@ impl<const T: Tu> TuContext<T> {
         &'l mut self,
         tensor: DmTensorView<'l, D, Chip, Cluster, Slice, Element>,
     ) -> BeginTensor<'l, T, D, Chip, Cluster, Slice, Identity, Element> {
-        let source = tensor.region();
-        StreamTensor::new(
-            self,
-            Box::new(Pass { source, fetch: None, collect: None, contraction: None, cast: None }),
-        )
+        StreamTensor::new(self, Box::new(Pass::new(tensor.region())))
     }
 }
 

@@ -16,7 +16,8 @@ use super::derive::{Request, Stream, derive};
 use super::limits::{contiguous_run, limited};
 use super::remains::{Part, Remains};
 use crate::chip::spec;
-use crate::engine::fetch::{FetchRequest, check_packet, derive_fetch};
+use crate::engine::fetch::stages::AdapterStage;
+use crate::engine::fetch::{FetchConfig, FetchRequest, check_packet, derive_fetch};
 use crate::error::{PlanError, attempt};
 use crate::mapping::{Expr, Factor, Factors, Pool, factorize, write_factors};
 use crate::scalar::ElementType;
@@ -142,8 +143,7 @@ pub fn explain_read(
     packet: &'static Expr,
     dtype: ElementType,
 ) -> Result<Explanation, PlanError> {
-    let request =
-        FetchRequest { sub_context: false, input: dtype, output: dtype, element: buf, time, packet };
+    let request = FetchRequest::new(dtype, dtype, buf, time, packet);
     explain_fetch("read", &request)
 }
 
@@ -189,6 +189,7 @@ pub fn explain_fetch(operation: &'static str, request: &FetchRequest) -> Result<
                 explanation.fact("fetches_per_packet", fetch.fetches_per_packet);
                 let product = format!("{} packets × {}", fetch.time, fetch.fetches_per_packet);
                 explanation.fact("cycles", format!("{} ({product})", fetch.cycles));
+                explain_stages(request, &fetch, &mut explanation);
             }
             Err(error) => explanation.notes.push(error.message().to_string()),
         }
@@ -197,6 +198,40 @@ pub fn explain_fetch(operation: &'static str, request: &FetchRequest) -> Result<
         }
     }
     Ok(explanation)
+}
+
+/// The stages of the adapter that elements pass, in order.
+fn explain_stages(request: &FetchRequest, fetch: &FetchConfig, explanation: &mut Explanation) {
+    if let Some(period) = fetch.interleave_period {
+        let turns = format!("two tensors take turns, {} each", count(period, "packet"));
+        explanation.fact("interleaving", turns);
+    }
+    for stage in AdapterStage::ALL {
+        let (input, output) = (request.input, request.output);
+        let before_cast = request.table.unwrap_or(input);
+        let told = match stage {
+            AdapterStage::Masking => fetch.mask.map(|mask| format!("{mask}; sequencer {}", fetch.config)),
+            AdapterStage::Table => {
+                request.table.map(|entry| format!("{input} to {entry}, {} entries", 1u64 << input.bits()))
+            }
+            AdapterStage::Cast => (before_cast != output).then(|| format!("{before_cast} to {output}")),
+            AdapterStage::ZeroPoint => request.zero_point.then(|| format!("in {output}")),
+            AdapterStage::Batching => {
+                let fetches = fetch.fetches_per_packet;
+                (fetches > 1).then(|| format!("{fetches} fetches make a packet"))
+            }
+        };
+        if let Some(told) = told {
+            explanation.fact(stage.name(), told);
+        }
+    }
+    if fetch.latency > 0 {
+        explanation.fact("latency", count(fetch.latency, "cycle"));
+    }
+    if fetch.unmasked_padding {
+        let note = "the stream has padding that no mask replaces: its values mean nothing";
+        explanation.notes.push(note.to_string());
+    }
 }
 
 fn count(number: usize, unit: &str) -> String {

@@ -216,3 +216,44 @@ fn limits_are_explained() {
     assert_eq!(explanation.limited.expect_err("is too long").rule(), "iteration limit");
     assert!(explanation.to_string().contains("final config     refused: read: a sequencer entry iterates"));
 }
+
+/// The stages of the adapter, in the order in which elements pass them.
+#[test]
+fn stages_of_a_fetch() {
+    use crate::engine::fetch::FetchPlan;
+    use crate::engine::fetch::stages::{Lookup, ZeroPoint};
+    use crate::scalar::bf16;
+    axes![A = 4, B = 90, I = 2];
+    let facts = |explanation: Explanation| -> Vec<String> {
+        let shown = explanation.facts.iter().map(|(name, value)| format!("{name}: {value}"));
+        shown.skip_while(|fact| !fact.starts_with("cycles")).skip(1).collect()
+    };
+    type Plan<Time, Packet, D2, Adapter> =
+        FetchPlan<i8, D2, m![A, B # 96], Time, Packet, false, m![I], Adapter>;
+    let table = Plan::<m![A, I], m![B # 96], f32, Lookup<bf16>>::explain();
+    assert_eq!(
+        facts(table),
+        [
+            "interleaving: two tensors take turns, 1 packet each",
+            "masking: last_dim 2, left_pad 0, last_dim_rightmost_valid_count [90], pad_value 0x0; \
+             sequencer [4 : 96, 2 : 0, 1 : 0, 96 : 1] : 96",
+            "table indexing: i8 to bf16, 256 entries",
+            "type casting: bf16 to f32",
+            "batching: 12 fetches make a packet",
+            "latency: 2 cycles",
+        ]
+    );
+    let zero_point = Plan::<m![I, A # 5, B # 96 / 8], m![B # 96 % 8], i32, ZeroPoint>::explain();
+    assert!(zero_point.notes[0].starts_with("the stream has padding that no mask replaces"));
+    assert_eq!(
+        facts(zero_point),
+        [
+            "interleaving: two tensors take turns, 60 packets each",
+            "masking: last_dim 2, left_pad 0, last_dim_rightmost_valid_count [2], pad_value 0x0; \
+             sequencer [2 : 0, 5 : 96, 12 : 8, 8 : 1] : 8",
+            "type casting: i8 to i32",
+            "zero-point subtraction: in i32",
+            "latency: 1 cycle",
+        ]
+    );
+}

@@ -14,6 +14,7 @@ mod runtime;
 mod seeds;
 mod seeds_contraction;
 mod seeds_fetch;
+mod seeds_fetch_adapter;
 
 use furiosa_visa_std::prelude::*;
 

@@ -86,6 +86,59 @@ mod type_cast {
 }
 
 /// Page *Fetch Engine*.
+mod interleaved {
+    use furiosa_visa_std::prelude::*;
+
+    axes![A = 512, B = 32, I = 2];
+    fn fetch_interleaved<'l>(
+        ctx: &'l mut Context,
+        lhs: &'l DmTensor<i8, m![1], m![1], m![1], m![A, B]>,
+        rhs: &'l DmTensor<i8, m![1], m![1], m![1], m![A, B]>,
+    ) -> FetchTensor<'l, { Tu::Main }, i8, m![1], m![1], m![1], m![A, I], m![B]> {
+        ctx.main.begin_interleaved::<I, _, _, _, _, _>(lhs.view(), rhs.view()).fetch()
+    }
+}
+
+/// Page *Fetch Engine*.
+mod table {
+    use furiosa_visa_std::prelude::*;
+
+    axes![A = 8];
+    fn fetch_with_table<'l, const T: Tu>(
+        input: BeginTensor<'l, T, i8, m![1], m![1], m![1], m![1], m![A]>,
+        table: &LookupTable<i8, i8>,
+    ) -> FetchTensor<'l, T, i8, m![1], m![1], m![1], m![1], m![A]> {
+        input.fetch_with_table(table)
+    }
+}
+
+/// Page *Fetch Engine*.
+mod zero_point {
+    use furiosa_visa_std::prelude::*;
+
+    axes![A = 8];
+    fn fetch_with_zero_point<'l, const T: Tu>(
+        input: BeginTensor<'l, T, i8, m![1], m![1], m![1], m![1], m![A]>,
+        zero_point: i8,
+    ) -> FetchTensor<'l, T, i32, m![1], m![1], m![1], m![1], m![A]> {
+        input.fetch_with_zero_point(zero_point)
+    }
+}
+
+/// Page *Fetch Engine*. The page also has a parameter `const I: Ident`, which no stable Rust has; the axis is a type.
+mod zero_points {
+    use furiosa_visa_std::prelude::*;
+
+    axes![A = 8, I = 2];
+    fn fetch_interleaved_with_zero_points<'l, const T: Tu>(
+        input: BeginTensor<'l, T, i8, m![1], m![1], m![1], m![I], m![A]>,
+        zero_points: [i8; 2],
+    ) -> FetchTensor<'l, T, i32, m![1], m![1], m![1], m![I], m![A]> {
+        input.fetch_with_zero_points(zero_points)
+    }
+}
+
+/// Page *Fetch Engine*.
 mod batching {
     use furiosa_visa_std::prelude::*;
 

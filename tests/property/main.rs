@@ -10,6 +10,7 @@
 
 mod bridge;
 mod const_plans;
+mod fetch;
 mod fetch_casts;
 mod machine;
 mod mapping;

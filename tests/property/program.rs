@@ -66,14 +66,7 @@ pub fn derive_input(
     [time, packet]: [&Map; 2],
     [out_time, out_packet]: [&Map; 2],
 ) -> Result<Input, PlanError> {
-    let request = FetchRequest {
-        sub_context: false,
-        input: element,
-        output: element,
-        element: expr(memory),
-        time: expr(time),
-        packet: expr(packet),
-    };
+    let request = FetchRequest::new(element, element, expr(memory), expr(time), expr(packet));
     check_packet(&request)?;
     let fetch = derive_fetch(&request)?;
     let collect = derive_collect(&CollectRequest {
@@ -175,13 +168,8 @@ pub fn guard(dims: &[&Map]) -> Guard {
 }
 
 fn fetch(source: Region, plan: &FetchConfig) -> Fetch {
-    Fetch {
-        source,
-        config: plan.config,
-        time: plan.time,
-        packet: plan.packet,
-        output: source.footprint.element,
-    }
+    let output = source.footprint.element;
+    Fetch { mask: plan.mask, ..Fetch::new(source, plan.config, plan.time, plan.packet, output) }
 }
 
 fn pass(fetch: Fetch, collect: usize, sink: Sink) -> TensorUnit {
@@ -373,13 +361,7 @@ impl Stage {
         self.poison(element, &source);
         let mut config = Config::new(per_flit);
         config.entries.push(Entry { size: elements, stride: 1 });
-        let fetch = Fetch {
-            source,
-            config,
-            time: elements / per_flit,
-            packet: per_flit,
-            output: library_type(element),
-        };
+        let fetch = Fetch::new(source, config, elements / per_flit, per_flit, library_type(element));
         let destination =
             TrfRegion { fill: self.machine.system.next_fill(), guard: Guard::always(5), ..*trf };
         self.machine.pass(pass(fetch, 1, Sink::Trf { destination, guard: Guard::always(5) }))

@@ -5,6 +5,7 @@ use crate::bridge::{expr, for_cases};
 use crate::machine::{encode, library_type, same};
 use crate::moves::random_codes;
 use crate::program::{Stage, commit_sink, guard};
+use crate::reference::adapter::{Access, check_accesses};
 use crate::reference::digits::{content, repad, strip};
 use crate::reference::engines::{cast, cast_packet, collect, commit, fetch, flits};
 use crate::reference::mapping::{Map, joint_table};
@@ -103,11 +104,7 @@ impl Pass {
         let [input, streamed, committed] = [self.stored, self.streamed, self.committed].map(library_type);
         let request = FetchRequest {
             sub_context: self.sub_context,
-            input,
-            output: streamed,
-            element: expr(&self.memory),
-            time,
-            packet,
+            ..FetchRequest::new(input, streamed, expr(&self.memory), time, packet)
         };
         macro_rules! accepted {
             ($plan:expr) => {
@@ -119,6 +116,12 @@ impl Pass {
         }
         accepted!(check_packet(&request));
         let plan = accepted!(derive_fetch(&request));
+        let accesses: Vec<Access> = plan
+            .addresses()
+            .map(|fetch| Access { tensor: fetch.tensor, byte: fetch.byte, bytes: fetch.bytes })
+            .collect();
+        let stream = joint_table(&[&self.fetched[0], &self.fetched[1]]);
+        check_accesses(&self.memory, &stream, plan.packet, self.stored.bits(), None, &accesses)?;
         let collect = accepted!(derive_collect(&CollectRequest {
             element: streamed,
             time,
@@ -146,11 +149,8 @@ impl Pass {
         let unit = TensorUnit {
             sub_context: self.sub_context,
             fetch: Fetch {
-                source,
-                config: plan.config,
-                time: plan.time,
-                packet: plan.packet,
-                output: streamed,
+                mask: plan.mask,
+                ..Fetch::new(source, plan.config, plan.time, plan.packet, streamed)
             },
             collect: Some(Collect { flits: collect.flits }),
             contraction: None,

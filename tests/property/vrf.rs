@@ -54,11 +54,7 @@ impl Load {
         let (time, packet) = (expr(&self.time), expr(&self.packet));
         let request = FetchRequest {
             sub_context: random.chance(50),
-            input: element,
-            output: element,
-            element: expr(&memory),
-            time,
-            packet,
+            ..FetchRequest::new(element, element, expr(&memory), time, packet)
         };
         let fetch = derive_fetch(&request).map_err(|error| error.to_string())?;
         let fill = stage.machine.system.next_fill();
@@ -67,11 +63,8 @@ impl Load {
         stage.machine.pass(TensorUnit {
             sub_context: request.sub_context,
             fetch: Fetch {
-                source,
-                config: fetch.config,
-                time: fetch.time,
-                packet: fetch.packet,
-                output: element,
+                mask: fetch.mask,
+                ..Fetch::new(source, fetch.config, fetch.time, fetch.packet, element)
             },
             collect: Some(Collect { flits: 1 }),
             contraction: None,

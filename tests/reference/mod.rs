@@ -10,6 +10,7 @@
 //! | [`tensor`] | where do the elements of a tensor lie? |
 //! | [`numbers`] | which number does a code of a narrow type mean, and back? |
 //! | [`engines`] | what leaves an engine that moves or narrows data? |
+//! | [`adapter`] | what does the adapter of the Fetch Engine make of a stored element? |
 //! | [`contraction`] | what leaves the contraction path, bit for bit? |
 //! | [`sequencer`] | does a list of entries read the right addresses, and is there any that does? |
 //! | [`random`], [`packets`], [`pipelines`] | which mappings and legal contraction pipelines to try next? |
@@ -17,6 +18,7 @@
 // Each test program includes this folder and uses a part of it.
 #![allow(dead_code)]
 
+pub mod adapter;
 pub mod contraction;
 pub mod digits;
 pub mod engines;

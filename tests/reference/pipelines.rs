@@ -4,11 +4,12 @@
 use super::contraction::{Cell, Contraction, Kind, buffer_fits, tree_depth};
 use super::digits::{content, repad, strip};
 use super::engines::{cast, cast_packet, collect, commit, fetch, to_trf};
-use super::mapping::Map;
+use super::mapping::{Coordinates, Map, joint_table};
 use super::numbers::{ElementType, Number};
 use super::packets::{Factor, Names, maps, memory_axes, packet_plan, pad_to_flits, random_factors};
 use super::random::{Axes, Random};
 use super::tensor::{MathTensor, place};
+use std::collections::BTreeMap;
 
 /// All mappings of one pipeline.
 #[derive(Clone, Debug)]
@@ -106,6 +107,22 @@ impl Pipeline {
 
 fn used(map: &[&Map], axes: &Axes) -> Axes {
     axes.iter().filter(|(name, _)| map.iter().any(|map| map.axes().contains_key(name))).cloned().collect()
+}
+
+/// Whether a pair of 4-bit elements of the stream does not share a byte of memory (seed page "Fetch Engine": fetches start
+/// at whole bytes).
+fn starts_at_half_bytes(memory: &Map, [time, packet]: &[Map; 2]) -> bool {
+    let own = memory.axes();
+    let cells = memory.table().into_iter().enumerate().filter_map(|(at, cell)| Some((cell?, at)));
+    let places: BTreeMap<Coordinates, usize> = cells.collect();
+    let stream = joint_table(&[time, packet]);
+    stream.chunks(2).any(|pair| {
+        let place = |cell: &Option<Coordinates>| {
+            let index = cell.as_ref()?.iter().filter(|(name, _)| own.contains_key(*name));
+            places.get(&index.map(|(name, value)| (name.clone(), *value)).collect::<Coordinates>()).copied()
+        };
+        place(&pair[0]).is_some_and(|at| !at.is_multiple_of(2))
+    })
 }
 
 /// A random pipeline that keeps all rules of pages 40 and 50, small enough to run in milliseconds.
@@ -268,12 +285,19 @@ fn try_contraction(random: &mut Random, element: ElementType) -> Option<Pipeline
         _ => [contraction.stream_time.clone(), plan.flit.clone()],
     };
     let trf = contraction.trf_element.clone();
+    if element == ElementType::I4 && starts_at_half_bytes(&data_element, &data_fetch) {
+        return None;
+    }
     let flits = trf.size() / per_flit;
     let (outer, flit) =
         if flits == 1 { (Map::One, trf.clone()) } else { (trf.stride(per_flit), trf.modulo(per_flit)) };
     let weight_collect = [Map::sequence(&[row.clone(), outer]), flit];
     let whole = content(&trf).div_ceil(per_flit) == flits && random.chance(50);
     let weight_fetch = if whole { [row, trf] } else { weight_collect.clone() };
+
+    if element == ElementType::I4 && starts_at_half_bytes(&weight_element, &weight_fetch) {
+        return None;
+    }
 
     let slice = live_slice.pad(256);
     let both = |element: &Map| used(&[&live_slice, element], &names.axes);
@@ -299,12 +323,10 @@ fn try_contraction(random: &mut Random, element: ElementType) -> Option<Pipeline
 #[cfg(test)]
 mod tests {
     use super::super::digits::Projection;
-    use super::super::mapping::Coordinates;
     use super::super::random::random_tensor;
     use super::super::sequencer::exists_configuration;
     use super::super::tensor::collect_from;
     use super::*;
-    use std::collections::BTreeMap;
 
     const TYPES: [ElementType; 4] =
         [ElementType::I4, ElementType::I8, ElementType::F8E4M3, ElementType::Bf16];

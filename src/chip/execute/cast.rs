@@ -1,6 +1,7 @@
 //! The Cast Engine: one flit in, one flit out.
 
-use super::fetch::{convert, repack};
+use super::adapter::convert;
+use super::fetch::repack;
 use crate::chip::memory::row::Row;
 use crate::chip::spec::FLIT_BYTES;
 use crate::command::Cast;

@@ -1,11 +1,13 @@
-//! The Fetch Engine: elements in sequencer order, converted; and the Collect Engine, which pads packets to flits.
+//! The Fetch Engine: elements in sequencer order, adapted; and the Collect Engine, which pads packets to flits.
 
+use super::adapter::Adapter;
+use super::mask::MaskPlan;
 use super::walk::Walk;
 use crate::chip::memory::Block;
 use crate::chip::memory::row::{Line, Row};
 use crate::chip::spec::FLIT_BYTES;
-use crate::command::{Collect, Fetch};
-use crate::scalar::{ElementType, convert_block};
+use crate::command::{Collect, Fetch, Region};
+use crate::scalar::ElementType;
 use core::ops::Range;
 
 /// Bytes of a block of packets: small enough for the second cache, large enough to forget the cost of a block.
@@ -14,10 +16,14 @@ const BLOCK_BYTES: usize = 32 * 1024;
 /// What does not differ between slices.
 #[derive(Debug)]
 pub(crate) struct FetchPlan {
-    address: u64,
+    /// The address of each tensor, and how they take turns.
+    addresses: [u64; 2],
+    turns: Turns,
     stored: ElementType,
     output: ElementType,
     walk: Walk,
+    mask: Option<MaskPlan>,
+    adapter: Adapter,
     time: usize,
     packet: usize,
     /// Elements per packet with the padding of collect.
@@ -26,17 +32,59 @@ pub(crate) struct FetchPlan {
     block: usize,
 }
 
+/// Which tensor a time step reads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turns {
+    /// Steps until the other tensor has its turn. `None`: there is no other tensor.
+    period: Option<usize>,
+}
+
+impl Turns {
+    /// The turns of a fetch.
+    pub(crate) fn new(fetch: &Fetch) -> Self {
+        Self { period: fetch.interleave.map(|interleave| interleave.period.max(1)) }
+    }
+
+    /// The tensor of a time step: 0 or 1.
+    pub(crate) fn tensor(self, step: usize) -> usize {
+        self.period.map_or(0, |period| step / period % 2)
+    }
+
+    /// Cuts time steps into those that read the same tensor in a row.
+    pub(crate) fn for_each(self, steps: Range<usize>, mut visit: impl FnMut(usize, Range<usize>)) {
+        let Some(period) = self.period else {
+            visit(0, steps);
+            return;
+        };
+        let mut start = steps.start;
+        while start < steps.end {
+            let end = (start / period + 1).saturating_mul(period).min(steps.end);
+            visit(start / period % 2, start..end);
+            start = end;
+        }
+    }
+}
+
+/// The tensors of a fetch: one, or two that are interleaved.
+pub(crate) fn sources(fetch: &Fetch) -> impl Iterator<Item = &Region> {
+    core::iter::once(&fetch.source).chain(fetch.interleave.as_ref().map(|second| &second.source))
+}
+
 impl FetchPlan {
     /// Prepares a fetch and what collect does to its packets.
     pub(crate) fn new(fetch: &Fetch, collect: Option<&Collect>) -> Self {
         let per_flit = FLIT_BYTES * 8 / fetch.output.bits();
         let padded = collect.map_or(fetch.packet, |collect| collect.flits * per_flit);
         let packet_bytes = (padded * fetch.output.container_bits()).div_ceil(8).max(1);
+        let address = fetch.source.address;
         Self {
-            address: fetch.source.address,
+            addresses: [address, fetch.interleave.map_or(address, |second| second.source.address)],
+            turns: Turns::new(fetch),
             stored: fetch.source.footprint.element,
             output: fetch.output,
             walk: Walk::new(&fetch.config),
+            mask: fetch.mask.as_ref().map(|mask| MaskPlan::new(mask, &fetch.config)),
+            adapter: Adapter::new(fetch),
             time: fetch.time,
             packet: fetch.packet,
             padded,
@@ -66,13 +114,14 @@ impl FetchPlan {
         let per_piece = piece * 8 / self.output.bits();
         let (size, stride) = self.walk.innermost();
         let contiguous = stride == 1 && size.is_multiple_of(per_piece);
-        if self.stored != self.output || self.padded != self.packet || !contiguous {
+        let plain = self.adapter.changes_nothing() && self.mask.is_none() && self.turns.period.is_none();
+        if !plain || self.padded != self.packet || !contiguous {
             return None;
         }
         let address = |position: i64| {
             let bits = position.checked_mul(self.stored.bits() as i64)?;
             let byte = if bits % 8 == 0 { u64::try_from(bits / 8).ok()? } else { return None };
-            u32::try_from(self.address.checked_add(byte)?).ok()
+            u32::try_from(self.addresses[0].checked_add(byte)?).ok()
         };
         let positions = self.walk.positions(0..self.time * self.packet, per_piece);
         positions.into_iter().map(address).collect()
@@ -80,38 +129,41 @@ impl FetchPlan {
 
     /// Reads the packets of some time steps into `stream`; `stored` and `packets` are scratch.
     pub(crate) fn run(&self, dm: &Block, time: Range<usize>, buffers: &mut FetchBuffers, stream: &mut Row) {
-        let same = self.stored == self.output;
         let whole = self.padded == self.packet;
         let FetchBuffers { stored, packets } = buffers;
         let steps = time.len();
-        let read = |row: &mut Row| {
-            row.clear(self.stored);
-            self.walk.for_each(time.start * self.packet..time.end * self.packet, |run| {
-                let line = Line {
-                    unit: 0,
-                    address: self.address,
-                    position: run.position,
-                    stride: run.stride,
-                    len: run.len,
-                };
-                row.read(dm, line);
-            });
-        };
-        match (same, whole) {
-            (true, true) => read(stream),
+        match (self.adapter.changes_nothing(), whole) {
+            (true, true) => self.read(dm, time, stream),
             (true, false) => {
-                read(packets);
+                self.read(dm, time, packets);
                 self.pad(packets, steps, stream);
             }
             (false, true) => {
-                read(stored);
-                convert(stored, self.output, stream);
+                self.read(dm, time.clone(), stored);
+                self.adapter.run(stored, time, (self.turns, self.packet), stream);
             }
             (false, false) => {
-                read(stored);
-                convert(stored, self.output, packets);
+                self.read(dm, time.clone(), stored);
+                self.adapter.run(stored, time, (self.turns, self.packet), packets);
                 self.pad(packets, steps, stream);
             }
+        }
+    }
+
+    /// Reads and masks the stored elements of some time steps.
+    fn read(&self, dm: &Block, time: Range<usize>, row: &mut Row) {
+        row.clear(self.stored);
+        let mut cursor = self.walk.cursor(time.start * self.packet);
+        self.turns.for_each(time.clone(), |tensor, steps| {
+            cursor.advance(steps.len() * self.packet, |run| {
+                let address = self.addresses[tensor];
+                let line =
+                    Line { unit: 0, address, position: run.position, stride: run.stride, len: run.len };
+                row.read(dm, line);
+            });
+        });
+        if let Some(mask) = &self.mask {
+            mask.run(time, (self.turns, self.packet), row);
         }
     }
 
@@ -139,13 +191,6 @@ impl Default for FetchBuffers {
     fn default() -> Self {
         Self { stored: Row::new(ElementType::I8), packets: Row::new(ElementType::I8) }
     }
-}
-
-/// Converts every element.
-pub(crate) fn convert(from: &Row, to: ElementType, output: &mut Row) {
-    output.clear(to);
-    let (bytes, _) = output.push_blank(from.len(), from.flags());
-    convert_block(from.element(), to, from.bytes(), bytes);
 }
 
 /// Copies packets of some size, in elements and bytes, into larger ones. What is added is zero and uninitialised.
@@ -187,7 +232,7 @@ mod tests {
         let guard = Guard::always(4);
         let footprint = Footprint { element, chips: 1, clusters: 2, slices: 256, elements: 4096, guard };
         let source = Region { memory: Memory::Dm, address: 8, fill: FillId(1), footprint };
-        Fetch { source, config: config(entries, packet), time, packet, output }
+        Fetch::new(source, config(entries, packet), time, packet, output)
     }
 
     #[test]

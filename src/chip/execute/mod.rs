@@ -3,12 +3,14 @@
 //! A pass through the Tensor Unit runs slice by slice, on several threads with the feature `parallel`. In a slice,
 //! blocks of packets go through the stages; the end of the stream is written after everything was read.
 
+mod adapter;
 mod cast;
 mod commit;
 mod contraction;
 mod dma;
 mod fetch;
 mod host;
+mod mask;
 mod moves;
 pub(crate) mod walk;
 
@@ -28,6 +30,7 @@ use contraction::{ContractionBuffers, Missing};
 use core::ops::Range;
 use core::panic::Location;
 use fetch::{FetchBuffers, FetchPlan};
+pub(crate) use fetch::{Turns, sources};
 
 #[cfg(feature = "parallel")]
 use rayon::prelude::*;
@@ -122,18 +125,18 @@ impl<'a> Pass<'a> {
         Self { command, location, fetch, flits, contraction, packets, cast, sink }
     }
 
-    /// Which of so many slices take part: those in which the source can hold an element.
+    /// Which of so many slices take part: those in which a source can hold an element.
     fn slices(&self, units: usize) -> Vec<bool> {
-        let footprint = &self.command.fetch.source.footprint;
-        (0..units)
-            .map(|unit| {
-                let at = Coordinates::of_slice(unit);
+        let takes_part = |at: Coordinates| {
+            sources(&self.command.fetch).any(|source| {
+                let footprint = &source.footprint;
                 let inside = at.chip < footprint.chips
                     && at.cluster < footprint.clusters
                     && at.slice < footprint.slices;
                 inside && may_be_live(&footprint.guard, at)
             })
-            .collect()
+        };
+        (0..units).map(|unit| takes_part(Coordinates::of_slice(unit))).collect()
     }
 
     /// Refuses a contraction of live elements that nobody wrote, before anything is written.
@@ -168,15 +171,17 @@ impl<'a> Pass<'a> {
 
     /// Whether everything that the pass can read was written.
     fn is_initialised(&self, unit: &Unit) -> bool {
-        let source = &self.command.fetch.source;
-        let start = source.address as usize;
         let weights = self.command.contraction.as_ref().is_none_or(|contraction| {
             let region = &contraction.trf;
             let bytes = trf::row_bytes(region);
             (0..region.rows)
                 .all(|row| trf::pieces(region, row, 0..bytes).all(|piece| unit.trf.all_initialised(piece)))
         });
-        weights && unit.dm.all_initialised(start..start + source.footprint.bytes())
+        weights
+            && sources(&self.command.fetch).all(|source| {
+                let start = source.address as usize;
+                unit.dm.all_initialised(start..start + source.footprint.bytes())
+            })
     }
 
     fn missing(&self, unit: usize, missing: Missing) -> Fault {
@@ -186,8 +191,9 @@ impl<'a> Pass<'a> {
             |message| Fault::new(FaultKind::Uninitialised, "contraction", self.location, message, help);
         match missing {
             Missing::Stream { flit, lane } => {
-                let source = &self.command.fetch.source;
                 let step = flit / self.flits;
+                let tensor = Turns::new(&self.command.fetch).tensor(step);
+                let source = sources(&self.command.fetch).nth(tensor).expect("a tensor per turn");
                 let per_flit = self.fetch.padded() / self.flits;
                 let number = step * self.command.fetch.packet + flit % self.flits * per_flit + lane;
                 let element = walk::Walk::new(&self.command.fetch.config).positions(number..number + 1, 1);

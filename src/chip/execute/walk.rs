@@ -1,6 +1,6 @@
 //! The positions of a sequencer, a run at a time.
 
-use crate::sequencer::Config;
+use crate::sequencer::{Config, DERIVED_ENTRIES};
 use core::ops::Range;
 
 /// Evenly spaced positions.
@@ -50,39 +50,22 @@ impl Walk {
     }
 
     /// Visits the positions with the numbers in `range`, in order.
-    pub(crate) fn for_each(&self, range: Range<usize>, mut visit: impl FnMut(Run)) {
-        if range.is_empty() {
-            return;
-        }
-        let (size, stride) = self.run;
-        let mut within = range.start % size;
-        let mut left = range.len();
-        let mut rest = range.start / size;
-        let mut indices = [0usize; crate::sequencer::DERIVED_ENTRIES];
-        let mut position = 0i64;
+    pub(crate) fn for_each(&self, range: Range<usize>, visit: impl FnMut(Run)) {
+        self.cursor(range.start).advance(range.len(), visit);
+    }
+
+    /// A place in the walk: before the position with this number.
+    pub(crate) fn cursor(&self, start: usize) -> Cursor<'_> {
+        let (size, _) = self.run;
+        let mut rest = start / size;
+        let mut cursor =
+            Cursor { walk: self, within: start % size, indices: [0; DERIVED_ENTRIES], position: 0 };
         for (k, &(size, stride)) in self.loops.iter().enumerate().rev() {
-            indices[k] = rest % size;
-            position += indices[k] as i64 * stride;
+            cursor.indices[k] = rest % size;
+            cursor.position += cursor.indices[k] as i64 * stride;
             rest /= size;
         }
-        loop {
-            let len = (size - within).min(left);
-            visit(Run { position: position + (within * stride) as i64, stride, len });
-            left -= len;
-            if left == 0 {
-                return;
-            }
-            within = 0;
-            for (k, &(size, stride)) in self.loops.iter().enumerate().rev() {
-                if indices[k] + 1 < size {
-                    indices[k] += 1;
-                    position += stride;
-                    break;
-                }
-                position -= indices[k] as i64 * stride;
-                indices[k] = 0;
-            }
-        }
+        cursor
     }
 
     /// The positions with the numbers in `range`, every `step`-th.
@@ -98,6 +81,47 @@ impl Walk {
             seen += run.len;
         });
         positions
+    }
+}
+
+/// A place in a walk, from which it can go on.
+#[derive(Debug)]
+pub(crate) struct Cursor<'a> {
+    walk: &'a Walk,
+    /// Steps in the innermost loop.
+    within: usize,
+    indices: [usize; DERIVED_ENTRIES],
+    /// Where the innermost loop starts.
+    position: i64,
+}
+
+impl Cursor<'_> {
+    /// Visits the next `count` positions.
+    pub(crate) fn advance(&mut self, count: usize, mut visit: impl FnMut(Run)) {
+        let (size, stride) = self.walk.run;
+        let mut left = count;
+        while left > 0 {
+            if self.within == size {
+                self.within = 0;
+                self.next_row();
+            }
+            let len = (size - self.within).min(left);
+            visit(Run { position: self.position + (self.within * stride) as i64, stride, len });
+            self.within += len;
+            left -= len;
+        }
+    }
+
+    fn next_row(&mut self) {
+        for (k, &(size, stride)) in self.walk.loops.iter().enumerate().rev() {
+            if self.indices[k] + 1 < size {
+                self.indices[k] += 1;
+                self.position += stride;
+                return;
+            }
+            self.position -= self.indices[k] as i64 * stride;
+            self.indices[k] = 0;
+        }
     }
 }
 

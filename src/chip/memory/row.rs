@@ -3,6 +3,7 @@
 use super::runs::Runs;
 use super::{PieceMut, Space, SpaceMut};
 use crate::scalar::ElementType;
+use core::ops::Range;
 
 /// A row of elements in memory: every `stride`-th element from `position` on, counted from `address`.
 #[derive(Clone, Copy, Debug)]
@@ -144,6 +145,21 @@ impl Row {
         if !self.flags.is_empty() {
             let flag = self.flags[first];
             self.flags[first..first + len].fill(flag);
+        }
+    }
+
+    /// Gives elements a code. They count as initialised.
+    pub(crate) fn fill(&mut self, elements: Range<usize>, code: u32) {
+        match self.element.bits() {
+            4 => elements.clone().for_each(|k| set_nibble(&mut self.bytes, k, code as u8 & 15)),
+            bits => {
+                let (size, code) = (bits / 8, code.to_le_bytes());
+                let places = self.bytes[elements.start * size..elements.end * size].chunks_exact_mut(size);
+                places.for_each(|place| place.copy_from_slice(&code[..size]));
+            }
+        }
+        if !self.flags.is_empty() {
+            self.flags[elements].fill(true);
         }
     }
 

@@ -45,7 +45,7 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
         return Err(format!("--to: a fetch does not cast {input} to {output}; it gives {outputs}").into());
     }
     check_stream(time, packet)?;
-    let request = FetchRequest { sub_context, input, output, element, time, packet };
+    let request = FetchRequest { sub_context, ..FetchRequest::new(input, output, element, time, packet) };
     let explanation = explain_fetch("read", &request)?;
     let output = Output::text(explanation.to_string());
     match &explanation.limited {

@@ -38,7 +38,7 @@ fn fetch(
     time: usize,
     packet: usize,
 ) -> Fetch {
-    Fetch { source, config: config(entries, packet), time, packet, output }
+    Fetch::new(source, config(entries, packet), time, packet, output)
 }
 
 fn pass(fetch: Fetch, contraction: Option<Contraction>, cast: Option<Cast>, sink: Sink) -> Command {

@@ -1,0 +1,102 @@
+//! What a fetch asks of DM: one address per cycle.
+
+use super::{FetchConfig, FetchPlan, stages::Stages};
+use crate::mapping::M;
+use crate::runtime::Tu;
+use crate::scalar::{Scalar, StreamScalar};
+use crate::sequencer::Config;
+
+/// One fetch: so many bytes from an address on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FetchAddress {
+    /// The tensor: 0, or 1 for the second one of an interleaved fetch.
+    pub tensor: usize,
+    /// The first byte, counted from the start of the tensor in each slice. Padding may lie outside of it.
+    pub byte: isize,
+    /// Bytes: [`FetchConfig::fetch_size`].
+    pub bytes: usize,
+}
+
+/// The fetches of a plan, in order: one per cycle.
+#[derive(Clone, Debug)]
+pub struct Addresses {
+    config: Config,
+    /// Bits of a stored element.
+    bits: usize,
+    fetch_size: usize,
+    fetches_per_packet: usize,
+    interleave_period: Option<usize>,
+    next: usize,
+    end: usize,
+}
+
+impl Addresses {
+    /// The element at a position of the stream, counted from the start of the tensor.
+    fn element(&self, position: usize) -> isize {
+        let mut rest = position;
+        let digits = self.config.entries.as_slice().iter().rev().map(|entry| {
+            let index = rest % entry.size;
+            rest /= entry.size;
+            index as isize * entry.stride
+        });
+        digits.sum()
+    }
+}
+
+impl Iterator for Addresses {
+    type Item = FetchAddress;
+
+    fn next(&mut self) -> Option<FetchAddress> {
+        if self.next == self.end {
+            return None;
+        }
+        let fetch = self.next;
+        self.next += 1;
+        let step = fetch / self.fetches_per_packet;
+        let element = self.element(fetch * self.fetch_size * 8 / self.bits);
+        Some(FetchAddress {
+            tensor: self.interleave_period.map_or(0, |period| step / period % 2),
+            byte: element * self.bits as isize / 8,
+            bytes: self.fetch_size,
+        })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.end - self.next, Some(self.end - self.next))
+    }
+}
+
+impl ExactSizeIterator for Addresses {}
+
+impl FetchConfig {
+    /// The fetches, in order: [`FetchConfig::cycles`] of them.
+    pub fn addresses(&self) -> Addresses {
+        Addresses {
+            config: self.config,
+            bits: self.packet_bytes * 8 / self.packet,
+            fetch_size: self.fetch_size,
+            fetches_per_packet: self.fetches_per_packet,
+            interleave_period: self.interleave_period,
+            next: 0,
+            end: self.cycles,
+        }
+    }
+}
+
+impl<D: Scalar, D2: StreamScalar, Element: M, Time2: M, Packet2: M, const T: Tu, Begin: M, Adapter: Stages>
+    FetchPlan<D, D2, Element, Time2, Packet2, T, Begin, Adapter>
+{
+    /// The fetches, in order: one per cycle.
+    ///
+    /// ```
+    /// use furiosa_visa_std::engine::fetch::FetchPlan;
+    /// use furiosa_visa_std::prelude::*;
+    /// axes![A = 2, B = 24];
+    /// let addresses = FetchPlan::<i8, i8, m![B, A], m![1], m![B, A]>::addresses();
+    /// let bytes: Vec<_> = addresses.map(|fetch| (fetch.byte, fetch.bytes)).collect();
+    /// assert_eq!(bytes, [(0, 16), (16, 16), (32, 16)]);
+    /// ```
+    pub fn addresses() -> Addresses {
+        Self::CONFIG.addresses()
+    }
+}

@@ -1,0 +1,336 @@
+//! Masking: which padding of a stream the adapter replaces.
+//!
+//! The mask knows sequencer entries, not axes ([`MaskConfig`]). Padding of the innermost axis becomes one of three cases
+//! (seed page *Fetch Engine*, "Masking Configuration"; spec page 20 §5):
+//!
+//! ```text
+//! axes![A = 32, B = 90]                          axes![A = 32, B = 97]
+//! 1  Time m![A, B # 96 / 32]                     3  Time m![A, B # 128 / 16]
+//!    Packet m![B # 96 % 32]                         Packet m![B # 128 % 16]
+//!    [32 : 96, 3 : 32, 32 : 1]                      [32 : 128, 8 : 16, 1 : 0, 16 : 1]
+//!    last_dim 1, counts [26]                        last_dim 2, count dim 1, counts [16, 16, 16, 16, 16, 16, 1, 0]
+//! 2  Time m![B # 96 / 32, A]
+//!    [3 : 32, 32 : 96, 32 : 1]
+//!    last_dim 0, counts [26]
+//! ```
+//!
+//! In cases 1 and 2 only the last index of one entry is cut. In case 3 an entry has at most 8 indices, each with a count of
+//! its own; the dimension `1 : 0` makes every index a last one. It also serves an axis that has no outer part.
+//!
+//! What is not masked, and stays without meaning: padding of other axes, padding whose packets differ in more than one
+//! entry, more than 8 counts, counts of more than 255 units of 4 bits, everything in the sub context.
+
+use super::plan::FetchRequest;
+use crate::chip::spec;
+use crate::command::{Guard, GuardSum, MASK_COUNTS, MaskConfig};
+use crate::list::List;
+use crate::mapping::{Atom, Factor, Factors, Pool, factorize, liveness_of, size_of_factors};
+use crate::sequencer::{Config, DERIVED_ENTRIES, Entry};
+
+/// A mask, and the sequencer that it refers to.
+pub(super) struct Masking {
+    pub(super) mask: Option<MaskConfig>,
+    pub(super) config: Config,
+    pub(super) unmasked_padding: bool,
+}
+
+/// `weight` times the index of an entry.
+#[derive(Clone, Copy)]
+struct Part {
+    entry: usize,
+    weight: usize,
+}
+
+/// A sum of entry indices that must stay below a limit.
+#[derive(Clone, Copy)]
+struct Sum {
+    parts: List<Part, { spec::SEQUENCER_ENTRIES }>,
+    limit: usize,
+}
+
+/// Derives the mask of a fetch with this sequencer.
+pub(super) const fn derive_mask(request: &FetchRequest, pool: &mut Pool, config: Config) -> Masking {
+    let guard = liveness_of(&[request.time, request.packet]);
+    if let Some(guard) = &guard
+        && guard.is_always()
+    {
+        return Masking { mask: None, config, unmasked_padding: false };
+    }
+    let none = Masking { mask: None, config, unmasked_padding: true };
+    let Some(guard) = guard else { return none };
+    if request.sub_context || config.entries.is_empty() {
+        return none;
+    }
+    let (time, packet) = (factorize(pool, request.time), factorize(pool, request.packet));
+    let outer = outer_parts(&config, &time, &packet);
+    let Some((sums, others)) = innermost_sums(&guard, &config, &packet, outer) else { return none };
+    match mask_of(&sums, &config, request.input.bits()) {
+        Some((mask, config)) => Masking { mask: Some(mask), config, unmasked_padding: others },
+        None => none,
+    }
+}
+
+/// Positions of everything inside an entry.
+const fn inside(config: &Config, entry: usize) -> usize {
+    let mut positions = 1;
+    let mut k = config.entries.len();
+    while k > entry + 1 {
+        k -= 1;
+        positions *= config.entries.get(k).size;
+    }
+    positions
+}
+
+/// Entries with outer parts of the packet's innermost axis: those inside its block, and those of its other digits.
+const fn outer_parts(config: &Config, time: &Factors, packet: &Factors) -> [bool; DERIVED_ENTRIES] {
+    let mut outer = [false; DERIVED_ENTRIES];
+    let mut atom: Option<Atom> = None;
+    let parts = [packet, time];
+    let mut p = 0;
+    let mut before = 1;
+    while p < 2 {
+        let factors = parts[p].as_slice();
+        let mut k = 0;
+        while k < factors.len() {
+            if let Factor::Term { term, .. } = factors[k] {
+                let start = before * size_of_factors(factors.split_at(k).0);
+                let same = match &atom {
+                    Some(atom) => atom.is(&term.atom),
+                    None => true,
+                };
+                if same {
+                    atom = Some(term.atom);
+                    // The padding of a digit belongs to it.
+                    let mut end = before * size_of_factors(factors.split_at(k + 1).0);
+                    if k + 1 < factors.len()
+                        && let Factor::Padding { size, .. } = factors[k + 1]
+                    {
+                        end = before * size;
+                    }
+                    mark(config, start, end, &mut outer);
+                }
+            }
+            k += 1;
+        }
+        before *= parts[p].size();
+        p += 1;
+    }
+    outer
+}
+
+/// Marks the entries with positions between these.
+const fn mark(config: &Config, start: usize, end: usize, entries: &mut [bool; DERIVED_ENTRIES]) {
+    let mut k = config.entries.len();
+    let mut own = 1;
+    while k > 0 {
+        k -= 1;
+        let size = config.entries.get(k).size;
+        if own >= start && own * size <= end {
+            entries[k] = true;
+        }
+        own *= size;
+    }
+}
+
+type Sums = List<Sum, 8>;
+
+/// The conditions on the innermost axis, and whether there are others. `None`: they are not about entries.
+const fn innermost_sums(
+    guard: &Guard,
+    config: &Config,
+    packet: &Factors,
+    outer: [bool; DERIVED_ENTRIES],
+) -> Option<(Sums, bool)> {
+    let innermost = config.entries.len() - 1;
+    let mut sums = List::new(Sum { parts: List::new(Part { entry: 0, weight: 0 }), limit: 0 });
+    let mut others = false;
+    let mut k = 0;
+    while k < guard.sums.len() {
+        let own = guard.sums.get(k);
+        k += 1;
+        if own.limit == usize::MAX {
+            continue;
+        }
+        let Some(mut sum) = entry_sum(guard, own, config, packet.size()) else {
+            others = true;
+            continue;
+        };
+        reduce(&mut sum, config);
+        let about_innermost = holds(&sum, innermost) || sum.parts.len() == 1 && outer[sum.parts.get(0).entry];
+        if about_innermost {
+            sums.push(sum);
+        } else {
+            others = true;
+        }
+    }
+    if sums.is_empty() || sums.overflowed() { None } else { Some((sums, others)) }
+}
+
+const fn holds(sum: &Sum, entry: usize) -> bool {
+    let mut k = 0;
+    while k < sum.parts.len() {
+        if sum.parts.get(k).entry == entry {
+            return true;
+        }
+        k += 1;
+    }
+    false
+}
+
+/// A condition on time and packet positions as one on entry indices. `None` where a digit starts or ends inside an entry.
+const fn entry_sum(guard: &Guard, own: &GuardSum, config: &Config, packet: usize) -> Option<Sum> {
+    let mut parts = List::new(Part { entry: 0, weight: 0 });
+    let mut d = own.first;
+    while d < own.first + own.len {
+        let digit = guard.digits.get(d);
+        d += 1;
+        if digit.variable >= guard.variables {
+            return None;
+        }
+        let scale = if digit.variable == 0 { packet } else { 1 };
+        let (Some(start), total) = (digit.base.checked_mul(scale), config.positions()) else { return None };
+        let end = match start.checked_mul(digit.extent) {
+            Some(end) if end < total => end,
+            _ => total,
+        };
+        let mut reached = start;
+        let mut k = config.entries.len();
+        while k > 0 {
+            k -= 1;
+            let (own, size) = (inside(config, k), config.entries.get(k).size);
+            if size == 1 || own * size <= start || own >= end {
+                continue;
+            }
+            if own != reached || !end.is_multiple_of(own * size) {
+                return None;
+            }
+            parts.push(Part { entry: k, weight: digit.weight * (own / start) });
+            reached = own * size;
+        }
+    }
+    if parts.overflowed() { None } else { Some(Sum { parts, limit: own.limit }) }
+}
+
+/// Removes parts that cannot decide: all other weights and the limit are multiples of more than they add.
+const fn reduce(sum: &mut Sum, config: &Config) {
+    let mut dropped = 0;
+    loop {
+        let mut least = 0;
+        let mut k = 1;
+        while k < sum.parts.len() {
+            if sum.parts.get(k).weight < sum.parts.get(least).weight {
+                least = k;
+            }
+            k += 1;
+        }
+        if sum.parts.len() < 2 {
+            return;
+        }
+        let mut common = sum.limit;
+        let mut k = 0;
+        while k < sum.parts.len() {
+            if k != least {
+                common = crate::mapping::gcd(common, sum.parts.get(k).weight);
+            }
+            k += 1;
+        }
+        let part = sum.parts.at(least);
+        dropped += part.weight * (config.entries.get(part.entry).size - 1);
+        if dropped >= common {
+            return;
+        }
+        sum.parts.remove(least);
+    }
+}
+
+/// The elements of the innermost entry that are live at an index of the outer entry.
+const fn count(sums: &Sums, innermost: usize, size: usize, index: usize) -> usize {
+    let mut count = size;
+    let mut k = 0;
+    while k < sums.len() {
+        let sum = sums.get(k);
+        k += 1;
+        let (mut weight, mut outside) = (0, 0);
+        let mut p = 0;
+        while p < sum.parts.len() {
+            let part = sum.parts.get(p);
+            if part.entry == innermost {
+                weight += part.weight;
+            } else {
+                outside += part.weight * index;
+            }
+            p += 1;
+        }
+        let live = match (sum.limit.checked_sub(outside), weight) {
+            (None | Some(0), _) => 0,
+            (Some(_), 0) => size,
+            (Some(rest), weight) => rest.div_ceil(weight),
+        };
+        if live < count {
+            count = live;
+        }
+    }
+    count
+}
+
+/// The mask of these conditions. `None` if the hardware has none.
+const fn mask_of(sums: &Sums, config: &Config, bits: usize) -> Option<(MaskConfig, Config)> {
+    let innermost = config.entries.len() - 1;
+    let mut outer: Option<usize> = None;
+    let mut k = 0;
+    while k < sums.len() {
+        let sum = sums.get(k);
+        k += 1;
+        let mut p = 0;
+        while p < sum.parts.len() {
+            let entry = sum.parts.get(p).entry;
+            p += 1;
+            match outer {
+                _ if entry == innermost => {}
+                Some(other) if other != entry => return None,
+                _ => outer = Some(entry),
+            }
+        }
+    }
+    let size = config.entries.get(innermost).size;
+    let indices = match outer {
+        Some(entry) => config.entries.get(entry).size,
+        None => 1,
+    };
+    let mut mask = MaskConfig {
+        last_dim: innermost,
+        left_pad: 0,
+        last_dim_rightmost_valid_count: List::new(0),
+        rightmost_valid_count_dim: None,
+        pad_value: [0; 2],
+    };
+    let mut config = *config;
+    let last_only = indices > 1 && count(sums, innermost, size, indices - 2) == size;
+    match outer {
+        Some(entry) if last_only => {
+            mask.last_dim = entry;
+            mask.last_dim_rightmost_valid_count.push(count(sums, innermost, size, indices - 1));
+        }
+        _ => {
+            if indices > MASK_COUNTS || config.entries.len() == spec::SEQUENCER_ENTRIES {
+                return None;
+            }
+            config.entries.insert(innermost, Entry { size: 1, stride: 0 });
+            mask.rightmost_valid_count_dim = outer;
+            let mut index = 0;
+            while index < indices {
+                mask.last_dim_rightmost_valid_count.push(count(sums, innermost, size, index));
+                index += 1;
+            }
+        }
+    }
+    let counts = mask.last_dim_rightmost_valid_count.as_slice();
+    let mut k = 0;
+    while k < counts.len() {
+        if counts[k] * bits > spec::FETCH_MASK_NIBBLES * 4 {
+            return None;
+        }
+        k += 1;
+    }
+    Some((mask, config))
+}

@@ -1,0 +1,229 @@
+//! Fetch Engine: reads a tensor from DM as a stream of packets.
+//!
+//! ```text
+//!   DM  Element ──sequencer──▶ fetches of `fetch_size` bytes ──adapter──▶ packets   Time2 × Packet2
+//!
+//!   adapter: masking ─▶ table indexing ─▶ type casting ─▶ zero-point subtraction ─▶ batching
+//! ```
+//!
+//! The plan follows from the mappings and the element types (seed page *Fetch Engine*, spec page 20 §5):
+//!
+//! * [`FetchConfig`]: sequencer, fetch size, cycles; its [`addresses`](FetchConfig::addresses) are what DM sees.
+//! * [masking](MaskConfig): padding of the innermost axis is replaced, by 0 unless
+//!   [`pad_value`](crate::engine::stream::BeginTensor::pad_value) says otherwise.
+//! * [`stages`]: which stages there are, in which context.
+
+pub mod stages;
+
+mod addresses;
+mod interleave;
+mod mask;
+mod plan;
+mod table;
+mod zero_point;
+
+pub use crate::command::MaskConfig;
+pub use addresses::{Addresses, FetchAddress};
+pub use interleave::check_interleave;
+pub use plan::{FetchConfig, FetchRequest, check_packet, derive_fetch};
+pub use table::IndexedTable;
+pub use zero_point::ZeroPointCast;
+
+use crate::chip::spec;
+use crate::command::{Fetch, Interleave, Table};
+use crate::engine::stream::{BeginTensor, FetchTensor, Pass, StreamTensor};
+use crate::error::{PlanError, attempt};
+use crate::mapping::{Expr, Identity, M};
+use crate::runtime::Tu;
+use crate::runtime::fault::accept;
+use crate::scalar::{ChipType, ElementType, FetchCast, Scalar, StreamScalar};
+use crate::text::Text;
+use core::marker::PhantomData;
+use plan::OPERATION;
+use stages::{Plain, Stages};
+
+/// A stream exists in every slice of every cluster of its chips.
+pub const fn check_units(cluster: &'static Expr, slice: &'static Expr) -> Result<(), PlanError> {
+    attempt!(check_count(cluster, "Cluster", spec::CLUSTERS));
+    check_count(slice, "Slice", spec::SLICES)
+}
+
+const fn check_count(expr: &'static Expr, name: &'static str, count: usize) -> Result<(), PlanError> {
+    match expr.checked_size() {
+        Ok(size) if size == count => Ok(()),
+        Ok(size) => {
+            let text = Text::new().str("fetch: ").str(name).str(" size must be ").number(count).str(", got ");
+            let text = text.number(size).str(" from ").mapping(expr).str("; help: ");
+            let text = if size < count {
+                text.str("fill the unused ones with padding, `# ").number(count).str("`")
+            } else {
+                text.str("move part of it to `Time` or `Chip`")
+            };
+            Err(PlanError::new("unit count", text))
+        }
+        Err(text) => Err(PlanError::new("mapping", text)),
+    }
+}
+
+/// The plan of a fetch, as types. Does not ask for 2 clusters and 256 slices, so that the configuration of any mapping
+/// can be looked at.
+///
+/// `Begin` is the time of the begin tensor: `m![1]`, or `m![I]` where two tensors are interleaved. `Adapter` names the
+/// [stages] that a call adds.
+///
+/// ```
+/// use furiosa_visa_std::engine::fetch::FetchPlan;
+/// use furiosa_visa_std::prelude::*;
+/// axes![N = 4, C = 3, H = 4, W = 8];
+/// type Plan = FetchPlan<i8, i8, m![N, C, H, W], m![N, C], m![H, W]>;
+/// assert_eq!(Plan::CONFIG.derived.to_string(), "[4 : 96, 3 : 32, 4 : 8, 8 : 1] : 32");
+/// assert_eq!((Plan::CONFIG.fetch_size, Plan::CONFIG.cycles), (32, 12));
+/// ```
+pub struct FetchPlan<D, D2, Element, Time2, Packet2, const T: Tu = false, Begin = Identity, Adapter = Plain>(
+    PhantomData<(D, D2, Element, Time2, Packet2, Begin, Adapter)>,
+);
+
+impl<D: Scalar, D2: StreamScalar, Element: M, Time2: M, Packet2: M, const T: Tu, Begin: M, Adapter: Stages>
+    FetchPlan<D, D2, Element, Time2, Packet2, T, Begin, Adapter>
+{
+    pub(crate) const REQUEST: FetchRequest = FetchRequest {
+        sub_context: T,
+        input: D::ELEMENT_TYPE,
+        table: Adapter::TABLE,
+        zero_point: Adapter::ZERO_POINT,
+        output: D2::ELEMENT_TYPE,
+        begin: Begin::EXPR,
+        element: Element::EXPR,
+        time: Time2::EXPR,
+        packet: Packet2::EXPR,
+    };
+
+    /// The derived configuration. Using it refuses mappings that no sequencer reads, and stages that the context lacks.
+    pub const CONFIG: FetchConfig = match derive_fetch(&Self::REQUEST) {
+        Ok(config) => config,
+        Err(error) => error.refuse(),
+    };
+}
+
+/// All rules of a fetch, in the order in which they are reported.
+struct CheckedFetch<D, D2, Cluster, Slice, Element, Time2, Packet2, const T: Tu, Begin, Adapter>(
+    PhantomData<(D, D2, Cluster, Slice, Element, Time2, Packet2, Begin, Adapter)>,
+);
+
+impl<
+    D: Scalar,
+    D2: StreamScalar,
+    Cluster: M,
+    Slice: M,
+    Element: M,
+    Time2: M,
+    Packet2: M,
+    const T: Tu,
+    Begin: M,
+    Adapter: Stages,
+> CheckedFetch<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, Adapter>
+{
+    const CONFIG: FetchConfig = {
+        if let Err(error) = check_units(Cluster::EXPR, Slice::EXPR) {
+            error.refuse()
+        }
+        if let Err(error) =
+            check_packet(&FetchPlan::<D, D2, Element, Time2, Packet2, T, Begin, Adapter>::REQUEST)
+        {
+            error.refuse()
+        }
+        FetchPlan::<D, D2, Element, Time2, Packet2, T, Begin, Adapter>::CONFIG
+    };
+}
+
+/// Adds the fetch to a pass. The stored type of the tensor is that of `pass.source`.
+#[track_caller]
+fn add_fetch(
+    pass: &mut Pass,
+    plan: &FetchConfig,
+    table: Option<Table>,
+    zero_points: Option<[i32; 2]>,
+    output: ElementType,
+) {
+    accept(OPERATION, check_pad_value(pass.pad_value, plan));
+    let stored = pass.source.footprint.element;
+    let mask = plan.mask.map(|mask| {
+        // What leaves the adapter is 0: the zero points are subtracted after the mask.
+        let neutral = zero_points.unwrap_or([0; 2]).map(|zero_point| low_bits(zero_point, stored));
+        MaskConfig { pad_value: pass.pad_value.map_or(neutral, |value| [value; 2]), ..mask }
+    });
+    let interleave = pass.second.zip(plan.interleave_period);
+    pass.fetch = Some(Fetch {
+        interleave: interleave.map(|(source, period)| Interleave { source, period }),
+        mask,
+        table,
+        zero_points,
+        ..Fetch::new(pass.source, plan.config, plan.time, plan.packet, output)
+    });
+}
+
+/// The code of an integer in a narrower type.
+fn low_bits(value: i32, element: ElementType) -> u32 {
+    value as u32 & (u32::MAX >> (32 - element.bits()))
+}
+
+/// A pad value needs padding that the hardware masks, or none at all.
+fn check_pad_value(pad_value: Option<u32>, plan: &FetchConfig) -> Result<(), PlanError> {
+    if pad_value.is_none() || plan.mask.is_some() || !plan.unmasked_padding {
+        return Ok(());
+    }
+    let text = Text::new()
+        .str("pad_value: the padding of this stream is not masked, so no value would take its place");
+    let help =
+        "; help: pad the innermost axis alone, in the main context, so that packets differ along one axis";
+    Err(PlanError::new("mask", text.str(help)))
+}
+
+impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Begin: M, Element: M, Kind: ChipType>
+    BeginTensor<'l, T, D, Chip, Cluster, Slice, Begin, Element, Kind>
+{
+    /// Reads the tensor as a stream: one packet `Packet2` per position of `Time2`, converted to `D2`.
+    ///
+    /// The sequencer is derived from the mappings. Axes that the tensor does not have are broadcast. Each slice reads
+    /// its own memory, so `Slice` stays. Padding of the innermost axis is masked: see [`MaskConfig`].
+    ///
+    /// Refused while compiling: clusters other than 2 or slices other than 256, packets that are no multiple of 8 bytes,
+    /// mappings that no sequencer of 8 entries reads (seed page *Fetch Engine*).
+    #[track_caller]
+    pub fn fetch<D2: StreamScalar, Time2: M, Packet2: M>(
+        self,
+    ) -> FetchTensor<'l, T, D2, Chip, Cluster, Slice, Time2, Packet2>
+    where
+        D: FetchCast<D2, Kind>,
+    {
+        let plan = const {
+            &CheckedFetch::<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, Plain>::CONFIG
+        };
+        let mut pass = self.pass;
+        add_fetch(&mut pass, plan, None, None, D2::ELEMENT_TYPE);
+        StreamTensor::new(self.context, pass)
+    }
+
+    /// The value that masked padding has, as it is stored: the mask is the first stage of the adapter.
+    ///
+    /// Without this call it is what leaves the adapter as 0: 0, or the zero point where one is subtracted. With a table
+    /// it is the entry of 0.
+    ///
+    /// ```
+    /// use furiosa_visa_std::prelude::*;
+    /// axes![A = 63];
+    /// /// Padding that no maximum sees.
+    /// fn for_a_maximum<'l, const T: Tu>(
+    ///     input: BeginTensor<'l, T, i8, m![1], m![1 # 2], m![1 # 256], m![1], m![A]>,
+    /// ) -> FetchTensor<'l, T, i8, m![1], m![1 # 2], m![1 # 256], m![1], m![A # 64]> {
+    ///     input.pad_value(i8::MIN).fetch()
+    /// }
+    /// ```
+    ///
+    /// # Panics
+    /// The fetch panics where the stream has padding that the hardware does not mask.
+    pub fn pad_value(mut self, value: D) -> Self {
+        self.pass.pad_value = Some(value.to_bits());
+        self
+    }
+}

@@ -1,0 +1,269 @@
+//! The derived configuration of a fetch: sequencer, fetch size, mask, cycles.
+
+use super::interleave::interleave_period;
+use super::mask::{Masking, derive_mask};
+use super::stages::{AdapterStage, check_stages};
+use crate::chip::spec;
+use crate::command::MaskConfig;
+use crate::error::{PlanError, attempt};
+use crate::mapping::{Expr, Pool, factorize, gcd};
+use crate::scalar::ElementType;
+use crate::sequencer::{Config, Request, Stream, contiguous_run, derive, limited};
+use crate::text::Text;
+
+pub(super) const OPERATION: &str = "fetch";
+
+/// What a fetch is derived from.
+#[derive(Clone, Copy, Debug)]
+pub struct FetchRequest {
+    /// Whether the sub context fetches.
+    pub sub_context: bool,
+    /// The stored type.
+    pub input: ElementType,
+    /// The type of a table's entries, if elements are looked up in one.
+    pub table: Option<ElementType>,
+    /// Whether a zero point is subtracted.
+    pub zero_point: bool,
+    /// The type in the stream.
+    pub output: ElementType,
+    /// What the begin tensor has as time: `1`, or the axis of two interleaved tensors.
+    pub begin: &'static Expr,
+    /// The mapping of the tensor in each slice.
+    pub element: &'static Expr,
+    /// The order of packets.
+    pub time: &'static Expr,
+    /// The content of a packet.
+    pub packet: &'static Expr,
+}
+
+impl FetchRequest {
+    /// A fetch of one tensor in the main context that reads and casts. Other stages are fields.
+    pub const fn new(
+        input: ElementType,
+        output: ElementType,
+        element: &'static Expr,
+        time: &'static Expr,
+        packet: &'static Expr,
+    ) -> Self {
+        let (sub_context, table, zero_point, begin) = (false, None, false, &Expr::Identity);
+        Self { sub_context, input, table, zero_point, output, begin, element, time, packet }
+    }
+
+    /// Whether the request asks for this stage of the adapter. Masking and batching follow from the mappings.
+    pub(super) const fn asks_for(&self, stage: AdapterStage) -> bool {
+        match stage {
+            AdapterStage::Table => self.table.is_some(),
+            AdapterStage::Cast => self.looked_up() as usize != self.output as usize,
+            AdapterStage::ZeroPoint => self.zero_point,
+            AdapterStage::Masking | AdapterStage::Batching => false,
+        }
+    }
+
+    /// The type before the cast.
+    pub(super) const fn looked_up(&self) -> ElementType {
+        match self.table {
+            Some(entries) => entries,
+            None => self.input,
+        }
+    }
+}
+
+/// The derived configuration of a fetch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FetchConfig {
+    /// The sequencer as derived, one entry per digit. Strides in elements.
+    pub derived: Config,
+    /// The sequencer as the hardware is told it: within its limits, and with the entry `1 : 0` that some masks need.
+    pub config: Config,
+    /// Time steps.
+    pub time: usize,
+    /// Elements per packet.
+    pub packet: usize,
+    /// Bytes of a packet as stored.
+    pub packet_bytes: usize,
+    /// Contiguous bytes of memory that the sequencer walks over.
+    pub contiguous_sram_access_size: usize,
+    /// Bytes of one fetch.
+    pub fetch_size: usize,
+    /// Fetches that make one packet.
+    pub fetches_per_packet: usize,
+    /// Cycles of the sequencer: one fetch per cycle. No stage of the adapter adds to them.
+    pub cycles: usize,
+    /// Cycles that the stages of the adapter delay the first packet by (spec page 70 §4).
+    pub latency: usize,
+    /// What the adapter replaces as it reads. `None`: nothing.
+    pub mask: Option<MaskConfig>,
+    /// Whether the stream has padding that is not masked. Its values mean nothing.
+    pub unmasked_padding: bool,
+    /// Time steps between two tensors that are interleaved. `None`: there is one tensor.
+    pub interleave_period: Option<usize>,
+}
+
+/// Derives the sequencer and the fetch size. Does not ask for 2 clusters and 256 slices: see
+/// [`check_units`](super::check_units).
+pub const fn derive_fetch(request: &FetchRequest) -> Result<FetchConfig, PlanError> {
+    attempt!(check_stages(request));
+    let mut pool = Pool::new();
+    let element = factorize(&mut pool, request.element);
+    let interleave_period = attempt!(interleave_period(&mut pool, request));
+    let loops = Request {
+        operation: OPERATION,
+        buf: &element,
+        time: Stream::Expr(request.time),
+        packet: Stream::Expr(request.packet),
+        partial: false,
+        unread: false,
+        names: Request::TIME_AND_PACKET,
+    };
+    let derived = attempt!(derive(&mut pool, &loops)).config;
+    let limited = attempt!(limited(OPERATION, derived));
+    let input_bits = request.input.bits();
+    let packet = derived.packet_size;
+    let packet_bits = packet * input_bits;
+    let run_bits = contiguous_run(&derived) * input_bits;
+    if !packet_bits.is_multiple_of(8) || !run_bits.is_multiple_of(8) {
+        let text =
+            Text::new().str("fetch: packets ").mapping(request.packet).str(" from ").mapping(request.element);
+        let text = text
+            .str(" have ")
+            .count(packet, "element")
+            .str(" of ")
+            .number(input_bits)
+            .str(" bits in runs of ");
+        let text = text.number(run_bits / input_bits).str(", but a fetch takes whole bytes");
+        let help = "; help: keep an even number of 4-bit elements together, innermost on both sides";
+        return Err(PlanError::new("whole bytes", text.str(help)));
+    }
+    attempt!(check_byte_addresses(request, &derived));
+    let (packet_bytes, contiguous_bytes) = (packet_bits / 8, run_bits / 8);
+    let fetch_size = attempt!(fetch_size(request, gcd(packet_bytes, contiguous_bytes)));
+    let time = derived.positions() / packet;
+    let fetches_per_packet = packet_bytes / fetch_size;
+    let Masking { mask, config, unmasked_padding } = derive_mask(request, &mut pool, limited);
+    Ok(FetchConfig {
+        derived,
+        config,
+        time,
+        packet,
+        packet_bytes,
+        contiguous_sram_access_size: contiguous_bytes,
+        fetch_size,
+        fetches_per_packet,
+        cycles: time * fetches_per_packet,
+        latency: latency(request),
+        mask,
+        unmasked_padding,
+        interleave_period,
+    })
+}
+
+/// A fetch starts at a whole byte: no loop outside the contiguous run steps by half bytes (seed page *Fetch Engine*,
+/// constraints).
+const fn check_byte_addresses(request: &FetchRequest, config: &Config) -> Result<(), PlanError> {
+    let bits = request.input.bits();
+    let run = contiguous_run(config);
+    let mut inside = 1;
+    let mut k = config.entries.len();
+    while k > 0 {
+        k -= 1;
+        let entry = config.entries.at(k);
+        if inside >= run && entry.size > 1 && !(entry.stride.unsigned_abs() * bits).is_multiple_of(8) {
+            let text =
+                Text::new().str("fetch: packets ").mapping(request.packet).str(" at ").mapping(request.time);
+            let text =
+                text.str(" from ").mapping(request.element).str(" would start at half bytes: a loop of ");
+            let text = text.number(entry.size).str(" steps by ").signed(entry.stride).str(" elements of ");
+            let text = text.number(bits).str(" bits");
+            let help = "; help: keep an even number of 4-bit elements together, innermost on both sides";
+            return Err(PlanError::new("whole bytes", text.str(help)));
+        }
+        inside *= entry.size;
+    }
+    Ok(())
+}
+
+/// What the stages between sequencer and packets take until the first element is out.
+const fn latency(request: &FetchRequest) -> usize {
+    let mut cycles = 0;
+    let mut k = 0;
+    while k < AdapterStage::ALL.len() {
+        if request.asks_for(AdapterStage::ALL[k]) {
+            cycles += AdapterStage::ALL[k].latency();
+        }
+        k += 1;
+    }
+    cycles
+}
+
+/// The largest fetch that divides packets and contiguous runs, and gives at most a flit after table and cast.
+const fn fetch_size(request: &FetchRequest, common: usize) -> Result<usize, PlanError> {
+    if request.sub_context {
+        let four_bits =
+            matches!(request.input, ElementType::I4) && matches!(request.output, ElementType::I32);
+        let size = if four_bits { spec::SUB_FETCH_BYTES_I4_I32 } else { spec::SUB_FETCH_BYTES };
+        if common.is_multiple_of(size) {
+            return Ok(size);
+        }
+        let text = Text::new().str("fetch: the sub context fetches ").number(size);
+        let text =
+            text.str(" bytes at a time, but packets and contiguous runs have only ").count(common, "byte");
+        let text = text.str(" in common; help: make the innermost axes contiguous in multiples of ");
+        return Err(PlanError::new(
+            "sub-context fetch size",
+            text.number(size).str(" bytes, or fetch in the main context"),
+        ));
+    }
+    let (looked_up, output) = (request.looked_up().bits(), request.output.bits());
+    let widest = if looked_up > output { looked_up } else { output };
+    let mut k = 0;
+    while k < spec::FETCH_SIZES.len() {
+        let size = spec::FETCH_SIZES[k];
+        let fits = size * widest <= spec::FLIT_BYTES * request.input.bits();
+        if common.is_multiple_of(size) && fits {
+            return Ok(size);
+        }
+        k += 1;
+    }
+    Ok(1)
+}
+
+/// The rules of the output packet: whole multiples of 8 bytes.
+pub const fn check_packet(request: &FetchRequest) -> Result<(), PlanError> {
+    let elements = match request.packet.checked_size() {
+        Ok(size) => size,
+        Err(text) => return Err(PlanError::new("mapping", text)),
+    };
+    let bits = elements * request.output.bits();
+    if bits.is_multiple_of(8 * spec::FETCH_ALIGN_BYTES) {
+        return Ok(());
+    }
+    let text =
+        Text::new().str("fetch: a packet ").mapping(request.packet).str(" of ").str(request.output.name());
+    let text = text.str(" holds ");
+    let text = if bits.is_multiple_of(8) {
+        text.number(bits / 8).str(" bytes")
+    } else {
+        text.number(bits).str(" bits")
+    };
+    let text = text.str(", but packets come in multiples of ").number(spec::FETCH_ALIGN_BYTES).str(" bytes");
+    let lanes = 8 * spec::FETCH_ALIGN_BYTES / request.output.bits();
+    let padded = elements.div_ceil(lanes) * lanes;
+    Err(PlanError::new(
+        "packet bytes",
+        text.str("; help: pad the innermost axis, to `# ").number(padded).str("` elements in all"),
+    ))
+}
+
+impl core::fmt::Display for FetchConfig {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(
+            f,
+            "{}, contiguous_sram_access_size {} B, fetch_size {} B, fetches_per_packet {}, {} cycles",
+            self.derived,
+            self.contiguous_sram_access_size,
+            self.fetch_size,
+            self.fetches_per_packet,
+            self.cycles
+        )
+    }
+}

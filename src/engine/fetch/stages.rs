@@ -1,0 +1,66 @@
+//! Stages that a call adds to a fetch.
+
+use super::plan::FetchRequest;
+pub use crate::command::AdapterStage;
+use crate::error::PlanError;
+use crate::scalar::{ElementType, Scalar};
+use crate::text::Text;
+use core::marker::PhantomData;
+
+/// Refuses stages that the context does not have.
+pub(super) const fn check_stages(request: &FetchRequest) -> Result<(), PlanError> {
+    if request.sub_context && request.asks_for(AdapterStage::Table) {
+        let text = Text::new().str("fetch_with_table: the sub context has no ");
+        let text = text.str(AdapterStage::Table.name()).str(": its adapter has ");
+        let text = text.str(AdapterStage::Cast.name()).str(", ").str(AdapterStage::ZeroPoint.name());
+        let text = text.str(" and ").str(AdapterStage::Batching.name());
+        return Err(PlanError::new(
+            "sub-context stage",
+            text.str("; help: fetch in the main context, `ctx.main`"),
+        ));
+    }
+    Ok(())
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// Stages that a call adds to a fetch, as a type: [`Plain`], [`Lookup`] or [`ZeroPoint`].
+pub trait Stages: sealed::Sealed {
+    /// The type of the table's entries.
+    const TABLE: Option<ElementType>;
+    /// Whether a zero point is subtracted.
+    const ZERO_POINT: bool;
+}
+
+/// `fetch`: nothing but what follows from the types.
+#[derive(Debug)]
+pub enum Plain {}
+
+/// `fetch_with_table`, with entries of type `X`.
+#[derive(Debug)]
+pub struct Lookup<X>(PhantomData<X>);
+
+/// `fetch_with_zero_point` and `fetch_with_zero_points`.
+#[derive(Debug)]
+pub enum ZeroPoint {}
+
+impl sealed::Sealed for Plain {}
+impl<X> sealed::Sealed for Lookup<X> {}
+impl sealed::Sealed for ZeroPoint {}
+
+impl Stages for Plain {
+    const TABLE: Option<ElementType> = None;
+    const ZERO_POINT: bool = false;
+}
+
+impl<X: Scalar> Stages for Lookup<X> {
+    const TABLE: Option<ElementType> = Some(X::ELEMENT_TYPE);
+    const ZERO_POINT: bool = false;
+}
+
+impl Stages for ZeroPoint {
+    const TABLE: Option<ElementType> = None;
+    const ZERO_POINT: bool = true;
+}

@@ -1,0 +1,78 @@
+//! Table indexing: the entry of a table for each stored element.
+
+use super::stages::Lookup;
+use super::{CheckedFetch, add_fetch};
+use crate::command::Table;
+use crate::engine::lookup_table::{LookupTable, TableIndex};
+use crate::engine::stream::{BeginTensor, FetchTensor, StreamTensor};
+use crate::mapping::M;
+use crate::runtime::Tu;
+use crate::scalar::{ChipType, FetchCast, Scalar, StreamScalar};
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A table whose indices are elements of `D`: a [`LookupTable`] with entries of any type.
+pub trait IndexedTable<D>: sealed::Sealed {
+    /// The type of the entries.
+    type Entry: Scalar;
+    /// The table as the chip is told it.
+    fn data(&self) -> Table;
+}
+
+impl<D, X> sealed::Sealed for LookupTable<D, X> {}
+
+impl<D: TableIndex, X: Scalar> IndexedTable<D> for LookupTable<D, X> {
+    type Entry = X;
+
+    fn data(&self) -> Table {
+        LookupTable::data(self)
+    }
+}
+
+impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Begin: M, Element: M, Kind: ChipType>
+    BeginTensor<'l, T, D, Chip, Cluster, Slice, Begin, Element, Kind>
+{
+    /// Reads the tensor as a stream of table entries: each stored element is an index, and the entry, converted to `D2`,
+    /// takes its place.
+    ///
+    /// ```
+    /// use furiosa_visa_std::prelude::*;
+    /// axes![A = 8];
+    /// /// Elements of four bits, decoded to bf16 and widened to f32.
+    /// fn decode<'l, const T: Tu>(
+    ///     input: BeginTensor<'l, T, i4, m![1], m![1 # 2], m![1 # 256], m![1], m![A]>,
+    ///     table: &LookupTable<i4, bf16>,
+    /// ) -> FetchTensor<'l, T, f32, m![1], m![1 # 2], m![1 # 256], m![1], m![A]> {
+    ///     input.fetch_with_table(table)
+    /// }
+    /// ```
+    ///
+    /// Refused while compiling: the sub context, which has no tables, and all that [`fetch`](Self::fetch) refuses. A fetch
+    /// takes at most as many elements as make 32 bytes, as entries and as elements of `D2`. Source: seed page *Fetch
+    /// Engine*, "Table Indexing".
+    #[track_caller]
+    pub fn fetch_with_table<D2: StreamScalar, Time2: M, Packet2: M>(
+        self,
+        table: &impl IndexedTable<D, Entry: FetchCast<D2, Kind>>,
+    ) -> FetchTensor<'l, T, D2, Chip, Cluster, Slice, Time2, Packet2> {
+        self.look_up(table)
+    }
+
+    #[track_caller]
+    fn look_up<L, D2: StreamScalar, Time2: M, Packet2: M>(
+        self,
+        table: &L,
+    ) -> FetchTensor<'l, T, D2, Chip, Cluster, Slice, Time2, Packet2>
+    where
+        L: IndexedTable<D, Entry: FetchCast<D2, Kind>>,
+    {
+        let plan = const {
+            &CheckedFetch::<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, Lookup<L::Entry>>::CONFIG
+        };
+        let mut pass = self.pass;
+        add_fetch(&mut pass, plan, Some(table.data()), None, D2::ELEMENT_TYPE);
+        StreamTensor::new(self.context, pass)
+    }
+}

@@ -1,0 +1,119 @@
+//! Zero points: what asymmetric quantisation adds is subtracted as elements are read.
+//!
+//! ```text
+//!   stored i8  7, zero point 10  ──▶  i32  -3
+//! ```
+//!
+//! The stream must hold every difference: the output types are those of more bits.
+
+use super::stages::ZeroPoint;
+use super::{CheckedFetch, add_fetch};
+use crate::engine::stream::{BeginTensor, FetchTensor, StreamTensor};
+use crate::mapping::{AxisName, M, Symbol};
+use crate::runtime::Tu;
+use crate::scalar::{ChipType, FetchCast, Rngd, RngdS, Scalar, StreamScalar, i4, i5, i9};
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// Stored types from which the fetch adapter subtracts a zero point, with the types of the difference.
+///
+/// Source: seed page *Fetch Engine*, "Zero-Point Subtraction"; spec page 20 §5. Types that could not hold the difference are
+/// left out: a stream of the stored type, and `i9` for `i16`.
+#[diagnostic::on_unimplemented(
+    message = "fetch: cannot subtract a zero point from `{Self}` into `{D2}`",
+    label = "the difference of two `{Self}` is no `{D2}` of the fetch adapter",
+    note = "supported: i4 to i5, i32; i8 to i9, i32; i16 to i32; on RNGD-S also i4 to i9",
+    note = "help: fetch one of these outputs"
+)]
+pub trait ZeroPointCast<D2: StreamScalar, Kind: ChipType = Rngd>:
+    FetchCast<D2, Kind> + sealed::Sealed
+{
+    /// The zero point as a number.
+    fn number(self) -> i32;
+}
+
+macro_rules! zero_points {
+    ($($stored:ident => $($output:ident),*: $number:expr;)*) => { $(
+        impl sealed::Sealed for $stored {}
+        $(
+            impl<Kind: ChipType> ZeroPointCast<$output, Kind> for $stored {
+                fn number(self) -> i32 {
+                    let number: fn($stored) -> i32 = $number;
+                    number(self)
+                }
+            }
+        )*
+    )* };
+}
+
+zero_points! {
+    i4 => i5, i32: i4::to_i32;
+    i8 => i9, i32: i32::from;
+    i16 => i32: i32::from;
+}
+
+impl ZeroPointCast<i9, RngdS> for i4 {
+    fn number(self) -> i32 {
+        self.to_i32()
+    }
+}
+
+impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Begin: M, Element: M, Kind: ChipType>
+    BeginTensor<'l, T, D, Chip, Cluster, Slice, Begin, Element, Kind>
+{
+    /// Reads the tensor as a stream of differences: each element, converted to `D2`, minus the zero point.
+    ///
+    /// Two interleaved tensors have the same zero point. Masked padding is 0 in the stream, unless
+    /// [`pad_value`](Self::pad_value) says otherwise.
+    ///
+    /// Refused while compiling: what [`fetch`](Self::fetch) refuses, and pairs of types that are not in
+    /// [`ZeroPointCast`]. Source: seed page *Fetch Engine*, "Zero-Point Subtraction".
+    #[track_caller]
+    pub fn fetch_with_zero_point<D2: StreamScalar, Time2: M, Packet2: M>(
+        self,
+        zero_point: D,
+    ) -> FetchTensor<'l, T, D2, Chip, Cluster, Slice, Time2, Packet2>
+    where
+        D: ZeroPointCast<D2, Kind>,
+    {
+        let plan = const {
+            &CheckedFetch::<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, ZeroPoint>::CONFIG
+        };
+        let mut pass = self.pass;
+        add_fetch(
+            &mut pass,
+            plan,
+            None,
+            Some([ZeroPointCast::<D2, Kind>::number(zero_point); 2]),
+            D2::ELEMENT_TYPE,
+        );
+        StreamTensor::new(self.context, pass)
+    }
+}
+
+impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, I: AxisName, Element: M, Kind: ChipType>
+    BeginTensor<'l, T, D, Chip, Cluster, Slice, Symbol<I>, Element, Kind>
+{
+    /// Reads two interleaved tensors as a stream of differences: each element, converted to `D2`, minus the zero point of
+    /// its tensor.
+    ///
+    /// The rules are those of [`fetch_with_zero_point`](Self::fetch_with_zero_point).
+    #[track_caller]
+    pub fn fetch_with_zero_points<D2: StreamScalar, Time2: M, Packet2: M>(
+        self,
+        zero_points: [D; 2],
+    ) -> FetchTensor<'l, T, D2, Chip, Cluster, Slice, Time2, Packet2>
+    where
+        D: ZeroPointCast<D2, Kind>,
+    {
+        let plan = const {
+            &CheckedFetch::<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Symbol<I>, ZeroPoint>::CONFIG
+        };
+        let mut pass = self.pass;
+        let zero_points = zero_points.map(ZeroPointCast::<D2, Kind>::number);
+        add_fetch(&mut pass, plan, None, Some(zero_points), D2::ELEMENT_TYPE);
+        StreamTensor::new(self.context, pass)
+    }
+}

@@ -1,0 +1,176 @@
+//! The fetch adapter, element by element (seed page "Fetch Engine", "Fetch Adapter"; spec page 20 §5).
+
+use super::mapping::{Coordinates, Map};
+use super::numbers::{ElementType, Number};
+use std::collections::BTreeMap;
+
+/// The registers of a mask, in the words of the page. Dimensions are counted from the outermost loop.
+#[derive(Clone, Debug)]
+pub struct Mask {
+    /// Selects the packets that are cut: index 0 on the left, the last index on the right.
+    pub last_dim: usize,
+    /// Elements masked on the left.
+    pub left_pad: usize,
+    /// Elements kept on the right.
+    pub counts: Vec<usize>,
+    /// Selects the count.
+    pub count_dim: Option<usize>,
+}
+
+impl Mask {
+    /// Which positions of loops of these sizes are masked.
+    pub fn positions(&self, sizes: &[usize]) -> Vec<bool> {
+        let mut masked = Vec::new();
+        let mut indices = vec![0; sizes.len()];
+        loop {
+            let (last, within) = (indices[self.last_dim], indices[sizes.len() - 1]);
+            let count = self.counts[self.count_dim.map_or(0, |dim| indices[dim])];
+            let left = last == 0 && within < self.left_pad;
+            let right = last == sizes[self.last_dim] - 1 && within >= count;
+            masked.push(left || right);
+            // The next index, innermost first.
+            let Some(k) = (0..sizes.len()).rev().find(|&k| indices[k] + 1 < sizes[k]) else {
+                return masked;
+            };
+            indices[k] += 1;
+            indices[k + 1..].fill(0);
+        }
+    }
+}
+
+/// The stages after the mask.
+#[derive(Clone, Debug)]
+pub struct Stages {
+    /// The stored type.
+    pub stored: ElementType,
+    /// The entries of a table, by the code of the stored type, and their type.
+    pub table: Option<(ElementType, Vec<u32>)>,
+    /// The type in the stream.
+    pub streamed: ElementType,
+    /// What is subtracted from the first and from the second tensor.
+    pub zero_points: Option<[i32; 2]>,
+}
+
+impl Stages {
+    /// What becomes of a stored code of one of the tensors.
+    ///
+    /// # Panics
+    /// When a zero point is subtracted from a float.
+    pub fn element(&self, code: u32, tensor: usize) -> Number {
+        let entry = match &self.table {
+            Some((entries, codes)) => entries.decode(codes[code as usize]),
+            None => self.stored.decode(code),
+        };
+        match (self.streamed.round(entry), self.zero_points) {
+            (number, None) => number,
+            (Number::Integer(value), Some(zero_points)) => Number::Integer(value - zero_points[tensor]),
+            (Number::Real(_), Some(_)) => panic!("floats have no zero point"),
+        }
+    }
+}
+
+/// One access of a fetch to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// The tensor.
+    pub tensor: usize,
+    /// The first byte, from the start of the tensor on.
+    pub byte: isize,
+    /// Bytes.
+    pub bytes: usize,
+}
+
+/// Compares accesses with what the mappings say: every live element lies where it is taken from.
+///
+/// `axis` is the interleave axis. Axes that the memory lacks are repeated.
+///
+/// # Errors
+/// The first difference.
+pub fn check_accesses(
+    memory: &Map,
+    stream: &[Option<Coordinates>],
+    packet: usize,
+    bits: usize,
+    axis: Option<&str>,
+    accesses: &[Access],
+) -> Result<(), String> {
+    let own = memory.axes();
+    let cells = memory.table().into_iter().enumerate().filter_map(|(at, cell)| Some((cell?, at as isize)));
+    let places: BTreeMap<Coordinates, isize> = cells.collect();
+    let place = |index: &Coordinates| -> Option<isize> {
+        let index = index.iter().filter(|(name, _)| own.contains_key(*name));
+        places.get(&index.map(|(name, value)| (name.clone(), *value)).collect::<Coordinates>()).copied()
+    };
+    let mut next = 0;
+    for (k, access) in accesses.iter().enumerate() {
+        if !(packet * bits / 8).is_multiple_of(access.bytes) {
+            return Err(format!("access {k}: {} bytes do not make packets", access.bytes));
+        }
+        for within in 0..access.bytes * 8 / bits {
+            let Some(cell) = stream.get(next) else {
+                return Err(format!("access {k} lies past the end of the stream"));
+            };
+            next += 1;
+            let Some(index) = cell else { continue };
+            let tensor = axis.map_or(0, |axis| index.get(axis).copied().unwrap_or(0));
+            let at = place(index);
+            let found = access.byte * 8 / bits as isize + within as isize;
+            if at != Some(found) || tensor != access.tensor {
+                return Err(format!("access {k}: {index:?} is at {at:?} of {tensor}, but {access:?}"));
+            }
+        }
+    }
+    if next == stream.len() {
+        Ok(())
+    } else {
+        Err(format!("{} elements, but {next} were read", stream.len()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_three_cases_of_the_page() {
+        // "# 2 + B + # 4" of 96, in packets of 32: 28 of the last one are live.
+        let one = Mask { last_dim: 1, left_pad: 2, counts: vec![28], count_dim: None };
+        let masked = one.positions(&[2, 3, 32]);
+        let expected = |k: usize| k % 96 < 2 || k % 96 >= 92;
+        assert!((0..192).all(|k| masked[k] == expected(k)));
+        let two = Mask { last_dim: 0, ..one };
+        let masked = two.positions(&[3, 2, 32]);
+        assert!((0..192).all(|k| masked[k] == expected(k / 64 * 32 + k % 32)));
+        let counts = vec![16, 16, 16, 16, 16, 16, 1, 0];
+        let three = Mask { last_dim: 2, left_pad: 0, counts, count_dim: Some(1) };
+        let masked = three.positions(&[2, 8, 1, 16]);
+        assert!((0..256).all(|k| masked[k] == (k % 128 >= 97)));
+    }
+
+    #[test]
+    fn stages_follow_each_other() {
+        let codes: Vec<u32> = (0..256).map(|code| code * 2 % 256).collect();
+        let stages = Stages {
+            stored: ElementType::I8,
+            table: Some((ElementType::I8, codes)),
+            streamed: ElementType::I32,
+            zero_points: Some([10, -10]),
+        };
+        assert_eq!(stages.element(7, 0), Number::Integer(4));
+        assert_eq!(stages.element(7, 1), Number::Integer(24));
+        assert_eq!(stages.element(0xff, 0), Number::Integer(-12));
+    }
+
+    #[test]
+    fn wrong_accesses_are_found() {
+        let axes = &[("A", 3), ("B", 4)];
+        let (memory, stream) = (Map::parse("A, B", axes), Map::parse("B, A # 4", axes));
+        let access = |byte| Access { tensor: 0, byte, bytes: 1 };
+        let mut accesses: Vec<Access> = (0..16).map(|k| access(k / 4 + k % 4 * 4)).collect();
+        let check = |accesses: &[Access]| check_accesses(&memory, &stream.table(), 4, 8, None, accesses);
+        assert_eq!(check(&accesses), Ok(()));
+        assert!(check(&accesses[..15]).is_err());
+        accesses[5].byte += 1;
+        assert!(check(&accesses).is_err());
+    }
+}
