@@ -1,7 +1,7 @@
 //! How fast the Contraction Engine is, from DM to DM, beside kernels that need not keep the chip's order of additions.
 //!
 //! `RAYON_NUM_THREADS=1 cargo bench --bench contraction` measures one core. Elements are multiply-accumulates, so that
-//! the throughputs can be divided by each other.
+//! the throughputs can be divided by each other. The time includes the load of the weights into the register files.
 
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_main};
 use furiosa_visa_std::prelude::*;
@@ -16,24 +16,27 @@ fn random<D>(rng: &mut SmallRng, len: usize, element: impl Fn(&mut SmallRng) -> 
     (0..len).map(|_| Opt::Init(element(rng))).collect()
 }
 
-/// Products `[M, K] x [N, K]` with 64 rows of the left side and 16 of the right side in each of 256 slices.
+/// A product `[M, K] x [N, K]` with `$rows` rows and `8 * $groups` columns of the result in each of 256 slices.
 ///
 /// `$half` and `$whole` are the elements of a flit and of a packet, `$random` makes one.
-macro_rules! square {
-    ($name:ident, $D:ident, $Sum:ident, $half:literal, $whole:literal, $random:expr) => {
+macro_rules! product {
+    (
+        $name:ident, $D:ident, $Sum:ident, $half:literal, $whole:literal, $random:expr,
+        [$m:literal, $n:literal, $k:literal], $rows:literal, $columns:literal, $groups:literal
+    ) => {
         mod $name {
             use super::*;
 
-            axes![M = 512, N = 512, K = 2048];
+            axes![M = $m, N = $n, K = $k];
             const MACS: u64 = (M::SIZE * N::SIZE * K::SIZE) as u64;
 
-            type Slice = m![M / 64, N / 16];
-            type DmA = DmTensor<$D, m![1], Cluster, Slice, m![M % 64, K]>;
-            type DmB = DmTensor<$D, m![1], Cluster, Slice, m![N % 16, K]>;
-            type Trf = TrfTensor<$D, m![1], Cluster, Slice, m![N % 8], m![N / 8 % 2, K]>;
-            type Product = DmTensor<$Sum, m![1], Cluster, Slice, m![M % 64, N % 16]>;
+            type Slice = m![M / $rows, N / $columns];
+            type DmA = DmTensor<$D, m![1], Cluster, Slice, m![M % $rows, K]>;
+            type DmB = DmTensor<$D, m![1], Cluster, Slice, m![N % $columns, K]>;
+            type Trf = TrfTensor<$D, m![1], Cluster, Slice, m![N % 8], m![N / 8 % $groups, K]>;
+            type Product = DmTensor<$Sum, m![1], Cluster, Slice, m![M % $rows, N % $columns]>;
 
-            pub fn load(ctx: &mut Context) -> (DmA, DmB) {
+            fn load(ctx: &mut Context) -> (DmA, DmB) {
                 let mut rng = SmallRng::seed_from_u64(1);
                 let a = HostTensor::<$D, m![M, K]>::from_buf(random(&mut rng, M::SIZE * K::SIZE, $random));
                 let b = HostTensor::<$D, m![N, K]>::from_buf(random(&mut rng, N::SIZE * K::SIZE, $random));
@@ -44,32 +47,32 @@ macro_rules! square {
 
             fn weights(ctx: &mut Context, b: &DmB) -> Trf {
                 (ctx.sub.begin(b.view()))
-                    .fetch::<$D, m![N % 8, N / 8 % 2], m![K]>()
-                    .collect::<m![N % 8, N / 8 % 2, K / $half], m![K % $half]>()
-                    .to_trf::<m![N % 8], m![N / 8 % 2, K]>(TrfAddress::Full)
+                    .fetch::<$D, m![N % 8, N / 8 % $groups], m![K]>()
+                    .collect::<m![N % 8, N / 8 % $groups, K / $half], m![K % $half]>()
+                    .to_trf::<m![N % 8], m![N / 8 % $groups, K]>(TrfAddress::Full)
             }
 
             /// Every packet is fetched once per group of eight columns.
-            pub fn multiply(ctx: &mut Context, (a, b): &(DmA, DmB)) -> Product {
+            fn multiply(ctx: &mut Context, (a, b): &(DmA, DmB)) -> Product {
                 let weights = weights(ctx, b);
                 (ctx.main.begin(a.view()))
-                    .fetch::<$D, m![M % 64, N / 8 % 2], m![K]>()
-                    .collect::<m![M % 64, N / 8 % 2, K / $half], m![K % $half]>()
-                    .align::<m![M % 64, N / 8 % 2, K / $whole], m![K % $whole], _, _>(&weights)
+                    .fetch::<$D, m![M % $rows, N / 8 % $groups], m![K]>()
+                    .collect::<m![M % $rows, N / 8 % $groups, K / $half], m![K % $half]>()
+                    .align::<m![M % $rows, N / 8 % $groups, K / $whole], m![K % $whole], _, _>(&weights)
                     .contract::<m![1]>()
-                    .accumulate::<m![M % 64, N / 8 % 2], m![N % 8]>(AccumulationKind::Interleaved)
+                    .accumulate::<m![M % $rows, N / 8 % $groups], m![N % 8]>(AccumulationKind::Interleaved)
                     .commit(384 << 10)
             }
 
-            /// Every packet is fetched once and used for both groups of eight columns.
-            pub fn multiply_tiled(ctx: &mut Context, (a, b): &(DmA, DmB)) -> Product {
+            /// Every packet is fetched once and used for all groups of eight columns.
+            fn multiply_tiled(ctx: &mut Context, (a, b): &(DmA, DmB)) -> Product {
                 let weights = weights(ctx, b);
                 (ctx.main.begin(a.view()))
-                    .fetch::<$D, m![M % 64], m![K]>()
-                    .collect::<m![M % 64, K / $half], m![K % $half]>()
-                    .align::<m![M % 64, K / $whole, N / 8 % 2], m![K % $whole], _, _>(&weights)
+                    .fetch::<$D, m![M % $rows], m![K]>()
+                    .collect::<m![M % $rows, K / $half], m![K % $half]>()
+                    .align::<m![M % $rows, K / $whole, N / 8 % $groups], m![K % $whole], _, _>(&weights)
                     .contract::<m![1]>()
-                    .accumulate::<m![M % 64, N / 8 % 2], m![N % 8]>(AccumulationKind::Interleaved)
+                    .accumulate::<m![M % $rows, N / 8 % $groups], m![N % 8]>(AccumulationKind::Interleaved)
                     .commit(384 << 10)
             }
 
@@ -81,7 +84,7 @@ macro_rules! square {
                 group.bench_function(format!("chip, {name}"), |bencher| {
                     bencher.iter(|| multiply(&mut ctx, &operands));
                 });
-                group.bench_function(format!("chip, {name}, packets used twice"), |bencher| {
+                group.bench_function(format!("chip, {name}, each packet fetched once"), |bencher| {
                     bencher.iter(|| multiply_tiled(&mut ctx, &operands));
                 });
             }
@@ -89,77 +92,39 @@ macro_rules! square {
     };
 }
 
-/// Products `[M, K] x [N, K]` with a register file full of bf16 weights: 32 rows and 8 columns per slice.
-macro_rules! deep {
-    ($name:ident, $D:ident, $Sum:ident, $half:literal, $whole:literal, $random:expr) => {
-        mod $name {
-            use super::*;
-
-            axes![M = 512, N = 128, K = 4096];
-            const MACS: u64 = (M::SIZE * N::SIZE * K::SIZE) as u64;
-
-            type Slice = m![M / 32, N / 8];
-            type DmA = DmTensor<$D, m![1], Cluster, Slice, m![M % 32, K]>;
-            type DmB = DmTensor<$D, m![1], Cluster, Slice, m![N % 8, K]>;
-            type Product = DmTensor<$Sum, m![1], Cluster, Slice, m![M % 32, N % 8]>;
-
-            pub fn load(ctx: &mut Context) -> (DmA, DmB) {
-                let mut rng = SmallRng::seed_from_u64(1);
-                let a = HostTensor::<$D, m![M, K]>::from_buf(random(&mut rng, M::SIZE * K::SIZE, $random));
-                let b = HostTensor::<$D, m![N, K]>::from_buf(random(&mut rng, N::SIZE * K::SIZE, $random));
-                let a: HbmTensor<$D, m![1], m![M, K]> = block_on(a.to_hbm(&mut ctx.pdma, 0));
-                let b: HbmTensor<$D, m![1], m![N, K]> = block_on(b.to_hbm(&mut ctx.pdma, 1 << 24));
-                (a.to_dm(&mut ctx.tdma, 0), b.to_dm(&mut ctx.tdma, 256 << 10))
-            }
-
-            pub fn multiply(ctx: &mut Context, (a, b): &(DmA, DmB)) -> Product {
-                let weights = (ctx.sub.begin(b.view()))
-                    .fetch::<$D, m![N % 8], m![K]>()
-                    .collect::<m![N % 8, K / $half], m![K % $half]>()
-                    .to_trf::<m![N % 8], m![K]>(TrfAddress::Full);
-                (ctx.main.begin(a.view()))
-                    .fetch::<$D, m![M % 32], m![K]>()
-                    .collect::<m![M % 32, K / $half], m![K % $half]>()
-                    .align::<m![M % 32, K / $whole], m![K % $whole], _, _>(&weights)
-                    .contract::<m![1]>()
-                    .accumulate::<m![M % 32], m![N % 8]>(AccumulationKind::Interleaved)
-                    .commit(384 << 10)
-            }
-
-            pub fn measure(group: &mut Group<'_>) {
-                group.throughput(Throughput::Elements(MACS));
-                let mut ctx = Context::acquire();
-                let operands = load(&mut ctx);
-                group.bench_function(format!("chip, {}", stringify!($D)), |bencher| {
-                    bencher.iter(|| multiply(&mut ctx, &operands));
-                });
-            }
-        }
-    };
-}
-
-square!(square_i8, i8, i32, 32, 64, SmallRng::random);
-square!(square_bf16, bf16, f32, 16, 32, SmallRng::random);
-square!(square_f8, f8e4m3, f32, 32, 64, |rng| f8e4m3::from_f32(rng.random()));
-square!(square_i4, i4, i32, 64, 128, |rng| i4::from_i32(rng.random_range(-8..8)));
-deep!(deep_i8, i8, i32, 32, 64, SmallRng::random);
-deep!(deep_bf16, bf16, f32, 16, 32, SmallRng::random);
+product!(flat_i8, i8, i32, 32, 64, SmallRng::random, [512, 512, 2048], 64, 16, 2);
+product!(flat_bf16, bf16, f32, 16, 32, SmallRng::random, [512, 512, 2048], 64, 16, 2);
+product!(flat_f8, f8e4m3, f32, 32, 64, |rng| f8e4m3::from_f32(rng.random()), [512, 512, 2048], 64, 16, 2);
+product!(flat_i4, i4, i32, 64, 128, |rng| i4::from_i32(rng.random_range(-8..8)), [512, 512, 2048], 64, 16, 2);
+product!(deep_i8, i8, i32, 32, 64, SmallRng::random, [512, 256, 4096], 32, 16, 2);
+product!(deep_bf16, bf16, f32, 16, 32, SmallRng::random, [512, 128, 4096], 32, 8, 1);
+product!(full_i8, i8, i32, 32, 64, SmallRng::random, [1024, 1024, 1024], 64, 64, 8);
+product!(full_bf16, bf16, f32, 16, 32, SmallRng::random, [1024, 1024, 1024], 128, 32, 4);
 
 fn products(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("product 512 x 512 x 2048 (elements are MACs)");
+    let mut group = criterion.benchmark_group("512 x 512 x 2048 (elements are MACs)");
     group.sample_size(10);
-    square_i8::measure(&mut group);
-    square_bf16::measure(&mut group);
-    square_i4::measure(&mut group);
-    square_f8::measure(&mut group);
+    flat_i8::measure(&mut group);
+    flat_bf16::measure(&mut group);
+    flat_i4::measure(&mut group);
+    flat_f8::measure(&mut group);
     baselines(&mut group, [512, 512, 2048]);
     group.finish();
 
-    let mut group = criterion.benchmark_group("product 512 x 128 x 4096 (elements are MACs)");
+    // Full register files, weights that are used 32 times.
+    let mut group = criterion.benchmark_group("512 x 256 (i8) or 128 (bf16) x 4096 (elements are MACs)");
     group.sample_size(10);
     deep_i8::measure(&mut group);
     deep_bf16::measure(&mut group);
-    baselines(&mut group, [512, 128, 4096]);
+    baselines(&mut group, [512, 256, 4096]);
+    group.finish();
+
+    // Full register files, weights that are used 64 (i8) or 128 times.
+    let mut group = criterion.benchmark_group("1024 x 1024 x 1024 (elements are MACs)");
+    group.sample_size(10);
+    full_i8::measure(&mut group);
+    full_bf16::measure(&mut group);
+    baselines(&mut group, [1024, 1024, 1024]);
     group.finish();
 }
 

@@ -129,7 +129,11 @@ fn float_strands(nest: &Nest, job: FloatJob<'_>) {
                 }
                 let weights = &weights[steps[from + strands[0]].tile as usize * tile..][..tile];
                 for (block, partial) in partial.iter_mut().take(blocks).enumerate() {
-                    trees_of_block(&cells[block * BLOCK..], &weights[block * BLOCK & (tile - 1)..], partial);
+                    trees_of_block(
+                        &cells[block * BLOCK..],
+                        &weights[(block * BLOCK) & (tile - 1)..],
+                        partial,
+                    );
                 }
                 let place = nest.places[outer * nest.inner + inner] as usize * columns;
                 let sums = &mut scratch[place * 8..][..columns * 8];
@@ -307,6 +311,7 @@ fn trees_of_block(cells: &[Sixteen], weights: &[Lanes], sums: &mut [Sixteen; 8])
 /// The upper levels of the tree, and the sum over time.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+#[allow(clippy::needless_range_loop)] // Two elements of one slice are read, a third is written.
 fn join(partial: &mut [[Sixteen; 8]], absent: bool, sums: &mut [Sixteen]) {
     let mut width = partial.len();
     while width > 1 {
@@ -391,7 +396,7 @@ fn integer_parts<const OCTETS: usize, const REPEATS: bool>(job: IntegerJob<'_>) 
             } else {
                 let sums = &mut sums[result..result + shape.columns];
                 for (column, sum) in sums.iter_mut().enumerate() {
-                    let from = if REPEATS { 0 } else { column * OCTETS & (tile - 1) };
+                    let from = if REPEATS { 0 } else { (column * OCTETS) & (tile - 1) };
                     let bias = &biases[column & (column_period - 1)];
                     let arrival = part::<OCTETS, REPEATS>(&cells[column * OCTETS..], &weights[from..], bias);
                     let added = _mm256_add_epi32(load_words(sum), arrival);
