@@ -149,3 +149,81 @@ pub(crate) fn convert(from: &Row, to: ElementType, output: &mut Row) {
     let (bytes, _) = output.push_blank(from.len(), from.flags());
     convert_block(from.element(), to, from.bytes(), bytes);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::{FillId, Footprint, Guard, Memory, Region, Table};
+    use crate::sequencer::Config;
+    use ElementType::{Bf16, I4, I5, I8, I9, I16, I32};
+
+    fn fetch(stored: ElementType, output: ElementType) -> Fetch {
+        let guard = Guard::always(4);
+        let footprint = Footprint { element: stored, chips: 1, clusters: 1, slices: 1, elements: 64, guard };
+        let source = Region { memory: Memory::Dm, address: 0, fill: FillId::ANY, footprint };
+        Fetch::new(source, Config::new(8), 8, 8, output)
+    }
+
+    /// Signed numbers in the layout of a stream.
+    fn packed(element: ElementType, values: &[i32]) -> Vec<u8> {
+        let bits = element.container_bits();
+        let mut bytes = vec![0; (values.len() * bits).div_ceil(8)];
+        values.iter().enumerate().for_each(|(k, &value)| set_code(&mut bytes, bits, k, value as u32));
+        bytes
+    }
+
+    /// Every element less a zero point, for the ends of both ranges.
+    #[test]
+    fn differences_fit_their_types() {
+        for (stored, output) in [(I4, I5), (I4, I32), (I4, I9), (I8, I9), (I8, I32), (I16, I32)] {
+            let half = 1 << (stored.bits() - 1);
+            let values: Vec<i32> =
+                (0..64).map(|k| [-half, half - 1, k - half, 31 - k][k as usize % 4]).collect();
+            for zero_points in [[-half, half - 1], [half - 1, -half], [0, 3]] {
+                let mut fetch = fetch(stored, output);
+                fetch.zero_points = Some(zero_points);
+                let mut row = Row::new(stored);
+                row.push(&packed(stored, &values), 64, None);
+                let mut found = Row::new(I8);
+                // Packets of 8, three per turn.
+                let turns = Turns::every(3);
+                Adapter::new(&fetch).run(&row, 0..8, (turns, 8), &mut found);
+                let expected: Vec<i32> = (0..64).map(|k| values[k] - zero_points[k / 8 / 3 % 2]).collect();
+                assert_eq!(found.bytes(), packed(output, &expected), "{stored} to {output}, {zero_points:?}");
+                assert_eq!((found.element(), found.len()), (output, 64));
+            }
+        }
+    }
+
+    /// A table of random entries, then the cast, for every width of both.
+    #[test]
+    fn entries_are_cast_like_elements() {
+        for (stored, entry, output) in
+            [(I4, I4, I32), (I4, I8, I9), (I8, I4, I4), (I8, I8, I8), (I8, I16, I32)]
+        {
+            let half = 1 << (entry.bits() - 1);
+            let codes = 1i32 << stored.bits();
+            let entries: Vec<i32> = (0..codes).map(|code| (code * 37 + 11) % (2 * half) - half).collect();
+            let mut fetch = fetch(stored, output);
+            let table = entries.iter().map(|&value| value as u32 & (u32::MAX >> (32 - entry.bits())));
+            fetch.table = Some(Table { input: stored, output: entry, codes: table.collect() });
+            let values: Vec<i32> = (0..64).map(|k| k * 29 % codes).collect();
+            let mut row = Row::new(stored);
+            row.push(&packed(stored, &values), 64, Some(&[true; 64]));
+            let mut found = Row::new(I8);
+            Adapter::new(&fetch).run(&row, 0..8, (Turns::every(1), 8), &mut found);
+            let expected: Vec<i32> = values.iter().map(|&code| entries[code as usize]).collect();
+            assert_eq!(found.bytes(), packed(output, &expected), "{stored} to {entry} to {output}");
+            assert_eq!(found.flags(), Some(&[true; 64][..]));
+        }
+    }
+
+    #[test]
+    fn nothing_is_done_where_nothing_changes() {
+        assert!(Adapter::new(&fetch(Bf16, Bf16)).changes_nothing());
+        assert!(!Adapter::new(&fetch(Bf16, ElementType::F32)).changes_nothing());
+        let mut shifted = fetch(I8, I32);
+        shifted.zero_points = Some([0, 0]);
+        assert!(!Adapter::new(&shifted).changes_nothing());
+    }
+}

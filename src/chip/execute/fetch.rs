@@ -45,6 +45,12 @@ impl Turns {
         Self { period: fetch.interleave.map(|interleave| interleave.period.max(1)) }
     }
 
+    /// Two tensors that take turns of so many steps.
+    #[cfg(test)]
+    pub(crate) fn every(period: usize) -> Self {
+        Self { period: Some(period) }
+    }
+
     /// The tensor of a time step: 0 or 1.
     pub(crate) fn tensor(self, step: usize) -> usize {
         self.period.map_or(0, |period| step / period % 2)

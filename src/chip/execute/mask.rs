@@ -76,3 +76,71 @@ impl MaskPlan {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chip::execute::walk::tests::config;
+    use crate::list::List;
+    use crate::scalar::ElementType;
+
+    /// The masked elements of all packets, read in blocks of so many.
+    fn masked(mask: &MaskConfig, entries: &[(usize, isize)], packet: usize, block: usize) -> Vec<bool> {
+        let config = config(entries, packet);
+        let plan = MaskPlan::new(mask, &config);
+        let steps = config.positions() / packet;
+        let mut found = Vec::new();
+        for start in (0..steps).step_by(block) {
+            let time = start..(start + block).min(steps);
+            let len = time.len() * packet;
+            let mut row = Row::new(ElementType::I8);
+            row.push(&vec![0; len], len, Some(&vec![false; len]));
+            plan.run(time, (Turns::every(1), packet), &mut row);
+            let flags = row.flags().expect("there are flags");
+            // What is masked counts as initialised, and has the value of its tensor.
+            for (k, (&byte, &flag)) in row.bytes().iter().zip(flags).enumerate() {
+                let tensor = (start + k / packet) % 2;
+                assert_eq!(byte, if flag { mask.pad_value[tensor] as u8 } else { 0 });
+            }
+            found.extend_from_slice(flags);
+        }
+        found
+    }
+
+    fn mask(last_dim: usize, left_pad: usize, counts: &[usize], dim: Option<usize>) -> MaskConfig {
+        let mut list = List::new(0);
+        counts.iter().for_each(|&count| list.push(count));
+        MaskConfig {
+            last_dim,
+            left_pad,
+            last_dim_rightmost_valid_count: list,
+            rightmost_valid_count_dim: dim,
+            pad_value: [7, 9],
+        }
+    }
+
+    /// "Padding case" 1 to 3 of the page, cut into blocks of any size.
+    #[test]
+    fn the_cases_of_the_page() {
+        for block in [1, 2, 5, 1000] {
+            let one = masked(&mask(1, 2, &[28], None), &[(4, 96), (3, 32), (32, 1)], 32, block);
+            assert!((0..384).all(|k| one[k] == (k % 96 < 2 || k % 96 >= 92)));
+            let two = masked(&mask(0, 2, &[28], None), &[(3, 32), (4, 96), (32, 1)], 32, block);
+            let at = |k: usize| k / 128 * 32 + k % 32;
+            assert!((0..384).all(|k| two[k] == (at(k) < 2 || at(k) >= 92)));
+            let counts = [16, 16, 16, 16, 16, 16, 1, 0];
+            let entries = [(4, 128), (8, 16), (1, 0), (16, 1)];
+            let three = masked(&mask(2, 0, &counts, Some(1)), &entries, 16, block);
+            assert!((0..512).all(|k| three[k] == (k % 128 >= 97)));
+        }
+    }
+
+    /// Rows inside a packet.
+    #[test]
+    fn packets_of_several_rows() {
+        let found = masked(&mask(1, 1, &[5], None), &[(3, 24), (2, 8), (8, 1)], 16, 1);
+        assert!((0..48).all(|k| found[k] == (k % 16 < 1 || k % 16 >= 13)));
+        let always = masked(&mask(1, 1, &[6], None), &[(6, 8), (1, 0), (8, 1)], 16, 2);
+        assert!((0..48).all(|k| always[k] == (k % 8 < 1 || k % 8 >= 6)));
+    }
+}
