@@ -326,3 +326,7 @@ pub const fn matched(
     }
     Matched { dividend, divisor, pairs }
 }
+
+#[cfg(test)]
+#[path = "pieces_tests.rs"]
+mod tests;
