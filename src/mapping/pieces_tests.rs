@@ -1,7 +1,7 @@
 //! Cuts by hand: what each rule allows, what the two sides look like after it, and which digits become pairs.
 
 use super::*;
-use crate::mapping::{Expr, M, factorize, write_term};
+use crate::mapping::{Axis, Expr, Ident, M, factorize, write_term};
 use crate::prelude::{axes, m};
 use crate::text::Text;
 
@@ -244,6 +244,23 @@ fn a_lifted_run_is_one_digit_of_its_own() {
     let origins: Vec<usize> = pieces.list.iter().map(|p| p.origin).collect();
     assert!(origins[2] != origins[0] && origins[2] != origins[1], "{origins:?}");
     assert_eq!(digit(&pieces, 2).1, 30);
+    // Wherever the run stands: here `H % 2` is digit 0, or digit 20 of 40.
+    for digits in [0, 20] {
+        let mut inner = Factors::one();
+        for k in 0..digits {
+            let name = Ident::new(Box::leak(format!("A{k}").into_boxed_str()));
+            let atom = Atom::Symbol(Axis { name, size: 2 });
+            inner.push_term(&pool, Term { atom, stride: 1, modulo: 2 }, 2);
+        }
+        let group = factorize(&mut pool, <m![G, H]>::EXPR);
+        let mut pieces = Pieces::new(&[&inner, &group]);
+        assert!(pieces.lift(&pool, &guide));
+        let (rest, run) = (pieces.list.at(digits), pieces.list.at(digits + 1));
+        assert!(
+            rest.origin == digits && pieces.list.iter().all(|p| p.base == run.base || p.origin != run.origin)
+        );
+        assert_ne!(rest.origin, run.origin);
+    }
 }
 
 #[test]
@@ -259,6 +276,21 @@ fn a_partner_is_free_equal_and_long_enough() {
     assert_eq!(pieces.partner(&Term { stride: 2, ..term }, 5), None);
     let (other, _) = digit(&pieces, 1);
     assert_eq!(pieces.partner(&other, 10), Some(1));
+}
+
+#[test]
+fn every_composite_is_lifted() {
+    // Neither composite is cut, so that lifting is all there is to do.
+    const GROUPS: &Expr = <m![[G, H] = 17, [P, K] = 30]>::EXPR;
+    const AXES: &Expr = <m![G, H, P, K]>::EXPR;
+    let lifted = [("[P, K]", 1), ("[G, H]", 168)];
+    let rules = (CutRule::Exact, Some(CutRule::Exact));
+    let mut pool = Pool::new();
+    let (groups, axes) = (sides(&mut pool, &[GROUPS]), sides(&mut pool, &[AXES]));
+    let found = matched(&pool, axes, groups, rules);
+    check(&pool, &found.dividend, &lifted);
+    assert_eq!(found.pairs.as_slice(), [(1, 1), (0, 0)]);
+    check(&pool, &matched(&pool, groups, axes, rules).divisor, &lifted);
 }
 
 /// The pairs as text: dividend digit and divisor digit.

@@ -448,8 +448,8 @@ const fn digit(
         let step = at / held.term.stride;
         let stride = (step * held.base) as isize;
         let available = held.term.modulo.div_ceil(step);
-        let fits = step * rest <= held.term.modulo || (reaches_top && rest <= available);
-        if fits {
+        // No digit of the stream goes past the end of its axis.
+        if reaches_top || step * rest <= held.term.modulo {
             if held.resize < held.term.modulo && step * rest > held.resize {
                 return Err(insufficient(pool, request, &digit, "holds only the first values of it"));
             }
@@ -458,15 +458,8 @@ const fn digit(
             entries.insert(first, Entry { size: extent, stride });
             return Ok(());
         }
-        if reaches_top && !request.partial {
-            return Err(insufficient(pool, request, &digit, "ends before"));
-        }
         // Padding may fill up the last turn of the outer loop.
-        let padded = rest.div_ceil(available) * available <= extent;
-        if !held.term.modulo.is_multiple_of(step)
-            || !(rest.is_multiple_of(available) || padded)
-            || !extent.is_multiple_of(available)
-        {
+        if !held.term.modulo.is_multiple_of(step) || !extent.is_multiple_of(available) {
             return Err(incompatible(pool, request, &digit));
         }
         if held.resize < held.term.modulo {
@@ -479,13 +472,6 @@ const fn digit(
         rest = rest.div_ceil(available);
         extent /= available;
         modulo = modulo.div_ceil(available);
-        if rest == 1 {
-            if extent > 1 {
-                entries
-                    .insert(first, Entry { size: extent, stride: (available * step * held.base) as isize });
-            }
-            return Ok(());
-        }
     }
 }
 
@@ -562,10 +548,8 @@ const fn nothing_dropped(pool: &Pool, request: &Job<'_>, buffer: &Buffer) -> Res
         let held = &all[k];
         if held.read < held.resize && !read_through_composite(buffer, own, held) {
             let mut term = held.term;
-            if held.read > 1 {
-                term.stride *= held.read;
-                term.modulo = term.modulo.div_ceil(held.read);
-            }
+            term.stride *= held.read;
+            term.modulo = term.modulo.div_ceil(held.read);
             let text = request.text().str("the buffer ").factors(pool, request.buf);
             let text = write_term(text.str(" holds `m!["), pool, &term, term.modulo);
             let text = stream(text.str("]`, which the stream "), pool, request);
@@ -623,3 +607,7 @@ const fn not_factorizable(pool: &Pool, request: &Job<'_>, factors: &Factors) -> 
     let text = text.str("; help: pad each axis by itself, or keep the group contiguous in the buffer");
     PlanError::new("not factorizable", text)
 }
+
+#[cfg(test)]
+#[path = "derive_tests.rs"]
+mod tests;
