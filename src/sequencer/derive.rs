@@ -201,7 +201,7 @@ pub const fn derive(pool: &mut Pool, request: &Request<'_>) -> Result<Derived, P
         attempt!(nothing_dropped(pool, &job, &buffer));
     }
     if entries.overflowed() || buffer.held.overflowed() {
-        return Err(PlanError::mapping(operation, crate::mapping::Problem::TooManyFactors));
+        return Err(too_many(operation));
     }
     Ok(Derived { config: Config { entries, packet_size: job.packet.size() }, time_entries })
 }
@@ -260,6 +260,10 @@ const fn healthy(operation: &'static str, factors: &Factors) -> Result<(), PlanE
     }
 }
 
+const fn too_many(operation: &'static str) -> PlanError {
+    PlanError::mapping(operation, crate::mapping::Problem::TooManyFactors)
+}
+
 /// Appends the loops of one member.
 const fn part(
     pool: &Pool,
@@ -289,6 +293,9 @@ const fn part(
                 if group && (is_packet || !divisible) {
                     let first = entries.len();
                     attempt!(block(pool, request, buffer, inner, 0, is_packet, entries));
+                    if entries.overflowed() {
+                        return Err(too_many(request.operation));
+                    }
                     if let Some(stride) = one_run(entries, first) {
                         entries.truncate(first);
                         entries.push(Entry { size: extent, stride });
@@ -342,7 +349,7 @@ const fn base_of_last_term(factors: &[Factor]) -> usize {
     1
 }
 
-/// The stride of the single run that the entries from `first` on make, if they do.
+/// The stride of the single run that the entries from `first` on make, if they do. There is at least one.
 const fn one_run(entries: &List<Entry, DERIVED_ENTRIES>, first: usize) -> Option<isize> {
     let mut k = first + 1;
     while k < entries.len() {
@@ -352,7 +359,7 @@ const fn one_run(entries: &List<Entry, DERIVED_ENTRIES>, first: usize) -> Option
         }
         k += 1;
     }
-    if entries.len() > first { Some(entries.at(entries.len() - 1).stride) } else { None }
+    Some(entries.at(entries.len() - 1).stride)
 }
 
 const fn loops_inside(entries: &List<Entry, DERIVED_ENTRIES>, first: usize) -> usize {

@@ -209,4 +209,9 @@ fn lists_hold_the_longest_mapping_and_report_more() {
     let repeats = many('B', FACTORS);
     let read = derive(&mut pool, &request(&buf, Stream::Expr(repeats), Stream::Expr(all)));
     assert_eq!(read.expect_err("needs too many entries").rule(), "too many factors");
+    // Also where the entries end before a group whose loops are looked at.
+    let group = factorize(&mut pool, <m![G, B]>::EXPR);
+    let packet = Stream::Expr(<m![[G, B] # 40]>::EXPR);
+    let read = derive(&mut pool, &request(&group, Stream::Expr(repeats), packet));
+    assert_eq!(read.expect_err("needs too many entries").rule(), "too many factors");
 }
