@@ -282,6 +282,9 @@ mod tests {
             Some(vec![(Ident::new("A"), 4), (Ident::new("B"), 2),])
         );
         assert!(Index::at(AB, 15).is_none() && Index::at(AB, 16).is_none());
+        // Padding of a cut axis: the axis itself has a coordinate 3.
+        const CUT: &Expr = &Expr::Padding(&Expr::Resize(A, 3), 8);
+        assert!(Index::at(CUT, 2).is_some() && Index::at(CUT, 3).is_none());
         assert!(Index::at(&Expr::Identity, 0).is_some() && Index::at(&Expr::Identity, 1).is_none());
     }
 }
