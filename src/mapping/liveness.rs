@@ -76,7 +76,7 @@ impl GuardBuilder {
                 Factor::Padding { size, .. } => {
                     let digit = GuardDigit { variable, base: 1, extent: size, weight: 1 };
                     let remainder = self.sum_of_one(digit, base);
-                    if k > 0 && !size.is_multiple_of(last_base(factors, k)) {
+                    if !size.is_multiple_of(last_base(factors, k)) {
                         variable = remainder;
                     }
                     period = size;
