@@ -30,18 +30,18 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// What may go into and out of a kernel: contexts, tensors in HBM, numbers, and tuples of them.
+/// What may go into and out of a kernel: contexts, tensors in HBM, numbers, and tuples, arrays and slices of them.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument or a result of a kernel",
-    note = "kernels take `&mut Context`, `&HbmTensor<…>`, `&mut HbmTensor<…>`, `HbmTensorView<'_, …>` and numbers"
+    note = "kernels take `&mut Context`, `&HbmTensor<…>`, `&mut HbmTensor<…>`, `HbmTensorView<'_, …>`, numbers, arrays and tuples of them"
 )]
 pub trait DeviceSend: sealed::Sealed {}
 
 macro_rules! device_send {
-    ($([$($generics:tt)*] $type:ty),* $(,)?) => {
+    ($([$($generics:tt)*] $type:ty $(where $bounded:ty: $bound:path)?),* $(,)?) => {
         $(
-            impl<$($generics)*> sealed::Sealed for $type {}
-            impl<$($generics)*> DeviceSend for $type {}
+            impl<$($generics)*> sealed::Sealed for $type $(where $bounded: $bound)? {}
+            impl<$($generics)*> DeviceSend for $type $(where $bounded: $bound)? {}
         )*
     };
 }
@@ -58,6 +58,9 @@ device_send! {
     ['a, D: Scalar, Chip: M, Element: M] HbmTensorView<'a, D, Chip, Element>,
     ['a, D: Scalar, Chip: M, Element: M] HbmTensorViewMut<'a, D, Chip, Element>,
     [T] PhantomData<T>,
+    [T: DeviceSend, const N: usize] [T; N],
+    ['a, T, const N: usize] &'a [T; N] where &'a T: DeviceSend,
+    ['a, T] &'a [T] where &'a T: DeviceSend,
 }
 
 macro_rules! device_send_tuples {
