@@ -2,7 +2,7 @@
 //! what is refused next to them (spec page 20 §3).
 
 use super::*;
-use crate::mapping::{Axis, Ident, M};
+use crate::mapping::{Axis, Ident, M, PaddingKind};
 use crate::prelude::{axes, m};
 
 axes![A = 16, B = 5, C = 2, G = 6, H = 10, P = 7, W = 20];
@@ -78,6 +78,13 @@ fn padding_alone_is_read_again_in_time_and_read_on_in_a_packet() {
     assert_eq!(read::<m![A], m![1 # 4], m![A]>(), "[4 : 0, 16 : 1] : 16");
     assert_eq!(read::<m![A], m![A], m![1 # 4]>(), "[16 : 1, 4 : 1] : 4");
     assert_eq!(read::<m![A], m![A, 1 # 4], m![1]>(), "[16 : 1, 4 : 0] : 1");
+    // Two kinds of padding are one loop.
+    let mut pool = Pool::new();
+    let (one, mut time) = (Factors::one(), Factors::one());
+    time.push_padding(4, PaddingKind::Bottom);
+    time.push_padding(8, PaddingKind::Top);
+    let read = derive(&mut pool, &request(&one, Stream::Factors(&time), Stream::Factors(&one)));
+    assert_eq!(read.expect("derives").config.to_string(), "[8 : 0] : 1");
     // Padding between digits makes the loop outside of it longer, and no loop of its own.
     assert_eq!(read_factors::<m![G, B], m![G, B # 8, 1 # 4], m![1]>(), "[6 : 5, 8 : 1, 4 : 0] : 1");
     assert_eq!(read_factors::<m![G, B], m![1], m![G # 8, B # 6]>(), "[8 : 5, 6 : 1] : 48");
