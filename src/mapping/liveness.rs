@@ -349,6 +349,22 @@ mod tests {
         assert!(builder.build(&Pool::new()).expect("fits").is_always());
     }
 
+    #[test]
+    fn plain_tensors_take_the_quick_way() {
+        const CUT: &Expr = &Expr::Modulo(&Expr::Stride(A, 5), 3);
+        const PADDED: &Expr = &Expr::Padding(A, 16);
+        const PLAIN: [&Expr; 4] =
+            [A, CUT, &Expr::Padding(&Expr::Pair(A, CUT), 64), &Expr::Padding(&Expr::Identity, 2)];
+        const OTHER: [&Expr; 4] =
+            [&Expr::Stride(PADDED, 4), &Expr::Pair(PADDED, B), &Expr::Pair(B, PADDED), &Expr::Resize(A, 3)];
+        for plain in PLAIN {
+            assert!(simple(&[plain]).is_some(), "{plain}");
+        }
+        for other in OTHER {
+            assert!(simple(&[B, other]).is_none() && simple(&[other, B]).is_none(), "{other}");
+        }
+    }
+
     /// Whoever looks for runs of live positions asks which variable a test depends on.
     #[test]
     fn digits_are_read_from_the_position_itself_where_they_can_be() {
