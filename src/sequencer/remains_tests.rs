@@ -143,6 +143,11 @@ fn a_run_of_the_buffer_is_read_as_one_axis() {
         [PART, "m![H % 2, B]::SIZE", "m![1 # 96, H % 2, B]"],
         ["H % 2", "m![B]::SIZE", "m![1 # 192, B]"],
     ]);
+    // A buffer of a part of the group, as it is.
+    check::<m![{ Blocks }, B], m![{ Blocks }], m![B]>(&[
+        ["[G, H] # 64 / 8", "m![B]::SIZE", "m![1 # 8, B]"],
+        ["B", "contiguous (Packet dimension)", "1 # 40"],
+    ]);
     // A composite with padding inside, all of whose 54 positions are cut into 9 x 6.
     type Rows = m![[G, P # 9] / 6];
     type Columns = m![[G, P # 9] % 6];
