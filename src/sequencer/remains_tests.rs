@@ -1,6 +1,7 @@
 //! The columns of an explanation, by hand: what each row reads of the buffer, and what is left of it.
 
-use crate::mapping::{M, Pool, factorize};
+use super::*;
+use crate::mapping::{M, PaddingKind, factorize};
 use crate::prelude::{axes, m};
 use crate::sequencer::{Request, Row, Stream, explain_loops};
 
@@ -69,6 +70,16 @@ fn padding_of_the_buffer() {
         ["G", "m![H]::SIZE", "m![[1 # 6, H] # 64]"],
         ["H", "H in m![[1 # 6, H] # 64]", "1 # 64"],
     ]);
+}
+
+/// What a removed block has left, and padding outside of it.
+#[test]
+fn two_kinds_of_padding_are_one() {
+    let mut pool = Pool::new();
+    let mut factors = factorize(&mut pool, <m![P]>::EXPR);
+    factors.push_padding(8, PaddingKind::Bottom);
+    factors.push_padding(16, PaddingKind::Top);
+    assert_eq!(Remains::new(&factors).notation(&pool), "m![P # 16]");
 }
 
 #[test]
@@ -147,6 +158,23 @@ fn a_run_of_the_buffer_is_read_as_one_axis() {
     check::<m![{ Blocks }, B], m![{ Blocks }], m![B]>(&[
         ["[G, H] # 64 / 8", "m![B]::SIZE", "m![1 # 8, B]"],
         ["B", "contiguous (Packet dimension)", "1 # 40"],
+    ]);
+    // A run that begins and ends in the middle of a digit.
+    check::<m![K % 12, H], m![[K % 2, H] / 4, K / 2 % 6], m![[K % 2, H] % 4]>(&[
+        [
+            "[K % 2, H] / 4",
+            "m![[K % 2, H / 2] % 2, H % 2]::SIZE",
+            "m![K / 2 % 6, 1 # 5, [K % 2, H / 2] % 2, H % 2]",
+        ],
+        ["K / 2 % 6", "m![1 # 5, [K % 2, H / 2] % 2, H % 2]::SIZE", "m![1 # 30, [K % 2, H / 2] % 2, H % 2]"],
+        ["[K % 2, H / 2] % 2", "m![H % 2]::SIZE", "m![1 # 60, H % 2]"],
+        ["H % 2", "contiguous (Packet dimension)", "1 # 120"],
+    ]);
+    // Far inside of a digit: 8 of 24 values, 5 positions each.
+    check::<m![G, K, B], m![[G, K] / 16], m![[G, K] % 16]>(&[
+        ["[G, K] / 16", "m![[G, K / 8] % 2, K % 8, B]::SIZE", "m![1 # 9, [G, K / 8] % 2, K % 8, B]"],
+        ["[G, K / 8] % 2", "m![K % 8, B]::SIZE", "m![1 # 18, K % 8, B]"],
+        ["K % 8", "m![B]::SIZE", "m![1 # 144, B]"],
     ]);
     // A composite with padding inside, all of whose 54 positions are cut into 9 x 6.
     type Rows = m![[G, P # 9] / 6];
