@@ -230,6 +230,16 @@ fn eight_contiguous_entries_stay_as_they_are() {
 }
 
 #[test]
+fn nine_entries_that_do_not_merge_are_explained() {
+    axes![C = 2, D = 3, E = 2, F = 3, G = 2, H = 3, I = 2, J = 3, K = 2];
+    let nine = explained::<m![C, E, G, I, K], m![D, C, F, E, H, G, J, I], m![K # 4]>(ElementType::I8);
+    assert_eq!((nine.rows.len(), nine.merged.len()), (9, 9));
+    let text = nine.to_string();
+    assert!(text.contains("none, no neighbours are contiguous: 9 of 8 entries"), "{text}");
+    assert!(text.contains("refused: read: the sequencer needs 9 entries"), "{text}");
+}
+
+#[test]
 fn parts_of_bytes_are_bits() {
     axes![A = 4, B = 6];
     let run = |explanation: Explanation| fact(&explanation, "contiguous run").to_string();

@@ -21,6 +21,8 @@ fn rows<Buf: M, Time: M, Packet: M>(written: bool) -> Vec<Row> {
     let explanation = explain_loops(&mut pool, &request).expect("derives");
     let entries: Vec<_> = explanation.rows.iter().map(|row| row.entry).collect();
     assert_eq!(entries, explanation.derived.entries.as_slice());
+    let unmerged: Vec<_> = explanation.merged.iter().map(|row| (&row.term, row.entry)).collect();
+    assert_eq!(unmerged, explanation.rows.iter().map(|row| (&row.term, row.entry)).collect::<Vec<_>>());
     explanation.rows
 }
 
