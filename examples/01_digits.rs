@@ -70,7 +70,10 @@ fn print_configurations() {
     println!("  fetch   {fetch}");
     println!(
         "  align   {} flits per packet, each used {} times; TRF reads {} B, entries (bytes) {}",
-        align.collect_flits, align.tile, align.reg_read_size, align.config
+        align.stream_adapter.collect_flits,
+        align.stream_adapter.tile,
+        align.trf_sequencer.reg_read_size,
+        align.trf_sequencer.config
     );
     println!("  commit  {}, {} B per write, {} cycles", commit.config, commit.commit_size, commit.cycles);
 }

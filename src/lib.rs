@@ -21,6 +21,7 @@
 //! | HBM | high-bandwidth memory, 48 GiB per chip |
 //! | DM | data memory, 512 KiB per slice; 256 slices per cluster, 2 clusters per chip |
 //! | TRF | tensor register file: the weights of a contraction, 64 KiB per slice, 1 to 8 rows |
+//! | VRF | vector register file: operands of the Vector Engine, 8 KiB per slice |
 //! | flit | 32 bytes: what moves between engines per cycle |
 //! | packet | what a stream carries per time step |
 //!

@@ -2,6 +2,7 @@
 
 pub use crate::command::{AccumulationKind, Address, TrfAddress};
 pub use crate::engine::cast::StreamCast;
+pub use crate::engine::lookup_table::LookupTable;
 pub use crate::engine::stream::{
     AccumulationTensor, AlignedPair, BeginTensor, CastTensor, CollectTensor, ContractionTensor, FetchTensor,
     StreamTensor, stage,
@@ -11,13 +12,17 @@ pub use crate::mapping::{
     Resize, Stride, Symbol, Term,
 };
 // An axis may be called `M` and hide the trait's name: its items stay in scope.
+pub use crate::chip::spec::ChipKind;
 pub use crate::mapping::M as _;
 pub use crate::runtime::{
     Context, DeviceFn, Dma, DmaContext, DmaValues, SimOptions, Tu, TuContext, TuValues, launch, try_launch,
 };
-pub use crate::scalar::{ContractionCast, FetchCast, Opt, Scalar, ScalarBytes, bf16, f8e4m3, f8e5m2, i4};
+pub use crate::scalar::{
+    ContractionCast, FetchCast, Opt, Rngd, RngdS, Scalar, ScalarBytes, StreamScalar, VeScalar, bf16, f8e4m3,
+    f8e5m2, i4, i5, i9,
+};
 pub use crate::tensor::{
     DmTensor, DmTensorView, DmTensorViewMut, HbmTensor, HbmTensorView, HbmTensorViewMut, HostTensor, Tensor,
-    TrfTensor,
+    TrfTensor, TrfTensorView, TrfTensorViewMut, VrfTensor, VrfTensorView, VrfTensorViewMut,
 };
 pub use furiosa_visa_macros::{axes, device, i, m};

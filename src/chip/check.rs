@@ -42,7 +42,7 @@ pub enum FaultKind {
     Misaligned,
     /// A commit writes what its own stream still has to fetch.
     Overwrite,
-    /// Element types that the engine has no arithmetic for.
+    /// Element types that the engine has no arithmetic for, or a memory that it does not reach.
     Unsupported,
     /// A value of the call, an address or a kind, that the engine cannot do with these mappings.
     Refused,
@@ -57,7 +57,7 @@ impl fmt::Display for FaultKind {
             FaultKind::Capacity => "capacity exceeded",
             FaultKind::Misaligned => "misaligned address",
             FaultKind::Overwrite => "source overwritten",
-            FaultKind::Unsupported => "unsupported type",
+            FaultKind::Unsupported => "unsupported",
             FaultKind::Refused => "refused",
         })
     }
@@ -72,6 +72,8 @@ pub enum FaultMemory {
     Dm,
     /// The tensor register file. The unit is a slice.
     Trf,
+    /// The vector register file. The unit is a slice.
+    Vrf,
 }
 
 impl From<Memory> for FaultMemory {
@@ -79,6 +81,7 @@ impl From<Memory> for FaultMemory {
         match memory {
             Memory::Hbm => FaultMemory::Hbm,
             Memory::Dm => FaultMemory::Dm,
+            Memory::Vrf => FaultMemory::Vrf,
         }
     }
 }
@@ -89,6 +92,7 @@ impl fmt::Display for FaultMemory {
             FaultMemory::Hbm => "HBM",
             FaultMemory::Dm => "DM",
             FaultMemory::Trf => "TRF",
+            FaultMemory::Vrf => "VRF",
         })
     }
 }
@@ -111,7 +115,7 @@ impl fmt::Display for FaultExtent {
         write!(f, "{}, bytes {start}..{end} of ", self.memory)?;
         match self.memory {
             FaultMemory::Hbm => write!(f, "chip {}", self.unit),
-            FaultMemory::Dm | FaultMemory::Trf => {
+            FaultMemory::Dm | FaultMemory::Trf | FaultMemory::Vrf => {
                 let (chip, rest) = (self.unit / (CLUSTERS * SLICES), self.unit % (CLUSTERS * SLICES));
                 write!(f, "chip {chip}, cluster {}, slice {}", rest / SLICES, rest % SLICES)
             }

@@ -8,31 +8,37 @@
 //! The chip knows nothing of kernels and their types. A command can be built by hand.
 
 pub mod check;
+pub mod clock;
 mod execute;
 pub(crate) mod live;
 mod memory;
 mod overwrite;
 mod rules;
 pub mod spec;
+mod trf_layout;
 
 pub use check::{CheckOptions, Fault, FaultExtent, FaultKind, FaultMemory, FaultPlace};
+pub use trf_layout::{RegisterType, TrfCell, TrfLayout};
 
 use crate::command::{
-    Command, Dma, FillId, HostBuffer, HostTransfer, Memory, Operation, Region, Sink, TensorUnit,
+    Command, Dma, FillId, HostBuffer, HostTransfer, Inspection, Memory, Operation, Region, RegisterFile,
+    Sink, TensorUnit,
 };
 use core::panic::Location;
 use execute::Pass;
 use memory::fills::FillLog;
 use memory::place::Place;
 use memory::{Hbm, Unit};
-use rules::{Call, in_bounds};
-use spec::{CLUSTERS, MAX_CHIPS, SLICES};
+use rules::{Call, fits, in_bounds, in_memory};
+use spec::{CLUSTERS, ChipKind, MAX_CHIPS, SLICES};
 
 /// How a system is built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SystemOptions {
     /// Chips. `None`: as many as commands need, at most [`MAX_CHIPS`].
     pub chips: Option<usize>,
+    /// The kind of the chips.
+    pub chip_kind: ChipKind,
     /// Which rules are checked.
     pub checks: CheckOptions,
 }
@@ -46,6 +52,7 @@ pub struct System {
     hbm_log: FillLog,
     dm_log: FillLog,
     trf_log: FillLog,
+    vrf_log: FillLog,
 }
 
 impl core::fmt::Debug for System {
@@ -68,6 +75,7 @@ impl System {
             hbm_log: FillLog::default(),
             dm_log: FillLog::default(),
             trf_log: FillLog::default(),
+            vrf_log: FillLog::default(),
         };
         system.grow(options.chips.unwrap_or(1));
         system
@@ -76,6 +84,11 @@ impl System {
     /// The number of chips. A system without a fixed number starts with one.
     pub fn chips(&self) -> usize {
         self.hbm.len()
+    }
+
+    /// The kind of the chips.
+    pub fn chip_kind(&self) -> ChipKind {
+        self.options.chip_kind
     }
 
     /// A number for a tensor that is about to be made: 1, 2, …
@@ -113,6 +126,7 @@ impl System {
         location: &'static Location<'static>,
     ) -> Result<(), Fault> {
         let call = Call { operation: "to_hbm", location };
+        in_memory(&transfer.region, &[Memory::Hbm], call)?;
         self.admit(&transfer.region, call)?;
         execute::upload(transfer, buffer, &mut self.hbm);
         self.written(Place::Region(transfer.region), location);
@@ -130,9 +144,38 @@ impl System {
         location: &'static Location<'static>,
     ) -> Result<HostBuffer, Fault> {
         let call = Call { operation: "to_host", location };
+        in_memory(&transfer.region, &[Memory::Hbm], call)?;
         self.admit(&transfer.region, call)?;
         self.check_read(Place::Region(transfer.region), call)?;
         Ok(execute::download(transfer, &self.hbm))
+    }
+
+    /// Looks at a register file, past all engines. Elements that nobody wrote are zero and uninitialised.
+    ///
+    /// # Errors
+    ///
+    /// A [`Fault`] if the tensor leaves its register file or was overwritten.
+    pub fn inspect(
+        &self,
+        inspection: &Inspection,
+        location: &'static Location<'static>,
+    ) -> Result<HostBuffer, Fault> {
+        let call = Call { operation: "inspect", location };
+        let place = match inspection.source {
+            RegisterFile::Trf(region) => {
+                fits(&region, call)?;
+                Place::Trf(region)
+            }
+            RegisterFile::Vrf(region) => {
+                in_memory(&region, &[Memory::Vrf], call)?;
+                if self.options.checks.bounds {
+                    in_bounds(&region, self.limit(), call)?;
+                }
+                Place::Region(region)
+            }
+        };
+        self.check_read(place, call)?;
+        Ok(execute::inspect(inspection, &self.units))
     }
 
     /// The number of chips that commands may use.
@@ -159,10 +202,13 @@ impl System {
         if !self.options.checks.stale_reads {
             return Ok(());
         }
-        let log = match place {
+        let log = match &place {
             Place::Trf(_) => &self.trf_log,
-            Place::Region(Region { memory: Memory::Hbm, .. }) => &self.hbm_log,
-            Place::Region(_) => &self.dm_log,
+            Place::Region(region) => match region.memory {
+                Memory::Hbm => &self.hbm_log,
+                Memory::Dm => &self.dm_log,
+                Memory::Vrf => &self.vrf_log,
+            },
         };
         log.check_read(&place, call.operation, call.location)
     }
@@ -171,16 +217,22 @@ impl System {
         if !self.options.checks.stale_reads {
             return;
         }
-        let log = match place {
+        let log = match &place {
             Place::Trf(_) => &mut self.trf_log,
-            Place::Region(Region { memory: Memory::Hbm, .. }) => &mut self.hbm_log,
-            Place::Region(_) => &mut self.dm_log,
+            Place::Region(region) => match region.memory {
+                Memory::Hbm => &mut self.hbm_log,
+                Memory::Dm => &mut self.dm_log,
+                Memory::Vrf => &mut self.vrf_log,
+            },
         };
         log.record(place, location);
     }
 
     fn dma(&mut self, dma: &Dma, location: &'static Location<'static>) -> Result<(), Fault> {
         let call = Call { operation: "DMA", location };
+        for region in [&dma.source, &dma.destination] {
+            in_memory(region, &[Memory::Hbm, Memory::Dm], call)?;
+        }
         self.admit(&dma.source, call)?;
         self.admit(&dma.destination, call)?;
         self.check_read(Place::Region(dma.source), call)?;
@@ -190,7 +242,7 @@ impl System {
     }
 
     fn tensor_unit(&mut self, unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), Fault> {
-        rules::tensor_unit(unit, self.limit(), self.options.checks.bounds, location)?;
+        rules::tensor_unit(unit, self.options.chip_kind, self.limit(), self.options.checks.bounds, location)?;
         if self.options.checks.overwrites {
             overwrite::check(unit, location)?;
         }
@@ -205,7 +257,7 @@ impl System {
         }
         pass.run(&mut self.units);
         let place = match &unit.sink {
-            Sink::Commit { destination, .. } => Place::Region(*destination),
+            Sink::Commit { destination, .. } | Sink::Vrf { destination, .. } => Place::Region(*destination),
             Sink::Trf { destination, .. } => Place::Trf(*destination),
         };
         self.written(place, location);
@@ -291,7 +343,7 @@ mod tests {
     fn checks_can_be_turned_off() {
         let checks =
             CheckOptions { stale_reads: false, bounds: false, uninitialised: false, overwrites: false };
-        let mut system = System::new(SystemOptions { chips: Some(1), checks });
+        let mut system = System::new(SystemOptions { chips: Some(1), checks, ..SystemOptions::default() });
         let past = region(Memory::Hbm, FillId(1), spec::HBM_BYTES - 2, 4);
         let host = HostTransfer { region: past, transfer: spread(1, 4, false), host_elements: 4 };
         let buffer = HostBuffer { bytes: vec![1, 2, 3, 4, 5, 6, 7, 8], initialised: None };

@@ -4,8 +4,11 @@ use super::check::{Fault, FaultKind};
 use super::execute::ContractionPlan;
 use super::memory::place::{Coordinates, Place};
 use super::memory::trf;
-use super::spec::{CLUSTERS, COMMIT_ALIGN_BYTES, DM_BYTES, HBM_BYTES, SLICES, TRF_BANK_ROWS};
+use super::spec::{
+    CLUSTERS, COMMIT_ALIGN_BYTES, ChipKind, DM_BYTES, HBM_BYTES, SLICES, TRF_BANK_ROWS, VRF_BYTES,
+};
 use crate::command::{Memory, Region, Sink, TensorUnit, TrfRegion};
+use crate::scalar::ElementType;
 use core::panic::Location;
 
 /// The place of a check: the operation and the call.
@@ -41,6 +44,7 @@ pub(crate) fn in_bounds(region: &Region, chips: usize, call: Call) -> Result<(),
     let (capacity, unit) = match region.memory {
         Memory::Hbm => (HBM_BYTES, "chip"),
         Memory::Dm => (DM_BYTES as u64, "slice"),
+        Memory::Vrf => (VRF_BYTES as u64, "slice"),
     };
     let bytes = footprint.bytes() as u64;
     let end = region.address.checked_add(bytes);
@@ -78,8 +82,23 @@ pub(crate) fn in_bounds(region: &Region, chips: usize, call: Call) -> Result<(),
     Ok(())
 }
 
+/// Refuses a tensor in a memory that the operation does not reach.
+pub(crate) fn in_memory(region: &Region, reached: &[Memory], call: Call) -> Result<(), Fault> {
+    if reached.contains(&region.memory) {
+        return Ok(());
+    }
+    let names: Vec<String> = reached.iter().map(Memory::to_string).collect();
+    let message = format!(
+        "the tensor at address {} lies in {}, but this operation reaches {} only",
+        region.address,
+        region.memory,
+        names.join(" and ")
+    );
+    Err(call.fault(FaultKind::Unsupported, message, "give it a tensor in a memory that it reaches"))
+}
+
 /// Refuses a register file tensor that does not fit its region.
-fn fits(region: &TrfRegion, call: Call) -> Result<(), Fault> {
+pub(crate) fn fits(region: &TrfRegion, call: Call) -> Result<(), Fault> {
     let (rows, bytes) = (region.rows, trf::row_bytes(region));
     if !super::spec::TRF_ROWS.contains(&rows) {
         let message =
@@ -102,12 +121,13 @@ fn fits(region: &TrfRegion, call: Call) -> Result<(), Fault> {
 /// Refuses a pass whose tensors do not fit or whose types have no arithmetic.
 pub(crate) fn tensor_unit(
     unit: &TensorUnit,
+    kind: ChipKind,
     chips: usize,
     bounds: bool,
     location: &'static Location<'static>,
 ) -> Result<(), Fault> {
     let call = |operation| Call { operation, location };
-    let convertible = |operation, from: crate::scalar::ElementType, to| {
+    let convertible = |operation, from: ElementType, to| {
         if from.cast_outputs().contains(&to) {
             return Ok(());
         }
@@ -118,7 +138,16 @@ pub(crate) fn tensor_unit(
             "choose another type or cast in two steps",
         ))
     };
-    convertible("fetch", unit.fetch.source.footprint.element, unit.fetch.output)?;
+    in_memory(&unit.fetch.source, &[Memory::Dm], call("fetch"))?;
+    let (stored, streamed) = (unit.fetch.source.footprint.element, unit.fetch.output);
+    if !stored.fetch_outputs_on(kind).contains(&streamed) {
+        let message = format!("elements of type {stored} are to become {streamed}, which {kind} does not do");
+        let help = match stored.fetch_outputs_on(ChipKind::RngdS).contains(&streamed) {
+            true => "simulate chips that do: `SimOptions { chip_kind: ChipKind::RngdS, .. }`",
+            false => "choose another type or cast in two steps",
+        };
+        return Err(call("fetch").fault(FaultKind::Unsupported, message, help));
+    }
     if let Some(cast) = &unit.cast {
         convertible("cast", cast.input, cast.output)?;
     }
@@ -129,7 +158,8 @@ pub(crate) fn tensor_unit(
                 "the stream of {} and the register file of {element} are to be summed as {}",
                 unit.fetch.output, contraction.output
             );
-            let help = "use the same type on both sides: i4 or i8 are summed as i32, f8 and bf16 as f32";
+            let help =
+                "use the same type on both sides: i4, i5, i8 and i9 are summed as i32, f8 and bf16 as f32";
             return Err(call("contraction").fault(FaultKind::Unsupported, message, help));
         }
         fits(&contraction.trf, call("contraction"))?;
@@ -139,6 +169,14 @@ pub(crate) fn tensor_unit(
     }
     match &unit.sink {
         Sink::Commit { destination, .. } => {
+            let (sums, narrowed) = (unit.contraction.as_ref().map(|c| c.output), unit.cast.map(|c| c.output));
+            let last = narrowed.or(sums).unwrap_or(streamed);
+            if !last.is_stored() {
+                let message = format!("elements of type {last} are to be written, which no memory holds");
+                let help = "end the stream in the register file, or fetch as i32";
+                return Err(call("commit").fault(FaultKind::Unsupported, message, help));
+            }
+            in_memory(destination, &[Memory::Dm], call("commit"))?;
             if bounds {
                 in_bounds(destination, chips, call("commit"))?;
                 if !destination.address.is_multiple_of(COMMIT_ALIGN_BYTES as u64) {
@@ -154,5 +192,16 @@ pub(crate) fn tensor_unit(
             Ok(())
         }
         Sink::Trf { destination, .. } => fits(destination, call("to_trf")),
+        Sink::Vrf { destination, .. } => {
+            in_memory(destination, &[Memory::Vrf], call("to_vrf"))?;
+            let element = destination.footprint.element;
+            if !matches!(element, ElementType::I32 | ElementType::F32) {
+                let message =
+                    format!("elements of type {element} are to go to the VRF, which holds 32-bit types");
+                let help = "let fetch widen integers to i32 and floats to f32";
+                return Err(call("to_vrf").fault(FaultKind::Unsupported, message, help));
+            }
+            if bounds { in_bounds(destination, chips, call("to_vrf")) } else { Ok(()) }
+        }
     }
 }

@@ -3,6 +3,38 @@
 //! Sources: the seed pages *Memory and Stream*, *Sequencer*, *Fetch Engine*, *TRF Sequencer*, *Stream Adapter*, and
 //! the specification pages 20 to 50.
 
+/// A kind of chip (*Fetch Engine*, type casting). The numbers below are those of RNGD; nothing says that RNGD-S differs in
+/// them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ChipKind {
+    /// RNGD.
+    #[default]
+    Rngd,
+    /// RNGD-S: fetch has more conversions.
+    RngdS,
+}
+
+impl ChipKind {
+    /// The name of the product.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ChipKind::Rngd => "RNGD",
+            ChipKind::RngdS => "RNGD-S",
+        }
+    }
+
+    /// Whether programs for `other` run: those for RNGD run on both kinds.
+    pub const fn runs(self, other: ChipKind) -> bool {
+        matches!((self, other), (ChipKind::RngdS, _) | (_, ChipKind::Rngd))
+    }
+}
+
+impl core::fmt::Display for ChipKind {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
 /// Clusters per chip (*Memory and Stream*, size constraint).
 pub const CLUSTERS: usize = 2;
 /// Slices per cluster (*Memory and Stream*, size constraint).
@@ -19,6 +51,18 @@ pub const TRF_BYTES: usize = 64 * 1024;
 pub const TRF_BANK_ROWS: usize = 8;
 /// Bytes per bank row of the TRF: 2 columns of 128 rows of 32 bytes.
 pub const TRF_BANK_ROW_BYTES: usize = TRF_BYTES / TRF_BANK_ROWS;
+/// Bank columns of the TRF (*TRF Sequencer*, memory layout).
+pub const TRF_COLUMNS: usize = 2;
+/// Rows of a TRF bank (*TRF Sequencer*, memory layout).
+pub const TRF_BANK_DEPTH: usize = 128;
+/// Bytes of elements in a row of a TRF bank, a line (*TRF Sequencer*, memory layout).
+pub const TRF_LINE_BYTES: usize = 32;
+/// Places of an element, 5 bits each, in a row of a TRF bank (*TRF Sequencer*, memory layout).
+pub const TRF_LINE_SLOTS: usize = 64;
+/// Rows of the TRF that the read cache holds, in both columns (*TRF Sequencer*, TRF cache).
+pub const TRF_CACHE_ROWS: usize = 4;
+/// Vector register file per slice in bytes (*Memory and Stream*, size table).
+pub const VRF_BYTES: usize = 8 * 1024;
 /// Rows that a TRF tensor may have (*TRF Sequencer*, rows).
 pub const TRF_ROWS: [usize; 4] = [1, 2, 4, 8];
 /// Bytes that each row multiplies per cycle, `mac_width` (*TRF Sequencer*, read mechanism).
@@ -41,6 +85,8 @@ pub const COMMIT_ALIGN_BYTES: usize = 8;
 pub const DMA_HBM_TO_DM_BYTES: usize = 8;
 /// Columns of the accumulator (spec page 40 §4.1).
 pub const ACCUMULATOR_COLUMNS: usize = 32;
+/// Cells of 32 bits of the accumulator: 8 rows of 32 columns, four times (spec page 40 §4.2).
+pub const ACCUMULATOR_CELLS: usize = 1024;
 /// Result columns that an interleaved accumulation can hold (spec page 40 §4.2).
 pub const ACCUMULATOR_INTERLEAVED: usize = 128;
 /// Row sets that a sequential accumulation can hold (spec page 40 §4.2).

@@ -5,13 +5,19 @@
 
 mod guard;
 mod region;
+mod short_command;
+mod table;
 mod tensor_unit;
 mod transfer;
 
 pub use guard::{GUARD_DIGITS, GUARD_SUMS, Guard, GuardDigit, GuardSum};
 pub use region::{Address, FillId, Footprint, Memory, Region, TrfAddress, TrfRegion};
+pub use short_command::ContiguousLoad;
+pub use table::Table;
 pub use tensor_unit::{AccumulationKind, Cast, Collect, Contraction, Fetch, Sink, TensorUnit};
-pub use transfer::{Dma, HostBuffer, HostTransfer, Step, TRANSFER_LOOPS, Transfer, TransferLoop};
+pub use transfer::{
+    Dma, HostBuffer, HostTransfer, Inspection, RegisterFile, Step, TRANSFER_LOOPS, Transfer, TransferLoop,
+};
 
 /// A command with the place in the kernel that gave it.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,7 +3,7 @@
 use super::guard::Guard;
 use crate::scalar::ElementType;
 
-/// A byte address inside a chip's HBM or inside each slice's DM.
+/// A byte address inside a chip's HBM, or inside each slice's DM or VRF.
 pub type Address = u64;
 
 /// Names one filling of a memory range: a tensor that was made there. Later writes through views of the same tensor
@@ -23,6 +23,8 @@ pub enum Memory {
     Hbm,
     /// Data memory: one per slice. Unit = `(chip * 2 + cluster) * 256 + slice`.
     Dm,
+    /// Vector register file: one per slice. Unit as in [`Memory::Dm`]. Only `to_vrf` writes it.
+    Vrf,
 }
 
 impl core::fmt::Display for Memory {
@@ -30,6 +32,7 @@ impl core::fmt::Display for Memory {
         f.pad(match self {
             Memory::Hbm => "HBM",
             Memory::Dm => "DM",
+            Memory::Vrf => "VRF",
         })
     }
 }
@@ -60,7 +63,7 @@ impl Footprint {
     }
 }
 
-/// A tensor in HBM or DM as a command sees it.
+/// A tensor in HBM, DM or the VRF as a command sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
     /// The memory.

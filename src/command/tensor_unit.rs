@@ -2,6 +2,7 @@
 
 use super::guard::Guard;
 use super::region::{Region, TrfRegion};
+use super::transfer::Transfer;
 use crate::scalar::ElementType;
 use crate::sequencer::Config;
 
@@ -62,6 +63,9 @@ pub struct Contraction {
     pub trf_config: Config,
     /// Steps: `|OutTime|` of `align`.
     pub steps: usize,
+    /// Which positions of the computation are none of its padding. Variables: step, position in the packet of 64 bytes.
+    /// A step without such a position adds nothing, whatever was read for it.
+    pub step_guard: Guard,
     /// Levels of the adder tree that are used: `2^depth` neighbouring products make one column.
     pub depth: usize,
     /// Columns per row that leave the tree, padding of the packet removed.
@@ -101,6 +105,15 @@ pub enum Sink {
     Trf {
         /// The region.
         destination: TrfRegion,
+        /// Which lanes hold an element. Variables: chip, cluster, slice, time, packet.
+        guard: Guard,
+    },
+    /// The elements of the stream go to places of their own in the VRF.
+    Vrf {
+        /// The tensor in the VRF.
+        destination: Region,
+        /// From positions of the stream, `time * lanes + lane`, to elements. All inside one slice.
+        transfer: Transfer,
         /// Which lanes hold an element. Variables: chip, cluster, slice, time, packet.
         guard: Guard,
     },

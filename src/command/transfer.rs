@@ -1,7 +1,7 @@
 //! Moves of a tensor between two placements: loops with a stride on either side.
 
 use super::guard::Guard;
-use super::region::Region;
+use super::region::{Region, TrfRegion};
 use crate::list::List;
 
 /// The most loops in a move.
@@ -73,6 +73,26 @@ pub struct HostTransfer {
     /// The tensor in HBM: destination of an upload, source of a download.
     pub region: Region,
     /// The loops.
+    pub transfer: Transfer,
+    /// Elements of the host array.
+    pub host_elements: usize,
+}
+
+/// A tensor in a register file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RegisterFile {
+    /// In the TRF. Unit of a transfer: `8 * slice + row`, slices as in [`super::region::Memory::Dm`].
+    Trf(TrfRegion),
+    /// In the VRF. Unit of a transfer: the slice.
+    Vrf(Region),
+}
+
+/// A look at a register file from the host. The chip has no such operation: it is for tests and for finding mistakes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Inspection {
+    /// The tensor.
+    pub source: RegisterFile,
+    /// The loops. The destination is the host array.
     pub transfer: Transfer,
     /// Elements of the host array.
     pub host_elements: usize,

@@ -9,7 +9,7 @@ use crate::error::{PlanError, attempt};
 use crate::mapping::M;
 use crate::mapping::{Expr, Pool, pad_to};
 use crate::runtime::Tu;
-use crate::scalar::{Cast, ElementType, Scalar, VeScalar};
+use crate::scalar::{Cast, ElementType, Scalar, StreamScalar, VeScalar};
 use crate::text::Text;
 use core::marker::PhantomData;
 
@@ -76,7 +76,7 @@ impl<D: Scalar, D2: Scalar, Packet: M, OutPacket: M> CastPlan<D, D2, Packet, Out
 }
 
 /// Streams whose 32-bit elements the Cast Engine can narrow.
-pub trait StreamCast<D: Scalar> {
+pub trait StreamCast<D: StreamScalar> {
     /// The stream after the cast.
     type CastOutput<D2: Scalar, OutPacket: M>
     where
@@ -94,8 +94,8 @@ pub trait StreamCast<D: Scalar> {
 
 macro_rules! stream_cast {
     ($stream:ident) => {
-        impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M> StreamCast<D>
-            for $stream<'l, T, D, Chip, Cluster, Slice, Time, Packet>
+        impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
+            StreamCast<D> for $stream<'l, T, D, Chip, Cluster, Slice, Time, Packet>
         {
             type CastOutput<D2: Scalar, OutPacket: M>
                 = CastTensor<'l, T, D2, Chip, Cluster, Slice, Time, OutPacket>

@@ -13,7 +13,7 @@ use crate::error::{PlanError, attempt};
 use crate::mapping::M;
 use crate::mapping::{Expr, Factors, Pool, factorize, modulo, pad_to, product, stride};
 use crate::runtime::Tu;
-use crate::scalar::{ElementType, Scalar};
+use crate::scalar::{ElementType, StreamScalar};
 use crate::text::Text;
 use core::marker::PhantomData;
 
@@ -128,7 +128,7 @@ pub const fn derive_collect(request: &CollectRequest) -> Result<CollectConfig, P
 /// The plan of a collect, as types.
 pub struct CollectPlan<D, Time, Packet, Time2, Packet2>(PhantomData<(D, Time, Packet, Time2, Packet2)>);
 
-impl<D: Scalar, Time: M, Packet: M, Time2: M, Packet2: M> CollectPlan<D, Time, Packet, Time2, Packet2> {
+impl<D: StreamScalar, Time: M, Packet: M, Time2: M, Packet2: M> CollectPlan<D, Time, Packet, Time2, Packet2> {
     /// The derived configuration. Using it refuses what is no sequence of flits.
     pub const CONFIG: CollectConfig = match derive_collect(&CollectRequest {
         element: D::ELEMENT_TYPE,
@@ -142,7 +142,7 @@ impl<D: Scalar, Time: M, Packet: M, Time2: M, Packet2: M> CollectPlan<D, Time, P
     };
 }
 
-impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
+impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
     FetchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>
 {
     /// Cuts packets into flits of 32 bytes, the last one of each packet padded.

@@ -69,8 +69,13 @@ impl<D: Scalar, Host: M, Chip: M, Element: M> HostPlan<D, Host, Chip, Element> {
 pub const fn derive_dma(source: &Shape, destination: &Shape) -> Result<Transfer, PlanError> {
     let operation = match destination.memory {
         Memory::Hbm => "to_hbm",
-        Memory::Dm => "to_dm",
+        Memory::Dm | Memory::Vrf => "to_dm",
     };
+    if matches!(source.memory, Memory::Vrf) || matches!(destination.memory, Memory::Vrf) {
+        let text =
+            Text::new().str(operation).str(": a transfer from or to the VRF, which DMA does not reach");
+        return Err(PlanError::new("DMA memory", text.str("; help: load the VRF with `.to_vrf(…)`")));
+    }
     let from = attempt!(source.sizes());
     let to = attempt!(destination.sizes());
     let (a, b): ([_; 4], [_; 4]) = (source.dimensions(), destination.dimensions());

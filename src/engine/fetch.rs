@@ -11,7 +11,7 @@ use crate::engine::stream::{BeginTensor, FetchTensor, StreamTensor};
 use crate::error::{PlanError, attempt};
 use crate::mapping::{Expr, Identity, M, Pool, factorize, gcd};
 use crate::runtime::Tu;
-use crate::scalar::{ElementType, FetchCast, Scalar};
+use crate::scalar::{ChipType, ElementType, FetchCast, Scalar, StreamScalar};
 use crate::sequencer::{Config, Request, Stream, contiguous_run, derive, limited};
 use crate::text::Text;
 use core::marker::PhantomData;
@@ -218,7 +218,7 @@ pub struct FetchPlan<D, D2, Element, Time2, Packet2, const T: Tu = false>(
     PhantomData<(D, D2, Element, Time2, Packet2)>,
 );
 
-impl<D: Scalar, D2: Scalar, Element: M, Time2: M, Packet2: M, const T: Tu>
+impl<D: Scalar, D2: StreamScalar, Element: M, Time2: M, Packet2: M, const T: Tu>
     FetchPlan<D, D2, Element, Time2, Packet2, T>
 {
     pub(crate) const REQUEST: FetchRequest = FetchRequest {
@@ -242,7 +242,7 @@ struct CheckedFetch<D, D2, Cluster, Slice, Element, Time2, Packet2, const T: Tu>
     PhantomData<(D, D2, Cluster, Slice, Element, Time2, Packet2)>,
 );
 
-impl<D: Scalar, D2: Scalar, Cluster: M, Slice: M, Element: M, Time2: M, Packet2: M, const T: Tu>
+impl<D: Scalar, D2: StreamScalar, Cluster: M, Slice: M, Element: M, Time2: M, Packet2: M, const T: Tu>
     CheckedFetch<D, D2, Cluster, Slice, Element, Time2, Packet2, T>
 {
     const CONFIG: FetchConfig = {
@@ -256,8 +256,8 @@ impl<D: Scalar, D2: Scalar, Cluster: M, Slice: M, Element: M, Time2: M, Packet2:
     };
 }
 
-impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
-    BeginTensor<'l, T, D, Chip, Cluster, Slice, Identity, Element>
+impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, Kind: ChipType>
+    BeginTensor<'l, T, D, Chip, Cluster, Slice, Identity, Element, Kind>
 {
     /// Reads the tensor as a stream: one packet `Packet2` per position of `Time2`, converted to `D2`.
     ///
@@ -266,11 +266,11 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
     ///
     /// Refused while compiling: clusters other than 2 or slices other than 256, packets that are no multiple of 8 bytes,
     /// mappings that no sequencer of 8 entries reads (seed page *Fetch Engine*).
-    pub fn fetch<D2: Scalar, Time2: M, Packet2: M>(
+    pub fn fetch<D2: StreamScalar, Time2: M, Packet2: M>(
         self,
     ) -> FetchTensor<'l, T, D2, Chip, Cluster, Slice, Time2, Packet2>
     where
-        D: FetchCast<D2>,
+        D: FetchCast<D2, Kind>,
     {
         let plan = const { &CheckedFetch::<D, D2, Cluster, Slice, Element, Time2, Packet2, T>::CONFIG };
         let mut pass = self.pass;

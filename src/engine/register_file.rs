@@ -6,15 +6,16 @@
 //!
 //! `Row` is the outermost part of time, `Element` keeps the order of the stream (spec page 40 §2.1).
 
-use super::collect::{factors_of, whole_bytes};
-use crate::chip::spec;
-use crate::command::{Operation, Sink, TensorUnit, TrfAddress};
+use super::collect::{CollectPlan, factors_of, whole_bytes};
+use crate::chip::{RegisterType, spec};
+use crate::command::{ContiguousLoad, Operation, Sink, TensorUnit, TrfAddress};
+use crate::engine::fetch::FetchPlan;
 use crate::engine::stream::CollectTensor;
 use crate::error::{PlanError, attempt};
 use crate::mapping::{Expr, M, Pool, modulo, product, stride};
-use crate::runtime::Tu;
 use crate::runtime::fault::accept;
-use crate::scalar::{ElementType, Scalar};
+use crate::runtime::{Tu, TuValues};
+use crate::scalar::{ElementType, Scalar, StreamScalar};
 use crate::tensor::TrfTensor;
 use crate::text::Text;
 use core::marker::PhantomData;
@@ -75,7 +76,12 @@ pub const fn derive_trf_load(request: &TrfLoadRequest) -> Result<TrfLoadConfig, 
     let element = attempt!(factors_of(OPERATION, &mut pool, request.row_element));
     let (rows, row_elements, steps) = (row.size(), element.size(), time.size());
     attempt!(check_rows(OPERATION, request.row, rows));
-    let bytes = attempt!(whole_bytes(OPERATION, request.element, request.row_element, rows * row_elements));
+    let wide = row_elements as u128 * (rows * request.element.bits()) as u128 / 8;
+    let bytes = if wide > spec::TRF_BYTES as u128 {
+        if wide > usize::MAX as u128 { usize::MAX } else { wide as usize }
+    } else {
+        attempt!(whole_bytes(OPERATION, request.element, request.row_element, rows * row_elements))
+    };
     let config = TrfLoadConfig { rows, row_elements, bytes };
     attempt!(check_capacity(OPERATION, &config, TrfAddress::Full));
     if rows > steps || !steps.is_multiple_of(rows) {
@@ -146,7 +152,7 @@ pub const fn check_capacity(
 /// The plan of a load of the TRF, as types.
 pub struct TrfLoadPlan<D, Time, Packet, Row, Element>(PhantomData<(D, Time, Packet, Row, Element)>);
 
-impl<D: Scalar, Time: M, Packet: M, Row: M, Element: M> TrfLoadPlan<D, Time, Packet, Row, Element> {
+impl<D: StreamScalar, Time: M, Packet: M, Row: M, Element: M> TrfLoadPlan<D, Time, Packet, Row, Element> {
     /// The derived configuration. Using it refuses what no part of the TRF could hold.
     pub const CONFIG: TrfLoadConfig = match derive_trf_load(&TrfLoadRequest {
         element: D::ELEMENT_TYPE,
@@ -158,9 +164,99 @@ impl<D: Scalar, Time: M, Packet: M, Row: M, Element: M> TrfLoadPlan<D, Time, Pac
         Ok(config) => config,
         Err(error) => error.refuse(),
     };
+
+    /// How rows and elements follow from the stream, and what they take of the TRF, as text.
+    ///
+    /// ```
+    /// use furiosa_visa_std::engine::register_file::TrfLoadPlan;
+    /// use furiosa_visa_std::prelude::*;
+    /// axes![G = 8, Q = 4, C = 64];
+    /// println!("{}", TrfLoadPlan::<i8, m![G, Q, C / 32], m![C % 32], m![G], m![Q, C]>::explain());
+    /// ```
+    ///
+    /// ```text
+    /// to_trf of i8: Time m![G, Q, C / 32], Packet m![C % 32]
+    /// Row      m![G]: the outermost 8 of 64 time steps
+    /// Element  m![Q, C]: the other 8 steps, then the packet
+    ///
+    /// bytes          2048: 8 rows of 256
+    /// fits           TrfAddress::FirstHalf, TrfAddress::SecondHalf, TrfAddress::Full
+    /// register type  2: 8 bits in 10 bits, 32 elements per line
+    /// each row       1 of 8 bank rows, 8 lines: 4 rows of 2 columns
+    /// flits          64
+    /// ```
+    pub fn explain() -> String {
+        let config = Self::CONFIG;
+        let (element, rows, steps) = (D::ELEMENT_TYPE, config.rows, Time::SIZE);
+        let (time, packet, row, row_element) = (Time::EXPR, Packet::EXPR, Row::EXPR, Element::EXPR);
+        let row_bytes = config.bytes / rows;
+        let lines = row_bytes.div_ceil(spec::TRF_LINE_BYTES);
+        let parts: Vec<String> = [TrfAddress::FirstHalf, TrfAddress::SecondHalf, TrfAddress::Full]
+            .into_iter()
+            .filter(|address| config.bytes <= address.capacity())
+            .map(|address| address.to_string())
+            .collect();
+        let storage = match RegisterType::of(element) {
+            Some(register) => {
+                format!(
+                    "{}: {register}, {} elements per line",
+                    register.number(),
+                    register.elements_per_line()
+                )
+            }
+            None => format!("no storage of {element} is documented"),
+        };
+        format!(
+            "to_trf of {element}: Time m![{time}], Packet m![{packet}]\n\
+             Row      m![{row}]: the outermost {rows} of {steps} time steps\n\
+             Element  m![{row_element}]: the other {} steps, then the packet\n\n\
+             bytes          {}: {rows} rows of {row_bytes}\n\
+             fits           {}\n\
+             register type  {storage}\n\
+             each row       {} of {} bank rows, {lines} lines: {} rows of {} columns\n\
+             flits          {}",
+            steps / rows,
+            config.bytes,
+            parts.join(", "),
+            spec::TRF_BANK_ROWS / rows,
+            spec::TRF_BANK_ROWS,
+            lines.div_ceil(spec::TRF_COLUMNS),
+            spec::TRF_COLUMNS,
+            config.bytes / spec::FLIT_BYTES,
+        )
+    }
+
+    /// Whether the load of a tensor that lies in DM as `DmElement` of `Stored`, fetched as `FetchTime` and
+    /// `FetchPacket`, can be the short command StoTRF: see [`ContiguousLoad::holds`].
+    ///
+    /// ```
+    /// use furiosa_visa_std::engine::register_file::TrfLoadPlan;
+    /// use furiosa_visa_std::prelude::*;
+    /// axes![N = 8, K = 64];
+    /// type Load = TrfLoadPlan<i8, m![N, K / 32], m![K % 32], m![N], m![K]>;
+    /// const SHORT: bool = Load::sto_trf::<i8, m![N, K], m![N], m![K]>();
+    /// // The tensor lies there the other way round.
+    /// const REORDERED: bool = Load::sto_trf::<i8, m![K / 32, N, K % 32], m![N], m![K]>();
+    /// assert!(SHORT && !REORDERED);
+    /// ```
+    pub const fn sto_trf<Stored: Scalar, DmElement: M, FetchTime: M, FetchPacket: M>() -> bool {
+        let _ = Self::CONFIG;
+        let collect = CollectPlan::<D, FetchTime, FetchPacket, Time, Packet>::CONFIG;
+        let fetch =
+            FetchPlan::<Stored, D, DmElement, FetchTime, FetchPacket, { <Tu as TuValues>::Main }>::CONFIG;
+        let load = ContiguousLoad {
+            stored: Stored::ELEMENT_TYPE,
+            streamed: D::ELEMENT_TYPE,
+            config: &fetch.config,
+            source_elements: DmElement::SIZE,
+            packet: fetch.packet,
+            collected: collect.flits * Packet::SIZE,
+        };
+        load.holds()
+    }
 }
 
-impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
+impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
     CollectTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>
 {
     /// Ends the stream in the tensor register file. `Row` is the outermost part of `Time`, `Element` the rest of the
@@ -185,5 +281,157 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet:
             TensorUnit { sub_context: T, fetch, collect: pass.collect, contraction: None, cast: None, sink };
         self.context.execute(Operation::TensorUnit(Box::new(unit)));
         tensor
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prelude::*;
+
+    axes![G = 4, S = 3, C = 40, N = 8, T = 6, K = 64, L = 8192, Z = 1152921504606846976];
+
+    fn load<D: Scalar, Time: M, Packet: M, Row: M, Element: M>() -> Result<TrfLoadConfig, PlanError> {
+        derive_trf_load(&TrfLoadRequest {
+            element: D::ELEMENT_TYPE,
+            time: Time::EXPR,
+            packet: Packet::EXPR,
+            row: Row::EXPR,
+            row_element: Element::EXPR,
+        })
+    }
+
+    #[track_caller]
+    fn refused(result: Result<TrfLoadConfig, PlanError>, rule: &str, parts: &[&str]) {
+        let error = result.expect_err("it should be refused");
+        assert_eq!(error.rule(), rule, "{error}");
+        assert!(error.message().starts_with("to_trf: ") && error.message().contains("; help: "), "{error}");
+        assert!(parts.iter().all(|part| error.message().contains(part)), "{error}");
+    }
+
+    /// The example of spec page 40 §2.1.
+    #[test]
+    fn rows_are_the_outermost_part_of_time() {
+        type Time = m![G, S, C # 64 / 32];
+        type Packet = m![C # 64 % 32];
+        let config = load::<i8, Time, Packet, m![G], m![S, C # 64]>();
+        assert_eq!(config, Ok(TrfLoadConfig { rows: 4, row_elements: 192, bytes: 768 }));
+        let outer = load::<i8, Time, Packet, m![G / 2], m![G % 2, S, C # 64]>();
+        assert_eq!(outer, Ok(TrfLoadConfig { rows: 2, row_elements: 384, bytes: 768 }));
+        let one = load::<i8, Time, Packet, m![1], m![G, S, C # 64]>();
+        assert_eq!(one, Ok(TrfLoadConfig { rows: 1, row_elements: 768, bytes: 768 }));
+        let parts = ["Element is `m![S, C]`", "`m![S, C # 64]`"];
+        refused(load::<i8, Time, Packet, m![G], m![S, C]>(), "element mapping", &parts);
+        refused(load::<i8, Time, Packet, m![S], m![G, C # 64]>(), "row count", &["got 3", "1, 2, 4, or 8"]);
+        refused(load::<i8, Time, Packet, m![G % 2], m![G / 2, S, C # 64]>(), "row mapping", &["`m![G % 2]`"]);
+    }
+
+    /// What breaks several rules is refused by the first one, in the order of spec page 40 §2.1.
+    #[test]
+    fn the_first_broken_rule_is_reported() {
+        // Rows, capacity and all mappings are wrong; then one after the other is right.
+        refused(load::<i8, m![T], m![K % 32], m![S], m![L, L]>(), "row count", &["got 3 from `m![S]`"]);
+        let parts = ["8 rows of 67108864 bytes are 536870912 bytes", "TrfAddress::Full holds 65536"];
+        refused(load::<i8, m![T], m![K % 32], m![N], m![L, L]>(), "TRF capacity", &parts);
+        refused(
+            load::<i8, m![T], m![K % 32], m![N], m![K]>(),
+            "rows in time",
+            &["8 rows", "more than the 6"],
+        );
+        refused(
+            load::<i8, m![T], m![K % 32], m![G], m![K]>(),
+            "rows in time",
+            &["4 rows", "do not divide the 6"],
+        );
+        refused(load::<i8, m![S, N], m![K % 32], m![G], m![K]>(), "row mapping", &["Row is `m![G]`"]);
+        refused(load::<i8, m![G, T], m![K % 32], m![G], m![K]>(), "element mapping", &["Element is `m![K]`"]);
+        assert!(load::<i8, m![G, T], m![K % 32], m![G], m![T, K % 32]>().is_ok());
+    }
+
+    /// Padding counts as it stands.
+    #[test]
+    fn padding_of_rows_and_time() {
+        assert!(load::<i8, m![S # 4, T], m![K % 32], m![S # 4], m![T, K % 32]>().is_ok());
+        refused(load::<i8, m![S # 4, T], m![K % 32], m![S], m![T, K % 32]>(), "row count", &["got 3"]);
+        refused(
+            load::<i8, m![G, T], m![K % 32], m![S # 4], m![T, K % 32]>(),
+            "row mapping",
+            &["`m![S # 4]`"],
+        );
+        refused(
+            load::<i8, m![G, T], m![K % 32], m![G], m![T # 7, K % 32]>(),
+            "element mapping",
+            &["m![T # 7"],
+        );
+    }
+
+    /// 4-bit elements count half a byte, and sizes without end are counted, too.
+    #[test]
+    fn bytes_of_all_rows_count() {
+        let full = load::<i4, m![N, L / 32], m![K], m![N], m![L / 32, K]>();
+        assert_eq!(full.map(|config| config.bytes), Ok(65_536));
+        let parts = ["8 rows of 8224 bytes are 65792 bytes", "help: load a smaller tile"];
+        refused(load::<i4, m![N, L / 32 # 257], m![K], m![N], m![L / 32 # 257, K]>(), "TRF capacity", &parts);
+        refused(load::<f32, m![N, Z], m![N], m![N], m![Z, N]>(), "TRF capacity", &["TrfAddress::Full"]);
+        let config = TrfLoadConfig { rows: 2, row_elements: 16385, bytes: 32_770 };
+        assert!(check_capacity("to_trf", &config, TrfAddress::Full).is_ok());
+        for address in [TrfAddress::FirstHalf, TrfAddress::SecondHalf] {
+            assert_eq!((address.capacity(), TrfAddress::Full.capacity()), (32_768, 65_536));
+            let error = check_capacity("to_trf", &config, address).expect_err("2 bytes too many");
+            let text = format!("2 rows of 16385 bytes are 32770 bytes, but {address} holds 32768");
+            assert!(
+                error.message().contains(&text) && error.message().contains("`TrfAddress::Full`"),
+                "{error}"
+            );
+            let config = TrfLoadConfig { bytes: 32_768, ..config };
+            assert!(check_capacity("to_trf", &config, address).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_load_is_explained() {
+        type Plan = TrfLoadPlan<i8, m![N, G, K / 32], m![K % 32], m![N], m![G, K]>;
+        let expected = "to_trf of i8: Time m![N, G, K / 32], Packet m![K % 32]\n\
+            Row      m![N]: the outermost 8 of 64 time steps\n\
+            Element  m![G, K]: the other 8 steps, then the packet\n\n\
+            bytes          2048: 8 rows of 256\n\
+            fits           TrfAddress::FirstHalf, TrfAddress::SecondHalf, TrfAddress::Full\n\
+            register type  2: 8 bits in 10 bits, 32 elements per line\n\
+            each row       1 of 8 bank rows, 8 lines: 4 rows of 2 columns\n\
+            flits          64";
+        assert_eq!(Plan::explain(), expected);
+        type Full = TrfLoadPlan<f32, m![G / 2, L / 8], m![L % 8], m![G / 2], m![L]>;
+        let text = Full::explain();
+        assert!(text.contains("fits           TrfAddress::Full\n"), "{text}");
+        assert!(
+            text.contains("no storage of f32") && text.contains("4 of 8 bank rows, 1024 lines"),
+            "{text}"
+        );
+    }
+
+    /// Each condition of spec page 40 §2.3, from both sides.
+    #[test]
+    fn short_commands_need_contiguous_bytes() {
+        type Load<D, Time, Packet, Row, Element> = TrfLoadPlan<D, Time, Packet, Row, Element>;
+        type Plain = Load<i8, m![N, K / 32], m![K % 32], m![N], m![K]>;
+        // As it lies; in another order; with a gap; from a part of a larger tensor.
+        assert!(Plain::sto_trf::<i8, m![N, K], m![N], m![K]>());
+        assert!(Plain::sto_trf::<i8, m![N, K], m![N, K / 32], m![K % 32]>());
+        assert!(!Plain::sto_trf::<i8, m![K / 32, N, K % 32], m![N, K / 32], m![K % 32]>());
+        assert!(!Plain::sto_trf::<i8, m![N, K # 96], m![N], m![K]>());
+        assert!(Plain::sto_trf::<i8, m![[N, K] # 1024], m![N], m![K]>());
+        // Padding that is fetched as it lies, and padding that the Collect Engine inserts.
+        type Padded = Load<i8, m![N, C # 64 / 32], m![C # 64 % 32], m![N], m![C # 64]>;
+        assert!(Padded::sto_trf::<i8, m![N, C # 64], m![N], m![C # 64]>());
+        assert!(!Padded::sto_trf::<i8, m![N, C # 64], m![N], m![C]>());
+        assert!(!Padded::sto_trf::<i8, m![N, C], m![N], m![C]>());
+        // A broadcast.
+        type Repeated = Load<i8, m![N], m![K % 32], m![N], m![K % 32]>;
+        assert!(Repeated::sto_trf::<i8, m![N, K % 32], m![N], m![K % 32]>());
+        assert!(!Repeated::sto_trf::<i8, m![K % 32], m![N], m![K % 32]>());
+        // A conversion.
+        type Wide = Load<f32, m![N, K / 8], m![K % 8], m![N], m![K]>;
+        assert!(Wide::sto_trf::<f32, m![N, K], m![N, K / 8], m![K % 8]>());
+        assert!(!Wide::sto_trf::<bf16, m![N, K], m![N, K / 8], m![K % 8]>());
     }
 }

@@ -2,26 +2,34 @@
 //!
 //! ```text
 //! begin ─▶ BeginTensor ─fetch─▶ FetchTensor ─collect─▶ CollectTensor ─┬─to_trf──▶ TrfTensor
+//!                                                                     ├─to_vrf──▶ VrfTensor
 //!                                                                     ├─align ──▶ AlignedPair
 //!                                                                     └─cast, commit
 //! AlignedPair ─contract─▶ ContractionTensor ─accumulate─▶ AccumulationTensor ─cast─▶ CastTensor ─commit─▶ DmTensor
 //! ```
 //!
-//! A stream does nothing until it ends: `commit` and `to_trf` execute the command that the calls before have put
+//! A stream does nothing until it ends: `commit`, `to_trf` and `to_vrf` execute the command that the calls before have put
 //! together.
 
+use crate::chip::spec::ChipKind;
 use crate::command::{self, Guard, Region};
 use crate::engine::contraction::{AlignConfig, ContractConfig};
 use crate::error::PlanError;
 use crate::mapping::{Identity, M, Problem, liveness_of};
+use crate::runtime::fault::accept;
 use crate::runtime::{Tu, TuContext};
-use crate::scalar::Scalar;
+use crate::scalar::{ChipType, Rngd, Scalar, StreamScalar};
 use crate::tensor::DmTensorView;
+use crate::text::Text;
 use core::fmt;
 use core::marker::PhantomData;
 
 /// Where in the pipeline a stream is.
 pub mod stage {
+    use crate::scalar::{ChipType, Rngd};
+    use core::convert::Infallible;
+    use core::marker::PhantomData;
+
     mod sealed {
         pub trait Sealed {}
     }
@@ -52,9 +60,17 @@ pub mod stage {
         };
     }
 
+    /// A tensor in DM that is about to be read, by chips of a kind.
+    #[derive(Debug)]
+    pub struct PositionBegin<Kind: ChipType = Rngd>(PhantomData<Kind>, Infallible);
+    impl<Kind: ChipType> sealed::Sealed for PositionBegin<Kind> {}
+    impl<Kind: ChipType> Position for PositionBegin<Kind> {
+        const NAME: &'static str = "begin";
+        const SUB_COMMIT: bool = true;
+        const FETCHED: bool = false;
+    }
+
     positions! {
-        /// A tensor in DM that is about to be read.
-        PositionBegin = "begin", false, true;
         /// Packets as they were read.
         PositionFetch = "fetch", true, true;
         /// Packets of one 32-byte flit.
@@ -80,12 +96,12 @@ pub(crate) struct Pass {
 
 /// A tensor in motion: at time `t`, lane `p` of a slice's packet holds the element of the tensor at the union of
 /// `Chip::map`, `Cluster::map`, `Slice::map`, `Time::map(t)` and `Packet::map(p)`.
-#[must_use = "a stream does nothing until it ends in `.commit(…)` or `.to_trf(…)`"]
+#[must_use = "a stream does nothing until it ends in `.commit(…)`, `.to_trf(…)` or `.to_vrf(…)`"]
 pub struct StreamTensor<
     'l,
     const T: Tu,
     P: Position,
-    D: Scalar,
+    D: StreamScalar,
     Chip: M,
     Cluster: M,
     Slice: M,
@@ -97,13 +113,13 @@ pub struct StreamTensor<
     types: PhantomData<(P, D, Chip, Cluster, Slice, Time, Packet)>,
 }
 
-/// A tensor in DM that is about to be read: `.fetch()` comes next.
-pub type BeginTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
-    StreamTensor<'l, T, PositionBegin, D, Chip, Cluster, Slice, Time, Packet>;
+/// A tensor in DM that is about to be read: `.fetch()` comes next. `Kind` is the kind of chip whose conversions fetch has.
+pub type BeginTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet, Kind = Rngd> =
+    StreamTensor<'l, T, PositionBegin<Kind>, D, Chip, Cluster, Slice, Time, Packet>;
 /// Packets as they were read: `.collect()` comes next.
 pub type FetchTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionFetch, D, Chip, Cluster, Slice, Time, Packet>;
-/// Packets of one flit: `.align()`, `.to_trf()`, `.cast()` or `.commit()` comes next.
+/// Packets of one flit: `.align()`, `.to_trf()`, `.to_vrf()`, `.cast()` or `.commit()` comes next.
 pub type CollectTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionCollect, D, Chip, Cluster, Slice, Time, Packet>;
 /// Sums: `.cast()` or `.commit()` comes next.
@@ -113,7 +129,7 @@ pub type AccumulationTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Pack
 pub type CastTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionCast, D, Chip, Cluster, Slice, Time, Packet>;
 
-impl<'l, const T: Tu, P: Position, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
+impl<'l, const T: Tu, P: Position, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
     StreamTensor<'l, T, P, D, Chip, Cluster, Slice, Time, Packet>
 {
     pub(crate) fn new(context: &'l mut TuContext<T>, pass: Box<Pass>) -> Self {
@@ -128,7 +144,7 @@ impl<'l, const T: Tu, P: Position, D: Scalar, Chip: M, Cluster: M, Slice: M, Tim
         };
 }
 
-impl<const T: Tu, P: Position, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M> fmt::Debug
+impl<const T: Tu, P: Position, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M> fmt::Debug
     for StreamTensor<'_, T, P, D, Chip, Cluster, Slice, Time, Packet>
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -151,12 +167,52 @@ impl<const T: Tu> TuContext<T> {
     }
 }
 
+impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
+    BeginTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>
+{
+    /// Says for which kind of chip the stream is: `.on::<RngdS>()` gives `.fetch()` the conversions that only RNGD-S
+    /// has. Programs for RNGD run on both kinds.
+    ///
+    /// # Panics
+    /// Where the chips of the system are of another kind: see [`SimOptions`](crate::runtime::SimOptions::chip_kind).
+    #[track_caller]
+    pub fn on<Kind: ChipType>(self) -> BeginTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, Kind> {
+        accept("on", check_kind(self.context.chip_kind(), Kind::KIND));
+        StreamTensor::new(self.context, self.pass)
+    }
+}
+
+/// Whether the chips of the system are of the kind that a stream asks for.
+const fn check_kind(system: ChipKind, asked: ChipKind) -> Result<(), PlanError> {
+    if system.runs(asked) {
+        return Ok(());
+    }
+    let text =
+        Text::new().str("on: the stream is for ").str(asked.name()).str(", but the chips of the system are ");
+    let text =
+        text.str(system.name()).str("; help: make the context with `Context::with(SimOptions { chip_kind: ");
+    Err(PlanError::new("chip kind", text.str("ChipKind::RngdS, .. })`, or fetch what RNGD can")))
+}
+
+/// A stream with the weights that it meets, on its way through the Contraction Engine.
+#[derive(Debug)]
+pub(crate) struct AlignedStream<'l, const T: Tu> {
+    pub(crate) context: &'l mut TuContext<T>,
+    pub(crate) pass: Box<Pass>,
+    pub(crate) weights: command::TrfRegion,
+    /// Which positions of the collected stream hold an element.
+    pub(crate) stream_guard: Guard,
+    /// Which positions of the computation are none of its padding.
+    pub(crate) step_guard: Guard,
+    pub(crate) align: AlignConfig,
+}
+
 /// Data and weights side by side: `.contract()` comes next.
 #[must_use = "a stream does nothing until it ends in `.commit(…)`"]
 pub struct AlignedPair<
     'l,
     const T: Tu,
-    D: Scalar,
+    D: StreamScalar,
     Chip: M,
     Cluster: M,
     Slice: M,
@@ -164,11 +220,7 @@ pub struct AlignedPair<
     OutTime: M,
     OutPacket: M,
 > {
-    pub(crate) context: &'l mut TuContext<T>,
-    pub(crate) pass: Box<Pass>,
-    pub(crate) weights: command::TrfRegion,
-    pub(crate) stream_guard: Guard,
-    pub(crate) config: AlignConfig,
+    pub(crate) stream: AlignedStream<'l, T>,
     pub(crate) types: PhantomData<(D, Chip, Cluster, Slice, Row, OutTime, OutPacket)>,
 }
 
@@ -177,7 +229,7 @@ pub struct AlignedPair<
 pub struct ContractionTensor<
     'l,
     const T: Tu,
-    D: Scalar,
+    D: StreamScalar,
     Chip: M,
     Cluster: M,
     Slice: M,
@@ -185,19 +237,15 @@ pub struct ContractionTensor<
     Time: M,
     Packet: M,
 > {
-    pub(crate) context: &'l mut TuContext<T>,
-    pub(crate) pass: Box<Pass>,
-    pub(crate) weights: command::TrfRegion,
-    pub(crate) stream_guard: Guard,
-    pub(crate) align: AlignConfig,
+    pub(crate) stream: AlignedStream<'l, T>,
     pub(crate) contract: ContractConfig,
     pub(crate) types: PhantomData<(D, Chip, Cluster, Slice, Row, Time, Packet)>,
 }
 
 macro_rules! debug_by_mapping {
     ($name:ident, $stage:literal, $packet:ident, $time:ident) => {
-        impl<const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, $time: M, $packet: M> fmt::Debug
-            for $name<'_, T, D, Chip, Cluster, Slice, Row, $time, $packet>
+        impl<const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, $time: M, $packet: M>
+            fmt::Debug for $name<'_, T, D, Chip, Cluster, Slice, Row, $time, $packet>
         {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let (row, time, packet) = (Row::EXPR, $time::EXPR, $packet::EXPR);

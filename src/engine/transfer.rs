@@ -70,19 +70,29 @@ pub const fn derive_storage_transfer(
     upload: bool,
 ) -> Result<Transfer, PlanError> {
     attempt!(hbm.sizes());
+    let dimensions: [_; 4] = hbm.dimensions();
+    let chip = Placement { name: hbm.name(), dimensions: dimensions.split_at(hbm.levels()).0 };
+    derive_host_transfer(operation, host, &chip, upload)
+}
+
+/// Derives the loops between the packed buffer of a host tensor and a tensor of the chip. `upload`: from the host.
+pub(crate) const fn derive_host_transfer(
+    operation: &'static str,
+    host: &'static Expr,
+    chip_side: &Placement<'_>,
+    upload: bool,
+) -> Result<Transfer, PlanError> {
     let mut pool = Pool::new();
     let host_dimensions = [(host, Level::Element)];
     let host_side = Placement { name: "HostTensor", dimensions: &host_dimensions };
     attempt!(all_factors(operation, &mut pool, &host_side));
     let mut storage = [Factors::one(); LEVELS];
     storage[0] = crate::tensor::packed_factors(&mut pool, host);
-    let dimensions: [_; 4] = hbm.dimensions();
-    let hbm_side = Placement { name: hbm.name(), dimensions: dimensions.split_at(hbm.levels()).0 };
-    let chip = attempt!(all_factors(operation, &mut pool, &hbm_side));
+    let chip = attempt!(all_factors(operation, &mut pool, chip_side));
     if upload {
-        derive_between(operation, &pool, &host_side, &storage, &hbm_side, &chip, true)
+        derive_between(operation, &pool, &host_side, &storage, chip_side, &chip, true)
     } else {
-        derive_between(operation, &pool, &hbm_side, &chip, &host_side, &storage, true)
+        derive_between(operation, &pool, chip_side, &chip, &host_side, &storage, true)
     }
 }
 
@@ -126,10 +136,11 @@ pub(crate) const fn derive_between(
             None => {
                 let repeated = is_repeat(&cut, k);
                 if !broadcast && !repeated {
+                    let text = Text::new().str(operation).str(": the destination ");
+                    let text = write_placement(text, destination).str(" has `m![");
+                    let text = write_term(text, pool, &term, resize).str("]`, which the source ");
                     let text =
-                        Text::new().str(operation).str(": the destination repeats the source along `m![");
-                    let text =
-                        write_term(text, pool, &term, resize).str("]`, and a broadcast is not allowed here");
+                        write_placement(text, source).str(" lacks, and a broadcast is not allowed here");
                     let text = text.str("; help: remove it from the destination, or give it to the source");
                     return Err(PlanError::new("broadcast not allowed", text));
                 }

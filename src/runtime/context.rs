@@ -1,7 +1,8 @@
 //! Contexts: what a kernel runs on.
 
+use crate::chip::spec::ChipKind;
 use crate::chip::{CheckOptions, Fault, System, SystemOptions};
-use crate::command::{Command, FillId, HostBuffer, HostTransfer, Operation};
+use crate::command::{Command, FillId, HostBuffer, HostTransfer, Inspection, Operation};
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 use core::panic::Location;
@@ -48,6 +49,8 @@ impl DmaValues for Dma {}
 pub struct SimOptions {
     /// The number of chips, 1 to 8. `None`: as many as the program uses.
     pub chips: Option<usize>,
+    /// The kind of the chips. RNGD unless said otherwise.
+    pub chip_kind: ChipKind,
     /// Which rules are checked.
     pub checks: CheckOptions,
 }
@@ -87,6 +90,10 @@ impl<const T: Tu> TuContext<T> {
 
     pub(crate) fn next_fill(&mut self) -> FillId {
         self.system.next_fill()
+    }
+
+    pub(crate) fn chip_kind(&self) -> ChipKind {
+        self.system.with(|system| system.chip_kind())
     }
 }
 
@@ -177,7 +184,11 @@ impl Context {
                  help: set `chips` to a number in that range, or to `None`"
             );
         }
-        let system = System::new(SystemOptions { chips: options.chips, checks: options.checks });
+        let system = System::new(SystemOptions {
+            chips: options.chips,
+            chip_kind: options.chip_kind,
+            checks: options.checks,
+        });
         let system = SystemHandle(Arc::new(Mutex::new(system)));
         ContextGuard(Box::new(Context {
             main: TuContext { system: system.clone() },
@@ -187,9 +198,22 @@ impl Context {
         }))
     }
 
+    pub(crate) fn inspect(
+        &self,
+        inspection: &Inspection,
+        location: &'static Location<'static>,
+    ) -> Result<HostBuffer, Fault> {
+        self.main.system.with(|system| system.inspect(inspection, location))
+    }
+
     /// The number of chips in the system: fixed by [`SimOptions`], or used so far.
     pub fn chips(&self) -> usize {
         self.main.system.with(|system| system.chips())
+    }
+
+    /// The kind of the chips in the system.
+    pub fn chip_kind(&self) -> ChipKind {
+        self.main.chip_kind()
     }
 }
 

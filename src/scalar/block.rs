@@ -6,7 +6,8 @@ use super::{
 };
 
 /// Converts the elements of `input` and writes them to `output`, both in the layout of memory: little endian,
-/// `i4` two per byte with the first in the low half.
+/// `i4` two per byte with the first in the low half. The types that no memory holds are laid out in their
+/// [containers](ElementType::container_bits): `i5` one per byte, `i9` one per two bytes, sign-extended.
 ///
 /// Each element is converted as [`Cast`](super::Cast) does. The pair of types is looked at once per block,
 /// and the loop over the elements is plain, so call it with long blocks.
@@ -28,12 +29,16 @@ use super::{
 /// ```
 #[track_caller]
 pub fn convert_block(from: ElementType, to: ElementType, input: &[u8], output: &mut [u8]) {
-    use ElementType::{Bf16, F8e4m3, F8e5m2, F16, F32, I4, I8, I16, I32};
+    use ElementType::{Bf16, F8e4m3, F8e5m2, F16, F32, I4, I5, I8, I9, I16, I32};
 
     check_lengths(from, to, input.len(), output.len());
     match (from, to) {
-        (from, to) if from == to => output.copy_from_slice(input),
+        (from, to) if from == to && from.is_stored() => output.copy_from_slice(input),
         (I4, I32) => unpack_i4(input, output),
+        (I4, I5) => unpack_i4_each(input, output, |value| [value as u8]),
+        (I4, I9) => unpack_i4_each(input, output, |value| (value as i16).to_le_bytes()),
+        (I8, I9) => each(input, output, |[byte]: [u8; 1]| i16::from(byte as i8).to_le_bytes()),
+        (I16, I9) => each(input, output, |bytes| (i16::from_le_bytes(bytes) << 7 >> 7).to_le_bytes()),
         (I8, I32) => each(input, output, |[byte]: [u8; 1]| i32::from(byte as i8).to_le_bytes()),
         (I16, I32) => each(input, output, |bytes| i32::from(i16::from_le_bytes(bytes)).to_le_bytes()),
         (I32, I4) => pack_i4(input, output),
@@ -42,6 +47,12 @@ pub fn convert_block(from: ElementType, to: ElementType, input: &[u8], output: &
         (I32, I16) => each(input, output, |[low, high, ..]: [u8; 4]| [low, high]),
         (F8e4m3, F32) => each(input, output, |[byte]: [u8; 1]| f8e4m3_bits_to_f32(byte).to_le_bytes()),
         (F8e5m2, F32) => each(input, output, |[byte]: [u8; 1]| f8e5m2_bits_to_f32(byte).to_le_bytes()),
+        (F8e4m3, Bf16) => {
+            each(input, output, |[byte]: [u8; 1]| f32_to_bf16_bits(f8e4m3_bits_to_f32(byte)).to_le_bytes())
+        }
+        (F8e5m2, Bf16) => {
+            each(input, output, |[byte]: [u8; 1]| f32_to_bf16_bits(f8e5m2_bits_to_f32(byte)).to_le_bytes())
+        }
         (Bf16, F32) => each(input, output, |bytes| bf16_bits_to_f32(u16::from_le_bytes(bytes)).to_le_bytes()),
         (F16, F32) => each(input, output, |bytes| f16_bits_to_f32(u16::from_le_bytes(bytes)).to_le_bytes()),
         (F32, F8e4m3) => each(input, output, |bytes| [f32_to_f8e4m3_bits(f32::from_le_bytes(bytes))]),
@@ -61,15 +72,16 @@ pub fn convert_block(from: ElementType, to: ElementType, input: &[u8], output: &
 /// Refuses blocks of different numbers of elements, and blocks that end inside an element.
 #[track_caller]
 fn check_lengths(from: ElementType, to: ElementType, input_bytes: usize, output_bytes: usize) {
+    let (from_bits, to_bits) = (from.container_bits(), to.container_bits());
     let elements =
-        if from.bits() >= to.bits() { input_bytes * 8 / from.bits() } else { output_bytes * 8 / to.bits() };
-    let bytes = |element_type: ElementType| (elements * element_type.bits()).div_ceil(8);
+        if from_bits >= to_bits { input_bytes * 8 / from_bits } else { output_bytes * 8 / to_bits };
+    let bytes = |element_type: ElementType| (elements * element_type.container_bits()).div_ceil(8);
     assert!(
         bytes(from) == input_bytes && bytes(to) == output_bytes,
         "cast: {input_bytes} bytes of `{from}` do not match {output_bytes} bytes of `{to}`; both blocks must \
          hold the same whole number of elements; take {} bits per element of input and {} of output",
-        from.bits(),
-        to.bits(),
+        from_bits,
+        to_bits,
     );
 }
 
@@ -102,6 +114,20 @@ fn unpack_i4(input: &[u8], output: &mut [u8]) {
     if !last.is_empty() {
         let [low, _] = halves(input[input.len() - 1]);
         last.copy_from_slice(&low.to_le_bytes());
+    }
+}
+
+/// Unpacks into elements of whole bytes.
+fn unpack_i4_each<const OUTPUT: usize>(
+    input: &[u8],
+    output: &mut [u8],
+    convert: impl Fn(i32) -> [u8; OUTPUT],
+) {
+    let (outputs, _) = output.as_chunks_mut::<OUTPUT>();
+    for (pair, &byte) in outputs.chunks_mut(2).zip(input) {
+        for (output, value) in pair.iter_mut().zip(halves(byte)) {
+            *output = convert(value);
+        }
     }
 }
 
@@ -169,6 +195,37 @@ mod tests {
         check_both_ways::<bf16, f32>();
         check_both_ways::<f16, f32>();
         check::<u8, u8>(&(0..256).collect::<Vec<_>>());
+        check::<f8e4m3, bf16>(&(0..256).collect::<Vec<_>>());
+        check::<f8e5m2, bf16>(&(0..256).collect::<Vec<_>>());
+    }
+
+    /// The types that no memory holds: one container per element, sign-extended.
+    #[test]
+    fn blocks_of_containers() {
+        for len in [0, 1, 16, 17] {
+            let values: Vec<i32> = (0..len).map(|k| (k * 7 + 3) % 16 - 8).collect();
+            let input = pack(ElementType::I4, &values.iter().map(|&value| value as u32).collect::<Vec<_>>());
+            let mut output = vec![0xaa; values.len()];
+            convert_block(ElementType::I4, ElementType::I5, &input, &mut output);
+            assert_eq!(output, values.iter().map(|&value| value as u8).collect::<Vec<_>>());
+            let mut output = vec![0xaa; 2 * values.len()];
+            convert_block(ElementType::I4, ElementType::I9, &input, &mut output);
+            assert_eq!(output, values.iter().flat_map(|&v| (v as i16).to_le_bytes()).collect::<Vec<_>>());
+        }
+        let bytes: Vec<u8> = (0..=255).collect();
+        let mut output = [0; 512];
+        convert_block(ElementType::I8, ElementType::I9, &bytes, &mut output);
+        for (byte, value) in bytes.iter().zip(output.as_chunks().0) {
+            assert_eq!(i16::from_le_bytes(*value), i16::from(*byte as i8));
+        }
+        // 16 bits lose the upper seven.
+        let input: Vec<u8> = (i16::MIN..=i16::MAX).flat_map(i16::to_le_bytes).collect();
+        let mut output = vec![0; input.len()];
+        convert_block(ElementType::I16, ElementType::I9, &input, &mut output);
+        for (value, narrow) in (i16::MIN..=i16::MAX).zip(output.as_chunks().0) {
+            let wrapped = (i32::from(value) + 256).rem_euclid(512) - 256;
+            assert_eq!(i32::from(i16::from_le_bytes(*narrow)), wrapped, "{value}");
+        }
     }
 
     /// Blocks convert exactly the pairs of the table.
@@ -176,7 +233,7 @@ mod tests {
     fn the_table_is_complete() {
         for from in ElementType::ALL {
             for to in ElementType::ALL {
-                let (input, mut output) = (vec![0; from.bits()], vec![0; to.bits()]);
+                let (input, mut output) = (vec![0; from.container_bits()], vec![0; to.container_bits()]);
                 let converts =
                     std::panic::catch_unwind(move || convert_block(from, to, &input, &mut output)).is_ok();
                 assert_eq!(converts, from.cast_outputs().contains(&to), "{from} to {to}");

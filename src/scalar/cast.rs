@@ -1,6 +1,9 @@
 //! Which element type may become which: the table, and the traits generated from it.
 
-use super::{ElementType, Scalar, bf16, f8e4m3, f8e5m2, f16, i4};
+use super::{
+    ChipType, ElementType, Rngd, RngdS, Scalar, StreamScalar, bf16, f8e4m3, f8e5m2, f16, i4, i5, i9,
+};
+use crate::chip::spec::ChipKind;
 
 mod sealed {
     pub trait Sealed {}
@@ -26,34 +29,52 @@ mod sealed {
 #[diagnostic::on_unimplemented(
     message = "cast: no conversion from `{Self}` to `{D2}`",
     label = "`{Self}` does not convert to `{D2}`",
-    note = "supported: i32 to i4, i8, i16; f32 to bf16, f16, f8e4m3, f8e5m2; each of these back; every type \
-            to itself",
+    note = "supported: i32 to i4, i8, i16; f32 to bf16, f16, f8e4m3, f8e5m2; each of these back; i4 to i5, i9; \
+            i8, i16 to i9; f8e4m3, f8e5m2 to bf16; every type to itself",
     note = "between two narrow integers or two narrow floats, go by way of `i32` or `f32`"
 )]
-pub trait Cast<D2: Scalar>: Scalar {
+pub trait Cast<D2: StreamScalar>: Scalar {
     /// Converts this element.
     fn cast(self) -> D2;
 }
 
-/// Conversions that the fetch unit of RNGD performs while it reads.
+/// Conversions that the fetch unit performs while it reads, on chips of a kind.
 ///
-/// The same table is in [`ElementType::fetch_outputs`]. Source: page *Fetch*, section 5.
+/// | from | on RNGD to | RNGD-S adds |
+/// | --- | --- | --- |
+/// | `i4` | `i5`, `i32` | `i9` |
+/// | `i8` | `i9`, `i32` | |
+/// | `i16` | `i32` | `i9` (keeps the low nine bits: assumed) |
+/// | `f8e4m3`, `f8e5m2` | `f32` | `bf16` |
+/// | `bf16`, `f16` | `f32` | |
+/// | `f32` | `bf16` | |
+///
+/// Every type also stays what it is. `FetchCast<D2>` alone is the table of RNGD; what RNGD-S adds needs a system of
+/// that kind and [`on::<RngdS>()`](crate::engine::stream::BeginTensor::on) before the fetch.
+///
+/// The same table is in [`ElementType::fetch_outputs`]. Source: seed page *Fetch Engine*, "Type Casting"; page
+/// *Fetch*, section 5.
 #[diagnostic::on_unimplemented(
-    message = "fetch: cannot cast `{Self}` to `{D2}`",
-    label = "fetch does not turn `{Self}` into `{D2}`",
-    note = "supported: i4, i8, i16 to i32; f8e4m3, f8e5m2, bf16, f16 to f32; f32 to bf16; every type \
-            to itself",
-    note = "fetch one of these outputs, and convert further with `.cast()` behind the Vector Engine"
+    message = "fetch: cannot cast `{Self}` to `{D2}` on `{Kind}`",
+    label = "fetch does not turn `{Self}` into `{D2}` here",
+    note = "on RNGD: i4 to i5, i32; i8 to i9, i32; i16 to i32; f8e4m3, f8e5m2, bf16, f16 to f32; f32 to bf16; every \
+            type to itself",
+    note = "RNGD-S adds: i4, i16 to i9; f8e4m3, f8e5m2 to bf16. A stream asks for it with `.on::<RngdS>()` before \
+            the fetch, in a context with `SimOptions {{ chip_kind: ChipKind::RngdS, .. }}`",
+    note = "help: fetch one of these outputs, and convert further with `.cast()` behind the Vector Engine"
 )]
-pub trait FetchCast<D2: Scalar>: Cast<D2> {}
+pub trait FetchCast<D2: StreamScalar, Kind: ChipType = Rngd>: Cast<D2> {}
 
 /// Element types that the contraction engine multiplies and accumulates.
 ///
-/// Both operands are widened before the multiplication. Source: page *Contraction*, section 4.1.
+/// Both operands are widened before the multiplication. Source: page *Contraction*, section 4.1. `i5` and `i9` are not
+/// listed there and, being no types of tensors, not here; that [`contract`](crate::engine::stream::AlignedPair::contract)
+/// takes them, as `i32` and at the rates of `i4` and `i8`, is concluded from the slots of 5 and 10 bits that section 2.2
+/// gives them in the register file (assumed).
 #[diagnostic::on_unimplemented(
     message = "contraction: no multiply-accumulate for `{Self}`",
     label = "`{Self}` does not enter a contraction",
-    note = "supported: i4, i8, f8e4m3, f8e5m2, bf16",
+    note = "supported: i4, i5, i8, i9, f8e4m3, f8e5m2, bf16",
     note = "help: use the Vector Engine, or cast to a supported type before the tensor is written"
 )]
 pub trait ContractionCast: Scalar {
@@ -65,7 +86,7 @@ pub trait ContractionCast: Scalar {
 ///
 /// Source: page *Vector Engine*, scalars.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a 32-bit type: the Cast and Vector Engines take `i32` and `f32`",
+    message = "`{Self}` is not a 32-bit type: the Cast Engine, the Vector Engine and the VRF take `i32` and `f32`",
     label = "elements of `{Self}` arrive here",
     note = "help: let fetch widen narrow integers to `i32` and narrow floats to `f32`"
 )]
@@ -81,7 +102,7 @@ impl<D: Scalar> Cast<D> for D {
     }
 }
 
-impl<D: Scalar> FetchCast<D> for D {}
+impl<D: Scalar, Kind: ChipType> FetchCast<D, Kind> for D {}
 
 /// Generates [`Cast`] between different types and its run-time table, where the identity comes first.
 macro_rules! casts {
@@ -102,19 +123,21 @@ macro_rules! casts {
         pub(super) const fn cast_outputs(input: ElementType) -> &'static [ElementType] {
             match input {
                 $(ElementType::$variant => &[ElementType::$variant $(, ElementType::$output_variant)*],)*
+                // No memory holds these, so nothing is cast from them.
+                ElementType::I5 | ElementType::I9 => &[],
             }
         }
     };
 }
 
 casts! {
-    i4 I4 => { i32 I32: i4::to_i32 }
-    i8 I8 => { i32 I32: i32::from }
+    i4 I4 => { i32 I32: i4::to_i32, i5 I5: i5::from, i9 I9: |value| i9::from_i32(value.to_i32()) }
+    i8 I8 => { i32 I32: i32::from, i9 I9: i9::from }
     u8 U8 => {}
-    i16 I16 => { i32 I32: i32::from }
+    i16 I16 => { i32 I32: i32::from, i9 I9: |value| i9::from_i32(i32::from(value)) }
     i32 I32 => { i4 I4: i4::from_i32, i8 I8: |value| value as i8, i16 I16: |value| value as i16 }
-    f8e4m3 F8e4m3 => { f32 F32: f8e4m3::to_f32 }
-    f8e5m2 F8e5m2 => { f32 F32: f8e5m2::to_f32 }
+    f8e4m3 F8e4m3 => { f32 F32: f8e4m3::to_f32, bf16 Bf16: |value| bf16::from_f32(value.to_f32()) }
+    f8e5m2 F8e5m2 => { f32 F32: f8e5m2::to_f32, bf16 Bf16: |value| bf16::from_f32(value.to_f32()) }
     bf16 Bf16 => { f32 F32: bf16::to_f32 }
     f16 F16 => { f32 F32: f16::to_f32 }
     f32 F32 => {
@@ -125,30 +148,42 @@ casts! {
     }
 }
 
-/// Generates [`FetchCast`] between different types and its run-time table, where the identity comes first.
+/// Generates [`FetchCast`] between different types and its run-time table, where the identity comes first. What only
+/// RNGD-S has comes after `+`.
 macro_rules! fetch_casts {
-    ($($input:ident $variant:ident => { $($output:ident $output_variant:ident),* })*) => {
+    ($($input:ident $variant:ident => { $($output:ident $output_variant:ident),* $(; + $($more:ident $more_variant:ident),*)? })*) => {
         $(
-            $( impl FetchCast<$output> for $input {} )*
+            $( impl<Kind: ChipType> FetchCast<$output, Kind> for $input {} )*
+            $($( impl FetchCast<$more, RngdS> for $input {} )*)?
         )*
 
-        /// See [`ElementType::fetch_outputs`].
-        pub(super) const fn fetch_outputs(input: ElementType) -> &'static [ElementType] {
-            match input {
-                $(ElementType::$variant => &[ElementType::$variant $(, ElementType::$output_variant)*],)*
+        /// See [`ElementType::fetch_outputs_on`].
+        pub(super) const fn fetch_outputs(input: ElementType, kind: ChipKind) -> &'static [ElementType] {
+            match (input, kind) {
+                $(
+                    (ElementType::$variant, ChipKind::Rngd) => {
+                        &[ElementType::$variant $(, ElementType::$output_variant)*]
+                    }
+                    (ElementType::$variant, ChipKind::RngdS) => &[
+                        ElementType::$variant
+                        $(, ElementType::$output_variant)*
+                        $($(, ElementType::$more_variant)*)?
+                    ],
+                )*
+                (ElementType::I5 | ElementType::I9, _) => &[],
             }
         }
     };
 }
 
 fetch_casts! {
-    i4 I4 => { i32 I32 }
-    i8 I8 => { i32 I32 }
+    i4 I4 => { i5 I5, i32 I32; + i9 I9 }
+    i8 I8 => { i9 I9, i32 I32 }
     u8 U8 => {}
-    i16 I16 => { i32 I32 }
+    i16 I16 => { i32 I32; + i9 I9 }
     i32 I32 => {}
-    f8e4m3 F8e4m3 => { f32 F32 }
-    f8e5m2 F8e5m2 => { f32 F32 }
+    f8e4m3 F8e4m3 => { f32 F32; + bf16 Bf16 }
+    f8e5m2 F8e5m2 => { f32 F32; + bf16 Bf16 }
     bf16 Bf16 => { f32 F32 }
     f16 F16 => { f32 F32 }
     f32 F32 => { bf16 Bf16 }
@@ -169,7 +204,7 @@ mod tests {
     use super::*;
     use static_assertions::{assert_impl_all, assert_not_impl_any};
 
-    fn cast<D: Cast<D2>, D2: Scalar>(value: D) -> D2 {
+    fn cast<D: Cast<D2>, D2: StreamScalar>(value: D) -> D2 {
         value.cast()
     }
 
@@ -204,7 +239,7 @@ mod tests {
     #[test]
     fn contractions_widen() {
         fn output<D: ContractionCast>() -> crate::scalar::ElementType {
-            <<D as ContractionCast>::Output as Scalar>::ELEMENT_TYPE
+            <D as ContractionCast>::Output::ELEMENT_TYPE
         }
         use crate::scalar::ElementType::{F32, I32};
         assert_eq!([output::<i4>(), output::<i8>()], [I32, I32]);
@@ -220,6 +255,15 @@ mod tests {
         assert_not_impl_any!(i16: ContractionCast, VeScalar);
         assert_not_impl_any!(f16: ContractionCast, VeScalar, Cast<bf16>);
         assert_not_impl_any!(f8e4m3: FetchCast<bf16>, FetchCast<f8e5m2>);
+        assert_not_impl_any!(f8e5m2: FetchCast<bf16>, FetchCast<f16, RngdS>);
+        assert_not_impl_any!(i4: FetchCast<i9>, FetchCast<i8>, FetchCast<i8, RngdS>, Cast<i8>);
+        assert_not_impl_any!(i8: FetchCast<i5>, FetchCast<i5, RngdS>, FetchCast<i16, RngdS>);
+        assert_not_impl_any!(i16: FetchCast<i9>, FetchCast<i5, RngdS>);
+        assert_impl_all!(i4: FetchCast<i5>, FetchCast<i32>, FetchCast<i9, RngdS>, FetchCast<i32, RngdS>);
+        assert_impl_all!(i8: FetchCast<i9>, FetchCast<i32>, FetchCast<i9, RngdS>);
+        assert_impl_all!(i16: FetchCast<i32>, FetchCast<i9, RngdS>, FetchCast<i16, RngdS>);
+        assert_impl_all!(f8e4m3: FetchCast<f32>, FetchCast<bf16, RngdS>);
+        assert_impl_all!(f8e5m2: FetchCast<f32>, FetchCast<bf16, RngdS>);
         assert_impl_all!(f32: VeScalar, FetchCast<bf16>, FetchCast<f32>, Cast<f8e5m2>);
         assert_impl_all!(i32: VeScalar, FetchCast<i32>, Cast<i16>);
     }

@@ -1,20 +1,25 @@
 //! [`ElementType`]: the element types as plain data.
 
 use super::cast;
+use crate::chip::spec::ChipKind;
 use std::fmt;
 
 /// The type of a tensor's elements, known at run time.
 ///
 /// It carries the facts that the derivation of register configurations and the simulator need. The Rust type
-/// names it with [`Scalar::ELEMENT_TYPE`](super::Scalar::ELEMENT_TYPE).
+/// names it with [`StreamScalar::ELEMENT_TYPE`](super::StreamScalar::ELEMENT_TYPE).
 ///
 /// Source: page *Mapping and tensors*, section 4.8; page *Fetch*, section 5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ElementType {
     /// Signed integer of 4 bits, two per byte.
     I4,
+    /// Signed integer of 5 bits, only in streams and register files.
+    I5,
     /// Signed integer of 8 bits.
     I8,
+    /// Signed integer of 9 bits, only in streams and register files.
+    I9,
     /// Unsigned integer of 8 bits.
     U8,
     /// Signed integer of 16 bits.
@@ -35,9 +40,11 @@ pub enum ElementType {
 
 impl ElementType {
     /// Every element type.
-    pub const ALL: [ElementType; 10] = [
+    pub const ALL: [ElementType; 12] = [
         ElementType::I4,
+        ElementType::I5,
         ElementType::I8,
+        ElementType::I9,
         ElementType::U8,
         ElementType::I16,
         ElementType::I32,
@@ -48,21 +55,46 @@ impl ElementType {
         ElementType::F32,
     ];
 
-    /// Bits of one element in memory.
+    /// Bits of one element in memory, and in the sizes of packets, flits and register files.
+    ///
+    /// `i5` counts 4 and `i9` counts 8: their last bit travels beside the flit, which keeps as many elements as one of
+    /// `i4` or `i8`. In the register file, where an element takes slots of 5 bits, a row has 320 bits for 32 bytes (page
+    /// *Contraction*, section 2.2). That flits are built like these rows is concluded from it (assumed).
     pub const fn bits(self) -> usize {
         match self {
-            ElementType::I4 => 4,
-            ElementType::I8 | ElementType::U8 | ElementType::F8e4m3 | ElementType::F8e5m2 => 8,
+            ElementType::I4 | ElementType::I5 => 4,
+            ElementType::I8
+            | ElementType::I9
+            | ElementType::U8
+            | ElementType::F8e4m3
+            | ElementType::F8e5m2 => 8,
             ElementType::I16 | ElementType::Bf16 | ElementType::F16 => 16,
             ElementType::I32 | ElementType::F32 => 32,
         }
+    }
+
+    /// Bits in which the simulator keeps one element of a stream: [`bits`](ElementType::bits), but a whole byte for `i5`
+    /// and two for `i9`, sign-extended.
+    pub const fn container_bits(self) -> usize {
+        match self {
+            ElementType::I5 => 8,
+            ElementType::I9 => 16,
+            _ => self.bits(),
+        }
+    }
+
+    /// Whether memories hold this type: all but `i5` and `i9`.
+    pub const fn is_stored(self) -> bool {
+        !matches!(self, ElementType::I5 | ElementType::I9)
     }
 
     /// The name of the Rust type.
     pub const fn name(self) -> &'static str {
         match self {
             ElementType::I4 => "i4",
+            ElementType::I5 => "i5",
             ElementType::I8 => "i8",
+            ElementType::I9 => "i9",
             ElementType::U8 => "u8",
             ElementType::I16 => "i16",
             ElementType::I32 => "i32",
@@ -86,16 +118,28 @@ impl ElementType {
         )
     }
 
-    /// The types into which fetch can cast this one on RNGD, itself first.
+    /// The types into which fetch can cast this one on RNGD, itself first. None for types that no memory holds.
     ///
-    /// The types of nine and five bits that fetch also produces for `i8` and `i4` exist only inside the
-    /// pipeline and are not element types. Source: page *Fetch*, section 5.
+    /// Source: page *Fetch*, section 5.
     pub const fn fetch_outputs(self) -> &'static [ElementType] {
-        cast::fetch_outputs(self)
+        self.fetch_outputs_on(ChipKind::Rngd)
+    }
+
+    /// The types into which fetch can cast this one on a kind of chip, itself first. None for types that no memory holds.
+    ///
+    /// ```
+    /// use furiosa_visa_std::chip::spec::ChipKind;
+    /// use furiosa_visa_std::scalar::ElementType::{Bf16, F8e4m3, F32};
+    ///
+    /// assert_eq!(F8e4m3.fetch_outputs_on(ChipKind::Rngd), [F8e4m3, F32]);
+    /// assert_eq!(F8e4m3.fetch_outputs_on(ChipKind::RngdS), [F8e4m3, F32, Bf16]);
+    /// ```
+    pub const fn fetch_outputs_on(self, kind: ChipKind) -> &'static [ElementType] {
+        cast::fetch_outputs(self, kind)
     }
 
     /// The types into which [`Cast`](super::Cast) and [`convert_block`](super::convert_block) convert this
-    /// one, itself first.
+    /// one, itself first. None for types that no memory holds.
     pub const fn cast_outputs(self) -> &'static [ElementType] {
         cast::cast_outputs(self)
     }
@@ -122,7 +166,10 @@ mod tests {
                 .skip(1)
                 .take_while(char::is_ascii_digit)
                 .collect();
-            assert_eq!(digits.parse(), Ok(element_type.bits()), "{element_type}");
+            // The last bit of the types that no memory holds is not counted.
+            let beside = if element_type.is_stored() { 0 } else { 1 };
+            assert_eq!(digits.parse(), Ok(element_type.bits() + beside), "{element_type}");
+            assert_eq!(element_type.container_bits(), element_type.bits() * (1 + beside));
             assert_eq!(element_type.is_float(), element_type.name().contains('f'));
             assert_eq!(format!("{element_type:?}").to_lowercase(), element_type.name());
             assert_eq!(element_type.to_string(), element_type.name());
@@ -135,21 +182,24 @@ mod tests {
         assert_eq!(ElementType::F32 as usize + 1, ElementType::ALL.len());
     }
 
-    /// The table of the fetch page, as text.
+    /// The tables of the fetch page, as text.
     #[test]
     fn fetch_table() {
-        let table: Vec<String> = ElementType::ALL
-            .iter()
-            .map(|input| {
-                let outputs: Vec<_> = input.fetch_outputs().iter().map(|output| output.name()).collect();
-                format!("{input}: {}", outputs.join(" "))
-            })
-            .collect();
+        let table = |kind| -> Vec<String> {
+            let names = |outputs: &[ElementType]| -> Vec<&str> {
+                outputs.iter().map(|output| output.name()).collect()
+            };
+            let line =
+                |input: &ElementType| format!("{input}: {}", names(input.fetch_outputs_on(kind)).join(" "));
+            ElementType::ALL.iter().map(line).collect()
+        };
         assert_eq!(
-            table,
+            table(ChipKind::Rngd),
             [
-                "i4: i4 i32",
-                "i8: i8 i32",
+                "i4: i4 i5 i32",
+                "i5: ",
+                "i8: i8 i9 i32",
+                "i9: ",
                 "u8: u8",
                 "i16: i16 i32",
                 "i32: i32",
@@ -160,14 +210,32 @@ mod tests {
                 "f32: f32 bf16",
             ]
         );
+        assert_eq!(
+            table(ChipKind::RngdS),
+            [
+                "i4: i4 i5 i32 i9",
+                "i5: ",
+                "i8: i8 i9 i32",
+                "i9: ",
+                "u8: u8",
+                "i16: i16 i32 i9",
+                "i32: i32",
+                "f8e4m3: f8e4m3 f32 bf16",
+                "f8e5m2: f8e5m2 f32 bf16",
+                "bf16: bf16 f32",
+                "f16: f16 f32",
+                "f32: f32 bf16",
+            ]
+        );
     }
 
     #[test]
     fn every_fetch_cast_is_a_cast() {
         for input in ElementType::ALL {
-            assert_eq!(input.fetch_outputs()[0], input);
-            assert_eq!(input.cast_outputs()[0], input);
-            for output in input.fetch_outputs() {
+            let itself = input.is_stored().then_some(&input);
+            assert_eq!(input.fetch_outputs().first(), itself);
+            assert_eq!(input.cast_outputs().first(), itself);
+            for output in input.fetch_outputs_on(ChipKind::RngdS) {
                 assert!(input.cast_outputs().contains(output), "{input} to {output}");
             }
         }

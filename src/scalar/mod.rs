@@ -2,18 +2,20 @@
 //!
 //! | type | bits | kind | converts to | enters a contraction |
 //! | --- | --- | --- | --- | --- |
-//! | [`i4`] | 4 | integer, two per byte | `i32` | yes, as `i32` |
-//! | `i8` | 8 | integer | `i32` | yes, as `i32` |
+//! | [`i4`] | 4 | integer, two per byte | `i5`, `i9`, `i32` | yes, as `i32` |
+//! | [`i5`] | 5, [4 in packets](i5#in-packets) | integer, only in streams | - | yes, as `i32` |
+//! | `i8` | 8 | integer | `i9`, `i32` | yes, as `i32` |
+//! | [`i9`] | 9, [8 in packets](i9#in-packets) | integer, only in streams | - | yes, as `i32` |
 //! | `u8` | 8 | integer | - | no |
-//! | `i16` | 16 | integer | `i32` | no |
+//! | `i16` | 16 | integer | `i9`, `i32` | no |
 //! | `i32` | 32 | integer | `i4`, `i8`, `i16` | no |
-//! | [`f8e4m3`] | 8 | float, saturating, no infinity | `f32` | yes, as `f32` |
-//! | [`f8e5m2`] | 8 | float | `f32` | yes, as `f32` |
+//! | [`f8e4m3`] | 8 | float, saturating, no infinity | `bf16`, `f32` | yes, as `f32` |
+//! | [`f8e5m2`] | 8 | float | `bf16`, `f32` | yes, as `f32` |
 //! | [`bf16`] | 16 | float | `f32` | yes, as `f32` |
 //! | [`f16`](struct@f16) | 16 | float | `f32` | no |
 //! | `f32` | 32 | float | `bf16`, `f16`, `f8e4m3`, `f8e5m2` | no |
 //!
-//! Every type also converts to itself. The same facts exist twice: as traits for kernels ([`Cast`],
+//! Every type of tensors also converts to itself. The same facts exist twice: as traits for kernels ([`Cast`],
 //! [`FetchCast`], [`ContractionCast`]) and as plain data for derivations and the simulator
 //! ([`ElementType`], [`convert_block`]). Both are generated from one table.
 //!
@@ -24,6 +26,7 @@
 
 mod block;
 mod cast;
+mod chip_type;
 mod element_type;
 mod float16;
 mod float8;
@@ -33,15 +36,30 @@ mod opt;
 
 pub use block::convert_block;
 pub use cast::{Cast, ContractionCast, FetchCast, VeScalar};
+pub use chip_type::{ChipType, Rngd, RngdS};
 pub use element_type::ElementType;
 pub use float8::{
     f8e4m3, f8e4m3_bits_to_f32, f8e5m2, f8e5m2_bits_to_f32, f32_to_f8e4m3_bits, f32_to_f8e5m2_bits,
 };
 pub use float16::{bf16, bf16_bits_to_f32, f16, f16_bits_to_f32, f32_to_bf16_bits, f32_to_f16_bits};
-pub use integer::i4;
+pub use integer::{i4, i5, i9};
 pub use opt::Opt;
 
 use std::fmt::Debug;
+
+/// The type of one element of a stream: every [`Scalar`], and [`i5`] and [`i9`], which no memory holds.
+///
+/// Source: page *Fetch*, section 5.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an element type",
+    label = "streams carry i4, i5, i8, i9, u8, i16, i32, f8e4m3, f8e5m2, f16, bf16 or f32"
+)]
+pub trait StreamScalar:
+    ndarray::LinalgScalar + Debug + Clone + Copy + PartialEq + num_traits::Num + Send + Sync + 'static
+{
+    /// The run-time name of this type.
+    const ELEMENT_TYPE: ElementType;
+}
 
 /// The type of one tensor element.
 ///
@@ -50,16 +68,12 @@ use std::fmt::Debug;
 ///
 /// Source: page *Mapping and tensors*, section 4.8.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not an element type",
+    message = "no tensor holds elements of `{Self}`",
     label = "tensors hold i4, i8, u8, i16, i32, f8e4m3, f8e5m2, f16, bf16 or f32",
-    note = "convert the data on the host first, for example with `bf16::from_f32`"
+    note = "convert the data on the host first, for example with `bf16::from_f32`",
+    note = "`i5` and `i9` exist only in streams and register files: fetch makes them, and the contraction takes them"
 )]
-pub trait Scalar:
-    ndarray::LinalgScalar + Debug + Clone + Copy + PartialEq + num_traits::Num + Send + Sync + 'static
-{
-    /// The run-time name of this type.
-    const ELEMENT_TYPE: ElementType;
-
+pub trait Scalar: StreamScalar {
     /// Bits of one element in memory.
     const BITS: usize = Self::ELEMENT_TYPE.bits();
 
@@ -159,7 +173,7 @@ macro_rules! scalar_bytes {
                          split the buffer into pieces of that size",
                         bytes.len(),
                         Self::ELEMENT_TYPE,
-                        <Self as Scalar>::ELEMENT_TYPE.bits() / 8,
+                        Self::ELEMENT_TYPE.bits() / 8,
                     )
                 };
                 <Self as Scalar>::from_bits(u32::from($bits::from_le_bytes(bytes)))
@@ -172,9 +186,11 @@ scalar_bytes!(i8: u8, u8: u8, i16: u16, i32: u32, f8e4m3: u8, f8e5m2: u8, bf16: 
 
 macro_rules! native_integer {
     ($($type:ident, $unsigned:ident, $variant:ident;)*) => { $(
-        impl Scalar for $type {
+        impl StreamScalar for $type {
             const ELEMENT_TYPE: ElementType = ElementType::$variant;
+        }
 
+        impl Scalar for $type {
             #[inline]
             fn to_bits(self) -> u32 {
                 u32::from(self as $unsigned)
@@ -220,9 +236,11 @@ native_integer! {
 /// with the width of the type, taken and given by the inherent `to_bits` and `from_bits`.
 macro_rules! float_scalar {
     ($($type:ident, $bits:ident, $variant:ident;)*) => { $(
-        impl Scalar for $type {
+        impl StreamScalar for $type {
             const ELEMENT_TYPE: ElementType = ElementType::$variant;
+        }
 
+        impl Scalar for $type {
             #[inline]
             fn to_bits(self) -> u32 {
                 u32::from($type::to_bits(self))
@@ -354,6 +372,14 @@ mod tests {
         assert_eq!(i32::MIN.div_wrapping(-1), i32::MIN);
         assert_eq!(2.0f32.mul_wrapping(0.25), 0.5);
         assert_eq!(f32::MAX.add_wrapping(f32::MAX), f32::INFINITY);
+    }
+
+    #[test]
+    fn i5_and_i9_are_no_types_of_tensors() {
+        static_assertions::assert_impl_all!(i5: StreamScalar, Send, Sync, Default);
+        static_assertions::assert_impl_all!(i9: StreamScalar, Send, Sync, Default);
+        static_assertions::assert_not_impl_any!(i5: Scalar);
+        static_assertions::assert_not_impl_any!(i9: Scalar);
     }
 
     #[test]

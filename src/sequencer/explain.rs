@@ -390,7 +390,7 @@ pub(super) fn terms(factors: &Factors) -> impl Iterator<Item = (crate::mapping::
 }
 
 /// Writes rows of cells in columns, as a table that Markdown shows as one.
-fn write_table(f: &mut fmt::Formatter<'_>, heads: &[&str], rows: &[Vec<String>]) -> fmt::Result {
+pub(crate) fn write_table(f: &mut fmt::Formatter<'_>, heads: &[&str], rows: &[Vec<String>]) -> fmt::Result {
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
         cells.chain([heads[column].chars().count()]).max().unwrap_or(0)

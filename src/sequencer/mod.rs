@@ -47,5 +47,6 @@ pub use buffer::{
 };
 pub use config::{Config, DERIVED_ENTRIES, Entry};
 pub use derive::{Derived, Request, Stream, derive};
+pub(crate) use explain::write_table;
 pub use explain::{Explanation, MergedRow, Row, explain_fetch, explain_loops, explain_read};
 pub use limits::{contiguous_run, limited};

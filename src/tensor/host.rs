@@ -172,7 +172,7 @@ fn part_sizes(expr: &Expr) -> Vec<usize> {
 /// What files call an element type.
 fn dtype(element: ElementType) -> Option<Dtype> {
     match element {
-        ElementType::I4 => None,
+        ElementType::I4 | ElementType::I5 | ElementType::I9 => None,
         ElementType::I8 => Some(Dtype::I8),
         ElementType::U8 => Some(Dtype::U8),
         ElementType::I16 => Some(Dtype::I16),

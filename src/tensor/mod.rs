@@ -13,6 +13,7 @@ mod operations;
 mod shape;
 mod storage;
 mod trf;
+mod vrf;
 
 pub use dm::{DmTensor, DmTensorView, DmTensorViewMut};
 pub use hbm::{HbmTensor, HbmTensorView, HbmTensorViewMut};
@@ -20,7 +21,8 @@ pub use host::HostTensor;
 pub use mathematical::Tensor;
 pub use shape::Shape;
 pub(crate) use storage::packed_factors;
-pub use trf::TrfTensor;
+pub use trf::{TrfTensor, TrfTensorView, TrfTensorViewMut};
+pub use vrf::{VrfTensor, VrfTensorView, VrfTensorViewMut};
 
 use crate::chip::spec;
 use crate::command::{Address, Memory};
@@ -47,6 +49,7 @@ pub(crate) const fn check_address(
     let (name, capacity) = match memory {
         Memory::Hbm => ("HBM", spec::HBM_BYTES),
         Memory::Dm => ("DM", spec::DM_BYTES as u64),
+        Memory::Vrf => ("VRF", spec::VRF_BYTES as u64),
     };
     if address >= capacity {
         let text =
@@ -55,6 +58,22 @@ pub(crate) const fn check_address(
         return Err(PlanError::new("address", text.str("; help: use a lower address")));
     }
     Ok(())
+}
+
+/// A tensor in the VRF ends inside it, padding included (spec page 40 §2.4).
+pub(crate) const fn check_vrf_end(
+    operation: &'static str,
+    bytes: usize,
+    address: Address,
+) -> Result<(), PlanError> {
+    let capacity = spec::VRF_BYTES;
+    if address as usize <= capacity && bytes <= capacity - address as usize {
+        return Ok(());
+    }
+    let text = Text::new().str(operation).str(": a tensor of ").count(bytes, "byte").str(" at address ");
+    let text = text.number(address as usize).str(" leaves the VRF, which has ").number(capacity);
+    let text = text.str(" bytes per slice; help: use address ").number(capacity.saturating_sub(bytes));
+    Err(PlanError::new("VRF capacity", text.str(" or a lower one, or load it in segments")))
 }
 
 /// A transfer from HBM to DM starts at multiples of 8 bytes on both sides (spec page 30 §7).

@@ -44,11 +44,23 @@ impl Shape {
         Self { memory: Memory::Dm, element_type, chip, cluster, slice, element }
     }
 
+    /// A tensor in the VRF.
+    pub const fn vrf(
+        element_type: ElementType,
+        chip: &'static Expr,
+        cluster: &'static Expr,
+        slice: &'static Expr,
+        element: &'static Expr,
+    ) -> Self {
+        Self { memory: Memory::Vrf, element_type, chip, cluster, slice, element }
+    }
+
     /// The name of the type.
     pub const fn name(&self) -> &'static str {
         match self.memory {
             Memory::Hbm => "HbmTensor",
             Memory::Dm => "DmTensor",
+            Memory::Vrf => "VrfTensor",
         }
     }
 
@@ -70,7 +82,7 @@ impl Shape {
                 let element = (self.element, Level::Element);
                 [element, (self.chip, HBM_CHIP), element, element]
             }
-            Memory::Dm => [
+            Memory::Dm | Memory::Vrf => [
                 (self.element, Level::Element),
                 (self.slice, DM_SLICE),
                 (self.cluster, DM_CLUSTER),
@@ -83,7 +95,7 @@ impl Shape {
     pub const fn levels(&self) -> usize {
         match self.memory {
             Memory::Hbm => 2,
-            Memory::Dm => 4,
+            Memory::Dm | Memory::Vrf => 4,
         }
     }
 
@@ -97,6 +109,7 @@ impl Shape {
         let (name, per, capacity) = match self.memory {
             Memory::Hbm => ("HBM", "chip", spec::HBM_BYTES),
             Memory::Dm => ("DM", "slice", spec::DM_BYTES as u64),
+            Memory::Vrf => ("VRF", "slice", spec::VRF_BYTES as u64),
         };
         if bits > 8 * capacity as u128 {
             let text =

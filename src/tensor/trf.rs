@@ -1,23 +1,28 @@
 //! Tensors in the tensor register file.
 
-use crate::command::{FillId, Guard, TrfAddress, TrfRegion};
+use super::HostTensor;
+use crate::chip::{RegisterType, TrfLayout};
+use crate::command::{FillId, Guard, Inspection, RegisterFile, TrfAddress, TrfRegion};
+use crate::engine::inspect::{TrfInspectionPlan, host_elements};
 use crate::engine::register_file::{TrfLoadConfig, check_capacity};
 use crate::error::PlanError;
 use crate::mapping::{M, Problem, liveness_of};
-use crate::runtime::fault::accept;
-use crate::scalar::Scalar;
+use crate::runtime::Context;
+use crate::runtime::fault::{accept, or_raise};
+use crate::scalar::{Scalar, StreamScalar};
 use core::fmt;
 use core::marker::PhantomData;
+use core::panic::Location;
 
 /// A tensor in the TRF of every slice: row `r`, element `j` holds the element of the tensor at the union of `Chip::map`,
 /// `Cluster::map`, `Slice::map`, `Row::map(r)` and `Element::map(j)`.
-pub struct TrfTensor<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M> {
+pub struct TrfTensor<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M> {
     pub(crate) address: TrfAddress,
     pub(crate) fill: FillId,
     types: PhantomData<(D, Chip, Cluster, Slice, Row, Element)>,
 }
 
-impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
+impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
     TrfTensor<D, Chip, Cluster, Slice, Row, Element>
 {
     const GUARD: Guard =
@@ -29,7 +34,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
     const LOAD: TrfLoadConfig = TrfLoadConfig {
         rows: Row::SIZE,
         row_elements: Element::SIZE,
-        bytes: (Row::SIZE * Element::SIZE * D::BITS).div_ceil(8),
+        bytes: (Row::SIZE * Element::SIZE * D::ELEMENT_TYPE.bits()).div_ceil(8),
     };
 
     const CHECK: () = {
@@ -65,6 +70,21 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
         self.address
     }
 
+    /// Where each element lies in the banks. `None` for types that the TRF has no documented storage for.
+    pub fn layout(&self) -> Option<TrfLayout> {
+        TrfLayout::new(self.address, Row::SIZE, RegisterType::of(D::ELEMENT_TYPE)?)
+    }
+
+    /// The whole tensor, to read.
+    pub fn view(&self) -> TrfTensorView<'_, D, Chip, Cluster, Slice, Row, Element> {
+        TrfTensorView { address: self.address, fill: self.fill, types: PhantomData }
+    }
+
+    /// The whole tensor, to write.
+    pub fn view_mut(&mut self) -> TrfTensorViewMut<'_, D, Chip, Cluster, Slice, Row, Element> {
+        TrfTensorViewMut { address: self.address, fill: self.fill, types: PhantomData }
+    }
+
     pub(crate) fn region(&self) -> TrfRegion {
         TrfRegion {
             address: self.address,
@@ -77,7 +97,84 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
     }
 }
 
-impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M> fmt::Debug
+impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
+    TrfTensor<D, Chip, Cluster, Slice, Row, Element>
+{
+    /// What the TRF holds: see [`TrfTensorView::inspect`].
+    #[track_caller]
+    pub fn inspect<Host: M>(&self, context: &Context) -> HostTensor<D, Host> {
+        self.view().inspect(context)
+    }
+}
+
+/// A tensor in the TRF to read from.
+pub struct TrfTensorView<'l, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M> {
+    address: TrfAddress,
+    fill: FillId,
+    types: PhantomData<(&'l (), D, Chip, Cluster, Slice, Row, Element)>,
+}
+
+impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M> Clone
+    for TrfTensorView<'_, D, Chip, Cluster, Slice, Row, Element>
+{
+    fn clone(&self) -> Self {
+        Self { ..*self }
+    }
+}
+
+impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
+    TrfTensorView<'_, D, Chip, Cluster, Slice, Row, Element>
+{
+    /// The part of the TRF that the tensor lies in.
+    pub fn address(&self) -> TrfAddress {
+        self.address
+    }
+}
+
+impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
+    TrfTensorView<'_, D, Chip, Cluster, Slice, Row, Element>
+{
+    /// What the TRF holds, in any layout: a look past all engines, for tests and for finding mistakes. It is no
+    /// operation of the chip and takes no time. Elements that nobody wrote are `Opt::Uninit`.
+    ///
+    /// # Panics
+    /// Where another tensor was written over this one.
+    #[track_caller]
+    pub fn inspect<Host: M>(&self, context: &Context) -> HostTensor<D, Host> {
+        let tensor = TrfTensor::<D, Chip, Cluster, Slice, Row, Element>::filled(self.address, self.fill);
+        let transfer = const { TrfInspectionPlan::<D, Host, Chip, Cluster, Slice, Row, Element>::TRANSFER };
+        let source = RegisterFile::Trf(tensor.region());
+        let inspection = Inspection { source, transfer, host_elements: const { host_elements::<Host>() } };
+        HostTensor::from_host_buffer(or_raise(context.inspect(&inspection, Location::caller())))
+    }
+}
+
+/// A tensor in the TRF to write to.
+pub struct TrfTensorViewMut<'l, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M> {
+    address: TrfAddress,
+    fill: FillId,
+    types: PhantomData<(&'l mut (), D, Chip, Cluster, Slice, Row, Element)>,
+}
+
+impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
+    TrfTensorViewMut<'_, D, Chip, Cluster, Slice, Row, Element>
+{
+    /// The part of the TRF that the tensor lies in.
+    pub fn address(&self) -> TrfAddress {
+        self.address
+    }
+}
+
+impl<'l, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
+    From<TrfTensorViewMut<'l, D, Chip, Cluster, Slice, Row, Element>>
+    for TrfTensorView<'l, D, Chip, Cluster, Slice, Row, Element>
+{
+    fn from(view: TrfTensorViewMut<'l, D, Chip, Cluster, Slice, Row, Element>) -> Self {
+        Self { address: view.address, fill: view.fill, types: PhantomData }
+    }
+}
+
+impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M> fmt::Debug
     for TrfTensor<D, Chip, Cluster, Slice, Row, Element>
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

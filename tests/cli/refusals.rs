@@ -125,7 +125,11 @@ fn arguments() {
         &explain("A=8", "A", "A", "1", &["--dtype", "f64"]),
         "--dtype: `f64` is not an element type; the types are",
     );
-    let cast = "--to: a fetch does not cast i8 to f32; it gives i8, i32";
+    refused(
+        &explain("A=8", "A", "A", "1", &["--dtype", "i5"]),
+        "--dtype: no memory holds i5; name the stored type, and i5 with --to",
+    );
+    let cast = "--to: a fetch does not cast i8 to f32; it gives i8, i9, i32";
     refused(&explain("A=8", "A", "A", "1", &["--to", "f32"]), cast);
 }
 

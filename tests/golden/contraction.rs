@@ -11,14 +11,11 @@ use furiosa_visa_std::scalar::Scalar;
 
 /// `cf` flits, `rrs` bytes, entries innermost first.
 fn shown(config: &AlignConfig) -> String {
-    let entries: Vec<String> = config
-        .derived
-        .entries
-        .iter()
-        .rev()
-        .map(|entry| format!("({},{})", entry.size, entry.stride))
-        .collect();
-    format!("cf {} rrs {} {}", config.collect_flits, config.reg_read_size, entries.join(" "))
+    let trf = &config.trf_sequencer;
+    let entries: Vec<String> =
+        trf.derived.entries.iter().rev().map(|entry| format!("({},{})", entry.size, entry.stride)).collect();
+    let flits = config.stream_adapter.collect_flits;
+    format!("cf {flits} rrs {} {}", trf.reg_read_size, entries.join(" "))
 }
 
 fn align<D: Scalar, Time: M, Packet: M, Row: M, Element: M, OutTime: M, OutPacket: M>() -> String {
@@ -206,7 +203,10 @@ fn outputs_of_the_pages() {
     type Columns = m![K % 16 / 4];
     assert!(buffer::<m![N], Time, Columns, m![M, K % 16 / 4], m![N]>(Interleaved).is_ok());
     assert!(buffer::<m![N], Time, Columns, m![M, N], m![K % 16 / 4 # 8]>(Sequential).is_ok());
-    assert_eq!(AlignPlan::<bf16, Time, m![K % 16], m![N], m![K], Time, m![K % 16 # 32]>::CONFIG.tile, 1);
+    assert_eq!(
+        AlignPlan::<bf16, Time, m![K % 16], m![N], m![K], Time, m![K % 16 # 32]>::CONFIG.stream_adapter.tile,
+        1
+    );
 }
 
 /// Steps of padding alone repeat the same packet: they are not summed.

@@ -1,6 +1,11 @@
 //! Derived configurations against the goldens of the specification.
 
+// The library's own error is as large as its message.
+#![allow(clippy::result_large_err)]
+
 mod contraction;
+mod contraction_limits;
+mod error_table;
 mod fetch;
 mod sequencer;
 mod sequencer_page;

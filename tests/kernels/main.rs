@@ -2,11 +2,14 @@
 
 #![allow(clippy::type_complexity)] // A mapping is a nested type, however short it is written.
 
+mod accumulation_kinds;
 mod gemm;
 mod host;
 mod limits;
 mod memory_and_stream;
+mod numerics;
 mod overwrite;
+mod register_files;
 mod runtime;
 mod seeds;
 mod seeds_contraction;

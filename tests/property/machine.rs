@@ -22,7 +22,11 @@ pub type Cell = Option<u32>;
 pub fn library_type(element: Reference) -> ElementType {
     match element {
         Reference::I4 => ElementType::I4,
+        Reference::I5 => ElementType::I5,
         Reference::I8 => ElementType::I8,
+        Reference::I9 => ElementType::I9,
+        Reference::I16 => ElementType::I16,
+        Reference::F16 => ElementType::F16,
         Reference::F8E4M3 => ElementType::F8e4m3,
         Reference::F8E5M2 => ElementType::F8e5m2,
         Reference::Bf16 => ElementType::Bf16,
@@ -50,6 +54,9 @@ pub fn shape(memory: Memory, element: ElementType, dims: &[&Map]) -> Shape {
         (Memory::Hbm, [chip, inside]) => Shape::hbm(element, expr(chip), expr(inside)),
         (Memory::Dm, [chip, cluster, slice, inside]) => {
             Shape::dm(element, expr(chip), expr(cluster), expr(slice), expr(inside))
+        }
+        (Memory::Vrf, [chip, cluster, slice, inside]) => {
+            Shape::vrf(element, expr(chip), expr(cluster), expr(slice), expr(inside))
         }
         _ => panic!("{} dimensions in {memory}", dims.len()),
     }
@@ -80,7 +87,7 @@ fn flat(region: &Region, to_region: bool) -> Transfer {
     let Footprint { chips, clusters, slices, elements, .. } = region.footprint;
     let units = match region.memory {
         Memory::Hbm => [1, 0, 0],
-        Memory::Dm => [512, 256, 1],
+        Memory::Dm | Memory::Vrf => [512, 256, 1],
     };
     let mut transfer = Transfer { guard: Guard::always(4), ..Transfer::new() };
     let sizes = [chips, clusters, slices, elements];
@@ -108,7 +115,7 @@ impl Machine {
     /// A fresh system. `strict`: a contraction refuses elements that nobody wrote.
     pub fn new(strict: bool) -> Machine {
         let checks = CheckOptions { uninitialised: strict, ..CheckOptions::default() };
-        Machine { system: System::new(SystemOptions { chips: None, checks }) }
+        Machine { system: System::new(SystemOptions { checks, ..SystemOptions::default() }) }
     }
 
     fn array(element: ElementType, elements: usize, address: u64) -> Region {

@@ -10,6 +10,7 @@
 
 mod bridge;
 mod const_plans;
+mod fetch_casts;
 mod machine;
 mod mapping;
 mod moves;
@@ -18,6 +19,10 @@ mod pipelines;
 mod program;
 mod sequencer;
 mod streams;
+mod trees;
+mod trf_cache;
+mod vrf;
+mod worked_examples;
 
 #[path = "../reference/mod.rs"]
 mod reference;

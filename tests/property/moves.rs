@@ -58,10 +58,12 @@ fn dims(memory: Memory, parts: &[Map]) -> Option<Vec<Map>> {
         (Memory::Dm, 2) => [vec![Map::One, Map::One], parts].concat(),
         (Memory::Dm, 3) => [vec![Map::One], parts].concat(),
         (Memory::Dm, _) => parts,
+        (Memory::Vrf, _) => unreachable!("DMA does not reach the VRF"),
     };
     let limits = match memory {
         Memory::Hbm => [4, usize::MAX, usize::MAX, usize::MAX],
         Memory::Dm => [2, 2, 256, usize::MAX],
+        Memory::Vrf => unreachable!("DMA does not reach the VRF"),
     };
     full.iter().zip(limits).all(|(map, limit)| map.size() <= limit).then_some(full)
 }

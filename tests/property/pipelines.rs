@@ -3,6 +3,8 @@
 use crate::bridge::for_cases;
 use crate::machine::{encode, same};
 use crate::program::{Plan, run};
+use crate::reference::contraction::{Kind, tree_depth};
+use crate::reference::digits::content;
 use crate::reference::mapping::{Map, joint_table};
 use crate::reference::numbers::ElementType;
 use crate::reference::pipelines::{Pipeline, random_contraction};
@@ -122,9 +124,18 @@ pub fn check_values(
     Ok(())
 }
 
-fn check(random: &mut Random, values: Values, strict: bool) -> Result<(), String> {
+/// One of the pipelines of a test. Tests differ in `test`, so that equal seeds give each another pipeline.
+fn pipeline(random: &mut Random, test: usize) -> Pipeline {
+    (0..test).for_each(|_| _ = random.bits());
     let element = random.pick(&TYPES);
-    let case = random_contraction(random, element);
+    random_contraction(random, element)
+}
+
+/// The tests below and how many pipelines each one runs.
+const RUNS: [(usize, u64); 3] = [(0, 210), (1, 155), (2, 155)];
+
+fn check(random: &mut Random, test: usize, values: Values, strict: bool) -> Result<(), String> {
+    let case = pipeline(random, test);
     let outcome = match Plan::derive(&case) {
         Ok(plan) => check_values(random, &case, &plan, values, strict),
         Err(error) => Err(format!("refused by `{}`: {error}", error.rule())),
@@ -134,21 +145,104 @@ fn check(random: &mut Random, values: Values, strict: bool) -> Result<(), String
 
 #[test]
 fn pipelines_of_ordinary_numbers() {
-    for_cases(200, |random| check(random, Values::Plain, true));
+    let (test, cases) = RUNS[0];
+    for_cases(cases, |random| check(random, test, Values::Plain, true));
 }
 
 #[test]
 fn pipelines_of_special_numbers() {
-    for_cases(150, |random| {
-        let values = random.pick(&[Values::Special, Values::Any, Values::Zeros]);
-        check(random, values, true)
+    let (test, cases) = RUNS[1];
+    for_cases(cases, |random| {
+        let values = [Values::Special, Values::Any, Values::Zeros][random.seed as usize % 3];
+        check(random, test, values, true)
     });
 }
 
 /// Sums of an element that nobody wrote are marked as not written.
 #[test]
 fn pipelines_of_missing_elements() {
-    for_cases(150, |random| check(random, Values::Missing, false));
+    let (test, cases) = RUNS[2];
+    for_cases(cases, |random| check(random, test, Values::Missing, false));
+}
+
+/// The pipelines of the three tests meet every feature of the page, and are at least 500 different ones.
+#[test]
+fn pipelines_cover_the_page() {
+    let cases: Vec<Pipeline> = RUNS
+        .iter()
+        .flat_map(|&(test, cases)| (0..cases).map(move |seed| pipeline(&mut Random::new(seed), test)))
+        .collect();
+    let different: std::collections::BTreeSet<String> = cases.iter().map(describe).collect();
+    assert!(different.len() >= 500, "{} of {}", different.len(), cases.len());
+    let flits = |case: &Pipeline| {
+        let c = &case.contraction;
+        if content(&c.out_packet) > c.element.per_flit() { 2 } else { 1 }
+    };
+    let tile = |case: &Pipeline| {
+        case.contraction.out_time.size() * flits(case) / case.contraction.stream_time.size()
+    };
+    let columns = |case: &Pipeline| content(&case.contraction.tree_packet);
+    let depth = |case: &Pipeline| {
+        let c = &case.contraction;
+        tree_depth(&c.out_packet, &c.tree_packet).expect("a legal tree")
+    };
+    let levels = |case: &Pipeline| case.contraction.out_packet.size().ilog2() as usize;
+    // A tile whose digits stand in the TRF in another order than in time.
+    let tile_digits = |case: &Pipeline| {
+        let (time, trf) = (case.contraction.out_time.to_string(), case.contraction.trf_element.to_string());
+        let cut = |name: &char| {
+            let (outer, inner) = (format!("{name} / 2"), format!("{name} % 2"));
+            let place = |text: &str, part: &str| text.find(part);
+            !case.contraction.stream_time.axes().contains_key(&name.to_string())
+                && place(&time, &outer) < place(&time, &inner)
+                && place(&trf, &inner) < place(&trf, &outer)
+                && place(&trf, &inner).is_some()
+        };
+        ('A'..='Z').any(|name| cut(&name))
+    };
+    let padded_time = |case: &Pipeline| {
+        let c = &case.contraction;
+        joint_table(&[&c.out_time]).iter().any(Option::is_none)
+    };
+    // Padding in time that the TRF does not have: its steps read on.
+    let reads_on = |case: &Pipeline| padded_time(case) && tile(case) > 1;
+    let share = |name: &str, least: usize, test: &dyn Fn(&Pipeline) -> bool| {
+        let found = cases.iter().filter(|case| test(case)).count();
+        assert!(found >= least, "{name}: {found} of {}", cases.len());
+    };
+    for element in TYPES {
+        share(&format!("{element:?}"), 60, &|case| case.contraction.element == element);
+        share(&format!("{element:?}, two flits"), 20, &|case| {
+            case.contraction.element == element && flits(case) == 2
+        });
+    }
+    for rows in [1, 2, 4, 8] {
+        share(&format!("{rows} rows"), 30, &|case| case.contraction.row.size() == rows);
+    }
+    share("one flit", 100, &|case| flits(case) == 1);
+    share("two flits", 100, &|case| flits(case) == 2);
+    share("tiling", 80, &|case| tile(case) > 1);
+    share("tiling with two flits", 30, &|case| tile(case) > 1 && flits(case) == 2);
+    share("digits of a tile in another order", 3, &tile_digits);
+    share("padding in a packet", 80, &|case| {
+        content(&case.contraction.stream_packet) < case.contraction.element.per_flit()
+    });
+    share("padding in time", 40, &padded_time);
+    share("padding in a tile", 10, &reads_on);
+    share("padded rows", 30, &|case| content(&case.contraction.row) < case.contraction.row.size());
+    share("a tree of no depth", 20, &|case| depth(case) == 0);
+    share("a tree of some depth", 100, &|case| depth(case) > 0 && depth(case) < levels(case));
+    share("a tree of full depth", 10, &|case| depth(case) == levels(case));
+    share("many columns", 40, &|case| columns(case) > 8);
+    for kind in [Kind::Interleaved, Kind::Sequential] {
+        share(&format!("{kind:?}"), 150, &|case| case.contraction.kind == kind);
+        share(&format!("{kind:?}, summed over time"), 60, &|case| {
+            case.contraction.kind == kind
+                && case.contraction.kept_time.size() < case.contraction.out_time.size()
+        });
+    }
+    share("slices", 80, &|case| case.contraction.prefix[0].size() > 1);
+    share("a cast", 150, &|case| case.stored != case.sum);
 }
 
 #[test]

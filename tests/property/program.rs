@@ -50,9 +50,12 @@ pub struct Plan {
     data: Input,
     weights: Input,
     load: TrfLoadConfig,
-    align: AlignConfig,
-    contract: ContractConfig,
-    accumulate: AccumulateConfig,
+    /// The Aligner.
+    pub align: AlignConfig,
+    /// The adder tree.
+    pub contract: ContractConfig,
+    /// The accumulator.
+    pub accumulate: AccumulateConfig,
     commit: CommitConfig,
 }
 
@@ -152,7 +155,8 @@ impl Plan {
 
     /// Breaks the plan in one place.
     pub fn disturb(&mut self, random: &mut Random) {
-        let lists = [&mut self.data.fetch.config, &mut self.align.config, &mut self.commit.config];
+        let lists =
+            [&mut self.data.fetch.config, &mut self.align.trf_sequencer.config, &mut self.commit.config];
         let config = lists.into_iter().nth(random.below(3)).expect("one of three");
         if config.entries.is_empty() {
             return;
@@ -341,10 +345,11 @@ pub fn run(
     unit.contraction = Some(Contraction {
         trf,
         stream_guard: guard(&stage.dims(&stream)),
-        collect_flits: plan.align.collect_flits,
-        tile: plan.align.tile,
-        trf_config: plan.align.config,
+        collect_flits: plan.align.stream_adapter.collect_flits,
+        tile: plan.align.stream_adapter.tile,
+        trf_config: plan.align.trf_sequencer.config,
         steps: plan.align.steps,
+        step_guard: guard(&[&computation.out_time, &computation.out_packet]),
         depth: plan.contract.depth,
         columns: plan.accumulate.columns,
         slots: plan.accumulate.slots,

@@ -135,6 +135,25 @@ impl Map {
         }
     }
 
+    fn holds_a_group(&self) -> bool {
+        match self {
+            Map::One | Map::Axis { .. } => false,
+            Map::Stride(inner, _) | Map::Modulo(inner, _) => inner.holds_a_group(),
+            Map::Resize(inner, _) | Map::Padding(inner, _) => inner.holds_a_group(),
+            Map::Pair(..) => true,
+        }
+    }
+
+    /// Whether a product of several axes is cut somewhere.
+    fn cuts_a_group(&self) -> bool {
+        match self {
+            Map::One | Map::Axis { .. } => false,
+            Map::Stride(inner, _) | Map::Modulo(inner, _) => inner.holds_a_group(),
+            Map::Resize(inner, _) | Map::Padding(inner, _) => inner.cuts_a_group(),
+            Map::Pair(left, right) => left.cuts_a_group() || right.cuts_a_group(),
+        }
+    }
+
     /// The offsets that position `position` of this node sends to the nodes below it. `None`: the position is
     /// beyond the node. Axes and `1` send nothing.
     pub fn cells(&self, position: usize) -> Option<Vec<(&Map, usize)>> {
@@ -260,9 +279,12 @@ pub fn for_each_position(dims: &[&Map], mut visit: impl FnMut(&[usize])) {
 
 /// The tensor index of every tuple of positions, row-major.
 pub fn joint_table(dims: &[&Map]) -> Vec<Option<Coordinates>> {
-    // A part that is padding alone is padding in every tuple; this keeps mostly empty dimensions cheap.
-    let alone: Vec<Vec<bool>> =
-        dims.iter().map(|dim| (0..dim.size()).map(|p| dim.eval(p).is_some()).collect()).collect();
+    // A part that is padding alone is padding in every tuple, unless a group was cut: then the other part of it may lead
+    // on, over padding inside of the group. This keeps mostly empty dimensions cheap.
+    let alone: Vec<Vec<bool>> = dims
+        .iter()
+        .map(|dim| (0..dim.size()).map(|p| dim.cuts_a_group() || dim.eval(p).is_some()).collect())
+        .collect();
     let mut table = Vec::new();
     for_each_position(dims, |tuple| {
         let live = tuple.iter().zip(&alone).all(|(position, live)| live[*position]);
@@ -389,6 +411,13 @@ mod tests {
         assert!(Map::try_parse("A # 3", AXES).is_err());
         assert!(Map::try_parse("Z", AXES).is_err());
         assert!(Map::try_parse("A = 9", AXES).is_ok());
+    }
+
+    #[test]
+    fn parts_of_a_group_lead_over_its_padding_together() {
+        let axes = &[("G", 2), ("K", 16)];
+        let [outer, inner] = ["[G, K # 24] / 16", "[G, K # 24] % 16"].map(|text| Map::parse(text, axes));
+        assert_eq!(joint_table(&[&outer, &inner]), Map::parse("G, K # 24", axes).table());
     }
 
     #[test]

@@ -1,18 +1,26 @@
 //! Element types: what a code means, by formula, and the nearest code of a number (spec pages 10 §4.8, 50 §4).
 
-/// An element type of the contraction path and its neighbours.
+/// An element type of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ElementType {
     /// 4-bit two's complement.
     I4,
+    /// 5-bit two's complement, in packets of 4-bit elements.
+    I5,
     /// 8-bit two's complement.
     I8,
+    /// 9-bit two's complement, in packets of 8-bit elements.
+    I9,
+    /// 16-bit two's complement.
+    I16,
     /// 1 sign, 4 exponent, 3 mantissa bits; no infinity.
     F8E4M3,
     /// 1 sign, 5 exponent, 2 mantissa bits.
     F8E5M2,
     /// 1 sign, 8 exponent, 7 mantissa bits.
     Bf16,
+    /// IEEE half precision.
+    F16,
     /// 32-bit two's complement.
     I32,
     /// IEEE single precision.
@@ -40,13 +48,22 @@ impl PartialEq for Number {
 }
 
 impl ElementType {
-    /// Bits per element.
+    /// Bits per element in memory and in packets.
     pub fn bits(self) -> usize {
         match self {
-            ElementType::I4 => 4,
-            ElementType::I8 | ElementType::F8E4M3 | ElementType::F8E5M2 => 8,
-            ElementType::Bf16 => 16,
+            ElementType::I4 | ElementType::I5 => 4,
+            ElementType::I8 | ElementType::I9 | ElementType::F8E4M3 | ElementType::F8E5M2 => 8,
+            ElementType::I16 | ElementType::Bf16 | ElementType::F16 => 16,
             ElementType::I32 | ElementType::F32 => 32,
+        }
+    }
+
+    /// Bits of a code.
+    pub fn code_bits(self) -> usize {
+        match self {
+            ElementType::I5 => 5,
+            ElementType::I9 => 9,
+            _ => self.bits(),
         }
     }
 
@@ -57,19 +74,24 @@ impl ElementType {
 
     /// Whether the numbers are integers.
     pub fn is_integer(self) -> bool {
-        matches!(self, ElementType::I4 | ElementType::I8 | ElementType::I32)
+        use ElementType::{I4, I5, I8, I9, I16, I32};
+        matches!(self, I4 | I5 | I8 | I9 | I16 | I32)
     }
 
-    /// The number that a code means. Bits above [`ElementType::bits`] are ignored.
+    /// The number that a code means. Bits above [`ElementType::code_bits`] are ignored.
     pub fn decode(self, code: u32) -> Number {
         match self {
             ElementType::I4 => Number::Integer(signed(code, 4)),
+            ElementType::I5 => Number::Integer(signed(code, 5)),
             ElementType::I8 => Number::Integer(signed(code, 8)),
+            ElementType::I9 => Number::Integer(signed(code, 9)),
+            ElementType::I16 => Number::Integer(signed(code, 16)),
             ElementType::I32 => Number::Integer(code as i32),
             ElementType::F8E4M3 if code & 0x7f == 0x7f => Number::Real(f32::NAN),
             ElementType::F8E4M3 => Number::Real(formula(code, 4, 3)),
             ElementType::F8E5M2 => Number::Real(special(code, 5, 2).unwrap_or_else(|| formula(code, 5, 2))),
             ElementType::Bf16 => Number::Real(special(code, 8, 7).unwrap_or_else(|| formula(code, 8, 7))),
+            ElementType::F16 => Number::Real(special(code, 5, 10).unwrap_or_else(|| formula(code, 5, 10))),
             ElementType::F32 => Number::Real(f32::from_bits(code)),
         }
     }
@@ -80,18 +102,20 @@ impl ElementType {
     /// # Panics
     /// When an integer is given to a floating type or the other way round.
     pub fn encode(self, number: Number) -> u32 {
-        let mask = if self.bits() == 32 { u32::MAX } else { (1 << self.bits()) - 1 };
+        let mask = if self.bits() == 32 { u32::MAX } else { (1 << self.code_bits()) - 1 };
         match (self, number) {
             (ElementType::F32, Number::Real(value)) => value.to_bits(),
             (_, Number::Integer(value)) if self.is_integer() => value as u32 & mask,
             (ElementType::F8E4M3, Number::Real(value)) if value.is_nan() => 0x7f,
             (ElementType::F8E5M2, Number::Real(value)) if value.is_nan() => 0x7e,
             (ElementType::Bf16, Number::Real(value)) if value.is_nan() => 0x7fc0,
+            (ElementType::F16, Number::Real(value)) if value.is_nan() => 0x7e00,
             (ElementType::F8E4M3, Number::Real(value)) => nearest(value, 0x80, 0x7e, 512.0, false, 4, 3),
             (ElementType::F8E5M2, Number::Real(value)) => nearest(value, 0x80, 0x7b, 65536.0, true, 5, 2),
             (ElementType::Bf16, Number::Real(value)) => {
                 nearest(value, 0x8000, 0x7f7f, 2f64.powi(128), true, 8, 7)
             }
+            (ElementType::F16, Number::Real(value)) => nearest(value, 0x8000, 0x7bff, 65536.0, true, 5, 10),
             _ => panic!("{number:?} is no number of {self:?}"),
         }
     }
@@ -179,12 +203,17 @@ mod tests {
         assert_eq!(ElementType::F8E5M2.decode(0x01), real(2f32.powi(-16)));
         assert_eq!(ElementType::I4.decode(0xf), Number::Integer(-1));
         assert_eq!(ElementType::I8.decode(0x80), Number::Integer(-128));
+        assert_eq!(ElementType::I5.decode(0x10), Number::Integer(-16));
+        assert_eq!(ElementType::I9.decode(0xff), Number::Integer(255));
+        assert_eq!(ElementType::F16.decode(0x3555), real(0.333_251_95));
+        assert_eq!(ElementType::F16.decode(0x0001), real(2f32.powi(-24)));
     }
 
     #[test]
     fn every_code_returns() {
         use ElementType::*;
-        for (element, codes) in [(I4, 16), (I8, 256), (F8E4M3, 256), (F8E5M2, 256), (Bf16, 65536)] {
+        for element in [I4, I5, I8, I9, I16, F8E4M3, F8E5M2, Bf16, F16] {
+            let codes = 1 << element.code_bits();
             for code in 0..codes {
                 let number = element.decode(code);
                 let is_nan = matches!(number, Number::Real(value) if value.is_nan());

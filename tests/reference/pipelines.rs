@@ -138,12 +138,18 @@ fn try_contraction(random: &mut Random, element: ElementType) -> Option<Pipeline
     } else {
         random.shuffle(&mut stream);
     }
-    let tile_count = random.below(2);
+    let tile_count = random.pick(&[0, 0, 0, 1, 1, 2]);
     let mut tile = random_factors(random, &mut names, tile_count);
     random.shuffle(&mut tile);
 
     // The register file: all tiles, some of the stream, in any order, around the block.
     let mut held = tile.clone();
+    for factor in &mut held {
+        // Steps of padding that the register file lacks read on there.
+        if random.chance(50) && factor.map.size() > factor.axis.size() {
+            factor.map = factor.axis.clone();
+        }
+    }
     for factor in &stream {
         let of_packet = plan.time.as_ref() == Some(&factor.map);
         let of_split = stream.iter().filter(|other| other.axis == factor.axis).count() > 1;

@@ -1,12 +1,12 @@
-//! The end of a stream: the Commit Engine writes to DM, or the rows of a register file are filled.
+//! The end of a stream: the Commit Engine writes to DM, or a register file is filled.
 
 use super::walk::Walk;
 use crate::chip::execute::dma::end_of;
 use crate::chip::live::{LiveRows, live_runs};
 use crate::chip::memory::place::Coordinates;
 use crate::chip::memory::row::{Line, Row};
-use crate::chip::memory::{Unit, trf};
-use crate::command::{Region, Sink, TrfRegion};
+use crate::chip::memory::{Unit, planes, trf};
+use crate::command::{Region, Sink, Transfer, TrfRegion};
 
 /// What does not differ between slices.
 #[derive(Debug)]
@@ -23,8 +23,60 @@ pub(crate) struct SinkPlan {
 enum Target {
     /// To DM: the leading `window` lanes of each packet, from the starts on.
     Commit { region: Region, walk: Walk, window: usize, starts: Option<Vec<i64>> },
-    /// To a register file.
+    /// To the TRF.
     Trf(TrfRegion),
+    /// To the VRF, in packets' order.
+    Vrf { region: Region, runs: Vec<VrfRun> },
+}
+
+/// Lanes of one packet that go to evenly spaced elements of the VRF.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct VrfRun {
+    time: usize,
+    lane: usize,
+    len: usize,
+    position: usize,
+    stride: usize,
+}
+
+/// The runs of a transfer from the stream, in the order of the stream.
+fn vrf_runs(transfer: &Transfer, time: usize, lanes: usize) -> Vec<VrfRun> {
+    let loops = transfer.loops.as_slice();
+    let mut moves = Vec::new();
+    let mut indices = vec![0; loops.len()];
+    let total: usize = loops.iter().map(|own| own.size).product();
+    for _ in 0..total {
+        if transfer.guard.holds(&indices) {
+            let sum = |steps: fn(&crate::command::TransferLoop) -> usize| {
+                loops.iter().zip(&indices).map(|(own, index)| steps(own) * index).sum::<usize>()
+            };
+            moves.push((sum(|own| own.source.elements), sum(|own| own.destination.elements)));
+        }
+        for (index, own) in indices.iter_mut().zip(loops).rev() {
+            *index += 1;
+            if *index < own.size {
+                break;
+            }
+            *index = 0;
+        }
+    }
+    moves.sort_unstable();
+    let mut runs: Vec<VrfRun> = Vec::new();
+    for (from, position) in moves.into_iter().filter(|&(from, _)| from < time * lanes) {
+        let (step, lane) = (from / lanes, from % lanes);
+        if let Some(run) = runs.last_mut()
+            && (run.time, run.lane + run.len) == (step, lane)
+        {
+            let last = run.position + (run.len - 1) * run.stride;
+            if position > last && (run.len == 1 || position - last == run.stride) {
+                run.stride = position - last;
+                run.len += 1;
+                continue;
+            }
+        }
+        runs.push(VrfRun { time: step, lane, len: 1, position, stride: 0 });
+    }
+    runs
 }
 
 impl SinkPlan {
@@ -49,6 +101,11 @@ impl SinkPlan {
             Sink::Trf { destination, guard } => {
                 let live = LiveRows::new(guard, 4, lanes);
                 Self { target: Target::Trf(*destination), live, lanes, time }
+            }
+            Sink::Vrf { destination, transfer, guard } => {
+                let live = LiveRows::new(guard, 4, lanes);
+                let runs = vrf_runs(transfer, time, lanes);
+                Self { target: Target::Vrf { region: *destination, runs }, live, lanes, time }
             }
         }
     }
@@ -88,6 +145,9 @@ impl SinkPlan {
                 }
             }
             Target::Trf(region) => {
+                // Types that memories do not hold have a second plane.
+                let planes = planes::split(stream);
+                let planes = planes.as_ref().map_or(core::slice::from_ref(stream), |planes| &planes[..]);
                 let mut write = |first: usize, len: usize| {
                     let (mut first, end) = (first, (first + len).min(region.rows * region.row_elements));
                     while first < end {
@@ -95,9 +155,12 @@ impl SinkPlan {
                         let last = (element + end - first).min(region.row_elements);
                         for run in trf::runs(region, row, element..last) {
                             let position = run.position as i64;
-                            let line =
-                                Line { unit: 0, address: run.address, position, stride: 1, len: run.len };
-                            stream.write(first, &mut unit.trf, line, 0);
+                            let mut address = run.address;
+                            for plane in planes {
+                                let line = Line { unit: 0, address, position, stride: 1, len: run.len };
+                                plane.write(first, &mut unit.trf, line, 0);
+                                address += planes::PLANE_BYTES;
+                            }
                             first += run.len;
                         }
                     }
@@ -110,6 +173,30 @@ impl SinkPlan {
                     variables[3] = t;
                     let liveness = self.live.row(&mut variables, mask);
                     live_runs(liveness, mask, self.lanes, |start, len| write(t * self.lanes + start, len));
+                }
+            }
+            Target::Vrf { region, runs } => {
+                let (address, end) = (region.address, end_of(region));
+                for packet in runs.chunk_by(|a, b| a.time == b.time).filter(|packet| packet[0].time < time) {
+                    let t = packet[0].time;
+                    variables[3] = t;
+                    let liveness = self.live.row(&mut variables, mask);
+                    live_runs(liveness, mask, self.lanes, |start, len| {
+                        for run in packet {
+                            let (first, last) = (run.lane.max(start), (run.lane + run.len).min(start + len));
+                            if first < last {
+                                let position = (run.position + (first - run.lane) * run.stride) as i64;
+                                let line = Line {
+                                    unit: 0,
+                                    address,
+                                    position,
+                                    stride: run.stride.max(1),
+                                    len: last - first,
+                                };
+                                stream.write(t * self.lanes + first, &mut unit.vrf, line, end);
+                            }
+                        }
+                    });
                 }
             }
         }

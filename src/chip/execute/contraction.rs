@@ -5,7 +5,7 @@ use super::walk::Walk;
 use crate::chip::live::{LiveRows, Liveness};
 use crate::chip::memory::place::Coordinates;
 use crate::chip::memory::row::{Line, Row, nibble};
-use crate::chip::memory::{Block, trf};
+use crate::chip::memory::{Block, planes, trf};
 use crate::chip::spec::{BEAT_LANES, FLIT_BYTES};
 use crate::command::{AccumulationKind, Contraction};
 use crate::scalar::{ElementType, convert_block};
@@ -23,8 +23,8 @@ pub(crate) struct ContractionPlan {
     weights_live: LiveRows,
     /// The first element of each step's read.
     reads: Vec<usize>,
-    /// The slot of each step.
-    slots: Vec<usize>,
+    /// The slot of each step. `None`: the step is padding of the computation and adds nothing.
+    slots: Vec<Option<usize>>,
     /// Elements per row that steps reach.
     reach: usize,
 }
@@ -69,6 +69,13 @@ impl ContractionPlan {
         let bytes = Walk::new(&command.trf_config).positions(0..command.steps, 1);
         let reads: Vec<usize> = bytes.iter().map(|&byte| byte.max(0) as usize * 8 / bits).collect();
         let slots = Walk::new(&command.slots).positions(0..command.steps, 1);
+        let packets = LiveRows::new(&command.step_guard, 1, 2 * per_flit);
+        let mut mask = Vec::new();
+        let slots = slots.iter().enumerate().map(|(step, &slot)| {
+            let live = packets.row(&mut [step, 0], &mut mask) != Liveness::Nothing;
+            live.then_some(slot.max(0) as usize)
+        });
+        let slots = slots.collect();
         let reach = reads.iter().max().map_or(0, |read| read + command.trf_config.packet_size);
         Self {
             command: command.clone(),
@@ -76,17 +83,17 @@ impl ContractionPlan {
             stream_live: LiveRows::new(&command.stream_guard, 4, per_flit),
             weights_live: LiveRows::new(&command.trf.guard, 4, command.trf.row_elements),
             reads,
-            slots: slots.iter().map(|&slot| slot.max(0) as usize).collect(),
+            slots,
             reach: reach.max(command.trf.row_elements),
         }
     }
 
     /// Whether products of this type can be summed exactly as the chip does.
     pub(crate) fn supports(element: ElementType, output: ElementType) -> bool {
-        use ElementType::{Bf16, F8e4m3, F8e5m2, F16, F32, I4, I8, I32, U8};
+        use ElementType::{Bf16, F8e4m3, F8e5m2, F16, F32, I4, I5, I8, I9, I32, U8};
         match output {
             // Packets of these are sums below 2^24, which f32 holds exactly.
-            I32 => matches!(element, I4 | I8 | U8),
+            I32 => matches!(element, I4 | I5 | I8 | I9 | U8),
             F32 => matches!(element, Bf16 | F8e4m3 | F8e5m2 | F16 | F32),
             _ => false,
         }
@@ -112,10 +119,21 @@ impl ContractionPlan {
                 // The whole row is padding: nobody looks at its results.
                 continue;
             }
-            packed.clear(region.element);
-            for run in trf::runs(region, row, 0..all) {
-                let position = run.position as i64;
-                packed.read(trf, Line { unit: 0, address: run.address, position, stride: 1, len: run.len });
+            let read = |element: ElementType, plane: u64, packed: &mut Row| {
+                packed.clear(element);
+                for run in trf::runs(region, row, 0..all) {
+                    let (position, address) = (run.position as i64, run.address + plane);
+                    packed.read(trf, Line { unit: 0, address, position, stride: 1, len: run.len });
+                }
+            };
+            match planes::plane_type(region.element) {
+                None => read(region.element, 0, &mut packed),
+                Some(plane) => {
+                    let mut parts = [Row::new(plane), Row::new(plane)];
+                    read(plane, 0, &mut parts[0]);
+                    read(plane, planes::PLANE_BYTES, &mut parts[1]);
+                    planes::join(region.element, &parts, &mut packed);
+                }
             }
             to_floats(region.element, packed.bytes(), all, &mut buffers.row);
             for (lanes, &value) in buffers.weights.iter_mut().zip(&buffers.row) {
@@ -198,6 +216,7 @@ impl ContractionPlan {
         // Where the tree reaches into the absent half of the packet, it adds zero once.
         let (part, absent) = if group > cells { (cells, true) } else { (group, false) };
         for step in steps {
+            let Some(slot) = self.slots[step] else { continue };
             let packet = (step - first_step) / tile * collect_flits;
             let liveness = &buffers.flit_live[packet..packet + collect_flits];
             if liveness.iter().all(|&l| l == Liveness::Nothing) {
@@ -224,7 +243,7 @@ impl ContractionPlan {
                 (w, w_mask) = (&buffers.repeated, &buffers.repeated_mask);
             }
             let period = period.max(part);
-            let first = self.slots[step] * columns;
+            let first = slot * columns;
             for column in 0..columns.min(cells.div_ceil(group)) {
                 let from = column * group;
                 let at_w = from % period;
@@ -313,7 +332,7 @@ impl ContractionPlan {
             return None;
         }
         let Contraction { collect_flits, tile, .. } = self.command;
-        for step in self.steps(flit, flits) {
+        for step in self.steps(flit, flits).filter(|&step| self.slots[step].is_some()) {
             let packet = (step / tile) * collect_flits - flit;
             for cell in 0..collect_flits * self.per_flit {
                 let element = self.reads[step] + cell % self.command.trf_config.packet_size;
@@ -401,7 +420,10 @@ fn to_floats(element: ElementType, bytes: &[u8], len: usize, floats: &mut Vec<f3
     floats.clear();
     match element {
         ElementType::I4 => floats.extend((0..len).map(|k| f32::from((nibble(bytes, k) << 4) as i8 >> 4))),
-        ElementType::I8 => floats.extend(bytes.iter().map(|&byte| f32::from(byte as i8))),
+        ElementType::I5 | ElementType::I8 => floats.extend(bytes.iter().map(|&byte| f32::from(byte as i8))),
+        ElementType::I9 => {
+            floats.extend(bytes.as_chunks().0.iter().map(|&code| f32::from(i16::from_le_bytes(code))));
+        }
         ElementType::U8 => floats.extend(bytes.iter().map(|&byte| f32::from(byte))),
         ElementType::Bf16 => {
             let codes = bytes.as_chunks().0.iter();

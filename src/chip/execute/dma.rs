@@ -4,7 +4,7 @@ use super::moves::{End, Moves, Side, Strip};
 use crate::chip::memory::place::{Place, spans_meet};
 use crate::chip::memory::row::Row;
 use crate::chip::memory::runs::{Runs, all_initialised, set_initialised};
-use crate::chip::memory::{Hbm, Space, Unit};
+use crate::chip::memory::{Hbm, Space, SpaceMut, Unit};
 use crate::command::{Address, Dma, Memory, Region};
 
 impl Strip {
@@ -35,6 +35,7 @@ pub(crate) fn run(dma: &Dma, hbm: &mut Vec<Hbm>, units: &mut Vec<Unit>) {
         (Memory::Dm, Memory::Hbm) => between(dma, units, hbm),
         (Memory::Hbm, Memory::Hbm) => inside(dma, hbm),
         (Memory::Dm, Memory::Dm) => inside(dma, units),
+        (Memory::Vrf, _) | (_, Memory::Vrf) => unreachable!("the rules refuse it"),
     }
 }
 
@@ -62,7 +63,7 @@ impl<'a> Known<'a> {
     }
 
     /// Marks a dense destination as initialised.
-    fn mark(&self, dma: &Dma, space: &mut impl Space) {
+    fn mark(&self, dma: &Dma, space: &mut impl SpaceMut) {
         if self.dense {
             let bytes = self.moves.hull(Side::Destination) * self.bits / 8;
             for unit in self.moves.units(Side::Destination) {
@@ -73,7 +74,7 @@ impl<'a> Known<'a> {
 }
 
 /// From one memory to another.
-fn between(dma: &Dma, source: &impl Space, destination: &mut impl Space) {
+fn between(dma: &Dma, source: &impl Space, destination: &mut impl SpaceMut) {
     let element = dma.source.footprint.element;
     let known = Known::new(dma, source);
     let mut row = Row::new(element);
@@ -87,7 +88,7 @@ fn between(dma: &Dma, source: &impl Space, destination: &mut impl Space) {
 }
 
 /// Inside one memory. Where source and destination overlap, everything is read before anything is written.
-fn inside(dma: &Dma, memory: &mut impl Space) {
+fn inside(dma: &Dma, memory: &mut impl SpaceMut) {
     let element = dma.source.footprint.element;
     let known = Known::new(dma, memory);
     let Known { moves, bits, initialised, dense } = &known;
@@ -143,7 +144,7 @@ mod tests {
         (row.bytes().to_vec(), row.flags().is_none())
     }
 
-    fn fill(space: &mut impl Space, units: usize, address: u64, bytes: usize) {
+    fn fill(space: &mut impl SpaceMut, units: usize, address: u64, bytes: usize) {
         for unit in 0..units {
             let mut row = Row::new(ElementType::I8);
             let codes: Vec<u8> = (0..bytes).map(|k| (k * 31 + k / 7 + unit * 17) as u8).collect();

@@ -31,7 +31,7 @@ impl FetchPlan {
     pub(crate) fn new(fetch: &Fetch, collect: Option<&Collect>) -> Self {
         let per_flit = FLIT_BYTES * 8 / fetch.output.bits();
         let padded = collect.map_or(fetch.packet, |collect| collect.flits * per_flit);
-        let packet_bytes = (padded * fetch.output.bits()).div_ceil(8).max(1);
+        let packet_bytes = (padded * fetch.output.container_bits()).div_ceil(8).max(1);
         Self {
             address: fetch.source.address,
             stored: fetch.source.footprint.element,
@@ -99,7 +99,7 @@ impl FetchPlan {
 
     /// Pads every packet to whole flits.
     fn pad(&self, packets: &Row, steps: usize, stream: &mut Row) {
-        let bits = self.output.bits();
+        let bits = self.output.container_bits();
         repack(
             packets,
             (self.packet, self.packet * bits / 8),

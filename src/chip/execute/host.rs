@@ -1,11 +1,14 @@
-//! Transfers between the host and HBM.
+//! Transfers between the host and HBM, and looks at register files.
 
 use super::dma::end_of;
 use super::moves::{End, Moves};
-use crate::chip::memory::Hbm;
 use crate::chip::memory::row::{Row, nibble, set_nibble};
 use crate::chip::memory::runs::{gather_runs, scatter_runs};
-use crate::command::{HostBuffer, HostTransfer};
+use crate::chip::memory::trf::TrfRows;
+use crate::chip::memory::vrf::VrfUnits;
+use crate::chip::memory::{Hbm, Space, Unit};
+use crate::command::{Address, HostBuffer, HostTransfer, Inspection, RegisterFile, Transfer};
+use crate::scalar::ElementType;
 
 /// The host's positions of the elements of `count` runs.
 fn positions(end: End, run: usize, count: usize) -> impl Iterator<Item = usize> {
@@ -44,15 +47,39 @@ pub(crate) fn upload(transfer: &HostTransfer, buffer: &HostBuffer, hbm: &mut Vec
 
 /// Reads a host array from HBM. Elements that the transfer does not reach are zero and uninitialised.
 pub(crate) fn download(transfer: &HostTransfer, hbm: &Vec<Hbm>) -> HostBuffer {
-    let element = transfer.region.footprint.element;
+    let region = &transfer.region;
+    to_host(&transfer.transfer, hbm, region.address, region.footprint.element, transfer.host_elements)
+}
+
+/// Looks at a register file. Elements that the transfer does not reach are zero and uninitialised.
+pub(crate) fn inspect(inspection: &Inspection, units: &[Unit]) -> HostBuffer {
+    let Inspection { source, transfer, host_elements } = inspection;
+    match source {
+        RegisterFile::Trf(region) => {
+            to_host(transfer, &TrfRows::new(region, units), 0, region.element, *host_elements)
+        }
+        RegisterFile::Vrf(region) => {
+            to_host(transfer, &VrfUnits(units), region.address, region.footprint.element, *host_elements)
+        }
+    }
+}
+
+/// Moves elements from a memory to a host array.
+fn to_host(
+    transfer: &Transfer,
+    space: &impl Space,
+    address: Address,
+    element: ElementType,
+    host_elements: usize,
+) -> HostBuffer {
     let bits = element.bits();
-    let mut bytes = vec![0; (transfer.host_elements * bits).div_ceil(8)];
-    let mut initialised = vec![false; transfer.host_elements];
+    let mut bytes = vec![0; (host_elements * bits).div_ceil(8)];
+    let mut initialised = vec![false; host_elements];
     let mut row = Row::new(element);
-    Moves::new(&transfer.transfer).for_each_strip(bits, |strip| {
+    Moves::new(transfer).for_each_strip(bits, |strip| {
         let to = strip.destination;
         row.clear(element);
-        row.read_runs(hbm, strip.from(transfer.region.address), false);
+        row.read_runs(space, strip.from(address), false);
         match row.flags() {
             None => {
                 for k in 0..strip.count {

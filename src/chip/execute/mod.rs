@@ -15,7 +15,7 @@ pub(crate) mod walk;
 
 pub(crate) use contraction::ContractionPlan;
 pub(crate) use dma::run as run_dma;
-pub(crate) use host::{download, upload};
+pub(crate) use host::{download, inspect, upload};
 
 use super::check::{Fault, FaultKind, FaultMemory};
 use super::memory::place::Coordinates;

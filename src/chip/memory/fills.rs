@@ -100,25 +100,38 @@ impl FillLog {
         let Some((unit, bytes, culprit)) = found else {
             return Ok(());
         };
-        let message = format!(
-            "the tensor that is read here lost bytes {}..{} to another tensor that was written over them",
-            bytes.start, bytes.end
-        );
-        let help = "place the two tensors at addresses that do not overlap, or read the first one before the second \
-                    one is written";
+        let (start, end) = (bytes.start, bytes.end);
+        let (message, help) = match (place, &culprit.place) {
+            (Place::Trf(own), Place::Trf(other)) => (
+                format!(
+                    "the tensor in {} that is read here lost bytes {start}..{end} to a tensor in {} that was loaded \
+                     over them",
+                    own.address, other.address
+                ),
+                "load the other tensor into the half that this one does not use, or read this one first",
+            ),
+            _ => (
+                format!(
+                    "the tensor that is read here lost bytes {start}..{end} to another tensor that was written over \
+                     them"
+                ),
+                "place the two tensors at addresses that do not overlap, or read the first one before the second one \
+                 is written",
+            ),
+        };
         Err(Fault::new(FaultKind::StaleRead, operation, location, message, help)
             .at(place.memory(), unit, bytes)
             .after("the tensor was last written here", filling.last)
-            .after("another tensor was written over it here", culprit))
+            .after("another tensor was written over it here", culprit.location))
     }
 }
 
-/// The first byte that `place` needs and whose last writer in `writes` is another tensor: unit, bytes, the writer.
-fn first_overwritten(
+/// The first byte that `place` needs and whose last writer in `writes` is another tensor: unit, bytes, the write.
+fn first_overwritten<'a>(
     place: &Place,
-    writes: &[&Write],
+    writes: &[&'a Write],
     window: &Range<u64>,
-) -> Option<(usize, Range<u64>, &'static Location<'static>)> {
+) -> Option<(usize, Range<u64>, &'a Write)> {
     let by_unit = place.differs_by_unit() || writes.iter().any(|write| write.place.differs_by_unit());
     let extents = place.extents();
     let mut seen = HashSet::new();
@@ -158,7 +171,7 @@ fn first_overwritten(
                     }
                 });
                 if let Some((bytes, owner)) = bad {
-                    return Some((place.unit(at), bytes, writes[owner - 1].location));
+                    return Some((place.unit(at), bytes, writes[owner - 1]));
                 }
             }
         }

@@ -7,14 +7,16 @@ mod block;
 pub(crate) mod fills;
 mod hbm;
 pub(crate) mod place;
+pub(crate) mod planes;
 pub(crate) mod row;
 pub(crate) mod runs;
 pub(crate) mod trf;
+pub(crate) mod vrf;
 
 pub(crate) use block::Block;
 pub(crate) use hbm::Hbm;
 
-use super::spec::{DM_BYTES, TRF_BYTES};
+use super::spec::{DM_BYTES, TRF_BYTES, VRF_BYTES};
 
 /// Bytes of a memory that lie together, for reading.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +44,10 @@ pub(crate) struct PieceMut<'a> {
 pub(crate) trait Space {
     /// The bytes from an address on. `None` where there is no memory.
     fn piece(&self, unit: usize, address: u64) -> Option<Piece<'_>>;
+}
+
+/// A memory that can be written.
+pub(crate) trait SpaceMut: Space {
     /// The bytes from an address on, for writes below `end`. `None` where there is no memory.
     fn piece_mut(&mut self, unit: usize, address: u64, end: u64) -> Option<PieceMut<'_>>;
 }
@@ -53,11 +59,14 @@ pub(crate) struct Unit {
     pub(crate) dm: Block,
     /// The tensor register file, by physical address: see [`trf`].
     pub(crate) trf: Block,
+    /// The vector register file.
+    pub(crate) vrf: Block,
 }
 
 impl Default for Unit {
     fn default() -> Self {
-        Self { dm: Block::new(DM_BYTES), trf: Block::new(TRF_BYTES) }
+        // Two planes of the register file: see [`planes`].
+        Self { dm: Block::new(DM_BYTES), trf: Block::new(2 * TRF_BYTES), vrf: Block::new(VRF_BYTES) }
     }
 }
 
@@ -66,7 +75,9 @@ impl Space for Vec<Hbm> {
     fn piece(&self, unit: usize, address: u64) -> Option<Piece<'_>> {
         self.get(unit)?.piece(address)
     }
+}
 
+impl SpaceMut for Vec<Hbm> {
     #[inline]
     fn piece_mut(&mut self, unit: usize, address: u64, end: u64) -> Option<PieceMut<'_>> {
         self.get_mut(unit)?.piece_mut(address, end)
@@ -78,7 +89,9 @@ impl Space for Vec<Unit> {
     fn piece(&self, unit: usize, address: u64) -> Option<Piece<'_>> {
         self.get(unit)?.dm.piece(address)
     }
+}
 
+impl SpaceMut for Vec<Unit> {
     #[inline]
     fn piece_mut(&mut self, unit: usize, address: u64, end: u64) -> Option<PieceMut<'_>> {
         self.get_mut(unit)?.dm.piece_mut(address, end)
@@ -91,7 +104,9 @@ impl Space for Block {
     fn piece(&self, _: usize, address: u64) -> Option<Piece<'_>> {
         self.piece(address)
     }
+}
 
+impl SpaceMut for Block {
     #[inline]
     fn piece_mut(&mut self, _: usize, address: u64, end: u64) -> Option<PieceMut<'_>> {
         self.piece_mut(address, end)

@@ -1,7 +1,7 @@
 //! A run of elements on its way: read from one memory, converted or written to another.
 
 use super::runs::Runs;
-use super::{PieceMut, Space};
+use super::{PieceMut, Space, SpaceMut};
 use crate::scalar::ElementType;
 
 /// A row of elements in memory: every `stride`-th element from `position` on, counted from `address`.
@@ -53,7 +53,7 @@ impl Row {
         self.len
     }
 
-    /// The elements in their own encoding.
+    /// The elements in their own encoding, `i5` and `i9` in their containers.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -65,7 +65,11 @@ impl Row {
 
     /// Appends packed elements. Elements before them must fill whole bytes. `flags` of `None`: all initialised.
     pub(crate) fn push(&mut self, bytes: &[u8], len: usize, flags: Option<&[bool]>) {
-        debug_assert_eq!(bytes.len(), (len * self.element.bits()).div_ceil(8), "the bytes are the elements");
+        debug_assert_eq!(
+            bytes.len(),
+            (len * self.element.container_bits()).div_ceil(8),
+            "the bytes are the elements"
+        );
         self.bytes.extend_from_slice(bytes);
         match flags {
             Some(flags) => {
@@ -82,7 +86,7 @@ impl Row {
     /// copied and the others say uninitialised; the flags are handed out, too.
     pub(crate) fn push_blank(&mut self, len: usize, flags: Option<&[bool]>) -> (&mut [u8], &mut [bool]) {
         debug_assert_eq!(self.len, 0, "the row is empty");
-        self.bytes.resize((len * self.element.bits()).div_ceil(8), 0);
+        self.bytes.resize((len * self.element.container_bits()).div_ceil(8), 0);
         self.len = len;
         if let Some(flags) = flags {
             self.flags.extend_from_slice(flags);
@@ -118,13 +122,13 @@ impl Row {
         }
         let first = self.len;
         self.len += len;
-        self.bytes.resize((self.len * self.element.bits()).div_ceil(8), 0);
+        self.bytes.resize((self.len * self.element.container_bits()).div_ceil(8), 0);
         first
     }
 
     /// Copies element `first` to the `len - 1` elements after it.
     fn repeat(&mut self, first: usize, len: usize) {
-        match self.element.bits() {
+        match self.element.container_bits() {
             4 => {
                 let nibble = nibble(&self.bytes, first);
                 (first..first + len).for_each(|k| set_nibble(&mut self.bytes, k, nibble));
@@ -163,7 +167,7 @@ impl Row {
 
     /// Reads neighbouring elements of whole bytes.
     fn read_run(&mut self, space: &impl Space, first: usize, line: Line) {
-        let size = self.element.bits() / 8;
+        let size = self.element.container_bits() / 8;
         let address = line.address + line.position as u64 * size as u64;
         self.read_bytes(space, line.unit, address, first * size, line.len * size, size, 1);
     }
@@ -230,7 +234,7 @@ impl Row {
 
     /// Writes elements from `first` on to a line. Bytes from `end` on are not expected to follow soon. What lies
     /// outside of the memory is not written.
-    pub(crate) fn write(&self, first: usize, space: &mut impl Space, line: Line, end: u64) {
+    pub(crate) fn write(&self, first: usize, space: &mut impl SpaceMut, line: Line, end: u64) {
         if line.position < 0 {
             for k in 0..line.len {
                 let position = line.position + (k * line.stride) as i64;
@@ -241,7 +245,7 @@ impl Row {
         } else if self.element == ElementType::I4 {
             self.write_nibbles(first, space, line, end);
         } else if line.stride == 1 || line.len == 1 {
-            let size = self.element.bits() / 8;
+            let size = self.element.container_bits() / 8;
             let address = line.address + line.position as u64 * size as u64;
             self.write_bytes(space, line.unit, address, first * size, line.len * size, size, end);
         } else {
@@ -252,7 +256,7 @@ impl Row {
     #[allow(clippy::too_many_arguments)]
     pub(super) fn write_bytes(
         &self,
-        space: &mut impl Space,
+        space: &mut impl SpaceMut,
         unit: usize,
         mut address: u64,
         mut from: usize,
@@ -284,7 +288,7 @@ impl Row {
         }
     }
 
-    fn write_nibbles(&self, mut first: usize, space: &mut impl Space, line: Line, end: u64) {
+    fn write_nibbles(&self, mut first: usize, space: &mut impl SpaceMut, line: Line, end: u64) {
         let (mut position, mut len) = (line.position as usize, line.len);
         if line.stride == 1 && position.is_multiple_of(2) && first.is_multiple_of(2) && self.flags.is_empty()
         {
@@ -334,7 +338,7 @@ mod tests {
     use super::*;
 
     /// Writes with one stride and reads with another, over a page boundary, against a list of elements.
-    fn check(element: ElementType, space: &mut impl Space, address: u64) {
+    fn check(element: ElementType, space: &mut impl SpaceMut, address: u64) {
         let bits = element.bits();
         let count = 60;
         for stride in [1, 2, 3, 7] {

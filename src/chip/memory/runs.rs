@@ -1,7 +1,7 @@
 //! Runs of neighbouring elements at even distances, read into a row and written from it.
 
 use super::row::{Line, Row};
-use super::{PieceMut, Space};
+use super::{PieceMut, Space, SpaceMut};
 
 /// Runs in a unit.
 #[derive(Clone, Copy, Debug)]
@@ -91,11 +91,11 @@ impl Row {
         let mut count = runs.count;
         while count > 0 {
             let piece = space.piece(runs.unit, address);
-            let found = piece.and_then(|piece| piece.block.map(|block| (block, piece.start)));
-            let taken = found.map_or(0, |(block, start)| {
-                fitting(block.bytes().len().saturating_sub(start), step, run, count)
+            let found = piece.and_then(|piece| piece.block.map(|block| (block, piece.start, piece.len)));
+            let taken = found.map_or(0, |(block, start, len)| {
+                fitting(block.bytes().len().saturating_sub(start).min(len), step, run, count)
             });
-            if let Some((block, start)) = found
+            if let Some((block, start, _)) = found
                 && taken > 0
             {
                 let hull = start..start + (taken - 1) * step + run;
@@ -132,7 +132,7 @@ impl Row {
     pub(crate) fn write_runs(
         &self,
         first: usize,
-        space: &mut impl Space,
+        space: &mut impl SpaceMut,
         runs: Runs,
         end: u64,
         marked: bool,
@@ -257,7 +257,7 @@ pub(crate) fn all_initialised(space: &impl Space, unit: usize, mut address: u64,
 }
 
 /// Notes that somebody wrote all of so many bytes.
-pub(crate) fn set_initialised(space: &mut impl Space, unit: usize, mut address: u64, mut len: usize) {
+pub(crate) fn set_initialised(space: &mut impl SpaceMut, unit: usize, mut address: u64, mut len: usize) {
     while len > 0 {
         let Some(piece) = space.piece_mut(unit, address, address + len as u64) else {
             return;
@@ -289,7 +289,7 @@ mod tests {
         (row.bytes().to_vec(), row.flags().map_or(vec![true; row.len()], <[bool]>::to_vec))
     }
 
-    fn check(space: &mut impl Space, address: u64, random: &mut SmallRng) {
+    fn check(space: &mut impl SpaceMut, address: u64, random: &mut SmallRng) {
         use ElementType::{Bf16, F32, I4, I8};
         for element in [I4, I8, Bf16, F32] {
             for _ in 0..60 {

@@ -8,19 +8,18 @@
 //! ```
 //!
 //! Row `r` of a tensor of `R` rows owns the bank rows `r * 8 / R .. (r + 1) * 8 / R` and runs through them in order
-//! (spec page 40 §2.2).
+//! (spec page 40 §2.2). [`crate::chip::TrfLayout`] says the same element by element.
 
-use crate::chip::spec::{TRF_BANK_ROW_BYTES, TRF_BANK_ROWS};
+use super::{Piece, Space, Unit};
+use crate::chip::spec::{TRF_BANK_ROW_BYTES, TRF_BANK_ROWS, TRF_COLUMNS, TRF_LINE_BYTES};
+use crate::chip::trf_layout::bank_part;
 use crate::command::{TrfAddress, TrfRegion};
 use core::ops::Range;
 
-/// The bytes of each bank row that belong to a part of the register file.
+/// The bytes of each bank row that belong to a part of the register file: the first one, and how many.
 const fn part(address: TrfAddress) -> (usize, usize) {
-    match address {
-        TrfAddress::FirstHalf => (0, TRF_BANK_ROW_BYTES / 2),
-        TrfAddress::SecondHalf => (TRF_BANK_ROW_BYTES / 2, TRF_BANK_ROW_BYTES / 2),
-        TrfAddress::Full => (0, TRF_BANK_ROW_BYTES),
-    }
+    let (first, depth) = bank_part(address);
+    (first * TRF_COLUMNS * TRF_LINE_BYTES, depth * TRF_COLUMNS * TRF_LINE_BYTES)
 }
 
 /// Bytes per row of the tensor.
@@ -71,9 +70,42 @@ pub(crate) fn runs(region: &TrfRegion, row: usize, elements: Range<usize>) -> im
     })
 }
 
+/// The rows of one tensor in the register files of all slices, for reading. The unit is `8 * slice + row`, the
+/// address counts bytes of the row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TrfRows<'a> {
+    units: &'a [Unit],
+    rows: usize,
+    /// See [`part`].
+    part: (usize, usize),
+}
+
+impl<'a> TrfRows<'a> {
+    /// The rows of a tensor that fits its part.
+    pub(crate) fn new(region: &TrfRegion, units: &'a [Unit]) -> Self {
+        Self { units, rows: region.rows, part: part(region.address) }
+    }
+}
+
+impl Space for TrfRows<'_> {
+    fn piece(&self, unit: usize, address: u64) -> Option<Piece<'_>> {
+        let (slice, row) = (self.units.get(unit / TRF_BANK_ROWS)?, unit % TRF_BANK_ROWS);
+        let (first, per_bank) = self.part;
+        let banks = TRF_BANK_ROWS / self.rows;
+        let address = usize::try_from(address).ok()?;
+        let (bank, byte) = (address / per_bank, address % per_bank);
+        if row >= self.rows || bank >= banks {
+            return None;
+        }
+        let start = (row * banks + bank) * TRF_BANK_ROW_BYTES + first + byte;
+        Some(Piece { block: Some(&slice.trf), start, len: per_bank - byte })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chip::{RegisterType, TrfLayout};
     use crate::command::{FillId, Guard};
     use crate::scalar::ElementType;
 
@@ -95,9 +127,36 @@ mod tests {
         let one = region(TrfAddress::FirstHalf, 1, 32768);
         let pieces = all(&one, 0, 0..32768);
         assert_eq!((pieces.len(), pieces[7].clone()), (8, 7 * 8192..7 * 8192 + 4096));
-        assert_eq!(all(&one, 0, 5..5), []);
+        assert!(all(&one, 0, 5..5).is_empty());
         let runs: Vec<_> = runs(&half, 1, 4000..4200).collect();
         assert_eq!(runs[0], Run { address: 2 * 8192 + 4096, position: 4000, len: 96 });
         assert_eq!(runs[1], Run { address: 3 * 8192 + 4096, position: 0, len: 104 });
+    }
+
+    /// The addresses of the memory are those of the layout, byte by byte, for every part and number of rows.
+    #[test]
+    fn bytes_lie_where_the_layout_says() {
+        let units = [Unit::default()];
+        for address in [TrfAddress::FirstHalf, TrfAddress::SecondHalf, TrfAddress::Full] {
+            for rows in [1, 2, 4, 8] {
+                let region = region(address, rows, address.capacity() / rows);
+                let layout =
+                    TrfLayout::new(address, rows, RegisterType::Byte).expect("there are so many rows");
+                let space = TrfRows::new(&region, &units);
+                for row in 0..rows {
+                    for element in (0..region.row_elements).step_by(13) {
+                        let expected = layout.cell(row, element).expect("it fits").byte();
+                        let piece = pieces(&region, row, element..element + 1).next().expect("one byte");
+                        let run = runs(&region, row, element..element + 1).next().expect("one element");
+                        assert_eq!(piece, expected..expected + 1, "{address} {rows} {row} {element}");
+                        assert_eq!(run.address as usize + run.position, expected);
+                        let seen = space.piece(row, element as u64).expect("it is there");
+                        assert_eq!(seen.start, expected, "{address} {rows} {row} {element}");
+                    }
+                    assert!(space.piece(row, region.row_elements as u64).is_none());
+                }
+                assert!(space.piece(rows, 0).is_none(), "there is no further row, nor slice");
+            }
+        }
     }
 }

@@ -12,10 +12,10 @@ use crate::command::AccumulationKind;
 use crate::engine::collect::factors_of;
 use crate::error::{PlanError, attempt};
 use crate::mapping::{
-    CutRule, Expr, Factor, Factors, PaddingKind, Pieces, Pool, matched, modulo, pad_to, product, stride,
-    strip, write_term,
+    CutRule, Expr, Factor, Factors, PaddingKind, Pieces, Pool, Problem, Term, matched, modulo, pad_to,
+    product, stride, strip, write_term,
 };
-use crate::sequencer::{Config, Entry, Request, Stream, derive};
+use crate::sequencer::{Config, Entry, Request, Stream};
 use crate::text::Text;
 
 /// What an accumulate is derived from.
@@ -50,7 +50,26 @@ pub struct AccumulateConfig {
     pub buffer: usize,
 }
 
-const OPERATION: &str = "accumulate";
+impl AccumulateConfig {
+    /// Columns (interleaved) or rows (sequential) that the buffer holds at most.
+    pub const fn buffer_limit(&self) -> usize {
+        buffer_limit(self.kind)
+    }
+
+    /// Cells of 32 bits in use, of [`spec::ACCUMULATOR_CELLS`]: a column has 8 rows, a row 32 columns, used or not.
+    pub const fn buffer_cells(&self) -> usize {
+        self.buffer * (spec::ACCUMULATOR_CELLS / self.buffer_limit())
+    }
+}
+
+const fn buffer_limit(kind: AccumulationKind) -> usize {
+    match kind {
+        AccumulationKind::Interleaved => spec::ACCUMULATOR_INTERLEAVED,
+        AccumulationKind::Sequential => spec::ACCUMULATOR_SEQUENTIAL,
+    }
+}
+
+pub(in crate::engine) const OPERATION: &str = "accumulate";
 
 /// Checks the mappings of an accumulate and derives where each step is added.
 pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<AccumulateConfig, PlanError> {
@@ -63,8 +82,8 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
     let columns = strip(&packet);
     let count = columns.size();
     if packet.size() > spec::ACCUMULATOR_COLUMNS {
-        let text = Text::new()
-            .str("accumulate: the packet ")
+        let text = kind_text(request.kind)
+            .str("the packet ")
             .mapping(request.packet)
             .str(" has ")
             .number(packet.size());
@@ -75,7 +94,7 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
         ));
     }
     if out_packet.size() != spec::BEAT_LANES {
-        let text = Text::new().str("accumulate: OutPacket ").mapping(request.out_packet).str(" has ");
+        let text = kind_text(request.kind).str("OutPacket ").mapping(request.out_packet).str(" has ");
         let text = text.number(out_packet.size()).str(" lanes, but a beat has ").number(spec::BEAT_LANES);
         return Err(PlanError::new(
             "accumulate lanes",
@@ -123,14 +142,20 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
     // Where the innermost axes are summed, which is the usual case, the slots follow at once. Padding without an axis is
     // no axis to sum: it is left to the full check, which refuses it.
     let summed = if time.size().is_multiple_of(kept.size()) { time.size() / kept.size() } else { 1 };
-    let axis_innermost = time.is_empty() || matches!(time.item(0), Factor::Term { .. });
-    let innermost = axis_innermost && stride(&mut pool, &time, summed).is(&kept);
-    let inner = if innermost { 1 } else { attempt!(check_kept(&pool, request, &time, &kept)) };
-    let (buffer, limit) = match request.kind {
-        AccumulationKind::Interleaved => (inner * count, spec::ACCUMULATOR_INTERLEAVED),
-        AccumulationKind::Sequential => {
-            (inner * row.size() * count.div_ceil(8), spec::ACCUMULATOR_SEQUENTIAL)
-        }
+    let innermost = innermost_padding(&time) == 1 && stride(&mut pool, &time, summed).is(&kept);
+    let slots = if innermost {
+        let mut slots = Config::new(1);
+        slots.entries.push(Entry { size: kept.size(), stride: 1 });
+        slots.entries.push(Entry { size: summed, stride: 0 });
+        Slots { slots, inside: 1, outermost: None }
+    } else {
+        attempt!(check_kept(&pool, request, &time, &kept))
+    };
+    let inner = slots.inside;
+    let limit = buffer_limit(request.kind);
+    let buffer = match request.kind {
+        AccumulationKind::Interleaved => inner * count,
+        AccumulationKind::Sequential => inner * row.size() * count.div_ceil(8),
     };
     if buffer > limit {
         let text = kind_text(request.kind).str("summing ").mapping(request.time).str(" down to ");
@@ -144,43 +169,52 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
                 text.str(" x ").number(count.div_ceil(8))
             }
         };
-        let text = text
-            .str(", but it holds ")
-            .number(limit)
-            .str("; help: move the outermost summed axis inward in `Time`, ");
+        let text = text.str(", but it holds ").number(limit).str("; help: move ");
+        let text = match &slots.outermost {
+            Some((term, resize)) => write_term(text.str("`m!["), &pool, term, *resize)
+                .str("]`, the outermost axis that is summed, inward in `Time`, "),
+            None => text,
+        };
         return Err(PlanError::new(
             "accumulate buffer",
-            text.str("use the other kind, or reduce the packet more"),
+            text.str("use the other kind or fewer rows, or reduce the packet more in `.contract()`"),
         ));
     }
-    let slots = if innermost {
-        let mut slots = Config::new(1);
-        slots.entries.push(Entry { size: kept.size(), stride: 1 });
-        slots.entries.push(Entry { size: summed, stride: 0 });
-        slots
-    } else {
-        attempt!(derive_slots(&mut pool, request, &kept))
-    };
-    Ok(AccumulateConfig { kind: request.kind, columns: count, slots, slot_count: kept.size(), buffer })
+    Ok(AccumulateConfig {
+        kind: request.kind,
+        columns: count,
+        slots: slots.slots,
+        slot_count: kept.size(),
+        buffer,
+    })
 }
 
-/// The slot of each step, entry by entry.
-const fn derive_slots(
-    pool: &mut Pool,
-    request: &AccumulateRequest,
-    kept: &Factors,
-) -> Result<Config, PlanError> {
-    let one = Factors::one();
-    let loops = Request {
-        operation: OPERATION,
+/// Positions of padding without an axis that stand inside everything else; 1 if there is none.
+pub(in crate::engine) const fn innermost_padding(factors: &Factors) -> usize {
+    if factors.is_empty() {
+        return 1;
+    }
+    match factors.item(0) {
+        Factor::Padding { size, .. } => *size,
+        Factor::Term { .. } => 1,
+    }
+}
+
+/// The loops over the slots as a sequencer would derive them, for explanations: `one` is the mapping `1`.
+pub(in crate::engine) const fn slot_loops<'a>(
+    time: Stream<'a>,
+    kept: &'a Factors,
+    one: &'a Factors,
+) -> Request<'a> {
+    Request {
+        operation: "accumulate, slots",
         buf: kept,
-        time: Stream::Expr(request.time),
-        packet: Stream::Factors(&one),
+        time,
+        packet: Stream::Factors(one),
         partial: true,
         unread: false,
         names: Request::TIME_AND_PACKET,
-    };
-    Ok(attempt!(derive(pool, &loops)).config)
+    }
 }
 
 /// The rules in the order in which they are checked.
@@ -210,14 +244,22 @@ const fn kind_text(kind: AccumulationKind) -> Text {
     }
 }
 
-/// Checks that `kept` is `time` without some digits, in order and with its padding. Returns the positions of kept
-/// digits inside the outermost removed one.
+/// Where steps are added.
+struct Slots {
+    slots: Config,
+    /// Positions of kept digits inside the outermost removed one.
+    inside: usize,
+    /// The outermost removed digit, and how many of its values there are.
+    outermost: Option<(Term, usize)>,
+}
+
+/// Checks that `kept` is `time` without some digits, in order and with its padding, and derives the slots of the steps.
 const fn check_kept(
     pool: &Pool,
     request: &AccumulateRequest,
     time: &Factors,
     kept: &Factors,
-) -> Result<usize, PlanError> {
+) -> Result<Slots, PlanError> {
     let sides = (Pieces::new(&[time]), Pieces::new(&[kept]));
     let cut = matched(pool, sides.0, sides.1, (CutRule::Exact, Some(CutRule::Exact)));
     let mut k = cut.divisor.list.len();
@@ -228,10 +270,12 @@ const fn check_kept(
             && !piece.matched
         {
             let text = write_term(kind_text(request.kind).str("OutTime has `m!["), pool, &term, resize);
-            let text = text.str("]`, which Time ").mapping(request.time).str(" does not have");
+            let text =
+                text.str("]`, which Time ").mapping(request.time).str(" does not have: OutTime keeps ");
+            let text = text.factors(pool, kept);
             return Err(PlanError::new(
                 "accumulate axis",
-                text.str("; help: remove it: time axes can only be summed here"),
+                text.str("; help: remove it: time axes can only be kept or summed here"),
             ));
         }
     }
@@ -246,32 +290,36 @@ const fn check_kept(
         k += 1;
     }
     let mut expected = Factors::one();
+    let mut loops = Loops::new();
     let mut inside = 1;
-    let mut removed = false;
+    let mut removed = None;
     let mut k = 0;
     while k < cut.dividend.list.len() {
         let piece = cut.dividend.list.at(k);
         match piece.factor {
-            Factor::Term { term, resize } if piece.matched => expected.push_term(pool, term, resize),
-            Factor::Term { .. } => {
-                removed = true;
+            Factor::Term { term, resize } if piece.matched => {
+                loops.outside(resize, expected.size() as isize);
+                expected.push_term(pool, term, resize);
+            }
+            Factor::Term { term, resize } => {
+                loops.outside(resize, 0);
+                removed = Some((term, resize));
                 inside = expected.size();
             }
-            Factor::Padding { size, .. } => match padding_below(&cut.dividend, k) {
-                // Padding of a digit goes with the digit.
-                Some((below, base)) if size.is_multiple_of(base) => {
-                    if cut.dividend.list.at(below).matched {
-                        let content = match cut.dividend.list.at(below).factor {
-                            Factor::Term { resize, .. } => resize,
-                            Factor::Padding { .. } => 1,
-                        };
-                        let inner = expected.size() / content;
-                        expected.push_padding(inner * (size / base), PaddingKind::Top);
-                    }
+            Factor::Padding { size, .. } => match loops.pad(size) {
+                // Padding goes with what it pads: a digit, a group of which all is kept or all is summed, or nothing.
+                Some(Entry { stride: 0, .. }) => {}
+                Some(Entry { size, stride }) => {
+                    expected.push_padding(size * stride as usize, PaddingKind::Top);
                 }
-                Some(_) if !removed => expected.push_padding(size, PaddingKind::Top),
-                Some(_) => {}
-                None => expected.push_padding(size, PaddingKind::Top),
+                None => {
+                    let text =
+                        kind_text(request.kind).str("OutTime keeps ").factors(pool, kept).str(" of Time ");
+                    let text = text.mapping(request.time).str(", which pads a group to ").number(size);
+                    let help =
+                        " steps; help: keep or sum all of the group, or pad its outermost axis instead";
+                    return Err(PlanError::new("accumulate padding", text.str(help)));
+                }
             },
         }
         k += 1;
@@ -282,18 +330,66 @@ const fn check_kept(
             text.mapping(request.time).str(", but with the padding of Time it is ").factors(pool, &expected);
         return Err(PlanError::new("accumulate padding", text.str("; help: copy the padding of Time")));
     }
-    Ok(if removed { inside } else { 1 })
+    if loops.loops.entries.overflowed() {
+        return Err(PlanError::mapping(OPERATION, Problem::TooManyFactors));
+    }
+    Ok(Slots { slots: loops.config(), inside, outermost: removed })
 }
 
-/// The digit that a padding belongs to, and the positions inside it.
-const fn padding_below(pieces: &Pieces, k: usize) -> Option<(usize, usize)> {
-    let mut below = k;
-    while below > 0 {
-        below -= 1;
-        let piece = pieces.list.at(below);
-        if let Factor::Term { .. } = piece.factor {
-            return Some((below, piece.base));
-        }
+/// The loops over slots under construction, innermost first.
+struct Loops {
+    loops: Config,
+    /// Steps that the loops walk over.
+    steps: usize,
+}
+
+impl Loops {
+    const fn new() -> Self {
+        Self { loops: Config::new(1), steps: 1 }
     }
-    None
+
+    /// A loop outside everything that is there, joined with it where one loop does for both.
+    const fn outside(&mut self, size: usize, stride: isize) {
+        self.steps *= size;
+        if let Some(last) = self.loops.entries.len().checked_sub(1) {
+            let inner = self.loops.entries.at(last);
+            if stride == inner.size as isize * inner.stride {
+                self.loops.entries.set(last, Entry { size: inner.size * size, ..inner });
+                return;
+            }
+        }
+        self.loops.entries.push(Entry { size, stride });
+    }
+
+    /// Pads what is there to so many steps, by more turns of the outermost loop, and returns that loop. `None`: no number
+    /// of turns makes them.
+    const fn pad(&mut self, steps: usize) -> Option<Entry> {
+        let Some(last) = self.loops.entries.len().checked_sub(1) else {
+            // Padding of nothing: slots of their own, which hold nothing.
+            let entry = Entry { size: steps, stride: 1 };
+            self.loops.entries.push(entry);
+            self.steps = steps;
+            return Some(entry);
+        };
+        let outer = self.loops.entries.at(last);
+        let inner = self.steps / outer.size;
+        if !steps.is_multiple_of(inner) {
+            return None;
+        }
+        let entry = Entry { size: steps / inner, ..outer };
+        self.loops.entries.set(last, entry);
+        self.steps = steps;
+        Some(entry)
+    }
+
+    /// The loops outermost first.
+    const fn config(&self) -> Config {
+        let mut config = Config::new(1);
+        let mut k = self.loops.entries.len();
+        while k > 0 {
+            k -= 1;
+            config.entries.push(self.loops.entries.at(k));
+        }
+        config
+    }
 }

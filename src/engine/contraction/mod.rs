@@ -1,12 +1,29 @@
 //! Contraction Engine: Aligner (`align`) and Reducer (`contract`, `accumulate`).
+//!
+//! ```text
+//!   CollectTensor ──align──▶ AlignedPair ──contract──▶ ContractionTensor ──accumulate──▶ AccumulationTensor
+//!                    │            64 bytes per row        │ columns per row      │ 8 lanes per beat
+//!                    └ TrfTensor                          └ adder tree           └ sums over time, rows folded in
+//! ```
+//!
+//! Multiply and add is all that the seed pages have an API for. The hardware's tree can also find a maximum, on row 0
+//! alone (spec page 40 §4.1); nothing in `contract` selects that, so it is left out.
 
 mod accumulate;
 mod align;
 mod contract;
+mod stream_adapter;
+mod trf_sequencer;
 
 mod pipeline;
 
 pub use accumulate::{AccumulateConfig, AccumulateRequest, derive_accumulate};
+pub(in crate::engine) use accumulate::{OPERATION as ACCUMULATE, innermost_padding, slot_loops};
 pub use align::{AlignConfig, AlignRequest, derive_align};
 pub use contract::{ContractConfig, ContractRequest, derive_contract};
-pub use pipeline::{AccumulatePlan, AlignPlan, ContractPlan, ContractsTo, Undecided};
+pub use pipeline::{
+    AccumulatePlan, AlignPlan, ContractPlan, ContractsTo, StreamAdapterPlan, TrfSequencerPlan, Undecided,
+};
+pub use stream_adapter::{StreamAdapterConfig, derive_stream_adapter};
+pub(in crate::engine) use trf_sequencer::read_block;
+pub use trf_sequencer::{TrfSequencerConfig, derive_trf_sequencer};

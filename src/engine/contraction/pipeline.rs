@@ -3,17 +3,18 @@
 use super::accumulate::progress;
 use super::{
     AccumulateConfig, AccumulateRequest, AlignConfig, AlignRequest, ContractConfig, ContractRequest,
-    derive_accumulate, derive_align, derive_contract,
+    StreamAdapterConfig, TrfSequencerConfig, derive_accumulate, derive_align, derive_contract,
+    derive_stream_adapter, derive_trf_sequencer,
 };
-use crate::command::{AccumulationKind, Contraction};
+use crate::command::{AccumulationKind, Contraction, Guard};
 use crate::engine::stream::{
-    AccumulationTensor, AlignedPair, CollectTensor, ContractionTensor, StreamTensor,
+    AccumulationTensor, AlignedPair, AlignedStream, CollectTensor, ContractionTensor, StreamTensor,
 };
 use crate::error::PlanError;
-use crate::mapping::M;
+use crate::mapping::{Identity, M, Problem, liveness_of};
 use crate::runtime::Tu;
 use crate::runtime::fault::accept;
-use crate::scalar::{ContractionCast, Scalar};
+use crate::scalar::{ContractionCast, Scalar, StreamScalar, i5, i9};
 use crate::tensor::TrfTensor;
 use core::marker::PhantomData;
 
@@ -22,7 +23,7 @@ pub struct AlignPlan<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>(
     PhantomData<(D, Time, Packet, Row, TrfElement, OutTime, OutPacket)>,
 );
 
-impl<D: Scalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, OutPacket: M>
+impl<D: StreamScalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, OutPacket: M>
     AlignPlan<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>
 {
     pub(crate) const REQUEST: AlignRequest = AlignRequest {
@@ -35,8 +36,66 @@ impl<D: Scalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, OutPacket
         out_packet: OutPacket::EXPR,
     };
 
+    /// Which positions of the computation are none of its padding. Variables: step, position in the packet.
+    pub(crate) const STEP_GUARD: Guard = match liveness_of(&[OutTime::EXPR, OutPacket::EXPR]) {
+        Some(guard) => guard,
+        None => PlanError::mapping("align", Problem::TooManyFactors).refuse(),
+    };
+
     /// The derived configuration. Using it refuses what stream adapter and TRF sequencer cannot bring together.
     pub const CONFIG: AlignConfig = match derive_align(&Self::REQUEST) {
+        Ok(config) => config,
+        Err(error) => error.refuse(),
+    };
+}
+
+/// The data side of an align, as types.
+///
+/// ```
+/// use furiosa_visa_std::engine::contraction::StreamAdapterPlan;
+/// use furiosa_visa_std::prelude::*;
+/// axes![M = 32, N = 8, K = 16, T = 5];
+/// type Plan = StreamAdapterPlan<bf16, m![M], m![K], m![N], m![T, K], m![M, T], m![K # 32]>;
+/// const _: () = assert!(Plan::CONFIG.collect_flits == 1 && Plan::CONFIG.zero_bytes == 32);
+/// const _: () = assert!(Plan::CONFIG.tile == 5 && Plan::CONFIG.rows == 8);
+/// ```
+pub struct StreamAdapterPlan<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>(
+    PhantomData<(D, Time, Packet, Row, TrfElement, OutTime, OutPacket)>,
+);
+
+impl<D: StreamScalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, OutPacket: M>
+    StreamAdapterPlan<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>
+{
+    /// The derived configuration. Using it refuses what the stream adapter cannot do (spec page 40 §3.1).
+    pub const CONFIG: StreamAdapterConfig = match derive_stream_adapter(
+        &AlignPlan::<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>::REQUEST,
+    ) {
+        Ok(config) => config,
+        Err(error) => error.refuse(),
+    };
+}
+
+/// The weight side of an align, as types. It does not depend on the stream.
+///
+/// ```
+/// use furiosa_visa_std::engine::contraction::TrfSequencerPlan;
+/// use furiosa_visa_std::prelude::*;
+/// axes![M = 32, O = 2, L = 2, K = 16];
+/// type Plan = TrfSequencerPlan<bf16, m![O, K], m![O, M], m![L, K]>;
+/// const _: () = assert!(Plan::CONFIG.reg_read_size == 32 && Plan::CONFIG.fill == 2);
+/// assert_eq!(Plan::CONFIG.config.to_string(), "[2 : 32, 32 : 0] : 16");
+/// ```
+pub struct TrfSequencerPlan<D, TrfElement, OutTime, OutPacket>(
+    PhantomData<(D, TrfElement, OutTime, OutPacket)>,
+);
+
+impl<D: StreamScalar, TrfElement: M, OutTime: M, OutPacket: M>
+    TrfSequencerPlan<D, TrfElement, OutTime, OutPacket>
+{
+    /// The derived configuration. Using it refuses what the TRF sequencer cannot do (spec page 40 §3.2).
+    pub const CONFIG: TrfSequencerConfig = match derive_trf_sequencer(
+        &AlignPlan::<D, Identity, Identity, Identity, TrfElement, OutTime, OutPacket>::REQUEST,
+    ) {
         Ok(config) => config,
         Err(error) => error.refuse(),
     };
@@ -46,7 +105,7 @@ impl<D: Scalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, OutPacket
 ///
 /// The compiler explains an unmet bound in the words of its trait only where the bound waits for a parameter of the
 /// call. That is what the packet, and the implementation for [`Undecided`], are for.
-pub trait ContractsTo<OutPacket>: Scalar {
+pub trait ContractsTo<OutPacket>: StreamScalar {
     /// The type of products and sums.
     type Output: Scalar;
 }
@@ -55,18 +114,29 @@ impl<D: ContractionCast, OutPacket: M> ContractsTo<OutPacket> for D {
     type Output = <D as ContractionCast>::Output;
 }
 
+macro_rules! contracts_to {
+    ($($input:ident => $output:ident),*) => { $(
+        impl<OutPacket: M> ContractsTo<OutPacket> for $input {
+            type Output = $output;
+        }
+    )* };
+}
+
+// Streams carry these, tensors do not: see [`ContractionCast`].
+contracts_to!(i5 => i32, i9 => i32);
+
 /// No packet: see [`ContractsTo`].
 #[derive(Debug)]
 pub enum Undecided {}
 
-impl<D: Scalar> ContractsTo<Undecided> for D {
+impl<D: StreamScalar> ContractsTo<Undecided> for D {
     type Output = f32;
 }
 
 /// The plan of a contract, as types.
 pub struct ContractPlan<D, Packet, OutPacket>(PhantomData<(D, Packet, OutPacket)>);
 
-impl<D: Scalar, Packet: M, OutPacket: M> ContractPlan<D, Packet, OutPacket> {
+impl<D: StreamScalar, Packet: M, OutPacket: M> ContractPlan<D, Packet, OutPacket> {
     /// The derived configuration. Using it refuses what the adder tree cannot reduce to.
     pub const CONFIG: ContractConfig = match derive_contract(&ContractRequest {
         element: D::ELEMENT_TYPE,
@@ -86,21 +156,23 @@ pub struct AccumulatePlan<Row, Time, Packet, OutTime, OutPacket>(
 impl<Row: M, Time: M, Packet: M, OutTime: M, OutPacket: M>
     AccumulatePlan<Row, Time, Packet, OutTime, OutPacket>
 {
-    const fn derive(kind: AccumulationKind) -> Result<AccumulateConfig, PlanError> {
-        derive_accumulate(&AccumulateRequest {
+    pub(crate) const fn request(kind: AccumulationKind) -> AccumulateRequest {
+        AccumulateRequest {
             kind,
             row: Row::EXPR,
             time: Time::EXPR,
             packet: Packet::EXPR,
             out_time: OutTime::EXPR,
             out_packet: OutPacket::EXPR,
-        })
+        }
     }
 
     /// The configuration for [`AccumulationKind::Interleaved`].
-    pub const INTERLEAVED: Result<AccumulateConfig, PlanError> = Self::derive(AccumulationKind::Interleaved);
+    pub const INTERLEAVED: Result<AccumulateConfig, PlanError> =
+        derive_accumulate(&Self::request(AccumulationKind::Interleaved));
     /// The configuration for [`AccumulationKind::Sequential`].
-    pub const SEQUENTIAL: Result<AccumulateConfig, PlanError> = Self::derive(AccumulationKind::Sequential);
+    pub const SEQUENTIAL: Result<AccumulateConfig, PlanError> =
+        derive_accumulate(&Self::request(AccumulationKind::Sequential));
 
     /// Using it refuses mappings that fit neither kind, with the message of the kind that fits better.
     pub const CHECK: () = {
@@ -114,7 +186,7 @@ impl<Row: M, Time: M, Packet: M, OutTime: M, OutPacket: M>
     };
 }
 
-impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
+impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
     CollectTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>
 {
     /// Brings the stream and a tensor in the TRF to the same packets of 64 bytes, `OutPacket`, in the order of `OutTime`.
@@ -128,18 +200,19 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet:
         trf_tensor: &TrfTensor<D, Chip, Cluster, Slice, Row, TrfElement>,
     ) -> AlignedPair<'l, T, D, Chip, Cluster, Slice, Row, OutTime, OutPacket> {
         let config = const { AlignPlan::<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>::CONFIG };
-        AlignedPair {
+        let stream = AlignedStream {
             context: self.context,
             pass: self.pass,
             weights: trf_tensor.region(),
             stream_guard: const { Self::GUARD },
-            config,
-            types: PhantomData,
-        }
+            step_guard: const { AlignPlan::<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>::STEP_GUARD },
+            align: config,
+        };
+        AlignedPair { stream, types: PhantomData }
     }
 }
 
-impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Time: M, Packet: M>
+impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Time: M, Packet: M>
     AlignedPair<'l, T, D, Chip, Cluster, Slice, Row, Time, Packet>
 {
     /// Multiplies, and adds neighbouring products in a tree until `OutPacket` columns are left.
@@ -165,19 +238,11 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Time: M,
         D: ContractsTo<OutPacket>,
     {
         let contract = const { ContractPlan::<D, Packet, OutPacket>::CONFIG };
-        ContractionTensor {
-            context: self.context,
-            pass: self.pass,
-            weights: self.weights,
-            stream_guard: self.stream_guard,
-            align: self.config,
-            contract,
-            types: PhantomData,
-        }
+        ContractionTensor { stream: self.stream, contract, types: PhantomData }
     }
 }
 
-impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Time: M, Packet: M>
+impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Time: M, Packet: M>
     ContractionTensor<'l, T, D, Chip, Cluster, Slice, Row, Time, Packet>
 {
     /// Adds the results of several steps, and folds the rows into the stream.
@@ -204,14 +269,15 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Time: M,
             }
         };
         let plan = accept("accumulate", *plan);
-        let mut pass = self.pass;
+        let AlignedStream { context, mut pass, weights, stream_guard, step_guard, align } = self.stream;
         pass.contraction = Some(Contraction {
-            trf: self.weights,
-            stream_guard: self.stream_guard,
-            collect_flits: self.align.collect_flits,
-            tile: self.align.tile,
-            trf_config: self.align.config,
-            steps: self.align.steps,
+            trf: weights,
+            stream_guard,
+            collect_flits: align.stream_adapter.collect_flits,
+            tile: align.stream_adapter.tile,
+            trf_config: align.trf_sequencer.config,
+            steps: align.steps,
+            step_guard,
             depth: self.contract.depth,
             columns: plan.columns,
             slots: plan.slots,
@@ -219,6 +285,6 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Time: M,
             kind,
             output: D::ELEMENT_TYPE,
         });
-        StreamTensor::new(self.context, pass)
+        StreamTensor::new(context, pass)
     }
 }

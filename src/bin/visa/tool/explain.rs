@@ -33,6 +33,11 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
     let axes = axes.axes()?;
     let (element, time, packet) = (buf.mapping(&axes)?, time.mapping(&axes)?, packet.mapping(&axes)?);
     let input = dtype.element_type()?.unwrap_or(ElementType::I8);
+    if !input.is_stored() {
+        return Err(
+            format!("--dtype: no memory holds {input}; name the stored type, and {input} with --to").into()
+        );
+    }
     let output = to.element_type()?.unwrap_or(input);
     if !input.fetch_outputs().contains(&output) {
         let outputs: Vec<&str> = input.fetch_outputs().iter().map(|dtype| dtype.name()).collect();

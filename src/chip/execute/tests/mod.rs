@@ -3,7 +3,7 @@
 use crate::chip::check::CheckOptions;
 use crate::chip::execute::walk::tests::{config, naive};
 use crate::chip::memory::row::{Line, Row};
-use crate::chip::spec::DM_BYTES;
+use crate::chip::spec::{ChipKind, DM_BYTES};
 use crate::chip::{Fault, FaultKind, FaultMemory, System, SystemOptions};
 use crate::command::*;
 use crate::scalar::ElementType;
@@ -11,6 +11,7 @@ use ElementType::{Bf16, F32, I4, I8, I32};
 use core::panic::Location;
 
 mod contraction;
+mod register_files;
 
 fn here() -> &'static Location<'static> {
     Location::caller()
@@ -112,6 +113,47 @@ fn fetch_cast_and_commit_with_padding() {
     assert!(peek(&system, 6, 4096, Bf16, 64).1.iter().all(|&flag| !flag));
 }
 
+/// Conversions of a command built by hand, which no type has checked.
+#[test]
+fn conversions_that_a_chip_does_not_have() {
+    use ElementType::{I5, I9};
+    let try_fetch = |kind: ChipKind, stored: ElementType, output: ElementType| {
+        let mut system = System::new(SystemOptions { chip_kind: kind, ..SystemOptions::default() });
+        let lanes = 256 / output.bits();
+        let stream = fetch(region(0, 0, stored, 8, lanes), output, &[(lanes, 1)], 1, lanes);
+        let destination = TrfRegion {
+            address: TrfAddress::Full,
+            fill: FillId(2),
+            element: output,
+            rows: 1,
+            row_elements: lanes,
+            guard: Guard::always(5),
+        };
+        let sink = Sink::Trf { destination, guard: Guard::always(5) };
+        system.execute(&pass(stream, None, None, sink)).map_err(|fault| (fault.kind, fault.to_string()))
+    };
+    for stored in ElementType::ALL {
+        for output in ElementType::ALL {
+            for kind in [ChipKind::Rngd, ChipKind::RngdS] {
+                let result = try_fetch(kind, stored, output);
+                let expected = stored.fetch_outputs_on(kind).contains(&output);
+                assert_eq!(result.is_ok(), expected, "{stored} to {output} on {kind}: {result:?}");
+            }
+        }
+    }
+    let (kind, message) = try_fetch(ChipKind::Rngd, I4, I9).expect_err("RNGD has no such cast");
+    assert_eq!(kind, FaultKind::Unsupported);
+    assert!(message.contains("i4 are to become i9, which RNGD does not do"), "{message}");
+    assert!(message.contains("chip_kind: ChipKind::RngdS"), "{message}");
+
+    let stream = fetch(region(0, 0, I4, 8, 64), I5, &[(64, 1)], 1, 64);
+    let sink = commit(region(1, 4096, I4, 8, 64), &[(1, 64), (64, 1)], 64, Guard::always(5));
+    let mut system = System::new(SystemOptions::default());
+    let fault = system.execute(&pass(stream, None, None, sink)).expect_err("no memory holds i5");
+    assert_eq!(fault.kind, FaultKind::Unsupported);
+    assert!(fault.to_string().contains("elements of type i5 are to be written"), "{fault}");
+}
+
 #[test]
 fn an_odd_sequencer_reads_what_the_definition_says() {
     let mut system = System::new(SystemOptions::default());
@@ -169,6 +211,7 @@ fn uninitialised_operands_are_refused_before_anything_is_written() {
             steps: 3,
             depth: 6,
             columns: 1,
+            step_guard: Guard::always(2),
             slots: config(&[(3, 1)], 1),
             slot_count: 3,
             kind: AccumulationKind::Interleaved,
@@ -282,6 +325,7 @@ fn stale_reads_are_found_in_every_memory() {
             steps: 1,
             depth: 6,
             columns: 1,
+            step_guard: Guard::always(2),
             slots: config(&[], 1),
             slot_count: 1,
             kind: AccumulationKind::Interleaved,

@@ -1,0 +1,182 @@
+//! Stream adapter: the data side of the aligner.
+//!
+//! ```text
+//!   flits of the stream          packets of 64 bytes          to every row, `tile` times in a row
+//!   f0 f1 f2 f3 …      ──▶       [f0 f1] [f2 f3] …            collect_flits = 2
+//!                      ──▶       [f0 00] [f1 00] …            collect_flits = 1: the upper half is zero
+//! ```
+//!
+//! The order of the stream is fixed. What `OutTime` has and the stream has not stands innermost there: each packet is
+//! repeated over it (tiling). Seed page *Stream Adapter*, spec page 40 §3.1.
+//!
+//! Left out, as on the seed pages, which have no parameter for it: three flits per packet, shifts and transposes inside
+//! a flit (spec page 40 §7).
+
+use super::align::{AlignRequest, OPERATION, Sides, shares_a_digit};
+use crate::chip::spec;
+use crate::engine::collect::{flit_elements, whole_bytes};
+use crate::error::{PlanError, attempt};
+use crate::mapping::{
+    DivisionMode, Factor, Factors, Pool, Term, divide, modulo, product, stride, strip, write_term,
+};
+use crate::text::Text;
+
+/// The derived configuration of a stream adapter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamAdapterConfig {
+    /// Flits of 32 bytes per packet of 64: 1 or 2.
+    pub collect_flits: usize,
+    /// Bytes of zeros that complete each packet: 32 with one flit, 0 with two.
+    pub zero_bytes: usize,
+    /// Packets that are made from the stream: its time steps divided by `collect_flits`.
+    pub packets: usize,
+    /// How many times in a row each packet is sent.
+    pub tile: usize,
+    /// Rows that every packet is sent to: 1, 2, 4 or 8.
+    pub rows: usize,
+}
+
+/// Derives the stream adapter alone: the data side of [`derive_align`](super::derive_align()).
+pub const fn derive_stream_adapter(request: &AlignRequest) -> Result<StreamAdapterConfig, PlanError> {
+    let mut pool = Pool::new();
+    let sides = attempt!(Sides::new(&mut pool, request));
+    attempt!(crate::engine::register_file::check_rows(OPERATION, request.row, sides.row.size()));
+    stream_adapter(&mut pool, request, &sides)
+}
+
+/// The flits per packet and the repetitions of each packet.
+pub(super) const fn stream_adapter(
+    pool: &mut Pool,
+    request: &AlignRequest,
+    sides: &Sides,
+) -> Result<StreamAdapterConfig, PlanError> {
+    let flit = flit_elements(request.element);
+    let bytes =
+        attempt!(whole_bytes(OPERATION, request.element, request.out_packet, sides.out_packet.size()));
+    if bytes != spec::MAC_BYTES {
+        let text = Text::new().str("align: OutPacket ").mapping(request.out_packet).str(" of ");
+        let text =
+            text.str(request.element.name()).str(" holds ").number(bytes).str(" bytes, but must hold ");
+        let text = text
+            .number(spec::MAC_BYTES)
+            .str("; help: with one flit, pad the packet with `# ")
+            .number(2 * flit);
+        return Err(PlanError::new(
+            "align packet bytes",
+            text.str("`; with two, take the innermost factor of Time into it"),
+        ));
+    }
+    let low = modulo(pool, &sides.out_packet, flit);
+    if !low.is(&sides.packet) {
+        let text = Text::new().str("align: the inner ").number(flit).str(" elements of OutPacket ");
+        let text = text
+            .mapping(request.out_packet)
+            .str(" are ")
+            .factors(pool, &low)
+            .str(", but a flit of the stream is ");
+        let text = text.mapping(request.packet);
+        return Err(PlanError::new(
+            "align flit",
+            text.str("; help: put the collected factor outside the packet"),
+        ));
+    }
+    let high = strip(&stride(pool, &sides.out_packet, flit));
+    let collect_flits = collected_flits(pool, &sides.out_packet, flit);
+    let (steps, out_steps) = (sides.time.size(), sides.out_time.size() * collect_flits);
+    if out_steps.is_multiple_of(steps) {
+        let tile = out_steps / steps;
+        if sides.out_time.size().is_multiple_of(tile) {
+            let outer = stride(pool, &sides.out_time, tile);
+            let tiled = modulo(pool, &sides.out_time, tile);
+            let used = product(pool, &outer, &high);
+            if used.is(&sides.time) && !shares_a_digit(&tiled, &sides.time) {
+                attempt!(tile_is_in_trf(pool, request, sides, &tiled));
+                let zero_bytes = spec::MAC_BYTES - collect_flits * spec::FLIT_BYTES;
+                let (packets, rows) = (steps / collect_flits, sides.row.size());
+                return Ok(StreamAdapterConfig { collect_flits, zero_bytes, packets, tile, rows });
+            }
+        }
+    }
+    Err(explain_time(pool, request, sides, &high))
+}
+
+/// Flits in a packet of 64 bytes: one where its upper half is padding.
+pub(super) const fn collected_flits(pool: &mut Pool, out_packet: &Factors, flit: usize) -> usize {
+    if stride(pool, out_packet, flit).has_terms() { 2 } else { 1 }
+}
+
+/// Why `OutTime` with the collected factor is not `Time` with tiling innermost.
+const fn explain_time(pool: &Pool, request: &AlignRequest, sides: &Sides, high: &Factors) -> PlanError {
+    let full = product(pool, &sides.out_time, high);
+    let found = match divide(pool, &full, &sides.time, DivisionMode::Relaxed) {
+        Ok(division) => division,
+        Err(_) => {
+            return PlanError::new("align time", Text::new().str("align: Time and OutTime do not match"));
+        }
+    };
+    let text = Text::new()
+        .str("align: Time is ")
+        .mapping(request.time)
+        .str(" and OutTime ")
+        .mapping(request.out_time);
+    if let Some((term, size)) = first_term(&found.divisor_residue) {
+        let text = write_term(text.str(", but `m!["), pool, &term, size)
+            .str("]` of Time is neither in OutTime nor, ");
+        let text = text
+            .str("as the innermost factor of Time, the upper half of OutPacket ")
+            .mapping(request.out_packet);
+        let help = "; help: keep every stream axis here, and sum over it in `.accumulate()`";
+        return PlanError::new("align time axis missing", text.str(help));
+    }
+    if let Some((term, size)) = first_term(&found.dividend_residue) {
+        let text = write_term(text.str(", but `m!["), pool, &term, size)
+            .str("]`, which the stream does not have, is not ");
+        let text = text.str("innermost in OutTime: each packet is repeated before the next one comes");
+        let help = "; help: move it innermost, or fetch with it in `Time` to send the packets again";
+        return PlanError::new("align tiling position", text.str(help));
+    }
+    let text = if high.has_terms() {
+        let text = text.str(", which with the upper half of OutPacket ").mapping(request.out_packet);
+        text.str(" innermost is ").factors(pool, &full).str(": these differ in order or padding, and")
+    } else {
+        text.str(", which differ in order or padding, and")
+    };
+    let help = " the stream cannot be reordered here; help: reorder in `.fetch()`, or swap the roles of stream and TRF: \
+                only the TRF side may be read in another order";
+    PlanError::new("align order", text.str(help))
+}
+
+const fn first_term(factors: &Factors) -> Option<(Term, usize)> {
+    let mut k = factors.len();
+    while k > 0 {
+        k -= 1;
+        if let Factor::Term { term, resize } = factors.as_slice()[k] {
+            return Some((term, resize));
+        }
+    }
+    None
+}
+
+const fn tile_is_in_trf(
+    pool: &Pool,
+    request: &AlignRequest,
+    sides: &Sides,
+    tiled: &Factors,
+) -> Result<(), PlanError> {
+    if !tiled.has_terms() {
+        return Ok(());
+    }
+    let division = match divide(pool, &sides.trf_element, tiled, DivisionMode::Relaxed) {
+        Ok(division) => division,
+        Err(_) => return Ok(()),
+    };
+    if let Some((term, size)) = first_term(&division.divisor_residue) {
+        let text = write_term(Text::new().str("align: OutTime repeats packets over `m!["), pool, &term, size);
+        let text = text
+            .str("]`, which is neither in the stream nor in the TRF Element ")
+            .mapping(request.trf_element);
+        let help = "; help: add it to the TRF tensor, or fetch the stream with it in `Time`";
+        return Err(PlanError::new("align tiling not in TRF", text.str(help)));
+    }
+    Ok(())
+}

@@ -1,0 +1,241 @@
+//! TRF sequencer: the weight side of the aligner.
+//!
+//! ```text
+//!   ┌────────────────── 64 bytes per row and step ──────────────────┐
+//!   │ read │ the same read again, `fill` times in all               │
+//!   └──────┴────────────────────────────────────────────────────────┘
+//!     └─ reg_read_size bytes, contiguous in the TRF; the sequencer moves its start over the steps
+//! ```
+//!
+//! `reg_read_size` is the longest power of two for which the innermost positions of `Element` and `OutPacket` agree.
+//! What `Element` has outside of it is read by loops over `OutTime`, in any order; axes of `OutTime` that the TRF lacks
+//! read the same place again (stride 0). Seed page *TRF Sequencer*, spec page 40 §3.2.
+
+use super::align::{AlignRequest, Sides, shares_a_digit};
+use super::stream_adapter::collected_flits;
+use crate::chip::spec;
+use crate::engine::collect::flit_elements;
+use crate::error::{PlanError, attempt};
+use crate::mapping::{Factor, Factors, Pool, modulo, product, resize, stride, strip};
+use crate::sequencer::{Config, Entry, Request, Stream, derive, limited};
+use crate::text::Text;
+
+/// The derived configuration of a TRF sequencer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrfSequencerConfig {
+    /// Contiguous bytes of one read: 1, 2, 4, 8, 16, 32 or 64.
+    pub reg_read_size: usize,
+    /// How often the read stands in the 64 bytes of a packet: `64 / reg_read_size`.
+    pub fill: usize,
+    /// The loops over `OutTime` as derived, outermost first. Strides in bytes; `packet_size` in elements.
+    pub derived: Config,
+    /// The loops within the limits of the sequencer: merged only where there are more than 8.
+    pub config: Config,
+}
+
+impl TrfSequencerConfig {
+    /// What a printed configuration calls the loops.
+    pub(in crate::engine) const NAME: &'static str = "align, TRF sequencer";
+}
+
+/// Derives the TRF sequencer alone: the weight side of [`derive_align`](super::derive_align()). Mappings of the stream
+/// are not looked at.
+pub const fn derive_trf_sequencer(request: &AlignRequest) -> Result<TrfSequencerConfig, PlanError> {
+    let mut pool = Pool::new();
+    let sides = attempt!(Sides::new(&mut pool, request));
+    let flit = flit_elements(request.element);
+    if sides.out_packet.size() != 2 * flit {
+        let text = Text::new().str("align: OutPacket ").mapping(request.out_packet).str(" has ");
+        let text = text.number(sides.out_packet.size()).str(" elements, but 64 bytes of ");
+        let text = text.str(request.element.name()).str(" are ").number(2 * flit);
+        return Err(PlanError::new("align packet bytes", text.str("; help: pad or split it")));
+    }
+    let collect_flits = collected_flits(&mut pool, &sides.out_packet, flit);
+    trf_sequencer(&mut pool, request, &sides, collect_flits)
+}
+
+/// The innermost `elements` positions of `trf_element`, if a read of them is what the packet needs.
+///
+/// Where the block is followed by padding that it does not divide (`m![G, K # 48]` with `K = 32`), it is the first
+/// positions that count, not a digit.
+pub(in crate::engine) const fn read_block(
+    pool: &mut Pool,
+    trf_element: &Factors,
+    out_packet: &Factors,
+    elements: usize,
+) -> Option<Factors> {
+    if !trf_element.size().is_multiple_of(elements) {
+        return None;
+    }
+    let data = modulo(pool, out_packet, elements);
+    let digit = modulo(pool, trf_element, elements);
+    if agrees(pool, &data, &digit) {
+        return Some(digit);
+    }
+    let first = resize(pool, trf_element, elements);
+    if agrees(pool, &data, &first) { Some(first) } else { None }
+}
+
+/// Whether a read of these weights is what the packet needs: at every position that holds data the same index is on both
+/// sides, and no axis of the weights is read that the data lacks.
+///
+/// Where the data is padding, the weights may be anything: nothing is multiplied there.
+const fn agrees(pool: &mut Pool, data: &Factors, weights: &Factors) -> bool {
+    let mut k = 0;
+    while k < weights.len() {
+        if let Factor::Term { term, .. } = weights.item(k) {
+            let mut found = false;
+            let mut j = 0;
+            while j < data.len() {
+                if let Factor::Term { term: other, .. } = data.item(j)
+                    && term.stride == other.stride
+                    && term.atom.is(&other.atom)
+                {
+                    found = true;
+                }
+                j += 1;
+            }
+            if !found {
+                return false;
+            }
+        }
+        k += 1;
+    }
+    let (mut data, mut weights) = (strip(data), *weights);
+    loop {
+        if resize(pool, &weights, data.size()).is(&data) {
+            return true;
+        }
+        // Padding between the digits of the packet: what is inside of it, then what is outside.
+        let mut inside = 1;
+        let mut k = 0;
+        while k < data.len() {
+            match data.item(k) {
+                Factor::Padding { .. } => break,
+                Factor::Term { resize, .. } => inside *= *resize,
+            }
+            k += 1;
+        }
+        if k == data.len() {
+            return false;
+        }
+        let Factor::Padding { size, .. } = *data.item(k) else { return false };
+        if !data.size().is_multiple_of(size) || !weights.size().is_multiple_of(size) {
+            return false;
+        }
+        let (data_inner, weight_inner) = (modulo(pool, &data, size), modulo(pool, &weights, size));
+        let (data_outer, weight_outer) = (stride(pool, &data, size), stride(pool, &weights, size));
+        if !product(pool, &weight_outer, &weight_inner).is(&weights)
+            || !resize(pool, &weight_inner, inside).is(&strip(&data_inner))
+        {
+            return false;
+        }
+        (data, weights) = (data_outer, weight_outer);
+    }
+}
+
+/// The bytes of one TRF read, and the loops over the rest.
+pub(super) const fn trf_sequencer(
+    pool: &mut Pool,
+    request: &AlignRequest,
+    sides: &Sides,
+    collect_flits: usize,
+) -> Result<TrfSequencerConfig, PlanError> {
+    let bits = request.element.bits();
+    let live = collect_flits * flit_elements(request.element);
+    let mut read = 0;
+    let mut block = Factors::one();
+    let mut k = 0;
+    while k < spec::REGISTER_READ_SIZES.len() && read == 0 {
+        let elements = spec::REGISTER_READ_SIZES[k] * 8 / bits;
+        if elements <= live
+            && let Some(found) = read_block(pool, &sides.trf_element, &sides.out_packet, elements)
+        {
+            (read, block) = (elements, found);
+        }
+        k += 1;
+    }
+    if read == 0 {
+        let text =
+            Text::new().str("align: the TRF reads whole bytes, but Element ").mapping(request.trf_element);
+        let text = text.str(" shares no ").number(8 / bits).str(" innermost elements with OutPacket ");
+        let text = text.mapping(request.out_packet);
+        return Err(PlanError::new(
+            "TRF single element",
+            text.str("; help: make the packet axis innermost in the TRF"),
+        ));
+    }
+    // What is left of the packet must be repetition: nothing of it may select other weights.
+    let mut repeated = Factors::one();
+    if read < live {
+        let packet = modulo(pool, &sides.out_packet, live);
+        repeated = stride(pool, &packet, read);
+    }
+    if shares_a_digit(&repeated, &sides.trf_element) {
+        let text = Text::new()
+            .str("align: OutPacket ")
+            .mapping(request.out_packet)
+            .str(" needs several places of the TRF ");
+        let text = text
+            .str("Element ")
+            .mapping(request.trf_element)
+            .str(" in one step, but a read is contiguous: both end in ")
+            .factors(pool, &block)
+            .str(", so reg_read_size is ");
+        let text = text
+            .count(read * bits / 8, "byte")
+            .str(", repeated to 64; help: make the packet axes innermost in the TRF, in the order ");
+        return Err(PlanError::new(
+            "TRF gather",
+            text.str("of the packet, and pad them to whole packets of 64 bytes"),
+        ));
+    }
+    let loops = Request {
+        operation: TrfSequencerConfig::NAME,
+        buf: &sides.trf_element,
+        time: Stream::Expr(request.out_time),
+        packet: Stream::Factors(&block),
+        partial: false,
+        unread: false,
+        names: ["OutTime", "OutPacket"],
+    };
+    let derived = attempt!(derive(pool, &loops));
+    let mut config = Config::new(read);
+    let mut k = 0;
+    while k < derived.time_entries {
+        let entry = derived.config.entries.at(k);
+        let stride_bits = entry.stride * bits as isize;
+        if stride_bits % 8 != 0 {
+            let text =
+                Text::new().str("align: the TRF sequencer would step by half a byte (").number(entry.size);
+            let text = text
+                .str(" : ")
+                .signed(entry.stride)
+                .str(" elements); help: pad the Element of the TRF tensor ");
+            return Err(PlanError::new("whole bytes", text.str("so that its axes start at whole bytes")));
+        }
+        let bytes = stride_bits / 8;
+        if read * bits / 8 == spec::MAC_BYTES && bytes % spec::MAC_BYTES as isize != 0 {
+            let text =
+                Text::new().str("align: a TRF read of ").number(spec::MAC_BYTES).str(" bytes steps by ");
+            let text =
+                text.signed(bytes).str(" bytes, but must step by multiples of ").number(spec::MAC_BYTES);
+            return Err(PlanError::new(
+                "TRF alignment",
+                text.str("; help: pad Element so that each packet starts at 64 bytes"),
+            ));
+        }
+        config.entries.push(Entry { size: entry.size, stride: bytes });
+        k += 1;
+    }
+    let reg_read_size = read * bits / 8;
+    let fill = spec::MAC_BYTES / reg_read_size;
+    let mut within = attempt!(limited(TrfSequencerConfig::NAME, config));
+    // Merging takes the innermost loop for a packet where it has as many turns as the read has elements.
+    within.packet_size = read;
+    if within.entries.is_empty() {
+        // The sequencer has at least one loop.
+        within.entries.push(Entry { size: 1, stride: 0 });
+    }
+    Ok(TrfSequencerConfig { reg_read_size, fill, derived: config, config: within })
+}

@@ -1,0 +1,64 @@
+//! Looking at register files from the host, for tests and for finding mistakes. The chip has no such operation.
+
+use super::transfer::{DM_CHIP, DM_CLUSTER, DM_SLICE, Level, Placement, derive_host_transfer};
+use crate::chip::spec::{CLUSTERS, SLICES, TRF_BANK_ROWS};
+use crate::command::Transfer;
+use crate::mapping::{M, Pool};
+use crate::scalar::Scalar;
+use core::marker::PhantomData;
+
+const OPERATION: &str = "inspect";
+
+/// Elements of the buffer of a host tensor: live digits only.
+pub const fn host_elements<Host: M>() -> usize {
+    crate::tensor::packed_factors(&mut Pool::new(), Host::EXPR).size()
+}
+
+/// The loops of a look at a tensor in the VRF.
+pub struct VrfInspectionPlan<D, Host, Chip, Cluster, Slice, Element>(
+    PhantomData<(D, Host, Chip, Cluster, Slice, Element)>,
+);
+
+impl<D: Scalar, Host: M, Chip: M, Cluster: M, Slice: M, Element: M>
+    VrfInspectionPlan<D, Host, Chip, Cluster, Slice, Element>
+{
+    /// The loops. The unit is the slice.
+    pub const TRANSFER: Transfer = {
+        let dimensions = [
+            (Element::EXPR, Level::Element),
+            (Slice::EXPR, DM_SLICE),
+            (Cluster::EXPR, DM_CLUSTER),
+            (Chip::EXPR, DM_CHIP),
+        ];
+        let tensor = Placement { name: "VrfTensor", dimensions: &dimensions };
+        match derive_host_transfer(OPERATION, Host::EXPR, &tensor, false) {
+            Ok(transfer) => transfer,
+            Err(error) => error.refuse(),
+        }
+    };
+}
+
+/// The loops of a look at a tensor in the TRF.
+pub struct TrfInspectionPlan<D, Host, Chip, Cluster, Slice, Row, Element>(
+    PhantomData<(D, Host, Chip, Cluster, Slice, Row, Element)>,
+);
+
+impl<D: Scalar, Host: M, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
+    TrfInspectionPlan<D, Host, Chip, Cluster, Slice, Row, Element>
+{
+    /// The loops. The unit is `8 * slice + row`.
+    pub const TRANSFER: Transfer = {
+        let dimensions = [
+            (Element::EXPR, Level::Element),
+            (Row::EXPR, Level::Units(1)),
+            (Slice::EXPR, Level::Units(TRF_BANK_ROWS)),
+            (Cluster::EXPR, Level::Units(TRF_BANK_ROWS * SLICES)),
+            (Chip::EXPR, Level::Units(TRF_BANK_ROWS * SLICES * CLUSTERS)),
+        ];
+        let tensor = Placement { name: "TrfTensor", dimensions: &dimensions };
+        match derive_host_transfer(OPERATION, Host::EXPR, &tensor, false) {
+            Ok(transfer) => transfer,
+            Err(error) => error.refuse(),
+        }
+    };
+}

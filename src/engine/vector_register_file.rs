@@ -1,0 +1,269 @@
+//! Loading the vector register file (VRF) from a stream.
+//!
+//! ```text
+//!   Time   Packet   ──▶   Element: the same axes in any order, padding added or dropped      8192 bytes per slice
+//! ```
+//!
+//! Source: spec page 40 §2.4. Elements are `i32` or `f32`: the type is what the fetch widens to.
+
+use super::collect::{factors_of, flit_elements};
+use crate::chip::spec;
+use crate::command::{Address, Memory, Operation, Sink, Step, TensorUnit, Transfer};
+use crate::engine::stream::CollectTensor;
+use crate::engine::transfer::{Level, Placement, derive_transfer};
+use crate::error::{PlanError, attempt};
+use crate::mapping::{Expr, M, Pool};
+use crate::runtime::Tu;
+use crate::runtime::fault::accept;
+use crate::scalar::{ElementType, Scalar, VeScalar};
+use crate::tensor::VrfTensor;
+use crate::text::Text;
+use core::fmt;
+use core::marker::PhantomData;
+
+/// What a load of the VRF is derived from.
+#[derive(Clone, Copy, Debug)]
+pub struct VrfLoadRequest {
+    /// The type in the stream.
+    pub element: ElementType,
+    /// Time of the stream.
+    pub time: &'static Expr,
+    /// Packet of the stream.
+    pub packet: &'static Expr,
+    /// The elements of the VRF tensor.
+    pub vrf_element: &'static Expr,
+}
+
+/// The derived configuration of a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VrfLoadConfig {
+    /// Elements per slice, padding included.
+    pub elements: usize,
+    /// Bytes per slice, padding included.
+    pub bytes: usize,
+    /// From positions of the stream, `time * lanes + lane`, to elements.
+    pub transfer: Transfer,
+}
+
+const OPERATION: &str = "to_vrf";
+
+/// Checks the mappings of a load, and that the VRF could hold it, and derives where each element goes.
+///
+/// # Errors
+///
+/// An `Element` with other axes than the stream, or cut at other places (spec page 40, E12); one of more than 8192 bytes
+/// (E13).
+pub const fn derive_vrf_load(request: &VrfLoadRequest) -> Result<VrfLoadConfig, PlanError> {
+    let mut pool = Pool::new();
+    attempt!(factors_of(OPERATION, &mut pool, request.time));
+    let lanes = attempt!(factors_of(OPERATION, &mut pool, request.packet)).size();
+    let elements = attempt!(factors_of(OPERATION, &mut pool, request.vrf_element)).size();
+    let stream = [(request.packet, Level::Element), (request.time, Level::Units(1))];
+    let own = [(request.vrf_element, Level::Element)];
+    let mut transfer = attempt!(derive_transfer(
+        OPERATION,
+        &Placement { name: "stream", dimensions: &stream },
+        &Placement { name: "VrfTensor", dimensions: &own },
+        false,
+    ));
+    let mut k = 0;
+    while k < transfer.loops.len() {
+        let mut own = transfer.loops.at(k);
+        own.source = Step { units: 0, elements: own.source.units * lanes + own.source.elements };
+        // The same digit a second time would repeat elements.
+        if own.size > 1 && own.source.elements == 0 {
+            return Err(repeated(request));
+        }
+        transfer.loops.set(k, own);
+        k += 1;
+    }
+    let bytes = elements.saturating_mul(request.element.bits()) / 8;
+    if bytes > spec::VRF_BYTES {
+        let text = Text::new().str("to_vrf: Element ").mapping(request.vrf_element).str(" of ");
+        let text =
+            text.str(request.element.name()).str(" takes ").number(bytes).str(" bytes per slice, but the ");
+        let text =
+            text.str("VRF has ").number(spec::VRF_BYTES).str("; help: load it in segments of at most ");
+        let text = text.number(spec::VRF_BYTES * 8 / request.element.bits());
+        return Err(PlanError::new("VRF capacity", text.str(" elements, or spread it over more slices")));
+    }
+    Ok(VrfLoadConfig { elements, bytes, transfer })
+}
+
+const fn repeated(request: &VrfLoadRequest) -> PlanError {
+    let text = Text::new().str("to_vrf: Element ").mapping(request.vrf_element);
+    let text = text.str(" names a part of an axis twice, but the stream has Time ").mapping(request.time);
+    let text = text.str(" and Packet ").mapping(request.packet);
+    PlanError::new("VRF axes", text.str("; help: name each axis of Time and Packet once"))
+}
+
+/// The plan of a load of the VRF, as types.
+pub struct VrfLoadPlan<D, Time, Packet, Element>(PhantomData<(D, Time, Packet, Element)>);
+
+impl<D: VeScalar, Time: M, Packet: M, Element: M> VrfLoadPlan<D, Time, Packet, Element> {
+    const REQUEST: VrfLoadRequest = VrfLoadRequest {
+        element: D::ELEMENT_TYPE,
+        time: Time::EXPR,
+        packet: Packet::EXPR,
+        vrf_element: Element::EXPR,
+    };
+
+    /// The derived configuration. Using it refuses what the VRF cannot hold.
+    pub const CONFIG: VrfLoadConfig = match derive_vrf_load(&Self::REQUEST) {
+        Ok(config) => config,
+        Err(error) => error.refuse(),
+    };
+
+    /// Where the elements go, as text.
+    ///
+    /// ```
+    /// use furiosa_visa_std::engine::vector_register_file::VrfLoadPlan;
+    /// use furiosa_visa_std::prelude::*;
+    /// axes![A = 4, B = 8];
+    /// println!("{}", VrfLoadPlan::<f32, m![A], m![B], m![B, A]>::explain());
+    /// ```
+    ///
+    /// ```text
+    /// to_vrf of f32: Time m![A], Packet m![B]
+    /// Element  m![B, A]
+    ///
+    /// iterations       source step  destination step
+    ///          8        1 elements        4 elements
+    ///          4        8 elements        1 elements
+    /// every iteration moves
+    ///
+    /// bytes    128 of 8192: 32 elements
+    /// address  a multiple of 4, at most 8064
+    /// flits    4
+    /// ```
+    pub fn explain() -> String {
+        let VrfLoadRequest { element, time, packet, vrf_element } = Self::REQUEST;
+        let config = Self::CONFIG;
+        let flits = Time::SIZE * Packet::SIZE / flit_elements(element);
+        format!(
+            "to_vrf of {element}: Time m![{time}], Packet m![{packet}]\nElement  m![{vrf_element}]\n\n{}\n\n\
+             bytes    {} of {}: {} elements\n\
+             address  a multiple of {}, at most {}\n\
+             flits    {flits}",
+            config.transfer,
+            config.bytes,
+            spec::VRF_BYTES,
+            config.elements,
+            element.bits() / 8,
+            spec::VRF_BYTES - config.bytes,
+        )
+    }
+}
+
+impl fmt::Display for VrfLoadConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} elements, {} bytes", self.elements, self.bytes)
+    }
+}
+
+impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
+    CollectTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>
+{
+    /// Ends the stream in the vector register file of every slice. `Element` has exactly the axes of `Time` and
+    /// `Packet`, in any order; padding may be added or dropped.
+    ///
+    /// Refused while compiling: types other than `i32` and `f32`, other axes, more than 8192 bytes.
+    ///
+    /// # Panics
+    /// Where `address` is no multiple of 4, or the tensor at `address` leaves the VRF of 8192 bytes.
+    #[track_caller]
+    pub fn to_vrf<Element: M>(self, address: Address) -> VrfTensor<D, Chip, Cluster, Slice, Element>
+    where
+        D: VeScalar,
+    {
+        let plan = const { &VrfLoadPlan::<D, Time, Packet, Element>::CONFIG };
+        accept(OPERATION, crate::tensor::check_address(Memory::Vrf, D::ELEMENT_TYPE, address));
+        accept(OPERATION, crate::tensor::check_vrf_end(OPERATION, plan.bytes, address));
+        let mut tensor = VrfTensor::filled(address, self.context.next_fill());
+        let sink = Sink::Vrf {
+            destination: tensor.view_mut().region(),
+            transfer: plan.transfer,
+            guard: const { Self::GUARD },
+        };
+        let pass = *self.pass;
+        let fetch = pass.fetch.expect("a collected stream was fetched");
+        let unit =
+            TensorUnit { sub_context: T, fetch, collect: pass.collect, contraction: None, cast: None, sink };
+        self.context.execute(Operation::TensorUnit(Box::new(unit)));
+        tensor
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prelude::*;
+
+    axes![A = 4, B = 8, V = 256, W = 257, Z = 1152921504606846976];
+
+    fn load<D: VeScalar, Time: M, Packet: M, Element: M>() -> Result<VrfLoadConfig, PlanError> {
+        derive_vrf_load(&VrfLoadRequest {
+            element: D::ELEMENT_TYPE,
+            time: Time::EXPR,
+            packet: Packet::EXPR,
+            vrf_element: Element::EXPR,
+        })
+    }
+
+    #[track_caller]
+    fn refused(result: Result<VrfLoadConfig, PlanError>, rule: &str, parts: &[&str]) {
+        let error = result.expect_err("it should be refused");
+        assert_eq!(error.rule(), rule, "{error}");
+        assert!(error.message().starts_with("to_vrf: ") && error.message().contains("; help: "), "{error}");
+        assert!(parts.iter().all(|part| error.message().contains(part)), "{error}");
+    }
+
+    #[test]
+    fn axes_come_once_each() {
+        let both = ["`VrfTensor<m![B]>`", "`stream<m![A], m![B]>`", "`m![A]`"];
+        refused(load::<f32, m![A], m![B], m![B]>(), "not covered", &both);
+        let both = ["`VrfTensor<m![V, A, B]>`", "`stream<m![A], m![B]>`", "`m![V]`"];
+        refused(load::<f32, m![A], m![B], m![V, A, B]>(), "broadcast not allowed", &both);
+        refused(load::<f32, m![A], m![B], m![A, B, A]>(), "VRF axes", &["m![A, B, A]", "twice"]);
+        refused(load::<f32, m![A / 2], m![B], m![A, B]>(), "broadcast not allowed", &["`m![A % 2]`"]);
+        for result in [
+            load::<i32, m![A], m![B], m![A, B]>(),
+            load::<i32, m![A], m![B], m![B % 2, A, B / 2]>(),
+            load::<f32, m![A # 9], m![B # 16 % 8], m![A, B]>(),
+        ] {
+            assert_eq!(result.map(|config| (config.elements, config.bytes)), Ok((32, 128)));
+        }
+        assert_eq!(load::<f32, m![A], m![B], m![A # 6, B # 10]>().map(|config| config.bytes), Ok(240));
+        assert_eq!(load::<f32, m![1], m![1 # 8], m![1]>().map(|config| config.elements), Ok(1));
+    }
+
+    /// Spec page 40, E13: 8192 bytes, padding counted; the axes come first.
+    #[test]
+    fn bytes_count_with_padding() {
+        assert_eq!(load::<f32, m![V], m![B], m![V, B]>().map(|config| config.bytes), Ok(8192));
+        let parts = ["`m![W, B]` of f32 takes 8224 bytes", "VRF has 8192", "at most 2048 elements"];
+        refused(load::<f32, m![W], m![B], m![W, B]>(), "VRF capacity", &parts);
+        refused(load::<i32, m![A], m![B], m![[A, B] # 2049]>(), "VRF capacity", &["takes 8196 bytes"]);
+        refused(load::<i32, m![Z], m![B], m![Z, B]>(), "VRF capacity", &["`m![Z, B]`"]);
+        refused(load::<i32, m![W], m![B], m![W]>(), "not covered", &["`m![B]`"]);
+        let check = |bytes, address| crate::tensor::check_vrf_end("to_vrf", bytes, address);
+        assert!(check(8192, 0).is_ok() && check(4, 8188).is_ok());
+        for (bytes, address) in [(8192, 4), (4, 8192), (4, 1 << 40), (4, u64::MAX - 3)] {
+            let error = check(bytes, address).expect_err("it leaves the VRF");
+            assert!(
+                error.message().contains(&format!("{bytes} bytes at address {address} leaves")),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_load_is_explained() {
+        let text = VrfLoadPlan::<f32, m![A], m![B], m![B, A]>::explain();
+        assert!(text.starts_with("to_vrf of f32: Time m![A], Packet m![B]\nElement  m![B, A]\n\n"), "{text}");
+        assert!(text.contains("         8        1 elements        4 elements\n"), "{text}");
+        let end = "\n\nbytes    128 of 8192: 32 elements\naddress  a multiple of 4, at most 8064\nflits    4";
+        assert!(text.ends_with(end), "{text}");
+        assert_eq!(VrfLoadPlan::<f32, m![A], m![B], m![B, A]>::CONFIG.to_string(), "32 elements, 128 bytes");
+    }
+}

@@ -1,0 +1,176 @@
+//! Tensors in the vector register file.
+
+use super::HostTensor;
+use super::shape::Shape;
+use crate::command::{Address, FillId, Footprint, Inspection, Memory, Region, RegisterFile};
+use crate::engine::inspect::VrfInspectionPlan;
+use crate::mapping::M;
+use crate::runtime::Context;
+use crate::runtime::fault::{accept, or_raise};
+use crate::scalar::VeScalar;
+use core::fmt;
+use core::marker::PhantomData;
+use core::panic::Location;
+
+/// A tensor in the VRF of every slice: element `j` holds the element of the tensor at the union of `Chip::map`,
+/// `Cluster::map`, `Slice::map` and `Element::map(j)`.
+///
+/// Elements are `i32` or `f32`. It takes `[address, address + 4 * Element::SIZE)` of the 8192 bytes of every slice.
+/// [`to_vrf`](crate::engine::stream::StreamTensor::to_vrf) makes one. Source: spec page 40 §2.4.
+pub struct VrfTensor<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> {
+    pub(crate) address: Address,
+    pub(crate) fill: FillId,
+    types: PhantomData<(D, Chip, Cluster, Slice, Element)>,
+}
+
+impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> VrfTensor<D, Chip, Cluster, Slice, Element> {
+    pub(crate) const SHAPE: Shape =
+        Shape::vrf(D::ELEMENT_TYPE, Chip::EXPR, Cluster::EXPR, Slice::EXPR, Element::EXPR);
+    pub(crate) const FOOTPRINT: Footprint = match Self::SHAPE.footprint() {
+        Ok(footprint) => footprint,
+        Err(error) => error.refuse(),
+    };
+
+    pub(crate) fn filled(address: Address, fill: FillId) -> Self {
+        Self { address, fill, types: PhantomData }
+    }
+
+    /// A handle to what is at an address of the VRF.
+    ///
+    /// Refused while compiling: a tensor of more than 8192 bytes per slice.
+    ///
+    /// # Safety
+    /// No memory of the host is at risk. The caller vouches that the VRF at `address` holds a tensor of this mapping.
+    ///
+    /// # Panics
+    /// Where `address` is no multiple of 4, or the tensor leaves the VRF.
+    #[allow(unsafe_code)] // A contract about the memory of the chip; the body is safe.
+    #[track_caller]
+    pub unsafe fn from_addr(address: Address) -> Self {
+        const {
+            let _ = Self::FOOTPRINT;
+        }
+        accept("VrfTensor::from_addr", super::check_address(Memory::Vrf, D::ELEMENT_TYPE, address));
+        let bytes = const { Self::FOOTPRINT.bytes() };
+        accept("VrfTensor::from_addr", super::check_vrf_end("VrfTensor::from_addr", bytes, address));
+        Self::filled(address, FillId::ANY)
+    }
+
+    /// The address of the first byte in each slice.
+    pub fn address(&self) -> Address {
+        self.address
+    }
+
+    /// The whole tensor, to read.
+    pub fn view(&self) -> VrfTensorView<'_, D, Chip, Cluster, Slice, Element> {
+        VrfTensorView { address: self.address, fill: self.fill, types: PhantomData }
+    }
+
+    /// The whole tensor, to write.
+    pub fn view_mut(&mut self) -> VrfTensorViewMut<'_, D, Chip, Cluster, Slice, Element> {
+        VrfTensorViewMut { address: self.address, fill: self.fill, types: PhantomData }
+    }
+
+    /// What the VRF holds: see [`VrfTensorView::inspect`].
+    #[track_caller]
+    pub fn inspect<Host: M>(&self, context: &Context) -> HostTensor<D, Host> {
+        self.view().inspect(context)
+    }
+}
+
+/// The same register file under the same address: the handle is not its content.
+impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> Clone
+    for VrfTensor<D, Chip, Cluster, Slice, Element>
+{
+    fn clone(&self) -> Self {
+        Self::filled(self.address, self.fill)
+    }
+}
+
+impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> fmt::Debug
+    for VrfTensor<D, Chip, Cluster, Slice, Element>
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (chip, cluster) = (Chip::EXPR, Cluster::EXPR);
+        let (slice, element) = (Slice::EXPR, Element::EXPR);
+        let name = D::ELEMENT_TYPE;
+        write!(
+            f,
+            "VrfTensor<{name}, m![{chip}], m![{cluster}], m![{slice}], m![{element}]> at {:#x}",
+            self.address
+        )
+    }
+}
+
+/// A tensor in the VRF to read from.
+pub struct VrfTensorView<'l, D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> {
+    address: Address,
+    fill: FillId,
+    types: PhantomData<(&'l (), D, Chip, Cluster, Slice, Element)>,
+}
+
+impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> Clone
+    for VrfTensorView<'_, D, Chip, Cluster, Slice, Element>
+{
+    fn clone(&self) -> Self {
+        Self { ..*self }
+    }
+}
+
+impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M>
+    VrfTensorView<'_, D, Chip, Cluster, Slice, Element>
+{
+    /// The address of the first byte in each slice.
+    pub fn address(&self) -> Address {
+        self.address
+    }
+
+    /// What the VRF holds, in any layout: a look past all engines, for tests and for finding mistakes. It is no
+    /// operation of the chip and takes no time. Elements that nobody wrote are `Opt::Uninit`.
+    ///
+    /// # Panics
+    /// Where another tensor was written over this one.
+    #[track_caller]
+    pub fn inspect<Host: M>(&self, context: &Context) -> HostTensor<D, Host> {
+        let footprint = const { VrfTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT };
+        let region = Region { memory: Memory::Vrf, address: self.address, fill: self.fill, footprint };
+        let transfer = const { VrfInspectionPlan::<D, Host, Chip, Cluster, Slice, Element>::TRANSFER };
+        let source = RegisterFile::Vrf(region);
+        let inspection = Inspection {
+            source,
+            transfer,
+            host_elements: const { crate::engine::inspect::host_elements::<Host>() },
+        };
+        HostTensor::from_host_buffer(or_raise(context.inspect(&inspection, Location::caller())))
+    }
+}
+
+/// A tensor in the VRF to write to.
+pub struct VrfTensorViewMut<'l, D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> {
+    address: Address,
+    fill: FillId,
+    types: PhantomData<(&'l mut (), D, Chip, Cluster, Slice, Element)>,
+}
+
+impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M>
+    VrfTensorViewMut<'_, D, Chip, Cluster, Slice, Element>
+{
+    /// The address of the first byte in each slice.
+    pub fn address(&self) -> Address {
+        self.address
+    }
+
+    pub(crate) fn region(&self) -> Region {
+        let footprint = const { VrfTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT };
+        Region { memory: Memory::Vrf, address: self.address, fill: self.fill, footprint }
+    }
+}
+
+impl<'l, D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M>
+    From<VrfTensorViewMut<'l, D, Chip, Cluster, Slice, Element>>
+    for VrfTensorView<'l, D, Chip, Cluster, Slice, Element>
+{
+    fn from(view: VrfTensorViewMut<'l, D, Chip, Cluster, Slice, Element>) -> Self {
+        Self { address: view.address, fill: view.fill, types: PhantomData }
+    }
+}

@@ -1,0 +1,13 @@
+//! RNGD-S does not cast i8 to i5 either.
+
+use furiosa_visa_std::prelude::*;
+
+axes![A = 4, B = 64];
+
+#[device(chip = 1)]
+fn kernel(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![A, B]>) {
+    let x = x.to_dm::<m![1 # 2], m![1 # 256], m![A, B]>(&mut ctx.tdma, 0);
+    let _ = (ctx.main.begin(x.view()).on::<RngdS>()).fetch::<i5, m![A], m![B]>();
+}
+
+fn main() {}

@@ -1,0 +1,13 @@
+//! A stream is collected before it goes to the VRF.
+
+use furiosa_visa_std::prelude::*;
+
+axes![A = 4, B = 8];
+
+#[device(chip = 1)]
+fn kernel(ctx: &mut Context, x: &HbmTensor<i32, m![1], m![A, B]>) {
+    let x = x.to_dm::<m![1 # 2], m![1 # 256], m![A, B]>(&mut ctx.tdma, 0);
+    ctx.main.begin(x.view()).fetch::<i32, m![A], m![B]>().to_vrf::<m![A, B]>(0);
+}
+
+fn main() {}

@@ -1,0 +1,13 @@
+//! The VRF holds every axis of the stream (spec page 40, E12).
+
+use furiosa_visa_std::prelude::*;
+
+axes![A = 4, B = 8];
+
+#[device(chip = 1)]
+fn kernel(ctx: &mut Context, x: &HbmTensor<f32, m![1], m![A, B]>) {
+    let x = x.to_dm::<m![1 # 2], m![1 # 256], m![A, B]>(&mut ctx.tdma, 0);
+    (ctx.sub.begin(x.view()).fetch::<f32, m![A], m![B]>()).collect::<m![A], m![B]>().to_vrf::<m![B]>(0);
+}
+
+fn main() {}

@@ -1,0 +1,14 @@
+//! The VRF holds `i32` and `f32` (spec page 40, E11).
+
+use furiosa_visa_std::prelude::*;
+
+axes![A = 4, B = 32];
+
+#[device(chip = 1)]
+fn kernel(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![A, B]>) {
+    let x = x.to_dm::<m![1 # 2], m![1 # 256], m![A, B]>(&mut ctx.tdma, 0);
+    let flits = ctx.sub.begin(x.view()).fetch::<i8, m![A], m![B]>().collect::<m![A], m![B]>();
+    flits.to_vrf::<m![A, B]>(0);
+}
+
+fn main() {}
