@@ -76,6 +76,8 @@ fn the_last_value_that_is_allowed() {
     assert_eq!(parse_mapping("1 # 2147483649", &table).expect_err("too many").place, 2..14);
     assert!(parse_mapping("1 # 1073741824, A", &table).is_ok());
     assert!(parse_mapping("1 # 1073741825, A", &table).is_err());
+    let list = "[1 # 65536, 1 # 32768], A";
+    assert_eq!(parse_mapping(list, &table).expect_err("too many").place, 1..21);
     assert!(parse_mapping(&vec!["1"; MAX_OPERANDS].join(","), &table).is_ok());
     let error = parse_mapping(&vec!["1"; MAX_OPERANDS + 1].join(","), &table).expect_err("one too many");
     assert_eq!((error.message.contains("more than 64 operands"), error.place), (true, 128..129));
