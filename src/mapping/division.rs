@@ -288,6 +288,13 @@ mod tests {
         assert_eq!(residue[1], Factor::Padding { size: 16, kind: PaddingKind::Top });
         assert_eq!(division.dividend_remainder(&pool).notation(&pool, Text::new()).as_str(), "1 # 2");
 
+        // Two kinds of padding after each other are one bound.
+        let mut two_kinds = plain;
+        two_kinds.push_padding(8, PaddingKind::Bottom);
+        two_kinds.push_padding(16, PaddingKind::Top);
+        let division = divide(&pool, &two_kinds, &plain, DivisionMode::Strict).expect("divides");
+        assert_eq!(division.bounds(0).0, Bounds { min: 8, max: 16 });
+
         let kh = factorize(&mut pool, &Expr::Pair(K, H12));
         let h = factorize(&mut pool, H);
         let division = divide(&pool, &kh, &h, DivisionMode::Strict).expect("divides");

@@ -538,6 +538,97 @@ mod tests {
     }
 
     #[test]
+    fn a_digit_is_clamped_to_its_axis() {
+        let pool = Pool::new();
+        let a = symbol("A", 5);
+        let pushed = |stride, modulo, resize| {
+            let mut factors = Factors::one();
+            factors.push_padding(3, PaddingKind::Top);
+            factors.push_term(&pool, term(a, stride, modulo), resize);
+            factors.as_slice()[1..].to_vec()
+        };
+        let whole = |resize| Factor::Term { term: term(a, 1, 5), resize };
+        let padding = |size| Factor::Padding { size, kind: PaddingKind::Top };
+        assert_eq!(pushed(1, 5, 5), [whole(5)]);
+        assert_eq!(pushed(1, 5, 4), [whole(4)]);
+        assert_eq!(pushed(1, 8, 4), [whole(4)]);
+        assert_eq!(pushed(1, 8, 5), [whole(5)]);
+        assert_eq!(pushed(1, 8, 8), [whole(5), padding(24)]);
+        assert_eq!(pushed(2, 4, 4), [Factor::Term { term: term(a, 2, 3), resize: 3 }, padding(12)]);
+        // Past the end of the axis there is only padding, and one value is nothing.
+        let mut past = Factors::one();
+        past.push_term(&pool, term(a, 5, 2), 2);
+        assert_eq!(past.as_slice(), [padding(2)]);
+        assert_eq!(pushed(1, 5, 1), []);
+    }
+
+    #[test]
+    fn digits_that_complete_each_other_are_one() {
+        let pool = Pool::new();
+        let a = symbol("A", 24);
+        let pushed = |inner: (usize, usize, usize), outer: (usize, usize, usize)| {
+            let mut factors = Factors::one();
+            for (stride, modulo, resize) in [inner, outer] {
+                factors.push_term(&pool, term(a, stride, modulo), resize);
+            }
+            factors.as_slice().to_vec()
+        };
+        let one = |stride, modulo, resize| Factor::Term { term: term(a, stride, modulo), resize };
+        assert_eq!(pushed((1, 4, 4), (4, 6, 6)), [one(1, 24, 24)]);
+        assert_eq!(pushed((2, 3, 3), (6, 2, 2)), [one(2, 6, 6)]);
+        assert_eq!(pushed((2, 3, 3), (6, 4, 3)), [one(2, 12, 9)]);
+        assert_eq!(pushed((1, 4, 3), (4, 6, 6)), [one(1, 4, 3), one(4, 6, 6)]);
+        assert_eq!(pushed((1, 4, 4), (8, 3, 3)), [one(1, 4, 4), one(8, 3, 3)]);
+        let mut factors = Factors::one();
+        factors.push_term(&pool, term(a, 1, 4), 4);
+        factors.push_term(&pool, term(symbol("B", 24), 4, 6), 6);
+        assert_eq!(factors.len(), 2);
+    }
+
+    #[test]
+    fn padding_of_one_kind_joins_and_problems_stay() {
+        use PaddingKind::{Bottom, Top};
+        let mut factors = Factors::one();
+        for (size, kind) in [(1, Top), (2, Top), (4, Top), (4, Bottom), (6, Bottom), (8, Top)] {
+            factors.push_padding(size, kind);
+        }
+        let padding = |size, kind| Factor::Padding { size, kind };
+        assert_eq!(factors.as_slice(), [padding(4, Top), padding(6, Bottom), padding(8, Top)]);
+        assert_eq!(factors.problem(), None);
+        factors.push_padding(7, Top);
+        factors.push_padding(1, Top);
+        assert_eq!(factors.problem(), Some(Problem::PaddingTooSmall { size: 8, padding: 7 }));
+        assert_eq!(factors.size(), 8);
+        assert_eq!((factors.pop(), factors.size()), (Some(padding(8, Top)), 6));
+    }
+
+    #[test]
+    fn lists_go_outside_of_what_is_there() {
+        let pool = Pool::new();
+        let one = |name, modulo| Factor::Term { term: term(symbol(name, modulo), 1, modulo), resize: modulo };
+        let padding = |size| Factor::Padding { size, kind: PaddingKind::Top };
+        let mut factors = Factors::one();
+        factors.push_all(&pool, &[one("A", 4)]);
+        // Made for an empty list: 5 positions padded to 7.
+        factors.push_all(&pool, &[one("B", 5), padding(7), one("C", 2)]);
+        assert_eq!(factors.as_slice(), [one("A", 4), one("B", 5), padding(28), one("C", 2)]);
+        // Outside of 8 positions, of which 2 are left.
+        let mut factors = Factors::one();
+        factors.push_all(&pool, &[one("A", 2)]);
+        factors.append_divided(&pool, &[one("B", 5), padding(56), one("C", 2)], 4);
+        assert_eq!(factors.as_slice(), [one("A", 2), one("B", 5), padding(14), one("C", 2)]);
+    }
+
+    #[test]
+    fn names_are_written_as_they_are() {
+        assert_eq!(format!("{:>4}|", Ident::new("A_1")), " A_1|");
+        assert!(Ident::new("A").is(&Ident::new("A")) && !Ident::new("A").is(&Ident::new("AB")));
+        for wrong in ["", "a", "1", "_A", "A-", "A b"] {
+            assert!(std::panic::catch_unwind(|| Ident::new(wrong)).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
     fn composites_are_interned_once() {
         let mut pool = Pool::new();
         let factor = |name| Factor::Term { term: term(symbol(name, 4), 1, 4), resize: 4 };

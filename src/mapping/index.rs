@@ -149,7 +149,6 @@ impl Index {
         if found.iter().any(|(axis, value)| *value >= axis.size) {
             return None;
         }
-        found.retain(|(_, value)| *value > 0);
         found.sort();
         Some(found)
     }
@@ -162,7 +161,7 @@ fn as_composite(term: &Term) -> Option<Composite> {
     }
 }
 
-/// Adds the digits at a position. False if the position is padding.
+/// Adds the digits at a position that are not 0. False if the position is padding.
 fn decode(factors: &[Factor], position: usize, digits: &mut Vec<(Term, usize)>) -> bool {
     let Some((last, inner)) = factors.split_last() else {
         return position == 0;
@@ -247,6 +246,10 @@ mod tests {
                 let whole = Index::at(CUT, 7 * i + j);
                 let parts = Index::new().union(&at(outer, i)).union(&at(inner, j));
                 assert_eq!(parts.is_valid().then_some(parts), whole, "{i}, {j}");
+                // Whatever composites the index holds already.
+                let other = at(&Expr::Modulo(BA, 4), 0);
+                let parts = other.union(&at(outer, i)).union(&at(inner, j));
+                assert_eq!(parts.is_valid().then_some(parts), whole, "{i}, {j}");
             }
         }
     }
@@ -282,6 +285,9 @@ mod tests {
             Some(vec![(Ident::new("A"), 4), (Ident::new("B"), 2),])
         );
         assert!(Index::at(AB, 15).is_none() && Index::at(AB, 16).is_none());
+        // Padding of a cut axis: the axis itself has a coordinate 3.
+        const CUT: &Expr = &Expr::Padding(&Expr::Resize(A, 3), 8);
+        assert!(Index::at(CUT, 2).is_some() && Index::at(CUT, 3).is_none());
         assert!(Index::at(&Expr::Identity, 0).is_some() && Index::at(&Expr::Identity, 1).is_none());
     }
 }

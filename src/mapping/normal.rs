@@ -157,7 +157,6 @@ const fn cut(factors: &Factors, s: usize) -> Option<Cut> {
         i += 1;
         let outer = all.split_at(i).1;
         if (outer.is_empty() || !matches!(outer[0], Factor::Padding { .. }))
-            && size > 1
             && s.is_multiple_of(size)
             && paddings_divisible(outer, size)
         {
@@ -215,7 +214,7 @@ pub const fn stride(pool: &mut Pool, factors: &Factors, s: usize) -> Factors {
     if factors.problem().is_some() || s == 1 {
         return *factors;
     }
-    if s == 0 || !size.is_multiple_of(s) {
+    if !size.is_multiple_of(s) {
         return Factors::failed(Problem::NotDivisible { size, by: s });
     }
     if s == size {
@@ -262,7 +261,7 @@ pub const fn modulo(pool: &mut Pool, factors: &Factors, m: usize) -> Factors {
     if factors.problem().is_some() || m == size {
         return *factors;
     }
-    if m == 0 || !size.is_multiple_of(m) {
+    if !size.is_multiple_of(m) {
         return Factors::failed(Problem::NotDivisible { size, by: m });
     }
     if m == 1 {

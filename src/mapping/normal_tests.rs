@@ -79,11 +79,17 @@ fn worked_examples() {
     assert_eq!(normal(div(pair(P, G), 14)), "C(G/2%3 P)/7%3");
     assert_eq!(normal(div(pair(G, pad(P, 9)), 6)), "C(P pad9 G)/6%9");
     assert_eq!(normal(pair(pad(ONE, 4), pair(pad(ONE, 3), G))), "G pad72");
+    // What lies outside of the cut stays outside of the composite.
+    let cut_inside = pair(H, pair(G, pad(P, 9)));
+    assert_eq!(normal(div(cut_inside, 6)), "C(P pad9 G)/6%9 H");
+    assert_eq!(normal(rem(cut_inside, 6)), "C(P pad9 G)/1%6");
 }
 
 #[test]
 fn laws() {
-    for expr in [K, pad(K, 32), pair(G, H), pad(pair(P, Q), 100), pair(cut_to(K, 9), pad(G, 8))] {
+    for expr in
+        [K, pad(K, 32), pair(G, H), pad(pair(P, Q), 100), pair(cut_to(K, 9), pad(G, 8)), cut_to(rem(K, 8), 6)]
+    {
         let size = expr.checked_size().expect("size");
         assert_eq!(normal(pair(ONE, expr)), normal(expr));
         assert_eq!(normal(pair(expr, ONE)), normal(expr));
@@ -129,10 +135,64 @@ fn notation_of_factors() {
 
 #[test]
 fn a_cut_that_does_not_divide_is_a_problem() {
+    let problem = |expr: &Expr| factorize(&mut Pool::new(), expr).problem();
+    let not_divisible = |size, by| Some(Problem::NotDivisible { size, by });
+    assert_eq!(problem(div(K, 5)), not_divisible(24, 5));
+    assert_eq!(problem(rem(K, 5)), not_divisible(24, 5));
+    assert_eq!(problem(div(K, 0)), not_divisible(24, 0));
+    assert_eq!(problem(rem(K, 0)), not_divisible(24, 0));
+    assert_eq!(problem(cut_to(K, 0)), not_divisible(24, 0));
+    assert_eq!(problem(pad(K, 23)), Some(Problem::PaddingTooSmall { size: 24, padding: 23 }));
+    // The first problem stays.
+    let broken = div(K, 5);
+    for outside in
+        [div(broken, 2), rem(broken, 2), cut_to(broken, 0), pad(broken, 0), pair(broken, pad(K, 1))]
+    {
+        let first = if let Expr::Pair(..) = outside {
+            Some(Problem::PaddingTooSmall { size: 24, padding: 1 })
+        } else {
+            not_divisible(24, 5)
+        };
+        assert_eq!(problem(outside), first, "{outside}");
+    }
+}
+
+/// What a removed block leaves stays what it is, also where it is cut.
+#[test]
+fn cuts_keep_the_kind_of_padding() {
     let mut pool = Pool::new();
-    assert_eq!(factorize(&mut pool, div(K, 5)).problem(), Some(Problem::NotDivisible { size: 24, by: 5 }));
-    assert_eq!(
-        factorize(&mut pool, pad(K, 23)).problem(),
-        Some(Problem::PaddingTooSmall { size: 24, padding: 23 })
-    );
+    let term = factorize(&mut pool, P).as_slice()[0];
+    for kind in [PaddingKind::Top, PaddingKind::Bottom] {
+        let padding = |size| Factor::Padding { size, kind };
+        let mut factors = Factors::one();
+        factors.append(term);
+        factors.push_padding(20, kind);
+        let outer = stride(&mut pool, &factors, 4);
+        assert_eq!((outer.len(), outer.as_slice()[1]), (2, padding(5)));
+        assert_eq!(modulo(&mut pool, &factors, 10).as_slice(), [term, padding(10)]);
+        assert_eq!(resize(&mut pool, &factors, 10).as_slice(), [term, padding(10)]);
+        assert_eq!(resize(&mut pool, &factors, 7).as_slice(), [term]);
+    }
+}
+
+#[test]
+fn a_cut_past_all_elements_needs_no_composite() {
+    let mut pool = Pool::new();
+    let factors = factorize(&mut pool, div(pad(pair(P, G), 128), 64));
+    assert_eq!(factors.as_slice(), [Factor::Padding { size: 2, kind: PaddingKind::Top }]);
+    assert!(pool.factors.is_empty());
+}
+
+#[test]
+fn resizing_walks_inwards() {
+    let padded = pair(G, pad(P, 9));
+    assert_eq!(normal(cut_to(padded, 18)), "P pad9 G=2");
+    assert_eq!(normal(cut_to(padded, 9)), "P pad9");
+    assert_eq!(normal(cut_to(padded, 8)), "P pad8");
+    assert_eq!(normal(cut_to(padded, 7)), "P");
+    assert_eq!(normal(cut_to(padded, 4)), "P=4");
+    assert_eq!(normal(cut_to(padded, 1)), "");
+    assert_eq!(normal(cut_to(padded, 20)), "C(P pad9 G)=20");
+    assert_eq!(normal(cut_to(padded, 60)), "P pad9 G pad60");
+    assert_eq!(normal(cut_to(pad(ONE, 8), 3)), "pad3");
 }

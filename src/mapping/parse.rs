@@ -462,3 +462,7 @@ mod tests {
         assert_eq!(lines[2].chars().position(|c| c == 'Q'), lines[3].chars().position(|c| c == '^'));
     }
 }
+
+#[cfg(test)]
+#[path = "parse_tests.rs"]
+mod edge_tests;

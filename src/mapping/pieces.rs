@@ -98,20 +98,19 @@ impl Pieces {
         false
     }
 
-    /// Cuts piece `k` at `at` coordinates of its atom, if the rule allows it.
+    /// Cuts piece `k` at `at` coordinates of its atom, which lie inside the piece, if the rule allows it.
     const fn cut(&mut self, pool: &Pool, k: usize, at: usize, rule: CutRule) -> bool {
         let piece = self.list.at(k);
         let Factor::Term { term, resize } = piece.factor else {
             return false;
         };
-        if at <= term.stride || at >= term.stride * term.modulo || !at.is_multiple_of(term.stride) {
+        if !at.is_multiple_of(term.stride) {
             return false;
         }
         let step = at / term.stride;
         let high_modulo = term.modulo.div_ceil(step);
         let whole = resize == term.modulo && resize == pool.live(&term.atom, term.stride);
-        let clean =
-            resize.is_multiple_of(step) && (term.modulo.is_multiple_of(step) || resize == term.modulo);
+        let clean = resize.is_multiple_of(step) && term.modulo.is_multiple_of(step);
         let allowed = match rule {
             CutRule::Exact => clean || (whole && self.room_after(k, piece.base * step * high_modulo)),
             CutRule::Whole => clean || whole,
@@ -326,3 +325,7 @@ pub const fn matched(
     }
     Matched { dividend, divisor, pairs }
 }
+
+#[cfg(test)]
+#[path = "pieces_tests.rs"]
+mod tests;

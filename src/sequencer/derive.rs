@@ -201,7 +201,7 @@ pub const fn derive(pool: &mut Pool, request: &Request<'_>) -> Result<Derived, P
         attempt!(nothing_dropped(pool, &job, &buffer));
     }
     if entries.overflowed() || buffer.held.overflowed() {
-        return Err(PlanError::mapping(operation, crate::mapping::Problem::TooManyFactors));
+        return Err(too_many(operation));
     }
     Ok(Derived { config: Config { entries, packet_size: job.packet.size() }, time_entries })
 }
@@ -260,6 +260,10 @@ const fn healthy(operation: &'static str, factors: &Factors) -> Result<(), PlanE
     }
 }
 
+const fn too_many(operation: &'static str) -> PlanError {
+    PlanError::mapping(operation, crate::mapping::Problem::TooManyFactors)
+}
+
 /// Appends the loops of one member.
 const fn part(
     pool: &Pool,
@@ -289,6 +293,9 @@ const fn part(
                 if group && (is_packet || !divisible) {
                     let first = entries.len();
                     attempt!(block(pool, request, buffer, inner, 0, is_packet, entries));
+                    if entries.overflowed() {
+                        return Err(too_many(request.operation));
+                    }
                     if let Some(stride) = one_run(entries, first) {
                         entries.truncate(first);
                         entries.push(Entry { size: extent, stride });
@@ -342,7 +349,7 @@ const fn base_of_last_term(factors: &[Factor]) -> usize {
     1
 }
 
-/// The stride of the single run that the entries from `first` on make, if they do.
+/// The stride of the single run that the entries from `first` on make, if they do. There is at least one.
 const fn one_run(entries: &List<Entry, DERIVED_ENTRIES>, first: usize) -> Option<isize> {
     let mut k = first + 1;
     while k < entries.len() {
@@ -352,7 +359,7 @@ const fn one_run(entries: &List<Entry, DERIVED_ENTRIES>, first: usize) -> Option
         }
         k += 1;
     }
-    if entries.len() > first { Some(entries.at(entries.len() - 1).stride) } else { None }
+    Some(entries.at(entries.len() - 1).stride)
 }
 
 const fn loops_inside(entries: &List<Entry, DERIVED_ENTRIES>, first: usize) -> usize {
@@ -448,8 +455,8 @@ const fn digit(
         let step = at / held.term.stride;
         let stride = (step * held.base) as isize;
         let available = held.term.modulo.div_ceil(step);
-        let fits = step * rest <= held.term.modulo || (reaches_top && rest <= available);
-        if fits {
+        // No digit of the stream goes past the end of its axis.
+        if reaches_top || step * rest <= held.term.modulo {
             if held.resize < held.term.modulo && step * rest > held.resize {
                 return Err(insufficient(pool, request, &digit, "holds only the first values of it"));
             }
@@ -458,15 +465,8 @@ const fn digit(
             entries.insert(first, Entry { size: extent, stride });
             return Ok(());
         }
-        if reaches_top && !request.partial {
-            return Err(insufficient(pool, request, &digit, "ends before"));
-        }
         // Padding may fill up the last turn of the outer loop.
-        let padded = rest.div_ceil(available) * available <= extent;
-        if !held.term.modulo.is_multiple_of(step)
-            || !(rest.is_multiple_of(available) || padded)
-            || !extent.is_multiple_of(available)
-        {
+        if !held.term.modulo.is_multiple_of(step) || !extent.is_multiple_of(available) {
             return Err(incompatible(pool, request, &digit));
         }
         if held.resize < held.term.modulo {
@@ -479,13 +479,6 @@ const fn digit(
         rest = rest.div_ceil(available);
         extent /= available;
         modulo = modulo.div_ceil(available);
-        if rest == 1 {
-            if extent > 1 {
-                entries
-                    .insert(first, Entry { size: extent, stride: (available * step * held.base) as isize });
-            }
-            return Ok(());
-        }
     }
 }
 
@@ -562,10 +555,8 @@ const fn nothing_dropped(pool: &Pool, request: &Job<'_>, buffer: &Buffer) -> Res
         let held = &all[k];
         if held.read < held.resize && !read_through_composite(buffer, own, held) {
             let mut term = held.term;
-            if held.read > 1 {
-                term.stride *= held.read;
-                term.modulo = term.modulo.div_ceil(held.read);
-            }
+            term.stride *= held.read;
+            term.modulo = term.modulo.div_ceil(held.read);
             let text = request.text().str("the buffer ").factors(pool, request.buf);
             let text = write_term(text.str(" holds `m!["), pool, &term, term.modulo);
             let text = stream(text.str("]`, which the stream "), pool, request);
@@ -623,3 +614,7 @@ const fn not_factorizable(pool: &Pool, request: &Job<'_>, factors: &Factors) -> 
     let text = text.str("; help: pad each axis by itself, or keep the group contiguous in the buffer");
     PlanError::new("not factorizable", text)
 }
+
+#[cfg(test)]
+#[path = "derive_tests.rs"]
+mod tests;

@@ -257,3 +257,47 @@ fn stages_of_a_fetch() {
         ]
     );
 }
+
+#[test]
+fn eight_contiguous_entries_stay_as_they_are() {
+    axes![A = 256];
+    type Time = m![A / 128, A / 64 % 2, A / 32 % 2, A / 16 % 2, A / 8 % 2, A / 4 % 2, A / 2 % 2];
+    let eight = explained::<m![A], Time, m![A % 2]>(ElementType::I8);
+    assert_eq!((eight.rows.len(), eight.merged.len()), (8, 8));
+    assert!(eight.to_string().contains("none, not needed: 8 of 8 entries"), "{eight}");
+    let nine = explained::<m![A], m![{ Time }, 1 # 2], m![A % 2]>(ElementType::I8);
+    assert_eq!((nine.rows.len(), nine.merged.len()), (9, 3));
+    assert_eq!(nine.limited.expect("merges").to_string(), "[128 : 2, 2 : 0, 2 : 1] : 2");
+}
+
+#[test]
+fn nine_entries_that_do_not_merge_are_explained() {
+    axes![C = 2, D = 3, E = 2, F = 3, G = 2, H = 3, I = 2, J = 3, K = 2];
+    let nine = explained::<m![C, E, G, I, K], m![D, C, F, E, H, G, J, I], m![K # 4]>(ElementType::I8);
+    assert_eq!((nine.rows.len(), nine.merged.len()), (9, 9));
+    let text = nine.to_string();
+    assert!(text.contains("none, no neighbours are contiguous: 9 of 8 entries"), "{text}");
+    assert!(text.contains("refused: read: the sequencer needs 9 entries"), "{text}");
+}
+
+#[test]
+fn parts_of_bytes_are_bits() {
+    axes![A = 4, B = 6];
+    let run = |explanation: Explanation| fact(&explanation, "contiguous run").to_string();
+    assert_eq!(run(explained::<m![B, A], m![B], m![A]>(ElementType::I4)), "24 elements of i4, 12 bytes");
+    assert_eq!(run(explained::<m![A, B], m![B, A], m![1]>(ElementType::I4)), "1 element of i4, 1 × 4 bits");
+}
+
+#[test]
+fn computed_mappings_are_written_in_brackets() {
+    axes![A = 4, B = 6];
+    let mut pool = Pool::new();
+    let factors = [<m![A, B]>::EXPR, <m![B]>::EXPR, <m![A # 8]>::EXPR].map(|expr| factorize(&mut pool, expr));
+    let [buf, time, packet] = &factors;
+    let (time, packet) = (Stream::Factors(time), Stream::Factors(packet));
+    let names = Request::TIME_AND_PACKET;
+    let request = Request { operation: "read", buf, time, packet, partial: false, unread: false, names };
+    let explanation = explain_loops(&mut pool, &request).expect("derives");
+    let Explanation { buf, time, packet, .. } = explanation;
+    assert_eq!([buf, time, packet], ["m![A, B]", "m![B]", "m![A # 8]"]);
+}

@@ -122,6 +122,31 @@ mod tests {
     }
 
     #[test]
+    fn a_refusal_lists_the_entries() {
+        let nine = config(&[(2, 0), (3, 7), (2, 0), (3, 7), (2, 0), (3, 7), (2, 0), (3, 7), (2, -1)], 2);
+        let error = limited("read", nine).expect_err("nothing merges");
+        let list = "needs 9 entries, [2 : 0, 3 : 7, 2 : 0, 3 : 7, 2 : 0, 3 : 7, 2 : 0, 3 : 7, 2 : -1] : 2, and takes 8";
+        assert!(error.message().contains(list), "{error}");
+        let none = write_config(Text::new(), &config(&[], 1));
+        assert_eq!(none.as_str(), "[] : 1");
+    }
+
+    #[test]
+    fn only_what_merges_into_the_packet_enlarges_it() {
+        // Broadcasts keep the others apart. `2 : 4` and `4 : 1` are one run: of packets of 4, or of 4 packets.
+        let outside = [(2, 0), (3, 100), (2, 0), (3, 50), (2, 0), (3, 25), (2, 0)];
+        let nine = [&outside[..], &[(2, 4), (4, 1)]].concat();
+        let packets = limited("read", config(&nine, 4)).expect("merges");
+        assert_eq!((packets.entries.len(), packets.packet_size), (8, 8));
+        let elements = limited("read", config(&nine, 1)).expect("merges");
+        assert_eq!((elements.entries.at(7), elements.packet_size), (Entry { size: 8, stride: 1 }, 1));
+        // Entries outside of the packet, as long as a packet.
+        let nine = [&outside[..6], &[(2, 16), (4, 4), (4, 0)]].concat();
+        let elements = limited("read", config(&nine, 4)).expect("merges");
+        assert_eq!((elements.entries.at(6), elements.packet_size), (Entry { size: 8, stride: 4 }, 4));
+    }
+
+    #[test]
     fn strides_fit_32_bits() {
         let at = |stride| limited("read", config(&[(2, stride)], 1));
         assert!(at(i32::MAX as isize).is_ok() && at(i32::MIN as isize).is_ok());

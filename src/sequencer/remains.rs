@@ -304,3 +304,7 @@ fn write(pool: &Pool, segments: &[Segment]) -> String {
         },
     }
 }
+
+#[cfg(test)]
+#[path = "remains_tests.rs"]
+mod tests;

@@ -1,0 +1,224 @@
+//! Reads by hand: the entries of padded groups, of digits that cross cuts, of truncated buffers and of composites, and
+//! what is refused next to them (spec page 20 §3).
+
+use super::*;
+use crate::mapping::{Axis, Ident, M, PaddingKind};
+use crate::prelude::{axes, m};
+
+axes![A = 16, B = 5, C = 2, G = 6, H = 10, P = 7, W = 20];
+
+fn request<'a>(buf: &'a Factors, time: Stream<'a>, packet: Stream<'a>) -> Request<'a> {
+    let names = Request::TIME_AND_PACKET;
+    Request { operation: "read", buf, time, packet, partial: false, unread: false, names }
+}
+
+fn derived<Buf: M, Time: M, Packet: M>() -> Result<Derived, PlanError> {
+    let mut pool = Pool::new();
+    let buf = factorize(&mut pool, Buf::EXPR);
+    derive(&mut pool, &request(&buf, Stream::Expr(Time::EXPR), Stream::Expr(Packet::EXPR)))
+}
+
+#[track_caller]
+fn read<Buf: M, Time: M, Packet: M>() -> String {
+    match derived::<Buf, Time, Packet>() {
+        Ok(derived) => derived.config.to_string(),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[track_caller]
+fn refused<Buf: M, Time: M, Packet: M>() -> PlanError {
+    match derived::<Buf, Time, Packet>() {
+        Ok(derived) => panic!("accepted: {}", derived.config),
+        Err(error) => error,
+    }
+}
+
+#[track_caller]
+fn rule<Buf: M, Time: M, Packet: M>() -> &'static str {
+    refused::<Buf, Time, Packet>().rule()
+}
+
+/// The same with time and packet in normal form, as other engines hand them over.
+#[track_caller]
+fn read_factors<Buf: M, Time: M, Packet: M>() -> String {
+    let mut pool = Pool::new();
+    let factors = [Buf::EXPR, Time::EXPR, Packet::EXPR].map(|expr| factorize(&mut pool, expr));
+    let [buf, time, packet] = &factors;
+    match derive(&mut pool, &request(buf, Stream::Factors(time), Stream::Factors(packet))) {
+        Ok(derived) => derived.config.to_string(),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn a_padded_group_of_time_is_a_loop_per_axis_or_one_run() {
+    // 20 is 4 times 5: the outer axis becomes longer.
+    assert_eq!(read::<m![G = 3, B], m![[G = 3, B] # 20], m![1]>(), "[4 : 5, 5 : 1] : 1");
+    assert_eq!(read::<m![B, G = 3], m![[G = 3, B] # 20], m![1]>(), "[4 : 1, 5 : 3] : 1");
+    // 32 is not: only where the group is contiguous.
+    assert_eq!(read::<m![G = 3, B], m![[G = 3, B] # 32], m![1]>(), "[32 : 1] : 1");
+    assert_eq!(rule::<m![B, G = 3], m![[G = 3, B] # 32], m![1]>(), "not factorizable");
+}
+
+#[test]
+fn a_padded_group_of_a_packet_is_a_run_where_it_can_be() {
+    assert_eq!(read::<m![G = 3, B], m![1], m![[G = 3, B] # 20]>(), "[20 : 1] : 20");
+    assert_eq!(read::<m![G = 3, B, C], m![C], m![[G = 3, B] # 20]>(), "[2 : 1, 20 : 2] : 20");
+    // Otherwise the outermost loop becomes longer: 40 of 5 x 2.
+    assert_eq!(read::<m![B, G = 3, C], m![1], m![[G = 3, B, C] # 40]>(), "[4 : 2, 5 : 6, 2 : 1] : 40");
+    assert_eq!(rule::<m![B, G = 3, C], m![1], m![[G = 3, B, C] # 36]>(), "not factorizable");
+    // The outermost loop may be a part of an axis: 2 x 5 are inside of it.
+    assert_eq!(read::<m![A % 2, B, A / 2], m![1], m![[A, B] # 90]>(), "[9 : 1, 2 : 40, 5 : 8] : 90");
+    assert_eq!(rule::<m![A % 2, B, A / 2], m![1], m![[A, B] # 85]>(), "not factorizable");
+}
+
+#[test]
+fn padding_alone_is_read_again_in_time_and_read_on_in_a_packet() {
+    assert_eq!(read::<m![A], m![1 # 4], m![A]>(), "[4 : 0, 16 : 1] : 16");
+    assert_eq!(read::<m![A], m![A], m![1 # 4]>(), "[16 : 1, 4 : 1] : 4");
+    assert_eq!(read::<m![A], m![A, 1 # 4], m![1]>(), "[16 : 1, 4 : 0] : 1");
+    // Two kinds of padding are one loop.
+    let mut pool = Pool::new();
+    let (one, mut time) = (Factors::one(), Factors::one());
+    time.push_padding(4, PaddingKind::Bottom);
+    time.push_padding(8, PaddingKind::Top);
+    let read = derive(&mut pool, &request(&one, Stream::Factors(&time), Stream::Factors(&one)));
+    assert_eq!(read.expect("derives").config.to_string(), "[8 : 0] : 1");
+    // Padding between digits makes the loop outside of it longer, and no loop of its own.
+    assert_eq!(read_factors::<m![G, B], m![G, B # 8, 1 # 4], m![1]>(), "[6 : 5, 8 : 1, 4 : 0] : 1");
+    assert_eq!(read_factors::<m![G, B], m![1], m![G # 8, B # 6]>(), "[8 : 5, 6 : 1] : 48");
+}
+
+#[test]
+fn digits_that_cross_cuts_of_the_buffer() {
+    assert_eq!(read::<m![A % 8, A / 8], m![A / 2], m![A % 2]>(), "[2 : 1, 4 : 4, 2 : 2] : 2");
+    assert_eq!(read::<m![A % 8, A / 8], m![A % 2], m![A / 2]>(), "[2 : 2, 2 : 1, 4 : 4] : 8");
+    assert_eq!(read::<m![A % 2, A / 4, C, A / 2 % 2], m![A], m![C]>(), "[4 : 4, 2 : 1, 2 : 16, 2 : 2] : 2");
+    // The last turn of the outer loop is padding.
+    assert_eq!(read::<m![B # 6 % 2, B # 6 / 2], m![1], m![B # 6]>(), "[3 : 1, 2 : 3] : 6");
+    assert_eq!(rule::<m![B # 6 % 2, B # 6 / 2], m![1], m![B]>(), "incompatible shapes");
+    assert_eq!(rule::<m![A % 4, A / 4], m![1], m![A = 6]>(), "incompatible shapes");
+    // Steps of 3 do not fit into a part of 8, neither inside nor across.
+    assert_eq!(rule::<m![A % 8], m![A # 18 / 3 % 3], m![A # 18 % 3]>(), "incompatible shapes");
+    assert_eq!(rule::<m![A % 8, A / 8], m![A # 18 / 3], m![A # 18 % 3]>(), "incompatible shapes");
+    assert_eq!(rule::<m![A / 2], m![A], m![1]>(), "insufficient input");
+    assert_eq!(rule::<m![A % 8], m![A / 4], m![A % 4]>(), "insufficient input");
+    // 16 steps of 15 coordinates: the buffer ends where the axis ends.
+    axes![L = 15];
+    assert_eq!(read::<m![L], m![L # 16 / 4], m![L # 16 % 4]>(), "[4 : 4, 4 : 1] : 4");
+}
+
+#[test]
+fn a_truncated_buffer_is_read_as_far_as_it_goes() {
+    assert_eq!(read::<m![A = 9], m![A = 9], m![1]>(), "[9 : 1] : 1");
+    assert_eq!(read::<m![A = 9], m![A / 4 = 2], m![A % 4]>(), "[2 : 4, 4 : 1] : 4");
+    assert_eq!(rule::<m![A = 9], m![A], m![1]>(), "insufficient input");
+    assert_eq!(rule::<m![A = 9], m![A / 4 = 3], m![A % 4]>(), "insufficient input");
+    assert_eq!(rule::<m![A % 8 = 6, A / 8], m![A], m![1]>(), "insufficient input");
+    assert_eq!(read::<m![A % 8 = 6, A / 8], m![A / 8], m![A % 8 = 6]>(), "[2 : 1, 6 : 2] : 6");
+}
+
+#[test]
+fn what_is_not_read_is_named() {
+    let unread = |error: PlanError| {
+        let (_, text) = error.message().split_once(" holds `").expect("names it");
+        text.split_once('`').expect("ends").0.to_string()
+    };
+    assert_eq!(unread(refused::<m![A, B], m![1], m![B]>()), "m![A]");
+    assert_eq!(unread(refused::<m![A, B], m![A % 2], m![B]>()), "m![A / 2]");
+    assert_eq!(unread(refused::<m![A, B], m![A % 4 / 2, A % 2], m![B]>()), "m![A / 4]");
+    assert_eq!(rule::<m![A, B], m![A / 2], m![B]>(), "axis dropped");
+}
+
+#[test]
+fn a_group_that_the_buffer_lacks_is_a_broadcast_and_half_of_one_is_refused() {
+    type Group = m![[G, H] # 64 / 8];
+    assert_eq!(read::<m![A], m![{ Group }], m![A]>(), "[8 : 0, 16 : 1] : 16");
+    assert_eq!(rule::<m![A, G], m![{ Group }], m![A]>(), "not factorizable");
+    assert_eq!(rule::<m![A, H], m![{ Group }], m![A]>(), "not factorizable");
+    assert_eq!(rule::<m![H, G], m![{ Group }], m![[G, H] # 64 % 8]>(), "not factorizable");
+    // A group of a group.
+    type Outer = m![[[G, H] # 64 / 8, P] # 60 / 10];
+    assert_eq!(read::<m![A], m![{ Outer }], m![A]>(), "[6 : 0, 16 : 1] : 16");
+    assert_eq!(rule::<m![A, G], m![{ Outer }], m![A]>(), "not factorizable");
+    assert_eq!(rule::<m![A, P], m![{ Outer }], m![A]>(), "not factorizable");
+}
+
+#[test]
+fn groups_are_read_to_their_end() {
+    type Blocks = m![[G, H] # 64 / 8];
+    type Inside = m![[G, H] # 64 % 8];
+    assert_eq!(read::<m![G, H], m![{ Blocks }], m![{ Inside }]>(), "[8 : 8, 4 : 2, 2 : 1] : 8");
+    // Two groups, each of which covers its own digits.
+    assert_eq!(
+        read::<m![B, W, G, H], m![[B, W] # 104 / 8, [B, W] # 104 % 8, { Blocks }], m![{ Inside }]>(),
+        "[13 : 480, 2 : 240, 4 : 60, 8 : 8, 4 : 2, 2 : 1] : 8"
+    );
+    assert_eq!(
+        read::<m![G, H, B, W], m![[B, W] # 104 / 8, [B, W] # 104 % 8, { Blocks }], m![{ Inside }]>(),
+        "[13 : 8, 2 : 4, 4 : 1, 8 : 800, 4 : 200, 2 : 100] : 8"
+    );
+    // Outside, inside, a half of the blocks, and the innermost digit are left.
+    assert_eq!(rule::<m![A, G, H], m![{ Blocks }], m![{ Inside }]>(), "axis dropped");
+    assert_eq!(rule::<m![G, H, A], m![{ Blocks }], m![{ Inside }]>(), "axis dropped");
+    assert_eq!(rule::<m![G, H], m![{ Blocks } % 4], m![{ Inside }]>(), "axis dropped");
+    assert_eq!(rule::<m![G, H], m![{ Blocks }], m![{ Inside } / 2]>(), "axis dropped");
+}
+
+#[test]
+fn a_part_that_is_not_held_is_repeated_if_asked_for() {
+    let mut pool = Pool::new();
+    let buf = factorize(&mut pool, <m![A % 4]>::EXPR);
+    let (time, packet) = (Stream::Expr(<m![A / 4]>::EXPR), Stream::Expr(<m![A % 4]>::EXPR));
+    let strict = request(&buf, time, packet);
+    assert_eq!(derive(&mut pool, &strict).expect_err("refused").rule(), "insufficient input");
+    let partial = Request { partial: true, ..strict };
+    let read = derive(&mut pool, &partial).expect("repeats");
+    assert_eq!((read.config.to_string().as_str(), read.time_entries), ("[4 : 0, 4 : 1] : 4", 1));
+    // Also where the part begins in the middle of a digit of the stream.
+    let whole = Request { time: Stream::Expr(<m![A]>::EXPR), packet: Stream::Expr(<m![1]>::EXPR), ..partial };
+    assert_eq!(derive(&mut pool, &whole).expect("repeats").config.to_string(), "[4 : 0, 4 : 1] : 1");
+}
+
+#[test]
+fn mappings_that_have_no_normal_form_are_refused() {
+    const A: &Expr = &Expr::Symbol(Axis { name: Ident::new("A"), size: 16 });
+    let broken = Expr::Stride(A, 5);
+    for place in 0..3 {
+        let mut pool = Pool::new();
+        let exprs: [&Expr; 3] = [0, 1, 2].map(|k| if k == place { &broken } else { &Expr::Identity });
+        let buf = factorize(&mut pool, exprs[0]);
+        let result = derive(&mut pool, &request(&buf, Stream::Expr(exprs[1]), Stream::Expr(exprs[2])));
+        assert_eq!(result.expect_err("is refused").rule(), "not divisible");
+    }
+}
+
+/// A list of `count` axes of two values.
+fn many(prefix: char, count: usize) -> &'static Expr {
+    let axis = |k: usize| {
+        let name = Box::leak(format!("{prefix}{k}").into_boxed_str());
+        Expr::Symbol(Axis { name: Ident::new(name), size: 2 })
+    };
+    let first = axis(0);
+    Box::leak(Box::new(
+        (1..count).fold(first, |list, k| Expr::Pair(Box::leak(Box::new(list)), Box::leak(Box::new(axis(k))))),
+    ))
+}
+
+#[test]
+fn lists_hold_the_longest_mapping_and_report_more() {
+    let mut pool = Pool::new();
+    let all = many('A', FACTORS);
+    let buf = factorize(&mut pool, all);
+    let read = derive(&mut pool, &request(&buf, Stream::Expr(all), Stream::Expr(&Expr::Identity)));
+    assert_eq!(read.expect("fits").config.entries.len(), FACTORS);
+    let repeats = many('B', FACTORS);
+    let read = derive(&mut pool, &request(&buf, Stream::Expr(repeats), Stream::Expr(all)));
+    assert_eq!(read.expect_err("needs too many entries").rule(), "too many factors");
+    // Also where the entries end before a group whose loops are looked at.
+    let group = factorize(&mut pool, <m![G, B]>::EXPR);
+    let packet = Stream::Expr(<m![[G, B] # 40]>::EXPR);
+    let read = derive(&mut pool, &request(&group, Stream::Expr(repeats), packet));
+    assert_eq!(read.expect_err("needs too many entries").rule(), "too many factors");
+}
