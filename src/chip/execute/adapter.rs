@@ -177,8 +177,9 @@ mod tests {
     fn differences_fit_their_types() {
         for (stored, output) in [(I4, I5), (I4, I32), (I4, I9), (I8, I9), (I8, I32), (I16, I32)] {
             let half = 1 << (stored.bits() - 1);
-            let values: Vec<i32> =
-                (0..64).map(|k| [-half, half - 1, k - half, 31 - k][k as usize % 4]).collect();
+            let values: Vec<i32> = (0..64)
+                .map(|k| [-half, half - 1, k % (2 * half) - half, -1 - k % half][k as usize % 4])
+                .collect();
             for zero_points in [[-half, half - 1], [half - 1, -half], [0, 3]] {
                 let mut fetch = fetch(stored, output);
                 fetch.zero_points = Some(zero_points);
