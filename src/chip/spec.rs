@@ -107,3 +107,14 @@ pub const FETCH_MASK_NIBBLES: usize = 255;
 pub const REGISTER_READ_SIZES: [usize; 7] = [64, 32, 16, 8, 4, 2, 1];
 /// Bytes of one commit write of the sub context (spec page 50 §6.2).
 pub const SUB_COMMIT_BYTES: usize = 8;
+
+// Clock. Latencies that no page states are assumed (spec page 70 §13) and used in the detailed profile only.
+
+/// Core cycles until a read of DM delivers. Assumed (spec page 70 §4).
+pub const DM_READ_LATENCY_CYCLES: u64 = 4;
+/// Core cycles that the Cast Engine delays a stream by. Assumed (spec page 70 §4).
+pub const CAST_LATENCY_CYCLES: u64 = 1;
+/// Core cycles between a command of the Tensor Unit and its first fetch. Assumed (spec page 70 §13).
+pub const TENSOR_UNIT_ISSUE_CYCLES: u64 = 20;
+/// Consecutive accesses to one bank from which on an operation keeps DMA away (spec page 70 §7).
+pub const BANK_RUN_ACCESSES: u64 = 64;
