@@ -118,3 +118,9 @@ pub const CAST_LATENCY_CYCLES: u64 = 1;
 pub const TENSOR_UNIT_ISSUE_CYCLES: u64 = 20;
 /// Consecutive accesses to one bank from which on an operation keeps DMA away (spec page 70 §7).
 pub const BANK_RUN_ACCESSES: u64 = 64;
+/// DMA engines per chip, one per pair of Data Memory Networks (spec page 30 §1).
+pub const DMA_ENGINES: usize = 8;
+/// Bytes of one DMA request at most, one per cycle and engine (spec page 70 §4).
+pub const DMA_REQUEST_BYTES: usize = 256;
+/// Bytes per core cycle and direction over PCIe (spec page 70 §4).
+pub const PCIE_BYTES_PER_CYCLE: u64 = 30;

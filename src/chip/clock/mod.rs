@@ -5,14 +5,25 @@
 //! | [`cost`] | numbers of cycles with their class and source; the profiles `book` and `detailed` |
 //! | [`tensor_unit`] | stages of a pass through the Tensor Unit |
 //! | [`hazards`], [`schedule`] | which commands wait for which, and when each runs |
+//! | [`Clock`], [`record`] | takes commands, tells what ran when and why |
 //! | [`trf_cache`] | reads of the TRF and stores beside them |
 //!
 //! A cycle is one of the core clock, 1 GHz (spec page 70 §2).
 
+mod clock;
 pub mod cost;
+pub mod dma_time;
 pub mod hazards;
+pub mod ledger;
+pub mod record;
+pub mod report;
 pub mod schedule;
 pub mod tensor_unit;
+pub mod trace;
 pub mod trf_cache;
 
+pub use clock::Clock;
 pub use cost::{Cost, CostClass, Profile};
+pub use ledger::{KernelCall, KernelTime, Totals};
+pub use record::{Observer, Record};
+pub use report::Report;
