@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 /// use furiosa_visa_std::prelude::*;
 /// axes![A = 256, B = 64];
 /// let mut ctx = Context::acquire();
-/// let host = HostTensor::<i8, m![A, B]>::from_fn(|_| 1);
+/// let host = HostTensor::<i8, m![A, B]>::zero();
 /// let hbm: HbmTensor<i8, m![1], m![A, B]> = futures::executor::block_on(host.to_hbm(&mut ctx.pdma, 0));
 /// let _dm = hbm.to_dm::<m![1 # 2], m![A], m![B]>(&mut ctx.tdma, 0);
 /// let report = ctx.report();
