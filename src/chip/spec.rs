@@ -107,3 +107,48 @@ pub const FETCH_MASK_NIBBLES: usize = 255;
 pub const REGISTER_READ_SIZES: [usize; 7] = [64, 32, 16, 8, 4, 2, 1];
 /// Bytes of one commit write of the sub context (spec page 50 §6.2).
 pub const SUB_COMMIT_BYTES: usize = 8;
+
+// DMA
+//
+// Class of a number: *documented* is said by the pages, *derived* follows from what they say, *assumed* is decided by the
+// specification where they are silent.
+
+/// Slices of a Data Memory Network, which share one data path (spec page 30 §1). Documented.
+pub const DMN_SLICES: usize = 32;
+/// Slices of a PE: two Data Memory Networks with one DMA engine (spec page 30 §1). Derived.
+pub const PE_SLICES: usize = 2 * DMN_SLICES;
+/// PEs of a cluster, and so DMA engines (spec page 30 §1). Derived.
+pub const CLUSTER_PES: usize = SLICES / PE_SLICES;
+/// Bytes between the slices of a cluster in the window through which DMA commands see DM: `slice_stride` (spec page 30
+/// §2.2). Documented.
+pub const DMA_SLICE_STRIDE: u64 = 4 << 20;
+/// Bytes between the Data Memory Networks of a cluster in that window: `DMN_stride` (spec page 30 §2.2). Derived.
+pub const DMA_DMN_STRIDE: u64 = DMN_SLICES as u64 * DMA_SLICE_STRIDE;
+/// Bytes of a cluster in that window (spec page 30 §2.2). Derived.
+pub const DMA_CLUSTER_WINDOW: u64 = SLICES as u64 * DMA_SLICE_STRIDE;
+/// Entries of a DMA command, the packet among them (spec page 30 §13). Documented.
+pub const DMA_ENTRIES: usize = SEQUENCER_ENTRIES;
+/// The longest packet of a DMA command in bytes: 256 AXI beats of 16 bytes (spec page 30 §7). Documented.
+pub const DMA_PACKET_BYTES: usize = 4096;
+/// The longest request of a DMA engine in bytes, and the unit of HBM (spec page 30 §13). Documented.
+pub const DMA_REQUEST_BYTES: usize = 256;
+/// DM is written in units of this many bytes (spec page 30 §7). Documented.
+pub const DMA_DM_WRITE_BYTES: usize = 8;
+/// How often a request that writes part of such a unit occupies DM: read, change, write (spec page 30 §7). Documented.
+pub const DMA_DM_PARTIAL_WRITE: usize = 3;
+/// Cycles that a DMA command takes to start (spec page 70 §4, "approximately"). Documented.
+pub const DMA_STARTUP_CYCLES: u64 = 500;
+/// Bytes per cycle of the data path of a Data Memory Network (spec page 30 §2.1). Documented for whole units of 128 bytes;
+/// that a shorter request takes a whole cycle is assumed (spec page 70 §6).
+pub const DMN_BYTES_PER_CYCLE: usize = 128;
+/// Bytes per cycle of the SPM of a Data Memory Network: 128 per network or per cluster, the pages differ (spec page 30 §4).
+/// Assumed.
+pub const SPM_BYTES_PER_CYCLE: usize = 128;
+/// Bytes of the SPM of a Data Memory Network (spec page 30 §4). Assumed.
+pub const SPM_BYTES: u64 = 1 << 20;
+/// Bytes per cycle over PCIe, in each direction (spec page 70 §4). Documented.
+pub const PCIE_BYTES_PER_CYCLE: u64 = 30;
+/// Cycles that a transfer over PCIe takes to start (spec page 70 §10). Assumed.
+pub const PCIE_STARTUP_CYCLES: u64 = 500;
+/// Ticks of simulated time per cycle: a tick is 1/3 ns (spec page 70 §2). Assumed.
+pub const TICKS_PER_CYCLE: u64 = 3;

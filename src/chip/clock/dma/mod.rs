@@ -1,0 +1,23 @@
+//! DMA operations as paired sequencers: what each engine is told, how many requests that makes and how long it takes.
+//!
+//! ```text
+//!   command::Dma ── parts ── run, packet ── order, merge ── engines ── DmaOperation ── traffic ── DmaTime
+//!   loops, guard    no       contiguous     spec 30 §13     §14        commands of     requests,   spec 70 §9
+//!                   guard    on both sides                             every engine    cycles
+//! ```
+//!
+//! Nothing is counted packet by packet: totals follow from the loops. Only what needs addresses, the time of the HBM, gets
+//! them one by one, from [`PairedSequencer::iter_requests`].
+
+mod derive;
+mod operation;
+mod packet;
+mod parts;
+mod sequencer;
+mod walk;
+
+pub use derive::{DmaOptions, derive};
+pub use operation::{Coverage, DmaOperation, Engine, EngineQueue, EngineSplit};
+pub use packet::{PacketRun, packet_runs, whole_run};
+pub use sequencer::{Medium, PairedEntry, PairedSequencer, Side};
+pub use walk::{Packets, Requests};
