@@ -48,7 +48,8 @@ pub fn derive(dma: &Dma, options: &DmaOptions) -> Result<DmaOperation, PlanError
             return Err(PlanError::new("unaligned tensor address", text));
         }
     }
-    let deriver = Deriver { dma, options, sides: [side(&dma.source)?, side(&dma.destination)?], element_bits };
+    let deriver =
+        Deriver { dma, options, sides: [side(&dma.source)?, side(&dma.destination)?], element_bits };
     deriver.operation()
 }
 
@@ -248,8 +249,7 @@ impl Deriver<'_> {
     /// Checks that rounded packets lie at whole bytes and do not run into each other.
     fn check_room(&self, loops: &[BitLoop], part: &Part, rounded: u64) -> Result<(), PlanError> {
         let reaches = loops.iter().flat_map(|(_, from, to)| [from.bits, to.bits]);
-        let odd = reaches.clone().chain([part.source.bits, part.destination.bits]).any(|bits| bits % 8 != 0);
-        if odd || reaches.clone().any(|bits| bits > 0 && bits < rounded && !bits.is_multiple_of(8)) {
+        if reaches.chain([part.source.bits, part.destination.bits]).any(|bits| !bits.is_multiple_of(8)) {
             let text = Text::new().str("DMA: a move steps by half a byte, but commands move whole bytes");
             let help = "; help: keep an even number of elements together, innermost on both sides";
             return Err(PlanError::new("whole bytes", text.str(help)));
@@ -331,7 +331,8 @@ fn mark_granule(loops: &mut Vec<MoveLoop>, guard: &Guard, bits: u64, granule: us
     let mut guarded = false;
     while product % granule != 0 {
         let here = Reach { units: 0, bits: product as u64 * bits };
-        let Some(k) = loops.iter().position(|l| !l.granule && l.source == here && l.destination == here) else {
+        let Some(k) = loops.iter().position(|l| !l.granule && l.source == here && l.destination == here)
+        else {
             break;
         };
         guarded |= guard.digits.iter().any(|digit| digit.variable == loops[k].variable && digit.extent > 1);
@@ -405,10 +406,12 @@ fn within_limits(command: PairedSequencer, peel: bool) -> Option<Vec<PairedSeque
                 source_stride: entry.source_stride * n as u64,
                 destination_stride: entry.destination_stride * n as u64,
             };
-            let divisor = (2..=MOST).rev().find(|&d| entry.limit.is_multiple_of(d) && entry.limit / d <= MOST);
+            let divisor =
+                (2..=MOST).rev().find(|&d| entry.limit.is_multiple_of(d) && entry.limit / d <= MOST);
             let inner = divisor.unwrap_or(MOST);
             let mut body = command.clone();
             body.entries.splice(k..=k, [shifted(inner), PairedEntry { limit: inner, ..entry }]);
+            body.entries.retain(|entry| entry.limit > 1);
             let rest = entry.limit % inner;
             if rest > 0 {
                 let mut tail = command;
@@ -416,6 +419,7 @@ fn within_limits(command: PairedSequencer, peel: bool) -> Option<Vec<PairedSeque
                 tail.entries[k].limit = rest;
                 tail.source_base += moved * entry.source_stride;
                 tail.destination_base += moved * entry.destination_stride;
+                tail.entries.retain(|entry| entry.limit > 1);
                 todo.push(tail);
             }
             todo.push(body);

@@ -140,8 +140,12 @@ mod tests {
         let queue = |pe, base, limit| EngineQueue {
             engine: Engine { chip: 0, cluster: 1, pe },
             commands: vec![
-                PairedSequencer::new((Medium::Hbm { chip: 0 }, base), (Medium::Dm { chip: 0, cluster: 1 }, 64), 8)
-                    .with_entries(&[(limit, 8, 16)]),
+                PairedSequencer::new(
+                    (Medium::Hbm { chip: 0 }, base),
+                    (Medium::Dm { chip: 0, cluster: 1 }, 64),
+                    8,
+                )
+                .with_entries(&[(limit, 8, 16)]),
             ],
         };
         let same = DmaOperation::of(vec![queue(0, 0, 2), queue(1, 256, 2)]);

@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn towards_dm_in_multiples_of_8() {
         assert_eq!(whole_run(8 * 521, true, 4096).stride0, 8);
-        assert_eq!(whole_run(8 * 521, false, 4096).stride0, 521);
+        assert_eq!(whole_run(8 * 521, false, 4096).stride0, 4 * 521);
         // A run that is no multiple of 8 cannot have such packets.
         assert_eq!(whole_run(12, true, 4096).stride0, 12);
     }
@@ -94,7 +94,7 @@ mod tests {
         let parts: Vec<_> = runs.iter().map(|run| (run.offset, run.stride0, run.count)).collect();
         assert_eq!(parts, [(0, 4096, 1), (4096, 3, 1)]);
         assert_eq!(runs.iter().map(PacketRun::requests).sum::<u64>(), 17);
-        // A second startup does not pay for 521 requests, nor for 517.
+        // 17 requests and a startup are less than 521 requests, but not less than 18.
         assert_eq!(packet_runs(8 * 521, false, 4096, 1).len(), 1);
         assert_eq!(packet_runs(8 * 521, true, 4096, 1).len(), 2);
         assert_eq!(packet_runs(4112, true, 4096, 1).len(), 1);

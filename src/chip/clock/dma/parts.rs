@@ -270,7 +270,8 @@ impl<'a> Cutter<'a> {
         let first = mixed.trailing_zeros() as usize;
         let influence = |k: usize| -> u64 {
             if first < KEYS {
-                return self.loops[k].reach(self.keys[first].side).units * (spans[k].last - spans[k].first) as u64;
+                return self.loops[k].reach(self.keys[first].side).units
+                    * (spans[k].last - spans[k].first) as u64;
             }
             let mut only: Vec<Span> = spans.iter().map(|s| Span { first: s.first, last: s.first }).collect();
             only[k] = spans[k];
@@ -417,7 +418,9 @@ mod tests {
     fn moved(part: &Part) -> Vec<[(u64, u64); 2]> {
         let mut all = vec![(part.source, part.destination)];
         for &(size, source, destination) in &part.loops {
-            let steps = |k| move |&(from, to): &(Reach, Reach)| (from.and(source.times(k)), to.and(destination.times(k)));
+            let steps = |k| {
+                move |&(from, to): &(Reach, Reach)| (from.and(source.times(k)), to.and(destination.times(k)))
+            };
             all = (0..size).flat_map(|k| all.iter().map(steps(k)).collect::<Vec<_>>()).collect();
         }
         all.into_iter().map(|(from, to)| [(from.units, from.bits), (to.units, to.bits)]).collect()
@@ -432,7 +435,8 @@ mod tests {
             let mut variables = vec![0; guard.variables];
             for l in loops.iter().rev() {
                 variables[l.variable] += l.weight * (rest % l.size);
-                (from, to) = (from.and(l.source.times(rest % l.size)), to.and(l.destination.times(rest % l.size)));
+                (from, to) =
+                    (from.and(l.source.times(rest % l.size)), to.and(l.destination.times(rest % l.size)));
                 rest /= l.size;
             }
             if guard.holds(&variables) {
@@ -481,7 +485,7 @@ mod tests {
     #[test]
     fn a_joint_bound_leaves_one_part_per_digit() {
         let loops = loops(&[(100, 0, 512, 0, 512), (8, 0, 64, 0, 64), (8, 0, 8, 0, 8)]);
-        for (limit, count) in [(6400, 1), (6399, 3), (6392, 2), (6336, 1), (70, 3), (64, 1), (1, 1)] {
+        for (limit, count) in [(6400, 1), (6399, 3), (6392, 2), (6336, 1), (70, 2), (64, 1), (1, 1)] {
             let guard = guard(3, &[(limit, &[(0, 1, 100, 64), (1, 1, 8, 8), (2, 1, 8, 1)])]);
             assert_eq!(check(&guard, &loops), count, "{limit}");
         }
@@ -551,7 +555,8 @@ mod tests {
                         weight: random.random_range(0..5),
                     });
                 }
-                let limit = if random.random_range(0..4) == 0 { usize::MAX } else { random.random_range(1..12) };
+                let limit =
+                    if random.random_range(0..4) == 0 { usize::MAX } else { random.random_range(1..12) };
                 guard.sums.push(GuardSum { first, len: guard.digits.len() - first, limit });
             }
             println!("seed {seed}");

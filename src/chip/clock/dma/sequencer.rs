@@ -250,11 +250,13 @@ impl PairedSequencer {
         if entries > spec::DMA_ENTRIES {
             let text = self.text().str(" needs ").number(entries).str(" entries with its packet, and takes ");
             let text = text.number(spec::DMA_ENTRIES);
-            let help = "; help: order the axes alike on both sides so that neighbours merge, or use several moves";
+            let help =
+                "; help: order the axes alike on both sides so that neighbours merge, or use several moves";
             return Err(PlanError::new("sequencer entry limit", text.str(help)));
         }
         if self.stride0 == 0 || self.stride0 > spec::DMA_PACKET_BYTES {
-            let text = self.text().str(" has packets of ").count(self.stride0, "byte").str(", and takes 1 to ");
+            let text =
+                self.text().str(" has packets of ").count(self.stride0, "byte").str(", and takes 1 to ");
             let text = text.number(spec::DMA_PACKET_BYTES).str("; help: split the packet into a loop");
             return Err(PlanError::new("DMA packet", text));
         }
@@ -321,7 +323,8 @@ impl PairedSequencer {
             .chain(strides.map(|stride| (stride, "in steps of ")))
             .find(|(bytes, _)| !bytes.is_multiple_of(unit));
         let Some((bytes, what)) = odd else { return Ok(()) };
-        let text = text.str(what).number(bytes as usize).str(if what == "at address " { "" } else { " bytes" });
+        let text =
+            text.str(what).number(bytes as usize).str(if what == "at address " { "" } else { " bytes" });
         let text = text.str(", which is no multiple of ").number(unit as usize);
         let text = text.str("; help: pad the innermost axis to a multiple of ").number(unit as usize);
         Err(PlanError::new(rule, text.str(" bytes on both sides")))
@@ -383,7 +386,8 @@ mod tests {
 
     #[test]
     fn printed_as_both_sequencers() {
-        let command = PairedSequencer::new((HBM, 0), (DM, 0x100), 256).with_entries(&[(8, 2048, 256), (8, 256, 2048)]);
+        let command =
+            PairedSequencer::new((HBM, 0), (DM, 0x100), 256).with_entries(&[(8, 2048, 256), (8, 256, 2048)]);
         let text = "[8 : 2048, 8 : 256, 256 : 1] : 256 @ HBM(0) 0x0 -> \
                     [8 : 256, 8 : 2048, 256 : 1] : 256 @ DM(0, 0) 0x100";
         assert_eq!(command.to_string(), text);
@@ -396,7 +400,11 @@ mod tests {
         let merged = |entries: &[(usize, u64, u64)]| {
             let mut command = command.clone().with_entries(entries);
             command.merge();
-            command.entries.iter().map(|e| (e.limit, e.source_stride, e.destination_stride)).collect::<Vec<_>>()
+            command
+                .entries
+                .iter()
+                .map(|e| (e.limit, e.source_stride, e.destination_stride))
+                .collect::<Vec<_>>()
         };
         assert_eq!(merged(&[(4, 80, 160), (1, 9, 9), (5, 16, 32)]), [(20, 16, 32)]);
         assert_eq!(merged(&[(4, 80, 160), (5, 16, 40)]), [(4, 80, 160), (5, 16, 40)]);
@@ -484,7 +492,8 @@ mod tests {
         let hbm = |base| PairedSequencer::new((HBM, base), (HBM, 0), 8);
         assert_eq!(hbm(spec::HBM_BYTES - 8).check(), Ok(()));
         assert_eq!(refusal(&hbm(spec::HBM_BYTES - 7)).0, "capacity");
-        let spm = |base| PairedSequencer::new((Medium::Spm { chip: 0, cluster: 0, dmn: 0 }, base), (HBM, 0), 8);
+        let spm =
+            |base| PairedSequencer::new((Medium::Spm { chip: 0, cluster: 0, dmn: 0 }, base), (HBM, 0), 8);
         assert_eq!(spm(spec::SPM_BYTES - 8).check(), Ok(()));
         assert_eq!(refusal(&spm(spec::SPM_BYTES)).0, "capacity");
     }

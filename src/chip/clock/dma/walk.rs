@@ -89,7 +89,8 @@ mod tests {
 
     #[test]
     fn packets_come_with_the_innermost_loop_first() {
-        let command = PairedSequencer::new((HBM, 100), (HBM, 7), 8).with_entries(&[(2, 10, 1000), (3, 1, 50)]);
+        let command =
+            PairedSequencer::new((HBM, 100), (HBM, 7), 8).with_entries(&[(2, 10, 1000), (3, 1, 50)]);
         let packets: Vec<_> = command.iter_packets().collect();
         assert_eq!(packets, [(100, 7), (101, 57), (102, 107), (110, 1007), (111, 1057), (112, 1107)]);
         assert_eq!(command.packets(), 6);
