@@ -48,7 +48,7 @@ const fn oldest(set: Set) -> usize {
 }
 
 /// A unit that waits.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Entry {
     row: u16,
     bank: u8,
@@ -57,9 +57,8 @@ struct Entry {
     partial_write: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RowState {
-    #[default]
     Closed,
     /// On its way, from closed or from another row.
     Opening,
@@ -69,7 +68,7 @@ enum RowState {
     Used,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Bank {
     /// What waits for the bank.
     waiting: Set,
@@ -78,37 +77,41 @@ struct Bank {
     /// The row that is open or opening.
     row: u16,
     state: RowState,
+    /// The tick in which the row that is opening is open.
+    open_ticks: u64,
 }
 
 /// Banks that open rows, all in the same time: first in, first out.
 #[derive(Clone, Debug)]
 struct Openings {
-    banks: [(u64, u8); 64],
-    first: usize,
-    len: usize,
+    banks: [u8; RING],
+    first: u8,
+    end: u8,
 }
+
+/// More than there are banks, so that the ring is never full.
+const RING: usize = 64;
 
 impl Openings {
     const fn new() -> Self {
-        Self { banks: [(0, 0); 64], first: 0, len: 0 }
+        Self { banks: [0; RING], first: 0, end: 0 }
     }
 
-    /// The tick in which the next one is open.
+    /// The bank that is open first.
     #[inline]
-    fn next(&self) -> u64 {
-        if self.len == 0 { u64::MAX } else { self.banks[self.first % 64].0 }
+    fn first(&self) -> Option<usize> {
+        (self.first != self.end).then(|| usize::from(self.banks[usize::from(self.first) % RING]))
     }
 
-    fn push(&mut self, tick: u64, bank: u8) {
-        self.banks[(self.first + self.len) % 64] = (tick, bank);
-        self.len += 1;
+    #[inline]
+    fn push(&mut self, bank: usize) {
+        self.banks[usize::from(self.end) % RING] = bank as u8;
+        self.end = self.end.wrapping_add(1);
     }
 
-    fn pop(&mut self) -> u8 {
-        let bank = self.banks[self.first % 64].1;
-        self.first = (self.first + 1) % 64;
-        self.len -= 1;
-        bank
+    #[inline]
+    fn pop(&mut self) {
+        self.first = self.first.wrapping_add(1);
     }
 }
 
@@ -128,6 +131,8 @@ pub(super) struct Channel {
     banks: [Bank; CHANNEL_BANKS],
     activations: Openings,
     switches: Openings,
+    /// The tick in which the next row is open.
+    next_open: u64,
     /// Everything before this tick is decided.
     now: u64,
     /// The bank of the last command, and the ticks from which tCCD allows one in another bank group of the slice, in another
@@ -142,7 +147,7 @@ pub(super) struct Channel {
 impl Channel {
     pub const fn new() -> Self {
         const NO_UNIT: Entry = Entry { row: 0, bank: 0, commands: 0, partial_write: false };
-        const CLOSED: Bank = Bank { waiting: 0, hits: 0, row: 0, state: RowState::Closed };
+        const CLOSED: Bank = Bank { waiting: 0, hits: 0, row: 0, state: RowState::Closed, open_ticks: 0 };
         const NOTHING: ChannelReport = ChannelReport {
             units: 0,
             busy_ticks: 0,
@@ -162,6 +167,7 @@ impl Channel {
             banks: [CLOSED; CHANNEL_BANKS],
             activations: Openings::new(),
             switches: Openings::new(),
+            next_open: u64::MAX,
             now: 0,
             last_bank: 0,
             allowed: [0; 3],
@@ -277,35 +283,68 @@ impl Channel {
         }
         if bank.state == RowState::Closed {
             self.report.openings += 1;
-            self.activations.push(tick + HBM_ACTIVATION_TICKS, index as u8);
+            bank.open_ticks = tick + HBM_ACTIVATION_TICKS;
+            self.activations.push(index);
         } else {
             self.report.row_switches += 1;
-            self.switches.push(tick + HBM_ROW_SWITCH_TICKS, index as u8);
+            bank.open_ticks = tick + HBM_ROW_SWITCH_TICKS;
+            self.switches.push(index);
         }
+        self.next_open = self.next_open.min(bank.open_ticks);
         bank.state = RowState::Opening;
     }
 
+    /// The rows that are open in the tick `next_open` serve their units.
+    fn opened(&mut self) {
+        let tick = self.next_open;
+        self.next_open = u64::MAX;
+        for openings in [&mut self.activations, &mut self.switches] {
+            while let Some(index) = openings.first() {
+                let bank = &mut self.banks[index];
+                if bank.open_ticks > tick {
+                    self.next_open = self.next_open.min(bank.open_ticks);
+                    break;
+                }
+                openings.pop();
+                bank.state = RowState::Fresh;
+                self.fresh |= bank.hits;
+            }
+        }
+        self.now = self.now.max(tick);
+    }
+
+    /// Units that may be served: those whose row has served others, and the oldest of those whose row has not.
+    #[inline]
+    fn candidates(&self) -> Set {
+        self.used | (self.fresh & self.fresh.wrapping_neg())
+    }
+
+    /// The units for the bank group of a bank, and those for its slice.
+    #[inline]
+    fn neighbours(&self, bank: usize) -> (Set, Set) {
+        (self.groups[bank / HBM_BANKS], self.slices[bank / (HBM_BANK_GROUPS * HBM_BANKS)])
+    }
+
     /// The next command slot that will be used if nothing happens before, and the unit.
-    ///
-    /// Served may be a unit whose row has served others, and the oldest of the units whose row has not.
     #[inline]
     fn next_command(&self) -> (u64, usize) {
         if let Some(held) = self.held {
             return held;
         }
-        let candidates = self.used | (self.fresh & self.fresh.wrapping_neg());
+        let candidates = self.candidates();
         if candidates == 0 {
             return (u64::MAX, 0);
         }
         let earliest = self.now.next_multiple_of(HBM_COMMAND_CYCLE_TICKS);
         let [other_group, other_slice, same_group] = self.allowed;
-        let apart = candidates & !self.groups[self.last_bank / HBM_BANKS];
-        let near = apart & self.slices[self.last_bank / (HBM_BANK_GROUPS * HBM_BANKS)];
-        let tick = match (near, apart) {
-            (0, 0) => earliest.max(same_group),
-            (0, _) => earliest.max(other_slice),
-            _ => earliest.max(other_group),
-        };
+        let (group, slice) = self.neighbours(self.last_bank);
+        let apart = candidates & !group;
+        let near = apart & slice;
+        let tick = earliest.max(match (near, apart) {
+            (0, 0) => same_group,
+            (0, _) => other_slice,
+            _ => other_group,
+        });
         let allowed = if tick >= same_group {
             candidates
         } else if tick >= other_slice {
@@ -316,67 +355,108 @@ impl Channel {
         (tick, oldest(allowed))
     }
 
-    /// The next event, if it is before `until`.
+    /// What happens next, if it is before `until`.
     #[inline]
     fn step(&mut self, until: u64) -> bool {
-        let (command, at) = self.next_command();
-        let (activation, switch) = (self.activations.next(), self.switches.next());
-        let opened = activation.min(switch);
-        // A row that is open in the tick of a slot can use the slot.
-        if opened.min(command) >= until {
+        let (tick, at) = self.next_command();
+        if tick.min(self.next_open) >= until {
             return false;
         }
-        if opened <= command {
-            let bank = if activation <= switch { self.activations.pop() } else { self.switches.pop() };
-            let bank = &mut self.banks[usize::from(bank)];
-            bank.state = RowState::Fresh;
-            self.fresh |= bank.hits;
-            self.now = self.now.max(opened);
+        // A row that is open in the tick of a slot can use the slot.
+        if self.next_open <= tick {
+            self.opened();
         } else {
-            self.issue(command, at);
-            self.now = command + 1;
+            self.issue(tick, at, until.min(self.next_open));
         }
         true
     }
 
-    /// A command of a unit.
+    /// A command of the unit `at`, and those after it that are sure: two units in different bank groups of a slice take turns
+    /// until one of them is done or something happens at `limit`.
     #[inline]
-    fn issue(&mut self, tick: u64, at: usize) {
-        let unit = 1 << at;
-        let entry = &mut self.entries[at];
-        let index = usize::from(entry.bank);
+    fn issue(&mut self, tick: u64, at: usize, limit: u64) {
+        let Entry { bank, commands, partial_write, .. } = self.entries[at];
+        let index = usize::from(bank);
+        self.serve(index);
+        if partial_write && commands > 1 {
+            return self.hold(tick, at);
+        }
+        let (mut count, mut last) = (1, at);
+        if commands > 1 {
+            let candidates = self.candidates();
+            let (group, slice) = self.neighbours(index);
+            let other = oldest(candidates & slice & !group) % PLACES;
+            let Entry { bank: other_bank, commands: other_commands, partial_write, .. } = self.entries[other];
+            let (other_group, _) = self.neighbours(usize::from(other_bank));
+            let turns = candidates & slice & !group != 0
+                && oldest(candidates & slice & !other_group) == at
+                && self.used >> other & 1 == 1
+                && !partial_write;
+            if turns {
+                let slots = (limit - tick).div_ceil(HBM_TCCD_OTHER_GROUP_TICKS);
+                count = slots.min(2 * u64::from(commands) - 1).min(2 * u64::from(other_commands));
+                self.entries[other].commands -= (count / 2) as u8;
+                if count % 2 == 0 {
+                    last = other;
+                }
+            }
+        }
+        self.entries[at].commands -= count.div_ceil(2) as u8;
+        self.issued(tick + (count - 1) * HBM_TCCD_OTHER_GROUP_TICKS, last);
+        self.report.busy_ticks += count * HBM_CONTROLLER_CYCLE_TICKS;
+        if self.entries[last].commands == 0 {
+            self.leave(last, self.now - 1);
+        }
+    }
+
+    /// The row of a bank serves a command.
+    #[inline]
+    fn serve(&mut self, index: usize) {
         let bank = &mut self.banks[index];
         if bank.state == RowState::Fresh {
             bank.state = RowState::Used;
             self.fresh &= !bank.hits;
             self.used |= bank.hits;
         }
-        self.last_bank = index;
+    }
+
+    /// The first command of a partial write: nothing else goes until the last.
+    #[cold]
+    fn hold(&mut self, tick: u64, at: usize) {
+        let rest = HBM_PARTIAL_WRITE_TICKS - HBM_CONTROLLER_CYCLE_TICKS;
+        self.held = Some((tick + rest, at));
+        self.entries[at].commands = 1;
+        self.report.busy_ticks += rest;
+        self.report.partial_writes += 1;
+        self.issued(tick, at);
+    }
+
+    /// A command for the unit `at` was issued.
+    #[inline]
+    fn issued(&mut self, tick: u64, at: usize) {
+        self.now = tick + 1;
+        self.last_bank = usize::from(self.entries[at].bank);
         self.allowed = [
             tick + HBM_TCCD_OTHER_GROUP_TICKS,
             tick + HBM_TCCD_OTHER_SLICE_TICKS,
             tick + HBM_TCCD_SAME_GROUP_TICKS,
         ];
-        self.report.busy_ticks += HBM_CONTROLLER_CYCLE_TICKS;
         self.report.finish_ticks = tick + HBM_CONTROLLER_CYCLE_TICKS;
-        entry.commands -= 1;
-        if entry.commands > 0 {
-            if entry.partial_write {
-                let rest = HBM_PARTIAL_WRITE_TICKS - HBM_CONTROLLER_CYCLE_TICKS;
-                self.held = Some((tick + rest, at));
-                self.report.busy_ticks += rest - HBM_CONTROLLER_CYCLE_TICKS;
-            }
-            return;
-        }
+    }
+
+    /// A unit is done.
+    #[inline]
+    fn leave(&mut self, at: usize, tick: u64) {
+        let (stay, index) = (!(1 << at), usize::from(self.entries[at].bank));
         self.held = None;
         self.report.units += 1;
-        self.report.partial_writes += u64::from(entry.partial_write);
         self.len -= 1;
-        self.used &= !unit;
-        self.slices[index / (HBM_BANK_GROUPS * HBM_BANKS)] &= !unit;
-        self.groups[index / HBM_BANKS] &= !unit;
-        bank.waiting &= !unit;
-        bank.hits &= !unit;
+        self.used &= stay;
+        self.slices[index / (HBM_BANK_GROUPS * HBM_BANKS)] &= stay;
+        self.groups[index / HBM_BANKS] &= stay;
+        let bank = &mut self.banks[index];
+        bank.waiting &= stay;
+        bank.hits &= stay;
         if bank.hits == 0 && bank.waiting != 0 {
             self.open(index, tick);
         }
