@@ -139,15 +139,33 @@ pub(super) struct Channel {
     /// slice, and in the same bank group.
     last_bank: usize,
     allowed: [u64; 3],
+    /// The next command slot that will be used and its unit, if that is known.
+    next: Option<(u64, usize)>,
     /// The partial write that holds the channel, and the tick of its last command.
     held: Option<(u64, usize)>,
     report: ChannelReport,
+    /// Units that have arrived since the channel was looked at: a channel that is not full need not be, and it is faster to
+    /// do much at one channel than a little at many.
+    arrivals: [Arrival; HBM_QUEUE_UNITS],
+    arrived: usize,
+    /// The queue is full before this tick.
+    room_from: u64,
+}
+
+/// A unit that enters the queue.
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    tick: u64,
+    place: Place,
+    partial_write: bool,
 }
 
 impl Channel {
     pub const fn new() -> Self {
         const NO_UNIT: Entry = Entry { row: 0, bank: 0, commands: 0, partial_write: false };
         const CLOSED: Bank = Bank { waiting: 0, hits: 0, row: 0, state: RowState::Closed, open_ticks: 0 };
+        const NO_ARRIVAL: Arrival =
+            Arrival { tick: 0, place: Place { channel: 0, bank: 0, row: 0 }, partial_write: false };
         const NOTHING: ChannelReport = ChannelReport {
             units: 0,
             busy_ticks: 0,
@@ -171,44 +189,73 @@ impl Channel {
             now: 0,
             last_bank: 0,
             allowed: [0; 3],
+            next: None,
             held: None,
             report: NOTHING,
+            arrivals: [NO_ARRIVAL; HBM_QUEUE_UNITS],
+            arrived: 0,
+            room_from: 0,
         }
     }
 
-    /// Whether the queue is full at the tick up to which time has advanced.
+    /// A unit wants to enter the queue at `tick`. The tick from which there is room if there is none now.
+    ///
+    /// Ticks do not decrease from call to call.
     #[inline]
-    pub fn is_full(&self) -> bool {
-        self.len == HBM_QUEUE_UNITS
+    pub fn offer(&mut self, place: Place, partial_write: bool, tick: u64) -> Result<(), u64> {
+        if tick < self.room_from {
+            return Err(self.room_from);
+        }
+        if self.len + self.arrived == HBM_QUEUE_UNITS {
+            self.settle(tick);
+            if self.len == HBM_QUEUE_UNITS {
+                self.advance_to_room();
+                return Err(self.room_from);
+            }
+        }
+        self.arrivals[self.arrived] = Arrival { tick, place, partial_write };
+        self.arrived += 1;
+        Ok(())
     }
 
-    /// What was done so far.
-    pub fn report(&self) -> ChannelReport {
+    /// Serves all that was offered. What was done.
+    pub fn finish(&mut self) -> ChannelReport {
+        self.settle(u64::MAX);
         self.report
     }
 
-    /// Decides everything before `until`.
+    /// Decides everything before `until`, arrivals included.
+    #[inline(never)]
+    fn settle(&mut self, until: u64) {
+        for k in 0..self.arrived {
+            let arrival = self.arrivals[k];
+            self.advance(arrival.tick);
+            self.push(arrival);
+        }
+        self.arrived = 0;
+        self.advance(until);
+    }
+
+    /// Decides everything before `until` if nothing arrives.
     #[inline]
-    pub fn advance(&mut self, until: u64) {
+    fn advance(&mut self, until: u64) {
         while self.step(until) {}
         self.now = self.now.max(until);
     }
 
-    /// Goes on until the queue has room. The tick of the command that makes it: there is room after it.
-    ///
-    /// Exact only if nothing arrives before, which a full queue prevents.
-    pub fn advance_to_room(&mut self) -> u64 {
-        while self.is_full() {
+    /// Goes on until the full queue has room, which is after the command that makes it. Nothing can arrive before.
+    fn advance_to_room(&mut self) {
+        while self.len == HBM_QUEUE_UNITS {
             let more = self.step(u64::MAX);
             debug_assert!(more, "a unit in the queue is served some time");
         }
-        self.now - 1
+        self.room_from = self.now;
     }
 
-    /// A unit arrives at `tick`, up to which time has advanced. There is room.
+    /// A unit enters the queue.
     #[inline]
-    pub fn push(&mut self, place: Place, partial_write: bool, tick: u64) {
-        debug_assert!(!self.is_full() && self.now <= tick);
+    fn push(&mut self, Arrival { tick, place, partial_write }: Arrival) {
+        debug_assert!(self.len < HBM_QUEUE_UNITS && self.now <= tick);
         if self.len == 0 {
             self.end = 0;
         } else if self.end == PLACES {
@@ -239,7 +286,10 @@ impl Channel {
             bank.hits |= unit;
             match bank.state {
                 RowState::Fresh => self.fresh |= unit,
-                RowState::Used => self.used |= unit,
+                RowState::Used => {
+                    self.used |= unit;
+                    self.next = None;
+                }
                 RowState::Closed | RowState::Opening => {}
             }
         }
@@ -250,7 +300,7 @@ impl Channel {
     fn pack(&mut self) {
         let mut live = self.slices.iter().fold(0, |all, slice| all | slice);
         (self.slices, self.groups) = ([0; HBM_SLICES], [0; GROUPS]);
-        (self.fresh, self.used) = (0, 0);
+        (self.fresh, self.used, self.next) = (0, 0, None);
         for bank in &mut self.banks {
             (bank.waiting, bank.hits) = (0, 0);
         }
@@ -296,7 +346,7 @@ impl Channel {
 
     /// The rows that are open in the tick `next_open` serve their units.
     fn opened(&mut self) {
-        let tick = self.next_open;
+        let (tick, candidates) = (self.next_open, self.candidates());
         self.next_open = u64::MAX;
         for openings in [&mut self.activations, &mut self.switches] {
             while let Some(index) = openings.first() {
@@ -311,6 +361,9 @@ impl Channel {
             }
         }
         self.now = self.now.max(tick);
+        if self.candidates() != candidates {
+            self.next = None;
+        }
     }
 
     /// Units that may be served: those whose row has served others, and the oldest of those whose row has not.
@@ -358,7 +411,11 @@ impl Channel {
     /// What happens next, if it is before `until`.
     #[inline]
     fn step(&mut self, until: u64) -> bool {
-        let (tick, at) = self.next_command();
+        let (tick, at) = match self.next {
+            Some(next) => next,
+            None => self.next_command(),
+        };
+        self.next = Some((tick, at));
         if tick.min(self.next_open) >= until {
             return false;
         }
@@ -434,6 +491,7 @@ impl Channel {
     /// A command for the unit `at` was issued.
     #[inline]
     fn issued(&mut self, tick: u64, at: usize) {
+        self.next = None;
         self.now = tick + 1;
         self.last_bank = usize::from(self.entries[at].bank);
         self.allowed = [

@@ -117,8 +117,6 @@ impl Detailed {
     /// If a request leaves HBM, or has no bytes or more than 256.
     pub fn run<S: Iterator<Item = Request>>(&mut self, streams: &mut [S]) -> HbmReport {
         self.channels.fill(Channel::new());
-        // Up to this tick the queue of the channel is known to be full.
-        let mut full_until = [None; HBM_CHANNELS];
         let mut engines = vec![Engine::IDLE; streams.len()];
         for (engine, stream) in engines.iter_mut().zip(streams.iter_mut()) {
             engine.take(stream, self.map, 0);
@@ -130,11 +128,10 @@ impl Detailed {
             for _ in 0..engines.len() {
                 let engine = &mut engines[at];
                 if engine.next_cycle == cycle {
-                    let index = usize::from(engine.place.channel);
-                    let (channel, tick) = (&mut self.channels[index], cycle * CORE_CYCLE_TICKS);
-                    match offer(channel, &mut full_until[index], engine, tick) {
-                        None => engine.take(&mut streams[at], self.map, cycle + 1),
-                        Some(full_until) => engine.next_cycle = full_until / CORE_CYCLE_TICKS + 1,
+                    let channel = &mut self.channels[usize::from(engine.place.channel)];
+                    match channel.offer(engine.place, engine.partial_write, cycle * CORE_CYCLE_TICKS) {
+                        Ok(()) => engine.take(&mut streams[at], self.map, cycle + 1),
+                        Err(room_from) => engine.next_cycle = core_cycles(room_from),
                     }
                 }
                 next_cycle = next_cycle.min(engine.next_cycle);
@@ -145,27 +142,9 @@ impl Detailed {
         let mut report =
             HbmReport { finish_ticks: 0, channels: [ChannelReport::default(); HBM_CHANNELS] };
         for (channel, report) in self.channels.iter_mut().zip(&mut report.channels) {
-            channel.advance(u64::MAX);
-            *report = channel.report();
+            *report = channel.finish();
         }
         report.finish_ticks = report.total().finish_ticks;
         report
     }
-}
-
-/// Puts the head of a stream into its channel, or the tick up to which there is no room.
-#[inline]
-fn offer(channel: &mut Channel, full_until: &mut Option<u64>, engine: &Engine, tick: u64) -> Option<u64> {
-    if let Some(until) = *full_until
-        && tick <= until
-    {
-        return Some(until);
-    }
-    channel.advance(tick);
-    if channel.is_full() {
-        *full_until = Some(channel.advance_to_room());
-        return *full_until;
-    }
-    channel.push(engine.place, engine.partial_write, tick);
-    None
 }
