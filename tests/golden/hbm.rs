@@ -19,7 +19,7 @@ fn stream<const N: usize>(base: u64, loops: [(u64, i64); N]) -> Strided {
 
 /// The same on engines (cluster, PE), at the base of each.
 fn engines<const N: usize>(loops: [(u64, i64); N]) -> Vec<Strided> {
-    let base = |engine: u64| (engine / 4 << 20) + (engine % 4 << 18);
+    let base = |engine: u64| ((engine / 4) << 20) + ((engine % 4) << 18);
     (0..8).map(|engine| stream(base(engine), loops)).collect()
 }
 
@@ -230,7 +230,7 @@ fn g86_g87_example_5() {
 #[test]
 fn g88_example_5_on_both_stacks() {
     // The half of D alone: `[A8, B64, C8, D256]`.
-    let base = |engine: u64| (engine / 4 << 19) + (engine % 4 << 17);
+    let base = |engine: u64| ((engine / 4) << 19) + ((engine % 4) << 17);
     let engine = |engine| stream(base(engine), [(8, 256), (32, 2048), (2, 65_536)]);
     let streams: Vec<_> = (0..8).map(engine).collect();
     assert_eq!(estimate(BIT_17, &streams).ticks(), 2048, "682.7 cycles");
@@ -279,7 +279,8 @@ fn ratios_of_a_simulator_of_hbm3() {
         .collect();
     let random_in_channel = channel_rate(|k| random[k as usize]);
     // All channels, all engines.
-    let engine = |seed: u64| randoms(seed + 2).map(|n| Request::read(n % (HBM_BYTES / 256) * 256, 256)).take(16_384);
+    let engine =
+        |seed: u64| randoms(seed + 2).map(|n| Request::read(n % (HBM_BYTES / 256) * 256, 256)).take(16_384);
     let random_chip = 8.0 * 16_384.0 / detailed((0..8).map(engine).collect::<Vec<_>>());
     let together: Vec<_> = (0..8).map(|engine| stream(engine << 8, [(1 << 15, 2048)])).collect();
     let stream_chip = 8.0 * 32_768.0 / detailed(together);

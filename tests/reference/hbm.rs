@@ -42,7 +42,8 @@ pub fn address(wanted: Place, hash_17: bool) -> u64 {
         2 => at(1, 34) + at(row_13, 20),
         slice => at(slice, 20) + at(row_13, 35),
     };
-    let others = fold + at(group % 2, 13) + at(group / 2, 19) + at(wanted.bank, 17) + at(wanted.row % 8192, 21);
+    let others =
+        fold + at(group % 2, 13) + at(group / 2, 19) + at(wanted.bank, 17) + at(wanted.row % 8192, 21);
     (0..32u64)
         .map(|channel| others + channel * 256)
         .find(|&address| place(address, hash_17) == wanted)

@@ -235,15 +235,9 @@ mod tests {
             // Every slice and row code, at both ends of the other fields.
             for (slice, row, high) in (0..3).flat_map(|s| (0..16_384).map(move |r| (s, r, r % 2 == 1))) {
                 let place = match high {
-                    true => HbmAddress {
-                        stack: 1,
-                        channel: 15,
-                        bank_group: 3,
-                        bank: 3,
-                        column: 2047,
-                        slice,
-                        row,
-                    },
+                    true => {
+                        HbmAddress { stack: 1, channel: 15, bank_group: 3, bank: 3, column: 2047, slice, row }
+                    }
                     false => HbmAddress { slice, row, ..HbmAddress::default() },
                 };
                 let address = map.encode(place);

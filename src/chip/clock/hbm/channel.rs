@@ -7,7 +7,7 @@ use super::address::{CHANNEL_BANKS, Place};
 use crate::chip::spec::{
     HBM_ACTIVATION_TICKS, HBM_BANK_GROUPS, HBM_BANKS, HBM_COMMAND_CYCLE_TICKS, HBM_CONTROLLER_CYCLE_TICKS,
     HBM_PARTIAL_WRITE_TICKS, HBM_QUEUE_UNITS, HBM_ROW_SWITCH_TICKS, HBM_SLICES, HBM_TCCD_OTHER_GROUP_TICKS,
-    HBM_TCCD_OTHER_SLICE_TICKS, HBM_TCCD_SAME_GROUP_TICKS, HBM_UNIT_COMMANDS,
+    HBM_TCCD_OTHER_SLICE_TICKS, HBM_TCCD_SAME_GROUP_TICKS, HBM_UNIT_COMMANDS, HBM_UNIT_TICKS,
 };
 
 /// What a channel did.
@@ -135,8 +135,9 @@ pub(super) struct Channel {
     next_open: u64,
     /// Everything before this tick is decided.
     now: u64,
-    /// The bank of the last command, and the ticks from which tCCD allows one in another bank group of the slice, in another
+    /// The last command, its bank, and the ticks from which tCCD allows one in another bank group of the slice, in another
     /// slice, and in the same bank group.
+    last_tick: u64,
     last_bank: usize,
     allowed: [u64; 3],
     /// The next command slot that will be used and its unit, if that is known.
@@ -187,6 +188,7 @@ impl Channel {
             switches: Openings::new(),
             next_open: u64::MAX,
             now: 0,
+            last_tick: 0,
             last_bank: 0,
             allowed: [0; 3],
             next: None,
@@ -221,6 +223,12 @@ impl Channel {
     /// Serves all that was offered. What was done.
     pub fn finish(&mut self) -> ChannelReport {
         self.settle(u64::MAX);
+        let ChannelReport { units, partial_writes, .. } = self.report;
+        if units > 0 {
+            self.report.finish_ticks = self.last_tick + HBM_CONTROLLER_CYCLE_TICKS;
+        }
+        self.report.busy_ticks =
+            (units - partial_writes) * HBM_UNIT_TICKS + partial_writes * HBM_PARTIAL_WRITE_TICKS;
         self.report
     }
 
@@ -438,29 +446,23 @@ impl Channel {
         if partial_write && commands > 1 {
             return self.hold(tick, at);
         }
-        let (mut count, mut last) = (1, at);
-        if commands > 1 {
-            let candidates = self.candidates();
-            let (group, slice) = self.neighbours(index);
-            let other = oldest(candidates & slice & !group) % PLACES;
-            let Entry { bank: other_bank, commands: other_commands, partial_write, .. } = self.entries[other];
-            let (other_group, _) = self.neighbours(usize::from(other_bank));
-            let turns = candidates & slice & !group != 0
-                && oldest(candidates & slice & !other_group) == at
-                && self.used >> other & 1 == 1
-                && !partial_write;
-            if turns {
-                let slots = (limit - tick).div_ceil(HBM_TCCD_OTHER_GROUP_TICKS);
-                count = slots.min(2 * u64::from(commands) - 1).min(2 * u64::from(other_commands));
-                self.entries[other].commands -= (count / 2) as u8;
-                if count % 2 == 0 {
-                    last = other;
-                }
-            }
-        }
+        let candidates = self.candidates();
+        let (group, slice) = self.neighbours(index);
+        let near = candidates & slice & !group;
+        let other = oldest(near) % PLACES;
+        let partner = self.entries[other];
+        let (other_group, _) = self.neighbours(usize::from(partner.bank));
+        let turns = near != 0
+            && oldest(candidates & slice & !other_group) == at
+            && self.used >> other & 1 == 1
+            && !partner.partial_write;
+        let slots = (limit - tick).div_ceil(HBM_TCCD_OTHER_GROUP_TICKS);
+        let commands = slots.min(2 * u64::from(commands) - 1).min(2 * u64::from(partner.commands));
+        let count = if turns { commands } else { 1 };
+        let last = if count % 2 == 1 { at } else { other };
+        self.entries[other].commands -= (count / 2) as u8;
         self.entries[at].commands -= count.div_ceil(2) as u8;
         self.issued(tick + (count - 1) * HBM_TCCD_OTHER_GROUP_TICKS, last);
-        self.report.busy_ticks += count * HBM_CONTROLLER_CYCLE_TICKS;
         if self.entries[last].commands == 0 {
             self.leave(last, self.now - 1);
         }
@@ -470,11 +472,9 @@ impl Channel {
     #[inline]
     fn serve(&mut self, index: usize) {
         let bank = &mut self.banks[index];
-        if bank.state == RowState::Fresh {
-            bank.state = RowState::Used;
-            self.fresh &= !bank.hits;
-            self.used |= bank.hits;
-        }
+        bank.state = RowState::Used;
+        self.fresh &= !bank.hits;
+        self.used |= bank.hits;
     }
 
     /// The first command of a partial write: nothing else goes until the last.
@@ -483,7 +483,6 @@ impl Channel {
         let rest = HBM_PARTIAL_WRITE_TICKS - HBM_CONTROLLER_CYCLE_TICKS;
         self.held = Some((tick + rest, at));
         self.entries[at].commands = 1;
-        self.report.busy_ticks += rest;
         self.report.partial_writes += 1;
         self.issued(tick, at);
     }
@@ -499,7 +498,7 @@ impl Channel {
             tick + HBM_TCCD_OTHER_SLICE_TICKS,
             tick + HBM_TCCD_SAME_GROUP_TICKS,
         ];
-        self.report.finish_ticks = tick + HBM_CONTROLLER_CYCLE_TICKS;
+        self.last_tick = tick;
     }
 
     /// A unit is done.

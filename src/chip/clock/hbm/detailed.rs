@@ -79,8 +79,12 @@ struct Engine {
 const NEVER: u64 = u64::MAX;
 
 impl Engine {
-    const IDLE: Self =
-        Self { next_cycle: 0, place: Place { channel: 0, bank: 0, row: 0 }, partial_write: false, second: None };
+    const IDLE: Self = Self {
+        next_cycle: 0,
+        place: Place { channel: 0, bank: 0, row: 0 },
+        partial_write: false,
+        second: None,
+    };
 
     /// Takes the next transfer of the stream, to be offered in `cycle`.
     #[inline]
@@ -139,8 +143,7 @@ impl Detailed {
             }
             cycle = next_cycle;
         }
-        let mut report =
-            HbmReport { finish_ticks: 0, channels: [ChannelReport::default(); HBM_CHANNELS] };
+        let mut report = HbmReport { finish_ticks: 0, channels: [ChannelReport::default(); HBM_CHANNELS] };
         for (channel, report) in self.channels.iter_mut().zip(&mut report.channels) {
             *report = channel.finish();
         }

@@ -62,7 +62,8 @@ impl Request {
 #[cold]
 #[track_caller]
 const fn wrong_size(bytes: u32) -> ! {
-    let text = Text::new().str("HBM: a request of ").number(bytes as usize).str(" bytes, but requests have 1 to ");
+    let text =
+        Text::new().str("HBM: a request of ").number(bytes as usize).str(" bytes, but requests have 1 to ");
     panic!("{}", text.number(HBM_UNIT_BYTES).str(" bytes; help: cut it into several").as_str())
 }
 
@@ -104,8 +105,10 @@ impl Strided {
             return Err(PlanError::new("HBM packet", text.str("; help: leave the stream out")));
         }
         if loops.len() > SEQUENCER_ENTRIES {
-            let text = Text::new().str("HBM stream: ").number(loops.len()).str(" loops, but a sequencer has ");
-            let text = text.number(SEQUENCER_ENTRIES).str("; help: merge neighbouring loops or use several streams");
+            let text =
+                Text::new().str("HBM stream: ").number(loops.len()).str(" loops, but a sequencer has ");
+            let text =
+                text.number(SEQUENCER_ENTRIES).str("; help: merge neighbouring loops or use several streams");
             return Err(PlanError::new("HBM loops", text));
         }
         let mut list = List::new(StridedLoop { size: 0, stride: 0 });
@@ -241,7 +244,9 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "HBM: a request of 257 bytes, but requests have 1 to 256 bytes; help: cut it into several")]
+    #[should_panic(
+        expected = "HBM: a request of 257 bytes, but requests have 1 to 256 bytes; help: cut it into several"
+    )]
     fn a_request_of_257_bytes() {
         Request::read(0, 257).transfers();
     }
