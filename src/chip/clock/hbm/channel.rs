@@ -519,3 +519,56 @@ impl Channel {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLACE: Place = Place { channel: 0, bank: 5, row: 7 };
+
+    /// A queue takes 64 units and not 65. The room is there after the last command of a unit, not in its tick.
+    #[test]
+    fn the_queue_holds_64_units() {
+        let mut channel = Channel::new();
+        for unit in 0..HBM_QUEUE_UNITS {
+            assert_eq!(channel.offer(PLACE, false, 0), Ok(()), "unit {unit}");
+        }
+        // The row is open at 60; commands of one bank group go at 60, 68, 76 and 84.
+        assert_eq!(channel.offer(PLACE, false, 0), Err(85));
+        assert_eq!(channel.offer(PLACE, false, 84), Err(85));
+        assert_eq!(channel.offer(PLACE, false, 85), Ok(()));
+        assert_eq!(channel.offer(PLACE, false, 85), Err(85 + 4 * 8));
+        let report = channel.finish();
+        assert_eq!((report.units, report.openings, report.row_switches), (65, 1, 0));
+        assert_eq!((report.finish_ticks, report.row_hits()), (60 + (65 * 4 - 1) * 8 + 4, 64));
+    }
+
+    /// tCCD to the tick: four commands each of two units that are open at the same time.
+    #[test]
+    fn two_units_take_turns() {
+        let run = |banks: [u8; 2]| {
+            let mut channel = Channel::new();
+            for bank in banks {
+                assert_eq!(channel.offer(Place { bank, ..PLACE }, false, 0), Ok(()));
+            }
+            channel.finish().finish_ticks - HBM_ACTIVATION_TICKS
+        };
+        assert_eq!(run([0, 4]), 7 * 4 + 4, "other bank group");
+        assert_eq!(run([0, 16]), 7 * 6 + 4, "other slice");
+        assert_eq!(run([0, 1]), 7 * 8 + 4, "same bank group");
+        assert_eq!(run([0, 20]), 7 * 6 + 4, "other slice and other bank group");
+    }
+
+    /// A partial write holds the channel for 800 ticks.
+    #[test]
+    fn a_partial_write_holds_the_channel() {
+        let mut channel = Channel::new();
+        assert_eq!(channel.offer(PLACE, true, 0), Ok(()));
+        assert_eq!(channel.offer(Place { bank: 9, ..PLACE }, false, 0), Ok(()));
+        let report = channel.finish();
+        assert_eq!((report.units, report.partial_writes, report.openings), (2, 1, 2));
+        assert_eq!(report.busy_ticks, 800 + 16);
+        // Its last data ends at 60 + 800. The other unit is in another bank group and goes on without a gap.
+        assert_eq!(report.finish_ticks, 60 + 800 + (4 - 1) * 8 + 4);
+    }
+}

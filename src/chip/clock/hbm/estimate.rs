@@ -1,7 +1,6 @@
 //! The closed rules of the `book` profile (spec page 70 §8.1).
 
-use super::address::CHANNEL_BANKS;
-use super::address::CHIP_BANKS;
+use super::address::{CHANNEL_BANKS, CHIP_BANKS};
 use super::{HbmMap, Request};
 use crate::chip::spec::{
     HBM_CHANNELS, HBM_ESTIMATE_ROW_SWITCH_TICKS, HBM_PARTIAL_WRITE_TICKS, HBM_UNIT_TICKS,
