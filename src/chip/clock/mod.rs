@@ -3,4 +3,5 @@
 //! Components stand alone: each takes an address stream and counts, without the values that move.
 
 pub mod dma;
+pub mod hbm;
 pub mod trf_cache;

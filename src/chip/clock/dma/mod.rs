@@ -10,6 +10,7 @@
 //! them one by one, from [`PairedSequencer::iter_requests`].
 
 mod derive;
+mod hbm_models;
 mod operation;
 mod packet;
 mod parts;
@@ -19,6 +20,7 @@ mod traffic;
 mod walk;
 
 pub use derive::{DmaOptions, derive};
+pub use hbm_models::BookHbm;
 pub use operation::{Coverage, DmaOperation, Engine, EngineQueue, EngineSplit};
 pub use packet::{PacketRun, packet_runs, whole_run};
 pub use sequencer::{Medium, PairedEntry, PairedSequencer, Side};

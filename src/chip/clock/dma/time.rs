@@ -15,7 +15,7 @@ use super::operation::{Coverage, DmaOperation, Engine, EngineQueue};
 use super::sequencer::{Medium, PairedSequencer, Side};
 use super::traffic::Traffic;
 use crate::chip::spec::{
-    CLUSTER_PES, CLUSTERS, DMA_STARTUP_CYCLES, PCIE_BYTES_PER_CYCLE, PCIE_STARTUP_CYCLES, TICKS_PER_CYCLE,
+    CLUSTER_PES, CLUSTERS, CORE_CYCLE_TICKS, DMA_STARTUP_CYCLES, PCIE_BYTES_PER_CYCLE, PCIE_STARTUP_CYCLES,
 };
 use crate::command::HostTransfer;
 use core::fmt;
@@ -173,7 +173,7 @@ impl EngineTime {
 
     /// All commands, one after another, in cycles, rounded up.
     pub const fn cycles(&self) -> u64 {
-        self.ticks().div_ceil(TICKS_PER_CYCLE)
+        self.ticks().div_ceil(CORE_CYCLE_TICKS)
     }
 }
 
@@ -216,7 +216,7 @@ pub struct Figure {
 impl DmaTime {
     /// Cycles from the start to the end, rounded up.
     pub const fn cycles(&self) -> u64 {
-        self.ticks.div_ceil(TICKS_PER_CYCLE)
+        self.ticks.div_ceil(CORE_CYCLE_TICKS)
     }
 
     /// Bytes that move.
@@ -238,7 +238,7 @@ impl DmaTime {
     pub fn figures(&self) -> Vec<Figure> {
         let engine = self.engines.iter().max_by_key(|engine| engine.ticks());
         let ticks = |of: fn(&EngineTime) -> u64| engine.map_or(0, of);
-        let cycles = |ticks: u64| ticks as f64 / TICKS_PER_CYCLE as f64;
+        let cycles = |ticks: u64| ticks as f64 / CORE_CYCLE_TICKS as f64;
         let exact = self.coverage == Coverage::Exact;
         let counted = if exact { Class::Documented } else { Class::Assumed };
         let side = |of: fn(&EngineTime) -> &SideTime| engine.map_or(0, |engine| of(engine).ticks);
@@ -336,7 +336,7 @@ pub fn time(operation: &DmaOperation, same_medium: SameMedium, hbm: &mut impl Hb
     let hbm = total.hbm_ticks.iter().map(|&(_, ticks)| (ticks, DMA_STARTUP_CYCLES, Bound::Hbm));
     let pcie = (total.pcie_ticks, PCIE_STARTUP_CYCLES, Bound::Pcie);
     for (ticks, startup, bound) in hbm.chain([pcie]).filter(|&(ticks, ..)| ticks > 0) {
-        let startup = startup * TICKS_PER_CYCLE;
+        let startup = startup * CORE_CYCLE_TICKS;
         if startup + ticks > total.ticks {
             let bound = if startup > ticks { Bound::Startup } else { bound };
             (total.ticks, total.bound, total.slowest) = (startup + ticks, bound, None);
@@ -356,7 +356,7 @@ fn engine_time(
         commands: queue.commands.len() as u64,
         bytes: 0,
         requests: 0,
-        startup_ticks: queue.commands.len() as u64 * DMA_STARTUP_CYCLES * TICKS_PER_CYCLE,
+        startup_ticks: queue.commands.len() as u64 * DMA_STARTUP_CYCLES * CORE_CYCLE_TICKS,
         read: SideTime::default(),
         write: SideTime::default(),
         data_ticks: 0,
@@ -412,15 +412,15 @@ fn side_time(
         }
         Traffic::Dm { dmn_cycles, partial_writes } => {
             time.partial_writes = partial_writes;
-            time.medium_ticks = dmn_cycles.into_iter().max().unwrap_or(0) * TICKS_PER_CYCLE;
+            time.medium_ticks = dmn_cycles.into_iter().max().unwrap_or(0) * CORE_CYCLE_TICKS;
             Bound::Dmn
         }
         Traffic::Spm { cycles } => {
-            time.medium_ticks = cycles * TICKS_PER_CYCLE;
+            time.medium_ticks = cycles * CORE_CYCLE_TICKS;
             Bound::Spm
         }
     };
-    let requests = command.requests() * TICKS_PER_CYCLE;
+    let requests = command.requests() * CORE_CYCLE_TICKS;
     time.ticks = requests.max(time.medium_ticks);
     (time, if time.medium_ticks > requests { bound } else { Bound::Engine })
 }
@@ -469,7 +469,7 @@ fn pcie_of_all(operation: &DmaOperation) -> u64 {
 }
 
 fn pcie_ticks(bytes: u64) -> u64 {
-    bytes.div_ceil(PCIE_BYTES_PER_CYCLE) * TICKS_PER_CYCLE
+    bytes.div_ceil(PCIE_BYTES_PER_CYCLE) * CORE_CYCLE_TICKS
 }
 
 /// Cycles of a transfer between the host and HBM: every byte of the host's array crosses PCIe once (spec page 70 §10).

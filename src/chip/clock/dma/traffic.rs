@@ -68,7 +68,9 @@ fn residues<const MODULUS: usize>(command: &PairedSequencer, side: Side) -> [u64
 }
 
 fn hbm(command: &PairedSequencer, side: Side) -> Traffic {
-    const UNIT: usize = spec::DMA_REQUEST_BYTES;
+    // A request is as long as a unit.
+    const UNIT: usize = spec::HBM_UNIT_BYTES;
+    const _: () = assert!(UNIT == spec::DMA_REQUEST_BYTES);
     let (whole, tail) = ((command.stride0 / UNIT) as u64, command.stride0 % UNIT);
     let (mut transfers, mut partial_writes) = (0, 0);
     for (residue, count) in residues::<UNIT>(command, side).into_iter().enumerate() {

@@ -1,6 +1,7 @@
 //! The worked examples of spec page 30 §13 and the golden rows G76 to G94 of page 70.
 
 use super::*;
+use crate::chip::clock::hbm::{Detailed, HbmMap};
 use crate::chip::spec;
 use crate::command::{
     Dma, FillId, Footprint, Guard, GuardDigit, GuardSum, Memory, Region, Step, Transfer, TransferLoop,
@@ -46,7 +47,9 @@ fn book(streams: &[HbmStream<'_>]) -> u64 {
             }
         }
     }
-    channels.into_iter().max().unwrap_or(0)
+    let ticks = channels.into_iter().max().unwrap_or(0);
+    assert_eq!(BookHbm::default().ticks(streams), ticks);
+    ticks
 }
 
 /// HBM takes no time.
@@ -308,6 +311,10 @@ mod example_5 {
         // G87.
         assert_eq!(time.hbm_ticks, [(0, 256 * 16)]);
         assert_eq!((time.cycles(), time.bound), (1866, Bound::Hbm));
+        // Spec page 70 §16: with queues and banks 1390, within 5 %.
+        let detailed = &mut Detailed::new(HbmMap::default());
+        let cycles = super::super::time(&operation, SameMedium::Sum, detailed).hbm_ticks[0].1 / 3;
+        assert!(cycles.abs_diff(1390) < 70, "{cycles}");
     }
 
     #[test]
