@@ -118,9 +118,107 @@ pub const CAST_LATENCY_CYCLES: u64 = 1;
 pub const TENSOR_UNIT_ISSUE_CYCLES: u64 = 20;
 /// Consecutive accesses to one bank from which on an operation keeps DMA away (spec page 70 §7).
 pub const BANK_RUN_ACCESSES: u64 = 64;
-/// DMA engines per chip, one per pair of Data Memory Networks (spec page 30 §1).
-pub const DMA_ENGINES: usize = 8;
-/// Bytes of one DMA request at most, one per cycle and engine (spec page 70 §4).
+/// DMA engines of a chip, one per PE (spec page 30 §1). Derived.
+pub const DMA_ENGINES: usize = CLUSTERS * CLUSTER_PES;
+
+// HBM timing
+//
+// Every number says its class: documented (firm on the page that it names), derived (arithmetic from documented numbers)
+// or assumed (a choice of ours, inside of the documented range where there is one).
+// Times are in ticks of 1/3 ns, so that all clocks are whole numbers (spec page 70 §2).
+
+/// Ticks of a core cycle of 1 GHz. Derived (spec page 70 §2).
+pub const CORE_CYCLE_TICKS: u64 = 3;
+/// Ticks of an HBM command cycle of 1.5 GHz: column commands are issued at multiples of it. Derived (spec page 70 §2).
+pub const HBM_COMMAND_CYCLE_TICKS: u64 = 2;
+/// Ticks of an HBM controller cycle of 0.75 GHz, in which a channel moves 64 bytes. Derived (spec page 70 §2).
+pub const HBM_CONTROLLER_CYCLE_TICKS: u64 = 4;
+/// HBM stacks of a chip. Documented (spec page 30 §3.1).
+pub const HBM_STACKS: usize = 2;
+/// Channels of an HBM stack. Documented (spec page 30 §3.1).
+pub const HBM_STACK_CHANNELS: usize = 16;
+/// Channels of a chip. Derived.
+pub const HBM_CHANNELS: usize = HBM_STACKS * HBM_STACK_CHANNELS;
+/// Slices of an HBM channel. Documented (spec page 30 §3.1).
+pub const HBM_SLICES: usize = 3;
+/// Bank groups of an HBM slice. Documented (spec page 30 §3.1).
+pub const HBM_BANK_GROUPS: usize = 4;
+/// Banks of an HBM bank group. Documented (spec page 30 §3.1).
+pub const HBM_BANKS: usize = 4;
+/// Rows of an HBM bank. Documented (spec page 30 §3.1).
+pub const HBM_ROWS: usize = 16_384;
+/// Bytes of an HBM row. Documented (spec page 30 §3.1).
+pub const HBM_ROW_BYTES: usize = 2048;
+/// Bytes that HBM moves as a whole. Documented (spec page 30 §3.1).
+pub const HBM_UNIT_BYTES: usize = 256;
+/// Bytes of one HBM column command. Documented (spec page 70 §2).
+pub const HBM_COMMAND_BYTES: usize = 64;
+/// Column commands of a unit of 256 bytes. Derived.
+pub const HBM_UNIT_COMMANDS: usize = HBM_UNIT_BYTES / HBM_COMMAND_BYTES;
+/// Ticks for which a unit of 256 bytes holds its channel. Derived: 16/3 core cycles.
+pub const HBM_UNIT_TICKS: u64 = HBM_UNIT_COMMANDS as u64 * HBM_CONTROLLER_CYCLE_TICKS;
+/// Units of 256 bytes that wait in the queue of a channel. Documented as 64 entries (spec page 70 §8), taken as units.
+pub const HBM_QUEUE_UNITS: usize = 64;
+/// tCCD in ticks from one command to the next in another bank group of the same slice. Documented: 2 command cycles
+/// (spec page 70 §8).
+pub const HBM_TCCD_OTHER_GROUP_TICKS: u64 = 2 * HBM_COMMAND_CYCLE_TICKS;
+/// tCCD in ticks from one command to the next in another slice. Documented: 3 command cycles (spec page 70 §8).
+pub const HBM_TCCD_OTHER_SLICE_TICKS: u64 = 3 * HBM_COMMAND_CYCLE_TICKS;
+/// tCCD in ticks from one command to the next in the same bank group. Documented: 4 command cycles (spec page 70 §8).
+pub const HBM_TCCD_SAME_GROUP_TICKS: u64 = 4 * HBM_COMMAND_CYCLE_TICKS;
+/// Ticks in which a closed bank opens a row: 20 ns. Assumed (spec page 70 §8.2).
+pub const HBM_ACTIVATION_TICKS: u64 = 60;
+/// Ticks in which a bank closes its row and opens another: 44 ns. Assumed inside of the documented 40 to 50 ns (spec
+/// page 70 §8): the value with which conflicts in one bank and in four come to what simulators of HBM3 find.
+pub const HBM_ROW_SWITCH_TICKS: u64 = 132;
+/// Ticks of a request that switches a row, in the estimate: 40 ns. Assumed inside of the documented 40 to 50 ns (spec
+/// page 70 §8.1): the worked examples are computed with it.
+pub const HBM_ESTIMATE_ROW_SWITCH_TICKS: u64 = 120;
+/// How many times longer than a whole unit a write of a part of it takes, which reads, changes and writes the unit.
+/// Documented as about 50 (spec page 70 §8).
+pub const HBM_PARTIAL_WRITE_UNITS: u64 = 50;
+/// Ticks for which a write of a part of a unit holds its channel. Derived: 267 core cycles.
+pub const HBM_PARTIAL_WRITE_TICKS: u64 = HBM_PARTIAL_WRITE_UNITS * HBM_UNIT_TICKS;
+
+// DMA
+//
+// Class of a number: *documented* is said by the pages, *derived* follows from what they say, *assumed* is decided by the
+// specification where they are silent.
+
+/// Slices of a Data Memory Network, which share one data path (spec page 30 §1). Documented.
+pub const DMN_SLICES: usize = 32;
+/// Slices of a PE: two Data Memory Networks with one DMA engine (spec page 30 §1). Derived.
+pub const PE_SLICES: usize = 2 * DMN_SLICES;
+/// PEs of a cluster, and so DMA engines (spec page 30 §1). Derived.
+pub const CLUSTER_PES: usize = SLICES / PE_SLICES;
+/// Bytes between the slices of a cluster in the window through which DMA commands see DM: `slice_stride` (spec page 30
+/// §2.2). Documented.
+pub const DMA_SLICE_STRIDE: u64 = 4 << 20;
+/// Bytes between the Data Memory Networks of a cluster in that window: `DMN_stride` (spec page 30 §2.2). Derived.
+pub const DMA_DMN_STRIDE: u64 = DMN_SLICES as u64 * DMA_SLICE_STRIDE;
+/// Bytes of a cluster in that window (spec page 30 §2.2). Derived.
+pub const DMA_CLUSTER_WINDOW: u64 = SLICES as u64 * DMA_SLICE_STRIDE;
+/// Entries of a DMA command, the packet among them (spec page 30 §13). Documented.
+pub const DMA_ENTRIES: usize = SEQUENCER_ENTRIES;
+/// The longest packet of a DMA command in bytes: 256 AXI beats of 16 bytes (spec page 30 §7). Documented.
+pub const DMA_PACKET_BYTES: usize = 4096;
+/// The longest request of a DMA engine in bytes (spec page 30 §13). Documented.
 pub const DMA_REQUEST_BYTES: usize = 256;
-/// Bytes per core cycle and direction over PCIe (spec page 70 §4).
+/// DM is written in units of this many bytes (spec page 30 §7). Documented.
+pub const DMA_DM_WRITE_BYTES: usize = 8;
+/// How often a request that writes part of such a unit occupies DM: read, change, write (spec page 30 §7). Documented.
+pub const DMA_DM_PARTIAL_WRITE: usize = 3;
+/// Cycles that a DMA command takes to start (spec page 70 §4, "approximately"). Documented.
+pub const DMA_STARTUP_CYCLES: u64 = 500;
+/// Bytes per cycle of the data path of a Data Memory Network (spec page 30 §2.1). Documented for whole units of 128 bytes;
+/// that a shorter request takes a whole cycle is assumed (spec page 70 §6).
+pub const DMN_BYTES_PER_CYCLE: usize = 128;
+/// Bytes per cycle of the SPM of a Data Memory Network: 128 per network or per cluster, the pages differ (spec page 30 §4).
+/// Assumed.
+pub const SPM_BYTES_PER_CYCLE: usize = 128;
+/// Bytes of the SPM of a Data Memory Network (spec page 30 §4). Assumed.
+pub const SPM_BYTES: u64 = 1 << 20;
+/// Bytes per cycle over PCIe, in each direction (spec page 70 §4). Documented.
 pub const PCIE_BYTES_PER_CYCLE: u64 = 30;
+/// Cycles that a transfer over PCIe takes to start (spec page 70 §10). Assumed.
+pub const PCIE_STARTUP_CYCLES: u64 = 500;

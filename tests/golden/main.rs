@@ -7,5 +7,6 @@ mod contraction;
 mod contraction_limits;
 mod error_table;
 mod fetch;
+mod hbm;
 mod sequencer;
 mod sequencer_page;

@@ -12,6 +12,7 @@ mod bridge;
 mod const_plans;
 mod fetch;
 mod fetch_casts;
+mod hbm;
 mod machine;
 mod mapping;
 mod moves;

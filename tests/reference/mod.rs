@@ -13,6 +13,7 @@
 //! | [`adapter`] | what does the adapter of the Fetch Engine make of a stored element? |
 //! | [`contraction`] | what leaves the contraction path, bit for bit? |
 //! | [`sequencer`] | does a list of entries read the right addresses, and is there any that does? |
+//! | [`hbm`] | when are requests to HBM done? |
 //! | [`random`], [`packets`], [`pipelines`] | which mappings and legal contraction pipelines to try next? |
 
 // Each test program includes this folder and uses a part of it.
@@ -22,6 +23,7 @@ pub mod adapter;
 pub mod contraction;
 pub mod digits;
 pub mod engines;
+pub mod hbm;
 pub mod mapping;
 pub mod numbers;
 pub mod packets;

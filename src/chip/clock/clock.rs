@@ -1,7 +1,7 @@
 //! The clock of a system: takes commands as they are given, and tells when each ran.
 
-use super::cost::Profile;
-use super::dma_time::{dma_time, host_time};
+use super::cost::{Cost, Profile};
+use super::dma_timing::dma_timing;
 use super::hazards::{Access, OperationNumber, Store, Unit};
 use super::ledger::{KernelCall, Ledger};
 use super::record::{Amount, Given, Observer, Products, Timing, UsedSlices};
@@ -241,10 +241,10 @@ impl Clock {
         dma: &Dma,
         location: &'static Location<'static>,
     ) -> (Given, Resources) {
-        let (time, configuration) = dma_time(dma, self.profile);
+        let (time, configuration) = dma_timing(dma, self.profile);
         let in_dm = [&dma.source, &dma.destination].into_iter().find(|region| region.memory == Memory::Dm);
         let slices = in_dm.map(|region| self.slices_of(&region.footprint)).unwrap_or_default();
-        let amount = Amount { read_bytes: time.bytes, written_bytes: time.bytes, slices, products: None };
+        let amount = Amount { read_bytes: time.bytes(), written_bytes: time.bytes(), slices, products: None };
         let operation = if dma.destination.memory == Memory::Hbm { "to_hbm" } else { "to_dm" };
         let accesses = vec![Access::region(&dma.source, false), Access::region(&dma.destination, true)];
         let stores = (Some(accesses[0].store), Some(accesses[1].store));
@@ -263,7 +263,8 @@ impl Clock {
         upload: bool,
     ) -> (Given, Resources) {
         let bytes = bits(transfer.host_elements, &transfer.region).div_ceil(8);
-        let timing = Timing::Host(host_time(bytes));
+        let cycles = super::dma::host_cycles(transfer);
+        let timing = Timing::Host(Cost::assumed(cycles, "500 + bytes / 30, spec 70 §10"));
         let (operation, read_bytes, written_bytes) =
             if upload { ("upload", 0, bytes) } else { ("to_host", bytes, 0) };
         let amount = Amount { read_bytes, written_bytes, ..Amount::default() };

@@ -6,14 +6,17 @@
 //! | [`tensor_unit`] | stages of a pass through the Tensor Unit |
 //! | [`hazards`], [`schedule`] | which commands wait for which, and when each runs |
 //! | [`Clock`], [`record`] | takes commands, tells what ran when and why |
+//! | [`dma`], [`hbm`] | commands of DMA engines and their time; channels of HBM |
 //! | [`trf_cache`] | reads of the TRF and stores beside them |
 //!
 //! A cycle is one of the core clock, 1 GHz (spec page 70 §2).
 
 mod clock;
 pub mod cost;
-pub mod dma_time;
+pub mod dma;
+mod dma_timing;
 pub mod hazards;
+pub mod hbm;
 pub mod ledger;
 pub mod record;
 pub mod report;
@@ -24,6 +27,7 @@ pub mod trf_cache;
 
 pub use clock::Clock;
 pub use cost::{Cost, CostClass, Profile};
+pub use dma_timing::DmaTiming;
 pub use ledger::{KernelCall, KernelTime, Totals};
 pub use record::{Observer, Record};
 pub use report::Report;

@@ -1,7 +1,7 @@
 //! What is known of an operation that has run: when, for how long, why not earlier, what it moved.
 
 use super::cost::{Cost, CostClass};
-use super::dma_time::DmaTime;
+use super::dma_timing::DmaTiming;
 use super::hazards::{Access, OperationNumber, Store, Unit};
 use super::ledger::KernelCall;
 use super::schedule::{Scheduled, Wait};
@@ -17,7 +17,7 @@ pub enum Timing {
     /// A pass through the Tensor Unit.
     TensorUnit(TensorUnitTime),
     /// A DMA operation.
-    Dma(DmaTime),
+    Dma(DmaTiming),
     /// A transfer over PCIe: its cycles.
     Host(Cost),
 }
@@ -27,7 +27,7 @@ impl Timing {
     pub fn cycles(&self) -> u64 {
         match self {
             Timing::TensorUnit(time) => time.cycles(),
-            Timing::Dma(time) => time.cycles(),
+            Timing::Dma(time) => time.cycles,
             Timing::Host(cost) => cost.cycles,
         }
     }

@@ -178,7 +178,7 @@ impl Report {
         }
         if !rows.is_empty() {
             writeln!(f, "\ncycles of DMA operations")?;
-            let heads: Vec<&str> = ["op"].into_iter().chain(super::dma_time::DmaTime::HEADS).collect();
+            let heads: Vec<&str> = ["op"].into_iter().chain(super::dma_timing::HEADS).collect();
             write_table(f, &heads, &rows)?;
         }
         Ok(())

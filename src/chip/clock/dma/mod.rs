@@ -1,0 +1,34 @@
+//! DMA operations as paired sequencers: what each engine is told, how many requests that makes and how long it takes.
+//!
+//! ```text
+//!   command::Dma ── parts ── run, packet ── order, merge ── engines ── DmaOperation ── traffic ── DmaTime
+//!   loops, guard    no       contiguous     spec 30 §13     §14        commands of     requests,   spec 70 §9
+//!                   guard    on both sides                             every engine    cycles
+//! ```
+//!
+//! Nothing is counted packet by packet: totals follow from the loops. Only what needs addresses, the time of the HBM, gets
+//! them one by one, from [`PairedSequencer::iter_requests`].
+
+mod derive;
+mod hbm_models;
+mod operation;
+mod packet;
+mod parts;
+mod sequencer;
+mod time;
+mod traffic;
+mod walk;
+
+pub use derive::{DmaOptions, derive};
+pub use hbm_models::BookHbm;
+pub use operation::{Coverage, DmaOperation, Engine, EngineQueue, EngineSplit};
+pub use packet::{PacketRun, packet_runs, whole_run};
+pub use sequencer::{Medium, PairedEntry, PairedSequencer, Side};
+pub use time::{
+    Bound, Class, DmaTime, EngineTime, Figure, HbmStream, HbmTime, SameMedium, SideTime, host_cycles, time,
+};
+pub use traffic::{CLUSTER_DMNS, Traffic};
+pub use walk::{Packets, Requests};
+
+#[cfg(test)]
+mod worked_examples;

@@ -1,0 +1,164 @@
+//! A move between tensors as the commands of all engines that work on it.
+
+use super::sequencer::{PairedSequencer, Side};
+use core::fmt;
+
+/// A DMA engine: one per PE (spec page 30 §1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Engine {
+    /// The chip.
+    pub chip: usize,
+    /// The cluster of the chip.
+    pub cluster: usize,
+    /// The PE of the cluster: slices `64 * pe` to `64 * pe + 63`.
+    pub pe: usize,
+}
+
+/// `chip.cluster.pe`.
+impl fmt::Display for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.chip, self.cluster, self.pe)
+    }
+}
+
+/// Which engines work on a move.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EngineSplit {
+    /// All of a chip (spec page 30 §14): the engines of the PEs whose slices are written, or read where DM is only read;
+    /// between HBM and HBM the outermost loop is cut into up to 8 parts.
+    #[default]
+    All,
+    /// One engine per chip that holds a part of the destination.
+    Single {
+        /// The cluster of the engine.
+        cluster: usize,
+        /// Its PE.
+        pe: usize,
+    },
+}
+
+/// How exactly the commands of an operation are the move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Coverage {
+    /// They move the live elements and nothing else.
+    Exact,
+    /// They also move padding that shares 8 bytes (towards DM) or a byte (of 4-bit elements) with live elements, from padding
+    /// to padding.
+    Rounded,
+    /// The padding is too ragged for a reasonable number of commands: these move all elements up to the last live value of
+    /// every loop, padding among them. They give an upper bound of the time, and must not be executed.
+    Hull,
+}
+
+/// The commands of one engine, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineQueue {
+    /// The engine.
+    pub engine: Engine,
+    /// Its commands.
+    pub commands: Vec<PairedSequencer>,
+}
+
+/// A move as the commands of all engines that work on it. One set per chip and cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DmaOperation {
+    /// The engines, in order. Engines without a share are left out.
+    pub engines: Vec<EngineQueue>,
+    /// How exactly the commands are the move.
+    pub coverage: Coverage,
+}
+
+impl DmaOperation {
+    /// An operation of commands that were made by hand.
+    pub fn of(engines: Vec<EngineQueue>) -> Self {
+        Self { engines, coverage: Coverage::Exact }
+    }
+
+    /// All commands.
+    pub fn commands(&self) -> impl Iterator<Item = &PairedSequencer> {
+        self.engines.iter().flat_map(|queue| &queue.commands)
+    }
+
+    /// Bytes that move.
+    pub fn bytes(&self) -> u64 {
+        self.commands().map(PairedSequencer::bytes).sum()
+    }
+
+    /// Requests of all engines.
+    pub fn requests(&self) -> u64 {
+        self.commands().map(PairedSequencer::requests).sum()
+    }
+
+    /// Whether all engines execute the same loops, so that only bases and media differ (spec page 30 §14).
+    pub fn is_homogeneous(&self) -> bool {
+        self.engines.windows(2).all(|pair| {
+            let (a, b) = (&pair[0].commands, &pair[1].commands);
+            let same = |(a, b): (&PairedSequencer, &PairedSequencer)| {
+                (a.stride0, &a.entries) == (b.stride0, &b.entries)
+            };
+            a.len() == b.len() && a.iter().zip(b).all(same)
+        })
+    }
+}
+
+/// One line per command: `engine 0.1.3: […] -> […]`. Where all engines execute the same loops, these are printed once, and
+/// then the bases of every engine.
+impl fmt::Display for DmaOperation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        let shared = self.engines.len() > 1 && self.is_homogeneous();
+        if shared {
+            for command in &self.engines[0].commands {
+                write!(f, "{separator}all engines: {}", command.loops())?;
+                separator = "\n";
+            }
+        }
+        for EngineQueue { engine, commands } in &self.engines {
+            for command in commands {
+                write!(f, "{separator}engine {engine}: ")?;
+                if shared {
+                    let base = |side| (command.medium(side), command.base(side));
+                    let ((from, a), (to, b)) = (base(Side::Source), base(Side::Destination));
+                    write!(f, "{from} {a:#x} -> {to} {b:#x}")?;
+                } else {
+                    write!(f, "{command}")?;
+                }
+                separator = "\n";
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sequencer::Medium;
+    use super::*;
+
+    #[test]
+    fn shared_loops_are_printed_once() {
+        let queue = |pe, base, limit| EngineQueue {
+            engine: Engine { chip: 0, cluster: 1, pe },
+            commands: vec![
+                PairedSequencer::new(
+                    (Medium::Hbm { chip: 0 }, base),
+                    (Medium::Dm { chip: 0, cluster: 1 }, 64),
+                    8,
+                )
+                .with_entries(&[(limit, 8, 16)]),
+            ],
+        };
+        let same = DmaOperation::of(vec![queue(0, 0, 2), queue(1, 256, 2)]);
+        assert!(same.is_homogeneous());
+        assert_eq!(
+            same.to_string(),
+            "all engines: [2 : 8, 8 : 1] : 8 -> [2 : 16, 8 : 1] : 8\n\
+             engine 0.1.0: HBM(0) 0x0 -> DM(0, 1) 0x40\n\
+             engine 0.1.1: HBM(0) 0x100 -> DM(0, 1) 0x40"
+        );
+        let ragged = DmaOperation::of(vec![queue(0, 0, 2), queue(1, 256, 1)]);
+        assert!(!ragged.is_homogeneous());
+        assert!(ragged.to_string().starts_with("engine 0.1.0: [2 : 8, 8 : 1] : 8 @ HBM(0) 0x0 -> "));
+        assert_eq!((ragged.bytes(), ragged.requests(), ragged.commands().count()), (24, 3, 2));
+    }
+}
