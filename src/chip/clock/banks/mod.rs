@@ -1,0 +1,3 @@
+//! w
+mod address; mod nest; mod run;
+pub use address::*; pub use nest::*; pub use run::*;
