@@ -35,6 +35,14 @@ pub struct AccessNest {
     banks: [BankMask; DM_ROW_BYTES],
 }
 
+/// No accesses.
+pub(super) static NOTHING: AccessNest = AccessNest {
+    loops: List::new(Loop { size: 1, stride: 0, accesses: 1, carry: 0 }),
+    count: 0,
+    phase: 0,
+    banks: [0; DM_ROW_BYTES],
+};
+
 impl AccessNest {
     /// Accesses of the main context: `access_bytes` bytes at `base` plus the position of the loops, outermost first,
     /// with strides in bytes. An access takes the banks of all of its bytes (spec page 70 §6).
@@ -79,10 +87,10 @@ impl AccessNest {
             return Err(PlanError::new("DM accesses", text.str(" accesses; help: use fewer iterations")));
         };
         let mut nest = Self {
-            loops: List::new(Loop { size: 1, stride: 0, accesses: 1, carry: 0 }),
             count,
             phase: base % DM_ROW_BYTES,
             banks: core::array::from_fn(|phase| footprint(phase, footprint_bytes)),
+            ..NOTHING.clone()
         };
         if count == 0 {
             return Ok(nest);
@@ -172,14 +180,22 @@ impl<'a> Steps<'a> {
         Self { nest, position: 0, phase: nest.phase, turns: [0; DERIVED_ENTRIES] }
     }
 
-    pub(super) const fn nest(&self) -> &'a AccessNest {
-        self.nest
-    }
-
     /// Accesses that are done.
     #[inline]
     pub(super) const fn position(&self) -> u64 {
         self.position
+    }
+
+    /// Accesses that are left.
+    #[inline]
+    pub(super) const fn left(&self) -> u64 {
+        self.nest.count - self.position
+    }
+
+    /// How many accesses from here on can be passed so that they, and the one after them, certainly repeat those since
+    /// step `from`: see [`AccessNest::repeats`]. The one after them may be asked for and refused.
+    pub(super) fn repeats(&self, from: u64) -> u64 {
+        if self.finished() { 0 } else { self.nest.repeats(from, self.position).saturating_sub(1) }
     }
 
     /// The address of the next access modulo 128.

@@ -1,0 +1,274 @@
+//! Which banks the Tensor Unit took in each cycle. All slices work in lockstep, so one timeline stands for all of them.
+//!
+//! Cycles are recorded as they were stepped; a stretch that repeats is recorded once, with the number of its repeats.
+
+use super::address::{ALL_BANKS, BankMask};
+use super::report::CycleRun;
+use crate::chip::spec::DM_BANKS;
+use core::ops::Range;
+
+/// The requesters of the Tensor Unit: main fetch, main commit, sub fetch, sub commit.
+pub(super) const UNIT_REQUESTERS: usize = 4;
+
+/// The banks that each requester of the Tensor Unit was granted in a cycle: 16 bits each, the highest priority in the
+/// lowest bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Grants(u64);
+
+const _: () = assert!(UNIT_REQUESTERS * DM_BANKS <= u64::BITS as usize);
+
+impl Grants {
+    #[inline]
+    pub(super) const fn grant(&mut self, requester: usize, banks: BankMask) {
+        self.0 |= (banks as u64) << (DM_BANKS * requester);
+    }
+
+    /// The banks of all requesters.
+    #[inline]
+    pub(super) const fn banks(self) -> BankMask {
+        let pairs = self.0 | self.0 >> (2 * DM_BANKS);
+        (pairs | pairs >> DM_BANKS) as BankMask
+    }
+
+    /// The requester of the highest priority that was granted one of `banks`.
+    #[inline]
+    pub(super) const fn holder(self, banks: BankMask) -> usize {
+        let of_all = banks as u64 * 0x0001_0001_0001_0001;
+        (self.0 & of_all).trailing_zeros() as usize / DM_BANKS
+    }
+}
+
+/// Cycles `start .. end` of which `period`, recorded from `offset` on, repeat.
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    start: u64,
+    end: u64,
+    offset: usize,
+    period: usize,
+}
+
+impl Segment {
+    /// The place of a cycle in the period.
+    #[inline]
+    const fn place(&self, cycle: u64) -> usize {
+        let cycles = cycle - self.start;
+        match self.period as u64 {
+            // Segments that were stepped are not divided, and short divisions are faster.
+            period if cycles < period => cycles as usize,
+            period if cycles | period <= u32::MAX as u64 => (cycles as u32 % period as u32) as usize,
+            period => (cycles % period) as usize,
+        }
+    }
+}
+
+/// Runs of busy cycles of each bank, while cycles pass.
+#[derive(Default)]
+struct Runs {
+    longest: [CycleRun; DM_BANKS],
+    /// Banks that were busy in the last cycle, and since when.
+    busy: BankMask,
+    since: [u64; DM_BANKS],
+}
+
+impl Runs {
+    fn pass(&mut self, cycle: u64, banks: BankMask) {
+        let mut changed = self.busy ^ banks;
+        self.busy = banks;
+        while changed != 0 {
+            let bank = changed.trailing_zeros() as usize;
+            changed &= changed - 1;
+            if banks >> bank & 1 == 1 {
+                self.since[bank] = cycle;
+            } else {
+                self.end(bank, cycle);
+            }
+        }
+    }
+
+    fn end(&mut self, bank: usize, cycle: u64) {
+        let start_cycle = self.since[bank];
+        let run = CycleRun { start_cycle, cycles: cycle - start_cycle };
+        self.longest[bank] = self.longest[bank].or_longer(run);
+    }
+
+    /// `skipped` cycles from `cycle` on repeat the `period` cycles before.
+    fn skip(&mut self, cycle: u64, period: u64, skipped: u64) {
+        for since in self.since.iter_mut().filter(|since| **since + period > cycle) {
+            *since += skipped;
+        }
+    }
+
+    fn finish(mut self, end: u64) -> [CycleRun; DM_BANKS] {
+        self.pass(end, 0);
+        self.longest
+    }
+}
+
+/// The grants of the Tensor Unit, cycle by cycle. Nothing is granted after the end.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Timeline {
+    recorded: Vec<Grants>,
+    /// Without gaps, from cycle 0 on.
+    segments: Vec<Segment>,
+    /// What was recorded from here on belongs to no segment yet.
+    open: usize,
+    end: u64,
+}
+
+impl Timeline {
+    /// The cycle after the last one.
+    pub(super) const fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// The next cycle.
+    #[inline]
+    pub(super) fn record(&mut self, grants: Grants) {
+        self.recorded.push(grants);
+        self.end += 1;
+    }
+
+    /// Cycles that were recorded one by one.
+    pub(super) const fn recorded_cycles(&self) -> usize {
+        self.recorded.len()
+    }
+
+    /// The cycles since the last segment are one.
+    pub(super) fn close(&mut self) {
+        let period = self.recorded.len() - self.open;
+        if period > 0 {
+            let start = self.end - period as u64;
+            self.segments.push(Segment { start, end: self.end, offset: self.open, period });
+            self.open = self.recorded.len();
+        }
+    }
+
+    /// The last `period` cycles happen `times` times more.
+    pub(super) fn repeat(&mut self, period: usize, times: u64) {
+        self.close();
+        let (start, offset) = (self.end, self.recorded.len() - period);
+        self.end += period as u64 * times;
+        self.segments.push(Segment { start, end: self.end, offset, period });
+    }
+
+    /// Nothing is granted until `cycle`.
+    pub(super) fn idle_until(&mut self, cycle: u64) {
+        if cycle > self.end {
+            let idle = cycle - self.end;
+            self.record(Grants::default());
+            self.repeat(1, idle - 1);
+        }
+    }
+
+    /// The segment of `cycle`, if it has one. `guess` is where the last search ended.
+    #[inline]
+    fn segment(&self, cycle: u64, guess: &mut usize) -> Option<&Segment> {
+        if let Some(segment) = self.segments.get(*guess)
+            && (segment.start..segment.end).contains(&cycle)
+        {
+            return Some(segment);
+        }
+        *guess = self.segments.partition_point(|segment| segment.end <= cycle);
+        self.segments.get(*guess)
+    }
+
+    /// Serves a DMA beat from cycle `begin` on, which takes every bank once, each in the first cycle in which it is free.
+    ///
+    /// Calls `granted` with the banks that the beat gets in a cycle. Returns the cycle of the last ones, and adds the
+    /// cycles before it to `stalls`.
+    #[inline]
+    pub(super) fn serve(
+        &self,
+        begin: u64,
+        guess: &mut usize,
+        stalls: &mut [u64; UNIT_REQUESTERS],
+        mut granted: impl FnMut(u64, BankMask),
+    ) -> u64 {
+        let (mut cycle, mut lacking) = (begin, ALL_BANKS);
+        while let Some(segment) = self.segment(cycle, guess) {
+            let recorded = &self.recorded[segment.offset..segment.offset + segment.period];
+            let mut place = segment.place(cycle);
+            let (lacking_before, stalls_before) = (lacking, *stalls);
+            let turn = (segment.end - cycle).min(segment.period as u64);
+            for _ in 0..turn {
+                let grants = recorded[place];
+                let busy = lacking & grants.banks();
+                if busy != lacking {
+                    granted(cycle, lacking & !busy);
+                    lacking = busy;
+                    if busy == 0 {
+                        return cycle;
+                    }
+                }
+                stalls[grants.holder(busy)] += 1;
+                cycle += 1;
+                place = if place + 1 == segment.period { 0 } else { place + 1 };
+            }
+            // A whole period without a grant: none will come in this segment.
+            if turn == segment.period as u64 && lacking == lacking_before {
+                let turns = (segment.end - cycle) / turn;
+                for (stall, before) in stalls.iter_mut().zip(stalls_before) {
+                    *stall += (*stall - before) * turns;
+                }
+                cycle += turns * turn;
+            }
+        }
+        granted(cycle, lacking);
+        cycle
+    }
+
+    /// The cycles before `cycle`, but not before `floor`, in which `bank` was granted without a break.
+    pub(super) fn run_before(&self, bank: usize, cycle: u64, floor: u64) -> u64 {
+        let (mut start, mut guess) = (cycle, 0);
+        while start > floor {
+            let Some(segment) = self.segment(start - 1, &mut guess) else { break };
+            let period = segment.period as u64;
+            let turn = (start - segment.start.max(floor)).min(period);
+            for _ in 0..turn {
+                if self.recorded[segment.offset + segment.place(start - 1)].banks() >> bank & 1 == 0 {
+                    return cycle - start;
+                }
+                start -= 1;
+            }
+            if turn == period {
+                start -= (start - segment.start.max(floor)) / period * period;
+            }
+        }
+        cycle - start
+    }
+
+    /// The longest run of cycles inside of `window` in which each bank was granted.
+    pub(super) fn longest_runs(&self, window: Range<u64>) -> [CycleRun; DM_BANKS] {
+        let mut runs = Runs::default();
+        for segment in &self.segments {
+            let (mut cycle, end) = (segment.start.max(window.start), segment.end.min(window.end));
+            let period = segment.period as u64;
+            let turns = end.saturating_sub(cycle) / period;
+            if turns > 2 {
+                // After two periods only the banks that are never free have anything new.
+                self.pass(segment, cycle..cycle + 2 * period, &mut runs);
+                runs.skip(cycle + 2 * period, period, (turns - 2) * period);
+                cycle += turns * period;
+            }
+            self.pass(segment, cycle..end, &mut runs);
+        }
+        runs.finish(window.end.min(self.end))
+    }
+
+    fn pass(&self, segment: &Segment, cycles: Range<u64>, runs: &mut Runs) {
+        let mut place = segment.place(cycles.start);
+        for cycle in cycles {
+            runs.pass(cycle, self.recorded[segment.offset + place].banks());
+            place = if place + 1 == segment.period { 0 } else { place + 1 };
+        }
+    }
+
+    /// The grants in `cycle`.
+    #[cfg(test)]
+    pub(super) fn at(&self, cycle: u64) -> Grants {
+        let mut guess = 0;
+        self.segment(cycle, &mut guess).map_or(Grants::default(), |segment| {
+            self.recorded[segment.offset + (cycle - segment.start) as usize % segment.period]
+        })
+    }
+}
