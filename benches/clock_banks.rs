@@ -3,7 +3,9 @@
 //! `cargo bench --bench clock_banks`
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use furiosa_visa_std::chip::clock::banks::{AccessNest, ContextLoad, DmaRequest, Occupancy, longest_bank_run};
+use furiosa_visa_std::chip::clock::banks::{
+    AccessNest, ContextLoad, DmaRequest, Occupancy, longest_bank_run,
+};
 use furiosa_visa_std::sequencer::Entry;
 use std::hint::black_box;
 
@@ -61,11 +63,17 @@ fn bench(criterion: &mut Criterion) {
         });
         let one = [requests(cycles, 1.0)];
         let chip = vec![requests(cycles, 4.0 / 3.0); 8];
-        for (engines, requests) in [("one DMA engine, 256 B per cycle", &one[..]), ("8 DMA engines, HBM rate", &chip)] {
+        let shifted: Vec<_> = (0..8).map(|k| requests(cycles, 4.0 / 3.0 + f64::from(k) / 1024.0)).collect();
+        let traffic = [
+            ("one DMA engine, 256 B per cycle", &one[..]),
+            ("8 DMA engines, HBM rate", &chip),
+            ("8 DMA engines, HBM rate, all different", &shifted),
+        ];
+        for (engines, requests) in traffic {
             group.bench_function(format!("{name}, {engines}"), |bencher| {
                 bencher.iter(|| {
                     let occupancy = Occupancy::of(black_box(&main), black_box(&sub));
-                    occupancy.serve_dma(requests.iter().map(|engine| engine.iter().copied()))
+                    occupancy.serve_dma(requests)
                 });
             });
         }

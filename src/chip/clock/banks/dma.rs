@@ -11,16 +11,20 @@
 use super::address::{ALL_BANKS, BankMask};
 use super::occupancy::Occupancy;
 use super::report::{CycleRun, DmaReport, EngineReport, NocTimeout, Starvation};
-use super::timeline::Timeline;
+use super::timeline::{Cursor, Timeline, UNIT_REQUESTERS};
 use crate::chip::spec::{
-    DM_BANK_RUN_ACCESSES, DM_BANKS, DMA_ENGINE_DMNS, DMA_ENGINE_SLICES, DMA_REQUEST_BYTES, DMN_BYTES_PER_CYCLE,
-    DMN_SLICES, NOC_TIMEOUT_CYCLES, SLICE_DMA_QUEUE_REQUESTS,
+    DM_BANK_RUN_ACCESSES, DM_BANKS, DMA_ENGINE_DMNS, DMA_ENGINE_SLICES, DMA_REQUEST_BYTES,
+    DMN_BYTES_PER_CYCLE, DMN_SLICES, NOC_TIMEOUT_CYCLES, SLICE_DMA_QUEUE_REQUESTS,
 };
 use crate::error::PlanError;
 use crate::text::Text;
 
 /// The most beats of a request.
 const REQUEST_BEATS: usize = DMA_REQUEST_BYTES.div_ceil(DMN_BYTES_PER_CYCLE);
+
+/// Cycles in which a bank was busy that are too many together with an access of DMA.
+const RISKY_RUN_CYCLES: u8 = DM_BANK_RUN_ACCESSES as u8;
+const _: () = assert!(RISKY_RUN_CYCLES as u64 == DM_BANK_RUN_ACCESSES);
 
 /// A read or a write of the data memory by a DMA engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,11 +43,13 @@ impl DmaRequest {
     pub const fn new(arrival_cycle: u64, slice: usize, bytes: usize) -> Result<Self, PlanError> {
         if slice >= DMA_ENGINE_SLICES {
             let text = Text::new().str("DMA: slice ").number(slice).str(" of an engine, but it serves ");
-            let text = text.number(DMA_ENGINE_SLICES).str("; help: count slices from the first one of its PE");
+            let text =
+                text.number(DMA_ENGINE_SLICES).str("; help: count slices from the first one of its PE");
             return Err(PlanError::new("DMA slice", text));
         }
         if bytes == 0 || bytes > DMA_REQUEST_BYTES {
-            let text = Text::new().str("DMA: a request of ").count(bytes, "byte").str(", but requests have 1 to ");
+            let text =
+                Text::new().str("DMA: a request of ").count(bytes, "byte").str(", but requests have 1 to ");
             let text = text.number(DMA_REQUEST_BYTES).str(" bytes; help: split it");
             return Err(PlanError::new("DMA request", text));
         }
@@ -97,13 +103,19 @@ struct Engine {
     next_issue: u64,
     path_free: [u64; DMA_ENGINE_DMNS],
     queues: Vec<Queue>,
-    guess: usize,
+    cursor: Cursor,
 }
 
 impl Engine {
     fn new() -> Self {
         let queues = vec![Queue::default(); DMA_ENGINE_SLICES];
-        Self { report: EngineReport::default(), next_issue: 0, path_free: [0; DMA_ENGINE_DMNS], queues, guess: 0 }
+        Self {
+            report: EngineReport::default(),
+            next_issue: 0,
+            path_free: [0; DMA_ENGINE_DMNS],
+            queues,
+            cursor: Cursor::default(),
+        }
     }
 
     /// Issues a request and follows it to its end. Returns its issue and the cycle of its last grant.
@@ -120,16 +132,17 @@ impl Engine {
         self.next_issue = issue + 1;
         *path = issue + u64::from(request.beats);
 
-        let mut served = Served { end: queue[SLICE_DMA_QUEUE_REQUESTS - 1].end, begins: [u64::MAX; REQUEST_BEATS] };
+        let mut served =
+            Served { end: queue[SLICE_DMA_QUEUE_REQUESTS - 1].end, begins: [u64::MAX; REQUEST_BEATS] };
         let (risky, timeline) = (witness.risky != 0, witness.timeline);
         for beat in 0..usize::from(request.beats) {
             let begin = served.end.max(issue + beat as u64);
             served.begins[beat] = begin;
             let last = if risky {
                 let granted = |cycle, banks| witness.granted(cycle, banks);
-                timeline.serve(begin, &mut self.guess, &mut report.bank_stall_cycles, granted)
+                timeline.serve(begin, &mut self.cursor, &mut report.bank_stall_cycles, granted)
             } else {
-                timeline.serve(begin, &mut self.guess, &mut report.bank_stall_cycles, |_, _| ())
+                timeline.serve_quickly(begin, &mut self.cursor, &mut report.bank_stall_cycles)
             };
             served.end = last + 1;
         }
@@ -141,17 +154,17 @@ impl Engine {
         (issue, served.end - 1)
     }
 
-    /// The lowest bank that a slice waits for in a cycle in which it has a request.
-    fn awaited_bank(&self, slice: usize, cycle: u64, timeline: &Timeline) -> usize {
+    /// The lowest bank that a slice asks for in a cycle in which it has a request.
+    fn asked_bank(&self, slice: usize, cycle: u64, timeline: &Timeline) -> usize {
         let begins = self.queues[slice].iter().flat_map(|served| served.begins);
         let begin = begins.filter(|&begin| begin <= cycle).max().unwrap_or(cycle);
         let mut lacking = ALL_BANKS;
         let granted = |at, banks: BankMask| {
-            if at <= cycle {
+            if at < cycle {
                 lacking &= !banks;
             }
         };
-        timeline.serve(begin, &mut 0, &mut [0; 4], granted);
+        timeline.serve(begin, &mut Cursor::default(), &mut [0; UNIT_REQUESTERS], granted);
         lacking.trailing_zeros() as usize
     }
 }
@@ -159,33 +172,35 @@ impl Engine {
 impl Occupancy {
     /// Serves the requests of DMA engines, each in its order, beside the accesses of the Tensor Unit.
     ///
-    /// An engine serves the 64 slices of a PE; all PEs see the same Tensor Unit. A request that is not answered in time
-    /// and banks that starve DMA are part of the report.
-    pub fn serve_dma<E>(&self, engines: impl IntoIterator<Item = E>) -> DmaReport
-    where
-        E: IntoIterator<Item = DmaRequest>,
-    {
-        let mut engines: Vec<_> = engines.into_iter().map(|engine| engine.into_iter().peekable()).collect();
-        let arrivals = engines.iter_mut().filter_map(|engine| engine.peek().map(|request| request.arrival_cycle));
-        let Some(active_from) = arrivals.min() else {
-            return DmaReport { engines: vec![EngineReport::default(); engines.len()], ..DmaReport::default() };
-        };
-        let risky = |banks, (bank, run): (usize, &CycleRun)| {
-            banks | BankMask::from(run.cycles >= DM_BANK_RUN_ACCESSES) << bank
+    /// An engine serves the 64 slices of a PE; all PEs see the same Tensor Unit, so engines with equal requests fare
+    /// equally and are served once. A request that is not answered in time and banks that starve DMA are part of the
+    /// report.
+    pub fn serve_dma<E: AsRef<[DmaRequest]>>(&self, engines: &[E]) -> DmaReport {
+        let mut report = DmaReport::default();
+        let arrivals = engines.iter().filter_map(|engine| engine.as_ref().first());
+        let Some(active_from) = arrivals.map(|request| request.arrival_cycle).min() else {
+            report.engines.resize(engines.len(), EngineReport::default());
+            return report;
         };
         let mut witness = Witness {
             timeline: &self.timeline,
             active_from,
-            risky: self.longest_runs().iter().enumerate().fold(0, risky),
+            risky: self.timeline.banks_with_runs(RISKY_RUN_CYCLES),
             longest: [CycleRun::default(); DM_BANKS],
             timeout: None,
         };
-        let serve = |(number, requests)| serve_engine(number, requests, &mut witness);
-        let reports: Vec<_> = engines.into_iter().enumerate().map(serve).collect();
-        let mut report = DmaReport { engines: reports, starvations: Vec::new(), timeout: witness.timeout };
+        for (number, requests) in engines.iter().map(E::as_ref).enumerate() {
+            let equal = engines[..number].iter().position(|earlier| earlier.as_ref() == requests);
+            report.engines.push(match equal {
+                Some(equal) => report.engines[equal],
+                None => serve_engine(number, requests, &mut witness),
+            });
+        }
+        report.timeout = witness.timeout;
         if witness.risky != 0 {
             let alone = self.timeline.longest_runs(active_from..report.end_cycle());
-            let runs = witness.longest.into_iter().zip(alone).map(|(with_dma, alone)| with_dma.or_longer(alone));
+            let runs =
+                witness.longest.into_iter().zip(alone).map(|(with_dma, alone)| with_dma.or_longer(alone));
             let starving = runs.enumerate().filter(|(_, run)| run.cycles > DM_BANK_RUN_ACCESSES);
             report.starvations.extend(starving.map(|(bank, run)| {
                 let cycles = run.start_cycle..run.start_cycle + run.cycles;
@@ -196,18 +211,14 @@ impl Occupancy {
     }
 }
 
-fn serve_engine(
-    number: usize,
-    requests: impl Iterator<Item = DmaRequest>,
-    witness: &mut Witness,
-) -> EngineReport {
+fn serve_engine(number: usize, requests: &[DmaRequest], witness: &mut Witness) -> EngineReport {
     let mut engine = Engine::new();
-    for (k, request) in requests.enumerate() {
+    for (k, &request) in requests.iter().enumerate() {
         let (issue_cycle, last) = engine.issue(request, witness);
         let cycle = issue_cycle + NOC_TIMEOUT_CYCLES + 1;
         if last >= cycle && witness.timeout.is_none_or(|earlier| cycle < earlier.cycle) {
             let slice = usize::from(request.slice);
-            let bank = engine.awaited_bank(slice, cycle - 1, witness.timeline);
+            let bank = engine.asked_bank(slice, cycle - 1, witness.timeline);
             let request = k as u64;
             witness.timeout = Some(NocTimeout { engine: number, request, slice, bank, issue_cycle, cycle });
         }

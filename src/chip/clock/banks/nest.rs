@@ -252,12 +252,14 @@ pub(super) mod tests {
 
     /// All addresses of loops, outermost first, by nested iteration.
     pub(crate) fn addresses(loops: &[(usize, isize)], base: usize) -> Vec<usize> {
-        loops.iter().rfold(vec![base as isize], |inner, &(size, stride)| {
-            (0..size as isize).flat_map(|turn| inner.iter().map(move |at| at + turn * stride)).collect()
-        })
-        .into_iter()
-        .map(|at| usize::try_from(at).expect("inside of the slice"))
-        .collect()
+        loops
+            .iter()
+            .rfold(vec![base as isize], |inner, &(size, stride)| {
+                (0..size as isize).flat_map(|turn| inner.iter().map(move |at| at + turn * stride)).collect()
+            })
+            .into_iter()
+            .map(|at| usize::try_from(at).expect("inside of the slice"))
+            .collect()
     }
 
     /// Loops that stay inside of a slice, with up to `most` accesses.

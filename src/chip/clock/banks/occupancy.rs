@@ -75,7 +75,9 @@ impl Arbiter<'_> {
     #[inline]
     fn key(&self) -> u64 {
         self.contexts.iter().fold(0, |key, context| {
-            key << 16 | (context.fetch.phase() << 8 | context.commit.phase() << 1) as u64 | u64::from(context.refused)
+            key << 16
+                | (context.fetch.phase() << 8 | context.commit.phase() << 1) as u64
+                | u64::from(context.refused)
         })
     }
 
@@ -114,7 +116,6 @@ impl Arbiter<'_> {
 #[derive(Clone, Debug)]
 pub struct Occupancy {
     requesters: [RequesterReport; UNIT_REQUESTERS],
-    longest_runs: [CycleRun; DM_BANKS],
     pub(super) timeline: Timeline,
 }
 
@@ -159,7 +160,7 @@ impl Occupancy {
             last_grant_cycle: (accesses[k] > 0).then_some(arbiter.last_grant_cycle[k]),
             stall_cycles: arbiter.stalls[k],
         });
-        Self { requesters, longest_runs: timeline.longest_runs(0..timeline.end()), timeline }
+        Self { requesters, timeline }
     }
 
     /// What became of a requester. That of DMA is empty: see [`Self::serve_dma`].
@@ -172,9 +173,10 @@ impl Occupancy {
         self.timeline.end()
     }
 
-    /// The longest run of cycles in which each bank was granted to the Tensor Unit, cycle after cycle.
-    pub const fn longest_runs(&self) -> &[CycleRun; DM_BANKS] {
-        &self.longest_runs
+    /// The longest run of cycles in which each bank was granted to the Tensor Unit, cycle after cycle. Of equally long
+    /// ones, the first.
+    pub fn longest_runs(&self) -> [CycleRun; DM_BANKS] {
+        self.timeline.longest_runs(0..self.timeline.end())
     }
 
     /// Cycles that were stepped one by one. All others repeat some of these.

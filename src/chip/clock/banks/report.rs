@@ -85,7 +85,11 @@ impl CycleRun {
     /// The longer run; of two equally long ones, the earlier one.
     pub(super) const fn or_longer(self, other: Self) -> Self {
         let longer = other.cycles > self.cycles;
-        if longer || other.cycles == self.cycles && other.start_cycle < self.start_cycle { other } else { self }
+        if longer || other.cycles == self.cycles && other.start_cycle < self.start_cycle {
+            other
+        } else {
+            self
+        }
     }
 }
 
@@ -125,7 +129,7 @@ pub struct NocTimeout {
     pub request: u64,
     /// The slice, 0 to 63 of the engine.
     pub slice: usize,
-    /// The lowest bank that the slice was waiting for.
+    /// The lowest bank that the slice asked for in the cycle before.
     pub bank: usize,
     /// The cycle in which the request was issued.
     pub issue_cycle: u64,

@@ -133,7 +133,9 @@ mod tests {
             for (step, banks) in footprints.clone().enumerate() {
                 length = if banks >> bank & 1 == 1 { length + 1 } else { 0 };
                 let from_step = (step as u64 + 1).saturating_sub(length);
-                if length > best.accesses || length == best.accesses && length > 0 && from_step < best.from_step {
+                if length > best.accesses
+                    || length == best.accesses && length > 0 && from_step < best.from_step
+                {
                     best = BankRun { bank, accesses: length, from_step };
                 }
             }

@@ -45,20 +45,38 @@ struct Segment {
     end: u64,
     offset: usize,
     period: usize,
+    /// Where the [`Service`]s of the period begin, if it repeats.
+    services: Option<usize>,
 }
+
+/// The cycles that a beat waits for each requester if it begins at some place of a period that goes on and on.
+type Service = [u8; UNIT_REQUESTERS];
+
+/// A beat that waits longer than can be said.
+const LONG_SERVICE: Service = [u8::MAX; UNIT_REQUESTERS];
 
 impl Segment {
     /// The place of a cycle in the period.
     #[inline]
     const fn place(&self, cycle: u64) -> usize {
-        let cycles = cycle - self.start;
-        match self.period as u64 {
-            // Segments that were stepped are not divided, and short divisions are faster.
-            period if cycles < period => cycles as usize,
-            period if cycles | period <= u32::MAX as u64 => (cycles as u32 % period as u32) as usize,
-            period => (cycles % period) as usize,
-        }
+        let (cycles, period) = (cycle - self.start, self.period as u64);
+        // Divisions are slow, and most periods need none.
+        let place = if period.is_power_of_two() { cycles & (period - 1) } else { cycles % period };
+        place as usize
     }
+}
+
+/// What happens to a beat that begins at a place of a period that never ends.
+fn service(period: &[Grants], place: usize) -> Service {
+    let (mut lacking, mut service) = (ALL_BANKS, Service::default());
+    for grants in period.iter().cycle().skip(place).take(usize::from(u8::MAX)) {
+        lacking &= grants.banks();
+        if lacking == 0 {
+            return service;
+        }
+        service[grants.holder(lacking)] += 1;
+    }
+    LONG_SERVICE
 }
 
 /// Runs of busy cycles of each bank, while cycles pass.
@@ -104,10 +122,15 @@ impl Runs {
     }
 }
 
+/// The segment in which the last search ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cursor(usize);
+
 /// The grants of the Tensor Unit, cycle by cycle. Nothing is granted after the end.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Timeline {
     recorded: Vec<Grants>,
+    services: Vec<Service>,
     /// Without gaps, from cycle 0 on.
     segments: Vec<Segment>,
     /// What was recorded from here on belongs to no segment yet.
@@ -138,7 +161,7 @@ impl Timeline {
         let period = self.recorded.len() - self.open;
         if period > 0 {
             let start = self.end - period as u64;
-            self.segments.push(Segment { start, end: self.end, offset: self.open, period });
+            self.segments.push(Segment { start, end: self.end, offset: self.open, period, services: None });
             self.open = self.recorded.len();
         }
     }
@@ -148,7 +171,12 @@ impl Timeline {
         self.close();
         let (start, offset) = (self.end, self.recorded.len() - period);
         self.end += period as u64 * times;
-        self.segments.push(Segment { start, end: self.end, offset, period });
+        let services = Some(self.services.len());
+        self.segments.push(Segment { start, end: self.end, offset, period, services });
+        for place in 0..period {
+            let service = service(&self.recorded[offset..], place);
+            self.services.push(service);
+        }
     }
 
     /// Nothing is granted until `cycle`.
@@ -160,16 +188,43 @@ impl Timeline {
         }
     }
 
-    /// The segment of `cycle`, if it has one. `guess` is where the last search ended.
+    /// The segment of `cycle`, if it has one, and the place of the cycle in its period.
     #[inline]
-    fn segment(&self, cycle: u64, guess: &mut usize) -> Option<&Segment> {
-        if let Some(segment) = self.segments.get(*guess)
-            && (segment.start..segment.end).contains(&cycle)
-        {
-            return Some(segment);
+    fn find(&self, cycle: u64, cursor: &mut Cursor) -> Option<(&Segment, usize)> {
+        let segment = match self.segments.get(cursor.0) {
+            Some(segment) if (segment.start..segment.end).contains(&cycle) => segment,
+            _ => {
+                cursor.0 = self.segments.partition_point(|segment| segment.end <= cycle);
+                self.segments.get(cursor.0)?
+            }
+        };
+        Some((segment, segment.place(cycle)))
+    }
+
+    /// As [`Self::serve`], for who does not care which bank is granted when.
+    #[inline]
+    pub(super) fn serve_quickly(
+        &self,
+        begin: u64,
+        cursor: &mut Cursor,
+        stalls: &mut [u64; UNIT_REQUESTERS],
+    ) -> u64 {
+        if begin >= self.end {
+            return begin;
         }
-        *guess = self.segments.partition_point(|segment| segment.end <= cycle);
-        self.segments.get(*guess)
+        if let Some((segment, place)) = self.find(begin, cursor)
+            && let Some(services) = segment.services
+        {
+            let service = self.services[services + place];
+            let last = begin + service.iter().map(|&cycles| u64::from(cycles)).sum::<u64>();
+            if last < segment.end && service != LONG_SERVICE {
+                for (stall, cycles) in stalls.iter_mut().zip(service) {
+                    *stall += u64::from(cycles);
+                }
+                return last;
+            }
+        }
+        self.serve(begin, cursor, stalls, |_, _| ())
     }
 
     /// Serves a DMA beat from cycle `begin` on, which takes every bank once, each in the first cycle in which it is free.
@@ -180,14 +235,13 @@ impl Timeline {
     pub(super) fn serve(
         &self,
         begin: u64,
-        guess: &mut usize,
+        cursor: &mut Cursor,
         stalls: &mut [u64; UNIT_REQUESTERS],
         mut granted: impl FnMut(u64, BankMask),
     ) -> u64 {
         let (mut cycle, mut lacking) = (begin, ALL_BANKS);
-        while let Some(segment) = self.segment(cycle, guess) {
+        while let Some((segment, mut place)) = self.find(cycle, cursor) {
             let recorded = &self.recorded[segment.offset..segment.offset + segment.period];
-            let mut place = segment.place(cycle);
             let (lacking_before, stalls_before) = (lacking, *stalls);
             let turn = (segment.end - cycle).min(segment.period as u64);
             for _ in 0..turn {
@@ -219,9 +273,9 @@ impl Timeline {
 
     /// The cycles before `cycle`, but not before `floor`, in which `bank` was granted without a break.
     pub(super) fn run_before(&self, bank: usize, cycle: u64, floor: u64) -> u64 {
-        let (mut start, mut guess) = (cycle, 0);
+        let mut start = cycle;
         while start > floor {
-            let Some(segment) = self.segment(start - 1, &mut guess) else { break };
+            let Some((segment, _)) = self.find(start - 1, &mut Cursor::default()) else { break };
             let period = segment.period as u64;
             let turn = (start - segment.start.max(floor)).min(period);
             for _ in 0..turn {
@@ -255,20 +309,32 @@ impl Timeline {
         runs.finish(window.end.min(self.end))
     }
 
+    /// The banks that were granted in at least `cycles` consecutive cycles, at most 255.
+    pub(super) fn banks_with_runs(&self, cycles: u8) -> BankMask {
+        let (mut now, mut longest) = ([0u8; DM_BANKS], [0u8; DM_BANKS]);
+        for segment in &self.segments {
+            // After two periods, only banks that are never free have longer runs.
+            let turns = (u64::from(cycles) + 2).min((segment.end - segment.start) / segment.period as u64);
+            for _ in 0..turns {
+                for grants in &self.recorded[segment.offset..segment.offset + segment.period] {
+                    let banks = grants.banks();
+                    for (bank, (now, longest)) in now.iter_mut().zip(&mut longest).enumerate() {
+                        let busy = if banks & 1 << bank != 0 { u8::MAX } else { 0 };
+                        *now = now.saturating_add(1) & busy;
+                        *longest = (*longest).max(*now);
+                    }
+                }
+            }
+        }
+        let banks = longest.iter().enumerate().filter(|(_, longest)| **longest >= cycles);
+        banks.fold(0, |banks, (bank, _)| banks | 1 << bank)
+    }
+
     fn pass(&self, segment: &Segment, cycles: Range<u64>, runs: &mut Runs) {
         let mut place = segment.place(cycles.start);
         for cycle in cycles {
             runs.pass(cycle, self.recorded[segment.offset + place].banks());
             place = if place + 1 == segment.period { 0 } else { place + 1 };
         }
-    }
-
-    /// The grants in `cycle`.
-    #[cfg(test)]
-    pub(super) fn at(&self, cycle: u64) -> Grants {
-        let mut guess = 0;
-        self.segment(cycle, &mut guess).map_or(Grants::default(), |segment| {
-            self.recorded[segment.offset + (cycle - segment.start) as usize % segment.period]
-        })
     }
 }
