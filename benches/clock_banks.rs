@@ -2,7 +2,7 @@
 //!
 //! `cargo bench --bench clock_banks`
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{Criterion, Throughput, criterion_main};
 use furiosa_visa_std::chip::clock::banks::{
     AccessNest, ContextLoad, DmaRequest, Occupancy, longest_bank_run,
 };
@@ -50,7 +50,8 @@ fn requests(until: u64, cycles: f64) -> Vec<DmaRequest> {
         .collect()
 }
 
-fn bench(criterion: &mut Criterion) {
+fn benches() {
+    let mut criterion = Criterion::default().configure_from_args();
     let mut group = criterion.benchmark_group("banks (elements are chip cycles)");
     group.sample_size(10);
     for (name, (main, sub)) in [("product", product()), ("ragged loops", ragged())] {
@@ -85,5 +86,4 @@ fn bench(criterion: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, bench);
 criterion_main!(benches);

@@ -90,8 +90,7 @@ fn the_fetch_goes_before_the_commit_of_its_context() {
     };
     let requesters =
         [[Requester::MainFetch, Requester::MainCommit], [Requester::SubFetch, Requester::SubCommit]];
-    for k in 0..2 {
-        let [fetch, commit] = requesters[k];
+    for (k, [fetch, commit]) in requesters.into_iter().enumerate() {
         let of = |fetches, bank| {
             let occupancy = run(&contexts(fetches, 5, bank)[k]);
             (occupancy.requester(fetch), occupancy.requester(commit))
