@@ -101,6 +101,8 @@ impl Witness<'_> {
 struct Engine {
     report: EngineReport,
     next_issue: u64,
+    /// The cycle after the last grant.
+    end: u64,
     path_free: [u64; DMA_ENGINE_DMNS],
     queues: Vec<Queue>,
     cursor: Cursor,
@@ -112,6 +114,7 @@ impl Engine {
         Self {
             report: EngineReport::default(),
             next_issue: 0,
+            end: 0,
             path_free: [0; DMA_ENGINE_DMNS],
             queues,
             cursor: Cursor::default(),
@@ -148,9 +151,8 @@ impl Engine {
         }
         queue.rotate_left(1);
         queue[SLICE_DMA_QUEUE_REQUESTS - 1] = served;
-        report.requests += 1;
         report.beats += u64::from(request.beats);
-        report.last_grant_cycle = report.last_grant_cycle.max(Some(served.end - 1));
+        self.end = self.end.max(served.end);
         (issue, served.end - 1)
     }
 
@@ -223,5 +225,6 @@ fn serve_engine(number: usize, requests: &[DmaRequest], witness: &mut Witness) -
             witness.timeout = Some(NocTimeout { engine: number, request, slice, bank, issue_cycle, cycle });
         }
     }
-    engine.report
+    let last_grant_cycle = engine.end.checked_sub(1);
+    EngineReport { requests: requests.len() as u64, last_grant_cycle, ..engine.report }
 }

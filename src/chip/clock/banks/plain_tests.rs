@@ -286,7 +286,7 @@ fn random_load(rng: &mut SmallRng, most: usize) -> Load {
 fn random_loads_take_the_same_cycles() {
     let mut rng = SmallRng::seed_from_u64(70_600);
     let (mut stepped, mut cycles, mut starving) = (0, 0, 0);
-    for round in 0..4000 {
+    for round in 0..3000 {
         let most = [30, 300, 300, 3000][round % 4];
         let load = random_load(&mut rng, most);
         let (outcome, occupancy) = model(&load);

@@ -45,6 +45,8 @@ struct Segment {
     end: u64,
     offset: usize,
     period: usize,
+    /// `2^64 / period`, rounded up.
+    reciprocal: u64,
     /// Where the [`Service`]s of the period begin, if it repeats.
     services: Option<usize>,
 }
@@ -56,13 +58,22 @@ type Service = [u8; UNIT_REQUESTERS];
 const LONG_SERVICE: Service = [u8::MAX; UNIT_REQUESTERS];
 
 impl Segment {
+    const fn new(cycles: Range<u64>, offset: usize, period: usize, services: Option<usize>) -> Self {
+        let reciprocal = (u64::MAX / period as u64).wrapping_add(1);
+        Self { start: cycles.start, end: cycles.end, offset, period, reciprocal, services }
+    }
+
     /// The place of a cycle in the period.
     #[inline]
     const fn place(&self, cycle: u64) -> usize {
         let (cycles, period) = (cycle - self.start, self.period as u64);
-        // Divisions are slow, and most periods need none.
-        let place = if period.is_power_of_two() { cycles & (period - 1) } else { cycles % period };
-        place as usize
+        if cycles > u32::MAX as u64 || period > u32::MAX as u64 {
+            return (cycles % period) as usize;
+        }
+        // `cycles % period` of 32-bit numbers without a division: the fraction of `cycles / period`, times `period`
+        // (Lemire, Kaser, Kurz, "Faster remainder by direct computation", 2019, theorem 1).
+        let fraction = self.reciprocal.wrapping_mul(cycles);
+        ((fraction as u128 * period as u128) >> 64) as usize
     }
 }
 
@@ -161,7 +172,7 @@ impl Timeline {
         let period = self.recorded.len() - self.open;
         if period > 0 {
             let start = self.end - period as u64;
-            self.segments.push(Segment { start, end: self.end, offset: self.open, period, services: None });
+            self.segments.push(Segment::new(start..self.end, self.open, period, None));
             self.open = self.recorded.len();
         }
     }
@@ -172,7 +183,7 @@ impl Timeline {
         let (start, offset) = (self.end, self.recorded.len() - period);
         self.end += period as u64 * times;
         let services = Some(self.services.len());
-        self.segments.push(Segment { start, end: self.end, offset, period, services });
+        self.segments.push(Segment::new(start..self.end, offset, period, services));
         for place in 0..period {
             let service = service(&self.recorded[offset..], place);
             self.services.push(service);
@@ -336,5 +347,41 @@ impl Timeline {
             runs.pass(cycle, self.recorded[segment.offset + place].banks());
             place = if place + 1 == segment.period { 0 } else { place + 1 };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{Rng, SeedableRng, rngs::SmallRng};
+
+    /// The place without a division is the remainder, at the ends of 32 bits and beyond.
+    #[test]
+    fn places_are_remainders() {
+        let mut rng = SmallRng::seed_from_u64(70_603);
+        let number = |rng: &mut SmallRng| match rng.random_range(0..4) {
+            0 => rng.random_range(0..100),
+            1 => u64::from(u32::MAX) + 2 - rng.random_range(0..4),
+            _ => rng.random::<u64>() >> rng.random_range(20..60),
+        };
+        for round in 0..100_000 {
+            let (period, start) = (number(&mut rng).max(1), number(&mut rng));
+            let turns = if rng.random_bool(0.5) { number(&mut rng) % 1000 * period } else { 0 };
+            let cycles = (turns + number(&mut rng)).saturating_sub(rng.random_range(0..3));
+            let segment = Segment::new(start..u64::MAX, 0, period as usize, None);
+            let place = segment.place(start + cycles) as u64;
+            assert_eq!(place, cycles % period, "round {round} of seed 70603: {cycles} in {period}");
+        }
+    }
+
+    #[test]
+    fn the_holder_has_the_highest_priority() {
+        let mut grants = Grants::default();
+        for (requester, banks) in [(0, 0x000f), (1, 0x00f0), (2, 0x0100), (3, 0x8000)] {
+            grants.grant(requester, banks);
+        }
+        assert_eq!(grants.banks(), 0x81ff);
+        let holders = [0xffff, 0xfff8, 0xfff0, 0x0180, 0xff00, 0x8000].map(|banks| grants.holder(banks));
+        assert_eq!(holders, [0, 0, 1, 1, 2, 3]);
     }
 }
