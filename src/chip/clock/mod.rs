@@ -6,11 +6,13 @@
 //! | [`tensor_unit`] | stages of a pass through the Tensor Unit |
 //! | [`hazards`], [`schedule`] | which commands wait for which, and when each runs |
 //! | [`Clock`], [`record`] | takes commands, tells what ran when and why |
+//! | [`banks`] | banks of DM, the paths to them, and who is kept waiting |
 //! | [`dma`], [`hbm`] | commands of DMA engines and their time; channels of HBM |
 //! | [`trf_cache`] | reads of the TRF and stores beside them |
 //!
 //! A cycle is one of the core clock, 1 GHz (spec page 70 §2).
 
+pub mod banks;
 mod clock;
 pub mod cost;
 pub mod dma;
