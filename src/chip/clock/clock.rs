@@ -1,5 +1,6 @@
 //! The clock of a system: takes commands as they are given, and tells when each ran.
 
+use super::contention::BankLoad;
 use super::cost::{Cost, Profile};
 use super::dma_timing::dma_timing;
 use super::hazards::{Access, OperationNumber, Store, Unit};
@@ -129,7 +130,7 @@ impl Clock {
                 self.kernel = kernel;
             }
             while self.schedule.is_full() && self.advance() {}
-            let (given, resources) = match order {
+            let (given, resources, load) = match order {
                 Order::Command(Command { operation: Operation::TensorUnit(unit), location }) => {
                     self.tensor_unit(kernel, &unit, location)
                 }
@@ -140,7 +141,8 @@ impl Clock {
                 Order::Download(transfer, location) => self.host(&transfer, location, false),
             };
             let accesses = given.accesses.clone();
-            let work = Work { unit: given.unit, resources, accesses, cycles: given.timing.cycles() };
+            let (unit, cycles) = (given.unit, given.timing.cycles().max(load.cycles()));
+            let work = Work { unit, resources, accesses, cycles, load: Arc::new(load) };
             let number = self.schedule.add(work);
             self.given.push_back((number, Some(given)));
             if awaited {
@@ -179,14 +181,20 @@ impl Clock {
         kernel: KernelCall,
         unit: &TensorUnit,
         location: &'static Location<'static>,
-    ) -> (Given, Resources) {
+    ) -> (Given, Resources, BankLoad) {
         let time = tensor_unit_time(unit, self.profile);
+        let load = BankLoad::of_pass(unit, time.begin());
         let own = if unit.sub_context { Unit::Sub } else { Unit::Main };
         let mut resources = Resources::of(own);
         // The main context holds the engines in any case: only the sub context works beside it.
         if !unit.sub_context || unit.contraction.is_some() {
             resources = resources.with(Resource::Compute);
         }
+        if load.holds_dma() {
+            resources = resources.with(Resource::Unit(Unit::TensorDma));
+        }
+        // The book profile keeps operations apart that may not meet, and lets the others run as if they were alone.
+        let load = if self.profile == Profile::Book { BankLoad::Nothing } else { load };
         let fetch = &unit.fetch;
         let slices = self.slices_of(&fetch.source.footprint);
         let mut accesses = vec![Access::region(&fetch.source, false)];
@@ -232,6 +240,7 @@ impl Clock {
         (
             Given { kernel, operation, unit: own, location, timing, amount, stores, accesses, configuration },
             resources,
+            load,
         )
     }
 
@@ -240,8 +249,12 @@ impl Clock {
         kernel: KernelCall,
         dma: &Dma,
         location: &'static Location<'static>,
-    ) -> (Given, Resources) {
-        let (time, configuration) = dma_timing(dma, self.profile);
+    ) -> (Given, Resources, BankLoad) {
+        let (time, configuration, operation) = dma_timing(dma, self.profile);
+        let load = match operation {
+            Some(operation) if self.profile == Profile::Detailed => BankLoad::of_dma(operation, time.cycles),
+            _ => BankLoad::Nothing,
+        };
         let in_dm = [&dma.source, &dma.destination].into_iter().find(|region| region.memory == Memory::Dm);
         let slices = in_dm.map(|region| self.slices_of(&region.footprint)).unwrap_or_default();
         let amount = Amount { read_bytes: time.bytes(), written_bytes: time.bytes(), slices, products: None };
@@ -253,6 +266,7 @@ impl Clock {
         (
             Given { kernel, operation, unit, location, timing, amount, stores, accesses, configuration },
             Resources::of(unit),
+            load,
         )
     }
 
@@ -261,7 +275,7 @@ impl Clock {
         transfer: &HostTransfer,
         location: &'static Location<'static>,
         upload: bool,
-    ) -> (Given, Resources) {
+    ) -> (Given, Resources, BankLoad) {
         let bytes = bits(transfer.host_elements, &transfer.region).div_ceil(8);
         let cycles = super::dma::host_cycles(transfer);
         let timing = Timing::Host(Cost::assumed(cycles, "500 + bytes / 30, spec 70 §10"));
@@ -284,6 +298,7 @@ impl Clock {
                 configuration,
             },
             Resources::of(unit),
+            BankLoad::Nothing,
         )
     }
 }

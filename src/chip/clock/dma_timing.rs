@@ -21,13 +21,13 @@ pub(super) const HEADS: [&str; 8] =
     ["engines", "commands", "requests", "startup", "read side", "write side", "HBM, all", "bound"];
 
 /// The time of an operation, and what its engines are told.
-pub(super) fn dma_timing(dma: &Dma, profile: Profile) -> (DmaTiming, String) {
+pub(super) fn dma_timing(dma: &Dma, profile: Profile) -> (DmaTiming, String, Option<dma::DmaOperation>) {
     let operation = match dma::derive(dma, &DmaOptions::default()) {
         Ok(operation) => operation,
         Err(error) => {
             let elements: u64 = dma.transfer.loops.iter().map(|own| own.size as u64).product();
             let timing = DmaTiming { time: None, cycles: DMA_STARTUP_CYCLES + elements };
-            return (timing, format!("no commands: {error}"));
+            return (timing, format!("no commands: {error}"), None);
         }
     };
     let time = match profile {
@@ -37,7 +37,7 @@ pub(super) fn dma_timing(dma: &Dma, profile: Profile) -> (DmaTiming, String) {
         }
     };
     let configuration = describe(&operation);
-    (DmaTiming { cycles: time.cycles(), time: Some(time) }, configuration)
+    (DmaTiming { cycles: time.cycles(), time: Some(time) }, configuration, Some(operation))
 }
 
 /// The first command of the first engine stands for engines that execute the same loops.

@@ -7,6 +7,7 @@
 //! | [`hazards`], [`schedule`] | which commands wait for which, and when each runs |
 //! | [`Clock`], [`record`] | takes commands, tells what ran when and why |
 //! | [`banks`] | banks of DM, the paths to them, and who is kept waiting |
+//! | [`contention`] | operations that meet at the banks of DM |
 //! | [`dma`], [`hbm`] | commands of DMA engines and their time; channels of HBM |
 //! | [`trf_cache`] | reads of the TRF and stores beside them |
 //!
@@ -14,6 +15,7 @@
 
 pub mod banks;
 mod clock;
+pub mod contention;
 pub mod cost;
 pub mod dma;
 mod dma_timing;

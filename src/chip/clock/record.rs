@@ -170,6 +170,8 @@ pub struct Record {
     pub idle: u64,
     /// What it waited for last.
     pub wait: Option<Wait>,
+    /// The operations beside it that go first at the banks of DM, and by how many cycles each delayed it.
+    pub beside: Vec<(OperationNumber, u64)>,
     /// Where its cycles go.
     pub timing: Timing,
     /// How much it does.
@@ -200,7 +202,8 @@ impl Given {
     pub fn at(self, scheduled: Scheduled) -> Record {
         let Given { kernel, operation, unit, location, timing, amount, stores, accesses, configuration } =
             self;
-        let Scheduled { number, start, end, idle, wait } = scheduled;
+        let Scheduled { number, start, end, idle, wait, met } = scheduled;
+        let beside = met.iter().map(|(on, meeting)| (*on, meeting.delay)).collect();
         Record {
             number,
             kernel,
@@ -211,6 +214,7 @@ impl Given {
             end,
             idle,
             wait,
+            beside,
             timing,
             amount,
             stores,

@@ -8,9 +8,11 @@
 //! Nothing is reordered inside a context; operations of different contexts overlap (spec page 70 §11). Operations wait in
 //! a window of [`WINDOW`]: one that is more than that behind an unfinished one has not been given yet (assumed).
 
+use super::contention::{BankLoad, Meeting, meet, yields};
 use super::hazards::{Access, Dependency, Hazards, OperationNumber, UNITS, Unit};
 use core::fmt;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Operations that may wait at the same time. Assumed.
 pub const WINDOW: usize = 4096;
@@ -85,6 +87,8 @@ pub struct Work {
     pub accesses: Vec<Access>,
     /// Cycles that it takes when nothing else runs.
     pub cycles: u64,
+    /// What it asks of the banks of DM. Operations without a load slow nobody down.
+    pub load: Arc<BankLoad>,
 }
 
 /// What kept an operation from starting earlier.
@@ -118,7 +122,7 @@ impl fmt::Display for Wait {
 }
 
 /// When an operation ran.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scheduled {
     /// The operation.
     pub number: OperationNumber,
@@ -130,6 +134,8 @@ pub struct Scheduled {
     pub idle: u64,
     /// What it waited for last. `None`: it could start at once.
     pub wait: Option<Wait>,
+    /// The operations beside it that go first at the banks of DM, and what became of it.
+    pub met: Vec<(OperationNumber, Meeting)>,
 }
 
 #[derive(Debug)]
@@ -142,6 +148,17 @@ struct Slot {
     wait: Option<Wait>,
     idle: u64,
     ended: bool,
+    met: Vec<(OperationNumber, Meeting)>,
+}
+
+/// An operation that has ended while one that it may have slowed down still runs.
+#[derive(Debug)]
+struct Recent {
+    number: OperationNumber,
+    unit: Unit,
+    start: u64,
+    end: u64,
+    load: Arc<BankLoad>,
 }
 
 /// Places operations in time. Operations go in with [`Schedule::add`], and come out, in the order in which they end,
@@ -157,6 +174,7 @@ pub struct Schedule {
     slots: VecDeque<Slot>,
     unfinished: usize,
     running: Vec<(u64, OperationNumber)>,
+    recent: Vec<Recent>,
 }
 
 impl Schedule {
@@ -201,6 +219,7 @@ impl Schedule {
             wait: None,
             idle: 0,
             ended: false,
+            met: Vec::new(),
         });
         self.unfinished += 1;
         if free {
@@ -225,20 +244,69 @@ impl Schedule {
         self.running.push((end, number));
     }
 
+    /// When an operation ends, after meeting the operations that go first at the banks. `end`: as known so far.
+    fn end_beside_others(&mut self, number: OperationNumber, end: u64) -> u64 {
+        let first = self.first;
+        let slot = &self.slots[(number - first) as usize];
+        let (unit, start) = (slot.work.unit, slot.start.expect("it runs"));
+        if matches!(unit, Unit::Main | Unit::PcieDma) || matches!(*slot.work.load, BankLoad::Nothing) {
+            return end;
+        }
+        let mut met = Vec::new();
+        let mut other =
+            |number: OperationNumber, other_unit: Unit, from: u64, to: u64, load: &Arc<BankLoad>| {
+                let known = slot.met.iter().any(|(known, _)| *known == number);
+                if !known && yields(unit, other_unit) && from < end && to > start {
+                    met.push((number, meet((&slot.work.load, start), (load, from))));
+                }
+            };
+        for recent in &self.recent {
+            other(recent.number, recent.unit, recent.start, recent.end, &recent.load);
+        }
+        for (to, running) in &self.running {
+            let beside = &self.slots[(running - first) as usize];
+            other(*running, beside.work.unit, beside.start.expect("it runs"), *to, &beside.work.load);
+        }
+        let slot = &mut self.slots[(number - first) as usize];
+        slot.met.extend(met);
+        let delay: u64 = slot.met.iter().map(|(_, meeting)| meeting.delay).sum();
+        end.max(start + slot.work.load.cycles() + delay)
+    }
+
     /// Goes on to the end of the next operation. `None`: nothing runs.
     pub fn advance(&mut self) -> Option<Scheduled> {
-        let (index, (end, number)) =
-            self.running.iter().copied().enumerate().min_by_key(|(_, running)| *running)?;
-        self.running.swap_remove(index);
+        let (end, number) = loop {
+            let (index, (end, number)) =
+                self.running.iter().copied().enumerate().min_by_key(|(_, running)| *running)?;
+            let later = self.end_beside_others(number, end);
+            if later == end {
+                self.running.swap_remove(index);
+                break (end, number);
+            }
+            self.running[index].0 = later;
+        };
         self.now = end;
         let slot = self.slot(number).expect("it runs");
         slot.ended = true;
         let followers = core::mem::take(&mut slot.followers);
-        let scheduled =
-            Scheduled { number, start: slot.start.expect("it runs"), end, idle: slot.idle, wait: slot.wait };
-        let unit = slot.work.unit;
+        let scheduled = Scheduled {
+            number,
+            start: slot.start.expect("it runs"),
+            end,
+            idle: slot.idle,
+            wait: slot.wait,
+            met: core::mem::take(&mut slot.met),
+        };
+        let (unit, load, start) = (slot.work.unit, slot.work.load.clone(), scheduled.start);
         self.unit_end[unit as usize] = end;
         self.unfinished -= 1;
+        if matches!(unit, Unit::Main | Unit::Sub) {
+            self.recent.push(Recent { number, unit, start, end, load });
+        }
+        let first = self.first;
+        let starts = self.running.iter().map(|(_, own)| self.slots[(own - first) as usize].start);
+        let oldest = starts.flatten().min().unwrap_or(end);
+        self.recent.retain(|recent| recent.end > oldest);
         for follower in followers {
             let slot = self.slot(follower).expect("it waits");
             let before = slot.waits.len();
@@ -266,7 +334,8 @@ mod tests {
         let access = |buffer: &u64, write| Access { store: Store::Dm, bytes: *buffer..*buffer + 64, write };
         let accesses = reads.iter().map(|buffer| access(buffer, false));
         let accesses = accesses.chain(writes.iter().map(|buffer| access(buffer, true))).collect();
-        Work { unit, resources: Resources::of(unit), accesses, cycles }
+        let load = Arc::new(BankLoad::Nothing);
+        Work { unit, resources: Resources::of(unit), accesses, cycles, load }
     }
 
     fn run(works: Vec<Work>) -> Vec<Scheduled> {

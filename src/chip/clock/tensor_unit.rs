@@ -110,6 +110,11 @@ impl TensorUnitTime {
         self.issue.cycles + self.stages.iter().map(|stage| stage.latency.cycles).sum::<u64>()
     }
 
+    /// Cycles from the command to the first access of DM.
+    pub fn begin(&self) -> u64 {
+        self.issue.cycles
+    }
+
     /// Cycles from the command to the end.
     pub fn cycles(&self) -> u64 {
         self.latency() + self.bottleneck().occupancy.cycles
