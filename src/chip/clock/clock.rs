@@ -154,6 +154,7 @@ impl Clock {
     /// Ends the next operation. Whether there was one.
     fn advance(&mut self) -> bool {
         let Some(scheduled) = self.schedule.advance() else { return false };
+        self.ledger.met(scheduled.number, &scheduled.met);
         let first = self.given.front().expect("it was given").0;
         let slot = &mut self.given[(scheduled.number - first) as usize];
         let record = slot.1.take().expect("it ends once").at(scheduled);

@@ -1,4 +1,4 @@
-//! How operations that run at the same time slow each other down at the banks of DM (detailed profile).
+//! How operations that run at the same time slow each other down at the banks of DM and of the TRF (detailed profile).
 //!
 //! ```text
 //!   main fetch > main commit > sub fetch > sub commit > DMA
@@ -11,7 +11,10 @@
 use super::banks::{AccessNest, ContextLoad, DmaRequest, Occupancy, Requester, Starvation, longest_bank_run};
 use super::dma::{self, DmaOperation, EngineQueue, Medium, Side};
 use super::hazards::Unit;
-use crate::chip::spec::{DMA_SLICE_STRIDE, DMA_STARTUP_CYCLES, PE_SLICES};
+use super::trf_cache::{TrfReads, TrfStore, trf_traffic};
+use crate::chip::spec::{
+    DMA_SLICE_STRIDE, DMA_STARTUP_CYCLES, FETCH_SIZES, PE_SLICES, SUB_FETCH_BYTES, TRF_LINE_BYTES,
+};
 use crate::command::{Fetch, Region, Sink, TensorUnit};
 use crate::error::PlanError;
 use crate::sequencer::{Config, Entry};
@@ -27,6 +30,8 @@ pub enum BankLoad {
         begin: u64,
         /// Cycles from the first fetch to the last access when nothing else runs.
         alone: u64,
+        /// What it does to the TRF.
+        trf: Option<TrfUse>,
         /// Whether 64 accesses in a row meet in one bank, so that DMA has to wait (spec page 70 §7).
         holds_dma: bool,
     },
@@ -39,6 +44,35 @@ pub enum BankLoad {
     },
     /// Nothing.
     Nothing,
+}
+
+/// What a pass does to the TRF.
+#[derive(Clone, Debug)]
+pub enum TrfUse {
+    /// A contraction reads weights, one read per cycle.
+    Reads(Box<TrfReads>),
+    /// A load stores lines.
+    Stores(TrfStore),
+}
+
+impl TrfUse {
+    fn of(unit: &TensorUnit) -> Option<Self> {
+        match (&unit.contraction, &unit.sink) {
+            (Some(contraction), _) => Some(TrfUse::Reads(Box::new(TrfReads::of(contraction).ok()?))),
+            (None, Sink::Trf { destination, .. }) => {
+                let bytes = if unit.sub_context { SUB_FETCH_BYTES } else { FETCH_SIZES[0] };
+                Some(TrfUse::Stores(TrfStore::of(destination, TRF_LINE_BYTES.div_ceil(bytes))))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Cycles for which the lines of a load wait for a contraction that misses the cache of the TRF (spec page 40 §6.1), as if
+/// both had begun together (assumed).
+fn store_delay(own: Option<&TrfUse>, prior: Option<&TrfUse>) -> u64 {
+    let (Some(TrfUse::Stores(store)), Some(TrfUse::Reads(reads))) = (own, prior) else { return 0 };
+    trf_traffic(reads, Some(*store)).store_stalls
 }
 
 /// Loops over accesses of `access_bytes` bytes: what is contiguous is cut into accesses.
@@ -88,7 +122,7 @@ impl BankLoad {
         };
         let idle = ContextLoad::default();
         let alone = Occupancy::of(&load, &idle).end_cycle();
-        BankLoad::Pass { load: Box::new(load), begin, alone, holds_dma }
+        BankLoad::Pass { load: Box::new(load), begin, alone, trf: TrfUse::of(unit), holds_dma }
     }
 
     /// The requests of a DMA operation of `cycles` cycles.
@@ -131,18 +165,21 @@ pub const fn yields(one: Unit, to: Unit) -> bool {
 /// Runs an operation beside one of higher priority. Both begin at the given cycles. Cycles in the answer count from 0 as
 /// they do.
 pub fn meet(own: (&BankLoad, u64), other: (&BankLoad, u64)) -> Meeting {
-    let BankLoad::Pass { load: prior, begin, .. } = other.0 else { return Meeting::default() };
+    let BankLoad::Pass { load: prior, begin, trf: prior_trf, .. } = other.0 else {
+        return Meeting::default();
+    };
     let first = own.1.min(other.1);
     let prior = ContextLoad { start_cycle: other.1 + begin - first, ..(**prior).clone() };
     match own.0 {
         BankLoad::Nothing => Meeting::default(),
-        BankLoad::Pass { load, begin, alone, .. } => {
+        BankLoad::Pass { load, begin, alone, trf, .. } => {
             let start = own.1 + begin - first;
             let beside = ContextLoad { start_cycle: start, ..(**load).clone() };
             let occupancy = Occupancy::of(&prior, &beside);
             let last = [Requester::SubFetch, Requester::SubCommit];
             let end = last.map(|own| occupancy.requester(own).end_cycle()).into_iter().max().unwrap_or(0);
-            Meeting { delay: end.saturating_sub(start + alone), ..Meeting::default() }
+            let delay = end.saturating_sub(start + alone) + store_delay(trf.as_ref(), prior_trf.as_ref());
+            Meeting { delay, ..Meeting::default() }
         }
         BankLoad::Dma { operation, data } => {
             let begin = own.1 + DMA_STARTUP_CYCLES - first;
@@ -196,4 +233,132 @@ fn requests_of_busiest(operation: &DmaOperation, begin: u64, data: u64) -> Optio
         }
     }
     Some(requests)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chip::clock::dma::{Coverage, Engine, PairedSequencer};
+
+    fn config(entries: &[(usize, isize)]) -> Config {
+        let mut config = Config::new(1);
+        entries.iter().for_each(|(size, stride)| config.entries.push(Entry { size: *size, stride: *stride }));
+        config
+    }
+
+    fn loops(entries: &[(usize, isize)], bits: usize, access_bytes: usize) -> Vec<(usize, isize)> {
+        accesses(&config(entries), bits, access_bytes).iter().map(|own| (own.size, own.stride)).collect()
+    }
+
+    #[test]
+    fn contiguous_loops_are_cut_into_accesses() {
+        // bf16: 64 rows of 256 elements are one run of 32 KiB.
+        assert_eq!(loops(&[(64, 256), (256, 1)], 16, 32), [(1024, 32)]);
+        // Rows with a gap: each row is a run.
+        assert_eq!(loops(&[(8, 300), (64, 1)], 16, 32), [(8, 600), (4, 32)]);
+        // A broadcast repeats what is inside of it.
+        assert_eq!(loops(&[(4, 0), (64, 1)], 8, 32), [(4, 0), (2, 32)]);
+        // Elements that are not next to each other, and an element that is repeated.
+        assert_eq!(loops(&[(3, 1), (5, 3)], 32, 4), [(3, 4), (5, 12), (1, 4)]);
+        assert_eq!(loops(&[(16, 1), (4, 0)], 8, 1), [(16, 1), (4, 0), (1, 1)]);
+        // 4-bit elements, two per byte; loops of one turn have no say.
+        assert_eq!(loops(&[(2, 128), (1, 0), (64, 1)], 4, 16), [(2, 64), (2, 16)]);
+    }
+
+    /// Accesses of 8 bytes, all to one bank.
+    fn pass(bank: usize, accesses: usize) -> BankLoad {
+        let entries = [Entry { size: accesses, stride: 0 }];
+        let nest = AccessNest::main(&entries, bank * 8, 8).expect("inside of the slice");
+        let alone = accesses as u64;
+        BankLoad::Pass {
+            load: Box::new(ContextLoad::fetch(nest)),
+            begin: 0,
+            alone,
+            trf: None,
+            holds_dma: false,
+        }
+    }
+
+    fn sub_pass(bank: usize, accesses: usize) -> BankLoad {
+        let entries = [Entry { size: accesses, stride: 0 }];
+        let nest = AccessNest::sub(&entries, bank * 8, 8).expect("inside of the slice");
+        let alone = accesses as u64;
+        BankLoad::Pass {
+            load: Box::new(ContextLoad::fetch(nest)),
+            begin: 0,
+            alone,
+            trf: None,
+            holds_dma: false,
+        }
+    }
+
+    /// Spec page 70 §6: between `max(main, sub)` on disjoint banks and `main + sub` on the same one.
+    #[test]
+    fn the_sub_context_waits_for_the_main_one_at_the_same_bank() {
+        let delay = |own: (&BankLoad, u64), other: (&BankLoad, u64)| meet(own, other).delay;
+        assert_eq!(delay((&sub_pass(0, 300), 0), (&pass(1, 1000), 0)), 0);
+        assert_eq!(delay((&sub_pass(0, 300), 0), (&pass(0, 1000), 0)), 1000);
+        // Where the main context has begun earlier, only its rest is in the way; where it begins later, what is left over.
+        assert_eq!(delay((&sub_pass(0, 300), 5600), (&pass(0, 1000), 5000)), 400);
+        assert_eq!(delay((&sub_pass(0, 300), 5000), (&pass(0, 1000), 5100)), 1000);
+        assert_eq!(delay((&sub_pass(0, 300), 5000), (&pass(0, 1000), 5299)), 1000);
+        assert_eq!(delay((&sub_pass(0, 300), 5000), (&pass(0, 1000), 5300)), 0);
+        assert_eq!(delay((&BankLoad::Nothing, 0), (&pass(0, 1000), 0)), 0);
+        assert!(yields(Unit::Sub, Unit::Main) && yields(Unit::TensorDma, Unit::Sub));
+        assert!(!yields(Unit::Main, Unit::Sub) && !yields(Unit::Sub, Unit::TensorDma));
+        assert!(!yields(Unit::PcieDma, Unit::Main));
+    }
+
+    fn transfer(cycles: u64) -> BankLoad {
+        // 64 packets of 256 bytes from HBM to slices 0 to 63 of a PE.
+        let command =
+            PairedSequencer::new((Medium::Hbm { chip: 0 }, 0), (Medium::Dm { chip: 0, cluster: 0 }, 0), 256);
+        let commands = vec![command.with_entries(&[(64, 256, DMA_SLICE_STRIDE)])];
+        let engines = vec![EngineQueue { engine: Engine { chip: 0, cluster: 0, pe: 0 }, commands }];
+        BankLoad::of_dma(DmaOperation { engines, coverage: Coverage::Exact }, cycles)
+    }
+
+    #[test]
+    fn dma_waits_for_both_contexts() {
+        let dma = transfer(DMA_STARTUP_CYCLES + 128);
+        assert_eq!(dma.cycles(), 628);
+        // Its data moves after the startup: a pass that has ended until then is not in the way.
+        assert_eq!(meet((&dma, 0), (&pass(0, 500), 0)).delay, 0);
+        let late = meet((&dma, 0), (&pass(0, 900), 0));
+        assert!(late.delay > 250, "{late:?}");
+        // 900 accesses in a row to one bank while DMA is active: more than the 63 that are safe.
+        assert_eq!(late.starvations.len(), 1);
+        let starvation = &late.starvations[0];
+        assert_eq!((starvation.bank, starvation.cycles.end), (0, 901));
+        assert_eq!(late.timeout, None);
+        assert_eq!(meet((&dma, 0), (&sub_pass(0, 900), 0)), late);
+        // A request of two beats that comes in cycle 500: its second beat has cycle 4596, or one too many.
+        assert_eq!(meet((&dma, 0), (&pass(0, 500 + 4095), 0)).timeout, None);
+        let timeout = meet((&dma, 100), (&pass(3, 500 + 4096), 100)).timeout;
+        assert_eq!(timeout, Some((0, 3, 100 + 500 + 4097)));
+        // The static rule keeps such passes from running beside DMA.
+        let entries = |accesses| [Entry { size: accesses, stride: 0 }];
+        let holds = |accesses| {
+            longest_bank_run(&AccessNest::main(&entries(accesses), 0, 8).expect("inside of the slice"))
+                .holds_dma()
+        };
+        assert!(!holds(63) && holds(64));
+    }
+
+    #[test]
+    fn loads_of_the_trf_wait_for_reads_that_miss() {
+        let reads = |lines: usize| {
+            let mut config = Config::new(32);
+            config.entries.push(Entry { size: 100, stride: 0 });
+            config.entries.push(Entry { size: lines, stride: 32 });
+            Some(TrfUse::Reads(Box::new(TrfReads::new(config, 0, 32).expect("inside of the TRF"))))
+        };
+        let store = Some(TrfUse::Stores(TrfStore { rows: 8, lines_per_row: 16, period: 4 }));
+        // 8 lines stay in the cache; of 16 lines every read misses.
+        assert!(
+            store_delay(store.as_ref(), reads(16).as_ref()) > store_delay(store.as_ref(), reads(8).as_ref())
+        );
+        assert_eq!(store_delay(reads(16).as_ref(), reads(16).as_ref()), 0);
+        assert_eq!(store_delay(store.as_ref(), None), 0);
+    }
 }

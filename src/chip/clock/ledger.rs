@@ -1,7 +1,9 @@
 //! What a report is made of: the operations that ran, and sums over all of them.
 
+use super::banks::Starvation;
+use super::contention::Meeting;
 use super::cost::CostClass;
-use super::hazards::{Store, UNITS, Unit};
+use super::hazards::{OperationNumber, Store, UNITS, Unit};
 use super::record::{Record, Timing, UsedSlices};
 use crate::chip::spec::{CLUSTERS, MAC_BYTES, SLICES, TRF_BANK_ROWS};
 use std::collections::BTreeMap;
@@ -35,6 +37,49 @@ impl KernelTime {
     /// From the start of its first operation to the end of its last one. Transfers of the host are no part of it.
     pub const fn makespan(&self) -> u64 {
         self.end - self.start
+    }
+}
+
+/// Something that a report warns of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// The DMA operation.
+    pub operation: OperationNumber,
+    /// The operation of the Tensor Unit that went first at the banks.
+    pub beside: OperationNumber,
+    /// What happened.
+    pub kind: WarningKind,
+}
+
+/// What a report warns of (spec page 70 §7).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WarningKind {
+    /// A bank served so many accesses in a row that DMA might have starved.
+    Starvation(Starvation),
+    /// A DMA request was not answered for more than 4096 cycles. On the chip its state is lost then, and the cluster must be
+    /// reset.
+    NocTimeout {
+        /// The slice of its PE.
+        slice: usize,
+        /// A bank that it waited for.
+        bank: usize,
+        /// The cycle in which the time was up.
+        cycle: u64,
+    },
+}
+
+impl core::fmt::Display for Warning {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let Self { operation, beside, kind } = self;
+        match kind {
+            WarningKind::Starvation(own) => write!(f, "warning: #{operation} beside #{beside}: {own}"),
+            WarningKind::NocTimeout { slice, bank, cycle } => write!(
+                f,
+                "fault: #{operation} beside #{beside}: a DMA request to slice {slice} of a PE was not answered for more than \
+                 4096 cycles because of bank {bank}, in cycle {cycle}: the chip loses its state; help: let #{operation} and \
+                 #{beside} run one after the other, or move one of their tensors"
+            ),
+        }
     }
 }
 
@@ -75,6 +120,8 @@ pub struct Ledger {
     pub kernels: Vec<KernelTime>,
     /// Sums over all operations.
     pub totals: Totals,
+    /// What might go wrong, the first [`KEPT`] of it.
+    pub warnings: Vec<Warning>,
 }
 
 impl Ledger {
@@ -111,6 +158,20 @@ impl Ledger {
         }
         if self.records.len() < KEPT {
             self.records.push(record.clone());
+        }
+    }
+
+    /// Adds what became of an operation beside others.
+    pub fn met(&mut self, operation: OperationNumber, met: &[(OperationNumber, Meeting)]) {
+        for (beside, meeting) in met {
+            let starvations = meeting.starvations.iter().cloned().map(WarningKind::Starvation);
+            let timeout =
+                meeting.timeout.map(|(slice, bank, cycle)| WarningKind::NocTimeout { slice, bank, cycle });
+            for kind in starvations.chain(timeout) {
+                if self.warnings.len() < KEPT {
+                    self.warnings.push(Warning { operation, beside: *beside, kind });
+                }
+            }
         }
     }
 

@@ -32,6 +32,6 @@ pub mod trf_cache;
 pub use clock::Clock;
 pub use cost::{Cost, CostClass, Profile};
 pub use dma_timing::DmaTiming;
-pub use ledger::{KernelCall, KernelTime, Totals};
+pub use ledger::{KernelCall, KernelTime, Totals, Warning, WarningKind};
 pub use record::{Observer, Record};
 pub use report::Report;

@@ -2,7 +2,7 @@
 
 use super::cost::{CostClass, Profile};
 use super::hazards::{OperationNumber, Unit};
-use super::ledger::{KernelTime, Totals};
+use super::ledger::{KernelTime, Totals, Warning};
 use super::record::{Record, Timing};
 use super::tensor_unit::Stage;
 use crate::chip::spec::{CLUSTERS, ChipKind, DMA_ENGINES, SLICES, TRF_BANK_ROWS};
@@ -37,6 +37,8 @@ pub struct Report {
     pub kernels: Vec<KernelTime>,
     /// Sums over all operations.
     pub totals: Totals,
+    /// What might go wrong on the chip, and what did.
+    pub warnings: Vec<Warning>,
 }
 
 impl Report {
@@ -115,10 +117,9 @@ impl Report {
             .iter()
             .map(|record| {
                 let class = record.timing.class();
-                let slowed = match record.slowed() {
-                    0 => String::new(),
-                    cycles => format!(", {cycles} beside others"),
-                };
+                let slowed: String = (record.beside.iter().filter(|(_, delay)| *delay > 0))
+                    .map(|(on, delay)| format!(", {delay} by #{on}"))
+                    .collect();
                 vec![
                     format!("#{}", record.number),
                     record.unit.to_string(),
@@ -279,9 +280,12 @@ fn utilisation(record: &Record) -> String {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { profile, chip_kind, chips, records, kernels, totals } = self;
+        let Self { profile, chip_kind, chips, records, kernels, totals, warnings } = self;
         let plural = if *chips == 1 { "" } else { "s" };
         writeln!(f, "time on {chips} {chip_kind} chip{plural}, profile {profile}, cycles of 1 GHz")?;
+        for warning in warnings {
+            writeln!(f, "{warning}")?;
+        }
         for kernel in kernels {
             let own = |record: &&Record| record.kernel == kernel.call && record.unit != Unit::PcieDma;
             let own: Vec<&Record> = records.iter().filter(own).collect();
