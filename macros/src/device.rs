@@ -144,10 +144,12 @@ fn implementation(signature: &Signature, type_name: &Ident, chips: &Literal) -> 
     };
     let device_fn = quote_spanned!(span=> ::furiosa_visa_std::runtime::DeviceFn<#argument_type>);
     let name = &signature.ident;
+    let written_name = name.unraw().to_string();
     let turbofish = turbofish(&signature.generics);
     Ok(quote! {
         impl #parameters #device_fn for #type_name #conditions {
             type Output = #output;
+            const NAME: &'static str = #written_name;
             const CHIPS: usize = #chips;
 
             fn execute(

@@ -160,7 +160,8 @@ mod tests {
         for (size, stride) in [(4, 64), (2, 32), (32, 1)] {
             config.entries.push(Entry { size, stride });
         }
-        let sink = Sink::Commit { destination: region(output), config, guard: Guard::always(5) };
+        let sink =
+            Sink::Commit { destination: region(output), config, commit_size: 8, guard: Guard::always(5) };
         TensorUnit {
             sub_context: false,
             fetch: Fetch::new(region(stored), config, 4, 64, output),

@@ -25,6 +25,8 @@ use crate::command::{
     Command, Dma, FillId, HostBuffer, HostTransfer, Inspection, Memory, Operation, Region, RegisterFile,
     Sink, TensorUnit,
 };
+use clock::ledger::Ledger;
+use clock::{Clock, KernelCall, Profile, Report};
 use core::panic::Location;
 use execute::Pass;
 use memory::fills::FillLog;
@@ -42,6 +44,21 @@ pub struct SystemOptions {
     pub chip_kind: ChipKind,
     /// Which rules are checked.
     pub checks: CheckOptions,
+    /// Which model of time is used.
+    pub profile: Profile,
+    /// What is computed.
+    pub compute: Compute,
+}
+
+/// What the simulator computes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compute {
+    /// Values and time.
+    #[default]
+    Values,
+    /// Time only: memories are not written, and what comes back from the chip is uninitialised. Data that was never
+    /// written is no fault then.
+    ShapesOnly,
 }
 
 /// A simulated system of chips. Fresh memory is zero and uninitialised.
@@ -54,6 +71,9 @@ pub struct System {
     dm_log: FillLog,
     trf_log: FillLog,
     vrf_log: FillLog,
+    clock: Clock,
+    kernel: KernelCall,
+    report_at_end: bool,
 }
 
 impl core::fmt::Debug for System {
@@ -77,6 +97,9 @@ impl System {
             dm_log: FillLog::default(),
             trf_log: FillLog::default(),
             vrf_log: FillLog::default(),
+            clock: Clock::new(options.profile),
+            kernel: KernelCall::default(),
+            report_at_end: false,
         };
         system.grow(options.chips.unwrap_or(1));
         system
@@ -108,7 +131,33 @@ impl System {
         match &command.operation {
             Operation::Dma(dma) => self.dma(dma, command.location),
             Operation::TensorUnit(unit) => self.tensor_unit(unit, command.location),
-        }
+        }?;
+        self.clock.command(self.kernel, command);
+        Ok(())
+    }
+
+    /// Says which kernel gives the next commands. A launch is awaited: nothing of it overlaps what was given before.
+    pub fn enter_kernel(&mut self, kernel: KernelCall) {
+        self.kernel = kernel;
+    }
+
+    /// Has the system print its report to the standard error stream when it ends.
+    pub fn report_at_end(&mut self) {
+        self.report_at_end = true;
+    }
+
+    /// The clock.
+    pub fn clock(&mut self) -> &mut Clock {
+        &mut self.clock
+    }
+
+    /// What has run so far, when, and why. Operations that are given later start after it.
+    pub fn report(&mut self) -> Report {
+        let (chips, chip_kind, profile) = (self.chips(), self.options.chip_kind, self.options.profile);
+        let Ledger { records, kernels, totals } = self.clock.ledger().clone();
+        let mut report = Report { profile, chip_kind, chips, records, kernels, totals };
+        report.records.sort_by_key(|record| record.number);
+        report
     }
 
     /// Writes a host array to HBM.
@@ -129,7 +178,10 @@ impl System {
         let call = Call { operation: "to_hbm", location };
         in_memory(&transfer.region, &[Memory::Hbm], call)?;
         self.admit(&transfer.region, call)?;
-        execute::upload(transfer, buffer, &mut self.hbm);
+        if self.options.compute == Compute::Values {
+            execute::upload(transfer, buffer, &mut self.hbm);
+        }
+        self.clock.upload(transfer, location);
         self.written(Place::Region(transfer.region), location);
         Ok(())
     }
@@ -148,6 +200,7 @@ impl System {
         in_memory(&transfer.region, &[Memory::Hbm], call)?;
         self.admit(&transfer.region, call)?;
         self.check_read(Place::Region(transfer.region), call)?;
+        self.clock.download(transfer, location);
         Ok(execute::download(transfer, &self.hbm))
     }
 
@@ -237,7 +290,9 @@ impl System {
         self.admit(&dma.source, call)?;
         self.admit(&dma.destination, call)?;
         self.check_read(Place::Region(dma.source), call)?;
-        execute::run_dma(dma, &mut self.hbm, &mut self.units);
+        if self.options.compute == Compute::Values {
+            execute::run_dma(dma, &mut self.hbm, &mut self.units);
+        }
         self.written(Place::Region(dma.destination), location);
         Ok(())
     }
@@ -255,17 +310,28 @@ impl System {
         }
         let chips = execute::sources(&unit.fetch).map(|source| source.footprint.chips).max();
         self.grow(chips.unwrap_or(1));
-        let pass = Pass::new(unit, location);
-        if self.options.checks.uninitialised {
-            pass.check_initialised(&self.units)?;
+        if self.options.compute == Compute::Values {
+            let pass = Pass::new(unit, location);
+            if self.options.checks.uninitialised {
+                pass.check_initialised(&self.units)?;
+            }
+            pass.run(&mut self.units);
         }
-        pass.run(&mut self.units);
         let place = match &unit.sink {
             Sink::Commit { destination, .. } | Sink::Vrf { destination, .. } => Place::Region(*destination),
             Sink::Trf { destination, .. } => Place::Trf(*destination),
         };
         self.written(place, location);
         Ok(())
+    }
+}
+
+impl Drop for System {
+    fn drop(&mut self) {
+        if self.report_at_end {
+            eprintln!("{}", self.report());
+        }
+        self.clock.finish();
     }
 }
 

@@ -19,7 +19,7 @@ use core::panic::Location;
 
 /// Refuses a commit that writes bytes that its own stream fetches later.
 pub(crate) fn check(unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), Fault> {
-    let Sink::Commit { destination, config, guard } = &unit.sink else { return Ok(()) };
+    let Sink::Commit { destination, config, guard, commit_size: _ } = &unit.sink else { return Ok(()) };
     for (tensor, source) in sources(&unit.fetch).enumerate() {
         check_source(unit, tensor, source, (destination, config, guard), location)?;
     }

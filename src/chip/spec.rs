@@ -108,6 +108,17 @@ pub const REGISTER_READ_SIZES: [usize; 7] = [64, 32, 16, 8, 4, 2, 1];
 /// Bytes of one commit write of the sub context (spec page 50 §6.2).
 pub const SUB_COMMIT_BYTES: usize = 8;
 
+// Clock. Latencies that no page states are assumed (spec page 70 §13) and used in the detailed profile only.
+
+/// Core cycles until a read of DM delivers. Assumed (spec page 70 §4).
+pub const DM_READ_LATENCY_CYCLES: u64 = 4;
+/// Core cycles that the Cast Engine delays a stream by. Assumed (spec page 70 §4).
+pub const CAST_LATENCY_CYCLES: u64 = 1;
+/// Core cycles between a command of the Tensor Unit and its first fetch. Assumed (spec page 70 §13).
+pub const TENSOR_UNIT_ISSUE_CYCLES: u64 = 20;
+/// DMA engines of a chip, one per PE (spec page 30 §1). Derived.
+pub const DMA_ENGINES: usize = CLUSTERS * CLUSTER_PES;
+
 // HBM timing
 //
 // Every number says its class: documented (firm on the page that it names), derived (arithmetic from documented numbers)
@@ -207,3 +218,28 @@ pub const SPM_BYTES: u64 = 1 << 20;
 pub const PCIE_BYTES_PER_CYCLE: u64 = 30;
 /// Cycles that a transfer over PCIe takes to start (spec page 70 §10). Assumed.
 pub const PCIE_STARTUP_CYCLES: u64 = 500;
+
+// Data memory timing. Each number says its class: documented, derived or assumed.
+
+/// Banks of the data memory of a slice (documented: spec page 30 §1, §2.1).
+pub const DM_BANKS: usize = 16;
+/// Bytes of one access to a bank, and of a word of it (documented: spec page 30 §2.1).
+pub const DM_BANK_WORD_BYTES: usize = 8;
+/// Rows of a bank (documented: spec page 30 §2.1).
+pub const DM_BANK_ROWS: usize = 4096;
+/// Bytes after which the banks repeat (derived: 16 banks of 8 bytes).
+pub const DM_ROW_BYTES: usize = DM_BANKS * DM_BANK_WORD_BYTES;
+/// Bytes of one access in dual-channel mode, the widest that there is (documented: spec page 70 §12).
+pub const DUAL_CHANNEL_ACCESS_BYTES: usize = 64;
+/// DMNs that a DMA engine serves: those of its PE (documented: spec page 30 §1, erratum E07).
+pub const DMA_ENGINE_DMNS: usize = 2;
+/// Requests of a DMA engine per cycle (documented: spec page 70 §4).
+pub const DMA_REQUESTS_PER_CYCLE: usize = 1;
+/// DMA requests that wait in a slice (documented: spec page 30 §2.2).
+pub const SLICE_DMA_QUEUE_REQUESTS: usize = 2;
+/// Cycles that a DMA request may stay unanswered (documented: spec page 70 §7).
+pub const NOC_TIMEOUT_CYCLES: u64 = 4096;
+/// Consecutive accesses to one bank that are safe beside DMA (derived: the greatest `N` with
+/// `(256 / 128) * N * 32 < 4096`, spec page 70 §7; fails at 64, erratum E15).
+pub const DM_BANK_RUN_ACCESSES: u64 =
+    (NOC_TIMEOUT_CYCLES - 1) / (DMA_REQUEST_BYTES / DMN_BYTES_PER_CYCLE * DMN_SLICES) as u64;

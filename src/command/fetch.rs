@@ -4,8 +4,9 @@ use super::region::Region;
 use super::table::Table;
 use crate::chip::spec;
 use crate::list::List;
+use crate::mapping::gcd;
 use crate::scalar::ElementType;
-use crate::sequencer::Config;
+use crate::sequencer::{Config, contiguous_run};
 use core::fmt;
 
 /// Per-index valid counts that the mask of the fetch adapter holds (seed page *Fetch Engine*, padding case 3).
@@ -29,6 +30,8 @@ pub struct Fetch {
     pub time: usize,
     /// Elements per packet.
     pub packet: usize,
+    /// Bytes of one fetch. It divides packets and contiguous runs.
+    pub fetch_size: usize,
     /// Which elements are replaced as they are read. Main context only.
     pub mask: Option<MaskConfig>,
     /// The table that elements are indices of. Main context only.
@@ -40,7 +43,8 @@ pub struct Fetch {
 }
 
 impl Fetch {
-    /// A fetch that reads and casts.
+    /// A fetch that reads and casts, in the main context. Each fetch takes as many bytes as packets and contiguous runs of
+    /// the sequencer allow; the field is free to say less.
     pub const fn new(
         source: Region,
         config: Config,
@@ -49,7 +53,14 @@ impl Fetch {
         output: ElementType,
     ) -> Self {
         let (interleave, mask, table, zero_points) = (None, None, None, None);
-        Self { source, interleave, config, time, packet, mask, table, zero_points, output }
+        let bits = source.footprint.element.bits();
+        let common = gcd(packet * bits, contiguous_run(&config) * bits) / 8;
+        let mut k = 0;
+        while k + 1 < spec::FETCH_SIZES.len() && !common.is_multiple_of(spec::FETCH_SIZES[k]) {
+            k += 1;
+        }
+        let fetch_size = spec::FETCH_SIZES[k];
+        Self { source, interleave, config, time, packet, fetch_size, mask, table, zero_points, output }
     }
 }
 

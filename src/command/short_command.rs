@@ -52,8 +52,18 @@ impl TensorUnit {
     pub const fn is_sto_trf(&self) -> bool {
         let Self { sub_context: _, fetch, collect, contraction, cast, sink } = self;
         // What a mask replaces is padding, which has no meaning in the register file either.
-        let Fetch { source, interleave, config, time: _, packet, mask: _, table, zero_points, output } =
-            fetch;
+        let Fetch {
+            source,
+            interleave,
+            config,
+            time: _,
+            packet,
+            fetch_size: _,
+            mask: _,
+            table,
+            zero_points,
+            output,
+        } = fetch;
         if !matches!(sink, Sink::Trf { .. }) || contraction.is_some() || cast.is_some() {
             return false;
         }

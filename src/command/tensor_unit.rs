@@ -83,6 +83,8 @@ pub enum Sink {
         destination: Region,
         /// The sequencer: entries over time, outermost first, then the packet entry `window : 1`. Strides in elements.
         config: Config,
+        /// Bytes of one write. It divides the packet entry and contiguous runs.
+        commit_size: usize,
         /// Which lanes hold an element. Variables: chip, cluster, slice, time, packet.
         guard: Guard,
     },

@@ -270,7 +270,8 @@ impl<'l, const T: Tu, P: Position, D: Scalar, Chip: M, Cluster: M, Slice: M, Tim
         accept(OPERATION, check_commit_address(destination.address));
         let mut config = plan.config;
         config.packet_size = plan.window;
-        let sink = Sink::Commit { destination, config, guard: const { Self::GUARD } };
+        let sink =
+            Sink::Commit { destination, config, commit_size: plan.commit_size, guard: const { Self::GUARD } };
         let pass = *self.pass;
         let fetch = pass.fetch.expect("a stream that may commit was fetched");
         let unit = TensorUnit {

@@ -1,15 +1,14 @@
 //! `explain()` on plans: where a configuration comes from.
 //!
 //! Plans with a sequencer (fetch, align, commit) show the tables of the seed page *Sequencer* and the numbers that follow
-//! from them. Plans that only change the mapping (collect, contract, accumulate, cast) show it before and after, the
-//! rule, and their numbers: a [`StageExplanation`].
+//! from them. Plans that only change the mapping (collect, loads of the register files, contract, accumulate, cast) show
+//! it before and after, the rule, and their numbers: a [`StageExplanation`].
 
 use super::collect::factors_of;
 use super::commit::{CommitConfig, CommitPlan, CommitRequest};
 use super::dma::{AtRest, DmaPlan};
 use super::fetch::FetchPlan;
 use super::fetch::stages::Stages;
-use super::register_file::TrfLoadConfig;
 use crate::command::Transfer;
 use crate::error::PlanError;
 use crate::mapping::{M, Pool, modulo};
@@ -23,11 +22,13 @@ use core::fmt;
 mod cast;
 mod collect;
 mod contraction;
+mod register_files;
 mod stage;
 
 pub use cast::explain_cast;
 pub use collect::explain_collect;
 pub use contraction::{explain_accumulate, explain_contract};
+pub use register_files::{explain_trf_load, explain_vrf_load};
 pub use stage::{MappingChange, StageExplanation};
 
 /// A plan that exists has an explanation.
@@ -117,12 +118,6 @@ impl fmt::Display for Transfer {
                 "iterations over padding are skipped"
             }
         )
-    }
-}
-
-impl fmt::Display for TrfLoadConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} rows of {} elements, {} bytes", self.rows, self.row_elements, self.bytes)
     }
 }
 

@@ -7,7 +7,7 @@
 //! `Row` is the outermost part of time, `Element` keeps the order of the stream (spec page 40 §2.1).
 
 use super::collect::{CollectPlan, factors_of, whole_bytes};
-use crate::chip::{RegisterType, spec};
+use crate::chip::spec;
 use crate::command::{ContiguousLoad, Operation, Sink, TensorUnit, TrfAddress};
 use crate::engine::fetch::FetchPlan;
 use crate::engine::stream::CollectTensor;
@@ -154,77 +154,18 @@ pub struct TrfLoadPlan<D, Time, Packet, Row, Element>(PhantomData<(D, Time, Pack
 
 impl<D: StreamScalar, Time: M, Packet: M, Row: M, Element: M> TrfLoadPlan<D, Time, Packet, Row, Element> {
     /// The derived configuration. Using it refuses what no part of the TRF could hold.
-    pub const CONFIG: TrfLoadConfig = match derive_trf_load(&TrfLoadRequest {
+    pub const CONFIG: TrfLoadConfig = match derive_trf_load(&Self::REQUEST) {
+        Ok(config) => config,
+        Err(error) => error.refuse(),
+    };
+
+    pub(super) const REQUEST: TrfLoadRequest = TrfLoadRequest {
         element: D::ELEMENT_TYPE,
         time: Time::EXPR,
         packet: Packet::EXPR,
         row: Row::EXPR,
         row_element: Element::EXPR,
-    }) {
-        Ok(config) => config,
-        Err(error) => error.refuse(),
     };
-
-    /// How rows and elements follow from the stream, and what they take of the TRF, as text.
-    ///
-    /// ```
-    /// use furiosa_visa_std::engine::register_file::TrfLoadPlan;
-    /// use furiosa_visa_std::prelude::*;
-    /// axes![G = 8, Q = 4, C = 64];
-    /// println!("{}", TrfLoadPlan::<i8, m![G, Q, C / 32], m![C % 32], m![G], m![Q, C]>::explain());
-    /// ```
-    ///
-    /// ```text
-    /// to_trf of i8: Time m![G, Q, C / 32], Packet m![C % 32]
-    /// Row      m![G]: the outermost 8 of 64 time steps
-    /// Element  m![Q, C]: the other 8 steps, then the packet
-    ///
-    /// bytes          2048: 8 rows of 256
-    /// fits           TrfAddress::FirstHalf, TrfAddress::SecondHalf, TrfAddress::Full
-    /// register type  2: 8 bits in 10 bits, 32 elements per line
-    /// each row       1 of 8 bank rows, 8 lines: 4 rows of 2 columns
-    /// flits          64
-    /// ```
-    pub fn explain() -> String {
-        let config = Self::CONFIG;
-        let (element, rows, steps) = (D::ELEMENT_TYPE, config.rows, Time::SIZE);
-        let (time, packet, row, row_element) = (Time::EXPR, Packet::EXPR, Row::EXPR, Element::EXPR);
-        let row_bytes = config.bytes / rows;
-        let lines = row_bytes.div_ceil(spec::TRF_LINE_BYTES);
-        let parts: Vec<String> = [TrfAddress::FirstHalf, TrfAddress::SecondHalf, TrfAddress::Full]
-            .into_iter()
-            .filter(|address| config.bytes <= address.capacity())
-            .map(|address| address.to_string())
-            .collect();
-        let storage = match RegisterType::of(element) {
-            Some(register) => {
-                format!(
-                    "{}: {register}, {} elements per line",
-                    register.number(),
-                    register.elements_per_line()
-                )
-            }
-            None => format!("no storage of {element} is documented"),
-        };
-        format!(
-            "to_trf of {element}: Time m![{time}], Packet m![{packet}]\n\
-             Row      m![{row}]: the outermost {rows} of {steps} time steps\n\
-             Element  m![{row_element}]: the other {} steps, then the packet\n\n\
-             bytes          {}: {rows} rows of {row_bytes}\n\
-             fits           {}\n\
-             register type  {storage}\n\
-             each row       {} of {} bank rows, {lines} lines: {} rows of {} columns\n\
-             flits          {}",
-            steps / rows,
-            config.bytes,
-            parts.join(", "),
-            spec::TRF_BANK_ROWS / rows,
-            spec::TRF_BANK_ROWS,
-            lines.div_ceil(spec::TRF_COLUMNS),
-            spec::TRF_COLUMNS,
-            config.bytes / spec::FLIT_BYTES,
-        )
-    }
 
     /// Whether the load of a tensor that lies in DM as `DmElement` of `Stored`, fetched as `FetchTime` and
     /// `FetchPacket`, can be the short command StoTRF: see [`ContiguousLoad::holds`].
@@ -386,27 +327,6 @@ mod tests {
             let config = TrfLoadConfig { bytes: 32_768, ..config };
             assert!(check_capacity("to_trf", &config, address).is_ok());
         }
-    }
-
-    #[test]
-    fn a_load_is_explained() {
-        type Plan = TrfLoadPlan<i8, m![N, G, K / 32], m![K % 32], m![N], m![G, K]>;
-        let expected = "to_trf of i8: Time m![N, G, K / 32], Packet m![K % 32]\n\
-            Row      m![N]: the outermost 8 of 64 time steps\n\
-            Element  m![G, K]: the other 8 steps, then the packet\n\n\
-            bytes          2048: 8 rows of 256\n\
-            fits           TrfAddress::FirstHalf, TrfAddress::SecondHalf, TrfAddress::Full\n\
-            register type  2: 8 bits in 10 bits, 32 elements per line\n\
-            each row       1 of 8 bank rows, 8 lines: 4 rows of 2 columns\n\
-            flits          64";
-        assert_eq!(Plan::explain(), expected);
-        type Full = TrfLoadPlan<f32, m![G / 2, L / 8], m![L % 8], m![G / 2], m![L]>;
-        let text = Full::explain();
-        assert!(text.contains("fits           TrfAddress::Full\n"), "{text}");
-        assert!(
-            text.contains("no storage of f32") && text.contains("4 of 8 bank rows, 1024 lines"),
-            "{text}"
-        );
     }
 
     /// Each condition of spec page 40 §2.3, from both sides.

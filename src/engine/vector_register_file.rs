@@ -6,7 +6,7 @@
 //!
 //! Source: spec page 40 §2.4. Elements are `i32` or `f32`: the type is what the fetch widens to.
 
-use super::collect::{factors_of, flit_elements};
+use super::collect::factors_of;
 use crate::chip::spec;
 use crate::command::{Address, Memory, Operation, Sink, Step, TensorUnit, Transfer};
 use crate::engine::stream::CollectTensor;
@@ -101,7 +101,7 @@ const fn repeated(request: &VrfLoadRequest) -> PlanError {
 pub struct VrfLoadPlan<D, Time, Packet, Element>(PhantomData<(D, Time, Packet, Element)>);
 
 impl<D: VeScalar, Time: M, Packet: M, Element: M> VrfLoadPlan<D, Time, Packet, Element> {
-    const REQUEST: VrfLoadRequest = VrfLoadRequest {
+    pub(super) const REQUEST: VrfLoadRequest = VrfLoadRequest {
         element: D::ELEMENT_TYPE,
         time: Time::EXPR,
         packet: Packet::EXPR,
@@ -113,46 +113,6 @@ impl<D: VeScalar, Time: M, Packet: M, Element: M> VrfLoadPlan<D, Time, Packet, E
         Ok(config) => config,
         Err(error) => error.refuse(),
     };
-
-    /// Where the elements go, as text.
-    ///
-    /// ```
-    /// use furiosa_visa_std::engine::vector_register_file::VrfLoadPlan;
-    /// use furiosa_visa_std::prelude::*;
-    /// axes![A = 4, B = 8];
-    /// println!("{}", VrfLoadPlan::<f32, m![A], m![B], m![B, A]>::explain());
-    /// ```
-    ///
-    /// ```text
-    /// to_vrf of f32: Time m![A], Packet m![B]
-    /// Element  m![B, A]
-    ///
-    /// iterations       source step  destination step
-    ///          8        1 elements        4 elements
-    ///          4        8 elements        1 elements
-    /// every iteration moves
-    ///
-    /// bytes    128 of 8192: 32 elements
-    /// address  a multiple of 4, at most 8064
-    /// flits    4
-    /// ```
-    pub fn explain() -> String {
-        let VrfLoadRequest { element, time, packet, vrf_element } = Self::REQUEST;
-        let config = Self::CONFIG;
-        let flits = Time::SIZE * Packet::SIZE / flit_elements(element);
-        format!(
-            "to_vrf of {element}: Time m![{time}], Packet m![{packet}]\nElement  m![{vrf_element}]\n\n{}\n\n\
-             bytes    {} of {}: {} elements\n\
-             address  a multiple of {}, at most {}\n\
-             flits    {flits}",
-            config.transfer,
-            config.bytes,
-            spec::VRF_BYTES,
-            config.elements,
-            element.bits() / 8,
-            spec::VRF_BYTES - config.bytes,
-        )
-    }
 }
 
 impl fmt::Display for VrfLoadConfig {
@@ -258,12 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_is_explained() {
-        let text = VrfLoadPlan::<f32, m![A], m![B], m![B, A]>::explain();
-        assert!(text.starts_with("to_vrf of f32: Time m![A], Packet m![B]\nElement  m![B, A]\n\n"), "{text}");
-        assert!(text.contains("         8        1 elements        4 elements\n"), "{text}");
-        let end = "\n\nbytes    128 of 8192: 32 elements\naddress  a multiple of 4, at most 8064\nflits    4";
-        assert!(text.ends_with(end), "{text}");
+    fn a_configuration_prints() {
         assert_eq!(VrfLoadPlan::<f32, m![A], m![B], m![B, A]>::CONFIG.to_string(), "32 elements, 128 bytes");
     }
 }

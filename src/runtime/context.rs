@@ -1,7 +1,9 @@
 //! Contexts: what a kernel runs on.
 
+use crate::chip::clock::trace::TraceWriter;
+use crate::chip::clock::{Profile, Report};
 use crate::chip::spec::ChipKind;
-use crate::chip::{CheckOptions, Fault, System, SystemOptions};
+use crate::chip::{CheckOptions, Compute, Fault, System, SystemOptions};
 use crate::command::{Command, FillId, HostBuffer, HostTransfer, Inspection, Operation};
 use core::fmt;
 use core::ops::{Deref, DerefMut};
@@ -53,6 +55,10 @@ pub struct SimOptions {
     pub chip_kind: ChipKind,
     /// Which rules are checked.
     pub checks: CheckOptions,
+    /// Which model of time is used.
+    pub profile: Profile,
+    /// What is computed: values and time, or time only.
+    pub compute: Compute,
 }
 
 /// The system that all contexts of one [`Context`] work on.
@@ -68,7 +74,11 @@ impl SystemHandle {
     #[track_caller]
     fn execute(&self, operation: Operation) {
         let command = Command { operation, location: Location::caller() };
-        let result = self.with(|system| system.execute(&command));
+        let kernel = super::fault::kernel();
+        let result = self.with(|system| {
+            system.enter_kernel(kernel);
+            system.execute(&command)
+        });
         super::fault::or_raise(result);
     }
 
@@ -184,11 +194,14 @@ impl Context {
                  help: set `chips` to a number in that range, or to `None`"
             );
         }
-        let system = System::new(SystemOptions {
+        let mut system = System::new(SystemOptions {
             chips: options.chips,
             chip_kind: options.chip_kind,
             checks: options.checks,
+            profile: options.profile,
+            compute: options.compute,
         });
+        super::output::attach(&mut system);
         let system = SystemHandle(Arc::new(Mutex::new(system)));
         ContextGuard(Box::new(Context {
             main: TuContext { system: system.clone() },
@@ -204,6 +217,21 @@ impl Context {
         location: &'static Location<'static>,
     ) -> Result<HostBuffer, Fault> {
         self.main.system.with(|system| system.inspect(inspection, location))
+    }
+
+    /// What has run so far: cycles of every operation, why it did not start earlier, what stood idle. Operations that
+    /// follow start after it.
+    pub fn report(&mut self) -> Report {
+        self.main.system.with(System::report)
+    }
+
+    /// Writes a trace of the operations that follow: JSON that Chrome and Perfetto open (see [`crate::chip::clock::trace`]).
+    /// It is complete when the context has ended.
+    pub fn trace(&mut self, out: impl std::io::Write + Send + 'static) {
+        self.main.system.with(|system| {
+            system.clock().settle();
+            system.clock().observe(Box::new(TraceWriter::new(out)));
+        });
     }
 
     /// The number of chips in the system: fixed by [`SimOptions`], or used so far.

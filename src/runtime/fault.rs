@@ -1,5 +1,6 @@
 //! How a fault leaves a kernel.
 
+use crate::chip::clock::KernelCall;
 use crate::chip::{Fault, FaultKind};
 use crate::error::PlanError;
 use core::cell::Cell;
@@ -7,21 +8,31 @@ use core::panic::Location;
 
 thread_local! {
     static INSIDE_LAUNCH: Cell<usize> = const { Cell::new(0) };
+    static KERNEL: Cell<KernelCall> = const { Cell::new(KernelCall { number: 0, name: "" }) };
 }
 
-/// While it lives, faults unwind silently to [`super::try_launch`] instead of panicking.
-pub(super) struct InsideLaunch(());
+/// The kernel that runs on this thread.
+pub(super) fn kernel() -> KernelCall {
+    KERNEL.get()
+}
+
+/// While it lives, faults unwind silently to [`super::try_launch`] instead of panicking, and commands are those of the
+/// kernel.
+pub(super) struct InsideLaunch {
+    outer: KernelCall,
+}
 
 impl InsideLaunch {
-    pub(super) fn enter() -> Self {
+    pub(super) fn enter(kernel: KernelCall) -> Self {
         INSIDE_LAUNCH.set(INSIDE_LAUNCH.get() + 1);
-        Self(())
+        Self { outer: KERNEL.replace(kernel) }
     }
 }
 
 impl Drop for InsideLaunch {
     fn drop(&mut self) {
         INSIDE_LAUNCH.set(INSIDE_LAUNCH.get() - 1);
+        KERNEL.set(self.outer);
     }
 }
 

@@ -3,12 +3,14 @@
 use super::context::{Context, Dma, DmaContext, Tu, TuContext};
 use super::fault::InsideLaunch;
 use crate::chip::Fault;
+use crate::chip::clock::KernelCall;
 use crate::mapping::M;
 use crate::scalar::Scalar;
 use crate::tensor::{HbmTensor, HbmTensorView, HbmTensorViewMut};
 use core::future::{Future, poll_fn};
 use core::marker::PhantomData;
 use core::pin::pin;
+use core::sync::atomic::{AtomicU64, Ordering};
 use core::task::Poll;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -20,6 +22,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 pub trait DeviceFn<Args: DeviceSend> {
     /// What the kernel returns.
     type Output: DeviceSend;
+    /// The name of the function.
+    const NAME: &'static str;
     /// The chips that the kernel was written for: `#[device(chip = N)]`.
     const CHIPS: usize;
     /// Runs the kernel.
@@ -104,9 +108,12 @@ where
     F: DeviceFn<P>,
     P: DeviceSend,
 {
+    static LAUNCHES: AtomicU64 = AtomicU64::new(0);
+    let number = 1 + LAUNCHES.fetch_add(1, Ordering::Relaxed);
+    let call = KernelCall { number, name: F::NAME };
     let mut kernel = pin!(F::execute(args));
     poll_fn(|task| {
-        let inside = InsideLaunch::enter();
+        let inside = InsideLaunch::enter(call);
         let polled = catch_unwind(AssertUnwindSafe(|| kernel.as_mut().poll(task)));
         drop(inside);
         match polled {

@@ -3,6 +3,7 @@
 mod context;
 pub(crate) mod fault;
 mod launch;
+mod output;
 
 pub use context::{Context, ContextGuard, Dma, DmaContext, DmaValues, SimOptions, Tu, TuContext, TuValues};
 pub use launch::{DeviceFn, DeviceSend, launch, try_launch};

@@ -3,6 +3,7 @@
 #![allow(clippy::type_complexity)] // A mapping is a nested type, however short it is written.
 
 mod accumulation_kinds;
+mod clock;
 mod gemm;
 mod host;
 mod limits;

@@ -255,7 +255,7 @@ fn execute(case: &Case, random: &mut Random, plan: &FetchConfig, masked: &[bool]
         contraction: None,
         cast: None,
         // Every lane is written, live or not.
-        sink: Sink::Commit { destination: target, config: write, guard: Guard::always(5) },
+        sink: Sink::Commit { destination: target, config: write, commit_size: 8, guard: Guard::always(5) },
     };
     stage.machine.pass(unit)?;
     let found = stage.result(stages.streamed, &target)?;

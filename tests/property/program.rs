@@ -181,7 +181,7 @@ fn pass(fetch: Fetch, collect: usize, sink: Sink) -> TensorUnit {
 pub fn commit_sink(plan: &CommitConfig, destination: Region, guard: Guard) -> Sink {
     // Merging may have enlarged the packet entry; what is written per step has not changed.
     let config = Config { packet_size: plan.window, ..plan.config };
-    Sink::Commit { destination, config, guard }
+    Sink::Commit { destination, config, commit_size: plan.commit_size, guard }
 }
 
 /// A code that is as harmful as possible: NaN, or -1.

@@ -46,6 +46,7 @@ fn a_whole_kernel() {
                 &'__argument_1 HbmTensor<i8, m![1], m![A]>
             )> for AddOne {
                 type Output = HbmTensor<i8, m![1], m![A]>;
+                const NAME: &'static str = "add_one";
                 const CHIPS: usize = 2;
 
                 fn execute(

@@ -83,7 +83,7 @@ impl SinkPlan {
     /// Prepares the end of a stream of `time` packets of `lanes` elements.
     pub(crate) fn new(sink: &Sink, time: usize, lanes: usize) -> Self {
         match sink {
-            Sink::Commit { destination, config, guard } => {
+            Sink::Commit { destination, config, guard, commit_size: _ } => {
                 let walk = Walk::new(config);
                 let window = (config.positions() / time.max(1)).min(lanes);
                 let positions = config.positions();

@@ -154,6 +154,7 @@ fn add_fetch(
     });
     let interleave = pass.second.zip(plan.interleave_period);
     pass.fetch = Some(Fetch {
+        fetch_size: plan.fetch_size,
         interleave: interleave.map(|(source, period)| Interleave { source, period }),
         mask,
         table,

@@ -465,6 +465,9 @@ impl Channel {
         self.issued(tick + (count - 1) * HBM_TCCD_OTHER_GROUP_TICKS, last);
         if self.entries[last].commands == 0 {
             self.leave(last, self.now - 1);
+        } else if turns {
+            let next = if last == at { other } else { at };
+            self.next = Some((self.allowed[0], next));
         }
     }
 

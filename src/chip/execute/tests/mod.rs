@@ -48,7 +48,7 @@ fn pass(fetch: Fetch, contraction: Option<Contraction>, cast: Option<Cast>, sink
 }
 
 fn commit(destination: Region, entries: &[(usize, isize)], window: usize, guard: Guard) -> Sink {
-    Sink::Commit { destination, config: config(entries, window), guard }
+    Sink::Commit { destination, config: config(entries, window), commit_size: 8, guard }
 }
 
 fn poke(system: &mut System, unit: usize, address: u64, element: ElementType, bytes: &[u8]) {

@@ -1,0 +1,106 @@
+//! Numbers of cycles and how well they are known.
+
+use core::fmt;
+
+/// How well a cost is known. Every number that a report shows carries one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CostClass {
+    /// Stated by the public pages.
+    Documented,
+    /// Follows by arithmetic from what is stated.
+    Derived,
+    /// Nothing public says it: a choice of this model (spec page 70 §13).
+    Assumed,
+}
+
+impl CostClass {
+    /// The less certain of two classes: what a sum of both is.
+    pub const fn and(self, other: CostClass) -> CostClass {
+        if (self as u8) < (other as u8) { other } else { self }
+    }
+
+    /// One letter, for tables: `D`, `d` or `a`.
+    pub const fn letter(self) -> char {
+        match self {
+            CostClass::Documented => 'D',
+            CostClass::Derived => 'd',
+            CostClass::Assumed => 'a',
+        }
+    }
+}
+
+impl fmt::Display for CostClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            CostClass::Documented => "documented",
+            CostClass::Derived => "derived",
+            CostClass::Assumed => "assumed",
+        })
+    }
+}
+
+/// A number of core cycles (1 GHz), how well it is known, and where it comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// Core cycles.
+    pub cycles: u64,
+    /// How well it is known.
+    pub class: CostClass,
+    /// The rule, and the page that it stands on.
+    pub source: &'static str,
+}
+
+impl Cost {
+    /// A cost that a public page states.
+    pub const fn documented(cycles: u64, source: &'static str) -> Self {
+        Self { cycles, class: CostClass::Documented, source }
+    }
+
+    /// A cost that follows from what is stated.
+    pub const fn derived(cycles: u64, source: &'static str) -> Self {
+        Self { cycles, class: CostClass::Derived, source }
+    }
+
+    /// A cost that this model chooses.
+    pub const fn assumed(cycles: u64, source: &'static str) -> Self {
+        Self { cycles, class: CostClass::Assumed, source }
+    }
+}
+
+/// Which model of time is used (spec page 70 §1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Profile {
+    /// Closed formulas of the public pages only. What they do not state costs nothing, and operations that run at the
+    /// same time do not slow each other down.
+    Book,
+    /// Banks of DM, paths to them and channels of HBM as they are used, with assumed latencies where nothing is stated.
+    #[default]
+    Detailed,
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Profile::Book => "book",
+            Profile::Detailed => "detailed",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_is_as_uncertain_as_its_parts() {
+        use CostClass::{Assumed, Derived, Documented};
+        assert_eq!(Documented.and(Documented), Documented);
+        assert_eq!(Documented.and(Derived), Derived);
+        assert_eq!(Assumed.and(Derived), Assumed);
+        assert_eq!([Documented, Derived, Assumed].map(CostClass::letter), ['D', 'd', 'a']);
+        assert_eq!(
+            format!("{Documented:>12}|{}|{}", Profile::Book, Profile::default()),
+            "  documented|book|detailed"
+        );
+    }
+}

@@ -1,0 +1,271 @@
+//! The trace: a timeline in the JSON that Chrome and Perfetto open.
+//!
+//! | in the viewer | what |
+//! |---|---|
+//! | process | a chip, or the host |
+//! | thread | `cluster 0 main fetch`: an engine of a context of a cluster; `tdma engine 3`; `PCIe` |
+//! | slice | an operation on that engine, while it works; 1 µs in the viewer is one cycle |
+//! | counter | bytes of DM per slice that hold a tensor that is still needed |
+//!
+//! Events are written as operations end: the file grows, memory does not.
+
+use super::hazards::{Store, Unit};
+use super::record::{Observer, Record, Timing};
+use crate::chip::spec::CLUSTERS;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// A thread of the viewer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Track {
+    /// Cluster, context, and the engine: 0 is the whole operation, then the stages.
+    Engine { cluster: usize, unit: Unit, engine: usize },
+    /// A DMA engine of the chip.
+    Dma(usize),
+    /// The PCIe link.
+    Pcie,
+}
+
+/// Engines of a context, and the operation itself.
+const ENGINES: [&str; 10] = [
+    "operation",
+    "fetch",
+    "switch",
+    "collect",
+    "contract",
+    "accumulate",
+    "cast",
+    "to_trf",
+    "to_vrf",
+    "commit",
+];
+
+impl Track {
+    fn thread(self) -> usize {
+        match self {
+            Track::Engine { cluster, unit, engine } => {
+                1 + (cluster * 2 + usize::from(unit == Unit::Sub)) * ENGINES.len() + engine
+            }
+            Track::Dma(engine) => 1000 + engine,
+            Track::Pcie => 2000,
+        }
+    }
+
+    fn name(self) -> String {
+        match self {
+            Track::Engine { cluster, unit, engine } => {
+                format!("cluster {cluster} {unit} {}", ENGINES[engine])
+            }
+            Track::Dma(engine) => format!("tdma engine {engine}"),
+            Track::Pcie => "PCIe".to_string(),
+        }
+    }
+}
+
+/// Process number of the host. Chips count from 0.
+const HOST: usize = 1_000_000;
+
+/// Changes of a counter that are kept before the oldest are written.
+const KEPT_CHANGES: usize = 1 << 14;
+
+/// Bytes of DM that are needed, over time. A tensor is needed from the operation that writes it to the last one that
+/// reads it, or to the end as long as it might still be read.
+#[derive(Debug, Default)]
+struct LiveBytes {
+    /// By first byte: end, and the last cycle of the operation that used it last.
+    pieces: BTreeMap<u64, (u64, u64)>,
+    changes: BTreeMap<u64, i64>,
+    level: i64,
+}
+
+impl LiveBytes {
+    fn change(&mut self, cycle: u64, bytes: i64) {
+        *self.changes.entry(cycle).or_default() += bytes;
+    }
+
+    /// Bytes are used. Bytes that are written anew were needed up to their last use, and are from `start` on.
+    fn touch(&mut self, bytes: core::ops::Range<u64>, write: bool, start: u64, end: u64) {
+        let keys: Vec<u64> = self
+            .pieces
+            .range(..bytes.end)
+            .rev()
+            .take_while(|(_, (to, _))| *to > bytes.start)
+            .map(|(from, _)| *from)
+            .collect();
+        for from in keys {
+            let (to, last) = self.pieces.remove(&from).expect("it is there");
+            let (low, high) = (from.max(bytes.start), to.min(bytes.end));
+            if from < low {
+                self.pieces.insert(from, (low, last));
+            }
+            if high < to {
+                self.pieces.insert(high, (to, last));
+            }
+            if write {
+                self.change(last, -((high - low) as i64));
+            } else {
+                self.pieces.insert(low, (high, last.max(end)));
+            }
+        }
+        if write && bytes.start < bytes.end {
+            self.change(start, (bytes.end - bytes.start) as i64);
+            self.pieces.insert(bytes.start, (bytes.end, end));
+        }
+    }
+
+    /// Takes out the oldest changes, as levels, and leaves `keep`.
+    fn levels(&mut self, keep: usize) -> Vec<(u64, i64)> {
+        let mut levels = Vec::new();
+        while self.changes.len() > keep {
+            let (cycle, change) = self.changes.pop_first().expect("there is more than none");
+            self.level += change;
+            levels.push((cycle, self.level));
+        }
+        levels
+    }
+
+    /// Nothing is used any more.
+    fn finish(&mut self) {
+        for (from, (to, last)) in core::mem::take(&mut self.pieces) {
+            self.change(last, -((to - from) as i64));
+        }
+    }
+}
+
+/// Writes a trace as operations end.
+pub struct TraceWriter<W: Write + Send> {
+    out: W,
+    named: BTreeMap<(usize, Track), ()>,
+    live: LiveBytes,
+    first: bool,
+    error: Option<io::Error>,
+}
+
+impl<W: Write + Send> TraceWriter<W> {
+    /// Begins a trace.
+    pub fn new(out: W) -> Self {
+        let mut writer =
+            Self { out, named: BTreeMap::new(), live: LiveBytes::default(), first: true, error: None };
+        writer.raw("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"unit of ts and dur\":\"cycles of 1 GHz\"},\"traceEvents\":[\n");
+        writer
+    }
+
+    /// What went wrong with the output, if anything did.
+    pub fn error(&self) -> Option<&io::Error> {
+        self.error.as_ref()
+    }
+
+    fn raw(&mut self, text: &str) {
+        if self.error.is_none() {
+            self.error = self.out.write_all(text.as_bytes()).err();
+        }
+    }
+
+    fn event(&mut self, event: &Value) {
+        let separator = if core::mem::take(&mut self.first) { "" } else { ",\n" };
+        self.raw(separator);
+        self.raw(&event.to_string());
+    }
+
+    fn slice(&mut self, chip: usize, track: Track, name: &str, start: u64, cycles: u64, args: Value) {
+        if self.named.insert((chip, track), ()).is_none() {
+            let known = self.named.keys().filter(|(own, _)| *own == chip).count();
+            if known == 1 {
+                let name = if chip == HOST { "host".to_string() } else { format!("chip {chip}") };
+                self.event(&json!({"ph": "M", "pid": chip, "name": "process_name", "args": {"name": name}}));
+            }
+            let thread = track.thread();
+            let name = track.name();
+            self.event(&json!({"ph": "M", "pid": chip, "tid": thread, "name": "thread_name", "args": {"name": name}}));
+            self.event(&json!({"ph": "M", "pid": chip, "tid": thread, "name": "thread_sort_index", "args": {"sort_index": thread}}));
+        }
+        let thread = track.thread();
+        self.event(&json!({"ph": "X", "pid": chip, "tid": thread, "ts": start, "dur": cycles, "name": name, "args": args}));
+    }
+
+    fn tensor_unit(&mut self, record: &Record, args: &Value) {
+        let Timing::TensorUnit(time) = &record.timing else { return };
+        for chip in 0..record.amount.slices.chips() {
+            for cluster in 0..CLUSTERS {
+                if record.amount.slices.in_cluster(chip, cluster) == 0 {
+                    continue;
+                }
+                let track = |engine| Track::Engine { cluster, unit: record.unit, engine };
+                self.slice(chip, track(0), record.operation, record.start, record.cycles(), args.clone());
+                let mut begin = record.start + time.issue.cycles;
+                for stage in &time.stages {
+                    let name = stage.stage.name();
+                    let engine =
+                        ENGINES.iter().position(|own| *own == name).expect("every stage has a track");
+                    begin += stage.latency.cycles;
+                    let cycles = stage.occupancy.cycles.min(record.end.saturating_sub(begin));
+                    let args = json!({"op": record.number, "cycles": cycles, "rule": stage.occupancy.source,
+                        "class": stage.occupancy.class.to_string()});
+                    self.slice(chip, track(engine), record.operation, begin, cycles, args);
+                }
+            }
+        }
+    }
+
+    fn counters(&mut self, keep: usize) {
+        for (cycle, level) in self.live.levels(keep) {
+            self.event(&json!({"ph": "C", "pid": 0, "ts": cycle, "name": "live DM bytes per slice", "args": {"bytes": level}}));
+        }
+    }
+}
+
+fn args(record: &Record) -> Value {
+    let place = format!("{}:{}", record.location.file(), record.location.line());
+    json!({
+        "op": record.number,
+        "call": place,
+        "kernel": record.kernel.name,
+        "bound by": record.timing.bottleneck(),
+        "class": record.timing.class().to_string(),
+        "configuration": &*record.configuration,
+        "read bytes": record.amount.read_bytes,
+        "written bytes": record.amount.written_bytes,
+        "waited for": record.wait.map(|wait| wait.to_string()).unwrap_or_default(),
+    })
+}
+
+impl<W: Write + Send> Observer for TraceWriter<W> {
+    fn ended(&mut self, record: &Record) {
+        let args = args(record);
+        match &record.timing {
+            Timing::TensorUnit(_) => self.tensor_unit(record, &args),
+            Timing::Dma(time) => {
+                for (chip, engine, cycles) in time.by_engine() {
+                    let cycles = cycles.min(record.cycles());
+                    self.slice(
+                        chip,
+                        Track::Dma(engine),
+                        record.operation,
+                        record.start,
+                        cycles,
+                        args.clone(),
+                    );
+                }
+            }
+            Timing::Host(_) => {
+                self.slice(HOST, Track::Pcie, record.operation, record.start, record.cycles(), args);
+            }
+        }
+        for access in record.accesses.iter().filter(|access| access.store == Store::Dm) {
+            self.live.touch(access.bytes.clone(), access.write, record.start, record.end);
+        }
+        if self.live.changes.len() > 2 * KEPT_CHANGES {
+            self.counters(KEPT_CHANGES);
+        }
+    }
+
+    fn finish(&mut self) {
+        self.live.finish();
+        self.counters(0);
+        self.raw("\n]}\n");
+        if self.error.is_none() {
+            self.error = self.out.flush().err();
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Time of kernels: reports and traces.
+
+use furiosa_visa_std::chip::Compute;
+use furiosa_visa_std::chip::clock::schedule::Wait;
+use furiosa_visa_std::chip::clock::{Profile, Report, hazards};
+use furiosa_visa_std::prelude::*;
+use futures::executor::block_on;
+use rand::{SeedableRng, rngs::SmallRng};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+axes![M = 512, N = 8, K = 64];
+type Slice = m![M / 2];
+type A = HbmTensor<i8, m![1], m![M, K]>;
+type B = HbmTensor<i8, m![1], m![N, K]>;
+type C = HbmTensor<i32, m![1], m![M, N]>;
+
+#[device(chip = 1)]
+fn product(ctx: &mut Context, a: &A, b: &B) -> C {
+    let a = a.to_dm::<m![1 # 2], Slice, m![M % 2, K]>(&mut ctx.tdma, 0);
+    let b = b.to_dm::<m![1 # 2], Slice, m![N, K]>(&mut ctx.tdma, 1024);
+    let weights = (ctx.sub.begin(b.view()).fetch::<i8, m![N], m![K]>())
+        .collect::<m![N, K / 32], m![K % 32]>()
+        .to_trf::<m![N], m![K]>(TrfAddress::Full);
+    let c = (ctx.main.begin(a.view()).fetch::<i8, m![M % 2], m![K]>())
+        .collect::<m![M % 2, K / 32], m![K % 32]>()
+        .align::<m![M % 2], m![K], _, _>(&weights)
+        .contract::<m![1]>()
+        .accumulate::<m![M % 2], m![N]>(AccumulationKind::Interleaved)
+        .commit::<m![M % 2, N]>(2048);
+    c.to_hbm(&mut ctx.tdma, 1 << 20)
+}
+
+fn context(profile: Profile, compute: Compute) -> impl std::ops::DerefMut<Target = Context> {
+    Context::with(SimOptions { profile, compute, ..SimOptions::default() })
+}
+
+/// The kernel, twice.
+fn run(ctx: &mut Context) -> Vec<Opt<i32>> {
+    let a = HostTensor::<i8, m![M, K]>::rand(&mut SmallRng::seed_from_u64(3));
+    let b = HostTensor::<i8, m![N, K]>::rand(&mut SmallRng::seed_from_u64(4));
+    block_on(async {
+        let a: A = a.to_hbm(&mut ctx.pdma, 0).await;
+        let b: B = b.to_hbm(&mut ctx.pdma, 1 << 18).await;
+        let _ = launch(product, (&mut *ctx, &a, &b)).await;
+        let c = launch(product, (&mut *ctx, &a, &b)).await;
+        c.to_host::<m![M, N]>(&mut ctx.pdma).await.to_buf()
+    })
+}
+
+fn times(report: &Report) -> Vec<(&'static str, u64, u64)> {
+    report.records.iter().map(|record| (record.operation, record.start, record.end)).collect()
+}
+
+#[test]
+fn a_report_tells_what_waited_for_what() {
+    let mut ctx = context(Profile::Book, Compute::Values);
+    run(&mut ctx);
+    let report = ctx.report();
+    let operations: Vec<_> = report.records.iter().map(|record| record.operation).collect();
+    let kernel = ["to_dm", "to_dm", "to_trf (StoTRF)", "commit", "to_hbm"];
+    assert_eq!(operations[..2], ["upload"; 2]);
+    assert_eq!(operations[2..7], kernel);
+    assert_eq!(operations[7..12], kernel);
+    assert_eq!(operations[12..], ["to_host"]);
+
+    // Closed formulas: 8 rows of 64 bytes, 8 at a time; 2 rows of 2 flits, tree depth 6, 2 * 1 flits out.
+    let load = &report.records[4];
+    let pass = &report.records[5];
+    assert_eq!((load.cycles(), load.timing.bottleneck()), (64, "fetch"));
+    assert_eq!((pass.cycles(), pass.timing.bottleneck()), (4 + 6, "fetch"));
+    let hazard = |number: u64| match report.record(number).and_then(|record| record.wait) {
+        Some(Wait::Hazard(dependency)) => (dependency.on, dependency.hazard, dependency.store),
+        other => panic!("#{number} waited for {other:?}"),
+    };
+    use hazards::{Hazard::ReadAfterWrite, Store};
+    assert_eq!(hazard(4), (3, ReadAfterWrite, Store::Dm));
+    assert_eq!(hazard(5), (4, ReadAfterWrite, Store::Trf));
+    assert_eq!(hazard(6), (5, ReadAfterWrite, Store::Dm));
+
+    // A launch is awaited: the second one starts when the first one has ended.
+    assert_eq!(report.kernels.len(), 2);
+    assert_eq!(report.kernels[0].call.name, "product");
+    assert_eq!(report.kernels[0].end, report.kernels[1].start);
+    assert_eq!(report.kernels[0].makespan(), report.kernels[1].makespan());
+    let path: Vec<_> = report.critical_path(&report.kernels[1]).iter().map(|record| record.number).collect();
+    assert_eq!(path, [7, 8, 9, 10, 11]);
+
+    let idle = report.idle_hardware().join("\n");
+    assert!(idle.contains("chip 0: cluster 1 of 2 never used"), "{idle}");
+    let text = report.to_string();
+    for part in
+        ["kernel product: ", "clock.rs:", "read after write of TRF byte 0", "critical path", "D fetch: "]
+    {
+        assert!(text.contains(part), "{part} is missing in\n{text}");
+    }
+}
+
+#[test]
+fn time_needs_no_values() {
+    for profile in [Profile::Book, Profile::Detailed] {
+        let mut with_values = context(profile, Compute::Values);
+        let values = run(&mut with_values);
+        let mut shapes_only = context(profile, Compute::ShapesOnly);
+        let none = run(&mut shapes_only);
+        assert!(values.iter().all(|value| *value != Opt::Uninit));
+        assert!(none.iter().all(|value| *value == Opt::Uninit));
+        assert_eq!(times(&with_values.report()), times(&shapes_only.report()), "{profile}");
+        // Looking does not change what comes later.
+        let looked = with_values.report();
+        assert_eq!(times(&looked), times(&with_values.report()));
+    }
+}
+
+/// An output that can be read afterwards.
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().expect("nobody panics").write(bytes)
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_trace_is_a_timeline() {
+    let out = Shared::default();
+    let mut ctx = context(Profile::Detailed, Compute::Values);
+    ctx.trace(out.clone());
+    run(&mut ctx);
+    let report = ctx.report();
+    drop(ctx);
+    let bytes = out.0.lock().expect("nobody panics").clone();
+    let trace: serde_json::Value = serde_json::from_slice(&bytes).expect("the trace is JSON");
+    let events = trace["traceEvents"].as_array().expect("a list of events");
+    let number = |event: &serde_json::Value, key: &str| event[key].as_u64().expect("a number");
+    let mut names = BTreeMap::new();
+    let mut slices: BTreeMap<(u64, u64), Vec<(u64, u64)>> = BTreeMap::new();
+    for event in events {
+        match event["ph"].as_str() {
+            Some("M") if event["name"] == "thread_name" => {
+                let name = event["args"]["name"].as_str().expect("a name").to_string();
+                names.insert((number(event, "pid"), number(event, "tid")), name);
+            }
+            Some("X") => {
+                let start = number(event, "ts");
+                let slice = (start, start + number(event, "dur"));
+                slices.entry((number(event, "pid"), number(event, "tid"))).or_default().push(slice);
+            }
+            _ => {}
+        }
+    }
+    for (track, slices) in &mut slices {
+        slices.sort_unstable();
+        let name = &names[track];
+        assert!(slices.windows(2).all(|pair| pair[0].1 <= pair[1].0), "{name}: slices overlap: {slices:?}");
+    }
+    // The operations of the main context are those of the report.
+    let main: Vec<_> = names.iter().filter(|(_, name)| *name == "cluster 0 main operation").collect();
+    assert_eq!(main.len(), 1);
+    let commits: Vec<_> = report.records.iter().filter(|record| record.operation == "commit").collect();
+    let expected: Vec<_> = commits.iter().map(|record| (record.start, record.end)).collect();
+    assert_eq!(slices[main[0].0], expected);
+    assert!(!names.values().any(|name| name.starts_with("cluster 1")), "cluster 1 does nothing");
+    assert!(names.values().any(|name| name == "tdma engine 0"), "{names:?}");
+    assert!(names.values().any(|name| name == "PCIe"));
+
+    // All of DM is free in the end.
+    let counters: Vec<_> = events.iter().filter(|event| event["ph"] == "C").collect();
+    let levels: Vec<_> =
+        counters.iter().map(|event| event["args"]["bytes"].as_i64().expect("a number")).collect();
+    assert_eq!(levels.last(), Some(&0));
+    assert_eq!(levels.iter().max(), Some(&(128 + 512 + 64)), "{levels:?}");
+    assert!(counters.windows(2).all(|pair| number(pair[0], "ts") < number(pair[1], "ts")));
+}
+
+/// A fault ends a kernel; what ran before it is in the report.
+#[test]
+fn what_ran_before_a_fault_is_reported() {
+    #[device(chip = 1)]
+    fn broken(ctx: &mut Context, a: &A) {
+        let _ = a.to_dm::<m![1 # 2], Slice, m![M % 2, K]>(&mut ctx.tdma, 0);
+        let _ = a.to_dm::<m![1 # 2], Slice, m![M % 2, K]>(&mut ctx.tdma, 1 << 30);
+    }
+    let mut ctx = Context::acquire();
+    let a = HostTensor::<i8, m![M, K]>::zero();
+    let result = block_on(async {
+        let a: A = a.to_hbm(&mut ctx.pdma, 0).await;
+        try_launch(broken, (&mut ctx, &a)).await
+    });
+    assert!(result.is_err());
+    let report = ctx.report();
+    let operations: Vec<_> = report.records.iter().map(|record| record.operation).collect();
+    assert_eq!(operations, ["upload", "to_dm"]);
+    assert_eq!(report.kernels[0].call.name, "broken");
+}
