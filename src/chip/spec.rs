@@ -194,8 +194,6 @@ pub const CLUSTER_PES: usize = SLICES / PE_SLICES;
 pub const DMA_SLICE_STRIDE: u64 = 4 << 20;
 /// Bytes between the Data Memory Networks of a cluster in that window: `DMN_stride` (spec page 30 §2.2). Derived.
 pub const DMA_DMN_STRIDE: u64 = DMN_SLICES as u64 * DMA_SLICE_STRIDE;
-/// Bytes of a cluster in that window (spec page 30 §2.2). Derived.
-pub const DMA_CLUSTER_WINDOW: u64 = SLICES as u64 * DMA_SLICE_STRIDE;
 /// Entries of a DMA command, the packet among them (spec page 30 §13). Documented.
 pub const DMA_ENTRIES: usize = SEQUENCER_ENTRIES;
 /// The longest packet of a DMA command in bytes: 256 AXI beats of 16 bytes (spec page 30 §7). Documented.

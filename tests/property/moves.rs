@@ -15,7 +15,8 @@ use furiosa_visa_std::tensor::Shape;
 use std::cell::Cell as Counter;
 use std::panic::Location;
 
-const TYPES: [ElementType; 6] = [
+/// Element types of tensors at rest.
+pub const TYPES: [ElementType; 6] = [
     ElementType::I4,
     ElementType::I8,
     ElementType::Bf16,
@@ -68,14 +69,19 @@ fn dims(memory: Memory, parts: &[Map]) -> Option<Vec<Map>> {
     full.iter().zip(limits).all(|(map, limit)| map.size() <= limit).then_some(full)
 }
 
-struct Case {
-    source: (Memory, Vec<Map>),
-    destination: (Memory, Vec<Map>),
-    axes: Axes,
+/// A tensor that moves.
+pub struct Case {
+    /// Memory and dimensions before.
+    pub source: (Memory, Vec<Map>),
+    /// Memory and dimensions after. They can have axes that the tensor lacks.
+    pub destination: (Memory, Vec<Map>),
+    /// The axes of the tensor.
+    pub axes: Axes,
 }
 
 impl Case {
-    fn random(random: &mut Random, [from, to]: [Memory; 2], groups: bool) -> Case {
+    /// A legal move. For `groups` see [`random_move`].
+    pub fn random(random: &mut Random, [from, to]: [Memory; 2], groups: bool) -> Case {
         loop {
             let mut most = |memory| random.between(1, if memory == Memory::Hbm { 2 } else { 4 });
             let counts = [most(from), most(to)];
@@ -87,12 +93,14 @@ impl Case {
         }
     }
 
-    fn shapes(&self, element: ElementType) -> [Shape; 2] {
+    /// Both ends as the library takes them.
+    pub fn shapes(&self, element: ElementType) -> [Shape; 2] {
         [&self.source, &self.destination]
             .map(|(memory, maps)| shape(*memory, element, &maps.iter().collect::<Vec<_>>()))
     }
 
-    fn text(&self) -> String {
+    /// Both ends in words.
+    pub fn text(&self) -> String {
         let show = |maps: &[Map]| maps.iter().map(Map::to_string).collect::<Vec<_>>().join(" ");
         let (from, to) = (&self.source, &self.destination);
         let axes = Map::sequence(&[from.1.clone(), to.1.clone()].concat()).axes();
@@ -100,7 +108,8 @@ impl Case {
     }
 }
 
-fn derived([source, destination]: &[Shape; 2]) -> Result<Transfer, String> {
+/// The loops of a move, whatever the hardware can do.
+pub fn derived([source, destination]: &[Shape; 2]) -> Result<Transfer, String> {
     let (a, b) = (source.dimensions(), destination.dimensions());
     let source = Placement { name: source.name(), dimensions: &a[..source.levels()] };
     let destination = Placement { name: destination.name(), dimensions: &b[..destination.levels()] };
@@ -151,7 +160,8 @@ fn moved(random: &mut Random, case: &Case, element: ElementType, transfer: &Tran
     compare(&after, &machine.read(&copy), &expected, &old).map_err(|text| format!("copy: {text}"))
 }
 
-const WAYS: [[Memory; 2]; 4] = [
+/// The ways between memories.
+pub const WAYS: [[Memory; 2]; 4] = [
     [Memory::Hbm, Memory::Hbm],
     [Memory::Hbm, Memory::Dm],
     [Memory::Dm, Memory::Hbm],

@@ -327,9 +327,9 @@ fn take_run(mut loops: Vec<BitLoop>, element_bits: u64) -> (Vec<BitLoop>, u64) {
 /// depend on them: then nothing needs to be kept together.
 fn mark_granule(loops: &mut Vec<MoveLoop>, guard: &Guard, bits: u64, granule: usize) -> bool {
     let original = loops.clone();
-    let mut product = 1;
+    let mut product = 1usize;
     let mut guarded = false;
-    while product % granule != 0 {
+    while !product.is_multiple_of(granule) {
         let here = Reach { units: 0, bits: product as u64 * bits };
         let Some(k) = loops.iter().position(|l| !l.granule && l.source == here && l.destination == here)
         else {
@@ -338,7 +338,7 @@ fn mark_granule(loops: &mut Vec<MoveLoop>, guard: &Guard, bits: u64, granule: us
         guarded |= guard.digits.iter().any(|digit| digit.variable == loops[k].variable && digit.extent > 1);
         let wanted = granule / greatest_common_divisor(granule, product);
         let own = loops[k];
-        let taken = if own.size % wanted == 0 { wanted } else { own.size };
+        let taken = if own.size.is_multiple_of(wanted) { wanted } else { own.size };
         loops[k] = MoveLoop { size: taken, granule: true, ..own };
         if taken < own.size {
             let times = |reach: Reach| Reach { units: reach.units, bits: reach.bits * taken as u64 };

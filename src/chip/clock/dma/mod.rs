@@ -31,4 +31,6 @@ pub use traffic::{CLUSTER_DMNS, Traffic};
 pub use walk::{Packets, Requests};
 
 #[cfg(test)]
+mod derive_tests;
+#[cfg(test)]
 mod worked_examples;

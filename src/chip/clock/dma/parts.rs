@@ -265,13 +265,14 @@ impl<'a> Cutter<'a> {
         })
     }
 
-    /// The loop with the most influence on the first thing that is mixed: keys, then sums.
+    /// The loop with the most influence on the first thing that is mixed and can be cut: keys, then sums.
     fn choose(&self, spans: &[Span], mixed: u32) -> Option<usize> {
-        let first = mixed.trailing_zeros() as usize;
+        let things = (0..KEYS + GUARD_SUMS).filter(|thing| mixed >> thing & 1 == 1);
+        let first = things.into_iter().find(|thing| self.candidates(spans, 1 << thing).next().is_some())?;
         let influence = |k: usize| -> u64 {
             if first < KEYS {
-                return self.loops[k].reach(self.keys[first].side).units
-                    * (spans[k].last - spans[k].first) as u64;
+                let values = spans[k].last - spans[k].first;
+                return self.loops[k].reach(self.keys[first].side).units * values as u64;
             }
             let mut only: Vec<Span> = spans.iter().map(|s| Span { first: s.first, last: s.first }).collect();
             only[k] = spans[k];
@@ -529,6 +530,16 @@ mod tests {
         let parts = parts(&guard, &loops, KEYS_OF_PES).expect("not ragged");
         assert_eq!(parts.len(), 1);
         assert_eq!(moved(&parts[0]).len(), 12);
+    }
+
+    #[test]
+    fn a_granule_can_be_ragged_beside_other_padding() {
+        // Found by random moves: the first sum differs in the granule only, the second one in a loop.
+        let mut loops = loops(&[(4, 0, 64, 0, 64), (4, 0, 16, 0, 16)]);
+        loops[1].granule = true;
+        let guard = guard(2, &[(3, &[(1, 1, 4, 1)]), (2, &[(0, 1, 4, 1)])]);
+        let parts = parts(&guard, &loops, KEYS_OF_PES).expect("not ragged");
+        assert_eq!(parts.iter().map(|part| moved(part).len()).collect::<Vec<_>>(), [8]);
     }
 
     #[test]

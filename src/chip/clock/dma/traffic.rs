@@ -156,7 +156,7 @@ mod tests {
                 for (address, bytes) in requests {
                     let units = (address + bytes as u64 - 1) / 256 - address / 256 + 1;
                     transfers += units;
-                    if writes && bytes < 256 || writes && units == 2 {
+                    if writes && (bytes < 256 || units == 2) {
                         partial_writes += units;
                     }
                 }
