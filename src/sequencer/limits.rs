@@ -79,7 +79,8 @@ const fn write_config(text: Text, config: &Config) -> Text {
     text.str("] : ").number(config.packet_size)
 }
 
-/// Elements that are contiguous in memory: `contiguous_sram_access_size` in elements.
+/// Elements that are contiguous in memory: `contiguous_sram_access_size` in elements. One element that an innermost loop of
+/// stride 0 repeats is read as a run of that length (seed page *Sequencer*, "Broadcasting Axes": a fetch of 4).
 pub const fn contiguous_run(config: &Config) -> usize {
     let entries = config.entries.as_slice();
     let mut k = entries.len();
@@ -87,6 +88,9 @@ pub const fn contiguous_run(config: &Config) -> usize {
         return 1;
     }
     let inner = entries[k - 1];
+    if inner.stride == 0 {
+        return inner.size;
+    }
     if inner.stride != 1 {
         return 1;
     }
@@ -158,7 +162,7 @@ mod tests {
     fn runs() {
         assert_eq!(contiguous_run(&config(&[(3, 8), (8, 1)], 8)), 24);
         assert_eq!(contiguous_run(&config(&[(3, 9), (8, 1)], 8)), 8);
-        assert_eq!(contiguous_run(&config(&[(3, 8), (8, 0)], 8)), 1);
+        assert_eq!(contiguous_run(&config(&[(3, 8), (8, 0)], 8)), 8);
         assert_eq!(contiguous_run(&config(&[(4, 2)], 1)), 1);
         assert_eq!(contiguous_run(&config(&[], 1)), 1);
     }

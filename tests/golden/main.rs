@@ -5,6 +5,7 @@
 
 mod contraction;
 mod contraction_limits;
+mod cycle_table;
 mod error_table;
 mod fetch;
 mod hbm;

@@ -87,6 +87,11 @@ fn accesses(config: &Config, bits: usize, access_bytes: usize) -> Vec<Entry> {
     let bytes = |stride: isize| stride * bits as isize / 8;
     let mut loops: Vec<Entry> =
         entries[..outer].iter().map(|own| Entry { size: own.size, stride: bytes(own.stride) }).collect();
+    if let (1, Some(last)) = (run, loops.last_mut().filter(|last| last.stride == 0)) {
+        // An element that is repeated is read once per access.
+        last.size = (last.size * bits / 8).div_ceil(access_bytes);
+        return loops;
+    }
     let count = (run * bits / 8).div_ceil(access_bytes);
     loops.push(Entry { size: count, stride: access_bytes as isize });
     loops
@@ -260,7 +265,7 @@ mod tests {
         assert_eq!(loops(&[(4, 0), (64, 1)], 8, 32), [(4, 0), (2, 32)]);
         // Elements that are not next to each other, and an element that is repeated.
         assert_eq!(loops(&[(3, 1), (5, 3)], 32, 4), [(3, 4), (5, 12), (1, 4)]);
-        assert_eq!(loops(&[(16, 1), (4, 0)], 8, 1), [(16, 1), (4, 0), (1, 1)]);
+        assert_eq!(loops(&[(16, 1), (4, 0)], 8, 4), [(16, 1), (1, 0)]);
         // 4-bit elements, two per byte; loops of one turn have no say.
         assert_eq!(loops(&[(2, 128), (1, 0), (64, 1)], 4, 16), [(2, 64), (2, 16)]);
     }

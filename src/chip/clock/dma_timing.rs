@@ -1,7 +1,7 @@
 //! DMA operations and transfers of the host, as the clock of a system sees them.
 
 use super::cost::{Cost, CostClass, Profile};
-use super::dma::{self, BookHbm, Bound, Class, DmaOptions, DmaTime, SameMedium};
+use super::dma::{self, BookHbm, Bound, DmaOptions, DmaTime, SameMedium};
 use super::hbm::{Detailed, HbmMap};
 use crate::chip::spec::{CORE_CYCLE_TICKS, DMA_STARTUP_CYCLES};
 use crate::command::Dma;
@@ -121,18 +121,10 @@ impl DmaTiming {
                 Cost::assumed(self.cycles, "a request per element, no commands derived"),
             )];
         };
-        let class = |class| match class {
-            Class::Documented => CostClass::Documented,
-            Class::Derived => CostClass::Derived,
-            Class::Assumed => CostClass::Assumed,
-        };
         let figures = time.figures().into_iter().filter(|figure| figure.value > 0.0);
         figures
             .map(|figure| {
-                (
-                    figure.name,
-                    Cost { cycles: figure.value as u64, class: class(figure.class), source: figure.rule },
-                )
+                (figure.name, Cost { cycles: figure.value as u64, class: figure.class, source: figure.rule })
             })
             .collect()
     }

@@ -25,7 +25,7 @@ pub use operation::{Coverage, DmaOperation, Engine, EngineQueue, EngineSplit};
 pub use packet::{PacketRun, packet_runs, whole_run};
 pub use sequencer::{Medium, PairedEntry, PairedSequencer, Side};
 pub use time::{
-    Bound, Class, DmaTime, EngineTime, Figure, HbmStream, HbmTime, SameMedium, SideTime, host_cycles, time,
+    Bound, DmaTime, EngineTime, Figure, HbmStream, HbmTime, SameMedium, SideTime, host_cycles, time,
 };
 pub use traffic::{CLUSTER_DMNS, Traffic};
 pub use walk::{Packets, Requests};

@@ -14,33 +14,13 @@
 use super::operation::{Coverage, DmaOperation, Engine, EngineQueue};
 use super::sequencer::{Medium, PairedSequencer, Side};
 use super::traffic::Traffic;
+use crate::chip::clock::cost::CostClass;
 use crate::chip::spec::{
     CLUSTER_PES, CLUSTERS, CORE_CYCLE_TICKS, DMA_STARTUP_CYCLES, PCIE_BYTES_PER_CYCLE, PCIE_STARTUP_CYCLES,
 };
 use crate::command::HostTransfer;
 use core::fmt;
 use std::collections::BTreeMap;
-
-/// How well a number is founded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Class {
-    /// The public pages say it.
-    Documented,
-    /// It follows from what they say.
-    Derived,
-    /// The specification decides it where they are silent.
-    Assumed,
-}
-
-impl fmt::Display for Class {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Class::Documented => "documented",
-            Class::Derived => "derived",
-            Class::Assumed => "assumed",
-        })
-    }
-}
 
 /// How the sides of a command add up where both use the same medium. The pages count both ways (spec page 70, E11).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -208,7 +188,7 @@ pub struct Figure {
     /// Its unit.
     pub unit: &'static str,
     /// How well it is founded: as well as the least founded rule behind it.
-    pub class: Class,
+    pub class: CostClass,
     /// The rule.
     pub rule: &'static str,
 }
@@ -240,7 +220,7 @@ impl DmaTime {
         let ticks = |of: fn(&EngineTime) -> u64| engine.map_or(0, of);
         let cycles = |ticks: u64| ticks as f64 / CORE_CYCLE_TICKS as f64;
         let exact = self.coverage == Coverage::Exact;
-        let counted = if exact { Class::Documented } else { Class::Assumed };
+        let counted = if exact { CostClass::Documented } else { CostClass::Assumed };
         let side = |of: fn(&EngineTime) -> &SideTime| engine.map_or(0, |engine| of(engine).ticks);
         let hbm = self.hbm_ticks.iter().map(|&(_, ticks)| ticks).max().unwrap_or(0);
         let figure = |name, value, unit, class, rule| Figure { name, value, unit, class, rule };
@@ -250,7 +230,7 @@ impl DmaTime {
                 "commands",
                 self.commands() as f64,
                 "",
-                Class::Assumed,
+                CostClass::Assumed,
                 "spec page 30 §13 loop order, §14 split",
             ),
             figure("requests", self.requests() as f64, "", counted, "spec page 30 §13: at most 256 B each"),
@@ -258,39 +238,39 @@ impl DmaTime {
                 "startup, slowest engine",
                 cycles(ticks(|engine| engine.startup_ticks)),
                 "cycles",
-                Class::Documented,
+                CostClass::Documented,
                 "spec page 70 §9: 500 per command",
             ),
             figure(
                 "read side, slowest engine",
                 cycles(side(|engine| &engine.read)),
                 "cycles",
-                Class::Derived,
+                CostClass::Derived,
                 "spec page 70 §9: requests or medium",
             ),
             figure(
                 "write side, slowest engine",
                 cycles(side(|engine| &engine.write)),
                 "cycles",
-                Class::Derived,
+                CostClass::Derived,
                 "spec page 70 §9: requests or medium",
             ),
             figure(
                 "data, slowest engine",
                 cycles(ticks(|engine| engine.data_ticks)),
                 "cycles",
-                if self.same_medium.is_some() { Class::Assumed } else { Class::Derived },
+                if self.same_medium.is_some() { CostClass::Assumed } else { CostClass::Derived },
                 "spec page 70 §9: the longer side, or their sum in one medium",
             ),
-            figure("HBM, all engines", cycles(hbm), "cycles", Class::Assumed, "spec page 70 §8"),
+            figure("HBM, all engines", cycles(hbm), "cycles", CostClass::Assumed, "spec page 70 §8"),
             figure(
                 "PCIe",
                 cycles(self.pcie_ticks),
                 "cycles",
-                Class::Derived,
+                CostClass::Derived,
                 "spec page 70 §9: 30 B per cycle",
             ),
-            figure("total", cycles(self.ticks), "cycles", Class::Assumed, "spec page 70 §9"),
+            figure("total", cycles(self.ticks), "cycles", CostClass::Assumed, "spec page 70 §9"),
         ]
     }
 }

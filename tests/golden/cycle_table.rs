@@ -1,0 +1,343 @@
+//! The golden table of the cycle model (spec page 70 §14): every row by its id.
+//!
+//! A row is met by a test here or elsewhere, or it waits for an engine that the library does not have yet. Where the page is
+//! wrong, the corrected value stands.
+
+use furiosa_visa_std::chip::clock::tensor_unit::{
+    accumulate_cycles, contract_cycles, dual_channel_fetch_cycles, fetch_cycles, tree_latency,
+};
+use furiosa_visa_std::chip::{RegisterType, spec};
+use furiosa_visa_std::command::AdapterStage;
+use furiosa_visa_std::engine::collect::CollectPlan;
+use furiosa_visa_std::engine::commit::{CommitConfig, CommitRequest, derive_commit};
+use furiosa_visa_std::engine::contraction::AlignPlan;
+use furiosa_visa_std::engine::fetch::{FetchConfig, FetchRequest, derive_fetch};
+use furiosa_visa_std::mapping::M;
+use furiosa_visa_std::prelude::*;
+use furiosa_visa_std::scalar::ElementType::{self, Bf16, F32, I4, I8, I32};
+
+/// Where a row is met.
+enum Met {
+    /// By a test of this file, which names the row.
+    Here,
+    /// By a test of another file, which names the row.
+    In(&'static str, &'static str),
+    /// When this part of the library exists.
+    ToCome(&'static str),
+    /// There is nothing to compute.
+    NoFigure(&'static str),
+}
+use Met::{Here, In, NoFigure, ToCome};
+
+macro_rules! file {
+    ($path:literal) => {
+        In($path, include_str!(concat!("../../", $path)))
+    };
+}
+
+/// First row, last row, where.
+const ROWS: [(usize, usize, Met); 29] = [
+    (1, 7, Here),
+    (8, 13, file!("tests/golden/fetch.rs")),
+    (14, 14, Here),
+    (15, 15, file!("tests/golden/fetch.rs")),
+    (16, 16, Here),
+    (17, 17, file!("tests/golden/fetch.rs")),
+    (18, 27, Here),
+    (28, 36, ToCome("Switch Engine: rings")),
+    (37, 41, ToCome("Transpose Engine")),
+    (42, 42, Here),
+    (43, 43, ToCome("Vector Engine: reduction over slices")),
+    (44, 44, Here),
+    (45, 45, ToCome("Vector Engine: reduction over slices")),
+    (46, 48, Here),
+    (49, 52, ToCome("Vector Engine")),
+    (53, 53, ToCome("Stream Adapter: transposition in flight")),
+    (54, 64, Here),
+    (65, 65, file!("src/chip/clock/banks/timing_tests.rs")),
+    (66, 66, Here),
+    (67, 70, file!("src/chip/clock/banks/timing_tests.rs")),
+    (71, 75, file!("tests/golden/hbm.rs")),
+    (76, 94, file!("src/chip/clock/dma/worked_examples.rs")),
+    (95, 95, Here),
+    (96, 96, ToCome("Vector Engine: interleaved split reduce")),
+    (97, 97, NoFigure("sizes of a model, no cycles")),
+    (98, 98, ToCome("Vector Engine: interleaved split reduce")),
+    (99, 99, file!("src/chip/clock/dma/worked_examples.rs")),
+    (100, 100, NoFigure("a bound on the number of blocks, no cycles")),
+    (101, 101, NoFigure("the pages have no cycle figures")),
+];
+
+/// Rows that a text names: `G12`, and `G76 to G94` in one go.
+fn names(text: &str, row: usize) -> bool {
+    let number = |text: &str| -> Option<(usize, usize)> {
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        Some((text[..digits].parse().ok()?, digits))
+    };
+    text.match_indices('G').any(|(at, _)| {
+        let Some((first, digits)) = number(&text[at + 1..]) else { return false };
+        let rest = &text[at + 1 + digits..];
+        let last = rest.strip_prefix(" to G").and_then(number).map_or(first, |(last, _)| last);
+        (first..=last).contains(&row)
+    })
+}
+
+#[test]
+fn every_row_of_the_table_is_accounted_for() {
+    let own = include_str!("cycle_table.rs");
+    let tests = own.split_once("the rows of this file").expect("this text").1;
+    let mut next = 1;
+    let mut missing = Vec::new();
+    for (first, last, met) in &ROWS {
+        assert_eq!(*first, next, "rows come in order");
+        next = last + 1;
+        for row in *first..=*last {
+            let found = match met {
+                Here => names(tests, row),
+                In(_, text) => names(text, row),
+                ToCome(part) => !part.is_empty(),
+                NoFigure(why) => !why.is_empty(),
+            };
+            if !found {
+                let place = if let In(path, _) = met { path } else { "cycle_table.rs" };
+                missing.push(format!("G{row} in {place}"));
+            }
+        }
+    }
+    assert_eq!(next, 102);
+    assert!(missing.is_empty(), "no test names {missing:?}");
+}
+
+// ---- the rows of this file ----
+
+fn fetch<Element: M, Time: M, Packet: M>(input: ElementType, output: ElementType) -> FetchConfig {
+    derive_fetch(&FetchRequest::new(input, output, Element::EXPR, Time::EXPR, Packet::EXPR))
+        .expect("it is legal")
+}
+
+fn entries(config: &FetchConfig) -> String {
+    config.derived.to_string()
+}
+
+/// G1 to G7: sequencers.
+#[test]
+fn sequencers() {
+    mod runs {
+        furiosa_visa_std::prelude::axes![N = 4, C = 3, H = 4, W = 8];
+    }
+    {
+        use runs::{C, H, N, W};
+        let run = |config: FetchConfig| config.contiguous_sram_access_size;
+        assert_eq!(run(fetch::<m![N, C, H, W], m![N, C, H], m![W]>(I8, I8)), 384);
+        assert_eq!(run(fetch::<m![N, C, H, W], m![C, N, H], m![W]>(I8, I8)), 32);
+        assert_eq!(run(fetch::<m![N, C, H, W], m![N, H, C], m![W]>(I8, I8)), 8);
+    }
+    {
+        axes![A = 8, B = 8, C = 8];
+        let config = fetch::<m![A, B, C # 32], m![B, A], m![C # 16]>(I8, I8);
+        assert_eq!((entries(&config).as_str(), config.fetch_size), ("[8 : 32, 8 : 256, 16 : 1] : 16", 16));
+    }
+    {
+        axes![A = 8, B = 8, C = 4];
+        let config = fetch::<m![A, B, C # 8], m![A % 2, B % 4, A / 2, B / 4], m![C # 32]>(I8, I8);
+        let printed = "[2 : 64, 4 : 8, 4 : 128, 2 : 32, 32 : 1] : 32";
+        assert_eq!((entries(&config).as_str(), config.fetch_size), (printed, 32));
+    }
+    {
+        axes![A = 16, B = 8, C = 8];
+        let config = fetch::<m![A, B, C], m![A / 4, A % 4 = 3, B / 4, B % 4 = 2], m![C]>(I8, I8);
+        let printed = "[4 : 256, 3 : 64, 2 : 32, 2 : 8, 8 : 1] : 8";
+        assert_eq!((entries(&config).as_str(), config.fetch_size), (printed, 8));
+    }
+    {
+        axes![A = 16, T = 4, P = 4];
+        let config = fetch::<m![A], m![T, A], m![P]>(I8, I8);
+        assert_eq!((entries(&config).as_str(), config.fetch_size), ("[4 : 0, 16 : 1, 4 : 0] : 4", 4));
+    }
+    {
+        axes![N = 8, C = 8, H = 8, W = 32];
+        type Time = m![W / 16, H % 2, H / 2, C / 2, C % 2, N / 2, N % 2, W / 8 % 2];
+        let config = fetch::<m![N, C, H, W], Time, m![W % 8]>(I8, I8);
+        assert_eq!(config.derived.entries.len(), 9);
+        assert_eq!(config.config.to_string(), "[2 : 16, 2 : 32, 4 : 64, 8 : 256, 8 : 2048, 16 : 1] : 16");
+        // A packet has 8 elements still: merging joins loops, not what a packet holds.
+        assert_eq!((config.packet, config.fetch_size), (8, 8));
+    }
+    {
+        axes![N = 4, C = 3, H = 8, W = 8];
+        type Plan = furiosa_visa_std::sequencer::BufferPlan<i8, m![N, C, H, W], m![W, H, C, N], m![1]>;
+        assert_eq!(Plan::READ.derived.to_string(), "[8 : 1, 8 : 8, 3 : 64, 4 : 192] : 1");
+    }
+}
+
+/// G14: a packet of 20 bytes wastes 12 of 32.
+#[test]
+fn waste_of_a_flit() {
+    axes![T = 3, P = 5];
+    let explanation = CollectPlan::<f32, m![T], m![P], m![T], m![P # 8]>::explain();
+    assert_eq!(explanation.value("padding"), Some("12 bytes per packet"));
+    assert_eq!(1000 * 12 / 32, 375);
+}
+
+/// G16: packets of 32 i8 as i32, 8 bytes at a time. G18: steps and channels of a stream. G19, G20: conversion, dual channel.
+#[test]
+fn fetches() {
+    axes![A = 512, B = 32];
+    let config = fetch::<m![A, B], m![A], m![B]>(I8, I32);
+    assert_eq!((config.time, config.packet * 4, config.fetch_size, config.cycles), (512, 128, 8, 2048));
+    {
+        axes![N = 4, C = 64, H = 32, W = 32];
+        assert_eq!((<m![N, H, W]>::SIZE, <m![C / 2]>::SIZE * <m![C % 2]>::SIZE), (4096, 64));
+    }
+    assert_eq!(AdapterStage::Cast.latency(), 1);
+    assert_eq!((fetch_cycles(100, 128, 32), dual_channel_fetch_cycles(100, 128, 32)), (400, 200));
+    // Only whole pairs of 32 bytes join.
+    assert_eq!(dual_channel_fetch_cycles(100, 96, 32), 300);
+    assert_eq!(dual_channel_fetch_cycles(100, 128, 16), 800);
+}
+
+/// G21, G22, G27: geometry of the register files and of DM. G66: of HBM. G48: of the accumulator.
+#[test]
+fn capacities() {
+    assert_eq!((TrfAddress::Full.capacity(), TrfAddress::FirstHalf.capacity()), (65_536, 32_768));
+    assert_eq!(spec::TRF_CACHE_ROWS * spec::TRF_COLUMNS * spec::TRF_BANK_ROWS * spec::TRF_LINE_BYTES, 2048);
+    let elements = |element| RegisterType::of(element).expect("it is documented").elements_per_line();
+    assert_eq!([elements(I4), elements(I8), elements(Bf16)], [64, 32, 16]);
+    assert_eq!(spec::DM_BYTES * spec::SLICES * spec::CLUSTERS, 256 << 20);
+    assert_eq!((spec::TRF_BANK_ROW_BYTES * spec::TRF_BANK_ROWS, spec::VRF_BYTES), (64 << 10, 8 << 10));
+    assert_eq!(spec::HBM_BYTES, 48 << 30);
+    assert_eq!(spec::ACCUMULATOR_CELLS, 1024);
+    assert_eq!((spec::ACCUMULATOR_INTERLEAVED, spec::ACCUMULATOR_SEQUENTIAL), (128, 32));
+}
+
+/// G23 to G26: what TRF sequencer and stream adapter are told, and how long the contraction takes.
+#[test]
+fn contractions() {
+    {
+        axes![A = 32, N = 8, K = 32];
+        let config = AlignPlan::<bf16, m![A, K / 16], m![K % 16], m![N], m![K], m![A], m![K]>::CONFIG;
+        let (trf, adapter) = (&config.trf_sequencer, &config.stream_adapter);
+        assert_eq!((trf.reg_read_size, trf.config.to_string().as_str()), (64, "[32 : 0] : 32"));
+        assert_eq!(contract_cycles(32, adapter.collect_flits as u64, adapter.tile as u64), 64);
+    }
+    {
+        axes![A = 32, N = 8, K = 16, L = 2, O = 2];
+        type Plan = AlignPlan<bf16, m![A, L], m![K], m![N], m![L, K], m![A, L], m![K # 32]>;
+        let trf = &Plan::CONFIG.trf_sequencer;
+        assert_eq!((trf.reg_read_size, trf.config.to_string().as_str()), (32, "[32 : 0, 2 : 32] : 16"));
+        // The tensor has O outermost, 1024 bytes apart.
+        type Outer = AlignPlan<bf16, m![A, O], m![K], m![1], m![O, A, K], m![A, O], m![K # 32]>;
+        let trf = &Outer::CONFIG.trf_sequencer;
+        assert_eq!(trf.config.to_string(), "[32 : 32, 2 : 1024] : 16");
+    }
+    // One flit uses half of a row's multipliers, two all of them; three are more than a packet holds.
+    let bytes = |flits: usize| flits * spec::FLIT_BYTES;
+    assert_eq!([bytes(1), bytes(2), bytes(3)], [32, spec::MAC_BYTES, 96]);
+}
+
+/// G42: depth of the tree. G44: 8 packets of 2 flits and the tree are 21 cycles, pipelined. G46, G47: the accumulator.
+#[test]
+fn reductions() {
+    assert_eq!([I4, I8, Bf16].map(tree_latency), [7, 6, 5]);
+    assert_eq!([128, 64, 32].map(|elements: u32| u64::from(elements.ilog2())), [7, 6, 5]);
+    assert_eq!(contract_cycles(8, 1, 1) + tree_latency(Bf16), 13);
+    assert_eq!(contract_cycles(8, 2, 1) + tree_latency(Bf16), 21);
+    // B / 4 outermost, A % 8 inside: 16 packets into 8 slots; nothing leaves before the last group has come.
+    assert_eq!(contract_cycles(2 * 8, 1, 1), 16);
+    assert_eq!(accumulate_cycles(AccumulationKind::Interleaved, 8, 8, 1), 8);
+    assert_eq!(accumulate_cycles(AccumulationKind::Interleaved, 4, 8, 4), 16);
+    assert_eq!(accumulate_cycles(AccumulationKind::Sequential, 4, 8, 8), 32);
+    // K64, M4, N8: 4 * 4 columns of 128, 4 * 8 * 1 row sets of 32.
+    axes![S = 2, P = 4, Q = 4, G = 8, V = 8];
+    use furiosa_visa_std::engine::contraction::{AccumulateRequest, derive_accumulate};
+    let cells = |packet, out_time, out_packet, kind| {
+        let request = AccumulateRequest {
+            row: <m![G]>::EXPR,
+            time: <m![S, P]>::EXPR,
+            packet,
+            out_time,
+            out_packet,
+            kind,
+        };
+        let config = derive_accumulate(&request).expect("it is legal");
+        (config.buffer, config.buffer_limit())
+    };
+    let interleaved = cells(<m![Q]>::EXPR, <m![P, Q]>::EXPR, <m![G]>::EXPR, AccumulationKind::Interleaved);
+    assert_eq!(interleaved, (16, 128));
+    let sequential = cells(<m![V]>::EXPR, <m![P, G]>::EXPR, <m![V]>::EXPR, AccumulationKind::Sequential);
+    assert_eq!(sequential, (32, 32));
+}
+
+fn commit<Time: M, Packet: M, Element: M>(element: ElementType) -> Result<CommitConfig, &'static str> {
+    let (time, packet, destination) = (Time::EXPR, Packet::EXPR, Element::EXPR);
+    derive_commit(&CommitRequest { sub_context: false, element, time, packet, destination })
+        .map_err(|error| error.rule())
+}
+
+fn sizes(config: Result<CommitConfig, &'static str>) -> (usize, usize, usize, usize) {
+    let own = config.expect("it is legal");
+    (own.contiguous_bytes, own.commit_in_size, own.commit_size, own.cycles)
+}
+
+/// G54 to G58: contiguous bytes, bytes of a flit that are kept, bytes of a write, cycles.
+#[test]
+fn commits() {
+    axes![A = 4, K = 2, W = 8, N = 8];
+    assert_eq!(sizes(commit::<m![A, K], m![W # 32], m![A, K, W]>(I8)), (64, 8, 8, 8));
+    let (run, kept, size, cycles) = sizes(commit::<m![A, K], m![W], m![K, A, W]>(F32));
+    assert_eq!((run.min(32), kept, size, cycles), (32, 32, 32, 8));
+    let (run, kept, size, cycles) = sizes(commit::<m![A, K], m![N # 16], m![K, A, N]>(Bf16));
+    assert_eq!((run.min(16), kept, size, cycles), (16, 16, 16, 8));
+    // The page's last example keeps 64 bytes of a step: it is refused.
+    assert_eq!(commit::<m![K], m![A, W], m![K, A, W # 16]>(I8), Err("commit width"));
+    // Truncation keeps whole multiples of 8 bytes.
+    axes![E = 8, F = 16];
+    assert_eq!(sizes(commit::<m![K], m![E # 32], m![K, E]>(I8)).1, 8);
+    assert_eq!(sizes(commit::<m![K], m![F # 32], m![K, F]>(I8)).1, 16);
+    assert_eq!(sizes(commit::<m![K], m![E # 16], m![K, E]>(Bf16)).1, 16);
+    assert_eq!(sizes(commit::<m![K], m![E], m![K, E]>(F32)).1, 32);
+}
+
+/// G59 to G64: kernels that copy.
+#[test]
+fn copies() {
+    {
+        axes![A = 3, B = 5, C = 2];
+        let config = commit::<m![A, B], m![C # 32], m![B, A, C # 8]>(I8).expect("it is legal");
+        assert_eq!((config.derived.to_string().as_str(), config.cycles), ("[3 : 8, 5 : 24, 8 : 1] : 8", 15));
+        assert_eq!(commit::<m![A], m![[B, C] # 32], m![A, [B, C] # 32]>(I8).expect("it is legal").cycles, 3);
+        assert_eq!(15 / 3, 5);
+    }
+    {
+        axes![A = 65, B = 2];
+        // Padded by 7, 15, 23 and 31 elements, in flits of which 24, 16, 8 and 32 bytes are kept.
+        let commits = [
+            commit::<m![B, A # 72 / 24], m![A # 72 % 24 # 32], m![B, A # 72]>(I8),
+            commit::<m![B, A # 80 / 16], m![A # 80 % 16 # 32], m![B, A # 80]>(I8),
+            commit::<m![B, A # 88 / 8], m![A # 88 % 8 # 32], m![B, A # 88]>(I8),
+            commit::<m![B, A # 96 / 32], m![A # 96 % 32], m![B, A # 96]>(I8),
+        ];
+        assert_eq!(commits.map(|own| own.expect("it is legal").cycles), [6, 10, 22, 6]);
+        let fetches = [
+            fetch::<m![B, A # 72], m![B, A # 72 / 24], m![A # 72 % 24]>(I8, I8),
+            fetch::<m![B, A # 80], m![B, A # 80 / 16], m![A # 80 % 16]>(I8, I8),
+            fetch::<m![B, A # 88], m![B, A # 88 / 8], m![A # 88 % 8]>(I8, I8),
+            fetch::<m![B, A # 96], m![B, A # 96 / 32], m![A # 96 % 32]>(I8, I8),
+        ];
+        // The page has 6 for the first: 24 bytes are no size of a fetch.
+        assert_eq!(fetches.map(|own| own.cycles), [18, 10, 22, 6]);
+        let overhead = |pad: usize| 10_000 * 2 * pad / (2 * (65 + pad));
+        assert_eq!([7, 15, 23, 31].map(overhead), [972, 1875, 2613, 3229]);
+        assert_eq!(100 * 22 / 6, 366);
+    }
+    {
+        axes![A = 2048, B = 32];
+        assert_eq!(fetch::<m![A, B], m![A = 1024], m![B]>(I8, I8).cycles, 1024);
+    }
+}
+
+/// G95: a flit per cycle.
+#[test]
+fn flits() {
+    assert_eq!(fetch_cycles(4096, 32, 32), 4096);
+}
