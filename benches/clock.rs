@@ -1,11 +1,14 @@
-//! How fast the clock's models are.
+//! How fast the clock is: whole programs, and its models.
 //!
-//! `cargo bench --bench clock` prints requests of 256 bytes per second of the HBM models: a stream of all eight engines, which
+//! `RAYON_NUM_THREADS=1 cargo bench --bench clock` prints chip cycles per second of a program, and requests of 256 bytes per second of the HBM models: a stream of all eight engines, which
 //! keeps every channel busy, and random units, each in another row.
 
 use criterion::{Criterion, Throughput, criterion_main};
+use furiosa_visa_std::chip::Compute;
 use furiosa_visa_std::chip::clock::hbm::{Detailed, Estimate, HbmMap, Request, Strided, StridedLoop};
 use furiosa_visa_std::chip::spec::{HBM_BYTES, HBM_UNIT_BYTES};
+use furiosa_visa_std::prelude::*;
+use futures::executor::block_on;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::hint::black_box;
 
@@ -45,8 +48,67 @@ fn hbm(criterion: &mut Criterion) {
     group.finish();
 }
 
+axes![M = 512, N = 512, K = 2048];
+type Cluster = m![1 # 2];
+type Slice = m![M / 64, N / 16];
+type A = HbmTensor<bf16, m![1], m![M, K]>;
+type B = HbmTensor<bf16, m![1], m![N, K]>;
+type C = HbmTensor<f32, m![1], m![M, N]>;
+
+/// A product, with its transfers.
+#[device(chip = 1)]
+fn product(ctx: &mut Context, a: &A, b: &B) -> C {
+    let a: DmTensor<bf16, m![1], Cluster, Slice, m![M % 64, K]> = a.to_dm(&mut ctx.tdma, 0);
+    let b: DmTensor<bf16, m![1], Cluster, Slice, m![N % 16, K]> = b.to_dm(&mut ctx.tdma, 256 << 10);
+    let weights = (ctx.sub.begin(b.view()))
+        .fetch::<bf16, m![N % 8, N / 8 % 2], m![K]>()
+        .collect::<m![N % 8, N / 8 % 2, K / 16], m![K % 16]>()
+        .to_trf::<m![N % 8], m![N / 8 % 2, K]>(TrfAddress::Full);
+    (ctx.main.begin(a.view()))
+        .fetch::<bf16, m![M % 64, N / 8 % 2], m![K]>()
+        .collect::<m![M % 64, N / 8 % 2, K / 16], m![K % 16]>()
+        .align::<m![M % 64, N / 8 % 2, K / 32], m![K % 32], _, _>(&weights)
+        .contract::<m![1]>()
+        .accumulate::<m![M % 64, N / 8 % 2], m![N % 8]>(AccumulationKind::Interleaved)
+        .commit::<m![M % 64, N % 16]>(384 << 10)
+        .to_hbm(&mut ctx.tdma, 1 << 30)
+}
+
+/// Chip cycles per second of whole programs, and what the clock adds to the computation of values.
+fn programs(criterion: &mut Criterion) {
+    let mut rng = SmallRng::seed_from_u64(1);
+    let (a, b) = (HostTensor::<bf16, m![M, K]>::rand(&mut rng), HostTensor::<bf16, m![N, K]>::rand(&mut rng));
+    let mut group =
+        criterion.benchmark_group("product 512 x 512 x 2048 with its transfers (elements are chip cycles)");
+    group.sample_size(10);
+    for (name, compute, report) in [
+        ("values", Compute::Values, false),
+        ("values and time", Compute::Values, true),
+        ("time", Compute::ShapesOnly, true),
+    ] {
+        let mut ctx = Context::with(SimOptions { compute, ..SimOptions::default() });
+        let a: A = block_on(a.to_hbm(&mut ctx.pdma, 0));
+        let b: B = block_on(b.to_hbm(&mut ctx.pdma, 1 << 24));
+        block_on(launch(product, (&mut ctx, &a, &b)));
+        let cycles = ctx.report().kernels[0].makespan();
+        group.throughput(Throughput::Elements(cycles));
+        group.bench_function(format!("detailed/{name}"), |bencher| {
+            bencher.iter(|| {
+                let result = block_on(launch(product, (&mut ctx, &a, &b)));
+                if report {
+                    ctx.settle();
+                }
+                result
+            });
+        });
+    }
+    group.finish();
+}
+
 fn benches() {
-    hbm(&mut Criterion::default().configure_from_args());
+    let mut criterion = Criterion::default().configure_from_args();
+    hbm(&mut criterion);
+    programs(&mut criterion);
 }
 
 criterion_main!(benches);

@@ -225,6 +225,11 @@ impl Context {
         self.main.system.with(System::report)
     }
 
+    /// Decides when the operations that were given so far run, as [`Context::report`] does, without a report.
+    pub fn settle(&mut self) {
+        self.main.system.with(|system| system.clock().settle());
+    }
+
     /// Writes a trace of the operations that follow: JSON that Chrome and Perfetto open (see [`crate::chip::clock::trace`]).
     /// It is complete when the context has ended.
     pub fn trace(&mut self, out: impl std::io::Write + Send + 'static) {

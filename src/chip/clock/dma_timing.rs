@@ -121,7 +121,8 @@ impl DmaTiming {
                 Cost::assumed(self.cycles, "a request per element, no commands derived"),
             )];
         };
-        let figures = time.figures().into_iter().filter(|figure| figure.value > 0.0);
+        let figures =
+            time.figures().into_iter().filter(|figure| figure.unit == "cycles" && figure.value > 0.0);
         figures
             .map(|figure| {
                 (figure.name, Cost { cycles: figure.value as u64, class: figure.class, source: figure.rule })
