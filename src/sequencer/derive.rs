@@ -13,10 +13,11 @@
 //! ```
 
 use super::config::{Config, DERIVED_ENTRIES, Entry};
+use super::held::{Reading, read_runs};
 use crate::error::{PlanError, attempt};
 use crate::list::List;
 use crate::mapping::{
-    Atom, Composite, Expr, FACTORS, Factor, Factors, Pieces, Pool, Term, factorize, size_of_factors,
+    Atom, Composite, CutRule, Expr, FACTORS, Factor, Factors, Pieces, Pool, Term, factorize, size_of_factors,
     write_term,
 };
 use crate::text::Text;
@@ -83,7 +84,7 @@ impl Buffer {
     /// Adds a composite as a digit of its own, if a run of the buffer is its content.
     const fn lift(&mut self, pool: &Pool, buf: &Factors, composite: Composite) {
         let mut pieces = Pieces::new(&[buf]);
-        if !pieces.lift_one(pool, composite) {
+        if !pieces.lift_one(pool, composite, CutRule::Exact) {
             return;
         }
         let mut k = 0;
@@ -192,16 +193,35 @@ pub const fn derive(pool: &mut Pool, request: &Request<'_>) -> Result<Derived, P
     let job =
         Job { operation, buf: request.buf, time, packet, partial: request.partial, names: request.names };
     attempt!(no_repeats(pool, &job));
+    let refused = match by_digits(pool, &job, request) {
+        Ok(derived) => return Ok(derived),
+        Err(refused) => refused,
+    };
+    let Job { time, packet, .. } = &job;
+    let Request { buf, partial, unread, .. } = *request;
+    let reading = Reading { buf, time, packet, partial, unread };
+    let packet_size = packet.size();
+    match read_runs(pool, &reading) {
+        Some(Ok((entries, time_entries))) => {
+            Ok(Derived { config: Config { entries, packet_size }, time_entries })
+        }
+        Some(Err(unread)) => Err(dropped(pool, &job, &unread)),
+        None => Err(refused),
+    }
+}
+
+/// The loops of a stream of which each digit is a digit, or digits, of the buffer.
+const fn by_digits(pool: &mut Pool, job: &Job<'_>, request: &Request<'_>) -> Result<Derived, PlanError> {
     let mut buffer = Buffer::new(request.buf);
     let mut entries = List::new(NO_ENTRY);
-    attempt!(stream_part(pool, &job, &mut buffer, &request.time, false, &mut entries));
+    attempt!(stream_part(pool, job, &mut buffer, &request.time, false, &mut entries));
     let time_entries = entries.len();
-    attempt!(stream_part(pool, &job, &mut buffer, &request.packet, true, &mut entries));
+    attempt!(stream_part(pool, job, &mut buffer, &request.packet, true, &mut entries));
     if !request.unread {
-        attempt!(nothing_dropped(pool, &job, &buffer));
+        attempt!(nothing_dropped(pool, job, &buffer));
     }
     if entries.overflowed() || buffer.held.overflowed() {
-        return Err(too_many(operation));
+        return Err(too_many(job.operation));
     }
     Ok(Derived { config: Config { entries, packet_size: job.packet.size() }, time_entries })
 }
@@ -557,16 +577,20 @@ const fn nothing_dropped(pool: &Pool, request: &Job<'_>, buffer: &Buffer) -> Res
             let mut term = held.term;
             term.stride *= held.read;
             term.modulo = term.modulo.div_ceil(held.read);
-            let text = request.text().str("the buffer ").factors(pool, request.buf);
-            let text = write_term(text.str(" holds `m!["), pool, &term, term.modulo);
-            let text = stream(text.str("]`, which the stream "), pool, request);
-            let text = text.str(" does not read: an axis cannot be dropped; help: add it to `");
-            let text = text.str(request.names[0]).str("` or `").str(request.names[1]).str("`");
-            return Err(PlanError::new("axis dropped", text));
+            return Err(dropped(pool, request, &term));
         }
         k += 1;
     }
     Ok(())
+}
+
+const fn dropped(pool: &Pool, request: &Job<'_>, term: &Term) -> PlanError {
+    let text = request.text().str("the buffer ").factors(pool, request.buf);
+    let text = write_term(text.str(" holds `m!["), pool, term, term.modulo);
+    let text = stream(text.str("]`, which the stream "), pool, request);
+    let text = text.str(" does not read: an axis cannot be dropped; help: add it to `");
+    let text = text.str(request.names[0]).str("` or `").str(request.names[1]).str("`");
+    PlanError::new("axis dropped", text)
 }
 
 /// Whether a composite that was read to its end covers what is unread of a digit.

@@ -39,6 +39,7 @@ mod buffer;
 mod config;
 mod derive;
 mod explain;
+mod held;
 mod limits;
 mod remains;
 

@@ -1,7 +1,7 @@
 //! What is left of a buffer while a derivation reads it digit by digit: the column "Buf after" of an explanation.
 
 use super::explain::terms;
-use crate::mapping::{Atom, Factor, Factors, Pieces, Pool, Term, write_term};
+use crate::mapping::{Atom, CutRule, Factor, Factors, Pieces, Pool, Term, write_term};
 use crate::text::Text;
 
 /// A part of a stream's digit that lies within one digit of the buffer.
@@ -138,7 +138,7 @@ impl Remains {
     fn lifted(&self, pool: &Pool, atom: &Atom) -> Option<(Term, usize, usize)> {
         let Atom::Composite(composite) = atom else { return None };
         let mut pieces = Pieces::new(&[&self.whole]);
-        if !pieces.lift_one(pool, *composite) {
+        if !pieces.lift_one(pool, *composite, CutRule::Exact) {
             return None;
         }
         pieces.list.iter().find_map(|piece| match piece.factor {

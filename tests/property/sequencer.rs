@@ -5,7 +5,7 @@ use crate::bridge::{expr, for_cases};
 use crate::reference::digits::{Digit, digits, strip};
 use crate::reference::mapping::{Coordinates, Map, is_injective, joint_table};
 use crate::reference::random::{Random, random_axes, random_move, random_partition, random_read};
-use crate::reference::sequencer::{check_read, dropped_digits, exists_configuration, odometer};
+use crate::reference::sequencer::{check_read, dropped_digits, exists_configuration, odometer, wanted};
 use furiosa_visa_std::PlanError;
 use furiosa_visa_std::mapping::{Atom, Factor, Pool, factorize};
 use furiosa_visa_std::sequencer::{Config, Request, Stream, contiguous_run, derive, limited};
@@ -95,39 +95,43 @@ fn check_unmergeable(list: &[(usize, isize)]) -> Result<(), String> {
     if merged.len() > 8 { Ok(()) } else { Err(format!("{list:?} fits: {merged:?}")) }
 }
 
-/// A refused read: the reference cannot read it either, or the rule is one of those that ask for more.
+/// A refused read: the reference cannot read it either, or the page asks for an error.
 fn check_refused([buf, time, packet]: [&Map; 3], error: &PlanError) -> Result<(), String> {
-    let stricter = match error.rule() {
-        // An element that the stream leaves out: a tile of length 1 has to be taken first.
-        "axis dropped" => has_composite(buf) || own_indexes(buf, &[time, packet]) != own_indexes(buf, &[buf]),
-        // Parts of an axis that overlap as digits, though truncation may keep them apart.
-        "axis repeated" => true,
-        // Products that are padded or cut as a whole.
-        "not factorizable" => has_group(time) || has_group(packet) || has_group(buf),
-        // Ragged parts in a padded product, and a line on which few values happen to lie.
-        "incompatible shapes" => {
-            let group = has_group(time) || has_group(packet);
-            group || has_composite(buf) || !boundaries_divide(buf, [time, packet])
-        }
-        // Steps over a truncated axis, whose last values would lie past its end were the steps between them read.
-        "insufficient input" => has_composite(buf) || truncates(buf),
+    let demanded = match error.rule() {
+        // "A live digit of the buffer that no stream digit reads": the stream leaves elements out.
+        "axis dropped" => own_indexes(buf, &[time, packet]) != own_indexes(buf, &[buf]),
+        // "One axis part may not be produced twice": parts that overlap as digits, though truncation may keep them apart.
+        "axis repeated" => repeats([time, packet]),
+        // "Boundaries do not divide", though few live values may happen to lie on a line.
+        "incompatible shapes" => !boundaries_divide(buf, [time, packet]) || cuts_no_run(buf, [time, packet]),
+        // "Representable only where the group is one contiguous run".
+        "not factorizable" => cuts_no_run(buf, [time, packet]),
+        "insufficient input" => false,
         rule => return Err(format!("an unknown rule `{rule}`: {error}")),
     };
-    if stricter || time.size() * packet.size() > SEARCHED || !exists_configuration(buf, time, packet) {
+    if demanded || time.size() * packet.size() > SEARCHED || !exists_configuration(buf, time, packet) {
         return Ok(());
     }
-    Err(format!("refused by `{}`: {error}", error.rule()))
+    Err(format!("refused by `{}`", error.rule()))
 }
 
-/// Whether a list is padded, cut or truncated as a whole.
-fn has_group(map: &Map) -> bool {
-    match map {
-        Map::One | Map::Axis { .. } => false,
-        Map::Stride(inner, _) | Map::Modulo(inner, _) | Map::Resize(inner, _) | Map::Padding(inner, _) => {
-            matches!(**inner, Map::Pair(..)) || has_group(inner)
-        }
-        Map::Pair(left, right) => has_group(left) || has_group(right),
-    }
+/// Whether two digits of the stream are parts of one axis or product and overlap.
+fn repeats(stream: [&Map; 2]) -> bool {
+    let list: Vec<Digit> = stream.into_iter().flat_map(digits).collect();
+    let overlap = |a: &Digit, b: &Digit| {
+        a.node == b.node && a.weight < b.weight * b.modulus && b.weight < a.weight * a.modulus
+    };
+    list.iter().enumerate().any(|(k, a)| list[k + 1..].iter().any(|b| overlap(a, b)))
+}
+
+/// Whether the stream cuts a product across its digits that is no run of the buffer.
+fn cuts_no_run(buf: &Map, stream: [&Map; 2]) -> bool {
+    let cut = stream.into_iter().flat_map(digits).filter(|digit| !matches!(digit.node, Map::One | Map::Axis { .. }));
+    cut.into_iter().any(|digit| {
+        let Ok(wanted) = wanted(buf, &Map::One, &digit.node) else { return true };
+        let step = wanted.get(1).copied().flatten().unwrap_or(0);
+        wanted.iter().enumerate().any(|(k, address)| address.is_some_and(|address| address != k * step))
+    })
 }
 
 /// Whether each digit of the stream that crosses a cut of the buffer is made of whole parts there. Otherwise few live
