@@ -227,9 +227,8 @@ impl Pieces {
         while k < content.len() {
             let piece = self.list.at(start + k);
             let here = match piece.factor {
-                Factor::Padding { size, kind } if size.is_multiple_of(first.base) => {
-                    Factor::Padding { size: size / first.base, kind }
-                }
+                Factor::Padding { size, .. } if !size.is_multiple_of(first.base) => return false,
+                Factor::Padding { size, kind } => Factor::Padding { size: size / first.base, kind },
                 factor => factor,
             };
             if piece.level != first.level || !same_factor(&here, &content[k]) {

@@ -19,7 +19,7 @@ use crate::chip::spec;
 use crate::engine::fetch::stages::AdapterStage;
 use crate::engine::fetch::{FetchConfig, FetchRequest, check_packet, derive_fetch};
 use crate::error::{PlanError, attempt};
-use crate::mapping::{Expr, Factor, Factors, Pool, factorize, write_factors};
+use crate::mapping::{Expr, Factor, Factors, PaddingKind, Pool, factorize, write_factors};
 use crate::scalar::ElementType;
 use crate::text::Text;
 use core::fmt;
@@ -314,10 +314,15 @@ impl Table {
     /// Appends the rows of one member. `innermost`: its last row is the innermost loop of the packet.
     fn member(&mut self, pool: &Pool, member: &Member, innermost: bool) {
         let parts = self.remains.parts(pool, &member.factors);
-        let own_row = member.entries.len() > 1 && parts.len() == member.entries.len();
+        // Padding inside of all digits is a loop of its own.
+        let inner = matches!(member.factors.as_slice(), [Factor::Padding { .. }, ..]);
+        let rows = parts.len() + usize::from(inner);
+        let own_row = member.entries.len() > 1 && rows == member.entries.len();
         for (k, entry) in member.entries.iter().enumerate() {
             let is_last = k + 1 == member.entries.len();
-            let (label, mine) = if own_row {
+            let (label, mine) = if own_row && k == parts.len() {
+                (format!("1 # {}", entry.size), &[][..])
+            } else if own_row {
                 let mut label = parts[k].notation(pool);
                 if entry.size > parts[k].resize {
                     label = format!("{label} # {}", entry.size);
@@ -328,7 +333,11 @@ impl Table {
             } else {
                 (format!("… {}", member.label), if is_last { &parts[..] } else { &[] })
             };
-            let inside = if own_row { parts[k].factors(pool) } else { member.factors };
+            let inside = match parts.get(k) {
+                Some(part) if own_row => part.factors(pool),
+                None if own_row => padding(entry.size),
+                _ => member.factors,
+            };
             self.row(pool, label, *entry, mine, innermost && is_last);
             self.inside.push(inside);
         }
@@ -392,6 +401,13 @@ impl Table {
         };
         groups.iter().map(row).collect()
     }
+}
+
+/// Padding alone.
+fn padding(size: usize) -> Factors {
+    let mut factors = Factors::one();
+    factors.push_padding(size, PaddingKind::Top);
+    factors
 }
 
 /// The members of an expression, each derived by itself. `None`: one of them cannot be.

@@ -301,3 +301,35 @@ fn computed_mappings_are_written_in_brackets() {
     let Explanation { buf, time, packet, .. } = explanation;
     assert_eq!([buf, time, packet], ["m![A, B]", "m![B]", "m![A # 8]"]);
 }
+
+/// Padding inside of all digits is a loop of its own, also where the members of a list are forgotten.
+#[test]
+fn padding_inside_of_computed_mappings_has_a_row() {
+    axes![A = 4, B = 6];
+    let explained = |time: &'static Expr, packet: &'static Expr| {
+        let mut pool = Pool::new();
+        let factors = [<m![A, B]>::EXPR, time, packet].map(|expr| factorize(&mut pool, expr));
+        let [buf, time, packet] = &factors;
+        let (time, packet) = (Stream::Factors(time), Stream::Factors(packet));
+        let names = Request::TIME_AND_PACKET;
+        let request = Request { operation: "read", buf, time, packet, partial: false, unread: false, names };
+        explain_loops(&mut pool, &request).expect("derives")
+    };
+    let outside = "m![A, 1 # 6]";
+    check_rows(
+        &explained(<m![1]>::EXPR, <m![B, A # 5, 1 # 2]>::EXPR),
+        &[
+            ["B", "6 : 1", "B in m![A, B]", outside],
+            ["A # 5", "5 : 6", "m![1 # 6]::SIZE", "1 # 24"],
+            ["1 # 2", "2 : 1", "contiguous (Packet dimension)", "1 # 24"],
+        ],
+    );
+    check_rows(
+        &explained(<m![B, 1 # 3]>::EXPR, <m![A]>::EXPR),
+        &[
+            ["B", "6 : 1", "B in m![A, B]", outside],
+            ["1 # 3", "3 : 0", "padding (reads the same again)", outside],
+            ["A", "4 : 6", "m![1 # 6]::SIZE", "1 # 24"],
+        ],
+    );
+}

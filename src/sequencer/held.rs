@@ -18,9 +18,10 @@
 //! * **Ragged digits in a padded product**: the outermost digit is read to the end of its last turn, as padding.
 
 use super::config::{DERIVED_ENTRIES, Entry};
+use super::product::{cut, first_positions, holds_nothing, inside, is_inside, last_live};
 use crate::list::List;
 use crate::mapping::{
-    Atom, Composite, CutRule, FACTORS, Factor, Factors, PIECES, POOL, PaddingKind, Pieces, Pool, Term, gcd,
+    Atom, Composite, CutRule, FACTORS, Factor, Factors, PIECES, POOL, PaddingKind, Pieces, Pool, Term,
     size_of_factors,
 };
 
@@ -67,21 +68,15 @@ struct Based {
     list: List<(Factor, usize), PIECES>,
 }
 
-/// Where a product is cut: `size` positions are inside.
-#[derive(Clone, Copy)]
-struct Cut {
-    /// The factor that the cut is in.
-    factor: usize,
-    /// Values of that factor inside.
-    values: usize,
-    size: usize,
-}
-
 /// The buffer's digits, with its products taken apart.
 #[derive(Clone, Copy)]
 struct Places {
     list: List<Place, { FACTORS + POOL }>,
     limits: List<Limit, 8>,
+    /// The number of places of the buffer, which come first. The others are those of products of the stream.
+    held: usize,
+    /// Whether a limit lies inside another one, which is not followed.
+    nested: bool,
     /// Time and packet, with the products of the buffer as digits.
     stream: [Based; 2],
     /// Whether a part of an axis that the buffer does not hold is repeated.
@@ -101,12 +96,33 @@ pub(super) struct Reading<'a> {
     pub(super) unread: bool,
 }
 
+/// A digit that loops leave out.
+pub(super) struct Unread {
+    pub(super) term: Term,
+    /// Whether it is a digit of the buffer. Otherwise it is one of a product of the stream.
+    pub(super) held: bool,
+}
+
 /// The loops, outermost first, and how many of them belong to time; or a digit of the buffer that they leave out.
 /// `None` if there are no loops.
-pub(super) const fn read_runs(pool: &mut Pool, reading: &Reading<'_>) -> Option<Result<(Loops, usize), Term>> {
+pub(super) const fn read_runs(
+    pool: &mut Pool,
+    reading: &Reading<'_>,
+) -> Option<Result<(Loops, usize), Unread>> {
+    let before = *pool;
+    let found = loops(pool, reading);
+    if found.is_none() {
+        *pool = before;
+    }
+    found
+}
+
+const fn loops(pool: &mut Pool, reading: &Reading<'_>) -> Option<Result<(Loops, usize), Unread>> {
     let mut places = Places {
         list: List::new(Place { term: NO_TERM, resize: 1, base: 1, read: 1, reached: 0, share: ALONE }),
         limits: List::new(Limit { max: 1, reached: 0 }),
+        nested: false,
+        held: 0,
         stream: [Based::new(&[]); 2],
         partial: reading.partial,
         is_packet: false,
@@ -121,6 +137,7 @@ pub(super) const fn read_runs(pool: &mut Pool, reading: &Reading<'_>) -> Option<
         }
         k += 1;
     }
+    places.held = places.list.len();
     places.stream = places.lifted(pool, reading);
     let [time, packet] = places.stream;
     let mut entries = List::new(Entry { size: 1, stride: 0 });
@@ -135,7 +152,7 @@ pub(super) const fn read_runs(pool: &mut Pool, reading: &Reading<'_>) -> Option<
         return None;
     }
     let full = places.list.overflowed() || places.limits.overflowed() || pool.factors.overflowed();
-    if full || entries.overflowed() || inside.overflowed() {
+    if full || places.nested || entries.overflowed() || inside.overflowed() {
         return None;
     }
     if !reading.unread
@@ -189,52 +206,8 @@ const fn append_reversed(outer: &mut Loops, inner: &Loops) {
     }
 }
 
-/// The innermost place to cut a product so that `step` divides what is inside and what each outer digit steps over.
-const fn cut(content: &[Factor], step: usize) -> Option<Cut> {
-    let mut k = 0;
-    while k < content.len() {
-        if let Factor::Term { term, resize } = content[k] {
-            let base = size_of_factors(content.split_at(k).0);
-            let values = step / gcd(step, base);
-            let clean = values == resize || term.modulo.is_multiple_of(values) || resize == term.modulo;
-            if values <= resize && clean && steps_over(content, k + 1, step) {
-                return Some(Cut { factor: k, values, size: base * values });
-            }
-        }
-        k += 1;
-    }
-    None
-}
-
-/// Whether every digit from `from` on steps over a multiple of `step`.
-const fn steps_over(content: &[Factor], from: usize, step: usize) -> bool {
-    let mut k = from;
-    while k < content.len() {
-        if let Factor::Term { .. } = content[k]
-            && !size_of_factors(content.split_at(k).0).is_multiple_of(step)
-        {
-            return false;
-        }
-        k += 1;
-    }
-    true
-}
-
-/// The factors inside a cut.
-const fn inside(content: &[Factor], cut: Cut) -> Factors {
-    let mut inside = Factors::one();
-    let mut k = 0;
-    while k < cut.factor {
-        inside.append(content[k]);
-        k += 1;
-    }
-    if let Factor::Term { term, resize } = content[cut.factor]
-        && cut.values > 1
-    {
-        let modulo = if cut.values == resize { term.modulo } else { cut.values };
-        inside.append(Factor::Term { term: Term { modulo, ..term }, resize: cut.values });
-    }
-    inside
+const fn least(a: usize, b: usize) -> usize {
+    if a < b { a } else { b }
 }
 
 impl Places {
@@ -260,6 +233,9 @@ impl Places {
             // All that is held are the first values.
             content = first_positions(content.as_slice(), term.stride * (resize - 1) + 1);
             term.modulo = content.size().div_ceil(term.stride);
+            if holds_nothing(pool, content.as_slice(), term.stride, resize) {
+                return;
+            }
         } else if end < content.size()
             && let Some(cut) = cut(content.as_slice(), end)
         {
@@ -272,12 +248,15 @@ impl Places {
             self.list.push(Place { term, resize, base, read: 1, reached: 0, share });
             return;
         };
-        if resize < term.modulo && resize <= last_live(pool, content.as_slice()) / term.stride {
+        let cut_off = resize < term.modulo && resize <= last_live(pool, content.as_slice()) / term.stride;
+        // The place of a single digit knows how many values it holds.
+        if cut_off && content.len() > 1 {
+            self.nested = self.nested || share.limit != UNLIMITED;
             share = Share { limit: self.limits.len(), weight: 1 };
             self.limits.push(Limit { max: resize, reached: 0 });
         }
-        if low.size > term.stride {
-            let part = inside(content.as_slice(), low);
+        let part = inside(content.as_slice(), low);
+        if low.size > term.stride && part.has_terms() {
             let modulo = low.size / term.stride;
             let own = if let (1, Factor::Term { term: only, .. }) = (part.len(), part.as_slice()[0]) {
                 Term { atom: only.atom, stride: only.stride * term.stride, modulo }
@@ -299,7 +278,7 @@ impl Places {
                     step = low.size;
                 }
                 let held = (term.stride * (resize - 1) + 1).div_ceil(step);
-                size = if size < held { size } else { held };
+                size = least(size, held);
                 let step = step / term.stride;
                 if size > 1 {
                     let share = Share { weight: share.weight * step, ..share };
@@ -363,7 +342,7 @@ impl Places {
                 (Factor::Term { .. }, Factor::Padding { size, .. }) => size,
                 _ => end,
             };
-            let end = if end < positions { end } else { positions };
+            let end = least(end, positions);
             match factor {
                 Factor::Term { term, .. } if live <= base => self.pass(pool, &term),
                 Factor::Padding { .. } if live <= base => {}
@@ -373,17 +352,15 @@ impl Places {
                 Factor::Padding { .. } => {}
                 Factor::Term { term, resize } => {
                     let turns = live.div_ceil(base);
-                    let count = if resize < turns { resize } else { turns };
-                    if !self.digit(pool, &term, count, loops)
-                        || !fit(loops, first, end)
-                    {
+                    let count = least(resize, turns);
+                    if !self.digit(pool, &term, count, loops) || !fit(loops, first, end) {
                         return false;
                     }
                 }
             }
             k += 1;
         }
-        if loops.len() == first {
+        if loops.len() == first && positions > 1 {
             loops.push(Entry { size: positions, stride: if self.is_packet { 1 } else { 0 } });
         }
         fit(loops, first, positions)
@@ -396,20 +373,20 @@ impl Places {
         let size = pool.atom_size(&atom);
         let live = self.asked(pool, &atom);
         let mut loops = List::new(Entry { size: 1, stride: 0 });
-        if !self.nest(pool, &content, [if live < size { live } else { size }, size], &mut loops) {
+        if !self.nest(pool, &content, [least(live, size), size], &mut loops) {
             return false;
         }
         let mut stride = 1;
         let mut k = 0;
         while k < loops.len() {
             let mut run = loops.at(k);
-            while k + 1 < loops.len() && loops.at(k + 1).stride == run.size as isize * run.stride {
+            while k + 1 < loops.len() && loops.at(k + 1).continues(&run) {
                 k += 1;
                 run.size *= loops.at(k).size;
             }
             let term = Term { atom, stride, modulo: run.size };
             let base = run.stride as usize;
-            self.list.push(Place { term, resize: run.size, base, read: run.size, reached: 0, share: ALONE });
+            self.list.push(Place { term, resize: run.size, base, read: 1, reached: 0, share: ALONE });
             stride *= run.size;
             k += 1;
         }
@@ -438,13 +415,7 @@ impl Places {
     }
 
     /// Appends loops over at least `count` values of a digit.
-    const fn digit(
-        &mut self,
-        pool: &mut Pool,
-        term: &Term,
-        count: usize,
-        loops: &mut Loops,
-    ) -> bool {
+    const fn digit(&mut self, pool: &mut Pool, term: &Term, count: usize, loops: &mut Loops) -> bool {
         if !self.holds(&term.atom) {
             match term.atom {
                 Atom::Composite(composite) => {
@@ -471,10 +442,11 @@ impl Places {
             let available = place.term.modulo.div_ceil(step);
             let reaches_top = place.term.modulo >= pool.live(&term.atom, place.term.stride);
             let ends = modulo <= available || reaches_top;
-            let size = if ends || rest < available { rest } else { available };
+            let size = if ends { rest } else { least(rest, available) };
             if !ends && size < rest && !place.term.modulo.is_multiple_of(step) {
                 return false;
             }
+            let before = place.reached;
             place.reached += step * (size - 1);
             // Past the end of the axis there is nothing to read.
             let open = reaches_top && place.resize >= place.term.modulo;
@@ -483,13 +455,14 @@ impl Places {
             }
             if place.share.limit != UNLIMITED {
                 let mut limit = self.limits.at(place.share.limit);
-                limit.reached += step * (size - 1) * place.share.weight;
+                let last = pool.live(&term.atom, place.term.stride) - 1;
+                limit.reached += place.share.weight * (least(place.reached, last) - least(before, last));
                 self.limits.set(place.share.limit, limit);
                 if limit.reached >= limit.max {
                     return false;
                 }
             }
-            place.read *= if modulo < available { modulo } else { available };
+            place.read *= least(modulo, available);
             self.list.set(k, place);
             if size > 1 {
                 loops.push(Entry { size, stride: (step * place.base) as isize });
@@ -537,108 +510,19 @@ impl Places {
     }
 
     /// What is left of the first digit that is not read.
-    const fn unread(&self) -> Option<Term> {
+    const fn unread(&self) -> Option<Unread> {
         let mut k = 0;
         while k < self.list.len() {
             let Place { mut term, read, resize, .. } = self.list.at(k);
             if read < resize {
                 term.stride *= read;
                 term.modulo = term.modulo.div_ceil(read);
-                return Some(term);
+                return Some(Unread { term, held: k < self.held });
             }
             k += 1;
         }
         None
     }
-}
-
-/// The factors that the first `positions` positions take, without what is outside of them.
-const fn first_positions(content: &[Factor], positions: usize) -> Factors {
-    let mut factors = Factors::one();
-    let mut k = 0;
-    while k < content.len() && factors.size() < positions {
-        factors.append(content[k]);
-        k += 1;
-    }
-    factors
-}
-
-/// The last position of a product that holds an element, or one after it.
-const fn last_live(pool: &Pool, content: &[Factor]) -> usize {
-    let mut last = 0;
-    let mut k = 0;
-    while k < content.len() {
-        if let Factor::Term { term, .. } = &content[k]
-            && is_first_of_its_atom(content, k)
-        {
-            // The last coordinate, and the last ones below each cut: all digits inside at their largest value.
-            let size = pool.atom_size(&term.atom);
-            let mut best = reach(content, &term.atom, size - 1);
-            let mut j = k;
-            while j < content.len() {
-                if let Factor::Term { term: other, .. } = &content[j]
-                    && other.atom.is(&term.atom)
-                {
-                    let below = (size - 1) / other.stride * other.stride;
-                    let at = reach(content, &term.atom, below.saturating_sub(1));
-                    best = if at > best { at } else { best };
-                    let end = other.stride * other.modulo;
-                    let at = reach(content, &term.atom, ((size - 1) / end * end).saturating_sub(1));
-                    best = if at > best { at } else { best };
-                }
-                j += 1;
-            }
-            last += best;
-        }
-        k += 1;
-    }
-    last
-}
-
-const fn is_first_of_its_atom(content: &[Factor], place: usize) -> bool {
-    let mut k = 0;
-    while k < place {
-        if let (Factor::Term { term: a, .. }, Factor::Term { term: b, .. }) = (&content[k], &content[place])
-            && a.atom.is(&b.atom)
-        {
-            return false;
-        }
-        k += 1;
-    }
-    true
-}
-
-/// Where the digits of an atom are at a coordinate.
-const fn reach(content: &[Factor], atom: &Atom, coordinate: usize) -> usize {
-    let mut sum = 0;
-    let mut k = 0;
-    while k < content.len() {
-        if let Factor::Term { term, resize } = &content[k]
-            && term.atom.is(atom)
-        {
-            let value = coordinate / term.stride % term.modulo;
-            let value = if value < *resize { value } else { *resize - 1 };
-            sum += value * size_of_factors(content.split_at(k).0);
-        }
-        k += 1;
-    }
-    sum
-}
-
-/// Whether an atom is a part of a product.
-const fn is_inside(pool: &Pool, product: &Atom, atom: &Atom) -> bool {
-    let Atom::Composite(composite) = product else { return false };
-    let content = pool.content(*composite);
-    let mut k = 0;
-    while k < content.len() {
-        if let Factor::Term { term, .. } = &content[k]
-            && (term.atom.is(atom) || is_inside(pool, &term.atom, atom))
-        {
-            return true;
-        }
-        k += 1;
-    }
-    false
 }
 
 /// Makes the loops from `first` on `positions` in all: the outermost loops that make one run become as long as that
@@ -653,12 +537,12 @@ const fn fit(loops: &mut Loops, first: usize, positions: usize) -> bool {
     if inside == positions {
         return true;
     }
-    let mut run: Option<isize> = None;
+    let mut run: Option<Entry> = None;
     while loops.len() > first {
         let outer = loops.at(loops.len() - 1);
         inside /= outer.size;
-        if let Some(stride) = run
-            && stride != outer.size as isize * outer.stride
+        if let Some(run) = run
+            && !run.continues(&outer)
         {
             return false;
         }
@@ -671,7 +555,7 @@ const fn fit(loops: &mut Loops, first: usize, positions: usize) -> bool {
             return true;
         }
         // Everything that is asked for lies inside.
-        run = if positions < inside { None } else { Some(outer.stride) };
+        run = if positions < inside { None } else { Some(outer) };
     }
     positions == 1
 }

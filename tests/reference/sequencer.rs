@@ -98,7 +98,8 @@ fn products(size: usize) -> Vec<Vec<usize>> {
         return vec![vec![]];
     }
     let firsts = (2..=size).filter(|first| size.is_multiple_of(*first));
-    let with = |first: usize| products(size / first).into_iter().map(move |rest| [vec![first], rest].concat());
+    let with =
+        |first: usize| products(size / first).into_iter().map(move |rest| [vec![first], rest].concat());
     firsts.flat_map(with).collect()
 }
 
@@ -233,6 +234,24 @@ mod tests {
         assert!(exists("A / 5, 1 # 3, A % 5", "A # 20"));
         assert!(!exists("B, C # 4", "[B, C] # 14"));
         assert!(exists("C, B", "B, C, A"));
+    }
+
+    /// A packet is whole loops, and a loop steps from an element to the next one.
+    #[test]
+    fn search_keeps_to_loops_over_digits() {
+        let exists = |axes: &[(&str, usize)], maps: [&str; 3]| {
+            let [buf, time, packet] = maps.map(|text| Map::parse(text, axes));
+            exists_configuration(&buf, &time, &packet)
+        };
+        // [8 : 1, 3 : 8] reads the 24 positions, but packets of 2 begin inside of a loop of 3.
+        let axes = &[("A", 8), ("B", 3)];
+        assert!(!exists(axes, ["B, A", "[A, B] / 2", "[A, B] % 2"]));
+        assert!(exists(axes, ["B, A", "[A, B] / 3", "[A, B] % 3"]));
+        assert!(exists(axes, ["A, B", "[A, B] / 2", "[A, B] % 2"]));
+        // Positions 0, 1, 4 and 5 of 6 are elements: [2 : 1, 3 : 1] reads them, but steps from 0 to padding at 3.
+        let axes = &[("A", 2), ("B", 2)];
+        assert!(!exists(axes, ["A, B", "[A, B # 4] = 6", "1"]));
+        assert!(exists(axes, ["A, B", "A, B # 4", "1"]));
     }
 
     #[test]
