@@ -317,7 +317,11 @@ impl Table {
         // Padding inside of all digits is a loop of its own.
         let inner = matches!(member.factors.as_slice(), [Factor::Padding { .. }, ..]);
         let rows = parts.len() + usize::from(inner);
-        let own_row = member.entries.len() > 1 && rows == member.entries.len();
+        // Loops over a product that is no digit of the buffer are not those of its axes.
+        let own = |(part, entry): (&Part, &Entry)| part.in_buffer() || entry.stride == 0;
+        let own_row = member.entries.len() > 1
+            && rows == member.entries.len()
+            && parts.iter().zip(&member.entries).all(own);
         for (k, entry) in member.entries.iter().enumerate() {
             let is_last = k + 1 == member.entries.len();
             let (label, mine) = if own_row && k == parts.len() {
@@ -338,12 +342,15 @@ impl Table {
                 None if own_row => padding(entry.size),
                 _ => member.factors,
             };
-            self.row(pool, label, *entry, mine, innermost && is_last);
+            let run = !own_row && member.entries.len() > 1 && !parts.is_empty();
+            self.row(pool, label, *entry, mine, [innermost && is_last, run]);
             self.inside.push(inside);
         }
     }
 
-    fn row(&mut self, pool: &Pool, term: String, entry: Entry, parts: &[Part], contiguous: bool) {
+    /// Appends a row. `contiguous`: it may be the innermost loop of the packet. `run`: it is one of several loops over
+    /// a member as a whole.
+    fn row(&mut self, pool: &Pool, term: String, entry: Entry, parts: &[Part], [contiguous, run]: [bool; 2]) {
         self.remains.cut(pool, parts);
         let innermost = parts.iter().rev().find(|part| part.in_buffer());
         let mut source = if entry.stride == 0 {
@@ -356,7 +363,7 @@ impl Table {
                 Some(inside) if !inside.is_empty() => format!("m![{inside}]::SIZE"),
                 _ => format!("{term} in {}", self.remains.notation(pool)),
             }
-        } else if parts.is_empty() {
+        } else if parts.is_empty() && !run {
             "padding (reads on)".to_string()
         } else {
             "a run of Buf".to_string()
@@ -366,7 +373,7 @@ impl Table {
         {
             source = format!("{source} (sliced to {})", part.resize);
         }
-        self.remains.consume(parts);
+        self.remains.consume(pool, parts);
         self.rows.push(Row { term, entry, source, after: self.remains.notation(pool) });
     }
 

@@ -333,3 +333,44 @@ fn padding_inside_of_computed_mappings_has_a_row() {
         ],
     );
 }
+
+/// A product that the buffer cuts across its digits is read as a whole.
+#[test]
+fn products_that_the_buffer_cuts() {
+    axes![A = 2, B = 5, C = 8, D = 3];
+    type Bits = m![[A, B] % 2, [A, B] / 2];
+    check_rows(
+        &explained::<Bits, m![1], m![[A, B] # 12]>(ElementType::I8),
+        &[
+            ["[A, B] # 12", "6 : 1", "a run of Buf", "m![[A, B] % 2, [A, B] / 2]"],
+            ["… [A, B] # 12", "2 : 5", "a run of Buf", "1 # 10"],
+        ],
+    );
+    // In parts: the product is read when all of its axes are.
+    type Quarters = m![[C, D] % 4, [C, D] / 4];
+    check_rows(
+        &explained::<Quarters, m![C / 4], m![C % 4, D]>(ElementType::I8),
+        &[
+            ["C / 4", "2 : 3", "a run of Buf", "m![[C, D] % 4, [C, D] / 4]"],
+            ["C % 4, D", "3 : 1", "a run of Buf", "m![[C, D] % 4, [C, D] / 4]"],
+            ["… C % 4, D", "4 : 6", "a run of Buf", "1 # 24"],
+        ],
+    );
+}
+
+/// Ragged digits of a padded product, and steps over a truncated axis, have a row each.
+#[test]
+fn ragged_digits_and_truncated_steps() {
+    axes![A = 5, B = 2, C = 6];
+    check_rows(
+        &explained::<m![C = 5], m![C / 3], m![C % 3 = 2]>(ElementType::I8),
+        &[
+            ["C / 3", "2 : 3", "m![C % 3]::SIZE", "m![1 # 2, C % 3]"],
+            ["C % 3 = 2", "2 : 1", "contiguous (Packet dimension) (sliced to 2)", "1 # 6"],
+        ],
+    );
+    let ragged = explained::<m![A # 6 % 2, A # 6 / 2, B], m![1], m![[A # 6, B] # 20]>(ElementType::I8);
+    let terms: Vec<&str> = ragged.rows.iter().map(|row| row.term.as_str()).collect();
+    assert_eq!(terms, ["A / 2 # 5", "A % 2", "B"]);
+    assert_eq!(ragged.rows[2].after, "1 # 12");
+}
