@@ -500,7 +500,7 @@ impl Places {
     /// Whether a product that the buffer holds is made of this axis.
     const fn is_inside_product(&self, pool: &Pool, atom: &Atom) -> bool {
         let mut k = 0;
-        while k < self.list.len() {
+        while k < self.held {
             if is_inside(pool, &self.list.get(k).term.atom, atom) {
                 return true;
             }

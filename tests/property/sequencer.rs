@@ -357,7 +357,11 @@ fn parts_that_the_stream_cuts_elsewhere() {
 #[test]
 fn products_that_look_like_others() {
     type Case = ([(&'static str, usize); 4], [&'static str; 3]);
-    const CASES: [Case; 6] = [
+    const CASES: [Case; 7] = [
+        (
+            [("A", 15), ("B", 4), ("C", 1), ("D", 1)],
+            ["[A = 15, B # 16] / 120", "[A, B / 2] = 23", "B % 2 # 3"],
+        ),
         (
             [("A", 3), ("B", 4), ("C", 1), ("D", 1)],
             ["B, A # 4 / 2, A # 4 % 2", "[B # 8 % 4, B # 8 / 4 # 4] = 14", "A # 4"],
