@@ -338,6 +338,15 @@ impl Factors {
         };
     }
 
+    /// Appends factors as they are.
+    pub(crate) const fn append_list(&mut self, factors: &[Factor]) {
+        let mut k = 0;
+        while k < factors.len() {
+            self.append(factors[k]);
+            k += 1;
+        }
+    }
+
     /// Removes and returns the outermost factor.
     pub(crate) const fn pop(&mut self) -> Option<Factor> {
         if self.len == 0 {

@@ -177,7 +177,7 @@ impl Pieces {
             if let Factor::Term { term, .. } = &other.list.get(i).factor
                 && let Atom::Composite(composite) = term.atom
                 && !self.holds(&term.atom)
-                && self.lift_one(pool, composite)
+                && self.lift_one(pool, composite, CutRule::Exact)
             {
                 return true;
             }
@@ -186,8 +186,9 @@ impl Pieces {
         false
     }
 
-    /// Replaces the run that equals the content of one composite by a term of the composite.
-    pub const fn lift_one(&mut self, pool: &Pool, composite: Composite) -> bool {
+    /// Replaces the run that equals the content of one composite by a term of the composite. `rule`: how digits are cut
+    /// for it.
+    pub const fn lift_one(&mut self, pool: &Pool, composite: Composite, rule: CutRule) -> bool {
         let content = pool.content(composite);
         let mut inside = Factors::one();
         let mut k = 0;
@@ -197,7 +198,7 @@ impl Pieces {
         }
         let before = *self;
         let guide = Pieces::new(&[&inside]);
-        while self.refine(pool, &guide, CutRule::Exact) {}
+        while self.refine(pool, &guide, rule) {}
         let mut start = 0;
         while start + content.len() <= self.list.len() {
             if self.equals_at(start, content) {
@@ -226,9 +227,8 @@ impl Pieces {
         while k < content.len() {
             let piece = self.list.at(start + k);
             let here = match piece.factor {
-                Factor::Padding { size, kind } if size.is_multiple_of(first.base) => {
-                    Factor::Padding { size: size / first.base, kind }
-                }
+                Factor::Padding { size, .. } if !size.is_multiple_of(first.base) => return false,
+                Factor::Padding { size, kind } => Factor::Padding { size: size / first.base, kind },
                 factor => factor,
             };
             if piece.level != first.level || !same_factor(&here, &content[k]) {

@@ -14,6 +14,17 @@ pub struct Entry {
     pub stride: isize,
 }
 
+impl Entry {
+    /// Whether this loop goes on where `inner`, the loop inside it, ends: both are one loop with the stride of `inner`.
+    pub const fn continues(&self, inner: &Entry) -> bool {
+        // A product that no address reaches is the stride of no loop.
+        match inner.stride.checked_mul(inner.size as isize) {
+            Some(end) => self.stride == end,
+            None => false,
+        }
+    }
+}
+
 /// Nested loops, outermost first, and the number of elements in a packet.
 ///
 /// Printed as `[size : stride, …] : packet_size` (seed page *Sequencer*).

@@ -13,10 +13,12 @@
 //! ```
 
 use super::config::{Config, DERIVED_ENTRIES, Entry};
+use super::held::{Reading, read_runs};
+use super::product::is_inside;
 use crate::error::{PlanError, attempt};
 use crate::list::List;
 use crate::mapping::{
-    Atom, Composite, Expr, FACTORS, Factor, Factors, Pieces, Pool, Term, factorize, size_of_factors,
+    Atom, Composite, CutRule, Expr, FACTORS, Factor, Factors, Pieces, Pool, Term, factorize, size_of_factors,
     write_term,
 };
 use crate::text::Text;
@@ -68,6 +70,19 @@ impl Buffer {
         Self { held }
     }
 
+    /// Whether an atom is a part of a product that the buffer cuts across its digits.
+    const fn holds_inside(&self, pool: &Pool, atom: &Atom) -> bool {
+        let held = self.held.as_slice();
+        let mut k = 0;
+        while k < held.len() {
+            if is_inside(pool, &held[k].term.atom, atom) {
+                return true;
+            }
+            k += 1;
+        }
+        false
+    }
+
     const fn holds(&self, atom: &Atom) -> bool {
         let held = self.held.as_slice();
         let mut k = 0;
@@ -83,7 +98,7 @@ impl Buffer {
     /// Adds a composite as a digit of its own, if a run of the buffer is its content.
     const fn lift(&mut self, pool: &Pool, buf: &Factors, composite: Composite) {
         let mut pieces = Pieces::new(&[buf]);
-        if !pieces.lift_one(pool, composite) {
+        if !pieces.lift_one(pool, composite, CutRule::Exact) {
             return;
         }
         let mut k = 0;
@@ -192,16 +207,36 @@ pub const fn derive(pool: &mut Pool, request: &Request<'_>) -> Result<Derived, P
     let job =
         Job { operation, buf: request.buf, time, packet, partial: request.partial, names: request.names };
     attempt!(no_repeats(pool, &job));
+    let refused = match by_digits(pool, &job, request) {
+        Ok(derived) => return Ok(derived),
+        Err(refused) if crate::text::same(refused.rule(), "too many factors") => return Err(refused),
+        Err(refused) => refused,
+    };
+    let Job { time, packet, .. } = &job;
+    let Request { buf, partial, unread, .. } = *request;
+    let reading = Reading { buf, time, packet, partial, unread };
+    let packet_size = packet.size();
+    match read_runs(pool, &reading) {
+        Some(Ok((entries, time_entries))) => {
+            Ok(Derived { config: Config { entries, packet_size }, time_entries })
+        }
+        Some(Err(unread)) => Err(dropped(pool, &job, &unread.term, unread.held)),
+        None => Err(refused),
+    }
+}
+
+/// The loops of a stream of which each digit is a digit, or digits, of the buffer.
+const fn by_digits(pool: &mut Pool, job: &Job<'_>, request: &Request<'_>) -> Result<Derived, PlanError> {
     let mut buffer = Buffer::new(request.buf);
     let mut entries = List::new(NO_ENTRY);
-    attempt!(stream_part(pool, &job, &mut buffer, &request.time, false, &mut entries));
+    attempt!(stream_part(pool, job, &mut buffer, &request.time, false, &mut entries));
     let time_entries = entries.len();
-    attempt!(stream_part(pool, &job, &mut buffer, &request.packet, true, &mut entries));
+    attempt!(stream_part(pool, job, &mut buffer, &request.packet, true, &mut entries));
     if !request.unread {
-        attempt!(nothing_dropped(pool, &job, &buffer));
+        attempt!(nothing_dropped(pool, job, &buffer));
     }
     if entries.overflowed() || buffer.held.overflowed() {
-        return Err(too_many(operation));
+        return Err(too_many(job.operation));
     }
     Ok(Derived { config: Config { entries, packet_size: job.packet.size() }, time_entries })
 }
@@ -354,7 +389,7 @@ const fn one_run(entries: &List<Entry, DERIVED_ENTRIES>, first: usize) -> Option
     let mut k = first + 1;
     while k < entries.len() {
         let (outer, inner) = (entries.at(k - 1), entries.at(k));
-        if outer.stride != inner.size as isize * inner.stride {
+        if !outer.continues(&inner) {
             return None;
         }
         k += 1;
@@ -424,9 +459,8 @@ const fn digit(
         buffer.lift(pool, request.buf, composite);
     }
     if !buffer.holds(&atom) {
-        if let Atom::Composite(_) = atom
-            && touches(pool, request.buf, &atom)
-        {
+        let is_product = matches!(atom, Atom::Composite(_));
+        if (is_product && touches(pool, request.buf, &atom)) || buffer.holds_inside(pool, &atom) {
             let mut whole = Factors::one();
             whole.push_term(pool, digit.term, digit.resize);
             return Err(not_factorizable(pool, request, &whole));
@@ -482,20 +516,18 @@ const fn digit(
     }
 }
 
-/// Whether the buffer holds an axis of a composite.
+/// Whether the buffer holds an atom, or a part of it.
 const fn touches(pool: &Pool, buf: &Factors, atom: &Atom) -> bool {
-    let Atom::Composite(composite) = atom else {
-        let mut k = 0;
-        while k < buf.len() {
-            if let Factor::Term { term, .. } = buf.as_slice()[k]
-                && term.atom.is(atom)
-            {
-                return true;
-            }
-            k += 1;
+    let mut k = 0;
+    while k < buf.len() {
+        if let Factor::Term { term, .. } = buf.as_slice()[k]
+            && term.atom.is(atom)
+        {
+            return true;
         }
-        return false;
-    };
+        k += 1;
+    }
+    let Atom::Composite(composite) = atom else { return false };
     let content = pool.content(*composite);
     let mut k = 0;
     while k < content.len() {
@@ -557,16 +589,28 @@ const fn nothing_dropped(pool: &Pool, request: &Job<'_>, buffer: &Buffer) -> Res
             let mut term = held.term;
             term.stride *= held.read;
             term.modulo = term.modulo.div_ceil(held.read);
-            let text = request.text().str("the buffer ").factors(pool, request.buf);
-            let text = write_term(text.str(" holds `m!["), pool, &term, term.modulo);
-            let text = stream(text.str("]`, which the stream "), pool, request);
-            let text = text.str(" does not read: an axis cannot be dropped; help: add it to `");
-            let text = text.str(request.names[0]).str("` or `").str(request.names[1]).str("`");
-            return Err(PlanError::new("axis dropped", text));
+            return Err(dropped(pool, request, &term, true));
         }
         k += 1;
     }
     Ok(())
+}
+
+/// The refusal of a stream that leaves out a digit, of the buffer if it is `held` there.
+const fn dropped(pool: &Pool, request: &Job<'_>, term: &Term, held: bool) -> PlanError {
+    if let (Atom::Composite(_), true) = (term.atom, held)
+        && (touches(pool, &request.time, &term.atom) || touches(pool, &request.packet, &term.atom))
+    {
+        let mut whole = Factors::one();
+        whole.append(Factor::Term { term: *term, resize: term.modulo });
+        return not_factorizable(pool, request, &whole);
+    }
+    let text = request.text().str("the buffer ").factors(pool, request.buf);
+    let text = write_term(text.str(" holds `m!["), pool, term, term.modulo);
+    let text = stream(text.str("]`, which the stream "), pool, request);
+    let text = text.str(" does not read: an axis cannot be dropped; help: add it to `");
+    let text = text.str(request.names[0]).str("` or `").str(request.names[1]).str("`");
+    PlanError::new("axis dropped", text)
 }
 
 /// Whether a composite that was read to its end covers what is unread of a digit.

@@ -222,3 +222,77 @@ fn lists_hold_the_longest_mapping_and_report_more() {
     let read = derive(&mut pool, &request(&group, Stream::Expr(repeats), packet));
     assert_eq!(read.expect_err("needs too many entries").rule(), "too many factors");
 }
+
+/// A product that the buffer cuts across its digits is read where the stream holds it in order.
+#[test]
+fn products_that_the_buffer_cuts() {
+    axes![A = 2, B = 5, C = 8, D = 3, E = 7];
+    // 10 values: the lowest bit is 5 apart, pairs are 1 apart.
+    type Bits = m![[A, B] % 2, [A, B] / 2];
+    assert_eq!(read::<Bits, m![1], m![A, B]>(), "[5 : 1, 2 : 5] : 10");
+    assert_eq!(read::<Bits, m![1], m![[A, B] # 12]>(), "[6 : 1, 2 : 5] : 12");
+    assert_eq!(read::<Bits, m![E], m![A, B]>(), "[7 : 0, 5 : 1, 2 : 5] : 10");
+    // B first: 0, 5, 1, 6, 2 and then 7, ….
+    assert_eq!(rule::<Bits, m![1], m![B, A]>(), "not factorizable");
+    assert_eq!(rule::<Bits, m![1], m![[A, B] # 11]>(), "not factorizable");
+    // 24 values cut at 4: a half of C is 12 values, 3 of 6 in the inner part.
+    type Quarters = m![[C, D] % 4, [C, D] / 4];
+    assert_eq!(read::<Quarters, m![C / 4], m![C % 4, D]>(), "[2 : 3, 3 : 1, 4 : 6] : 12");
+    assert_eq!(read::<Quarters, m![C % 4, D], m![C / 4]>(), "[3 : 1, 4 : 6, 2 : 3] : 2");
+    assert_eq!(rule::<Quarters, m![C / 2], m![C % 2, D]>(), "not factorizable");
+    assert_eq!(rule::<Quarters, m![1], m![D, C % 4]>(), "not factorizable");
+    // The first 5 of 80 positions: all of D, and padding.
+    assert_eq!(read::<m![[E # 10, D # 8] % 5], m![1], m![D]>(), "[3 : 1] : 3");
+    // The first 14 of 21 positions: two values of E short of all.
+    assert_eq!(read::<m![[E, D] = 14], m![E = 4], m![D]>(), "[4 : 3, 3 : 1] : 3");
+    assert_eq!(rule::<m![[E, D] = 14], m![E = 5], m![D]>(), "not factorizable");
+}
+
+/// An axis inside of a product that the buffer cuts is not absent from the buffer.
+#[test]
+fn parts_of_products_are_not_repeated() {
+    axes![A = 2, B = 5];
+    let mut pool = Pool::new();
+    let buf = factorize(&mut pool, <m![[A, B] % 2, [A, B] / 2]>::EXPR);
+    let (time, packet) = (Stream::Expr(<m![B]>::EXPR), Stream::Expr(<m![1]>::EXPR));
+    let asked = Request { unread: true, ..request(&buf, time, packet) };
+    assert_eq!(derive(&mut pool, &asked).expect_err("refused").rule(), "not factorizable");
+}
+
+/// Loops that make one run may be cut anywhere.
+#[test]
+fn products_of_the_stream_over_runs() {
+    axes![A = 3, B = 2, C = 4, D = 16];
+    // 16 positions padded to 18: the two outer loops are one run, 9 of 2.
+    assert_eq!(read::<m![A # 4 % 2, B, A # 4 / 2], m![1], m![[B # 4, A # 4] # 18]>(), "[9 : 1, 2 : 4] : 18");
+    // The first 18 of 32 positions of a run.
+    assert_eq!(read::<m![C % 2, D], m![1], m![[C % 2, D] = 18]>(), "[18 : 1] : 18");
+    assert_eq!(rule::<m![D, C % 2], m![1], m![[C % 2, D] = 18]>(), "not factorizable");
+    // 7 of 20 positions, padded to 8: two turns of the inner loop.
+    assert_eq!(read::<m![C], m![1], m![[D, C] # 68 = 7 # 8]>(), "[2 : 0, 4 : 1] : 8");
+}
+
+/// The outermost digit of a padded product is read to the end of its last turn.
+#[test]
+fn ragged_digits_of_padded_products() {
+    axes![A = 5, B = 2, C = 3];
+    type Cut = m![A # 6 % 2, A # 6 / 2, B];
+    assert_eq!(read::<Cut, m![1], m![[A # 6, B] # 20]>(), "[5 : 2, 2 : 6, 2 : 1] : 20");
+    assert_eq!(read::<Cut, m![1], m![[A, B] # 12]>(), "[3 : 2, 2 : 6, 2 : 1] : 12");
+    assert_eq!(rule::<Cut, m![1], m![[A, B] # 14]>(), "incompatible shapes");
+    assert_eq!(read::<m![A # 6 % 2, C, A # 6 / 2], m![1], m![[A, C] # 24]>(), "[4 : 1, 2 : 9, 3 : 3] : 24");
+}
+
+/// The last value that a stream reaches counts, not the end of the last step.
+#[test]
+fn steps_over_a_truncated_axis() {
+    axes![A = 6, B = 16];
+    assert_eq!(read::<m![A = 5], m![A / 3], m![A % 3 = 2]>(), "[2 : 3, 2 : 1] : 2");
+    assert_eq!(rule::<m![A = 4], m![A / 3], m![A % 3 = 2]>(), "insufficient input");
+    assert_eq!(read::<m![B = 14], m![B / 8], m![B % 8 = 6]>(), "[2 : 8, 6 : 1] : 6");
+    assert_eq!(rule::<m![B = 13], m![B / 8], m![B % 8 = 6]>(), "insufficient input");
+    // One value of a digit is no digit.
+    assert_eq!(rule::<m![B = 14], m![B % 8 = 1], m![B / 8]>(), "axis dropped");
+    // Both parts are left inside of the digit that holds them.
+    assert_eq!(rule::<m![A % 3, A / 3 # 3], m![A / 2 = 2], m![A % 2]>(), "incompatible shapes");
+}

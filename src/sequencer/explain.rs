@@ -19,7 +19,7 @@ use crate::chip::spec;
 use crate::engine::fetch::stages::AdapterStage;
 use crate::engine::fetch::{FetchConfig, FetchRequest, check_packet, derive_fetch};
 use crate::error::{PlanError, attempt};
-use crate::mapping::{Expr, Factor, Factors, Pool, factorize, write_factors};
+use crate::mapping::{Expr, Factor, Factors, PaddingKind, Pool, factorize, write_factors};
 use crate::scalar::ElementType;
 use crate::text::Text;
 use core::fmt;
@@ -314,10 +314,19 @@ impl Table {
     /// Appends the rows of one member. `innermost`: its last row is the innermost loop of the packet.
     fn member(&mut self, pool: &Pool, member: &Member, innermost: bool) {
         let parts = self.remains.parts(pool, &member.factors);
-        let own_row = member.entries.len() > 1 && parts.len() == member.entries.len();
+        // Padding inside of all digits is a loop of its own.
+        let inner = matches!(member.factors.as_slice(), [Factor::Padding { .. }, ..]);
+        let rows = parts.len() + usize::from(inner);
+        // Loops over a product that is no digit of the buffer are not those of its axes.
+        let own = |(part, entry): (&Part, &Entry)| part.in_buffer() || entry.stride == 0;
+        let own_row = member.entries.len() > 1
+            && rows == member.entries.len()
+            && parts.iter().zip(&member.entries).all(own);
         for (k, entry) in member.entries.iter().enumerate() {
             let is_last = k + 1 == member.entries.len();
-            let (label, mine) = if own_row {
+            let (label, mine) = if own_row && k == parts.len() {
+                (format!("1 # {}", entry.size), &[][..])
+            } else if own_row {
                 let mut label = parts[k].notation(pool);
                 if entry.size > parts[k].resize {
                     label = format!("{label} # {}", entry.size);
@@ -328,13 +337,20 @@ impl Table {
             } else {
                 (format!("… {}", member.label), if is_last { &parts[..] } else { &[] })
             };
-            let inside = if own_row { parts[k].factors(pool) } else { member.factors };
-            self.row(pool, label, *entry, mine, innermost && is_last);
+            let inside = match parts.get(k) {
+                Some(part) if own_row => part.factors(pool),
+                None if own_row => padding(entry.size),
+                _ => member.factors,
+            };
+            let run = !own_row && member.entries.len() > 1 && !parts.is_empty();
+            self.row(pool, label, *entry, mine, [innermost && is_last, run]);
             self.inside.push(inside);
         }
     }
 
-    fn row(&mut self, pool: &Pool, term: String, entry: Entry, parts: &[Part], contiguous: bool) {
+    /// Appends a row. `contiguous`: it may be the innermost loop of the packet. `run`: it is one of several loops over
+    /// a member as a whole.
+    fn row(&mut self, pool: &Pool, term: String, entry: Entry, parts: &[Part], [contiguous, run]: [bool; 2]) {
         self.remains.cut(pool, parts);
         let innermost = parts.iter().rev().find(|part| part.in_buffer());
         let mut source = if entry.stride == 0 {
@@ -347,7 +363,7 @@ impl Table {
                 Some(inside) if !inside.is_empty() => format!("m![{inside}]::SIZE"),
                 _ => format!("{term} in {}", self.remains.notation(pool)),
             }
-        } else if parts.is_empty() {
+        } else if parts.is_empty() && !run {
             "padding (reads on)".to_string()
         } else {
             "a run of Buf".to_string()
@@ -357,7 +373,7 @@ impl Table {
         {
             source = format!("{source} (sliced to {})", part.resize);
         }
-        self.remains.consume(parts);
+        self.remains.consume(pool, parts);
         self.rows.push(Row { term, entry, source, after: self.remains.notation(pool) });
     }
 
@@ -392,6 +408,13 @@ impl Table {
         };
         groups.iter().map(row).collect()
     }
+}
+
+/// Padding alone.
+fn padding(size: usize) -> Factors {
+    let mut factors = Factors::one();
+    factors.push_padding(size, PaddingKind::Top);
+    factors
 }
 
 /// The members of an expression, each derived by itself. `None`: one of them cannot be.

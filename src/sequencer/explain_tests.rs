@@ -301,3 +301,76 @@ fn computed_mappings_are_written_in_brackets() {
     let Explanation { buf, time, packet, .. } = explanation;
     assert_eq!([buf, time, packet], ["m![A, B]", "m![B]", "m![A # 8]"]);
 }
+
+/// Padding inside of all digits is a loop of its own, also where the members of a list are forgotten.
+#[test]
+fn padding_inside_of_computed_mappings_has_a_row() {
+    axes![A = 4, B = 6];
+    let explained = |time: &'static Expr, packet: &'static Expr| {
+        let mut pool = Pool::new();
+        let factors = [<m![A, B]>::EXPR, time, packet].map(|expr| factorize(&mut pool, expr));
+        let [buf, time, packet] = &factors;
+        let (time, packet) = (Stream::Factors(time), Stream::Factors(packet));
+        let names = Request::TIME_AND_PACKET;
+        let request = Request { operation: "read", buf, time, packet, partial: false, unread: false, names };
+        explain_loops(&mut pool, &request).expect("derives")
+    };
+    let outside = "m![A, 1 # 6]";
+    check_rows(
+        &explained(<m![1]>::EXPR, <m![B, A # 5, 1 # 2]>::EXPR),
+        &[
+            ["B", "6 : 1", "B in m![A, B]", outside],
+            ["A # 5", "5 : 6", "m![1 # 6]::SIZE", "1 # 24"],
+            ["1 # 2", "2 : 1", "contiguous (Packet dimension)", "1 # 24"],
+        ],
+    );
+    check_rows(
+        &explained(<m![B, 1 # 3]>::EXPR, <m![A]>::EXPR),
+        &[
+            ["B", "6 : 1", "B in m![A, B]", outside],
+            ["1 # 3", "3 : 0", "padding (reads the same again)", outside],
+            ["A", "4 : 6", "m![1 # 6]::SIZE", "1 # 24"],
+        ],
+    );
+}
+
+/// A product that the buffer cuts across its digits is read as a whole.
+#[test]
+fn products_that_the_buffer_cuts() {
+    axes![A = 2, B = 5, C = 8, D = 3];
+    type Bits = m![[A, B] % 2, [A, B] / 2];
+    check_rows(
+        &explained::<Bits, m![1], m![[A, B] # 12]>(ElementType::I8),
+        &[
+            ["[A, B] # 12", "6 : 1", "a run of Buf", "m![[A, B] % 2, [A, B] / 2]"],
+            ["… [A, B] # 12", "2 : 5", "a run of Buf", "1 # 10"],
+        ],
+    );
+    // In parts: the product is read when all of its axes are.
+    type Quarters = m![[C, D] % 4, [C, D] / 4];
+    check_rows(
+        &explained::<Quarters, m![C / 4], m![C % 4, D]>(ElementType::I8),
+        &[
+            ["C / 4", "2 : 3", "a run of Buf", "m![[C, D] % 4, [C, D] / 4]"],
+            ["C % 4, D", "3 : 1", "a run of Buf", "m![[C, D] % 4, [C, D] / 4]"],
+            ["… C % 4, D", "4 : 6", "a run of Buf", "1 # 24"],
+        ],
+    );
+}
+
+/// Ragged digits of a padded product, and steps over a truncated axis, have a row each.
+#[test]
+fn ragged_digits_and_truncated_steps() {
+    axes![A = 5, B = 2, C = 6];
+    check_rows(
+        &explained::<m![C = 5], m![C / 3], m![C % 3 = 2]>(ElementType::I8),
+        &[
+            ["C / 3", "2 : 3", "m![C % 3]::SIZE", "m![1 # 2, C % 3]"],
+            ["C % 3 = 2", "2 : 1", "contiguous (Packet dimension) (sliced to 2)", "1 # 6"],
+        ],
+    );
+    let ragged = explained::<m![A # 6 % 2, A # 6 / 2, B], m![1], m![[A # 6, B] # 20]>(ElementType::I8);
+    let terms: Vec<&str> = ragged.rows.iter().map(|row| row.term.as_str()).collect();
+    assert_eq!(terms, ["A / 2 # 5", "A % 2", "B"]);
+    assert_eq!(ragged.rows[2].after, "1 # 12");
+}

@@ -54,7 +54,7 @@ const fn merge_one(config: &mut Config) -> bool {
     while k > 1 {
         k -= 1;
         let (outer, inner) = (config.entries.at(k - 1), config.entries.at(k));
-        if outer.stride == inner.size as isize * inner.stride {
+        if outer.continues(&inner) {
             let is_packet = k == config.entries.len() - 1;
             config.entries.set(k - 1, Entry { size: outer.size * inner.size, stride: inner.stride });
             config.entries.remove(k);
@@ -98,7 +98,7 @@ pub const fn contiguous_run(config: &Config) -> usize {
     k -= 1;
     while k > 0 {
         let (outer, inside) = (entries[k - 1], entries[k]);
-        if outer.stride != inside.size as isize * inside.stride {
+        if !outer.continues(&inside) {
             break;
         }
         run *= outer.size;

@@ -19,6 +19,8 @@
 //! * An axis that the buffer lacks is a *broadcast*: stride 0.
 //! * A member may be cut where the buffer is cut, at the same digits; `m![A]` over `m![A % 4, A / 4]` is two entries.
 //! * Neighbours merge where there are more than 8 entries.
+//! * A product that is padded or cut across its digits is read where it lies in the buffer as one run, and a product
+//!   that the buffer cuts where it is one run of the stream: `m![[A, B] # 12]` over `m![[A, B] % 2, [A, B] / 2]`.
 //!
 //! What is refused, while compiling:
 //!
@@ -28,7 +30,7 @@
 //! | incompatible shapes | `m![A % 3, A / 3]` over `m![A % 5, A / 5]` |
 //! | axis dropped | `m![B]` over `m![A, B]` |
 //! | axis repeated | `Time = m![A, A]` |
-//! | not factorizable | `m![[A, B] # 32]` over a buffer that does not hold `A, B` as one run |
+//! | not factorizable | `m![[A, B] # 32]` over a buffer that does not hold `A, B` as one run, or the other way round |
 //! | entry limit | more than 8 entries after merging |
 //! | iteration limit | a loop of more than 65 536 |
 //! | packet fetch | a packet that is no contiguous run ([`BufTensor`] only: the Fetch Engine batches fetches) |
@@ -39,7 +41,9 @@ mod buffer;
 mod config;
 mod derive;
 mod explain;
+mod held;
 mod limits;
+mod product;
 mod remains;
 
 pub use buffer::{

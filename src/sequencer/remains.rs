@@ -1,7 +1,7 @@
 //! What is left of a buffer while a derivation reads it digit by digit: the column "Buf after" of an explanation.
 
 use super::explain::terms;
-use crate::mapping::{Atom, Factor, Factors, Pieces, Pool, Term, write_term};
+use crate::mapping::{Atom, Composite, CutRule, Factor, Factors, Pieces, Pool, Term, write_term};
 use crate::text::Text;
 
 /// A part of a stream's digit that lies within one digit of the buffer.
@@ -55,6 +55,8 @@ enum Segment {
 pub(super) struct Remains {
     /// The buffer as it was.
     whole: Factors,
+    /// What has been read of products that the buffer cuts across their digits.
+    read: Vec<Atom>,
     segments: Vec<Segment>,
 }
 
@@ -75,7 +77,7 @@ impl Remains {
                 }
             }
         }
-        let mut remains = Self { whole: *buf, segments };
+        let mut remains = Self { whole: *buf, read: Vec::new(), segments };
         remains.join();
         remains
     }
@@ -138,7 +140,7 @@ impl Remains {
     fn lifted(&self, pool: &Pool, atom: &Atom) -> Option<(Term, usize, usize)> {
         let Atom::Composite(composite) = atom else { return None };
         let mut pieces = Pieces::new(&[&self.whole]);
-        if !pieces.lift_one(pool, *composite) {
+        if !pieces.lift_one(pool, *composite, CutRule::Exact) {
             return None;
         }
         pieces.list.iter().find_map(|piece| match piece.factor {
@@ -234,7 +236,16 @@ impl Remains {
     }
 
     /// Turns parts, which [`Self::cut`] has cut, into padding.
-    pub(super) fn consume(&mut self, parts: &[Part]) {
+    pub(super) fn consume(&mut self, pool: &Pool, parts: &[Part]) {
+        self.read.extend(parts.iter().filter(|part| !part.in_buffer()).map(|part| part.term.atom));
+        for segment in &mut self.segments {
+            if let Segment::Live { term, resize, low } = *segment
+                && let Atom::Composite(composite) = term.atom
+                && is_read(pool, composite, &self.read)
+            {
+                *segment = Segment::Dead { low, high: low * resize };
+            }
+        }
         for part in parts.iter().filter(|part| part.in_buffer()) {
             if let Some(k) = self.live(&part.term)
                 && let Segment::Live { resize, low, .. } = self.segments[k]
@@ -281,6 +292,16 @@ impl Segment {
             Segment::Padding { .. } => None,
         }
     }
+}
+
+/// Whether all axes of a product are among those that were read.
+fn is_read(pool: &Pool, composite: Composite, read: &[Atom]) -> bool {
+    pool.content(composite).iter().all(|factor| match factor {
+        Factor::Term { term, .. } if read.contains(&term.atom) => true,
+        Factor::Term { term: Term { atom: Atom::Composite(inner), .. }, .. } => is_read(pool, *inner, read),
+        Factor::Term { .. } => false,
+        Factor::Padding { .. } => true,
+    })
 }
 
 fn write(pool: &Pool, segments: &[Segment]) -> String {

@@ -1,13 +1,25 @@
-//! The oracle of sequencer derivation (spec page 20 §7): what is derived reads the right addresses, and what is
-//! refused cannot be read, or breaks a rule that is stricter than that.
+//! The oracle of sequencer derivation (spec page 20 §7): what is derived reads the right addresses, and for what is
+//! refused a search over all lists of entries finds none.
+//!
+//! The page asks for an error in four cases in which the search may find loops all the same, over few elements. Each is
+//! a rule of its own here, tested on the mappings and not on the answer of the library:
+//!
+//! | rule | the page (§2 and §3) | here |
+//! | --- | --- | --- |
+//! | axis dropped | a live digit of the buffer that no stream digit reads | [`own_indexes`] differ |
+//! | axis repeated | one axis part may not be produced twice | [`repeats`] |
+//! | incompatible shapes | boundaries do not divide | [`boundaries_divide`] |
+//! | not factorizable | a group is representable only where it is one contiguous run | [`cuts_no_run`], [`cuts_products_elsewhere`] |
+//!
+//! The last one also answers for the two names before it: the library names the first digit that it cannot read.
 
 use crate::bridge::{expr, for_cases};
 use crate::reference::digits::{Digit, digits, strip};
 use crate::reference::mapping::{Coordinates, Map, is_injective, joint_table};
 use crate::reference::random::{Random, random_axes, random_move, random_partition, random_read};
-use crate::reference::sequencer::{check_read, dropped_digits, exists_configuration, odometer};
+use crate::reference::sequencer::{check_read, dropped_digits, exists_configuration, odometer, wanted};
 use furiosa_visa_std::PlanError;
-use furiosa_visa_std::mapping::{Atom, Factor, Pool, factorize};
+use furiosa_visa_std::mapping::{Pool, factorize};
 use furiosa_visa_std::sequencer::{Config, Request, Stream, contiguous_run, derive, limited};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -95,39 +107,59 @@ fn check_unmergeable(list: &[(usize, isize)]) -> Result<(), String> {
     if merged.len() > 8 { Ok(()) } else { Err(format!("{list:?} fits: {merged:?}")) }
 }
 
-/// A refused read: the reference cannot read it either, or the rule is one of those that ask for more.
+/// A refused read: the reference cannot read it either, or the page asks for an error.
 fn check_refused([buf, time, packet]: [&Map; 3], error: &PlanError) -> Result<(), String> {
-    let stricter = match error.rule() {
-        // An element that the stream leaves out: a tile of length 1 has to be taken first.
-        "axis dropped" => has_composite(buf) || own_indexes(buf, &[time, packet]) != own_indexes(buf, &[buf]),
-        // Parts of an axis that overlap as digits, though truncation may keep them apart.
-        "axis repeated" => true,
-        // Products that are padded or cut as a whole.
-        "not factorizable" => has_group(time) || has_group(packet) || has_group(buf),
-        // Ragged parts in a padded product, and a line on which few values happen to lie.
-        "incompatible shapes" => {
-            let group = has_group(time) || has_group(packet);
-            group || has_composite(buf) || !boundaries_divide(buf, [time, packet])
-        }
-        // Steps over a truncated axis, whose last values would lie past its end were the steps between them read.
-        "insufficient input" => has_composite(buf) || truncates(buf),
+    let stream = Map::sequence(&[time.clone(), packet.clone()]);
+    let cut_is_no_run = || cuts_no_run(buf, &[time, packet]) || cuts_no_run(&stream, &[buf]);
+    let demanded = match error.rule() {
+        // "A live digit of the buffer that no stream digit reads": the stream leaves elements out.
+        "axis dropped" => own_indexes(buf, &[time, packet]) != own_indexes(buf, &[buf]),
+        // "One axis part may not be produced twice": parts that overlap as digits, though truncation may keep them apart.
+        "axis repeated" => repeats([time, packet]),
+        // "Boundaries do not divide", though few live values may happen to lie on a line.
+        "incompatible shapes" => !boundaries_divide(buf, [time, packet]) || cut_is_no_run(),
+        // "Representable only where the group is one contiguous run".
+        "not factorizable" => cut_is_no_run() || cuts_products_elsewhere(buf, [time, packet]),
+        "insufficient input" => cuts_no_run(&stream, &[buf]),
         rule => return Err(format!("an unknown rule `{rule}`: {error}")),
     };
-    if stricter || time.size() * packet.size() > SEARCHED || !exists_configuration(buf, time, packet) {
+    if demanded || time.size() * packet.size() > SEARCHED || !exists_configuration(buf, time, packet) {
         return Ok(());
     }
-    Err(format!("refused by `{}`: {error}", error.rule()))
+    Err(format!("refused by `{}`", error.rule()))
 }
 
-/// Whether a list is padded, cut or truncated as a whole.
-fn has_group(map: &Map) -> bool {
-    match map {
-        Map::One | Map::Axis { .. } => false,
-        Map::Stride(inner, _) | Map::Modulo(inner, _) | Map::Resize(inner, _) | Map::Padding(inner, _) => {
-            matches!(**inner, Map::Pair(..)) || has_group(inner)
-        }
-        Map::Pair(left, right) => has_group(left) || has_group(right),
-    }
+/// Whether two digits of the stream are parts of one axis or product and overlap.
+fn repeats(stream: [&Map; 2]) -> bool {
+    let list: Vec<Digit> = stream.into_iter().flat_map(digits).collect();
+    let overlap = |a: &Digit, b: &Digit| {
+        a.node == b.node && a.weight < b.weight * b.modulus && b.weight < a.weight * a.modulus
+    };
+    list.iter().enumerate().any(|(k, a)| list[k + 1..].iter().any(|b| overlap(a, b)))
+}
+
+/// Whether some maps cut a product across its digits that is no run of `buf`.
+fn cuts_no_run(buf: &Map, maps: &[&Map]) -> bool {
+    let cut = maps
+        .iter()
+        .copied()
+        .flat_map(digits)
+        .filter(|digit| !matches!(digit.node, Map::One | Map::Axis { .. }));
+    cut.into_iter().any(|digit| {
+        let Ok(wanted) = wanted(buf, &Map::One, &digit.node) else { return true };
+        let step = wanted.get(1).copied().flatten().unwrap_or(0);
+        wanted.iter().enumerate().any(|(k, address)| address.is_some_and(|address| address != k * step))
+    })
+}
+
+/// Whether both sides cut products across their digits, and not at the same places. Such a product is one unit.
+fn cuts_products_elsewhere(buf: &Map, stream: [&Map; 2]) -> bool {
+    let cuts = |map: &Map| {
+        let products = digits(map).into_iter().filter(|digit| matches!(strip(&digit.node), Map::Pair(..)));
+        products.map(|digit| digit.weight).collect::<BTreeSet<usize>>()
+    };
+    let (held, read) = (cuts(buf), stream.into_iter().flat_map(cuts).collect::<BTreeSet<usize>>());
+    !held.is_empty() && !read.is_empty() && held != read
 }
 
 /// Whether each digit of the stream that crosses a cut of the buffer is made of whole parts there. Otherwise few live
@@ -149,13 +181,6 @@ fn boundaries_divide(buf: &Map, stream: [&Map; 2]) -> bool {
                 && divides(&wanted, end)
         })
     })
-}
-
-/// Whether the library keeps a product as one unit. It is read with the same cuts only.
-fn has_composite(map: &Map) -> bool {
-    let factors = factorize(&mut Pool::new(), expr(map));
-    let composite = |factor: &Factor| matches!(factor, Factor::Term { term, .. } if matches!(term.atom, Atom::Composite(_)));
-    factors.as_slice().iter().any(composite)
 }
 
 /// The buffer without its axes of which it holds the first coordinate only: `A = 1` is `1`, and the stream may
@@ -219,7 +244,7 @@ impl Seen {
 #[test]
 fn random_reads() {
     let seen = Seen::default();
-    for_cases(4000, |random| {
+    for_cases(3000, |random| {
         let count = random.between(1, 4);
         let (_, [buf, time, packet]) = random_read(random, count);
         seen.check([&buf, &time, &packet])
@@ -231,7 +256,7 @@ fn random_reads() {
 #[test]
 fn reads_with_common_cuts() {
     let seen = Seen::default();
-    for_cases(4000, |random| {
+    for_cases(3000, |random| {
         let groups = random.chance(30);
         let case = random_move(random, [1, 2], true, groups);
         let [buf, time, packet] = [&case.source[0], &case.destination[0], &case.destination[1]];
@@ -264,7 +289,7 @@ fn disturb(random: &mut Random, map: &Map) -> Map {
 #[test]
 fn disturbed_reads() {
     let seen = Seen::default();
-    for_cases(4000, |random| {
+    for_cases(2500, |random| {
         let case = random_move(random, [1, 2], true, false);
         let [mut buf, mut time, mut packet] =
             [case.source[0].clone(), case.destination[0].clone(), case.destination[1].clone()];
@@ -326,6 +351,44 @@ fn parts_that_the_stream_cuts_elsewhere() {
     assert_eq!(entries(3, ["A # 4 % 2, A # 4 / 2", "1", "A # 4"]), "[2 : 1, 2 : 2] : 4");
     assert_eq!(entries(5, ["A # 6 % 2, A # 6 / 2", "1", "A # 6"]), "[3 : 1, 2 : 3] : 6");
     assert_eq!(entries(4, ["A = 2", "1", "A % 2"]), "[2 : 1] : 2");
+}
+
+/// Streams with padding inside a digit, and products inside products: what looks like a run or a broadcast is none.
+#[test]
+fn products_that_look_like_others() {
+    type Case = ([(&'static str, usize); 4], [&'static str; 3]);
+    const CASES: [Case; 7] = [
+        (
+            [("A", 15), ("B", 4), ("C", 1), ("D", 1)],
+            ["[A = 15, B # 16] / 120", "[A, B / 2] = 23", "B % 2 # 3"],
+        ),
+        (
+            [("A", 3), ("B", 4), ("C", 1), ("D", 1)],
+            ["B, A # 4 / 2, A # 4 % 2", "[B # 8 % 4, B # 8 / 4 # 4] = 14", "A # 4"],
+        ),
+        (
+            [("A", 4), ("B", 2), ("C", 9), ("D", 6)],
+            ["[D, [A, C], B] % 4 = 5", "[[A, C] / 2, D # 7] = 17", "B, [A, C] % 2"],
+        ),
+        (
+            [("A", 6), ("B", 3), ("C", 2), ("D", 1)],
+            ["[C, A, B] # 36 % 12 = 7", "A # 8 = 4", "C # 8 / 8, C # 8 % 8, B # 5"],
+        ),
+        (
+            [("A", 7), ("B", 15), ("C", 1), ("D", 8)],
+            ["[C, B] / 15 / 1, A / 7, D # 16", "[C, B, [D, A] / 4] = 33", "[D, A] % 4 # 6"],
+        ),
+        ([("A", 6), ("B", 9), ("C", 1), ("D", 1)], ["[B # 12, A = 5] = 44", "B = 8", "A"]),
+        (
+            [("A", 4), ("B", 6), ("C", 1), ("D", 1)],
+            ["[A = 5, B # 10] % 5", "A # 8 % 8, B % 2", "A # 8 / 8, B / 2 # 4"],
+        ),
+    ];
+    let seen = Seen::default();
+    for (axes, maps) in CASES {
+        let [buf, time, packet] = maps.map(|text| Map::parse(text, &axes));
+        assert_eq!(seen.check([&buf, &time, &packet]), Ok(()));
+    }
 }
 
 #[test]

@@ -222,7 +222,10 @@ impl Projection {
 /// The digits with more than one live position of `dims` for which no tuple in `visited` has a value above 0.
 pub fn unread_digits(dims: &[&Map], visited: &[Coordinates]) -> Vec<Digit> {
     let mut list: Vec<Digit> = dims.iter().flat_map(|dim| digits(dim)).collect();
-    list.retain(|digit| digit.valid > 1);
+    list.retain(|digit| {
+        let live = |value: usize| union(&[(&digit.node, value * digit.weight)]).is_some();
+        (1..digit.valid).any(live)
+    });
     list.retain(|digit| match &digit.node {
         Map::Axis { name, .. } => !visited.iter().any(|coordinates| {
             let value = coordinates.get(name).copied().unwrap_or(0);

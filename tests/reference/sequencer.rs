@@ -3,7 +3,7 @@
 
 use super::digits::{Digit, unread_digits};
 use super::mapping::{Coordinates, Map, joint_table};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Which position of the buffer holds which tensor index.
 pub fn addresses(buf: &Map) -> BTreeMap<Coordinates, usize> {
@@ -76,88 +76,56 @@ pub fn check_read(buf: &Map, time: &Map, packet: &Map, entries: &[(usize, isize)
     Ok(())
 }
 
-/// Whether any list of entries reads the stream, however long. Only lists of prime sizes are tried, in every
-/// order: an entry of another size can be split into them. The strides solve a linear system over the integers.
-/// Meant for streams of a few hundred positions.
+/// Whether any list of entries reads the stream, however long. Every list of sizes is tried. Meant for streams of a
+/// few hundred positions.
+///
+/// Two rules of the page keep the search to loops over the digits of the buffer:
+/// * A packet is a number of whole loops ("packet fetch": the innermost loop is a number of whole packets, and where
+///   the Fetch Engine batches fetches, no fetch is a part of two packets).
+/// * A loop steps from an element to the next one (§3: the stride is the volume of everything inside the digit). Where
+///   its first step leads into padding, all that it walks over is padding.
 pub fn exists_configuration(buf: &Map, time: &Map, packet: &Map) -> bool {
     let Ok(wanted) = wanted(buf, time, packet) else {
         return false;
     };
-    let mut primes = Vec::new();
-    let (mut rest, mut prime) = (wanted.len(), 2);
-    while rest > 1 {
-        if rest.is_multiple_of(prime) {
-            primes.push(prime);
-            rest /= prime;
-        } else {
-            prime += 1;
-        }
-    }
-    orders(&primes).iter().any(|sizes| strides_exist(sizes, &wanted))
+    let (outer, inner) = (products(time.size()), products(packet.size()));
+    outer.iter().any(|time| inner.iter().any(|packet| reads(&[&time[..], &packet[..]].concat(), &wanted)))
 }
 
-fn orders(sizes: &[usize]) -> BTreeSet<Vec<usize>> {
-    if sizes.is_empty() {
-        return BTreeSet::from([vec![]]);
+/// All lists of numbers above 1 with this product.
+fn products(size: usize) -> Vec<Vec<usize>> {
+    if size == 1 {
+        return vec![vec![]];
     }
-    let mut all = BTreeSet::new();
-    for first in sizes.iter().collect::<BTreeSet<_>>() {
-        let mut rest = sizes.to_vec();
-        rest.remove(rest.iter().position(|size| size == first).expect("taken from the list"));
-        for mut order in orders(&rest) {
-            order.insert(0, *first);
-            all.insert(order);
-        }
-    }
-    all
+    let firsts = (2..=size).filter(|first| size.is_multiple_of(*first));
+    let with =
+        |first: usize| products(size / first).into_iter().map(move |rest| [vec![first], rest].concat());
+    firsts.flat_map(with).collect()
 }
 
-/// Solves `sum of digit * stride = address` over the integers. Column operations bring the system to a triangle,
-/// one equation at a time; an equation without a new unknown must hold already.
-fn strides_exist(sizes: &[usize], wanted: &[Option<usize>]) -> bool {
-    let unknowns = sizes.len();
-    // Column j of `basis` is the j-th new unknown in terms of the strides.
-    let mut basis: Vec<Vec<i128>> =
-        (0..unknowns).map(|j| (0..unknowns).map(|i| i128::from(i == j)).collect()).collect();
-    let mut solved: Vec<i128> = Vec::new();
-    for (position, wanted) in wanted.iter().enumerate() {
-        let Some(wanted) = wanted else { continue };
-        let mut digits = vec![0i128; unknowns];
-        let mut rest = position;
-        for (digit, size) in digits.iter_mut().zip(sizes).rev() {
-            *digit = (rest % size) as i128;
-            rest /= size;
-        }
-        let dot = |column: &[i128]| digits.iter().zip(column).map(|(a, b)| a * b).sum::<i128>();
-        let known: i128 = basis.iter().zip(&solved).map(|(column, value)| dot(column) * value).sum();
-        let missing = *wanted as i128 - known;
-        // Euclid on the columns that are still free, until one at most takes part in this equation.
-        let first = solved.len();
-        loop {
-            let mut free: Vec<usize> = (first..unknowns).filter(|j| dot(&basis[*j]) != 0).collect();
-            free.sort_by_key(|j| dot(&basis[*j]).abs());
-            match free[..] {
-                [] if missing == 0 => break,
-                [] => return false,
-                [only] => {
-                    let factor = dot(&basis[only]);
-                    if missing % factor != 0 {
-                        return false;
-                    }
-                    basis.swap(first, only);
-                    solved.push(missing / factor);
-                    break;
+/// Whether loops of these sizes, outermost first, read what is wanted. The first step of each tells its stride.
+fn reads(sizes: &[usize], wanted: &[Option<usize>]) -> bool {
+    let mut inside = wanted.len();
+    let mut entries = Vec::new();
+    for size in sizes {
+        inside /= size;
+        entries.push((*size, inside, wanted[inside].map(|address| address as isize)));
+    }
+    let origin = wanted[0].unwrap_or(0) as isize;
+    wanted.iter().enumerate().all(|(position, wanted)| {
+        let Some(wanted) = wanted else { return true };
+        let mut address = Some(origin);
+        for (size, inside, first) in &entries {
+            match (position / inside % size, first) {
+                (0, _) => {}
+                (times, Some(first)) => {
+                    address = address.map(|address| address + times as isize * (first - origin));
                 }
-                [small, large, ..] => {
-                    let quotient = dot(&basis[large]) / dot(&basis[small]);
-                    let reduced =
-                        basis[large].iter().zip(&basis[small]).map(|(l, s)| l - quotient * s).collect();
-                    basis[large] = reduced;
-                }
+                (_, None) => address = None,
             }
         }
-    }
-    true
+        address == Some(*wanted as isize)
+    })
 }
 
 #[cfg(test)]
@@ -266,6 +234,24 @@ mod tests {
         assert!(exists("A / 5, 1 # 3, A % 5", "A # 20"));
         assert!(!exists("B, C # 4", "[B, C] # 14"));
         assert!(exists("C, B", "B, C, A"));
+    }
+
+    /// A packet is whole loops, and a loop steps from an element to the next one.
+    #[test]
+    fn search_keeps_to_loops_over_digits() {
+        let exists = |axes: &[(&str, usize)], maps: [&str; 3]| {
+            let [buf, time, packet] = maps.map(|text| Map::parse(text, axes));
+            exists_configuration(&buf, &time, &packet)
+        };
+        // [8 : 1, 3 : 8] reads the 24 positions, but packets of 2 begin inside of a loop of 3.
+        let axes = &[("A", 8), ("B", 3)];
+        assert!(!exists(axes, ["B, A", "[A, B] / 2", "[A, B] % 2"]));
+        assert!(exists(axes, ["B, A", "[A, B] / 3", "[A, B] % 3"]));
+        assert!(exists(axes, ["A, B", "[A, B] / 2", "[A, B] % 2"]));
+        // Positions 0, 1, 4 and 5 of 6 are elements: [2 : 1, 3 : 1] reads them, but steps from 0 to padding at 3.
+        let axes = &[("A", 2), ("B", 2)];
+        assert!(!exists(axes, ["A, B", "[A, B # 4] = 6", "1"]));
+        assert!(exists(axes, ["A, B", "A, B # 4", "1"]));
     }
 
     #[test]

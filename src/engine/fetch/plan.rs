@@ -103,6 +103,7 @@ pub struct FetchConfig {
 /// [`check_units`](super::check_units).
 pub const fn derive_fetch(request: &FetchRequest) -> Result<FetchConfig, PlanError> {
     attempt!(check_stages(request));
+    attempt!(check_sizes(request));
     let mut pool = Pool::new();
     let element = factorize(&mut pool, request.element);
     let interleave_period = attempt!(interleave_period(&mut pool, request));
@@ -155,6 +156,61 @@ pub const fn derive_fetch(request: &FetchRequest) -> Result<FetchConfig, PlanErr
         unmasked_padding,
         interleave_period,
     })
+}
+
+/// The most positions of a mapping, or of a stream: far more than the chip's memory has bits, and few enough to
+/// calculate with.
+const POSITIONS: usize = 1 << 48;
+
+/// Mappings with a size, of at most [`POSITIONS`].
+const fn check_sizes(request: &FetchRequest) -> Result<(), PlanError> {
+    let exprs = [request.begin, request.element, request.time, request.packet];
+    let mut sizes = [1; 4];
+    let mut k = 0;
+    while k < exprs.len() {
+        match exprs[k].checked_size() {
+            Ok(size) => sizes[k] = size,
+            Err(problem) => {
+                let text = Text::new().str(OPERATION).str(": ").str(problem.as_str());
+                return Err(PlanError::new("mapping", text));
+            }
+        }
+        if !is_countable(exprs[k]) {
+            return Err(too_large(Text::new().mapping(exprs[k]).str(" is made of more")));
+        }
+        k += 1;
+    }
+    let [_, _, time, packet] = sizes;
+    match time.checked_mul(packet) {
+        Some(positions) if positions <= POSITIONS => Ok(()),
+        _ => {
+            let text = Text::new().str("packets ").mapping(request.packet).str(" at ").mapping(request.time);
+            Err(too_large(text.str(" are more")))
+        }
+    }
+}
+
+const fn too_large(what: Text) -> PlanError {
+    let text = Text::new().str(OPERATION).str(": ").str(what.as_str()).str(" than ").number(POSITIONS);
+    PlanError::new("size", text.str(" positions; help: cut the axes before they are fetched"))
+}
+
+/// Whether no operand has more than [`POSITIONS`].
+const fn is_countable(expr: &Expr) -> bool {
+    match expr {
+        Expr::Identity => true,
+        Expr::Symbol(axis) => axis.size <= POSITIONS,
+        Expr::Stride(inner, _) | Expr::Modulo(inner, _) => is_countable(inner),
+        Expr::Resize(inner, n) | Expr::Padding(inner, n) => *n <= POSITIONS && is_countable(inner),
+        Expr::Pair(left, right) => {
+            is_countable(left)
+                && is_countable(right)
+                && match expr.checked_size() {
+                    Ok(size) => size <= POSITIONS,
+                    Err(_) => false,
+                }
+        }
+    }
 }
 
 /// A fetch starts at a whole byte: no loop outside the contiguous run steps by half bytes (seed page *Fetch Engine*,
@@ -265,5 +321,54 @@ impl core::fmt::Display for FetchConfig {
             self.fetches_per_packet,
             self.cycles
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mapping::{Axis, Ident};
+
+    const fn axis(name: &'static str, size: usize) -> Expr {
+        Expr::Symbol(Axis { name: Ident::new(name), size })
+    }
+    const LARGEST: &Expr = &axis("A", POSITIONS);
+    const LARGER: &Expr = &axis("A", POSITIONS + 1);
+    const HUGE: &Expr = &axis("B", usize::MAX);
+    const ONE: &Expr = &Expr::Identity;
+    const T: &Expr = &axis("T", 2);
+
+    fn rule(buf: &'static Expr, time: &'static Expr, packet: &'static Expr) -> &'static str {
+        let request = FetchRequest::new(ElementType::I8, ElementType::I8, buf, time, packet);
+        derive_fetch(&request).expect_err("refused").rule()
+    }
+
+    /// 2^48 positions are refused by the sequencer's own limits, one more before anything is calculated.
+    #[test]
+    fn huge_mappings_are_refused() {
+        assert_eq!(rule(LARGEST, LARGEST, ONE), "iteration limit");
+        assert_eq!(rule(LARGER, ONE, ONE), "size");
+        assert_eq!(rule(ONE, LARGER, ONE), "size");
+        assert_eq!(rule(ONE, LARGEST, T), "size");
+        const WHOLE: &Expr = &Expr::Pair(HUGE, LARGEST);
+        assert_eq!(rule(WHOLE, ONE, ONE), "mapping");
+        const HIDDEN: [&Expr; 4] = [
+            &Expr::Stride(HUGE, usize::MAX / 3),
+            &Expr::Modulo(HUGE, 5),
+            &Expr::Resize(&Expr::Padding(T, usize::MAX), 4),
+            &Expr::Modulo(&Expr::Pair(LARGEST, T), 4),
+        ];
+        for hidden in HIDDEN {
+            assert_eq!(rule(ONE, ONE, hidden), "size", "{hidden}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_of_a_size_names_the_mapping_and_the_limit() {
+        let request = FetchRequest::new(ElementType::I8, ElementType::I8, LARGER, ONE, ONE);
+        let error = derive_fetch(&request).expect_err("too large");
+        let text = "fetch: `m![A]` is made of more than 281474976710656 positions; help: cut the axes before they \
+                    are fetched";
+        assert_eq!(error.message(), text);
     }
 }

@@ -1,0 +1,561 @@
+//! Streams that are no nest of the buffer's digits one by one, but of its *runs* (spec page 20 §3, group padding).
+//!
+//! Three things are read here that a look-up of single digits does not find:
+//!
+//! * **Products that the buffer cuts across a digit.** `m![[A, B] / 2]` with `B = 5` is one digit of the product. It is
+//!   taken apart where all outer digits step over whole multiples of the cut, and a stream that holds the product in
+//!   order is read as a stream of the product:
+//!
+//!   ```text
+//!   Buf = m![[A, B] % 2, [A, B] / 2]   Packet = m![[A, B] # 12]      (A = 2, B = 5)
+//!
+//!     the product     at 5 per value of its lowest bit, 1 per pair
+//!     pairs           6 : 1     5, and one of padding
+//!     lowest bit      2 : 5
+//!   ```
+//! * **Products of the stream** that are padded, cut off or cut across a digit: what they hold is a nest of loops, and
+//!   loops that make one run `(n1 : n2 * s), (n2 : s)` may be cut anywhere.
+//! * **Ragged digits in a padded product**: the outermost digit is read to the end of its last turn, as padding.
+
+use super::config::{DERIVED_ENTRIES, Entry};
+use super::product::{cut, first_positions, holds_nothing, inside, is_inside, last_live};
+use crate::list::List;
+use crate::mapping::{
+    Atom, Composite, CutRule, FACTORS, Factor, Factors, PIECES, POOL, PaddingKind, Pieces, Pool, Term,
+    size_of_factors,
+};
+
+/// Loops, innermost first.
+type Loops = List<Entry, DERIVED_ENTRIES>;
+
+/// No limit.
+const UNLIMITED: usize = usize::MAX;
+
+/// A digit of the buffer, or of a product that the buffer holds.
+#[derive(Clone, Copy)]
+struct Place {
+    term: Term,
+    resize: usize,
+    /// Positions of the buffer per value.
+    base: usize,
+    /// Values that the stream walks over, as the product of the loops' moduli.
+    read: usize,
+    /// The largest value that the stream reaches.
+    reached: usize,
+    share: Share,
+}
+
+/// The first positions of a product: what its digits sum up to stays below `max`.
+#[derive(Clone, Copy)]
+struct Limit {
+    max: usize,
+    /// The largest sum that the stream reaches.
+    reached: usize,
+}
+
+/// The part of a digit in a limit.
+#[derive(Clone, Copy)]
+struct Share {
+    /// Which limit, or [`UNLIMITED`].
+    limit: usize,
+    /// What one step of the digit adds to the sum.
+    weight: usize,
+}
+
+/// Factors with the number of positions inside each.
+#[derive(Clone, Copy)]
+struct Based {
+    list: List<(Factor, usize), PIECES>,
+}
+
+/// The buffer's digits, with its products taken apart.
+#[derive(Clone, Copy)]
+struct Places {
+    list: List<Place, { FACTORS + POOL }>,
+    limits: List<Limit, 8>,
+    /// The number of places of the buffer, which come first. The others are those of products of the stream.
+    held: usize,
+    /// Whether a limit lies inside another one, which is not followed.
+    nested: bool,
+    /// Time and packet, with the products of the buffer as digits.
+    stream: [Based; 2],
+    /// Whether a part of an axis that the buffer does not hold is repeated.
+    partial: bool,
+    is_packet: bool,
+}
+
+/// A stream over a buffer.
+#[derive(Clone, Copy)]
+pub(super) struct Reading<'a> {
+    pub(super) buf: &'a Factors,
+    pub(super) time: &'a Factors,
+    pub(super) packet: &'a Factors,
+    /// Whether a part of an axis that the buffer does not hold is repeated.
+    pub(super) partial: bool,
+    /// Whether the buffer may hold axes that the stream does not read.
+    pub(super) unread: bool,
+}
+
+/// A digit that loops leave out.
+pub(super) struct Unread {
+    pub(super) term: Term,
+    /// Whether it is a digit of the buffer. Otherwise it is one of a product of the stream.
+    pub(super) held: bool,
+}
+
+/// The loops, outermost first, and how many of them belong to time; or a digit of the buffer that they leave out.
+/// `None` if there are no loops.
+pub(super) const fn read_runs(
+    pool: &mut Pool,
+    reading: &Reading<'_>,
+) -> Option<Result<(Loops, usize), Unread>> {
+    let before = *pool;
+    let found = loops(pool, reading);
+    if found.is_none() {
+        *pool = before;
+    }
+    found
+}
+
+const fn loops(pool: &mut Pool, reading: &Reading<'_>) -> Option<Result<(Loops, usize), Unread>> {
+    let mut places = Places {
+        list: List::new(Place { term: NO_TERM, resize: 1, base: 1, read: 1, reached: 0, share: ALONE }),
+        limits: List::new(Limit { max: 1, reached: 0 }),
+        nested: false,
+        held: 0,
+        stream: [Based::new(&[]); 2],
+        partial: reading.partial,
+        is_packet: false,
+    };
+    let factors = reading.buf.as_slice();
+    let mut k = 0;
+    while k < factors.len() {
+        if let Factor::Term { term, resize } = factors[k] {
+            let base = size_of_factors(factors.split_at(k).0);
+            let alone = is_alone(factors, &term);
+            places.hold(pool, term, resize, base, ALONE, alone);
+        }
+        k += 1;
+    }
+    places.held = places.list.len();
+    places.stream = places.lifted(pool, reading);
+    let [time, packet] = places.stream;
+    let mut entries = List::new(Entry { size: 1, stride: 0 });
+    let mut inside = entries;
+    let positions = reading.time.size();
+    if !places.nest(pool, &time, [positions; 2], &mut entries) {
+        return None;
+    }
+    places.is_packet = true;
+    let positions = reading.packet.size();
+    if !places.nest(pool, &packet, [positions; 2], &mut inside) {
+        return None;
+    }
+    let full = places.list.overflowed() || places.limits.overflowed() || pool.factors.overflowed();
+    if full || places.nested || entries.overflowed() || inside.overflowed() {
+        return None;
+    }
+    if !reading.unread
+        && let Some(unread) = places.unread()
+    {
+        return Some(Err(unread));
+    }
+    let mut loops = List::new(Entry { size: 1, stride: 0 });
+    append_reversed(&mut loops, &entries);
+    let time_entries = loops.len();
+    append_reversed(&mut loops, &inside);
+    if loops.overflowed() { None } else { Some(Ok((loops, time_entries))) }
+}
+
+const NO_TERM: Term = Term { atom: Atom::Composite(Composite { start: 0, len: 0 }), stride: 1, modulo: 1 };
+
+const ALONE: Share = Share { limit: UNLIMITED, weight: 0 };
+
+/// Whether no other digit of the same product is in the list.
+const fn is_alone(factors: &[Factor], term: &Term) -> bool {
+    let mut k = 0;
+    while k < factors.len() {
+        if let Factor::Term { term: other, .. } = &factors[k]
+            && other.atom.is(&term.atom)
+            && other.stride != term.stride
+        {
+            return false;
+        }
+        k += 1;
+    }
+    true
+}
+
+impl Based {
+    const fn new(factors: &[Factor]) -> Self {
+        let mut list = List::new((Factor::Padding { size: 1, kind: PaddingKind::Top }, 1));
+        let mut k = 0;
+        while k < factors.len() {
+            list.push((factors[k], size_of_factors(factors.split_at(k).0)));
+            k += 1;
+        }
+        Self { list }
+    }
+}
+
+const fn append_reversed(outer: &mut Loops, inner: &Loops) {
+    let mut k = inner.len();
+    while k > 0 {
+        k -= 1;
+        outer.push(inner.at(k));
+    }
+}
+
+const fn least(a: usize, b: usize) -> usize {
+    if a < b { a } else { b }
+}
+
+impl Places {
+    /// Adds a digit of the buffer. `alone`: it holds no other digit of the same product.
+    const fn hold(
+        &mut self,
+        pool: &mut Pool,
+        term: Term,
+        resize: usize,
+        base: usize,
+        share: Share,
+        alone: bool,
+    ) {
+        let (mut term, mut share) = (term, share);
+        let Atom::Composite(composite) = term.atom else {
+            self.list.push(Place { term, resize, base, read: 1, reached: 0, share });
+            return;
+        };
+        let mut content = Factors::one();
+        content.append_list(pool.content(composite));
+        let end = term.stride * term.modulo;
+        if alone {
+            // All that is held are the first values.
+            content = first_positions(content.as_slice(), term.stride * (resize - 1) + 1);
+            term.modulo = content.size().div_ceil(term.stride);
+            if holds_nothing(pool, content.as_slice(), term.stride, resize) {
+                return;
+            }
+        } else if end < content.size()
+            && let Some(cut) = cut(content.as_slice(), end)
+        {
+            content = inside(content.as_slice(), cut);
+        }
+        let whole = content.size() <= term.stride * term.modulo;
+        let low = if whole { cut(content.as_slice(), term.stride) } else { None };
+        let Some(low) = low else {
+            term.atom = Atom::Composite(pool.intern(content.as_slice()));
+            self.list.push(Place { term, resize, base, read: 1, reached: 0, share });
+            return;
+        };
+        let cut_off = resize < term.modulo && resize <= last_live(pool, content.as_slice()) / term.stride;
+        // The place of a single digit knows how many values it holds.
+        if cut_off && content.len() > 1 {
+            self.nested = self.nested || share.limit != UNLIMITED;
+            share = Share { limit: self.limits.len(), weight: 1 };
+            self.limits.push(Limit { max: resize, reached: 0 });
+        }
+        let part = inside(content.as_slice(), low);
+        if low.size > term.stride && part.has_terms() {
+            let modulo = low.size / term.stride;
+            let own = if let (1, Factor::Term { term: only, .. }) = (part.len(), part.as_slice()[0]) {
+                Term { atom: only.atom, stride: only.stride * term.stride, modulo }
+            } else {
+                let atom = Atom::Composite(pool.intern(part.as_slice()));
+                Term { atom, stride: term.stride, modulo }
+            };
+            self.list.push(Place { term: own, resize: modulo, base, read: 1, reached: 0, share });
+        }
+        let mut k = low.factor;
+        while k < content.len() {
+            if let Factor::Term { term: own, resize: size } = content.as_slice()[k] {
+                let (mut own, mut size) = (own, size);
+                let mut step = size_of_factors(content.as_slice().split_at(k).0);
+                if k == low.factor {
+                    own.stride *= low.values;
+                    own.modulo = own.modulo.div_ceil(low.values);
+                    size = size.div_ceil(low.values);
+                    step = low.size;
+                }
+                let held = (term.stride * (resize - 1) + 1).div_ceil(step);
+                size = least(size, held);
+                let step = step / term.stride;
+                if size > 1 {
+                    let share = Share { weight: share.weight * step, ..share };
+                    let alone = is_alone(content.as_slice(), &own);
+                    self.hold(pool, own, size, base * step, share, alone);
+                }
+            }
+            k += 1;
+        }
+    }
+
+    const fn holds(&self, atom: &Atom) -> bool {
+        let mut k = 0;
+        while k < self.list.len() {
+            if self.list.get(k).term.atom.is(atom) {
+                return true;
+            }
+            k += 1;
+        }
+        false
+    }
+
+    /// The stream with each product that the buffer holds as one digit, where it stands in order.
+    const fn lifted(&self, pool: &Pool, reading: &Reading<'_>) -> [Based; 2] {
+        let mut pieces = Pieces::new(&[reading.time, reading.packet]);
+        let mut k = 0;
+        while k < self.list.len() {
+            if let Atom::Composite(composite) = self.list.get(k).term.atom {
+                pieces.lift_one(pool, composite, CutRule::Whole);
+            }
+            k += 1;
+        }
+        let mut levels = [Based::new(&[]); 2];
+        let mut k = 0;
+        while k < pieces.list.len() {
+            let piece = pieces.list.get(k);
+            levels[piece.level].list.push((piece.factor, piece.base));
+            k += 1;
+        }
+        levels
+    }
+
+    /// Appends loops over `positions` positions of factors, of which the first `live` are asked for.
+    const fn nest(
+        &mut self,
+        pool: &mut Pool,
+        factors: &Based,
+        [live, positions]: [usize; 2],
+        loops: &mut Loops,
+    ) -> bool {
+        let first = loops.len();
+        let mut k = 0;
+        while k < factors.list.len() {
+            let (factor, base) = factors.list.at(k);
+            let (after, end) = match (k + 1 < factors.list.len(), factor) {
+                (true, _) => factors.list.at(k + 1),
+                (false, Factor::Term { resize, .. }) => (factor, base * resize),
+                (false, Factor::Padding { size, .. }) => (factor, size),
+            };
+            let end = match (factor, after) {
+                (Factor::Term { .. }, Factor::Padding { size, .. }) => size,
+                _ => end,
+            };
+            let end = least(end, positions);
+            match factor {
+                Factor::Term { term, .. } if live <= base => self.pass(pool, &term),
+                Factor::Padding { .. } if live <= base => {}
+                Factor::Padding { size, .. } if loops.len() == first => {
+                    loops.push(Entry { size, stride: if self.is_packet { 1 } else { 0 } });
+                }
+                Factor::Padding { .. } => {}
+                Factor::Term { term, resize } => {
+                    let turns = live.div_ceil(base);
+                    let count = least(resize, turns);
+                    if !self.digit(pool, &term, count, loops) || !fit(loops, first, end) {
+                        return false;
+                    }
+                }
+            }
+            k += 1;
+        }
+        if loops.len() == first && positions > 1 {
+            loops.push(Entry { size: positions, stride: if self.is_packet { 1 } else { 0 } });
+        }
+        fit(loops, first, positions)
+    }
+
+    /// Adds the places of a product that only the stream cuts: the runs that its digits make.
+    const fn resolve(&mut self, pool: &mut Pool, composite: Composite) -> bool {
+        let atom = Atom::Composite(composite);
+        let content = Based::new(pool.content(composite));
+        let size = pool.atom_size(&atom);
+        let live = self.asked(pool, &atom);
+        let mut loops = List::new(Entry { size: 1, stride: 0 });
+        if !self.nest(pool, &content, [least(live, size), size], &mut loops) {
+            return false;
+        }
+        let mut stride = 1;
+        let mut k = 0;
+        while k < loops.len() {
+            let mut run = loops.at(k);
+            while k + 1 < loops.len() && loops.at(k + 1).continues(&run) {
+                k += 1;
+                run.size *= loops.at(k).size;
+            }
+            let term = Term { atom, stride, modulo: run.size };
+            let base = run.stride as usize;
+            self.list.push(Place { term, resize: run.size, base, read: 1, reached: 0, share: ALONE });
+            stride *= run.size;
+            k += 1;
+        }
+        !loops.overflowed()
+    }
+
+    /// How many positions of a product the stream's digits reach; all where they are not the stream's own.
+    const fn asked(&self, pool: &Pool, atom: &Atom) -> usize {
+        let (mut found, mut last) = (false, 0);
+        let mut level = 0;
+        while level < 2 {
+            let mut k = 0;
+            while k < self.stream[level].list.len() {
+                if let (Factor::Term { term, resize }, _) = self.stream[level].list.get(k) {
+                    if term.atom.is(atom) {
+                        (found, last) = (true, last + term.stride * (*resize - 1));
+                    } else if is_inside(pool, &term.atom, atom) {
+                        return usize::MAX;
+                    }
+                }
+                k += 1;
+            }
+            level += 1;
+        }
+        if found { last + 1 } else { usize::MAX }
+    }
+
+    /// Appends loops over at least `count` values of a digit.
+    const fn digit(&mut self, pool: &mut Pool, term: &Term, count: usize, loops: &mut Loops) -> bool {
+        if !self.holds(&term.atom) {
+            match term.atom {
+                Atom::Composite(composite) => {
+                    if !self.resolve(pool, composite) {
+                        return false;
+                    }
+                }
+                Atom::Symbol(_) => {
+                    loops.push(Entry { size: count, stride: 0 });
+                    return !self.is_inside_product(pool, &term.atom);
+                }
+            }
+        }
+        let (mut at, mut rest, mut modulo) = (term.stride, count, term.modulo);
+        while modulo > 1 {
+            let Some(k) = self.find(&term.atom, at) else {
+                if rest > 1 {
+                    loops.push(Entry { size: rest, stride: 0 });
+                }
+                return rest == 1 || self.partial;
+            };
+            let mut place = self.list.at(k);
+            let step = at / place.term.stride;
+            let available = place.term.modulo.div_ceil(step);
+            let reaches_top = place.term.modulo >= pool.live(&term.atom, place.term.stride);
+            let ends = modulo <= available || reaches_top;
+            let size = if ends { rest } else { least(rest, available) };
+            if !ends && size < rest && !place.term.modulo.is_multiple_of(step) {
+                return false;
+            }
+            let before = place.reached;
+            place.reached += step * (size - 1);
+            // Past the end of the axis there is nothing to read.
+            let open = reaches_top && place.resize >= place.term.modulo;
+            if place.reached >= place.resize && !open {
+                return false;
+            }
+            if place.share.limit != UNLIMITED {
+                let mut limit = self.limits.at(place.share.limit);
+                let last = pool.live(&term.atom, place.term.stride) - 1;
+                limit.reached += place.share.weight * (least(place.reached, last) - least(before, last));
+                self.limits.set(place.share.limit, limit);
+                if limit.reached >= limit.max {
+                    return false;
+                }
+            }
+            place.read *= least(modulo, available);
+            self.list.set(k, place);
+            if size > 1 {
+                loops.push(Entry { size, stride: (step * place.base) as isize });
+            }
+            if ends {
+                return true;
+            }
+            at = place.term.stride * place.term.modulo;
+            rest = rest.div_ceil(available);
+            modulo = modulo.div_ceil(available);
+        }
+        true
+    }
+
+    /// Counts a digit as read of which the stream takes the first value only.
+    const fn pass(&mut self, pool: &mut Pool, term: &Term) {
+        let mut none = List::new(Entry { size: 1, stride: 0 });
+        self.digit(pool, term, 1, &mut none);
+    }
+
+    /// The digit that holds the values from `at` on.
+    const fn find(&self, atom: &Atom, at: usize) -> Option<usize> {
+        let mut k = 0;
+        while k < self.list.len() {
+            let Term { stride, modulo, .. } = self.list.get(k).term;
+            let begins = stride <= at && at < stride * modulo && at.is_multiple_of(stride);
+            if begins && self.list.get(k).term.atom.is(atom) {
+                return Some(k);
+            }
+            k += 1;
+        }
+        None
+    }
+
+    /// Whether a product that the buffer holds is made of this axis.
+    const fn is_inside_product(&self, pool: &Pool, atom: &Atom) -> bool {
+        let mut k = 0;
+        while k < self.held {
+            if is_inside(pool, &self.list.get(k).term.atom, atom) {
+                return true;
+            }
+            k += 1;
+        }
+        false
+    }
+
+    /// What is left of the first digit that is not read.
+    const fn unread(&self) -> Option<Unread> {
+        let mut k = 0;
+        while k < self.list.len() {
+            let Place { mut term, read, resize, .. } = self.list.at(k);
+            if read < resize {
+                term.stride *= read;
+                term.modulo = term.modulo.div_ceil(read);
+                return Some(Unread { term, held: k < self.held });
+            }
+            k += 1;
+        }
+        None
+    }
+}
+
+/// Makes the loops from `first` on `positions` in all: the outermost loops that make one run become as long as that
+/// takes. What is cut off or added is padding, or is not asked for.
+const fn fit(loops: &mut Loops, first: usize, positions: usize) -> bool {
+    let mut inside = 1;
+    let mut k = first;
+    while k < loops.len() {
+        inside *= loops.at(k).size;
+        k += 1;
+    }
+    if inside == positions {
+        return true;
+    }
+    let mut run: Option<Entry> = None;
+    while loops.len() > first {
+        let outer = loops.at(loops.len() - 1);
+        inside /= outer.size;
+        if let Some(run) = run
+            && !run.continues(&outer)
+        {
+            return false;
+        }
+        loops.truncate(loops.len() - 1);
+        if positions > inside && positions.is_multiple_of(inside) {
+            loops.push(Entry { size: positions / inside, stride: outer.stride });
+            return true;
+        }
+        if positions == inside {
+            return true;
+        }
+        // Everything that is asked for lies inside.
+        run = if positions < inside { None } else { Some(outer) };
+    }
+    positions == 1
+}
