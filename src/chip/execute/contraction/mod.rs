@@ -440,32 +440,41 @@ impl ContractionPlan {
             AccumulationKind::Sequential => slot_count * trf.rows * groups * BEAT_LANES,
         };
         let known: Option<&[bool]> = if sums.missing.is_empty() { None } else { Some(&[]) };
-        let integers = *element == ElementType::I32;
-        let word = |result: usize, row: usize| {
-            if integers {
-                return sums.integers[result][row].to_le_bytes();
-            }
-            let sum = sums.floats[result][row];
-            (if sum.is_nan() { f32::NAN } else { sum }).to_le_bytes()
-        };
         let (bytes, flags) = output.push_blank(results, known);
         let words = bytes.as_chunks_mut::<4>().0;
-        let mut set = |to: usize, result: usize, row: usize| {
-            words[to] = word(result, row);
-            if let Some(flag) = flags.get_mut(to) {
-                *flag = !sums.missing[result][row];
-            }
+        // Where the rows of a result go: from a start on, in steps.
+        let (rows, step) = match kind {
+            AccumulationKind::Interleaved => (BEAT_LANES, 1),
+            AccumulationKind::Sequential => (trf.rows, groups * BEAT_LANES),
         };
-        match kind {
-            AccumulationKind::Interleaved => (0..results).for_each(|k| set(k, k / 8, k % 8)),
-            AccumulationKind::Sequential => {
-                for (slot, row) in (0..*slot_count).flat_map(|slot| (0..trf.rows).map(move |row| (slot, row)))
-                {
-                    let beat = (slot * trf.rows + row) * groups * BEAT_LANES;
-                    (0..*columns).for_each(|column| set(beat + column, slot * columns + column, row));
-                }
-            }
+        let start = |result: usize| match kind {
+            AccumulationKind::Interleaved => result * BEAT_LANES,
+            AccumulationKind::Sequential => result / columns * rows * step + result % columns,
+        };
+        let integer = |sum: i32| sum.to_le_bytes();
+        let float = |sum: f32| (if sum.is_nan() { f32::NAN } else { sum }).to_le_bytes();
+        match *element {
+            ElementType::I32 => place_all(&sums.integers, words, (rows, step), start, integer),
+            _ => place_all(&sums.floats, words, (rows, step), start, float),
         }
+        if !flags.is_empty() {
+            place_all(&sums.missing, flags, (rows, step), start, |missing: bool| !missing);
+        }
+    }
+}
+
+/// Puts what belongs to the leading rows of each result in its place.
+#[inline(always)]
+fn place_all<T: Copy, U>(
+    results: &[[T; 8]],
+    output: &mut [U],
+    (rows, step): (usize, usize),
+    start: impl Fn(usize) -> usize,
+    convert: impl Fn(T) -> U,
+) {
+    for (result, lanes) in results.iter().enumerate() {
+        let places = output[start(result)..].iter_mut().step_by(step);
+        lanes[..rows].iter().zip(places).for_each(|(&lane, place)| *place = convert(lane));
     }
 }
 
