@@ -103,9 +103,8 @@ mod tests {
         for start in [0, 128] {
             let mut words = [0; CELLS];
             to_words(ElementType::I8, &codes[start..start + 128], &mut words);
-            for k in 0..128 {
-                assert_eq!(words[k], i16::from((start + k) as u8 as i8));
-            }
+            let expected: [i16; 128] = core::array::from_fn(|k| i16::from((start + k) as u8 as i8));
+            assert_eq!(words, expected);
         }
         for part in codes.chunks(64) {
             let (mut words, mut floats) = ([0; CELLS], vec![]);
