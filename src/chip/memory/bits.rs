@@ -6,6 +6,8 @@ use core::ops::Range;
 #[derive(Clone, Debug)]
 pub(crate) struct Bits {
     words: Vec<u64>,
+    /// A bit per word: all of its positions are in the set. Long ranges are looked up here.
+    full: Vec<u64>,
 }
 
 /// The words that a range touches, with the bits of the range in each.
@@ -31,6 +33,14 @@ fn edges(range: Range<usize>) -> ([Option<(usize, u64)>; 2], Range<usize>) {
     ([low, high], start.div_ceil(64)..end / 64)
 }
 
+/// [`edges`] of any range.
+fn edges_of(range: Range<usize>) -> ([Option<(usize, u64)>; 2], Range<usize>) {
+    match single(&range) {
+        Some(edge) => ([Some(edge), None], 0..0),
+        None => edges(range),
+    }
+}
+
 /// The word and the bits of a range that touches only one word.
 #[inline]
 fn single(range: &Range<usize>) -> Option<(usize, u64)> {
@@ -38,10 +48,24 @@ fn single(range: &Range<usize>) -> Option<(usize, u64)> {
     (0 < len && len <= 64 - low).then(|| (word, (u64::MAX >> (64 - len)) << low))
 }
 
+/// Sets the bits of a range.
+fn set(words: &mut [u64], range: Range<usize>) {
+    let (edges, whole) = edges_of(range);
+    edges.into_iter().flatten().for_each(|(word, mask)| words[word] |= mask);
+    words[whole].fill(u64::MAX);
+}
+
+/// Whether all bits of a range are set.
+fn all_set(words: &[u64], range: Range<usize>) -> bool {
+    let (edges, whole) = edges_of(range);
+    edges.into_iter().flatten().all(|(word, mask)| words[word] & mask == mask)
+        && words[whole].iter().all(|&word| word == u64::MAX)
+}
+
 impl Bits {
     /// The empty set.
     pub(crate) const fn new() -> Self {
-        Self { words: Vec::new() }
+        Self { words: Vec::new(), full: Vec::new() }
     }
 
     /// Makes room for the positions below `len`.
@@ -49,6 +73,7 @@ impl Bits {
         let words = len.div_ceil(64);
         if words > self.words.len() {
             self.words.resize(words, 0);
+            self.full.resize(words.div_ceil(64), 0);
         }
     }
 
@@ -69,7 +94,7 @@ impl Bits {
         }
         let (edges, whole) = edges(range);
         edges.into_iter().flatten().all(|(word, mask)| self.words[word] & mask == mask)
-            && self.words[whole].iter().fold(u64::MAX, |all, word| all & word) == u64::MAX
+            && all_set(&self.full, whole)
     }
 
     /// Puts the range into the set. There must be room for it.
@@ -77,12 +102,21 @@ impl Bits {
     pub(crate) fn set(&mut self, range: Range<usize>) {
         // Most ranges are short.
         if let Some((word, mask)) = single(&range) {
-            self.words[word] |= mask;
+            self.set_in_word(word, mask);
             return;
         }
         let (edges, whole) = edges(range);
-        edges.into_iter().flatten().for_each(|(word, mask)| self.words[word] |= mask);
-        self.words[whole].fill(u64::MAX);
+        edges.into_iter().flatten().for_each(|(word, mask)| self.set_in_word(word, mask));
+        self.words[whole.clone()].fill(u64::MAX);
+        set(&mut self.full, whole);
+    }
+
+    #[inline]
+    fn set_in_word(&mut self, word: usize, mask: u64) {
+        self.words[word] |= mask;
+        if self.words[word] == u64::MAX {
+            self.full[word / 64] |= 1 << (word % 64);
+        }
     }
 
     /// Takes the range out of the set. There must be room for it.
@@ -90,6 +124,7 @@ impl Bits {
     pub(crate) fn clear(&mut self, range: Range<usize>) {
         for (word, mask) in masks(range) {
             self.words[word] &= !mask;
+            self.full[word / 64] &= !(1 << (word % 64));
         }
     }
 }
@@ -98,20 +133,23 @@ impl Bits {
 mod tests {
     use super::*;
     use rand::rngs::SmallRng;
+    use rand::seq::IndexedRandom;
     use rand::{Rng, SeedableRng};
 
     #[test]
     fn random_ranges_agree_with_a_list_of_bools() {
+        // Words of words, too, are full in parts and as wholes.
+        const LEN: usize = 15_000;
         let mut random = SmallRng::seed_from_u64(7);
         let mut bits = Bits::new();
-        let mut naive = vec![false; 1000];
-        bits.grow(1000);
+        let mut naive = vec![false; LEN];
+        bits.grow(LEN);
         for _ in 0..5000 {
-            let start = random.random_range(0..1000);
-            let most = random.random_range(0..200);
-            let end = (start + most).min(1000);
-            match random.random_range(0..3) {
-                0 => {
+            let start = random.random_range(0..LEN);
+            let most = *[200, 200, LEN].choose(&mut random).expect("some lengths");
+            let end = (start + random.random_range(0..most)).min(LEN);
+            match random.random_range(0..4) {
+                0 | 3 => {
                     bits.set(start..end);
                     naive[start..end].fill(true);
                 }
@@ -129,7 +167,7 @@ mod tests {
                 }
             }
         }
-        assert!((0..1000).all(|k| bits.get(k) == naive[k]));
+        assert!((0..LEN).all(|k| bits.get(k) == naive[k]));
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! What a kernel works on: consecutive steps whose packets and weights have no dead cell.
 
+use super::chains::Chains;
 use super::nest::Nest;
 use super::shape::Shape;
 use super::tree::Lanes;
-use super::weights::{Bias, Octets, Pairs};
+use super::weights::{Pairs, Vector};
 
 /// A step: one packet times one tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,14 +58,15 @@ pub(super) struct FloatJob<'a> {
     pub(super) scratch: &'a mut Vec<Sixteen>,
 }
 
-/// Steps on integers. The weights are pairs or octets.
+/// Steps on integers. The weights are pairs or vectors.
 #[derive(Debug)]
 pub(super) struct IntegerJob<'a> {
     pub(super) shape: Shape,
     pub(super) steps: &'a [Step],
+    /// The same steps in an order that uses weights several times. Otherwise they come one after the other.
+    pub(super) chains: Option<&'a Chains>,
     pub(super) packets: Packets<'a>,
     pub(super) pairs: &'a [Pairs],
-    pub(super) octets: &'a [Octets],
-    pub(super) biases: &'a [Bias],
+    pub(super) vectors: &'a [Vector],
     pub(super) sums: &'a mut [[i32; 8]],
 }

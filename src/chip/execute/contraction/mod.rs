@@ -3,6 +3,9 @@
 //! Steps whose packets and weights have no dead cell are handed to a kernel in blocks. What is left goes cell by
 //! cell. Both add to the same results, in the order of the steps.
 
+#[cfg(target_arch = "x86_64")]
+mod bytes;
+mod chains;
 mod general;
 mod job;
 mod nest;
@@ -25,6 +28,7 @@ use crate::chip::memory::row::Row;
 use crate::chip::spec::{BEAT_LANES, FLIT_BYTES};
 use crate::command::{AccumulationKind, Contraction, Guard};
 use crate::scalar::ElementType;
+use chains::Chains;
 use core::ops::Range;
 use general::Scratch;
 use job::{FloatJob, IntegerJob, Packets, Sixteen, Step};
@@ -58,6 +62,8 @@ pub(crate) struct ContractionPlan {
     padding: Vec<bool>,
     /// Steps that can be done side by side.
     nest: Option<Nest>,
+    /// Steps in an order that uses weights several times.
+    chains: Option<Chains>,
     /// Elements per row that steps reach.
     reach: usize,
 }
@@ -128,16 +134,26 @@ impl ContractionPlan {
             flits_live.extend((0..flits).map(|time| stream_live.row(&mut [0, 0, 0, time, 0], &mut mask)));
         }
         let results = command.slot_count * command.columns;
+        let kernel = Kernel::new(command, path, &reads, reach);
+        let nest = match (&kernel, path.strands()) {
+            (Kernel::Float(_), Some(least)) => Nest::new(&command.trf_config, &steps, results, least),
+            _ => None,
+        };
+        let chains = match &kernel {
+            Kernel::Integer(shape) if shape.vectors => Some(Chains::new(&steps, results)),
+            _ => None,
+        };
         Self {
             command: command.clone(),
             path,
-            kernel: Kernel::new(command, path, &reads, reach),
+            kernel,
             per_flit,
             slices_live,
             stream_live,
             flits_live,
             weights_live: LiveRows::new(&command.trf.guard, 4, command.trf.row_elements),
-            nest: path.strands().and_then(|least| Nest::new(&command.trf_config, &steps, results, least)),
+            nest,
+            chains,
             steps,
             padding,
             reads,
@@ -160,7 +176,7 @@ impl ContractionPlan {
     pub(crate) fn load(&self, trf: &Block, at: Coordinates, buffers: &mut ContractionBuffers) {
         let region = &self.command.trf;
         let reach = (self.reach, !self.stream_live.is_always());
-        buffers.weights.load((trf, region), &self.weights_live, at, (&self.kernel, self.path), reach);
+        buffers.weights.load((trf, region), &self.weights_live, at, &self.kernel, reach);
     }
 
     /// Empties the accumulators.
@@ -290,7 +306,7 @@ impl ContractionPlan {
         starts.extend((0..count).map(|packet| (packet * size) as u32));
         let first = self.steps[first].packet;
         let packets = Packets { bytes: stream.bytes(), starts: &starts, first, size };
-        self.run_kernel(packets, steps, None, buffers);
+        self.run_kernel(packets, steps, false, buffers);
         buffers.starts = starts;
     }
 
@@ -298,15 +314,15 @@ impl ContractionPlan {
     pub(crate) fn run_whole(&self, bytes: &[u8], starts: &[u32], buffers: &mut ContractionBuffers) {
         let size = self.command.collect_flits * FLIT_BYTES;
         let packets = Packets { bytes, starts, first: 0, size };
-        self.run_kernel(packets, 0..self.steps.len(), self.nest.as_ref(), buffers);
+        self.run_kernel(packets, 0..self.steps.len(), true, buffers);
     }
 
-    /// Sums steps that have no dead cells.
+    /// Sums steps that have no dead cells. `whole`: these are all steps, and their order is free.
     fn run_kernel(
         &self,
         packets: Packets<'_>,
         steps: Range<usize>,
-        nest: Option<&Nest>,
+        whole: bool,
         buffers: &mut ContractionBuffers,
     ) {
         let steps = &self.steps[steps];
@@ -314,13 +330,15 @@ impl ContractionPlan {
         match self.kernel {
             Kernel::General => {}
             Kernel::Float(shape) => {
+                let nest = self.nest.as_ref().filter(|_| whole);
                 let (weights, sums) = (&weights.floats[..], &mut sums.floats[..]);
                 self.path.float(FloatJob { shape, steps, nest, packets, weights, sums, scratch: strands });
             }
             Kernel::Integer(shape) => {
-                let Weights { pairs, octets, biases, .. } = weights;
+                let chains = self.chains.as_ref().filter(|_| whole);
+                let Weights { pairs, vectors, .. } = weights;
                 let sums = &mut sums.integers[..];
-                self.path.integer(IntegerJob { shape, steps, packets, pairs, octets, biases, sums });
+                self.path.integer(IntegerJob { shape, steps, chains, packets, pairs, vectors, sums });
             }
         }
     }
@@ -422,32 +440,41 @@ impl ContractionPlan {
             AccumulationKind::Sequential => slot_count * trf.rows * groups * BEAT_LANES,
         };
         let known: Option<&[bool]> = if sums.missing.is_empty() { None } else { Some(&[]) };
-        let integers = *element == ElementType::I32;
-        let word = |result: usize, row: usize| {
-            if integers {
-                return sums.integers[result][row].to_le_bytes();
-            }
-            let sum = sums.floats[result][row];
-            (if sum.is_nan() { f32::NAN } else { sum }).to_le_bytes()
-        };
         let (bytes, flags) = output.push_blank(results, known);
         let words = bytes.as_chunks_mut::<4>().0;
-        let mut set = |to: usize, result: usize, row: usize| {
-            words[to] = word(result, row);
-            if let Some(flag) = flags.get_mut(to) {
-                *flag = !sums.missing[result][row];
-            }
+        // Where the rows of a result go: from a start on, in steps.
+        let (rows, step) = match kind {
+            AccumulationKind::Interleaved => (BEAT_LANES, 1),
+            AccumulationKind::Sequential => (trf.rows, groups * BEAT_LANES),
         };
-        match kind {
-            AccumulationKind::Interleaved => (0..results).for_each(|k| set(k, k / 8, k % 8)),
-            AccumulationKind::Sequential => {
-                for (slot, row) in (0..*slot_count).flat_map(|slot| (0..trf.rows).map(move |row| (slot, row)))
-                {
-                    let beat = (slot * trf.rows + row) * groups * BEAT_LANES;
-                    (0..*columns).for_each(|column| set(beat + column, slot * columns + column, row));
-                }
-            }
+        let start = |result: usize| match kind {
+            AccumulationKind::Interleaved => result * BEAT_LANES,
+            AccumulationKind::Sequential => result / columns * rows * step + result % columns,
+        };
+        let integer = |sum: i32| sum.to_le_bytes();
+        let float = |sum: f32| (if sum.is_nan() { f32::NAN } else { sum }).to_le_bytes();
+        match *element {
+            ElementType::I32 => place_all(&sums.integers, words, (rows, step), start, integer),
+            _ => place_all(&sums.floats, words, (rows, step), start, float),
         }
+        if !flags.is_empty() {
+            place_all(&sums.missing, flags, (rows, step), start, |missing: bool| !missing);
+        }
+    }
+}
+
+/// Puts what belongs to the leading rows of each result in its place.
+#[inline(always)]
+fn place_all<T: Copy, U>(
+    results: &[[T; 8]],
+    output: &mut [U],
+    (rows, step): (usize, usize),
+    start: impl Fn(usize) -> usize,
+    convert: impl Fn(T) -> U,
+) {
+    for (result, lanes) in results.iter().enumerate() {
+        let places = output[start(result)..].iter_mut().step_by(step);
+        lanes[..rows].iter().zip(places).for_each(|(&lane, place)| *place = convert(lane));
     }
 }
 

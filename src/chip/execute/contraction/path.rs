@@ -2,7 +2,6 @@
 
 use super::job::{FloatJob, IntegerJob};
 use super::portable;
-use super::weights::{Bias, Octets};
 #[cfg(target_arch = "x86_64")]
 use super::x86::{Avx2, Avx512};
 
@@ -36,8 +35,8 @@ impl Path {
         Path::available().next().unwrap_or(Path::Portable)
     }
 
-    /// Whether integer weights are laid out in octets.
-    pub(super) fn octets(self) -> bool {
+    /// Whether integers are multiplied byte by byte, and weights are laid out as vectors.
+    pub(super) fn multiplies_bytes(self) -> bool {
         match self {
             #[cfg(target_arch = "x86_64")]
             Path::Avx512(_) => true,
@@ -51,17 +50,6 @@ impl Path {
             #[cfg(target_arch = "x86_64")]
             Path::Avx512(_) => Some(6),
             _ => None,
-        }
-    }
-
-    /// What sums of bytes start with where 128 is added to each element of the stream: one for every `group` octets,
-    /// `times` their sum.
-    pub(super) fn find_biases(self, octets: &[Octets], group: usize, times: i32, biases: &mut Vec<Bias>) {
-        biases.clear();
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            Path::Avx512(machine) => machine.find_biases(octets, group, times, biases),
-            _ => debug_assert!(octets.is_empty(), "only AVX-512 has octets"),
         }
     }
 

@@ -39,8 +39,8 @@ pub(super) struct Shape {
     pub(super) absent: bool,
     /// Weights per read.
     pub(super) period: usize,
-    /// Whether integers lie in groups of eight cells, for instructions that sum products of bytes.
-    pub(super) octets: bool,
+    /// Whether integers lie in vectors, for instructions that sum products of bytes.
+    pub(super) vectors: bool,
 }
 
 impl Shape {
@@ -50,9 +50,19 @@ impl Shape {
         self.period.max(BLOCK)
     }
 
-    /// Columns after which the weights repeat.
-    pub(super) fn column_period(&self) -> usize {
-        (self.tile() / self.part).max(1)
+    /// Bytes of a packet of integers, which are the bytes of each of its [`Shape::planes`], too.
+    pub(super) fn packet_bytes(&self) -> usize {
+        self.cells * self.element.bits() / 8
+    }
+
+    /// Vectors of bytes that the integers of a packet become: two if a byte holds two of them.
+    pub(super) fn planes(&self) -> usize {
+        8 / self.element.bits()
+    }
+
+    /// Sums of four products each that make a column, where integers lie in vectors.
+    pub(super) fn column_words(&self) -> usize {
+        self.part / self.planes() / 4
     }
 }
 
@@ -73,11 +83,17 @@ impl Kernel {
             && reach == command.trf.row_elements
             && reach.is_multiple_of(period)
             && reads.iter().all(|read| read.is_multiple_of(period));
-        let octets = path.octets() && part >= BLOCK;
-        let shape = Shape { element, cells, part, columns, absent: group > cells, period, octets };
+        let integers = matches!(element, ElementType::I4 | ElementType::I8);
+        // A byte is in one column, and a tile is made of bytes.
+        let vectors = path.multiplies_bytes()
+            && integers
+            && matches!(command.collect_flits, 1 | 2)
+            && part >= 4 * 8 / element.bits()
+            && (period * element.bits()).is_multiple_of(8);
+        let shape = Shape { element, cells, part, columns, absent: group > cells, period, vectors };
         match element {
             _ if path == Path::General || !regular => Kernel::General,
-            ElementType::I4 | ElementType::I8 if part > 1 => Kernel::Integer(shape),
+            _ if integers && part > 1 => Kernel::Integer(shape),
             ElementType::Bf16 | ElementType::F8e4m3 | ElementType::F8e5m2 => Kernel::Float(shape),
             _ => Kernel::General,
         }

@@ -8,6 +8,7 @@ use ElementType::{Bf16, F8e4m3, F8e5m2, F32, I4, I8, I32};
 use rand::rngs::SmallRng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{Rng, SeedableRng};
+use std::collections::HashSet;
 
 /// `base-th digit of the variable < limit`, in a guard of five variables.
 fn below(variable: usize, limit: usize) -> Guard {
@@ -204,6 +205,52 @@ fn all_paths_give_the_same_bits() {
     assert!(floats > 300 && integers > 300 && general > 0, "{floats} {integers} {general}");
     let wide = paths.iter().any(|path| path.strands().is_some());
     assert!(strands > 50 || !wide, "strands are tested where the machine has them: {strands}");
+}
+
+/// Without padding, so that all steps are sorted into chains: every element, packet and column, and chains alone and
+/// side by side.
+#[test]
+fn chains_of_every_shape_give_the_same_bits() {
+    let path = Path::best();
+    let mut random = SmallRng::seed_from_u64(6);
+    let mut shapes = HashSet::new();
+    let (mut buffers, mut exact_buffers) = (ContractionBuffers::default(), ContractionBuffers::default());
+    for case in 0..800 {
+        let mut command = random_contraction(&mut random);
+        if command.output != I32 {
+            continue;
+        }
+        (command.stream_guard, command.step_guard) = (Guard::always(5), Guard::always(2));
+        command.trf.guard = Guard::always(5);
+        let data = random_data(&mut random, &command);
+        let at = Coordinates { chip: 0, cluster: 0, slice: 0 };
+        let plan = ContractionPlan::with_path(&command, path);
+        let exact = ContractionPlan::with_path(&command, Path::General);
+        let expected = results(&exact, &data, at, None, &mut exact_buffers);
+        assert_eq!(results(&plan, &data, at, None, &mut buffers), expected, "case {case}: {command:?}");
+        if let (Kernel::Integer(shape), Some(chains)) = (plan.kernel, &plan.chains) {
+            let is_short = shape.period * shape.element.bits() / 8 < shape.packet_bytes();
+            for group in &chains.groups {
+                let shape = (shape.element, shape.packet_bytes(), shape.column_words());
+                shapes.insert((shape, is_short, group.count.min(2)));
+            }
+        }
+    }
+    if !path.multiplies_bytes() {
+        return;
+    }
+    for (element, bytes, words) in [(I4, 32, 8), (I4, 64, 16), (I8, 32, 8), (I8, 64, 16)] {
+        let words = [1, 2, 4, 8, 16].into_iter().filter(|&own| own <= words);
+        for (words, count) in words.flat_map(|words| [(words, 1), (words, 2)]) {
+            let shape = (element, bytes, words);
+            let tested = [false, true].map(|is_short| shapes.contains(&(shape, is_short, count)));
+            assert!(tested.contains(&true), "not tested: {shape:?}, {count} chains or more");
+        }
+        let has = |short| {
+            shapes.iter().any(|&((e, b, _), is_short, _)| (e, b, is_short) == (element, bytes, short))
+        };
+        assert!(has(false) && has(true), "not tested: {element}, {bytes} bytes, short and long reads");
+    }
 }
 
 #[test]

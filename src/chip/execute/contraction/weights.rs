@@ -1,6 +1,5 @@
 //! The weights of a slice, laid out for the kernels.
 
-use super::path::Path;
 use super::shape::{BLOCK, Kernel, Shape};
 use super::tree::Lanes;
 use super::widen::{to_floats, widen};
@@ -16,27 +15,21 @@ use crate::scalar::ElementType;
 #[repr(align(32))]
 pub(super) struct Pairs(pub(super) [[i16; 2]; 8]);
 
-/// Eight cells of eight rows.
+/// Signed bytes that meet a packet, of one row. Where a packet is half a vector: of row `k` and, in the second half, of
+/// row `k + 4`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(align(64))]
-pub(super) struct Octets(pub(super) [[u8; 8]; 8]);
-
-/// What sums of bytes start with, half of it in each word of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(align(64))]
-pub(super) struct Bias(pub(super) [[i32; 2]; 8]);
+pub(super) struct Vector(pub(super) [u8; 64]);
 
 /// The weights of a slice.
 #[derive(Debug, Default)]
 pub(super) struct Weights {
     /// Per cell of each tile, for [`Kernel::Float`].
     pub(super) floats: Vec<Lanes>,
-    /// For [`Kernel::Integer`] without octets.
+    /// For [`Kernel::Integer`] without vectors.
     pub(super) pairs: Vec<Pairs>,
-    /// For [`Kernel::Integer`] with octets.
-    pub(super) octets: Vec<Octets>,
-    /// Per tile and column, what takes back the 128 that is added to each element of the stream.
-    pub(super) biases: Vec<Bias>,
+    /// For [`Kernel::Integer`] with vectors.
+    pub(super) vectors: Vec<Vector>,
     /// Which tiles have no dead weight. Empty: all.
     pub(super) whole: Vec<bool>,
     /// Per element, for [`Kernel::General`]. Empty if no step needs them.
@@ -62,7 +55,7 @@ impl Weights {
         (trf, region): (&Block, &TrfRegion),
         guard: &LiveRows,
         at: Coordinates,
-        (kernel, path): (&Kernel, Path),
+        kernel: &Kernel,
         (reach, general): (usize, bool),
     ) {
         let all = region.row_elements;
@@ -132,7 +125,11 @@ impl Weights {
                 self.find_whole(shape.period);
             }
             Kernel::Integer(shape) => {
-                self.lay_out_integers(shape, path, all, &rows);
+                if shape.vectors {
+                    self.lay_out_vectors(shape, all, &rows);
+                } else {
+                    self.lay_out_pairs(shape, all, &rows);
+                }
                 self.find_whole(shape.period);
             }
         }
@@ -183,57 +180,81 @@ impl Weights {
         }
     }
 
-    fn lay_out_integers(&mut self, shape: &Shape, path: Path, elements: usize, rows: &Rows<'_>) {
+    fn lay_out_vectors(&mut self, shape: &Shape, elements: usize, rows: &Rows<'_>) {
+        let (planes, packet) = (shape.planes(), shape.packet_bytes());
+        let per_plane = packet / 8;
         let tiles = elements / shape.period;
-        let cells = shape.tile();
-        self.octets.clear();
-        self.pairs.clear();
-        let len = tiles * cells;
-        let as_they_are = shape.element == ElementType::I8 && shape.period >= cells;
-        // Otherwise, and for dead rows: bytes of each row, tile after tile.
-        self.words.clear();
-        self.words.resize(if as_they_are { len } else { 8 * len }, 0);
-        if !as_they_are {
-            for (words, bytes) in self.words.chunks_exact_mut(len.max(1)).zip(rows) {
-                let Some(bytes) = bytes else { continue };
-                match shape.element {
-                    ElementType::I4 => unpack(bytes, words),
-                    _ => words[..elements].copy_from_slice(bytes),
-                }
-                if shape.period < cells {
-                    // Backwards, so that nothing is overwritten before it was copied.
-                    for to in (0..len).rev() {
-                        words[to] = words[to / cells * shape.period + to % shape.period];
+        self.vectors.clear();
+        self.vectors.resize(tiles * planes * per_plane, Vector([0; 64]));
+        // Bytes of the register file that make a row of a tile. Short reads are repeated.
+        let stored = shape.period / planes;
+        for (row, bytes) in rows.iter().enumerate().filter_map(|(row, bytes)| Some((row, (*bytes)?))) {
+            let (first, half) = (row % per_plane, row / per_plane * packet);
+            let tiles = self.vectors.chunks_exact_mut(planes * per_plane);
+            if (planes, stored) == (1, 64) {
+                tiles.zip(bytes.as_chunks().0).for_each(|(tile, bytes)| tile[first].0 = *bytes);
+                continue;
+            }
+            let mut codes = [0; 64];
+            for (tile, bytes) in tiles.zip(bytes.chunks_exact(stored)) {
+                repeat(bytes, &mut codes);
+                for (plane, vectors) in tile.chunks_exact_mut(per_plane).enumerate() {
+                    // The low nibble comes first.
+                    let shift = if planes == 1 { [0, 0] } else { [4 * (1 - plane), 4] };
+                    let place = &mut vectors[first].0[half..][..packet];
+                    for (place, &code) in place.iter_mut().zip(&codes) {
+                        *place = ((code << shift[0]) as i8 >> shift[1]) as u8;
                     }
                 }
             }
         }
-        let rows: [&[u8]; 8] = core::array::from_fn(|row| match rows[row] {
-            Some(bytes) if as_they_are => bytes,
-            None if as_they_are => &self.words,
-            _ => &self.words[row * len..][..len],
-        });
-        if shape.octets {
-            self.octets.resize(len / 8, Octets([[0; 8]; 8]));
-            let rows = rows.map(|row| row.as_chunks().0);
-            for (k, octets) in self.octets.iter_mut().enumerate() {
-                octets.0.iter_mut().zip(rows).for_each(|(octet, row)| *octet = row[k]);
+    }
+
+    fn lay_out_pairs(&mut self, shape: &Shape, elements: usize, rows: &Rows<'_>) {
+        let tiles = elements / shape.period;
+        let cells = shape.tile();
+        let len = tiles * cells;
+        // Bytes of each row, tile after tile.
+        self.words.clear();
+        self.words.resize(8 * len, 0);
+        for (words, bytes) in self.words.chunks_exact_mut(len.max(1)).zip(rows) {
+            let Some(bytes) = bytes else { continue };
+            match shape.element {
+                ElementType::I4 => unpack(bytes, words),
+                _ => words[..elements].copy_from_slice(bytes),
             }
-            // Where a column is longer than the tile, it meets the tile several times.
-            let times = (shape.part / cells).max(1) as i32;
-            path.find_biases(&self.octets, shape.part.min(cells) / 8, times, &mut self.biases);
-        } else {
-            self.pairs.resize(len / 2, Pairs([[0; 2]; 8]));
-            let rows = rows.map(|row| row.as_chunks().0);
-            for (k, pairs) in self.pairs.iter_mut().enumerate() {
-                pairs
-                    .0
-                    .iter_mut()
-                    .zip(rows)
-                    .for_each(|(pair, row)| *pair = row[k].map(|byte| i16::from(byte as i8)));
+            if shape.period < cells {
+                // Backwards, so that nothing is overwritten before it was copied.
+                for to in (0..len).rev() {
+                    words[to] = words[to / cells * shape.period + to % shape.period];
+                }
             }
         }
+        let rows: [&[[u8; 2]]; 8] = core::array::from_fn(|row| self.words[row * len..][..len].as_chunks().0);
+        self.pairs.clear();
+        self.pairs.resize(len / 2, Pairs([[0; 2]; 8]));
+        for (k, pairs) in self.pairs.iter_mut().enumerate() {
+            pairs
+                .0
+                .iter_mut()
+                .zip(rows)
+                .for_each(|(pair, row)| *pair = row[k].map(|byte| i16::from(byte as i8)));
+        }
     }
+}
+
+/// Repeats bytes, a power of two of them.
+fn repeat(bytes: &[u8], output: &mut [u8; 64]) {
+    let pattern = match *bytes {
+        [a] => [a; 8],
+        [a, b] => [a, b, a, b, a, b, a, b],
+        [a, b, c, d] => [a, b, c, d, a, b, c, d],
+        _ => {
+            output.chunks_exact_mut(bytes.len()).for_each(|output| output.copy_from_slice(bytes));
+            return;
+        }
+    };
+    output.as_chunks_mut::<8>().0.fill(pattern);
 }
 
 /// Elements of four bits as bytes.

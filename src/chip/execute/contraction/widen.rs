@@ -80,21 +80,6 @@ pub(super) fn to_words(element: ElementType, bytes: &[u8], words: &mut [i16; CEL
     }
 }
 
-/// A packet of `i8` or `i4` as bytes, 128 added to each.
-#[inline(always)]
-pub(super) fn to_shifted_bytes(element: ElementType, bytes: &[u8], shifted: &mut [u8; CELLS]) {
-    if element == ElementType::I4 {
-        for (pair, &byte) in shifted.as_chunks_mut::<2>().0.iter_mut().zip(bytes) {
-            // Adding 8 to four bits flips their sign bit; 120 more make 128.
-            *pair = [((byte & 15) ^ 8) + 120, ((byte >> 4) ^ 8) + 120];
-        }
-    } else {
-        for (to, &byte) in shifted.iter_mut().zip(bytes) {
-            *to = byte ^ 128;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,23 +101,19 @@ mod tests {
         widen(ElementType::Bf16, &pairs, &mut floats);
         assert!((0..1 << 16).all(|k| floats[k].to_bits() == (k as u32) << 16));
         for start in [0, 128] {
-            let (mut words, mut shifted) = ([0; CELLS], [0; CELLS]);
+            let mut words = [0; CELLS];
             to_words(ElementType::I8, &codes[start..start + 128], &mut words);
-            to_shifted_bytes(ElementType::I8, &codes[start..start + 128], &mut shifted);
-            for k in 0..128 {
-                assert_eq!(words[k], i16::from((start + k) as u8 as i8));
-                assert_eq!(i16::from(shifted[k]) - 128, words[k]);
-            }
+            let expected: [i16; 128] = core::array::from_fn(|k| i16::from((start + k) as u8 as i8));
+            assert_eq!(words, expected);
         }
         for part in codes.chunks(64) {
-            let (mut words, mut shifted, mut floats) = ([0; CELLS], [0; CELLS], vec![]);
+            let (mut words, mut floats) = ([0; CELLS], vec![]);
             to_words(ElementType::I4, part, &mut words);
-            to_shifted_bytes(ElementType::I4, part, &mut shifted);
             to_floats(ElementType::I4, part, 128, &mut floats);
             for k in 0..128 {
                 let code = i16::from(nibble(part, k));
                 let value = if code < 8 { code } else { code - 16 };
-                assert_eq!((words[k], i16::from(shifted[k]) - 128), (value, value));
+                assert_eq!(words[k], value);
                 assert_eq!(floats[k], f32::from(value));
             }
         }

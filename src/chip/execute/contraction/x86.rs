@@ -1,17 +1,16 @@
 //! The kernels with instructions that not every x86-64 machine has.
 //!
 //! The AVX2 kernels are the portable loops, compiled for AVX2. The AVX-512 kernels for floats have one lane per strand
-//! instead of one per row, as there are sixteen; those for integers use an instruction that sums four products of bytes.
+//! instead of one per row, as there are sixteen; those for integers are in [`super::bytes`].
 
 #![allow(unsafe_code)]
 
-use super::job::{FloatJob, IntegerJob, Packets, Sixteen, Step};
+use super::bytes;
+use super::job::{FloatJob, IntegerJob, Sixteen, Step};
 use super::nest::Nest;
 use super::portable;
 use super::shape::{BLOCK, CELLS};
 use super::tree::Lanes;
-use super::weights::{Bias, Octets};
-use super::widen::to_shifted_bytes;
 use crate::scalar::ElementType;
 use core::arch::x86_64::*;
 
@@ -62,16 +61,10 @@ impl Avx512 {
         unsafe { float_avx512(job) }
     }
 
-    /// Appends a bias for every `group` octets: -128 times their sum, `times`.
-    pub(super) fn find_biases(self, octets: &[Octets], group: usize, times: i32, biases: &mut Vec<Bias>) {
-        // SAFETY: the function needs AVX-512 F, BW, DQ, VL and VNNI, which the machine has, as `self` exists.
-        unsafe { find_biases(octets, group, times, biases) }
-    }
-
-    /// The sums of [`portable::integer`], with octets of weights.
+    /// The sums of [`portable::integer`], with vectors of weights: see [`bytes`].
     pub(super) fn integer(self, job: IntegerJob<'_>) {
         // SAFETY: the function needs AVX-512 F, BW, DQ, VL and VNNI, which the machine has, as `self` exists.
-        unsafe { integer_avx512(job) }
+        unsafe { bytes::integer(job) }
     }
 }
 
@@ -333,119 +326,6 @@ fn join(partial: &mut [[Sixteen; 8]], absent: bool, sums: &mut [Sixteen]) {
     }
 }
 
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-fn find_biases(octets: &[Octets], group: usize, times: i32, biases: &mut Vec<Bias>) {
-    let shift = _mm512_set1_epi8(128_u8 as i8);
-    for octets in octets.chunks_exact(group) {
-        let mut sum = _mm512_setzero_si512();
-        for octets in octets {
-            sum = _mm512_dpbusd_epi32(sum, shift, load_octets(octets));
-        }
-        let mut bias = Bias([[0; 2]; 8]);
-        store_bias(&mut bias, _mm512_mullo_epi32(sum, _mm512_set1_epi32(-times)));
-        biases.push(bias);
-    }
-}
-
-/// The instruction multiplies unsigned by signed bytes. The stream is made unsigned by adding 128; the biases take
-/// 128 times the weights back.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-fn integer_avx512(job: IntegerJob<'_>) {
-    if !job.shape.octets {
-        return portable::integer(job);
-    }
-    match (job.shape.part / 8, job.shape.part > job.shape.tile()) {
-        (1, _) => integer_parts::<1, false>(job),
-        (2, false) => integer_parts::<2, false>(job),
-        (4, false) => integer_parts::<4, false>(job),
-        (8, false) => integer_parts::<8, false>(job),
-        (_, false) => integer_parts::<16, false>(job),
-        (2, true) => integer_parts::<2, true>(job),
-        (4, true) => integer_parts::<4, true>(job),
-        (8, true) => integer_parts::<8, true>(job),
-        (_, true) => integer_parts::<16, true>(job),
-    }
-}
-
-/// Columns of so many octets.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-fn integer_parts<const OCTETS: usize, const REPEATS: bool>(job: IntegerJob<'_>) {
-    let IntegerJob { shape, steps, packets, octets, biases, sums, .. } = job;
-    let (tile, column_period) = (shape.tile() / 8, shape.column_period());
-    let mut cells = [0; CELLS];
-    // With one column, the sum of the latest result stays in a register.
-    let (mut current, mut sum) = (None, _mm256_setzero_si256());
-    for steps in steps.chunk_by(|a, b| a.packet == b.packet) {
-        prefetch(&packets, steps[0].packet);
-        to_shifted_bytes(shape.element, packets.get(steps[0].packet), &mut cells);
-        let cells = cells.as_chunks::<8>().0;
-        for step in steps {
-            let number = step.tile as usize;
-            let weights = &octets[number * tile..][..tile];
-            let biases = &biases[number * column_period..][..column_period];
-            let result = step.result as usize;
-            if shape.columns == 1 {
-                let arrival = part::<OCTETS, REPEATS>(cells, weights, &biases[0]);
-                if current != Some(result) {
-                    if let Some(current) = current.replace(result) {
-                        store_words(&mut sums[current], sum);
-                    }
-                    sum = load_words(&sums[result]);
-                }
-                sum = _mm256_add_epi32(sum, arrival);
-            } else {
-                let sums = &mut sums[result..result + shape.columns];
-                for (column, sum) in sums.iter_mut().enumerate() {
-                    let from = if REPEATS { 0 } else { (column * OCTETS) & (tile - 1) };
-                    let bias = &biases[column & (column_period - 1)];
-                    let arrival = part::<OCTETS, REPEATS>(&cells[column * OCTETS..], &weights[from..], bias);
-                    let added = _mm256_add_epi32(load_words(sum), arrival);
-                    store_words(sum, added);
-                }
-            }
-        }
-    }
-    if let Some(current) = current {
-        store_words(&mut sums[current], sum);
-    }
-}
-
-/// The sums of one column.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-fn part<const OCTETS: usize, const REPEATS: bool>(
-    cells: &[[u8; 8]],
-    weights: &[Octets],
-    bias: &Bias,
-) -> __m256i {
-    let cells = &cells[..OCTETS];
-    let weights = if REPEATS { weights } else { &weights[..OCTETS] };
-    // Several sums, so that one addition need not wait for the one before.
-    let mut sums = [_mm512_setzero_si512(); 4];
-    sums[0] = load_bias(bias);
-    for k in 0..OCTETS {
-        let weight = &weights[if REPEATS { k & (weights.len() - 1) } else { k }];
-        let x = _mm512_set1_epi64(i64::from_le_bytes(cells[k]));
-        sums[k % 4] = _mm512_dpbusd_epi32(sums[k % 4], x, load_octets(weight));
-    }
-    let [a, b, c, d] = sums;
-    let both = _mm512_add_epi32(_mm512_add_epi32(a, b), _mm512_add_epi32(c, d));
-    // A row has two words.
-    _mm512_cvtepi64_epi32(_mm512_add_epi32(both, _mm512_srli_epi64::<32>(both)))
-}
-
-/// Asks for a packet that is soon needed.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn prefetch(packets: &Packets<'_>, number: u32) {
-    /// Packets ahead: about what a memory takes to answer.
-    const AHEAD: usize = 24;
-    let start = packets.starts.get((number - packets.first) as usize + AHEAD);
-    if let Some(byte) = start.and_then(|&start| packets.bytes.get(start as usize)) {
-        _mm_prefetch::<_MM_HINT_T0>(core::ptr::from_ref(byte).cast());
-    }
-}
-
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn load16(from: &Sixteen) -> __m512 {
@@ -473,40 +353,4 @@ fn load_packet(from: &[u8]) -> __m512i {
         let half = unsafe { _mm256_loadu_si256(from.as_ptr().cast()) };
         _mm512_zextsi256_si512(half)
     }
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn load_words(from: &[i32; 8]) -> __m256i {
-    // SAFETY: the reference is valid for reads of its 32 bytes; the instruction needs no alignment.
-    unsafe { _mm256_loadu_si256(from.as_ptr().cast()) }
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn store_words(to: &mut [i32; 8], value: __m256i) {
-    // SAFETY: the exclusive reference is valid for writes of its 32 bytes; the instruction needs no alignment.
-    unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), value) }
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn load_octets(from: &Octets) -> __m512i {
-    // SAFETY: the reference is valid for reads of its 64 bytes; the instruction needs no alignment.
-    unsafe { _mm512_loadu_si512(from.0.as_flattened().as_ptr().cast()) }
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn store_bias(to: &mut Bias, value: __m512i) {
-    // SAFETY: the exclusive reference is valid for writes of its 64 bytes, which are 16 words in a row; the instruction
-    // needs no alignment.
-    unsafe { _mm512_storeu_si512(to.0.as_flattened_mut().as_mut_ptr().cast(), value) }
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn load_bias(from: &Bias) -> __m512i {
-    // SAFETY: the reference is valid for reads of its 64 bytes; the instruction needs no alignment.
-    unsafe { _mm512_loadu_si512(from.0.as_flattened().as_ptr().cast()) }
 }
