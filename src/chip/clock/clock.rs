@@ -111,6 +111,12 @@ impl Clock {
         &self.ledger
     }
 
+    /// Operations that wait for their time to be decided, and pieces of memory that hazards keep.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> (usize, usize) {
+        (self.backlog.len() + self.given.len(), self.schedule.pieces())
+    }
+
     /// Settles, and tells the observers that nothing follows.
     pub fn finish(&mut self) {
         self.settle();

@@ -193,6 +193,12 @@ impl Schedule {
         self.unfinished >= WINDOW
     }
 
+    /// Pieces of memory that hazards keep.
+    #[cfg(test)]
+    pub(super) fn pieces(&self) -> usize {
+        self.hazards.pieces()
+    }
+
     /// Gives an operation. It starts at [`Schedule::now`] or later.
     pub fn add(&mut self, work: Work) -> OperationNumber {
         let number = self.first + self.slots.len() as u64;

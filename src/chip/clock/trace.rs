@@ -267,5 +267,128 @@ impl<W: Write + Send> Observer for TraceWriter<W> {
         if self.error.is_none() {
             self.error = self.out.flush().err();
         }
+        if let Some(error) = &self.error {
+            eprintln!("the trace is not complete: {error}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chip::clock::ledger::KEPT;
+    use crate::chip::clock::schedule::WINDOW;
+    use crate::chip::clock::{Clock, KernelCall, Profile};
+    use crate::command::{
+        Collect, Command, Fetch, FillId, Footprint, Guard, Memory, Operation, Region, Sink, TensorUnit,
+    };
+    use crate::scalar::ElementType;
+    use crate::sequencer::{Config, Entry};
+    use core::panic::Location;
+    use std::sync::{Arc, Mutex};
+
+    /// A copy of 1 KiB per slice, in either context.
+    fn copy(from: u64, to: u64, sub_context: bool) -> Command {
+        let region = |address| {
+            let guard = Guard::always(4);
+            let element = ElementType::I8;
+            let footprint = Footprint { element, chips: 1, clusters: 2, slices: 256, elements: 1024, guard };
+            Region { memory: Memory::Dm, address, fill: FillId(1), footprint }
+        };
+        let mut config = Config::new(32);
+        config.entries.push(Entry { size: 32, stride: 32 });
+        config.entries.push(Entry { size: 32, stride: 1 });
+        let size = if sub_context { 8 } else { 32 };
+        let fetch = Fetch { fetch_size: size, ..Fetch::new(region(from), config, 32, 32, ElementType::I8) };
+        let sink =
+            Sink::Commit { destination: region(to), config, commit_size: size, guard: Guard::always(5) };
+        let collect = Some(Collect { flits: 1 });
+        let unit = TensorUnit { sub_context, fetch, collect, contraction: None, cast: None, sink };
+        Command { operation: Operation::TensorUnit(Box::new(unit)), location: Location::caller() }
+    }
+
+    #[test]
+    fn bytes_are_live_from_their_write_to_their_last_use() {
+        let mut live = LiveBytes::default();
+        live.touch(0..100, true, 10, 20);
+        live.touch(0..40, false, 20, 30);
+        live.touch(50..150, true, 40, 45);
+        live.finish();
+        // 100 from 10; the upper half is needed up to 20, when it is written anew at 40; the rest up to 20 or 30.
+        let expected = [(10, 100), (20, 40), (30, 0), (40, 100), (45, 0)];
+        assert_eq!(live.levels(0), expected);
+    }
+
+    /// Counts, and looks at the first and the last events.
+    #[derive(Default)]
+    struct Counter {
+        bytes: u64,
+        events: u64,
+        begin: Vec<u8>,
+        end: Vec<u8>,
+    }
+
+    #[derive(Clone, Default)]
+    struct Shared(Arc<Mutex<Counter>>);
+
+    impl Write for Shared {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let mut counter = self.0.lock().expect("nobody panics");
+            counter.bytes += bytes.len() as u64;
+            counter.events +=
+                u64::from(bytes.starts_with(b"{\"") && bytes.windows(4).any(|part| part == b"\"ph\""));
+            if counter.begin.len() < 64 {
+                counter.begin.extend_from_slice(bytes);
+            }
+            counter.end = bytes.to_vec();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// `VISA_TRACE_EVENTS=10000000` for a long run.
+    #[test]
+    fn a_long_trace_takes_no_memory() {
+        let events: u64 =
+            std::env::var("VISA_TRACE_EVENTS").map_or(100_000, |text| text.parse().expect("a number"));
+        let out = Shared::default();
+        let mut clock = Clock::new(Profile::Book);
+        clock.observe(Box::new(TraceWriter::new(out.clone())));
+        let commands: Vec<_> = (0..64).map(|k| copy(k % 7 * 1024, (7 + k % 5) * 1024, k % 3 == 0)).collect();
+        let kernel = KernelCall { number: 1, name: "copies" };
+        let mut given = 0;
+        while out.0.lock().expect("nobody panics").events < events {
+            for command in &commands {
+                clock.command(kernel, command);
+            }
+            given += commands.len() as u64;
+            let (waiting, pieces) = clock.waiting();
+            assert!(waiting <= WINDOW + 1024 && pieces <= 32, "{waiting} operations wait, {pieces} pieces");
+        }
+        clock.finish();
+        assert!(clock.ledger().records.len() <= KEPT);
+        assert_eq!(clock.ledger().totals.operations, given);
+        let counter = out.0.lock().expect("nobody panics");
+        assert!(counter.begin.starts_with(b"{\"displayTimeUnit\""));
+        assert_eq!(counter.end, b"\n]}\n");
+        println!("{} events, {} bytes, {given} operations", counter.events, counter.bytes);
+    }
+
+    #[test]
+    fn an_output_that_fails_is_reported() {
+        struct Full;
+        impl Write for Full {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::Error::other("no space left"))
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let mut writer = TraceWriter::new(Full);
+        writer.finish();
+        assert_eq!(writer.error().map(ToString::to_string).as_deref(), Some("no space left"));
     }
 }
