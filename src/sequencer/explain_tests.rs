@@ -371,6 +371,6 @@ fn ragged_digits_and_truncated_steps() {
     );
     let ragged = explained::<m![A # 6 % 2, A # 6 / 2, B], m![1], m![[A # 6, B] # 20]>(ElementType::I8);
     let terms: Vec<&str> = ragged.rows.iter().map(|row| row.term.as_str()).collect();
-    assert_eq!(terms, ["A / 2 # 5", "A % 2", "B"]);
+    assert_eq!(terms, ["A # 6 / 2 # 5", "A # 6 % 2", "B"]);
     assert_eq!(ragged.rows[2].after, "1 # 12");
 }
