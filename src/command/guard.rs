@@ -10,6 +10,15 @@
 //!   sum 0 = 4 * (v0 / 1 % 8) + 1 * (v1 / 1 % 4)     test: sum 0 < 15
 //! ```
 //!
+//! Dead positions before a block make a sum start later:
+//!
+//! ```text
+//! m![# 2 + B + # 4] with B = 90             variables: v0 (0..96)
+//!
+//!   sum 0 = v0              test: sum 0 < 92
+//!   sum 1 = v0              test: 2 <= sum 1 < 2 + 90, and from here on it is counted from 2
+//! ```
+//!
 //! A sum can be a variable of later digits: that is how a position inside a product that was cut across a digit
 //! (a composite) is decoded.
 
@@ -35,8 +44,22 @@ pub struct GuardSum {
     pub first: usize,
     /// The number of digits.
     pub len: usize,
-    /// The sum must be less than this. `usize::MAX` where it is only a variable of other digits.
+    /// The least sum that is live. The value of the sum, for later digits, is what is above it.
+    pub start: usize,
+    /// The sum must be less than this above `start`. `usize::MAX` where it is only a variable of other digits.
     pub limit: usize,
+}
+
+impl GuardSum {
+    /// Whether a sum of this value is live.
+    pub const fn holds(&self, total: usize) -> bool {
+        total >= self.start && total - self.start < self.limit
+    }
+
+    /// The least sum that is not live any more, if there is one.
+    pub const fn end(&self) -> usize {
+        self.start.saturating_add(self.limit)
+    }
 }
 
 /// The most digits in a guard.
@@ -61,7 +84,7 @@ impl Guard {
         Self {
             variables,
             digits: List::new(GuardDigit { variable: 0, base: 1, extent: 1, weight: 0 }),
-            sums: List::new(GuardSum { first: 0, len: 0, limit: usize::MAX }),
+            sums: List::new(GuardSum { first: 0, len: 0, start: 0, limit: usize::MAX }),
         }
     }
 
@@ -84,10 +107,10 @@ impl Guard {
                 };
                 total += value / digit.base % digit.extent * digit.weight;
             }
-            if total >= sum.limit {
+            if !sum.holds(total) {
                 return false;
             }
-            values[k] = total;
+            values[k] = total - sum.start;
         }
         true
     }
@@ -103,10 +126,18 @@ mod tests {
         let mut guard = Guard::always(2);
         guard.digits.push(GuardDigit { variable: 0, base: 1, extent: 8, weight: 4 });
         guard.digits.push(GuardDigit { variable: 1, base: 1, extent: 4, weight: 1 });
-        guard.sums.push(GuardSum { first: 0, len: 2, limit: 15 });
+        guard.sums.push(GuardSum { first: 0, len: 2, start: 0, limit: 15 });
         assert!(guard.holds(&[3, 2]));
         assert!(!guard.holds(&[3, 3]));
         assert!(!guard.holds(&[4, 0]));
+        guard.sums = Guard::always(2).sums;
+        guard.sums.push(GuardSum { first: 0, len: 2, start: 2, limit: 12 });
+        // From 2 on, the first digit of what is above it.
+        guard.digits.push(GuardDigit { variable: 2, base: 4, extent: 3, weight: 1 });
+        guard.sums.push(GuardSum { first: 2, len: 1, start: 1, limit: 1 });
+        for total in 0..16 {
+            assert_eq!(guard.holds(&[total / 4, total % 4]), (6..10).contains(&total), "{total}");
+        }
         assert!(Guard::always(2).holds(&[100, 100]));
     }
 }

@@ -34,6 +34,14 @@ const fn write_items(text: Text, pool: &Pool, factors: &[Factor]) -> Text {
                 _ => write_items(text.str("["), pool, inner).str("] # ").number(*size),
             }
         }
+        Factor::Lead { positions } => {
+            let text = text.str("# ").number(*positions).str(" + ");
+            if let [Factor::Term { term, resize }] = inner {
+                write_term(text, pool, term, *resize)
+            } else {
+                write_items(text.str("["), pool, inner).str("]")
+            }
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is left of a buffer while a derivation reads it digit by digit: the column "Buf after" of an explanation.
 
 use super::explain::terms;
-use crate::mapping::{Atom, Factor, Factors, Pieces, Pool, Term, write_term};
+use crate::mapping::{Atom, Factor, Factors, LEAD_INSIDE, Pieces, Pool, Term, write_term};
 use crate::text::Text;
 
 /// A part of a stream's digit that lies within one digit of the buffer.
@@ -73,6 +73,7 @@ impl Remains {
                     segments.push(Segment::Padding { size: *size });
                     low = *size;
                 }
+                Factor::Lead { .. } => unreachable!("{LEAD_INSIDE}"),
             }
         }
         let mut remains = Self { whole: *buf, segments };
@@ -134,7 +135,8 @@ impl Remains {
         }
     }
 
-    /// The run of the buffer that is the content of a composite: the term, its values, the positions inside it.
+    /// The run of the buffer that is the content of a composite: the term, its values without dead ones before them, the
+    /// positions inside it.
     fn lifted(&self, pool: &Pool, atom: &Atom) -> Option<(Term, usize, usize)> {
         let Atom::Composite(composite) = atom else { return None };
         let mut pieces = Pieces::new(&[&self.whole]);
@@ -142,7 +144,9 @@ impl Remains {
             return None;
         }
         pieces.list.iter().find_map(|piece| match piece.factor {
-            Factor::Term { term, resize } if term.atom.is(atom) => Some((term, resize, piece.base)),
+            Factor::Term { term, resize } if term.atom.is(atom) => {
+                Some((term, resize - pool.lead(atom), piece.base))
+            }
             _ => None,
         })
     }

@@ -111,7 +111,7 @@ const fn agrees(pool: &mut Pool, data: &Factors, weights: &Factors) -> bool {
         let mut k = 0;
         while k < data.len() {
             match data.item(k) {
-                Factor::Padding { .. } => break,
+                Factor::Padding { .. } | Factor::Lead { .. } => break,
                 Factor::Term { resize, .. } => inside *= *resize,
             }
             k += 1;
