@@ -412,7 +412,7 @@ fn whole_margins_are_taken_apart_or_found() {
     // Both have it, or one has it in parts: then it stays.
     let (a, b, pairs) = moved::<m![# 2 + P + # 3, K], m![# 2 + P, K]>();
     assert_eq!((a.1, b.1, pairs), (0, 0, 2));
-    assert_eq!(b.0, named(&[("K", 1), ("[# 2 + P]", 24)]));
+    assert_eq!(b.0, named(&[("K", 1), ("# 2 + P", 24)]));
     let (a, b, pairs) = moved::<m![[# 2 + P + # 3] % 4, K, [# 2 + P + # 3] / 4], m![K, P]>();
     assert_eq!(a.0[0].0, "[# 2 + P] # 12 / 4");
     assert_eq!((a.1, b.1, pairs), (0, -2, 3));

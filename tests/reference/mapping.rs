@@ -134,6 +134,17 @@ impl Map {
         }
     }
 
+    /// Whether there are dead positions before a part of it.
+    pub fn has_lead(&self) -> bool {
+        match self {
+            Map::One | Map::Axis { .. } => false,
+            Map::Margin(before, inner, _) => *before > 0 || inner.has_lead(),
+            Map::Stride(inner, _) | Map::Modulo(inner, _) => inner.has_lead(),
+            Map::Resize(inner, _) | Map::Padding(inner, _) => inner.has_lead(),
+            Map::Pair(left, right) => left.has_lead() || right.has_lead(),
+        }
+    }
+
     /// Height of the tree. A node is always higher than the nodes it sends offsets to.
     pub fn height(&self) -> usize {
         match self {
@@ -540,6 +551,28 @@ mod tests {
         assert_eq!(union(&[(&outer, 3), (&inner, 3)]), None);
         assert!(is_injective(&[&outer, &inner]));
         assert!(!is_injective(&[&outer, &outer]));
+    }
+
+    #[test]
+    fn margins() {
+        let live = |text: &str| -> Vec<usize> {
+            let table = map(text).table().into_iter().enumerate();
+            table.filter_map(|(position, cell)| cell.map(|_| position)).collect()
+        };
+        assert_eq!(live("# 2 + B + # 4"), [2, 3, 4]);
+        assert_eq!(map("# 2 + B + # 4").size(), 9);
+        assert_eq!(map("# 2 + B + # 4").eval(3), Some(Coordinates::from([("B".to_string(), 1)])));
+        assert_eq!(live("# 1 + 1 + # 2"), [1]);
+        assert_eq!(live("B + # 2, # 1 + 1"), [1, 3, 5]);
+        same("# 1 + [# 2 + B]", "# 3 + B");
+        same("# 2 + B + # 4", "[# 2 + B] # 9");
+        same("[# 2 + B + # 7] / 4, [# 2 + B + # 7] % 4", "# 2 + B + # 7");
+        same("[# 2 + B], A", "# 8 + [B, A]");
+        let (outer, inner) = (map("[# 2 + B + # 7] / 4"), map("[# 2 + B + # 7] % 4"));
+        assert_eq!(joint_table(&[&outer, &inner]), map("# 2 + B + # 7").table());
+        for wrong in ["# 2", "# 2 B", "# + B", "B + 4", "# 2 + B + # 4 + # 3", "# 2 + B + # 4 / 3"] {
+            assert!(Map::try_parse(wrong, AXES).is_err(), "{wrong}");
+        }
     }
 
     #[test]
