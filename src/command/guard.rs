@@ -93,6 +93,24 @@ impl Guard {
         self.sums.is_empty()
     }
 
+    /// Whether a position may be live of which only the first variables are known. True where it takes more to tell.
+    pub fn may_hold(&self, known: &[usize]) -> bool {
+        self.sums.iter().all(|sum| {
+            let (mut least, mut most) = (0usize, 0usize);
+            for digit in &self.digits.as_slice()[sum.first..sum.first + sum.len] {
+                let (low, high) = match known.get(digit.variable) {
+                    Some(value) => {
+                        let value = value / digit.base % digit.extent * digit.weight;
+                        (value, value)
+                    }
+                    None => (0, (digit.extent - 1).saturating_mul(digit.weight)),
+                };
+                (least, most) = (least + low, most.saturating_add(high));
+            }
+            least < sum.end() && sum.start <= most
+        })
+    }
+
     /// Whether the position is live. `variables` holds one value per given variable.
     pub fn holds(&self, variables: &[usize]) -> bool {
         debug_assert_eq!(variables.len(), self.variables, "one value per variable");
@@ -130,6 +148,8 @@ mod tests {
         assert!(guard.holds(&[3, 2]));
         assert!(!guard.holds(&[3, 3]));
         assert!(!guard.holds(&[4, 0]));
+        let known: Vec<bool> = (0..8).map(|v| guard.may_hold(&[v])).collect();
+        assert_eq!(known, [true, true, true, true, false, false, false, false]);
         guard.sums = Guard::always(2).sums;
         guard.sums.push(GuardSum { first: 0, len: 2, start: 2, limit: 12 });
         // From 2 on, the first digit of what is above it.
@@ -138,6 +158,10 @@ mod tests {
         for total in 0..16 {
             assert_eq!(guard.holds(&[total / 4, total % 4]), (6..10).contains(&total), "{total}");
         }
+        // Of v0 alone: 4 * v0 to 4 * v0 + 3 meets 2..14; the other test could be anything.
+        assert!((0..4).all(|v| guard.may_hold(&[v])) && guard.may_hold(&[]) && !guard.may_hold(&[4]));
+        guard.sums.set(0, GuardSum { start: 4, ..guard.sums.at(0) });
+        assert!(!guard.may_hold(&[0]) && guard.may_hold(&[1]));
         assert!(Guard::always(2).holds(&[100, 100]));
     }
 }

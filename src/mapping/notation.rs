@@ -43,10 +43,10 @@ const fn write_items(text: Text, pool: &Pool, factors: &[Factor]) -> Text {
         }
         Factor::Lead { positions } => {
             let text = text.str("# ").number(*positions).str(" + ");
-            if let [Factor::Term { term, resize }] = inner {
-                write_term(text, pool, term, *resize)
-            } else {
-                write_items(text.str("["), pool, inner).str("]")
+            match inner {
+                [] => text.str("1"),
+                [Factor::Term { term, resize }] => write_term(text, pool, term, *resize),
+                _ => write_items(text.str("["), pool, inner).str("]"),
             }
         }
     }

@@ -130,6 +130,24 @@ impl Buffer {
         }
     }
 
+    /// Starts the loops after the dead positions before single elements. No digit leads there.
+    const fn start_in_constants(&mut self, pool: &Pool) {
+        let mut block = 1;
+        while block < self.blocks.len() && !self.held.overflowed() {
+            // A block that was read as one has its dead positions in the stream.
+            let (mut around, mut taken_apart) = (block, true);
+            while around > 0 {
+                let opened = self.blocks.at(around).opened;
+                taken_apart = taken_apart && opened < self.held.len() && self.held.get(opened).read == 1;
+                around = self.blocks.at(around).outer;
+            }
+            if taken_apart && is_constant(pool, &self.held.get(self.blocks.at(block).opened).term.atom) {
+                self.start_in(block);
+            }
+            block += 1;
+        }
+    }
+
     /// Starts the loops where a block is, and the blocks around it.
     const fn start_in(&mut self, block: usize) {
         let mut block = block;
@@ -197,6 +215,14 @@ impl Buffer {
             k += 1;
         }
         None
+    }
+}
+
+/// Whether an atom is a single element with dead positions before it.
+const fn is_constant(pool: &Pool, atom: &Atom) -> bool {
+    match atom {
+        Atom::Composite(composite) => pool.led(*composite).1.is_empty(),
+        Atom::Symbol(_) => false,
     }
 }
 
@@ -285,6 +311,7 @@ pub const fn derive(pool: &mut Pool, request: &Request<'_>) -> Result<Derived, P
     attempt!(stream_part(pool, &job, &mut buffer, &request.time, false, &mut entries));
     let time_entries = entries.len();
     attempt!(stream_part(pool, &job, &mut buffer, &request.packet, true, &mut entries));
+    buffer.start_in_constants(pool);
     if !request.unread {
         attempt!(nothing_dropped(pool, &job, &buffer));
     }
@@ -675,7 +702,8 @@ const fn nothing_dropped(pool: &Pool, request: &Job<'_>, buffer: &Buffer) -> Res
 /// Whether the stream reads all of a digit: by itself, in a composite around it, or as the digits of an opened block.
 const fn is_read(pool: &Pool, buffer: &Buffer, own: usize, k: usize) -> bool {
     let held = buffer.held.get(k);
-    if held.read >= held.resize || read_through_composite(pool, buffer, own, held) {
+    let read = held.read >= held.resize || is_constant(pool, &held.term.atom);
+    if read || read_through_composite(pool, buffer, own, held) {
         return true;
     }
     let mut parts = 0;

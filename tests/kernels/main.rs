@@ -6,6 +6,7 @@ mod accumulation_kinds;
 mod gemm;
 mod host;
 mod limits;
+mod margins;
 mod memory_and_stream;
 mod numerics;
 mod overwrite;

@@ -14,6 +14,7 @@ mod fetch;
 mod fetch_casts;
 mod machine;
 mod mapping;
+mod margins;
 mod moves;
 mod mutations;
 mod pipelines;

@@ -190,7 +190,10 @@ impl Projection {
                         return Err(format!("only a part of {group} is present"));
                     }
                     // A group that is present as a whole spells what its expression spells.
-                    pending.extend(digits(&group));
+                    pending.extend(match &group {
+                        Map::Margin(_, inner, _) => digits(inner),
+                        _ => digits(&group),
+                    });
                 }
             }
         }

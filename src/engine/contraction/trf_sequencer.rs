@@ -203,7 +203,8 @@ pub(super) const fn trf_sequencer(
     if derived.config.base != 0 {
         let text = Text::new().str("align: OutTime ").mapping(request.out_time).str(" starts ");
         let text = text.signed(derived.config.base).str(" elements from the first one of the TRF tensor ");
-        let text = text.factors(pool, &sides.trf_element).str(", but a TRF sequencer starts at the first one");
+        let text =
+            text.factors(pool, &sides.trf_element).str(", but a TRF sequencer starts at the first one");
         let help = "; help: give the stream and the TRF tensor the same dead positions, `# n + …`, or none";
         return Err(PlanError::new("TRF start", text.str(help)));
     }
