@@ -8,8 +8,8 @@ pub use crate::engine::stream::{
     StreamTensor, stage,
 };
 pub use crate::mapping::{
-    Atom, AxisName, Expr, Factor, Ident, Identity, Index, M, Mapping, Modulo, Padding, PaddingKind, Pair,
-    Resize, Stride, Symbol, Term,
+    Atom, AxisName, Expr, Factor, Ident, Identity, Index, M, Mapping, Margin, Modulo, Padding, PaddingKind,
+    Pair, Resize, Stride, Symbol, Term,
 };
 // An axis may be called `M` and hide the trait's name: its items stay in scope.
 pub use crate::chip::spec::ChipKind;

@@ -5,7 +5,8 @@
 //! tree and the same messages (specification page 10, section 1.2).
 //!
 //! ```text
-//! mapping  := postfix | postfix "," mapping        "," is right associative and binds loosest
+//! mapping  := member | member "," mapping          "," is right associative and binds loosest
+//! member   := [ "#" NUMBER "+" ] postfix [ "+" "#" NUMBER ]      dead positions before and after
 //! postfix  := atom | postfix operator NUMBER       the four operators share one level, left associative
 //! operator := "/" | "%" | "=" | "#"
 //! atom     := IDENT | "1" | "{" … "}" | "(" mapping ")" | "[" mapping "]"

@@ -39,6 +39,17 @@ pub enum Mapping<S, E> {
         /// The place of the number.
         n_span: S,
     },
+    /// `# l + e + # r`: dead positions before and after a mapping. At least one of the two is there.
+    Margin {
+        /// Dead positions before `inner`. 0 where there are none.
+        lead: usize,
+        /// What stands between them.
+        inner: Box<Mapping<S, E>>,
+        /// Dead positions after `inner`. 0 where there are none.
+        trail: usize,
+        /// The place of the first `#` or, where nothing leads, of the `+`.
+        span: S,
+    },
     /// `a, b, c`: at least two mappings, the first one outermost.
     ///
     /// The list stands for nested pairs, `Pair<a, Pair<b, c>>`. It is flat here so that a long list is not a deep
@@ -106,6 +117,10 @@ impl<S, E> Mapping<S, E> {
                 span: change(span),
                 n_span: change(n_span),
             },
+            Self::Margin { lead, inner, trail, span } => {
+                let span = change(span);
+                Mapping::Margin { lead, inner: Box::new(inner.map_spans(change)), trail, span }
+            }
             Self::Pair { items } => {
                 Mapping::Pair { items: items.into_iter().map(|item| item.map_spans(change)).collect() }
             }
@@ -117,9 +132,17 @@ impl<S, E> Mapping<S, E> {
         E: fmt::Display,
     {
         match self {
-            Self::Pair { .. } => write!(f, "[{self}]"),
+            Self::Pair { .. } | Self::Margin { .. } => write!(f, "[{self}]"),
             _ => write!(f, "{self}"),
         }
+    }
+
+    /// A member of a list: only a list needs brackets.
+    fn write_member(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result
+    where
+        E: fmt::Display,
+    {
+        if let Self::Pair { .. } = self { self.write_grouped(f) } else { write!(f, "{self}") }
     }
 }
 
@@ -134,12 +157,19 @@ impl<S, E: fmt::Display> fmt::Display for Mapping<S, E> {
                 inner.write_grouped(f)?;
                 write!(f, " {} {n}", operator.symbol())
             }
+            Self::Margin { lead, inner, trail, .. } => {
+                if *lead > 0 {
+                    write!(f, "# {lead} + ")?;
+                }
+                inner.write_grouped(f)?;
+                if *trail > 0 { write!(f, " + # {trail}") } else { Ok(()) }
+            }
             Self::Pair { items } => {
                 for (position, item) in items.iter().enumerate() {
                     if position > 0 {
                         f.write_str(", ")?;
                     }
-                    item.write_grouped(f)?;
+                    item.write_member(f)?;
                 }
                 Ok(())
             }

@@ -77,7 +77,7 @@ impl Parser {
         let mut rest = tokens;
         let mut last_comma = None;
         loop {
-            let (node, comma) = self.postfix(&mut rest, last_comma, depth)?;
+            let (node, comma) = self.member(&mut rest, last_comma, depth)?;
             height = height.max(node.height);
             items.push(node.mapping);
             match comma {
@@ -92,30 +92,68 @@ impl Parser {
         Node::above(height, Mapping::Pair { items }, &first.span)
     }
 
-    /// `postfix`, and the comma after it if there is one. Leaves `rest` behind the comma.
+    /// `member`, and the comma after it if there is one. Leaves `rest` behind the comma.
     #[expect(clippy::type_complexity, reason = "a private pair of a node and an optional token")]
-    fn postfix<'t, S: Clone, E: Clone>(
+    fn member<'t, S: Clone, E: Clone>(
         &mut self,
         rest: &mut &'t [Token<S, E>],
         before: Option<&'t Token<S, E>>,
         depth: usize,
     ) -> Result<(Node<S, E>, Option<&'t Token<S, E>>), Error<S>> {
-        let Some((first, after)) = rest.split_first() else {
+        let Some(first) = rest.first() else {
             let comma = before.expect("a list that is not empty has a comma before a missing member");
             return Err(Error::new(
                 "nothing follows the last `,`; remove the comma or write another operand",
                 comma.span.clone(),
             ));
         };
+        let lead = leading(rest)?;
+        let (node, plus) = self.postfix(rest, depth)?;
+        let trail = match plus {
+            Some(plus) => trailing(rest, plus)?,
+            None => 0,
+        };
+        let node = match plus {
+            None if lead == 0 => node,
+            _ => {
+                let span = if lead > 0 { &first.span } else { &plus.unwrap_or(first).span };
+                let inner = Box::new(node.mapping);
+                Node::above(node.height, Mapping::Margin { lead, inner, trail, span: span.clone() }, span)?
+            }
+        };
+        let comma = rest.split_first().filter(|(token, _)| matches!(token.kind, TokenKind::Punct(',')));
+        match comma {
+            Some((comma, after)) => {
+                *rest = after;
+                Ok((node, Some(comma)))
+            }
+            None => match rest.first() {
+                Some(token) => Err(after_a_margin(token)),
+                None => Ok((node, None)),
+            },
+        }
+    }
+
+    /// `postfix`, and the `+` after it if there is one. Leaves `rest` before a comma, or behind the `+`.
+    #[expect(clippy::type_complexity, reason = "a private pair of a node and an optional token")]
+    fn postfix<'t, S: Clone, E: Clone>(
+        &mut self,
+        rest: &mut &'t [Token<S, E>],
+        depth: usize,
+    ) -> Result<(Node<S, E>, Option<&'t Token<S, E>>), Error<S>> {
+        let (first, after) = rest.split_first().expect("a margin and a list look for an operand first");
         *rest = after;
         let mut node = self.atom(first, rest, depth)?;
         let mut previous = first;
         while let Some((token, after)) = rest.split_first() {
-            *rest = after;
             let TokenKind::Punct(character) = token.kind else {
                 return Err(missing_operator(previous, token));
             };
             if character == ',' {
+                break;
+            }
+            *rest = after;
+            if character == '+' {
                 return Ok((node, Some(token)));
             }
             let Some(operator) = Operator::from_symbol(character) else {
@@ -192,6 +230,7 @@ impl Parser {
             TokenKind::Punct(',') => {
                 Err(Error::new(format!("an operand is missing before `,`; {OPERANDS}"), span))
             }
+            TokenKind::Punct('+') => Err(Error::new(format!("`+` has nothing on its left; {MARGIN}"), span)),
             TokenKind::Punct(character) if Operator::from_symbol(*character).is_some() => Err(Error::new(
                 format!("`{character}` has nothing on its left; write an operand before it; {OPERANDS}"),
                 span,
@@ -201,6 +240,90 @@ impl Parser {
             }
         }
     }
+}
+
+const MARGIN: &str = "dead positions are written `# 2 + A + # 4`, before or after an operand";
+
+/// The `# l +` before an operand: how many positions, or 0 where there is none. Leaves `rest` before the operand.
+fn leading<S: Clone, E: Clone>(rest: &mut &[Token<S, E>]) -> Result<usize, Error<S>> {
+    let [hash, after @ ..] = *rest else { return Ok(0) };
+    if !matches!(hash.kind, TokenKind::Punct('#')) {
+        return Ok(0);
+    }
+    let lead = match after.first() {
+        Some(token) => amount(token)?,
+        None => return Err(Error::new(format!("`#` has nothing on its right; {MARGIN}"), hash.span.clone())),
+    };
+    let [number, plus, after @ ..] = after else {
+        let number = &after[0];
+        let message =
+            format!("`# {lead}` stands alone; {MARGIN}, and slots of which one is used `1 # {lead}`");
+        return Err(Error::new(message, number.span.clone()));
+    };
+    if !matches!(plus.kind, TokenKind::Punct('+')) {
+        let message = format!("a `+` is missing between `# {lead}` and {plus}; {MARGIN}");
+        let at = if let TokenKind::Punct(',') = plus.kind { number.span.clone() } else { plus.span.clone() };
+        return Err(Error::new(message, at));
+    }
+    match after.first().map(|token| &token.kind) {
+        None | Some(TokenKind::Punct(',')) => {
+            let message = format!("nothing follows `# {lead} +`; {MARGIN}");
+            return Err(Error::new(message, plus.span.clone()));
+        }
+        Some(TokenKind::Punct('#')) => {
+            let message = format!(
+                "`# {lead} +` is followed by more dead positions; add them up to one number; {MARGIN}"
+            );
+            return Err(Error::new(message, after[0].span.clone()));
+        }
+        _ => {}
+    }
+    *rest = after;
+    Ok(lead)
+}
+
+/// The `# r` after the `+` behind an operand. Leaves `rest` behind it.
+fn trailing<S: Clone, E: Clone>(rest: &mut &[Token<S, E>], plus: &Token<S, E>) -> Result<usize, Error<S>> {
+    match *rest {
+        [hash, number, after @ ..] if matches!(hash.kind, TokenKind::Punct('#')) => {
+            *rest = after;
+            amount(number)
+        }
+        [hash] if matches!(hash.kind, TokenKind::Punct('#')) => {
+            Err(Error::new(format!("`+ #` has nothing on its right; {MARGIN}"), hash.span.clone()))
+        }
+        [token, ..] if !matches!(token.kind, TokenKind::Punct(',')) => {
+            let message = format!("`+` adds dead positions, and {token} is none; {MARGIN}");
+            Err(Error::new(message, token.span.clone()))
+        }
+        _ => Err(Error::new(format!("nothing follows `+`; {MARGIN}"), plus.span.clone())),
+    }
+}
+
+/// A number of dead positions.
+fn amount<S: Clone, E>(token: &Token<S, E>) -> Result<usize, Error<S>> {
+    let message = match &token.kind {
+        TokenKind::Number(text) => match number(text) {
+            Ok(0) => "`# 0` adds no position; leave it out".to_string(),
+            Ok(n) => return Ok(n),
+            Err(problem) => problem,
+        },
+        _ => format!("the number of dead positions must be a plain number, found {token}; {MARGIN}"),
+    };
+    Err(Error::new(message, token.span.clone()))
+}
+
+/// Something other than a comma behind `e + # r`.
+fn after_a_margin<S: Clone, E>(token: &Token<S, E>) -> Error<S> {
+    let message = match token.kind {
+        TokenKind::Punct('+') => format!("`+` follows dead positions; add them up to one number; {MARGIN}"),
+        TokenKind::Punct(character) if Operator::from_symbol(character).is_some() => format!(
+            "`{character}` follows dead positions, which bind looser; put brackets around them, for example \
+             `[# 2 + A + # 4] {character} 8`"
+        ),
+        _ => format!("{token} follows dead positions with nothing between; separate operands with `,`"),
+    };
+    Error::new(message, token.span.clone())
 }
 
 /// The number on the right side of an operator.

@@ -70,6 +70,14 @@ fn type_of(mapping: &Mapping<Span, TokenStream>) -> syn::Result<TokenStream> {
             };
             quote_spanned!(span=> ::furiosa_visa_std::mapping::#constructor<#inner, #n>)
         }
+        Mapping::Margin { lead, inner, trail, span } => {
+            let inner = type_of(inner)?;
+            let [mut lead, mut trail] = [lead, trail].map(|n| Literal::usize_unsuffixed(*n));
+            lead.set_span(*span);
+            trail.set_span(*span);
+            let span = generated_at(*span);
+            quote_spanned!(span=> ::furiosa_visa_std::mapping::Margin<#inner, #lead, #trail>)
+        }
         Mapping::Pair { items } => pair(items)?,
     })
 }
@@ -91,7 +99,7 @@ fn pair(items: &[Mapping<Span, TokenStream>]) -> syn::Result<TokenStream> {
 fn type_depth(mapping: &Mapping<Span, TokenStream>) -> usize {
     match mapping {
         Mapping::One { .. } | Mapping::Axis { .. } | Mapping::Escape { .. } => 1,
-        Mapping::Operation { inner, .. } => 1 + type_depth(inner),
+        Mapping::Operation { inner, .. } | Mapping::Margin { inner, .. } => 1 + type_depth(inner),
         Mapping::Pair { items } => {
             let last = items.len() - 1;
             let levels = items.iter().enumerate().map(|(position, item)| {
@@ -147,6 +155,17 @@ mod tests {
             quote!((P # 16 / 2) % 4 = 3 # 8, { T } # 4),
             "Pair<Padding<Resize<Modulo<Stride<Padding<Symbol<P>, 16>, 2>, 4>, 3>, 8>, Padding<T, 4>>",
         );
+    }
+
+    #[test]
+    fn margins() {
+        expands_short(
+            quote!(A, # 2 + B / 2 + # 4, 1 + # 3),
+            "Pair<Symbol<A>, Pair<Margin<Stride<Symbol<B>, 2>, 2, 4>, Margin<Identity, 0, 3>>>",
+        );
+        expands_short(quote!([# 2 + { T }] % 8), "Modulo<Margin<T, 2, 0>, 8>");
+        rejects(quote!(# + B), "must be a plain number, found `+`");
+        rejects(quote!(# 2 B), "a `+` is missing between `# 2` and `B`");
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! What a fetch must keep to before it is executed: the stages of its adapter, and interleaving.
 
 use super::check::{Fault, FaultKind};
+use super::execute::sources;
 use super::rules::Call;
 use super::spec::{ChipKind, FETCH_MASK_NIBBLES, SEQUENCER_ENTRIES};
-use crate::command::{AdapterStage, Fetch, Interleave, MaskConfig, Table, TensorUnit};
+use crate::command::{AdapterStage, Fetch, Interleave, MaskConfig, Region, Table, TensorUnit};
 use crate::scalar::ElementType;
 use core::ops::RangeInclusive;
 
@@ -22,6 +23,9 @@ pub(super) fn check(unit: &TensorUnit, kind: ChipKind, call: Call) -> Result<(),
             let message = format!("the sub context has no {stage}");
             return Err(call.fault(FaultKind::Unsupported, message, "fetch in the main context"));
         }
+    }
+    for source in sources(fetch) {
+        inside_memory(source, fetch, call)?;
     }
     if let Some(interleave) = &fetch.interleave {
         interleaved(interleave, fetch, call)?;
@@ -47,6 +51,23 @@ pub(super) fn check(unit: &TensorUnit, kind: ChipKind, call: Call) -> Result<(),
         Some(zero_points) => subtracted(zero_points, looked_up, fetch.output, call),
         None => Ok(()),
     }
+}
+
+/// Refuses dead positions before the first byte of the memory. They are read as all others.
+fn inside_memory(source: &Region, fetch: &Fetch, call: Call) -> Result<(), Fault> {
+    let bits = source.footprint.element.bits() as i128;
+    let before = -(fetch.config.first() as i128 * bits).div_euclid(8);
+    let first = i128::from(source.address) - before;
+    if first >= 0 {
+        return Ok(());
+    }
+    let message = format!(
+        "the stream starts {before} bytes before the tensor at {} address {}, at {first}, but the first address is 0; \
+         the tensor can be at {before} or above",
+        source.memory, source.address
+    );
+    let help = "put the tensor at a higher address, or give it the dead positions: `# n + …` in its Element";
+    Err(call.fault(FaultKind::OutOfBounds, message, help))
 }
 
 fn interleaved(interleave: &Interleave, fetch: &Fetch, call: Call) -> Result<(), Fault> {
@@ -143,7 +164,7 @@ fn subtracted(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::{Collect, FillId, Footprint, Guard, Memory, Region, Sink};
+    use crate::command::{Collect, FillId, Footprint, Guard, Memory, Sink};
     use crate::list::List;
     use crate::sequencer::{Config, Entry};
     use core::panic::Location;
@@ -220,6 +241,35 @@ mod tests {
         let mut sub = with(mask(0, None, &[1], 0), I8);
         sub.sub_context = true;
         refused(&sub, FaultKind::Unsupported, "the sub context has no masking");
+    }
+
+    #[test]
+    fn no_byte_before_the_memory_is_read() {
+        use ElementType::{F32, I4, I8};
+        let at = |stored, base, address, second| {
+            let mut unit = unit(stored, stored);
+            unit.fetch.config.base = base;
+            unit.fetch.source.address = address;
+            unit.fetch.interleave =
+                Some(Interleave { source: Region { address: second, ..region(stored) }, period: 1 });
+            unit
+        };
+        assert_eq!(outcome(&at(I8, -2, 2, 2)), Ok(()));
+        refused(
+            &at(I8, -2, 1, 2),
+            FaultKind::OutOfBounds,
+            "starts 2 bytes before the tensor at DM address 1, at -1, but the first address is 0; the tensor can be at 2",
+        );
+        refused(&at(I8, -2, 2, 0), FaultKind::OutOfBounds, "before the tensor at DM address 0, at -2");
+        assert_eq!(outcome(&at(F32, -3, 12, 12)), Ok(()));
+        refused(&at(F32, -3, 11, 12), FaultKind::OutOfBounds, "starts 12 bytes before");
+        assert_eq!(outcome(&at(I4, -4, 2, 2)), Ok(()));
+        refused(&at(I4, -4, 1, 2), FaultKind::OutOfBounds, "starts 2 bytes before");
+        assert_eq!(outcome(&at(I8, 5, 0, 0)), Ok(()));
+        // A loop that goes back counts, too.
+        let mut back = at(I8, -1, 192, 192);
+        back.fetch.config.entries.set(0, Entry { size: 4, stride: -64 });
+        refused(&back, FaultKind::OutOfBounds, "starts 193 bytes before");
     }
 
     #[test]

@@ -84,7 +84,7 @@ impl LiveRows {
                 _ => Liveness::Some,
             };
         }
-        let mut values = [0usize; GUARD_SUMS];
+        let (mut totals, mut values) = ([0usize; GUARD_SUMS], [0usize; GUARD_SUMS]);
         let mut mixed = false;
         for (k, sum) in self.guard.sums.iter().enumerate() {
             let mut total = 0;
@@ -98,25 +98,27 @@ impl LiveRows {
                 };
                 total += value / digit.base % digit.extent * digit.weight;
             }
-            values[k] = total;
+            totals[k] = total;
+            values[k] = total.saturating_sub(sum.start);
             let (least, most) = self.tables[k].as_ref().map_or((0, 0), |&(_, least, most)| (least, most));
-            if total + least >= sum.limit {
+            if total + least >= sum.end() || total + most < sum.start {
                 return Liveness::Nothing;
             }
-            mixed |= total + most >= sum.limit;
+            mixed |= total + most >= sum.end() || total + least < sum.start;
         }
         if !mixed {
             return Liveness::All;
         }
         mask.resize(self.len, true);
         for (k, sum) in self.guard.sums.iter().enumerate() {
-            if let Some((table, _, most)) = &self.tables[k]
-                && values[k] + most >= sum.limit
-            {
-                let rest = sum.limit - values[k];
-                for (live, &value) in mask.iter_mut().zip(table) {
-                    *live &= value < rest;
-                }
+            let Some((table, least, most)) = &self.tables[k] else { continue };
+            if totals[k] + most >= sum.end() {
+                let rest = sum.end() - totals[k];
+                mask.iter_mut().zip(table).for_each(|(live, &value)| *live &= value < rest);
+            }
+            if totals[k] + least < sum.start {
+                let rest = sum.start - totals[k];
+                mask.iter_mut().zip(table).for_each(|(live, &value)| *live &= value >= rest);
             }
         }
         if mask.contains(&true) { Liveness::Some } else { Liveness::Nothing }
@@ -187,7 +189,8 @@ mod tests {
                 });
             }
             let limit = if random.random_range(0..4) == 0 { usize::MAX } else { random.random_range(1..12) };
-            guard.sums.push(GuardSum { first, len: guard.digits.len() - first, limit });
+            let start = if random.random_range(0..3) == 0 { random.random_range(1..4) } else { 0 };
+            guard.sums.push(GuardSum { first, len: guard.digits.len() - first, start, limit });
         }
         guard
     }

@@ -86,8 +86,9 @@ fn last_fetches(fetch: &Fetch, tensor: usize, source: &Region) -> Vec<Option<usi
     let walk = Walk::new(&fetch.config);
     for packet in (0..fetch.time).filter(|&step| turns.tensor(step) == tensor) {
         for element in walk.positions(packet * fetch.packet..(packet + 1) * fetch.packet, 1) {
-            let first = element.max(0) as usize * bits / 8;
-            // A packet may read on into padding past the end.
+            // A packet may read padding before the start and past the end.
+            let Ok(element) = usize::try_from(element) else { continue };
+            let first = element * bits / 8;
             let end = (first + bits.div_ceil(8)).min(last.len());
             last[first.min(end)..end].fill(Some(packet));
         }

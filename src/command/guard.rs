@@ -10,6 +10,15 @@
 //!   sum 0 = 4 * (v0 / 1 % 8) + 1 * (v1 / 1 % 4)     test: sum 0 < 15
 //! ```
 //!
+//! Dead positions before a block make a sum start later:
+//!
+//! ```text
+//! m![# 2 + B + # 4] with B = 90             variables: v0 (0..96)
+//!
+//!   sum 0 = v0              test: sum 0 < 92
+//!   sum 1 = v0              test: 2 <= sum 1 < 2 + 90, and from here on it is counted from 2
+//! ```
+//!
 //! A sum can be a variable of later digits: that is how a position inside a product that was cut across a digit
 //! (a composite) is decoded.
 
@@ -35,8 +44,22 @@ pub struct GuardSum {
     pub first: usize,
     /// The number of digits.
     pub len: usize,
-    /// The sum must be less than this. `usize::MAX` where it is only a variable of other digits.
+    /// The least sum that is live. The value of the sum, for later digits, is what is above it.
+    pub start: usize,
+    /// The sum must be less than this above `start`. `usize::MAX` where it is only a variable of other digits.
     pub limit: usize,
+}
+
+impl GuardSum {
+    /// Whether a sum of this value is live.
+    pub const fn holds(&self, total: usize) -> bool {
+        total >= self.start && total - self.start < self.limit
+    }
+
+    /// The least sum that is not live any more, if there is one.
+    pub const fn end(&self) -> usize {
+        self.start.saturating_add(self.limit)
+    }
 }
 
 /// The most digits in a guard.
@@ -61,13 +84,31 @@ impl Guard {
         Self {
             variables,
             digits: List::new(GuardDigit { variable: 0, base: 1, extent: 1, weight: 0 }),
-            sums: List::new(GuardSum { first: 0, len: 0, limit: usize::MAX }),
+            sums: List::new(GuardSum { first: 0, len: 0, start: 0, limit: usize::MAX }),
         }
     }
 
     /// Whether every position is live.
     pub const fn is_always(&self) -> bool {
         self.sums.is_empty()
+    }
+
+    /// Whether a position may be live of which only the first variables are known. True where it takes more to tell.
+    pub fn may_hold(&self, known: &[usize]) -> bool {
+        self.sums.iter().all(|sum| {
+            let (mut least, mut most) = (0usize, 0usize);
+            for digit in &self.digits.as_slice()[sum.first..sum.first + sum.len] {
+                let (low, high) = match known.get(digit.variable) {
+                    Some(value) => {
+                        let value = value / digit.base % digit.extent * digit.weight;
+                        (value, value)
+                    }
+                    None => (0, (digit.extent - 1).saturating_mul(digit.weight)),
+                };
+                (least, most) = (least + low, most.saturating_add(high));
+            }
+            least < sum.end() && sum.start <= most
+        })
     }
 
     /// Whether the position is live. `variables` holds one value per given variable.
@@ -84,10 +125,10 @@ impl Guard {
                 };
                 total += value / digit.base % digit.extent * digit.weight;
             }
-            if total >= sum.limit {
+            if !sum.holds(total) {
                 return false;
             }
-            values[k] = total;
+            values[k] = total - sum.start;
         }
         true
     }
@@ -103,10 +144,24 @@ mod tests {
         let mut guard = Guard::always(2);
         guard.digits.push(GuardDigit { variable: 0, base: 1, extent: 8, weight: 4 });
         guard.digits.push(GuardDigit { variable: 1, base: 1, extent: 4, weight: 1 });
-        guard.sums.push(GuardSum { first: 0, len: 2, limit: 15 });
+        guard.sums.push(GuardSum { first: 0, len: 2, start: 0, limit: 15 });
         assert!(guard.holds(&[3, 2]));
         assert!(!guard.holds(&[3, 3]));
         assert!(!guard.holds(&[4, 0]));
+        let known: Vec<bool> = (0..8).map(|v| guard.may_hold(&[v])).collect();
+        assert_eq!(known, [true, true, true, true, false, false, false, false]);
+        guard.sums = Guard::always(2).sums;
+        guard.sums.push(GuardSum { first: 0, len: 2, start: 2, limit: 12 });
+        // From 2 on, the first digit of what is above it.
+        guard.digits.push(GuardDigit { variable: 2, base: 4, extent: 3, weight: 1 });
+        guard.sums.push(GuardSum { first: 2, len: 1, start: 1, limit: 1 });
+        for total in 0..16 {
+            assert_eq!(guard.holds(&[total / 4, total % 4]), (6..10).contains(&total), "{total}");
+        }
+        // Of v0 alone: 4 * v0 to 4 * v0 + 3 meets 2..14; the other test could be anything.
+        assert!((0..4).all(|v| guard.may_hold(&[v])) && guard.may_hold(&[]) && !guard.may_hold(&[4]));
+        guard.sums.set(0, GuardSum { start: 4, ..guard.sums.at(0) });
+        assert!(!guard.may_hold(&[0]) && guard.may_hold(&[1]));
         assert!(Guard::always(2).holds(&[100, 100]));
     }
 }

@@ -18,7 +18,8 @@ pub use short_command::ContiguousLoad;
 pub use table::Table;
 pub use tensor_unit::{AccumulationKind, Cast, Collect, Contraction, Sink, TensorUnit};
 pub use transfer::{
-    Dma, HostBuffer, HostTransfer, Inspection, RegisterFile, Step, TRANSFER_LOOPS, Transfer, TransferLoop,
+    Dma, HostBuffer, HostTransfer, Inspection, RegisterFile, Start, Step, TRANSFER_LOOPS, Transfer,
+    TransferLoop,
 };
 
 /// A command with the place in the kernel that gave it.

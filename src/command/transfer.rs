@@ -27,6 +27,28 @@ pub struct TransferLoop {
     pub destination: Step,
 }
 
+/// Where the loops of a move start on one side, counted from the first unit and element of the tensor.
+///
+/// Not 0 where dead positions come first: in `m![# 2 + B]` the element `B: 0` is at 2, and `m![B]`, walked over as
+/// `m![# 2 + B]`, starts at -2. What lies before the tensor does not pass the guard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// Units.
+    pub units: isize,
+    /// Elements inside the unit.
+    pub elements: isize,
+}
+
+impl Start {
+    /// At the first element.
+    pub const FIRST: Self = Self { units: 0, elements: 0 };
+
+    /// Whether the loops start at the first element.
+    pub const fn is_first(&self) -> bool {
+        self.units == 0 && self.elements == 0
+    }
+}
+
 /// A move of elements: for every index tuple of the loops that passes the guard, one element goes from the source
 /// position to the destination position (spec page 30 §9).
 ///
@@ -35,6 +57,10 @@ pub struct TransferLoop {
 pub struct Transfer {
     /// The loops.
     pub loops: List<TransferLoop, TRANSFER_LOOPS>,
+    /// Where they start on the source side.
+    pub source_start: Start,
+    /// Where they start on the destination side.
+    pub destination_start: Start,
     /// Index tuples that hold an element.
     pub guard: Guard,
 }
@@ -45,6 +71,8 @@ impl Transfer {
         let still = Step { units: 0, elements: 0 };
         Self {
             loops: List::new(TransferLoop { size: 1, source: still, destination: still }),
+            source_start: Start::FIRST,
+            destination_start: Start::FIRST,
             guard: Guard::always(0),
         }
     }

@@ -170,8 +170,14 @@ const fn room(transfer: &Transfer, run: usize, rules: &DmaRules) -> usize {
     room
 }
 
-/// Whether every loop outside the run steps by a multiple of `unit` bits on both sides.
+/// Whether every loop outside the run starts at and steps by a multiple of `unit` bits on both sides.
 const fn steps_multiple_of(transfer: &Transfer, bits: usize, unit: usize, run: usize) -> bool {
+    let starts = [transfer.source_start.elements, transfer.destination_start.elements];
+    if !(starts[0].unsigned_abs() * bits).is_multiple_of(unit)
+        || !(starts[1].unsigned_abs() * bits).is_multiple_of(unit)
+    {
+        return false;
+    }
     let mut k = 0;
     while k < transfer.loops.len() {
         let own = transfer.loops.at(k);

@@ -109,6 +109,15 @@ impl fmt::Display for Transfer {
         for own in &self.loops {
             writeln!(f, "{:>10}  {:>16}  {:>16}", own.size, step(&own.source), step(&own.destination))?;
         }
+        let start = |start: &crate::command::Start| match (start.units, start.elements) {
+            (0, elements) => format!("{elements} elements"),
+            (units, 0) => format!("{units} units"),
+            (units, elements) => format!("{units} units, {elements} elements"),
+        };
+        if !self.source_start.is_first() || !self.destination_start.is_first() {
+            let (from, to) = (start(&self.source_start), start(&self.destination_start));
+            writeln!(f, "{:>10}  {from:>16}  {to:>16}", "from")?;
+        }
         write!(
             f,
             "{}",

@@ -13,7 +13,7 @@
 //! ```
 
 use crate::chip::spec;
-use crate::command::{Guard, Step, TRANSFER_LOOPS, Transfer, TransferLoop};
+use crate::command::{Guard, Start, Step, TRANSFER_LOOPS, Transfer, TransferLoop};
 use crate::error::{PlanError, attempt};
 use crate::mapping::{
     CutRule, Expr, Factor, Factors, GuardBuilder, Matched, Pieces, Pool, factorize, matched, write_term,
@@ -107,12 +107,14 @@ pub(crate) const fn derive_between(
 ) -> Result<Transfer, PlanError> {
     let cut = matched(
         pool,
-        pieces(to, destination.dimensions.len()),
-        pieces(from, source.dimensions.len()),
+        pieces(to, destination.dimensions.len()).movable(),
+        pieces(from, source.dimensions.len()).movable(),
         (CutRule::Whole, Some(CutRule::Ragged)),
     );
     attempt!(source_is_covered(operation, pool, &cut, source, destination));
     let mut transfer = Transfer::new();
+    transfer.source_start = start(&cut.divisor, source);
+    transfer.destination_start = start(&cut.dividend, destination);
     let mut loop_of_piece = [usize::MAX; crate::mapping::PIECES];
     // Destination order, outermost first.
     let mut k = cut.dividend.list.len();
@@ -215,6 +217,20 @@ const fn step(pieces: &Pieces, k: usize, placement: &Placement<'_>) -> Step {
         Level::Units(units) => Step { units: units * piece.base, elements: 0 },
         Level::Element => Step { units: 0, elements: piece.base },
     }
+}
+
+/// Where the loops start on one side.
+const fn start(pieces: &Pieces, placement: &Placement<'_>) -> Start {
+    let mut start = Start::FIRST;
+    let mut k = 0;
+    while k < placement.dimensions.len() {
+        match placement.dimensions[k].1 {
+            Level::Units(units) => start.units += units as isize * pieces.starts[k],
+            Level::Element => start.elements += pieces.starts[k],
+        }
+        k += 1;
+    }
+    start
 }
 
 /// Whether the same digit stands a second time in the destination.

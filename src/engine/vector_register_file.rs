@@ -8,7 +8,7 @@
 
 use super::collect::factors_of;
 use crate::chip::spec;
-use crate::command::{Address, Memory, Operation, Sink, Step, TensorUnit, Transfer};
+use crate::command::{Address, Memory, Operation, Sink, Start, Step, TensorUnit, Transfer};
 use crate::engine::stream::CollectTensor;
 use crate::engine::transfer::{Level, Placement, derive_transfer};
 use crate::error::{PlanError, attempt};
@@ -66,6 +66,8 @@ pub const fn derive_vrf_load(request: &VrfLoadRequest) -> Result<VrfLoadConfig, 
         &Placement { name: "VrfTensor", dimensions: &own },
         false,
     ));
+    let start = transfer.source_start;
+    transfer.source_start = Start { units: 0, elements: start.units * lanes as isize + start.elements };
     let mut k = 0;
     while k < transfer.loops.len() {
         let mut own = transfer.loops.at(k);

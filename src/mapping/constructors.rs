@@ -93,6 +93,15 @@ operator! {
     Padding
 }
 
+/// `# LEAD + E + # TRAIL`: dead positions before and after `E`.
+#[derive(Debug, Clone)]
+pub struct Margin<E, const LEAD: usize, const TRAIL: usize>(PhantomData<E>);
+
+impl<E: M, const LEAD: usize, const TRAIL: usize> M for Margin<E, LEAD, TRAIL> {
+    const SIZE: usize = size_or_refuse(Self::EXPR.checked_margin(E::SIZE, LEAD, TRAIL));
+    const EXPR: &'static Expr = &Expr::Margin(E::EXPR, LEAD, TRAIL);
+}
+
 /// `L, R`: every position of `L`, and for each of them every position of `R`.
 #[derive(Debug, Clone)]
 pub struct Pair<L, R>(PhantomData<(L, R)>);

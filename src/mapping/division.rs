@@ -7,7 +7,7 @@
 //!   left     m![K / 12, 1 # 3, K % 4, H # 12]     and of the divisor  m![1 # 3]
 //! ```
 
-use super::factor::{Factor, Factors, PaddingKind, Pool, Term, size_of_factors};
+use super::factor::{Factor, Factors, LEAD_INSIDE, PaddingKind, Pool, Term, size_of_factors};
 use super::pieces::{CutRule, Matched, PIECES, Pieces, matched};
 use crate::list::List;
 
@@ -184,6 +184,7 @@ const fn remainder(pool: &Pool, pieces: &Pieces) -> Factors {
             Factor::Padding { size, kind } => factors.push_padding(size / divisor, kind),
             Factor::Term { .. } if piece.matched => divisor *= bounds(pieces, k).min,
             Factor::Term { term, resize } => factors.push_term(pool, term, resize),
+            Factor::Lead { .. } => panic!("{}", LEAD_INSIDE),
         }
         k += 1;
     }

@@ -20,6 +20,8 @@ pub enum Expr {
     Resize(&'static Expr, usize),
     /// `e # n`: n positions, those after the end of `e` without an element.
     Padding(&'static Expr, usize),
+    /// `# l + e + # r`: `l` positions without an element, those of `e`, and `r` without an element.
+    Margin(&'static Expr, usize, usize),
     /// `a, b`: every position of `a`, and for each of them every position of `b`.
     Pair(&'static Expr, &'static Expr),
 }
@@ -53,6 +55,10 @@ impl Expr {
             Expr::Padding(inner, n) => match inner.checked_size() {
                 Err(problem) => Err(problem),
                 Ok(size) => self.checked_step(size, *n),
+            },
+            Expr::Margin(inner, lead, trail) => match inner.checked_size() {
+                Err(problem) => Err(problem),
+                Ok(size) => self.checked_margin(size, *lead, *trail),
             },
             Expr::Pair(left, right) => match (left.checked_size(), right.checked_size()) {
                 (Ok(left), Ok(right)) => self.checked_pair(left, right),
@@ -95,6 +101,17 @@ impl Expr {
         }
     }
 
+    /// The size of a margin around `size` positions.
+    pub(crate) const fn checked_margin(&self, size: usize, lead: usize, trail: usize) -> Result<usize, Text> {
+        if let Some(size) = size.checked_add(lead)
+            && let Some(size) = size.checked_add(trail)
+        {
+            return Ok(size);
+        }
+        let text = self.problem().number(lead).str(" plus ").number(size).str(" plus ").number(trail);
+        Err(text.str(" positions do not fit into 64 bits; help: use less padding"))
+    }
+
     /// The size of a pair of operands of these sizes.
     pub(crate) const fn checked_pair(&self, left: usize, right: usize) -> Result<usize, Text> {
         match left.checked_mul(right) {
@@ -124,13 +141,21 @@ impl Expr {
             Expr::Modulo(inner, n) => inner.operand(text).str(" % ").number(*n),
             Expr::Resize(inner, n) => inner.operand(text).str(" = ").number(*n),
             Expr::Padding(inner, n) => inner.operand(text).str(" # ").number(*n),
-            Expr::Pair(left, right) => right.notation(left.operand(text).str(", ")),
+            Expr::Margin(inner, lead, trail) => {
+                let text = if *lead > 0 { text.str("# ").number(*lead).str(" + ") } else { text };
+                let text = inner.operand(text);
+                if *trail > 0 { text.str(" + # ").number(*trail) } else { text }
+            }
+            Expr::Pair(left, right) => {
+                let text = if let Expr::Pair(..) = left { left.operand(text) } else { left.notation(text) };
+                right.notation(text.str(", "))
+            }
         }
     }
 
     const fn operand(&self, text: Text) -> Text {
         match self {
-            Expr::Pair(..) => self.notation(text.str("[")).str("]"),
+            Expr::Pair(..) | Expr::Margin(..) => self.notation(text.str("[")).str("]"),
             _ => self.notation(text),
         }
     }
@@ -160,6 +185,18 @@ mod tests {
         assert_eq!(Expr::Padding(A, 12).checked_size(), Ok(12));
         assert_eq!(Expr::Resize(A, 13).checked_size(), Ok(13));
         assert_eq!(Expr::Pair(A, &Expr::Stride(A, 6)).checked_size(), Ok(24));
+        assert_eq!(Expr::Margin(A, 2, 4).checked_size(), Ok(18));
+        assert_eq!(Expr::Margin(A, 0, 0).checked_size(), Ok(12));
+    }
+
+    #[test]
+    fn margins_are_written_as_they_are_read() {
+        const MARGIN: &Expr = &Expr::Margin(A, 2, 4);
+        const PAIR: &Expr = &Expr::Pair(MARGIN, &Expr::Margin(&Expr::Pair(A, A), 1, 0));
+        assert_eq!(PAIR.to_string(), "# 2 + A + # 4, # 1 + [A, A]");
+        assert_eq!(Expr::Stride(MARGIN, 6).to_string(), "[# 2 + A + # 4] / 6");
+        assert_eq!(Expr::Margin(MARGIN, 0, 3).to_string(), "[# 2 + A + # 4] + # 3");
+        assert_eq!(Expr::Margin(&Expr::Stride(A, 6), 0, 0).to_string(), "A / 6");
     }
 
     #[test]
@@ -183,6 +220,10 @@ mod tests {
         let huge: &'static Expr = Box::leak(Box::new(huge));
         let product = problem(&Expr::Pair(A, huge));
         assert!(product.contains("12 times 4611686018427387904 positions do not fit"), "{product}");
+        let margin = problem(&Expr::Margin(A, 1, usize::MAX - 12));
+        assert!(margin.contains("1 plus 12 plus 18446744073709551603 positions do not fit"), "{margin}");
+        assert!(problem(&Expr::Margin(huge, usize::MAX, 0)).contains("do not fit"));
+        assert!(problem(&Expr::Margin(&Expr::Stride(A, 5), 1, 1)).contains("`m![A / 5]`"));
         let inside: &'static Expr = Box::leak(Box::new(Expr::Stride(A, 5)));
         assert!(problem(&Expr::Pair(inside, A)).contains("`m![A / 5]`"));
         let empty = Expr::Symbol(Axis { name: Ident::new("A"), size: 0 });

@@ -10,6 +10,16 @@
 //!   factor 2   term K / 6 % 2      2 positions
 //! ```
 //!
+//! Dead positions before a block have no factor of their own: the block is a *composite*, one unit of which the first
+//! positions are dead.
+//!
+//! ```text
+//! m![# 2 + B + # 4] with B = 90
+//!
+//!   factor 0   term [# 2 + B]      92 positions; inside the unit: the term B, then the lead 2
+//!   factor 1   padding 96
+//! ```
+//!
 //! Where an axis product is cut across its digits (`m![[A, B] / 2]` with `B = 3`), the product is kept as one unit, a
 //! *composite*. Its factors live in a [`Pool`], which all mappings of one derivation share, so that two composites are
 //! equal exactly when they are the same range (spec page 10 §3).
@@ -157,6 +167,22 @@ pub enum Factor {
         /// Who may use them.
         kind: PaddingKind,
     },
+    /// Dead positions before everything inside. Only the outermost factor of a composite.
+    Lead {
+        /// The number of dead positions.
+        positions: usize,
+    },
+}
+
+impl Factor {
+    /// Positions of this factor and of the `inside` positions in it.
+    pub(crate) const fn size_over(&self, inside: usize) -> usize {
+        match self {
+            Factor::Term { resize, .. } => inside * *resize,
+            Factor::Padding { size, .. } => *size,
+            Factor::Lead { positions } => inside + *positions,
+        }
+    }
 }
 
 /// What a derivation could not do with a mapping.
@@ -186,6 +212,9 @@ pub struct Pool {
     pub(crate) factors: List<Factor, POOL>,
 }
 
+/// Why no operator meets a lead.
+pub(crate) const LEAD_INSIDE: &str = "a lead stands in a composite, which is not taken apart";
+
 pub(crate) const NO_FACTOR: Factor = Factor::Padding { size: 1, kind: PaddingKind::Top };
 
 impl Pool {
@@ -204,6 +233,23 @@ impl Pool {
         match atom {
             Atom::Symbol(axis) => axis.size,
             Atom::Composite(composite) => size_of_factors(self.content(*composite)),
+        }
+    }
+
+    /// The dead positions before a composite, and the factors after them.
+    pub const fn led(&self, composite: Composite) -> (usize, &[Factor]) {
+        let content = self.content(composite);
+        match content.split_last() {
+            Some((Factor::Lead { positions }, inside)) => (*positions, inside),
+            _ => (0, content),
+        }
+    }
+
+    /// Dead positions before the first coordinate of an atom.
+    pub const fn lead(&self, atom: &Atom) -> usize {
+        match atom {
+            Atom::Symbol(_) => 0,
+            Atom::Composite(composite) => self.led(*composite).0,
         }
     }
 
@@ -247,10 +293,7 @@ pub const fn size_of_factors(factors: &[Factor]) -> usize {
     let mut size = 1;
     let mut k = 0;
     while k < factors.len() {
-        size = match factors[k] {
-            Factor::Term { resize, .. } => size * resize,
-            Factor::Padding { size, .. } => size,
-        };
+        size = factors[k].size_over(size);
         k += 1;
     }
     size
@@ -265,6 +308,7 @@ pub const fn same_factor(a: &Factor, b: &Factor) -> bool {
         (Factor::Padding { size: sa, kind: ka }, Factor::Padding { size: sb, kind: kb }) => {
             *sa == *sb && ka.is(*kb)
         }
+        (Factor::Lead { positions: a }, Factor::Lead { positions: b }) => *a == *b,
         _ => false,
     }
 }
@@ -332,10 +376,7 @@ impl Factors {
         }
         self.items[self.len] = factor;
         self.len += 1;
-        self.size = match factor {
-            Factor::Term { resize, .. } => self.size * resize,
-            Factor::Padding { size, .. } => size,
-        };
+        self.size = factor.size_over(self.size);
     }
 
     /// Appends factors as they are.
@@ -356,7 +397,7 @@ impl Factors {
         let last = self.items[self.len];
         match last {
             Factor::Term { resize, .. } => self.size /= resize,
-            Factor::Padding { .. } => self.size = size_of_factors(self.as_slice()),
+            Factor::Padding { .. } | Factor::Lead { .. } => self.size = size_of_factors(self.as_slice()),
         }
         Some(last)
     }
@@ -425,7 +466,12 @@ impl Factors {
         }
         let base = self.size;
         match term.atom {
-            Atom::Composite(composite) if term.stride == 1 && resize == term.modulo && resize == live => {
+            Atom::Composite(composite)
+                if term.stride == 1
+                    && resize == term.modulo
+                    && resize == live
+                    && pool.lead(&term.atom) == 0 =>
+            {
                 self.push_all(pool, pool.content(composite));
             }
             _ => {
@@ -447,6 +493,7 @@ impl Factors {
             match factors[k] {
                 Factor::Term { term, resize } => self.push_term(pool, term, resize),
                 Factor::Padding { size, kind } => self.push_padding(size * base, kind),
+                Factor::Lead { .. } => panic!("{}", LEAD_INSIDE),
             }
             k += 1;
         }
@@ -474,6 +521,7 @@ impl Factors {
             match factors[k] {
                 Factor::Padding { size, kind } => self.push_padding(size / by, kind),
                 Factor::Term { term, resize } => self.push_term(pool, term, resize),
+                Factor::Lead { .. } => panic!("{}", LEAD_INSIDE),
             }
             k += 1;
         }

@@ -46,17 +46,20 @@ impl Index {
 
     /// The coordinates at a position of an expression, or `None` for padding and past the end.
     pub(crate) fn at(expr: &'static Expr, position: usize) -> Option<Self> {
-        let mut index = Self::new();
-        let factors = factorize(&mut index.pool, expr);
-        index.add_position(&factors, position);
+        let index = Self::new().and(expr, position);
         index.is_valid().then_some(index)
     }
 
-    /// This index with the coordinates at a position of a mapping added.
-    pub fn with<E: M>(mut self, position: usize) -> Self {
-        let factors = factorize(&mut self.pool, E::EXPR);
+    /// This index with the coordinates at a position of an expression added.
+    pub(crate) fn and(mut self, expr: &Expr, position: usize) -> Self {
+        let factors = factorize(&mut self.pool, expr);
         self.add_position(&factors, position);
         self
+    }
+
+    /// This index with the coordinates at a position of a mapping added.
+    pub fn with<E: M>(self, position: usize) -> Self {
+        self.and(E::EXPR, position)
     }
 
     /// The union of two partial indices.
@@ -161,7 +164,7 @@ fn as_composite(term: &Term) -> Option<Composite> {
     }
 }
 
-/// Adds the digits at a position that are not 0. False if the position is padding.
+/// Adds the digits at a position, but for axes at 0. False if the position is padding.
 fn decode(factors: &[Factor], position: usize, digits: &mut Vec<(Term, usize)>) -> bool {
     let Some((last, inner)) = factors.split_last() else {
         return position == 0;
@@ -169,8 +172,13 @@ fn decode(factors: &[Factor], position: usize, digits: &mut Vec<(Term, usize)>) 
     let base = super::factor::size_of_factors(inner);
     match last {
         Factor::Padding { .. } => position < base && decode(inner, position, digits),
+        Factor::Lead { positions } => match position.checked_sub(*positions) {
+            Some(position) => decode(inner, position, digits),
+            None => false,
+        },
         Factor::Term { term, .. } => {
-            if position / base > 0 {
+            // A composite may be dead where its digits are 0.
+            if position / base > 0 || as_composite(term).is_some() {
                 digits.push((*term, position / base));
             }
             decode(inner, position % base, digits)
@@ -288,6 +296,16 @@ mod tests {
         // Padding of a cut axis: the axis itself has a coordinate 3.
         const CUT: &Expr = &Expr::Padding(&Expr::Resize(A, 3), 8);
         assert!(Index::at(CUT, 2).is_some() && Index::at(CUT, 3).is_none());
+        // Parts of a margin are dead together.
+        const MARGIN: &Expr = &Expr::Margin(B, 2, 3);
+        let live: Vec<bool> = (0..9).map(|position| Index::at(MARGIN, position).is_some()).collect();
+        assert_eq!(live, [false, false, true, true, true, false, false, false, false]);
+        let parts = |outer, inner| {
+            Index::new().and(&Expr::Stride(MARGIN, 4), outer).and(&Expr::Modulo(MARGIN, 4), inner)
+        };
+        assert!(!parts(0, 1).is_valid() && !parts(1, 1).is_valid());
+        assert_eq!(parts(0, 2), Index::new());
+        assert_eq!(parts(1, 0), Index::new().and(B, 2));
         assert!(Index::at(&Expr::Identity, 0).is_some() && Index::at(&Expr::Identity, 1).is_none());
     }
 }

@@ -1,7 +1,7 @@
 //! Which positions hold an element: from mappings to the conditions that commands carry.
 
 use super::expr::Expr;
-use super::factor::{Atom, Composite, Factor, Factors, Pool};
+use super::factor::{Atom, Composite, Factor, Factors, LEAD_INSIDE, Pool};
 use super::normal::factorize;
 use crate::command::{Guard, GuardDigit, GuardSum};
 use crate::list::List;
@@ -52,14 +52,14 @@ impl GuardBuilder {
             self.guard.digits.push(GuardDigit { variable, base: 1, extent, weight });
             k += 1;
         }
-        self.guard.sums.push(GuardSum { first, len: parts.len(), limit });
+        self.guard.sums.push(GuardSum { first, len: parts.len(), start: 0, limit });
         self
     }
 
     const fn sum_of_one(&mut self, digit: GuardDigit, limit: usize) -> usize {
         let first = self.guard.digits.len();
         self.guard.digits.push(digit);
-        self.guard.sums.push(GuardSum { first, len: 1, limit });
+        self.guard.sums.push(GuardSum { first, len: 1, start: 0, limit });
         self.guard.variables + self.guard.sums.len() - 1
     }
 
@@ -87,12 +87,15 @@ impl GuardBuilder {
                     self.items.push(Item { atom: term.atom, digit, max: resize - 1 });
                     period = base;
                 }
+                Factor::Lead { .. } => panic!("{}", LEAD_INSIDE),
             }
         }
     }
 
-    /// Adds the sum of all digits of an atom, with `limit` if they can reach it. Returns the sum as a variable.
-    const fn sum_of_atom(&mut self, atom: &Atom, limit: usize, always: bool) -> Option<usize> {
+    /// Adds the sum of all digits of an atom, with its bounds if they can reach them. Returns the sum as a variable.
+    const fn sum_of_atom(&mut self, pool: &Pool, atom: &Atom, always: bool) -> Option<usize> {
+        let start = pool.lead(atom);
+        let limit = pool.atom_size(atom) - start;
         let mut max = 0;
         let mut k = 0;
         while k < self.items.len() {
@@ -102,7 +105,7 @@ impl GuardBuilder {
             }
             k += 1;
         }
-        let needed = max >= limit;
+        let needed = start > 0 || max >= limit;
         let first = self.guard.digits.len();
         let mut len = 0;
         let mut rest = List::new(self.items.at(0));
@@ -120,7 +123,7 @@ impl GuardBuilder {
         self.items = rest;
         if needed || always {
             let limit = if needed { limit } else { usize::MAX };
-            self.guard.sums.push(GuardSum { first, len, limit });
+            self.guard.sums.push(GuardSum { first, len, start, limit });
             return Some(self.guard.variables + self.guard.sums.len() - 1);
         }
         None
@@ -146,13 +149,13 @@ impl GuardBuilder {
         // The composite that was made last cannot be inside another one.
         while let Some(composite) = self.last_composite() {
             let atom = Atom::Composite(composite);
-            if let Some(variable) = self.sum_of_atom(&atom, pool.atom_size(&atom), true) {
-                self.factors(variable, pool.content(composite));
+            if let Some(variable) = self.sum_of_atom(pool, &atom, true) {
+                self.factors(variable, pool.led(composite).1);
             }
         }
         while !self.items.is_empty() && !self.items.overflowed() {
             let atom = self.items.at(0).atom;
-            self.sum_of_atom(&atom, pool.atom_size(&atom), false);
+            self.sum_of_atom(pool, &atom, false);
         }
         if self.items.overflowed() || self.guard.digits.overflowed() || self.guard.sums.overflowed() {
             return None;
@@ -220,7 +223,7 @@ const fn simple(dimensions: &[&'static Expr]) -> Option<Guard> {
                 if *size > limit {
                     let first = guard.digits.len();
                     guard.digits.push(GuardDigit { variable: k, base: 1, extent: *size, weight: 1 });
-                    guard.sums.push(GuardSum { first, len: 1, limit });
+                    guard.sums.push(GuardSum { first, len: 1, start: 0, limit });
                 }
                 inner
             }
@@ -240,7 +243,7 @@ const fn is_exact(expr: &Expr) -> bool {
         Expr::Identity | Expr::Symbol(_) => true,
         Expr::Stride(inner, _) | Expr::Modulo(inner, _) => is_exact(inner),
         Expr::Pair(left, right) => is_exact(left) && is_exact(right),
-        Expr::Resize(..) | Expr::Padding(..) => false,
+        Expr::Resize(..) | Expr::Padding(..) | Expr::Margin(..) => false,
     }
 }
 
@@ -271,8 +274,8 @@ mod tests {
             let live = dimensions
                 .iter()
                 .zip(&at)
-                .try_fold(Index::new(), |sum, (expr, position)| Some(sum.union(&Index::at(expr, *position)?)))
-                .is_some_and(|index| index.is_valid());
+                .fold(Index::new(), |sum, (expr, position)| sum.and(expr, *position))
+                .is_valid();
             assert_eq!(guard.holds(&at), live, "{dimensions:?} at {at:?}: {guard:?}");
             assert_eq!(quick.holds(&at), live, "{dimensions:?} at {at:?}: {quick:?}");
         }
@@ -298,6 +301,20 @@ mod tests {
         const PADDED_INSIDE: &Expr = &Expr::Pair(B, &Expr::Padding(A, 16));
         const CUT: &Expr = &Expr::Padding(PADDED_INSIDE, 50);
         check(&[&Expr::Stride(CUT, 10), &Expr::Modulo(CUT, 10)]);
+    }
+
+    #[test]
+    fn dead_positions_before_a_block() {
+        const MARGIN: &Expr = &Expr::Margin(A, 2, 3);
+        check(&[MARGIN]);
+        check(&[&Expr::Margin(A, 0, 3), &Expr::Margin(B, 1, 0)]);
+        check(&[&Expr::Stride(MARGIN, 4), &Expr::Modulo(MARGIN, 4)]);
+        check(&[&Expr::Modulo(MARGIN, 10), B, &Expr::Padding(&Expr::Stride(MARGIN, 10), 3)]);
+        check(&[&Expr::Pair(MARGIN, B), &Expr::Margin(&Expr::Identity, 2, 1)]);
+        const GROUP: &Expr = &Expr::Margin(&Expr::Pair(B, MARGIN), 3, 7);
+        check(&[GROUP]);
+        check(&[&Expr::Stride(GROUP, 14), &Expr::Modulo(GROUP, 14)]);
+        check(&[&Expr::Modulo(GROUP, 7), &Expr::Stride(GROUP, 7)]);
     }
 
     #[test]

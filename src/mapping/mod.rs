@@ -92,9 +92,10 @@ mod notation;
 pub mod parse;
 mod pieces;
 
-pub use constructors::{AxisName, Identity, M, Modulo, Padding, Pair, Resize, Stride, Symbol};
+pub use constructors::{AxisName, Identity, M, Margin, Modulo, Padding, Pair, Resize, Stride, Symbol};
 pub use division::{Bounds, Division, DivisionError, DivisionMode, DivisionTerm, divide, is_resize_of};
 pub use expr::{Expr, Mapping};
+pub(crate) use factor::LEAD_INSIDE;
 pub use factor::{
     Atom, Axis, Composite, FACTORS, Factor, Factors, Ident, POOL, PaddingKind, Pool, Problem, Term,
 };

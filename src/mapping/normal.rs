@@ -5,7 +5,7 @@
 //! nothing (spec page 10 §3.2 and §3.3).
 
 use super::expr::Expr;
-use super::factor::{Atom, Factor, Factors, PaddingKind, Pool, Problem, Term, size_of_factors};
+use super::factor::{Atom, Factor, Factors, LEAD_INSIDE, PaddingKind, Pool, Problem, Term, size_of_factors};
 
 /// The greatest common divisor.
 pub const fn gcd(a: usize, b: usize) -> usize {
@@ -43,12 +43,58 @@ pub const fn factorize(pool: &mut Pool, expr: &Expr) -> Factors {
             factors.push_padding(*n, PaddingKind::Top);
             factors
         }
+        Expr::Margin(inner, before, after) => {
+            let inner = factorize(pool, inner);
+            let mut factors = lead(pool, &inner, *before);
+            if *after > 0 {
+                factors.push_padding(factors.size() + *after, PaddingKind::Top);
+            }
+            factors
+        }
         Expr::Pair(left, right) => {
             let right = factorize(pool, right);
             let left = factorize(pool, left);
             product(pool, &left, &right)
         }
     }
+}
+
+/// `# positions + factors`: dead positions before the block, which becomes one unit.
+pub const fn lead(pool: &mut Pool, factors: &Factors, positions: usize) -> Factors {
+    if factors.problem().is_some() || positions == 0 {
+        return *factors;
+    }
+    let size = factors.size() + positions;
+    let mut content = strip(factors);
+    let mut positions = positions;
+    // Leads add up.
+    if content.len() == 1
+        && let Factor::Term { term, resize } = *content.item(0)
+        && let Atom::Composite(composite) = term.atom
+        && let (inner, inside) = pool.led(composite)
+        && inner > 0
+        && term.stride == 1
+        && resize == pool.atom_size(&term.atom)
+    {
+        content = Factors::one();
+        let mut k = 0;
+        while k < inside.len() {
+            content.append(inside[k]);
+            k += 1;
+        }
+        positions += inner;
+    }
+    content.append(Factor::Lead { positions });
+    let mut list = Factors::one();
+    if let Some(problem) = content.problem() {
+        list.fail(problem);
+        return list;
+    }
+    let modulo = content.size();
+    let atom = Atom::Composite(pool.intern(content.as_slice()));
+    list.append(Factor::Term { term: Term { atom, stride: 1, modulo }, resize: modulo });
+    list.push_padding(size, PaddingKind::Top);
+    list
 }
 
 /// `outer, inner`.
@@ -89,6 +135,7 @@ impl Cut {
                         inner.push_term(pool, Term { atom: term.atom, stride: term.stride, modulo }, *size);
                     }
                     Factor::Padding { kind, .. } => inner.push_padding(*size, kind),
+                    Factor::Lead { .. } => panic!("{}", LEAD_INSIDE),
                 }
                 inner
             }
@@ -150,10 +197,7 @@ const fn cut(factors: &Factors, s: usize) -> Option<Cut> {
     let mut size = 1;
     let mut i = 0;
     while i < all.len() {
-        size = match all[i] {
-            Factor::Term { resize, .. } => size * resize,
-            Factor::Padding { size, .. } => size,
-        };
+        size = all[i].size_over(size);
         i += 1;
         let outer = all.split_at(i).1;
         if (outer.is_empty() || !matches!(outer[0], Factor::Padding { .. }))
@@ -173,6 +217,7 @@ const fn cut(factors: &Factors, s: usize) -> Option<Cut> {
             if resize == term.modulo { common } else { gcd(common, term.modulo) }
         }
         Factor::Padding { size, .. } => gcd_with_paddings(rest, gcd(size, s)),
+        Factor::Lead { .. } => panic!("{}", LEAD_INSIDE),
     };
     if size > 1 { Some(Cut::Part { size }) } else { None }
 }
@@ -242,6 +287,7 @@ pub const fn stride(pool: &mut Pool, factors: &Factors, s: usize) -> Factors {
             }
             head.push_padding(size / s, kind);
         }
+        Factor::Lead { .. } => panic!("{}", LEAD_INSIDE),
     }
     head.append_divided(pool, rest, s);
     head
@@ -293,6 +339,7 @@ pub const fn modulo(pool: &mut Pool, factors: &Factors, m: usize) -> Factors {
                 head.push_term(pool, Term { atom: whole.atom, stride: whole.stride, modulo: m }, m);
             }
         }
+        Factor::Lead { .. } => panic!("{}", LEAD_INSIDE),
     }
     head
 }
@@ -337,6 +384,7 @@ pub const fn resize(pool: &mut Pool, factors: &Factors, n: usize) -> Factors {
                 cut
             }
         }
+        Some(Factor::Lead { .. }) => panic!("{}", LEAD_INSIDE),
     }
 }
 

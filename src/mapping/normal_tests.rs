@@ -26,6 +26,9 @@ fn cut_to(a: &'static Expr, n: usize) -> &'static Expr {
 fn pad(a: &'static Expr, n: usize) -> &'static Expr {
     e(Expr::Padding(a, n))
 }
+fn margin(before: usize, a: &'static Expr, after: usize) -> &'static Expr {
+    e(Expr::Margin(a, before, after))
+}
 fn pair(a: &'static Expr, b: &'static Expr) -> &'static Expr {
     e(Expr::Pair(a, b))
 }
@@ -46,6 +49,7 @@ fn shown(pool: &Pool, factors: &[Factor]) -> String {
             }
         }
         Factor::Padding { size, .. } => format!("pad{size}"),
+        Factor::Lead { positions } => format!("lead{positions}"),
     };
     factors.iter().map(one).collect::<Vec<_>>().join(" ")
 }
@@ -195,4 +199,55 @@ fn resizing_walks_inwards() {
     assert_eq!(normal(cut_to(padded, 20)), "C(P pad9 G)=20");
     assert_eq!(normal(cut_to(padded, 60)), "P pad9 G pad60");
     assert_eq!(normal(cut_to(pad(ONE, 8), 3)), "pad3");
+}
+
+#[test]
+fn a_margin_is_one_unit_and_its_padding() {
+    assert_eq!(normal(margin(2, P, 4)), "C(P lead2) pad13");
+    assert_eq!(normal(margin(2, P, 0)), "C(P lead2)");
+    assert_eq!(normal(margin(0, P, 4)), "P pad11");
+    assert_eq!(normal(margin(0, P, 0)), "P");
+    assert_eq!(normal(margin(2, pair(G, pad(P, 9)), 1)), "C(P pad9 G lead2) pad57");
+    assert_eq!(normal(margin(2, ONE, 5)), "C(lead2) pad8");
+    // The amounts add up, and what pads the content pads all of it.
+    for same in
+        [margin(3, P, 10), margin(1, margin(2, P, 4), 6), pad(margin(3, P, 1), 20), margin(3, pad(P, 9), 8)]
+    {
+        assert_eq!(normal(same), "C(P lead3) pad20", "{same}");
+    }
+    // In a list it is a digit as others.
+    assert_eq!(normal(pair(G, margin(2, P, 3))), "C(P lead2) pad12 G");
+    assert_eq!(normal(pair(margin(2, P, 3), G)), "G C(P lead2) pad72");
+    assert_eq!(normal(margin(1, pair(K, margin(2, P, 0)), 0)), "C(C(P lead2) K lead1)");
+}
+
+#[test]
+fn a_margin_is_cut_as_an_axis() {
+    let unit = margin(2, P, 7);
+    assert_eq!(normal(div(unit, 4)), "C(P lead2)/4%3 pad4");
+    assert_eq!(normal(rem(unit, 4)), "C(P lead2)/1%4");
+    assert_eq!(normal(pair(div(unit, 4), rem(unit, 4))), normal(unit));
+    assert_eq!(normal(pair(rem(unit, 4), pair(G, div(unit, 4)))), "C(P lead2)/4%3 pad4 G C(P lead2)/1%4");
+    assert_eq!(normal(div(div(unit, 2), 2)), normal(div(unit, 4)));
+    assert_eq!(normal(cut_to(unit, 9)), "C(P lead2)");
+    assert_eq!(normal(cut_to(unit, 5)), "C(P lead2)=5");
+    assert_eq!(normal(cut_to(unit, 11)), "C(P lead2) pad11");
+    // A cut past all elements leaves one value, which says nothing.
+    assert_eq!(normal(div(unit, 16)), "");
+    assert_eq!(normal(pair(div(margin(2, P, 23), 16), rem(margin(2, P, 23), 16))), "C(P lead2) pad32");
+}
+
+#[test]
+fn a_margin_that_is_too_large_is_a_problem() {
+    const NAMES: [&str; 24] = [
+        "A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", "L", "M", "N", "O", "P", "Q", "R", "S", "T",
+        "U", "V", "W", "X",
+    ];
+    let axes = |count: usize| {
+        NAMES[..count]
+            .iter()
+            .fold(ONE, |all, name| pair(all, e(Expr::Symbol(Axis { name: Ident::new(name), size: 2 }))))
+    };
+    let problem = |count| factorize(&mut Pool::new(), margin(1, axes(count), 0)).problem();
+    assert_eq!((problem(23), problem(24)), (None, Some(Problem::TooManyFactors)));
 }

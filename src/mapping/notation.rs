@@ -27,11 +27,26 @@ const fn write_items(text: Text, pool: &Pool, factors: &[Factor]) -> Text {
             };
             let base = super::factor::size_of_factors(innermost);
             match below {
+                Factor::Term { term, resize }
+                    if size.is_multiple_of(base) && is_margin(pool, term, *resize) =>
+                {
+                    let after = *size / base - *resize;
+                    let text = write_term(text, pool, term, *resize).str(" + # ").number(after);
+                    write_rest(text, pool, innermost)
+                }
                 Factor::Term { term, resize } if size.is_multiple_of(base) => {
                     let text = write_term(text, pool, term, *resize).str(" # ").number(*size / base);
                     write_rest(text, pool, innermost)
                 }
                 _ => write_items(text.str("["), pool, inner).str("] # ").number(*size),
+            }
+        }
+        Factor::Lead { positions } => {
+            let text = text.str("# ").number(*positions).str(" + ");
+            match inner {
+                [] => text.str("1"),
+                [Factor::Term { term, resize }] => write_term(text, pool, term, *resize),
+                _ => write_items(text.str("["), pool, inner).str("]"),
             }
         }
     }
@@ -41,10 +56,18 @@ const fn write_rest(text: Text, pool: &Pool, inner: &[Factor]) -> Text {
     if inner.is_empty() { text } else { write_items(text.str(", "), pool, inner) }
 }
 
+/// Whether a digit is all of a block with dead positions before it.
+const fn is_margin(pool: &Pool, term: &Term, resize: usize) -> bool {
+    pool.lead(&term.atom) > 0 && term.stride == 1 && resize == pool.atom_size(&term.atom)
+}
+
 /// Writes a digit after `text`: `A / 4 % 2 = 1`.
 pub const fn write_term(text: Text, pool: &Pool, term: &Term, resize: usize) -> Text {
     let mut text = match term.atom {
         Atom::Symbol(axis) => text.str(axis.name.as_str()),
+        Atom::Composite(composite) if is_margin(pool, term, resize) => {
+            write_items(text, pool, pool.content(composite))
+        }
         Atom::Composite(composite) => write_items(text.str("["), pool, pool.content(composite)).str("]"),
     };
     let mut size = pool.atom_size(&term.atom);

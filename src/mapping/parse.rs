@@ -311,6 +311,18 @@ impl Reader<'_> {
                     Err(problem) => self.refuse(problem.as_str(), &(span.start..n_span.end)),
                 }
             }
+            Mapping::Margin { lead, inner, trail, span } => {
+                let (inner, size) = self.expr(inner)?;
+                let expr = Expr::Margin(inner, *lead, *trail);
+                let place = place_of(tree);
+                match expr.checked_margin(size, *lead, *trail) {
+                    Ok(size) => {
+                        self.limit(size, &place)?;
+                        Ok((leaked(expr), size))
+                    }
+                    Err(problem) => self.refuse(problem.as_str(), span),
+                }
+            }
             Mapping::Pair { items } => {
                 let mut found: Option<(&'static Expr, usize)> = None;
                 // Members are read in the order of the text, so that the first mistake is the one reported.
@@ -367,6 +379,10 @@ fn place_of(tree: &Tree) -> Range<usize> {
     match tree {
         Mapping::One { span } | Mapping::Axis { span, .. } | Mapping::Escape { span, .. } => span.clone(),
         Mapping::Operation { inner, n_span, .. } => place_of(inner).start..n_span.end,
+        Mapping::Margin { lead, inner, span, .. } => {
+            let inner = place_of(inner);
+            if *lead > 0 { span.start..inner.end } else { inner.start..span.end }
+        }
         Mapping::Pair { items } => match (items.first(), items.last()) {
             (Some(first), Some(last)) => place_of(first).start..place_of(last).end,
             _ => 0..0,

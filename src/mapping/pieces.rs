@@ -4,10 +4,13 @@
 //! tensor has one list per level (chip, cluster, slice, element).
 
 use super::factor::{
-    Atom, Composite, Factor, Factors, NO_FACTOR, PaddingKind, Pool, Term, same_factor, size_of_factors,
+    Atom, Composite, Factor, Factors, LEAD_INSIDE, NO_FACTOR, PaddingKind, Pool, Term, same_factor,
+    size_of_factors,
 };
 use crate::list::List;
 
+/// The most lists of one side.
+pub const LEVELS: usize = 5;
 /// The most pieces of one side.
 pub const PIECES: usize = 40;
 
@@ -46,6 +49,10 @@ pub enum CutRule {
 pub struct Pieces {
     /// The pieces, innermost first within each level.
     pub list: List<Piece, PIECES>,
+    /// Where each level starts: positions from its first one on to those where all digits are 0.
+    pub starts: [isize; LEVELS],
+    /// Whether levels may start elsewhere: `m![B]` then is `m![# 2 + B]` from 2 positions before its first one on.
+    pub movable: bool,
 }
 
 impl Pieces {
@@ -63,7 +70,7 @@ impl Pieces {
                 let origin = list.len();
                 let total = match factors[k] {
                     Factor::Term { resize, .. } => resize,
-                    Factor::Padding { .. } => 1,
+                    Factor::Padding { .. } | Factor::Lead { .. } => 1,
                 };
                 list.push(Piece {
                     factor: factors[k],
@@ -74,15 +81,62 @@ impl Pieces {
                     total,
                     matched: false,
                 });
-                base = match factors[k] {
-                    Factor::Term { resize, .. } => base * resize,
-                    Factor::Padding { size, .. } => size,
-                };
+                base = factors[k].size_over(base);
                 k += 1;
             }
             level += 1;
         }
-        Self { list }
+        Self { list, starts: [0; LEVELS], movable: false }
+    }
+
+    /// The same pieces, with levels that may start elsewhere.
+    pub const fn movable(mut self) -> Self {
+        self.movable = true;
+        self
+    }
+
+    /// Takes a whole composite with dead positions before it apart, if the other side does not know it.
+    const fn open(&mut self, pool: &Pool, other: &Pieces) -> bool {
+        let mut k = 0;
+        while k < self.list.len() {
+            if let Factor::Term { term, .. } = self.list.get(k).factor
+                && !other.holds(&term.atom)
+                && self.open_one(pool, k)
+            {
+                return true;
+            }
+            k += 1;
+        }
+        false
+    }
+
+    /// Takes piece `k` apart, if it is a whole composite with dead positions before it. Its level then starts after them.
+    pub const fn open_one(&mut self, pool: &Pool, k: usize) -> bool {
+        let piece = self.list.at(k);
+        let Factor::Term { term, resize } = piece.factor else { return false };
+        let Atom::Composite(composite) = term.atom else { return false };
+        let (lead, inside) = pool.led(composite);
+        if lead == 0 || term.stride > 1 || resize < pool.atom_size(&term.atom) {
+            return false;
+        }
+        self.starts[piece.level] += (lead * piece.base) as isize;
+        self.list.remove(k);
+        let mut base = 1;
+        let mut j = 0;
+        while j < inside.len() {
+            let (factor, total) = match inside[j] {
+                Factor::Padding { size, kind } => (Factor::Padding { size: size * piece.base, kind }, 1),
+                Factor::Term { resize, .. } => (inside[j], resize),
+                Factor::Lead { .. } => panic!("{}", LEAD_INSIDE),
+            };
+            // A number of its own: pieces of one origin stand together.
+            let origin = (piece.origin + 1) * 2 * PIECES + j;
+            self.list
+                .insert(k + j, Piece { factor, base: base * piece.base, origin, weight: 1, total, ..piece });
+            base = inside[j].size_over(base);
+            j += 1;
+        }
+        true
     }
 
     const fn holds(&self, atom: &Atom) -> bool {
@@ -138,7 +192,7 @@ impl Pieces {
         match next.factor {
             _ if next.level != self.list.at(k).level => true,
             Factor::Padding { size, .. } => size >= end,
-            Factor::Term { .. } => false,
+            Factor::Term { .. } | Factor::Lead { .. } => false,
         }
     }
 
@@ -176,6 +230,7 @@ impl Pieces {
         while i < other.list.len() {
             if let Factor::Term { term, .. } = &other.list.get(i).factor
                 && let Atom::Composite(composite) = term.atom
+                && (self.movable || pool.led(composite).0 == 0)
                 && !self.holds(&term.atom)
                 && self.lift_one(pool, composite, CutRule::Exact)
             {
@@ -186,10 +241,13 @@ impl Pieces {
         false
     }
 
-    /// Replaces the run that equals the content of one composite by a term of the composite. `rule`: how digits are cut
-    /// for it.
+    /// Replaces the run that equals the content of one composite by a term of the composite. Its level then starts
+    /// where the dead positions before the content would be. `rule`: how digits are cut for it.
     pub const fn lift_one(&mut self, pool: &Pool, composite: Composite, rule: CutRule) -> bool {
-        let content = pool.content(composite);
+        let (lead, content) = pool.led(composite);
+        if content.is_empty() {
+            return false;
+        }
         let mut inside = Factors::one();
         let mut k = 0;
         while k < content.len() {
@@ -203,7 +261,8 @@ impl Pieces {
         while start + content.len() <= self.list.len() {
             if self.equals_at(start, content) {
                 let piece = self.list.at(start);
-                let size = size_of_factors(content);
+                let size = lead + size_of_factors(content);
+                self.starts[piece.level] -= (lead * piece.base) as isize;
                 let term = Term { atom: Atom::Composite(composite), stride: 1, modulo: size };
                 let factor = Factor::Term { term, resize: size };
                 let origin = PIECES + piece.origin;
@@ -271,6 +330,7 @@ impl Pieces {
                     factors.push_padding(piece.base * resize, hole);
                 }
                 Factor::Term { term, resize } => factors.push_term(pool, term, resize),
+                Factor::Lead { .. } => panic!("{}", LEAD_INSIDE),
             }
             k += 1;
         }
@@ -299,6 +359,10 @@ pub const fn matched(
     let (mut dividend, mut divisor) = (dividend, divisor);
     let mut again = true;
     let composites = !pool.factors.is_empty();
+    if composites {
+        while dividend.movable && dividend.open(pool, &divisor) {}
+        while divisor.movable && divisor.open(pool, &dividend) {}
+    }
     while again {
         again = composites && dividend.lift(pool, &divisor);
         again = dividend.refine(pool, &divisor, rules.0) || again;

@@ -16,6 +16,7 @@ fn text(pool: &Pool, piece: &Piece) -> String {
     match piece.factor {
         Factor::Term { term, resize } => write_term(Text::new(), pool, &term, resize).to_string(),
         Factor::Padding { size, .. } => format!("# {size}"),
+        Factor::Lead { positions } => format!("# {positions} +"),
     }
 }
 
@@ -34,7 +35,7 @@ fn check(pool: &Pool, pieces: &Pieces, expected: &[(&str, usize)]) {
 fn digit(pieces: &Pieces, k: usize) -> (Term, usize) {
     match pieces.list.at(k).factor {
         Factor::Term { term, resize } => (term, resize),
-        Factor::Padding { .. } => panic!("piece {k} is padding"),
+        Factor::Padding { .. } | Factor::Lead { .. } => panic!("piece {k} is padding"),
     }
 }
 
@@ -385,4 +386,50 @@ fn paddings_of_a_relaxed_residue_are_free() {
     let kinds =
         [true, false].map(|relaxed| pieces.residue(&pool, PaddingKind::Bottom, 1, relaxed).as_slice()[0]);
     assert_eq!(kinds, [PaddingKind::Top, PaddingKind::Bottom].map(|kind| Factor::Padding { size: 3, kind }));
+}
+
+/// The pieces of both sides that may start elsewhere, and where they start.
+type Both = (Vec<(String, usize)>, isize);
+
+fn moved<Dividend: M, Divisor: M>() -> (Both, Both, usize) {
+    let mut pool = Pool::new();
+    let (a, b) = (sides(&mut pool, &[Dividend::EXPR]), sides(&mut pool, &[Divisor::EXPR]));
+    let cut = matched(&pool, a.movable(), b.movable(), (CutRule::Whole, Some(CutRule::Ragged)));
+    let side = |pieces: &Pieces| (shown(&pool, pieces), pieces.starts[0]);
+    (side(&cut.dividend), side(&cut.divisor), cut.pairs.len())
+}
+
+fn named(list: &[(&str, usize)]) -> Vec<(String, usize)> {
+    list.iter().map(|(text, base)| (text.to_string(), *base)).collect()
+}
+
+#[test]
+fn whole_margins_are_taken_apart_or_found() {
+    // Only one side has it: the other one is the same digits, from elsewhere on.
+    let (a, b, pairs) = moved::<m![K, # 2 + P + # 3], m![P, K]>();
+    assert_eq!(a, (named(&[("P", 1), ("# 12", 9), ("K", 12)]), 2));
+    assert_eq!((b, pairs), ((named(&[("K", 1), ("P", 24)]), 0), 2));
+    // Both have it, or one has it in parts: then it stays.
+    let (a, b, pairs) = moved::<m![# 2 + P + # 3, K], m![# 2 + P, K]>();
+    assert_eq!((a.1, b.1, pairs), (0, 0, 2));
+    assert_eq!(b.0, named(&[("K", 1), ("# 2 + P", 24)]));
+    let (a, b, pairs) = moved::<m![[# 2 + P + # 3] % 4, K, [# 2 + P + # 3] / 4], m![K, P]>();
+    assert_eq!(a.0[0].0, "[# 2 + P] # 12 / 4");
+    assert_eq!((a.1, b.1, pairs), (0, -2, 3));
+    // Two different ones; two levels; one in the other.
+    let (a, b, pairs) = moved::<m![# 5 + [K, P]], m![# 2 + K + # 6, # 1 + P]>();
+    assert_eq!((a.1, b.1, pairs), (5, 2 * 8 + 1, 2));
+    let (a, _, pairs) = moved::<m![# 1 + [K, # 2 + P]], m![K, P]>();
+    assert_eq!((a, pairs), ((named(&[("P", 1), ("K", 9)]), 3), 2));
+}
+
+#[test]
+fn nothing_moves_where_it_must_not() {
+    let mut pool = Pool::new();
+    let (a, b) = (sides(&mut pool, &[<m![# 2 + P]>::EXPR]), sides(&mut pool, &[<m![P]>::EXPR]));
+    let rules = (CutRule::Exact, Some(CutRule::Exact));
+    for (a, b) in [(a, b), (b, a)] {
+        let cut = matched(&pool, a, b, rules);
+        assert_eq!((cut.pairs.len(), cut.dividend.starts, cut.divisor.starts), (0, [0; 5], [0; 5]));
+    }
 }

@@ -235,7 +235,7 @@ fn walk(
     let packet = plan.derived.packet_size;
     let mut index = vec![0usize; entries.len()];
     for position in 0..plan.derived.positions() {
-        let mut address = 0isize;
+        let mut address = plan.derived.base;
         for (k, (entry, &i)) in entries.iter().zip(&index).enumerate() {
             address += match indirect {
                 Some(loop_) if loop_.entry == k => loop_.offsets[i] as isize,

@@ -27,19 +27,23 @@ impl Entry {
 
 /// Nested loops, outermost first, and the number of elements in a packet.
 ///
-/// Printed as `[size : stride, …] : packet_size` (seed page *Sequencer*).
+/// Printed as `[size : stride, …] : packet_size`, then ` @ base n` where it does not start at 0 (seed pages *Sequencer*
+/// and *Fetch Engine*).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// The loops, outermost first.
     pub entries: List<Entry, DERIVED_ENTRIES>,
     /// Elements per packet.
     pub packet_size: usize,
+    /// Where the loops start, from the first position of the buffer on, in the unit of the strides. Negative where dead
+    /// positions of the stream come first: `m![# 2 + B]` over `m![B]` starts at -2.
+    pub base: isize,
 }
 
 impl Config {
     /// No loops: one position.
     pub const fn new(packet_size: usize) -> Self {
-        Self { entries: List::new(Entry { size: 1, stride: 0 }), packet_size }
+        Self { entries: List::new(Entry { size: 1, stride: 0 }), packet_size, base: 0 }
     }
 
     /// The number of positions that the loops visit.
@@ -52,6 +56,20 @@ impl Config {
         }
         positions
     }
+
+    /// The least position that the loops visit.
+    pub const fn first(&self) -> isize {
+        let mut first = self.base;
+        let mut k = 0;
+        while k < self.entries.len() {
+            let entry = self.entries.at(k);
+            if entry.stride < 0 {
+                first += (entry.size as isize - 1) * entry.stride;
+            }
+            k += 1;
+        }
+        first
+    }
 }
 
 impl core::fmt::Display for Config {
@@ -61,6 +79,7 @@ impl core::fmt::Display for Config {
             let comma = if k > 0 { ", " } else { "" };
             write!(f, "{comma}{} : {}", entry.size, entry.stride)?;
         }
-        write!(f, "] : {}", self.packet_size)
+        write!(f, "] : {}", self.packet_size)?;
+        if self.base != 0 { write!(f, " @ base {}", self.base) } else { Ok(()) }
     }
 }

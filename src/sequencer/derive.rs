@@ -11,15 +11,23 @@
 //!   A         stride 256          8 : 256
 //!   C # 16    stride 1            16 : 1     (padding enlarges the loop)
 //! ```
+//!
+//! Dead positions before a block are read as well: the loops start before the buffer, or inside it where the buffer is
+//! what has them.
+//!
+//! ```text
+//! Buf = m![A, B # 96]             Time = m![A, [# 2 + B + # 4] / 32], Packet = m![[# 2 + B + # 4] % 32]      (B = 90)
+//!
+//!   [32 : 96, 3 : 32, 32 : 1] : 32 @ base -2
+//! ```
 
 use super::config::{Config, DERIVED_ENTRIES, Entry};
 use super::held::{Reading, read_runs};
-use super::product::is_inside;
 use crate::error::{PlanError, attempt};
 use crate::list::List;
 use crate::mapping::{
-    Atom, Composite, CutRule, Expr, FACTORS, Factor, Factors, Pieces, Pool, Term, factorize, size_of_factors,
-    write_term,
+    Atom, Composite, CutRule, Expr, FACTORS, Factor, Factors, LEAD_INSIDE, Pieces, Pool, Term, factorize,
+    size_of_factors, write_term,
 };
 use crate::text::Text;
 
@@ -31,13 +39,35 @@ struct Held {
     base: usize,
     /// Values of this digit that the stream walks over, as the product of the loops' moduli.
     read: usize,
+    /// The block that it is a digit of. 0 for digits of the buffer itself.
+    block: usize,
 }
 
 /// The buffer's digits.
 #[derive(Clone, Copy)]
 struct Buffer {
     held: List<Held, { FACTORS + 4 }>,
+    /// Blocks with dead positions before them. The first one is none.
+    blocks: List<Block, BLOCKS>,
+    /// Where the loops start.
+    base: isize,
 }
+
+/// A block with dead positions before it.
+#[derive(Clone, Copy)]
+struct Block {
+    /// Positions from where the block around it starts. 0 once the loops start there.
+    start: isize,
+    /// The block around it.
+    outer: usize,
+    /// The digit that stands for all of it, or `usize::MAX`.
+    opened: usize,
+}
+
+const NO_BLOCK: Block = Block { start: 0, outer: 0, opened: usize::MAX };
+
+/// The most blocks with dead positions before them.
+const BLOCKS: usize = 8;
 
 /// One digit of the stream, with the padding that follows it.
 #[derive(Clone, Copy)]
@@ -51,36 +81,83 @@ struct Digit {
 const NO_ENTRY: Entry = Entry { size: 1, stride: 0 };
 
 impl Buffer {
-    const fn new(buf: &Factors) -> Self {
+    const fn new(pool: &Pool, buf: &Factors) -> Self {
         let factors = buf.as_slice();
         let blank = Term { atom: Atom::Composite(Composite { start: 0, len: 0 }), stride: 1, modulo: 1 };
-        let mut held = List::new(Held { term: blank, resize: 1, base: 1, read: 1 });
+        let mut held = List::new(Held { term: blank, resize: 1, base: 1, read: 1, block: 0 });
         let mut base = 1;
         let mut k = 0;
         while k < factors.len() {
-            match factors[k] {
-                Factor::Term { term, resize } => {
-                    held.push(Held { term, resize, base, read: 1 });
-                    base *= resize;
-                }
-                Factor::Padding { size, .. } => base = size,
+            if let Factor::Term { term, resize } = factors[k] {
+                held.push(Held { term, resize, base, read: 1, block: 0 });
             }
+            base = factors[k].size_over(base);
             k += 1;
         }
-        Self { held }
+        let mut blocks = List::new(NO_BLOCK);
+        blocks.push(NO_BLOCK);
+        let mut buffer = Self { held, blocks, base: 0 };
+        // What a stream without the dead positions finds.
+        let mut k = 0;
+        while k < buffer.held.len() && !buffer.held.overflowed() {
+            buffer.open(pool, k);
+            k += 1;
+        }
+        buffer
     }
 
-    /// Whether an atom is a part of a product that the buffer cuts across its digits.
-    const fn holds_inside(&self, pool: &Pool, atom: &Atom) -> bool {
-        let held = self.held.as_slice();
-        let mut k = 0;
-        while k < held.len() {
-            if is_inside(pool, &held[k].term.atom, atom) {
-                return true;
-            }
-            k += 1;
+    /// Adds the digits of a whole block with dead positions before it.
+    const fn open(&mut self, pool: &Pool, k: usize) {
+        let outer = self.held.at(k);
+        let Atom::Composite(composite) = outer.term.atom else { return };
+        let (lead, inside) = pool.led(composite);
+        if lead == 0 || outer.term.stride > 1 || outer.resize < pool.atom_size(&outer.term.atom) {
+            return;
         }
-        false
+        let block = self.blocks.len();
+        self.blocks.push(Block { start: (lead * outer.base) as isize, outer: outer.block, opened: k });
+        let mut base = outer.base;
+        let mut j = 0;
+        while j < inside.len() {
+            match inside[j] {
+                Factor::Term { term, resize } => {
+                    self.held.push(Held { term, resize, base, read: 1, block });
+                    base *= resize;
+                }
+                Factor::Padding { size, .. } => base = size * outer.base,
+                Factor::Lead { .. } => panic!("{}", LEAD_INSIDE),
+            }
+            j += 1;
+        }
+    }
+
+    /// Starts the loops after the dead positions before single elements. No digit leads there.
+    const fn start_in_constants(&mut self, pool: &Pool) {
+        let mut block = 1;
+        while block < self.blocks.len() && !self.held.overflowed() {
+            // A block that was read as one has its dead positions in the stream.
+            let (mut around, mut taken_apart) = (block, true);
+            while around > 0 {
+                let opened = self.blocks.at(around).opened;
+                taken_apart = taken_apart && opened < self.held.len() && self.held.get(opened).read == 1;
+                around = self.blocks.at(around).outer;
+            }
+            if taken_apart && is_constant(pool, &self.held.get(self.blocks.at(block).opened).term.atom) {
+                self.start_in(block);
+            }
+            block += 1;
+        }
+    }
+
+    /// Starts the loops where a block is, and the blocks around it.
+    const fn start_in(&mut self, block: usize) {
+        let mut block = block;
+        while block > 0 {
+            let own = self.blocks.at(block);
+            self.base += own.start;
+            self.blocks.set(block, Block { start: 0, ..own });
+            block = own.outer;
+        }
     }
 
     const fn holds(&self, atom: &Atom) -> bool {
@@ -97,9 +174,24 @@ impl Buffer {
 
     /// Adds a composite as a digit of its own, if a run of the buffer is its content.
     const fn lift(&mut self, pool: &Pool, buf: &Factors, composite: Composite) {
-        let mut pieces = Pieces::new(&[buf]);
-        if !pieces.lift_one(pool, composite, CutRule::Exact) {
-            return;
+        let whole = Pieces::new(&[buf]);
+        let mut pieces = whole;
+        // Where not even the buffer's blocks with dead positions before them hold it, nothing is added.
+        let mut opened = 0;
+        while !pieces.lift_one(pool, composite, CutRule::Exact) {
+            pieces = whole;
+            while opened < whole.list.len() && !pieces.open_one(pool, opened) {
+                opened += 1;
+            }
+            if opened == whole.list.len() {
+                return;
+            }
+            opened += 1;
+        }
+        let mut block = 0;
+        if pieces.starts[0] != 0 {
+            block = self.blocks.len();
+            self.blocks.push(Block { start: pieces.starts[0], ..NO_BLOCK });
         }
         let mut k = 0;
         while k < pieces.list.len() {
@@ -107,7 +199,7 @@ impl Buffer {
             if let Factor::Term { term, resize } = piece.factor
                 && term.atom.is(&Atom::Composite(composite))
             {
-                self.held.push(Held { term, resize, base: piece.base, read: 1 });
+                self.held.push(Held { term, resize, base: piece.base, read: 1, block });
             }
             k += 1;
         }
@@ -124,6 +216,14 @@ impl Buffer {
             k += 1;
         }
         None
+    }
+}
+
+/// Whether an atom is a single element with dead positions before it.
+const fn is_constant(pool: &Pool, atom: &Atom) -> bool {
+    match atom {
+        Atom::Composite(composite) => pool.led(*composite).1.is_empty(),
+        Atom::Symbol(_) => false,
     }
 }
 
@@ -218,7 +318,7 @@ pub const fn derive(pool: &mut Pool, request: &Request<'_>) -> Result<Derived, P
     let packet_size = packet.size();
     match read_runs(pool, &reading) {
         Some(Ok((entries, time_entries))) => {
-            Ok(Derived { config: Config { entries, packet_size }, time_entries })
+            Ok(Derived { config: Config { entries, packet_size, base: 0 }, time_entries })
         }
         Some(Err(unread)) => Err(dropped(pool, &job, &unread.term, unread.held)),
         None => Err(refused),
@@ -227,18 +327,22 @@ pub const fn derive(pool: &mut Pool, request: &Request<'_>) -> Result<Derived, P
 
 /// The loops of a stream of which each digit is a digit, or digits, of the buffer.
 const fn by_digits(pool: &mut Pool, job: &Job<'_>, request: &Request<'_>) -> Result<Derived, PlanError> {
-    let mut buffer = Buffer::new(request.buf);
+    let mut buffer = Buffer::new(pool, request.buf);
     let mut entries = List::new(NO_ENTRY);
     attempt!(stream_part(pool, job, &mut buffer, &request.time, false, &mut entries));
     let time_entries = entries.len();
     attempt!(stream_part(pool, job, &mut buffer, &request.packet, true, &mut entries));
+    buffer.start_in_constants(pool);
     if !request.unread {
         attempt!(nothing_dropped(pool, job, &buffer));
     }
-    if entries.overflowed() || buffer.held.overflowed() {
+    if entries.overflowed() || buffer.held.overflowed() || buffer.blocks.overflowed() {
         return Err(too_many(job.operation));
     }
-    Ok(Derived { config: Config { entries, packet_size: job.packet.size() }, time_entries })
+    Ok(Derived {
+        config: Config { entries, packet_size: job.packet.size(), base: buffer.base },
+        time_entries,
+    })
 }
 
 /// Appends the loops of time or of the packet: member by member, or, where that is not possible, as a whole.
@@ -348,6 +452,7 @@ const fn part(
                     return Ok(());
                 }
             }
+            Factor::Lead { .. } => panic!("{}", LEAD_INSIDE),
             Factor::Term { .. } => {
                 return block(pool, request, buffer, list.split_at(k + 1).0, extent, is_packet, entries);
             }
@@ -429,6 +534,7 @@ const fn block(
                 }
                 extent = size;
             }
+            Factor::Lead { .. } => panic!("{}", LEAD_INSIDE),
             Factor::Term { term, resize } => {
                 let size = if extent == 0 { resize } else { extent / base };
                 if extent != 0 && !extent.is_multiple_of(base) {
@@ -459,8 +565,7 @@ const fn digit(
         buffer.lift(pool, request.buf, composite);
     }
     if !buffer.holds(&atom) {
-        let is_product = matches!(atom, Atom::Composite(_));
-        if (is_product && touches(pool, request.buf, &atom)) || buffer.holds_inside(pool, &atom) {
+        if touches(pool, request.buf, &atom) {
             let mut whole = Factors::one();
             whole.push_term(pool, digit.term, digit.resize);
             return Err(not_factorizable(pool, request, &whole));
@@ -496,6 +601,7 @@ const fn digit(
             }
             held.read *= if modulo < available { modulo } else { available };
             buffer.held.set(position, held);
+            buffer.start_in(held.block);
             entries.insert(first, Entry { size: extent, stride });
             return Ok(());
         }
@@ -508,6 +614,7 @@ const fn digit(
         }
         held.read *= available;
         buffer.held.set(position, held);
+        buffer.start_in(held.block);
         entries.insert(first, Entry { size: available, stride });
         at = held.term.stride * held.term.modulo;
         rest = rest.div_ceil(available);
@@ -516,25 +623,37 @@ const fn digit(
     }
 }
 
-/// Whether the buffer holds an atom, or a part of it.
+/// Whether the buffer holds an axis of an atom, by itself or in a composite.
 const fn touches(pool: &Pool, buf: &Factors, atom: &Atom) -> bool {
-    let mut k = 0;
-    while k < buf.len() {
-        if let Factor::Term { term, .. } = buf.as_slice()[k]
-            && term.atom.is(atom)
-        {
-            return true;
+    if let Atom::Composite(composite) = atom {
+        let content = pool.content(*composite);
+        let mut k = 0;
+        while k < content.len() {
+            if let Factor::Term { term, .. } = content[k]
+                && touches(pool, buf, &term.atom)
+            {
+                return true;
+            }
+            k += 1;
         }
-        k += 1;
+        return false;
     }
-    let Atom::Composite(composite) = atom else { return false };
-    let content = pool.content(*composite);
+    mentions(pool, buf.as_slice(), atom)
+}
+
+/// Whether an axis is somewhere in these factors.
+const fn mentions(pool: &Pool, factors: &[Factor], axis: &Atom) -> bool {
     let mut k = 0;
-    while k < content.len() {
-        if let Factor::Term { term, .. } = content[k]
-            && touches(pool, buf, &term.atom)
-        {
-            return true;
+    while k < factors.len() {
+        if let Factor::Term { term, .. } = &factors[k] {
+            if term.atom.is(axis) {
+                return true;
+            }
+            if let Atom::Composite(composite) = term.atom
+                && mentions(pool, pool.content(composite), axis)
+            {
+                return true;
+            }
         }
         k += 1;
     }
@@ -585,7 +704,7 @@ const fn nothing_dropped(pool: &Pool, request: &Job<'_>, buffer: &Buffer) -> Res
     let mut k = 0;
     while k < own {
         let held = &all[k];
-        if held.read < held.resize && !read_through_composite(buffer, own, held) {
+        if !is_read(pool, buffer, own, k) {
             let mut term = held.term;
             term.stride *= held.read;
             term.modulo = term.modulo.div_ceil(held.read);
@@ -613,13 +732,36 @@ const fn dropped(pool: &Pool, request: &Job<'_>, term: &Term, held: bool) -> Pla
     PlanError::new("axis dropped", text)
 }
 
+/// Whether the stream reads all of a digit: by itself, in a composite around it, or as the digits of an opened block.
+const fn is_read(pool: &Pool, buffer: &Buffer, own: usize, k: usize) -> bool {
+    let held = buffer.held.get(k);
+    let read = held.read >= held.resize || is_constant(pool, &held.term.atom);
+    if read || read_through_composite(pool, buffer, own, held) {
+        return true;
+    }
+    let mut parts = 0;
+    let mut j = own;
+    while j < buffer.held.len() {
+        let block = buffer.held.get(j).block;
+        if block > 0 && buffer.blocks.at(block).opened == k {
+            if !is_read(pool, buffer, own, j) {
+                return false;
+            }
+            parts += 1;
+        }
+        j += 1;
+    }
+    parts > 0
+}
+
 /// Whether a composite that was read to its end covers what is unread of a digit.
-const fn read_through_composite(buffer: &Buffer, own: usize, held: &Held) -> bool {
+const fn read_through_composite(pool: &Pool, buffer: &Buffer, own: usize, held: &Held) -> bool {
     let (from, end) = (held.base * held.read, held.base * held.resize);
     let mut k = own;
     while k < buffer.held.len() {
         let lifted = buffer.held.get(k);
-        if lifted.read >= lifted.resize && lifted.base <= from && end <= lifted.base * lifted.resize {
+        let values = lifted.resize - pool.lead(&lifted.term.atom);
+        if lifted.read >= lifted.resize && lifted.base <= from && end <= lifted.base * values {
             return true;
         }
         k += 1;

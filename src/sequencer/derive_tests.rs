@@ -296,3 +296,68 @@ fn steps_over_a_truncated_axis() {
     // Both parts are left inside of the digit that holds them.
     assert_eq!(rule::<m![A % 3, A / 3 # 3], m![A / 2 = 2], m![A % 2]>(), "incompatible shapes");
 }
+
+axes![D = 90, E = 32];
+
+#[test]
+fn dead_positions_before_a_block_are_read_too() {
+    // The cases of the seed page *Fetch Engine*.
+    type Unit = m![# 2 + D + # 4];
+    assert_eq!(
+        read::<m![E, D # 96], m![E, { Unit } / 32], m![{ Unit } % 32]>(),
+        "[32 : 96, 3 : 32, 32 : 1] : 32 @ base -2"
+    );
+    assert_eq!(
+        read::<m![E, D # 96], m![{ Unit } / 32, E], m![{ Unit } % 32]>(),
+        "[3 : 32, 32 : 96, 32 : 1] : 32 @ base -2"
+    );
+    assert_eq!(read::<m![E, D # 96], m![E], m![# 2 + D + # 4]>(), "[32 : 96, 96 : 1] : 96 @ base -2");
+    // The stride of the block counts.
+    assert_eq!(read::<m![D, E], m![E], m![# 2 + D + # 4]>(), "[32 : 1, 96 : 32] : 96 @ base -64");
+    assert_eq!(read::<m![E, D], m![1], m![# 6 + [E, D]]>(), "[2886 : 1] : 2886 @ base -6");
+    assert_eq!(read_factors::<m![E, D], m![1], m![# 6 + [E, D]]>(), "[2886 : 1] : 2886 @ base -6");
+    // Several blocks.
+    assert_eq!(read::<m![E, D # 96], m![# 1 + E], m![# 2 + D + # 4]>(), "[33 : 96, 96 : 1] : 96 @ base -98");
+}
+
+#[test]
+fn buffers_hold_dead_positions_before_a_block() {
+    // All of the block, its digits, or its parts.
+    assert_eq!(read::<m![E, # 2 + D + # 4], m![E], m![# 2 + D + # 4]>(), "[32 : 96, 96 : 1] : 96");
+    assert_eq!(read::<m![E, # 2 + D + # 4], m![E], m![D]>(), "[32 : 96, 90 : 1] : 90 @ base 2");
+    assert_eq!(
+        read::<m![E, # 2 + D + # 4], m![E, D / 10], m![D % 10]>(),
+        "[32 : 96, 9 : 10, 10 : 1] : 10 @ base 2"
+    );
+    assert_eq!(read::<m![# 2 + D + # 4, E], m![E], m![D]>(), "[32 : 1, 90 : 32] : 90 @ base 64");
+    // Another margin around the same digits.
+    assert_eq!(read::<m![E, # 2 + D + # 4], m![E], m![# 3 + D + # 3]>(), "[32 : 96, 96 : 1] : 96 @ base -1");
+    assert_eq!(
+        read::<m![# 3 + D], m![[# 2 + D] % 4], m![[# 2 + D + # 4] / 4]>(),
+        "[4 : 1, 24 : 4] : 24 @ base 1"
+    );
+    // One in the other.
+    assert_eq!(read::<m![# 1 + [G, # 2 + P]], m![P], m![G]>(), "[7 : 1, 6 : 9] : 6 @ base 3");
+    assert_eq!(read::<m![# 1 + [G, # 2 + P]], m![G], m![# 2 + P]>(), "[6 : 9, 9 : 1] : 9 @ base 1");
+    // Two blocks, of which one is read with its margin.
+    assert_eq!(read::<m![# 1 + G, # 2 + P], m![# 1 + G], m![# 3 + P]>(), "[7 : 9, 10 : 1] : 10 @ base -1");
+    // An axis that the buffer lacks, and a block without one.
+    assert_eq!(read::<m![P], m![# 2 + G], m![P]>(), "[8 : 0, 7 : 1] : 7");
+    assert_eq!(read::<m![# 2 + 1 + # 5], m![1], m![# 2 + 1 + # 5]>(), "[8 : 1] : 8");
+}
+
+#[test]
+fn margins_that_no_loops_read() {
+    // The block is no run, or only a part of it is there.
+    assert_eq!(rule::<m![D, E], m![1], m![# 2 + [E, D]]>(), "not factorizable");
+    assert_eq!(rule::<m![D / 2], m![# 2 + D], m![1]>(), "not factorizable");
+    assert_eq!(rule::<m![[# 2 + D + # 4] / 4, E, [# 2 + D + # 4] % 4], m![E], m![D]>(), "not factorizable");
+    // The other digits of an opened block.
+    assert_eq!(rule::<m![# 2 + [E, D]], m![1], m![D]>(), "axis dropped");
+    assert_eq!(rule::<m![# 2 + D, E], m![1], m![E]>(), "axis dropped");
+    let text = refused::<m![D, E], m![1], m![# 2 + [E, D]]>();
+    assert!(
+        text.message().contains("`m![# 2 + [E, D]]` is no nest of loops over the buffer `m![D, E]`"),
+        "{text}"
+    );
+}

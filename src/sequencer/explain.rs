@@ -443,7 +443,7 @@ fn single_members(
 pub(super) fn terms(factors: &Factors) -> impl Iterator<Item = (crate::mapping::Term, usize)> + '_ {
     factors.as_slice().iter().rev().filter_map(|factor| match factor {
         Factor::Term { term, resize } => Some((*term, *resize)),
-        Factor::Padding { .. } => None,
+        Factor::Padding { .. } | Factor::Lead { .. } => None,
     })
 }
 

@@ -21,8 +21,8 @@ use super::config::{DERIVED_ENTRIES, Entry};
 use super::product::{cut, first_positions, holds_nothing, inside, is_inside, last_live};
 use crate::list::List;
 use crate::mapping::{
-    Atom, Composite, CutRule, FACTORS, Factor, Factors, PIECES, POOL, PaddingKind, Pieces, Pool, Term,
-    size_of_factors,
+    Atom, Composite, CutRule, FACTORS, Factor, Factors, LEAD_INSIDE, PIECES, POOL, PaddingKind, Pieces, Pool,
+    Term, size_of_factors,
 };
 
 /// Loops, innermost first.
@@ -118,6 +118,11 @@ pub(super) const fn read_runs(
 }
 
 const fn loops(pool: &mut Pool, reading: &Reading<'_>) -> Option<Result<(Loops, usize), Unread>> {
+    let Reading { buf, time, packet, .. } = reading;
+    if has_lead(pool, buf.as_slice()) || has_lead(pool, time.as_slice()) || has_lead(pool, packet.as_slice())
+    {
+        return None;
+    }
     let mut places = Places {
         list: List::new(Place { term: NO_TERM, resize: 1, base: 1, read: 1, reached: 0, share: ALONE }),
         limits: List::new(Limit { max: 1, reached: 0 }),
@@ -165,6 +170,24 @@ const fn loops(pool: &mut Pool, reading: &Reading<'_>) -> Option<Result<(Loops, 
     let time_entries = loops.len();
     append_reversed(&mut loops, &inside);
     if loops.overflowed() { None } else { Some(Ok((loops, time_entries))) }
+}
+
+/// Whether there are dead positions before a block. Such blocks are read digit by digit only.
+const fn has_lead(pool: &Pool, factors: &[Factor]) -> bool {
+    let mut k = 0;
+    while k < factors.len() {
+        match factors[k] {
+            Factor::Lead { .. } => return true,
+            Factor::Term { term: Term { atom: Atom::Composite(composite), .. }, .. }
+                if has_lead(pool, pool.content(composite)) =>
+            {
+                return true;
+            }
+            _ => {}
+        }
+        k += 1;
+    }
+    false
 }
 
 const NO_TERM: Term = Term { atom: Atom::Composite(Composite { start: 0, len: 0 }), stride: 1, modulo: 1 };
@@ -337,6 +360,7 @@ impl Places {
                 (true, _) => factors.list.at(k + 1),
                 (false, Factor::Term { resize, .. }) => (factor, base * resize),
                 (false, Factor::Padding { size, .. }) => (factor, size),
+                (false, Factor::Lead { .. }) => panic!("{}", LEAD_INSIDE),
             };
             let end = match (factor, after) {
                 (Factor::Term { .. }, Factor::Padding { size, .. }) => size,
@@ -350,6 +374,7 @@ impl Places {
                     loops.push(Entry { size, stride: if self.is_packet { 1 } else { 0 } });
                 }
                 Factor::Padding { .. } => {}
+                Factor::Lead { .. } => panic!("{}", LEAD_INSIDE),
                 Factor::Term { term, resize } => {
                     let turns = live.div_ceil(base);
                     let count = least(resize, turns);

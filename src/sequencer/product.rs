@@ -1,6 +1,6 @@
 //! Products of axes that are cut across a digit: where they can be taken apart, and which of their positions are live.
 
-use crate::mapping::{Atom, Factor, Factors, Pool, Term, gcd, size_of_factors};
+use crate::mapping::{Atom, Factor, Factors, LEAD_INSIDE, Pool, Term, gcd, size_of_factors};
 
 /// Where a product is cut.
 #[derive(Clone, Copy)]
@@ -97,6 +97,7 @@ const fn is_live(pool: &Pool, content: &[Factor], position: usize) -> bool {
         match &content[k] {
             Factor::Padding { .. } if rest >= base => return false,
             Factor::Padding { .. } => {}
+            Factor::Lead { .. } => panic!("{}", LEAD_INSIDE),
             Factor::Term { term, resize } => {
                 if rest / base >= *resize
                     || coordinate(content, &term.atom, position) >= pool.atom_size(&term.atom)

@@ -1,7 +1,9 @@
 //! What is left of a buffer while a derivation reads it digit by digit: the column "Buf after" of an explanation.
 
 use super::explain::terms;
-use crate::mapping::{Atom, Composite, CutRule, Factor, Factors, Pieces, Pool, Term, write_term};
+use crate::mapping::{
+    Atom, Composite, CutRule, Factor, Factors, LEAD_INSIDE, Pieces, Pool, Term, write_term,
+};
 use crate::text::Text;
 
 /// A part of a stream's digit that lies within one digit of the buffer.
@@ -75,6 +77,7 @@ impl Remains {
                     segments.push(Segment::Padding { size: *size });
                     low = *size;
                 }
+                Factor::Lead { .. } => unreachable!("{LEAD_INSIDE}"),
             }
         }
         let mut remains = Self { whole: *buf, read: Vec::new(), segments };
@@ -136,7 +139,8 @@ impl Remains {
         }
     }
 
-    /// The run of the buffer that is the content of a composite: the term, its values, the positions inside it.
+    /// The run of the buffer that is the content of a composite: the term, its values without dead ones before them, the
+    /// positions inside it.
     fn lifted(&self, pool: &Pool, atom: &Atom) -> Option<(Term, usize, usize)> {
         let Atom::Composite(composite) = atom else { return None };
         let mut pieces = Pieces::new(&[&self.whole]);
@@ -144,7 +148,9 @@ impl Remains {
             return None;
         }
         pieces.list.iter().find_map(|piece| match piece.factor {
-            Factor::Term { term, resize } if term.atom.is(atom) => Some((term, resize, piece.base)),
+            Factor::Term { term, resize } if term.atom.is(atom) => {
+                Some((term, resize - pool.lead(atom), piece.base))
+            }
             _ => None,
         })
     }
@@ -300,7 +306,7 @@ fn is_read(pool: &Pool, composite: Composite, read: &[Atom]) -> bool {
         Factor::Term { term, .. } if read.contains(&term.atom) => true,
         Factor::Term { term: Term { atom: Atom::Composite(inner), .. }, .. } => is_read(pool, *inner, read),
         Factor::Term { .. } => false,
-        Factor::Padding { .. } => true,
+        Factor::Padding { .. } | Factor::Lead { .. } => true,
     })
 }
 

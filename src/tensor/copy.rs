@@ -1,7 +1,7 @@
 //! Carries out a move between two arrays on the host.
 
 use crate::chip::live::{LiveRows, depends_on, live_runs};
-use crate::command::Transfer;
+use crate::command::{Start, Transfer};
 
 /// The side of the squares in which transpositions go, so that both sides stay in the nearest cache.
 const TILE: usize = 32;
@@ -21,20 +21,28 @@ pub(crate) fn copy_elements<T: Copy>(transfer: &Transfer, source: &[T], destinat
     if loops.iter().any(|l| l.size == 0) {
         return;
     }
+    let start = |start: Start| start.elements + start.units;
+    let starts = (start(transfer.source_start), start(transfer.destination_start));
+    if loops.iter().all(|l| l.variable.is_none()) && !transfer.guard.holds(&vec![0; transfer.guard.variables])
+    {
+        return;
+    }
     let row = take(&mut loops, |l| (l.destination == 1, l.size));
     if row.variable.is_none() && row.source > 1 && loops.iter().all(|l| l.variable.is_none()) {
         let column = take(&mut loops, |l| (l.source == 1, l.size));
-        walk(&loops, &mut [], |from, to, _| {
-            copy_tiles(&row, &column, &source[from..], &mut destination[to..])
+        walk(&loops, starts, &mut [], |from, to, _| {
+            copy_tiles(&row, &column, &source[from as usize..], &mut destination[to as usize..])
         });
         return;
     }
     let live = LiveRows::new(&transfer.guard, row.variable.unwrap_or(usize::MAX), row.size);
     let (mut mask, mut variables) = (Vec::new(), vec![0; transfer.guard.variables]);
-    walk(&loops, &mut variables, |from, to, variables| {
+    walk(&loops, starts, &mut variables, |from, to, variables| {
         let liveness = live.row(variables, &mut mask);
         live_runs(liveness, &mask, row.size, |start, len| {
-            let (from, to) = (from + start * row.source, to + start * row.destination);
+            // What lies before a start is not live.
+            let from = from.saturating_add_unsigned(start * row.source) as usize;
+            let to = to.saturating_add_unsigned(start * row.destination) as usize;
             match (row.source, row.destination) {
                 (1, 1) => destination[to..to + len].copy_from_slice(&source[from..from + len]),
                 (0, 1) => destination[to..to + len].fill(source[from]),
@@ -92,9 +100,13 @@ fn take<K: Ord>(loops: &mut Vec<Loop>, worth: impl Fn(&Loop) -> K) -> Loop {
 }
 
 /// Visits the positions of both sides at every index tuple.
-fn walk(loops: &[Loop], variables: &mut [usize], mut visit: impl FnMut(usize, usize, &mut [usize])) {
+fn walk(
+    loops: &[Loop],
+    (mut from, mut to): (isize, isize),
+    variables: &mut [usize],
+    mut visit: impl FnMut(isize, isize, &mut [usize]),
+) {
     let mut indices = vec![0; loops.len()];
-    let (mut from, mut to) = (0, 0);
     loop {
         visit(from, to, variables);
         let mut k = loops.len();
@@ -106,11 +118,11 @@ fn walk(loops: &[Loop], variables: &mut [usize], mut visit: impl FnMut(usize, us
             let l = &loops[k];
             if indices[k] + 1 < l.size {
                 indices[k] += 1;
-                from += l.source;
-                to += l.destination;
+                from += l.source as isize;
+                to += l.destination as isize;
             } else {
-                from -= l.source * indices[k];
-                to -= l.destination * indices[k];
+                from -= (l.source * indices[k]) as isize;
+                to -= (l.destination * indices[k]) as isize;
                 indices[k] = 0;
             }
             if let Some(variable) = l.variable {
@@ -177,7 +189,12 @@ mod tests {
                     let weight = random.random_range(1..4);
                     transfer.guard.digits.push(GuardDigit { variable, base: 1, extent: 64, weight });
                 }
-                transfer.guard.sums.push(GuardSum { first: 0, len: 2, limit: random.random_range(1..40) });
+                transfer.guard.sums.push(GuardSum {
+                    first: 0,
+                    len: 2,
+                    start: 0,
+                    limit: random.random_range(1..40),
+                });
             }
             let total: usize = sizes.iter().product();
             let source: Vec<u32> = (1..=total as u32).collect();

@@ -105,7 +105,7 @@ pub(super) fn operand(pool: &Pool, union: &Pieces, operand: &Layout) -> Operand 
         let values: usize = origin
             .map(|piece| match piece.factor {
                 Factor::Term { resize, .. } => resize,
-                Factor::Padding { .. } => 1,
+                Factor::Padding { .. } | Factor::Lead { .. } => 1,
             })
             .product();
         // Values beyond a whole axis are no index of the union either.

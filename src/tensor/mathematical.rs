@@ -173,6 +173,7 @@ impl<D: Scalar, Mapping: M> Tensor<D, Mapping> {
 /// The move in the other direction.
 pub(super) fn reversed(transfer: &Transfer) -> Transfer {
     let mut reversed = *transfer;
+    (reversed.source_start, reversed.destination_start) = (transfer.destination_start, transfer.source_start);
     for k in 0..reversed.loops.len() {
         let mut own = reversed.loops.at(k);
         (own.source, own.destination) = (own.destination, own.source);

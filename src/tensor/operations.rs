@@ -45,6 +45,9 @@ fn between(
         }
         transfer.loops.set(k, own);
     }
+    for start in [&mut transfer.source_start, &mut transfer.destination_start] {
+        start.elements += core::mem::take(&mut start.units);
+    }
     Ok(transfer)
 }
 
@@ -183,7 +186,7 @@ impl<D: Scalar, Mapping: M> Tensor<D, Mapping> {
             PlanError::new("reshape size", text).refuse();
         }
         let rest = match divide(&pool, &from.factors, &source.factors, DivisionMode::Relaxed) {
-            Ok(division) if division.exact().is_ok() => digits_of(&division.dividend_residue),
+            Ok(division) if division.exact().is_ok() => digits_of(&pool, &division.dividend_residue),
             _ => {
                 let text = Text::new().str("reshape: ").mapping(Src::EXPR).str(" is not a part of ");
                 let text = text.mapping(Mapping::EXPR).str("; help: name digits that the mapping has");

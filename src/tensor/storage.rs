@@ -7,6 +7,7 @@
 //! m![K / 8, H, K % 8]    stores H, K        (10 x 24)
 //! m![K = 9, P # 8]       stores K, P        (9 x 7)
 //! m![P # 8 / 4]          stores P / 4 % 2   (2)
+//! m![# 2 + P + # 7]      stores P           (7)
 //! ```
 //!
 //! Source: spec page 10, sections 3.6 and 4.1.
@@ -20,25 +21,45 @@ use core::cmp::Ordering;
 
 /// The digits of an expression without the padding between them, in the order of the mapping: how buffers list them.
 pub(crate) const fn packed_factors(pool: &mut Pool, expr: &Expr) -> Factors {
-    digits_of(&factorize(pool, expr))
+    let factors = factorize(pool, expr);
+    digits_of(pool, &factors)
 }
 
 /// The digits without the padding between them.
 ///
 /// The list is a placement for deriving moves; it is not a normal form.
-pub(crate) const fn digits_of(factors: &Factors) -> Factors {
+pub(crate) const fn digits_of(pool: &Pool, factors: &Factors) -> Factors {
     let mut digits = Factors::one();
-    let mut k = 0;
-    while k < factors.len() {
-        if let Factor::Term { .. } = factors.as_slice()[k] {
-            digits.append(factors.as_slice()[k]);
-        }
-        k += 1;
-    }
+    append_digits(pool, factors.as_slice(), &mut digits);
     if let Some(problem) = factors.problem() {
         digits.fail(problem);
     }
     digits
+}
+
+/// Appends digits. A whole block with dead positions before it is the digits that it holds.
+const fn append_digits(pool: &Pool, factors: &[Factor], digits: &mut Factors) {
+    let mut k = 0;
+    while k < factors.len() {
+        if let Factor::Term { term, resize } = factors[k] {
+            match opened(pool, &term, resize) {
+                Some((_, inside)) => append_digits(pool, inside, digits),
+                None => digits.append(factors[k]),
+            }
+        }
+        k += 1;
+    }
+}
+
+/// The dead positions before a whole block, and what it holds. `None`: there are none.
+const fn opened<'a>(pool: &'a Pool, term: &Term, resize: usize) -> Option<(usize, &'a [Factor])> {
+    let Atom::Composite(composite) = term.atom else { return None };
+    let (lead, inside) = pool.led(composite);
+    if lead > 0 && term.stride == 1 && resize == pool.atom_size(&term.atom) {
+        Some((lead, inside))
+    } else {
+        None
+    }
 }
 
 /// The storage axes of a mapping in normal form: the last of the sorted axes innermost.
@@ -53,9 +74,10 @@ pub(crate) const fn storage_of(pool: &Pool, factors: &Factors) -> Factors {
         },
         1,
     ));
+    let digits = digits_of(pool, factors);
     let mut k = 0;
-    while k < factors.len() {
-        if let Factor::Term { term, resize } = factors.as_slice()[k] {
+    while k < digits.len() {
+        if let Factor::Term { term, resize } = digits.as_slice()[k] {
             add_digit(&mut axes, term, resize);
         }
         k += 1;
@@ -69,7 +91,7 @@ pub(crate) const fn storage_of(pool: &Pool, factors: &Factors) -> Factors {
         let (term, resize) = axes.at(k);
         storage.append(Factor::Term { term, resize });
     }
-    if let Some(problem) = factors.problem() {
+    if let Some(problem) = digits.problem() {
         storage.fail(problem);
     }
     storage
@@ -200,6 +222,9 @@ const fn compare_contents(pool: &Pool, a: &[Factor], b: &[Factor]) -> Ordering {
             (Factor::Term { .. }, Factor::Padding { .. }) => Ordering::Less,
             (Factor::Padding { .. }, Factor::Term { .. }) => Ordering::Greater,
             (Factor::Padding { size: m, .. }, Factor::Padding { size: n, .. }) => compare(*m, *n),
+            (Factor::Lead { positions: m }, Factor::Lead { positions: n }) => compare(*m, *n),
+            (Factor::Lead { .. }, _) => Ordering::Greater,
+            (_, Factor::Lead { .. }) => Ordering::Less,
         };
         if !matches!(order, Ordering::Equal) {
             return order;
@@ -215,6 +240,8 @@ pub(super) struct Layout {
     pub(super) expr: &'static Expr,
     pub(super) factors: Factors,
     pub(super) storage: Factors,
+    /// The digits in the order of the mapping.
+    pub(super) digits: Factors,
 }
 
 impl Layout {
@@ -228,7 +255,7 @@ impl Layout {
         if let Some(problem) = factors.problem() {
             PlanError::mapping(operation, problem).refuse();
         }
-        Self { expr, factors, storage: storage_of(pool, &factors) }
+        Self { expr, factors, storage: storage_of(pool, &factors), digits: digits_of(pool, &factors) }
     }
 
     /// The terms of the storage axes, outermost first.
@@ -243,7 +270,7 @@ impl Layout {
 
     /// Elements of a packed buffer: the product of all digits.
     pub(super) fn packed_len(&self) -> usize {
-        axes_of(&self.factors).map(|(_, resize)| resize).product()
+        axes_of(&self.digits).map(|(_, resize)| resize).product()
     }
 
     /// Which tuples of storage coordinates (outermost first) are an index of the tensor.
@@ -260,9 +287,11 @@ impl Layout {
     #[track_caller]
     pub(super) fn buffer_transfer(&self, operation: &'static str, pool: &Pool, packed: bool) -> Transfer {
         let mut transfer = Transfer::new();
-        let mut builder = GuardBuilder::new(axes_of(&self.factors).count());
+        let mut builder = GuardBuilder::new(self.digits.len());
         let mut seen: Vec<Term> = Vec::new();
-        for (term, resize, step) in self.buffer_digits(packed) {
+        let (digits, start) = self.buffer_digits(pool, packed);
+        transfer.destination_start.elements = start;
+        for (term, resize, step) in digits {
             let source = if seen.contains(&term) { 0 } else { self.storage_step(&term) };
             if !seen.contains(&term) {
                 builder = builder.digit(transfer.loops.len(), term.atom, term.stride, resize - 1);
@@ -278,22 +307,29 @@ impl Layout {
         transfer
     }
 
-    /// Digit, size and step in a buffer, outermost first.
-    fn buffer_digits(&self, packed: bool) -> Vec<(Term, usize, usize)> {
-        let mut digits = Vec::new();
-        let mut step = 1;
-        for factor in self.factors.as_slice() {
-            match *factor {
-                Factor::Term { term, resize } => {
-                    digits.push((term, resize, step));
-                    step *= resize;
+    /// Digit, size and step in a buffer, outermost first, and where the first element is.
+    fn buffer_digits(&self, pool: &Pool, packed: bool) -> (Vec<(Term, usize, usize)>, isize) {
+        let factors = if packed { &self.digits } else { &self.factors };
+        let (mut digits, mut start) = (Vec::new(), 0);
+        let mut rest = vec![(factors.as_slice(), 1)];
+        while let Some((factors, inside)) = rest.pop() {
+            let mut step = inside;
+            for factor in factors {
+                if let Factor::Term { term, resize } = *factor {
+                    match opened(pool, &term, resize) {
+                        Some((lead, content)) => {
+                            start += lead * step;
+                            rest.push((content, step));
+                        }
+                        None => digits.push((term, resize, step)),
+                    }
                 }
-                Factor::Padding { size, .. } if !packed => step = size,
-                Factor::Padding { .. } => {}
+                step = inside * factor.size_over(step / inside);
             }
         }
-        digits.reverse();
-        digits
+        // The digits of a block come last: order them as they lie in the buffer.
+        digits.sort_by_key(|&(_, _, step)| core::cmp::Reverse(step));
+        (digits, start as isize)
     }
 
     /// Elements of the stored array per value of a digit.
@@ -332,6 +368,6 @@ impl Layout {
 pub(super) fn axes_of(factors: &Factors) -> impl Iterator<Item = (Term, usize)> {
     factors.as_slice().iter().rev().filter_map(|factor| match *factor {
         Factor::Term { term, resize } => Some((term, resize)),
-        Factor::Padding { .. } => None,
+        Factor::Padding { .. } | Factor::Lead { .. } => None,
     })
 }

@@ -115,7 +115,7 @@ fn the_sub_context_fetches_eight_bytes() {
     assert_eq!(refused.expect_err("12 bytes").rule(), "sub-context fetch size");
 }
 
-/// "Masking Configuration", cases 1 and 2 (G10, G11) without the left padding.
+/// "Masking Configuration", cases 1 and 2 without the left padding.
 #[test]
 fn padding_of_the_last_packet() {
     axes![A = 32, B = 90];
@@ -127,6 +127,88 @@ fn padding_of_the_last_packet() {
     assert_eq!(two.config.to_string(), "[3 : 32, 32 : 96, 32 : 1] : 32");
     assert_eq!(mask(&two), "last_dim 0, left_pad 0, last_dim_rightmost_valid_count [26], pad_value 0x0");
     assert_eq!([one.cycles, two.cycles], [96, 96]);
+}
+
+/// Cases 1 and 2 (G10, G11). The register counts the 28 live elements where the page counts the 4 masked ones (E18).
+#[test]
+fn dead_positions_on_both_sides() {
+    axes![A = 32, B = 90];
+    type Buf = m![A, B # 96];
+    type Padded = m![# 2 + B + # 4];
+    let one = FetchPlan::<i8, i8, Buf, m![A, { Padded } / 32], m![{ Padded } % 32]>::CONFIG;
+    assert_eq!(one.config.to_string(), "[32 : 96, 3 : 32, 32 : 1] : 32 @ base -2");
+    assert_eq!(mask(&one), "last_dim 1, left_pad 2, last_dim_rightmost_valid_count [28], pad_value 0x0");
+    let two = FetchPlan::<i8, i8, Buf, m![{ Padded } / 32, A], m![{ Padded } % 32]>::CONFIG;
+    assert_eq!(two.config.to_string(), "[3 : 32, 32 : 96, 32 : 1] : 32 @ base -2");
+    assert_eq!(mask(&two), "last_dim 0, left_pad 2, last_dim_rightmost_valid_count [28], pad_value 0x0");
+    for plan in [one, two] {
+        assert_eq!((plan.time, plan.fetch_size, plan.cycles, plan.unmasked_padding), (96, 32, 96, false));
+    }
+    let bytes: Vec<isize> = one.addresses().map(|fetch| fetch.byte).take(4).collect();
+    assert_eq!(bytes, [-2, 30, 62, 94]);
+    // A tensor that holds the dead positions itself.
+    let held = FetchPlan::<i8, i8, m![A, { Padded }], m![A, { Padded } / 32], m![{ Padded } % 32]>::CONFIG;
+    assert_eq!((held.config.base, held.mask), (0, one.mask));
+    // All of it in one packet.
+    let whole = FetchPlan::<i8, i8, Buf, m![A], Padded>::CONFIG;
+    assert_eq!(whole.config.to_string(), "[32 : 96, 1 : 0, 96 : 1] : 96 @ base -2");
+    assert_eq!(mask(&whole), "last_dim 1, left_pad 2, last_dim_rightmost_valid_count [92], pad_value 0x0");
+}
+
+/// What the register for the left side holds, and the first case past each limit.
+#[test]
+fn limits_of_the_left_side() {
+    axes![A = 90, B = 96, C = 60, D = 3, E = 249, F = 248];
+    macro_rules! masked {
+        ($d:ty, $element:ty, $time:ty, $packet:ty) => {{
+            let config = FetchPlan::<$d, $d, $element, $time, $packet>::CONFIG;
+            assert!(config.mask.is_some() || config.unmasked_padding);
+            config.mask.map(|mask| (mask.left_pad, mask.last_dim_rightmost_valid_count.as_slice().to_vec()))
+        }};
+    }
+    // Nothing behind the axis; a whole packet before it, and one more.
+    assert_eq!(masked!(i8, m![A], m![[# 6 + A] / 32], m![[# 6 + A] % 32]), Some((6, vec![32])));
+    assert_eq!(masked!(i8, m![B], m![[# 32 + B] / 32], m![[# 32 + B] % 32]), Some((32, vec![32])));
+    assert_eq!(masked!(i8, m![A], m![[# 38 + A] / 32], m![[# 38 + A] % 32]), None);
+    // Several packets that are cut on the right: each would be the first one, too.
+    assert_eq!(masked!(i8, m![C], m![[C + # 68] / 32], m![[C + # 68] % 32]), Some((0, vec![32, 28, 0, 0])));
+    assert_eq!(masked!(i8, m![C], m![[# 2 + C + # 66] / 32], m![[# 2 + C + # 66] % 32]), None);
+    // 255 units of 4 bits.
+    assert_eq!(masked!(i4, m![E], m![1], m![# 6 + E + # 1]), Some((6, vec![255])));
+    assert_eq!(masked!(i4, m![E # 250], m![1], m![# 8 + E + # 255]), None);
+    assert_eq!(
+        masked!(i4, m![F], m![[# 254 + F + # 10] / 256], m![[# 254 + F + # 10] % 256]),
+        Some((254, vec![246]))
+    );
+    axes![G = 2];
+    assert_eq!(masked!(f32, m![G], m![1], m![# 29 + G + # 1]), Some((29, vec![31])));
+    assert_eq!(masked!(f32, m![G], m![1], m![# 30 + G]), None);
+    // A group is one run; before the outer axis of a packet, the dead positions are rows.
+    assert_eq!(masked!(i8, m![D, G], m![1], m![# 1 + [D, G] + # 1]), Some((1, vec![7])));
+    assert_eq!(masked!(i8, m![D, G], m![1], m![[# 1 + D] # 4, G]), None);
+    // Two axes: one mask.
+    let both = FetchPlan::<i8, i8, m![D, C], m![# 1 + D], m![# 2 + C + # 2]>::CONFIG;
+    assert_eq!((both.config.base, both.unmasked_padding), (-62, true));
+    assert_eq!(mask(&both), "last_dim 1, left_pad 2, last_dim_rightmost_valid_count [62], pad_value 0x0");
+    // The sub context has no mask. Half bytes have no address.
+    let sub = FetchPlan::<i8, i8, m![C], m![1], m![# 2 + C + # 2], { Tu::Sub }>::CONFIG;
+    assert!(sub.mask.is_none() && sub.unmasked_padding);
+    let odd = FetchRequest::new(
+        ElementType::I4,
+        ElementType::I4,
+        <m![C]>::EXPR,
+        <m![1]>::EXPR,
+        <m![# 3 + C + # 1]>::EXPR,
+    );
+    let error = derive_fetch(&odd).expect_err("starts at half a byte");
+    assert_eq!(error.rule(), "whole bytes");
+    let text = error.message();
+    assert!(
+        text.contains("would start at half bytes: -3 elements of 4 bits from the tensor; help:"),
+        "{text}"
+    );
+    let even = FetchPlan::<i4, i4, m![C], m![1], m![# 2 + C + # 2]>::CONFIG;
+    assert_eq!(even.addresses().next().map(|fetch| fetch.byte), Some(-1));
 }
 
 /// Case 3 (G12, E18): an f32 packet of 16 has 64 bytes, two fetches.

@@ -7,6 +7,7 @@ mod clock;
 mod gemm;
 mod host;
 mod limits;
+mod margins;
 mod memory_and_stream;
 mod numerics;
 mod overwrite;

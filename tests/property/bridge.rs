@@ -15,6 +15,7 @@ pub fn expr(map: &Map) -> &'static Expr {
         Map::Modulo(inner, n) => Expr::Modulo(expr(inner), *n),
         Map::Resize(inner, n) => Expr::Resize(expr(inner), *n),
         Map::Padding(inner, n) => Expr::Padding(expr(inner), *n),
+        Map::Margin(before, inner, after) => Expr::Margin(expr(inner), *before, *after),
         Map::Pair(left, right) => Expr::Pair(expr(left), expr(right)),
     }))
 }
@@ -35,6 +36,7 @@ fn decode(factors: &[Factor], position: usize, sums: &mut Sums) -> Option<()> {
         sizes.push(match factor {
             Factor::Term { resize, .. } => inside * resize,
             Factor::Padding { size, .. } => *size,
+            Factor::Lead { positions } => inside + positions,
         });
     }
     let mut rest = position;
@@ -42,6 +44,7 @@ fn decode(factors: &[Factor], position: usize, sums: &mut Sums) -> Option<()> {
         match factor {
             Factor::Padding { .. } if rest >= *inside => return None,
             Factor::Padding { .. } => {}
+            Factor::Lead { positions } => rest = rest.checked_sub(*positions)?,
             Factor::Term { term, resize } => {
                 assert!(rest / inside < *resize, "the position lies inside the digit");
                 add(sums, term, rest / inside);

@@ -27,8 +27,10 @@ struct Case {
     time: Map,
     packet: Map,
     stages: Stages,
-    /// Live elements of the padded axis, its packets, and elements of each.
+    /// Elements of the padded axis, dead ones before it included, its packets, and elements of each.
     padded: [usize; 3],
+    /// Dead elements before it.
+    lead: usize,
     interleaved: bool,
     sub_context: bool,
 }
@@ -78,7 +80,17 @@ fn random_case(random: &mut Random) -> Case {
         let (inner, packets) = (unit * random.between(1, 3), random.between(1, 10));
         let size = random.between((inner * packets).saturating_sub(2 * inner).max(1), inner * packets);
         let mut axes: Axes = vec![("B".to_string(), size)];
-        let whole = Map::axis("B", size).pad(inner * packets);
+        let most = (inner * packets - size).min(inner + 1);
+        let lead = if most > 0 && random.chance(40) {
+            random.pick(&[1, 2, most, most.div_ceil(2)]).min(most)
+        } else {
+            0
+        };
+        let axis = Map::axis("B", size);
+        let whole = match lead {
+            0 => axis.pad(inner * packets),
+            _ => axis.margin(lead, inner * packets - size - lead),
+        };
         let mut time = vec![];
         let mut inside = vec![];
         let mut memory = vec![];
@@ -110,8 +122,8 @@ fn random_case(random: &mut Random) -> Case {
             continue;
         }
         let memory = Map::sequence(&memory);
-        let padded = [size, packets, inner];
-        return Case { axes, memory, time, packet, stages, padded, interleaved, sub_context };
+        let padded = [lead + size, packets, inner];
+        return Case { axes, memory, time, packet, stages, padded, lead, interleaved, sub_context };
     }
 }
 
@@ -141,8 +153,10 @@ impl Case {
         let counts: Vec<usize> = (0..packets).map(|k| size.saturating_sub(k * inner).min(inner)).collect();
         let last_only = packets > 1 && counts[packets - 2] == inner;
         let held = if last_only { &counts[packets - 1..] } else { &counts[..] };
-        let fits = held.iter().all(|count| count * self.stages.stored.bits() / 4 <= 255);
-        (counts.clone(), fits && (last_only || packets <= 8))
+        let fits = held.iter().chain([&self.lead]).all(|count| count * self.stages.stored.bits() / 4 <= 255);
+        // Where every packet is a last one, every packet is a first one, too.
+        let left = self.lead == 0 || self.lead <= inner && (last_only || packets == 1);
+        (counts.clone(), fits && left && (last_only || packets <= 8))
     }
 
     fn text(&self) -> String {
@@ -185,7 +199,7 @@ fn check_mask(case: &Case, plan: &FetchConfig) -> Result<Vec<bool>, String> {
         return Err(format!("unmasked padding: {unmasked}, but the plan says {}", plan.unmasked_padding));
     }
     let (counts, fits) = case.counts();
-    let cut = counts.iter().any(|count| *count < case.padded[2]);
+    let cut = case.lead > 0 || counts.iter().any(|count| *count < case.padded[2]);
     let entries = plan.derived.entries.len();
     // With all entries taken there may be no place for `1 : 0`.
     // An axis that fits into one packet has no outer part: `B # 12 / 4` is `1 # 3` where `B` is 4.
@@ -223,7 +237,7 @@ fn execute(case: &Case, random: &mut Random, plan: &FetchConfig, masked: &[bool]
     }
     let own: Axes = case.axes.iter().filter(|(name, _)| name != "I").cloned().collect();
     let mut stage = Stage::new(true, &Map::One);
-    let addresses = [24, 128 * 1024 + random.below(9) as u64];
+    let addresses = [4096 + 24, 128 * 1024 + random.below(9) as u64];
     let tensors: Vec<MathTensor<u32>> = (0..if case.interleaved { 2 } else { 1 })
         .map(|_| random_codes(random, library_type(stages.stored), &own))
         .collect();

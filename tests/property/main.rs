@@ -16,6 +16,7 @@ mod fetch_casts;
 mod hbm;
 mod machine;
 mod mapping;
+mod margins;
 mod moves;
 mod mutations;
 mod pipelines;

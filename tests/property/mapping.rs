@@ -2,7 +2,10 @@
 
 use crate::bridge::{expr, for_cases, index};
 use crate::reference::mapping::{Map, for_each_position, joint_table};
-use crate::reference::random::{Axes, Random, borrowed, random_axes, random_map, random_partition};
+use crate::reference::random::{
+    Axes, Random, borrowed, random_axes, random_map, random_map_with_margins, random_partition,
+    random_partition_with_margins,
+};
 use furiosa_visa_std::mapping::{
     self, DivisionMode, Factors, M, PaddingKind, Pool, divide, factorize, is_resize_of, liveness,
 };
@@ -14,6 +17,18 @@ fn random_case(random: &mut Random) -> (Axes, Map) {
     let axes = random_axes(random, count);
     let depth = random.between(0, 6);
     let map = random_map(random, &axes, depth);
+    (axes, map)
+}
+
+/// As [`random_case`], with margins in every other case.
+fn random_case_with_margins(random: &mut Random) -> (Axes, Map) {
+    if random.chance(50) {
+        return random_case(random);
+    }
+    let count = random.between(1, 4);
+    let axes = random_axes(random, count);
+    let depth = random.between(1, 6);
+    let map = random_map_with_margins(random, &axes, depth);
     (axes, map)
 }
 
@@ -44,7 +59,7 @@ fn same_positions(pool: &Pool, factors: &Factors, map: &Map) -> Result<(), Strin
 #[test]
 fn normal_forms_hold_the_same_elements() {
     for_cases(3000, |random| {
-        let (_, map) = random_case(random);
+        let (_, map) = random_case_with_margins(random);
         if expr(&map).checked_size() != Ok(map.size()) {
             return Err(format!("{map}: {:?}", expr(&map).checked_size().map_err(|text| text.to_string())));
         }
@@ -69,7 +84,7 @@ fn the_comparison_finds_a_wrong_normal_form() {
 #[test]
 fn expressions_are_read_back() {
     for_cases(3000, |random| {
-        let (axes, map) = random_case(random);
+        let (axes, map) = random_case_with_margins(random);
         let mut pool = Pool::new();
         let factors = healthy(&mut pool, &map)?;
         let texts = [expr(&map).to_string(), factors.notation(&pool, Text::new()).to_string()];
@@ -89,7 +104,8 @@ fn laws(random: &mut Random, axes: &Axes) -> Vec<(&'static str, Map, Map)> {
     let depth = random.between(0, 4);
     let part = |axes: &[(String, usize)], random: &mut Random| match axes {
         [] => Map::One,
-        _ => random_map(random, &axes.to_vec(), depth),
+        _ if random.chance(50) => random_map(random, &axes.to_vec(), depth),
+        _ => random_map_with_margins(random, &axes.to_vec(), depth),
     };
     let (a, b) = (part(&axes[..cut], random), part(&axes[cut..], random));
     let pair = |a: &Map, b: &Map| Map::Pair(Box::new(a.clone()), Box::new(b.clone()));
@@ -111,6 +127,12 @@ fn laws(random: &mut Random, axes: &Axes) -> Vec<(&'static str, Map, Map)> {
         ("A # p, B", pair(&a.pad(a.size() + 2), &b), e.pad((a.size() + 2) * b.size())),
         ("1 # p, 1 # q", pair(&Map::One.pad(p), &Map::One.pad(q)), Map::One.pad(p * q)),
     ];
+    let (before, after) = (random.below(3), random.below(3));
+    laws.push(("# 0 + E + # 0", e.margin(0, 0), e.clone()));
+    laws.push(("E + # n", e.margin(0, after), e.pad(e.size() + after)));
+    laws.push(("# l + E + # n", e.margin(before, after), e.margin(before, 0).pad(before + e.size() + after)));
+    laws.push(("# l + [# m + E]", e.margin(before, 1).margin(after, 2), e.margin(before + after, 3)));
+    laws.push(("# l + E # p", e.pad(p).margin(before, after), e.margin(before, p - e.size() + after)));
     if let Map::Pair(x, y) = &a {
         laws.push(("associative", pair(&pair(x, y), &b), pair(x, &pair(y, &b))));
     }
@@ -190,8 +212,12 @@ fn guards_hold_where_elements_are() {
         let axes = random_axes(random, axes_count);
         let count = random.between(1, 5);
         let groups = random.chance(50);
-        let mut dims = random_partition(random, &axes, count, groups);
-        if random.chance(40) {
+        let margins = random.chance(40);
+        let mut dims = match margins {
+            true => random_partition_with_margins(random, &axes, count, groups),
+            false => random_partition(random, &axes, count, groups),
+        };
+        if !margins && random.chance(40) {
             let k = random.below(dims.len());
             dims[k] = dims[k].resize(random.between(1, dims[k].size() + 1));
         }
@@ -361,6 +387,8 @@ fn mappings_as_types() {
         {1} {A} {A, B} {[A, B]} {(A, B), C} {A # 16 / 4} {A # 16 % 4} {A # 16 % 4, A # 16 / 4}
         {[A, B] / 6} {[A, B] % 6} {[A, B] % 6, [A, B] / 6} {[A, B] # 64 / 8, 1 # 2} {C / 6 % 2 = 1, B}
         {[D, C] / 14} {[D, B # 9] # 70 / 7} {[D, B # 9] # 70 % 7} {A = 20} {A = 9 / 3} {1 # 4, 1 # 3, D}
+        {# 2 + A + # 3} {# 2 + A} {A + # 3} {B, # 1 + D} {# 1 + [B, D] + # 1} {[# 2 + A + # 3] / 4}
+        {[# 2 + A + # 3] % 4, [# 2 + A + # 3] / 4} {# 3 + 1 + # 4} {# 1 + [# 2 + A] # 20 = 19}
         {[[A, B] / 6, D] % 14, [[A, B] / 6, D] / 14} {[A, D] = 50 # 60 / 12} {A, [B, C] # 100 % 20}
     );
 }

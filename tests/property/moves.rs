@@ -5,7 +5,7 @@ use crate::bridge::{expr, for_cases};
 use crate::machine::{Cell, Machine, region, shape, unpack};
 use crate::reference::engines::dma;
 use crate::reference::mapping::{Map, joint_table};
-use crate::reference::random::{Axes, Move, Random, borrowed, random_move};
+use crate::reference::random::{Axes, Move, Random, borrowed, random_move, random_move_with_margins};
 use crate::reference::tensor::{MathTensor, place};
 use furiosa_visa_std::command::{FillId, HostBuffer, HostTransfer, Memory, Region, Transfer};
 use furiosa_visa_std::engine::dma::derive_dma;
@@ -85,7 +85,8 @@ impl Case {
         loop {
             let mut most = |memory| random.between(1, if memory == Memory::Hbm { 2 } else { 4 });
             let counts = [most(from), most(to)];
-            let Move { axes, tensor_axes, source, destination } = random_move(random, counts, true, groups);
+            let make = if random.chance(30) { random_move_with_margins } else { random_move };
+            let Move { axes, tensor_axes, source, destination } = make(random, counts, true, groups);
             if let (Some(source), Some(destination)) = (dims(from, &source), dims(to, &destination)) {
                 let axes = axes[..tensor_axes].to_vec();
                 return Case { source: (from, source), destination: (to, destination), axes };
@@ -270,7 +271,8 @@ fn host_transfers() {
         let mut parts: Vec<Map> = case.axes.iter().map(|(name, size)| Map::axis(name, *size)).collect();
         random.shuffle(&mut parts);
         let packed = Map::sequence(&parts);
-        let padded: Vec<Map> = parts.iter().map(|axis| axis.pad(axis.size() + random.below(3))).collect();
+        let padded: Vec<Map> =
+            parts.iter().map(|axis| axis.margin(random.pick(&[0, 0, 1, 3]), random.below(3))).collect();
         let host = if random.chance(50) { packed.clone() } else { Map::sequence(&padded) };
         let maps: Vec<&Map> = case.destination.1.iter().collect();
         let shape = shape(Memory::Hbm, element, &maps);

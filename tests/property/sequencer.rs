@@ -91,6 +91,7 @@ fn truncates(map: &Map) -> bool {
         Map::One | Map::Axis { .. } => false,
         Map::Resize(inner, n) => *n < inner.size() || truncates(inner),
         Map::Stride(inner, _) | Map::Modulo(inner, _) | Map::Padding(inner, _) => truncates(inner),
+        Map::Margin(_, inner, _) => truncates(inner),
         Map::Pair(left, right) => truncates(left) || truncates(right),
     }
 }
@@ -201,6 +202,7 @@ fn renamed(map: &Map, kept: &BTreeSet<String>) -> Map {
         Map::Modulo(map, n) => Map::Modulo(inner(map), *n),
         Map::Resize(map, n) => Map::Resize(inner(map), *n),
         Map::Padding(map, n) => Map::Padding(inner(map), *n),
+        Map::Margin(before, map, after) => Map::Margin(*before, inner(map), *after),
         Map::Pair(left, right) => Map::Pair(inner(left), inner(right)),
     }
 }

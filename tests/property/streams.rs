@@ -10,7 +10,7 @@ use crate::reference::digits::{content, repad, strip};
 use crate::reference::engines::{cast, cast_packet, collect, commit, fetch, flits};
 use crate::reference::mapping::{Map, joint_table};
 use crate::reference::numbers::{ElementType, Number};
-use crate::reference::random::{Axes, Random, random_axes, random_move};
+use crate::reference::random::{Axes, Random, random_axes, random_move, random_move_with_margins};
 use crate::reference::sequencer::exists_configuration;
 use crate::reference::tensor::{MathTensor, place};
 use furiosa_visa_std::command::{Cast, Collect, Fetch, TensorUnit};
@@ -143,7 +143,8 @@ impl Pass {
             destination: expr(&self.destination),
         }));
         let mut stage = Stage::new(true, &self.slice);
-        let source = stage.put(random, self.stored, &self.memory, 24, &codes);
+        // Dead positions before the tensor are read as well.
+        let source = stage.put(random, self.stored, &self.memory, 64 * 1024 + 24, &codes);
         let target = stage.target(self.committed, &self.destination, 256 * 1024);
         let live = guard(&stage.dims(&[&self.collected[0], &self.cast_packet]));
         let unit = TensorUnit {
@@ -205,7 +206,8 @@ fn slices(random: &mut Random, axes: &mut Axes) -> Map {
 /// Any order, cut, padding and broadcast of a tensor as a stream, written as it comes.
 fn random_fetch(random: &mut Random) -> Pass {
     loop {
-        let case = random_move(random, [1, 2], true, false);
+        let make = if random.chance(30) { random_move_with_margins } else { random_move };
+        let case = make(random, [1, 2], true, false);
         let mut axes: Axes = case.axes[..case.tensor_axes].to_vec();
         let slice = slices(random, &mut axes);
         let [stored, streamed] = random.pick(&FETCH_CASTS);

@@ -65,6 +65,9 @@ pub fn digits(map: &Map) -> Vec<Digit> {
                 vec![Digit::whole(inner, *n, *n)]
             }
         }
+        Map::Margin(0, inner, after) => padded(inner, inner.size() + after),
+        // One unit: where it is cut, both parts decide together what is dead.
+        Map::Margin(before, inner, _) => vec![Digit::whole(map, before + content(inner), map.size())],
         Map::Stride(inner, n) => cut(inner, *n).0,
         Map::Modulo(inner, n) => cut(inner, *n).1,
     };
@@ -187,7 +190,10 @@ impl Projection {
                         return Err(format!("only a part of {group} is present"));
                     }
                     // A group that is present as a whole spells what its expression spells.
-                    pending.extend(digits(&group));
+                    pending.extend(match &group {
+                        Map::Margin(_, inner, _) => digits(inner),
+                        _ => digits(&group),
+                    });
                 }
             }
         }

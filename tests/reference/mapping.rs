@@ -31,6 +31,8 @@ pub enum Map {
     Resize(Box<Map>, usize),
     /// `inner # n`: padded to n positions.
     Padding(Box<Map>, usize),
+    /// `# before + inner + # after`: positions without an element on both sides.
+    Margin(usize, Box<Map>, usize),
     /// `left, right`: left is the outer part.
     Pair(Box<Map>, Box<Map>),
 }
@@ -61,6 +63,11 @@ impl Map {
         Map::Padding(Box::new(self.clone()), n)
     }
 
+    /// `# before + self + # after`.
+    pub fn margin(&self, before: usize, after: usize) -> Map {
+        Map::Margin(before, Box::new(self.clone()), after)
+    }
+
     /// All parts as one mapping, the first is the outermost. Parts `1` are left out; no parts give `1`.
     pub fn sequence(parts: &[Map]) -> Map {
         let mut parts = parts.iter().rev().filter(|part| **part != Map::One);
@@ -75,6 +82,7 @@ impl Map {
             Map::Axis { size, .. } => *size,
             Map::Stride(inner, n) => inner.size() / n,
             Map::Modulo(_, n) | Map::Resize(_, n) | Map::Padding(_, n) => *n,
+            Map::Margin(before, inner, after) => before + inner.size() + after,
             Map::Pair(left, right) => left.size() * right.size(),
         }
     }
@@ -103,6 +111,7 @@ impl Map {
                 }
                 Ok(())
             }
+            Map::Margin(_, inner, _) => inner.validity(),
             Map::Pair(left, right) => {
                 left.validity()?;
                 right.validity()
@@ -116,7 +125,7 @@ impl Map {
             Map::One => BTreeMap::new(),
             Map::Axis { name, size } => BTreeMap::from([(name.clone(), *size)]),
             Map::Stride(inner, _) | Map::Modulo(inner, _) => inner.axes(),
-            Map::Resize(inner, _) | Map::Padding(inner, _) => inner.axes(),
+            Map::Resize(inner, _) | Map::Padding(inner, _) | Map::Margin(_, inner, _) => inner.axes(),
             Map::Pair(left, right) => {
                 let mut axes = left.axes();
                 axes.extend(right.axes());
@@ -125,12 +134,23 @@ impl Map {
         }
     }
 
+    /// Whether there are dead positions before a part of it.
+    pub fn has_lead(&self) -> bool {
+        match self {
+            Map::One | Map::Axis { .. } => false,
+            Map::Margin(before, inner, _) => *before > 0 || inner.has_lead(),
+            Map::Stride(inner, _) | Map::Modulo(inner, _) => inner.has_lead(),
+            Map::Resize(inner, _) | Map::Padding(inner, _) => inner.has_lead(),
+            Map::Pair(left, right) => left.has_lead() || right.has_lead(),
+        }
+    }
+
     /// Height of the tree. A node is always higher than the nodes it sends offsets to.
     pub fn height(&self) -> usize {
         match self {
             Map::One | Map::Axis { .. } => 0,
             Map::Stride(inner, _) | Map::Modulo(inner, _) => 1 + inner.height(),
-            Map::Resize(inner, _) | Map::Padding(inner, _) => 1 + inner.height(),
+            Map::Resize(inner, _) | Map::Padding(inner, _) | Map::Margin(_, inner, _) => 1 + inner.height(),
             Map::Pair(left, right) => 1 + left.height().max(right.height()),
         }
     }
@@ -140,7 +160,8 @@ impl Map {
             Map::One | Map::Axis { .. } => false,
             Map::Stride(inner, _) | Map::Modulo(inner, _) => inner.holds_a_group(),
             Map::Resize(inner, _) | Map::Padding(inner, _) => inner.holds_a_group(),
-            Map::Pair(..) => true,
+            // Both parts of a cut decide whether a position is dead.
+            Map::Pair(..) | Map::Margin(..) => true,
         }
     }
 
@@ -149,13 +170,13 @@ impl Map {
         match self {
             Map::One | Map::Axis { .. } => false,
             Map::Stride(inner, _) | Map::Modulo(inner, _) => inner.holds_a_group(),
-            Map::Resize(inner, _) | Map::Padding(inner, _) => inner.cuts_a_group(),
+            Map::Resize(inner, _) | Map::Padding(inner, _) | Map::Margin(_, inner, _) => inner.cuts_a_group(),
             Map::Pair(left, right) => left.cuts_a_group() || right.cuts_a_group(),
         }
     }
 
     /// The offsets that position `position` of this node sends to the nodes below it. `None`: the position is
-    /// beyond the node. Axes and `1` send nothing.
+    /// beyond the node, or in a margin. Axes and `1` send nothing.
     pub fn cells(&self, position: usize) -> Option<Vec<(&Map, usize)>> {
         if position >= self.size() {
             return None;
@@ -164,6 +185,10 @@ impl Map {
             Map::One | Map::Axis { .. } => vec![],
             Map::Stride(inner, n) => vec![(inner, position * n)],
             Map::Modulo(inner, _) | Map::Resize(inner, _) | Map::Padding(inner, _) => vec![(inner, position)],
+            Map::Margin(before, inner, _) => {
+                let inside = position.checked_sub(*before).filter(|inside| *inside < inner.size())?;
+                vec![(inner, inside)]
+            }
             Map::Pair(left, right) => {
                 vec![(left, position / right.size()), (right, position % right.size())]
             }
@@ -222,6 +247,13 @@ impl Map {
             Map::Modulo(inner, n) => return format!("{} % {n}", inner.text(true)),
             Map::Resize(inner, n) => return format!("{} = {n}", inner.text(true)),
             Map::Padding(inner, n) => return format!("{} # {n}", inner.text(true)),
+            Map::Margin(before, inner, after) => {
+                let mut text = inner.text(true);
+                if *before > 0 {
+                    text = format!("# {before} + {text}");
+                }
+                if *after > 0 { format!("{text} + # {after}") } else { text }
+            }
             Map::Pair(left, right) => format!("{}, {}", left.text(true), right.text(false)),
         };
         if nested { format!("[{text}]") } else { text }
@@ -312,7 +344,7 @@ fn tokens(text: &str) -> Result<Vec<String>, String> {
             continues = false;
             continue;
         }
-        if !word && !"/%=#,()[]{}".contains(character) {
+        if !word && !"/%=#+,()[]{}".contains(character) {
             return Err(format!("`{text}`: unexpected `{character}`"));
         }
         if word && continues {
@@ -343,12 +375,44 @@ impl Parser<'_> {
     }
 
     fn mapping(&mut self) -> Result<Map, String> {
-        let left = self.postfix()?;
+        let left = self.member()?;
         if self.peek() != Some(",") {
             return Ok(left);
         }
         self.next += 1;
         Ok(Map::Pair(Box::new(left), Box::new(self.mapping()?)))
+    }
+
+    /// `# n + postfix + # n`, where both amounts may be left out.
+    fn member(&mut self) -> Result<Map, String> {
+        let before = match self.peek() {
+            Some("#") => {
+                let amount = self.amount()?;
+                if self.take()? != "+" {
+                    return Err("`# n` is followed by `+`".to_string());
+                }
+                amount
+            }
+            _ => 0,
+        };
+        let inner = self.postfix()?;
+        let after = match self.peek() {
+            Some("+") => {
+                self.next += 1;
+                self.amount()?
+            }
+            _ => 0,
+        };
+        Ok(if before + after > 0 { inner.margin(before, after) } else { inner })
+    }
+
+    fn amount(&mut self) -> Result<usize, String> {
+        let hash = self.take()?;
+        if hash != "#" {
+            return Err(format!("expected `#`, found `{hash}`"));
+        }
+        let number = self.take()?;
+        number.parse().map_err(|_| format!("`{number}` is no plain number"))
     }
 
     fn postfix(&mut self) -> Result<Map, String> {
@@ -487,6 +551,28 @@ mod tests {
         assert_eq!(union(&[(&outer, 3), (&inner, 3)]), None);
         assert!(is_injective(&[&outer, &inner]));
         assert!(!is_injective(&[&outer, &outer]));
+    }
+
+    #[test]
+    fn margins() {
+        let live = |text: &str| -> Vec<usize> {
+            let table = map(text).table().into_iter().enumerate();
+            table.filter_map(|(position, cell)| cell.map(|_| position)).collect()
+        };
+        assert_eq!(live("# 2 + B + # 4"), [2, 3, 4]);
+        assert_eq!(map("# 2 + B + # 4").size(), 9);
+        assert_eq!(map("# 2 + B + # 4").eval(3), Some(Coordinates::from([("B".to_string(), 1)])));
+        assert_eq!(live("# 1 + 1 + # 2"), [1]);
+        assert_eq!(live("B + # 2, # 1 + 1"), [1, 3, 5]);
+        same("# 1 + [# 2 + B]", "# 3 + B");
+        same("# 2 + B + # 4", "[# 2 + B] # 9");
+        same("[# 2 + B + # 7] / 4, [# 2 + B + # 7] % 4", "# 2 + B + # 7");
+        same("[# 2 + B], A", "# 8 + [B, A]");
+        let (outer, inner) = (map("[# 2 + B + # 7] / 4"), map("[# 2 + B + # 7] % 4"));
+        assert_eq!(joint_table(&[&outer, &inner]), map("# 2 + B + # 7").table());
+        for wrong in ["# 2", "# 2 B", "# + B", "B + 4", "# 2 + B + # 4 + # 3", "# 2 + B + # 4 / 3"] {
+            assert!(Map::try_parse(wrong, AXES).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -73,8 +73,17 @@ fn divisors(n: usize) -> Vec<usize> {
     (1..=n).filter(|divisor| n.is_multiple_of(*divisor)).collect()
 }
 
-/// A valid expression of all constructors in which each axis occurs at most once, so that it is injective.
+/// A valid expression of all constructors but margins in which each axis occurs at most once, so that it is injective.
 pub fn random_map(random: &mut Random, axes: &Axes, depth: usize) -> Map {
+    random_tree(random, axes, depth, false)
+}
+
+/// As [`random_map`], with margins. What holds one is cut into all of its parts, as they are dead together.
+pub fn random_map_with_margins(random: &mut Random, axes: &Axes, depth: usize) -> Map {
+    random_tree(random, axes, depth, true)
+}
+
+fn random_tree(random: &mut Random, axes: &Axes, depth: usize, margins: bool) -> Map {
     if axes.len() > 1 && (depth == 0 || random.chance(50)) {
         let mut order = axes.clone();
         random.shuffle(&mut order);
@@ -82,15 +91,34 @@ pub fn random_map(random: &mut Random, axes: &Axes, depth: usize) -> Map {
         let right = order.split_off(cut);
         let depth = depth.saturating_sub(1);
         return Map::Pair(
-            Box::new(random_map(random, &order, depth)),
-            Box::new(random_map(random, &right, depth)),
+            Box::new(random_tree(random, &order, depth, margins)),
+            Box::new(random_tree(random, &right, depth, margins)),
         );
     }
     if depth == 0 {
         return axes.first().map_or(Map::One, |(name, size)| Map::axis(name, *size));
     }
-    let inner = random_map(random, axes, depth - 1);
+    let inner = random_tree(random, axes, depth - 1, margins);
     let size = inner.size();
+    if margins && random.chance(25) && size <= 256 {
+        return inner.margin(random.below(4), random.below(4));
+    }
+    if inner.has_lead() {
+        return match random.below(5) {
+            0 | 1 => {
+                let n = random.pick(&divisors(size));
+                let mut parts = vec![inner.stride(n), inner.modulo(n)];
+                if random.chance(30) {
+                    parts.push(Map::One.pad(random.between(1, 2)));
+                }
+                random.shuffle(&mut parts);
+                Map::sequence(&parts)
+            }
+            2 if size <= 256 => inner.resize(size + random.below(2)),
+            3 if size <= 256 => inner.pad(size.next_multiple_of(random.pick(&[2, 4, 8, 16]))),
+            _ => inner,
+        };
+    }
     match random.below(6) {
         0 => inner.stride(random.pick(&divisors(size))),
         1 => inner.modulo(random.pick(&divisors(size))),
@@ -109,9 +137,11 @@ struct Cuts {
     positions: Vec<usize>,
     /// The size is no multiple of the last cut. Then both ends of a move must cut alike.
     ragged: bool,
+    /// Dead positions before the node where it is cut. Then it is cut in one way only, or not at all.
+    lead: usize,
 }
 
-fn random_cuts(random: &mut Random, axes: &Axes, groups: bool) -> Vec<Cuts> {
+fn random_cuts(random: &mut Random, axes: &Axes, groups: bool, margins: bool) -> Vec<Cuts> {
     let mut order = axes.clone();
     random.shuffle(&mut order);
     let mut list = Vec::new();
@@ -123,10 +153,15 @@ fn random_cuts(random: &mut Random, axes: &Axes, groups: bool) -> Vec<Cuts> {
         {
             node = Map::sequence(&[node, Map::axis(&name, size)]);
         }
+        if margins && node.size() > 1 && random.chance(40) {
+            let position = random.pick(&[2, 3, 4, 8]);
+            list.push(Cuts { node, positions: vec![position], ragged: true, lead: random.between(1, 5) });
+            continue;
+        }
         let group = matches!(node, Map::Pair(..));
         if (group || random.chance(25)) && node.size() > 1 {
             let position = random.pick(&[2, 3, 4, 8]);
-            list.push(Cuts { node, positions: vec![position], ragged: true });
+            list.push(Cuts { node, positions: vec![position], ragged: true, lead: 0 });
             continue;
         }
         let mut positions = Vec::new();
@@ -136,7 +171,7 @@ fn random_cuts(random: &mut Random, axes: &Axes, groups: bool) -> Vec<Cuts> {
             rest /= factor;
             positions.push(size / rest);
         }
-        list.push(Cuts { node, positions, ragged: false });
+        list.push(Cuts { node, positions, ragged: false, lead: 0 });
     }
     list
 }
@@ -144,7 +179,20 @@ fn random_cuts(random: &mut Random, axes: &Axes, groups: bool) -> Vec<Cuts> {
 /// The parts of all nodes, cut at some of the positions, in a random order.
 fn random_pieces(random: &mut Random, list: &[Cuts]) -> Vec<Map> {
     let mut pieces = Vec::new();
-    for Cuts { node, positions, ragged } in list {
+    for Cuts { node, positions, ragged, lead } in list {
+        if *lead > 0 {
+            let cut = positions[0];
+            if random.chance(40) {
+                let content = lead + node.size();
+                let unit =
+                    node.margin(*lead, content.next_multiple_of(cut) + cut * random.below(2) - content);
+                pieces.extend([unit.stride(cut), unit.modulo(cut)]);
+            } else {
+                let (before, after) = (random.pick(&[0, *lead, random.seed as usize % 4]), random.below(3));
+                pieces.push(node.margin(before, after));
+            }
+            continue;
+        }
         let mut positions: Vec<usize> =
             positions.iter().copied().filter(|_| *ragged || random.chance(60)).collect();
         positions.dedup();
@@ -191,7 +239,19 @@ fn random_dims(random: &mut Random, pieces: Vec<Map>, count: usize, groups: bool
 /// `count` mappings that hold every element over `axes` exactly once: the axes are cut, padded and reordered. With
 /// `groups`, several axes may be padded and cut as a whole, so that no digits of single axes describe them.
 pub fn random_partition(random: &mut Random, axes: &Axes, count: usize, groups: bool) -> Vec<Map> {
-    let cuts = random_cuts(random, axes, groups);
+    let cuts = random_cuts(random, axes, groups, false);
+    let pieces = random_pieces(random, &cuts);
+    random_dims(random, pieces, count, groups)
+}
+
+/// As [`random_partition`], with margins: some axes have dead positions before them, and are cut with these.
+pub fn random_partition_with_margins(
+    random: &mut Random,
+    axes: &Axes,
+    count: usize,
+    groups: bool,
+) -> Vec<Map> {
+    let cuts = random_cuts(random, axes, groups, true);
     let pieces = random_pieces(random, &cuts);
     random_dims(random, pieces, count, groups)
 }
@@ -212,17 +272,33 @@ pub struct Move {
 /// A legal move of a small tensor between placements of `source` and `destination` dimensions. Both ends cut an
 /// axis at divisors of one chain; ragged cuts are the same on both ends. With `groups` see [`random_partition`];
 /// such a move is right as a move, but an algebra may refuse what it cannot divide.
-pub fn random_move(
+pub fn random_move(random: &mut Random, counts: [usize; 2], broadcast: bool, groups: bool) -> Move {
+    any_move(random, counts, broadcast, groups, false)
+}
+
+/// As [`random_move`], with margins. Either end has them, whole or cut, or not; where both cut an axis with dead
+/// positions before it, these are the same.
+pub fn random_move_with_margins(
+    random: &mut Random,
+    counts: [usize; 2],
+    broadcast: bool,
+    groups: bool,
+) -> Move {
+    any_move(random, counts, broadcast, groups, true)
+}
+
+fn any_move(
     random: &mut Random,
     [source, destination]: [usize; 2],
     broadcast: bool,
     groups: bool,
+    margins: bool,
 ) -> Move {
     loop {
         let (count, extra) = (random.between(1, 3), usize::from(broadcast && random.chance(60)));
         let axes = random_axes(random, count + extra);
         let own: Axes = axes[..count].to_vec();
-        let cuts = random_cuts(random, &own, groups);
+        let cuts = random_cuts(random, &own, groups, margins);
         let pieces = random_pieces(random, &cuts);
         let before = random_dims(random, pieces, source, groups);
         let mut pieces = random_pieces(random, &cuts);
@@ -294,7 +370,8 @@ mod tests {
         for seed in 0..400 {
             let mut random = Random::new(seed);
             let axes = random_axes(&mut random, 3);
-            let map = random_map(&mut random, &axes, 4);
+            let margins = seed % 2 == 1;
+            let map = random_tree(&mut random, &axes, 4, margins);
             assert_eq!(map.validity(), Ok(()), "seed {seed}: {map}");
             assert!(is_injective(&[&map]), "seed {seed}: {map}");
             let back = Map::parse(&map.to_string(), &borrowed(&axes));
@@ -311,7 +388,8 @@ mod tests {
         for seed in 0..300 {
             let mut random = Random::new(seed);
             let axes = random_axes(&mut random, 3);
-            let dims = random_partition(&mut random, &axes, 3, seed % 2 == 0);
+            let make = if seed % 3 == 0 { random_partition_with_margins } else { random_partition };
+            let dims = make(&mut random, &axes, 3, seed % 2 == 0);
             let dims: Vec<&Map> = dims.iter().collect();
             let live = joint_table(&dims).into_iter().flatten().count();
             let elements: usize = axes.iter().map(|(_, size)| size).product();
@@ -323,7 +401,8 @@ mod tests {
     fn moves_keep_the_tensor() {
         for seed in 0..300 {
             let mut random = Random::new(seed);
-            let case = random_move(&mut random, [3, 4], true, seed % 2 == 0);
+            let make = if seed % 3 == 0 { random_move_with_margins } else { random_move };
+            let case = make(&mut random, [3, 4], true, seed % 2 == 0);
             let tensor = MathTensor::from_fn(&borrowed(&case.axes)[..case.tensor_axes], |_, k| k);
             let (source, destination): (Vec<&Map>, Vec<&Map>) =
                 (case.source.iter().collect(), case.destination.iter().collect());

@@ -66,6 +66,59 @@ fn comma_binds_loosest() {
     assert_eq!(plain("{ T } # 4, 1 # 8"), pair([operation(escape("T"), '#', 4), operation(one(), '#', 8)]));
 }
 
+fn margin(lead: usize, inner: Plain, trail: usize) -> Plain {
+    Mapping::Margin { lead, inner: Box::new(inner), trail, span: () }
+}
+
+#[test]
+fn margins() {
+    assert_eq!(plain("# 2 + B + # 4"), margin(2, axis("B"), 4));
+    assert_eq!(plain("#2+B"), margin(2, axis("B"), 0));
+    assert_eq!(plain("B + # 4"), margin(0, axis("B"), 4));
+    // Looser than the operators, tighter than the comma.
+    let half = operation(axis("B"), '/', 2);
+    assert_eq!(plain("A, # 1_0 + B / 2 + # 4, 1"), pair([axis("A"), margin(10, half.clone(), 4), one()]));
+    assert_eq!(plain("B / 2 + # 4"), margin(0, half, 4));
+    assert_eq!(plain("[# 2 + B + # 4] / 32"), operation(margin(2, axis("B"), 4), '/', 32));
+    assert_eq!(plain("# 2 + [# 1 + B]"), margin(2, margin(1, axis("B"), 0), 0));
+    assert_eq!(plain("# 2 + [A, B]"), margin(2, pair([axis("A"), axis("B")]), 0));
+    assert_eq!(plain("(# 1 + { T }, B)"), pair([margin(1, escape("T"), 0), axis("B")]));
+    let Mapping::Margin { span, .. } = parse_str("A # 8 + # 4").unwrap() else { panic!("not a margin") };
+    assert_eq!(span, 6..7);
+    let Mapping::Margin { span, .. } = parse_str(" # 2 + A").unwrap() else { panic!("not a margin") };
+    assert_eq!(span, 1..2);
+}
+
+#[test]
+fn margins_that_are_not_complete() {
+    const HOW: &str = "dead positions are written `# 2 + A + # 4`, before or after an operand";
+    rejects("# + B", "the number of dead positions must be a plain number, found `+`", 2..3);
+    rejects("# + B", HOW, 2..3);
+    rejects("# 2 B", "a `+` is missing between `# 2` and `B`", 4..5);
+    rejects("# 2, B", "a `+` is missing between `# 2` and `,`", 2..3);
+    rejects("# 2", "`# 2` stands alone; dead positions", 2..3);
+    rejects("#", "`#` has nothing on its right", 0..1);
+    rejects("# B", "must be a plain number, found `B`", 2..3);
+    rejects("# 2 +", "nothing follows `# 2 +`", 4..5);
+    rejects("# 2 +, B", "nothing follows `# 2 +`", 4..5);
+    rejects("# 2 + # 3 + B", "`# 2 +` is followed by more dead positions; add them up", 6..7);
+    rejects("# 2 + / 3", "`/` has nothing on its left", 6..7);
+    rejects("# 0 + B", "`# 0` adds no position; leave it out", 2..3);
+    rejects("B + # 0", "`# 0` adds no position; leave it out", 6..7);
+    rejects("B +", "nothing follows `+`", 2..3);
+    rejects("B +, A", "nothing follows `+`", 2..3);
+    rejects("B + #", "`+ #` has nothing on its right", 4..5);
+    rejects("B + 4", "`+` adds dead positions, and `4` is none", 4..5);
+    rejects("A + B", "`+` adds dead positions, and `B` is none", 4..5);
+    rejects("B + # A", "must be a plain number, found `A`", 6..7);
+    rejects("B + # 4u8", "`4u8` has the suffix `u8`", 6..9);
+    rejects("B + # 4 + # 5", "`+` follows dead positions; add them up", 8..9);
+    rejects("# 2 + B + # 4 / 32", "put brackets around them, for example `[# 2 + A + # 4] / 8`", 14..15);
+    rejects("B + # 4 A", "`A` follows dead positions with nothing between", 8..9);
+    rejects("+ B", "`+` has nothing on its left; dead positions", 0..1);
+    rejects("A, + # 3", "`+` has nothing on its left", 3..4);
+}
+
 #[test]
 fn spans_of_the_tree() {
     let Mapping::Operation { inner, span, n_span, .. } = parse_str("Ab  /  12").unwrap() else {
@@ -195,7 +248,7 @@ impl Random {
     }
 
     fn mapping(&mut self, depth: usize) -> Plain {
-        match if depth == 0 { self.below(3) } else { self.below(6) } {
+        match if depth == 0 { self.below(3) } else { self.below(7) } {
             0 => one(),
             1 => axis(["A", "Batch", "S_dec", "M", "x9"][self.below(5)]),
             2 => escape(["T", "Vec<{ 3 }>", "m![A, B / 2]"][self.below(3)]),
@@ -203,6 +256,12 @@ impl Random {
                 let symbol = ['/', '%', '=', '#'][self.below(4)];
                 let inner = self.mapping(depth - 1);
                 operation(inner, symbol, 1 + self.below(5000))
+            }
+            5 => {
+                let lead = self.below(3);
+                let inner = self.mapping(depth - 1);
+                let trail = if lead == 0 { 1 + self.below(9) } else { self.below(3) };
+                margin(lead, inner, trail)
             }
             _ => {
                 let length = 2 + self.below(3);
@@ -226,8 +285,8 @@ fn printed_mappings_parse_to_themselves() {
 fn random_text_never_panics() {
     let mut random = Random(11);
     let pieces = [
-        "A", "1", "0", "7", "/", "%", "=", "#", ",", "(", ")", "[", "]", "{", "}", " ", "*", ":", "_", "é",
-        "\"", ".",
+        "A", "1", "0", "7", "/", "%", "=", "#", "#", "+", ",", "(", ")", "[", "]", "{", "}", " ", "*", ":",
+        "_", "é", "\"", ".",
     ];
     for _ in 0..20_000 {
         let length = random.below(12);

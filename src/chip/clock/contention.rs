@@ -100,7 +100,8 @@ fn accesses(config: &Config, bits: usize, access_bytes: usize) -> Vec<Entry> {
 fn nest(region: &Region, config: &Config, access_bytes: usize, sub: bool) -> Result<AccessNest, PlanError> {
     let bits = region.footprint.element.bits();
     let loops = accesses(config, bits, access_bytes);
-    let base = region.address as usize;
+    // A stream with dead positions before its tensor is checked to start inside of the slice.
+    let base = region.address.saturating_add_signed((config.base * bits as isize / 8) as i64) as usize;
     if sub {
         AccessNest::sub(&loops, base, access_bytes)
     } else {

@@ -6,7 +6,7 @@ use crate::chip::live::{LiveRows, Liveness, live_runs};
 use crate::chip::memory::place::Coordinates;
 use crate::chip::memory::row::{Line, Row};
 use crate::chip::memory::{Unit, planes, trf};
-use crate::command::{Region, Sink, Transfer, TrfRegion};
+use crate::command::{Region, Sink, Start, Transfer, TrfRegion};
 
 /// What does not differ between slices.
 #[derive(Debug)]
@@ -47,10 +47,14 @@ fn vrf_runs(transfer: &Transfer, time: usize, lanes: usize) -> Vec<VrfRun> {
     let total: usize = loops.iter().map(|own| own.size).product();
     for _ in 0..total {
         if transfer.guard.holds(&indices) {
-            let sum = |steps: fn(&crate::command::TransferLoop) -> usize| {
-                loops.iter().zip(&indices).map(|(own, index)| steps(own) * index).sum::<usize>()
+            let sum = |start: Start, steps: fn(&crate::command::TransferLoop) -> usize| {
+                let steps = loops.iter().zip(&indices).map(|(own, index)| steps(own) * index);
+                start.elements.saturating_add_unsigned(steps.sum()) as usize
             };
-            moves.push((sum(|own| own.source.elements), sum(|own| own.destination.elements)));
+            moves.push((
+                sum(transfer.source_start, |own| own.source.elements),
+                sum(transfer.destination_start, |own| own.destination.elements),
+            ));
         }
         for (index, own) in indices.iter_mut().zip(loops).rev() {
             *index += 1;

@@ -190,7 +190,7 @@ mod tests {
         let gaps = transfer(&[(4, 0, 24, 1, 0), (12, 0, 96, 0, 25), (24, 0, 1, 0, 1)]);
         let mut padded = transfer(&[(4, 0, 24, 1, 0), (12, 0, 96, 0, 24), (3, 0, 8, 0, 8), (8, 0, 1, 0, 1)]);
         padded.guard.digits.push(GuardDigit { variable: 3, base: 1, extent: 8, weight: 1 });
-        padded.guard.sums.push(GuardSum { first: 0, len: 1, limit: 5 });
+        padded.guard.sums.push(GuardSum { first: 0, len: 1, start: 0, limit: 5 });
         for kind in [ElementType::I8, ElementType::Bf16, ElementType::F32] {
             for layout in [&dense, &gaps, &padded] {
                 let dma = dma((Memory::Hbm, (1 << 20) - 40), (Memory::Dm, 64), kind, *layout);

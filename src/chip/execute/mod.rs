@@ -293,10 +293,9 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// Whether a unit can hold an element. Digits of the unit alone decide; where sums are cut up, every unit may.
+/// Whether a unit can hold an element.
 fn may_be_live(guard: &Guard, at: Coordinates) -> bool {
-    let plain = guard.digits.iter().all(|digit| digit.variable < guard.variables);
-    !plain || guard.holds(&[at.chip, at.cluster, at.slice, 0])
+    guard.may_hold(&[at.chip, at.cluster, at.slice])
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! does. A tile touches few lines and pages, and all of every line.
 
 use crate::chip::live::{LiveRows, depends_on, live_runs};
-use crate::command::{Step, Transfer, TransferLoop};
+use crate::command::{Start, Step, Transfer, TransferLoop};
 
 /// The most bits of a strip, so that it stays in the nearest cache.
 const STRIP_BITS: usize = 8192 * 8;
@@ -99,7 +99,7 @@ fn distance(step: Step) -> usize {
 fn simple_sizes(transfer: &Transfer) -> Option<Vec<usize>> {
     let guard = &transfer.guard;
     let mut sizes: Vec<usize> = transfer.loops.iter().map(|l| l.size).collect();
-    for sum in guard.sums.iter().filter(|sum| sum.limit != usize::MAX) {
+    for sum in guard.sums.iter().filter(|sum| sum.start > 0 || sum.limit != usize::MAX) {
         let digits = &guard.digits.as_slice()[sum.first..sum.first + sum.len];
         let variable = digits.first().map(|digit| digit.variable).filter(|&v| v < guard.variables)?;
         if digits.iter().any(|digit| digit.variable != variable) {
@@ -107,7 +107,7 @@ fn simple_sizes(transfer: &Transfer) -> Option<Vec<usize>> {
         }
         let is_live = |value: usize| {
             let parts = digits.iter().map(|d| value / d.base % d.extent * d.weight);
-            parts.sum::<usize>() < sum.limit
+            sum.holds(parts.sum())
         };
         let size = transfer.loops.as_slice().get(variable)?.size;
         let live = (0..size).take_while(|&value| is_live(value)).count();
@@ -161,7 +161,8 @@ impl<'a> Moves<'a> {
         })
     }
 
-    /// The number of elements from the first to the last one of a unit, counted over all units.
+    /// The number of elements from the first to the last one of a unit, counted over all units, where the loops start at
+    /// the first one.
     pub(crate) fn hull(&self, side: Side) -> usize {
         self.steps(side).map(|(size, step)| size.saturating_sub(1) * step.elements).sum::<usize>() + 1
     }
@@ -178,6 +179,9 @@ impl<'a> Moves<'a> {
     /// Whether it takes a small part of the work to look at everything between the first and the last element of the
     /// source: then the elements are known to be initialised without a look at each run.
     pub(crate) fn is_compact(&self) -> bool {
+        if !self.transfer.source_start.is_first() {
+            return false;
+        }
         let loops = || self.steps(Side::Source).filter(|(_, step)| step.units > 0);
         let units: usize = loops().map(|(size, _)| size).product();
         let run = self.loops.iter().filter(|l| l.is_run()).map(|l| l.size).max().unwrap_or(1);
@@ -192,6 +196,7 @@ impl<'a> Moves<'a> {
         loops.sort_by_key(|(_, step)| step.elements);
         let mut filled = 1;
         self.always
+            && self.transfer.destination_start.is_first()
             && loops.iter().all(|&(size, step)| {
                 let goes_on = step.elements == filled && step.units == 0;
                 filled *= size;
@@ -210,6 +215,8 @@ impl<'a> Moves<'a> {
         let mut mask = Vec::new();
         let mut variables = vec![0; self.transfer.guard.variables];
         let most = (STRIP_BITS / bits).max(1);
+        // What lies before a start is not live.
+        let (from, to) = (self.transfer.source_start, self.transfer.destination_start);
         order.for_each_tile(&mut variables, |variables, tile| {
             for k in 0..tile.strips {
                 if let Some(variable) = middle.variable {
@@ -220,20 +227,19 @@ impl<'a> Moves<'a> {
                     base.elements + k * step.elements + first * row.elements
                 };
                 let mut cut = |start: usize, len: usize| {
-                    let strip = |first: usize, offset: usize, run: usize, count: usize| Strip {
-                        source: End {
-                            unit: unit(tile.source, middle.source),
-                            position: position(tile.source, middle.source, row.source, first) + offset,
-                            stride: row.source.elements,
-                        },
-                        destination: End {
-                            unit: unit(tile.destination, middle.destination),
-                            position: position(tile.destination, middle.destination, row.destination, first)
-                                + offset,
-                            stride: row.destination.elements,
-                        },
-                        run,
-                        count,
+                    let end = |start: Start, tile: Step, middle: Step, row: Step, first: usize| End {
+                        unit: start.units.saturating_add_unsigned(unit(tile, middle)) as usize,
+                        position: start.elements.saturating_add_unsigned(position(tile, middle, row, first))
+                            as usize,
+                        stride: row.elements,
+                    };
+                    let strip = |first: usize, offset: usize, run: usize, count: usize| {
+                        let mut source = end(from, tile.source, middle.source, row.source, first);
+                        let mut destination =
+                            end(to, tile.destination, middle.destination, row.destination, first);
+                        source.position += offset;
+                        destination.position += offset;
+                        Strip { source, destination, run, count }
                     };
                     if run > most {
                         for first in start..start + len {
@@ -458,7 +464,12 @@ pub(crate) mod tests {
                         weight: random.random_range(1..4),
                     });
                 }
-                transfer.guard.sums.push(GuardSum { first: 0, len: 2, limit: random.random_range(1..12) });
+                transfer.guard.sums.push(GuardSum {
+                    first: 0,
+                    len: 2,
+                    start: 0,
+                    limit: random.random_range(1..12),
+                });
             }
             let moves = strips_of(&transfer, |_| true);
             assert_eq!(moves, naive(&transfer), "{transfer:?}");
@@ -489,10 +500,10 @@ pub(crate) mod tests {
         for (variable, weight) in [(1, 4), (2, 1)] {
             guarded.guard.digits.push(GuardDigit { variable, base: 1, extent: 512, weight });
         }
-        guarded.guard.sums.push(GuardSum { first: 0, len: 2, limit: 500 });
+        guarded.guard.sums.push(GuardSum { first: 0, len: 2, start: 0, limit: 500 });
         let mut short = transfer;
         short.guard.digits.push(GuardDigit { variable: 2, base: 1, extent: 512, weight: 1 });
-        short.guard.sums.push(GuardSum { first: 0, len: 1, limit: 277 });
+        short.guard.sums.push(GuardSum { first: 0, len: 1, start: 0, limit: 277 });
         for transfer in [transfer, guarded, short] {
             let expected = naive(&transfer);
             assert_eq!(strips_of(&transfer, |strip| strip.count <= 300), expected);
@@ -504,7 +515,7 @@ pub(crate) mod tests {
     fn padding_at_the_end_of_a_loop_shortens_it() {
         let mut transfer = transfer(&[(8, 0, 16, 0, 16), (16, 0, 1, 0, 1)]);
         transfer.guard.digits.push(GuardDigit { variable: 1, base: 1, extent: 16, weight: 1 });
-        transfer.guard.sums.push(GuardSum { first: 0, len: 1, limit: 10 });
+        transfer.guard.sums.push(GuardSum { first: 0, len: 1, start: 0, limit: 10 });
         let moves = Moves::new(&transfer);
         let mut strips = Vec::new();
         moves.for_each_strip(8, |strip| strips.push((strip.run, strip.count)));
@@ -514,7 +525,7 @@ pub(crate) mod tests {
         transfer.guard.digits = Guard::always(2).digits;
         transfer.guard.digits.push(GuardDigit { variable: 1, base: 1, extent: 8, weight: 1 });
         transfer.guard.sums = Guard::always(2).sums;
-        transfer.guard.sums.push(GuardSum { first: 0, len: 1, limit: 3 });
+        transfer.guard.sums.push(GuardSum { first: 0, len: 1, start: 0, limit: 3 });
         let mut strips = Vec::new();
         Moves::new(&transfer).for_each_strip(8, |strip| strips.push((strip.run, strip.count)));
         assert_eq!(strips, vec![(3, 1); 16]);

@@ -17,6 +17,8 @@ pub(crate) struct Run {
 /// The loops of a sequencer, joined where they go on evenly.
 #[derive(Clone, Debug)]
 pub(crate) struct Walk {
+    /// Where the loops start.
+    base: i64,
     /// Outermost first.
     loops: Vec<(usize, i64)>,
     /// The innermost loop.
@@ -41,7 +43,7 @@ impl Walk {
             Some((size, stride)) => (size, stride as usize),
             None => (1, 1),
         };
-        Self { loops, run }
+        Self { base: config.base as i64, loops, run }
     }
 
     /// Iterations and stride of the innermost loop.
@@ -59,7 +61,7 @@ impl Walk {
         let (size, _) = self.run;
         let mut rest = start / size;
         let mut cursor =
-            Cursor { walk: self, within: start % size, indices: [0; DERIVED_ENTRIES], position: 0 };
+            Cursor { walk: self, within: start % size, indices: [0; DERIVED_ENTRIES], position: self.base };
         for (k, &(size, stride)) in self.loops.iter().enumerate().rev() {
             cursor.indices[k] = rest % size;
             cursor.position += cursor.indices[k] as i64 * stride;
@@ -139,7 +141,7 @@ pub(crate) mod tests {
 
     /// The definition.
     pub(crate) fn naive(config: &Config) -> Vec<i64> {
-        let mut positions = vec![0];
+        let mut positions = vec![config.base as i64];
         for entry in &config.entries {
             let step = |i: usize| i as i64 * entry.stride as i64;
             positions = positions.iter().flat_map(|p| (0..entry.size).map(move |i| p + step(i))).collect();
@@ -159,7 +161,7 @@ pub(crate) mod tests {
             &[(2, 100), (1, 9), (3, 8), (8, 1)],
         ];
         for entries in all {
-            let config = config(entries, 1);
+            let config = Config { base: entries.len() as isize % 3 - 1, ..config(entries, 1) };
             let (walk, expected) = (Walk::new(&config), naive(&config));
             let total = expected.len();
             for start in 0..total {

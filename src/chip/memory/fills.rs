@@ -190,7 +190,7 @@ mod tests {
         let mut guard = Guard::always(4);
         if live < period {
             guard.digits.push(GuardDigit { variable: 3, base: 1, extent: period, weight: 1 });
-            guard.sums.push(GuardSum { first: 0, len: 1, limit: live });
+            guard.sums.push(GuardSum { first: 0, len: 1, start: 0, limit: live });
         }
         let element = ElementType::I8;
         let footprint = Footprint { element, chips: 1, clusters: 2, slices: 256, elements, guard };

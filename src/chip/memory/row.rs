@@ -107,6 +107,8 @@ impl Row {
         if line.stride == 0 && line.len > 1 {
             self.read_part(space, first, Line { len: 1, ..line });
             self.repeat(first, line.len);
+        } else if let Some(line) = self.from_before(line) {
+            self.read_part(space, first, line);
         } else if line.position < 0 {
             for k in 0..line.len {
                 let position = line.position + (k * line.stride) as i64;
@@ -133,6 +135,15 @@ impl Row {
         let block =
             piece.block.filter(|block| len * size <= piece.len && block.all_initialised(range.clone()))?;
         block.bytes().get(range)
+    }
+
+    /// A line that starts before its address, counted from its first byte. `None`: it does not, or there is no such byte.
+    fn from_before(&self, line: Line) -> Option<Line> {
+        let before = usize::try_from(-line.position).ok().filter(|&before| before > 0)?;
+        let bits = self.element.container_bits();
+        let bytes = (before * bits).div_ceil(8);
+        let address = line.address.checked_sub(bytes as u64)?;
+        Some(Line { address, position: line.position + (bytes * 8 / bits) as i64, ..line })
     }
 
     /// Makes room for so many more elements. The number of the first one.

@@ -12,8 +12,8 @@ use crate::command::AccumulationKind;
 use crate::engine::collect::factors_of;
 use crate::error::{PlanError, attempt};
 use crate::mapping::{
-    CutRule, Expr, Factor, Factors, PaddingKind, Pieces, Pool, Problem, Term, matched, modulo, pad_to,
-    product, stride, strip, write_term,
+    CutRule, Expr, Factor, Factors, LEAD_INSIDE, PaddingKind, Pieces, Pool, Problem, Term, matched, modulo,
+    pad_to, product, stride, strip, write_term,
 };
 use crate::sequencer::{Config, Entry, Request, Stream};
 use crate::text::Text;
@@ -196,7 +196,7 @@ pub(in crate::engine) const fn innermost_padding(factors: &Factors) -> usize {
     }
     match factors.item(0) {
         Factor::Padding { size, .. } => *size,
-        Factor::Term { .. } => 1,
+        Factor::Term { .. } | Factor::Lead { .. } => 1,
     }
 }
 
@@ -321,6 +321,7 @@ const fn check_kept(
                     return Err(PlanError::new("accumulate padding", text.str(help)));
                 }
             },
+            Factor::Lead { .. } => panic!("{}", LEAD_INSIDE),
         }
         k += 1;
     }

@@ -111,7 +111,7 @@ const fn agrees(pool: &mut Pool, data: &Factors, weights: &Factors) -> bool {
         let mut k = 0;
         while k < data.len() {
             match data.item(k) {
-                Factor::Padding { .. } => break,
+                Factor::Padding { .. } | Factor::Lead { .. } => break,
                 Factor::Term { resize, .. } => inside *= *resize,
             }
             k += 1;
@@ -200,6 +200,14 @@ pub(super) const fn trf_sequencer(
         names: ["OutTime", "OutPacket"],
     };
     let derived = attempt!(derive(pool, &loops));
+    if derived.config.base != 0 {
+        let text = Text::new().str("align: OutTime ").mapping(request.out_time).str(" starts ");
+        let text = text.signed(derived.config.base).str(" elements from the first one of the TRF tensor ");
+        let text =
+            text.factors(pool, &sides.trf_element).str(", but a TRF sequencer starts at the first one");
+        let help = "; help: give the stream and the TRF tensor the same dead positions, `# n + …`, or none";
+        return Err(PlanError::new("TRF start", text.str(help)));
+    }
     let mut config = Config::new(read);
     let mut k = 0;
     while k < derived.time_entries {

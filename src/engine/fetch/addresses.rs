@@ -39,7 +39,7 @@ impl Addresses {
             rest /= entry.size;
             index as isize * entry.stride
         });
-        digits.sum()
+        self.config.base + digits.sum::<isize>()
     }
 }
 

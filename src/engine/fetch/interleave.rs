@@ -57,7 +57,8 @@ const fn mentions(expr: &Expr, axis: &Axis) -> bool {
         Expr::Stride(inner, _)
         | Expr::Modulo(inner, _)
         | Expr::Resize(inner, _)
-        | Expr::Padding(inner, _) => mentions(inner, axis),
+        | Expr::Padding(inner, _)
+        | Expr::Margin(inner, ..) => mentions(inner, axis),
         Expr::Pair(left, right) => mentions(left, axis) || mentions(right, axis),
     }
 }

@@ -14,15 +14,25 @@
 //!    last_dim 0, counts [26]
 //! ```
 //!
+//! Dead positions before the axis are the first elements where the index of `last_dim` is 0. Both the sequencer and the
+//! mask begin with them:
+//!
+//! ```text
+//! axes![A = 32, B = 90], B' = # 2 + B + # 4
+//! 1  Time m![A, B' / 32], Packet m![B' % 32]     [32 : 96, 3 : 32, 32 : 1] @ base -2     last_dim 1, left_pad 2, counts [28]
+//! 2  Time m![B' / 32, A], Packet m![B' % 32]     [3 : 32, 32 : 96, 32 : 1] @ base -2     last_dim 0, left_pad 2, counts [28]
+//! ```
+//!
 //! In cases 1 and 2 only the last index of one entry is cut. In case 3 an entry has at most 8 indices, each with a count of
 //! its own; the dimension `1 : 0` makes every index a last one. It also serves an axis that has no outer part.
 //!
 //! What is not masked, and stays without meaning: padding of other axes, padding whose packets differ in more than one
-//! entry, more than 8 counts, counts of more than 255 units of 4 bits, everything in the sub context.
+//! entry, more than 8 counts, counts of more than 255 units of 4 bits, dead positions before an axis that are more than
+//! one packet or meet case 3, everything in the sub context.
 
 use super::plan::FetchRequest;
 use crate::chip::spec;
-use crate::command::{Guard, GuardSum, MASK_COUNTS, MaskConfig};
+use crate::command::{Guard, GuardDigit, GuardSum, MASK_COUNTS, MaskConfig};
 use crate::list::List;
 use crate::mapping::{Atom, Factor, Factors, Pool, factorize, liveness_of, size_of_factors};
 use crate::sequencer::{Config, DERIVED_ENTRIES, Entry};
@@ -41,11 +51,12 @@ struct Part {
     weight: usize,
 }
 
-/// A sum of entry indices that must stay below a limit.
+/// A sum of entry indices that must be from `start` to before `end`.
 #[derive(Clone, Copy)]
 struct Sum {
     parts: List<Part, { spec::SEQUENCER_ENTRIES }>,
-    limit: usize,
+    start: usize,
+    end: usize,
 }
 
 /// Derives the mask of a fetch with this sequencer.
@@ -142,7 +153,7 @@ const fn innermost_sums(
     outer: [bool; DERIVED_ENTRIES],
 ) -> Option<(Sums, bool)> {
     let innermost = config.entries.len() - 1;
-    let mut sums = List::new(Sum { parts: List::new(Part { entry: 0, weight: 0 }), limit: 0 });
+    let mut sums = List::new(Sum { parts: List::new(Part { entry: 0, weight: 0 }), start: 0, end: 0 });
     let mut others = false;
     let mut k = 0;
     while k < guard.sums.len() {
@@ -180,10 +191,20 @@ const fn holds(sum: &Sum, entry: usize) -> bool {
 /// A condition on time and packet positions as one on entry indices. `None` where a digit starts or ends inside an entry.
 const fn entry_sum(guard: &Guard, own: &GuardSum, config: &Config, packet: usize) -> Option<Sum> {
     let mut parts = List::new(Part { entry: 0, weight: 0 });
+    let (mut from, mut to) = (own.start, own.end());
     let mut d = own.first;
     while d < own.first + own.len {
-        let digit = guard.digits.get(d);
+        let mut digit = guard.digits.at(d);
         d += 1;
+        // A digit alone is a range of positions: `2 <= v / 3` is `6 <= v`.
+        if own.len == 1
+            && digit.weight > 0
+            && let Some(extent) = digit.extent.checked_mul(digit.base)
+        {
+            from = from.div_ceil(digit.weight) * digit.base;
+            to = to.div_ceil(digit.weight) * digit.base;
+            digit = GuardDigit { variable: digit.variable, base: 1, extent, weight: 1 };
+        }
         if digit.variable >= guard.variables {
             return None;
         }
@@ -208,10 +229,10 @@ const fn entry_sum(guard: &Guard, own: &GuardSum, config: &Config, packet: usize
             reached = own * size;
         }
     }
-    if parts.overflowed() { None } else { Some(Sum { parts, limit: own.limit }) }
+    if parts.overflowed() { None } else { Some(Sum { parts, start: from, end: to }) }
 }
 
-/// Removes parts that cannot decide: all other weights and the limit are multiples of more than they add.
+/// Removes parts that cannot decide: all other weights and both bounds are multiples of more than they add.
 const fn reduce(sum: &mut Sum, config: &Config) {
     let mut dropped = 0;
     loop {
@@ -226,7 +247,7 @@ const fn reduce(sum: &mut Sum, config: &Config) {
         if sum.parts.len() < 2 {
             return;
         }
-        let mut common = sum.limit;
+        let mut common = crate::mapping::gcd(sum.start, sum.end);
         let mut k = 0;
         while k < sum.parts.len() {
             if k != least {
@@ -243,9 +264,10 @@ const fn reduce(sum: &mut Sum, config: &Config) {
     }
 }
 
-/// The elements of the innermost entry that are live at an index of the outer entry.
-const fn count(sums: &Sums, innermost: usize, size: usize, index: usize) -> usize {
-    let mut count = size;
+/// The elements of the innermost entry up to the last live one, and the dead ones before the first, at an index of the
+/// outer entry.
+const fn live_part(sums: &Sums, innermost: usize, size: usize, index: usize) -> (usize, usize) {
+    let (mut count, mut left) = (size, 0);
     let mut k = 0;
     while k < sums.len() {
         let sum = sums.get(k);
@@ -261,16 +283,22 @@ const fn count(sums: &Sums, innermost: usize, size: usize, index: usize) -> usiz
             }
             p += 1;
         }
-        let live = match (sum.limit.checked_sub(outside), weight) {
-            (None | Some(0), _) => 0,
-            (Some(_), 0) => size,
-            (Some(rest), weight) => rest.div_ceil(weight),
-        };
-        if live < count {
-            count = live;
-        }
+        let live = elements_below(sum.end, outside, weight, size);
+        let dead = elements_below(sum.start, outside, weight, size);
+        count = if live < count { live } else { count };
+        left = if dead > left { dead } else { left };
     }
-    count
+    (count, left)
+}
+
+/// How many of `size` elements have `outside + weight * element` below a bound.
+const fn elements_below(bound: usize, outside: usize, weight: usize, size: usize) -> usize {
+    let below = match (bound.checked_sub(outside), weight) {
+        (None | Some(0), _) => 0,
+        (Some(_), 0) => size,
+        (Some(rest), weight) => rest.div_ceil(weight),
+    };
+    if below < size { below } else { size }
 }
 
 /// The mask of these conditions. `None` if the hardware has none.
@@ -305,24 +333,32 @@ const fn mask_of(sums: &Sums, config: &Config, bits: usize) -> Option<(MaskConfi
         pad_value: [0; 2],
     };
     let mut config = *config;
-    let last_only = indices > 1 && count(sums, innermost, size, indices - 2) == size;
+    let last_only = indices > 1 && live_part(sums, innermost, size, indices - 2).0 == size;
+    mask.left_pad = live_part(sums, innermost, size, 0).1;
     match outer {
         Some(entry) if last_only => {
             mask.last_dim = entry;
-            mask.last_dim_rightmost_valid_count.push(count(sums, innermost, size, indices - 1));
+            mask.last_dim_rightmost_valid_count.push(live_part(sums, innermost, size, indices - 1).0);
         }
         _ => {
-            if indices > MASK_COUNTS || config.entries.len() == spec::SEQUENCER_ENTRIES {
+            let too_many = indices > MASK_COUNTS || config.entries.len() == spec::SEQUENCER_ENTRIES;
+            // Every index of `1 : 0` is the first one.
+            if too_many || mask.left_pad > 0 && indices > 1 {
                 return None;
             }
             config.entries.insert(innermost, Entry { size: 1, stride: 0 });
             mask.rightmost_valid_count_dim = outer;
             let mut index = 0;
             while index < indices {
-                mask.last_dim_rightmost_valid_count.push(count(sums, innermost, size, index));
+                mask.last_dim_rightmost_valid_count.push(live_part(sums, innermost, size, index).0);
                 index += 1;
             }
         }
+    }
+    if indices > 1 && live_part(sums, innermost, size, 1).1 > 0
+        || mask.left_pad * bits > spec::FETCH_MASK_NIBBLES * 4
+    {
+        return None;
     }
     let counts = mask.last_dim_rightmost_valid_count.as_slice();
     let mut k = 0;

@@ -202,6 +202,13 @@ const fn is_countable(expr: &Expr) -> bool {
         Expr::Symbol(axis) => axis.size <= POSITIONS,
         Expr::Stride(inner, _) | Expr::Modulo(inner, _) => is_countable(inner),
         Expr::Resize(inner, n) | Expr::Padding(inner, n) => *n <= POSITIONS && is_countable(inner),
+        Expr::Margin(inner, ..) => {
+            is_countable(inner)
+                && match expr.checked_size() {
+                    Ok(size) => size <= POSITIONS,
+                    Err(_) => false,
+                }
+        }
         Expr::Pair(left, right) => {
             is_countable(left)
                 && is_countable(right)
@@ -217,6 +224,14 @@ const fn is_countable(expr: &Expr) -> bool {
 /// constraints).
 const fn check_byte_addresses(request: &FetchRequest, config: &Config) -> Result<(), PlanError> {
     let bits = request.input.bits();
+    if !(config.base.unsigned_abs() * bits).is_multiple_of(8) {
+        let text =
+            Text::new().str("fetch: packets ").mapping(request.packet).str(" at ").mapping(request.time);
+        let text = text.str(" from ").mapping(request.element).str(" would start at half bytes: ");
+        let text = text.signed(config.base).str(" elements of ").number(bits).str(" bits from the tensor");
+        let help = "; help: put an even number of 4-bit dead positions before an axis: `# 2 + …`";
+        return Err(PlanError::new("whole bytes", text.str(help)));
+    }
     let run = contiguous_run(config);
     let mut inside = 1;
     let mut k = config.entries.len();

@@ -129,7 +129,8 @@ fn collect_axes(expr: &Expr, found: &mut Vec<Axis>) {
         Expr::Stride(inner, _)
         | Expr::Modulo(inner, _)
         | Expr::Resize(inner, _)
-        | Expr::Padding(inner, _) => {
+        | Expr::Padding(inner, _)
+        | Expr::Margin(inner, ..) => {
             collect_axes(inner, found);
         }
         Expr::Pair(left, right) => {

@@ -14,7 +14,7 @@ use std::collections::HashSet;
 fn below(variable: usize, limit: usize) -> Guard {
     let mut guard = Guard::always(5);
     guard.digits.push(GuardDigit { variable, base: 1, extent: usize::MAX, weight: 1 });
-    guard.sums.push(GuardSum { first: 0, len: 1, limit });
+    guard.sums.push(GuardSum { first: 0, len: 1, start: 0, limit });
     guard
 }
 

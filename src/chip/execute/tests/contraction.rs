@@ -55,7 +55,7 @@ fn check_contraction(shape: &Shape, file: TrfAddress) {
         let mut guard = Guard::always(5);
         guard.digits.push(GuardDigit { variable: 3, base: 1, extent: flits, weight: per_flit });
         guard.digits.push(GuardDigit { variable: 4, base: 1, extent: per_flit, weight: 1 });
-        guard.sums.push(GuardSum { first: 0, len: 2, limit: live_k });
+        guard.sums.push(GuardSum { first: 0, len: 2, start: 0, limit: live_k });
         guard
     };
     let contraction = Contraction {

@@ -27,7 +27,7 @@ fn region(fill: u64, address: u64, element: ElementType, slices: usize, elements
 fn below(variables: usize, variable: usize, limit: usize) -> Guard {
     let mut guard = Guard::always(variables);
     guard.digits.push(GuardDigit { variable, base: 1, extent: 1 << 20, weight: 1 });
-    guard.sums.push(GuardSum { first: 0, len: 1, limit });
+    guard.sums.push(GuardSum { first: 0, len: 1, start: 0, limit });
     guard
 }
 

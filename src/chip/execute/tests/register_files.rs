@@ -48,7 +48,7 @@ fn only_live_lanes_go_to_the_vrf() {
     // Three packets, of which lanes 0 to 4 are live, transposed; the third packet is padding.
     let mut guard = below(5, 4, 5);
     guard.digits.push(GuardDigit { variable: 3, base: 1, extent: 8, weight: 1 });
-    guard.sums.push(GuardSum { first: 1, len: 1, limit: 2 });
+    guard.sums.push(GuardSum { first: 1, len: 1, start: 0, limit: 2 });
     let destination = vrf(1, 8, I32, 24);
     let command = load(destination, 3, moves(&[(8, 1, 3), (3, 8, 1)], Guard::always(2)), guard);
     system.execute(&command).expect("it fits");

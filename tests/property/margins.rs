@@ -1,0 +1,129 @@
+//! Dead positions before a block, `m![# 2 + B + # 4]`: what the loops over it read (spec page 20 §5, "left padding").
+
+use crate::bridge::{expr, for_cases};
+use crate::reference::mapping::Map;
+use crate::reference::random::{random_axes, random_move_with_margins};
+use crate::reference::sequencer::{exists_configuration, odometer, wanted};
+use furiosa_visa_std::PlanError;
+use furiosa_visa_std::mapping::{Pool, factorize};
+use furiosa_visa_std::sequencer::{Config, Request, Stream, derive, limited};
+use std::cell::Cell;
+
+fn derived([buf, time, packet]: [&Map; 3], as_factors: bool) -> Result<Config, PlanError> {
+    let mut pool = Pool::new();
+    let [buffer, time_factors, packet_factors] =
+        [buf, time, packet].map(|map| factorize(&mut pool, expr(map)));
+    let (time, packet) = match as_factors {
+        true => (Stream::Factors(&time_factors), Stream::Factors(&packet_factors)),
+        false => (Stream::Expr(expr(time)), Stream::Expr(expr(packet))),
+    };
+    let names = Request::TIME_AND_PACKET;
+    let request =
+        Request { operation: "read", buf: &buffer, time, packet, partial: false, unread: false, names };
+    Ok(derive(&mut pool, &request)?.config)
+}
+
+/// Every live position of the stream reads its element; dead ones read anything.
+fn check_read([buf, time, packet]: [&Map; 3], config: &Config) -> Result<(), String> {
+    let entries: Vec<_> = config.entries.iter().map(|entry| (entry.size, entry.stride)).collect();
+    let (wanted, read) = (wanted(buf, time, packet)?, odometer(&entries));
+    if wanted.len() != read.len() {
+        return Err(format!("the stream has {} positions, the entries {}", wanted.len(), read.len()));
+    }
+    let wrong = wanted
+        .iter()
+        .zip(&read)
+        .position(|(wanted, read)| wanted.is_some_and(|wanted| wanted as isize != read + config.base));
+    match wrong {
+        Some(at) => {
+            Err(format!("position {at} reads {} instead of {:?}", read[at] + config.base, wanted[at]))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether the stream could be read but for the dead positions: their place says nothing about others.
+fn exists([buf, time, packet]: [&Map; 3]) -> bool {
+    time.size() * packet.size() <= 96 && exists_configuration(buf, time, packet)
+}
+
+#[test]
+fn streams_and_buffers_with_margins() {
+    let (accepted, moved, refused) = (Cell::new(0), Cell::new(0), Cell::new(0));
+    for_cases(3000, |random| {
+        let groups = random.chance(20);
+        let case = random_move_with_margins(random, [1, 2], true, groups);
+        let maps = [&case.source[0], &case.destination[0], &case.destination[1]];
+        if maps[0].size() > 1024 || maps[1].size() * maps[2].size() > 1024 {
+            return Ok(());
+        }
+        let with = |text: String| format!("Buf {}, Time {}, Packet {}\n{text}", maps[0], maps[1], maps[2]);
+        let as_factors = random.chance(20);
+        match derived(maps, as_factors) {
+            Ok(config) => {
+                accepted.set(accepted.get() + 1);
+                moved.set(moved.get() + usize::from(config.base != 0));
+                check_read(maps, &config).map_err(|text| with(format!("{text}, {config}")))?;
+                match limited("read", config) {
+                    Ok(merged) => check_read(maps, &merged).map_err(|text| with(format!("{text}, {merged}"))),
+                    Err(error) if error.rule() == "entry limit" => Ok(()),
+                    Err(error) => Err(with(error.to_string())),
+                }
+            }
+            // A buffer that holds a block in two places is read with its own dead positions only.
+            // Cut elsewhere, few live positions may happen to lie on a line.
+            Err(error)
+                if ["not factorizable", "incompatible shapes"].contains(&error.rule()) || !exists(maps) =>
+            {
+                refused.set(refused.get() + 1);
+                Ok(())
+            }
+            Err(_) if groups => Ok(()),
+            Err(error) => Err(with(error.to_string())),
+        }
+    });
+    let counts = [accepted.get(), moved.get(), refused.get()];
+    println!("accepted, not from 0, refused: {counts:?}");
+    let enough = counts[0] > 1500 && counts[1] > 500 && counts[2] * 4 < counts[0];
+    assert!(enough || std::env::var("VISA_CASES").is_ok(), "{counts:?}");
+}
+
+/// Whole blocks are never refused: whatever margins the buffer and the stream have.
+#[test]
+fn whole_blocks_are_always_read() {
+    for_cases(1000, |random| {
+        let count = random.between(1, 3);
+        let axes = random_axes(random, count);
+        let mut members = || -> Vec<Map> {
+            let mut list: Vec<Map> = axes
+                .iter()
+                .map(|(name, size)| {
+                    Map::axis(name, *size).margin(random.pick(&[0, 0, 1, 2, 5]), random.below(3))
+                })
+                .collect();
+            random.shuffle(&mut list);
+            list
+        };
+        let buf = Map::sequence(&members());
+        let mut stream = members();
+        let packet = stream.pop().unwrap_or(Map::One);
+        let time = Map::sequence(&stream);
+        let maps = [&buf, &time, &packet];
+        let with = |text: String| format!("Buf {buf}, Time {time}, Packet {packet}\n{text}");
+        let config = derived(maps, false).map_err(|error| with(error.to_string()))?;
+        check_read(maps, &config).map_err(|text| with(format!("{text}, {config}")))
+    });
+}
+
+#[test]
+fn the_comparison_finds_another_start() {
+    let maps = ["A, B # 8", "# 1 + A", "# 2 + B + # 1"].map(|text| Map::parse(text, &[("A", 3), ("B", 5)]));
+    let maps = maps.each_ref();
+    let mut config = derived(maps, false).expect("is read");
+    assert_eq!(
+        (config.to_string().as_str(), check_read(maps, &config)),
+        ("[4 : 8, 8 : 1] : 8 @ base -10", Ok(()))
+    );
+    config.base += 1;
+    assert!(check_read(maps, &config).is_err());
+}

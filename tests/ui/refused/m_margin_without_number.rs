@@ -1,0 +1,8 @@
+//! Dead positions before an operand are a number of them.
+
+use furiosa_visa_std::prelude::*;
+
+axes![A = 8, B = 4];
+type Mapping = m![A, # + B];
+
+fn main() {}
