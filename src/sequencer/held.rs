@@ -148,12 +148,12 @@ const fn loops(pool: &mut Pool, reading: &Reading<'_>) -> Option<Result<(Loops, 
     let mut entries = List::new(Entry { size: 1, stride: 0 });
     let mut inside = entries;
     let positions = reading.time.size();
-    if !places.nest(pool, &time, [positions; 2], &mut entries) {
+    if !places.nest(pool, &time, [positions, usize::MAX, positions], &mut entries) {
         return None;
     }
     places.is_packet = true;
     let positions = reading.packet.size();
-    if !places.nest(pool, &packet, [positions; 2], &mut inside) {
+    if !places.nest(pool, &packet, [positions, usize::MAX, positions], &mut inside) {
         return None;
     }
     let full = places.list.overflowed() || places.limits.overflowed() || pool.factors.overflowed();
@@ -344,12 +344,13 @@ impl Places {
         levels
     }
 
-    /// Appends loops over `positions` positions of factors, of which the first `live` are asked for.
+    /// Appends loops over `positions` positions of factors, of which the first `live` are asked for. Those from
+    /// `covered` on are no part of the stream, not even one that is cut off.
     const fn nest(
         &mut self,
         pool: &mut Pool,
         factors: &Based,
-        [live, positions]: [usize; 2],
+        [live, covered, positions]: [usize; 3],
         loops: &mut Loops,
     ) -> bool {
         let first = loops.len();
@@ -368,7 +369,10 @@ impl Places {
             };
             let end = least(end, positions);
             match factor {
-                Factor::Term { term, .. } if live <= base => self.pass(pool, &term),
+                Factor::Term { .. } if covered <= base => {}
+                Factor::Term { term, .. } if live <= base => {
+                    self.pass(pool, &inner_values(term, covered, base))
+                }
                 Factor::Padding { .. } if live <= base => {}
                 Factor::Padding { size, .. } if loops.len() == first => {
                     loops.push(Entry { size, stride: if self.is_packet { 1 } else { 0 } });
@@ -378,6 +382,7 @@ impl Places {
                 Factor::Term { term, resize } => {
                     let turns = live.div_ceil(base);
                     let count = least(resize, turns);
+                    let term = inner_values(term, covered, base);
                     if !self.digit(pool, &term, count, loops) || !fit(loops, first, end) {
                         return false;
                     }
@@ -396,9 +401,9 @@ impl Places {
         let atom = Atom::Composite(composite);
         let content = Based::new(pool.content(composite));
         let size = pool.atom_size(&atom);
-        let live = self.asked(pool, &atom);
+        let [live, covered] = self.asked(pool, &atom);
         let mut loops = List::new(Entry { size: 1, stride: 0 });
-        if !self.nest(pool, &content, [least(live, size), size], &mut loops) {
+        if !self.nest(pool, &content, [least(live, size), covered, size], &mut loops) {
             return false;
         }
         let mut stride = 1;
@@ -411,32 +416,36 @@ impl Places {
             }
             let term = Term { atom, stride, modulo: run.size };
             let base = run.stride as usize;
-            self.list.push(Place { term, resize: run.size, base, read: 1, reached: 0, share: ALONE });
+            let resize = least(run.size, covered.div_ceil(stride));
+            self.list.push(Place { term, resize, base, read: 1, reached: 0, share: ALONE });
             stride *= run.size;
             k += 1;
         }
         !loops.overflowed()
     }
 
-    /// How many positions of a product the stream's digits reach; all where they are not the stream's own.
-    const fn asked(&self, pool: &Pool, atom: &Atom) -> usize {
-        let (mut found, mut last) = (false, 0);
+    /// How many positions of a product the stream's digits reach, and would reach if none were cut off; all where they
+    /// are not the stream's own.
+    const fn asked(&self, pool: &Pool, atom: &Atom) -> [usize; 2] {
+        let (mut found, mut last, mut end) = (false, 0, 0);
         let mut level = 0;
         while level < 2 {
             let mut k = 0;
             while k < self.stream[level].list.len() {
                 if let (Factor::Term { term, resize }, _) = self.stream[level].list.get(k) {
                     if term.atom.is(atom) {
-                        (found, last) = (true, last + term.stride * (*resize - 1));
+                        found = true;
+                        last += term.stride * (*resize - 1);
+                        end += term.stride * (term.modulo - 1);
                     } else if is_inside(pool, &term.atom, atom) {
-                        return usize::MAX;
+                        return [usize::MAX; 2];
                     }
                 }
                 k += 1;
             }
             level += 1;
         }
-        if found { last + 1 } else { usize::MAX }
+        if found { [last + 1, end + 1] } else { [usize::MAX; 2] }
     }
 
     /// Appends loops over at least `count` values of a digit.
@@ -548,6 +557,11 @@ impl Places {
         }
         None
     }
+}
+
+/// The part of a digit in the first `positions` positions, of which there are `base` per value.
+const fn inner_values(term: Term, positions: usize, base: usize) -> Term {
+    Term { modulo: least(term.modulo, positions.div_ceil(base)), ..term }
 }
 
 /// Makes the loops from `first` on `positions` in all: the outermost loops that make one run become as long as that

@@ -359,7 +359,11 @@ fn parts_that_the_stream_cuts_elsewhere() {
 #[test]
 fn products_that_look_like_others() {
     type Case = ([(&'static str, usize); 4], [&'static str; 3]);
-    const CASES: [Case; 7] = [
+    const CASES: [Case; 8] = [
+        (
+            [("A", 8), ("B", 3), ("C", 2), ("D", 9)],
+            ["[[A, C, B], D # 16] % 4", "[[B, A] / 8, [C, D] # 20 / 4] = 1", "[B, A] % 8, [C, D] # 20 % 4"],
+        ),
         (
             [("A", 15), ("B", 4), ("C", 1), ("D", 1)],
             ["[A = 15, B # 16] / 120", "[A, B / 2] = 23", "B % 2 # 3"],
