@@ -154,7 +154,7 @@ mod transfers {
     #[device(chip = 1)]
     fn over_slices(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![A, B]>) -> HbmTensor<i8, m![1], m![A, B]> {
         let x = x.to_dm::<Cluster, m![# 3 + A + # 247], m![B]>(&mut ctx.tdma, 64);
-        let x = x.to_hbm::<m![1], m![A, B]>(&mut ctx.tdma, 1 << 20);
+        let x = x.to_hbm::<m![A, B]>(&mut ctx.tdma, 1 << 20);
         let x =
             x.to_dm::<Cluster, m![[# 1 + A + # 505] / 2], m![[# 1 + A + # 505] % 2, B]>(&mut ctx.tdma, 512);
         x.to_hbm(&mut ctx.tdma, 1 << 30)

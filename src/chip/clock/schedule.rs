@@ -347,7 +347,9 @@ mod tests {
     fn run(works: Vec<Work>) -> Vec<Scheduled> {
         let mut schedule = Schedule::new();
         let count = works.len();
-        works.into_iter().for_each(|work| drop(schedule.add(work)));
+        for work in works {
+            schedule.add(work);
+        }
         let mut ended: Vec<_> = std::iter::from_fn(|| schedule.advance()).collect();
         ended.sort_by_key(|own| own.number);
         assert_eq!(ended.len(), count);

@@ -152,9 +152,9 @@ fn too_ragged_padding_is_an_upper_bound() {
     let guard = &mut dma.transfer.guard;
     guard.digits.push(GuardDigit { variable: 0, base: 1, extent: 1 << 20, weight: 2 });
     guard.digits.push(GuardDigit { variable: 1, base: 1, extent: 2, weight: 1 });
-    guard.sums.push(GuardSum { first: 0, len: 2, limit: usize::MAX });
+    guard.sums.push(GuardSum { first: 0, len: 2, start: 0, limit: usize::MAX });
     guard.digits.push(GuardDigit { variable: 2, base: 1, extent: 7, weight: 1 });
-    guard.sums.push(GuardSum { first: 2, len: 1, limit: 3 });
+    guard.sums.push(GuardSum { first: 2, len: 1, start: 0, limit: 3 });
     let operation = derived(&dma, &SINGLE);
     assert_eq!((operation.coverage, operation.bytes()), (Coverage::Hull, 1 << 21));
     let text = time(&operation, SameMedium::Sum, &mut fast).to_string();

@@ -17,7 +17,7 @@
 //! values, not with the number of elements.
 
 use super::sequencer::Side;
-use crate::command::{GUARD_SUMS, Guard, TRANSFER_LOOPS};
+use crate::command::{GUARD_SUMS, Guard, GuardSum, TRANSFER_LOOPS};
 
 /// Looks at ranges until a guard counts as too ragged. Two per value in the worst case.
 const LOOKS: usize = 1 << 15;
@@ -192,7 +192,11 @@ impl<'a> Cutter<'a> {
             let mut total = (0, 0);
             for digit in &self.guard.digits.as_slice()[sum.first..sum.first + sum.len] {
                 let (low, high) = match digit.variable.checked_sub(self.guard.variables) {
-                    Some(earlier) => sums[earlier],
+                    Some(earlier) => {
+                        let start = self.guard.sums.at(earlier).start;
+                        let (low, high): Interval = sums[earlier];
+                        (low.saturating_sub(start), high.saturating_sub(start))
+                    }
                     None => variables[digit.variable],
                 };
                 let (low, high) = (low / digit.base, high / digit.base);
@@ -208,8 +212,9 @@ impl<'a> Cutter<'a> {
         sums
     }
 
-    fn limits(&self) -> impl Iterator<Item = usize> {
-        self.guard.sums.iter().map(|sum| sum.limit)
+    /// The sums with their values.
+    fn tests<'s>(&'s self, sums: &'s [Interval]) -> impl Iterator<Item = (&'s GuardSum, Interval)> {
+        self.guard.sums.iter().zip(sums.iter().copied())
     }
 
     /// Whether one value of the granule makes everything else live.
@@ -224,7 +229,7 @@ impl<'a> Cutter<'a> {
                 rest /= size;
             }
             let sums = self.sums(&pinned);
-            sums.iter().zip(self.limits()).all(|((_, high), limit)| *high < limit)
+            self.tests(&sums).all(|(sum, (low, high))| sum.start <= low && high < sum.end())
         })
     }
 
@@ -242,11 +247,11 @@ impl<'a> Cutter<'a> {
         }
         let sums = self.sums(spans);
         let mut ragged = 0;
-        for (k, ((low, high), limit)) in sums.iter().zip(self.limits()).enumerate() {
-            if *low >= limit {
+        for (k, (sum, (low, high))) in self.tests(&sums).enumerate() {
+            if low >= sum.end() || high < sum.start {
                 return Look::Nothing;
             }
-            ragged |= u32::from(*high >= limit) << (KEYS + k);
+            ragged |= u32::from(low < sum.start || high >= sum.end()) << (KEYS + k);
         }
         if ragged != 0 && !self.granules.is_empty() {
             if self.granule_is_live(spans) {
@@ -407,7 +412,7 @@ mod tests {
     fn guard(variables: usize, sums: &[(usize, &[(usize, usize, usize, usize)])]) -> Guard {
         let mut guard = Guard::always(variables);
         for &(limit, digits) in sums {
-            guard.sums.push(GuardSum { first: guard.digits.len(), len: digits.len(), limit });
+            guard.sums.push(GuardSum { first: guard.digits.len(), len: digits.len(), start: 0, limit });
             for &(variable, base, extent, weight) in digits {
                 guard.digits.push(GuardDigit { variable, base, extent, weight });
             }
@@ -568,7 +573,7 @@ mod tests {
                 }
                 let limit =
                     if random.random_range(0..4) == 0 { usize::MAX } else { random.random_range(1..12) };
-                guard.sums.push(GuardSum { first, len: guard.digits.len() - first, limit });
+                guard.sums.push(GuardSum { first, len: guard.digits.len() - first, start: 0, limit });
             }
             println!("seed {seed}");
             total += check(&guard, &loops(&list));

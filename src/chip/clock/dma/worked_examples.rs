@@ -389,7 +389,7 @@ mod example_6 {
         for (variable, weight) in [(1, 4), (2, 2), (3, 1)] {
             dma.transfer.guard.digits.push(GuardDigit { variable, base: 1, extent: 4, weight });
         }
-        dma.transfer.guard.sums.push(GuardSum { first: 0, len: 3, limit: 15 });
+        dma.transfer.guard.sums.push(GuardSum { first: 0, len: 3, start: 0, limit: 15 });
         let operation = derived(&dma, &DmaOptions::default());
         let requests: Vec<Vec<u64>> = operation
             .engines
