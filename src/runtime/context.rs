@@ -1,7 +1,7 @@
 //! Contexts: what a kernel runs on.
 
 use crate::chip::spec::ChipKind;
-use crate::chip::{CheckOptions, Fault, System, SystemOptions};
+use crate::chip::{CheckOptions, Fault, FreshMemory, System, SystemOptions};
 use crate::command::{Command, FillId, HostBuffer, HostTransfer, Inspection, Operation};
 use core::fmt;
 use core::ops::{Deref, DerefMut};
@@ -53,6 +53,10 @@ pub struct SimOptions {
     pub chip_kind: ChipKind,
     /// Which rules are checked.
     pub checks: CheckOptions,
+    /// What elements read as that nobody wrote.
+    pub fresh_memory: FreshMemory,
+    /// Selects what random memory holds.
+    pub seed: u64,
 }
 
 /// The system that all contexts of one [`Context`] work on.
@@ -68,7 +72,10 @@ impl SystemHandle {
     #[track_caller]
     fn execute(&self, operation: Operation) {
         let command = Command { operation, location: Location::caller() };
-        let result = self.with(|system| system.execute(&command));
+        let result = self.with(|system| {
+            system.enter_launch(super::fault::launch_number());
+            system.execute(&command)
+        });
         super::fault::or_raise(result);
     }
 
@@ -95,6 +102,10 @@ impl<const T: Tu> TuContext<T> {
     pub(crate) fn chip_kind(&self) -> ChipKind {
         self.system.with(|system| system.chip_kind())
     }
+
+    pub(crate) fn checks(&self) -> CheckOptions {
+        self.system.with(|system| *system.checks())
+    }
 }
 
 impl<const T: Tu> fmt::Debug for TuContext<T> {
@@ -110,7 +121,10 @@ pub struct DmaContext<const DMA: Dma> {
 
 impl<const DMA: Dma> DmaContext<DMA> {
     #[track_caller]
-    pub(crate) fn execute(&mut self, operation: Operation) {
+    pub(crate) fn execute(&mut self, mut operation: Operation) {
+        if let Operation::Dma(dma) = &mut operation {
+            dma.pcie = DMA == Dma::Pcie;
+        }
         self.system.execute(operation);
     }
 
@@ -166,16 +180,18 @@ impl Context {
     /// let mut ctx = Context::acquire();
     /// # let _ = &mut ctx;
     /// ```
+    #[track_caller]
     pub fn acquire() -> ContextGuard {
         Self::with(SimOptions::default())
     }
 
-    /// A fresh simulated system with options.
+    /// A fresh simulated system with options. What the [`environment`](super::environment) says is stronger.
     ///
     /// # Panics
-    /// Where `chips` is not 1 to 8.
+    /// Where `chips` is not 1 to 8, or where a variable of the environment has a value that it cannot have.
     #[track_caller]
     pub fn with(options: SimOptions) -> ContextGuard {
+        let options = options.with_environment().unwrap_or_else(|error| panic!("{error}"));
         if let Some(chips) = options.chips {
             let most = crate::chip::spec::MAX_CHIPS;
             assert!(
@@ -188,6 +204,8 @@ impl Context {
             chips: options.chips,
             chip_kind: options.chip_kind,
             checks: options.checks,
+            fresh_memory: options.fresh_memory,
+            seed: options.seed,
         });
         let system = SystemHandle(Arc::new(Mutex::new(system)));
         ContextGuard(Box::new(Context {

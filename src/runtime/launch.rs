@@ -1,7 +1,7 @@
 //! Launching kernels.
 
 use super::context::{Context, Dma, DmaContext, Tu, TuContext};
-use super::fault::InsideLaunch;
+use super::fault::{InsideLaunch, next_launch};
 use crate::chip::Fault;
 use crate::mapping::M;
 use crate::scalar::Scalar;
@@ -104,9 +104,10 @@ where
     F: DeviceFn<P>,
     P: DeviceSend,
 {
+    let number = next_launch();
     let mut kernel = pin!(F::execute(args));
     poll_fn(|task| {
-        let inside = InsideLaunch::enter();
+        let inside = InsideLaunch::enter(number);
         let polled = catch_unwind(AssertUnwindSafe(|| kernel.as_mut().poll(task)));
         drop(inside);
         match polled {

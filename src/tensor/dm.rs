@@ -48,7 +48,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
             let _ = Self::FOOTPRINT;
         }
         accept("DmTensor::from_addr", super::check_address(Memory::Dm, D::ELEMENT_TYPE, address));
-        Self::filled(address, FillId::ANY)
+        Self::filled(address, FillId::bare())
     }
 
     /// The whole tensor, to read.

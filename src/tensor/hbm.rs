@@ -44,7 +44,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     pub unsafe fn from_addr(address: Address) -> Self {
         const { assert_fits::<D, Chip, Element>() };
         accept("HbmTensor::from_addr", super::check_address(Memory::Hbm, D::ELEMENT_TYPE, address));
-        Self::filled(address, FillId::ANY)
+        Self::filled(address, FillId::bare())
     }
 
     /// The address of the first byte in each chip.

@@ -222,7 +222,7 @@ fn hbm_ends_at_48_gib() {
     };
     assert_same(&upload(HBM - 64), &x);
     let message = panic_message(|| upload(HBM - 63));
-    assert!(message.starts_with("to_hbm: out of bounds: "), "{message}");
+    assert!(message.starts_with("fault: to_hbm: out of bounds: "), "{message}");
 }
 
 /// A load of the TRF that takes `R * E * 64` bytes, and a stream with a single 1 per packet that reads it back.

@@ -160,7 +160,7 @@ impl Machine {
 
     /// Executes a DMA command.
     pub fn dma(&mut self, source: Region, destination: Region, transfer: Transfer) {
-        let operation = Operation::Dma(Box::new(Dma { source, destination, transfer }));
+        let operation = Operation::Dma(Box::new(Dma { source, destination, transfer, pcie: false }));
         self.execute(operation).unwrap_or_else(|text| panic!("{text}"));
     }
 

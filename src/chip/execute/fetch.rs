@@ -109,6 +109,11 @@ impl FetchPlan {
         self.padded
     }
 
+    /// Whether elements change on their way into the stream.
+    pub(crate) fn converts(&self) -> bool {
+        !self.adapter.changes_nothing()
+    }
+
     /// The type in the stream.
     pub(crate) fn output(&self) -> ElementType {
         self.output

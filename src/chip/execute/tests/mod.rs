@@ -178,7 +178,10 @@ fn dma(source: Region, destination: Region, len: usize) -> Command {
     let mut transfer = Transfer { guard: Guard::always(1), ..Transfer::new() };
     let step = Step { units: 0, elements: 1 };
     transfer.loops.push(TransferLoop { size: len, source: step, destination: step });
-    Command { operation: Operation::Dma(Box::new(Dma { source, destination, transfer })), location: here() }
+    Command {
+        operation: Operation::Dma(Box::new(Dma { source, destination, transfer, pcie: false })),
+        location: here(),
+    }
 }
 
 #[test]
