@@ -196,13 +196,8 @@ impl<'a> Pass<'a> {
                 let before = time % self.flits.max(1) * per_flit;
                 self.command.fetch.packet.saturating_sub(before).min(per_flit)
             }
-            Some(contraction) => match contraction.kind {
-                AccumulationKind::Interleaved => contraction.trf.rows,
-                AccumulationKind::Sequential => {
-                    let group = time % contraction.columns.div_ceil(BEAT_LANES).max(1);
-                    contraction.columns.saturating_sub(group * BEAT_LANES).min(BEAT_LANES)
-                }
-            },
+            // Rows and columns that a contraction does not use are sums of nothing.
+            Some(_) => BEAT_LANES,
         }
     }
 

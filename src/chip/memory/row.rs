@@ -339,7 +339,8 @@ impl Row {
             let (bytes, initialised) = piece.block.parts_mut();
             set_nibble(&mut bytes[piece.start..], at % 2, nibble(&self.bytes, first + k));
             let byte = piece.start..piece.start + 1;
-            let pair = (first + k) ^ 1;
+            // The other element of the byte, if the line has it. Elements of a row and of memory pair up differently.
+            let pair = if at % 2 == 0 { first + k + 1 } else { (first + k).wrapping_sub(1) };
             if self.flags.is_empty() || self.flags[first + k] {
                 initialised.set(byte);
             } else if line.stride == 1
@@ -429,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn outside_of_the_memory_there_are_uninitialised_zeros() {
+    fn outside_of_the_memory_everything_is_poison() {
         let mut units = vec![Unit::default()];
         let end = crate::chip::spec::DM_BYTES as u64;
         let line = Line { unit: 0, address: end - 4, position: 0, stride: 1, len: 8 };
@@ -438,7 +439,7 @@ mod tests {
         row.write(0, &mut units, line, end);
         let mut back = Row::new(ElementType::I8);
         back.read(&units, line);
-        assert_eq!(back.bytes(), [1, 1, 1, 1, 0, 0, 0, 0]);
+        assert_eq!(back.bytes(), [1, 1, 1, 1, 0x80, 0x80, 0x80, 0x80]);
         assert_eq!(back.flags(), Some(&[true, true, true, true, false, false, false, false][..]));
         back.clear(ElementType::I8);
         back.read(&units, Line { unit: 9, ..line });

@@ -94,6 +94,7 @@ fn value(element: ElementType, bytes: &[u8], k: usize) -> f64 {
 fn fetch_cast_and_commit_with_padding() {
     let mut system = System::new(SystemOptions::default());
     let data = codes(Bf16, 64, 4);
+    (0..512).filter(|unit| unit % 256 < 8).for_each(|unit| poke(&mut system, unit, 0, Bf16, &data));
     poke(&mut system, 5, 0, Bf16, &data);
     poke(&mut system, 5, 4096, Bf16, &[0xee; 256]);
     // Time [T8], packet 8 widened to f32, narrowed back; six of the lanes are live, order of T reversed in halves.
@@ -118,7 +119,8 @@ fn fetch_cast_and_commit_with_padding() {
 fn conversions_that_a_chip_does_not_have() {
     use ElementType::{I5, I9};
     let try_fetch = |kind: ChipKind, stored: ElementType, output: ElementType| {
-        let mut system = System::new(SystemOptions { chip_kind: kind, ..SystemOptions::default() });
+        let checks = CheckOptions { uninitialised: false, ..CheckOptions::default() };
+        let mut system = System::new(SystemOptions { chip_kind: kind, checks, ..SystemOptions::default() });
         let lanes = 256 / output.bits();
         let stream = fetch(region(0, 0, stored, 8, lanes), output, &[(lanes, 1)], 1, lanes);
         let destination = TrfRegion {
