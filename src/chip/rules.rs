@@ -66,8 +66,12 @@ pub(crate) fn in_bounds(region: &Region, chips: usize, call: Call) -> Result<(),
     let units = if place.differs_by_unit() { footprint.chips * CLUSTERS * SLICES } else { 1 };
     for at in (0..units).map(Coordinates::of_slice) {
         if at.chip < footprint.chips && at.cluster < footprint.clusters && at.slice < footprint.slices {
-            let mut first = None;
-            place.live_bytes(at, &outside, |bytes| first = first.take().or(Some(bytes)));
+            let mut first: Option<core::ops::Range<u64>> = None;
+            place.live_bytes(at, &outside, |bytes| match &mut first {
+                Some(range) if range.end == bytes.start => range.end = bytes.end,
+                Some(_) => {}
+                None => first = Some(bytes),
+            });
             if let Some(bytes) = first {
                 return fault(at, bytes);
             }

@@ -3,7 +3,9 @@
 use crate::commands::{self, commit, dma, fetch, give, hbm, pass, region, system, written};
 use crate::{A, B, DmX, X, Z, check, fine, flagged, launched};
 use furiosa_visa_std::chip::{Check, CheckOptions, Fault, FaultKind};
-use furiosa_visa_std::command::{FillId, Guard, HostBuffer, HostTransfer, Operation, Sink, TrfAddress, TrfRegion};
+use furiosa_visa_std::command::{
+    FillId, Guard, HostBuffer, HostTransfer, Operation, Sink, TrfAddress, TrfRegion,
+};
 use furiosa_visa_std::prelude::*;
 use furiosa_visa_std::scalar::ElementType::{Bf16, F32, I8, I32};
 use std::panic::Location;
@@ -15,24 +17,24 @@ macro_rules! at_the_end {
     ($to_dm:ident, $commit:ident, $to_hbm:ident, $short:literal) => {
         #[device(chip = 1)]
         fn $to_dm(ctx: &mut Context, x: &X, _: &Z) {
-            let _: DmX = x.to_dm(&mut ctx.tdma, DM - $short); // to DM
+            let _: DmX = x.to_dm(&mut ctx.tdma, DM - $short);
         }
 
         #[device(chip = 1)]
         fn $commit(ctx: &mut Context, x: &X, _: &Z) {
             let dm: DmX = x.to_dm(&mut ctx.tdma, 0);
             let stream = ctx.main.begin(dm.view()).fetch::<i8, m![1], m![B]>();
-            let _: DmX = stream.collect::<m![B / 32], m![B % 32]>().commit(DM - $short); // committed
+            let _: DmX = stream.collect::<m![B / 32], m![B % 32]>().commit(DM - $short);
         }
 
         #[device(chip = 1)]
         fn $to_hbm(ctx: &mut Context, x: &X, _: &Z) {
             let dm: DmX = x.to_dm(&mut ctx.tdma, 0);
-            dm.to_hbm::<m![A, B]>(&mut ctx.tdma, HBM - 4 * $short); // to HBM
+            dm.to_hbm::<m![A, B]>(&mut ctx.tdma, HBM - 4 * $short);
         }
     };
 }
-at_the_end!(dm_past, commit_past, hbm_past, 56);
+at_the_end!(dm_past, commit_past, hbm_past, 56); // past
 at_the_end!(dm_inside, commit_inside, hbm_inside, 64);
 
 /// A load of so many bytes into half of the TRF.
@@ -62,7 +64,7 @@ fn bounds() {
                 "a transfer past DM",
                 |checks| launched(checks, dm_past),
                 kind,
-                &["to DM"],
+                &["past"],
                 &[
                     "the tensor at DM address 524232 has 64 bytes per slice, but DM has 524288 bytes per slice",
                     "DM, bytes 524288..524296 of chip 0, cluster 0, slice 0",
@@ -73,14 +75,14 @@ fn bounds() {
                 "a commit past DM",
                 |checks| launched(checks, commit_past),
                 kind,
-                &["committed"],
+                &["past"],
                 &["commit: out of bounds", "bytes 524288..524296"],
             ),
             flagged(
                 "a transfer past HBM",
                 |checks| launched(checks, hbm_past),
                 kind,
-                &["to HBM"],
+                &["past"],
                 &["HBM, bytes 51539607552..51539607584 of chip 0", "element: i![A: 3, B: 32]"],
             ),
             flagged(
@@ -131,7 +133,10 @@ fn alignment() {
                 |checks| run(checks, commits(4100, &[(8, 8), (8, 1)], 8)), // commit
                 kind,
                 &["commit"],
-                &["commit: misaligned address: the DM address is 4100, but commit writes at multiples of 8", "bytes 4100..4101"],
+                &[
+                    "commit: misaligned address: the DM address is 4100, but commit writes at multiples of 8",
+                    "bytes 4100..4101",
+                ],
             ),
             flagged(
                 "packets that are committed 12 bytes apart",
@@ -145,7 +150,9 @@ fn alignment() {
                 |checks| run(checks, dma(hbm((1 << 30) + 4, I8, 64), region(4096, I8, 64), &[(64, 1, 1)])), // from
                 kind,
                 &["from"],
-                &["HBM source address 1073741828 is no multiple of 8 bytes, which a transfer from HBM to DM needs"],
+                &[
+                    "HBM source address 1073741828 is no multiple of 8 bytes, which a transfer from HBM to DM needs",
+                ],
             ),
             flagged(
                 "from HBM to DM at a multiple of 4",

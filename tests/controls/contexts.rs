@@ -48,7 +48,9 @@ fn narrowed(unit: &mut TensorUnit) {
 }
 
 fn pcie(source: Region, destination: Region) -> Operation {
-    let Operation::Dma(mut dma) = dma(source, destination, &[(256, 1, 1)]) else { unreachable!("it is a DMA") };
+    let Operation::Dma(mut dma) = dma(source, destination, &[(256, 1, 1)]) else {
+        unreachable!("it is a DMA")
+    };
     dma.pcie = true;
     Operation::Dma(dma)
 }

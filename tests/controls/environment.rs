@@ -34,14 +34,21 @@ fn run(variable: &str, value: &str) -> (String, bool) {
 
 #[test]
 fn a_program_as_it_is() {
-    for (value, outcome) in
-        [("", "stale read"), ("all", "stale read"), ("none", "fine"), ("-stale_reads", "fine"), ("bounds", "fine")]
-    {
+    for (value, outcome) in [
+        ("", "stale read"),
+        ("all", "stale read"),
+        ("none", "fine"),
+        ("-stale_reads", "fine"),
+        ("bounds", "fine"),
+    ] {
         let (text, passed) = run("VISA_CHECKS", value);
         assert!(passed && text.contains(&format!("outcome: {outcome}\n")), "{value}: {text}");
     }
     let (text, passed) = run("VISA_CHECKS", "stale");
-    assert!(!passed && text.contains("VISA_CHECKS=stale: `stale` is no check; help: set it to `all`"), "{text}");
+    assert!(
+        !passed && text.contains("VISA_CHECKS=stale: `stale` is no check; help: set it to `all`"),
+        "{text}"
+    );
     let (text, passed) = run("VISA_MEMORY", "dirty");
     assert!(!passed && text.contains("VISA_MEMORY=dirty: memory is not made of `dirty`"), "{text}");
 }
@@ -62,7 +69,9 @@ fn fresh_memory_reads_as_it_is_told() {
     };
     assert_eq!(read(FreshMemory::Poison, 0, I8), [0x80; 64]);
     let nan = read(FreshMemory::Poison, 0, Bf16);
-    assert!(nan.chunks(2).all(|code| bf16::from_bits(u16::from_le_bytes([code[0], code[1]])).to_f32().is_nan()));
+    assert!(
+        nan.chunks(2).all(|code| bf16::from_bits(u16::from_le_bytes([code[0], code[1]])).to_f32().is_nan())
+    );
     assert_eq!(read(FreshMemory::Zero, 0, I8), [0; 64]);
     let random = read(FreshMemory::Random, 1, I8);
     assert_eq!(random, read(FreshMemory::Random, 1, I8));

@@ -140,14 +140,19 @@ fn order() {
                 |checks| launched(checks, transferred_after_commit),
                 kind,
                 &["read by tdma", "committed by main"],
-                &["DMA: unordered access: `tdma` reads DM 1024..1088 while `main` may not have finished the commit"],
+                &[
+                    "DMA: unordered access: `tdma` reads DM 1024..1088 while `main` may not have finished the commit",
+                ],
             ),
             flagged(
                 "written while main reads",
                 |checks| launched(checks, written_while_read),
                 kind,
                 &["writes", "reads"],
-                &["`tdma` writes DM 32..96 while `main` may not have finished the fetch that reads DM 0..64", "DM, bytes 32..64"],
+                &[
+                    "`tdma` writes DM 32..96 while `main` may not have finished the fetch that reads DM 0..64",
+                    "DM, bytes 32..64",
+                ],
             ),
             flagged(
                 "committed by main and by sub",
@@ -195,13 +200,13 @@ macro_rules! reuse {
             let weights = unsafe { Weights::from_addr($from) };
             contracted(ctx, &dm, &weights);
             let stream = ctx.$context.begin(w.view()).fetch::<i8, m![A], m![B]>();
-            stream.collect::<m![A, B / 32], m![B % 32]>().to_trf::<m![A], m![B]>($to); // loaded again
+            stream.collect::<m![A, B / 32], m![B % 32]>().to_trf::<m![A], m![B]>($to);
         }
     };
 }
-reuse!(same_half, sub, TrfAddress::FirstHalf, TrfAddress::FirstHalf);
-reuse!(whole_over_half, sub, TrfAddress::FirstHalf, TrfAddress::Full);
-reuse!(half_over_whole, sub, TrfAddress::Full, TrfAddress::FirstHalf);
+reuse!(same_half, sub, TrfAddress::FirstHalf, TrfAddress::FirstHalf); // loaded again
+reuse!(whole_over_half, sub, TrfAddress::FirstHalf, TrfAddress::Full); // loaded again
+reuse!(half_over_whole, sub, TrfAddress::Full, TrfAddress::FirstHalf); // loaded again
 reuse!(other_half, sub, TrfAddress::FirstHalf, TrfAddress::SecondHalf);
 reuse!(by_main, main, TrfAddress::FirstHalf, TrfAddress::FirstHalf);
 

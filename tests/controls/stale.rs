@@ -12,7 +12,11 @@ fn weights(ctx: &mut Context, x: &X, at: u64, part: TrfAddress) -> Weights {
     stream.collect::<m![A, B / 32], m![B % 32]>().to_trf(part) // loaded
 }
 
-fn contracted(ctx: &mut Context, x: &DmX, weights: &Weights) -> DmTensor<i32, m![1], Cluster, Slice, m![A # 8]> {
+fn contracted(
+    ctx: &mut Context,
+    x: &DmX,
+    weights: &Weights,
+) -> DmTensor<i32, m![1], Cluster, Slice, m![A # 8]> {
     (ctx.main.begin(x.view()).fetch::<i8, m![1], m![B]>())
         .collect::<m![B / 32], m![B % 32]>()
         .align::<m![1], m![B], _, _>(weights)

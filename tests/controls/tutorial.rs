@@ -56,13 +56,16 @@ fn b_in_the_trf() {
     axes![W = 256];
     let load = |time, row_element| {
         let (row, packet) = (<m![W % 8] as Mapping>::EXPR, <m![K % 16] as Mapping>::EXPR);
-        let load = derive_trf_load(&TrfLoadRequest { element: bf16::ELEMENT_TYPE, time, packet, row, row_element });
+        let load =
+            derive_trf_load(&TrfLoadRequest { element: bf16::ELEMENT_TYPE, time, packet, row, row_element });
         load.map_err(|error| error.message().to_string())
     };
-    let message = load(<m![W % 8, W / 8, K / 16] as Mapping>::EXPR, <m![W / 8, K] as Mapping>::EXPR).expect_err("it is twice too large");
+    let message = load(<m![W % 8, W / 8, K / 16] as Mapping>::EXPR, <m![W / 8, K] as Mapping>::EXPR)
+        .expect_err("it is twice too large");
     let expected = "to_trf: 8 rows of 16384 bytes are 131072 bytes, but TrfAddress::Full holds 65536; help: load a \
                     smaller tile, or load several times";
     assert_eq!(message, expected);
-    let half = load(<m![W % 8, W / 8 % 16, K / 16] as Mapping>::EXPR, <m![W / 8 % 16, K] as Mapping>::EXPR).expect("64 KiB fit");
+    let half = load(<m![W % 8, W / 8 % 16, K / 16] as Mapping>::EXPR, <m![W / 8 % 16, K] as Mapping>::EXPR)
+        .expect("64 KiB fit");
     assert_eq!(half.bytes, 65536);
 }

@@ -52,7 +52,8 @@ fn shifted(ctx: &mut Context, x: &X, _: &Z) {
 #[device(chip = 1)]
 fn narrowed(ctx: &mut Context, _: &X, z: &Z) {
     let dm: DmZ = z.to_dm(&mut ctx.tdma, 0);
-    let stream = ctx.main.begin(dm.view()).fetch::<i32, m![B / 8], m![B % 8]>().collect::<m![B / 8], m![B % 8]>();
+    let stream =
+        ctx.main.begin(dm.view()).fetch::<i32, m![B / 8], m![B % 8]>().collect::<m![B / 8], m![B % 8]>();
     let _: DmX = stream.cast::<i8, m![B % 8 # 32]>().commit(1024); // narrowed
 }
 
@@ -90,7 +91,12 @@ fn lanes(checks: CheckOptions, live: usize) -> Result<(), Fault> {
     written(&mut system, 0, ElementType::I8, 96);
     let source = region(0, ElementType::I8, 96);
     let stream = commands::fetch(source, ElementType::I8, &[(4, 24), (24, 1)], 4, 24);
-    let sink = commands::commit(region(4096, ElementType::I8, 128), &[(4, 32), (32, 1)], 32, commands::lanes_below(live));
+    let sink = commands::commit(
+        region(4096, ElementType::I8, 128),
+        &[(4, 32), (32, 1)],
+        32,
+        commands::lanes_below(live),
+    );
     give(&mut system, pass(stream, sink)) // lanes
 }
 
@@ -104,7 +110,11 @@ fn controls() {
                 |checks| launched_with(checks, contracted, HOLE),
                 FaultKind::Uninitialised,
                 &["contracted"],
-                &["contraction: uninitialised element: ", "which was never written", "element: i![A: 1, B: 36], position 36 of m![B]"],
+                &[
+                    "contraction: uninitialised element: ",
+                    "which was never written",
+                    "element: i![A: 1, B: 36], position 36 of m![B]",
+                ],
             ),
             flagged(
                 "widened by fetch",

@@ -1,6 +1,8 @@
 //! Where operations write: over what they still read, outside of their tensor, one place twice.
 
-use crate::commands::{commit, dma, fetch, give, hbm, lanes_below, pass, region, steps_below, system, written};
+use crate::commands::{
+    commit, dma, fetch, give, hbm, lanes_below, pass, region, steps_below, system, written,
+};
 use crate::{A, B, Cluster, DmX, Slice, X, Z, check, fine, flagged, launched};
 use furiosa_visa_std::chip::{Check, CheckOptions, Fault, FaultKind};
 use furiosa_visa_std::command::{FillId, Guard, Operation, Sink, TensorUnit, TrfAddress, TrfRegion};
@@ -21,7 +23,13 @@ fn run_on(checks: CheckOptions, element: ElementType, operation: Operation) -> R
 }
 
 /// Streams `time` packets of 32 bytes and commits them to a tensor of so many elements.
-fn commits(elements: usize, time: usize, entries: &[(usize, isize)], window: usize, guard: Guard) -> Operation {
+fn commits(
+    elements: usize,
+    time: usize,
+    entries: &[(usize, isize)],
+    window: usize,
+    guard: Guard,
+) -> Operation {
     let stream = fetch(region(0, I8, 256), I8, &[(time, 32), (32, 1)], time, 32);
     pass(stream, commit(region(4096, I8, elements), entries, window, guard))
 }
@@ -34,12 +42,12 @@ macro_rules! in_place {
             (ctx.main.begin(x.view()))
                 .fetch::<i8, m![A, B / 32], m![B % 32]>()
                 .collect::<m![A, B / 32], m![B % 32]>()
-                .commit::<$element>($to); // committed
+                .commit::<$element>($to);
         }
     };
 }
-in_place!(upwards, 128, 160, m![A, B]);
-in_place!(reordered, 128, 128, m![B / 32, A, B % 32]);
+in_place!(upwards, 128, 160, m![A, B]); // committed
+in_place!(reordered, 128, 128, m![B / 32, A, B % 32]); // committed
 in_place!(exactly, 128, 128, m![A, B]);
 in_place!(downwards, 128, 96, m![A, B]);
 in_place!(beside, 128, 384, m![B / 32, A, B % 32]);
@@ -80,7 +88,10 @@ fn overwrites() {
                 |checks| launched(checks, upwards),
                 kind,
                 &["committed"],
-                &["time step 0 writes byte 160 of each slice, which packet 1 of the same stream", "element: i![A: 0, B: 32]"],
+                &[
+                    "time step 0 writes byte 160 of each slice, which packet 1 of the same stream",
+                    "element: i![A: 0, B: 32]",
+                ],
             ),
             flagged(
                 "in another order",
@@ -94,7 +105,10 @@ fn overwrites() {
                 |checks| launched(checks, wider),
                 kind,
                 &["wider"],
-                &["time step 0 writes byte 8 of each slice, which packet 1", "the source takes 0..64, the destination 0..256"],
+                &[
+                    "time step 0 writes byte 8 of each slice, which packet 1",
+                    "the source takes 0..64, the destination 0..256",
+                ],
             ),
             fine("each packet to its own place", |checks| launched(checks, exactly)),
             fine("downwards", |checks| launched(checks, downwards)),
@@ -131,7 +145,9 @@ fn outside_of_the_tensor() {
                 |checks| run(checks, commits(224, 8, &[(8, 32), (32, 1)], 32, ALWAYS())), // a packet more
                 kind,
                 &["a packet more"],
-                &["time step 7, lane 0 writes element 224 of the tensor in DM 4096..4320, which has 224 elements"],
+                &[
+                    "time step 7, lane 0 writes element 224 of the tensor in DM 4096..4320, which has 224 elements",
+                ],
             ),
             flagged(
                 "a commit before its start",
@@ -152,9 +168,13 @@ fn outside_of_the_tensor() {
                 |checks| run(checks, loads(224, 8, ALWAYS())), // loaded
                 kind,
                 &["loaded"],
-                &["time step 7, lane 0 is element 224 of the tensor in TrfAddress::Full, which has 224 elements"],
+                &[
+                    "time step 7, lane 0 is element 224 of the tensor in TrfAddress::Full, which has 224 elements",
+                ],
             ),
-            fine("a commit to the end", |checks| run(checks, commits(256, 8, &[(8, 32), (32, 1)], 32, ALWAYS()))),
+            fine("a commit to the end", |checks| {
+                run(checks, commits(256, 8, &[(8, 32), (32, 1)], 32, ALWAYS()))
+            }),
             fine("a read past the end", |checks| {
                 let stream = fetch(region(0, I8, 224), I8, &[(8, 32), (32, 1)], 8, 32);
                 run(checks, pass(stream, commit(region(4096, I8, 256), &[(8, 32), (32, 1)], 32, ALWAYS())))
@@ -208,7 +228,9 @@ fn overlapping() {
                 &["meet"],
                 &["element 4 of the tensor"],
             ),
-            fine("packets side by side", |checks| run(checks, commits(256, 8, &[(8, 32), (32, 1)], 32, ALWAYS()))),
+            fine("packets side by side", |checks| {
+                run(checks, commits(256, 8, &[(8, 32), (32, 1)], 32, ALWAYS()))
+            }),
             fine("loops in any order", |checks| {
                 run(checks, commits(256, 8, &[(2, 32), (4, 64), (32, 1)], 32, ALWAYS()))
             }),
@@ -233,7 +255,9 @@ fn overlapping() {
 fn commands_by_hand_have_no_axes() {
     let operation = commits(64, 4, &[(2, 0), (2, 32), (32, 1)], 32, Guard::always(5));
     let Operation::TensorUnit(unit) = &operation else { unreachable!("it is a pass") };
-    let TensorUnit { sink: Sink::Commit { destination, .. }, .. } = &**unit else { unreachable!("it commits") };
+    let TensorUnit { sink: Sink::Commit { destination, .. }, .. } = &**unit else {
+        unreachable!("it commits")
+    };
     assert_eq!(destination.footprint.guard.element(&[0, 0, 0, 0]), None);
     let fault = run(CheckOptions::ALL, operation).expect_err("it overlaps");
     assert_eq!(fault.extent.expect("it is somewhere").element, None);

@@ -25,7 +25,7 @@ where
     for<'a> (&'a mut Context, &'a HbmTensor<i8, m![1], X>, u64): DeviceSend,
 {
     block_on(async {
-        let mut ctx = Context::acquire();
+        let mut ctx = crate::unordered();
         let x = HostTensor::<i8, X>::from_buf(init(x));
         let x = x.to_hbm::<m![1], X>(&mut ctx.pdma, 0).await;
         let y = try_launch(kernel, (&mut *ctx, &x, address)).await?;

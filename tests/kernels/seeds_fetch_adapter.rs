@@ -258,7 +258,7 @@ mod masked_sums {
             (0..rows).flat_map(|r| row(seed, r).map(bf16::from_f32)).collect()
         };
         let found = block_on(async {
-            let mut ctx = Context::acquire();
+            let mut ctx = crate::unordered();
             let x = HostTensor::<bf16, m![S, L]>::from_buf(init(&tensor(1, 5)));
             let w = HostTensor::<bf16, m![N, L]>::from_buf(init(&tensor(2, 8)));
             let (x, w) = (x.to_hbm(&mut ctx.pdma, 0).await, w.to_hbm(&mut ctx.pdma, 1 << 20).await);

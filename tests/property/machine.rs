@@ -109,13 +109,15 @@ fn flat(region: &Region, to_region: bool) -> Transfer {
 pub struct Machine {
     /// The system.
     pub system: System,
+    /// Looks so far: each is a launch of its own, after everything before.
+    looks: u64,
 }
 
 impl Machine {
     /// A fresh system. `strict`: a contraction refuses elements that nobody wrote.
     pub fn new(strict: bool) -> Machine {
         let checks = CheckOptions { uninitialised: strict, ..CheckOptions::default() };
-        Machine { system: System::new(SystemOptions { checks, ..SystemOptions::default() }) }
+        Machine { system: System::new(SystemOptions { checks, ..SystemOptions::default() }), looks: 0 }
     }
 
     fn array(element: ElementType, elements: usize, address: u64) -> Region {
@@ -148,6 +150,8 @@ impl Machine {
     pub fn read(&mut self, from: &Region) -> Vec<Cell> {
         let (element, total) = (from.footprint.element, positions(&from.footprint));
         let mut from = raw(from, FillId::ANY);
+        self.looks += 1;
+        self.system.enter_launch(self.looks);
         if from.memory == Memory::Dm {
             let staging = Self::array(element, total, STAGING);
             self.dma(from, staging, flat(&from, false));
