@@ -111,7 +111,7 @@ impl SinkPlan {
     }
 
     /// Leading lanes of each packet that are written.
-    fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         match &self.target {
             Target::Commit { window, .. } => *window,
             Target::Trf(_) | Target::Vrf { .. } => self.lanes,
@@ -152,9 +152,6 @@ impl SinkPlan {
     ) -> Option<(Coordinates, usize, usize)> {
         let width = self.width();
         let short: Vec<usize> = (0..self.time).filter(|&time| filled(time) < width).collect();
-        if short.is_empty() {
-            return None;
-        }
         let mut mask = Vec::new();
         for at in units {
             let mut variables = [at.chip, at.cluster, at.slice, 0, 0];
