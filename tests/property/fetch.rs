@@ -233,7 +233,8 @@ fn execute(
     let own: Axes = case.axes.iter().filter(|(name, _)| name != "I").cloned().collect();
     let mut stage = Stage::new(strict, &Map::One);
     let bits = u32::MAX >> (32 - stages.stored.bits());
-    let addresses = [24, 128 * 1024 + random.below(9) as u64];
+    let element_bytes = stages.stored.bits().div_ceil(8);
+    let addresses = [24, (128 * 1024 + random.below(9) * element_bytes) as u64];
     let tensors: Vec<MathTensor<u32>> = (0..if case.interleaved { 2 } else { 1 })
         .map(|_| match strict {
             true => MathTensor::from_fn(&borrowed(&own), |_, _| (random.bits() >> 32) as u32 & bits),

@@ -82,8 +82,15 @@ fn here() -> &'static Location<'static> {
     Location::caller()
 }
 
-/// The loops between a flat array in unit 0 and all positions of a region.
+/// The loops over all positions of a region, with a flat array in unit 0 on the other side.
 fn flat(region: &Region, to_region: bool) -> Transfer {
+    let there = |array: Step, own: Step| if to_region { (array, own) } else { (own, array) };
+    loops(region, there)
+}
+
+/// The loops over all positions of a region. `sides` says from a step of a flat array and one of the region what the
+/// source and the destination step by.
+fn loops(region: &Region, sides: impl Fn(Step, Step) -> (Step, Step)) -> Transfer {
     let Footprint { chips, clusters, slices, elements, .. } = region.footprint;
     let units = match region.memory {
         Memory::Hbm => [1, 0, 0],
@@ -94,12 +101,11 @@ fn flat(region: &Region, to_region: bool) -> Transfer {
     let mut stride: usize = sizes.iter().product();
     for (k, size) in sizes.into_iter().enumerate() {
         stride /= size;
-        let array = Step { units: 0, elements: stride };
-        let there = match units.get(k) {
+        let own = match units.get(k) {
             Some(units) => Step { units: *units, elements: 0 },
             None => Step { units: 0, elements: 1 },
         };
-        let (source, destination) = if to_region { (array, there) } else { (there, array) };
+        let (source, destination) = sides(Step { units: 0, elements: stride }, own);
         transfer.loops.push(TransferLoop { size, source, destination });
     }
     transfer
@@ -143,7 +149,14 @@ impl Machine {
         let staging = Self::array(element, total, STAGING);
         let transfer = HostTransfer { region: staging, transfer: flat(&staging, true), host_elements: total };
         self.system.upload(&transfer, &buffer, here()).unwrap_or_else(|fault| panic!("{fault}"));
-        self.dma(staging, to, flat(&to, true));
+        if to.address.is_multiple_of(8) {
+            self.dma(staging, to, flat(&to, true));
+            return;
+        }
+        // Only from DM does a transfer reach every byte of DM.
+        let aligned = Region { address: to.address / 8 * 8, ..to };
+        self.dma(staging, aligned, flat(&to, true));
+        self.dma(aligned, to, loops(&to, |_, own| (own, own)));
     }
 
     /// Reads every position of a region, whatever it was filled with.
