@@ -340,7 +340,7 @@ impl Row {
             set_nibble(&mut bytes[piece.start..], at % 2, nibble(&self.bytes, first + k));
             let byte = piece.start..piece.start + 1;
             // The other element of the byte, if the line has it. Elements of a row and of memory pair up differently.
-            let pair = if at % 2 == 0 { first + k + 1 } else { (first + k).wrapping_sub(1) };
+            let pair = if at.is_multiple_of(2) { first + k + 1 } else { (first + k).wrapping_sub(1) };
             if self.flags.is_empty() || self.flags[first + k] {
                 initialised.set(byte);
             } else if line.stride == 1
