@@ -3,6 +3,7 @@
 //! `RAYON_NUM_THREADS=1 cargo bench --bench simulator` measures one core.
 
 use criterion::{BatchSize, BenchmarkGroup, Criterion, Throughput, criterion_main};
+use furiosa_visa_std::chip::{Check, CheckOptions};
 use furiosa_visa_std::prelude::*;
 use futures::executor::block_on;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
@@ -73,6 +74,31 @@ fn product(criterion: &mut Criterion) {
             rows.map(|row| y.chunks_exact(K::SIZE).map(|column| dot(row, column)).sum::<i32>()).sum::<i32>()
         });
     });
+    group.finish();
+}
+
+/// What the checks cost: the product with its transfers, without checks, with each of them, with all.
+fn checks(criterion: &mut Criterion) {
+    let mut rng = SmallRng::seed_from_u64(1);
+    let (a, b) = (HostTensor::<bf16, m![M, K]>::rand(&mut rng), HostTensor::<bf16, m![N, K]>::rand(&mut rng));
+    let mut group = criterion.benchmark_group("checks (product with the transfers)");
+    group.sample_size(10);
+    let mut measure = |name: &str, checks: CheckOptions| {
+        let mut ctx = Context::with(SimOptions { checks, ..SimOptions::default() });
+        let a: A = block_on(a.to_hbm(&mut ctx.pdma, 0));
+        let b: B = block_on(b.to_hbm(&mut ctx.pdma, 1 << 24));
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| {
+                let (a, b) = load(&mut ctx, &a, &b);
+                multiply(&mut ctx, &a, &b).to_hbm::<m![M, N]>(&mut ctx.tdma, 1 << 30)
+            });
+        });
+    };
+    measure("none", CheckOptions::NONE);
+    for &check in Check::ALL {
+        measure(check.name(), CheckOptions::NONE.with(check, true));
+    }
+    measure("all", CheckOptions::ALL);
     group.finish();
 }
 
@@ -244,6 +270,6 @@ fn fetch(criterion: &mut Criterion) {
 
 mod groups {
     #![allow(missing_docs)] // The macro makes an undocumented function.
-    criterion::criterion_group!(benches, super::product, super::relayout, super::fetch);
+    criterion::criterion_group!(benches, super::product, super::checks, super::relayout, super::fetch);
 }
 criterion_main!(groups::benches);

@@ -1,28 +1,123 @@
 //! Faults: what a command may not do, said before it does it.
 
-use crate::command::Memory;
+use crate::command::{Guard, Memory};
 use core::fmt;
 use core::ops::Range;
 use core::panic::Location;
 use std::borrow::Cow;
 
-/// Which rules the chip checks. All of them by default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CheckOptions {
-    /// A tensor is not read where another tensor has been written since.
-    pub stale_reads: bool,
-    /// A contraction takes no element that nobody wrote.
-    pub uninitialised: bool,
-    /// Tensors lie inside their memory, at addresses that the engine can reach. When this is off, what lies outside
-    /// reads as uninitialised zeros and is not written.
-    pub bounds: bool,
-    /// A commit does not write what its own stream still has to fetch.
-    pub overwrites: bool,
+macro_rules! checks {
+    ($($(#[doc = $doc:literal])* $variant:ident $field:ident;)*) => {
+        /// A rule that can be turned off: see [`CheckOptions`].
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Check {
+            $($(#[doc = $doc])* $variant,)*
+        }
+
+        impl Check {
+            /// All rules.
+            pub const ALL: &[Check] = &[$(Check::$variant),*];
+
+            /// The name in [`CheckOptions`] and in `VISA_CHECKS`.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Check::$variant => stringify!($field),)*
+                }
+            }
+        }
+
+        /// Which rules the chip checks. All of them by default.
+        ///
+        /// What a check reports is a [`Fault`] of the kinds that its field names. No valid program breaks a rule: each
+        /// is about what would give other values on the chip, or what the chip cannot be told. Rules without a switch
+        /// are about commands that have no meaning: types without arithmetic, values that no register holds.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct CheckOptions {
+            $($(#[doc = $doc])* pub $field: bool,)*
+        }
+
+        impl CheckOptions {
+            /// Every rule.
+            pub const ALL: CheckOptions = CheckOptions { $($field: true,)* };
+            /// No rule.
+            pub const NONE: CheckOptions = CheckOptions { $($field: false,)* };
+
+            /// The options with one rule turned on or off.
+            pub const fn with(mut self, check: Check, on: bool) -> Self {
+                match check {
+                    $(Check::$variant => self.$field = on,)*
+                }
+                self
+            }
+
+            /// Whether a rule is checked.
+            pub const fn has(&self, check: Check) -> bool {
+                match check {
+                    $(Check::$variant => self.$field,)*
+                }
+            }
+        }
+    };
+}
+
+checks! {
+    /// Nothing is computed from, or committed as an element, that nobody wrote: [`FaultKind::Uninitialised`].
+    ///
+    /// | where a live element that nobody wrote goes | reported |
+    /// |---|---|
+    /// | DMA, host transfer | no: it arrives as uninitialised |
+    /// | fetch without a conversion, collect, then commit, `to_trf` or `to_vrf` | no: a copy, it arrives as uninitialised |
+    /// | fetch with a conversion, a table or a zero point | yes |
+    /// | cast | yes |
+    /// | contraction: stream and weights | yes |
+    /// | commit of a lane that no element of the stream is in (the padding of collect or cast) | yes |
+    /// | replaced by the mask of the fetch adapter | no: the pad value takes its place |
+    /// | padding of a mapping; lanes that commit cuts off | no |
+    /// | download to the host | no: it is `Opt::Uninit` |
+    ///
+    /// With the check off, such an element has the value of [`FreshMemory`](super::FreshMemory), and what is computed
+    /// from it counts as uninitialised.
+    Uninitialised uninitialised;
+    /// A tensor is not read where another tensor has been written since: [`FaultKind::StaleRead`].
+    StaleReads stale_reads;
+    /// Tensors lie inside their memory, on chips that there are: [`FaultKind::OutOfBounds`], [`FaultKind::Capacity`].
+    /// When this is off, what lies outside reads as uninitialised and is not written.
+    Bounds bounds;
+    /// A commit does not write what its own stream still has to fetch: [`FaultKind::Overwrite`].
+    Overwrites overwrites;
+    /// Nothing is written outside of the tensor that is written to: [`FaultKind::OutsideView`]. Reads may run past the
+    /// end of a tensor (spec page 30 §7).
+    Views views;
+    /// One operation writes no place twice: [`FaultKind::OverlappingWrites`].
+    OverlappingWrites overlapping_writes;
+    /// Two contexts do not touch the same bytes, one of them writing, without an order between them:
+    /// [`FaultKind::Unordered`].
+    ///
+    /// What a context does is done in the order of the program. Operations of different contexts wait for each other
+    /// where the scheduler sees that their tensors share bytes, which it does for tensors whose handles it made. A handle
+    /// that was made from a bare address gives it nothing to see, but for other uses of the same handle. The end of a
+    /// launch and a transfer with the host order everything.
+    Order order;
+    /// No context loads a part of the TRF or VRF that another one may still read: as for `order`, but for the reuse of
+    /// register files: [`FaultKind::RegisterReuse`].
+    RegisterReuse register_reuse;
+    /// Addresses and strides are multiples of what the engine accesses at once: [`FaultKind::Misaligned`].
+    Alignment alignment;
+    /// A context uses the engines that it has: [`FaultKind::Unsupported`].
+    Contexts contexts;
+    /// A kernel ends each stream that it begins: [`FaultKind::DroppedStream`].
+    DroppedStreams dropped_streams;
 }
 
 impl Default for CheckOptions {
     fn default() -> Self {
-        Self { stale_reads: true, uninitialised: true, bounds: true, overwrites: true }
+        Self::ALL
+    }
+}
+
+impl fmt::Display for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
     }
 }
 
@@ -32,18 +127,29 @@ impl Default for CheckOptions {
 pub enum FaultKind {
     /// A tensor is read where another tensor has been written since.
     StaleRead,
-    /// A live element was consumed that nobody wrote.
+    /// A live element was used that nobody wrote.
     Uninitialised,
     /// A tensor leaves its memory, or the system has no such chip.
     OutOfBounds,
     /// A tensor is larger than the register file region that it was given.
     Capacity,
-    /// An address that the engine cannot write to.
+    /// An address or a stride that the engine cannot access.
     Misaligned,
     /// A commit writes what its own stream still has to fetch.
     Overwrite,
-    /// Element types that the engine has no arithmetic for, or a memory that it does not reach.
+    /// An operation writes outside of its tensor.
+    OutsideView,
+    /// An operation writes one place twice.
+    OverlappingWrites,
+    /// Two contexts use the same bytes, one of them writing, and nothing orders them.
+    Unordered,
+    /// A context loads a register file that another one may still read.
+    RegisterReuse,
+    /// Element types that the engine has no arithmetic for, a memory that it does not reach, or an engine that the
+    /// context does not have.
     Unsupported,
+    /// A stream was begun and not ended.
+    DroppedStream,
     /// A value of the call, an address or a kind, that the engine cannot do with these mappings.
     Refused,
 }
@@ -57,7 +163,12 @@ impl fmt::Display for FaultKind {
             FaultKind::Capacity => "capacity exceeded",
             FaultKind::Misaligned => "misaligned address",
             FaultKind::Overwrite => "source overwritten",
+            FaultKind::OutsideView => "write outside of the tensor",
+            FaultKind::OverlappingWrites => "overlapping writes",
+            FaultKind::Unordered => "unordered access",
+            FaultKind::RegisterReuse => "register file reused",
             FaultKind::Unsupported => "unsupported",
+            FaultKind::DroppedStream => "dropped stream",
             FaultKind::Refused => "refused",
         })
     }
@@ -106,6 +217,8 @@ pub struct FaultExtent {
     pub unit: usize,
     /// Bytes inside the unit. The first one is the first bad byte.
     pub bytes: Range<u64>,
+    /// The first bad element in the axes of its tensor, where the command knows them: see [`Guard::element`].
+    pub element: Option<String>,
 }
 
 impl fmt::Display for FaultExtent {
@@ -165,7 +278,15 @@ impl Fault {
 
     /// The fault with the memory that it was found in.
     pub(crate) fn at(mut self, memory: impl Into<FaultMemory>, unit: usize, bytes: Range<u64>) -> Self {
-        self.extent = Some(Box::new(FaultExtent { memory: memory.into(), unit, bytes }));
+        self.extent = Some(Box::new(FaultExtent { memory: memory.into(), unit, bytes, element: None }));
+        self
+    }
+
+    /// The fault with the first bad element, by its position in the tensor. It is in a memory.
+    pub(crate) fn of_element(mut self, guard: &Guard, position: &[usize]) -> Self {
+        if let Some(extent) = &mut self.extent {
+            extent.element = guard.element(position);
+        }
         self
     }
 
@@ -178,15 +299,18 @@ impl Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}: {}: {}", self.operation, self.kind, self.message)?;
-        writeln!(f, "  --> {}", self.location)?;
+        writeln!(f, "fault: {}: {}: {}", self.operation, self.kind, self.message)?;
+        write!(f, "  --> {}", self.location)?;
         for place in &self.places {
-            writeln!(f, "  ::: {}: {}", place.location, place.label)?;
+            write!(f, "\nnote: {}\n  --> {}", place.label, place.location)?;
         }
         if let Some(extent) = &self.extent {
-            writeln!(f, "  memory: {extent}")?;
+            write!(f, "\n   = memory: {extent}")?;
+            if let Some(element) = &extent.element {
+                write!(f, "\n   = element: {element}")?;
+            }
         }
-        write!(f, "  help: {}", self.help)
+        if self.help.is_empty() { Ok(()) } else { write!(f, "\nhelp: {}", self.help) }
     }
 }
 
@@ -195,6 +319,7 @@ impl core::error::Error for Fault {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mapping::{Axis, Expr, Ident, liveness_of};
 
     #[test]
     fn a_fault_reads_like_a_compiler_error() {
@@ -209,12 +334,33 @@ mod tests {
         .at(Memory::Dm, 2 * 512 + 256 + 3, 70..80)
         .after("the tensor was written here", here);
         let text = fault.to_string();
-        assert!(text.starts_with("fetch: stale read: the tensor at DM address 64"), "{text}");
+        let expected = format!(
+            "fault: fetch: stale read: the tensor at DM address 64 was overwritten\n  --> {here}\n\
+             note: the tensor was written here\n  --> {here}\n   \
+             = memory: DM, bytes 70..80 of chip 2, cluster 1, slice 3\nhelp: move it"
+        );
+        assert_eq!(text, expected);
+        let element = Expr::Pair(&Expr::Symbol(B), &Expr::Padding(&Expr::Symbol(A), 5));
+        const A: Axis = Axis { name: Ident::new("A"), size: 3 };
+        const B: Axis = Axis { name: Ident::new("B"), size: 4 };
+        let element: &'static Expr = Box::leak(Box::new(element));
+        let guard = liveness_of(&[element]).expect("it is simple");
+        let text = fault.of_element(&guard, &[12]).to_string();
         assert!(
-            text.contains(&format!("  --> {here}\n  ::: {here}: the tensor was written here\n")),
+            text.contains("slice 3\n   = element: i![B: 2, A: 2], position 12 of m![B, A # 5]\n"),
             "{text}"
         );
-        assert!(text.contains("memory: DM, bytes 70..80 of chip 2, cluster 1, slice 3\n"), "{text}");
-        assert!(text.ends_with("help: move it"), "{text}");
+    }
+
+    #[test]
+    fn every_check_has_its_switch() {
+        for &check in Check::ALL {
+            let one = CheckOptions::NONE.with(check, true);
+            let rest = CheckOptions::ALL.with(check, false);
+            for &other in Check::ALL {
+                assert_eq!((one.has(other), rest.has(other)), (other == check, other != check), "{check}");
+            }
+        }
+        assert_eq!(CheckOptions::default(), CheckOptions::ALL);
     }
 }

@@ -8,8 +8,8 @@ use crate::command::{AdapterStage, Fetch, Interleave, MaskConfig, Region, Table,
 use crate::scalar::ElementType;
 use core::ops::RangeInclusive;
 
-/// Refuses a fetch that no adapter does.
-pub(super) fn check(unit: &TensorUnit, kind: ChipKind, call: Call) -> Result<(), Fault> {
+/// Refuses a fetch that no adapter does; with `contexts`, one that the adapter of its context does not do.
+pub(super) fn check(unit: &TensorUnit, kind: ChipKind, contexts: bool, call: Call) -> Result<(), Fault> {
     let fetch = &unit.fetch;
     let stored = fetch.source.footprint.element;
     if !stored.is_stored() {
@@ -19,7 +19,7 @@ pub(super) fn check(unit: &TensorUnit, kind: ChipKind, call: Call) -> Result<(),
     let stages =
         [(AdapterStage::Masking, fetch.mask.is_some()), (AdapterStage::Table, fetch.table.is_some())];
     for (stage, used) in stages {
-        if used && unit.sub_context && !stage.in_sub_context() {
+        if used && contexts && unit.sub_context && !stage.in_sub_context() {
             let message = format!("the sub context has no {stage}");
             return Err(call.fault(FaultKind::Unsupported, message, "fetch in the main context"));
         }
@@ -195,7 +195,7 @@ mod tests {
 
     fn outcome(unit: &TensorUnit) -> Result<(), (FaultKind, String)> {
         let call = Call { operation: "fetch", location: Location::caller() };
-        check(unit, ChipKind::Rngd, call).map_err(|fault| (fault.kind, fault.to_string()))
+        check(unit, ChipKind::Rngd, true, call).map_err(|fault| (fault.kind, fault.to_string()))
     }
 
     #[track_caller]

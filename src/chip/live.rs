@@ -59,6 +59,12 @@ impl LiveRows {
         self.guard.is_always()
     }
 
+    /// Whether units differ in which positions are live, but for units without any.
+    pub(crate) fn differs_by_unit(&self) -> bool {
+        let (_, rest) = split_units(&self.guard);
+        (0..UNIT_VARIABLES).any(|variable| depends_on(&rest, variable))
+    }
+
     /// What holds for all rows of a unit, if the rows of a unit do not differ. `variables` starts with chip, cluster and
     /// slice.
     pub(crate) fn of_unit(&self, variables: &mut [usize]) -> Option<Liveness> {

@@ -1,24 +1,27 @@
 //! The simulated chip: memories with real addresses and real bytes, and what commands do to them.
 //!
 //! ```text
-//!   Command ── rules (bounds, capacity, stale reads, uninitialised) ── execute ── memory
-//!                 └─ Fault: nothing was done                             └─ the write is noted for later reads
+//!   Command ── rules: see CheckOptions ── execute ── memory
+//!                 └─ Fault: nothing was done   └─ what was read and written is noted for later rules
 //! ```
 //!
 //! The chip knows nothing of kernels and their types. A command can be built by hand.
 
+mod access_rules;
 pub mod check;
 pub mod clock;
 mod execute;
 mod fetch_rules;
 pub(crate) mod live;
 mod memory;
+mod order;
 mod overwrite;
 mod rules;
 pub mod spec;
 mod trf_layout;
 
-pub use check::{CheckOptions, Fault, FaultExtent, FaultKind, FaultMemory, FaultPlace};
+pub use check::{Check, CheckOptions, Fault, FaultExtent, FaultKind, FaultMemory, FaultPlace};
+pub use memory::fresh::FreshMemory;
 pub use trf_layout::{RegisterType, TrfCell, TrfLayout};
 
 use crate::command::{
@@ -31,7 +34,8 @@ use core::panic::Location;
 use execute::Pass;
 use memory::fills::FillLog;
 use memory::place::Place;
-use memory::{Hbm, Unit};
+use memory::{Fresh, Hbm, Unit};
+use order::{OrderLog, Sequence, Use};
 use rules::{Call, fits, in_bounds, in_memory};
 use spec::{CLUSTERS, ChipKind, MAX_CHIPS, SLICES};
 
@@ -44,6 +48,10 @@ pub struct SystemOptions {
     pub chip_kind: ChipKind,
     /// Which rules are checked.
     pub checks: CheckOptions,
+    /// What elements read as that nobody wrote.
+    pub fresh_memory: FreshMemory,
+    /// Selects what [`FreshMemory::Random`] reads as.
+    pub seed: u64,
     /// Which model of time is used.
     pub profile: Profile,
     /// What is computed.
@@ -61,7 +69,7 @@ pub enum Compute {
     ShapesOnly,
 }
 
-/// A simulated system of chips. Fresh memory is zero and uninitialised.
+/// A simulated system of chips. Fresh memory is uninitialised and reads as [`SystemOptions::fresh_memory`] says.
 pub struct System {
     options: SystemOptions,
     fills: u64,
@@ -71,6 +79,7 @@ pub struct System {
     dm_log: FillLog,
     trf_log: FillLog,
     vrf_log: FillLog,
+    order: OrderLog,
     clock: Clock,
     kernel: KernelCall,
     report_at_end: bool,
@@ -97,6 +106,7 @@ impl System {
             dm_log: FillLog::default(),
             trf_log: FillLog::default(),
             vrf_log: FillLog::default(),
+            order: OrderLog::default(),
             clock: Clock::new(options.profile),
             kernel: KernelCall::default(),
             report_at_end: false,
@@ -121,6 +131,11 @@ impl System {
         FillId(self.fills)
     }
 
+    /// Which rules are checked.
+    pub fn checks(&self) -> &CheckOptions {
+        &self.options.checks
+    }
+
     /// Executes a command.
     ///
     /// # Errors
@@ -138,7 +153,10 @@ impl System {
 
     /// Says which kernel gives the next commands. A launch is awaited: nothing of it overlaps what was given before.
     pub fn enter_kernel(&mut self, kernel: KernelCall) {
-        self.kernel = kernel;
+        if self.kernel != kernel {
+            self.kernel = kernel;
+            self.order.barrier();
+        }
     }
 
     /// Has the system print its report to the standard error stream when it ends.
@@ -176,8 +194,7 @@ impl System {
         location: &'static Location<'static>,
     ) -> Result<(), Fault> {
         let call = Call { operation: "to_hbm", location };
-        in_memory(&transfer.region, &[Memory::Hbm], call)?;
-        self.admit(&transfer.region, call)?;
+        self.host_transfer(&transfer.region, call)?;
         if self.options.compute == Compute::Values {
             execute::upload(transfer, buffer, &mut self.hbm);
         }
@@ -186,7 +203,8 @@ impl System {
         Ok(())
     }
 
-    /// Reads a host array from HBM. Elements that the transfer does not reach are zero and uninitialised.
+    /// Reads a host array from HBM. Elements that the transfer does not reach are zero and uninitialised; those that
+    /// nobody wrote read as fresh memory.
     ///
     /// # Errors
     ///
@@ -197,11 +215,21 @@ impl System {
         location: &'static Location<'static>,
     ) -> Result<HostBuffer, Fault> {
         let call = Call { operation: "to_host", location };
-        in_memory(&transfer.region, &[Memory::Hbm], call)?;
-        self.admit(&transfer.region, call)?;
+        self.host_transfer(&transfer.region, call)?;
         self.check_read(Place::Region(transfer.region), call)?;
         self.clock.download(transfer, location);
         Ok(execute::download(transfer, &self.hbm))
+    }
+
+    /// Checks a tensor that the host waits for.
+    fn host_transfer(&mut self, region: &Region, call: Call) -> Result<(), Fault> {
+        in_memory(region, &[Memory::Hbm], call)?;
+        if self.options.checks.alignment {
+            access_rules::element_aligned(region, call)?;
+        }
+        self.admit(region, call)?;
+        self.order.barrier();
+        Ok(())
     }
 
     /// Looks at a register file, past all engines. Elements that nobody wrote are zero and uninitialised.
@@ -217,7 +245,7 @@ impl System {
         let call = Call { operation: "inspect", location };
         let place = match inspection.source {
             RegisterFile::Trf(region) => {
-                fits(&region, call)?;
+                fits(&region, self.options.checks.bounds, call)?;
                 Place::Trf(region)
             }
             RegisterFile::Vrf(region) => {
@@ -239,8 +267,12 @@ impl System {
 
     fn grow(&mut self, chips: usize) {
         let chips = chips.min(self.limit()).max(self.hbm.len());
-        self.hbm.resize_with(chips, Hbm::default);
-        self.units.resize_with(chips * CLUSTERS * SLICES, Unit::default);
+        let fresh = Fresh::new(self.options.fresh_memory, self.options.seed);
+        for chip in self.hbm.len()..chips {
+            self.hbm.push(Hbm::new(fresh.part(chip as u64)));
+            let slices = chip * CLUSTERS * SLICES..(chip + 1) * CLUSTERS * SLICES;
+            self.units.extend(slices.map(|slice| Unit::new(fresh.part((1 << 32) + slice as u64))));
+        }
     }
 
     /// Checks the bounds of a tensor and makes its chips.
@@ -282,6 +314,21 @@ impl System {
         log.record(place, location);
     }
 
+    /// Checks the order between contexts, and notes the operation. It is the last check.
+    fn in_order(
+        &mut self,
+        sequence: Sequence,
+        uses: impl IntoIterator<Item = Use>,
+        location: &'static Location<'static>,
+    ) -> Result<(), Fault> {
+        let checks = &self.options.checks;
+        if checks.order || checks.register_reuse {
+            let admitted = self.order.admit(sequence, uses, checks, location)?;
+            self.order.record(admitted);
+        }
+        Ok(())
+    }
+
     fn dma(&mut self, dma: &Dma, location: &'static Location<'static>) -> Result<(), Fault> {
         let call = Call { operation: "DMA", location };
         for region in [&dma.source, &dma.destination] {
@@ -290,6 +337,10 @@ impl System {
         self.admit(&dma.source, call)?;
         self.admit(&dma.destination, call)?;
         self.check_read(Place::Region(dma.source), call)?;
+        access_rules::dma(dma, &self.options.checks, call)?;
+        let sequence = if dma.pcie { Sequence::PcieDma } else { Sequence::TensorDma };
+        let used = |region, writes| Use { place: Place::Region(region), writes, operation: call.operation };
+        self.in_order(sequence, [used(dma.source, false), used(dma.destination, true)], location)?;
         if self.options.compute == Compute::Values {
             execute::run_dma(dma, &mut self.hbm, &mut self.units);
         }
@@ -298,7 +349,9 @@ impl System {
     }
 
     fn tensor_unit(&mut self, unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), Fault> {
-        rules::tensor_unit(unit, self.options.chip_kind, self.limit(), self.options.checks.bounds, location)?;
+        let checks = self.options.checks;
+        rules::tensor_unit(unit, self.options.chip_kind, self.limit(), &checks, location)?;
+        access_rules::tensor_unit(unit, &checks, location)?;
         if self.options.checks.overwrites {
             overwrite::check(unit, location)?;
         }
@@ -310,17 +363,24 @@ impl System {
         }
         let chips = execute::sources(&unit.fetch).map(|source| source.footprint.chips).max();
         self.grow(chips.unwrap_or(1));
-        if self.options.compute == Compute::Values {
-            let pass = Pass::new(unit, location);
-            if self.options.checks.uninitialised {
-                pass.check_initialised(&self.units)?;
-            }
+        let pass = (self.options.compute == Compute::Values).then(|| Pass::new(unit, location));
+        if let Some(pass) = pass.as_ref().filter(|_| self.options.checks.uninitialised) {
+            pass.check_initialised(&self.units)?;
+        }
+        let (place, operation) = match &unit.sink {
+            Sink::Commit { destination, .. } => (Place::Region(*destination), "commit"),
+            Sink::Vrf { destination, .. } => (Place::Region(*destination), "to_vrf"),
+            Sink::Trf { destination, .. } => (Place::Trf(*destination), "to_trf"),
+        };
+        let read = |place, operation| Use { place, writes: false, operation };
+        let uses = (execute::sources(&unit.fetch).map(|source| read(Place::Region(*source), "fetch")))
+            .chain(unit.contraction.as_ref().map(|c| read(Place::Trf(c.trf), "contraction")))
+            .chain([Use { place, writes: true, operation }]);
+        let sequence = if unit.sub_context { Sequence::Sub } else { Sequence::Main };
+        self.in_order(sequence, uses, location)?;
+        if let Some(pass) = pass {
             pass.run(&mut self.units);
         }
-        let place = match &unit.sink {
-            Sink::Commit { destination, .. } | Sink::Vrf { destination, .. } => Place::Region(*destination),
-            Sink::Trf { destination, .. } => Place::Trf(*destination),
-        };
         self.written(place, location);
         Ok(())
     }
@@ -361,7 +421,7 @@ mod tests {
 
     #[track_caller]
     fn dma(source: Region, destination: Region, transfer: Transfer) -> Command {
-        let operation = Operation::Dma(Box::new(Dma { source, destination, transfer }));
+        let operation = Operation::Dma(Box::new(Dma { source, destination, transfer, pcie: false }));
         Command { operation, location: Location::caller() }
     }
 
@@ -400,7 +460,7 @@ mod tests {
             fault.extent.as_ref().map(|extent| extent.bytes.clone()),
             Some((1 << 30) + 100..(1 << 30) + 108)
         );
-        assert!(fault.to_string().starts_with("to_host: stale read: "), "{fault}");
+        assert!(fault.to_string().starts_with("fault: to_host: stale read: "), "{fault}");
 
         // A refused command changes nothing.
         let bad = dma(region(Memory::Hbm, c, 1 << 30, elements), slices, spread(512, 24, false));
@@ -411,8 +471,7 @@ mod tests {
 
     #[test]
     fn checks_can_be_turned_off() {
-        let checks =
-            CheckOptions { stale_reads: false, bounds: false, uninitialised: false, overwrites: false };
+        let checks = CheckOptions::NONE;
         let mut system = System::new(SystemOptions { chips: Some(1), checks, ..SystemOptions::default() });
         let past = region(Memory::Hbm, FillId(1), spec::HBM_BYTES - 2, 4);
         let host = HostTransfer { region: past, transfer: spread(1, 4, false), host_elements: 4 };
@@ -420,7 +479,7 @@ mod tests {
         let here = Location::caller();
         system.upload(&host, &buffer, here).expect("nothing is checked");
         let back = system.download(&host, here).expect("nothing is checked");
-        assert_eq!(back.bytes, [1, 2, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(back.bytes, [1, 2, 0, 0x80, 0, 0x80, 0, 0x80], "poison");
         assert_eq!(back.initialised, Some(vec![true, false, false, false]));
     }
 }

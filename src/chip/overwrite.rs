@@ -11,6 +11,7 @@
 use super::check::{Fault, FaultKind};
 use super::execute::walk::Walk;
 use super::execute::{Turns, sources};
+use super::memory::place::{Coordinates, Place};
 use super::rules::Call;
 use super::spec::BEAT_LANES;
 use crate::command::{AccumulationKind, Contraction, Fetch, Guard, Region, Sink, TensorUnit};
@@ -67,11 +68,8 @@ fn check_source(
                 );
                 let help = "commit to another address";
                 let call = Call { operation: "commit", location };
-                return Err(call.fault(FaultKind::Overwrite, message, help).at(
-                    destination.memory,
-                    0,
-                    byte..byte + 1,
-                ));
+                let fault = call.fault(FaultKind::Overwrite, message, help);
+                return Err(Place::Region(*source).blame(fault, Coordinates::of_slice(0), byte..byte + 1));
             }
         }
     }

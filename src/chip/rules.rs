@@ -1,12 +1,10 @@
 //! What a command must keep to before it is executed.
 
-use super::check::{Fault, FaultKind};
+use super::check::{CheckOptions, Fault, FaultKind};
 use super::execute::{ContractionPlan, sources};
 use super::memory::place::{Coordinates, Place};
 use super::memory::trf;
-use super::spec::{
-    CLUSTERS, COMMIT_ALIGN_BYTES, ChipKind, DM_BYTES, HBM_BYTES, SLICES, TRF_BANK_ROWS, VRF_BYTES,
-};
+use super::spec::{CLUSTERS, ChipKind, DM_BYTES, HBM_BYTES, SLICES, TRF_BANK_ROWS, VRF_BYTES};
 use crate::command::{Memory, Region, Sink, TensorUnit, TrfRegion};
 use crate::scalar::ElementType;
 use core::panic::Location;
@@ -57,11 +55,7 @@ pub(crate) fn in_bounds(region: &Region, chips: usize, call: Call) -> Result<(),
             region.memory, region.address, region.memory
         );
         let help = "use a lower address, or split the tensor over more units";
-        Err(call.fault(FaultKind::OutOfBounds, message, help).at(
-            region.memory,
-            place.unit(at),
-            bytes_outside,
-        ))
+        Err(place.blame(call.fault(FaultKind::OutOfBounds, message, help), at, bytes_outside))
     };
     let origin = Coordinates { chip: 0, cluster: 0, slice: 0 };
     let Some(end) = end else {
@@ -72,8 +66,12 @@ pub(crate) fn in_bounds(region: &Region, chips: usize, call: Call) -> Result<(),
     let units = if place.differs_by_unit() { footprint.chips * CLUSTERS * SLICES } else { 1 };
     for at in (0..units).map(Coordinates::of_slice) {
         if at.chip < footprint.chips && at.cluster < footprint.clusters && at.slice < footprint.slices {
-            let mut first = None;
-            place.live_bytes(at, &outside, |bytes| first = first.take().or(Some(bytes)));
+            let mut first: Option<core::ops::Range<u64>> = None;
+            place.live_bytes(at, &outside, |bytes| match &mut first {
+                Some(range) if range.end == bytes.start => range.end = bytes.end,
+                Some(_) => {}
+                None => first = Some(bytes),
+            });
             if let Some(bytes) = first {
                 return fault(at, bytes);
             }
@@ -97,19 +95,19 @@ pub(crate) fn in_memory(region: &Region, reached: &[Memory], call: Call) -> Resu
     Err(call.fault(FaultKind::Unsupported, message, "give it a tensor in a memory that it reaches"))
 }
 
-/// Refuses a register file tensor that does not fit its region.
-pub(crate) fn fits(region: &TrfRegion, call: Call) -> Result<(), Fault> {
-    let (rows, bytes) = (region.rows, trf::row_bytes(region));
+/// Refuses a register file tensor of so many rows, or, with `bounds`, one that does not fit its region.
+pub(crate) fn fits(region: &TrfRegion, bounds: bool, call: Call) -> Result<(), Fault> {
+    let (rows, row_bytes) = (region.rows, trf::row_bytes(region));
     if !super::spec::TRF_ROWS.contains(&rows) {
         let message =
             format!("the tensor has {rows} rows, but a register file tensor has 1, 2, 4 or {TRF_BANK_ROWS}");
         return Err(call.fault(FaultKind::Capacity, message, "split or pad the row mapping"));
     }
     let capacity = region.address.capacity();
-    if rows * bytes > capacity {
+    if bounds && rows * row_bytes > capacity {
         let message = format!(
-            "{rows} rows of {bytes} bytes are {} bytes, but {} holds {capacity}",
-            rows * bytes,
+            "{rows} rows of {row_bytes} bytes are {} bytes, but {} holds {capacity}",
+            rows * row_bytes,
             region.address
         );
         let help = "load a smaller tile, use TrfAddress::Full, or load in several steps";
@@ -123,10 +121,11 @@ pub(crate) fn tensor_unit(
     unit: &TensorUnit,
     kind: ChipKind,
     chips: usize,
-    bounds: bool,
+    checks: &CheckOptions,
     location: &'static Location<'static>,
 ) -> Result<(), Fault> {
     let call = |operation| Call { operation, location };
+    let bounds = checks.bounds;
     let convertible = |operation, from: ElementType, to| {
         if from.cast_outputs().contains(&to) {
             return Ok(());
@@ -141,7 +140,7 @@ pub(crate) fn tensor_unit(
     for source in sources(&unit.fetch) {
         in_memory(source, &[Memory::Dm], call("fetch"))?;
     }
-    super::fetch_rules::check(unit, kind, call("fetch"))?;
+    super::fetch_rules::check(unit, kind, checks.contexts, call("fetch"))?;
     if let Some(cast) = &unit.cast {
         convertible("cast", cast.input, cast.output)?;
     }
@@ -156,7 +155,7 @@ pub(crate) fn tensor_unit(
                 "use the same type on both sides: i4, i5, i8 and i9 are summed as i32, f8 and bf16 as f32";
             return Err(call("contraction").fault(FaultKind::Unsupported, message, help));
         }
-        fits(&contraction.trf, call("contraction"))?;
+        fits(&contraction.trf, bounds, call("contraction"))?;
     }
     if bounds {
         for source in sources(&unit.fetch) {
@@ -175,19 +174,10 @@ pub(crate) fn tensor_unit(
             in_memory(destination, &[Memory::Dm], call("commit"))?;
             if bounds {
                 in_bounds(destination, chips, call("commit"))?;
-                if !destination.address.is_multiple_of(COMMIT_ALIGN_BYTES as u64) {
-                    let message = format!(
-                        "the DM address is {}, but commit writes at multiples of {COMMIT_ALIGN_BYTES}",
-                        destination.address
-                    );
-                    let help =
-                        "choose an aligned address, or pad the element mapping so that tiles start aligned";
-                    return Err(call("commit").fault(FaultKind::Misaligned, message, help));
-                }
             }
             Ok(())
         }
-        Sink::Trf { destination, .. } => fits(destination, call("to_trf")),
+        Sink::Trf { destination, .. } => fits(destination, bounds, call("to_trf")),
         Sink::Vrf { destination, .. } => {
             in_memory(destination, &[Memory::Vrf], call("to_vrf"))?;
             let element = destination.footprint.element;

@@ -23,6 +23,8 @@
 //! (a composite) is decoded.
 
 use crate::list::List;
+use crate::mapping::{Expr, Ident, Index};
+use core::fmt;
 
 /// `weight * ((variable / base) % extent)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +78,63 @@ pub struct Guard {
     pub digits: List<GuardDigit, GUARD_DIGITS>,
     /// The sums, in the order in which they can be evaluated.
     pub sums: List<GuardSum, GUARD_SUMS>,
+    /// What the variables are positions of.
+    pub mappings: GuardMappings,
+}
+
+/// The most variables whose mappings a guard remembers.
+const NAMED_VARIABLES: usize = 5;
+
+/// The mappings that the variables of a guard are positions of, so that messages can name an element by its axes.
+///
+/// They change nothing that a command does, so all of them are equal.
+#[derive(Clone, Copy)]
+pub struct GuardMappings([Option<&'static Expr>; NAMED_VARIABLES]);
+
+impl GuardMappings {
+    /// Nothing is known of the variables: a command that was built by hand.
+    pub const UNKNOWN: GuardMappings = GuardMappings([None; NAMED_VARIABLES]);
+
+    /// Of so many variables, in order. More than five are not remembered.
+    pub const fn new(mappings: &[&'static Expr]) -> Self {
+        let mut all = Self::UNKNOWN;
+        let mut k = 0;
+        while k < mappings.len() && mappings.len() <= NAMED_VARIABLES {
+            all.0[k] = Some(mappings[k]);
+            k += 1;
+        }
+        all
+    }
+}
+
+impl PartialEq for GuardMappings {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for GuardMappings {}
+
+impl fmt::Debug for GuardMappings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let texts = self.0.iter().flatten().map(|mapping| format!("m![{mapping}]"));
+        f.debug_list().entries(texts).finish()
+    }
+}
+
+/// The axes of a mapping, outermost first, each once.
+fn axes(mapping: &'static Expr, found: &mut Vec<Ident>) {
+    match mapping {
+        Expr::Identity => {}
+        Expr::Symbol(axis) if found.contains(&axis.name) => {}
+        Expr::Symbol(axis) => found.push(axis.name),
+        Expr::Stride(inner, _)
+        | Expr::Modulo(inner, _)
+        | Expr::Resize(inner, _)
+        | Expr::Padding(inner, _)
+        | Expr::Margin(inner, ..) => axes(inner, found),
+        Expr::Pair(left, right) => [left, right].into_iter().for_each(|part| axes(part, found)),
+    }
 }
 
 impl Guard {
@@ -85,7 +144,26 @@ impl Guard {
             variables,
             digits: List::new(GuardDigit { variable: 0, base: 1, extent: 1, weight: 0 }),
             sums: List::new(GuardSum { first: 0, len: 0, start: 0, limit: usize::MAX }),
+            mappings: GuardMappings::UNKNOWN,
         }
+    }
+
+    /// The element at a position, by its coordinates and by where the innermost mapping has it:
+    /// `i![A: 3, B: 5], position 13 of m![A % 4, B # 8]`. `None` for padding, and where the mappings are not known.
+    pub fn element(&self, variables: &[usize]) -> Option<String> {
+        let (mut index, mut names) = (Index::new(), Vec::new());
+        let mut innermost = None;
+        for (&position, mapping) in variables.iter().zip(&self.mappings.0) {
+            let mapping = (*mapping)?;
+            index = index.union(&Index::at(mapping, position)?);
+            axes(mapping, &mut names);
+            innermost = Some((position, mapping));
+        }
+        let coordinate =
+            |name: &Ident| Some(format!("{}: {}", name.as_str(), index.ident_value(*name).ok()?));
+        let coordinates: Vec<String> = names.iter().map(coordinate).collect::<Option<_>>()?;
+        let (position, mapping) = innermost?;
+        Some(format!("i![{}], position {position} of m![{mapping}]", coordinates.join(", ")))
     }
 
     /// Whether every position is live.

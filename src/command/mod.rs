@@ -12,7 +12,7 @@ mod tensor_unit;
 mod transfer;
 
 pub use fetch::{AdapterStage, Fetch, Interleave, MASK_COUNTS, MaskConfig};
-pub use guard::{GUARD_DIGITS, GUARD_SUMS, Guard, GuardDigit, GuardSum};
+pub use guard::{GUARD_DIGITS, GUARD_SUMS, Guard, GuardDigit, GuardMappings, GuardSum};
 pub use region::{Address, FillId, Footprint, Memory, Region, TrfAddress, TrfRegion};
 pub use short_command::ContiguousLoad;
 pub use table::Table;

@@ -14,7 +14,24 @@ pub struct FillId(pub u64);
 impl FillId {
     /// A handle that was made from a bare address: it vouches for what is there.
     pub const ANY: FillId = FillId(0);
+
+    /// Like [`FillId::ANY`], but told from other handles: operations through the same handle are ordered.
+    pub(crate) fn bare() -> FillId {
+        thread_local! {
+            static HANDLES: core::cell::Cell<u64> = const { core::cell::Cell::new(0) };
+        }
+        HANDLES.set(HANDLES.get() + 1);
+        FillId(BARE | HANDLES.get())
+    }
+
+    /// Whether the handle was made from a bare address.
+    pub const fn is_bare(self) -> bool {
+        self.0 == FillId::ANY.0 || self.0 & BARE != 0
+    }
 }
+
+/// The bit of handles that were made from a bare address.
+const BARE: u64 = 1 << 63;
 
 /// A memory of the chip that is addressed in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -93,6 +93,8 @@ pub struct Dma {
     pub destination: Region,
     /// The loops.
     pub transfer: Transfer,
+    /// Whether the PCIe engine moves it, not the DMA engines of the chip.
+    pub pcie: bool,
 }
 
 /// A transfer between the host and HBM over PCIe. The host side is a packed array of elements, unit 0.

@@ -273,6 +273,7 @@ impl<'l, const T: Tu, P: Position, D: Scalar, Chip: M, Cluster: M, Slice: M, Tim
         let sink =
             Sink::Commit { destination, config, commit_size: plan.commit_size, guard: const { Self::GUARD } };
         let pass = *self.pass;
+        pass.begun.end();
         let fetch = pass.fetch.expect("a stream that may commit was fetched");
         let unit = TensorUnit {
             sub_context: T,

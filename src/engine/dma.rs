@@ -91,7 +91,7 @@ pub const fn derive_dma(source: &Shape, destination: &Shape) -> Result<Transfer,
 }
 
 pub(crate) fn dma_operation(source: Region, destination: Region, transfer: Transfer) -> Operation {
-    Operation::Dma(Box::new(Dma { source, destination, transfer }))
+    Operation::Dma(Box::new(Dma { source, destination, transfer, pcie: false }))
 }
 
 /// What the rules of a DMA transfer look at.

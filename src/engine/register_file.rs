@@ -217,6 +217,7 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
         let tensor = TrfTensor::filled(address, self.context.next_fill());
         let sink = Sink::Trf { destination: tensor.region(), guard: const { Self::GUARD } };
         let pass = *self.pass;
+        pass.begun.end();
         let fetch = pass.fetch.expect("a collected stream was fetched");
         let unit =
             TensorUnit { sub_context: T, fetch, collect: pass.collect, contraction: None, cast: None, sink };

@@ -16,13 +16,14 @@ use crate::command::{self, Guard, Region};
 use crate::engine::contraction::{AlignConfig, ContractConfig};
 use crate::error::PlanError;
 use crate::mapping::{Identity, M, Problem, liveness_of};
-use crate::runtime::fault::accept;
+use crate::runtime::fault::{Begun, accept};
 use crate::runtime::{Tu, TuContext};
 use crate::scalar::{ChipType, Rngd, Scalar, StreamScalar};
 use crate::tensor::DmTensorView;
 use crate::text::Text;
 use core::fmt;
 use core::marker::PhantomData;
+use core::panic::Location;
 
 /// Where in the pipeline a stream is.
 pub mod stage {
@@ -87,6 +88,8 @@ use stage::{Position, PositionBegin, PositionCast, PositionCollect, PositionCont
 /// The command under construction.
 #[derive(Debug)]
 pub(crate) struct Pass {
+    /// Ends when the command is given.
+    pub(crate) begun: Begun,
     pub(crate) source: Region,
     /// The second tensor of an interleaved stream.
     pub(crate) second: Option<Region>,
@@ -100,8 +103,9 @@ pub(crate) struct Pass {
 
 impl Pass {
     /// A pass that is about to read a tensor.
-    pub(crate) fn new(source: Region) -> Self {
+    pub(crate) fn new(begun: Begun, source: Region) -> Self {
         Self {
+            begun,
             source,
             second: None,
             pad_value: None,
@@ -174,11 +178,23 @@ impl<const T: Tu, P: Position, D: StreamScalar, Chip: M, Cluster: M, Slice: M, T
 
 impl<const T: Tu> TuContext<T> {
     /// Starts a stream at a tensor in DM.
+    ///
+    /// # Panics
+    /// Where a kernel drops the stream before it has ended, unless [`SimOptions`](crate::runtime::SimOptions::checks)
+    /// turns `dropped_streams` off.
+    #[track_caller]
     pub fn begin<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>(
         &'l mut self,
         tensor: DmTensorView<'l, D, Chip, Cluster, Slice, Element>,
     ) -> BeginTensor<'l, T, D, Chip, Cluster, Slice, Identity, Element> {
-        StreamTensor::new(self, Box::new(Pass::new(tensor.region())))
+        let begun = self.begun();
+        StreamTensor::new(self, Box::new(Pass::new(begun, tensor.region())))
+    }
+
+    /// A stream that the caller begins.
+    #[track_caller]
+    pub(crate) fn begun(&self) -> Begun {
+        Begun::new(Location::caller(), self.checks().dropped_streams)
     }
 }
 

@@ -148,6 +148,7 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet:
             guard: const { Self::GUARD },
         };
         let pass = *self.pass;
+        pass.begun.end();
         let fetch = pass.fetch.expect("a collected stream was fetched");
         let unit =
             TensorUnit { sub_context: T, fetch, collect: pass.collect, contraction: None, cast: None, sink };

@@ -3,7 +3,7 @@
 use super::expr::Expr;
 use super::factor::{Atom, Composite, Factor, Factors, LEAD_INSIDE, Pool};
 use super::normal::factorize;
-use crate::command::{Guard, GuardDigit, GuardSum};
+use crate::command::{Guard, GuardDigit, GuardMappings, GuardSum};
 use crate::list::List;
 
 /// A digit of an atom, read from a variable.
@@ -199,9 +199,18 @@ pub const fn liveness(pool: &Pool, dimensions: &[&Factors]) -> Option<Guard> {
 /// Where a dimension is padded at its outer end only, or not at all, nothing has to be factorized: each position inside
 /// is live, and so are all combinations. That is nearly every tensor, and const evaluation is slow.
 pub const fn liveness_of(dimensions: &[&'static Expr]) -> Option<Guard> {
-    if let Some(guard) = simple(dimensions) {
-        return Some(guard);
-    }
+    let mut guard = match simple(dimensions) {
+        Some(guard) => guard,
+        None => match complete(dimensions) {
+            Some(guard) => guard,
+            None => return None,
+        },
+    };
+    guard.mappings = GuardMappings::new(dimensions);
+    Some(guard)
+}
+
+const fn complete(dimensions: &[&'static Expr]) -> Option<Guard> {
     let mut pool = Pool::new();
     let mut builder = GuardBuilder::new(dimensions.len());
     let mut k = 0;

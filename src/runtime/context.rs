@@ -3,7 +3,7 @@
 use crate::chip::clock::trace::TraceWriter;
 use crate::chip::clock::{Profile, Report};
 use crate::chip::spec::ChipKind;
-use crate::chip::{CheckOptions, Compute, Fault, System, SystemOptions};
+use crate::chip::{CheckOptions, Compute, Fault, FreshMemory, System, SystemOptions};
 use crate::command::{Command, FillId, HostBuffer, HostTransfer, Inspection, Operation};
 use core::fmt;
 use core::ops::{Deref, DerefMut};
@@ -59,6 +59,10 @@ pub struct SimOptions {
     pub profile: Profile,
     /// What is computed: values and time, or time only.
     pub compute: Compute,
+    /// What elements read as that nobody wrote.
+    pub fresh_memory: FreshMemory,
+    /// Selects what random memory holds.
+    pub seed: u64,
 }
 
 /// The system that all contexts of one [`Context`] work on.
@@ -105,6 +109,10 @@ impl<const T: Tu> TuContext<T> {
     pub(crate) fn chip_kind(&self) -> ChipKind {
         self.system.with(|system| system.chip_kind())
     }
+
+    pub(crate) fn checks(&self) -> CheckOptions {
+        self.system.with(|system| *system.checks())
+    }
 }
 
 impl<const T: Tu> fmt::Debug for TuContext<T> {
@@ -120,7 +128,10 @@ pub struct DmaContext<const DMA: Dma> {
 
 impl<const DMA: Dma> DmaContext<DMA> {
     #[track_caller]
-    pub(crate) fn execute(&mut self, operation: Operation) {
+    pub(crate) fn execute(&mut self, mut operation: Operation) {
+        if let Operation::Dma(dma) = &mut operation {
+            dma.pcie = DMA == Dma::Pcie;
+        }
         self.system.execute(operation);
     }
 
@@ -176,16 +187,18 @@ impl Context {
     /// let mut ctx = Context::acquire();
     /// # let _ = &mut ctx;
     /// ```
+    #[track_caller]
     pub fn acquire() -> ContextGuard {
         Self::with(SimOptions::default())
     }
 
-    /// A fresh simulated system with options.
+    /// A fresh simulated system with options. What the [`environment`](super::environment) says is stronger.
     ///
     /// # Panics
-    /// Where `chips` is not 1 to 8.
+    /// Where `chips` is not 1 to 8, or where a variable of the environment has a value that it cannot have.
     #[track_caller]
     pub fn with(options: SimOptions) -> ContextGuard {
+        let options = options.with_environment().unwrap_or_else(|error| panic!("{error}"));
         if let Some(chips) = options.chips {
             let most = crate::chip::spec::MAX_CHIPS;
             assert!(
@@ -200,6 +213,8 @@ impl Context {
             checks: options.checks,
             profile: options.profile,
             compute: options.compute,
+            fresh_memory: options.fresh_memory,
+            seed: options.seed,
         });
         super::output::attach(&mut system);
         let system = SystemHandle(Arc::new(Mutex::new(system)));

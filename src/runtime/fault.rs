@@ -5,41 +5,81 @@ use crate::chip::{Fault, FaultKind};
 use crate::error::PlanError;
 use core::cell::Cell;
 use core::panic::Location;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 thread_local! {
-    static INSIDE_LAUNCH: Cell<usize> = const { Cell::new(0) };
-    static KERNEL: Cell<KernelCall> = const { Cell::new(KernelCall { number: 0, name: "" }) };
+    static KERNEL: Cell<KernelCall> = const { Cell::new(OUTSIDE) };
 }
+
+/// No launch.
+const OUTSIDE: KernelCall = KernelCall { number: 0, name: "" };
 
 /// The kernel that runs on this thread.
 pub(super) fn kernel() -> KernelCall {
     KERNEL.get()
 }
 
+/// A number that no launch of the process has: 1, 2, …
+pub(super) fn next_launch() -> u64 {
+    static LAUNCHES: AtomicU64 = AtomicU64::new(0);
+    LAUNCHES.fetch_add(1, Ordering::Relaxed) + 1
+}
+
 /// While it lives, faults unwind silently to [`super::try_launch`] instead of panicking, and commands are those of the
 /// kernel.
 pub(super) struct InsideLaunch {
-    outer: KernelCall,
+    before: KernelCall,
 }
 
 impl InsideLaunch {
+    /// Goes on with this launch.
     pub(super) fn enter(kernel: KernelCall) -> Self {
-        INSIDE_LAUNCH.set(INSIDE_LAUNCH.get() + 1);
-        Self { outer: KERNEL.replace(kernel) }
+        Self { before: KERNEL.replace(kernel) }
     }
 }
 
 impl Drop for InsideLaunch {
     fn drop(&mut self) {
-        INSIDE_LAUNCH.set(INSIDE_LAUNCH.get() - 1);
-        KERNEL.set(self.outer);
+        KERNEL.set(self.before);
+    }
+}
+
+/// A stream that a kernel has begun. Dropped before it has ended, it stops the kernel.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    /// The call that began it. `None`: it has ended, or nobody asks.
+    location: Option<&'static Location<'static>>,
+}
+
+impl Begun {
+    /// A stream that was begun by a call. `checked`: it must end.
+    pub(crate) fn new(location: &'static Location<'static>, checked: bool) -> Self {
+        Self { location: checked.then_some(location) }
+    }
+
+    /// The stream ends in a command.
+    pub(crate) fn end(mut self) {
+        self.location = None;
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        if let Some(location) = self.location
+            && kernel() != OUTSIDE
+            && !std::thread::panicking()
+        {
+            let message = "a stream was begun here and dropped: nothing of it was done".to_string();
+            let help = "end it in `.commit(…)`, `.to_trf(…)` or `.to_vrf(…)`, or do not begin it";
+            raise(Fault::new(FaultKind::DroppedStream, "begin", location, message, help))
+        }
     }
 }
 
 /// Stops the kernel with a fault: unwinds to the launch, or panics with the message where there is none.
 #[track_caller]
 pub(crate) fn raise(fault: Fault) -> ! {
-    if INSIDE_LAUNCH.get() > 0 {
+    if kernel() != OUTSIDE {
         // `resume_unwind` does not run the panic hook: the launch reports the fault once.
         std::panic::resume_unwind(Box::new(fault))
     }

@@ -1,7 +1,7 @@
 //! Launching kernels.
 
 use super::context::{Context, Dma, DmaContext, Tu, TuContext};
-use super::fault::InsideLaunch;
+use super::fault::{InsideLaunch, next_launch};
 use crate::chip::Fault;
 use crate::chip::clock::KernelCall;
 use crate::mapping::M;
@@ -10,7 +10,6 @@ use crate::tensor::{HbmTensor, HbmTensorView, HbmTensorViewMut};
 use core::future::{Future, poll_fn};
 use core::marker::PhantomData;
 use core::pin::pin;
-use core::sync::atomic::{AtomicU64, Ordering};
 use core::task::Poll;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -108,9 +107,7 @@ where
     F: DeviceFn<P>,
     P: DeviceSend,
 {
-    static LAUNCHES: AtomicU64 = AtomicU64::new(0);
-    let number = 1 + LAUNCHES.fetch_add(1, Ordering::Relaxed);
-    let call = KernelCall { number, name: F::NAME };
+    let call = KernelCall { number: next_launch(), name: F::NAME };
     let mut kernel = pin!(F::execute(args));
     poll_fn(|task| {
         let inside = InsideLaunch::enter(call);

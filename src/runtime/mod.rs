@@ -1,6 +1,7 @@
 //! Contexts and launching.
 
 mod context;
+pub mod environment;
 pub(crate) mod fault;
 mod launch;
 mod output;

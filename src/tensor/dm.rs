@@ -36,7 +36,8 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
     /// A handle to what is at an address.
     ///
     /// Reads see whatever is there: nothing is known about who wrote it. Writing through a mutable view makes the
-    /// tensor.
+    /// tensor. Operations through this handle are ordered; that they come after what other contexts do to the same bytes
+    /// through other handles is not known either: see [`CheckOptions::order`](crate::chip::CheckOptions::order).
     ///
     /// # Safety
     /// No memory of the host is at risk. The caller vouches that the memory at `address` holds a tensor of this mapping,
@@ -48,7 +49,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
             let _ = Self::FOOTPRINT;
         }
         accept("DmTensor::from_addr", super::check_address(Memory::Dm, D::ELEMENT_TYPE, address));
-        Self::filled(address, FillId::ANY)
+        Self::filled(address, FillId::bare())
     }
 
     /// The whole tensor, to read.

@@ -34,7 +34,8 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     /// A handle to what is at an address.
     ///
     /// Reads see whatever is there: nothing is known about who wrote it. Writing through a mutable view makes the
-    /// tensor.
+    /// tensor. Operations through this handle are ordered; that they come after what other contexts do to the same bytes
+    /// through other handles is not known either: see [`CheckOptions::order`](crate::chip::CheckOptions::order).
     ///
     /// # Safety
     /// No memory of the host is at risk. The caller vouches that the memory at `address` holds a tensor of this mapping,
@@ -44,7 +45,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     pub unsafe fn from_addr(address: Address) -> Self {
         const { assert_fits::<D, Chip, Element>() };
         accept("HbmTensor::from_addr", super::check_address(Memory::Hbm, D::ELEMENT_TYPE, address));
-        Self::filled(address, FillId::ANY)
+        Self::filled(address, FillId::bare())
     }
 
     /// The address of the first byte in each chip.

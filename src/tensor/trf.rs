@@ -62,7 +62,7 @@ impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
             "TrfTensor::from_addr",
             check_capacity("TrfTensor::from_addr", const { &Self::LOAD }, address),
         );
-        Self::filled(address, FillId::ANY)
+        Self::filled(address, FillId::bare())
     }
 
     /// The part of the TRF that the tensor lies in.

@@ -53,7 +53,7 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> VrfTensor<D, Chip, 
         accept("VrfTensor::from_addr", super::check_address(Memory::Vrf, D::ELEMENT_TYPE, address));
         let bytes = const { Self::FOOTPRINT.bytes() };
         accept("VrfTensor::from_addr", super::check_vrf_end("VrfTensor::from_addr", bytes, address));
-        Self::filled(address, FillId::ANY)
+        Self::filled(address, FillId::bare())
     }
 
     /// The address of the first byte in each slice.

@@ -25,7 +25,7 @@ where
     for<'a> (&'a mut Context, &'a HbmTensor<i8, m![1], X>, u64): DeviceSend,
 {
     block_on(async {
-        let mut ctx = Context::acquire();
+        let mut ctx = crate::unordered();
         let x = HostTensor::<i8, X>::from_buf(init(x));
         let x = x.to_hbm::<m![1], X>(&mut ctx.pdma, 0).await;
         let y = try_launch(kernel, (&mut *ctx, &x, address)).await?;
@@ -222,7 +222,7 @@ fn hbm_ends_at_48_gib() {
     };
     assert_same(&upload(HBM - 64), &x);
     let message = panic_message(|| upload(HBM - 63));
-    assert!(message.starts_with("to_hbm: out of bounds: "), "{message}");
+    assert!(message.starts_with("fault: to_hbm: out of bounds: "), "{message}");
 }
 
 /// A load of the TRF that takes `R * E * 64` bytes, and a stream with a single 1 per packet that reads it back.

@@ -18,10 +18,18 @@ mod seeds_contraction;
 mod seeds_fetch;
 mod seeds_fetch_adapter;
 
+use furiosa_visa_std::chip::CheckOptions;
 use furiosa_visa_std::prelude::*;
+use furiosa_visa_std::runtime::ContextGuard;
 
 /// One cluster of two works.
 pub type Cluster = m![1 # 2];
+
+/// A context for kernels that look through bare addresses at what other contexts have written: nothing orders the two.
+pub fn unordered() -> ContextGuard {
+    let checks = CheckOptions { order: false, ..CheckOptions::ALL };
+    Context::with(SimOptions { checks, ..SimOptions::default() })
+}
 
 /// Runs a host program.
 pub fn block_on<F: Future>(future: F) -> F::Output {

@@ -222,7 +222,7 @@ macro_rules! stream {
                 let values = values::<$d>(Math::SIZE);
                 let wide: Vec<$d2> = values.iter().map(|value| $convert(*value)).collect();
                 let found = block_on(async {
-                    let mut ctx = Context::acquire();
+                    let mut ctx = crate::unordered();
                     let host = HostTensor::<$d, Math>::from_buf(init(&values));
                     let x = host.to_hbm::<$chip, $hbm>(&mut ctx.pdma, 512).await;
                     let copy = launch(kernel, (&mut ctx, &x)).await;
@@ -404,7 +404,7 @@ mod padding_is_masked {
     fn executed() {
         let (x, w) = (numbers::<i8>(51, 3 * 64), numbers::<i8>(52, 8 * 64));
         let found = block_on(async {
-            let mut ctx = Context::acquire();
+            let mut ctx = crate::unordered();
             let x = HostTensor::<i8, m![S, Whole]>::from_buf(init(&x));
             let w = HostTensor::<i8, m![N, Whole]>::from_buf(init(&w));
             let x = x.to_hbm(&mut ctx.pdma, 0).await;

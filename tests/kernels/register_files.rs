@@ -141,7 +141,7 @@ fn handles_to_the_vrf_fit_it() {
         (panic_message(|| unsafe { Quarter::from_addr(2) }), "2 is no multiple of the 4 bytes of f32"),
     ];
     for (message, part) in refused {
-        assert!(message.starts_with("VrfTensor::from_addr: ") && message.contains(part), "{message}");
+        assert!(message.starts_with("fault: VrfTensor::from_addr: ") && message.contains(part), "{message}");
         assert!(message.contains("help: "), "{message}");
     }
 }
@@ -165,7 +165,7 @@ fn stale_content_of_the_vrf() {
         }
         assert_same(&loads[1].inspect::<m![A, B]>(&ctx).to_buf(), &second);
         let message = panic_message(|| loads[0].inspect::<m![A, B]>(&ctx));
-        assert!(message.starts_with("inspect: stale read: "), "{message}");
+        assert!(message.starts_with("fault: inspect: stale read: "), "{message}");
         assert!(
             message.contains("lost bytes 128..192") && message.contains("VRF, bytes 128..192 of"),
             "{message}"

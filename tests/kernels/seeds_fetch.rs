@@ -52,7 +52,7 @@ macro_rules! fetch_test {
                 let elements = [$($size),*].iter().product::<usize>();
                 let stored: Vec<$d> = (0..5 * elements).map($sample).collect();
                 let found = block_on(async {
-                    let mut ctx = Context::acquire();
+                    let mut ctx = crate::unordered();
                     let x = HostTensor::<$d, m![S, { $element }]>::from_buf(init(&stored));
                     let x = x.to_hbm::<m![1], m![S, { $padded }]>(&mut ctx.pdma, 64).await;
                     let y = launch(kernel, (&mut ctx, &x)).await;

@@ -258,7 +258,7 @@ mod masked_sums {
             (0..rows).flat_map(|r| row(seed, r).map(bf16::from_f32)).collect()
         };
         let found = block_on(async {
-            let mut ctx = Context::acquire();
+            let mut ctx = crate::unordered();
             let x = HostTensor::<bf16, m![S, L]>::from_buf(init(&tensor(1, 5)));
             let w = HostTensor::<bf16, m![N, L]>::from_buf(init(&tensor(2, 8)));
             let (x, w) = (x.to_hbm(&mut ctx.pdma, 0).await, w.to_hbm(&mut ctx.pdma, 1 << 20).await);
@@ -293,7 +293,7 @@ mod refusals {
             let _ = begin.fetch::<i8, m![K # 64 / 32, K # 64 / 8 % 4], m![K # 64 % 8]>();
         });
         assert!(
-            message.starts_with("fetch: refused: pad_value: the padding of this stream is not masked"),
+            message.starts_with("fault: fetch: refused: pad_value: the padding of this stream is not masked"),
             "{message}"
         );
         assert!(message.contains(&format!("seeds_fetch_adapter.rs:{line}")), "{message}");
@@ -358,11 +358,11 @@ mod refusals {
             let mut ctx = Context::acquire();
             let x = counted(&mut ctx, 0).await;
             let fault = try_launch(overwritten, (&mut ctx, &x)).await.expect_err("the second tensor is gone");
-            assert!(fault.to_string().starts_with("fetch: stale read"), "{fault}");
+            assert!(fault.to_string().starts_with("fault: fetch: stale read"), "{fault}");
             let fault = try_launch(over_its_source, (&mut ctx, &x)).await.expect_err("it is fetched next");
-            assert!(fault.to_string().starts_with("commit: source overwritten"), "{fault}");
+            assert!(fault.to_string().starts_with("fault: commit: source overwritten"), "{fault}");
             let fault = try_launch(out_of_bounds, (&mut ctx, &x)).await.expect_err("one byte too far");
-            assert!(fault.to_string().starts_with("fetch: out of bounds"), "{fault}");
+            assert!(fault.to_string().starts_with("fault: fetch: out of bounds"), "{fault}");
             try_launch(over_what_was_read, (&mut ctx, &x)).await.unwrap_or_else(|fault| panic!("{fault}"));
         });
     }

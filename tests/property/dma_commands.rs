@@ -157,7 +157,7 @@ fn move_of(case: &Case, element: ElementType, transfer: furiosa_visa_std::comman
     let shapes = case.shapes(element);
     let [source, destination] = [(&shapes[0], 64, FillId(1)), (&shapes[1], 4096, FillId(2))]
         .map(|(shape, address, fill)| region(shape, address, fill));
-    Dma { source, destination, transfer }
+    Dma { source, destination, transfer, pcie: false }
 }
 
 /// Single elements move alone, except towards DM from HBM.

@@ -200,7 +200,9 @@ fn a_stream_for_another_kind_of_chip_is_refused() {
         let _ = ctx.main.begin(x.view()).on::<RngdS>();
     });
     assert!(
-        message.starts_with("on: refused: the stream is for RNGD-S, but the chips of the system are RNGD"),
+        message.starts_with(
+            "fault: on: refused: the stream is for RNGD-S, but the chips of the system are RNGD"
+        ),
         "{message}"
     );
     assert!(message.contains(&format!("fetch_casts.rs:{line}:")), "{message}");

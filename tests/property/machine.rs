@@ -3,6 +3,7 @@
 use crate::bridge::expr;
 use crate::reference::mapping::Map;
 use crate::reference::numbers::{ElementType as Reference, Number};
+use furiosa_visa_std::chip::clock::KernelCall;
 use furiosa_visa_std::chip::{CheckOptions, System, SystemOptions};
 use furiosa_visa_std::command::{
     Command, Dma, FillId, Footprint, Guard, HostBuffer, HostTransfer, Memory, Operation, Region, Step,
@@ -82,8 +83,15 @@ fn here() -> &'static Location<'static> {
     Location::caller()
 }
 
-/// The loops between a flat array in unit 0 and all positions of a region.
+/// The loops over all positions of a region, with a flat array in unit 0 on the other side.
 fn flat(region: &Region, to_region: bool) -> Transfer {
+    let there = |array: Step, own: Step| if to_region { (array, own) } else { (own, array) };
+    loops(region, there)
+}
+
+/// The loops over all positions of a region. `sides` says from a step of a flat array and one of the region what the
+/// source and the destination step by.
+fn loops(region: &Region, sides: impl Fn(Step, Step) -> (Step, Step)) -> Transfer {
     let Footprint { chips, clusters, slices, elements, .. } = region.footprint;
     let units = match region.memory {
         Memory::Hbm => [1, 0, 0],
@@ -94,12 +102,11 @@ fn flat(region: &Region, to_region: bool) -> Transfer {
     let mut stride: usize = sizes.iter().product();
     for (k, size) in sizes.into_iter().enumerate() {
         stride /= size;
-        let array = Step { units: 0, elements: stride };
-        let there = match units.get(k) {
+        let own = match units.get(k) {
             Some(units) => Step { units: *units, elements: 0 },
             None => Step { units: 0, elements: 1 },
         };
-        let (source, destination) = if to_region { (array, there) } else { (there, array) };
+        let (source, destination) = sides(Step { units: 0, elements: stride }, own);
         transfer.loops.push(TransferLoop { size, source, destination });
     }
     transfer
@@ -109,13 +116,15 @@ fn flat(region: &Region, to_region: bool) -> Transfer {
 pub struct Machine {
     /// The system.
     pub system: System,
+    /// Looks so far: each is a launch of its own, after everything before.
+    looks: u64,
 }
 
 impl Machine {
     /// A fresh system. `strict`: a contraction refuses elements that nobody wrote.
     pub fn new(strict: bool) -> Machine {
         let checks = CheckOptions { uninitialised: strict, ..CheckOptions::default() };
-        Machine { system: System::new(SystemOptions { checks, ..SystemOptions::default() }) }
+        Machine { system: System::new(SystemOptions { checks, ..SystemOptions::default() }), looks: 0 }
     }
 
     fn array(element: ElementType, elements: usize, address: u64) -> Region {
@@ -141,13 +150,22 @@ impl Machine {
         let staging = Self::array(element, total, STAGING);
         let transfer = HostTransfer { region: staging, transfer: flat(&staging, true), host_elements: total };
         self.system.upload(&transfer, &buffer, here()).unwrap_or_else(|fault| panic!("{fault}"));
-        self.dma(staging, to, flat(&to, true));
+        if to.address.is_multiple_of(8) {
+            self.dma(staging, to, flat(&to, true));
+            return;
+        }
+        // Only from DM does a transfer reach every byte of DM.
+        let aligned = Region { address: to.address / 8 * 8, ..to };
+        self.dma(staging, aligned, flat(&to, true));
+        self.dma(aligned, to, loops(&to, |_, own| (own, own)));
     }
 
     /// Reads every position of a region, whatever it was filled with.
     pub fn read(&mut self, from: &Region) -> Vec<Cell> {
         let (element, total) = (from.footprint.element, positions(&from.footprint));
         let mut from = raw(from, FillId::ANY);
+        self.looks += 1;
+        self.system.enter_kernel(KernelCall { number: self.looks, name: "look" });
         if from.memory == Memory::Dm {
             let staging = Self::array(element, total, STAGING);
             self.dma(from, staging, flat(&from, false));
@@ -160,7 +178,7 @@ impl Machine {
 
     /// Executes a DMA command.
     pub fn dma(&mut self, source: Region, destination: Region, transfer: Transfer) {
-        let operation = Operation::Dma(Box::new(Dma { source, destination, transfer }));
+        let operation = Operation::Dma(Box::new(Dma { source, destination, transfer, pcie: false }));
         self.execute(operation).unwrap_or_else(|text| panic!("{text}"));
     }
 

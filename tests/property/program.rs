@@ -229,13 +229,14 @@ impl Stage {
         part
     }
 
-    /// Fills the place of a tensor, and what follows it, with poison.
-    fn poison(&mut self, element: Reference, region: &Region) {
+    /// Fills the place of a tensor, and what follows it, with poison. The filling.
+    fn poison(&mut self, element: Reference, region: &Region) -> FillId {
         let elements = region.footprint.elements + BEYOND;
         let fill = self.machine.system.next_fill();
         let cells = vec![Some(poison(element)); self.live.size() * elements];
         let part = self.part(region, elements);
         self.machine.write(&part, fill, &cells);
+        fill
     }
 
     /// Puts a tensor into data memory. Its padding is poison, or nobody wrote it.
@@ -358,7 +359,7 @@ impl Stage {
         let memory = Map::axis("Z", elements);
         let address = 384 * 1024;
         let source = self.region(library_type(element), &memory, address, FillId::ANY);
-        self.poison(element, &source);
+        let source = Region { fill: self.poison(element, &source), ..source };
         let mut config = Config::new(per_flit);
         config.entries.push(Entry { size: elements, stride: 1 });
         let fetch = Fetch::new(source, config, elements / per_flit, per_flit, library_type(element));

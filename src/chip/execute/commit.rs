@@ -114,6 +114,73 @@ impl SinkPlan {
         }
     }
 
+    /// Leading lanes of each packet that are written.
+    pub(crate) fn width(&self) -> usize {
+        match &self.target {
+            Target::Commit { window, .. } => *window,
+            Target::Trf(_) | Target::Vrf { .. } => self.lanes,
+        }
+    }
+
+    /// The first live element of a slice that is uninitialised: packet and lane. The stream has packets of `per_flit`
+    /// elements, the first of which is number `first`.
+    pub(crate) fn find_missing(
+        &self,
+        (stream, first, per_flit): (&Row, usize, usize),
+        at: Coordinates,
+        mask: &mut Vec<bool>,
+    ) -> Option<(usize, usize)> {
+        let flags = stream.flags()?;
+        for (time, flags) in (first..).zip(flags.chunks(per_flit.max(1))) {
+            if flags.iter().all(|&flag| flag) {
+                continue;
+            }
+            let liveness = self.live.row(&mut [at.chip, at.cluster, at.slice, time, 0], mask);
+            let mut found = None;
+            live_runs(liveness, mask, self.width().min(flags.len()), |start, len| {
+                let missing = flags[start..start + len].iter().position(|&flag| !flag);
+                found = found.or(missing.map(|lane| start + lane));
+            });
+            if let Some(lane) = found {
+                return Some((time, lane));
+            }
+        }
+        None
+    }
+
+    /// The first live lane of a packet past those that are filled.
+    pub(crate) fn first_live_lane(
+        &self,
+        units: impl Iterator<Item = Coordinates>,
+        filled: impl Fn(usize) -> usize,
+    ) -> Option<(Coordinates, usize, usize)> {
+        let width = self.width();
+        let short: Vec<usize> = (0..self.time).filter(|&time| filled(time) < width).collect();
+        let mut mask = Vec::new();
+        for at in units {
+            let mut variables = [at.chip, at.cluster, at.slice, 0, 0];
+            if self.live.of_unit(&mut variables) == Some(Liveness::Nothing) {
+                continue;
+            }
+            for &time in &short {
+                variables[3] = time;
+                let liveness = self.live.row(&mut variables, &mut mask);
+                let (filled, mut found) = (filled(time), None);
+                live_runs(liveness, &mask, width, |start, len| {
+                    let lane = start.max(filled);
+                    found = found.or((lane < start + len).then_some(lane));
+                });
+                if let Some(lane) = found {
+                    return Some((at, time, lane));
+                }
+            }
+            if !self.live.differs_by_unit() {
+                return None;
+            }
+        }
+        None
+    }
+
     /// Writes the stream of a slice.
     pub(crate) fn run(&self, stream: &Row, at: Coordinates, unit: &mut Unit, mask: &mut Vec<bool>) {
         let time = self.time.min(stream.len() / self.lanes.max(1));

@@ -129,7 +129,7 @@ mod tests {
     fn dma(from: (Memory, u64), to: (Memory, u64), element: ElementType, transfer: Transfer) -> Dma {
         let source = region(from.0, from.1, element, 4096);
         let destination = region(to.0, to.1, element, 4096);
-        Dma { source, destination, transfer }
+        Dma { source, destination, transfer, pcie: false }
     }
 
     /// Element `position` of a unit.

@@ -109,6 +109,11 @@ impl FetchPlan {
         self.padded
     }
 
+    /// Whether elements change on their way into the stream.
+    pub(crate) fn converts(&self) -> bool {
+        !self.adapter.changes_nothing()
+    }
+
     /// The type in the stream.
     pub(crate) fn output(&self) -> ElementType {
         self.output
@@ -272,7 +277,7 @@ mod tests {
         plan.run(&dm, 0..2, &mut buffers, &mut stream);
         let values: Vec<i32> =
             stream.bytes().as_chunks().0.iter().map(|&bytes| i32::from_le_bytes(bytes)).collect();
-        assert_eq!(values, [1, 2, 3, 4, 4, 5, -1, 0]);
+        assert_eq!(values, [1, 2, 3, 4, 4, 5, -1, -8], "poison is the least number");
         assert_eq!(stream.flags(), Some(&[true, true, true, true, true, true, true, false][..]));
     }
 }

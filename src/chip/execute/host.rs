@@ -144,7 +144,7 @@ mod tests {
     fn uninitialised_elements_stay_so() {
         let mut hbm = vec![Hbm::default()];
         let flags = vec![true, false, true, true];
-        let buffer = HostBuffer { bytes: vec![1, 0, 3, 4], initialised: Some(flags) };
+        let buffer = HostBuffer { bytes: vec![1, 0x80, 3, 4], initialised: Some(flags) };
         let there = host(ElementType::I8, 4, &[(4, 0, 1, 0, 1)]);
         upload(&there, &buffer, &mut hbm);
         assert_eq!(download(&there, &hbm), buffer);

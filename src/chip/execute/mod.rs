@@ -11,7 +11,7 @@ mod dma;
 mod fetch;
 mod host;
 mod mask;
-mod moves;
+pub(crate) mod moves;
 pub(crate) mod walk;
 
 pub(crate) use contraction::ContractionPlan;
@@ -19,11 +19,11 @@ pub(crate) use dma::run as run_dma;
 pub(crate) use host::{download, inspect, upload};
 
 use super::check::{Fault, FaultKind, FaultMemory};
-use super::memory::place::Coordinates;
+use super::memory::place::{Coordinates, Place};
 use super::memory::row::Row;
 use super::memory::{Unit, trf};
 use super::spec::{BEAT_LANES, FLIT_BYTES};
-use crate::command::{AccumulationKind, Cast, Guard, TensorUnit};
+use crate::command::{AccumulationKind, Cast, Guard, Sink, TensorUnit};
 use crate::scalar::ElementType;
 use commit::SinkPlan;
 use contraction::{ContractionBuffers, Missing};
@@ -139,11 +139,18 @@ impl<'a> Pass<'a> {
         (0..units).map(|unit| takes_part(Coordinates::of_slice(unit))).collect()
     }
 
-    /// Refuses a contraction of live elements that nobody wrote, before anything is written.
+    /// Whether the pass computes with what it reads. If not, it copies, uninitialised elements too.
+    fn computes(&self) -> bool {
+        self.contraction.is_some() || self.cast.is_some() || self.fetch.converts()
+    }
+
+    /// Refuses a pass that computes with live elements that nobody wrote, or commits lanes that hold nothing, before
+    /// anything is written.
     pub(crate) fn check_initialised(&self, units: &[Unit]) -> Result<(), Fault> {
-        let Some(contraction) = &self.contraction else {
+        self.check_lanes(units.len())?;
+        if !self.computes() {
             return Ok(());
-        };
+        }
         let slices = self.slices(units.len());
         let find = |number: usize, unit: &Unit| {
             if !slices[number] || self.is_initialised(unit) {
@@ -151,11 +158,23 @@ impl<'a> Pass<'a> {
             }
             let at = Coordinates::of_slice(number);
             let mut buffers = Buffers::default();
-            contraction.load(&unit.trf, at, &mut buffers.contraction);
+            if let Some(contraction) = &self.contraction {
+                contraction.load(&unit.trf, at, &mut buffers.contraction);
+            }
             for block in self.fetch.blocks() {
                 let flit = block.start * self.flits;
                 self.fetch.run(&unit.dm, block, &mut buffers.fetch, &mut buffers.stream);
-                let found = contraction.find_missing(&buffers.stream, flit, at, &mut buffers.contraction);
+                let found = match &self.contraction {
+                    Some(contraction) => {
+                        contraction.find_missing(&buffers.stream, flit, at, &mut buffers.contraction)
+                    }
+                    None => {
+                        let per_flit = self.fetch.padded() / self.flits.max(1);
+                        let stream = (&buffers.stream, flit, per_flit);
+                        let found = self.sink.find_missing(stream, at, &mut buffers.mask);
+                        found.map(|(flit, lane)| Missing::Stream { flit, lane })
+                    }
+                };
                 if let Some(missing) = found {
                     return Some(self.missing(number, missing));
                 }
@@ -167,6 +186,43 @@ impl<'a> Pass<'a> {
         #[cfg(not(feature = "parallel"))]
         let fault = units.iter().enumerate().find_map(|(number, unit)| find(number, unit));
         fault.map_or(Ok(()), Err)
+    }
+
+    /// The leading lanes of a packet that hold an element of the stream: the rest is what collect and cast add.
+    fn filled_lanes(&self, time: usize) -> usize {
+        match &self.command.contraction {
+            None => {
+                let per_flit = self.fetch.padded() / self.flits.max(1);
+                let before = time % self.flits.max(1) * per_flit;
+                self.command.fetch.packet.saturating_sub(before).min(per_flit)
+            }
+            // Rows and columns that a contraction does not use are sums of nothing.
+            Some(_) => BEAT_LANES,
+        }
+    }
+
+    /// Refuses a commit of lanes as elements that hold no element of the stream.
+    fn check_lanes(&self, units: usize) -> Result<(), Fault> {
+        let Sink::Commit { destination, .. } = &self.command.sink else { return Ok(()) };
+        if (0..self.flits).all(|flit| self.filled_lanes(flit) >= self.sink.width()) {
+            return Ok(());
+        }
+        let slices = self.slices(units);
+        let at = |&unit: &usize| slices[unit];
+        let units = (0..units).filter(at).map(Coordinates::of_slice);
+        let Some((at, time, lane)) = self.sink.first_live_lane(units, |time| self.filled_lanes(time)) else {
+            return Ok(());
+        };
+        let message = format!(
+            "lane {lane} of time step {time} is committed as an element of the tensor in DM from {} on, but the stream \
+             has only {} elements there",
+            destination.address,
+            self.filled_lanes(time)
+        );
+        let help = "make the lanes padding in the mapping of the packet (`# n`), or fetch larger packets";
+        let fault = Fault::new(FaultKind::Uninitialised, "commit", self.location, message, help);
+        let byte = destination.address;
+        Err(fault.at(FaultMemory::Dm, at.slice_number(), byte..byte + destination.footprint.bytes() as u64))
     }
 
     /// Whether everything that the pass can read was written.
@@ -185,10 +241,14 @@ impl<'a> Pass<'a> {
     }
 
     fn missing(&self, unit: usize, missing: Missing) -> Fault {
-        let help =
-            "write every element of the tensor before it is contracted, or make the rest padding (`# n`)";
-        let fault =
-            |message| Fault::new(FaultKind::Uninitialised, "contraction", self.location, message, help);
+        let at = Coordinates::of_slice(unit);
+        let (operation, used) = match (&self.contraction, self.fetch.converts()) {
+            (Some(_), _) => ("contraction", "takes"),
+            (None, true) => ("fetch", "converts"),
+            (None, false) => ("cast", "converts"),
+        };
+        let help = "write every element of the tensor before it is used, or make the rest padding (`# n`)";
+        let fault = |message| Fault::new(FaultKind::Uninitialised, operation, self.location, message, help);
         match missing {
             Missing::Stream { flit, lane } => {
                 let step = flit / self.flits;
@@ -201,11 +261,11 @@ impl<'a> Pass<'a> {
                 let bits = source.footprint.element.bits() as u64;
                 let start = source.address + element * bits / 8;
                 let end = source.address + ((element + 1) * bits).div_ceil(8);
-                fault(format!(
-                    "time step {step} takes element {element} of the tensor at DM address {}, which was never written",
+                let message = format!(
+                    "time step {step} {used} element {element} of the tensor at DM address {}, which was never written",
                     source.address
-                ))
-                .at(FaultMemory::Dm, unit, start..end)
+                );
+                Place::Region(*source).blame(fault(message), at, start..end)
             }
             Missing::Weight { row, element, step } => {
                 let region =
@@ -213,11 +273,11 @@ impl<'a> Pass<'a> {
                 let bits = region.element.bits();
                 let bytes = element * bits / 8..((element + 1) * bits).div_ceil(8);
                 let piece = trf::pieces(region, row, bytes).next().unwrap_or(0..0);
-                fault(format!(
-                    "step {step} takes element {element} of row {row} in {}, which was never written",
+                let message = format!(
+                    "step {step} {used} element {element} of row {row} in {}, which was never written",
                     region.address
-                ))
-                .at(FaultMemory::Trf, unit, piece.start as u64..piece.end as u64)
+                );
+                Place::Trf(*region).blame(fault(message), at, piece.start as u64..piece.end as u64)
             }
         }
     }

@@ -167,6 +167,11 @@ impl<'a> Moves<'a> {
         self.steps(side).map(|(size, step)| size.saturating_sub(1) * step.elements).sum::<usize>() + 1
     }
 
+    /// The last unit of a side.
+    pub(crate) fn last_unit(&self, side: Side) -> usize {
+        self.steps(side).map(|(size, step)| size.saturating_sub(1) * step.units).sum()
+    }
+
     /// The units of a side. There can be repetitions.
     pub(crate) fn units(&self, side: Side) -> Vec<usize> {
         let mut units = vec![0];

@@ -1,6 +1,7 @@
 //! A piece of memory that takes space where it has been touched.
 
 use super::bits::Bits;
+use super::fresh::Fresh;
 
 /// The least number of bytes that a block grows by.
 const LEAST_BYTES: usize = 4096;
@@ -11,12 +12,23 @@ pub(crate) struct Block {
     bytes: Vec<u8>,
     initialised: Bits,
     capacity: usize,
+    fresh: Fresh,
 }
 
 impl Block {
-    /// A fresh block.
+    /// A block that reads as poison.
     pub(crate) const fn new(capacity: usize) -> Self {
-        Self { bytes: Vec::new(), initialised: Bits::new(), capacity }
+        Self::holding(capacity, Fresh::POISON)
+    }
+
+    /// A block that reads as this where nobody wrote.
+    pub(crate) const fn holding(capacity: usize, fresh: Fresh) -> Self {
+        Self { bytes: Vec::new(), initialised: Bits::new(), capacity, fresh }
+    }
+
+    /// What elements read as that nobody wrote.
+    pub(crate) const fn fresh(&self) -> Fresh {
+        self.fresh
     }
 
     /// The number of bytes that the block can hold.

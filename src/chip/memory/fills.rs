@@ -61,7 +61,7 @@ impl FillLog {
         let new = Write { sequence, place, spans: place.spans(), location };
         self.writes.retain(|old| !covers(&new, old));
         self.writes.push(new);
-        if place.fill() != FillId::ANY {
+        if !place.fill().is_bare() {
             self.fillings
                 .entry(place.fill())
                 .and_modify(|filling| filling.last = location)
@@ -77,7 +77,7 @@ impl FillLog {
         location: &'static Location<'static>,
     ) -> Result<(), Fault> {
         let fill = place.fill();
-        let Some(filling) = self.fillings.get(&fill).filter(|_| fill != FillId::ANY) else {
+        let Some(filling) = self.fillings.get(&fill).filter(|_| !fill.is_bare()) else {
             return Ok(());
         };
         let later = self.writes.partition_point(|write| write.sequence < filling.first);
@@ -97,7 +97,7 @@ impl FillLog {
         let found = window.clone().step_by(WINDOW_BYTES as usize).find_map(|start| {
             first_overwritten(place, &relevant, &(start..window.end.min(start + WINDOW_BYTES)))
         });
-        let Some((unit, bytes, culprit)) = found else {
+        let Some((at, bytes, culprit)) = found else {
             return Ok(());
         };
         let (start, end) = (bytes.start, bytes.end);
@@ -110,28 +110,31 @@ impl FillLog {
                 ),
                 "load the other tensor into the half that this one does not use, or read this one first",
             ),
-            _ => (
+            (own, other) => (
                 format!(
-                    "the tensor that is read here lost bytes {start}..{end} to another tensor that was written over \
-                     them"
+                    "the tensor in {} that is read here lost bytes {start}..{end} to the tensor in {} that was \
+                     written over them",
+                    own.describe(),
+                    other.describe()
                 ),
                 "place the two tensors at addresses that do not overlap, or read the first one before the second one \
                  is written",
             ),
         };
-        Err(Fault::new(FaultKind::StaleRead, operation, location, message, help)
-            .at(place.memory(), unit, bytes)
+        let fault = Fault::new(FaultKind::StaleRead, operation, location, message, help);
+        Err(place
+            .blame(fault, at, bytes)
             .after("the tensor was last written here", filling.last)
             .after("another tensor was written over it here", culprit.location))
     }
 }
 
-/// The first byte that `place` needs and whose last writer in `writes` is another tensor: unit, bytes, the write.
+/// The first byte that `place` needs and whose last writer in `writes` is another tensor: where, bytes, the write.
 fn first_overwritten<'a>(
     place: &Place,
     writes: &[&'a Write],
     window: &Range<u64>,
-) -> Option<(usize, Range<u64>, &'a Write)> {
+) -> Option<(Coordinates, Range<u64>, &'a Write)> {
     let by_unit = place.differs_by_unit() || writes.iter().any(|write| write.place.differs_by_unit());
     let extents = place.extents();
     let mut seen = HashSet::new();
@@ -171,7 +174,7 @@ fn first_overwritten<'a>(
                     }
                 });
                 if let Some((bytes, owner)) = bad {
-                    return Some((place.unit(at), bytes, writes[owner - 1]));
+                    return Some((at, bytes, writes[owner - 1]));
                 }
             }
         }

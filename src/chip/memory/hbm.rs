@@ -1,7 +1,7 @@
 //! High-bandwidth memory: 48 GiB per chip, of which only written pages take space.
 
 use super::block::Block;
-use super::{Piece, PieceMut};
+use super::{Fresh, Piece, PieceMut};
 use crate::chip::spec::HBM_BYTES;
 
 /// Bytes of a page.
@@ -16,9 +16,20 @@ pub(crate) struct Hbm {
     pages: Vec<Block>,
     /// By page number: the place in `pages`, [`MISSING`] or nothing yet.
     index: Vec<u32>,
+    fresh: Fresh,
 }
 
 impl Hbm {
+    /// A memory that nobody has written to.
+    pub(crate) fn new(fresh: Fresh) -> Self {
+        Self { fresh, ..Self::default() }
+    }
+
+    /// What elements read as that nobody wrote.
+    pub(crate) fn fresh(&self) -> Fresh {
+        self.fresh
+    }
+
     /// The page around an address, as far as the page goes. `None` past the end of the memory.
     #[inline]
     pub(crate) fn piece(&self, address: u64) -> Option<Piece<'_>> {

@@ -5,6 +5,7 @@
 mod bits;
 mod block;
 pub(crate) mod fills;
+pub(crate) mod fresh;
 mod hbm;
 pub(crate) mod place;
 pub(crate) mod planes;
@@ -14,6 +15,7 @@ pub(crate) mod trf;
 pub(crate) mod vrf;
 
 pub(crate) use block::Block;
+pub(crate) use fresh::Fresh;
 pub(crate) use hbm::Hbm;
 
 use super::spec::{DM_BYTES, TRF_BYTES, VRF_BYTES};
@@ -44,6 +46,9 @@ pub(crate) struct PieceMut<'a> {
 pub(crate) trait Space {
     /// The bytes from an address on. `None` where there is no memory.
     fn piece(&self, unit: usize, address: u64) -> Option<Piece<'_>>;
+
+    /// What elements of a unit read as that nobody wrote.
+    fn fresh(&self, unit: usize) -> Fresh;
 }
 
 /// A memory that can be written.
@@ -63,10 +68,18 @@ pub(crate) struct Unit {
     pub(crate) vrf: Block,
 }
 
+impl Unit {
+    /// A slice that nobody has written to.
+    pub(crate) fn new(fresh: Fresh) -> Self {
+        let block = |part, capacity| Block::holding(capacity, fresh.part(part));
+        // Two planes of the register file: see [`planes`].
+        Self { dm: block(0, DM_BYTES), trf: block(1, 2 * TRF_BYTES), vrf: block(2, VRF_BYTES) }
+    }
+}
+
 impl Default for Unit {
     fn default() -> Self {
-        // Two planes of the register file: see [`planes`].
-        Self { dm: Block::new(DM_BYTES), trf: Block::new(2 * TRF_BYTES), vrf: Block::new(VRF_BYTES) }
+        Self::new(Fresh::default())
     }
 }
 
@@ -74,6 +87,10 @@ impl Space for Vec<Hbm> {
     #[inline]
     fn piece(&self, unit: usize, address: u64) -> Option<Piece<'_>> {
         self.get(unit)?.piece(address)
+    }
+
+    fn fresh(&self, unit: usize) -> Fresh {
+        self.get(unit).map_or(Fresh::default(), Hbm::fresh)
     }
 }
 
@@ -89,6 +106,10 @@ impl Space for Vec<Unit> {
     fn piece(&self, unit: usize, address: u64) -> Option<Piece<'_>> {
         self.get(unit)?.dm.piece(address)
     }
+
+    fn fresh(&self, unit: usize) -> Fresh {
+        self.get(unit).map_or(Fresh::default(), |unit| unit.dm.fresh())
+    }
 }
 
 impl SpaceMut for Vec<Unit> {
@@ -103,6 +124,10 @@ impl Space for Block {
     #[inline]
     fn piece(&self, _: usize, address: u64) -> Option<Piece<'_>> {
         self.piece(address)
+    }
+
+    fn fresh(&self, _: usize) -> Fresh {
+        self.fresh()
     }
 }
 

@@ -1,7 +1,7 @@
 //! A tensor in one of the memories, whichever it is: the bytes that it spans and the ones that it needs.
 
 use super::trf;
-use crate::chip::check::FaultMemory;
+use crate::chip::check::{Fault, FaultMemory};
 use crate::chip::live::depends_on;
 use crate::chip::spec::{CLUSTERS, SLICES};
 use crate::command::{FillId, Guard, Memory, Region, TrfRegion};
@@ -15,6 +15,9 @@ pub(crate) enum Place {
     /// The register files.
     Trf(TrfRegion),
 }
+
+/// Bytes that are compared at a time.
+const WINDOW_BYTES: usize = 16 << 20;
 
 /// A unit by its coordinates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +57,56 @@ impl Place {
         }
     }
 
-    fn guard(&self) -> &Guard {
+    /// The memory and the addresses, for messages.
+    pub(crate) fn describe(&self) -> String {
+        match self {
+            Place::Region(region) => {
+                let end = region.address.saturating_add(region.footprint.bytes() as u64);
+                format!("{} {}..{end}", region.memory, region.address)
+            }
+            Place::Trf(region) => {
+                format!("{} ({} rows of {} bytes)", region.address, region.rows, trf::row_bytes(region))
+            }
+        }
+    }
+
+    /// The position in the tensor that holds a byte, as variables of its guard.
+    fn position(&self, at: Coordinates, byte: u64) -> Option<Vec<usize>> {
+        let element = |offset: u64, bits: usize| (offset * 8) as usize / bits;
+        let mut position = vec![at.chip, at.cluster, at.slice];
+        match self {
+            Place::Region(region) => {
+                position.push(element(byte.checked_sub(region.address)?, region.footprint.element.bits()));
+            }
+            Place::Trf(region) => {
+                for row in 0..region.rows {
+                    let mut before = 0;
+                    for piece in trf::pieces(region, row, 0..trf::row_bytes(region)) {
+                        if piece.contains(&(byte as usize)) {
+                            let offset = before + byte - piece.start as u64;
+                            position.extend([row, element(offset, region.element.bits())]);
+                            return Some(position);
+                        }
+                        before += piece.len() as u64;
+                    }
+                }
+                return None;
+            }
+        }
+        Some(position)
+    }
+
+    /// The fault with bytes of the tensor that it is about.
+    pub(crate) fn blame(&self, fault: Fault, at: Coordinates, bytes: Range<u64>) -> Fault {
+        let start = bytes.start;
+        let fault = fault.at(self.memory(), self.unit(at), bytes);
+        match self.position(at, start) {
+            Some(position) => fault.of_element(self.guard(), &position),
+            None => fault,
+        }
+    }
+
+    pub(crate) fn guard(&self) -> &Guard {
         match self {
             Place::Region(region) => &region.footprint.guard,
             Place::Trf(region) => &region.guard,
@@ -152,4 +204,43 @@ pub(crate) fn spans_meet(a: &[Range<u64>], b: &[Range<u64>]) -> bool {
 /// Whether every byte of `inner` is spanned by one range of `outer`.
 pub(crate) fn spans_cover(outer: &[Range<u64>], inner: &[Range<u64>]) -> bool {
     inner.iter().all(|inner| outer.iter().any(|outer| outer.start <= inner.start && inner.end <= outer.end))
+}
+
+/// The first bytes that live elements of both tensors need, in one unit. They are in the same memory.
+pub(crate) fn first_shared(a: &Place, b: &Place) -> Option<(Coordinates, Range<u64>)> {
+    let hull = |place: &Place| {
+        let spans = place.spans();
+        let start = spans.iter().map(|span| span.start).min()?;
+        Some(start..spans.iter().map(|span| span.end).max()?)
+    };
+    let (first, second) = (hull(a)?, hull(b)?);
+    let shared = first.start.max(second.start)..first.end.min(second.end);
+    let (m, n) = (a.extents(), b.extents());
+    let by_unit = a.differs_by_unit() || b.differs_by_unit();
+    let units = if by_unit { m.chip.min(n.chip) * CLUSTERS * SLICES } else { 1 };
+    for at in (0..units).map(Coordinates::of_slice) {
+        if at.cluster >= m.cluster.min(n.cluster) || at.slice >= m.slice.min(n.slice) {
+            continue;
+        }
+        for start in shared.clone().step_by(WINDOW_BYTES) {
+            let window = start..shared.end.min(start + WINDOW_BYTES as u64);
+            let index = |byte: u64| (byte - window.start) as usize;
+            let mut used = vec![false; index(window.end)];
+            a.live_bytes(at, &window, |bytes| used[index(bytes.start)..index(bytes.end)].fill(true));
+            let mut found: Option<Range<u64>> = None;
+            b.live_bytes(at, &window, |bytes| {
+                for byte in bytes.filter(|&byte| used[index(byte)]) {
+                    match &mut found {
+                        None => found = Some(byte..byte + 1),
+                        Some(range) if range.end == byte => range.end += 1,
+                        Some(_) => {}
+                    }
+                }
+            });
+            if let Some(bytes) = found {
+                return Some((at, bytes));
+            }
+        }
+    }
+    None
 }

@@ -10,6 +10,7 @@
 //! they lie at the same places, [`TRF_BYTES`] further on, so that layout and capacity are those of `i4` and `i8`
 //! (spec page 40 §2.2).
 
+use super::Fresh;
 use super::row::{Row, nibble, set_nibble};
 use crate::chip::spec::TRF_BYTES;
 use crate::scalar::ElementType;
@@ -46,12 +47,18 @@ pub(crate) fn split(row: &Row) -> Option<[Row; 2]> {
 }
 
 /// Puts the planes of elements of type `element` together. An element is initialised where its low bits are.
-pub(crate) fn join(element: ElementType, [low, high]: &[Row; 2], output: &mut Row) {
+pub(crate) fn join(element: ElementType, [low, high]: &[Row; 2], fresh: Fresh, output: &mut Row) {
     let len = low.len();
-    let bytes: Vec<u8> = match element {
+    let mut bytes: Vec<u8> = match element {
         ElementType::I5 => (0..len).map(|k| nibble(low.bytes(), k) | nibble(high.bytes(), k) << 4).collect(),
         _ => low.bytes().iter().zip(high.bytes()).flat_map(|(&low, &high)| [low, high]).collect(),
     };
+    let size = element.container_bits() / 8;
+    for (k, element_bytes) in bytes.chunks_exact_mut(size).enumerate() {
+        if low.flags().is_some_and(|flags| !flags[k]) {
+            element_bytes.copy_from_slice(&fresh.code(element, k as u64).to_le_bytes()[..size]);
+        }
+    }
     output.clear(element);
     output.push(&bytes, len, low.flags());
 }
@@ -77,8 +84,14 @@ mod tests {
                 // The first plane holds what memory would hold of the low bits.
                 assert_eq!(planes[0].bytes()[..2], if count == 31 { [0x10, 0x32] } else { [0, 1] });
                 let mut back = Row::new(ElementType::F32);
-                join(element, &planes, &mut back);
-                assert_eq!((back.element(), back.bytes(), back.flags()), (element, &bytes[..], flags));
+                join(element, &planes, Fresh::POISON, &mut back);
+                assert_eq!((back.element(), back.flags()), (element, flags));
+                let size = bytes.len() / count;
+                for (k, found) in back.bytes().chunks(size).enumerate() {
+                    let poison: &[u8] = if size == 1 { &[0xf0] } else { &[0, 0xff] };
+                    let written = flags.is_none_or(|flags| flags[k]);
+                    assert_eq!(found, if written { &bytes[k * size..][..size] } else { poison });
+                }
             }
         }
         assert!(split(&Row::new(ElementType::I8)).is_none());

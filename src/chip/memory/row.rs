@@ -1,7 +1,7 @@
 //! A run of elements on its way: read from one memory, converted or written to another.
 
 use super::runs::Runs;
-use super::{PieceMut, Space, SpaceMut};
+use super::{Fresh, PieceMut, Space, SpaceMut};
 use crate::scalar::ElementType;
 use core::ops::Range;
 
@@ -96,7 +96,8 @@ impl Row {
         (&mut self.bytes, &mut self.flags)
     }
 
-    /// Appends the elements of a line. What lies outside of the memory is zero and uninitialised.
+    /// Appends the elements of a line. What nobody wrote, and what lies outside of the memory, is uninitialised and
+    /// reads as the memory says.
     pub(crate) fn read(&mut self, space: &impl Space, line: Line) {
         if let Some(bytes) = self.find_whole(space, line) {
             self.bytes.extend_from_slice(bytes);
@@ -113,7 +114,7 @@ impl Row {
             for k in 0..line.len {
                 let position = line.position + (k * line.stride) as i64;
                 if position < 0 {
-                    self.unset(first + k);
+                    self.miss(first + k, space.fresh(line.unit), position as u64);
                 } else {
                     self.read_part(space, first + k, Line { position, len: 1, ..line });
                 }
@@ -193,12 +194,22 @@ impl Row {
         }
     }
 
-    /// Marks an element as uninitialised.
-    pub(super) fn unset(&mut self, k: usize) {
+    /// Marks an element as uninitialised and gives it the code of its place, which is counted in half bytes.
+    pub(super) fn miss(&mut self, k: usize, fresh: Fresh, place: u64) {
         if self.flags.is_empty() {
             self.flags.resize(self.len, true);
         }
-        self.flags[k] = false;
+        if self.flags[k] {
+            self.flags[k] = false;
+            let code = fresh.code(self.element, place);
+            match self.element.container_bits() {
+                4 => set_nibble(&mut self.bytes, k, code as u8),
+                bits => {
+                    let size = bits / 8;
+                    self.bytes[k * size..(k + 1) * size].copy_from_slice(&code.to_le_bytes()[..size]);
+                }
+            }
+        }
     }
 
     fn read_part(&mut self, space: &impl Space, first: usize, line: Line) {
@@ -230,26 +241,33 @@ impl Row {
         size: usize,
         per_byte: usize,
     ) {
+        let fresh = space.fresh(unit);
         while len > 0 {
             let piece = space.piece(unit, address);
             let taken = piece.map_or(len, |piece| piece.len.min(len));
             let output = &mut self.bytes[to..to + taken];
+            // All elements of byte `k`, by the place of the first byte of each.
+            let miss = |row: &mut Self, k: usize| {
+                let element = (to + k) * per_byte / size;
+                for e in element..(element + per_byte).min(row.len) {
+                    let place = (address * 2).wrapping_add((e * size * 2 / per_byte) as u64);
+                    row.miss(e, fresh, place.wrapping_sub(to as u64 * 2));
+                }
+            };
             match piece.and_then(|piece| piece.block.map(|block| (block, piece.start))) {
                 Some((block, start)) => {
                     block.read(start, output);
                     if !block.all_initialised(start..start + taken) {
                         for k in 0..taken {
                             if !block.is_initialised(start + k) {
-                                let element = (to + k) * per_byte / size;
-                                (element..(element + per_byte).min(self.len)).for_each(|e| self.unset(e));
+                                miss(self, k);
                             }
                         }
                     }
                 }
                 None => {
                     output.fill(0);
-                    let last = ((to + taken) * per_byte).div_ceil(size).min(self.len);
-                    (to * per_byte / size..last).for_each(|e| self.unset(e));
+                    (0..taken).for_each(|k| miss(self, k));
                 }
             }
             address += taken as u64;
@@ -273,7 +291,7 @@ impl Row {
             let byte = found.and_then(|(block, start)| block.bytes().get(start).copied()).unwrap_or(0);
             set_nibble(&mut self.bytes, first + k, byte >> (4 * (at % 2)) & 15);
             if !found.is_some_and(|(block, start)| block.is_initialised(start)) {
-                self.unset(first + k);
+                self.miss(first + k, space.fresh(line.unit), line.address * 2 + at as u64);
             }
         }
     }
@@ -351,7 +369,8 @@ impl Row {
             let (bytes, initialised) = piece.block.parts_mut();
             set_nibble(&mut bytes[piece.start..], at % 2, nibble(&self.bytes, first + k));
             let byte = piece.start..piece.start + 1;
-            let pair = (first + k) ^ 1;
+            // The other element of the byte, if the line has it. Elements of a row and of memory pair up differently.
+            let pair = if at.is_multiple_of(2) { first + k + 1 } else { (first + k).wrapping_sub(1) };
             if self.flags.is_empty() || self.flags[first + k] {
                 initialised.set(byte);
             } else if line.stride == 1
@@ -441,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn outside_of_the_memory_there_are_uninitialised_zeros() {
+    fn outside_of_the_memory_everything_is_poison() {
         let mut units = vec![Unit::default()];
         let end = crate::chip::spec::DM_BYTES as u64;
         let line = Line { unit: 0, address: end - 4, position: 0, stride: 1, len: 8 };
@@ -450,7 +469,7 @@ mod tests {
         row.write(0, &mut units, line, end);
         let mut back = Row::new(ElementType::I8);
         back.read(&units, line);
-        assert_eq!(back.bytes(), [1, 1, 1, 1, 0, 0, 0, 0]);
+        assert_eq!(back.bytes(), [1, 1, 1, 1, 0x80, 0x80, 0x80, 0x80]);
         assert_eq!(back.flags(), Some(&[true, true, true, true, false, false, false, false][..]));
         back.clear(ElementType::I8);
         back.read(&units, Line { unit: 9, ..line });

@@ -111,7 +111,8 @@ impl Row {
                         for e in 0..runs.run {
                             let element = at + e * size;
                             if !block.all_initialised(element..element + size) {
-                                self.unset(first + k * runs.run + e);
+                                let place = (address + (k * step + e * size) as u64) * 2;
+                                self.miss(first + k * runs.run + e, space.fresh(runs.unit), place);
                             }
                         }
                     }

@@ -10,7 +10,7 @@
 //! Row `r` of a tensor of `R` rows owns the bank rows `r * 8 / R .. (r + 1) * 8 / R` and runs through them in order
 //! (spec page 40 §2.2). [`crate::chip::TrfLayout`] says the same element by element.
 
-use super::{Piece, Space, Unit};
+use super::{Fresh, Piece, Space, Unit};
 use crate::chip::spec::{TRF_BANK_ROW_BYTES, TRF_BANK_ROWS, TRF_COLUMNS, TRF_LINE_BYTES};
 use crate::chip::trf_layout::bank_part;
 use crate::command::{TrfAddress, TrfRegion};
@@ -99,6 +99,11 @@ impl Space for TrfRows<'_> {
         }
         let start = (row * banks + bank) * TRF_BANK_ROW_BYTES + first + byte;
         Some(Piece { block: Some(&slice.trf), start, len: per_bank - byte })
+    }
+
+    fn fresh(&self, unit: usize) -> Fresh {
+        let slice = self.units.get(unit / TRF_BANK_ROWS);
+        slice.map_or(Fresh::default(), |slice| slice.trf.fresh().part((unit % TRF_BANK_ROWS) as u64))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The vector register files: 8 KiB per slice, addressed in bytes.
 
-use super::{Piece, Space, Unit};
+use super::{Fresh, Piece, Space, Unit};
 
 /// The vector register files of all slices, for reading. The unit is the slice.
 #[derive(Clone, Copy, Debug)]
@@ -10,6 +10,10 @@ impl Space for VrfUnits<'_> {
     #[inline]
     fn piece(&self, unit: usize, address: u64) -> Option<Piece<'_>> {
         self.0.get(unit)?.vrf.piece(address)
+    }
+
+    fn fresh(&self, unit: usize) -> Fresh {
+        self.0.get(unit).map_or(Fresh::default(), |unit| unit.vrf.fresh())
     }
 }
 
@@ -29,7 +33,10 @@ mod tests {
         row.write(0, &mut units[1].vrf, last, 0);
         let mut back = Row::new(ElementType::I32);
         back.read(&VrfUnits(&units), Line { unit: 1, len: 2, ..last });
-        assert_eq!((back.bytes(), back.flags()), (&[7, 7, 7, 7, 0, 0, 0, 0][..], Some(&[true, false][..])));
+        assert_eq!(
+            (back.bytes(), back.flags()),
+            (&[7, 7, 7, 7, 0, 0, 0, 0x80][..], Some(&[true, false][..]))
+        );
         assert!(
             VrfUnits(&units).piece(1, VRF_BYTES as u64).is_none() && VrfUnits(&units).piece(2, 0).is_none()
         );

@@ -148,13 +148,14 @@ impl<const T: Tu> TuContext<T> {
     ///
     /// Refused while compiling: an axis that is not of size 2, or that the tensors have themselves. Source: seed page
     /// *Fetch Engine*, "Interleaving Tensors".
+    #[track_caller]
     pub fn begin_interleaved<'l, I: AxisName, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>(
         &'l mut self,
         lhs: DmTensorView<'l, D, Chip, Cluster, Slice, Element>,
         rhs: DmTensorView<'l, D, Chip, Cluster, Slice, Element>,
     ) -> BeginTensor<'l, T, D, Chip, Cluster, Slice, Symbol<I>, Element> {
         const { BeginPlan::<I, Chip, Cluster, Slice, Element>::CHECK };
-        let mut pass = Pass::new(lhs.region());
+        let mut pass = Pass::new(self.begun(), lhs.region());
         pass.second = Some(rhs.region());
         StreamTensor::new(self, Box::new(pass))
     }

@@ -5,7 +5,7 @@ use super::packet::packet_runs;
 use super::parts::{Key, MoveLoop, Part, Reach, hull, parts};
 use super::sequencer::{Medium, PairedEntry, PairedSequencer, Side};
 use crate::chip::spec;
-use crate::command::{Dma, Guard, Memory, Region, Step};
+use crate::command::{Dma, Guard, Memory, Region, Start, Step};
 use crate::error::PlanError;
 use crate::text::Text;
 use std::collections::BTreeMap;
@@ -144,10 +144,23 @@ impl Deriver<'_> {
         }
         let mut coverage = Coverage::Exact;
         let granule = self.granule_bits() / bits;
-        if !guard.is_always() && granule > 1 && mark_granule(&mut loops, guard, bits, granule as usize) {
+        let bits_before = |side| (self.start(side).elements.unsigned_abs() * bits as usize) as u64;
+        // Where the loops start inside of a granule, its elements are told apart.
+        let granular = [Side::Source, Side::Destination]
+            .into_iter()
+            .all(|side| bits_before(side).is_multiple_of(self.granule_bits()));
+        if !guard.is_always()
+            && granule > 1
+            && granular
+            && mark_granule(&mut loops, guard, bits, granule as usize)
+        {
             coverage = Coverage::Rounded;
         }
-        let keys = [Side::Destination, Side::Source].map(|side| Key { side, units: self.key_units(side) });
+        let keys = [Side::Destination, Side::Source].map(|side| Key {
+            side,
+            units: self.key_units(side),
+            start: self.start(side).units as i64,
+        });
         if let Some(parts) = parts(guard, &loops, keys) {
             return Ok((parts, coverage));
         }
@@ -166,9 +179,24 @@ impl Deriver<'_> {
         }) as u64
     }
 
+    /// Where the loops start on a side.
+    fn start(&self, side: Side) -> Start {
+        match side {
+            Side::Source => self.dma.transfer.source_start,
+            Side::Destination => self.dma.transfer.destination_start,
+        }
+    }
+
+    /// The unit of a place. What is live lies in the tensor, wherever the loops start.
+    fn unit(&self, side: Side, at: Reach) -> usize {
+        (at.units as usize).wrapping_add_signed(self.start(side).units)
+    }
+
     /// Medium and address of a place.
     fn place(&self, side: Side, at: Reach) -> (Medium, u64) {
-        let (unit, inside) = (at.units as usize, self.region(side).address + at.bits / 8);
+        let bits = at.bits as i64 + self.start(side).elements as i64 * self.element_bits as i64;
+        let (unit, inside) =
+            (self.unit(side, at), self.region(side).address.wrapping_add_signed(bits.div_euclid(8)));
         match self.kind(side) {
             Kind::Hbm => (Medium::Hbm { chip: unit }, inside),
             Kind::Dm => {
@@ -186,9 +214,9 @@ impl Deriver<'_> {
             return Some(Engine { chip, cluster, pe });
         }
         let unit = match self.dm_side()? {
-            Side::Destination => part.destination.units,
-            Side::Source => part.source.units,
-        } as usize;
+            Side::Destination => self.unit(Side::Destination, part.destination),
+            Side::Source => self.unit(Side::Source, part.source),
+        };
         let (cluster, slice) = (unit / spec::SLICES, unit % spec::SLICES);
         let (chip, cluster) = (cluster / spec::CLUSTERS, cluster % spec::CLUSTERS);
         Some(Engine { chip, cluster, pe: slice / spec::PE_SLICES })

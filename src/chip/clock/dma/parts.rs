@@ -75,6 +75,8 @@ impl MoveLoop {
 pub(super) struct Key {
     pub(super) side: Side,
     pub(super) units: u64,
+    /// The unit at which the loops start.
+    pub(super) start: i64,
 }
 
 /// Loops without conditions.
@@ -125,7 +127,7 @@ struct Span {
 #[derive(Clone, Copy, Debug)]
 enum Look {
     Nothing,
-    All([u64; KEYS]),
+    All([i64; KEYS]),
     /// These keys and sums differ.
     Mixed(u32),
 }
@@ -142,7 +144,7 @@ struct Values {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Tree {
     Nothing,
-    All([u64; KEYS]),
+    All([i64; KEYS]),
     /// A loop, and what holds for its values.
     Split(usize, Vec<(Values, Tree)>),
 }
@@ -238,12 +240,13 @@ impl<'a> Cutter<'a> {
         let mut mixed = 0;
         let mut key_values = [0; KEYS];
         for (k, key) in self.keys.iter().enumerate() {
-            let units = |value: fn(&Span) -> usize| -> u64 {
-                self.loops.iter().zip(spans).map(|(l, s)| l.reach(key.side).units * value(s) as u64).sum()
+            let reached = |value: fn(&Span) -> usize| -> i64 {
+                let units =
+                    self.loops.iter().zip(spans).map(|(l, s)| l.reach(key.side).units * value(s) as u64);
+                (units.sum::<u64>() as i64 + key.start).div_euclid(key.units as i64)
             };
-            let (low, high) = (units(|span| span.first), units(|span| span.last));
-            key_values[k] = low / key.units;
-            mixed |= u32::from(high / key.units != key_values[k]) << k;
+            key_values[k] = reached(|span| span.first);
+            mixed |= u32::from(reached(|span| span.last) != key_values[k]) << k;
         }
         let sums = self.sums(spans);
         let mut ragged = 0;
@@ -392,8 +395,10 @@ mod tests {
     use rand::{Rng, SeedableRng};
     use std::collections::BTreeMap;
 
-    const KEYS_OF_PES: [Key; 2] =
-        [Key { side: Side::Destination, units: 64 }, Key { side: Side::Source, units: 256 }];
+    const KEYS_OF_PES: [Key; 2] = [
+        Key { side: Side::Destination, units: 64, start: 0 },
+        Key { side: Side::Source, units: 256, start: 0 },
+    ];
 
     /// Loops of `(size, source units, source bits, destination units, destination bits)`, one variable each.
     fn loops(list: &[(usize, u64, u64, u64, u64)]) -> Vec<MoveLoop> {

@@ -83,6 +83,7 @@ fn move_of<Source: AtRest, Destination: AtRest>(from: u64, to: u64) -> Dma {
         source: region(Source::SHAPE, from),
         destination: region(Destination::SHAPE, to),
         transfer: DmaPlan::<Source, Destination>::TRANSFER,
+        pcie: false,
     }
 }
 
@@ -104,7 +105,7 @@ pub(super) fn bytes(
             (Step { units, elements }, Step { units: to_units, elements: to_elements });
         transfer.loops.push(TransferLoop { size, source, destination });
     }
-    Dma { source: region(source), destination: region(destination), transfer }
+    Dma { source: region(source), destination: region(destination), transfer, pcie: false }
 }
 
 pub(super) fn derived(dma: &Dma, options: &DmaOptions) -> DmaOperation {

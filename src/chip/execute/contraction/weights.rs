@@ -105,7 +105,7 @@ impl Weights {
                     let mut parts = [Row::new(plane), Row::new(plane)];
                     read(plane, 0, &mut parts[0]);
                     read(plane, planes::PLANE_BYTES, &mut parts[1]);
-                    planes::join(region.element, &parts, packed);
+                    planes::join(region.element, &parts, trf.fresh(), packed);
                 }
             }
             if let Some(flags) = packed.flags() {

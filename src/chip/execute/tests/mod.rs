@@ -92,7 +92,8 @@ fn value(element: ElementType, bytes: &[u8], k: usize) -> f64 {
 
 #[test]
 fn fetch_cast_and_commit_with_padding() {
-    let mut system = System::new(SystemOptions::default());
+    let checks = CheckOptions { uninitialised: false, ..CheckOptions::default() };
+    let mut system = System::new(SystemOptions { checks, ..SystemOptions::default() });
     let data = codes(Bf16, 64, 4);
     poke(&mut system, 5, 0, Bf16, &data);
     poke(&mut system, 5, 4096, Bf16, &[0xee; 256]);
@@ -118,7 +119,8 @@ fn fetch_cast_and_commit_with_padding() {
 fn conversions_that_a_chip_does_not_have() {
     use ElementType::{I5, I9};
     let try_fetch = |kind: ChipKind, stored: ElementType, output: ElementType| {
-        let mut system = System::new(SystemOptions { chip_kind: kind, ..SystemOptions::default() });
+        let checks = CheckOptions { uninitialised: false, ..CheckOptions::default() };
+        let mut system = System::new(SystemOptions { chip_kind: kind, checks, ..SystemOptions::default() });
         let lanes = 256 / output.bits();
         let stream = fetch(region(0, 0, stored, 8, lanes), output, &[(lanes, 1)], 1, lanes);
         let destination = TrfRegion {
@@ -178,7 +180,10 @@ fn dma(source: Region, destination: Region, len: usize) -> Command {
     let mut transfer = Transfer { guard: Guard::always(1), ..Transfer::new() };
     let step = Step { units: 0, elements: 1 };
     transfer.loops.push(TransferLoop { size: len, source: step, destination: step });
-    Command { operation: Operation::Dma(Box::new(Dma { source, destination, transfer })), location: here() }
+    Command {
+        operation: Operation::Dma(Box::new(Dma { source, destination, transfer, pcie: false })),
+        location: here(),
+    }
 }
 
 #[test]

@@ -116,7 +116,7 @@ fn engines_reach_their_own_memories() {
     ];
     for (command, start) in refused {
         let fault = system.execute(&command).expect_err(start).to_string();
-        assert!(fault.starts_with(start), "{fault}");
+        assert!(fault.starts_with(&format!("fault: {start}")), "{fault}");
     }
     let transfer = HostTransfer { region: own, transfer: straight, host_elements: 8 };
     assert_eq!(system.download(&transfer, here()).map_err(|fault| fault.kind), Err(FaultKind::Unsupported));

@@ -1,0 +1,147 @@
+//! Reads of a tensor where another tensor has been written since.
+
+use crate::{A, B, Cluster, DmX, Slice, X, Z, check, fine, flagged, launched};
+use furiosa_visa_std::chip::{Check, FaultKind};
+use furiosa_visa_std::prelude::*;
+
+type Weights = TrfTensor<i8, m![1], Cluster, Slice, m![A], m![B]>;
+
+fn weights(ctx: &mut Context, x: &X, at: u64, part: TrfAddress) -> Weights {
+    let x = x.to_dm::<Cluster, Slice, m![A, B]>(&mut ctx.tdma, at);
+    let stream = ctx.sub.begin(x.view()).fetch::<i8, m![A], m![B]>();
+    stream.collect::<m![A, B / 32], m![B % 32]>().to_trf(part) // loaded
+}
+
+fn contracted(
+    ctx: &mut Context,
+    x: &DmX,
+    weights: &Weights,
+) -> DmTensor<i32, m![1], Cluster, Slice, m![A # 8]> {
+    (ctx.main.begin(x.view()).fetch::<i8, m![1], m![B]>())
+        .collect::<m![B / 32], m![B % 32]>()
+        .align::<m![1], m![B], _, _>(weights)
+        .contract::<m![1]>()
+        .accumulate::<m![1], m![A # 8]>(AccumulationKind::Interleaved)
+        .commit(1 << 16) // contracted
+}
+
+#[device(chip = 1)]
+fn in_dm(ctx: &mut Context, x: &X, _: &Z) {
+    let dm: DmX = x.to_dm(&mut ctx.tdma, 0); // written first
+    let _: DmX = x.to_dm(&mut ctx.tdma, 40); // written over it
+    dm.to_hbm::<m![A, B]>(&mut ctx.tdma, 1 << 20); // read
+}
+
+#[device(chip = 1)]
+fn beside_in_dm(ctx: &mut Context, x: &X, _: &Z) {
+    let dm: DmX = x.to_dm(&mut ctx.tdma, 0);
+    let _: DmX = x.to_dm(&mut ctx.tdma, 64);
+    dm.to_hbm::<m![A, B]>(&mut ctx.tdma, 1 << 20);
+}
+
+#[device(chip = 1)]
+fn after_the_read(ctx: &mut Context, x: &X, _: &Z) {
+    let dm: DmX = x.to_dm(&mut ctx.tdma, 0);
+    dm.to_hbm::<m![A, B]>(&mut ctx.tdma, 1 << 20);
+    let _: DmX = x.to_dm(&mut ctx.tdma, 40);
+}
+
+#[device(chip = 1)]
+fn written_again(ctx: &mut Context, x: &X, _: &Z) {
+    let mut dm: DmX = x.to_dm(&mut ctx.tdma, 0);
+    let _: DmX = x.to_dm(&mut ctx.tdma, 40);
+    x.view().to_dm_view(&mut ctx.tdma, dm.view_mut());
+    dm.to_hbm::<m![A, B]>(&mut ctx.tdma, 1 << 20);
+}
+
+#[device(chip = 1)]
+fn in_hbm(ctx: &mut Context, x: &X, _: &Z) {
+    let copy: X = x.to_hbm::<{ Dma::Tensor }, m![A, B]>(&mut ctx.tdma, 1 << 20); // copied
+    x.to_hbm::<{ Dma::Pcie }, m![A, B]>(&mut ctx.pdma, (1 << 20) - 255); // copied over it
+    let _: DmX = copy.to_dm(&mut ctx.tdma, 0); // read from HBM
+}
+
+#[device(chip = 1)]
+fn beside_in_hbm(ctx: &mut Context, x: &X, _: &Z) {
+    let copy: X = x.to_hbm::<{ Dma::Tensor }, m![A, B]>(&mut ctx.tdma, 1 << 20);
+    x.to_hbm::<{ Dma::Pcie }, m![A, B]>(&mut ctx.pdma, (1 << 20) - 256);
+    let _: DmX = copy.to_dm(&mut ctx.tdma, 0);
+}
+
+#[device(chip = 1)]
+fn by_a_commit(ctx: &mut Context, x: &X, _: &Z) {
+    let dm: DmX = x.to_dm(&mut ctx.tdma, 0);
+    let other: DmX = x.to_dm(&mut ctx.tdma, 128); // the source
+    let stream = ctx.main.begin(dm.view()).fetch::<i8, m![1], m![B]>().collect::<m![B / 32], m![B % 32]>();
+    let _: DmX = stream.commit(184); // committed over it
+    let stream = ctx.main.begin(other.view()).fetch::<i8, m![1], m![B]>().collect::<m![B / 32], m![B % 32]>();
+    let _: DmX = stream.commit(1024); // fetched
+}
+
+#[device(chip = 1)]
+fn in_the_trf(ctx: &mut Context, x: &X, _: &Z) {
+    let dm: DmX = x.to_dm(&mut ctx.tdma, 4096);
+    let first = weights(ctx, x, 0, TrfAddress::FirstHalf);
+    weights(ctx, x, 512, TrfAddress::Full);
+    contracted(ctx, &dm, &first);
+}
+
+#[device(chip = 1)]
+fn beside_in_the_trf(ctx: &mut Context, x: &X, _: &Z) {
+    let dm: DmX = x.to_dm(&mut ctx.tdma, 4096);
+    let first = weights(ctx, x, 0, TrfAddress::FirstHalf);
+    weights(ctx, x, 512, TrfAddress::SecondHalf);
+    contracted(ctx, &dm, &first);
+}
+
+#[test]
+fn controls() {
+    check(
+        Check::StaleReads,
+        &[
+            flagged(
+                "written over in DM",
+                |checks| launched(checks, in_dm),
+                FaultKind::StaleRead,
+                &["read", "written first", "written over it"],
+                &[
+                    "DMA: stale read: the tensor in DM 0..64 that is read here lost bytes 40..64 to the tensor in DM \
+                     40..104 that was written over them",
+                    "memory: DM, bytes 40..64 of chip 0, cluster 0, slice 0",
+                    "element: i![A: 0, B: 40], position 40 of m![B]",
+                ],
+            ),
+            flagged(
+                "written over in HBM, by one byte",
+                |checks| launched(checks, in_hbm),
+                FaultKind::StaleRead,
+                &["read from HBM", "copied", "copied over it"],
+                &["HBM, bytes 1048576..1048577 of chip 0", "element: i![A: 0, B: 0], position 0 of m![A, B]"],
+            ),
+            flagged(
+                "committed over",
+                |checks| launched(checks, by_a_commit),
+                FaultKind::StaleRead,
+                &["fetched", "the source", "committed over it"],
+                &["fetch: stale read", "bytes 184..192", "element: i![A: 0, B: 56]"],
+            ),
+            flagged(
+                "a half of the TRF under the whole",
+                |checks| launched(checks, in_the_trf),
+                FaultKind::StaleRead,
+                &["contracted", "loaded", "loaded"],
+                &[
+                    "contraction: stale read: the tensor in TrfAddress::FirstHalf",
+                    "to a tensor in TrfAddress::Full",
+                    "memory: TRF, bytes 0..",
+                    "element: i![A: 0, B: 0], position 0 of m![B]",
+                ],
+            ),
+            fine("beside it in DM", |checks| launched(checks, beside_in_dm)),
+            fine("over it after the read", |checks| launched(checks, after_the_read)),
+            fine("over it, and then it again", |checks| launched(checks, written_again)),
+            fine("beside it in HBM", |checks| launched(checks, beside_in_hbm)),
+            fine("in the other half of the TRF", |checks| launched(checks, beside_in_the_trf)),
+        ],
+    );
+}

@@ -1,0 +1,166 @@
+//! Uses of elements that nobody wrote.
+
+use crate::commands::{self, give, pass, region, system, written};
+use crate::{A, B, Cluster, DmX, Slice, X, Z, check, fine, flagged, launched, launched_with};
+use furiosa_visa_std::chip::{Check, CheckOptions, Fault, FaultKind};
+use furiosa_visa_std::prelude::*;
+use furiosa_visa_std::scalar::ElementType;
+
+type DmZ = DmTensor<i32, m![1], Cluster, Slice, m![B]>;
+
+/// Row 1, column 36.
+const HOLE: &[usize] = &[100];
+
+#[device(chip = 1)]
+fn contracted(ctx: &mut Context, x: &X, _: &Z) {
+    let dm: DmX = x.to_dm(&mut ctx.tdma, 0);
+    let w = x.to_dm::<Cluster, Slice, m![A, B]>(&mut ctx.tdma, 1024);
+    let weights = (ctx.sub.begin(w.view()).fetch::<i8, m![A], m![B]>())
+        .collect::<m![A, B / 32], m![B % 32]>()
+        .to_trf::<m![A], m![B]>(TrfAddress::Full);
+    let _: DmTensor<i32, m![1], Cluster, Slice, m![A # 8]> = (ctx.main.begin(dm.view()))
+        .fetch::<i8, m![1], m![B]>()
+        .collect::<m![B / 32], m![B % 32]>()
+        .align::<m![1], m![B], _, _>(&weights)
+        .contract::<m![1]>()
+        .accumulate::<m![1], m![A # 8]>(AccumulationKind::Interleaved)
+        .commit(1 << 16); // contracted
+}
+
+#[device(chip = 1)]
+fn widened(ctx: &mut Context, x: &X, _: &Z) {
+    let dm: DmX = x.to_dm(&mut ctx.tdma, 0);
+    let stream = ctx.main.begin(dm.view()).fetch::<i32, m![B / 8], m![B % 8]>();
+    let _: DmZ = stream.collect::<m![B / 8], m![B % 8]>().commit(1024); // widened
+}
+
+#[device(chip = 1)]
+fn looked_up(ctx: &mut Context, x: &X, _: &Z) {
+    let dm: DmX = x.to_dm(&mut ctx.tdma, 0);
+    let table = LookupTable::from_fn(|x: i8| x.wrapping_add(1));
+    let stream = ctx.main.begin(dm.view()).fetch_with_table::<i8, m![1], m![B]>(&table);
+    let _: DmX = stream.collect::<m![B / 32], m![B % 32]>().commit(1024); // looked up
+}
+
+#[device(chip = 1)]
+fn shifted(ctx: &mut Context, x: &X, _: &Z) {
+    let dm: DmX = x.to_dm(&mut ctx.tdma, 0);
+    let stream = ctx.sub.begin(dm.view()).fetch_with_zero_point::<i32, m![B / 8], m![B % 8]>(3);
+    let _: DmZ = stream.collect::<m![B / 8], m![B % 8]>().commit(1024); // shifted
+}
+
+#[device(chip = 1)]
+fn narrowed(ctx: &mut Context, _: &X, z: &Z) {
+    let dm: DmZ = z.to_dm(&mut ctx.tdma, 0);
+    let stream =
+        ctx.main.begin(dm.view()).fetch::<i32, m![B / 8], m![B % 8]>().collect::<m![B / 8], m![B % 8]>();
+    let _: DmX = stream.cast::<i8, m![B % 8 # 32]>().commit(1024); // narrowed
+}
+
+#[device(chip = 1)]
+fn copied(ctx: &mut Context, x: &X, _: &Z) {
+    let dm: DmX = x.to_dm(&mut ctx.tdma, 0);
+    let stream = ctx.main.begin(dm.view()).fetch::<i8, m![1], m![B]>().collect::<m![B / 32], m![B % 32]>();
+    let copy: DmX = stream.commit(1024);
+    copy.to_hbm::<m![B, A]>(&mut ctx.tdma, 1 << 20);
+}
+
+#[device(chip = 1)]
+fn loaded(ctx: &mut Context, x: &X, z: &Z) {
+    let dm: DmX = x.to_dm(&mut ctx.tdma, 0);
+    (ctx.sub.begin(dm.view()).fetch::<i8, m![1], m![B]>())
+        .collect::<m![B / 32], m![B % 32]>()
+        .to_trf::<m![1], m![B]>(TrfAddress::Full);
+    let dm: DmZ = z.to_dm(&mut ctx.tdma, 512);
+    (ctx.sub.begin(dm.view()).fetch::<i32, m![B / 8], m![B % 8]>())
+        .collect::<m![B / 8], m![B % 8]>()
+        .to_vrf::<m![B]>(0);
+}
+
+/// The padding was never written, and goes through the conversion.
+#[device(chip = 1)]
+fn padding_is_widened(ctx: &mut Context, x: &X, _: &Z) {
+    let dm = x.to_dm::<Cluster, Slice, m![B # 96]>(&mut ctx.tdma, 0);
+    let stream = ctx.main.begin(dm.view()).fetch::<i32, m![B # 96 / 8], m![B # 96 % 8]>();
+    stream.collect::<m![B # 96 / 8], m![B # 96 % 8]>().commit::<m![B # 96]>(1024);
+}
+
+/// A packet of 24 elements, padded to a flit, of which so many lanes are committed as elements.
+fn lanes(checks: CheckOptions, live: usize) -> Result<(), Fault> {
+    let mut system = system(checks);
+    written(&mut system, 0, ElementType::I8, 96);
+    let source = region(0, ElementType::I8, 96);
+    let stream = commands::fetch(source, ElementType::I8, &[(4, 24), (24, 1)], 4, 24);
+    let sink = commands::commit(
+        region(4096, ElementType::I8, 128),
+        &[(4, 32), (32, 1)],
+        32,
+        commands::lanes_below(live),
+    );
+    give(&mut system, pass(stream, sink)) // lanes
+}
+
+#[test]
+fn controls() {
+    check(
+        Check::Uninitialised,
+        &[
+            flagged(
+                "contracted",
+                |checks| launched_with(checks, contracted, HOLE),
+                FaultKind::Uninitialised,
+                &["contracted"],
+                &[
+                    "contraction: uninitialised element: ",
+                    "which was never written",
+                    "element: i![A: 1, B: 36], position 36 of m![B]",
+                ],
+            ),
+            flagged(
+                "widened by fetch",
+                |checks| launched_with(checks, widened, HOLE),
+                FaultKind::Uninitialised,
+                &["widened"],
+                &[
+                    "fetch: uninitialised element: time step 4 converts element 36 of the tensor at DM address 0, which was",
+                    "DM, bytes 36..37 of chip 0, cluster 0, slice 1",
+                    "element: i![A: 1, B: 36]",
+                ],
+            ),
+            flagged(
+                "index of a table",
+                |checks| launched_with(checks, looked_up, HOLE),
+                FaultKind::Uninitialised,
+                &["looked up"],
+                &["fetch: uninitialised element: ", "element: i![A: 1, B: 36]"],
+            ),
+            flagged(
+                "less a zero point",
+                |checks| launched_with(checks, shifted, HOLE),
+                FaultKind::Uninitialised,
+                &["shifted"],
+                &["fetch: uninitialised element: ", "element: i![A: 1, B: 36]"],
+            ),
+            flagged(
+                "narrowed by the Cast Engine",
+                |checks| launched_with(checks, narrowed, HOLE),
+                FaultKind::Uninitialised,
+                &["narrowed"],
+                &["cast: uninitialised element: time step 4 converts element 36", "DM, bytes 144..148"],
+            ),
+            flagged(
+                "a lane of the padding of collect is committed",
+                |checks| lanes(checks, 25),
+                FaultKind::Uninitialised,
+                &["lanes"],
+                &["commit: uninitialised element: lane 24 of time step 0", "has only 24 elements there"],
+            ),
+            fine("contracted, all written", |checks| launched(checks, contracted)),
+            fine("narrowed, all written", |checks| launched(checks, narrowed)),
+            fine("copied by DMA and by a stream", |checks| launched_with(checks, copied, HOLE)),
+            fine("copied to the register files", |checks| launched_with(checks, loaded, HOLE)),
+            fine("padding is widened", |checks| launched(checks, padding_is_widened)),
+            fine("the lanes that hold an element are committed", |checks| lanes(checks, 24)),
+        ],
+    );
+}

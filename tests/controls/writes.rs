@@ -1,0 +1,264 @@
+//! Where operations write: over what they still read, outside of their tensor, one place twice.
+
+use crate::commands::{
+    commit, dma, fetch, give, hbm, lanes_below, pass, region, steps_below, system, written,
+};
+use crate::{A, B, Cluster, DmX, Slice, X, Z, check, fine, flagged, launched};
+use furiosa_visa_std::chip::{Check, CheckOptions, Fault, FaultKind};
+use furiosa_visa_std::command::{FillId, Guard, Operation, Sink, TensorUnit, TrfAddress, TrfRegion};
+use furiosa_visa_std::prelude::*;
+use furiosa_visa_std::scalar::ElementType::{self, I4, I8};
+
+/// Runs one command on a system with 256 elements from DM address 0 on.
+#[track_caller]
+fn run(checks: CheckOptions, operation: Operation) -> Result<(), Fault> {
+    run_on(checks, I8, operation)
+}
+
+#[track_caller]
+fn run_on(checks: CheckOptions, element: ElementType, operation: Operation) -> Result<(), Fault> {
+    let mut system = system(checks);
+    written(&mut system, 0, element, 256);
+    give(&mut system, operation)
+}
+
+/// Streams `time` packets of 32 bytes and commits them to a tensor of so many elements.
+fn commits(
+    elements: usize,
+    time: usize,
+    entries: &[(usize, isize)],
+    window: usize,
+    guard: Guard,
+) -> Operation {
+    let stream = fetch(region(0, I8, 256), I8, &[(time, 32), (32, 1)], time, 32);
+    pass(stream, commit(region(4096, I8, elements), entries, window, guard))
+}
+
+macro_rules! in_place {
+    ($name:ident, $from:literal, $to:literal, $element:ty) => {
+        #[device(chip = 1)]
+        fn $name(ctx: &mut Context, x: &X, _: &Z) {
+            let x = x.to_dm::<Cluster, m![1 # 256], m![A, B]>(&mut ctx.tdma, $from);
+            (ctx.main.begin(x.view()))
+                .fetch::<i8, m![A, B / 32], m![B % 32]>()
+                .collect::<m![A, B / 32], m![B % 32]>()
+                .commit::<$element>($to);
+        }
+    };
+}
+in_place!(upwards, 128, 160, m![A, B]); // committed
+in_place!(reordered, 128, 128, m![B / 32, A, B % 32]); // committed
+in_place!(exactly, 128, 128, m![A, B]);
+in_place!(downwards, 128, 96, m![A, B]);
+in_place!(beside, 128, 384, m![B / 32, A, B % 32]);
+
+/// The result is four times as large as its source.
+#[device(chip = 1)]
+fn wider(ctx: &mut Context, x: &X, _: &Z) {
+    let dm: DmX = x.to_dm(&mut ctx.tdma, 0);
+    let stream = ctx.main.begin(dm.view()).fetch::<i32, m![B / 8], m![B % 8]>();
+    let stream = stream.collect::<m![B / 8], m![B % 8]>();
+    stream.commit::<m![B]>(0); // wider
+}
+
+/// The sums are committed when all of the source has been fetched.
+#[device(chip = 1)]
+fn sums(ctx: &mut Context, x: &X, _: &Z) {
+    let dm: DmX = x.to_dm(&mut ctx.tdma, 0);
+    let w = x.to_dm::<Cluster, Slice, m![A, B]>(&mut ctx.tdma, 1024);
+    let weights = (ctx.sub.begin(w.view()).fetch::<i8, m![A], m![B]>())
+        .collect::<m![A, B / 32], m![B % 32]>()
+        .to_trf::<m![A], m![B]>(TrfAddress::Full);
+    (ctx.main.begin(dm.view()).fetch::<i8, m![1], m![B]>())
+        .collect::<m![B / 32], m![B % 32]>()
+        .align::<m![1], m![B], _, _>(&weights)
+        .contract::<m![1]>()
+        .accumulate::<m![1], m![A # 8]>(AccumulationKind::Interleaved)
+        .commit::<m![A # 8]>(0);
+}
+
+#[test]
+fn overwrites() {
+    let kind = FaultKind::Overwrite;
+    check(
+        Check::Overwrites,
+        &[
+            flagged(
+                "upwards by a packet",
+                |checks| launched(checks, upwards),
+                kind,
+                &["committed"],
+                &[
+                    "time step 0 writes byte 160 of each slice, which packet 1 of the same stream",
+                    "element: i![A: 0, B: 32]",
+                ],
+            ),
+            flagged(
+                "in another order",
+                |checks| launched(checks, reordered),
+                kind,
+                &["committed"],
+                &["time step 1 writes byte 256 of each slice, which packet 4"],
+            ),
+            flagged(
+                "wider than its source",
+                |checks| launched(checks, wider),
+                kind,
+                &["wider"],
+                &[
+                    "time step 0 writes byte 8 of each slice, which packet 1",
+                    "the source takes 0..64, the destination 0..256",
+                ],
+            ),
+            fine("each packet to its own place", |checks| launched(checks, exactly)),
+            fine("downwards", |checks| launched(checks, downwards)),
+            fine("in another order, beside it", |checks| launched(checks, beside)),
+            fine("sums over their source", |checks| launched(checks, sums)),
+        ],
+    );
+}
+
+/// A load of `time` flits into a tensor of so many bytes.
+fn loads(row_elements: usize, time: usize, guard: Guard) -> Operation {
+    let destination = TrfRegion {
+        address: TrfAddress::Full,
+        fill: FillId(9),
+        element: I8,
+        rows: 1,
+        row_elements,
+        guard: Guard::always(5),
+    };
+    let stream = fetch(region(0, I8, 256), I8, &[(time, 32), (32, 1)], time, 32);
+    pass(stream, Sink::Trf { destination, guard })
+}
+
+const ALWAYS: fn() -> Guard = || Guard::always(5);
+
+#[test]
+fn outside_of_the_tensor() {
+    let kind = FaultKind::OutsideView;
+    check(
+        Check::Views,
+        &[
+            flagged(
+                "a commit of a packet too many",
+                |checks| run(checks, commits(224, 8, &[(8, 32), (32, 1)], 32, ALWAYS())), // a packet more
+                kind,
+                &["a packet more"],
+                &[
+                    "time step 7, lane 0 writes element 224 of the tensor in DM 4096..4320, which has 224 elements",
+                ],
+            ),
+            flagged(
+                "a commit before its start",
+                |checks| run(checks, commits(256, 8, &[(8, -32), (32, 1)], 32, ALWAYS())), // backwards
+                kind,
+                &["backwards"],
+                &["time step 1, lane 0 writes element -32"],
+            ),
+            flagged(
+                "a transfer one element too long",
+                |checks| run(checks, dma(region(0, I8, 256), hbm(4096, I8, 255), &[(256, 1, 1)])), // long
+                kind,
+                &["long"],
+                &["DMA: write outside of the tensor", "writes element 255 of the tensor in HBM 4096..4351"],
+            ),
+            flagged(
+                "a load longer than its tensor",
+                |checks| run(checks, loads(224, 8, ALWAYS())), // loaded
+                kind,
+                &["loaded"],
+                &[
+                    "time step 7, lane 0 is element 224 of the tensor in TrfAddress::Full, which has 224 elements",
+                ],
+            ),
+            fine("a commit to the end", |checks| {
+                run(checks, commits(256, 8, &[(8, 32), (32, 1)], 32, ALWAYS()))
+            }),
+            fine("a read past the end", |checks| {
+                let stream = fetch(region(0, I8, 224), I8, &[(8, 32), (32, 1)], 8, 32);
+                run(checks, pass(stream, commit(region(4096, I8, 256), &[(8, 32), (32, 1)], 32, ALWAYS())))
+            }),
+            fine("padding past the end", |checks| {
+                run(checks, commits(224, 8, &[(8, 32), (32, 1)], 32, steps_below(7)))
+            }),
+            fine("a transfer to the end", |checks| {
+                run(checks, dma(region(0, I8, 256), hbm(4096, I8, 256), &[(256, 1, 1)]))
+            }),
+            fine("a load to the end", |checks| run(checks, loads(256, 8, ALWAYS()))),
+            fine("a load with padding past the end", |checks| run(checks, loads(224, 8, steps_below(7)))),
+        ],
+    );
+}
+
+#[test]
+fn overlapping() {
+    let kind = FaultKind::OverlappingWrites;
+    check(
+        Check::OverlappingWrites,
+        &[
+            flagged(
+                "a commit with a stride of 0",
+                |checks| run(checks, commits(64, 4, &[(2, 0), (2, 32), (32, 1)], 32, ALWAYS())), // still
+                kind,
+                &["still"],
+                &[
+                    "element 0 of the tensor in DM 4096..4160 is written twice: by time step 0 and by time step 2, lane 0",
+                    "DM, bytes 4096..4097",
+                ],
+            ),
+            flagged(
+                "packets that overlap",
+                |checks| run(checks, commits(256, 8, &[(8, 24), (32, 1)], 32, ALWAYS())), // narrow
+                kind,
+                &["narrow"],
+                &["element 24 of the tensor", "by time step 0 and by time step 1, lane 0"],
+            ),
+            flagged(
+                "a transfer of all rows to one",
+                |checks| run(checks, dma(region(0, I8, 256), hbm(4096, I8, 64), &[(4, 64, 0), (64, 1, 1)])), // rows
+                kind,
+                &["rows"],
+                &["DMA: overlapping writes: element 0 of the tensor in HBM 4096..4160 is written twice"],
+            ),
+            flagged(
+                "loops that meet",
+                |checks| run(checks, dma(region(0, I8, 256), hbm(4096, I8, 64), &[(3, 16, 2), (2, 1, 4)])), // meet
+                kind,
+                &["meet"],
+                &["element 4 of the tensor"],
+            ),
+            fine("packets side by side", |checks| {
+                run(checks, commits(256, 8, &[(8, 32), (32, 1)], 32, ALWAYS()))
+            }),
+            fine("loops in any order", |checks| {
+                run(checks, commits(256, 8, &[(2, 32), (4, 64), (32, 1)], 32, ALWAYS()))
+            }),
+            fine("only padding overlaps", |checks| {
+                run(checks, commits(256, 8, &[(8, 24), (32, 1)], 32, lanes_below(24)))
+            }),
+            fine("one row to all", |checks| {
+                run(checks, dma(region(0, I8, 256), hbm(4096, I8, 256), &[(4, 0, 64), (64, 1, 1)]))
+            }),
+            fine("loops that pass each other", |checks| {
+                run(checks, dma(region(0, I8, 256), hbm(4096, I8, 64), &[(3, 16, 2), (2, 1, 5)]))
+            }),
+            fine("two elements in a byte", |checks| {
+                run_on(checks, I4, dma(region(0, I4, 256), hbm(4096, I4, 256), &[(2, 1, 1), (128, 2, 2)]))
+            }),
+        ],
+    );
+}
+
+/// What a command says of itself does not depend on how it was built.
+#[test]
+fn commands_by_hand_have_no_axes() {
+    let operation = commits(64, 4, &[(2, 0), (2, 32), (32, 1)], 32, Guard::always(5));
+    let Operation::TensorUnit(unit) = &operation else { unreachable!("it is a pass") };
+    let TensorUnit { sink: Sink::Commit { destination, .. }, .. } = &**unit else {
+        unreachable!("it commits")
+    };
+    assert_eq!(destination.footprint.guard.element(&[0, 0, 0, 0]), None);
+    let fault = run(CheckOptions::ALL, operation).expect_err("it overlaps");
+    assert_eq!(fault.extent.expect("it is somewhere").element, None);
+}
