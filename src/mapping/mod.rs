@@ -17,6 +17,9 @@
 //! m![A # 4, B = 3]           A padded to 4, B cut to 3
 //!               A          0  0  0 | 1  1  1 | 2  2  2 | ·  ·  ·
 //!               B          0  1  2 | 0  1  2 | 0  1  2 | ·  ·  ·
+//!
+//! m![# 2 + B + # 3]          dead positions before and after B
+//!               B          ·  ·  0  1  2  3  ·  ·  ·
 //! ```
 //!
 //! | written | positions | position `i` holds |
@@ -27,6 +30,7 @@
 //! | `e % n` | n | what `e` holds at `i` |
 //! | `e = n` | n | what `e` holds at `i` |
 //! | `e # n` | n | what `e` holds at `i`; past its end nothing (padding) |
+//! | `# l + e + # r` | l + size + r | what `e` holds at `i - l`; before and past it nothing. Either side may be left out |
 //! | `a, b` | size of `a` x size of `b` | what `a` holds at `i / size of b`, and `b` at `i % size of b` |
 //!
 //! # Layers
@@ -73,12 +77,19 @@
 //! assert!(equivalent::<m![A # 8, B], m![[A, B] # 24]>());
 //! // 6. Cuts compose.
 //! assert!(equivalent::<m![A / 2 / 3], m![A / 6]>() && equivalent::<m![A / 2 % 3], m![A % 6 / 2]>());
+//! // 7. Dead positions add up, and what follows is padding. A cut counts them, and its parts are dead together.
+//! assert!(equivalent::<m![# 2 + [# 1 + B + # 3] + # 4], m![# 3 + B + # 7]>());
+//! assert!(equivalent::<m![# 2 + B + # 3], m![[# 2 + B] # 8]>() && equivalent::<m![B + # 3], m![B # 6]>());
+//! assert!(equivalent::<m![[# 2 + B + # 3] / 4, [# 2 + B + # 3] % 4], m![# 2 + B + # 3]>());
 //! ```
 //!
 //! # Limits
 //!
 //! A mapping has at most [`FACTORS`] digits. An axis may be used once per tensor; a digit that is used twice has no
 //! meaning.
+//!
+//! A part of a block with dead positions before it belongs with the other parts: which positions are dead is a matter
+//! of all of them. A part of which only one value is left says nothing, as `e % 1` does.
 
 mod constructors;
 mod division;

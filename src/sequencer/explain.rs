@@ -93,7 +93,7 @@ impl Explanation {
 pub fn explain_loops(pool: &mut Pool, request: &Request<'_>) -> Result<Explanation, PlanError> {
     let derived = derive(pool, request)?;
     let mut table = Table {
-        remains: Remains::new(request.buf),
+        remains: Remains::new(pool, request.buf),
         packet_name: request.names[1],
         rows: Vec::new(),
         inside: Vec::new(),

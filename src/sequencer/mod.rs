@@ -18,6 +18,8 @@
 //!
 //! * An axis that the buffer lacks is a *broadcast*: stride 0.
 //! * A member may be cut where the buffer is cut, at the same digits; `m![A]` over `m![A % 4, A / 4]` is two entries.
+//! * Dead positions before a member are read as well: the loops start before the buffer, `@ base -2`, or inside of it where
+//!   only the buffer has them.
 //! * Neighbours merge where there are more than 8 entries.
 //! * A product that is padded or cut across its digits is read where it lies in the buffer as one run, and a product
 //!   that the buffer cuts where it is one run of the stream: `m![[A, B] # 12]` over `m![[A, B] % 2, [A, B] / 2]`.

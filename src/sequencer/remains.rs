@@ -2,7 +2,8 @@
 
 use super::explain::terms;
 use crate::mapping::{
-    Atom, Composite, CutRule, Factor, Factors, LEAD_INSIDE, Pieces, Pool, Term, write_term,
+    Atom, Composite, CutRule, Factor, Factors, LEAD_INSIDE, PaddingKind, Pieces, Pool, Term, write_factors,
+    write_term,
 };
 use crate::text::Text;
 
@@ -64,13 +65,17 @@ pub(super) struct Remains {
 
 impl Remains {
     /// A buffer of which nothing has been read.
-    pub(super) fn new(buf: &Factors) -> Self {
+    pub(super) fn new(pool: &Pool, buf: &Factors) -> Self {
         let mut segments = Vec::new();
         let mut low = 1;
         for factor in buf.as_slice() {
             match factor {
                 Factor::Term { term, resize } => {
-                    segments.push(Segment::Live { term: *term, resize: *resize, low });
+                    // A single element with dead positions around it is no digit to read.
+                    segments.push(match block_of(pool, factor) {
+                        Some([]) => Segment::Dead { low, high: low * resize },
+                        _ => Segment::Live { term: *term, resize: *resize, low },
+                    });
                     low *= resize;
                 }
                 Factor::Padding { size, .. } => {
@@ -135,7 +140,45 @@ impl Remains {
             Atom::Composite(_) if found.is_empty() => {
                 self.lifted(pool, atom).into_iter().map(|(term, resize, _)| (term, resize)).collect()
             }
+            Atom::Symbol(_) if found.is_empty() => {
+                let mut found = Vec::new();
+                let mut rest: Vec<&Factor> = self.whole.as_slice().iter().collect();
+                while let Some(factor) = rest.pop() {
+                    found.extend(of_atom(factor));
+                    rest.extend(block_of(pool, factor).unwrap_or_default());
+                }
+                found
+            }
             _ => found,
+        }
+    }
+
+    /// Takes the block apart that has dead positions before it, and the atom in it.
+    fn open(&mut self, pool: &Pool, atom: &Atom) {
+        while self
+            .segments
+            .iter()
+            .all(|segment| !matches!(segment, Segment::Live { term, .. } if term.atom.is(atom)))
+        {
+            let block = |segment: &Segment| match *segment {
+                Segment::Live { term, resize, low } => {
+                    Some((block_of(pool, &Factor::Term { term, resize })?, low, low * resize))
+                }
+                _ => None,
+            };
+            let found = self.segments.iter().enumerate().find_map(|(k, segment)| Some((k, block(segment)?)));
+            let Some((k, (inside, mut low, end))) = found else { return };
+            let base = low;
+            let mut opened = Vec::new();
+            for factor in inside {
+                match *factor {
+                    Factor::Term { term, resize } => opened.push(Segment::Live { term, resize, low }),
+                    _ => opened.push(Segment::Padding { size: base * factor.size_over(low / base) }),
+                }
+                low = base * factor.size_over(low / base);
+            }
+            opened.push(Segment::Padding { size: end });
+            self.segments.splice(k..=k, opened);
         }
     }
 
@@ -160,6 +203,7 @@ impl Remains {
         for part in parts.iter().filter(|part| part.in_buffer()) {
             if self.live(&part.term).is_none() {
                 self.lift(pool, &part.term.atom);
+                self.open(pool, &part.term.atom);
             }
             let Some(k) = self.live(&part.term) else { continue };
             let Segment::Live { term, resize, low } = self.segments[k] else { continue };
@@ -291,6 +335,14 @@ impl Remains {
     }
 }
 
+/// What a whole block with dead positions before it holds.
+fn block_of<'a>(pool: &'a Pool, factor: &Factor) -> Option<&'a [Factor]> {
+    let Factor::Term { term, resize } = factor else { return None };
+    let Atom::Composite(composite) = term.atom else { return None };
+    let (lead, inside) = pool.led(composite);
+    (lead > 0 && term.stride == 1 && *resize == pool.atom_size(&term.atom)).then_some(inside)
+}
+
 impl Segment {
     fn low(&self) -> Option<usize> {
         match self {
@@ -324,8 +376,9 @@ fn write(pool: &Pool, segments: &[Segment]) -> String {
         Segment::Dead { low, high } => rest(format!("1 # {}", high / low), inner),
         Segment::Padding { size } => match inner.split_last() {
             Some((Segment::Live { term, resize, low }, innermost)) if size.is_multiple_of(*low) => {
-                let term = write_term(Text::new(), pool, term, *resize);
-                rest(format!("{term} # {}", size / low), innermost)
+                let factor = Factor::Term { term: *term, resize: *resize };
+                let padded = [factor, Factor::Padding { size: size / low, kind: PaddingKind::Top }];
+                rest(write_factors(Text::new(), pool, &padded).to_string(), innermost)
             }
             _ => format!("[{}] # {size}", write(pool, inner)),
         },

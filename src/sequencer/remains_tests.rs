@@ -81,7 +81,7 @@ fn two_kinds_of_padding_are_one() {
     let mut factors = factorize(&mut pool, <m![P]>::EXPR);
     factors.push_padding(8, PaddingKind::Bottom);
     factors.push_padding(16, PaddingKind::Top);
-    assert_eq!(Remains::new(&factors).notation(&pool), "m![P # 16]");
+    assert_eq!(Remains::new(&pool, &factors).notation(&pool), "m![P # 16]");
 }
 
 #[test]
@@ -200,4 +200,27 @@ fn streams_in_normal_form() {
             ["B", "contiguous (Packet dimension)", "1 # 120"],
         ]
     );
+}
+
+#[test]
+fn dead_positions_before_a_block() {
+    axes![D = 90, E = 32];
+    type Unit = m![# 2 + D + # 4];
+    // The stream has them.
+    check::<m![E, D # 96], m![E, { Unit } / 32], m![{ Unit } % 32]>(&[
+        ["E", "m![D # 96]::SIZE", "m![1 # 32, D # 96]"],
+        ["[# 2 + D + # 4] / 32", "m![[# 2 + D] # 96 % 32]::SIZE", "m![1 # 96, [# 2 + D] # 96 % 32]"],
+        ["[# 2 + D + # 4] % 32", "contiguous (Packet dimension)", "1 # 3072"],
+    ]);
+    // The buffer has them.
+    check::<m![E, { Unit }], m![E, D / 10], m![D % 10]>(&[
+        ["E", "m![# 2 + D + # 4]::SIZE", "m![1 # 32, # 2 + D + # 4]"],
+        ["D / 10", "m![D % 10]::SIZE", "m![1 # 32, [1 # 9, D % 10] # 96]"],
+        ["D % 10", "contiguous (Packet dimension)", "1 # 3072"],
+    ]);
+    // Both have them.
+    check::<m![E, { Unit }], m![E], m![# 2 + D + # 4]>(&[
+        ["E", "m![# 2 + D + # 4]::SIZE", "m![1 # 32, # 2 + D + # 4]"],
+        ["# 2 + D + # 4", "contiguous (Packet dimension)", "1 # 3072"],
+    ]);
 }

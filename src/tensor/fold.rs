@@ -10,7 +10,7 @@ use super::storage::Layout;
 use crate::command::{Guard, Step, Transfer, TransferLoop};
 use crate::error::PlanError;
 use crate::mapping::{
-    CutRule, Expr, Factor, Factors, GuardBuilder, Matched, Pieces, Pool, matched, write_term,
+    Atom, CutRule, Expr, Factor, Factors, GuardBuilder, Matched, Pieces, Pool, matched, write_term,
 };
 use crate::scalar::{Opt, Scalar};
 use crate::text::Text;
@@ -89,7 +89,7 @@ pub(super) fn operand(pool: &Pool, union: &Pieces, operand: &Layout) -> Operand 
         return Operand::Spread;
     }
     if (0..union.list.len())
-        .any(|k| !cut.dividend.list.at(k).matched && shares_atom(&cut.divisor, &cut.dividend, k))
+        .any(|k| !cut.dividend.list.at(k).matched && shares_axis(pool, &cut.divisor, &cut.dividend, k))
     {
         return Operand::Spread;
     }
@@ -118,14 +118,30 @@ pub(super) fn operand(pool: &Pool, union: &Pieces, operand: &Layout) -> Operand 
     Operand::Steps(steps)
 }
 
-/// Whether `held` has a digit of the atom of piece `k` of `wanted`.
-fn shares_atom(held: &Pieces, wanted: &Pieces, k: usize) -> bool {
-    let Factor::Term { term, .. } = wanted.list.at(k).factor else {
-        return false;
+/// Whether `held` has a digit of an axis of piece `k` of `wanted`.
+fn shares_axis(pool: &Pool, held: &Pieces, wanted: &Pieces, k: usize) -> bool {
+    let axes = |factor: &Factor| -> Vec<crate::mapping::Axis> {
+        let (mut atoms, mut found) = (Vec::new(), Vec::new());
+        atoms.extend(atom_of(factor));
+        while let Some(atom) = atoms.pop() {
+            match atom {
+                Atom::Symbol(axis) => found.push(axis),
+                Atom::Composite(composite) => {
+                    atoms.extend(pool.content(composite).iter().filter_map(atom_of))
+                }
+            }
+        }
+        found
     };
-    held.list
-        .iter()
-        .any(|piece| matches!(piece.factor, Factor::Term { term: own, .. } if own.atom == term.atom))
+    let wanted = axes(&wanted.list.at(k).factor);
+    held.list.iter().any(|piece| axes(&piece.factor).iter().any(|axis| wanted.contains(axis)))
+}
+
+fn atom_of(factor: &Factor) -> Option<Atom> {
+    match factor {
+        Factor::Term { term, .. } => Some(term.atom),
+        Factor::Padding { .. } | Factor::Lead { .. } => None,
+    }
 }
 
 impl FoldPlan {
@@ -346,7 +362,7 @@ fn has_all(
         let Factor::Term { term, resize } = piece.factor else {
             continue;
         };
-        let partly = shares_atom(&cut.divisor, &cut.dividend, k);
+        let partly = shares_axis(pool, &cut.divisor, &cut.dividend, k);
         if piece.matched || (broadcast && !partly) {
             continue;
         }

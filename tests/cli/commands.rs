@@ -52,6 +52,27 @@ fn a_read_that_merges() {
 }
 
 #[test]
+fn dead_positions_before_an_axis() {
+    let output = run(&["map", "# 2 + B + # 4", "--axes", "B=90"].map(String::from));
+    assert_eq!(output.code, 0, "{output:?}");
+    for line in
+        ["m![# 2 + B + # 4]: 96 positions, cells hold B; · is padding", "       0 |   ·   ·   0   1   2"]
+    {
+        assert!(output.stdout.contains(line), "{line}\n{}", output.stdout);
+    }
+    let (time, packet) = ("A, [# 2 + B + # 4] / 32", "[# 2 + B + # 4] % 32");
+    let output = run(&explain("A=32,B=90", "A, B # 96", time, packet, &["--dtype", "i8"]));
+    assert_eq!(output.code, 0, "{output:?}");
+    for line in [
+        "| [# 2 + B + # 4] % 32 | 32 : 1  | contiguous (Packet dimension) | 1 # 3072 ",
+        "final config        [32 : 96, 3 : 32, 32 : 1] : 32 @ base -2",
+        "masking             last_dim 1, left_pad 2, last_dim_rightmost_valid_count [28], pad_value 0x0",
+    ] {
+        assert!(output.stdout.contains(line), "{line}\n{}", output.stdout);
+    }
+}
+
+#[test]
 fn a_cast_narrows_the_fetch() {
     let output = run(&explain("A=512,B=32", "A, B", "A", "B", &["--dtype", "i8", "--to", "i32"]));
     assert!(output.stdout.contains("fetch_size          8 bytes"), "{}", output.stdout);

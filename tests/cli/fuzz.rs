@@ -44,6 +44,11 @@ fn mapping() -> impl Strategy<Value = String> {
             3 => (inner.clone(), prop::sample::select(vec!["/", "%", "=", "#"]), number)
                 .prop_map(|(inner, operator, n)| format!("{inner} {operator} {n}")),
             2 => prop::collection::vec(inner.clone(), 2..4).prop_map(|items| items.join(", ")),
+            1 => (inner.clone(), 0usize..4, 0usize..4).prop_map(|(inner, before, after)| {
+                let before = if before > 0 { format!("# {before} + ") } else { String::new() };
+                let after = if after > 0 { format!(" + # {after}") } else { String::new() };
+                format!("[{before}[{inner}]{after}]")
+            }),
             1 => inner.prop_map(|inner| format!("[{inner}]")),
         ]
     })
@@ -51,8 +56,21 @@ fn mapping() -> impl Strategy<Value = String> {
 
 /// A stream that reads what the axes offer, so that derivations often succeed.
 fn friendly() -> impl Strategy<Value = (String, String, String)> {
-    let parts =
-        vec!["A / 2", "A % 2", "B / 4", "B % 4", "B", "C", "C # 8", "C # 16", "D", "D # 6 / 3", "D # 6 % 3"];
+    let parts = vec![
+        "# 1 + B + # 1",
+        "[# 2 + C] # 8",
+        "A / 2",
+        "A % 2",
+        "B / 4",
+        "B % 4",
+        "B",
+        "C",
+        "C # 8",
+        "C # 16",
+        "D",
+        "D # 6 / 3",
+        "D # 6 % 3",
+    ];
     let buf = prop::sample::select(vec![
         "A, B, C, D",
         "D, C # 8, B, A",
@@ -60,6 +78,7 @@ fn friendly() -> impl Strategy<Value = (String, String, String)> {
         "[A, B] # 40, C, D",
         "B % 4, B / 4, A, C, D = 3",
         "[C, D] # 32, A, B",
+        "A, # 3 + B, [# 2 + C] # 8 / 4, [# 2 + C] # 8 % 4, D",
         "A # 8, 1 # 3, B, C, D # 6 % 3, D # 6 / 3",
     ]);
     let list = |most| {
@@ -73,7 +92,7 @@ fn friendly() -> impl Strategy<Value = (String, String, String)> {
 
 /// Characters of the grammar in any order.
 fn noise() -> impl Strategy<Value = String> {
-    prop_oneof!["[ABC1-4,/%=#\\[\\](){} _.:!'\"-]{0,24}", "\\PC{0,12}", any::<String>()]
+    prop_oneof!["[ABC1-4,/%=#+\\[\\](){} _.:!'\"-]{0,24}", "\\PC{0,12}", any::<String>()]
 }
 
 fn sane(arguments: &[String]) {

@@ -244,9 +244,10 @@ fn buffers_are_read_and_written_with_dead_positions() {
     assert_eq!(copy.as_slice(), expected);
     // A buffer that holds them.
     let buf = BufTensor::<i32, m![# 1 + A, # 2 + B]>::from_fn(|position| position as i32);
-    let stream: StreamTensor<i32, m![B], m![A]> = buf.read();
-    assert_eq!(stream.config().to_string(), "[5 : 1, 3 : 7] : 3 @ base 9");
-    assert_eq!(stream.packets().next().map(live), Some(vec![Some(9), Some(16), Some(23)]));
+    let stream: StreamTensor<i32, m![B, A], m![1]> = buf.read();
+    assert_eq!(stream.config().to_string(), "[5 : 1, 3 : 7] : 1 @ base 9");
+    let found: Vec<_> = stream.packets().flat_map(live).take(4).collect();
+    assert_eq!(found, [9, 16, 23, 10].map(Some));
 }
 
 /// Tensors on the host store their elements alone.
@@ -259,9 +260,30 @@ fn host_tensors_pack_what_is_live() {
     assert_eq!(margins.to_buf(), values);
     assert_eq!(margins.reduce_add::<m![A, B]>().to_buf(), plain.to_buf());
     assert_eq!(margins.reduce_add::<m![# 4 + B]>().to_buf(), plain.reduce_add::<m![B]>().to_buf());
-    // Parts of the block in another order.
+    // Parts of the block are dead together: a buffer of them lists all combinations.
     type Parts = m![[# 2 + B + # 1] % 4, A, [# 2 + B + # 1] / 4];
-    let parts = plain.reduce_add::<Parts>();
-    assert_eq!(parts.reduce_add::<m![A, B]>().to_buf(), values);
-    assert_eq!(parts.reduce_add::<m![B]>().to_buf(), plain.reduce_add::<m![B]>().to_buf());
+    let at = |k: usize| k / 6 + k % 2 * 4;
+    let listed = (0..24).map(|k| match at(k).checked_sub(2).filter(|b| *b < 5) {
+        Some(b) => values[k / 2 % 3 * 5 + b],
+        None => Opt::Uninit,
+    });
+    let parts = Tensor::<i32, Parts>::from_buf(listed.clone().collect());
+    assert_eq!(parts.to_buf(), listed.collect::<Vec<_>>());
+    // They are no digits of `B`, which a sum would keep or drop.
+    let message = crate::panic_message(|| {
+        let _ = plain.reduce_add::<Parts>();
+    });
+    assert!(
+        message.contains("of which there are other values in `m![A, B]`; help: keep the same"),
+        "{message}"
+    );
+    let message = crate::panic_message(|| {
+        let _ = plain.reduce_then_broadcast::<Parts>();
+    });
+    assert!(message.contains("help: keep the same values of the axis on both sides"), "{message}");
+    // A move takes them apart and puts them together.
+    let moved = plain.transpose::<Parts>(false);
+    assert_eq!(moved.to_buf(), parts.to_buf());
+    let back = moved.transpose::<m![# 1 + B, A]>(false);
+    assert_eq!(back.transpose::<m![A, B]>(false).to_buf(), values);
 }
