@@ -81,20 +81,29 @@ fn programs(criterion: &mut Criterion) {
     let mut group =
         criterion.benchmark_group("product 512 x 512 x 2048 with its transfers (elements are chip cycles)");
     group.sample_size(10);
-    for (name, compute, report) in [
-        ("values", Compute::Values, false),
-        ("values and time", Compute::Values, true),
-        ("time", Compute::ShapesOnly, true),
+    for (name, compute, report, operands) in [
+        ("values", Compute::Values, false, 1),
+        ("values and time", Compute::Values, true, 1),
+        ("time", Compute::ShapesOnly, true, 1),
+        // More operands than the clock remembers transfers.
+        ("time, every transfer from another address", Compute::ShapesOnly, true, 70),
     ] {
         let mut ctx = Context::with(SimOptions { compute, ..SimOptions::default() });
-        let a: A = block_on(a.to_hbm(&mut ctx.pdma, 0));
-        let b: B = block_on(b.to_hbm(&mut ctx.pdma, 1 << 24));
-        block_on(launch(product, (&mut ctx, &a, &b)));
+        let operands: Vec<(A, B)> = (0..operands)
+            .map(|k| {
+                let a: A = block_on(a.to_hbm(&mut ctx.pdma, k << 23));
+                (a, block_on(b.to_hbm(&mut ctx.pdma, (1 << 32) + (k << 23))))
+            })
+            .collect();
+        block_on(launch(product, (&mut ctx, &operands[0].0, &operands[0].1)));
         let cycles = ctx.report().kernels[0].makespan();
         group.throughput(Throughput::Elements(cycles));
+        let mut next = 0;
         group.bench_function(format!("detailed/{name}"), |bencher| {
             bencher.iter(|| {
-                let result = block_on(launch(product, (&mut ctx, &a, &b)));
+                let (a, b) = &operands[next % operands.len()];
+                next += 1;
+                let result = block_on(launch(product, (&mut ctx, a, b)));
                 if report {
                     ctx.settle();
                 }

@@ -2,7 +2,7 @@
 
 use super::contention::BankLoad;
 use super::cost::{Cost, Profile};
-use super::dma_timing::dma_timing;
+use super::dma_timing::{DmaClock, dma_timing};
 use super::hazards::{Access, OperationNumber, Store, Unit};
 use super::ledger::{KernelCall, Ledger};
 use super::record::{Amount, Given, Observer, Products, Timing, UsedSlices};
@@ -39,6 +39,7 @@ pub struct Clock {
     schedule: Schedule,
     given: VecDeque<(OperationNumber, Option<Given>)>,
     slices: VecDeque<(Footprint, Arc<UsedSlices>)>,
+    dma: DmaClock,
     ledger: Ledger,
     observers: Vec<Box<dyn Observer>>,
 }
@@ -62,6 +63,7 @@ impl Clock {
             schedule: Schedule::new(),
             given: VecDeque::new(),
             slices: VecDeque::new(),
+            dma: DmaClock::new(profile),
             ledger: Ledger::default(),
             observers: Vec::new(),
         }
@@ -257,7 +259,7 @@ impl Clock {
         dma: &Dma,
         location: &'static Location<'static>,
     ) -> (Given, Resources, BankLoad) {
-        let (time, configuration, operation) = dma_timing(dma, self.profile);
+        let (time, configuration, operation) = dma_timing(dma, &mut self.dma);
         let load = match operation {
             Some(operation) if self.profile == Profile::Detailed => BankLoad::of_dma(operation, time.cycles),
             _ => BankLoad::Nothing,

@@ -5,6 +5,7 @@ use super::dma::{self, BookHbm, Bound, DmaOptions, DmaTime, SameMedium};
 use super::hbm::{Detailed, HbmMap};
 use crate::chip::spec::{CORE_CYCLE_TICKS, DMA_STARTUP_CYCLES};
 use crate::command::Dma;
+use std::collections::VecDeque;
 
 /// The time of a DMA operation.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,8 +21,38 @@ pub struct DmaTiming {
 pub(super) const HEADS: [&str; 8] =
     ["engines", "commands", "requests", "startup", "read side", "write side", "HBM, all", "bound"];
 
+/// Operations whose time is remembered.
+const REMEMBERED: usize = 64;
+
+/// Times of DMA operations. One that moves the same bytes again is looked up.
+#[derive(Debug)]
+pub(super) struct DmaClock {
+    profile: Profile,
+    detailed: Detailed,
+    known: VecDeque<(dma::DmaOperation, DmaTime)>,
+}
+
+impl DmaClock {
+    pub(super) fn new(profile: Profile) -> Self {
+        Self { profile, detailed: Detailed::new(HbmMap::default()), known: VecDeque::new() }
+    }
+
+    fn time(&mut self, operation: &dma::DmaOperation) -> DmaTime {
+        if let Some((_, time)) = self.known.iter().find(|(known, _)| known == operation) {
+            return time.clone();
+        }
+        let time = match self.profile {
+            Profile::Book => dma::time(operation, SameMedium::default(), &mut BookHbm::default()),
+            Profile::Detailed => dma::time(operation, SameMedium::default(), &mut self.detailed),
+        };
+        self.known.truncate(REMEMBERED - 1);
+        self.known.push_front((operation.clone(), time.clone()));
+        time
+    }
+}
+
 /// The time of an operation, and what its engines are told.
-pub(super) fn dma_timing(dma: &Dma, profile: Profile) -> (DmaTiming, String, Option<dma::DmaOperation>) {
+pub(super) fn dma_timing(dma: &Dma, clock: &mut DmaClock) -> (DmaTiming, String, Option<dma::DmaOperation>) {
     let operation = match dma::derive(dma, &DmaOptions::default()) {
         Ok(operation) => operation,
         Err(error) => {
@@ -30,12 +61,7 @@ pub(super) fn dma_timing(dma: &Dma, profile: Profile) -> (DmaTiming, String, Opt
             return (timing, format!("no commands: {error}"), None);
         }
     };
-    let time = match profile {
-        Profile::Book => dma::time(&operation, SameMedium::default(), &mut BookHbm::default()),
-        Profile::Detailed => {
-            dma::time(&operation, SameMedium::default(), &mut Detailed::new(HbmMap::default()))
-        }
-    };
+    let time = clock.time(&operation);
     let configuration = describe(&operation);
     (DmaTiming { cycles: time.cycles(), time: Some(time) }, configuration, Some(operation))
 }
