@@ -17,7 +17,8 @@
 //!   loops that make one run `(n1 : n2 * s), (n2 : s)` may be cut anywhere.
 //! * **Ragged digits in a padded product**: the outermost digit is read to the end of its last turn, as padding.
 
-use super::config::{DERIVED_ENTRIES, Entry};
+use super::config::Entry;
+use super::loops::{Loops, append_reversed, fit};
 use super::product::{cut, first_positions, holds_nothing, inside, is_inside, last_live};
 use crate::list::List;
 use crate::mapping::{
@@ -25,8 +26,9 @@ use crate::mapping::{
     Term, size_of_factors,
 };
 
-/// Loops, innermost first.
-type Loops = List<Entry, DERIVED_ENTRIES>;
+/// The most products of which a buffer holds the first positions only.
+const LIMITS: usize = 8;
+type Limits = List<Limit, LIMITS>;
 
 /// No limit.
 const UNLIMITED: usize = usize::MAX;
@@ -72,7 +74,7 @@ struct Based {
 #[derive(Clone, Copy)]
 struct Places {
     list: List<Place, { FACTORS + POOL }>,
-    limits: List<Limit, 8>,
+    limits: Limits,
     /// The number of places of the buffer, which come first. The others are those of products of the stream.
     held: usize,
     /// Whether a limit lies inside another one, which is not followed.
@@ -156,6 +158,9 @@ const fn loops(pool: &mut Pool, reading: &Reading<'_>) -> Option<Result<(Loops, 
     if !places.nest(pool, &packet, [positions, usize::MAX, positions], &mut inside) {
         return None;
     }
+    if places.beyond_a_limit() {
+        return None;
+    }
     let full = places.list.overflowed() || places.limits.overflowed() || pool.factors.overflowed();
     if full || places.nested || entries.overflowed() || inside.overflowed() {
         return None;
@@ -218,14 +223,6 @@ impl Based {
             k += 1;
         }
         Self { list }
-    }
-}
-
-const fn append_reversed(outer: &mut Loops, inner: &Loops) {
-    let mut k = inner.len();
-    while k > 0 {
-        k -= 1;
-        outer.push(inner.at(k));
     }
 }
 
@@ -354,6 +351,9 @@ impl Places {
         loops: &mut Loops,
     ) -> bool {
         let first = loops.len();
+        let before = self.limits;
+        // Positions of a limited product per position here, for each limit.
+        let mut ratios = List::new(0);
         let mut k = 0;
         while k < factors.list.len() {
             let (factor, base) = factors.list.at(k);
@@ -383,17 +383,64 @@ impl Places {
                     let turns = live.div_ceil(base);
                     let count = least(resize, turns);
                     let term = inner_values(term, covered, base);
+                    let limits = self.limits;
                     if !self.digit(pool, &term, count, loops) || !fit(loops, first, end) {
                         return false;
+                    }
+                    if count > 1 {
+                        self.compare(&limits, base * (count - 1), &mut ratios);
                     }
                 }
             }
             k += 1;
         }
+        self.correct(&before, live, &ratios);
         if loops.len() == first && positions > 1 {
             loops.push(Entry { size: positions, stride: if self.is_packet { 1 } else { 0 } });
         }
         fit(loops, first, positions)
+    }
+
+    /// Notes how far each limit is reached per position, after a digit over `positions`; 0 where digits differ in it.
+    const fn compare(&self, before: &Limits, positions: usize, ratios: &mut List<usize, LIMITS>) {
+        let first = ratios.is_empty();
+        let mut k = 0;
+        while k < self.limits.len() {
+            let reached = self.limits.at(k).reached - before.at(k).reached;
+            let ratio = if reached.is_multiple_of(positions) { reached / positions } else { 0 };
+            if first {
+                ratios.push(ratio);
+            } else if ratios.at(k) != ratio {
+                ratios.set(k, 0);
+            }
+            k += 1;
+        }
+    }
+
+    /// Where all digits reach a limit alike, the last position tells how far, and not the last value of each digit.
+    const fn correct(&mut self, before: &Limits, live: usize, ratios: &List<usize, LIMITS>) {
+        let mut k = 0;
+        while k < ratios.len() {
+            let mut limit = self.limits.at(k);
+            if ratios.at(k) > 0 {
+                let last = before.at(k).reached + ratios.at(k) * (live - 1);
+                limit.reached = least(limit.reached, last);
+                self.limits.set(k, limit);
+            }
+            k += 1;
+        }
+    }
+
+    /// Whether the stream asks for more than the first positions of a product that are held.
+    const fn beyond_a_limit(&self) -> bool {
+        let mut k = 0;
+        while k < self.limits.len() {
+            if self.limits.at(k).reached >= self.limits.at(k).max {
+                return true;
+            }
+            k += 1;
+        }
+        false
     }
 
     /// Adds the places of a product that only the stream cuts: the runs that its digits make.
@@ -492,9 +539,6 @@ impl Places {
                 let last = pool.live(&term.atom, place.term.stride) - 1;
                 limit.reached += place.share.weight * (least(place.reached, last) - least(before, last));
                 self.limits.set(place.share.limit, limit);
-                if limit.reached >= limit.max {
-                    return false;
-                }
             }
             place.read *= least(modulo, available);
             self.list.set(k, place);
@@ -562,39 +606,4 @@ impl Places {
 /// The part of a digit in the first `positions` positions, of which there are `base` per value.
 const fn inner_values(term: Term, positions: usize, base: usize) -> Term {
     Term { modulo: least(term.modulo, positions.div_ceil(base)), ..term }
-}
-
-/// Makes the loops from `first` on `positions` in all: the outermost loops that make one run become as long as that
-/// takes. What is cut off or added is padding, or is not asked for.
-const fn fit(loops: &mut Loops, first: usize, positions: usize) -> bool {
-    let mut inside = 1;
-    let mut k = first;
-    while k < loops.len() {
-        inside *= loops.at(k).size;
-        k += 1;
-    }
-    if inside == positions {
-        return true;
-    }
-    let mut run: Option<Entry> = None;
-    while loops.len() > first {
-        let outer = loops.at(loops.len() - 1);
-        inside /= outer.size;
-        if let Some(run) = run
-            && !run.continues(&outer)
-        {
-            return false;
-        }
-        loops.truncate(loops.len() - 1);
-        if positions > inside && positions.is_multiple_of(inside) {
-            loops.push(Entry { size: positions / inside, stride: outer.stride });
-            return true;
-        }
-        if positions == inside {
-            return true;
-        }
-        // Everything that is asked for lies inside.
-        run = if positions < inside { None } else { Some(outer) };
-    }
-    positions == 1
 }

@@ -45,6 +45,7 @@ mod derive;
 mod explain;
 mod held;
 mod limits;
+mod loops;
 mod product;
 mod remains;
 

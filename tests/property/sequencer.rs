@@ -359,7 +359,8 @@ fn parts_that_the_stream_cuts_elsewhere() {
 #[test]
 fn products_that_look_like_others() {
     type Case = ([(&'static str, usize); 4], [&'static str; 3]);
-    const CASES: [Case; 8] = [
+    const CASES: [Case; 9] = [
+        ([("A", 7), ("B", 4), ("C", 16), ("D", 1)], ["[A, C, B] % 32 = 5", "[C / 8 # 4, C % 8, B] = 5", "A"]),
         (
             [("A", 8), ("B", 3), ("C", 2), ("D", 9)],
             ["[[A, C, B], D # 16] % 4", "[[B, A] / 8, [C, D] # 20 / 4] = 1", "[B, A] % 8, [C, D] # 20 % 4"],
