@@ -680,7 +680,9 @@ const fn overlap(pool: &Pool, a: &Term, b: &Term) -> bool {
     if a.atom.is(&b.atom) {
         return a.stride < b.stride * b.modulo && b.stride < a.stride * a.modulo;
     }
+    // The composite that was made last cannot be inside another one.
     let (content, other) = match (a.atom, b.atom) {
+        (Atom::Composite(one), Atom::Composite(two)) if two.start > one.start => (pool.content(two), a),
         (Atom::Composite(composite), _) => (pool.content(composite), b),
         (_, Atom::Composite(composite)) => (pool.content(composite), a),
         _ => return false,
