@@ -680,9 +680,7 @@ const fn no_overlap(
         let mut j = if same { i + 1 } else { 0 };
         while j < other.len() {
             if let (Factor::Term { term: a, resize }, Factor::Term { term: b, .. }) = (&one[i], &other[j])
-                && a.stride < b.stride * b.modulo
-                && b.stride < a.stride * a.modulo
-                && a.atom.is(&b.atom)
+                && overlap(pool, a, b)
             {
                 let text = write_term(request.text().str("the stream produces `m!["), pool, a, *resize);
                 let text = stream(text.str("]` twice, in "), pool, request);
@@ -696,6 +694,30 @@ const fn no_overlap(
         i += 1;
     }
     Ok(())
+}
+
+/// Whether two digits have coordinates of an axis in common, by themselves or in a composite.
+const fn overlap(pool: &Pool, a: &Term, b: &Term) -> bool {
+    if a.atom.is(&b.atom) {
+        return a.stride < b.stride * b.modulo && b.stride < a.stride * a.modulo;
+    }
+    // The composite that was made last cannot be inside another one.
+    let (content, other) = match (a.atom, b.atom) {
+        (Atom::Composite(one), Atom::Composite(two)) if two.start > one.start => (pool.content(two), a),
+        (Atom::Composite(composite), _) => (pool.content(composite), b),
+        (_, Atom::Composite(composite)) => (pool.content(composite), a),
+        _ => return false,
+    };
+    let mut k = 0;
+    while k < content.len() {
+        if let Factor::Term { term, .. } = &content[k]
+            && overlap(pool, term, other)
+        {
+            return true;
+        }
+        k += 1;
+    }
+    false
 }
 
 const fn nothing_dropped(pool: &Pool, request: &Job<'_>, buffer: &Buffer) -> Result<(), PlanError> {

@@ -352,6 +352,10 @@ fn margins_that_no_loops_read() {
     assert_eq!(rule::<m![D, E], m![1], m![# 2 + [E, D]]>(), "not factorizable");
     assert_eq!(rule::<m![D / 2], m![# 2 + D], m![1]>(), "not factorizable");
     assert_eq!(rule::<m![[# 2 + D + # 4] / 4, E, [# 2 + D + # 4] % 4], m![E], m![D]>(), "not factorizable");
+    // An axis twice, of which one is in a block.
+    assert_eq!(rule::<m![D], m![# 1 + D % 9], m![D]>(), "axis repeated");
+    assert_eq!(read::<m![D], m![D % 9], m![# 1 + D / 9]>(), "[9 : 1, 11 : 9] : 11 @ base -9");
+    assert_eq!(rule::<m![D], m![D % 9], m![# 1 + D / 3]>(), "axis repeated");
     // The other digits of an opened block.
     assert_eq!(rule::<m![# 2 + [E, D]], m![1], m![D]>(), "axis dropped");
     assert_eq!(rule::<m![# 2 + D, E], m![1], m![E]>(), "axis dropped");

@@ -138,7 +138,7 @@ impl Remains {
         let found: Vec<_> = self.whole.as_slice().iter().filter_map(of_atom).collect();
         match atom {
             Atom::Composite(_) if found.is_empty() => {
-                self.lifted(pool, atom).into_iter().map(|(term, resize, _)| (term, resize)).collect()
+                self.lifted(pool, atom).into_iter().map(|(term, resize, ..)| (term, resize)).collect()
             }
             Atom::Symbol(_) if found.is_empty() => {
                 let mut found = Vec::new();
@@ -155,44 +155,61 @@ impl Remains {
 
     /// Takes the block apart that has dead positions before it, and the atom in it.
     fn open(&mut self, pool: &Pool, atom: &Atom) {
-        while self
-            .segments
-            .iter()
-            .all(|segment| !matches!(segment, Segment::Live { term, .. } if term.atom.is(atom)))
-        {
-            let block = |segment: &Segment| match *segment {
-                Segment::Live { term, resize, low } => {
-                    Some((block_of(pool, &Factor::Term { term, resize })?, low, low * resize))
+        while self.digit(atom).is_none() {
+            let whole = |segment: &Segment| match *segment {
+                Segment::Live { term, resize, .. } => {
+                    block_of(pool, &Factor::Term { term, resize }).is_some()
                 }
-                _ => None,
+                _ => false,
             };
-            let found = self.segments.iter().enumerate().find_map(|(k, segment)| Some((k, block(segment)?)));
-            let Some((k, (inside, mut low, end))) = found else { return };
-            let base = low;
-            let mut opened = Vec::new();
-            for factor in inside {
-                match *factor {
-                    Factor::Term { term, resize } => opened.push(Segment::Live { term, resize, low }),
-                    _ => opened.push(Segment::Padding { size: base * factor.size_over(low / base) }),
-                }
-                low = base * factor.size_over(low / base);
-            }
-            opened.push(Segment::Padding { size: end });
-            self.segments.splice(k..=k, opened);
+            let Some(k) = self.segments.iter().position(whole) else { return };
+            self.open_at(pool, k);
         }
     }
 
+    /// The first unread digit of an atom.
+    fn digit(&self, atom: &Atom) -> Option<usize> {
+        let of_atom = |segment: &Segment| matches!(segment, Segment::Live { term, .. } if term.atom.is(atom));
+        self.segments.iter().position(of_atom)
+    }
+
+    /// Replaces a block by what it holds, and padding: what matters here are sizes.
+    fn open_at(&mut self, pool: &Pool, k: usize) {
+        let Segment::Live { term, resize, low: base } = self.segments[k] else { return };
+        let inside = block_of(pool, &Factor::Term { term, resize }).unwrap_or_default();
+        let mut opened = Vec::new();
+        let mut low = base;
+        for factor in inside {
+            let end = base * factor.size_over(low / base);
+            opened.push(match *factor {
+                Factor::Term { term, resize } => Segment::Live { term, resize, low },
+                _ => Segment::Padding { size: end },
+            });
+            low = end;
+        }
+        opened.push(Segment::Padding { size: base * resize });
+        self.segments.splice(k..=k, opened);
+    }
+
     /// The run of the buffer that is the content of a composite: the term, its values without dead ones before them, the
-    /// positions inside it.
-    fn lifted(&self, pool: &Pool, atom: &Atom) -> Option<(Term, usize, usize)> {
+    /// positions inside it. And the block in which the run is, if that has dead positions before it.
+    fn lifted(&self, pool: &Pool, atom: &Atom) -> Option<(Term, usize, usize, Option<Atom>)> {
         let Atom::Composite(composite) = atom else { return None };
-        let mut pieces = Pieces::new(&[&self.whole]);
+        let whole = Pieces::new(&[&self.whole]);
+        let mut block = None;
+        let mut pieces = whole;
         if !pieces.lift_one(pool, *composite, CutRule::Exact) {
-            return None;
+            let opened = (0..whole.list.len()).find(|&k| {
+                pieces = whole;
+                pieces.open_one(pool, k) && pieces.lift_one(pool, *composite, CutRule::Exact)
+            })?;
+            if let Factor::Term { term, .. } = whole.list.at(opened).factor {
+                block = Some(term.atom);
+            }
         }
         pieces.list.iter().find_map(|piece| match piece.factor {
             Factor::Term { term, resize } if term.atom.is(atom) => {
-                Some((term, resize - pool.lead(atom), piece.base))
+                Some((term, resize - pool.lead(atom), piece.base, block))
             }
             _ => None,
         })
@@ -232,7 +249,10 @@ impl Remains {
 
     /// Replaces the run that is the content of a composite by one digit of it.
     fn lift(&mut self, pool: &Pool, atom: &Atom) {
-        let Some((term, resize, low)) = self.lifted(pool, atom) else { return };
+        let Some((term, resize, low, block)) = self.lifted(pool, atom) else { return };
+        if let Some(k) = block.and_then(|block| self.digit(&block)) {
+            self.open_at(pool, k);
+        }
         let high = low * resize;
         self.split_at(low);
         self.split_at(high);
