@@ -740,6 +740,7 @@ const fn nothing_dropped(pool: &Pool, request: &Job<'_>, buffer: &Buffer) -> Res
 /// The refusal of a stream that leaves out a digit, of the buffer if it is `held` there.
 const fn dropped(pool: &Pool, request: &Job<'_>, term: &Term, held: bool) -> PlanError {
     if let (Atom::Composite(_), true) = (term.atom, held)
+        && pool.lead(&term.atom) == 0
         && (touches(pool, &request.time, &term.atom) || touches(pool, &request.packet, &term.atom))
     {
         let mut whole = Factors::one();

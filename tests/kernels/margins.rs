@@ -115,7 +115,7 @@ mod masked_sums {
             (0..rows).flat_map(|r| row(seed, r).map(bf16::from_f32)).collect()
         };
         let found = block_on(async {
-            let mut ctx = Context::acquire();
+            let mut ctx = crate::unordered();
             let x = HostTensor::<bf16, m![S, L]>::from_buf(init(&tensor(1, 5)));
             let w = HostTensor::<bf16, m![N, L]>::from_buf(init(&tensor(2, 8)));
             let (x, w) = (x.to_hbm(&mut ctx.pdma, 0).await, w.to_hbm(&mut ctx.pdma, 1 << 20).await);
@@ -208,13 +208,13 @@ mod addresses {
     #[test]
     fn the_first_address_is_0() {
         block_on(async {
-            let mut ctx = Context::acquire();
+            let mut ctx = crate::unordered();
             let x = HostTensor::<i8, m![S, A, B]>::from_buf(init(&vec![1; 5 * 8 * 30]));
             let x = x.to_hbm::<m![1], m![S, A, B # 32]>(&mut ctx.pdma, 64).await;
             try_launch(at_two, (&mut ctx, &x)).await.unwrap_or_else(|fault| panic!("{fault}"));
             let fault = try_launch(at_one, (&mut ctx, &x)).await.expect_err("there is no address -1");
             let text = fault.to_string();
-            assert!(text.starts_with("fetch: out of bounds"), "{text}");
+            assert!(text.starts_with("fault: fetch: out of bounds"), "{text}");
             assert!(
                 text.contains("2 bytes before the tensor at DM address 1, at -1, but the first address is 0")
                     && text.contains("the tensor can be at 2 or above"),
