@@ -11,3 +11,4 @@ mod fetch;
 mod hbm;
 mod sequencer;
 mod sequencer_page;
+mod timeline;
