@@ -118,6 +118,7 @@ impl DmaRules {
 pub const fn check_dma(rules: &DmaRules, transfer: &Transfer) -> Result<(), PlanError> {
     let bits = rules.source.0.element_type.bits();
     let run = contiguous_elements(transfer);
+    attempt!(check_starts(rules, transfer, bits));
     if !(run * bits).is_multiple_of(8) || !steps_multiple_of(transfer, bits, 8, run) {
         let text = rules.text().str(" moves ").count(run, "element").str(" of ").number(bits);
         let text = text.str(" bits at a time, or steps by half a byte, but a transfer moves whole bytes");
@@ -151,6 +152,29 @@ pub const fn check_dma(rules: &DmaRules, transfer: &Transfer) -> Result<(), Plan
     Ok(())
 }
 
+/// Dead positions before an axis move the start of the loops, which is aligned as their steps are.
+const fn check_starts(rules: &DmaRules, transfer: &Transfer, bits: usize) -> Result<(), PlanError> {
+    let unit = match (rules.source.0.memory, rules.destination.0.memory) {
+        (Memory::Hbm, Memory::Dm) => spec::DMA_HBM_TO_DM_BYTES,
+        _ => 1,
+    };
+    let starts = [transfer.source_start.elements, transfer.destination_start.elements];
+    let mut k = 0;
+    while k < starts.len() {
+        if !(starts[k].unsigned_abs() * bits).is_multiple_of(8 * unit) {
+            let text = rules.text().str(" starts ").signed(starts[k]).str(" elements of ").number(bits);
+            let text = text.str(if k == 0 { " bits from the source" } else { " bits from the destination" });
+            let text = text.str(", but a transfer starts at multiples of ").count(unit, "byte");
+            let text =
+                text.str("; help: put a multiple of ").number(8 * unit / crate::mapping::gcd(bits, 8 * unit));
+            let text = text.str(" dead positions before the innermost axis, or none");
+            return Err(PlanError::new("DMA start", text));
+        }
+        k += 1;
+    }
+    Ok(())
+}
+
 /// Elements that a run can take on both sides before it meets something else.
 const fn room(transfer: &Transfer, run: usize, rules: &DmaRules) -> usize {
     let mut room = if rules.source.1 < rules.destination.1 { rules.source.1 } else { rules.destination.1 };
@@ -170,14 +194,8 @@ const fn room(transfer: &Transfer, run: usize, rules: &DmaRules) -> usize {
     room
 }
 
-/// Whether every loop outside the run starts at and steps by a multiple of `unit` bits on both sides.
+/// Whether every loop outside the run steps by a multiple of `unit` bits on both sides.
 const fn steps_multiple_of(transfer: &Transfer, bits: usize, unit: usize, run: usize) -> bool {
-    let starts = [transfer.source_start.elements, transfer.destination_start.elements];
-    if !(starts[0].unsigned_abs() * bits).is_multiple_of(unit)
-        || !(starts[1].unsigned_abs() * bits).is_multiple_of(unit)
-    {
-        return false;
-    }
     let mut k = 0;
     while k < transfer.loops.len() {
         let own = transfer.loops.at(k);

@@ -108,7 +108,7 @@ impl Row {
         if line.stride == 0 && line.len > 1 {
             self.read_part(space, first, Line { len: 1, ..line });
             self.repeat(first, line.len);
-        } else if let Some(line) = self.from_before(line) {
+        } else if let Some(line) = self.led_line(line) {
             self.read_part(space, first, line);
         } else if line.position < 0 {
             for k in 0..line.len {
@@ -139,7 +139,7 @@ impl Row {
     }
 
     /// A line that starts before its address, counted from its first byte. `None`: it does not, or there is no such byte.
-    fn from_before(&self, line: Line) -> Option<Line> {
+    fn led_line(&self, line: Line) -> Option<Line> {
         let before = usize::try_from(-line.position).ok().filter(|&before| before > 0)?;
         let bits = self.element.container_bits();
         let bytes = (before * bits).div_ceil(8);
