@@ -6,7 +6,7 @@ use crate::chip::spec;
 use crate::list::List;
 use crate::mapping::gcd;
 use crate::scalar::ElementType;
-use crate::sequencer::{Config, contiguous_run};
+use crate::sequencer::{Config, accessed_run};
 use core::fmt;
 
 /// Per-index valid counts that the mask of the fetch adapter holds (seed page *Fetch Engine*, padding case 3).
@@ -54,7 +54,7 @@ impl Fetch {
     ) -> Self {
         let (interleave, mask, table, zero_points) = (None, None, None, None);
         let bits = source.footprint.element.bits();
-        let common = gcd(packet * bits, contiguous_run(&config) * bits) / 8;
+        let common = gcd(packet * bits, accessed_run(&config) * bits) / 8;
         let mut k = 0;
         while k + 1 < spec::FETCH_SIZES.len() && !common.is_multiple_of(spec::FETCH_SIZES[k]) {
             k += 1;

@@ -79,8 +79,17 @@ const fn write_config(text: Text, config: &Config) -> Text {
     text.str("] : ").number(config.packet_size)
 }
 
-/// Elements that are contiguous in memory: `contiguous_sram_access_size` in elements. One element that an innermost loop of
-/// stride 0 repeats is read as a run of that length (seed page *Sequencer*, "Broadcasting Axes": a fetch of 4).
+/// Elements that one access may deliver: those of a contiguous run, or one element as often as an innermost loop of stride 0
+/// repeats it (seed page *Sequencer*, "Broadcasting Axes": a fetch of 4).
+pub const fn accessed_run(config: &Config) -> usize {
+    let entries = config.entries.as_slice();
+    match entries.last() {
+        Some(Entry { size, stride: 0 }) if *size > 1 => *size,
+        _ => contiguous_run(config),
+    }
+}
+
+/// Elements that are contiguous in memory: `contiguous_sram_access_size` in elements.
 pub const fn contiguous_run(config: &Config) -> usize {
     let entries = config.entries.as_slice();
     let mut k = entries.len();
@@ -88,9 +97,6 @@ pub const fn contiguous_run(config: &Config) -> usize {
         return 1;
     }
     let inner = entries[k - 1];
-    if inner.stride == 0 {
-        return inner.size;
-    }
     if inner.stride != 1 {
         return 1;
     }
@@ -162,7 +168,9 @@ mod tests {
     fn runs() {
         assert_eq!(contiguous_run(&config(&[(3, 8), (8, 1)], 8)), 24);
         assert_eq!(contiguous_run(&config(&[(3, 9), (8, 1)], 8)), 8);
-        assert_eq!(contiguous_run(&config(&[(3, 8), (8, 0)], 8)), 8);
+        assert_eq!(contiguous_run(&config(&[(3, 8), (8, 0)], 8)), 1);
+        assert_eq!(accessed_run(&config(&[(3, 8), (8, 0)], 8)), 8);
+        assert_eq!(accessed_run(&config(&[(3, 8), (8, 1)], 8)), 24);
         assert_eq!(contiguous_run(&config(&[(4, 2)], 1)), 1);
         assert_eq!(contiguous_run(&config(&[], 1)), 1);
     }

@@ -56,4 +56,4 @@ pub use config::{Config, DERIVED_ENTRIES, Entry};
 pub use derive::{Derived, Request, Stream, derive};
 pub(crate) use explain::write_table;
 pub use explain::{Explanation, MergedRow, Row, explain_fetch, explain_loops, explain_read};
-pub use limits::{contiguous_run, limited};
+pub use limits::{accessed_run, contiguous_run, limited};

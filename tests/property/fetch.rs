@@ -212,7 +212,14 @@ fn check_mask(case: &Case, plan: &FetchConfig) -> Result<Vec<bool>, String> {
 
 fn accesses(plan: &FetchConfig) -> Vec<Access> {
     let accesses = plan.addresses();
-    accesses.map(|fetch| Access { tensor: fetch.tensor, byte: fetch.byte, bytes: fetch.bytes }).collect()
+    accesses
+        .map(|fetch| Access {
+            tensor: fetch.tensor,
+            byte: fetch.byte,
+            bytes: fetch.bytes,
+            repeat: fetch.repeat,
+        })
+        .collect()
 }
 
 /// Executes a case and compares every element of the stream.

@@ -118,7 +118,12 @@ impl Pass {
         let plan = accepted!(derive_fetch(&request));
         let accesses: Vec<Access> = plan
             .addresses()
-            .map(|fetch| Access { tensor: fetch.tensor, byte: fetch.byte, bytes: fetch.bytes })
+            .map(|fetch| Access {
+                tensor: fetch.tensor,
+                byte: fetch.byte,
+                bytes: fetch.bytes,
+                repeat: fetch.repeat,
+            })
             .collect();
         let stream = joint_table(&[&self.fetched[0], &self.fetched[1]]);
         check_accesses(&self.memory, &stream, plan.packet, self.stored.bits(), None, &accesses)?;

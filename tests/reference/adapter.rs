@@ -76,8 +76,10 @@ pub struct Access {
     pub tensor: usize,
     /// The first byte, from the start of the tensor on.
     pub byte: isize,
-    /// Bytes.
+    /// Bytes that are read.
     pub bytes: usize,
+    /// How often they are delivered.
+    pub repeat: usize,
 }
 
 /// Compares accesses with what the mappings say: every live element lies where it is taken from.
@@ -103,10 +105,11 @@ pub fn check_accesses(
     };
     let mut next = 0;
     for (k, access) in accesses.iter().enumerate() {
-        if !(packet * bits / 8).is_multiple_of(access.bytes) {
+        if !(packet * bits / 8).is_multiple_of(access.bytes * access.repeat) {
             return Err(format!("access {k}: {} bytes do not make packets", access.bytes));
         }
-        for within in 0..access.bytes * 8 / bits {
+        let elements = access.bytes * 8 / bits;
+        for within in 0..elements * access.repeat {
             let Some(cell) = stream.get(next) else {
                 return Err(format!("access {k} lies past the end of the stream"));
             };
@@ -114,7 +117,7 @@ pub fn check_accesses(
             let Some(index) = cell else { continue };
             let tensor = axis.map_or(0, |axis| index.get(axis).copied().unwrap_or(0));
             let at = place(index);
-            let found = access.byte * 8 / bits as isize + within as isize;
+            let found = access.byte * 8 / bits as isize + (within % elements) as isize;
             if at != Some(found) || tensor != access.tensor {
                 return Err(format!("access {k}: {index:?} is at {at:?} of {tensor}, but {access:?}"));
             }
@@ -165,7 +168,7 @@ mod tests {
     fn wrong_accesses_are_found() {
         let axes = &[("A", 3), ("B", 4)];
         let (memory, stream) = (Map::parse("A, B", axes), Map::parse("B, A # 4", axes));
-        let access = |byte| Access { tensor: 0, byte, bytes: 1 };
+        let access = |byte| Access { tensor: 0, byte, bytes: 1, repeat: 1 };
         let mut accesses: Vec<Access> = (0..16).map(|k| access(k / 4 + k % 4 * 4)).collect();
         let check = |accesses: &[Access]| check_accesses(&memory, &stream.table(), 4, 8, None, accesses);
         assert_eq!(check(&accesses), Ok(()));

@@ -13,8 +13,11 @@ pub struct FetchAddress {
     pub tensor: usize,
     /// The first byte, counted from the start of the tensor in each slice. Padding may lie outside of it.
     pub byte: isize,
-    /// Bytes: [`FetchConfig::fetch_size`].
+    /// Bytes that are read.
     pub bytes: usize,
+    /// How often they are delivered: more than once for one element that is repeated. `bytes * repeat` is
+    /// [`FetchConfig::fetch_size`].
+    pub repeat: usize,
 }
 
 /// The fetches of a plan, in order: one per cycle.
@@ -25,6 +28,7 @@ pub struct Addresses {
     bits: usize,
     fetch_size: usize,
     fetches_per_packet: usize,
+    repeat: usize,
     interleave_period: Option<usize>,
     next: usize,
     end: usize,
@@ -57,7 +61,8 @@ impl Iterator for Addresses {
         Some(FetchAddress {
             tensor: self.interleave_period.map_or(0, |period| step / period % 2),
             byte: element * self.bits as isize / 8,
-            bytes: self.fetch_size,
+            bytes: self.fetch_size / self.repeat,
+            repeat: self.repeat,
         })
     }
 
@@ -71,9 +76,13 @@ impl ExactSizeIterator for Addresses {}
 impl FetchConfig {
     /// The fetches, in order: [`FetchConfig::cycles`] of them.
     pub fn addresses(&self) -> Addresses {
+        let bits = self.packet_bytes * 8 / self.packet;
+        let repeated =
+            self.derived.entries.as_slice().last().is_some_and(|entry| entry.stride == 0 && entry.size > 1);
         Addresses {
             config: self.config,
-            bits: self.packet_bytes * 8 / self.packet,
+            bits,
+            repeat: if repeated { (self.fetch_size * 8 / bits).max(1) } else { 1 },
             fetch_size: self.fetch_size,
             fetches_per_packet: self.fetches_per_packet,
             interleave_period: self.interleave_period,

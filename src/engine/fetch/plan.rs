@@ -8,7 +8,7 @@ use crate::command::MaskConfig;
 use crate::error::{PlanError, attempt};
 use crate::mapping::{Expr, Pool, factorize, gcd};
 use crate::scalar::ElementType;
-use crate::sequencer::{Config, Request, Stream, contiguous_run, derive, limited};
+use crate::sequencer::{Config, Request, Stream, accessed_run, contiguous_run, derive, limited};
 use crate::text::Text;
 
 pub(super) const OPERATION: &str = "fetch";
@@ -137,7 +137,8 @@ pub const fn derive_fetch(request: &FetchRequest) -> Result<FetchConfig, PlanErr
     }
     attempt!(check_byte_addresses(request, &derived));
     let (packet_bytes, contiguous_bytes) = (packet_bits / 8, run_bits / 8);
-    let fetch_size = attempt!(fetch_size(request, gcd(packet_bytes, contiguous_bytes)));
+    let fetch_size =
+        attempt!(fetch_size(request, gcd(packet_bytes, accessed_run(&derived) * input_bits / 8)));
     let time = derived.positions() / packet;
     let fetches_per_packet = packet_bytes / fetch_size;
     let Masking { mask, config, unmasked_padding } = derive_mask(request, &mut pool, limited);
