@@ -3,7 +3,7 @@
 use crate::chip::clock::trace::TraceWriter;
 use crate::chip::clock::{Profile, Report};
 use crate::chip::spec::ChipKind;
-use crate::chip::{CheckOptions, Compute, Fault, FreshMemory, System, SystemOptions};
+use crate::chip::{Addresses, CheckOptions, Compute, Fault, FreshMemory, System, SystemOptions};
 use crate::command::{Command, FillId, HostBuffer, HostTransfer, Inspection, Operation};
 use core::fmt;
 use core::ops::{Deref, DerefMut};
@@ -59,6 +59,8 @@ pub struct SimOptions {
     pub profile: Profile,
     /// What is computed: values and time, or time only.
     pub compute: Compute,
+    /// Where tensors lie: at the addresses of the program, or each by itself.
+    pub addresses: Addresses,
     /// What elements read as that nobody wrote.
     pub fresh_memory: FreshMemory,
     /// Selects what random memory holds.
@@ -213,6 +215,7 @@ impl Context {
             checks: options.checks,
             profile: options.profile,
             compute: options.compute,
+            addresses: options.addresses,
             fresh_memory: options.fresh_memory,
             seed: options.seed,
         });
