@@ -8,11 +8,13 @@
 //! The chip knows nothing of kernels and their types. A command can be built by hand.
 
 mod access_rules;
+mod allocate;
 pub mod check;
 pub mod clock;
 mod execute;
 mod fetch_rules;
 pub(crate) mod live;
+mod map;
 mod memory;
 mod order;
 mod overwrite;
@@ -21,7 +23,9 @@ mod separate;
 pub mod spec;
 mod trf_layout;
 
+pub use allocate::Allocation;
 pub use check::{Check, CheckOptions, Fault, FaultExtent, FaultKind, FaultMemory, FaultPlace};
+pub use map::{End, MemoryMap, MemoryUse, TensorLife, Touch};
 pub use memory::fresh::FreshMemory;
 pub use separate::Addresses;
 pub use trf_layout::{RegisterType, TrfCell, TrfLayout};
@@ -30,6 +34,8 @@ use crate::command::{
     Command, Dma, FillId, HostBuffer, HostTransfer, Inspection, Memory, Operation, Region, RegisterFile,
     Sink, TensorUnit,
 };
+pub(crate) use allocate::AllocatedMemory;
+use allocate::Allocator;
 use clock::ledger::Ledger;
 use clock::{Clock, KernelCall, Profile, Report};
 use core::panic::Location;
@@ -90,6 +96,8 @@ pub struct System {
     clock: Clock,
     kernel: KernelCall,
     report_at_end: bool,
+    map_at_end: bool,
+    allocators: [Allocator; 2],
 }
 
 impl core::fmt::Debug for System {
@@ -118,6 +126,8 @@ impl System {
             clock: Clock::new(options.profile),
             kernel: KernelCall::default(),
             report_at_end: false,
+            map_at_end: false,
+            allocators: [Allocator::of_hbm(), Allocator::of_dm()],
         };
         system.grow(options.chips.unwrap_or(1));
         system
@@ -170,6 +180,22 @@ impl System {
     /// Has the system print its report to the standard error stream when it ends.
     pub fn report_at_end(&mut self) {
         self.report_at_end = true;
+    }
+
+    /// Has the system print its memory map to the standard error stream when it ends.
+    pub fn map_at_end(&mut self) {
+        self.map_at_end = true;
+    }
+
+    /// What lies where, from which operation to which. Operations that are given later start after it.
+    pub fn memory_map(&mut self) -> MemoryMap {
+        let [hbm, dm] = &self.allocators;
+        MemoryMap::new(self.clock.ledger(), hbm, dm, self.options.addresses)
+    }
+
+    /// Free bytes of HBM or DM for tensors, from the lowest address on.
+    pub(crate) fn allocator(&mut self, memory: AllocatedMemory) -> &mut Allocator {
+        &mut self.allocators[memory as usize]
     }
 
     /// The clock.
@@ -430,6 +456,9 @@ impl Drop for System {
     fn drop(&mut self) {
         if self.report_at_end {
             eprintln!("{}", self.report());
+        }
+        if self.map_at_end {
+            eprintln!("{}", self.memory_map());
         }
         self.clock.finish();
     }

@@ -19,7 +19,11 @@ use crate::sequencer::Config;
 use core::panic::Location;
 
 /// Refuses a commit that writes bytes that its own stream fetches later. `apart`: other tensors have other bytes.
-pub(crate) fn check(unit: &TensorUnit, apart: bool, location: &'static Location<'static>) -> Result<(), Fault> {
+pub(crate) fn check(
+    unit: &TensorUnit,
+    apart: bool,
+    location: &'static Location<'static>,
+) -> Result<(), Fault> {
     let Sink::Commit { destination, config, guard, commit_size: _ } = &unit.sink else { return Ok(()) };
     for (tensor, source) in sources(&unit.fetch).enumerate() {
         if apart && source.fill != destination.fill {

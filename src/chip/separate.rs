@@ -95,9 +95,9 @@ impl Windows {
         if let Some(old) = old.as_ref().filter(|w| w.given.start <= given.start && given.end <= w.given.end) {
             return (old.start + (given.start - old.given.start), None);
         }
-        let all = old.as_ref().map_or(given.clone(), |old| {
-            old.given.start.min(given.start)..old.given.end.max(given.end)
-        });
+        let all = old
+            .as_ref()
+            .map_or(given.clone(), |old| old.given.start.min(given.start)..old.given.end.max(given.end));
         // Elements lie as they would at the given address.
         let start = (self.end + GAP_BYTES).next_multiple_of(GAP_BYTES) + all.start % GAP_BYTES;
         self.end = start + (all.end - all.start);

@@ -105,7 +105,9 @@ impl Space for TrfRows<'_> {
 
     fn fresh(&self, unit: usize) -> Fresh {
         let slice = self.units.get(unit / TRF_BANK_ROWS);
-        slice.map_or(Fresh::default(), |slice| slice.trf(self.file).fresh().part((unit % TRF_BANK_ROWS) as u64))
+        slice.map_or(Fresh::default(), |slice| {
+            slice.trf(self.file).fresh().part((unit % TRF_BANK_ROWS) as u64)
+        })
     }
 }
 
