@@ -176,7 +176,9 @@ impl Lives {
     }
 
     fn read(&mut self, access: &Access, record: &Record) {
-        let own = self.of_fill.get(&access.tensor.fill).copied();
+        // A handle that was made from a bare address reads whatever is there.
+        let fill = access.tensor.fill;
+        let own = self.of_fill.get(&fill).copied().filter(|_| !fill.is_bare());
         let met = own.map_or_else(|| self.meeting(&access.bytes), |index| vec![index]);
         for index in met {
             self.tensors[index].reads += 1;
@@ -192,8 +194,8 @@ impl Lives {
         let met = self.meeting(bytes);
         if let Some(&own) = self.of_fill.get(&tensor.fill).filter(|own| met.contains(own)) {
             let life = &self.tensors[own];
-            // Part of a tensor that is there is written, or it again. Only what nobody can tell apart is made anew.
-            if life.bytes.start <= bytes.start && bytes.end <= life.bytes.end && !tensor.fill.is_bare() {
+            // Part of a tensor that is there is written, or it again.
+            if life.bytes.start <= bytes.start && bytes.end <= life.bytes.end {
                 self.tensors[own].last = Touch::of(record);
                 return;
             }

@@ -43,9 +43,10 @@ fn ruler(pieces: &[Piece]) -> String {
     let mut line = String::new();
     let mut column = 0;
     for piece in pieces {
-        if line.is_empty() || line.len() < column {
+        let label = piece.start.to_string();
+        if (line.is_empty() || line.len() < column) && column + label.len() <= COLUMNS {
             line.push_str(&" ".repeat(column - line.len()));
-            line.push_str(&piece.start.to_string());
+            line.push_str(&label);
         }
         column += piece.columns;
     }
