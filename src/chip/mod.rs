@@ -8,26 +8,34 @@
 //! The chip knows nothing of kernels and their types. A command can be built by hand.
 
 mod access_rules;
+mod allocate;
 pub mod check;
 pub mod clock;
 mod execute;
 mod fetch_rules;
 pub(crate) mod live;
+mod map;
 mod memory;
 mod order;
 mod overwrite;
 mod rules;
+mod separate;
 pub mod spec;
 mod trf_layout;
 
+pub use allocate::Allocation;
 pub use check::{Check, CheckOptions, Fault, FaultExtent, FaultKind, FaultMemory, FaultPlace};
+pub use map::{End, MemoryMap, MemoryUse, TensorLife, Touch};
 pub use memory::fresh::FreshMemory;
+pub use separate::Addresses;
 pub use trf_layout::{RegisterType, TrfCell, TrfLayout};
 
 use crate::command::{
     Command, Dma, FillId, HostBuffer, HostTransfer, Inspection, Memory, Operation, Region, RegisterFile,
     Sink, TensorUnit,
 };
+pub(crate) use allocate::AllocatedMemory;
+use allocate::Allocator;
 use clock::ledger::Ledger;
 use clock::{Clock, KernelCall, Profile, Report};
 use core::panic::Location;
@@ -37,7 +45,8 @@ use memory::place::Place;
 use memory::{Fresh, Hbm, Unit};
 use order::{OrderLog, Sequence, Use};
 use rules::{Call, fits, in_bounds, in_memory};
-use spec::{CLUSTERS, ChipKind, MAX_CHIPS, SLICES};
+use separate::{ENDLESS_BYTES, Placed, Separate};
+use spec::{CLUSTERS, ChipKind, DM_BYTES, HBM_BYTES, MAX_CHIPS, SLICES, VRF_BYTES};
 
 /// How a system is built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,6 +65,8 @@ pub struct SystemOptions {
     pub profile: Profile,
     /// What is computed.
     pub compute: Compute,
+    /// Where tensors lie.
+    pub addresses: Addresses,
 }
 
 /// What the simulator computes.
@@ -80,9 +91,13 @@ pub struct System {
     trf_log: FillLog,
     vrf_log: FillLog,
     order: OrderLog,
+    /// With [`Addresses::Separate`], which bytes are whose.
+    separate: Option<Separate>,
     clock: Clock,
     kernel: KernelCall,
     report_at_end: bool,
+    map_at_end: bool,
+    allocators: [Allocator; 2],
 }
 
 impl core::fmt::Debug for System {
@@ -107,9 +122,12 @@ impl System {
             trf_log: FillLog::default(),
             vrf_log: FillLog::default(),
             order: OrderLog::default(),
+            separate: (options.addresses == Addresses::Separate).then(Separate::default),
             clock: Clock::new(options.profile),
             kernel: KernelCall::default(),
             report_at_end: false,
+            map_at_end: false,
+            allocators: [Allocator::of_hbm(), Allocator::of_dm()],
         };
         system.grow(options.chips.unwrap_or(1));
         system
@@ -164,6 +182,22 @@ impl System {
         self.report_at_end = true;
     }
 
+    /// Has the system print its memory map to the standard error stream when it ends.
+    pub fn map_at_end(&mut self) {
+        self.map_at_end = true;
+    }
+
+    /// What lies where, from which operation to which. Operations that are given later start after it.
+    pub fn memory_map(&mut self) -> MemoryMap {
+        let [hbm, dm] = &self.allocators;
+        MemoryMap::new(self.clock.ledger(), hbm, dm, self.options.addresses)
+    }
+
+    /// Free bytes of HBM or DM for tensors, from the lowest address on.
+    pub(crate) fn allocator(&mut self, memory: AllocatedMemory) -> &mut Allocator {
+        &mut self.allocators[memory as usize]
+    }
+
     /// The clock.
     pub fn clock(&mut self) -> &mut Clock {
         &mut self.clock
@@ -196,7 +230,8 @@ impl System {
         let call = Call { operation: "to_hbm", location };
         self.host_transfer(&transfer.region, call)?;
         if self.options.compute == Compute::Values {
-            execute::upload(transfer, buffer, &mut self.hbm);
+            let own = self.host_bytes(transfer);
+            execute::upload(own.as_ref().unwrap_or(transfer), buffer, &mut self.hbm);
         }
         self.clock.upload(transfer, location);
         self.written(Place::Region(transfer.region), location);
@@ -218,7 +253,8 @@ impl System {
         self.host_transfer(&transfer.region, call)?;
         self.check_read(Place::Region(transfer.region), call)?;
         self.clock.download(transfer, location);
-        Ok(execute::download(transfer, &self.hbm))
+        let own = self.host_bytes(transfer);
+        Ok(execute::download(own.as_ref().unwrap_or(transfer), &self.hbm))
     }
 
     /// Checks a tensor that the host waits for.
@@ -238,7 +274,7 @@ impl System {
     ///
     /// A [`Fault`] if the tensor leaves its register file or was overwritten.
     pub fn inspect(
-        &self,
+        &mut self,
         inspection: &Inspection,
         location: &'static Location<'static>,
     ) -> Result<HostBuffer, Fault> {
@@ -257,7 +293,23 @@ impl System {
             }
         };
         self.check_read(place, call)?;
-        Ok(execute::inspect(inspection, &self.units))
+        let (mut own, mut file) = (inspection.clone(), 0);
+        if let Some(separate) = &mut self.separate {
+            match &mut own.source {
+                RegisterFile::Trf(region) => file = separate.file(region, &mut self.units),
+                RegisterFile::Vrf(region) => {
+                    *region = separate.region(region, &mut self.hbm, &mut self.units);
+                }
+            }
+        }
+        Ok(execute::inspect(&own, file, &self.units))
+    }
+
+    /// A host transfer at a tensor's own bytes, where it has some.
+    fn host_bytes(&mut self, transfer: &HostTransfer) -> Option<HostTransfer> {
+        let separate = self.separate.as_mut()?;
+        let region = separate.region(&transfer.region, &mut self.hbm, &mut self.units);
+        Some(HostTransfer { region, ..transfer.clone() })
     }
 
     /// The number of chips that commands may use.
@@ -268,10 +320,15 @@ impl System {
     fn grow(&mut self, chips: usize) {
         let chips = chips.min(self.limit()).max(self.hbm.len());
         let fresh = Fresh::new(self.options.fresh_memory, self.options.seed);
+        let (hbm, dm, vrf) = match &self.separate {
+            None => (HBM_BYTES, DM_BYTES, VRF_BYTES),
+            Some(_) => (ENDLESS_BYTES, ENDLESS_BYTES as usize, ENDLESS_BYTES as usize),
+        };
         for chip in self.hbm.len()..chips {
-            self.hbm.push(Hbm::new(fresh.part(chip as u64)));
+            self.hbm.push(Hbm::holding(fresh.part(chip as u64), hbm));
             let slices = chip * CLUSTERS * SLICES..(chip + 1) * CLUSTERS * SLICES;
-            self.units.extend(slices.map(|slice| Unit::new(fresh.part((1 << 32) + slice as u64))));
+            let unit = |slice| Unit::holding(fresh.part((1 << 32) + slice as u64), dm, vrf);
+            self.units.extend(slices.map(unit));
         }
     }
 
@@ -285,7 +342,7 @@ impl System {
     }
 
     fn check_read(&self, place: Place, call: Call) -> Result<(), Fault> {
-        if !self.options.checks.stale_reads {
+        if !self.options.checks.stale_reads || self.separate.is_some() {
             return Ok(());
         }
         let log = match &place {
@@ -300,7 +357,7 @@ impl System {
     }
 
     fn written(&mut self, place: Place, location: &'static Location<'static>) {
-        if !self.options.checks.stale_reads {
+        if !self.options.checks.stale_reads || self.separate.is_some() {
             return;
         }
         let log = match &place {
@@ -322,7 +379,7 @@ impl System {
         location: &'static Location<'static>,
     ) -> Result<(), Fault> {
         let checks = &self.options.checks;
-        if checks.order || checks.register_reuse {
+        if (checks.order || checks.register_reuse) && self.separate.is_none() {
             let admitted = self.order.admit(sequence, uses, checks, location)?;
             self.order.record(admitted);
         }
@@ -342,7 +399,9 @@ impl System {
         let used = |region, writes| Use { place: Place::Region(region), writes, operation: call.operation };
         self.in_order(sequence, [used(dma.source, false), used(dma.destination, true)], location)?;
         if self.options.compute == Compute::Values {
-            execute::run_dma(dma, &mut self.hbm, &mut self.units);
+            let (hbm, units) = (&mut self.hbm, &mut self.units);
+            let own = self.separate.as_mut().map(|separate| separate.dma(dma, hbm, units));
+            execute::run_dma(own.as_ref().unwrap_or(dma), hbm, units);
         }
         self.written(Place::Region(dma.destination), location);
         Ok(())
@@ -353,7 +412,7 @@ impl System {
         rules::tensor_unit(unit, self.options.chip_kind, self.limit(), &checks, location)?;
         access_rules::tensor_unit(unit, &checks, location)?;
         if self.options.checks.overwrites {
-            overwrite::check(unit, location)?;
+            overwrite::check(unit, self.separate.is_some(), location)?;
         }
         for source in execute::sources(&unit.fetch) {
             self.check_read(Place::Region(*source), Call { operation: "fetch", location })?;
@@ -363,7 +422,14 @@ impl System {
         }
         let chips = execute::sources(&unit.fetch).map(|source| source.footprint.chips).max();
         self.grow(chips.unwrap_or(1));
-        let pass = (self.options.compute == Compute::Values).then(|| Pass::new(unit, location));
+        let pass = (self.options.compute == Compute::Values).then(|| {
+            let (hbm, units) = (&mut self.hbm, &mut self.units);
+            let placed = match &mut self.separate {
+                Some(separate) => separate.pass(unit, hbm, units),
+                None => Placed::as_given(unit),
+            };
+            Pass::new(unit, placed, location)
+        });
         if let Some(pass) = pass.as_ref().filter(|_| self.options.checks.uninitialised) {
             pass.check_initialised(&self.units)?;
         }
@@ -390,6 +456,9 @@ impl Drop for System {
     fn drop(&mut self) {
         if self.report_at_end {
             eprintln!("{}", self.report());
+        }
+        if self.map_at_end {
+            eprintln!("{}", self.memory_map());
         }
         self.clock.finish();
     }

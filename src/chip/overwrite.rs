@@ -18,10 +18,17 @@ use crate::command::{AccumulationKind, Contraction, Fetch, Guard, Region, Sink, 
 use crate::sequencer::Config;
 use core::panic::Location;
 
-/// Refuses a commit that writes bytes that its own stream fetches later.
-pub(crate) fn check(unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), Fault> {
+/// Refuses a commit that writes bytes that its own stream fetches later. `apart`: other tensors have other bytes.
+pub(crate) fn check(
+    unit: &TensorUnit,
+    apart: bool,
+    location: &'static Location<'static>,
+) -> Result<(), Fault> {
     let Sink::Commit { destination, config, guard, commit_size: _ } = &unit.sink else { return Ok(()) };
     for (tensor, source) in sources(&unit.fetch).enumerate() {
+        if apart && source.fill != destination.fill {
+            continue;
+        }
         check_source(unit, tensor, source, (destination, config, guard), location)?;
     }
     Ok(())

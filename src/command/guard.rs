@@ -105,6 +105,13 @@ impl GuardMappings {
         }
         all
     }
+
+    /// The mappings of the variables from one on, as text: `m![A / 4], m![A % 4]`. `None` where they are not known.
+    pub fn text(&self, first: usize) -> Option<String> {
+        let texts: Vec<_> =
+            self.0.iter().skip(first).flatten().map(|mapping| format!("m![{mapping}]")).collect();
+        (!texts.is_empty()).then(|| texts.join(", "))
+    }
 }
 
 impl PartialEq for GuardMappings {

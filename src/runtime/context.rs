@@ -1,10 +1,15 @@
 //! Contexts: what a kernel runs on.
 
+use super::environment::Settings;
 use crate::chip::clock::trace::TraceWriter;
 use crate::chip::clock::{Profile, Report};
 use crate::chip::spec::ChipKind;
-use crate::chip::{CheckOptions, Compute, Fault, FreshMemory, System, SystemOptions};
-use crate::command::{Command, FillId, HostBuffer, HostTransfer, Inspection, Operation};
+use crate::chip::{
+    Addresses, AllocatedMemory, CheckOptions, Compute, Fault, FreshMemory, MemoryMap, System, SystemOptions,
+};
+use crate::command::{Address, Command, FillId, HostBuffer, HostTransfer, Inspection, Operation};
+use crate::mapping::M;
+use crate::scalar::Scalar;
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 use core::panic::Location;
@@ -59,6 +64,8 @@ pub struct SimOptions {
     pub profile: Profile,
     /// What is computed: values and time, or time only.
     pub compute: Compute,
+    /// Where tensors lie: at the addresses of the program, or each by itself.
+    pub addresses: Addresses,
     /// What elements read as that nobody wrote.
     pub fresh_memory: FreshMemory,
     /// Selects what random memory holds.
@@ -198,7 +205,8 @@ impl Context {
     /// Where `chips` is not 1 to 8, or where a variable of the environment has a value that it cannot have.
     #[track_caller]
     pub fn with(options: SimOptions) -> ContextGuard {
-        let options = options.with_environment().unwrap_or_else(|error| panic!("{error}"));
+        let settings = Settings::of(options).unwrap_or_else(|error| panic!("{error}"));
+        let options = settings.options;
         if let Some(chips) = options.chips {
             let most = crate::chip::spec::MAX_CHIPS;
             assert!(
@@ -213,10 +221,11 @@ impl Context {
             checks: options.checks,
             profile: options.profile,
             compute: options.compute,
+            addresses: options.addresses,
             fresh_memory: options.fresh_memory,
             seed: options.seed,
         });
-        super::output::attach(&mut system);
+        super::output::attach(&mut system, &settings.output);
         let system = SystemHandle(Arc::new(Mutex::new(system)));
         ContextGuard(Box::new(Context {
             main: TuContext { system: system.clone() },
@@ -238,6 +247,94 @@ impl Context {
     /// follow start after it.
     pub fn report(&mut self) -> Report {
         self.main.system.with(System::report)
+    }
+
+    /// What lies where in the memories, from which operation to which: see [`MemoryMap`]. Operations that follow start
+    /// after it.
+    pub fn memory_map(&mut self) -> MemoryMap {
+        self.main.system.with(System::memory_map)
+    }
+
+    /// An address in DM with room for a tensor of `Element` in every slice, above all that were given before.
+    ///
+    /// It is a multiple of 8, and of 64 for 64 bytes and more, which is what transfers need and reads like (spec page 30
+    /// §7). Nothing is known of addresses that the program picks itself: leave them all to this call, or start above them.
+    /// [`Context::free_dm_from`] gives bytes back; [`Context::memory_map`] shows which.
+    ///
+    /// ```
+    /// use furiosa_visa_std::prelude::*;
+    /// axes![A = 256, B = 104];
+    /// type X = HbmTensor<i8, m![1], m![A, B]>;
+    ///
+    /// #[device(chip = 1)]
+    /// fn kernel(ctx: &mut Context, x: &X) {
+    ///     let address = ctx.alloc_dm::<i8, m![B]>();
+    ///     let x = x.to_dm::<m![1 # 2], m![A], m![B]>(&mut ctx.tdma, address);
+    ///     assert_eq!((address, ctx.alloc_dm::<i8, m![B]>()), (0, 128));
+    ///     # let _ = x;
+    /// }
+    /// # let mut ctx = Context::acquire();
+    /// # let address = ctx.alloc_hbm::<i8, m![A, B]>();
+    /// # let host = HostTensor::<i8, m![A, B]>::zero();
+    /// # let x: X = futures::executor::block_on(host.to_hbm(&mut ctx.pdma, address));
+    /// # futures::executor::block_on(launch(kernel, (&mut *ctx, &x)));
+    /// ```
+    ///
+    /// # Panics
+    /// Where DM is full, with a [`Fault`] like that of an operation.
+    #[track_caller]
+    pub fn alloc_dm<D: Scalar, Element: M>(&mut self) -> Address {
+        self.alloc(AllocatedMemory::Dm, (Element::SIZE * D::ELEMENT_TYPE.bits()).div_ceil(8) as u64)
+    }
+
+    /// An address in HBM with room for a tensor of `Element` in every chip: as [`Context::alloc_dm`]. From 256 bytes on it
+    /// is a multiple of 256, the unit that HBM writes without reading it first.
+    ///
+    /// # Panics
+    /// Where HBM is full, with a [`Fault`] like that of an operation.
+    #[track_caller]
+    pub fn alloc_hbm<D: Scalar, Element: M>(&mut self) -> Address {
+        self.alloc(AllocatedMemory::Hbm, (Element::SIZE * D::ELEMENT_TYPE.bits()).div_ceil(8) as u64)
+    }
+
+    #[track_caller]
+    fn alloc(&mut self, memory: AllocatedMemory, bytes: u64) -> Address {
+        let location = Location::caller();
+        super::fault::or_raise(
+            self.main.system.with(|system| system.allocator(memory).allocate(bytes, location)),
+        )
+    }
+
+    /// The address above everything that [`Context::alloc_dm`] gave.
+    pub fn dm_mark(&self) -> Address {
+        self.main.system.with(|system| system.allocator(AllocatedMemory::Dm).mark())
+    }
+
+    /// Gives back all of DM from a mark on, so that [`Context::alloc_dm`] gives it again: tensors there are overwritten by
+    /// the next ones. A mark above what is in use gives back nothing.
+    ///
+    /// ```
+    /// use furiosa_visa_std::prelude::*;
+    /// axes![A = 128];
+    /// let mut ctx = Context::acquire();
+    /// let mark = ctx.dm_mark();
+    /// for _block in 0..1000 {
+    ///     assert_eq!(ctx.alloc_dm::<bf16, m![A]>(), mark);
+    ///     ctx.free_dm_from(mark);
+    /// }
+    /// ```
+    pub fn free_dm_from(&mut self, mark: Address) {
+        self.main.system.with(|system| system.allocator(AllocatedMemory::Dm).free_from(mark));
+    }
+
+    /// The address above everything that [`Context::alloc_hbm`] gave.
+    pub fn hbm_mark(&self) -> Address {
+        self.main.system.with(|system| system.allocator(AllocatedMemory::Hbm).mark())
+    }
+
+    /// Gives back all of HBM from a mark on: as [`Context::free_dm_from`].
+    pub fn free_hbm_from(&mut self, mark: Address) {
+        self.main.system.with(|system| system.allocator(AllocatedMemory::Hbm).free_from(mark));
     }
 
     /// Decides when the operations that were given so far run, as [`Context::report`] does, without a report.

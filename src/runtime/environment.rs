@@ -2,19 +2,40 @@
 //!
 //! | variable | sets | values |
 //! |---|---|---|
+//! | `VISA_CHIPS` | [`SimOptions::chips`] | a number from 1 to 8, or `any`: as many as the program uses |
 //! | `VISA_CHECKS` | [`SimOptions::checks`] | `all`, `none`, or names of [`CheckOptions`] with commas between them: `bounds,alignment` checks these alone, `-stale_reads` all but this one |
 //! | `VISA_MEMORY` | [`SimOptions::fresh_memory`] | `poison`, `zero`, `random` |
 //! | `VISA_SEED` | [`SimOptions::seed`] | a number below 2^64, decimal or `0x…` |
+//! | `VISA_ADDRESSES` | [`SimOptions::addresses`] | `as_given`, `separate` |
+//! | `VISA_PROFILE` | [`SimOptions::profile`] | `book`, `detailed` |
+//! | `VISA_COMPUTE` | [`SimOptions::compute`] | `values`, `shapes_only` |
+//! | `VISA_REPORT` | whether a context prints its [report](crate::chip::clock::Report) when it ends, to the standard error stream | `0`, `1` |
+//! | `VISA_MAP` | the same for its [memory map](crate::chip::MemoryMap) | `0`, `1` |
+//! | `VISA_TRACE` | the file that a [trace](crate::chip::clock::trace) is written to: `trace.json`, and `trace.2.json` for the second context of a process | a path |
 //!
 //! They are read whenever a context is made, and win over what the program says. An empty variable is none.
 //!
 //! ```sh
 //! VISA_CHECKS=-order VISA_MEMORY=random VISA_SEED=7 cargo run --example 01_digits
+//! VISA_REPORT=1 VISA_MAP=1 VISA_TRACE=trace.json cargo run --example 04_timeline
 //! ```
 
 use super::context::SimOptions;
-use crate::chip::{Check, CheckOptions, FreshMemory};
+use super::output::Output;
+use crate::chip::clock::Profile;
+use crate::chip::spec::MAX_CHIPS;
+use crate::chip::{Addresses, Check, CheckOptions, Compute, FreshMemory};
 use core::fmt;
+use std::path::PathBuf;
+
+/// All that variables set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Settings {
+    /// What is simulated.
+    pub(super) options: SimOptions,
+    /// What is told about it.
+    pub(super) output: Output,
+}
 
 /// A variable of the environment.
 struct Variable {
@@ -22,14 +43,21 @@ struct Variable {
     /// What it may be set to, for messages.
     allowed: fn() -> String,
     /// Sets an option, or says what is wrong with the value.
-    set: fn(&mut SimOptions, &str) -> Result<(), String>,
+    set: fn(&mut Settings, &str) -> Result<(), String>,
 }
 
 /// All variables, in the order of the table above.
 const VARIABLES: &[Variable] = &[
+    Variable { name: "VISA_CHIPS", allowed: allowed_chips, set: set_chips },
     Variable { name: "VISA_CHECKS", allowed: allowed_checks, set: set_checks },
     Variable { name: "VISA_MEMORY", allowed: allowed_memory, set: set_memory },
     Variable { name: "VISA_SEED", allowed: allowed_seed, set: set_seed },
+    Variable { name: "VISA_ADDRESSES", allowed: || either(&ADDRESSES), set: set_addresses },
+    Variable { name: "VISA_PROFILE", allowed: || either(&PROFILES), set: set_profile },
+    Variable { name: "VISA_COMPUTE", allowed: || either(&COMPUTES), set: set_compute },
+    Variable { name: "VISA_REPORT", allowed: || either(&SWITCH), set: set_report },
+    Variable { name: "VISA_MAP", allowed: || either(&SWITCH), set: set_map },
+    Variable { name: "VISA_TRACE", allowed: || "the path of a file".to_string(), set: set_trace },
 ];
 
 /// A variable with a value that it cannot have.
@@ -56,7 +84,15 @@ impl SimOptions {
     /// # Errors
     /// Where a variable has a value that it cannot have. The message names those that it can have.
     pub fn with_environment(self) -> Result<Self, EnvironmentError> {
-        self.with_variables(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
+        Ok(Settings::of(self)?.options)
+    }
+}
+
+impl Settings {
+    /// The options of a program with what the environment says.
+    pub(super) fn of(options: SimOptions) -> Result<Self, EnvironmentError> {
+        let value = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+        Self { options, output: Output::default() }.with_variables(value)
     }
 
     fn with_variables(mut self, value: impl Fn(&str) -> Option<String>) -> Result<Self, EnvironmentError> {
@@ -80,7 +116,7 @@ fn allowed_checks() -> String {
     format!("`all`, `none`, or a list of {} (with `-` in front: without it)", names.join(", "))
 }
 
-fn set_checks(options: &mut SimOptions, value: &str) -> Result<(), String> {
+fn set_checks(settings: &mut Settings, value: &str) -> Result<(), String> {
     let mut checks = if value.starts_with('-') { CheckOptions::ALL } else { CheckOptions::NONE };
     for word in value.split(',').map(str::trim) {
         let (name, on) = word.strip_prefix('-').map_or((word, true), |name| (name, false));
@@ -91,7 +127,7 @@ fn set_checks(options: &mut SimOptions, value: &str) -> Result<(), String> {
             _ => return Err(format!("`{word}` is no check")),
         };
     }
-    options.checks = checks;
+    settings.options.checks = checks;
     Ok(())
 }
 
@@ -99,8 +135,8 @@ fn allowed_memory() -> String {
     "`poison`, `zero` or `random`".to_string()
 }
 
-fn set_memory(options: &mut SimOptions, value: &str) -> Result<(), String> {
-    options.fresh_memory = match value {
+fn set_memory(settings: &mut Settings, value: &str) -> Result<(), String> {
+    settings.options.fresh_memory = match value {
         "poison" => FreshMemory::Poison,
         "zero" => FreshMemory::Zero,
         "random" => FreshMemory::Random,
@@ -113,12 +149,75 @@ fn allowed_seed() -> String {
     format!("a number from 0 to {}, or from 0x0 to {:#x}", u64::MAX, u64::MAX)
 }
 
-fn set_seed(options: &mut SimOptions, value: &str) -> Result<(), String> {
+fn set_seed(settings: &mut Settings, value: &str) -> Result<(), String> {
     let parsed = match value.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16),
         None => value.parse(),
     };
-    options.seed = parsed.map_err(|error| format!("`{value}` is no seed: {error}"))?;
+    settings.options.seed = parsed.map_err(|error| format!("`{value}` is no seed: {error}"))?;
+    Ok(())
+}
+
+fn allowed_chips() -> String {
+    format!("a number from 1 to {MAX_CHIPS}, or `any`")
+}
+
+fn set_chips(settings: &mut Settings, value: &str) -> Result<(), String> {
+    settings.options.chips = match value {
+        "any" => None,
+        _ => match value.parse() {
+            Ok(chips) if (1..=MAX_CHIPS).contains(&chips) => Some(chips),
+            _ => return Err(format!("no system has `{value}` chips")),
+        },
+    };
+    Ok(())
+}
+
+/// Words and what they stand for.
+type Words<T, const N: usize> = [(&'static str, T); N];
+
+const ADDRESSES: Words<Addresses, 2> = [("as_given", Addresses::AsGiven), ("separate", Addresses::Separate)];
+const PROFILES: Words<Profile, 2> = [("book", Profile::Book), ("detailed", Profile::Detailed)];
+const COMPUTES: Words<Compute, 2> = [("values", Compute::Values), ("shapes_only", Compute::ShapesOnly)];
+const SWITCH: Words<bool, 2> = [("0", false), ("1", true)];
+
+fn either<T>(words: &[(&str, T)]) -> String {
+    let words: Vec<_> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
+    words.join(" or ")
+}
+
+fn chosen<T: Copy>(words: &[(&str, T)], value: &str, what: &str) -> Result<T, String> {
+    let found = words.iter().find(|(word, _)| *word == value);
+    found.map(|(_, meaning)| *meaning).ok_or_else(|| format!("`{value}` is {what}"))
+}
+
+fn set_addresses(settings: &mut Settings, value: &str) -> Result<(), String> {
+    settings.options.addresses = chosen(&ADDRESSES, value, "no way to place tensors")?;
+    Ok(())
+}
+
+fn set_profile(settings: &mut Settings, value: &str) -> Result<(), String> {
+    settings.options.profile = chosen(&PROFILES, value, "no model of time")?;
+    Ok(())
+}
+
+fn set_compute(settings: &mut Settings, value: &str) -> Result<(), String> {
+    settings.options.compute = chosen(&COMPUTES, value, "nothing that can be computed")?;
+    Ok(())
+}
+
+fn set_report(settings: &mut Settings, value: &str) -> Result<(), String> {
+    settings.output.report = chosen(&SWITCH, value, "neither on nor off")?;
+    Ok(())
+}
+
+fn set_map(settings: &mut Settings, value: &str) -> Result<(), String> {
+    settings.output.map = chosen(&SWITCH, value, "neither on nor off")?;
+    Ok(())
+}
+
+fn set_trace(settings: &mut Settings, value: &str) -> Result<(), String> {
+    settings.output.trace = Some(PathBuf::from(value));
     Ok(())
 }
 
@@ -126,9 +225,66 @@ fn set_seed(options: &mut SimOptions, value: &str) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    fn set(name: &str, value: &str) -> Result<SimOptions, String> {
+    fn all(name: &str, value: &str) -> Result<Settings, String> {
         let value = |asked: &str| (asked == name).then(|| value.to_string());
-        SimOptions::default().with_variables(value).map_err(|error| error.to_string())
+        Settings::default().with_variables(value).map_err(|error| error.to_string())
+    }
+
+    fn set(name: &str, value: &str) -> Result<SimOptions, String> {
+        all(name, value).map(|settings| settings.options)
+    }
+
+    /// Each word sets what it names and nothing else; another one is refused with the words that there are.
+    #[test]
+    fn words() {
+        let with = |change: fn(&mut Settings)| {
+            let mut settings = Settings::default();
+            change(&mut settings);
+            settings
+        };
+        let cases = [
+            ("VISA_ADDRESSES", "as_given", with(|_| {})),
+            ("VISA_ADDRESSES", "separate", with(|all| all.options.addresses = Addresses::Separate)),
+            ("VISA_PROFILE", "detailed", with(|_| {})),
+            ("VISA_PROFILE", "book", with(|all| all.options.profile = Profile::Book)),
+            ("VISA_COMPUTE", "values", with(|_| {})),
+            ("VISA_COMPUTE", "shapes_only", with(|all| all.options.compute = Compute::ShapesOnly)),
+            ("VISA_CHIPS", "1", with(|all| all.options.chips = Some(1))),
+            ("VISA_CHIPS", "8", with(|all| all.options.chips = Some(8))),
+            ("VISA_CHIPS", "any", with(|_| {})),
+            ("VISA_REPORT", "0", with(|_| {})),
+            ("VISA_REPORT", "1", with(|all| all.output.report = true)),
+            ("VISA_MAP", "0", with(|_| {})),
+            ("VISA_MAP", "1", with(|all| all.output.map = true)),
+            ("VISA_TRACE", "a/b.json", with(|all| all.output.trace = Some(PathBuf::from("a/b.json")))),
+        ];
+        for (name, value, expected) in cases {
+            assert_eq!(all(name, value), Ok(expected), "{name}={value}");
+            assert_eq!(all(name, ""), Ok(Settings::default()), "{name}=");
+        }
+        for (name, value, rest) in [
+            (
+                "VISA_ADDRESSES",
+                "apart",
+                "`apart` is no way to place tensors; help: set it to `as_given` or `separate`",
+            ),
+            ("VISA_PROFILE", "Book", "`Book` is no model of time; help: set it to `book` or `detailed`"),
+            (
+                "VISA_COMPUTE",
+                "time",
+                "`time` is nothing that can be computed; help: set it to `values` or `shapes_only`",
+            ),
+            ("VISA_CHIPS", "0", "no system has `0` chips; help: set it to a number from 1 to 8, or `any`"),
+            ("VISA_CHIPS", "9", "no system has `9` chips; help: set it to a number from 1 to 8, or `any`"),
+            ("VISA_REPORT", "2", "`2` is neither on nor off; help: set it to `0` or `1`"),
+            ("VISA_MAP", "yes", "`yes` is neither on nor off; help: set it to `0` or `1`"),
+        ] {
+            assert_eq!(all(name, value), Err(format!("{name}={value}: {rest}, or unset it")));
+        }
+        let given = SimOptions { chips: Some(4), ..SimOptions::default() };
+        let settings = Settings { options: given, output: Output::default() };
+        let any = settings.with_variables(|name| (name == "VISA_CHIPS").then(|| "any".to_string()));
+        assert_eq!(any.map(|settings| settings.options.chips), Ok(None), "the environment wins");
     }
 
     #[test]

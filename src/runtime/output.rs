@@ -1,8 +1,8 @@
-//! Reports and traces of unchanged programs: `VISA_REPORT`, `VISA_TRACE`.
+//! What a context tells about itself when it ends: reports, maps and traces of programs that stay as they are. The
+//! variables are those of [`environment`](super::environment).
 
 use crate::chip::System;
 use crate::chip::clock::trace::TraceWriter;
-use std::env;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -11,20 +11,30 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Systems that write a trace, of this process.
 static TRACED: AtomicUsize = AtomicUsize::new(0);
 
-/// Has a new system print its report and write its trace as the environment says.
+/// What is told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Output {
+    /// The report is printed.
+    pub(super) report: bool,
+    /// The memory map is printed.
+    pub(super) map: bool,
+    /// A trace is written to this file.
+    pub(super) trace: Option<PathBuf>,
+}
+
+/// Has a new system print its report and its map and write its trace.
 ///
 /// # Panics
-/// Where a variable has a value that means nothing, or the file cannot be made.
-pub(super) fn attach(system: &mut System) {
-    match env::var("VISA_REPORT").as_deref() {
-        Err(_) | Ok("0" | "") => {}
-        Ok("1") => system.report_at_end(),
-        Ok(other) => panic!(
-            "VISA_REPORT={other}: is 1 to print a report when a context ends, or 0; help: use one of them"
-        ),
+/// Where the file cannot be made.
+pub(super) fn attach(system: &mut System, output: &Output) {
+    if output.report {
+        system.report_at_end();
     }
-    if let Some(path) = env::var_os("VISA_TRACE").filter(|path| !path.is_empty()) {
-        let path = numbered(Path::new(&path), 1 + TRACED.fetch_add(1, Ordering::Relaxed));
+    if output.map {
+        system.map_at_end();
+    }
+    if let Some(path) = &output.trace {
+        let path = numbered(path, 1 + TRACED.fetch_add(1, Ordering::Relaxed));
         let file = File::create(&path).unwrap_or_else(|error| {
             panic!("VISA_TRACE={}: {error}; help: name a file that can be written", path.display())
         });

@@ -11,6 +11,7 @@ mod commands;
 mod contexts;
 mod environment;
 mod order;
+mod separate;
 mod stale;
 mod streams;
 mod tutorial;

@@ -4,7 +4,7 @@ use crate::bridge::expr;
 use crate::reference::mapping::Map;
 use crate::reference::numbers::{ElementType as Reference, Number};
 use furiosa_visa_std::chip::clock::KernelCall;
-use furiosa_visa_std::chip::{CheckOptions, System, SystemOptions};
+use furiosa_visa_std::chip::{Addresses, CheckOptions, System, SystemOptions};
 use furiosa_visa_std::command::{
     Command, Dma, FillId, Footprint, Guard, HostBuffer, HostTransfer, Memory, Operation, Region, Step,
     TensorUnit, Transfer, TransferLoop,
@@ -118,13 +118,21 @@ pub struct Machine {
     pub system: System,
     /// Looks so far: each is a launch of its own, after everything before.
     looks: u64,
+    /// Every tensor has bytes of its own: they are read through its own filling.
+    pub apart: bool,
 }
 
 impl Machine {
     /// A fresh system. `strict`: a contraction refuses elements that nobody wrote.
     pub fn new(strict: bool) -> Machine {
+        Machine::with(strict, Addresses::AsGiven)
+    }
+
+    /// A system whose tensors lie as it is told.
+    pub fn with(strict: bool, addresses: Addresses) -> Machine {
         let checks = CheckOptions { uninitialised: strict, ..CheckOptions::default() };
-        Machine { system: System::new(SystemOptions { checks, ..SystemOptions::default() }), looks: 0 }
+        let system = System::new(SystemOptions { checks, addresses, ..SystemOptions::default() });
+        Machine { system, looks: 0, apart: addresses == Addresses::Separate }
     }
 
     fn array(element: ElementType, elements: usize, address: u64) -> Region {
@@ -163,7 +171,7 @@ impl Machine {
     /// Reads every position of a region, whatever it was filled with.
     pub fn read(&mut self, from: &Region) -> Vec<Cell> {
         let (element, total) = (from.footprint.element, positions(&from.footprint));
-        let mut from = raw(from, FillId::ANY);
+        let mut from = raw(from, if self.apart { from.fill } else { FillId::ANY });
         self.looks += 1;
         self.system.enter_kernel(KernelCall { number: self.looks, name: "look" });
         if from.memory == Memory::Dm {

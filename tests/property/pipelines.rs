@@ -10,6 +10,7 @@ use crate::reference::numbers::ElementType;
 use crate::reference::pipelines::{Pipeline, random_contraction};
 use crate::reference::random::{Axes, Random, borrowed, random_tensor};
 use crate::reference::tensor::MathTensor;
+use furiosa_visa_std::chip::Addresses;
 use std::cell::Cell;
 
 /// Types of operands.
@@ -104,12 +105,22 @@ pub fn check_values(
     values: Values,
     strict: bool,
 ) -> Result<(), String> {
+    check_values_at(random, case, plan, values, (strict, Addresses::AsGiven))
+}
+
+fn check_values_at(
+    random: &mut Random,
+    case: &Pipeline,
+    plan: &Plan,
+    values: Values,
+    (strict, addresses): (bool, Addresses),
+) -> Result<(), String> {
     let element = case.contraction.element;
     let data = codes(random, element, &case.data_axes, values);
     let weights = codes(random, element, &case.weight_axes, values);
     let stages = case.run(&numbers(element, &data), &numbers(element, &weights))?;
     let expected = encode(case.stored, &stages.committed);
-    let found = run(random, case, plan, &data, &weights, strict)?;
+    let found = run(random, case, plan, &data, &weights, strict, addresses)?;
     let dims: [&Map; 2] = [&case.contraction.prefix[0], &case.result_element];
     for (k, index) in joint_table(&dims).into_iter().enumerate() {
         // Two results of 4 bits share the mark that they were written.
@@ -155,6 +166,17 @@ fn pipelines_of_special_numbers() {
     for_cases(cases, |random| {
         let values = [Values::Special, Values::Any, Values::Zeros][random.seed as usize % 3];
         check(random, test, values, true)
+    });
+}
+
+/// With bytes of their own, tensors that are all given the same address leave each other alone.
+#[test]
+fn pipelines_of_tensors_that_lie_apart() {
+    for_cases(60, |random| {
+        let case = pipeline(random, 3);
+        let plan = Plan::derive(&case).map_err(|error| error.to_string())?;
+        let outcome = check_values_at(random, &case, &plan, Values::Plain, (true, Addresses::Separate));
+        outcome.map_err(|text| format!("{}\n{text}", describe(&case)))
     });
 }
 

@@ -11,6 +11,7 @@ use crate::reference::pipelines::Pipeline;
 use crate::reference::random::Random;
 use crate::reference::tensor::{MathTensor, place};
 use furiosa_visa_std::PlanError;
+use furiosa_visa_std::chip::Addresses;
 use furiosa_visa_std::command::{
     AccumulationKind, Cast, Collect, Contraction, Fetch, FillId, Guard, Memory, Region, Sink, TensorUnit,
     TrfAddress, TrfRegion,
@@ -202,13 +203,12 @@ pub struct Stage {
 impl Stage {
     /// Slices are the positions of `live`, padded to 256.
     pub fn new(strict: bool, live: &Map) -> Stage {
-        Stage {
-            machine: Machine::new(strict),
-            chip: Map::One,
-            cluster: Map::One.pad(2),
-            slice: live.pad(256),
-            live: live.clone(),
-        }
+        Stage::with(Machine::new(strict), live)
+    }
+
+    /// A stage with a machine.
+    pub fn with(machine: Machine, live: &Map) -> Stage {
+        Stage { machine, chip: Map::One, cluster: Map::One.pad(2), slice: live.pad(256), live: live.clone() }
     }
 
     /// Chip, cluster, slice and the given dimensions.
@@ -286,7 +286,9 @@ impl Stage {
         for slice in cells.chunks(elements + BEYOND) {
             // Writes come in units of 8 bytes.
             let end = (elements * element.bits()).next_multiple_of(64) / element.bits();
-            if slice[end..].iter().any(|cell| *cell != Some(poison(element))) {
+            // Tensors that lie apart leave no trace in each other.
+            let beyond = if self.machine.apart { None } else { Some(poison(element)) };
+            if slice[end..].iter().any(|cell| *cell != beyond) {
                 return Err("the commit wrote past the end of its tensor".to_string());
             }
             result.extend_from_slice(&slice[..elements]);
@@ -303,13 +305,19 @@ pub fn run(
     data: &MathTensor<u32>,
     weights: &MathTensor<u32>,
     strict: bool,
+    addresses: Addresses,
 ) -> Result<Vec<Cell>, String> {
     let computation = &case.contraction;
     let element = computation.element;
-    let mut stage = Stage::new(strict, &computation.prefix[0]);
-    let data = stage.put(random, element, &case.data_element, DATA, data);
-    let weights = stage.put(random, element, &case.weight_element, WEIGHTS, weights);
-    let target = stage.target(case.stored, &case.result_element, RESULT);
+    let mut stage = Stage::with(Machine::with(strict, addresses), &computation.prefix[0]);
+    // Where addresses do not matter, all tensors are given the same one.
+    let [data_at, weights_at, result_at] = match addresses {
+        Addresses::AsGiven => [DATA, WEIGHTS, RESULT],
+        Addresses::Separate => [DATA; 3],
+    };
+    let data = stage.put(random, element, &case.data_element, data_at, data);
+    let weights = stage.put(random, element, &case.weight_element, weights_at, weights);
+    let target = stage.target(case.stored, &case.result_element, result_at);
 
     let address = random.pick(&[TrfAddress::FirstHalf, TrfAddress::SecondHalf, TrfAddress::Full]);
     let trf = TrfRegion {

@@ -13,7 +13,8 @@
 //! there. TRF halves are byte ranges of the register file.
 
 use crate::chip::spec;
-use crate::command::{Memory, Region, TrfAddress, TrfRegion};
+use crate::command::{FillId, GuardMappings, Memory, Region, TrfAddress, TrfRegion};
+use crate::scalar::ElementType;
 use core::fmt;
 use core::ops::Range;
 use std::collections::BTreeMap;
@@ -91,6 +92,26 @@ pub struct Access {
     pub bytes: Range<u64>,
     /// Whether they are written.
     pub write: bool,
+    /// The tensor that they belong to.
+    pub tensor: Held,
+}
+
+/// A tensor that an operation reads or writes, as far as a map of the memory names it. Hazards do not look at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// The filling.
+    pub fill: FillId,
+    /// The type of an element.
+    pub element: ElementType,
+    /// Chip, cluster and slice, then what lies in each slice.
+    pub mappings: GuardMappings,
+}
+
+impl Held {
+    /// Nothing is known of it.
+    #[cfg(test)]
+    pub(super) const UNKNOWN: Held =
+        Held { fill: FillId::ANY, element: ElementType::I8, mappings: GuardMappings::UNKNOWN };
 }
 
 impl Access {
@@ -102,7 +123,10 @@ impl Access {
             Memory::Vrf => Store::Vrf,
         };
         let end = region.address.saturating_add(region.footprint.bytes() as u64);
-        Self { store, bytes: region.address..end, write }
+        let footprint = &region.footprint;
+        let (element, mappings) = (footprint.element, footprint.guard.mappings);
+        let tensor = Held { fill: region.fill, element, mappings };
+        Self { store, bytes: region.address..end, write, tensor }
     }
 
     /// The part of the register file that a tensor was given.
@@ -113,7 +137,8 @@ impl Access {
             TrfAddress::SecondHalf => half..2 * half,
             TrfAddress::Full => 0..2 * half,
         };
-        Self { store: Store::Trf, bytes, write }
+        let tensor = Held { fill: region.fill, element: region.element, mappings: region.guard.mappings };
+        Self { store: Store::Trf, bytes, write, tensor }
     }
 }
 
@@ -278,11 +303,11 @@ mod tests {
     use super::*;
 
     fn read(bytes: Range<u64>) -> Access {
-        Access { store: Store::Dm, bytes, write: false }
+        Access { store: Store::Dm, bytes, write: false, tensor: Held::UNKNOWN }
     }
 
     fn write(bytes: Range<u64>) -> Access {
-        Access { store: Store::Dm, bytes, write: true }
+        Access { store: Store::Dm, bytes, write: true, tensor: Held::UNKNOWN }
     }
 
     #[track_caller]
@@ -355,7 +380,7 @@ mod tests {
                 .map(|_| {
                     let start = next(64);
                     let bytes = start..start + next(65 - start);
-                    Access { store: Store::Dm, bytes, write: next(2) == 0 }
+                    Access { store: Store::Dm, bytes, write: next(2) == 0, tensor: Held::UNKNOWN }
                 })
                 .collect();
             let mut expected = [None::<u64>; UNITS];

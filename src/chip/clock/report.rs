@@ -236,7 +236,7 @@ impl Record {
 }
 
 /// File and line, without the folders above it.
-fn place(record: &Record) -> String {
+pub(crate) fn place(record: &Record) -> String {
     let file = record.location.file();
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
     format!("{name}:{}", record.location.line())

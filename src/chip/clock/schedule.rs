@@ -333,11 +333,14 @@ impl Schedule {
 
 #[cfg(test)]
 mod tests {
-    use super::super::hazards::{Hazard, Store};
+    use super::super::hazards::{Hazard, Held, Store};
     use super::*;
 
     fn work(unit: Unit, cycles: u64, reads: &[u64], writes: &[u64]) -> Work {
-        let access = |buffer: &u64, write| Access { store: Store::Dm, bytes: *buffer..*buffer + 64, write };
+        let access = |buffer: &u64, write| {
+            let bytes = *buffer..*buffer + 64;
+            Access { store: Store::Dm, bytes, write, tensor: Held::UNKNOWN }
+        };
         let accesses = reads.iter().map(|buffer| access(buffer, false));
         let accesses = accesses.chain(writes.iter().map(|buffer| access(buffer, true))).collect();
         let load = Arc::new(BankLoad::Nothing);

@@ -23,8 +23,8 @@ pub(crate) struct SinkPlan {
 enum Target {
     /// To DM: the leading `window` lanes of each packet, from the starts on.
     Commit { region: Region, walk: Walk, window: usize, starts: Option<Vec<i64>> },
-    /// To the TRF.
-    Trf(TrfRegion),
+    /// To the TRF: the register file with this number.
+    Trf(TrfRegion, usize),
     /// To the VRF, in packets' order.
     Vrf { region: Region, runs: Vec<VrfRun> },
 }
@@ -84,8 +84,9 @@ fn vrf_runs(transfer: &Transfer, time: usize, lanes: usize) -> Vec<VrfRun> {
 }
 
 impl SinkPlan {
-    /// Prepares the end of a stream of `time` packets of `lanes` elements.
-    pub(crate) fn new(sink: &Sink, time: usize, lanes: usize) -> Self {
+    /// Prepares the end of a stream of `time` packets of `lanes` elements. `file`: the register file
+    /// that it goes to if it goes to one.
+    pub(crate) fn new(sink: &Sink, file: usize, time: usize, lanes: usize) -> Self {
         match sink {
             Sink::Commit { destination, config, guard, commit_size: _ } => {
                 let walk = Walk::new(config);
@@ -104,7 +105,7 @@ impl SinkPlan {
             }
             Sink::Trf { destination, guard } => {
                 let live = LiveRows::new(guard, 4, lanes);
-                Self { target: Target::Trf(*destination), live, lanes, time }
+                Self { target: Target::Trf(*destination, file), live, lanes, time }
             }
             Sink::Vrf { destination, transfer, guard } => {
                 let live = LiveRows::new(guard, 4, lanes);
@@ -118,7 +119,7 @@ impl SinkPlan {
     pub(crate) fn width(&self) -> usize {
         match &self.target {
             Target::Commit { window, .. } => *window,
-            Target::Trf(_) | Target::Vrf { .. } => self.lanes,
+            Target::Trf(..) | Target::Vrf { .. } => self.lanes,
         }
     }
 
@@ -219,7 +220,7 @@ impl SinkPlan {
                     });
                 }
             }
-            Target::Trf(region) => {
+            Target::Trf(region, file) => {
                 // Types that memories do not hold have a second plane.
                 let planes = planes::split(stream);
                 let planes = planes.as_ref().map_or(core::slice::from_ref(stream), |planes| &planes[..]);
@@ -233,7 +234,7 @@ impl SinkPlan {
                             let mut address = run.address;
                             for plane in planes {
                                 let line = Line { unit: 0, address, position, stride: 1, len: run.len };
-                                plane.write(first, &mut unit.trf, line, 0);
+                                plane.write(first, unit.trf_mut(*file), line, 0);
                                 address += planes::PLANE_BYTES;
                             }
                             first += run.len;

@@ -51,12 +51,12 @@ pub(crate) fn download(transfer: &HostTransfer, hbm: &Vec<Hbm>) -> HostBuffer {
     to_host(&transfer.transfer, hbm, region.address, region.footprint.element, transfer.host_elements)
 }
 
-/// Looks at a register file. Elements that the transfer does not reach are zero and uninitialised.
-pub(crate) fn inspect(inspection: &Inspection, units: &[Unit]) -> HostBuffer {
+/// Looks at a register file: for the TRF, the one with this number. Elements that the transfer does not reach are zero and uninitialised.
+pub(crate) fn inspect(inspection: &Inspection, file: usize, units: &[Unit]) -> HostBuffer {
     let Inspection { source, transfer, host_elements } = inspection;
     match source {
         RegisterFile::Trf(region) => {
-            to_host(transfer, &TrfRows::new(region, units), 0, region.element, *host_elements)
+            to_host(transfer, &TrfRows::new(region, units, file), 0, region.element, *host_elements)
         }
         RegisterFile::Vrf(region) => {
             to_host(transfer, &VrfUnits(units), region.address, region.footprint.element, *host_elements)

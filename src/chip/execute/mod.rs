@@ -22,6 +22,7 @@ use super::check::{Fault, FaultKind, FaultMemory};
 use super::memory::place::{Coordinates, Place};
 use super::memory::row::Row;
 use super::memory::{Unit, trf};
+use super::separate::Placed;
 use super::spec::{BEAT_LANES, FLIT_BYTES};
 use crate::command::{AccumulationKind, Cast, Guard, Sink, TensorUnit};
 use crate::scalar::ElementType;
@@ -43,6 +44,8 @@ const LEAST_SLICES: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Pass<'a> {
     command: &'a TensorUnit,
+    /// The same where its tensors have their bytes.
+    placed: Placed<'a>,
     location: &'static Location<'static>,
     fetch: FetchPlan,
     /// Flits per fetched packet.
@@ -100,9 +103,13 @@ impl Default for Buffers {
 }
 
 impl<'a> Pass<'a> {
-    /// Prepares a pass.
-    pub(crate) fn new(command: &'a TensorUnit, location: &'static Location<'static>) -> Self {
-        let fetch = FetchPlan::new(&command.fetch, command.collect.as_ref());
+    /// Prepares a pass. `placed` says where the bytes of its tensors are.
+    pub(crate) fn new(
+        command: &'a TensorUnit,
+        placed: Placed<'a>,
+        location: &'static Location<'static>,
+    ) -> Self {
+        let fetch = FetchPlan::new(&placed.unit.fetch, command.collect.as_ref());
         let flits = command.collect.map_or(1, |collect| collect.flits);
         let contraction = command.contraction.as_ref().map(ContractionPlan::new);
         let packets = (contraction.as_ref())
@@ -121,8 +128,8 @@ impl<'a> Pass<'a> {
         if let Some(cast) = cast {
             lanes = FLIT_BYTES * 8 / cast.output.bits();
         }
-        let sink = SinkPlan::new(&command.sink, time, lanes);
-        Self { command, location, fetch, flits, contraction, packets, cast, sink }
+        let sink = SinkPlan::new(&placed.unit.sink, placed.files.written, time, lanes);
+        Self { command, placed, location, fetch, flits, contraction, packets, cast, sink }
     }
 
     /// Which of so many slices take part: those in which a source can hold an element.
@@ -159,7 +166,7 @@ impl<'a> Pass<'a> {
             let at = Coordinates::of_slice(number);
             let mut buffers = Buffers::default();
             if let Some(contraction) = &self.contraction {
-                contraction.load(&unit.trf, at, &mut buffers.contraction);
+                contraction.load(unit.trf(self.placed.files.read), at, &mut buffers.contraction);
             }
             for block in self.fetch.blocks() {
                 let flit = block.start * self.flits;
@@ -230,11 +237,12 @@ impl<'a> Pass<'a> {
         let weights = self.command.contraction.as_ref().is_none_or(|contraction| {
             let region = &contraction.trf;
             let bytes = trf::row_bytes(region);
+            let file = unit.trf(self.placed.files.read);
             (0..region.rows)
-                .all(|row| trf::pieces(region, row, 0..bytes).all(|piece| unit.trf.all_initialised(piece)))
+                .all(|row| trf::pieces(region, row, 0..bytes).all(|piece| file.all_initialised(piece)))
         });
         weights
-            && sources(&self.command.fetch).all(|source| {
+            && sources(&self.placed.unit.fetch).all(|source| {
                 let start = source.address as usize;
                 unit.dm.all_initialised(start..start + source.footprint.bytes())
             })
@@ -327,7 +335,7 @@ impl<'a> Pass<'a> {
     fn run_slice(&self, at: Coordinates, unit: &mut Unit, buffers: &mut Buffers) {
         buffers.output.clear(self.cast.map_or(self.fetch.output(), |cast| cast.output));
         if let Some(contraction) = &self.contraction {
-            contraction.load(&unit.trf, at, &mut buffers.contraction);
+            contraction.load(unit.trf(self.placed.files.read), at, &mut buffers.contraction);
             contraction.start(&mut buffers.contraction);
         }
         match (&self.contraction, &self.packets) {

@@ -11,18 +11,24 @@ pub(crate) const PAGE_BYTES: usize = 1 << 20;
 const MISSING: u32 = u32::MAX;
 
 /// The memory of one chip.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Hbm {
     pages: Vec<Block>,
     /// By page number: the place in `pages`, [`MISSING`] or nothing yet.
     index: Vec<u32>,
     fresh: Fresh,
+    capacity: u64,
 }
 
 impl Hbm {
     /// A memory that nobody has written to.
     pub(crate) fn new(fresh: Fresh) -> Self {
-        Self { fresh, ..Self::default() }
+        Self::holding(fresh, HBM_BYTES)
+    }
+
+    /// A memory of another size.
+    pub(crate) fn holding(fresh: Fresh, capacity: u64) -> Self {
+        Self { pages: Vec::new(), index: Vec::new(), fresh, capacity }
     }
 
     /// What elements read as that nobody wrote.
@@ -33,7 +39,7 @@ impl Hbm {
     /// The page around an address, as far as the page goes. `None` past the end of the memory.
     #[inline]
     pub(crate) fn piece(&self, address: u64) -> Option<Piece<'_>> {
-        if address >= HBM_BYTES {
+        if address >= self.capacity {
             return None;
         }
         let (page, start) = split(address);
@@ -45,7 +51,7 @@ impl Hbm {
     /// The page around an address for writing, with its bytes below `end` ready.
     #[inline]
     pub(crate) fn piece_mut(&mut self, address: u64, end: u64) -> Option<PieceMut<'_>> {
-        if address >= HBM_BYTES {
+        if address >= self.capacity {
             return None;
         }
         let (page, start) = split(address);
@@ -61,6 +67,12 @@ impl Hbm {
         let in_page = end.saturating_sub(first).min(PAGE_BYTES as u64);
         block.grow((in_page as usize).max(start + 1));
         Some(PieceMut { block, start, len: PAGE_BYTES - start })
+    }
+}
+
+impl Default for Hbm {
+    fn default() -> Self {
+        Self::new(Fresh::default())
     }
 }
 

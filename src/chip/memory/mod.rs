@@ -62,8 +62,9 @@ pub(crate) trait SpaceMut: Space {
 pub(crate) struct Unit {
     /// Data memory.
     pub(crate) dm: Block,
-    /// The tensor register file, by physical address: see [`trf`].
-    pub(crate) trf: Block,
+    /// Tensor register files, by physical address: see [`trf`]. The first one is the chip's; a system that keeps tensors
+    /// apart has more.
+    files: Vec<Block>,
     /// The vector register file.
     pub(crate) vrf: Block,
 }
@@ -71,9 +72,32 @@ pub(crate) struct Unit {
 impl Unit {
     /// A slice that nobody has written to.
     pub(crate) fn new(fresh: Fresh) -> Self {
+        Self::holding(fresh, DM_BYTES, VRF_BYTES)
+    }
+
+    /// A slice with other sizes of DM and VRF.
+    pub(crate) fn holding(fresh: Fresh, dm: usize, vrf: usize) -> Self {
         let block = |part, capacity| Block::holding(capacity, fresh.part(part));
         // Two planes of the register file: see [`planes`].
-        Self { dm: block(0, DM_BYTES), trf: block(1, 2 * TRF_BYTES), vrf: block(2, VRF_BYTES) }
+        Self { dm: block(0, dm), files: vec![block(1, 2 * TRF_BYTES)], vrf: block(2, vrf) }
+    }
+
+    /// A tensor register file.
+    pub(crate) fn trf(&self, file: usize) -> &Block {
+        &self.files[file]
+    }
+
+    /// A tensor register file, to write.
+    pub(crate) fn trf_mut(&mut self, file: usize) -> &mut Block {
+        &mut self.files[file]
+    }
+
+    /// Makes register files up to this number.
+    pub(crate) fn make_file(&mut self, file: usize) {
+        while self.files.len() <= file {
+            let fresh = self.files[0].fresh();
+            self.files.push(Block::holding(2 * TRF_BYTES, fresh));
+        }
     }
 }
 

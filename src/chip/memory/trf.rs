@@ -75,15 +75,17 @@ pub(crate) fn runs(region: &TrfRegion, row: usize, elements: Range<usize>) -> im
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TrfRows<'a> {
     units: &'a [Unit],
+    /// The register file.
+    file: usize,
     rows: usize,
     /// See [`part`].
     part: (usize, usize),
 }
 
 impl<'a> TrfRows<'a> {
-    /// The rows of a tensor that fits its part.
-    pub(crate) fn new(region: &TrfRegion, units: &'a [Unit]) -> Self {
-        Self { units, rows: region.rows, part: part(region.address) }
+    /// The rows of a tensor that fits its part, in one of the register files.
+    pub(crate) fn new(region: &TrfRegion, units: &'a [Unit], file: usize) -> Self {
+        Self { units, file, rows: region.rows, part: part(region.address) }
     }
 }
 
@@ -98,12 +100,14 @@ impl Space for TrfRows<'_> {
             return None;
         }
         let start = (row * banks + bank) * TRF_BANK_ROW_BYTES + first + byte;
-        Some(Piece { block: Some(&slice.trf), start, len: per_bank - byte })
+        Some(Piece { block: Some(slice.trf(self.file)), start, len: per_bank - byte })
     }
 
     fn fresh(&self, unit: usize) -> Fresh {
         let slice = self.units.get(unit / TRF_BANK_ROWS);
-        slice.map_or(Fresh::default(), |slice| slice.trf.fresh().part((unit % TRF_BANK_ROWS) as u64))
+        slice.map_or(Fresh::default(), |slice| {
+            slice.trf(self.file).fresh().part((unit % TRF_BANK_ROWS) as u64)
+        })
     }
 }
 
@@ -147,7 +151,7 @@ mod tests {
                 let region = region(address, rows, address.capacity() / rows);
                 let layout =
                     TrfLayout::new(address, rows, RegisterType::Byte).expect("there are so many rows");
-                let space = TrfRows::new(&region, &units);
+                let space = TrfRows::new(&region, &units, 0);
                 for row in 0..rows {
                     for element in (0..region.row_elements).step_by(13) {
                         let expected = layout.cell(row, element).expect("it fits").byte();

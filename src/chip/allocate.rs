@@ -1,0 +1,169 @@
+//! Addresses for tensors whose place does not matter: each above the one before.
+
+use super::check::{Fault, FaultKind};
+use super::spec::{DM_BYTES, HBM_BYTES, HBM_UNIT_BYTES};
+use crate::command::{Address, Memory};
+use core::ops::Range;
+use core::panic::Location;
+
+/// Allocations that are remembered for the map, each.
+const KEPT: usize = 4096;
+
+/// Bytes that a program asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Allocation {
+    /// The bytes, in every chip or slice.
+    pub bytes: Range<u64>,
+    /// The call.
+    pub location: &'static Location<'static>,
+    /// They were given back.
+    pub freed: bool,
+}
+
+/// The memories that addresses are given out of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AllocatedMemory {
+    Hbm,
+    Dm,
+}
+
+/// Gives out the bytes of a memory from the lowest on.
+#[derive(Debug)]
+pub(crate) struct Allocator {
+    memory: Memory,
+    operation: &'static str,
+    capacity: u64,
+    /// Bytes from which on addresses are multiples of as many.
+    unit: u64,
+    next: u64,
+    /// The first [`KEPT`] ones, and how many there are.
+    given: Vec<Allocation>,
+    count: u64,
+}
+
+/// The least alignment: that of transfers into DM and of commits (spec page 30 §7).
+const LEAST_ALIGNMENT: u64 = 8;
+
+impl Allocator {
+    /// All of HBM.
+    pub(crate) const fn of_hbm() -> Self {
+        Self::new(Memory::Hbm, "alloc_hbm", HBM_BYTES, HBM_UNIT_BYTES as u64)
+    }
+
+    /// All of DM.
+    pub(crate) const fn of_dm() -> Self {
+        Self::new(Memory::Dm, "alloc_dm", DM_BYTES as u64, 64)
+    }
+
+    const fn new(memory: Memory, operation: &'static str, capacity: u64, unit: u64) -> Self {
+        Self { memory, operation, capacity, unit, next: 0, given: Vec::new(), count: 0 }
+    }
+
+    /// Bytes above all that are in use.
+    pub(crate) fn allocate(
+        &mut self,
+        bytes: u64,
+        location: &'static Location<'static>,
+    ) -> Result<Address, Fault> {
+        let align = if bytes >= self.unit { self.unit } else { LEAST_ALIGNMENT };
+        let start = self.next.next_multiple_of(align);
+        let Some(end) = start.checked_add(bytes).filter(|&end| end <= self.capacity && start < self.capacity)
+        else {
+            let (memory, capacity, free) = (self.memory, self.capacity, self.capacity.saturating_sub(start));
+            let message = format!(
+                "{bytes} bytes do not fit: {start} of the {capacity} bytes of {memory} are given out, {free} are left"
+            );
+            let help = match self.memory {
+                Memory::Hbm => "give bytes back with `free_hbm_from`, or use fewer or smaller tensors",
+                _ => {
+                    "give bytes back with `free_dm_from`, split the tensor over more slices, or work in blocks"
+                }
+            };
+            return Err(Fault::new(FaultKind::Capacity, self.operation, location, message, help));
+        };
+        self.next = end;
+        self.count += 1;
+        if self.given.len() < KEPT {
+            self.given.push(Allocation { bytes: start..end, location, freed: false });
+        }
+        Ok(start)
+    }
+
+    /// The address above everything in use.
+    pub(crate) fn mark(&self) -> Address {
+        self.next
+    }
+
+    /// Gives back what lies above a mark.
+    pub(crate) fn free_from(&mut self, mark: Address) {
+        self.next = self.next.min(mark);
+        for own in self.given.iter_mut().filter(|own| own.bytes.end > mark) {
+            own.freed = true;
+        }
+    }
+
+    /// The first allocations, and how many there were.
+    pub(crate) fn given(&self) -> (&[Allocation], u64) {
+        (&self.given, self.count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_aligned_and_do_not_overlap() {
+        let here = Location::caller();
+        for mut own in [Allocator::of_dm(), Allocator::of_hbm()] {
+            let mut end = 0;
+            for bytes in (1..600).chain([4097, 63, 64, 255, 256]) {
+                let start = own.allocate(bytes, here).expect("there is room");
+                let unit = own.unit;
+                assert!(start >= end && start.is_multiple_of(if bytes >= unit { unit } else { 8 }));
+                assert!(start - end < own.unit, "no more than alignment asks for");
+                end = start + bytes;
+            }
+            assert_eq!(own.mark(), end);
+        }
+    }
+
+    /// The last byte is given, the byte after it is not.
+    #[test]
+    fn a_memory_ends() {
+        let here = Location::caller();
+        let mut dm = Allocator::of_dm();
+        assert_eq!(dm.allocate(DM_BYTES as u64, here).map_err(|fault| fault.kind), Ok(0));
+        let fault = dm.allocate(1, here).expect_err("it is full");
+        let text = fault.to_string();
+        assert_eq!(fault.kind, FaultKind::Capacity);
+        assert!(
+            text.starts_with(
+                "fault: alloc_dm: capacity exceeded: 1 bytes do not fit: 524288 of the 524288 bytes of DM are given \
+                 out, 0 are left"
+            ),
+            "{text}"
+        );
+        assert!(text.contains("help: give bytes back with `free_dm_from`"), "{text}");
+        dm.free_from(64);
+        assert_eq!(dm.mark(), 64);
+        assert!(dm.allocate(DM_BYTES as u64 - 63, here).is_err());
+        assert_eq!(dm.allocate(DM_BYTES as u64 - 64, here).map_err(|fault| fault.kind), Ok(64));
+        dm.free_from(u64::MAX);
+        assert_eq!(dm.mark(), DM_BYTES as u64, "nothing lies above that mark");
+        let freed: Vec<bool> = dm.given().0.iter().map(|own| own.freed).collect();
+        assert_eq!((freed, dm.given().1), (vec![true, false], 2));
+        assert!(Allocator::of_hbm().allocate(HBM_BYTES + 1, here).is_err());
+        assert!(Allocator::of_hbm().allocate(u64::MAX, here).is_err());
+    }
+
+    #[test]
+    fn memory_is_bounded_for_endless_programs() {
+        let mut dm = Allocator::of_dm();
+        for _ in 0..KEPT + 10 {
+            dm.allocate(8, Location::caller()).expect("there is room");
+            dm.free_from(0);
+        }
+        assert_eq!((dm.given().0.len(), dm.given().1), (KEPT, KEPT as u64 + 10));
+    }
+}
