@@ -10,7 +10,9 @@
 mod access_rules;
 pub mod check;
 pub mod clock;
+mod deferred;
 mod execute;
+mod explore;
 mod fetch_rules;
 pub(crate) mod live;
 mod memory;
@@ -21,6 +23,7 @@ pub mod spec;
 mod trf_layout;
 
 pub use check::{Check, CheckOptions, Fault, FaultExtent, FaultKind, FaultMemory, FaultPlace};
+pub use explore::ExecutionOrder;
 pub use memory::fresh::FreshMemory;
 pub use trf_layout::{RegisterType, TrfCell, TrfLayout};
 
@@ -31,7 +34,8 @@ use crate::command::{
 use clock::ledger::Ledger;
 use clock::{Clock, KernelCall, Profile, Report};
 use core::panic::Location;
-use execute::Pass;
+use deferred::{Deferred, Late};
+use explore::Explorer;
 use memory::fills::FillLog;
 use memory::place::Place;
 use memory::{Fresh, Hbm, Unit};
@@ -50,7 +54,9 @@ pub struct SystemOptions {
     pub checks: CheckOptions,
     /// What elements read as that nobody wrote.
     pub fresh_memory: FreshMemory,
-    /// Selects what [`FreshMemory::Random`] reads as.
+    /// In which order commands take effect.
+    pub order: ExecutionOrder,
+    /// Selects what [`FreshMemory::Random`] reads as, and the order of [`ExecutionOrder::Random`].
     pub seed: u64,
     /// Which model of time is used.
     pub profile: Profile,
@@ -80,6 +86,8 @@ pub struct System {
     trf_log: FillLog,
     vrf_log: FillLog,
     order: OrderLog,
+    explorer: Explorer<Deferred>,
+    late: Option<Late>,
     clock: Clock,
     kernel: KernelCall,
     report_at_end: bool,
@@ -107,6 +115,8 @@ impl System {
             trf_log: FillLog::default(),
             vrf_log: FillLog::default(),
             order: OrderLog::default(),
+            explorer: Explorer::new(options.order, options.seed),
+            late: None,
             clock: Clock::new(options.profile),
             kernel: KernelCall::default(),
             report_at_end: false,
@@ -142,18 +152,24 @@ impl System {
     ///
     /// A [`Fault`] if the command breaks one of the rules that [`SystemOptions::checks`] turns on, if a register
     /// file tensor does not fit, or if the engine cannot compute with the types. Memory is then as it was before.
+    /// [`ExecutionOrder`] says what other orders than that of the program change about this.
     pub fn execute(&mut self, command: &Command) -> Result<(), Fault> {
-        match &command.operation {
+        let accepted = match &command.operation {
             Operation::Dma(dma) => self.dma(dma, command.location),
             Operation::TensorUnit(unit) => self.tensor_unit(unit, command.location),
-        }?;
+        };
+        if let Err(fault) = accepted {
+            // The fault of an earlier command comes first.
+            return self.flush().and(Err(fault));
+        }
         self.clock.command(self.kernel, command);
-        Ok(())
+        self.make_room()
     }
 
     /// Says which kernel gives the next commands. A launch is awaited: nothing of it overlaps what was given before.
     pub fn enter_kernel(&mut self, kernel: KernelCall) {
         if self.kernel != kernel {
+            self.flush_quietly();
             self.kernel = kernel;
             self.order.barrier();
         }
@@ -194,6 +210,7 @@ impl System {
         location: &'static Location<'static>,
     ) -> Result<(), Fault> {
         let call = Call { operation: "to_hbm", location };
+        self.flush()?;
         self.host_transfer(&transfer.region, call)?;
         if self.options.compute == Compute::Values {
             execute::upload(transfer, buffer, &mut self.hbm);
@@ -215,6 +232,7 @@ impl System {
         location: &'static Location<'static>,
     ) -> Result<HostBuffer, Fault> {
         let call = Call { operation: "to_host", location };
+        self.flush()?;
         self.host_transfer(&transfer.region, call)?;
         self.check_read(Place::Region(transfer.region), call)?;
         self.clock.download(transfer, location);
@@ -238,11 +256,12 @@ impl System {
     ///
     /// A [`Fault`] if the tensor leaves its register file or was overwritten.
     pub fn inspect(
-        &self,
+        &mut self,
         inspection: &Inspection,
         location: &'static Location<'static>,
     ) -> Result<HostBuffer, Fault> {
         let call = Call { operation: "inspect", location };
+        self.flush()?;
         let place = match inspection.source {
             RegisterFile::Trf(region) => {
                 fits(&region, self.options.checks.bounds, call)?;
@@ -340,9 +359,14 @@ impl System {
         access_rules::dma(dma, &self.options.checks, call)?;
         let sequence = if dma.pcie { Sequence::PcieDma } else { Sequence::TensorDma };
         let used = |region, writes| Use { place: Place::Region(region), writes, operation: call.operation };
-        self.in_order(sequence, [used(dma.source, false), used(dma.destination, true)], location)?;
-        if self.options.compute == Compute::Values {
-            execute::run_dma(dma, &mut self.hbm, &mut self.units);
+        let uses = [used(dma.source, false), used(dma.destination, true)];
+        self.in_order(sequence, uses, location)?;
+        match self.options.compute {
+            Compute::Values if self.explorer.defers() => {
+                self.defer(sequence, uses, Operation::Dma(Box::new(dma.clone())), location);
+            }
+            Compute::Values => self.transfer(dma),
+            Compute::ShapesOnly => {}
         }
         self.written(Place::Region(dma.destination), location);
         Ok(())
@@ -363,10 +387,9 @@ impl System {
         }
         let chips = execute::sources(&unit.fetch).map(|source| source.footprint.chips).max();
         self.grow(chips.unwrap_or(1));
-        let pass = (self.options.compute == Compute::Values).then(|| Pass::new(unit, location));
-        if let Some(pass) = pass.as_ref().filter(|_| self.options.checks.uninitialised) {
-            pass.check_initialised(&self.units)?;
-        }
+        let values = self.options.compute == Compute::Values;
+        let now = values && !self.explorer.defers();
+        let pass = if now { Some(self.pass(unit, location)?) } else { None };
         let (place, operation) = match &unit.sink {
             Sink::Commit { destination, .. } => (Place::Region(*destination), "commit"),
             Sink::Vrf { destination, .. } => (Place::Region(*destination), "to_vrf"),
@@ -375,11 +398,16 @@ impl System {
         let read = |place, operation| Use { place, writes: false, operation };
         let uses = (execute::sources(&unit.fetch).map(|source| read(Place::Region(*source), "fetch")))
             .chain(unit.contraction.as_ref().map(|c| read(Place::Trf(c.trf), "contraction")))
-            .chain([Use { place, writes: true, operation }]);
+            .chain([Use { place, writes: true, operation }])
+            .collect::<Vec<Use>>();
         let sequence = if unit.sub_context { Sequence::Sub } else { Sequence::Main };
-        self.in_order(sequence, uses, location)?;
-        if let Some(pass) = pass {
-            pass.run(&mut self.units);
+        self.in_order(sequence, uses.iter().copied(), location)?;
+        match pass {
+            Some(pass) => pass.run(&mut self.units),
+            None if values => {
+                self.defer(sequence, uses, Operation::TensorUnit(Box::new(unit.clone())), location)
+            }
+            None => {}
         }
         self.written(place, location);
         Ok(())

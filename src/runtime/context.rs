@@ -3,7 +3,7 @@
 use crate::chip::clock::trace::TraceWriter;
 use crate::chip::clock::{Profile, Report};
 use crate::chip::spec::ChipKind;
-use crate::chip::{CheckOptions, Compute, Fault, FreshMemory, System, SystemOptions};
+use crate::chip::{CheckOptions, Compute, ExecutionOrder, Fault, FreshMemory, System, SystemOptions};
 use crate::command::{Command, FillId, HostBuffer, HostTransfer, Inspection, Operation};
 use core::fmt;
 use core::ops::{Deref, DerefMut};
@@ -61,13 +61,15 @@ pub struct SimOptions {
     pub compute: Compute,
     /// What elements read as that nobody wrote.
     pub fresh_memory: FreshMemory,
-    /// Selects what random memory holds.
+    /// In which order the commands of a kernel take effect.
+    pub order: ExecutionOrder,
+    /// Selects what random memory holds, and the order where it is random.
     pub seed: u64,
 }
 
 /// The system that all contexts of one [`Context`] work on.
 #[derive(Clone)]
-struct SystemHandle(Arc<Mutex<System>>);
+pub(super) struct SystemHandle(Arc<Mutex<System>>);
 
 impl SystemHandle {
     fn with<T>(&self, work: impl FnOnce(&mut System) -> T) -> T {
@@ -79,15 +81,28 @@ impl SystemHandle {
     fn execute(&self, operation: Operation) {
         let command = Command { operation, location: Location::caller() };
         let kernel = super::fault::kernel();
+        let inside = super::fault::uses(self);
         let result = self.with(|system| {
             system.enter_kernel(kernel);
-            system.execute(&command)
+            let result = system.execute(&command);
+            // No end of a launch waits for it.
+            if inside { result } else { result.and_then(|()| system.flush()) }
         });
         super::fault::or_raise(result);
     }
 
     fn next_fill(&self) -> FillId {
         self.with(System::next_fill)
+    }
+
+    /// Whether both are the same system.
+    pub(super) fn is(&self, other: &SystemHandle) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Waits for everything that was given.
+    pub(super) fn flush(&self) -> Result<(), Fault> {
+        self.with(System::flush)
     }
 }
 
@@ -167,7 +182,8 @@ impl<const DMA: Dma> fmt::Debug for DmaContext<DMA> {
     }
 }
 
-/// A simulated system and the contexts that work on it. Program order is execution order.
+/// A simulated system and the contexts that work on it. Program order is execution order, unless [`SimOptions::order`]
+/// says otherwise.
 pub struct Context {
     /// The main context of the Tensor Unit.
     pub main: TuContext<{ Tu::Main }>,
@@ -214,6 +230,7 @@ impl Context {
             profile: options.profile,
             compute: options.compute,
             fresh_memory: options.fresh_memory,
+            order: options.order,
             seed: options.seed,
         });
         super::output::attach(&mut system);

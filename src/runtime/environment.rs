@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `VISA_CHECKS` | [`SimOptions::checks`] | `all`, `none`, or names of [`CheckOptions`] with commas between them: `bounds,alignment` checks these alone, `-stale_reads` all but this one |
 //! | `VISA_MEMORY` | [`SimOptions::fresh_memory`] | `poison`, `zero`, `random` |
+//! | `VISA_ORDER` | [`SimOptions::order`] | `program`, `early` (DMA first), `late` (DMA last), `random` |
 //! | `VISA_SEED` | [`SimOptions::seed`] | a number below 2^64, decimal or `0x…` |
 //!
 //! They are read whenever a context is made, and win over what the program says. An empty variable is none.
@@ -13,7 +14,7 @@
 //! ```
 
 use super::context::SimOptions;
-use crate::chip::{Check, CheckOptions, FreshMemory};
+use crate::chip::{Check, CheckOptions, ExecutionOrder, FreshMemory};
 use core::fmt;
 
 /// A variable of the environment.
@@ -29,6 +30,7 @@ struct Variable {
 const VARIABLES: &[Variable] = &[
     Variable { name: "VISA_CHECKS", allowed: allowed_checks, set: set_checks },
     Variable { name: "VISA_MEMORY", allowed: allowed_memory, set: set_memory },
+    Variable { name: "VISA_ORDER", allowed: allowed_order, set: set_order },
     Variable { name: "VISA_SEED", allowed: allowed_seed, set: set_seed },
 ];
 
@@ -109,6 +111,21 @@ fn set_memory(options: &mut SimOptions, value: &str) -> Result<(), String> {
     Ok(())
 }
 
+fn allowed_order() -> String {
+    "`program`, `early`, `late` or `random`".to_string()
+}
+
+fn set_order(options: &mut SimOptions, value: &str) -> Result<(), String> {
+    options.order = match value {
+        "program" => ExecutionOrder::Program,
+        "early" => ExecutionOrder::EarlyDma,
+        "late" => ExecutionOrder::LateDma,
+        "random" => ExecutionOrder::Random,
+        _ => return Err(format!("commands have no order `{value}`")),
+    };
+    Ok(())
+}
+
 fn allowed_seed() -> String {
     format!("a number from 0 to {}, or from 0x0 to {:#x}", u64::MAX, u64::MAX)
 }
@@ -157,13 +174,21 @@ mod tests {
     }
 
     #[test]
-    fn memory_and_seed() {
+    fn memory_order_and_seed() {
         let memory = |value| set("VISA_MEMORY", value).map(|options| options.fresh_memory);
         assert_eq!(memory("poison"), Ok(FreshMemory::Poison));
         assert_eq!(memory("zero"), Ok(FreshMemory::Zero));
         assert_eq!(memory("random"), Ok(FreshMemory::Random));
         let message = memory("zeros").expect_err("one s too many");
         let expected = "VISA_MEMORY=zeros: memory is not made of `zeros`; help: set it to `poison`, `zero` or `random`, \
+                        or unset it";
+        assert_eq!(message, expected);
+        let order = |value| set("VISA_ORDER", value).map(|options| options.order);
+        for (value, expected) in ["program", "early", "late", "random"].into_iter().zip(ExecutionOrder::ALL) {
+            assert_eq!(order(value), Ok(expected));
+        }
+        let message = order("dma").expect_err("no order");
+        let expected = "VISA_ORDER=dma: commands have no order `dma`; help: set it to `program`, `early`, `late` or `random`, \
                         or unset it";
         assert_eq!(message, expected);
         let seed = |value| set("VISA_SEED", value).map(|options| options.seed);
