@@ -8,7 +8,7 @@ use super::live::{LiveRows, Liveness, live_runs};
 use super::memory::place::{Coordinates, Place};
 use super::rules::Call;
 use super::spec::{CLUSTERS, COMMIT_ALIGN_BYTES, DMA_HBM_TO_DM_BYTES, FLIT_BYTES, MAX_CHIPS, SLICES};
-use crate::command::{Dma, Guard, Memory, Region, Sink, Start, TensorUnit, Transfer, TrfRegion};
+use crate::command::{Dma, Guard, HostTransfer, Memory, Region, Sink, Start, TensorUnit, Transfer, TrfRegion};
 use crate::sequencer::Config;
 use core::panic::Location;
 
@@ -25,7 +25,7 @@ pub(crate) fn element_aligned(region: &Region, call: Call) -> Result<(), Fault> 
 }
 
 fn misaligned(region: &Region, message: String, help: &'static str, call: Call) -> Fault {
-    let bytes = region.address..region.address + 1;
+    let bytes = region.address..region.address.saturating_add(1);
     call.fault(FaultKind::Misaligned, message, help).at(region.memory, 0, bytes)
 }
 
@@ -88,14 +88,20 @@ pub(crate) fn tensor_unit(
             if checks.alignment {
                 commit_aligned(destination, config, call)?;
             }
+            if checks.views {
+                in_its_slices(unit, destination, guard, call)?;
+            }
             committed(destination, config, guard, checks, call)
         }
         Sink::Trf { destination, guard } if checks.views => loaded(unit, destination, guard, call("to_trf")),
         Sink::Trf { .. } => Ok(()),
-        Sink::Vrf { destination, transfer, .. } => {
+        Sink::Vrf { destination, transfer, guard } => {
             let call = call("to_vrf");
             if checks.alignment {
                 element_aligned(destination, call)?;
+            }
+            if checks.views {
+                in_its_slices(unit, destination, guard, call)?;
             }
             moved(transfer, destination, checks, call)
         }
@@ -251,9 +257,12 @@ fn is_injective(loops: impl Iterator<Item = (usize, usize)>) -> bool {
 fn moved(transfer: &Transfer, region: &Region, checks: &CheckOptions, call: Call) -> Result<(), Fault> {
     let moves = Moves::new(transfer);
     let footprint = &region.footprint;
+    let whole = footprint.clusters == CLUSTERS && footprint.slices == SLICES;
     let units = match region.memory {
         Memory::Hbm => footprint.chips,
-        Memory::Dm | Memory::Vrf => footprint.chips * CLUSTERS * SLICES,
+        Memory::Dm | Memory::Vrf if whole => footprint.chips * CLUSTERS * SLICES,
+        // Not all slices up to the last one: each is looked at.
+        Memory::Dm | Memory::Vrf => 1,
     };
     let elements = footprint.elements;
     let Start { units: first_unit, elements: first } = transfer.destination_start;
@@ -282,7 +291,7 @@ fn moved(transfer: &Transfer, region: &Region, checks: &CheckOptions, call: Call
     };
     if checks.views
         && let Some(&(unit, start, len)) =
-            runs.iter().find(|&&(unit, start, len)| unit >= units || start + len > elements)
+            runs.iter().find(|&&(unit, start, len)| !spans(region, at(unit)) || start + len > elements)
     {
         let what = format!("unit {unit}");
         return Err(outside(region, start.max(elements.min(start + len)) as i64, &what, call));
@@ -298,6 +307,42 @@ fn moved(transfer: &Transfer, region: &Region, checks: &CheckOptions, call: Call
     }
 }
 
+/// Whether a tensor lies in a unit, too.
+fn spans(region: &Region, at: Coordinates) -> bool {
+    let footprint = &region.footprint;
+    at.chip < footprint.chips
+        && (region.memory == Memory::Hbm || at.cluster < footprint.clusters && at.slice < footprint.slices)
+}
+
+/// Refuses a host array that does not fit its tensor.
+pub(crate) fn uploaded(host: &HostTransfer, checks: &CheckOptions, call: Call) -> Result<(), Fault> {
+    moved(&host.transfer, &host.region, checks, call)
+}
+
+/// Refuses a pass that writes in slices in which its tensor does not lie.
+fn in_its_slices(unit: &TensorUnit, region: &Region, guard: &Guard, call: Call) -> Result<(), Fault> {
+    let covers = |source: &Region| {
+        let (own, other) = (&region.footprint, &source.footprint);
+        own.chips >= other.chips && own.clusters >= other.clusters && own.slices >= other.slices
+    };
+    if sources(&unit.fetch).all(covers) {
+        return Ok(());
+    }
+    let live = LiveRows::new(guard, 4, 1);
+    let chips = sources(&unit.fetch).map(|source| source.footprint.chips).max().unwrap_or(0);
+    let found = (0..chips * CLUSTERS * SLICES).map(Coordinates::of_slice).find(|&at| {
+        let written = live.of_unit(&mut [at.chip, at.cluster, at.slice, 0, 0]) != Some(Liveness::Nothing);
+        written && !spans(region, at) && sources(&unit.fetch).any(|source| spans(source, at))
+    });
+    match found {
+        Some(at) => {
+            let what = format!("chip {}, cluster {}, slice {}", at.chip, at.cluster, at.slice);
+            Err(outside(region, 0, &what, call))
+        }
+        None => Ok(()),
+    }
+}
+
 fn outside(region: &Region, position: i64, what: &str, call: Call) -> Fault {
     let place = Place::Region(*region).describe();
     let message = format!(
@@ -306,7 +351,7 @@ fn outside(region: &Region, position: i64, what: &str, call: Call) -> Fault {
     );
     let help = "let the loops of the write end with the tensor; only reads may run past it";
     let start = region.address.saturating_add_signed(position * region.footprint.element.bits() as i64 / 8);
-    call.fault(FaultKind::OutsideView, message, help).at(region.memory, 0, start..start + 1)
+    call.fault(FaultKind::OutsideView, message, help).at(region.memory, 0, start..start.saturating_add(1))
 }
 
 fn twice(region: &Region, at: Coordinates, position: usize, [first, second]: [&str; 2], call: Call) -> Fault {
@@ -317,7 +362,7 @@ fn twice(region: &Region, at: Coordinates, position: usize, [first, second]: [&s
     );
     let help = "give every element that is written a place of its own: no stride of 0, no loops that meet";
     let bits = region.footprint.element.bits();
-    let start = region.address + (position * bits / 8) as u64;
-    let end = region.address + ((position + 1) * bits).div_ceil(8) as u64;
+    let start = region.address.saturating_add((position * bits / 8) as u64);
+    let end = region.address.saturating_add(((position + 1) * bits).div_ceil(8) as u64);
     place.blame(call.fault(FaultKind::OverlappingWrites, message, help), at, start..end)
 }

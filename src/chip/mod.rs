@@ -14,6 +14,7 @@ mod deferred;
 mod execute;
 mod explore;
 mod fetch_rules;
+mod form_rules;
 pub(crate) mod live;
 mod memory;
 mod order;
@@ -154,10 +155,11 @@ impl System {
     /// file tensor does not fit, or if the engine cannot compute with the types. Memory is then as it was before.
     /// [`ExecutionOrder`] says what other orders than that of the program change about this.
     pub fn execute(&mut self, command: &Command) -> Result<(), Fault> {
-        let accepted = match &command.operation {
-            Operation::Dma(dma) => self.dma(dma, command.location),
-            Operation::TensorUnit(unit) => self.tensor_unit(unit, command.location),
-        };
+        let accepted =
+            form_rules::operation(&command.operation, command.location).and_then(|()| match &command.operation {
+                Operation::Dma(dma) => self.dma(dma, command.location),
+                Operation::TensorUnit(unit) => self.tensor_unit(unit, command.location),
+            });
         if let Err(fault) = accepted {
             // The fault of an earlier command comes first.
             return self.flush().and(Err(fault));
@@ -211,6 +213,8 @@ impl System {
     ) -> Result<(), Fault> {
         let call = Call { operation: "to_hbm", location };
         self.flush()?;
+        form_rules::host(transfer, true, call)?;
+        access_rules::uploaded(transfer, &self.options.checks, call)?;
         self.host_transfer(&transfer.region, call)?;
         if self.options.compute == Compute::Values {
             execute::upload(transfer, buffer, &mut self.hbm);
@@ -233,6 +237,7 @@ impl System {
     ) -> Result<HostBuffer, Fault> {
         let call = Call { operation: "to_host", location };
         self.flush()?;
+        form_rules::host(transfer, false, call)?;
         self.host_transfer(&transfer.region, call)?;
         self.check_read(Place::Region(transfer.region), call)?;
         self.clock.download(transfer, location);
@@ -262,6 +267,7 @@ impl System {
     ) -> Result<HostBuffer, Fault> {
         let call = Call { operation: "inspect", location };
         self.flush()?;
+        form_rules::inspection(inspection, call)?;
         let place = match inspection.source {
             RegisterFile::Trf(region) => {
                 fits(&region, self.options.checks.bounds, call)?;

@@ -37,7 +37,7 @@ fn check_source(
 ) -> Result<(), Fault> {
     let (from, to) = (source.address, destination.address);
     let (from_end, to_end) =
-        (from + source.footprint.bytes() as u64, to + destination.footprint.bytes() as u64);
+        (from.saturating_add(source.footprint.bytes() as u64), to.saturating_add(destination.footprint.bytes() as u64));
     if to >= from_end || from >= to_end {
         return Ok(());
     }

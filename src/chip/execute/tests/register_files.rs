@@ -33,7 +33,7 @@ fn load(destination: Region, time: usize, transfer: Transfer, guard: Guard) -> C
     pass(stream, None, None, Sink::Vrf { destination, transfer, guard })
 }
 
-fn look(system: &System, source: Region) -> Result<HostBuffer, Fault> {
+fn look(system: &mut System, source: Region) -> Result<HostBuffer, Fault> {
     let elements = source.footprint.elements;
     let transfer = moves(&[(elements, 1, 1)], Guard::always(1));
     let inspection = Inspection { source: RegisterFile::Vrf(source), transfer, host_elements: elements };
@@ -52,7 +52,7 @@ fn only_live_lanes_go_to_the_vrf() {
     let destination = vrf(1, 8, I32, 24);
     let command = load(destination, 3, moves(&[(8, 1, 3), (3, 8, 1)], Guard::always(2)), guard);
     system.execute(&command).expect("it fits");
-    let seen = look(&system, destination).expect("it is there");
+    let seen = look(&mut system, destination).expect("it is there");
     let flags = seen.initialised.expect("lanes 5 to 7 and packet 2 are padding");
     for (element, live) in flags.into_iter().enumerate() {
         let (lane, packet) = (element / 3, element % 3);
@@ -78,7 +78,7 @@ fn a_vrf_has_limits() {
     let extent = fault.extent.expect("it is somewhere");
     assert_eq!((extent.memory, extent.bytes), (FaultMemory::Vrf, end..end + 4));
     assert_eq!(
-        look(&system, vrf(1, end - 28, F32, 8)).map_err(|fault| fault.kind),
+        look(&mut system, vrf(1, end - 28, F32, 8)).map_err(|fault| fault.kind),
         Err(FaultKind::OutOfBounds)
     );
     let fault = system.execute(&load(vrf(1, 0, I8, 8), 1, straight, always)).expect_err("8 bits");
@@ -125,7 +125,7 @@ fn engines_reach_their_own_memories() {
         system.upload(&transfer, &buffer, here()).map_err(|fault| fault.kind),
         Err(FaultKind::Unsupported)
     );
-    assert_eq!(look(&system, dm).map_err(|fault| fault.kind), Err(FaultKind::Unsupported));
+    assert_eq!(look(&mut system, dm).map_err(|fault| fault.kind), Err(FaultKind::Unsupported));
 }
 
 /// The passes that StoTRF can do, as commands (spec page 40 §2.3).
