@@ -8,7 +8,9 @@ use super::live::{LiveRows, Liveness, live_runs};
 use super::memory::place::{Coordinates, Place};
 use super::rules::Call;
 use super::spec::{CLUSTERS, COMMIT_ALIGN_BYTES, DMA_HBM_TO_DM_BYTES, FLIT_BYTES, MAX_CHIPS, SLICES};
-use crate::command::{Dma, Guard, HostTransfer, Memory, Region, Sink, Start, TensorUnit, Transfer, TrfRegion};
+use crate::command::{
+    Dma, Guard, HostTransfer, Memory, Region, Sink, Start, TensorUnit, Transfer, TrfRegion,
+};
 use crate::sequencer::Config;
 use core::panic::Location;
 

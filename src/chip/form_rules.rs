@@ -7,8 +7,8 @@ use super::execute::sources;
 use super::rules::Call;
 use super::spec::{BEAT_LANES, FLIT_BYTES};
 use crate::command::{
-    AccumulationKind, Contraction, Dma, Guard, HostTransfer, Inspection, Operation, Region, RegisterFile, Sink,
-    Start, TensorUnit, Transfer, TrfRegion,
+    AccumulationKind, Contraction, Dma, Guard, HostTransfer, Inspection, Operation, Region, RegisterFile,
+    Sink, Start, TensorUnit, Transfer, TrfRegion,
 };
 use crate::scalar::ElementType;
 use crate::sequencer::Config;
@@ -61,7 +61,8 @@ fn pass(unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), F
     let (time, packet) = (unit.fetch.time, unit.fetch.packet);
     let positions = fetch.config(&unit.fetch.config)?;
     if packet == 0 || time.checked_mul(packet) != Some(positions) {
-        let message = format!("the sequencer visits {positions} positions for {time} packets of {packet} elements");
+        let message =
+            format!("the sequencer visits {positions} positions for {time} packets of {packet} elements");
         return Err(fetch.refused(message, "let the loops visit every element of every packet"));
     }
     let lanes = FLIT_BYTES * 8 / unit.fetch.output.bits();
@@ -110,18 +111,24 @@ fn contracted(own: &Contraction, flits: usize, form: Form) -> Result<usize, Faul
     }
     let products = 2 * FLIT_BYTES * 8 / own.trf.element.bits();
     if *depth > products.ilog2() as usize || *columns > products >> depth {
-        return refused(format!("{products} products summed in {depth} levels do not give {columns} columns"));
+        return refused(format!(
+            "{products} products summed in {depth} levels do not give {columns} columns"
+        ));
     }
     let last = own.slots.entries.iter().map(|entry| (entry.size as i64 - 1) * entry.stride as i64);
     let inside = own.slots.first() >= 0
         && last.filter(|reach| *reach > 0).sum::<i64>() + (own.slots.base as i64) < *slot_count as i64;
     if slots != *steps || *slot_count as u64 >= MOST || !inside {
-        return refused(format!("{steps} steps go to {slots} places in {slot_count} slots of the accumulator"));
+        return refused(format!(
+            "{steps} steps go to {slots} places in {slot_count} slots of the accumulator"
+        ));
     }
     let read_elements = own.trf_config.packet_size;
     let reads_whole = read_elements > 0 && reads.is_multiple_of(*steps) && own.trf_config.first() >= 0;
     if *steps > 0 && !reads_whole {
-        return refused(format!("{steps} steps read {reads} times {read_elements} elements of the register file"));
+        return refused(format!(
+            "{steps} steps read {reads} times {read_elements} elements of the register file"
+        ));
     }
     let beats = match kind {
         AccumulationKind::Interleaved => *columns,
@@ -228,7 +235,8 @@ impl Form {
             return refused(format!("a guard over {given} variables is asked about {variables}"));
         }
         for (k, sum) in guard.sums.iter().enumerate() {
-            let digits = sum.first.checked_add(sum.len).and_then(|end| guard.digits.as_slice().get(sum.first..end));
+            let digits =
+                sum.first.checked_add(sum.len).and_then(|end| guard.digits.as_slice().get(sum.first..end));
             let Some(digits) = digits else {
                 return refused(format!("sum {k} of a guard has digits that are not there"));
             };
@@ -254,7 +262,9 @@ impl Form {
         }
         if positions == 0 || positions >= MOST || reach >= MOST || config.packet_size == 0 {
             let message = format!("the sequencer {config} has loops without a meaning");
-            return Err(self.refused(message, "use loops of 1 to 65536 iterations with strides inside the memory"));
+            return Err(
+                self.refused(message, "use loops of 1 to 65536 iterations with strides inside the memory")
+            );
         }
         Ok(positions as usize)
     }
@@ -273,7 +283,8 @@ impl Form {
         }
         let starts = [transfer.source_start, transfer.destination_start];
         for start in starts {
-            let own = (start.units.unsigned_abs() as u64).saturating_add(start.elements.unsigned_abs() as u64);
+            let own =
+                (start.units.unsigned_abs() as u64).saturating_add(start.elements.unsigned_abs() as u64);
             reach = reach.saturating_add(own);
         }
         if positions >= MOST || reach >= MOST {

@@ -155,11 +155,12 @@ impl System {
     /// file tensor does not fit, or if the engine cannot compute with the types. Memory is then as it was before.
     /// [`ExecutionOrder`] says what other orders than that of the program change about this.
     pub fn execute(&mut self, command: &Command) -> Result<(), Fault> {
-        let accepted =
-            form_rules::operation(&command.operation, command.location).and_then(|()| match &command.operation {
+        let accepted = form_rules::operation(&command.operation, command.location).and_then(|()| {
+            match &command.operation {
                 Operation::Dma(dma) => self.dma(dma, command.location),
                 Operation::TensorUnit(unit) => self.tensor_unit(unit, command.location),
-            });
+            }
+        });
         if let Err(fault) = accepted {
             // The fault of an earlier command comes first.
             return self.flush().and(Err(fault));

@@ -14,12 +14,6 @@
 #[path = "../../examples/00_hello.rs"]
 #[allow(dead_code)]
 mod hello;
-#[path = "../../examples/01_digits.rs"]
-#[allow(dead_code)]
-mod digits;
-#[path = "../../examples/02_quantized_fetch.rs"]
-#[allow(dead_code)]
-mod quantized_fetch;
 #[path = "../../examples/03_matmul_tiled.rs"]
 #[allow(dead_code)]
 mod matmul_tiled;
@@ -223,8 +217,6 @@ fn outside_of_a_launch_nothing_waits() {
 #[test]
 fn child() {
     hello::main();
-    digits::main().expect("its file is there");
-    quantized_fetch::main().expect("its file is there");
     matmul_tiled::main();
     timeline::main();
 }

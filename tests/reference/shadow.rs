@@ -132,7 +132,8 @@ impl Move {
     fn pairs(&self) -> Vec<(Spot, Spot)> {
         let mut pairs = vec![((0, 0), (0, 0))];
         for (k, own) in self.loops.iter().enumerate() {
-            let limit = self.cut.filter(|&(at, _)| at == k).map_or(own.size, |(_, limit)| own.size.min(limit));
+            let limit =
+                self.cut.filter(|&(at, _)| at == k).map_or(own.size, |(_, limit)| own.size.min(limit));
             let step = |at: Spot, by: (usize, usize), i: usize| (at.0 + by.0 * i, at.1 + by.1 * i);
             pairs = (pairs.iter())
                 .flat_map(|&(a, b)| (0..limit).map(move |i| (step(a, own.from, i), step(b, own.to, i))))
@@ -186,12 +187,33 @@ pub type Element = Option<Vec<u8>>;
 /// What the host asks of the chip.
 #[derive(Clone, Debug)]
 pub enum Operation {
-    Upload { to: Tensor, moved: Move, array: Vec<Element> },
-    Download { from: Tensor, moved: Move, elements: usize },
-    Dma { from: Tensor, to: Tensor, moved: Move, pcie: bool },
+    Upload {
+        to: Tensor,
+        moved: Move,
+        array: Vec<Element>,
+    },
+    Download {
+        from: Tensor,
+        moved: Move,
+        elements: usize,
+    },
+    Dma {
+        from: Tensor,
+        to: Tensor,
+        moved: Move,
+        pcie: bool,
+    },
     Pass(Pass),
-    InspectTrf { from: Registers, moved: Move, elements: usize },
-    InspectVrf { from: Tensor, moved: Move, elements: usize },
+    InspectTrf {
+        from: Registers,
+        moved: Move,
+        elements: usize,
+    },
+    InspectVrf {
+        from: Tensor,
+        moved: Move,
+        elements: usize,
+    },
     /// Another launch.
     Launch,
 }
@@ -209,6 +231,22 @@ pub enum Rule {
     Twice,
     Unordered,
     Unsupported,
+}
+
+impl Rule {
+    /// All rules.
+    pub const ALL: [Rule; 10] = [
+        Rule::Stale,
+        Rule::Uninitialised,
+        Rule::Bounds,
+        Rule::Capacity,
+        Rule::Misaligned,
+        Rule::Overwrite,
+        Rule::View,
+        Rule::Twice,
+        Rule::Unordered,
+        Rule::Unsupported,
+    ];
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -300,7 +338,8 @@ impl Shadow {
                     }
                     let eight = (from.memory, to.memory) == (Memory::Hbm, Memory::Dm);
                     let unit = if eight { 8 } else { tensor.kind.bytes() as u64 };
-                    if !tensor.address.is_multiple_of(unit) || !tensor.address.is_multiple_of(tensor.kind.bytes() as u64)
+                    if !tensor.address.is_multiple_of(unit)
+                        || !tensor.address.is_multiple_of(tensor.kind.bytes() as u64)
                     {
                         broken.insert(Rule::Misaligned);
                     }
@@ -312,8 +351,11 @@ impl Shadow {
                 }
                 let uses = vec![used(from, false), used(to, true)];
                 self.in_order(if *pcie { 3 } else { 2 }, uses)?;
-                let values: Vec<_> =
-                    moved.pairs().into_iter().map(|(a, b)| (b, self.element(from, a.0, a.1 as isize))).collect();
+                let values: Vec<_> = moved
+                    .pairs()
+                    .into_iter()
+                    .map(|(a, b)| (b, self.element(from, a.0, a.1 as isize)))
+                    .collect();
                 for (spot, value) in values {
                     self.put(to, spot, value.as_deref());
                 }
@@ -374,7 +416,8 @@ impl Shadow {
     fn element(&self, tensor: &Tensor, unit: usize, element: isize) -> Element {
         let size = tensor.kind.bytes();
         let first = tensor.address as i128 + element as i128 * size as i128;
-        let bytes: Vec<u64> = (0..size).map(|k| u64::try_from(first + k as i128).unwrap_or(u64::MAX)).collect();
+        let bytes: Vec<u64> =
+            (0..size).map(|k| u64::try_from(first + k as i128).unwrap_or(u64::MAX)).collect();
         self.load(tensor.memory, unit, &bytes)
     }
 
@@ -470,8 +513,9 @@ impl Shadow {
             address: 0,
             fill: own.fill,
             kind: own.kind,
-            clusters: 2,
-            slices: 256,
+            // It spans all slices, so one tells who owns the bytes of each.
+            clusters: 1,
+            slices: 1,
             elements: own.rows * own.row_elements,
             period: 1,
             live: 1,
@@ -519,7 +563,8 @@ impl Shadow {
         if !from.address.is_multiple_of(stored.bytes() as u64) {
             broken.insert(Rule::Misaligned);
         }
-        let least = pass.base + pass.loops.iter().map(|&(size, stride)| (size as isize - 1) * stride.min(0)).sum::<isize>();
+        let least = pass.base
+            + pass.loops.iter().map(|&(size, stride)| (size as isize - 1) * stride.min(0)).sum::<isize>();
         if from.leaves_memory() || from.address as i128 + least as i128 * (stored.bytes() as i128) < 0 {
             broken.insert(Rule::Bounds);
         }
@@ -576,8 +621,10 @@ impl Shadow {
                         last.insert(byte, number / packet);
                     }
                 }
-                let late = |t: usize, byte: u64| last.get(&(byte as i128)).is_some_and(|&fetch| fetch > t / flits);
-                let is_over = |(t, _, bytes): &(usize, usize, Vec<u64>)| bytes.iter().any(|&byte| late(*t, byte));
+                let late =
+                    |t: usize, byte: u64| last.get(&(byte as i128)).is_some_and(|&fetch| fetch > t / flits);
+                let is_over =
+                    |(t, _, bytes): &(usize, usize, Vec<u64>)| bytes.iter().any(|&byte| late(*t, byte));
                 if from.memory == Memory::Dm && to.memory == Memory::Dm && written.iter().any(is_over) {
                     broken.insert(Rule::Overwrite);
                 }
@@ -608,7 +655,10 @@ impl Shadow {
                     broken.insert(Rule::Misaligned);
                 }
                 self.writes_well(to, moved, &mut broken);
-                if (to.clusters < from.clusters || to.slices < from.slices) && pass.steps > 0 && pass.lanes > 0 {
+                if (to.clusters < from.clusters || to.slices < from.slices)
+                    && pass.steps > 0
+                    && pass.lanes > 0
+                {
                     broken.insert(Rule::View);
                 }
                 for ((_, number), (_, element)) in moved.pairs() {
@@ -630,7 +680,8 @@ impl Shadow {
             let value = |t: usize, lane: usize| -> Element {
                 let within = t % flits * lanes + lane;
                 let number = t / flits * packet + within;
-                let bytes = (within < *packet).then(|| self.element(from, unit, fetched(number))).flatten()?;
+                let bytes =
+                    (within < *packet).then(|| self.element(from, unit, fetched(number))).flatten()?;
                 Some(if converts { i32::from(bytes[0] as i8).to_le_bytes().to_vec() } else { bytes })
             };
             let missing = |(t, lane)| is_live(t, lane) && value(t, lane).is_none();
