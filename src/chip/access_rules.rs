@@ -4,6 +4,7 @@ use super::check::{CheckOptions, Fault, FaultKind};
 use super::execute::moves::{Moves, Side};
 use super::execute::sources;
 use super::execute::walk::Walk;
+use super::form_rules;
 use super::live::{LiveRows, Liveness, live_runs};
 use super::memory::place::{Coordinates, Place};
 use super::rules::Call;
@@ -91,7 +92,7 @@ pub(crate) fn tensor_unit(
                 commit_aligned(destination, config, call)?;
             }
             if checks.views {
-                in_its_slices(unit, destination, guard, call)?;
+                in_its_slices(unit, destination, (guard, config.packet_size), call)?;
             }
             committed(destination, config, guard, checks, call)
         }
@@ -103,7 +104,8 @@ pub(crate) fn tensor_unit(
                 element_aligned(destination, call)?;
             }
             if checks.views {
-                in_its_slices(unit, destination, guard, call)?;
+                let width = FLIT_BYTES * 8 / destination.footprint.element.bits();
+                in_its_slices(unit, destination, (guard, width), call)?;
             }
             moved(transfer, destination, checks, call)
         }
@@ -291,10 +293,14 @@ fn moved(transfer: &Transfer, region: &Region, checks: &CheckOptions, call: Call
         Memory::Hbm => Coordinates { chip: unit, cluster: 0, slice: 0 },
         Memory::Dm | Memory::Vrf => Coordinates::of_slice(unit),
     };
+    let leaves =
+        |&&(unit, start, len): &&(usize, usize, usize)| !spans(region, at(unit)) || start + len > elements;
     if checks.views
-        && let Some(&(unit, start, len)) =
-            runs.iter().find(|&&(unit, start, len)| !spans(region, at(unit)) || start + len > elements)
+        && let Some(&(unit, start, len)) = runs.iter().find(leaves)
     {
+        if !spans(region, at(unit)) {
+            return Err(outside_units(region, unit, call));
+        }
         let what = format!("unit {unit}");
         return Err(outside(region, start.max(elements.min(start + len)) as i64, &what, call));
     }
@@ -321,8 +327,13 @@ pub(crate) fn uploaded(host: &HostTransfer, checks: &CheckOptions, call: Call) -
     moved(&host.transfer, &host.region, checks, call)
 }
 
-/// Refuses a pass that writes in slices in which its tensor does not lie.
-fn in_its_slices(unit: &TensorUnit, region: &Region, guard: &Guard, call: Call) -> Result<(), Fault> {
+/// Refuses a pass that writes in slices in which its tensor does not lie. `width`: the lanes that are written.
+fn in_its_slices(
+    unit: &TensorUnit,
+    region: &Region,
+    (guard, width): (&Guard, usize),
+    call: Call,
+) -> Result<(), Fault> {
     let covers = |source: &Region| {
         let (own, other) = (&region.footprint, &source.footprint);
         own.chips >= other.chips && own.clusters >= other.clusters && own.slices >= other.slices
@@ -330,19 +341,43 @@ fn in_its_slices(unit: &TensorUnit, region: &Region, guard: &Guard, call: Call) 
     if sources(&unit.fetch).all(covers) {
         return Ok(());
     }
-    let live = LiveRows::new(guard, 4, 1);
+    let live = LiveRows::new(guard, 4, width);
+    let mut mask = Vec::new();
+    let mut is_written = |at: Coordinates| {
+        (0..form_rules::time_steps(unit)).any(|time| {
+            let liveness = live.row(&mut [at.chip, at.cluster, at.slice, time, 0], &mut mask);
+            let mut written = false;
+            live_runs(liveness, &mask, width, |_, len| written |= len > 0);
+            written
+        })
+    };
     let chips = sources(&unit.fetch).map(|source| source.footprint.chips).max().unwrap_or(0);
-    let found = (0..chips * CLUSTERS * SLICES).map(Coordinates::of_slice).find(|&at| {
-        let written = live.of_unit(&mut [at.chip, at.cluster, at.slice, 0, 0]) != Some(Liveness::Nothing);
-        written && !spans(region, at) && sources(&unit.fetch).any(|source| spans(source, at))
+    let mut slices = (0..chips * CLUSTERS * SLICES).map(Coordinates::of_slice);
+    let found = slices.find(|&at| {
+        !spans(region, at) && sources(&unit.fetch).any(|source| spans(source, at)) && is_written(at)
     });
     match found {
-        Some(at) => {
-            let what = format!("chip {}, cluster {}, slice {}", at.chip, at.cluster, at.slice);
-            Err(outside(region, 0, &what, call))
-        }
+        Some(at) => Err(outside_units(region, at.slice_number(), call)),
         None => Ok(()),
     }
+}
+
+/// A write in a unit in which the tensor does not lie.
+fn outside_units(region: &Region, unit: usize, call: Call) -> Fault {
+    let footprint = &region.footprint;
+    let place = Place::Region(*region).describe();
+    let extents = match region.memory {
+        Memory::Hbm => format!("{} chips", footprint.chips),
+        Memory::Dm | Memory::Vrf => format!(
+            "{} chips with {} clusters of {} slices each",
+            footprint.chips, footprint.clusters, footprint.slices
+        ),
+    };
+    let message =
+        format!("the operation writes where the tensor in {place} does not lie: it spans {extents}");
+    let help = "write in the units of the tensor only, or make a tensor that spans all of them";
+    let bytes = region.address..region.address.saturating_add(1);
+    call.fault(FaultKind::OutsideView, message, help).at(region.memory, unit, bytes)
 }
 
 fn outside(region: &Region, position: i64, what: &str, call: Call) -> Fault {

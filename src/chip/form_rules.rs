@@ -89,6 +89,22 @@ fn pass(unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), F
     ended(&unit.sink, stream, location)
 }
 
+/// The time steps that the end of a stream gets. The command has a meaning.
+pub(super) fn time_steps(unit: &TensorUnit) -> usize {
+    match &unit.contraction {
+        Some(own) => own.slot_count.saturating_mul(beats(own)),
+        None => unit.fetch.time * unit.collect.map_or(1, |collect| collect.flits),
+    }
+}
+
+/// Time steps per slot of the accumulator.
+fn beats(own: &Contraction) -> usize {
+    match own.kind {
+        AccumulationKind::Interleaved => own.columns,
+        AccumulationKind::Sequential => own.trf.rows.saturating_mul(own.columns.div_ceil(BEAT_LANES)),
+    }
+}
+
 /// The time steps that leave the accumulator.
 fn contracted(own: &Contraction, flits: usize, form: Form) -> Result<usize, Fault> {
     form.trf(&own.trf)?;
@@ -97,7 +113,7 @@ fn contracted(own: &Contraction, flits: usize, form: Form) -> Result<usize, Faul
     let reads = form.config(&own.trf_config)?;
     let slots = form.config(&own.slots)?;
     let refused = |message: String| Err(form.refused(message, "let the stages follow from the mappings"));
-    let Contraction { collect_flits, tile, steps, depth, columns, slot_count, kind, .. } = own;
+    let Contraction { collect_flits, tile, steps, depth, columns, slot_count, .. } = own;
     if !(1..=2).contains(collect_flits) || *tile == 0 || *columns == 0 {
         return refused(format!(
             "packets of {collect_flits} flits are used {tile} times for {columns} columns"
@@ -130,11 +146,7 @@ fn contracted(own: &Contraction, flits: usize, form: Form) -> Result<usize, Faul
             "{steps} steps read {reads} times {read_elements} elements of the register file"
         ));
     }
-    let beats = match kind {
-        AccumulationKind::Interleaved => *columns,
-        AccumulationKind::Sequential => own.trf.rows.saturating_mul(columns.div_ceil(BEAT_LANES)),
-    };
-    Ok(slot_count.saturating_mul(beats))
+    Ok(slot_count.saturating_mul(beats(own)))
 }
 
 /// Refuses the end of a stream of this type, of so many packets of so many elements.

@@ -217,6 +217,7 @@ impl System {
         form_rules::host(transfer, true, call)?;
         access_rules::uploaded(transfer, &self.options.checks, call)?;
         self.host_transfer(&transfer.region, call)?;
+        self.order.barrier();
         if self.options.compute == Compute::Values {
             execute::upload(transfer, buffer, &mut self.hbm);
         }
@@ -241,6 +242,7 @@ impl System {
         form_rules::host(transfer, false, call)?;
         self.host_transfer(&transfer.region, call)?;
         self.check_read(Place::Region(transfer.region), call)?;
+        self.order.barrier();
         self.clock.download(transfer, location);
         Ok(execute::download(transfer, &self.hbm))
     }
@@ -251,9 +253,7 @@ impl System {
         if self.options.checks.alignment {
             access_rules::element_aligned(region, call)?;
         }
-        self.admit(region, call)?;
-        self.order.barrier();
-        Ok(())
+        self.admit(region, call)
     }
 
     /// Looks at a register file, past all engines. Elements that nobody wrote are zero and uninitialised.

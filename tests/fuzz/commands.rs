@@ -246,7 +246,7 @@ impl Machine {
                     command::Operation::TensorUnit(unit) => {
                         unit.fetch.output != unit.fetch.source.footprint.element
                             || unit.collect.is_some_and(|own| {
-                                own.flits * 32 * 8 / unit.fetch.output.bits() > unit.fetch.packet
+                                own.flits.saturating_mul(256 / unit.fetch.output.bits()) > unit.fetch.packet
                             })
                     }
                     command::Operation::Dma(_) => false,

@@ -289,8 +289,8 @@ impl Sequence {
         }
         if random.chance(12) {
             // Over its own source, or beside it.
-            to.address =
-                (from.address + 8 * random.below(8) as u64).saturating_sub(8 * random.below(8) as u64);
+            let down = 8 * random.below(8) as u64;
+            to.address = from.address.saturating_add(8 * random.below(8) as u64).saturating_sub(down);
         }
         let mut loops = vec![(total, window as isize), (window, 1)];
         match random.below(14) {
