@@ -11,6 +11,7 @@
 
 mod commands;
 mod sequences;
+mod wild;
 
 #[path = "../reference/mod.rs"]
 mod reference;
@@ -100,29 +101,37 @@ fn number(variable: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text} is no number")))
 }
 
-#[test]
-fn random_sequences_agree_with_the_shadow() {
-    let (first, count) = (number("VISA_SEED").unwrap_or(0), number("VISA_CASES").unwrap_or(2000));
-    let mut tally = Tally::new();
+/// Runs sequences from the first seed on. Fails where one does, or panics.
+fn for_sequences(default: u64, mut run: impl FnMut(&mut Random) -> Result<(), String>) -> u64 {
+    let (first, count) = (number("VISA_SEED").unwrap_or(0), number("VISA_CASES").unwrap_or(default));
     let mut failures = Vec::new();
     for seed in first..first + count {
-        let outcome = catch_unwind(AssertUnwindSafe(|| run(&mut Random::new(seed), &mut tally)));
-        match outcome {
-            Ok(Ok(())) => {}
-            Ok(Err(text)) => failures.push((text.len(), seed, text)),
-            Err(_) => failures.push((0, seed, "panicked, see above".to_string())),
-        }
+        let outcome = catch_unwind(AssertUnwindSafe(|| run(&mut Random::new(seed))));
+        let text = match outcome {
+            Ok(Ok(())) => continue,
+            Ok(Err(text)) => text,
+            Err(_) => "panicked, see above".to_string(),
+        };
+        failures.push((text.len(), seed, text));
         if failures.len() >= 20 {
             break;
         }
     }
-    println!("{count} sequences from seed {first}: {tally:#?}");
+    // Short reports tend to be small cases.
     failures.sort();
     for (_, seed, text) in failures.iter().take(4) {
         eprintln!("VISA_SEED={seed} VISA_CASES=1:\n{text}\n");
     }
     let seeds: Vec<u64> = failures.iter().map(|(_, seed, _)| *seed).collect();
     assert!(failures.is_empty(), "sequences failed: {seeds:?}");
+    count
+}
+
+#[test]
+fn random_sequences_agree_with_the_shadow() {
+    let mut tally = Tally::new();
+    let count = for_sequences(2000, |random| run(random, &mut tally));
+    println!("{count} sequences: {tally:#?}");
     if count >= 2000 {
         let missing: BTreeSet<String> = (Broken::ALL.iter().map(|broken| format!("{broken:?}")))
             .chain(Rule::ALL.iter().map(|&rule| format!("only {:?}", kind(rule))))
@@ -131,4 +140,15 @@ fn random_sequences_agree_with_the_shadow() {
             .collect();
         assert!(missing.is_empty(), "hardly ever met: {missing:?} in {tally:?}");
     }
+}
+
+#[test]
+fn wild_commands_are_done_or_refused() {
+    let mut done = 0;
+    let count = for_sequences(2000, |random| {
+        done += wild::run(random)?;
+        Ok(())
+    });
+    println!("{count} sequences, {done} commands were done");
+    assert!(count < 100 || done as u64 > count / 2, "{done} of {count} sequences");
 }
