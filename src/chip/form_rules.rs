@@ -29,6 +29,7 @@ pub(super) fn operation(operation: &Operation, location: &'static Location<'stat
 pub(super) fn host(host: &HostTransfer, upload: bool, call: Call) -> Result<(), Fault> {
     let form = Form { operation: call.operation, location: call.location };
     form.region(&host.region)?;
+    form.stored(&host.region)?;
     form.transfer(&host.transfer)?;
     form.host_array(&host.transfer, host.host_elements, upload)
 }
@@ -38,7 +39,10 @@ pub(super) fn inspection(inspection: &Inspection, call: Call) -> Result<(), Faul
     let form = Form { operation: call.operation, location: call.location };
     match &inspection.source {
         RegisterFile::Trf(region) => form.trf(region)?,
-        RegisterFile::Vrf(region) => form.region(region)?,
+        RegisterFile::Vrf(region) => {
+            form.region(region)?;
+            form.stored(region)?;
+        }
     }
     form.transfer(&inspection.transfer)?;
     form.host_array(&inspection.transfer, inspection.host_elements, false)
@@ -47,6 +51,7 @@ pub(super) fn inspection(inspection: &Inspection, call: Call) -> Result<(), Faul
 fn transferred(dma: &Dma, form: Form) -> Result<(), Fault> {
     form.region(&dma.source)?;
     form.region(&dma.destination)?;
+    form.stored(&dma.source)?;
     let (from, to) = (dma.source.footprint.element, dma.destination.footprint.element);
     form.same(from, to, "is to be moved to a tensor of")?;
     form.transfer(&dma.transfer)
@@ -60,6 +65,7 @@ fn pass(unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), F
     }
     let (time, packet) = (unit.fetch.time, unit.fetch.packet);
     let positions = fetch.config(&unit.fetch.config)?;
+    fetch.access_size(unit.fetch.fetch_size)?;
     if packet == 0 || time.checked_mul(packet) != Some(positions) {
         let message =
             format!("the sequencer visits {positions} positions for {time} packets of {packet} elements");
@@ -157,8 +163,9 @@ fn ended(
 ) -> Result<(), Fault> {
     let form = |operation| Form { operation, location };
     match sink {
-        Sink::Commit { destination, config, guard, commit_size: _ } => {
+        Sink::Commit { destination, config, guard, commit_size } => {
             let form = form("commit");
+            form.access_size(*commit_size)?;
             form.region(destination)?;
             form.guard(guard, 5)?;
             form.same(element, destination.footprint.element, "is to be committed to a tensor of")?;
@@ -227,7 +234,24 @@ impl Form {
             );
             return Err(self.refused(message, "use smaller mappings"));
         }
+        if region.address >= MOST {
+            let (memory, address) = (region.memory, region.address);
+            let message = format!("the tensor at {memory} address {address} lies in no memory");
+            let help = "use a lower address";
+            return Err(Fault::new(FaultKind::OutOfBounds, self.operation, self.location, message, help));
+        }
         self.guard(&footprint.guard, 4)
+    }
+
+    /// A type that a memory holds.
+    fn stored(self, region: &Region) -> Result<(), Fault> {
+        let element = region.footprint.element;
+        if element.is_stored() {
+            return Ok(());
+        }
+        let message = format!("a tensor of {element} is to lie in {}, but no memory holds this type", region.memory);
+        let help = "store i4 or i8, and let fetch widen them";
+        Err(Fault::new(FaultKind::Unsupported, self.operation, self.location, message, help))
     }
 
     fn trf(self, region: &TrfRegion) -> Result<(), Fault> {
@@ -237,6 +261,15 @@ impl Form {
             return Err(self.refused(message, "use smaller mappings"));
         }
         self.guard(&region.guard, 5)
+    }
+
+    /// The bytes of one access.
+    fn access_size(self, bytes: usize) -> Result<(), Fault> {
+        if (1..=2 * FLIT_BYTES).contains(&bytes) {
+            return Ok(());
+        }
+        let message = format!("each access is to be of {bytes} bytes");
+        Err(self.refused(message, "access 1 to 32 bytes at once"))
     }
 
     /// Sums of digits, each of a variable or of a sum before it.
