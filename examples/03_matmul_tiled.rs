@@ -71,7 +71,7 @@ fn product(ctx: &mut Context, x: &X, w: &[W; BLOCKS]) -> [Y; BLOCKS] {
     })
 }
 
-fn main() {
+pub fn main() {
     let mut rng = SmallRng::seed_from_u64(11);
     let x = HostTensor::<bf16, m![M, K]>::rand(&mut rng);
     let w: [_; BLOCKS] = std::array::from_fn(|_| HostTensor::<bf16, m![N, K]>::rand(&mut rng));

@@ -134,7 +134,7 @@ pub fn timelines() -> (Report, Report, bool) {
 }
 
 #[allow(dead_code, reason = "the tests call `timelines` alone")]
-fn main() {
+pub fn main() {
     let (before, after, same) = timelines();
     println!("{before}\n\n{after}");
     let [before, after] = [before, after].map(|report| report.kernels[0].makespan());

@@ -4,11 +4,14 @@ use super::check::{CheckOptions, Fault, FaultKind};
 use super::execute::moves::{Moves, Side};
 use super::execute::sources;
 use super::execute::walk::Walk;
+use super::form_rules;
 use super::live::{LiveRows, Liveness, live_runs};
 use super::memory::place::{Coordinates, Place};
 use super::rules::Call;
 use super::spec::{CLUSTERS, COMMIT_ALIGN_BYTES, DMA_HBM_TO_DM_BYTES, FLIT_BYTES, MAX_CHIPS, SLICES};
-use crate::command::{Dma, Guard, Memory, Region, Sink, Start, TensorUnit, Transfer, TrfRegion};
+use crate::command::{
+    Dma, Guard, HostTransfer, Memory, Region, Sink, Start, TensorUnit, Transfer, TrfRegion,
+};
 use crate::sequencer::Config;
 use core::panic::Location;
 
@@ -25,7 +28,7 @@ pub(crate) fn element_aligned(region: &Region, call: Call) -> Result<(), Fault> 
 }
 
 fn misaligned(region: &Region, message: String, help: &'static str, call: Call) -> Fault {
-    let bytes = region.address..region.address + 1;
+    let bytes = region.address..region.address.saturating_add(1);
     call.fault(FaultKind::Misaligned, message, help).at(region.memory, 0, bytes)
 }
 
@@ -88,14 +91,21 @@ pub(crate) fn tensor_unit(
             if checks.alignment {
                 commit_aligned(destination, config, call)?;
             }
+            if checks.views {
+                in_its_slices(unit, destination, (guard, config.packet_size), call)?;
+            }
             committed(destination, config, guard, checks, call)
         }
         Sink::Trf { destination, guard } if checks.views => loaded(unit, destination, guard, call("to_trf")),
         Sink::Trf { .. } => Ok(()),
-        Sink::Vrf { destination, transfer, .. } => {
+        Sink::Vrf { destination, transfer, guard } => {
             let call = call("to_vrf");
             if checks.alignment {
                 element_aligned(destination, call)?;
+            }
+            if checks.views {
+                let width = FLIT_BYTES * 8 / destination.footprint.element.bits();
+                in_its_slices(unit, destination, (guard, width), call)?;
             }
             moved(transfer, destination, checks, call)
         }
@@ -251,9 +261,12 @@ fn is_injective(loops: impl Iterator<Item = (usize, usize)>) -> bool {
 fn moved(transfer: &Transfer, region: &Region, checks: &CheckOptions, call: Call) -> Result<(), Fault> {
     let moves = Moves::new(transfer);
     let footprint = &region.footprint;
+    let whole = footprint.clusters == CLUSTERS && footprint.slices == SLICES;
     let units = match region.memory {
         Memory::Hbm => footprint.chips,
-        Memory::Dm | Memory::Vrf => footprint.chips * CLUSTERS * SLICES,
+        Memory::Dm | Memory::Vrf if whole => footprint.chips * CLUSTERS * SLICES,
+        // Not all slices up to the last one: each is looked at.
+        Memory::Dm | Memory::Vrf => 1,
     };
     let elements = footprint.elements;
     let Start { units: first_unit, elements: first } = transfer.destination_start;
@@ -280,10 +293,14 @@ fn moved(transfer: &Transfer, region: &Region, checks: &CheckOptions, call: Call
         Memory::Hbm => Coordinates { chip: unit, cluster: 0, slice: 0 },
         Memory::Dm | Memory::Vrf => Coordinates::of_slice(unit),
     };
+    let leaves =
+        |&&(unit, start, len): &&(usize, usize, usize)| !spans(region, at(unit)) || start + len > elements;
     if checks.views
-        && let Some(&(unit, start, len)) =
-            runs.iter().find(|&&(unit, start, len)| unit >= units || start + len > elements)
+        && let Some(&(unit, start, len)) = runs.iter().find(leaves)
     {
+        if !spans(region, at(unit)) {
+            return Err(outside_units(region, unit, call));
+        }
         let what = format!("unit {unit}");
         return Err(outside(region, start.max(elements.min(start + len)) as i64, &what, call));
     }
@@ -298,6 +315,71 @@ fn moved(transfer: &Transfer, region: &Region, checks: &CheckOptions, call: Call
     }
 }
 
+/// Whether a tensor lies in a unit, too.
+fn spans(region: &Region, at: Coordinates) -> bool {
+    let footprint = &region.footprint;
+    at.chip < footprint.chips
+        && (region.memory == Memory::Hbm || at.cluster < footprint.clusters && at.slice < footprint.slices)
+}
+
+/// Refuses a host array that does not fit its tensor.
+pub(crate) fn uploaded(host: &HostTransfer, checks: &CheckOptions, call: Call) -> Result<(), Fault> {
+    moved(&host.transfer, &host.region, checks, call)
+}
+
+/// Refuses a pass that writes in slices in which its tensor does not lie. `width`: the lanes that are written.
+fn in_its_slices(
+    unit: &TensorUnit,
+    region: &Region,
+    (guard, width): (&Guard, usize),
+    call: Call,
+) -> Result<(), Fault> {
+    let covers = |source: &Region| {
+        let (own, other) = (&region.footprint, &source.footprint);
+        own.chips >= other.chips && own.clusters >= other.clusters && own.slices >= other.slices
+    };
+    if sources(&unit.fetch).all(covers) {
+        return Ok(());
+    }
+    let live = LiveRows::new(guard, 4, width);
+    let mut mask = Vec::new();
+    let mut is_written = |at: Coordinates| {
+        (0..form_rules::time_steps(unit)).any(|time| {
+            let liveness = live.row(&mut [at.chip, at.cluster, at.slice, time, 0], &mut mask);
+            let mut written = false;
+            live_runs(liveness, &mask, width, |_, len| written |= len > 0);
+            written
+        })
+    };
+    let chips = sources(&unit.fetch).map(|source| source.footprint.chips).max().unwrap_or(0);
+    let mut slices = (0..chips * CLUSTERS * SLICES).map(Coordinates::of_slice);
+    let found = slices.find(|&at| {
+        !spans(region, at) && sources(&unit.fetch).any(|source| spans(source, at)) && is_written(at)
+    });
+    match found {
+        Some(at) => Err(outside_units(region, at.slice_number(), call)),
+        None => Ok(()),
+    }
+}
+
+/// A write in a unit in which the tensor does not lie.
+fn outside_units(region: &Region, unit: usize, call: Call) -> Fault {
+    let footprint = &region.footprint;
+    let place = Place::Region(*region).describe();
+    let extents = match region.memory {
+        Memory::Hbm => format!("{} chips", footprint.chips),
+        Memory::Dm | Memory::Vrf => format!(
+            "{} chips with {} clusters of {} slices each",
+            footprint.chips, footprint.clusters, footprint.slices
+        ),
+    };
+    let message =
+        format!("the operation writes where the tensor in {place} does not lie: it spans {extents}");
+    let help = "write in the units of the tensor only, or make a tensor that spans all of them";
+    let bytes = region.address..region.address.saturating_add(1);
+    call.fault(FaultKind::OutsideView, message, help).at(region.memory, unit, bytes)
+}
+
 fn outside(region: &Region, position: i64, what: &str, call: Call) -> Fault {
     let place = Place::Region(*region).describe();
     let message = format!(
@@ -306,7 +388,7 @@ fn outside(region: &Region, position: i64, what: &str, call: Call) -> Fault {
     );
     let help = "let the loops of the write end with the tensor; only reads may run past it";
     let start = region.address.saturating_add_signed(position * region.footprint.element.bits() as i64 / 8);
-    call.fault(FaultKind::OutsideView, message, help).at(region.memory, 0, start..start + 1)
+    call.fault(FaultKind::OutsideView, message, help).at(region.memory, 0, start..start.saturating_add(1))
 }
 
 fn twice(region: &Region, at: Coordinates, position: usize, [first, second]: [&str; 2], call: Call) -> Fault {
@@ -317,7 +399,7 @@ fn twice(region: &Region, at: Coordinates, position: usize, [first, second]: [&s
     );
     let help = "give every element that is written a place of its own: no stride of 0, no loops that meet";
     let bits = region.footprint.element.bits();
-    let start = region.address + (position * bits / 8) as u64;
-    let end = region.address + ((position + 1) * bits).div_ceil(8) as u64;
+    let start = region.address.saturating_add((position * bits / 8) as u64);
+    let end = region.address.saturating_add(((position + 1) * bits).div_ceil(8) as u64);
     place.blame(call.fault(FaultKind::OverlappingWrites, message, help), at, start..end)
 }

@@ -11,8 +11,11 @@ mod access_rules;
 mod allocate;
 pub mod check;
 pub mod clock;
+mod deferred;
 mod execute;
+mod explore;
 mod fetch_rules;
+mod form_rules;
 pub(crate) mod live;
 mod map;
 mod memory;
@@ -25,7 +28,11 @@ mod trf_layout;
 
 pub use allocate::Allocation;
 pub use check::{Check, CheckOptions, Fault, FaultExtent, FaultKind, FaultMemory, FaultPlace};
+<<<<<<< HEAD
 pub use map::{End, MemoryMap, MemoryUse, TensorLife, Touch};
+=======
+pub use explore::ExecutionOrder;
+>>>>>>> w-explore
 pub use memory::fresh::FreshMemory;
 pub use separate::Addresses;
 pub use trf_layout::{RegisterType, TrfCell, TrfLayout};
@@ -39,7 +46,8 @@ use allocate::Allocator;
 use clock::ledger::Ledger;
 use clock::{Clock, KernelCall, Profile, Report};
 use core::panic::Location;
-use execute::Pass;
+use deferred::{Deferred, Late};
+use explore::Explorer;
 use memory::fills::FillLog;
 use memory::place::Place;
 use memory::{Fresh, Hbm, Unit};
@@ -59,7 +67,9 @@ pub struct SystemOptions {
     pub checks: CheckOptions,
     /// What elements read as that nobody wrote.
     pub fresh_memory: FreshMemory,
-    /// Selects what [`FreshMemory::Random`] reads as.
+    /// In which order commands take effect.
+    pub order: ExecutionOrder,
+    /// Selects what [`FreshMemory::Random`] reads as, and the order of [`ExecutionOrder::Random`].
     pub seed: u64,
     /// Which model of time is used.
     pub profile: Profile,
@@ -91,8 +101,13 @@ pub struct System {
     trf_log: FillLog,
     vrf_log: FillLog,
     order: OrderLog,
+<<<<<<< HEAD
     /// With [`Addresses::Separate`], which bytes are whose.
     separate: Option<Separate>,
+=======
+    explorer: Explorer<Deferred>,
+    late: Option<Late>,
+>>>>>>> w-explore
     clock: Clock,
     kernel: KernelCall,
     report_at_end: bool,
@@ -122,7 +137,12 @@ impl System {
             trf_log: FillLog::default(),
             vrf_log: FillLog::default(),
             order: OrderLog::default(),
+<<<<<<< HEAD
             separate: (options.addresses == Addresses::Separate).then(Separate::default),
+=======
+            explorer: Explorer::new(options.order, options.seed),
+            late: None,
+>>>>>>> w-explore
             clock: Clock::new(options.profile),
             kernel: KernelCall::default(),
             report_at_end: false,
@@ -160,18 +180,26 @@ impl System {
     ///
     /// A [`Fault`] if the command breaks one of the rules that [`SystemOptions::checks`] turns on, if a register
     /// file tensor does not fit, or if the engine cannot compute with the types. Memory is then as it was before.
+    /// [`ExecutionOrder`] says what other orders than that of the program change about this.
     pub fn execute(&mut self, command: &Command) -> Result<(), Fault> {
-        match &command.operation {
-            Operation::Dma(dma) => self.dma(dma, command.location),
-            Operation::TensorUnit(unit) => self.tensor_unit(unit, command.location),
-        }?;
+        let accepted = form_rules::operation(&command.operation, command.location).and_then(|()| {
+            match &command.operation {
+                Operation::Dma(dma) => self.dma(dma, command.location),
+                Operation::TensorUnit(unit) => self.tensor_unit(unit, command.location),
+            }
+        });
+        if let Err(fault) = accepted {
+            // The fault of an earlier command comes first.
+            return self.flush().and(Err(fault));
+        }
         self.clock.command(self.kernel, command);
-        Ok(())
+        self.make_room()
     }
 
     /// Says which kernel gives the next commands. A launch is awaited: nothing of it overlaps what was given before.
     pub fn enter_kernel(&mut self, kernel: KernelCall) {
         if self.kernel != kernel {
+            self.flush_quietly();
             self.kernel = kernel;
             self.order.barrier();
         }
@@ -228,7 +256,11 @@ impl System {
         location: &'static Location<'static>,
     ) -> Result<(), Fault> {
         let call = Call { operation: "to_hbm", location };
+        self.flush()?;
+        form_rules::host(transfer, true, call)?;
+        access_rules::uploaded(transfer, &self.options.checks, call)?;
         self.host_transfer(&transfer.region, call)?;
+        self.order.barrier();
         if self.options.compute == Compute::Values {
             let own = self.host_bytes(transfer);
             execute::upload(own.as_ref().unwrap_or(transfer), buffer, &mut self.hbm);
@@ -250,8 +282,11 @@ impl System {
         location: &'static Location<'static>,
     ) -> Result<HostBuffer, Fault> {
         let call = Call { operation: "to_host", location };
+        self.flush()?;
+        form_rules::host(transfer, false, call)?;
         self.host_transfer(&transfer.region, call)?;
         self.check_read(Place::Region(transfer.region), call)?;
+        self.order.barrier();
         self.clock.download(transfer, location);
         let own = self.host_bytes(transfer);
         Ok(execute::download(own.as_ref().unwrap_or(transfer), &self.hbm))
@@ -263,9 +298,7 @@ impl System {
         if self.options.checks.alignment {
             access_rules::element_aligned(region, call)?;
         }
-        self.admit(region, call)?;
-        self.order.barrier();
-        Ok(())
+        self.admit(region, call)
     }
 
     /// Looks at a register file, past all engines. Elements that nobody wrote are zero and uninitialised.
@@ -279,6 +312,8 @@ impl System {
         location: &'static Location<'static>,
     ) -> Result<HostBuffer, Fault> {
         let call = Call { operation: "inspect", location };
+        self.flush()?;
+        form_rules::inspection(inspection, call)?;
         let place = match inspection.source {
             RegisterFile::Trf(region) => {
                 fits(&region, self.options.checks.bounds, call)?;
@@ -397,11 +432,22 @@ impl System {
         access_rules::dma(dma, &self.options.checks, call)?;
         let sequence = if dma.pcie { Sequence::PcieDma } else { Sequence::TensorDma };
         let used = |region, writes| Use { place: Place::Region(region), writes, operation: call.operation };
+<<<<<<< HEAD
         self.in_order(sequence, [used(dma.source, false), used(dma.destination, true)], location)?;
         if self.options.compute == Compute::Values {
             let (hbm, units) = (&mut self.hbm, &mut self.units);
             let own = self.separate.as_mut().map(|separate| separate.dma(dma, hbm, units));
             execute::run_dma(own.as_ref().unwrap_or(dma), hbm, units);
+=======
+        let uses = [used(dma.source, false), used(dma.destination, true)];
+        self.in_order(sequence, uses, location)?;
+        match self.options.compute {
+            Compute::Values if self.explorer.defers() => {
+                self.defer(sequence, uses, Operation::Dma(Box::new(dma.clone())), location);
+            }
+            Compute::Values => self.transfer(dma),
+            Compute::ShapesOnly => {}
+>>>>>>> w-explore
         }
         self.written(Place::Region(dma.destination), location);
         Ok(())
@@ -422,6 +468,7 @@ impl System {
         }
         let chips = execute::sources(&unit.fetch).map(|source| source.footprint.chips).max();
         self.grow(chips.unwrap_or(1));
+<<<<<<< HEAD
         let pass = (self.options.compute == Compute::Values).then(|| {
             let (hbm, units) = (&mut self.hbm, &mut self.units);
             let placed = match &mut self.separate {
@@ -433,6 +480,11 @@ impl System {
         if let Some(pass) = pass.as_ref().filter(|_| self.options.checks.uninitialised) {
             pass.check_initialised(&self.units)?;
         }
+=======
+        let values = self.options.compute == Compute::Values;
+        let now = values && !self.explorer.defers();
+        let pass = if now { Some(self.pass(unit, location)?) } else { None };
+>>>>>>> w-explore
         let (place, operation) = match &unit.sink {
             Sink::Commit { destination, .. } => (Place::Region(*destination), "commit"),
             Sink::Vrf { destination, .. } => (Place::Region(*destination), "to_vrf"),
@@ -441,11 +493,16 @@ impl System {
         let read = |place, operation| Use { place, writes: false, operation };
         let uses = (execute::sources(&unit.fetch).map(|source| read(Place::Region(*source), "fetch")))
             .chain(unit.contraction.as_ref().map(|c| read(Place::Trf(c.trf), "contraction")))
-            .chain([Use { place, writes: true, operation }]);
+            .chain([Use { place, writes: true, operation }])
+            .collect::<Vec<Use>>();
         let sequence = if unit.sub_context { Sequence::Sub } else { Sequence::Main };
-        self.in_order(sequence, uses, location)?;
-        if let Some(pass) = pass {
-            pass.run(&mut self.units);
+        self.in_order(sequence, uses.iter().copied(), location)?;
+        match pass {
+            Some(pass) => pass.run(&mut self.units),
+            None if values => {
+                self.defer(sequence, uses, Operation::TensorUnit(Box::new(unit.clone())), location)
+            }
+            None => {}
         }
         self.written(place, location);
         Ok(())

@@ -27,6 +27,13 @@ pub(crate) enum Sequence {
     PcieDma,
 }
 
+impl Sequence {
+    /// Whether it is a DMA engine or the PCIe link.
+    pub(crate) fn is_dma(self) -> bool {
+        matches!(self, Sequence::TensorDma | Sequence::PcieDma)
+    }
+}
+
 const SEQUENCES: usize = 4;
 
 impl fmt::Display for Sequence {
@@ -52,12 +59,18 @@ pub(crate) struct Use {
     pub(crate) operation: &'static str,
 }
 
+/// A use, and the bytes that it spans.
+#[derive(Debug)]
+pub(crate) struct Touch {
+    used: Use,
+    spans: Vec<Range<u64>>,
+}
+
 #[derive(Debug)]
 struct Access {
     sequence: Sequence,
     clock: Clock,
-    used: Use,
-    spans: Vec<Range<u64>>,
+    touch: Touch,
     location: &'static Location<'static>,
 }
 
@@ -80,27 +93,40 @@ fn related(a: FillId, b: FillId) -> bool {
     (!a.is_bare() && !b.is_bare()) || (a == b && a != FillId::ANY)
 }
 
-impl Access {
-    fn conflicts(&self, other: &Access) -> bool {
+impl Touch {
+    /// A use with its bytes.
+    pub(crate) fn new(used: Use) -> Self {
+        Self { spans: used.place.spans(), used }
+    }
+
+    /// Whether the scheduler has it wait for an earlier one.
+    pub(crate) fn is_ordered_after(&self, earlier: &Touch) -> bool {
+        self.conflicts(earlier) && related(earlier.used.place.fill(), self.used.place.fill())
+    }
+
+    fn conflicts(&self, other: &Touch) -> bool {
         (self.used.writes || other.used.writes)
             && self.used.place.memory() == other.used.place.memory()
             && spans_meet(&self.spans, &other.spans)
     }
+}
 
+impl Access {
     /// Whether whoever conflicts with an older access of the same sequence conflicts with this one.
     fn replaces(&self, old: &Access) -> bool {
-        let (new, before) = (&self.used.place, &old.used.place);
+        let (own, other) = (&self.touch, &old.touch);
+        let (new, before) = (&own.used.place, &other.used.place);
         let (a, b) = (new.extents(), before.extents());
         let same_handle = new.fill() == before.fill() || !(new.fill().is_bare() || before.fill().is_bare());
         self.sequence == old.sequence
-            && self.used.writes == old.used.writes
+            && own.used.writes == other.used.writes
             && new.memory() == before.memory()
             && same_handle
-            && (new.is_dense() || new.guard() == before.guard() && self.spans == old.spans)
+            && (new.is_dense() || new.guard() == before.guard() && own.spans == other.spans)
             && a.chip >= b.chip
             && a.cluster >= b.cluster
             && a.slice >= b.slice
-            && spans_cover(&self.spans, &old.spans)
+            && spans_cover(&own.spans, &other.spans)
     }
 }
 
@@ -120,12 +146,13 @@ impl OrderLog {
     ) -> Result<Admitted, Fault> {
         let mut clock = self.clocks[sequence as usize];
         clock[sequence as usize] += 1;
-        let access = |used: Use| Access { sequence, clock, spans: used.place.spans(), used, location };
+        let access = |used: Use| Access { sequence, clock, touch: Touch::new(used), location };
         let mut accesses: Vec<Access> = uses.into_iter().map(access).collect();
         let mut open: Vec<(&Access, usize)> = Vec::new();
         for old in self.accesses.iter().filter(|old| old.sequence != sequence) {
-            for (k, new) in accesses.iter().enumerate().filter(|(_, new)| new.conflicts(old)) {
-                if related(old.used.place.fill(), new.used.place.fill()) {
+            let conflicts = |(_, new): &(usize, &Access)| new.touch.conflicts(&old.touch);
+            for (k, new) in accesses.iter().enumerate().filter(conflicts) {
+                if new.touch.is_ordered_after(&old.touch) {
                     clock.iter_mut().zip(old.clock).for_each(|(own, other)| *own = other.max(*own));
                 } else {
                     open.push((old, k));
@@ -156,20 +183,21 @@ impl OrderLog {
 }
 
 fn refuse(old: &Access, new: &Access, checks: &CheckOptions) -> Result<(), Fault> {
-    let memory = new.used.place.memory();
+    let (first_use, second_use) = (&old.touch.used, &new.touch.used);
+    let memory = second_use.place.memory();
     let registers = matches!(memory, FaultMemory::Trf | FaultMemory::Vrf);
-    let reuse = registers && new.used.writes && !old.used.writes;
+    let reuse = registers && second_use.writes && !first_use.writes;
     if !(if reuse { checks.register_reuse } else { checks.order }) {
         return Ok(());
     }
-    let Some((at, bytes)) = first_shared(&old.used.place, &new.used.place) else {
+    let Some((at, bytes)) = first_shared(&first_use.place, &second_use.place) else {
         return Ok(());
     };
     let verb = |used: &Use| if used.writes { "writes" } else { "reads" };
     let (first, second) = (old.sequence, new.sequence);
     let kind = if reuse { FaultKind::RegisterReuse } else { FaultKind::Unordered };
-    let bare =
-        [("earlier", old), ("later", new)].map(|(name, access)| (name, access.used.place.fill().is_bare()));
+    let bare = [("earlier", old), ("later", new)]
+        .map(|(name, access)| (name, access.touch.used.place.fill().is_bare()));
     let which = match bare {
         [(_, true), (_, true)] => "two handles were",
         [(_, true), _] => "the handle of the earlier operation was",
@@ -178,11 +206,11 @@ fn refuse(old: &Access, new: &Access, checks: &CheckOptions) -> Result<(), Fault
     let message = format!(
         "{second} {} {} while {first} may not have finished the {} that {} {}: nothing orders the two, because {which} \
          made from a bare address",
-        verb(&new.used),
-        new.used.place.describe(),
-        old.used.operation,
-        verb(&old.used),
-        old.used.place.describe()
+        verb(second_use),
+        second_use.place.describe(),
+        first_use.operation,
+        verb(first_use),
+        first_use.place.describe()
     );
     let help = if reuse {
         "load the other part of the register file, or read the tensor through the handle that `to_trf` or `to_vrf` gave"
@@ -190,9 +218,9 @@ fn refuse(old: &Access, new: &Access, checks: &CheckOptions) -> Result<(), Fault
         "use the handle of the tensor in both operations, or give both to one context, or end the launch between them"
     };
     let label =
-        if old.used.writes { "written by the other context here" } else { "read by the other context here" };
-    let call = Call { operation: new.used.operation, location: new.location };
-    Err(new.used.place.blame(call.fault(kind, message, help), at, bytes).after(label, old.location))
+        if first_use.writes { "written by the other context here" } else { "read by the other context here" };
+    let call = Call { operation: second_use.operation, location: new.location };
+    Err(second_use.place.blame(call.fault(kind, message, help), at, bytes).after(label, old.location))
 }
 
 #[cfg(test)]

@@ -43,8 +43,10 @@ fn check_source(
     location: &'static Location<'static>,
 ) -> Result<(), Fault> {
     let (from, to) = (source.address, destination.address);
-    let (from_end, to_end) =
-        (from + source.footprint.bytes() as u64, to + destination.footprint.bytes() as u64);
+    let (from_end, to_end) = (
+        from.saturating_add(source.footprint.bytes() as u64),
+        to.saturating_add(destination.footprint.bytes() as u64),
+    );
     if to >= from_end || from >= to_end {
         return Ok(());
     }

@@ -4,12 +4,17 @@ use super::environment::Settings;
 use crate::chip::clock::trace::TraceWriter;
 use crate::chip::clock::{Profile, Report};
 use crate::chip::spec::ChipKind;
+<<<<<<< HEAD
 use crate::chip::{
     Addresses, AllocatedMemory, CheckOptions, Compute, Fault, FreshMemory, MemoryMap, System, SystemOptions,
 };
 use crate::command::{Address, Command, FillId, HostBuffer, HostTransfer, Inspection, Operation};
 use crate::mapping::M;
 use crate::scalar::Scalar;
+=======
+use crate::chip::{CheckOptions, Compute, ExecutionOrder, Fault, FreshMemory, System, SystemOptions};
+use crate::command::{Command, FillId, HostBuffer, HostTransfer, Inspection, Operation};
+>>>>>>> w-explore
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 use core::panic::Location;
@@ -68,13 +73,15 @@ pub struct SimOptions {
     pub addresses: Addresses,
     /// What elements read as that nobody wrote.
     pub fresh_memory: FreshMemory,
-    /// Selects what random memory holds.
+    /// In which order the commands of a kernel take effect.
+    pub order: ExecutionOrder,
+    /// Selects what random memory holds, and the order where it is random.
     pub seed: u64,
 }
 
 /// The system that all contexts of one [`Context`] work on.
 #[derive(Clone)]
-struct SystemHandle(Arc<Mutex<System>>);
+pub(super) struct SystemHandle(Arc<Mutex<System>>);
 
 impl SystemHandle {
     fn with<T>(&self, work: impl FnOnce(&mut System) -> T) -> T {
@@ -86,15 +93,28 @@ impl SystemHandle {
     fn execute(&self, operation: Operation) {
         let command = Command { operation, location: Location::caller() };
         let kernel = super::fault::kernel();
+        let inside = super::fault::uses(self);
         let result = self.with(|system| {
             system.enter_kernel(kernel);
-            system.execute(&command)
+            let result = system.execute(&command);
+            // No end of a launch waits for it.
+            if inside { result } else { result.and_then(|()| system.flush()) }
         });
         super::fault::or_raise(result);
     }
 
     fn next_fill(&self) -> FillId {
         self.with(System::next_fill)
+    }
+
+    /// Whether both are the same system.
+    pub(super) fn is(&self, other: &SystemHandle) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Waits for everything that was given.
+    pub(super) fn flush(&self) -> Result<(), Fault> {
+        self.with(System::flush)
     }
 }
 
@@ -174,7 +194,8 @@ impl<const DMA: Dma> fmt::Debug for DmaContext<DMA> {
     }
 }
 
-/// A simulated system and the contexts that work on it. Program order is execution order.
+/// A simulated system and the contexts that work on it. Program order is execution order, unless [`SimOptions::order`]
+/// says otherwise.
 pub struct Context {
     /// The main context of the Tensor Unit.
     pub main: TuContext<{ Tu::Main }>,
@@ -223,6 +244,7 @@ impl Context {
             compute: options.compute,
             addresses: options.addresses,
             fresh_memory: options.fresh_memory,
+            order: options.order,
             seed: options.seed,
         });
         super::output::attach(&mut system, &settings.output);

@@ -5,6 +5,7 @@
 //! | `VISA_CHIPS` | [`SimOptions::chips`] | a number from 1 to 8, or `any`: as many as the program uses |
 //! | `VISA_CHECKS` | [`SimOptions::checks`] | `all`, `none`, or names of [`CheckOptions`] with commas between them: `bounds,alignment` checks these alone, `-stale_reads` all but this one |
 //! | `VISA_MEMORY` | [`SimOptions::fresh_memory`] | `poison`, `zero`, `random` |
+//! | `VISA_ORDER` | [`SimOptions::order`] | `program`, `early` (DMA first), `late` (DMA last), `random` |
 //! | `VISA_SEED` | [`SimOptions::seed`] | a number below 2^64, decimal or `0x…` |
 //! | `VISA_ADDRESSES` | [`SimOptions::addresses`] | `as_given`, `separate` |
 //! | `VISA_PROFILE` | [`SimOptions::profile`] | `book`, `detailed` |
@@ -21,10 +22,14 @@
 //! ```
 
 use super::context::SimOptions;
+<<<<<<< HEAD
 use super::output::Output;
 use crate::chip::clock::Profile;
 use crate::chip::spec::MAX_CHIPS;
 use crate::chip::{Addresses, Check, CheckOptions, Compute, FreshMemory};
+=======
+use crate::chip::{Check, CheckOptions, ExecutionOrder, FreshMemory};
+>>>>>>> w-explore
 use core::fmt;
 use std::path::PathBuf;
 
@@ -51,6 +56,7 @@ const VARIABLES: &[Variable] = &[
     Variable { name: "VISA_CHIPS", allowed: allowed_chips, set: set_chips },
     Variable { name: "VISA_CHECKS", allowed: allowed_checks, set: set_checks },
     Variable { name: "VISA_MEMORY", allowed: allowed_memory, set: set_memory },
+    Variable { name: "VISA_ORDER", allowed: allowed_order, set: set_order },
     Variable { name: "VISA_SEED", allowed: allowed_seed, set: set_seed },
     Variable { name: "VISA_ADDRESSES", allowed: || either(&ADDRESSES), set: set_addresses },
     Variable { name: "VISA_PROFILE", allowed: || either(&PROFILES), set: set_profile },
@@ -141,6 +147,21 @@ fn set_memory(settings: &mut Settings, value: &str) -> Result<(), String> {
         "zero" => FreshMemory::Zero,
         "random" => FreshMemory::Random,
         _ => return Err(format!("memory is not made of `{value}`")),
+    };
+    Ok(())
+}
+
+fn allowed_order() -> String {
+    "`program`, `early`, `late` or `random`".to_string()
+}
+
+fn set_order(options: &mut SimOptions, value: &str) -> Result<(), String> {
+    options.order = match value {
+        "program" => ExecutionOrder::Program,
+        "early" => ExecutionOrder::EarlyDma,
+        "late" => ExecutionOrder::LateDma,
+        "random" => ExecutionOrder::Random,
+        _ => return Err(format!("commands have no order `{value}`")),
     };
     Ok(())
 }
@@ -313,13 +334,21 @@ mod tests {
     }
 
     #[test]
-    fn memory_and_seed() {
+    fn memory_order_and_seed() {
         let memory = |value| set("VISA_MEMORY", value).map(|options| options.fresh_memory);
         assert_eq!(memory("poison"), Ok(FreshMemory::Poison));
         assert_eq!(memory("zero"), Ok(FreshMemory::Zero));
         assert_eq!(memory("random"), Ok(FreshMemory::Random));
         let message = memory("zeros").expect_err("one s too many");
         let expected = "VISA_MEMORY=zeros: memory is not made of `zeros`; help: set it to `poison`, `zero` or `random`, \
+                        or unset it";
+        assert_eq!(message, expected);
+        let order = |value| set("VISA_ORDER", value).map(|options| options.order);
+        for (value, expected) in ["program", "early", "late", "random"].into_iter().zip(ExecutionOrder::ALL) {
+            assert_eq!(order(value), Ok(expected));
+        }
+        let message = order("dma").expect_err("no order");
+        let expected = "VISA_ORDER=dma: commands have no order `dma`; help: set it to `program`, `early`, `late` or `random`, \
                         or unset it";
         assert_eq!(message, expected);
         let seed = |value| set("VISA_SEED", value).map(|options| options.seed);

@@ -1,14 +1,17 @@
 //! How a fault leaves a kernel.
 
+use super::context::SystemHandle;
 use crate::chip::clock::KernelCall;
 use crate::chip::{Fault, FaultKind};
 use crate::error::PlanError;
-use core::cell::Cell;
+use core::cell::{Cell, RefCell};
 use core::panic::Location;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 thread_local! {
     static KERNEL: Cell<KernelCall> = const { Cell::new(OUTSIDE) };
+    /// The systems that the kernel has used.
+    static USED: RefCell<Vec<SystemHandle>> = const { RefCell::new(Vec::new()) };
 }
 
 /// No launch.
@@ -17,6 +20,19 @@ const OUTSIDE: KernelCall = KernelCall { number: 0, name: "" };
 /// The kernel that runs on this thread.
 pub(super) fn kernel() -> KernelCall {
     KERNEL.get()
+}
+
+/// Notes that the kernel uses a system, whose commands its end waits for. False outside of a launch.
+pub(super) fn uses(system: &SystemHandle) -> bool {
+    let inside = kernel() != OUTSIDE;
+    if inside {
+        USED.with_borrow_mut(|used| {
+            if !used.iter().any(|other| other.is(system)) {
+                used.push(system.clone());
+            }
+        });
+    }
+    inside
 }
 
 /// A number that no launch of the process has: 1, 2, …
@@ -29,18 +45,27 @@ pub(super) fn next_launch() -> u64 {
 /// kernel.
 pub(super) struct InsideLaunch {
     before: KernelCall,
+    used: Vec<SystemHandle>,
 }
 
 impl InsideLaunch {
     /// Goes on with this launch.
     pub(super) fn enter(kernel: KernelCall) -> Self {
-        Self { before: KERNEL.replace(kernel) }
+        Self { before: KERNEL.replace(kernel), used: USED.take() }
+    }
+
+    /// Waits for everything that the kernel gave.
+    pub(super) fn flush(&self) -> Result<(), Fault> {
+        let used = USED.take();
+        // All of them, whatever the first one says.
+        used.iter().map(SystemHandle::flush).fold(Ok(()), Result::and)
     }
 }
 
 impl Drop for InsideLaunch {
     fn drop(&mut self) {
         KERNEL.set(self.before);
+        USED.set(core::mem::take(&mut self.used));
     }
 }
 

@@ -112,11 +112,15 @@ where
     poll_fn(|task| {
         let inside = InsideLaunch::enter(call);
         let polled = catch_unwind(AssertUnwindSafe(|| kernel.as_mut().poll(task)));
+        // Also where the kernel waits for something else, so that no other thread goes on with what it gave.
+        let flushed = inside.flush();
         drop(inside);
-        match polled {
-            Ok(poll) => poll.map(Ok),
-            Err(payload) => match payload.downcast::<Fault>() {
-                Ok(fault) => Poll::Ready(Err(*fault)),
+        // A fault of a command that was given earlier comes first.
+        match (polled, flushed) {
+            (Ok(poll), Ok(())) => poll.map(Ok),
+            (Ok(_), Err(fault)) => Poll::Ready(Err(fault)),
+            (Err(payload), flushed) => match payload.downcast::<Fault>() {
+                Ok(fault) => Poll::Ready(flushed.and(Err(*fault))),
                 Err(other) => resume_unwind(other),
             },
         }

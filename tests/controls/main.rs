@@ -10,6 +10,7 @@ mod accesses;
 mod commands;
 mod contexts;
 mod environment;
+mod exploration;
 mod order;
 mod separate;
 mod stale;

@@ -14,6 +14,7 @@
 //! | [`contraction`] | what leaves the contraction path, bit for bit? |
 //! | [`sequencer`] | does a list of entries read the right addresses, and is there any that does? |
 //! | [`hbm`] | when are requests to HBM done? |
+//! | [`shadow`] | which operations break a rule of the memories, byte by byte? |
 //! | [`random`], [`packets`], [`pipelines`] | which mappings and legal contraction pipelines to try next? |
 
 // Each test program includes this folder and uses a part of it.
@@ -30,4 +31,5 @@ pub mod packets;
 pub mod pipelines;
 pub mod random;
 pub mod sequencer;
+pub mod shadow;
 pub mod tensor;

@@ -252,7 +252,7 @@ impl<'a> Moves<'a> {
                                 visit(strip(first, offset, most.min(run - offset), 1));
                             }
                         }
-                    } else if row.is_run() {
+                    } else if run == 1 && row.is_run() {
                         for first in (start..start + len).step_by(most) {
                             visit(strip(first, 0, most.min(start + len - first), 1));
                         }
@@ -397,6 +397,26 @@ pub(crate) mod tests {
             transfer.loops.push(TransferLoop { size, source, destination });
         }
         transfer
+    }
+
+    /// Two loops along the same elements: neither is a run of the other.
+    #[test]
+    fn loops_that_meet_are_both_moved() {
+        for sizes in [[4, 2], [2, 4], [3, 3]] {
+            let transfer = transfer(&sizes.map(|size| (size, 0, 1, 0, 1)));
+            let mut moved = BTreeMap::new();
+            Moves::new(&transfer).for_each_strip(8, |strip| {
+                for (k, e) in (0..strip.count).flat_map(|k| (0..strip.run).map(move |e| (k, e))) {
+                    let at = |end: End| (end.unit, end.position + k * end.stride + e);
+                    *moved.entry((at(strip.source), at(strip.destination))).or_insert(0) += 1;
+                }
+            });
+            let mut expected = BTreeMap::new();
+            for at in (0..sizes[0]).flat_map(|a| (0..sizes[1]).map(move |b| (0, a + b))) {
+                *expected.entry((at, at)).or_insert(0) += 1;
+            }
+            assert_eq!(moved, expected, "{sizes:?}");
+        }
     }
 
     /// Element by element, as the definition says: destination to source.

@@ -91,7 +91,7 @@ const fn poison(element: ElementType) -> u32 {
 }
 
 /// A permutation of 64 bits that leaves nothing where it was (the output function of SplitMix64).
-const fn mixed(number: u64) -> u64 {
+pub(crate) const fn mixed(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);

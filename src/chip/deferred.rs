@@ -1,0 +1,96 @@
+//! Commands that take effect later than they are given: see [`ExecutionOrder`](super::ExecutionOrder).
+
+use super::execute::{self, Pass};
+use super::order::{Sequence, Use};
+use super::{Fault, System};
+use crate::command::{Dma, Operation, TensorUnit};
+use core::panic::Location;
+
+/// A command that was accepted.
+#[derive(Debug)]
+pub(super) struct Deferred {
+    operation: Operation,
+    location: &'static Location<'static>,
+}
+
+/// A fault of a command that was given earlier, with its place in the program.
+#[derive(Debug)]
+pub(super) struct Late {
+    number: u64,
+    fault: Fault,
+}
+
+impl System {
+    /// Does everything that was given. A system ends without it: what still waits is not done then.
+    ///
+    /// # Errors
+    ///
+    /// The [`Fault`] of the first command, in the order of the program, that used what nobody had written. All others have
+    /// been done.
+    pub fn flush(&mut self) -> Result<(), Fault> {
+        while let Some((number, deferred)) = self.explorer.next() {
+            self.take_effect(number, deferred);
+        }
+        self.late.take().map_or(Ok(()), |late| Err(late.fault))
+    }
+
+    /// Does everything that was given. The next call reports a fault.
+    pub(super) fn flush_quietly(&mut self) {
+        if let Err(fault) = self.flush() {
+            self.late = Some(Late { number: 0, fault });
+        }
+    }
+
+    /// Does what has waited for long.
+    pub(super) fn make_room(&mut self) -> Result<(), Fault> {
+        while self.explorer.is_full() {
+            let Some((number, deferred)) = self.explorer.next() else { break };
+            self.take_effect(number, deferred);
+        }
+        if self.late.is_some() { self.flush() } else { Ok(()) }
+    }
+
+    /// Lets an accepted command wait.
+    pub(super) fn defer(
+        &mut self,
+        sequence: Sequence,
+        uses: impl IntoIterator<Item = Use>,
+        operation: Operation,
+        location: &'static Location<'static>,
+    ) {
+        self.explorer.push(sequence, uses, Deferred { operation, location });
+    }
+
+    fn take_effect(&mut self, number: u64, Deferred { operation, location }: Deferred) {
+        let done = match &operation {
+            Operation::Dma(dma) => {
+                self.transfer(dma);
+                Ok(())
+            }
+            Operation::TensorUnit(unit) => self.pass(unit, location).map(|pass| pass.run(&mut self.units)),
+        };
+        if let Err(fault) = done
+            && self.late.as_ref().is_none_or(|late| number < late.number)
+        {
+            self.late = Some(Late { number, fault });
+        }
+    }
+
+    /// Moves the elements of a transfer that was accepted.
+    pub(super) fn transfer(&mut self, dma: &Dma) {
+        execute::run_dma(dma, &mut self.hbm, &mut self.units);
+    }
+
+    /// A pass that uses nothing that nobody wrote, prepared.
+    pub(super) fn pass<'a>(
+        &self,
+        unit: &'a TensorUnit,
+        location: &'static Location<'static>,
+    ) -> Result<Pass<'a>, Fault> {
+        let pass = Pass::new(unit, location);
+        if self.options.checks.uninitialised {
+            pass.check_initialised(&self.units)?;
+        }
+        Ok(pass)
+    }
+}

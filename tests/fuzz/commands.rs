@@ -1,0 +1,421 @@
+//! Operations of the model as commands of the library, as they are or broken in a way that leaves them no meaning.
+
+use crate::reference::random::Random;
+use crate::reference::shadow::{self, Element, Kind, Move, Operation, Registers, Sink, Tensor};
+use furiosa_visa_std::chip::clock::KernelCall;
+use furiosa_visa_std::chip::{ExecutionOrder, Fault, System, SystemOptions};
+use furiosa_visa_std::command::{
+    self, Cast, Collect, Command, Dma, Fetch, FillId, Footprint, Guard, GuardDigit, GuardSum, HostBuffer,
+    HostTransfer, Inspection, Memory, Region, RegisterFile, Step, TensorUnit, Transfer, TransferLoop,
+    TrfAddress, TrfRegion,
+};
+use furiosa_visa_std::scalar::ElementType;
+use furiosa_visa_std::sequencer::{Config, Entry};
+use std::panic::Location;
+
+/// How a command is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Broken {
+    GuardVariables,
+    GuardDigit,
+    GuardBase,
+    GuardRange,
+    HugeStride,
+    HugeLoop,
+    NegativeStart,
+    HugeTensor,
+    OtherType,
+    NoPacket,
+    MoreTime,
+    EmptyLoop,
+    NoFlits,
+    HugeFlits,
+    HugeFetchStride,
+    WideWindow,
+    WrongCast,
+    ShortArray,
+}
+
+impl Broken {
+    pub const ALL: [Broken; 18] = [
+        Broken::GuardVariables,
+        Broken::GuardDigit,
+        Broken::GuardBase,
+        Broken::GuardRange,
+        Broken::HugeStride,
+        Broken::HugeLoop,
+        Broken::NegativeStart,
+        Broken::HugeTensor,
+        Broken::OtherType,
+        Broken::NoPacket,
+        Broken::MoreTime,
+        Broken::EmptyLoop,
+        Broken::NoFlits,
+        Broken::HugeFlits,
+        Broken::HugeFetchStride,
+        Broken::WideWindow,
+        Broken::WrongCast,
+        Broken::ShortArray,
+    ];
+}
+
+fn element(kind: Kind) -> ElementType {
+    match kind {
+        Kind::I8 => ElementType::I8,
+        Kind::I16 => ElementType::I16,
+        Kind::Bf16 => ElementType::Bf16,
+        Kind::I32 => ElementType::I32,
+        Kind::F32 => ElementType::F32,
+    }
+}
+
+/// The values of a variable below a limit, counted from 0 again after each `period`.
+fn below(guard: &mut Guard, variable: usize, period: usize, limit: usize) {
+    let first = guard.digits.len();
+    guard.digits.push(GuardDigit { variable, base: 1, extent: period, weight: 1 });
+    guard.sums.push(GuardSum { first, len: 1, start: 0, limit });
+}
+
+fn region(tensor: &Tensor) -> Region {
+    let mut guard = Guard::always(4);
+    if tensor.live < tensor.period {
+        below(&mut guard, 3, tensor.period, tensor.live);
+    }
+    let memory = match tensor.memory {
+        shadow::Memory::Hbm => Memory::Hbm,
+        shadow::Memory::Dm => Memory::Dm,
+        shadow::Memory::Vrf => Memory::Vrf,
+        shadow::Memory::Trf => panic!("it has registers"),
+    };
+    let footprint = Footprint {
+        element: element(tensor.kind),
+        chips: 1,
+        clusters: tensor.clusters,
+        slices: tensor.slices,
+        elements: tensor.elements,
+        guard,
+    };
+    Region { memory, address: tensor.address, fill: FillId(tensor.fill), footprint }
+}
+
+fn registers(own: &Registers) -> TrfRegion {
+    TrfRegion {
+        address: [TrfAddress::FirstHalf, TrfAddress::SecondHalf, TrfAddress::Full][own.part],
+        fill: FillId(own.fill),
+        element: element(own.kind),
+        rows: own.rows,
+        row_elements: own.row_elements,
+        guard: Guard::always(5),
+    }
+}
+
+fn transfer(moved: &Move) -> Transfer {
+    let mut transfer = Transfer { guard: Guard::always(moved.loops.len()), ..Transfer::new() };
+    for own in &moved.loops {
+        let step = |(units, elements)| Step { units, elements };
+        let (source, destination) = (step(own.from), step(own.to));
+        transfer.loops.push(TransferLoop { size: own.size, source, destination });
+    }
+    if let Some((at, limit)) = moved.cut {
+        below(&mut transfer.guard, at, 1 << 20, limit);
+    }
+    transfer
+}
+
+fn config(base: isize, loops: &[(usize, isize)], packet: usize) -> Config {
+    let mut config = Config { base, ..Config::new(packet) };
+    loops.iter().for_each(|&(size, stride)| config.entries.push(Entry { size, stride }));
+    config
+}
+
+fn unit(pass: &shadow::Pass) -> TensorUnit {
+    let fetch = Fetch::new(
+        region(&pass.from),
+        config(pass.base, &pass.loops, pass.packet),
+        pass.time,
+        pass.packet,
+        element(pass.output),
+    );
+    let mut guard = Guard::always(5);
+    below(&mut guard, 3, 1 << 20, pass.steps);
+    below(&mut guard, 4, 1 << 20, pass.lanes);
+    let sink = match &pass.sink {
+        Sink::Commit { to, loops, window } => command::Sink::Commit {
+            destination: region(to),
+            config: config(0, loops, *window),
+            commit_size: 8,
+            guard,
+        },
+        Sink::Trf { to } => command::Sink::Trf { destination: registers(to), guard },
+        Sink::Vrf { to, moved } => {
+            command::Sink::Vrf { destination: region(to), transfer: transfer(moved), guard }
+        }
+    };
+    let collect = Some(Collect { flits: pass.flits });
+    TensorUnit { sub_context: pass.sub, fetch, collect, contraction: None, cast: None, sink }
+}
+
+/// An array as the library takes it.
+fn pack(kind: Kind, array: &[Element]) -> HostBuffer {
+    let zero = vec![0; kind.bytes()];
+    let bytes = array.iter().flat_map(|e| e.as_ref().unwrap_or(&zero).clone()).collect();
+    let flags: Vec<bool> = array.iter().map(Option::is_some).collect();
+    HostBuffer { bytes, initialised: flags.contains(&false).then_some(flags) }
+}
+
+fn unpack(kind: Kind, buffer: &HostBuffer) -> Vec<Element> {
+    let written = |k: usize| buffer.initialised.as_ref().is_none_or(|flags| flags[k]);
+    let bytes = buffer.bytes.chunks(kind.bytes()).enumerate();
+    bytes.map(|(k, bytes)| written(k).then(|| bytes.to_vec())).collect()
+}
+
+/// The library's command, which may have been broken.
+enum Given {
+    Upload(HostTransfer, HostBuffer),
+    Download(HostTransfer, Kind),
+    Command(Box<command::Operation>),
+    Inspect(Inspection, Kind),
+    Launch,
+}
+
+fn given(operation: &Operation) -> Given {
+    let host = |tensor: &Tensor, moved: &Move, host_elements| HostTransfer {
+        region: region(tensor),
+        transfer: transfer(moved),
+        host_elements,
+    };
+    match operation {
+        Operation::Upload { to, moved, array } => {
+            Given::Upload(host(to, moved, array.len()), pack(to.kind, array))
+        }
+        Operation::Download { from, moved, elements } => {
+            Given::Download(host(from, moved, *elements), from.kind)
+        }
+        Operation::Dma { from, to, moved, pcie } => {
+            let (source, destination) = (region(from), region(to));
+            let dma = Dma { source, destination, transfer: transfer(moved), pcie: *pcie };
+            Given::Command(Box::new(command::Operation::Dma(Box::new(dma))))
+        }
+        Operation::Pass(pass) => {
+            Given::Command(Box::new(command::Operation::TensorUnit(Box::new(unit(pass)))))
+        }
+        Operation::InspectTrf { from, moved, elements } => {
+            let source = RegisterFile::Trf(registers(from));
+            Given::Inspect(
+                Inspection { source, transfer: transfer(moved), host_elements: *elements },
+                from.kind,
+            )
+        }
+        Operation::InspectVrf { from, moved, elements } => {
+            let source = RegisterFile::Vrf(region(from));
+            Given::Inspect(
+                Inspection { source, transfer: transfer(moved), host_elements: *elements },
+                from.kind,
+            )
+        }
+        Operation::Launch => Given::Launch,
+    }
+}
+
+/// The system under test.
+pub struct Machine {
+    system: System,
+    launches: u64,
+}
+
+impl Machine {
+    pub fn new(order: ExecutionOrder, seed: u64) -> Machine {
+        let options = SystemOptions { chips: Some(1), order, seed, ..SystemOptions::default() };
+        Machine { system: System::new(options), launches: 0 }
+    }
+
+    /// Does an operation.
+    pub fn give(&mut self, operation: &Operation) -> Result<Vec<Element>, Fault> {
+        self.execute(given(operation))
+    }
+
+    fn execute(&mut self, given: Given) -> Result<Vec<Element>, Fault> {
+        let here = Location::caller();
+        match given {
+            Given::Upload(host, buffer) => self.system.upload(&host, &buffer, here).map(|()| Vec::new()),
+            Given::Download(host, kind) => {
+                self.system.download(&host, here).map(|buffer| unpack(kind, &buffer))
+            }
+            Given::Command(operation) => {
+                let converts = match &*operation {
+                    command::Operation::TensorUnit(unit) => {
+                        unit.fetch.output != unit.fetch.source.footprint.element
+                            || unit.collect.is_some_and(|own| {
+                                own.flits.saturating_mul(256 / unit.fetch.output.bits()) > unit.fetch.packet
+                            })
+                    }
+                    command::Operation::Dma(_) => false,
+                };
+                self.system.execute(&Command { operation: *operation, location: here })?;
+                // Here its values are looked at.
+                if converts {
+                    self.system.flush()?
+                }
+                Ok(Vec::new())
+            }
+            Given::Inspect(inspection, kind) => {
+                self.system.inspect(&inspection, here).map(|buffer| unpack(kind, &buffer))
+            }
+            Given::Launch => {
+                self.launches += 1;
+                self.system.enter_kernel(KernelCall { number: self.launches, name: "next" });
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    /// Does a broken operation. `None` where it cannot be broken in this way.
+    pub fn give_broken(
+        &mut self,
+        operation: &Operation,
+        broken: Broken,
+        random: &mut Random,
+    ) -> Option<Result<Vec<Element>, Fault>> {
+        let mut given = given(operation);
+        spoil(&mut given, broken, random)?;
+        Some(self.execute(given))
+    }
+}
+
+fn spoil(given: &mut Given, broken: Broken, random: &mut Random) -> Option<()> {
+    let upload = matches!(given, Given::Upload(..));
+    let mut none = 0;
+    let (mut region, mut transfer, mut unit, mut other): (
+        _,
+        _,
+        Option<&mut TensorUnit>,
+        Option<&mut Region>,
+    ) = (None, None, None, None);
+    let mut elements = &mut none;
+    match given {
+        Given::Upload(host, _) | Given::Download(host, _) => {
+            (region, transfer) = (Some(&mut host.region), Some(&mut host.transfer));
+            elements = &mut host.host_elements;
+        }
+        Given::Command(operation) => match &mut **operation {
+            command::Operation::Dma(dma) => {
+                (region, transfer) = (Some(&mut dma.source), Some(&mut dma.transfer));
+                other = Some(&mut dma.destination);
+            }
+            command::Operation::TensorUnit(own) => unit = Some(own),
+        },
+        Given::Inspect(inspection, _) => {
+            transfer = Some(&mut inspection.transfer);
+            elements = &mut inspection.host_elements;
+            if let RegisterFile::Vrf(own) = &mut inspection.source {
+                region = Some(own);
+            }
+        }
+        Given::Launch => return None,
+    }
+    let guard = match (&mut region, &mut transfer, &mut unit) {
+        (Some(region), _, _) if random.chance(50) => &mut region.footprint.guard,
+        (_, Some(transfer), _) => &mut transfer.guard,
+        (_, _, Some(unit)) if random.chance(50) => &mut unit.fetch.source.footprint.guard,
+        (_, _, Some(unit)) => match &mut unit.sink {
+            command::Sink::Commit { guard, .. }
+            | command::Sink::Trf { guard, .. }
+            | command::Sink::Vrf { guard, .. } => guard,
+        },
+        _ => return None,
+    };
+    let digit = GuardDigit { variable: 0, base: 1, extent: 4, weight: 1 };
+    let mut push = |digit: GuardDigit| {
+        let first = guard.digits.len();
+        guard.digits.push(digit);
+        guard.sums.push(GuardSum { first, len: 1, start: 0, limit: 4 });
+    };
+    match broken {
+        Broken::GuardVariables => guard.variables += random.between(1, 3),
+        Broken::GuardDigit => push(GuardDigit { variable: 40, ..digit }),
+        Broken::GuardBase => push(match random.below(3) {
+            0 => GuardDigit { base: 0, ..digit },
+            1 => GuardDigit { extent: 0, ..digit },
+            _ => GuardDigit { weight: usize::MAX / 2, extent: 1 << 40, ..digit },
+        }),
+        Broken::GuardRange => {
+            guard.sums.push(GuardSum { first: usize::MAX - random.below(2), len: 2, start: 0, limit: 1 });
+        }
+        Broken::HugeStride | Broken::HugeLoop | Broken::NegativeStart => {
+            let transfer = transfer?;
+            if transfer.loops.is_empty() || transfer.loops.iter().any(|own| own.size == 0) {
+                return None;
+            }
+            let at = random.below(transfer.loops.len());
+            let mut own = transfer.loops.at(at);
+            let huge = 1usize << random.between(46, 63);
+            match broken {
+                Broken::HugeLoop => own.size = huge,
+                Broken::HugeStride if random.chance(50) => own.source.elements = huge,
+                Broken::HugeStride => own.destination.units = huge,
+                _ => {
+                    let start = if upload || random.chance(50) {
+                        &mut transfer.destination_start
+                    } else {
+                        &mut transfer.source_start
+                    };
+                    // Every index is before the tensor, and at least one moves something.
+                    start.elements = -(1 << 20);
+                    if !transfer.guard.is_always() {
+                        return None;
+                    }
+                }
+            }
+            transfer.loops.set(at, own);
+        }
+        Broken::HugeTensor => match (region, unit) {
+            (Some(region), _) => region.footprint.elements = usize::MAX >> random.below(8),
+            (None, Some(unit)) => unit.fetch.source.footprint.slices = usize::MAX >> random.below(8),
+            _ => return None,
+        },
+        Broken::OtherType => match (other, unit) {
+            (Some(other), _) => {
+                let own = region?.footprint.element;
+                other.footprint.element =
+                    if own == ElementType::I4 { ElementType::I8 } else { ElementType::I4 };
+            }
+            (None, Some(unit)) => match &mut unit.sink {
+                command::Sink::Commit { destination, .. } | command::Sink::Vrf { destination, .. } => {
+                    destination.footprint.element = ElementType::F8e4m3;
+                }
+                command::Sink::Trf { destination, .. } => destination.element = ElementType::F8e4m3,
+            },
+            _ => return None,
+        },
+        Broken::NoPacket => unit?.fetch.packet = 0,
+        Broken::MoreTime => unit?.fetch.time += 1,
+        Broken::EmptyLoop => unit?.fetch.config.entries.push(Entry { size: 0, stride: 1 }),
+        Broken::NoFlits => unit?.collect = Some(Collect { flits: 0 }),
+        Broken::HugeFlits => unit?.collect = Some(Collect { flits: usize::MAX >> random.below(16) }),
+        Broken::HugeFetchStride => {
+            let unit = unit?;
+            let stride = if random.chance(50) { isize::MAX } else { isize::MIN };
+            unit.fetch.config.entries.insert(0, Entry { size: 1, stride });
+        }
+        Broken::WideWindow => match &mut unit?.sink {
+            command::Sink::Commit { config, .. } => config.packet_size *= 2,
+            _ => return None,
+        },
+        Broken::WrongCast => {
+            let unit = unit?;
+            let input =
+                if unit.fetch.output == ElementType::F32 { ElementType::I32 } else { ElementType::F32 };
+            unit.cast = Some(Cast { input, output: ElementType::I8 });
+        }
+        Broken::ShortArray => {
+            if *elements < 2
+                || transfer
+                    .is_none_or(|own| own.loops.iter().any(|own| own.size == 0) || !own.guard.is_always())
+            {
+                return None;
+            }
+            *elements -= 1;
+        }
+    }
+    Some(())
+}
