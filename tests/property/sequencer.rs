@@ -67,8 +67,10 @@ fn check_accepted([buf, time, packet]: [&Map; 3], config: &Config) -> Result<(),
         return Err(format!("accepted, but {digit:?} is not read"));
     }
     let (read, run) = (odometer(&list), contiguous_run(config));
+    // One element that the innermost loop repeats is a run as well.
+    let step = if list.last().is_some_and(|entry| entry.1 == 0) { 0 } else { 1 };
     if !read.len().is_multiple_of(run)
-        || read.chunks(run).any(|chunk| chunk.windows(2).any(|pair| pair[1] != pair[0] + 1))
+        || read.chunks(run).any(|chunk| chunk.windows(2).any(|pair| pair[1] != pair[0] + step))
     {
         return Err(format!("{run} elements are not contiguous in {config}"));
     }
@@ -421,4 +423,87 @@ fn the_oracle_finds_wrong_entries() {
         Ok(())
     });
     assert!(caught.get() > 100 || std::env::var("VISA_CASES").is_ok(), "{} caught", caught.get());
+}
+
+/// Products that are padded, cut or cut off, in the buffer, in the stream or in both, in cases that random reads meet seldom.
+#[test]
+fn products_that_are_cut_off() {
+    type Case = (&'static [(&'static str, usize)], [&'static str; 3]);
+    const CASES: &[Case] = &[
+        (&[("A", 2), ("B", 4), ("C", 2)], ["[A, B, C] # 18 % 3", "1", "[C, B] / 8, A, [C, B] % 8"]),
+        (&[("A", 3), ("B", 5)], ["[A, B # 7] # 24 % 4, [A, B # 7] # 24 / 4", "A # 4", "B # 6"]),
+        (&[("A", 2), ("B", 9), ("C", 8)], ["[A, C] = 15 # 15, B # 12 # 12", "C % 2, B, C / 2, A", "1"]),
+        (&[("A", 15), ("B", 8)], ["[A, B] # 120 % 6", "1", "A % 3, A / 3 # 6, B"]),
+        (&[("A", 8), ("B", 2), ("C", 2)], ["[A, B, C # 5] / 2", "B # 8 % 8", "A % 2, C, A / 2, B # 8 / 8"]),
+        (&[("A", 2), ("B", 5)], ["A, B", "[A, B] # 12 / 4 = 3", "1"]),
+        (
+            &[("A", 2), ("B", 1), ("C", 4)],
+            ["[A, B, C] # 12 / 12, [A, B, C] # 12 % 12 = 6", "A", "B, C # 8 / 8, C # 8 % 8"],
+        ),
+        (
+            &[("A", 6), ("B", 8), ("C", 2)],
+            ["[A, B, C] # 100 # 102 = 72", "1", "[A, B, C] # 100 / 5, [A, B, C] # 100 % 5 = 2"],
+        ),
+        (&[("A", 6), ("B", 9)], ["[A, B] # 54 % 6, [A, B] # 54 / 6", "[A, B] # 54 / 1", "1"]),
+        (&[("A", 8), ("B", 2)], ["[A, B # 3] % 2", "[A, B # 3] % 6", "1"]),
+        (&[("A", 2), ("B", 2), ("C", 9)], ["[A, B, C # 10] # 40 / 4 = 7", "A", "B # 3, C"]),
+        (&[("A", 1), ("B", 6), ("C", 1)], ["[A, B, C # 2] # 12 / 3 = 3", "1", "C, [A, B] / 3, [A, B] % 3"]),
+        (&[("A", 1), ("B", 8), ("C", 3)], ["[A, B, C] # 30 / 10 = 2", "[A, B, C] # 30 / 1", "1"]),
+        (&[("A", 15), ("B", 2), ("C", 1)], ["[A, B # 2, C # 4] / 8 = 11", "[A, B # 2, C # 4] = 54", "1"]),
+        (&[("A", 6), ("B", 3), ("C", 8)], ["[A, B, C] / 2, [A, B, C] % 2 = 2", "[A, B, C] / 3 = 9", "1"]),
+        (&[("A", 3), ("B", 2)], ["[A # 4, B # 4] # 18 / 6 = 3", "1", "[A # 4, B # 4] = 2"]),
+        (
+            &[("A", 2), ("B", 3), ("C", 2)],
+            ["[A # 3, B # 5, C # 3] # 48 / 8 = 5", "1", "C # 8 % 8, C # 8 / 8, A, B"],
+        ),
+        (
+            &[("A", 2), ("B", 4)],
+            ["[A, B] # 12 % 6, [A, B] # 12 / 6", "[A, B] # 12 / 12, [A, B] # 12 % 12 = 12", "1"],
+        ),
+        (
+            &[("A", 3), ("B", 5), ("C", 2)],
+            ["[A, B, C] # 32 = 22", "[A, B, C] # 32 # 36 / 6, [A, B, C] # 32 # 36 % 6 = 5", "1"],
+        ),
+        (&[("A", 16), ("B", 1), ("C", 3)], ["[A, B # 3, C] # 144 % 6", "1", "[A, B # 3, C] # 144 % 4"]),
+        (&[("A", 7), ("B", 2)], ["[A # 10, B] # 24 / 6, [A # 10, B] # 24 % 6 = 5", "[A # 10, B] # 24", "1"]),
+        (&[("A", 3), ("B", 9)], ["[A, B] # 32 = 26", "1", "A, B % 3, B / 3 # 5"]),
+        (&[("A", 7), ("B", 9)], ["[A # 8, B] # 72 % 2, [A # 8, B] # 72 / 2", "[A # 8, B] # 72 / 1", "1"]),
+        (&[("A", 8), ("B", 1), ("C", 3)], ["[A, B # 2, C] # 50 / 5 = 3", "B, A % 4", "A / 4 # 4, C"]),
+        (&[("A", 8)], ["[A % 4, A / 4] # 10 = 7", "1", "A / 4, A % 4"]),
+        (
+            &[("A", 2), ("B", 1)],
+            ["[A # 4, B # 2] # 8 # 12 / 6, [A # 4, B # 2] # 8 # 12 % 6 = 3", "A, B", "1"],
+        ),
+        (
+            &[("A", 2), ("B", 8), ("C", 4)],
+            ["[A, B # 8, C # 7] # 112 # 114 / 6 = 4", "[A, B # 8, C # 7] # 112 = 47", "1"],
+        ),
+        (&[("A", 15), ("B", 2)], ["[A # 15, B] # 32 / 8, [A # 15, B] # 32 % 8 = 7", "[A # 15, B] # 32", "1"]),
+        (&[("A", 2), ("B", 2)], ["[A, B # 5] # 12 / 3 = 2", "1", "[A, B # 5] % 2"]),
+        (
+            &[("A", 9), ("B", 5), ("C", 1)],
+            ["[A, B, C] # 48 % 4, [A, B, C] # 48 / 4", "C, A # 16 / 8", "A # 16 % 8, B"],
+        ),
+        (
+            &[("A", 4), ("B", 4), ("C", 6)],
+            [
+                "[A # 6, B, C] # 145 # 148 / 4 = 1",
+                "[A # 6, B, C] # 145 # 148 / 4, [A # 6, B, C] # 145 # 148 % 4 = 2",
+                "1",
+            ],
+        ),
+        (
+            &[("A", 2), ("B", 16)],
+            [
+                "[A, B # 16] # 32 / 2, [A, B # 16] # 32 % 2 = 2",
+                "[A, B # 16] # 32 # 36 / 6, [A, B # 16] # 32 # 36 % 6 = 3",
+                "1",
+            ],
+        ),
+    ];
+    let seen = Seen::default();
+    for (axes, maps) in CASES {
+        let [buf, time, packet] = maps.map(|text| Map::parse(text, axes));
+        assert_eq!(seen.check([&buf, &time, &packet]), Ok(()));
+    }
 }
