@@ -134,6 +134,7 @@ pub fn timelines() -> (Report, Report, bool) {
 }
 
 #[allow(dead_code, reason = "the tests call `timelines` alone")]
+/// Prints both reports.
 pub fn main() {
     let (before, after, same) = timelines();
     println!("{before}\n\n{after}");

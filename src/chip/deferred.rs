@@ -2,6 +2,7 @@
 
 use super::execute::{self, Pass};
 use super::order::{Sequence, Use};
+use super::separate::Placed;
 use super::{Fault, System};
 use crate::command::{Dma, Operation, TensorUnit};
 use core::panic::Location;
@@ -78,16 +79,23 @@ impl System {
 
     /// Moves the elements of a transfer that was accepted.
     pub(super) fn transfer(&mut self, dma: &Dma) {
-        execute::run_dma(dma, &mut self.hbm, &mut self.units);
+        let (hbm, units) = (&mut self.hbm, &mut self.units);
+        let own = self.separate.as_mut().map(|separate| separate.dma(dma, hbm, units));
+        execute::run_dma(own.as_ref().unwrap_or(dma), hbm, units);
     }
 
     /// A pass that uses nothing that nobody wrote, prepared.
     pub(super) fn pass<'a>(
-        &self,
+        &mut self,
         unit: &'a TensorUnit,
         location: &'static Location<'static>,
     ) -> Result<Pass<'a>, Fault> {
-        let pass = Pass::new(unit, location);
+        let (hbm, units) = (&mut self.hbm, &mut self.units);
+        let placed = match &mut self.separate {
+            Some(separate) => separate.pass(unit, hbm, units),
+            None => Placed::as_given(unit),
+        };
+        let pass = Pass::new(unit, placed, location);
         if self.options.checks.uninitialised {
             pass.check_initialised(&self.units)?;
         }

@@ -249,7 +249,8 @@ impl Form {
         if element.is_stored() {
             return Ok(());
         }
-        let message = format!("a tensor of {element} is to lie in {}, but no memory holds this type", region.memory);
+        let message =
+            format!("a tensor of {element} is to lie in {}, but no memory holds this type", region.memory);
         let help = "store i4 or i8, and let fetch widen them";
         Err(Fault::new(FaultKind::Unsupported, self.operation, self.location, message, help))
     }

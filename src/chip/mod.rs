@@ -28,11 +28,8 @@ mod trf_layout;
 
 pub use allocate::Allocation;
 pub use check::{Check, CheckOptions, Fault, FaultExtent, FaultKind, FaultMemory, FaultPlace};
-<<<<<<< HEAD
-pub use map::{End, MemoryMap, MemoryUse, TensorLife, Touch};
-=======
 pub use explore::ExecutionOrder;
->>>>>>> w-explore
+pub use map::{End, MemoryMap, MemoryUse, TensorLife, Touch};
 pub use memory::fresh::FreshMemory;
 pub use separate::Addresses;
 pub use trf_layout::{RegisterType, TrfCell, TrfLayout};
@@ -53,7 +50,7 @@ use memory::place::Place;
 use memory::{Fresh, Hbm, Unit};
 use order::{OrderLog, Sequence, Use};
 use rules::{Call, fits, in_bounds, in_memory};
-use separate::{ENDLESS_BYTES, Placed, Separate};
+use separate::{ENDLESS_BYTES, Separate};
 use spec::{CLUSTERS, ChipKind, DM_BYTES, HBM_BYTES, MAX_CHIPS, SLICES, VRF_BYTES};
 
 /// How a system is built.
@@ -101,13 +98,10 @@ pub struct System {
     trf_log: FillLog,
     vrf_log: FillLog,
     order: OrderLog,
-<<<<<<< HEAD
     /// With [`Addresses::Separate`], which bytes are whose.
     separate: Option<Separate>,
-=======
     explorer: Explorer<Deferred>,
     late: Option<Late>,
->>>>>>> w-explore
     clock: Clock,
     kernel: KernelCall,
     report_at_end: bool,
@@ -137,12 +131,9 @@ impl System {
             trf_log: FillLog::default(),
             vrf_log: FillLog::default(),
             order: OrderLog::default(),
-<<<<<<< HEAD
             separate: (options.addresses == Addresses::Separate).then(Separate::default),
-=======
             explorer: Explorer::new(options.order, options.seed),
             late: None,
->>>>>>> w-explore
             clock: Clock::new(options.profile),
             kernel: KernelCall::default(),
             report_at_end: false,
@@ -432,13 +423,6 @@ impl System {
         access_rules::dma(dma, &self.options.checks, call)?;
         let sequence = if dma.pcie { Sequence::PcieDma } else { Sequence::TensorDma };
         let used = |region, writes| Use { place: Place::Region(region), writes, operation: call.operation };
-<<<<<<< HEAD
-        self.in_order(sequence, [used(dma.source, false), used(dma.destination, true)], location)?;
-        if self.options.compute == Compute::Values {
-            let (hbm, units) = (&mut self.hbm, &mut self.units);
-            let own = self.separate.as_mut().map(|separate| separate.dma(dma, hbm, units));
-            execute::run_dma(own.as_ref().unwrap_or(dma), hbm, units);
-=======
         let uses = [used(dma.source, false), used(dma.destination, true)];
         self.in_order(sequence, uses, location)?;
         match self.options.compute {
@@ -447,7 +431,6 @@ impl System {
             }
             Compute::Values => self.transfer(dma),
             Compute::ShapesOnly => {}
->>>>>>> w-explore
         }
         self.written(Place::Region(dma.destination), location);
         Ok(())
@@ -468,23 +451,9 @@ impl System {
         }
         let chips = execute::sources(&unit.fetch).map(|source| source.footprint.chips).max();
         self.grow(chips.unwrap_or(1));
-<<<<<<< HEAD
-        let pass = (self.options.compute == Compute::Values).then(|| {
-            let (hbm, units) = (&mut self.hbm, &mut self.units);
-            let placed = match &mut self.separate {
-                Some(separate) => separate.pass(unit, hbm, units),
-                None => Placed::as_given(unit),
-            };
-            Pass::new(unit, placed, location)
-        });
-        if let Some(pass) = pass.as_ref().filter(|_| self.options.checks.uninitialised) {
-            pass.check_initialised(&self.units)?;
-        }
-=======
         let values = self.options.compute == Compute::Values;
         let now = values && !self.explorer.defers();
         let pass = if now { Some(self.pass(unit, location)?) } else { None };
->>>>>>> w-explore
         let (place, operation) = match &unit.sink {
             Sink::Commit { destination, .. } => (Place::Region(*destination), "commit"),
             Sink::Vrf { destination, .. } => (Place::Region(*destination), "to_vrf"),

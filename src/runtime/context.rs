@@ -4,17 +4,13 @@ use super::environment::Settings;
 use crate::chip::clock::trace::TraceWriter;
 use crate::chip::clock::{Profile, Report};
 use crate::chip::spec::ChipKind;
-<<<<<<< HEAD
 use crate::chip::{
-    Addresses, AllocatedMemory, CheckOptions, Compute, Fault, FreshMemory, MemoryMap, System, SystemOptions,
+    Addresses, AllocatedMemory, CheckOptions, Compute, ExecutionOrder, Fault, FreshMemory, MemoryMap, System,
+    SystemOptions,
 };
 use crate::command::{Address, Command, FillId, HostBuffer, HostTransfer, Inspection, Operation};
 use crate::mapping::M;
 use crate::scalar::Scalar;
-=======
-use crate::chip::{CheckOptions, Compute, ExecutionOrder, Fault, FreshMemory, System, SystemOptions};
-use crate::command::{Command, FillId, HostBuffer, HostTransfer, Inspection, Operation};
->>>>>>> w-explore
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 use core::panic::Location;

@@ -22,14 +22,10 @@
 //! ```
 
 use super::context::SimOptions;
-<<<<<<< HEAD
 use super::output::Output;
 use crate::chip::clock::Profile;
 use crate::chip::spec::MAX_CHIPS;
-use crate::chip::{Addresses, Check, CheckOptions, Compute, FreshMemory};
-=======
-use crate::chip::{Check, CheckOptions, ExecutionOrder, FreshMemory};
->>>>>>> w-explore
+use crate::chip::{Addresses, Check, CheckOptions, Compute, ExecutionOrder, FreshMemory};
 use core::fmt;
 use std::path::PathBuf;
 
@@ -155,8 +151,8 @@ fn allowed_order() -> String {
     "`program`, `early`, `late` or `random`".to_string()
 }
 
-fn set_order(options: &mut SimOptions, value: &str) -> Result<(), String> {
-    options.order = match value {
+fn set_order(settings: &mut Settings, value: &str) -> Result<(), String> {
+    settings.options.order = match value {
         "program" => ExecutionOrder::Program,
         "early" => ExecutionOrder::EarlyDma,
         "late" => ExecutionOrder::LateDma,

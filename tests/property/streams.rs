@@ -258,7 +258,9 @@ fn ran(
         }
         Ok(Outcome::Refused(rule, _)) if rules.contains(&rule) => return Ok(()),
         // A block with dead positions before it is one unit: where the memory cuts it, its axes are no loops.
-        Ok(Outcome::Refused("not factorizable", _)) if pass.memory.to_string().contains("[# ") => return Ok(()),
+        Ok(Outcome::Refused("not factorizable", _)) if pass.memory.to_string().contains("[# ") => {
+            return Ok(());
+        }
         Ok(Outcome::Refused(..))
             if !exists_configuration(&pass.memory, &pass.fetched[0], &pass.fetched[1]) =>
         {
