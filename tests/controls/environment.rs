@@ -53,6 +53,82 @@ fn a_program_as_it_is() {
     assert!(!passed && text.contains("VISA_MEMORY=dirty: memory is not made of `dirty`"), "{text}");
 }
 
+/// Where tensors lie, what is told at the end, and files: of a program as it is.
+#[test]
+fn addresses_and_outputs() {
+    let (text, passed) = run("VISA_ADDRESSES", "separate");
+    assert!(passed && text.contains("outcome: fine\n"), "no two tensors share a byte: {text}");
+    let (text, passed) = run("VISA_ADDRESSES", "as_given");
+    assert!(passed && text.contains("outcome: stale read\n"), "{text}");
+    let (text, passed) = run("VISA_MAP", "1");
+    let map = "\nDM, 524288 bytes per slice: 2 tensors, at most 64 bytes needed at a time, at #2\n";
+    assert!(passed && text.contains("memory map: ") && text.contains(map), "{text}");
+    assert!(text.contains("| 40..104 | i8 m![B] | #3 to_dm environment.rs:"), "{text}");
+    let (text, passed) = run("VISA_MAP", "0");
+    assert!(passed && !text.contains("memory map: "), "{text}");
+    let (text, passed) = run("VISA_REPORT", "1");
+    assert!(passed && text.contains("to_dm") && !text.contains("memory map: "), "{text}");
+    let name = format!("visa-trace-{}.json", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let (text, passed) = run("VISA_TRACE", &path.to_string_lossy());
+    let trace = std::fs::read_to_string(&path).expect("a trace was written");
+    std::fs::remove_file(&path).expect("it is there");
+    assert!(passed && trace.contains("to_dm"), "{text}");
+    for (variable, value, message) in [
+        (
+            "VISA_ADDRESSES",
+            "apart",
+            "`apart` is no way to place tensors; help: set it to `as_given` or `separate`",
+        ),
+        ("VISA_CHIPS", "9", "no system has `9` chips; help: set it to a number from 1 to 8, or `any`"),
+        ("VISA_PROFILE", "fast", "`fast` is no model of time; help: set it to `book` or `detailed`"),
+        (
+            "VISA_COMPUTE",
+            "all",
+            "`all` is nothing that can be computed; help: set it to `values` or `shapes_only`",
+        ),
+        ("VISA_REPORT", "2", "`2` is neither on nor off; help: set it to `0` or `1`"),
+        ("VISA_MAP", "on", "`on` is neither on nor off; help: set it to `0` or `1`"),
+        ("VISA_TRACE", "/nowhere/t.json", "help: name a file that can be written"),
+    ] {
+        let (text, passed) = run(variable, value);
+        assert!(
+            !passed && text.contains(&format!("{variable}={value}: ")) && text.contains(message),
+            "{text}"
+        );
+    }
+}
+
+/// Addresses that are given out: in a kernel, with marks, and until memory is full.
+#[device(chip = 1)]
+fn allocating(ctx: &mut Context, x: &X, _: &Z) {
+    let first = ctx.alloc_dm::<i8, m![B]>();
+    let mark = ctx.dm_mark();
+    for _ in 0..3 {
+        let address = ctx.alloc_dm::<i8, m![B]>();
+        assert_eq!((first, address), (0, 64));
+        let dm: DmX = x.to_dm(&mut ctx.tdma, address);
+        dm.to_hbm::<m![A, B]>(&mut ctx.tdma, 1 << 20);
+        ctx.free_dm_from(mark);
+    }
+    for _ in 0..(512 * 1024 - 64) / 64 {
+        ctx.alloc_dm::<i8, m![B]>();
+    }
+    ctx.alloc_dm::<i8, m![1]>();
+}
+
+#[test]
+fn a_full_memory_is_a_fault() {
+    let fault = launched(CheckOptions::NONE, allocating).expect_err("the last byte is taken");
+    assert_eq!(fault.kind, furiosa_visa_std::chip::FaultKind::Capacity);
+    let text = fault.to_string();
+    assert!(
+        text.contains("alloc_dm: capacity exceeded: 1 bytes do not fit: 524288 of the 524288 bytes of DM"),
+        "{text}"
+    );
+    assert!(text.contains("environment.rs:"), "{text}");
+}
+
 /// What the TRF reads as where nobody wrote, by options.
 #[test]
 fn fresh_memory_reads_as_it_is_told() {

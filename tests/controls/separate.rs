@@ -3,7 +3,7 @@
 use crate::commands::{dma, give, hbm, moves, region};
 use crate::{A, B, Cluster, DmX, Slice, X, block_on};
 use furiosa_visa_std::chip::{Addresses, CheckOptions, FaultKind, System, SystemOptions};
-use furiosa_visa_std::command::*;
+use furiosa_visa_std::command::{FillId, HostBuffer, HostTransfer, Region};
 use furiosa_visa_std::prelude::*;
 use furiosa_visa_std::scalar::ElementType;
 use rand::rngs::SmallRng;

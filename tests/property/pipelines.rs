@@ -172,7 +172,7 @@ fn pipelines_of_special_numbers() {
 /// With bytes of their own, tensors that are all given the same address leave each other alone.
 #[test]
 fn pipelines_of_tensors_that_lie_apart() {
-    for_cases(60, |random| {
+    for_cases(40, |random| {
         let case = pipeline(random, 3);
         let plan = Plan::derive(&case).map_err(|error| error.to_string())?;
         let outcome = check_values_at(random, &case, &plan, Values::Plain, (true, Addresses::Separate));
