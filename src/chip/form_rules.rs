@@ -96,6 +96,14 @@ fn pass(unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), F
     if let Some(cast) = &unit.cast {
         let call = form("cast");
         call.same(stream.0, cast.input, "is to be cast as a stream of")?;
+        if cast.output.bits() > cast.input.bits() {
+            let message = format!(
+                "a flit of {} is to become {}, which takes more than a flit",
+                cast.input, cast.output
+            );
+            let help = "widen in fetch: cast narrows";
+            return Err(Fault::new(FaultKind::Unsupported, "cast", location, message, help));
+        }
         stream = (cast.output, stream.1, FLIT_BYTES * 8 / cast.output.bits());
     }
     ended(&unit.sink, stream, location)
@@ -530,6 +538,10 @@ mod tests {
         refused_copy("a tensor of i8 is to be cast as a stream of i32", |unit| {
             unit.cast = Some(crate::command::Cast { input: I32, output: I8 });
         });
+        let mut wide = copy();
+        wide.cast = Some(crate::command::Cast { input: I8, output: I32 });
+        let part = "cast: unsupported: a flit of i8 is to become i32, which takes more than a flit";
+        refused(Operation::TensorUnit(Box::new(wide)), FaultKind::Unsupported, part);
     }
 
     #[test]
