@@ -5,10 +5,10 @@ use super::check::{Fault, FaultKind};
 use super::execute::moves::Moves;
 use super::execute::sources;
 use super::rules::Call;
-use super::spec::{BEAT_LANES, FLIT_BYTES};
+use super::spec::{BEAT_LANES, FLIT_BYTES, TRF_BYTES};
 use crate::command::{
-    AccumulationKind, Contraction, Dma, Guard, HostTransfer, Inspection, Operation, Region, RegisterFile,
-    Sink, Start, TensorUnit, Transfer, TrfRegion,
+    AccumulationKind, Contraction, Dma, Guard, HostTransfer, Inspection, Memory, Operation, Region,
+    RegisterFile, Sink, Start, TensorUnit, Transfer, TrfRegion,
 };
 use crate::scalar::ElementType;
 use crate::sequencer::Config;
@@ -16,6 +16,9 @@ use core::panic::Location;
 
 /// Positions, strides, sizes and addresses must stay below it, so that no sum of products leaves 64 bits.
 const MOST: u64 = 1 << 44;
+
+/// Elements of a tensor in a slice, with padding far beyond its memory, and slots of an accumulator.
+const MOST_IN_SLICE: u64 = 1 << 24;
 
 /// Refuses a command without a meaning.
 pub(super) fn operation(operation: &Operation, location: &'static Location<'static>) -> Result<(), Fault> {
@@ -29,7 +32,7 @@ pub(super) fn operation(operation: &Operation, location: &'static Location<'stat
 pub(super) fn host(host: &HostTransfer, upload: bool, call: Call) -> Result<(), Fault> {
     let form = Form { operation: call.operation, location: call.location };
     form.region(&host.region)?;
-    form.stored(&host.region)?;
+    form.stored(host.region.footprint.element)?;
     form.transfer(&host.transfer)?;
     form.host_array(&host.transfer, host.host_elements, upload)
 }
@@ -38,10 +41,13 @@ pub(super) fn host(host: &HostTransfer, upload: bool, call: Call) -> Result<(), 
 pub(super) fn inspection(inspection: &Inspection, call: Call) -> Result<(), Fault> {
     let form = Form { operation: call.operation, location: call.location };
     match &inspection.source {
-        RegisterFile::Trf(region) => form.trf(region)?,
+        RegisterFile::Trf(region) => {
+            form.trf(region)?;
+            form.stored(region.element)?;
+        }
         RegisterFile::Vrf(region) => {
             form.region(region)?;
-            form.stored(region)?;
+            form.stored(region.footprint.element)?;
         }
     }
     form.transfer(&inspection.transfer)?;
@@ -51,7 +57,7 @@ pub(super) fn inspection(inspection: &Inspection, call: Call) -> Result<(), Faul
 fn transferred(dma: &Dma, form: Form) -> Result<(), Fault> {
     form.region(&dma.source)?;
     form.region(&dma.destination)?;
-    form.stored(&dma.source)?;
+    form.stored(dma.source.footprint.element)?;
     let (from, to) = (dma.source.footprint.element, dma.destination.footprint.element);
     form.same(from, to, "is to be moved to a tensor of")?;
     form.transfer(&dma.transfer)
@@ -74,7 +80,7 @@ fn pass(unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), F
     let lanes = FLIT_BYTES * 8 / unit.fetch.output.bits();
     let flits = unit.collect.map_or(1, |collect| collect.flits);
     let held = flits.checked_mul(lanes).filter(|&held| (held as u64) < MOST);
-    if flits == 0 || held.is_none_or(|held| unit.collect.is_some() && held < packet) {
+    if flits == 0 || held.is_none_or(|held| held < packet) {
         let message = format!("{flits} flits of {lanes} elements are to hold packets of {packet}");
         return Err(form("collect").refused(message, "collect as many flits as a packet needs"));
     }
@@ -90,6 +96,14 @@ fn pass(unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), F
     if let Some(cast) = &unit.cast {
         let call = form("cast");
         call.same(stream.0, cast.input, "is to be cast as a stream of")?;
+        if cast.output.bits() > cast.input.bits() {
+            let message = format!(
+                "a flit of {} is to become {}, which takes more than a flit",
+                cast.input, cast.output
+            );
+            let help = "widen in fetch: cast narrows";
+            return Err(Fault::new(FaultKind::Unsupported, "cast", location, message, help));
+        }
         stream = (cast.output, stream.1, FLIT_BYTES * 8 / cast.output.bits());
     }
     ended(&unit.sink, stream, location)
@@ -140,12 +154,20 @@ fn contracted(own: &Contraction, flits: usize, form: Form) -> Result<usize, Faul
     let last = own.slots.entries.iter().map(|entry| (entry.size as i64 - 1) * entry.stride as i64);
     let inside = own.slots.first() >= 0
         && last.filter(|reach| *reach > 0).sum::<i64>() + (own.slots.base as i64) < *slot_count as i64;
-    if slots != *steps || *slot_count as u64 >= MOST || !inside {
+    if slots != *steps || *slot_count as u64 >= MOST_IN_SLICE || !inside {
         return refused(format!(
             "{steps} steps go to {slots} places in {slot_count} slots of the accumulator"
         ));
     }
     let read_elements = own.trf_config.packet_size;
+    let reach = own.trf_config.entries.iter().map(|entry| (entry.size as i64 - 1) * entry.stride as i64);
+    let last = reach.filter(|reach| *reach > 0).sum::<i64>() + own.trf_config.base as i64;
+    // Steps of padding read on behind the tensor, but no further than there are registers.
+    if last as u64 >= 2 * TRF_BYTES as u64 || read_elements > products {
+        return refused(format!(
+            "{read_elements} elements from byte {last} of a row are read, which has fewer"
+        ));
+    }
     let reads_whole = read_elements > 0 && reads.is_multiple_of(*steps) && own.trf_config.first() >= 0;
     if *steps > 0 && !reads_whole {
         return refused(format!(
@@ -224,7 +246,8 @@ impl Form {
     /// A tensor of a size that 64 bits count, and a guard over its positions.
     fn region(self, region: &Region) -> Result<(), Fault> {
         let footprint = &region.footprint;
-        let small = |size: usize| (size as u64) < MOST;
+        let most = if region.memory == Memory::Hbm { MOST } else { MOST_IN_SLICE };
+        let small = |size: usize| (size as u64) < most;
         let units = [footprint.chips, footprint.clusters, footprint.slices];
         if units.iter().any(|&units| units >= 1 << 16) || !small(footprint.elements) {
             let [chips, clusters, slices] = units;
@@ -244,13 +267,11 @@ impl Form {
     }
 
     /// A type that a memory holds.
-    fn stored(self, region: &Region) -> Result<(), Fault> {
-        let element = region.footprint.element;
+    fn stored(self, element: ElementType) -> Result<(), Fault> {
         if element.is_stored() {
             return Ok(());
         }
-        let message =
-            format!("a tensor of {element} is to lie in {}, but no memory holds this type", region.memory);
+        let message = format!("a tensor of {element} is to be moved, but no memory holds this type");
         let help = "store i4 or i8, and let fetch widen them";
         Err(Fault::new(FaultKind::Unsupported, self.operation, self.location, message, help))
     }
@@ -373,5 +394,166 @@ impl Form {
             return Err(self.refused(message, "let the loops end with the array"));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chip::{System, SystemOptions};
+    use crate::command::{
+        Collect, Command, Fetch, FillId, Footprint, GuardDigit, GuardSum, Step, TransferLoop,
+    };
+    use crate::sequencer::Entry;
+    use ElementType::{F32, I4, I5, I8, I32};
+
+    fn region(memory: Memory, element: ElementType, elements: usize) -> Region {
+        let (clusters, slices) = if memory == Memory::Hbm { (1, 1) } else { (2, 256) };
+        let guard = Guard::always(4);
+        let footprint = Footprint { element, chips: 1, clusters, slices, elements, guard };
+        Region { memory, address: 0, fill: FillId::ANY, footprint }
+    }
+
+    fn config(loops: &[(usize, isize)], packet: usize) -> Config {
+        let mut config = Config::new(packet);
+        loops.iter().for_each(|&(size, stride)| config.entries.push(Entry { size, stride }));
+        config
+    }
+
+    fn dma() -> Dma {
+        let mut transfer = Transfer { guard: Guard::always(1), ..Transfer::new() };
+        let step = Step { units: 0, elements: 1 };
+        transfer.loops.push(TransferLoop { size: 64, source: step, destination: step });
+        let (source, destination) = (region(Memory::Hbm, I8, 64), region(Memory::Dm, I8, 64));
+        Dma { source, destination, transfer, pcie: false }
+    }
+
+    /// Two packets of a flit.
+    fn copy() -> TensorUnit {
+        let fetch = Fetch::new(region(Memory::Dm, I8, 64), config(&[(2, 32), (32, 1)], 32), 2, 32, I8);
+        let sink = Sink::Commit {
+            destination: region(Memory::Dm, I8, 64),
+            config: config(&[(2, 32), (32, 1)], 32),
+            commit_size: 8,
+            guard: Guard::always(5),
+        };
+        let collect = Some(Collect { flits: 1 });
+        TensorUnit { sub_context: false, fetch, collect, contraction: None, cast: None, sink }
+    }
+
+    /// What becomes of a command in a fresh system, whatever is checked.
+    #[track_caller]
+    fn outcome(operation: Operation) -> Result<(), (FaultKind, String)> {
+        let command = Command { operation, location: Location::caller() };
+        let [all, none] = [crate::chip::CheckOptions::ALL, crate::chip::CheckOptions::NONE].map(|checks| {
+            let mut system = System::new(SystemOptions { checks, ..SystemOptions::default() });
+            system.execute(&command).map_err(|fault| (fault.kind, fault.to_string()))
+        });
+        assert_eq!(all, none, "no switch is asked");
+        all
+    }
+
+    #[track_caller]
+    fn refused(operation: Operation, kind: FaultKind, part: &str) {
+        let (found, text) = outcome(operation).expect_err("it is refused");
+        assert!(found == kind && text.contains(part) && text.contains("\nhelp: "), "{text}");
+    }
+
+    #[track_caller]
+    fn refused_dma(part: &str, change: impl FnOnce(&mut Dma)) {
+        let mut dma = dma();
+        change(&mut dma);
+        refused(Operation::Dma(Box::new(dma)), FaultKind::Refused, part);
+    }
+
+    #[track_caller]
+    fn refused_copy(part: &str, change: impl FnOnce(&mut TensorUnit)) {
+        let mut unit = copy();
+        change(&mut unit);
+        refused(Operation::TensorUnit(Box::new(unit)), FaultKind::Refused, part);
+    }
+
+    #[test]
+    fn transfers() {
+        assert_eq!(outcome(Operation::Dma(Box::new(dma()))), Ok(()));
+        refused_dma("DMA: refused: a tensor of i8 is to be moved to a tensor of f32", |dma| {
+            dma.destination.footprint.element = F32;
+        });
+        refused_dma("a guard over 2 variables is asked about 1", |dma| dma.transfer.guard.variables = 2);
+        refused_dma("loops over 64 indices reach", |dma| {
+            let mut own = dma.transfer.loops.at(0);
+            own.source.elements = usize::MAX;
+            dma.transfer.loops.set(0, own);
+        });
+        refused_dma("before the tensor", |dma| dma.transfer.source_start.elements = -1);
+        refused_dma("16777216 elements has no size", |dma| {
+            dma.destination.footprint.elements = MOST_IN_SLICE as usize;
+        });
+        let mut dead = dma();
+        // Its first element is padding: nothing is before the tensor.
+        dead.transfer.source_start.elements = -1;
+        dead.transfer.guard.digits.push(GuardDigit { variable: 0, base: 1, extent: 64, weight: 1 });
+        dead.transfer.guard.sums.push(GuardSum { first: 0, len: 1, start: 1, limit: 63 });
+        assert_eq!(outcome(Operation::Dma(Box::new(dead.clone()))), Ok(()));
+        dead.transfer.guard.sums.push(GuardSum { first: 1, len: 1, start: 0, limit: 1 });
+        let part = "sum 1 of a guard has digits that are not there";
+        refused(Operation::Dma(Box::new(dead)), FaultKind::Refused, part);
+        let mut narrow = dma();
+        (narrow.source.footprint.element, narrow.destination.footprint.element) = (I5, I5);
+        let part = "a tensor of i5 is to be moved, but no memory holds this type";
+        refused(Operation::Dma(Box::new(narrow)), FaultKind::Unsupported, part);
+        let mut far = dma();
+        far.source.address = u64::MAX;
+        let part = "the tensor at HBM address 18446744073709551615 lies in no memory";
+        refused(Operation::Dma(Box::new(far)), FaultKind::OutOfBounds, part);
+    }
+
+    #[test]
+    fn passes() {
+        let mut system = System::new(SystemOptions::default());
+        let operation = Operation::TensorUnit(Box::new(copy()));
+        assert_eq!(system.execute(&Command { operation, location: Location::caller() }), Ok(()));
+        refused_copy("64 positions for 3 packets of 32", |unit| unit.fetch.time = 3);
+        refused_copy("64 positions for 2 packets of 0", |unit| unit.fetch.packet = 0);
+        refused_copy("has loops without a meaning", |unit| {
+            unit.fetch.config.entries.set(0, Entry { size: 0, stride: 1 });
+        });
+        refused_copy("0 flits of 32 elements are to hold packets of 32", |unit| {
+            unit.collect = Some(Collect { flits: 0 });
+        });
+        refused_copy("1 flits of 32 elements are to hold packets of 64", |unit| {
+            (unit.fetch.time, unit.fetch.packet, unit.collect) = (1, 64, None);
+        });
+        refused_copy("each access is to be of 0 bytes", |unit| unit.fetch.fetch_size = 0);
+        refused_copy("a tensor of i8 is to be committed to a tensor of i4", |unit| {
+            if let Sink::Commit { destination, .. } = &mut unit.sink {
+                destination.footprint.element = I4;
+            }
+        });
+        refused_copy("64 positions for 64 of 32 lanes in 2 time steps", |unit| {
+            if let Sink::Commit { config, .. } = &mut unit.sink {
+                config.packet_size = 64;
+            }
+        });
+        refused_copy("a tensor of i8 is to be cast as a stream of i32", |unit| {
+            unit.cast = Some(crate::command::Cast { input: I32, output: I8 });
+        });
+        let mut wide = copy();
+        wide.cast = Some(crate::command::Cast { input: I8, output: I32 });
+        let part = "cast: unsupported: a flit of i8 is to become i32, which takes more than a flit";
+        refused(Operation::TensorUnit(Box::new(wide)), FaultKind::Unsupported, part);
+    }
+
+    #[test]
+    fn arrays_of_the_host() {
+        let Dma { source: region, transfer, .. } = dma();
+        let here = Location::caller();
+        let mut system = System::new(SystemOptions::default());
+        let mut read =
+            |host_elements| system.download(&HostTransfer { region, transfer, host_elements }, here);
+        assert!(read(64).is_ok());
+        let fault = read(63).expect_err("one is missing");
+        assert_eq!(fault.kind, FaultKind::Refused);
+        assert!(fault.message.contains("the loops leave the array of 63 elements of the host"), "{fault}");
     }
 }

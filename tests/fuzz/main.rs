@@ -57,7 +57,10 @@ fn run(random: &mut Random, tally: &mut Tally) -> Result<(), String> {
             let broken = random.pick(&Broken::ALL);
             match machine.give_broken(&operation, broken, random) {
                 None => {}
-                Some(Err(fault)) if fault.kind == FaultKind::Refused => {
+                // The address may be wrong as well.
+                Some(Err(fault))
+                    if fault.kind == FaultKind::Refused || fault.message.ends_with("lies in no memory") =>
+                {
                     *tally.entry(format!("{broken:?}")).or_default() += 1;
                 }
                 Some(other) => return fail(format!("{broken:?} must be refused, but: {other:?}"), &log),

@@ -414,6 +414,14 @@ fn look(system: &mut System) -> Result<HostBuffer, String> {
     system.download(&host, here).map_err(|fault| fault.to_string())
 }
 
+/// Notes a command; prints it where a single sequence is repeated, since it may panic.
+fn note(log: &mut String, command: &impl core::fmt::Debug) {
+    *log = format!("{command:?}");
+    if std::env::var("VISA_CASES").is_ok_and(|count| count == "1") {
+        eprintln!("{log}");
+    }
+}
+
 /// One sequence. How many commands were done.
 pub fn run(random: &mut Random) -> Result<usize, String> {
     let mut system = system(random);
@@ -428,7 +436,7 @@ pub fn run(random: &mut Random) -> Result<usize, String> {
             0..6 => {
                 let mut unit = pass(random);
                 (0..oddities).for_each(|_| odd_pass(random, &mut unit));
-                log += &format!("{unit:?}");
+                note(&mut log, &unit);
                 system.execute(&Command { operation: Operation::TensorUnit(Box::new(unit)), location: here })
             }
             6..8 => {
@@ -448,7 +456,7 @@ pub fn run(random: &mut Random) -> Result<usize, String> {
                         _ => odd_transfer(random, &mut dma.transfer),
                     }
                 }
-                log += &format!("{dma:?}");
+                note(&mut log, &dma);
                 system.execute(&Command { operation: Operation::Dma(Box::new(dma)), location: here })
             }
             8 => {
@@ -464,7 +472,7 @@ pub fn run(random: &mut Random) -> Result<usize, String> {
                         _ => odd_transfer(random, &mut host.transfer),
                     }
                 }
-                log += &format!("{host:?}");
+                note(&mut log, &host);
                 if random.chance(50) {
                     system.download(&host, here).map(drop)
                 } else {
@@ -488,7 +496,7 @@ pub fn run(random: &mut Random) -> Result<usize, String> {
                 };
                 (0..oddities).for_each(|_| odd_transfer(random, &mut moved));
                 let inspection = Inspection { source, transfer: moved, host_elements: 64 };
-                log += &format!("{inspection:?}");
+                note(&mut log, &inspection);
                 system.inspect(&inspection, here).map(drop)
             }
         };
