@@ -500,6 +500,7 @@ fn products_that_are_cut_off() {
                 "1",
             ],
         ),
+        (&[("A", 15), ("B", 1)], ["[A, B # 4] / 6 = 9", "1", "[A, B # 4] / 12"]),
     ];
     let seen = Seen::default();
     for (axes, maps) in CASES {
