@@ -308,4 +308,16 @@ mod tests {
         assert_eq!(parts(1, 0), Index::new().and(B, 2));
         assert!(Index::at(&Expr::Identity, 0).is_some() && Index::at(&Expr::Identity, 1).is_none());
     }
+
+    #[test]
+    fn indices_of_axes_as_types() {
+        use crate::prelude::{axes, m};
+        axes![X = 6, Y = 4, Z = 2];
+        let index = Index::new().with::<m![X / 2]>(2).with::<m![Y]>(3);
+        assert_eq!((index.coordinate::<X>(), index.coordinate::<Y>()), (Ok(4), Ok(3)));
+        assert_eq!(index.coordinate::<Z>(), Ok(0));
+        assert_ne!(index, Index::new().with::<m![Y]>(3));
+        assert_eq!(index, Index::new().with::<m![Y % 2]>(1).with::<m![X]>(4).with::<m![Y / 2]>(1));
+        assert_eq!(index.with::<m![X]>(4).coordinate::<Y>(), Err(Invalid));
+    }
 }

@@ -433,3 +433,45 @@ fn nothing_moves_where_it_must_not() {
         assert_eq!((cut.pairs.len(), cut.dividend.starts, cut.divisor.starts), (0, [0; 5], [0; 5]));
     }
 }
+
+#[test]
+fn a_whole_block_is_taken_apart_where_it_stands() {
+    let mut pool = Pool::new();
+    let mut pieces = sides(&mut pool, &[<m![K, # 2 + [G, P # 8], H]>::EXPR]);
+    assert!(!pieces.open_one(&pool, 0) && !pieces.open_one(&pool, 2), "single digits");
+    assert!(pieces.open_one(&pool, 1));
+    // 50 positions of the block, of which 2 are dead, over 10 of H.
+    check(&pool, &pieces, &[("H", 1), ("P", 10), ("# 80", 70), ("G", 80), ("K", 500)]);
+    assert_eq!(pieces.starts[0], 20);
+    assert_eq!(pieces.list.iter().map(|piece| piece.total).collect::<Vec<_>>(), [10, 7, 1, 6, 24]);
+}
+
+/// Pieces of one origin are parts of one digit.
+#[test]
+fn digits_of_blocks_have_origins_of_their_own() {
+    let origins = |expr: &'static Expr, opened: &[usize]| {
+        let mut pool = Pool::new();
+        let mut pieces = sides(&mut pool, &[expr]);
+        assert!(opened.iter().all(|k| pieces.open_one(&pool, *k)));
+        let mut origins: Vec<usize> = pieces.list.iter().map(|piece| piece.origin).collect();
+        origins.sort_unstable();
+        origins.dedup();
+        (origins.len(), pieces.list.len())
+    };
+    assert_eq!(origins(<m![# 3 + K, # 1 + [G, P # 8], # 2 + H]>::EXPR, &[2, 1, 0]), (5, 5));
+    assert_eq!(origins(<m![K, # 1 + [G, P # 8]]>::EXPR, &[0]), (4, 4));
+    assert_eq!(origins(<m![K, # 1 + [G, P # 8], H]>::EXPR, &[1]), (5, 5));
+}
+
+#[test]
+fn a_product_without_dead_positions_before_it_stays_whole() {
+    let mut pool = Pool::new();
+    let mut pieces = sides(&mut pool, &[<m![G, H]>::EXPR]);
+    let mut whole = Factors::one();
+    whole.append_list(factorize(&mut pool, <m![G, H]>::EXPR).as_slice());
+    let composite = pool.intern(whole.as_slice());
+    assert!(pieces.lift_one(&pool, composite, CutRule::Exact));
+    assert_eq!(pieces.list.len(), 1);
+    assert!(!pieces.open_one(&pool, 0));
+    assert_eq!(pieces.list.len(), 1);
+}

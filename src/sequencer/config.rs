@@ -83,3 +83,22 @@ impl core::fmt::Display for Config {
         if self.base != 0 { write!(f, " @ base {}", self.base) } else { Ok(()) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_position_is_where_all_descending_loops_end() {
+        let first = |base: isize, entries: &[(usize, isize)]| {
+            let mut config = Config::new(1);
+            config.base = base;
+            entries.iter().for_each(|&(size, stride)| config.entries.push(Entry { size, stride }));
+            config.first()
+        };
+        assert_eq!(first(7, &[(3, -4), (2, 5), (4, -1)]), -4);
+        assert_eq!(first(-3, &[(3, 4), (5, 0), (1, -9)]), -3);
+        assert_eq!(first(0, &[(3, -4)]), -8);
+        assert_eq!(first(5, &[]), 5);
+    }
+}

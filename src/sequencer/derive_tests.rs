@@ -365,3 +365,48 @@ fn margins_that_no_loops_read() {
         "{text}"
     );
 }
+
+/// A block with dead positions before it is read digit by digit, and so is what lies next to it.
+#[test]
+fn groups_and_parts_next_to_a_block() {
+    type Buf = m![B, G = 3, C, # 1 + P];
+    // 8 positions of the block, 2 of C, 3 of G: 40 is 4 times 10.
+    assert_eq!(read::<Buf, m![# 1 + P], m![[G = 3, B, C] # 40]>(), "[8 : 1, 4 : 16, 5 : 48, 2 : 8] : 40");
+    assert_eq!(read::<Buf, m![[G = 3, B, C] # 40], m![# 1 + P]>(), "[4 : 16, 5 : 48, 2 : 8, 8 : 1] : 8");
+    assert_eq!(rule::<Buf, m![# 1 + P], m![[G = 3, B, C] # 36]>(), "not factorizable");
+    // As one run.
+    assert_eq!(read::<m![G = 3, B, # 1 + P], m![[G = 3, B] # 32], m![# 1 + P]>(), "[32 : 8, 8 : 1] : 8");
+    assert_eq!(rule::<m![B, G = 3, # 1 + P], m![[G = 3, B] # 32], m![# 1 + P]>(), "not factorizable");
+    // Parts of an axis that the buffer cuts elsewhere.
+    assert_eq!(
+        read::<m![A % 8, A / 8, # 1 + P], m![A % 2, # 1 + P], m![A / 2]>(),
+        "[2 : 16, 8 : 1, 2 : 8, 4 : 32] : 8"
+    );
+    assert_eq!(
+        read::<m![A / 2, C, A % 2, # 1 + P], m![A / 4, C], m![A % 4, # 1 + P]>(),
+        "[4 : 64, 2 : 16, 2 : 32, 2 : 8, 8 : 1] : 32"
+    );
+    // 16 steps of 15 coordinates.
+    axes![L = 15];
+    assert_eq!(
+        read::<m![L, # 1 + P], m![L # 16 / 4, # 1 + P], m![L # 16 % 4]>(),
+        "[4 : 32, 8 : 1, 4 : 8] : 4"
+    );
+    // Padding inside of a block counts in positions of what is inside of the block.
+    assert_eq!(read::<m![# 1 + [G, B # 8], C], m![G, B], m![C]>(), "[6 : 16, 5 : 2, 2 : 1] : 2 @ base 2");
+    // What is left of the digit is named.
+    let text = refused::<m![A, # 1 + P], m![A % 2], m![# 1 + P]>();
+    assert!(text.message().contains(" holds `m![A / 2]`, which the stream "), "{text}");
+}
+
+/// Parts of one group in a group around it and by themselves have nothing in common. 8 of the inner one are 4 pairs.
+#[test]
+fn groups_in_groups_are_compared_as_groups() {
+    type Inside = m![[G, H] # 64 % 8];
+    type Outer = m![[[G, H] # 64 / 8, P] # 60 / 10];
+    assert_eq!(read::<m![A], m![{ Outer }, { Inside }], m![A]>(), "[6 : 0, 4 : 0, 2 : 0, 16 : 1] : 16");
+    assert_eq!(read::<m![A], m![{ Inside }, { Outer }], m![A]>(), "[4 : 0, 2 : 0, 6 : 0, 16 : 1] : 16");
+    assert_eq!(rule::<m![A], m![{ Outer }, [G, H] # 64 / 8], m![A]>(), "axis repeated");
+    assert_eq!(rule::<m![A], m![[G, H] # 64 / 8, { Outer }], m![A]>(), "axis repeated");
+    assert_eq!(rule::<m![A], m![{ Outer }, G], m![A]>(), "axis repeated");
+}

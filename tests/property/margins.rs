@@ -145,6 +145,11 @@ fn blocks_next_to_other_digits() {
         ),
         (&[("A", 4), ("B", 3)], ["# 5 + A + # 1", "1", "[[A], B] # 18"], true),
         (&[("A", 4)], ["[# 1 + A + # 3] % 4, [# 1 + A + # 3] / 4", "1", "[# 1 + A + # 2] # 8"], true),
+        (
+            &[("A", 4), ("B", 8), ("C", 4)],
+            ["# 1 + [A, B] + # 1", "[# 2 + [A, B] + # 6] % 4", "[# 2 + [A, B] + # 6] / 4, C"],
+            true,
+        ),
     ];
     for (axes, maps, is_read) in CASES {
         let maps = maps.map(|text| Map::parse(text, axes));

@@ -500,10 +500,42 @@ fn products_that_are_cut_off() {
                 "1",
             ],
         ),
+        (&[("A", 15), ("B", 1)], ["[A, B # 4] / 6 = 9", "1", "[A, B # 4] / 12"]),
     ];
     let seen = Seen::default();
     for (axes, maps) in CASES {
         let [buf, time, packet] = maps.map(|text| Map::parse(text, axes));
         assert_eq!(seen.check([&buf, &time, &packet]), Ok(()));
     }
+}
+
+/// Reads that take one digit of a product at a time although the buffer holds the product in other parts, or only its
+/// first positions. They are found, and not only right where they are found.
+#[test]
+fn products_in_other_parts_are_read() {
+    type Case = (&'static [(&'static str, usize)], [&'static str; 3]);
+    const CASES: &[Case] = &[
+        (&[("A", 16), ("B", 3), ("C", 4)], ["[A, B, C] # 192 = 7", "[A, B, C] # 192 % 6", "1"]),
+        (&[("A", 7), ("B", 2)], ["[A, B] # 24 % 6", "[A, B] # 24 = 3", "1"]),
+        (
+            &[("A", 2), ("B", 6), ("C", 3), ("D", 2)],
+            ["[[B, D], A, C] % 8 # 12 / 6", "C, B # 8 / 8", "B # 8 % 8, [D, A] # 6 / 2, [D, A] # 6 % 2"],
+        ),
+        (&[("A", 16), ("B", 15)], ["[A, B] # 240 % 5, [A, B] # 240 / 5", "[B, A] / 4 = 6", "[B, A] % 4"]),
+        (&[("A", 12), ("B", 7)], ["A % 3, A / 3, B", "[A / 3 # 5, B # 9] # 63 = 19 = 6", "A % 3 # 4"]),
+        (
+            &[("A", 6), ("B", 7), ("C", 1)],
+            [
+                "[A # 8 / 4, B # 10 % 2, B # 10 / 2, A # 8 % 4] # 160 = 70",
+                "A # 8 / 4 = 2",
+                "A # 8 % 4, B # 10 % 2, C, B # 10 / 2",
+            ],
+        ),
+    ];
+    let seen = Seen::default();
+    for (axes, maps) in CASES {
+        let [buf, time, packet] = maps.map(|text| Map::parse(text, axes));
+        assert_eq!(seen.check([&buf, &time, &packet]), Ok(()));
+    }
+    assert_eq!(seen.accepted.get(), CASES.len(), "{:?}", seen.refused);
 }
