@@ -29,6 +29,7 @@ fn product(
     c.to_hbm(&mut ctx.tdma, 1 << 20)
 }
 
+/// Runs the example.
 pub fn main() {
     let mut rng = SmallRng::seed_from_u64(7);
     let a = HostTensor::<bf16, m![M, K]>::rand(&mut rng);

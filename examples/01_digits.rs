@@ -83,6 +83,7 @@ fn best(scores: &[f32]) -> usize {
     (1..scores.len()).fold(0, |best, class| if scores[class] > scores[best] { class } else { best })
 }
 
+/// Runs the example.
 pub fn main() -> Result<(), Box<dyn Error>> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/data/digits.safetensors");
     let file = std::fs::read(path)?;

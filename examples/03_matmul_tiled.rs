@@ -71,6 +71,7 @@ fn product(ctx: &mut Context, x: &X, w: &[W; BLOCKS]) -> [Y; BLOCKS] {
     })
 }
 
+/// Runs the example.
 pub fn main() {
     let mut rng = SmallRng::seed_from_u64(11);
     let x = HostTensor::<bf16, m![M, K]>::rand(&mut rng);

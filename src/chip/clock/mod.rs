@@ -14,7 +14,6 @@
 //! A cycle is one of the core clock, 1 GHz (spec page 70 §2).
 
 pub mod banks;
-mod clock;
 pub mod contention;
 pub mod cost;
 pub mod dma;
@@ -25,13 +24,14 @@ pub mod ledger;
 pub mod record;
 pub mod report;
 pub mod schedule;
+mod system_clock;
 pub mod tensor_unit;
 pub mod trace;
 pub mod trf_cache;
 
-pub use clock::Clock;
 pub use cost::{Cost, CostClass, Profile};
 pub use dma_timing::DmaTiming;
 pub use ledger::{KernelCall, KernelTime, Totals, Warning, WarningKind};
 pub use record::{Observer, Record};
 pub use report::Report;
+pub use system_clock::Clock;
