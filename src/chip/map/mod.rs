@@ -205,8 +205,8 @@ impl Lives {
             self.tensors[index].end = End::Overwritten(Touch::of(record));
         }
         let index = self.tensors.len();
-        // Chip, cluster and slice come first.
-        let mapping = tensor.mappings.text(if access.store == Store::Hbm { 1 } else { 3 });
+        // Chip, cluster and slice come first, in HBM too.
+        let mapping = tensor.mappings.text(3);
         self.tensors.push(TensorLife {
             bytes: bytes.clone(),
             fill: tensor.fill,
