@@ -250,7 +250,7 @@ impl Sequence {
         };
         if packet < lanes * flits && (output != from.kind || random.chance(70)) {
             // What collect adds is padding.
-            limit = limit.min(packet.checked_sub(lanes * (flits - 1)).unwrap_or(0));
+            limit = limit.min(packet.saturating_sub(lanes * (flits - 1)));
         }
         let sink = match random.below(10) {
             0..2 => self.trf(random, output, total * lanes),
@@ -297,7 +297,7 @@ impl Sequence {
             0 => loops[0].1 = random.below(2 * window) as isize,
             1 => loops[0].1 = -(window as isize),
             2 => loops[0].1 += 8,
-            3 if total % 2 == 0 => {
+            3 if total.is_multiple_of(2) => {
                 // Two halves take turns.
                 let half = (total / 2 * window) as isize;
                 loops = vec![(total / 2, window as isize), (2, half), (window, 1)];

@@ -724,7 +724,7 @@ fn used(tensor: &Tensor, writes: bool) -> Used {
         memory: tensor.memory,
         fill: tensor.fill,
         writes,
-        spans: vec![tensor.address..end],
+        spans: core::iter::once(tensor.address..end).collect(),
         bytes: tensor.live_bytes().into_iter().collect(),
         units: tensor.units().into_iter().collect(),
     }
