@@ -190,7 +190,10 @@ fn ended(
             form.access_size(*commit_size)?;
             form.region(destination)?;
             form.guard(guard, 5)?;
-            form.same(element, destination.footprint.element, "is to be committed to a tensor of")?;
+            // What no memory holds is refused as such later.
+            if element.is_stored() {
+                form.same(element, destination.footprint.element, "is to be committed to a tensor of")?;
+            }
             let (positions, window) = (form.config(config)?, config.packet_size);
             if time.checked_mul(window) != Some(positions) || window > lanes {
                 let message = format!(

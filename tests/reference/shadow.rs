@@ -19,6 +19,18 @@ pub enum Memory {
     Vrf,
 }
 
+impl Memory {
+    /// Bytes per unit.
+    fn capacity(self) -> u128 {
+        match self {
+            Memory::Hbm => 48 << 30,
+            Memory::Dm => 512 << 10,
+            Memory::Vrf => 8 << 10,
+            Memory::Trf => 1 << 20,
+        }
+    }
+}
+
 /// An element type, as far as bytes tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -72,12 +84,7 @@ impl Tensor {
     }
 
     fn capacity(&self) -> u128 {
-        match self.memory {
-            Memory::Hbm => 48 << 30,
-            Memory::Dm => 512 << 10,
-            Memory::Vrf => 8 << 10,
-            Memory::Trf => 1 << 20,
-        }
+        self.memory.capacity()
     }
 
     /// The units that it spans, padding included.
@@ -433,7 +440,9 @@ impl Shadow {
     }
 
     fn store(&mut self, memory: Memory, unit: usize, bytes: &[u64], value: Option<&[u8]>) {
-        for (k, &byte) in bytes.iter().enumerate() {
+        // Padding may stick out of a memory. There is nothing.
+        let there = |byte: u64| memory == Memory::Trf || u128::from(byte) < memory.capacity();
+        for (k, &byte) in bytes.iter().enumerate().filter(|(_, byte)| there(**byte)) {
             self.cells.entry((memory, unit, byte)).or_default().value = value.map(|value| value[k]);
         }
     }

@@ -5,10 +5,7 @@ use crate::chip::spec::VRF_BYTES;
 
 /// A tensor in the VRF of one slice.
 fn vrf(fill: u64, address: u64, element: ElementType, elements: usize) -> Region {
-    let mut region = region(fill, address, element, 1, elements);
-    region.memory = Memory::Vrf;
-    region.footprint.clusters = 1;
-    region
+    Region { memory: Memory::Vrf, ..region(fill, address, element, 256, elements) }
 }
 
 /// Loops of (size, stream step, element step).
