@@ -312,7 +312,12 @@ impl Form {
             };
             let mut most = 0u64;
             for digit in digits {
-                let reach = (digit.extent as u64).checked_mul(digit.weight as u64);
+                // A digit that never starts again goes as far as its variable.
+                let extent = match digit.extent {
+                    usize::MAX => MOST_IN_SLICE / digit.base.max(1) as u64 + 1,
+                    extent => extent as u64,
+                };
+                let reach = extent.checked_mul(digit.weight as u64);
                 most = reach.map_or(MOST, |reach| most.saturating_add(reach));
                 if digit.variable >= variables + k || digit.base == 0 || digit.extent == 0 || most >= MOST {
                     return refused(format!("sum {k} of a guard has a digit without a meaning: {digit:?}"));
