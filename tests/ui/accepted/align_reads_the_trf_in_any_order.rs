@@ -1,5 +1,6 @@
 //! 8 entries of the TRF sequencer, one flit per packet, repetition over axes of the TRF.
 
+use furiosa_visa_std::chip::CheckOptions;
 use furiosa_visa_std::prelude::*;
 
 axes![T = 4, K = 32, A = 2, B = 2, C = 2, D = 2, E = 2, F = 2, G = 2];
@@ -29,7 +30,9 @@ fn kernel(
 
 fn main() {
     futures::executor::block_on(async {
-        let mut ctx = Context::acquire();
+        // Streams are begun for their types alone.
+        let checks = CheckOptions { dropped_streams: false, ..CheckOptions::ALL };
+        let mut ctx = Context::with(SimOptions { checks, ..SimOptions::default() });
         let data = HostTensor::<bf16, m![T, K]>::zero().to_hbm(&mut ctx.pdma, 0).await;
         let weights = HostTensor::<bf16, m![A, B, C, D, E, F, G, K]>::zero();
         let weights = weights.to_hbm(&mut ctx.pdma, 1 << 16).await;

@@ -1,5 +1,6 @@
 //! Short packets are padded to a flit, long ones give several, the last one padded.
 
+use furiosa_visa_std::chip::CheckOptions;
 use furiosa_visa_std::prelude::*;
 
 axes![A = 4, B = 8, C = 48];
@@ -25,7 +26,9 @@ fn several_axes(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![A, B]>) {
 
 fn main() {
     futures::executor::block_on(async {
-        let mut ctx = Context::acquire();
+        // Streams are begun for their types alone.
+        let checks = CheckOptions { dropped_streams: false, ..CheckOptions::ALL };
+        let mut ctx = Context::with(SimOptions { checks, ..SimOptions::default() });
         let x = HostTensor::<i8, m![A, B]>::zero().to_hbm(&mut ctx.pdma, 0).await;
         launch(short, (&mut ctx, &x)).await;
         let x = HostTensor::<i8, m![A, C]>::zero().to_hbm(&mut ctx.pdma, 0).await;

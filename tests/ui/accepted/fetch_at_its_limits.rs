@@ -1,5 +1,6 @@
 //! Packets of 8 bytes, 256 slices, 8 sequencer entries, 65536 iterations, single bytes in the main context.
 
+use furiosa_visa_std::chip::CheckOptions;
 use furiosa_visa_std::prelude::*;
 
 axes![A = 256, B = 8, X = 65536, C = 2, D = 2, E = 2, F = 2, G = 2, H = 2, I = 2];
@@ -48,7 +49,9 @@ fn pairs_of_i4(ctx: &mut Context, x: &HbmTensor<i4, m![1], m![A % 8, B, C]>) {
 
 fn main() {
     futures::executor::block_on(async {
-        let mut ctx = Context::acquire();
+        // Streams are begun for their types alone.
+        let checks = CheckOptions { dropped_streams: false, ..CheckOptions::ALL };
+        let mut ctx = Context::with(SimOptions { checks, ..SimOptions::default() });
         let x = HostTensor::<i8, m![A, B]>::zero().to_hbm(&mut ctx.pdma, 0).await;
         launch(slices, (&mut ctx, &x)).await;
         let x = HostTensor::<i8, m![C, D, E, F, G, H, I, B]>::zero().to_hbm(&mut ctx.pdma, 0).await;

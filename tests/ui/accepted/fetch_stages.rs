@@ -1,5 +1,6 @@
 //! Stages of the fetch adapter at their limits, in the contexts that have them.
 
+use furiosa_visa_std::chip::CheckOptions;
 use furiosa_visa_std::prelude::*;
 
 axes![A = 4, B = 8, I = 2];
@@ -40,7 +41,9 @@ fn masks(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![A, B]>) {
 
 fn main() {
     futures::executor::block_on(async {
-        let mut ctx = Context::acquire();
+        // Streams are begun for their types alone.
+        let checks = CheckOptions { dropped_streams: false, ..CheckOptions::ALL };
+        let mut ctx = Context::with(SimOptions { checks, ..SimOptions::default() });
         let x = HostTensor::<i8, m![A, B]>::zero().to_hbm(&mut ctx.pdma, 0).await;
         launch(tables, (&mut ctx, &x)).await;
         launch(zero_points, (&mut ctx, &x)).await;
