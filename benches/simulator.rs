@@ -3,7 +3,7 @@
 //! `RAYON_NUM_THREADS=1 cargo bench --bench simulator` measures one core.
 
 use criterion::{BatchSize, BenchmarkGroup, Criterion, Throughput, criterion_main};
-use furiosa_visa_std::chip::{Check, CheckOptions};
+use furiosa_visa_std::chip::{Check, CheckOptions, Compute};
 use furiosa_visa_std::prelude::*;
 use futures::executor::block_on;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
@@ -77,14 +77,15 @@ fn product(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// What the checks cost: the product with its transfers, without checks, with each of them, with all.
+/// What the checks cost: the product with its transfers, without checks, with each of them, with all. What is left of "none"
+/// when no values are computed is all that rules and checks that are turned off can cost.
 fn checks(criterion: &mut Criterion) {
     let mut rng = SmallRng::seed_from_u64(1);
     let (a, b) = (HostTensor::<bf16, m![M, K]>::rand(&mut rng), HostTensor::<bf16, m![N, K]>::rand(&mut rng));
     let mut group = criterion.benchmark_group("checks (product with the transfers)");
     group.sample_size(10);
-    let mut measure = |name: &str, checks: CheckOptions| {
-        let mut ctx = Context::with(SimOptions { checks, ..SimOptions::default() });
+    let mut measure = |name: &str, checks: CheckOptions, compute: Compute| {
+        let mut ctx = Context::with(SimOptions { checks, compute, ..SimOptions::default() });
         let a: A = block_on(a.to_hbm(&mut ctx.pdma, 0));
         let b: B = block_on(b.to_hbm(&mut ctx.pdma, 1 << 24));
         group.bench_function(name, |bencher| {
@@ -94,11 +95,13 @@ fn checks(criterion: &mut Criterion) {
             });
         });
     };
-    measure("none", CheckOptions::NONE);
+    measure("none", CheckOptions::NONE, Compute::Values);
+    measure("none, no values", CheckOptions::NONE, Compute::ShapesOnly);
     for &check in Check::ALL {
-        measure(check.name(), CheckOptions::NONE.with(check, true));
+        measure(check.name(), CheckOptions::NONE.with(check, true), Compute::Values);
     }
-    measure("all", CheckOptions::ALL);
+    measure("all", CheckOptions::ALL, Compute::Values);
+    measure("all, no values", CheckOptions::ALL, Compute::ShapesOnly);
     group.finish();
 }
 

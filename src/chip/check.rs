@@ -151,6 +151,10 @@ pub enum FaultKind {
     Unsupported,
     /// A stream was begun and not ended.
     DroppedStream,
+    /// The banks of DM did not answer a DMA request in time. The clock finds it: see [`Report::faults`].
+    ///
+    /// [`Report::faults`]: crate::chip::clock::Report#structfield.faults
+    NocTimeout,
     /// A value of the call, an address or a kind, that the engine cannot do with these mappings.
     Refused,
 }
@@ -170,6 +174,7 @@ impl fmt::Display for FaultKind {
             FaultKind::RegisterReuse => "register file reused",
             FaultKind::Unsupported => "unsupported",
             FaultKind::DroppedStream => "dropped stream",
+            FaultKind::NocTimeout => "NoC timeout",
             FaultKind::Refused => "refused",
         })
     }

@@ -227,8 +227,8 @@ impl System {
     /// What has run so far, when, and why. Operations that are given later start after it.
     pub fn report(&mut self) -> Report {
         let (chips, chip_kind, profile) = (self.chips(), self.options.chip_kind, self.options.profile);
-        let Ledger { records, kernels, totals, warnings } = self.clock.ledger().clone();
-        let mut report = Report { profile, chip_kind, chips, records, kernels, totals, warnings };
+        let Ledger { records, kernels, totals, warnings, faults } = self.clock.ledger().clone();
+        let mut report = Report { profile, chip_kind, chips, records, kernels, totals, warnings, faults };
         report.records.sort_by_key(|record| record.number);
         report
     }

@@ -168,6 +168,20 @@ fn a_trace_is_a_timeline() {
     assert!(names.values().any(|name| name == "tdma engine 0"), "{names:?}");
     assert!(names.values().any(|name| name == "PCIe"));
 
+    // What each touches, and how it lies there.
+    let tensors: Vec<_> = (events.iter())
+        .filter(|event| {
+            event["ph"] == "X" && event["name"] == "commit" && event["args"]["tensors"].is_array()
+        })
+        .map(|event| event["args"]["tensors"].clone())
+        .collect();
+    let commit = serde_json::json!([
+        "reads DM bytes 0..128: i8 m![1], m![1 # 2], m![M / 2], m![M % 2, K]",
+        "reads TRF bytes 0..65536: i8 m![1], m![1 # 2], m![M / 2], m![N], m![K]",
+        "writes DM bytes 2048..2112: i32 m![1], m![1 # 2], m![M / 2], m![M % 2, N]",
+    ]);
+    assert_eq!(tensors, [commit.clone(), commit]);
+
     // All of DM is free in the end.
     let counters: Vec<_> = events.iter().filter(|event| event["ph"] == "C").collect();
     let levels: Vec<_> =

@@ -32,8 +32,6 @@ pub enum BankLoad {
         alone: u64,
         /// What it does to the TRF.
         trf: Option<TrfUse>,
-        /// Whether 64 accesses in a row meet in one bank, so that DMA has to wait (spec page 70 §7).
-        holds_dma: bool,
     },
     /// A DMA operation.
     Dma {
@@ -51,7 +49,7 @@ pub enum BankLoad {
 pub enum TrfUse {
     /// A contraction reads weights, one read per cycle.
     Reads(Box<TrfReads>),
-    /// A load memories lines.
+    /// A load stores lines.
     Stores(TrfStore),
 }
 
@@ -71,8 +69,8 @@ impl TrfUse {
 /// Cycles for which the lines of a load wait for a contraction that misses the cache of the TRF (spec page 40 §6.1), as if
 /// both had begun together (assumed).
 fn store_delay(own: Option<&TrfUse>, prior: Option<&TrfUse>) -> u64 {
-    let (Some(TrfUse::Stores(memory)), Some(TrfUse::Reads(reads))) = (own, prior) else { return 0 };
-    trf_traffic(reads, Some(*memory)).store_stalls
+    let (Some(TrfUse::Stores(store)), Some(TrfUse::Reads(reads))) = (own, prior) else { return 0 };
+    trf_traffic(reads, Some(*store)).store_stalls
 }
 
 /// Loops over accesses of `access_bytes` bytes: what is contiguous is cut into accesses.
@@ -109,26 +107,37 @@ fn nest(region: &Region, config: &Config, access_bytes: usize, sub: bool) -> Res
     }
 }
 
+/// What a pass fetches and what it commits; of two interleaved tensors the first stands for both (assumed). `None` where
+/// it leaves the slice: such a pass runs only with the checks turned off.
+fn nests(unit: &TensorUnit) -> Option<(AccessNest, Option<AccessNest>)> {
+    let sub = unit.sub_context;
+    let Fetch { source, config, fetch_size, .. } = &unit.fetch;
+    let fetch = nest(source, config, *fetch_size, sub).ok()?;
+    let commit = match &unit.sink {
+        Sink::Commit { destination, config, commit_size, .. } => {
+            Some(nest(destination, config, *commit_size, sub).ok()?)
+        }
+        Sink::Trf { .. } | Sink::Vrf { .. } => None,
+    };
+    Some((fetch, commit))
+}
+
+/// Whether 64 accesses in a row of a pass meet in one bank, so that DMA has to wait (spec page 70 §7).
+pub fn holds_dma(unit: &TensorUnit) -> bool {
+    let held = |nest: &AccessNest| longest_bank_run(nest).holds_dma();
+    nests(unit).is_some_and(|(fetch, commit)| held(&fetch) || commit.as_ref().is_some_and(held))
+}
+
 impl BankLoad {
-    /// The accesses of a pass; of two interleaved tensors the first stands for both (assumed). Nothing where they leave the slice: such a pass runs only with the checks turned off.
+    /// The accesses of a pass whose first fetch is `begin` cycles after its start.
     pub fn of_pass(unit: &TensorUnit, begin: u64) -> Self {
-        let sub = unit.sub_context;
-        let Fetch { source, config, fetch_size, .. } = &unit.fetch;
-        let Ok(fetch) = nest(source, config, *fetch_size, sub) else { return BankLoad::Nothing };
-        let mut holds_dma = longest_bank_run(&fetch).holds_dma();
-        let load = match &unit.sink {
-            Sink::Commit { destination, config, commit_size, .. } => {
-                let Ok(commit) = nest(destination, config, *commit_size, sub) else {
-                    return BankLoad::Nothing;
-                };
-                holds_dma |= longest_bank_run(&commit).holds_dma();
-                ContextLoad::new(fetch, commit)
-            }
-            Sink::Trf { .. } | Sink::Vrf { .. } => ContextLoad::fetch(fetch),
+        let Some((fetch, commit)) = nests(unit) else { return BankLoad::Nothing };
+        let load = match commit {
+            Some(commit) => ContextLoad::new(fetch, commit),
+            None => ContextLoad::fetch(fetch),
         };
-        let idle = ContextLoad::default();
-        let alone = Occupancy::of(&load, &idle).end_cycle();
-        BankLoad::Pass { load: Box::new(load), begin, alone, trf: TrfUse::of(unit), holds_dma }
+        let alone = Occupancy::of(&load, &ContextLoad::default()).end_cycle();
+        BankLoad::Pass { load: Box::new(load), begin, alone, trf: TrfUse::of(unit) }
     }
 
     /// The requests of a DMA operation of `cycles` cycles.
@@ -144,11 +153,6 @@ impl BankLoad {
             BankLoad::Dma { data, .. } => DMA_STARTUP_CYCLES + data,
             BankLoad::Nothing => 0,
         }
-    }
-
-    /// Whether DMA may not run at the same time.
-    pub fn holds_dma(&self) -> bool {
-        matches!(self, BankLoad::Pass { holds_dma: true, .. })
     }
 }
 
@@ -280,26 +284,14 @@ mod tests {
         let entries = [Entry { size: accesses, stride: 0 }];
         let nest = AccessNest::main(&entries, bank * 8, 8).expect("inside of the slice");
         let alone = accesses as u64;
-        BankLoad::Pass {
-            load: Box::new(ContextLoad::fetch(nest)),
-            begin: 0,
-            alone,
-            trf: None,
-            holds_dma: false,
-        }
+        BankLoad::Pass { load: Box::new(ContextLoad::fetch(nest)), begin: 0, alone, trf: None }
     }
 
     fn sub_pass(bank: usize, accesses: usize) -> BankLoad {
         let entries = [Entry { size: accesses, stride: 0 }];
         let nest = AccessNest::sub(&entries, bank * 8, 8).expect("inside of the slice");
         let alone = accesses as u64;
-        BankLoad::Pass {
-            load: Box::new(ContextLoad::fetch(nest)),
-            begin: 0,
-            alone,
-            trf: None,
-            holds_dma: false,
-        }
+        BankLoad::Pass { load: Box::new(ContextLoad::fetch(nest)), begin: 0, alone, trf: None }
     }
 
     /// Spec page 70 §6: between `max(main, sub)` on disjoint banks and `main + sub` on the same one.
@@ -367,13 +359,12 @@ mod tests {
             config.entries.push(Entry { size: lines, stride: 32 });
             Some(TrfUse::Reads(Box::new(TrfReads::new(config, 0, 32).expect("inside of the TRF"))))
         };
-        let memory = Some(TrfUse::Stores(TrfStore { rows: 8, lines_per_row: 16, period: 4 }));
+        let store = Some(TrfUse::Stores(TrfStore { rows: 8, lines_per_row: 16, period: 4 }));
         // 8 lines stay in the cache; of 16 lines every read misses.
         assert!(
-            store_delay(memory.as_ref(), reads(16).as_ref())
-                > store_delay(memory.as_ref(), reads(8).as_ref())
+            store_delay(store.as_ref(), reads(16).as_ref()) > store_delay(store.as_ref(), reads(8).as_ref())
         );
         assert_eq!(store_delay(reads(16).as_ref(), reads(16).as_ref()), 0);
-        assert_eq!(store_delay(memory.as_ref(), None), 0);
+        assert_eq!(store_delay(store.as_ref(), None), 0);
     }
 }

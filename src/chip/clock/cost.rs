@@ -56,11 +56,6 @@ impl Cost {
         Self { cycles, class: CostClass::Documented, source }
     }
 
-    /// A cost that follows from what is stated.
-    pub const fn derived(cycles: u64, source: &'static str) -> Self {
-        Self { cycles, class: CostClass::Derived, source }
-    }
-
     /// A cost that this model chooses.
     pub const fn assumed(cycles: u64, source: &'static str) -> Self {
         Self { cycles, class: CostClass::Assumed, source }

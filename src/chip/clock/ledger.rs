@@ -5,8 +5,10 @@ use super::contention::Meeting;
 use super::cost::CostClass;
 use super::hazards::OperationNumber;
 use super::record::{Record, Timing, UsedSlices};
+use crate::chip::check::{Fault, FaultKind};
 use crate::chip::names::{CONTEXTS, ContextKind, MemoryKind};
-use crate::chip::spec::{CLUSTERS, MAC_BYTES, SLICES, TRF_BANK_ROWS};
+use crate::chip::spec::{CLUSTERS, MAC_BYTES, NOC_TIMEOUT_CYCLES, SLICES, TRF_BANK_ROWS};
+use core::panic::Location;
 use std::collections::BTreeMap;
 
 /// Operations that are kept one by one. Sums go on.
@@ -41,7 +43,7 @@ impl KernelTime {
     }
 }
 
-/// Something that a report warns of.
+/// A bank of DM served so many accesses in a row that DMA might have starved (spec page 70 §7).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// The DMA operation.
@@ -49,39 +51,29 @@ pub struct Warning {
     /// The operation of the Tensor Unit that went first at the banks.
     pub beside: OperationNumber,
     /// What happened.
-    pub kind: WarningKind,
-}
-
-/// What a report warns of (spec page 70 §7).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum WarningKind {
-    /// A bank served so many accesses in a row that DMA might have starved.
-    Starvation(Starvation),
-    /// A DMA request was not answered for more than 4096 cycles. On the chip its state is lost then, and the cluster must be
-    /// reset.
-    NocTimeout {
-        /// The slice of its PE.
-        slice: usize,
-        /// A bank that it waited for.
-        bank: usize,
-        /// The cycle in which the time was up.
-        cycle: u64,
-    },
+    pub starvation: Starvation,
 }
 
 impl core::fmt::Display for Warning {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let Self { operation, beside, kind } = self;
-        match kind {
-            WarningKind::Starvation(own) => write!(f, "warning: #{operation} beside #{beside}: {own}"),
-            WarningKind::NocTimeout { slice, bank, cycle } => write!(
-                f,
-                "fault: #{operation} beside #{beside}: a DMA request to slice {slice} of a PE was not answered for more than \
-                 4096 cycles because of bank {bank}, in cycle {cycle}: the chip loses its state; help: let #{operation} and \
-                 #{beside} run one after the other, or move one of their tensors"
-            ),
-        }
+        let Self { operation, beside, starvation } = self;
+        write!(f, "warning: #{operation} beside #{beside}: {starvation}")
     }
+}
+
+/// A call of the program.
+type Call = (OperationNumber, &'static str, &'static Location<'static>);
+
+/// A DMA operation of which a request was not answered in time, because of one that went first at the banks: the slice of
+/// the request's PE, the bank, the cycle.
+fn noc_timeout(dma: Call, beside: OperationNumber, (slice, bank, cycle): (usize, usize, u64)) -> Fault {
+    let (number, operation, location) = dma;
+    let message = format!(
+        "#{number} runs beside #{beside}, a request to slice {slice} of a PE is not answered for more than \
+         {NOC_TIMEOUT_CYCLES} cycles because of bank {bank}, and in cycle {cycle} the chip loses its state"
+    );
+    let help = "let the two run one after the other, or move one of their tensors to other banks";
+    Fault::new(FaultKind::NocTimeout, operation, location, message, help)
 }
 
 /// Sums over all operations.
@@ -123,6 +115,8 @@ pub struct Ledger {
     pub totals: Totals,
     /// What might go wrong, the first [`KEPT`] of it.
     pub warnings: Vec<Warning>,
+    /// What did, the first [`KEPT`] of it.
+    pub faults: Vec<Fault>,
 }
 
 impl Ledger {
@@ -162,18 +156,32 @@ impl Ledger {
         }
     }
 
-    /// Adds what became of an operation beside others.
-    pub fn met(&mut self, operation: OperationNumber, met: &[(OperationNumber, Meeting)]) {
-        for (beside, meeting) in met {
-            let starvations = meeting.starvations.iter().cloned().map(WarningKind::Starvation);
-            let timeout =
-                meeting.timeout.map(|(slice, bank, cycle)| WarningKind::NocTimeout { slice, bank, cycle });
-            for kind in starvations.chain(timeout) {
-                if self.warnings.len() < KEPT {
-                    self.warnings.push(Warning { operation, beside: *beside, kind });
-                }
+    /// Adds what became of an operation beside another one, which was called at `place` if that is known still.
+    pub fn met(
+        &mut self,
+        own: Call,
+        (beside, place): (OperationNumber, Option<&'static Location<'static>>),
+        meeting: &Meeting,
+    ) {
+        let operation = own.0;
+        let warning = |starvation: &Starvation| Warning { operation, beside, starvation: starvation.clone() };
+        let room = KEPT - self.warnings.len();
+        self.warnings.extend(meeting.starvations.iter().map(warning).take(room));
+        if let Some(timeout) = meeting.timeout
+            && self.faults.len() < KEPT
+        {
+            let mut fault = noc_timeout(own, beside, timeout);
+            if let Some(place) = place {
+                fault = fault.after("what goes first at the banks is given here", place);
             }
+            self.faults.push(fault);
         }
+    }
+
+    /// Where an operation that has ended was called, if it was kept.
+    pub fn location(&self, number: OperationNumber) -> Option<&'static Location<'static>> {
+        let found = self.records.iter().rev().find(|record| record.number == number);
+        found.map(|record| record.location)
     }
 
     fn add_to_kernel(&mut self, record: &Record) {
@@ -186,5 +194,30 @@ impl Ledger {
             let Record { kernel: call, start, end, .. } = *record;
             self.kernels.push(KernelTime { call, start, end, operations: 1 });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_that_waits_too_long_is_a_fault_at_both_lines() {
+        let (first, second) = (Location::caller(), Location::caller());
+        let mut ledger = Ledger::default();
+        let own = (8, "to_dm", first);
+        ledger.met(own, (6, Some(second)), &Meeting::default());
+        assert!(ledger.faults.is_empty());
+        ledger.met(own, (6, Some(second)), &Meeting { timeout: Some((3, 5, 4700)), ..Meeting::default() });
+        assert!(ledger.warnings.is_empty());
+        assert_eq!(
+            ledger.faults[0].to_string(),
+            format!(
+                "fault: to_dm: NoC timeout: #8 runs beside #6, a request to slice 3 of a PE is not answered for more than 4096 \
+                 cycles because of bank 5, and in cycle 4700 the chip loses its state\n  --> {first}\n\
+                 note: what goes first at the banks is given here\n  --> {second}\n\
+                 help: let the two run one after the other, or move one of their tensors to other banks"
+            )
+        );
     }
 }

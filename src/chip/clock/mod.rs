@@ -31,7 +31,7 @@ pub mod trf_cache;
 
 pub use cost::{Cost, CostClass, Profile};
 pub use dma_timing::DmaTiming;
-pub use ledger::{KernelCall, KernelTime, Totals, Warning, WarningKind};
+pub use ledger::{KernelCall, KernelTime, Totals, Warning};
 pub use record::{Observer, Record};
 pub use report::Report;
 pub use system_clock::Clock;

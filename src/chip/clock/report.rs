@@ -5,6 +5,7 @@ use super::hazards::OperationNumber;
 use super::ledger::{KernelTime, Totals, Warning};
 use super::record::{Record, Timing};
 use super::tensor_unit::Stage;
+use crate::chip::check::Fault;
 use crate::chip::names::ContextKind;
 use crate::chip::spec::{CLUSTERS, ChipKind, DMA_ENGINES, SLICES, TRF_BANK_ROWS};
 use crate::sequencer::write_table;
@@ -38,8 +39,12 @@ pub struct Report {
     pub kernels: Vec<KernelTime>,
     /// Sums over all operations.
     pub totals: Totals,
-    /// What might go wrong on the chip, and what did.
+    /// What might go wrong on the chip.
     pub warnings: Vec<Warning>,
+    /// What goes wrong on the chip because of the time that things take: [`FaultKind::NocTimeout`].
+    ///
+    /// [`FaultKind::NocTimeout`]: crate::chip::FaultKind::NocTimeout
+    pub faults: Vec<Fault>,
 }
 
 impl Report {
@@ -281,9 +286,12 @@ fn utilisation(record: &Record) -> String {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { profile, chip_kind, chips, records, kernels, totals, warnings } = self;
+        let Self { profile, chip_kind, chips, records, kernels, totals, warnings, faults } = self;
         let plural = if *chips == 1 { "" } else { "s" };
         writeln!(f, "time on {chips} {chip_kind} chip{plural}, profile {profile}, cycles of 1 GHz")?;
+        for fault in faults {
+            writeln!(f, "{fault}")?;
+        }
         for warning in warnings {
             writeln!(f, "{warning}")?;
         }

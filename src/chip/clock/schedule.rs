@@ -394,6 +394,19 @@ mod tests {
         assert_eq!((ended[5].wait, ended[5].idle), (Some(Wait::Hazard(hazard)), 200));
     }
 
+    /// [`WINDOW`] operations may wait, one more may not.
+    #[test]
+    fn the_window_is_full() {
+        let mut schedule = Schedule::new();
+        for _ in 0..WINDOW {
+            assert!(!schedule.is_full());
+            schedule.add(work(ContextKind::Main, 1, &[0], &[0]));
+        }
+        assert!(schedule.is_full());
+        assert_eq!(schedule.advance().map(|own| own.end), Some(1));
+        assert!(!schedule.is_full());
+    }
+
     #[test]
     fn one_buffer_alternates() {
         let ended = run(tiles([0, 0, 0]));

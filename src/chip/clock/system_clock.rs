@@ -1,6 +1,6 @@
 //! The clock of a system: takes commands as they are given, and tells when each ran.
 
-use super::contention::BankLoad;
+use super::contention::{BankLoad, holds_dma};
 use super::cost::{Cost, Profile};
 use super::dma_timing::{DmaClock, dma_timing};
 use super::hazards::{Access, OperationNumber};
@@ -163,10 +163,15 @@ impl Clock {
     /// Ends the next operation. Whether there was one.
     fn advance(&mut self) -> bool {
         let Some(scheduled) = self.schedule.advance() else { return false };
-        self.ledger.met(scheduled.number, &scheduled.met);
         let first = self.given.front().expect("it was given").0;
         let slot = &mut self.given[(scheduled.number - first) as usize];
-        let record = slot.1.take().expect("it ends once").at(scheduled);
+        let own = slot.1.take().expect("it ends once");
+        for (beside, meeting) in &scheduled.met {
+            let running = beside.checked_sub(first).and_then(|k| self.given.get(k as usize)?.1.as_ref());
+            let place = running.map(|given| given.location).or_else(|| self.ledger.location(*beside));
+            self.ledger.met((scheduled.number, own.operation, own.location), (*beside, place), meeting);
+        }
+        let record = own.at(scheduled);
         while self.given.front().is_some_and(|(_, given)| given.is_none()) {
             self.given.pop_front();
         }
@@ -193,18 +198,20 @@ impl Clock {
         location: &'static Location<'static>,
     ) -> (Given, Resources, BankLoad) {
         let time = tensor_unit_time(unit, self.profile);
-        let load = BankLoad::of_pass(unit, time.begin());
         let own = if unit.sub_context { ContextKind::Sub } else { ContextKind::Main };
         let mut resources = Resources::of(own);
         // The main context holds the engines in any case: only the sub context works beside it.
         if !unit.sub_context || unit.contraction.is_some() {
             resources = resources.with(Resource::Compute);
         }
-        if load.holds_dma() {
+        if holds_dma(unit) {
             resources = resources.with(Resource::Context(ContextKind::TensorDma));
         }
         // The book profile keeps operations apart that may not meet, and lets the others run as if they were alone.
-        let load = if self.profile == Profile::Book { BankLoad::Nothing } else { load };
+        let load = match self.profile {
+            Profile::Book => BankLoad::Nothing,
+            Profile::Detailed => BankLoad::of_pass(unit, time.begin()),
+        };
         let fetch = &unit.fetch;
         let slices = self.slices_of(&fetch.source.footprint);
         let mut accesses = vec![Access::region(&fetch.source, false)];
@@ -385,4 +392,75 @@ fn describe(unit: &TensorUnit) -> String {
         Sink::Vrf { destination, .. } => add(format_args!("; to_vrf at {}", destination.address)),
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::schedule::Wait;
+    use super::*;
+    use crate::chip::spec::DM_BANK_RUN_ACCESSES;
+    use crate::command::{Collect, Fetch, FillId, Guard, Step, Transfer, TransferLoop};
+    use crate::scalar::ElementType::I8;
+    use crate::sequencer::{Config, Entry};
+
+    fn region(memory: Memory, address: u64, elements: usize) -> Region {
+        let (clusters, slices) = if memory == Memory::Hbm { (1, 1) } else { (2, 256) };
+        let guard = Guard::always(4);
+        let footprint = Footprint { element: I8, chips: 1, clusters, slices, elements, guard };
+        Region { memory, address, fill: FillId(1 + address), footprint }
+    }
+
+    fn config(loops: &[(usize, isize)]) -> Config {
+        let mut config = Config::new(8);
+        loops.iter().for_each(|&(size, stride)| config.entries.push(Entry { size, stride }));
+        config
+    }
+
+    /// So many fetches of the same 8 bytes, and as many commits to the bytes from 4096 on.
+    fn pass(accesses: usize) -> Operation {
+        let source = region(Memory::Dm, 0, 8);
+        let mut fetch = Fetch::new(source, config(&[(accesses, 0), (8, 1)]), accesses, 8, I8);
+        fetch.fetch_size = 8;
+        let sink = Sink::Commit {
+            destination: region(Memory::Dm, 4096, 8 * accesses),
+            config: config(&[(accesses, 8), (8, 1)]),
+            commit_size: 8,
+            guard: Guard::always(5),
+        };
+        let collect = Some(Collect { flits: 1 });
+        let unit = TensorUnit { sub_context: false, fetch, collect, contraction: None, cast: None, sink };
+        Operation::TensorUnit(Box::new(unit))
+    }
+
+    /// 256 bytes from HBM to other bytes of DM.
+    fn transfer() -> Operation {
+        let mut transfer = Transfer { guard: Guard::always(1), ..Transfer::new() };
+        let step = Step { units: 0, elements: 1 };
+        transfer.loops.push(TransferLoop { size: 256, source: step, destination: step });
+        let (source, destination) = (region(Memory::Hbm, 0, 256), region(Memory::Dm, 1 << 16, 256));
+        Operation::Dma(Box::new(Dma { source, destination, transfer, pcie: false }))
+    }
+
+    /// Spec page 70 §7: 63 accesses in a row to one bank leave DMA alone; 64 hold it until the pass has ended.
+    #[test]
+    fn a_pass_that_stays_at_one_bank_holds_dma() {
+        for profile in [Profile::Book, Profile::Detailed] {
+            let second = |accesses| {
+                let mut clock = Clock::new(profile);
+                let kernel = KernelCall { number: 1, name: "both" };
+                for operation in [pass(accesses), transfer()] {
+                    clock.command(kernel, &Command { operation, location: Location::caller() });
+                }
+                let records = &clock.ledger().records;
+                let ran = |name| records.iter().find(|record| record.operation == name).expect("it ran");
+                (ran("commit").end, ran("to_dm").start, ran("to_dm").wait)
+            };
+            assert_eq!(DM_BANK_RUN_ACCESSES, 63);
+            let (_, start, wait) = second(63);
+            assert_eq!((start, wait), (0, None), "{profile}");
+            let (end, start, wait) = second(64);
+            let held = Resource::Context(ContextKind::TensorDma);
+            assert_eq!((start, wait), (end, Some(Wait::Resource(held, 0))), "{profile}");
+        }
+    }
 }

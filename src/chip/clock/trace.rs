@@ -9,9 +9,11 @@
 //!
 //! Events are written as operations end: the file grows, memory does not.
 
+use super::hazards::Access;
 use super::record::{Observer, Record, Timing};
 use crate::chip::names::{ContextKind, MemoryKind};
 use crate::chip::spec::CLUSTERS;
+use core::ops::Range;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -215,6 +217,15 @@ impl<W: Write + Send> TraceWriter<W> {
     }
 }
 
+/// What is touched, where, and how it lies there: `reads DM bytes 0..128: i8 m![1], m![1 # 2], m![M / 2 # 256], m![M % 2, K]`.
+fn tensor(access: &Access) -> String {
+    let Access { memory, bytes, write, tensor } = access;
+    let verb = if *write { "writes" } else { "reads" };
+    let Range { start, end } = bytes;
+    let mappings = tensor.mappings.text(0).unwrap_or_default();
+    format!("{verb} {memory} bytes {start}..{end}: {} {mappings}", tensor.element)
+}
+
 fn args(record: &Record) -> Value {
     let place = format!("{}:{}", record.location.file(), record.location.line());
     json!({
@@ -224,6 +235,7 @@ fn args(record: &Record) -> Value {
         "bound by": record.timing.bottleneck(),
         "class": record.timing.class().to_string(),
         "configuration": &*record.configuration,
+        "tensors": record.accesses.iter().map(tensor).collect::<Vec<_>>(),
         "read bytes": record.amount.read_bytes,
         "written bytes": record.amount.written_bytes,
         "waited for": record.wait.map(|wait| wait.to_string()).unwrap_or_default(),
