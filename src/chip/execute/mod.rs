@@ -227,14 +227,15 @@ impl<'a> Pass<'a> {
         Err(fault.at(MemoryKind::Dm, at.slice_number(), byte..byte + destination.footprint.bytes() as u64))
     }
 
-    /// Whether everything that the sequencers read was written, padding and what lies behind a tensor too.
+    /// Whether everything that the sequencers read was written, padding and what lies behind a tensor in DM too.
     fn is_initialised(&self, unit: &Unit) -> bool {
         let weights = self.command.contraction.as_ref().is_none_or(|contraction| {
-            let region = &contraction.trf;
-            let config = &contraction.trf_config;
+            let (region, config) = (&contraction.trf, &contraction.trf_config);
             let read_bytes = (config.packet_size * region.element.bits()).div_ceil(8);
             let Ok(first) = usize::try_from(config.first()) else { return false };
-            let bytes = first..config.last() as usize + read_bytes;
+            // What lies behind a row is padding.
+            let end = (config.last() as usize + read_bytes).min(trf::row_bytes(region));
+            let bytes = first.min(end)..end;
             let file = unit.trf(self.placed.files.read);
             (0..region.rows)
                 .all(|row| trf::pieces(region, row, bytes.clone()).all(|piece| file.all_initialised(piece)))

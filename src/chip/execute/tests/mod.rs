@@ -246,6 +246,59 @@ fn uninitialised_operands_are_refused_before_anything_is_written() {
     }
 }
 
+/// A sequencer may leave its tensor, which is written as a whole here: what it reads behind it counts.
+#[test]
+fn uninitialised_operands_behind_their_tensor_are_refused() {
+    let guard = Guard::always(5);
+    let mut system = System::new(SystemOptions::default());
+    let mut source = region(0, 0, I8, 1, 32);
+    source.footprint.clusters = 1;
+    poke(&mut system, 0, 0, I8, &[1; 32]);
+    let convert = |packets: usize| {
+        let stream = fetch(source, I32, &[(8 * packets, 1)], packets, 8);
+        let sink = commit(region(1, 4096, I32, 1, 64), &[(packets, 8), (8, 1)], 8, guard);
+        pass(stream, None, None, sink)
+    };
+    system.execute(&convert(4)).expect("all of the tensor is written");
+    let extent = |fault: Fault| {
+        assert_eq!(fault.kind, FaultKind::Uninitialised);
+        fault.extent.map(|extent| (extent.memory, extent.bytes))
+    };
+    let fault = system.execute(&convert(5)).expect_err("the fifth packet lies behind it");
+    assert_eq!(extent(fault), Some((MemoryKind::Dm, 32..33)));
+    poke(&mut system, 0, 32, I8, &[1; 8]);
+    system.execute(&convert(5)).expect("somebody wrote there");
+
+    let address = TrfAddress::Full;
+    let trf = TrfRegion { address, fill: FillId(2), element: I8, rows: 1, row_elements: 32, guard };
+    let weights = fetch(source, I8, &[(32, 1)], 1, 32);
+    system.execute(&pass(weights, None, None, Sink::Trf { destination: trf, guard })).expect("it fits");
+    let multiply = |reads: usize| {
+        let contraction = Contraction {
+            trf,
+            stream_guard: guard,
+            collect_flits: 1,
+            tile: reads,
+            trf_config: config(&[(reads, 32)], 32),
+            steps: reads,
+            depth: 5,
+            columns: 1,
+            step_guard: Guard::always(2),
+            slots: config(&[(reads, 1)], 1),
+            slot_count: reads,
+            kind: AccumulationKind::Interleaved,
+            output: I32,
+        };
+        let stream = fetch(source, I8, &[(32, 1)], 1, 32);
+        let sink = commit(region(3, 8192, I32, 1, 16), &[(reads, 8), (8, 1)], 8, guard);
+        pass(stream, Some(contraction), None, sink)
+    };
+    system.execute(&multiply(1)).expect("the row is written");
+    // What lies behind a row of the register file is padding: it is no operand.
+    system.execute(&multiply(2)).expect("the second read multiplies nothing");
+    assert_eq!(peek(&system, 0, 8192, I32, 9).0[32..36], [0; 4]);
+}
+
 #[test]
 fn bounds_are_exact() {
     let mut system = System::new(SystemOptions { chips: Some(1), ..SystemOptions::default() });
