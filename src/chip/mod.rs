@@ -43,7 +43,7 @@ use crate::command::{
 pub(crate) use allocate::AllocatedMemory;
 use allocate::Allocator;
 use clock::ledger::Ledger;
-use clock::{Clock, KernelCall, Profile, Report};
+use clock::{Channels, Clock, KernelCall, Profile, Report};
 use core::panic::Location;
 use deferred::{Deferred, Late};
 use explore::Explorer;
@@ -72,6 +72,8 @@ pub struct SystemOptions {
     pub seed: u64,
     /// Which model of time is used.
     pub profile: Profile,
+    /// How passes use the switch channels. It changes their time only.
+    pub channels: Channels,
     /// What is computed.
     pub compute: Compute,
     /// Where tensors lie.
@@ -136,7 +138,7 @@ impl System {
             separate: (options.addresses == Addresses::Separate).then(Separate::default),
             explorer: Explorer::new(options.order, options.seed),
             late: None,
-            clock: Clock::new(options.profile),
+            clock: Clock::new(options.profile).with_channels(options.channels),
             kernel: KernelCall::default(),
             report_at_end: false,
             map_at_end: false,
@@ -226,9 +228,11 @@ impl System {
 
     /// What has run so far, when, and why. Operations that are given later start after it.
     pub fn report(&mut self) -> Report {
-        let (chips, chip_kind, profile) = (self.chips(), self.options.chip_kind, self.options.profile);
+        let SystemOptions { chip_kind, profile, channels, .. } = self.options;
+        let chips = self.chips();
         let Ledger { records, kernels, totals, warnings, faults } = self.clock.ledger().clone();
-        let mut report = Report { profile, chip_kind, chips, records, kernels, totals, warnings, faults };
+        let mut report =
+            Report { profile, channels, chip_kind, chips, records, kernels, totals, warnings, faults };
         report.records.sort_by_key(|record| record.number);
         report
     }

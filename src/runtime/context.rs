@@ -2,7 +2,7 @@
 
 use super::environment::Settings;
 use crate::chip::clock::trace::TraceWriter;
-use crate::chip::clock::{Profile, Report};
+use crate::chip::clock::{Channels, Profile, Report};
 use crate::chip::spec::ChipKind;
 use crate::chip::{
     Addresses, AllocatedMemory, CheckOptions, Compute, ExecutionOrder, Fault, FreshMemory, MemoryMap, System,
@@ -63,6 +63,8 @@ pub struct SimOptions {
     pub checks: CheckOptions,
     /// Which model of time is used.
     pub profile: Profile,
+    /// How passes use the switch channels: see [`Channels`].
+    pub channels: Channels,
     /// What is computed: values and time, or time only.
     pub compute: Compute,
     /// Where tensors lie: at the addresses of the program, or each by itself.
@@ -237,6 +239,7 @@ impl Context {
             chip_kind: options.chip_kind,
             checks: options.checks,
             profile: options.profile,
+            channels: options.channels,
             compute: options.compute,
             addresses: options.addresses,
             fresh_memory: options.fresh_memory,

@@ -9,6 +9,7 @@
 //! | `VISA_SEED` | [`SimOptions::seed`] | a number below 2^64, decimal or `0x…` |
 //! | `VISA_ADDRESSES` | [`SimOptions::addresses`] | `as_given`, `separate` |
 //! | `VISA_PROFILE` | [`SimOptions::profile`] | `book`, `detailed` |
+//! | `VISA_CHANNELS` | [`SimOptions::channels`] | `single`, `dual` |
 //! | `VISA_COMPUTE` | [`SimOptions::compute`] | `values`, `shapes_only` |
 //! | `VISA_REPORT` | whether a context prints its [report](crate::chip::clock::Report) when it ends, to the standard error stream | `0`, `1` |
 //! | `VISA_MAP` | the same for its [memory map](crate::chip::MemoryMap) | `0`, `1` |
@@ -23,7 +24,7 @@
 
 use super::context::SimOptions;
 use super::output::Output;
-use crate::chip::clock::Profile;
+use crate::chip::clock::{Channels, Profile};
 use crate::chip::spec::MAX_CHIPS;
 use crate::chip::{Addresses, Check, CheckOptions, Compute, ExecutionOrder, FreshMemory};
 use core::fmt;
@@ -56,6 +57,7 @@ const VARIABLES: &[Variable] = &[
     Variable { name: "VISA_SEED", allowed: allowed_seed, set: set_seed },
     Variable { name: "VISA_ADDRESSES", allowed: || either(&ADDRESSES), set: set_addresses },
     Variable { name: "VISA_PROFILE", allowed: || either(&PROFILES), set: set_profile },
+    Variable { name: "VISA_CHANNELS", allowed: || either(&CHANNELS), set: set_channels },
     Variable { name: "VISA_COMPUTE", allowed: || either(&COMPUTES), set: set_compute },
     Variable { name: "VISA_REPORT", allowed: || either(&SWITCH), set: set_report },
     Variable { name: "VISA_MAP", allowed: || either(&SWITCH), set: set_map },
@@ -195,6 +197,7 @@ type Words<T, const N: usize> = [(&'static str, T); N];
 
 const ADDRESSES: Words<Addresses, 2> = [("as_given", Addresses::AsGiven), ("separate", Addresses::Separate)];
 const PROFILES: Words<Profile, 2> = [("book", Profile::Book), ("detailed", Profile::Detailed)];
+const CHANNELS: Words<Channels, 2> = [("single", Channels::Single), ("dual", Channels::Dual)];
 const COMPUTES: Words<Compute, 2> = [("values", Compute::Values), ("shapes_only", Compute::ShapesOnly)];
 const SWITCH: Words<bool, 2> = [("0", false), ("1", true)];
 
@@ -215,6 +218,11 @@ fn set_addresses(settings: &mut Settings, value: &str) -> Result<(), String> {
 
 fn set_profile(settings: &mut Settings, value: &str) -> Result<(), String> {
     settings.options.profile = chosen(&PROFILES, value, "no model of time")?;
+    Ok(())
+}
+
+fn set_channels(settings: &mut Settings, value: &str) -> Result<(), String> {
+    settings.options.channels = chosen(&CHANNELS, value, "no use of the switch channels")?;
     Ok(())
 }
 
@@ -264,6 +272,8 @@ mod tests {
             ("VISA_ADDRESSES", "separate", with(|all| all.options.addresses = Addresses::Separate)),
             ("VISA_PROFILE", "detailed", with(|_| {})),
             ("VISA_PROFILE", "book", with(|all| all.options.profile = Profile::Book)),
+            ("VISA_CHANNELS", "single", with(|_| {})),
+            ("VISA_CHANNELS", "dual", with(|all| all.options.channels = Channels::Dual)),
             ("VISA_COMPUTE", "values", with(|_| {})),
             ("VISA_COMPUTE", "shapes_only", with(|all| all.options.compute = Compute::ShapesOnly)),
             ("VISA_CHIPS", "1", with(|all| all.options.chips = Some(1))),
@@ -286,6 +296,11 @@ mod tests {
                 "`apart` is no way to place tensors; help: set it to `as_given` or `separate`",
             ),
             ("VISA_PROFILE", "Book", "`Book` is no model of time; help: set it to `book` or `detailed`"),
+            (
+                "VISA_CHANNELS",
+                "2",
+                "`2` is no use of the switch channels; help: set it to `single` or `dual`",
+            ),
             (
                 "VISA_COMPUTE",
                 "time",

@@ -3,8 +3,9 @@
 //! A row is met by a test here or elsewhere, or it waits for an engine that the library does not have yet. Where the page is
 //! wrong, the corrected value stands.
 
+use furiosa_visa_std::chip::clock::Channels;
 use furiosa_visa_std::chip::clock::tensor_unit::{
-    accumulate_cycles, contract_cycles, dual_channel_fetch_cycles, fetch_cycles, tree_latency,
+    access_bytes, accumulate_cycles, contract_cycles, fetch_cycles, tree_latency,
 };
 use furiosa_visa_std::chip::{RegisterType, spec};
 use furiosa_visa_std::command::AdapterStage;
@@ -199,10 +200,15 @@ fn fetches() {
         assert_eq!((config.time, <m![C / 2]>::SIZE * config.packet), (4096, 64));
     }
     assert_eq!(AdapterStage::Cast.latency(), 1);
-    assert_eq!((fetch_cycles(100, 128, 32), dual_channel_fetch_cycles(100, 128, 32)), (400, 200));
-    // Only whole pairs of 32 bytes join.
-    assert_eq!(dual_channel_fetch_cycles(100, 96, 32), 300);
-    assert_eq!(dual_channel_fetch_cycles(100, 128, 16), 800);
+    let cycles = |channels, size: usize, packet: usize, run: usize| {
+        fetch_cycles(100, packet as u64, access_bytes(channels, size, packet, run) as u64)
+    };
+    assert_eq!(cycles(Channels::Single, 32, 128, 256), 400);
+    assert_eq!(cycles(Channels::Dual, 32, 128, 256), 200);
+    // Only whole pairs of 32 bytes that lie together join.
+    assert_eq!(cycles(Channels::Dual, 32, 96, 192), 300);
+    assert_eq!(cycles(Channels::Dual, 32, 128, 96), 400);
+    assert_eq!(cycles(Channels::Dual, 16, 128, 128), 800);
 }
 
 /// G21, G22, G27: geometry of the register files and of DM. G66: of HBM. G48: of the accumulator.

@@ -1,8 +1,10 @@
 //! Time of kernels: reports and traces.
 
-use furiosa_visa_std::chip::clock::schedule::Wait;
-use furiosa_visa_std::chip::clock::{Profile, Report, hazards};
-use furiosa_visa_std::chip::{Compute, MemoryKind};
+use furiosa_visa_std::chip::clock::record::{Record, Timing};
+use furiosa_visa_std::chip::clock::schedule::{Resource, Wait};
+use furiosa_visa_std::chip::clock::tensor_unit::Stage;
+use furiosa_visa_std::chip::clock::{Channels, Profile, Report, hazards};
+use furiosa_visa_std::chip::{Compute, ContextKind, MemoryKind};
 use furiosa_visa_std::prelude::*;
 use futures::executor::block_on;
 use rand::{SeedableRng, rngs::SmallRng};
@@ -190,6 +192,55 @@ fn a_trace_is_a_timeline() {
     let kernel = [128, 128 + 512, 128 + 64, 64];
     assert_eq!(levels, [kernel, kernel].concat().into_iter().chain([0]).collect::<Vec<_>>());
     assert!(counters.windows(2).all(|pair| number(pair[0], "ts") < number(pair[1], "ts")));
+}
+
+/// Both switch channels: a pass of the main context fetches 64 bytes at once, and the sub context waits for it. Values stay.
+#[test]
+fn both_channels_carry_a_pass() {
+    axes![T = 128, L = 64];
+    type Rows = DmTensor<i8, m![1], m![1 # 2], m![1 # 256], m![T, L]>;
+    #[device(chip = 1)]
+    fn copies(ctx: &mut Context, a: &HbmTensor<i8, m![1], m![T, L]>) -> HbmTensor<i8, m![1], m![T, L]> {
+        let a: Rows = a.to_dm(&mut ctx.tdma, 0);
+        let b: Rows = (ctx.main.begin(a.view()).fetch::<i8, m![T], m![L]>())
+            .collect::<m![T, L / 32], m![L % 32]>()
+            .commit(16384);
+        let _: Rows = (ctx.sub.begin(a.view()).fetch::<i8, m![T], m![L]>())
+            .collect::<m![T, L / 32], m![L % 32]>()
+            .commit(32768);
+        b.to_hbm(&mut ctx.tdma, 1 << 20)
+    }
+    let host = HostTensor::<i8, m![T, L]>::rand(&mut SmallRng::seed_from_u64(5));
+    let run = |profile, channels| {
+        let mut ctx = Context::with(SimOptions { profile, channels, ..SimOptions::default() });
+        let result = block_on(async {
+            let a = host.to_hbm(&mut ctx.pdma, 0).await;
+            let b = launch(copies, (&mut *ctx, &a)).await;
+            b.to_host::<m![T, L]>(&mut ctx.pdma).await.to_buf()
+        });
+        let report = ctx.report();
+        let [main, sub] = [2, 3].map(|number| report.record(number).expect("it ran").clone());
+        (result, main, sub, report.to_string())
+    };
+    for profile in [Profile::Book, Profile::Detailed] {
+        let (values, main, sub, text) = run(profile, Channels::Single);
+        let (same, wide, behind, wide_text) = run(profile, Channels::Dual);
+        assert_eq!(values, same);
+        let fetch = |record: &Record| match &record.timing {
+            Timing::TensorUnit(time) => time.stage(Stage::Fetch).expect("it fetches").occupancy.cycles,
+            other => panic!("{other:?}"),
+        };
+        // 128 packets of 64 bytes; 8 bytes at once in the sub context, in either mode.
+        assert_eq!((fetch(&main), fetch(&wide)), (256, 128));
+        assert_eq!((fetch(&sub), fetch(&behind)), (1024, 1024));
+        assert_eq!(sub.start, main.start, "they overlap");
+        assert_eq!(behind.start, wide.end, "it waits");
+        let held = Wait::Resource(Resource::Context(ContextKind::Sub), wide.number);
+        assert_eq!((sub.wait.map(|wait| wait.on()), behind.wait), (Some(1), Some(held)));
+        assert!(!text.contains("dual channel") && wide_text.contains("dual channel"), "{wide_text}");
+        assert!(wide.configuration.contains("both channels, 64 B at once"), "{}", wide.configuration);
+        assert!(!behind.configuration.contains("channels"), "{}", behind.configuration);
+    }
 }
 
 /// A fault ends a kernel; what ran before it is in the report.

@@ -9,7 +9,9 @@
 //! began; delays by several operations add up (assumed).
 
 use super::banks::{AccessNest, ContextLoad, DmaRequest, Occupancy, Requester, Starvation, longest_bank_run};
+use super::cost::Channels;
 use super::dma::{self, DmaOperation, EngineQueue, Medium, Side};
+use super::tensor_unit::fetch_access_bytes;
 use super::trf_cache::{TrfReads, TrfStore, trf_traffic};
 use crate::chip::names::ContextKind;
 use crate::chip::spec::{
@@ -109,10 +111,10 @@ fn nest(region: &Region, config: &Config, access_bytes: usize, sub: bool) -> Res
 
 /// What a pass fetches and what it commits; of two interleaved tensors the first stands for both (assumed). `None` where
 /// it leaves the slice: such a pass runs only with the checks turned off.
-fn nests(unit: &TensorUnit) -> Option<(AccessNest, Option<AccessNest>)> {
+fn nests(unit: &TensorUnit, channels: Channels) -> Option<(AccessNest, Option<AccessNest>)> {
     let sub = unit.sub_context;
-    let Fetch { source, config, fetch_size, .. } = &unit.fetch;
-    let fetch = nest(source, config, *fetch_size, sub).ok()?;
+    let Fetch { source, config, .. } = &unit.fetch;
+    let fetch = nest(source, config, fetch_access_bytes(unit, channels), sub).ok()?;
     let commit = match &unit.sink {
         Sink::Commit { destination, config, commit_size, .. } => {
             Some(nest(destination, config, *commit_size, sub).ok()?)
@@ -123,15 +125,15 @@ fn nests(unit: &TensorUnit) -> Option<(AccessNest, Option<AccessNest>)> {
 }
 
 /// Whether 64 accesses in a row of a pass meet in one bank, so that DMA has to wait (spec page 70 §7).
-pub fn holds_dma(unit: &TensorUnit) -> bool {
+pub fn holds_dma(unit: &TensorUnit, channels: Channels) -> bool {
     let held = |nest: &AccessNest| longest_bank_run(nest).holds_dma();
-    nests(unit).is_some_and(|(fetch, commit)| held(&fetch) || commit.as_ref().is_some_and(held))
+    nests(unit, channels).is_some_and(|(fetch, commit)| held(&fetch) || commit.as_ref().is_some_and(held))
 }
 
 impl BankLoad {
     /// The accesses of a pass whose first fetch is `begin` cycles after its start.
-    pub fn of_pass(unit: &TensorUnit, begin: u64) -> Self {
-        let Some((fetch, commit)) = nests(unit) else { return BankLoad::Nothing };
+    pub fn of_pass(unit: &TensorUnit, begin: u64, channels: Channels) -> Self {
+        let Some((fetch, commit)) = nests(unit, channels) else { return BankLoad::Nothing };
         let load = match commit {
             Some(commit) => ContextLoad::new(fetch, commit),
             None => ContextLoad::fetch(fetch),

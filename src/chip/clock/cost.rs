@@ -82,6 +82,36 @@ impl fmt::Display for Profile {
     }
 }
 
+/// How the two switch channels of a slice, one per context, are used (spec page 70 §12). No call of the API asks for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Channels {
+    /// Each context has its own: flits of 32 bytes.
+    #[default]
+    Single,
+    /// A pass of the main context takes both: up to 64 bytes per cycle from DM to the flit buffer, flits of 64 bytes. The sub
+    /// context waits for it.
+    Dual,
+}
+
+impl Channels {
+    /// Channels that a pass of the main context has.
+    pub const fn of_main(self) -> usize {
+        match self {
+            Channels::Single => 1,
+            Channels::Dual => 2,
+        }
+    }
+}
+
+impl fmt::Display for Channels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Channels::Single => "single",
+            Channels::Dual => "dual",
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

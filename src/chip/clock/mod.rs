@@ -29,7 +29,7 @@ pub mod tensor_unit;
 pub mod trace;
 pub mod trf_cache;
 
-pub use cost::{Cost, CostClass, Profile};
+pub use cost::{Channels, Cost, CostClass, Profile};
 pub use dma_timing::DmaTiming;
 pub use ledger::{KernelCall, KernelTime, Totals, Warning};
 pub use record::{Observer, Record};

@@ -1,6 +1,6 @@
 //! The report: what ran when, why, and what stood idle.
 
-use super::cost::{CostClass, Profile};
+use super::cost::{Channels, CostClass, Profile};
 use super::hazards::OperationNumber;
 use super::ledger::{KernelTime, Totals, Warning};
 use super::record::{Record, Timing};
@@ -29,6 +29,8 @@ use std::collections::BTreeSet;
 pub struct Report {
     /// Which model gave the numbers.
     pub profile: Profile,
+    /// How passes used the switch channels.
+    pub channels: Channels,
     /// The kind of the chips.
     pub chip_kind: ChipKind,
     /// The chips of the system.
@@ -286,9 +288,10 @@ fn utilisation(record: &Record) -> String {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { profile, chip_kind, chips, records, kernels, totals, warnings, faults } = self;
+        let Self { profile, channels, chip_kind, chips, records, kernels, totals, warnings, faults } = self;
         let plural = if *chips == 1 { "" } else { "s" };
-        writeln!(f, "time on {chips} {chip_kind} chip{plural}, profile {profile}, cycles of 1 GHz")?;
+        let joined = if *channels == Channels::Dual { ", dual channel" } else { "" };
+        writeln!(f, "time on {chips} {chip_kind} chip{plural}, profile {profile}{joined}, cycles of 1 GHz")?;
         for fault in faults {
             writeln!(f, "{fault}")?;
         }

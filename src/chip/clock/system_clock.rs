@@ -1,13 +1,13 @@
 //! The clock of a system: takes commands as they are given, and tells when each ran.
 
 use super::contention::{BankLoad, holds_dma};
-use super::cost::{Cost, Profile};
+use super::cost::{Channels, Cost, Profile};
 use super::dma_timing::{DmaClock, dma_timing};
 use super::hazards::{Access, OperationNumber};
 use super::ledger::{KernelCall, Ledger};
 use super::record::{Amount, Given, Observer, Products, Timing, UsedSlices};
 use super::schedule::{Resource, Resources, Schedule, Work};
-use super::tensor_unit::tensor_unit_time;
+use super::tensor_unit::{fetch_access_bytes, tensor_unit_time};
 use crate::chip::live::{LiveRows, Liveness};
 use crate::chip::names::{ContextKind, MemoryKind};
 use crate::chip::spec::{CLUSTERS, MAC_BYTES, SLICES};
@@ -35,6 +35,7 @@ enum Order {
 /// The clock of a system.
 pub struct Clock {
     profile: Profile,
+    channels: Channels,
     backlog: VecDeque<(KernelCall, Order)>,
     kernel: KernelCall,
     schedule: Schedule,
@@ -59,6 +60,7 @@ impl Clock {
     pub fn new(profile: Profile) -> Self {
         Self {
             profile,
+            channels: Channels::Single,
             backlog: VecDeque::new(),
             kernel: KernelCall::default(),
             schedule: Schedule::new(),
@@ -68,6 +70,12 @@ impl Clock {
             ledger: Ledger::default(),
             observers: Vec::new(),
         }
+    }
+
+    /// The same with other switch channels.
+    #[must_use]
+    pub fn with_channels(self, channels: Channels) -> Self {
+        Self { channels, ..self }
     }
 
     /// Which model it uses.
@@ -197,20 +205,23 @@ impl Clock {
         unit: &TensorUnit,
         location: &'static Location<'static>,
     ) -> (Given, Resources, BankLoad) {
-        let time = tensor_unit_time(unit, self.profile);
+        let time = tensor_unit_time(unit, self.profile, self.channels);
         let own = if unit.sub_context { ContextKind::Sub } else { ContextKind::Main };
         let mut resources = Resources::of(own);
         // The main context holds the engines in any case: only the sub context works beside it.
         if !unit.sub_context || unit.contraction.is_some() {
             resources = resources.with(Resource::Compute);
         }
-        if holds_dma(unit) {
+        if !unit.sub_context && self.channels == Channels::Dual {
+            resources = resources.with(Resource::Context(ContextKind::Sub));
+        }
+        if holds_dma(unit, self.channels) {
             resources = resources.with(Resource::Context(ContextKind::TensorDma));
         }
         // The book profile keeps operations apart that may not meet, and lets the others run as if they were alone.
         let load = match self.profile {
             Profile::Book => BankLoad::Nothing,
-            Profile::Detailed => BankLoad::of_pass(unit, time.begin()),
+            Profile::Detailed => BankLoad::of_pass(unit, time.begin(), self.channels),
         };
         let fetch = &unit.fetch;
         let slices = self.slices_of(&fetch.source.footprint);
@@ -252,7 +263,7 @@ impl Clock {
                 Sink::Vrf { .. } => MemoryKind::Vrf,
             }),
         );
-        let configuration = describe(unit).into();
+        let configuration = describe(unit, self.channels).into();
         let timing = Timing::TensorUnit(time);
         (
             Given {
@@ -358,7 +369,7 @@ fn live_slices(footprint: &Footprint) -> UsedSlices {
 }
 
 /// What the engines of a pass are told, in the manual's words.
-fn describe(unit: &TensorUnit) -> String {
+fn describe(unit: &TensorUnit, channels: Channels) -> String {
     use core::fmt::Write;
     let fetch = &unit.fetch;
     let (stored, streamed) = (fetch.source.footprint.element, fetch.output);
@@ -368,6 +379,9 @@ fn describe(unit: &TensorUnit) -> String {
         add(format_args!(" as {streamed}"));
     }
     add(format_args!(", fetch_size {} B", fetch.fetch_size));
+    if !unit.sub_context && channels == Channels::Dual {
+        add(format_args!(", both channels, {} B at once", fetch_access_bytes(unit, channels)));
+    }
     if let Some(mask) = &fetch.mask {
         add(format_args!(", mask {mask}"));
     }

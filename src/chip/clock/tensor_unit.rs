@@ -7,11 +7,12 @@
 //! Stages work at the same time, each on what the one before has delivered, so the slowest one sets the pace; `L` is
 //! what the first element needs to get through (spec page 70 §5). All slices run in lockstep: one stands for all.
 
-use super::cost::{Cost, CostClass, Profile};
+use super::cost::{Channels, Cost, CostClass, Profile};
 use crate::chip::spec;
 use crate::command::{AccumulationKind, AdapterStage, Contraction, Fetch, Sink, TensorUnit};
 use crate::list::List;
 use crate::scalar::ElementType;
+use crate::sequencer::accessed_run;
 use core::fmt;
 
 /// A stage of the Tensor Unit that takes time.
@@ -138,15 +139,35 @@ pub const fn fetch_cycles(time: u64, packet_bytes: u64, fetch_bytes: u64) -> u64
     time * packet_bytes.div_ceil(fetch_bytes)
 }
 
-/// Cycles of the fetch sequencer when the two switch channels are joined: up to 64 bytes per cycle. No call asks for it;
-/// it is for schedules written by hand (spec page 70 §12).
-pub const fn dual_channel_fetch_cycles(time: u64, packet_bytes: u64, fetch_bytes: u64) -> u64 {
-    let wide = if fetch_bytes == spec::FETCH_SIZES[0] as u64 && packet_bytes.is_multiple_of(2 * fetch_bytes) {
-        2 * fetch_bytes
-    } else {
-        fetch_bytes
-    };
-    fetch_cycles(time, packet_bytes, wide)
+/// Bytes of one access of a fetch in the main context: two fetches of 32 bytes that lie together in packets and in DM are one
+/// where both channels are joined (spec page 70 §12).
+pub const fn access_bytes(
+    channels: Channels,
+    fetch_bytes: usize,
+    packet_bytes: usize,
+    run_bytes: usize,
+) -> usize {
+    const WIDE: usize = spec::DUAL_CHANNEL_ACCESS_BYTES;
+    match channels {
+        Channels::Dual
+            if 2 * fetch_bytes == WIDE
+                && packet_bytes.is_multiple_of(WIDE)
+                && run_bytes.is_multiple_of(WIDE) =>
+        {
+            WIDE
+        }
+        _ => fetch_bytes,
+    }
+}
+
+/// Bytes of one access of the fetch of a pass.
+pub fn fetch_access_bytes(unit: &TensorUnit, channels: Channels) -> usize {
+    let Fetch { config, packet, fetch_size, source, .. } = &unit.fetch;
+    let bytes = |elements: usize| elements * source.footprint.element.bits() / 8;
+    match unit.sub_context {
+        true => *fetch_size,
+        false => access_bytes(channels, *fetch_size, bytes(*packet), bytes(accessed_run(config))),
+    }
 }
 
 /// Cycles of the Switch Engine: a ring passes each flit once per member. Forwarding is a ring of one.
@@ -197,9 +218,9 @@ impl Stages {
         }
     }
 
-    fn fetch(&mut self, fetch: &Fetch) {
+    fn fetch(&mut self, fetch: &Fetch, access_bytes: usize) {
         let bytes = (fetch.packet * fetch.source.footprint.element.bits()).div_ceil(8) as u64;
-        let cycles = fetch_cycles(fetch.time as u64, bytes, fetch.fetch_size as u64);
+        let cycles = fetch_cycles(fetch.time as u64, bytes, access_bytes as u64);
         let read = self.assumed(spec::DM_READ_LATENCY_CYCLES, "DM read, spec 70 §4");
         let (adapter, looked_up) = match &fetch.table {
             Some(table) => (AdapterStage::Table.latency() as u64, table.output),
@@ -215,9 +236,10 @@ impl Stages {
         self.add(Stage::Fetch, Cost::documented(cycles, "time * fetches per packet, spec 70 §5"), latency);
     }
 
-    fn contraction(&mut self, contraction: &Contraction) {
+    fn contraction(&mut self, contraction: &Contraction, channels: usize) {
         let Contraction { trf, collect_flits, tile, steps, columns, slot_count, kind, .. } = contraction;
-        let cycles = contract_cycles(*steps as u64, *collect_flits as u64, *tile as u64);
+        let flits = collect_flits.div_ceil(channels);
+        let cycles = contract_cycles(*steps as u64, flits as u64, *tile as u64);
         self.add(
             Stage::Contract,
             Cost::documented(cycles, "max(flits, packets), spec 70 §5"),
@@ -230,23 +252,25 @@ impl Stages {
 }
 
 /// The time of a pass that nothing else disturbs.
-pub fn tensor_unit_time(unit: &TensorUnit, profile: Profile) -> TensorUnitTime {
+pub fn tensor_unit_time(unit: &TensorUnit, profile: Profile, channels: Channels) -> TensorUnitTime {
     let mut stages = Stages { list: List::new(NOTHING), profile };
     let none = Cost::documented(0, "passes through");
-    stages.fetch(&unit.fetch);
-    let bytes = (unit.fetch.packet * unit.fetch.output.bits()).div_ceil(8) as u64;
+    stages.fetch(&unit.fetch, fetch_access_bytes(unit, channels));
+    let channels = if unit.sub_context { 1 } else { channels.of_main() };
+    let bytes = (unit.fetch.packet * unit.fetch.output.bits()).div_ceil(8).div_ceil(channels) as u64;
     let time = unit.fetch.time as u64;
+    // Each channel passes its part of a packet.
     let forwarded = switch_cycles(1, time, bytes);
     stages.add(Stage::Switch, Cost::documented(forwarded, "ring * time * flits, spec 70 §5"), none);
     let mut flits = match &unit.collect {
-        Some(collect) => time * collect.flits as u64,
+        Some(collect) => time * collect.flits.div_ceil(channels) as u64,
         None => forwarded,
     };
     if unit.collect.is_some() {
         stages.add(Stage::Collect, Cost::documented(flits, "1 flit per cycle, spec 70 §4"), none);
     }
     if let Some(contraction) = &unit.contraction {
-        stages.contraction(contraction);
+        stages.contraction(contraction, channels);
         flits = stages.list.at(stages.list.len() - 1).occupancy.cycles;
     }
     if unit.cast.is_some() {
