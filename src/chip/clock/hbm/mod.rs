@@ -36,13 +36,17 @@ mod address;
 mod channel;
 mod detailed;
 mod estimate;
+mod period;
 mod stream;
+
+#[cfg(test)]
+mod plain_tests;
 
 pub use address::{HbmAddress, HbmMap};
 pub use channel::ChannelReport;
 pub use detailed::{Detailed, HbmReport};
 pub use estimate::Estimate;
-pub use stream::{Request, Strided, StridedLoop};
+pub use stream::{InTurn, Request, Strided, StridedLoop};
 
 use crate::chip::spec::CORE_CYCLE_TICKS;
 
