@@ -43,6 +43,7 @@ const _: () = assert!(CHANNEL_BANKS <= Set::BITS as usize && HBM_QUEUE_UNITS == 
 const GAPS: [u64; 3] = [HBM_TCCD_OTHER_GROUP_TICKS, HBM_TCCD_OTHER_SLICE_TICKS, HBM_TCCD_SAME_GROUP_TICKS];
 
 const _: () = assert!(GAPS[0] <= GAPS[1] && GAPS[1] <= GAPS[2]);
+const _: () = assert!(HBM_UNIT_TICKS <= GAPS[0] * HBM_UNIT_COMMANDS as u64, "no unit takes less");
 
 /// Those of some banks for which a command can go after each of these gaps, after one for the bank `last`: other bank groups
 /// of its slice, other bank groups, all. Either contains the one before.
@@ -73,9 +74,10 @@ struct Unit {
     next: u8,
 }
 
-/// Units of a bank in the order of arrival: the places of the first and the last.
+/// Units of a bank in the order of arrival: their number, the places of the first and the last.
 #[derive(Clone, Copy, Debug)]
 struct Line {
+    len: u8,
     first: u8,
     last: u8,
 }
@@ -84,11 +86,11 @@ struct Line {
 const NOBODY: u8 = u8::MAX;
 
 impl Line {
-    const EMPTY: Self = Self { first: NOBODY, last: NOBODY };
+    const EMPTY: Self = Self { len: 0, first: NOBODY, last: NOBODY };
 
     #[inline]
     const fn is_empty(self) -> bool {
-        self.first == NOBODY
+        self.len == 0
     }
 
     #[inline]
@@ -100,6 +102,7 @@ impl Line {
             units[usize::from(self.last)].next = at;
         }
         self.last = at;
+        self.len += 1;
     }
 }
 
@@ -318,7 +321,9 @@ impl Channel {
     pub fn settle(&mut self, until: u64) {
         for k in 0..self.arrived {
             let arrival = self.arrivals[k];
-            self.advance(arrival.tick, false);
+            if !self.queues(&arrival) {
+                self.advance(arrival.tick, false);
+            }
             self.enter(arrival);
         }
         self.arrived = 0;
@@ -405,10 +410,21 @@ impl Channel {
         }
     }
 
+    /// Whether a unit enters behind others for its row of which one certainly is there until it arrives: each takes at least
+    /// [`HBM_UNIT_TICKS`]. Then nothing that is decided until then depends on it.
+    #[inline]
+    fn queues(&self, arrival: &Arrival) -> bool {
+        let bank = &self.banks[usize::from(arrival.place.bank)];
+        let others = u64::from(bank.hits.len.saturating_sub(1));
+        bank.row == arrival.place.row
+            && self.now + others * HBM_UNIT_TICKS >= arrival.tick
+            && !bank.hits.is_empty()
+    }
+
     /// A unit enters the queue.
     #[inline]
     fn enter(&mut self, Arrival { tick, place: Place { bank, row, .. }, partial_write }: Arrival) {
-        debug_assert!(self.free != 0 && self.now <= tick);
+        debug_assert!(self.free != 0);
         let at = self.free.trailing_zeros() as u8;
         self.free &= self.free - 1;
         let commands = if partial_write { 2 } else { HBM_UNIT_COMMANDS as u8 };
@@ -561,9 +577,13 @@ impl Channel {
         self.unit(other).commands -= (count / 2) as u8;
         self.unit(bank).commands -= count.div_ceil(2) as u8;
         self.issued(tick + (count - 1) * gap, last);
-        if self.unit(last).commands == 0 {
+        let done = self.unit(last).commands == 0;
+        if done {
             self.leave(last, self.now - 1);
-        } else if turns {
+        }
+        // Without others, the next unit of the bank has the turn of the one that is done.
+        let only = candidates == (1 << bank | 1 << other) && self.candidates() == candidates;
+        if turns && (!done || only) {
             let next = if last == bank { other } else { bank };
             self.next = Some((self.last_tick + gap, next));
         }
@@ -598,6 +618,7 @@ impl Channel {
         let place = bank.hits.first;
         self.free |= 1 << place;
         bank.hits.first = self.units[usize::from(place)].next;
+        bank.hits.len -= 1;
         if !bank.hits.is_empty() {
             bank.rank = rank(self.units[usize::from(bank.hits.first)].number, index);
             return;

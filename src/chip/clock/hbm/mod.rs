@@ -11,7 +11,7 @@
 //! | part | question |
 //! |---|---|
 //! | [`HbmMap`], [`HbmAddress`] | where does an address lie? |
-//! | [`Request`], [`Strided`] | what is asked for, in which order? Plain data: a stream of 10^8 requests needs no memory |
+//! | [`Request`], [`Strided`], [`InTurn`] | what is asked for, in which order? Plain data: a stream of 10^8 requests needs no memory |
 //! | [`Estimate`] | how long does it take by the closed rules of the `book` profile? |
 //! | [`Detailed`] | how long does it take with queues, banks and command slots, in the `detailed` profile? |
 //!

@@ -132,7 +132,13 @@ impl<P> Period<P> {
 
 impl<P> Mark<P> {
     /// Whether the state before `cycle` is this one, but for the time.
-    fn is_like(&self, cycle: u64, engines: &[Engine], channels: &mut [Channel], state: &mut Vec<u64>) -> bool {
+    fn is_like(
+        &self,
+        cycle: u64,
+        engines: &[Engine],
+        channels: &mut [Channel],
+        state: &mut Vec<u64>,
+    ) -> bool {
         if !engines.iter().zip(&self.engines).all(|(engine, kept)| engine.after(cycle) == *kept) {
             return false;
         }
@@ -145,5 +151,30 @@ impl<P> Mark<P> {
             start = end;
             state == kept
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::chip::clock::hbm::{Detailed, HbmMap, HbmReport, InTurn, Strided, StridedLoop};
+
+    /// Engines that read 4 KiB each, again and again.
+    fn broadcast(engines: u64, turns: u64) -> HbmReport {
+        let loops = [StridedLoop { size: turns, stride: 0 }];
+        let stream = |engine| InTurn::new([Strided::new(engine << 19, &loops, 4096).expect("inside of HBM")]);
+        Detailed::new(HbmMap::default()).run_loops(&mut (0..engines).map(stream).collect::<Vec<_>>())
+    }
+
+    /// What would take days request by request. More turns take more time at the rate of the channels, to the tick.
+    #[test]
+    fn long_broadcasts_are_passed() {
+        for engines in [1, 3, 4] {
+            let [some, more, most] = [3 << 10, 6 << 10, 3 << 40].map(|turns| broadcast(engines, turns));
+            let times = (1 << 30) - 1;
+            let expected = some.finish_ticks + (more.finish_ticks - some.finish_ticks) * times;
+            assert_eq!(most.finish_ticks, expected, "{engines} engines");
+            assert_eq!(most.total().units, 16 * engines * (3 << 40));
+            assert_eq!(most.total().openings, more.total().openings);
+        }
     }
 }
