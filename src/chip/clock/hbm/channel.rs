@@ -505,15 +505,19 @@ impl Channel {
         self.fresh.first().map_or(self.used, |bank| self.used | 1 << bank)
     }
 
-    /// The bank with the oldest first unit.
+    /// The bank with the oldest first unit, of at least one.
     #[inline]
     fn oldest(&self, banks: Set) -> usize {
-        let (mut rest, mut rank) = (banks, u64::MAX);
+        let rank = |bank: u32| self.banks[bank as usize].rank;
+        // Mostly there are one or two: the first and the last.
+        let (first, last) = (banks.trailing_zeros(), Set::BITS - 1 - banks.leading_zeros());
+        let mut least = rank(first).min(rank(last));
+        let mut rest = banks & (banks - 1) & !(1 << last);
         while rest != 0 {
-            rank = rank.min(self.banks[rest.trailing_zeros() as usize].rank);
+            least = least.min(rank(rest.trailing_zeros()));
             rest &= rest - 1;
         }
-        (rank % u64::from(Set::BITS)) as usize
+        (least % u64::from(Set::BITS)) as usize
     }
 
     /// The next command slot that will be used if nothing happens before, and the bank.
