@@ -33,11 +33,14 @@ fn engine_of(stream: &HbmStream<'_>, streams: &[HbmStream<'_>]) -> usize {
 /// The `detailed` profile (spec page 70 §8.2).
 impl HbmTime for Detailed {
     fn ticks(&mut self, streams: &[HbmStream<'_>]) -> u64 {
-        let loops = |&stream: &HbmStream<'_>| {
-            InTurn::new(stream.commands().map(move |command| strided(command, stream.side)))
-        };
         self.run_loops(&mut streams.iter().map(loops).collect::<Vec<_>>()).finish_ticks
     }
+}
+
+/// The commands of a stream.
+fn loops<'a>(stream: &HbmStream<'a>) -> InTurn<impl Iterator<Item = Strided> + use<'a>> {
+    let side = stream.side;
+    InTurn::new(stream.commands().map(move |command| strided(command, side)))
 }
 
 /// One side of a command.

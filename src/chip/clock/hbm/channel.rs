@@ -365,7 +365,7 @@ impl Channel {
         (self.report, self.last_tick)
     }
 
-    /// What has happened since `before` happens `times` more times, in `ticks` in all.
+    /// What has happened since these counts happens `times` more times, in `ticks` in all.
     pub fn pass(&mut self, (report, last_tick): &(ChannelReport, u64), times: u64, ticks: u64) {
         let own = &mut self.report;
         own.units += (own.units - report.units) * times;
