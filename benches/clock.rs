@@ -121,12 +121,15 @@ fn programs(criterion: &mut Criterion) {
                 ctx.settle();
                 (ctx, operands)
             };
-            let timed = |(mut ctx, (a, b)): (Context, (A, B))| {
-                let result = block_on(launch(product, (&mut ctx, &a, &b)));
-                ctx.settle();
-                (ctx, result)
-            };
-            bencher.iter_batched(setup, timed, BatchSize::PerIteration);
+            bencher.iter_batched(
+                setup,
+                |(mut ctx, (a, b))| {
+                    let result = block_on(launch(product, (&mut ctx, &a, &b)));
+                    ctx.settle();
+                    (ctx, result)
+                },
+                BatchSize::PerIteration,
+            );
         });
     }
     group.finish();

@@ -175,7 +175,7 @@ mod tests {
             let engines = random_engines(rng);
             let mut moved = engines.clone();
             // By whole blocks of 64 KiB to 16 MiB: often enough of one that the commands stay in.
-            let flips = rng.random::<u64>() & HbmMap::RENAMING_BITS & !0 << rng.random_range(16..24);
+            let flips = rng.random::<u64>() & HbmMap::RENAMING_BITS & (!0 << rng.random_range(16..24));
             for (side, command) in
                 moved.iter_mut().flat_map(|(side, all)| all.iter_mut().map(|one| (*side, one)))
             {

@@ -265,7 +265,7 @@ mod tests {
             // Close to each other in some bits, so that all answers occur.
             let bits: u64 = (0..4).fold(u64::MAX, |bits, _| bits & rng.random::<u64>());
             let one = rng.random_range(0..HBM_BYTES);
-            let other = Some(one ^ bits % (1 << 36)).filter(|other| *other < HBM_BYTES).unwrap_or(one);
+            let other = Some(one ^ (bits % (1 << 36))).filter(|other| *other < HBM_BYTES).unwrap_or(one);
             let flips = rng.random::<u64>() & HbmMap::RENAMING_BITS;
             let same = |flips: u64| {
                 let (one, other) = (map.place(one ^ flips), map.place(other ^ flips));
