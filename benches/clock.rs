@@ -89,7 +89,7 @@ fn programs(criterion: &mut Criterion) {
         ("values", Compute::Values, false, 1),
         ("values and time", Compute::Values, true, 1),
         ("time", Compute::ShapesOnly, true, 1),
-        ("time, every transfer from another address", Compute::ShapesOnly, true, 70),
+        ("time, other addresses", Compute::ShapesOnly, true, 70),
     ] {
         let mut ctx = Context::with(SimOptions { compute, ..SimOptions::default() });
         let operands: Vec<(A, B)> = (0..operands).map(|k| load(&mut ctx, k << 23)).collect();
@@ -110,9 +110,9 @@ fn programs(criterion: &mut Criterion) {
         });
     }
     // A new clock remembers nothing. At odd addresses, rows and channels lie differently under each of the operands.
-    for (name, distance) in [("", 1 << 23), (", at odd addresses", (1 << 23) + (37 << 8))] {
+    for (name, distance) in [("", 1 << 23), (", odd addresses", (1 << 23) + (37 << 8))] {
         let mut places = (1..64).map(|k| k * distance).cycle();
-        let name = format!("detailed/time, every transfer for the first time{name}");
+        let name = format!("detailed/time, first time{name}");
         group.bench_function(name, |bencher| {
             let setup = || {
                 let options = SimOptions { compute: Compute::ShapesOnly, ..SimOptions::default() };
