@@ -3,7 +3,7 @@
 //! `RAYON_NUM_THREADS=1 cargo bench --bench clock` prints chip cycles per second of a program, and requests of 256 bytes per second of the HBM models: a stream of all eight engines, which
 //! keeps every channel busy, and random units, each in another row.
 
-use criterion::{Criterion, Throughput, criterion_main};
+use criterion::{BatchSize, Criterion, Throughput, criterion_main};
 use furiosa_visa_std::chip::Compute;
 use furiosa_visa_std::chip::clock::hbm::{Detailed, Estimate, HbmMap, Request, Strided, StridedLoop};
 use furiosa_visa_std::chip::spec::{HBM_BYTES, HBM_UNIT_BYTES};
@@ -81,20 +81,18 @@ fn programs(criterion: &mut Criterion) {
     let mut group =
         criterion.benchmark_group("product 512 x 512 x 2048 with its transfers (elements are chip cycles)");
     group.sample_size(10);
+    let load = |ctx: &mut Context, at: u64| -> (A, B) {
+        let a = block_on(a.to_hbm(&mut ctx.pdma, at));
+        (a, block_on(b.to_hbm(&mut ctx.pdma, (1 << 32) + at)))
+    };
     for (name, compute, report, operands) in [
         ("values", Compute::Values, false, 1),
         ("values and time", Compute::Values, true, 1),
         ("time", Compute::ShapesOnly, true, 1),
-        // More operands than the clock remembers transfers.
-        ("time, every transfer from another address", Compute::ShapesOnly, true, 70),
+        ("time, other addresses", Compute::ShapesOnly, true, 70),
     ] {
         let mut ctx = Context::with(SimOptions { compute, ..SimOptions::default() });
-        let operands: Vec<(A, B)> = (0..operands)
-            .map(|k| {
-                let a: A = block_on(a.to_hbm(&mut ctx.pdma, k << 23));
-                (a, block_on(b.to_hbm(&mut ctx.pdma, (1 << 32) + (k << 23))))
-            })
-            .collect();
+        let operands: Vec<(A, B)> = (0..operands).map(|k| load(&mut ctx, k << 23)).collect();
         block_on(launch(product, (&mut ctx, &operands[0].0, &operands[0].1)));
         let cycles = ctx.report().kernels[0].makespan();
         group.throughput(Throughput::Elements(cycles));
@@ -109,6 +107,29 @@ fn programs(criterion: &mut Criterion) {
                 }
                 result
             });
+        });
+    }
+    // A new clock remembers nothing. At odd addresses, rows and channels lie differently under each of the operands.
+    for (name, distance) in [("", 1 << 23), (", odd addresses", (1 << 23) + (37 << 8))] {
+        let mut places = (1..64).map(|k| k * distance).cycle();
+        let name = format!("detailed/time, first time{name}");
+        group.bench_function(name, |bencher| {
+            let setup = || {
+                let options = SimOptions { compute: Compute::ShapesOnly, ..SimOptions::default() };
+                let mut ctx = Context::with(options);
+                let operands = load(&mut ctx, places.next().unwrap_or(0));
+                ctx.settle();
+                (ctx, operands)
+            };
+            bencher.iter_batched(
+                setup,
+                |(mut ctx, (a, b))| {
+                    let result = block_on(launch(product, (&mut ctx, &a, &b)));
+                    ctx.settle();
+                    (ctx, result)
+                },
+                BatchSize::PerIteration,
+            );
         });
     }
     group.finish();

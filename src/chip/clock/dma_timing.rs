@@ -1,11 +1,10 @@
 //! DMA operations and transfers of the host, as the clock of a system sees them.
 
 use super::cost::{Cost, CostClass, Profile};
-use super::dma::{self, BookHbm, Bound, DmaOptions, DmaTime, SameMedium};
+use super::dma::{self, BookHbm, Bound, DmaOptions, DmaTime, Remembered, SameMedium};
 use super::hbm::{Detailed, HbmMap};
 use crate::chip::spec::{CORE_CYCLE_TICKS, DMA_STARTUP_CYCLES};
 use crate::command::Dma;
-use std::collections::VecDeque;
 
 /// The time of a DMA operation.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,33 +20,25 @@ pub struct DmaTiming {
 pub(super) const HEADS: [&str; 8] =
     ["engines", "commands", "requests", "startup", "read side", "write side", "HBM, all", "bound"];
 
-/// Operations whose time is remembered.
-const REMEMBERED: usize = 64;
-
-/// Times of DMA operations. One that moves the same bytes again is looked up.
+/// Times of DMA operations. What HBM has served before, also at other addresses, is looked up.
 #[derive(Debug)]
 pub(super) struct DmaClock {
     profile: Profile,
-    detailed: Detailed,
-    known: VecDeque<(dma::DmaOperation, DmaTime)>,
+    book: Remembered<BookHbm>,
+    detailed: Remembered<Detailed>,
 }
 
 impl DmaClock {
     pub(super) fn new(profile: Profile) -> Self {
-        Self { profile, detailed: Detailed::new(HbmMap::default()), known: VecDeque::new() }
+        let detailed = Detailed::new(HbmMap::default());
+        Self { profile, book: Remembered::new(BookHbm::default()), detailed: Remembered::new(detailed) }
     }
 
     fn time(&mut self, operation: &dma::DmaOperation) -> DmaTime {
-        if let Some((_, time)) = self.known.iter().find(|(known, _)| known == operation) {
-            return time.clone();
-        }
-        let time = match self.profile {
-            Profile::Book => dma::time(operation, SameMedium::default(), &mut BookHbm::default()),
+        match self.profile {
+            Profile::Book => dma::time(operation, SameMedium::default(), &mut self.book),
             Profile::Detailed => dma::time(operation, SameMedium::default(), &mut self.detailed),
-        };
-        self.known.truncate(REMEMBERED - 1);
-        self.known.push_front((operation.clone(), time.clone()));
-        time
+        }
     }
 }
 

@@ -20,7 +20,7 @@ mod traffic;
 mod walk;
 
 pub use derive::{DmaOptions, derive};
-pub use hbm_models::BookHbm;
+pub use hbm_models::{BookHbm, Remembered};
 pub use operation::{Coverage, DmaOperation, Engine, EngineQueue, EngineSplit};
 pub use packet::{PacketRun, packet_runs, whole_run};
 pub use sequencer::{Medium, PairedEntry, PairedSequencer, Side};

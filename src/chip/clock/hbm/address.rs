@@ -2,7 +2,7 @@
 
 use crate::chip::spec::{
     HBM_BANK_GROUPS, HBM_BANKS, HBM_BYTES, HBM_CHANNELS, HBM_ROW_BYTES, HBM_ROWS, HBM_SLICES,
-    HBM_STACK_CHANNELS, HBM_STACKS,
+    HBM_STACK_CHANNELS, HBM_STACKS, HBM_UNIT_BYTES,
 };
 
 /// Banks of a channel.
@@ -71,6 +71,14 @@ const fn fold(address: u64) -> (u64, u64) {
 }
 
 impl HbmMap {
+    /// Address bits that can be flipped in all addresses of a load without a change of its time: all that choose a unit, but
+    /// bits 34 and 35.
+    ///
+    /// A flip of one of these bits renames channels, slices 0 and 1, bank groups of a slice, banks of a bank group, and rows
+    /// of a bank, each one to one and everywhere alike, because the hash is an XOR of bits. The models of time only ask
+    /// whether two of them are the same. (Bit 20 chooses between slices 0 and 1, and between rows in slice 2.)
+    pub const RENAMING_BITS: u64 = (1 << 34) - HBM_UNIT_BYTES as u64;
+
     /// The place of a byte.
     ///
     /// # Panics
@@ -176,6 +184,7 @@ const fn within(what: &'static str, given: usize, count: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand::{Rng, SeedableRng, rngs::SmallRng};
 
     /// An address and its stack, channel, slice, bank group, bank, row and column.
     type Vector = (u64, [u16; 7]);
@@ -244,6 +253,27 @@ mod tests {
                 assert!(address < HBM_BYTES);
                 assert_eq!(map.decode(address), place);
             }
+        }
+    }
+
+    /// What the models of time ask of two units: whether channel, slice, bank group, bank and row are the same.
+    #[test]
+    fn flips_of_renaming_bits_keep_what_is_the_same() {
+        let mut rng = SmallRng::seed_from_u64(34);
+        for round in 0..100_000 {
+            let map = HbmMap { hash_bit_17: rng.random() };
+            // Close to each other in some bits, so that all answers occur.
+            let bits: u64 = (0..4).fold(u64::MAX, |bits, _| bits & rng.random::<u64>());
+            let one = rng.random_range(0..HBM_BYTES);
+            let other = Some(one ^ (bits % (1 << 36))).filter(|other| *other < HBM_BYTES).unwrap_or(one);
+            let flips = rng.random::<u64>() & HbmMap::RENAMING_BITS;
+            let same = |flips: u64| {
+                let (one, other) = (map.place(one ^ flips), map.place(other ^ flips));
+                let channel = one.channel == other.channel;
+                let bank = [16, 4, 1].map(|banks| channel && one.bank / banks == other.bank / banks);
+                (channel, bank, bank[2] && one.row == other.row)
+            };
+            assert_eq!(same(flips), same(0), "round {round}: {one:#x}, {other:#x}, {flips:#x}");
         }
     }
 

@@ -1,12 +1,12 @@
 //! One channel of the detailed model: its queue, its banks, its command slots.
 //!
-//! Requests in the queue are places of a list in the order of arrival, and every set of them is a mask, so that the
-//! oldest of a set is its lowest bit. Time goes from event to event: a row that has opened, or a command.
+//! A bank serves the units for its row in the order of arrival. So only the first of them matters at any time, and a set of
+//! units that may be served is a mask of banks. Time goes from event to event: a row that has opened, or a command.
 
 use super::address::{CHANNEL_BANKS, Place};
 use crate::chip::spec::{
     HBM_ACTIVATION_TICKS, HBM_BANK_GROUPS, HBM_BANKS, HBM_COMMAND_CYCLE_TICKS, HBM_CONTROLLER_CYCLE_TICKS,
-    HBM_PARTIAL_WRITE_TICKS, HBM_QUEUE_UNITS, HBM_ROW_SWITCH_TICKS, HBM_SLICES, HBM_TCCD_OTHER_GROUP_TICKS,
+    HBM_PARTIAL_WRITE_TICKS, HBM_QUEUE_UNITS, HBM_ROW_SWITCH_TICKS, HBM_ROWS, HBM_TCCD_OTHER_GROUP_TICKS,
     HBM_TCCD_OTHER_SLICE_TICKS, HBM_TCCD_SAME_GROUP_TICKS, HBM_UNIT_COMMANDS, HBM_UNIT_TICKS,
 };
 
@@ -34,33 +34,81 @@ impl ChannelReport {
     }
 }
 
-/// A set of places of the queue.
-type Set = u128;
+/// A set of banks.
+type Set = u64;
 
-/// Places of the queue. More than entries, because a place is used once until the list is packed.
-const PLACES: usize = Set::BITS as usize;
-const GROUPS: usize = HBM_SLICES * HBM_BANK_GROUPS;
+const _: () = assert!(CHANNEL_BANKS <= Set::BITS as usize && HBM_QUEUE_UNITS == u64::BITS as usize);
 
-/// The oldest of a set that is not empty.
+/// Ticks between commands for two bank groups of a slice, for two slices, and for one bank group (tCCD).
+const GAPS: [u64; 3] = [HBM_TCCD_OTHER_GROUP_TICKS, HBM_TCCD_OTHER_SLICE_TICKS, HBM_TCCD_SAME_GROUP_TICKS];
+
+const _: () = assert!(GAPS[0] <= GAPS[1] && GAPS[1] <= GAPS[2]);
+const _: () = assert!(HBM_UNIT_TICKS <= GAPS[0] * HBM_UNIT_COMMANDS as u64, "no unit takes less");
+
+/// Those of some banks for which a command can go after each of these gaps, after one for the bank `last`: other bank groups
+/// of its slice, other bank groups, all. Either contains the one before.
 #[inline]
-const fn oldest(set: Set) -> usize {
-    set.trailing_zeros() as usize
+const fn after(last: usize, banks: Set) -> [Set; 3] {
+    const SLICE: usize = HBM_BANK_GROUPS * HBM_BANKS;
+    let group = ((1 << HBM_BANKS) - 1) << (last / HBM_BANKS * HBM_BANKS);
+    let slice = ((1 << SLICE) - 1) << (last / SLICE * SLICE);
+    [banks & slice & !group, banks & !group, banks]
+}
+
+/// The first of these sets that is not empty, if the last is not.
+#[inline]
+const fn first_of(sets: [Set; 3]) -> usize {
+    (sets[0] == 0) as usize + (sets[1] == 0) as usize
 }
 
 /// A unit that waits.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct Unit {
+    /// Units that arrived before it.
+    number: u64,
     row: u16,
-    bank: u8,
     /// Commands that are left. A partial write counts as two, its first and its last.
     commands: u8,
     partial_write: bool,
+    /// The place of the next unit in the same line.
+    next: u8,
+}
+
+/// Units of a bank in the order of arrival: their number, the places of the first and the last.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    len: u8,
+    first: u8,
+    last: u8,
+}
+
+/// The place of no unit.
+const NOBODY: u8 = u8::MAX;
+
+impl Line {
+    const EMPTY: Self = Self { len: 0, first: NOBODY, last: NOBODY };
+
+    #[inline]
+    const fn is_empty(self) -> bool {
+        self.len == 0
+    }
+
+    #[inline]
+    fn push(&mut self, at: u8, units: &mut [Unit; HBM_QUEUE_UNITS]) {
+        units[usize::from(at)].next = NOBODY;
+        if self.is_empty() {
+            self.first = at;
+        } else {
+            units[usize::from(self.last)].next = at;
+        }
+        self.last = at;
+        self.len += 1;
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RowState {
-    Closed,
-    /// On its way, from closed or from another row.
+    /// On its way, from closed or from another row; or there is none.
     Opening,
     /// Open, and no command was served.
     Fresh,
@@ -68,22 +116,35 @@ enum RowState {
     Used,
 }
 
+/// The row of a closed bank.
+const NO_ROW: u16 = u16::MAX;
+
+const _: () = assert!(HBM_ROWS <= NO_ROW as usize);
+
 #[derive(Clone, Copy, Debug)]
 struct Bank {
-    /// What waits for the bank.
-    waiting: Set,
     /// What waits for the row of the bank. Empty only if nothing waits for the bank.
-    hits: Set,
-    /// The row that is open or opening.
+    hits: Line,
+    /// What waits for other rows of the bank.
+    others: Line,
+    /// The row that is open or opening, or [`NO_ROW`].
     row: u16,
     state: RowState,
+    /// The number of the first of the hits, and the bank: `64 * number + bank`.
+    rank: u64,
     /// The tick in which the row that is opening is open.
     open_ticks: u64,
 }
 
-/// Banks that open rows, all in the same time: first in, first out.
+/// Orders banks by their first units.
+#[inline]
+const fn rank(number: u64, bank: usize) -> u64 {
+    number * Set::BITS as u64 + bank as u64
+}
+
+/// Banks in an order.
 #[derive(Clone, Debug)]
-struct Openings {
+struct Banks {
     banks: [u8; RING],
     first: u8,
     end: u8,
@@ -92,12 +153,11 @@ struct Openings {
 /// More than there are banks, so that the ring is never full.
 const RING: usize = 64;
 
-impl Openings {
+impl Banks {
     const fn new() -> Self {
         Self { banks: [0; RING], first: 0, end: 0 }
     }
 
-    /// The bank that is open first.
     #[inline]
     fn first(&self) -> Option<usize> {
         (self.first != self.end).then(|| usize::from(self.banks[usize::from(self.first) % RING]))
@@ -105,8 +165,23 @@ impl Openings {
 
     #[inline]
     fn push(&mut self, bank: usize) {
-        self.banks[usize::from(self.end) % RING] = bank as u8;
+        self.push_before(bank, |_| false);
+    }
+
+    /// Adds a bank before the last ones, for which `later` holds.
+    #[inline]
+    fn push_before(&mut self, bank: usize, later: impl Fn(usize) -> bool) {
+        let mut at = self.end;
         self.end = self.end.wrapping_add(1);
+        while at != self.first {
+            let before = self.banks[usize::from(at.wrapping_sub(1)) % RING];
+            if !later(usize::from(before)) {
+                break;
+            }
+            self.banks[usize::from(at) % RING] = before;
+            at = at.wrapping_sub(1);
+        }
+        self.banks[usize::from(at) % RING] = bank as u8;
     }
 
     #[inline]
@@ -118,31 +193,32 @@ impl Openings {
 /// One channel.
 #[derive(Clone, Debug)]
 pub(super) struct Channel {
-    entries: [Entry; PLACES],
-    /// Places from here on were not used since the list was packed.
-    end: usize,
-    /// Units in the queue.
-    len: usize,
-    slices: [Set; HBM_SLICES],
-    groups: [Set; GROUPS],
-    /// Units whose row is open, without and with a command served since it was opened.
-    fresh: Set,
-    used: Set,
+    units: [Unit; HBM_QUEUE_UNITS],
+    /// Places of `units` that nobody has, as a mask.
+    free: u64,
+    /// Units that have entered the queue.
+    entered: u64,
     banks: [Bank; CHANNEL_BANKS],
-    activations: Openings,
-    switches: Openings,
+    /// Banks with a row.
+    active: Set,
+    /// Banks with units for an open row that has served some command since it was opened.
+    used: Set,
+    /// Banks with an open row that has not, in the order of their first units.
+    fresh: Banks,
+    /// Banks that open a row, from closed and from another row. Either takes its time: first in, first out.
+    activations: Banks,
+    switches: Banks,
     /// The tick in which the next row is open.
     next_open: u64,
     /// Everything before this tick is decided.
     now: u64,
-    /// The last command, its bank, and the ticks from which tCCD allows one in another bank group of the slice, in another
-    /// slice, and in the same bank group.
+    /// The last command, its bank, and the ticks from which the next can go: after each of [`GAPS`].
     last_tick: u64,
     last_bank: usize,
     allowed: [u64; 3],
-    /// The next command slot that will be used and its unit, if that is known.
+    /// The next command slot that will be used and its bank, if that is known.
     next: Option<(u64, usize)>,
-    /// The partial write that holds the channel, and the tick of its last command.
+    /// The tick of the last command of the partial write that holds the channel, and its bank.
     held: Option<(u64, usize)>,
     report: ChannelReport,
     /// Units that have arrived since the channel was looked at: a channel that is not full need not be, and it is faster to
@@ -163,8 +239,15 @@ struct Arrival {
 
 impl Channel {
     pub const fn new() -> Self {
-        const NO_UNIT: Entry = Entry { row: 0, bank: 0, commands: 0, partial_write: false };
-        const CLOSED: Bank = Bank { waiting: 0, hits: 0, row: 0, state: RowState::Closed, open_ticks: 0 };
+        const NO_UNIT: Unit = Unit { number: 0, row: 0, commands: 0, partial_write: false, next: NOBODY };
+        const CLOSED: Bank = Bank {
+            hits: Line::EMPTY,
+            others: Line::EMPTY,
+            row: NO_ROW,
+            state: RowState::Opening,
+            rank: 0,
+            open_ticks: 0,
+        };
         const NO_ARRIVAL: Arrival =
             Arrival { tick: 0, place: Place { channel: 0, bank: 0, row: 0 }, partial_write: false };
         const NOTHING: ChannelReport = ChannelReport {
@@ -176,16 +259,15 @@ impl Channel {
             finish_ticks: 0,
         };
         Self {
-            entries: [NO_UNIT; PLACES],
-            end: 0,
-            len: 0,
-            slices: [0; HBM_SLICES],
-            groups: [0; GROUPS],
-            fresh: 0,
-            used: 0,
+            units: [NO_UNIT; HBM_QUEUE_UNITS],
+            free: u64::MAX,
+            entered: 0,
             banks: [CLOSED; CHANNEL_BANKS],
-            activations: Openings::new(),
-            switches: Openings::new(),
+            active: 0,
+            used: 0,
+            fresh: Banks::new(),
+            activations: Banks::new(),
+            switches: Banks::new(),
             next_open: u64::MAX,
             now: 0,
             last_tick: 0,
@@ -208,10 +290,12 @@ impl Channel {
         if tick < self.room_from {
             return Err(self.room_from);
         }
-        if self.len + self.arrived == HBM_QUEUE_UNITS {
+        if self.arrived == self.free.count_ones() as usize {
             self.settle(tick);
-            if self.len == HBM_QUEUE_UNITS {
-                self.advance_to_room();
+            if self.free == 0 {
+                // Nothing can arrive before there is room, which is after the command that makes it.
+                self.advance(u64::MAX, true);
+                self.room_from = self.now;
                 return Err(self.room_from);
             }
         }
@@ -234,112 +318,153 @@ impl Channel {
 
     /// Decides everything before `until`, arrivals included.
     #[inline(never)]
-    fn settle(&mut self, until: u64) {
+    pub fn settle(&mut self, until: u64) {
         for k in 0..self.arrived {
             let arrival = self.arrivals[k];
-            self.advance(arrival.tick);
-            self.push(arrival);
+            if !self.queues(&arrival) {
+                self.advance(arrival.tick, false);
+            }
+            self.enter(arrival);
         }
         self.arrived = 0;
-        self.advance(until);
+        self.advance(until, false);
     }
 
-    /// Decides everything before `until` if nothing arrives.
-    #[inline]
-    fn advance(&mut self, until: u64) {
-        while self.step(until) {}
-        self.now = self.now.max(until);
-    }
-
-    /// Goes on until the full queue has room, which is after the command that makes it. Nothing can arrive before.
-    fn advance_to_room(&mut self) {
-        while self.len == HBM_QUEUE_UNITS {
-            let more = self.step(u64::MAX);
-            debug_assert!(more, "a unit in the queue is served some time");
+    /// Adds to `state` all that decides what happens from `tick` on, with ticks and arrivals counted from there. Everything
+    /// before is settled.
+    pub fn state(&self, tick: u64, state: &mut Vec<u64>) {
+        let after = |at: u64| at.saturating_sub(tick);
+        // What tCCD allows by now, it allows after a command of any bank.
+        let last_bank = if after(self.allowed[2]) > 0 { self.last_bank as u64 } else { 0 };
+        state.extend([after(self.now), after(self.room_from), last_bank]);
+        state.extend(self.allowed.map(after));
+        state.extend(self.held.map_or([0; 2], |(at, bank)| [1 + after(at), bank as u64]));
+        let mut rest = self.active;
+        while rest != 0 {
+            let index = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            let bank = &self.banks[index];
+            let open = if bank.state == RowState::Opening { after(bank.open_ticks) } else { 0 };
+            state.push(open << 32 | (bank.state as u64) << 24 | (index as u64) << 16 | u64::from(bank.row));
+            for line in [bank.hits, bank.others] {
+                let mut at = line.first;
+                while at != NOBODY {
+                    let Unit { number, row, commands, partial_write, next } = self.units[usize::from(at)];
+                    let unit = u64::from(commands) << 1 | u64::from(partial_write);
+                    state.extend([self.entered - number, unit << 16 | u64::from(row)]);
+                    at = next;
+                }
+                // No unit has this number.
+                state.push(0);
+            }
         }
-        self.room_from = self.now;
+    }
+
+    /// What it has counted, and the tick of its last command.
+    pub fn counts(&self) -> (ChannelReport, u64) {
+        (self.report, self.last_tick)
+    }
+
+    /// What has happened since these counts happens `times` more times, in `ticks` in all.
+    pub fn pass(&mut self, (report, last_tick): &(ChannelReport, u64), times: u64, ticks: u64) {
+        let own = &mut self.report;
+        own.units += (own.units - report.units) * times;
+        own.openings += (own.openings - report.openings) * times;
+        own.row_switches += (own.row_switches - report.row_switches) * times;
+        own.partial_writes += (own.partial_writes - report.partial_writes) * times;
+        if self.last_tick != *last_tick {
+            self.last_tick += ticks;
+        }
+        self.next = None;
+        self.now += ticks;
+        self.room_from += ticks;
+        self.allowed = self.allowed.map(|at| at + ticks);
+        self.held = self.held.map(|(at, bank)| (at + ticks, bank));
+        self.next_open = self.next_open.saturating_add(ticks);
+        for bank in &mut self.banks {
+            bank.open_ticks += ticks;
+        }
+    }
+
+    /// Decides everything before `until` if nothing arrives, or before there is room in the queue.
+    fn advance(&mut self, until: u64, to_room: bool) {
+        loop {
+            if to_room && self.free != 0 {
+                return;
+            }
+            let (tick, bank) = match self.next {
+                Some(next) => next,
+                None => self.next_command(),
+            };
+            self.next = Some((tick, bank));
+            if tick.min(self.next_open) >= until {
+                self.now = self.now.max(until);
+                return;
+            }
+            // A row that is open in the tick of a slot can use the slot.
+            if self.next_open <= tick {
+                self.opened();
+            } else {
+                self.issue(tick, bank, until.min(self.next_open));
+            }
+        }
+    }
+
+    /// Whether a unit enters behind others for its row of which one certainly is there until it arrives: each takes at least
+    /// [`HBM_UNIT_TICKS`]. Then nothing that is decided until then depends on it.
+    #[inline]
+    fn queues(&self, arrival: &Arrival) -> bool {
+        let bank = &self.banks[usize::from(arrival.place.bank)];
+        let others = u64::from(bank.hits.len.saturating_sub(1));
+        bank.row == arrival.place.row
+            && self.now + others * HBM_UNIT_TICKS >= arrival.tick
+            && !bank.hits.is_empty()
     }
 
     /// A unit enters the queue.
     #[inline]
-    fn push(&mut self, Arrival { tick, place, partial_write }: Arrival) {
-        debug_assert!(self.len < HBM_QUEUE_UNITS && self.now <= tick);
-        if self.len == 0 {
-            self.end = 0;
-        } else if self.end == PLACES {
-            self.pack();
-        }
+    fn enter(&mut self, Arrival { tick, place: Place { bank, row, .. }, partial_write }: Arrival) {
+        debug_assert!(self.free != 0);
+        let at = self.free.trailing_zeros() as u8;
+        self.free &= self.free - 1;
         let commands = if partial_write { 2 } else { HBM_UNIT_COMMANDS as u8 };
-        let at = self.end;
-        self.entries[at] = Entry { row: place.row, bank: place.bank, commands, partial_write };
-        self.end += 1;
-        self.len += 1;
-        self.enlist(at);
-        let bank = usize::from(place.bank);
-        if self.banks[bank].hits == 0 {
-            self.open(bank, tick);
-        }
-    }
-
-    /// Enters a unit into the sets.
-    #[inline]
-    fn enlist(&mut self, at: usize) {
-        let Entry { row, bank, .. } = self.entries[at];
-        let (index, unit) = (usize::from(bank), 1 << at);
-        self.slices[index / (HBM_BANK_GROUPS * HBM_BANKS)] |= unit;
-        self.groups[index / HBM_BANKS] |= unit;
+        let number = self.entered;
+        self.entered += 1;
+        self.units[usize::from(at)] = Unit { number, row, commands, partial_write, next: NOBODY };
+        let index = usize::from(bank);
         let bank = &mut self.banks[index];
-        bank.waiting |= unit;
-        if bank.row == row && bank.state != RowState::Closed {
-            bank.hits |= unit;
-            match bank.state {
-                RowState::Fresh => self.fresh |= unit,
-                RowState::Used => {
-                    self.used |= unit;
-                    self.next = None;
-                }
-                RowState::Closed | RowState::Opening => {}
+        let first = bank.hits.is_empty();
+        if bank.row != row {
+            bank.others.push(at, &mut self.units);
+            if first {
+                self.open(index, tick);
             }
+            return;
+        }
+        bank.hits.push(at, &mut self.units);
+        if first {
+            // A row that has served all before: one that has not has somebody to serve.
+            bank.rank = rank(number, index);
+            self.used |= 1 << index;
+            self.next = None;
         }
     }
 
-    /// Moves the units together, oldest first.
-    #[cold]
-    fn pack(&mut self) {
-        let mut live = self.slices.iter().fold(0, |all, slice| all | slice);
-        (self.slices, self.groups) = ([0; HBM_SLICES], [0; GROUPS]);
-        (self.fresh, self.used, self.next) = (0, 0, None);
-        for bank in &mut self.banks {
-            (bank.waiting, bank.hits) = (0, 0);
-        }
-        self.end = 0;
-        while live != 0 {
-            let from = oldest(live);
-            live &= live - 1;
-            if let Some((_, at)) = &mut self.held
-                && *at == from
-            {
-                *at = self.end;
-            }
-            self.entries[self.end] = self.entries[from];
-            self.enlist(self.end);
-            self.end += 1;
-        }
-    }
-
-    /// A bank begins to open the row of the oldest unit that waits for it.
+    /// A bank begins to open the row of the first unit that waits for another row.
     fn open(&mut self, index: usize, tick: u64) {
         let bank = &mut self.banks[index];
-        bank.row = self.entries[oldest(bank.waiting)].row;
-        let mut rest = bank.waiting;
-        while rest != 0 {
-            let at = oldest(rest);
-            rest &= rest - 1;
-            if self.entries[at].row == bank.row {
-                bank.hits |= 1 << at;
-            }
+        let mut at = bank.others.first;
+        let Unit { row, number, .. } = self.units[usize::from(at)];
+        (bank.row, bank.rank, bank.others) = (row, rank(number, index), Line::EMPTY);
+        while at != NOBODY {
+            let Unit { row, next, .. } = self.units[usize::from(at)];
+            let line = if row == bank.row { &mut bank.hits } else { &mut bank.others };
+            line.push(at, &mut self.units);
+            at = next;
         }
-        if bank.state == RowState::Closed {
+        let closed = self.active >> index & 1 == 0;
+        self.active |= 1 << index;
+        if closed {
             self.report.openings += 1;
             bank.open_ticks = tick + HBM_ACTIVATION_TICKS;
             self.activations.push(index);
@@ -354,39 +479,48 @@ impl Channel {
 
     /// The rows that are open in the tick `next_open` serve their units.
     fn opened(&mut self) {
-        let (tick, candidates) = (self.next_open, self.candidates());
+        let (tick, first) = (self.next_open, self.fresh.first());
         self.next_open = u64::MAX;
         for openings in [&mut self.activations, &mut self.switches] {
             while let Some(index) = openings.first() {
-                let bank = &mut self.banks[index];
-                if bank.open_ticks > tick {
-                    self.next_open = self.next_open.min(bank.open_ticks);
+                let Bank { open_ticks, rank, .. } = self.banks[index];
+                if open_ticks > tick {
+                    self.next_open = self.next_open.min(open_ticks);
                     break;
                 }
                 openings.pop();
-                bank.state = RowState::Fresh;
-                self.fresh |= bank.hits;
+                self.banks[index].state = RowState::Fresh;
+                self.fresh.push_before(index, |other| self.banks[other].rank > rank);
             }
         }
         self.now = self.now.max(tick);
-        if self.candidates() != candidates {
+        if self.fresh.first() != first {
             self.next = None;
         }
     }
 
-    /// Units that may be served: those whose row has served others, and the oldest of those whose row has not.
+    /// Banks whose first unit may be served: those whose row has served others, and the oldest of those whose row has not.
     #[inline]
     fn candidates(&self) -> Set {
-        self.used | (self.fresh & self.fresh.wrapping_neg())
+        self.fresh.first().map_or(self.used, |bank| self.used | 1 << bank)
     }
 
-    /// The units for the bank group of a bank, and those for its slice.
+    /// The bank with the oldest first unit, of at least one.
     #[inline]
-    fn neighbours(&self, bank: usize) -> (Set, Set) {
-        (self.groups[bank / HBM_BANKS], self.slices[bank / (HBM_BANK_GROUPS * HBM_BANKS)])
+    fn oldest(&self, banks: Set) -> usize {
+        let rank = |bank: u32| self.banks[bank as usize].rank;
+        // Mostly there are one or two: the first and the last.
+        let (first, last) = (banks.trailing_zeros(), Set::BITS - 1 - banks.leading_zeros());
+        let mut least = rank(first).min(rank(last));
+        let mut rest = banks & (banks - 1) & !(1 << last);
+        while rest != 0 {
+            least = least.min(rank(rest.trailing_zeros()));
+            rest &= rest - 1;
+        }
+        (least % u64::from(Set::BITS)) as usize
     }
 
-    /// The next command slot that will be used if nothing happens before, and the unit.
+    /// The next command slot that will be used if nothing happens before, and the bank.
     #[inline]
     fn next_command(&self) -> (u64, usize) {
         if let Some(held) = self.held {
@@ -397,127 +531,104 @@ impl Channel {
             return (u64::MAX, 0);
         }
         let earliest = self.now.next_multiple_of(HBM_COMMAND_CYCLE_TICKS);
-        let [other_group, other_slice, same_group] = self.allowed;
-        let (group, slice) = self.neighbours(self.last_bank);
-        let apart = candidates & !group;
-        let near = apart & slice;
-        let tick = earliest.max(match (near, apart) {
-            (0, 0) => same_group,
-            (0, _) => other_slice,
-            _ => other_group,
-        });
-        let allowed = if tick >= same_group {
-            candidates
-        } else if tick >= other_slice {
-            apart
-        } else {
-            near
-        };
-        (tick, oldest(allowed))
+        let sets = after(self.last_bank, candidates);
+        let tick = earliest.max(self.allowed[first_of(sets)]);
+        let wait = usize::from(tick >= self.allowed[1]) + usize::from(tick >= self.allowed[2]);
+        (tick, self.oldest(sets[wait]))
     }
 
-    /// What happens next, if it is before `until`.
+    /// What goes after a command for a bank if the candidates stay: the ticks until then, and the bank.
     #[inline]
-    fn step(&mut self, until: u64) -> bool {
-        let (tick, at) = match self.next {
-            Some(next) => next,
-            None => self.next_command(),
-        };
-        self.next = Some((tick, at));
-        if tick.min(self.next_open) >= until {
-            return false;
-        }
-        // A row that is open in the tick of a slot can use the slot.
-        if self.next_open <= tick {
-            self.opened();
-        } else {
-            self.issue(tick, at, until.min(self.next_open));
-        }
-        true
+    fn follower(&self, bank: usize, candidates: Set) -> (u64, usize) {
+        let sets = after(bank, candidates);
+        let wait = first_of(sets);
+        (GAPS[wait], self.oldest(sets[wait]))
     }
 
-    /// A command of the unit `at`, and those after it that are sure: two units in different bank groups of a slice take turns
-    /// until one of them is done or something happens at `limit`.
+    /// The first unit for the row of a bank.
     #[inline]
-    fn issue(&mut self, tick: u64, at: usize, limit: u64) {
-        let Entry { bank, commands, partial_write, .. } = self.entries[at];
-        let index = usize::from(bank);
-        self.serve(index);
+    fn unit(&mut self, bank: usize) -> &mut Unit {
+        &mut self.units[usize::from(self.banks[bank].hits.first) % HBM_QUEUE_UNITS]
+    }
+
+    /// A command for a bank, and those after it that are sure: a unit that follows itself goes on, and two that follow each
+    /// other take turns, until one of them is done or something happens at `limit`.
+    #[inline]
+    fn issue(&mut self, tick: u64, bank: usize, limit: u64) {
+        if self.banks[bank].state == RowState::Fresh {
+            // The oldest of all: no other begins.
+            self.fresh.pop();
+            self.banks[bank].state = RowState::Used;
+            self.used |= 1 << bank;
+        }
+        let Unit { commands, partial_write, .. } = *self.unit(bank);
         if partial_write && commands > 1 {
-            return self.hold(tick, at);
+            return self.hold(tick, bank);
         }
         let candidates = self.candidates();
-        let (group, slice) = self.neighbours(index);
-        let near = candidates & slice & !group;
-        let other = oldest(near) % PLACES;
-        let partner = self.entries[other];
-        let (other_group, _) = self.neighbours(usize::from(partner.bank));
-        let turns = near != 0
-            && oldest(candidates & slice & !other_group) == at
-            && self.used >> other & 1 == 1
-            && !partner.partial_write;
-        let slots = (limit - tick).div_ceil(HBM_TCCD_OTHER_GROUP_TICKS);
-        let commands = slots.min(2 * u64::from(commands) - 1).min(2 * u64::from(partner.commands));
-        let count = if turns { commands } else { 1 };
-        let last = if count % 2 == 1 { at } else { other };
-        self.entries[other].commands -= (count / 2) as u8;
-        self.entries[at].commands -= count.div_ceil(2) as u8;
-        self.issued(tick + (count - 1) * HBM_TCCD_OTHER_GROUP_TICKS, last);
-        if self.entries[last].commands == 0 {
+        let (gap, other) = self.follower(bank, candidates);
+        let partner = *self.unit(other);
+        let turns = self.used >> other & 1 == 1
+            && !partner.partial_write
+            && (other == bank || self.follower(other, candidates) == (gap, bank));
+        let most = match (turns, other == bank) {
+            (false, _) => 1,
+            (true, true) => commands,
+            (true, false) => (2 * commands - 1).min(2 * partner.commands),
+        };
+        let count = (limit - tick).div_ceil(gap).min(u64::from(most));
+        let last = if count % 2 == 1 { bank } else { other };
+        self.unit(other).commands -= (count / 2) as u8;
+        self.unit(bank).commands -= count.div_ceil(2) as u8;
+        self.issued(tick + (count - 1) * gap, last);
+        let done = self.unit(last).commands == 0;
+        if done {
             self.leave(last, self.now - 1);
-        } else if turns {
-            let next = if last == at { other } else { at };
-            self.next = Some((self.allowed[0], next));
         }
-    }
-
-    /// The row of a bank serves a command.
-    #[inline]
-    fn serve(&mut self, index: usize) {
-        let bank = &mut self.banks[index];
-        bank.state = RowState::Used;
-        self.fresh &= !bank.hits;
-        self.used |= bank.hits;
+        // Without others, the next unit of the bank has the turn of the one that is done.
+        let only = candidates == (1 << bank | 1 << other) && self.candidates() == candidates;
+        if turns && (!done || only) {
+            let next = if last == bank { other } else { bank };
+            self.next = Some((self.last_tick + gap, next));
+        }
     }
 
     /// The first command of a partial write: nothing else goes until the last.
     #[cold]
-    fn hold(&mut self, tick: u64, at: usize) {
+    fn hold(&mut self, tick: u64, bank: usize) {
         let rest = HBM_PARTIAL_WRITE_TICKS - HBM_CONTROLLER_CYCLE_TICKS;
-        self.held = Some((tick + rest, at));
-        self.entries[at].commands = 1;
+        self.held = Some((tick + rest, bank));
+        self.unit(bank).commands = 1;
         self.report.partial_writes += 1;
-        self.issued(tick, at);
+        self.issued(tick, bank);
     }
 
-    /// A command for the unit `at` was issued.
+    /// A command for a bank was issued.
     #[inline]
-    fn issued(&mut self, tick: u64, at: usize) {
+    fn issued(&mut self, tick: u64, bank: usize) {
         self.next = None;
         self.now = tick + 1;
-        self.last_bank = usize::from(self.entries[at].bank);
-        self.allowed = [
-            tick + HBM_TCCD_OTHER_GROUP_TICKS,
-            tick + HBM_TCCD_OTHER_SLICE_TICKS,
-            tick + HBM_TCCD_SAME_GROUP_TICKS,
-        ];
+        self.last_bank = bank;
+        self.allowed = GAPS.map(|gap| tick + gap);
         self.last_tick = tick;
     }
 
-    /// A unit is done.
+    /// The first unit for the row of a bank is done.
     #[inline]
-    fn leave(&mut self, at: usize, tick: u64) {
-        let (stay, index) = (!(1 << at), usize::from(self.entries[at].bank));
+    fn leave(&mut self, index: usize, tick: u64) {
         self.held = None;
         self.report.units += 1;
-        self.len -= 1;
-        self.used &= stay;
-        self.slices[index / (HBM_BANK_GROUPS * HBM_BANKS)] &= stay;
-        self.groups[index / HBM_BANKS] &= stay;
         let bank = &mut self.banks[index];
-        bank.waiting &= stay;
-        bank.hits &= stay;
-        if bank.hits == 0 && bank.waiting != 0 {
+        let place = bank.hits.first;
+        self.free |= 1 << place;
+        bank.hits.first = self.units[usize::from(place)].next;
+        bank.hits.len -= 1;
+        if !bank.hits.is_empty() {
+            bank.rank = rank(self.units[usize::from(bank.hits.first)].number, index);
+            return;
+        }
+        self.used &= !(1 << index);
+        if !bank.others.is_empty() {
             self.open(index, tick);
         }
     }

@@ -2,7 +2,8 @@
 
 use super::address::Place;
 use super::channel::{Channel, ChannelReport};
-use super::stream::Transfer;
+use super::period::Period;
+use super::stream::{InTurn, Repeating, Strided, Transfer, Unknown};
 use super::{HbmMap, Request, core_cycles};
 use crate::chip::spec::{CORE_CYCLE_TICKS, HBM_CHANNELS};
 
@@ -65,9 +66,9 @@ impl HbmReport {
 }
 
 /// The head of a stream.
-#[derive(Clone, Copy, Debug)]
-struct Engine {
-    /// The core cycle of the next offer. None when there is nothing left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Engine {
+    /// The core cycle of the next offer. [`NEVER`] when there is nothing left.
     next_cycle: u64,
     place: Place,
     partial_write: bool,
@@ -105,6 +106,17 @@ impl Engine {
         self.partial_write = transfer.partial_write;
         self.next_cycle = cycle;
     }
+
+    /// The same with cycles counted from `cycle` on.
+    pub fn after(self, cycle: u64) -> Self {
+        let next_cycle = if self.next_cycle == NEVER { NEVER } else { self.next_cycle - cycle };
+        Self { next_cycle, ..self }
+    }
+
+    /// Time passes.
+    pub fn pass(&mut self, cycles: u64) {
+        self.next_cycle = self.next_cycle.saturating_add(cycles);
+    }
 }
 
 impl Detailed {
@@ -120,13 +132,30 @@ impl Detailed {
     ///
     /// If a request leaves HBM, or has no bytes or more than 256.
     pub fn run<S: Iterator<Item = Request>>(&mut self, streams: &mut [S]) -> HbmReport {
+        self.serve(&mut streams.iter_mut().map(Unknown).collect::<Vec<_>>())
+    }
+
+    /// The same for nested loops. What repeats itself in them is passed once it does so in the channels, too.
+    ///
+    /// # Panics
+    ///
+    /// If a request leaves HBM.
+    pub fn run_loops<I: Iterator<Item = Strided>>(&mut self, streams: &mut [InTurn<I>]) -> HbmReport {
+        self.serve(streams)
+    }
+
+    fn serve<S: Repeating>(&mut self, streams: &mut [S]) -> HbmReport {
         self.channels.fill(Channel::new());
         let mut engines = vec![Engine::IDLE; streams.len()];
         for (engine, stream) in engines.iter_mut().zip(streams.iter_mut()) {
             engine.take(stream, self.map, 0);
         }
+        let mut period = Period::new();
         let mut cycle = 0;
         while cycle != NEVER {
+            if period.is_due() {
+                cycle += period.pass(cycle, streams, &mut engines, &mut self.channels);
+            }
             let mut next_cycle = NEVER;
             let mut at = (cycle % engines.len().max(1) as u64) as usize;
             for _ in 0..engines.len() {
@@ -134,7 +163,10 @@ impl Detailed {
                 if engine.next_cycle == cycle {
                     let channel = &mut self.channels[usize::from(engine.place.channel)];
                     match channel.offer(engine.place, engine.partial_write, cycle * CORE_CYCLE_TICKS) {
-                        Ok(()) => engine.take(&mut streams[at], self.map, cycle + 1),
+                        Ok(()) => {
+                            engine.take(&mut streams[at], self.map, cycle + 1);
+                            period.taken(&mut streams[at]);
+                        }
                         Err(room_from) => engine.next_cycle = core_cycles(room_from),
                     }
                 }

@@ -11,7 +11,7 @@
 //! | part | question |
 //! |---|---|
 //! | [`HbmMap`], [`HbmAddress`] | where does an address lie? |
-//! | [`Request`], [`Strided`] | what is asked for, in which order? Plain data: a stream of 10^8 requests needs no memory |
+//! | [`Request`], [`Strided`], [`InTurn`] | what is asked for, in which order? Plain data: a stream of 10^8 requests needs no memory |
 //! | [`Estimate`] | how long does it take by the closed rules of the `book` profile? |
 //! | [`Detailed`] | how long does it take with queues, banks and command slots, in the `detailed` profile? |
 //!
@@ -36,13 +36,17 @@ mod address;
 mod channel;
 mod detailed;
 mod estimate;
+mod period;
 mod stream;
+
+#[cfg(test)]
+mod plain_tests;
 
 pub use address::{HbmAddress, HbmMap};
 pub use channel::ChannelReport;
 pub use detailed::{Detailed, HbmReport};
 pub use estimate::Estimate;
-pub use stream::{Request, Strided, StridedLoop};
+pub use stream::{InTurn, Request, Strided, StridedLoop};
 
 use crate::chip::spec::CORE_CYCLE_TICKS;
 

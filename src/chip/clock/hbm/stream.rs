@@ -76,6 +76,22 @@ pub struct StridedLoop {
     pub stride: i64,
 }
 
+/// Puts a loop inside of others. Those that go on evenly are one.
+const fn merge<const N: usize>(loops: &mut List<StridedLoop, N>, inner: StridedLoop) {
+    if inner.size == 1 {
+        return;
+    }
+    if let Some(k) = loops.len().checked_sub(1) {
+        let outer = *loops.get(k);
+        if outer.stride as i128 == inner.size as i128 * inner.stride as i128
+            && let Some(size) = outer.size.checked_mul(inner.size)
+        {
+            return loops.set(k, StridedLoop { size, ..inner });
+        }
+    }
+    loops.push(inner);
+}
+
 /// The requests of nested loops around a packet: one side of a DMA sequencer. An iterator that is plain data.
 ///
 /// Packets are cut into requests of 256 bytes from their own start (spec page 30 §13.8).
@@ -91,6 +107,8 @@ pub struct Strided {
     offset: u32,
     write: bool,
     finished: bool,
+    /// The turns that are left of a loop without a stride that goes round here, this one included; else 0.
+    turns: u64,
 }
 
 impl Strided {
@@ -116,7 +134,7 @@ impl Strided {
         let mut k = 0;
         while k < loops.len() {
             let each = loops[k];
-            list.push(each);
+            merge(&mut list, each);
             finished |= each.size == 0;
             let reach = (each.size as i128 - 1) * each.stride as i128;
             if reach < 0 {
@@ -132,7 +150,7 @@ impl Strided {
             return Err(PlanError::new("HBM addresses", text));
         }
         let (done, packet) = ([0; SEQUENCER_ENTRIES], base as i64);
-        Ok(Self { loops: list, done, packet, packet_bytes, offset: 0, write: false, finished })
+        Ok(Self { loops: list, done, packet, packet_bytes, offset: 0, write: false, finished, turns: 0 })
     }
 
     /// The same addresses, written.
@@ -148,12 +166,155 @@ impl Strided {
             self.done[k] += 1;
             if self.done[k] < size {
                 self.packet += stride;
+                if stride == 0 {
+                    self.turns = size - self.done[k];
+                }
                 return;
             }
             self.done[k] = 0;
             self.packet -= (size as i64 - 1) * stride;
         }
         self.finished = true;
+    }
+
+    /// How many times the requests since `from`, an earlier position, certainly come again from here on: as long as a loop
+    /// without a stride goes round, if nothing else has moved.
+    fn repeats(&self, from: &Position) -> u64 {
+        if (self.offset, self.finished) != (from.offset, false) {
+            return 0;
+        }
+        let mut moved = (0..self.loops.len()).filter(|&k| self.done[k] != from.done[k]);
+        match (moved.next(), moved.next()) {
+            (None, _) => u64::MAX,
+            (Some(k), None) if self.loops.get(k).stride == 0 && self.done[k] > from.done[k] => {
+                (self.loops.get(k).size - 1 - self.done[k]) / (self.done[k] - from.done[k])
+            }
+            _ => 0,
+        }
+    }
+
+    /// Passes the requests since `from` `times` more times.
+    fn pass(&mut self, from: &Position, times: u64) {
+        for (done, before) in self.done.iter_mut().zip(from.done) {
+            *done += (*done - before) * times;
+        }
+    }
+}
+
+/// A stream that knows where it repeats itself.
+pub(super) trait Repeating: Iterator<Item = Request> {
+    /// A position in the stream.
+    type Position;
+
+    /// Where it is.
+    fn here(&self) -> Self::Position;
+
+    /// The turns that are left of a loop that repeats its requests, if one has begun since the last question, that one
+    /// included; else 0.
+    fn begun(&mut self) -> u64;
+
+    /// How many times the requests since `from`, an earlier position, certainly come again from here on.
+    fn repeats(&self, from: &Self::Position) -> u64;
+
+    /// Passes the requests since `from` `times` more times.
+    fn pass(&mut self, from: &Self::Position, times: u64);
+}
+
+/// Requests of which nothing more is known.
+pub(super) struct Unknown<'a, S>(pub &'a mut S);
+
+impl<S: Iterator<Item = Request>> Iterator for Unknown<'_, S> {
+    type Item = Request;
+
+    #[inline]
+    fn next(&mut self) -> Option<Request> {
+        self.0.next()
+    }
+}
+
+impl<S: Iterator<Item = Request>> Repeating for Unknown<'_, S> {
+    type Position = ();
+
+    fn here(&self) {}
+
+    #[inline]
+    fn begun(&mut self) -> u64 {
+        0
+    }
+
+    fn repeats(&self, (): &()) -> u64 {
+        0
+    }
+
+    fn pass(&mut self, (): &(), _: u64) {}
+}
+
+/// Nested loops, one after another: what an engine is told.
+#[derive(Clone, Debug)]
+pub struct InTurn<I> {
+    rest: I,
+    current: Option<Strided>,
+    /// Streams that have been finished.
+    finished: u64,
+}
+
+impl<I: Iterator<Item = Strided>> InTurn<I> {
+    /// The requests of each of these.
+    pub fn new(streams: impl IntoIterator<IntoIter = I>) -> Self {
+        let mut rest = streams.into_iter();
+        Self { current: rest.next(), rest, finished: 0 }
+    }
+}
+
+impl<I: Iterator<Item = Strided>> Iterator for InTurn<I> {
+    type Item = Request;
+
+    #[inline]
+    fn next(&mut self) -> Option<Request> {
+        loop {
+            if let Some(request) = self.current.as_mut()?.next() {
+                return Some(request);
+            }
+            self.current = self.rest.next();
+            self.finished += 1;
+        }
+    }
+}
+
+/// A position in nested loops that come one after another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Position {
+    finished: u64,
+    done: [u64; SEQUENCER_ENTRIES],
+    offset: u32,
+}
+
+impl<I: Iterator<Item = Strided>> Repeating for InTurn<I> {
+    type Position = Position;
+
+    fn here(&self) -> Position {
+        let (done, offset) = self.current.map_or(([0; _], 0), |current| (current.done, current.offset));
+        Position { finished: self.finished, done, offset }
+    }
+
+    #[inline]
+    fn begun(&mut self) -> u64 {
+        self.current.as_mut().map_or(0, |current| core::mem::take(&mut current.turns))
+    }
+
+    fn repeats(&self, from: &Position) -> u64 {
+        match &self.current {
+            _ if self.finished != from.finished => 0,
+            // Nothing comes, again and again.
+            None => u64::MAX,
+            Some(current) => current.repeats(from),
+        }
+    }
+
+    fn pass(&mut self, from: &Position, times: u64) {
+        if let Some(current) = &mut self.current {
+            current.pass(from, times);
+        }
     }
 }
 
