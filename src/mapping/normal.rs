@@ -5,7 +5,8 @@
 //! nothing (spec page 10 §3.2 and §3.3).
 
 use super::expr::Expr;
-use super::factor::{Atom, Factor, Factors, LEAD_INSIDE, PaddingKind, Pool, Problem, Term, size_of_factors};
+use super::factor::{Factor, Factors, LEAD_INSIDE, PaddingKind, Problem, size_of_factors};
+use super::term::{Atom, Pool, Term};
 
 /// The greatest common divisor.
 pub const fn gcd(a: usize, b: usize) -> usize {

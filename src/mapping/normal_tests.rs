@@ -1,7 +1,7 @@
 //! The worked examples and laws of spec page 10 §3.3 and §2.3.
 
 use super::*;
-use crate::mapping::factor::{Axis, Ident};
+use crate::mapping::{Axis, Ident};
 use crate::text::Text;
 
 const G: &Expr = &Expr::Symbol(Axis { name: Ident::new("G"), size: 6 });

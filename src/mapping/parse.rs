@@ -15,9 +15,10 @@
 //! ```
 
 use super::expr::Expr;
-use super::factor::{Axis, Ident, Pool, Problem};
+use super::factor::Problem;
 use super::index::Index;
 use super::normal::factorize;
+use super::term::{Axis, Ident, Pool};
 use crate::error::PlanError;
 use furiosa_visa_grammar::{Mapping, Operator, parse_str};
 use std::fmt;

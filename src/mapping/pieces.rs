@@ -3,10 +3,8 @@
 //! Shared by [`super::division`], where both mappings are one list, and by the derivation of transfers, where a
 //! tensor has one list per level (chip, cluster, slice, element).
 
-use super::factor::{
-    Atom, Composite, Factor, Factors, LEAD_INSIDE, NO_FACTOR, PaddingKind, Pool, Term, same_factor,
-    size_of_factors,
-};
+use super::factor::{Factor, Factors, LEAD_INSIDE, NO_FACTOR, PaddingKind, same_factor, size_of_factors};
+use super::term::{Atom, Composite, Pool, Term};
 use crate::list::List;
 
 /// The most lists of one side.

@@ -20,8 +20,9 @@
 //! ```
 
 use super::config::{Config, Entry};
-use super::derive::{Derived, Request, Stream, derive};
+use super::derive::{Derived, derive};
 use super::limits::{contiguous_run, limited};
+use super::request::{Request, Stream};
 use crate::command::Guard;
 use crate::error::{PlanError, attempt};
 use crate::mapping::{Expr, M, Pool, Problem, liveness};

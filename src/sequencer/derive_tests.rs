@@ -2,7 +2,7 @@
 //! what is refused next to them (spec page 20 §3).
 
 use super::*;
-use crate::mapping::{Axis, Ident, M, PaddingKind};
+use crate::mapping::{Axis, FACTORS, Ident, M, PaddingKind};
 use crate::prelude::{axes, m};
 
 axes![A = 16, B = 5, C = 2, G = 6, H = 10, P = 7, W = 20];
