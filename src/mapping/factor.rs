@@ -24,6 +24,7 @@
 //! *composite*. Its factors live in a [`Pool`], which all mappings of one derivation share, so that two composites are
 //! equal exactly when they are the same range (spec page 10 §3).
 
+use super::normal::least;
 use super::term::{Atom, Pool, Term};
 
 /// The most factors of one mapping.
@@ -229,7 +230,7 @@ impl Factors {
 
     /// Whether the factors of two mappings of one pool are the same.
     pub const fn is(&self, other: &Factors) -> bool {
-        if self.len != other.len || self.size != other.size {
+        if self.len != other.len {
             return false;
         }
         let mut k = 0;
@@ -278,12 +279,8 @@ impl Factors {
         }
         let want = resize;
         let live = pool.live(&term.atom, term.stride);
-        if term.modulo > live {
-            term.modulo = live;
-            if resize > live {
-                resize = live;
-            }
-        }
+        term.modulo = least(term.modulo, live);
+        resize = least(resize, live);
         let base = self.size;
         match term.atom {
             Atom::Composite(composite)
@@ -300,9 +297,7 @@ impl Factors {
                 }
             }
         }
-        if want > resize {
-            self.push_padding(base * want, PaddingKind::Top);
-        }
+        self.push_padding(base * want, PaddingKind::Top);
     }
 
     /// Puts factors that were made for an empty list outside everything that is there.
@@ -413,6 +408,9 @@ mod tests {
         assert!(!factors.is(&different));
         assert_eq!(other.pop(), Some(Factor::Padding { size: 12, kind: PaddingKind::Top }));
         assert!(factors.is(&other) && other.size() == 8);
+        // What was removed is no part of the list any more.
+        assert_eq!(other.pop(), Some(last));
+        assert!(!other.has_terms() && !factors.is(&other) && !other.is(&factors));
     }
 
     #[test]

@@ -325,6 +325,8 @@ mod tests {
         check(&[GROUP]);
         check(&[&Expr::Stride(GROUP, 14), &Expr::Modulo(GROUP, 14)]);
         check(&[&Expr::Modulo(GROUP, 7), &Expr::Stride(GROUP, 7)]);
+        // The first positions, none of which holds an element.
+        check(&[&Expr::Resize(MARGIN, 2)]);
     }
 
     #[test]

@@ -112,6 +112,7 @@ pub use factor::{FACTORS, Factor, Factors, PaddingKind, Problem, same_factor, si
 pub use index::{Index, Invalid};
 pub use liveness::{GuardBuilder, liveness, liveness_of};
 pub use normal::{factorize, gcd, modulo, pad_to, product, resize, stride, strip};
+pub(crate) use normal::{greatest, least};
 pub use notation::{write_factors, write_term};
 pub(crate) use pieces::{CutRule, Matched, PIECES, Pieces, matched};
 pub use term::{Atom, Axis, Composite, Ident, POOL, Pool, Term};

@@ -114,7 +114,7 @@ const fn check_packet_fetch(
         inner.entries.push(entry);
         k += 1;
     }
-    if size == 1 || repeated || contiguous_run(&inner) == size {
+    if repeated || contiguous_run(&inner) == size {
         return Ok(());
     }
     let text = text.str("a packet ").mapping(request.packet).str(" of ").number(size);

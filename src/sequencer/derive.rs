@@ -28,7 +28,7 @@ use super::refusals::{dropped, healthy, incompatible, insufficient, not_factoriz
 use super::request::{Digit, Job, Request, Stream, no_repeats};
 use crate::error::{PlanError, attempt};
 use crate::list::List;
-use crate::mapping::{Atom, Expr, Factor, Factors, LEAD_INSIDE, Pool, factorize, size_of_factors};
+use crate::mapping::{Atom, Expr, Factor, Factors, LEAD_INSIDE, Pool, factorize, least, size_of_factors};
 
 const NO_ENTRY: Entry = Entry { size: 1, stride: 0 };
 
@@ -72,6 +72,9 @@ pub const fn derive(pool: &mut Pool, request: &Request<'_>) -> Result<Derived, P
 /// The loops of a stream of which each digit is a digit, or digits, of the buffer.
 const fn by_digits(pool: &mut Pool, job: &Job<'_>, request: &Request<'_>) -> Result<Derived, PlanError> {
     let mut buffer = Buffer::new(pool, request.buf);
+    if buffer.blocks.overflowed() {
+        return Err(too_many(job.operation));
+    }
     let mut entries = List::new(NO_ENTRY);
     attempt!(stream_part(pool, job, &mut buffer, &request.time, false, &mut entries));
     let time_entries = entries.len();
@@ -80,7 +83,7 @@ const fn by_digits(pool: &mut Pool, job: &Job<'_>, request: &Request<'_>) -> Res
     if !request.unread {
         attempt!(nothing_dropped(pool, job, &buffer));
     }
-    if entries.overflowed() || buffer.held.overflowed() || buffer.blocks.overflowed() {
+    if entries.overflowed() || buffer.held.overflowed() {
         return Err(too_many(job.operation));
     }
     Ok(Derived {
@@ -332,7 +335,7 @@ const fn digit(
             if held.resize < held.term.modulo && step * rest > held.resize {
                 return Err(insufficient(pool, request, &digit, "holds only the first values of it"));
             }
-            held.read *= if modulo < available { modulo } else { available };
+            held.read *= least(modulo, available);
             buffer.held.set(position, held);
             buffer.start_in(held.block);
             entries.insert(first, Entry { size: extent, stride });

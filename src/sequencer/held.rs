@@ -19,13 +19,11 @@
 
 use super::config::Entry;
 use super::loops::{Loops, append_reversed, fit};
-use super::places::{
-    ALONE, Based, LIMITS, Limit, Limits, NO_TERM, Place, Places, UNLIMITED, is_alone, least,
-};
+use super::places::{ALONE, Based, LIMITS, Limit, Limits, NO_TERM, Place, Places, UNLIMITED, is_alone};
 use super::product::is_inside;
 use crate::list::List;
 use crate::mapping::{
-    Atom, Composite, CutRule, Factor, Factors, LEAD_INSIDE, Pieces, Pool, Term, size_of_factors,
+    Atom, Composite, CutRule, Factor, Factors, LEAD_INSIDE, Pieces, Pool, Term, least, size_of_factors,
 };
 
 /// A stream over a buffer.
@@ -86,6 +84,9 @@ const fn loops(pool: &mut Pool, reading: &Reading<'_>) -> Option<Result<(Loops, 
         }
         k += 1;
     }
+    if places.nested || places.limits.overflowed() {
+        return None;
+    }
     places.held = places.list.len();
     places.stream = places.lifted(pool, reading);
     let [time, packet] = places.stream;
@@ -103,8 +104,7 @@ const fn loops(pool: &mut Pool, reading: &Reading<'_>) -> Option<Result<(Loops, 
     if places.beyond_a_limit() {
         return None;
     }
-    let full = places.list.overflowed() || places.limits.overflowed() || pool.factors.overflowed();
-    if full || places.nested || entries.overflowed() || inside.overflowed() {
+    if places.list.overflowed() || pool.factors.overflowed() {
         return None;
     }
     if !reading.unread
@@ -201,7 +201,6 @@ impl Places {
                 Factor::Term { term, .. } if live <= base => {
                     self.pass(pool, &inner_values(term, covered, base))
                 }
-                Factor::Padding { .. } if live <= base => {}
                 Factor::Padding { size, .. } if loops.len() == first => {
                     loops.push(Entry { size, stride: if self.is_packet { 1 } else { 0 } });
                 }
@@ -215,17 +214,12 @@ impl Places {
                     if !self.digit(pool, &term, count, loops) || !fit(loops, first, end) {
                         return false;
                     }
-                    if count > 1 {
-                        self.compare(&limits, base * (count - 1), &mut ratios);
-                    }
+                    self.compare(&limits, base * (count - 1), &mut ratios);
                 }
             }
             k += 1;
         }
         self.correct(&before, live, &ratios);
-        if loops.len() == first && positions > 1 {
-            loops.push(Entry { size: positions, stride: if self.is_packet { 1 } else { 0 } });
-        }
         fit(loops, first, positions)
     }
 
@@ -296,7 +290,7 @@ impl Places {
             stride *= run.size;
             k += 1;
         }
-        !loops.overflowed()
+        true
     }
 
     /// How many positions of a product the stream's digits reach, and would reach if none were cut off; all where they
@@ -339,7 +333,7 @@ impl Places {
             }
         }
         let (mut at, mut rest, mut modulo) = (term.stride, count, term.modulo);
-        while modulo > 1 {
+        while modulo != 1 {
             let Some(k) = self.find(&term.atom, at) else {
                 if rest > 1 {
                     loops.push(Entry { size: rest, stride: 0 });
@@ -350,9 +344,8 @@ impl Places {
             let step = at / place.term.stride;
             let available = place.term.modulo.div_ceil(step);
             let reaches_top = place.term.modulo >= pool.live(&term.atom, place.term.stride);
-            let ends = modulo <= available || reaches_top;
-            let size = if ends { rest } else { least(rest, available) };
-            if !ends && size < rest && !place.term.modulo.is_multiple_of(step) {
+            let size = least(rest, available);
+            if size < rest && !place.term.modulo.is_multiple_of(step) {
                 return false;
             }
             let before = place.reached;
@@ -372,9 +365,6 @@ impl Places {
             self.list.set(k, place);
             if size > 1 {
                 loops.push(Entry { size, stride: (step * place.base) as isize });
-            }
-            if ends {
-                return true;
             }
             at = place.term.stride * place.term.modulo;
             rest = rest.div_ceil(available);

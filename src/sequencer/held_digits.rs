@@ -32,11 +32,11 @@ pub(super) struct Block {
     pub(super) start: isize,
     /// The block around it.
     pub(super) outer: usize,
-    /// The digit that stands for all of it, or `usize::MAX`.
-    pub(super) opened: usize,
+    /// The digit that stands for all of it, if there is one.
+    pub(super) opened: Option<usize>,
 }
 
-const NO_BLOCK: Block = Block { start: 0, outer: 0, opened: usize::MAX };
+const NO_BLOCK: Block = Block { start: 0, outer: 0, opened: None };
 
 /// The most blocks with dead positions before them.
 const BLOCKS: usize = 8;
@@ -71,12 +71,13 @@ impl Buffer {
     const fn open(&mut self, pool: &Pool, k: usize) {
         let outer = self.held.at(k);
         let Atom::Composite(composite) = outer.term.atom else { return };
-        let (lead, inside) = pool.led(composite);
-        if lead == 0 || outer.term.stride > 1 || outer.resize < pool.atom_size(&outer.term.atom) {
+        // All of a composite is one digit only where it has dead positions before it.
+        if outer.resize < pool.atom_size(&outer.term.atom) {
             return;
         }
-        let block = self.blocks.len();
-        self.blocks.push(Block { start: (lead * outer.base) as isize, outer: outer.block, opened: k });
+        let (lead, inside) = pool.led(composite);
+        let start = (lead * outer.base) as isize;
+        let Some(block) = self.add(Block { start, outer: outer.block, opened: Some(k) }) else { return };
         let mut base = outer.base;
         let mut j = 0;
         while j < inside.len() {
@@ -92,18 +93,28 @@ impl Buffer {
         }
     }
 
+    /// Adds a block. `None` where there are too many, which the list of blocks remembers.
+    const fn add(&mut self, block: Block) -> Option<usize> {
+        let k = self.blocks.len();
+        self.blocks.push(block);
+        if self.blocks.overflowed() { None } else { Some(k) }
+    }
+
     /// Starts the loops after the dead positions before single elements. No digit leads there.
     pub(super) const fn start_in_constants(&mut self, pool: &Pool) {
         let mut block = 1;
-        while block < self.blocks.len() && !self.held.overflowed() {
+        while block < self.blocks.len() {
             // A block that was read as one has its dead positions in the stream.
             let (mut around, mut taken_apart) = (block, true);
             while around > 0 {
-                let opened = self.blocks.at(around).opened;
-                taken_apart = taken_apart && opened < self.held.len() && self.held.get(opened).read == 1;
-                around = self.blocks.at(around).outer;
+                let own = self.blocks.at(around);
+                taken_apart = taken_apart && matches!(own.opened, Some(k) if self.held.get(k).read == 1);
+                around = own.outer;
             }
-            if taken_apart && is_constant(pool, &self.held.get(self.blocks.at(block).opened).term.atom) {
+            if taken_apart
+                && let Some(k) = self.blocks.at(block).opened
+                && is_constant(pool, &self.held.get(k).term.atom)
+            {
                 self.start_in(block);
             }
             block += 1;
@@ -151,8 +162,8 @@ impl Buffer {
         }
         let mut block = 0;
         if pieces.starts[0] != 0 {
-            block = self.blocks.len();
-            self.blocks.push(Block { start: pieces.starts[0], ..NO_BLOCK });
+            let Some(added) = self.add(Block { start: pieces.starts[0], ..NO_BLOCK }) else { return };
+            block = added;
         }
         let mut k = 0;
         while k < pieces.list.len() {
@@ -199,7 +210,7 @@ pub(super) const fn is_read(pool: &Pool, buffer: &Buffer, own: usize, k: usize) 
     let mut j = own;
     while j < buffer.held.len() {
         let block = buffer.held.get(j).block;
-        if block > 0 && buffer.blocks.at(block).opened == k {
+        if matches!(buffer.blocks.at(block).opened, Some(opened) if opened == k) {
             if !is_read(pool, buffer, own, j) {
                 return false;
             }

@@ -3,7 +3,7 @@
 use super::product::{cut, first_positions, holds_nothing, inside, last_live};
 use crate::list::List;
 use crate::mapping::{
-    Atom, Composite, FACTORS, Factor, Factors, PIECES, POOL, PaddingKind, Pool, Term, size_of_factors,
+    Atom, Composite, FACTORS, Factor, Factors, PIECES, POOL, PaddingKind, Pool, Term, least, size_of_factors,
 };
 
 /// The most products of which a buffer holds the first positions only.
@@ -99,10 +99,6 @@ impl Based {
     }
 }
 
-pub(super) const fn least(a: usize, b: usize) -> usize {
-    if a < b { a } else { b }
-}
-
 impl Places {
     /// Adds a digit of the buffer. `alone`: it holds no other digit of the same product.
     pub(super) const fn hold(
@@ -129,9 +125,7 @@ impl Places {
             if holds_nothing(pool, content.as_slice(), term.stride, resize) {
                 return;
             }
-        } else if end < content.size()
-            && let Some(cut) = cut(content.as_slice(), end)
-        {
+        } else if let Some(cut) = cut(content.as_slice(), end) {
             content = inside(content.as_slice(), cut);
         }
         let whole = content.size() <= term.stride * term.modulo;
@@ -141,7 +135,7 @@ impl Places {
             self.list.push(Place { term, resize, base, read: 1, reached: 0, share });
             return;
         };
-        let cut_off = resize < term.modulo && resize <= last_live(pool, content.as_slice()) / term.stride;
+        let cut_off = resize <= last_live(pool, content.as_slice()) / term.stride;
         // The place of a single digit knows how many values it holds.
         if cut_off && content.len() > 1 {
             self.nested = self.nested || share.limit != UNLIMITED;
