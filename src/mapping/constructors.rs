@@ -1,8 +1,8 @@
 //! The types that `m![…]` expands to, and the trait they share.
 
 use super::expr::{Expr, Mapping};
-use super::factor::{Axis, Ident};
 use super::index::Index;
+use super::term::{Axis, Ident};
 use crate::text::Text;
 use core::fmt::Debug;
 use core::marker::PhantomData;

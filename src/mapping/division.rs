@@ -7,8 +7,9 @@
 //!   left     m![K / 12, 1 # 3, K % 4, H # 12]     and of the divisor  m![1 # 3]
 //! ```
 
-use super::factor::{Factor, Factors, LEAD_INSIDE, PaddingKind, Pool, Term, size_of_factors};
+use super::factor::{Factor, Factors, LEAD_INSIDE, PaddingKind, size_of_factors};
 use super::pieces::{CutRule, Matched, PIECES, Pieces, matched};
+use super::term::{Atom, Composite, Pool, Term};
 use crate::list::List;
 
 /// How the places of removed digits are left behind.
@@ -98,11 +99,7 @@ pub const fn divide(
     let mut terms = List::new(DivisionTerm {
         dividend_stride: 0,
         divisor_stride: 0,
-        term: Term {
-            atom: super::factor::Atom::Composite(super::factor::Composite { start: 0, len: 0 }),
-            stride: 1,
-            modulo: 1,
-        },
+        term: Term { atom: Atom::Composite(Composite { start: 0, len: 0 }), stride: 1, modulo: 1 },
         resize: 1,
     });
     let mut k = 0;

@@ -1,6 +1,6 @@
 //! A mapping expression as a value.
 
-use super::factor::Axis;
+use super::term::Axis;
 use crate::text::Text;
 
 /// A mapping expression: what `m![…]` says, as plain data that const code can walk.

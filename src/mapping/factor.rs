@@ -24,113 +24,11 @@
 //! *composite*. Its factors live in a [`Pool`], which all mappings of one derivation share, so that two composites are
 //! equal exactly when they are the same range (spec page 10 §3).
 
-use crate::list::List;
+use super::normal::least;
+use super::term::{Atom, Pool, Term};
 
 /// The most factors of one mapping.
 pub const FACTORS: usize = 24;
-/// The most factors of all composites in one derivation.
-pub const POOL: usize = 24;
-
-/// The name of an axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Ident(&'static str);
-
-impl Ident {
-    /// A name. It starts with an ASCII upper-case letter and goes on with ASCII letters, digits and `_`.
-    pub const fn new(name: &'static str) -> Self {
-        let bytes = name.as_bytes();
-        assert!(
-            !bytes.is_empty() && bytes[0].is_ascii_uppercase(),
-            "an axis name starts with an ASCII upper-case letter"
-        );
-        let mut k = 1;
-        while k < bytes.len() {
-            assert!(
-                bytes[k].is_ascii_alphanumeric() || bytes[k] == b'_',
-                "an axis name holds ASCII letters, digits and `_`"
-            );
-            k += 1;
-        }
-        Self(name)
-    }
-
-    /// The name as a string.
-    pub const fn as_str(&self) -> &'static str {
-        self.0
-    }
-
-    /// Whether two names are equal, in const code.
-    pub const fn is(&self, other: &Ident) -> bool {
-        crate::text::same(self.0, other.0)
-    }
-}
-
-impl core::fmt::Display for Ident {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.pad(self.0)
-    }
-}
-
-/// An axis: equal name and equal size make the same axis, wherever it was declared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Axis {
-    /// The name.
-    pub name: Ident,
-    /// The number of coordinates.
-    pub size: usize,
-}
-
-impl Axis {
-    /// Whether two axes are the same, in const code.
-    pub const fn is(&self, other: &Axis) -> bool {
-        self.size == other.size && self.name.is(&other.name)
-    }
-}
-
-/// A range of factors in a [`Pool`]: a product that is treated as one axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Composite {
-    pub(crate) start: usize,
-    pub(crate) len: usize,
-}
-
-/// What a term is a digit of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Atom {
-    /// An axis.
-    Symbol(Axis),
-    /// A product that was cut across its digits.
-    Composite(Composite),
-}
-
-impl Atom {
-    /// Whether two atoms of one pool are the same, in const code.
-    pub const fn is(&self, other: &Atom) -> bool {
-        match (self, other) {
-            (Atom::Symbol(a), Atom::Symbol(b)) => a.is(b),
-            (Atom::Composite(a), Atom::Composite(b)) => a.start == b.start && a.len == b.len,
-            _ => false,
-        }
-    }
-}
-
-/// A digit: `(atom div stride) mod modulo`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Term {
-    /// What it is a digit of.
-    pub atom: Atom,
-    /// Coordinates of the atom per step of the digit.
-    pub stride: usize,
-    /// The number of values before the digit starts again.
-    pub modulo: usize,
-}
-
-impl Term {
-    /// Whether two terms of one pool are the same digit, in const code.
-    pub const fn is(&self, other: &Term) -> bool {
-        self.stride == other.stride && self.modulo == other.modulo && self.atom.is(&other.atom)
-    }
-}
 
 /// Who may use padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -206,87 +104,10 @@ pub enum Problem {
     TooManyFactors,
 }
 
-/// The factors of composites.
-#[derive(Clone, Copy, Debug)]
-pub struct Pool {
-    pub(crate) factors: List<Factor, POOL>,
-}
-
 /// Why no operator meets a lead.
 pub(crate) const LEAD_INSIDE: &str = "a lead stands in a composite, which is not taken apart";
 
 pub(crate) const NO_FACTOR: Factor = Factor::Padding { size: 1, kind: PaddingKind::Top };
-
-impl Pool {
-    /// No composites.
-    pub const fn new() -> Self {
-        Self { factors: List::new(NO_FACTOR) }
-    }
-
-    /// The factors of a composite, innermost first.
-    pub const fn content(&self, composite: Composite) -> &[Factor] {
-        self.factors.as_slice().split_at(composite.start).1.split_at(composite.len).0
-    }
-
-    /// The number of coordinates of an atom.
-    pub const fn atom_size(&self, atom: &Atom) -> usize {
-        match atom {
-            Atom::Symbol(axis) => axis.size,
-            Atom::Composite(composite) => size_of_factors(self.content(*composite)),
-        }
-    }
-
-    /// The dead positions before a composite, and the factors after them.
-    pub const fn led(&self, composite: Composite) -> (usize, &[Factor]) {
-        let content = self.content(composite);
-        match content.split_last() {
-            Some((Factor::Lead { positions }, inside)) => (*positions, inside),
-            _ => (0, content),
-        }
-    }
-
-    /// Dead positions before the first coordinate of an atom.
-    pub const fn lead(&self, atom: &Atom) -> usize {
-        match atom {
-            Atom::Symbol(_) => 0,
-            Atom::Composite(composite) => self.led(*composite).0,
-        }
-    }
-
-    /// How many values of a digit with this stride exist.
-    pub const fn live(&self, atom: &Atom, stride: usize) -> usize {
-        self.atom_size(atom).div_ceil(stride)
-    }
-
-    /// The composite with this content, which has no outer padding.
-    pub(crate) const fn intern(&mut self, content: &[Factor]) -> Composite {
-        let mut start = 0;
-        let held = self.factors.as_slice();
-        while start + content.len() <= held.len() {
-            let mut k = 0;
-            while k < content.len() && same_factor(&held[start + k], &content[k]) {
-                k += 1;
-            }
-            if k == content.len() {
-                return Composite { start, len: content.len() };
-            }
-            start += 1;
-        }
-        let start = self.factors.len();
-        let mut k = 0;
-        while k < content.len() {
-            self.factors.push(content[k]);
-            k += 1;
-        }
-        Composite { start, len: self.factors.len() - start }
-    }
-}
-
-impl Default for Pool {
-    fn default() -> Self {
-        Self::new()
-    }
-}
 
 /// Positions of a list of factors.
 pub const fn size_of_factors(factors: &[Factor]) -> usize {
@@ -318,7 +139,7 @@ pub const fn same_factor(a: &Factor, b: &Factor) -> bool {
 /// What went wrong on the way sticks, so that const code can compute first and ask once.
 #[derive(Clone, Copy, Debug)]
 pub struct Factors {
-    /// Not a [`List`]: const evaluation pays for every call and for every type parameter.
+    /// Not a [`List`](crate::list::List): const evaluation pays for every call and for every type parameter.
     items: [Factor; FACTORS],
     len: usize,
     /// Positions of the list. Kept, because every push asks for it and const evaluation is slow.
@@ -409,7 +230,7 @@ impl Factors {
 
     /// Whether the factors of two mappings of one pool are the same.
     pub const fn is(&self, other: &Factors) -> bool {
-        if self.len != other.len || self.size != other.size {
+        if self.len != other.len {
             return false;
         }
         let mut k = 0;
@@ -458,12 +279,8 @@ impl Factors {
         }
         let want = resize;
         let live = pool.live(&term.atom, term.stride);
-        if term.modulo > live {
-            term.modulo = live;
-            if resize > live {
-                resize = live;
-            }
-        }
+        term.modulo = least(term.modulo, live);
+        resize = least(resize, live);
         let base = self.size;
         match term.atom {
             Atom::Composite(composite)
@@ -480,9 +297,7 @@ impl Factors {
                 }
             }
         }
-        if want > resize {
-            self.push_padding(base * want, PaddingKind::Top);
-        }
+        self.push_padding(base * want, PaddingKind::Top);
     }
 
     /// Puts factors that were made for an empty list outside everything that is there.
@@ -531,6 +346,7 @@ impl Factors {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mapping::{Axis, Composite, Ident};
 
     fn symbol(name: &'static str, size: usize) -> Atom {
         Atom::Symbol(Axis { name: Ident::new(name), size })
@@ -592,6 +408,9 @@ mod tests {
         assert!(!factors.is(&different));
         assert_eq!(other.pop(), Some(Factor::Padding { size: 12, kind: PaddingKind::Top }));
         assert!(factors.is(&other) && other.size() == 8);
+        // What was removed is no part of the list any more.
+        assert_eq!(other.pop(), Some(last));
+        assert!(!other.has_terms() && !factors.is(&other) && !other.is(&factors));
     }
 
     #[test]
@@ -674,29 +493,6 @@ mod tests {
         factors.push_all(&pool, &[one("A", 2)]);
         factors.append_divided(&pool, &[one("B", 5), padding(56), one("C", 2)], 4);
         assert_eq!(factors.as_slice(), [one("A", 2), one("B", 5), padding(14), one("C", 2)]);
-    }
-
-    #[test]
-    fn names_are_written_as_they_are() {
-        assert_eq!(format!("{:>4}|", Ident::new("A_1")), " A_1|");
-        assert!(Ident::new("A").is(&Ident::new("A")) && !Ident::new("A").is(&Ident::new("AB")));
-        for wrong in ["", "a", "1", "_A", "A-", "A b"] {
-            assert!(std::panic::catch_unwind(|| Ident::new(wrong)).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn composites_are_interned_once() {
-        let mut pool = Pool::new();
-        let factor = |name| Factor::Term { term: term(symbol(name, 4), 1, 4), resize: 4 };
-        let ab = pool.intern(&[factor("A"), factor("B")]);
-        let cd = pool.intern(&[factor("C"), factor("D")]);
-        assert_eq!(pool.intern(&[factor("A"), factor("B")]), ab);
-        assert_eq!(pool.intern(&[factor("B"), factor("C")]), Composite { start: 1, len: 2 });
-        assert_eq!(pool.content(cd), [factor("C"), factor("D")]);
-        assert_eq!((pool.atom_size(&Atom::Composite(ab)), pool.live(&Atom::Composite(ab), 3)), (16, 6));
-        let ba = pool.intern(&[factor("B"), factor("A")]);
-        assert_eq!(pool.content(ba), [factor("B"), factor("A")]);
     }
 
     #[test]

@@ -2,8 +2,9 @@
 
 use super::constructors::{AxisName, M};
 use super::expr::Expr;
-use super::factor::{Atom, Axis, Composite, Factor, Factors, Ident, Pool, Term};
+use super::factor::{Factor, Factors};
 use super::normal::factorize;
+use super::term::{Atom, Axis, Composite, Ident, Pool, Term};
 use core::fmt;
 
 /// An index of a tensor: a coordinate for each axis. An axis that is absent has coordinate 0.

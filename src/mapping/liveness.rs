@@ -1,8 +1,9 @@
 //! Which positions hold an element: from mappings to the conditions that commands carry.
 
 use super::expr::Expr;
-use super::factor::{Atom, Composite, Factor, Factors, LEAD_INSIDE, Pool};
+use super::factor::{Factor, Factors, LEAD_INSIDE};
 use super::normal::factorize;
+use super::term::{Atom, Composite, Pool};
 use crate::command::{Guard, GuardDigit, GuardMappings, GuardSum};
 use crate::list::List;
 
@@ -324,6 +325,8 @@ mod tests {
         check(&[GROUP]);
         check(&[&Expr::Stride(GROUP, 14), &Expr::Modulo(GROUP, 14)]);
         check(&[&Expr::Modulo(GROUP, 7), &Expr::Stride(GROUP, 7)]);
+        // The first positions, none of which holds an element.
+        check(&[&Expr::Resize(MARGIN, 2)]);
     }
 
     #[test]

@@ -102,17 +102,17 @@ mod notation;
 #[cfg(feature = "cli")]
 pub mod parse;
 mod pieces;
+mod term;
 
 pub use constructors::{AxisName, Identity, M, Margin, Modulo, Padding, Pair, Resize, Stride, Symbol};
 pub use division::{Bounds, Division, DivisionError, DivisionMode, DivisionTerm, divide, is_resize_of};
 pub use expr::{Expr, Mapping};
 pub(crate) use factor::LEAD_INSIDE;
-pub use factor::{
-    Atom, Axis, Composite, FACTORS, Factor, Factors, Ident, POOL, PaddingKind, Pool, Problem, Term,
-};
-pub use factor::{same_factor, size_of_factors};
+pub use factor::{FACTORS, Factor, Factors, PaddingKind, Problem, same_factor, size_of_factors};
 pub use index::{Index, Invalid};
 pub use liveness::{GuardBuilder, liveness, liveness_of};
 pub use normal::{factorize, gcd, modulo, pad_to, product, resize, stride, strip};
+pub(crate) use normal::{greatest, least};
 pub use notation::{write_factors, write_term};
 pub(crate) use pieces::{CutRule, Matched, PIECES, Pieces, matched};
+pub use term::{Atom, Axis, Composite, Ident, POOL, Pool, Term};

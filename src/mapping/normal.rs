@@ -5,7 +5,8 @@
 //! nothing (spec page 10 §3.2 and §3.3).
 
 use super::expr::Expr;
-use super::factor::{Atom, Factor, Factors, LEAD_INSIDE, PaddingKind, Pool, Problem, Term, size_of_factors};
+use super::factor::{Factor, Factors, LEAD_INSIDE, PaddingKind, Problem, size_of_factors};
+use super::term::{Atom, Pool, Term};
 
 /// The greatest common divisor.
 pub const fn gcd(a: usize, b: usize) -> usize {
@@ -16,9 +17,19 @@ pub const fn gcd(a: usize, b: usize) -> usize {
     a
 }
 
+/// The lesser of two numbers, in const code.
+pub(crate) const fn least(a: usize, b: usize) -> usize {
+    a - a.saturating_sub(b)
+}
+
+/// The greater of two numbers, in const code.
+pub(crate) const fn greatest(a: usize, b: usize) -> usize {
+    a + b.saturating_sub(a)
+}
+
 /// The factors of an expression.
 pub const fn factorize(pool: &mut Pool, expr: &Expr) -> Factors {
-    match expr {
+    let mut factors = match expr {
         Expr::Identity => Factors::one(),
         Expr::Symbol(axis) => {
             let mut factors = Factors::one();
@@ -46,9 +57,7 @@ pub const fn factorize(pool: &mut Pool, expr: &Expr) -> Factors {
         Expr::Margin(inner, before, after) => {
             let inner = factorize(pool, inner);
             let mut factors = lead(pool, &inner, *before);
-            if *after > 0 {
-                factors.push_padding(factors.size() + *after, PaddingKind::Top);
-            }
+            factors.push_padding(factors.size() + *after, PaddingKind::Top);
             factors
         }
         Expr::Pair(left, right) => {
@@ -56,7 +65,11 @@ pub const fn factorize(pool: &mut Pool, expr: &Expr) -> Factors {
             let left = factorize(pool, left);
             product(pool, &left, &right)
         }
+    };
+    if pool.factors.overflowed() {
+        factors.fail(Problem::TooManyFactors);
     }
+    factors
 }
 
 /// `# positions + factors`: dead positions before the block, which becomes one unit.
@@ -71,11 +84,10 @@ pub const fn lead(pool: &mut Pool, factors: &Factors, positions: usize) -> Facto
     if content.len() == 1
         && let Factor::Term { term, resize } = *content.item(0)
         && let Atom::Composite(composite) = term.atom
-        && let (inner, inside) = pool.led(composite)
-        && inner > 0
-        && term.stride == 1
         && resize == pool.atom_size(&term.atom)
     {
+        // All of a composite is one digit only where it has dead positions before it.
+        let (inner, inside) = pool.led(composite);
         content = Factors::one();
         let mut k = 0;
         while k < inside.len() {
@@ -226,14 +238,14 @@ const fn cut(factors: &Factors, s: usize) -> Option<Cut> {
 const fn enclosing(factors: &Factors, s: usize) -> usize {
     let all = factors.as_slice();
     let mut j = 1;
-    while j < all.len() {
+    // All factors do at the latest: `s` divides their size.
+    loop {
         let (inner, outer) = all.split_at(j);
         if size_of_factors(inner).is_multiple_of(s) && paddings_divisible(outer, s) {
             return j;
         }
         j += 1;
     }
-    all.len()
 }
 
 /// The term that stands for a block: the one whole digit it consists of, or a composite.

@@ -1,7 +1,7 @@
 //! The worked examples and laws of spec page 10 §3.3 and §2.3.
 
 use super::*;
-use crate::mapping::factor::{Axis, Ident};
+use crate::mapping::{Axis, Ident};
 use crate::text::Text;
 
 const G: &Expr = &Expr::Symbol(Axis { name: Ident::new("G"), size: 6 });
@@ -135,6 +135,26 @@ fn notation_of_factors() {
     assert_eq!(shown(pad(ONE, 2)), "1 # 2");
     assert_eq!(shown(ONE), "1");
     assert_eq!(shown(rem(div(K, 6), 2)), "K / 6 % 2");
+    assert_eq!(shown(margin(2, ONE, 5)), "# 2 + 1 + # 5");
+}
+
+#[test]
+fn more_products_than_there_is_room_for_are_a_problem() {
+    // 5 digits each: 3 to the power of 5 positions, padded to an even number and cut in the middle of each digit.
+    const NAMES: [[&str; 5]; 5] = [
+        ["A0", "A1", "A2", "A3", "A4"],
+        ["B0", "B1", "B2", "B3", "B4"],
+        ["C0", "C1", "C2", "C3", "C4"],
+        ["D0", "D1", "D2", "D3", "D4"],
+        ["E0", "E1", "E2", "E3", "E4"],
+    ];
+    let product = |names: &[&'static str; 5]| {
+        let axes = names.map(|name| e(Expr::Symbol(Axis { name: Ident::new(name), size: 3 })));
+        div(pad(axes.into_iter().reduce(pair).expect("five axes"), 244), 2)
+    };
+    let list = |count: usize| NAMES[..count].iter().map(product).reduce(pair).expect("some products");
+    assert_eq!(factorize(&mut Pool::new(), list(4)).problem(), None);
+    assert_eq!(factorize(&mut Pool::new(), list(5)).problem(), Some(Problem::TooManyFactors));
 }
 
 #[test]

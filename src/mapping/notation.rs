@@ -1,6 +1,7 @@
 //! Factors in `m![…]` notation: how messages show a mapping that no user has written.
 
-use super::factor::{Atom, Factor, Factors, Pool, Term};
+use super::factor::{Factor, Factors};
+use super::term::{Atom, Pool, Term};
 use crate::text::Text;
 
 /// Writes factors after `text` in `m![…]` notation, without the `m![` and `]`.

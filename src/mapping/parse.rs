@@ -15,9 +15,9 @@
 //! ```
 
 use super::expr::Expr;
-use super::factor::{Axis, Ident, Pool, Problem};
 use super::index::Index;
 use super::normal::factorize;
+use super::term::{Axis, Ident, Pool};
 use crate::error::PlanError;
 use furiosa_visa_grammar::{Mapping, Operator, parse_str};
 use std::fmt;
@@ -237,8 +237,7 @@ pub fn parse_mapping(text: &str, axes: &Axes) -> Result<&'static Expr, ParseErro
     let (expr, _) = reader.expr(&tree)?;
     let mut pool = Pool::new();
     let factors = factorize(&mut pool, expr);
-    let overflowed = pool.factors.overflowed().then_some(Problem::TooManyFactors);
-    if let Some(problem) = factors.problem().or(overflowed) {
+    if let Some(problem) = factors.problem() {
         let error = PlanError::mapping("m![…]", problem);
         return Err(ParseError::new(error.message(), text, 0..text.len()));
     }
@@ -431,6 +430,9 @@ mod tests {
         refused("N # 18446744073709551616", "is too large", 4..24);
         refused("1 # 4294967296", "4294967296 positions are too many", 2..14);
         refused("C, N # 18446744073709551615", "positions are too many", 5..27);
+        // A margin with its block: from the first `#` on, or up to the `+`.
+        refused("# 4294967296 + N, C", "4294967300 positions are too many", 0..16);
+        refused("C, N + # 4294967296", "4294967300 positions are too many", 3..6);
         refused("N # 2147483648, N # 2147483648", "4611686018427387904 positions are too many", 0..14);
         refused(&vec!["N"; 10_000].join(","), "more than 64 operands", 128..129);
         refused(&vec!["N"; 10_001].join(","), "more than 10000 operands", 20_000..20_001);

@@ -3,10 +3,9 @@
 //! Shared by [`super::division`], where both mappings are one list, and by the derivation of transfers, where a
 //! tensor has one list per level (chip, cluster, slice, element).
 
-use super::factor::{
-    Atom, Composite, Factor, Factors, LEAD_INSIDE, NO_FACTOR, PaddingKind, Pool, Term, same_factor,
-    size_of_factors,
-};
+use super::factor::{Factor, Factors, LEAD_INSIDE, NO_FACTOR, PaddingKind, same_factor, size_of_factors};
+use super::normal::least;
+use super::term::{Atom, Composite, Pool, Term};
 use crate::list::List;
 
 /// The most lists of one side.
@@ -116,7 +115,7 @@ impl Pieces {
         let Factor::Term { term, resize } = piece.factor else { return false };
         let Atom::Composite(composite) = term.atom else { return false };
         let (lead, inside) = pool.led(composite);
-        if lead == 0 || term.stride > 1 || resize < pool.atom_size(&term.atom) {
+        if lead == 0 || resize < pool.atom_size(&term.atom) {
             return false;
         }
         self.starts[piece.level] += (lead * piece.base) as isize;
@@ -131,8 +130,7 @@ impl Pieces {
             };
             // A number of its own: pieces of one origin stand together.
             let origin = (piece.origin + 1) * 2 * PIECES + j;
-            self.list
-                .insert(k + j, Piece { factor, base: base * piece.base, origin, weight: 1, total, ..piece });
+            self.list.insert(k + j, Piece { factor, base: base * piece.base, origin, total, ..piece });
             base = inside[j].size_over(base);
             j += 1;
         }
@@ -173,8 +171,7 @@ impl Pieces {
         if !allowed {
             return false;
         }
-        let low_size = if resize < step { resize } else { step };
-        let low = Factor::Term { term: Term { modulo: step, ..term }, resize: low_size };
+        let low = Factor::Term { term: Term { modulo: step, ..term }, resize: least(resize, step) };
         let high_term = Term { atom: term.atom, stride: at, modulo: high_modulo };
         let high = Factor::Term { term: high_term, resize: resize.div_ceil(step) };
         self.list.set(k, Piece { factor: low, ..piece });

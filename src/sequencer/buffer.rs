@@ -20,8 +20,9 @@
 //! ```
 
 use super::config::{Config, Entry};
-use super::derive::{Derived, Request, Stream, derive};
+use super::derive::{Derived, derive};
 use super::limits::{contiguous_run, limited};
+use super::request::{Request, Stream};
 use crate::command::Guard;
 use crate::error::{PlanError, attempt};
 use crate::mapping::{Expr, M, Pool, Problem, liveness};
@@ -113,7 +114,7 @@ const fn check_packet_fetch(
         inner.entries.push(entry);
         k += 1;
     }
-    if size == 1 || repeated || contiguous_run(&inner) == size {
+    if repeated || contiguous_run(&inner) == size {
         return Ok(());
     }
     let text = text.str("a packet ").mapping(request.packet).str(" of ").number(size);

@@ -2,7 +2,7 @@
 //! what is refused next to them (spec page 20 §3).
 
 use super::*;
-use crate::mapping::{Axis, Ident, M, PaddingKind};
+use crate::mapping::{Axis, FACTORS, Ident, M, PaddingKind};
 use crate::prelude::{axes, m};
 
 axes![A = 16, B = 5, C = 2, G = 6, H = 10, P = 7, W = 20];
@@ -409,4 +409,147 @@ fn groups_in_groups_are_compared_as_groups() {
     assert_eq!(rule::<m![A], m![{ Outer }, [G, H] # 64 / 8], m![A]>(), "axis repeated");
     assert_eq!(rule::<m![A], m![[G, H] # 64 / 8, { Outer }], m![A]>(), "axis repeated");
     assert_eq!(rule::<m![A], m![{ Outer }, G], m![A]>(), "axis repeated");
+}
+
+fn leaked(expr: Expr) -> &'static Expr {
+    Box::leak(Box::new(expr))
+}
+
+/// An axis that is called as a letter and a number.
+fn numbered(prefix: char, k: usize, size: usize) -> &'static Expr {
+    let name = Box::leak(format!("{prefix}{k}").into_boxed_str());
+    leaked(Expr::Symbol(Axis { name: Ident::new(name), size }))
+}
+
+/// A list, outermost first.
+fn listed(parts: Vec<&'static Expr>) -> &'static Expr {
+    parts.into_iter().reduce(|list, part| leaked(Expr::Pair(list, part))).expect("has a part")
+}
+
+/// The loops of a stream that may leave axes of the buffer out.
+fn read_some(buf: &'static Expr, time: &'static Expr, packet: &'static Expr) -> Result<String, &'static str> {
+    let mut pool = Pool::new();
+    let buf = factorize(&mut pool, buf);
+    let asked = Request { unread: true, ..request(&buf, Stream::Expr(time), Stream::Expr(packet)) };
+    derive(&mut pool, &asked).map(|read| read.config.to_string()).map_err(|error| error.rule())
+}
+
+/// Seven blocks with dead positions before them are read, and more are refused.
+#[test]
+fn as_many_blocks_as_there_is_room_for() {
+    let blocks =
+        |count| listed((0..count).map(|k| leaked(Expr::Margin(numbered('X', k, 2), 1, 0))).collect());
+    let digits = |count| listed((0..count).map(|k| numbered('X', k, 2)).collect());
+    // Blocks of three positions: the element whose coordinates are all 0 is at 1 + 3 + 9 + ….
+    let entries: Vec<String> = (0..7).rev().map(|k| format!("2 : {}", 3usize.pow(k))).collect();
+    let expected = format!("[{}] : 1 @ base {}", entries.join(", "), (3usize.pow(7) - 1) / 2);
+    assert_eq!(read_some(blocks(7), digits(7), &Expr::Identity), Ok(expected));
+    assert_eq!(read_some(blocks(8), digits(8), &Expr::Identity), Err("too many factors"));
+    // The same in the stream.
+    assert!(read_some(digits(7), blocks(7), &Expr::Identity).is_ok());
+    assert_eq!(read_some(digits(8), blocks(8), &Expr::Identity), Err("not factorizable"));
+}
+
+/// Eight products of which the buffer holds the first positions are followed, and more are refused.
+#[test]
+fn as_many_limits_as_there_is_room_for() {
+    // 4 of 2 times 3 positions.
+    let part = |k| Expr::Resize(leaked(Expr::Pair(numbered('X', k, 2), numbered('Y', k, 3))), 4);
+    let buf = |count| listed((0..count).map(|k| leaked(part(k))).collect());
+    assert_eq!(read_some(buf(8), numbered('Y', 0, 3), &Expr::Identity), Ok("[3 : 16384] : 1".to_string()));
+    assert_eq!(read_some(buf(9), numbered('Y', 0, 3), &Expr::Identity), Err("not factorizable"));
+}
+
+/// A product that is one digit in what is held needs no limit.
+#[test]
+fn first_values_of_a_digit_are_no_limit() {
+    // Positions 0 and 2 of 2 times 5.
+    let part = |k| Expr::Stride(leaked(Expr::Pair(numbered('X', k, 2), numbered('Y', k, 5))), 2);
+    let buf = listed((0..9).map(|k| leaked(Expr::Resize(leaked(part(k)), 2))).collect());
+    let stream = Expr::Resize(leaked(Expr::Stride(leaked(Expr::Padding(numbered('Y', 0, 5), 6)), 2)), 2);
+    assert_eq!(read_some(buf, leaked(stream), &Expr::Identity), Ok("[2 : 256] : 1".to_string()));
+}
+
+/// Parts of products are products as well, and take the same room.
+#[test]
+fn as_many_products_as_there_is_room_for() {
+    let (c, d) = (numbered('C', 0, 8), numbered('D', 0, 3));
+    // Positions 0, 4, …, 20 of C and D. What is inside of `C / 4` is a product of its own: two more digits.
+    let buf = |count| {
+        let outer = (0..count).map(|k| numbered('X', k, 3));
+        let inner = leaked(Expr::Padding(leaked(Expr::Pair(c, d)), 25));
+        let whole = listed(outer.chain([inner]).collect());
+        let size = (25 * 3usize.pow(count as u32)).next_multiple_of(4);
+        leaked(Expr::Resize(leaked(Expr::Stride(leaked(Expr::Padding(whole, size)), 4)), 6))
+    };
+    let stream = leaked(Expr::Stride(c, 4));
+    assert_eq!(read_some(buf(19), stream, &Expr::Identity), Ok("[2 : 3] : 1".to_string()));
+    assert_eq!(read_some(buf(20), stream, &Expr::Identity), Err("not factorizable"));
+}
+
+/// Positions 0, 3, 6 and 9 of 2 times 6 of 8: the inner digit is cut off, and read in steps.
+#[test]
+fn steps_over_a_digit_that_is_cut_off() {
+    axes![A = 2, B = 3, C = 8];
+    assert_eq!(read::<m![[B, [A, C = 6] # 13] / 3 = 4], m![A], m![C # 9 / 3 = 2]>(), "[2 : 2, 2 : 1] : 2");
+}
+
+/// What the stream takes only the first value of is neither missing nor left out.
+#[test]
+fn digits_of_which_only_the_first_value_is_asked_for() {
+    type Group = m![[G, H] # 64 / 8];
+    assert_eq!(read::<m![P = 5], m![1], m![[{ Group }, P] # 60 % 5]>(), "[5 : 1] : 5");
+    // C is inside of a product that the buffer cuts.
+    let packet = <m![[C, P] # 20 % 10 = 5]>::EXPR;
+    let found = read_some(<m![[C, B] % 2, [C, B] / 2, P]>::EXPR, &Expr::Identity, packet);
+    assert_eq!(found, Ok("[5 : 1] : 5".to_string()));
+}
+
+/// Steps over a product, from one part of it into the next one.
+#[test]
+fn two_values_in_another_part() {
+    axes![A = 7, B = 3];
+    // Positions 0 and 6 of the product, of which the buffer holds 10 in a row 4 apart.
+    type Cut = m![[B # 5, A] # 40 % 10, [B # 5, A] # 40 / 10];
+    let found = read_some(Cut::EXPR, &Expr::Identity, <m![[B, A] # 24 / 6 = 2]>::EXPR);
+    assert_eq!(found, Ok("[2 : 24] : 2".to_string()));
+}
+
+/// Padding of an axis inside of a product is read as well, and counts for nothing where the product ends.
+#[test]
+fn products_that_end_in_padding() {
+    axes![A = 4, B = 3];
+    assert_eq!(
+        read::<m![[B, A # 5] = 9], m![B = 2, A # 6 / 3], m![A # 6 % 3]>(),
+        "[2 : 5, 2 : 3, 3 : 1] : 3"
+    );
+    // Positions 0, 2, …, 8 of 14; those at 10 and 12 are padding.
+    assert_eq!(read::<m![[C, B # 7] / 2 = 5], m![1], m![[C, B # 7] / 2]>(), "[7 : 1] : 7");
+}
+
+/// The first values of a part of a product are no more than they are.
+#[test]
+fn first_values_of_a_product() {
+    // Positions 0, 2 and 4 of 10: all of the inner axis.
+    assert_eq!(read::<m![[C, B] / 2 = 3], m![1], m![B # 6 / 2]>(), "[3 : 1] : 3");
+}
+
+/// A digit is not repeated next to a part of it that the loops read.
+#[test]
+fn parts_that_cannot_be_repeated() {
+    axes![A = 3, B = 2];
+    let mut pool = Pool::new();
+    let buf = factorize(&mut pool, <m![[A, B] # 8 % 4]>::EXPR);
+    let asked = request(&buf, Stream::Expr(<m![A]>::EXPR), Stream::Expr(<m![B]>::EXPR));
+    let error = derive(&mut pool, &Request { partial: true, ..asked }).expect_err("refused");
+    assert_eq!(error.rule(), "incompatible shapes");
+    assert!(error.message().starts_with("read: incompatible shapes: "), "{error}");
+}
+
+/// Dead positions before a part of a digit are no values of it.
+#[test]
+fn parts_with_dead_positions_before_them() {
+    assert_eq!(rule::<m![A], m![# 15 + A % 2], m![1]>(), "axis dropped");
+    let text = refused::<m![A], m![# 15 + A % 2], m![1]>();
+    assert!(text.message().starts_with("read: the buffer "), "{text}");
 }

@@ -12,9 +12,10 @@
 //! they are, one after another, what the whole derivation gave. Runs at run time only, and may allocate.
 
 use super::config::{Config, Entry};
-use super::derive::{Request, Stream, derive};
+use super::derive::derive;
 use super::limits::{contiguous_run, limited};
 use super::remains::{Part, Remains};
+use super::request::{Request, Stream};
 use crate::chip::spec;
 use crate::engine::fetch::stages::AdapterStage;
 use crate::engine::fetch::{FetchConfig, FetchRequest, check_packet, derive_fetch};

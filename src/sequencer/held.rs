@@ -19,72 +19,12 @@
 
 use super::config::Entry;
 use super::loops::{Loops, append_reversed, fit};
-use super::product::{cut, first_positions, holds_nothing, inside, is_inside, last_live};
+use super::places::{ALONE, Based, LIMITS, Limit, Limits, NO_TERM, Place, Places, UNLIMITED, is_alone};
+use super::product::is_inside;
 use crate::list::List;
 use crate::mapping::{
-    Atom, Composite, CutRule, FACTORS, Factor, Factors, LEAD_INSIDE, PIECES, POOL, PaddingKind, Pieces, Pool,
-    Term, size_of_factors,
+    Atom, Composite, CutRule, Factor, Factors, LEAD_INSIDE, Pieces, Pool, Term, least, size_of_factors,
 };
-
-/// The most products of which a buffer holds the first positions only.
-const LIMITS: usize = 8;
-type Limits = List<Limit, LIMITS>;
-
-/// No limit.
-const UNLIMITED: usize = usize::MAX;
-
-/// A digit of the buffer, or of a product that the buffer holds.
-#[derive(Clone, Copy)]
-struct Place {
-    term: Term,
-    resize: usize,
-    /// Positions of the buffer per value.
-    base: usize,
-    /// Values that the stream walks over, as the product of the loops' moduli.
-    read: usize,
-    /// The largest value that the stream reaches.
-    reached: usize,
-    share: Share,
-}
-
-/// The first positions of a product: what its digits sum up to stays below `max`.
-#[derive(Clone, Copy)]
-struct Limit {
-    max: usize,
-    /// The largest sum that the stream reaches.
-    reached: usize,
-}
-
-/// The part of a digit in a limit.
-#[derive(Clone, Copy)]
-struct Share {
-    /// Which limit, or [`UNLIMITED`].
-    limit: usize,
-    /// What one step of the digit adds to the sum.
-    weight: usize,
-}
-
-/// Factors with the number of positions inside each.
-#[derive(Clone, Copy)]
-struct Based {
-    list: List<(Factor, usize), PIECES>,
-}
-
-/// The buffer's digits, with its products taken apart.
-#[derive(Clone, Copy)]
-struct Places {
-    list: List<Place, { FACTORS + POOL }>,
-    limits: Limits,
-    /// The number of places of the buffer, which come first. The others are those of products of the stream.
-    held: usize,
-    /// Whether a limit lies inside another one, which is not followed.
-    nested: bool,
-    /// Time and packet, with the products of the buffer as digits.
-    stream: [Based; 2],
-    /// Whether a part of an axis that the buffer does not hold is repeated.
-    partial: bool,
-    is_packet: bool,
-}
 
 /// A stream over a buffer.
 #[derive(Clone, Copy)]
@@ -144,6 +84,9 @@ const fn loops(pool: &mut Pool, reading: &Reading<'_>) -> Option<Result<(Loops, 
         }
         k += 1;
     }
+    if places.nested || places.limits.overflowed() {
+        return None;
+    }
     places.held = places.list.len();
     places.stream = places.lifted(pool, reading);
     let [time, packet] = places.stream;
@@ -161,8 +104,7 @@ const fn loops(pool: &mut Pool, reading: &Reading<'_>) -> Option<Result<(Loops, 
     if places.beyond_a_limit() {
         return None;
     }
-    let full = places.list.overflowed() || places.limits.overflowed() || pool.factors.overflowed();
-    if full || places.nested || entries.overflowed() || inside.overflowed() {
+    if places.list.overflowed() || pool.factors.overflowed() {
         return None;
     }
     if !reading.unread
@@ -195,121 +137,7 @@ const fn has_lead(pool: &Pool, factors: &[Factor]) -> bool {
     false
 }
 
-const NO_TERM: Term = Term { atom: Atom::Composite(Composite { start: 0, len: 0 }), stride: 1, modulo: 1 };
-
-const ALONE: Share = Share { limit: UNLIMITED, weight: 0 };
-
-/// Whether no other digit of the same product is in the list.
-const fn is_alone(factors: &[Factor], term: &Term) -> bool {
-    let mut k = 0;
-    while k < factors.len() {
-        if let Factor::Term { term: other, .. } = &factors[k]
-            && other.atom.is(&term.atom)
-            && other.stride != term.stride
-        {
-            return false;
-        }
-        k += 1;
-    }
-    true
-}
-
-impl Based {
-    const fn new(factors: &[Factor]) -> Self {
-        let mut list = List::new((Factor::Padding { size: 1, kind: PaddingKind::Top }, 1));
-        let mut k = 0;
-        while k < factors.len() {
-            list.push((factors[k], size_of_factors(factors.split_at(k).0)));
-            k += 1;
-        }
-        Self { list }
-    }
-}
-
-const fn least(a: usize, b: usize) -> usize {
-    if a < b { a } else { b }
-}
-
 impl Places {
-    /// Adds a digit of the buffer. `alone`: it holds no other digit of the same product.
-    const fn hold(
-        &mut self,
-        pool: &mut Pool,
-        term: Term,
-        resize: usize,
-        base: usize,
-        share: Share,
-        alone: bool,
-    ) {
-        let (mut term, mut share) = (term, share);
-        let Atom::Composite(composite) = term.atom else {
-            self.list.push(Place { term, resize, base, read: 1, reached: 0, share });
-            return;
-        };
-        let mut content = Factors::one();
-        content.append_list(pool.content(composite));
-        let end = term.stride * term.modulo;
-        if alone {
-            // All that is held are the first values.
-            content = first_positions(content.as_slice(), term.stride * (resize - 1) + 1);
-            term.modulo = content.size().div_ceil(term.stride);
-            if holds_nothing(pool, content.as_slice(), term.stride, resize) {
-                return;
-            }
-        } else if end < content.size()
-            && let Some(cut) = cut(content.as_slice(), end)
-        {
-            content = inside(content.as_slice(), cut);
-        }
-        let whole = content.size() <= term.stride * term.modulo;
-        let low = if whole { cut(content.as_slice(), term.stride) } else { None };
-        let Some(low) = low else {
-            term.atom = Atom::Composite(pool.intern(content.as_slice()));
-            self.list.push(Place { term, resize, base, read: 1, reached: 0, share });
-            return;
-        };
-        let cut_off = resize < term.modulo && resize <= last_live(pool, content.as_slice()) / term.stride;
-        // The place of a single digit knows how many values it holds.
-        if cut_off && content.len() > 1 {
-            self.nested = self.nested || share.limit != UNLIMITED;
-            share = Share { limit: self.limits.len(), weight: 1 };
-            self.limits.push(Limit { max: resize, reached: 0 });
-        }
-        let part = inside(content.as_slice(), low);
-        if low.size > term.stride && part.has_terms() {
-            let modulo = low.size / term.stride;
-            let own = if let (1, Factor::Term { term: only, .. }) = (part.len(), part.as_slice()[0]) {
-                Term { atom: only.atom, stride: only.stride * term.stride, modulo }
-            } else {
-                let atom = Atom::Composite(pool.intern(part.as_slice()));
-                Term { atom, stride: term.stride, modulo }
-            };
-            self.list.push(Place { term: own, resize: modulo, base, read: 1, reached: 0, share });
-        }
-        let mut k = low.factor;
-        while k < content.len() {
-            if let Factor::Term { term: own, resize: size } = content.as_slice()[k] {
-                let (mut own, mut size) = (own, size);
-                let mut step = size_of_factors(content.as_slice().split_at(k).0);
-                if k == low.factor {
-                    own.stride *= low.values;
-                    own.modulo = own.modulo.div_ceil(low.values);
-                    size = size.div_ceil(low.values);
-                    step = low.size;
-                }
-                let held = (term.stride * (resize - 1) + 1).div_ceil(step);
-                size = least(size, held);
-                let step = step / term.stride;
-                if size > 1 {
-                    let share = Share { weight: share.weight * step, ..share };
-                    let alone = is_alone(content.as_slice(), &own);
-                    self.hold(pool, own, size, base * step, share, alone);
-                }
-            }
-            k += 1;
-        }
-    }
-
     const fn holds(&self, atom: &Atom) -> bool {
         let mut k = 0;
         while k < self.list.len() {
@@ -373,7 +201,6 @@ impl Places {
                 Factor::Term { term, .. } if live <= base => {
                     self.pass(pool, &inner_values(term, covered, base))
                 }
-                Factor::Padding { .. } if live <= base => {}
                 Factor::Padding { size, .. } if loops.len() == first => {
                     loops.push(Entry { size, stride: if self.is_packet { 1 } else { 0 } });
                 }
@@ -387,17 +214,12 @@ impl Places {
                     if !self.digit(pool, &term, count, loops) || !fit(loops, first, end) {
                         return false;
                     }
-                    if count > 1 {
-                        self.compare(&limits, base * (count - 1), &mut ratios);
-                    }
+                    self.compare(&limits, base * (count - 1), &mut ratios);
                 }
             }
             k += 1;
         }
         self.correct(&before, live, &ratios);
-        if loops.len() == first && positions > 1 {
-            loops.push(Entry { size: positions, stride: if self.is_packet { 1 } else { 0 } });
-        }
         fit(loops, first, positions)
     }
 
@@ -468,7 +290,7 @@ impl Places {
             stride *= run.size;
             k += 1;
         }
-        !loops.overflowed()
+        true
     }
 
     /// How many positions of a product the stream's digits reach, and would reach if none were cut off; all where they
@@ -511,7 +333,7 @@ impl Places {
             }
         }
         let (mut at, mut rest, mut modulo) = (term.stride, count, term.modulo);
-        while modulo > 1 {
+        while modulo != 1 {
             let Some(k) = self.find(&term.atom, at) else {
                 if rest > 1 {
                     loops.push(Entry { size: rest, stride: 0 });
@@ -522,9 +344,8 @@ impl Places {
             let step = at / place.term.stride;
             let available = place.term.modulo.div_ceil(step);
             let reaches_top = place.term.modulo >= pool.live(&term.atom, place.term.stride);
-            let ends = modulo <= available || reaches_top;
-            let size = if ends { rest } else { least(rest, available) };
-            if !ends && size < rest && !place.term.modulo.is_multiple_of(step) {
+            let size = least(rest, available);
+            if size < rest && !place.term.modulo.is_multiple_of(step) {
                 return false;
             }
             let before = place.reached;
@@ -544,9 +365,6 @@ impl Places {
             self.list.set(k, place);
             if size > 1 {
                 loops.push(Entry { size, stride: (step * place.base) as isize });
-            }
-            if ends {
-                return true;
             }
             at = place.term.stride * place.term.modulo;
             rest = rest.div_ceil(available);

@@ -84,7 +84,7 @@ const fn write_config(text: Text, config: &Config) -> Text {
 pub const fn accessed_run(config: &Config) -> usize {
     let entries = config.entries.as_slice();
     match entries.last() {
-        Some(Entry { size, stride: 0 }) if *size > 1 => *size,
+        Some(Entry { size, stride: 0 }) => *size,
         _ => contiguous_run(config),
     }
 }

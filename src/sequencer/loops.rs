@@ -18,6 +18,9 @@ pub(super) const fn append_reversed(outer: &mut Loops, inner: &Loops) {
 /// Makes the loops from `first` on `positions` in all: the outermost loops that make one run become as long as that
 /// takes. What is cut off or added is padding, or is not asked for.
 pub(super) const fn fit(loops: &mut Loops, first: usize, positions: usize) -> bool {
+    if loops.overflowed() {
+        return false;
+    }
     let mut inside = 1;
     let mut k = first;
     while k < loops.len() {
@@ -37,17 +40,18 @@ pub(super) const fn fit(loops: &mut Loops, first: usize, positions: usize) -> bo
             return false;
         }
         loops.truncate(loops.len() - 1);
-        if positions > inside && positions.is_multiple_of(inside) {
-            loops.push(Entry { size: positions / inside, stride: outer.stride });
+        let size = positions / inside;
+        if positions.is_multiple_of(inside) {
+            if size > 1 {
+                loops.push(Entry { size, stride: outer.stride });
+            }
             return true;
         }
-        if positions == inside {
-            return true;
-        }
-        // Everything that is asked for lies inside.
-        run = if positions < inside { None } else { Some(outer) };
+        // With less than one turn, everything that is asked for lies inside.
+        run = if size == 0 { None } else { Some(outer) };
     }
-    positions == 1
+    // No loop at all.
+    false
 }
 
 #[cfg(test)]
@@ -70,6 +74,17 @@ mod tests {
         assert_eq!(fitted(&[(4, 1), (3, 8)], 0, 4), Some(vec![(4, 1)]));
         assert_eq!(fitted(&[(4, 1), (3, 8)], 0, 2), Some(vec![(2, 1)]));
         assert_eq!(fitted(&[(4, 1), (3, 8)], 0, 1), Some(vec![]));
+        assert_eq!(fitted(&[], 0, 1), Some(vec![]));
+        assert_eq!(fitted(&[], 0, 4), None);
+    }
+
+    #[test]
+    fn a_list_that_is_full_is_no_nest() {
+        // All of them repeat: one run, which could be cut to any length.
+        let all = [(2, 0); DERIVED_ENTRIES + 1];
+        assert_eq!(fitted(&all[..DERIVED_ENTRIES], 0, 3), Some(vec![(3, 0)]));
+        assert_eq!(fitted(&all, 0, 3), None);
+        assert_eq!(fitted(&all, 0, 1 << DERIVED_ENTRIES), None);
     }
 
     #[test]

@@ -44,16 +44,21 @@ mod config;
 mod derive;
 mod explain;
 mod held;
+mod held_digits;
 mod limits;
 mod loops;
+mod places;
 mod product;
+mod refusals;
 mod remains;
+mod request;
 
 pub use buffer::{
     BufTensor, BufferConfig, BufferPlan, BufferRequest, IndirectLoop, StreamTensor, derive_buffer,
 };
 pub use config::{Config, DERIVED_ENTRIES, Entry};
-pub use derive::{Derived, Request, Stream, derive};
+pub use derive::{Derived, derive};
 pub(crate) use explain::write_table;
 pub use explain::{Explanation, MergedRow, Row, explain_fetch, explain_loops, explain_read};
 pub use limits::{accessed_run, contiguous_run, limited};
+pub use request::{Request, Stream};

@@ -1,6 +1,6 @@
 //! Products of axes that are cut across a digit: where they can be taken apart, and which of their positions are live.
 
-use crate::mapping::{Atom, Factor, Factors, LEAD_INSIDE, Pool, Term, gcd, size_of_factors};
+use crate::mapping::{Atom, Factor, Factors, LEAD_INSIDE, Pool, Term, gcd, greatest, least, size_of_factors};
 
 /// Where a product is cut.
 #[derive(Clone, Copy)]
@@ -78,7 +78,7 @@ const LOOKED_AT: usize = 64;
 /// Whether every value of a digit but the first is padding.
 pub(super) const fn holds_nothing(pool: &Pool, content: &[Factor], step: usize, values: usize) -> bool {
     let mut value = 1;
-    while value < values && value < LOOKED_AT {
+    while value < least(values, LOOKED_AT) {
         if is_live(pool, content, value * step) {
             return false;
         }
@@ -136,7 +136,7 @@ pub(super) const fn last_live(pool: &Pool, content: &[Factor]) -> usize {
         if let Factor::Term { term, .. } = &content[k]
             && is_first_of_its_atom(content, k)
         {
-            // The last coordinate, and the last ones below each cut: all digits inside at their largest value.
+            // The last coordinate, and the last ones that end each digit: all digits inside at their largest value.
             let size = pool.atom_size(&term.atom);
             let mut best = reach(content, &term.atom, size - 1);
             let mut j = k;
@@ -144,12 +144,9 @@ pub(super) const fn last_live(pool: &Pool, content: &[Factor]) -> usize {
                 if let Factor::Term { term: other, .. } = &content[j]
                     && other.atom.is(&term.atom)
                 {
-                    let below = (size - 1) / other.stride * other.stride;
-                    let at = reach(content, &term.atom, below.saturating_sub(1));
-                    best = if at > best { at } else { best };
                     let end = other.stride * other.modulo;
-                    let at = reach(content, &term.atom, ((size - 1) / end * end).saturating_sub(1));
-                    best = if at > best { at } else { best };
+                    let at = reach(content, &term.atom, (size / end * end).saturating_sub(1));
+                    best = greatest(best, at);
                 }
                 j += 1;
             }
@@ -182,7 +179,7 @@ const fn reach(content: &[Factor], atom: &Atom, coordinate: usize) -> usize {
             && term.atom.is(atom)
         {
             let value = coordinate / term.stride % term.modulo;
-            let value = if value < *resize { value } else { *resize - 1 };
+            let value = least(value, *resize - 1);
             sum += value * size_of_factors(content.split_at(k).0);
         }
         k += 1;
@@ -295,7 +292,7 @@ mod tests {
             _ => panic!("{k} is padding"),
         };
         let (e, d) = (atom(0), atom(1));
-        for (outer, middle, inner) in [(0, 0, 3), (1, 0, 0), (1, 2, 1), (0, 1, 2), (1, 3, 3)] {
+        for (outer, middle, inner) in [(0, 0, 3), (1, 0, 0), (1, 0, 2), (1, 2, 1), (0, 1, 2), (1, 3, 3)] {
             let position = outer * 16 + middle * 4 + inner;
             assert_eq!(coordinate(list, &e, position), outer * 4 + inner, "at {position}");
             assert_eq!(coordinate(list, &d, position), middle, "at {position}");

@@ -509,6 +509,17 @@ fn products_that_are_cut_off() {
     }
 }
 
+/// The first positions of a product that is itself cut off are not followed: the group is no contiguous run.
+#[test]
+fn first_positions_of_first_positions_are_refused() {
+    let axes = [("A", 8), ("B", 3), ("C", 1)];
+    let part = "[[B # 5, A # 10] # 50 # 56 / 8, [B # 5, A # 10] # 50 # 56 % 8 = 5, C # 4]";
+    let maps = [format!("[{part} / 10, {part} % 10] = 37"), "[B, C, A] # 25 % 5 = 2".into(), "1".into()];
+    let [buf, time, packet] = maps.map(|text| Map::parse(&text, &axes));
+    assert_eq!(derived(&buf, &time, &packet).expect_err("is refused").rule(), "not factorizable");
+    assert_eq!(Seen::default().check([&buf, &time, &packet]), Ok(()));
+}
+
 /// Reads that take one digit of a product at a time although the buffer holds the product in other parts, or only its
 /// first positions. They are found, and not only right where they are found.
 #[test]
