@@ -1,7 +1,7 @@
 //! Random sequences of commands, valid and invalid, against memories that are modelled byte by byte.
 //!
 //! Whatever is given, the library answers: it does the command or says which rule it breaks. The model in
-//! `tests/reference/shadow.rs` says which answers are right, and what is read back.
+//! `tests/reference/shadow` says which answers are right, and what is read back.
 //!
 //! * `VISA_CASES=N` runs N sequences, `VISA_SEED=S` starts at seed S. A failure prints the seed that repeats it.
 //!
