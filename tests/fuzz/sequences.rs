@@ -1,16 +1,22 @@
 //! Random operations. Most are legal; each of their numbers is at times one that is not.
 
 use crate::reference::random::Random;
-use crate::reference::shadow::{Kind, Loop, Memory, Move, Operation, Pass, Registers, Sink, Tensor};
+use crate::reference::shadow::{
+    BARE, Kind, Loop, Memory, Move, Operation, Pass, Registers, Sink, Sums, Tensor,
+};
 
 const KINDS: [Kind; 5] = [Kind::I8, Kind::I16, Kind::Bf16, Kind::I32, Kind::F32];
 
 /// What a sequence has made so far.
 #[derive(Debug, Default)]
-pub struct Sequence {
+pub struct Operations {
     fills: u64,
     tensors: Vec<Tensor>,
     registers: Vec<Registers>,
+    /// What comes first, last one first.
+    script: Vec<Operation>,
+    /// The type that it is about, if it is about registers.
+    theme: Option<Kind>,
 }
 
 fn capacity(memory: Memory) -> u64 {
@@ -22,17 +28,162 @@ fn capacity(memory: Memory) -> u64 {
     }
 }
 
+/// The stream before it is summed.
+struct Fetched {
+    from: Tensor,
+    base: isize,
+    loops: Vec<(usize, isize)>,
+    time: usize,
+    packet: usize,
+    output: Kind,
+    flits: usize,
+}
+
+/// Sums of a stream of packets of so many elements, each of so many flits, and so many flits in all.
+fn sums(
+    random: &mut Random,
+    mut weights: Registers,
+    (kind, packet, per_packet, total): (Kind, usize, usize, usize),
+) -> Sums {
+    if weights.rows == 0 {
+        weights.rows = 8;
+    }
+    weights.rows = weights.rows.min(16);
+    let flits = if total.is_multiple_of(2) { random.between(1, 2) } else { 1 };
+    let tile = random.pick(&[1, 1, 2, 3]);
+    let packets = total / flits;
+    let steps = packets * tile;
+    let size = weights.kind.bytes();
+    // Cells of a packet, of either type.
+    let cells = flits * 32 / size.max(kind.bytes());
+    let whole = weights.row_elements.min(cells).max(1);
+    let read = 1 << random.between(0, whole.ilog2() as usize);
+    let step = (read * size) as isize;
+    let first = random.below((weights.row_elements / read).max(1)) * read * size;
+    let (first_read, reads) = match random.below(8) {
+        0..3 => (0, vec![(packets, 0), (tile, step)]),
+        3 => (0, vec![(packets, step), (tile, 0)]),
+        4 => (first, vec![(steps, 0)]),
+        5 => (first, vec![(steps, step)]),
+        _ => (0, vec![(steps, step)]),
+    };
+    let reach = steps * read;
+    // Most stay inside the tensor.
+    let (first_read, reads) = match reach > weights.row_elements && random.chance(85) {
+        true => (first, vec![(steps, 0)]),
+        false => (first_read, reads),
+    };
+    let levels = cells.ilog2() as usize;
+    // At times into the half of the packet that no flit fills.
+    let depth = random.between(0, levels + usize::from(flits == 1));
+    let columns = (cells >> depth).clamp(1, 16);
+    let columns = if random.chance(30) { (columns / 2).max(1) } else { columns };
+    let (slots, slot_count) = match random.below(5) {
+        0 => (vec![(steps, 1)], steps),
+        1 => (vec![(packets, 1), (tile, 0)], packets),
+        2 => (vec![(packets, 0), (tile, 1)], tile),
+        _ => (vec![(steps, 0)], 1),
+    };
+    let slot_count = slot_count + usize::from(random.chance(5));
+    let lanes = 32 / kind.bytes();
+    let filled = packet.saturating_sub(lanes * (per_packet - 1));
+    Sums {
+        flits,
+        tile,
+        steps,
+        first_read,
+        reads,
+        read,
+        live_lanes: match random.below(20) {
+            0..3 => random.between(1, lanes),
+            3 => lanes,
+            _ => filled.min(lanes),
+        },
+        live_flits: if random.chance(10) { random.between(0, total) } else { 1 << 20 },
+        computed: if random.chance(10) { random.between(0, steps) } else { 1 << 20 },
+        depth,
+        columns,
+        slots,
+        slot_count,
+        sequential: random.chance(50),
+        weights,
+    }
+}
+
+/// What the memories hold, as far as sequences reach: bytes, through handles that know nothing.
+pub fn everything(random: &mut Random) -> Vec<Operation> {
+    let bytes = 512;
+    let tensor = |memory, address, elements| {
+        let (clusters, slices) = if memory == Memory::Hbm { (1, 1) } else { (2, 4) };
+        let (fill, kind, period, live) = (0, Kind::I8, 1, 1);
+        Tensor { memory, address, fill, kind, clusters, slices, elements, period, live }
+    };
+    let at = bytes as u64 * random.below(3) as u64;
+    let from = tensor(Memory::Dm, at, bytes);
+    let to = tensor(Memory::Hbm, 40 << 30, 8 * bytes);
+    let units = |slice: usize, size: usize| {
+        vec![one(2, (256 * slice, 0), (0, 4 * size)), one(4, (slice, 0), (0, size))]
+    };
+    let spread = |slice: usize, inside: &[Loop], size: usize| Move {
+        loops: [units(slice, size), inside.to_vec()].concat(),
+        cut: None,
+    };
+    let row = |size: usize| one(size, (0, 1), (0, 1));
+    let flat = Move { loops: vec![row(8 * bytes)], cut: None };
+    let banks = [one(8, (1, 0), (0, 128)), one(2, (0, 4096), (0, 64)), row(64)];
+    let all = Registers { part: 2, fill: 0, kind: Kind::I8, rows: 8, row_elements: 8192, period: 1, live: 1 };
+    vec![
+        Operation::Launch,
+        Operation::Dma { from, to: to.clone(), moved: spread(1, &[row(bytes)], bytes), pcie: false },
+        Operation::Download { from: to, moved: flat, elements: 8 * bytes },
+        Operation::InspectTrf { from: all, moved: spread(8, &banks, 1024), elements: 8 * 1024 },
+        Operation::InspectVrf {
+            from: tensor(Memory::Vrf, at, bytes),
+            moved: spread(1, &[row(bytes)], bytes),
+            elements: 8 * bytes,
+        },
+    ]
+}
+
 fn one(size: usize, from: (usize, usize), to: (usize, usize)) -> Loop {
     Loop { size, from, to }
 }
 
-impl Sequence {
-    fn fill(&mut self, random: &mut Random) -> u64 {
-        if random.chance(15) {
-            return 0;
+impl Operations {
+    /// Half of them start with numbers in all slices and are about register files.
+    pub fn new(random: &mut Random) -> Operations {
+        let mut own = Operations::default();
+        if random.chance(50) {
+            let kind = random.pick(&[Kind::I8, Kind::I8, Kind::Bf16, Kind::Bf16, Kind::F32]);
+            let elements = 32 / kind.bytes() * random.between(2, 8);
+            let [from, to] = [Memory::Hbm, Memory::Dm].map(|memory| {
+                own.fills += 1;
+                let (clusters, slices) = if memory == Memory::Hbm { (1, 1) } else { (2, 4) };
+                let fill = own.fills;
+                let (address, period, live) = (64 * random.below(4) as u64, 1, 1);
+                Tensor { memory, address, fill, kind, clusters, slices, elements, period, live }
+            });
+            let array = (0..elements).map(|_| Self::element(random, kind, false)).collect();
+            let inside = one(elements, (0, 1), (0, 1));
+            let upload = Move { loops: vec![inside], cut: None };
+            let spread = vec![one(2, (0, 0), (256, 0)), one(4, (0, 0), (1, 0)), inside];
+            let spread = Move { loops: spread, cut: None };
+            own.script = vec![
+                Operation::Dma { from: from.clone(), to, moved: spread, pcie: false },
+                Operation::Upload { to: from, moved: upload, array },
+            ];
+            own.theme = Some(kind);
         }
+        own
+    }
+
+    fn fill(&mut self, random: &mut Random) -> u64 {
         self.fills += 1;
-        self.fills
+        match random.below(100) {
+            0..10 => 0,
+            10..15 => BARE + self.fills,
+            _ => self.fills,
+        }
     }
 
     fn address(random: &mut Random, memory: Memory, bytes: u64) -> u64 {
@@ -83,7 +234,7 @@ impl Sequence {
             tensor.elements = random.between(1, tensor.elements - first);
         }
         if random.chance(20) {
-            tensor.fill = 0;
+            tensor.fill = random.pick(&[0, 0, BARE + 1]);
         }
         if random.chance(4) {
             tensor.kind = random.pick(&KINDS);
@@ -93,19 +244,27 @@ impl Sequence {
     }
 
     fn element(random: &mut Random, kind: Kind, holes: bool) -> Option<Vec<u8>> {
-        let bytes = (0..kind.bytes()).map(|_| random.bits() as u8).collect();
+        let mut bytes: Vec<u8> = (0..kind.bytes()).map(|_| random.bits() as u8).collect();
+        if matches!(kind, Kind::Bf16 | Kind::F32) && random.chance(90) {
+            // Of a size that sums do not lose.
+            let exponent = random.between(122, 132) as u16;
+            let code = (random.bits() as u16 & 0x807f | exponent << 7).to_le_bytes();
+            let high = bytes.len() - 2;
+            bytes[high..].copy_from_slice(&code);
+        }
         (!holes || random.chance(80)).then_some(bytes)
     }
 
     /// The next operation.
     pub fn next(&mut self, random: &mut Random) -> Operation {
-        let operation = match random.below(100) {
-            0..22 => self.upload(random),
-            22..36 => self.download(random),
-            36..64 => self.dma(random),
-            64..90 => self.pass(random),
-            90..93 => self.inspect_trf(random),
-            93..96 => self.inspect_vrf(random),
+        let operation = match (self.script.pop(), self.theme.is_some(), random.below(100)) {
+            (Some(operation), ..) => operation,
+            (None, true, 0..65) | (None, false, 64..88) => self.pass(random),
+            (None, true, 65..72) | (None, false, 88..91) => self.inspect_trf(random),
+            (None, true, 72..78) | (None, false, 91..96) => self.inspect_vrf(random),
+            (None, true, 78..90) | (None, false, 36..64) => self.dma(random),
+            (None, true, 90..96) | (None, false, 22..36) => self.download(random),
+            (None, true, 96..98) | (None, false, 0..22) => self.upload(random),
             _ => Operation::Launch,
         };
         match &operation {
@@ -241,6 +400,11 @@ impl Sequence {
             }
             _ => {}
         }
+        let chance = if self.theme.is_some() { 50 } else { 12 };
+        if random.chance(chance) {
+            let fetch = Fetched { from, base, loops, time, packet, output, flits };
+            return self.summed(random, fetch);
+        }
         let total = time * flits;
         let steps = if random.chance(15) { random.between(0, total) } else { 1 << 20 };
         let mut limit = match random.below(8) {
@@ -252,9 +416,10 @@ impl Sequence {
             // What collect adds is padding.
             limit = limit.min(packet.saturating_sub(lanes * (flits - 1)));
         }
+        let registers = if self.theme.is_some() { 6 } else { 2 };
         let sink = match random.below(10) {
-            0..2 => self.trf(random, output, total * lanes),
-            2..4 => self.vrf(random, output, total * lanes),
+            0..2 => self.vrf(random, output, total * lanes),
+            k if k < 2 + registers => self.trf(random, output, total * lanes),
             _ => self.commit(random, &from, output, total, lanes),
         };
         let sub = random.chance(35);
@@ -267,8 +432,41 @@ impl Sequence {
             packet,
             output,
             flits,
+            sums: None,
             sink,
             lanes: limit,
+            steps,
+        })
+    }
+
+    /// A pass that multiplies what it fetches with registers.
+    fn summed(&mut self, random: &mut Random, fetched: Fetched) -> Operation {
+        let Fetched { from, base, loops, time, packet, output, flits } = fetched;
+        let total = time * flits;
+        let weights = self.loaded(random, Some(output));
+        let sums = sums(random, weights, (output, packet, flits, total));
+        let (kind, time_steps) = (Sums::output(output), sums.time());
+        let steps = if random.chance(15) { random.between(0, time_steps) } else { 1 << 20 };
+        let lanes = if sums.sequential { sums.columns } else { sums.weights.rows }.min(8);
+        let sink = match random.below(10) {
+            0..2 => self.trf(random, kind, time_steps * 8),
+            2..4 => self.vrf(random, kind, time_steps * 8),
+            _ => self.commit(random, &from, kind, time_steps, 8),
+        };
+        let sub = random.chance(20);
+        let sums = Some(sums);
+        Operation::Pass(Pass {
+            sub,
+            from,
+            base,
+            loops,
+            time,
+            packet,
+            output,
+            flits,
+            sums,
+            sink,
+            lanes,
             steps,
         })
     }
@@ -308,21 +506,23 @@ impl Sequence {
     }
 
     fn trf(&mut self, random: &mut Random, kind: Kind, elements: usize) -> Sink {
-        let (mut rows, mut row_elements) = (8, elements.div_ceil(8));
-        match random.below(12) {
+        let mut rows = random.pick(&[8, 8, 4, 2, 1]);
+        let mut row_elements = elements.div_ceil(rows);
+        match random.below(24) {
             0 => rows = random.pick(&[0, 3, 16, 1000]),
-            1 => row_elements = 8192 + random.below(2),
+            1 => row_elements = 8192 * 8 / rows + random.below(2),
             2 => row_elements = (row_elements - 1).max(1),
             _ => {}
         }
         let part = random.below(3);
-        if rows == 8 && row_elements > 1000 {
-            // At the limit of the part, and one byte past it.
-            let most = if part == 2 { 8192 } else { 4096 } / kind.bytes();
+        if row_elements > 1000 {
+            // At the limit of the part, and one element past it.
+            let most = if part == 2 { 65536 } else { 32768 } / kind.bytes() / rows.max(1);
             row_elements = most + random.below(2);
         }
-        let fill = self.fill(random);
-        Sink::Trf { to: Registers { part, fill, kind, rows, row_elements } }
+        let period = random.pick(&[1, 1, 1, 1, 1, 4]);
+        let (live, fill) = (random.between(1, period), self.fill(random));
+        Sink::Trf { to: Registers { part, fill, kind, rows, row_elements, period, live } }
     }
 
     fn vrf(&mut self, random: &mut Random, kind: Kind, elements: usize) -> Sink {
@@ -341,12 +541,31 @@ impl Sequence {
         Sink::Vrf { to, moved: Move { loops: vec![own], cut: None } }
     }
 
-    fn inspect_trf(&mut self, random: &mut Random) -> Operation {
-        let mut from = match self.registers.is_empty() {
-            true => Registers { part: random.below(3), fill: 0, kind: Kind::I8, rows: 8, row_elements: 8 },
-            false => random.pick(&self.registers),
+    /// Registers to be read: a tensor that was loaded, or whatever is there.
+    fn loaded(&self, random: &mut Random, kind: Option<Kind>) -> Registers {
+        let mut known = self.registers.clone();
+        known.retain(|own| random.chance(8) || kind.is_none_or(|kind| own.kind == kind));
+        let Some(last) = known.len().checked_sub(1) else {
+            let kind = kind.unwrap_or(Kind::I8);
+            let part = random.below(3);
+            return Registers { part, fill: 0, kind, rows: 8, row_elements: 8, period: 1, live: 1 };
         };
-        if from.rows != 8 && random.chance(70) {
+        let mut own = known[last.saturating_sub(random.below(3))].clone();
+        if random.chance(15) {
+            own.fill = random.pick(&[0, 0, BARE + 1]);
+        }
+        if random.chance(10) {
+            own.part = random.below(3);
+        }
+        if random.chance(4) {
+            own.row_elements += 1;
+        }
+        own
+    }
+
+    fn inspect_trf(&mut self, random: &mut Random) -> Operation {
+        let mut from = self.loaded(random, None);
+        if ![1, 2, 4, 8].contains(&from.rows) && random.chance(70) {
             from.rows = 8;
         }
         let (rows, row) = (from.rows.min(8), from.row_elements.min(40));

@@ -1,5 +1,6 @@
 //! Bytes: what they hold, who wrote them last, and reads of what was overwritten.
 
+use super::order::BARE;
 use super::{Element, Memory, Move, Rule, Shadow, Spot, Tensor};
 use std::collections::BTreeSet;
 
@@ -54,7 +55,7 @@ impl Shadow {
 
     pub(super) fn note_bytes(&mut self, fill: u64, memory: Memory, bytes: &[u64], units: &[usize]) {
         self.writes += 1;
-        if fill != 0 {
+        if fill != 0 && fill < BARE {
             self.first.entry(fill).or_insert(self.writes);
         }
         for &unit in units {

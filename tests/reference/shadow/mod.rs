@@ -8,8 +8,11 @@ mod operations;
 mod order;
 mod pass;
 mod registers;
+mod sinks;
+mod sums;
 
 pub use operations::*;
+pub use order::BARE;
 
 use memory::Cell;
 use order::{Done, used};
@@ -94,19 +97,16 @@ impl Shadow {
             }
             Operation::Pass(pass) => self.pass(pass, waits),
             Operation::InspectTrf { from, moved, elements } => {
-                let tensor = self.registers(from, &mut broken);
-                let Some((tensor, bytes)) = tensor else { return Err(broken) };
-                self.stale(tensor.fill, Memory::Trf, &bytes, &tensor.units(), &mut broken);
+                let Some(file) = self.registers(from, &mut broken) else { return Err(broken) };
+                self.registers_stale(&file, &mut broken);
                 if !broken.is_empty() {
                     return Err(broken);
                 }
                 let mut array = vec![None; *elements];
                 for ((unit, element), (_, at)) in moved.pairs() {
-                    let flat = unit % 8 * from.row_elements + element;
-                    let size = from.kind.bytes();
-                    let read = (unit % 8 < from.rows && element < from.row_elements)
-                        .then(|| self.load(Memory::Trf, unit / 8, &bytes[flat * size..(flat + 1) * size]));
-                    array[at] = read.flatten();
+                    let (slice, row) = (unit / 8, unit % 8);
+                    let inside = row < from.rows && element < from.row_elements;
+                    array[at] = inside.then(|| self.register(&file, slice, row, element)).flatten();
                 }
                 Ok(array)
             }

@@ -7,7 +7,7 @@ pub enum Memory {
     Hbm,
     /// One per slice.
     Dm,
-    /// Registers of the contraction, one file per slice. Addresses are of this model: see [`Shadow::trf_byte`].
+    /// Registers of the contraction, one file per slice. Addresses are of this model: see [`super::Shadow::trf_byte`].
     Trf,
     /// Registers of 32 bits, one file per slice.
     Vrf,
@@ -149,13 +149,13 @@ impl Move {
 pub enum Sink {
     /// Loops over the elements of the tensor, `window` lanes at a time.
     Commit { to: Tensor, loops: Vec<(usize, isize)>, window: usize },
-    /// In order, from the first row on. Halves: 0 and 1; 2 is the whole file.
+    /// In order, from the first row on.
     Trf { to: Registers },
     /// One loop: from the lane with this number on, so many, each so far from the last.
     Vrf { to: Tensor, moved: Move },
 }
 
-/// A tensor in the register file of the contraction.
+/// A tensor in the register file of the contraction. Parts: its halves 0 and 1; 2 is the whole file.
 #[derive(Clone, Debug)]
 pub struct Registers {
     pub part: usize,
@@ -163,9 +163,54 @@ pub struct Registers {
     pub kind: Kind,
     pub rows: usize,
     pub row_elements: usize,
+    /// Of every `period` elements of a row, the first `live` are live.
+    pub period: usize,
+    pub live: usize,
 }
 
-/// A pass without arithmetic.
+impl Registers {
+    pub(super) fn is_live(&self, element: usize) -> bool {
+        element % self.period < self.live
+    }
+}
+
+/// Products of a stream with registers, summed.
+#[derive(Clone, Debug)]
+pub struct Sums {
+    pub weights: Registers,
+    /// Flits of the stream per packet: 1 or 2.
+    pub flits: usize,
+    /// How many times in a row a packet is used.
+    pub tile: usize,
+    pub steps: usize,
+    /// The byte of a row that a step reads from: the first one, and loops over the steps.
+    pub first_read: usize,
+    pub reads: Vec<(usize, isize)>,
+    /// Elements of a read. Cells behind them use them again.
+    pub read: usize,
+    /// Lanes and flits of the stream from these on are padding.
+    pub live_lanes: usize,
+    pub live_flits: usize,
+    /// Steps from this one on are padding.
+    pub computed: usize,
+    /// `2^depth` neighbouring products make a column.
+    pub depth: usize,
+    pub columns: usize,
+    /// Where the columns of a step are added: loops over the steps.
+    pub slots: Vec<(usize, isize)>,
+    pub slot_count: usize,
+    /// Whether columns leave side by side, or else rows.
+    pub sequential: bool,
+}
+
+impl Sums {
+    /// What the sums of a stream are.
+    pub fn output(stream: Kind) -> Kind {
+        if stream == Kind::I8 { Kind::I32 } else { Kind::F32 }
+    }
+}
+
+/// A pass through the Tensor Unit.
 #[derive(Clone, Debug)]
 pub struct Pass {
     pub sub: bool,
@@ -176,8 +221,9 @@ pub struct Pass {
     pub packet: usize,
     pub output: Kind,
     pub flits: usize,
+    pub sums: Option<Sums>,
     pub sink: Sink,
-    /// Lanes and time steps from these on are padding.
+    /// Of what the sink gets: lanes and time steps from these on are padding.
     pub lanes: usize,
     pub steps: usize,
 }
@@ -231,12 +277,13 @@ pub enum Rule {
     View,
     Twice,
     Unordered,
+    Reuse,
     Unsupported,
 }
 
 impl Rule {
     /// All rules.
-    pub const ALL: [Rule; 10] = [
+    pub const ALL: [Rule; 11] = [
         Rule::Stale,
         Rule::Uninitialised,
         Rule::Bounds,
@@ -246,6 +293,7 @@ impl Rule {
         Rule::View,
         Rule::Twice,
         Rule::Unordered,
+        Rule::Reuse,
         Rule::Unsupported,
     ];
 }

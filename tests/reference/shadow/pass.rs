@@ -2,10 +2,13 @@
 
 use super::operations::FLIT;
 use super::order::used;
-use super::{Element, Kind, Memory, Outcome, Pass, Rule, Shadow, Sink};
-use std::collections::{BTreeMap, BTreeSet};
+use super::registers::File;
+use super::sinks::Stream;
+use super::sums::{Number, Operands};
+use super::{Element, Kind, Memory, Outcome, Pass, Rule, Shadow, Sink, Sums};
+use std::collections::BTreeSet;
 
-fn position(base: isize, loops: &[(usize, isize)], number: usize) -> isize {
+pub(super) fn position(base: isize, loops: &[(usize, isize)], number: usize) -> isize {
     let mut rest = number;
     let mut at = base;
     for &(size, stride) in loops.iter().rev() {
@@ -15,169 +18,135 @@ fn position(base: isize, loops: &[(usize, isize)], number: usize) -> isize {
     at
 }
 
+impl Pass {
+    /// Whether fetch changes the type.
+    fn converts(&self) -> bool {
+        self.from.kind != self.output
+    }
+
+    /// What the sink gets.
+    fn ends_as(&self) -> Stream {
+        match &self.sums {
+            None => Stream { kind: self.output, total: self.time * self.flits },
+            Some(sums) => Stream { kind: Sums::output(self.output), total: sums.time() },
+        }
+    }
+}
+
 impl Shadow {
     pub(super) fn pass(&mut self, pass: &Pass, waits: bool) -> Outcome {
-        let Pass { from, time, packet, output, flits, .. } = pass;
         let mut broken = BTreeSet::new();
-        let stored = from.kind;
-        let converts = stored != *output;
-        if converts && (stored, *output) != (Kind::I8, Kind::I32) || from.memory != Memory::Dm {
-            broken.insert(Rule::Unsupported);
+        self.fetched_well(pass, &mut broken);
+        let mut file = None;
+        if let Some(sums) = &pass.sums {
+            if !sums.takes(pass.output) {
+                broken.insert(Rule::Unsupported);
+            }
+            file = self.registers(&sums.weights, &mut broken);
+            let Some(file) = &file else { return Err(broken) };
+            self.registers_stale(file, &mut broken);
         }
-        if !from.address.is_multiple_of(stored.bytes() as u64) {
-            broken.insert(Rule::Misaligned);
-        }
-        let least = pass.base
-            + pass.loops.iter().map(|&(size, stride)| (size as isize - 1) * stride.min(0)).sum::<isize>();
-        if from.leaves_memory() || from.address as i128 + least as i128 * (stored.bytes() as i128) < 0 {
-            broken.insert(Rule::Bounds);
-        }
-        self.reads_well(from, &mut broken);
-        let fetched = |number: usize| position(pass.base, &pass.loops, number);
-        let lanes = FLIT / output.bytes();
-        let total = time * flits;
-        let is_live = |t: usize, lane: usize| t < pass.steps && lane < pass.lanes;
-        let filled = |t: usize, lane: usize| t % flits * lanes + lane < *packet;
-        // What is written: time step, lane, bytes.
-        let mut written: Vec<(usize, usize, Vec<u64>)> = Vec::new();
-        let (target, live, width) = match &pass.sink {
+        let stream = pass.ends_as();
+        let end = match &pass.sink {
             Sink::Commit { to, loops, window } => {
-                if to.memory != Memory::Dm {
-                    broken.insert(Rule::Unsupported);
-                }
-                if to.leaves_memory() {
-                    broken.insert(Rule::Bounds);
-                }
-                let size = output.bytes() as i128;
-                let at = |number: usize| to.address as i128 + position(0, loops, number) as i128 * size;
-                if !to.address.is_multiple_of(8) || (0..total).any(|t| at(t * window) % 8 != 0) {
-                    broken.insert(Rule::Misaligned);
-                }
-                let mut seen = BTreeSet::new();
-                for (t, lane) in (0..total).flat_map(|t| (0..*window).map(move |lane| (t, lane))) {
-                    if is_live(t, lane) {
-                        let element = position(0, loops, t * window + lane);
-                        if element < 0 || element as usize >= to.elements {
-                            broken.insert(Rule::View);
-                            continue;
-                        }
-                        if !seen.insert(element) {
-                            broken.insert(Rule::Twice);
-                        }
-                        if !filled(t, lane) {
-                            broken.insert(Rule::Uninitialised);
-                        }
-                        let first = to.address.saturating_add((element as usize * output.bytes()) as u64);
-                        written.push((t, lane, (0..size as u64).map(|k| first.saturating_add(k)).collect()));
-                    }
-                }
-                let some = (0..total).any(|t| (0..*window).any(|lane| is_live(t, lane)));
-                let covers = to.clusters >= from.clusters && to.slices >= from.slices;
-                if some && !covers {
-                    broken.insert(Rule::View);
-                }
-                // A byte of the source, written before the last packet that needs it.
-                let own = from.address as i128..from.address as i128 + from.bytes() as i128;
-                let mut last: BTreeMap<i128, usize> = BTreeMap::new();
-                for number in 0..time * packet {
-                    let first = from.address as i128 + fetched(number) as i128 * stored.bytes() as i128;
-                    for byte in (first..first + stored.bytes() as i128).filter(|byte| own.contains(byte)) {
-                        last.insert(byte, number / packet);
-                    }
-                }
-                let late =
-                    |t: usize, byte: u64| last.get(&(byte as i128)).is_some_and(|&fetch| fetch > t / flits);
-                let is_over =
-                    |(t, _, bytes): &(usize, usize, Vec<u64>)| bytes.iter().any(|&byte| late(*t, byte));
-                if from.memory == Memory::Dm && to.memory == Memory::Dm && written.iter().any(is_over) {
-                    broken.insert(Rule::Overwrite);
-                }
-                (to.clone(), None, *window)
+                Some(self.committed(pass, stream, (to, loops, *window), &mut broken))
             }
-            Sink::Trf { to } => {
-                let Some((tensor, bytes)) = self.registers(to, &mut broken) else { return Err(broken) };
-                let size = output.bytes();
-                for (t, lane) in (0..total).flat_map(|t| (0..lanes).map(move |lane| (t, lane))) {
-                    let element = t * lanes + lane;
-                    if is_live(t, lane) {
-                        match bytes.get(element * size..(element + 1) * size) {
-                            Some(bytes) => written.push((t, lane, bytes.to_vec())),
-                            None => _ = broken.insert(Rule::View),
-                        }
-                    }
-                }
-                (tensor, Some(bytes), lanes)
-            }
-            Sink::Vrf { to, moved } => {
-                if to.memory != Memory::Vrf || output.bytes() != 4 {
-                    broken.insert(Rule::Unsupported);
-                }
-                if to.leaves_memory() {
-                    broken.insert(Rule::Bounds);
-                }
-                if !to.address.is_multiple_of(to.kind.bytes() as u64) {
-                    broken.insert(Rule::Misaligned);
-                }
-                self.writes_well(to, moved, &mut broken);
-                if (to.clusters < from.clusters || to.slices < from.slices)
-                    && pass.steps > 0
-                    && pass.lanes > 0
-                {
-                    broken.insert(Rule::View);
-                }
-                for ((_, number), (_, element)) in moved.pairs() {
-                    let (t, lane) = (number / lanes, number % lanes);
-                    if t < total && is_live(t, lane) {
-                        let first = to.address.saturating_add(4 * element as u64);
-                        written.push((t, lane, (0..4).map(|k| first.saturating_add(k)).collect()));
-                    }
-                }
-                (to.clone(), None, lanes)
-            }
+            Sink::Trf { to } => self.loaded(pass, stream, to, &mut broken),
+            Sink::Vrf { to, moved } => Some(self.vector_loaded(pass, stream, (to, moved), &mut broken)),
         };
+        let Some(end) = end else { return Err(broken) };
         if !broken.is_empty() && broken != BTreeSet::from([Rule::Uninitialised]) {
             return Err(broken);
         }
         // The stream of each slice.
         let mut stores = Vec::new();
-        for unit in from.units() {
-            let value = |t: usize, lane: usize| -> Element {
-                let within = t % flits * lanes + lane;
-                let number = t / flits * packet + within;
-                let bytes =
-                    (within < *packet).then(|| self.element(from, unit, fetched(number))).flatten()?;
-                Some(if converts { i32::from(bytes[0] as i8).to_le_bytes().to_vec() } else { bytes })
+        for unit in pass.from.units() {
+            let mut store = |value: &dyn Fn(usize, usize) -> Element| {
+                stores.extend(end.written.iter().map(|(t, lane, to)| (unit, to.clone(), value(*t, *lane))));
             };
-            let missing = |(t, lane)| is_live(t, lane) && value(t, lane).is_none();
-            if converts && (0..total).flat_map(|t| (0..width).map(move |lane| (t, lane))).any(missing) {
-                broken.insert(Rule::Uninitialised);
+            let streamed = |t: usize, lane: usize| self.streamed(pass, unit, t, lane);
+            if let (Some(sums), Some(file)) = (&pass.sums, &file) {
+                let operands = self.operands(pass, (sums, file), unit);
+                if sums.lack(pass.output, &operands) {
+                    broken.insert(Rule::Uninitialised);
+                } else {
+                    store(&sums.run(pass.output, &operands));
+                }
+            } else {
+                let mut lanes = (0..stream.total).flat_map(|t| (0..end.width).map(move |lane| (t, lane)));
+                let missing = |(t, lane)| pass.is_live(t, lane) && streamed(t, lane).is_none();
+                if pass.converts() && lanes.any(missing) {
+                    broken.insert(Rule::Uninitialised);
+                }
+                store(&streamed);
             }
-            stores.extend(written.iter().map(|(t, lane, bytes)| (unit, bytes.clone(), value(*t, *lane))));
         }
-        let mut to = used(&target, true);
-        if let Some(bytes) = &live {
-            to.bytes = bytes.iter().copied().collect();
-            to.spans = bytes.iter().map(|&byte| byte..byte + 1).collect();
-        }
+        let reads = file.iter().map(|file| file.used(false));
+        let uses = [used(&pass.from, false)].into_iter().chain(reads).chain([end.to.clone()]).collect();
         let refused = !broken.is_empty();
         if refused && !waits {
             // Also out of order: either may be said.
             let done = self.done.clone();
-            if let Err(more) = self.in_order(usize::from(pass.sub), vec![used(from, false), to]) {
+            if let Err(more) = self.in_order(usize::from(pass.sub), uses) {
                 broken.extend(more);
             }
             self.done = done;
             return Err(broken);
         }
-        self.in_order(usize::from(pass.sub), vec![used(from, false), to])?;
-        let bytes = live.unwrap_or_else(|| target.live_bytes());
-        self.note_bytes(target.fill, target.memory, &bytes, &target.units());
+        self.in_order(usize::from(pass.sub), uses)?;
+        let units: Vec<usize> = end.to.units.iter().copied().collect();
+        self.note_bytes(end.to.fill, end.to.memory, &end.live, &units);
         if refused {
             return Err(broken);
         }
         for (unit, bytes, value) in stores {
-            self.store(target.memory, unit, &bytes, value.as_deref());
+            self.store(end.to.memory, unit, &bytes, value.as_deref());
         }
         Ok(Vec::new())
+    }
+
+    /// The rules of the source.
+    fn fetched_well(&self, pass: &Pass, broken: &mut BTreeSet<Rule>) {
+        let (from, size) = (&pass.from, pass.from.kind.bytes());
+        if pass.converts() && (from.kind, pass.output) != (Kind::I8, Kind::I32) || from.memory != Memory::Dm {
+            broken.insert(Rule::Unsupported);
+        }
+        if !from.address.is_multiple_of(size as u64) {
+            broken.insert(Rule::Misaligned);
+        }
+        let back = pass.loops.iter().map(|&(size, stride)| (size as isize - 1) * stride.min(0));
+        let least = pass.base + back.sum::<isize>();
+        if from.leaves_memory() || i128::from(from.address) + ((least * size as isize) as i128) < 0 {
+            broken.insert(Rule::Bounds);
+        }
+        self.reads_well(from, broken);
+    }
+
+    /// The element in a lane of the collected stream, of a slice.
+    fn streamed(&self, pass: &Pass, unit: usize, t: usize, lane: usize) -> Element {
+        let within = t % pass.flits * (FLIT / pass.output.bytes()) + lane;
+        if within >= pass.packet {
+            return None;
+        }
+        let number = t / pass.flits * pass.packet + within;
+        let bytes = self.element(&pass.from, unit, position(pass.base, &pass.loops, number))?;
+        Some(if pass.converts() { i32::from(bytes[0] as i8).to_le_bytes().to_vec() } else { bytes })
+    }
+
+    /// What a slice multiplies.
+    fn operands(&self, pass: &Pass, (sums, file): (&Sums, &File), unit: usize) -> Operands {
+        let kind = pass.output;
+        let number = |element: Element| element.map(|bytes| Number::of(kind, &bytes));
+        let lanes =
+            (0..pass.time * pass.flits).flat_map(|t| (0..FLIT / kind.bytes()).map(move |lane| (t, lane)));
+        let stream = lanes.map(|(t, lane)| {
+            let live = t < sums.live_flits && lane < sums.live_lanes;
+            live.then(|| number(self.streamed(pass, unit, t, lane)))
+        });
+        let weight = |row: usize, element: usize| {
+            sums.weights.is_live(element).then(|| number(self.register(file, unit, row, element)))
+        };
+        let row = |row| (0..sums.reach(kind)).map(|element| weight(row, element)).collect();
+        Operands { stream: stream.collect(), weights: (0..sums.weights.rows).map(row).collect() }
     }
 }
