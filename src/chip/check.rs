@@ -1,6 +1,7 @@
 //! Faults: what a command may not do, said before it does it.
 
-use crate::command::{Guard, Memory};
+use super::names::MemoryKind;
+use crate::command::Guard;
 use core::fmt;
 use core::ops::Range;
 use core::panic::Location;
@@ -174,45 +175,11 @@ impl fmt::Display for FaultKind {
     }
 }
 
-/// A memory that a fault is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FaultMemory {
-    /// High-bandwidth memory. The unit is a chip.
-    Hbm,
-    /// Data memory. The unit is a slice.
-    Dm,
-    /// The tensor register file. The unit is a slice.
-    Trf,
-    /// The vector register file. The unit is a slice.
-    Vrf,
-}
-
-impl From<Memory> for FaultMemory {
-    fn from(memory: Memory) -> Self {
-        match memory {
-            Memory::Hbm => FaultMemory::Hbm,
-            Memory::Dm => FaultMemory::Dm,
-            Memory::Vrf => FaultMemory::Vrf,
-        }
-    }
-}
-
-impl fmt::Display for FaultMemory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            FaultMemory::Hbm => "HBM",
-            FaultMemory::Dm => "DM",
-            FaultMemory::Trf => "TRF",
-            FaultMemory::Vrf => "VRF",
-        })
-    }
-}
-
 /// Where in a memory a fault was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultExtent {
     /// The memory.
-    pub memory: FaultMemory,
+    pub memory: MemoryKind,
     /// The first bad unit: a chip, or `(chip * 2 + cluster) * 256 + slice`.
     pub unit: usize,
     /// Bytes inside the unit. The first one is the first bad byte.
@@ -227,8 +194,8 @@ impl fmt::Display for FaultExtent {
         let Range { start, end } = self.bytes;
         write!(f, "{}, bytes {start}..{end} of ", self.memory)?;
         match self.memory {
-            FaultMemory::Hbm => write!(f, "chip {}", self.unit),
-            FaultMemory::Dm | FaultMemory::Trf | FaultMemory::Vrf => {
+            MemoryKind::Hbm => write!(f, "chip {}", self.unit),
+            MemoryKind::Dm | MemoryKind::Trf | MemoryKind::Vrf => {
                 let (chip, rest) = (self.unit / (CLUSTERS * SLICES), self.unit % (CLUSTERS * SLICES));
                 write!(f, "chip {chip}, cluster {}, slice {}", rest / SLICES, rest % SLICES)
             }
@@ -277,7 +244,7 @@ impl Fault {
     }
 
     /// The fault with the memory that it was found in.
-    pub(crate) fn at(mut self, memory: impl Into<FaultMemory>, unit: usize, bytes: Range<u64>) -> Self {
+    pub(crate) fn at(mut self, memory: impl Into<MemoryKind>, unit: usize, bytes: Range<u64>) -> Self {
         self.extent = Some(Box::new(FaultExtent { memory: memory.into(), unit, bytes, element: None }));
         self
     }
@@ -331,7 +298,7 @@ mod tests {
             "the tensor at DM address 64 was overwritten".into(),
             "move it",
         )
-        .at(Memory::Dm, 2 * 512 + 256 + 3, 70..80)
+        .at(MemoryKind::Dm, 2 * 512 + 256 + 3, 70..80)
         .after("the tensor was written here", here);
         let text = fault.to_string();
         let expected = format!(

@@ -1,7 +1,8 @@
 //! Commands that take effect later than they are given: see [`ExecutionOrder`](super::ExecutionOrder).
 
 use super::execute::{self, Pass};
-use super::order::{Sequence, Use};
+use super::names::ContextKind;
+use super::order::Use;
 use super::separate::Placed;
 use super::{Fault, System};
 use crate::command::{Dma, Operation, TensorUnit};
@@ -54,12 +55,12 @@ impl System {
     /// Lets an accepted command wait.
     pub(super) fn defer(
         &mut self,
-        sequence: Sequence,
+        context: ContextKind,
         uses: impl IntoIterator<Item = Use>,
         operation: Operation,
         location: &'static Location<'static>,
     ) {
-        self.explorer.push(sequence, uses, Deferred { operation, location });
+        self.explorer.push(context, uses, Deferred { operation, location });
     }
 
     fn take_effect(&mut self, number: u64, Deferred { operation, location }: Deferred) {

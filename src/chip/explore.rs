@@ -11,7 +11,8 @@
 //! keeps to this is legal. A program without unordered accesses gives the same values in all of them.
 
 use super::memory::fresh::mixed;
-use super::order::{Sequence, Touch, Use};
+use super::names::ContextKind;
+use super::order::{Touch, Use};
 
 /// The order in which the commands of a kernel take effect. A correct kernel gives the same values in every order.
 ///
@@ -55,7 +56,7 @@ const WINDOW: usize = 256;
 #[derive(Debug)]
 struct Pending<T> {
     number: u64,
-    sequence: Sequence,
+    context: ContextKind,
     touches: Vec<Touch>,
     /// The numbers of the commands that it waits for, in order. Some may have been done.
     after: Vec<u64>,
@@ -89,23 +90,23 @@ impl<T> Explorer<T> {
     }
 
     /// Adds a command.
-    pub(crate) fn push(&mut self, sequence: Sequence, uses: impl IntoIterator<Item = Use>, item: T) {
+    pub(crate) fn push(&mut self, context: ContextKind, uses: impl IntoIterator<Item = Use>, item: T) {
         self.given += 1;
         let touches: Vec<Touch> = uses.into_iter().map(Touch::new).collect();
         let waits_for = |old: &&Pending<T>| {
             let shares = |new: &Touch| old.touches.iter().any(|old| new.is_ordered_after(old));
-            old.sequence == sequence || touches.iter().any(shares)
+            old.context == context || touches.iter().any(shares)
         };
         let after = self.pending.iter().filter(waits_for).map(|old| old.number).collect();
-        self.pending.push(Pending { number: self.given, sequence, touches, after, item });
+        self.pending.push(Pending { number: self.given, context, touches, after, item });
     }
 
     /// Takes the command that is to be done next, with its place in the program: 1, 2, …
     pub(crate) fn next(&mut self) -> Option<(u64, T)> {
         let at = match self.order {
             ExecutionOrder::Program => (!self.pending.is_empty()).then_some(0),
-            ExecutionOrder::EarlyDma => self.towards(Sequence::is_dma),
-            ExecutionOrder::LateDma => self.towards(|sequence| !sequence.is_dma()),
+            ExecutionOrder::EarlyDma => self.towards(ContextKind::is_dma),
+            ExecutionOrder::LateDma => self.towards(|context| !context.is_dma()),
             ExecutionOrder::Random => {
                 let ready: Vec<usize> = (0..self.pending.len()).filter(|&at| self.is_ready(at)).collect();
                 self.state = mixed(self.state);
@@ -126,8 +127,8 @@ impl<T> Explorer<T> {
 
     /// The first command of the preferred contexts that is ready; if there is none, the first one that one of them waits
     /// for; if there is none, the first one.
-    fn towards(&self, preferred: impl Fn(Sequence) -> bool) -> Option<usize> {
-        let is_preferred = |&at: &usize| preferred(self.pending[at].sequence);
+    fn towards(&self, preferred: impl Fn(ContextKind) -> bool) -> Option<usize> {
+        let is_preferred = |&at: &usize| preferred(self.pending[at].context);
         let all = 0..self.pending.len();
         if let Some(at) = all.clone().filter(is_preferred).find(|&at| self.is_ready(at)) {
             return Some(at);
@@ -151,8 +152,6 @@ mod tests {
     use crate::scalar::ElementType;
     use std::collections::BTreeSet;
 
-    const SEQUENCES: [Sequence; 4] = [Sequence::Main, Sequence::Sub, Sequence::TensorDma, Sequence::PcieDma];
-
     /// What a command of a test touches: bytes, whether through a handle that the scheduler knows, whether it writes.
     #[derive(Clone, Copy, Debug)]
     struct Bytes {
@@ -164,7 +163,7 @@ mod tests {
 
     #[derive(Clone, Debug)]
     struct Given {
-        sequence: Sequence,
+        context: ContextKind,
         bytes: Vec<Bytes>,
     }
 
@@ -180,8 +179,8 @@ mod tests {
 
     fn explorer(commands: &[Given], order: ExecutionOrder, seed: u64) -> Explorer<usize> {
         let mut explorer = Explorer::new(order, seed);
-        for (k, Given { sequence, bytes }) in commands.iter().enumerate() {
-            explorer.push(*sequence, bytes.iter().map(used), k);
+        for (k, Given { context, bytes }) in commands.iter().enumerate() {
+            explorer.push(*context, bytes.iter().map(used), k);
         }
         explorer
     }
@@ -197,7 +196,7 @@ mod tests {
             let common = (a.start..end(a)).any(|byte| (b.start..end(b)).contains(&byte));
             common && (a.writes || b.writes) && a.known && b.known
         };
-        a.sequence == b.sequence || a.bytes.iter().any(|a| b.bytes.iter().any(|b| share(a, b)))
+        a.context == b.context || a.bytes.iter().any(|a| b.bytes.iter().any(|b| share(a, b)))
     }
 
     /// All permutations that keep to the definition, one command after the other.
@@ -223,13 +222,13 @@ mod tests {
         };
         let count = 1 + below(6);
         let mut given = || {
-            let sequence = SEQUENCES[below(4) as usize];
+            let context = ContextKind::ALL[below(4) as usize];
             let uses = 1 + below(2);
             let mut bytes = || {
                 let (start, len) = (below(8) * 4, 1 + below(8) as usize);
                 Bytes { start, len, known: below(4) > 0, writes: below(2) == 0 }
             };
-            Given { sequence, bytes: (0..uses).map(|_| bytes()).collect() }
+            Given { context, bytes: (0..uses).map(|_| bytes()).collect() }
         };
         (0..count).map(|_| given()).collect()
     }
@@ -253,7 +252,7 @@ mod tests {
             // What is not preferred is done only where nothing that is preferred could be.
             for (order, prefers_dma) in [(&early, true), (&late, false)] {
                 for (at, &done) in order.iter().enumerate() {
-                    let preferred = |k: usize| commands[k].sequence.is_dma() == prefers_dma;
+                    let preferred = |k: usize| commands[k].context.is_dma() == prefers_dma;
                     let open = legal.iter().any(|other| other[..at] == order[..at] && preferred(other[at]));
                     assert!(preferred(done) || !open, "case {case}: {order:?} of {commands:?}");
                 }
@@ -283,7 +282,7 @@ mod tests {
         let mut explorer = Explorer::new(ExecutionOrder::LateDma, 0);
         for k in 0..=WINDOW {
             assert!(!explorer.is_full(), "{k} wait");
-            explorer.push(Sequence::TensorDma, [], k);
+            explorer.push(ContextKind::TensorDma, [], k);
         }
         assert!(explorer.is_full());
         assert_eq!(explorer.next(), Some((1, 0)));

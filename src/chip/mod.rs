@@ -19,6 +19,7 @@ mod form_rules;
 pub(crate) mod live;
 mod map;
 mod memory;
+mod names;
 mod order;
 mod overwrite;
 mod rules;
@@ -27,10 +28,11 @@ pub mod spec;
 mod trf_layout;
 
 pub use allocate::Allocation;
-pub use check::{Check, CheckOptions, Fault, FaultExtent, FaultKind, FaultMemory, FaultPlace};
+pub use check::{Check, CheckOptions, Fault, FaultExtent, FaultKind, FaultPlace};
 pub use explore::ExecutionOrder;
 pub use map::{End, MemoryMap, MemoryUse, TensorLife, Touch};
 pub use memory::fresh::FreshMemory;
+pub use names::{CONTEXTS, ContextKind, MemoryKind};
 pub use separate::Addresses;
 pub use trf_layout::{RegisterType, TrfCell, TrfLayout};
 
@@ -48,7 +50,7 @@ use explore::Explorer;
 use memory::fills::FillLog;
 use memory::place::Place;
 use memory::{Fresh, Hbm, Unit};
-use order::{OrderLog, Sequence, Use};
+use order::{OrderLog, Use};
 use rules::{Call, fits, in_bounds, in_memory};
 use separate::{ENDLESS_BYTES, Separate};
 use spec::{CLUSTERS, ChipKind, DM_BYTES, HBM_BYTES, MAX_CHIPS, SLICES, VRF_BYTES};
@@ -400,13 +402,13 @@ impl System {
     /// Checks the order between contexts, and notes the operation. It is the last check.
     fn in_order(
         &mut self,
-        sequence: Sequence,
+        context: ContextKind,
         uses: impl IntoIterator<Item = Use>,
         location: &'static Location<'static>,
     ) -> Result<(), Fault> {
         let checks = &self.options.checks;
         if (checks.order || checks.register_reuse) && self.separate.is_none() {
-            let admitted = self.order.admit(sequence, uses, checks, location)?;
+            let admitted = self.order.admit(context, uses, checks, location)?;
             self.order.record(admitted);
         }
         Ok(())
@@ -421,13 +423,13 @@ impl System {
         self.admit(&dma.destination, call)?;
         self.check_read(Place::Region(dma.source), call)?;
         access_rules::dma(dma, &self.options.checks, call)?;
-        let sequence = if dma.pcie { Sequence::PcieDma } else { Sequence::TensorDma };
+        let context = if dma.pcie { ContextKind::PcieDma } else { ContextKind::TensorDma };
         let used = |region, writes| Use { place: Place::Region(region), writes, operation: call.operation };
         let uses = [used(dma.source, false), used(dma.destination, true)];
-        self.in_order(sequence, uses, location)?;
+        self.in_order(context, uses, location)?;
         match self.options.compute {
             Compute::Values if self.explorer.defers() => {
-                self.defer(sequence, uses, Operation::Dma(Box::new(dma.clone())), location);
+                self.defer(context, uses, Operation::Dma(Box::new(dma.clone())), location);
             }
             Compute::Values => self.transfer(dma),
             Compute::ShapesOnly => {}
@@ -464,12 +466,12 @@ impl System {
             .chain(unit.contraction.as_ref().map(|c| read(Place::Trf(c.trf), "contraction")))
             .chain([Use { place, writes: true, operation }])
             .collect::<Vec<Use>>();
-        let sequence = if unit.sub_context { Sequence::Sub } else { Sequence::Main };
-        self.in_order(sequence, uses.iter().copied(), location)?;
+        let context = if unit.sub_context { ContextKind::Sub } else { ContextKind::Main };
+        self.in_order(context, uses.iter().copied(), location)?;
         match pass {
             Some(pass) => pass.run(&mut self.units),
             None if values => {
-                self.defer(sequence, uses, Operation::TensorUnit(Box::new(unit.clone())), location)
+                self.defer(context, uses, Operation::TensorUnit(Box::new(unit.clone())), location)
             }
             None => {}
         }

@@ -10,45 +10,16 @@
 //! bytes with its own, one of them written, where the handles tell the scheduler so. Each operation has a clock: how many
 //! operations of each context happen before it.
 
-use super::check::{CheckOptions, Fault, FaultKind, FaultMemory};
+use super::check::{CheckOptions, Fault, FaultKind};
 use super::memory::place::{Place, first_shared, spans_cover, spans_meet};
+use super::names::{CONTEXTS, ContextKind, MemoryKind};
 use super::rules::Call;
 use crate::command::FillId;
-use core::fmt;
 use core::ops::Range;
 use core::panic::Location;
 
-/// What runs operations one after the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sequence {
-    Main,
-    Sub,
-    TensorDma,
-    PcieDma,
-}
-
-impl Sequence {
-    /// Whether it is a DMA engine or the PCIe link.
-    pub(crate) fn is_dma(self) -> bool {
-        matches!(self, Sequence::TensorDma | Sequence::PcieDma)
-    }
-}
-
-const SEQUENCES: usize = 4;
-
-impl fmt::Display for Sequence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Sequence::Main => "`main`",
-            Sequence::Sub => "`sub`",
-            Sequence::TensorDma => "`tdma`",
-            Sequence::PcieDma => "`pdma`",
-        })
-    }
-}
-
-/// Per sequence, how many of its operations have happened.
-type Clock = [u64; SEQUENCES];
+/// Per context, how many of its operations have happened.
+type Clock = [u64; CONTEXTS];
 
 /// A tensor that an operation reads or writes.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +39,7 @@ pub(crate) struct Touch {
 
 #[derive(Debug)]
 struct Access {
-    sequence: Sequence,
+    context: ContextKind,
     clock: Clock,
     touch: Touch,
     location: &'static Location<'static>,
@@ -77,14 +48,14 @@ struct Access {
 /// The accesses since the last point at which everything was done.
 #[derive(Debug, Default)]
 pub(crate) struct OrderLog {
-    clocks: [Clock; SEQUENCES],
+    clocks: [Clock; CONTEXTS],
     accesses: Vec<Access>,
 }
 
 /// An operation that may run, to be noted when it has.
 #[derive(Debug)]
 pub(crate) struct Admitted {
-    sequence: Sequence,
+    context: ContextKind,
     accesses: Vec<Access>,
 }
 
@@ -112,13 +83,13 @@ impl Touch {
 }
 
 impl Access {
-    /// Whether whoever conflicts with an older access of the same sequence conflicts with this one.
+    /// Whether whoever conflicts with an older access of the same context conflicts with this one.
     fn replaces(&self, old: &Access) -> bool {
         let (own, other) = (&self.touch, &old.touch);
         let (new, before) = (&own.used.place, &other.used.place);
         let (a, b) = (new.extents(), before.extents());
         let same_handle = new.fill() == before.fill() || !(new.fill().is_bare() || before.fill().is_bare());
-        self.sequence == old.sequence
+        self.context == old.context
             && own.used.writes == other.used.writes
             && new.memory() == before.memory()
             && same_handle
@@ -139,17 +110,17 @@ impl OrderLog {
     /// Refuses an operation that may run at the same time as one that it conflicts with.
     pub(crate) fn admit(
         &self,
-        sequence: Sequence,
+        context: ContextKind,
         uses: impl IntoIterator<Item = Use>,
         checks: &CheckOptions,
         location: &'static Location<'static>,
     ) -> Result<Admitted, Fault> {
-        let mut clock = self.clocks[sequence as usize];
-        clock[sequence as usize] += 1;
-        let access = |used: Use| Access { sequence, clock, touch: Touch::new(used), location };
+        let mut clock = self.clocks[context as usize];
+        clock[context as usize] += 1;
+        let access = |used: Use| Access { context, clock, touch: Touch::new(used), location };
         let mut accesses: Vec<Access> = uses.into_iter().map(access).collect();
         let mut open: Vec<(&Access, usize)> = Vec::new();
-        for old in self.accesses.iter().filter(|old| old.sequence != sequence) {
+        for old in self.accesses.iter().filter(|old| old.context != context) {
             let conflicts = |(_, new): &(usize, &Access)| new.touch.conflicts(&old.touch);
             for (k, new) in accesses.iter().enumerate().filter(conflicts) {
                 if new.touch.is_ordered_after(&old.touch) {
@@ -160,20 +131,20 @@ impl OrderLog {
             }
         }
         for (old, k) in open {
-            let at = old.sequence as usize;
+            let at = old.context as usize;
             if clock[at] < old.clock[at] {
                 refuse(old, &accesses[k], checks)?;
             }
         }
         accesses.iter_mut().for_each(|access| access.clock = clock);
-        Ok(Admitted { sequence, accesses })
+        Ok(Admitted { context, accesses })
     }
 
     /// Notes that an operation was given.
     pub(crate) fn record(&mut self, admitted: Admitted) {
-        let Admitted { sequence, accesses } = admitted;
+        let Admitted { context, accesses } = admitted;
         if let Some(access) = accesses.first() {
-            self.clocks[sequence as usize] = access.clock;
+            self.clocks[context as usize] = access.clock;
         }
         for new in accesses {
             self.accesses.retain(|old| !new.replaces(old));
@@ -185,7 +156,7 @@ impl OrderLog {
 fn refuse(old: &Access, new: &Access, checks: &CheckOptions) -> Result<(), Fault> {
     let (first_use, second_use) = (&old.touch.used, &new.touch.used);
     let memory = second_use.place.memory();
-    let registers = matches!(memory, FaultMemory::Trf | FaultMemory::Vrf);
+    let registers = matches!(memory, MemoryKind::Trf | MemoryKind::Vrf);
     let reuse = registers && second_use.writes && !first_use.writes;
     if !(if reuse { checks.register_reuse } else { checks.order }) {
         return Ok(());
@@ -194,7 +165,7 @@ fn refuse(old: &Access, new: &Access, checks: &CheckOptions) -> Result<(), Fault
         return Ok(());
     };
     let verb = |used: &Use| if used.writes { "writes" } else { "reads" };
-    let (first, second) = (old.sequence, new.sequence);
+    let (first, second) = (old.context, new.context);
     let kind = if reuse { FaultKind::RegisterReuse } else { FaultKind::Unordered };
     let bare = [("earlier", old), ("later", new)]
         .map(|(name, access)| (name, access.touch.used.place.fill().is_bare()));
@@ -204,7 +175,7 @@ fn refuse(old: &Access, new: &Access, checks: &CheckOptions) -> Result<(), Fault
         _ => "the handle of the later operation was",
     };
     let message = format!(
-        "{second} {} {} while {first} may not have finished the {} that {} {}: nothing orders the two, because {which} \
+        "`{second}` {} {} while `{first}` may not have finished the {} that {} {}: nothing orders the two, because {which} \
          made from a bare address",
         verb(second_use),
         second_use.place.describe(),
@@ -239,11 +210,11 @@ mod tests {
 
     /// Gives operations to a log; whether the last one is refused. Those before are not.
     #[track_caller]
-    fn last_is_refused(operations: &[(Sequence, &[Use])]) -> bool {
+    fn last_is_refused(operations: &[(ContextKind, &[Use])]) -> bool {
         let mut log = OrderLog::default();
         let here = Location::caller();
-        for (k, (sequence, uses)) in operations.iter().enumerate() {
-            match log.admit(*sequence, uses.iter().copied(), &CheckOptions::ALL, here) {
+        for (k, (context, uses)) in operations.iter().enumerate() {
+            match log.admit(*context, uses.iter().copied(), &CheckOptions::ALL, here) {
                 Ok(admitted) => log.record(admitted),
                 Err(fault) => {
                     assert_eq!((k + 1, fault.kind), (operations.len(), FaultKind::Unordered), "{fault}");
@@ -259,7 +230,7 @@ mod tests {
 
     #[test]
     fn handles_and_contexts_order() {
-        use Sequence::{Main, TensorDma};
+        use ContextKind::{Main, TensorDma};
         let write = &[used(WRITE, 1, 0)][..];
         assert!(!last_is_refused(&[(TensorDma, write), (Main, &[used(READ, 1, 0)])]), "the same handle");
         assert!(!last_is_refused(&[(TensorDma, write), (Main, &[used(WRITE, 2, 32)])]), "known handles");
@@ -283,7 +254,7 @@ mod tests {
     /// `tdma` writes a; `main` reads a and writes b; `sub` reads b, and then a through a bare address.
     #[test]
     fn order_goes_on_through_other_contexts() {
-        use Sequence::{Main, Sub, TensorDma};
+        use ContextKind::{Main, Sub, TensorDma};
         let first = (TensorDma, &[used(WRITE, 1, 0)][..]);
         let second = (Main, &[used(READ, 1, 0), used(WRITE, 2, 128)][..]);
         let third = (Sub, &[used(READ, 2, 128)][..]);
@@ -299,14 +270,14 @@ mod tests {
     fn a_barrier_orders_everything() {
         let mut log = OrderLog::default();
         let here = Location::caller();
-        let admit = |log: &OrderLog, sequence, used| log.admit(sequence, [used], &CheckOptions::ALL, here);
-        let write = admit(&log, Sequence::Sub, used(WRITE, 1, 0)).expect("it is the first");
+        let admit = |log: &OrderLog, context, used| log.admit(context, [used], &CheckOptions::ALL, here);
+        let write = admit(&log, ContextKind::Sub, used(WRITE, 1, 0)).expect("it is the first");
         log.record(write);
-        assert!(admit(&log, Sequence::Main, used(READ, 0, 0)).is_err());
+        assert!(admit(&log, ContextKind::Main, used(READ, 0, 0)).is_err());
         let off = CheckOptions { order: false, ..CheckOptions::ALL };
-        assert!(log.admit(Sequence::Main, [used(READ, 0, 0)], &off, here).is_ok());
+        assert!(log.admit(ContextKind::Main, [used(READ, 0, 0)], &off, here).is_ok());
         log.barrier();
-        assert!(admit(&log, Sequence::Main, used(READ, 0, 0)).is_ok());
+        assert!(admit(&log, ContextKind::Main, used(READ, 0, 0)).is_ok());
     }
 
     #[test]
@@ -315,10 +286,11 @@ mod tests {
         let here = Location::caller();
         for fill in 1..1000 {
             let uses = [used(READ, 1, 0), used(WRITE, fill, 128)];
-            let admitted = log.admit(Sequence::Main, uses, &CheckOptions::ALL, here).expect("known handles");
+            let admitted =
+                log.admit(ContextKind::Main, uses, &CheckOptions::ALL, here).expect("known handles");
             log.record(admitted);
         }
         assert_eq!(log.accesses.len(), 2);
-        assert!(log.admit(Sequence::Sub, [used(READ, 0, 128)], &CheckOptions::ALL, here).is_err());
+        assert!(log.admit(ContextKind::Sub, [used(READ, 0, 128)], &CheckOptions::ALL, here).is_err());
     }
 }

@@ -13,8 +13,7 @@ use super::execute::walk::Walk;
 use super::execute::{Turns, sources};
 use super::memory::place::{Coordinates, Place};
 use super::rules::Call;
-use super::spec::BEAT_LANES;
-use crate::command::{AccumulationKind, Contraction, Fetch, Guard, Region, Sink, TensorUnit};
+use crate::command::{Contraction, Fetch, Guard, Region, Sink, TensorUnit};
 use crate::sequencer::Config;
 use core::panic::Location;
 
@@ -111,9 +110,5 @@ fn ready_after_contraction(contraction: &Contraction, flits: usize) -> Vec<usize
         let flit = (step / contraction.tile + 1) * contraction.collect_flits - 1;
         packets[slot.max(0) as usize] = flit / flits;
     }
-    let beats = match contraction.kind {
-        AccumulationKind::Interleaved => contraction.columns,
-        AccumulationKind::Sequential => contraction.trf.rows * contraction.columns.div_ceil(BEAT_LANES),
-    };
-    packets.into_iter().flat_map(|packet| core::iter::repeat_n(packet, beats)).collect()
+    packets.into_iter().flat_map(|packet| core::iter::repeat_n(packet, contraction.beats())).collect()
 }

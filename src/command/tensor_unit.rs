@@ -4,6 +4,7 @@ use super::fetch::Fetch;
 use super::guard::Guard;
 use super::region::{Region, TrfRegion};
 use super::transfer::Transfer;
+use crate::chip::spec::BEAT_LANES;
 use crate::scalar::ElementType;
 use crate::sequencer::Config;
 
@@ -63,6 +64,16 @@ pub struct Contraction {
     pub kind: AccumulationKind,
     /// The type of the sums: i32 or f32.
     pub output: ElementType,
+}
+
+impl Contraction {
+    /// Time steps in which a slot of the accumulator leaves: one per column, or per row and eight columns.
+    pub(crate) fn beats(&self) -> usize {
+        match self.kind {
+            AccumulationKind::Interleaved => self.columns,
+            AccumulationKind::Sequential => self.trf.rows.saturating_mul(self.columns.div_ceil(BEAT_LANES)),
+        }
+    }
 }
 
 /// The Cast Engine: one flit in, one flit out.

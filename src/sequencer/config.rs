@@ -59,16 +59,26 @@ impl Config {
 
     /// The least position that the loops visit.
     pub const fn first(&self) -> isize {
-        let mut first = self.base;
+        self.extreme(false)
+    }
+
+    /// The greatest position that the loops visit. A packet goes on from there.
+    pub const fn last(&self) -> isize {
+        self.extreme(true)
+    }
+
+    /// Where all loops end that ascend, or all that do not.
+    const fn extreme(&self, ascending: bool) -> isize {
+        let mut position = self.base;
         let mut k = 0;
         while k < self.entries.len() {
             let entry = self.entries.at(k);
-            if entry.stride < 0 {
-                first += (entry.size as isize - 1) * entry.stride;
+            if (entry.stride > 0) == ascending {
+                position += (entry.size as isize - 1) * entry.stride;
             }
             k += 1;
         }
-        first
+        position
     }
 }
 
@@ -89,16 +99,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_least_position_is_where_all_descending_loops_end() {
-        let first = |base: isize, entries: &[(usize, isize)]| {
+    fn the_loops_reach_from_where_all_descending_ones_end_to_where_all_ascending_ones_do() {
+        let reach = |base: isize, entries: &[(usize, isize)]| {
             let mut config = Config::new(1);
             config.base = base;
             entries.iter().for_each(|&(size, stride)| config.entries.push(Entry { size, stride }));
-            config.first()
+            (config.first(), config.last())
         };
-        assert_eq!(first(7, &[(3, -4), (2, 5), (4, -1)]), -4);
-        assert_eq!(first(-3, &[(3, 4), (5, 0), (1, -9)]), -3);
-        assert_eq!(first(0, &[(3, -4)]), -8);
-        assert_eq!(first(5, &[]), 5);
+        assert_eq!(reach(7, &[(3, -4), (2, 5), (4, -1)]), (-4, 12));
+        assert_eq!(reach(-3, &[(3, 4), (5, 0), (1, -9), (2, 7)]), (-3, 12));
+        assert_eq!(reach(0, &[(3, -4)]), (-8, 0));
+        assert_eq!(reach(5, &[]), (5, 5));
     }
 }

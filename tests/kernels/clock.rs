@@ -1,8 +1,8 @@
 //! Time of kernels: reports and traces.
 
-use furiosa_visa_std::chip::Compute;
 use furiosa_visa_std::chip::clock::schedule::Wait;
 use furiosa_visa_std::chip::clock::{Profile, Report, hazards};
+use furiosa_visa_std::chip::{Compute, MemoryKind};
 use furiosa_visa_std::prelude::*;
 use futures::executor::block_on;
 use rand::{SeedableRng, rngs::SmallRng};
@@ -70,13 +70,13 @@ fn a_report_tells_what_waited_for_what() {
     assert_eq!((load.cycles(), load.timing.bottleneck()), (64, "fetch"));
     assert_eq!((pass.cycles(), pass.timing.bottleneck()), (4 + 6, "fetch"));
     let hazard = |number: u64| match report.record(number).and_then(|record| record.wait) {
-        Some(Wait::Hazard(dependency)) => (dependency.on, dependency.hazard, dependency.store),
+        Some(Wait::Hazard(dependency)) => (dependency.on, dependency.hazard, dependency.memory),
         other => panic!("#{number} waited for {other:?}"),
     };
-    use hazards::{Hazard::ReadAfterWrite, Store};
-    assert_eq!(hazard(4), (3, ReadAfterWrite, Store::Dm));
-    assert_eq!(hazard(5), (4, ReadAfterWrite, Store::Trf));
-    assert_eq!(hazard(6), (5, ReadAfterWrite, Store::Dm));
+    use hazards::Hazard::ReadAfterWrite;
+    assert_eq!(hazard(4), (3, ReadAfterWrite, MemoryKind::Dm));
+    assert_eq!(hazard(5), (4, ReadAfterWrite, MemoryKind::Trf));
+    assert_eq!(hazard(6), (5, ReadAfterWrite, MemoryKind::Dm));
 
     // A launch is awaited: the second one starts when the first one has ended.
     assert_eq!(report.kernels.len(), 2);

@@ -1,7 +1,7 @@
 //! The register files as a kernel sees them: what they hold, where they end, and whose content it is.
 
 use crate::{Cluster, Number, assert_same, block_on, code, init, numbers, panic_message};
-use furiosa_visa_std::chip::{Fault, FaultKind, FaultMemory, TrfCell};
+use furiosa_visa_std::chip::{Fault, FaultKind, MemoryKind, TrfCell};
 use furiosa_visa_std::prelude::*;
 
 axes![A = 4, B = 8, W = 6, N = 8, K = 64, S = 256, R = 600, V = 2048, H = 512];
@@ -249,7 +249,7 @@ fn halves_of_the_trf_and_the_whole() {
             assert!(fault.places.iter().all(|place| place.location.file().ends_with("register_files.rs")));
             let extent = fault.extent.expect("it is somewhere");
             let start = if first == SecondHalf { 4096 } else { 0 };
-            assert_eq!((extent.memory, extent.unit, extent.bytes), (FaultMemory::Trf, 0, start..start + 64));
+            assert_eq!((extent.memory, extent.unit, extent.bytes), (MemoryKind::Trf, 0, start..start + 64));
         }
     }
 }

@@ -10,8 +10,8 @@
 
 use super::banks::{AccessNest, ContextLoad, DmaRequest, Occupancy, Requester, Starvation, longest_bank_run};
 use super::dma::{self, DmaOperation, EngineQueue, Medium, Side};
-use super::hazards::Unit;
 use super::trf_cache::{TrfReads, TrfStore, trf_traffic};
+use crate::chip::names::ContextKind;
 use crate::chip::spec::{
     DMA_SLICE_STRIDE, DMA_STARTUP_CYCLES, FETCH_SIZES, PE_SLICES, SUB_FETCH_BYTES, TRF_LINE_BYTES,
 };
@@ -51,7 +51,7 @@ pub enum BankLoad {
 pub enum TrfUse {
     /// A contraction reads weights, one read per cycle.
     Reads(Box<TrfReads>),
-    /// A load stores lines.
+    /// A load memories lines.
     Stores(TrfStore),
 }
 
@@ -71,8 +71,8 @@ impl TrfUse {
 /// Cycles for which the lines of a load wait for a contraction that misses the cache of the TRF (spec page 40 §6.1), as if
 /// both had begun together (assumed).
 fn store_delay(own: Option<&TrfUse>, prior: Option<&TrfUse>) -> u64 {
-    let (Some(TrfUse::Stores(store)), Some(TrfUse::Reads(reads))) = (own, prior) else { return 0 };
-    trf_traffic(reads, Some(*store)).store_stalls
+    let (Some(TrfUse::Stores(memory)), Some(TrfUse::Reads(reads))) = (own, prior) else { return 0 };
+    trf_traffic(reads, Some(*memory)).store_stalls
 }
 
 /// Loops over accesses of `access_bytes` bytes: what is contiguous is cut into accesses.
@@ -164,8 +164,12 @@ pub struct Meeting {
 }
 
 /// Which of two is slowed down.
-pub const fn yields(one: Unit, to: Unit) -> bool {
-    matches!((one, to), (Unit::Sub, Unit::Main) | (Unit::TensorDma, Unit::Main | Unit::Sub))
+pub const fn yields(one: ContextKind, to: ContextKind) -> bool {
+    matches!(
+        (one, to),
+        (ContextKind::Sub, ContextKind::Main)
+            | (ContextKind::TensorDma, ContextKind::Main | ContextKind::Sub)
+    )
 }
 
 /// Runs an operation beside one of higher priority. Both begin at the given cycles. Cycles in the answer count from 0 as
@@ -310,9 +314,13 @@ mod tests {
         assert_eq!(delay((&sub_pass(0, 300), 5000), (&pass(0, 1000), 5299)), 1000);
         assert_eq!(delay((&sub_pass(0, 300), 5000), (&pass(0, 1000), 5300)), 0);
         assert_eq!(delay((&BankLoad::Nothing, 0), (&pass(0, 1000), 0)), 0);
-        assert!(yields(Unit::Sub, Unit::Main) && yields(Unit::TensorDma, Unit::Sub));
-        assert!(!yields(Unit::Main, Unit::Sub) && !yields(Unit::Sub, Unit::TensorDma));
-        assert!(!yields(Unit::PcieDma, Unit::Main));
+        assert!(
+            yields(ContextKind::Sub, ContextKind::Main) && yields(ContextKind::TensorDma, ContextKind::Sub)
+        );
+        assert!(
+            !yields(ContextKind::Main, ContextKind::Sub) && !yields(ContextKind::Sub, ContextKind::TensorDma)
+        );
+        assert!(!yields(ContextKind::PcieDma, ContextKind::Main));
     }
 
     fn transfer(cycles: u64) -> BankLoad {
@@ -359,12 +367,13 @@ mod tests {
             config.entries.push(Entry { size: lines, stride: 32 });
             Some(TrfUse::Reads(Box::new(TrfReads::new(config, 0, 32).expect("inside of the TRF"))))
         };
-        let store = Some(TrfUse::Stores(TrfStore { rows: 8, lines_per_row: 16, period: 4 }));
+        let memory = Some(TrfUse::Stores(TrfStore { rows: 8, lines_per_row: 16, period: 4 }));
         // 8 lines stay in the cache; of 16 lines every read misses.
         assert!(
-            store_delay(store.as_ref(), reads(16).as_ref()) > store_delay(store.as_ref(), reads(8).as_ref())
+            store_delay(memory.as_ref(), reads(16).as_ref())
+                > store_delay(memory.as_ref(), reads(8).as_ref())
         );
         assert_eq!(store_delay(reads(16).as_ref(), reads(16).as_ref()), 0);
-        assert_eq!(store_delay(store.as_ref(), None), 0);
+        assert_eq!(store_delay(memory.as_ref(), None), 0);
     }
 }

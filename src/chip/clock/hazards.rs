@@ -12,8 +12,9 @@
 //! Units need no look: tensors start at the first chip, cluster and slice, so two ranges that share bytes share them
 //! there. TRF halves are byte ranges of the register file.
 
+use crate::chip::names::{CONTEXTS, ContextKind, MemoryKind};
 use crate::chip::spec;
-use crate::command::{FillId, GuardMappings, Memory, Region, TrfAddress, TrfRegion};
+use crate::command::{FillId, GuardMappings, Region, TrfAddress, TrfRegion};
 use crate::scalar::ElementType;
 use core::fmt;
 use core::ops::Range;
@@ -22,72 +23,11 @@ use std::collections::BTreeMap;
 /// The order in which a kernel gave an operation: 0, 1, …
 pub type OperationNumber = u64;
 
-/// Who gives operations. Operations of one context run one after another, in program order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Unit {
-    /// The main context of the Tensor Unit.
-    Main,
-    /// The sub context of the Tensor Unit.
-    Sub,
-    /// The DMA engines.
-    TensorDma,
-    /// The PCIe link.
-    PcieDma,
-}
-
-/// The number of [`Unit`]s.
-pub const UNITS: usize = 4;
-
-impl Unit {
-    /// All of them.
-    pub const ALL: [Unit; UNITS] = [Unit::Main, Unit::Sub, Unit::TensorDma, Unit::PcieDma];
-
-    /// The name in [`crate::runtime::Context`].
-    pub const fn name(self) -> &'static str {
-        match self {
-            Unit::Main => "main",
-            Unit::Sub => "sub",
-            Unit::TensorDma => "tdma",
-            Unit::PcieDma => "pdma",
-        }
-    }
-}
-
-impl fmt::Display for Unit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// A memory, as hazards see it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Store {
-    /// High-bandwidth memory.
-    Hbm,
-    /// Data memory.
-    Dm,
-    /// Tensor register file.
-    Trf,
-    /// Vector register file.
-    Vrf,
-}
-
-impl fmt::Display for Store {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Store::Hbm => "HBM",
-            Store::Dm => "DM",
-            Store::Trf => "TRF",
-            Store::Vrf => "VRF",
-        })
-    }
-}
-
 /// Bytes that an operation reads or writes, in every unit that it uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
     /// The memory.
-    pub store: Store,
+    pub memory: MemoryKind,
     /// The bytes.
     pub bytes: Range<u64>,
     /// Whether they are written.
@@ -117,16 +57,12 @@ impl Held {
 impl Access {
     /// The whole of a tensor.
     pub fn region(region: &Region, write: bool) -> Self {
-        let store = match region.memory {
-            Memory::Hbm => Store::Hbm,
-            Memory::Dm => Store::Dm,
-            Memory::Vrf => Store::Vrf,
-        };
+        let memory = region.memory.into();
         let end = region.address.saturating_add(region.footprint.bytes() as u64);
         let footprint = &region.footprint;
         let (element, mappings) = (footprint.element, footprint.guard.mappings);
         let tensor = Held { fill: region.fill, element, mappings };
-        Self { store, bytes: region.address..end, write, tensor }
+        Self { memory, bytes: region.address..end, write, tensor }
     }
 
     /// The part of the register file that a tensor was given.
@@ -138,7 +74,7 @@ impl Access {
             TrfAddress::Full => 0..2 * half,
         };
         let tensor = Held { fill: region.fill, element: region.element, mappings: region.guard.mappings };
-        Self { store: Store::Trf, bytes, write, tensor }
+        Self { memory: MemoryKind::Trf, bytes, write, tensor }
     }
 }
 
@@ -171,7 +107,7 @@ pub struct Dependency {
     /// What they share.
     pub hazard: Hazard,
     /// Where.
-    pub store: Store,
+    pub memory: MemoryKind,
     /// The first shared byte.
     pub byte: u64,
 }
@@ -180,13 +116,13 @@ pub struct Dependency {
 struct Piece {
     end: u64,
     written: Option<(OperationNumber, u8)>,
-    read: [Option<OperationNumber>; UNITS],
+    read: [Option<OperationNumber>; CONTEXTS],
 }
 
 /// Who touched which bytes last.
 #[derive(Debug, Default)]
 pub struct Hazards {
-    pieces: BTreeMap<(Store, u64), Piece>,
+    pieces: BTreeMap<(MemoryKind, u64), Piece>,
 }
 
 impl Hazards {
@@ -195,16 +131,16 @@ impl Hazards {
     pub fn touch(
         &mut self,
         operation: OperationNumber,
-        unit: Unit,
+        context: ContextKind,
         accesses: &[Access],
-    ) -> [Option<Dependency>; UNITS] {
-        let mut found = [None; UNITS];
+    ) -> [Option<Dependency>; CONTEXTS] {
+        let mut found = [None; CONTEXTS];
         for access in accesses {
             self.cut(access);
             self.collect(access, &mut found);
         }
         for access in accesses {
-            self.note(operation, unit, access);
+            self.note(operation, context, access);
         }
         found
     }
@@ -216,19 +152,19 @@ impl Hazards {
             return;
         }
         for place in [start, end] {
-            let below = self.pieces.range((access.store, 0)..(access.store, place)).next_back();
+            let below = self.pieces.range((access.memory, 0)..(access.memory, place)).next_back();
             if let Some((_, piece)) = below
                 && piece.end > place
             {
                 let upper = *piece;
                 let key = *below.expect("it is there").0;
                 self.pieces.get_mut(&key).expect("it is there").end = place;
-                self.pieces.insert((access.store, place), upper);
+                self.pieces.insert((access.memory, place), upper);
             }
         }
         let mut gaps = Vec::new();
         let mut at = start;
-        for ((_, from), piece) in self.pieces.range((access.store, start)..(access.store, end)) {
+        for ((_, from), piece) in self.pieces.range((access.memory, start)..(access.memory, end)) {
             if *from > at {
                 gaps.push((at, *from));
             }
@@ -238,45 +174,46 @@ impl Hazards {
             gaps.push((at, end));
         }
         for (from, end) in gaps {
-            self.pieces.insert((access.store, from), Piece { end, ..Piece::default() });
+            self.pieces.insert((access.memory, from), Piece { end, ..Piece::default() });
         }
     }
 
-    fn collect(&self, access: &Access, found: &mut [Option<Dependency>; UNITS]) {
+    fn collect(&self, access: &Access, found: &mut [Option<Dependency>; CONTEXTS]) {
         let Range { start, end } = access.bytes;
-        let mut add = |on: OperationNumber, unit: usize, hazard: Hazard, byte: u64| {
-            if found[unit].is_none_or(|known| known.on < on) {
-                found[unit] = Some(Dependency { on, hazard, store: access.store, byte });
+        let mut add = |on: OperationNumber, context: usize, hazard: Hazard, byte: u64| {
+            if found[context].is_none_or(|known| known.on < on) {
+                found[context] = Some(Dependency { on, hazard, memory: access.memory, byte });
             }
         };
-        for ((_, byte), piece) in self.pieces.range((access.store, start)..(access.store, end)) {
-            if let Some((on, unit)) = piece.written {
+        for ((_, byte), piece) in self.pieces.range((access.memory, start)..(access.memory, end)) {
+            if let Some((on, context)) = piece.written {
                 let hazard = if access.write { Hazard::WriteAfterWrite } else { Hazard::ReadAfterWrite };
-                add(on, unit as usize, hazard, *byte);
+                add(on, context as usize, hazard, *byte);
             }
             if access.write {
-                for (unit, read) in piece.read.iter().enumerate() {
+                for (context, read) in piece.read.iter().enumerate() {
                     if let Some(on) = read {
-                        add(*on, unit, Hazard::WriteAfterRead, *byte);
+                        add(*on, context, Hazard::WriteAfterRead, *byte);
                     }
                 }
             }
         }
     }
 
-    fn note(&mut self, operation: OperationNumber, unit: Unit, access: &Access) {
+    fn note(&mut self, operation: OperationNumber, context: ContextKind, access: &Access) {
         // An access before this one may have joined pieces.
         self.cut(access);
         let Range { start, end } = access.bytes;
-        let mut joined: Option<((Store, u64), Piece)> = None;
+        let mut joined: Option<((MemoryKind, u64), Piece)> = None;
         let keys: Vec<_> =
-            self.pieces.range((access.store, start)..(access.store, end)).map(|(key, _)| *key).collect();
+            self.pieces.range((access.memory, start)..(access.memory, end)).map(|(key, _)| *key).collect();
         for key in keys {
             let piece = self.pieces.get_mut(&key).expect("it is there");
             if access.write {
-                *piece = Piece { end: piece.end, written: Some((operation, unit as u8)), ..Piece::default() };
+                *piece =
+                    Piece { end: piece.end, written: Some((operation, context as u8)), ..Piece::default() };
             } else {
-                piece.read[unit as usize] = Some(operation);
+                piece.read[context as usize] = Some(operation);
             }
             // Neighbours that are alike become one again.
             let own = *piece;
@@ -303,15 +240,15 @@ mod tests {
     use super::*;
 
     fn read(bytes: Range<u64>) -> Access {
-        Access { store: Store::Dm, bytes, write: false, tensor: Held::UNKNOWN }
+        Access { memory: MemoryKind::Dm, bytes, write: false, tensor: Held::UNKNOWN }
     }
 
     fn write(bytes: Range<u64>) -> Access {
-        Access { store: Store::Dm, bytes, write: true, tensor: Held::UNKNOWN }
+        Access { memory: MemoryKind::Dm, bytes, write: true, tensor: Held::UNKNOWN }
     }
 
     #[track_caller]
-    fn waits(found: [Option<Dependency>; UNITS], expected: &[(u64, Hazard, u64)]) {
+    fn waits(found: [Option<Dependency>; CONTEXTS], expected: &[(u64, Hazard, u64)]) {
         let found: Vec<_> = found.iter().flatten().map(|own| (own.on, own.hazard, own.byte)).collect();
         assert_eq!(found, expected);
     }
@@ -319,19 +256,19 @@ mod tests {
     #[test]
     fn reads_wait_for_writes_and_writes_for_both() {
         let mut hazards = Hazards::default();
-        waits(hazards.touch(0, Unit::TensorDma, &[write(0..512)]), &[]);
-        waits(hazards.touch(1, Unit::Main, &[read(0..128)]), &[(0, Hazard::ReadAfterWrite, 0)]);
-        waits(hazards.touch(2, Unit::Sub, &[read(127..129)]), &[(0, Hazard::ReadAfterWrite, 127)]);
+        waits(hazards.touch(0, ContextKind::TensorDma, &[write(0..512)]), &[]);
+        waits(hazards.touch(1, ContextKind::Main, &[read(0..128)]), &[(0, Hazard::ReadAfterWrite, 0)]);
+        waits(hazards.touch(2, ContextKind::Sub, &[read(127..129)]), &[(0, Hazard::ReadAfterWrite, 127)]);
         waits(
-            hazards.touch(3, Unit::TensorDma, &[write(128..600)]),
+            hazards.touch(3, ContextKind::TensorDma, &[write(128..600)]),
             &[(2, Hazard::WriteAfterRead, 128), (0, Hazard::WriteAfterWrite, 128)],
         );
         // Bytes that nobody touched, and the byte behind a range.
-        waits(hazards.touch(4, Unit::Main, &[read(600..700)]), &[]);
-        waits(hazards.touch(5, Unit::Main, &[read(599..600)]), &[(3, Hazard::ReadAfterWrite, 599)]);
+        waits(hazards.touch(4, ContextKind::Main, &[read(600..700)]), &[]);
+        waits(hazards.touch(5, ContextKind::Main, &[read(599..600)]), &[(3, Hazard::ReadAfterWrite, 599)]);
         // The later operation of a context stands for the earlier ones.
         waits(
-            hazards.touch(6, Unit::PcieDma, &[write(0..1000)]),
+            hazards.touch(6, ContextKind::PcieDma, &[write(0..1000)]),
             &[
                 (5, Hazard::WriteAfterRead, 599),
                 (2, Hazard::WriteAfterRead, 127),
@@ -340,10 +277,10 @@ mod tests {
         );
         assert_eq!(hazards.pieces(), 1);
         waits(
-            hazards.touch(7, Unit::Main, &[read(10..20), write(15..30)]),
+            hazards.touch(7, ContextKind::Main, &[read(10..20), write(15..30)]),
             &[(6, Hazard::ReadAfterWrite, 10)],
         );
-        waits(hazards.touch(8, Unit::Main, &[read(5..5)]), &[]);
+        waits(hazards.touch(8, ContextKind::Main, &[read(5..5)]), &[]);
     }
 
     #[test]
@@ -357,9 +294,12 @@ mod tests {
             guard: crate::command::Guard::always(5),
         };
         let mut hazards = Hazards::default();
-        waits(hazards.touch(0, Unit::Sub, &[Access::trf(&region(TrfAddress::FirstHalf), true)]), &[]);
-        waits(hazards.touch(1, Unit::Main, &[Access::trf(&region(TrfAddress::SecondHalf), false)]), &[]);
-        let full = hazards.touch(2, Unit::Sub, &[Access::trf(&region(TrfAddress::Full), true)]);
+        waits(hazards.touch(0, ContextKind::Sub, &[Access::trf(&region(TrfAddress::FirstHalf), true)]), &[]);
+        waits(
+            hazards.touch(1, ContextKind::Main, &[Access::trf(&region(TrfAddress::SecondHalf), false)]),
+            &[],
+        );
+        let full = hazards.touch(2, ContextKind::Sub, &[Access::trf(&region(TrfAddress::Full), true)]);
         waits(full, &[(1, Hazard::WriteAfterRead, 32 * 1024), (0, Hazard::WriteAfterWrite, 0)]);
     }
 
@@ -373,26 +313,26 @@ mod tests {
         };
         let mut hazards = Hazards::default();
         let mut written = [None::<(u64, usize)>; 64];
-        let mut read_by = [[None::<u64>; UNITS]; 64];
+        let mut read_by = [[None::<u64>; CONTEXTS]; 64];
         for operation in 0..3000 {
-            let unit = Unit::ALL[next(4) as usize];
+            let context = ContextKind::ALL[next(4) as usize];
             let accesses: Vec<_> = (0..1 + next(3))
                 .map(|_| {
                     let start = next(64);
                     let bytes = start..start + next(65 - start);
-                    Access { store: Store::Dm, bytes, write: next(2) == 0, tensor: Held::UNKNOWN }
+                    Access { memory: MemoryKind::Dm, bytes, write: next(2) == 0, tensor: Held::UNKNOWN }
                 })
                 .collect();
-            let mut expected = [None::<u64>; UNITS];
-            let mut wait = |unit: usize, on: u64| expected[unit] = expected[unit].max(Some(on));
+            let mut expected = [None::<u64>; CONTEXTS];
+            let mut wait = |context: usize, on: u64| expected[context] = expected[context].max(Some(on));
             for access in &accesses {
                 for byte in access.bytes.clone() {
-                    if let Some((on, unit)) = written[byte as usize] {
-                        wait(unit, on);
+                    if let Some((on, context)) = written[byte as usize] {
+                        wait(context, on);
                     }
                     if access.write {
-                        for (unit, on) in read_by[byte as usize].iter().enumerate() {
-                            on.iter().for_each(|on| wait(unit, *on));
+                        for (context, on) in read_by[byte as usize].iter().enumerate() {
+                            on.iter().for_each(|on| wait(context, *on));
                         }
                     }
                 }
@@ -400,14 +340,14 @@ mod tests {
             for access in &accesses {
                 for byte in access.bytes.clone() {
                     if access.write {
-                        written[byte as usize] = Some((operation, unit as usize));
-                        read_by[byte as usize] = [None; UNITS];
+                        written[byte as usize] = Some((operation, context as usize));
+                        read_by[byte as usize] = [None; CONTEXTS];
                     } else {
-                        read_by[byte as usize][unit as usize] = Some(operation);
+                        read_by[byte as usize][context as usize] = Some(operation);
                     }
                 }
             }
-            let found = hazards.touch(operation, unit, &accesses);
+            let found = hazards.touch(operation, context, &accesses);
             assert_eq!(found.map(|own| own.map(|own| own.on)), expected, "operation {operation}");
             assert!(hazards.pieces() <= 64);
         }

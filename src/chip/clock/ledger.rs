@@ -3,8 +3,9 @@
 use super::banks::Starvation;
 use super::contention::Meeting;
 use super::cost::CostClass;
-use super::hazards::{OperationNumber, Store, UNITS, Unit};
+use super::hazards::OperationNumber;
 use super::record::{Record, Timing, UsedSlices};
+use crate::chip::names::{CONTEXTS, ContextKind, MemoryKind};
 use crate::chip::spec::{CLUSTERS, MAC_BYTES, SLICES, TRF_BANK_ROWS};
 use std::collections::BTreeMap;
 
@@ -90,14 +91,14 @@ pub struct Totals {
     pub operations: u64,
     /// The end of the last one.
     pub end: u64,
-    /// Cycles for which each of [`Unit::ALL`] worked.
-    pub busy: [u64; UNITS],
-    /// Operations of each of [`Unit::ALL`].
-    pub given: [u64; UNITS],
+    /// Cycles for which each of [`ContextKind::ALL`] worked.
+    pub busy: [u64; CONTEXTS],
+    /// Operations of each of [`ContextKind::ALL`].
+    pub given: [u64; CONTEXTS],
     /// Bytes read, by the memory that they were read from.
-    pub read_bytes: BTreeMap<Store, u64>,
+    pub read_bytes: BTreeMap<MemoryKind, u64>,
     /// Bytes written, by memory.
-    pub written_bytes: BTreeMap<Store, u64>,
+    pub written_bytes: BTreeMap<MemoryKind, u64>,
     /// Multiplications.
     pub products: u64,
     /// What all slices and rows of the chips could have multiplied while contractions ran: cycles of contraction times the
@@ -128,14 +129,14 @@ impl Ledger {
     /// Adds an operation that has ended.
     pub fn add(&mut self, record: &Record) {
         let totals = &mut self.totals;
-        let unit = record.unit as usize;
+        let context = record.context as usize;
         totals.operations += 1;
         totals.end = totals.end.max(record.end);
-        totals.busy[unit] += record.cycles();
-        totals.given[unit] += 1;
+        totals.busy[context] += record.cycles();
+        totals.given[context] += 1;
         let class = record.timing.class();
         totals.class = Some(totals.class.map_or(class, |own| own.and(class)));
-        let (from, to) = record.stores;
+        let (from, to) = record.memories;
         if let Some(from) = from {
             *totals.read_bytes.entry(from).or_default() += record.amount.read_bytes;
         }
@@ -153,7 +154,7 @@ impl Ledger {
             let slices = (chips * CLUSTERS * SLICES * TRF_BANK_ROWS) as u64;
             totals.possible_products += record.cycles() * slices * lanes;
         }
-        if record.unit != Unit::PcieDma {
+        if record.context != ContextKind::PcieDma {
             self.add_to_kernel(record);
         }
         if self.records.len() < KEPT {

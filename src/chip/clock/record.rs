@@ -2,10 +2,11 @@
 
 use super::cost::{Cost, CostClass};
 use super::dma_timing::DmaTiming;
-use super::hazards::{Access, OperationNumber, Store, Unit};
+use super::hazards::{Access, OperationNumber};
 use super::ledger::KernelCall;
 use super::schedule::{Scheduled, Wait};
 use super::tensor_unit::{Stage, TensorUnitTime};
+use crate::chip::names::{ContextKind, MemoryKind};
 use crate::chip::spec::{CLUSTERS, SLICES};
 use crate::scalar::ElementType;
 use core::panic::Location;
@@ -159,7 +160,7 @@ pub struct Record {
     /// The call, for example `commit`.
     pub operation: &'static str,
     /// Who ran it.
-    pub unit: Unit,
+    pub context: ContextKind,
     /// The call in the kernel.
     pub location: &'static Location<'static>,
     /// Its first cycle.
@@ -177,7 +178,7 @@ pub struct Record {
     /// How much it does.
     pub amount: Amount,
     /// Where it reads and where it writes. `None`: the host.
-    pub stores: (Option<Store>, Option<Store>),
+    pub memories: (Option<MemoryKind>, Option<MemoryKind>),
     /// The bytes that it touches, in every unit that it uses.
     pub accesses: Vec<Access>,
     /// What the engines are told.
@@ -189,18 +190,18 @@ pub struct Record {
 pub(super) struct Given {
     pub kernel: KernelCall,
     pub operation: &'static str,
-    pub unit: Unit,
+    pub context: ContextKind,
     pub location: &'static Location<'static>,
     pub timing: Timing,
     pub amount: Amount,
-    pub stores: (Option<Store>, Option<Store>),
+    pub memories: (Option<MemoryKind>, Option<MemoryKind>),
     pub accesses: Vec<Access>,
     pub configuration: Arc<str>,
 }
 
 impl Given {
     pub fn at(self, scheduled: Scheduled) -> Record {
-        let Given { kernel, operation, unit, location, timing, amount, stores, accesses, configuration } =
+        let Given { kernel, operation, context, location, timing, amount, memories, accesses, configuration } =
             self;
         let Scheduled { number, start, end, idle, wait, met } = scheduled;
         let beside = met.iter().map(|(on, meeting)| (*on, meeting.delay)).collect();
@@ -208,7 +209,7 @@ impl Given {
             number,
             kernel,
             operation,
-            unit,
+            context,
             location,
             start,
             end,
@@ -217,7 +218,7 @@ impl Given {
             beside,
             timing,
             amount,
-            stores,
+            memories,
             accesses,
             configuration,
         }

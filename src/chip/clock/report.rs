@@ -1,10 +1,11 @@
 //! The report: what ran when, why, and what stood idle.
 
 use super::cost::{CostClass, Profile};
-use super::hazards::{OperationNumber, Unit};
+use super::hazards::OperationNumber;
 use super::ledger::{KernelTime, Totals, Warning};
 use super::record::{Record, Timing};
 use super::tensor_unit::Stage;
+use crate::chip::names::ContextKind;
 use crate::chip::spec::{CLUSTERS, ChipKind, DMA_ENGINES, SLICES, TRF_BANK_ROWS};
 use crate::sequencer::write_table;
 use core::fmt;
@@ -52,13 +53,13 @@ impl Report {
 
     /// The operations that decide the end of a kernel: each could not start before the one in front of it had ended.
     pub fn critical_path(&self, kernel: &KernelTime) -> Vec<&Record> {
-        let own = |record: &&Record| record.kernel == kernel.call && record.unit != Unit::PcieDma;
+        let own = |record: &&Record| record.kernel == kernel.call && record.context != ContextKind::PcieDma;
         let last = self.records.iter().filter(own).max_by_key(|record| (record.end, record.number));
         let mut path: Vec<&Record> = last.into_iter().collect();
         while let Some(before) =
             path.last().and_then(|record| record.wait).and_then(|wait| self.record(wait.on()))
         {
-            if before.kernel != kernel.call || before.unit == Unit::PcieDma {
+            if before.kernel != kernel.call || before.context == ContextKind::PcieDma {
                 break;
             }
             path.push(before);
@@ -71,7 +72,7 @@ impl Report {
     pub fn idle_hardware(&self) -> Vec<String> {
         let mut idle = Vec::new();
         let totals = &self.totals;
-        let passes = totals.given[Unit::Main as usize] + totals.given[Unit::Sub as usize];
+        let passes = totals.given[ContextKind::Main as usize] + totals.given[ContextKind::Sub as usize];
         for chip in 0..self.chips {
             let used: Vec<usize> =
                 (0..CLUSTERS).map(|cluster| totals.slices.in_cluster(chip, cluster)).collect();
@@ -92,9 +93,9 @@ impl Report {
         if totals.products > 0 && totals.rows < TRF_BANK_ROWS {
             idle.push(format!("TRF rows: {} of {TRF_BANK_ROWS} used", totals.rows));
         }
-        for unit in [Unit::Main, Unit::Sub, Unit::TensorDma] {
-            if totals.given[unit as usize] == 0 {
-                idle.push(format!("{unit}: no operation"));
+        for context in [ContextKind::Main, ContextKind::Sub, ContextKind::TensorDma] {
+            if totals.given[context as usize] == 0 {
+                idle.push(format!("{context}: no operation"));
             }
         }
         let engines = self.records.iter().filter_map(|record| match &record.timing {
@@ -122,7 +123,7 @@ impl Report {
                     .collect();
                 vec![
                     format!("#{}", record.number),
-                    record.unit.to_string(),
+                    record.context.to_string(),
                     record.operation.to_string(),
                     place(record),
                     (record.start - from).to_string(),
@@ -189,18 +190,18 @@ impl Report {
         let totals = &self.totals;
         writeln!(f, "\ntotals")?;
         writeln!(f, "  {} operations, last end at cycle {}", totals.operations, totals.end)?;
-        for unit in Unit::ALL {
-            let (busy, given) = (totals.busy[unit as usize], totals.given[unit as usize]);
+        for context in ContextKind::ALL {
+            let (busy, given) = (totals.busy[context as usize], totals.given[context as usize]);
             if given > 0 {
                 let share = percent(busy, totals.end);
-                writeln!(f, "  {unit:5} {given} operations, busy {busy} cycles, {share}")?;
+                writeln!(f, "  {context:5} {given} operations, busy {busy} cycles, {share}")?;
             }
         }
-        for (store, bytes) in &totals.read_bytes {
-            writeln!(f, "  {bytes} bytes read from {store}")?;
+        for (memory, bytes) in &totals.read_bytes {
+            writeln!(f, "  {bytes} bytes read from {memory}")?;
         }
-        for (store, bytes) in &totals.written_bytes {
-            writeln!(f, "  {bytes} bytes written to {store}")?;
+        for (memory, bytes) in &totals.written_bytes {
+            writeln!(f, "  {bytes} bytes written to {memory}")?;
         }
         if totals.products > 0 {
             let share = percent(totals.products, totals.possible_products);
@@ -287,7 +288,8 @@ impl fmt::Display for Report {
             writeln!(f, "{warning}")?;
         }
         for kernel in kernels {
-            let own = |record: &&Record| record.kernel == kernel.call && record.unit != Unit::PcieDma;
+            let own =
+                |record: &&Record| record.kernel == kernel.call && record.context != ContextKind::PcieDma;
             let own: Vec<&Record> = records.iter().filter(own).collect();
             match kernel.call.number {
                 0 => writeln!(f, "\noutside of kernels: {} cycles", kernel.makespan())?,
@@ -316,7 +318,8 @@ impl fmt::Display for Report {
                 )?;
             }
         }
-        let host: Vec<&Record> = records.iter().filter(|record| record.unit == Unit::PcieDma).collect();
+        let host: Vec<&Record> =
+            records.iter().filter(|record| record.context == ContextKind::PcieDma).collect();
         if !host.is_empty() {
             writeln!(f, "\ntransfers of the host, no part of a kernel")?;
             self.write_commands(f, &host, 0)?;

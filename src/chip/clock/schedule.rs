@@ -9,7 +9,8 @@
 //! a window of [`WINDOW`]: one that is more than that behind an unfinished one has not been given yet (assumed).
 
 use super::contention::{BankLoad, Meeting, meet, yields};
-use super::hazards::{Access, Dependency, Hazards, OperationNumber, UNITS, Unit};
+use super::hazards::{Access, Dependency, Hazards, OperationNumber};
+use crate::chip::names::{CONTEXTS, ContextKind};
 use core::fmt;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,27 +22,27 @@ pub const WINDOW: usize = 4096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Resource {
     /// A context, which runs one operation at a time.
-    Unit(Unit),
+    Context(ContextKind),
     /// The engines between Switch and Commit. The main context always holds them; the sub context where it computes.
     Compute,
 }
 
-const RESOURCES: usize = UNITS + 1;
+const RESOURCES: usize = CONTEXTS + 1;
 
 impl Resource {
     /// All of them.
     pub const ALL: [Resource; RESOURCES] = [
-        Resource::Unit(Unit::Main),
-        Resource::Unit(Unit::Sub),
-        Resource::Unit(Unit::TensorDma),
-        Resource::Unit(Unit::PcieDma),
+        Resource::Context(ContextKind::Main),
+        Resource::Context(ContextKind::Sub),
+        Resource::Context(ContextKind::TensorDma),
+        Resource::Context(ContextKind::PcieDma),
         Resource::Compute,
     ];
 
     const fn index(self) -> usize {
         match self {
-            Resource::Unit(unit) => unit as usize,
-            Resource::Compute => UNITS,
+            Resource::Context(context) => context as usize,
+            Resource::Compute => CONTEXTS,
         }
     }
 }
@@ -49,7 +50,7 @@ impl Resource {
 impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Resource::Unit(unit) => unit.fmt(f),
+            Resource::Context(context) => context.fmt(f),
             Resource::Compute => f.pad("compute engines"),
         }
     }
@@ -61,8 +62,8 @@ pub struct Resources(u8);
 
 impl Resources {
     /// A context alone.
-    pub const fn of(unit: Unit) -> Self {
-        Self(1 << unit as u8)
+    pub const fn of(context: ContextKind) -> Self {
+        Self(1 << context as u8)
     }
 
     /// With one more.
@@ -80,7 +81,7 @@ impl Resources {
 #[derive(Clone, Debug)]
 pub struct Work {
     /// Who gives it.
-    pub unit: Unit,
+    pub context: ContextKind,
     /// What it holds.
     pub resources: Resources,
     /// The bytes that it touches.
@@ -114,8 +115,8 @@ impl fmt::Display for Wait {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Wait::Resource(resource, on) => write!(f, "#{on} holds {resource}"),
-            Wait::Hazard(Dependency { on, hazard, store, byte }) => {
-                write!(f, "#{on}, {hazard} of {store} byte {byte}")
+            Wait::Hazard(Dependency { on, hazard, memory, byte }) => {
+                write!(f, "#{on}, {hazard} of {memory} byte {byte}")
             }
         }
     }
@@ -155,7 +156,7 @@ struct Slot {
 #[derive(Debug)]
 struct Recent {
     number: OperationNumber,
-    unit: Unit,
+    context: ContextKind,
     start: u64,
     end: u64,
     load: Arc<BankLoad>,
@@ -168,7 +169,7 @@ pub struct Schedule {
     now: u64,
     hazards: Hazards,
     last: [Option<OperationNumber>; RESOURCES],
-    unit_end: [u64; UNITS],
+    context_end: [u64; CONTEXTS],
     /// The number of the first slot.
     first: OperationNumber,
     slots: VecDeque<Slot>,
@@ -209,7 +210,7 @@ impl Schedule {
                 waits.extend(before.map(|on| Wait::Resource(resource, on)));
             }
         }
-        let hazards = self.hazards.touch(number, work.unit, &work.accesses);
+        let hazards = self.hazards.touch(number, work.context, &work.accesses);
         waits.extend(hazards.into_iter().flatten().map(Wait::Hazard));
         waits.retain(|wait| self.slot(wait.on()).is_some_and(|slot| !slot.ended));
         for wait in &waits {
@@ -241,11 +242,11 @@ impl Schedule {
 
     fn start(&mut self, number: OperationNumber, wait: Option<Wait>) {
         let now = self.now;
-        let unit_end = self.unit_end;
+        let context_end = self.context_end;
         let slot = self.slot(number).expect("it waits");
         slot.start = Some(now);
         slot.wait = wait;
-        slot.idle = now - unit_end[slot.work.unit as usize];
+        slot.idle = now - context_end[slot.work.context as usize];
         let end = now + slot.work.cycles;
         self.running.push((end, number));
     }
@@ -254,24 +255,29 @@ impl Schedule {
     fn end_beside_others(&mut self, number: OperationNumber, end: u64) -> u64 {
         let first = self.first;
         let slot = &self.slots[(number - first) as usize];
-        let (unit, start) = (slot.work.unit, slot.start.expect("it runs"));
-        if matches!(unit, Unit::Main | Unit::PcieDma) || matches!(*slot.work.load, BankLoad::Nothing) {
+        let (context, start) = (slot.work.context, slot.start.expect("it runs"));
+        if matches!(context, ContextKind::Main | ContextKind::PcieDma)
+            || matches!(*slot.work.load, BankLoad::Nothing)
+        {
             return end;
         }
         let mut met = Vec::new();
-        let mut other =
-            |number: OperationNumber, other_unit: Unit, from: u64, to: u64, load: &Arc<BankLoad>| {
-                let known = slot.met.iter().any(|(known, _)| *known == number);
-                if !known && yields(unit, other_unit) && from < end && to > start {
-                    met.push((number, meet((&slot.work.load, start), (load, from))));
-                }
-            };
+        let mut other = |number: OperationNumber,
+                         other_context: ContextKind,
+                         from: u64,
+                         to: u64,
+                         load: &Arc<BankLoad>| {
+            let known = slot.met.iter().any(|(known, _)| *known == number);
+            if !known && yields(context, other_context) && from < end && to > start {
+                met.push((number, meet((&slot.work.load, start), (load, from))));
+            }
+        };
         for recent in &self.recent {
-            other(recent.number, recent.unit, recent.start, recent.end, &recent.load);
+            other(recent.number, recent.context, recent.start, recent.end, &recent.load);
         }
         for (to, running) in &self.running {
             let beside = &self.slots[(running - first) as usize];
-            other(*running, beside.work.unit, beside.start.expect("it runs"), *to, &beside.work.load);
+            other(*running, beside.work.context, beside.start.expect("it runs"), *to, &beside.work.load);
         }
         let slot = &mut self.slots[(number - first) as usize];
         slot.met.extend(met);
@@ -303,11 +309,11 @@ impl Schedule {
             wait: slot.wait,
             met: core::mem::take(&mut slot.met),
         };
-        let (unit, load, start) = (slot.work.unit, slot.work.load.clone(), scheduled.start);
-        self.unit_end[unit as usize] = end;
+        let (context, load, start) = (slot.work.context, slot.work.load.clone(), scheduled.start);
+        self.context_end[context as usize] = end;
         self.unfinished -= 1;
-        if matches!(unit, Unit::Main | Unit::Sub) {
-            self.recent.push(Recent { number, unit, start, end, load });
+        if matches!(context, ContextKind::Main | ContextKind::Sub) {
+            self.recent.push(Recent { number, context, start, end, load });
         }
         let first = self.first;
         let starts = self.running.iter().map(|(_, own)| self.slots[(own - first) as usize].start);
@@ -333,18 +339,19 @@ impl Schedule {
 
 #[cfg(test)]
 mod tests {
-    use super::super::hazards::{Hazard, Held, Store};
+    use super::super::hazards::{Hazard, Held};
     use super::*;
+    use crate::chip::names::MemoryKind;
 
-    fn work(unit: Unit, cycles: u64, reads: &[u64], writes: &[u64]) -> Work {
+    fn work(context: ContextKind, cycles: u64, reads: &[u64], writes: &[u64]) -> Work {
         let access = |buffer: &u64, write| {
             let bytes = *buffer..*buffer + 64;
-            Access { store: Store::Dm, bytes, write, tensor: Held::UNKNOWN }
+            Access { memory: MemoryKind::Dm, bytes, write, tensor: Held::UNKNOWN }
         };
         let accesses = reads.iter().map(|buffer| access(buffer, false));
         let accesses = accesses.chain(writes.iter().map(|buffer| access(buffer, true))).collect();
         let load = Arc::new(BankLoad::Nothing);
-        Work { unit, resources: Resources::of(unit), accesses, cycles, load }
+        Work { context, resources: Resources::of(context), accesses, cycles, load }
     }
 
     fn run(works: Vec<Work>) -> Vec<Scheduled> {
@@ -367,12 +374,12 @@ mod tests {
     fn tiles(buffers: [u64; 3]) -> Vec<Work> {
         let [a, b, c] = buffers;
         vec![
-            work(Unit::TensorDma, 600, &[], &[a]),
-            work(Unit::Main, 400, &[a], &[]),
-            work(Unit::TensorDma, 600, &[], &[b]),
-            work(Unit::Main, 400, &[b], &[]),
-            work(Unit::TensorDma, 600, &[], &[c]),
-            work(Unit::Main, 400, &[c], &[]),
+            work(ContextKind::TensorDma, 600, &[], &[a]),
+            work(ContextKind::Main, 400, &[a], &[]),
+            work(ContextKind::TensorDma, 600, &[], &[b]),
+            work(ContextKind::Main, 400, &[b], &[]),
+            work(ContextKind::TensorDma, 600, &[], &[c]),
+            work(ContextKind::Main, 400, &[c], &[]),
         ]
     }
 
@@ -382,8 +389,8 @@ mod tests {
         let expected = [(0, 600), (600, 1000), (600, 1200), (1200, 1600), (1200, 1800), (1800, 2200)];
         assert_eq!(times(&ended), expected);
         // D2 waited for D1, not for M0, which had read its buffer and ended at 1000.
-        assert_eq!(ended[4].wait, Some(Wait::Resource(Resource::Unit(Unit::TensorDma), 2)));
-        let hazard = Dependency { on: 4, hazard: Hazard::ReadAfterWrite, store: Store::Dm, byte: 0 };
+        assert_eq!(ended[4].wait, Some(Wait::Resource(Resource::Context(ContextKind::TensorDma), 2)));
+        let hazard = Dependency { on: 4, hazard: Hazard::ReadAfterWrite, memory: MemoryKind::Dm, byte: 0 };
         assert_eq!((ended[5].wait, ended[5].idle), (Some(Wait::Hazard(hazard)), 200));
     }
 
@@ -391,17 +398,17 @@ mod tests {
     fn one_buffer_alternates() {
         let ended = run(tiles([0, 0, 0]));
         assert_eq!(ended[5].end, 3000);
-        let hazard = Dependency { on: 1, hazard: Hazard::WriteAfterRead, store: Store::Dm, byte: 0 };
+        let hazard = Dependency { on: 1, hazard: Hazard::WriteAfterRead, memory: MemoryKind::Dm, byte: 0 };
         assert_eq!((ended[2].wait, ended[2].start), (Some(Wait::Hazard(hazard)), 1000));
     }
 
     #[test]
     fn contexts_that_share_nothing_start_together() {
         let ended = run(vec![
-            work(Unit::Main, 10, &[0], &[64]),
-            work(Unit::Sub, 7, &[0], &[128]),
-            work(Unit::Main, 10, &[0], &[192]),
-            work(Unit::PcieDma, 1, &[], &[]),
+            work(ContextKind::Main, 10, &[0], &[64]),
+            work(ContextKind::Sub, 7, &[0], &[128]),
+            work(ContextKind::Main, 10, &[0], &[192]),
+            work(ContextKind::PcieDma, 1, &[], &[]),
         ]);
         assert_eq!(times(&ended), [(0, 10), (0, 7), (10, 20), (0, 1)]);
         assert_eq!(ended[1].wait, None);
@@ -409,9 +416,9 @@ mod tests {
 
     #[test]
     fn compute_engines_are_held_by_one() {
-        let mut sub = work(Unit::Sub, 5, &[], &[]);
+        let mut sub = work(ContextKind::Sub, 5, &[], &[]);
         sub.resources = sub.resources.with(Resource::Compute);
-        let mut main = work(Unit::Main, 10, &[], &[]);
+        let mut main = work(ContextKind::Main, 10, &[], &[]);
         main.resources = main.resources.with(Resource::Compute);
         let ended = run(vec![main.clone(), sub, main]);
         assert_eq!(times(&ended), [(0, 10), (10, 15), (15, 25)]);
@@ -421,7 +428,7 @@ mod tests {
 
     #[test]
     fn an_operation_of_no_cycles_ends_where_it_starts() {
-        let ended = run(vec![work(Unit::Main, 0, &[], &[0]), work(Unit::Sub, 3, &[0], &[])]);
+        let ended = run(vec![work(ContextKind::Main, 0, &[], &[0]), work(ContextKind::Sub, 3, &[0], &[])]);
         assert_eq!(times(&ended), [(0, 0), (0, 3)]);
     }
 
@@ -436,8 +443,8 @@ mod tests {
         for _ in 0..200 {
             let works: Vec<_> = (0..40)
                 .map(|_| {
-                    let unit = Unit::ALL[next(4) as usize];
-                    let mut own = work(unit, next(50), &[next(6) * 32], &[next(6) * 32]);
+                    let context = ContextKind::ALL[next(4) as usize];
+                    let mut own = work(context, next(50), &[next(6) * 32], &[next(6) * 32]);
                     if next(3) == 0 {
                         own.resources = own.resources.with(Resource::Compute);
                     }

@@ -3,12 +3,13 @@
 use super::contention::BankLoad;
 use super::cost::{Cost, Profile};
 use super::dma_timing::{DmaClock, dma_timing};
-use super::hazards::{Access, OperationNumber, Store, Unit};
+use super::hazards::{Access, OperationNumber};
 use super::ledger::{KernelCall, Ledger};
 use super::record::{Amount, Given, Observer, Products, Timing, UsedSlices};
 use super::schedule::{Resource, Resources, Schedule, Work};
 use super::tensor_unit::tensor_unit_time;
 use crate::chip::live::{LiveRows, Liveness};
+use crate::chip::names::{ContextKind, MemoryKind};
 use crate::chip::spec::{CLUSTERS, MAC_BYTES, SLICES};
 use crate::command::{
     Command, Contraction, Dma, Footprint, HostTransfer, Memory, Operation, Region, Sink, TensorUnit,
@@ -149,8 +150,8 @@ impl Clock {
                 Order::Download(transfer, location) => self.host(&transfer, location, false),
             };
             let accesses = given.accesses.clone();
-            let (unit, cycles) = (given.unit, given.timing.cycles().max(load.cycles()));
-            let work = Work { unit, resources, accesses, cycles, load: Arc::new(load) };
+            let (context, cycles) = (given.context, given.timing.cycles().max(load.cycles()));
+            let work = Work { context, resources, accesses, cycles, load: Arc::new(load) };
             let number = self.schedule.add(work);
             self.given.push_back((number, Some(given)));
             if awaited {
@@ -193,14 +194,14 @@ impl Clock {
     ) -> (Given, Resources, BankLoad) {
         let time = tensor_unit_time(unit, self.profile);
         let load = BankLoad::of_pass(unit, time.begin());
-        let own = if unit.sub_context { Unit::Sub } else { Unit::Main };
+        let own = if unit.sub_context { ContextKind::Sub } else { ContextKind::Main };
         let mut resources = Resources::of(own);
         // The main context holds the engines in any case: only the sub context works beside it.
         if !unit.sub_context || unit.contraction.is_some() {
             resources = resources.with(Resource::Compute);
         }
         if load.holds_dma() {
-            resources = resources.with(Resource::Unit(Unit::TensorDma));
+            resources = resources.with(Resource::Context(ContextKind::TensorDma));
         }
         // The book profile keeps operations apart that may not meet, and lets the others run as if they were alone.
         let load = if self.profile == Profile::Book { BankLoad::Nothing } else { load };
@@ -236,18 +237,28 @@ impl Clock {
             Sink::Trf { .. } => "to_trf",
             Sink::Vrf { .. } => "to_vrf",
         };
-        let stores = (
-            Some(Store::Dm),
+        let memories = (
+            Some(MemoryKind::Dm),
             Some(match &unit.sink {
-                Sink::Commit { .. } => Store::Dm,
-                Sink::Trf { .. } => Store::Trf,
-                Sink::Vrf { .. } => Store::Vrf,
+                Sink::Commit { .. } => MemoryKind::Dm,
+                Sink::Trf { .. } => MemoryKind::Trf,
+                Sink::Vrf { .. } => MemoryKind::Vrf,
             }),
         );
         let configuration = describe(unit).into();
         let timing = Timing::TensorUnit(time);
         (
-            Given { kernel, operation, unit: own, location, timing, amount, stores, accesses, configuration },
+            Given {
+                kernel,
+                operation,
+                context: own,
+                location,
+                timing,
+                amount,
+                memories,
+                accesses,
+                configuration,
+            },
             resources,
             load,
         )
@@ -269,12 +280,12 @@ impl Clock {
         let amount = Amount { read_bytes: time.bytes(), written_bytes: time.bytes(), slices, products: None };
         let operation = if dma.destination.memory == Memory::Hbm { "to_hbm" } else { "to_dm" };
         let accesses = vec![Access::region(&dma.source, false), Access::region(&dma.destination, true)];
-        let stores = (Some(accesses[0].store), Some(accesses[1].store));
-        let (unit, configuration) = (Unit::TensorDma, configuration.into());
+        let memories = (Some(accesses[0].memory), Some(accesses[1].memory));
+        let (context, configuration) = (ContextKind::TensorDma, configuration.into());
         let timing = Timing::Dma(time);
         (
-            Given { kernel, operation, unit, location, timing, amount, stores, accesses, configuration },
-            Resources::of(unit),
+            Given { kernel, operation, context, location, timing, amount, memories, accesses, configuration },
+            Resources::of(context),
             load,
         )
     }
@@ -292,21 +303,21 @@ impl Clock {
             if upload { ("upload", 0, bytes) } else { ("to_host", bytes, 0) };
         let amount = Amount { read_bytes, written_bytes, ..Amount::default() };
         let accesses = vec![Access::region(&transfer.region, upload)];
-        let stores = if upload { (None, Some(Store::Hbm)) } else { (Some(Store::Hbm), None) };
-        let (unit, configuration) = (Unit::PcieDma, format!("{bytes} bytes").into());
+        let memories = if upload { (None, Some(MemoryKind::Hbm)) } else { (Some(MemoryKind::Hbm), None) };
+        let (context, configuration) = (ContextKind::PcieDma, format!("{bytes} bytes").into());
         (
             Given {
                 kernel: KernelCall::default(),
                 operation,
-                unit,
+                context,
                 location,
                 timing,
                 amount,
-                stores,
+                memories,
                 accesses,
                 configuration,
             },
-            Resources::of(unit),
+            Resources::of(context),
             BankLoad::Nothing,
         )
     }

@@ -9,8 +9,8 @@
 //!
 //! Events are written as operations end: the file grows, memory does not.
 
-use super::hazards::{Store, Unit};
 use super::record::{Observer, Record, Timing};
+use crate::chip::names::{ContextKind, MemoryKind};
 use crate::chip::spec::CLUSTERS;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use std::io::{self, Write};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Track {
     /// Cluster, context, and the engine: 0 is the whole operation, then the stages.
-    Engine { cluster: usize, unit: Unit, engine: usize },
+    Engine { cluster: usize, context: ContextKind, engine: usize },
     /// A DMA engine of the chip.
     Dma(usize),
     /// The PCIe link.
@@ -44,8 +44,8 @@ const ENGINES: [&str; 10] = [
 impl Track {
     fn thread(self) -> usize {
         match self {
-            Track::Engine { cluster, unit, engine } => {
-                1 + (cluster * 2 + usize::from(unit == Unit::Sub)) * ENGINES.len() + engine
+            Track::Engine { cluster, context, engine } => {
+                1 + (cluster * 2 + usize::from(context == ContextKind::Sub)) * ENGINES.len() + engine
             }
             Track::Dma(engine) => 1000 + engine,
             Track::Pcie => 2000,
@@ -54,8 +54,8 @@ impl Track {
 
     fn name(self) -> String {
         match self {
-            Track::Engine { cluster, unit, engine } => {
-                format!("cluster {cluster} {unit} {}", ENGINES[engine])
+            Track::Engine { cluster, context, engine } => {
+                format!("cluster {cluster} {context} {}", ENGINES[engine])
             }
             Track::Dma(engine) => format!("tdma engine {engine}"),
             Track::Pcie => "PCIe".to_string(),
@@ -191,7 +191,7 @@ impl<W: Write + Send> TraceWriter<W> {
                 if record.amount.slices.in_cluster(chip, cluster) == 0 {
                     continue;
                 }
-                let track = |engine| Track::Engine { cluster, unit: record.unit, engine };
+                let track = |engine| Track::Engine { cluster, context: record.context, engine };
                 self.slice(chip, track(0), record.operation, record.start, record.cycles(), args.clone());
                 let mut begin = record.start + time.issue.cycles;
                 for stage in &time.stages {
@@ -252,7 +252,7 @@ impl<W: Write + Send> Observer for TraceWriter<W> {
                 self.slice(HOST, Track::Pcie, record.operation, record.start, record.cycles(), args);
             }
         }
-        for access in record.accesses.iter().filter(|access| access.store == Store::Dm) {
+        for access in record.accesses.iter().filter(|access| access.memory == MemoryKind::Dm) {
             self.live.touch(access.bytes.clone(), access.write, record.start, record.end);
         }
         if self.live.changes.len() > 2 * KEPT_CHANGES {

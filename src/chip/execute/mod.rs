@@ -18,13 +18,14 @@ pub(crate) use contraction::ContractionPlan;
 pub(crate) use dma::run as run_dma;
 pub(crate) use host::{download, inspect, upload};
 
-use super::check::{Fault, FaultKind, FaultMemory};
+use super::check::{Fault, FaultKind};
 use super::memory::place::{Coordinates, Place};
 use super::memory::row::Row;
 use super::memory::{Unit, trf};
+use super::names::MemoryKind;
 use super::separate::Placed;
 use super::spec::{BEAT_LANES, FLIT_BYTES};
-use crate::command::{AccumulationKind, Cast, Guard, Sink, TensorUnit};
+use crate::command::{Cast, Guard, Sink, TensorUnit};
 use crate::scalar::ElementType;
 use commit::SinkPlan;
 use contraction::{ContractionBuffers, Missing};
@@ -115,13 +116,7 @@ impl<'a> Pass<'a> {
         let packets = (contraction.as_ref())
             .and_then(|contraction| Packets::new(&fetch, contraction, command.fetch.time * flits));
         let (mut lanes, time) = match &command.contraction {
-            Some(c) => {
-                let beats = match c.kind {
-                    AccumulationKind::Interleaved => c.columns,
-                    AccumulationKind::Sequential => c.trf.rows * c.columns.div_ceil(BEAT_LANES),
-                };
-                (BEAT_LANES, c.slot_count * beats)
-            }
+            Some(contraction) => (BEAT_LANES, contraction.slot_count * contraction.beats()),
             None => (fetch.padded() / flits.max(1), command.fetch.time * flits),
         };
         let cast = command.cast.filter(|cast| cast.input != cast.output);
@@ -229,22 +224,28 @@ impl<'a> Pass<'a> {
         let help = "make the lanes padding in the mapping of the packet (`# n`), or fetch larger packets";
         let fault = Fault::new(FaultKind::Uninitialised, "commit", self.location, message, help);
         let byte = destination.address;
-        Err(fault.at(FaultMemory::Dm, at.slice_number(), byte..byte + destination.footprint.bytes() as u64))
+        Err(fault.at(MemoryKind::Dm, at.slice_number(), byte..byte + destination.footprint.bytes() as u64))
     }
 
-    /// Whether everything that the pass can read was written.
+    /// Whether everything that the sequencers read was written, padding and what lies behind a tensor too.
     fn is_initialised(&self, unit: &Unit) -> bool {
         let weights = self.command.contraction.as_ref().is_none_or(|contraction| {
             let region = &contraction.trf;
-            let bytes = trf::row_bytes(region);
+            let config = &contraction.trf_config;
+            let read_bytes = (config.packet_size * region.element.bits()).div_ceil(8);
+            let Ok(first) = usize::try_from(config.first()) else { return false };
+            let bytes = first..config.last() as usize + read_bytes;
             let file = unit.trf(self.placed.files.read);
             (0..region.rows)
-                .all(|row| trf::pieces(region, row, 0..bytes).all(|piece| file.all_initialised(piece)))
+                .all(|row| trf::pieces(region, row, bytes.clone()).all(|piece| file.all_initialised(piece)))
         });
+        let config = &self.command.fetch.config;
+        let Ok(first) = usize::try_from(config.first()) else { return false };
+        let end = config.last() as usize + config.packet_size;
         weights
             && sources(&self.placed.unit.fetch).all(|source| {
-                let start = source.address as usize;
-                unit.dm.all_initialised(start..start + source.footprint.bytes())
+                let (start, bits) = (source.address as usize, source.footprint.element.bits());
+                unit.dm.all_initialised(start + first * bits / 8..start + (end * bits).div_ceil(8))
             })
     }
 

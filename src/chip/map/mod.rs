@@ -12,10 +12,11 @@
 mod picture;
 
 use super::allocate::{Allocation, Allocator};
-use super::clock::hazards::{Access, OperationNumber, Store};
+use super::clock::hazards::{Access, OperationNumber};
 use super::clock::ledger::Ledger;
 use super::clock::record::Record;
 use super::clock::report::place;
+use super::names::MemoryKind;
 use super::separate::Addresses;
 use super::spec::{DM_BYTES, HBM_BYTES, TRF_BYTES, VRF_BYTES};
 use crate::command::FillId;
@@ -66,7 +67,7 @@ pub struct MemoryMap {
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryUse {
     /// The memory. The halves of the TRF are shown one after the other.
-    pub store: Store,
+    pub memory: MemoryKind,
     /// Its bytes.
     pub capacity: u64,
     /// The first tensors that lived there, in the order of the program.
@@ -223,12 +224,12 @@ impl Lives {
         }
     }
 
-    fn finish(self, store: Store, allocator: Option<&Allocator>) -> MemoryUse {
-        let capacity = match store {
-            Store::Hbm => HBM_BYTES,
-            Store::Dm => DM_BYTES as u64,
-            Store::Trf => TRF_BYTES as u64,
-            Store::Vrf => VRF_BYTES as u64,
+    fn finish(self, memory: MemoryKind, allocator: Option<&Allocator>) -> MemoryUse {
+        let capacity = match memory {
+            MemoryKind::Hbm => HBM_BYTES,
+            MemoryKind::Dm => DM_BYTES as u64,
+            MemoryKind::Trf => TRF_BYTES as u64,
+            MemoryKind::Vrf => VRF_BYTES as u64,
         };
         let (peak_bytes, peak_at) = peak(&self.tensors);
         let mut free = Vec::new();
@@ -250,7 +251,7 @@ impl Lives {
         let count = self.tensors.len() as u64;
         let mut tensors = self.tensors;
         tensors.truncate(LISTED);
-        MemoryUse { store, capacity, tensors, count, peak_bytes, peak_at, free, allocations, allocated }
+        MemoryUse { memory, capacity, tensors, count, peak_bytes, peak_at, free, allocations, allocated }
     }
 }
 
@@ -280,18 +281,18 @@ impl MemoryMap {
         let mut lives: [Lives; 4] = core::array::from_fn(|_| Lives::default());
         for record in &records {
             for access in record.accesses.iter().filter(|access| !access.write) {
-                lives[access.store as usize].read(access, record);
+                lives[access.memory as usize].read(access, record);
             }
             for access in record.accesses.iter().filter(|access| access.write) {
-                lives[access.store as usize].write(access, record);
+                lives[access.memory as usize].write(access, record);
             }
         }
-        let stores = [Store::Hbm, Store::Dm, Store::Trf, Store::Vrf];
+        let memories = [MemoryKind::Hbm, MemoryKind::Dm, MemoryKind::Trf, MemoryKind::Vrf];
         let allocators = [Some(hbm), Some(dm), None, None];
-        let mut parts = lives.into_iter().zip(stores).zip(allocators);
+        let mut parts = lives.into_iter().zip(memories).zip(allocators);
         let memories = core::array::from_fn(|_| {
-            let ((lives, store), allocator) = parts.next().expect("four memories");
-            lives.finish(store, allocator)
+            let ((lives, memory), allocator) = parts.next().expect("four memories");
+            lives.finish(memory, allocator)
         });
         let operations = ledger.totals.operations;
         let left_out = operations - records.len() as u64;
@@ -312,8 +313,8 @@ fn ranges(f: &mut fmt::Formatter<'_>, ranges: &[Range<u64>]) -> fmt::Result {
 
 impl fmt::Display for MemoryUse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let unit = if self.store == Store::Hbm { "chip" } else { "slice" };
-        write!(f, "{}, {} bytes per {unit}: ", self.store, self.capacity)?;
+        let unit = if self.memory == MemoryKind::Hbm { "chip" } else { "slice" };
+        write!(f, "{}, {} bytes per {unit}: ", self.memory, self.capacity)?;
         let Some(peak_at) = self.peak_at else {
             writeln!(f, "no tensor")?;
             return self.write_allocations(f);

@@ -1,8 +1,9 @@
 //! A tensor in one of the memories, whichever it is: the bytes that it spans and the ones that it needs.
 
 use super::trf;
-use crate::chip::check::{Fault, FaultMemory};
+use crate::chip::check::Fault;
 use crate::chip::live::depends_on;
+use crate::chip::names::MemoryKind;
 use crate::chip::spec::{CLUSTERS, SLICES};
 use crate::command::{FillId, Guard, Memory, Region, TrfRegion};
 use core::ops::Range;
@@ -42,10 +43,10 @@ impl Coordinates {
 
 impl Place {
     /// The memory.
-    pub(crate) fn memory(&self) -> FaultMemory {
+    pub(crate) fn memory(&self) -> MemoryKind {
         match self {
             Place::Region(region) => region.memory.into(),
-            Place::Trf(_) => FaultMemory::Trf,
+            Place::Trf(_) => MemoryKind::Trf,
         }
     }
 

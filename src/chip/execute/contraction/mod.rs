@@ -435,10 +435,7 @@ impl ContractionPlan {
         output.clear(*element);
         let sums = &buffers.sums;
         let groups = columns.div_ceil(BEAT_LANES);
-        let results = match kind {
-            AccumulationKind::Interleaved => slot_count * columns * BEAT_LANES,
-            AccumulationKind::Sequential => slot_count * trf.rows * groups * BEAT_LANES,
-        };
+        let results = slot_count * self.command.beats() * BEAT_LANES;
         let known: Option<&[bool]> = if sums.missing.is_empty() { None } else { Some(&[]) };
         let (bytes, flags) = output.push_blank(results, known);
         let words = bytes.as_chunks_mut::<4>().0;

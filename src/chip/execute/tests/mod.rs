@@ -4,7 +4,7 @@ use crate::chip::check::CheckOptions;
 use crate::chip::execute::walk::tests::{config, naive};
 use crate::chip::memory::row::{Line, Row};
 use crate::chip::spec::{ChipKind, DM_BYTES};
-use crate::chip::{Fault, FaultKind, FaultMemory, System, SystemOptions};
+use crate::chip::{Fault, FaultKind, MemoryKind, System, SystemOptions};
 use crate::command::*;
 use crate::scalar::ElementType;
 use ElementType::{Bf16, F32, I4, I8, I32};
@@ -234,7 +234,7 @@ fn uninitialised_operands_are_refused_before_anything_is_written() {
             let fault: Fault = result.expect_err("packet 2 was never written");
             assert_eq!(fault.kind, FaultKind::Uninitialised);
             let extent = fault.extent.expect("the element is in DM");
-            assert_eq!((extent.memory, extent.unit, extent.bytes), (FaultMemory::Dm, 0, 128..129));
+            assert_eq!((extent.memory, extent.unit, extent.bytes), (MemoryKind::Dm, 0, 128..129));
             assert!(flags.iter().all(|&flag| !flag), "nothing was written");
             run(&mut system, below(5, 3, 4)).expect("the third packet is padding");
         } else {

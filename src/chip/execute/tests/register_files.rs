@@ -73,7 +73,7 @@ fn a_vrf_has_limits() {
     assert_eq!((fault.kind, fault.operation), (FaultKind::OutOfBounds, "to_vrf"), "{fault}");
     assert!(fault.message.contains("VRF address 8164 has 32 bytes per slice, but VRF has 8192"), "{fault}");
     let extent = fault.extent.expect("it is somewhere");
-    assert_eq!((extent.memory, extent.bytes), (FaultMemory::Vrf, end..end + 4));
+    assert_eq!((extent.memory, extent.bytes), (MemoryKind::Vrf, end..end + 4));
     assert_eq!(
         look(&mut system, vrf(1, end - 28, F32, 8)).map_err(|fault| fault.kind),
         Err(FaultKind::OutOfBounds)
