@@ -38,11 +38,13 @@ pub enum Broken {
     FewSlots,
     DeepTree,
     FarRead,
+    OddRead,
     NoTile,
 }
 
 impl Broken {
-    pub const ALL: [Broken; 23] = [
+    /// Those of any operation.
+    pub const ALL: [Broken; 18] = [
         Broken::GuardVariables,
         Broken::GuardDigit,
         Broken::GuardBase,
@@ -61,10 +63,15 @@ impl Broken {
         Broken::WideWindow,
         Broken::WrongCast,
         Broken::ShortArray,
+    ];
+
+    /// Those of sums.
+    pub const OF_SUMS: [Broken; 6] = [
         Broken::MoreSteps,
         Broken::FewSlots,
         Broken::DeepTree,
         Broken::FarRead,
+        Broken::OddRead,
         Broken::NoTile,
     ];
 }
@@ -451,6 +458,7 @@ fn spoil(given: &mut Given, broken: Broken, random: &mut Random) -> Option<()> {
         Broken::FewSlots => unit?.contraction.as_mut()?.slot_count = 0,
         Broken::DeepTree => unit?.contraction.as_mut()?.depth = random.between(8, 200),
         Broken::FarRead => unit?.contraction.as_mut()?.trf_config.base = 1 << random.between(20, 50),
+        Broken::OddRead => unit?.contraction.as_mut()?.trf_config.packet_size = 3,
         Broken::NoTile => unit?.contraction.as_mut()?.tile = 0,
     }
     Some(())

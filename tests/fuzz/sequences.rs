@@ -1,9 +1,8 @@
 //! Random operations. Most are legal; each of their numbers is at times one that is not.
 
 use crate::reference::random::Random;
-use crate::reference::shadow::{
-    BARE, Kind, Loop, Memory, Move, Operation, Pass, Registers, Sink, Sums, Tensor,
-};
+use crate::reference::shadow::order::BARE;
+use crate::reference::shadow::{Kind, Loop, Memory, Move, Operation, Pass, Registers, Sink, Sums, Tensor};
 
 const KINDS: [Kind; 5] = [Kind::I8, Kind::I16, Kind::Bf16, Kind::I32, Kind::F32];
 
@@ -39,110 +38,40 @@ struct Fetched {
     flits: usize,
 }
 
-/// Sums of a stream of packets of so many elements, each of so many flits, and so many flits in all.
-fn sums(
-    random: &mut Random,
-    mut weights: Registers,
-    (kind, packet, per_packet, total): (Kind, usize, usize, usize),
-) -> Sums {
-    if weights.rows == 0 {
-        weights.rows = 8;
-    }
-    weights.rows = weights.rows.min(16);
-    let flits = if total.is_multiple_of(2) { random.between(1, 2) } else { 1 };
-    let tile = random.pick(&[1, 1, 2, 3]);
-    let packets = total / flits;
-    let steps = packets * tile;
-    let size = weights.kind.bytes();
-    // Cells of a packet, of either type.
-    let cells = flits * 32 / size.max(kind.bytes());
-    let whole = weights.row_elements.min(cells).max(1);
-    let read = 1 << random.between(0, whole.ilog2() as usize);
-    let step = (read * size) as isize;
-    let first = random.below((weights.row_elements / read).max(1)) * read * size;
-    let (first_read, reads) = match random.below(8) {
-        0..3 => (0, vec![(packets, 0), (tile, step)]),
-        3 => (0, vec![(packets, step), (tile, 0)]),
-        4 => (first, vec![(steps, 0)]),
-        5 => (first, vec![(steps, step)]),
-        _ => (0, vec![(steps, step)]),
-    };
-    let reach = steps * read;
-    // Most stay inside the tensor.
-    let (first_read, reads) = match reach > weights.row_elements && random.chance(85) {
-        true => (first, vec![(steps, 0)]),
-        false => (first_read, reads),
-    };
-    let levels = cells.ilog2() as usize;
-    // At times into the half of the packet that no flit fills.
-    let depth = random.between(0, levels + usize::from(flits == 1));
-    let columns = (cells >> depth).clamp(1, 16);
-    let columns = if random.chance(30) { (columns / 2).max(1) } else { columns };
-    let (slots, slot_count) = match random.below(5) {
-        0 => (vec![(steps, 1)], steps),
-        1 => (vec![(packets, 1), (tile, 0)], packets),
-        2 => (vec![(packets, 0), (tile, 1)], tile),
-        _ => (vec![(steps, 0)], 1),
-    };
-    let slot_count = slot_count + usize::from(random.chance(5));
-    let lanes = 32 / kind.bytes();
-    let filled = packet.saturating_sub(lanes * (per_packet - 1));
-    Sums {
-        flits,
-        tile,
-        steps,
-        first_read,
-        reads,
-        read,
-        live_lanes: match random.below(20) {
-            0..3 => random.between(1, lanes),
-            3 => lanes,
-            _ => filled.min(lanes),
-        },
-        live_flits: if random.chance(10) { random.between(0, total) } else { 1 << 20 },
-        computed: if random.chance(10) { random.between(0, steps) } else { 1 << 20 },
-        depth,
-        columns,
-        slots,
-        slot_count,
-        sequential: random.chance(50),
-        weights,
-    }
-}
-
-/// What the memories hold, as far as sequences reach: bytes, through handles that know nothing.
+/// What the memories hold where most tensors lie: bytes, through handles that know nothing.
 pub fn everything(random: &mut Random) -> Vec<Operation> {
-    let bytes = 512;
+    let bytes = 256;
     let tensor = |memory, address, elements| {
         let (clusters, slices) = if memory == Memory::Hbm { (1, 1) } else { (2, 4) };
         let (fill, kind, period, live) = (0, Kind::I8, 1, 1);
         Tensor { memory, address, fill, kind, clusters, slices, elements, period, live }
     };
-    let at = bytes as u64 * random.below(3) as u64;
-    let from = tensor(Memory::Dm, at, bytes);
-    let to = tensor(Memory::Hbm, 40 << 30, 8 * bytes);
-    let units = |slice: usize, size: usize| {
-        vec![one(2, (256 * slice, 0), (0, 4 * size)), one(4, (slice, 0), (0, size))]
-    };
-    let spread = |slice: usize, inside: &[Loop], size: usize| Move {
-        loops: [units(slice, size), inside.to_vec()].concat(),
-        cut: None,
+    let at = bytes as u64 * random.below(4) as u64;
+    // Slices of both clusters, so many units apart, one after the other.
+    let slices = |apart: usize, inside: &[Loop]| {
+        let units = [one(2, (256 * apart, 0), (0, 4 * bytes)), one(4, (apart, 0), (0, bytes))];
+        Move { loops: [&units, inside].concat(), cut: None }
     };
     let row = |size: usize| one(size, (0, 1), (0, 1));
+    let (from, to) = (tensor(Memory::Dm, at, bytes), tensor(Memory::Hbm, 40 << 30, 8 * bytes));
     let flat = Move { loops: vec![row(8 * bytes)], cut: None };
-    let banks = [one(8, (1, 0), (0, 128)), one(2, (0, 4096), (0, 64)), row(64)];
-    let all = Registers { part: 2, fill: 0, kind: Kind::I8, rows: 8, row_elements: 8192, period: 1, live: 1 };
-    vec![
+    let mut operations = vec![
         Operation::Launch,
-        Operation::Dma { from, to: to.clone(), moved: spread(1, &[row(bytes)], bytes), pcie: false },
+        Operation::Dma { from, to: to.clone(), moved: slices(1, &[row(bytes)]), pcie: false },
         Operation::Download { from: to, moved: flat, elements: 8 * bytes },
-        Operation::InspectTrf { from: all, moved: spread(8, &banks, 1024), elements: 8 * 1024 },
         Operation::InspectVrf {
             from: tensor(Memory::Vrf, at, bytes),
-            moved: spread(1, &[row(bytes)], bytes),
+            moved: slices(1, &[row(bytes)]),
             elements: 8 * bytes,
         },
-    ]
+    ];
+    for part in 0..2 {
+        let (fill, kind, period, live) = (0, Kind::I8, 1, 1);
+        let from = Registers { part, fill, kind, rows: 8, row_elements: bytes / 8, period, live };
+        let moved = slices(8, &[one(8, (1, 0), (0, bytes / 8)), row(bytes / 8)]);
+        operations.push(Operation::InspectTrf { from, moved, elements: 8 * bytes });
+    }
+    operations
 }
 
 fn one(size: usize, from: (usize, usize), to: (usize, usize)) -> Loop {
@@ -154,7 +83,7 @@ impl Operations {
     pub fn new(random: &mut Random) -> Operations {
         let mut own = Operations::default();
         if random.chance(50) {
-            let kind = random.pick(&[Kind::I8, Kind::I8, Kind::Bf16, Kind::Bf16, Kind::F32]);
+            let kind = random.pick(&[Kind::I8, Kind::I8, Kind::Bf16, Kind::F32, Kind::F32]);
             let elements = 32 / kind.bytes() * random.between(2, 8);
             let [from, to] = [Memory::Hbm, Memory::Dm].map(|memory| {
                 own.fills += 1;
@@ -168,13 +97,39 @@ impl Operations {
             let upload = Move { loops: vec![inside], cut: None };
             let spread = vec![one(2, (0, 0), (256, 0)), one(4, (0, 0), (1, 0)), inside];
             let spread = Move { loops: spread, cut: None };
+            let load = own.load(random, &to);
             own.script = vec![
+                load,
                 Operation::Dma { from: from.clone(), to, moved: spread, pcie: false },
                 Operation::Upload { to: from, moved: upload, array },
             ];
             own.theme = Some(kind);
         }
         own
+    }
+
+    /// Loads a whole tensor into registers.
+    fn load(&mut self, random: &mut Random, from: &Tensor) -> Operation {
+        let lanes = 32 / from.kind.bytes();
+        let time = from.elements / lanes;
+        self.fills += 1;
+        let (rows, kind, fill) = (random.pick(&[1, 2, 4, 8]), from.kind, self.fills);
+        let row_elements = from.elements / rows;
+        let (part, period, live) = (random.below(3), 1, 1);
+        Operation::Pass(Pass {
+            sub: random.chance(70),
+            from: from.clone(),
+            base: 0,
+            loops: vec![(time, lanes as isize), (lanes, 1)],
+            time,
+            packet: lanes,
+            output: from.kind,
+            flits: 1,
+            sums: None,
+            sink: Sink::Trf { to: Registers { part, fill, kind, rows, row_elements, period, live } },
+            lanes: 1 << 20,
+            steps: 1 << 20,
+        })
     }
 
     fn fill(&mut self, random: &mut Random) -> u64 {
@@ -261,8 +216,8 @@ impl Operations {
             (Some(operation), ..) => operation,
             (None, true, 0..65) | (None, false, 64..88) => self.pass(random),
             (None, true, 65..72) | (None, false, 88..91) => self.inspect_trf(random),
-            (None, true, 72..78) | (None, false, 91..96) => self.inspect_vrf(random),
-            (None, true, 78..90) | (None, false, 36..64) => self.dma(random),
+            (None, true, 72..82) | (None, false, 91..96) => self.inspect_vrf(random),
+            (None, true, 82..90) | (None, false, 36..64) => self.dma(random),
             (None, true, 90..96) | (None, false, 22..36) => self.download(random),
             (None, true, 96..98) | (None, false, 0..22) => self.upload(random),
             _ => Operation::Launch,
@@ -274,6 +229,13 @@ impl Operations {
             }
             Operation::Pass(Pass { sink: Sink::Trf { to }, .. }) => self.registers.push(to.clone()),
             _ => {}
+        }
+        if let Operation::Pass(Pass { sink: Sink::Vrf { .. }, .. }) = &operation
+            && random.chance(40)
+        {
+            // What is left of this one, or of one before it.
+            let look = self.inspect_vrf(random);
+            self.script.push(look);
         }
         operation
     }
@@ -372,7 +334,11 @@ impl Operations {
 
     fn pass(&mut self, random: &mut Random) -> Operation {
         let memory = if random.chance(2) { Memory::Hbm } else { Memory::Dm };
-        let from = self.read(random, memory);
+        let whole = self.tensors.iter().find(|own| own.memory == memory && self.theme == Some(own.kind));
+        let from = match whole {
+            Some(whole) if random.chance(60) => whole.clone(),
+            _ => self.read(random, memory),
+        };
         let output = match (from.kind, random.below(8)) {
             (Kind::I8, 0..4) => Kind::I32,
             (Kind::F32 | Kind::I32, 0) => Kind::I8,
@@ -401,7 +367,8 @@ impl Operations {
             _ => {}
         }
         let chance = if self.theme.is_some() { 50 } else { 12 };
-        if random.chance(chance) {
+        let summable = self.registers.iter().any(|own| own.kind == output);
+        if random.chance(chance) && (summable || random.chance(8)) {
             let fetch = Fetched { from, base, loops, time, packet, output, flits };
             return self.summed(random, fetch);
         }
@@ -418,11 +385,12 @@ impl Operations {
         }
         let registers = if self.theme.is_some() { 6 } else { 2 };
         let sink = match random.below(10) {
-            0..2 => self.vrf(random, output, total * lanes),
-            k if k < 2 + registers => self.trf(random, output, total * lanes),
+            0..2 if output.bytes() == 4 || random.chance(10) => self.vrf(random, output, total * lanes),
+            k if (2..2 + registers).contains(&k) => self.trf(random, output, total * lanes),
             _ => self.commit(random, &from, output, total, lanes),
         };
-        let sub = random.chance(35);
+        let loads = matches!(sink, Sink::Trf { .. } | Sink::Vrf { .. });
+        let sub = random.chance(if loads { 60 } else { 35 });
         Operation::Pass(Pass {
             sub,
             from,
@@ -444,7 +412,7 @@ impl Operations {
         let Fetched { from, base, loops, time, packet, output, flits } = fetched;
         let total = time * flits;
         let weights = self.loaded(random, Some(output));
-        let sums = sums(random, weights, (output, packet, flits, total));
+        let sums = crate::sums::random_sums(random, weights, (output, packet, flits, total));
         let (kind, time_steps) = (Sums::output(output), sums.time());
         let steps = if random.chance(15) { random.between(0, time_steps) } else { 1 << 20 };
         let lanes = if sums.sequential { sums.columns } else { sums.weights.rows }.min(8);
@@ -551,7 +519,7 @@ impl Operations {
             return Registers { part, fill: 0, kind, rows: 8, row_elements: 8, period: 1, live: 1 };
         };
         let mut own = known[last.saturating_sub(random.below(3))].clone();
-        if random.chance(15) {
+        if random.chance(25) {
             own.fill = random.pick(&[0, 0, BARE + 1]);
         }
         if random.chance(10) {

@@ -5,14 +5,13 @@
 
 mod memory;
 mod operations;
-mod order;
+pub mod order;
 mod pass;
 mod registers;
 mod sinks;
 mod sums;
 
 pub use operations::*;
-pub use order::BARE;
 
 use memory::Cell;
 use order::{Done, used};

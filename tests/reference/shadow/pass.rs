@@ -43,8 +43,9 @@ impl Shadow {
                 broken.insert(Rule::Unsupported);
             }
             file = self.registers(&sums.weights, &mut broken);
-            let Some(file) = &file else { return Err(broken) };
-            self.registers_stale(file, &mut broken);
+            if let Some(file) = &file {
+                self.registers_stale(file, &mut broken);
+            }
         }
         let stream = pass.ends_as();
         let end = match &pass.sink {
