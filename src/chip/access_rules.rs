@@ -216,8 +216,10 @@ fn first_unit(live: &LiveRows, chips: usize) -> Coordinates {
 
 /// Refuses a load of more than its tensor holds.
 fn loaded(unit: &TensorUnit, region: &TrfRegion, guard: &Guard, call: Call) -> Result<(), Fault> {
-    let lanes = FLIT_BYTES * 8 / unit.fetch.output.bits();
-    let time = unit.fetch.time * unit.collect.map_or(1, |collect| collect.flits);
+    // What ends here has gone through collect, contraction and cast, or is packets as they were fetched.
+    let as_fetched = unit.collect.is_none() && unit.contraction.is_none() && unit.cast.is_none();
+    let lanes = if as_fetched { unit.fetch.packet } else { FLIT_BYTES * 8 / region.element.bits() };
+    let time = form_rules::time_steps(unit);
     let elements = region.rows * region.row_elements;
     if time * lanes <= elements {
         return Ok(());

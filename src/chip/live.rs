@@ -65,6 +65,19 @@ impl LiveRows {
         (0..UNIT_VARIABLES).any(|variable| depends_on(&rest, variable))
     }
 
+    /// Whether a position behind the leading ones of one of so many rows may be live in some unit.
+    pub(crate) fn may_exceed(&self, rows: usize, width: usize, leading: impl Fn(usize) -> usize) -> bool {
+        let (_, guard) = split_units(&self.guard);
+        let (live, mut mask) = (LiveRows::new(&guard, self.axis, self.len), Vec::new());
+        self.differs_by_unit()
+            || (0..rows).filter(|&row| leading(row) < width).any(|row| {
+                let liveness = live.row(&mut [0, 0, 0, row, 0], &mut mask);
+                let mut found = false;
+                live_runs(liveness, &mask, width, |start, len| found |= start + len > leading(row));
+                found
+            })
+    }
+
     /// What holds for all rows of a unit, if the rows of a unit do not differ. `variables` starts with chip, cluster and
     /// slice.
     pub(crate) fn of_unit(&self, variables: &mut [usize]) -> Option<Liveness> {

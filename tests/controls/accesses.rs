@@ -4,7 +4,8 @@ use crate::commands::{self, commit, dma, fetch, give, hbm, pass, region, system,
 use crate::{A, B, DmX, X, Z, check, fine, flagged, launched};
 use furiosa_visa_std::chip::{Check, CheckOptions, Fault, FaultKind};
 use furiosa_visa_std::command::{
-    FillId, Guard, HostBuffer, HostTransfer, Operation, Sink, TrfAddress, TrfRegion,
+    FillId, Guard, GuardDigit, GuardSum, HostBuffer, HostTransfer, Operation, Region, Sink, TrfAddress,
+    TrfRegion,
 };
 use furiosa_visa_std::prelude::*;
 use furiosa_visa_std::scalar::ElementType::{Bf16, F32, I8, I32};
@@ -92,6 +93,29 @@ fn bounds() {
                 &["half"],
                 &["4 rows of 8193 bytes are 32772 bytes, but TrfAddress::SecondHalf holds 32768"],
             ),
+            flagged(
+                "an upload past HBM",
+                |checks| uploaded(checks, HBM - 14), // sent past HBM
+                kind,
+                &["sent past HBM"],
+                &["to_hbm: out of bounds", "HBM, bytes 51539607552..51539607554 of chip 0"],
+            ),
+            flagged(
+                "an upload behind HBM",
+                |checks| uploaded(checks, HBM + 4096), // sent behind HBM
+                kind,
+                &["sent behind HBM"],
+                &["to_hbm: out of bounds"],
+            ),
+            flagged(
+                "an upload whose last live element leaves HBM",
+                |checks| upload(checks, half_live(HBM - 10)), // half of it
+                kind,
+                &["half of it"],
+                &["HBM, bytes 51539607552..51539607554 of chip 0"],
+            ),
+            fine("an upload to the end of HBM", |checks| uploaded(checks, HBM - 16)),
+            fine("an upload whose padding leaves HBM", |checks| upload(checks, half_live(HBM - 12))),
             fine("a transfer to the end of DM", |checks| launched(checks, dm_inside)),
             fine("a commit to the end of DM", |checks| launched(checks, commit_inside)),
             fine("a transfer to the end of HBM", |checks| launched(checks, hbm_inside)),
@@ -116,7 +140,21 @@ fn commits(address: u64, entries: &[(usize, isize)], window: usize) -> Operation
 
 #[track_caller]
 fn uploaded(checks: CheckOptions, address: u64) -> Result<(), Fault> {
-    let region = hbm(address, Bf16, 8);
+    upload(checks, hbm(address, Bf16, 8))
+}
+
+/// Of every four elements, the first two are live.
+fn half_live(address: u64) -> Region {
+    let mut region = hbm(address, Bf16, 8);
+    let guard = &mut region.footprint.guard;
+    guard.digits.push(GuardDigit { variable: 3, base: 1, extent: 4, weight: 1 });
+    guard.sums.push(GuardSum { first: 0, len: 1, start: 0, limit: 2 });
+    region
+}
+
+/// Writes eight elements from the host.
+#[track_caller]
+fn upload(checks: CheckOptions, region: Region) -> Result<(), Fault> {
     let transfer = HostTransfer { region, transfer: commands::moves(&[(8, 1, 1)]), host_elements: 8 };
     let buffer = HostBuffer { bytes: vec![1; 16], initialised: None };
     system(checks).upload(&transfer, &buffer, Location::caller())

@@ -1,9 +1,13 @@
 //! Contexts that touch the same bytes, and nothing orders them.
 #![allow(unsafe_code)] // Bare addresses are the question.
 
+use crate::commands::{self, commit, dma, fetch, give, hbm, moves, pass, region, written};
 use crate::{A, B, Cluster, DmX, Slice, X, Z, block_on, check, context, fine, flagged, launched};
 use furiosa_visa_std::chip::{Check, CheckOptions, Fault, FaultKind};
+use furiosa_visa_std::command::{FillId, Guard, HostTransfer, Memory, Region};
 use furiosa_visa_std::prelude::*;
+use furiosa_visa_std::scalar::ElementType::I8;
+use std::panic::Location;
 
 /// From DM to DM.
 macro_rules! copied {
@@ -116,6 +120,20 @@ fn two_launches(checks: CheckOptions) -> Result<(), Fault> {
     })
 }
 
+/// `main` reads DM 0..64, the host downloads a tensor, and `tdma` writes DM 0..64 through a handle that knows nothing.
+fn written_after_a_download(checks: CheckOptions, from: Region) -> Result<(), Fault> {
+    let mut system = commands::system(checks);
+    written(&mut system, 0, I8, 64);
+    let stream = fetch(region(0, I8, 64), I8, &[(2, 32), (32, 1)], 2, 32);
+    let sink = commit(region(1024, I8, 64), &[(2, 32), (32, 1)], 32, Guard::always(5));
+    give(&mut system, pass(stream, sink))?; // read by main first
+    let download = HostTransfer { region: from, transfer: moves(&[(64, 1, 1)]), host_elements: 64 };
+    let refused = system.download(&download, Location::caller()).is_err();
+    assert_eq!(refused, from.memory != Memory::Hbm, "the host reads HBM only");
+    let unknown = Region { fill: FillId::ANY, ..region(0, I8, 64) };
+    give(&mut system, dma(hbm(1 << 30, I8, 64), unknown, &[(64, 1, 1)])) // written after a download
+}
+
 #[test]
 fn order() {
     let kind = FaultKind::Unordered;
@@ -135,6 +153,14 @@ fn order() {
                     "element: i![A: 0, B: 0], position 0 of m![B]",
                 ],
             ),
+            flagged(
+                "after a download that was refused",
+                |checks| written_after_a_download(checks, region(0, I8, 64)),
+                kind,
+                &["written after a download", "read by main first"],
+                &["`tdma` writes DM 0..64 while `main` may not have finished the fetch that reads DM 0..64"],
+            ),
+            fine("after a download", |checks| written_after_a_download(checks, hbm(1 << 30, I8, 64))),
             flagged(
                 "transferred while main commits",
                 |checks| launched(checks, transferred_after_commit),

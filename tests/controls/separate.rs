@@ -138,6 +138,67 @@ fn overlapping_tensors() {
     control("everything", all_at_0, FaultKind::StaleRead);
 }
 
+type Vector = VrfTensor<i32, m![1], Cluster, Slice, m![B]>;
+
+/// Loads both into the VRF, at 0 and at `$at`, and looks at the first one.
+macro_rules! vectors {
+    ($name:ident, $at:literal) => {
+        #[device(chip = 1)]
+        fn $name(ctx: &mut Context, x: &X, y: &X) -> [i32; 256] {
+            let tensors: [DmX; 2] = [x.to_dm(&mut ctx.tdma, 0), y.to_dm(&mut ctx.tdma, 64)];
+            let [first, _]: [Vector; 2] = core::array::from_fn(|k| {
+                let stream = ctx.sub.begin(tensors[k].view()).fetch::<i32, m![B / 8], m![B % 8]>();
+                stream.collect::<m![B / 8], m![B % 8]>().to_vrf([0, $at][k])
+            });
+            let found = first.inspect::<m![A, B]>(ctx).to_buf();
+            core::array::from_fn(|k| match found[k] {
+                Opt::Init(number) => number,
+                Opt::Uninit => i32::MIN,
+            })
+        }
+    };
+}
+vectors!(beside_in_the_vrf, 256);
+vectors!(overlapping_in_the_vrf, 252);
+
+/// What a kernel sees of numbers in the VRF, and the numbers.
+fn seen<K>(
+    checks: CheckOptions,
+    addresses: Addresses,
+    kernel: K,
+) -> (Result<[i32; 256], FaultKind>, [i32; 256])
+where
+    K: for<'a> DeviceFn<(&'a mut Context, &'a X, &'a X), Output = [i32; 256]>,
+{
+    let number = |k: usize| (k * 7 % 251) as i8;
+    let mut ctx = Context::with(SimOptions { checks, addresses, ..SimOptions::default() });
+    let found = block_on(async {
+        let x = HostTensor::<i8, m![A, B]>::from_buf((0..256).map(|k| Opt::Init(number(k))).collect());
+        let y = HostTensor::<i8, m![A, B]>::from_buf(vec![Opt::Init(0i8); 256]);
+        let x: X = x.to_hbm(&mut ctx.pdma, 0).await;
+        let y: X = y.to_hbm(&mut ctx.pdma, 4096).await;
+        try_launch(kernel, (&mut *ctx, &x, &y)).await
+    });
+    let expected = core::array::from_fn(|k| i32::from(number(k)));
+    (found.map_err(|fault| fault.kind), expected)
+}
+
+#[test]
+fn tensors_in_the_vrf() {
+    for checks in [CheckOptions::ALL, CheckOptions::NONE] {
+        for addresses in [Addresses::AsGiven, Addresses::Separate] {
+            let (found, expected) = seen(checks, addresses, beside_in_the_vrf);
+            assert_eq!(found, Ok(expected), "beside, {addresses}, {checks:?}");
+        }
+        let (found, expected) = seen(checks, Addresses::Separate, overlapping_in_the_vrf);
+        assert_eq!(found, Ok(expected), "{checks:?}");
+    }
+    let (found, _) = seen(CheckOptions::ALL, Addresses::AsGiven, overlapping_in_the_vrf);
+    assert_eq!(found, Err(FaultKind::StaleRead));
+    let (found, expected) = seen(CheckOptions::NONE, Addresses::AsGiven, overlapping_in_the_vrf);
+    assert_ne!(found.expect("nothing is checked"), expected);
+}
+
 #[device(chip = 1)]
 #[allow(unsafe_code)] // What a bare address means here is the question.
 fn from_a_bare_address(ctx: &mut Context, x: &X, _: &X) -> X {

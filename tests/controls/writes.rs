@@ -1,13 +1,16 @@
 //! Where operations write: over what they still read, outside of their tensor, one place twice.
 
 use crate::commands::{
-    commit, dma, fetch, give, hbm, lanes_below, pass, region, steps_below, system, written,
+    commit, dma, fetch, give, hbm, lanes_below, pass, region, steps_below, system, unit, written,
 };
 use crate::{A, B, Cluster, DmX, Slice, X, Z, check, fine, flagged, launched};
 use furiosa_visa_std::chip::{Check, CheckOptions, Fault, FaultKind};
-use furiosa_visa_std::command::{FillId, Guard, Operation, Sink, TensorUnit, TrfAddress, TrfRegion};
+use furiosa_visa_std::command::{
+    Contraction, FillId, Guard, Operation, Sink, Start, Step, TensorUnit, TransferLoop, TrfAddress, TrfRegion,
+};
 use furiosa_visa_std::prelude::*;
-use furiosa_visa_std::scalar::ElementType::{self, I4, I8};
+use furiosa_visa_std::scalar::ElementType::{self, I4, I8, I32};
+use furiosa_visa_std::sequencer::{Config, Entry};
 
 /// Runs one command on a system with 256 elements from DM address 0 on.
 #[track_caller]
@@ -132,6 +135,89 @@ fn loads(row_elements: usize, time: usize, guard: Guard) -> Operation {
     pass(stream, Sink::Trf { destination, guard })
 }
 
+/// Loads sums of 64 products into so many elements of one row: two slots of eight rows of one column.
+fn loads_sums(row_elements: usize) -> Operation {
+    let weights = TrfRegion {
+        address: TrfAddress::FirstHalf,
+        fill: FillId(8),
+        element: I8,
+        rows: 8,
+        row_elements: 64,
+        guard: Guard::always(5),
+    };
+    let fill = FillId(9);
+    let destination =
+        TrfRegion { address: TrfAddress::SecondHalf, fill, element: I32, rows: 1, row_elements, ..weights };
+    let stream = fetch(region(0, I8, 128), I8, &[(2, 64), (64, 1)], 2, 64);
+    let mut unit = unit(stream, Sink::Trf { destination, guard: Guard::always(5) });
+    let steps = |stride: isize, packet: usize| {
+        let mut config = Config::new(packet);
+        config.entries.push(Entry { size: 2, stride });
+        config
+    };
+    unit.contraction = Some(Contraction {
+        trf: weights,
+        stream_guard: Guard::always(5),
+        collect_flits: 2,
+        tile: 1,
+        trf_config: steps(0, 64),
+        steps: 2,
+        step_guard: Guard::always(2),
+        depth: 6,
+        columns: 1,
+        slots: steps(1, 1),
+        slot_count: 2,
+        kind: AccumulationKind::Interleaved,
+        output: I32,
+    });
+    Operation::TensorUnit(Box::new(unit))
+}
+
+/// Loads 8 rows of 64 weights, then sums into the other half.
+#[track_caller]
+fn summed(checks: CheckOptions, row_elements: usize) -> Result<(), Fault> {
+    let mut system = system(checks);
+    written(&mut system, 0, I8, 512);
+    let destination = TrfRegion {
+        address: TrfAddress::FirstHalf,
+        fill: FillId(8),
+        element: I8,
+        rows: 8,
+        row_elements: 64,
+        guard: Guard::always(5),
+    };
+    let stream = fetch(region(0, I8, 512), I8, &[(16, 32), (32, 1)], 16, 32);
+    give(&mut system, pass(stream, Sink::Trf { destination, guard: Guard::always(5) }))?;
+    give(&mut system, loads_sums(row_elements))
+}
+
+/// Eight elements of the tensor at 0 to a tensor of so many clusters of four slices, from a slice on.
+fn to_slices(clusters: usize, first: isize, slices: usize) -> Operation {
+    let mut destination = region(4096, I8, 8);
+    (destination.footprint.clusters, destination.footprint.slices) = (clusters, 4);
+    let Operation::Dma(mut dma) = dma(region(0, I8, 8), destination, &[(8, 1, 1)]) else {
+        unreachable!("it is a DMA")
+    };
+    let (none, slice) = (Step { units: 0, elements: 0 }, Step { units: 1, elements: 0 });
+    dma.transfer.loops.push(TransferLoop { size: slices, source: none, destination: slice });
+    dma.transfer.guard = Guard::always(2);
+    dma.transfer.destination_start = Start { units: first, elements: 0 };
+    Operation::Dma(dma)
+}
+
+/// Copies a tensor in four slices of both clusters to one in so many clusters. So many time steps are live.
+#[track_caller]
+fn to_clusters(checks: CheckOptions, clusters: usize, steps: usize) -> Result<(), Fault> {
+    let spread = |address: u64, clusters: usize| {
+        let mut own = region(address, I8, 64);
+        (own.footprint.clusters, own.footprint.slices) = (clusters, 4);
+        own
+    };
+    let stream = fetch(spread(0, 2), I8, &[(2, 32), (32, 1)], 2, 32);
+    let sink = commit(spread(4096, clusters), &[(2, 32), (32, 1)], 32, steps_below(steps));
+    run(checks, pass(stream, sink))
+}
+
 const ALWAYS: fn() -> Guard = || Guard::always(5);
 
 #[test]
@@ -172,6 +258,45 @@ fn outside_of_the_tensor() {
                     "time step 7, lane 0 is element 224 of the tensor in TrfAddress::Full, which has 224 elements",
                 ],
             ),
+            flagged(
+                "sums for more than their registers",
+                |checks| summed(checks, 15), // one sum too many
+                kind,
+                &["one sum too many"],
+                &[
+                    "time step 1, lane 7 is element 15 of the tensor in TrfAddress::SecondHalf, which has 15 elements",
+                ],
+            ),
+            flagged(
+                "a transfer to slices of the other cluster",
+                |checks| run(checks, to_slices(1, 256, 4)), // to the other cluster
+                kind,
+                &["to the other cluster"],
+                &[
+                    "writes where the tensor in DM 4096..4104 does not lie: it spans 1 chips with 1 clusters of 4 slices",
+                    "cluster 1, slice 0",
+                ],
+            ),
+            flagged(
+                "a transfer to one slice more than the tensor spans, in the other cluster",
+                |checks| run(checks, to_slices(2, 256, 5)), // to five slices
+                kind,
+                &["to five slices"],
+                &["cluster 1, slice 4"],
+            ),
+            flagged(
+                "a commit in slices of the other cluster",
+                |checks| to_clusters(checks, 1, 2), // in both clusters
+                kind,
+                &["in both clusters"],
+                &["commit: write outside of the tensor", "cluster 1, slice 0"],
+            ),
+            fine("sums that fill their registers", |checks| summed(checks, 16)),
+            fine("a transfer to slices of the other cluster of the tensor", |checks| {
+                run(checks, to_slices(2, 256, 4))
+            }),
+            fine("a commit in both clusters of the tensor", |checks| to_clusters(checks, 2, 2)),
+            fine("a commit of padding", |checks| to_clusters(checks, 1, 0)),
             fine("a commit to the end", |checks| {
                 run(checks, commits(256, 8, &[(8, 32), (32, 1)], 32, ALWAYS()))
             }),

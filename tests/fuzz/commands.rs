@@ -1,13 +1,13 @@
 //! Operations of the model as commands of the library, as they are or broken in a way that leaves them no meaning.
 
 use crate::reference::random::Random;
-use crate::reference::shadow::{self, Element, Kind, Move, Operation, Registers, Sink, Tensor};
+use crate::reference::shadow::{self, Element, Kind, Move, Operation, Registers, Sink, Sums, Tensor};
 use furiosa_visa_std::chip::clock::KernelCall;
 use furiosa_visa_std::chip::{ExecutionOrder, Fault, System, SystemOptions};
 use furiosa_visa_std::command::{
-    self, Cast, Collect, Command, Dma, Fetch, FillId, Footprint, Guard, GuardDigit, GuardSum, HostBuffer,
-    HostTransfer, Inspection, Memory, Region, RegisterFile, Step, TensorUnit, Transfer, TransferLoop,
-    TrfAddress, TrfRegion,
+    self, AccumulationKind, Cast, Collect, Command, Contraction, Dma, Fetch, FillId, Footprint, Guard,
+    GuardDigit, GuardSum, HostBuffer, HostTransfer, Inspection, Memory, Region, RegisterFile, Step,
+    TensorUnit, Transfer, TransferLoop, TrfAddress, TrfRegion,
 };
 use furiosa_visa_std::scalar::ElementType;
 use furiosa_visa_std::sequencer::{Config, Entry};
@@ -34,9 +34,16 @@ pub enum Broken {
     WideWindow,
     WrongCast,
     ShortArray,
+    MoreSteps,
+    FewSlots,
+    DeepTree,
+    FarRead,
+    OddRead,
+    NoTile,
 }
 
 impl Broken {
+    /// Those of any operation.
     pub const ALL: [Broken; 18] = [
         Broken::GuardVariables,
         Broken::GuardDigit,
@@ -56,6 +63,16 @@ impl Broken {
         Broken::WideWindow,
         Broken::WrongCast,
         Broken::ShortArray,
+    ];
+
+    /// Those of sums.
+    pub const OF_SUMS: [Broken; 6] = [
+        Broken::MoreSteps,
+        Broken::FewSlots,
+        Broken::DeepTree,
+        Broken::FarRead,
+        Broken::OddRead,
+        Broken::NoTile,
     ];
 }
 
@@ -99,13 +116,17 @@ fn region(tensor: &Tensor) -> Region {
 }
 
 fn registers(own: &Registers) -> TrfRegion {
+    let mut guard = Guard::always(5);
+    if own.live < own.period {
+        below(&mut guard, 4, own.period, own.live);
+    }
     TrfRegion {
         address: [TrfAddress::FirstHalf, TrfAddress::SecondHalf, TrfAddress::Full][own.part],
         fill: FillId(own.fill),
         element: element(own.kind),
         rows: own.rows,
         row_elements: own.row_elements,
-        guard: Guard::always(5),
+        guard,
     }
 }
 
@@ -128,6 +149,34 @@ fn config(base: isize, loops: &[(usize, isize)], packet: usize) -> Config {
     config
 }
 
+/// Time steps and lanes below limits.
+fn stream_guard(steps: usize, lanes: usize) -> Guard {
+    let mut guard = Guard::always(5);
+    below(&mut guard, 3, 1 << 20, steps);
+    below(&mut guard, 4, 1 << 20, lanes);
+    guard
+}
+
+fn contraction(sums: &Sums, stream: Kind) -> Contraction {
+    let mut step_guard = Guard::always(2);
+    below(&mut step_guard, 0, 1 << 20, sums.computed);
+    Contraction {
+        trf: registers(&sums.weights),
+        stream_guard: stream_guard(sums.live_flits, sums.live_lanes),
+        collect_flits: sums.flits,
+        tile: sums.tile,
+        trf_config: config(sums.first_read as isize, &sums.reads, sums.read),
+        steps: sums.steps,
+        step_guard,
+        depth: sums.depth,
+        columns: sums.columns,
+        slots: config(0, &sums.slots, 1),
+        slot_count: sums.slot_count,
+        kind: if sums.sequential { AccumulationKind::Sequential } else { AccumulationKind::Interleaved },
+        output: element(Sums::output(stream)),
+    }
+}
+
 fn unit(pass: &shadow::Pass) -> TensorUnit {
     let fetch = Fetch::new(
         region(&pass.from),
@@ -136,9 +185,7 @@ fn unit(pass: &shadow::Pass) -> TensorUnit {
         pass.packet,
         element(pass.output),
     );
-    let mut guard = Guard::always(5);
-    below(&mut guard, 3, 1 << 20, pass.steps);
-    below(&mut guard, 4, 1 << 20, pass.lanes);
+    let guard = stream_guard(pass.steps, pass.lanes);
     let sink = match &pass.sink {
         Sink::Commit { to, loops, window } => command::Sink::Commit {
             destination: region(to),
@@ -152,7 +199,8 @@ fn unit(pass: &shadow::Pass) -> TensorUnit {
         }
     };
     let collect = Some(Collect { flits: pass.flits });
-    TensorUnit { sub_context: pass.sub, fetch, collect, contraction: None, cast: None, sink }
+    let contraction = pass.sums.as_ref().map(|sums| contraction(sums, pass.output));
+    TensorUnit { sub_context: pass.sub, fetch, collect, contraction, cast: None, sink }
 }
 
 /// An array as the library takes it.
@@ -229,12 +277,12 @@ impl Machine {
         Machine { system: System::new(options), launches: 0 }
     }
 
-    /// Does an operation.
-    pub fn give(&mut self, operation: &Operation) -> Result<Vec<Element>, Fault> {
-        self.execute(given(operation))
+    /// Does an operation. `now`: its values are looked at before the next one is given.
+    pub fn give(&mut self, operation: &Operation, now: bool) -> Result<Vec<Element>, Fault> {
+        self.execute(given(operation), now)
     }
 
-    fn execute(&mut self, given: Given) -> Result<Vec<Element>, Fault> {
+    fn execute(&mut self, given: Given, now: bool) -> Result<Vec<Element>, Fault> {
         let here = Location::caller();
         match given {
             Given::Upload(host, buffer) => self.system.upload(&host, &buffer, here).map(|()| Vec::new()),
@@ -242,19 +290,9 @@ impl Machine {
                 self.system.download(&host, here).map(|buffer| unpack(kind, &buffer))
             }
             Given::Command(operation) => {
-                let converts = match &*operation {
-                    command::Operation::TensorUnit(unit) => {
-                        unit.fetch.output != unit.fetch.source.footprint.element
-                            || unit.collect.is_some_and(|own| {
-                                own.flits.saturating_mul(256 / unit.fetch.output.bits()) > unit.fetch.packet
-                            })
-                    }
-                    command::Operation::Dma(_) => false,
-                };
                 self.system.execute(&Command { operation: *operation, location: here })?;
-                // Here its values are looked at.
-                if converts {
-                    self.system.flush()?
+                if now {
+                    self.system.flush()?;
                 }
                 Ok(Vec::new())
             }
@@ -278,7 +316,7 @@ impl Machine {
     ) -> Option<Result<Vec<Element>, Fault>> {
         let mut given = given(operation);
         spoil(&mut given, broken, random)?;
-        Some(self.execute(given))
+        Some(self.execute(given, true))
     }
 }
 
@@ -403,8 +441,8 @@ fn spoil(given: &mut Given, broken: Broken, random: &mut Random) -> Option<()> {
         },
         Broken::WrongCast => {
             let unit = unit?;
-            let input =
-                if unit.fetch.output == ElementType::F32 { ElementType::I32 } else { ElementType::F32 };
+            let stream = unit.contraction.as_ref().map_or(unit.fetch.output, |own| own.output);
+            let input = if stream == ElementType::F32 { ElementType::I32 } else { ElementType::F32 };
             unit.cast = Some(Cast { input, output: ElementType::I8 });
         }
         Broken::ShortArray => {
@@ -416,6 +454,12 @@ fn spoil(given: &mut Given, broken: Broken, random: &mut Random) -> Option<()> {
             }
             *elements -= 1;
         }
+        Broken::MoreSteps => unit?.contraction.as_mut()?.steps += 1,
+        Broken::FewSlots => unit?.contraction.as_mut()?.slot_count = 0,
+        Broken::DeepTree => unit?.contraction.as_mut()?.depth = random.between(8, 200),
+        Broken::FarRead => unit?.contraction.as_mut()?.trf_config.base = 1 << random.between(20, 50),
+        Broken::OddRead => unit?.contraction.as_mut()?.trf_config.packet_size = 3,
+        Broken::NoTile => unit?.contraction.as_mut()?.tile = 0,
     }
     Some(())
 }

@@ -1,7 +1,7 @@
 //! Random sequences of commands, valid and invalid, against memories that are modelled byte by byte.
 //!
 //! Whatever is given, the library answers: it does the command or says which rule it breaks. The model in
-//! `tests/reference/shadow.rs` says which answers are right, and what is read back.
+//! `tests/reference/shadow` says which answers are right, and what is read back.
 //!
 //! * `VISA_CASES=N` runs N sequences, `VISA_SEED=S` starts at seed S. A failure prints the seed that repeats it.
 //!
@@ -11,6 +11,7 @@
 
 mod commands;
 mod sequences;
+mod sums;
 mod wild;
 
 #[path = "../reference/mod.rs"]
@@ -19,7 +20,7 @@ mod reference;
 use commands::{Broken, Machine};
 use furiosa_visa_std::chip::{ExecutionOrder, FaultKind};
 use reference::random::Random;
-use reference::shadow::{Rule, Shadow};
+use reference::shadow::{Operation, Rule, Shadow};
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -35,6 +36,7 @@ fn kind(rule: Rule) -> FaultKind {
         Rule::View => FaultKind::OutsideView,
         Rule::Twice => FaultKind::OverlappingWrites,
         Rule::Unordered => FaultKind::Unordered,
+        Rule::Reuse => FaultKind::RegisterReuse,
         Rule::Unsupported => FaultKind::Unsupported,
     }
 }
@@ -42,58 +44,100 @@ fn kind(rule: Rule) -> FaultKind {
 /// What has happened, to see that everything does.
 type Tally = BTreeMap<String, usize>;
 
-/// One sequence of commands: an error where library and model differ.
-fn run(random: &mut Random, tally: &mut Tally) -> Result<(), String> {
-    let order = ExecutionOrder::ALL[random.below(4)];
-    let (mut shadow, mut machine) = (Shadow::default(), Machine::new(order, random.seed));
-    let mut sequence = sequences::Sequence::default();
-    let mut log = format!("{order:?}\n");
-    for _ in 0..random.between(4, 14) {
-        let operation = sequence.next(random);
-        log += &format!("{operation:?}\n");
-        let fail = |text: String, log: &str| Err(format!("{log}{text}"));
-        if random.chance(8) {
-            // Without a meaning: refused as such, and nothing has happened.
-            let broken = random.pick(&Broken::ALL);
-            match machine.give_broken(&operation, broken, random) {
-                None => {}
-                // The address may be wrong as well.
-                Some(Err(fault))
-                    if fault.kind == FaultKind::Refused || fault.message.ends_with("lies in no memory") =>
-                {
-                    *tally.entry(format!("{broken:?}")).or_default() += 1;
-                }
-                Some(other) => return fail(format!("{broken:?} must be refused, but: {other:?}"), &log),
+/// A sequence in progress, and what has been given.
+struct Sequence {
+    shadow: Shadow,
+    machine: Machine,
+    order: ExecutionOrder,
+    log: String,
+}
+
+impl Sequence {
+    fn new(order: ExecutionOrder, seed: u64) -> Sequence {
+        let (shadow, machine) = (Shadow::default(), Machine::new(order, seed));
+        Sequence { shadow, machine, order, log: format!("{order:?}\n") }
+    }
+
+    fn fail<T>(&self, text: String) -> Result<T, String> {
+        Err(format!("{}{text}", self.log))
+    }
+
+    /// Gives an operation without a meaning: it is refused as such, and nothing has happened.
+    fn give_broken(
+        &mut self,
+        operation: &Operation,
+        random: &mut Random,
+        tally: &mut Tally,
+    ) -> Result<(), String> {
+        let sums = matches!(operation, Operation::Pass(pass) if pass.sums.is_some());
+        let broken = random.pick(if sums { &Broken::OF_SUMS[..] } else { &Broken::ALL[..] });
+        match self.machine.give_broken(operation, broken, random) {
+            None => Ok(()),
+            // The address may be wrong as well.
+            Some(Err(fault))
+                if fault.kind == FaultKind::Refused || fault.message.ends_with("lies in no memory") =>
+            {
+                *tally.entry(format!("{broken:?}")).or_default() += 1;
+                Ok(())
             }
-            continue;
+            Some(other) => self.fail(format!("{broken:?} must be refused, but: {other:?}")),
         }
-        let waits = order != ExecutionOrder::Program;
-        let expected = shadow.give(&operation, waits);
-        let found = machine.give(&operation);
+    }
+
+    /// Gives an operation to both. `now`: its values are looked at before the next one.
+    fn give(&mut self, operation: &Operation, now: bool, tally: &mut Tally) -> Result<(), String> {
+        self.log += &format!("{operation:?}\n");
+        let waits = self.order != ExecutionOrder::Program;
+        let expected = self.shadow.give(operation, waits);
+        let found = self.machine.give(operation, now || expected.is_err());
+        let sums = matches!(operation, Operation::Pass(pass) if pass.sums.is_some());
+        let mut count = |name: String| *tally.entry(name).or_default() += 1;
         match (expected, found) {
             (Ok(elements), Ok(read)) => {
-                *tally.entry("done".to_string()).or_default() += 1;
+                count(if sums { "summed" } else { "done" }.to_string());
                 if elements != read {
-                    return fail(format!("read\n{read:?}\ninstead of\n{elements:?}"), &log);
+                    return self.fail(format!("read\n{read:?}\ninstead of\n{elements:?}"));
                 }
             }
             (Err(rules), Err(fault)) => {
                 let kinds: Vec<FaultKind> = rules.iter().copied().map(kind).collect();
                 if !kinds.contains(&fault.kind) {
-                    return fail(format!("one of {rules:?} is expected, but:\n{fault}"), &log);
+                    return self.fail(format!("one of {rules:?} is expected, but:\n{fault}"));
                 }
                 // The message is whole, whatever the numbers are.
                 let text = fault.to_string();
                 if !text.starts_with("fault: ") || fault.location.file().is_empty() {
-                    return fail(text, &log);
+                    return self.fail(text);
                 }
-                *tally.entry(format!("{:?}", fault.kind)).or_default() += 1;
+                count(format!("{:?}", fault.kind));
                 if rules.len() == 1 {
-                    *tally.entry(format!("only {:?}", fault.kind)).or_default() += 1;
+                    let what = if sums { "summed, only" } else { "only" };
+                    count(format!("{what} {:?}", fault.kind));
                 }
             }
-            (Ok(_), Err(fault)) => return fail(format!("nothing is wrong, but:\n{fault}"), &log),
-            (Err(rules), Ok(_)) => return fail(format!("accepted although {rules:?}"), &log),
+            (Ok(_), Err(fault)) => return self.fail(format!("nothing is wrong, but:\n{fault}")),
+            (Err(rules), Ok(_)) => return self.fail(format!("accepted although {rules:?}")),
+        }
+        Ok(())
+    }
+}
+
+/// One sequence of commands: an error where library and model differ.
+fn run(random: &mut Random, tally: &mut Tally) -> Result<(), String> {
+    let order = ExecutionOrder::ALL[random.below(4)];
+    let mut sequence = Sequence::new(order, random.seed);
+    let mut operations = sequences::Operations::new(random);
+    for _ in 0..random.between(4, 14) {
+        let operation = operations.next(random);
+        if random.chance(8) {
+            sequence.give_broken(&operation, random, tally)?;
+        } else {
+            sequence.give(&operation, random.chance(12), tally)?;
+        }
+    }
+    if random.chance(40) {
+        for operation in sequences::everything(random) {
+            sequence.give(&operation, true, tally)?;
         }
     }
     Ok(())
@@ -130,17 +174,22 @@ fn for_sequences(default: u64, mut run: impl FnMut(&mut Random) -> Result<(), St
     count
 }
 
+/// What passes with sums must run into.
+const SUMMED: [Rule; 3] = [Rule::Stale, Rule::Uninitialised, Rule::Unordered];
+
 #[test]
 fn random_sequences_agree_with_the_shadow() {
     let mut tally = Tally::new();
     let count = for_sequences(2000, |random| run(random, &mut tally));
     println!("{count} sequences: {tally:#?}");
     if count >= 2000 {
-        let missing: BTreeSet<String> = (Broken::ALL.iter().map(|broken| format!("{broken:?}")))
-            .chain(Rule::ALL.iter().map(|&rule| format!("only {:?}", kind(rule))))
-            .chain(["done".to_string()])
-            .filter(|name| tally.get(name).is_none_or(|&count| count < 5))
-            .collect();
+        let missing: BTreeSet<String> =
+            (Broken::ALL.iter().chain(&Broken::OF_SUMS).map(|broken| format!("{broken:?}")))
+                .chain(Rule::ALL.iter().map(|&rule| format!("only {:?}", kind(rule))))
+                .chain(SUMMED.iter().map(|rule| format!("summed, only {:?}", kind(*rule))))
+                .chain(["done", "summed"].map(str::to_string))
+                .filter(|name| tally.get(name).is_none_or(|&count| count < 5))
+                .collect();
         assert!(missing.is_empty(), "hardly ever met: {missing:?} in {tally:?}");
     }
 }

@@ -1,16 +1,21 @@
 //! Random operations. Most are legal; each of their numbers is at times one that is not.
 
 use crate::reference::random::Random;
-use crate::reference::shadow::{Kind, Loop, Memory, Move, Operation, Pass, Registers, Sink, Tensor};
+use crate::reference::shadow::order::BARE;
+use crate::reference::shadow::{Kind, Loop, Memory, Move, Operation, Pass, Registers, Sink, Sums, Tensor};
 
 const KINDS: [Kind; 5] = [Kind::I8, Kind::I16, Kind::Bf16, Kind::I32, Kind::F32];
 
 /// What a sequence has made so far.
 #[derive(Debug, Default)]
-pub struct Sequence {
+pub struct Operations {
     fills: u64,
     tensors: Vec<Tensor>,
     registers: Vec<Registers>,
+    /// What comes first, last one first.
+    script: Vec<Operation>,
+    /// The type that it is about, if it is about registers.
+    theme: Option<Kind>,
 }
 
 fn capacity(memory: Memory) -> u64 {
@@ -22,17 +27,118 @@ fn capacity(memory: Memory) -> u64 {
     }
 }
 
+/// The stream before it is summed.
+struct Fetched {
+    from: Tensor,
+    base: isize,
+    loops: Vec<(usize, isize)>,
+    time: usize,
+    packet: usize,
+    output: Kind,
+    flits: usize,
+}
+
+/// What the memories hold where most tensors lie: bytes, through handles that know nothing.
+pub fn everything(random: &mut Random) -> Vec<Operation> {
+    let bytes = 256;
+    let tensor = |memory, address, elements| {
+        let (clusters, slices) = if memory == Memory::Hbm { (1, 1) } else { (2, 4) };
+        let (fill, kind, period, live) = (0, Kind::I8, 1, 1);
+        Tensor { memory, address, fill, kind, clusters, slices, elements, period, live }
+    };
+    let at = bytes as u64 * random.below(4) as u64;
+    // Slices of both clusters, so many units apart, one after the other.
+    let slices = |apart: usize, inside: &[Loop]| {
+        let units = [one(2, (256 * apart, 0), (0, 4 * bytes)), one(4, (apart, 0), (0, bytes))];
+        Move { loops: [&units, inside].concat(), cut: None }
+    };
+    let row = |size: usize| one(size, (0, 1), (0, 1));
+    let (from, to) = (tensor(Memory::Dm, at, bytes), tensor(Memory::Hbm, 40 << 30, 8 * bytes));
+    let flat = Move { loops: vec![row(8 * bytes)], cut: None };
+    let mut operations = vec![
+        Operation::Launch,
+        Operation::Dma { from, to: to.clone(), moved: slices(1, &[row(bytes)]), pcie: false },
+        Operation::Download { from: to, moved: flat, elements: 8 * bytes },
+        Operation::InspectVrf {
+            from: tensor(Memory::Vrf, at, bytes),
+            moved: slices(1, &[row(bytes)]),
+            elements: 8 * bytes,
+        },
+    ];
+    for part in 0..2 {
+        let (fill, kind, period, live) = (0, Kind::I8, 1, 1);
+        let from = Registers { part, fill, kind, rows: 8, row_elements: bytes / 8, period, live };
+        let moved = slices(8, &[one(8, (1, 0), (0, bytes / 8)), row(bytes / 8)]);
+        operations.push(Operation::InspectTrf { from, moved, elements: 8 * bytes });
+    }
+    operations
+}
+
 fn one(size: usize, from: (usize, usize), to: (usize, usize)) -> Loop {
     Loop { size, from, to }
 }
 
-impl Sequence {
-    fn fill(&mut self, random: &mut Random) -> u64 {
-        if random.chance(15) {
-            return 0;
+impl Operations {
+    /// Half of them start with numbers in all slices and are about register files.
+    pub fn new(random: &mut Random) -> Operations {
+        let mut own = Operations::default();
+        if random.chance(50) {
+            let kind = random.pick(&[Kind::I8, Kind::I8, Kind::Bf16, Kind::F32, Kind::F32]);
+            let elements = 32 / kind.bytes() * random.between(2, 8);
+            let [from, to] = [Memory::Hbm, Memory::Dm].map(|memory| {
+                own.fills += 1;
+                let (clusters, slices) = if memory == Memory::Hbm { (1, 1) } else { (2, 4) };
+                let fill = own.fills;
+                let (address, period, live) = (64 * random.below(4) as u64, 1, 1);
+                Tensor { memory, address, fill, kind, clusters, slices, elements, period, live }
+            });
+            let array = (0..elements).map(|_| Self::element(random, kind, false)).collect();
+            let inside = one(elements, (0, 1), (0, 1));
+            let upload = Move { loops: vec![inside], cut: None };
+            let spread = vec![one(2, (0, 0), (256, 0)), one(4, (0, 0), (1, 0)), inside];
+            let spread = Move { loops: spread, cut: None };
+            let load = own.load(random, &to);
+            own.script = vec![
+                load,
+                Operation::Dma { from: from.clone(), to, moved: spread, pcie: false },
+                Operation::Upload { to: from, moved: upload, array },
+            ];
+            own.theme = Some(kind);
         }
+        own
+    }
+
+    /// Loads a whole tensor into registers.
+    fn load(&mut self, random: &mut Random, from: &Tensor) -> Operation {
+        let lanes = 32 / from.kind.bytes();
+        let time = from.elements / lanes;
         self.fills += 1;
-        self.fills
+        let (rows, kind, fill) = (random.pick(&[1, 2, 4, 8]), from.kind, self.fills);
+        let row_elements = from.elements / rows;
+        let (part, period, live) = (random.below(3), 1, 1);
+        Operation::Pass(Pass {
+            sub: random.chance(70),
+            from: from.clone(),
+            base: 0,
+            loops: vec![(time, lanes as isize), (lanes, 1)],
+            time,
+            packet: lanes,
+            output: from.kind,
+            flits: 1,
+            sums: None,
+            sink: Sink::Trf { to: Registers { part, fill, kind, rows, row_elements, period, live } },
+            lanes: 1 << 20,
+            steps: 1 << 20,
+        })
+    }
+
+    fn fill(&mut self, random: &mut Random) -> u64 {
+        self.fills += 1;
+        match random.below(100) {
+            0..10 => 0,
+            10..15 => BARE + self.fills,
+            _ => self.fills,
+        }
     }
 
     fn address(random: &mut Random, memory: Memory, bytes: u64) -> u64 {
@@ -83,7 +189,7 @@ impl Sequence {
             tensor.elements = random.between(1, tensor.elements - first);
         }
         if random.chance(20) {
-            tensor.fill = 0;
+            tensor.fill = random.pick(&[0, 0, BARE + 1]);
         }
         if random.chance(4) {
             tensor.kind = random.pick(&KINDS);
@@ -93,19 +199,27 @@ impl Sequence {
     }
 
     fn element(random: &mut Random, kind: Kind, holes: bool) -> Option<Vec<u8>> {
-        let bytes = (0..kind.bytes()).map(|_| random.bits() as u8).collect();
+        let mut bytes: Vec<u8> = (0..kind.bytes()).map(|_| random.bits() as u8).collect();
+        if matches!(kind, Kind::Bf16 | Kind::F32) && random.chance(90) {
+            // Of a size that sums do not lose.
+            let exponent = random.between(122, 132) as u16;
+            let code = (random.bits() as u16 & 0x807f | exponent << 7).to_le_bytes();
+            let high = bytes.len() - 2;
+            bytes[high..].copy_from_slice(&code);
+        }
         (!holes || random.chance(80)).then_some(bytes)
     }
 
     /// The next operation.
     pub fn next(&mut self, random: &mut Random) -> Operation {
-        let operation = match random.below(100) {
-            0..22 => self.upload(random),
-            22..36 => self.download(random),
-            36..64 => self.dma(random),
-            64..90 => self.pass(random),
-            90..93 => self.inspect_trf(random),
-            93..96 => self.inspect_vrf(random),
+        let operation = match (self.script.pop(), self.theme.is_some(), random.below(100)) {
+            (Some(operation), ..) => operation,
+            (None, true, 0..65) | (None, false, 64..88) => self.pass(random),
+            (None, true, 65..72) | (None, false, 88..91) => self.inspect_trf(random),
+            (None, true, 72..82) | (None, false, 91..96) => self.inspect_vrf(random),
+            (None, true, 82..90) | (None, false, 36..64) => self.dma(random),
+            (None, true, 90..96) | (None, false, 22..36) => self.download(random),
+            (None, true, 96..98) | (None, false, 0..22) => self.upload(random),
             _ => Operation::Launch,
         };
         match &operation {
@@ -115,6 +229,13 @@ impl Sequence {
             }
             Operation::Pass(Pass { sink: Sink::Trf { to }, .. }) => self.registers.push(to.clone()),
             _ => {}
+        }
+        if let Operation::Pass(Pass { sink: Sink::Vrf { .. }, .. }) = &operation
+            && random.chance(40)
+        {
+            // What is left of this one, or of one before it.
+            let look = self.inspect_vrf(random);
+            self.script.push(look);
         }
         operation
     }
@@ -213,7 +334,11 @@ impl Sequence {
 
     fn pass(&mut self, random: &mut Random) -> Operation {
         let memory = if random.chance(2) { Memory::Hbm } else { Memory::Dm };
-        let from = self.read(random, memory);
+        let whole = self.tensors.iter().find(|own| own.memory == memory && self.theme == Some(own.kind));
+        let from = match whole {
+            Some(whole) if random.chance(60) => whole.clone(),
+            _ => self.read(random, memory),
+        };
         let output = match (from.kind, random.below(8)) {
             (Kind::I8, 0..4) => Kind::I32,
             (Kind::F32 | Kind::I32, 0) => Kind::I8,
@@ -241,6 +366,12 @@ impl Sequence {
             }
             _ => {}
         }
+        let chance = if self.theme.is_some() { 50 } else { 12 };
+        let summable = self.registers.iter().any(|own| own.kind == output);
+        if random.chance(chance) && (summable || random.chance(8)) {
+            let fetch = Fetched { from, base, loops, time, packet, output, flits };
+            return self.summed(random, fetch);
+        }
         let total = time * flits;
         let steps = if random.chance(15) { random.between(0, total) } else { 1 << 20 };
         let mut limit = match random.below(8) {
@@ -252,12 +383,14 @@ impl Sequence {
             // What collect adds is padding.
             limit = limit.min(packet.saturating_sub(lanes * (flits - 1)));
         }
+        let registers = if self.theme.is_some() { 6 } else { 2 };
         let sink = match random.below(10) {
-            0..2 => self.trf(random, output, total * lanes),
-            2..4 => self.vrf(random, output, total * lanes),
+            0..2 if output.bytes() == 4 || random.chance(10) => self.vrf(random, output, total * lanes),
+            k if (2..2 + registers).contains(&k) => self.trf(random, output, total * lanes),
             _ => self.commit(random, &from, output, total, lanes),
         };
-        let sub = random.chance(35);
+        let loads = matches!(sink, Sink::Trf { .. } | Sink::Vrf { .. });
+        let sub = random.chance(if loads { 60 } else { 35 });
         Operation::Pass(Pass {
             sub,
             from,
@@ -267,8 +400,41 @@ impl Sequence {
             packet,
             output,
             flits,
+            sums: None,
             sink,
             lanes: limit,
+            steps,
+        })
+    }
+
+    /// A pass that multiplies what it fetches with registers.
+    fn summed(&mut self, random: &mut Random, fetched: Fetched) -> Operation {
+        let Fetched { from, base, loops, time, packet, output, flits } = fetched;
+        let total = time * flits;
+        let weights = self.loaded(random, Some(output));
+        let sums = crate::sums::random_sums(random, weights, (output, packet, flits, total));
+        let (kind, time_steps) = (Sums::output(output), sums.time());
+        let steps = if random.chance(15) { random.between(0, time_steps) } else { 1 << 20 };
+        let lanes = if sums.sequential { sums.columns } else { sums.weights.rows }.min(8);
+        let sink = match random.below(10) {
+            0..2 => self.trf(random, kind, time_steps * 8),
+            2..4 => self.vrf(random, kind, time_steps * 8),
+            _ => self.commit(random, &from, kind, time_steps, 8),
+        };
+        let sub = random.chance(20);
+        let sums = Some(sums);
+        Operation::Pass(Pass {
+            sub,
+            from,
+            base,
+            loops,
+            time,
+            packet,
+            output,
+            flits,
+            sums,
+            sink,
+            lanes,
             steps,
         })
     }
@@ -308,21 +474,23 @@ impl Sequence {
     }
 
     fn trf(&mut self, random: &mut Random, kind: Kind, elements: usize) -> Sink {
-        let (mut rows, mut row_elements) = (8, elements.div_ceil(8));
-        match random.below(12) {
+        let mut rows = random.pick(&[8, 8, 4, 2, 1]);
+        let mut row_elements = elements.div_ceil(rows);
+        match random.below(24) {
             0 => rows = random.pick(&[0, 3, 16, 1000]),
-            1 => row_elements = 8192 + random.below(2),
+            1 => row_elements = 8192 * 8 / rows + random.below(2),
             2 => row_elements = (row_elements - 1).max(1),
             _ => {}
         }
         let part = random.below(3);
-        if rows == 8 && row_elements > 1000 {
-            // At the limit of the part, and one byte past it.
-            let most = if part == 2 { 8192 } else { 4096 } / kind.bytes();
+        if row_elements > 1000 {
+            // At the limit of the part, and one element past it.
+            let most = if part == 2 { 65536 } else { 32768 } / kind.bytes() / rows.max(1);
             row_elements = most + random.below(2);
         }
-        let fill = self.fill(random);
-        Sink::Trf { to: Registers { part, fill, kind, rows, row_elements } }
+        let period = random.pick(&[1, 1, 1, 1, 1, 4]);
+        let (live, fill) = (random.between(1, period), self.fill(random));
+        Sink::Trf { to: Registers { part, fill, kind, rows, row_elements, period, live } }
     }
 
     fn vrf(&mut self, random: &mut Random, kind: Kind, elements: usize) -> Sink {
@@ -341,12 +509,31 @@ impl Sequence {
         Sink::Vrf { to, moved: Move { loops: vec![own], cut: None } }
     }
 
-    fn inspect_trf(&mut self, random: &mut Random) -> Operation {
-        let mut from = match self.registers.is_empty() {
-            true => Registers { part: random.below(3), fill: 0, kind: Kind::I8, rows: 8, row_elements: 8 },
-            false => random.pick(&self.registers),
+    /// Registers to be read: a tensor that was loaded, or whatever is there.
+    fn loaded(&self, random: &mut Random, kind: Option<Kind>) -> Registers {
+        let mut known = self.registers.clone();
+        known.retain(|own| random.chance(8) || kind.is_none_or(|kind| own.kind == kind));
+        let Some(last) = known.len().checked_sub(1) else {
+            let kind = kind.unwrap_or(Kind::I8);
+            let part = random.below(3);
+            return Registers { part, fill: 0, kind, rows: 8, row_elements: 8, period: 1, live: 1 };
         };
-        if from.rows != 8 && random.chance(70) {
+        let mut own = known[last.saturating_sub(random.below(3))].clone();
+        if random.chance(25) {
+            own.fill = random.pick(&[0, 0, BARE + 1]);
+        }
+        if random.chance(10) {
+            own.part = random.below(3);
+        }
+        if random.chance(4) {
+            own.row_elements += 1;
+        }
+        own
+    }
+
+    fn inspect_trf(&mut self, random: &mut Random) -> Operation {
+        let mut from = self.loaded(random, None);
+        if ![1, 2, 4, 8].contains(&from.rows) && random.chance(70) {
             from.rows = 8;
         }
         let (rows, row) = (from.rows.min(8), from.row_elements.min(40));

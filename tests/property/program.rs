@@ -201,9 +201,9 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Slices are the positions of `live`, padded to 256.
-    pub fn new(strict: bool, live: &Map) -> Stage {
-        Stage::with(Machine::new(strict), live)
+    /// Slices are the positions of `live`, padded to 256. For the rest see [`Machine::new`].
+    pub fn new(strict: bool, seed: u64, live: &Map) -> Stage {
+        Stage::with(Machine::new(strict, seed), live)
     }
 
     /// A stage with a machine.
@@ -281,6 +281,7 @@ impl Stage {
     pub fn result(&mut self, element: Reference, region: &Region) -> Result<Vec<Cell>, String> {
         let elements = region.footprint.elements;
         let part = self.part(region, elements + BEYOND);
+        self.machine.system.flush().map_err(|fault| fault.to_string())?;
         let cells = self.machine.read(&part);
         let mut result = Vec::new();
         for slice in cells.chunks(elements + BEYOND) {
@@ -309,7 +310,7 @@ pub fn run(
 ) -> Result<Vec<Cell>, String> {
     let computation = &case.contraction;
     let element = computation.element;
-    let mut stage = Stage::with(Machine::with(strict, addresses), &computation.prefix[0]);
+    let mut stage = Stage::with(Machine::with(strict, random.seed, addresses), &computation.prefix[0]);
     // Where addresses do not matter, all tensors are given the same one.
     let [data_at, weights_at, result_at] = match addresses {
         Addresses::AsGiven => [DATA, WEIGHTS, RESULT],
@@ -332,7 +333,8 @@ pub fn run(
     let [time, packet] = &case.weight_collect;
     let sink = Sink::Trf { destination: trf, guard: guard(&stage.dims(&[time, packet])) };
     let load = pass(fetch(weights, &plan.weights.fetch), plan.weights.collect.flits, sink);
-    stage.machine.pass(load)?;
+    let sub_context = load.fetch.mask.is_none() && random.chance(50);
+    stage.machine.pass(TensorUnit { sub_context, ..load })?;
 
     let (out_time, _) = computation.output();
     let live = guard(&stage.dims(&[&out_time, &case.stored_packet]));

@@ -149,6 +149,11 @@ impl SinkPlan {
         None
     }
 
+    /// Whether some slice may write other lanes than the leading ones of a packet.
+    pub(crate) fn may_take_padding(&self, leading: impl Fn(usize) -> usize) -> bool {
+        self.live.may_exceed(self.time, self.width(), leading)
+    }
+
     /// The first live lane of a packet past those that are filled.
     pub(crate) fn first_live_lane(
         &self,

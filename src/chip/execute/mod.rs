@@ -154,8 +154,9 @@ impl<'a> Pass<'a> {
             return Ok(());
         }
         let slices = self.slices(units.len());
+        let padding = self.may_take_padding();
         let find = |number: usize, unit: &Unit| {
-            if !slices[number] || self.is_initialised(unit) {
+            if !slices[number] || !padding && self.is_initialised(unit) {
                 return None;
             }
             let at = Coordinates::of_slice(number);
@@ -190,14 +191,31 @@ impl<'a> Pass<'a> {
         fault.map_or(Ok(()), Err)
     }
 
+    /// The leading lanes of a flit that were fetched: collect adds the rest.
+    fn fetched_lanes(&self, flit: usize) -> usize {
+        let per_flit = self.fetch.padded() / self.flits.max(1);
+        let before = flit % self.flits.max(1) * per_flit;
+        self.command.fetch.packet.saturating_sub(before).min(per_flit)
+    }
+
+    /// Whether the pass may compute with lanes that collect adds: then it does not suffice that all was written that it
+    /// reads.
+    fn may_take_padding(&self) -> bool {
+        let padded = self.fetch.padded() != self.command.fetch.packet;
+        padded
+            && match &self.contraction {
+                Some(contraction) => {
+                    let flits = self.command.fetch.time * self.flits;
+                    contraction.may_take_padding(flits, |flit| self.fetched_lanes(flit))
+                }
+                None => self.sink.may_take_padding(|flit| self.fetched_lanes(flit)),
+            }
+    }
+
     /// The leading lanes of a packet that hold an element of the stream: the rest is what collect and cast add.
     fn filled_lanes(&self, time: usize) -> usize {
         match &self.command.contraction {
-            None => {
-                let per_flit = self.fetch.padded() / self.flits.max(1);
-                let before = time % self.flits.max(1) * per_flit;
-                self.command.fetch.packet.saturating_sub(before).min(per_flit)
-            }
+            None => self.fetched_lanes(time),
             // Rows and columns that a contraction does not use are sums of nothing.
             Some(_) => BEAT_LANES,
         }
@@ -265,6 +283,14 @@ impl<'a> Pass<'a> {
                 let tensor = Turns::new(&self.command.fetch).tensor(step);
                 let source = sources(&self.command.fetch).nth(tensor).expect("a tensor per turn");
                 let per_flit = self.fetch.padded() / self.flits;
+                if lane >= self.fetched_lanes(flit) {
+                    let (packet, lane) = (self.command.fetch.packet, flit % self.flits * per_flit + lane);
+                    let message = format!(
+                        "time step {step} {used} lane {lane} of a packet, but only {packet} elements are fetched; collect \
+                         adds the rest"
+                    );
+                    return fault(message);
+                }
                 let number = step * self.command.fetch.packet + flit % self.flits * per_flit + lane;
                 let element = walk::Walk::new(&self.command.fetch.config).positions(number..number + 1, 1);
                 let element = element.first().map_or(0, |&element| element.max(0) as u64);

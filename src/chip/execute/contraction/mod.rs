@@ -172,6 +172,11 @@ impl ContractionPlan {
         }
     }
 
+    /// Whether some slice may take other lanes than the leading ones of a flit as elements.
+    pub(crate) fn may_take_padding(&self, flits: usize, leading: impl Fn(usize) -> usize) -> bool {
+        self.stream_live.may_exceed(flits, self.per_flit, leading)
+    }
+
     /// Reads the weights of a slice.
     pub(crate) fn load(&self, trf: &Block, at: Coordinates, buffers: &mut ContractionBuffers) {
         let region = &self.command.trf;

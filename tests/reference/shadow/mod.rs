@@ -1,0 +1,143 @@
+//! The memories of the chip byte by byte, and which operations break a rule: every rule is asked of every byte.
+//!
+//! Written from the specification pages 10 and 30 and from the documentation of the checks. Tensors lie at the first
+//! chip, clusters and slices; of every few elements, the leading ones are live.
+
+mod memory;
+mod operations;
+pub mod order;
+mod pass;
+mod registers;
+mod sinks;
+mod sums;
+
+pub use operations::*;
+
+use memory::Cell;
+use order::{Done, used};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The memories.
+#[derive(Debug, Default)]
+pub struct Shadow {
+    cells: BTreeMap<(Memory, usize, u64), Cell>,
+    first: BTreeMap<u64, usize>,
+    writes: usize,
+    done: Vec<Done>,
+}
+
+/// What came back: elements, for the operations that read; or the rules that are broken.
+pub type Outcome = Result<Vec<Element>, BTreeSet<Rule>>;
+
+impl Shadow {
+    /// Does an operation, or says which rules it breaks. `waits`: a pass that is refused for its values has been accepted
+    /// before, and noted.
+    pub fn give(&mut self, operation: &Operation, waits: bool) -> Outcome {
+        let mut broken = BTreeSet::new();
+        match operation {
+            Operation::Upload { to, moved, array } => {
+                self.host(to, &mut broken);
+                self.writes_well(to, moved, &mut broken);
+                if !broken.is_empty() {
+                    return Err(broken);
+                }
+                self.done.clear();
+                for (from, spot) in moved.pairs() {
+                    self.put(to, spot, array[from.1].as_deref());
+                }
+                self.note(to);
+                Ok(Vec::new())
+            }
+            Operation::Download { from, moved, elements } => {
+                self.host(from, &mut broken);
+                self.reads_well(from, &mut broken);
+                if !broken.is_empty() {
+                    return Err(broken);
+                }
+                self.done.clear();
+                Ok(self.array(from, moved, *elements))
+            }
+            Operation::Dma { from, to, moved, pcie } => {
+                for tensor in [from, to] {
+                    if !matches!(tensor.memory, Memory::Hbm | Memory::Dm) {
+                        broken.insert(Rule::Unsupported);
+                    }
+                    if *pcie && tensor.memory == Memory::Dm {
+                        broken.insert(Rule::Unsupported);
+                    }
+                    if tensor.leaves_memory() {
+                        broken.insert(Rule::Bounds);
+                    }
+                    let eight = (from.memory, to.memory) == (Memory::Hbm, Memory::Dm);
+                    let unit = if eight { 8 } else { tensor.kind.bytes() as u64 };
+                    if !tensor.address.is_multiple_of(unit)
+                        || !tensor.address.is_multiple_of(tensor.kind.bytes() as u64)
+                    {
+                        broken.insert(Rule::Misaligned);
+                    }
+                }
+                self.reads_well(from, &mut broken);
+                self.writes_well(to, moved, &mut broken);
+                if !broken.is_empty() {
+                    return Err(broken);
+                }
+                let uses = vec![used(from, false), used(to, true)];
+                self.in_order(if *pcie { 3 } else { 2 }, uses)?;
+                let values: Vec<_> = moved
+                    .pairs()
+                    .into_iter()
+                    .map(|(a, b)| (b, self.element(from, a.0, a.1 as isize)))
+                    .collect();
+                for (spot, value) in values {
+                    self.put(to, spot, value.as_deref());
+                }
+                self.note(to);
+                Ok(Vec::new())
+            }
+            Operation::Pass(pass) => self.pass(pass, waits),
+            Operation::InspectTrf { from, moved, elements } => {
+                let Some(file) = self.registers(from, &mut broken) else { return Err(broken) };
+                self.registers_stale(&file, &mut broken);
+                if !broken.is_empty() {
+                    return Err(broken);
+                }
+                let mut array = vec![None; *elements];
+                for ((unit, element), (_, at)) in moved.pairs() {
+                    let (slice, row) = (unit / 8, unit % 8);
+                    let inside = row < from.rows && element < from.row_elements;
+                    array[at] = inside.then(|| self.register(&file, slice, row, element)).flatten();
+                }
+                Ok(array)
+            }
+            Operation::InspectVrf { from, moved, elements } => {
+                if from.memory != Memory::Vrf {
+                    broken.insert(Rule::Unsupported);
+                }
+                if from.leaves_memory() {
+                    broken.insert(Rule::Bounds);
+                }
+                self.reads_well(from, &mut broken);
+                if !broken.is_empty() {
+                    return Err(broken);
+                }
+                Ok(self.array(from, moved, *elements))
+            }
+            Operation::Launch => {
+                self.done.clear();
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    fn host(&self, tensor: &Tensor, broken: &mut BTreeSet<Rule>) {
+        if tensor.memory != Memory::Hbm {
+            broken.insert(Rule::Unsupported);
+        }
+        if tensor.leaves_memory() {
+            broken.insert(Rule::Bounds);
+        }
+        if !tensor.address.is_multiple_of(tensor.kind.bytes() as u64) {
+            broken.insert(Rule::Misaligned);
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Where a stream ends: what is written from which lane, and the rules of the tensor that is written.
+
+use super::operations::FLIT;
+use super::order::{Used, used};
+use super::pass::position;
+use super::{Kind, Memory, Move, Pass, Registers, Rule, Shadow, Tensor};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What arrives at the end of a pass.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stream {
+    pub(super) kind: Kind,
+    /// Time steps.
+    pub(super) total: usize,
+}
+
+impl Stream {
+    fn lanes(&self) -> usize {
+        FLIT / self.kind.bytes()
+    }
+}
+
+/// A lane of a time step, and the bytes that its element goes to in each slice.
+pub(super) type Written = (usize, usize, Vec<u64>);
+
+/// What is written.
+#[derive(Clone, Debug)]
+pub(super) struct End {
+    pub(super) written: Vec<Written>,
+    /// Lanes that are looked at.
+    pub(super) width: usize,
+    pub(super) to: Used,
+    /// The bytes of live elements, in order.
+    pub(super) live: Vec<u64>,
+}
+
+impl Pass {
+    /// Whether a lane of what the sink gets holds an element.
+    pub(super) fn is_live(&self, time: usize, lane: usize) -> bool {
+        time < self.steps && lane < self.lanes
+    }
+
+    /// Whether its slices are those of the source, or more.
+    fn covered_by(&self, to: &Tensor) -> bool {
+        to.clusters >= self.from.clusters && to.slices >= self.from.slices
+    }
+
+    /// For each byte of the source, the last packet that needs it.
+    fn last_packets(&self) -> BTreeMap<i128, usize> {
+        let (from, size) = (&self.from, self.from.kind.bytes() as i128);
+        let own = i128::from(from.address)..i128::from(from.address) + from.bytes() as i128;
+        let mut last = BTreeMap::new();
+        for number in 0..self.time * self.packet {
+            let first = i128::from(from.address) + position(self.base, &self.loops, number) as i128 * size;
+            for byte in (first..first + size).filter(|byte| own.contains(byte)) {
+                last.insert(byte, number / self.packet);
+            }
+        }
+        last
+    }
+
+    /// The last packet that a time step of what the sink gets needs.
+    fn ready(&self, time: usize) -> usize {
+        self.sums.as_ref().map_or(time, |sums| sums.last_flit(time)) / self.flits
+    }
+}
+
+impl Shadow {
+    pub(super) fn committed(
+        &self,
+        pass: &Pass,
+        stream: Stream,
+        (to, loops, window): (&Tensor, &[(usize, isize)], usize),
+        broken: &mut BTreeSet<Rule>,
+    ) -> End {
+        if to.memory != Memory::Dm {
+            broken.insert(Rule::Unsupported);
+        }
+        if to.leaves_memory() {
+            broken.insert(Rule::Bounds);
+        }
+        let size = stream.kind.bytes();
+        let at =
+            |number: usize| i128::from(to.address) + (position(0, loops, number) * size as isize) as i128;
+        if !to.address.is_multiple_of(8) || (0..stream.total).any(|t| at(t * window) % 8 != 0) {
+            broken.insert(Rule::Misaligned);
+        }
+        let filled = |t: usize, lane: usize| {
+            pass.sums.is_some() || t % pass.flits * stream.lanes() + lane < pass.packet
+        };
+        let (mut seen, mut written) = (BTreeSet::new(), Vec::new());
+        for (t, lane) in (0..stream.total).flat_map(|t| (0..window).map(move |lane| (t, lane))) {
+            if pass.is_live(t, lane) {
+                let element = position(0, loops, t * window + lane);
+                if element < 0 || element as usize >= to.elements {
+                    broken.insert(Rule::View);
+                    continue;
+                }
+                if !seen.insert(element) {
+                    broken.insert(Rule::Twice);
+                }
+                if !filled(t, lane) {
+                    broken.insert(Rule::Uninitialised);
+                }
+                let first = to.address.saturating_add((element as usize * size) as u64);
+                written.push((t, lane, (0..size as u64).map(|k| first.saturating_add(k)).collect()));
+            }
+        }
+        if (0..stream.total).any(|t| (0..window).any(|lane| pass.is_live(t, lane))) && !pass.covered_by(to) {
+            broken.insert(Rule::View);
+        }
+        // A byte of the source, written before the last packet that needs it.
+        let last = pass.last_packets();
+        let is_over = |(t, _, bytes): &Written| {
+            let late = |byte: &u64| last.get(&i128::from(*byte)).is_some_and(|&fetch| fetch > pass.ready(*t));
+            bytes.iter().any(late)
+        };
+        if (pass.from.memory, to.memory) == (Memory::Dm, Memory::Dm) && written.iter().any(is_over) {
+            broken.insert(Rule::Overwrite);
+        }
+        End { written, width: window, to: used(to, true), live: to.live_bytes() }
+    }
+
+    pub(super) fn loaded(
+        &self,
+        pass: &Pass,
+        stream: Stream,
+        to: &Registers,
+        broken: &mut BTreeSet<Rule>,
+    ) -> Option<End> {
+        let file = self.registers(to, broken)?;
+        let (size, lanes) = (stream.kind.bytes(), stream.lanes());
+        let mut written = Vec::new();
+        for (t, lane) in (0..stream.total).flat_map(|t| (0..lanes).map(move |lane| (t, lane))) {
+            if pass.is_live(t, lane) {
+                let element = t * lanes + lane;
+                match file.bytes.get(element * size..(element + 1) * size) {
+                    Some(bytes) => written.push((t, lane, bytes.to_vec())),
+                    None => _ = broken.insert(Rule::View),
+                }
+            }
+        }
+        Some(End { written, width: lanes, to: file.used(true), live: file.live })
+    }
+
+    pub(super) fn vector_loaded(
+        &self,
+        pass: &Pass,
+        stream: Stream,
+        (to, moved): (&Tensor, &Move),
+        broken: &mut BTreeSet<Rule>,
+    ) -> End {
+        if to.memory != Memory::Vrf || stream.kind.bytes() != 4 {
+            broken.insert(Rule::Unsupported);
+        }
+        if to.leaves_memory() {
+            broken.insert(Rule::Bounds);
+        }
+        if !to.address.is_multiple_of(to.kind.bytes() as u64) {
+            broken.insert(Rule::Misaligned);
+        }
+        self.writes_well(to, moved, broken);
+        if pass.steps > 0 && pass.lanes > 0 && !pass.covered_by(to) {
+            broken.insert(Rule::View);
+        }
+        let (mut written, lanes) = (Vec::new(), stream.lanes());
+        for ((_, number), (_, element)) in moved.pairs() {
+            let (t, lane) = (number / lanes, number % lanes);
+            if t < stream.total && pass.is_live(t, lane) {
+                let first = to.address.saturating_add(4 * element as u64);
+                written.push((t, lane, (0..4).map(|k| first.saturating_add(k)).collect()));
+            }
+        }
+        End { written, width: lanes, to: used(to, true), live: to.live_bytes() }
+    }
+}
