@@ -19,7 +19,8 @@ use crate::chip::spec::{
 };
 use crate::command::{Fetch, Region, Sink, TensorUnit};
 use crate::error::PlanError;
-use crate::sequencer::{Config, Entry};
+use crate::list::List;
+use crate::sequencer::{Config, DERIVED_ENTRIES, Entry};
 
 /// What an operation asks of the banks of DM.
 #[derive(Clone, Debug)]
@@ -109,12 +110,40 @@ fn nest(region: &Region, config: &Config, access_bytes: usize, sub: bool) -> Res
     }
 }
 
-/// What a pass fetches and what it commits; of two interleaved tensors the first stands for both (assumed). `None` where
-/// it leaves the slice: such a pass runs only with the checks turned off.
+/// The loops of an interleaved fetch: after every `positions` positions it goes on in the other tensor, `distance` elements
+/// further. Neither tensor has an axis for that, so that a loop without a stride stands there.
+fn in_turn(config: &Config, positions: usize, distance: isize) -> Config {
+    let mut inner = 1;
+    // Room for two more: what the sequencers take has far fewer.
+    let fits = config.entries.len() + 2 <= DERIVED_ENTRIES;
+    for (k, entry) in config.entries.iter().enumerate().rev().filter(|_| fits) {
+        let turns = positions / inner;
+        inner *= entry.size;
+        if inner > positions && entry.stride == 0 && entry.size.is_multiple_of(2 * turns) {
+            let mut alternating = Config { entries: List::new(*entry), ..*config };
+            let entries = config.entries.as_slice();
+            let repeated = |size| Entry { size, stride: 0 };
+            let own =
+                [repeated(entry.size / (2 * turns)), Entry { size: 2, stride: distance }, repeated(turns)];
+            let all = entries[..k].iter().chain(&own).chain(&entries[k + 1..]);
+            all.filter(|entry| entry.size > 1).for_each(|entry| alternating.entries.push(*entry));
+            return alternating;
+        }
+    }
+    *config
+}
+
+/// What a pass fetches and what it commits. `None` where it leaves the slice: such a pass runs only with the checks turned
+/// off.
 fn nests(unit: &TensorUnit, channels: Channels) -> Option<(AccessNest, Option<AccessNest>)> {
     let sub = unit.sub_context;
-    let Fetch { source, config, .. } = &unit.fetch;
-    let fetch = nest(source, config, fetch_access_bytes(unit, channels), sub).ok()?;
+    let Fetch { source, config, packet, interleave, .. } = &unit.fetch;
+    let config = interleave.map_or(*config, |other| {
+        let bytes = other.source.address as isize - source.address as isize;
+        let elements = bytes * 8 / source.footprint.element.bits() as isize;
+        in_turn(config, other.period.saturating_mul(*packet), elements)
+    });
+    let fetch = nest(source, &config, fetch_access_bytes(unit, channels), sub).ok()?;
     let commit = match &unit.sink {
         Sink::Commit { destination, config, commit_size, .. } => {
             Some(nest(destination, config, *commit_size, sub).ok()?)
@@ -279,6 +308,20 @@ mod tests {
         assert_eq!(loops(&[(16, 1), (4, 0)], 8, 4), [(16, 1), (1, 0)]);
         // 4-bit elements, two per byte; loops of one turn have no say.
         assert_eq!(loops(&[(2, 128), (1, 0), (64, 1)], 4, 16), [(2, 64), (2, 16)]);
+    }
+
+    #[test]
+    fn interleaved_tensors_are_fetched_in_turn() {
+        let turns = |entries: &[(usize, isize)], positions| -> Vec<(usize, isize)> {
+            let config = in_turn(&config(entries), positions, 100);
+            config.entries.iter().map(|own| (own.size, own.stride)).collect()
+        };
+        // After each packet of 8, and after 4 packets.
+        assert_eq!(turns(&[(4, 8), (2, 0), (8, 1)], 8), [(4, 8), (2, 100), (8, 1)]);
+        assert_eq!(turns(&[(2, 0), (4, 8), (8, 1)], 32), [(2, 100), (4, 8), (8, 1)]);
+        // Merged with what repeats both tensors, outside, and inside of it.
+        assert_eq!(turns(&[(6, 0), (4, 8), (8, 1)], 32), [(3, 0), (2, 100), (4, 8), (8, 1)]);
+        assert_eq!(turns(&[(24, 0), (8, 1)], 32), [(3, 0), (2, 100), (4, 0), (8, 1)]);
     }
 
     /// Accesses of 8 bytes, all to one bank.

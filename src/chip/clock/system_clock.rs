@@ -413,7 +413,7 @@ mod tests {
     use super::super::schedule::Wait;
     use super::*;
     use crate::chip::spec::DM_BANK_RUN_ACCESSES;
-    use crate::command::{Collect, Fetch, FillId, Guard, Step, Transfer, TransferLoop};
+    use crate::command::{Collect, Fetch, FillId, Guard, Interleave, Step, Transfer, TransferLoop};
     use crate::scalar::ElementType::I8;
     use crate::sequencer::{Config, Entry};
 
@@ -459,10 +459,10 @@ mod tests {
     #[test]
     fn a_pass_that_stays_at_one_bank_holds_dma() {
         for profile in [Profile::Book, Profile::Detailed] {
-            let second = |accesses| {
+            let second = |first: Operation| {
                 let mut clock = Clock::new(profile);
                 let kernel = KernelCall { number: 1, name: "both" };
-                for operation in [pass(accesses), transfer()] {
+                for operation in [first, transfer()] {
                     clock.command(kernel, &Command { operation, location: Location::caller() });
                 }
                 let records = &clock.ledger().records;
@@ -470,9 +470,18 @@ mod tests {
                 (ran("commit").end, ran("to_dm").start, ran("to_dm").wait)
             };
             assert_eq!(DM_BANK_RUN_ACCESSES, 63);
-            let (_, start, wait) = second(63);
+            let (_, start, wait) = second(pass(63));
             assert_eq!((start, wait), (0, None), "{profile}");
-            let (end, start, wait) = second(64);
+            // Two tensors in turn, 32 times 8 bytes of each: at one bank they are 64 in a row, at two banks none.
+            let interleaved = |address| {
+                let Operation::TensorUnit(mut unit) = pass(64) else { unreachable!("it is a pass") };
+                unit.fetch.interleave =
+                    Some(Interleave { source: region(Memory::Dm, address, 8), period: 1 });
+                second(Operation::TensorUnit(unit)).1
+            };
+            assert_eq!((interleaved(8), interleaved(136)), (0, 0), "{profile}");
+            assert!(interleaved(128) > 0, "{profile}");
+            let (end, start, wait) = second(pass(64));
             let held = Resource::Context(ContextKind::TensorDma);
             assert_eq!((start, wait), (end, Some(Wait::Resource(held, 0))), "{profile}");
         }
