@@ -4,9 +4,10 @@
 //! units that may be served is a mask of banks. Time goes from event to event: a row that has opened, or a command.
 
 use super::address::{CHANNEL_BANKS, Place};
+use super::bank::{Bank, Banks, Line, NO_ROW, NOBODY, RowState, Set, Unit, rank};
 use crate::chip::spec::{
     HBM_ACTIVATION_TICKS, HBM_BANK_GROUPS, HBM_BANKS, HBM_COMMAND_CYCLE_TICKS, HBM_CONTROLLER_CYCLE_TICKS,
-    HBM_PARTIAL_WRITE_TICKS, HBM_QUEUE_UNITS, HBM_ROW_SWITCH_TICKS, HBM_ROWS, HBM_TCCD_OTHER_GROUP_TICKS,
+    HBM_PARTIAL_WRITE_TICKS, HBM_QUEUE_UNITS, HBM_ROW_SWITCH_TICKS, HBM_TCCD_OTHER_GROUP_TICKS,
     HBM_TCCD_OTHER_SLICE_TICKS, HBM_TCCD_SAME_GROUP_TICKS, HBM_UNIT_COMMANDS, HBM_UNIT_TICKS,
 };
 
@@ -34,9 +35,6 @@ impl ChannelReport {
     }
 }
 
-/// A set of banks.
-type Set = u64;
-
 const _: () = assert!(CHANNEL_BANKS <= Set::BITS as usize && HBM_QUEUE_UNITS == u64::BITS as usize);
 
 /// Ticks between commands for two bank groups of a slice, for two slices, and for one bank group (tCCD).
@@ -59,135 +57,6 @@ const fn after(last: usize, banks: Set) -> [Set; 3] {
 #[inline]
 const fn first_of(sets: [Set; 3]) -> usize {
     (sets[0] == 0) as usize + (sets[1] == 0) as usize
-}
-
-/// A unit that waits.
-#[derive(Clone, Copy, Debug)]
-struct Unit {
-    /// Units that arrived before it.
-    number: u64,
-    row: u16,
-    /// Commands that are left. A partial write counts as two, its first and its last.
-    commands: u8,
-    partial_write: bool,
-    /// The place of the next unit in the same line.
-    next: u8,
-}
-
-/// Units of a bank in the order of arrival: their number, the places of the first and the last.
-#[derive(Clone, Copy, Debug)]
-struct Line {
-    len: u8,
-    first: u8,
-    last: u8,
-}
-
-/// The place of no unit.
-const NOBODY: u8 = u8::MAX;
-
-impl Line {
-    const EMPTY: Self = Self { len: 0, first: NOBODY, last: NOBODY };
-
-    #[inline]
-    const fn is_empty(self) -> bool {
-        self.len == 0
-    }
-
-    #[inline]
-    fn push(&mut self, at: u8, units: &mut [Unit; HBM_QUEUE_UNITS]) {
-        units[usize::from(at)].next = NOBODY;
-        if self.is_empty() {
-            self.first = at;
-        } else {
-            units[usize::from(self.last)].next = at;
-        }
-        self.last = at;
-        self.len += 1;
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum RowState {
-    /// On its way, from closed or from another row; or there is none.
-    Opening,
-    /// Open, and no command was served.
-    Fresh,
-    /// Open, and some command was served.
-    Used,
-}
-
-/// The row of a closed bank.
-const NO_ROW: u16 = u16::MAX;
-
-const _: () = assert!(HBM_ROWS <= NO_ROW as usize);
-
-#[derive(Clone, Copy, Debug)]
-struct Bank {
-    /// What waits for the row of the bank. Empty only if nothing waits for the bank.
-    hits: Line,
-    /// What waits for other rows of the bank.
-    others: Line,
-    /// The row that is open or opening, or [`NO_ROW`].
-    row: u16,
-    state: RowState,
-    /// The number of the first of the hits, and the bank: `64 * number + bank`.
-    rank: u64,
-    /// The tick in which the row that is opening is open.
-    open_ticks: u64,
-}
-
-/// Orders banks by their first units.
-#[inline]
-const fn rank(number: u64, bank: usize) -> u64 {
-    number * Set::BITS as u64 + bank as u64
-}
-
-/// Banks in an order.
-#[derive(Clone, Debug)]
-struct Banks {
-    banks: [u8; RING],
-    first: u8,
-    end: u8,
-}
-
-/// More than there are banks, so that the ring is never full.
-const RING: usize = 64;
-
-impl Banks {
-    const fn new() -> Self {
-        Self { banks: [0; RING], first: 0, end: 0 }
-    }
-
-    #[inline]
-    fn first(&self) -> Option<usize> {
-        (self.first != self.end).then(|| usize::from(self.banks[usize::from(self.first) % RING]))
-    }
-
-    #[inline]
-    fn push(&mut self, bank: usize) {
-        self.push_before(bank, |_| false);
-    }
-
-    /// Adds a bank before the last ones, for which `later` holds.
-    #[inline]
-    fn push_before(&mut self, bank: usize, later: impl Fn(usize) -> bool) {
-        let mut at = self.end;
-        self.end = self.end.wrapping_add(1);
-        while at != self.first {
-            let before = self.banks[usize::from(at.wrapping_sub(1)) % RING];
-            if !later(usize::from(before)) {
-                break;
-            }
-            self.banks[usize::from(at) % RING] = before;
-            at = at.wrapping_sub(1);
-        }
-        self.banks[usize::from(at) % RING] = bank as u8;
-    }
-
-    #[inline]
-    fn pop(&mut self) {
-        self.first = self.first.wrapping_add(1);
-    }
 }
 
 /// One channel.

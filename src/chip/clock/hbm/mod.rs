@@ -33,6 +33,7 @@
 //! | no refresh, no turnaround between reads and writes | assumed, spec page 70 §13 |
 
 mod address;
+mod bank;
 mod channel;
 mod detailed;
 mod estimate;

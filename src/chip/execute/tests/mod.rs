@@ -299,6 +299,48 @@ fn uninitialised_operands_behind_their_tensor_are_refused() {
     assert_eq!(peek(&system, 0, 8192, I32, 9).0[32..36], [0; 4]);
 }
 
+/// Collect fills flits up: what it adds is no operand, although everything that is fetched was written.
+#[test]
+fn lanes_that_collect_adds_are_no_operands() {
+    let guard = Guard::always(5);
+    let mut system = System::new(SystemOptions::default());
+    let mut source = region(0, 0, I8, 1, 32);
+    source.footprint.clusters = 1;
+    poke(&mut system, 0, 0, I8, &[1; 32]);
+    let address = TrfAddress::Full;
+    let trf = TrfRegion { address, fill: FillId(2), element: I8, rows: 1, row_elements: 32, guard };
+    let weights = fetch(source, I8, &[(32, 1)], 1, 32);
+    system.execute(&pass(weights, None, None, Sink::Trf { destination: trf, guard })).expect("it fits");
+    let mut multiply = |live_lanes: usize| {
+        let contraction = Contraction {
+            trf,
+            stream_guard: below(5, 4, live_lanes),
+            collect_flits: 1,
+            tile: 1,
+            trf_config: config(&[(1, 0)], 32),
+            steps: 1,
+            depth: 5,
+            columns: 1,
+            step_guard: Guard::always(2),
+            slots: config(&[(1, 0)], 1),
+            slot_count: 1,
+            kind: AccumulationKind::Interleaved,
+            output: I32,
+        };
+        // 16 lanes are fetched, the flit has 32.
+        let stream = fetch(source, I8, &[(16, 1)], 1, 16);
+        let sink = commit(region(3, 8192, I32, 1, 8), &[(1, 8), (8, 1)], 8, guard);
+        system.execute(&pass(stream, Some(contraction), None, sink))
+    };
+    multiply(16).expect("the others are padding");
+    let fault = multiply(17).expect_err("one is not");
+    assert_eq!(fault.kind, FaultKind::Uninitialised);
+    let text =
+        "time step 0 takes lane 16 of a packet, but only 16 elements are fetched; collect adds the rest";
+    assert_eq!(fault.message, text);
+    assert_eq!(peek(&system, 0, 8192, I32, 1).0, 16i32.to_le_bytes());
+}
+
 #[test]
 fn bounds_are_exact() {
     let mut system = System::new(SystemOptions { chips: Some(1), ..SystemOptions::default() });
