@@ -27,7 +27,7 @@ impl Shadow {
 
     pub(super) fn put(&mut self, tensor: &Tensor, (unit, element): Spot, value: Option<&[u8]>) {
         let size = tensor.kind.bytes();
-        let first = tensor.address + (element * size) as u64;
+        let first = tensor.address.saturating_add((element * size) as u64);
         let bytes: Vec<u64> = (0..size as u64).map(|k| first + k).collect();
         self.store(tensor.memory, unit, &bytes, value);
     }

@@ -97,7 +97,8 @@ impl Tensor {
     pub(super) fn live_bytes(&self) -> Vec<u64> {
         let size = self.kind.bytes();
         let live = (0..self.elements).filter(|&element| self.is_live(element));
-        live.flat_map(|e| (0..size).map(move |k| self.address + (e * size + k) as u64)).collect()
+        live.flat_map(|e| (0..size).map(move |k| self.address.saturating_add((e * size + k) as u64)))
+            .collect()
     }
 
     pub(super) fn leaves_memory(&self) -> bool {

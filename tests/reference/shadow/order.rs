@@ -83,7 +83,7 @@ impl Shadow {
 }
 
 pub(super) fn used(tensor: &Tensor, writes: bool) -> Used {
-    let end = tensor.address + tensor.bytes() as u64;
+    let end = tensor.address.saturating_add(tensor.bytes() as u64);
     Used {
         memory: tensor.memory,
         fill: tensor.fill,
