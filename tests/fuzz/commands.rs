@@ -282,6 +282,11 @@ impl Machine {
         self.execute(given(operation), now)
     }
 
+    /// Looks at the values of everything that was given.
+    pub fn settle(&mut self) -> Result<(), Fault> {
+        self.system.flush()
+    }
+
     fn execute(&mut self, given: Given, now: bool) -> Result<Vec<Element>, Fault> {
         let here = Location::caller();
         match given {

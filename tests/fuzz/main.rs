@@ -84,12 +84,17 @@ impl Sequence {
         }
     }
 
-    /// Gives an operation to both. `now`: its values are looked at before the next one.
+    /// Gives an operation to both. `now`: its values are looked at before the next one. An operation that strays from its
+    /// tensors comes after everything before it and before everything after it.
     fn give(&mut self, operation: &Operation, now: bool, tally: &mut Tally) -> Result<(), String> {
         self.log += &format!("{operation:?}\n");
         let waits = self.order != ExecutionOrder::Program;
         let expected = self.shadow.give(operation, waits);
-        let found = self.machine.give(operation, now || expected.is_err());
+        let alone = operation.strays();
+        if alone && let Err(fault) = self.machine.settle() {
+            return self.fail(fault.to_string());
+        }
+        let found = self.machine.give(operation, now || alone || expected.is_err());
         let sums = matches!(operation, Operation::Pass(pass) if pass.sums.is_some());
         let mut count = |name: String| *tally.entry(name).or_default() += 1;
         match (expected, found) {

@@ -1,5 +1,7 @@
 //! Tensors, and what the host asks of the chip, as far as bytes tell.
 
+use super::pass::position;
+
 /// A memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Memory {
@@ -297,4 +299,37 @@ impl Rule {
         Rule::Reuse,
         Rule::Unsupported,
     ];
+}
+
+impl Operation {
+    /// Whether it reads or writes places that are no elements of its tensors: behind them, or their padding. Commands that
+    /// follow from types do so for padding only; handles say nothing of such places, so that nothing orders who else uses
+    /// them.
+    pub fn strays(&self) -> bool {
+        let holds = |tensor: &Tensor, at: isize| {
+            usize::try_from(at).is_ok_and(|at| at < tensor.elements && tensor.is_live(at))
+        };
+        match self {
+            Operation::Dma { from, to, moved, .. } => {
+                let holds = |tensor, spot: Spot| holds(tensor, spot.1 as isize);
+                moved.pairs().into_iter().any(|(a, b)| !holds(from, a) || !holds(to, b))
+            }
+            Operation::Pass(pass) => {
+                let visits = |tensor, base, loops: &[(usize, isize)]| {
+                    let count = loops.iter().map(|own| own.0).product();
+                    (0..count).any(|number| !holds(tensor, position(base, loops, number)))
+                };
+                let writes = match &pass.sink {
+                    Sink::Commit { to, loops, .. } => visits(to, 0, loops),
+                    Sink::Vrf { to, moved } => {
+                        moved.pairs().into_iter().any(|(_, spot)| !holds(to, spot.1 as isize))
+                    }
+                    Sink::Trf { .. } => false,
+                };
+                writes || visits(&pass.from, pass.base, &pass.loops)
+            }
+            // The host waits for everything.
+            _ => false,
+        }
+    }
 }
