@@ -100,7 +100,7 @@ pub enum Problem {
         /// The padding.
         padding: usize,
     },
-    /// More than [`FACTORS`] factors, or more than [`POOL`] in composites.
+    /// More than [`FACTORS`] factors, or more than [`POOL`](super::term::POOL) in composites.
     TooManyFactors,
 }
 
