@@ -119,6 +119,11 @@ impl<T: Copy, const CAPACITY: usize> List<T, CAPACITY> {
         self.items.split_at(self.len).0
     }
 
+    /// The items, to be changed.
+    pub const fn as_mut_slice(&mut self) -> &mut [T] {
+        self.items.split_at_mut(self.len).0
+    }
+
     /// Iterates over the items.
     pub fn iter(&self) -> core::slice::Iter<'_, T> {
         self.as_slice().iter()

@@ -1,6 +1,7 @@
 //! Text that can be built in const evaluation: what a refusal says is made where it is found, by the compiler.
 
 use crate::mapping::{Expr, Factors, Pool};
+use core::cmp::Ordering;
 
 /// The longest text in bytes. What does not fit ends in `…`.
 pub const CAPACITY: usize = 1536;
@@ -134,6 +135,25 @@ impl PartialEq for Text {
 }
 
 impl Eq for Text {}
+
+/// Which of two strings comes first, in const code.
+pub(crate) const fn order(a: &str, b: &str) -> Ordering {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut k = 0;
+    while k < a.len() && k < b.len() && a[k] == b[k] {
+        k += 1;
+    }
+    // The end of a string comes before every byte.
+    let a = if k < a.len() { a[k] as isize } else { -1 };
+    let b = if k < b.len() { b[k] as isize } else { -1 };
+    if a < b {
+        Ordering::Less
+    } else if a > b {
+        Ordering::Greater
+    } else {
+        Ordering::Equal
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -41,7 +41,7 @@ pub const fn derive_cast(request: &CastRequest) -> Result<(), PlanError> {
     }
     let lanes = flit_elements(request.output);
     let expected = if pad_to_fits(&packet, lanes) { pad_to(&packet, lanes) } else { packet };
-    if !expected.is(&out_packet) {
+    if !expected.is(&pool, &out_packet) {
         let text = Text::new().str("cast: the output packet is ").mapping(request.out_packet).str(", but ");
         let text = text
             .mapping(request.packet)

@@ -102,7 +102,7 @@ pub const fn derive_collect(request: &CollectRequest) -> Result<CollectConfig, P
     let flits = bytes.div_ceil(spec::FLIT_BYTES);
     let padded = pad_to(&packet, flits * flit);
     let inner = modulo(&mut pool, &padded, flit);
-    if !inner.is(&out_packet) {
+    if !inner.is(&pool, &out_packet) {
         let text = Text::new().str("collect: the output packet is ").mapping(request.out_packet);
         let text = text
             .str(", but a flit of the packet ")
@@ -113,7 +113,7 @@ pub const fn derive_collect(request: &CollectRequest) -> Result<CollectConfig, P
     }
     let outer = stride(&mut pool, &padded, flit);
     let expected = product(&pool, &time, &outer);
-    if !expected.is(&out_time) {
+    if !expected.is(&pool, &out_time) {
         let text = Text::new().str("collect: the output time is ").mapping(request.out_time).str(", but ");
         let text =
             text.mapping(request.time).str(" followed by the flit index is ").factors(&pool, &expected);

@@ -94,7 +94,7 @@ pub const fn derive_commit(request: &CommitRequest) -> Result<CommitConfig, Plan
     let commit_in_size = attempt!(whole_bytes(OPERATION, request.element, request.destination, window));
     attempt!(check_window(request, commit_in_size, window));
     let expected = resize(&mut pool, &packet, window);
-    if !expected.is(&inner) {
+    if !expected.is(&pool, &inner) {
         let text = Text::new().str("commit: the innermost ").number(window).str(" positions of Element ");
         let text =
             text.mapping(request.destination).str(" are ").factors(&pool, &inner).str(", but the leading ");
@@ -159,7 +159,7 @@ const fn check_permutation(
     time: &Factors,
     outer: &Factors,
 ) -> Result<(), PlanError> {
-    if time.is(outer) {
+    if time.is(pool, outer) {
         return Ok(());
     }
     let there = match divide(pool, outer, time, DivisionMode::Relaxed) {

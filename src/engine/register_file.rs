@@ -98,7 +98,7 @@ pub const fn derive_trf_load(request: &TrfLoadRequest) -> Result<TrfLoadConfig, 
         ));
     }
     let outer = stride(&mut pool, &time, steps / rows);
-    if !outer.is(&row) {
+    if !outer.is(&pool, &row) {
         let text = Text::new().str("to_trf: Row is ").mapping(request.row).str(", but the outermost ");
         let text =
             text.number(rows).str(" steps of ").mapping(request.time).str(" are ").factors(&pool, &outer);
@@ -109,7 +109,7 @@ pub const fn derive_trf_load(request: &TrfLoadRequest) -> Result<TrfLoadConfig, 
     }
     let inner = modulo(&mut pool, &time, steps / rows);
     let expected = product(&pool, &inner, &packet);
-    if !expected.is(&element) {
+    if !expected.is(&pool, &element) {
         let text = Text::new().str("to_trf: Element is ").mapping(request.row_element);
         let text = text.str(", but what follows Row in the stream is ").factors(&pool, &expected);
         return Err(PlanError::new(

@@ -16,7 +16,8 @@ use crate::chip::spec;
 use crate::command::{Guard, Start, Step, TRANSFER_LOOPS, Transfer, TransferLoop};
 use crate::error::{PlanError, attempt};
 use crate::mapping::{
-    CutRule, Expr, Factor, Factors, GuardBuilder, Matched, Pieces, Pool, factorize, matched, write_term,
+    CutRule, Expr, Factor, Factors, GuardBuilder, Matched, Pieces, Pool, factorize, matched, number_copies,
+    write_term,
 };
 use crate::text::Text;
 
@@ -190,6 +191,7 @@ const fn all_factors(
         }
         k += 1;
     }
+    number_copies(pool, &mut factors);
     Ok(factors)
 }
 

@@ -99,7 +99,7 @@ pub const fn divide(
     let mut terms = List::new(DivisionTerm {
         dividend_stride: 0,
         divisor_stride: 0,
-        term: Term { atom: Atom::Composite(Composite { start: 0, len: 0 }), stride: 1, modulo: 1 },
+        term: Term { atom: Atom::Composite(Composite::NONE), stride: 1, modulo: 1 },
         resize: 1,
     });
     let mut k = 0;
@@ -194,7 +194,7 @@ pub const fn is_resize_of(pool: &mut Pool, part: &Factors, whole: &Factors) -> b
     if size > whole.size() {
         return false;
     }
-    super::normal::resize(pool, whole, size).is(part)
+    super::normal::resize(pool, whole, size).is(pool, part)
 }
 
 #[cfg(test)]
@@ -350,6 +350,6 @@ mod tests {
         let g = factorize(&mut pool, G);
         let unmatched = divide(&pool, &k, &g, DivisionMode::Span(2)).expect("no records");
         assert!(unmatched.terms.is_empty() && unmatched.exact().is_err());
-        assert!(unmatched.dividend_residue.is(&k));
+        assert!(unmatched.dividend_residue.is(&pool, &k));
     }
 }

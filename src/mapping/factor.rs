@@ -25,7 +25,7 @@
 //! equal exactly when they are the same range (spec page 10 §3).
 
 use super::normal::least;
-use super::term::{Atom, Pool, Term};
+use super::term::{Atom, Ident, Pool, Term};
 
 /// The most factors of one mapping.
 pub const FACTORS: usize = 24;
@@ -69,6 +69,9 @@ pub enum Factor {
     Lead {
         /// The number of dead positions.
         positions: usize,
+        /// The axis of one coordinate behind them, where nothing else tells the block from others: as a digit it says
+        /// nothing.
+        of: Option<Ident>,
     },
 }
 
@@ -78,7 +81,7 @@ impl Factor {
         match self {
             Factor::Term { resize, .. } => inside * *resize,
             Factor::Padding { size, .. } => *size,
-            Factor::Lead { positions } => inside + *positions,
+            Factor::Lead { positions, .. } => inside + *positions,
         }
     }
 }
@@ -129,9 +132,46 @@ pub const fn same_factor(a: &Factor, b: &Factor) -> bool {
         (Factor::Padding { size: sa, kind: ka }, Factor::Padding { size: sb, kind: kb }) => {
             *sa == *sb && ka.is(*kb)
         }
-        (Factor::Lead { positions: a }, Factor::Lead { positions: b }) => *a == *b,
+        (Factor::Lead { positions: a, of: x }, Factor::Lead { positions: b, of: y }) => {
+            *a == *b && same_name(x, y)
+        }
         _ => false,
     }
+}
+
+const fn same_name(a: &Option<Ident>, b: &Option<Ident>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => a.is(b),
+        (None, None) => true,
+        _ => false,
+    }
+}
+
+/// Whether two factors hold the same elements at the same positions: [`same_factor`], whatever axes of one coordinate
+/// are behind dead positions.
+const fn equivalent_factor(pool: &Pool, a: &Factor, b: &Factor) -> bool {
+    match (a, b) {
+        (Factor::Term { term: ta, resize: ra }, Factor::Term { term: tb, resize: rb }) => {
+            let digits = *ra == *rb && ta.stride == tb.stride && ta.modulo == tb.modulo;
+            let atoms = match (&ta.atom, &tb.atom) {
+                (Atom::Composite(a), Atom::Composite(b)) => {
+                    a.is(b) || equivalent(pool, pool.content(*a), pool.content(*b))
+                }
+                (a, b) => a.is(b),
+            };
+            digits && atoms
+        }
+        (Factor::Lead { positions: a, .. }, Factor::Lead { positions: b, .. }) => *a == *b,
+        (a, b) => same_factor(a, b),
+    }
+}
+
+const fn equivalent(pool: &Pool, a: &[Factor], b: &[Factor]) -> bool {
+    let mut k = 0;
+    while k < a.len() && k < b.len() && equivalent_factor(pool, &a[k], &b[k]) {
+        k += 1;
+    }
+    k == a.len() && k == b.len()
 }
 
 /// A mapping in normal form: factors, innermost first.
@@ -167,6 +207,13 @@ impl Factors {
     /// The k-th factor, innermost first. Quicker than a slice in const code.
     pub(crate) const fn item(&self, k: usize) -> &Factor {
         &self.items[k]
+    }
+
+    /// Gives the k-th factor, a term, another name for its atom.
+    pub(crate) const fn rename(&mut self, k: usize, atom: Atom) {
+        if let Factor::Term { term, .. } = &mut self.items[k] {
+            term.atom = atom;
+        }
     }
 
     /// The number of factors.
@@ -228,19 +275,9 @@ impl Factors {
         self.problem
     }
 
-    /// Whether the factors of two mappings of one pool are the same.
-    pub const fn is(&self, other: &Factors) -> bool {
-        if self.len != other.len {
-            return false;
-        }
-        let mut k = 0;
-        while k < self.len {
-            if !same_factor(&self.items[k], &other.items[k]) {
-                return false;
-            }
-            k += 1;
-        }
-        true
+    /// Whether two mappings of one pool hold the same elements at the same positions.
+    pub const fn is(&self, pool: &Pool, other: &Factors) -> bool {
+        equivalent(pool, self.as_slice(), other.as_slice())
     }
 
     /// Whether there is a term, and so at least two live positions.
@@ -358,14 +395,15 @@ mod tests {
 
     #[test]
     fn equality_in_const_code_is_equality() {
-        let composite = |start, len| Atom::Composite(Composite { start, len });
+        let composite = |start, len, copy| Atom::Composite(Composite { start, len, copy });
         let atoms = [
             symbol("A", 4),
             symbol("B", 4),
             symbol("A", 5),
-            composite(0, 1),
-            composite(0, 2),
-            composite(1, 1),
+            composite(0, 1, 0),
+            composite(0, 1, 1),
+            composite(0, 2, 0),
+            composite(1, 1, 0),
         ];
         let mut factors = Vec::new();
         for atom in atoms {
@@ -399,18 +437,20 @@ mod tests {
         let last = Factor::Term { term: term(symbol("A", 4), 1, 4), resize: 4 };
         assert_eq!((factors.last(), factors.size(), factors.len()), (Some(last), 8, 2));
         let mut other = factors;
-        assert!(factors.is(&other));
+        assert!(factors.is(&pool, &other));
         other.push_padding(12, PaddingKind::Top);
-        assert!(!factors.is(&other) && !other.is(&factors) && !Factors::one().is(&factors));
+        assert!(
+            !factors.is(&pool, &other) && !other.is(&pool, &factors) && !Factors::one().is(&pool, &factors)
+        );
         let mut different = Factors::one();
         different.push_padding(2, PaddingKind::Top);
         different.push_term(&pool, term(symbol("B", 4), 1, 4), 4);
-        assert!(!factors.is(&different));
+        assert!(!factors.is(&pool, &different));
         assert_eq!(other.pop(), Some(Factor::Padding { size: 12, kind: PaddingKind::Top }));
-        assert!(factors.is(&other) && other.size() == 8);
+        assert!(factors.is(&pool, &other) && other.size() == 8);
         // What was removed is no part of the list any more.
         assert_eq!(other.pop(), Some(last));
-        assert!(!other.has_terms() && !factors.is(&other) && !other.is(&factors));
+        assert!(!other.has_terms() && !factors.is(&pool, &other) && !other.is(&pool, &factors));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Indices of tensors: coordinates of axes, possibly partial.
 
 use super::constructors::{AxisName, M};
+use super::copies::number;
 use super::expr::Expr;
 use super::factor::{Factor, Factors};
 use super::normal::factorize;
@@ -127,7 +128,13 @@ impl Index {
         }
         let mut digits = self.digits.clone();
         // The composite that was made last cannot be inside another one.
-        while let Some(composite) = digits.iter().filter_map(|(term, _)| as_composite(term)).max() {
+        while let Some(mut composite) = digits.iter().filter_map(|(term, _)| as_composite(term)).max() {
+            if self.pool.single(&Atom::Composite(composite)).is_some() {
+                let mut terms: Vec<Term> = digits.iter().map(|(term, _)| *term).collect();
+                number(&mut terms, composite);
+                digits.iter_mut().zip(terms).for_each(|((term, _), numbered)| *term = numbered);
+                composite.copy = 0;
+            }
             let mut position = 0;
             digits.retain(|(term, value)| {
                 let inside = as_composite(term) == Some(composite);
@@ -173,7 +180,7 @@ fn decode(factors: &[Factor], position: usize, digits: &mut Vec<(Term, usize)>) 
     let base = super::factor::size_of_factors(inner);
     match last {
         Factor::Padding { .. } => position < base && decode(inner, position, digits),
-        Factor::Lead { positions } => match position.checked_sub(*positions) {
+        Factor::Lead { positions, .. } => match position.checked_sub(*positions) {
             Some(position) => decode(inner, position, digits),
             None => false,
         },

@@ -1,16 +1,17 @@
 //! Which positions hold an element: from mappings to the conditions that commands carry.
 
+use super::copies::number;
 use super::expr::Expr;
 use super::factor::{Factor, Factors, LEAD_INSIDE};
 use super::normal::factorize;
-use super::term::{Atom, Composite, Pool};
+use super::term::{Atom, Composite, Pool, Term};
 use crate::command::{Guard, GuardDigit, GuardMappings, GuardSum};
 use crate::list::List;
 
 /// A digit of an atom, read from a variable.
 #[derive(Clone, Copy)]
 struct Item {
-    atom: Atom,
+    term: Term,
     digit: GuardDigit,
     /// The greatest value of the digit.
     max: usize,
@@ -27,7 +28,8 @@ impl GuardBuilder {
     /// A guard over this many variables.
     pub const fn new(variables: usize) -> Self {
         let digit = GuardDigit { variable: 0, base: 1, extent: 1, weight: 0 };
-        let blank = Item { atom: Atom::Composite(Composite { start: 0, len: 0 }), digit, max: 0 };
+        let term = Term { atom: Atom::Composite(Composite::NONE), stride: 1, modulo: 1 };
+        let blank = Item { term, digit, max: 0 };
         Self { guard: Guard::always(variables), items: List::new(blank) }
     }
 
@@ -40,7 +42,8 @@ impl GuardBuilder {
     /// States that a variable, from 0 to `max`, is a digit of an atom with this stride.
     pub const fn digit(mut self, variable: usize, atom: Atom, stride: usize, max: usize) -> Self {
         let digit = GuardDigit { variable, base: 1, extent: max + 1, weight: stride };
-        self.items.push(Item { atom, digit, max });
+        let term = Term { atom, stride, modulo: max + 1 };
+        self.items.push(Item { term, digit, max });
         self
     }
 
@@ -85,7 +88,7 @@ impl GuardBuilder {
                 Factor::Term { term, resize } => {
                     let extent = if period.is_multiple_of(base) { period / base } else { usize::MAX };
                     let digit = GuardDigit { variable, base, extent, weight: term.stride };
-                    self.items.push(Item { atom: term.atom, digit, max: resize - 1 });
+                    self.items.push(Item { term, digit, max: resize - 1 });
                     period = base;
                 }
                 Factor::Lead { .. } => panic!("{}", LEAD_INSIDE),
@@ -101,7 +104,7 @@ impl GuardBuilder {
         let mut k = 0;
         while k < self.items.len() {
             let item = self.items.at(k);
-            if item.atom.is(atom) {
+            if item.term.atom.is(atom) {
                 max += item.max * item.digit.weight;
             }
             k += 1;
@@ -113,7 +116,7 @@ impl GuardBuilder {
         let mut k = 0;
         while k < self.items.len() {
             let item = self.items.at(k);
-            if !item.atom.is(atom) {
+            if !item.term.atom.is(atom) {
                 rest.push(item);
             } else if needed || always {
                 self.guard.digits.push(item.digit);
@@ -130,11 +133,27 @@ impl GuardBuilder {
         None
     }
 
+    /// Tells the copies of a block apart.
+    const fn number(&mut self, composite: Composite) {
+        let mut terms: List<Term, 32> = List::new(self.items.at(0).term);
+        let mut k = 0;
+        while k < self.items.len() {
+            terms.push(self.items.at(k).term);
+            k += 1;
+        }
+        number(terms.as_mut_slice(), composite);
+        let mut k = 0;
+        while k < terms.len() {
+            self.items.as_mut_slice()[k].term = terms.at(k);
+            k += 1;
+        }
+    }
+
     const fn last_composite(&self) -> Option<Composite> {
         let mut found: Option<Composite> = None;
         let mut k = 0;
         while k < self.items.len() {
-            if let Atom::Composite(composite) = self.items.at(k).atom {
+            if let Atom::Composite(composite) = self.items.at(k).term.atom {
                 found = match found {
                     Some(other) if other.start >= composite.start => Some(other),
                     _ => Some(composite),
@@ -148,14 +167,18 @@ impl GuardBuilder {
     /// The guard. `None` if it does not fit its fixed capacity.
     pub const fn build(mut self, pool: &Pool) -> Option<Guard> {
         // The composite that was made last cannot be inside another one.
-        while let Some(composite) = self.last_composite() {
+        while let Some(mut composite) = self.last_composite() {
+            if pool.single(&Atom::Composite(composite)).is_some() {
+                self.number(composite);
+                composite.copy = 0;
+            }
             let atom = Atom::Composite(composite);
             if let Some(variable) = self.sum_of_atom(pool, &atom, true) {
                 self.factors(variable, pool.led(composite).1);
             }
         }
         while !self.items.is_empty() && !self.items.overflowed() {
-            let atom = self.items.at(0).atom;
+            let atom = self.items.at(0).term.atom;
             self.sum_of_atom(pool, &atom, false);
         }
         if self.items.overflowed() || self.guard.digits.overflowed() || self.guard.sums.overflowed() {

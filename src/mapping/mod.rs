@@ -56,7 +56,7 @@
 //! fn equivalent<X: M, Y: M>() -> bool {
 //!     let mut pool = Pool::new();
 //!     let (x, y) = (factorize(&mut pool, X::EXPR), factorize(&mut pool, Y::EXPR));
-//!     X::SIZE == Y::SIZE && (0..X::SIZE).all(|i| X::map(i) == Y::map(i)) && x.is(&y)
+//!     X::SIZE == Y::SIZE && (0..X::SIZE).all(|i| X::map(i) == Y::map(i)) && x.is(&pool, &y)
 //! }
 //!
 //! // 1. `1` is neutral, and the comma is associative.
@@ -92,6 +92,7 @@
 //! of all of them. A part of which only one value is left says nothing, as `e % 1` does.
 
 mod constructors;
+mod copies;
 mod division;
 mod expr;
 mod factor;
@@ -105,6 +106,7 @@ mod pieces;
 mod term;
 
 pub use constructors::{AxisName, Identity, M, Margin, Modulo, Padding, Pair, Resize, Stride, Symbol};
+pub(crate) use copies::number_copies;
 pub use division::{Bounds, Division, DivisionError, DivisionMode, DivisionTerm, divide, is_resize_of};
 pub use expr::{Expr, Mapping};
 pub(crate) use factor::LEAD_INSIDE;

@@ -6,7 +6,8 @@
 
 use super::expr::Expr;
 use super::factor::{Factor, Factors, LEAD_INSIDE, PaddingKind, Problem, size_of_factors};
-use super::term::{Atom, Pool, Term};
+use super::term::{Atom, Ident, Pool, Term};
+use crate::text::order;
 
 /// The greatest common divisor.
 pub const fn gcd(a: usize, b: usize) -> usize {
@@ -54,9 +55,9 @@ pub const fn factorize(pool: &mut Pool, expr: &Expr) -> Factors {
             factors.push_padding(*n, PaddingKind::Top);
             factors
         }
-        Expr::Margin(inner, before, after) => {
-            let inner = factorize(pool, inner);
-            let mut factors = lead(pool, &inner, *before);
+        Expr::Margin(inner_expr, before, after) => {
+            let inner = factorize(pool, inner_expr);
+            let mut factors = lead(pool, &inner, *before, single_axis(inner_expr));
             factors.push_padding(factors.size() + *after, PaddingKind::Top);
             factors
         }
@@ -72,8 +73,33 @@ pub const fn factorize(pool: &mut Pool, expr: &Expr) -> Factors {
     factors
 }
 
-/// `# positions + factors`: dead positions before the block, which becomes one unit.
-pub const fn lead(pool: &mut Pool, factors: &Factors, positions: usize) -> Factors {
+/// The axis of one coordinate that an expression holds; of several, the one whose name comes first.
+const fn single_axis(expr: &Expr) -> Option<Ident> {
+    match expr {
+        Expr::Identity => None,
+        Expr::Symbol(axis) => {
+            if axis.size == 1 {
+                Some(axis.name)
+            } else {
+                None
+            }
+        }
+        Expr::Stride(inner, _)
+        | Expr::Modulo(inner, _)
+        | Expr::Resize(inner, _)
+        | Expr::Padding(inner, _)
+        | Expr::Margin(inner, ..) => single_axis(inner),
+        Expr::Pair(left, right) => match (single_axis(left), single_axis(right)) {
+            (Some(a), Some(b)) => Some(if order(a.as_str(), b.as_str()).is_gt() { b } else { a }),
+            (Some(name), None) | (None, Some(name)) => Some(name),
+            (None, None) => None,
+        },
+    }
+}
+
+/// `# positions + factors`: dead positions before the block, which becomes one unit. `of`: the axis of one coordinate
+/// in it.
+const fn lead(pool: &mut Pool, factors: &Factors, positions: usize, of: Option<Ident>) -> Factors {
     if factors.problem().is_some() || positions == 0 {
         return *factors;
     }
@@ -96,7 +122,8 @@ pub const fn lead(pool: &mut Pool, factors: &Factors, positions: usize) -> Facto
         }
         positions += inner;
     }
-    content.append(Factor::Lead { positions });
+    let of = if content.is_empty() { of } else { None };
+    content.append(Factor::Lead { positions, of });
     let mut list = Factors::one();
     if let Some(problem) = content.problem() {
         list.fail(problem);

@@ -49,7 +49,7 @@ fn shown(pool: &Pool, factors: &[Factor]) -> String {
             }
         }
         Factor::Padding { size, .. } => format!("pad{size}"),
-        Factor::Lead { positions } => format!("lead{positions}"),
+        Factor::Lead { positions, .. } => format!("lead{positions}"),
     };
     factors.iter().map(one).collect::<Vec<_>>().join(" ")
 }

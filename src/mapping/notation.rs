@@ -42,11 +42,12 @@ const fn write_items(text: Text, pool: &Pool, factors: &[Factor]) -> Text {
                 _ => write_items(text.str("["), pool, inner).str("] # ").number(*size),
             }
         }
-        Factor::Lead { positions } => {
+        Factor::Lead { positions, of } => {
             let text = text.str("# ").number(*positions).str(" + ");
-            match inner {
-                [] => text.str("1"),
-                [Factor::Term { term, resize }] => write_term(text, pool, term, *resize),
+            match (inner, of) {
+                ([], Some(axis)) => text.str(axis.as_str()),
+                ([], None) => text.str("1"),
+                ([Factor::Term { term, resize }], _) => write_term(text, pool, term, *resize),
                 _ => write_items(text.str("["), pool, inner).str("]"),
             }
         }

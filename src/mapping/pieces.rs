@@ -94,13 +94,14 @@ impl Pieces {
         self
     }
 
-    /// Takes a whole composite with dead positions before it apart, if the other side does not know it.
+    /// Takes a whole composite with dead positions before it apart, if the other side does not know it, or leaves out a
+    /// digit of a block that holds one element.
     const fn open(&mut self, pool: &Pool, other: &Pieces) -> bool {
         let mut k = 0;
         while k < self.list.len() {
             if let Factor::Term { term, .. } = self.list.get(k).factor
                 && !other.holds(&term.atom)
-                && self.open_one(pool, k)
+                && (self.open_one(pool, k) || self.leave_out(pool, k))
             {
                 return true;
             }
@@ -135,6 +136,20 @@ impl Pieces {
             j += 1;
         }
         true
+    }
+
+    /// Removes piece `k`, if it is a digit of a block that holds one element. Its level then starts at that element.
+    const fn leave_out(&mut self, pool: &Pool, k: usize) -> bool {
+        let piece = self.list.at(k);
+        if let Factor::Term { term, resize } = piece.factor
+            && let Some(position) = pool.single(&term.atom)
+            && term.digit_of(position) < resize
+        {
+            self.starts[piece.level] += (term.digit_of(position) * piece.base) as isize;
+            self.list.remove(k);
+            return true;
+        }
+        false
     }
 
     const fn holds(&self, atom: &Atom) -> bool {
@@ -279,9 +294,15 @@ impl Pieces {
 
     const fn equals_at(&self, start: usize, content: &[Factor]) -> bool {
         let first = self.list.at(start);
+        let mut base = 1;
         let mut k = 0;
         while k < content.len() {
             let piece = self.list.at(start + k);
+            // Between the pieces a block may have been that is taken apart.
+            if piece.base != base * first.base {
+                return false;
+            }
+            base = content[k].size_over(base);
             let here = match piece.factor {
                 Factor::Padding { size, .. } if !size.is_multiple_of(first.base) => return false,
                 Factor::Padding { size, kind } => Factor::Padding { size: size / first.base, kind },

@@ -16,7 +16,7 @@ fn text(pool: &Pool, piece: &Piece) -> String {
     match piece.factor {
         Factor::Term { term, resize } => write_term(Text::new(), pool, &term, resize).to_string(),
         Factor::Padding { size, .. } => format!("# {size}"),
-        Factor::Lead { positions } => format!("# {positions} +"),
+        Factor::Lead { positions, .. } => format!("# {positions} +"),
     }
 }
 

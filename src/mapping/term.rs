@@ -67,6 +67,25 @@ impl Axis {
 pub struct Composite {
     pub(crate) start: usize,
     pub(crate) len: usize,
+    /// Which one of several equal blocks, where nothing else tells them apart ([`number_copies`]).
+    ///
+    /// [`number_copies`]: super::copies::number_copies
+    pub(crate) copy: usize,
+}
+
+impl Composite {
+    /// No factors.
+    pub(crate) const NONE: Self = Self { start: 0, len: 0, copy: 0 };
+
+    /// Whether two composites of one pool are the same, in const code.
+    pub(crate) const fn is(&self, other: &Composite) -> bool {
+        self.is_copy_of(other) && self.copy == other.copy
+    }
+
+    /// Whether two composites of one pool have the same factors.
+    pub(crate) const fn is_copy_of(&self, other: &Composite) -> bool {
+        self.start == other.start && self.len == other.len
+    }
 }
 
 /// What a term is a digit of.
@@ -83,7 +102,7 @@ impl Atom {
     pub const fn is(&self, other: &Atom) -> bool {
         match (self, other) {
             (Atom::Symbol(a), Atom::Symbol(b)) => a.is(b),
-            (Atom::Composite(a), Atom::Composite(b)) => a.start == b.start && a.len == b.len,
+            (Atom::Composite(a), Atom::Composite(b)) => a.is(b),
             _ => false,
         }
     }
@@ -101,6 +120,11 @@ pub struct Term {
 }
 
 impl Term {
+    /// The value of the digit at a coordinate of its atom.
+    pub(crate) const fn digit_of(&self, coordinate: usize) -> usize {
+        coordinate / self.stride % self.modulo
+    }
+
     /// Whether two terms of one pool are the same digit, in const code.
     pub const fn is(&self, other: &Term) -> bool {
         self.stride == other.stride && self.modulo == other.modulo && self.atom.is(&other.atom)
@@ -136,7 +160,7 @@ impl Pool {
     pub const fn led(&self, composite: Composite) -> (usize, &[Factor]) {
         let content = self.content(composite);
         match content.split_last() {
-            Some((Factor::Lead { positions }, inside)) => (*positions, inside),
+            Some((Factor::Lead { positions, .. }, inside)) => (*positions, inside),
             _ => (0, content),
         }
     }
@@ -147,6 +171,27 @@ impl Pool {
             Atom::Symbol(_) => 0,
             Atom::Composite(composite) => self.led(*composite).0,
         }
+    }
+
+    /// The position that holds an element, of an atom that has only one: all its digits are blocks of the same kind.
+    pub(crate) const fn single(&self, atom: &Atom) -> Option<usize> {
+        let Atom::Composite(composite) = atom else { return None };
+        let content = self.content(*composite);
+        let (mut position, mut base) = (0, 1);
+        let mut k = 0;
+        while k < content.len() {
+            match &content[k] {
+                Factor::Term { term, .. } => match self.single(&term.atom) {
+                    Some(inside) => position += term.digit_of(inside) * base,
+                    None => return None,
+                },
+                Factor::Padding { .. } => {}
+                Factor::Lead { positions, .. } => position += *positions,
+            }
+            base = content[k].size_over(base);
+            k += 1;
+        }
+        Some(position)
     }
 
     /// How many values of a digit with this stride exist.
@@ -164,7 +209,7 @@ impl Pool {
                 k += 1;
             }
             if k == content.len() {
-                return Composite { start, len: content.len() };
+                return Composite { start, len: content.len(), copy: 0 };
             }
             start += 1;
         }
@@ -174,7 +219,7 @@ impl Pool {
             self.factors.push(content[k]);
             k += 1;
         }
-        Composite { start, len: self.factors.len() - start }
+        Composite { start, len: self.factors.len() - start, copy: 0 }
     }
 }
 
@@ -212,7 +257,7 @@ mod tests {
         let ab = pool.intern(&[factor("A"), factor("B")]);
         let cd = pool.intern(&[factor("C"), factor("D")]);
         assert_eq!(pool.intern(&[factor("A"), factor("B")]), ab);
-        assert_eq!(pool.intern(&[factor("B"), factor("C")]), Composite { start: 1, len: 2 });
+        assert_eq!(pool.intern(&[factor("B"), factor("C")]), Composite { start: 1, len: 2, copy: 0 });
         assert_eq!(pool.content(cd), [factor("C"), factor("D")]);
         assert_eq!((pool.atom_size(&Atom::Composite(ab)), pool.live(&Atom::Composite(ab), 3)), (16, 6));
         let ba = pool.intern(&[factor("B"), factor("A")]);

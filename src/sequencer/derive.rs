@@ -79,9 +79,10 @@ const fn by_digits(pool: &mut Pool, job: &Job<'_>, request: &Request<'_>) -> Res
     attempt!(stream_part(pool, job, &mut buffer, &request.time, false, &mut entries));
     let time_entries = entries.len();
     attempt!(stream_part(pool, job, &mut buffer, &request.packet, true, &mut entries));
-    buffer.start_in_constants(pool);
+    let own = number_of_terms(request.buf.as_slice());
+    buffer.start_in_singles(pool, own);
     if !request.unread {
-        attempt!(nothing_dropped(pool, job, &buffer));
+        attempt!(nothing_dropped(pool, job, &buffer, own));
     }
     if entries.overflowed() || buffer.held.overflowed() {
         return Err(too_many(job.operation));
@@ -359,8 +360,13 @@ const fn digit(
     }
 }
 
-const fn nothing_dropped(pool: &Pool, request: &Job<'_>, buffer: &Buffer) -> Result<(), PlanError> {
-    let own = number_of_terms(request.buf.as_slice());
+/// `own`: how many digits are the buffer's own.
+const fn nothing_dropped(
+    pool: &Pool,
+    request: &Job<'_>,
+    buffer: &Buffer,
+    own: usize,
+) -> Result<(), PlanError> {
     let all = buffer.held.as_slice();
     let mut k = 0;
     while k < own {

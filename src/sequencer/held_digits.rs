@@ -44,7 +44,7 @@ const BLOCKS: usize = 8;
 impl Buffer {
     pub(super) const fn new(pool: &Pool, buf: &Factors) -> Self {
         let factors = buf.as_slice();
-        let blank = Term { atom: Atom::Composite(Composite { start: 0, len: 0 }), stride: 1, modulo: 1 };
+        let blank = Term { atom: Atom::Composite(Composite::NONE), stride: 1, modulo: 1 };
         let mut held = List::new(Held { term: blank, resize: 1, base: 1, read: 1, block: 0 });
         let mut base = 1;
         let mut k = 0;
@@ -100,25 +100,64 @@ impl Buffer {
         if self.blocks.overflowed() { None } else { Some(k) }
     }
 
-    /// Starts the loops after the dead positions before single elements. No digit leads there.
-    pub(super) const fn start_in_constants(&mut self, pool: &Pool) {
+    /// Starts the loops where the one element of a block is that the stream does not walk over. No loop leads there.
+    ///
+    /// `own`: how many digits are the buffer's own.
+    pub(super) const fn start_in_singles(&mut self, pool: &Pool, own: usize) {
+        let mut k = 0;
+        while k < self.held.len() {
+            let held = self.held.at(k);
+            if held.read == 1
+                && self.is_taken_apart(held.block)
+                && !read_through_composite(pool, self, own, &held)
+                && let Some(position) = pool.single(&held.term.atom)
+            {
+                let block = self.opened(k);
+                if block == 0 {
+                    self.start_in(held.block);
+                    self.base += (held.term.digit_of(position) * held.base) as isize;
+                } else if !self.has_digits(block) {
+                    self.start_in(block);
+                }
+            }
+            k += 1;
+        }
+    }
+
+    /// Whether the stream walks over none of the blocks around a digit as one.
+    const fn is_taken_apart(&self, block: usize) -> bool {
+        let mut block = block;
+        while block > 0 {
+            let around = self.blocks.get(block);
+            if !matches!(around.opened, Some(k) if self.held.get(k).read == 1) {
+                return false;
+            }
+            block = around.outer;
+        }
+        true
+    }
+
+    const fn has_digits(&self, block: usize) -> bool {
+        let mut k = 0;
+        while k < self.held.len() {
+            if self.held.get(k).block == block {
+                return true;
+            }
+            k += 1;
+        }
+        false
+    }
+
+    /// The block that a digit stands for, or 0.
+    const fn opened(&self, digit: usize) -> usize {
         let mut block = 1;
         while block < self.blocks.len() {
-            // A block that was read as one has its dead positions in the stream.
-            let (mut around, mut taken_apart) = (block, true);
-            while around > 0 {
-                let own = self.blocks.at(around);
-                taken_apart = taken_apart && matches!(own.opened, Some(k) if self.held.get(k).read == 1);
-                around = own.outer;
-            }
-            if taken_apart
-                && let Some(k) = self.blocks.at(block).opened
-                && is_constant(pool, &self.held.get(k).term.atom)
-            {
-                self.start_in(block);
+            if matches!(self.blocks.get(block).opened, Some(k) if k == digit) {
+                return block;
             }
             block += 1;
         }
+        0
     }
 
     /// Starts the loops where a block is, and the blocks around it.
@@ -149,20 +188,28 @@ impl Buffer {
         let whole = Pieces::new(&[buf]);
         let mut pieces = whole;
         // Where not even the buffer's blocks with dead positions before them hold it, nothing is added.
-        let mut opened = 0;
+        let (mut piece, mut digit) = (0, 0);
+        let (mut outer, mut start) = (0, 0); // the block that was taken apart for it
         while !pieces.lift_one(pool, composite, CutRule::Exact) {
             pieces = whole;
-            while opened < whole.list.len() && !pieces.open_one(pool, opened) {
-                opened += 1;
+            let mut opened = false;
+            while piece < whole.list.len() && !opened {
+                opened = pieces.open_one(pool, piece);
+                if let Factor::Term { .. } = whole.list.get(piece).factor {
+                    outer = if opened { self.opened(digit) } else { 0 };
+                    digit += 1;
+                }
+                piece += 1;
             }
-            if opened == whole.list.len() {
+            if !opened {
                 return;
             }
-            opened += 1;
+            start = pieces.starts[0];
         }
-        let mut block = 0;
-        if pieces.starts[0] != 0 {
-            let Some(added) = self.add(Block { start: pieces.starts[0], ..NO_BLOCK }) else { return };
+        let mut block = outer;
+        if pieces.starts[0] != start {
+            let own = Block { start: pieces.starts[0] - start, outer, opened: None };
+            let Some(added) = self.add(own) else { return };
             block = added;
         }
         let mut k = 0;
@@ -191,18 +238,10 @@ impl Buffer {
     }
 }
 
-/// Whether an atom is a single element with dead positions before it.
-const fn is_constant(pool: &Pool, atom: &Atom) -> bool {
-    match atom {
-        Atom::Composite(composite) => pool.led(*composite).1.is_empty(),
-        Atom::Symbol(_) => false,
-    }
-}
-
 /// Whether the stream reads all of a digit: by itself, in a composite around it, or as the digits of an opened block.
 pub(super) const fn is_read(pool: &Pool, buffer: &Buffer, own: usize, k: usize) -> bool {
     let held = buffer.held.get(k);
-    let read = held.read >= held.resize || is_constant(pool, &held.term.atom);
+    let read = held.read >= held.resize || pool.single(&held.term.atom).is_some();
     if read || read_through_composite(pool, buffer, own, held) {
         return true;
     }

@@ -67,8 +67,7 @@ pub(super) struct Places {
     pub(super) is_packet: bool,
 }
 
-pub(super) const NO_TERM: Term =
-    Term { atom: Atom::Composite(Composite { start: 0, len: 0 }), stride: 1, modulo: 1 };
+pub(super) const NO_TERM: Term = Term { atom: Atom::Composite(Composite::NONE), stride: 1, modulo: 1 };
 
 pub(super) const ALONE: Share = Share { limit: UNLIMITED, weight: 0 };
 

@@ -250,10 +250,13 @@ mod tests {
         let mut pool = Pool::new();
         let factors = content(&mut pool, <m![C, D]>::EXPR);
         let parts = |factor, values, size| inside(factors.as_slice(), Cut { factor, values, size });
-        assert!(parts(1, 2, 6).is(&content(&mut pool, <m![C % 2, D]>::EXPR)));
-        assert!(parts(1, 8, 24).is(&factors));
-        assert!(parts(0, 3, 3).is(&content(&mut pool, <m![D]>::EXPR)));
-        assert!(parts(1, 1, 3).is(&content(&mut pool, <m![D]>::EXPR)));
+        let part = content(&mut pool, <m![C % 2, D]>::EXPR);
+        assert!(parts(1, 2, 6).is(&pool, &part));
+        assert!(parts(1, 8, 24).is(&pool, &factors));
+        let part = content(&mut pool, <m![D]>::EXPR);
+        assert!(parts(0, 3, 3).is(&pool, &part));
+        let part = content(&mut pool, <m![D]>::EXPR);
+        assert!(parts(1, 1, 3).is(&pool, &part));
     }
 
     #[test]

@@ -65,7 +65,7 @@ fn moved<D: Scalar>(
     to: &Layout,
     broadcast: bool,
 ) -> Result<Vec<Opt<D>>, PlanError> {
-    if from.storage.is(&to.storage) {
+    if from.storage.is(pool, &to.storage) {
         return Ok(elements.to_vec());
     }
     let len = to.shape().iter().product();

@@ -15,14 +15,17 @@
 use crate::command::{Guard, Step, Transfer, TransferLoop};
 use crate::error::PlanError;
 use crate::list::List;
-use crate::mapping::{Atom, Expr, FACTORS, Factor, Factors, GuardBuilder, Pool, Term, factorize};
-use crate::text::Text;
+use crate::mapping::{
+    Atom, Expr, FACTORS, Factor, Factors, GuardBuilder, Ident, Pool, Term, factorize, number_copies,
+};
+use crate::text::{Text, order};
 use core::cmp::Ordering;
 
 /// The digits of an expression without the padding between them, in the order of the mapping: how buffers list them.
 pub(crate) const fn packed_factors(pool: &mut Pool, expr: &Expr) -> Factors {
-    let factors = factorize(pool, expr);
-    digits_of(pool, &factors)
+    let mut factors = [factorize(pool, expr)];
+    number_copies(pool, &mut factors);
+    digits_of(pool, &factors[0])
 }
 
 /// The digits without the padding between them.
@@ -172,16 +175,11 @@ const fn compare(a: usize, b: usize) -> Ordering {
     }
 }
 
-const fn compare_names(a: &str, b: &str) -> Ordering {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    let mut k = 0;
-    while k < a.len() && k < b.len() {
-        if a[k] != b[k] {
-            return compare(a[k] as usize, b[k] as usize);
-        }
-        k += 1;
+const fn name_of(axis: &Option<Ident>) -> &str {
+    match axis {
+        Some(name) => name.as_str(),
+        None => "",
     }
-    compare(a.len(), b.len())
 }
 
 /// The first comparison that is not a tie.
@@ -201,12 +199,12 @@ const fn first(comparisons: &[Ordering]) -> Ordering {
 const fn compare_terms(pool: &Pool, a: &Term, b: &Term) -> Ordering {
     let atoms = match (&a.atom, &b.atom) {
         (Atom::Symbol(a), Atom::Symbol(b)) => {
-            first(&[compare_names(a.name.as_str(), b.name.as_str()), compare(a.size, b.size)])
+            first(&[order(a.name.as_str(), b.name.as_str()), compare(a.size, b.size)])
         }
         (Atom::Symbol(_), Atom::Composite(_)) => Ordering::Less,
         (Atom::Composite(_), Atom::Symbol(_)) => Ordering::Greater,
         (Atom::Composite(a), Atom::Composite(b)) => {
-            compare_contents(pool, pool.content(*a), pool.content(*b))
+            first(&[compare_contents(pool, pool.content(*a), pool.content(*b)), compare(a.copy, b.copy)])
         }
     };
     first(&[atoms, compare(a.stride, b.stride), compare(a.modulo, b.modulo)])
@@ -222,7 +220,9 @@ const fn compare_contents(pool: &Pool, a: &[Factor], b: &[Factor]) -> Ordering {
             (Factor::Term { .. }, Factor::Padding { .. }) => Ordering::Less,
             (Factor::Padding { .. }, Factor::Term { .. }) => Ordering::Greater,
             (Factor::Padding { size: m, .. }, Factor::Padding { size: n, .. }) => compare(*m, *n),
-            (Factor::Lead { positions: m }, Factor::Lead { positions: n }) => compare(*m, *n),
+            (Factor::Lead { positions: m, of: x }, Factor::Lead { positions: n, of: y }) => {
+                first(&[compare(*m, *n), order(name_of(x), name_of(y))])
+            }
             (Factor::Lead { .. }, _) => Ordering::Greater,
             (_, Factor::Lead { .. }) => Ordering::Less,
         };
@@ -251,7 +251,9 @@ impl Layout {
         if let Err(problem) = expr.checked_size() {
             PlanError::new("mapping", Text::new().str(operation).str(": ").str(problem.as_str())).refuse();
         }
-        let factors = factorize(pool, expr);
+        let mut factors = [factorize(pool, expr)];
+        number_copies(pool, &mut factors);
+        let [factors] = factors;
         if let Some(problem) = factors.problem() {
             PlanError::mapping(operation, problem).refuse();
         }

@@ -29,14 +29,14 @@ fn axis(name: &str, size: usize) -> Axis {
 type Sums = BTreeMap<Atom, usize>;
 
 /// Adds the digits at a position, by the meaning of factors in the documentation. `None` if it is padding.
-fn decode(factors: &[Factor], position: usize, sums: &mut Sums) -> Option<()> {
+fn decode(pool: &Pool, factors: &[Factor], position: usize, sums: &mut Sums) -> Option<()> {
     let mut sizes = vec![1];
     for factor in factors {
         let inside = sizes[sizes.len() - 1];
         sizes.push(match factor {
             Factor::Term { resize, .. } => inside * resize,
             Factor::Padding { size, .. } => *size,
-            Factor::Lead { positions } => inside + positions,
+            Factor::Lead { positions, .. } => inside + positions,
         });
     }
     let mut rest = position;
@@ -44,10 +44,16 @@ fn decode(factors: &[Factor], position: usize, sums: &mut Sums) -> Option<()> {
         match factor {
             Factor::Padding { .. } if rest >= *inside => return None,
             Factor::Padding { .. } => {}
-            Factor::Lead { positions } => rest = rest.checked_sub(*positions)?,
+            Factor::Lead { positions, .. } => rest = rest.checked_sub(*positions)?,
             Factor::Term { term, resize } => {
                 assert!(rest / inside < *resize, "the position lies inside the digit");
-                add(sums, term, rest / inside);
+                // Which block it is matters only where a block is cut.
+                match term.atom {
+                    Atom::Composite(composite) if *resize == pool.atom_size(&term.atom) => {
+                        decode(pool, pool.content(composite), rest / inside, sums)?
+                    }
+                    _ => add(sums, term, rest / inside),
+                }
                 rest %= inside;
             }
         }
@@ -66,7 +72,7 @@ pub fn index(pool: &Pool, parts: &[(&Factors, usize)]) -> Option<Coordinates> {
         if *position >= factors.size() {
             return None;
         }
-        decode(factors.as_slice(), *position, &mut sums)?;
+        decode(pool, factors.as_slice(), *position, &mut sums)?;
     }
     finish(pool, sums)
 }
@@ -86,7 +92,7 @@ pub fn finish(pool: &Pool, mut sums: Sums) -> Option<Coordinates> {
         if position >= pool.atom_size(&atom) {
             return None;
         }
-        decode(pool.content(found), position, &mut sums)?;
+        decode(pool, pool.content(found), position, &mut sums)?;
     }
     let mut coordinates = Coordinates::new();
     for (atom, value) in sums {

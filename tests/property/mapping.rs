@@ -3,8 +3,8 @@
 use crate::bridge::{expr, for_cases, index};
 use crate::reference::mapping::{Map, for_each_position, joint_table};
 use crate::reference::random::{
-    Axes, Random, borrowed, random_axes, random_map, random_map_with_margins, random_partition,
-    random_partition_with_margins,
+    Axes, Random, axes_of_few_coordinates, borrowed, random_axes, random_map, random_map_with_margins,
+    random_partition, random_partition_with_equal_margins, random_partition_with_margins, with_unit,
 };
 use furiosa_visa_std::mapping::{
     self, DivisionMode, Factors, M, PaddingKind, Pool, divide, factorize, is_resize_of, liveness,
@@ -147,7 +147,7 @@ fn laws_of_the_algebra() {
         for (name, left, right) in laws(random, &axes) {
             let mut pool = Pool::new();
             let (a, b) = (healthy(&mut pool, &left)?, healthy(&mut pool, &right)?);
-            if !a.is(&b) {
+            if !a.is(&pool, &b) {
                 let [a, b] = [a, b].map(|factors| factors.notation(&pool, Text::new()).to_string());
                 return Err(format!("law {name}: {left} is `{a}`, {right} is `{b}`"));
             }
@@ -209,15 +209,22 @@ fn operations_on_factors() {
 fn guards_hold_where_elements_are() {
     for_cases(1500, |random| {
         let axes_count = random.between(1, 4);
-        let axes = random_axes(random, axes_count);
         let count = random.between(1, 5);
         let groups = random.chance(50);
-        let margins = random.chance(40);
-        let mut dims = match margins {
-            true => random_partition_with_margins(random, &axes, count, groups),
-            false => random_partition(random, &axes, count, groups),
+        let (equal, margins) = (random.chance(25), random.chance(40));
+        let axes = match equal {
+            true => axes_of_few_coordinates(random, axes_count),
+            false => random_axes(random, axes_count),
         };
-        if !margins && random.chance(40) {
+        let mut dims = match (equal, margins) {
+            (true, _) => random_partition_with_equal_margins(random, &axes, count, groups),
+            (false, true) => random_partition_with_margins(random, &axes, count, groups),
+            (false, false) => random_partition(random, &axes, count, groups),
+        };
+        if equal {
+            dims = dims.into_iter().map(|dim| with_unit(random, dim)).collect();
+        }
+        if !margins && !equal && random.chance(40) {
             let k = random.below(dims.len());
             dims[k] = dims[k].resize(random.between(1, dims[k].size() + 1));
         }

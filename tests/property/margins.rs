@@ -2,7 +2,9 @@
 
 use crate::bridge::{expr, for_cases};
 use crate::reference::mapping::Map;
-use crate::reference::random::{random_axes, random_move_with_margins};
+use crate::reference::random::{
+    Random, random_axes, random_move_with_equal_margins, random_move_with_margins, with_unit,
+};
 use crate::reference::sequencer::{exists_configuration, odometer, wanted};
 use furiosa_visa_std::PlanError;
 use furiosa_visa_std::mapping::{Pool, factorize};
@@ -47,13 +49,16 @@ fn exists([buf, time, packet]: [&Map; 3]) -> bool {
     time.size() * packet.size() <= 96 && exists_configuration(buf, time, packet)
 }
 
-#[test]
-fn streams_and_buffers_with_margins() {
-    let (accepted, moved, refused) = (Cell::new(0), Cell::new(0), Cell::new(0));
-    for_cases(3000, |random| {
-        let groups = random.chance(20);
-        let case = random_move_with_margins(random, [1, 2], true, groups);
-        let maps = [&case.source[0], &case.destination[0], &case.destination[1]];
+/// How many reads were accepted, how many of them do not start at position 0, and how many were refused.
+#[derive(Default)]
+struct Counts {
+    accepted: Cell<usize>,
+    moved: Cell<usize>,
+    refused: Cell<usize>,
+}
+
+impl Counts {
+    fn check(&self, random: &mut Random, maps: [&Map; 3], groups: bool) -> Result<(), String> {
         if maps[0].size() > 1024 || maps[1].size() * maps[2].size() > 1024 {
             return Ok(());
         }
@@ -61,8 +66,8 @@ fn streams_and_buffers_with_margins() {
         let as_factors = random.chance(20);
         match derived(maps, as_factors) {
             Ok(config) => {
-                accepted.set(accepted.get() + 1);
-                moved.set(moved.get() + usize::from(config.base != 0));
+                self.accepted.set(self.accepted.get() + 1);
+                self.moved.set(self.moved.get() + usize::from(config.base != 0));
                 check_read(maps, &config).map_err(|text| with(format!("{text}, {config}")))?;
                 match limited("read", config) {
                     Ok(merged) => check_read(maps, &merged).map_err(|text| with(format!("{text}, {merged}"))),
@@ -75,17 +80,45 @@ fn streams_and_buffers_with_margins() {
             Err(error)
                 if ["not factorizable", "incompatible shapes"].contains(&error.rule()) || !exists(maps) =>
             {
-                refused.set(refused.get() + 1);
+                self.refused.set(self.refused.get() + 1);
                 Ok(())
             }
             Err(_) if groups => Ok(()),
             Err(error) => Err(with(error.to_string())),
         }
+    }
+
+    fn are_enough(&self) {
+        let counts = [self.accepted.get(), self.moved.get(), self.refused.get()];
+        println!("accepted, not from 0, refused: {counts:?}");
+        let enough = counts[0] > 1500 && counts[1] > 500 && counts[2] * 4 < counts[0];
+        assert!(enough || std::env::var("VISA_CASES").is_ok(), "{counts:?}");
+    }
+}
+
+#[test]
+fn streams_and_buffers_with_margins() {
+    let counts = Counts::default();
+    for_cases(3000, |random| {
+        let groups = random.chance(20);
+        let case = random_move_with_margins(random, [1, 2], true, groups);
+        counts.check(random, [&case.source[0], &case.destination[0], &case.destination[1]], groups)
     });
-    let counts = [accepted.get(), moved.get(), refused.get()];
-    println!("accepted, not from 0, refused: {counts:?}");
-    let enough = counts[0] > 1500 && counts[1] > 500 && counts[2] * 4 < counts[0];
-    assert!(enough || std::env::var("VISA_CASES").is_ok(), "{counts:?}");
+    counts.are_enough();
+}
+
+/// Blocks that are equal but for their axes, most of which have one coordinate.
+#[test]
+fn equal_blocks() {
+    let counts = Counts::default();
+    for_cases(3000, |random| {
+        let groups = random.chance(30);
+        let case = random_move_with_equal_margins(random, [1, 2], true, groups);
+        let buf = with_unit(random, case.source[0].clone());
+        let buf = with_unit(random, buf);
+        counts.check(random, [&buf, &case.destination[0], &case.destination[1]], groups)
+    });
+    counts.are_enough();
 }
 
 /// Whole blocks are never refused: whatever margins the buffer and the stream have.

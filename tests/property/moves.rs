@@ -5,7 +5,10 @@ use crate::bridge::{expr, for_cases};
 use crate::machine::{Cell, Machine, region, shape, unpack};
 use crate::reference::engines::dma;
 use crate::reference::mapping::{Map, joint_table};
-use crate::reference::random::{Axes, Move, Random, borrowed, random_move, random_move_with_margins};
+use crate::reference::random::{
+    Axes, Move, Random, borrowed, random_move, random_move_with_equal_margins, random_move_with_margins,
+    with_unit,
+};
 use crate::reference::tensor::{MathTensor, place};
 use furiosa_visa_std::command::{FillId, HostBuffer, HostTransfer, Memory, Region, Transfer};
 use furiosa_visa_std::engine::dma::derive_dma;
@@ -85,8 +88,17 @@ impl Case {
         loop {
             let mut most = |memory| random.between(1, if memory == Memory::Hbm { 2 } else { 4 });
             let counts = [most(from), most(to)];
-            let make = if random.chance(30) { random_move_with_margins } else { random_move };
+            let (equal, margins) = (random.chance(15), random.chance(30));
+            let make = match (equal, margins) {
+                (true, _) => random_move_with_equal_margins,
+                (false, true) => random_move_with_margins,
+                (false, false) => random_move,
+            };
             let Move { axes, tensor_axes, source, destination } = make(random, counts, true, groups);
+            let [source, destination] = [source, destination].map(|dims| match equal {
+                true => dims.into_iter().map(|dim| with_unit(random, dim)).collect(),
+                false => dims,
+            });
             if let (Some(source), Some(destination)) = (dims(from, &source), dims(to, &destination)) {
                 let axes = axes[..tensor_axes].to_vec();
                 return Case { source: (from, source), destination: (to, destination), axes };
@@ -231,7 +243,9 @@ fn wrong_moves_are_found() {
             [&case.source.1, &case.destination.1].map(|maps| maps.iter().collect::<Vec<_>>());
         let tensor = random_codes(random, ElementType::F32, &case.axes);
         let legal = dma(&before, &place(&tensor, &before), &after);
-        if legal.is_err() && tensor.cells.len() == tensor.axes.values().product::<usize>() {
+        // Of a block that ends before its first element nothing is left that could be told from padding.
+        let holds_elements = joint_table(&after).iter().any(Option::is_some);
+        if holds_elements && legal.is_err() && tensor.cells.len() == tensor.axes.values().product::<usize>() {
             refused.set(refused.get() + 1);
             if derived(&case.shapes(ElementType::F32)).is_ok() {
                 return Err(format!("{}\naccepted, but {legal:?}", case.text()));

@@ -145,6 +145,16 @@ impl Map {
         }
     }
 
+    /// Whether there are neither axes nor cuts.
+    fn is_bare(&self) -> bool {
+        match self {
+            Map::One => true,
+            Map::Axis { .. } | Map::Stride(..) | Map::Modulo(..) => false,
+            Map::Resize(inner, _) | Map::Padding(inner, _) | Map::Margin(_, inner, _) => inner.is_bare(),
+            Map::Pair(left, right) => left.is_bare() && right.is_bare(),
+        }
+    }
+
     /// Height of the tree. A node is always higher than the nodes it sends offsets to.
     pub fn height(&self) -> usize {
         match self {
@@ -266,17 +276,20 @@ impl fmt::Display for Map {
     }
 }
 
+/// What is sent to each node, by height.
+type Offsets<'a> = BTreeMap<(usize, &'a Map), usize>;
+
 /// The tensor index at a tuple of positions, one per dimension. `None` when any part is padding, any sum leaves
 /// its node, or any axis leaves its range.
 pub fn union(parts: &[(&Map, usize)]) -> Option<Coordinates> {
-    let mut offsets: BTreeMap<(usize, &Map), usize> = BTreeMap::new();
+    let mut offsets = Offsets::new();
     for (map, position) in parts {
         // Two dimensions may be spelled alike (`1 # 2`); they are still two nodes, so the first step is separate.
         match map {
             Map::One | Map::Axis { .. } => *offsets.entry((0, map)).or_insert(0) += position,
             _ => {
                 for (node, offset) in map.cells(*position)? {
-                    *offsets.entry((node.height(), node)).or_insert(0) += offset;
+                    send(&mut offsets, map, node, offset)?;
                 }
             }
         }
@@ -284,7 +297,7 @@ pub fn union(parts: &[(&Map, usize)]) -> Option<Coordinates> {
     let mut coordinates = Coordinates::new();
     while let Some(((_, node), offset)) = offsets.pop_last() {
         for (below, part) in node.cells(offset)? {
-            *offsets.entry((below.height(), below)).or_insert(0) += part;
+            send(&mut offsets, node, below, part)?;
         }
         if let Map::Axis { name, .. } = node
             && offset > 0
@@ -293,6 +306,16 @@ pub fn union(parts: &[(&Map, usize)]) -> Option<Coordinates> {
         }
     }
     Some(coordinates)
+}
+
+/// Adds an offset into a node, or decodes it at once: where nodes have no axes, two that are spelled alike are two
+/// nodes. Only the parts of a cut belong together.
+fn send<'a>(offsets: &mut Offsets<'a>, above: &Map, node: &'a Map, offset: usize) -> Option<()> {
+    if node.is_bare() && !matches!(above, Map::Stride(..) | Map::Modulo(..)) {
+        return node.eval(offset).map(|_| ());
+    }
+    *offsets.entry((node.height(), node)).or_insert(0) += offset;
+    Some(())
 }
 
 /// Calls `visit` with every tuple of positions, row-major: the first dimension is the slowest.

@@ -69,6 +69,11 @@ pub fn random_axes(random: &mut Random, count: usize) -> Axes {
     "ABCDEFGHIJ".chars().take(count).map(|name| (name.to_string(), random.pick(&sizes))).collect()
 }
 
+/// `count` axes of 1 to 3 coordinates, most of them of 1.
+pub fn axes_of_few_coordinates(random: &mut Random, count: usize) -> Axes {
+    "ABCDEFGHIJ".chars().take(count).map(|name| (name.to_string(), random.pick(&[1, 1, 1, 2, 3]))).collect()
+}
+
 fn divisors(n: usize) -> Vec<usize> {
     (1..=n).filter(|divisor| n.is_multiple_of(*divisor)).collect()
 }
@@ -141,21 +146,49 @@ struct Cuts {
     lead: usize,
 }
 
-fn random_cuts(random: &mut Random, axes: &Axes, groups: bool, margins: bool) -> Vec<Cuts> {
+/// Which dead positions before blocks there are.
+#[derive(Clone, Copy, PartialEq)]
+enum Margins {
+    None,
+    Any,
+    /// Few different ones, so that blocks are equal but for their axes.
+    Equal,
+}
+
+fn random_cuts(random: &mut Random, axes: &Axes, groups: bool, margins: Margins) -> Vec<Cuts> {
     let mut order = axes.clone();
     random.shuffle(&mut order);
     let mut list = Vec::new();
     while let Some((name, size)) = order.pop() {
-        let mut node = Map::axis(&name, size);
-        if groups
-            && random.chance(15)
+        let equal = margins == Margins::Equal;
+        let member = |random: &mut Random, name: &str, size: usize| {
+            let node = Map::axis(name, size);
+            if equal && groups { node.margin(random.below(3), random.below(2)) } else { node }
+        };
+        let mut node = member(random, &name, size);
+        let mut chance = if !groups {
+            0
+        } else if equal {
+            50
+        } else {
+            15
+        };
+        while chance > 0
+            && random.chance(chance)
             && let Some((name, size)) = order.pop()
         {
-            node = Map::sequence(&[node, Map::axis(&name, size)]);
+            node = Map::sequence(&[node, member(random, &name, size)]);
+            chance = if margins == Margins::None { 0 } else { 30 };
         }
-        if margins && node.size() > 1 && random.chance(40) {
-            let position = random.pick(&[2, 3, 4, 8]);
-            list.push(Cuts { node, positions: vec![position], ragged: true, lead: random.between(1, 5) });
+        let chance = match margins {
+            Margins::None => 0,
+            Margins::Any => 40 * usize::from(node.size() > 1),
+            Margins::Equal => 80,
+        };
+        if chance > 0 && random.chance(chance) {
+            let position = random.pick(if equal { &[2, 4] } else { &[2, 3, 4, 8] });
+            let lead = random.between(1, if equal { 2 } else { 5 });
+            list.push(Cuts { node, positions: vec![position], ragged: true, lead });
             continue;
         }
         let group = matches!(node, Map::Pair(..));
@@ -165,11 +198,11 @@ fn random_cuts(random: &mut Random, axes: &Axes, groups: bool, margins: bool) ->
             continue;
         }
         let mut positions = Vec::new();
-        let mut rest = size;
+        let mut rest = node.size();
         for _ in 0..2 {
             let factor = random.pick(&divisors(rest));
             rest /= factor;
-            positions.push(size / rest);
+            positions.push(node.size() / rest);
         }
         list.push(Cuts { node, positions, ragged: false, lead: 0 });
     }
@@ -236,10 +269,23 @@ fn random_dims(random: &mut Random, pieces: Vec<Map>, count: usize, groups: bool
     dims
 }
 
+/// As [`random_partition_with_margins`], with few different margins: where axes have one coordinate, blocks are equal
+/// but for their axes.
+pub fn random_partition_with_equal_margins(
+    random: &mut Random,
+    axes: &Axes,
+    count: usize,
+    groups: bool,
+) -> Vec<Map> {
+    let cuts = random_cuts(random, axes, groups, Margins::Equal);
+    let pieces = random_pieces(random, &cuts);
+    random_dims(random, pieces, count, groups)
+}
+
 /// `count` mappings that hold every element over `axes` exactly once: the axes are cut, padded and reordered. With
 /// `groups`, several axes may be padded and cut as a whole, so that no digits of single axes describe them.
 pub fn random_partition(random: &mut Random, axes: &Axes, count: usize, groups: bool) -> Vec<Map> {
-    let cuts = random_cuts(random, axes, groups, false);
+    let cuts = random_cuts(random, axes, groups, Margins::None);
     let pieces = random_pieces(random, &cuts);
     random_dims(random, pieces, count, groups)
 }
@@ -251,9 +297,19 @@ pub fn random_partition_with_margins(
     count: usize,
     groups: bool,
 ) -> Vec<Map> {
-    let cuts = random_cuts(random, axes, groups, true);
+    let cuts = random_cuts(random, axes, groups, Margins::Any);
     let pieces = random_pieces(random, &cuts);
     random_dims(random, pieces, count, groups)
+}
+
+/// The mapping with dead positions around a single one before or after it, at times.
+pub fn with_unit(random: &mut Random, map: Map) -> Map {
+    let unit = Map::One.margin(random.between(0, 2), random.below(2));
+    match random.below(6) {
+        0 => Map::sequence(&[unit, map]),
+        1 => Map::sequence(&[map, unit]),
+        _ => map,
+    }
 }
 
 /// A move of a tensor.
@@ -273,7 +329,7 @@ pub struct Move {
 /// axis at divisors of one chain; ragged cuts are the same on both ends. With `groups` see [`random_partition`];
 /// such a move is right as a move, but an algebra may refuse what it cannot divide.
 pub fn random_move(random: &mut Random, counts: [usize; 2], broadcast: bool, groups: bool) -> Move {
-    any_move(random, counts, broadcast, groups, false)
+    any_move(random, counts, broadcast, groups, Margins::None)
 }
 
 /// As [`random_move`], with margins. Either end has them, whole or cut, or not; where both cut an axis with dead
@@ -284,7 +340,18 @@ pub fn random_move_with_margins(
     broadcast: bool,
     groups: bool,
 ) -> Move {
-    any_move(random, counts, broadcast, groups, true)
+    any_move(random, counts, broadcast, groups, Margins::Any)
+}
+
+/// As [`random_move_with_margins`], with few different margins and axes of few coordinates, so that blocks are equal but
+/// for their axes.
+pub fn random_move_with_equal_margins(
+    random: &mut Random,
+    counts: [usize; 2],
+    broadcast: bool,
+    groups: bool,
+) -> Move {
+    any_move(random, counts, broadcast, groups, Margins::Equal)
 }
 
 fn any_move(
@@ -292,11 +359,15 @@ fn any_move(
     [source, destination]: [usize; 2],
     broadcast: bool,
     groups: bool,
-    margins: bool,
+    margins: Margins,
 ) -> Move {
     loop {
         let (count, extra) = (random.between(1, 3), usize::from(broadcast && random.chance(60)));
-        let axes = random_axes(random, count + extra);
+        let axes = if margins == Margins::Equal {
+            axes_of_few_coordinates(random, count + extra)
+        } else {
+            random_axes(random, count + extra)
+        };
         let own: Axes = axes[..count].to_vec();
         let cuts = random_cuts(random, &own, groups, margins);
         let pieces = random_pieces(random, &cuts);

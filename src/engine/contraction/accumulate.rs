@@ -107,7 +107,7 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
         AccumulationKind::Interleaved => pad_to(&row, spec::BEAT_LANES),
         AccumulationKind::Sequential => modulo(&mut pool, &padded, 8),
     };
-    if !lanes.is(&out_packet) {
+    if !lanes.is(&pool, &out_packet) {
         let text =
             kind_text(request.kind).str("OutPacket is ").mapping(request.out_packet).str(", but must be ");
         let text = text.factors(&pool, &lanes);
@@ -124,7 +124,9 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
             product(&pool, &row, &groups)
         }
     };
-    if !out_time.size().is_multiple_of(tail.size()) || !modulo(&mut pool, &out_time, tail.size()).is(&tail) {
+    if !out_time.size().is_multiple_of(tail.size())
+        || !modulo(&mut pool, &out_time, tail.size()).is(&pool, &tail)
+    {
         let text =
             kind_text(request.kind).str("OutTime is ").mapping(request.out_time).str(", but must end in ");
         let text = text.factors(&pool, &tail);
@@ -142,7 +144,7 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
     // Where the innermost axes are summed, which is the usual case, the slots follow at once. Padding without an axis is
     // no axis to sum: it is left to the full check, which refuses it.
     let summed = if time.size().is_multiple_of(kept.size()) { time.size() / kept.size() } else { 1 };
-    let innermost = innermost_padding(&time) == 1 && stride(&mut pool, &time, summed).is(&kept);
+    let innermost = innermost_padding(&time) == 1 && stride(&mut pool, &time, summed).is(&pool, &kept);
     let slots = if innermost {
         let mut slots = Config::new(1);
         slots.entries.push(Entry { size: kept.size(), stride: 1 });
@@ -325,7 +327,7 @@ const fn check_kept(
         }
         k += 1;
     }
-    if !expected.is(kept) {
+    if !expected.is(pool, kept) {
         let text = kind_text(request.kind).str("OutTime keeps ").factors(pool, kept).str(" of Time ");
         let text =
             text.mapping(request.time).str(", but with the padding of Time it is ").factors(pool, &expected);

@@ -67,7 +67,7 @@ pub(super) const fn stream_adapter(
         ));
     }
     let low = modulo(pool, &sides.out_packet, flit);
-    if !low.is(&sides.packet) {
+    if !low.is(pool, &sides.packet) {
         let text = Text::new().str("align: the inner ").number(flit).str(" elements of OutPacket ");
         let text = text
             .mapping(request.out_packet)
@@ -89,7 +89,7 @@ pub(super) const fn stream_adapter(
             let outer = stride(pool, &sides.out_time, tile);
             let tiled = modulo(pool, &sides.out_time, tile);
             let used = product(pool, &outer, &high);
-            if used.is(&sides.time) && !shares_a_digit(&tiled, &sides.time) {
+            if used.is(pool, &sides.time) && !shares_a_digit(&tiled, &sides.time) {
                 attempt!(tile_is_in_trf(pool, request, sides, &tiled));
                 let zero_bytes = spec::MAC_BYTES - collect_flits * spec::FLIT_BYTES;
                 let (packets, rows) = (steps / collect_flits, sides.row.size());

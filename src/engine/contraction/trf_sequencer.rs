@@ -103,7 +103,7 @@ const fn agrees(pool: &mut Pool, data: &Factors, weights: &Factors) -> bool {
     }
     let (mut data, mut weights) = (strip(data), *weights);
     loop {
-        if resize(pool, &weights, data.size()).is(&data) {
+        if resize(pool, &weights, data.size()).is(pool, &data) {
             return true;
         }
         // Padding between the digits of the packet: what is inside of it, then what is outside.
@@ -125,8 +125,8 @@ const fn agrees(pool: &mut Pool, data: &Factors, weights: &Factors) -> bool {
         }
         let (data_inner, weight_inner) = (modulo(pool, &data, size), modulo(pool, &weights, size));
         let (data_outer, weight_outer) = (stride(pool, &data, size), stride(pool, &weights, size));
-        if !product(pool, &weight_outer, &weight_inner).is(&weights)
-            || !resize(pool, &weight_inner, inside).is(&strip(&data_inner))
+        if !product(pool, &weight_outer, &weight_inner).is(pool, &weights)
+            || !resize(pool, &weight_inner, inside).is(pool, &strip(&data_inner))
         {
             return false;
         }
