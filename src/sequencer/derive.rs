@@ -28,7 +28,9 @@ use super::refusals::{dropped, healthy, incompatible, insufficient, not_factoriz
 use super::request::{Digit, Job, Request, Stream, no_repeats};
 use crate::error::{PlanError, attempt};
 use crate::list::List;
-use crate::mapping::{Atom, Expr, Factor, Factors, LEAD_INSIDE, Pool, factorize, least, size_of_factors};
+use crate::mapping::{
+    Atom, Expr, Factor, Factors, LEAD_INSIDE, Pool, factorize, least, number_copies, size_of_factors,
+};
 
 const NO_ENTRY: Entry = Entry { size: 1, stride: 0 };
 
@@ -44,12 +46,14 @@ pub struct Derived {
 /// The loops that read the stream `[time, packet]` from the buffer, before limits.
 pub const fn derive(pool: &mut Pool, request: &Request<'_>) -> Result<Derived, PlanError> {
     let operation = request.operation;
-    let (time, packet) = (request.time.factors(pool), request.packet.factors(pool));
+    let mut stream = [request.packet.factors(pool), request.time.factors(pool)];
     attempt!(healthy(operation, request.buf));
-    attempt!(healthy(operation, &time));
-    attempt!(healthy(operation, &packet));
-    let job =
-        Job { operation, buf: request.buf, time, packet, partial: request.partial, names: request.names };
+    attempt!(healthy(operation, &stream[1]));
+    attempt!(healthy(operation, &stream[0]));
+    let copies = number_copies(pool, &mut stream);
+    let Request { buf, partial, unread, names, .. } = *request;
+    let [packet, time] = stream;
+    let job = Job { operation, buf, time, packet, copies, partial, names };
     attempt!(no_repeats(pool, &job));
     let refused = match by_digits(pool, &job, request) {
         Ok(derived) => return Ok(derived),
@@ -57,7 +61,6 @@ pub const fn derive(pool: &mut Pool, request: &Request<'_>) -> Result<Derived, P
         Err(refused) => refused,
     };
     let Job { time, packet, .. } = &job;
-    let Request { buf, partial, unread, .. } = *request;
     let reading = Reading { buf, time, packet, partial, unread };
     let packet_size = packet.size();
     match read_runs(pool, &reading) {
@@ -71,7 +74,9 @@ pub const fn derive(pool: &mut Pool, request: &Request<'_>) -> Result<Derived, P
 
 /// The loops of a stream of which each digit is a digit, or digits, of the buffer.
 const fn by_digits(pool: &mut Pool, job: &Job<'_>, request: &Request<'_>) -> Result<Derived, PlanError> {
-    let mut buffer = Buffer::new(pool, request.buf);
+    let mut buf = [*request.buf];
+    number_copies(pool, &mut buf);
+    let mut buffer = Buffer::new(pool, &buf[0]);
     if buffer.blocks.overflowed() {
         return Err(too_many(job.operation));
     }
@@ -109,6 +114,10 @@ const fn stream_part(
     let Expr::Pair(..) = expr else {
         return part(pool, job, buffer, whole, is_packet, entries);
     };
+    // A member does not know which of several equal blocks it holds.
+    if job.copies {
+        return part(pool, job, buffer, whole, is_packet, entries);
+    }
     let (count, before) = (entries.len(), *buffer);
     match members(pool, job, buffer, expr, is_packet, entries) {
         Ok(()) => Ok(()),

@@ -56,6 +56,8 @@ pub(super) struct Job<'a> {
     pub(super) buf: &'a Factors,
     pub(super) time: Factors,
     pub(super) packet: Factors,
+    /// Whether the stream holds a block of one element twice.
+    pub(super) copies: bool,
     pub(super) partial: bool,
     pub(super) names: [&'static str; 2],
 }

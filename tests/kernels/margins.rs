@@ -287,3 +287,49 @@ fn host_tensors_pack_what_is_live() {
     let back = moved.transpose::<m![# 1 + B, A]>(false);
     assert_eq!(back.transpose::<m![A, B]>(false).to_buf(), values);
 }
+
+/// Dead positions around a single one: in a tensor of one chip, cluster and slice, and around axes of one coordinate.
+mod single_elements {
+    use super::*;
+
+    axes![A = 1, B = 1, K = 64];
+    type Chip = m![# 1 + 1 + # 2];
+    type LastCluster = m![# 1 + 1];
+    type OneSlice = m![# 1 + 1 + # 254];
+    /// Both blocks have one live position, and the same dead ones.
+    type Parts = m![[# 2 + B + # 1] / 2, [# 2 + A + # 1] / 2, [# 2 + A + # 1] % 2, [# 2 + B + # 1] % 2, K];
+
+    #[device(chip = 4)]
+    fn round_trip(ctx: &mut Context, x: &HbmTensor<i8, Chip, m![K]>) -> HbmTensor<i8, Chip, m![K]> {
+        let x = x.to_dm::<LastCluster, OneSlice, m![K]>(&mut ctx.tdma, 0);
+        let y = (ctx.main.begin(x.view()))
+            .fetch::<i8, m![1], m![K]>()
+            .collect::<m![K / 32], m![K % 32]>()
+            .commit::<m![K]>(1 << 16);
+        y.to_hbm(&mut ctx.tdma, 1 << 30)
+    }
+
+    #[device(chip = 4)]
+    fn cut(ctx: &mut Context, x: &HbmTensor<i8, Chip, m![K]>) -> HbmTensor<i8, Chip, m![K]> {
+        let x = x.to_dm::<LastCluster, OneSlice, Parts>(&mut ctx.tdma, 0);
+        let y = (ctx.main.begin(x.view()))
+            .fetch::<i8, m![# 1 + A + # 1, # 1 + B + # 1], m![K]>()
+            .collect::<m![# 1 + A + # 1, # 1 + B + # 1, K / 32], m![K % 32]>()
+            .commit::<m![# 1 + A + # 1, # 1 + B + # 1, K]>(1 << 16);
+        y.to_hbm(&mut ctx.tdma, 1 << 30)
+    }
+
+    #[test]
+    fn arrive_where_they_are() {
+        let stored: Vec<i8> = (0..64).map(byte).collect();
+        block_on(async {
+            let mut ctx = Context::acquire();
+            let x = HostTensor::<i8, m![K]>::from_buf(init(&stored));
+            let x = x.to_hbm::<Chip, m![K]>(&mut ctx.pdma, 64).await;
+            let y = launch(round_trip, (&mut ctx, &x)).await;
+            assert_same(&y.to_host::<m![K]>(&mut ctx.pdma).await.to_buf(), &stored);
+            let y = launch(cut, (&mut ctx, &x)).await;
+            assert_same(&y.to_host::<m![K]>(&mut ctx.pdma).await.to_buf(), &stored);
+        });
+    }
+}

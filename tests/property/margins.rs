@@ -116,7 +116,8 @@ fn equal_blocks() {
         let case = random_move_with_equal_margins(random, [1, 2], true, groups);
         let buf = with_unit(random, case.source[0].clone());
         let buf = with_unit(random, buf);
-        counts.check(random, [&buf, &case.destination[0], &case.destination[1]], groups)
+        let [time, packet] = [0, 1].map(|k| with_unit(random, case.destination[k].clone()));
+        counts.check(random, [&buf, &time, &packet], groups)
     });
     counts.are_enough();
 }
