@@ -166,6 +166,14 @@ mod tests {
     }
 
     #[test]
+    fn strings_in_order() {
+        let names = ["", "A", "A0", "AB", "B", "\u{ff}"];
+        for (i, a) in names.iter().enumerate() {
+            assert!(names.iter().enumerate().all(|(j, b)| order(a, b) == i.cmp(&j)), "{a}");
+        }
+    }
+
+    #[test]
     fn a_text_that_is_too_long_ends_in_an_ellipsis() {
         let mut text = Text::new();
         for _ in 0..CAPACITY {

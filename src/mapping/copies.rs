@@ -1,19 +1,22 @@
-//! Blocks of which a single position holds an element: which digits belong to one block, where several are equal.
+//! Equal blocks of one element: which digits belong to one of them.
 //!
-//! Where `A` and `B` have one coordinate, `m![# 2 + A + # 1]` and `m![# 2 + B + # 1]` have the same normal form: the
-//! normal form knows no axis of one coordinate. If both stand in one tensor they are *copies* of one block. The digits
+//! A tensor in one of four chips and one of two clusters may have the mappings `m![# 1 + 1 + # 2]` and `m![# 1 + 1]`.
+//! Both are dead positions before a single one, and no axis tells them apart: they are *copies* of one block. The digits
 //! of a copy are those that continue each other:
 //!
 //! ```text
-//! m![[# 2 + B + # 1] / 2, [# 2 + A + # 1] / 2, [# 2 + A + # 1] % 2, # 2 + C + # 1, [# 2 + B + # 1] % 2]
+//! Unit = m![# 2 + 1 + # 1], of 3 positions without the padding
 //!
-//!   positions of the block    0  1  2  (3)
-//!   copy 0                    [% 2] [ / 2 ]
-//!   copy 1                    [% 2] [ / 2 ]
-//!   copy 2                    [   whole   ]
+//! m![Unit / 2, Unit / 2, Unit, Unit % 2, Unit % 2]
+//!
+//!   positions of Unit    0 .. 2    2 .. 3
+//!   copy 0               % 2       / 2
+//!   copy 1               % 2       / 2
+//!   copy 2               all of it
 //! ```
 //!
 //! Each digit has one value where the block is live, so it does not matter which one of two equal digits a copy gets.
+//! Blocks around an axis, also one of a single coordinate, are told apart by it.
 
 use super::factor::{FACTORS, Factor, Factors};
 use super::term::{Atom, Composite, Pool, Term};
@@ -22,8 +25,8 @@ use crate::list::List;
 /// The most mappings of one tensor.
 const LEVELS: usize = super::pieces::LEVELS;
 
-/// Tells the copies in a tensor apart, or those in a stream, of which `levels` are all mappings. Returns whether there
-/// are any: two blocks that are equal.
+/// Tells equal blocks of a tensor or of a stream apart, of which `levels` are all mappings. Returns whether there are
+/// any.
 pub(crate) const fn number_copies(pool: &Pool, levels: &mut [Factors]) -> bool {
     if pool.factors.is_empty() {
         return false;
@@ -124,4 +127,50 @@ const fn next(terms: &[Term], composite: &Composite, end: usize) -> Option<usize
         k += 1;
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mapping::{Expr, M, factorize};
+    use crate::prelude::{axes, m};
+
+    axes![U = 1, X = 3];
+
+    /// Stride, end and copy of each digit, of all mappings in order, innermost digit first.
+    fn numbered(exprs: &[&'static Expr]) -> (bool, Vec<(usize, usize, usize)>) {
+        let mut pool = Pool::new();
+        let mut levels: Vec<Factors> = exprs.iter().map(|expr| factorize(&mut pool, expr)).collect();
+        let copies = number_copies(&pool, &mut levels);
+        let digit = |factor: &Factor| match factor {
+            Factor::Term { term: Term { atom: Atom::Composite(composite), stride, modulo }, .. } => {
+                Some((*stride, stride * modulo, composite.copy))
+            }
+            _ => None,
+        };
+        (copies, levels.iter().flat_map(|level| level.as_slice().iter().filter_map(digit)).collect())
+    }
+
+    #[test]
+    fn digits_that_continue_each_other_are_a_copy() {
+        type Unit = m![# 2 + 1 + # 1];
+        type List = m![{ Unit } / 2, { Unit } / 2, { Unit }, { Unit } % 2, { Unit } % 2];
+        let expected = vec![(1, 2, 0), (1, 2, 1), (1, 3, 2), (2, 4, 0), (2, 4, 1)];
+        assert_eq!(numbered(&[List::EXPR]), (true, expected));
+        // Cut at two places: 8 positions at 2 and at 4.
+        type Long = m![# 4 + 1 + # 3];
+        let parts =
+            [<m![{ Long } / 4]>::EXPR, <m![{ Long } / 2, { Long } % 4]>::EXPR, <m![{ Long } % 2]>::EXPR];
+        assert_eq!(numbered(&parts), (true, vec![(4, 8, 0), (1, 4, 0), (2, 6, 1), (1, 2, 1)]));
+    }
+
+    #[test]
+    fn other_blocks_are_no_copies() {
+        let one = numbered(&[<m![[# 2 + 1 + # 1] / 2]>::EXPR, <m![[# 2 + 1 + # 1] % 2]>::EXPR]);
+        assert_eq!(one, (false, vec![(2, 4, 0), (1, 2, 0)]));
+        assert_eq!(numbered(&[<m![# 2 + 1, # 1 + 1]>::EXPR]).0, false);
+        assert_eq!(numbered(&[<m![# 2 + 1, # 2 + U]>::EXPR]).0, false);
+        assert_eq!(numbered(&[<m![# 2 + X, # 2 + X]>::EXPR]), (false, vec![(1, 5, 0), (1, 5, 0)]));
+        assert_eq!(numbered(&[<m![X]>::EXPR, <m![1]>::EXPR]), (false, vec![]));
+    }
 }

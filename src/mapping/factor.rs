@@ -454,6 +454,36 @@ mod tests {
     }
 
     #[test]
+    fn axes_of_one_coordinate_make_no_difference() {
+        use crate::mapping::{Expr, M, factorize};
+        use crate::prelude::{axes, m};
+        axes![U = 1, V = 1, X = 2];
+        let mut pool = Pool::new();
+        let mut factors = |expr: &'static Expr| factorize(&mut pool, expr);
+        let (u, v, one) = (
+            factors(<m![# 2 + U, X]>::EXPR),
+            factors(<m![# 2 + V, X]>::EXPR),
+            factors(<m![# 2 + 1, X]>::EXPR),
+        );
+        let products = [factors(<m![[# 2 + U, X] # 8 / 4]>::EXPR), factors(<m![[# 2 + V, X] # 8 / 4]>::EXPR)];
+        let others = [
+            factors(<m![# 1 + U, X]>::EXPR),
+            factors(<m![# 2 + U, X, 1 # 2]>::EXPR),
+            factors(<m![# 2 + U]>::EXPR),
+            factors(<m![[# 2 + U, X] = 4]>::EXPR),
+            factors(<m![X, # 2 + U]>::EXPR),
+            factors(<m![[# 1 + U, X] # 8 / 4]>::EXPR),
+        ];
+        assert!(u.is(&pool, &v) && v.is(&pool, &one) && one.is(&pool, &u));
+        assert!(products[0].is(&pool, &products[1]));
+        // But they are units of their own.
+        assert!(!same_factor(&u.items[1], &v.items[1]) && !same_factor(&u.items[1], &one.items[1]));
+        for other in others {
+            assert!([u, products[0]].iter().all(|own| !own.is(&pool, &other) && !other.is(&pool, own)));
+        }
+    }
+
+    #[test]
     fn a_digit_is_clamped_to_its_axis() {
         let pool = Pool::new();
         let a = symbol("A", 5);

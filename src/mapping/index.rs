@@ -317,6 +317,42 @@ mod tests {
         assert!(Index::at(&Expr::Identity, 0).is_some() && Index::at(&Expr::Identity, 1).is_none());
     }
 
+    /// Equal blocks of one element are told apart, with axes and without.
+    #[test]
+    fn blocks_of_one_element() {
+        use crate::prelude::{axes, m};
+        axes![U = 1, V = 1];
+        let live = |levels: &[&'static Expr]| -> Vec<Vec<usize>> {
+            let sizes: Vec<usize> =
+                levels.iter().map(|expr| expr.checked_size().expect("is a mapping")).collect();
+            let places = (0..sizes.iter().product()).map(|k: usize| {
+                let mut rest = k;
+                let mut at: Vec<usize> =
+                    sizes.iter().rev().map(|size| (rest % size, rest /= size).0).collect();
+                at.reverse();
+                at
+            });
+            let index = |at: &Vec<usize>| {
+                levels.iter().zip(at).fold(Index::new(), |sum, (expr, position)| sum.and(expr, *position))
+            };
+            places.filter(|at| index(at).is_valid()).collect()
+        };
+        type B = m![# 2 + U + # 1];
+        type A = m![# 2 + V + # 1];
+        type N = m![# 2 + 1 + # 1];
+        assert_eq!(live(&[<m![{ B }, { A }]>::EXPR]), [[10]]);
+        assert_eq!(live(&[<m![{ B } / 2, { A } / 2]>::EXPR, <m![{ A } % 2, { B } % 2]>::EXPR]), [[3, 0]]);
+        assert_eq!(live(&[<m![{ N }, { N }]>::EXPR, N::EXPR, B::EXPR]), [[10, 2, 2]]);
+        assert_eq!(live(&[<m![{ N } / 2, { N } / 2]>::EXPR, <m![{ N } % 2, { N } % 2]>::EXPR]), [[3, 0]]);
+        assert_eq!(
+            live(&[<m![[{ N }, { N }] # 20 / 4]>::EXPR, <m![[{ N }, { N }] # 20 % 4]>::EXPR]),
+            [[2, 2]]
+        );
+        // A part alone belongs with the others, which say 0.
+        assert_eq!(live(&[<m![{ B } / 2]>::EXPR]), [[1]]);
+        assert_eq!(live(&[<m![{ B } % 2]>::EXPR]), Vec::<Vec<usize>>::new());
+    }
+
     #[test]
     fn indices_of_axes_as_types() {
         use crate::prelude::{axes, m};

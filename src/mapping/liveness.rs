@@ -352,6 +352,27 @@ mod tests {
         check(&[&Expr::Resize(MARGIN, 2)]);
     }
 
+    /// What the maps say of these is tested in `index.rs`.
+    #[test]
+    fn blocks_of_one_element() {
+        const U: &Expr = &Expr::Margin(&Expr::Symbol(Axis { name: Ident::new("U"), size: 1 }), 2, 1);
+        const V: &Expr = &Expr::Margin(&Expr::Symbol(Axis { name: Ident::new("V"), size: 1 }), 2, 1);
+        const N: &Expr = &Expr::Margin(&Expr::Identity, 2, 1);
+        for (one, other) in [(U, V), (N, N), (U, N)] {
+            let leak = |expr: Expr| -> &'static Expr { Box::leak(Box::new(expr)) };
+            let both = leak(Expr::Pair(one, other));
+            check(&[both]);
+            check(&[one, B, other]);
+            let (high, low) = (|expr| leak(Expr::Stride(expr, 2)), |expr| leak(Expr::Modulo(expr, 2)));
+            check(&[leak(Expr::Pair(high(one), high(other))), leak(Expr::Pair(low(other), low(one)))]);
+            check(&[high(one), low(one), other, high(other), low(other)]);
+            // A product of them is one of them.
+            let padded = leak(Expr::Padding(both, 20));
+            check(&[leak(Expr::Stride(padded, 4)), leak(Expr::Modulo(padded, 4)), one]);
+            check(&[leak(Expr::Margin(both, 1, 0)), leak(Expr::Margin(both, 1, 3))]);
+        }
+    }
+
     #[test]
     fn padding_that_is_no_multiple_of_what_it_pads() {
         const A16: &Expr = &Expr::Padding(A, 16);

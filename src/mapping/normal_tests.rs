@@ -139,6 +139,29 @@ fn notation_of_factors() {
 }
 
 #[test]
+fn a_block_of_one_element_keeps_its_axis() {
+    let axis = |name| e(Expr::Symbol(Axis { name: Ident::new(name), size: 1 }));
+    let shown = |expr: &'static Expr| {
+        let mut pool = Pool::new();
+        let factors = factorize(&mut pool, expr);
+        factors.notation(&pool, Text::new()).as_str().to_string()
+    };
+    let (u, v) = (axis("U"), axis("V"));
+    assert_eq!(shown(margin(2, u, 5)), "# 2 + U + # 5");
+    assert_eq!(shown(margin(1, margin(2, u, 5), 0)), "# 3 + U + # 5");
+    // Of several the first one by name, in whatever order they stand and however they are written.
+    for both in [pair(u, v), pair(v, u), pair(v, rem(u, 1)), pair(cut_to(div(v, 1), 1), u)] {
+        assert_eq!(shown(margin(2, both, 0)), "# 2 + U");
+    }
+    assert_eq!(shown(margin(2, pair(v, ONE), 0)), "# 2 + V");
+    assert_eq!(shown(margin(2, pair(pad(v, 3), u), 1)), "# 2 + U + # 3");
+    // An axis of more coordinates is a digit, or only a part of it is there.
+    assert_eq!(shown(margin(2, pair(u, G), 0)), "# 2 + G");
+    assert_eq!(shown(margin(2, cut_to(G, 1), 0)), "# 2 + 1");
+    assert_eq!(shown(rem(margin(3, u, 0), 2)), "[# 3 + U] % 2");
+}
+
+#[test]
 fn more_products_than_there_is_room_for_are_a_problem() {
     // 5 digits each: 3 to the power of 5 positions, padded to an even number and cut in the middle of each digit.
     const NAMES: [[&str; 5]; 5] = [

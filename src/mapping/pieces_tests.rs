@@ -424,6 +424,33 @@ fn whole_margins_are_taken_apart_or_found() {
 }
 
 #[test]
+fn digits_of_single_elements_are_left_out() {
+    axes![U = 1, V = 1];
+    // 3 is 1 * 2 + 1: 2 * 7 positions, and one.
+    let (a, b, pairs) = moved::<m![K], m![[# 3 + U] / 2, K, [# 3 + U] % 2]>();
+    assert_eq!((a.1, b, pairs), (0, (named(&[("K", 2)]), 49), 1));
+    // The other side has it.
+    let (_, b, pairs) = moved::<m![# 3 + U, K], m![[# 3 + U] / 2, K, [# 3 + U] % 2]>();
+    assert_eq!((b.1, b.0.len(), pairs), (0, 3, 3));
+    // Another one is left out on both sides.
+    let (a, b, pairs) = moved::<m![# 3 + V, K], m![[# 3 + U] / 2, K, [# 3 + U] % 2]>();
+    assert_eq!((a, b.1, pairs), ((named(&[("K", 1)]), 72), 49, 1));
+    // The element is cut off: nothing is left to start at.
+    let (_, b, pairs) = moved::<m![K], m![K, [# 3 + U] = 2]>();
+    assert_eq!((b.1, b.0.len(), pairs), (0, 2, 1));
+}
+
+/// K and P do not follow each other where a block was between them.
+#[test]
+fn what_is_left_out_leaves_a_gap() {
+    axes![U = 1];
+    type Both = m![[K, P] # 170 % 10, [K, P] # 170 / 10];
+    assert_eq!(moved::<Both, m![K, P]>().2, 2);
+    assert_eq!(moved::<Both, m![K, # 2 + U, P]>().2, 0);
+    assert_eq!(moved::<Both, m![# 2 + U, K, P]>().2, 2);
+}
+
+#[test]
 fn nothing_moves_where_it_must_not() {
     let mut pool = Pool::new();
     let (a, b) = (sides(&mut pool, &[<m![# 2 + P]>::EXPR]), sides(&mut pool, &[<m![P]>::EXPR]));

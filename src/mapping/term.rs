@@ -251,6 +251,36 @@ mod tests {
     }
 
     #[test]
+    fn digits_at_a_coordinate() {
+        let digit = term(symbol("A", 24), 2, 3);
+        assert_eq!([0, 1, 2, 5, 6, 23].map(|coordinate| digit.digit_of(coordinate)), [0, 0, 1, 2, 0, 2]);
+    }
+
+    #[test]
+    fn blocks_of_one_element() {
+        use crate::mapping::{Expr, M, factorize};
+        use crate::prelude::{axes, m};
+        axes![U = 1, V = 1, X = 2];
+        let single = |expr: &'static Expr| {
+            let mut pool = Pool::new();
+            let factors = factorize(&mut pool, expr);
+            match factors.as_slice()[0] {
+                Factor::Term { term, .. } => pool.single(&term.atom),
+                _ => panic!("the innermost factor is a digit"),
+            }
+        };
+        assert_eq!(single(<m![# 2 + U + # 1]>::EXPR), Some(2));
+        assert_eq!(single(<m![[# 5 + 1] % 3]>::EXPR), Some(5));
+        // 3 positions of V, then 4 of U: 2 * 3 + 1, and 3 before them.
+        type Product = m![# 2 + U + # 1, # 1 + V + # 1];
+        assert_eq!(single(<m![{ Product } # 14 / 7]>::EXPR), Some(7));
+        assert_eq!(single(<m![# 3 + { Product }]>::EXPR), Some(10));
+        assert_eq!(single(<m![X]>::EXPR), None);
+        assert_eq!(single(<m![# 1 + X]>::EXPR), None);
+        assert_eq!(single(<m![[X, # 1 + U] # 6 / 3]>::EXPR), None);
+    }
+
+    #[test]
     fn composites_are_interned_once() {
         let mut pool = Pool::new();
         let factor = |name| Factor::Term { term: term(symbol(name, 4), 1, 4), resize: 4 };

@@ -366,6 +366,74 @@ fn margins_that_no_loops_read() {
     );
 }
 
+/// Blocks of one element: equal ones are told apart by their axes, and loops start where unread ones hold it.
+#[test]
+fn blocks_of_one_element() {
+    axes![U = 1, V = 1];
+    type Both = m![A, # 2 + U + # 1, # 2 + V + # 1];
+    assert_eq!(read::<Both, m![# 2 + V + # 1, A], m![# 2 + U + # 1]>(), "[4 : 1, 16 : 16, 4 : 4] : 4");
+    assert_eq!(read::<Both, m![A], m![# 2 + V + # 1]>(), "[16 : 16, 4 : 1] : 4 @ base 8");
+    assert_eq!(read::<Both, m![A], m![1]>(), "[16 : 16] : 1 @ base 10");
+    // Cut in the buffer.
+    type Cut = m![[# 3 + U] / 2, A, [# 3 + U] % 2];
+    assert_eq!(read::<Cut, m![A], m![1]>(), "[16 : 2] : 1 @ base 33");
+    assert_eq!(read::<Cut, m![A], m![# 3 + U]>(), "[16 : 2, 2 : 32, 2 : 1] : 4");
+    assert_eq!(read::<Cut, m![# 1 + U, A], m![1]>(), "[2 : 0, 16 : 2] : 1 @ base 33");
+    // In a block, by itself, unread, and with other dead positions.
+    type Inside = m![# 1 + [A, # 2 + U + # 1] + # 1];
+    assert_eq!(read::<Inside, m![A], m![# 2 + U + # 1]>(), "[16 : 4, 4 : 1] : 4 @ base 1");
+    assert_eq!(read::<Inside, m![A], m![1]>(), "[16 : 4] : 1 @ base 3");
+    assert_eq!(read::<Inside, m![A], m![# 1 + U + # 2]>(), "[16 : 4, 4 : 0] : 4 @ base 3");
+    // A product of them.
+    type Product = m![# 1 + U + # 1, # 1 + V + # 1];
+    assert_eq!(
+        read::<m![A, { Product }], m![A, { Product } # 10 / 2], m![{ Product } # 10 % 2]>(),
+        "[16 : 9, 5 : 2, 2 : 1] : 2"
+    );
+    assert_eq!(read::<m![# 1 + { Product }], m![1], m![# 2 + { Product }]>(), "[11 : 1] : 11 @ base -1");
+    assert_eq!(
+        read::<m![{ Product } # 10 / 5, A, { Product } # 10 % 5], m![A], m![1]>(),
+        "[16 : 5] : 1 @ base 4"
+    );
+}
+
+/// Without an axis: a stream meets them in the order in which they stand, innermost first.
+#[test]
+fn blocks_of_one_element_without_an_axis() {
+    type Buf = m![A, # 1 + 1, # 2 + 1 + # 1, # 1 + 1];
+    assert_eq!(read::<Buf, m![# 1 + 1, A], m![# 1 + 1]>(), "[2 : 8, 16 : 16, 2 : 1] : 2 @ base 4");
+    assert_eq!(read_factors::<Buf, m![# 1 + 1, A], m![# 1 + 1]>(), "[2 : 8, 16 : 16, 2 : 1] : 2 @ base 4");
+    assert_eq!(read::<Buf, m![A], m![# 1 + 1]>(), "[16 : 16, 2 : 1] : 2 @ base 12");
+    assert_eq!(
+        read::<m![# 1 + 1, # 1 + 1], m![# 1 + 1, # 1 + 1], m![# 1 + 1]>(),
+        "[2 : 0, 2 : 2, 2 : 1] : 2"
+    );
+    assert_eq!(rule::<m![A], m![A, [A, # 1 + 1] # 34 / 17], m![# 1 + 1]>(), "axis repeated");
+}
+
+/// The product and the other digits of an opened block start at the same element.
+#[test]
+fn a_product_in_an_opened_block_next_to_a_digit() {
+    // 1 + 2 (10 g + h) + c is where 2 + 10 g + h of the product is.
+    assert_eq!(
+        read::<m![# 1 + [G, H, C] + # 1], m![C, [# 2 + [G, H] + # 2] / 4], m![[# 2 + [G, H] + # 2] % 4]>(),
+        "[2 : 1, 16 : 8, 4 : 2] : 4 @ base -3"
+    );
+    assert_eq!(
+        read::<m![# 1 + [G, H, C] + # 1], m![[# 2 + [G, H] + # 2] / 4, C], m![[# 2 + [G, H] + # 2] % 4]>(),
+        "[16 : 8, 2 : 1, 4 : 2] : 4 @ base -3"
+    );
+    // The second of two blocks is opened for it.
+    assert_eq!(
+        read::<m![# 1 + [G, H, C], # 3 + P], m![C, # 2 + [G, H]], m![P]>(),
+        "[2 : 10, 62 : 20, 7 : 1] : 7 @ base -27"
+    );
+    assert_eq!(
+        read::<m![# 3 + P, # 1 + [G, H, C]], m![C, # 2 + [G, H]], m![P]>(),
+        "[2 : 1, 62 : 2, 7 : 121] : 7 @ base 360"
+    );
+}
+
 /// A block with dead positions before it is read digit by digit, and so is what lies next to it.
 #[test]
 fn groups_and_parts_next_to_a_block() {
