@@ -10,7 +10,7 @@ use crate::engine::stream::StreamTensor;
 use crate::engine::stream::stage::Position;
 use crate::error::{PlanError, attempt};
 use crate::mapping::M;
-use crate::mapping::{DivisionMode, Expr, Factors, Pool, divide, modulo, resize, stride};
+use crate::mapping::{DivisionMode, Expr, Factors, Pool, divide, modulo, product, resize, stride};
 use crate::runtime::Tu;
 use crate::runtime::fault::accept;
 use crate::scalar::{ElementType, Scalar};
@@ -90,11 +90,15 @@ pub const fn derive_commit(request: &CommitRequest) -> Result<CommitConfig, Plan
     let window = size / steps;
     let outer = stride(&mut pool, &destination, window);
     let inner = modulo(&mut pool, &destination, window);
-    attempt!(check_permutation(&pool, request, &time, &outer));
+    let expected = resize(&mut pool, &packet, window);
+    // Both parts may be halves of one product, which Element knows as a whole only.
+    let in_order = product(&pool, &time, &expected).is(&pool, &destination);
+    if !in_order {
+        attempt!(check_permutation(&pool, request, &time, &outer));
+    }
     let commit_in_size = attempt!(whole_bytes(OPERATION, request.element, request.destination, window));
     attempt!(check_window(request, commit_in_size, window));
-    let expected = resize(&mut pool, &packet, window);
-    if !expected.is(&pool, &inner) {
+    if !in_order && !expected.is(&pool, &inner) {
         let text = Text::new().str("commit: the innermost ").number(window).str(" positions of Element ");
         let text =
             text.mapping(request.destination).str(" are ").factors(&pool, &inner).str(", but the leading ");
@@ -109,7 +113,7 @@ pub const fn derive_commit(request: &CommitRequest) -> Result<CommitConfig, Plan
         operation: OPERATION,
         buf: &destination,
         time: Stream::Expr(request.time),
-        packet: Stream::Factors(&inner),
+        packet: Stream::Factors(&expected),
         partial: false,
         unread: false,
         names: Request::TIME_AND_PACKET,
@@ -284,5 +288,43 @@ impl<'l, const T: Tu, P: Position, D: Scalar, Chip: M, Cluster: M, Slice: M, Tim
             sink,
         };
         self.context.execute(Operation::TensorUnit(Box::new(unit)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prelude::{axes, m};
+
+    axes![A = 16, C = 15];
+
+    fn derived<Time: M, Packet: M, Element: M>() -> Result<String, &'static str> {
+        derive_commit(&CommitRequest {
+            element: ElementType::F32,
+            time: Time::EXPR,
+            packet: Packet::EXPR,
+            destination: Element::EXPR,
+            sub_context: false,
+        })
+        .map(|commit| commit.derived.to_string())
+        .map_err(|error| error.rule())
+    }
+
+    /// `[A % 8, C]` is cut between time and packet. In Element it may be a part of `[A, C]`.
+    #[test]
+    fn parts_of_one_product() {
+        type Time = m![A / 8, [A % 8, C] / 8];
+        type Packet = m![[A % 8, C] % 8];
+        let in_order = "[2 : 120, 15 : 8, 8 : 1] : 8";
+        assert_eq!(derived::<Time, Packet, m![A, C]>().as_deref(), Ok(in_order));
+        assert_eq!(derived::<Time, Packet, m![{ Time }, { Packet }]>().as_deref(), Ok(in_order));
+        // A prefix of the packet.
+        let prefix = derived::<Time, Packet, m![{ Time }, [A % 8, C] % 8 = 4]>();
+        assert_eq!(prefix.as_deref(), Ok("[2 : 60, 15 : 4, 4 : 1] : 4"));
+        // Another order is no part of a larger product.
+        let other = derived::<Time, Packet, m![[A % 8, C] / 8, A / 8, { Packet }]>();
+        assert_eq!(other.as_deref(), Ok("[2 : 8, 15 : 16, 8 : 1] : 8"));
+        assert_eq!(derived::<Time, Packet, m![C, A]>(), Err("commit permutation"));
+        assert_eq!(derived::<m![A / 8, C], m![A % 8], m![A, C]>(), Err("commit permutation"));
     }
 }

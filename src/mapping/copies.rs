@@ -51,7 +51,7 @@ pub(crate) const fn number_copies(pool: &Pool, levels: &mut [Factors]) -> bool {
     let mut k = 0;
     while k < terms.len() {
         if let Atom::Composite(composite) = terms.get(k).atom
-            && first(terms.as_slice(), &composite) == k
+            && composite.copy == 0
         {
             number(terms.as_mut_slice(), composite);
         }
@@ -67,20 +67,6 @@ pub(crate) const fn number_copies(pool: &Pool, levels: &mut [Factors]) -> bool {
         k += 1;
     }
     copies
-}
-
-/// The first digit of a block, or of a copy of it.
-const fn first(terms: &[Term], composite: &Composite) -> usize {
-    let mut k = 0;
-    while k < terms.len() {
-        if let Atom::Composite(other) = &terms[k].atom
-            && other.is_copy_of(composite)
-        {
-            return k;
-        }
-        k += 1;
-    }
-    k
 }
 
 /// Numbers the copies of one block from 0 on, whatever numbers its digits have.
@@ -162,6 +148,18 @@ mod tests {
         let parts =
             [<m![{ Long } / 4]>::EXPR, <m![{ Long } / 2, { Long } % 4]>::EXPR, <m![{ Long } % 2]>::EXPR];
         assert_eq!(numbered(&parts), (true, vec![(4, 8, 0), (1, 4, 0), (2, 6, 1), (1, 2, 1)]));
+    }
+
+    /// As many as fit into the mappings of one tensor.
+    #[test]
+    fn every_digit_gets_a_number() {
+        let unit: &'static Expr = &Expr::Margin(&Expr::Identity, 1, 0);
+        let pair = |a: &'static Expr, b| -> &'static Expr { Box::leak(Box::new(Expr::Pair(a, b))) };
+        let level = [unit; FACTORS].into_iter().reduce(pair).expect("some units");
+        let (copies, digits) = numbered(&[level; LEVELS]);
+        let mut found: Vec<usize> = digits.iter().map(|(.., copy)| *copy).collect();
+        found.sort_unstable();
+        assert!(copies && found == (0..LEVELS * FACTORS).collect::<Vec<_>>(), "{found:?}");
     }
 
     #[test]

@@ -20,6 +20,9 @@
 //!   factor 1   padding 96
 //! ```
 //!
+//! Where only one of the positions inside a block is live, the lead keeps the name of the axis: as a digit, an axis of one
+//! coordinate is nothing.
+//!
 //! Where an axis product is cut across its digits (`m![[A, B] / 2]` with `B = 3`), the product is kept as one unit, a
 //! *composite*. Its factors live in a [`Pool`], which all mappings of one derivation share, so that two composites are
 //! equal exactly when they are the same range (spec page 10 §3).

@@ -374,6 +374,26 @@ mod tests {
     }
 
     #[test]
+    fn digits_of_copies_that_loops_walk_over() {
+        const N: &Expr = &Expr::Margin(&Expr::Identity, 4, 3);
+        let mut pool = Pool::new();
+        let factors = factorize(&mut pool, N);
+        let Factor::Term { term, .. } = factors.as_slice()[0] else { unreachable!("a block") };
+        // One is cut at 2 and the other one at 4: 4 is 2 * 2 + 0 and 1 * 4 + 0.
+        let guard = GuardBuilder::new(4)
+            .digit(0, term.atom, 2, 2)
+            .digit(1, term.atom, 4, 1)
+            .digit(2, term.atom, 1, 3)
+            .digit(3, term.atom, 1, 1)
+            .build(&pool)
+            .expect("fits");
+        for k in 0..3 * 2 * 4 * 2 {
+            let at = [k / 16, k / 8 % 2, k / 2 % 4, k % 2];
+            assert_eq!(guard.holds(&at), at == [2, 1, 0, 0], "{at:?}: {guard:?}");
+        }
+    }
+
+    #[test]
     fn padding_that_is_no_multiple_of_what_it_pads() {
         const A16: &Expr = &Expr::Padding(A, 16);
         const C: &Expr = &Expr::Symbol(Axis { name: Ident::new("C"), size: 2 });

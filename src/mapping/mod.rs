@@ -81,6 +81,9 @@
 //! assert!(equivalent::<m![# 2 + [# 1 + B + # 3] + # 4], m![# 3 + B + # 7]>());
 //! assert!(equivalent::<m![# 2 + B + # 3], m![[# 2 + B] # 8]>() && equivalent::<m![B + # 3], m![B # 6]>());
 //! assert!(equivalent::<m![[# 2 + B + # 3] / 4, [# 2 + B + # 3] % 4], m![# 2 + B + # 3]>());
+//! // 8. An axis of one coordinate is nothing, also behind dead positions.
+//! axes![U = 1];
+//! assert!(equivalent::<m![U, A], m![A]>() && equivalent::<m![# 2 + U, A], m![# 2 + 1, A]>());
 //! ```
 //!
 //! # Limits
@@ -90,6 +93,9 @@
 //!
 //! A part of a block with dead positions before it belongs with the other parts: which positions are dead is a matter
 //! of all of them. A part of which only one value is left says nothing, as `e % 1` does.
+//!
+//! Dead positions around a single element may stand in a tensor more than once: `m![# 1 + 1 + # 2]` as Chip and
+//! `m![# 1 + 1]` as Cluster place it in chip 1 and cluster 1. Equal ones are told apart, also where they are cut.
 
 mod constructors;
 mod copies;

@@ -304,7 +304,6 @@ impl Pieces {
             }
             base = content[k].size_over(base);
             let here = match piece.factor {
-                Factor::Padding { size, .. } if !size.is_multiple_of(first.base) => return false,
                 Factor::Padding { size, kind } => Factor::Padding { size: size / first.base, kind },
                 factor => factor,
             };

@@ -116,7 +116,7 @@ impl Buffer {
                 if block == 0 {
                     self.start_in(held.block);
                     self.base += (held.term.digit_of(position) * held.base) as isize;
-                } else if !self.has_digits(block) {
+                } else {
                     self.start_in(block);
                 }
             }
@@ -135,17 +135,6 @@ impl Buffer {
             block = around.outer;
         }
         true
-    }
-
-    const fn has_digits(&self, block: usize) -> bool {
-        let mut k = 0;
-        while k < self.held.len() {
-            if self.held.get(k).block == block {
-                return true;
-            }
-            k += 1;
-        }
-        false
     }
 
     /// The block that a digit stands for, or 0.

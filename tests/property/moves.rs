@@ -5,10 +5,7 @@ use crate::bridge::{expr, for_cases};
 use crate::machine::{Cell, Machine, region, shape, unpack};
 use crate::reference::engines::dma;
 use crate::reference::mapping::{Map, joint_table};
-use crate::reference::random::{
-    Axes, Move, Random, borrowed, random_move, random_move_with_equal_margins, random_move_with_margins,
-    with_unit,
-};
+use crate::reference::random::{Axes, MOVES, Move, Random, borrowed, with_unit};
 use crate::reference::tensor::{MathTensor, place};
 use furiosa_visa_std::command::{FillId, HostBuffer, HostTransfer, Memory, Region, Transfer};
 use furiosa_visa_std::engine::dma::derive_dma;
@@ -88,14 +85,9 @@ impl Case {
         loop {
             let mut most = |memory| random.between(1, if memory == Memory::Hbm { 2 } else { 4 });
             let counts = [most(from), most(to)];
-            let (equal, margins) = (random.chance(15), random.chance(30));
-            let make = match (equal, margins) {
-                (true, _) => random_move_with_equal_margins,
-                (false, true) => random_move_with_margins,
-                (false, false) => random_move,
-            };
+            let (make, units) = (random.pick(&MOVES), random.chance(15));
             let Move { axes, tensor_axes, source, destination } = make(random, counts, true, groups);
-            let [source, destination] = [source, destination].map(|dims| match equal {
+            let [source, destination] = [source, destination].map(|dims| match units {
                 true => dims.into_iter().map(|dim| with_unit(random, dim)).collect(),
                 false => dims,
             });

@@ -354,6 +354,19 @@ pub fn random_move_with_equal_margins(
     any_move(random, counts, broadcast, groups, Margins::Equal)
 }
 
+/// A generator of moves.
+pub type MakeMove = fn(&mut Random, [usize; 2], bool, bool) -> Move;
+
+/// Moves of which most have no margins.
+pub const MOVES: [MakeMove; 6] = [
+    random_move,
+    random_move,
+    random_move,
+    random_move,
+    random_move_with_margins,
+    random_move_with_equal_margins,
+];
+
 fn any_move(
     random: &mut Random,
     [source, destination]: [usize; 2],
