@@ -319,6 +319,28 @@ const fn digit(
         entries.push(Entry { size: digit.extent, stride: 0 });
         return Ok(());
     }
+    if pool.single(&atom).is_none() {
+        return held_digit(pool, request, buffer, digit, entries);
+    }
+    let (count, before) = (entries.len(), *buffer);
+    if held_digit(pool, request, buffer, digit, entries).is_err() {
+        // Cut at other places. All of its positions may read the one element.
+        entries.truncate(count);
+        *buffer = before;
+        entries.push(Entry { size: digit.extent, stride: 0 });
+    }
+    Ok(())
+}
+
+/// Appends the loops of one digit, of an atom that the buffer holds.
+const fn held_digit(
+    pool: &Pool,
+    request: &Job<'_>,
+    buffer: &mut Buffer,
+    digit: Digit,
+    entries: &mut List<Entry, DERIVED_ENTRIES>,
+) -> Result<(), PlanError> {
+    let atom = digit.term.atom;
     let first = entries.len();
     let mut at = digit.term.stride;
     let mut rest = digit.resize;

@@ -379,6 +379,9 @@ fn blocks_of_one_element() {
     assert_eq!(read::<Cut, m![A], m![1]>(), "[16 : 2] : 1 @ base 33");
     assert_eq!(read::<Cut, m![A], m![# 3 + U]>(), "[16 : 2, 2 : 32, 2 : 1] : 4");
     assert_eq!(read::<Cut, m![# 1 + U, A], m![1]>(), "[2 : 0, 16 : 2] : 1 @ base 33");
+    // 5 positions of the stream are no turns of 2.
+    assert_eq!(read::<Cut, m![# 3 + U + # 1, A], m![1]>(), "[5 : 0, 16 : 2] : 1 @ base 33");
+    assert_eq!(read::<Cut, m![# 3 + U + # 2, A], m![1]>(), "[3 : 32, 2 : 1, 16 : 2] : 1");
     // In a block, by itself, unread, and with other dead positions.
     type Inside = m![# 1 + [A, # 2 + U + # 1] + # 1];
     assert_eq!(read::<Inside, m![A], m![# 2 + U + # 1]>(), "[16 : 4, 4 : 1] : 4 @ base 1");

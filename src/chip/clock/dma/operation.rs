@@ -42,8 +42,8 @@ pub enum EngineSplit {
 pub enum Coverage {
     /// They move the live elements and nothing else.
     Exact,
-    /// They also move padding that shares 8 bytes (towards DM) or a byte (of 4-bit elements) with live elements, from padding
-    /// to padding.
+    /// They also move padding that shares 8 bytes (towards DM) or a byte (of 4-bit elements) with live elements, from padding,
+    /// or from what follows the source, to padding. A read may run past the end of its tensor (spec page 30 §7).
     Rounded,
     /// The padding is too ragged for a reasonable number of commands: these move all elements up to the last live value of
     /// every loop, padding among them. They give an upper bound of the time, and must not be executed.
