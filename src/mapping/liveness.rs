@@ -391,6 +391,18 @@ mod tests {
             let at = [k / 16, k / 8 % 2, k / 2 % 4, k % 2];
             assert_eq!(guard.holds(&at), at == [2, 1, 0, 0], "{at:?}: {guard:?}");
         }
+        // 4 is 1 * 4 + 0 and 1 * 3 + 1: a digit ends where the next one of its copy begins.
+        let guard = GuardBuilder::new(4)
+            .digit(0, term.atom, 1, 3)
+            .digit(1, term.atom, 1, 2)
+            .digit(2, term.atom, 3, 1)
+            .digit(3, term.atom, 4, 1)
+            .build(&pool)
+            .expect("fits");
+        for k in 0..4 * 3 * 2 * 2 {
+            let at = [k / 12, k / 4 % 3, k / 2 % 2, k % 2];
+            assert_eq!(guard.holds(&at), at == [0, 1, 1, 1], "{at:?}: {guard:?}");
+        }
     }
 
     #[test]

@@ -106,9 +106,16 @@ impl Row {
         }
         let first = self.lengthen(line.len);
         if line.stride == 0 && line.len > 1 {
-            self.read_part(space, first, Line { len: 1, ..line });
+            self.read_at(space, first, Line { len: 1, ..line });
             self.repeat(first, line.len);
-        } else if let Some(line) = self.led_line(line) {
+        } else {
+            self.read_at(space, first, line);
+        }
+    }
+
+    /// Reads the elements of a line to element `first` and those after it.
+    fn read_at(&mut self, space: &impl Space, first: usize, line: Line) {
+        if let Some(line) = self.led_line(line) {
             self.read_part(space, first, line);
         } else if line.position < 0 {
             for k in 0..line.len {
@@ -429,6 +436,14 @@ mod tests {
                 let mut five = Row::new(element);
                 (0..5).for_each(|_| five.read(space, Line { stride: 0, len: 1, ..line }));
                 assert_eq!(copies.bytes(), five.bytes());
+                // The same places, before the start of another tensor: 8 elements are as many bytes as one has bits.
+                let before = Line { address: address + bits as u64, position: line.position - 8, ..line };
+                for (stride, len) in [(0, 5), (0, 1), (1, 5), (stride, count)] {
+                    let (mut there, mut here) = (Row::new(element), Row::new(element));
+                    there.read(space, Line { stride, len, ..before });
+                    here.read(space, Line { stride, len, ..line });
+                    assert_eq!(there.bytes(), here.bytes(), "{element:?} stride {stride} offset {offset}");
+                }
             }
         }
     }
