@@ -44,6 +44,12 @@ impl PlanError {
                 let text = text.str("a mapping of ").number(size).str(" positions cannot be padded to ");
                 Self::new("padding too small", text.number(padding).str("; help: pad to at least its size"))
             }
+            Problem::NoElement { kept, first } => {
+                let text =
+                    text.str("the first ").count(kept, "position").str(" of a mapping hold no element: ");
+                let text = text.str("dead ones come first, and the first element is at ").number(first);
+                Self::new("no element", text.str("; help: keep at least ").number(first + 1))
+            }
             Problem::TooManyFactors => {
                 let text = text.str("a mapping has more than ").number(crate::mapping::FACTORS);
                 Self::new(

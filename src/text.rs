@@ -1,6 +1,6 @@
 //! Text that can be built in const evaluation: what a refusal says is made where it is found, by the compiler.
 
-use crate::mapping::{Expr, Factors, Pool};
+use crate::mapping::{Expr, Factors, Pool, compare};
 use core::cmp::Ordering;
 
 /// The longest text in bytes. What does not fit ends in `…`.
@@ -140,19 +140,13 @@ impl Eq for Text {}
 pub(crate) const fn order(a: &str, b: &str) -> Ordering {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let mut k = 0;
-    while k < a.len() && k < b.len() && a[k] == b[k] {
+    while k < a.len() && k < b.len() {
+        if a[k] != b[k] {
+            return compare(a[k] as usize, b[k] as usize);
+        }
         k += 1;
     }
-    // The end of a string comes before every byte.
-    let a = if k < a.len() { a[k] as isize } else { -1 };
-    let b = if k < b.len() { b[k] as isize } else { -1 };
-    if a < b {
-        Ordering::Less
-    } else if a > b {
-        Ordering::Greater
-    } else {
-        Ordering::Equal
-    }
+    compare(a.len(), b.len())
 }
 
 #[cfg(test)]

@@ -106,6 +106,13 @@ pub enum Problem {
         /// The padding.
         padding: usize,
     },
+    /// The first positions of a mapping, all of them dead.
+    NoElement {
+        /// How many.
+        kept: usize,
+        /// The first position that holds an element.
+        first: usize,
+    },
     /// More than [`FACTORS`] factors, or more than [`POOL`](super::term::POOL) in composites.
     TooManyFactors,
 }
@@ -136,17 +143,17 @@ pub const fn same_factor(a: &Factor, b: &Factor) -> bool {
             *sa == *sb && ka.is(*kb)
         }
         (Factor::Lead { positions: a, of: x }, Factor::Lead { positions: b, of: y }) => {
-            *a == *b && same_name(x, y)
+            *a == *b && crate::text::same(name_of(x), name_of(y))
         }
         _ => false,
     }
 }
 
-const fn same_name(a: &Option<Ident>, b: &Option<Ident>) -> bool {
-    match (a, b) {
-        (Some(a), Some(b)) => a.is(b),
-        (None, None) => true,
-        _ => false,
+/// The name of an axis, or nothing.
+pub(crate) const fn name_of(axis: &Option<Ident>) -> &str {
+    match axis {
+        Some(name) => name.as_str(),
+        None => "",
     }
 }
 

@@ -93,7 +93,7 @@ impl Index {
     }
 
     fn add_position(&mut self, factors: &Factors, position: usize) {
-        if position >= factors.size() {
+        if factors.problem().is_some() || position >= factors.size() {
             self.valid = false;
             return;
         }
@@ -348,6 +348,9 @@ mod tests {
             live(&[<m![[{ N }, { N }] # 20 / 4]>::EXPR, <m![[{ N }, { N }] # 20 % 4]>::EXPR]),
             [[2, 2]]
         );
+        // Nothing is left of it.
+        assert_eq!(live(&[<m![{ B } = 2]>::EXPR]), Vec::<Vec<usize>>::new());
+        assert_eq!(live(&[<m![{ B } = 3]>::EXPR]), [[2]]);
         // A part alone belongs with the others, which say 0.
         assert_eq!(live(&[<m![{ B } / 2]>::EXPR]), [[1]]);
         assert_eq!(live(&[<m![{ B } % 2]>::EXPR]), Vec::<Vec<usize>>::new());

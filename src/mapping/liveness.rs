@@ -348,8 +348,8 @@ mod tests {
         check(&[GROUP]);
         check(&[&Expr::Stride(GROUP, 14), &Expr::Modulo(GROUP, 14)]);
         check(&[&Expr::Modulo(GROUP, 7), &Expr::Stride(GROUP, 7)]);
-        // The first positions, none of which holds an element.
-        check(&[&Expr::Resize(MARGIN, 2)]);
+        // The first positions, of which the last one holds an element.
+        check(&[&Expr::Resize(MARGIN, 3)]);
     }
 
     /// What the maps say of these is tested in `index.rs`.
@@ -379,29 +379,24 @@ mod tests {
         let mut pool = Pool::new();
         let factors = factorize(&mut pool, N);
         let Factor::Term { term, .. } = factors.as_slice()[0] else { unreachable!("a block") };
-        // One is cut at 2 and the other one at 4: 4 is 2 * 2 + 0 and 1 * 4 + 0.
-        let guard = GuardBuilder::new(4)
-            .digit(0, term.atom, 2, 2)
-            .digit(1, term.atom, 4, 1)
-            .digit(2, term.atom, 1, 3)
-            .digit(3, term.atom, 1, 1)
-            .build(&pool)
-            .expect("fits");
-        for k in 0..3 * 2 * 4 * 2 {
-            let at = [k / 16, k / 8 % 2, k / 2 % 4, k % 2];
-            assert_eq!(guard.holds(&at), at == [2, 1, 0, 0], "{at:?}: {guard:?}");
-        }
-        // 4 is 1 * 4 + 0 and 1 * 3 + 1: a digit ends where the next one of its copy begins.
-        let guard = GuardBuilder::new(4)
-            .digit(0, term.atom, 1, 3)
-            .digit(1, term.atom, 1, 2)
-            .digit(2, term.atom, 3, 1)
-            .digit(3, term.atom, 4, 1)
-            .build(&pool)
-            .expect("fits");
-        for k in 0..4 * 3 * 2 * 2 {
-            let at = [k / 12, k / 4 % 3, k / 2 % 2, k % 2];
-            assert_eq!(guard.holds(&at), at == [0, 1, 1, 1], "{at:?}: {guard:?}");
+        // Stride and values of each digit, and where all of them are live. One is cut at 2 and the other one at 4: 4 is
+        // 2 * 2 + 0 and 1 * 4 + 0. Then at 4 and 3, in the order 1 * 4 + 0 and 1 * 3 + 1, where the first digit of one ends
+        // behind the place where the second one of the other begins.
+        let cases = [
+            ([(2, 3), (4, 2), (1, 4), (1, 2)], [2, 1, 0, 0]),
+            ([(1, 4), (1, 3), (3, 2), (4, 2)], [0, 1, 1, 1]),
+        ];
+        for (digits, live) in cases {
+            let guard =
+                digits.iter().enumerate().fold(GuardBuilder::new(4), |guard, (k, (stride, values))| {
+                    guard.digit(k, term.atom, *stride, values - 1)
+                });
+            let guard = guard.build(&pool).expect("fits");
+            let [a, b, c, d] = digits.map(|(_, values)| values);
+            for k in 0..a * b * c * d {
+                let at = [k / (b * c * d), k / (c * d) % b, k / d % c, k % d];
+                assert_eq!(guard.holds(&at), at == live, "{at:?}: {guard:?}");
+            }
         }
     }
 

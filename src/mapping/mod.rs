@@ -92,7 +92,8 @@
 //! meaning.
 //!
 //! A part of a block with dead positions before it belongs with the other parts: which positions are dead is a matter
-//! of all of them. A part of which only one value is left says nothing, as `e % 1` does.
+//! of all of them. A part of which only one value is left says nothing, as `e % 1` does. A mapping that ends before its
+//! first element, `m![[# 2 + B] = 2]`, is refused.
 //!
 //! Dead positions around a single element may stand in a tensor more than once: `m![# 1 + 1 + # 2]` as Chip and
 //! `m![# 1 + 1]` as Cluster place it in chip 1 and cluster 1. Equal ones are told apart, also where they are cut.
@@ -116,11 +117,12 @@ pub(crate) use copies::number_copies;
 pub use division::{Bounds, Division, DivisionError, DivisionMode, DivisionTerm, divide, is_resize_of};
 pub use expr::{Expr, Mapping};
 pub(crate) use factor::LEAD_INSIDE;
+pub(crate) use factor::name_of;
 pub use factor::{FACTORS, Factor, Factors, PaddingKind, Problem, same_factor, size_of_factors};
 pub use index::{Index, Invalid};
 pub use liveness::{GuardBuilder, liveness, liveness_of};
+pub(crate) use normal::{compare, greatest, least};
 pub use normal::{factorize, gcd, modulo, pad_to, product, resize, stride, strip};
-pub(crate) use normal::{greatest, least};
 pub use notation::{write_factors, write_term};
 pub(crate) use pieces::{CutRule, Matched, PIECES, Pieces, matched};
 pub use term::{Atom, Axis, Composite, Ident, POOL, Pool, Term};

@@ -6,8 +6,9 @@
 
 use super::expr::Expr;
 use super::factor::{Factor, Factors, LEAD_INSIDE, PaddingKind, Problem, size_of_factors};
-use super::term::{Atom, Ident, Pool, Term};
+use super::term::{Atom, Axis, Ident, Pool, Term};
 use crate::text::order;
+use core::cmp::Ordering;
 
 /// The greatest common divisor.
 pub const fn gcd(a: usize, b: usize) -> usize {
@@ -21,6 +22,17 @@ pub const fn gcd(a: usize, b: usize) -> usize {
 /// The lesser of two numbers, in const code.
 pub(crate) const fn least(a: usize, b: usize) -> usize {
     a - a.saturating_sub(b)
+}
+
+/// Which of two numbers is the lesser, in const code.
+pub(crate) const fn compare(a: usize, b: usize) -> Ordering {
+    if a < b {
+        Ordering::Less
+    } else if a > b {
+        Ordering::Greater
+    } else {
+        Ordering::Equal
+    }
 }
 
 /// The greater of two numbers, in const code.
@@ -48,6 +60,10 @@ pub const fn factorize(pool: &mut Pool, expr: &Expr) -> Factors {
         }
         Expr::Resize(inner, n) => {
             let inner = factorize(pool, inner);
+            let first = first_element(pool, inner.as_slice());
+            if inner.problem().is_none() && *n > 0 && *n <= first {
+                return Factors::failed(Problem::NoElement { kept: *n, first });
+            }
             resize(pool, &inner, *n)
         }
         Expr::Padding(inner, n) => {
@@ -55,9 +71,10 @@ pub const fn factorize(pool: &mut Pool, expr: &Expr) -> Factors {
             factors.push_padding(*n, PaddingKind::Top);
             factors
         }
-        Expr::Margin(inner_expr, before, after) => {
-            let inner = factorize(pool, inner_expr);
-            let mut factors = lead(pool, &inner, *before, single_axis(inner_expr));
+        Expr::Margin(inner, before, after) => {
+            let of = single_axis(inner);
+            let inner = factorize(pool, inner);
+            let mut factors = lead(pool, &inner, *before, of);
             factors.push_padding(factors.size() + *after, PaddingKind::Top);
             factors
         }
@@ -73,17 +90,30 @@ pub const fn factorize(pool: &mut Pool, expr: &Expr) -> Factors {
     factors
 }
 
+/// The dead positions that whole blocks have before the first element.
+const fn first_element(pool: &Pool, factors: &[Factor]) -> usize {
+    let (mut position, mut base) = (0, 1);
+    let mut k = 0;
+    while k < factors.len() {
+        if let Factor::Term { term: Term { atom, .. }, resize } = &factors[k]
+            && let Atom::Composite(composite) = atom
+            && *resize == pool.atom_size(atom)
+        {
+            let (lead, inside) = pool.led(*composite);
+            position += (lead + first_element(pool, inside)) * base;
+        }
+        base = factors[k].size_over(base);
+        k += 1;
+    }
+    position
+}
+
 /// The axis of one coordinate that an expression holds; of several, the one whose name comes first.
 const fn single_axis(expr: &Expr) -> Option<Ident> {
     match expr {
         Expr::Identity => None,
-        Expr::Symbol(axis) => {
-            if axis.size == 1 {
-                Some(axis.name)
-            } else {
-                None
-            }
-        }
+        Expr::Symbol(Axis { name, size: 1 }) => Some(*name),
+        Expr::Symbol(_) => None,
         Expr::Stride(inner, _)
         | Expr::Modulo(inner, _)
         | Expr::Resize(inner, _)

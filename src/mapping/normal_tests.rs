@@ -204,6 +204,43 @@ fn a_cut_that_does_not_divide_is_a_problem() {
     }
 }
 
+#[test]
+fn a_mapping_that_ends_before_its_first_element_is_a_problem() {
+    let problem = |expr: &Expr| factorize(&mut Pool::new(), expr).problem();
+    let none = |kept, first| Some(Problem::NoElement { kept, first });
+    let axis = e(Expr::Symbol(Axis { name: Ident::new("U"), size: 1 }));
+    // The expression, and the first position that holds an element.
+    let cases = [
+        (margin(2, P, 3), 2),
+        (margin(1, axis, 0), 1),
+        (margin(3, ONE, 4), 3),
+        (pair(G, margin(1, ONE, 0)), 1),
+        (pair(margin(2, P, 0), G), 12),
+        (pair(margin(2, P, 1), margin(1, H, 2)), 2 * 13 + 1),
+        (margin(1, pair(P, margin(2, H, 0)), 5), 3),
+        (margin(1, margin(2, P, 0), 0), 3),
+    ];
+    for (expr, first) in cases {
+        for kept in 1..=first {
+            assert_eq!(problem(cut_to(expr, kept)), none(kept, first), "{expr} = {kept}");
+        }
+        assert_eq!(problem(cut_to(expr, first + 1)), None, "{expr}");
+    }
+    // Whatever is around it, and however it was cut before.
+    let dead = cut_to(margin(2, P, 3), 2);
+    assert_eq!(problem(margin(1, pair(K, dead), 2)), none(2, 2));
+    assert_eq!(problem(cut_to(cut_to(margin(2, P, 3), 4), 2)), None);
+    // A part of a block belongs with its other parts.
+    assert_eq!(problem(cut_to(rem(margin(2, P, 3), 4), 2)), None);
+    let text = crate::PlanError::mapping("fetch", Problem::NoElement { kept: 1, first: 2 });
+    assert_eq!(text.rule(), "no element");
+    assert_eq!(
+        text.message(),
+        "fetch: the first 1 position of a mapping hold no element: dead ones come first, and the first element is at 2; \
+         help: keep at least 3"
+    );
+}
+
 /// What a removed block leaves stays what it is, also where it is cut.
 #[test]
 fn cuts_keep_the_kind_of_padding() {

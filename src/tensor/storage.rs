@@ -16,16 +16,23 @@ use crate::command::{Guard, Step, Transfer, TransferLoop};
 use crate::error::PlanError;
 use crate::list::List;
 use crate::mapping::{
-    Atom, Expr, FACTORS, Factor, Factors, GuardBuilder, Ident, Pool, Term, factorize, number_copies,
+    Atom, Expr, FACTORS, Factor, Factors, GuardBuilder, Pool, Term, compare, factorize, name_of,
+    number_copies,
 };
 use crate::text::{Text, order};
 use core::cmp::Ordering;
 
 /// The digits of an expression without the padding between them, in the order of the mapping: how buffers list them.
 pub(crate) const fn packed_factors(pool: &mut Pool, expr: &Expr) -> Factors {
+    let factors = numbered(pool, expr);
+    digits_of(pool, &factors)
+}
+
+/// The factors of an expression, with equal blocks told apart.
+const fn numbered(pool: &mut Pool, expr: &Expr) -> Factors {
     let mut factors = [factorize(pool, expr)];
     number_copies(pool, &mut factors);
-    digits_of(pool, &factors[0])
+    factors[0]
 }
 
 /// The digits without the padding between them.
@@ -165,23 +172,6 @@ const fn sort(pool: &Pool, axes: &mut Axes) {
     }
 }
 
-const fn compare(a: usize, b: usize) -> Ordering {
-    if a < b {
-        Ordering::Less
-    } else if a > b {
-        Ordering::Greater
-    } else {
-        Ordering::Equal
-    }
-}
-
-const fn name_of(axis: &Option<Ident>) -> &str {
-    match axis {
-        Some(name) => name.as_str(),
-        None => "",
-    }
-}
-
 /// The first comparison that is not a tie.
 const fn first(comparisons: &[Ordering]) -> Ordering {
     let mut k = 0;
@@ -251,9 +241,7 @@ impl Layout {
         if let Err(problem) = expr.checked_size() {
             PlanError::new("mapping", Text::new().str(operation).str(": ").str(problem.as_str())).refuse();
         }
-        let mut factors = [factorize(pool, expr)];
-        number_copies(pool, &mut factors);
-        let [factors] = factors;
+        let factors = numbered(pool, expr);
         if let Some(problem) = factors.problem() {
             PlanError::mapping(operation, problem).refuse();
         }

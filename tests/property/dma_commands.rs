@@ -132,11 +132,13 @@ fn check(random: &mut Random, case: &Case, element: ElementType, dma: &Dma) -> R
     match operation.coverage {
         Coverage::Exact if !extra.is_empty() => return Err(shown(format!("{:?} is padding", extra[0]))),
         Coverage::Exact => {}
-        // Into padding of the destination, from anywhere but an element: reads may run past the end of a tensor.
+        // From padding to padding, inside the destination. A read may run past the end of the source, to whole 8 bytes.
         Coverage::Rounded => {
-            let end = 2 * (dma.destination.address + dma.destination.footprint.bytes() as u64);
-            if let Some((to, from)) =
-                extra.iter().find(|((_, to), from)| sources.contains(from) || *to >= end)
+            let end = |region: &Region| region.address + region.footprint.bytes() as u64;
+            let ends = [2 * end(&dma.destination), 2 * end(&dma.source).next_multiple_of(8)];
+            if let Some((to, from)) = extra
+                .iter()
+                .find(|((_, to), from)| sources.contains(from) || *to >= ends[0] || from.1 >= ends[1])
             {
                 return Err(shown(format!("{to:?} is written from {from:?}")));
             }

@@ -3,8 +3,8 @@
 use crate::bridge::{expr, for_cases, index};
 use crate::reference::mapping::{Map, for_each_position, joint_table};
 use crate::reference::random::{
-    Axes, Random, axes_of_few_coordinates, borrowed, random_axes, random_map, random_map_with_margins,
-    random_partition, random_partition_with_equal_margins, random_partition_with_margins, with_unit,
+    Axes, Margins, Random, borrowed, random_axes, random_map, random_map_with_margins, random_partition,
+    with_unit,
 };
 use furiosa_visa_std::mapping::{
     self, DivisionMode, Factors, M, PaddingKind, Pool, divide, factorize, is_resize_of, liveness,
@@ -211,20 +211,13 @@ fn guards_hold_where_elements_are() {
         let axes_count = random.between(1, 4);
         let count = random.between(1, 5);
         let groups = random.chance(50);
-        let (equal, margins) = (random.chance(25), random.chance(40));
-        let axes = match equal {
-            true => axes_of_few_coordinates(random, axes_count),
-            false => random_axes(random, axes_count),
-        };
-        let mut dims = match (equal, margins) {
-            (true, _) => random_partition_with_equal_margins(random, &axes, count, groups),
-            (false, true) => random_partition_with_margins(random, &axes, count, groups),
-            (false, false) => random_partition(random, &axes, count, groups),
-        };
-        if equal {
+        let margins = random.pick(&[Margins::None, Margins::None, Margins::Any, Margins::Equal]);
+        let axes = margins.axes(random, axes_count);
+        let mut dims = random_partition(random, &axes, count, groups, margins);
+        if margins == Margins::Equal {
             dims = dims.into_iter().map(|dim| with_unit(random, dim)).collect();
         }
-        if !margins && !equal && random.chance(40) {
+        if margins == Margins::None && random.chance(40) {
             let k = random.below(dims.len());
             dims[k] = dims[k].resize(random.between(1, dims[k].size() + 1));
         }
@@ -306,13 +299,13 @@ fn exact_divisions_lead_to_elements() {
         let count = random.between(1, 3);
         let axes = random_axes(random, count);
         let groups = random.chance(30);
-        let dividend = Map::sequence(&random_partition(random, &axes, 1, groups));
+        let dividend = Map::sequence(&random_partition(random, &axes, 1, groups, Margins::None));
         let divisor = match random.below(4) {
-            0 => Map::sequence(&random_partition(random, &axes, 1, groups)),
+            0 => Map::sequence(&random_partition(random, &axes, 1, groups, Margins::None)),
             1 => random_map(random, &axes, 3),
             2 => random_map(random, &axes[..1].to_vec(), 3),
             _ => {
-                let parts = random_partition(random, &axes, 2, groups);
+                let parts = random_partition(random, &axes, 2, groups, Margins::None);
                 parts[0].clone()
             }
         };

@@ -2,9 +2,7 @@
 
 use crate::bridge::{expr, for_cases};
 use crate::reference::mapping::Map;
-use crate::reference::random::{
-    Random, random_axes, random_move_with_equal_margins, random_move_with_margins, with_unit,
-};
+use crate::reference::random::{Margins, Random, random_axes, random_move, with_unit};
 use crate::reference::sequencer::{exists_configuration, odometer, wanted};
 use furiosa_visa_std::PlanError;
 use furiosa_visa_std::mapping::{Pool, factorize};
@@ -101,7 +99,7 @@ fn streams_and_buffers_with_margins() {
     let counts = Counts::default();
     for_cases(3000, |random| {
         let groups = random.chance(20);
-        let case = random_move_with_margins(random, [1, 2], true, groups);
+        let case = random_move(random, [1, 2], true, groups, Margins::Any);
         counts.check(random, [&case.source[0], &case.destination[0], &case.destination[1]], groups)
     });
     counts.are_enough();
@@ -113,7 +111,7 @@ fn equal_blocks() {
     let counts = Counts::default();
     for_cases(3000, |random| {
         let groups = random.chance(30);
-        let case = random_move_with_equal_margins(random, [1, 2], true, groups);
+        let case = random_move(random, [1, 2], true, groups, Margins::Equal);
         let buf = with_unit(random, case.source[0].clone());
         let buf = with_unit(random, buf);
         let [time, packet] = [0, 1].map(|k| with_unit(random, case.destination[k].clone()));

@@ -16,7 +16,7 @@
 use crate::bridge::{expr, for_cases};
 use crate::reference::digits::{Digit, digits, strip};
 use crate::reference::mapping::{Coordinates, Map, is_injective, joint_table};
-use crate::reference::random::{Random, random_axes, random_move, random_partition, random_read};
+use crate::reference::random::{Margins, Random, random_axes, random_move, random_partition, random_read};
 use crate::reference::sequencer::{check_read, dropped_digits, exists_configuration, odometer, wanted};
 use furiosa_visa_std::PlanError;
 use furiosa_visa_std::mapping::{Pool, factorize};
@@ -262,7 +262,7 @@ fn reads_with_common_cuts() {
     let seen = Seen::default();
     for_cases(3000, |random| {
         let groups = random.chance(30);
-        let case = random_move(random, [1, 2], true, groups);
+        let case = random_move(random, [1, 2], true, groups, Margins::None);
         let [buf, time, packet] = [&case.source[0], &case.destination[0], &case.destination[1]];
         if buf.size() > 512 || time.size() * packet.size() > 512 {
             return Ok(());
@@ -294,7 +294,7 @@ fn disturb(random: &mut Random, map: &Map) -> Map {
 fn disturbed_reads() {
     let seen = Seen::default();
     for_cases(2500, |random| {
-        let case = random_move(random, [1, 2], true, false);
+        let case = random_move(random, [1, 2], true, false, Margins::None);
         let [mut buf, mut time, mut packet] =
             [case.source[0].clone(), case.destination[0].clone(), case.destination[1].clone()];
         for _ in 0..random.between(1, 2) {
@@ -329,7 +329,7 @@ fn groups() {
         let buf = match random.below(3) {
             0 => all.clone(),
             1 => all.pad(total + random.below(5)),
-            _ => Map::sequence(&random_partition(random, &axes, 1, true)),
+            _ => Map::sequence(&random_partition(random, &axes, 1, true, Margins::None)),
         };
         let cut = random.pick(&[2, 3, 4, 6, 8]);
         let whole = all.pad(total.next_multiple_of(cut));
@@ -404,7 +404,7 @@ fn products_that_look_like_others() {
 fn the_oracle_finds_wrong_entries() {
     let caught = Cell::new(0);
     for_cases(300, |random| {
-        let case = random_move(random, [1, 2], true, false);
+        let case = random_move(random, [1, 2], true, false, Margins::None);
         let maps = [&case.source[0], &case.destination[0], &case.destination[1]];
         let [buf, time, packet] = maps;
         let Ok(mut config) = derived(buf, time, packet) else {

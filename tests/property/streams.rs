@@ -10,7 +10,7 @@ use crate::reference::digits::{content, repad, strip};
 use crate::reference::engines::{cast, cast_packet, collect, commit, fetch, flits};
 use crate::reference::mapping::{Map, joint_table};
 use crate::reference::numbers::{ElementType, Number};
-use crate::reference::random::{Axes, MOVES, Random, random_axes};
+use crate::reference::random::{Axes, Margins, Random, random_axes, random_move};
 use crate::reference::sequencer::exists_configuration;
 use crate::reference::tensor::{MathTensor, place};
 use furiosa_visa_std::command::{Cast, Collect, Fetch, TensorUnit};
@@ -214,8 +214,8 @@ fn slices(random: &mut Random, axes: &mut Axes) -> Map {
 /// Any order, cut, padding and broadcast of a tensor as a stream, written as it comes.
 fn random_fetch(random: &mut Random) -> Pass {
     loop {
-        let make = random.pick(&MOVES);
-        let case = make(random, [1, 2], true, false);
+        let margins = random.pick(&Margins::MIXED);
+        let case = random_move(random, [1, 2], true, false, margins);
         let mut axes: Axes = case.axes[..case.tensor_axes].to_vec();
         let slice = slices(random, &mut axes);
         let [stored, streamed] = random.pick(&FETCH_CASTS);
@@ -260,7 +260,7 @@ fn ran(
         // A block with dead positions before it is one unit: where it is cut, its axes are no loops, though few live
         // positions may happen to lie on a line.
         Ok(Outcome::Refused("not factorizable", _))
-            if [&pass.memory, &pass.fetched[0], &pass.fetched[1]].iter().any(|map| cuts_a_block(map)) =>
+            if [&pass.memory, &pass.fetched[0], &pass.fetched[1]].iter().any(|map| map.cuts_a_block()) =>
         {
             return Ok(());
         }
@@ -273,10 +273,6 @@ fn ran(
         Err(text) => text,
     };
     Err(format!("{}\n{text}", pass.text()))
-}
-
-fn cuts_a_block(map: &Map) -> bool {
-    map.to_string().contains("[# ")
 }
 
 fn enough(counter: &Cell<usize>, least: usize) {

@@ -7,7 +7,7 @@ use crate::program::{Stage, guard};
 use crate::reference::engines::flits;
 use crate::reference::mapping::{Map, joint_table};
 use crate::reference::numbers::ElementType;
-use crate::reference::random::{Axes, MOVES, Random};
+use crate::reference::random::{Axes, Margins, Random, random_move};
 use crate::reference::tensor::place;
 use furiosa_visa_std::command::{
     Collect, Fetch, Guard, Inspection, Memory, RegisterFile, Sink, Step, TensorUnit, Transfer, TransferLoop,
@@ -102,8 +102,8 @@ impl Load {
 /// `groups`: packets may be cut across the axes of time, where the algebra may refuse another order.
 fn random_load(random: &mut Random, groups: bool) -> Load {
     loop {
-        let make = random.pick(&MOVES);
-        let case = make(random, [if groups { 2 } else { 1 }, 1], false, false);
+        let margins = random.pick(&Margins::MIXED);
+        let case = random_move(random, [if groups { 2 } else { 1 }, 1], false, false, margins);
         let element = random.pick(&[ElementType::I32, ElementType::F32]);
         let mut axes = case.axes.clone();
         let mut time = vec![case.source[0].clone()];

@@ -185,6 +185,16 @@ impl Map {
         }
     }
 
+    /// Whether a block with dead positions before it is cut somewhere.
+    pub fn cuts_a_block(&self) -> bool {
+        match self {
+            Map::One | Map::Axis { .. } => false,
+            Map::Stride(inner, _) | Map::Modulo(inner, _) | Map::Resize(inner, _) => inner.has_lead(),
+            Map::Padding(inner, _) | Map::Margin(_, inner, _) => inner.cuts_a_block(),
+            Map::Pair(left, right) => left.cuts_a_block() || right.cuts_a_block(),
+        }
+    }
+
     /// The offsets that position `position` of this node sends to the nodes below it. `None`: the position is
     /// beyond the node, or in a margin. Axes and `1` send nothing.
     pub fn cells(&self, position: usize) -> Option<Vec<(&Map, usize)>> {

@@ -69,11 +69,6 @@ pub fn random_axes(random: &mut Random, count: usize) -> Axes {
     "ABCDEFGHIJ".chars().take(count).map(|name| (name.to_string(), random.pick(&sizes))).collect()
 }
 
-/// `count` axes of 1 to 3 coordinates, most of them of 1.
-pub fn axes_of_few_coordinates(random: &mut Random, count: usize) -> Axes {
-    "ABCDEFGHIJ".chars().take(count).map(|name| (name.to_string(), random.pick(&[1, 1, 1, 2, 3]))).collect()
-}
-
 fn divisors(n: usize) -> Vec<usize> {
     (1..=n).filter(|divisor| n.is_multiple_of(*divisor)).collect()
 }
@@ -146,13 +141,31 @@ struct Cuts {
     lead: usize,
 }
 
-/// Which dead positions before blocks there are.
-#[derive(Clone, Copy, PartialEq)]
-enum Margins {
+/// Which dead positions before blocks there are. Where both ends of a move cut an axis with dead positions before it,
+/// these are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Margins {
+    /// None.
     None,
+    /// Before some axes, which are whole, or cut with these.
     Any,
     /// Few different ones, so that blocks are equal but for their axes.
     Equal,
+}
+
+impl Margins {
+    /// All kinds, most of them without margins.
+    pub const MIXED: [Margins; 6] =
+        [Margins::None, Margins::None, Margins::None, Margins::None, Margins::Any, Margins::Equal];
+
+    /// `count` axes: [`random_axes`], or of 1 to 3 coordinates, most of them of 1, where blocks are to be equal.
+    pub fn axes(self, random: &mut Random, count: usize) -> Axes {
+        let mut axes = random_axes(random, count);
+        if self == Margins::Equal {
+            axes.iter_mut().for_each(|(_, size)| *size = random.pick(&[1, 1, 1, 2, 3]));
+        }
+        axes
+    }
 }
 
 fn random_cuts(random: &mut Random, axes: &Axes, groups: bool, margins: Margins) -> Vec<Cuts> {
@@ -166,13 +179,7 @@ fn random_cuts(random: &mut Random, axes: &Axes, groups: bool, margins: Margins)
             if equal && groups { node.margin(random.below(3), random.below(2)) } else { node }
         };
         let mut node = member(random, &name, size);
-        let mut chance = if !groups {
-            0
-        } else if equal {
-            50
-        } else {
-            15
-        };
+        let mut chance = usize::from(groups) * if equal { 50 } else { 15 };
         while chance > 0
             && random.chance(chance)
             && let Some((name, size)) = order.pop()
@@ -269,35 +276,16 @@ fn random_dims(random: &mut Random, pieces: Vec<Map>, count: usize, groups: bool
     dims
 }
 
-/// As [`random_partition_with_margins`], with few different margins: where axes have one coordinate, blocks are equal
-/// but for their axes.
-pub fn random_partition_with_equal_margins(
-    random: &mut Random,
-    axes: &Axes,
-    count: usize,
-    groups: bool,
-) -> Vec<Map> {
-    let cuts = random_cuts(random, axes, groups, Margins::Equal);
-    let pieces = random_pieces(random, &cuts);
-    random_dims(random, pieces, count, groups)
-}
-
 /// `count` mappings that hold every element over `axes` exactly once: the axes are cut, padded and reordered. With
 /// `groups`, several axes may be padded and cut as a whole, so that no digits of single axes describe them.
-pub fn random_partition(random: &mut Random, axes: &Axes, count: usize, groups: bool) -> Vec<Map> {
-    let cuts = random_cuts(random, axes, groups, Margins::None);
-    let pieces = random_pieces(random, &cuts);
-    random_dims(random, pieces, count, groups)
-}
-
-/// As [`random_partition`], with margins: some axes have dead positions before them, and are cut with these.
-pub fn random_partition_with_margins(
+pub fn random_partition(
     random: &mut Random,
     axes: &Axes,
     count: usize,
     groups: bool,
+    margins: Margins,
 ) -> Vec<Map> {
-    let cuts = random_cuts(random, axes, groups, Margins::Any);
+    let cuts = random_cuts(random, axes, groups, margins);
     let pieces = random_pieces(random, &cuts);
     random_dims(random, pieces, count, groups)
 }
@@ -328,46 +316,7 @@ pub struct Move {
 /// A legal move of a small tensor between placements of `source` and `destination` dimensions. Both ends cut an
 /// axis at divisors of one chain; ragged cuts are the same on both ends. With `groups` see [`random_partition`];
 /// such a move is right as a move, but an algebra may refuse what it cannot divide.
-pub fn random_move(random: &mut Random, counts: [usize; 2], broadcast: bool, groups: bool) -> Move {
-    any_move(random, counts, broadcast, groups, Margins::None)
-}
-
-/// As [`random_move`], with margins. Either end has them, whole or cut, or not; where both cut an axis with dead
-/// positions before it, these are the same.
-pub fn random_move_with_margins(
-    random: &mut Random,
-    counts: [usize; 2],
-    broadcast: bool,
-    groups: bool,
-) -> Move {
-    any_move(random, counts, broadcast, groups, Margins::Any)
-}
-
-/// As [`random_move_with_margins`], with few different margins and axes of few coordinates, so that blocks are equal but
-/// for their axes.
-pub fn random_move_with_equal_margins(
-    random: &mut Random,
-    counts: [usize; 2],
-    broadcast: bool,
-    groups: bool,
-) -> Move {
-    any_move(random, counts, broadcast, groups, Margins::Equal)
-}
-
-/// A generator of moves.
-pub type MakeMove = fn(&mut Random, [usize; 2], bool, bool) -> Move;
-
-/// Moves of which most have no margins.
-pub const MOVES: [MakeMove; 6] = [
-    random_move,
-    random_move,
-    random_move,
-    random_move,
-    random_move_with_margins,
-    random_move_with_equal_margins,
-];
-
-fn any_move(
+pub fn random_move(
     random: &mut Random,
     [source, destination]: [usize; 2],
     broadcast: bool,
@@ -376,11 +325,7 @@ fn any_move(
 ) -> Move {
     loop {
         let (count, extra) = (random.between(1, 3), usize::from(broadcast && random.chance(60)));
-        let axes = if margins == Margins::Equal {
-            axes_of_few_coordinates(random, count + extra)
-        } else {
-            random_axes(random, count + extra)
-        };
+        let axes = margins.axes(random, count + extra);
         let own: Axes = axes[..count].to_vec();
         let cuts = random_cuts(random, &own, groups, margins);
         let pieces = random_pieces(random, &cuts);
@@ -403,11 +348,11 @@ pub fn random_read(random: &mut Random, count: usize) -> (Axes, [Map; 3]) {
     loop {
         let axes = random_axes(random, count);
         let buffer = if random.chance(50) {
-            Map::sequence(&random_partition(random, &axes, 1, true))
+            Map::sequence(&random_partition(random, &axes, 1, true, Margins::None))
         } else {
             random_map(random, &axes, 3)
         };
-        let mut stream = random_partition(random, &axes, 2, true);
+        let mut stream = random_partition(random, &axes, 2, true, Margins::None);
         if random.chance(30) {
             let cut = stream[0].size();
             stream[0] = stream[0].resize(random.between(1, cut));
@@ -471,9 +416,9 @@ mod tests {
     fn partitions_hold_every_element_once() {
         for seed in 0..300 {
             let mut random = Random::new(seed);
-            let axes = random_axes(&mut random, 3);
-            let make = if seed % 3 == 0 { random_partition_with_margins } else { random_partition };
-            let dims = make(&mut random, &axes, 3, seed % 2 == 0);
+            let margins = [Margins::None, Margins::Any, Margins::Equal][seed as usize % 3];
+            let axes = margins.axes(&mut random, 3);
+            let dims = random_partition(&mut random, &axes, 3, seed % 2 == 0, margins);
             let dims: Vec<&Map> = dims.iter().collect();
             let live = joint_table(&dims).into_iter().flatten().count();
             let elements: usize = axes.iter().map(|(_, size)| size).product();
@@ -485,8 +430,8 @@ mod tests {
     fn moves_keep_the_tensor() {
         for seed in 0..300 {
             let mut random = Random::new(seed);
-            let make = if seed % 3 == 0 { random_move_with_margins } else { random_move };
-            let case = make(&mut random, [3, 4], true, seed % 2 == 0);
+            let margins = [Margins::None, Margins::Any, Margins::Equal][seed as usize % 3];
+            let case = random_move(&mut random, [3, 4], true, seed % 2 == 0, margins);
             let tensor = MathTensor::from_fn(&borrowed(&case.axes)[..case.tensor_axes], |_, k| k);
             let (source, destination): (Vec<&Map>, Vec<&Map>) =
                 (case.source.iter().collect(), case.destination.iter().collect());
