@@ -5,9 +5,9 @@
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_main};
 use furiosa_visa_std::chip::Compute;
-use furiosa_visa_std::chip::clock::hbm::{Detailed, Estimate, HbmMap, Request, Strided, StridedLoop};
-use furiosa_visa_std::chip::spec::{HBM_BYTES, HBM_UNIT_BYTES};
+use furiosa_visa_std::clock::hbm::{Detailed, Estimate, HbmMap, Request, Strided, StridedLoop};
 use furiosa_visa_std::prelude::*;
+use furiosa_visa_std::spec::{HBM_BYTES, HBM_UNIT_BYTES};
 use futures::executor::block_on;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::hint::black_box;

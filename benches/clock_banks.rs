@@ -3,9 +3,7 @@
 //! `cargo bench --bench clock_banks`
 
 use criterion::{Criterion, Throughput, criterion_main};
-use furiosa_visa_std::chip::clock::banks::{
-    AccessNest, ContextLoad, DmaRequest, Occupancy, longest_bank_run,
-};
+use furiosa_visa_std::clock::banks::{AccessNest, ContextLoad, DmaRequest, Occupancy, longest_bank_run};
 use furiosa_visa_std::sequencer::Entry;
 use std::hint::black_box;
 

@@ -17,7 +17,7 @@
 //!
 //! Run it: `cargo run --release --example 04_timeline`
 
-use furiosa_visa_std::chip::clock::Report;
+use furiosa_visa_std::clock::Report;
 use furiosa_visa_std::prelude::*;
 use rand::{SeedableRng, rngs::SmallRng};
 

@@ -9,9 +9,9 @@
 //!      │  each terminal call emits one
 //!      ▼
 //!    commands   entries, strides, sizes, addresses               src/command
-//!      │  executed by
-//!      ▼
-//!    chip       memories, engines, checks                        src/chip
+//!      │  executed by                      │  timed by
+//!      ▼                                   ▼
+//!    chip       memories, engines, checks     clock              src/chip, src/clock
 //! ```
 //!
 //! # Words
@@ -38,15 +38,19 @@
 extern crate self as furiosa_visa_std;
 
 pub mod chip;
+pub mod clock;
 pub mod command;
 pub mod engine;
 mod error;
+pub mod explain;
+pub mod host;
 pub mod list;
 pub mod mapping;
 pub mod prelude;
 pub mod runtime;
 pub mod scalar;
 pub mod sequencer;
+pub mod spec;
 pub mod tensor;
 pub mod text;
 

@@ -12,7 +12,7 @@ pub use crate::mapping::{
     Pair, Resize, Stride, Symbol, Term,
 };
 // An axis may be called `M` and hide the trait's name: its items stay in scope.
-pub use crate::chip::spec::ChipKind;
+pub use crate::host::{HostTensor, Tensor};
 pub use crate::mapping::M as _;
 pub use crate::runtime::{
     Context, DeviceFn, Dma, DmaContext, DmaValues, SimOptions, Tu, TuContext, TuValues, launch, try_launch,
@@ -21,8 +21,9 @@ pub use crate::scalar::{
     ContractionCast, FetchCast, Opt, Rngd, RngdS, Scalar, ScalarBytes, StreamScalar, VeScalar, bf16, f8e4m3,
     f8e5m2, i4, i5, i9,
 };
+pub use crate::spec::ChipKind;
 pub use crate::tensor::{
-    DmTensor, DmTensorView, DmTensorViewMut, HbmTensor, HbmTensorView, HbmTensorViewMut, HostTensor, Tensor,
-    TrfTensor, TrfTensorView, TrfTensorViewMut, VrfTensor, VrfTensorView, VrfTensorViewMut,
+    DmTensor, DmTensorView, DmTensorViewMut, HbmTensor, HbmTensorView, HbmTensorViewMut, TrfTensor,
+    TrfTensorView, TrfTensorViewMut, VrfTensor, VrfTensorView, VrfTensorViewMut,
 };
 pub use furiosa_visa_macros::{axes, device, i, m};

@@ -1,8 +1,8 @@
 //! Addresses for tensors whose place does not matter: each above the one before.
 
-use super::check::{Fault, FaultKind};
-use super::spec::{DM_BYTES, HBM_BYTES, HBM_UNIT_BYTES};
+use super::checks::fault::{Fault, FaultKind};
 use crate::command::{Address, Memory};
+use crate::spec::{DM_BYTES, HBM_BYTES, HBM_UNIT_BYTES};
 use core::ops::Range;
 use core::panic::Location;
 

@@ -7,53 +7,37 @@
 //!
 //! The chip knows nothing of kernels and their types. A command can be built by hand.
 
-mod access_rules;
-mod allocate;
-pub mod check;
-pub mod clock;
-mod deferred;
+pub(crate) mod allocate;
+pub(crate) mod checks;
 mod execute;
-mod explore;
-mod fetch_rules;
-mod form_rules;
-pub(crate) mod live;
-mod map;
-mod memory;
-mod names;
+pub(crate) mod memory;
 mod order;
-mod overwrite;
-mod rules;
-mod separate;
-pub mod spec;
-mod trf_layout;
 
 pub use allocate::Allocation;
-pub use check::{Check, CheckOptions, Fault, FaultExtent, FaultKind, FaultPlace};
-pub use explore::ExecutionOrder;
-pub use map::{End, MemoryMap, MemoryUse, TensorLife, Touch};
+pub use checks::fault::{Check, CheckOptions, Fault, FaultExtent, FaultKind, FaultPlace};
 pub use memory::fresh::FreshMemory;
-pub use names::{CONTEXTS, ContextKind, MemoryKind};
-pub use separate::Addresses;
-pub use trf_layout::{RegisterType, TrfCell, TrfLayout};
+pub use memory::separate::Addresses;
+pub use memory::trf_layout::{RegisterType, TrfCell, TrfLayout};
+pub use order::explore::ExecutionOrder;
 
+use crate::clock::ledger::Ledger;
+use crate::clock::{Channels, Clock, KernelCall, MemoryMap, Profile, Report};
 use crate::command::{
-    Command, Dma, FillId, HostBuffer, HostTransfer, Inspection, Memory, Operation, Region, RegisterFile,
-    Sink, TensorUnit,
+    Command, ContextKind, Dma, FillId, HostBuffer, HostTransfer, Inspection, Memory, Operation, Region,
+    RegisterFile, Sink, TensorUnit,
 };
+use crate::spec::{CLUSTERS, ChipKind, DM_BYTES, HBM_BYTES, MAX_CHIPS, SLICES, VRF_BYTES};
 pub(crate) use allocate::AllocatedMemory;
 use allocate::Allocator;
-use clock::ledger::Ledger;
-use clock::{Channels, Clock, KernelCall, Profile, Report};
+use checks::bounds::{Call, fits, in_bounds, in_memory};
 use core::panic::Location;
-use deferred::{Deferred, Late};
-use explore::Explorer;
 use memory::fills::FillLog;
 use memory::place::Place;
+use memory::separate::{ENDLESS_BYTES, Separate};
 use memory::{Fresh, Hbm, Unit};
+use order::deferred::{Deferred, Late};
+use order::explore::Explorer;
 use order::{OrderLog, Use};
-use rules::{Call, fits, in_bounds, in_memory};
-use separate::{ENDLESS_BYTES, Separate};
-use spec::{CLUSTERS, ChipKind, DM_BYTES, HBM_BYTES, MAX_CHIPS, SLICES, VRF_BYTES};
 
 /// How a system is built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -177,7 +161,7 @@ impl System {
     /// file tensor does not fit, or if the engine cannot compute with the types. Memory is then as it was before.
     /// [`ExecutionOrder`] says what other orders than that of the program change about this.
     pub fn execute(&mut self, command: &Command) -> Result<(), Fault> {
-        let accepted = form_rules::operation(&command.operation, command.location).and_then(|()| {
+        let accepted = checks::form::operation(&command.operation, command.location).and_then(|()| {
             match &command.operation {
                 Operation::Dma(dma) => self.dma(dma, command.location),
                 Operation::TensorUnit(unit) => self.tensor_unit(unit, command.location),
@@ -254,8 +238,8 @@ impl System {
     ) -> Result<(), Fault> {
         let call = Call { operation: "to_hbm", location };
         self.flush()?;
-        form_rules::host(transfer, true, call)?;
-        access_rules::uploaded(transfer, &self.options.checks, call)?;
+        checks::form::host(transfer, true, call)?;
+        checks::access::uploaded(transfer, &self.options.checks, call)?;
         self.host_transfer(&transfer.region, call)?;
         self.order.barrier();
         if self.options.compute == Compute::Values {
@@ -280,7 +264,7 @@ impl System {
     ) -> Result<HostBuffer, Fault> {
         let call = Call { operation: "to_host", location };
         self.flush()?;
-        form_rules::host(transfer, false, call)?;
+        checks::form::host(transfer, false, call)?;
         self.host_transfer(&transfer.region, call)?;
         self.check_read(Place::Region(transfer.region), call)?;
         self.order.barrier();
@@ -293,7 +277,7 @@ impl System {
     fn host_transfer(&mut self, region: &Region, call: Call) -> Result<(), Fault> {
         in_memory(region, &[Memory::Hbm], call)?;
         if self.options.checks.alignment {
-            access_rules::element_aligned(region, call)?;
+            checks::access::element_aligned(region, call)?;
         }
         self.admit(region, call)
     }
@@ -310,7 +294,7 @@ impl System {
     ) -> Result<HostBuffer, Fault> {
         let call = Call { operation: "inspect", location };
         self.flush()?;
-        form_rules::inspection(inspection, call)?;
+        checks::form::inspection(inspection, call)?;
         let place = match inspection.source {
             RegisterFile::Trf(region) => {
                 fits(&region, self.options.checks.bounds, call)?;
@@ -426,7 +410,7 @@ impl System {
         self.admit(&dma.source, call)?;
         self.admit(&dma.destination, call)?;
         self.check_read(Place::Region(dma.source), call)?;
-        access_rules::dma(dma, &self.options.checks, call)?;
+        checks::access::dma(dma, &self.options.checks, call)?;
         let context = if dma.pcie { ContextKind::PcieDma } else { ContextKind::TensorDma };
         let used = |region, writes| Use { place: Place::Region(region), writes, operation: call.operation };
         let uses = [used(dma.source, false), used(dma.destination, true)];
@@ -444,10 +428,10 @@ impl System {
 
     fn tensor_unit(&mut self, unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), Fault> {
         let checks = self.options.checks;
-        rules::tensor_unit(unit, self.options.chip_kind, self.limit(), &checks, location)?;
-        access_rules::tensor_unit(unit, &checks, location)?;
+        checks::bounds::tensor_unit(unit, self.options.chip_kind, self.limit(), &checks, location)?;
+        checks::access::tensor_unit(unit, &checks, location)?;
         if self.options.checks.overwrites {
-            overwrite::check(unit, self.separate.is_some(), location)?;
+            checks::overwrite::check(unit, self.separate.is_some(), location)?;
         }
         for source in execute::sources(&unit.fetch) {
             self.check_read(Place::Region(*source), Call { operation: "fetch", location })?;
@@ -499,7 +483,8 @@ impl Drop for System {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::{Footprint, Guard, Step, Transfer, TransferLoop};
+    use crate::command::{Footprint, Step, Transfer, TransferLoop};
+    use crate::mapping::Guard;
     use crate::scalar::ElementType;
 
     fn region(memory: Memory, fill: FillId, address: u64, elements: usize) -> Region {
@@ -574,7 +559,7 @@ mod tests {
     fn checks_can_be_turned_off() {
         let checks = CheckOptions::NONE;
         let mut system = System::new(SystemOptions { chips: Some(1), checks, ..SystemOptions::default() });
-        let past = region(Memory::Hbm, FillId(1), spec::HBM_BYTES - 2, 4);
+        let past = region(Memory::Hbm, FillId(1), crate::spec::HBM_BYTES - 2, 4);
         let host = HostTransfer { region: past, transfer: spread(1, 4, false), host_elements: 4 };
         let buffer = HostBuffer { bytes: vec![1, 2, 3, 4, 5, 6, 7, 8], initialised: None };
         let here = Location::caller();

@@ -2,11 +2,11 @@
 
 use super::region::Region;
 use super::table::Table;
-use crate::chip::spec;
 use crate::list::List;
 use crate::mapping::gcd;
 use crate::scalar::ElementType;
 use crate::sequencer::{Config, accessed_run};
+use crate::spec;
 use core::fmt;
 
 /// Per-index valid counts that the mask of the fetch adapter holds (seed page *Fetch Engine*, padding case 3).

@@ -4,7 +4,7 @@
 //! neither the types that made it nor the chip that runs it.
 
 mod fetch;
-mod guard;
+mod names;
 mod region;
 mod short_command;
 mod table;
@@ -12,7 +12,7 @@ mod tensor_unit;
 mod transfer;
 
 pub use fetch::{AdapterStage, Fetch, Interleave, MASK_COUNTS, MaskConfig};
-pub use guard::{GUARD_DIGITS, GUARD_SUMS, Guard, GuardDigit, GuardMappings, GuardSum};
+pub use names::{CONTEXTS, ContextKind, MemoryKind};
 pub use region::{Address, FillId, Footprint, Memory, Region, TrfAddress, TrfRegion};
 pub use short_command::ContiguousLoad;
 pub use table::Table;

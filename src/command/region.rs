@@ -1,6 +1,6 @@
 //! Where the tensor of a command lies.
 
-use super::guard::Guard;
+use crate::mapping::guard::Guard;
 use crate::scalar::ElementType;
 
 /// A byte address inside a chip's HBM, or inside each slice's DM or VRF.
@@ -108,8 +108,8 @@ impl TrfAddress {
     /// Bytes per slice (spec page 40 §2.1).
     pub const fn capacity(&self) -> usize {
         match self {
-            TrfAddress::Full => crate::chip::spec::TRF_BYTES,
-            TrfAddress::FirstHalf | TrfAddress::SecondHalf => crate::chip::spec::TRF_BYTES / 2,
+            TrfAddress::Full => crate::spec::TRF_BYTES,
+            TrfAddress::FirstHalf | TrfAddress::SecondHalf => crate::spec::TRF_BYTES / 2,
         }
     }
 }

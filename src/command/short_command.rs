@@ -71,7 +71,7 @@ impl TensorUnit {
             return false;
         }
         let collected = match collect {
-            Some(Collect { flits }) => *flits * 8 * crate::chip::spec::FLIT_BYTES / output.bits(),
+            Some(Collect { flits }) => *flits * 8 * crate::spec::FLIT_BYTES / output.bits(),
             None => return false,
         };
         let load = ContiguousLoad {

@@ -1,12 +1,12 @@
 //! One pass through the Tensor Unit: from DM through the engines into DM or a register file.
 
 use super::fetch::Fetch;
-use super::guard::Guard;
 use super::region::{Region, TrfRegion};
 use super::transfer::Transfer;
-use crate::chip::spec::BEAT_LANES;
+use crate::mapping::guard::Guard;
 use crate::scalar::ElementType;
 use crate::sequencer::Config;
+use crate::spec::BEAT_LANES;
 
 /// How results leave the accumulator (spec page 40 §4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

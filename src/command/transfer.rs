@@ -1,8 +1,8 @@
 //! Moves of a tensor between two placements: loops with a stride on either side.
 
-use super::guard::Guard;
 use super::region::{Region, TrfRegion};
 use crate::list::List;
+use crate::mapping::guard::Guard;
 
 /// The most loops in a move.
 pub const TRANSFER_LOOPS: usize = 24;

@@ -2,14 +2,15 @@
 //!
 //! One flit in, one flit out: what the narrower type leaves free is padding (spec page 50 §4).
 
-use super::collect::{factors_of, flit_elements, whole_bytes};
-use crate::chip::spec;
+use super::collect::{flit_elements, whole_bytes};
 use crate::engine::stream::{AccumulationTensor, CastTensor, CollectTensor, StreamTensor};
 use crate::error::{PlanError, attempt};
 use crate::mapping::M;
+use crate::mapping::factors_of;
 use crate::mapping::{Expr, Pool, pad_to};
 use crate::runtime::Tu;
 use crate::scalar::{Cast, ElementType, Scalar, StreamScalar, VeScalar};
+use crate::spec;
 use crate::text::Text;
 use core::marker::PhantomData;
 

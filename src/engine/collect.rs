@@ -7,13 +7,13 @@
 //!
 //! No element moves and no type changes (spec page 40 §1).
 
-use crate::chip::spec;
 use crate::engine::stream::{CollectTensor, FetchTensor, StreamTensor};
 use crate::error::{PlanError, attempt};
 use crate::mapping::M;
-use crate::mapping::{Expr, Factors, Pool, factorize, modulo, pad_to, product, stride};
+use crate::mapping::{Expr, Pool, factors_of, modulo, pad_to, product, stride};
 use crate::runtime::Tu;
 use crate::scalar::{ElementType, StreamScalar};
+use crate::spec;
 use crate::text::Text;
 use core::marker::PhantomData;
 
@@ -59,22 +59,6 @@ pub(crate) const fn whole_bytes(
     let text = text.str(" at a time, each ").str(element.name()).str(" of ").number(element.bits());
     let text = text.str(" bits, are not whole bytes");
     Err(PlanError::new("whole bytes", text.str("; help: make their number even")))
-}
-
-/// Factors of an expression, or the refusal of the mapping.
-pub(crate) const fn factors_of(
-    operation: &'static str,
-    pool: &mut Pool,
-    expr: &'static Expr,
-) -> Result<Factors, PlanError> {
-    if let Err(text) = expr.checked_size() {
-        return Err(PlanError::new("mapping", text));
-    }
-    let factors = factorize(pool, expr);
-    match factors.problem() {
-        Some(problem) => Err(PlanError::mapping(operation, problem)),
-        None => Ok(factors),
-    }
 }
 
 /// Checks the mappings of a collect.

@@ -3,18 +3,19 @@
 //! Of each flit the leading `commit_in_size` bytes are kept. Time may be permuted; the packet is always the innermost,
 //! contiguous part of the tensor (spec page 50 §6).
 
-use super::collect::{factors_of, whole_bytes};
-use crate::chip::spec;
+use super::collect::whole_bytes;
 use crate::command::{Address, Memory, Operation, Region, Sink, TensorUnit};
 use crate::engine::stream::StreamTensor;
 use crate::engine::stream::stage::Position;
 use crate::error::{PlanError, attempt};
 use crate::mapping::M;
+use crate::mapping::factors_of;
 use crate::mapping::{DivisionMode, Expr, Factors, Pool, divide, modulo, product, resize, stride};
 use crate::runtime::Tu;
 use crate::runtime::fault::accept;
 use crate::scalar::{ElementType, Scalar};
 use crate::sequencer::{Config, Request, Stream, contiguous_run, derive, limited};
+use crate::spec;
 use crate::tensor::{DmTensor, DmTensorViewMut};
 use crate::text::Text;
 use core::marker::PhantomData;

@@ -1,17 +1,18 @@
 //! Looking at register files from the host, for tests and for finding mistakes. The chip has no such operation.
 
-use super::transfer::{DM_CHIP, DM_CLUSTER, DM_SLICE, Level, Placement, derive_host_transfer};
-use crate::chip::spec::{CLUSTERS, SLICES, TRF_BANK_ROWS};
 use crate::command::Transfer;
+use crate::engine::dma::derive_host_transfer;
 use crate::mapping::{M, Pool};
 use crate::scalar::Scalar;
+use crate::sequencer::transfer::{DM_CHIP, DM_CLUSTER, DM_SLICE, Level, Placement};
+use crate::spec::{CLUSTERS, SLICES, TRF_BANK_ROWS};
 use core::marker::PhantomData;
 
 const OPERATION: &str = "inspect";
 
 /// Elements of the buffer of a host tensor: live digits only.
 pub const fn host_elements<Host: M>() -> usize {
-    crate::tensor::packed_factors(&mut Pool::new(), Host::EXPR).size()
+    crate::host::packed_factors(&mut Pool::new(), Host::EXPR).size()
 }
 
 /// The loops of a look at a tensor in the VRF.

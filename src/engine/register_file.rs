@@ -6,16 +6,17 @@
 //!
 //! `Row` is the outermost part of time, `Element` keeps the order of the stream (spec page 40 §2.1).
 
-use super::collect::{CollectPlan, factors_of, whole_bytes};
-use crate::chip::spec;
+use super::collect::{CollectPlan, whole_bytes};
 use crate::command::{ContiguousLoad, Operation, Sink, TensorUnit, TrfAddress};
 use crate::engine::fetch::FetchPlan;
 use crate::engine::stream::CollectTensor;
 use crate::error::{PlanError, attempt};
+use crate::mapping::factors_of;
 use crate::mapping::{Expr, M, Pool, modulo, product, stride};
 use crate::runtime::fault::accept;
 use crate::runtime::{Tu, TuValues};
 use crate::scalar::{ElementType, Scalar, StreamScalar};
+use crate::spec;
 use crate::tensor::TrfTensor;
 use crate::text::Text;
 use core::marker::PhantomData;
@@ -159,7 +160,7 @@ impl<D: StreamScalar, Time: M, Packet: M, Row: M, Element: M> TrfLoadPlan<D, Tim
         Err(error) => error.refuse(),
     };
 
-    pub(super) const REQUEST: TrfLoadRequest = TrfLoadRequest {
+    pub(crate) const REQUEST: TrfLoadRequest = TrfLoadRequest {
         element: D::ELEMENT_TYPE,
         time: Time::EXPR,
         packet: Packet::EXPR,

@@ -11,14 +11,15 @@
 //! A stream does nothing until it ends: `commit`, `to_trf` and `to_vrf` execute the command that the calls before have put
 //! together.
 
-use crate::chip::spec::ChipKind;
-use crate::command::{self, Guard, Region};
+use crate::command::{self, Region};
 use crate::engine::contraction::{AlignConfig, ContractConfig};
 use crate::error::PlanError;
+use crate::mapping::Guard;
 use crate::mapping::{Identity, M, Problem, liveness_of};
 use crate::runtime::fault::{Begun, accept};
 use crate::runtime::{Tu, TuContext};
 use crate::scalar::{ChipType, Rngd, Scalar, StreamScalar};
+use crate::spec::ChipKind;
 use crate::tensor::DmTensorView;
 use crate::text::Text;
 use core::fmt;

@@ -6,16 +6,16 @@
 //!
 //! Source: spec page 40 §2.4. Elements are `i32` or `f32`: the type is what the fetch widens to.
 
-use super::collect::factors_of;
-use crate::chip::spec;
 use crate::command::{Address, Memory, Operation, Sink, Start, Step, TensorUnit, Transfer};
 use crate::engine::stream::CollectTensor;
-use crate::engine::transfer::{Level, Placement, derive_transfer};
 use crate::error::{PlanError, attempt};
+use crate::mapping::factors_of;
 use crate::mapping::{Expr, M, Pool};
 use crate::runtime::Tu;
 use crate::runtime::fault::accept;
 use crate::scalar::{ElementType, Scalar, VeScalar};
+use crate::sequencer::transfer::{Level, Placement, derive_transfer};
+use crate::spec;
 use crate::tensor::VrfTensor;
 use crate::text::Text;
 use core::fmt;
@@ -103,7 +103,7 @@ const fn repeated(request: &VrfLoadRequest) -> PlanError {
 pub struct VrfLoadPlan<D, Time, Packet, Element>(PhantomData<(D, Time, Packet, Element)>);
 
 impl<D: VeScalar, Time: M, Packet: M, Element: M> VrfLoadPlan<D, Time, Packet, Element> {
-    pub(super) const REQUEST: VrfLoadRequest = VrfLoadRequest {
+    pub(crate) const REQUEST: VrfLoadRequest = VrfLoadRequest {
         element: D::ELEMENT_TYPE,
         time: Time::EXPR,
         packet: Packet::EXPR,

@@ -5,8 +5,8 @@ use super::expr::Expr;
 use super::factor::{Factor, Factors, LEAD_INSIDE};
 use super::normal::factorize;
 use super::term::{Atom, Composite, Pool, Term};
-use crate::command::{Guard, GuardDigit, GuardMappings, GuardSum};
 use crate::list::List;
+use crate::mapping::{Guard, GuardDigit, GuardMappings, GuardSum};
 
 /// A digit of an atom, read from a variable.
 #[derive(Clone, Copy)]
@@ -482,7 +482,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_no_guard() {
-        use crate::command::{GUARD_DIGITS, GUARD_SUMS};
+        use crate::mapping::{GUARD_DIGITS, GUARD_SUMS};
         let Expr::Symbol(axis) = A else { unreachable!("A is an axis") };
         let pool = Pool::new();
         let new = || GuardBuilder::new(1);

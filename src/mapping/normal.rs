@@ -7,6 +7,7 @@
 use super::expr::Expr;
 use super::factor::{Factor, Factors, LEAD_INSIDE, PaddingKind, Problem, size_of_factors};
 use super::term::{Atom, Axis, Ident, Pool, Term};
+use crate::error::PlanError;
 use crate::text::order;
 use core::cmp::Ordering;
 
@@ -88,6 +89,22 @@ pub const fn factorize(pool: &mut Pool, expr: &Expr) -> Factors {
         factors.fail(Problem::TooManyFactors);
     }
     factors
+}
+
+/// Factors of an expression, or the refusal of the mapping.
+pub(crate) const fn factors_of(
+    operation: &'static str,
+    pool: &mut Pool,
+    expr: &'static Expr,
+) -> Result<Factors, PlanError> {
+    if let Err(text) = expr.checked_size() {
+        return Err(PlanError::new("mapping", text));
+    }
+    let factors = factorize(pool, expr);
+    match factors.problem() {
+        Some(problem) => Err(PlanError::mapping(operation, problem)),
+        None => Ok(factors),
+    }
 }
 
 /// The dead positions that whole blocks have before the first element.

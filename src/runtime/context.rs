@@ -1,16 +1,17 @@
 //! Contexts: what a kernel runs on.
 
 use super::environment::Settings;
-use crate::chip::clock::trace::TraceWriter;
-use crate::chip::clock::{Channels, Profile, Report};
-use crate::chip::spec::ChipKind;
 use crate::chip::{
-    Addresses, AllocatedMemory, CheckOptions, Compute, ExecutionOrder, Fault, FreshMemory, MemoryMap, System,
+    Addresses, AllocatedMemory, CheckOptions, Compute, ExecutionOrder, Fault, FreshMemory, System,
     SystemOptions,
 };
+use crate::clock::MemoryMap;
+use crate::clock::trace::TraceWriter;
+use crate::clock::{Channels, Profile, Report};
 use crate::command::{Address, Command, FillId, HostBuffer, HostTransfer, Inspection, Operation};
 use crate::mapping::M;
 use crate::scalar::Scalar;
+use crate::spec::ChipKind;
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 use core::panic::Location;
@@ -227,7 +228,7 @@ impl Context {
         let settings = Settings::of(options).unwrap_or_else(|error| panic!("{error}"));
         let options = settings.options;
         if let Some(chips) = options.chips {
-            let most = crate::chip::spec::MAX_CHIPS;
+            let most = crate::spec::MAX_CHIPS;
             assert!(
                 (1..=most).contains(&chips),
                 "SimOptions: a system of {chips} chips was asked for, but it has 1 to {most}; \
@@ -363,7 +364,7 @@ impl Context {
         self.main.system.with(|system| system.clock().settle());
     }
 
-    /// Writes a trace of the operations that follow: JSON that Chrome and Perfetto open (see [`crate::chip::clock::trace`]).
+    /// Writes a trace of the operations that follow: JSON that Chrome and Perfetto open (see [`crate::clock::trace`]).
     /// It is complete when the context has ended.
     pub fn trace(&mut self, out: impl std::io::Write + Send + 'static) {
         self.main.system.with(|system| {

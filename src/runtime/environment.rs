@@ -11,9 +11,9 @@
 //! | `VISA_PROFILE` | [`SimOptions::profile`] | `book`, `detailed` |
 //! | `VISA_CHANNELS` | [`SimOptions::channels`] | `single`, `dual` |
 //! | `VISA_COMPUTE` | [`SimOptions::compute`] | `values`, `shapes_only` |
-//! | `VISA_REPORT` | whether a context prints its [report](crate::chip::clock::Report) when it ends, to the standard error stream | `0`, `1` |
-//! | `VISA_MAP` | the same for its [memory map](crate::chip::MemoryMap) | `0`, `1` |
-//! | `VISA_TRACE` | the file that a [trace](crate::chip::clock::trace) is written to: `trace.json`, and `trace.2.json` for the second context of a process | a path |
+//! | `VISA_REPORT` | whether a context prints its [report](crate::clock::Report) when it ends, to the standard error stream | `0`, `1` |
+//! | `VISA_MAP` | the same for its [memory map](crate::clock::MemoryMap) | `0`, `1` |
+//! | `VISA_TRACE` | the file that a [trace](crate::clock::trace) is written to: `trace.json`, and `trace.2.json` for the second context of a process | a path |
 //!
 //! They are read whenever a context is made, and win over what the program says. An empty variable is none.
 //!
@@ -24,9 +24,9 @@
 
 use super::context::SimOptions;
 use super::output::Output;
-use crate::chip::clock::{Channels, Profile};
-use crate::chip::spec::MAX_CHIPS;
 use crate::chip::{Addresses, Check, CheckOptions, Compute, ExecutionOrder, FreshMemory};
+use crate::clock::{Channels, Profile};
+use crate::spec::MAX_CHIPS;
 use core::fmt;
 use std::path::PathBuf;
 

@@ -1,8 +1,8 @@
 //! How a fault leaves a kernel.
 
 use super::context::SystemHandle;
-use crate::chip::clock::KernelCall;
 use crate::chip::{Fault, FaultKind};
+use crate::clock::KernelCall;
 use crate::error::PlanError;
 use core::cell::{Cell, RefCell};
 use core::panic::Location;

@@ -3,10 +3,7 @@
 use super::context::{Context, Dma, DmaContext, Tu, TuContext};
 use super::fault::{InsideLaunch, next_launch};
 use crate::chip::Fault;
-use crate::chip::clock::KernelCall;
-use crate::mapping::M;
-use crate::scalar::Scalar;
-use crate::tensor::{HbmTensor, HbmTensorView, HbmTensorViewMut};
+use crate::clock::KernelCall;
 use core::future::{Future, poll_fn};
 use core::marker::PhantomData;
 use core::pin::pin;
@@ -29,7 +26,7 @@ pub trait DeviceFn<Args: DeviceSend> {
     fn execute(args: Args) -> impl Future<Output = Self::Output>;
 }
 
-mod sealed {
+pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
@@ -40,14 +37,17 @@ mod sealed {
 )]
 pub trait DeviceSend: sealed::Sealed {}
 
+/// Lets types go into and out of kernels.
 macro_rules! device_send {
     ($([$($generics:tt)*] $type:ty $(where $bounded:ty: $bound:path)?),* $(,)?) => {
         $(
-            impl<$($generics)*> sealed::Sealed for $type $(where $bounded: $bound)? {}
-            impl<$($generics)*> DeviceSend for $type $(where $bounded: $bound)? {}
+            impl<$($generics)*> $crate::runtime::launch::sealed::Sealed for $type $(where $bounded: $bound)? {}
+            impl<$($generics)*> $crate::runtime::DeviceSend for $type $(where $bounded: $bound)? {}
         )*
     };
 }
+
+pub(crate) use device_send;
 
 device_send! {
     [] (), [] bool, [] u8, [] u16, [] u32, [] u64, [] u128, [] usize,
@@ -55,11 +55,6 @@ device_send! {
     ['a] &'a mut Context,
     ['a, const T: Tu] &'a mut TuContext<T>,
     ['a, const DMA: Dma] &'a mut DmaContext<DMA>,
-    [D: Scalar, Chip: M, Element: M] HbmTensor<D, Chip, Element>,
-    ['a, D: Scalar, Chip: M, Element: M] &'a HbmTensor<D, Chip, Element>,
-    ['a, D: Scalar, Chip: M, Element: M] &'a mut HbmTensor<D, Chip, Element>,
-    ['a, D: Scalar, Chip: M, Element: M] HbmTensorView<'a, D, Chip, Element>,
-    ['a, D: Scalar, Chip: M, Element: M] HbmTensorViewMut<'a, D, Chip, Element>,
     [T] PhantomData<T>,
     [T: DeviceSend, const N: usize] [T; N],
     ['a, T, const N: usize] &'a [T; N] where &'a T: DeviceSend,

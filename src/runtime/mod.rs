@@ -3,7 +3,7 @@
 mod context;
 pub mod environment;
 pub(crate) mod fault;
-mod launch;
+pub(crate) mod launch;
 mod output;
 
 pub use context::{Context, ContextGuard, Dma, DmaContext, DmaValues, SimOptions, Tu, TuContext, TuValues};

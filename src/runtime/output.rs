@@ -2,7 +2,7 @@
 //! variables are those of [`environment`](super::environment).
 
 use crate::chip::System;
-use crate::chip::clock::trace::TraceWriter;
+use crate::clock::trace::TraceWriter;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};

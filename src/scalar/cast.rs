@@ -3,7 +3,7 @@
 use super::{
     ChipType, ElementType, Rngd, RngdS, Scalar, StreamScalar, bf16, f8e4m3, f8e5m2, f16, i4, i5, i9,
 };
-use crate::chip::spec::ChipKind;
+use crate::spec::ChipKind;
 
 mod sealed {
     pub trait Sealed {}

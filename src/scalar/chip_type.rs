@@ -1,6 +1,6 @@
 //! The kinds of chip as types: what a conversion exists on.
 
-use crate::chip::spec::ChipKind;
+use crate::spec::ChipKind;
 
 mod sealed {
     pub trait Sealed {}

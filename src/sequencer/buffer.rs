@@ -23,8 +23,8 @@ use super::config::{Config, Entry};
 use super::derive::{Derived, derive};
 use super::limits::{contiguous_run, limited};
 use super::request::{Request, Stream};
-use crate::command::Guard;
 use crate::error::{PlanError, attempt};
+use crate::mapping::Guard;
 use crate::mapping::{Expr, M, Pool, Problem, liveness};
 use crate::scalar::{ElementType, Opt, Scalar};
 use crate::text::Text;
@@ -67,9 +67,9 @@ pub struct BufferConfig {
 pub const fn derive_buffer(request: &BufferRequest) -> Result<BufferConfig, PlanError> {
     let operation = request.operation;
     let mut pool = Pool::new();
-    let buf = attempt!(crate::engine::collect::factors_of(operation, &mut pool, request.buf));
-    let time = attempt!(crate::engine::collect::factors_of(operation, &mut pool, request.time));
-    let packet = attempt!(crate::engine::collect::factors_of(operation, &mut pool, request.packet));
+    let buf = attempt!(crate::mapping::factors_of(operation, &mut pool, request.buf));
+    let time = attempt!(crate::mapping::factors_of(operation, &mut pool, request.time));
+    let packet = attempt!(crate::mapping::factors_of(operation, &mut pool, request.packet));
     let loops = Request {
         operation,
         buf: &buf,

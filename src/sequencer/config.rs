@@ -2,7 +2,7 @@
 
 use crate::list::List;
 
-/// The most entries that a derivation may hold before merging. The hardware takes [`crate::chip::spec::SEQUENCER_ENTRIES`].
+/// The most entries that a derivation may hold before merging. The hardware takes [`crate::spec::SEQUENCER_ENTRIES`].
 pub const DERIVED_ENTRIES: usize = 24;
 
 /// One loop of a sequencer.

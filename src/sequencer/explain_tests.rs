@@ -1,8 +1,10 @@
 //! The tables of the seed page *Sequencer*, row by row.
 
 use super::*;
+use crate::explain::explain_read;
 use crate::mapping::M;
 use crate::prelude::{axes, m};
+use crate::scalar::ElementType;
 
 fn explained<Buf: M, Time: M, Packet: M>(dtype: ElementType) -> Explanation {
     explain_read(Buf::EXPR, Time::EXPR, Packet::EXPR, dtype).expect("derives")

@@ -4,8 +4,8 @@
 //! are merged only where there are more than 8 entries (seed page *Sequencer*, spec page 20 §3).
 
 use super::config::{Config, Entry};
-use crate::chip::spec;
 use crate::error::PlanError;
+use crate::spec;
 use crate::text::Text;
 
 /// Merges neighbours that are contiguous, if there are more entries than the hardware takes, and checks its limits.

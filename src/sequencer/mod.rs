@@ -52,6 +52,7 @@ mod product;
 mod refusals;
 mod remains;
 mod request;
+pub mod transfer;
 
 pub use buffer::{
     BufTensor, BufferConfig, BufferPlan, BufferRequest, IndirectLoop, StreamTensor, derive_buffer,
@@ -59,6 +60,6 @@ pub use buffer::{
 pub use config::{Config, DERIVED_ENTRIES, Entry};
 pub use derive::{Derived, derive};
 pub(crate) use explain::write_table;
-pub use explain::{Explanation, MergedRow, Row, explain_fetch, explain_loops, explain_read};
+pub use explain::{Explanation, MergedRow, Row, explain_loops};
 pub use limits::{accessed_run, contiguous_run, limited};
 pub use request::{Request, Stream};

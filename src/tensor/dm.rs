@@ -1,12 +1,9 @@
 //! Tensors in data memory, and the transfers that start there.
 
-use super::hbm::{HbmTensor, HbmTensorViewMut};
 use super::shape::Shape;
 use crate::command::{Address, FillId, Footprint, Memory, Region};
-use crate::engine::dma::{DmaPlan, dma_operation};
 use crate::mapping::M;
 use crate::runtime::fault::accept;
-use crate::runtime::{Dma, DmaContext, DmaValues as _};
 use crate::scalar::Scalar;
 use core::fmt;
 use core::marker::PhantomData;
@@ -61,42 +58,6 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
     pub fn view_mut(&mut self) -> DmTensorViewMut<'_, D, Chip, Cluster, Slice, Element> {
         DmTensorViewMut { address: self.address, fill: self.fill, types: PhantomData }
     }
-
-    /// Copies the tensor to HBM, in any layout. Axes that only the destination has are broadcast.
-    #[track_caller]
-    pub fn to_hbm<Element2: M>(
-        &self,
-        dma: &mut DmaContext<{ Dma::Tensor }>,
-        address: Address,
-    ) -> HbmTensor<D, Chip, Element2> {
-        const {
-            let _ =
-                DmaPlan::<DmTensor<D, Chip, Cluster, Slice, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER;
-        }
-        accept("to_hbm", super::check_address(Memory::Hbm, D::ELEMENT_TYPE, address));
-        let mut tensor = HbmTensor::filled(address, dma.next_fill());
-        self.view().to_hbm_view(dma, tensor.view_mut());
-        tensor
-    }
-
-    /// Copies the tensor to another place in DM of the same cluster, in any layout.
-    #[track_caller]
-    pub fn to_dm<Slice2: M, Element2: M>(
-        &self,
-        dma: &mut DmaContext<{ Dma::Tensor }>,
-        address: Address,
-    ) -> DmTensor<D, Chip, Cluster, Slice2, Element2> {
-        const {
-            let _ = DmaPlan::<
-                DmTensor<D, Chip, Cluster, Slice, Element>,
-                DmTensor<D, Chip, Cluster, Slice2, Element2>,
-            >::TRANSFER;
-        }
-        accept("to_dm", super::check_address(Memory::Dm, D::ELEMENT_TYPE, address));
-        let mut tensor = DmTensor::filled(address, dma.next_fill());
-        self.view().to_dm_view(dma, tensor.view_mut());
-        tensor
-    }
 }
 
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> fmt::Debug
@@ -135,35 +96,6 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
     pub(crate) fn region(&self) -> Region {
         let footprint = const { DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT };
         Region { memory: Memory::Dm, address: self.address, fill: self.fill, footprint }
-    }
-
-    /// Copies the tensor into a view in HBM, in any layout. Axes that only the destination has are broadcast.
-    #[track_caller]
-    pub fn to_hbm_view<Element2: M>(
-        self,
-        dma: &mut DmaContext<{ Dma::Tensor }>,
-        destination: HbmTensorViewMut<'_, D, Chip, Element2>,
-    ) {
-        let transfer = const {
-            DmaPlan::<DmTensor<D, Chip, Cluster, Slice, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER
-        };
-        dma.execute(dma_operation(self.region(), destination.region(), transfer));
-    }
-
-    /// Copies the tensor into a view in DM, in any layout. Axes that only the destination has are broadcast.
-    #[track_caller]
-    pub fn to_dm_view<Slice2: M, Element2: M>(
-        self,
-        dma: &mut DmaContext<{ Dma::Tensor }>,
-        destination: DmTensorViewMut<'_, D, Chip, Cluster, Slice2, Element2>,
-    ) {
-        let transfer = const {
-            DmaPlan::<
-                DmTensor<D, Chip, Cluster, Slice, Element>,
-                DmTensor<D, Chip, Cluster, Slice2, Element2>,
-            >::TRANSFER
-        };
-        dma.execute(dma_operation(self.region(), destination.region(), transfer));
     }
 }
 

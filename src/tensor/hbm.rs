@@ -1,17 +1,12 @@
 //! Tensors in high-bandwidth memory, and the transfers that start there.
 
-use super::dm::{DmTensor, DmTensorViewMut};
-use super::host::HostTensor;
 use super::shape::Shape;
-use crate::command::{Address, FillId, Footprint, HostTransfer, Memory, Region};
-use crate::engine::dma::{DmaPlan, HostPlan, dma_operation};
+use crate::command::{Address, FillId, Footprint, Memory, Region};
 use crate::mapping::M;
-use crate::runtime::fault::{accept, or_raise};
-use crate::runtime::{Dma, DmaContext, DmaValues as _};
+use crate::runtime::fault::accept;
 use crate::scalar::Scalar;
 use core::fmt;
 use core::marker::PhantomData;
-use core::panic::Location;
 
 /// A tensor in HBM: chip `i`, element `j` holds the element of the tensor at `Chip::map(i)` ∪ `Element::map(j)`.
 pub struct HbmTensor<D: Scalar, Chip: M, Element: M> {
@@ -67,61 +62,6 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     pub fn view_mut(&mut self) -> HbmTensorViewMut<'_, D, Chip, Element> {
         HbmTensorViewMut { address: self.address, fill: self.fill, types: PhantomData }
     }
-
-    /// Copies the tensor to the host, in any layout.
-    #[track_caller]
-    pub fn to_host<Element2: M>(
-        &self,
-        dma: &mut DmaContext<{ Dma::Pcie }>,
-    ) -> impl Future<Output = HostTensor<D, Element2>> {
-        const {
-            let _ = HostPlan::<D, Element2, Chip, Element>::DOWNLOAD;
-        }
-        let location = Location::caller();
-        async move { self.download(dma, location) }
-    }
-
-    fn download<Element2: M>(
-        &self,
-        dma: &mut DmaContext<{ Dma::Pcie }>,
-        location: &'static Location<'static>,
-    ) -> HostTensor<D, Element2> {
-        let plan = const { HostPlan::<D, Element2, Chip, Element>::DOWNLOAD };
-        let transfer = HostTransfer {
-            region: self.view().region(),
-            transfer: plan,
-            host_elements: const { HostPlan::<D, Element2, Chip, Element>::HOST_ELEMENTS },
-        };
-        let buffer = or_raise(dma.download(&transfer, location));
-        HostTensor::from_host_buffer(buffer)
-    }
-
-    /// Copies the tensor to another place in HBM, in any layout. Axes that only the destination has are broadcast.
-    #[track_caller]
-    pub fn to_hbm<const DMA: Dma, Element2: M>(
-        &self,
-        dma: &mut DmaContext<DMA>,
-        address: Address,
-    ) -> HbmTensor<D, Chip, Element2> {
-        const {
-            let _ = DmaPlan::<HbmTensor<D, Chip, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER;
-        }
-        self.view().to_hbm(dma, address)
-    }
-
-    /// Copies the tensor to DM, in any layout. Axes that only the destination has are broadcast.
-    #[track_caller]
-    pub fn to_dm<Cluster: M, Slice: M, Element2: M>(
-        &self,
-        dma: &mut DmaContext<{ Dma::Tensor }>,
-        address: Address,
-    ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
-        const {
-            let _ =
-                DmaPlan::<HbmTensor<D, Chip, Element>, DmTensor<D, Chip, Cluster, Slice, Element2>>::TRANSFER;
-        }
-        self.view().to_dm(dma, address)
-    }
 }
 
 pub(crate) const fn assert_fits<D: Scalar, Chip: M, Element: M>() {
@@ -158,67 +98,6 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
         let footprint = const { HbmTensor::<D, Chip, Element>::FOOTPRINT };
         Region { memory: Memory::Hbm, address: self.address, fill: self.fill, footprint }
     }
-
-    /// Copies the tensor to another place in HBM: see [`HbmTensor::to_hbm`].
-    #[track_caller]
-    pub fn to_hbm<const DMA: Dma, Element2: M>(
-        self,
-        dma: &mut DmaContext<DMA>,
-        address: Address,
-    ) -> HbmTensor<D, Chip, Element2> {
-        const {
-            let _ = DmaPlan::<HbmTensor<D, Chip, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER;
-        }
-        accept("to_hbm", super::check_address(Memory::Hbm, D::ELEMENT_TYPE, address));
-        let mut tensor = HbmTensor::filled(address, dma.next_fill());
-        self.to_hbm_view(dma, tensor.view_mut());
-        tensor
-    }
-
-    /// Copies the tensor into a view in HBM, in any layout. Axes that only the destination has are broadcast.
-    #[track_caller]
-    pub fn to_hbm_view<const DMA: Dma, Element2: M>(
-        self,
-        dma: &mut DmaContext<DMA>,
-        destination: HbmTensorViewMut<'_, D, Chip, Element2>,
-    ) {
-        let transfer =
-            const { DmaPlan::<HbmTensor<D, Chip, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER };
-        dma.execute(dma_operation(self.region(), destination.region(), transfer));
-    }
-
-    /// Copies the tensor to DM: see [`HbmTensor::to_dm`].
-    #[track_caller]
-    pub fn to_dm<Cluster: M, Slice: M, Element2: M>(
-        self,
-        dma: &mut DmaContext<{ Dma::Tensor }>,
-        address: Address,
-    ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
-        const {
-            let _ =
-                DmaPlan::<HbmTensor<D, Chip, Element>, DmTensor<D, Chip, Cluster, Slice, Element2>>::TRANSFER;
-        }
-        accept("to_dm", super::check_address(Memory::Dm, D::ELEMENT_TYPE, address));
-        let mut tensor = DmTensor::filled(address, dma.next_fill());
-        self.to_dm_view(dma, tensor.view_mut());
-        tensor
-    }
-
-    /// Copies the tensor into a view in DM, in any layout. Axes that only the destination has are broadcast.
-    #[track_caller]
-    pub fn to_dm_view<Cluster: M, Slice: M, Element2: M>(
-        self,
-        dma: &mut DmaContext<{ Dma::Tensor }>,
-        destination: DmTensorViewMut<'_, D, Chip, Cluster, Slice, Element2>,
-    ) {
-        let transfer = const {
-            DmaPlan::<HbmTensor<D, Chip, Element>, DmTensor<D, Chip, Cluster, Slice, Element2>>::TRANSFER
-        };
-        let destination = destination.region();
-        accept("to_dm", super::check_dma_address("HBM source", self.address));
-        accept("to_dm", super::check_dma_address("DM destination", destination.address));
-        dma.execute(dma_operation(self.region(), destination, transfer));
-    }
 }
 
 /// A tensor in HBM to write to.
@@ -248,36 +127,10 @@ impl<'l, D: Scalar, Chip: M, Element: M> From<HbmTensorViewMut<'l, D, Chip, Elem
     }
 }
 
-impl<D: Scalar, Element: M> HostTensor<D, Element> {
-    /// Copies the tensor to HBM over PCIe, in any layout. Axes that only the destination has are broadcast.
-    #[track_caller]
-    pub fn to_hbm<Chip: M, Element2: M>(
-        &self,
-        dma: &mut DmaContext<{ Dma::Pcie }>,
-        address: Address,
-    ) -> impl Future<Output = HbmTensor<D, Chip, Element2>> {
-        const {
-            let _ = HostPlan::<D, Element, Chip, Element2>::UPLOAD;
-        }
-        let location = Location::caller();
-        async move { self.upload(dma, address, location) }
-    }
-
-    fn upload<Chip: M, Element2: M>(
-        &self,
-        dma: &mut DmaContext<{ Dma::Pcie }>,
-        address: Address,
-        location: &'static Location<'static>,
-    ) -> HbmTensor<D, Chip, Element2> {
-        let plan = const { HostPlan::<D, Element, Chip, Element2>::UPLOAD };
-        accept("to_hbm", super::check_address(Memory::Hbm, D::ELEMENT_TYPE, address));
-        let mut tensor = HbmTensor::filled(address, dma.next_fill());
-        let transfer = HostTransfer {
-            region: tensor.view_mut().region(),
-            transfer: plan,
-            host_elements: const { HostPlan::<D, Element, Chip, Element2>::HOST_ELEMENTS },
-        };
-        or_raise(dma.upload(&transfer, &self.to_host_buffer(), location));
-        tensor
-    }
+crate::runtime::launch::device_send! {
+    [D: Scalar, Chip: M, Element: M] HbmTensor<D, Chip, Element>,
+    ['a, D: Scalar, Chip: M, Element: M] &'a HbmTensor<D, Chip, Element>,
+    ['a, D: Scalar, Chip: M, Element: M] &'a mut HbmTensor<D, Chip, Element>,
+    ['a, D: Scalar, Chip: M, Element: M] HbmTensorView<'a, D, Chip, Element>,
+    ['a, D: Scalar, Chip: M, Element: M] HbmTensorViewMut<'a, D, Chip, Element>,
 }

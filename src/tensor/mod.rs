@@ -1,33 +1,24 @@
-//! Tensors: on the host, and at rest in the memories of the chip.
+//! Tensors at rest in the memories of the chip.
 //!
 //! A tensor at rest is a handle: an address, and types that say where every element lies. The bytes are in the chip
 //! that the context owns. Two tensors at overlapping addresses overlap.
 
-mod copy;
 mod dm;
-mod fold;
 mod hbm;
-mod host;
-mod mathematical;
-mod operations;
 mod shape;
-mod storage;
 mod trf;
 mod vrf;
 
 pub use dm::{DmTensor, DmTensorView, DmTensorViewMut};
 pub use hbm::{HbmTensor, HbmTensorView, HbmTensorViewMut};
-pub use host::HostTensor;
-pub use mathematical::Tensor;
 pub use shape::Shape;
-pub(crate) use storage::packed_factors;
 pub use trf::{TrfTensor, TrfTensorView, TrfTensorViewMut};
 pub use vrf::{VrfTensor, VrfTensorView, VrfTensorViewMut};
 
-use crate::chip::spec;
 use crate::command::{Address, Memory};
 use crate::error::PlanError;
 use crate::scalar::ElementType;
+use crate::spec;
 use crate::text::Text;
 
 /// An address is a multiple of the element's size and lies in the memory.

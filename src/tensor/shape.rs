@@ -1,11 +1,13 @@
 //! What the types of a tensor at rest say, as values.
 
-use crate::chip::spec;
 use crate::command::{Footprint, Memory};
-use crate::engine::transfer::{DM_CHIP, DM_CLUSTER, DM_SLICE, HBM_CHIP, Level, Placement, write_placement};
 use crate::error::{PlanError, attempt};
 use crate::mapping::{Expr, liveness_of};
 use crate::scalar::ElementType;
+use crate::sequencer::transfer::{
+    DM_CHIP, DM_CLUSTER, DM_SLICE, HBM_CHIP, Level, Placement, write_placement,
+};
+use crate::spec;
 use crate::text::Text;
 
 /// A tensor at rest: its memory, element type and mappings. HBM tensors have one cluster and one slice.

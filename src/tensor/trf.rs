@@ -1,11 +1,12 @@
 //! Tensors in the tensor register file.
 
-use super::HostTensor;
 use crate::chip::{RegisterType, TrfLayout};
-use crate::command::{FillId, Guard, Inspection, RegisterFile, TrfAddress, TrfRegion};
+use crate::command::{FillId, Inspection, RegisterFile, TrfAddress, TrfRegion};
 use crate::engine::inspect::{TrfInspectionPlan, host_elements};
 use crate::engine::register_file::{TrfLoadConfig, check_capacity};
 use crate::error::PlanError;
+use crate::host::HostTensor;
+use crate::mapping::Guard;
 use crate::mapping::{M, Problem, liveness_of};
 use crate::runtime::Context;
 use crate::runtime::fault::{accept, or_raise};

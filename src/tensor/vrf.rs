@@ -1,9 +1,9 @@
 //! Tensors in the vector register file.
 
-use super::HostTensor;
 use super::shape::Shape;
 use crate::command::{Address, FillId, Footprint, Inspection, Memory, Region, RegisterFile};
 use crate::engine::inspect::VrfInspectionPlan;
+use crate::host::HostTensor;
 use crate::mapping::M;
 use crate::runtime::Context;
 use crate::runtime::fault::{accept, or_raise};

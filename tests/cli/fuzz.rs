@@ -1,9 +1,10 @@
 //! No input makes the tool panic. `VISA_CASES` sets the number of cases.
 
 use crate::{check, explain, run};
+use furiosa_visa_std::explain::explain_read;
 use furiosa_visa_std::mapping::parse::{Axes, parse_mapping};
 use furiosa_visa_std::scalar::ElementType;
-use furiosa_visa_std::sequencer::{Explanation, explain_read};
+use furiosa_visa_std::sequencer::Explanation;
 use proptest::prelude::*;
 
 fn cases() -> u32 {

@@ -4,9 +4,9 @@ use crate::commands::{self, commit, dma, fetch, give, hbm, pass, region, system,
 use crate::{A, B, DmX, X, Z, check, fine, flagged, launched};
 use furiosa_visa_std::chip::{Check, CheckOptions, Fault, FaultKind};
 use furiosa_visa_std::command::{
-    FillId, Guard, GuardDigit, GuardSum, HostBuffer, HostTransfer, Operation, Region, Sink, TrfAddress,
-    TrfRegion,
+    FillId, HostBuffer, HostTransfer, Operation, Region, Sink, TrfAddress, TrfRegion,
 };
+use furiosa_visa_std::mapping::{Guard, GuardDigit, GuardSum};
 use furiosa_visa_std::prelude::*;
 use furiosa_visa_std::scalar::ElementType::{Bf16, F32, I8, I32};
 use std::panic::Location;

@@ -2,6 +2,7 @@
 
 use furiosa_visa_std::chip::{CheckOptions, Fault, System, SystemOptions};
 use furiosa_visa_std::command::*;
+use furiosa_visa_std::mapping::{Guard, GuardDigit, GuardSum};
 use furiosa_visa_std::scalar::ElementType;
 use furiosa_visa_std::sequencer::{Config, Entry};
 use std::panic::Location;

@@ -5,6 +5,7 @@ use crate::{check, fine, flagged};
 use furiosa_visa_std::chip::{Check, CheckOptions, Fault, FaultKind};
 use furiosa_visa_std::command::*;
 use furiosa_visa_std::list::List;
+use furiosa_visa_std::mapping::Guard;
 use furiosa_visa_std::scalar::ElementType::{Bf16, F32, I8};
 
 /// Runs a command on a system with 256 bytes from DM address 0 on.

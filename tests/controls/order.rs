@@ -4,7 +4,8 @@
 use crate::commands::{self, commit, dma, fetch, give, hbm, moves, pass, region, written};
 use crate::{A, B, Cluster, DmX, Slice, X, Z, block_on, check, context, fine, flagged, launched};
 use furiosa_visa_std::chip::{Check, CheckOptions, Fault, FaultKind};
-use furiosa_visa_std::command::{FillId, Guard, HostTransfer, Memory, Region};
+use furiosa_visa_std::command::{FillId, HostTransfer, Memory, Region};
+use furiosa_visa_std::mapping::Guard;
 use furiosa_visa_std::prelude::*;
 use furiosa_visa_std::scalar::ElementType::I8;
 use std::panic::Location;

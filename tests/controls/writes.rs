@@ -6,8 +6,9 @@ use crate::commands::{
 use crate::{A, B, Cluster, DmX, Slice, X, Z, check, fine, flagged, launched};
 use furiosa_visa_std::chip::{Check, CheckOptions, Fault, FaultKind};
 use furiosa_visa_std::command::{
-    Contraction, FillId, Guard, Operation, Sink, Start, Step, TensorUnit, TransferLoop, TrfAddress, TrfRegion,
+    Contraction, FillId, Operation, Sink, Start, Step, TensorUnit, TransferLoop, TrfAddress, TrfRegion,
 };
+use furiosa_visa_std::mapping::Guard;
 use furiosa_visa_std::prelude::*;
 use furiosa_visa_std::scalar::ElementType::{self, I4, I8, I32};
 use furiosa_visa_std::sequencer::{Config, Entry};

@@ -2,13 +2,14 @@
 
 use crate::reference::random::Random;
 use crate::reference::shadow::{self, Element, Kind, Move, Operation, Registers, Sink, Sums, Tensor};
-use furiosa_visa_std::chip::clock::KernelCall;
 use furiosa_visa_std::chip::{ExecutionOrder, Fault, System, SystemOptions};
+use furiosa_visa_std::clock::KernelCall;
 use furiosa_visa_std::command::{
-    self, AccumulationKind, Cast, Collect, Command, Contraction, Dma, Fetch, FillId, Footprint, Guard,
-    GuardDigit, GuardSum, HostBuffer, HostTransfer, Inspection, Memory, Region, RegisterFile, Step,
-    TensorUnit, Transfer, TransferLoop, TrfAddress, TrfRegion,
+    self, AccumulationKind, Cast, Collect, Command, Contraction, Dma, Fetch, FillId, Footprint, HostBuffer,
+    HostTransfer, Inspection, Memory, Region, RegisterFile, Step, TensorUnit, Transfer, TransferLoop,
+    TrfAddress, TrfRegion,
 };
+use furiosa_visa_std::mapping::{Guard, GuardDigit, GuardSum};
 use furiosa_visa_std::scalar::ElementType;
 use furiosa_visa_std::sequencer::{Config, Entry};
 use std::panic::Location;

@@ -4,10 +4,11 @@
 use crate::reference::random::Random;
 use furiosa_visa_std::chip::{Check, CheckOptions, ExecutionOrder, FreshMemory, System, SystemOptions};
 use furiosa_visa_std::command::{
-    AccumulationKind, Cast, Collect, Command, Contraction, Dma, Fetch, FillId, Footprint, Guard, GuardDigit,
-    GuardSum, HostBuffer, HostTransfer, Inspection, Interleave, MaskConfig, Memory, Operation, Region,
-    RegisterFile, Sink, Step, Table, TensorUnit, Transfer, TransferLoop, TrfAddress, TrfRegion,
+    AccumulationKind, Cast, Collect, Command, Contraction, Dma, Fetch, FillId, Footprint, HostBuffer,
+    HostTransfer, Inspection, Interleave, MaskConfig, Memory, Operation, Region, RegisterFile, Sink, Step,
+    Table, TensorUnit, Transfer, TransferLoop, TrfAddress, TrfRegion,
 };
+use furiosa_visa_std::mapping::{Guard, GuardDigit, GuardSum};
 use furiosa_visa_std::scalar::ElementType;
 use furiosa_visa_std::sequencer::{Config, Entry};
 use std::panic::Location;
@@ -402,7 +403,7 @@ fn look(system: &mut System) -> Result<HostBuffer, String> {
     let staging = Footprint { clusters: 1, slices: 1, ..footprint };
     let staging = Region { memory: Memory::Hbm, address: 1 << 30, fill: FillId::ANY, footprint: staging };
     let all = transfer(&[(1024, inside(1), inside(1))]);
-    system.enter_kernel(furiosa_visa_std::chip::clock::KernelCall::default());
+    system.enter_kernel(furiosa_visa_std::clock::KernelCall::default());
     system.flush().map_err(|fault| fault.to_string())?;
     let operation =
         Operation::Dma(Box::new(Dma { source, destination: staging, transfer: all, pcie: false }));

@@ -3,20 +3,21 @@
 //! A row is met by a test here or elsewhere, or it waits for an engine that the library does not have yet. Where the page is
 //! wrong, the corrected value stands.
 
-use furiosa_visa_std::chip::clock::Channels;
-use furiosa_visa_std::chip::clock::tensor_unit::{
+use furiosa_visa_std::chip::RegisterType;
+use furiosa_visa_std::clock::Channels;
+use furiosa_visa_std::clock::tensor_unit::{
     access_bytes, accumulate_cycles, contract_cycles, fetch_cycles, tree_latency,
 };
-use furiosa_visa_std::chip::{RegisterType, spec};
 use furiosa_visa_std::command::AdapterStage;
 use furiosa_visa_std::engine::collect::CollectPlan;
 use furiosa_visa_std::engine::commit::{CommitConfig, CommitRequest, derive_commit};
 use furiosa_visa_std::engine::contraction::{AlignPlan, AlignRequest, derive_align};
-use furiosa_visa_std::engine::explain::StageExplanation;
 use furiosa_visa_std::engine::fetch::{FetchConfig, FetchRequest, derive_fetch};
+use furiosa_visa_std::explain::StageExplanation;
 use furiosa_visa_std::mapping::M;
 use furiosa_visa_std::prelude::*;
 use furiosa_visa_std::scalar::ElementType::{self, Bf16, F32, I4, I8, I32};
+use furiosa_visa_std::spec;
 
 /// Where a row is met.
 enum Met {
@@ -56,16 +57,16 @@ const ROWS: [(usize, usize, Met); 29] = [
     (49, 52, ToCome("Vector Engine")),
     (53, 53, ToCome("Stream Adapter: transposition in flight")),
     (54, 64, Here),
-    (65, 65, file!("src/chip/clock/banks/timing_tests.rs")),
+    (65, 65, file!("src/clock/banks/timing_tests.rs")),
     (66, 66, Here),
-    (67, 70, file!("src/chip/clock/banks/timing_tests.rs")),
+    (67, 70, file!("src/clock/banks/timing_tests.rs")),
     (71, 75, file!("tests/golden/hbm.rs")),
-    (76, 94, file!("src/chip/clock/dma/worked_examples.rs")),
+    (76, 94, file!("src/clock/dma/worked_examples.rs")),
     (95, 95, Here),
     (96, 96, ToCome("Vector Engine: interleaved split reduce")),
     (97, 97, NoFigure("sizes of a model, no cycles")),
     (98, 98, ToCome("Vector Engine: interleaved split reduce")),
-    (99, 99, file!("src/chip/clock/dma/worked_examples.rs")),
+    (99, 99, file!("src/clock/dma/worked_examples.rs")),
     (100, 100, NoFigure("a bound on the number of blocks, no cycles")),
     (101, 101, NoFigure("the pages have no cycle figures")),
 ];

@@ -1,9 +1,9 @@
 //! HBM: the golden rows, the sanity values and the ratios of the issue (spec page 70 §8, §14, §16).
 
-use furiosa_visa_std::chip::clock::hbm::{
+use furiosa_visa_std::clock::hbm::{
     Detailed, Estimate, HbmAddress, HbmMap, HbmReport, Request, Strided, StridedLoop, core_cycles,
 };
-use furiosa_visa_std::chip::spec::{
+use furiosa_visa_std::spec::{
     HBM_ACTIVATION_TICKS, HBM_BYTES, HBM_CHANNELS, HBM_COMMAND_BYTES, HBM_CONTROLLER_CYCLE_TICKS,
     HBM_ESTIMATE_ROW_SWITCH_TICKS, HBM_PARTIAL_WRITE_TICKS, HBM_ROW_SWITCH_TICKS, HBM_UNIT_TICKS,
 };

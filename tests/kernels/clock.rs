@@ -1,10 +1,11 @@
 //! Time of kernels: reports and traces.
 
-use furiosa_visa_std::chip::clock::record::{Record, Timing};
-use furiosa_visa_std::chip::clock::schedule::{Resource, Wait};
-use furiosa_visa_std::chip::clock::tensor_unit::Stage;
-use furiosa_visa_std::chip::clock::{Channels, Profile, Report, hazards};
-use furiosa_visa_std::chip::{Compute, ContextKind, MemoryKind};
+use furiosa_visa_std::chip::Compute;
+use furiosa_visa_std::clock::record::{Record, Timing};
+use furiosa_visa_std::clock::schedule::{Resource, Wait};
+use furiosa_visa_std::clock::tensor_unit::Stage;
+use furiosa_visa_std::clock::{Channels, Profile, Report, hazards};
+use furiosa_visa_std::command::{ContextKind, MemoryKind};
 use furiosa_visa_std::prelude::*;
 use futures::executor::block_on;
 use rand::{SeedableRng, rngs::SmallRng};

@@ -1,7 +1,8 @@
 //! The register files as a kernel sees them: what they hold, where they end, and whose content it is.
 
 use crate::{Cluster, Number, assert_same, block_on, code, init, numbers, panic_message};
-use furiosa_visa_std::chip::{Fault, FaultKind, MemoryKind, TrfCell};
+use furiosa_visa_std::chip::{Fault, FaultKind, TrfCell};
+use furiosa_visa_std::command::MemoryKind;
 use furiosa_visa_std::prelude::*;
 
 axes![A = 4, B = 8, W = 6, N = 8, K = 64, S = 256, R = 600, V = 2048, H = 512];

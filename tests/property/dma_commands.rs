@@ -5,7 +5,7 @@ use crate::machine::region;
 use crate::moves::{Case, TYPES, WAYS, derived};
 use crate::reference::mapping::{Map, joint_table};
 use crate::reference::random::Random;
-use furiosa_visa_std::chip::clock::dma::{
+use furiosa_visa_std::clock::dma::{
     Coverage, DmaOperation, DmaOptions, EngineSplit, HbmStream, Medium, SameMedium, Side, derive, time,
 };
 use furiosa_visa_std::command::{Dma, FillId, Memory, Region};

@@ -11,9 +11,10 @@ use crate::reference::mapping::{Coordinates, Map, joint_table};
 use crate::reference::numbers::{ElementType, Number};
 use crate::reference::random::{Axes, Random, borrowed};
 use crate::reference::tensor::MathTensor;
-use furiosa_visa_std::command::{Collect, Fetch, Guard, Interleave, MaskConfig, Sink, Table, TensorUnit};
+use furiosa_visa_std::command::{Collect, Fetch, Interleave, MaskConfig, Sink, Table, TensorUnit};
 use furiosa_visa_std::engine::collect::{CollectRequest, derive_collect};
 use furiosa_visa_std::engine::fetch::{FetchConfig, FetchRequest, check_packet, derive_fetch};
+use furiosa_visa_std::mapping::Guard;
 use furiosa_visa_std::sequencer::{Config, Entry};
 use std::cell::Cell;
 

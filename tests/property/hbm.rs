@@ -3,8 +3,8 @@
 use crate::bridge::for_cases;
 use crate::reference::hbm::{self, Place};
 use crate::reference::random::Random;
-use furiosa_visa_std::chip::clock::hbm::{Detailed, HbmMap, Request};
-use furiosa_visa_std::chip::spec::HBM_BYTES;
+use furiosa_visa_std::clock::hbm::{Detailed, HbmMap, Request};
+use furiosa_visa_std::spec::HBM_BYTES;
 use std::cell::Cell;
 
 /// What the places of a case are drawn from: few channels, banks and rows meet, many do not.

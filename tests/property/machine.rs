@@ -3,12 +3,13 @@
 use crate::bridge::expr;
 use crate::reference::mapping::Map;
 use crate::reference::numbers::{ElementType as Reference, Number};
-use furiosa_visa_std::chip::clock::KernelCall;
 use furiosa_visa_std::chip::{Addresses, CheckOptions, ExecutionOrder, System, SystemOptions};
+use furiosa_visa_std::clock::KernelCall;
 use furiosa_visa_std::command::{
-    Command, Dma, FillId, Footprint, Guard, HostBuffer, HostTransfer, Memory, Operation, Region, Step,
-    TensorUnit, Transfer, TransferLoop,
+    Command, Dma, FillId, Footprint, HostBuffer, HostTransfer, Memory, Operation, Region, Step, TensorUnit,
+    Transfer, TransferLoop,
 };
+use furiosa_visa_std::mapping::Guard;
 use furiosa_visa_std::scalar::ElementType;
 use furiosa_visa_std::tensor::Shape;
 use std::panic::Location;

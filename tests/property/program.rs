@@ -13,7 +13,7 @@ use crate::reference::tensor::{MathTensor, place};
 use furiosa_visa_std::PlanError;
 use furiosa_visa_std::chip::Addresses;
 use furiosa_visa_std::command::{
-    AccumulationKind, Cast, Collect, Contraction, Fetch, FillId, Guard, Memory, Region, Sink, TensorUnit,
+    AccumulationKind, Cast, Collect, Contraction, Fetch, FillId, Memory, Region, Sink, TensorUnit,
     TrfAddress, TrfRegion,
 };
 use furiosa_visa_std::engine::cast::{CastRequest, derive_cast};
@@ -27,6 +27,7 @@ use furiosa_visa_std::engine::fetch::{FetchConfig, FetchRequest, check_packet, c
 use furiosa_visa_std::engine::register_file::{
     TrfLoadConfig, TrfLoadRequest, check_capacity, derive_trf_load,
 };
+use furiosa_visa_std::mapping::Guard;
 use furiosa_visa_std::mapping::{Factors, Pool, factorize, liveness};
 use furiosa_visa_std::scalar::ElementType;
 use furiosa_visa_std::sequencer::{Config, Entry};

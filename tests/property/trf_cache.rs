@@ -2,7 +2,7 @@
 
 use crate::bridge::for_cases;
 use crate::reference::random::Random;
-use furiosa_visa_std::chip::clock::trf_cache::{TrfReads, TrfStore, TrfTraffic, trf_traffic};
+use furiosa_visa_std::clock::trf_cache::{TrfReads, TrfStore, TrfTraffic, trf_traffic};
 use furiosa_visa_std::sequencer::{Config, Entry};
 use std::cell::Cell;
 use std::collections::BTreeMap;

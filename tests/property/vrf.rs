@@ -10,10 +10,11 @@ use crate::reference::numbers::ElementType;
 use crate::reference::random::{Axes, Margins, Random, random_move};
 use crate::reference::tensor::place;
 use furiosa_visa_std::command::{
-    Collect, Fetch, Guard, Inspection, Memory, RegisterFile, Sink, Step, TensorUnit, Transfer, TransferLoop,
+    Collect, Fetch, Inspection, Memory, RegisterFile, Sink, Step, TensorUnit, Transfer, TransferLoop,
 };
 use furiosa_visa_std::engine::fetch::{FetchRequest, derive_fetch};
 use furiosa_visa_std::engine::vector_register_file::{VrfLoadRequest, derive_vrf_load};
+use furiosa_visa_std::mapping::Guard;
 use std::cell::Cell;
 use std::panic::Location;
 

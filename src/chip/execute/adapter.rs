@@ -153,7 +153,8 @@ pub(crate) fn convert(from: &Row, to: ElementType, output: &mut Row) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::{FillId, Footprint, Guard, Memory, Region, Table};
+    use crate::command::{FillId, Footprint, Memory, Region, Table};
+    use crate::mapping::Guard;
     use crate::sequencer::Config;
     use ElementType::{Bf16, I4, I5, I8, I9, I16, I32};
 

@@ -3,8 +3,8 @@
 use super::adapter::convert;
 use super::fetch::repack;
 use crate::chip::memory::row::Row;
-use crate::chip::spec::FLIT_BYTES;
 use crate::command::Cast;
+use crate::spec::FLIT_BYTES;
 
 /// Converts a stream of flits. `converted` is scratch. Lanes that a narrower type adds are zero and uninitialised.
 pub(crate) fn run(cast: &Cast, stream: &Row, converted: &mut Row, output: &mut Row) {

@@ -2,11 +2,11 @@
 
 use super::walk::Walk;
 use crate::chip::execute::dma::end_of;
-use crate::chip::live::{LiveRows, Liveness, live_runs};
 use crate::chip::memory::place::Coordinates;
 use crate::chip::memory::row::{Line, Row};
 use crate::chip::memory::{Unit, planes, trf};
 use crate::command::{Region, Sink, Start, Transfer, TrfRegion};
+use crate::mapping::guard::rows::{LiveRows, Liveness, live_runs};
 
 /// What does not differ between slices.
 #[derive(Debug)]

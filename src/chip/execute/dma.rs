@@ -117,7 +117,8 @@ mod tests {
     use super::super::moves::tests::{naive, transfer};
     use super::*;
     use crate::chip::memory::row::Line;
-    use crate::command::{FillId, Footprint, Guard, GuardDigit, GuardSum, Transfer};
+    use crate::command::{FillId, Footprint, Transfer};
+    use crate::mapping::{Guard, GuardDigit, GuardSum};
     use crate::scalar::ElementType;
 
     fn region(memory: Memory, address: u64, element: ElementType, elements: usize) -> Region {

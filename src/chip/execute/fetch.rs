@@ -5,9 +5,9 @@ use super::mask::MaskPlan;
 use super::walk::Walk;
 use crate::chip::memory::Block;
 use crate::chip::memory::row::{Line, Row};
-use crate::chip::spec::FLIT_BYTES;
 use crate::command::{Collect, Fetch, Region};
 use crate::scalar::ElementType;
+use crate::spec::FLIT_BYTES;
 use core::ops::Range;
 
 /// Bytes of a block of packets: small enough for the second cache, large enough to forget the cost of a block.
@@ -231,7 +231,8 @@ pub(crate) fn repack(
 mod tests {
     use super::super::walk::tests::{config, naive};
     use super::*;
-    use crate::command::{FillId, Footprint, Guard, Memory, Region};
+    use crate::command::{FillId, Footprint, Memory, Region};
+    use crate::mapping::Guard;
 
     pub(crate) fn fetch(
         element: ElementType,

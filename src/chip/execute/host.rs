@@ -110,7 +110,8 @@ fn to_host(
 mod tests {
     use super::super::moves::tests::transfer;
     use super::*;
-    use crate::command::{FillId, Footprint, Guard, Memory, Region};
+    use crate::command::{FillId, Footprint, Memory, Region};
+    use crate::mapping::Guard;
     use crate::scalar::ElementType;
 
     fn host(

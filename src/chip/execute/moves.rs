@@ -4,8 +4,8 @@
 //! other. So two loops are cut into tiles: one along which the source goes on nearby, one along which the destination
 //! does. A tile touches few lines and pages, and all of every line.
 
-use crate::chip::live::{LiveRows, depends_on, live_runs};
 use crate::command::{Start, Step, Transfer, TransferLoop};
+use crate::mapping::guard::rows::{LiveRows, depends_on, live_runs};
 
 /// The most bits of a strip, so that it stays in the nearest cache.
 const STRIP_BITS: usize = 8192 * 8;
@@ -383,7 +383,7 @@ impl Order {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::command::{Guard, GuardDigit, GuardSum};
+    use crate::mapping::{Guard, GuardDigit, GuardSum};
     use rand::rngs::SmallRng;
     use rand::{Rng, SeedableRng};
     use std::collections::BTreeMap;

@@ -4,7 +4,7 @@
 //! whose span meets its own; only where there is one, bytes are compared.
 
 use super::place::{Coordinates, Place, spans_cover, spans_meet};
-use crate::chip::check::{Fault, FaultKind};
+use crate::chip::checks::fault::{Fault, FaultKind};
 use crate::command::FillId;
 use core::ops::Range;
 use core::panic::Location;
@@ -185,7 +185,8 @@ fn first_overwritten<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::{Footprint, Guard, GuardDigit, GuardSum, Memory, Region, TrfAddress, TrfRegion};
+    use crate::command::{Footprint, Memory, Region, TrfAddress, TrfRegion};
+    use crate::mapping::{Guard, GuardDigit, GuardSum};
     use crate::scalar::ElementType;
 
     /// Elements of one byte; of every `period`, the first `live` are live.

@@ -2,7 +2,7 @@
 
 use super::block::Block;
 use super::{Fresh, Piece, PieceMut};
-use crate::chip::spec::HBM_BYTES;
+use crate::spec::HBM_BYTES;
 
 /// Bytes of a page.
 pub(crate) const PAGE_BYTES: usize = 1 << 20;

@@ -11,14 +11,16 @@ pub(crate) mod place;
 pub(crate) mod planes;
 pub(crate) mod row;
 pub(crate) mod runs;
+pub(crate) mod separate;
 pub(crate) mod trf;
+pub(crate) mod trf_layout;
 pub(crate) mod vrf;
 
 pub(crate) use block::Block;
 pub(crate) use fresh::Fresh;
 pub(crate) use hbm::Hbm;
 
-use super::spec::{DM_BYTES, TRF_BYTES, VRF_BYTES};
+use crate::spec::{DM_BYTES, TRF_BYTES, VRF_BYTES};
 
 /// Bytes of a memory that lie together, for reading.
 #[derive(Clone, Copy, Debug)]

@@ -1,11 +1,12 @@
 //! A tensor in one of the memories, whichever it is: the bytes that it spans and the ones that it needs.
 
 use super::trf;
-use crate::chip::check::Fault;
-use crate::chip::live::depends_on;
-use crate::chip::names::MemoryKind;
-use crate::chip::spec::{CLUSTERS, SLICES};
-use crate::command::{FillId, Guard, Memory, Region, TrfRegion};
+use crate::chip::checks::fault::Fault;
+use crate::command::MemoryKind;
+use crate::command::{FillId, Memory, Region, TrfRegion};
+use crate::mapping::Guard;
+use crate::mapping::guard::rows::depends_on;
+use crate::spec::{CLUSTERS, SLICES};
 use core::ops::Range;
 
 /// A tensor in HBM, DM or the register files.
@@ -120,9 +121,7 @@ impl Place {
             Place::Region(Region { footprint, .. }) => {
                 Coordinates { chip: footprint.chips, cluster: footprint.clusters, slice: footprint.slices }
             }
-            Place::Trf(_) => {
-                Coordinates { chip: crate::chip::spec::MAX_CHIPS, cluster: CLUSTERS, slice: SLICES }
-            }
+            Place::Trf(_) => Coordinates { chip: crate::spec::MAX_CHIPS, cluster: CLUSTERS, slice: SLICES },
         }
     }
 

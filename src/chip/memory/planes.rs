@@ -12,8 +12,8 @@
 
 use super::Fresh;
 use super::row::{Row, nibble, set_nibble};
-use crate::chip::spec::TRF_BYTES;
 use crate::scalar::ElementType;
+use crate::spec::TRF_BYTES;
 
 /// How far the second plane lies behind the first.
 pub(crate) const PLANE_BYTES: u64 = TRF_BYTES as u64;

@@ -477,7 +477,7 @@ mod tests {
     #[test]
     fn outside_of_the_memory_everything_is_poison() {
         let mut units = vec![Unit::default()];
-        let end = crate::chip::spec::DM_BYTES as u64;
+        let end = crate::spec::DM_BYTES as u64;
         let line = Line { unit: 0, address: end - 4, position: 0, stride: 1, len: 8 };
         let mut row = Row::new(ElementType::I8);
         row.push(&[1; 8], 8, None);

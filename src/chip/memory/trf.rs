@@ -11,9 +11,9 @@
 //! (spec page 40 §2.2). [`crate::chip::TrfLayout`] says the same element by element.
 
 use super::{Fresh, Piece, Space, Unit};
-use crate::chip::spec::{TRF_BANK_ROW_BYTES, TRF_BANK_ROWS, TRF_COLUMNS, TRF_LINE_BYTES};
-use crate::chip::trf_layout::bank_part;
+use crate::chip::memory::trf_layout::bank_part;
 use crate::command::{TrfAddress, TrfRegion};
+use crate::spec::{TRF_BANK_ROW_BYTES, TRF_BANK_ROWS, TRF_COLUMNS, TRF_LINE_BYTES};
 use core::ops::Range;
 
 /// The bytes of each bank row that belong to a part of the register file: the first one, and how many.
@@ -115,7 +115,8 @@ impl Space for TrfRows<'_> {
 mod tests {
     use super::*;
     use crate::chip::{RegisterType, TrfLayout};
-    use crate::command::{FillId, Guard};
+    use crate::command::FillId;
+    use crate::mapping::Guard;
     use crate::scalar::ElementType;
 
     fn region(address: TrfAddress, rows: usize, row_elements: usize) -> TrfRegion {

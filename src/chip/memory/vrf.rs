@@ -21,8 +21,8 @@ impl Space for VrfUnits<'_> {
 mod tests {
     use super::*;
     use crate::chip::memory::row::{Line, Row};
-    use crate::chip::spec::VRF_BYTES;
     use crate::scalar::ElementType;
+    use crate::spec::VRF_BYTES;
 
     #[test]
     fn a_register_file_ends_at_8_kib() {

@@ -7,15 +7,15 @@
 //!
 //! `Time'` is `Time` without the axes that are summed (spec page 40 §4.2).
 
-use crate::chip::spec;
 use crate::command::AccumulationKind;
-use crate::engine::collect::factors_of;
 use crate::error::{PlanError, attempt};
+use crate::mapping::factors_of;
 use crate::mapping::{
     CutRule, Expr, Factor, Factors, LEAD_INSIDE, PaddingKind, Pieces, Pool, Problem, Term, matched, modulo,
     pad_to, product, stride, strip, write_term,
 };
 use crate::sequencer::{Config, Entry, Request, Stream};
+use crate::spec;
 use crate::text::Text;
 
 /// What an accumulate is derived from.
@@ -69,7 +69,7 @@ const fn buffer_limit(kind: AccumulationKind) -> usize {
     }
 }
 
-pub(in crate::engine) const OPERATION: &str = "accumulate";
+pub(crate) const OPERATION: &str = "accumulate";
 
 /// Checks the mappings of an accumulate and derives where each step is added.
 pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<AccumulateConfig, PlanError> {
@@ -192,7 +192,7 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
 }
 
 /// Positions of padding without an axis that stand inside everything else; 1 if there is none.
-pub(in crate::engine) const fn innermost_padding(factors: &Factors) -> usize {
+pub(crate) const fn innermost_padding(factors: &Factors) -> usize {
     if factors.is_empty() {
         return 1;
     }
@@ -203,11 +203,7 @@ pub(in crate::engine) const fn innermost_padding(factors: &Factors) -> usize {
 }
 
 /// The loops over the slots as a sequencer would derive them, for explanations: `one` is the mapping `1`.
-pub(in crate::engine) const fn slot_loops<'a>(
-    time: Stream<'a>,
-    kept: &'a Factors,
-    one: &'a Factors,
-) -> Request<'a> {
+pub(crate) const fn slot_loops<'a>(time: Stream<'a>, kept: &'a Factors, one: &'a Factors) -> Request<'a> {
     Request {
         operation: "accumulate, slots",
         buf: kept,

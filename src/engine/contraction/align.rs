@@ -11,9 +11,9 @@
 
 use super::stream_adapter::{StreamAdapterConfig, stream_adapter};
 use super::trf_sequencer::{TrfSequencerConfig, trf_sequencer};
-use crate::engine::collect::factors_of;
 use crate::engine::register_file::check_rows;
 use crate::error::{PlanError, attempt};
+use crate::mapping::factors_of;
 use crate::mapping::{Expr, Factor, Factors, Pool};
 use crate::scalar::ElementType;
 use crate::text::Text;

@@ -8,11 +8,12 @@
 //!
 //! Spec page 40 §4.1.
 
-use crate::chip::spec;
-use crate::engine::collect::{factors_of, whole_bytes};
+use crate::engine::collect::whole_bytes;
 use crate::error::{PlanError, attempt};
+use crate::mapping::factors_of;
 use crate::mapping::{Expr, Pool, stride, strip};
 use crate::scalar::ElementType;
+use crate::spec;
 use crate::text::Text;
 
 /// What a contract is derived from.

@@ -6,11 +6,12 @@ use super::{
     StreamAdapterConfig, TrfSequencerConfig, derive_accumulate, derive_align, derive_contract,
     derive_stream_adapter, derive_trf_sequencer,
 };
-use crate::command::{AccumulationKind, Contraction, Guard};
+use crate::command::{AccumulationKind, Contraction};
 use crate::engine::stream::{
     AccumulationTensor, AlignedPair, AlignedStream, CollectTensor, ContractionTensor, StreamTensor,
 };
 use crate::error::PlanError;
+use crate::mapping::Guard;
 use crate::mapping::{Identity, M, Problem, liveness_of};
 use crate::runtime::Tu;
 use crate::runtime::fault::accept;

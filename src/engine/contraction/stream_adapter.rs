@@ -13,12 +13,12 @@
 //! a flit (spec page 40 §7).
 
 use super::align::{AlignRequest, OPERATION, Sides, shares_a_digit};
-use crate::chip::spec;
 use crate::engine::collect::{flit_elements, whole_bytes};
 use crate::error::{PlanError, attempt};
 use crate::mapping::{
     DivisionMode, Factor, Factors, Pool, Term, divide, modulo, product, stride, strip, write_term,
 };
+use crate::spec;
 use crate::text::Text;
 
 /// The derived configuration of a stream adapter.

@@ -13,11 +13,11 @@
 
 use super::align::{AlignRequest, Sides, shares_a_digit};
 use super::stream_adapter::collected_flits;
-use crate::chip::spec;
 use crate::engine::collect::flit_elements;
 use crate::error::{PlanError, attempt};
 use crate::mapping::{Factor, Factors, Pool, modulo, product, resize, stride, strip};
 use crate::sequencer::{Config, Entry, Request, Stream, derive, limited};
+use crate::spec;
 use crate::text::Text;
 
 /// The derived configuration of a TRF sequencer.
@@ -35,7 +35,7 @@ pub struct TrfSequencerConfig {
 
 impl TrfSequencerConfig {
     /// What a printed configuration calls the loops.
-    pub(in crate::engine) const NAME: &'static str = "align, TRF sequencer";
+    pub(crate) const NAME: &'static str = "align, TRF sequencer";
 }
 
 /// Derives the TRF sequencer alone: the weight side of [`derive_align`](super::derive_align()). Mappings of the stream
@@ -58,7 +58,7 @@ pub const fn derive_trf_sequencer(request: &AlignRequest) -> Result<TrfSequencer
 ///
 /// Where the block is followed by padding that it does not divide (`m![G, K # 48]` with `K = 32`), it is the first
 /// positions that count, not a digit.
-pub(in crate::engine) const fn read_block(
+pub(crate) const fn read_block(
     pool: &mut Pool,
     trf_element: &Factors,
     out_packet: &Factors,

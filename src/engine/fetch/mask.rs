@@ -31,11 +31,12 @@
 //! one packet or meet case 3, everything in the sub context.
 
 use super::plan::FetchRequest;
-use crate::chip::spec;
-use crate::command::{Guard, GuardDigit, GuardSum, MASK_COUNTS, MaskConfig};
+use crate::command::{MASK_COUNTS, MaskConfig};
 use crate::list::List;
 use crate::mapping::{Atom, Factor, Factors, Pool, factorize, liveness_of, size_of_factors};
+use crate::mapping::{Guard, GuardDigit, GuardSum};
 use crate::sequencer::{Config, DERIVED_ENTRIES, Entry};
+use crate::spec;
 
 /// A mask, and the sequencer that it refers to.
 pub(super) struct Masking {

@@ -29,7 +29,6 @@ pub use plan::{FetchConfig, FetchRequest, check_packet, derive_fetch};
 pub use table::IndexedTable;
 pub use zero_point::ZeroPointCast;
 
-use crate::chip::spec;
 use crate::command::{Fetch, Interleave, Table};
 use crate::engine::stream::{BeginTensor, FetchTensor, Pass, StreamTensor};
 use crate::error::{PlanError, attempt};
@@ -37,6 +36,7 @@ use crate::mapping::{Expr, Identity, M};
 use crate::runtime::Tu;
 use crate::runtime::fault::accept;
 use crate::scalar::{ChipType, ElementType, FetchCast, Scalar, StreamScalar};
+use crate::spec;
 use crate::text::Text;
 use core::marker::PhantomData;
 use plan::OPERATION;

@@ -3,12 +3,12 @@
 use super::interleave::interleave_period;
 use super::mask::{Masking, derive_mask};
 use super::stages::{AdapterStage, check_stages};
-use crate::chip::spec;
 use crate::command::MaskConfig;
 use crate::error::{PlanError, attempt};
 use crate::mapping::{Expr, Pool, factorize, gcd};
 use crate::scalar::ElementType;
 use crate::sequencer::{Config, Request, Stream, accessed_run, contiguous_run, derive, limited};
+use crate::spec;
 use crate::text::Text;
 
 pub(super) const OPERATION: &str = "fetch";

@@ -3,9 +3,9 @@
 use super::arguments::Once;
 use super::{EXPLAIN_HELP, Output, Refusal};
 use furiosa_visa_std::engine::fetch::FetchRequest;
+use furiosa_visa_std::explain::explain_fetch;
 use furiosa_visa_std::mapping::Expr;
 use furiosa_visa_std::scalar::ElementType;
-use furiosa_visa_std::sequencer::explain_fetch;
 
 /// The most elements of a stream: bits of it are counted in 64-bit numbers.
 const MAX_STREAM: usize = 1 << 40;

@@ -3,9 +3,9 @@
 use super::tree::{Lanes, add, live_rows, masked_tree, tree};
 use super::widen::to_floats;
 use super::{ContractionBuffers, ContractionPlan};
-use crate::chip::live::Liveness;
 use crate::chip::memory::row::Row;
 use crate::command::Contraction;
+use crate::mapping::guard::rows::Liveness;
 
 /// What single steps need of a block.
 #[derive(Debug, Default)]

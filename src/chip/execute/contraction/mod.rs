@@ -21,13 +21,14 @@ mod widen;
 mod x86;
 
 use super::walk::Walk;
-use crate::chip::live::{LiveRows, Liveness, depends_on, split_units};
 use crate::chip::memory::Block;
 use crate::chip::memory::place::Coordinates;
 use crate::chip::memory::row::Row;
-use crate::chip::spec::{BEAT_LANES, FLIT_BYTES};
-use crate::command::{AccumulationKind, Contraction, Guard};
+use crate::command::{AccumulationKind, Contraction};
+use crate::mapping::Guard;
+use crate::mapping::guard::rows::{LiveRows, Liveness, depends_on, split_units};
 use crate::scalar::ElementType;
+use crate::spec::{BEAT_LANES, FLIT_BYTES};
 use chains::Chains;
 use core::ops::Range;
 use general::Scratch;

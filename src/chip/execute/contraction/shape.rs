@@ -4,9 +4,9 @@
 //! packet is full. Eight rows are multiplied side by side. `part` neighbouring cells make a column.
 
 use super::path::Path;
-use crate::chip::spec::FLIT_BYTES;
 use crate::command::Contraction;
 use crate::scalar::ElementType;
+use crate::spec::FLIT_BYTES;
 
 /// The most cells of a packet: 64 bytes of 4-bit elements.
 pub(super) const CELLS: usize = 128;

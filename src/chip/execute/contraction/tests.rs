@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::chip::execute::walk::tests::config;
-use crate::chip::spec::TRF_BYTES;
-use crate::command::{FillId, GuardDigit, GuardSum, TrfAddress, TrfRegion};
+use crate::command::{FillId, TrfAddress, TrfRegion};
+use crate::mapping::{GuardDigit, GuardSum};
+use crate::spec::TRF_BYTES;
 use ElementType::{Bf16, F8e4m3, F8e5m2, F32, I4, I8, I32};
 use rand::rngs::SmallRng;
 use rand::seq::{IndexedRandom, SliceRandom};

@@ -3,11 +3,11 @@
 use super::shape::{BLOCK, Kernel, Shape};
 use super::tree::Lanes;
 use super::widen::{to_floats, widen};
-use crate::chip::live::{LiveRows, Liveness};
 use crate::chip::memory::place::Coordinates;
 use crate::chip::memory::row::{Line, Row};
 use crate::chip::memory::{Block, planes, trf};
 use crate::command::TrfRegion;
+use crate::mapping::guard::rows::{LiveRows, Liveness};
 use crate::scalar::ElementType;
 
 /// Two cells of eight rows.

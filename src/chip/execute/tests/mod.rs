@@ -1,12 +1,14 @@
 //! Whole passes against loops over single elements.
 
-use crate::chip::check::CheckOptions;
+use crate::chip::checks::fault::CheckOptions;
 use crate::chip::execute::walk::tests::{config, naive};
 use crate::chip::memory::row::{Line, Row};
-use crate::chip::spec::{ChipKind, DM_BYTES};
-use crate::chip::{Fault, FaultKind, MemoryKind, System, SystemOptions};
+use crate::chip::{Fault, FaultKind, System, SystemOptions};
+use crate::command::MemoryKind;
 use crate::command::*;
+use crate::mapping::{Guard, GuardDigit, GuardSum};
 use crate::scalar::ElementType;
+use crate::spec::{ChipKind, DM_BYTES};
 use ElementType::{Bf16, F32, I4, I8, I32};
 use core::panic::Location;
 
@@ -358,7 +360,7 @@ fn bounds_are_exact() {
         fault.to_string().contains("address 524225 has 64 bytes per slice, but DM has 524288"),
         "{fault}"
     );
-    let top = crate::chip::spec::HBM_BYTES;
+    let top = crate::spec::HBM_BYTES;
     assert_eq!(system.execute(&dma(hbm(top - 64, 64), at(0), 64)), Ok(()));
     assert!(system.execute(&dma(hbm(top - 63, 64), at(0), 64)).is_err());
     // Padding may stick out.

@@ -1,7 +1,7 @@
 //! Register files, by commands that no types have made.
 
 use super::*;
-use crate::chip::spec::VRF_BYTES;
+use crate::spec::VRF_BYTES;
 
 /// A tensor in the VRF of one slice.
 fn vrf(fill: u64, address: u64, element: ElementType, elements: usize) -> Region {

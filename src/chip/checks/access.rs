@@ -1,0 +1,406 @@
+//! Where operations may access memory: alignment (spec page 30 §7), and the places that they write.
+
+use super::bounds::Call;
+use super::fault::{CheckOptions, Fault, FaultKind};
+use super::form;
+use crate::chip::execute::moves::{Moves, Side};
+use crate::chip::execute::sources;
+use crate::chip::execute::walk::Walk;
+use crate::chip::memory::place::{Coordinates, Place};
+use crate::command::{Dma, HostTransfer, Memory, Region, Sink, Start, TensorUnit, Transfer, TrfRegion};
+use crate::mapping::Guard;
+use crate::mapping::guard::rows::{LiveRows, Liveness, live_runs};
+use crate::sequencer::Config;
+use crate::spec::{CLUSTERS, COMMIT_ALIGN_BYTES, DMA_HBM_TO_DM_BYTES, FLIT_BYTES, MAX_CHIPS, SLICES};
+use core::panic::Location;
+
+/// Refuses a tensor whose address is no multiple of its element.
+pub(crate) fn element_aligned(region: &Region, call: Call) -> Result<(), Fault> {
+    let element = region.footprint.element;
+    let bytes = element.bits().div_ceil(8) as u64;
+    if region.address.is_multiple_of(bytes) {
+        return Ok(());
+    }
+    let (memory, address) = (region.memory, region.address);
+    let message = format!("{memory} address {address} is no multiple of the {bytes} bytes of {element}");
+    Err(misaligned(region, message, "move the tensor to a multiple of its element size", call))
+}
+
+fn misaligned(region: &Region, message: String, help: &'static str, call: Call) -> Fault {
+    let bytes = region.address..region.address.saturating_add(1);
+    call.fault(FaultKind::Misaligned, message, help).at(region.memory, 0, bytes)
+}
+
+/// Refuses a transfer that the DMA engines cannot do, or that writes where it should not.
+pub(crate) fn dma(dma: &Dma, checks: &CheckOptions, call: Call) -> Result<(), Fault> {
+    let Dma { source, destination, transfer, pcie } = dma;
+    if checks.contexts && *pcie {
+        let dm = [source, destination].into_iter().find(|region| region.memory == Memory::Dm);
+        if let Some(region) = dm {
+            let message = format!(
+                "the PCIe engine is to access DM address {}, but it reaches HBM only",
+                region.address
+            );
+            return Err(call.fault(FaultKind::Unsupported, message, "use the Tensor DMA: `&mut ctx.tdma`"));
+        }
+    }
+    if checks.alignment {
+        for region in [source, destination] {
+            element_aligned(region, call)?;
+        }
+        if (source.memory, destination.memory) == (Memory::Hbm, Memory::Dm) {
+            for (side, region) in [("source", source), ("destination", destination)] {
+                let (unit, address) = (DMA_HBM_TO_DM_BYTES, region.address);
+                if !address.is_multiple_of(unit as u64) {
+                    let message = format!(
+                        "{} {side} address {address} is no multiple of {unit} bytes, which a transfer from HBM to DM needs",
+                        region.memory
+                    );
+                    return Err(misaligned(region, message, "move the tensor to a multiple of 8", call));
+                }
+            }
+        }
+    }
+    moved(transfer, destination, checks, call)
+}
+
+/// Refuses a pass that accesses memory at addresses that its engines do not have, or that writes where it should not.
+pub(crate) fn tensor_unit(
+    unit: &TensorUnit,
+    checks: &CheckOptions,
+    location: &'static Location<'static>,
+) -> Result<(), Fault> {
+    let call = |operation| Call { operation, location };
+    if checks.alignment {
+        for source in sources(&unit.fetch) {
+            element_aligned(source, call("fetch"))?;
+        }
+    }
+    match &unit.sink {
+        Sink::Commit { destination, config, guard, commit_size: _ } => {
+            let call = call("commit");
+            if checks.contexts && unit.sub_context && unit.cast.is_some() {
+                let message =
+                    "the sub context commits what the Cast Engine made, but it has only what fetch and \
+                               collect made"
+                        .to_string();
+                let help = "commit in the main context, or let fetch convert the elements";
+                return Err(call.fault(FaultKind::Unsupported, message, help));
+            }
+            if checks.alignment {
+                commit_aligned(destination, config, call)?;
+            }
+            if checks.views {
+                in_its_slices(unit, destination, (guard, config.packet_size), call)?;
+            }
+            committed(destination, config, guard, checks, call)
+        }
+        Sink::Trf { destination, guard } if checks.views => loaded(unit, destination, guard, call("to_trf")),
+        Sink::Trf { .. } => Ok(()),
+        Sink::Vrf { destination, transfer, guard } => {
+            let call = call("to_vrf");
+            if checks.alignment {
+                element_aligned(destination, call)?;
+            }
+            if checks.views {
+                let width = FLIT_BYTES * 8 / destination.footprint.element.bits();
+                in_its_slices(unit, destination, (guard, width), call)?;
+            }
+            moved(transfer, destination, checks, call)
+        }
+    }
+}
+
+/// Refuses a commit whose packets do not start at multiples of 8 bytes.
+fn commit_aligned(region: &Region, config: &Config, call: Call) -> Result<(), Fault> {
+    element_aligned(region, call)?;
+    let (unit, address) = (COMMIT_ALIGN_BYTES, region.address);
+    if !address.is_multiple_of(unit as u64) {
+        let message = format!("the DM address is {address}, but commit writes at multiples of {unit}");
+        let help = "choose an aligned address, or pad the element mapping so that tiles start aligned";
+        return Err(misaligned(region, message, help, call));
+    }
+    let bits = region.footprint.element.bits();
+    let mut inner = 1;
+    for entry in config.entries.as_slice().iter().rev() {
+        let (size, window) = (inner * entry.size, config.packet_size);
+        // What lies inside a packet is written at once; the rest of an entry that goes on steps by whole packets.
+        if size > window && entry.size > 1 {
+            let step = entry.stride.unsigned_abs() * if inner < window { window / inner } else { 1 };
+            if !(step * bits).is_multiple_of(8 * unit) {
+                let message = format!(
+                    "the packets of the sequencer {config} start {step} elements apart, {} bits, but commit writes at \
+                     multiples of {unit} bytes",
+                    step * bits
+                );
+                return Err(misaligned(
+                    region,
+                    message,
+                    "pad the innermost part of the tensor to 8 bytes",
+                    call,
+                ));
+            }
+        }
+        inner = size;
+    }
+    Ok(())
+}
+
+/// Refuses a commit that leaves its tensor, or that writes an element twice.
+fn committed(
+    region: &Region,
+    config: &Config,
+    guard: &Guard,
+    checks: &CheckOptions,
+    call: Call,
+) -> Result<(), Fault> {
+    let elements = region.footprint.elements as i64;
+    let walk = Walk::new(config);
+    let first = walk.positions(0..1, 1).first().copied().unwrap_or(0);
+    let reach = |sign: i64| -> i64 {
+        let steps = config.entries.iter().map(|entry| (entry.size as i64 - 1) * entry.stride as i64);
+        steps.filter(|step| step * sign > 0).sum()
+    };
+    let inside = first + reach(-1) >= 0 && first + reach(1) < elements;
+    let once = is_injective(config.entries.iter().map(|entry| (entry.size, entry.stride.unsigned_abs())));
+    if (inside || !checks.views) && (once || !checks.overlapping_writes) {
+        return Ok(());
+    }
+    // Which positions are live decides.
+    let window = config.packet_size.max(1);
+    let live = LiveRows::new(guard, 4, window);
+    let at = first_unit(&live, region.footprint.chips);
+    let (mut mask, mut fault) = (Vec::new(), None);
+    let mut writer = vec![usize::MAX; region.footprint.elements];
+    for time in 0..config.positions() / window {
+        let liveness = live.row(&mut [at.chip, at.cluster, at.slice, time, 0], &mut mask);
+        live_runs(liveness, &mask, window, |start, len| {
+            let positions = walk.positions(time * window + start..time * window + start + len, 1);
+            for (lane, position) in (start..).zip(positions) {
+                let what = format_args!("time step {time}, lane {lane}").to_string();
+                match usize::try_from(position).ok().and_then(|place| writer.get_mut(place)) {
+                    None if checks.views => {
+                        fault = fault.take().or(Some(outside(region, position, &what, call)))
+                    }
+                    None => {}
+                    Some(earlier) if *earlier != usize::MAX && checks.overlapping_writes => {
+                        let other = format!("time step {earlier}");
+                        fault = fault.take().or(Some(twice(
+                            region,
+                            at,
+                            position as usize,
+                            [&other, &what],
+                            call,
+                        )));
+                    }
+                    Some(earlier) => *earlier = time,
+                }
+            }
+        });
+        if let Some(fault) = fault {
+            return Err(fault);
+        }
+    }
+    Ok(())
+}
+
+/// The first unit in which an element can be.
+fn first_unit(live: &LiveRows, chips: usize) -> Coordinates {
+    let mut units = (0..chips * CLUSTERS * SLICES).map(Coordinates::of_slice);
+    let takes_part = |at: &Coordinates| {
+        live.of_unit(&mut [at.chip, at.cluster, at.slice, 0, 0]) != Some(Liveness::Nothing)
+    };
+    units.find(takes_part).unwrap_or(Coordinates::of_slice(0))
+}
+
+/// Refuses a load of more than its tensor holds.
+fn loaded(unit: &TensorUnit, region: &TrfRegion, guard: &Guard, call: Call) -> Result<(), Fault> {
+    // What ends here has gone through collect, contraction and cast, or is packets as they were fetched.
+    let as_fetched = unit.collect.is_none() && unit.contraction.is_none() && unit.cast.is_none();
+    let lanes = if as_fetched { unit.fetch.packet } else { FLIT_BYTES * 8 / region.element.bits() };
+    let time = form::time_steps(unit);
+    let elements = region.rows * region.row_elements;
+    if time * lanes <= elements {
+        return Ok(());
+    }
+    let live = LiveRows::new(guard, 4, lanes);
+    let at = first_unit(&live, MAX_CHIPS);
+    let mut mask = Vec::new();
+    for time in elements / lanes..time {
+        let liveness = live.row(&mut [at.chip, at.cluster, at.slice, time, 0], &mut mask);
+        let mut found = None;
+        live_runs(liveness, &mask, lanes, |start, len| {
+            let lane = start.max(elements.saturating_sub(time * lanes));
+            found = found.or((lane < start + len).then_some(lane));
+        });
+        if let Some(lane) = found {
+            let message = format!(
+                "time step {time}, lane {lane} is element {} of the tensor in {}, which has {elements} elements",
+                time * lanes + lane,
+                region.address
+            );
+            let help = "end the stream with the tensor, or load a larger one";
+            return Err(call.fault(FaultKind::OutsideView, message, help));
+        }
+    }
+    Ok(())
+}
+
+/// Whether loops of these sizes and steps reach every place once, as far as their sizes tell.
+fn is_injective(loops: impl Iterator<Item = (usize, usize)>) -> bool {
+    let mut loops: Vec<_> = loops.filter(|&(size, _)| size > 1).collect();
+    loops.sort_unstable_by_key(|&(_, step)| step);
+    let mut reach = 0;
+    loops.iter().all(|&(size, step)| {
+        let apart = step > reach;
+        reach += (size - 1) * step;
+        apart
+    })
+}
+
+/// Refuses a move that leaves its destination, or that writes an element twice.
+fn moved(transfer: &Transfer, region: &Region, checks: &CheckOptions, call: Call) -> Result<(), Fault> {
+    let moves = Moves::new(transfer);
+    let footprint = &region.footprint;
+    let whole = footprint.clusters == CLUSTERS && footprint.slices == SLICES;
+    let units = match region.memory {
+        Memory::Hbm => footprint.chips,
+        Memory::Dm | Memory::Vrf if whole => footprint.chips * CLUSTERS * SLICES,
+        // Not all slices up to the last one: each is looked at.
+        Memory::Dm | Memory::Vrf => 1,
+    };
+    let elements = footprint.elements;
+    let Start { units: first_unit, elements: first } = transfer.destination_start;
+    let inside = first_unit >= 0
+        && first >= 0
+        && first as usize + moves.hull(Side::Destination) <= elements
+        && first_unit as usize + moves.last_unit(Side::Destination) < units;
+    let steps = || transfer.loops.iter().map(|own| (own.size, own.destination));
+    let apart = steps().all(|(_, step)| step.units == 0 || step.elements == 0)
+        && is_injective(
+            steps().filter(|(_, step)| step.units == 0).map(|(size, step)| (size, step.elements)),
+        )
+        && is_injective(steps().filter(|(_, step)| step.units > 0).map(|(size, step)| (size, step.units)));
+    if (inside || !checks.views) && (apart || !checks.overlapping_writes) {
+        return Ok(());
+    }
+    let mut runs: Vec<(usize, usize, usize)> = Vec::new();
+    moves.for_each_strip(footprint.element.bits(), |strip| {
+        let end = strip.destination;
+        runs.extend((0..strip.count).map(|k| (end.unit, end.position + k * end.stride, strip.run)));
+    });
+    runs.sort_unstable();
+    let at = |unit: usize| match region.memory {
+        Memory::Hbm => Coordinates { chip: unit, cluster: 0, slice: 0 },
+        Memory::Dm | Memory::Vrf => Coordinates::of_slice(unit),
+    };
+    let leaves =
+        |&&(unit, start, len): &&(usize, usize, usize)| !spans(region, at(unit)) || start + len > elements;
+    if checks.views
+        && let Some(&(unit, start, len)) = runs.iter().find(leaves)
+    {
+        if !spans(region, at(unit)) {
+            return Err(outside_units(region, unit, call));
+        }
+        let what = format!("unit {unit}");
+        return Err(outside(region, start.max(elements.min(start + len)) as i64, &what, call));
+    }
+    let pair = runs.windows(2).find(|pair| pair[0].0 == pair[1].0 && pair[0].1 + pair[0].2 > pair[1].1);
+    match pair.filter(|_| checks.overlapping_writes) {
+        Some(pair) => {
+            let (unit, position, _) = pair[1];
+            let what = ["one index of the move", "another one"];
+            Err(twice(region, at(unit), position, what, call))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether a tensor lies in a unit, too.
+fn spans(region: &Region, at: Coordinates) -> bool {
+    let footprint = &region.footprint;
+    at.chip < footprint.chips
+        && (region.memory == Memory::Hbm || at.cluster < footprint.clusters && at.slice < footprint.slices)
+}
+
+/// Refuses a host array that does not fit its tensor.
+pub(crate) fn uploaded(host: &HostTransfer, checks: &CheckOptions, call: Call) -> Result<(), Fault> {
+    moved(&host.transfer, &host.region, checks, call)
+}
+
+/// Refuses a pass that writes in slices in which its tensor does not lie. `width`: the lanes that are written.
+fn in_its_slices(
+    unit: &TensorUnit,
+    region: &Region,
+    (guard, width): (&Guard, usize),
+    call: Call,
+) -> Result<(), Fault> {
+    let covers = |source: &Region| {
+        let (own, other) = (&region.footprint, &source.footprint);
+        own.chips >= other.chips && own.clusters >= other.clusters && own.slices >= other.slices
+    };
+    if sources(&unit.fetch).all(covers) {
+        return Ok(());
+    }
+    let live = LiveRows::new(guard, 4, width);
+    let mut mask = Vec::new();
+    let mut is_written = |at: Coordinates| {
+        (0..form::time_steps(unit)).any(|time| {
+            let liveness = live.row(&mut [at.chip, at.cluster, at.slice, time, 0], &mut mask);
+            let mut written = false;
+            live_runs(liveness, &mask, width, |_, len| written |= len > 0);
+            written
+        })
+    };
+    let chips = sources(&unit.fetch).map(|source| source.footprint.chips).max().unwrap_or(0);
+    let mut slices = (0..chips * CLUSTERS * SLICES).map(Coordinates::of_slice);
+    let found = slices.find(|&at| {
+        !spans(region, at) && sources(&unit.fetch).any(|source| spans(source, at)) && is_written(at)
+    });
+    match found {
+        Some(at) => Err(outside_units(region, at.slice_number(), call)),
+        None => Ok(()),
+    }
+}
+
+/// A write in a unit in which the tensor does not lie.
+fn outside_units(region: &Region, unit: usize, call: Call) -> Fault {
+    let footprint = &region.footprint;
+    let place = Place::Region(*region).describe();
+    let extents = match region.memory {
+        Memory::Hbm => format!("{} chips", footprint.chips),
+        Memory::Dm | Memory::Vrf => format!(
+            "{} chips with {} clusters of {} slices each",
+            footprint.chips, footprint.clusters, footprint.slices
+        ),
+    };
+    let message =
+        format!("the operation writes where the tensor in {place} does not lie: it spans {extents}");
+    let help = "write in the units of the tensor only, or make a tensor that spans all of them";
+    let bytes = region.address..region.address.saturating_add(1);
+    call.fault(FaultKind::OutsideView, message, help).at(region.memory, unit, bytes)
+}
+
+fn outside(region: &Region, position: i64, what: &str, call: Call) -> Fault {
+    let place = Place::Region(*region).describe();
+    let message = format!(
+        "{what} writes element {position} of the tensor in {place}, which has {} elements per unit",
+        region.footprint.elements
+    );
+    let help = "let the loops of the write end with the tensor; only reads may run past it";
+    let start = region.address.saturating_add_signed(position * region.footprint.element.bits() as i64 / 8);
+    call.fault(FaultKind::OutsideView, message, help).at(region.memory, 0, start..start.saturating_add(1))
+}
+
+fn twice(region: &Region, at: Coordinates, position: usize, [first, second]: [&str; 2], call: Call) -> Fault {
+    let place = Place::Region(*region);
+    let message = format!(
+        "element {position} of the tensor in {} is written twice: by {first} and by {second}",
+        place.describe()
+    );
+    let help = "give every element that is written a place of its own: no stride of 0, no loops that meet";
+    let bits = region.footprint.element.bits();
+    let start = region.address.saturating_add((position * bits / 8) as u64);
+    let end = region.address.saturating_add(((position + 1) * bits).div_ceil(8) as u64);
+    place.blame(call.fault(FaultKind::OverlappingWrites, message, help), at, start..end)
+}

@@ -1,0 +1,230 @@
+//! The form of a command: what it takes to have a meaning at all. Commands that follow from types have it; those that
+//! are built by hand need not. There is no switch for these rules: without them no other rule could be asked.
+
+mod form;
+
+use super::bounds::Call;
+use super::fault::{Fault, FaultKind};
+use crate::chip::execute::sources;
+use crate::command::{
+    Contraction, Dma, HostTransfer, Inspection, Operation, RegisterFile, Sink, Start, TensorUnit,
+};
+use crate::scalar::ElementType;
+use crate::spec::{BEAT_LANES, FLIT_BYTES, REGISTER_READ_SIZES, TRF_BYTES};
+use core::panic::Location;
+use form::Form;
+
+/// Positions, strides, sizes and addresses must stay below it, so that no sum of products leaves 64 bits.
+const MOST: u64 = 1 << 44;
+
+/// Elements of a tensor in a slice, with padding far beyond its memory, and slots of an accumulator.
+const MOST_IN_SLICE: u64 = 1 << 24;
+
+/// Refuses a command without a meaning.
+pub(in crate::chip) fn operation(
+    operation: &Operation,
+    location: &'static Location<'static>,
+) -> Result<(), Fault> {
+    match operation {
+        Operation::Dma(dma) => transferred(dma, Form { operation: "DMA", location }),
+        Operation::TensorUnit(unit) => pass(unit, location),
+    }
+}
+
+/// Refuses a transfer with the host without a meaning.
+pub(in crate::chip) fn host(host: &HostTransfer, upload: bool, call: Call) -> Result<(), Fault> {
+    let form = Form { operation: call.operation, location: call.location };
+    form.region(&host.region)?;
+    form.stored(host.region.footprint.element)?;
+    form.transfer(&host.transfer)?;
+    form.host_array(&host.transfer, host.host_elements, upload)
+}
+
+/// Refuses a look at a register file without a meaning.
+pub(in crate::chip) fn inspection(inspection: &Inspection, call: Call) -> Result<(), Fault> {
+    let form = Form { operation: call.operation, location: call.location };
+    match &inspection.source {
+        RegisterFile::Trf(region) => {
+            form.trf(region)?;
+            form.stored(region.element)?;
+        }
+        RegisterFile::Vrf(region) => {
+            form.region(region)?;
+            form.stored(region.footprint.element)?;
+        }
+    }
+    form.transfer(&inspection.transfer)?;
+    form.host_array(&inspection.transfer, inspection.host_elements, false)
+}
+
+fn transferred(dma: &Dma, form: Form) -> Result<(), Fault> {
+    form.region(&dma.source)?;
+    form.region(&dma.destination)?;
+    form.stored(dma.source.footprint.element)?;
+    let (from, to) = (dma.source.footprint.element, dma.destination.footprint.element);
+    form.same(from, to, "is to be moved to a tensor of")?;
+    form.transfer(&dma.transfer)
+}
+
+fn pass(unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), Fault> {
+    let form = |operation| Form { operation, location };
+    let fetch = form("fetch");
+    for source in sources(&unit.fetch) {
+        fetch.region(source)?;
+    }
+    let (time, packet) = (unit.fetch.time, unit.fetch.packet);
+    let positions = fetch.config(&unit.fetch.config)?;
+    fetch.access_size(unit.fetch.fetch_size)?;
+    if packet == 0 || time.checked_mul(packet) != Some(positions) {
+        let message =
+            format!("the sequencer visits {positions} positions for {time} packets of {packet} elements");
+        return Err(fetch.refused(message, "let the loops visit every element of every packet"));
+    }
+    let lanes = FLIT_BYTES * 8 / unit.fetch.output.bits();
+    let flits = unit.collect.map_or(1, |collect| collect.flits);
+    let held = flits.checked_mul(lanes).filter(|&held| (held as u64) < MOST);
+    if flits == 0 || held.is_none_or(|held| held < packet) {
+        let message = format!("{flits} flits of {lanes} elements are to hold packets of {packet}");
+        return Err(form("collect").refused(message, "collect as many flits as a packet needs"));
+    }
+    let mut stream = (unit.fetch.output, time * flits, unit.collect.map_or(packet, |_| lanes));
+    if time as u64 * flits as u64 >= MOST {
+        let message = format!("{time} packets of {flits} flits are a stream without an end");
+        return Err(form("collect").refused(message, "use fewer time steps"));
+    }
+    if let Some(own) = &unit.contraction {
+        let call = form("contraction");
+        stream = (own.output, contracted(own, stream.1, call)?, BEAT_LANES);
+    }
+    if let Some(cast) = &unit.cast {
+        let call = form("cast");
+        call.same(stream.0, cast.input, "is to be cast as a stream of")?;
+        if cast.output.bits() > cast.input.bits() {
+            let message = format!(
+                "a flit of {} is to become {}, which takes more than a flit",
+                cast.input, cast.output
+            );
+            let help = "widen in fetch: cast narrows";
+            return Err(Fault::new(FaultKind::Unsupported, "cast", location, message, help));
+        }
+        stream = (cast.output, stream.1, FLIT_BYTES * 8 / cast.output.bits());
+    }
+    ended(&unit.sink, stream, location)
+}
+
+/// The time steps that the end of a stream gets. The command has a meaning.
+pub(in crate::chip) fn time_steps(unit: &TensorUnit) -> usize {
+    match &unit.contraction {
+        Some(own) => own.slot_count.saturating_mul(own.beats()),
+        None => unit.fetch.time * unit.collect.map_or(1, |collect| collect.flits),
+    }
+}
+
+/// The time steps that leave the accumulator.
+fn contracted(own: &Contraction, flits: usize, form: Form) -> Result<usize, Fault> {
+    form.trf(&own.trf)?;
+    form.guard(&own.stream_guard, 5)?;
+    form.guard(&own.step_guard, 2)?;
+    let reads = form.config(&own.trf_config)?;
+    let slots = form.config(&own.slots)?;
+    let refused = |message: String| Err(form.refused(message, "let the stages follow from the mappings"));
+    let Contraction { collect_flits, tile, steps, depth, columns, slot_count, .. } = own;
+    if !(1..=2).contains(collect_flits) || *tile == 0 || *columns == 0 {
+        return refused(format!(
+            "packets of {collect_flits} flits are used {tile} times for {columns} columns"
+        ));
+    }
+    let used = (flits / collect_flits).checked_mul(*tile);
+    if !flits.is_multiple_of(*collect_flits) || used != Some(*steps) || *steps as u64 >= MOST {
+        return refused(format!(
+            "{flits} flits in packets of {collect_flits}, each used {tile} times, are not {steps} steps"
+        ));
+    }
+    let products = 2 * FLIT_BYTES * 8 / own.trf.element.bits();
+    if *depth > products.ilog2() as usize || *columns > products >> depth {
+        return refused(format!(
+            "{products} products summed in {depth} levels do not give {columns} columns"
+        ));
+    }
+    let inside = own.slots.first() >= 0 && own.slots.last() < *slot_count as isize;
+    if slots != *steps || *slot_count as u64 >= MOST_IN_SLICE || !inside {
+        return refused(format!(
+            "{steps} steps go to {slots} places in {slot_count} slots of the accumulator"
+        ));
+    }
+    let read_elements = own.trf_config.packet_size;
+    let last = own.trf_config.last();
+    // Steps of padding read on behind the tensor, but no further than there are registers.
+    if last >= 2 * TRF_BYTES as isize || read_elements > products {
+        return refused(format!(
+            "{read_elements} elements from byte {last} of a row are read, which has fewer"
+        ));
+    }
+    let read_bits = read_elements * own.trf.element.bits();
+    if !REGISTER_READ_SIZES.iter().any(|bytes| bytes * 8 == read_bits) {
+        return refused(format!(
+            "{read_elements} elements of {}, {read_bits} bits in all, are read at a time, but a read has 1, 2, 4, 8, 16, \
+             32 or 64 bytes",
+            own.trf.element
+        ));
+    }
+    let reads_whole = reads.is_multiple_of(*steps) && own.trf_config.first() >= 0;
+    if *steps > 0 && !reads_whole {
+        return refused(format!(
+            "{steps} steps read {reads} times {read_elements} elements of the register file"
+        ));
+    }
+    Ok(slot_count.saturating_mul(own.beats()))
+}
+
+/// Refuses the end of a stream of this type, of so many packets of so many elements.
+fn ended(
+    sink: &Sink,
+    (element, time, lanes): (ElementType, usize, usize),
+    location: &'static Location<'static>,
+) -> Result<(), Fault> {
+    let form = |operation| Form { operation, location };
+    match sink {
+        Sink::Commit { destination, config, guard, commit_size } => {
+            let form = form("commit");
+            form.access_size(*commit_size)?;
+            form.region(destination)?;
+            form.guard(guard, 5)?;
+            // What no memory holds is refused as such later.
+            if element.is_stored() {
+                form.same(element, destination.footprint.element, "is to be committed to a tensor of")?;
+            }
+            let (positions, window) = (form.config(config)?, config.packet_size);
+            if time.checked_mul(window) != Some(positions) || window > lanes {
+                let message = format!(
+                    "the sequencer visits {positions} positions for {window} of {lanes} lanes in {time} time steps"
+                );
+                return Err(form.refused(message, "let the loops visit every lane that is committed"));
+            }
+            Ok(())
+        }
+        Sink::Trf { destination, guard } => {
+            let form = form("to_trf");
+            form.trf(destination)?;
+            form.guard(guard, 5)?;
+            form.same(element, destination.element, "is to be loaded as a tensor of")
+        }
+        Sink::Vrf { destination, transfer, guard } => {
+            let form = form("to_vrf");
+            form.region(destination)?;
+            form.guard(guard, 5)?;
+            form.same(element, destination.footprint.element, "is to be loaded as a tensor of")?;
+            form.transfer(transfer)?;
+            let crosses = |start: Start| start.units != 0;
+            let steps = transfer.loops.iter().any(|own| own.source.units > 0 || own.destination.units > 0);
+            if steps || crosses(transfer.source_start) || crosses(transfer.destination_start) {
+                let message = "the loops go from one slice to another".to_string();
+                return Err(form.refused(message, "keep all loops inside a slice"));
+            }
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

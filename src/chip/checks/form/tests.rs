@@ -1,0 +1,229 @@
+//! Commands without a meaning, one per rule, and their neighbours that have one.
+
+use super::MOST_IN_SLICE;
+use crate::chip::checks::fault::FaultKind;
+use crate::chip::{CheckOptions, System, SystemOptions};
+use crate::command::{
+    AccumulationKind, Cast, Collect, Command, Contraction, Dma, Fetch, FillId, Footprint, HostTransfer,
+    Memory, Operation, Region, Sink, Step, TensorUnit, Transfer, TransferLoop, TrfAddress, TrfRegion,
+};
+use crate::mapping::{Guard, GuardDigit, GuardSum};
+use crate::scalar::ElementType::{self, F32, I4, I5, I8, I32};
+use crate::sequencer::{Config, Entry};
+use core::panic::Location;
+
+fn region(memory: Memory, element: ElementType, elements: usize) -> Region {
+    let (clusters, slices) = if memory == Memory::Hbm { (1, 1) } else { (2, 256) };
+    let guard = Guard::always(4);
+    let footprint = Footprint { element, chips: 1, clusters, slices, elements, guard };
+    Region { memory, address: 0, fill: FillId::ANY, footprint }
+}
+
+fn config(loops: &[(usize, isize)], packet: usize) -> Config {
+    let mut config = Config::new(packet);
+    loops.iter().for_each(|&(size, stride)| config.entries.push(Entry { size, stride }));
+    config
+}
+
+fn dma() -> Dma {
+    let mut transfer = Transfer { guard: Guard::always(1), ..Transfer::new() };
+    let step = Step { units: 0, elements: 1 };
+    transfer.loops.push(TransferLoop { size: 64, source: step, destination: step });
+    let (source, destination) = (region(Memory::Hbm, I8, 64), region(Memory::Dm, I8, 64));
+    Dma { source, destination, transfer, pcie: false }
+}
+
+/// Two packets of a flit.
+fn copy() -> TensorUnit {
+    let fetch = Fetch::new(region(Memory::Dm, I8, 64), config(&[(2, 32), (32, 1)], 32), 2, 32, I8);
+    let sink = Sink::Commit {
+        destination: region(Memory::Dm, I8, 64),
+        config: config(&[(2, 32), (32, 1)], 32),
+        commit_size: 8,
+        guard: Guard::always(5),
+    };
+    let collect = Some(Collect { flits: 1 });
+    TensorUnit { sub_context: false, fetch, collect, contraction: None, cast: None, sink }
+}
+
+/// What becomes of a command in a fresh system, whatever is checked.
+#[track_caller]
+fn outcome(operation: Operation) -> Result<(), (FaultKind, String)> {
+    let command = Command { operation, location: Location::caller() };
+    let [all, none] = [CheckOptions::ALL, CheckOptions::NONE].map(|checks| {
+        let mut system = System::new(SystemOptions { checks, ..SystemOptions::default() });
+        system.execute(&command).map_err(|fault| (fault.kind, fault.to_string()))
+    });
+    assert_eq!(all, none, "no switch is asked");
+    all
+}
+
+#[track_caller]
+fn refused(operation: Operation, kind: FaultKind, part: &str) {
+    let (found, text) = outcome(operation).expect_err("it is refused");
+    assert!(found == kind && text.contains(part) && text.contains("\nhelp: "), "{text}");
+}
+
+#[track_caller]
+fn refused_dma(part: &str, change: impl FnOnce(&mut Dma)) {
+    let mut dma = dma();
+    change(&mut dma);
+    refused(Operation::Dma(Box::new(dma)), FaultKind::Refused, part);
+}
+
+#[track_caller]
+fn refused_copy(part: &str, change: impl FnOnce(&mut TensorUnit)) {
+    let mut unit = copy();
+    change(&mut unit);
+    refused(Operation::TensorUnit(Box::new(unit)), FaultKind::Refused, part);
+}
+
+#[test]
+fn transfers() {
+    assert_eq!(outcome(Operation::Dma(Box::new(dma()))), Ok(()));
+    refused_dma("DMA: refused: a tensor of i8 is to be moved to a tensor of f32", |dma| {
+        dma.destination.footprint.element = F32;
+    });
+    refused_dma("a guard over 2 variables is asked about 1", |dma| dma.transfer.guard.variables = 2);
+    refused_dma("loops over 64 indices reach", |dma| {
+        let mut own = dma.transfer.loops.at(0);
+        own.source.elements = usize::MAX;
+        dma.transfer.loops.set(0, own);
+    });
+    refused_dma("before the tensor", |dma| dma.transfer.source_start.elements = -1);
+    refused_dma("16777216 elements has no size", |dma| {
+        dma.destination.footprint.elements = MOST_IN_SLICE as usize;
+    });
+    let mut dead = dma();
+    // Its first element is padding: nothing is before the tensor.
+    dead.transfer.source_start.elements = -1;
+    dead.transfer.guard.digits.push(GuardDigit { variable: 0, base: 1, extent: 64, weight: 1 });
+    dead.transfer.guard.sums.push(GuardSum { first: 0, len: 1, start: 1, limit: 63 });
+    assert_eq!(outcome(Operation::Dma(Box::new(dead.clone()))), Ok(()));
+    dead.transfer.guard.sums.push(GuardSum { first: 1, len: 1, start: 0, limit: 1 });
+    let part = "sum 1 of a guard has digits that are not there";
+    refused(Operation::Dma(Box::new(dead)), FaultKind::Refused, part);
+    let mut narrow = dma();
+    (narrow.source.footprint.element, narrow.destination.footprint.element) = (I5, I5);
+    let part = "a tensor of i5 is to be moved, but no memory holds this type";
+    refused(Operation::Dma(Box::new(narrow)), FaultKind::Unsupported, part);
+    let mut far = dma();
+    far.source.address = u64::MAX;
+    let part = "the tensor at HBM address 18446744073709551615 lies in no memory";
+    refused(Operation::Dma(Box::new(far)), FaultKind::OutOfBounds, part);
+}
+
+#[test]
+fn passes() {
+    let mut system = System::new(SystemOptions::default());
+    let operation = Operation::TensorUnit(Box::new(copy()));
+    assert_eq!(system.execute(&Command { operation, location: Location::caller() }), Ok(()));
+    refused_copy("64 positions for 3 packets of 32", |unit| unit.fetch.time = 3);
+    refused_copy("64 positions for 2 packets of 0", |unit| unit.fetch.packet = 0);
+    refused_copy("has loops without a meaning", |unit| {
+        unit.fetch.config.entries.set(0, Entry { size: 0, stride: 1 });
+    });
+    refused_copy("0 flits of 32 elements are to hold packets of 32", |unit| {
+        unit.collect = Some(Collect { flits: 0 });
+    });
+    refused_copy("1 flits of 32 elements are to hold packets of 64", |unit| {
+        (unit.fetch.time, unit.fetch.packet, unit.collect) = (1, 64, None);
+    });
+    refused_copy("each access is to be of 0 bytes", |unit| unit.fetch.fetch_size = 0);
+    refused_copy("a tensor of i8 is to be committed to a tensor of i4", |unit| {
+        if let Sink::Commit { destination, .. } = &mut unit.sink {
+            destination.footprint.element = I4;
+        }
+    });
+    refused_copy("64 positions for 64 of 32 lanes in 2 time steps", |unit| {
+        if let Sink::Commit { config, .. } = &mut unit.sink {
+            config.packet_size = 64;
+        }
+    });
+    refused_copy("a tensor of i8 is to be cast as a stream of i32", |unit| {
+        unit.cast = Some(Cast { input: I32, output: I8 });
+    });
+    let mut wide = copy();
+    wide.cast = Some(Cast { input: I8, output: I32 });
+    let part = "cast: unsupported: a flit of i8 is to become i32, which takes more than a flit";
+    refused(Operation::TensorUnit(Box::new(wide)), FaultKind::Unsupported, part);
+}
+
+#[test]
+fn arrays_of_the_host() {
+    let Dma { source: region, transfer, .. } = dma();
+    let here = Location::caller();
+    let mut system = System::new(SystemOptions::default());
+    let mut read = |host_elements| system.download(&HostTransfer { region, transfer, host_elements }, here);
+    assert!(read(64).is_ok());
+    let fault = read(63).expect_err("one is missing");
+    assert_eq!(fault.kind, FaultKind::Refused);
+    assert!(fault.message.contains("the loops leave the array of 63 elements of the host"), "{fault}");
+}
+
+/// A packet of 32 `i8`, used in two steps: each row of the register file gives one column.
+fn product() -> TensorUnit {
+    let mut unit = copy();
+    let guard = Guard::always(5);
+    let address = TrfAddress::Full;
+    unit.contraction = Some(Contraction {
+        trf: TrfRegion { address, fill: FillId::ANY, element: I8, rows: 8, row_elements: 64, guard },
+        stream_guard: guard,
+        collect_flits: 1,
+        tile: 2,
+        trf_config: config(&[(2, 0), (2, 32)], 32),
+        steps: 4,
+        step_guard: Guard::always(2),
+        depth: 5,
+        columns: 1,
+        slots: config(&[(2, 2), (2, 1)], 1),
+        slot_count: 4,
+        kind: AccumulationKind::Interleaved,
+        output: I32,
+    });
+    unit.sink = Sink::Commit {
+        destination: Region { address: 4096, ..region(Memory::Dm, I32, 32) },
+        config: config(&[(4, 8), (8, 1)], 8),
+        commit_size: 8,
+        guard,
+    };
+    unit
+}
+
+#[track_caller]
+fn refused_product(part: &str, change: impl FnOnce(&mut Contraction)) {
+    let mut unit = product();
+    change(unit.contraction.as_mut().expect("a product"));
+    refused(Operation::TensorUnit(Box::new(unit)), FaultKind::Refused, part);
+}
+
+#[test]
+fn contractions() {
+    // It has a meaning: what is missing is what nobody wrote.
+    let checks = CheckOptions::NONE;
+    let mut system = System::new(SystemOptions { checks, ..SystemOptions::default() });
+    let operation = Operation::TensorUnit(Box::new(product()));
+    assert_eq!(system.execute(&Command { operation, location: Location::caller() }), Ok(()));
+
+    refused_product("packets of 3 flits are used 2 times for 1 columns", |own| own.collect_flits = 3);
+    refused_product("packets of 1 flits are used 0 times for 1 columns", |own| own.tile = 0);
+    refused_product("2 flits in packets of 1, each used 3 times, are not 4 steps", |own| own.tile = 3);
+    refused_product("64 products summed in 5 levels do not give 3 columns", |own| own.columns = 3);
+    refused_product("64 products summed in 7 levels do not give 1 columns", |own| own.depth = 7);
+    refused_product("4 steps go to 4 places in 3 slots", |own| own.slot_count = 3);
+    refused_product("4 steps go to 4 places in 4 slots", |own| own.slots.base = 1);
+    refused_product("4 steps go to 4 places in 4 slots", |own| own.slots.base = -1);
+    refused_product("4 steps read 6 times 32 elements", |own| {
+        own.trf_config = config(&[(3, 0), (2, 32)], 32)
+    });
+    refused_product("4 steps read 4 times 32 elements", |own| own.trf_config.base = -32);
+    refused_product("128 elements from byte 32 of a row are read", |own| own.trf_config.packet_size = 128);
+    refused_product("32 elements from byte 131072 of a row", |own| {
+        own.trf_config.entries.set(1, Entry { size: 2, stride: 1 << 17 });
+    });
+    // Reads of 1, 2, 4, 8, 16, 32 or 64 bytes: not of 7.
+    refused_product("7 elements of i8, 56 bits in all, are read at a time", |own| {
+        own.trf_config.packet_size = 7
+    });
+    refused_product("has loops without a meaning", |own| own.trf_config.packet_size = 0);
+}

@@ -1,0 +1,8 @@
+//! What a command must keep to before it is executed, and the faults that say so.
+
+pub(crate) mod access;
+pub(crate) mod bounds;
+pub(crate) mod fault;
+pub(crate) mod fetch;
+pub(crate) mod form;
+pub(crate) mod overwrite;

@@ -1,0 +1,115 @@
+//! A commit that writes over its own source.
+//!
+//! Fetch and commit run at the same time: the commit of a flit may follow as soon as the packets that it depends on
+//! have been fetched. What it writes must not be needed by a later packet.
+//!
+//! ```text
+//!   packet        0   1   2   3          fetched from bytes 0.., 32.., 64.., 96..
+//!   flit              0   1   2   3      committed to bytes 32.., 64.., …: over what is fetched next
+//! ```
+
+use super::bounds::Call;
+use super::fault::{Fault, FaultKind};
+use crate::chip::execute::walk::Walk;
+use crate::chip::execute::{Turns, sources};
+use crate::chip::memory::place::{Coordinates, Place};
+use crate::command::{Contraction, Fetch, Region, Sink, TensorUnit};
+use crate::mapping::Guard;
+use crate::sequencer::Config;
+use core::panic::Location;
+
+/// Refuses a commit that writes bytes that its own stream fetches later. `apart`: other tensors have other bytes.
+pub(crate) fn check(
+    unit: &TensorUnit,
+    apart: bool,
+    location: &'static Location<'static>,
+) -> Result<(), Fault> {
+    let Sink::Commit { destination, config, guard, commit_size: _ } = &unit.sink else { return Ok(()) };
+    for (tensor, source) in sources(&unit.fetch).enumerate() {
+        if apart && source.fill != destination.fill {
+            continue;
+        }
+        check_source(unit, tensor, source, (destination, config, guard), location)?;
+    }
+    Ok(())
+}
+
+/// Refuses a commit that writes bytes of one of the tensors, which its own stream fetches later.
+fn check_source(
+    unit: &TensorUnit,
+    tensor: usize,
+    source: &Region,
+    (destination, config, guard): (&Region, &Config, &Guard),
+    location: &'static Location<'static>,
+) -> Result<(), Fault> {
+    let (from, to) = (source.address, destination.address);
+    let (from_end, to_end) = (
+        from.saturating_add(source.footprint.bytes() as u64),
+        to.saturating_add(destination.footprint.bytes() as u64),
+    );
+    if to >= from_end || from >= to_end {
+        return Ok(());
+    }
+    let last_fetch = last_fetches(&unit.fetch, tensor, source);
+    let flits = unit.collect.map_or(1, |collect| collect.flits);
+    let ready = match &unit.contraction {
+        Some(contraction) => ready_after_contraction(contraction, flits),
+        None => (0..unit.fetch.time * flits).map(|flit| flit / flits).collect(),
+    };
+    let window = config.packet_size;
+    let bits = destination.footprint.element.bits();
+    let walk = Walk::new(config);
+    for (flit, &packet) in ready.iter().enumerate() {
+        let elements = walk.positions(flit * window..(flit + 1) * window, 1);
+        for (lane, element) in elements.into_iter().enumerate() {
+            let first = to + (element.max(0) as u64 * bits as u64) / 8;
+            let late = |byte: u64| {
+                let at = usize::try_from(byte.checked_sub(from)?).ok()?;
+                last_fetch.get(at).copied().flatten().filter(|&fetched| fetched > packet)
+            };
+            let bytes = first..first + bits.div_ceil(8) as u64;
+            if let Some((byte, fetched)) = bytes.into_iter().find_map(|byte| Some((byte, late(byte)?)))
+                && guard.holds(&[0, 0, 0, flit, lane])
+            {
+                let message = format!(
+                    "time step {flit} writes byte {byte} of each slice, which packet {fetched} of the same stream \
+                     still has to fetch: the source takes {from}..{from_end}, the destination {to}..{to_end}"
+                );
+                let help = "commit to another address";
+                let call = Call { operation: "commit", location };
+                let fault = call.fault(FaultKind::Overwrite, message, help);
+                return Err(Place::Region(*source).blame(fault, Coordinates::of_slice(0), byte..byte + 1));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// For every byte of one of the sources, the last packet that fetches it.
+fn last_fetches(fetch: &Fetch, tensor: usize, source: &Region) -> Vec<Option<usize>> {
+    let (footprint, turns) = (&source.footprint, Turns::new(fetch));
+    let bits = footprint.element.bits();
+    let mut last = vec![None; footprint.bytes()];
+    let walk = Walk::new(&fetch.config);
+    for packet in (0..fetch.time).filter(|&step| turns.tensor(step) == tensor) {
+        for element in walk.positions(packet * fetch.packet..(packet + 1) * fetch.packet, 1) {
+            // A packet may read padding before the start and past the end.
+            let Ok(element) = usize::try_from(element) else { continue };
+            let first = element * bits / 8;
+            let end = (first + bits.div_ceil(8)).min(last.len());
+            last[first.min(end)..end].fill(Some(packet));
+        }
+    }
+    last
+}
+
+/// For every beat that leaves the accumulator, the last packet that it depends on.
+fn ready_after_contraction(contraction: &Contraction, flits: usize) -> Vec<usize> {
+    let slots = Walk::new(&contraction.slots).positions(0..contraction.steps, 1);
+    let mut packets = vec![0; contraction.slot_count];
+    for (step, slot) in slots.into_iter().enumerate() {
+        let flit = (step / contraction.tile + 1) * contraction.collect_flits - 1;
+        packets[slot.max(0) as usize] = flit / flits;
+    }
+    packets.into_iter().flat_map(|packet| core::iter::repeat_n(packet, contraction.beats())).collect()
+}

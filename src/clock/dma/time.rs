@@ -1,0 +1,466 @@
+//! How long a DMA operation takes (spec page 70 §9 and §10).
+//!
+//! ```text
+//!   side    = max(requests, medium)        medium: cycles of the slowest Data Memory Network, of HBM, of SPM
+//!   command = 500 + max(read side, write side)       other medium, or other cluster
+//!             500 + read side + write side           same medium: HBM, or DM of one cluster
+//!             500 + max(both, bytes / 30)            other chip
+//!   all     = max(commands of an engine, one after another;  500 + HBM of all engines;  500 + PCIe)
+//! ```
+//!
+//! Not modelled: several engines that read the same Data Memory Network at the same time, distance between an engine and its
+//! memories, arbitration (spec page 30 §16).
+
+use super::operation::{Coverage, DmaOperation, Engine, EngineQueue};
+use super::sequencer::{Medium, PairedSequencer, Side};
+use super::traffic::Traffic;
+use crate::clock::cost::CostClass;
+use crate::command::HostTransfer;
+use crate::spec::{
+    CLUSTER_PES, CLUSTERS, CORE_CYCLE_TICKS, DMA_STARTUP_CYCLES, PCIE_BYTES_PER_CYCLE, PCIE_STARTUP_CYCLES,
+};
+use core::fmt;
+use std::collections::BTreeMap;
+
+/// How the sides of a command add up where both use the same medium. The pages count both ways (spec page 70, E11).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SameMedium {
+    /// One after the other.
+    #[default]
+    Sum,
+    /// At the same time.
+    Max,
+}
+
+/// The requests of an engine to the HBM of a chip on one side of its commands.
+#[derive(Clone, Copy, Debug)]
+pub struct HbmStream<'a> {
+    /// The chip whose HBM is meant.
+    pub chip: usize,
+    /// The engine.
+    pub engine: Engine,
+    /// Reads, or writes.
+    pub side: Side,
+    /// The commands of the engine. Those that have another medium on this side have no part in the stream.
+    pub commands: &'a [PairedSequencer],
+}
+
+impl<'a> HbmStream<'a> {
+    /// Commands that have part in the stream.
+    pub fn commands(&self) -> impl Iterator<Item = &'a PairedSequencer> + use<'a> {
+        let Self { chip, side, .. } = *self;
+        self.commands.iter().filter(move |command| command.medium(side) == Medium::Hbm { chip })
+    }
+
+    /// Address and bytes of every request, in order. A request can straddle units of 256 bytes.
+    pub fn requests(&self) -> impl Iterator<Item = (u64, usize)> + use<'a> {
+        let side = self.side;
+        self.commands().flat_map(move |command| command.iter_requests(side))
+    }
+
+    /// Whether the requests write.
+    pub fn writes(&self) -> bool {
+        self.side == Side::Destination
+    }
+}
+
+/// A model of HBM (spec page 70 §8).
+pub trait HbmTime {
+    /// Ticks of 1/3 cycle until the HBM of a chip has served these streams, all at once, beginning with closed rows.
+    fn ticks(&mut self, streams: &[HbmStream<'_>]) -> u64;
+}
+
+impl<F: FnMut(&[HbmStream<'_>]) -> u64> HbmTime for F {
+    fn ticks(&mut self, streams: &[HbmStream<'_>]) -> u64 {
+        self(streams)
+    }
+}
+
+/// What limits an operation, or an engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Bound {
+    /// Nothing moves.
+    Nothing,
+    /// The startup of commands.
+    Startup,
+    /// An engine: one request per cycle.
+    Engine,
+    /// The data path of a Data Memory Network.
+    Dmn,
+    /// HBM.
+    Hbm,
+    /// SPM.
+    Spm,
+    /// PCIe.
+    Pcie,
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Bound::Nothing => "nothing",
+            Bound::Startup => "startup",
+            Bound::Engine => "engine",
+            Bound::Dmn => "DMN",
+            Bound::Hbm => "HBM",
+            Bound::Spm => "SPM",
+            Bound::Pcie => "PCIe",
+        })
+    }
+}
+
+/// One side of a command, or the sum of these sides over the commands of an engine. Times in ticks of 1/3 cycle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SideTime {
+    /// Units of HBM that are accessed.
+    pub hbm_transfers: u64,
+    /// Writes of a part of a unit of HBM or DM.
+    pub partial_writes: u64,
+    /// The medium alone, without other engines.
+    pub medium_ticks: u64,
+    /// The side: the medium, or the requests if they take longer.
+    pub ticks: u64,
+}
+
+/// The commands of one engine. Times in ticks of 1/3 cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineTime {
+    /// The engine.
+    pub engine: Engine,
+    /// Its commands.
+    pub commands: u64,
+    /// Bytes that it moves.
+    pub bytes: u64,
+    /// Its requests.
+    pub requests: u64,
+    /// Startup of all commands.
+    pub startup_ticks: u64,
+    /// Reads.
+    pub read: SideTime,
+    /// Writes.
+    pub write: SideTime,
+    /// All commands without startup.
+    pub data_ticks: u64,
+    /// What limits the longest command.
+    pub bound: Bound,
+}
+
+impl EngineTime {
+    /// All commands, one after another.
+    pub const fn ticks(&self) -> u64 {
+        self.startup_ticks + self.data_ticks
+    }
+
+    /// All commands, one after another, in cycles, rounded up.
+    pub const fn cycles(&self) -> u64 {
+        self.ticks().div_ceil(CORE_CYCLE_TICKS)
+    }
+}
+
+/// The time of a DMA operation, and where it comes from. Times in ticks of 1/3 cycle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DmaTime {
+    /// From the start of the operation to its end.
+    pub ticks: u64,
+    /// What limits it.
+    pub bound: Bound,
+    /// The engine that limits it; `None` where engines limit each other.
+    pub slowest: Option<Engine>,
+    /// Every engine.
+    pub engines: Vec<EngineTime>,
+    /// The HBM of every chip that has part in it, with the requests of all engines.
+    pub hbm_ticks: Vec<(usize, u64)>,
+    /// The PCIe link with the most bytes.
+    pub pcie_ticks: u64,
+    /// How exactly the commands are the move.
+    pub coverage: Coverage,
+    /// Whether sides of commands have been added up because they use the same medium.
+    pub same_medium: Option<SameMedium>,
+}
+
+/// A number of an operation with its class.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// What it is.
+    pub name: &'static str,
+    /// The number.
+    pub value: f64,
+    /// Its unit.
+    pub unit: &'static str,
+    /// How well it is founded: as well as the least founded rule behind it.
+    pub class: CostClass,
+    /// The rule.
+    pub rule: &'static str,
+}
+
+impl DmaTime {
+    /// Cycles from the start to the end, rounded up.
+    pub const fn cycles(&self) -> u64 {
+        self.ticks.div_ceil(CORE_CYCLE_TICKS)
+    }
+
+    /// Bytes that move.
+    pub fn bytes(&self) -> u64 {
+        self.engines.iter().map(|engine| engine.bytes).sum()
+    }
+
+    /// Requests of all engines.
+    pub fn requests(&self) -> u64 {
+        self.engines.iter().map(|engine| engine.requests).sum()
+    }
+
+    /// Commands of all engines.
+    pub fn commands(&self) -> u64 {
+        self.engines.iter().map(|engine| engine.commands).sum()
+    }
+
+    /// The numbers of the operation, each with its class and its rule.
+    pub fn figures(&self) -> Vec<Figure> {
+        let engine = self.engines.iter().max_by_key(|engine| engine.ticks());
+        let ticks = |of: fn(&EngineTime) -> u64| engine.map_or(0, of);
+        let cycles = |ticks: u64| ticks as f64 / CORE_CYCLE_TICKS as f64;
+        let exact = self.coverage == Coverage::Exact;
+        let counted = if exact { CostClass::Documented } else { CostClass::Assumed };
+        let side = |of: fn(&EngineTime) -> &SideTime| engine.map_or(0, |engine| of(engine).ticks);
+        let hbm = self.hbm_ticks.iter().map(|&(_, ticks)| ticks).max().unwrap_or(0);
+        let figure = |name, value, unit, class, rule| Figure { name, value, unit, class, rule };
+        vec![
+            figure("bytes", self.bytes() as f64, "B", counted, "spec page 30 §13"),
+            figure(
+                "commands",
+                self.commands() as f64,
+                "",
+                CostClass::Assumed,
+                "spec page 30 §13 loop order, §14 split",
+            ),
+            figure("requests", self.requests() as f64, "", counted, "spec page 30 §13: at most 256 B each"),
+            figure(
+                "startup, slowest engine",
+                cycles(ticks(|engine| engine.startup_ticks)),
+                "cycles",
+                CostClass::Documented,
+                "spec page 70 §9: 500 per command",
+            ),
+            figure(
+                "read side, slowest engine",
+                cycles(side(|engine| &engine.read)),
+                "cycles",
+                CostClass::Derived,
+                "spec page 70 §9: requests or medium",
+            ),
+            figure(
+                "write side, slowest engine",
+                cycles(side(|engine| &engine.write)),
+                "cycles",
+                CostClass::Derived,
+                "spec page 70 §9: requests or medium",
+            ),
+            figure(
+                "data, slowest engine",
+                cycles(ticks(|engine| engine.data_ticks)),
+                "cycles",
+                if self.same_medium.is_some() { CostClass::Assumed } else { CostClass::Derived },
+                "spec page 70 §9: the longer side, or their sum in one medium",
+            ),
+            figure("HBM, all engines", cycles(hbm), "cycles", CostClass::Assumed, "spec page 70 §8"),
+            figure(
+                "PCIe",
+                cycles(self.pcie_ticks),
+                "cycles",
+                CostClass::Derived,
+                "spec page 70 §9: 30 B per cycle",
+            ),
+            figure("total", cycles(self.ticks), "cycles", CostClass::Assumed, "spec page 70 §9"),
+        ]
+    }
+}
+
+/// The numbers, one per line: `requests  65536  documented  spec page 30 §13: …`.
+impl fmt::Display for DmaTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Figure { name, value, unit, class, rule } in self.figures() {
+            let decimals = if value.fract() == 0.0 { 0 } else { 1 };
+            writeln!(f, "{name:<26} {value:>14.decimals$} {unit:<6}  {class:<10}  {rule}")?;
+        }
+        if self.coverage == Coverage::Hull {
+            writeln!(f, "the padding is too ragged for exact commands: this is an upper bound")?;
+        }
+        write!(f, "limited by {}", self.bound)?;
+        self.slowest.map_or(Ok(()), |engine| write!(f, ", engine {engine}"))
+    }
+}
+
+/// The time of an operation, with a model of HBM.
+pub fn time(operation: &DmaOperation, same_medium: SameMedium, hbm: &mut impl HbmTime) -> DmaTime {
+    let mut shared = None;
+    let mut engines = Vec::with_capacity(operation.engines.len());
+    for queue in &operation.engines {
+        engines.push(engine_time(queue, same_medium, hbm, &mut shared));
+    }
+    let mut total = DmaTime {
+        ticks: 0,
+        bound: Bound::Nothing,
+        slowest: None,
+        hbm_ticks: hbm_of_all(operation, &engines, hbm),
+        pcie_ticks: pcie_of_all(operation),
+        engines,
+        coverage: operation.coverage,
+        same_medium: shared,
+    };
+    for engine in &total.engines {
+        if engine.ticks() > total.ticks {
+            let bound = if engine.startup_ticks > engine.data_ticks { Bound::Startup } else { engine.bound };
+            (total.ticks, total.bound, total.slowest) = (engine.ticks(), bound, Some(engine.engine));
+        }
+    }
+    let hbm = total.hbm_ticks.iter().map(|&(_, ticks)| (ticks, DMA_STARTUP_CYCLES, Bound::Hbm));
+    let pcie = (total.pcie_ticks, PCIE_STARTUP_CYCLES, Bound::Pcie);
+    for (ticks, startup, bound) in hbm.chain([pcie]).filter(|&(ticks, ..)| ticks > 0) {
+        let startup = startup * CORE_CYCLE_TICKS;
+        if startup + ticks > total.ticks {
+            let bound = if startup > ticks { Bound::Startup } else { bound };
+            (total.ticks, total.bound, total.slowest) = (startup + ticks, bound, None);
+        }
+    }
+    total
+}
+
+fn engine_time(
+    queue: &EngineQueue,
+    same_medium: SameMedium,
+    hbm: &mut impl HbmTime,
+    shared: &mut Option<SameMedium>,
+) -> EngineTime {
+    let mut total = EngineTime {
+        engine: queue.engine,
+        commands: queue.commands.len() as u64,
+        bytes: 0,
+        requests: 0,
+        startup_ticks: queue.commands.len() as u64 * DMA_STARTUP_CYCLES * CORE_CYCLE_TICKS,
+        read: SideTime::default(),
+        write: SideTime::default(),
+        data_ticks: 0,
+        bound: Bound::Nothing,
+    };
+    let mut longest = 0;
+    for command in &queue.commands {
+        let (read, read_bound) = side_time(queue.engine, command, Side::Source, hbm);
+        let (write, write_bound) = side_time(queue.engine, command, Side::Destination, hbm);
+        let longer =
+            if write.ticks > read.ticks { (write.ticks, write_bound) } else { (read.ticks, read_bound) };
+        let (from, to) = (command.source_medium, command.destination_medium);
+        let (ticks, bound) = if from == to && same_medium == SameMedium::Sum {
+            (read.ticks + write.ticks, longer.1)
+        } else if from.chip() != to.chip() {
+            longer.max((pcie_ticks(command.bytes()), Bound::Pcie))
+        } else {
+            longer
+        };
+        if from == to {
+            *shared = Some(same_medium);
+        }
+        if ticks >= longest {
+            (longest, total.bound) = (ticks, bound);
+        }
+        total.bytes += command.bytes();
+        total.requests += command.requests();
+        total.data_ticks += ticks;
+        for (sum, side) in [(&mut total.read, read), (&mut total.write, write)] {
+            sum.hbm_transfers += side.hbm_transfers;
+            sum.partial_writes += side.partial_writes;
+            sum.medium_ticks += side.medium_ticks;
+            sum.ticks += side.ticks;
+        }
+    }
+    total
+}
+
+fn side_time(
+    engine: Engine,
+    command: &PairedSequencer,
+    side: Side,
+    hbm: &mut impl HbmTime,
+) -> (SideTime, Bound) {
+    let mut time = SideTime::default();
+    let bound = match Traffic::of(command, side) {
+        Traffic::Hbm { transfers, partial_writes } => {
+            (time.hbm_transfers, time.partial_writes) = (transfers, partial_writes);
+            let commands = core::slice::from_ref(command);
+            let stream = HbmStream { chip: command.medium(side).chip(), engine, side, commands };
+            time.medium_ticks = hbm.ticks(&[stream]);
+            Bound::Hbm
+        }
+        Traffic::Dm { dmn_cycles, partial_writes } => {
+            time.partial_writes = partial_writes;
+            time.medium_ticks = dmn_cycles.into_iter().max().unwrap_or(0) * CORE_CYCLE_TICKS;
+            Bound::Dmn
+        }
+        Traffic::Spm { cycles } => {
+            time.medium_ticks = cycles * CORE_CYCLE_TICKS;
+            Bound::Spm
+        }
+    };
+    let requests = command.requests() * CORE_CYCLE_TICKS;
+    time.ticks = requests.max(time.medium_ticks);
+    (time, if time.medium_ticks > requests { bound } else { Bound::Engine })
+}
+
+/// Per chip, the HBM time of all requests. A single command on one side has been counted with its engine.
+fn hbm_of_all(operation: &DmaOperation, engines: &[EngineTime], hbm: &mut impl HbmTime) -> Vec<(usize, u64)> {
+    let mut chips: BTreeMap<usize, Vec<HbmStream<'_>>> = BTreeMap::new();
+    for EngineQueue { engine, commands } in &operation.engines {
+        for side in [Side::Source, Side::Destination] {
+            let mut here: Vec<usize> = Vec::new();
+            for command in commands {
+                if let Medium::Hbm { chip } = command.medium(side)
+                    && !here.contains(&chip)
+                {
+                    here.push(chip);
+                    let stream = HbmStream { chip, engine: *engine, side, commands };
+                    chips.entry(chip).or_default().push(stream);
+                }
+            }
+        }
+    }
+    let counted = |streams: &[HbmStream<'_>]| match streams {
+        [HbmStream { engine, side, commands: [_], .. }] => {
+            let time = engines.iter().find(|time| time.engine == *engine)?;
+            Some(if *side == Side::Source { time.read.medium_ticks } else { time.write.medium_ticks })
+        }
+        _ => None,
+    };
+    let time = |(chip, streams): (usize, Vec<HbmStream<'_>>)| {
+        (chip, counted(&streams).unwrap_or_else(|| hbm.ticks(&streams)))
+    };
+    chips.into_iter().map(time).collect()
+}
+
+/// The PCIe link with the most bytes: every chip has one per direction.
+fn pcie_of_all(operation: &DmaOperation) -> u64 {
+    let mut links: BTreeMap<(usize, Side), u64> = BTreeMap::new();
+    for command in operation.commands() {
+        let (from, to) = (command.source_medium.chip(), command.destination_medium.chip());
+        if from != to {
+            *links.entry((from, Side::Source)).or_default() += command.bytes();
+            *links.entry((to, Side::Destination)).or_default() += command.bytes();
+        }
+    }
+    links.into_values().map(pcie_ticks).max().unwrap_or(0)
+}
+
+fn pcie_ticks(bytes: u64) -> u64 {
+    bytes.div_ceil(PCIE_BYTES_PER_CYCLE) * CORE_CYCLE_TICKS
+}
+
+/// Cycles of a transfer between the host and HBM: every byte of the host's array crosses PCIe once (spec page 70 §10).
+pub fn host_cycles(transfer: &HostTransfer) -> u64 {
+    let bits = transfer.host_elements as u64 * transfer.region.footprint.element.bits() as u64;
+    PCIE_STARTUP_CYCLES + bits.div_ceil(8).div_ceil(PCIE_BYTES_PER_CYCLE)
+}
+
+impl Engine {
+    /// Its number among all engines of all chips: 8 per chip.
+    pub const fn number(&self) -> usize {
+        (self.chip * CLUSTERS + self.cluster) * CLUSTER_PES + self.pe
+    }
+}

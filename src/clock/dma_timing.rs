@@ -1,0 +1,149 @@
+//! DMA operations and transfers of the host, as the clock of a system sees them.
+
+use super::cost::{Cost, CostClass, Profile};
+use super::dma::{self, BookHbm, Bound, DmaOptions, DmaTime, Remembered, SameMedium};
+use super::hbm::{Detailed, HbmMap};
+use crate::command::Dma;
+use crate::spec::{CORE_CYCLE_TICKS, DMA_STARTUP_CYCLES};
+
+/// The time of a DMA operation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DmaTiming {
+    /// Where it comes from. `None`: the engines cannot be told the move (see the configuration); the cycles are those of
+    /// a request per element on one engine.
+    pub time: Option<DmaTime>,
+    /// Cycles from the start to the end.
+    pub cycles: u64,
+}
+
+/// Columns of a report.
+pub(super) const HEADS: [&str; 8] =
+    ["engines", "commands", "requests", "startup", "read side", "write side", "HBM, all", "bound"];
+
+/// Times of DMA operations. What HBM has served before, also at other addresses, is looked up.
+#[derive(Debug)]
+pub(super) struct DmaClock {
+    profile: Profile,
+    book: Remembered<BookHbm>,
+    detailed: Remembered<Detailed>,
+}
+
+impl DmaClock {
+    pub(super) fn new(profile: Profile) -> Self {
+        let detailed = Detailed::new(HbmMap::default());
+        Self { profile, book: Remembered::new(BookHbm::default()), detailed: Remembered::new(detailed) }
+    }
+
+    fn time(&mut self, operation: &dma::DmaOperation) -> DmaTime {
+        match self.profile {
+            Profile::Book => dma::time(operation, SameMedium::default(), &mut self.book),
+            Profile::Detailed => dma::time(operation, SameMedium::default(), &mut self.detailed),
+        }
+    }
+}
+
+/// The time of an operation, and what its engines are told.
+pub(super) fn dma_timing(dma: &Dma, clock: &mut DmaClock) -> (DmaTiming, String, Option<dma::DmaOperation>) {
+    let operation = match dma::derive(dma, &DmaOptions::default()) {
+        Ok(operation) => operation,
+        Err(error) => {
+            let elements: u64 = dma.transfer.loops.iter().map(|own| own.size as u64).product();
+            let timing = DmaTiming { time: None, cycles: DMA_STARTUP_CYCLES + elements };
+            return (timing, format!("no commands: {error}"), None);
+        }
+    };
+    let time = clock.time(&operation);
+    let configuration = describe(&operation);
+    (DmaTiming { cycles: time.cycles(), time: Some(time) }, configuration, Some(operation))
+}
+
+/// The first command of the first engine stands for engines that execute the same loops.
+fn describe(operation: &dma::DmaOperation) -> String {
+    let engines = operation.engines.len();
+    let commands = operation.commands().count();
+    match operation.commands().next() {
+        None => "nothing moves".to_string(),
+        Some(first) if operation.is_homogeneous() => {
+            let plural = if engines == 1 { "" } else { "s" };
+            format!("{engines} engine{plural}, {} commands each: {first}", commands / engines)
+        }
+        Some(first) => format!("{engines} engines, {commands} commands, the first: {first}"),
+    }
+}
+
+impl DmaTiming {
+    /// What limits it.
+    pub fn bound(&self) -> &'static str {
+        match self.time.as_ref().map(|time| time.bound) {
+            None => "elements",
+            Some(Bound::Nothing) => "nothing",
+            Some(Bound::Startup) => "startup",
+            Some(Bound::Engine) => "engine",
+            Some(Bound::Dmn) => "DMN",
+            Some(Bound::Hbm) => "HBM",
+            Some(Bound::Spm) => "SPM",
+            Some(Bound::Pcie) => "PCIe",
+        }
+    }
+
+    /// Engines that take part.
+    pub fn engines(&self) -> usize {
+        self.time.as_ref().map_or(1, |time| time.engines.len())
+    }
+
+    /// Bytes that move.
+    pub fn bytes(&self) -> u64 {
+        self.time.as_ref().map_or(0, DmaTime::bytes)
+    }
+
+    /// How well the cycles are known: costs of HBM and the split over the engines are choices.
+    pub fn class(&self) -> CostClass {
+        CostClass::Assumed
+    }
+
+    /// Chip, engine of the chip, cycles.
+    pub fn by_engine(&self) -> Vec<(usize, usize, u64)> {
+        let Some(time) = &self.time else { return vec![(0, 0, self.cycles)] };
+        let engines = time.engines.iter();
+        engines.map(|own| (own.engine.chip, own.engine.number(), own.cycles().min(self.cycles))).collect()
+    }
+
+    pub(super) fn row(&self) -> Vec<String> {
+        let Some(time) = &self.time else {
+            return vec!["-".to_string(); HEADS.len() - 1]
+                .into_iter()
+                .chain(["elements".to_string()])
+                .collect();
+        };
+        let slowest = time.engines.iter().max_by_key(|engine| engine.ticks());
+        let cycles = |ticks: Option<u64>| {
+            ticks.map_or("-".to_string(), |own| own.div_ceil(CORE_CYCLE_TICKS).to_string())
+        };
+        vec![
+            time.engines.len().to_string(),
+            time.commands().to_string(),
+            time.requests().to_string(),
+            cycles(slowest.map(|engine| engine.startup_ticks)),
+            cycles(slowest.map(|engine| engine.read.ticks)),
+            cycles(slowest.map(|engine| engine.write.ticks)),
+            cycles(time.hbm_ticks.iter().map(|(_, ticks)| *ticks).max()),
+            self.bound().to_string(),
+        ]
+    }
+
+    pub(super) fn costs(&self) -> Vec<(&'static str, Cost)> {
+        let Some(time) = &self.time else {
+            return vec![(
+                "elements",
+                Cost::assumed(self.cycles, "a request per element, no commands derived"),
+            )];
+        };
+        let figures =
+            time.figures().into_iter().filter(|figure| figure.unit == "cycles" && figure.value > 0.0);
+        figures
+            .map(|figure| {
+                (figure.name, Cost { cycles: figure.value as u64, class: figure.class, source: figure.rule })
+            })
+            .collect()
+    }
+}

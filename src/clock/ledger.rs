@@ -1,0 +1,223 @@
+//! What a report is made of: the operations that ran, and sums over all of them.
+
+use super::banks::Starvation;
+use super::contention::Meeting;
+use super::cost::CostClass;
+use super::hazards::OperationNumber;
+use super::record::{Record, Timing, UsedSlices};
+use crate::chip::checks::fault::{Fault, FaultKind};
+use crate::command::{CONTEXTS, ContextKind, MemoryKind};
+use crate::spec::{CLUSTERS, MAC_BYTES, NOC_TIMEOUT_CYCLES, SLICES, TRF_BANK_ROWS};
+use core::panic::Location;
+use std::collections::BTreeMap;
+
+/// Operations that are kept one by one. Sums go on.
+pub const KEPT: usize = 1 << 16;
+
+/// A launch of a kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KernelCall {
+    /// The launch, counted from 1. 0: no kernel runs, the call stands on its own.
+    pub number: u64,
+    /// The name of the kernel.
+    pub name: &'static str,
+}
+
+/// When a kernel ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelTime {
+    /// The launch.
+    pub call: KernelCall,
+    /// The first cycle of its first operation.
+    pub start: u64,
+    /// The end of its last operation.
+    pub end: u64,
+    /// Its operations.
+    pub operations: u64,
+}
+
+impl KernelTime {
+    /// From the start of its first operation to the end of its last one. Transfers of the host are no part of it.
+    pub const fn makespan(&self) -> u64 {
+        self.end - self.start
+    }
+}
+
+/// A bank of DM served so many accesses in a row that DMA might have starved (spec page 70 §7).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// The DMA operation.
+    pub operation: OperationNumber,
+    /// The operation of the Tensor Unit that went first at the banks.
+    pub beside: OperationNumber,
+    /// What happened.
+    pub starvation: Starvation,
+}
+
+impl core::fmt::Display for Warning {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let Self { operation, beside, starvation } = self;
+        write!(f, "warning: #{operation} beside #{beside}: {starvation}")
+    }
+}
+
+/// A call of the program.
+type Call = (OperationNumber, &'static str, &'static Location<'static>);
+
+/// A DMA operation of which a request was not answered in time, because of one that went first at the banks: the slice of
+/// the request's PE, the bank, the cycle.
+fn noc_timeout(dma: Call, beside: OperationNumber, (slice, bank, cycle): (usize, usize, u64)) -> Fault {
+    let (number, operation, location) = dma;
+    let message = format!(
+        "#{number} runs beside #{beside}, a request to slice {slice} of a PE is not answered for more than \
+         {NOC_TIMEOUT_CYCLES} cycles because of bank {bank}, and in cycle {cycle} the chip loses its state"
+    );
+    let help = "let the two run one after the other, or move one of their tensors to other banks";
+    Fault::new(FaultKind::NocTimeout, operation, location, message, help)
+}
+
+/// Sums over all operations.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Totals {
+    /// Operations.
+    pub operations: u64,
+    /// The end of the last one.
+    pub end: u64,
+    /// Cycles for which each of [`ContextKind::ALL`] worked.
+    pub busy: [u64; CONTEXTS],
+    /// Operations of each of [`ContextKind::ALL`].
+    pub given: [u64; CONTEXTS],
+    /// Bytes read, by the memory that they were read from.
+    pub read_bytes: BTreeMap<MemoryKind, u64>,
+    /// Bytes written, by memory.
+    pub written_bytes: BTreeMap<MemoryKind, u64>,
+    /// Multiplications.
+    pub products: u64,
+    /// What all slices and rows of the chips could have multiplied while contractions ran: cycles of contraction times the
+    /// lanes of the type.
+    pub possible_products: u64,
+    /// Slices that took part in a pass of the Tensor Unit.
+    pub slices: UsedSlices,
+    /// The most TRF rows that one contraction used.
+    pub rows: usize,
+    /// The least certain class among all numbers.
+    pub class: Option<CostClass>,
+}
+
+/// Collects.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    /// The first [`KEPT`] operations, in the order in which they ended.
+    pub records: Vec<Record>,
+    /// Kernels, the first [`KEPT`] of them.
+    pub kernels: Vec<KernelTime>,
+    /// Sums over all operations.
+    pub totals: Totals,
+    /// What might go wrong, the first [`KEPT`] of it.
+    pub warnings: Vec<Warning>,
+    /// What did, the first [`KEPT`] of it.
+    pub faults: Vec<Fault>,
+}
+
+impl Ledger {
+    /// Adds an operation that has ended.
+    pub fn add(&mut self, record: &Record) {
+        let totals = &mut self.totals;
+        let context = record.context as usize;
+        totals.operations += 1;
+        totals.end = totals.end.max(record.end);
+        totals.busy[context] += record.cycles();
+        totals.given[context] += 1;
+        let class = record.timing.class();
+        totals.class = Some(totals.class.map_or(class, |own| own.and(class)));
+        let (from, to) = record.memories;
+        if let Some(from) = from {
+            *totals.read_bytes.entry(from).or_default() += record.amount.read_bytes;
+        }
+        if let Some(to) = to {
+            *totals.written_bytes.entry(to).or_default() += record.amount.written_bytes;
+        }
+        if let Timing::TensorUnit(_) = record.timing {
+            totals.slices.extend(&record.amount.slices);
+        }
+        if let Some(products) = record.amount.products {
+            totals.products += products.count;
+            totals.rows = totals.rows.max(products.rows);
+            let lanes = (MAC_BYTES * 8 / products.element.bits()) as u64;
+            let chips = record.amount.slices.chips().max(1);
+            let slices = (chips * CLUSTERS * SLICES * TRF_BANK_ROWS) as u64;
+            totals.possible_products += record.cycles() * slices * lanes;
+        }
+        if record.context != ContextKind::PcieDma {
+            self.add_to_kernel(record);
+        }
+        if self.records.len() < KEPT {
+            self.records.push(record.clone());
+        }
+    }
+
+    /// Adds what became of an operation beside another one, which was called at `place` if that is known still.
+    pub fn met(
+        &mut self,
+        own: Call,
+        (beside, place): (OperationNumber, Option<&'static Location<'static>>),
+        meeting: &Meeting,
+    ) {
+        let operation = own.0;
+        let warning = |starvation: &Starvation| Warning { operation, beside, starvation: starvation.clone() };
+        let room = KEPT - self.warnings.len();
+        self.warnings.extend(meeting.starvations.iter().map(warning).take(room));
+        if let Some(timeout) = meeting.timeout
+            && self.faults.len() < KEPT
+        {
+            let mut fault = noc_timeout(own, beside, timeout);
+            if let Some(place) = place {
+                fault = fault.after("what goes first at the banks is given here", place);
+            }
+            self.faults.push(fault);
+        }
+    }
+
+    /// Where an operation that has ended was called, if it was kept.
+    pub fn location(&self, number: OperationNumber) -> Option<&'static Location<'static>> {
+        let found = self.records.iter().rev().find(|record| record.number == number);
+        found.map(|record| record.location)
+    }
+
+    fn add_to_kernel(&mut self, record: &Record) {
+        let full = self.kernels.len() >= KEPT;
+        if let Some(last) = self.kernels.last_mut().filter(|last| last.call == record.kernel) {
+            last.start = last.start.min(record.start);
+            last.end = last.end.max(record.end);
+            last.operations += 1;
+        } else if !full {
+            let Record { kernel: call, start, end, .. } = *record;
+            self.kernels.push(KernelTime { call, start, end, operations: 1 });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_that_waits_too_long_is_a_fault_at_both_lines() {
+        let (first, second) = (Location::caller(), Location::caller());
+        let mut ledger = Ledger::default();
+        let own = (8, "to_dm", first);
+        ledger.met(own, (6, Some(second)), &Meeting::default());
+        assert!(ledger.faults.is_empty());
+        ledger.met(own, (6, Some(second)), &Meeting { timeout: Some((3, 5, 4700)), ..Meeting::default() });
+        assert!(ledger.warnings.is_empty());
+        assert_eq!(
+            ledger.faults[0].to_string(),
+            format!(
+                "fault: to_dm: NoC timeout: #8 runs beside #6, a request to slice 3 of a PE is not answered for more than 4096 \
+                 cycles because of bank 5, and in cycle 4700 the chip loses its state\n  --> {first}\n\
+                 note: what goes first at the banks is given here\n  --> {second}\n\
+                 help: let the two run one after the other, or move one of their tensors to other banks"
+            )
+        );
+    }
+}

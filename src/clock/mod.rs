@@ -1,0 +1,39 @@
+//! Time on the chip: how many cycles a command takes, and when it runs.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`cost`] | numbers of cycles with their class and source; the profiles `book` and `detailed` |
+//! | [`tensor_unit`] | stages of a pass through the Tensor Unit |
+//! | [`hazards`], [`schedule`] | which commands wait for which, and when each runs |
+//! | [`Clock`], [`record`] | takes commands, tells what ran when and why |
+//! | [`banks`] | banks of DM, the paths to them, and who is kept waiting |
+//! | [`contention`] | operations that meet at the banks of DM |
+//! | [`dma`], [`hbm`] | commands of DMA engines and their time; channels of HBM |
+//! | [`trf_cache`] | reads of the TRF and stores beside them |
+//!
+//! A cycle is one of the core clock, 1 GHz (spec page 70 §2).
+
+pub mod banks;
+pub mod contention;
+pub mod cost;
+pub mod dma;
+mod dma_timing;
+pub mod hazards;
+pub mod hbm;
+pub mod ledger;
+mod map;
+pub mod record;
+pub mod report;
+pub mod schedule;
+mod system_clock;
+pub mod tensor_unit;
+pub mod trace;
+pub mod trf_cache;
+
+pub use cost::{Channels, Cost, CostClass, Profile};
+pub use dma_timing::DmaTiming;
+pub use ledger::{KernelCall, KernelTime, Totals, Warning};
+pub use map::{End, MemoryMap, MemoryUse, TensorLife, Touch};
+pub use record::{Observer, Record};
+pub use report::Report;
+pub use system_clock::Clock;

@@ -1,0 +1,270 @@
+//! What is known of an operation that has run: when, for how long, why not earlier, what it moved.
+
+use super::cost::{Cost, CostClass};
+use super::dma_timing::DmaTiming;
+use super::hazards::{Access, OperationNumber};
+use super::ledger::KernelCall;
+use super::schedule::{Scheduled, Wait};
+use super::tensor_unit::{Stage, TensorUnitTime};
+use crate::command::{ContextKind, MemoryKind};
+use crate::scalar::ElementType;
+use crate::spec::{CLUSTERS, SLICES};
+use core::panic::Location;
+use std::sync::Arc;
+
+/// Where the cycles of an operation go.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Timing {
+    /// A pass through the Tensor Unit.
+    TensorUnit(TensorUnitTime),
+    /// A DMA operation.
+    Dma(DmaTiming),
+    /// A transfer over PCIe: its cycles.
+    Host(Cost),
+}
+
+impl Timing {
+    /// Cycles when nothing else runs.
+    pub fn cycles(&self) -> u64 {
+        match self {
+            Timing::TensorUnit(time) => time.cycles(),
+            Timing::Dma(time) => time.cycles,
+            Timing::Host(cost) => cost.cycles,
+        }
+    }
+
+    /// How well the cycles are known.
+    pub fn class(&self) -> CostClass {
+        match self {
+            Timing::TensorUnit(time) => time.class(),
+            Timing::Dma(time) => time.class(),
+            Timing::Host(cost) => cost.class,
+        }
+    }
+
+    /// What sets the pace.
+    pub fn bottleneck(&self) -> &'static str {
+        match self {
+            Timing::TensorUnit(time) => time.bottleneck().stage.name(),
+            Timing::Dma(time) => time.bound(),
+            Timing::Host(_) => "PCIe",
+        }
+    }
+
+    /// Every number with its name, as a report lists them.
+    pub fn costs(&self) -> Vec<(&'static str, Cost)> {
+        match self {
+            Timing::TensorUnit(time) => {
+                let stages = time.stages.iter().map(|stage| (stage.stage.name(), stage.occupancy));
+                let latencies = time.stages.iter().filter(|stage| stage.latency.cycles > 0);
+                let latencies = latencies.map(|stage| (latency_name(stage.stage), stage.latency));
+                let issue = (time.issue.cycles > 0).then_some(("issue", time.issue));
+                stages.chain(latencies).chain(issue).collect()
+            }
+            Timing::Dma(time) => time.costs(),
+            Timing::Host(cost) => vec![("PCIe", *cost)],
+        }
+    }
+}
+
+const fn latency_name(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Fetch => "fetch latency",
+        Stage::Contract => "tree latency",
+        Stage::Cast => "cast latency",
+        _ => "latency",
+    }
+}
+
+/// The slices of a system that hold a live element of a tensor: one bit each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UsedSlices {
+    words: Vec<u64>,
+}
+
+impl UsedSlices {
+    /// Notes a slice: `(chip * 2 + cluster) * 256 + slice`.
+    pub fn insert(&mut self, unit: usize) {
+        let word = unit / 64;
+        if self.words.len() <= word {
+            self.words.resize(word + 1, 0);
+        }
+        self.words[word] |= 1 << (unit % 64);
+    }
+
+    /// Adds all of another set.
+    pub fn extend(&mut self, other: &UsedSlices) {
+        if self.words.len() < other.words.len() {
+            self.words.resize(other.words.len(), 0);
+        }
+        for (own, word) in self.words.iter_mut().zip(&other.words) {
+            *own |= word;
+        }
+    }
+
+    /// The number of slices.
+    pub fn len(&self) -> usize {
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.words.iter().all(|word| *word == 0)
+    }
+
+    /// The number of slices of one cluster of one chip.
+    pub fn in_cluster(&self, chip: usize, cluster: usize) -> usize {
+        let first = (chip * CLUSTERS + cluster) * SLICES / 64;
+        let words = self.words.iter().skip(first).take(SLICES / 64);
+        words.map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// Chips that the set reaches to.
+    pub fn chips(&self) -> usize {
+        let last = self.words.iter().rposition(|word| *word != 0);
+        last.map_or(0, |word| word * 64 / (CLUSTERS * SLICES) + 1)
+    }
+}
+
+/// What a contraction multiplies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Products {
+    /// Multiplications of all slices together, padding inside a packet or row included.
+    pub count: u64,
+    /// Rows of the TRF that take part, of 8.
+    pub rows: usize,
+    /// The type.
+    pub element: ElementType,
+}
+
+/// How much an operation does.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Amount {
+    /// Bytes read from DM or HBM, in all units together.
+    pub read_bytes: u64,
+    /// Bytes written to DM, HBM or register files, in all units together.
+    pub written_bytes: u64,
+    /// The slices that take part.
+    pub slices: Arc<UsedSlices>,
+    /// Multiplications.
+    pub products: Option<Products>,
+}
+
+/// An operation that has run.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// Which operation of the system it is, from 0.
+    pub number: OperationNumber,
+    /// The kernel that gave it.
+    pub kernel: KernelCall,
+    /// The call, for example `commit`.
+    pub operation: &'static str,
+    /// Who ran it.
+    pub context: ContextKind,
+    /// The call in the kernel.
+    pub location: &'static Location<'static>,
+    /// Its first cycle.
+    pub start: u64,
+    /// The first cycle after it.
+    pub end: u64,
+    /// Cycles for which its context was idle before it.
+    pub idle: u64,
+    /// What it waited for last.
+    pub wait: Option<Wait>,
+    /// The operations beside it that go first at the banks of DM, and by how many cycles each delayed it.
+    pub beside: Vec<(OperationNumber, u64)>,
+    /// Where its cycles go.
+    pub timing: Timing,
+    /// How much it does.
+    pub amount: Amount,
+    /// Where it reads and where it writes. `None`: the host.
+    pub memories: (Option<MemoryKind>, Option<MemoryKind>),
+    /// The bytes that it touches, in every unit that it uses.
+    pub accesses: Vec<Access>,
+    /// What the engines are told.
+    pub configuration: Arc<str>,
+}
+
+/// An operation that has been given and not yet run.
+#[derive(Clone, Debug)]
+pub(super) struct Given {
+    pub kernel: KernelCall,
+    pub operation: &'static str,
+    pub context: ContextKind,
+    pub location: &'static Location<'static>,
+    pub timing: Timing,
+    pub amount: Amount,
+    pub memories: (Option<MemoryKind>, Option<MemoryKind>),
+    pub accesses: Vec<Access>,
+    pub configuration: Arc<str>,
+}
+
+impl Given {
+    pub fn at(self, scheduled: Scheduled) -> Record {
+        let Given { kernel, operation, context, location, timing, amount, memories, accesses, configuration } =
+            self;
+        let Scheduled { number, start, end, idle, wait, met } = scheduled;
+        let beside = met.iter().map(|(on, meeting)| (*on, meeting.delay)).collect();
+        Record {
+            number,
+            kernel,
+            operation,
+            context,
+            location,
+            start,
+            end,
+            idle,
+            wait,
+            beside,
+            timing,
+            amount,
+            memories,
+            accesses,
+            configuration,
+        }
+    }
+}
+
+impl Record {
+    /// Cycles from start to end.
+    pub fn cycles(&self) -> u64 {
+        self.end - self.start
+    }
+
+    /// Cycles by which operations beside it slowed it down.
+    pub fn slowed(&self) -> u64 {
+        self.cycles().saturating_sub(self.timing.cycles())
+    }
+}
+
+/// Sees operations as they end. The clock itself prints and writes nothing.
+pub trait Observer: Send {
+    /// An operation has ended. Operations come in the order in which they end.
+    fn ended(&mut self, record: &Record);
+    /// Nothing follows.
+    fn finish(&mut self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_are_counted_by_cluster() {
+        let mut used = UsedSlices::default();
+        assert!(used.is_empty() && used.chips() == 0);
+        for unit in [0, 63, 64, 255, 256, 511, 512 + 300] {
+            used.insert(unit);
+        }
+        used.insert(0);
+        assert_eq!((used.len(), used.chips()), (7, 2));
+        assert_eq!(
+            [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)].map(|(a, b)| used.in_cluster(a, b)),
+            [4, 2, 0, 1, 0]
+        );
+        let mut other = UsedSlices::default();
+        other.insert(1);
+        other.extend(&used);
+        assert_eq!((other.len(), other.chips()), (8, 2));
+    }
+}

@@ -1,0 +1,490 @@
+//! The clock of a system: takes commands as they are given, and tells when each ran.
+
+use super::contention::{BankLoad, holds_dma};
+use super::cost::{Channels, Cost, Profile};
+use super::dma_timing::{DmaClock, dma_timing};
+use super::hazards::{Access, OperationNumber};
+use super::ledger::{KernelCall, Ledger};
+use super::record::{Amount, Given, Observer, Products, Timing, UsedSlices};
+use super::schedule::{Resource, Resources, Schedule, Work};
+use super::tensor_unit::{fetch_access_bytes, tensor_unit_time};
+use crate::command::{
+    Command, Contraction, Dma, Footprint, HostTransfer, Memory, Operation, Region, Sink, TensorUnit,
+};
+use crate::command::{ContextKind, MemoryKind};
+use crate::mapping::guard::rows::{LiveRows, Liveness};
+use crate::spec::{CLUSTERS, MAC_BYTES, SLICES};
+use core::panic::Location;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Commands that are kept before their time is looked at: a program that asks for no report does not pay for it.
+const BACKLOG: usize = 512;
+
+/// Footprints whose slices are remembered.
+const REMEMBERED: usize = 8;
+
+/// A command, or a transfer that the host makes, as it was given.
+#[derive(Clone, Debug)]
+enum Order {
+    Command(Command),
+    Upload(Box<HostTransfer>, &'static Location<'static>),
+    Download(Box<HostTransfer>, &'static Location<'static>),
+}
+
+/// The clock of a system.
+pub struct Clock {
+    profile: Profile,
+    channels: Channels,
+    backlog: VecDeque<(KernelCall, Order)>,
+    kernel: KernelCall,
+    schedule: Schedule,
+    given: VecDeque<(OperationNumber, Option<Given>)>,
+    slices: VecDeque<(Footprint, Arc<UsedSlices>)>,
+    dma: DmaClock,
+    ledger: Ledger,
+    observers: Vec<Box<dyn Observer>>,
+}
+
+impl core::fmt::Debug for Clock {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Clock")
+            .field("profile", &self.profile)
+            .field("now", &self.schedule.now())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Clock {
+    /// A clock at cycle 0.
+    pub fn new(profile: Profile) -> Self {
+        Self {
+            profile,
+            channels: Channels::Single,
+            backlog: VecDeque::new(),
+            kernel: KernelCall::default(),
+            schedule: Schedule::new(),
+            given: VecDeque::new(),
+            slices: VecDeque::new(),
+            dma: DmaClock::new(profile),
+            ledger: Ledger::default(),
+            observers: Vec::new(),
+        }
+    }
+
+    /// The same with other switch channels.
+    #[must_use]
+    pub fn with_channels(self, channels: Channels) -> Self {
+        Self { channels, ..self }
+    }
+
+    /// Which model it uses.
+    pub fn profile(&self) -> Profile {
+        self.profile
+    }
+
+    /// Has an observer see all operations that end from now on.
+    pub fn observe(&mut self, observer: Box<dyn Observer>) {
+        self.observers.push(observer);
+    }
+
+    /// A command of a kernel.
+    pub fn command(&mut self, kernel: KernelCall, command: &Command) {
+        self.order(kernel, Order::Command(command.clone()));
+    }
+
+    /// A transfer from the host.
+    pub fn upload(&mut self, transfer: &HostTransfer, location: &'static Location<'static>) {
+        self.order(KernelCall::default(), Order::Upload(Box::new(transfer.clone()), location));
+    }
+
+    /// A transfer to the host.
+    pub fn download(&mut self, transfer: &HostTransfer, location: &'static Location<'static>) {
+        self.order(KernelCall::default(), Order::Download(Box::new(transfer.clone()), location));
+    }
+
+    fn order(&mut self, kernel: KernelCall, order: Order) {
+        self.backlog.push_back((kernel, order));
+        if self.backlog.len() >= BACKLOG {
+            self.work_off();
+        }
+    }
+
+    /// Decides when everything that was given ran. Later operations start after it.
+    pub fn settle(&mut self) {
+        self.work_off();
+        self.run_out();
+    }
+
+    /// What has run so far. Later operations start after it.
+    pub fn ledger(&mut self) -> &Ledger {
+        self.settle();
+        &self.ledger
+    }
+
+    /// Operations that wait for their time to be decided, and pieces of memory that hazards keep.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> (usize, usize) {
+        (self.backlog.len() + self.given.len(), self.schedule.pieces())
+    }
+
+    /// Settles, and tells the observers that nothing follows.
+    pub fn finish(&mut self) {
+        self.settle();
+        self.observers.iter_mut().for_each(|observer| observer.finish());
+    }
+
+    fn run_out(&mut self) {
+        while self.advance() {}
+    }
+
+    fn work_off(&mut self) {
+        while let Some((kernel, order)) = self.backlog.pop_front() {
+            // A launch is awaited, and so is a transfer of the host: nothing overlaps their ends.
+            let awaited = !matches!(order, Order::Command(_));
+            if kernel != self.kernel || awaited {
+                self.run_out();
+                self.kernel = kernel;
+            }
+            while self.schedule.is_full() && self.advance() {}
+            let (given, resources, load) = match order {
+                Order::Command(Command { operation: Operation::TensorUnit(unit), location }) => {
+                    self.tensor_unit(kernel, &unit, location)
+                }
+                Order::Command(Command { operation: Operation::Dma(dma), location }) => {
+                    self.dma(kernel, &dma, location)
+                }
+                Order::Upload(transfer, location) => self.host(&transfer, location, true),
+                Order::Download(transfer, location) => self.host(&transfer, location, false),
+            };
+            let accesses = given.accesses.clone();
+            let (context, cycles) = (given.context, given.timing.cycles().max(load.cycles()));
+            let work = Work { context, resources, accesses, cycles, load: Arc::new(load) };
+            let number = self.schedule.add(work);
+            self.given.push_back((number, Some(given)));
+            if awaited {
+                self.run_out();
+            }
+        }
+    }
+
+    /// Ends the next operation. Whether there was one.
+    fn advance(&mut self) -> bool {
+        let Some(scheduled) = self.schedule.advance() else { return false };
+        let first = self.given.front().expect("it was given").0;
+        let slot = &mut self.given[(scheduled.number - first) as usize];
+        let own = slot.1.take().expect("it ends once");
+        for (beside, meeting) in &scheduled.met {
+            let running = beside.checked_sub(first).and_then(|k| self.given.get(k as usize)?.1.as_ref());
+            let place = running.map(|given| given.location).or_else(|| self.ledger.location(*beside));
+            self.ledger.met((scheduled.number, own.operation, own.location), (*beside, place), meeting);
+        }
+        let record = own.at(scheduled);
+        while self.given.front().is_some_and(|(_, given)| given.is_none()) {
+            self.given.pop_front();
+        }
+        self.ledger.add(&record);
+        self.observers.iter_mut().for_each(|observer| observer.ended(&record));
+        true
+    }
+
+    /// The slices with a live element.
+    fn slices_of(&mut self, footprint: &Footprint) -> Arc<UsedSlices> {
+        if let Some((_, known)) = self.slices.iter().find(|(known, _)| known == footprint) {
+            return known.clone();
+        }
+        let used = Arc::new(live_slices(footprint));
+        self.slices.push_front((*footprint, used.clone()));
+        self.slices.truncate(REMEMBERED);
+        used
+    }
+
+    fn tensor_unit(
+        &mut self,
+        kernel: KernelCall,
+        unit: &TensorUnit,
+        location: &'static Location<'static>,
+    ) -> (Given, Resources, BankLoad) {
+        let time = tensor_unit_time(unit, self.profile, self.channels);
+        let own = if unit.sub_context { ContextKind::Sub } else { ContextKind::Main };
+        let mut resources = Resources::of(own);
+        // The main context holds the engines in any case: only the sub context works beside it.
+        if !unit.sub_context || unit.contraction.is_some() {
+            resources = resources.with(Resource::Compute);
+        }
+        if !unit.sub_context && self.channels == Channels::Dual {
+            resources = resources.with(Resource::Context(ContextKind::Sub));
+        }
+        if holds_dma(unit, self.channels) {
+            resources = resources.with(Resource::Context(ContextKind::TensorDma));
+        }
+        // The book profile keeps operations apart that may not meet, and lets the others run as if they were alone.
+        let load = match self.profile {
+            Profile::Book => BankLoad::Nothing,
+            Profile::Detailed => BankLoad::of_pass(unit, time.begin(), self.channels),
+        };
+        let fetch = &unit.fetch;
+        let slices = self.slices_of(&fetch.source.footprint);
+        let mut accesses = vec![Access::region(&fetch.source, false)];
+        accesses.extend(fetch.interleave.iter().map(|other| Access::region(&other.source, false)));
+        accesses.extend(unit.contraction.iter().map(|own| Access::trf(&own.trf, false)));
+        let written = match &unit.sink {
+            Sink::Commit { destination, config, .. } => {
+                accesses.push(Access::region(destination, true));
+                bits(config.positions(), destination)
+            }
+            Sink::Vrf { destination, .. } => {
+                accesses.push(Access::region(destination, true));
+                bits(destination.footprint.elements, destination)
+            }
+            Sink::Trf { destination, .. } => {
+                accesses.push(Access::trf(destination, true));
+                (destination.rows * destination.row_elements * destination.element.bits()) as u64
+            }
+        };
+        let count = slices.len() as u64;
+        let amount = Amount {
+            read_bytes: bits(fetch.time * fetch.packet, &fetch.source) / 8 * count,
+            written_bytes: written / 8 * count,
+            products: unit.contraction.as_ref().map(|contraction| products(contraction, count)),
+            slices,
+        };
+        let operation = match &unit.sink {
+            Sink::Commit { .. } => "commit",
+            Sink::Trf { .. } if unit.sub_context && unit.is_sto_trf() => "to_trf (StoTRF)",
+            Sink::Trf { .. } => "to_trf",
+            Sink::Vrf { .. } => "to_vrf",
+        };
+        let memories = (
+            Some(MemoryKind::Dm),
+            Some(match &unit.sink {
+                Sink::Commit { .. } => MemoryKind::Dm,
+                Sink::Trf { .. } => MemoryKind::Trf,
+                Sink::Vrf { .. } => MemoryKind::Vrf,
+            }),
+        );
+        let configuration = describe(unit, self.channels).into();
+        let timing = Timing::TensorUnit(time);
+        (
+            Given {
+                kernel,
+                operation,
+                context: own,
+                location,
+                timing,
+                amount,
+                memories,
+                accesses,
+                configuration,
+            },
+            resources,
+            load,
+        )
+    }
+
+    fn dma(
+        &mut self,
+        kernel: KernelCall,
+        dma: &Dma,
+        location: &'static Location<'static>,
+    ) -> (Given, Resources, BankLoad) {
+        let (time, configuration, operation) = dma_timing(dma, &mut self.dma);
+        let load = match operation {
+            Some(operation) if self.profile == Profile::Detailed => BankLoad::of_dma(operation, time.cycles),
+            _ => BankLoad::Nothing,
+        };
+        let in_dm = [&dma.source, &dma.destination].into_iter().find(|region| region.memory == Memory::Dm);
+        let slices = in_dm.map(|region| self.slices_of(&region.footprint)).unwrap_or_default();
+        let amount = Amount { read_bytes: time.bytes(), written_bytes: time.bytes(), slices, products: None };
+        let operation = if dma.destination.memory == Memory::Hbm { "to_hbm" } else { "to_dm" };
+        let accesses = vec![Access::region(&dma.source, false), Access::region(&dma.destination, true)];
+        let memories = (Some(accesses[0].memory), Some(accesses[1].memory));
+        let (context, configuration) = (ContextKind::TensorDma, configuration.into());
+        let timing = Timing::Dma(time);
+        (
+            Given { kernel, operation, context, location, timing, amount, memories, accesses, configuration },
+            Resources::of(context),
+            load,
+        )
+    }
+
+    fn host(
+        &mut self,
+        transfer: &HostTransfer,
+        location: &'static Location<'static>,
+        upload: bool,
+    ) -> (Given, Resources, BankLoad) {
+        let bytes = bits(transfer.host_elements, &transfer.region).div_ceil(8);
+        let cycles = super::dma::host_cycles(transfer);
+        let timing = Timing::Host(Cost::assumed(cycles, "500 + bytes / 30, spec 70 §10"));
+        let (operation, read_bytes, written_bytes) =
+            if upload { ("upload", 0, bytes) } else { ("to_host", bytes, 0) };
+        let amount = Amount { read_bytes, written_bytes, ..Amount::default() };
+        let accesses = vec![Access::region(&transfer.region, upload)];
+        let memories = if upload { (None, Some(MemoryKind::Hbm)) } else { (Some(MemoryKind::Hbm), None) };
+        let (context, configuration) = (ContextKind::PcieDma, format!("{bytes} bytes").into());
+        (
+            Given {
+                kernel: KernelCall::default(),
+                operation,
+                context,
+                location,
+                timing,
+                amount,
+                memories,
+                accesses,
+                configuration,
+            },
+            Resources::of(context),
+            BankLoad::Nothing,
+        )
+    }
+}
+
+fn bits(elements: usize, region: &Region) -> u64 {
+    (elements * region.footprint.element.bits()) as u64
+}
+
+fn products(contraction: &Contraction, slices: u64) -> Products {
+    let element = contraction.trf.element;
+    let lanes = MAC_BYTES * 8 / element.bits();
+    let count = (contraction.steps * contraction.trf.rows * lanes) as u64 * slices;
+    Products { count, rows: contraction.trf.rows, element }
+}
+
+fn live_slices(footprint: &Footprint) -> UsedSlices {
+    let mut used = UsedSlices::default();
+    let rows = LiveRows::new(&footprint.guard, 3, footprint.elements);
+    let mut mask = Vec::new();
+    for chip in 0..footprint.chips {
+        for cluster in 0..footprint.clusters {
+            for slice in 0..footprint.slices {
+                if rows.row(&mut [chip, cluster, slice, 0], &mut mask) != Liveness::Nothing {
+                    used.insert((chip * CLUSTERS + cluster) * SLICES + slice);
+                }
+            }
+        }
+    }
+    used
+}
+
+/// What the engines of a pass are told, in the manual's words.
+fn describe(unit: &TensorUnit, channels: Channels) -> String {
+    use core::fmt::Write;
+    let fetch = &unit.fetch;
+    let (stored, streamed) = (fetch.source.footprint.element, fetch.output);
+    let mut text = format!("fetch {} of {stored}", fetch.config);
+    let mut add = |part: core::fmt::Arguments<'_>| text.write_fmt(part).expect("a string takes all");
+    if stored != streamed {
+        add(format_args!(" as {streamed}"));
+    }
+    add(format_args!(", fetch_size {} B", fetch.fetch_size));
+    if !unit.sub_context && channels == Channels::Dual {
+        add(format_args!(", both channels, {} B at once", fetch_access_bytes(unit, channels)));
+    }
+    if let Some(mask) = &fetch.mask {
+        add(format_args!(", mask {mask}"));
+    }
+    if let Some(collect) = &unit.collect {
+        add(format_args!("; collect {} flits per packet", collect.flits));
+    }
+    if let Some(own) = &unit.contraction {
+        let (rows, depth) = (own.trf.rows, own.depth);
+        add(format_args!("; align {} flits, each packet {} times", own.collect_flits, own.tile));
+        add(format_args!(", TRF {} (bytes) in {rows} rows", own.trf_config));
+        add(format_args!("; contract {} packets, tree depth {depth}", own.steps));
+        add(format_args!("; accumulate {} slots, {}", own.slot_count, own.kind));
+    }
+    if let Some(cast) = &unit.cast {
+        add(format_args!("; cast {} to {}", cast.input, cast.output));
+    }
+    match &unit.sink {
+        Sink::Commit { config, commit_size, .. } => {
+            add(format_args!("; commit {config}, commit_size {commit_size} B"));
+        }
+        Sink::Trf { destination, .. } => add(format_args!("; to_trf {}", destination.address)),
+        Sink::Vrf { destination, .. } => add(format_args!("; to_vrf at {}", destination.address)),
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::schedule::Wait;
+    use super::*;
+    use crate::command::{Collect, Fetch, FillId, Interleave, Step, Transfer, TransferLoop};
+    use crate::mapping::Guard;
+    use crate::scalar::ElementType::I8;
+    use crate::sequencer::{Config, Entry};
+    use crate::spec::DM_BANK_RUN_ACCESSES;
+
+    fn region(memory: Memory, address: u64, elements: usize) -> Region {
+        let (clusters, slices) = if memory == Memory::Hbm { (1, 1) } else { (2, 256) };
+        let guard = Guard::always(4);
+        let footprint = Footprint { element: I8, chips: 1, clusters, slices, elements, guard };
+        Region { memory, address, fill: FillId(1 + address), footprint }
+    }
+
+    fn config(loops: &[(usize, isize)]) -> Config {
+        let mut config = Config::new(8);
+        loops.iter().for_each(|&(size, stride)| config.entries.push(Entry { size, stride }));
+        config
+    }
+
+    /// So many fetches of the same 8 bytes, and as many commits to the bytes from 4096 on.
+    fn pass(accesses: usize) -> Operation {
+        let source = region(Memory::Dm, 0, 8);
+        let mut fetch = Fetch::new(source, config(&[(accesses, 0), (8, 1)]), accesses, 8, I8);
+        fetch.fetch_size = 8;
+        let sink = Sink::Commit {
+            destination: region(Memory::Dm, 4096, 8 * accesses),
+            config: config(&[(accesses, 8), (8, 1)]),
+            commit_size: 8,
+            guard: Guard::always(5),
+        };
+        let collect = Some(Collect { flits: 1 });
+        let unit = TensorUnit { sub_context: false, fetch, collect, contraction: None, cast: None, sink };
+        Operation::TensorUnit(Box::new(unit))
+    }
+
+    /// 256 bytes from HBM to other bytes of DM.
+    fn transfer() -> Operation {
+        let mut transfer = Transfer { guard: Guard::always(1), ..Transfer::new() };
+        let step = Step { units: 0, elements: 1 };
+        transfer.loops.push(TransferLoop { size: 256, source: step, destination: step });
+        let (source, destination) = (region(Memory::Hbm, 0, 256), region(Memory::Dm, 1 << 16, 256));
+        Operation::Dma(Box::new(Dma { source, destination, transfer, pcie: false }))
+    }
+
+    /// Spec page 70 §7: 63 accesses in a row to one bank leave DMA alone; 64 hold it until the pass has ended.
+    #[test]
+    fn a_pass_that_stays_at_one_bank_holds_dma() {
+        for profile in [Profile::Book, Profile::Detailed] {
+            let second = |first: Operation| {
+                let mut clock = Clock::new(profile);
+                let kernel = KernelCall { number: 1, name: "both" };
+                for operation in [first, transfer()] {
+                    clock.command(kernel, &Command { operation, location: Location::caller() });
+                }
+                let records = &clock.ledger().records;
+                let ran = |name| records.iter().find(|record| record.operation == name).expect("it ran");
+                (ran("commit").end, ran("to_dm").start, ran("to_dm").wait)
+            };
+            assert_eq!(DM_BANK_RUN_ACCESSES, 63);
+            let (_, start, wait) = second(pass(63));
+            assert_eq!((start, wait), (0, None), "{profile}");
+            // Two tensors in turn, 32 times 8 bytes of each: at one bank they are 64 in a row, at two banks none.
+            let interleaved = |address| {
+                let Operation::TensorUnit(mut unit) = pass(64) else { unreachable!("it is a pass") };
+                unit.fetch.interleave =
+                    Some(Interleave { source: region(Memory::Dm, address, 8), period: 1 });
+                second(Operation::TensorUnit(unit)).1
+            };
+            assert_eq!((interleaved(8), interleaved(136)), (0, 0), "{profile}");
+            assert!(interleaved(128) > 0, "{profile}");
+            let (end, start, wait) = second(pass(64));
+            let held = Resource::Context(ContextKind::TensorDma);
+            assert_eq!((start, wait), (end, Some(Wait::Resource(held, 0))), "{profile}");
+        }
+    }
+}

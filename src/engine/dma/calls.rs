@@ -1,0 +1,239 @@
+//! The calls that move tensors: between the host and HBM, between HBM and DM, and inside of each.
+
+use super::{DmaPlan, HostPlan, dma_operation};
+use crate::command::{Address, HostTransfer, Memory};
+use crate::host::HostTensor;
+use crate::mapping::M;
+use crate::runtime::fault::{accept, or_raise};
+use crate::runtime::{Dma, DmaContext, DmaValues as _};
+use crate::scalar::Scalar;
+use crate::tensor::{
+    DmTensor, DmTensorView, DmTensorViewMut, HbmTensor, HbmTensorView, HbmTensorViewMut, check_address,
+    check_dma_address,
+};
+use core::panic::Location;
+
+impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Cluster, Slice, Element> {
+    /// Copies the tensor to HBM, in any layout. Axes that only the destination has are broadcast.
+    #[track_caller]
+    pub fn to_hbm<Element2: M>(
+        &self,
+        dma: &mut DmaContext<{ Dma::Tensor }>,
+        address: Address,
+    ) -> HbmTensor<D, Chip, Element2> {
+        const {
+            let _ =
+                DmaPlan::<DmTensor<D, Chip, Cluster, Slice, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER;
+        }
+        accept("to_hbm", check_address(Memory::Hbm, D::ELEMENT_TYPE, address));
+        let mut tensor = HbmTensor::filled(address, dma.next_fill());
+        self.view().to_hbm_view(dma, tensor.view_mut());
+        tensor
+    }
+
+    /// Copies the tensor to another place in DM of the same cluster, in any layout.
+    #[track_caller]
+    pub fn to_dm<Slice2: M, Element2: M>(
+        &self,
+        dma: &mut DmaContext<{ Dma::Tensor }>,
+        address: Address,
+    ) -> DmTensor<D, Chip, Cluster, Slice2, Element2> {
+        const {
+            let _ = DmaPlan::<
+                DmTensor<D, Chip, Cluster, Slice, Element>,
+                DmTensor<D, Chip, Cluster, Slice2, Element2>,
+            >::TRANSFER;
+        }
+        accept("to_dm", check_address(Memory::Dm, D::ELEMENT_TYPE, address));
+        let mut tensor = DmTensor::filled(address, dma.next_fill());
+        self.view().to_dm_view(dma, tensor.view_mut());
+        tensor
+    }
+}
+
+impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
+    DmTensorView<'_, D, Chip, Cluster, Slice, Element>
+{
+    /// Copies the tensor into a view in HBM, in any layout. Axes that only the destination has are broadcast.
+    #[track_caller]
+    pub fn to_hbm_view<Element2: M>(
+        self,
+        dma: &mut DmaContext<{ Dma::Tensor }>,
+        destination: HbmTensorViewMut<'_, D, Chip, Element2>,
+    ) {
+        let transfer = const {
+            DmaPlan::<DmTensor<D, Chip, Cluster, Slice, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER
+        };
+        dma.execute(dma_operation(self.region(), destination.region(), transfer));
+    }
+
+    /// Copies the tensor into a view in DM, in any layout. Axes that only the destination has are broadcast.
+    #[track_caller]
+    pub fn to_dm_view<Slice2: M, Element2: M>(
+        self,
+        dma: &mut DmaContext<{ Dma::Tensor }>,
+        destination: DmTensorViewMut<'_, D, Chip, Cluster, Slice2, Element2>,
+    ) {
+        let transfer = const {
+            DmaPlan::<
+                DmTensor<D, Chip, Cluster, Slice, Element>,
+                DmTensor<D, Chip, Cluster, Slice2, Element2>,
+            >::TRANSFER
+        };
+        dma.execute(dma_operation(self.region(), destination.region(), transfer));
+    }
+}
+
+impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
+    /// Copies the tensor to the host, in any layout.
+    #[track_caller]
+    pub fn to_host<Element2: M>(
+        &self,
+        dma: &mut DmaContext<{ Dma::Pcie }>,
+    ) -> impl Future<Output = HostTensor<D, Element2>> {
+        const {
+            let _ = HostPlan::<D, Element2, Chip, Element>::DOWNLOAD;
+        }
+        let location = Location::caller();
+        async move { self.download(dma, location) }
+    }
+
+    fn download<Element2: M>(
+        &self,
+        dma: &mut DmaContext<{ Dma::Pcie }>,
+        location: &'static Location<'static>,
+    ) -> HostTensor<D, Element2> {
+        let plan = const { HostPlan::<D, Element2, Chip, Element>::DOWNLOAD };
+        let transfer = HostTransfer {
+            region: self.view().region(),
+            transfer: plan,
+            host_elements: const { HostPlan::<D, Element2, Chip, Element>::HOST_ELEMENTS },
+        };
+        let buffer = or_raise(dma.download(&transfer, location));
+        HostTensor::from_host_buffer(buffer)
+    }
+
+    /// Copies the tensor to another place in HBM, in any layout. Axes that only the destination has are broadcast.
+    #[track_caller]
+    pub fn to_hbm<const DMA: Dma, Element2: M>(
+        &self,
+        dma: &mut DmaContext<DMA>,
+        address: Address,
+    ) -> HbmTensor<D, Chip, Element2> {
+        const {
+            let _ = DmaPlan::<HbmTensor<D, Chip, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER;
+        }
+        self.view().to_hbm(dma, address)
+    }
+
+    /// Copies the tensor to DM, in any layout. Axes that only the destination has are broadcast.
+    #[track_caller]
+    pub fn to_dm<Cluster: M, Slice: M, Element2: M>(
+        &self,
+        dma: &mut DmaContext<{ Dma::Tensor }>,
+        address: Address,
+    ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
+        const {
+            let _ =
+                DmaPlan::<HbmTensor<D, Chip, Element>, DmTensor<D, Chip, Cluster, Slice, Element2>>::TRANSFER;
+        }
+        self.view().to_dm(dma, address)
+    }
+}
+
+impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
+    /// Copies the tensor to another place in HBM: see [`HbmTensor::to_hbm`].
+    #[track_caller]
+    pub fn to_hbm<const DMA: Dma, Element2: M>(
+        self,
+        dma: &mut DmaContext<DMA>,
+        address: Address,
+    ) -> HbmTensor<D, Chip, Element2> {
+        const {
+            let _ = DmaPlan::<HbmTensor<D, Chip, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER;
+        }
+        accept("to_hbm", check_address(Memory::Hbm, D::ELEMENT_TYPE, address));
+        let mut tensor = HbmTensor::filled(address, dma.next_fill());
+        self.to_hbm_view(dma, tensor.view_mut());
+        tensor
+    }
+
+    /// Copies the tensor into a view in HBM, in any layout. Axes that only the destination has are broadcast.
+    #[track_caller]
+    pub fn to_hbm_view<const DMA: Dma, Element2: M>(
+        self,
+        dma: &mut DmaContext<DMA>,
+        destination: HbmTensorViewMut<'_, D, Chip, Element2>,
+    ) {
+        let transfer =
+            const { DmaPlan::<HbmTensor<D, Chip, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER };
+        dma.execute(dma_operation(self.region(), destination.region(), transfer));
+    }
+
+    /// Copies the tensor to DM: see [`HbmTensor::to_dm`].
+    #[track_caller]
+    pub fn to_dm<Cluster: M, Slice: M, Element2: M>(
+        self,
+        dma: &mut DmaContext<{ Dma::Tensor }>,
+        address: Address,
+    ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
+        const {
+            let _ =
+                DmaPlan::<HbmTensor<D, Chip, Element>, DmTensor<D, Chip, Cluster, Slice, Element2>>::TRANSFER;
+        }
+        accept("to_dm", check_address(Memory::Dm, D::ELEMENT_TYPE, address));
+        let mut tensor = DmTensor::filled(address, dma.next_fill());
+        self.to_dm_view(dma, tensor.view_mut());
+        tensor
+    }
+
+    /// Copies the tensor into a view in DM, in any layout. Axes that only the destination has are broadcast.
+    #[track_caller]
+    pub fn to_dm_view<Cluster: M, Slice: M, Element2: M>(
+        self,
+        dma: &mut DmaContext<{ Dma::Tensor }>,
+        destination: DmTensorViewMut<'_, D, Chip, Cluster, Slice, Element2>,
+    ) {
+        let transfer = const {
+            DmaPlan::<HbmTensor<D, Chip, Element>, DmTensor<D, Chip, Cluster, Slice, Element2>>::TRANSFER
+        };
+        let destination = destination.region();
+        accept("to_dm", check_dma_address("HBM source", self.address()));
+        accept("to_dm", check_dma_address("DM destination", destination.address));
+        dma.execute(dma_operation(self.region(), destination, transfer));
+    }
+}
+
+impl<D: Scalar, Element: M> HostTensor<D, Element> {
+    /// Copies the tensor to HBM over PCIe, in any layout. Axes that only the destination has are broadcast.
+    #[track_caller]
+    pub fn to_hbm<Chip: M, Element2: M>(
+        &self,
+        dma: &mut DmaContext<{ Dma::Pcie }>,
+        address: Address,
+    ) -> impl Future<Output = HbmTensor<D, Chip, Element2>> {
+        const {
+            let _ = HostPlan::<D, Element, Chip, Element2>::UPLOAD;
+        }
+        let location = Location::caller();
+        async move { self.upload(dma, address, location) }
+    }
+
+    fn upload<Chip: M, Element2: M>(
+        &self,
+        dma: &mut DmaContext<{ Dma::Pcie }>,
+        address: Address,
+        location: &'static Location<'static>,
+    ) -> HbmTensor<D, Chip, Element2> {
+        let plan = const { HostPlan::<D, Element, Chip, Element2>::UPLOAD };
+        accept("to_hbm", check_address(Memory::Hbm, D::ELEMENT_TYPE, address));
+        let mut tensor = HbmTensor::filled(address, dma.next_fill());
+        let transfer = HostTransfer {
+            region: tensor.view_mut().region(),
+            transfer: plan,
+            host_elements: const { HostPlan::<D, Element, Chip, Element2>::HOST_ELEMENTS },
+        };
+        or_raise(dma.upload(&transfer, &self.to_host_buffer(), location));
+        tensor
+    }
+}

@@ -1,0 +1,176 @@
+//! `explain()` on plans: where a configuration comes from.
+//!
+//! Plans with a sequencer (fetch, align, commit) show the tables of the seed page *Sequencer* and the numbers that follow
+//! from them. Plans that only change the mapping (collect, loads of the register files, contract, accumulate, cast) show
+//! it before and after, the rule, and their numbers: a [`StageExplanation`].
+
+use crate::command::Transfer;
+use crate::engine::commit::{CommitConfig, CommitPlan, CommitRequest};
+use crate::engine::dma::{AtRest, DmaPlan};
+use crate::engine::fetch::FetchPlan;
+use crate::engine::fetch::stages::Stages;
+use crate::error::PlanError;
+use crate::mapping::factors_of;
+use crate::mapping::{M, Pool, modulo};
+use crate::runtime::Tu;
+use crate::scalar::{Scalar, StreamScalar};
+use crate::sequencer::{BufferPlan, Explanation, Request, Stream, explain_loops};
+use core::fmt;
+
+mod cast;
+mod collect;
+mod contraction;
+mod fetch;
+mod register_files;
+mod stage;
+
+pub use cast::explain_cast;
+pub use collect::explain_collect;
+pub use contraction::{explain_accumulate, explain_contract};
+pub use fetch::{explain_fetch, explain_read};
+pub use register_files::{explain_trf_load, explain_vrf_load};
+pub use stage::{MappingChange, StageExplanation};
+
+/// A plan that exists has an explanation.
+fn explained(explanation: Result<Explanation, PlanError>) -> Explanation {
+    explanation.expect("what derives can be explained")
+}
+
+impl<D: Scalar, D2: StreamScalar, Element: M, Time2: M, Packet2: M, const T: Tu, Begin: M, Adapter: Stages>
+    FetchPlan<D, D2, Element, Time2, Packet2, T, Begin, Adapter>
+{
+    /// How the sequencer follows from the mappings.
+    ///
+    /// ```
+    /// use furiosa_visa_std::engine::fetch::FetchPlan;
+    /// use furiosa_visa_std::prelude::*;
+    /// axes![A = 8, B = 8, C = 8];
+    /// let explanation = FetchPlan::<i8, i8, m![A, B, C # 32], m![B, A], m![C # 16]>::explain();
+    /// assert_eq!(explanation.rows[1].after, "m![1 # 64, C # 32]");
+    /// println!("{explanation}");
+    /// ```
+    pub fn explain() -> Explanation {
+        explained(explain_fetch("fetch", &Self::REQUEST))
+    }
+}
+
+impl<D: Scalar, Buf: M, Time: M, Packet: M> BufferPlan<D, Buf, Time, Packet> {
+    /// How the sequencer follows from the mappings.
+    pub fn explain() -> Explanation {
+        explained(explain_read(Buf::EXPR, Time::EXPR, Packet::EXPR, D::ELEMENT_TYPE))
+    }
+}
+
+impl<D: Scalar, Time: M, Packet: M, Element: M, const T: Tu> CommitPlan<D, Time, Packet, Element, T> {
+    /// How the sequencer follows from the mappings.
+    pub fn explain() -> Explanation {
+        explained(explain_commit(&Self::REQUEST, &Self::CONFIG))
+    }
+}
+
+fn explain_commit(request: &CommitRequest, config: &CommitConfig) -> Result<Explanation, PlanError> {
+    let mut pool = Pool::new();
+    let destination = factors_of("commit", &mut pool, request.destination)?;
+    let inner = modulo(&mut pool, &destination, config.window);
+    let loops = Request {
+        operation: "commit",
+        buf: &destination,
+        time: Stream::Expr(request.time),
+        packet: Stream::Factors(&inner),
+        partial: false,
+        unread: false,
+        names: Request::TIME_AND_PACKET,
+    };
+    let mut explanation = explain_loops(&mut pool, &loops)?;
+    explanation.fact("commit_in_size", format!("{} bytes", config.commit_in_size));
+    explanation.fact("contiguous run", format!("{} bytes", config.contiguous_bytes));
+    explanation.fact("commit_size", format!("{} bytes", config.commit_size));
+    explanation.fact("cycles", config.cycles);
+    Ok(explanation)
+}
+
+impl<Source: AtRest, Destination: AtRest> DmaPlan<Source, Destination> {
+    /// The loops of the transfer, as text.
+    pub fn explain() -> String {
+        let (source, destination) = (Source::SHAPE, Destination::SHAPE);
+        let (from, to) = (source.to_text(), destination.to_text());
+        format!("{from} to {to}\n{}", Self::TRANSFER)
+    }
+}
+
+impl fmt::Display for Transfer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let step = |step: &crate::command::Step| match (step.units, step.elements) {
+            (0, 0) => "repeated".to_string(),
+            (0, elements) => format!("{elements} elements"),
+            (units, _) => format!("{units} units"),
+        };
+        writeln!(f, "{:>10}  {:>16}  {:>16}", "iterations", "source step", "destination step")?;
+        for own in &self.loops {
+            writeln!(f, "{:>10}  {:>16}  {:>16}", own.size, step(&own.source), step(&own.destination))?;
+        }
+        let start = |start: &crate::command::Start| match (start.units, start.elements) {
+            (0, elements) => format!("{elements} elements"),
+            (units, 0) => format!("{units} units"),
+            (units, elements) => format!("{units} units, {elements} elements"),
+        };
+        if !self.source_start.is_first() || !self.destination_start.is_first() {
+            let (from, to) = (start(&self.source_start), start(&self.destination_start));
+            writeln!(f, "{:>10}  {from:>16}  {to:>16}", "from")?;
+        }
+        write!(
+            f,
+            "{}",
+            if self.guard.is_always() {
+                "every iteration moves"
+            } else {
+                "iterations over padding are skipped"
+            }
+        )
+    }
+}
+
+impl fmt::Display for CommitConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}, commit_in_size {} B, commit_size {} B, {} cycles",
+            self.derived, self.commit_in_size, self.commit_size, self.cycles
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prelude::*;
+
+    axes![A = 8, B = 16];
+
+    #[test]
+    fn a_commit_is_explained() {
+        // Spec page 50 §6.2: M 4:16, K 2:8, W 8:1, with 8 bytes per write.
+        axes![M = 4, K = 2, W = 8];
+        type Plan = CommitPlan<i8, m![M, K], m![W # 32], m![M, K, W]>;
+        let text = Plan::explain().to_string();
+        assert!(text.contains("[4 : 16, 2 : 8, 8 : 1] : 8"), "{text}");
+        assert!(
+            text.lines().any(|line| line.starts_with("commit_size ") && line.ends_with(" 8 bytes")),
+            "{text}"
+        );
+        assert_eq!(
+            Plan::CONFIG.to_string(),
+            "[4 : 16, 2 : 8, 8 : 1] : 8, commit_in_size 8 B, commit_size 8 B, 8 cycles"
+        );
+    }
+
+    #[test]
+    fn a_move_prints_its_loops() {
+        type Move =
+            DmaPlan<HbmTensor<i8, m![1], m![A, B]>, DmTensor<i8, m![1], m![1 # 2], m![A # 256], m![B]>>;
+        let text = Move::explain();
+        assert!(text.starts_with("`HbmTensor<m![1], m![A, B]>` to `DmTensor<m![1], m![1 # 2], "), "{text}");
+        assert!(text.contains("         8       16 elements           1 units"), "{text}");
+        assert!(text.contains("        16        1 elements        1 elements"), "{text}");
+    }
+}

@@ -1,0 +1,12 @@
+//! Tensors on the host: arrays with mappings, and the mathematics that kernels are compared with.
+
+mod copy;
+mod fold;
+mod host_tensor;
+mod mathematical;
+mod operations;
+mod storage;
+
+pub use host_tensor::HostTensor;
+pub use mathematical::Tensor;
+pub(crate) use storage::packed_factors;

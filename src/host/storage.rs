@@ -1,0 +1,364 @@
+//! How a tensor is stored on the host: which axes its array has.
+//!
+//! The storage axes of a mapping are its digits, where digits that complete each other are one axis wherever they
+//! stand. They are sorted, so that mappings that differ in their order alone store a tensor alike.
+//!
+//! ```text
+//! m![K / 8, H, K % 8]    stores H, K        (10 x 24)
+//! m![K = 9, P # 8]       stores K, P        (9 x 7)
+//! m![P # 8 / 4]          stores P / 4 % 2   (2)
+//! m![# 2 + P + # 7]      stores P           (7)
+//! ```
+//!
+//! Source: spec page 10, sections 3.6 and 4.1.
+
+use crate::command::{Step, Transfer, TransferLoop};
+use crate::error::PlanError;
+use crate::list::List;
+use crate::mapping::Guard;
+use crate::mapping::{
+    Atom, Expr, FACTORS, Factor, Factors, GuardBuilder, Pool, Term, compare, factorize, name_of,
+    number_copies,
+};
+use crate::text::{Text, order};
+use core::cmp::Ordering;
+
+/// The digits of an expression without the padding between them, in the order of the mapping: how buffers list them.
+pub(crate) const fn packed_factors(pool: &mut Pool, expr: &Expr) -> Factors {
+    let factors = numbered(pool, expr);
+    digits_of(pool, &factors)
+}
+
+/// The factors of an expression, with equal blocks told apart.
+const fn numbered(pool: &mut Pool, expr: &Expr) -> Factors {
+    let mut factors = [factorize(pool, expr)];
+    number_copies(pool, &mut factors);
+    factors[0]
+}
+
+/// The digits without the padding between them.
+///
+/// The list is a placement for deriving moves; it is not a normal form.
+pub(crate) const fn digits_of(pool: &Pool, factors: &Factors) -> Factors {
+    let mut digits = Factors::one();
+    append_digits(pool, factors.as_slice(), &mut digits);
+    if let Some(problem) = factors.problem() {
+        digits.fail(problem);
+    }
+    digits
+}
+
+/// Appends digits. A whole block with dead positions before it is the digits that it holds.
+const fn append_digits(pool: &Pool, factors: &[Factor], digits: &mut Factors) {
+    let mut k = 0;
+    while k < factors.len() {
+        if let Factor::Term { term, resize } = factors[k] {
+            match opened(pool, &term, resize) {
+                Some((_, inside)) => append_digits(pool, inside, digits),
+                None => digits.append(factors[k]),
+            }
+        }
+        k += 1;
+    }
+}
+
+/// The dead positions before a whole block, and what it holds. `None`: there are none.
+const fn opened<'a>(pool: &'a Pool, term: &Term, resize: usize) -> Option<(usize, &'a [Factor])> {
+    let Atom::Composite(composite) = term.atom else { return None };
+    let (lead, inside) = pool.led(composite);
+    if lead > 0 && term.stride == 1 && resize == pool.atom_size(&term.atom) {
+        Some((lead, inside))
+    } else {
+        None
+    }
+}
+
+/// The storage axes of a mapping in normal form: the last of the sorted axes innermost.
+///
+/// The list is a placement for deriving moves; it is not a normal form.
+pub(crate) const fn storage_of(pool: &Pool, factors: &Factors) -> Factors {
+    let mut axes = List::<(Term, usize), FACTORS>::new((
+        Term {
+            atom: Atom::Symbol(crate::mapping::Axis { name: crate::mapping::Ident::new("A"), size: 1 }),
+            stride: 1,
+            modulo: 1,
+        },
+        1,
+    ));
+    let digits = digits_of(pool, factors);
+    let mut k = 0;
+    while k < digits.len() {
+        if let Factor::Term { term, resize } = digits.as_slice()[k] {
+            add_digit(&mut axes, term, resize);
+        }
+        k += 1;
+    }
+    while join_digits(pool, &mut axes) {}
+    sort(pool, &mut axes);
+    let mut storage = Factors::one();
+    let mut k = axes.len();
+    while k > 0 {
+        k -= 1;
+        let (term, resize) = axes.at(k);
+        storage.append(Factor::Term { term, resize });
+    }
+    if let Some(problem) = digits.problem() {
+        storage.fail(problem);
+    }
+    storage
+}
+
+type Axes = List<(Term, usize), FACTORS>;
+
+/// Adds a digit. A digit that stands a second time is stored once.
+const fn add_digit(axes: &mut Axes, term: Term, resize: usize) {
+    let mut k = 0;
+    while k < axes.len() {
+        let (other, size) = axes.at(k);
+        if other.is(&term) {
+            if resize > size {
+                axes.set(k, (term, resize));
+            }
+            return;
+        }
+        k += 1;
+    }
+    axes.push((term, resize));
+}
+
+/// Joins two digits that complete each other. False if there are none.
+const fn join_digits(pool: &Pool, axes: &mut Axes) -> bool {
+    let mut low = 0;
+    while low < axes.len() {
+        let (inner, full) = axes.at(low);
+        let mut high = 0;
+        while high < axes.len() {
+            let (outer, resize) = axes.at(high);
+            if full == inner.modulo
+                && outer.stride == inner.stride * inner.modulo
+                && outer.atom.is(&inner.atom)
+            {
+                let live = pool.live(&inner.atom, inner.stride);
+                let modulo = least(inner.modulo * outer.modulo, live);
+                let joined = Term { atom: inner.atom, stride: inner.stride, modulo };
+                axes.set(low, (joined, least(full * resize, live)));
+                axes.remove(high);
+                return true;
+            }
+            high += 1;
+        }
+        low += 1;
+    }
+    false
+}
+
+const fn least(a: usize, b: usize) -> usize {
+    if a < b { a } else { b }
+}
+
+/// Sorts by insertion: there are at most a handful of axes.
+const fn sort(pool: &Pool, axes: &mut Axes) {
+    let mut k = 1;
+    while k < axes.len() {
+        let mut place = k;
+        while place > 0
+            && matches!(compare_terms(pool, &axes.at(place).0, &axes.at(place - 1).0), Ordering::Less)
+        {
+            let (left, right) = (axes.at(place - 1), axes.at(place));
+            axes.set(place - 1, right);
+            axes.set(place, left);
+            place -= 1;
+        }
+        k += 1;
+    }
+}
+
+/// The first comparison that is not a tie.
+const fn first(comparisons: &[Ordering]) -> Ordering {
+    let mut k = 0;
+    while k < comparisons.len() {
+        if !matches!(comparisons[k], Ordering::Equal) {
+            return comparisons[k];
+        }
+        k += 1;
+    }
+    Ordering::Equal
+}
+
+/// The order of storage axes. Composites are compared by content, because their place in a pool depends on what else
+/// is in it.
+const fn compare_terms(pool: &Pool, a: &Term, b: &Term) -> Ordering {
+    let atoms = match (&a.atom, &b.atom) {
+        (Atom::Symbol(a), Atom::Symbol(b)) => {
+            first(&[order(a.name.as_str(), b.name.as_str()), compare(a.size, b.size)])
+        }
+        (Atom::Symbol(_), Atom::Composite(_)) => Ordering::Less,
+        (Atom::Composite(_), Atom::Symbol(_)) => Ordering::Greater,
+        (Atom::Composite(a), Atom::Composite(b)) => {
+            first(&[compare_contents(pool, pool.content(*a), pool.content(*b)), compare(a.copy, b.copy)])
+        }
+    };
+    first(&[atoms, compare(a.stride, b.stride), compare(a.modulo, b.modulo)])
+}
+
+const fn compare_contents(pool: &Pool, a: &[Factor], b: &[Factor]) -> Ordering {
+    let mut k = 0;
+    while k < a.len() && k < b.len() {
+        let order = match (&a[k], &b[k]) {
+            (Factor::Term { term: s, resize: m }, Factor::Term { term: t, resize: n }) => {
+                first(&[compare_terms(pool, s, t), compare(*m, *n)])
+            }
+            (Factor::Term { .. }, Factor::Padding { .. }) => Ordering::Less,
+            (Factor::Padding { .. }, Factor::Term { .. }) => Ordering::Greater,
+            (Factor::Padding { size: m, .. }, Factor::Padding { size: n, .. }) => compare(*m, *n),
+            (Factor::Lead { positions: m, of: x }, Factor::Lead { positions: n, of: y }) => {
+                first(&[compare(*m, *n), order(name_of(x), name_of(y))])
+            }
+            (Factor::Lead { .. }, _) => Ordering::Greater,
+            (_, Factor::Lead { .. }) => Ordering::Less,
+        };
+        if !matches!(order, Ordering::Equal) {
+            return order;
+        }
+        k += 1;
+    }
+    compare(a.len(), b.len())
+}
+
+/// A mapping and how it is stored.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    pub(super) expr: &'static Expr,
+    pub(super) factors: Factors,
+    pub(super) storage: Factors,
+    /// The digits in the order of the mapping.
+    pub(super) digits: Factors,
+}
+
+impl Layout {
+    /// Of a mapping. Composites go to `pool`.
+    #[track_caller]
+    pub(super) fn new(operation: &'static str, pool: &mut Pool, expr: &'static Expr) -> Self {
+        if let Err(problem) = expr.checked_size() {
+            PlanError::new("mapping", Text::new().str(operation).str(": ").str(problem.as_str())).refuse();
+        }
+        let factors = numbered(pool, expr);
+        if let Some(problem) = factors.problem() {
+            PlanError::mapping(operation, problem).refuse();
+        }
+        Self { expr, factors, storage: storage_of(pool, &factors), digits: digits_of(pool, &factors) }
+    }
+
+    /// The terms of the storage axes, outermost first.
+    pub(super) fn terms(&self) -> Vec<Term> {
+        axes_of(&self.storage).map(|(term, _)| term).collect()
+    }
+
+    /// The sizes of the storage axes, outermost first.
+    pub(super) fn shape(&self) -> Vec<usize> {
+        axes_of(&self.storage).map(|(_, resize)| resize).collect()
+    }
+
+    /// Elements of a packed buffer: the product of all digits.
+    pub(super) fn packed_len(&self) -> usize {
+        axes_of(&self.digits).map(|(_, resize)| resize).product()
+    }
+
+    /// Which tuples of storage coordinates (outermost first) are an index of the tensor.
+    #[track_caller]
+    pub(super) fn storage_guard(&self, operation: &'static str, pool: &Pool) -> Guard {
+        let mut builder = GuardBuilder::new(self.storage.len());
+        for (k, (term, resize)) in axes_of(&self.storage).enumerate() {
+            builder = builder.digit(k, term.atom, term.stride, resize - 1);
+        }
+        builder.build(pool).unwrap_or_else(|| self.too_complex(operation))
+    }
+
+    /// The move from the stored array to a buffer in the order of the mapping, without its padding (`packed`) or with it.
+    #[track_caller]
+    pub(super) fn buffer_transfer(&self, operation: &'static str, pool: &Pool, packed: bool) -> Transfer {
+        let mut transfer = Transfer::new();
+        let mut builder = GuardBuilder::new(self.digits.len());
+        let mut seen: Vec<Term> = Vec::new();
+        let (digits, start) = self.buffer_digits(pool, packed);
+        transfer.destination_start.elements = start;
+        for (term, resize, step) in digits {
+            let source = if seen.contains(&term) { 0 } else { self.storage_step(&term) };
+            if !seen.contains(&term) {
+                builder = builder.digit(transfer.loops.len(), term.atom, term.stride, resize - 1);
+                seen.push(term);
+            }
+            transfer.loops.push(TransferLoop {
+                size: resize,
+                source: Step { units: 0, elements: source },
+                destination: Step { units: 0, elements: step },
+            });
+        }
+        transfer.guard = builder.build(pool).unwrap_or_else(|| self.too_complex(operation));
+        transfer
+    }
+
+    /// Digit, size and step in a buffer, outermost first, and where the first element is.
+    fn buffer_digits(&self, pool: &Pool, packed: bool) -> (Vec<(Term, usize, usize)>, isize) {
+        let factors = if packed { &self.digits } else { &self.factors };
+        let (mut digits, mut start) = (Vec::new(), 0);
+        let mut rest = vec![(factors.as_slice(), 1)];
+        while let Some((factors, inside)) = rest.pop() {
+            let mut step = inside;
+            for factor in factors {
+                if let Factor::Term { term, resize } = *factor {
+                    match opened(pool, &term, resize) {
+                        Some((lead, content)) => {
+                            start += lead * step;
+                            rest.push((content, step));
+                        }
+                        None => digits.push((term, resize, step)),
+                    }
+                }
+                step = inside * factor.size_over(step / inside);
+            }
+        }
+        // The digits of a block come last: order them as they lie in the buffer.
+        digits.sort_by_key(|&(_, _, step)| core::cmp::Reverse(step));
+        (digits, start as isize)
+    }
+
+    /// Elements of the stored array per value of a digit.
+    fn storage_step(&self, digit: &Term) -> usize {
+        let mut elements = 1;
+        let mut found = (0, 0);
+        for factor in self.storage.as_slice() {
+            let Factor::Term { term, resize } = *factor else {
+                continue;
+            };
+            let inside = term.atom == digit.atom
+                && term.stride <= digit.stride
+                && digit.stride.is_multiple_of(term.stride)
+                && digit.stride < term.stride * term.modulo;
+            // Of digits that overlap, which no sound mapping has, the one that begins nearest.
+            if inside && term.stride > found.0 {
+                found = (term.stride, elements * (digit.stride / term.stride));
+            }
+            elements *= resize;
+        }
+        found.1
+    }
+
+    #[track_caller]
+    fn too_complex(&self, operation: &'static str) -> ! {
+        let text = Text::new().str(operation).str(": the padding of ").mapping(self.expr);
+        let text = text
+            .str(" takes more than ")
+            .number(crate::mapping::GUARD_SUMS)
+            .str(" tests to tell from elements");
+        PlanError::new("too complex", text.str("; help: cut fewer padded products")).refuse()
+    }
+}
+
+/// Terms and their sizes, outermost first.
+pub(super) fn axes_of(factors: &Factors) -> impl Iterator<Item = (Term, usize)> {
+    factors.as_slice().iter().rev().filter_map(|factor| match *factor {
+        Factor::Term { term, resize } => Some((term, resize)),
+        Factor::Padding { .. } | Factor::Lead { .. } => None,
+    })
+}

@@ -1,0 +1,351 @@
+//! Deriving the loops of a move between two placements (spec page 30 §9 and §13).
+//!
+//! Both tensors are cut into the same digits. A digit of the source becomes a loop with a step on either side; a digit
+//! that only the destination has is a broadcast and does not step on the source side.
+//!
+//! ```text
+//! HBM m![A, B]  ->  DM Slice m![A / 4 # 256], Element m![B, A % 4]        (A = 8, B = 16)
+//!
+//!   loop      source step     destination step
+//!   A / 4     64 elements     1 slice
+//!   B         1 element       4 elements
+//!   A % 4     16 elements     1 element
+//! ```
+
+use crate::command::{Start, Step, TRANSFER_LOOPS, Transfer, TransferLoop};
+use crate::error::{PlanError, attempt};
+use crate::mapping::Guard;
+use crate::mapping::{
+    CutRule, Expr, Factor, Factors, GuardBuilder, Matched, Pieces, Pool, factorize, matched, number_copies,
+    write_term,
+};
+use crate::spec;
+use crate::text::Text;
+
+/// Where one dimension of a tensor goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Over units: this many per position.
+    Units(usize),
+    /// Inside a unit, one element per position.
+    Element,
+}
+
+/// The dimensions of a tensor at rest, innermost first.
+#[derive(Clone, Copy, Debug)]
+pub struct Placement<'a> {
+    /// What messages call it, for example `DmTensor`.
+    pub name: &'static str,
+    /// Expressions and levels.
+    pub dimensions: &'a [(&'static Expr, Level)],
+}
+
+/// Units between neighbouring chips of DM.
+pub const DM_CHIP: Level = Level::Units(spec::CLUSTERS * spec::SLICES);
+/// Units between neighbouring clusters of DM.
+pub const DM_CLUSTER: Level = Level::Units(spec::SLICES);
+/// Units between neighbouring slices of DM.
+pub const DM_SLICE: Level = Level::Units(1);
+/// Units between neighbouring chips of HBM.
+pub const HBM_CHIP: Level = Level::Units(1);
+
+pub(crate) const LEVELS: usize = 5;
+
+/// Derives the loops that carry every element of `source` to its places in `destination`.
+pub const fn derive_transfer(
+    operation: &'static str,
+    source: &Placement<'_>,
+    destination: &Placement<'_>,
+    broadcast: bool,
+) -> Result<Transfer, PlanError> {
+    let mut pool = Pool::new();
+    let from = attempt!(all_factors(operation, &mut pool, source));
+    let to = attempt!(all_factors(operation, &mut pool, destination));
+    derive_between(operation, &pool, source, &from, destination, &to, broadcast)
+}
+
+pub(crate) const fn derive_between(
+    operation: &'static str,
+    pool: &Pool,
+    source: &Placement<'_>,
+    from: &[Factors; LEVELS],
+    destination: &Placement<'_>,
+    to: &[Factors; LEVELS],
+    broadcast: bool,
+) -> Result<Transfer, PlanError> {
+    let cut = matched(
+        pool,
+        pieces(to, destination.dimensions.len()).movable(),
+        pieces(from, source.dimensions.len()).movable(),
+        (CutRule::Whole, Some(CutRule::Ragged)),
+    );
+    attempt!(source_is_covered(operation, pool, &cut, source, destination));
+    let mut transfer = Transfer::new();
+    transfer.source_start = start(&cut.divisor, source);
+    transfer.destination_start = start(&cut.dividend, destination);
+    let mut loop_of_piece = [usize::MAX; crate::mapping::PIECES];
+    // Destination order, outermost first.
+    let mut k = cut.dividend.list.len();
+    while k > 0 {
+        k -= 1;
+        let piece = cut.dividend.list.at(k);
+        let Factor::Term { term, resize } = piece.factor else {
+            continue;
+        };
+        let destination_step = step(&cut.dividend, k, destination);
+        let mut size = resize;
+        let mut source_step = Step { units: 0, elements: 0 };
+        match partner(&cut, k) {
+            Some(other) => {
+                if let Factor::Term { resize, .. } = cut.divisor.list.at(other).factor {
+                    size = resize;
+                }
+                source_step = step(&cut.divisor, other, source);
+                loop_of_piece[other] = transfer.loops.len();
+            }
+            None => {
+                let repeated = is_repeat(&cut, k);
+                if !broadcast && !repeated {
+                    let text = Text::new().str(operation).str(": the destination ");
+                    let text = write_placement(text, destination).str(" has `m![");
+                    let text = write_term(text, pool, &term, resize).str("]`, which the source ");
+                    let text =
+                        write_placement(text, source).str(" lacks, and a broadcast is not allowed here");
+                    let text = text.str("; help: remove it from the destination, or give it to the source");
+                    return Err(PlanError::new("broadcast not allowed", text));
+                }
+                if !repeated && holds_axis_partly(&cut, k) {
+                    let text =
+                        Text::new().str(operation).str(": insufficient input: the destination wants `m![");
+                    let text = write_term(text, pool, &term, resize)
+                        .str("]`, a part of an axis of which the source ");
+                    let text = write_placement(text, source).str(" holds another part only");
+                    return Err(PlanError::new(
+                        "insufficient input",
+                        text.str("; help: make it a part of the source"),
+                    ));
+                }
+            }
+        }
+        transfer.loops.push(TransferLoop { size, source: source_step, destination: destination_step });
+    }
+    if transfer.loops.overflowed() || cut.dividend.list.overflowed() || cut.divisor.list.overflowed() {
+        return Err(too_many(operation));
+    }
+    transfer.guard = match guard(pool, &cut, &transfer, &loop_of_piece) {
+        Some(guard) => guard,
+        None => return Err(too_many(operation)),
+    };
+    Ok(transfer)
+}
+
+const fn too_many(operation: &'static str) -> PlanError {
+    let text = Text::new().str(operation).str(": the move needs more than ").number(TRANSFER_LOOPS);
+    PlanError::new("too many loops", text.str(" loops; help: move the tensor in several steps"))
+}
+
+pub(crate) const fn all_factors(
+    operation: &'static str,
+    pool: &mut Pool,
+    placement: &Placement<'_>,
+) -> Result<[Factors; LEVELS], PlanError> {
+    let mut factors = [Factors::one(); LEVELS];
+    let mut k = 0;
+    while k < placement.dimensions.len() {
+        factors[k] = factorize(pool, placement.dimensions[k].0);
+        if let Some(problem) = factors[k].problem() {
+            return Err(PlanError::mapping(operation, problem));
+        }
+        k += 1;
+    }
+    number_copies(pool, &mut factors);
+    Ok(factors)
+}
+
+const fn pieces(factors: &[Factors; LEVELS], levels: usize) -> Pieces {
+    let all = [&factors[0], &factors[1], &factors[2], &factors[3], &factors[4]];
+    Pieces::new(all.split_at(levels).0)
+}
+
+const fn partner(cut: &Matched, dividend: usize) -> Option<usize> {
+    let mut k = 0;
+    while k < cut.pairs.len() {
+        let (a, b) = cut.pairs.at(k);
+        if a == dividend {
+            return Some(b);
+        }
+        k += 1;
+    }
+    None
+}
+
+/// How far one value of a piece moves.
+const fn step(pieces: &Pieces, k: usize, placement: &Placement<'_>) -> Step {
+    let piece = pieces.list.at(k);
+    match placement.dimensions[piece.level].1 {
+        Level::Units(units) => Step { units: units * piece.base, elements: 0 },
+        Level::Element => Step { units: 0, elements: piece.base },
+    }
+}
+
+/// Where the loops start on one side.
+const fn start(pieces: &Pieces, placement: &Placement<'_>) -> Start {
+    let mut start = Start::FIRST;
+    let mut k = 0;
+    while k < placement.dimensions.len() {
+        match placement.dimensions[k].1 {
+            Level::Units(units) => start.units += units as isize * pieces.starts[k],
+            Level::Element => start.elements += pieces.starts[k],
+        }
+        k += 1;
+    }
+    start
+}
+
+/// Whether the same digit stands a second time in the destination.
+const fn is_repeat(cut: &Matched, k: usize) -> bool {
+    let Factor::Term { term, .. } = cut.dividend.list.at(k).factor else {
+        return false;
+    };
+    let mut other = 0;
+    while other < cut.dividend.list.len() {
+        let piece = cut.dividend.list.at(other);
+        if let Factor::Term { term: same, .. } = piece.factor
+            && piece.matched
+            && same.is(&term)
+        {
+            return true;
+        }
+        other += 1;
+    }
+    false
+}
+
+const fn holds_axis_partly(cut: &Matched, k: usize) -> bool {
+    let Factor::Term { term, .. } = cut.dividend.list.at(k).factor else {
+        return false;
+    };
+    let mut other = 0;
+    while other < cut.divisor.list.len() {
+        if let Factor::Term { term: held, .. } = cut.divisor.list.at(other).factor
+            && held.atom.is(&term.atom)
+        {
+            return true;
+        }
+        other += 1;
+    }
+    false
+}
+
+const fn source_is_covered(
+    operation: &'static str,
+    pool: &Pool,
+    cut: &Matched,
+    source: &Placement<'_>,
+    destination: &Placement<'_>,
+) -> Result<(), PlanError> {
+    let mut k = cut.divisor.list.len();
+    while k > 0 {
+        k -= 1;
+        let piece = cut.divisor.list.at(k);
+        if let Factor::Term { term, resize } = piece.factor
+            && !piece.matched
+        {
+            let text = Text::new().str(operation).str(": the destination ");
+            let text = write_placement(text, destination).str(" has no place for `m![");
+            let text = write_term(text, pool, &term, resize).str("]` of the source ");
+            let text = write_placement(text, source).str(": a move cannot drop or cut an axis");
+            let text = text.str("; help: add it to the destination, split at the same places");
+            return Err(PlanError::new("not covered", text));
+        }
+    }
+    Ok(())
+}
+
+/// Writes `DmTensor<m![1], m![1 # 2], …>`.
+pub(crate) const fn write_placement(text: Text, placement: &Placement<'_>) -> Text {
+    let mut text = text.str("`").str(placement.name).str("<");
+    let mut k = placement.dimensions.len();
+    while k > 0 {
+        k -= 1;
+        text = placement.dimensions[k].0.notation(text.str("m![")).str("]");
+        if k > 0 {
+            text = text.str(", ");
+        }
+    }
+    text.str(">`")
+}
+
+const fn guard(
+    pool: &Pool,
+    cut: &Matched,
+    transfer: &Transfer,
+    loop_of_piece: &[usize; crate::mapping::PIECES],
+) -> Option<Guard> {
+    let mut builder = GuardBuilder::new(transfer.loops.len());
+    // What a loop index says about axes.
+    let mut index = 0;
+    let mut k = cut.dividend.list.len();
+    while k > 0 {
+        k -= 1;
+        if let Factor::Term { term, .. } = cut.dividend.list.at(k).factor {
+            // A second copy of a digit must not be added to the first.
+            if cut.dividend.list.at(k).matched || !is_repeat(cut, k) {
+                builder = builder.digit(index, term.atom, term.stride, transfer.loops.at(index).size - 1);
+            }
+            index += 1;
+        }
+    }
+    // Digits of the source that were cut unevenly.
+    let mut k = 0;
+    while k < cut.divisor.list.len() {
+        let origin = cut.divisor.list.at(k).origin;
+        let mut parts = [(0usize, 0usize, 0usize); 8];
+        let mut count = 0;
+        let mut values = 1;
+        let mut resize = 0;
+        let mut j = k;
+        while j < cut.divisor.list.len() && cut.divisor.list.at(j).origin == origin {
+            let piece = cut.divisor.list.at(j);
+            if let Factor::Term { resize: size, .. } = piece.factor {
+                if count == parts.len() {
+                    return None;
+                }
+                parts[count] = (loop_of_piece[j], size, piece.weight);
+                count += 1;
+                values *= size;
+                resize = piece.total;
+            }
+            j += 1;
+        }
+        if count > 1 && values > resize {
+            builder = builder.limit(parts.split_at(count).0, resize);
+        }
+        k = j;
+    }
+    builder.build(pool)
+}
+
+/// The contiguous run of a transfer: elements that follow each other on both sides, innermost loops without a guard.
+pub const fn contiguous_elements(transfer: &Transfer) -> usize {
+    let mut run = 1;
+    let mut grown = true;
+    while grown {
+        grown = false;
+        let mut k = 0;
+        while k < transfer.loops.len() {
+            let own = transfer.loops.at(k);
+            if own.size > 1
+                && own.source.units == 0
+                && own.destination.units == 0
+                && own.source.elements == run
+                && own.destination.elements == run
+            {
+                run *= own.size;
+                grown = true;
+            }
+            k += 1;
+        }
+    }
+    run
+}
