@@ -435,9 +435,6 @@ fn digits_of_single_elements_are_left_out() {
     // Another one is left out on both sides.
     let (a, b, pairs) = moved::<m![# 3 + V, K], m![[# 3 + U] / 2, K, [# 3 + U] % 2]>();
     assert_eq!((a, b.1, pairs), ((named(&[("K", 1)]), 72), 49, 1));
-    // The element is cut off: nothing is left to start at.
-    let (_, b, pairs) = moved::<m![K], m![K, [# 3 + U] = 3]>();
-    assert_eq!((b.1, b.0.len(), pairs), (0, 2, 1));
 }
 
 /// K and P do not follow each other where a block was between them.
