@@ -1,7 +1,7 @@
 //! The form of a command: what it takes to have a meaning at all. Commands that follow from types have it; those that
 //! are built by hand need not. There is no switch for these rules: without them no other rule could be asked.
 
-mod form;
+mod site;
 
 use super::bounds::Call;
 use super::fault::{Fault, FaultKind};
@@ -12,7 +12,7 @@ use crate::command::{
 use crate::scalar::ElementType;
 use crate::spec::{BEAT_LANES, FLIT_BYTES, REGISTER_READ_SIZES, TRF_BYTES};
 use core::panic::Location;
-use form::Form;
+use site::Form;
 
 /// Positions, strides, sizes and addresses must stay below it, so that no sum of products leaves 64 bits.
 const MOST: u64 = 1 << 44;
