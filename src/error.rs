@@ -1,7 +1,7 @@
 //! Why a plan was refused.
 
 use crate::mapping::Problem;
-use crate::text::Text;
+use crate::text::{Text, text};
 
 /// The refusal of a configuration: what the chip cannot do, with the numbers and the edit.
 ///
@@ -30,33 +30,45 @@ impl PlanError {
 
     /// A mapping with which no configuration can be derived.
     pub const fn mapping(operation: &'static str, problem: Problem) -> Self {
-        let text = Text::new().str(operation).str(": ");
         match problem {
-            Problem::NotDivisible { size, by } => {
-                let text =
-                    text.str("a mapping of ").number(size).str(" positions would be cut at ").number(by);
-                Self::new(
-                    "not divisible",
-                    text.str(", which does not divide it; help: pad it with `#` first"),
-                )
-            }
-            Problem::PaddingTooSmall { size, padding } => {
-                let text = text.str("a mapping of ").number(size).str(" positions cannot be padded to ");
-                Self::new("padding too small", text.number(padding).str("; help: pad to at least its size"))
-            }
-            Problem::NoElement { kept, first } => {
-                let text =
-                    text.str("the first ").count(kept, "position").str(" of a mapping hold no element: ");
-                let text = text.str("dead ones come first, and the first element is at ").number(first);
-                Self::new("no element", text.str("; help: keep at least ").number(first + 1))
-            }
-            Problem::TooManyFactors => {
-                let text = text.str("a mapping has more than ").number(crate::mapping::FACTORS);
-                Self::new(
-                    "too many factors",
-                    text.str(" digits; help: merge neighbouring digits of one axis"),
-                )
-            }
+            Problem::NotDivisible { size, by } => Self::new(
+                "not divisible",
+                text!(
+                    "{}: a mapping of {} positions would be cut at {}, which does not divide it; \
+                     help: pad it with `#` first",
+                    str(operation),
+                    number(size),
+                    number(by),
+                ),
+            ),
+            Problem::PaddingTooSmall { size, padding } => Self::new(
+                "padding too small",
+                text!(
+                    "{}: a mapping of {} positions cannot be padded to {}; help: pad to at least its size",
+                    str(operation),
+                    number(size),
+                    number(padding),
+                ),
+            ),
+            Problem::NoElement { kept, first } => Self::new(
+                "no element",
+                text!(
+                    "{}: the first {} of a mapping hold no element: dead ones come first, and the first element is \
+                     at {}; help: keep at least {}",
+                    str(operation),
+                    count(kept, "position"),
+                    number(first),
+                    number(first + 1),
+                ),
+            ),
+            Problem::TooManyFactors => Self::new(
+                "too many factors",
+                text!(
+                    "{}: a mapping has more than {} digits; help: merge neighbouring digits of one axis",
+                    str(operation),
+                    number(crate::mapping::FACTORS),
+                ),
+            ),
         }
     }
 
@@ -85,3 +97,11 @@ macro_rules! attempt {
     };
 }
 pub(crate) use attempt;
+
+/// An early return with a refusal: `refuse!("rule", "fetch: {} has …", mapping(expr), …)`. The rest is as in `text!`.
+macro_rules! refuse {
+    ($rule:expr, $($text:tt)+) => {
+        return Err($crate::error::PlanError::new($rule, $crate::text::text!($($text)+)))
+    };
+}
+pub(crate) use refuse;

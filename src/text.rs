@@ -1,6 +1,13 @@
 //! Text that can be built in const evaluation: what a refusal says is made where it is found, by the compiler.
+//!
+//! `text!` fills a template. Const code cannot dispatch on types, so each value says what it is, with the name of a
+//! function of [`part`]:
+//!
+//! ```text
+//! text!("fetch: a packet {} of {} holds {}", mapping(packet), str(name), count(bytes, "byte"))
+//! ```
 
-use crate::mapping::{Expr, Factors, Pool, compare};
+use crate::mapping::{Expr, Factors, Pool, Term, compare, write_term};
 use core::cmp::Ordering;
 
 /// The longest text in bytes. What does not fit ends in `…`.
@@ -85,6 +92,19 @@ impl Text {
         factors.notation(pool, self.str("`m![")).str("]`")
     }
 
+    /// The text with a filled template after it: each `{}` becomes the next part.
+    pub(crate) const fn filled(mut self, template: &str, parts: &[Part<'_>]) -> Self {
+        let mut rest = template;
+        let mut next = 0;
+        while let Some(place) = placeholder(rest) {
+            let (before, after) = rest.split_at(place);
+            self = parts[next].write(self.str(before));
+            rest = after.split_at(PLACEHOLDER).1;
+            next += 1;
+        }
+        self.str(rest)
+    }
+
     /// The text as a string.
     pub const fn as_str(&self) -> &str {
         match core::str::from_utf8(self.bytes.split_at(self.len).0) {
@@ -93,6 +113,109 @@ impl Text {
         }
     }
 }
+
+/// What stands for a `{}` of a template. Made by the functions of [`part`].
+#[derive(Clone, Copy)]
+pub(crate) enum Part<'a> {
+    Str(&'a str),
+    Number(usize),
+    Signed(isize),
+    Count(usize, &'a str),
+    Mapping(&'a Expr),
+    Factors(&'a Pool, &'a Factors),
+    Term(&'a Pool, &'a Term, usize),
+    Text(&'a Text),
+}
+
+impl Part<'_> {
+    const fn write(&self, text: Text) -> Text {
+        match *self {
+            Part::Str(part) => text.str(part),
+            Part::Number(number) => text.number(number),
+            Part::Signed(number) => text.signed(number),
+            Part::Count(number, thing) => text.count(number, thing),
+            Part::Mapping(expr) => text.mapping(expr),
+            Part::Factors(pool, factors) => text.factors(pool, factors),
+            Part::Term(pool, term, size) => write_term(text.str("`m!["), pool, term, size).str("]`"),
+            Part::Text(part) => text.str(part.as_str()),
+        }
+    }
+}
+
+/// The kinds of values that a template takes.
+pub(crate) mod part {
+    use super::{Expr, Factors, Part, Pool, Term, Text};
+
+    /// A string.
+    pub(crate) const fn str(part: &str) -> Part<'_> {
+        Part::Str(part)
+    }
+    /// A decimal number.
+    pub(crate) const fn number(number: usize) -> Part<'static> {
+        Part::Number(number)
+    }
+    /// A decimal number, which may be negative.
+    pub(crate) const fn signed(number: isize) -> Part<'static> {
+        Part::Signed(number)
+    }
+    /// A number of things: `1 byte`, `2 bytes`.
+    pub(crate) const fn count(number: usize, thing: &str) -> Part<'_> {
+        Part::Count(number, thing)
+    }
+    /// A mapping, as `` `m![…]` ``.
+    pub(crate) const fn mapping(expr: &Expr) -> Part<'_> {
+        Part::Mapping(expr)
+    }
+    /// A mapping in normal form, as `` `m![…]` ``.
+    pub(crate) const fn factors<'a>(pool: &'a Pool, factors: &'a Factors) -> Part<'a> {
+        Part::Factors(pool, factors)
+    }
+    /// A digit with its size, as `` `m![…]` ``.
+    pub(crate) const fn term<'a>(pool: &'a Pool, term: &'a Term, size: usize) -> Part<'a> {
+        Part::Term(pool, term, size)
+    }
+    /// Another text.
+    pub(crate) const fn text(part: &Text) -> Part<'_> {
+        Part::Text(part)
+    }
+}
+
+const PLACEHOLDER: usize = "{}".len();
+
+/// Where the first `{}` of a template is.
+const fn placeholder(template: &str) -> Option<usize> {
+    let bytes = template.as_bytes();
+    let mut k = 1;
+    while k < bytes.len() {
+        if bytes[k] == b'}' && bytes[k - 1] == b'{' {
+            return Some(k - 1);
+        }
+        k += 1;
+    }
+    None
+}
+
+/// How many `{}` a template has.
+pub(crate) const fn placeholders(template: &str) -> usize {
+    let mut rest = template;
+    let mut count = 0;
+    while let Some(place) = placeholder(rest) {
+        rest = rest.split_at(place + PLACEHOLDER).1;
+        count += 1;
+    }
+    count
+}
+
+/// A [`Text`] from a template and its parts; works in const code. The number of parts is checked while the library is
+/// compiled.
+macro_rules! text {
+    ($template:literal $(, $kind:ident($($value:expr),+ $(,)?))* $(,)?) => {{
+        const PARTS: &[&str] = &[$(stringify!($kind)),*];
+        const { assert!($crate::text::placeholders($template) == PARTS.len(), "each placeholder has one part") };
+        $crate::text::Text::new().filled($template, &[$($crate::text::part::$kind($($value),+)),*])
+    }};
+}
+pub(crate) use text;
 
 /// Whether two strings are equal, in const code.
 pub const fn same(a: &str, b: &str) -> bool {
@@ -157,6 +280,23 @@ mod tests {
     fn numbers_and_words() {
         let text = Text::new().str("got ").number(0).str(", ").number(usize::MAX).str(", ").signed(-7);
         assert_eq!(text.as_str(), format!("got 0, {}, -7", usize::MAX));
+    }
+
+    #[test]
+    fn a_template_takes_its_parts_in_order() {
+        const SIZE: usize = 3;
+        const FILLED: Text = text!(
+            "{}: {} of {{}, {}{}; {}",
+            str("fetch"),
+            count(1, "byte"),
+            mapping(&Expr::Identity),
+            signed(-7),
+            number(SIZE),
+            text(&text!("no placeholder")),
+        );
+        assert_eq!(FILLED.as_str(), "fetch: 1 byte of {`m![1]`, -73; no placeholder");
+        assert_eq!(text!("").as_str(), "");
+        assert_eq!(text!("{}", str("{}")).as_str(), "{}");
     }
 
     #[test]
