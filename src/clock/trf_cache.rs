@@ -273,7 +273,7 @@ impl Storing {
 /// Counts what the reads of a sequencer do, and what becomes of a store that starts in the same cycle.
 ///
 /// ```
-/// use crate::clock::trf_cache::{TrfReads, trf_traffic};
+/// use furiosa_visa_std::clock::trf_cache::{TrfReads, trf_traffic};
 /// use furiosa_visa_std::sequencer::{Config, Entry};
 /// // 100 sweeps over 12 lines of 32 bytes: more than the 8 that the cache holds.
 /// let mut config = Config::new(32);

@@ -128,7 +128,7 @@ impl ElementType {
     /// The types into which fetch can cast this one on a kind of chip, itself first. None for types that no memory holds.
     ///
     /// ```
-    /// use crate::spec::ChipKind;
+    /// use furiosa_visa_std::spec::ChipKind;
     /// use furiosa_visa_std::scalar::ElementType::{Bf16, F8e4m3, F32};
     ///
     /// assert_eq!(F8e4m3.fetch_outputs_on(ChipKind::Rngd), [F8e4m3, F32]);

@@ -39,7 +39,7 @@
 //! # Example
 //!
 //! ```
-//! use crate::clock::banks::{AccessNest, ContextLoad, DmaRequest, Occupancy, Requester};
+//! use furiosa_visa_std::clock::banks::{AccessNest, ContextLoad, DmaRequest, Occupancy, Requester};
 //! use furiosa_visa_std::sequencer::Entry;
 //!
 //! // 16 rows of 4096 bytes, in 32-byte accesses, and a result of 32 bytes for every 8 of them.
