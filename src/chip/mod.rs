@@ -23,8 +23,8 @@ pub use order::explore::ExecutionOrder;
 use crate::clock::ledger::Ledger;
 use crate::clock::{Channels, Clock, KernelCall, MemoryMap, Profile, Report};
 use crate::command::{
-    Command, ContextKind, Dma, FillId, HostBuffer, HostTransfer, Inspection, Memory, Operation, Region,
-    RegisterFile, Sink, TensorUnit,
+    Command, ContextKind, Dma, FillId, HostBuffer, HostTransfer, Inspection, Memory, Operation, Place,
+    Region, RegisterFile, TensorUnit, Use,
 };
 use crate::spec::{CLUSTERS, ChipKind, DM_BYTES, HBM_BYTES, MAX_CHIPS, SLICES, VRF_BYTES};
 pub(crate) use allocate::AllocatedMemory;
@@ -32,36 +32,35 @@ use allocate::Allocator;
 use checks::bounds::{Call, fits, in_bounds, in_memory};
 use core::panic::Location;
 use memory::fills::FillLog;
-use memory::place::Place;
 use memory::separate::{ENDLESS_BYTES, Separate};
 use memory::{Fresh, Hbm, Unit};
+use order::OrderLog;
 use order::deferred::{Deferred, Late};
 use order::explore::Explorer;
-use order::{OrderLog, Use};
 
-/// How a system is built.
+/// What a simulated system is made of, and what it checks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SystemOptions {
-    /// Chips. `None`: as many as commands need, at most [`MAX_CHIPS`].
+pub struct SimOptions {
+    /// The number of chips, 1 to 8. `None`: as many as the program uses.
     pub chips: Option<usize>,
-    /// The kind of the chips.
+    /// The kind of the chips. RNGD unless said otherwise.
     pub chip_kind: ChipKind,
     /// Which rules are checked.
     pub checks: CheckOptions,
+    /// Which model of time is used.
+    pub profile: Profile,
+    /// How passes use the switch channels: see [`Channels`]. It changes their time only.
+    pub channels: Channels,
+    /// What is computed: values and time, or time only.
+    pub compute: Compute,
+    /// Where tensors lie: at the addresses of the program, or each by itself.
+    pub addresses: Addresses,
     /// What elements read as that nobody wrote.
     pub fresh_memory: FreshMemory,
-    /// In which order commands take effect.
+    /// In which order the commands of a kernel take effect.
     pub order: ExecutionOrder,
     /// Selects what [`FreshMemory::Random`] reads as, and the order of [`ExecutionOrder::Random`].
     pub seed: u64,
-    /// Which model of time is used.
-    pub profile: Profile,
-    /// How passes use the switch channels. It changes their time only.
-    pub channels: Channels,
-    /// What is computed.
-    pub compute: Compute,
-    /// Where tensors lie.
-    pub addresses: Addresses,
 }
 
 /// What the simulator computes.
@@ -75,9 +74,9 @@ pub enum Compute {
     ShapesOnly,
 }
 
-/// A simulated system of chips. Fresh memory is uninitialised and reads as [`SystemOptions::fresh_memory`] says.
+/// A simulated system of chips. Fresh memory is uninitialised and reads as [`SimOptions::fresh_memory`] says.
 pub struct System {
-    options: SystemOptions,
+    options: SimOptions,
     fills: u64,
     hbm: Vec<Hbm>,
     units: Vec<Unit>,
@@ -108,7 +107,7 @@ impl core::fmt::Debug for System {
 
 impl System {
     /// A fresh system.
-    pub fn new(options: SystemOptions) -> Self {
+    pub fn new(options: SimOptions) -> Self {
         let mut system = Self {
             options,
             fills: 0,
@@ -157,7 +156,7 @@ impl System {
     ///
     /// # Errors
     ///
-    /// A [`Fault`] if the command breaks one of the rules that [`SystemOptions::checks`] turns on, if a register
+    /// A [`Fault`] if the command breaks one of the rules that [`SimOptions::checks`] turns on, if a register
     /// file tensor does not fit, or if the engine cannot compute with the types. Memory is then as it was before.
     /// [`ExecutionOrder`] says what other orders than that of the program change about this.
     pub fn execute(&mut self, command: &Command) -> Result<(), Fault> {
@@ -212,7 +211,7 @@ impl System {
 
     /// What has run so far, when, and why. Operations that are given later start after it.
     pub fn report(&mut self) -> Report {
-        let SystemOptions { chip_kind, profile, channels, .. } = self.options;
+        let SimOptions { chip_kind, profile, channels, .. } = self.options;
         let chips = self.chips();
         let Ledger { records, kernels, totals, warnings, faults } = self.clock.ledger().clone();
         let mut report =
@@ -411,9 +410,7 @@ impl System {
         self.admit(&dma.destination, call)?;
         self.check_read(Place::Region(dma.source), call)?;
         checks::access::dma(dma, &self.options.checks, call)?;
-        let context = if dma.pcie { ContextKind::PcieDma } else { ContextKind::TensorDma };
-        let used = |region, writes| Use { place: Place::Region(region), writes, operation: call.operation };
-        let uses = [used(dma.source, false), used(dma.destination, true)];
+        let (context, uses) = (dma.context(), [dma.reads(), dma.writes()]);
         self.in_order(context, uses, location)?;
         match self.options.compute {
             Compute::Values if self.explorer.defers() => {
@@ -433,28 +430,16 @@ impl System {
         if self.options.checks.overwrites {
             checks::overwrite::check(unit, self.separate.is_some(), location)?;
         }
-        for source in execute::sources(&unit.fetch) {
-            self.check_read(Place::Region(*source), Call { operation: "fetch", location })?;
+        for read in unit.reads() {
+            self.check_read(read.place, Call { operation: read.operation, location })?;
         }
-        if let Some(contraction) = &unit.contraction {
-            self.check_read(Place::Trf(contraction.trf), Call { operation: "contraction", location })?;
-        }
-        let chips = execute::sources(&unit.fetch).map(|source| source.footprint.chips).max();
-        self.grow(chips.unwrap_or(1));
+        self.grow(unit.chips());
         let values = self.options.compute == Compute::Values;
         let now = values && !self.explorer.defers();
         let pass = if now { Some(self.pass(unit, location)?) } else { None };
-        let (place, operation) = match &unit.sink {
-            Sink::Commit { destination, .. } => (Place::Region(*destination), "commit"),
-            Sink::Vrf { destination, .. } => (Place::Region(*destination), "to_vrf"),
-            Sink::Trf { destination, .. } => (Place::Trf(*destination), "to_trf"),
-        };
-        let read = |place, operation| Use { place, writes: false, operation };
-        let uses = (execute::sources(&unit.fetch).map(|source| read(Place::Region(*source), "fetch")))
-            .chain(unit.contraction.as_ref().map(|c| read(Place::Trf(c.trf), "contraction")))
-            .chain([Use { place, writes: true, operation }])
-            .collect::<Vec<Use>>();
-        let context = if unit.sub_context { ContextKind::Sub } else { ContextKind::Main };
+        let written = unit.writes();
+        let uses: Vec<Use> = unit.reads().chain([written]).collect();
+        let context = unit.context();
         self.in_order(context, uses.iter().copied(), location)?;
         match pass {
             Some(pass) => pass.run(&mut self.units),
@@ -463,7 +448,7 @@ impl System {
             }
             None => {}
         }
-        self.written(place, location);
+        self.written(written.place, location);
         Ok(())
     }
 }
@@ -514,7 +499,7 @@ mod tests {
     #[test]
     fn an_array_goes_through_all_slices_and_comes_back() {
         let here = Location::caller();
-        let mut system = System::new(SystemOptions::default());
+        let mut system = System::new(SimOptions::default());
         let [a, b, c] = core::array::from_fn(|_| system.next_fill());
         assert_eq!((a, b, c), (FillId(1), FillId(2), FillId(3)));
         let elements = 512 * 24;
@@ -558,7 +543,7 @@ mod tests {
     #[test]
     fn checks_can_be_turned_off() {
         let checks = CheckOptions::NONE;
-        let mut system = System::new(SystemOptions { chips: Some(1), checks, ..SystemOptions::default() });
+        let mut system = System::new(SimOptions { chips: Some(1), checks, ..SimOptions::default() });
         let past = region(Memory::Hbm, FillId(1), crate::spec::HBM_BYTES - 2, 4);
         let host = HostTransfer { region: past, transfer: spread(1, 4, false), host_elements: 4 };
         let buffer = HostBuffer { bytes: vec![1, 2, 3, 4, 5, 6, 7, 8], initialised: None };

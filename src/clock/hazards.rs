@@ -12,8 +12,7 @@
 //! Units need no look: tensors start at the first chip, cluster and slice, so two ranges that share bytes share them
 //! there. TRF halves are byte ranges of the register file.
 
-use crate::command::{CONTEXTS, ContextKind, MemoryKind};
-use crate::command::{FillId, Region, TrfAddress, TrfRegion};
+use crate::command::{CONTEXTS, ContextKind, FillId, MemoryKind, Place, Region, TrfAddress, TrfRegion, Use};
 use crate::mapping::GuardMappings;
 use crate::scalar::ElementType;
 use crate::spec;
@@ -56,6 +55,14 @@ impl Held {
 }
 
 impl Access {
+    /// What a command reads or writes.
+    pub fn of(used: &Use) -> Self {
+        match &used.place {
+            Place::Region(region) => Self::region(region, used.writes),
+            Place::Trf(region) => Self::trf(region, used.writes),
+        }
+    }
+
     /// The whole of a tensor.
     pub fn region(region: &Region, write: bool) -> Self {
         let memory = region.memory.into();

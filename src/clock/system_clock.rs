@@ -206,7 +206,7 @@ impl Clock {
         location: &'static Location<'static>,
     ) -> (Given, Resources, BankLoad) {
         let time = tensor_unit_time(unit, self.profile, self.channels);
-        let own = if unit.sub_context { ContextKind::Sub } else { ContextKind::Main };
+        let own = unit.context();
         let mut resources = Resources::of(own);
         // The main context holds the engines in any case: only the sub context works beside it.
         if !unit.sub_context || unit.contraction.is_some() {
@@ -225,20 +225,12 @@ impl Clock {
         };
         let fetch = &unit.fetch;
         let slices = self.slices_of(&fetch.source.footprint);
-        let mut accesses = vec![Access::region(&fetch.source, false)];
-        accesses.extend(fetch.interleave.iter().map(|other| Access::region(&other.source, false)));
-        accesses.extend(unit.contraction.iter().map(|own| Access::trf(&own.trf, false)));
+        let accesses: Vec<Access> =
+            unit.reads().chain([unit.writes()]).map(|used| Access::of(&used)).collect();
         let written = match &unit.sink {
-            Sink::Commit { destination, config, .. } => {
-                accesses.push(Access::region(destination, true));
-                bits(config.positions(), destination)
-            }
-            Sink::Vrf { destination, .. } => {
-                accesses.push(Access::region(destination, true));
-                bits(destination.footprint.elements, destination)
-            }
+            Sink::Commit { destination, config, .. } => bits(config.positions(), destination),
+            Sink::Vrf { destination, .. } => bits(destination.footprint.elements, destination),
             Sink::Trf { destination, .. } => {
-                accesses.push(Access::trf(destination, true));
                 (destination.rows * destination.row_elements * destination.element.bits()) as u64
             }
         };
@@ -249,21 +241,17 @@ impl Clock {
             products: unit.contraction.as_ref().map(|contraction| products(contraction, count)),
             slices,
         };
-        let operation = match &unit.sink {
-            Sink::Commit { .. } => "commit",
-            Sink::Trf { .. } if unit.sub_context && unit.is_sto_trf() => "to_trf (StoTRF)",
-            Sink::Trf { .. } => "to_trf",
-            Sink::Vrf { .. } => "to_vrf",
+        let operation = match unit.writes().operation {
+            "to_trf" if unit.sub_context && unit.is_sto_trf() => "to_trf (StoTRF)",
+            operation => operation,
         };
-        let memories = (
-            Some(MemoryKind::Dm),
-            Some(match &unit.sink {
-                Sink::Commit { .. } => MemoryKind::Dm,
-                Sink::Trf { .. } => MemoryKind::Trf,
-                Sink::Vrf { .. } => MemoryKind::Vrf,
-            }),
-        );
-        let configuration = describe(unit, self.channels).into();
+        let memories = (Some(MemoryKind::Dm), Some(unit.writes().place.memory()));
+        let mut configuration = unit.to_string();
+        if !unit.sub_context && self.channels == Channels::Dual {
+            configuration +=
+                &format!("; both channels, {} B at once", fetch_access_bytes(unit, self.channels));
+        }
+        let configuration = configuration.into();
         let timing = Timing::TensorUnit(time);
         (
             Given {
@@ -297,7 +285,7 @@ impl Clock {
         let slices = in_dm.map(|region| self.slices_of(&region.footprint)).unwrap_or_default();
         let amount = Amount { read_bytes: time.bytes(), written_bytes: time.bytes(), slices, products: None };
         let operation = if dma.destination.memory == Memory::Hbm { "to_hbm" } else { "to_dm" };
-        let accesses = vec![Access::region(&dma.source, false), Access::region(&dma.destination, true)];
+        let accesses = vec![Access::of(&dma.reads()), Access::of(&dma.writes())];
         let memories = (Some(accesses[0].memory), Some(accesses[1].memory));
         let (context, configuration) = (ContextKind::TensorDma, configuration.into());
         let timing = Timing::Dma(time);
@@ -368,51 +356,11 @@ fn live_slices(footprint: &Footprint) -> UsedSlices {
     used
 }
 
-/// What the engines of a pass are told, in the manual's words.
-fn describe(unit: &TensorUnit, channels: Channels) -> String {
-    use core::fmt::Write;
-    let fetch = &unit.fetch;
-    let (stored, streamed) = (fetch.source.footprint.element, fetch.output);
-    let mut text = format!("fetch {} of {stored}", fetch.config);
-    let mut add = |part: core::fmt::Arguments<'_>| text.write_fmt(part).expect("a string takes all");
-    if stored != streamed {
-        add(format_args!(" as {streamed}"));
-    }
-    add(format_args!(", fetch_size {} B", fetch.fetch_size));
-    if !unit.sub_context && channels == Channels::Dual {
-        add(format_args!(", both channels, {} B at once", fetch_access_bytes(unit, channels)));
-    }
-    if let Some(mask) = &fetch.mask {
-        add(format_args!(", mask {mask}"));
-    }
-    if let Some(collect) = &unit.collect {
-        add(format_args!("; collect {} flits per packet", collect.flits));
-    }
-    if let Some(own) = &unit.contraction {
-        let (rows, depth) = (own.trf.rows, own.depth);
-        add(format_args!("; align {} flits, each packet {} times", own.collect_flits, own.tile));
-        add(format_args!(", TRF {} (bytes) in {rows} rows", own.trf_config));
-        add(format_args!("; contract {} packets, tree depth {depth}", own.steps));
-        add(format_args!("; accumulate {} slots, {}", own.slot_count, own.kind));
-    }
-    if let Some(cast) = &unit.cast {
-        add(format_args!("; cast {} to {}", cast.input, cast.output));
-    }
-    match &unit.sink {
-        Sink::Commit { config, commit_size, .. } => {
-            add(format_args!("; commit {config}, commit_size {commit_size} B"));
-        }
-        Sink::Trf { destination, .. } => add(format_args!("; to_trf {}", destination.address)),
-        Sink::Vrf { destination, .. } => add(format_args!("; to_vrf at {}", destination.address)),
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::schedule::Wait;
     use super::*;
-    use crate::command::{Collect, Fetch, FillId, Interleave, Step, Transfer, TransferLoop};
+    use crate::command::{Fetch, FillId, Interleave, Step, Transfer, TransferLoop};
     use crate::mapping::Guard;
     use crate::scalar::ElementType::I8;
     use crate::sequencer::{Config, Entry};
@@ -442,8 +390,7 @@ mod tests {
             commit_size: 8,
             guard: Guard::always(5),
         };
-        let collect = Some(Collect { flits: 1 });
-        let unit = TensorUnit { sub_context: false, fetch, collect, contraction: None, cast: None, sink };
+        let unit = TensorUnit::new(fetch, sink);
         Operation::TensorUnit(Box::new(unit))
     }
 

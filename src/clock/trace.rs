@@ -291,9 +291,7 @@ mod tests {
     use crate::clock::ledger::KEPT;
     use crate::clock::schedule::WINDOW;
     use crate::clock::{Clock, KernelCall, Profile};
-    use crate::command::{
-        Collect, Command, Fetch, FillId, Footprint, Memory, Operation, Region, Sink, TensorUnit,
-    };
+    use crate::command::{Command, Fetch, FillId, Footprint, Memory, Operation, Region, Sink, TensorUnit};
     use crate::mapping::Guard;
     use crate::scalar::ElementType;
     use crate::sequencer::{Config, Entry};
@@ -315,8 +313,7 @@ mod tests {
         let fetch = Fetch { fetch_size: size, ..Fetch::new(region(from), config, 32, 32, ElementType::I8) };
         let sink =
             Sink::Commit { destination: region(to), config, commit_size: size, guard: Guard::always(5) };
-        let collect = Some(Collect { flits: 1 });
-        let unit = TensorUnit { sub_context, fetch, collect, contraction: None, cast: None, sink };
+        let unit = TensorUnit { sub_context, ..TensorUnit::new(fetch, sink) };
         Command { operation: Operation::TensorUnit(Box::new(unit)), location: Location::caller() }
     }
 

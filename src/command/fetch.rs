@@ -8,6 +8,7 @@ use crate::scalar::ElementType;
 use crate::sequencer::{Config, accessed_run};
 use crate::spec;
 use core::fmt;
+use core::ops::Range;
 
 /// Per-index valid counts that the mask of the fetch adapter holds (seed page *Fetch Engine*, padding case 3).
 pub const MASK_COUNTS: usize = 8;
@@ -71,6 +72,50 @@ pub struct Interleave {
     pub source: Region,
     /// Time step `t` reads the first tensor where `t / period` is even, this one where it is odd.
     pub period: usize,
+}
+
+/// Which tensor a time step reads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turns {
+    /// Steps until the other tensor has its turn. `None`: there is no other tensor.
+    period: Option<usize>,
+}
+
+impl Turns {
+    /// The turns of a fetch.
+    pub(crate) fn new(fetch: &Fetch) -> Self {
+        Self { period: fetch.interleave.map(|interleave| interleave.period.max(1)) }
+    }
+
+    /// Two tensors that take turns of so many steps.
+    #[cfg(test)]
+    pub(crate) fn every(period: usize) -> Self {
+        Self { period: Some(period) }
+    }
+
+    /// Whether there is no other tensor.
+    pub(crate) fn is_single(self) -> bool {
+        self.period.is_none()
+    }
+
+    /// The tensor of a time step: 0 or 1.
+    pub(crate) fn tensor(self, step: usize) -> usize {
+        self.period.map_or(0, |period| step / period % 2)
+    }
+
+    /// Cuts time steps into those that read the same tensor in a row.
+    pub(crate) fn for_each(self, steps: Range<usize>, mut visit: impl FnMut(usize, Range<usize>)) {
+        let Some(period) = self.period else {
+            visit(0, steps);
+            return;
+        };
+        let mut start = steps.start;
+        while start < steps.end {
+            let end = (start / period + 1).saturating_mul(period).min(steps.end);
+            visit(start / period % 2, start..end);
+            start = end;
+        }
+    }
 }
 
 /// Which elements the fetch adapter replaces (seed page *Fetch Engine*, "Masking Configuration").

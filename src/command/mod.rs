@@ -4,16 +4,21 @@
 //! neither the types that made it nor the chip that runs it.
 
 mod fetch;
+pub(crate) mod moves;
 mod names;
 mod region;
+mod shapes;
 mod short_command;
 mod table;
 mod tensor_unit;
 mod transfer;
+mod uses;
 
+pub(crate) use fetch::Turns;
 pub use fetch::{AdapterStage, Fetch, Interleave, MASK_COUNTS, MaskConfig};
 pub use names::{CONTEXTS, ContextKind, MemoryKind};
 pub use region::{Address, FillId, Footprint, Memory, Region, TrfAddress, TrfRegion};
+pub use shapes::{StreamShape, StreamShapes};
 pub use short_command::ContiguousLoad;
 pub use table::Table;
 pub use tensor_unit::{AccumulationKind, Cast, Collect, Contraction, Sink, TensorUnit};
@@ -21,6 +26,7 @@ pub use transfer::{
     Dma, HostBuffer, HostTransfer, Inspection, RegisterFile, Start, Step, TRANSFER_LOOPS, Transfer,
     TransferLoop,
 };
+pub use uses::{Place, Use};
 
 /// A command with the place in the kernel that gave it.
 #[derive(Clone, Debug, PartialEq)]

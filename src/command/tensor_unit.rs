@@ -6,7 +6,7 @@ use super::transfer::Transfer;
 use crate::mapping::guard::Guard;
 use crate::scalar::ElementType;
 use crate::sequencer::Config;
-use crate::spec::BEAT_LANES;
+use crate::spec::{BEAT_LANES, FLIT_BYTES};
 
 /// How results leave the accumulator (spec page 40 §4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -67,6 +67,17 @@ pub struct Contraction {
 }
 
 impl Contraction {
+    /// Whether products of this type can be summed exactly as the chip does.
+    pub(crate) const fn supports(element: ElementType, output: ElementType) -> bool {
+        use ElementType::{Bf16, F8e4m3, F8e5m2, F16, F32, I4, I5, I8, I9, I32, U8};
+        match output {
+            // Packets of these are sums below 2^24, which f32 holds exactly.
+            I32 => matches!(element, I4 | I5 | I8 | I9 | U8),
+            F32 => matches!(element, Bf16 | F8e4m3 | F8e5m2 | F16 | F32),
+            _ => false,
+        }
+    }
+
     /// Time steps in which a slot of the accumulator leaves: one per column, or per row and eight columns.
     pub(crate) fn beats(&self) -> usize {
         match self.kind {
@@ -132,4 +143,21 @@ pub struct TensorUnit {
     pub cast: Option<Cast>,
     /// The end of the stream.
     pub sink: Sink,
+}
+
+impl TensorUnit {
+    /// A pass of the main context that collects what it fetches, as many flits per packet as it needs, and does nothing
+    /// else to it on the way to its sink. The fields are free to say more:
+    /// `TensorUnit { sub_context: true, ..TensorUnit::new(fetch, sink) }`.
+    pub fn new(fetch: Fetch, sink: Sink) -> Self {
+        let flits = (fetch.packet * fetch.output.bits()).div_ceil(8 * FLIT_BYTES);
+        Self {
+            sub_context: false,
+            fetch,
+            collect: Some(Collect { flits }),
+            contraction: None,
+            cast: None,
+            sink,
+        }
+    }
 }

@@ -4,7 +4,7 @@
 //! contiguous part of the tensor (spec page 50 §6).
 
 use super::collect::whole_bytes;
-use crate::command::{Address, Memory, Operation, Region, Sink, TensorUnit};
+use crate::command::{Address, Memory, Region, Sink};
 use crate::engine::stream::StreamTensor;
 use crate::engine::stream::stage::Position;
 use crate::error::{PlanError, attempt};
@@ -277,18 +277,7 @@ impl<'l, const T: Tu, P: Position, D: Scalar, Chip: M, Cluster: M, Slice: M, Tim
         config.packet_size = plan.window;
         let sink =
             Sink::Commit { destination, config, commit_size: plan.commit_size, guard: const { Self::GUARD } };
-        let pass = *self.pass;
-        pass.begun.end();
-        let fetch = pass.fetch.expect("a stream that may commit was fetched");
-        let unit = TensorUnit {
-            sub_context: T,
-            fetch,
-            collect: pass.collect,
-            contraction: pass.contraction,
-            cast: pass.cast,
-            sink,
-        };
-        self.context.execute(Operation::TensorUnit(Box::new(unit)));
+        self.end(sink);
     }
 }
 

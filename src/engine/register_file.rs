@@ -7,7 +7,7 @@
 //! `Row` is the outermost part of time, `Element` keeps the order of the stream (spec page 40 §2.1).
 
 use super::collect::{CollectPlan, whole_bytes};
-use crate::command::{ContiguousLoad, Operation, Sink, TensorUnit, TrfAddress};
+use crate::command::{ContiguousLoad, Sink, TrfAddress};
 use crate::engine::fetch::FetchPlan;
 use crate::engine::stream::CollectTensor;
 use crate::error::{PlanError, attempt};
@@ -217,12 +217,7 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
         accept(OPERATION, check_capacity(OPERATION, plan, address));
         let tensor = TrfTensor::filled(address, self.context.next_fill());
         let sink = Sink::Trf { destination: tensor.region(), guard: const { Self::GUARD } };
-        let pass = *self.pass;
-        pass.begun.end();
-        let fetch = pass.fetch.expect("a collected stream was fetched");
-        let unit =
-            TensorUnit { sub_context: T, fetch, collect: pass.collect, contraction: None, cast: None, sink };
-        self.context.execute(Operation::TensorUnit(Box::new(unit)));
+        self.end(sink);
         tensor
     }
 }

@@ -11,7 +11,7 @@
 //! A stream does nothing until it ends: `commit`, `to_trf` and `to_vrf` execute the command that the calls before have put
 //! together.
 
-use crate::command::{self, Region};
+use crate::command::{self, Operation, Region, TensorUnit};
 use crate::engine::contraction::{AlignConfig, ContractConfig};
 use crate::error::PlanError;
 use crate::mapping::Guard;
@@ -158,6 +158,16 @@ impl<'l, const T: Tu, P: Position, D: StreamScalar, Chip: M, Cluster: M, Slice: 
 {
     pub(crate) fn new(context: &'l mut TuContext<T>, pass: Box<Pass>) -> Self {
         Self { context, pass, types: PhantomData }
+    }
+
+    /// Gives the command: the stream ends here.
+    #[track_caller]
+    pub(crate) fn end(self, sink: command::Sink) {
+        let Pass { begun, fetch, collect, contraction, cast, .. } = *self.pass;
+        begun.end();
+        let fetch = fetch.expect("a stream that ends was fetched");
+        let unit = TensorUnit { sub_context: T, collect, contraction, cast, ..TensorUnit::new(fetch, sink) };
+        self.context.execute(Operation::TensorUnit(Box::new(unit)));
     }
 
     /// Which positions hold an element. Variables: chip, cluster, slice, time, packet.

@@ -6,7 +6,7 @@
 //!
 //! Source: spec page 40 §2.4. Elements are `i32` or `f32`: the type is what the fetch widens to.
 
-use crate::command::{Address, Memory, Operation, Sink, Start, Step, TensorUnit, Transfer};
+use crate::command::{Address, Memory, Sink, Start, Step, Transfer};
 use crate::engine::stream::CollectTensor;
 use crate::error::{PlanError, attempt};
 use crate::mapping::factors_of;
@@ -147,12 +147,7 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet:
             transfer: plan.transfer,
             guard: const { Self::GUARD },
         };
-        let pass = *self.pass;
-        pass.begun.end();
-        let fetch = pass.fetch.expect("a collected stream was fetched");
-        let unit =
-            TensorUnit { sub_context: T, fetch, collect: pass.collect, contraction: None, cast: None, sink };
-        self.context.execute(Operation::TensorUnit(Box::new(unit)));
+        self.end(sink);
         tensor
     }
 }

@@ -1,13 +1,10 @@
 //! Contexts: what a kernel runs on.
 
 use super::environment::Settings;
-use crate::chip::{
-    Addresses, AllocatedMemory, CheckOptions, Compute, ExecutionOrder, Fault, FreshMemory, System,
-    SystemOptions,
-};
+use crate::chip::{AllocatedMemory, CheckOptions, Fault, SimOptions, System};
 use crate::clock::MemoryMap;
+use crate::clock::Report;
 use crate::clock::trace::TraceWriter;
-use crate::clock::{Channels, Profile, Report};
 use crate::command::{Address, Command, FillId, HostBuffer, HostTransfer, Inspection, Operation};
 use crate::mapping::M;
 use crate::scalar::Scalar;
@@ -52,31 +49,6 @@ pub trait DmaValues: sealed::Sealed {
 }
 
 impl DmaValues for Dma {}
-
-/// What a simulated system is made of, and what it checks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SimOptions {
-    /// The number of chips, 1 to 8. `None`: as many as the program uses.
-    pub chips: Option<usize>,
-    /// The kind of the chips. RNGD unless said otherwise.
-    pub chip_kind: ChipKind,
-    /// Which rules are checked.
-    pub checks: CheckOptions,
-    /// Which model of time is used.
-    pub profile: Profile,
-    /// How passes use the switch channels: see [`Channels`].
-    pub channels: Channels,
-    /// What is computed: values and time, or time only.
-    pub compute: Compute,
-    /// Where tensors lie: at the addresses of the program, or each by itself.
-    pub addresses: Addresses,
-    /// What elements read as that nobody wrote.
-    pub fresh_memory: FreshMemory,
-    /// In which order the commands of a kernel take effect.
-    pub order: ExecutionOrder,
-    /// Selects what random memory holds, and the order where it is random.
-    pub seed: u64,
-}
 
 /// The system that all contexts of one [`Context`] work on.
 #[derive(Clone)]
@@ -235,18 +207,7 @@ impl Context {
                  help: set `chips` to a number in that range, or to `None`"
             );
         }
-        let mut system = System::new(SystemOptions {
-            chips: options.chips,
-            chip_kind: options.chip_kind,
-            checks: options.checks,
-            profile: options.profile,
-            channels: options.channels,
-            compute: options.compute,
-            addresses: options.addresses,
-            fresh_memory: options.fresh_memory,
-            order: options.order,
-            seed: options.seed,
-        });
+        let mut system = System::new(options);
         super::output::attach(&mut system, &settings.output);
         let system = SystemHandle(Arc::new(Mutex::new(system)));
         ContextGuard(Box::new(Context {

@@ -22,8 +22,8 @@
 //! VISA_REPORT=1 VISA_MAP=1 VISA_TRACE=trace.json cargo run --example 04_timeline
 //! ```
 
-use super::context::SimOptions;
 use super::output::Output;
+use crate::chip::SimOptions;
 use crate::chip::{Addresses, Check, CheckOptions, Compute, ExecutionOrder, FreshMemory};
 use crate::clock::{Channels, Profile};
 use crate::spec::MAX_CHIPS;

@@ -6,5 +6,6 @@ pub(crate) mod fault;
 pub(crate) mod launch;
 mod output;
 
-pub use context::{Context, ContextGuard, Dma, DmaContext, DmaValues, SimOptions, Tu, TuContext, TuValues};
+pub use crate::chip::SimOptions;
+pub use context::{Context, ContextGuard, Dma, DmaContext, DmaValues, Tu, TuContext, TuValues};
 pub use launch::{DeviceFn, DeviceSend, launch, try_launch};

@@ -53,6 +53,7 @@ mod refusals;
 mod remains;
 mod request;
 pub mod transfer;
+pub(crate) mod walk;
 
 pub use buffer::{
     BufTensor, BufferConfig, BufferPlan, BufferRequest, IndirectLoop, StreamTensor, derive_buffer,

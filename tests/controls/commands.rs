@@ -1,6 +1,6 @@
 //! Commands that are built by hand, for what the types of a kernel refuse already.
 
-use furiosa_visa_std::chip::{CheckOptions, Fault, System, SystemOptions};
+use furiosa_visa_std::chip::{CheckOptions, Fault, SimOptions, System};
 use furiosa_visa_std::command::*;
 use furiosa_visa_std::mapping::{Guard, GuardDigit, GuardSum};
 use furiosa_visa_std::scalar::ElementType;
@@ -9,7 +9,7 @@ use std::panic::Location;
 
 /// A fresh system of one chip.
 pub fn system(checks: CheckOptions) -> System {
-    System::new(SystemOptions { chips: Some(1), checks, ..SystemOptions::default() })
+    System::new(SimOptions { chips: Some(1), checks, ..SimOptions::default() })
 }
 
 /// A tensor in the DM of slice 0.
@@ -90,8 +90,7 @@ fn below(variable: usize, limit: usize) -> Guard {
 
 /// A pass of the main context, with packets of whole flits.
 pub fn unit(fetch: Fetch, sink: Sink) -> TensorUnit {
-    let collect = Some(Collect { flits: (fetch.packet * fetch.output.bits()).div_ceil(256) });
-    TensorUnit { sub_context: false, fetch, collect, contraction: None, cast: None, sink }
+    TensorUnit::new(fetch, sink)
 }
 
 /// The same as an operation.

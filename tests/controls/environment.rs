@@ -132,10 +132,10 @@ fn a_full_memory_is_a_fault() {
 /// What the TRF reads as where nobody wrote, by options.
 #[test]
 fn fresh_memory_reads_as_it_is_told() {
-    use furiosa_visa_std::chip::{FreshMemory, System, SystemOptions};
+    use furiosa_visa_std::chip::{FreshMemory, SimOptions, System};
     use furiosa_visa_std::scalar::ElementType::{self, Bf16, I8};
     let read = |fresh_memory, seed, element: ElementType| {
-        let mut system = System::new(SystemOptions { fresh_memory, seed, ..SystemOptions::default() });
+        let mut system = System::new(SimOptions { fresh_memory, seed, ..SimOptions::default() });
         let region = crate::commands::hbm(1 << 20, element, 64);
         let transfer = crate::commands::moves(&[(64, 1, 1)]);
         let host = HostTransfer { region, transfer, host_elements: 64 };

@@ -2,7 +2,7 @@
 
 use crate::commands::{dma, give, hbm, moves, region};
 use crate::{A, B, Cluster, DmX, Slice, X, block_on};
-use furiosa_visa_std::chip::{Addresses, CheckOptions, FaultKind, System, SystemOptions};
+use furiosa_visa_std::chip::{Addresses, CheckOptions, FaultKind, SimOptions, System};
 use furiosa_visa_std::command::{FillId, HostBuffer, HostTransfer, Region};
 use furiosa_visa_std::prelude::*;
 use furiosa_visa_std::scalar::ElementType;
@@ -265,8 +265,7 @@ fn handles_and_views() {
 #[test]
 fn memory_has_no_end_and_tensors_grow() {
     let (addresses, checks) = (Addresses::Separate, CheckOptions { bounds: false, ..CheckOptions::ALL });
-    let mut system =
-        System::new(SystemOptions { chips: Some(1), checks, addresses, ..SystemOptions::default() });
+    let mut system = System::new(SimOptions { chips: Some(1), checks, addresses, ..SimOptions::default() });
     let bytes = 128 * 1024;
     let host = |fill: u64, elements: usize| HostTransfer {
         region: Region { fill: FillId(fill), ..hbm(0, ElementType::I8, elements) },

@@ -2,7 +2,7 @@
 
 use crate::reference::random::Random;
 use crate::reference::shadow::{self, Element, Kind, Move, Operation, Registers, Sink, Sums, Tensor};
-use furiosa_visa_std::chip::{ExecutionOrder, Fault, System, SystemOptions};
+use furiosa_visa_std::chip::{ExecutionOrder, Fault, SimOptions, System};
 use furiosa_visa_std::clock::KernelCall;
 use furiosa_visa_std::command::{
     self, AccumulationKind, Cast, Collect, Command, Contraction, Dma, Fetch, FillId, Footprint, HostBuffer,
@@ -201,7 +201,7 @@ fn unit(pass: &shadow::Pass) -> TensorUnit {
     };
     let collect = Some(Collect { flits: pass.flits });
     let contraction = pass.sums.as_ref().map(|sums| contraction(sums, pass.output));
-    TensorUnit { sub_context: pass.sub, fetch, collect, contraction, cast: None, sink }
+    TensorUnit { sub_context: pass.sub, collect, contraction, ..TensorUnit::new(fetch, sink) }
 }
 
 /// An array as the library takes it.
@@ -274,7 +274,7 @@ pub struct Machine {
 
 impl Machine {
     pub fn new(order: ExecutionOrder, seed: u64) -> Machine {
-        let options = SystemOptions { chips: Some(1), order, seed, ..SystemOptions::default() };
+        let options = SimOptions { chips: Some(1), order, seed, ..SimOptions::default() };
         Machine { system: System::new(options), launches: 0 }
     }
 

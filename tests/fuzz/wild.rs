@@ -2,7 +2,7 @@
 //! a refused one leaves memory as it was.
 
 use crate::reference::random::Random;
-use furiosa_visa_std::chip::{Check, CheckOptions, ExecutionOrder, FreshMemory, System, SystemOptions};
+use furiosa_visa_std::chip::{Check, CheckOptions, ExecutionOrder, FreshMemory, SimOptions, System};
 use furiosa_visa_std::command::{
     AccumulationKind, Cast, Collect, Command, Contraction, Dma, Fetch, FillId, Footprint, HostBuffer,
     HostTransfer, Inspection, Interleave, MaskConfig, Memory, Operation, Region, RegisterFile, Sink, Step,
@@ -195,14 +195,8 @@ fn pass(random: &mut Random) -> TensorUnit {
             guard: Guard::always(5),
         },
     };
-    TensorUnit {
-        sub_context: random.chance(30),
-        fetch,
-        collect: Some(Collect { flits }),
-        contraction,
-        cast,
-        sink,
-    }
+    let (sub_context, collect) = (random.chance(30), Some(Collect { flits }));
+    TensorUnit { sub_context, collect, contraction, cast, ..TensorUnit::new(fetch, sink) }
 }
 
 fn odd_guard(random: &mut Random, guard: &mut Guard) {
@@ -364,7 +358,7 @@ fn system(random: &mut Random) -> System {
     let fresh_memory = random.pick(&[FreshMemory::Poison, FreshMemory::Zero, FreshMemory::Random]);
     let chips = random.pick(&[None, Some(1), Some(2)]);
     let seed = random.seed;
-    System::new(SystemOptions { chips, checks, order, fresh_memory, seed, ..SystemOptions::default() })
+    System::new(SimOptions { chips, checks, order, fresh_memory, seed, ..SimOptions::default() })
 }
 
 /// Writes numbers where the tensors lie.

@@ -270,32 +270,28 @@ fn execute(
         .collect();
     let target = stage.target(stages.streamed, &destination, 256 * 1024);
     let pad_value = [0, 1].map(|_| (random.bits() >> 32) as u32 & bits);
-    let unit = TensorUnit {
-        sub_context: case.sub_context,
-        fetch: Fetch {
-            interleave: plan
-                .interleave_period
-                .zip(sources.get(1))
-                .map(|(period, source)| Interleave { source: *source, period }),
-            mask: plan.mask.map(|mask| MaskConfig { pad_value, ..mask }),
-            table: stages.table.as_ref().map(|(entries, codes)| Table {
-                input: library_type(stages.stored),
-                output: library_type(*entries),
-                codes: codes.clone().into(),
-            }),
-            zero_points: stages.zero_points,
-            ..Fetch::new(sources[0], plan.config, plan.time, plan.packet, streamed)
-        },
-        collect: Some(Collect { flits: collect.flits }),
-        contraction: None,
-        cast: None,
-        sink: Sink::Commit {
-            destination: target,
-            config: write,
-            commit_size: 8,
-            guard: if strict { guard(&stage.dims(&[&out_time, &flit])) } else { Guard::always(5) },
-        },
+    let fetch = Fetch {
+        interleave: plan
+            .interleave_period
+            .zip(sources.get(1))
+            .map(|(period, source)| Interleave { source: *source, period }),
+        mask: plan.mask.map(|mask| MaskConfig { pad_value, ..mask }),
+        table: stages.table.as_ref().map(|(entries, codes)| Table {
+            input: library_type(stages.stored),
+            output: library_type(*entries),
+            codes: codes.clone().into(),
+        }),
+        zero_points: stages.zero_points,
+        ..Fetch::new(sources[0], plan.config, plan.time, plan.packet, streamed)
     };
+    let sink = Sink::Commit {
+        destination: target,
+        config: write,
+        commit_size: 8,
+        guard: if strict { guard(&stage.dims(&[&out_time, &flit])) } else { Guard::always(5) },
+    };
+    let collect = Some(Collect { flits: collect.flits });
+    let unit = TensorUnit { sub_context: case.sub_context, collect, ..TensorUnit::new(fetch, sink) };
     stage.machine.pass(unit)?;
     let found = stage.result(stages.streamed, &target)?;
     let lanes = found.len() / case.time.size();

@@ -3,7 +3,7 @@
 use crate::bridge::expr;
 use crate::reference::mapping::Map;
 use crate::reference::numbers::{ElementType as Reference, Number};
-use furiosa_visa_std::chip::{Addresses, CheckOptions, ExecutionOrder, System, SystemOptions};
+use furiosa_visa_std::chip::{Addresses, CheckOptions, ExecutionOrder, SimOptions, System};
 use furiosa_visa_std::clock::KernelCall;
 use furiosa_visa_std::command::{
     Command, Dma, FillId, Footprint, HostBuffer, HostTransfer, Memory, Operation, Region, Step, TensorUnit,
@@ -143,8 +143,7 @@ impl Machine {
     pub fn with(strict: bool, seed: u64, addresses: Addresses) -> Machine {
         let checks = CheckOptions { uninitialised: strict, ..CheckOptions::default() };
         let order = ExecutionOrder::ALL[seed as usize % ExecutionOrder::ALL.len()];
-        let system =
-            System::new(SystemOptions { checks, addresses, order, seed, ..SystemOptions::default() });
+        let system = System::new(SimOptions { checks, addresses, order, seed, ..SimOptions::default() });
         let apart = addresses == Addresses::Separate;
         Machine { system, looks: 0, apart, staged: STAGING, waiting: Vec::new() }
     }

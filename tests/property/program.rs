@@ -176,7 +176,7 @@ fn fetch(source: Region, plan: &FetchConfig) -> Fetch {
 
 fn pass(fetch: Fetch, collect: usize, sink: Sink) -> TensorUnit {
     let collect = Some(Collect { flits: collect });
-    TensorUnit { sub_context: false, fetch, collect, contraction: None, cast: None, sink }
+    TensorUnit { collect, ..TensorUnit::new(fetch, sink) }
 }
 
 /// The sink that a commit plan describes.

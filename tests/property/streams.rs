@@ -155,16 +155,13 @@ impl Pass {
         let source = stage.put(random, self.stored, &self.memory, 64 * 1024 + 24, &codes);
         let target = stage.target(self.committed, &self.destination, 256 * 1024);
         let live = guard(&stage.dims(&[&self.collected[0], &self.cast_packet]));
+        let fetch =
+            Fetch { mask: plan.mask, ..Fetch::new(source, plan.config, plan.time, plan.packet, streamed) };
         let unit = TensorUnit {
             sub_context: self.sub_context,
-            fetch: Fetch {
-                mask: plan.mask,
-                ..Fetch::new(source, plan.config, plan.time, plan.packet, streamed)
-            },
             collect: Some(Collect { flits: collect.flits }),
-            contraction: None,
             cast: (self.committed != self.streamed).then_some(Cast { input: streamed, output: committed }),
-            sink: commit_sink(&write, target, live),
+            ..TensorUnit::new(fetch, commit_sink(&write, target, live))
         };
         stage.machine.pass(unit)?;
         let found = stage.result(self.committed, &target)?;

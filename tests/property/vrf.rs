@@ -10,7 +10,7 @@ use crate::reference::numbers::ElementType;
 use crate::reference::random::{Axes, Margins, Random, random_move};
 use crate::reference::tensor::place;
 use furiosa_visa_std::command::{
-    Collect, Fetch, Inspection, Memory, RegisterFile, Sink, Step, TensorUnit, Transfer, TransferLoop,
+    Fetch, Inspection, Memory, RegisterFile, Sink, Step, TensorUnit, Transfer, TransferLoop,
 };
 use furiosa_visa_std::engine::fetch::{FetchRequest, derive_fetch};
 use furiosa_visa_std::engine::vector_register_file::{VrfLoadRequest, derive_vrf_load};
@@ -61,21 +61,15 @@ impl Load {
         let fill = stage.machine.system.next_fill();
         let address = random.below((8192 - plan.bytes) / 4 + 1) as u64 * 4;
         let destination = region(&shape(Memory::Vrf, element, &stage.dims(&[&self.vrf])), address, fill);
-        stage.machine.pass(TensorUnit {
-            sub_context: request.sub_context,
-            fetch: Fetch {
-                mask: fetch.mask,
-                ..Fetch::new(source, fetch.config, fetch.time, fetch.packet, element)
-            },
-            collect: Some(Collect { flits: 1 }),
-            contraction: None,
-            cast: None,
-            sink: Sink::Vrf {
-                destination,
-                transfer: plan.transfer,
-                guard: guard(&stage.dims(&[&self.time, &self.packet])),
-            },
-        })?;
+        let sink = Sink::Vrf {
+            destination,
+            transfer: plan.transfer,
+            guard: guard(&stage.dims(&[&self.time, &self.packet])),
+        };
+        let fetch =
+            Fetch { mask: fetch.mask, ..Fetch::new(source, fetch.config, fetch.time, fetch.packet, element) };
+        let sub_context = request.sub_context;
+        stage.machine.pass(TensorUnit { sub_context, ..TensorUnit::new(fetch, sink) })?;
         // All live slices, position by position.
         let (slices, elements) = (self.slice.size(), self.vrf.size());
         let mut transfer = Transfer { guard: Guard::always(2), ..Transfer::new() };

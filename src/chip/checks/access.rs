@@ -2,16 +2,16 @@
 
 use super::bounds::Call;
 use super::fault::{CheckOptions, Fault, FaultKind};
-use super::form;
-use crate::chip::execute::moves::{Moves, Side};
-use crate::chip::execute::sources;
-use crate::chip::execute::walk::Walk;
 use crate::chip::memory::place::{Coordinates, Place};
-use crate::command::{Dma, HostTransfer, Memory, Region, Sink, Start, TensorUnit, Transfer, TrfRegion};
+use crate::command::moves::{Moves, Side};
+use crate::command::{
+    Dma, HostTransfer, Memory, Region, Sink, Start, StreamShape, TensorUnit, Transfer, TrfRegion,
+};
 use crate::mapping::Guard;
 use crate::mapping::guard::rows::{LiveRows, Liveness, live_runs};
 use crate::sequencer::Config;
-use crate::spec::{CLUSTERS, COMMIT_ALIGN_BYTES, DMA_HBM_TO_DM_BYTES, FLIT_BYTES, MAX_CHIPS, SLICES};
+use crate::sequencer::walk::Walk;
+use crate::spec::{CLUSTERS, COMMIT_ALIGN_BYTES, DMA_HBM_TO_DM_BYTES, MAX_CHIPS, SLICES};
 use core::panic::Location;
 
 /// Refuses a tensor whose address is no multiple of its element.
@@ -72,7 +72,7 @@ pub(crate) fn tensor_unit(
 ) -> Result<(), Fault> {
     let call = |operation| Call { operation, location };
     if checks.alignment {
-        for source in sources(&unit.fetch) {
+        for source in unit.fetch.sources() {
             element_aligned(source, call("fetch"))?;
         }
     }
@@ -103,8 +103,7 @@ pub(crate) fn tensor_unit(
                 element_aligned(destination, call)?;
             }
             if checks.views {
-                let width = FLIT_BYTES * 8 / destination.footprint.element.bits();
-                in_its_slices(unit, destination, (guard, width), call)?;
+                in_its_slices(unit, destination, (guard, unit.shapes().cast.lanes), call)?;
             }
             moved(transfer, destination, checks, call)
         }
@@ -215,10 +214,7 @@ fn first_unit(live: &LiveRows, chips: usize) -> Coordinates {
 
 /// Refuses a load of more than its tensor holds.
 fn loaded(unit: &TensorUnit, region: &TrfRegion, guard: &Guard, call: Call) -> Result<(), Fault> {
-    // What ends here has gone through collect, contraction and cast, or is packets as they were fetched.
-    let as_fetched = unit.collect.is_none() && unit.contraction.is_none() && unit.cast.is_none();
-    let lanes = if as_fetched { unit.fetch.packet } else { FLIT_BYTES * 8 / region.element.bits() };
-    let time = form::time_steps(unit);
+    let StreamShape { time, lanes, .. } = unit.shapes().cast;
     let elements = region.rows * region.row_elements;
     if time * lanes <= elements {
         return Ok(());
@@ -339,23 +335,23 @@ fn in_its_slices(
         let (own, other) = (&region.footprint, &source.footprint);
         own.chips >= other.chips && own.clusters >= other.clusters && own.slices >= other.slices
     };
-    if sources(&unit.fetch).all(covers) {
+    if unit.fetch.sources().all(covers) {
         return Ok(());
     }
     let live = LiveRows::new(guard, 4, width);
     let mut mask = Vec::new();
+    let time = unit.shapes().cast.time;
     let mut is_written = |at: Coordinates| {
-        (0..form::time_steps(unit)).any(|time| {
+        (0..time).any(|time| {
             let liveness = live.row(&mut [at.chip, at.cluster, at.slice, time, 0], &mut mask);
             let mut written = false;
             live_runs(liveness, &mask, width, |_, len| written |= len > 0);
             written
         })
     };
-    let chips = sources(&unit.fetch).map(|source| source.footprint.chips).max().unwrap_or(0);
-    let mut slices = (0..chips * CLUSTERS * SLICES).map(Coordinates::of_slice);
+    let mut slices = (0..unit.chips() * CLUSTERS * SLICES).map(Coordinates::of_slice);
     let found = slices.find(|&at| {
-        !spans(region, at) && sources(&unit.fetch).any(|source| spans(source, at)) && is_written(at)
+        !spans(region, at) && unit.fetch.sources().any(|source| spans(source, at)) && is_written(at)
     });
     match found {
         Some(at) => Err(outside_units(region, at.slice_number(), call)),

@@ -1,10 +1,9 @@
 //! What a command must keep to before it is executed.
 
 use super::fault::{CheckOptions, Fault, FaultKind};
-use crate::chip::execute::{ContractionPlan, sources};
 use crate::chip::memory::place::{Coordinates, Place};
 use crate::chip::memory::trf;
-use crate::command::{Memory, Region, Sink, TensorUnit, TrfRegion};
+use crate::command::{Contraction, Memory, Region, Sink, TensorUnit, TrfRegion};
 use crate::scalar::ElementType;
 use crate::spec::{CLUSTERS, ChipKind, DM_BYTES, HBM_BYTES, SLICES, TRF_BANK_ROWS, VRF_BYTES};
 use core::panic::Location;
@@ -137,7 +136,7 @@ pub(crate) fn tensor_unit(
             "choose another type or cast in two steps",
         ))
     };
-    for source in sources(&unit.fetch) {
+    for source in unit.fetch.sources() {
         in_memory(source, &[Memory::Dm], call("fetch"))?;
     }
     super::fetch::check(unit, kind, checks.contexts, call("fetch"))?;
@@ -146,7 +145,7 @@ pub(crate) fn tensor_unit(
     }
     if let Some(contraction) = &unit.contraction {
         let element = contraction.trf.element;
-        if !ContractionPlan::supports(element, contraction.output) || element != unit.fetch.output {
+        if !Contraction::supports(element, contraction.output) || element != unit.fetch.output {
             let message = format!(
                 "the stream of {} and the register file of {element} are to be summed as {}",
                 unit.fetch.output, contraction.output
@@ -158,14 +157,13 @@ pub(crate) fn tensor_unit(
         fits(&contraction.trf, bounds, call("contraction"))?;
     }
     if bounds {
-        for source in sources(&unit.fetch) {
+        for source in unit.fetch.sources() {
             in_bounds(source, chips, call("fetch"))?;
         }
     }
     match &unit.sink {
         Sink::Commit { destination, .. } => {
-            let (sums, narrowed) = (unit.contraction.as_ref().map(|c| c.output), unit.cast.map(|c| c.output));
-            let last = narrowed.or(sums).unwrap_or(unit.fetch.output);
+            let last = unit.shapes().cast.element;
             if !last.is_stored() {
                 let message = format!("elements of type {last} are to be written, which no memory holds");
                 let help = "end the stream in the register file, or fetch as i32";

@@ -2,7 +2,6 @@
 
 use super::bounds::Call;
 use super::fault::{Fault, FaultKind};
-use crate::chip::execute::sources;
 use crate::command::{AdapterStage, Fetch, Interleave, MaskConfig, Region, Table, TensorUnit};
 use crate::scalar::ElementType;
 use crate::spec::{ChipKind, FETCH_MASK_NIBBLES, SEQUENCER_ENTRIES};
@@ -24,7 +23,7 @@ pub(super) fn check(unit: &TensorUnit, kind: ChipKind, contexts: bool, call: Cal
             return Err(call.fault(FaultKind::Unsupported, message, "fetch in the main context"));
         }
     }
-    for source in sources(fetch) {
+    for source in fetch.sources() {
         inside_memory(source, fetch, call)?;
     }
     if let Some(interleave) = &fetch.interleave {
@@ -184,14 +183,8 @@ mod tests {
         }
         let sink =
             Sink::Commit { destination: region(output), config, commit_size: 8, guard: Guard::always(5) };
-        TensorUnit {
-            sub_context: false,
-            fetch: Fetch::new(region(stored), config, 4, 64, output),
-            collect: Some(Collect { flits: 2 }),
-            contraction: None,
-            cast: None,
-            sink,
-        }
+        let fetch = Fetch::new(region(stored), config, 4, 64, output);
+        TensorUnit { collect: Some(Collect { flits: 2 }), ..TensorUnit::new(fetch, sink) }
     }
 
     fn outcome(unit: &TensorUnit) -> Result<(), (FaultKind, String)> {

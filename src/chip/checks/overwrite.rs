@@ -10,12 +10,11 @@
 
 use super::bounds::Call;
 use super::fault::{Fault, FaultKind};
-use crate::chip::execute::walk::Walk;
-use crate::chip::execute::{Turns, sources};
 use crate::chip::memory::place::{Coordinates, Place};
-use crate::command::{Contraction, Fetch, Region, Sink, TensorUnit};
+use crate::command::{Contraction, Fetch, Region, Sink, TensorUnit, Turns};
 use crate::mapping::Guard;
 use crate::sequencer::Config;
+use crate::sequencer::walk::Walk;
 use core::panic::Location;
 
 /// Refuses a commit that writes bytes that its own stream fetches later. `apart`: other tensors have other bytes.
@@ -25,7 +24,7 @@ pub(crate) fn check(
     location: &'static Location<'static>,
 ) -> Result<(), Fault> {
     let Sink::Commit { destination, config, guard, commit_size: _ } = &unit.sink else { return Ok(()) };
-    for (tensor, source) in sources(&unit.fetch).enumerate() {
+    for (tensor, source) in unit.fetch.sources().enumerate() {
         if apart && source.fill != destination.fill {
             continue;
         }

@@ -2,9 +2,8 @@
 //!
 //! Stored types of 4 and 8 bits have so few codes that all stages together are one table.
 
-use super::fetch::Turns;
 use crate::chip::memory::row::{Row, nibble, set_nibble};
-use crate::command::Fetch;
+use crate::command::{Fetch, Turns};
 use crate::scalar::{ElementType, convert_block};
 use core::ops::Range;
 

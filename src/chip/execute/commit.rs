@@ -1,12 +1,12 @@
 //! The end of a stream: the Commit Engine writes to DM, or a register file is filled.
 
-use super::walk::Walk;
 use crate::chip::execute::dma::end_of;
 use crate::chip::memory::place::Coordinates;
 use crate::chip::memory::row::{Line, Row};
 use crate::chip::memory::{Unit, planes, trf};
 use crate::command::{Region, Sink, Start, Transfer, TrfRegion};
 use crate::mapping::guard::rows::{LiveRows, Liveness, live_runs};
+use crate::sequencer::walk::Walk;
 
 /// What does not differ between slices.
 #[derive(Debug)]

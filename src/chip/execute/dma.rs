@@ -1,10 +1,10 @@
 //! DMA transfers between and inside HBM and DM.
 
-use super::moves::{End, Moves, Side, Strip};
 use crate::chip::memory::place::{Place, spans_meet};
 use crate::chip::memory::row::Row;
 use crate::chip::memory::runs::{Runs, all_initialised, set_initialised};
 use crate::chip::memory::{Hbm, Space, SpaceMut, Unit};
+use crate::command::moves::{End, Moves, Side, Strip};
 use crate::command::{Address, Dma, Memory, Region};
 
 impl Strip {
@@ -114,9 +114,9 @@ fn inside(dma: &Dma, memory: &mut impl SpaceMut) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::moves::tests::{naive, transfer};
     use super::*;
     use crate::chip::memory::row::Line;
+    use crate::command::moves::tests::{naive, transfer};
     use crate::command::{FillId, Footprint, Transfer};
     use crate::mapping::{Guard, GuardDigit, GuardSum};
     use crate::scalar::ElementType;

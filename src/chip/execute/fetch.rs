@@ -2,11 +2,11 @@
 
 use super::adapter::Adapter;
 use super::mask::MaskPlan;
-use super::walk::Walk;
 use crate::chip::memory::Block;
 use crate::chip::memory::row::{Line, Row};
-use crate::command::{Collect, Fetch, Region};
+use crate::command::{Collect, Fetch, Turns};
 use crate::scalar::ElementType;
+use crate::sequencer::walk::Walk;
 use crate::spec::FLIT_BYTES;
 use core::ops::Range;
 
@@ -30,50 +30,6 @@ pub(crate) struct FetchPlan {
     padded: usize,
     /// Packets per block: an even number.
     block: usize,
-}
-
-/// Which tensor a time step reads.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Turns {
-    /// Steps until the other tensor has its turn. `None`: there is no other tensor.
-    period: Option<usize>,
-}
-
-impl Turns {
-    /// The turns of a fetch.
-    pub(crate) fn new(fetch: &Fetch) -> Self {
-        Self { period: fetch.interleave.map(|interleave| interleave.period.max(1)) }
-    }
-
-    /// Two tensors that take turns of so many steps.
-    #[cfg(test)]
-    pub(crate) fn every(period: usize) -> Self {
-        Self { period: Some(period) }
-    }
-
-    /// The tensor of a time step: 0 or 1.
-    pub(crate) fn tensor(self, step: usize) -> usize {
-        self.period.map_or(0, |period| step / period % 2)
-    }
-
-    /// Cuts time steps into those that read the same tensor in a row.
-    pub(crate) fn for_each(self, steps: Range<usize>, mut visit: impl FnMut(usize, Range<usize>)) {
-        let Some(period) = self.period else {
-            visit(0, steps);
-            return;
-        };
-        let mut start = steps.start;
-        while start < steps.end {
-            let end = (start / period + 1).saturating_mul(period).min(steps.end);
-            visit(start / period % 2, start..end);
-            start = end;
-        }
-    }
-}
-
-/// The tensors of a fetch: one, or two that are interleaved.
-pub(crate) fn sources(fetch: &Fetch) -> impl Iterator<Item = &Region> {
-    core::iter::once(&fetch.source).chain(fetch.interleave.as_ref().map(|second| &second.source))
 }
 
 impl FetchPlan {
@@ -125,7 +81,7 @@ impl FetchPlan {
         let per_piece = piece * 8 / self.output.bits();
         let (size, stride) = self.walk.innermost();
         let contiguous = stride == 1 && size.is_multiple_of(per_piece);
-        let plain = self.adapter.changes_nothing() && self.mask.is_none() && self.turns.period.is_none();
+        let plain = self.adapter.changes_nothing() && self.mask.is_none() && self.turns.is_single();
         if !plain || self.padded != self.packet || !contiguous {
             return None;
         }
@@ -229,10 +185,10 @@ pub(crate) fn repack(
 
 #[cfg(test)]
 mod tests {
-    use super::super::walk::tests::{config, naive};
     use super::*;
     use crate::command::{FillId, Footprint, Memory, Region};
     use crate::mapping::Guard;
+    use crate::sequencer::walk::tests::{config, naive};
 
     pub(crate) fn fetch(
         element: ElementType,

@@ -1,12 +1,12 @@
 //! Transfers between the host and HBM, and looks at register files.
 
 use super::dma::end_of;
-use super::moves::{End, Moves};
 use crate::chip::memory::row::{Row, nibble, set_nibble};
 use crate::chip::memory::runs::{gather_runs, scatter_runs};
 use crate::chip::memory::trf::TrfRows;
 use crate::chip::memory::vrf::VrfUnits;
 use crate::chip::memory::{Hbm, Space, Unit};
+use crate::command::moves::{End, Moves};
 use crate::command::{Address, HostBuffer, HostTransfer, Inspection, RegisterFile, Transfer};
 use crate::scalar::ElementType;
 
@@ -108,8 +108,8 @@ fn to_host(
 
 #[cfg(test)]
 mod tests {
-    use super::super::moves::tests::transfer;
     use super::*;
+    use crate::command::moves::tests::transfer;
     use crate::command::{FillId, Footprint, Memory, Region};
     use crate::mapping::Guard;
     use crate::scalar::ElementType;

@@ -1,8 +1,7 @@
 //! The mask of the fetch adapter: the start and the end of the innermost sequencer entry become the pad value.
 
-use super::fetch::Turns;
 use crate::chip::memory::row::Row;
-use crate::command::MaskConfig;
+use crate::command::{MaskConfig, Turns};
 use crate::sequencer::Config;
 use core::ops::Range;
 
@@ -80,9 +79,9 @@ impl MaskPlan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chip::execute::walk::tests::config;
     use crate::list::List;
     use crate::scalar::ElementType;
+    use crate::sequencer::walk::tests::config;
 
     /// The masked elements of all packets, read in blocks of so many.
     fn masked(mask: &MaskConfig, entries: &[(usize, isize)], packet: usize, block: usize) -> Vec<bool> {

@@ -11,10 +11,7 @@ mod dma;
 mod fetch;
 mod host;
 mod mask;
-pub(crate) mod moves;
-pub(crate) mod walk;
 
-pub(crate) use contraction::ContractionPlan;
 pub(crate) use dma::run as run_dma;
 pub(crate) use host::{download, inspect, upload};
 
@@ -24,16 +21,16 @@ use super::memory::row::Row;
 use super::memory::separate::Placed;
 use super::memory::{Unit, trf};
 use crate::command::MemoryKind;
-use crate::command::{Cast, Sink, TensorUnit};
+use crate::command::{Cast, Sink, TensorUnit, Turns};
 use crate::mapping::Guard;
 use crate::scalar::ElementType;
-use crate::spec::{BEAT_LANES, FLIT_BYTES};
+use crate::sequencer::walk::Walk;
+use crate::spec::BEAT_LANES;
 use commit::SinkPlan;
-use contraction::{ContractionBuffers, Missing};
+use contraction::{ContractionBuffers, ContractionPlan, Missing};
 use core::ops::Range;
 use core::panic::Location;
 use fetch::{FetchBuffers, FetchPlan};
-pub(crate) use fetch::{Turns, sources};
 
 #[cfg(feature = "parallel")]
 use rayon::prelude::*;
@@ -116,22 +113,17 @@ impl<'a> Pass<'a> {
         let contraction = command.contraction.as_ref().map(ContractionPlan::new);
         let packets = (contraction.as_ref())
             .and_then(|contraction| Packets::new(&fetch, contraction, command.fetch.time * flits));
-        let (mut lanes, time) = match &command.contraction {
-            Some(contraction) => (BEAT_LANES, contraction.slot_count * contraction.beats()),
-            None => (fetch.padded() / flits.max(1), command.fetch.time * flits),
-        };
         let cast = command.cast.filter(|cast| cast.input != cast.output);
-        if let Some(cast) = cast {
-            lanes = FLIT_BYTES * 8 / cast.output.bits();
-        }
-        let sink = SinkPlan::new(&placed.unit.sink, placed.files.written, time, lanes);
+        let shapes = command.shapes();
+        let end = if cast.is_some() { shapes.cast } else { shapes.contracted };
+        let sink = SinkPlan::new(&placed.unit.sink, placed.files.written, end.time, end.lanes);
         Self { command, placed, location, fetch, flits, contraction, packets, cast, sink }
     }
 
     /// Which of so many slices take part: those in which a source can hold an element.
     fn slices(&self, units: usize) -> Vec<bool> {
         let takes_part = |at: Coordinates| {
-            sources(&self.command.fetch).any(|source| {
+            self.command.fetch.sources().any(|source| {
                 let footprint = &source.footprint;
                 let inside = at.chip < footprint.chips
                     && at.cluster < footprint.clusters
@@ -263,7 +255,7 @@ impl<'a> Pass<'a> {
         let Ok(first) = usize::try_from(config.first()) else { return false };
         let end = config.last() as usize + config.packet_size;
         weights
-            && sources(&self.placed.unit.fetch).all(|source| {
+            && self.placed.unit.fetch.sources().all(|source| {
                 let (start, bits) = (source.address as usize, source.footprint.element.bits());
                 unit.dm.all_initialised(start + first * bits / 8..start + (end * bits).div_ceil(8))
             })
@@ -282,7 +274,7 @@ impl<'a> Pass<'a> {
             Missing::Stream { flit, lane } => {
                 let step = flit / self.flits;
                 let tensor = Turns::new(&self.command.fetch).tensor(step);
-                let source = sources(&self.command.fetch).nth(tensor).expect("a tensor per turn");
+                let source = self.command.fetch.sources().nth(tensor).expect("a tensor per turn");
                 let per_flit = self.fetch.padded() / self.flits;
                 if lane >= self.fetched_lanes(flit) {
                     let (packet, lane) = (self.command.fetch.packet, flit % self.flits * per_flit + lane);
@@ -293,7 +285,7 @@ impl<'a> Pass<'a> {
                     return fault(message);
                 }
                 let number = step * self.command.fetch.packet + flit % self.flits * per_flit + lane;
-                let element = walk::Walk::new(&self.command.fetch.config).positions(number..number + 1, 1);
+                let element = Walk::new(&self.command.fetch.config).positions(number..number + 1, 1);
                 let element = element.first().map_or(0, |&element| element.max(0) as u64);
                 let bits = source.footprint.element.bits() as u64;
                 let start = source.address + element * bits / 8;

@@ -2,21 +2,12 @@
 
 use super::trf;
 use crate::chip::checks::fault::Fault;
-use crate::command::MemoryKind;
-use crate::command::{FillId, Memory, Region, TrfRegion};
+pub(crate) use crate::command::Place;
+use crate::command::{Memory, Region};
 use crate::mapping::Guard;
 use crate::mapping::guard::rows::depends_on;
 use crate::spec::{CLUSTERS, SLICES};
 use core::ops::Range;
-
-/// A tensor in HBM, DM or the register files.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Place {
-    /// HBM or DM.
-    Region(Region),
-    /// The register files.
-    Trf(TrfRegion),
-}
 
 /// Bytes that are compared at a time.
 const WINDOW_BYTES: usize = 16 << 20;
@@ -43,22 +34,6 @@ impl Coordinates {
 }
 
 impl Place {
-    /// The memory.
-    pub(crate) fn memory(&self) -> MemoryKind {
-        match self {
-            Place::Region(region) => region.memory.into(),
-            Place::Trf(_) => MemoryKind::Trf,
-        }
-    }
-
-    /// The filling.
-    pub(crate) fn fill(&self) -> FillId {
-        match self {
-            Place::Region(region) => region.fill,
-            Place::Trf(region) => region.fill,
-        }
-    }
-
     /// The memory and the addresses, for messages.
     pub(crate) fn describe(&self) -> String {
         match self {

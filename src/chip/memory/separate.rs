@@ -13,7 +13,7 @@
 
 use super::row::{Line, Row};
 use super::{Hbm, SpaceMut, Unit};
-use crate::command::{Address, Dma, FillId, Memory, Region, Sink, TensorUnit, TrfAddress, TrfRegion};
+use crate::command::{Address, Dma, FillId, Memory, Place, Region, TensorUnit, TrfAddress, TrfRegion};
 use crate::scalar::ElementType;
 use core::ops::Range;
 use std::collections::HashMap;
@@ -225,23 +225,16 @@ impl Separate {
         units: &mut Vec<Unit>,
     ) -> Placed<'static> {
         let (mut own, mut files) = (unit.clone(), Files::default());
-        // Both rounds give the same but where a later region is a longer view of an earlier one.
-        for _ in 0..2 {
-            own.fetch.source = self.region(&unit.fetch.source, hbm, units);
-            if let (Some(own), Some(given)) = (&mut own.fetch.interleave, &unit.fetch.interleave) {
-                own.source = self.region(&given.source, hbm, units);
+        // Twice: a later region may be a longer view of an earlier one.
+        own.regions_mut().for_each(|region| {
+            self.region(region, hbm, units);
+        });
+        own.regions_mut().for_each(|region| *region = self.region(region, hbm, units));
+        for used in unit.reads().chain([unit.writes()]) {
+            if let Place::Trf(region) = used.place {
+                let file = if used.writes { &mut files.written } else { &mut files.read };
+                *file = self.file(&region, units);
             }
-            match (&mut own.sink, &unit.sink) {
-                (Sink::Commit { destination, .. }, Sink::Commit { destination: given, .. })
-                | (Sink::Vrf { destination, .. }, Sink::Vrf { destination: given, .. }) => {
-                    *destination = self.region(given, hbm, units);
-                }
-                (_, Sink::Trf { destination, .. }) => files.written = self.file(destination, units),
-                (_, Sink::Commit { .. } | Sink::Vrf { .. }) => {}
-            }
-        }
-        if let Some(contraction) = &unit.contraction {
-            files.read = self.file(&contraction.trf, units);
         }
         Placed { unit: std::borrow::Cow::Owned(own), files }
     }

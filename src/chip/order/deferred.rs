@@ -1,11 +1,9 @@
 //! Commands that take effect later than they are given: see [`ExecutionOrder`](crate::chip::ExecutionOrder).
 
-use super::Use;
 use crate::chip::execute::{self, Pass};
 use crate::chip::memory::separate::Placed;
 use crate::chip::{Fault, System};
-use crate::command::ContextKind;
-use crate::command::{Dma, Operation, TensorUnit};
+use crate::command::{ContextKind, Dma, Operation, TensorUnit, Use};
 use core::panic::Location;
 
 /// A command that was accepted.

@@ -15,23 +15,13 @@ pub(super) mod explore;
 
 use super::checks::bounds::Call;
 use super::checks::fault::{CheckOptions, Fault, FaultKind};
-use super::memory::place::{Place, first_shared, spans_cover, spans_meet};
-use crate::command::FillId;
-use crate::command::{CONTEXTS, ContextKind, MemoryKind};
+use super::memory::place::{first_shared, spans_cover, spans_meet};
+use crate::command::{CONTEXTS, ContextKind, FillId, MemoryKind, Use};
 use core::ops::Range;
 use core::panic::Location;
 
 /// Per context, how many of its operations have happened.
 type Clock = [u64; CONTEXTS];
-
-/// A tensor that an operation reads or writes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Use {
-    pub(crate) place: Place,
-    pub(crate) writes: bool,
-    /// The operation, for messages.
-    pub(crate) operation: &'static str,
-}
 
 /// A use, and the bytes that it spans.
 #[derive(Debug)]
@@ -200,7 +190,7 @@ fn refuse(old: &Access, new: &Access, checks: &CheckOptions) -> Result<(), Fault
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::{Footprint, Memory, Region};
+    use crate::command::{Footprint, Memory, Place, Region};
     use crate::mapping::Guard;
     use crate::scalar::ElementType;
 

@@ -1,7 +1,7 @@
 //! Maps of programs that are built by hand, and of random ones against a byte-by-byte model.
 
 use super::*;
-use crate::chip::{System, SystemOptions};
+use crate::chip::{SimOptions, System};
 use crate::command::{
     Command, Dma, Footprint, HostBuffer, HostTransfer, Memory, Operation, Region, Step, Transfer,
     TransferLoop,
@@ -24,7 +24,7 @@ fn transfer(elements: usize) -> Transfer {
 
 /// A system whose HBM holds fill 1: 4096 bytes at address 0.
 fn system() -> System {
-    let mut system = System::new(SystemOptions { chips: Some(1), ..SystemOptions::default() });
+    let mut system = System::new(SimOptions { chips: Some(1), ..SimOptions::default() });
     let host = HostTransfer {
         region: region(Memory::Hbm, 1, 0, 4096),
         transfer: transfer(4096),
@@ -207,12 +207,12 @@ fn maps_agree_with_a_byte_by_byte_model() {
 /// The list is bounded, sums are over all.
 #[test]
 fn long_programs_are_summed_up() {
-    let mut system = System::new(SystemOptions {
+    let mut system = System::new(SimOptions {
         chips: Some(1),
         compute: crate::chip::Compute::ShapesOnly,
         checks: crate::chip::CheckOptions::NONE,
         profile: crate::clock::Profile::Book,
-        ..SystemOptions::default()
+        ..SimOptions::default()
     });
     let count = LISTED as u64 + 5;
     for k in 0..count {

@@ -5,12 +5,10 @@ mod site;
 
 use super::bounds::Call;
 use super::fault::{Fault, FaultKind};
-use crate::chip::execute::sources;
 use crate::command::{
-    Contraction, Dma, HostTransfer, Inspection, Operation, RegisterFile, Sink, Start, TensorUnit,
+    Contraction, Dma, HostTransfer, Inspection, Operation, RegisterFile, Sink, Start, StreamShape, TensorUnit,
 };
-use crate::scalar::ElementType;
-use crate::spec::{BEAT_LANES, FLIT_BYTES, REGISTER_READ_SIZES, TRF_BYTES};
+use crate::spec::{FLIT_BYTES, REGISTER_READ_SIZES, TRF_BYTES};
 use core::panic::Location;
 use site::Form;
 
@@ -69,7 +67,7 @@ fn transferred(dma: &Dma, form: Form) -> Result<(), Fault> {
 fn pass(unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), Fault> {
     let form = |operation| Form { operation, location };
     let fetch = form("fetch");
-    for source in sources(&unit.fetch) {
+    for source in unit.fetch.sources() {
         fetch.region(source)?;
     }
     let (time, packet) = (unit.fetch.time, unit.fetch.packet);
@@ -87,18 +85,17 @@ fn pass(unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), F
         let message = format!("{flits} flits of {lanes} elements are to hold packets of {packet}");
         return Err(form("collect").refused(message, "collect as many flits as a packet needs"));
     }
-    let mut stream = (unit.fetch.output, time * flits, unit.collect.map_or(packet, |_| lanes));
+    let shapes = unit.shapes();
     if time as u64 * flits as u64 >= MOST {
         let message = format!("{time} packets of {flits} flits are a stream without an end");
         return Err(form("collect").refused(message, "use fewer time steps"));
     }
     if let Some(own) = &unit.contraction {
-        let call = form("contraction");
-        stream = (own.output, contracted(own, stream.1, call)?, BEAT_LANES);
+        contracted(own, shapes.collected.time, form("contraction"))?;
     }
     if let Some(cast) = &unit.cast {
         let call = form("cast");
-        call.same(stream.0, cast.input, "is to be cast as a stream of")?;
+        call.same(shapes.contracted.element, cast.input, "is to be cast as a stream of")?;
         if cast.output.bits() > cast.input.bits() {
             let message = format!(
                 "a flit of {} is to become {}, which takes more than a flit",
@@ -107,21 +104,12 @@ fn pass(unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), F
             let help = "widen in fetch: cast narrows";
             return Err(Fault::new(FaultKind::Unsupported, "cast", location, message, help));
         }
-        stream = (cast.output, stream.1, FLIT_BYTES * 8 / cast.output.bits());
     }
-    ended(&unit.sink, stream, location)
+    ended(&unit.sink, shapes.cast, location)
 }
 
-/// The time steps that the end of a stream gets. The command has a meaning.
-pub(in crate::chip) fn time_steps(unit: &TensorUnit) -> usize {
-    match &unit.contraction {
-        Some(own) => own.slot_count.saturating_mul(own.beats()),
-        None => unit.fetch.time * unit.collect.map_or(1, |collect| collect.flits),
-    }
-}
-
-/// The time steps that leave the accumulator.
-fn contracted(own: &Contraction, flits: usize, form: Form) -> Result<usize, Fault> {
+/// Refuses a contraction of so many flits without a meaning.
+fn contracted(own: &Contraction, flits: usize, form: Form) -> Result<(), Fault> {
     form.trf(&own.trf)?;
     form.guard(&own.stream_guard, 5)?;
     form.guard(&own.step_guard, 2)?;
@@ -174,13 +162,13 @@ fn contracted(own: &Contraction, flits: usize, form: Form) -> Result<usize, Faul
             "{steps} steps read {reads} times {read_elements} elements of the register file"
         ));
     }
-    Ok(slot_count.saturating_mul(own.beats()))
+    Ok(())
 }
 
-/// Refuses the end of a stream of this type, of so many packets of so many elements.
+/// Refuses the end of a stream of this shape.
 fn ended(
     sink: &Sink,
-    (element, time, lanes): (ElementType, usize, usize),
+    StreamShape { element, time, lanes }: StreamShape,
     location: &'static Location<'static>,
 ) -> Result<(), Fault> {
     let form = |operation| Form { operation, location };

@@ -2,7 +2,7 @@
 
 use super::{MOST, MOST_IN_SLICE};
 use crate::chip::checks::fault::{Fault, FaultKind};
-use crate::chip::execute::moves::Moves;
+use crate::command::moves::Moves;
 use crate::command::{Memory, Region, Transfer, TrfRegion};
 use crate::mapping::Guard;
 use crate::scalar::ElementType;

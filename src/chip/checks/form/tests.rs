@@ -2,7 +2,7 @@
 
 use super::MOST_IN_SLICE;
 use crate::chip::checks::fault::FaultKind;
-use crate::chip::{CheckOptions, System, SystemOptions};
+use crate::chip::{CheckOptions, SimOptions, System};
 use crate::command::{
     AccumulationKind, Cast, Collect, Command, Contraction, Dma, Fetch, FillId, Footprint, HostTransfer,
     Memory, Operation, Region, Sink, Step, TensorUnit, Transfer, TransferLoop, TrfAddress, TrfRegion,
@@ -42,8 +42,7 @@ fn copy() -> TensorUnit {
         commit_size: 8,
         guard: Guard::always(5),
     };
-    let collect = Some(Collect { flits: 1 });
-    TensorUnit { sub_context: false, fetch, collect, contraction: None, cast: None, sink }
+    TensorUnit::new(fetch, sink)
 }
 
 /// What becomes of a command in a fresh system, whatever is checked.
@@ -51,7 +50,7 @@ fn copy() -> TensorUnit {
 fn outcome(operation: Operation) -> Result<(), (FaultKind, String)> {
     let command = Command { operation, location: Location::caller() };
     let [all, none] = [CheckOptions::ALL, CheckOptions::NONE].map(|checks| {
-        let mut system = System::new(SystemOptions { checks, ..SystemOptions::default() });
+        let mut system = System::new(SimOptions { checks, ..SimOptions::default() });
         system.execute(&command).map_err(|fault| (fault.kind, fault.to_string()))
     });
     assert_eq!(all, none, "no switch is asked");
@@ -115,7 +114,7 @@ fn transfers() {
 
 #[test]
 fn passes() {
-    let mut system = System::new(SystemOptions::default());
+    let mut system = System::new(SimOptions::default());
     let operation = Operation::TensorUnit(Box::new(copy()));
     assert_eq!(system.execute(&Command { operation, location: Location::caller() }), Ok(()));
     refused_copy("64 positions for 3 packets of 32", |unit| unit.fetch.time = 3);
@@ -153,7 +152,7 @@ fn passes() {
 fn arrays_of_the_host() {
     let Dma { source: region, transfer, .. } = dma();
     let here = Location::caller();
-    let mut system = System::new(SystemOptions::default());
+    let mut system = System::new(SimOptions::default());
     let mut read = |host_elements| system.download(&HostTransfer { region, transfer, host_elements }, here);
     assert!(read(64).is_ok());
     let fault = read(63).expect_err("one is missing");
@@ -201,7 +200,7 @@ fn refused_product(part: &str, change: impl FnOnce(&mut Contraction)) {
 fn contractions() {
     // It has a meaning: what is missing is what nobody wrote.
     let checks = CheckOptions::NONE;
-    let mut system = System::new(SystemOptions { checks, ..SystemOptions::default() });
+    let mut system = System::new(SimOptions { checks, ..SimOptions::default() });
     let operation = Operation::TensorUnit(Box::new(product()));
     assert_eq!(system.execute(&Command { operation, location: Location::caller() }), Ok(()));
 

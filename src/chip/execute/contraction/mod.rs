@@ -20,7 +20,6 @@ mod widen;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use super::walk::Walk;
 use crate::chip::memory::Block;
 use crate::chip::memory::place::Coordinates;
 use crate::chip::memory::row::Row;
@@ -28,6 +27,7 @@ use crate::command::{AccumulationKind, Contraction};
 use crate::mapping::Guard;
 use crate::mapping::guard::rows::{LiveRows, Liveness, depends_on, split_units};
 use crate::scalar::ElementType;
+use crate::sequencer::walk::Walk;
 use crate::spec::{BEAT_LANES, FLIT_BYTES};
 use chains::Chains;
 use core::ops::Range;
@@ -159,17 +159,6 @@ impl ContractionPlan {
             padding,
             reads,
             reach,
-        }
-    }
-
-    /// Whether products of this type can be summed exactly as the chip does.
-    pub(crate) fn supports(element: ElementType, output: ElementType) -> bool {
-        use ElementType::{Bf16, F8e4m3, F8e5m2, F16, F32, I4, I5, I8, I9, I32, U8};
-        match output {
-            // Packets of these are sums below 2^24, which f32 holds exactly.
-            I32 => matches!(element, I4 | I5 | I8 | I9 | U8),
-            F32 => matches!(element, Bf16 | F8e4m3 | F8e5m2 | F16 | F32),
-            _ => false,
         }
     }
 

@@ -81,9 +81,9 @@ impl Nest {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::walk::Walk;
-    use super::super::super::walk::tests::config;
     use super::*;
+    use crate::sequencer::walk::Walk;
+    use crate::sequencer::walk::tests::config;
 
     fn nest(weights: &[(usize, isize)], slots: &[(usize, isize)]) -> Option<Nest> {
         let (weights, slots) = (config(weights, 8), config(slots, 1));

@@ -1,9 +1,9 @@
 //! All paths of this machine against the one that goes cell by cell.
 
 use super::*;
-use crate::chip::execute::walk::tests::config;
 use crate::command::{FillId, TrfAddress, TrfRegion};
 use crate::mapping::{GuardDigit, GuardSum};
+use crate::sequencer::walk::tests::config;
 use crate::spec::TRF_BYTES;
 use ElementType::{Bf16, F8e4m3, F8e5m2, F32, I4, I8, I32};
 use rand::rngs::SmallRng;

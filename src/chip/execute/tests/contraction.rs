@@ -26,7 +26,7 @@ fn check_contraction(shape: &Shape, file: TrfAddress) {
     let packets = flits / collect_flits;
     let cells = collect_flits * per_flit;
     let output = if element == Bf16 { F32 } else { I32 };
-    let mut system = System::new(SystemOptions::default());
+    let mut system = System::new(SimOptions::default());
     let (x, w) = (codes(element, m * k, 1), codes(element, rows * tile * k, 2));
     let w_address = 128 * 1024;
     let slices = 64;
@@ -167,7 +167,7 @@ fn contractions_agree_with_the_definition() {
 
 #[test]
 fn a_repeated_weight_multiplies_every_cell() {
-    let mut system = System::new(SystemOptions::default());
+    let mut system = System::new(SimOptions::default());
     let (x, w) = (codes(Bf16, 64, 1), codes(Bf16, 16, 2));
     poke(&mut system, 0, 0, Bf16, &x);
     poke(&mut system, 0, 1024, Bf16, &w);
@@ -216,7 +216,7 @@ fn a_repeated_weight_multiplies_every_cell() {
 
 #[test]
 fn integer_sums_wrap() {
-    let mut system = System::new(SystemOptions::default());
+    let mut system = System::new(SimOptions::default());
     poke(&mut system, 0, 0, I8, &[0x80; 64]);
     let one = |mut region: Region| {
         region.footprint.clusters = 1;

@@ -1,13 +1,13 @@
 //! Whole passes against loops over single elements.
 
 use crate::chip::checks::fault::CheckOptions;
-use crate::chip::execute::walk::tests::{config, naive};
 use crate::chip::memory::row::{Line, Row};
-use crate::chip::{Fault, FaultKind, System, SystemOptions};
+use crate::chip::{Fault, FaultKind, SimOptions, System};
 use crate::command::MemoryKind;
 use crate::command::*;
 use crate::mapping::{Guard, GuardDigit, GuardSum};
 use crate::scalar::ElementType;
+use crate::sequencer::walk::tests::{config, naive};
 use crate::spec::{ChipKind, DM_BYTES};
 use ElementType::{Bf16, F32, I4, I8, I32};
 use core::panic::Location;
@@ -44,8 +44,7 @@ fn fetch(
 }
 
 fn pass(fetch: Fetch, contraction: Option<Contraction>, cast: Option<Cast>, sink: Sink) -> Command {
-    let collect = Some(Collect { flits: (fetch.packet * fetch.output.bits()).div_ceil(256) });
-    let unit = TensorUnit { sub_context: false, fetch, collect, contraction, cast, sink };
+    let unit = TensorUnit { contraction, cast, ..TensorUnit::new(fetch, sink) };
     Command { operation: Operation::TensorUnit(Box::new(unit)), location: here() }
 }
 
@@ -95,7 +94,7 @@ fn value(element: ElementType, bytes: &[u8], k: usize) -> f64 {
 #[test]
 fn fetch_cast_and_commit_with_padding() {
     let checks = CheckOptions { uninitialised: false, ..CheckOptions::default() };
-    let mut system = System::new(SystemOptions { checks, ..SystemOptions::default() });
+    let mut system = System::new(SimOptions { checks, ..SimOptions::default() });
     let data = codes(Bf16, 64, 4);
     poke(&mut system, 5, 0, Bf16, &data);
     poke(&mut system, 5, 4096, Bf16, &[0xee; 256]);
@@ -122,7 +121,7 @@ fn conversions_that_a_chip_does_not_have() {
     use ElementType::{I5, I9};
     let try_fetch = |kind: ChipKind, stored: ElementType, output: ElementType| {
         let checks = CheckOptions { uninitialised: false, ..CheckOptions::default() };
-        let mut system = System::new(SystemOptions { chip_kind: kind, checks, ..SystemOptions::default() });
+        let mut system = System::new(SimOptions { chip_kind: kind, checks, ..SimOptions::default() });
         let lanes = 256 / output.bits();
         let stream = fetch(region(0, 0, stored, 8, lanes), output, &[(lanes, 1)], 1, lanes);
         let destination = TrfRegion {
@@ -152,7 +151,7 @@ fn conversions_that_a_chip_does_not_have() {
 
     let stream = fetch(region(0, 0, I4, 8, 64), I5, &[(64, 1)], 1, 64);
     let sink = commit(region(1, 4096, I4, 8, 64), &[(1, 64), (64, 1)], 64, Guard::always(5));
-    let mut system = System::new(SystemOptions::default());
+    let mut system = System::new(SimOptions::default());
     let fault = system.execute(&pass(stream, None, None, sink)).expect_err("no memory holds i5");
     assert_eq!(fault.kind, FaultKind::Unsupported);
     assert!(fault.to_string().contains("elements of type i5 are to be written"), "{fault}");
@@ -160,7 +159,7 @@ fn conversions_that_a_chip_does_not_have() {
 
 #[test]
 fn an_odd_sequencer_reads_what_the_definition_says() {
-    let mut system = System::new(SystemOptions::default());
+    let mut system = System::new(SimOptions::default());
     let data = codes(I4, 4096, 4);
     poke(&mut system, 0, 16, I4, &data);
     let entries = [(6, 3), (2, 0), (64, 5)];
@@ -193,7 +192,7 @@ fn uninitialised_operands_are_refused_before_anything_is_written() {
     let guard = Guard::always(5);
     for checks in [true, false] {
         let checks = CheckOptions { uninitialised: checks, ..CheckOptions::default() };
-        let mut system = System::new(SystemOptions { checks, ..SystemOptions::default() });
+        let mut system = System::new(SimOptions { checks, ..SimOptions::default() });
         let one = |mut region: Region| {
             (region.footprint.clusters, region.footprint.slices) = (1, 1);
             region
@@ -252,7 +251,7 @@ fn uninitialised_operands_are_refused_before_anything_is_written() {
 #[test]
 fn uninitialised_operands_behind_their_tensor_are_refused() {
     let guard = Guard::always(5);
-    let mut system = System::new(SystemOptions::default());
+    let mut system = System::new(SimOptions::default());
     let mut source = region(0, 0, I8, 1, 32);
     source.footprint.clusters = 1;
     poke(&mut system, 0, 0, I8, &[1; 32]);
@@ -305,7 +304,7 @@ fn uninitialised_operands_behind_their_tensor_are_refused() {
 #[test]
 fn lanes_that_collect_adds_are_no_operands() {
     let guard = Guard::always(5);
-    let mut system = System::new(SystemOptions::default());
+    let mut system = System::new(SimOptions::default());
     let mut source = region(0, 0, I8, 1, 32);
     source.footprint.clusters = 1;
     poke(&mut system, 0, 0, I8, &[1; 32]);
@@ -345,7 +344,7 @@ fn lanes_that_collect_adds_are_no_operands() {
 
 #[test]
 fn bounds_are_exact() {
-    let mut system = System::new(SystemOptions { chips: Some(1), ..SystemOptions::default() });
+    let mut system = System::new(SimOptions { chips: Some(1), ..SimOptions::default() });
     let hbm = |address: u64, elements| {
         let guard = Guard::always(4);
         let footprint = Footprint { element: I8, chips: 1, clusters: 1, slices: 1, elements, guard };
@@ -373,14 +372,14 @@ fn bounds_are_exact() {
     chips.footprint.chips = 2;
     let fault = system.execute(&dma(hbm(0, 64), chips, 64)).expect_err("one chip");
     assert!(fault.message.contains("needs chip 1, but the system has 1 chips"), "{fault}");
-    let mut open = System::new(SystemOptions::default());
+    let mut open = System::new(SimOptions::default());
     assert_eq!(open.execute(&dma(hbm(0, 64), chips, 64)), Ok(()));
     assert_eq!(open.chips(), 2);
 }
 
 #[test]
 fn register_files_have_limits() {
-    let mut system = System::new(SystemOptions::default());
+    let mut system = System::new(SimOptions::default());
     let guard = Guard::always(5);
     for (address, rows, row_elements, fits) in [
         (TrfAddress::Full, 8, 8192, true),
@@ -400,7 +399,7 @@ fn register_files_have_limits() {
 
 #[test]
 fn stale_reads_are_found_in_every_memory() {
-    let mut system = System::new(SystemOptions::default());
+    let mut system = System::new(SimOptions::default());
     let guard = Guard::always(5);
     let trf = |fill, address| TrfRegion {
         address,

@@ -1,0 +1,195 @@
+//! What the stream of a pass looks like after each engine, and the pass in words.
+
+use super::fetch::Fetch;
+use super::tensor_unit::{Cast, Collect, Contraction, Sink, TensorUnit};
+use crate::scalar::ElementType;
+use crate::spec::{BEAT_LANES, FLIT_BYTES};
+use core::fmt;
+
+/// Packets of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamShape {
+    /// The type of an element.
+    pub element: ElementType,
+    /// Packets: time steps.
+    pub time: usize,
+    /// Elements per packet, padding included.
+    pub lanes: usize,
+}
+
+/// The stream after each engine. An engine that a pass does not use leaves it as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamShapes {
+    /// After the Fetch Engine: packets as they were fetched.
+    pub fetched: StreamShape,
+    /// After the Collect Engine: a flit per time step.
+    pub collected: StreamShape,
+    /// After the accumulator: eight lanes of 32 bits per time step.
+    pub contracted: StreamShape,
+    /// After the Cast Engine: what the sink gets.
+    pub cast: StreamShape,
+}
+
+impl TensorUnit {
+    /// The shape of the stream after each engine. Numbers that are too large are as large as can be.
+    pub fn shapes(&self) -> StreamShapes {
+        let Fetch { time, packet, output, .. } = &self.fetch;
+        let per_flit = |element: ElementType| FLIT_BYTES * 8 / element.bits();
+        let fetched = StreamShape { element: *output, time: *time, lanes: *packet };
+        let collected = self.collect.map_or(fetched, |Collect { flits }| StreamShape {
+            element: *output,
+            time: time.saturating_mul(flits),
+            lanes: per_flit(*output),
+        });
+        let contracted = self.contraction.as_ref().map_or(collected, |own| StreamShape {
+            element: own.output,
+            time: own.slot_count.saturating_mul(own.beats()),
+            lanes: BEAT_LANES,
+        });
+        let cast = self.cast.map_or(contracted, |Cast { output, .. }| StreamShape {
+            element: output,
+            time: contracted.time,
+            lanes: per_flit(output),
+        });
+        StreamShapes { fetched, collected, contracted, cast }
+    }
+}
+
+impl fmt::Display for Fetch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (stored, streamed) = (self.source.footprint.element, self.output);
+        write!(f, "fetch {} of {stored}", self.config)?;
+        if stored != streamed {
+            write!(f, " as {streamed}")?;
+        }
+        write!(f, ", fetch_size {} B", self.fetch_size)?;
+        self.mask.as_ref().map_or(Ok(()), |mask| write!(f, ", mask {mask}"))
+    }
+}
+
+impl fmt::Display for Contraction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { trf, collect_flits, tile, trf_config, steps, depth, slot_count, kind, .. } = self;
+        write!(f, "align {collect_flits} flits, each packet {tile} times, TRF {trf_config} (bytes) in ")?;
+        write!(f, "{} rows; contract {steps} packets, tree depth {depth}; ", trf.rows)?;
+        write!(f, "accumulate {slot_count} slots, {kind}")
+    }
+}
+
+impl fmt::Display for Sink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Sink::Commit { config, commit_size, .. } => {
+                write!(f, "commit {config}, commit_size {commit_size} B")
+            }
+            Sink::Trf { destination, .. } => write!(f, "to_trf {}", destination.address),
+            Sink::Vrf { destination, .. } => write!(f, "to_vrf at {}", destination.address),
+        }
+    }
+}
+
+/// What the engines of the pass are told, in the manual's words.
+impl fmt::Display for TensorUnit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { sub_context: _, fetch, collect, contraction, cast, sink } = self;
+        write!(f, "{fetch}")?;
+        if let Some(collect) = collect {
+            write!(f, "; collect {} flits per packet", collect.flits)?;
+        }
+        if let Some(contraction) = contraction {
+            write!(f, "; {contraction}")?;
+        }
+        if let Some(cast) = cast {
+            write!(f, "; cast {} to {}", cast.input, cast.output)?;
+        }
+        write!(f, "; {sink}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::{
+        AccumulationKind, FillId, Footprint, Memory, MemoryKind, Place, Region, TrfAddress, TrfRegion, Use,
+    };
+    use crate::mapping::Guard;
+    use crate::sequencer::{Config, Entry};
+    use ElementType::{Bf16, F32};
+
+    fn config(entries: &[(usize, isize)], packet: usize) -> Config {
+        let mut config = Config::new(packet);
+        entries.iter().for_each(|&(size, stride)| config.entries.push(Entry { size, stride }));
+        config
+    }
+
+    fn region(address: u64, element: ElementType) -> Region {
+        let guard = Guard::always(4);
+        let footprint = Footprint { element, chips: 1, clusters: 2, slices: 256, elements: 384, guard };
+        Region { memory: Memory::Dm, address, fill: FillId(1 + address), footprint }
+    }
+
+    /// Six rows of 20 elements times 2 rows of 20 weights, as bf16.
+    fn product() -> TensorUnit {
+        let guard = Guard::always(5);
+        let trf = TrfRegion {
+            address: TrfAddress::FirstHalf,
+            fill: FillId(7),
+            element: Bf16,
+            rows: 2,
+            row_elements: 32,
+            guard,
+        };
+        let fetch = Fetch::new(region(0, Bf16), config(&[(6, 20), (20, 1)], 20), 6, 20, Bf16);
+        let sink = Sink::Commit {
+            destination: region(4096, Bf16),
+            config: config(&[(6, 8), (8, 1)], 8),
+            commit_size: 16,
+            guard,
+        };
+        let contraction = Contraction {
+            trf,
+            stream_guard: guard,
+            collect_flits: 2,
+            tile: 1,
+            trf_config: config(&[(6, 0)], 32),
+            steps: 6,
+            step_guard: Guard::always(2),
+            depth: 5,
+            columns: 1,
+            slots: config(&[(6, 1)], 1),
+            slot_count: 6,
+            kind: AccumulationKind::Interleaved,
+            output: F32,
+        };
+        let cast = Some(Cast { input: F32, output: Bf16 });
+        TensorUnit { contraction: Some(contraction), cast, ..TensorUnit::new(fetch, sink) }
+    }
+
+    #[test]
+    fn a_pass_knows_its_stream_and_its_tensors() {
+        let mut unit = product();
+        let shape = |element, time, lanes| StreamShape { element, time, lanes };
+        let shapes = unit.shapes();
+        assert_eq!(shapes.fetched, shape(Bf16, 6, 20));
+        assert_eq!(shapes.collected, shape(Bf16, 12, 16), "packets of 40 bytes are two flits");
+        assert_eq!(shapes.contracted, shape(F32, 6, 8));
+        assert_eq!(shapes.cast, shape(Bf16, 6, 16));
+        let touched = |used: Use| (used.place.memory(), used.place.fill().0, used.operation);
+        let read: Vec<_> = unit.reads().map(touched).collect();
+        assert_eq!(read, [(MemoryKind::Dm, 1, "fetch"), (MemoryKind::Trf, 7, "contraction")]);
+        assert_eq!(touched(unit.writes()), (MemoryKind::Dm, 4097, "commit"));
+        assert_eq!(
+            unit.to_string(),
+            "fetch [6 : 20, 20 : 1] : 20 of bf16, fetch_size 8 B; collect 2 flits per packet; align 2 flits, each packet \
+             1 times, TRF [6 : 0] : 32 (bytes) in 2 rows; contract 6 packets, tree depth 5; accumulate 6 slots, \
+             Interleaved; cast f32 to bf16; commit [6 : 8, 8 : 1] : 8, commit_size 16 B"
+        );
+        // Engines that are not there.
+        (unit.contraction, unit.cast) = (None, None);
+        assert_eq!(unit.shapes().cast, shape(Bf16, 12, 16));
+        unit.collect = None;
+        assert_eq!(unit.shapes().cast, shape(Bf16, 6, 20));
+        let Place::Region(destination) = unit.writes().place else { panic!("a commit writes a region") };
+        assert_eq!(destination.address, 4096);
+    }
+}

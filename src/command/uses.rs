@@ -1,0 +1,132 @@
+//! What a command reads and writes.
+
+use super::fetch::Fetch;
+use super::names::{ContextKind, MemoryKind};
+use super::region::{FillId, Region, TrfRegion};
+use super::tensor_unit::{Sink, TensorUnit};
+use super::transfer::Dma;
+
+/// A tensor in one of the memories, whichever it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Place {
+    /// HBM, DM or the VRF.
+    Region(Region),
+    /// The TRF.
+    Trf(TrfRegion),
+}
+
+impl Place {
+    /// The memory.
+    pub fn memory(&self) -> MemoryKind {
+        match self {
+            Place::Region(region) => region.memory.into(),
+            Place::Trf(_) => MemoryKind::Trf,
+        }
+    }
+
+    /// The filling.
+    pub fn fill(&self) -> FillId {
+        match self {
+            Place::Region(region) => region.fill,
+            Place::Trf(region) => region.fill,
+        }
+    }
+}
+
+/// A tensor that an operation reads or writes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Use {
+    /// The tensor.
+    pub place: Place,
+    /// Whether it is written.
+    pub writes: bool,
+    /// The operation, for messages.
+    pub operation: &'static str,
+}
+
+impl Use {
+    fn read(place: Place, operation: &'static str) -> Self {
+        Self { place, writes: false, operation }
+    }
+
+    fn write(place: Place, operation: &'static str) -> Self {
+        Self { place, writes: true, operation }
+    }
+}
+
+impl Dma {
+    /// What it reads.
+    pub fn reads(&self) -> Use {
+        Use::read(Place::Region(self.source), "DMA")
+    }
+
+    /// What it writes.
+    pub fn writes(&self) -> Use {
+        Use::write(Place::Region(self.destination), "DMA")
+    }
+
+    /// Who gives it.
+    pub fn context(&self) -> ContextKind {
+        if self.pcie { ContextKind::PcieDma } else { ContextKind::TensorDma }
+    }
+}
+
+impl Fetch {
+    /// The tensors that it reads: one, or two that are interleaved.
+    pub fn sources(&self) -> impl Iterator<Item = &Region> {
+        core::iter::once(&self.source).chain(self.interleave.as_ref().map(|second| &second.source))
+    }
+}
+
+impl Sink {
+    /// The call that ends the stream.
+    pub const fn operation(&self) -> &'static str {
+        match self {
+            Sink::Commit { .. } => "commit",
+            Sink::Trf { .. } => "to_trf",
+            Sink::Vrf { .. } => "to_vrf",
+        }
+    }
+
+    /// The tensor that it writes.
+    pub const fn place(&self) -> Place {
+        match self {
+            Sink::Commit { destination, .. } | Sink::Vrf { destination, .. } => Place::Region(*destination),
+            Sink::Trf { destination, .. } => Place::Trf(*destination),
+        }
+    }
+}
+
+impl TensorUnit {
+    /// What it reads, in the order of the engines.
+    pub fn reads(&self) -> impl Iterator<Item = Use> {
+        let fetched = self.fetch.sources().map(|source| Use::read(Place::Region(*source), "fetch"));
+        let weights = self.contraction.iter().map(|own| Use::read(Place::Trf(own.trf), "contraction"));
+        fetched.chain(weights)
+    }
+
+    /// What it writes.
+    pub fn writes(&self) -> Use {
+        Use::write(self.sink.place(), self.sink.operation())
+    }
+
+    /// The tensors in memories that are addressed in bytes, to be placed elsewhere.
+    pub(crate) fn regions_mut(&mut self) -> impl Iterator<Item = &mut Region> {
+        let Fetch { source, interleave, .. } = &mut self.fetch;
+        let sink = match &mut self.sink {
+            Sink::Commit { destination, .. } | Sink::Vrf { destination, .. } => Some(destination),
+            Sink::Trf { .. } => None,
+        };
+        core::iter::once(source).chain(interleave.iter_mut().map(|second| &mut second.source)).chain(sink)
+    }
+
+    /// Who gives it.
+    pub const fn context(&self) -> ContextKind {
+        if self.sub_context { ContextKind::Sub } else { ContextKind::Main }
+    }
+
+    /// Chips whose slices may take part: those that a source spans.
+    pub fn chips(&self) -> usize {
+        self.fetch.sources().map(|source| source.footprint.chips).max().unwrap_or(0)
+    }
+}
