@@ -4,14 +4,13 @@
 
 use super::collect::{flit_elements, whole_bytes};
 use crate::engine::stream::{AccumulationTensor, CastTensor, CollectTensor, StreamTensor};
-use crate::error::{PlanError, attempt};
+use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::M;
 use crate::mapping::factors_of;
 use crate::mapping::{Expr, Pool, pad_to};
 use crate::runtime::Tu;
 use crate::scalar::{Cast, ElementType, Scalar, StreamScalar, VeScalar};
 use crate::spec;
-use crate::text::Text;
 use core::marker::PhantomData;
 
 /// What a cast is derived from.
@@ -35,23 +34,29 @@ pub const fn derive_cast(request: &CastRequest) -> Result<(), PlanError> {
     let out_packet = attempt!(factors_of(OPERATION, &mut pool, request.out_packet));
     let bytes = attempt!(whole_bytes(OPERATION, request.input, request.packet, packet.size()));
     if bytes != spec::FLIT_BYTES {
-        let text = Text::new().str("cast: the input packet ").mapping(request.packet).str(" of ");
-        let text = text.number(packet.size()).str(" ").str(request.input.name()).str(" holds ").number(bytes);
-        let text = text.str(" bytes, but must be one flit of ").number(spec::FLIT_BYTES).str(" bytes");
-        return Err(PlanError::new("cast input flit", text.str("; help: collect into flits first")));
+        refuse!(
+            "cast input flit",
+            "cast: the input packet {} of {} {} holds {} bytes, but must be one flit of {} bytes; \
+             help: collect into flits first",
+            mapping(request.packet),
+            number(packet.size()),
+            str(request.input.name()),
+            number(bytes),
+            number(spec::FLIT_BYTES),
+        );
     }
     let lanes = flit_elements(request.output);
     let expected = if pad_to_fits(&packet, lanes) { pad_to(&packet, lanes) } else { packet };
     if !expected.is(&pool, &out_packet) {
-        let text = Text::new().str("cast: the output packet is ").mapping(request.out_packet).str(", but ");
-        let text = text
-            .mapping(request.packet)
-            .str(" as a flit of ")
-            .number(lanes)
-            .str(" ")
-            .str(request.output.name());
-        let text = text.str(" is ").factors(&pool, &expected);
-        return Err(PlanError::new("cast packet", text.str("; help: use that mapping")));
+        refuse!(
+            "cast packet",
+            "cast: the output packet is {}, but {} as a flit of {} {} is {}; help: use that mapping",
+            mapping(request.out_packet),
+            mapping(request.packet),
+            number(lanes),
+            str(request.output.name()),
+            factors(&pool, &expected),
+        );
     }
     Ok(())
 }

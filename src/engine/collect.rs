@@ -8,13 +8,12 @@
 //! No element moves and no type changes (spec page 40 §1).
 
 use crate::engine::stream::{CollectTensor, FetchTensor, StreamTensor};
-use crate::error::{PlanError, attempt};
+use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::M;
 use crate::mapping::{Expr, Pool, factors_of, modulo, pad_to, product, stride};
 use crate::runtime::Tu;
 use crate::scalar::{ElementType, StreamScalar};
 use crate::spec;
-use crate::text::Text;
 use core::marker::PhantomData;
 
 /// What a collect is derived from.
@@ -55,10 +54,15 @@ pub(crate) const fn whole_bytes(
     if bits.is_multiple_of(8) {
         return Ok(bits / 8);
     }
-    let text = Text::new().str(operation).str(": ").count(elements, "element").str(" of ").mapping(mapping);
-    let text = text.str(" at a time, each ").str(element.name()).str(" of ").number(element.bits());
-    let text = text.str(" bits, are not whole bytes");
-    Err(PlanError::new("whole bytes", text.str("; help: make their number even")))
+    refuse!(
+        "whole bytes",
+        "{}: {} of {} at a time, each {} of {} bits, are not whole bytes; help: make their number even",
+        str(operation),
+        count(elements, "element"),
+        mapping(mapping),
+        str(element.name()),
+        number(element.bits()),
+    )
 }
 
 /// Checks the mappings of a collect.
@@ -72,39 +76,43 @@ pub const fn derive_collect(request: &CollectRequest) -> Result<CollectConfig, P
     let flit = flit_elements(request.element);
     let out_bytes = attempt!(whole_bytes(OPERATION, request.element, request.out_packet, out_packet.size()));
     if out_bytes != spec::FLIT_BYTES {
-        let text = Text::new().str("collect: the output packet ").mapping(request.out_packet).str(" of ");
-        let text = text
-            .str(request.element.name())
-            .str(" holds ")
-            .number(out_bytes)
-            .str(" bytes, but a flit holds ");
-        let text = text.number(spec::FLIT_BYTES).str("; help: pad a short packet with `# ").number(flit);
-        let text = text.str("`, split a long one into `/ ").number(flit).str("` innermost in `Time` and `% ");
-        return Err(PlanError::new("flit bytes", text.number(flit).str("` as the packet")));
+        refuse!(
+            "flit bytes",
+            "collect: the output packet {} of {} holds {} bytes, but a flit holds {}; help: pad a short packet with \
+             `# {}`, split a long one into `/ {}` innermost in `Time` and `% {}` as the packet",
+            mapping(request.out_packet),
+            str(request.element.name()),
+            number(out_bytes),
+            number(spec::FLIT_BYTES),
+            number(flit),
+            number(flit),
+            number(flit),
+        );
     }
     let bytes = attempt!(whole_bytes(OPERATION, request.element, request.packet, packet.size()));
     let flits = bytes.div_ceil(spec::FLIT_BYTES);
     let padded = pad_to(&packet, flits * flit);
     let inner = modulo(&mut pool, &padded, flit);
     if !inner.is(&pool, &out_packet) {
-        let text = Text::new().str("collect: the output packet is ").mapping(request.out_packet);
-        let text = text
-            .str(", but a flit of the packet ")
-            .mapping(request.packet)
-            .str(" is ")
-            .factors(&pool, &inner);
-        return Err(PlanError::new("flit mapping", text.str("; help: use that mapping")));
+        refuse!(
+            "flit mapping",
+            "collect: the output packet is {}, but a flit of the packet {} is {}; help: use that mapping",
+            mapping(request.out_packet),
+            mapping(request.packet),
+            factors(&pool, &inner),
+        );
     }
     let outer = stride(&mut pool, &padded, flit);
     let expected = product(&pool, &time, &outer);
     if !expected.is(&pool, &out_time) {
-        let text = Text::new().str("collect: the output time is ").mapping(request.out_time).str(", but ");
-        let text =
-            text.mapping(request.time).str(" followed by the flit index is ").factors(&pool, &expected);
-        return Err(PlanError::new(
+        refuse!(
             "flit order",
-            text.str("; help: append the flit index innermost, and nothing else"),
-        ));
+            "collect: the output time is {}, but {} followed by the flit index is {}; \
+             help: append the flit index innermost, and nothing else",
+            mapping(request.out_time),
+            mapping(request.time),
+            factors(&pool, &expected),
+        );
     }
     Ok(CollectConfig { flits })
 }

@@ -4,10 +4,10 @@
 //! contiguous part of the tensor (spec page 50 §6).
 
 use super::collect::whole_bytes;
-use crate::command::{Address, Memory, Region, Sink};
+use crate::command::{Address, Region, Sink};
 use crate::engine::stream::StreamTensor;
 use crate::engine::stream::stage::Position;
-use crate::error::{PlanError, attempt};
+use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::M;
 use crate::mapping::factors_of;
 use crate::mapping::{DivisionMode, Expr, Factors, Pool, divide, modulo, product, resize, stride};
@@ -17,7 +17,7 @@ use crate::scalar::{ElementType, Scalar};
 use crate::sequencer::{Config, Request, Stream, contiguous_run, derive, limited};
 use crate::spec;
 use crate::tensor::{DmTensor, DmTensorViewMut};
-use crate::text::Text;
+use crate::text::text;
 use core::marker::PhantomData;
 
 /// What a commit is derived from.
@@ -64,29 +64,27 @@ pub const fn derive_commit(request: &CommitRequest) -> Result<CommitConfig, Plan
     let destination = attempt!(factors_of(OPERATION, &mut pool, request.destination));
     let bytes = attempt!(whole_bytes(OPERATION, request.element, request.packet, packet.size()));
     if bytes != spec::FLIT_BYTES {
-        let text = Text::new()
-            .str("commit: the packet ")
-            .mapping(request.packet)
-            .str(" of ")
-            .str(request.element.name());
-        let text = text
-            .str(" holds ")
-            .number(bytes)
-            .str(" bytes, but must be one flit of ")
-            .number(spec::FLIT_BYTES);
-        return Err(PlanError::new(
+        refuse!(
             "commit input flit",
-            text.str(" bytes; help: `.collect()` the stream first"),
-        ));
+            "commit: the packet {} of {} holds {} bytes, but must be one flit of {} bytes; \
+             help: `.collect()` the stream first",
+            mapping(request.packet),
+            str(request.element.name()),
+            number(bytes),
+            number(spec::FLIT_BYTES),
+        );
     }
     let (size, steps) = (destination.size(), time.size());
     if !size.is_multiple_of(steps) {
-        let text = Text::new().str("commit: Element ").mapping(request.destination).str(" has ").number(size);
-        let text = text.str(" positions, which the ").number(steps).str(" time steps ").mapping(request.time);
-        return Err(PlanError::new(
+        refuse!(
             "commit time",
-            text.str(" do not divide; help: give each time step a place in Element"),
-        ));
+            "commit: Element {} has {} positions, which the {} time steps {} do not divide; \
+             help: give each time step a place in Element",
+            mapping(request.destination),
+            number(size),
+            number(steps),
+            mapping(request.time),
+        );
     }
     let window = size / steps;
     let outer = stride(&mut pool, &destination, window);
@@ -100,15 +98,17 @@ pub const fn derive_commit(request: &CommitRequest) -> Result<CommitConfig, Plan
     let commit_in_size = attempt!(whole_bytes(OPERATION, request.element, request.destination, window));
     attempt!(check_window(request, commit_in_size, window));
     if !in_order && !expected.is(&pool, &inner) {
-        let text = Text::new().str("commit: the innermost ").number(window).str(" positions of Element ");
-        let text =
-            text.mapping(request.destination).str(" are ").factors(&pool, &inner).str(", but the leading ");
-        let text = text.number(window).str(" lanes of the packet ").mapping(request.packet).str(" are ");
-        let text = text.factors(&pool, &expected);
-        return Err(PlanError::new(
+        refuse!(
             "commit packet",
-            text.str("; help: keep the packet, or a prefix of it, innermost"),
-        ));
+            "commit: the innermost {} positions of Element {} are {}, but the leading {} lanes of the packet {} are {}; \
+             help: keep the packet, or a prefix of it, innermost",
+            number(window),
+            mapping(request.destination),
+            factors(&pool, &inner),
+            number(window),
+            mapping(request.packet),
+            factors(&pool, &expected),
+        );
     }
     let loops = Request {
         operation: OPERATION,
@@ -144,17 +144,22 @@ const fn check_window(request: &CommitRequest, bytes: usize, window: usize) -> R
         }
         k += 1;
     }
-    let text =
-        Text::new().str("commit: each time step writes ").number(window).str(" ").str(request.element.name());
-    let text = text.str(", ").number(bytes).str(" bytes, of Element ").mapping(request.destination);
-    let text = text.str(", but the output packet must be one of 8, 16, 24 or 32 bytes; help: ");
-    let text = if bytes < spec::FLIT_BYTES {
+    let help = if bytes < spec::FLIT_BYTES {
         let next = bytes.div_ceil(8) * 8;
-        text.str("pad the innermost part with `# ").number(next * 8 / request.element.bits()).str("`")
+        text!("pad the innermost part with `# {}`", number(next * 8 / request.element.bits()))
     } else {
-        text.str("give each time step at most one flit of Element")
+        text!("give each time step at most one flit of Element")
     };
-    Err(PlanError::new("commit width", text))
+    refuse!(
+        "commit width",
+        "commit: each time step writes {} {}, {} bytes, of Element {}, but the output packet must be one of 8, 16, 24 or \
+         32 bytes; help: {}",
+        number(window),
+        str(request.element.name()),
+        number(bytes),
+        mapping(request.destination),
+        text(&help),
+    )
 }
 
 /// Time in DM is a permutation of time in the stream: nothing added, dropped, cut or broadcast.
@@ -178,15 +183,14 @@ const fn check_permutation(
     if there && back {
         return Ok(());
     }
-    let text = Text::new().str("commit: the time part of Element ").mapping(request.destination).str(" is ");
-    let text = text
-        .factors(pool, outer)
-        .str(", which is no permutation of the stream's time ")
-        .mapping(request.time);
-    Err(PlanError::new(
+    refuse!(
         "commit permutation",
-        text.str("; help: name exactly the time axes, in any order, before the packet"),
-    ))
+        "commit: the time part of Element {} is {}, which is no permutation of the stream's time {}; \
+         help: name exactly the time axes, in any order, before the packet",
+        mapping(request.destination),
+        factors(pool, outer),
+        mapping(request.time),
+    )
 }
 
 /// A commit writes units of 8 bytes.
@@ -194,9 +198,13 @@ const fn check_commit_address(address: Address) -> Result<(), PlanError> {
     if (address as usize).is_multiple_of(spec::COMMIT_ALIGN_BYTES) {
         return Ok(());
     }
-    let text = Text::new().str("commit: address ").number(address as usize).str(" is no multiple of ");
-    let text = text.number(spec::COMMIT_ALIGN_BYTES).str(" bytes");
-    Err(PlanError::new("commit alignment", text.str("; help: move the tensor to a multiple of 8")))
+    refuse!(
+        "commit alignment",
+        "commit: address {} is no multiple of {} bytes; help: move the tensor to a multiple of {}",
+        number(address as usize),
+        number(spec::COMMIT_ALIGN_BYTES),
+        number(spec::COMMIT_ALIGN_BYTES),
+    )
 }
 
 /// The plan of a commit, as types.
@@ -223,16 +231,17 @@ impl<'l, const T: Tu, P: Position, D: Scalar, Chip: M, Cluster: M, Slice: M, Tim
 {
     const MAY_COMMIT: () = {
         if !P::FETCHED {
-            let text = Text::new()
-                .str("commit: the stream has not been read; help: `.fetch()` and `.collect()` it first");
+            let text =
+                text!("commit: the stream has not been read; help: `.fetch()` and `.collect()` it first");
             PlanError::new("stage", text).refuse()
         }
         if T && !P::SUB_COMMIT {
-            let text = Text::new()
-                .str("commit: a commit of the sub context cannot follow the engine of `.")
-                .str(P::NAME);
-            PlanError::new("sub commit", text.str("()`; help: use the main context, or commit before it"))
-                .refuse()
+            let text = text!(
+                "commit: a commit of the sub context cannot follow the engine of `.{}()`; \
+                 help: use the main context, or commit before it",
+                str(P::NAME),
+            );
+            PlanError::new("sub commit", text).refuse()
         }
     };
 
@@ -251,7 +260,8 @@ impl<'l, const T: Tu, P: Position, D: Scalar, Chip: M, Cluster: M, Slice: M, Tim
             let _ = (Self::MAY_COMMIT, CommitPlan::<D, Time, Packet, Element, T>::CONFIG);
             let _ = DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT;
         }
-        accept(OPERATION, crate::tensor::check_address(Memory::Dm, D::ELEMENT_TYPE, address));
+        accept(OPERATION, check_commit_address(address));
+        DmTensor::<D, Chip, Cluster, Slice, Element>::accept_address(OPERATION, address);
         let mut tensor = DmTensor::filled(address, self.context.next_fill());
         let region = tensor.view_mut().region();
         self.commit_to::<Element>(region);

@@ -56,9 +56,8 @@
 //! ```
 
 use crate::command::Table;
-use crate::error::{PlanError, attempt};
+use crate::error::{PlanError, attempt, refuse};
 use crate::scalar::{ElementType, Scalar, f8e4m3, f8e5m2, i4};
-use crate::text::Text;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ops::Index;
@@ -148,17 +147,22 @@ impl<D: TableIndex, D2: Scalar> LookupTable<D, D2> {
         if entries == D::CODES {
             return Ok(());
         }
-        let text = Text::new().str("lookup table: got ").number(entries).str(" ");
-        let text = text.str(if entries == 1 { "entry" } else { "entries" }).str(" of ");
-        let text = text.str(D2::ELEMENT_TYPE.name()).str(", but the index ").str(D::ELEMENT_TYPE.name());
-        let text = text.str(" has ").number(D::CODES).str(" codes; help: give one entry per code, ");
         // Only signed integers have an order that surprises.
-        let text = if matches!(D::ELEMENT_TYPE, ElementType::I4 | ElementType::I8) {
-            text.str("the one of -1 last, ")
-        } else {
-            text.str("in the order of the codes, ")
+        let order = match D::ELEMENT_TYPE {
+            ElementType::I4 | ElementType::I8 => "the one of -1 last",
+            _ => "in the order of the codes",
         };
-        Err(PlanError::new("table length", text.str("or use `LookupTable::from_fn`")))
+        refuse!(
+            "table length",
+            "lookup table: got {} {} of {}, but the index {} has {} codes; \
+             help: give one entry per code, {}, or use `LookupTable::from_fn`",
+            number(entries),
+            str(if entries == 1 { "entry" } else { "entries" }),
+            str(D2::ELEMENT_TYPE.name()),
+            str(D::ELEMENT_TYPE.name()),
+            number(D::CODES),
+            str(order),
+        )
     }
 
     /// The table of a function of the stored value. It is called once per code, in the order of the codes; for floats

@@ -10,7 +10,7 @@ use super::collect::{CollectPlan, whole_bytes};
 use crate::command::{ContiguousLoad, Sink, TrfAddress};
 use crate::engine::fetch::FetchPlan;
 use crate::engine::stream::CollectTensor;
-use crate::error::{PlanError, attempt};
+use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::factors_of;
 use crate::mapping::{Expr, M, Pool, modulo, product, stride};
 use crate::runtime::fault::accept;
@@ -18,7 +18,6 @@ use crate::runtime::{Tu, TuValues};
 use crate::scalar::{ElementType, Scalar, StreamScalar};
 use crate::spec;
 use crate::tensor::TrfTensor;
-use crate::text::Text;
 use core::marker::PhantomData;
 
 /// What a load of the TRF is derived from.
@@ -62,10 +61,14 @@ pub(crate) const fn check_rows(
         }
         k += 1;
     }
-    let text =
-        Text::new().str(operation).str(": Row::SIZE must be 1, 2, 4, or 8, got ").number(rows).str(" from ");
-    let text = text.mapping(row).str("; help: pad it with `#`, or split it and leave the rest in `Time`");
-    Err(PlanError::new("row count", text))
+    refuse!(
+        "row count",
+        "{}: Row::SIZE must be 1, 2, 4, or 8, got {} from {}; \
+         help: pad it with `#`, or split it and leave the rest in `Time`",
+        str(operation),
+        number(rows),
+        mapping(row),
+    )
 }
 
 /// Checks the mappings of a load, and that some part of the TRF could hold it.
@@ -86,37 +89,38 @@ pub const fn derive_trf_load(request: &TrfLoadRequest) -> Result<TrfLoadConfig, 
     let config = TrfLoadConfig { rows, row_elements, bytes };
     attempt!(check_capacity(OPERATION, &config, TrfAddress::Full));
     if rows > steps || !steps.is_multiple_of(rows) {
-        let text = Text::new().str("to_trf: ").number(rows).str(" rows ").mapping(request.row);
-        let text = if rows > steps {
-            text.str(" are more than the ").number(steps)
-        } else {
-            text.str(" do not divide the ").number(steps)
-        };
-        let text = text.str(" time steps ").mapping(request.time);
-        return Err(PlanError::new(
+        refuse!(
             "rows in time",
-            text.str("; help: fetch with the Row axis outermost in `Time`"),
-        ));
+            "to_trf: {} rows {} {} {} time steps {}; help: fetch with the Row axis outermost in `Time`",
+            number(rows),
+            mapping(request.row),
+            str(if rows > steps { "are more than the" } else { "do not divide the" }),
+            number(steps),
+            mapping(request.time),
+        );
     }
     let outer = stride(&mut pool, &time, steps / rows);
     if !outer.is(&pool, &row) {
-        let text = Text::new().str("to_trf: Row is ").mapping(request.row).str(", but the outermost ");
-        let text =
-            text.number(rows).str(" steps of ").mapping(request.time).str(" are ").factors(&pool, &outer);
-        return Err(PlanError::new(
+        refuse!(
             "row mapping",
-            text.str("; help: fetch with the Row axis outermost in `Time`"),
-        ));
+            "to_trf: Row is {}, but the outermost {} steps of {} are {}; \
+             help: fetch with the Row axis outermost in `Time`",
+            mapping(request.row),
+            number(rows),
+            mapping(request.time),
+            factors(&pool, &outer),
+        );
     }
     let inner = modulo(&mut pool, &time, steps / rows);
     let expected = product(&pool, &inner, &packet);
     if !expected.is(&pool, &element) {
-        let text = Text::new().str("to_trf: Element is ").mapping(request.row_element);
-        let text = text.str(", but what follows Row in the stream is ").factors(&pool, &expected);
-        return Err(PlanError::new(
+        refuse!(
             "element mapping",
-            text.str("; help: keep the order and the padding of the stream"),
-        ));
+            "to_trf: Element is {}, but what follows Row in the stream is {}; \
+             help: keep the order and the padding of the stream",
+            mapping(request.row_element),
+            factors(&pool, &expected),
+        );
     }
     Ok(config)
 }
@@ -135,19 +139,21 @@ pub const fn check_capacity(
         TrfAddress::FirstHalf => "TrfAddress::FirstHalf",
         TrfAddress::SecondHalf => "TrfAddress::SecondHalf",
     };
-    let text = Text::new()
-        .str(operation)
-        .str(": ")
-        .count(config.rows, "row")
-        .str(" of ")
-        .number(config.bytes / config.rows);
-    let text = text.str(" bytes are ").number(config.bytes).str(" bytes, but ").str(name).str(" holds ");
-    let text = text.number(address.capacity()).str("; help: ");
-    let text = match address {
-        TrfAddress::Full => text.str("load a smaller tile, or load several times"),
-        _ => text.str("use `TrfAddress::Full`, load a smaller tile, or load several times"),
+    let help = match address {
+        TrfAddress::Full => "load a smaller tile, or load several times",
+        _ => "use `TrfAddress::Full`, load a smaller tile, or load several times",
     };
-    Err(PlanError::new("TRF capacity", text))
+    refuse!(
+        "TRF capacity",
+        "{}: {} of {} bytes are {} bytes, but {} holds {}; help: {}",
+        str(operation),
+        count(config.rows, "row"),
+        number(config.bytes / config.rows),
+        number(config.bytes),
+        str(name),
+        number(address.capacity()),
+        str(help),
+    )
 }
 
 /// The plan of a load of the TRF, as types.

@@ -13,7 +13,7 @@
 
 use crate::command::{self, Operation, Region, TensorUnit};
 use crate::engine::contraction::{AlignConfig, ContractConfig};
-use crate::error::PlanError;
+use crate::error::{PlanError, refuse};
 use crate::mapping::Guard;
 use crate::mapping::{Identity, M, Problem, liveness_of};
 use crate::runtime::fault::{Begun, accept};
@@ -21,7 +21,6 @@ use crate::runtime::{Tu, TuContext};
 use crate::scalar::{ChipType, Rngd, Scalar, StreamScalar};
 use crate::spec::ChipKind;
 use crate::tensor::DmTensorView;
-use crate::text::Text;
 use core::fmt;
 use core::marker::PhantomData;
 use core::panic::Location;
@@ -229,11 +228,13 @@ const fn check_kind(system: ChipKind, asked: ChipKind) -> Result<(), PlanError> 
     if system.runs(asked) {
         return Ok(());
     }
-    let text =
-        Text::new().str("on: the stream is for ").str(asked.name()).str(", but the chips of the system are ");
-    let text =
-        text.str(system.name()).str("; help: make the context with `Context::with(SimOptions { chip_kind: ");
-    Err(PlanError::new("chip kind", text.str("ChipKind::RngdS, .. })`, or fetch what RNGD can")))
+    refuse!(
+        "chip kind",
+        "on: the stream is for {}, but the chips of the system are {}; help: make the context with \
+         `Context::with(SimOptions { chip_kind: ChipKind::RngdS, .. })`, or fetch what RNGD can",
+        str(asked.name()),
+        str(system.name()),
+    )
 }
 
 /// A stream with the weights that it meets, on its way through the Contraction Engine.

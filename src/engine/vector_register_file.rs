@@ -6,9 +6,9 @@
 //!
 //! Source: spec page 40 §2.4. Elements are `i32` or `f32`: the type is what the fetch widens to.
 
-use crate::command::{Address, Memory, Sink, Start, Step, Transfer};
+use crate::command::{Address, Sink, Start, Step, Transfer};
 use crate::engine::stream::CollectTensor;
-use crate::error::{PlanError, attempt};
+use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::factors_of;
 use crate::mapping::{Expr, M, Pool};
 use crate::runtime::Tu;
@@ -17,7 +17,6 @@ use crate::scalar::{ElementType, Scalar, VeScalar};
 use crate::sequencer::transfer::{Level, Placement, derive_transfer};
 use crate::spec;
 use crate::tensor::VrfTensor;
-use crate::text::Text;
 use core::fmt;
 use core::marker::PhantomData;
 
@@ -74,29 +73,32 @@ pub const fn derive_vrf_load(request: &VrfLoadRequest) -> Result<VrfLoadConfig, 
         own.source = Step { units: 0, elements: own.source.units * lanes + own.source.elements };
         // The same digit a second time would repeat elements.
         if own.size > 1 && own.source.elements == 0 {
-            return Err(repeated(request));
+            refuse!(
+                "VRF axes",
+                "to_vrf: Element {} names a part of an axis twice, but the stream has Time {} and Packet {}; \
+                 help: name each axis of Time and Packet once",
+                mapping(request.vrf_element),
+                mapping(request.time),
+                mapping(request.packet),
+            );
         }
         transfer.loops.set(k, own);
         k += 1;
     }
     let bytes = elements.saturating_mul(request.element.bits()) / 8;
     if bytes > spec::VRF_BYTES {
-        let text = Text::new().str("to_vrf: Element ").mapping(request.vrf_element).str(" of ");
-        let text =
-            text.str(request.element.name()).str(" takes ").number(bytes).str(" bytes per slice, but the ");
-        let text =
-            text.str("VRF has ").number(spec::VRF_BYTES).str("; help: load it in segments of at most ");
-        let text = text.number(spec::VRF_BYTES * 8 / request.element.bits());
-        return Err(PlanError::new("VRF capacity", text.str(" elements, or spread it over more slices")));
+        refuse!(
+            "VRF capacity",
+            "to_vrf: Element {} of {} takes {} bytes per slice, but the VRF has {}; \
+             help: load it in segments of at most {} elements, or spread it over more slices",
+            mapping(request.vrf_element),
+            str(request.element.name()),
+            number(bytes),
+            number(spec::VRF_BYTES),
+            number(spec::VRF_BYTES * 8 / request.element.bits()),
+        );
     }
     Ok(VrfLoadConfig { elements, bytes, transfer })
-}
-
-const fn repeated(request: &VrfLoadRequest) -> PlanError {
-    let text = Text::new().str("to_vrf: Element ").mapping(request.vrf_element);
-    let text = text.str(" names a part of an axis twice, but the stream has Time ").mapping(request.time);
-    let text = text.str(" and Packet ").mapping(request.packet);
-    PlanError::new("VRF axes", text.str("; help: name each axis of Time and Packet once"))
 }
 
 /// The plan of a load of the VRF, as types.
@@ -139,7 +141,7 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet:
         D: VeScalar,
     {
         let plan = const { &VrfLoadPlan::<D, Time, Packet, Element>::CONFIG };
-        accept(OPERATION, crate::tensor::check_address(Memory::Vrf, D::ELEMENT_TYPE, address));
+        VrfTensor::<D, Chip, Cluster, Slice, Element>::accept_address(OPERATION, address);
         accept(OPERATION, crate::tensor::check_vrf_end(OPERATION, plan.bytes, address));
         let mut tensor = VrfTensor::filled(address, self.context.next_fill());
         let sink = Sink::Vrf {

@@ -30,6 +30,12 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
         Self { address, fill, types: PhantomData }
     }
 
+    /// Stops a call whose tensor cannot start at `address`.
+    #[track_caller]
+    pub(crate) fn accept_address(operation: &'static str, address: Address) {
+        accept(operation, super::check_address(Memory::Dm, const { &Self::FOOTPRINT }, address));
+    }
+
     /// A handle to what is at an address.
     ///
     /// Reads see whatever is there: nothing is known about who wrote it. Writing through a mutable view makes the
@@ -45,7 +51,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
         const {
             let _ = Self::FOOTPRINT;
         }
-        accept("DmTensor::from_addr", super::check_address(Memory::Dm, D::ELEMENT_TYPE, address));
+        Self::accept_address("DmTensor::from_addr", address);
         Self::filled(address, FillId::bare())
     }
 

@@ -26,6 +26,12 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
         Self { address, fill, types: PhantomData }
     }
 
+    /// Stops a call whose tensor cannot start at `address`.
+    #[track_caller]
+    pub(crate) fn accept_address(operation: &'static str, address: Address) {
+        accept(operation, super::check_address(Memory::Hbm, const { &Self::FOOTPRINT }, address));
+    }
+
     /// A handle to what is at an address.
     ///
     /// Reads see whatever is there: nothing is known about who wrote it. Writing through a mutable view makes the
@@ -39,7 +45,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     #[track_caller]
     pub unsafe fn from_addr(address: Address) -> Self {
         const { assert_fits::<D, Chip, Element>() };
-        accept("HbmTensor::from_addr", super::check_address(Memory::Hbm, D::ELEMENT_TYPE, address));
+        Self::accept_address("HbmTensor::from_addr", address);
         Self::filled(address, FillId::bare())
     }
 

@@ -15,27 +15,27 @@ pub use shape::Shape;
 pub use trf::{TrfTensor, TrfTensorView, TrfTensorViewMut};
 pub use vrf::{VrfTensor, VrfTensorView, VrfTensorViewMut};
 
-use crate::command::{Address, Memory};
-use crate::error::PlanError;
-use crate::scalar::ElementType;
+use crate::command::{Address, Footprint, Memory};
+use crate::error::{PlanError, refuse};
 use crate::spec;
-use crate::text::Text;
 
-/// An address is a multiple of the element's size and lies in the memory.
+/// A tensor at an address starts at a multiple of its element's size, inside of the memory.
+///
+/// That it also ends there is checked when the command runs: the bytes beyond the end are named then.
 pub(crate) const fn check_address(
     memory: Memory,
-    element: ElementType,
+    footprint: &Footprint,
     address: Address,
 ) -> Result<(), PlanError> {
-    let bytes = element.bits().div_ceil(8);
+    let bytes = footprint.element.bits().div_ceil(8);
     if !(address as usize).is_multiple_of(bytes) {
-        let text =
-            Text::new().str("address ").number(address as usize).str(" is no multiple of the ").number(bytes);
-        let text = text.str(" bytes of ").str(element.name());
-        return Err(PlanError::new(
+        refuse!(
             "alignment",
-            text.str("; help: move the tensor to a multiple of its element size"),
-        ));
+            "address {} is no multiple of the {} bytes of {}; help: move the tensor to a multiple of its element size",
+            number(address as usize),
+            number(bytes),
+            str(footprint.element.name()),
+        );
     }
     let (name, capacity) = match memory {
         Memory::Hbm => ("HBM", spec::HBM_BYTES),
@@ -43,13 +43,22 @@ pub(crate) const fn check_address(
         Memory::Vrf => ("VRF", spec::VRF_BYTES as u64),
     };
     if address >= capacity {
-        let text =
-            Text::new().str("address ").number(address as usize).str(" lies outside ").str(name).str(" of ");
-        let text = text.number(capacity as usize).str(" bytes");
-        return Err(PlanError::new("address", text.str("; help: use a lower address")));
+        let highest = (capacity as usize).saturating_sub(footprint.bytes());
+        refuse!(
+            "address",
+            "address {} lies outside {} of {} bytes; help: a tensor of {} fits at {} and below",
+            number(address as usize),
+            str(name),
+            number(capacity as usize),
+            count(footprint.bytes(), "byte"),
+            number(highest / ADDRESS_UNIT * ADDRESS_UNIT),
+        );
     }
     Ok(())
 }
+
+/// Every engine takes addresses that are multiples of this.
+const ADDRESS_UNIT: usize = 8;
 
 /// A tensor in the VRF ends inside it, padding included (spec page 40 §2.4).
 pub(crate) const fn check_vrf_end(
@@ -61,10 +70,16 @@ pub(crate) const fn check_vrf_end(
     if address as usize <= capacity && bytes <= capacity - address as usize {
         return Ok(());
     }
-    let text = Text::new().str(operation).str(": a tensor of ").count(bytes, "byte").str(" at address ");
-    let text = text.number(address as usize).str(" leaves the VRF, which has ").number(capacity);
-    let text = text.str(" bytes per slice; help: use address ").number(capacity.saturating_sub(bytes));
-    Err(PlanError::new("VRF capacity", text.str(" or a lower one, or load it in segments")))
+    refuse!(
+        "VRF capacity",
+        "{}: a tensor of {} at address {} leaves the VRF, which has {} bytes per slice; \
+         help: use address {} or a lower one, or load it in segments",
+        str(operation),
+        count(bytes, "byte"),
+        number(address as usize),
+        number(capacity),
+        number(capacity.saturating_sub(bytes)),
+    )
 }
 
 /// A transfer from HBM to DM starts at multiples of 8 bytes on both sides (spec page 30 §7).
@@ -73,12 +88,13 @@ pub(crate) const fn check_dma_address(side: &'static str, address: Address) -> R
     if (address as usize).is_multiple_of(unit) {
         return Ok(());
     }
-    let text = Text::new()
-        .str(side)
-        .str(" address ")
-        .number(address as usize)
-        .str(" is no multiple of ")
-        .number(unit);
-    let text = text.str(" bytes, which a transfer from HBM to DM needs");
-    Err(PlanError::new("DMA alignment", text.str("; help: move the tensor to a multiple of 8")))
+    refuse!(
+        "DMA alignment",
+        "{} address {} is no multiple of {} bytes, which a transfer from HBM to DM needs; \
+         help: move the tensor to a multiple of {}",
+        str(side),
+        number(address as usize),
+        number(unit),
+        number(unit),
+    )
 }

@@ -1,7 +1,7 @@
 //! What the types of a tensor at rest say, as values.
 
 use crate::command::{Footprint, Memory};
-use crate::error::{PlanError, attempt};
+use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Expr, liveness_of};
 use crate::scalar::ElementType;
 use crate::sequencer::transfer::{
@@ -114,22 +114,20 @@ impl Shape {
             Memory::Vrf => ("VRF", "slice", spec::VRF_BYTES as u64),
         };
         if bits > 8 * capacity as u128 {
-            let text =
-                self.text().str(": Element ").mapping(self.element).str(" of ").str(self.element_type.name());
             let bytes = bits.div_ceil(8);
-            let text = text.str(" takes ").number(if bytes > usize::MAX as u128 {
-                usize::MAX
-            } else {
-                bytes as usize
-            });
-            let text = text
-                .str(" bytes, but ")
-                .str(name)
-                .str(" holds ")
-                .number(capacity as usize)
-                .str(" bytes per ");
-            let text = text.str(per).str("; help: spread the tensor over more units, or move it in parts");
-            return Err(PlanError::new("capacity", text));
+            let bytes = if bytes > usize::MAX as u128 { usize::MAX } else { bytes as usize };
+            refuse!(
+                "capacity",
+                "{}: Element {} of {} takes {} bytes, but {} holds {} bytes per {}; \
+                 help: spread the tensor over more units, or move it in parts",
+                str(self.name()),
+                mapping(self.element),
+                str(self.element_type.name()),
+                number(bytes),
+                str(name),
+                number(capacity as usize),
+                str(per),
+            );
         }
         Ok([chips, clusters, slices, elements])
     }
@@ -143,19 +141,18 @@ impl Shape {
         Ok(Footprint { element: self.element_type, chips, clusters, slices, elements, guard })
     }
 
-    const fn text(&self) -> Text {
-        Text::new().str(self.name())
-    }
-
     const fn count(&self, expr: &'static Expr, name: &'static str, most: usize) -> Result<usize, PlanError> {
         let count = attempt!(size(expr));
         if count > most {
-            let text = self.text().str(": ").str(name).str(" ").mapping(expr).str(" has ").number(count);
-            let text = text.str(" positions, but there are ").number(most);
-            return Err(PlanError::new(
+            refuse!(
                 "unit count",
-                text.str("; help: move a part of it to another dimension"),
-            ));
+                "{}: {} {} has {} positions, but there are {}; help: move a part of it to another dimension",
+                str(self.name()),
+                str(name),
+                mapping(expr),
+                number(count),
+                number(most),
+            );
         }
         Ok(count)
     }

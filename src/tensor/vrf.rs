@@ -35,6 +35,12 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> VrfTensor<D, Chip, 
         Self { address, fill, types: PhantomData }
     }
 
+    /// Stops a call whose tensor cannot start at `address`.
+    #[track_caller]
+    pub(crate) fn accept_address(operation: &'static str, address: Address) {
+        accept(operation, super::check_address(Memory::Vrf, const { &Self::FOOTPRINT }, address));
+    }
+
     /// A handle to what is at an address of the VRF.
     ///
     /// Refused while compiling: a tensor of more than 8192 bytes per slice.
@@ -50,7 +56,7 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> VrfTensor<D, Chip, 
         const {
             let _ = Self::FOOTPRINT;
         }
-        accept("VrfTensor::from_addr", super::check_address(Memory::Vrf, D::ELEMENT_TYPE, address));
+        Self::accept_address("VrfTensor::from_addr", address);
         let bytes = const { Self::FOOTPRINT.bytes() };
         accept("VrfTensor::from_addr", super::check_vrf_end("VrfTensor::from_addr", bytes, address));
         Self::filled(address, FillId::bare())

@@ -62,7 +62,11 @@ fn dm_ends_at_512_kib() {
     assert_same(&run(through_dm, &x, DM - 65536).expect("it fits exactly"), &x);
     let past = run(through_dm, &x, DM - 65536 + 8);
     assert_fault(past, FaultKind::OutOfBounds, &["DM", "458760", "524288", "bytes 524288.."]);
-    assert_fault(run(through_dm, &x, DM), FaultKind::Refused, &["to_dm", "524288 lies outside DM"]);
+    assert_fault(
+        run(through_dm, &x, DM),
+        FaultKind::Refused,
+        &["to_dm", "a tensor of 64 bytes fits at 524224 and below"],
+    );
 }
 
 #[device(chip = 1)]
@@ -166,12 +170,58 @@ fn addresses_are_multiples_of_the_element() {
         (panic_message(|| unsafe { Dm::<i32>::from_addr(6) }), "6 is no multiple of the 4 bytes of i32"),
         (panic_message(|| unsafe { Hbm::<bf16>::from_addr(5) }), "5 is no multiple of the 2 bytes of bf16"),
         (panic_message(|| unsafe { Hbm::<f32>::from_addr(10) }), "10 is no multiple of the 4 bytes of f32"),
-        (panic_message(|| unsafe { Hbm::<i8>::from_addr(HBM) }), "51539607552 lies outside HBM"),
-        (panic_message(|| unsafe { Dm::<i8>::from_addr(DM) }), "524288 lies outside DM"),
+        (
+            panic_message(|| unsafe { Hbm::<i8>::from_addr(HBM) }),
+            "51539607552 lies outside HBM of 51539607552 bytes",
+        ),
+        (
+            panic_message(|| unsafe { Dm::<i8>::from_addr(DM) }),
+            "a tensor of 64 bytes fits at 524224 and below",
+        ),
     ];
     for (message, part) in refused {
         assert!(message.contains(part) && message.contains("help: "), "`{part}` is not in: {message}");
     }
+}
+
+/// One refusal names the multiple that is enough: not that of the element first, and then that of the engine.
+#[test]
+fn an_odd_address_is_refused_with_the_multiple_of_the_engine() {
+    #[device(chip = 1)]
+    fn kernel(ctx: &mut Context, x: &HbmTensor<bf16, m![1], m![B]>, dma: u64, commit: u64) {
+        let dm = x.to_dm::<Cluster, Slice, m![B]>(&mut ctx.tdma, dma);
+        (ctx.main.begin(dm.view()).fetch::<bf16, m![1], m![B]>())
+            .collect::<m![B / 16], m![B % 16]>()
+            .commit::<m![B]>(commit);
+    }
+    let run = |dma, commit| {
+        let mut ctx = Context::acquire();
+        block_on(async {
+            let x = HostTensor::<bf16, m![B]>::zero().to_hbm::<m![1], m![B]>(&mut ctx.pdma, 0).await;
+            try_launch(kernel, (&mut *ctx, &x, dma, commit)).await
+        })
+    };
+    assert!(run(1024, 2048).is_ok());
+    for (dma, commit, part) in [
+        (1027, 2048, "DM destination address 1027 is no multiple of 8 bytes"),
+        (1026, 2048, "DM destination address 1026 is no multiple of 8 bytes"),
+        (1024, 2047, "address 2047 is no multiple of 8 bytes"),
+        (1024, DM, "fits at 524160 and below"),
+    ] {
+        let message = run(dma, commit).expect_err(part).to_string();
+        assert!(message.contains(part), "{message}");
+    }
+}
+
+/// The fault names the line of the call, although the work is done when the future is awaited.
+#[test]
+fn an_upload_at_an_odd_address_is_refused_at_its_line() {
+    let mut ctx = Context::acquire();
+    let x = HostTensor::<bf16, m![B]>::zero();
+    let line = line!() + 1;
+    let message = panic_message(|| drop(x.to_hbm::<m![1], m![B]>(&mut ctx.pdma, 1027)));
+    let place = format!("{}:{line}:", file!());
+    assert!(message.contains("1027 is no multiple of the 2 bytes") && message.contains(&place), "{message}");
 }
 
 #[test]

@@ -8,15 +8,15 @@
 //! `Time'` is `Time` without the axes that are summed (spec page 40 §4.2).
 
 use crate::command::AccumulationKind;
-use crate::error::{PlanError, attempt};
+use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::factors_of;
 use crate::mapping::{
     CutRule, Expr, Factor, Factors, LEAD_INSIDE, PaddingKind, Pieces, Pool, Problem, Term, matched, modulo,
-    pad_to, product, stride, strip, write_term,
+    pad_to, product, stride, strip,
 };
 use crate::sequencer::{Config, Entry, Request, Stream};
 use crate::spec;
-use crate::text::Text;
+use crate::text::text;
 
 /// What an accumulate is derived from.
 #[derive(Clone, Copy, Debug)]
@@ -79,27 +79,30 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
     let packet = attempt!(factors_of(OPERATION, &mut pool, request.packet));
     let out_time = attempt!(factors_of(OPERATION, &mut pool, request.out_time));
     let out_packet = attempt!(factors_of(OPERATION, &mut pool, request.out_packet));
+    let kind = kind_name(request.kind);
     let columns = strip(&packet);
     let count = columns.size();
     if packet.size() > spec::ACCUMULATOR_COLUMNS {
-        let text = kind_text(request.kind)
-            .str("the packet ")
-            .mapping(request.packet)
-            .str(" has ")
-            .number(packet.size());
-        let text = text.str(" columns, but at most ").number(spec::ACCUMULATOR_COLUMNS);
-        return Err(PlanError::new(
+        refuse!(
             "accumulate columns",
-            text.str(" leave the tree; help: reduce more in `.contract()`"),
-        ));
+            "accumulate, {}: the packet {} has {} columns, but at most {} leave the tree; \
+             help: reduce more in `.contract()`",
+            str(kind),
+            mapping(request.packet),
+            number(packet.size()),
+            number(spec::ACCUMULATOR_COLUMNS),
+        );
     }
     if out_packet.size() != spec::BEAT_LANES {
-        let text = kind_text(request.kind).str("OutPacket ").mapping(request.out_packet).str(" has ");
-        let text = text.number(out_packet.size()).str(" lanes, but a beat has ").number(spec::BEAT_LANES);
-        return Err(PlanError::new(
+        refuse!(
             "accumulate lanes",
-            text.str("; help: pad with `# 8`, or split into `/ 8` and `% 8`"),
-        ));
+            "accumulate, {}: OutPacket {} has {} lanes, but a beat has {}; \
+             help: pad with `# 8`, or split into `/ 8` and `% 8`",
+            str(kind),
+            mapping(request.out_packet),
+            number(out_packet.size()),
+            number(spec::BEAT_LANES),
+        );
     }
     // The innermost part of OutTime, and OutPacket, that the kind asks for.
     let padded = pad_to(&columns, count.div_ceil(8) * 8);
@@ -108,14 +111,17 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
         AccumulationKind::Sequential => modulo(&mut pool, &padded, 8),
     };
     if !lanes.is(&pool, &out_packet) {
-        let text =
-            kind_text(request.kind).str("OutPacket is ").mapping(request.out_packet).str(", but must be ");
-        let text = text.factors(&pool, &lanes);
-        let text = match request.kind {
-            AccumulationKind::Interleaved => text.str(", the rows padded to 8; help: use it"),
-            AccumulationKind::Sequential => text.str(", the inner 8 columns of the packet; help: use it"),
-        };
-        return Err(PlanError::new("accumulate packet", text));
+        refuse!(
+            "accumulate packet",
+            "accumulate, {}: OutPacket is {}, but must be {}, {}; help: use it",
+            str(kind),
+            mapping(request.out_packet),
+            factors(&pool, &lanes),
+            str(match request.kind {
+                AccumulationKind::Interleaved => "the rows padded to 8",
+                AccumulationKind::Sequential => "the inner 8 columns of the packet",
+            }),
+        );
     }
     let tail = match request.kind {
         AccumulationKind::Interleaved => columns,
@@ -127,18 +133,17 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
     if !out_time.size().is_multiple_of(tail.size())
         || !modulo(&mut pool, &out_time, tail.size()).is(&pool, &tail)
     {
-        let text =
-            kind_text(request.kind).str("OutTime is ").mapping(request.out_time).str(", but must end in ");
-        let text = text.factors(&pool, &tail);
-        let text = match request.kind {
-            AccumulationKind::Interleaved => {
-                text.str(", the columns of the packet; help: append it innermost")
-            }
-            AccumulationKind::Sequential => {
-                text.str(", the rows and groups of 8 columns; help: append it innermost")
-            }
-        };
-        return Err(PlanError::new("accumulate time tail", text));
+        refuse!(
+            "accumulate time tail",
+            "accumulate, {}: OutTime is {}, but must end in {}, {}; help: append it innermost",
+            str(kind),
+            mapping(request.out_time),
+            factors(&pool, &tail),
+            str(match request.kind {
+                AccumulationKind::Interleaved => "the columns of the packet",
+                AccumulationKind::Sequential => "the rows and groups of 8 columns",
+            }),
+        );
     }
     let kept = stride(&mut pool, &out_time, tail.size());
     // Where the innermost axes are summed, which is the usual case, the slots follow at once. Padding without an axis is
@@ -160,27 +165,36 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
         AccumulationKind::Sequential => inner * row.size() * count.div_ceil(8),
     };
     if buffer > limit {
-        let text = kind_text(request.kind).str("summing ").mapping(request.time).str(" down to ");
-        let text = text.factors(&pool, &kept).str(" needs ").number(buffer);
-        let text = match request.kind {
+        let parts = match request.kind {
             AccumulationKind::Interleaved => {
-                text.str(" columns in the buffer, ").number(inner).str(" x ").number(count)
+                text!("{} columns in the buffer, {} x {}", number(buffer), number(inner), number(count))
             }
-            AccumulationKind::Sequential => {
-                let text = text.str(" rows in the buffer, ").number(inner).str(" x ").number(row.size());
-                text.str(" x ").number(count.div_ceil(8))
-            }
+            AccumulationKind::Sequential => text!(
+                "{} rows in the buffer, {} x {} x {}",
+                number(buffer),
+                number(inner),
+                number(row.size()),
+                number(count.div_ceil(8)),
+            ),
         };
-        let text = text.str(", but it holds ").number(limit).str("; help: move ");
-        let text = match &slots.outermost {
-            Some((term, resize)) => write_term(text.str("`m!["), &pool, term, *resize)
-                .str("]`, the outermost axis that is summed, inward in `Time`, "),
-            None => text,
+        let move_inward = match &slots.outermost {
+            Some((term, resize)) => text!(
+                "move {}, the outermost axis that is summed, inward in `Time`, ",
+                term(&pool, term, *resize),
+            ),
+            None => text!(""),
         };
-        return Err(PlanError::new(
+        refuse!(
             "accumulate buffer",
-            text.str("use the other kind or fewer rows, or reduce the packet more in `.contract()`"),
-        ));
+            "accumulate, {}: summing {} down to {} needs {}, but it holds {}; \
+             help: {}use the other kind or fewer rows, or reduce the packet more in `.contract()`",
+            str(kind),
+            mapping(request.time),
+            factors(&pool, &kept),
+            text(&parts),
+            number(limit),
+            text(&move_inward),
+        );
     }
     Ok(AccumulateConfig {
         kind: request.kind,
@@ -235,10 +249,10 @@ pub(super) const fn progress(error: &PlanError) -> usize {
     k
 }
 
-const fn kind_text(kind: AccumulationKind) -> Text {
+const fn kind_name(kind: AccumulationKind) -> &'static str {
     match kind {
-        AccumulationKind::Interleaved => Text::new().str("accumulate, Interleaved: "),
-        AccumulationKind::Sequential => Text::new().str("accumulate, Sequential: "),
+        AccumulationKind::Interleaved => "Interleaved",
+        AccumulationKind::Sequential => "Sequential",
     }
 }
 
@@ -258,6 +272,7 @@ const fn check_kept(
     time: &Factors,
     kept: &Factors,
 ) -> Result<Slots, PlanError> {
+    let kind = kind_name(request.kind);
     let sides = (Pieces::new(&[time]), Pieces::new(&[kept]));
     let cut = matched(pool, sides.0, sides.1, (CutRule::Exact, Some(CutRule::Exact)));
     let mut k = cut.divisor.list.len();
@@ -267,23 +282,28 @@ const fn check_kept(
         if let Factor::Term { term, resize } = piece.factor
             && !piece.matched
         {
-            let text = write_term(kind_text(request.kind).str("OutTime has `m!["), pool, &term, resize);
-            let text =
-                text.str("]`, which Time ").mapping(request.time).str(" does not have: OutTime keeps ");
-            let text = text.factors(pool, kept);
-            return Err(PlanError::new(
+            refuse!(
                 "accumulate axis",
-                text.str("; help: remove it: time axes can only be kept or summed here"),
-            ));
+                "accumulate, {}: OutTime has {}, which Time {} does not have: OutTime keeps {}; \
+                 help: remove it: time axes can only be kept or summed here",
+                str(kind),
+                term(pool, &term, resize),
+                mapping(request.time),
+                factors(pool, kept),
+            );
         }
     }
     // Pairs come outermost divisor piece first: their dividend pieces must come outermost first, too.
     let mut k = 1;
     while k < cut.pairs.len() {
         if cut.pairs.at(k).0 >= cut.pairs.at(k - 1).0 {
-            let text = kind_text(request.kind).str("OutTime keeps ").factors(pool, kept).str(" of Time ");
-            let text = text.mapping(request.time).str(" in another order");
-            return Err(PlanError::new("accumulate order", text.str("; help: keep the order of the stream")));
+            refuse!(
+                "accumulate order",
+                "accumulate, {}: OutTime keeps {} of Time {} in another order; help: keep the order of the stream",
+                str(kind),
+                factors(pool, kept),
+                mapping(request.time),
+            );
         }
         k += 1;
     }
@@ -311,12 +331,15 @@ const fn check_kept(
                     expected.push_padding(size * stride as usize, PaddingKind::Top);
                 }
                 None => {
-                    let text =
-                        kind_text(request.kind).str("OutTime keeps ").factors(pool, kept).str(" of Time ");
-                    let text = text.mapping(request.time).str(", which pads a group to ").number(size);
-                    let help =
-                        " steps; help: keep or sum all of the group, or pad its outermost axis instead";
-                    return Err(PlanError::new("accumulate padding", text.str(help)));
+                    refuse!(
+                        "accumulate padding",
+                        "accumulate, {}: OutTime keeps {} of Time {}, which pads a group to {} steps; help: keep or sum all \
+                         of the group, or pad its outermost axis instead",
+                        str(kind),
+                        factors(pool, kept),
+                        mapping(request.time),
+                        number(size),
+                    );
                 }
             },
             Factor::Lead { .. } => panic!("{}", LEAD_INSIDE),
@@ -324,10 +347,15 @@ const fn check_kept(
         k += 1;
     }
     if !expected.is(pool, kept) {
-        let text = kind_text(request.kind).str("OutTime keeps ").factors(pool, kept).str(" of Time ");
-        let text =
-            text.mapping(request.time).str(", but with the padding of Time it is ").factors(pool, &expected);
-        return Err(PlanError::new("accumulate padding", text.str("; help: copy the padding of Time")));
+        refuse!(
+            "accumulate padding",
+            "accumulate, {}: OutTime keeps {} of Time {}, but with the padding of Time it is {}; \
+             help: copy the padding of Time",
+            str(kind),
+            factors(pool, kept),
+            mapping(request.time),
+            factors(pool, &expected),
+        );
     }
     if loops.loops.entries.overflowed() {
         return Err(PlanError::mapping(OPERATION, Problem::TooManyFactors));

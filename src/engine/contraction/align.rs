@@ -12,11 +12,10 @@
 use super::stream_adapter::{StreamAdapterConfig, stream_adapter};
 use super::trf_sequencer::{TrfSequencerConfig, trf_sequencer};
 use crate::engine::register_file::check_rows;
-use crate::error::{PlanError, attempt};
+use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::factors_of;
 use crate::mapping::{Expr, Factor, Factors, Pool};
 use crate::scalar::ElementType;
-use crate::text::Text;
 
 /// What an align is derived from.
 #[derive(Clone, Copy, Debug)]
@@ -109,11 +108,13 @@ const fn rows_are_separate(pool: &Pool, request: &AlignRequest, sides: &Sides) -
     let mut k = 0;
     while k < others.len() {
         if shares_a_digit(&sides.row, others[k]) {
-            let text = Text::new().str("align: the Row axes ").mapping(request.row).str(" also occur in ");
-            let text = text.factors(pool, others[k]).str(": each row gets the same data");
-            let help =
-                "; help: keep Row axes in the TRF tensor only, never in the stream, OutTime or OutPacket";
-            return Err(PlanError::new("align row axis", text.str(help)));
+            refuse!(
+                "align row axis",
+                "align: the Row axes {} also occur in {}: each row gets the same data; \
+                 help: keep Row axes in the TRF tensor only, never in the stream, OutTime or OutPacket",
+                mapping(request.row),
+                factors(pool, others[k]),
+            );
         }
         k += 1;
     }

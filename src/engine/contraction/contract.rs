@@ -9,12 +9,12 @@
 //! Spec page 40 §4.1.
 
 use crate::engine::collect::whole_bytes;
-use crate::error::{PlanError, attempt};
+use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::factors_of;
 use crate::mapping::{Expr, Pool, stride, strip};
 use crate::scalar::ElementType;
 use crate::spec;
-use crate::text::Text;
+use crate::text::text;
 
 /// What a contract is derived from.
 #[derive(Clone, Copy, Debug)]
@@ -45,26 +45,29 @@ pub const fn derive_contract(request: &ContractRequest) -> Result<ContractConfig
     let out_packet = attempt!(factors_of(OPERATION, &mut pool, request.out_packet));
     let bytes = attempt!(whole_bytes(OPERATION, request.element, request.packet, packet.size()));
     if bytes != spec::MAC_BYTES {
-        let text =
-            Text::new().str("contract: the packet ").mapping(request.packet).str(" holds ").number(bytes);
-        let text = text.str(" bytes, but must hold ").number(spec::MAC_BYTES);
-        return Err(PlanError::new(
+        refuse!(
             "contract packet bytes",
-            text.str("; help: `.align()` to packets of 64 bytes"),
-        ));
+            "contract: the packet {} holds {} bytes, but must hold {}; help: `.align()` to packets of 64 bytes",
+            mapping(request.packet),
+            number(bytes),
+            number(spec::MAC_BYTES),
+        );
     }
     let size = out_packet.size();
     if size > spec::ACCUMULATOR_COLUMNS || !size.is_power_of_two() {
-        let text =
-            Text::new().str("contract: OutPacket ").mapping(request.out_packet).str(" has ").number(size);
-        let text =
-            text.str(" columns, but must have a power of two, at most ").number(spec::ACCUMULATOR_COLUMNS);
-        let text = if size > spec::ACCUMULATOR_COLUMNS {
-            text.str("; help: reduce more of the packet")
+        let help = if size > spec::ACCUMULATOR_COLUMNS {
+            text!("reduce more of the packet")
         } else {
-            text.str("; help: pad its outer end with `# ").number(size.next_power_of_two()).str("`")
+            text!("pad its outer end with `# {}`", number(size.next_power_of_two()))
         };
-        return Err(PlanError::new("contract columns", text));
+        refuse!(
+            "contract columns",
+            "contract: OutPacket {} has {} columns, but must have a power of two, at most {}; help: {}",
+            mapping(request.out_packet),
+            number(size),
+            number(spec::ACCUMULATOR_COLUMNS),
+            text(&help),
+        );
     }
     let want = strip(&out_packet);
     let live = strip(&packet).size();
@@ -77,12 +80,11 @@ pub const fn derive_contract(request: &ContractRequest) -> Result<ContractConfig
         }
         depth += 1;
     }
-    let text = Text::new().str("contract: OutPacket ").mapping(request.out_packet).str(" is not ");
-    let text = text
-        .mapping(request.packet)
-        .str(" without its innermost 1, 2, 4, … positions: the tree adds neighbours, ");
-    let text = text.str(
-        "so only the innermost part of the packet can be summed; help: reorder the packet so that what is ",
-    );
-    Err(PlanError::new("contract quotient", text.str("summed is innermost")))
+    refuse!(
+        "contract quotient",
+        "contract: OutPacket {} is not {} without its innermost 1, 2, 4, … positions: the tree adds neighbours, so only the \
+         innermost part of the packet can be summed; help: reorder the packet so that what is summed is innermost",
+        mapping(request.out_packet),
+        mapping(request.packet),
+    )
 }

@@ -14,12 +14,10 @@
 
 use super::align::{AlignRequest, OPERATION, Sides, shares_a_digit};
 use crate::engine::collect::{flit_elements, whole_bytes};
-use crate::error::{PlanError, attempt};
-use crate::mapping::{
-    DivisionMode, Factor, Factors, Pool, Term, divide, modulo, product, stride, strip, write_term,
-};
+use crate::error::{PlanError, attempt, refuse};
+use crate::mapping::{DivisionMode, Factor, Factors, Pool, Term, divide, modulo, product, stride, strip};
 use crate::spec;
-use crate::text::Text;
+use crate::text::text;
 
 /// The derived configuration of a stream adapter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,31 +52,28 @@ pub(super) const fn stream_adapter(
     let bytes =
         attempt!(whole_bytes(OPERATION, request.element, request.out_packet, sides.out_packet.size()));
     if bytes != spec::MAC_BYTES {
-        let text = Text::new().str("align: OutPacket ").mapping(request.out_packet).str(" of ");
-        let text =
-            text.str(request.element.name()).str(" holds ").number(bytes).str(" bytes, but must hold ");
-        let text = text
-            .number(spec::MAC_BYTES)
-            .str("; help: with one flit, pad the packet with `# ")
-            .number(2 * flit);
-        return Err(PlanError::new(
+        refuse!(
             "align packet bytes",
-            text.str("`; with two, take the innermost factor of Time into it"),
-        ));
+            "align: OutPacket {} of {} holds {} bytes, but must hold {}; help: with one flit, pad the packet with `# {}`; \
+             with two, take the innermost factor of Time into it",
+            mapping(request.out_packet),
+            str(request.element.name()),
+            number(bytes),
+            number(spec::MAC_BYTES),
+            number(2 * flit),
+        );
     }
     let low = modulo(pool, &sides.out_packet, flit);
     if !low.is(pool, &sides.packet) {
-        let text = Text::new().str("align: the inner ").number(flit).str(" elements of OutPacket ");
-        let text = text
-            .mapping(request.out_packet)
-            .str(" are ")
-            .factors(pool, &low)
-            .str(", but a flit of the stream is ");
-        let text = text.mapping(request.packet);
-        return Err(PlanError::new(
+        refuse!(
             "align flit",
-            text.str("; help: put the collected factor outside the packet"),
-        ));
+            "align: the inner {} elements of OutPacket {} are {}, but a flit of the stream is {}; \
+             help: put the collected factor outside the packet",
+            number(flit),
+            mapping(request.out_packet),
+            factors(pool, &low),
+            mapping(request.packet),
+        );
     }
     let high = strip(&stride(pool, &sides.out_packet, flit));
     let collect_flits = collected_flits(pool, &sides.out_packet, flit);
@@ -97,7 +92,7 @@ pub(super) const fn stream_adapter(
             }
         }
     }
-    Err(explain_time(pool, request, sides, &high))
+    explain_time(pool, request, sides, &high)
 }
 
 /// Flits in a packet of 64 bytes: one where its upper half is padding.
@@ -106,44 +101,53 @@ pub(super) const fn collected_flits(pool: &mut Pool, out_packet: &Factors, flit:
 }
 
 /// Why `OutTime` with the collected factor is not `Time` with tiling innermost.
-const fn explain_time(pool: &Pool, request: &AlignRequest, sides: &Sides, high: &Factors) -> PlanError {
+const fn explain_time(
+    pool: &Pool,
+    request: &AlignRequest,
+    sides: &Sides,
+    high: &Factors,
+) -> Result<StreamAdapterConfig, PlanError> {
     let full = product(pool, &sides.out_time, high);
     let found = match divide(pool, &full, &sides.time, DivisionMode::Relaxed) {
         Ok(division) => division,
-        Err(_) => {
-            return PlanError::new("align time", Text::new().str("align: Time and OutTime do not match"));
-        }
+        Err(_) => refuse!("align time", "align: Time and OutTime do not match"),
     };
-    let text = Text::new()
-        .str("align: Time is ")
-        .mapping(request.time)
-        .str(" and OutTime ")
-        .mapping(request.out_time);
+    let sides = text!("align: Time is {} and OutTime {}", mapping(request.time), mapping(request.out_time));
     if let Some((term, size)) = first_term(&found.divisor_residue) {
-        let text = write_term(text.str(", but `m!["), pool, &term, size)
-            .str("]` of Time is neither in OutTime nor, ");
-        let text = text
-            .str("as the innermost factor of Time, the upper half of OutPacket ")
-            .mapping(request.out_packet);
-        let help = "; help: keep every stream axis here, and sum over it in `.accumulate()`";
-        return PlanError::new("align time axis missing", text.str(help));
+        refuse!(
+            "align time axis missing",
+            "{}, but {} of Time is neither in OutTime nor, as the innermost factor of Time, the upper half of OutPacket {}; \
+             help: keep every stream axis here, and sum over it in `.accumulate()`",
+            text(&sides),
+            term(pool, &term, size),
+            mapping(request.out_packet),
+        );
     }
     if let Some((term, size)) = first_term(&found.dividend_residue) {
-        let text = write_term(text.str(", but `m!["), pool, &term, size)
-            .str("]`, which the stream does not have, is not ");
-        let text = text.str("innermost in OutTime: each packet is repeated before the next one comes");
-        let help = "; help: move it innermost, or fetch with it in `Time` to send the packets again";
-        return PlanError::new("align tiling position", text.str(help));
+        refuse!(
+            "align tiling position",
+            "{}, but {}, which the stream does not have, is not innermost in OutTime: each packet is repeated before the \
+             next one comes; help: move it innermost, or fetch with it in `Time` to send the packets again",
+            text(&sides),
+            term(pool, &term, size),
+        );
     }
-    let text = if high.has_terms() {
-        let text = text.str(", which with the upper half of OutPacket ").mapping(request.out_packet);
-        text.str(" innermost is ").factors(pool, &full).str(": these differ in order or padding, and")
+    let differ = if high.has_terms() {
+        text!(
+            "which with the upper half of OutPacket {} innermost is {}: these differ in order or padding",
+            mapping(request.out_packet),
+            factors(pool, &full),
+        )
     } else {
-        text.str(", which differ in order or padding, and")
+        text!("which differ in order or padding")
     };
-    let help = " the stream cannot be reordered here; help: reorder in `.fetch()`, or swap the roles of stream and TRF: \
-                only the TRF side may be read in another order";
-    PlanError::new("align order", text.str(help))
+    refuse!(
+        "align order",
+        "{}, {}, and the stream cannot be reordered here; help: reorder in `.fetch()`, or swap the roles of stream and TRF: \
+         only the TRF side may be read in another order",
+        text(&sides),
+        text(&differ),
+    )
 }
 
 const fn first_term(factors: &Factors) -> Option<(Term, usize)> {
@@ -171,12 +175,13 @@ const fn tile_is_in_trf(
         Err(_) => return Ok(()),
     };
     if let Some((term, size)) = first_term(&division.divisor_residue) {
-        let text = write_term(Text::new().str("align: OutTime repeats packets over `m!["), pool, &term, size);
-        let text = text
-            .str("]`, which is neither in the stream nor in the TRF Element ")
-            .mapping(request.trf_element);
-        let help = "; help: add it to the TRF tensor, or fetch the stream with it in `Time`";
-        return Err(PlanError::new("align tiling not in TRF", text.str(help)));
+        refuse!(
+            "align tiling not in TRF",
+            "align: OutTime repeats packets over {}, which is neither in the stream nor in the TRF Element {}; \
+             help: add it to the TRF tensor, or fetch the stream with it in `Time`",
+            term(pool, &term, size),
+            mapping(request.trf_element),
+        );
     }
     Ok(())
 }

@@ -14,11 +14,10 @@
 use super::align::{AlignRequest, Sides, shares_a_digit};
 use super::stream_adapter::collected_flits;
 use crate::engine::collect::flit_elements;
-use crate::error::{PlanError, attempt};
+use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Factor, Factors, Pool, modulo, product, resize, stride, strip};
 use crate::sequencer::{Config, Entry, Request, Stream, derive, limited};
 use crate::spec;
-use crate::text::Text;
 
 /// The derived configuration of a TRF sequencer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,10 +44,14 @@ pub const fn derive_trf_sequencer(request: &AlignRequest) -> Result<TrfSequencer
     let sides = attempt!(Sides::new(&mut pool, request));
     let flit = flit_elements(request.element);
     if sides.out_packet.size() != 2 * flit {
-        let text = Text::new().str("align: OutPacket ").mapping(request.out_packet).str(" has ");
-        let text = text.number(sides.out_packet.size()).str(" elements, but 64 bytes of ");
-        let text = text.str(request.element.name()).str(" are ").number(2 * flit);
-        return Err(PlanError::new("align packet bytes", text.str("; help: pad or split it")));
+        refuse!(
+            "align packet bytes",
+            "align: OutPacket {} has {} elements, but 64 bytes of {} are {}; help: pad or split it",
+            mapping(request.out_packet),
+            number(sides.out_packet.size()),
+            str(request.element.name()),
+            number(2 * flit),
+        );
     }
     let collect_flits = collected_flits(&mut pool, &sides.out_packet, flit);
     trf_sequencer(&mut pool, request, &sides, collect_flits)
@@ -156,14 +159,14 @@ pub(super) const fn trf_sequencer(
         k += 1;
     }
     if read == 0 {
-        let text =
-            Text::new().str("align: the TRF reads whole bytes, but Element ").mapping(request.trf_element);
-        let text = text.str(" shares no ").number(8 / bits).str(" innermost elements with OutPacket ");
-        let text = text.mapping(request.out_packet);
-        return Err(PlanError::new(
+        refuse!(
             "TRF single element",
-            text.str("; help: make the packet axis innermost in the TRF"),
-        ));
+            "align: the TRF reads whole bytes, but Element {} shares no {} innermost elements with OutPacket {}; \
+             help: make the packet axis innermost in the TRF",
+            mapping(request.trf_element),
+            number(8 / bits),
+            mapping(request.out_packet),
+        );
     }
     // What is left of the packet must be repetition: nothing of it may select other weights.
     let mut repeated = Factors::one();
@@ -172,23 +175,16 @@ pub(super) const fn trf_sequencer(
         repeated = stride(pool, &packet, read);
     }
     if shares_a_digit(&repeated, &sides.trf_element) {
-        let text = Text::new()
-            .str("align: OutPacket ")
-            .mapping(request.out_packet)
-            .str(" needs several places of the TRF ");
-        let text = text
-            .str("Element ")
-            .mapping(request.trf_element)
-            .str(" in one step, but a read is contiguous: both end in ")
-            .factors(pool, &block)
-            .str(", so reg_read_size is ");
-        let text = text
-            .count(read * bits / 8, "byte")
-            .str(", repeated to 64; help: make the packet axes innermost in the TRF, in the order ");
-        return Err(PlanError::new(
+        refuse!(
             "TRF gather",
-            text.str("of the packet, and pad them to whole packets of 64 bytes"),
-        ));
+            "align: OutPacket {} needs several places of the TRF Element {} in one step, but a read is contiguous: both end \
+             in {}, so reg_read_size is {}, repeated to 64; help: make the packet axes innermost in the TRF, in the order \
+             of the packet, and pad them to whole packets of 64 bytes",
+            mapping(request.out_packet),
+            mapping(request.trf_element),
+            factors(pool, &block),
+            count(read * bits / 8, "byte"),
+        );
     }
     let loops = Request {
         operation: TrfSequencerConfig::NAME,
@@ -201,12 +197,14 @@ pub(super) const fn trf_sequencer(
     };
     let derived = attempt!(derive(pool, &loops));
     if derived.config.base != 0 {
-        let text = Text::new().str("align: OutTime ").mapping(request.out_time).str(" starts ");
-        let text = text.signed(derived.config.base).str(" elements from the first one of the TRF tensor ");
-        let text =
-            text.factors(pool, &sides.trf_element).str(", but a TRF sequencer starts at the first one");
-        let help = "; help: give the stream and the TRF tensor the same dead positions, `# n + …`, or none";
-        return Err(PlanError::new("TRF start", text.str(help)));
+        refuse!(
+            "TRF start",
+            "align: OutTime {} starts {} elements from the first one of the TRF tensor {}, but a TRF sequencer starts at the \
+             first one; help: give the stream and the TRF tensor the same dead positions, `# n + …`, or none",
+            mapping(request.out_time),
+            signed(derived.config.base),
+            factors(pool, &sides.trf_element),
+        );
     }
     let mut config = Config::new(read);
     let mut k = 0;
@@ -214,24 +212,24 @@ pub(super) const fn trf_sequencer(
         let entry = derived.config.entries.at(k);
         let stride_bits = entry.stride * bits as isize;
         if stride_bits % 8 != 0 {
-            let text =
-                Text::new().str("align: the TRF sequencer would step by half a byte (").number(entry.size);
-            let text = text
-                .str(" : ")
-                .signed(entry.stride)
-                .str(" elements); help: pad the Element of the TRF tensor ");
-            return Err(PlanError::new("whole bytes", text.str("so that its axes start at whole bytes")));
+            refuse!(
+                "whole bytes",
+                "align: the TRF sequencer would step by half a byte ({} : {} elements); \
+                 help: pad the Element of the TRF tensor so that its axes start at whole bytes",
+                number(entry.size),
+                signed(entry.stride),
+            );
         }
         let bytes = stride_bits / 8;
         if read * bits / 8 == spec::MAC_BYTES && bytes % spec::MAC_BYTES as isize != 0 {
-            let text =
-                Text::new().str("align: a TRF read of ").number(spec::MAC_BYTES).str(" bytes steps by ");
-            let text =
-                text.signed(bytes).str(" bytes, but must step by multiples of ").number(spec::MAC_BYTES);
-            return Err(PlanError::new(
+            refuse!(
                 "TRF alignment",
-                text.str("; help: pad Element so that each packet starts at 64 bytes"),
-            ));
+                "align: a TRF read of {} bytes steps by {} bytes, but must step by multiples of {}; \
+                 help: pad Element so that each packet starts at 64 bytes",
+                number(spec::MAC_BYTES),
+                signed(bytes),
+                number(spec::MAC_BYTES),
+            );
         }
         config.entries.push(Entry { size: entry.size, stride: bytes });
         k += 1;

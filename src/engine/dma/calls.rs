@@ -1,21 +1,29 @@
 //! The calls that move tensors: between the host and HBM, between HBM and DM, and inside of each.
 
+// `#[inline(never)]`: the compiler names the line of a call that it did not inline.
+
 use super::{DmaPlan, HostPlan, dma_operation};
-use crate::command::{Address, HostTransfer, Memory};
+use crate::command::{Address, HostTransfer};
 use crate::host::HostTensor;
 use crate::mapping::M;
 use crate::runtime::fault::{accept, or_raise};
 use crate::runtime::{Dma, DmaContext, DmaValues as _};
 use crate::scalar::Scalar;
 use crate::tensor::{
-    DmTensor, DmTensorView, DmTensorViewMut, HbmTensor, HbmTensorView, HbmTensorViewMut, check_address,
-    check_dma_address,
+    DmTensor, DmTensorView, DmTensorViewMut, HbmTensor, HbmTensorView, HbmTensorViewMut, check_dma_address,
 };
 use core::panic::Location;
 
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Cluster, Slice, Element> {
-    /// Copies the tensor to HBM, in any layout. Axes that only the destination has are broadcast.
+    /// Copies the tensor to HBM, in any layout, in every chip at byte `address`. Axes that only the destination has are
+    /// broadcast.
+    ///
+    /// Refused while compiling: see the [table](crate::engine::dma).
+    ///
+    /// # Panics
+    /// Where `address` is no multiple of the element's size, or the tensor leaves HBM.
     #[track_caller]
+    #[inline(never)]
     pub fn to_hbm<Element2: M>(
         &self,
         dma: &mut DmaContext<{ Dma::Tensor }>,
@@ -25,14 +33,21 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
             let _ =
                 DmaPlan::<DmTensor<D, Chip, Cluster, Slice, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER;
         }
-        accept("to_hbm", check_address(Memory::Hbm, D::ELEMENT_TYPE, address));
+        HbmTensor::<D, Chip, Element2>::accept_address("to_hbm", address);
         let mut tensor = HbmTensor::filled(address, dma.next_fill());
         self.view().to_hbm_view(dma, tensor.view_mut());
         tensor
     }
 
-    /// Copies the tensor to another place in DM of the same cluster, in any layout.
+    /// Copies the tensor to another place in DM of the same cluster, in any layout, in every slice at byte `address`.
+    /// Axes that only the destination has are broadcast.
+    ///
+    /// Refused while compiling: see the [table](crate::engine::dma).
+    ///
+    /// # Panics
+    /// Where `address` is no multiple of the element's size, or the tensor leaves the 512 KiB of a slice.
     #[track_caller]
+    #[inline(never)]
     pub fn to_dm<Slice2: M, Element2: M>(
         &self,
         dma: &mut DmaContext<{ Dma::Tensor }>,
@@ -44,7 +59,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
                 DmTensor<D, Chip, Cluster, Slice2, Element2>,
             >::TRANSFER;
         }
-        accept("to_dm", check_address(Memory::Dm, D::ELEMENT_TYPE, address));
+        DmTensor::<D, Chip, Cluster, Slice2, Element2>::accept_address("to_dm", address);
         let mut tensor = DmTensor::filled(address, dma.next_fill());
         self.view().to_dm_view(dma, tensor.view_mut());
         tensor
@@ -54,8 +69,9 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
     DmTensorView<'_, D, Chip, Cluster, Slice, Element>
 {
-    /// Copies the tensor into a view in HBM, in any layout. Axes that only the destination has are broadcast.
+    /// Copies the tensor into a view in HBM: see [`DmTensor::to_hbm`]. The address is that of the view.
     #[track_caller]
+    #[inline(never)]
     pub fn to_hbm_view<Element2: M>(
         self,
         dma: &mut DmaContext<{ Dma::Tensor }>,
@@ -67,8 +83,9 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
         dma.execute(dma_operation(self.region(), destination.region(), transfer));
     }
 
-    /// Copies the tensor into a view in DM, in any layout. Axes that only the destination has are broadcast.
+    /// Copies the tensor into a view in DM: see [`DmTensor::to_dm`]. The address is that of the view.
     #[track_caller]
+    #[inline(never)]
     pub fn to_dm_view<Slice2: M, Element2: M>(
         self,
         dma: &mut DmaContext<{ Dma::Tensor }>,
@@ -85,8 +102,14 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
 }
 
 impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
-    /// Copies the tensor to the host, in any layout.
+    /// Copies the tensor to the host, in any layout. The future does the work when it is awaited, and is ready at once.
+    ///
+    /// Refused while compiling: a host tensor that drops an axis, or wants parts of one that the tensor does not hold.
+    ///
+    /// # Panics
+    /// When it is awaited and elements of the tensor were never written, or were overwritten by another tensor.
     #[track_caller]
+    #[inline(never)]
     pub fn to_host<Element2: M>(
         &self,
         dma: &mut DmaContext<{ Dma::Pcie }>,
@@ -113,8 +136,15 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
         HostTensor::from_host_buffer(buffer)
     }
 
-    /// Copies the tensor to another place in HBM, in any layout. Axes that only the destination has are broadcast.
+    /// Copies the tensor to another place in HBM, in any layout, in every chip at byte `address`. Axes that only the
+    /// destination has are broadcast. Runs may have any length: this is the way to another order of the axes.
+    ///
+    /// Refused while compiling: see the [table](crate::engine::dma).
+    ///
+    /// # Panics
+    /// Where `address` is no multiple of the element's size, or the tensor leaves HBM.
     #[track_caller]
+    #[inline(never)]
     pub fn to_hbm<const DMA: Dma, Element2: M>(
         &self,
         dma: &mut DmaContext<DMA>,
@@ -126,8 +156,18 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
         self.view().to_hbm(dma, address)
     }
 
-    /// Copies the tensor to DM, in any layout. Axes that only the destination has are broadcast.
+    /// Copies the tensor to DM, in any layout, in every slice at byte `address`. Axes that only the destination has are
+    /// broadcast.
+    ///
+    /// Both sides must have runs of at least 8 bytes in the same order, and step by multiples of 8 bytes. Where they do
+    /// not, [`to_hbm`](Self::to_hbm) to the order of the destination comes first, or both sides are padded.
+    ///
+    /// Refused while compiling: such runs and steps, and what the [table](crate::engine::dma) says.
+    ///
+    /// # Panics
+    /// Where `address`, or that of the source, is no multiple of 8, or the tensor leaves the 512 KiB of a slice.
     #[track_caller]
+    #[inline(never)]
     pub fn to_dm<Cluster: M, Slice: M, Element2: M>(
         &self,
         dma: &mut DmaContext<{ Dma::Tensor }>,
@@ -144,6 +184,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
 impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
     /// Copies the tensor to another place in HBM: see [`HbmTensor::to_hbm`].
     #[track_caller]
+    #[inline(never)]
     pub fn to_hbm<const DMA: Dma, Element2: M>(
         self,
         dma: &mut DmaContext<DMA>,
@@ -152,14 +193,15 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
         const {
             let _ = DmaPlan::<HbmTensor<D, Chip, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER;
         }
-        accept("to_hbm", check_address(Memory::Hbm, D::ELEMENT_TYPE, address));
+        HbmTensor::<D, Chip, Element2>::accept_address("to_hbm", address);
         let mut tensor = HbmTensor::filled(address, dma.next_fill());
         self.to_hbm_view(dma, tensor.view_mut());
         tensor
     }
 
-    /// Copies the tensor into a view in HBM, in any layout. Axes that only the destination has are broadcast.
+    /// Copies the tensor into a view in HBM: see [`HbmTensor::to_hbm`]. The address is that of the view.
     #[track_caller]
+    #[inline(never)]
     pub fn to_hbm_view<const DMA: Dma, Element2: M>(
         self,
         dma: &mut DmaContext<DMA>,
@@ -172,6 +214,7 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
 
     /// Copies the tensor to DM: see [`HbmTensor::to_dm`].
     #[track_caller]
+    #[inline(never)]
     pub fn to_dm<Cluster: M, Slice: M, Element2: M>(
         self,
         dma: &mut DmaContext<{ Dma::Tensor }>,
@@ -181,14 +224,16 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
             let _ =
                 DmaPlan::<HbmTensor<D, Chip, Element>, DmTensor<D, Chip, Cluster, Slice, Element2>>::TRANSFER;
         }
-        accept("to_dm", check_address(Memory::Dm, D::ELEMENT_TYPE, address));
+        accept("to_dm", check_dma_address("DM destination", address));
+        DmTensor::<D, Chip, Cluster, Slice, Element2>::accept_address("to_dm", address);
         let mut tensor = DmTensor::filled(address, dma.next_fill());
         self.to_dm_view(dma, tensor.view_mut());
         tensor
     }
 
-    /// Copies the tensor into a view in DM, in any layout. Axes that only the destination has are broadcast.
+    /// Copies the tensor into a view in DM: see [`HbmTensor::to_dm`]. The address is that of the view.
     #[track_caller]
+    #[inline(never)]
     pub fn to_dm_view<Cluster: M, Slice: M, Element2: M>(
         self,
         dma: &mut DmaContext<{ Dma::Tensor }>,
@@ -205,8 +250,17 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
 }
 
 impl<D: Scalar, Element: M> HostTensor<D, Element> {
-    /// Copies the tensor to HBM over PCIe, in any layout. Axes that only the destination has are broadcast.
+    /// Copies the tensor to HBM over PCIe, in any layout, in every chip at byte `address`. Axes that only the destination
+    /// has are broadcast. The future does the work when it is awaited, and is ready at once.
+    ///
+    /// Refused while compiling: a destination that drops an axis, wants parts of one that the host tensor does not hold,
+    /// or does not fit into HBM.
+    ///
+    /// # Panics
+    /// Where `address` is no multiple of the element's size, or lies outside of HBM; and when it is awaited, where the
+    /// tensor leaves HBM.
     #[track_caller]
+    #[inline(never)]
     pub fn to_hbm<Chip: M, Element2: M>(
         &self,
         dma: &mut DmaContext<{ Dma::Pcie }>,
@@ -215,6 +269,8 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
         const {
             let _ = HostPlan::<D, Element, Chip, Element2>::UPLOAD;
         }
+        // Here, not when it is awaited: the line of the call is known.
+        HbmTensor::<D, Chip, Element2>::accept_address("to_hbm", address);
         let location = Location::caller();
         async move { self.upload(dma, address, location) }
     }
@@ -226,7 +282,6 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
         location: &'static Location<'static>,
     ) -> HbmTensor<D, Chip, Element2> {
         let plan = const { HostPlan::<D, Element, Chip, Element2>::UPLOAD };
-        accept("to_hbm", check_address(Memory::Hbm, D::ELEMENT_TYPE, address));
         let mut tensor = HbmTensor::filled(address, dma.next_fill());
         let transfer = HostTransfer {
             region: tensor.view_mut().region(),

@@ -1,7 +1,25 @@
 //! DMA Engine: moves tensors between HBM and DM, in any re-layout, with padding and broadcast.
 //!
-//! The rules of contiguity and alignment are on spec page 30 §7: a transfer from HBM to DM moves whole multiples of 8
-//! bytes at addresses that are multiples of 8; a transfer to HBM moves any number of bytes.
+//! A layout is free on both sides: axes are matched by name, padding is not moved, and axes that only the destination has
+//! are broadcast.
+//!
+//! | call | what it moves | addresses |
+//! |---|---|---|
+//! | host `to_hbm`, `to_host` | any number of bytes | multiples of the element's size |
+//! | `to_hbm` | whole bytes, in runs of any length | multiples of the element's size |
+//! | `to_dm` from DM | whole bytes, in runs of any length | multiples of the element's size |
+//! | `to_dm` from HBM | runs of at least 8 bytes that step by multiples of 8 | multiples of 8, on both sides |
+//!
+//! An address counts bytes: from the start of the HBM of each chip, or of the DM of each slice. Each call is there for
+//! tensors and views; the `…_view` calls write into a tensor that exists.
+//!
+//! # Refused while compiling
+//! An axis of the source that the destination drops; a part of an axis that the source does not hold; runs and steps
+//! that the DMA engine cannot move; tensors that their memory cannot hold.
+//!
+//! # Panics
+//! Where an address is no such multiple, or lies outside of the memory; where the tensor would leave the memory; and
+//! where a check of the chip fails, for example when what is read was never written, or was overwritten.
 
 mod calls;
 mod host;
@@ -10,13 +28,13 @@ pub(crate) use host::derive_host_transfer;
 pub use host::{HostPlan, derive_storage_transfer};
 
 use crate::command::{Dma, Memory, Operation, Region, Transfer};
-use crate::error::{PlanError, attempt};
+use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::M;
 use crate::scalar::Scalar;
 use crate::sequencer::transfer::{Placement, contiguous_elements, derive_transfer};
 use crate::spec;
 use crate::tensor::{DmTensor, HbmTensor, Shape};
-use crate::text::Text;
+use crate::text::{Text, text};
 use core::marker::PhantomData;
 
 /// A tensor at rest, as a type.
@@ -53,9 +71,11 @@ pub const fn derive_dma(source: &Shape, destination: &Shape) -> Result<Transfer,
         Memory::Dm | Memory::Vrf => "to_dm",
     };
     if matches!(source.memory, Memory::Vrf) || matches!(destination.memory, Memory::Vrf) {
-        let text =
-            Text::new().str(operation).str(": a transfer from or to the VRF, which DMA does not reach");
-        return Err(PlanError::new("DMA memory", text.str("; help: load the VRF with `.to_vrf(…)`")));
+        refuse!(
+            "DMA memory",
+            "{}: a transfer from or to the VRF, which DMA does not reach; help: load the VRF with `.to_vrf(…)`",
+            str(operation),
+        );
     }
     let from = attempt!(source.sizes());
     let to = attempt!(destination.sizes());
@@ -89,9 +109,9 @@ pub struct DmaRules {
 impl DmaRules {
     /// `` to_dm: `HbmTensor<…>` to `DmTensor<…>` ``.
     const fn text(&self) -> Text {
-        let text = Text::new().str(self.operation).str(": ");
-        let text = self.source.0.notation(text).str(" to ");
-        self.destination.0.notation(text)
+        let source = self.source.0.notation(Text::new());
+        let destination = self.destination.0.notation(Text::new());
+        text!("{}: {} to {}", str(self.operation), text(&source), text(&destination))
     }
 }
 
@@ -100,11 +120,15 @@ pub const fn check_dma(rules: &DmaRules, transfer: &Transfer) -> Result<(), Plan
     let bits = rules.source.0.element_type.bits();
     let run = contiguous_elements(transfer);
     attempt!(check_starts(rules, transfer, bits));
-    if !(run * bits).is_multiple_of(8) || !steps_multiple_of(transfer, bits, 8, run) {
-        let text = rules.text().str(" moves ").count(run, "element").str(" of ").number(bits);
-        let text = text.str(" bits at a time, or steps by half a byte, but a transfer moves whole bytes");
-        let help = "; help: keep an even number of elements together, innermost on both sides";
-        return Err(PlanError::new("whole bytes", text.str(help)));
+    if !(run * bits).is_multiple_of(8) || shortest_odd_step(transfer, bits, 8, run) > 0 {
+        refuse!(
+            "whole bytes",
+            "{} moves {} of {} bits at a time, or steps by half a byte, but a transfer moves whole bytes; \
+             help: keep an even number of elements together, innermost on both sides",
+            text(&rules.text()),
+            count(run, "element"),
+            number(bits),
+        );
     }
     if !matches!((rules.source.0.memory, rules.destination.0.memory), (Memory::Hbm, Memory::Dm)) {
         return Ok(());
@@ -114,23 +138,41 @@ pub const fn check_dma(rules: &DmaRules, transfer: &Transfer) -> Result<(), Plan
     let rounded = bytes.div_ceil(unit) * unit;
     // A run may go on into padding, where both sides have it.
     if rounded * 8 > room(transfer, run, rules) * bits {
-        let text =
-            rules.text().str(" has ").count(bytes, "contiguous byte").str(" on both sides, but a transfer ");
-        let text = text
-            .str("from HBM to DM moves multiples of ")
-            .number(unit)
-            .str("; help: make the innermost axis ");
-        let text = text.str("the same on both sides, and pad it on both sides to ").number(unit * 8 / bits);
-        return Err(PlanError::new("DMA run", text.str(" elements or a multiple")));
+        let longer = longer_runs(rules, bits);
+        refuse!(
+            "DMA run",
+            "{} has {} on both sides, but a transfer from HBM to DM moves multiples of {}; \
+             help: {}make the innermost axis the same on both sides, and pad it on both sides to `# {}`",
+            text(&rules.text()),
+            count(bytes, "contiguous byte"),
+            number(unit),
+            text(&longer),
+            number(rounded * 8 / bits),
+        );
     }
-    if !steps_multiple_of(transfer, bits, 8 * unit, run) {
-        let text = rules.text().str(" steps by a number of bytes that is no multiple of ").number(unit);
-        let text =
-            text.str(" on one side, but a transfer from HBM to DM needs multiples on both; help: pad the ");
-        let text = text.str("innermost axis to ").number(unit * 8 / bits);
-        return Err(PlanError::new("DMA stride", text.str(" elements or a multiple on both sides")));
+    if shortest_odd_step(transfer, bits, 8 * unit, run) > 0 {
+        let step = shortest_odd_step(transfer, bits, 8 * unit, run) * bits / 8;
+        refuse!(
+            "DMA stride",
+            "{} steps by a number of bytes that is no multiple of {} on one side, but a transfer from HBM to DM needs \
+             multiples on both; help: pad the innermost axis to `# {}` on both sides",
+            text(&rules.text()),
+            number(unit),
+            number(step.div_ceil(unit) * unit * 8 / bits),
+        );
     }
     Ok(())
+}
+
+/// The edit for short runs where the order of the source is the reason: HBM to HBM moves runs of any length.
+const fn longer_runs(rules: &DmaRules, bits: usize) -> Text {
+    if rules.destination.1 * bits < 8 * spec::DMA_HBM_TO_DM_BYTES {
+        return text!("");
+    }
+    text!(
+        "move it with `.to_hbm()` first, to an order that ends in {} as the destination does; or ",
+        mapping(rules.destination.0.element),
+    )
 }
 
 /// Dead positions before an axis move the start of the loops, which is aligned as their steps are.
@@ -143,13 +185,17 @@ const fn check_starts(rules: &DmaRules, transfer: &Transfer, bits: usize) -> Res
     let mut k = 0;
     while k < starts.len() {
         if !(starts[k].unsigned_abs() * bits).is_multiple_of(8 * unit) {
-            let text = rules.text().str(" starts ").signed(starts[k]).str(" elements of ").number(bits);
-            let text = text.str(if k == 0 { " bits from the source" } else { " bits from the destination" });
-            let text = text.str(", but a transfer starts at multiples of ").count(unit, "byte");
-            let text =
-                text.str("; help: put a multiple of ").number(8 * unit / crate::mapping::gcd(bits, 8 * unit));
-            let text = text.str(" dead positions before the innermost axis, or none");
-            return Err(PlanError::new("DMA start", text));
+            refuse!(
+                "DMA start",
+                "{} starts {} elements of {} bits from the {}, but a transfer starts at multiples of {}; \
+                 help: put a multiple of {} dead positions before the innermost axis, or none",
+                text(&rules.text()),
+                signed(starts[k]),
+                number(bits),
+                str(if k == 0 { "source" } else { "destination" }),
+                count(unit, "byte"),
+                number(8 * unit / crate::mapping::gcd(bits, 8 * unit)),
+            );
         }
         k += 1;
     }
@@ -175,23 +221,24 @@ const fn room(transfer: &Transfer, run: usize, rules: &DmaRules) -> usize {
     room
 }
 
-/// Whether every loop outside the run steps by a multiple of `unit` bits on both sides.
-const fn steps_multiple_of(transfer: &Transfer, bits: usize, unit: usize, run: usize) -> bool {
+/// The shortest step, in elements, of a loop outside the run that is no multiple of `unit` bits. 0: there is none.
+const fn shortest_odd_step(transfer: &Transfer, bits: usize, unit: usize, run: usize) -> usize {
+    let mut shortest = 0;
     let mut k = 0;
     while k < transfer.loops.len() {
         let own = transfer.loops.at(k);
-        let inside = own.source.elements == own.destination.elements
-            && own.source.elements < run
-            && own.source.units == 0
-            && own.destination.units == 0;
-        if own.size > 1
-            && !inside
-            && (!(own.source.elements * bits).is_multiple_of(unit)
-                || !(own.destination.elements * bits).is_multiple_of(unit))
-        {
-            return false;
+        let steps = [own.source.elements, own.destination.elements];
+        let inside =
+            steps[0] == steps[1] && steps[0] < run && own.source.units == 0 && own.destination.units == 0;
+        let mut s = 0;
+        while s < steps.len() {
+            let odd = own.size > 1 && !inside && !(steps[s] * bits).is_multiple_of(unit);
+            if odd && (shortest == 0 || steps[s] < shortest) {
+                shortest = steps[s];
+            }
+            s += 1;
         }
         k += 1;
     }
-    true
+    shortest
 }

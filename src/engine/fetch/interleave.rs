@@ -7,42 +7,45 @@
 //!
 //! Both tensors have the same mapping and are read with the same sequencer; for it the axis `I` is a broadcast.
 
-use super::plan::{FetchRequest, OPERATION};
+use super::plan::FetchRequest;
 use crate::engine::stream::{BeginTensor, Pass, StreamTensor};
-use crate::error::{PlanError, attempt};
+use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{
     Atom, Axis, AxisName, Expr, Factor, Factors, M, Pool, Symbol, factorize, size_of_factors,
 };
 use crate::runtime::{Tu, TuContext};
 use crate::scalar::Scalar;
 use crate::tensor::DmTensorView;
-use crate::text::Text;
 use core::marker::PhantomData;
 
 /// Tensors that one fetch can interleave (seed page *Fetch Engine*).
 const TENSORS: usize = 2;
 
-const BEGIN: &str = "begin_interleaved";
-
 /// Refuses an axis that is not one of two positions, or that the tensors have themselves.
 pub const fn check_interleave(axis: Axis, mappings: &[&'static Expr]) -> Result<(), PlanError> {
-    let text = Text::new().str(BEGIN).str(": ");
     if axis.size != TENSORS {
-        let text = text.str("the axis `").str(axis.name.as_str()).str("` has size ").number(axis.size);
-        let text =
-            text.str(", but exactly ").number(TENSORS).str(" tensors are interleaved; help: declare `");
-        return Err(PlanError::new(
+        refuse!(
             "interleave axis",
-            text.str(axis.name.as_str()).str(" = ").number(TENSORS).str("`"),
-        ));
+            "begin_interleaved: the axis `{}` has size {}, but exactly {} tensors are interleaved; \
+             help: declare `{} = {}`",
+            str(axis.name.as_str()),
+            number(axis.size),
+            number(TENSORS),
+            str(axis.name.as_str()),
+            number(TENSORS),
+        );
     }
     let mut k = 0;
     while k < mappings.len() {
         if mentions(mappings[k], &axis) {
-            let text =
-                text.str("the tensors hold the axis `").str(axis.name.as_str()).str("` themselves, in ");
-            let text = text.mapping(mappings[k]).str("; help: declare another axis of size ");
-            return Err(PlanError::new("interleave axis", text.number(TENSORS).str(" to tell them apart")));
+            refuse!(
+                "interleave axis",
+                "begin_interleaved: the tensors hold the axis `{}` themselves, in {}; \
+                 help: declare another axis of size {} to tell them apart",
+                str(axis.name.as_str()),
+                mapping(mappings[k]),
+                number(TENSORS),
+            );
         }
         k += 1;
     }
@@ -72,37 +75,39 @@ pub(super) const fn interleave_period(
         Expr::Identity => return Ok(None),
         Expr::Symbol(axis) => axis,
         other => {
-            let text =
-                Text::new().str(OPERATION).str(": a stream begins with time `m![1]`, or with the axis of ");
-            let text = text.str("two interleaved tensors, not with ").mapping(other);
-            return Err(PlanError::new("interleave axis", text.str("; help: start it with `begin`")));
+            refuse!(
+                "interleave axis",
+                "fetch: a stream begins with time `m![1]`, or with the axis of two interleaved tensors, not with {}; \
+                 help: start it with `begin`",
+                mapping(other),
+            );
         }
     };
     attempt!(check_interleave(*axis, &[request.element]));
     let name = axis.name.as_str();
     if mentions(request.packet, axis) {
-        let text =
-            Text::new().str(OPERATION).str(": the packet ").mapping(request.packet).str(" holds `").str(name);
-        let text =
-            text.str("`, which tells two interleaved tensors apart, but a packet is read from one tensor");
-        return Err(PlanError::new(
+        refuse!(
             "interleave axis",
-            text.str("; help: put `").str(name).str("` in `Time`"),
-        ));
+            "fetch: the packet {} holds `{}`, which tells two interleaved tensors apart, but a packet is read from one \
+             tensor; help: put `{}` in `Time`",
+            mapping(request.packet),
+            str(name),
+            str(name),
+        );
     }
     let time = factorize(pool, request.time);
     if let Some(period) = period_of(&time, axis) {
         return Ok(Some(period));
     }
-    let text = Text::new().str(OPERATION).str(": `Time` ").mapping(request.time);
-    let text = if mentions(request.time, axis) {
-        text.str(" cuts, resizes or pads `").str(name).str("`, which tells two interleaved tensors apart")
-    } else {
-        text.str(" lacks `").str(name).str("`, which tells two interleaved tensors apart")
-    };
-    let text =
-        text.str("; help: put `").str(name).str("` into it as it is; innermost, every packet alternates");
-    Err(PlanError::new("interleave axis", text))
+    refuse!(
+        "interleave axis",
+        "fetch: `Time` {} {} `{}`, which tells two interleaved tensors apart; \
+         help: put `{}` into it as it is; innermost, every packet alternates",
+        mapping(request.time),
+        str(if mentions(request.time, axis) { "cuts, resizes or pads" } else { "lacks" }),
+        str(name),
+        str(name),
+    )
 }
 
 /// The steps inside a whole axis of two, if it alternates all the way through.

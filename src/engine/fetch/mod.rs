@@ -31,13 +31,13 @@ pub use zero_point::ZeroPointCast;
 
 use crate::command::{Fetch, Interleave, Table};
 use crate::engine::stream::{BeginTensor, FetchTensor, Pass, StreamTensor};
-use crate::error::{PlanError, attempt};
+use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Expr, Identity, M};
 use crate::runtime::Tu;
 use crate::runtime::fault::accept;
 use crate::scalar::{ChipType, ElementType, FetchCast, Scalar, StreamScalar};
 use crate::spec;
-use crate::text::Text;
+use crate::text::text;
 use core::marker::PhantomData;
 use plan::OPERATION;
 use stages::{Plain, Stages};
@@ -52,14 +52,20 @@ const fn check_count(expr: &'static Expr, name: &'static str, count: usize) -> R
     match expr.checked_size() {
         Ok(size) if size == count => Ok(()),
         Ok(size) => {
-            let text = Text::new().str("fetch: ").str(name).str(" size must be ").number(count).str(", got ");
-            let text = text.number(size).str(" from ").mapping(expr).str("; help: ");
-            let text = if size < count {
-                text.str("fill the unused ones with padding, `# ").number(count).str("`")
+            let help = if size < count {
+                text!("fill the unused ones with padding, `# {}`", number(count))
             } else {
-                text.str("move part of it to `Time` or `Chip`")
+                text!("move part of it to `Time` or `Chip`")
             };
-            Err(PlanError::new("unit count", text))
+            refuse!(
+                "unit count",
+                "fetch: {} size must be {}, got {} from {}; help: {}",
+                str(name),
+                number(count),
+                number(size),
+                mapping(expr),
+                text(&help),
+            )
         }
         Err(text) => Err(PlanError::new("mapping", text)),
     }
@@ -173,11 +179,11 @@ fn check_pad_value(pad_value: Option<u32>, plan: &FetchConfig) -> Result<(), Pla
     if pad_value.is_none() || plan.mask.is_some() || !plan.unmasked_padding {
         return Ok(());
     }
-    let text = Text::new()
-        .str("pad_value: the padding of this stream is not masked, so no value would take its place");
-    let help =
-        "; help: pad the innermost axis alone, in the main context, so that packets differ along one axis";
-    Err(PlanError::new("mask", text.str(help)))
+    refuse!(
+        "mask",
+        "pad_value: the padding of this stream is not masked, so no value would take its place; \
+         help: pad the innermost axis alone, in the main context, so that packets differ along one axis",
+    )
 }
 
 impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Begin: M, Element: M, Kind: ChipType>

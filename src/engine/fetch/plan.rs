@@ -4,12 +4,12 @@ use super::interleave::interleave_period;
 use super::mask::{Masking, derive_mask};
 use super::stages::{AdapterStage, check_stages};
 use crate::command::MaskConfig;
-use crate::error::{PlanError, attempt};
+use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Expr, Pool, factorize, gcd};
 use crate::scalar::ElementType;
 use crate::sequencer::{Config, Request, Stream, accessed_run, contiguous_run, derive, limited};
 use crate::spec;
-use crate::text::Text;
+use crate::text::text;
 
 pub(super) const OPERATION: &str = "fetch";
 
@@ -123,17 +123,16 @@ pub const fn derive_fetch(request: &FetchRequest) -> Result<FetchConfig, PlanErr
     let packet_bits = packet * input_bits;
     let run_bits = contiguous_run(&derived) * input_bits;
     if !packet_bits.is_multiple_of(8) || !run_bits.is_multiple_of(8) {
-        let text =
-            Text::new().str("fetch: packets ").mapping(request.packet).str(" from ").mapping(request.element);
-        let text = text
-            .str(" have ")
-            .count(packet, "element")
-            .str(" of ")
-            .number(input_bits)
-            .str(" bits in runs of ");
-        let text = text.number(run_bits / input_bits).str(", but a fetch takes whole bytes");
-        let help = "; help: keep an even number of 4-bit elements together, innermost on both sides";
-        return Err(PlanError::new("whole bytes", text.str(help)));
+        refuse!(
+            "whole bytes",
+            "fetch: packets {} from {} have {} of {} bits in runs of {}, but a fetch takes whole bytes; \
+             help: keep an even number of 4-bit elements together, innermost on both sides",
+            mapping(request.packet),
+            mapping(request.element),
+            count(packet, "element"),
+            number(input_bits),
+            number(run_bits / input_bits),
+        );
     }
     attempt!(check_byte_addresses(request, &derived));
     let (packet_bytes, contiguous_bytes) = (packet_bits / 8, run_bits / 8);
@@ -172,28 +171,30 @@ const fn check_sizes(request: &FetchRequest) -> Result<(), PlanError> {
         match exprs[k].checked_size() {
             Ok(size) => sizes[k] = size,
             Err(problem) => {
-                let text = Text::new().str(OPERATION).str(": ").str(problem.as_str());
-                return Err(PlanError::new("mapping", text));
+                refuse!("mapping", "fetch: {}", text(&problem))
             }
         }
         if !is_countable(exprs[k]) {
-            return Err(too_large(Text::new().mapping(exprs[k]).str(" is made of more")));
+            refuse!(
+                "size",
+                "fetch: {} is made of more than {} positions; help: cut the axes before they are fetched",
+                mapping(exprs[k]),
+                number(POSITIONS),
+            );
         }
         k += 1;
     }
     let [_, _, time, packet] = sizes;
     match time.checked_mul(packet) {
         Some(positions) if positions <= POSITIONS => Ok(()),
-        _ => {
-            let text = Text::new().str("packets ").mapping(request.packet).str(" at ").mapping(request.time);
-            Err(too_large(text.str(" are more")))
-        }
+        _ => refuse!(
+            "size",
+            "fetch: packets {} at {} are more than {} positions; help: cut the axes before they are fetched",
+            mapping(request.packet),
+            mapping(request.time),
+            number(POSITIONS),
+        ),
     }
-}
-
-const fn too_large(what: Text) -> PlanError {
-    let text = Text::new().str(OPERATION).str(": ").str(what.as_str()).str(" than ").number(POSITIONS);
-    PlanError::new("size", text.str(" positions; help: cut the axes before they are fetched"))
 }
 
 /// Whether no operand has more than [`POSITIONS`].
@@ -226,12 +227,16 @@ const fn is_countable(expr: &Expr) -> bool {
 const fn check_byte_addresses(request: &FetchRequest, config: &Config) -> Result<(), PlanError> {
     let bits = request.input.bits();
     if !(config.base.unsigned_abs() * bits).is_multiple_of(8) {
-        let text =
-            Text::new().str("fetch: packets ").mapping(request.packet).str(" at ").mapping(request.time);
-        let text = text.str(" from ").mapping(request.element).str(" would start at half bytes: ");
-        let text = text.signed(config.base).str(" elements of ").number(bits).str(" bits from the tensor");
-        let help = "; help: put an even number of 4-bit dead positions before an axis: `# 2 + …`";
-        return Err(PlanError::new("whole bytes", text.str(help)));
+        refuse!(
+            "whole bytes",
+            "fetch: packets {} at {} from {} would start at half bytes: {} elements of {} bits from the tensor; \
+             help: put an even number of 4-bit dead positions before an axis: `# 2 + …`",
+            mapping(request.packet),
+            mapping(request.time),
+            mapping(request.element),
+            signed(config.base),
+            number(bits),
+        );
     }
     let run = contiguous_run(config);
     let mut inside = 1;
@@ -240,14 +245,17 @@ const fn check_byte_addresses(request: &FetchRequest, config: &Config) -> Result
         k -= 1;
         let entry = config.entries.at(k);
         if inside >= run && entry.size > 1 && !(entry.stride.unsigned_abs() * bits).is_multiple_of(8) {
-            let text =
-                Text::new().str("fetch: packets ").mapping(request.packet).str(" at ").mapping(request.time);
-            let text =
-                text.str(" from ").mapping(request.element).str(" would start at half bytes: a loop of ");
-            let text = text.number(entry.size).str(" steps by ").signed(entry.stride).str(" elements of ");
-            let text = text.number(bits).str(" bits");
-            let help = "; help: keep an even number of 4-bit elements together, innermost on both sides";
-            return Err(PlanError::new("whole bytes", text.str(help)));
+            refuse!(
+                "whole bytes",
+                "fetch: packets {} at {} from {} would start at half bytes: a loop of {} steps by {} elements of {} bits; \
+                 help: keep an even number of 4-bit elements together, innermost on both sides",
+                mapping(request.packet),
+                mapping(request.time),
+                mapping(request.element),
+                number(entry.size),
+                signed(entry.stride),
+                number(bits),
+            );
         }
         inside *= entry.size;
     }
@@ -276,14 +284,14 @@ const fn fetch_size(request: &FetchRequest, common: usize) -> Result<usize, Plan
         if common.is_multiple_of(size) {
             return Ok(size);
         }
-        let text = Text::new().str("fetch: the sub context fetches ").number(size);
-        let text =
-            text.str(" bytes at a time, but packets and contiguous runs have only ").count(common, "byte");
-        let text = text.str(" in common; help: make the innermost axes contiguous in multiples of ");
-        return Err(PlanError::new(
+        refuse!(
             "sub-context fetch size",
-            text.number(size).str(" bytes, or fetch in the main context"),
-        ));
+            "fetch: the sub context fetches {} bytes at a time, but packets and contiguous runs have only {} in common; \
+             help: make the innermost axes contiguous in multiples of {} bytes, or fetch in the main context",
+            number(size),
+            count(common, "byte"),
+            number(size),
+        );
     }
     let (looked_up, output) = (request.looked_up().bits(), request.output.bits());
     let widest = if looked_up > output { looked_up } else { output };
@@ -309,21 +317,22 @@ pub const fn check_packet(request: &FetchRequest) -> Result<(), PlanError> {
     if bits.is_multiple_of(8 * spec::FETCH_ALIGN_BYTES) {
         return Ok(());
     }
-    let text =
-        Text::new().str("fetch: a packet ").mapping(request.packet).str(" of ").str(request.output.name());
-    let text = text.str(" holds ");
-    let text = if bits.is_multiple_of(8) {
-        text.number(bits / 8).str(" bytes")
+    let held = if bits.is_multiple_of(8) {
+        text!("{} bytes", number(bits / 8))
     } else {
-        text.number(bits).str(" bits")
+        text!("{} bits", number(bits))
     };
-    let text = text.str(", but packets come in multiples of ").number(spec::FETCH_ALIGN_BYTES).str(" bytes");
     let lanes = 8 * spec::FETCH_ALIGN_BYTES / request.output.bits();
-    let padded = elements.div_ceil(lanes) * lanes;
-    Err(PlanError::new(
+    refuse!(
         "packet bytes",
-        text.str("; help: pad the innermost axis, to `# ").number(padded).str("` elements in all"),
-    ))
+        "fetch: a packet {} of {} holds {}, but packets come in multiples of {} bytes; \
+         help: pad the innermost axis, to `# {}` elements in all",
+        mapping(request.packet),
+        str(request.output.name()),
+        text(&held),
+        number(spec::FETCH_ALIGN_BYTES),
+        number(elements.div_ceil(lanes) * lanes),
+    )
 }
 
 impl core::fmt::Display for FetchConfig {

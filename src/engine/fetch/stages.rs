@@ -2,22 +2,22 @@
 
 use super::plan::FetchRequest;
 pub use crate::command::AdapterStage;
-use crate::error::PlanError;
+use crate::error::{PlanError, refuse};
 use crate::scalar::{ElementType, Scalar};
-use crate::text::Text;
 use core::marker::PhantomData;
 
 /// Refuses stages that the context does not have.
 pub(super) const fn check_stages(request: &FetchRequest) -> Result<(), PlanError> {
     if request.sub_context && request.asks_for(AdapterStage::Table) {
-        let text = Text::new().str("fetch_with_table: the sub context has no ");
-        let text = text.str(AdapterStage::Table.name()).str(": its adapter has ");
-        let text = text.str(AdapterStage::Cast.name()).str(", ").str(AdapterStage::ZeroPoint.name());
-        let text = text.str(" and ").str(AdapterStage::Batching.name());
-        return Err(PlanError::new(
+        refuse!(
             "sub-context stage",
-            text.str("; help: fetch in the main context, `ctx.main`"),
-        ));
+            "fetch_with_table: the sub context has no {}: its adapter has {}, {} and {}; \
+             help: fetch in the main context, `ctx.main`",
+            str(AdapterStage::Table.name()),
+            str(AdapterStage::Cast.name()),
+            str(AdapterStage::ZeroPoint.name()),
+            str(AdapterStage::Batching.name()),
+        );
     }
     Ok(())
 }
