@@ -8,7 +8,7 @@ use furiosa_visa_std::chip::Compute;
 use furiosa_visa_std::clock::hbm::{Detailed, Estimate, HbmMap, Request, Strided, StridedLoop};
 use furiosa_visa_std::prelude::*;
 use furiosa_visa_std::spec::{HBM_BYTES, HBM_UNIT_BYTES};
-use futures::executor::block_on;
+use pollster::block_on;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::hint::black_box;
 

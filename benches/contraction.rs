@@ -5,7 +5,7 @@
 
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_main};
 use furiosa_visa_std::prelude::*;
-use futures::executor::block_on;
+use pollster::block_on;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::hint::black_box;
 

@@ -5,7 +5,7 @@
 use criterion::{BatchSize, BenchmarkGroup, Criterion, Throughput, criterion_main};
 use furiosa_visa_std::chip::{Check, CheckOptions, Compute};
 use furiosa_visa_std::prelude::*;
-use futures::executor::block_on;
+use pollster::block_on;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::hint::black_box;
 

@@ -35,7 +35,7 @@ pub fn main() {
     let a = HostTensor::<bf16, m![M, K]>::rand(&mut rng);
     let b = HostTensor::<bf16, m![N, K]>::rand(&mut rng);
 
-    let c = futures::executor::block_on(async {
+    let c = pollster::block_on(async {
         let mut ctx = Context::acquire();
         let a = a.to_hbm::<m![1], m![M, K]>(&mut ctx.pdma, 0).await;
         let b = b.to_hbm::<m![1], m![N, K]>(&mut ctx.pdma, 1 << 16).await;

@@ -93,7 +93,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let labels = HostTensor::<i32, m![N]>::from_safetensors(&file.tensor("labels")?)?;
     print_configurations();
 
-    let scores = futures::executor::block_on(async {
+    let scores = pollster::block_on(async {
         let mut ctx = Context::acquire();
         let images = images.to_hbm::<m![1], m![N, { Pixels }]>(&mut ctx.pdma, 0).await;
         let weights = weights.to_hbm::<m![1], m![C, { Pixels }]>(&mut ctx.pdma, 1 << 20).await;

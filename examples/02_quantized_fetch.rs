@@ -137,7 +137,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let fetch = FetchPlan::<i8, i9, m![N % 2, { Pixels }], m![N % 2], Pixels>::CONFIG;
     println!("fetch    {fetch}");
 
-    let (scores, exact) = futures::executor::block_on(async {
+    let (scores, exact) = pollster::block_on(async {
         let mut ctx = Context::acquire();
         let codes = image_codes.to_hbm::<m![1], m![N, { Pixels }]>(&mut ctx.pdma, 0).await;
         let weight_codes = weight_codes.to_hbm::<m![1], m![C, { Pixels }]>(&mut ctx.pdma, 1 << 20).await;

@@ -77,7 +77,7 @@ pub fn main() {
     let x = HostTensor::<bf16, m![M, K]>::rand(&mut rng);
     let w: [_; BLOCKS] = std::array::from_fn(|_| HostTensor::<bf16, m![N, K]>::rand(&mut rng));
 
-    let y: Vec<HostTensor<f32, m![M, N]>> = futures::executor::block_on(async {
+    let y: Vec<HostTensor<f32, m![M, N]>> = pollster::block_on(async {
         let mut ctx = Context::acquire();
         let x: X = x.to_hbm(&mut ctx.pdma, 0).await;
         let mut blocks = Vec::new();

@@ -106,7 +106,7 @@ pub fn timelines() -> (Report, Report, bool) {
     let mut rng = SmallRng::seed_from_u64(5);
     let x = HostTensor::<bf16, m![M, K]>::rand(&mut rng);
     let w: [_; BLOCKS] = std::array::from_fn(|_| HostTensor::<bf16, m![N, K]>::rand(&mut rng));
-    futures::executor::block_on(async {
+    pollster::block_on(async {
         let mut results = Vec::new();
         let mut reports = Vec::new();
         for overlapped in [false, true] {

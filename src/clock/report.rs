@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 /// axes![A = 256, B = 64];
 /// let mut ctx = Context::acquire();
 /// let host = HostTensor::<i8, m![A, B]>::zero();
-/// let hbm: HbmTensor<i8, m![1], m![A, B]> = futures::executor::block_on(host.to_hbm(&mut ctx.pdma, 0));
+/// let hbm: HbmTensor<i8, m![1], m![A, B]> = pollster::block_on(host.to_hbm(&mut ctx.pdma, 0));
 /// let _dm = hbm.to_dm::<m![1 # 2], m![A], m![B]>(&mut ctx.tdma, 0);
 /// let report = ctx.report();
 /// assert_eq!(report.records.last().map(|record| record.operation), Some("to_dm"));

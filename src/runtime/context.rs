@@ -259,8 +259,8 @@ impl Context {
     /// # let mut ctx = Context::acquire();
     /// # let address = ctx.alloc_hbm::<i8, m![A, B]>();
     /// # let host = HostTensor::<i8, m![A, B]>::zero();
-    /// # let x: X = futures::executor::block_on(host.to_hbm(&mut ctx.pdma, address));
-    /// # futures::executor::block_on(launch(kernel, (&mut *ctx, &x)));
+    /// # let x: X = pollster::block_on(host.to_hbm(&mut ctx.pdma, address));
+    /// # pollster::block_on(launch(kernel, (&mut *ctx, &x)));
     /// ```
     ///
     /// # Panics

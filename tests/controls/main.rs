@@ -129,7 +129,7 @@ pub fn context(checks: CheckOptions) -> furiosa_visa_std::runtime::ContextGuard 
 
 /// Runs a host program.
 pub fn block_on<F: Future>(future: F) -> F::Output {
-    futures::executor::block_on(future)
+    pollster::block_on(future)
 }
 
 /// Launches a kernel over tensors of which the elements with these numbers were never written.

@@ -7,7 +7,7 @@ use furiosa_visa_std::clock::tensor_unit::Stage;
 use furiosa_visa_std::clock::{Channels, Profile, Report, hazards};
 use furiosa_visa_std::command::{ContextKind, MemoryKind};
 use furiosa_visa_std::prelude::*;
-use futures::executor::block_on;
+use pollster::block_on;
 use rand::{SeedableRng, rngs::SmallRng};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

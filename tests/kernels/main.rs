@@ -33,7 +33,7 @@ pub fn unordered() -> ContextGuard {
 
 /// Runs a host program.
 pub fn block_on<F: Future>(future: F) -> F::Output {
-    futures::executor::block_on(future)
+    pollster::block_on(future)
 }
 
 /// Repeatable codes that look random.

@@ -2,7 +2,7 @@
 
 use furiosa_visa_std::chip::{Fault, FaultKind};
 use furiosa_visa_std::prelude::*;
-use futures::executor::block_on;
+use pollster::block_on;
 
 axes![A = 256, T = 4, P = 32];
 type Slice = m![A];

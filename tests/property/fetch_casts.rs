@@ -30,7 +30,7 @@ async fn in_hbm<D: Scalar, Element: M>(ctx: &mut Context, codes: &[u32]) -> HbmT
 /// Fetches all elements in a context, commits what comes, and returns the codes.
 macro_rules! fetched {
     ($context:ident, $codes:expr, $d:ty => $d2:ty, on $kind:ty, lanes $lanes:literal) => {
-        futures::executor::block_on(async {
+        pollster::block_on(async {
             let ctx = &mut *on_chips(<$kind as furiosa_visa_std::scalar::ChipType>::KIND);
             let x = in_hbm::<$d, m![S, E]>(ctx, $codes).await;
             let x = x.to_dm::<Cluster, m![S], m![E]>(&mut ctx.tdma, 0);
@@ -127,7 +127,7 @@ macro_rules! contracted {
             .map(|k| (k.wrapping_mul(0x9e37_79b9) >> 7) % (1 << <$d>::BITS))
             .map(|code| if Reference::$to.encode(Reference::$from.decode(code)) == 0 { 1 } else { code })
             .collect();
-        let found = futures::executor::block_on(async {
+        let found = pollster::block_on(async {
             let ctx = &mut *on_chips(<$kind as furiosa_visa_std::scalar::ChipType>::KIND);
             let w = in_hbm::<$d, m![N, P]>(ctx, &weight_codes).await;
             let w = w.to_dm::<Cluster, m![S], m![N, P]>(&mut ctx.tdma, 1 << 17);
@@ -219,7 +219,7 @@ fn a_stream_for_another_kind_of_chip_is_refused() {
 fn uninitialised_weights_of_nine_bits() {
     axes![T = 4, P = 64];
     let message = message(|| {
-        futures::executor::block_on(async {
+        pollster::block_on(async {
             let ctx = &mut *Context::acquire();
             let x = in_hbm::<i8, m![S, T, P]>(ctx, &all_codes::<i8>()).await;
             let x = x.to_dm::<Cluster, m![S], m![T, P]>(&mut ctx.tdma, 0);

@@ -40,7 +40,7 @@ const PRINTED: usize = 64;
 /// axes![A = 256, B = 64];
 /// let mut ctx = Context::acquire();
 /// let host = HostTensor::<i8, m![A, B]>::zero();
-/// let x: HbmTensor<i8, m![1], m![A, B]> = futures::executor::block_on(host.to_hbm(&mut ctx.pdma, 0));
+/// let x: HbmTensor<i8, m![1], m![A, B]> = pollster::block_on(host.to_hbm(&mut ctx.pdma, 0));
 /// let first = x.to_dm::<m![1 # 2], m![A], m![B]>(&mut ctx.tdma, 0);
 /// let second = x.to_dm::<m![1 # 2], m![A], m![B]>(&mut ctx.tdma, 0);
 /// let map = ctx.memory_map();

@@ -29,7 +29,7 @@ fn kernel(
 }
 
 fn main() {
-    futures::executor::block_on(async {
+    pollster::block_on(async {
         // Streams are begun for their types alone.
         let checks = CheckOptions { dropped_streams: false, ..CheckOptions::ALL };
         let mut ctx = Context::with(SimOptions { checks, ..SimOptions::default() });

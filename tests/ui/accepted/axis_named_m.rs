@@ -23,7 +23,7 @@ fn main() {
     // The items of the trait stay in scope.
     assert_eq!(<m![M / 2]>::SIZE, 4);
     let x = HostTensor::<i8, m![N, M]>::from_buf((0..32).map(Opt::Init).collect());
-    let y = futures::executor::block_on(async {
+    let y = pollster::block_on(async {
         let mut ctx = Context::acquire();
         let x = x.to_hbm::<m![1], m![N, M]>(&mut ctx.pdma, 0).await;
         let y = launch(kernel, (&mut ctx, &x)).await;

@@ -25,7 +25,7 @@ fn several_axes(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![A, B]>) {
 }
 
 fn main() {
-    futures::executor::block_on(async {
+    pollster::block_on(async {
         // Streams are begun for their types alone.
         let checks = CheckOptions { dropped_streams: false, ..CheckOptions::ALL };
         let mut ctx = Context::with(SimOptions { checks, ..SimOptions::default() });

@@ -40,7 +40,7 @@ fn whole_slice(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![B]>) {
 }
 
 fn main() {
-    futures::executor::block_on(async {
+    pollster::block_on(async {
         let mut ctx = Context::acquire();
         let x = HostTensor::<i8, m![A, B]>::zero().to_hbm(&mut ctx.pdma, 0).await;
         launch(widths, (&mut ctx, &x)).await;

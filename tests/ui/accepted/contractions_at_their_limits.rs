@@ -63,7 +63,7 @@ fn main() {
     let ones = |count| (0..count).map(|_| Opt::Init(bf16::from_f32(1.0))).collect();
     let data = HostTensor::<bf16, m![S, T, K]>::from_buf(ones(2 * 128 * 32));
     let weights = HostTensor::<bf16, m![N, K]>::from_buf(ones(8 * 32));
-    futures::executor::block_on(async {
+    pollster::block_on(async {
         let mut ctx = Context::acquire();
         let data: Data = data.to_hbm(&mut ctx.pdma, 0).await;
         let weights: Weights = weights.to_hbm(&mut ctx.pdma, 1 << 16).await;

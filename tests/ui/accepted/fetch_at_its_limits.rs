@@ -48,7 +48,7 @@ fn pairs_of_i4(ctx: &mut Context, x: &HbmTensor<i4, m![1], m![A % 8, B, C]>) {
 }
 
 fn main() {
-    futures::executor::block_on(async {
+    pollster::block_on(async {
         // Streams are begun for their types alone.
         let checks = CheckOptions { dropped_streams: false, ..CheckOptions::ALL };
         let mut ctx = Context::with(SimOptions { checks, ..SimOptions::default() });

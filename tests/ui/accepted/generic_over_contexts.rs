@@ -30,7 +30,7 @@ fn kernel(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![A, B]>) {
 }
 
 fn main() {
-    futures::executor::block_on(async {
+    pollster::block_on(async {
         let mut ctx = Context::acquire();
         let x = HostTensor::<i8, m![A, B]>::zero().to_hbm(&mut ctx.pdma, 0).await;
         launch(kernel, (&mut ctx, &x)).await;

@@ -30,7 +30,7 @@ pub(crate) fn never_called(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![A, B]>
 }
 
 fn main() {
-    futures::executor::block_on(async {
+    pollster::block_on(async {
         let mut ctx = Context::acquire();
         let x = HostTensor::<i8, m![A, B]>::zero().to_hbm::<m![1], m![A, B]>(&mut ctx.pdma, 0).await;
         let types = (core::marker::PhantomData, core::marker::PhantomData::<Address64<4096>>);

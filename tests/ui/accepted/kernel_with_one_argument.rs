@@ -14,7 +14,7 @@ fn double(x: u32) -> u32 {
 fn nothing() {}
 
 fn main() {
-    futures::executor::block_on(async {
+    pollster::block_on(async {
         let mut ctx = Context::acquire();
         launch(single, &mut *ctx).await;
         launch(single, &mut ctx).await;

@@ -57,7 +57,7 @@ fn most(
 }
 
 fn main() {
-    futures::executor::block_on(async {
+    pollster::block_on(async {
         let mut ctx = Context::acquire();
         let host = HostTensor::<i8, m![A]>::from_buf((0..8).map(Opt::Init).collect());
         let a: X = host.to_hbm(&mut ctx.pdma, 0).await;

@@ -23,7 +23,7 @@ fn first<'a>(
 }
 
 fn main() {
-    futures::executor::block_on(async {
+    pollster::block_on(async {
         let mut ctx = Context::acquire();
         let host = HostTensor::<i8, m![A, B]>::from_buf((0..32).map(Opt::Init).collect());
         let x = host.to_hbm::<m![1], m![A, B]>(&mut ctx.pdma, 0).await;

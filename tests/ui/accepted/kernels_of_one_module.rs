@@ -11,7 +11,7 @@ fn other(x: u32) -> u32 {
 }
 
 fn main() {
-    futures::executor::block_on(async {
+    pollster::block_on(async {
         launch(kernel, &mut *Context::acquire()).await;
         assert_eq!(launch(other, 21).await, 42);
     });

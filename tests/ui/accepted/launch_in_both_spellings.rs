@@ -12,7 +12,7 @@ async fn run(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![A]>) {
 }
 
 fn main() {
-    futures::executor::block_on(async {
+    pollster::block_on(async {
         let mut ctx = Context::acquire();
         let x = HostTensor::<i8, m![A]>::zero().to_hbm(&mut ctx.pdma, 0).await;
         launch(kernel, (&mut ctx, &x)).await;

@@ -35,7 +35,7 @@ fn half(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![N, Q]>) {
 }
 
 fn main() {
-    futures::executor::block_on(async {
+    pollster::block_on(async {
         let mut ctx = Context::acquire();
         let x = HostTensor::<i8, m![N, K % 32]>::zero().to_hbm(&mut ctx.pdma, 0).await;
         launch(few_rows, (&mut ctx, &x)).await;

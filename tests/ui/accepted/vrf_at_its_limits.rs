@@ -35,7 +35,7 @@ fn load<Element: M, const T: Tu>(ctx: &mut TuContext<T>, x: &Rows, address: Addr
 fn main() {
     // SAFETY: nothing is read.
     let _ = unsafe { VrfTensor::<i32, m![1], m![1 # 2], m![1 # 256], m![A, B]>::from_addr(0) };
-    futures::executor::block_on(async {
+    pollster::block_on(async {
         let mut ctx = Context::acquire();
         let x = HostTensor::<f32, m![A, B]>::zero().to_hbm(&mut ctx.pdma, 0).await;
         launch(whole, (&mut ctx, &x)).await;

@@ -8,5 +8,5 @@ fn main() {
     let mut ctx = Context::acquire();
     // SAFETY: nothing is read.
     let x = unsafe { HbmTensor::<i8, m![1], m![A, B]>::from_addr(0) };
-    futures::executor::block_on(x.to_host::<m![A]>(&mut ctx.pdma));
+    pollster::block_on(x.to_host::<m![A]>(&mut ctx.pdma));
 }

@@ -7,5 +7,5 @@ axes![A = 4, B = 8];
 fn main() {
     let mut ctx = Context::acquire();
     let x = HostTensor::<i8, m![A, B]>::zero();
-    futures::executor::block_on(x.to_hbm::<m![1], m![A]>(&mut ctx.pdma, 0));
+    pollster::block_on(x.to_hbm::<m![1], m![A]>(&mut ctx.pdma, 0));
 }

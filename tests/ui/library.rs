@@ -1,0 +1,152 @@
+//! The library as `rustc` needs it, built as for a debug and as for a release build of a user.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::SystemTime;
+
+/// How a user builds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Profile {
+    /// `cargo build`
+    Dev,
+    /// `cargo build --release`: functions of the library are inlined before constants are evaluated.
+    Release,
+}
+
+/// The built library.
+pub struct Library {
+    /// How it was built.
+    pub profile: Profile,
+    /// Where programs are built.
+    pub output: PathBuf,
+    rlibs: Vec<(&'static str, PathBuf)>,
+}
+
+/// What `rustc --version` says.
+pub fn compiler_version() -> String {
+    let output = compiler().arg("--version").output().expect("rustc starts");
+    String::from_utf8(output.stdout).expect("rustc writes text")
+}
+
+fn compiler() -> Command {
+    Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
+}
+
+impl Library {
+    /// The library that the tests have built, or one that cargo builds now.
+    pub fn get(profile: Profile) -> Self {
+        let (folder, library) = match profile {
+            Profile::Dev => ("dev", built_for_the_tests().unwrap_or_else(|| build(profile))),
+            Profile::Release => ("release", build(profile)),
+        };
+        let executor = newest("pollster").expect("the tests depend on pollster");
+        let output = target_folder().join("ui").join(folder);
+        let _ = std::fs::remove_dir_all(&output);
+        std::fs::create_dir_all(&output).expect("the target folder can be written");
+        Self { profile, output, rlibs: vec![("furiosa_visa_std", library), ("pollster", executor)] }
+    }
+
+    /// A compiler that knows the library.
+    pub fn compiler(&self) -> Command {
+        let mut compiler = compiler();
+        compiler.current_dir(super::here()).args(["--edition=2024", "--crate-type=bin", "-Adead_code"]);
+        compiler.args(["--error-format=json", "--diagnostic-width=140", "-Cdebuginfo=0"]);
+        compiler.arg("--out-dir").arg(&self.output);
+        match self.profile {
+            Profile::Dev => compiler.args(["-Copt-level=0", "-Cdebug-assertions=on"]),
+            Profile::Release => compiler.args(["-Copt-level=3"]),
+        };
+        for (name, path) in &self.rlibs {
+            compiler.arg("--extern").arg(format!("{name}={}", path.display()));
+            let folder = path.parent().expect("a library is in a folder");
+            compiler.arg("-L").arg(format!("dependency={}", folder.display()));
+        }
+        compiler
+    }
+}
+
+/// The library that this test was built with, unless a source is newer. Cargo does not tell a test where its
+/// dependencies are, and would build them once more if it were asked for the library alone.
+fn built_for_the_tests() -> Option<PathBuf> {
+    let library = newest("furiosa_visa_std")?;
+    let built = modified(&library)?;
+    let root = super::here().join("../..");
+    let sources = ["src", "macros/src", "grammar/src"].map(|folder| root.join(folder));
+    sources
+        .iter()
+        .all(|folder| newest_below(folder).is_some_and(|changed| changed < built))
+        .then_some(library)
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    path.metadata().ok()?.modified().ok()
+}
+
+fn newest_below(folder: &Path) -> Option<SystemTime> {
+    let entries = folder.read_dir().ok()?.filter_map(Result::ok);
+    let times = entries.filter_map(|entry| match entry.path() {
+        folder if folder.is_dir() => newest_below(&folder),
+        file => modified(&file),
+    });
+    times.max()
+}
+
+/// The library of a crate that was built last, beside this test. Those for release builds do not count.
+fn newest(name: &str) -> Option<PathBuf> {
+    let program = std::env::current_exe().expect("the test has a path");
+    let entries = program.parent()?.read_dir().ok()?.filter_map(Result::ok).map(|entry| entry.path());
+    let is_library = |path: &PathBuf| {
+        let file = path.file_name().and_then(|file| file.to_str()).unwrap_or_default();
+        file.starts_with(&format!("lib{name}-")) && file.ends_with(".rlib")
+    };
+    let release = std::fs::read_to_string(release_note()).unwrap_or_default();
+    let libraries = entries.filter(|path| is_library(path) && path != Path::new(&release));
+    libraries.max_by_key(|path| modified(path))
+}
+
+/// Where the path of the library for release builds is written down.
+fn release_note() -> PathBuf {
+    target_folder().join("ui").join("release-library.txt")
+}
+
+/// Lets cargo build the library.
+fn build(profile: Profile) -> PathBuf {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(super::here().join("../..")).env("CARGO_TARGET_DIR", target_folder());
+    cargo.args(["rustc", "--package=furiosa-visa-std", "--lib", "--all-features"]);
+    cargo.arg("--message-format=json-render-diagnostics");
+    if profile == Profile::Release {
+        // A release build, as far as the compiler goes before LLVM: with the dependencies of the debug build, and
+        // without LLVM's passes, which no message depends on. An incremental build would not inline.
+        cargo.env("CARGO_INCREMENTAL", "0");
+        for setting in ["opt-level=3", "debug=0", "debug-assertions=false", "overflow-checks=false"] {
+            cargo.arg(format!("--config=profile.dev.package.furiosa-visa-std.{setting}"));
+        }
+        cargo.args(["--", "-Cno-prepopulate-passes"]);
+    }
+    let output = cargo.stderr(Stdio::inherit()).output().expect("cargo starts");
+    assert!(output.status.success(), "the library cannot be built: {cargo:?}");
+    let lines = String::from_utf8(output.stdout).expect("cargo writes text");
+    let messages = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("cargo writes JSON"));
+    let artifacts = messages.filter(|message| message["target"]["name"] == "furiosa_visa_std");
+    let mut files =
+        artifacts.flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default());
+    let library =
+        files.find_map(|file| file.as_str().filter(|file| file.ends_with(".rlib")).map(PathBuf::from));
+    let library = library.expect("cargo names the library");
+    if profile == Profile::Release {
+        let note = release_note();
+        std::fs::create_dir_all(note.parent().expect("it has a folder"))
+            .expect("the target folder can be written");
+        std::fs::write(note, library.display().to_string()).expect("the target folder can be written");
+    }
+    library
+}
+
+/// The folder that cargo builds into: this program lies in it, and cargo marks it.
+fn target_folder() -> PathBuf {
+    let program = std::env::current_exe().expect("the test has a path");
+    let marked = program.ancestors().find(|folder| folder.join("CACHEDIR.TAG").exists());
+    marked.map_or_else(|| super::here().join("../../target"), Path::to_path_buf)
+}
