@@ -102,7 +102,8 @@ fn ui_of_the_macros_in_cargo_check() {
     }
     let cases = trybuild::TestCases::new();
     for program in Program::all(Folder::Refused) {
-        if program.expected().is_some_and(|message| message.starts_with("error: ")) {
+        let of_a_macro = ["axes_", "device_", "i_", "m_"].iter().any(|start| program.name.starts_with(start));
+        if of_a_macro && program.expected().is_some_and(|message| message.starts_with("error: ")) {
             cases.compile_fail(program.path());
         }
     }
