@@ -14,9 +14,7 @@ mod sequences;
 mod sums;
 mod wild;
 
-#[path = "../reference/mod.rs"]
-mod reference;
-
+use ::reference;
 use commands::{Broken, Machine};
 use furiosa_visa_std::chip::{ExecutionOrder, FaultKind};
 use reference::random::Random;

@@ -23,10 +23,13 @@ mod pipelines;
 mod program;
 mod sequencer;
 mod streams;
+mod tool;
 mod trees;
 mod trf_cache;
 mod vrf;
 mod worked_examples;
 
-#[path = "../reference/mod.rs"]
-mod reference;
+#[path = "../cli/run.rs"]
+mod run;
+
+use ::reference;

@@ -1,6 +1,6 @@
-//! No input makes the tool panic. `VISA_CASES` sets the number of cases.
+//! No input makes the tool `visa` panic. `VISA_CASES` sets the number of cases.
 
-use crate::{check, explain, run};
+use crate::run::{check, explain, run};
 use furiosa_visa_std::explain::explain_read;
 use furiosa_visa_std::mapping::parse::{Axes, parse_mapping};
 use furiosa_visa_std::scalar::ElementType;
