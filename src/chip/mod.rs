@@ -47,6 +47,8 @@ pub struct SimOptions {
     pub chip_kind: ChipKind,
     /// Which rules are checked.
     pub checks: CheckOptions,
+    /// Which products of padding the check `padding` takes to be zero.
+    pub padding: PaddingRule,
     /// Which model of time is used.
     pub profile: Profile,
     /// How passes use the switch channels: see [`Channels`]. It changes their time only.
@@ -61,6 +63,27 @@ pub struct SimOptions {
     pub order: ExecutionOrder,
     /// Selects what [`FreshMemory::Random`] reads as, and the order of [`ExecutionOrder::Random`].
     pub seed: u64,
+}
+
+/// Which products of padding are zero, so that sums may take it in.
+///
+/// Zero times a number is zero. The rule is about zero times what nobody wrote.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PaddingRule {
+    /// Zero times anything is zero. Assumed: a multiplier might give NaN for zero times a NaN that happens to lie there.
+    #[default]
+    ZeroWins,
+    /// For floats, zero times what nobody wrote may be NaN: it is refused.
+    Strict,
+}
+
+impl core::fmt::Display for PaddingRule {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.pad(match self {
+            PaddingRule::ZeroWins => "zero_wins",
+            PaddingRule::Strict => "strict",
+        })
+    }
 }
 
 /// What the simulator computes.

@@ -8,6 +8,7 @@
 //! | `VISA_ORDER` | [`SimOptions::order`] | `program`, `early` (DMA first), `late` (DMA last), `random` |
 //! | `VISA_SEED` | [`SimOptions::seed`] | a number below 2^64, decimal or `0x…` |
 //! | `VISA_ADDRESSES` | [`SimOptions::addresses`] | `as_given`, `separate` |
+//! | `VISA_PADDING` | [`SimOptions::padding`] | `zero_wins`, `strict` |
 //! | `VISA_PROFILE` | [`SimOptions::profile`] | `book`, `detailed` |
 //! | `VISA_CHANNELS` | [`SimOptions::channels`] | `single`, `dual` |
 //! | `VISA_COMPUTE` | [`SimOptions::compute`] | `values`, `shapes_only` |
@@ -24,7 +25,7 @@
 
 use super::output::Output;
 use crate::chip::SimOptions;
-use crate::chip::{Addresses, Check, CheckOptions, Compute, ExecutionOrder, FreshMemory};
+use crate::chip::{Addresses, Check, CheckOptions, Compute, ExecutionOrder, FreshMemory, PaddingRule};
 use crate::clock::{Channels, Profile};
 use crate::spec::MAX_CHIPS;
 use core::fmt;
@@ -56,6 +57,7 @@ const VARIABLES: &[Variable] = &[
     Variable { name: "VISA_ORDER", allowed: allowed_order, set: set_order },
     Variable { name: "VISA_SEED", allowed: allowed_seed, set: set_seed },
     Variable { name: "VISA_ADDRESSES", allowed: || either(&ADDRESSES), set: set_addresses },
+    Variable { name: "VISA_PADDING", allowed: || either(&PADDING), set: set_padding },
     Variable { name: "VISA_PROFILE", allowed: || either(&PROFILES), set: set_profile },
     Variable { name: "VISA_CHANNELS", allowed: || either(&CHANNELS), set: set_channels },
     Variable { name: "VISA_COMPUTE", allowed: || either(&COMPUTES), set: set_compute },
@@ -196,6 +198,8 @@ fn set_chips(settings: &mut Settings, value: &str) -> Result<(), String> {
 type Words<T, const N: usize> = [(&'static str, T); N];
 
 const ADDRESSES: Words<Addresses, 2> = [("as_given", Addresses::AsGiven), ("separate", Addresses::Separate)];
+const PADDING: Words<PaddingRule, 2> =
+    [("zero_wins", PaddingRule::ZeroWins), ("strict", PaddingRule::Strict)];
 const PROFILES: Words<Profile, 2> = [("book", Profile::Book), ("detailed", Profile::Detailed)];
 const CHANNELS: Words<Channels, 2> = [("single", Channels::Single), ("dual", Channels::Dual)];
 const COMPUTES: Words<Compute, 2> = [("values", Compute::Values), ("shapes_only", Compute::ShapesOnly)];
@@ -213,6 +217,11 @@ fn chosen<T: Copy>(words: &[(&str, T)], value: &str, what: &str) -> Result<T, St
 
 fn set_addresses(settings: &mut Settings, value: &str) -> Result<(), String> {
     settings.options.addresses = chosen(&ADDRESSES, value, "no way to place tensors")?;
+    Ok(())
+}
+
+fn set_padding(settings: &mut Settings, value: &str) -> Result<(), String> {
+    settings.options.padding = chosen(&PADDING, value, "no rule of padding")?;
     Ok(())
 }
 
@@ -271,6 +280,7 @@ mod tests {
             ("VISA_ADDRESSES", "as_given", with(|_| {})),
             ("VISA_ADDRESSES", "separate", with(|all| all.options.addresses = Addresses::Separate)),
             ("VISA_PROFILE", "detailed", with(|_| {})),
+            ("VISA_PADDING", "strict", with(|all| all.options.padding = PaddingRule::Strict)),
             ("VISA_PROFILE", "book", with(|all| all.options.profile = Profile::Book)),
             ("VISA_CHANNELS", "single", with(|_| {})),
             ("VISA_CHANNELS", "dual", with(|all| all.options.channels = Channels::Dual)),

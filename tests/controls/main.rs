@@ -12,6 +12,7 @@ mod contexts;
 mod environment;
 mod exploration;
 mod order;
+mod padding;
 mod separate;
 mod stale;
 mod streams;

@@ -174,7 +174,7 @@ impl Case {
 }
 
 /// The positions that the derived mask replaces.
-fn masked(plan: &FetchConfig) -> Vec<bool> {
+pub fn masked(plan: &FetchConfig) -> Vec<bool> {
     let Some(mask) = &plan.mask else { return vec![false; plan.time * plan.packet] };
     let registers = Mask {
         last_dim: mask.last_dim,

@@ -19,6 +19,7 @@ mod mapping;
 mod margins;
 mod moves;
 mod mutations;
+mod padding;
 mod pipelines;
 mod program;
 mod sequencer;

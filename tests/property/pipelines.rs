@@ -97,14 +97,15 @@ pub fn describe(case: &Pipeline) -> String {
     )
 }
 
-/// The result of the library against the reference. `strict`: elements that nobody wrote are refused.
+/// The result of the library against the reference, and whether there is one: a pipeline that sums padding is refused.
+/// `strict`: elements that nobody wrote are refused.
 pub fn check_values(
     random: &mut Random,
     case: &Pipeline,
     plan: &Plan,
     values: Values,
     strict: bool,
-) -> Result<(), String> {
+) -> Result<bool, String> {
     check_values_at(random, case, plan, values, (strict, Addresses::AsGiven))
 }
 
@@ -114,13 +115,14 @@ fn check_values_at(
     plan: &Plan,
     values: Values,
     (strict, addresses): (bool, Addresses),
-) -> Result<(), String> {
+) -> Result<bool, String> {
     let element = case.contraction.element;
     let data = codes(random, element, &case.data_axes, values);
     let weights = codes(random, element, &case.weight_axes, values);
     let stages = case.run(&numbers(element, &data), &numbers(element, &weights))?;
     let expected = encode(case.stored, &stages.committed);
     let found = run(random, case, plan, &data, &weights, strict, addresses)?;
+    let Some(found) = found else { return Ok(false) };
     let dims: [&Map; 2] = [&case.contraction.prefix[0], &case.result_element];
     for (k, index) in joint_table(&dims).into_iter().enumerate() {
         // Two results of 4 bits share the mark that they were written.
@@ -132,7 +134,7 @@ fn check_values_at(
             ));
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 /// One of the pipelines of a test. Tests differ in `test`, so that equal seeds give each another pipeline.
@@ -148,7 +150,7 @@ const RUNS: [(usize, u64); 3] = [(0, 210), (1, 155), (2, 155)];
 fn check(random: &mut Random, test: usize, values: Values, strict: bool) -> Result<(), String> {
     let case = pipeline(random, test);
     let outcome = match Plan::derive(&case) {
-        Ok(plan) => check_values(random, &case, &plan, values, strict),
+        Ok(plan) => check_values(random, &case, &plan, values, strict).map(|_| ()),
         Err(error) => Err(format!("refused by `{}`: {error}", error.rule())),
     };
     outcome.map_err(|text| format!("{}\n{text}", describe(&case)))
@@ -176,8 +178,26 @@ fn pipelines_of_tensors_that_lie_apart() {
         let case = pipeline(random, 3);
         let plan = Plan::derive(&case).map_err(|error| error.to_string())?;
         let outcome = check_values_at(random, &case, &plan, Values::Plain, (true, Addresses::Separate));
-        outcome.map_err(|text| format!("{}\n{text}", describe(&case)))
+        outcome.map(|_| ()).map_err(|text| format!("{}\n{text}", describe(&case)))
     });
+}
+
+/// Enough pipelines sum padding and are refused, and enough are not.
+#[test]
+fn pipelines_are_refused_for_their_padding() {
+    let (ran, refused) = (Cell::new(0), Cell::new(0));
+    for_cases(120, |random| {
+        let case = pipeline(random, 4);
+        let plan = Plan::derive(&case).map_err(|error| error.to_string())?;
+        let count = match check_values(random, &case, &plan, Values::Plain, true)? {
+            true => &ran,
+            false => &refused,
+        };
+        count.set(count.get() + 1);
+        Ok(())
+    });
+    let counts = (ran.get(), refused.get());
+    assert!(counts.0 > 60 && counts.1 > 8 || std::env::var("VISA_CASES").is_ok(), "{counts:?}");
 }
 
 /// Sums of an element that nobody wrote are marked as not written.

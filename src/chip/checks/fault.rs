@@ -79,6 +79,14 @@ checks! {
     /// With the check off, such an element has the value of [`FreshMemory`](crate::chip::FreshMemory), and what is computed
     /// from it counts as uninitialised.
     Uninitialised uninitialised;
+    /// No padding is summed together with elements, unless its product is zero: [`FaultKind::PaddingSummed`].
+    ///
+    /// The chip multiplies and adds what it finds in the padding of streams and weights. Zero are: what the mask of the
+    /// fetch adapter covers, with the pad value that it has by itself; what collect and the stream adapter add; zeros that
+    /// were written. Sums of padding alone concern nobody. See [`PaddingRule`](crate::chip::PaddingRule).
+    ///
+    /// With the check off, such padding is computed with as it lies in memory.
+    Padding padding;
     /// A tensor is not read where another tensor has been written since: [`FaultKind::StaleRead`].
     StaleReads stale_reads;
     /// Tensors lie inside their memory, on chips that there are: [`FaultKind::OutOfBounds`], [`FaultKind::Capacity`].
@@ -130,6 +138,8 @@ pub enum FaultKind {
     StaleRead,
     /// A live element was used that nobody wrote.
     Uninitialised,
+    /// Padding that is not zero is summed together with elements.
+    PaddingSummed,
     /// A tensor leaves its memory, or the system has no such chip.
     OutOfBounds,
     /// A tensor is larger than the register file region that it was given.
@@ -164,6 +174,7 @@ impl fmt::Display for FaultKind {
         f.pad(match self {
             FaultKind::StaleRead => "stale read",
             FaultKind::Uninitialised => "uninitialised element",
+            FaultKind::PaddingSummed => "padding summed",
             FaultKind::OutOfBounds => "out of bounds",
             FaultKind::Capacity => "capacity exceeded",
             FaultKind::Misaligned => "misaligned address",

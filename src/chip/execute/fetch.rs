@@ -70,6 +70,16 @@ impl FetchPlan {
         !self.adapter.changes_nothing()
     }
 
+    /// Whether the mask covers an element of a packet.
+    pub(crate) fn is_masked(&self, step: usize, element: usize) -> bool {
+        let Some(mask) = &self.mask else { return false };
+        let len = self.packet;
+        let mut row = Row::new(self.stored);
+        row.push(&vec![0; (len * self.stored.bits()).div_ceil(8)], len, Some(&vec![false; len]));
+        mask.run(step..step + 1, (self.turns, len), &mut row);
+        row.flags().is_some_and(|flags| flags[element])
+    }
+
     /// The type in the stream.
     pub(crate) fn output(&self) -> ElementType {
         self.output

@@ -8,6 +8,7 @@ mod cast;
 mod commit;
 mod contraction;
 mod dma;
+mod faults;
 mod fetch;
 mod host;
 mod mask;
@@ -16,19 +17,19 @@ pub(crate) use dma::run as run_dma;
 pub(crate) use host::{download, inspect, upload};
 
 use super::checks::fault::{Fault, FaultKind};
-use super::memory::place::{Coordinates, Place};
+use super::memory::place::Coordinates;
 use super::memory::row::Row;
 use super::memory::separate::Placed;
 use super::memory::{Unit, trf};
+use crate::chip::PaddingRule;
 use crate::command::MemoryKind;
-use crate::command::{Cast, Sink, TensorUnit, Turns};
+use crate::command::{Cast, Sink, TensorUnit};
 use crate::mapping::Guard;
 use crate::scalar::ElementType;
-use crate::sequencer::walk::Walk;
 use crate::spec::BEAT_LANES;
 use commit::SinkPlan;
-use contraction::{ContractionBuffers, ContractionPlan, Missing};
-use core::ops::Range;
+use contraction::{ContractionBuffers, ContractionPlan, Missing, PaddingOptions};
+use core::ops::{ControlFlow, Range};
 use core::panic::Location;
 use fetch::{FetchBuffers, FetchPlan};
 
@@ -102,15 +103,18 @@ impl Default for Buffers {
 }
 
 impl<'a> Pass<'a> {
-    /// Prepares a pass. `placed` says where the bytes of its tensors are.
+    /// Prepares a pass. `placed` says where the bytes of its tensors are; `computed`, whether sums take in padding that is
+    /// not zero.
     pub(crate) fn new(
         command: &'a TensorUnit,
         placed: Placed<'a>,
+        (rule, computed): (PaddingRule, bool),
         location: &'static Location<'static>,
     ) -> Self {
         let fetch = FetchPlan::new(&placed.unit.fetch, command.collect.as_ref());
         let flits = command.collect.map_or(1, |collect| collect.flits);
-        let contraction = command.contraction.as_ref().map(ContractionPlan::new);
+        let options = PaddingOptions { packet: command.fetch.packet, flits, rule, computed };
+        let contraction = command.contraction.as_ref().map(|own| ContractionPlan::new(own, options));
         let packets = (contraction.as_ref())
             .and_then(|contraction| Packets::new(&fetch, contraction, command.fetch.time * flits));
         let cast = command.cast.filter(|cast| cast.input != cast.output);
@@ -177,11 +181,41 @@ impl<'a> Pass<'a> {
             }
             None
         };
-        #[cfg(feature = "parallel")]
-        let fault = units.par_iter().enumerate().find_map_first(|(number, unit)| find(number, unit));
-        #[cfg(not(feature = "parallel"))]
-        let fault = units.iter().enumerate().find_map(|(number, unit)| find(number, unit));
-        fault.map_or(Ok(()), Err)
+        first_fault(units, find)
+    }
+
+    /// Refuses a pass that sums padding together with elements where its product is not zero, before anything is written.
+    pub(crate) fn check_padding(&self, units: &[Unit]) -> Result<(), Fault> {
+        let Some(contraction) = self.contraction.as_ref().filter(|own| own.may_sum_padding()) else {
+            return Ok(());
+        };
+        let slices = self.slices(units.len());
+        first_fault(units, |number, unit| {
+            if !slices[number] {
+                return None;
+            }
+            let at = Coordinates::of_slice(number);
+            let mut buffers = Buffers::default();
+            let Buffers { fetch, contraction: sums, stream, .. } = &mut buffers;
+            contraction.load(unit.trf(self.placed.files.read), at, sums);
+            let mut found = None;
+            for block in self.fetch.blocks() {
+                let (flit, flits) = (block.start * self.flits, block.len() * self.flits);
+                if !contraction.sums_padding(flit, flits, sums) {
+                    continue;
+                }
+                self.fetch.run(&unit.dm, block, fetch, stream);
+                contraction.for_each_summed(stream, flit, at, sums, |cell| {
+                    found = Some(cell);
+                    ControlFlow::Break(())
+                });
+                if let Some(cell) = found {
+                    let sum = contraction.first_live(&cell, at, sums);
+                    return Some(self.summed(at, &cell, sum));
+                }
+            }
+            None
+        })
     }
 
     /// The leading lanes of a flit that were fetched: collect adds the rest.
@@ -261,56 +295,6 @@ impl<'a> Pass<'a> {
             })
     }
 
-    fn missing(&self, unit: usize, missing: Missing) -> Fault {
-        let at = Coordinates::of_slice(unit);
-        let (operation, used) = match (&self.contraction, self.fetch.converts()) {
-            (Some(_), _) => ("contraction", "takes"),
-            (None, true) => ("fetch", "converts"),
-            (None, false) => ("cast", "converts"),
-        };
-        let help = "write every element of the tensor before it is used, or make the rest padding (`# n`)";
-        let fault = |message| Fault::new(FaultKind::Uninitialised, operation, self.location, message, help);
-        match missing {
-            Missing::Stream { flit, lane } => {
-                let step = flit / self.flits;
-                let tensor = Turns::new(&self.command.fetch).tensor(step);
-                let source = self.command.fetch.sources().nth(tensor).expect("a tensor per turn");
-                let per_flit = self.fetch.padded() / self.flits;
-                if lane >= self.fetched_lanes(flit) {
-                    let (packet, lane) = (self.command.fetch.packet, flit % self.flits * per_flit + lane);
-                    let message = format!(
-                        "time step {step} {used} lane {lane} of a packet, but only {packet} elements are fetched; collect \
-                         adds the rest"
-                    );
-                    return fault(message);
-                }
-                let number = step * self.command.fetch.packet + flit % self.flits * per_flit + lane;
-                let element = Walk::new(&self.command.fetch.config).positions(number..number + 1, 1);
-                let element = element.first().map_or(0, |&element| element.max(0) as u64);
-                let bits = source.footprint.element.bits() as u64;
-                let start = source.address + element * bits / 8;
-                let end = source.address + ((element + 1) * bits).div_ceil(8);
-                let message = format!(
-                    "time step {step} {used} element {element} of the tensor at DM address {}, which was never written",
-                    source.address
-                );
-                Place::Region(*source).blame(fault(message), at, start..end)
-            }
-            Missing::Weight { row, element, step } => {
-                let region =
-                    &self.command.contraction.as_ref().expect("only a contraction reads weights").trf;
-                let bits = region.element.bits();
-                let bytes = element * bits / 8..((element + 1) * bits).div_ceil(8);
-                let piece = trf::pieces(region, row, bytes).next().unwrap_or(0..0);
-                let message = format!(
-                    "step {step} {used} element {element} of row {row} in {}, which was never written",
-                    region.address
-                );
-                Place::Trf(*region).blame(fault(message), at, piece.start as u64..piece.end as u64)
-            }
-        }
-    }
-
     /// Runs all slices. Everything has been checked.
     pub(crate) fn run(&self, units: &mut [Unit]) {
         let slices = self.slices(units.len());
@@ -380,6 +364,15 @@ impl<'a> Pass<'a> {
         }
         self.sink.run(output, at, unit, mask);
     }
+}
+
+/// The fault of the first unit that has one.
+fn first_fault(units: &[Unit], find: impl Fn(usize, &Unit) -> Option<Fault> + Sync) -> Result<(), Fault> {
+    #[cfg(feature = "parallel")]
+    let fault = units.par_iter().enumerate().find_map_first(|(number, unit)| find(number, unit));
+    #[cfg(not(feature = "parallel"))]
+    let fault = units.iter().enumerate().find_map(|(number, unit)| find(number, unit));
+    fault.map_or(Ok(()), Err)
 }
 
 /// Whether a unit can hold an element.

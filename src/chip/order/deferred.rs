@@ -94,9 +94,13 @@ impl System {
             Some(separate) => separate.pass(unit, hbm, units),
             None => Placed::as_given(unit),
         };
-        let pass = Pass::new(unit, placed, location);
-        if self.options.checks.uninitialised {
+        let checks = self.options.checks;
+        let pass = Pass::new(unit, placed, (self.options.padding, !checks.padding), location);
+        if checks.uninitialised {
             pass.check_initialised(&self.units)?;
+        }
+        if checks.padding {
+            pass.check_padding(&self.units)?;
         }
         Ok(pass)
     }

@@ -218,7 +218,8 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Ti
 {
     /// Multiplies, and adds neighbouring products in a tree until `OutPacket` columns are left.
     ///
-    /// The innermost part of the packet is summed. Padding contributes nothing.
+    /// The innermost part of the packet is summed. Padding in it counts as what it holds: zero where fetch masks it, and
+    /// otherwise what lies in memory, which the check `padding` refuses unless it is zero.
     ///
     /// Refused while compiling: more than 32 columns, a number of columns that is no power of two, and what is no outer
     /// part of the packet (spec page 40 §4.1).

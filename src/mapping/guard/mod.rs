@@ -146,6 +146,20 @@ fn axes(mapping: &'static Expr, found: &mut Vec<Ident>) {
     }
 }
 
+/// The smallest part of a mapping that has no element at a position, and the position in it.
+fn dead_part(mapping: &'static Expr, position: usize) -> Option<(usize, &'static Expr)> {
+    match mapping {
+        Expr::Pair(left, right) => {
+            let inner = right.checked_size().ok()?.max(1);
+            dead_part(left, position / inner).or_else(|| dead_part(right, position % inner))
+        }
+        Expr::Padding(inner, _) if inner.checked_size().is_ok_and(|size| position < size) => {
+            dead_part(inner, position)
+        }
+        _ => Index::at(mapping, position).is_none().then_some((position, mapping)),
+    }
+}
+
 impl Guard {
     /// A guard that every position passes.
     pub const fn always(variables: usize) -> Self {
@@ -173,6 +187,17 @@ impl Guard {
         let coordinates: Vec<String> = names.iter().map(coordinate).collect::<Option<_>>()?;
         let (position, mapping) = innermost?;
         Some(format!("i![{}], position {position} of m![{mapping}]", coordinates.join(", ")))
+    }
+
+    /// Where a position without an element is, by the part of a mapping whose padding it is in:
+    /// `position 9 of m![A # 10]`, or by all mappings where only together they leave an axis. `None` where the mappings
+    /// are not known.
+    pub fn dead_part(&self, variables: &[usize]) -> Option<String> {
+        let known = || variables.iter().zip(&self.mappings.0).filter_map(|(at, map)| Some((*at, (*map)?)));
+        let text = |(position, part): (usize, &Expr)| format!("position {position} of m![{part}]");
+        let part = known().find_map(|(position, mapping)| dead_part(mapping, position)).map(text);
+        let all = || known().map(text).collect::<Vec<_>>().join(", ");
+        part.or_else(|| Some(all()).filter(|all| !all.is_empty()))
     }
 
     /// Whether every position is live.

@@ -273,6 +273,7 @@ pub enum Operation {
 pub enum Rule {
     Stale,
     Uninitialised,
+    Padding,
     Bounds,
     Capacity,
     Misaligned,
@@ -286,9 +287,10 @@ pub enum Rule {
 
 impl Rule {
     /// All rules.
-    pub const ALL: [Rule; 11] = [
+    pub const ALL: [Rule; 12] = [
         Rule::Stale,
         Rule::Uninitialised,
+        Rule::Padding,
         Rule::Bounds,
         Rule::Capacity,
         Rule::Misaligned,
@@ -326,7 +328,11 @@ impl Operation {
                     }
                     Sink::Trf { .. } => false,
                 };
-                writes || visits(&pass.from, pass.base, &pass.loops)
+                let weights = pass.sums.as_ref().is_some_and(|sums| {
+                    sums.weights.live < sums.weights.period
+                        || sums.reach(pass.output) > sums.weights.row_elements
+                });
+                writes || weights || visits(&pass.from, pass.base, &pass.loops)
             }
             // The host waits for everything.
             _ => false,

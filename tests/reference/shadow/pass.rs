@@ -4,7 +4,7 @@ use super::operations::FLIT;
 use super::order::used;
 use super::registers::File;
 use super::sinks::Stream;
-use super::sums::{Number, Operands};
+use super::sums::{Cell, Number, Operands};
 use super::{Element, Kind, Memory, Outcome, Pass, Rule, Shadow, Sink, Sums};
 use std::collections::BTreeSet;
 
@@ -70,6 +70,8 @@ impl Shadow {
                 let operands = self.operands(pass, (sums, file), unit);
                 if sums.lack(pass.output, &operands) {
                     broken.insert(Rule::Uninitialised);
+                } else if sums.sums_padding(pass.output, &operands) {
+                    broken.insert(Rule::Padding);
                 } else {
                     store(&sums.run(pass.output, &operands));
                 }
@@ -142,10 +144,14 @@ impl Shadow {
             (0..pass.time * pass.flits).flat_map(|t| (0..FLIT / kind.bytes()).map(move |lane| (t, lane)));
         let stream = lanes.map(|(t, lane)| {
             let live = t < sums.live_flits && lane < sums.live_lanes;
-            live.then(|| number(self.streamed(pass, unit, t, lane)))
+            // What collect adds is zero.
+            let added = t % pass.flits * (FLIT / kind.bytes()) + lane >= pass.packet;
+            let value = number(self.streamed(pass, unit, t, lane));
+            Cell { live, value: if added && !live { Some(Number::zero(kind)) } else { value } }
         });
-        let weight = |row: usize, element: usize| {
-            sums.weights.is_live(element).then(|| number(self.register(file, unit, row, element)))
+        let weight = |row: usize, element: usize| Cell {
+            live: element < sums.weights.row_elements && sums.weights.is_live(element),
+            value: number(self.register(file, unit, row, element)),
         };
         let row = |row| (0..sums.reach(kind)).map(|element| weight(row, element)).collect();
         Operands { stream: stream.collect(), weights: (0..sums.weights.rows).map(row).collect() }

@@ -74,10 +74,13 @@ impl Shadow {
         self.stale(file.of.fill, Memory::Trf, &file.live, &[0], broken);
     }
 
-    /// An element of a row in a slice, live or not.
+    /// An element of a row in a slice, live or not, or what lies behind the tensor in the part of the row.
     pub(super) fn register(&self, file: &File, slice: usize, row: usize, element: usize) -> Element {
-        let size = file.of.kind.bytes();
-        let first = (row * file.of.row_elements + element) * size;
-        self.load(Memory::Trf, slice, &file.bytes[first..first + size])
+        let Registers { part, rows, kind, .. } = file.of;
+        let (first, size) = (element * kind.bytes(), kind.bytes());
+        let capacity = if part == 2 { 8 * BANK_ROW } else { 4 * BANK_ROW };
+        let bytes = (first..first + size).map(|offset| Self::trf_byte(part, rows, row, offset));
+        let bytes: Vec<u64> = if first + size <= capacity / rows { bytes.collect() } else { return None };
+        self.load(Memory::Trf, slice, &bytes)
     }
 }

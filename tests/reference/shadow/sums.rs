@@ -6,16 +6,23 @@
 use super::operations::FLIT;
 use super::pass::position;
 use super::{Element, Kind, Sums};
+use std::collections::BTreeSet;
 
-/// A position of the stream or of the registers: padding, or an element that was written or not.
-pub(super) type Cell = Option<Option<Number>>;
+/// A position of the stream or of the registers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cell {
+    /// Whether it holds an element, or else is padding.
+    pub(super) live: bool,
+    /// What is there, if somebody wrote it.
+    pub(super) value: Option<Number>,
+}
 
 /// What a slice multiplies.
 #[derive(Clone, Debug)]
 pub(super) struct Operands {
     /// By flit and lane.
     pub(super) stream: Vec<Cell>,
-    /// By row and element. Behind the last one is padding.
+    /// By row and element, as far as steps reach.
     pub(super) weights: Vec<Vec<Cell>>,
 }
 
@@ -32,6 +39,17 @@ impl Number {
             (Kind::Bf16, [a, b]) => Number::Float(f32::from_le_bytes([0, 0, *a, *b])),
             (Kind::F32, [a, b, c, d]) => Number::Float(f32::from_le_bytes([*a, *b, *c, *d])),
             _ => panic!("no products of {kind:?}"),
+        }
+    }
+
+    pub(super) fn zero(kind: Kind) -> Number {
+        if kind == Kind::I8 { Number::Integer(0) } else { Number::Float(0.0) }
+    }
+
+    fn is_zero(self) -> bool {
+        match self {
+            Number::Integer(a) => a == 0,
+            Number::Float(a) => a == 0.0,
         }
     }
 
@@ -107,7 +125,7 @@ impl Sums {
     /// How many elements of a row steps reach.
     pub(super) fn reach(&self, kind: Kind) -> usize {
         let ends = (0..self.steps).map(|step| self.element(kind, step, 0) + self.read);
-        ends.max().unwrap_or(0).min(self.weights.row_elements)
+        ends.max().unwrap_or(0)
     }
 
     /// Cells of a packet.
@@ -118,8 +136,33 @@ impl Sums {
     /// What meets in a cell of a row.
     fn pair(&self, kind: Kind, operands: &Operands, (step, row, cell): (usize, usize, usize)) -> [Cell; 2] {
         let position = step / self.tile * self.cells(kind) + cell;
-        let weight = operands.weights[row].get(self.element(kind, step, cell));
-        [operands.stream[position], weight.copied().flatten()]
+        [operands.stream[position], operands.weights[row][self.element(kind, step, cell)]]
+    }
+
+    /// Whether padding is summed together with elements, and its product is not zero. Zero times what nobody wrote is zero.
+    pub(super) fn sums_padding(&self, kind: Kind, operands: &Operands) -> bool {
+        // The sums that hold an element, and those that hold such padding.
+        let (mut live, mut harmed) = (BTreeSet::new(), BTreeSet::new());
+        for (step, row) in (0..self.steps).flat_map(|step| (0..self.weights.rows).map(move |row| (step, row)))
+        {
+            for cell in (0..self.cells(kind)).filter(|cell| cell >> self.depth < self.columns) {
+                let sum = (self.slot(step), row, cell >> self.depth);
+                let [x, w] = self.pair(kind, operands, (step, row, cell));
+                if x.live && w.live && self.computed_steps().contains(&step) {
+                    live.insert(sum);
+                    continue;
+                }
+                let is_zero = match (x.value, w.value) {
+                    (Some(x), Some(w)) => (x.is_zero() || w.is_zero()) && x.times(w).is_zero(),
+                    (Some(known), None) | (None, Some(known)) => known.is_zero(),
+                    (None, None) => false,
+                };
+                if !is_zero {
+                    harmed.insert(sum);
+                }
+            }
+        }
+        !live.is_disjoint(&harmed)
     }
 
     fn computed_steps(&self) -> std::ops::Range<usize> {
@@ -128,16 +171,16 @@ impl Sums {
 
     /// Whether an operand was never written.
     pub(super) fn lack(&self, kind: Kind, operands: &Operands) -> bool {
-        let missing = |cell: &Cell| matches!(cell, Some(None));
+        let missing = |cell: &Cell| cell.live && cell.value.is_none();
         let cells = |step| (0..self.cells(kind)).map(move |cell| (step, cell));
         operands.stream.iter().any(missing)
             || self.computed_steps().flat_map(cells).any(|(step, cell)| {
                 let pair = |row| self.pair(kind, operands, (step, row, cell));
-                (0..self.weights.rows).map(pair).any(|[x, w]| x.is_some() && missing(&w))
+                (0..self.weights.rows).map(pair).any(|[x, w]| x.live && missing(&w))
             })
     }
 
-    /// The results by time step and lane. No operand lacks.
+    /// The results by time step and lane. No operand lacks, and padding adds nothing.
     pub(super) fn run(&self, kind: Kind, operands: &Operands) -> impl Fn(usize, usize) -> Element + use<> {
         let (zero, nothing) = match kind {
             Kind::I8 => (Number::Integer(0), Number::Integer(0)),
@@ -149,7 +192,7 @@ impl Sums {
             for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
                 let product = |cell: usize| {
                     let [x, w] = (cell < cells).then(|| self.pair(kind, operands, (step, row, cell)))?;
-                    Some(x??.times(w??))
+                    if x.live && w.live { Some(x.value?.times(w.value?)) } else { None }
                 };
                 let group = (column << self.depth)..((column + 1) << self.depth);
                 let products: Vec<Option<Number>> = group.map(product).collect();

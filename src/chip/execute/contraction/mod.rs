@@ -9,6 +9,7 @@ mod chains;
 mod general;
 mod job;
 mod nest;
+mod padding;
 mod path;
 mod portable;
 mod shape;
@@ -34,10 +35,13 @@ use core::ops::Range;
 use general::Scratch;
 use job::{FloatJob, IntegerJob, Packets, Sixteen, Step};
 use nest::Nest;
+use padding::{Cells, Summed};
+pub(crate) use padding::{PaddingOptions, SummedCell};
 use path::Path;
 use shape::Kernel;
+use std::sync::Arc;
 use tree::Lanes;
-use weights::Weights;
+use weights::{Wanted, Weights};
 
 /// What does not differ between slices.
 #[derive(Debug)]
@@ -67,6 +71,9 @@ pub(crate) struct ContractionPlan {
     chains: Option<Chains>,
     /// Elements per row that steps reach.
     reach: usize,
+    /// Where padding is summed with elements.
+    summed: Summed,
+    options: PaddingOptions,
 }
 
 /// An element that was consumed although nobody wrote it.
@@ -92,6 +99,12 @@ pub(crate) struct ContractionBuffers {
     starts: Vec<u32>,
     strands: Vec<Sixteen>,
     scratch: Scratch,
+    /// Where padding of the slice is summed with elements.
+    summed: Option<Arc<Cells>>,
+    /// The numbers of a block of which that is looked at.
+    numbers: Vec<f32>,
+    /// The padding of a block that is computed with.
+    computed: Vec<SummedCell>,
 }
 
 /// The accumulators of a slice: eight rows per slot and column.
@@ -107,11 +120,11 @@ struct Sums {
 
 impl ContractionPlan {
     /// Prepares a contraction.
-    pub(crate) fn new(command: &Contraction) -> Self {
-        Self::with_path(command, Path::best())
+    pub(crate) fn new(command: &Contraction, options: PaddingOptions) -> Self {
+        Self::with_path(command, Path::best(), options)
     }
 
-    fn with_path(command: &Contraction, path: Path) -> Self {
+    fn with_path(command: &Contraction, path: Path, options: PaddingOptions) -> Self {
         let bits = command.trf.element.bits();
         let per_flit = FLIT_BYTES * 8 / bits;
         let bytes = Walk::new(&command.trf_config).positions(0..command.steps, 1);
@@ -144,7 +157,7 @@ impl ContractionPlan {
             Kernel::Integer(shape) if shape.vectors => Some(Chains::new(&steps, results)),
             _ => None,
         };
-        Self {
+        let mut plan = Self {
             command: command.clone(),
             path,
             kernel,
@@ -159,7 +172,11 @@ impl ContractionPlan {
             padding,
             reads,
             reach,
-        }
+            summed: Summed::Nowhere,
+            options,
+        };
+        plan.summed = plan.find_summed();
+        plan
     }
 
     /// Whether some slice may take other lanes than the leading ones of a flit as elements.
@@ -170,8 +187,10 @@ impl ContractionPlan {
     /// Reads the weights of a slice.
     pub(crate) fn load(&self, trf: &Block, at: Coordinates, buffers: &mut ContractionBuffers) {
         let region = &self.command.trf;
-        let reach = (self.reach, !self.stream_live.is_always());
-        buffers.weights.load((trf, region), &self.weights_live, at, &self.kernel, reach);
+        buffers.summed = self.summed_in(at);
+        let padding = buffers.summed.is_some();
+        let wanted = Wanted { reach: self.reach, lanes: !self.stream_live.is_always() || padding, padding };
+        buffers.weights.load((trf, region), &self.weights_live, at, &self.kernel, wanted);
     }
 
     /// Empties the accumulators.
@@ -242,6 +261,7 @@ impl ContractionPlan {
     /// Multiplies and sums the packets of a block of flits, the first of which has number `flit`.
     pub(crate) fn run(&self, stream: &Row, flit: usize, at: Coordinates, buffers: &mut ContractionBuffers) {
         let flits = stream.len() / self.per_flit;
+        self.collect_summed(stream, flit, at, buffers);
         self.look(flit, flits, at, buffers);
         let steps = self.steps(flit, flits);
         buffers.scratch.clear();
@@ -264,6 +284,7 @@ impl ContractionPlan {
                 Way::General => {
                     (next..end).for_each(|step| self.run_general(stream, step, steps.start, buffers))
                 }
+                Way::Padding => (next..end).for_each(|step| self.run_summed(step, steps.start, buffers)),
             }
             next = end;
         }
@@ -272,6 +293,9 @@ impl ContractionPlan {
 
     /// How a step is summed. `first`: the first step of the block.
     fn way(&self, step: usize, first: usize, buffers: &ContractionBuffers) -> Way {
+        if buffers.computed.binary_search_by_key(&step, |cell| cell.step).is_ok() {
+            return Way::Padding;
+        }
         if self.is_padding(step) {
             return Way::Nothing;
         }
@@ -356,6 +380,7 @@ impl ContractionPlan {
 
     /// Marks the results of steps whose operands nobody wrote.
     fn mark_missing(&self, stream: &Row, steps: Range<usize>, buffers: &mut ContractionBuffers) {
+        self.mark_summed(buffers);
         let ContractionBuffers { weights, sums, stream_mask, .. } = buffers;
         let live = |lane: usize| stream_mask.get(lane).is_none_or(|&mask| mask != 0);
         let flags = stream.flags().unwrap_or(&[]);
@@ -491,4 +516,6 @@ enum Way {
     Kernel,
     /// Cell by cell.
     General,
+    /// Cell by cell, with padding that is not zero.
+    Padding,
 }

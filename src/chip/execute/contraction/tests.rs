@@ -1,6 +1,7 @@
 //! All paths of this machine against the one that goes cell by cell.
 
 use super::*;
+use crate::chip::PaddingRule;
 use crate::command::{FillId, TrfAddress, TrfRegion};
 use crate::mapping::{GuardDigit, GuardSum};
 use crate::sequencer::walk::tests::config;
@@ -132,6 +133,10 @@ fn random_data(random: &mut SmallRng, command: &Contraction) -> Data {
     Data { trf, bytes, starts }
 }
 
+/// Padding adds nothing, whatever it is.
+const IGNORED: PaddingOptions =
+    PaddingOptions { packet: usize::MAX, flits: 1, rule: PaddingRule::ZeroWins, computed: false };
+
 /// The results of a slice. `blocks`: in so many flits at a time, or all at once where that is possible.
 fn results(
     plan: &ContractionPlan,
@@ -177,10 +182,10 @@ fn all_paths_give_the_same_bits() {
         let command = random_contraction(&mut random);
         let data = random_data(&mut random, &command);
         let at = Coordinates { chip: 0, cluster: 0, slice: random.random_range(0..2) };
-        let exact = ContractionPlan::with_path(&command, Path::General);
+        let exact = ContractionPlan::with_path(&command, Path::General, IGNORED);
         let expected = results(&exact, &data, at, None, &mut ContractionBuffers::default());
         for (&path, buffers) in paths.iter().zip(&mut buffers) {
-            let plan = ContractionPlan::with_path(&command, path);
+            let plan = ContractionPlan::with_path(&command, path, IGNORED);
             match plan.kernel {
                 Kernel::General => general += usize::from(path != Path::General),
                 Kernel::Float(_) => floats += 1,
@@ -225,8 +230,8 @@ fn chains_of_every_shape_give_the_same_bits() {
         command.trf.guard = Guard::always(5);
         let data = random_data(&mut random, &command);
         let at = Coordinates { chip: 0, cluster: 0, slice: 0 };
-        let plan = ContractionPlan::with_path(&command, path);
-        let exact = ContractionPlan::with_path(&command, Path::General);
+        let plan = ContractionPlan::with_path(&command, path, IGNORED);
+        let exact = ContractionPlan::with_path(&command, Path::General, IGNORED);
         let expected = results(&exact, &data, at, None, &mut exact_buffers);
         assert_eq!(results(&plan, &data, at, None, &mut buffers), expected, "case {case}: {command:?}");
         if let (Kernel::Integer(shape), Some(chains)) = (plan.kernel, &plan.chains) {
@@ -288,7 +293,7 @@ fn sums_of_nan_have_one_code() {
     let starts = (0..20).map(|packet| packet * 64).collect();
     let data = Data { trf, bytes: codes(20 * 32, 5), starts };
     for path in Path::available() {
-        let plan = ContractionPlan::with_path(&command, path);
+        let plan = ContractionPlan::with_path(&command, path, IGNORED);
         let at = Coordinates { chip: 0, cluster: 0, slice: 0 };
         let found = results(&plan, &data, at, None, &mut ContractionBuffers::default());
         let nan = f32::NAN.to_le_bytes();

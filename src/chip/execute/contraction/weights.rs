@@ -38,34 +38,54 @@ pub(super) struct Weights {
     pub(super) mask: Vec<[u32; 8]>,
     /// Live weights that nobody wrote. Empty if there are none.
     pub(super) missing: Vec<[bool; 8]>,
+    /// Elements that nobody wrote, live or not, where padding is looked at. Empty if there are none.
+    pub(super) unwritten: Vec<[bool; 8]>,
     live: Vec<bool>,
     packed: Vec<Row>,
     row: Vec<f32>,
     words: Vec<u8>,
 }
 
+/// What is to be read of a register file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    /// Elements per row that steps reach.
+    pub(super) reach: usize,
+    /// Whether steps may have dead cells for other reasons than the weights.
+    pub(super) lanes: bool,
+    /// Whether padding is looked at.
+    pub(super) padding: bool,
+}
+
 /// The elements of a row of the register file. Dead rows have none.
 type Rows<'a> = [Option<&'a [u8]>];
 
 impl Weights {
-    /// Reads the register file of a slice. `reach`: elements per row that steps reach. `general`: steps may have dead
-    /// cells for other reasons than the weights.
+    /// Reads the register file of a slice.
     pub(super) fn load(
         &mut self,
         (trf, region): (&Block, &TrfRegion),
         guard: &LiveRows,
         at: Coordinates,
         kernel: &Kernel,
-        (reach, general): (usize, bool),
+        Wanted { reach, lanes, padding }: Wanted,
     ) {
         let all = region.row_elements;
         self.lanes.clear();
         self.mask.clear();
         self.missing.clear();
+        self.unwritten.clear();
         self.whole.clear();
         if reach > all {
             self.mask.resize(reach, [0; 8]);
             self.mask[..all].fill([u32::MAX; 8]);
+        }
+        // Behind the tensor a row goes on as far as its part of the register file does.
+        let held = region.address.capacity() / region.rows * 8 / region.element.bits();
+        let read_elements = if padding { reach.min(held).max(all) } else { all };
+        if padding && reach > read_elements {
+            self.unwritten.resize(reach, [true; 8]);
+            self.unwritten[..read_elements].fill([false; 8]);
         }
         let mut packed = core::mem::take(&mut self.packed);
         packed.resize_with(region.rows, || Row::new(region.element));
@@ -85,7 +105,8 @@ impl Weights {
                 }
             }
             let plane = planes::plane_type(region.element);
-            let mut pieces = trf::pieces(region, row, 0..trf::row_bytes(region));
+            let row_bytes = (read_elements * region.element.bits()).div_ceil(8);
+            let mut pieces = trf::pieces(region, row, 0..row_bytes);
             if let (None, Some(piece), None) = (plane, pieces.next(), pieces.next())
                 && trf.all_initialised(piece.clone())
             {
@@ -94,7 +115,7 @@ impl Weights {
             }
             let read = |element: ElementType, offset: u64, packed: &mut Row| {
                 packed.clear(element);
-                for run in trf::runs(region, row, 0..all) {
+                for run in trf::runs(region, row, 0..read_elements) {
                     let (position, address) = (run.position as i64, run.address + offset);
                     packed.read(trf, Line { unit: 0, address, position, stride: 1, len: run.len });
                 }
@@ -110,7 +131,14 @@ impl Weights {
             }
             if let Some(flags) = packed.flags() {
                 for (element, &flag) in flags.iter().enumerate() {
-                    if !flag && (liveness == Liveness::All || self.live[element]) {
+                    if flag {
+                        continue;
+                    }
+                    if padding {
+                        self.unwritten.resize(reach, [false; 8]);
+                        self.unwritten[element][row] = true;
+                    }
+                    if element < all && (liveness == Liveness::All || self.live[element]) {
                         self.missing.resize(reach, [false; 8]);
                         self.missing[element][row] = true;
                     }
@@ -133,10 +161,10 @@ impl Weights {
                 self.find_whole(shape.period);
             }
         }
-        if general || *kernel == Kernel::General || !self.mask.is_empty() {
+        if lanes || *kernel == Kernel::General || !self.mask.is_empty() {
             self.lanes.resize(reach, [0.0; 8]);
             for (number, bytes) in rows.iter().enumerate().filter_map(|(row, bytes)| Some((row, (*bytes)?))) {
-                to_floats(region.element, bytes, all, &mut self.row);
+                to_floats(region.element, bytes, read_elements, &mut self.row);
                 for (lanes, &value) in self.lanes.iter_mut().zip(&self.row) {
                     lanes[number] = value;
                 }

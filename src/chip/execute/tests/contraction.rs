@@ -27,14 +27,26 @@ fn check_contraction(shape: &Shape, file: TrfAddress) {
     let cells = collect_flits * per_flit;
     let output = if element == Bf16 { F32 } else { I32 };
     let mut system = System::new(SimOptions::default());
-    let (x, w) = (codes(element, m * k, 1), codes(element, rows * tile * k, 2));
+    // The padding of the stream holds zeros.
+    let data = |seed| {
+        let mut bytes = codes(element, m * k, seed);
+        if live_k < k {
+            let bits = live_k * element.bits();
+            bytes[bits.div_ceil(8)..].fill(0);
+            if bits % 8 == 4 {
+                bytes[bits / 8] &= 15;
+            }
+        }
+        bytes
+    };
+    let (x, w) = (data(1), codes(element, rows * tile * k, 2));
     let w_address = 128 * 1024;
     let slices = 64;
     // Three slices are compared; the others get other data.
     for number in (0..system.units.len()).filter(|number| number % 256 < slices) {
         let compared = matches!(number, 0 | 1 | 300);
         let seeds = if compared { (1, 2) } else { (0, 0) };
-        poke(&mut system, number, 0, element, &codes(element, m * k, seeds.0));
+        poke(&mut system, number, 0, element, &data(seeds.0));
         poke(&mut system, number, w_address, element, &codes(element, rows * tile * k, seeds.1));
     }
     let row_elements = tile * k;
