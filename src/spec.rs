@@ -1,7 +1,8 @@
 //! Every number of the hardware, once, with its source.
 //!
-//! Sources: the seed pages *Memory and Stream*, *Sequencer*, *Fetch Engine*, *TRF Sequencer*, *Stream Adapter*, and
-//! the specification pages 20 to 50.
+//! Sources: the vendor's pages *Memory and Stream*, *Sequencer*, *Fetch Engine*, *TRF Sequencer*, *Stream Adapter*
+//! and those of the engines, the memories and the performance of the public documentation of the Virtual ISA. "Documented":
+//! a page states it. "Derived": it follows from what pages state. "Assumed": no page says it; a choice of this model.
 
 /// A kind of chip (*Fetch Engine*, type casting). The numbers below are those of RNGD; nothing says that RNGD-S differs in
 /// them.
@@ -43,9 +44,9 @@ pub const SLICES: usize = 256;
 pub const MAX_CHIPS: usize = 8;
 /// Data memory per slice in bytes (*Memory and Stream*, size constraint).
 pub const DM_BYTES: usize = 512 * 1024;
-/// High-bandwidth memory per chip in bytes (spec page 30 §3.1).
+/// High-bandwidth memory per chip in bytes.
 pub const HBM_BYTES: u64 = 48 << 30;
-/// Tensor register file per slice in bytes (spec page 40 §2.1).
+/// Tensor register file per slice in bytes.
 pub const TRF_BYTES: usize = 64 * 1024;
 /// Bank rows of the TRF (*TRF Sequencer*, memory layout).
 pub const TRF_BANK_ROWS: usize = 8;
@@ -77,19 +78,19 @@ pub const SEQUENCER_ITERATIONS: usize = 65_536;
 pub const FETCH_ALIGN_BYTES: usize = 8;
 /// Sizes of one main-context fetch in bytes, largest first (*Fetch Engine*, constraints).
 pub const FETCH_SIZES: [usize; 6] = [32, 16, 8, 4, 2, 1];
-/// Sizes of one commit write in bytes (spec page 50 §6.1).
+/// Sizes of one commit write in bytes.
 pub const COMMIT_SIZES: [usize; 4] = [8, 16, 24, 32];
-/// What a commit address must be a multiple of, in bytes (spec page 50 §6.1).
+/// What a commit address must be a multiple of, in bytes.
 pub const COMMIT_ALIGN_BYTES: usize = 8;
-/// Contiguous bytes of an HBM to DM transfer must be a multiple of this (spec page 30 §7).
+/// Contiguous bytes of an HBM to DM transfer must be a multiple of this.
 pub const DMA_HBM_TO_DM_BYTES: usize = 8;
-/// Columns of the accumulator (spec page 40 §4.1).
+/// Columns of the accumulator.
 pub const ACCUMULATOR_COLUMNS: usize = 32;
-/// Cells of 32 bits of the accumulator: 8 rows of 32 columns, four times (spec page 40 §4.2).
+/// Cells of 32 bits of the accumulator: 8 rows of 32 columns, four times.
 pub const ACCUMULATOR_CELLS: usize = 1024;
-/// Result columns that an interleaved accumulation can hold (spec page 40 §4.2).
+/// Result columns that an interleaved accumulation can hold.
 pub const ACCUMULATOR_INTERLEAVED: usize = 128;
-/// Row sets that a sequential accumulation can hold (spec page 40 §4.2).
+/// Row sets that a sequential accumulation can hold.
 pub const ACCUMULATOR_SEQUENTIAL: usize = 32;
 /// 32-bit lanes of a beat.
 pub const BEAT_LANES: usize = 8;
@@ -97,83 +98,82 @@ pub const BEAT_LANES: usize = 8;
 pub const SUB_FETCH_BYTES: usize = 8;
 /// Bytes of one fetch of the sub context that converts `i4` to `i32` (*Fetch Engine*, constraints).
 pub const SUB_FETCH_BYTES_I4_I32: usize = 4;
-/// Cycles that a cast delays a fetched stream by: 1 to 2 (*Fetch Engine*, adapter overhead), taken as 1 (spec page 70 §4).
+/// Cycles that a cast delays a fetched stream by: 1 to 2 (*Fetch Engine*, adapter overhead), taken as 1.
 pub const FETCH_CAST_LATENCY: usize = 1;
-/// Cycles that a table delays a fetched stream by: not documented, assumed (spec page 70 §4).
+/// Cycles that a table delays a fetched stream by: not documented, assumed.
 pub const FETCH_TABLE_LATENCY: usize = 1;
 /// The greatest valid count of the fetch adapter's mask, in units of 4 bits (*Fetch Engine*, masking configuration).
 pub const FETCH_MASK_NIBBLES: usize = 255;
 /// Sizes of one TRF read in bytes, `reg_read_size`, largest first (*TRF Sequencer*, read mechanism).
 pub const REGISTER_READ_SIZES: [usize; 7] = [64, 32, 16, 8, 4, 2, 1];
-/// Bytes of one commit write of the sub context (spec page 50 §6.2).
+/// Bytes of one commit write of the sub context.
 pub const SUB_COMMIT_BYTES: usize = 8;
 
-// Clock. Latencies that no page states are assumed (spec page 70 §13) and used in the detailed profile only.
+// Clock. Latencies that no page states are assumed and used in the detailed profile only.
 
-/// Core cycles until a read of DM delivers. Assumed (spec page 70 §4).
+/// Core cycles until a read of DM delivers. Assumed.
 pub const DM_READ_LATENCY_CYCLES: u64 = 4;
-/// Core cycles that the Cast Engine delays a stream by. Assumed (spec page 70 §4).
+/// Core cycles that the Cast Engine delays a stream by. Assumed.
 pub const CAST_LATENCY_CYCLES: u64 = 1;
-/// Core cycles between a command of the Tensor Unit and its first fetch. Assumed (spec page 70 §13).
+/// Core cycles between a command of the Tensor Unit and its first fetch. Assumed.
 pub const TENSOR_UNIT_ISSUE_CYCLES: u64 = 20;
-/// DMA engines of a chip, one per PE (spec page 30 §1). Derived.
+/// DMA engines of a chip, one per PE. Derived.
 pub const DMA_ENGINES: usize = CLUSTERS * CLUSTER_PES;
 
 // HBM timing
 //
 // Every number says its class: documented (firm on the page that it names), derived (arithmetic from documented numbers)
 // or assumed (a choice of ours, inside of the documented range where there is one).
-// Times are in ticks of 1/3 ns, so that all clocks are whole numbers (spec page 70 §2).
+// Times are in ticks of 1/3 ns, so that all clocks are whole numbers.
 
-/// Ticks of a core cycle of 1 GHz. Derived (spec page 70 §2).
+/// Ticks of a core cycle of 1 GHz. Derived.
 pub const CORE_CYCLE_TICKS: u64 = 3;
-/// Ticks of an HBM command cycle of 1.5 GHz: column commands are issued at multiples of it. Derived (spec page 70 §2).
+/// Ticks of an HBM command cycle of 1.5 GHz: column commands are issued at multiples of it. Derived.
 pub const HBM_COMMAND_CYCLE_TICKS: u64 = 2;
-/// Ticks of an HBM controller cycle of 0.75 GHz, in which a channel moves 64 bytes. Derived (spec page 70 §2).
+/// Ticks of an HBM controller cycle of 0.75 GHz, in which a channel moves 64 bytes. Derived.
 pub const HBM_CONTROLLER_CYCLE_TICKS: u64 = 4;
-/// HBM stacks of a chip. Documented (spec page 30 §3.1).
+/// HBM stacks of a chip. Documented.
 pub const HBM_STACKS: usize = 2;
-/// Channels of an HBM stack. Documented (spec page 30 §3.1).
+/// Channels of an HBM stack. Documented.
 pub const HBM_STACK_CHANNELS: usize = 16;
 /// Channels of a chip. Derived.
 pub const HBM_CHANNELS: usize = HBM_STACKS * HBM_STACK_CHANNELS;
-/// Slices of an HBM channel. Documented (spec page 30 §3.1).
+/// Slices of an HBM channel. Documented.
 pub const HBM_SLICES: usize = 3;
-/// Bank groups of an HBM slice. Documented (spec page 30 §3.1).
+/// Bank groups of an HBM slice. Documented.
 pub const HBM_BANK_GROUPS: usize = 4;
-/// Banks of an HBM bank group. Documented (spec page 30 §3.1).
+/// Banks of an HBM bank group. Documented.
 pub const HBM_BANKS: usize = 4;
-/// Rows of an HBM bank. Documented (spec page 30 §3.1).
+/// Rows of an HBM bank. Documented.
 pub const HBM_ROWS: usize = 16_384;
-/// Bytes of an HBM row. Documented (spec page 30 §3.1).
+/// Bytes of an HBM row. Documented.
 pub const HBM_ROW_BYTES: usize = 2048;
-/// Bytes that HBM moves as a whole. Documented (spec page 30 §3.1).
+/// Bytes that HBM moves as a whole. Documented.
 pub const HBM_UNIT_BYTES: usize = 256;
-/// Bytes of one HBM column command. Documented (spec page 70 §2).
+/// Bytes of one HBM column command. Documented.
 pub const HBM_COMMAND_BYTES: usize = 64;
 /// Column commands of a unit of 256 bytes. Derived.
 pub const HBM_UNIT_COMMANDS: usize = HBM_UNIT_BYTES / HBM_COMMAND_BYTES;
 /// Ticks for which a unit of 256 bytes holds its channel. Derived: 16/3 core cycles.
 pub const HBM_UNIT_TICKS: u64 = HBM_UNIT_COMMANDS as u64 * HBM_CONTROLLER_CYCLE_TICKS;
-/// Units of 256 bytes that wait in the queue of a channel. Documented as 64 entries (spec page 70 §8), taken as units.
+/// Units of 256 bytes that wait in the queue of a channel. Documented as 64 entries, taken as units.
 pub const HBM_QUEUE_UNITS: usize = 64;
-/// tCCD in ticks from one command to the next in another bank group of the same slice. Documented: 2 command cycles
-/// (spec page 70 §8).
+/// tCCD in ticks from one command to the next in another bank group of the same slice. Documented: 2 command cycles.
 pub const HBM_TCCD_OTHER_GROUP_TICKS: u64 = 2 * HBM_COMMAND_CYCLE_TICKS;
-/// tCCD in ticks from one command to the next in another slice. Documented: 3 command cycles (spec page 70 §8).
+/// tCCD in ticks from one command to the next in another slice. Documented: 3 command cycles.
 pub const HBM_TCCD_OTHER_SLICE_TICKS: u64 = 3 * HBM_COMMAND_CYCLE_TICKS;
-/// tCCD in ticks from one command to the next in the same bank group. Documented: 4 command cycles (spec page 70 §8).
+/// tCCD in ticks from one command to the next in the same bank group. Documented: 4 command cycles.
 pub const HBM_TCCD_SAME_GROUP_TICKS: u64 = 4 * HBM_COMMAND_CYCLE_TICKS;
-/// Ticks in which a closed bank opens a row: 20 ns. Assumed (spec page 70 §8.2).
+/// Ticks in which a closed bank opens a row: 20 ns. Assumed.
 pub const HBM_ACTIVATION_TICKS: u64 = 60;
-/// Ticks in which a bank closes its row and opens another: 44 ns. Assumed inside of the documented 40 to 50 ns (spec
-/// page 70 §8): the value with which conflicts in one bank and in four come to what simulators of HBM3 find.
+/// Ticks in which a bank closes its row and opens another: 44 ns. Assumed inside of the documented 40 to 50 ns: the
+/// value with which conflicts in one bank and in four come to what simulators of HBM3 find.
 pub const HBM_ROW_SWITCH_TICKS: u64 = 132;
-/// Ticks of a request that switches a row, in the estimate: 40 ns. Assumed inside of the documented 40 to 50 ns (spec
-/// page 70 §8.1): the worked examples are computed with it.
+/// Ticks of a request that switches a row, in the estimate: 40 ns. Assumed inside of the documented 40 to 50 ns: the
+/// worked examples are computed with it.
 pub const HBM_ESTIMATE_ROW_SWITCH_TICKS: u64 = 120;
 /// How many times longer than a whole unit a write of a part of it takes, which reads, changes and writes the unit.
-/// Documented as about 50 (spec page 70 §8).
+/// Documented as about 50.
 pub const HBM_PARTIAL_WRITE_UNITS: u64 = 50;
 /// Ticks for which a write of a part of a unit holds its channel. Derived: 267 core cycles.
 pub const HBM_PARTIAL_WRITE_TICKS: u64 = HBM_PARTIAL_WRITE_UNITS * HBM_UNIT_TICKS;
@@ -183,63 +183,62 @@ pub const HBM_PARTIAL_WRITE_TICKS: u64 = HBM_PARTIAL_WRITE_UNITS * HBM_UNIT_TICK
 // Class of a number: *documented* is said by the pages, *derived* follows from what they say, *assumed* is decided by the
 // specification where they are silent.
 
-/// Slices of a Data Memory Network, which share one data path (spec page 30 §1). Documented.
+/// Slices of a Data Memory Network, which share one data path. Documented.
 pub const DMN_SLICES: usize = 32;
-/// Slices of a PE: two Data Memory Networks with one DMA engine (spec page 30 §1). Derived.
+/// Slices of a PE: two Data Memory Networks with one DMA engine. Derived.
 pub const PE_SLICES: usize = 2 * DMN_SLICES;
-/// PEs of a cluster, and so DMA engines (spec page 30 §1). Derived.
+/// PEs of a cluster, and so DMA engines. Derived.
 pub const CLUSTER_PES: usize = SLICES / PE_SLICES;
-/// Bytes between the slices of a cluster in the window through which DMA commands see DM: `slice_stride` (spec page 30
-/// §2.2). Documented.
+/// Bytes between the slices of a cluster in the window through which DMA commands see DM: `slice_stride`. Documented.
 pub const DMA_SLICE_STRIDE: u64 = 4 << 20;
-/// Bytes between the Data Memory Networks of a cluster in that window: `DMN_stride` (spec page 30 §2.2). Derived.
+/// Bytes between the Data Memory Networks of a cluster in that window: `DMN_stride`. Derived.
 pub const DMA_DMN_STRIDE: u64 = DMN_SLICES as u64 * DMA_SLICE_STRIDE;
-/// Entries of a DMA command, the packet among them (spec page 30 §13). Documented.
+/// Entries of a DMA command, the packet among them. Documented.
 pub const DMA_ENTRIES: usize = SEQUENCER_ENTRIES;
-/// The longest packet of a DMA command in bytes: 256 AXI beats of 16 bytes (spec page 30 §7). Documented.
+/// The longest packet of a DMA command in bytes: 256 AXI beats of 16 bytes. Documented.
 pub const DMA_PACKET_BYTES: usize = 4096;
-/// The longest request of a DMA engine in bytes (spec page 30 §13). Documented.
+/// The longest request of a DMA engine in bytes. Documented.
 pub const DMA_REQUEST_BYTES: usize = 256;
-/// DM is written in units of this many bytes (spec page 30 §7). Documented.
+/// DM is written in units of this many bytes. Documented.
 pub const DMA_DM_WRITE_BYTES: usize = 8;
-/// How often a request that writes part of such a unit occupies DM: read, change, write (spec page 30 §7). Documented.
+/// How often a request that writes part of such a unit occupies DM: read, change, write. Documented.
 pub const DMA_DM_PARTIAL_WRITE: usize = 3;
-/// Cycles that a DMA command takes to start (spec page 70 §4, "approximately"). Documented.
+/// Cycles that a DMA command takes to start. Documented.
 pub const DMA_STARTUP_CYCLES: u64 = 500;
-/// Bytes per cycle of the data path of a Data Memory Network (spec page 30 §2.1). Documented for whole units of 128 bytes;
-/// that a shorter request takes a whole cycle is assumed (spec page 70 §6).
+/// Bytes per cycle of the data path of a Data Memory Network. Documented for whole units of 128 bytes;
+/// that a shorter request takes a whole cycle is assumed.
 pub const DMN_BYTES_PER_CYCLE: usize = 128;
-/// Bytes per cycle of the SPM of a Data Memory Network: 128 per network or per cluster, the pages differ (spec page 30 §4).
+/// Bytes per cycle of the SPM of a Data Memory Network: 128 per network or per cluster, the pages differ.
 /// Assumed.
 pub const SPM_BYTES_PER_CYCLE: usize = 128;
-/// Bytes of the SPM of a Data Memory Network (spec page 30 §4). Assumed.
+/// Bytes of the SPM of a Data Memory Network. Assumed.
 pub const SPM_BYTES: u64 = 1 << 20;
-/// Bytes per cycle over PCIe, in each direction (spec page 70 §4). Documented.
+/// Bytes per cycle over PCIe, in each direction. Documented.
 pub const PCIE_BYTES_PER_CYCLE: u64 = 30;
-/// Cycles that a transfer over PCIe takes to start (spec page 70 §10). Assumed.
+/// Cycles that a transfer over PCIe takes to start. Assumed.
 pub const PCIE_STARTUP_CYCLES: u64 = 500;
 
 // Data memory timing. Each number says its class: documented, derived or assumed.
 
-/// Banks of the data memory of a slice (documented: spec page 30 §1, §2.1).
+/// Banks of the data memory of a slice (documented).
 pub const DM_BANKS: usize = 16;
-/// Bytes of one access to a bank, and of a word of it (documented: spec page 30 §2.1).
+/// Bytes of one access to a bank, and of a word of it (documented).
 pub const DM_BANK_WORD_BYTES: usize = 8;
-/// Rows of a bank (documented: spec page 30 §2.1).
+/// Rows of a bank (documented).
 pub const DM_BANK_ROWS: usize = 4096;
 /// Bytes after which the banks repeat (derived: 16 banks of 8 bytes).
 pub const DM_ROW_BYTES: usize = DM_BANKS * DM_BANK_WORD_BYTES;
-/// Bytes of one access in dual-channel mode, the widest that there is (documented: spec page 70 §12).
+/// Bytes of one access in dual-channel mode, the widest that there is (documented).
 pub const DUAL_CHANNEL_ACCESS_BYTES: usize = 64;
-/// DMNs that a DMA engine serves: those of its PE (documented: spec page 30 §1, erratum E07).
+/// DMNs that a DMA engine serves: those of its PE (documented).
 pub const DMA_ENGINE_DMNS: usize = 2;
-/// Requests of a DMA engine per cycle (documented: spec page 70 §4).
+/// Requests of a DMA engine per cycle (documented).
 pub const DMA_REQUESTS_PER_CYCLE: usize = 1;
-/// DMA requests that wait in a slice (documented: spec page 30 §2.2).
+/// DMA requests that wait in a slice (documented).
 pub const SLICE_DMA_QUEUE_REQUESTS: usize = 2;
-/// Cycles that a DMA request may stay unanswered (documented: spec page 70 §7).
+/// Cycles that a DMA request may stay unanswered (documented).
 pub const NOC_TIMEOUT_CYCLES: u64 = 4096;
 /// Consecutive accesses to one bank that are safe beside DMA (derived: the greatest `N` with
-/// `(256 / 128) * N * 32 < 4096`, spec page 70 §7; fails at 64, erratum E15).
+/// `(256 / 128) * N * 32 < 4096`; it fails at 64).
 pub const DM_BANK_RUN_ACCESSES: u64 =
     (NOC_TIMEOUT_CYCLES - 1) / (DMA_REQUEST_BYTES / DMN_BYTES_PER_CYCLE * DMN_SLICES) as u64;

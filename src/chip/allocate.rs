@@ -41,7 +41,7 @@ pub(crate) struct Allocator {
     count: u64,
 }
 
-/// The least alignment: that of transfers into DM and of commits (spec page 30 §7).
+/// The least alignment: that of transfers into DM and of commits.
 const LEAST_ALIGNMENT: u64 = 8;
 
 impl Allocator {
@@ -62,13 +62,13 @@ impl Allocator {
     /// Bytes above all that are in use.
     pub(crate) fn allocate(
         &mut self,
-        bytes: u64,
+        bytes: u128,
         location: &'static Location<'static>,
     ) -> Result<Address, Fault> {
-        let align = if bytes >= self.unit { self.unit } else { LEAST_ALIGNMENT };
+        let align = if bytes >= self.unit.into() { self.unit } else { LEAST_ALIGNMENT };
         let start = self.next.next_multiple_of(align);
-        let Some(end) = start.checked_add(bytes).filter(|&end| end <= self.capacity && start < self.capacity)
-        else {
+        let end = u64::try_from(bytes).ok().and_then(|bytes| start.checked_add(bytes));
+        let Some(end) = end.filter(|&end| end <= self.capacity && start < self.capacity) else {
             let (memory, capacity, free) = (self.memory, self.capacity, self.capacity.saturating_sub(start));
             let message = format!(
                 "{bytes} bytes do not fit: {start} of the {capacity} bytes of {memory} are given out, {free} are left"
@@ -118,7 +118,7 @@ mod tests {
         for mut own in [Allocator::of_dm(), Allocator::of_hbm()] {
             let mut end = 0;
             for bytes in (1..600).chain([4097, 63, 64, 255, 256]) {
-                let start = own.allocate(bytes, here).expect("there is room");
+                let start = own.allocate(bytes.into(), here).expect("there is room");
                 let unit = own.unit;
                 assert!(start >= end && start.is_multiple_of(if bytes >= unit { unit } else { 8 }));
                 assert!(start - end < own.unit, "no more than alignment asks for");
@@ -133,7 +133,7 @@ mod tests {
     fn a_memory_ends() {
         let here = Location::caller();
         let mut dm = Allocator::of_dm();
-        assert_eq!(dm.allocate(DM_BYTES as u64, here).map_err(|fault| fault.kind), Ok(0));
+        assert_eq!(dm.allocate(DM_BYTES as u128, here).map_err(|fault| fault.kind), Ok(0));
         let fault = dm.allocate(1, here).expect_err("it is full");
         let text = fault.to_string();
         assert_eq!(fault.kind, FaultKind::Capacity);
@@ -147,14 +147,20 @@ mod tests {
         assert!(text.contains("help: give bytes back with `free_dm_from`"), "{text}");
         dm.free_from(64);
         assert_eq!(dm.mark(), 64);
-        assert!(dm.allocate(DM_BYTES as u64 - 63, here).is_err());
-        assert_eq!(dm.allocate(DM_BYTES as u64 - 64, here).map_err(|fault| fault.kind), Ok(64));
+        assert!(dm.allocate(DM_BYTES as u128 - 63, here).is_err());
+        assert_eq!(dm.allocate(DM_BYTES as u128 - 64, here).map_err(|fault| fault.kind), Ok(64));
         dm.free_from(u64::MAX);
         assert_eq!(dm.mark(), DM_BYTES as u64, "nothing lies above that mark");
         let freed: Vec<bool> = dm.given().0.iter().map(|own| own.freed).collect();
         assert_eq!((freed, dm.given().1), (vec![true, false], 2));
-        assert!(Allocator::of_hbm().allocate(HBM_BYTES + 1, here).is_err());
-        assert!(Allocator::of_hbm().allocate(u64::MAX, here).is_err());
+        assert!(Allocator::of_hbm().allocate(u128::from(HBM_BYTES) + 1, here).is_err());
+        for bytes in [u64::MAX.into(), 1 << 64, (1 << 64) + 8] {
+            let text = Allocator::of_hbm().allocate(bytes, here).expect_err("it is too large").to_string();
+            assert!(
+                text.contains(&format!("{bytes} bytes do not fit: 0 of the 51539607552 bytes")),
+                "{text}"
+            );
+        }
     }
 
     #[test]

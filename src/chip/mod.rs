@@ -9,9 +9,12 @@
 
 pub(crate) mod allocate;
 pub(crate) mod checks;
+mod commands;
 mod execute;
+mod host;
 pub(crate) mod memory;
 mod order;
+pub(crate) mod systems;
 
 pub use allocate::Allocation;
 pub use checks::fault::{Check, CheckOptions, Fault, FaultExtent, FaultKind, FaultPlace};
@@ -22,14 +25,10 @@ pub use order::explore::ExecutionOrder;
 
 use crate::clock::ledger::Ledger;
 use crate::clock::{Channels, Clock, KernelCall, MemoryMap, Profile, Report};
-use crate::command::{
-    Command, ContextKind, Dma, FillId, HostBuffer, HostTransfer, Inspection, Memory, Operation, Place,
-    Region, RegisterFile, TensorUnit, Use,
-};
+use crate::command::{FillId, MemoryKind};
 use crate::spec::{CLUSTERS, ChipKind, DM_BYTES, HBM_BYTES, MAX_CHIPS, SLICES, VRF_BYTES};
 pub(crate) use allocate::AllocatedMemory;
 use allocate::Allocator;
-use checks::bounds::{Call, fits, in_bounds, in_memory};
 use core::panic::Location;
 use memory::fills::FillLog;
 use memory::separate::{ENDLESS_BYTES, Separate};
@@ -37,6 +36,7 @@ use memory::{Fresh, Hbm, Unit};
 use order::OrderLog;
 use order::deferred::{Deferred, Late};
 use order::explore::Explorer;
+use systems::SystemNumber;
 
 /// What a simulated system is made of, and what it checks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,13 +100,12 @@ pub enum Compute {
 /// A simulated system of chips. Fresh memory is uninitialised and reads as [`SimOptions::fresh_memory`] says.
 pub struct System {
     options: SimOptions,
+    number: SystemNumber,
     fills: u64,
     hbm: Vec<Hbm>,
     units: Vec<Unit>,
-    hbm_log: FillLog,
-    dm_log: FillLog,
-    trf_log: FillLog,
-    vrf_log: FillLog,
+    /// Who wrote what, per memory.
+    logs: [FillLog; MemoryKind::ALL.len()],
     order: OrderLog,
     /// With [`Addresses::Separate`], which bytes are whose.
     separate: Option<Separate>,
@@ -130,16 +129,15 @@ impl core::fmt::Debug for System {
 
 impl System {
     /// A fresh system.
+    #[track_caller]
     pub fn new(options: SimOptions) -> Self {
         let mut system = Self {
             options,
+            number: SystemNumber::new(Location::caller()),
             fills: 0,
             hbm: Vec::new(),
             units: Vec::new(),
-            hbm_log: FillLog::default(),
-            dm_log: FillLog::default(),
-            trf_log: FillLog::default(),
-            vrf_log: FillLog::default(),
+            logs: Default::default(),
             order: OrderLog::default(),
             separate: (options.addresses == Addresses::Separate).then(Separate::default),
             explorer: Explorer::new(options.order, options.seed),
@@ -164,37 +162,20 @@ impl System {
         self.options.chip_kind
     }
 
-    /// A number for a tensor that is about to be made: 1, 2, …
+    /// A number that no other system of the process has: 1, 2, …
+    pub(crate) fn number(&self) -> u64 {
+        self.number.get()
+    }
+
+    /// A name for a tensor of this system that is about to be made. Other systems refuse it.
     pub fn next_fill(&mut self) -> FillId {
         self.fills += 1;
-        FillId(self.fills)
+        FillId::of_system(self.number.get(), self.fills)
     }
 
     /// Which rules are checked.
     pub fn checks(&self) -> &CheckOptions {
         &self.options.checks
-    }
-
-    /// Executes a command.
-    ///
-    /// # Errors
-    ///
-    /// A [`Fault`] if the command breaks one of the rules that [`SimOptions::checks`] turns on, if a register
-    /// file tensor does not fit, or if the engine cannot compute with the types. Memory is then as it was before.
-    /// [`ExecutionOrder`] says what other orders than that of the program change about this.
-    pub fn execute(&mut self, command: &Command) -> Result<(), Fault> {
-        let accepted = checks::form::operation(&command.operation, command.location).and_then(|()| {
-            match &command.operation {
-                Operation::Dma(dma) => self.dma(dma, command.location),
-                Operation::TensorUnit(unit) => self.tensor_unit(unit, command.location),
-            }
-        });
-        if let Err(fault) = accepted {
-            // The fault of an earlier command comes first.
-            return self.flush().and(Err(fault));
-        }
-        self.clock.command(self.kernel, command);
-        self.make_room()
     }
 
     /// Says which kernel gives the next commands. A launch is awaited: nothing of it overlaps what was given before.
@@ -243,113 +224,6 @@ impl System {
         report
     }
 
-    /// Writes a host array to HBM.
-    ///
-    /// # Errors
-    ///
-    /// A [`Fault`] if the tensor leaves HBM.
-    ///
-    /// # Panics
-    ///
-    /// If the array has fewer than [`HostTransfer::host_elements`] elements.
-    pub fn upload(
-        &mut self,
-        transfer: &HostTransfer,
-        buffer: &HostBuffer,
-        location: &'static Location<'static>,
-    ) -> Result<(), Fault> {
-        let call = Call { operation: "to_hbm", location };
-        self.flush()?;
-        checks::form::host(transfer, true, call)?;
-        checks::access::uploaded(transfer, &self.options.checks, call)?;
-        self.host_transfer(&transfer.region, call)?;
-        self.order.barrier();
-        if self.options.compute == Compute::Values {
-            let own = self.host_bytes(transfer);
-            execute::upload(own.as_ref().unwrap_or(transfer), buffer, &mut self.hbm);
-        }
-        self.clock.upload(transfer, location);
-        self.written(Place::Region(transfer.region), location);
-        Ok(())
-    }
-
-    /// Reads a host array from HBM. Elements that the transfer does not reach are zero and uninitialised; those that
-    /// nobody wrote read as fresh memory.
-    ///
-    /// # Errors
-    ///
-    /// A [`Fault`] if the tensor leaves HBM or was overwritten.
-    pub fn download(
-        &mut self,
-        transfer: &HostTransfer,
-        location: &'static Location<'static>,
-    ) -> Result<HostBuffer, Fault> {
-        let call = Call { operation: "to_host", location };
-        self.flush()?;
-        checks::form::host(transfer, false, call)?;
-        self.host_transfer(&transfer.region, call)?;
-        self.check_read(Place::Region(transfer.region), call)?;
-        self.order.barrier();
-        self.clock.download(transfer, location);
-        let own = self.host_bytes(transfer);
-        Ok(execute::download(own.as_ref().unwrap_or(transfer), &self.hbm))
-    }
-
-    /// Checks a tensor that the host waits for.
-    fn host_transfer(&mut self, region: &Region, call: Call) -> Result<(), Fault> {
-        in_memory(region, &[Memory::Hbm], call)?;
-        if self.options.checks.alignment {
-            checks::access::element_aligned(region, call)?;
-        }
-        self.admit(region, call)
-    }
-
-    /// Looks at a register file, past all engines. Elements that nobody wrote are zero and uninitialised.
-    ///
-    /// # Errors
-    ///
-    /// A [`Fault`] if the tensor leaves its register file or was overwritten.
-    pub fn inspect(
-        &mut self,
-        inspection: &Inspection,
-        location: &'static Location<'static>,
-    ) -> Result<HostBuffer, Fault> {
-        let call = Call { operation: "inspect", location };
-        self.flush()?;
-        checks::form::inspection(inspection, call)?;
-        let place = match inspection.source {
-            RegisterFile::Trf(region) => {
-                fits(&region, self.options.checks.bounds, call)?;
-                Place::Trf(region)
-            }
-            RegisterFile::Vrf(region) => {
-                in_memory(&region, &[Memory::Vrf], call)?;
-                if self.options.checks.bounds {
-                    in_bounds(&region, self.limit(), call)?;
-                }
-                Place::Region(region)
-            }
-        };
-        self.check_read(place, call)?;
-        let (mut own, mut file) = (inspection.clone(), 0);
-        if let Some(separate) = &mut self.separate {
-            match &mut own.source {
-                RegisterFile::Trf(region) => file = separate.file(region, &mut self.units),
-                RegisterFile::Vrf(region) => {
-                    *region = separate.region(region, &mut self.hbm, &mut self.units);
-                }
-            }
-        }
-        Ok(execute::inspect(&own, file, &self.units))
-    }
-
-    /// A host transfer at a tensor's own bytes, where it has some.
-    fn host_bytes(&mut self, transfer: &HostTransfer) -> Option<HostTransfer> {
-        let separate = self.separate.as_mut()?;
-        let region = separate.region(&transfer.region, &mut self.hbm, &mut self.units);
-        Some(HostTransfer { region, ..transfer.clone() })
-    }
-
     /// The number of chips that commands may use.
     fn limit(&self) -> usize {
         self.options.chips.unwrap_or(MAX_CHIPS)
@@ -369,120 +243,23 @@ impl System {
             self.units.extend(slices.map(unit));
         }
     }
+}
 
-    /// Checks the bounds of a tensor and makes its chips.
-    fn admit(&mut self, region: &Region, call: Call) -> Result<(), Fault> {
-        if self.options.checks.bounds {
-            in_bounds(region, self.limit(), call)?;
-        }
-        self.grow(region.footprint.chips);
-        Ok(())
-    }
-
-    fn check_read(&self, place: Place, call: Call) -> Result<(), Fault> {
-        if !self.options.checks.stale_reads || self.separate.is_some() {
-            return Ok(());
-        }
-        let log = match &place {
-            Place::Trf(_) => &self.trf_log,
-            Place::Region(region) => match region.memory {
-                Memory::Hbm => &self.hbm_log,
-                Memory::Dm => &self.dm_log,
-                Memory::Vrf => &self.vrf_log,
-            },
-        };
-        log.check_read(&place, call.operation, call.location)
-    }
-
-    fn written(&mut self, place: Place, location: &'static Location<'static>) {
-        if !self.options.checks.stale_reads || self.separate.is_some() {
-            return;
-        }
-        let log = match &place {
-            Place::Trf(_) => &mut self.trf_log,
-            Place::Region(region) => match region.memory {
-                Memory::Hbm => &mut self.hbm_log,
-                Memory::Dm => &mut self.dm_log,
-                Memory::Vrf => &mut self.vrf_log,
-            },
-        };
-        log.record(place, location);
-    }
-
-    /// Checks the order between contexts, and notes the operation. It is the last check.
-    fn in_order(
-        &mut self,
-        context: ContextKind,
-        uses: impl IntoIterator<Item = Use>,
-        location: &'static Location<'static>,
-    ) -> Result<(), Fault> {
-        let checks = &self.options.checks;
-        if (checks.order || checks.register_reuse) && self.separate.is_none() {
-            let admitted = self.order.admit(context, uses, checks, location)?;
-            self.order.record(admitted);
-        }
-        Ok(())
-    }
-
-    fn dma(&mut self, dma: &Dma, location: &'static Location<'static>) -> Result<(), Fault> {
-        let call = Call { operation: "DMA", location };
-        for region in [&dma.source, &dma.destination] {
-            in_memory(region, &[Memory::Hbm, Memory::Dm], call)?;
-        }
-        self.admit(&dma.source, call)?;
-        self.admit(&dma.destination, call)?;
-        self.check_read(Place::Region(dma.source), call)?;
-        checks::access::dma(dma, &self.options.checks, call)?;
-        let (context, uses) = (dma.context(), [dma.reads(), dma.writes()]);
-        self.in_order(context, uses, location)?;
-        match self.options.compute {
-            Compute::Values if self.explorer.defers() => {
-                self.defer(context, uses, Operation::Dma(Box::new(dma.clone())), location);
-            }
-            Compute::Values => self.transfer(dma),
-            Compute::ShapesOnly => {}
-        }
-        self.written(Place::Region(dma.destination), location);
-        Ok(())
-    }
-
-    fn tensor_unit(&mut self, unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), Fault> {
-        let checks = self.options.checks;
-        checks::bounds::tensor_unit(unit, self.options.chip_kind, self.limit(), &checks, location)?;
-        checks::access::tensor_unit(unit, &checks, location)?;
-        if self.options.checks.overwrites {
-            checks::overwrite::check(unit, self.separate.is_some(), location)?;
-        }
-        for read in unit.reads() {
-            self.check_read(read.place, Call { operation: read.operation, location })?;
-        }
-        self.grow(unit.chips());
-        let values = self.options.compute == Compute::Values;
-        let now = values && !self.explorer.defers();
-        let pass = if now { Some(self.pass(unit, location)?) } else { None };
-        let written = unit.writes();
-        let uses: Vec<Use> = unit.reads().chain([written]).collect();
-        let context = unit.context();
-        self.in_order(context, uses.iter().copied(), location)?;
-        match pass {
-            Some(pass) => pass.run(&mut self.units),
-            None if values => {
-                self.defer(context, uses, Operation::TensorUnit(Box::new(unit.clone())), location)
-            }
-            None => {}
-        }
-        self.written(written.place, location);
-        Ok(())
-    }
+/// Prints to the standard error stream. Where that is full or closed, nobody reads it: a program that was right stays so.
+pub(crate) fn say(text: &impl core::fmt::Display) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 impl Drop for System {
     fn drop(&mut self) {
         if self.report_at_end {
-            eprintln!("{}", self.report());
+            let report = self.report();
+            say(&report);
         }
         if self.map_at_end {
-            eprintln!("{}", self.memory_map());
+            let map = self.memory_map();
+            say(&map);
         }
         self.clock.finish();
     }
@@ -491,7 +268,10 @@ impl Drop for System {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::{Footprint, Step, Transfer, TransferLoop};
+    use crate::command::{
+        Command, Dma, Footprint, HostBuffer, HostTransfer, Memory, Operation, Region, Step, Transfer,
+        TransferLoop,
+    };
     use crate::mapping::Guard;
     use crate::scalar::ElementType;
 
@@ -524,7 +304,7 @@ mod tests {
         let here = Location::caller();
         let mut system = System::new(SimOptions::default());
         let [a, b, c] = core::array::from_fn(|_| system.next_fill());
-        assert_eq!((a, b, c), (FillId(1), FillId(2), FillId(3)));
+        assert_eq!([a, b, c].map(FillId::in_system), [FillId(1), FillId(2), FillId(3)]);
         let elements = 512 * 24;
         let host = |fill, address| HostTransfer {
             region: region(Memory::Hbm, fill, address, elements),

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! A requester never waits for one of lower priority: the main context is slowed down by nobody, the sub context by the
-//! main one, DMA by both (spec page 70 §6). Each pair of operations is run through the banks from the cycles in which they
+//! main one, DMA by both. Each pair of operations is run through the banks from the cycles in which they
 //! began; delays by several operations add up (assumed).
 
 use super::banks::{AccessNest, ContextLoad, DmaRequest, Occupancy, Requester, Starvation, longest_bank_run};
@@ -69,7 +69,7 @@ impl TrfUse {
     }
 }
 
-/// Cycles for which the lines of a load wait for a contraction that misses the cache of the TRF (spec page 40 §6.1), as if
+/// Cycles for which the lines of a load wait for a contraction that misses the cache of the TRF, as if
 /// both had begun together (assumed).
 fn store_delay(own: Option<&TrfUse>, prior: Option<&TrfUse>) -> u64 {
     let (Some(TrfUse::Stores(store)), Some(TrfUse::Reads(reads))) = (own, prior) else { return 0 };
@@ -153,7 +153,7 @@ fn nests(unit: &TensorUnit, channels: Channels) -> Option<(AccessNest, Option<Ac
     Some((fetch, commit))
 }
 
-/// Whether 64 accesses in a row of a pass meet in one bank, so that DMA has to wait (spec page 70 §7).
+/// Whether 64 accesses in a row of a pass meet in one bank, so that DMA has to wait.
 pub fn holds_dma(unit: &TensorUnit, channels: Channels) -> bool {
     let held = |nest: &AccessNest| longest_bank_run(nest).holds_dma();
     nests(unit, channels).is_some_and(|(fetch, commit)| held(&fetch) || commit.as_ref().is_some_and(held))
@@ -339,7 +339,7 @@ mod tests {
         BankLoad::Pass { load: Box::new(ContextLoad::fetch(nest)), begin: 0, alone, trf: None }
     }
 
-    /// Spec page 70 §6: between `max(main, sub)` on disjoint banks and `main + sub` on the same one.
+    /// Between `max(main, sub)` on disjoint banks and `main + sub` on the same one.
     #[test]
     fn the_sub_context_waits_for_the_main_one_at_the_same_bank() {
         let delay = |own: (&BankLoad, u64), other: (&BankLoad, u64)| meet(own, other).delay;

@@ -9,7 +9,7 @@ pub enum CostClass {
     Documented,
     /// Follows by arithmetic from what is stated.
     Derived,
-    /// Nothing public says it: a choice of this model (spec page 70 §13).
+    /// Nothing public says it: a choice of this model.
     Assumed,
 }
 
@@ -46,7 +46,7 @@ pub struct Cost {
     pub cycles: u64,
     /// How well it is known.
     pub class: CostClass,
-    /// The rule, and the page that it stands on.
+    /// The rule.
     pub source: &'static str,
 }
 
@@ -62,7 +62,7 @@ impl Cost {
     }
 }
 
-/// Which model of time is used (spec page 70 §1).
+/// Which model of time is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Profile {
     /// Closed formulas of the public pages only. What they do not state costs nothing, and operations that run at the
@@ -82,7 +82,7 @@ impl fmt::Display for Profile {
     }
 }
 
-/// How the two switch channels of a slice, one per context, are used (spec page 70 §12). No call of the API asks for it.
+/// How the two switch channels of a slice, one per context, are used. No call of the API asks for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Channels {
     /// Each context has its own: flits of 32 bytes.

@@ -39,7 +39,7 @@ pub struct Access {
 /// A tensor that an operation reads or writes, as far as a map of the memory names it. Hazards do not look at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// The filling.
+    /// The filling, as its system counts it.
     pub fill: FillId,
     /// The type of an element.
     pub element: ElementType,
@@ -69,7 +69,7 @@ impl Access {
         let end = region.address.saturating_add(region.footprint.bytes() as u64);
         let footprint = &region.footprint;
         let (element, mappings) = (footprint.element, footprint.guard.mappings);
-        let tensor = Held { fill: region.fill, element, mappings };
+        let tensor = Held { fill: region.fill.in_system(), element, mappings };
         Self { memory, bytes: region.address..end, write, tensor }
     }
 
@@ -81,7 +81,8 @@ impl Access {
             TrfAddress::SecondHalf => half..2 * half,
             TrfAddress::Full => 0..2 * half,
         };
-        let tensor = Held { fill: region.fill, element: region.element, mappings: region.guard.mappings };
+        let (fill, element) = (region.fill.in_system(), region.element);
+        let tensor = Held { fill, element, mappings: region.guard.mappings };
         Self { memory: MemoryKind::Trf, bytes, write, tensor }
     }
 }

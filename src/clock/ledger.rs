@@ -43,7 +43,7 @@ impl KernelTime {
     }
 }
 
-/// A bank of DM served so many accesses in a row that DMA might have starved (spec page 70 §7).
+/// A bank of DM served so many accesses in a row that DMA might have starved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// The DMA operation.

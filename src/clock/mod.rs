@@ -11,7 +11,7 @@
 //! | [`dma`], [`hbm`] | commands of DMA engines and their time; channels of HBM |
 //! | [`trf_cache`] | reads of the TRF and stores beside them |
 //!
-//! A cycle is one of the core clock, 1 GHz (spec page 70 §2).
+//! A cycle is one of the core clock, 1 GHz.
 
 pub mod banks;
 pub mod contention;

@@ -5,7 +5,7 @@
 //!                   end of every operation it depends on)
 //! ```
 //!
-//! Nothing is reordered inside a context; operations of different contexts overlap (spec page 70 §11). Operations wait in
+//! Nothing is reordered inside a context; operations of different contexts overlap. Operations wait in
 //! a window of [`WINDOW`]: one that is more than that behind an unfinished one has not been given yet (assumed).
 
 use super::contention::{BankLoad, Meeting, meet, yields};
@@ -370,7 +370,7 @@ mod tests {
         ended.iter().map(|own| (own.start, own.end)).collect()
     }
 
-    /// Spec page 70 §11: three tiles, DMA 600 each, main 400 each.
+    /// Three tiles, DMA 600 each, main 400 each.
     fn tiles(buffers: [u64; 3]) -> Vec<Work> {
         let [a, b, c] = buffers;
         vec![

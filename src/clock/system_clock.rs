@@ -304,7 +304,7 @@ impl Clock {
     ) -> (Given, Resources, BankLoad) {
         let bytes = bits(transfer.host_elements, &transfer.region).div_ceil(8);
         let cycles = super::dma::host_cycles(transfer);
-        let timing = Timing::Host(Cost::assumed(cycles, "500 + bytes / 30, spec 70 §10"));
+        let timing = Timing::Host(Cost::assumed(cycles, "500 + bytes / 30"));
         let (operation, read_bytes, written_bytes) =
             if upload { ("upload", 0, bytes) } else { ("to_host", bytes, 0) };
         let amount = Amount { read_bytes, written_bytes, ..Amount::default() };
@@ -403,7 +403,7 @@ mod tests {
         Operation::Dma(Box::new(Dma { source, destination, transfer, pcie: false }))
     }
 
-    /// Spec page 70 §7: 63 accesses in a row to one bank leave DMA alone; 64 hold it until the pass has ended.
+    /// 63 accesses in a row to one bank leave DMA alone; 64 hold it until the pass has ended.
     #[test]
     fn a_pass_that_stays_at_one_bank_holds_dma() {
         for profile in [Profile::Book, Profile::Detailed] {

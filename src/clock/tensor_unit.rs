@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Stages work at the same time, each on what the one before has delivered, so the slowest one sets the pace; `L` is
-//! what the first element needs to get through (spec page 70 §5). All slices run in lockstep: one stands for all.
+//! what the first element needs to get through. All slices run in lockstep: one stands for all.
 
 use super::cost::{Channels, Cost, CostClass, Profile};
 use crate::command::{AccumulationKind, AdapterStage, Contraction, Fetch, Sink, TensorUnit};
@@ -134,13 +134,13 @@ impl TensorUnitTime {
     }
 }
 
-/// Cycles of the fetch sequencer: one access per cycle (spec page 70 §5).
+/// Cycles of the fetch sequencer: one access per cycle.
 pub const fn fetch_cycles(time: u64, packet_bytes: u64, fetch_bytes: u64) -> u64 {
     time * packet_bytes.div_ceil(fetch_bytes)
 }
 
 /// Bytes of one access of a fetch in the main context: two fetches of 32 bytes that lie together in packets and in DM are one
-/// where both channels are joined (spec page 70 §12).
+/// where both channels are joined.
 pub const fn access_bytes(
     channels: Channels,
     fetch_bytes: usize,
@@ -221,7 +221,7 @@ impl Stages {
     fn fetch(&mut self, fetch: &Fetch, access_bytes: usize) {
         let bytes = (fetch.packet * fetch.source.footprint.element.bits()).div_ceil(8) as u64;
         let cycles = fetch_cycles(fetch.time as u64, bytes, access_bytes as u64);
-        let read = self.assumed(spec::DM_READ_LATENCY_CYCLES, "DM read, spec 70 §4");
+        let read = self.assumed(spec::DM_READ_LATENCY_CYCLES, "DM read");
         let (adapter, looked_up) = match &fetch.table {
             Some(table) => (AdapterStage::Table.latency() as u64, table.output),
             None => (0, fetch.source.footprint.element),
@@ -231,9 +231,8 @@ impl Stages {
             (0, false) => CostClass::Documented,
             _ => CostClass::Assumed,
         };
-        let latency =
-            Cost { cycles: read.cycles + adapter + cast, class, source: "read, table, cast, spec 70 §4" };
-        self.add(Stage::Fetch, Cost::documented(cycles, "time * fetches per packet, spec 70 §5"), latency);
+        let latency = Cost { cycles: read.cycles + adapter + cast, class, source: "read, table, cast" };
+        self.add(Stage::Fetch, Cost::documented(cycles, "time * fetches per packet"), latency);
     }
 
     fn contraction(&mut self, contraction: &Contraction, channels: usize) {
@@ -242,12 +241,12 @@ impl Stages {
         let cycles = contract_cycles(*steps as u64, flits as u64, *tile as u64);
         self.add(
             Stage::Contract,
-            Cost::documented(cycles, "max(flits, packets), spec 70 §5"),
-            Cost::documented(tree_latency(trf.element), "adder tree, spec 70 §4"),
+            Cost::documented(cycles, "max(flits, packets)"),
+            Cost::documented(tree_latency(trf.element), "adder tree"),
         );
         let cycles = accumulate_cycles(*kind, *slot_count as u64, trf.rows as u64, *columns as u64);
         let none = Cost::documented(0, "inside the occupancy");
-        self.add(Stage::Accumulate, Cost::documented(cycles, "flits out, spec 70 §5"), none);
+        self.add(Stage::Accumulate, Cost::documented(cycles, "flits out"), none);
     }
 }
 
@@ -261,37 +260,33 @@ pub fn tensor_unit_time(unit: &TensorUnit, profile: Profile, channels: Channels)
     let time = unit.fetch.time as u64;
     // Each channel passes its part of a packet.
     let forwarded = switch_cycles(1, time, bytes);
-    stages.add(Stage::Switch, Cost::documented(forwarded, "ring * time * flits, spec 70 §5"), none);
+    stages.add(Stage::Switch, Cost::documented(forwarded, "ring * time * flits"), none);
     let mut flits = match &unit.collect {
         Some(collect) => time * collect.flits.div_ceil(channels) as u64,
         None => forwarded,
     };
     if unit.collect.is_some() {
-        stages.add(Stage::Collect, Cost::documented(flits, "1 flit per cycle, spec 70 §4"), none);
+        stages.add(Stage::Collect, Cost::documented(flits, "1 flit per cycle"), none);
     }
     if let Some(contraction) = &unit.contraction {
         stages.contraction(contraction, channels);
         flits = stages.list.at(stages.list.len() - 1).occupancy.cycles;
     }
     if unit.cast.is_some() {
-        let latency = stages.assumed(spec::CAST_LATENCY_CYCLES, "Cast Engine, spec 70 §4");
-        stages.add(Stage::Cast, Cost::documented(flits, "1 flit per cycle, spec 70 §4"), latency);
+        let latency = stages.assumed(spec::CAST_LATENCY_CYCLES, "Cast Engine");
+        stages.add(Stage::Cast, Cost::documented(flits, "1 flit per cycle"), latency);
     }
     match &unit.sink {
         Sink::Commit { destination, config, commit_size, .. } => {
             let bytes = (config.packet_size * destination.footprint.element.bits() / 8) as u64;
             let flits = config.positions() as u64 / config.packet_size.max(1) as u64;
             let cycles = commit_cycles(flits, bytes, *commit_size as u64);
-            stages.add(Stage::Commit, Cost::documented(cycles, "time * in / size, spec 70 §5"), none);
+            stages.add(Stage::Commit, Cost::documented(cycles, "time * in / size"), none);
         }
-        Sink::Trf { .. } => {
-            stages.add(Stage::ToTrf, Cost::assumed(flits, "1 flit per cycle, spec 70 §4"), none)
-        }
-        Sink::Vrf { .. } => {
-            stages.add(Stage::ToVrf, Cost::assumed(flits, "1 flit per cycle, spec 70 §4"), none)
-        }
+        Sink::Trf { .. } => stages.add(Stage::ToTrf, Cost::assumed(flits, "1 flit per cycle"), none),
+        Sink::Vrf { .. } => stages.add(Stage::ToVrf, Cost::assumed(flits, "1 flit per cycle"), none),
     }
-    let issue = stages.assumed(spec::TENSOR_UNIT_ISSUE_CYCLES, "command issue, spec 70 §13");
+    let issue = stages.assumed(spec::TENSOR_UNIT_ISSUE_CYCLES, "command issue");
     TensorUnitTime { stages: stages.list, issue }
 }
 

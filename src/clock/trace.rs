@@ -280,7 +280,8 @@ impl<W: Write + Send> Observer for TraceWriter<W> {
             self.error = self.out.flush().err();
         }
         if let Some(error) = &self.error {
-            eprintln!("the trace is not complete: {error}");
+            // Where that stream is full or closed, too, nobody reads it.
+            let _ = writeln!(io::stderr(), "the trace is not complete: {error}");
         }
     }
 }

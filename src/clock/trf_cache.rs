@@ -10,11 +10,11 @@
 //!
 //! | fact | source |
 //! |---|---|
-//! | direct-mapped, 4 rows x 2 columns of 32 bytes for each of 8 rows, 2048 bytes | seed page *TRF Sequencer*, TRF cache |
+//! | direct-mapped, 4 rows x 2 columns of 32 bytes for each of 8 rows, 2048 bytes | the vendor's page *TRF Sequencer*, TRF cache |
 //! | a read of at most 32 bytes uses one column, one of 64 bytes both | the same page |
 //! | read and write on one column in one cycle: the read wins, the write waits | the same page |
 //! | one read per cycle, which never waits; a hit leaves the bank free | the same page |
-//! | entry = (row mod 4, column), the rest is the tag | assumed, spec page 40 §6.1 |
+//! | entry = (row mod 4, column), the rest is the tag | assumed |
 //! | the cache is empty at first, and a store to other lines leaves it alone | assumed |
 //! | a line that waits holds back the lines behind it | assumed |
 //!
@@ -389,7 +389,7 @@ mod tests {
         trf_traffic(&TrfReads::new(config(entries), 0, read_bytes).expect("inside of the TRF"), store)
     }
 
-    /// Spec page 40 §6.1: the first sweep misses `n` lines, later ones 0, `2 (n - 8)` or `n`.
+    /// The first sweep misses `n` lines, later ones 0, `2 (n - 8)` or `n`.
     #[test]
     fn cyclic_sweeps() {
         for lines in 1..=40u64 {

@@ -10,7 +10,7 @@ use crate::spec;
 use core::fmt;
 use core::ops::Range;
 
-/// Per-index valid counts that the mask of the fetch adapter holds (seed page *Fetch Engine*, padding case 3).
+/// Per-index valid counts that the mask of the fetch adapter holds (the vendor's page *Fetch Engine*, padding case 3).
 pub const MASK_COUNTS: usize = 8;
 
 /// The Fetch Engine: reads elements in sequencer order and adapts them.
@@ -65,7 +65,7 @@ impl Fetch {
     }
 }
 
-/// The second tensor of an interleaved fetch (seed page *Fetch Engine*, "Interleaving Tensors").
+/// The second tensor of an interleaved fetch (the vendor's page *Fetch Engine*, "Interleaving Tensors").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interleave {
     /// The tensor in DM: of the same type as the first one, read with the same sequencer.
@@ -118,7 +118,7 @@ impl Turns {
     }
 }
 
-/// Which elements the fetch adapter replaces (seed page *Fetch Engine*, "Masking Configuration").
+/// Which elements the fetch adapter replaces (the vendor's page *Fetch Engine*, "Masking Configuration").
 ///
 /// Dimensions are entries of the sequencer, numbered from the outermost one, which is 0. The innermost entry is cut from
 /// both ends:
@@ -170,7 +170,7 @@ impl fmt::Display for MaskConfig {
 /// | zero-point subtraction | `fetch_with_zero_point`, `fetch_with_zero_points` | yes | yes | 0 |
 /// | batching | follows from the mappings | yes | yes | 0 |
 ///
-/// Source: seed page *Fetch Engine*, "Fetch Adapter"; spec page 20 §5; latencies spec page 70 §4. The page gives the sub
+/// Source: the vendor's page *Fetch Engine*, "Fetch Adapter". The page gives the sub
 /// context zero points only, and a fetch size for its casts; packets of more than one fetch are taken to be part of
 /// every context (assumed).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -45,3 +45,13 @@ pub enum Operation {
     /// A pass through the Tensor Unit.
     TensorUnit(Box<TensorUnit>),
 }
+
+impl Operation {
+    /// The call that gives it: `DMA`, `commit`, `to_trf` or `to_vrf`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Operation::Dma(_) => "DMA",
+            Operation::TensorUnit(unit) => unit.sink.operation(),
+        }
+    }
+}

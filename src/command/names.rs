@@ -59,6 +59,11 @@ pub enum MemoryKind {
     Vrf,
 }
 
+impl MemoryKind {
+    /// All memories.
+    pub const ALL: [MemoryKind; 4] = [Self::Hbm, Self::Dm, Self::Trf, Self::Vrf];
+}
+
 impl From<Memory> for MemoryKind {
     fn from(memory: Memory) -> Self {
         match memory {

@@ -8,20 +8,50 @@ pub type Address = u64;
 
 /// Names one filling of a memory range: a tensor that was made there. Later writes through views of the same tensor
 /// keep it. [`FillId::ANY`] reads whatever is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+///
+/// A filling belongs to the system that numbered it: bits 37 to 62 are the number of the system, those below count the
+/// fillings of the system. A filling that was numbered by hand, below 2^37, belongs to none and is taken by every system.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FillId(pub u64);
 
+/// The filling without its system, so that what is printed does not depend on how many systems there were before.
+impl core::fmt::Debug for FillId {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_tuple("FillId").field(&self.in_system().0).finish()
+    }
+}
+
+/// Bits that count the fillings of a system.
+const COUNT_BITS: u32 = 37;
+
 impl FillId {
+    /// The most systems of a process: their numbers go from 1 to this one.
+    pub(crate) const SYSTEMS: u64 = BARE - 1 >> COUNT_BITS;
+
+    /// The filling with this number, 1, 2, …, of a system.
+    pub(crate) const fn of_system(system: u64, number: u64) -> Self {
+        assert!(number < 1 << COUNT_BITS, "a system makes less than 2^37 tensors");
+        Self(system << COUNT_BITS | number)
+    }
+
+    /// The number of the system that it belongs to. 0: none.
+    pub(crate) const fn system(self) -> u64 {
+        if self.is_bare() { 0 } else { self.0 >> COUNT_BITS }
+    }
+
+    /// The filling as its system counts it: 1, 2, …
+    #[must_use]
+    pub const fn in_system(self) -> Self {
+        if self.is_bare() { self } else { Self(self.0 & ((1 << COUNT_BITS) - 1)) }
+    }
+
     /// A handle that was made from a bare address: it vouches for what is there.
     pub const ANY: FillId = FillId(0);
 
     /// Like [`FillId::ANY`], but told from other handles: operations through the same handle are ordered.
     pub(crate) fn bare() -> FillId {
-        thread_local! {
-            static HANDLES: core::cell::Cell<u64> = const { core::cell::Cell::new(0) };
-        }
-        HANDLES.set(HANDLES.get() + 1);
-        FillId(BARE | HANDLES.get())
+        static HANDLES: core::sync::atomic::AtomicU64 = core::sync::atomic::AtomicU64::new(1);
+        FillId(BARE | HANDLES.fetch_add(1, core::sync::atomic::Ordering::Relaxed))
     }
 
     /// Whether the handle was made from a bare address.
@@ -105,7 +135,7 @@ pub enum TrfAddress {
 }
 
 impl TrfAddress {
-    /// Bytes per slice (spec page 40 §2.1).
+    /// Bytes per slice.
     pub const fn capacity(&self) -> usize {
         match self {
             TrfAddress::Full => crate::spec::TRF_BYTES,

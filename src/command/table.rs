@@ -3,7 +3,7 @@
 use crate::scalar::ElementType;
 use std::sync::Arc;
 
-/// A lookup table of the fetch adapter: one entry per code of the stored type (spec page 20 §5, stage *table*).
+/// A lookup table of the fetch adapter: one entry per code of the stored type.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Table {
     /// The stored type, whose codes are the indices.

@@ -8,7 +8,7 @@ use crate::scalar::ElementType;
 use crate::sequencer::Config;
 use crate::spec::{BEAT_LANES, FLIT_BYTES};
 
-/// How results leave the accumulator (spec page 40 §4.2).
+/// How results leave the accumulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AccumulationKind {
     /// One column of all eight rows per beat.

@@ -50,7 +50,7 @@ impl Start {
 }
 
 /// A move of elements: for every index tuple of the loops that passes the guard, one element goes from the source
-/// position to the destination position (spec page 30 §9).
+/// position to the destination position.
 ///
 /// Loops are in destination order, outermost first. The variables of the guard are the loop indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

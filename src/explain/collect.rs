@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn a_packet_of_two_flits() {
-        // Spec page 40 §1: 48 bytes are rounded up to 64.
+        // 48 bytes are rounded up to 64.
         type Plan = CollectPlan<i8, m![P], m![Q], m![P, Q # 64 / 32], m![Q # 64 % 32]>;
         let explanation = Plan::explain();
         assert_eq!(

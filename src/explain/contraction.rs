@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn an_align_is_explained() {
-        // Spec page 40 §3.3, example 11.
+        // A stream that reads weights again.
         type Plan = AlignPlan<i8, m![P, Q, C / 32], m![C % 32], m![G], m![Q, C], m![P, Q], m![C]>;
         let text = Plan::explain();
         has(&text, "stream Time m![P, Q, C / 32], Packet m![C % 32]");

@@ -79,14 +79,14 @@ pub fn explain_fetch(operation: &'static str, request: &FetchRequest) -> Result<
             Ok(fetch) => {
                 explanation.fact("fetch_size", count(fetch.fetch_size, "byte"));
                 explanation.fact("fetches_per_packet", fetch.fetches_per_packet);
-                let product = format!("{} packets × {}", fetch.time, fetch.fetches_per_packet);
+                let product = format!("{} × {}", count(fetch.time, "packet"), fetch.fetches_per_packet);
                 explanation.fact("cycles", format!("{} ({product})", fetch.cycles));
                 explain_stages(request, &fetch, &mut explanation);
             }
-            Err(error) => explanation.notes.push(error.message().to_string()),
+            Err(error) => explanation.refusal = Some(error),
         }
-        if let Err(error) = check_packet(request) {
-            explanation.notes.push(error.message().to_string());
+        if explanation.refusal.is_none() {
+            explanation.refusal = check_packet(request).err();
         }
     }
     Ok(explanation)

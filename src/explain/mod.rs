@@ -1,6 +1,7 @@
 //! `explain()` on plans: where a configuration comes from.
 //!
-//! Plans with a sequencer (fetch, align, commit) show the tables of the seed page *Sequencer* and the numbers that follow
+//! Plans with a sequencer (fetch, align, commit) show the tables of the vendor's page *Sequencer* and the numbers that
+//! follow
 //! from them. Plans that only change the mapping (collect, loads of the register files, contract, accumulate, cast) show
 //! it before and after, the rule, and their numbers: a [`StageExplanation`].
 
@@ -149,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_commit_is_explained() {
-        // Spec page 50 §6.2: M 4:16, K 2:8, W 8:1, with 8 bytes per write.
+        // M 4:16, K 2:8, W 8:1, with 8 bytes per write.
         axes![M = 4, K = 2, W = 8];
         type Plan = CommitPlan<i8, m![M, K], m![W # 32], m![M, K, W]>;
         let text = Plan::explain().to_string();

@@ -3,8 +3,6 @@
 //! The axes that disappear are folded one after the other, in storage order: the first of them innermost, each from
 //! the identity on in ascending coordinate. Nothing but one row per axis is held in between, so that a contraction
 //! never builds the tensor of its products.
-//!
-//! Source: spec page 10, sections 4.2 and 7 item 10.
 
 use super::storage::Layout;
 use crate::command::{Step, Transfer, TransferLoop};

@@ -15,7 +15,6 @@ use safetensors::{Dtype, SafeTensorError};
 ///
 /// `Element` orders the elements of buffers; the chip's layout is chosen when the tensor is sent.
 ///
-/// Source: spec page 10, section 4.4.
 ///
 /// ```
 /// use furiosa_visa_std::prelude::*;

@@ -20,7 +20,6 @@ use rand::distr::{Distribution, StandardUniform};
 ///
 /// Kernels are checked against it: `reduce`, `contraction` and `transpose` compute what the chip is to compute.
 ///
-/// Source: spec page 10, sections 4.1 and 4.2.
 ///
 /// ```
 /// use furiosa_visa_std::prelude::*;

@@ -9,8 +9,6 @@
 //! m![P # 8 / 4]          stores P / 4 % 2   (2)
 //! m![# 2 + P + # 7]      stores P           (7)
 //! ```
-//!
-//! Source: spec page 10, sections 3.6 and 4.1.
 
 use crate::command::{Step, Transfer, TransferLoop};
 use crate::error::PlanError;

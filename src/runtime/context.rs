@@ -1,7 +1,8 @@
 //! Contexts: what a kernel runs on.
 
 use super::environment::Settings;
-use crate::chip::{AllocatedMemory, CheckOptions, Fault, SimOptions, System};
+use crate::chip::{AllocatedMemory, CheckOptions, Fault, FaultKind, SimOptions, System};
+use crate::clock::KernelCall;
 use crate::clock::MemoryMap;
 use crate::clock::Report;
 use crate::clock::trace::TraceWriter;
@@ -12,7 +13,7 @@ use crate::spec::ChipKind;
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 use core::panic::Location;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Selects a Tensor Unit context: `{ Tu::Main }` or `{ Tu::Sub }`.
 ///
@@ -52,19 +53,40 @@ impl DmaValues for Dma {}
 
 /// The system that all contexts of one [`Context`] work on.
 #[derive(Clone)]
-pub(super) struct SystemHandle(Arc<Mutex<System>>);
+pub(super) struct SystemHandle(Arc<Shared>);
+
+struct Shared {
+    system: Mutex<System>,
+    launched: Mutex<Launched>,
+}
+
+/// The launch that runs on a system.
+#[derive(Debug, Default)]
+struct Launched {
+    /// The kernel, while it is polled.
+    kernel: Option<KernelCall>,
+    /// What another thread was refused.
+    fault: Option<Fault>,
+}
 
 impl SystemHandle {
+    fn new(system: System) -> Self {
+        Self(Arc::new(Shared { system: Mutex::new(system), launched: Mutex::default() }))
+    }
+
     fn with<T>(&self, work: impl FnOnce(&mut System) -> T) -> T {
         // A fault leaves the system as it was: the lock may be taken again after a panic.
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.0.system.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn launched(&self) -> MutexGuard<'_, Launched> {
+        self.0.launched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     #[track_caller]
     fn execute(&self, operation: Operation) {
         let command = Command { operation, location: Location::caller() };
-        let kernel = super::fault::kernel();
-        let inside = super::fault::uses(self);
+        let (kernel, inside) = self.kernel(command.operation.name());
         let result = self.with(|system| {
             system.enter_kernel(kernel);
             let result = system.execute(&command);
@@ -72,6 +94,46 @@ impl SystemHandle {
             if inside { result } else { result.and_then(|()| system.flush()) }
         });
         super::fault::or_raise(result);
+    }
+
+    /// The kernel that gives a command, and whether the end of a launch waits for it.
+    #[track_caller]
+    fn kernel(&self, operation: &'static str) -> (KernelCall, bool) {
+        if super::fault::or_raise(super::fault::uses(self, operation)) {
+            return (super::fault::kernel(), true);
+        }
+        let Some(kernel) = self.launched().kernel else {
+            return (super::fault::kernel(), false);
+        };
+        // Only a thread that the kernel made can be here: the launch borrows the contexts.
+        if self.with(|system| system.checks().order) {
+            let message = format!(
+                "the command comes from another thread than that of the kernel `{}`: the threads give their commands in no \
+                 order, but what a context does is done in the order of the program",
+                kernel.name
+            );
+            let help = "give all commands in the thread of the kernel";
+            let fault = Fault::new(FaultKind::Unordered, operation, Location::caller(), message, help);
+            self.launched().fault.get_or_insert_with(|| fault.clone());
+            // The launch reports it.
+            std::panic::resume_unwind(Box::new(fault));
+        }
+        (kernel, true)
+    }
+
+    /// Says which kernel runs; returns which one ran.
+    pub(super) fn launch(&self, kernel: Option<KernelCall>) -> Option<KernelCall> {
+        core::mem::replace(&mut self.launched().kernel, kernel)
+    }
+
+    /// What another thread of the kernel was refused.
+    pub(super) fn fault_of_threads(&self) -> Option<Fault> {
+        self.launched().fault.take()
+    }
+
+    /// The number of the system in the process.
+    pub(super) fn number(&self) -> u64 {
+        self.with(|system| system.number())
     }
 
     fn next_fill(&self) -> FillId {
@@ -95,6 +157,10 @@ pub struct TuContext<const T: Tu> {
 }
 
 impl<const T: Tu> TuContext<T> {
+    pub(super) fn system(&self) -> &SystemHandle {
+        &self.system
+    }
+
     #[track_caller]
     pub(crate) fn execute(&mut self, operation: Operation) {
         self.system.execute(operation);
@@ -125,6 +191,10 @@ pub struct DmaContext<const DMA: Dma> {
 }
 
 impl<const DMA: Dma> DmaContext<DMA> {
+    pub(super) fn system(&self) -> &SystemHandle {
+        &self.system
+    }
+
     #[track_caller]
     pub(crate) fn execute(&mut self, mut operation: Operation) {
         if let Operation::Dma(dma) = &mut operation {
@@ -209,7 +279,7 @@ impl Context {
         }
         let mut system = System::new(options);
         super::output::attach(&mut system, &settings.output);
-        let system = SystemHandle(Arc::new(Mutex::new(system)));
+        let system = SystemHandle::new(system);
         ContextGuard(Box::new(Context {
             main: TuContext { system: system.clone() },
             sub: TuContext { system: system.clone() },
@@ -240,8 +310,8 @@ impl Context {
 
     /// An address in DM with room for a tensor of `Element` in every slice, above all that were given before.
     ///
-    /// It is a multiple of 8, and of 64 for 64 bytes and more, which is what transfers need and reads like (spec page 30
-    /// §7). Nothing is known of addresses that the program picks itself: leave them all to this call, or start above them.
+    /// It is a multiple of 8, and of 64 for 64 bytes and more, which is what transfers need and reads like. Nothing is
+    /// known of addresses that the program picks itself: leave them all to this call, or start above them.
     /// [`Context::free_dm_from`] gives bytes back; [`Context::memory_map`] shows which.
     ///
     /// ```
@@ -267,7 +337,7 @@ impl Context {
     /// Where DM is full, with a [`Fault`] like that of an operation.
     #[track_caller]
     pub fn alloc_dm<D: Scalar, Element: M>(&mut self) -> Address {
-        self.alloc(AllocatedMemory::Dm, (Element::SIZE * D::ELEMENT_TYPE.bits()).div_ceil(8) as u64)
+        self.alloc(AllocatedMemory::Dm, bytes_of::<D, Element>())
     }
 
     /// An address in HBM with room for a tensor of `Element` in every chip: as [`Context::alloc_dm`]. From 256 bytes on it
@@ -277,11 +347,11 @@ impl Context {
     /// Where HBM is full, with a [`Fault`] like that of an operation.
     #[track_caller]
     pub fn alloc_hbm<D: Scalar, Element: M>(&mut self) -> Address {
-        self.alloc(AllocatedMemory::Hbm, (Element::SIZE * D::ELEMENT_TYPE.bits()).div_ceil(8) as u64)
+        self.alloc(AllocatedMemory::Hbm, bytes_of::<D, Element>())
     }
 
     #[track_caller]
-    fn alloc(&mut self, memory: AllocatedMemory, bytes: u64) -> Address {
+    fn alloc(&mut self, memory: AllocatedMemory, bytes: u128) -> Address {
         let location = Location::caller();
         super::fault::or_raise(
             self.main.system.with(|system| system.allocator(memory).allocate(bytes, location)),
@@ -343,6 +413,11 @@ impl Context {
     pub fn chip_kind(&self) -> ChipKind {
         self.main.chip_kind()
     }
+}
+
+/// Bytes of a tensor in a chip or slice. They may be more than a memory, or than 64 bits count.
+fn bytes_of<D: Scalar, Element: M>() -> u128 {
+    (Element::SIZE as u128 * D::ELEMENT_TYPE.bits() as u128).div_ceil(8)
 }
 
 impl fmt::Debug for Context {

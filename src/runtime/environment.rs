@@ -16,7 +16,9 @@
 //! | `VISA_MAP` | the same for its [memory map](crate::clock::MemoryMap) | `0`, `1` |
 //! | `VISA_TRACE` | the file that a [trace](crate::clock::trace) is written to: `trace.json`, and `trace.2.json` for the second context of a process | a path |
 //!
-//! They are read whenever a context is made, and win over what the program says. An empty variable is none.
+//! They are read whenever a context is made, and win over what the program says. An empty variable is none. A name that
+//! is close to one of these, as `VISA_CHEKS` is, is refused; any other name that starts with `VISA_` is reported once on
+//! the standard error stream, and has no effect.
 //!
 //! ```sh
 //! VISA_CHECKS=-order VISA_MEMORY=random VISA_SEED=7 cargo run --example 01_digits
@@ -24,12 +26,14 @@
 //! ```
 
 use super::output::Output;
-use crate::chip::SimOptions;
-use crate::chip::{Addresses, Check, CheckOptions, Compute, ExecutionOrder, FreshMemory, PaddingRule};
+use crate::chip::{
+    Addresses, Check, CheckOptions, Compute, ExecutionOrder, FreshMemory, PaddingRule, SimOptions, say,
+};
 use crate::clock::{Channels, Profile};
 use crate::spec::MAX_CHIPS;
 use core::fmt;
 use std::path::PathBuf;
+use std::sync::Once;
 
 /// All that variables set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,19 +70,13 @@ const VARIABLES: &[Variable] = &[
     Variable { name: "VISA_TRACE", allowed: || "the path of a file".to_string(), set: set_trace },
 ];
 
-/// A variable with a value that it cannot have.
+/// A variable with a value that it cannot have, or with a name that is close to one that has a meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EnvironmentError {
-    name: &'static str,
-    value: String,
-    problem: String,
-    allowed: String,
-}
+pub struct EnvironmentError(String);
 
 impl fmt::Display for EnvironmentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, value, problem, allowed } = self;
-        write!(f, "{name}={value}: {problem}; help: set it to {allowed}, or unset it")
+        f.write_str(&self.0)
     }
 }
 
@@ -88,7 +86,8 @@ impl SimOptions {
     /// The options with what the environment says: see [`environment`](crate::runtime::environment).
     ///
     /// # Errors
-    /// Where a variable has a value that it cannot have. The message names those that it can have.
+    /// Where a variable has a value that it cannot have, or a name close to one of the table. The message names those that
+    /// it can have.
     pub fn with_environment(self) -> Result<Self, EnvironmentError> {
         Ok(Settings::of(self)?.options)
     }
@@ -97,6 +96,12 @@ impl SimOptions {
 impl Settings {
     /// The options of a program with what the environment says.
     pub(super) fn of(options: SimOptions) -> Result<Self, EnvironmentError> {
+        let names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
+        let unknown = unknown_names(names)?;
+        if !unknown.is_empty() {
+            static REPORTED: Once = Once::new();
+            REPORTED.call_once(|| say(&report_of(&unknown)));
+        }
         let value = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
         Self { options, output: Output::default() }.with_variables(value)
     }
@@ -105,16 +110,63 @@ impl Settings {
         for variable in VARIABLES {
             let Some(value) = value(variable.name).filter(|value| !value.is_empty()) else { continue };
             if let Err(problem) = (variable.set)(&mut self, value.trim()) {
-                return Err(EnvironmentError {
-                    name: variable.name,
-                    value,
-                    problem,
-                    allowed: (variable.allowed)(),
-                });
+                let (name, allowed) = (variable.name, (variable.allowed)());
+                return Err(EnvironmentError(format!(
+                    "{name}={value}: {problem}; help: set it to {allowed}, or unset it"
+                )));
             }
         }
         Ok(self)
     }
+}
+
+/// The names that start with `VISA_` and that nothing reads, in order.
+///
+/// # Errors
+/// Where a name is one or two letters away from that of a variable.
+fn unknown_names(names: impl Iterator<Item = String>) -> Result<Vec<String>, EnvironmentError> {
+    let is_unknown =
+        |name: &String| name.starts_with("VISA_") && VARIABLES.iter().all(|known| known.name != name);
+    let mut unknown: Vec<String> = names.filter(is_unknown).collect();
+    unknown.sort();
+    for name in &unknown {
+        // Short names are near to many words.
+        let is_near = |known: &&Variable| {
+            let most = if known.name.len() > "VISA_1234".len() { 2 } else { 1 };
+            letters_between(name, known.name) <= most
+        };
+        if let Some(meant) = VARIABLES.iter().find(is_near) {
+            let meant = meant.name;
+            return Err(EnvironmentError(format!(
+                "{name}: no variable has this name; did you mean `{meant}`? help: rename it, or unset it"
+            )));
+        }
+    }
+    Ok(unknown)
+}
+
+/// How many letters are to be added, dropped or replaced to make one word of the other.
+fn letters_between(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut corner = core::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.bytes().enumerate() {
+            let replaced = corner + usize::from(x != y);
+            corner = row[j + 1];
+            row[j + 1] = replaced.min(corner + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+fn report_of(unknown: &[String]) -> String {
+    let known: Vec<_> = VARIABLES.iter().map(|variable| variable.name).collect();
+    format!(
+        "warning: {} {} no effect; the variables are {}",
+        unknown.join(", "),
+        if unknown.len() == 1 { "has" } else { "have" },
+        known.join(", ")
+    )
 }
 
 fn allowed_checks() -> String {
@@ -381,6 +433,35 @@ mod tests {
             assert!(message.contains("a number from 0 to 18446744073709551615"), "{message}");
         }
         assert_eq!(set("VISA_OTHER", "1"), Ok(SimOptions::default()));
+    }
+
+    #[test]
+    fn unknown_names_are_reported() {
+        let of = |names: &[&str]| {
+            unknown_names(names.iter().map(|name| name.to_string())).map_err(|error| error.to_string())
+        };
+        let all: Vec<&str> = VARIABLES.iter().map(|variable| variable.name).collect();
+        assert_eq!(of(&all), Ok(Vec::new()));
+        assert_eq!(of(&["PATH", "VISA", "AVISA_CHECK", "visa_check"]), Ok(Vec::new()));
+        assert_eq!(of(&["VISA_CASES", "VISA_API"]), Ok(vec!["VISA_API".into(), "VISA_CASES".into()]));
+        for (name, meant) in [
+            ("VISA_CHEKS", "VISA_CHECKS"),
+            ("VISA_CHIP", "VISA_CHIPS"),
+            ("VISA_ADRESSES", "VISA_ADDRESSES"),
+            ("VISA_CHANELLS", "VISA_CHANNELS"),
+            ("VISA_MAPS", "VISA_MAP"),
+        ] {
+            let expected = format!(
+                "{name}: no variable has this name; did you mean `{meant}`? help: rename it, or unset it"
+            );
+            assert_eq!(of(&["VISA_OTHER", name]), Err(expected));
+        }
+        let text = report_of(&["VISA_A".into(), "VISA_B".into()]);
+        let rest = "have no effect; the variables are VISA_CHIPS, VISA_CHECKS, VISA_MEMORY, ";
+        assert!(text.starts_with(&format!("warning: VISA_A, VISA_B {rest}")), "{text}");
+        assert_eq!(letters_between("VISA_SEED", "VISA_SEED"), 0);
+        assert_eq!(letters_between("", "VISA"), 4);
+        assert_eq!(letters_between("VISA_TRACE", "VISA_TARCE"), 2);
     }
 
     /// The table at the top has a row for each variable, in order.

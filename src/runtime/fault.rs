@@ -10,8 +10,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 thread_local! {
     static KERNEL: Cell<KernelCall> = const { Cell::new(OUTSIDE) };
-    /// The systems that the kernel has used.
-    static USED: RefCell<Vec<SystemHandle>> = const { RefCell::new(Vec::new()) };
+    /// The system that the kernel uses.
+    static USED: RefCell<Option<SystemHandle>> = const { RefCell::new(None) };
 }
 
 /// No launch.
@@ -23,16 +23,33 @@ pub(super) fn kernel() -> KernelCall {
 }
 
 /// Notes that the kernel uses a system, whose commands its end waits for. False outside of a launch.
-pub(super) fn uses(system: &SystemHandle) -> bool {
-    let inside = kernel() != OUTSIDE;
-    if inside {
-        USED.with_borrow_mut(|used| {
-            if !used.iter().any(|other| other.is(system)) {
-                used.push(system.clone());
-            }
-        });
+///
+/// # Errors
+/// Where the kernel has used another system.
+#[track_caller]
+pub(super) fn uses(system: &SystemHandle, operation: &'static str) -> Result<bool, Fault> {
+    if kernel() == OUTSIDE {
+        return Ok(false);
     }
-    inside
+    let first = USED.with_borrow_mut(|used| used.get_or_insert_with(|| system.clone()).clone());
+    if first.is(system) { Ok(true) } else { Err(two_contexts(&first, system, operation, Location::caller())) }
+}
+
+/// A kernel on two contexts.
+pub(super) fn two_contexts(
+    first: &SystemHandle,
+    second: &SystemHandle,
+    operation: &'static str,
+    location: &'static Location<'static>,
+) -> Fault {
+    let (first, second) = (first.number(), second.number());
+    let message = format!(
+        "the kernel uses parts of context {first} and of context {second}, but a launch runs on one context"
+    );
+    let help = "give the kernel `&mut ctx`, or parts of one context";
+    let fault = Fault::new(FaultKind::OtherContext, operation, location, message, help);
+    let labels = ["the one context was made here", "the other context was made here"];
+    labels.into_iter().zip([first, second]).fold(fault, |fault, (label, number)| fault.made(label, number))
 }
 
 /// A number that no launch of the process has: 1, 2, …
@@ -45,27 +62,37 @@ pub(super) fn next_launch() -> u64 {
 /// kernel.
 pub(super) struct InsideLaunch {
     before: KernelCall,
-    used: Vec<SystemHandle>,
+    used: Option<SystemHandle>,
+    /// The system of the launch, and the kernel that ran on it before.
+    system: Option<(SystemHandle, Option<KernelCall>)>,
 }
 
 impl InsideLaunch {
-    /// Goes on with this launch.
-    pub(super) fn enter(kernel: KernelCall) -> Self {
-        Self { before: KERNEL.replace(kernel), used: USED.take() }
+    /// Goes on with this launch, on this system.
+    pub(super) fn enter(kernel: KernelCall, system: Option<&SystemHandle>) -> Self {
+        let system = system.map(|system| (system.clone(), system.launch(Some(kernel))));
+        let own = system.as_ref().map(|(system, _)| system.clone());
+        Self { before: KERNEL.replace(kernel), used: USED.replace(own), system }
     }
 
     /// Waits for everything that the kernel gave.
+    ///
+    /// # Errors
+    /// The fault of a command that was given earlier, or of one that another thread of the kernel gave.
     pub(super) fn flush(&self) -> Result<(), Fault> {
-        let used = USED.take();
-        // All of them, whatever the first one says.
-        used.iter().map(SystemHandle::flush).fold(Ok(()), Result::and)
+        let Some(used) = USED.with_borrow(Option::clone) else { return Ok(()) };
+        let refused = used.fault_of_threads();
+        used.flush().and(refused.map_or(Ok(()), Err))
     }
 }
 
 impl Drop for InsideLaunch {
     fn drop(&mut self) {
         KERNEL.set(self.before);
-        USED.set(core::mem::take(&mut self.used));
+        USED.set(self.used.take());
+        if let Some((system, before)) = &self.system {
+            system.launch(*before);
+        }
     }
 }
 

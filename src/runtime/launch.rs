@@ -1,11 +1,14 @@
 //! Launching kernels.
 
-use super::context::{Context, Dma, DmaContext, Tu, TuContext};
-use super::fault::{InsideLaunch, next_launch};
-use crate::chip::Fault;
+#![allow(clippy::needless_lifetimes)] // Compilers name the implementations of `DeviceSend` as they are written.
+
+use super::context::{Context, Dma, DmaContext, SystemHandle, Tu, TuContext};
+use super::fault::{InsideLaunch, next_launch, two_contexts};
+use crate::chip::{Fault, FaultKind};
 use crate::clock::KernelCall;
 use core::future::{Future, poll_fn};
 use core::marker::PhantomData;
+use core::panic::Location;
 use core::pin::pin;
 use core::task::Poll;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -27,7 +30,16 @@ pub trait DeviceFn<Args: DeviceSend> {
 }
 
 pub(crate) mod sealed {
-    pub trait Sealed {}
+    use super::SystemHandle;
+
+    pub trait Sealed {
+        /// Calls `visit` with the system of each context.
+        #[doc(hidden)]
+        #[allow(private_interfaces)] // Nobody outside can call it.
+        fn systems(&self, visit: &mut dyn FnMut(&SystemHandle)) {
+            let _ = visit;
+        }
+    }
 }
 
 /// What may go into and out of a kernel: contexts, tensors in HBM, numbers, and tuples, arrays and slices of them.
@@ -52,19 +64,61 @@ pub(crate) use device_send;
 device_send! {
     [] (), [] bool, [] u8, [] u16, [] u32, [] u64, [] u128, [] usize,
     [] i8, [] i16, [] i32, [] i64, [] i128, [] isize, [] f32, [] f64,
-    ['a] &'a mut Context,
-    ['a, const T: Tu] &'a mut TuContext<T>,
-    ['a, const DMA: Dma] &'a mut DmaContext<DMA>,
     [T] PhantomData<T>,
-    [T: DeviceSend, const N: usize] [T; N],
     ['a, T, const N: usize] &'a [T; N] where &'a T: DeviceSend,
     ['a, T] &'a [T] where &'a T: DeviceSend,
 }
 
+impl<'a> sealed::Sealed for &'a mut Context {
+    #[allow(private_interfaces)]
+    fn systems(&self, visit: &mut dyn FnMut(&SystemHandle)) {
+        // `mem::swap` may have exchanged them.
+        let Context { main, sub, tdma, pdma } = &**self;
+        [main.system(), sub.system(), tdma.system(), pdma.system()].into_iter().for_each(visit);
+    }
+}
+
+impl<'a> DeviceSend for &'a mut Context {}
+
+impl<'a, const T: Tu> sealed::Sealed for &'a mut TuContext<T> {
+    #[allow(private_interfaces)]
+    fn systems(&self, visit: &mut dyn FnMut(&SystemHandle)) {
+        visit(self.system());
+    }
+}
+
+impl<'a, const T: Tu> DeviceSend for &'a mut TuContext<T> {}
+
+impl<'a, const DMA: Dma> sealed::Sealed for &'a mut DmaContext<DMA> {
+    #[allow(private_interfaces)]
+    fn systems(&self, visit: &mut dyn FnMut(&SystemHandle)) {
+        visit(self.system());
+    }
+}
+
+impl<'a, const DMA: Dma> DeviceSend for &'a mut DmaContext<DMA> {}
+
+impl<T: DeviceSend, const N: usize> sealed::Sealed for [T; N] {
+    #[allow(private_interfaces)]
+    fn systems(&self, visit: &mut dyn FnMut(&SystemHandle)) {
+        self.iter().for_each(|own| own.systems(visit));
+    }
+}
+
+impl<T: DeviceSend, const N: usize> DeviceSend for [T; N] {}
+
 macro_rules! device_send_tuples {
     () => {};
     ($first:ident $($rest:ident)*) => {
-        impl<$first: DeviceSend, $($rest: DeviceSend),*> sealed::Sealed for ($first, $($rest,)*) {}
+        impl<$first: DeviceSend, $($rest: DeviceSend),*> sealed::Sealed for ($first, $($rest,)*) {
+            #[allow(private_interfaces)]
+            fn systems(&self, visit: &mut dyn FnMut(&SystemHandle)) {
+                #[allow(non_snake_case)] // The names of the types.
+                let ($first, $($rest,)*) = self;
+                $first.systems(visit);
+                $($rest.systems(visit);)*
+            }
+        }
         impl<$first: DeviceSend, $($rest: DeviceSend),*> DeviceSend for ($first, $($rest,)*) {}
         device_send_tuples!($($rest)*);
     };
@@ -77,35 +131,62 @@ device_send_tuples!(A B C D E F G H I J K L N O P Q R S T U V W X);
 /// # Panics
 /// With the message of a [`Fault`], where the kernel does what would break on the chip. The context stays usable.
 /// [`try_launch`] returns the fault instead.
-pub async fn launch<F, P>(_kernel: F, args: P) -> F::Output
+#[track_caller]
+pub fn launch<F, P>(kernel: F, args: P) -> impl Future<Output = F::Output>
 where
     F: DeviceFn<P>,
     P: DeviceSend,
 {
-    match run::<F, P>(args).await {
-        Ok(output) => output,
-        Err(fault) => panic!("{fault}"),
+    let launched = try_launch(kernel, args);
+    async move {
+        match launched.await {
+            Ok(output) => output,
+            Err(fault) => panic!("{fault}"),
+        }
     }
 }
 
 /// Runs a kernel like [`launch`], and returns the fault if there is one. The context stays usable.
-pub async fn try_launch<F, P>(_kernel: F, args: P) -> Result<F::Output, Fault>
+///
+/// # Errors
+/// A [`Fault`] where the kernel does what would break on the chip, or where the arguments are parts of two contexts.
+#[track_caller]
+pub fn try_launch<F, P>(_kernel: F, args: P) -> impl Future<Output = Result<F::Output, Fault>>
 where
     F: DeviceFn<P>,
     P: DeviceSend,
 {
-    run::<F, P>(args).await
+    let location = Location::caller();
+    async move { run::<F, P>(args, location).await }
 }
 
-async fn run<F, P>(args: P) -> Result<F::Output, Fault>
+/// The system of the contexts of the arguments. `None`: there is no context.
+fn system_of(
+    args: &impl DeviceSend,
+    location: &'static Location<'static>,
+) -> Result<Option<SystemHandle>, Fault> {
+    let (mut first, mut other): (Option<SystemHandle>, Option<SystemHandle>) = (None, None);
+    args.systems(&mut |system| match &first {
+        Some(first) if !first.is(system) => other = Some(system.clone()),
+        Some(_) => {}
+        None => first = Some(system.clone()),
+    });
+    match (&first, &other) {
+        (Some(first), Some(other)) => Err(two_contexts(first, other, "launch", location)),
+        _ => Ok(first),
+    }
+}
+
+async fn run<F, P>(args: P, location: &'static Location<'static>) -> Result<F::Output, Fault>
 where
     F: DeviceFn<P>,
     P: DeviceSend,
 {
+    let system = system_of(&args, location)?;
     let call = KernelCall { number: next_launch(), name: F::NAME };
     let mut kernel = pin!(F::execute(args));
     poll_fn(|task| {
-        let inside = InsideLaunch::enter(call);
+        let inside = InsideLaunch::enter(call, system.as_ref());
         let polled = catch_unwind(AssertUnwindSafe(|| kernel.as_mut().poll(task)));
         // Also where the kernel waits for something else, so that no other thread goes on with what it gave.
         let flushed = inside.flush();
@@ -116,7 +197,11 @@ where
             (Ok(_), Err(fault)) => Poll::Ready(Err(fault)),
             (Err(payload), flushed) => match payload.downcast::<Fault>() {
                 Ok(fault) => Poll::Ready(flushed.and(Err(*fault))),
-                Err(other) => resume_unwind(other),
+                // The end of a scope panics where one of its threads was refused.
+                Err(other) => match flushed {
+                    Err(fault) if fault.kind == FaultKind::Unordered => Poll::Ready(Err(fault)),
+                    _ => resume_unwind(other),
+                },
             },
         }
     })

@@ -52,8 +52,7 @@ pub trait Cast<D2: StreamScalar>: Scalar {
 /// Every type also stays what it is. `FetchCast<D2>` alone is the table of RNGD; what RNGD-S adds needs a system of
 /// that kind and [`on::<RngdS>()`](crate::engine::stream::BeginTensor::on) before the fetch.
 ///
-/// The same table is in [`ElementType::fetch_outputs`]. Source: seed page *Fetch Engine*, "Type Casting"; page
-/// *Fetch*, section 5.
+/// The same table is in [`ElementType::fetch_outputs`]. Source: the vendor's page *Fetch Engine*, "Type Casting".
 #[diagnostic::on_unimplemented(
     message = "fetch: cannot cast `{Self}` to `{D2}` on `{Kind}`",
     label = "fetch does not turn `{Self}` into `{D2}` here",

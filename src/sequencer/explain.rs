@@ -67,6 +67,8 @@ pub struct Explanation {
     pub merged: Vec<MergedRow>,
     /// The configuration within the limits of the hardware, or the limit that it breaks.
     pub limited: Result<Config, PlanError>,
+    /// Why the call is refused although its sequencer is within the limits, for example a packet of odd bytes.
+    pub refusal: Option<PlanError>,
     /// Elements that are contiguous in the buffer.
     pub contiguous_run: usize,
     /// More numbers, name and value, in the order in which they are printed.
@@ -109,6 +111,7 @@ pub fn explain_loops(pool: &mut Pool, request: &Request<'_>) -> Result<Explanati
         rows: table.rows,
         derived: derived.config,
         limited: limited(request.operation, derived.config),
+        refusal: None,
         contiguous_run: contiguous_run(&derived.config),
         facts: Vec::new(),
         notes: Vec::new(),
@@ -391,6 +394,9 @@ impl fmt::Display for Explanation {
         match &self.limited {
             Ok(config) => facts.push(("final config", config.to_string())),
             Err(error) => facts.push(("final config", format!("refused: {}", error.message()))),
+        }
+        if let Some(error) = &self.refusal {
+            facts.push(("refused", error.message().to_string()));
         }
         facts.extend(self.facts.iter().map(|(name, value)| (name.as_str(), value.clone())));
         let width = facts.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);

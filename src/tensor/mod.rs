@@ -60,7 +60,7 @@ pub(crate) const fn check_address(
 /// Every engine takes addresses that are multiples of this.
 const ADDRESS_UNIT: usize = 8;
 
-/// A tensor in the VRF ends inside it, padding included (spec page 40 §2.4).
+/// A tensor in the VRF ends inside it, padding included.
 pub(crate) const fn check_vrf_end(
     operation: &'static str,
     bytes: usize,
@@ -82,7 +82,7 @@ pub(crate) const fn check_vrf_end(
     )
 }
 
-/// A transfer from HBM to DM starts at multiples of 8 bytes on both sides (spec page 30 §7).
+/// A transfer from HBM to DM starts at multiples of 8 bytes on both sides.
 pub(crate) const fn check_dma_address(side: &'static str, address: Address) -> Result<(), PlanError> {
     let unit = spec::DMA_HBM_TO_DM_BYTES;
     if (address as usize).is_multiple_of(unit) {

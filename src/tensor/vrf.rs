@@ -16,7 +16,7 @@ use core::panic::Location;
 /// `Cluster::map`, `Slice::map` and `Element::map(j)`.
 ///
 /// Elements are `i32` or `f32`. It takes `[address, address + 4 * Element::SIZE)` of the 8192 bytes of every slice.
-/// [`to_vrf`](crate::engine::stream::StreamTensor::to_vrf) makes one. Source: spec page 40 §2.4.
+/// [`to_vrf`](crate::engine::stream::StreamTensor::to_vrf) makes one.
 pub struct VrfTensor<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> {
     pub(crate) address: Address,
     pub(crate) fill: FillId,

@@ -81,6 +81,20 @@ fn a_cast_narrows_the_fetch() {
     assert!(output.stdout.contains("fetch_size          8 bytes"), "{}", output.stdout);
 }
 
+/// A colour of the legend is that of a cell: the last third of the digit is padding here.
+#[test]
+fn a_legend_names_colours_that_are_there() {
+    let output = run(&["map", "[A, B] # 8", "--axes", "A=2,B=2", "--svg", "x.svg"]);
+    let (_, drawing) = output.file.expect("a drawing");
+    let (cells, legend) = drawing.split_once("colour: ").expect("a legend");
+    let fills = |text: &str| -> std::collections::BTreeSet<String> {
+        let after = text.split("rx=\"3\" fill=\"").skip(1);
+        after.filter_map(|rest| rest.split('"').next()).map(str::to_string).collect()
+    };
+    assert_eq!(fills(legend), fills(cells));
+    assert_eq!(fills(legend).len(), 3, "two colours and padding");
+}
+
 #[test]
 fn a_small_grid() {
     let output = run(&["map", "A # 16 / 4, A # 16 % 4", "--axes", "A=15"]);

@@ -45,6 +45,7 @@ fn mappings() {
     );
     map("A # 2147483648, B", "6442450944 positions are too many");
     map("", "the mapping is empty");
+    map("m![A, B]", "the mapping: drop `m![` and `]`, and write what is between them: 'A, B'");
     map("A,", "nothing follows the last `,`");
     map("A * 2", "`*` is not a mapping operator");
     map("(A", "`(` is never closed");
@@ -104,8 +105,8 @@ fn arguments() {
     refused(&["--plot"], "invalid option '--plot'");
     refused(&["help", "plot"], "there is no help on `plot`");
     refused(&["help", "-x"], "invalid option '-x'");
-    refused(&["map"], "`MAPPING` is missing");
-    refused(&["map", "A", "B", "--axes", "A=2"], "`MAPPING` is given twice");
+    refused(&["map"], "the mapping is missing; write for example visa map 'A / 32, B # 8'");
+    refused(&["map", "A", "B", "--axes", "A=2"], "the mapping is given twice");
     refused(&["map", "A", "--axes"], "missing argument for option '--axes'");
     refused(&["map", "A", "--axes", "A=2", "--axes", "A=2"], "`--axes` is given twice");
     refused(
@@ -182,6 +183,9 @@ fn limits_come_with_the_table() {
     );
     refused(&explain("A=65537", "A", "A", "1", &[]), "a sequencer entry iterates 65537 times");
     let output = run(&explain("A=3", "A", "1", "A", &["--dtype", "i4"]));
-    assert_eq!(output.code, 0);
+    assert_eq!(output.code, 2);
     assert!(output.stdout.contains("whole bytes"), "{}", output.stdout);
+    // The sequencer is within its limits; the fetch is refused.
+    refused(&explain("A=6", "A", "1", "A", &["--to", "i32", "--sub"]), "error: ");
+    refused(&explain("A=13", "A", "1", "A", &[]), "packets come in multiples of 8 bytes");
 }

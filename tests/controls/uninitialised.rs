@@ -2,7 +2,7 @@
 
 use crate::commands::{self, give, pass, region, system, written};
 use crate::{A, B, Cluster, DmX, Slice, X, Z, check, fine, flagged, launched, launched_with};
-use furiosa_visa_std::chip::{Check, CheckOptions, Fault, FaultKind};
+use furiosa_visa_std::chip::{Addresses, Check, CheckOptions, Fault, FaultKind};
 use furiosa_visa_std::prelude::*;
 use furiosa_visa_std::scalar::ElementType;
 
@@ -13,7 +13,7 @@ const HOLE: &[usize] = &[100];
 
 #[device(chip = 1)]
 fn contracted(ctx: &mut Context, x: &X, _: &Z) {
-    let dm: DmX = x.to_dm(&mut ctx.tdma, 0);
+    let dm: DmX = x.to_dm(&mut ctx.tdma, 0); // moved
     let w = x.to_dm::<Cluster, Slice, m![A, B]>(&mut ctx.tdma, 1024);
     let weights = (ctx.sub.begin(w.view()).fetch::<i8, m![A], m![B]>())
         .collect::<m![A, B / 32], m![B % 32]>()
@@ -29,14 +29,14 @@ fn contracted(ctx: &mut Context, x: &X, _: &Z) {
 
 #[device(chip = 1)]
 fn widened(ctx: &mut Context, x: &X, _: &Z) {
-    let dm: DmX = x.to_dm(&mut ctx.tdma, 0);
+    let dm: DmX = x.to_dm(&mut ctx.tdma, 0); // moved
     let stream = ctx.main.begin(dm.view()).fetch::<i32, m![B / 8], m![B % 8]>();
     let _: DmZ = stream.collect::<m![B / 8], m![B % 8]>().commit(1024); // widened
 }
 
 #[device(chip = 1)]
 fn looked_up(ctx: &mut Context, x: &X, _: &Z) {
-    let dm: DmX = x.to_dm(&mut ctx.tdma, 0);
+    let dm: DmX = x.to_dm(&mut ctx.tdma, 0); // moved
     let table = LookupTable::from_fn(|x: i8| x.wrapping_add(1));
     let stream = ctx.main.begin(dm.view()).fetch_with_table::<i8, m![1], m![B]>(&table);
     let _: DmX = stream.collect::<m![B / 32], m![B % 32]>().commit(1024); // looked up
@@ -44,14 +44,14 @@ fn looked_up(ctx: &mut Context, x: &X, _: &Z) {
 
 #[device(chip = 1)]
 fn shifted(ctx: &mut Context, x: &X, _: &Z) {
-    let dm: DmX = x.to_dm(&mut ctx.tdma, 0);
+    let dm: DmX = x.to_dm(&mut ctx.tdma, 0); // moved
     let stream = ctx.sub.begin(dm.view()).fetch_with_zero_point::<i32, m![B / 8], m![B % 8]>(3);
     let _: DmZ = stream.collect::<m![B / 8], m![B % 8]>().commit(1024); // shifted
 }
 
 #[device(chip = 1)]
 fn narrowed(ctx: &mut Context, _: &X, z: &Z) {
-    let dm: DmZ = z.to_dm(&mut ctx.tdma, 0);
+    let dm: DmZ = z.to_dm(&mut ctx.tdma, 0); // moved
     let stream =
         ctx.main.begin(dm.view()).fetch::<i32, m![B / 8], m![B % 8]>().collect::<m![B / 8], m![B % 8]>();
     let _: DmX = stream.cast::<i8, m![B % 8 # 32]>().commit(1024); // narrowed
@@ -85,6 +85,15 @@ fn padding_is_widened(ctx: &mut Context, x: &X, _: &Z) {
     stream.collect::<m![B # 96 / 8], m![B # 96 % 8]>().commit::<m![B # 96]>(1024);
 }
 
+/// Nobody wrote what is read.
+#[device(chip = 1)]
+fn from_nowhere(ctx: &mut Context, _: &X, _: &Z) {
+    #[allow(unsafe_code)] // The check is what is tested.
+    let dm = unsafe { DmX::from_addr(4096) };
+    let stream = ctx.main.begin(dm.view()).fetch::<i32, m![B / 8], m![B % 8]>();
+    let _: DmZ = stream.collect::<m![B / 8], m![B % 8]>().commit(1024); // from nowhere
+}
+
 /// A packet of 24 elements, padded to a flit, of which so many lanes are committed as elements.
 fn lanes(checks: CheckOptions, live: usize) -> Result<(), Fault> {
     let mut system = system(checks);
@@ -109,10 +118,10 @@ fn controls() {
                 "contracted",
                 |checks| launched_with(checks, contracted, HOLE),
                 FaultKind::Uninitialised,
-                &["contracted"],
+                &["contracted", "moved"],
                 &[
                     "contraction: uninitialised element: ",
-                    "which was never written",
+                    "which DMA copied from HBM 0..256, where it was uninitialised",
                     "element: i![A: 1, B: 36], position 36 of m![B]",
                 ],
             ),
@@ -120,9 +129,9 @@ fn controls() {
                 "widened by fetch",
                 |checks| launched_with(checks, widened, HOLE),
                 FaultKind::Uninitialised,
-                &["widened"],
+                &["widened", "moved"],
                 &[
-                    "fetch: uninitialised element: time step 4 converts element 36 of the tensor at DM address 0, which was",
+                    "fetch: uninitialised element: time step 4 converts element 36 of the tensor at DM address 0, which DMA copied",
                     "DM, bytes 36..37 of chip 0, cluster 0, slice 1",
                     "element: i![A: 1, B: 36]",
                 ],
@@ -131,21 +140,21 @@ fn controls() {
                 "index of a table",
                 |checks| launched_with(checks, looked_up, HOLE),
                 FaultKind::Uninitialised,
-                &["looked up"],
+                &["looked up", "moved"],
                 &["fetch: uninitialised element: ", "element: i![A: 1, B: 36]"],
             ),
             flagged(
                 "less a zero point",
                 |checks| launched_with(checks, shifted, HOLE),
                 FaultKind::Uninitialised,
-                &["shifted"],
+                &["shifted", "moved"],
                 &["fetch: uninitialised element: ", "element: i![A: 1, B: 36]"],
             ),
             flagged(
                 "narrowed by the Cast Engine",
                 |checks| launched_with(checks, narrowed, HOLE),
                 FaultKind::Uninitialised,
-                &["narrowed"],
+                &["narrowed", "moved"],
                 &["cast: uninitialised element: time step 4 converts element 36", "DM, bytes 144..148"],
             ),
             flagged(
@@ -155,6 +164,13 @@ fn controls() {
                 &["lanes"],
                 &["commit: uninitialised element: lane 24 of time step 0", "has only 24 elements there"],
             ),
+            flagged(
+                "never written",
+                |checks| launched(checks, from_nowhere),
+                FaultKind::Uninitialised,
+                &["from nowhere"],
+                &["element 0 of the tensor at DM address 4096, which was never written"],
+            ),
             fine("contracted, all written", |checks| launched(checks, contracted)),
             fine("narrowed, all written", |checks| launched(checks, narrowed)),
             fine("copied by DMA and by a stream", |checks| launched_with(checks, copied, HOLE)),
@@ -162,5 +178,45 @@ fn controls() {
             fine("padding is widened", |checks| launched(checks, padding_is_widened)),
             fine("the lanes that hold an element are committed", |checks| lanes(checks, 24)),
         ],
+    );
+}
+
+/// HBM that nobody wrote, moved to DM: the fault names the move, and what it had to move.
+#[test]
+fn the_origin_is_named() {
+    #[device(chip = 1)]
+    fn through_dm(ctx: &mut Context, _: &X, _: &Z) {
+        #[allow(unsafe_code)] // The check is what is tested.
+        let x = unsafe { X::from_addr(1 << 20) };
+        let dm: DmX = x.to_dm(&mut ctx.tdma, 0); // moved from nowhere
+        let stream = ctx.main.begin(dm.view()).fetch::<i32, m![B / 8], m![B % 8]>();
+        let _: DmZ = stream.collect::<m![B / 8], m![B % 8]>().commit(1024);
+    }
+    let text = launched(CheckOptions::ALL, through_dm).expect_err("nobody wrote it").to_string();
+    let clause = "element 0 of the tensor at DM address 0, which DMA copied from HBM 1048576..1048832, where it was \
+                  uninitialised";
+    assert!(text.contains(clause), "{text}");
+    let line = 1 + include_str!("uninitialised.rs")
+        .lines()
+        .position(|line| line.ends_with("moved from nowhere"))
+        .expect("it is there");
+    assert!(
+        text.contains("note: it was written here\n  --> ")
+            && text.contains(&format!("uninitialised.rs:{line}:")),
+        "{text}"
+    );
+
+    // With separate addresses, a bare handle is a tensor of its own.
+    let options = SimOptions { addresses: Addresses::Separate, ..SimOptions::default() };
+    let fault = crate::block_on(async {
+        let mut ctx = Context::with(options);
+        let x = HostTensor::<i8, m![A, B]>::zero().to_hbm(&mut ctx.pdma, 0).await;
+        let z = HostTensor::<i32, m![A, B]>::zero().to_hbm(&mut ctx.pdma, 4096).await;
+        try_launch(from_nowhere, (&mut *ctx, &x, &z)).await.expect_err("it is another tensor")
+    });
+    let text = fault.to_string();
+    assert!(
+        text.contains("read through a handle of a bare address: with `VISA_ADDRESSES=separate` each"),
+        "{text}"
     );
 }

@@ -122,6 +122,61 @@ fn overwrites() {
     );
 }
 
+/// Moves in HBM, from address 4096 on.
+#[track_caller]
+fn moves(
+    checks: CheckOptions,
+    to: u64,
+    elements: usize,
+    loops: &[(usize, usize, usize)],
+) -> Result<(), Fault> {
+    run(checks, dma(hbm(4096, I8, 256), hbm(to, I8, elements), loops))
+}
+
+#[test]
+fn dma_overwrites() {
+    let kind = FaultKind::Overwrite;
+    check(
+        Check::DmaOverwrites,
+        &[
+            flagged(
+                "a byte up",
+                |checks| moves(checks, 4097, 256, &[(256, 1, 1)]), // up
+                kind,
+                &["up"],
+                &["DMA: source overwritten: byte 4097 is read as element 1", "written as element 0"],
+            ),
+            flagged(
+                "a byte down",
+                |checks| moves(checks, 4095, 256, &[(256, 1, 1)]), // down
+                kind,
+                &["down"],
+                &["byte 4096 is read as element 0", "written as element 1"],
+            ),
+            flagged(
+                "rows become columns",
+                |checks| moves(checks, 4096, 256, &[(16, 16, 1), (16, 1, 16)]), // columns
+                kind,
+                &["columns"],
+                &["byte 4097 is read as element 1", "HBM, bytes 4097..4098 of chip 0"],
+            ),
+            flagged(
+                "one row to all",
+                |checks| moves(checks, 4096 - 32, 256, &[(4, 0, 64), (64, 1, 1)]), // row
+                kind,
+                &["row"],
+                &["byte 4096 is read as element 0", "written as element 32"],
+            ),
+            fine("to its own place", |checks| moves(checks, 4096, 256, &[(256, 1, 1)])),
+            fine("one row to its own place and behind", |checks| {
+                moves(checks, 4096, 256, &[(4, 0, 64), (64, 1, 1)])
+            }),
+            fine("behind itself", |checks| moves(checks, 4096 + 256, 256, &[(16, 16, 1), (16, 1, 16)])),
+            fine("even rows to odd ones", |checks| moves(checks, 4096 + 32, 256, &[(4, 64, 64), (32, 1, 1)])),
+        ],
+    );
+}
+
 /// A load of `time` flits into a tensor of so many bytes.
 fn loads(row_elements: usize, time: usize, guard: Guard) -> Operation {
     let destination = TrfRegion {

@@ -37,6 +37,7 @@ fn kind(rule: Rule) -> FaultKind {
         Rule::Unordered => FaultKind::Unordered,
         Rule::Reuse => FaultKind::RegisterReuse,
         Rule::Unsupported => FaultKind::Unsupported,
+        Rule::Foreign => FaultKind::OtherContext,
     }
 }
 
@@ -98,6 +99,9 @@ impl Sequence {
         let mut count = |name: String| *tally.entry(name).or_default() += 1;
         match (expected, found) {
             (Ok(elements), Ok(read)) => {
+                if matches!(operation, Operation::Dma { from, to, .. } if from.meets(to)) {
+                    count("moved over itself".to_string());
+                }
                 count(if sums { "summed" } else { "done" }.to_string());
                 if elements != read {
                     return self.fail(format!("read\n{read:?}\ninstead of\n{elements:?}"));
@@ -117,6 +121,9 @@ impl Sequence {
                 if rules.len() == 1 {
                     let what = if sums { "summed, only" } else { "only" };
                     count(format!("{what} {:?}", fault.kind));
+                    if matches!(operation, Operation::Dma { .. }) {
+                        count(format!("moved, only {:?}", fault.kind));
+                    }
                 }
             }
             (Ok(_), Err(fault)) => return self.fail(format!("nothing is wrong, but:\n{fault}")),
@@ -197,7 +204,7 @@ fn random_sequences_agree_with_the_shadow() {
                         .map(|&rule| format!("only {:?}", kind(rule))),
                 )
                 .chain(SUMMED.iter().map(|rule| format!("summed, only {:?}", kind(*rule))))
-                .chain(["done", "summed"].map(str::to_string))
+                .chain(["done", "summed", "moved over itself", "moved, only Overwrite"].map(str::to_string))
                 .filter(|name| tally.get(name).is_none_or(|&count| count < 5))
                 .collect();
         assert!(missing.is_empty(), "hardly ever met: {missing:?} in {tally:?}");

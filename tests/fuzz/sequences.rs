@@ -1,7 +1,7 @@
 //! Random operations. Most are legal; each of their numbers is at times one that is not.
 
 use crate::reference::random::Random;
-use crate::reference::shadow::order::BARE;
+use crate::reference::shadow::order::{BARE, FOREIGN};
 use crate::reference::shadow::{Kind, Loop, Memory, Move, Operation, Pass, Registers, Sink, Sums, Tensor};
 
 const KINDS: [Kind; 5] = [Kind::I8, Kind::I16, Kind::Bf16, Kind::I32, Kind::F32];
@@ -137,6 +137,7 @@ impl Operations {
         match random.below(100) {
             0..10 => 0,
             10..15 => BARE + self.fills,
+            15 => FOREIGN + self.fills,
             _ => self.fills,
         }
     }
@@ -189,7 +190,7 @@ impl Operations {
             tensor.elements = random.between(1, tensor.elements - first);
         }
         if random.chance(20) {
-            tensor.fill = random.pick(&[0, 0, BARE + 1]);
+            tensor.fill = random.pick(&[0, 0, 0, BARE + 1, BARE + 1, FOREIGN + 1]);
         }
         if random.chance(4) {
             tensor.kind = random.pick(&KINDS);
@@ -300,7 +301,12 @@ impl Operations {
         let row = (held / rows).max(1);
         let count = rows * row;
         let all = if sides[1] == Memory::Hbm && spread { count * units } else { count };
-        let to = self.made(random, sides[1], from.kind, all);
+        let mut to = self.made(random, sides[1], from.kind, all);
+        if from.memory == to.memory && random.chance(25) {
+            // Over its own source, or beside it.
+            let any = 8 * random.below(40) as u64;
+            to.address = from.address.saturating_add(random.pick(&[0, 0, 0, 8, 64, any]));
+        }
         let step = |memory: Memory| match memory {
             Memory::Hbm if spread => (0, count),
             Memory::Hbm => (0, 0),

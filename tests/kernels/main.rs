@@ -4,12 +4,15 @@
 
 mod accumulation_kinds;
 mod clock;
+mod dma_over_source;
 mod gemm;
 mod host;
 mod limits;
 mod margins;
 mod memory_and_stream;
 mod numerics;
+mod other_context;
+mod output;
 mod overwrite;
 mod register_files;
 mod runtime;
@@ -17,6 +20,7 @@ mod seeds;
 mod seeds_contraction;
 mod seeds_fetch;
 mod seeds_fetch_adapter;
+mod threads;
 
 use furiosa_visa_std::chip::CheckOptions;
 use furiosa_visa_std::prelude::*;

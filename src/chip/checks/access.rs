@@ -1,4 +1,4 @@
-//! Where operations may access memory: alignment (spec page 30 §7), and the places that they write.
+//! Where operations may access memory: alignment, and the places that they write.
 
 use super::bounds::Call;
 use super::fault::{CheckOptions, Fault, FaultKind};

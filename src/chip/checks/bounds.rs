@@ -139,7 +139,7 @@ pub(crate) fn tensor_unit(
     for source in unit.fetch.sources() {
         in_memory(source, &[Memory::Dm], call("fetch"))?;
     }
-    super::fetch::check(unit, kind, checks.contexts, call("fetch"))?;
+    super::fetch::check(unit, kind, checks, call("fetch"))?;
     if let Some(cast) = &unit.cast {
         convertible("cast", cast.input, cast.output)?;
     }

@@ -89,13 +89,17 @@ checks! {
     Padding padding;
     /// A tensor is not read where another tensor has been written since: [`FaultKind::StaleRead`].
     StaleReads stale_reads;
-    /// Tensors lie inside their memory, on chips that there are: [`FaultKind::OutOfBounds`], [`FaultKind::Capacity`].
+    /// Tensors lie inside their memory, on chips that there are, and no fetch reads past the end of DM:
+    /// [`FaultKind::OutOfBounds`], [`FaultKind::Capacity`].
     /// When this is off, what lies outside reads as uninitialised and is not written.
     Bounds bounds;
     /// A commit does not write what its own stream still has to fetch: [`FaultKind::Overwrite`].
     Overwrites overwrites;
+    /// A DMA does not write bytes that it also reads, but each with itself: [`FaultKind::Overwrite`]. Up to eight engines
+    /// read and write one move side by side, so that a byte may be written before it is read.
+    DmaOverwrites dma_overwrites;
     /// Nothing is written outside of the tensor that is written to: [`FaultKind::OutsideView`]. Reads may run past the
-    /// end of a tensor (spec page 30 §7).
+    /// end of a tensor.
     Views views;
     /// One operation writes no place twice: [`FaultKind::OverlappingWrites`].
     OverlappingWrites overlapping_writes;
@@ -146,7 +150,7 @@ pub enum FaultKind {
     Capacity,
     /// An address or a stride that the engine cannot access.
     Misaligned,
-    /// A commit writes what its own stream still has to fetch.
+    /// A commit writes what its own stream still has to fetch, or a DMA what it reads itself.
     Overwrite,
     /// An operation writes outside of its tensor.
     OutsideView,
@@ -161,6 +165,8 @@ pub enum FaultKind {
     Unsupported,
     /// A stream was begun and not ended.
     DroppedStream,
+    /// A tensor of one context is used with another one, or a kernel uses two contexts.
+    OtherContext,
     /// The banks of DM did not answer a DMA request in time. The clock finds it: see [`Report::faults`].
     ///
     /// [`Report::faults`]: crate::clock::Report#structfield.faults
@@ -185,6 +191,7 @@ impl fmt::Display for FaultKind {
             FaultKind::RegisterReuse => "register file reused",
             FaultKind::Unsupported => "unsupported",
             FaultKind::DroppedStream => "dropped stream",
+            FaultKind::OtherContext => "another context",
             FaultKind::NocTimeout => "NoC timeout",
             FaultKind::Refused => "refused",
         })

@@ -1,14 +1,19 @@
 //! What a fetch must keep to before it is executed: the stages of its adapter, and interleaving.
 
 use super::bounds::Call;
-use super::fault::{Fault, FaultKind};
+use super::fault::{CheckOptions, Fault, FaultKind};
 use crate::command::{AdapterStage, Fetch, Interleave, MaskConfig, Region, Table, TensorUnit};
 use crate::scalar::ElementType;
-use crate::spec::{ChipKind, FETCH_MASK_NIBBLES, SEQUENCER_ENTRIES};
+use crate::spec::{ChipKind, DM_BYTES, FETCH_MASK_NIBBLES, SEQUENCER_ENTRIES};
 use core::ops::RangeInclusive;
 
-/// Refuses a fetch that no adapter does; with `contexts`, one that the adapter of its context does not do.
-pub(super) fn check(unit: &TensorUnit, kind: ChipKind, contexts: bool, call: Call) -> Result<(), Fault> {
+/// Refuses a fetch that no adapter does, one that the adapter of its context does not do, and one past the end of DM.
+pub(super) fn check(
+    unit: &TensorUnit,
+    kind: ChipKind,
+    checks: &CheckOptions,
+    call: Call,
+) -> Result<(), Fault> {
     let fetch = &unit.fetch;
     let stored = fetch.source.footprint.element;
     if !stored.is_stored() {
@@ -18,13 +23,16 @@ pub(super) fn check(unit: &TensorUnit, kind: ChipKind, contexts: bool, call: Cal
     let stages =
         [(AdapterStage::Masking, fetch.mask.is_some()), (AdapterStage::Table, fetch.table.is_some())];
     for (stage, used) in stages {
-        if used && contexts && unit.sub_context && !stage.in_sub_context() {
+        if used && checks.contexts && unit.sub_context && !stage.in_sub_context() {
             let message = format!("the sub context has no {stage}");
             return Err(call.fault(FaultKind::Unsupported, message, "fetch in the main context"));
         }
     }
     for source in fetch.sources() {
-        inside_memory(source, fetch, call)?;
+        from_the_first_address(source, fetch, call)?;
+        if checks.bounds {
+            to_the_last_address(source, fetch, call)?;
+        }
     }
     if let Some(interleave) = &fetch.interleave {
         interleaved(interleave, fetch, call)?;
@@ -53,7 +61,7 @@ pub(super) fn check(unit: &TensorUnit, kind: ChipKind, contexts: bool, call: Cal
 }
 
 /// Refuses dead positions before the first byte of the memory. They are read as all others.
-fn inside_memory(source: &Region, fetch: &Fetch, call: Call) -> Result<(), Fault> {
+fn from_the_first_address(source: &Region, fetch: &Fetch, call: Call) -> Result<(), Fault> {
     let bits = source.footprint.element.bits() as i128;
     let before = -(fetch.config.first() as i128 * bits).div_euclid(8);
     let first = i128::from(source.address) - before;
@@ -67,6 +75,28 @@ fn inside_memory(source: &Region, fetch: &Fetch, call: Call) -> Result<(), Fault
     );
     let help = "put the tensor at a higher address, or give it the dead positions: `# n + …` in its Element";
     Err(call.fault(FaultKind::OutOfBounds, message, help))
+}
+
+/// Refuses positions behind the last byte of DM, dead or not. A fetch may read past its tensor, not past the memory.
+fn to_the_last_address(source: &Region, fetch: &Fetch, call: Call) -> Result<(), Fault> {
+    let bits = source.footprint.element.bits() as i128;
+    let bytes = ((fetch.config.last() as i128 + 1) * bits + 7).div_euclid(8);
+    let (end, capacity) = (i128::from(source.address) + bytes, DM_BYTES as i128);
+    if end <= capacity {
+        return Ok(());
+    }
+    let place = if bytes <= capacity {
+        format!("the tensor can be at {} or below", capacity - bytes)
+    } else {
+        format!("DM holds {capacity}")
+    };
+    let message = format!(
+        "the stream reads {bytes} bytes from the tensor at {} address {} on, to {end}, but DM ends at {capacity}; {place}",
+        source.memory, source.address
+    );
+    let help = "put the tensor at a lower address, or fetch fewer dead positions behind it";
+    let first = i128::from(source.address).max(capacity) as u64;
+    Err(call.fault(FaultKind::OutOfBounds, message, help).at(source.memory, 0, first..end as u64))
 }
 
 fn interleaved(interleave: &Interleave, fetch: &Fetch, call: Call) -> Result<(), Fault> {
@@ -189,7 +219,7 @@ mod tests {
 
     fn outcome(unit: &TensorUnit) -> Result<(), (FaultKind, String)> {
         let call = Call { operation: "fetch", location: Location::caller() };
-        check(unit, ChipKind::Rngd, true, call).map_err(|fault| (fault.kind, fault.to_string()))
+        check(unit, ChipKind::Rngd, &CheckOptions::ALL, call).map_err(|fault| (fault.kind, fault.to_string()))
     }
 
     #[track_caller]
@@ -264,6 +294,41 @@ mod tests {
         let mut back = at(I8, -1, 192, 192);
         back.fetch.config.entries.set(0, Entry { size: 4, stride: -64 });
         refused(&back, FaultKind::OutOfBounds, "starts 193 bytes before");
+    }
+
+    #[test]
+    fn no_byte_behind_the_memory_is_read() {
+        use ElementType::{F32, I4, I8};
+        let at = |stored, address, second| {
+            let mut unit = unit(stored, stored);
+            unit.fetch.source.address = address;
+            unit.fetch.interleave =
+                Some(Interleave { source: Region { address: second, ..region(stored) }, period: 1 });
+            unit
+        };
+        let end = DM_BYTES as u64;
+        assert_eq!(outcome(&at(I8, end - 256, end - 256)), Ok(()));
+        refused(
+            &at(I8, end - 255, 0),
+            FaultKind::OutOfBounds,
+            "reads 256 bytes from the tensor at DM address 524033 on, to 524289, but DM ends at 524288; the tensor can be at \
+             524032 or below",
+        );
+        refused(&at(I8, 0, end - 255), FaultKind::OutOfBounds, "the tensor at DM address 524033");
+        assert_eq!(outcome(&at(F32, end - 1024, 0)), Ok(()));
+        refused(&at(F32, end - 1020, 0), FaultKind::OutOfBounds, "to 524292");
+        assert_eq!(outcome(&at(I4, end - 128, 0)), Ok(()));
+        refused(&at(I4, end - 127, 0), FaultKind::OutOfBounds, "reads 128 bytes");
+        // A loop that does not advance reads no more than once.
+        let mut still = at(I8, end - 64, end - 64);
+        still.fetch.config.entries.set(0, Entry { size: 4, stride: 0 });
+        assert_eq!(outcome(&still), Ok(()));
+        let mut huge = at(I8, 0, 0);
+        huge.fetch.config.entries.set(0, Entry { size: 4, stride: 1 << 20 });
+        refused(&huge, FaultKind::OutOfBounds, "DM holds 524288");
+        let call = Call { operation: "fetch", location: Location::caller() };
+        let off = CheckOptions { bounds: false, ..CheckOptions::ALL };
+        assert_eq!(check(&huge, ChipKind::Rngd, &off, call), Ok(()));
     }
 
     #[test]

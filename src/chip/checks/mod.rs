@@ -2,7 +2,9 @@
 
 pub(crate) mod access;
 pub(crate) mod bounds;
+pub(crate) mod dma_overwrite;
 pub(crate) mod fault;
 pub(crate) mod fetch;
 pub(crate) mod form;
+pub(crate) mod other_context;
 pub(crate) mod overwrite;

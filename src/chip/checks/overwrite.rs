@@ -74,7 +74,7 @@ fn check_source(
                     "time step {flit} writes byte {byte} of each slice, which packet {fetched} of the same stream \
                      still has to fetch: the source takes {from}..{from_end}, the destination {to}..{to_end}"
                 );
-                let help = "commit to another address";
+                let help = "commit to another address; `VISA_ADDRESSES=separate` shows whether addresses are the cause";
                 let call = Call { operation: "commit", location };
                 let fault = call.fault(FaultKind::Overwrite, message, help);
                 return Err(Place::Region(*source).blame(fault, Coordinates::of_slice(0), byte..byte + 1));

@@ -1,17 +1,19 @@
 //! Faults of a pass whose operands are not what they should be.
 
-use super::Pass;
 use super::contraction::{Missing, SummedCell};
+use super::{OriginOf, Pass};
 use crate::chip::checks::fault::{Fault, FaultKind};
+use crate::chip::memory::fills::Origin;
 use crate::chip::memory::place::{Coordinates, Place};
 use crate::chip::memory::trf;
 use crate::command::{Contraction, Region, TrfRegion, Turns};
 use crate::sequencer::walk::Walk;
 use core::ops::Range;
+use core::panic::Location;
 
 impl Pass<'_> {
     /// An element that nobody wrote.
-    pub(super) fn missing(&self, unit: usize, missing: Missing) -> Fault {
+    pub(super) fn missing(&self, unit: usize, missing: Missing, origin: &OriginOf<'_>) -> Fault {
         let at = Coordinates::of_slice(unit);
         let (operation, used) = match (&self.contraction, self.fetch.converts()) {
             (Some(_), _) => ("contraction", "takes"),
@@ -20,6 +22,10 @@ impl Pass<'_> {
         };
         let help = "write every element of the tensor before it is used, or make the rest padding (`# n`)";
         let fault = |message| Fault::new(FaultKind::Uninitialised, operation, self.location, message, help);
+        let after = |fault: Fault, written: Option<&'static Location<'static>>| match written {
+            Some(location) => fault.after("it was written here", location),
+            None => fault,
+        };
         match missing {
             Missing::Stream { flit, lane } => {
                 let step = flit / self.flits;
@@ -33,21 +39,25 @@ impl Pass<'_> {
                     return fault(message);
                 }
                 let (source, element, bytes) = self.fetched_from(flit, lane);
+                let place = Place::Region(source);
+                let Origin { clause, written } = origin(&place, at, bytes.start);
                 let message = format!(
-                    "time step {step} {used} element {element} of the tensor at DM address {}, which was never written",
+                    "time step {step} {used} element {element} of the tensor at DM address {}, {clause}",
                     source.address
                 );
-                Place::Region(source).blame(fault(message), at, bytes)
+                after(place.blame(fault(message), at, bytes), written)
             }
             Missing::Weight { row, element, step } => {
                 let region =
                     &self.command.contraction.as_ref().expect("only a contraction reads weights").trf;
                 let bytes = weight_bytes(region, row, element);
+                let place = Place::Trf(*region);
+                let Origin { clause, written } = origin(&place, at, bytes.start);
                 let message = format!(
-                    "step {step} {used} element {element} of row {row} in {}, which was never written",
+                    "step {step} {used} element {element} of row {row} in {}, {clause}",
                     region.address
                 );
-                Place::Trf(*region).blame(fault(message), at, bytes)
+                after(place.blame(fault(message), at, bytes), written)
             }
         }
     }

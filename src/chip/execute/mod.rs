@@ -17,13 +17,14 @@ pub(crate) use dma::run as run_dma;
 pub(crate) use host::{download, inspect, upload};
 
 use super::checks::fault::{Fault, FaultKind};
+use super::memory::fills::Origin;
 use super::memory::place::Coordinates;
 use super::memory::row::Row;
 use super::memory::separate::Placed;
 use super::memory::{Unit, trf};
 use crate::chip::PaddingRule;
 use crate::command::MemoryKind;
-use crate::command::{Cast, Sink, TensorUnit};
+use crate::command::{Cast, Place, Sink, TensorUnit};
 use crate::mapping::Guard;
 use crate::scalar::ElementType;
 use crate::spec::BEAT_LANES;
@@ -56,6 +57,9 @@ pub(crate) struct Pass<'a> {
     cast: Option<Cast>,
     sink: SinkPlan,
 }
+
+/// Tells why an element is uninitialised: its tensor, its slice, its first byte.
+pub(crate) type OriginOf<'a> = dyn Fn(&Place, Coordinates, u64) -> Origin + Sync + 'a;
 
 /// Packets that the contraction takes from DM.
 #[derive(Debug)]
@@ -145,7 +149,7 @@ impl<'a> Pass<'a> {
 
     /// Refuses a pass that computes with live elements that nobody wrote, or commits lanes that hold nothing, before
     /// anything is written.
-    pub(crate) fn check_initialised(&self, units: &[Unit]) -> Result<(), Fault> {
+    pub(crate) fn check_initialised(&self, units: &[Unit], origin: &OriginOf<'_>) -> Result<(), Fault> {
         self.check_lanes(units.len())?;
         if !self.computes() {
             return Ok(());
@@ -176,7 +180,7 @@ impl<'a> Pass<'a> {
                     }
                 };
                 if let Some(missing) = found {
-                    return Some(self.missing(number, missing));
+                    return Some(self.missing(number, missing, origin));
                 }
             }
             None

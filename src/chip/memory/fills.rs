@@ -5,7 +5,7 @@
 
 use super::place::{Coordinates, Place, spans_cover, spans_meet};
 use crate::chip::checks::fault::{Fault, FaultKind};
-use crate::command::FillId;
+use crate::command::{FillId, MemoryKind};
 use core::ops::Range;
 use core::panic::Location;
 use std::collections::{HashMap, HashSet};
@@ -18,7 +18,33 @@ struct Write {
     sequence: u64,
     place: Place,
     spans: Vec<Range<u64>>,
+    /// The memory and the bytes that it came from. `None`: from the host.
+    from: Option<(MemoryKind, Range<u64>)>,
+    operation: &'static str,
     location: &'static Location<'static>,
+}
+
+/// Why an element is uninitialised.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Origin {
+    /// It goes on: `element 3 of the tensor at DM address 0, …`.
+    pub(crate) clause: String,
+    /// The call that wrote it.
+    pub(crate) written: Option<&'static Location<'static>>,
+}
+
+impl Origin {
+    /// Nothing is known of it.
+    pub(crate) fn unknown() -> Self {
+        Self { clause: "which is uninitialised".to_string(), written: None }
+    }
+
+    /// With separate addresses, a handle of a bare address is a tensor of its own.
+    pub(crate) fn of_bare_handle() -> Self {
+        let clause = "which is read through a handle of a bare address: with `VISA_ADDRESSES=separate` each such handle \
+                      has bytes of its own, which nobody has written";
+        Self { clause: clause.to_string(), written: None }
+    }
 }
 
 /// When a filling was written.
@@ -55,10 +81,22 @@ fn covers(new: &Write, old: &Write) -> bool {
 
 impl FillLog {
     /// Notes a write.
-    pub(crate) fn record(&mut self, place: Place, location: &'static Location<'static>) {
+    pub(crate) fn record(
+        &mut self,
+        place: Place,
+        from: Option<&Place>,
+        operation: &'static str,
+        location: &'static Location<'static>,
+    ) {
         self.sequence += 1;
         let sequence = self.sequence;
-        let new = Write { sequence, place, spans: place.spans(), location };
+        let from = from.map(|from| {
+            let spans = from.spans();
+            let (first, last) =
+                (spans.first().map_or(0, |span| span.start), spans.last().map_or(0, |span| span.end));
+            (from.memory(), first..last)
+        });
+        let new = Write { sequence, place, spans: place.spans(), from, operation, location };
         self.writes.retain(|old| !covers(&new, old));
         self.writes.push(new);
         if !place.fill().is_bare() {
@@ -66,6 +104,39 @@ impl FillLog {
                 .entry(place.fill())
                 .and_modify(|filling| filling.last = location)
                 .or_insert(Filling { first: sequence, last: location });
+        }
+    }
+
+    /// The number of writes so far.
+    pub(crate) fn count(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Why a byte of a unit was uninitialised after so many writes: nobody had written it, or whoever did had nothing to
+    /// write.
+    pub(crate) fn origin(&self, at: Coordinates, byte: u64, count: u64) -> Origin {
+        let holds = |write: &&Write| {
+            let extents = write.place.extents();
+            let mut found = false;
+            if at.chip < extents.chip && at.cluster < extents.cluster && at.slice < extents.slice {
+                write.place.live_bytes(at, &(byte..byte + 1), |_| found = true);
+            }
+            found
+        };
+        match self.writes.iter().rev().find(holds) {
+            None => Origin { clause: "which was never written".to_string(), written: None },
+            // It may cover who wrote before.
+            Some(write) if write.sequence > count => Origin::unknown(),
+            Some(Write { from, operation, location, .. }) => {
+                let clause = match from {
+                    Some((memory, bytes)) => format!(
+                        "which {operation} copied from {memory} {}..{}, where it was uninitialised",
+                        bytes.start, bytes.end
+                    ),
+                    None => format!("which {operation} wrote as uninitialised"),
+                };
+                Origin { clause, written: Some(location) }
+            }
         }
     }
 
@@ -108,7 +179,8 @@ impl FillLog {
                      over them",
                     own.address, other.address
                 ),
-                "load the other tensor into the half that this one does not use, or read this one first",
+                "load the other tensor into the half that this one does not use, or read this one first; \
+                 `VISA_ADDRESSES=separate` shows whether addresses are the cause",
             ),
             (own, other) => (
                 format!(
@@ -118,7 +190,7 @@ impl FillLog {
                     other.describe()
                 ),
                 "place the two tensors at addresses that do not overlap, or read the first one before the second one \
-                 is written",
+                 is written; `VISA_ADDRESSES=separate` shows whether addresses are the cause",
             ),
         };
         let fault = Fault::new(FaultKind::StaleRead, operation, location, message, help);
@@ -225,10 +297,10 @@ mod tests {
     fn neighbours_do_not_disturb_each_other_and_overlaps_do() {
         let mut log = FillLog::default();
         let a = region(1, 0, 64, 1, 1);
-        log.record(a, here());
-        log.record(region(2, 64, 64, 1, 1), here());
+        log.record(a, None, "test", here());
+        log.record(region(2, 64, 64, 1, 1), None, "test", here());
         assert_eq!(check(&log, a), Ok(()));
-        log.record(region(3, 63, 64, 1, 1), here());
+        log.record(region(3, 63, 64, 1, 1), None, "test", here());
         let fault = check(&log, a).expect_err("byte 63 is gone");
         assert_eq!(fault.kind, FaultKind::StaleRead);
         let extent = fault.extent.as_ref().expect("a stale read is somewhere");
@@ -236,7 +308,7 @@ mod tests {
         assert_eq!(fault.places.len(), 2);
         assert_ne!(fault.places[0].location.line(), 0);
         // Written again, it is whole again; the other one is not.
-        log.record(a, here());
+        log.record(a, None, "test", here());
         assert_eq!(check(&log, a), Ok(()));
         assert!(check(&log, region(3, 63, 64, 1, 1)).is_err());
         assert_eq!(check(&log, region(0, 0, 512, 1, 1)), Ok(()), "a handle from an address is not checked");
@@ -246,44 +318,63 @@ mod tests {
     fn tensors_may_lie_in_each_others_padding() {
         let mut log = FillLog::default();
         let (a, b) = (region(1, 0, 64, 3, 8), region(2, 4, 64, 4, 8));
-        log.record(a, here());
-        log.record(b, here());
+        log.record(a, None, "test", here());
+        log.record(b, None, "test", here());
         assert_eq!((check(&log, a), check(&log, b)), (Ok(()), Ok(())));
-        log.record(region(3, 2, 64, 1, 8), here());
+        log.record(region(3, 2, 64, 1, 8), None, "test", here());
         let bytes = check(&log, a).expect_err("byte 2 is gone").extent.map(|extent| extent.bytes);
         assert_eq!(bytes, Some(2..3));
         assert_eq!(check(&log, b), Ok(()));
     }
 
     #[test]
+    fn an_uninitialised_element_has_an_origin() {
+        let mut log = FillLog::default();
+        let source = region(1, 4096, 64, 1, 1);
+        log.record(region(2, 0, 64, 3, 8), Some(&source), "DMA", here());
+        log.record(region(3, 4, 1, 1, 1), None, "to_hbm", here());
+        let clause = |slice, byte| log.origin(Coordinates::of_slice(slice), byte, 2).clause;
+        let copied = "which DMA copied from DM 4096..4160, where it was uninitialised";
+        assert_eq!((clause(0, 2), clause(300, 8)), (copied.to_string(), copied.to_string()));
+        assert_eq!(clause(0, 3), "which was never written", "padding");
+        assert_eq!(clause(0, 64), "which was never written", "behind the tensor");
+        assert_eq!(clause(512, 2), "which was never written", "another chip");
+        assert_eq!(clause(0, 4), "which to_hbm wrote as uninitialised");
+        assert!(log.origin(Coordinates::of_slice(0), 2, 2).written.is_some());
+        // What is written later does not count, and may hide who wrote before.
+        assert_eq!(log.origin(Coordinates::of_slice(0), 4, 1), Origin::unknown());
+        assert_eq!((log.origin(Coordinates::of_slice(0), 2, 1).clause, log.count()), (copied.to_string(), 2));
+    }
+
+    #[test]
     fn a_view_is_stale_only_where_it_looks() {
         let mut log = FillLog::default();
-        log.record(region(1, 0, 64, 1, 1), here());
-        log.record(region(2, 32, 8, 1, 1), here());
+        log.record(region(1, 0, 64, 1, 1), None, "test", here());
+        log.record(region(2, 32, 8, 1, 1), None, "test", here());
         assert_eq!(check(&log, region(1, 0, 32, 1, 1)), Ok(()));
         assert_eq!(check(&log, region(1, 40, 24, 1, 1)), Ok(()));
         assert!(check(&log, region(1, 39, 1, 1, 1)).is_err());
         // Only the covered part of the first tensor is written again.
-        log.record(region(1, 32, 8, 1, 1), here());
+        log.record(region(1, 32, 8, 1, 1), None, "test", here());
         assert_eq!(check(&log, region(1, 0, 64, 1, 1)), Ok(()));
     }
 
     #[test]
     fn covered_writes_are_forgotten_without_losing_the_fault() {
         let mut log = FillLog::default();
-        log.record(region(1, 0, 64, 1, 1), here());
+        log.record(region(1, 0, 64, 1, 1), None, "test", here());
         for fill in 2..100 {
-            log.record(region(fill, 0, 128, 3, 4), here());
+            log.record(region(fill, 0, 128, 3, 4), None, "test", here());
         }
         assert_eq!(log.writes.len(), 2);
-        log.record(region(200, 0, 128, 1, 1), here());
+        log.record(region(200, 0, 128, 1, 1), None, "test", here());
         assert_eq!(log.writes.len(), 1);
-        log.record(region(1, 64, 64, 1, 1), here());
+        log.record(region(1, 64, 64, 1, 1), None, "test", here());
         assert!(
             check(&log, region(1, 0, 64, 1, 1)).is_err(),
             "the first half was lost before the second was written"
         );
-        log.record(region(0, 64, 8, 1, 1), here());
+        log.record(region(0, 64, 8, 1, 1), None, "test", here());
         assert!(check(&log, region(1, 64, 64, 1, 1)).is_err(), "an unknown tensor is another tensor");
     }
 
@@ -292,17 +383,17 @@ mod tests {
         let mut log = FillLog::default();
         let (first, second) =
             (trf(1, TrfAddress::FirstHalf, 8, 4096), trf(2, TrfAddress::SecondHalf, 8, 4096));
-        log.record(first, here());
-        log.record(second, here());
+        log.record(first, None, "test", here());
+        log.record(second, None, "test", here());
         assert_eq!((check(&log, first), check(&log, second)), (Ok(()), Ok(())));
         // Half of each bank row is the first half of the file.
-        log.record(trf(3, TrfAddress::Full, 8, 4096), here());
+        log.record(trf(3, TrfAddress::Full, 8, 4096), None, "test", here());
         let extent = check(&log, first).expect_err("overwritten").extent;
         assert_eq!(extent.map(|extent| extent.bytes.start), Some(0));
         assert_eq!(check(&log, second), Ok(()));
-        log.record(second, here());
+        log.record(second, None, "test", here());
         assert_eq!(check(&log, trf(3, TrfAddress::Full, 8, 4096)), Ok(()));
-        log.record(trf(4, TrfAddress::Full, 8, 4097), here());
+        log.record(trf(4, TrfAddress::Full, 8, 4097), None, "test", here());
         assert!(check(&log, second).is_err());
     }
 }

@@ -7,8 +7,7 @@
 //! ```
 //!
 //! A row of the register file has 320 bits for 32 bytes: the bits that a memory would not have lie beside the others. Here
-//! they lie at the same places, [`TRF_BYTES`] further on, so that layout and capacity are those of `i4` and `i8`
-//! (spec page 40 §2.2).
+//! they lie at the same places, [`TRF_BYTES`] further on, so that layout and capacity are those of `i4` and `i8`.
 
 use super::Fresh;
 use super::row::{Row, nibble, set_nibble};

@@ -7,8 +7,8 @@
 //!   …
 //! ```
 //!
-//! Row `r` of a tensor of `R` rows owns the bank rows `r * 8 / R .. (r + 1) * 8 / R` and runs through them in order
-//! (spec page 40 §2.2). [`crate::chip::TrfLayout`] says the same element by element.
+//! Row `r` of a tensor of `R` rows owns the bank rows `r * 8 / R .. (r + 1) * 8 / R` and runs through them in order.
+//! [`crate::chip::TrfLayout`] says the same element by element.
 
 use super::{Fresh, Piece, Space, Unit};
 use crate::chip::memory::trf_layout::bank_part;

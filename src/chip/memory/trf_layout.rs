@@ -11,7 +11,7 @@
 //! There are 8 bank rows like this one. Row `r` of a tensor of `R` rows owns the bank rows `r * 8 / R` to
 //! `(r + 1) * 8 / R - 1` and fills them one after another: the bits of the bank row that `R` leaves free are the top
 //! bits of the row's own address. Which bank rows a row owns is not documented where `R < 8`; values do not depend on
-//! it. Source: seed page *TRF Sequencer*, memory layout; spec page 40 §2.2.
+//! it. Source: the vendor's page *TRF Sequencer*, memory layout.
 
 use crate::command::TrfAddress;
 use crate::scalar::ElementType;
@@ -19,7 +19,7 @@ use crate::spec::{
     TRF_BANK_DEPTH, TRF_BANK_ROW_BYTES, TRF_BANK_ROWS, TRF_COLUMNS, TRF_LINE_BYTES, TRF_LINE_SLOTS, TRF_ROWS,
 };
 
-/// How elements are stored, `reg_types` of the seed page.
+/// How elements are stored, `reg_types` of the vendor's page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RegisterType {
     /// 0: `i4`, extended to 5 bits, and `i5`.
@@ -250,7 +250,7 @@ mod tests {
         })
     }
 
-    /// The table of the seed page: 1, 2, 2, 4 slots; 64, 32, 32, 16 elements per row.
+    /// The table of the vendor's page: 1, 2, 2, 4 slots; 64, 32, 32, 16 elements per row.
     #[test]
     fn slots_per_element() {
         assert_eq!(RegisterType::ALL.map(RegisterType::number), [0, 1, 2, 3]);
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!([0, 3, 5, 16].map(|rows| TrfLayout::new(Full, rows, RegisterType::Byte)), [None; 4]);
     }
 
-    /// Worked out by hand with the formulas of spec page 40 §2.2: byte `a = element * bits / 8` of the row,
+    /// Worked out by hand with the formulas of the layout above: byte `a = element * bits / 8` of the row,
     /// `column = a / 32 % 2`, `row = a / 64`, `slot = element * slots % 64`.
     #[test]
     fn places_by_hand() {

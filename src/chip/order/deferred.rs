@@ -1,15 +1,16 @@
 //! Commands that take effect later than they are given: see [`ExecutionOrder`](crate::chip::ExecutionOrder).
 
-use crate::chip::execute::{self, Pass};
-use crate::chip::memory::separate::Placed;
+use crate::chip::commands::Written;
 use crate::chip::{Fault, System};
-use crate::command::{ContextKind, Dma, Operation, TensorUnit, Use};
+use crate::command::{ContextKind, Operation, Use};
 use core::panic::Location;
 
 /// A command that was accepted.
 #[derive(Debug)]
 pub(in crate::chip) struct Deferred {
     operation: Operation,
+    /// The writes that were given before it.
+    written: Written,
     location: &'static Location<'static>,
 }
 
@@ -58,50 +59,24 @@ impl System {
         operation: Operation,
         location: &'static Location<'static>,
     ) {
-        self.explorer.push(context, uses, Deferred { operation, location });
+        let written = self.writes();
+        self.explorer.push(context, uses, Deferred { operation, written, location });
     }
 
-    fn take_effect(&mut self, number: u64, Deferred { operation, location }: Deferred) {
+    fn take_effect(&mut self, number: u64, Deferred { operation, written, location }: Deferred) {
         let done = match &operation {
             Operation::Dma(dma) => {
                 self.transfer(dma);
                 Ok(())
             }
-            Operation::TensorUnit(unit) => self.pass(unit, location).map(|pass| pass.run(&mut self.units)),
+            Operation::TensorUnit(unit) => {
+                self.pass(unit, written, location).map(|pass| pass.run(&mut self.units))
+            }
         };
         if let Err(fault) = done
             && self.late.as_ref().is_none_or(|late| number < late.number)
         {
             self.late = Some(Late { number, fault });
         }
-    }
-
-    /// Moves the elements of a transfer that was accepted.
-    pub(in crate::chip) fn transfer(&mut self, dma: &Dma) {
-        let (hbm, units) = (&mut self.hbm, &mut self.units);
-        let own = self.separate.as_mut().map(|separate| separate.dma(dma, hbm, units));
-        execute::run_dma(own.as_ref().unwrap_or(dma), hbm, units);
-    }
-
-    /// A pass that uses nothing that nobody wrote, prepared.
-    pub(in crate::chip) fn pass<'a>(
-        &mut self,
-        unit: &'a TensorUnit,
-        location: &'static Location<'static>,
-    ) -> Result<Pass<'a>, Fault> {
-        let (hbm, units) = (&mut self.hbm, &mut self.units);
-        let placed = match &mut self.separate {
-            Some(separate) => separate.pass(unit, hbm, units),
-            None => Placed::as_given(unit),
-        };
-        let checks = self.options.checks;
-        let pass = Pass::new(unit, placed, (self.options.padding, !checks.padding), location);
-        if checks.uninitialised {
-            pass.check_initialised(&self.units)?;
-        }
-        if checks.padding {
-            pass.check_padding(&self.units)?;
-        }
-        Ok(pass)
     }
 }

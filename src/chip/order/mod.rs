@@ -179,7 +179,8 @@ fn refuse(old: &Access, new: &Access, checks: &CheckOptions) -> Result<(), Fault
     let help = if reuse {
         "load the other part of the register file, or read the tensor through the handle that `to_trf` or `to_vrf` gave"
     } else {
-        "use the handle of the tensor in both operations, or give both to one context, or end the launch between them"
+        "use the handle of the tensor in both operations, or give both to one context, or end the launch between them; \
+         `VISA_ADDRESSES=separate` shows whether addresses are the cause"
     };
     let label =
         if first_use.writes { "written by the other context here" } else { "read by the other context here" };

@@ -1,4 +1,4 @@
-//! Where a byte of the data memory lies (spec page 30 §2.1).
+//! Where a byte of the data memory lies.
 //!
 //! ```text
 //!   address   18 ······ 7   6 ··· 3   2 ··· 0
@@ -63,7 +63,7 @@ pub const fn footprint(address: usize, bytes: usize) -> BankMask {
 mod tests {
     use super::*;
 
-    /// Spec page 30 §2.1.
+    /// Addresses and their fields, worked out by hand.
     #[test]
     fn vectors_of_the_specification() {
         let vectors = [

@@ -15,26 +15,26 @@
 //! lockstep on the same addresses, so one slice stands for all of them; DMA sees its own slices. [`longest_bank_run`]
 //! answers before anything runs whether an operation may run beside DMA.
 //!
-//! | fact | source | class |
-//! |---|---|---|
-//! | 16 banks, each one access of 8 bytes per cycle; priority main fetch, main commit, sub fetch, sub commit, DMA | spec pages 30 §2, 70 §6 | documented |
-//! | an access of the main context takes the banks of its bytes, one of the sub context one bank, a DMA beat all 16 | spec page 70 §6 | documented |
-//! | who loses tries again in the next cycle | the same section | documented |
-//! | fetch and commit get all of their banks or none; a beat gets each bank when it is free | the same section | assumed |
-//! | a beat of less than 128 bytes takes all banks as well | | assumed |
-//! | a slice serves one beat after the other | | assumed |
-//! | a stalled commit holds back the fetch of its context | spec page 70 §6 | documented |
-//! | it does so from the next cycle on, and while a second access of the commit is due | | assumed |
-//! | a commit access is due in the cycle after the last fetch access that it needs ([`CommitRate`]); later stages add latency, not conflicts | | assumed |
-//! | a request holds the path of its DMN for a cycle per 128 bytes; 2 requests wait in a slice; a full queue blocks the engine | spec page 70 §6 | documented |
-//! | an engine issues one request per cycle, in order; the first beat is at the banks in the cycle of the issue | spec page 70 §4, G67 | derived |
-//! | a place in the queue is free in the cycle after the last beat | | assumed |
-//! | fewer than 64 accesses in a row to one bank while DMA is active, all requesters together | spec page 70 §7, E15, G69, G70 | documented |
-//! | DMA is active from its first issue to its last grant; an access of DMA ends a run | | assumed |
-//! | a request unanswered for more than 4096 cycles after its issue is a fault | spec page 70 §7 | documented |
+//! | fact | class |
+//! |---|---|
+//! | 16 banks, each one access of 8 bytes per cycle; priority main fetch, main commit, sub fetch, sub commit, DMA | documented |
+//! | an access of the main context takes the banks of its bytes, one of the sub context one bank, a DMA beat all 16 | documented |
+//! | who loses tries again in the next cycle | documented |
+//! | fetch and commit get all of their banks or none; a beat gets each bank when it is free | assumed |
+//! | a beat of less than 128 bytes takes all banks as well | assumed |
+//! | a slice serves one beat after the other | assumed |
+//! | a stalled commit holds back the fetch of its context | documented |
+//! | it does so from the next cycle on, and while a second access of the commit is due | assumed |
+//! | a commit access is due in the cycle after the last fetch access that it needs ([`CommitRate`]); later stages add latency, not conflicts | assumed |
+//! | a request holds the path of its DMN for a cycle per 128 bytes; 2 requests wait in a slice; a full queue blocks the engine | documented |
+//! | an engine issues one request per cycle, in order; the first beat is at the banks in the cycle of the issue | derived |
+//! | a place in the queue is free in the cycle after the last beat | assumed |
+//! | fewer than 64 accesses in a row to one bank while DMA is active, all requesters together | documented |
+//! | DMA is active from its first issue to its last grant; an access of DMA ends a run | assumed |
+//! | a request unanswered for more than 4096 cycles after its issue is a fault | documented |
 //!
 //! Not modelled: DMA writes that do not start at a multiple of 8 bytes and take three times as long. Legal programs have
-//! none (spec page 70 §6).
+//! none.
 //!
 //! # Example
 //!

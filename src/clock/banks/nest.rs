@@ -45,7 +45,7 @@ pub(super) static NOTHING: AccessNest = AccessNest {
 
 impl AccessNest {
     /// Accesses of the main context: `access_bytes` bytes at `base` plus the position of the loops, outermost first,
-    /// with strides in bytes. An access takes the banks of all of its bytes (spec page 70 §6).
+    /// with strides in bytes. An access takes the banks of all of its bytes.
     ///
     /// # Errors
     ///
@@ -55,7 +55,7 @@ impl AccessNest {
         Self::new(entries, base, access_bytes, DUAL_CHANNEL_ACCESS_BYTES, access_bytes)
     }
 
-    /// Accesses of the sub context, as [`Self::main`]. An access takes one bank (spec page 70 §6), that of its address.
+    /// Accesses of the sub context, as [`Self::main`]. An access takes one bank, that of its address.
     ///
     /// # Errors
     ///

@@ -5,7 +5,7 @@ use crate::spec::DM_BANK_RUN_ACCESSES;
 use core::fmt;
 use core::ops::Range;
 
-/// Who asks for a bank, from the highest priority to the lowest (spec page 30 §2.2).
+/// Who asks for a bank, from the highest priority to the lowest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Requester {
     /// The fetch of the main context.
@@ -93,7 +93,7 @@ impl CycleRun {
     }
 }
 
-/// A bank whose accesses, taken together, kept DMA from it for too long (spec page 70 §7, dynamic part). A warning: the
+/// A bank whose accesses, taken together, kept DMA from it for too long. A warning: the
 /// rule is about what may happen, [`NocTimeout`] about what did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Starvation {
@@ -120,7 +120,7 @@ impl fmt::Display for Starvation {
     }
 }
 
-/// A DMA request that was not answered in time. The chip loses its state (spec page 70 §7).
+/// A DMA request that was not answered in time. The chip loses its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NocTimeout {
     /// The DMA engine, by its place in the list of engines.

@@ -1,4 +1,4 @@
-//! The longest run of consecutive accesses to one bank, without walking the loops (spec page 70 §7, static part).
+//! The longest run of consecutive accesses to one bank, without walking the loops.
 //!
 //! While DMA is active, a DMA beat must get every bank in time. The worst case that the chip bounds is a request in each
 //! of the 32 slices of a DMN, one after another, each of two beats, each beat behind `N` accesses:
@@ -158,7 +158,7 @@ mod tests {
         }
     }
 
-    /// The limit comes from the constants, and 64 fails (erratum E15, golden row G69).
+    /// The limit comes from the constants, and 64 fails.
     #[test]
     fn sixty_three_pass_and_sixty_four_hold_the_dma_context() {
         assert_eq!(DM_BANK_RUN_ACCESSES, 63);

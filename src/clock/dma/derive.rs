@@ -1,4 +1,4 @@
-//! From a move of elements to commands (spec page 30 §13 and §14).
+//! From a move of elements to commands.
 
 use super::operation::{Coverage, DmaOperation, Engine, EngineQueue, EngineSplit};
 use super::packet::packet_runs;
@@ -34,10 +34,10 @@ impl Default for DmaOptions {
 /// Derives the commands of a move.
 ///
 /// # Errors
-/// The move breaks a rule of the hardware (spec page 30 §15: D08 to D14, D21, D22). Moves between tensor types have been
+/// The move breaks a rule of the hardware. Moves between tensor types have been
 /// checked while compiling; of those, only one that needs more than 16384 commands is refused.
 ///
-/// Not refused: a move from DM to DM in runs that are no multiple of 8 bytes (D11). It takes three times as long in DM.
+/// Not refused: a move from DM to DM in runs that are no multiple of 8 bytes. It takes three times as long in DM.
 pub fn derive(dma: &Dma, options: &DmaOptions) -> Result<DmaOperation, PlanError> {
     let element_bits = dma.source.footprint.element.bits() as u64;
     for region in [&dma.source, &dma.destination] {
@@ -293,7 +293,7 @@ impl Deriver<'_> {
         Ok(())
     }
 
-    /// The loops in the order in which the engine runs through them, outermost first (spec page 30 §13, step 6).
+    /// The loops in the order in which the engine runs through them, outermost first.
     fn ordered(&self, entries: Vec<PairedEntry>) -> Vec<PairedEntry> {
         let Some(dm) = self.dm_side() else {
             let mut entries = entries;
@@ -392,7 +392,7 @@ fn greatest_common_divisor(a: usize, b: usize) -> usize {
 }
 
 /// Cuts the outermost loop of a command into up to 8 contiguous parts for the engines of its chip, beginning with number
-/// `next` (spec page 30 §14).
+/// `next`.
 fn over_engines(command: PairedSequencer, next: &mut usize) -> Vec<(Engine, PairedSequencer)> {
     const ENGINES: usize = spec::CLUSTERS * spec::CLUSTER_PES;
     let Some(&outer) = command.entries.first() else {

@@ -5,7 +5,7 @@ use super::time::{HbmStream, HbmTime};
 use crate::clock::hbm::{Detailed, Estimate, HbmMap, InTurn, Request, Strided, StridedLoop};
 use std::collections::HashMap;
 
-/// The closed rules of the `book` profile (spec page 70 §8.1): every request costs its channel something, the slowest channel
+/// The closed rules of the `book` profile: every request costs its channel something, the slowest channel
 /// decides.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BookHbm {
@@ -30,7 +30,7 @@ fn engine_of(stream: &HbmStream<'_>, streams: &[HbmStream<'_>]) -> usize {
     streams.iter().position(|other| other.engine == stream.engine).unwrap_or(0)
 }
 
-/// The `detailed` profile (spec page 70 §8.2).
+/// The `detailed` profile.
 impl HbmTime for Detailed {
     fn ticks(&mut self, streams: &[HbmStream<'_>]) -> u64 {
         self.run_loops(&mut streams.iter().map(loops).collect::<Vec<_>>()).finish_ticks

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   command::Dma ── parts ── run, packet ── order, merge ── engines ── DmaOperation ── traffic ── DmaTime
-//!   loops, guard    no       contiguous     spec 30 §13     §14        commands of     requests,   spec 70 §9
+//!   loops, guard    no       contiguous                                commands of     requests
 //!                   guard    on both sides                             every engine    cycles
 //! ```
 //!

@@ -3,7 +3,7 @@
 use super::sequencer::{PairedSequencer, Side};
 use core::fmt;
 
-/// A DMA engine: one per PE (spec page 30 §1).
+/// A DMA engine: one per PE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Engine {
     /// The chip.
@@ -24,7 +24,7 @@ impl fmt::Display for Engine {
 /// Which engines work on a move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EngineSplit {
-    /// All of a chip (spec page 30 §14): the engines of the PEs whose slices are written, or read where DM is only read;
+    /// All of a chip: the engines of the PEs whose slices are written, or read where DM is only read;
     /// between HBM and HBM the outermost loop is cut into up to 8 parts.
     #[default]
     All,
@@ -43,7 +43,7 @@ pub enum Coverage {
     /// They move the live elements and nothing else.
     Exact,
     /// They also move padding that shares 8 bytes (towards DM) or a byte (of 4-bit elements) with live elements, from padding,
-    /// or from what follows the source, to padding. A read may run past the end of its tensor (spec page 30 §7).
+    /// or from what follows the source, to padding. A read may run past the end of its tensor.
     Rounded,
     /// The padding is too ragged for a reasonable number of commands: these move all elements up to the last live value of
     /// every loop, padding among them. They give an upper bound of the time, and must not be executed.
@@ -89,7 +89,7 @@ impl DmaOperation {
         self.commands().map(PairedSequencer::requests).sum()
     }
 
-    /// Whether all engines execute the same loops, so that only bases and media differ (spec page 30 §14).
+    /// Whether all engines execute the same loops, so that only bases and media differ.
     pub fn is_homogeneous(&self) -> bool {
         self.engines.windows(2).all(|pair| {
             let (a, b) = (&pair[0].commands, &pair[1].commands);

@@ -1,4 +1,4 @@
-//! How a contiguous run becomes packets (spec page 30 §13, step 5).
+//! How a contiguous run becomes packets.
 
 use crate::spec::{DMA_DM_WRITE_BYTES, DMA_REQUEST_BYTES, DMA_STARTUP_CYCLES};
 
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn the_divisor_with_the_fewest_requests() {
-        // Spec page 30 §13 step 5, page 70 G77, G78, G94.
+        // Divisors of the run, at most 4096 bytes; the fewest units of 256 bytes.
         assert_eq!(stride0(4095), (4095, 16));
         assert_eq!(stride0(4096), (4096, 16));
         assert_eq!(stride0(4099), (1, 4099));

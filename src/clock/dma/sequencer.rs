@@ -97,8 +97,7 @@ impl PairedEntry {
     }
 }
 
-/// A command of a DMA engine: for every tuple of loop indices, `stride0` bytes go from the source to the destination (spec
-/// page 30 §13).
+/// A command of a DMA engine: for every tuple of loop indices, `stride0` bytes go from the source to the destination.
 ///
 /// The packet is the innermost entry of the hardware, one byte on either side; it is `stride0` here and counts as an entry.
 /// Printed as both sequencers, outermost entry first:
@@ -172,7 +171,7 @@ impl PairedSequencer {
         self.packets() * self.stride0 as u64
     }
 
-    /// Requests of at most [`spec::DMA_REQUEST_BYTES`], which cut packets (spec page 30 §13).
+    /// Requests of at most [`spec::DMA_REQUEST_BYTES`], which cut packets.
     pub fn requests(&self) -> u64 {
         self.packets() * self.stride0.div_ceil(spec::DMA_REQUEST_BYTES) as u64
     }
@@ -213,7 +212,7 @@ impl PairedSequencer {
         self.entries = merged;
     }
 
-    /// Checks the rules of a single command (spec page 30 §15: D08 to D12, D14, D20, D22).
+    /// Checks the rules of a single command.
     ///
     /// # Errors
     /// The first rule that is broken.
@@ -228,7 +227,7 @@ impl PairedSequencer {
         Ok(())
     }
 
-    /// Checks that the command writes inside the bytes of a tensor, given per unit (spec page 30 §15: D21). A read may go
+    /// Checks that the command writes inside the bytes of a tensor, given per unit. A read may go
     /// past the end.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! How long a DMA operation takes (spec page 70 §9 and §10).
+//! How long a DMA operation takes.
 //!
 //! ```text
 //!   side    = max(requests, medium)        medium: cycles of the slowest Data Memory Network, of HBM, of SPM
@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Not modelled: several engines that read the same Data Memory Network at the same time, distance between an engine and its
-//! memories, arbitration (spec page 30 §16).
+//! memories, arbitration.
 
 use super::operation::{Coverage, DmaOperation, Engine, EngineQueue};
 use super::sequencer::{Medium, PairedSequencer, Side};
@@ -22,7 +22,7 @@ use crate::spec::{
 use core::fmt;
 use std::collections::BTreeMap;
 
-/// How the sides of a command add up where both use the same medium. The pages count both ways (spec page 70, E11).
+/// How the sides of a command add up where both use the same medium. The pages count both ways.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SameMedium {
     /// One after the other.
@@ -64,7 +64,7 @@ impl<'a> HbmStream<'a> {
     }
 }
 
-/// A model of HBM (spec page 70 §8).
+/// A model of HBM.
 pub trait HbmTime {
     /// Ticks of 1/3 cycle until the HBM of a chip has served these streams, all at once, beginning with closed rows.
     fn ticks(&mut self, streams: &[HbmStream<'_>]) -> u64;
@@ -225,57 +225,57 @@ impl DmaTime {
         let hbm = self.hbm_ticks.iter().map(|&(_, ticks)| ticks).max().unwrap_or(0);
         let figure = |name, value, unit, class, rule| Figure { name, value, unit, class, rule };
         vec![
-            figure("bytes", self.bytes() as f64, "B", counted, "spec page 30 §13"),
+            figure("bytes", self.bytes() as f64, "B", counted, "elements that move"),
             figure(
                 "commands",
                 self.commands() as f64,
                 "",
                 CostClass::Assumed,
-                "spec page 30 §13 loop order, §14 split",
+                "loops, split over the engines",
             ),
-            figure("requests", self.requests() as f64, "", counted, "spec page 30 §13: at most 256 B each"),
+            figure("requests", self.requests() as f64, "", counted, "at most 256 B each"),
             figure(
                 "startup, slowest engine",
                 cycles(ticks(|engine| engine.startup_ticks)),
                 "cycles",
                 CostClass::Documented,
-                "spec page 70 §9: 500 per command",
+                "500 per command",
             ),
             figure(
                 "read side, slowest engine",
                 cycles(side(|engine| &engine.read)),
                 "cycles",
                 CostClass::Derived,
-                "spec page 70 §9: requests or medium",
+                "requests or medium",
             ),
             figure(
                 "write side, slowest engine",
                 cycles(side(|engine| &engine.write)),
                 "cycles",
                 CostClass::Derived,
-                "spec page 70 §9: requests or medium",
+                "requests or medium",
             ),
             figure(
                 "data, slowest engine",
                 cycles(ticks(|engine| engine.data_ticks)),
                 "cycles",
                 if self.same_medium.is_some() { CostClass::Assumed } else { CostClass::Derived },
-                "spec page 70 §9: the longer side, or their sum in one medium",
+                "the longer side, or their sum in one medium",
             ),
-            figure("HBM, all engines", cycles(hbm), "cycles", CostClass::Assumed, "spec page 70 §8"),
+            figure("HBM, all engines", cycles(hbm), "cycles", CostClass::Assumed, "the slowest channel"),
+            figure("PCIe", cycles(self.pcie_ticks), "cycles", CostClass::Derived, "30 B per cycle"),
             figure(
-                "PCIe",
-                cycles(self.pcie_ticks),
+                "total",
+                cycles(self.ticks),
                 "cycles",
-                CostClass::Derived,
-                "spec page 70 §9: 30 B per cycle",
+                CostClass::Assumed,
+                "start, then the longest of the above",
             ),
-            figure("total", cycles(self.ticks), "cycles", CostClass::Assumed, "spec page 70 §9"),
         ]
     }
 }
 
-/// The numbers, one per line: `requests  65536  documented  spec page 30 §13: …`.
+/// The numbers, one per line: `requests  65536  documented  at most 256 B each`.
 impl fmt::Display for DmaTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for Figure { name, value, unit, class, rule } in self.figures() {
@@ -452,7 +452,7 @@ fn pcie_ticks(bytes: u64) -> u64 {
     bytes.div_ceil(PCIE_BYTES_PER_CYCLE) * CORE_CYCLE_TICKS
 }
 
-/// Cycles of a transfer between the host and HBM: every byte of the host's array crosses PCIe once (spec page 70 §10).
+/// Cycles of a transfer between the host and HBM: every byte of the host's array crosses PCIe once.
 pub fn host_cycles(transfer: &HostTransfer) -> u64 {
     let bits = transfer.host_elements as u64 * transfer.region.footprint.element.bits() as u64;
     PCIE_STARTUP_CYCLES + bits.div_ceil(8).div_ceil(PCIE_BYTES_PER_CYCLE)

@@ -210,16 +210,16 @@ mod tests {
 
     #[test]
     fn worked_numbers() {
-        // Spec page 30 §13 step 8: 2800 bytes = 10 requests of 256 and one of 240, which is a partial write.
+        // 2800 bytes = 10 requests of 256 and one of 240, which is a partial write.
         let command = PairedSequencer::new((HBM, 0), (HBM, 0), 2800);
         assert_eq!(
             Traffic::of(&command, Side::Destination),
             Traffic::Hbm { transfers: 11, partial_writes: 1 }
         );
-        // Spec page 70 G75: an unaligned read is two transfers.
+        // An unaligned read is two transfers.
         let command = PairedSequencer::new((HBM, 8), (DM, 0), 256);
         assert_eq!(Traffic::of(&command, Side::Source), Traffic::Hbm { transfers: 2, partial_writes: 0 });
-        // Spec page 70 G68: all on one Data Memory Network, 2 cycles per request.
+        // All on one Data Memory Network, 2 cycles per request.
         let command = PairedSequencer::new((HBM, 0), (DM, 0), 256).with_entries(&[(100, 256, 256)]);
         let Traffic::Dm { dmn_cycles, .. } = Traffic::of(&command, Side::Destination) else { panic!("DM") };
         assert_eq!(dmn_cycles, [200, 0, 0, 0, 0, 0, 0, 0]);

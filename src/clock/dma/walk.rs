@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn requests_cut_packets_from_their_start() {
-        // 2800 bytes: ten requests of 256 and one of 240 (spec page 30 §13).
+        // 2800 bytes: ten requests of 256 and one of 240.
         let command = PairedSequencer::new((HBM, 40), (HBM, 5), 2800).with_entries(&[(2, 4096, 2800)]);
         let requests: Vec<_> = command.iter_requests(Side::Source).collect();
         assert_eq!(requests.len() as u64, command.requests());

@@ -1,4 +1,4 @@
-//! Where an address lies: the 36 address bits (spec page 30 §3.2).
+//! Where an address lies: the 36 address bits.
 
 use crate::spec::{
     HBM_BANK_GROUPS, HBM_BANKS, HBM_BYTES, HBM_CHANNELS, HBM_ROW_BYTES, HBM_ROWS, HBM_SLICES,
@@ -11,7 +11,7 @@ pub(super) const CHANNEL_BANKS: usize = HBM_SLICES * HBM_BANK_GROUPS * HBM_BANKS
 /// How addresses are spread over the channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HbmMap {
-    /// Whether the hash of the channel includes address bit 17. The documents say both (spec page 70, E28); assumed: yes.
+    /// Whether the hash of the channel includes address bit 17. The documents say both; assumed: yes.
     pub hash_bit_17: bool,
 }
 
@@ -189,7 +189,7 @@ mod tests {
     /// An address and its stack, channel, slice, bank group, bank, row and column.
     type Vector = (u64, [u16; 7]);
 
-    /// The decode vectors of spec page 30 §3.2.
+    /// Addresses and their fields, worked out by hand.
     const VECTORS: [Vector; 14] = [
         (0x100, [1, 0, 0, 0, 0, 0, 0]),
         (0x200, [0, 1, 0, 0, 0, 0, 0]),

@@ -1,4 +1,4 @@
-//! The event-driven model of the `detailed` profile (spec page 70 §8.2).
+//! The event-driven model of the `detailed` profile.
 
 use super::address::Place;
 use super::channel::{Channel, ChannelReport};

@@ -1,4 +1,4 @@
-//! The closed rules of the `book` profile (spec page 70 §8.1).
+//! The closed rules of the `book` profile.
 
 use super::address::{CHANNEL_BANKS, CHIP_BANKS};
 use super::{HbmMap, Request};

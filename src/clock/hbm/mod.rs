@@ -21,16 +21,16 @@
 //!
 //! | fact | class, source |
 //! |---|---|
-//! | geometry, address bits, channel hash | documented, spec page 30 §3 |
-//! | bit 17 is a part of the hash; three slices fold into two address bits | assumed, spec page 30 §3.2; a switch of [`HbmMap`] |
-//! | a unit is 256 bytes; a piece of it costs as much; what crosses a boundary of 256 bytes is two | documented, spec page 70 §8 |
-//! | tCCD 2, 3, 4 command cycles; 64 queue entries; FR-FCFS; one open row per bank; all closed at first | documented, spec page 70 §8 |
-//! | an entry of the queue is a unit of 256 bytes | assumed, spec page 70 §8.2 |
+//! | geometry, address bits, channel hash | documented |
+//! | bit 17 is a part of the hash; three slices fold into two address bits | assumed; a switch of [`HbmMap`] |
+//! | a unit is 256 bytes; a piece of it costs as much; what crosses a boundary of 256 bytes is two | documented |
+//! | tCCD 2, 3, 4 command cycles; 64 queue entries; FR-FCFS; one open row per bank; all closed at first | documented |
+//! | an entry of the queue is a unit of 256 bytes | assumed |
 //! | row switch 40 to 50 ns | documented; 40 in the estimate, 44 in the detailed model are assumed |
-//! | opening a row of a closed bank takes 20 ns | assumed, spec page 70 §8.2 |
+//! | opening a row of a closed bank takes 20 ns | assumed |
 //! | a row that was just opened serves its first command in the order of arrival, see [`Detailed`] | assumed |
 //! | a partial write holds its channel for 50 units of 256 bytes | documented as a factor; that nothing else runs is assumed |
-//! | no refresh, no turnaround between reads and writes | assumed, spec page 70 §13 |
+//! | no refresh, no turnaround between reads and writes | assumed |
 
 mod address;
 mod bank;

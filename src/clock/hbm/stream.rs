@@ -94,7 +94,7 @@ const fn merge<const N: usize>(loops: &mut List<StridedLoop, N>, inner: StridedL
 
 /// The requests of nested loops around a packet: one side of a DMA sequencer. An iterator that is plain data.
 ///
-/// Packets are cut into requests of 256 bytes from their own start (spec page 30 §13.8).
+/// Packets are cut into requests of 256 bytes from their own start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Strided {
     loops: List<StridedLoop, SEQUENCER_ENTRIES>,
@@ -358,7 +358,7 @@ mod tests {
         assert_eq!(Strided::new(0, &[looped(0, 1 << 40)], 1).expect("nothing is outside").count(), 0);
     }
 
-    /// G74: a packet of 2800 bytes is ten requests of 256 bytes and one of 240, which is a partial write.
+    /// A packet of 2800 bytes is ten requests of 256 bytes and one of 240, which is a partial write.
     #[test]
     fn g74_a_packet_of_2800_bytes() {
         let stream = Strided::new(0, &[], 2800).expect("inside").writes();

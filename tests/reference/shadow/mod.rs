@@ -1,6 +1,6 @@
 //! The memories of the chip byte by byte, and which operations break a rule: every rule is asked of every byte.
 //!
-//! Written from the specification pages 10 and 30 and from the documentation of the checks. Tensors lie at the first
+//! Written from the documentation of the checks, of mappings and of transfers. Tensors lie at the first
 //! chip, clusters and slices; of every few elements, the leading ones are live.
 
 mod memory;
@@ -14,7 +14,7 @@ mod sums;
 pub use operations::*;
 
 use memory::Cell;
-use order::{Done, used};
+use order::{BARE, Done, FOREIGN, used};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The memories.
@@ -34,6 +34,15 @@ impl Shadow {
     /// before, and noted.
     pub fn give(&mut self, operation: &Operation, waits: bool) -> Outcome {
         let mut broken = BTreeSet::new();
+        let handles = operation.handles();
+        if handles.iter().any(|(_, fill)| (FOREIGN..BARE).contains(fill)) {
+            broken.insert(Rule::Foreign);
+            // An address that no memory of any system has is refused before anybody asks whose tensor it is.
+            if handles.iter().any(|(address, _)| *address >= 1 << 44) {
+                broken.insert(Rule::Bounds);
+            }
+            return Err(broken);
+        }
         match operation {
             Operation::Upload { to, moved, array } => {
                 self.host(to, &mut broken);
@@ -78,6 +87,9 @@ impl Shadow {
                 }
                 self.reads_well(from, &mut broken);
                 self.writes_well(to, moved, &mut broken);
+                if moves_over_itself(from, to, moved) {
+                    broken.insert(Rule::Overwrite);
+                }
                 if !broken.is_empty() {
                     return Err(broken);
                 }
@@ -140,4 +152,19 @@ impl Shadow {
             broken.insert(Rule::Misaligned);
         }
     }
+}
+
+/// Whether a byte that a move reads gets another byte from it.
+fn moves_over_itself(from: &Tensor, to: &Tensor, moved: &Move) -> bool {
+    let size = from.kind.bytes();
+    let place = |tensor: &Tensor, (unit, element): Spot, k: usize| {
+        (unit, u128::from(tensor.address) + (element * size + k) as u128)
+    };
+    // Behind the end of a memory is nothing.
+    let there = |(_, byte): &(usize, u128)| *byte < from.capacity();
+    let bytes: Vec<_> = (moved.pairs().into_iter())
+        .flat_map(|(a, b)| (0..size).map(move |k| (place(from, a, k), place(to, b, k))))
+        .collect();
+    let read: BTreeSet<_> = bytes.iter().map(|(a, _)| *a).filter(there).collect();
+    from.memory == to.memory && bytes.iter().any(|(a, b)| a != b && read.contains(b))
 }

@@ -95,6 +95,14 @@ impl Tensor {
         element % self.period < self.live
     }
 
+    /// Whether it spans a byte of another tensor.
+    pub fn meets(&self, other: &Tensor) -> bool {
+        let end = |tensor: &Tensor| u128::from(tensor.address) + tensor.bytes();
+        self.memory == other.memory
+            && u128::from(self.address) < end(other)
+            && u128::from(other.address) < end(self)
+    }
+
     /// The bytes of its live elements, in each unit.
     pub(super) fn live_bytes(&self) -> Vec<u64> {
         let size = self.kind.bytes();
@@ -283,11 +291,12 @@ pub enum Rule {
     Unordered,
     Reuse,
     Unsupported,
+    Foreign,
 }
 
 impl Rule {
     /// All rules.
-    pub const ALL: [Rule; 12] = [
+    pub const ALL: [Rule; 13] = [
         Rule::Stale,
         Rule::Uninitialised,
         Rule::Padding,
@@ -300,10 +309,31 @@ impl Rule {
         Rule::Unordered,
         Rule::Reuse,
         Rule::Unsupported,
+        Rule::Foreign,
     ];
 }
 
 impl Operation {
+    /// The address and the filling of each tensor. Registers have no address.
+    pub(super) fn handles(&self) -> Vec<(u64, u64)> {
+        let of = |tensor: &Tensor| (tensor.address, tensor.fill);
+        match self {
+            Operation::Upload { to, .. } => vec![of(to)],
+            Operation::Download { from, .. } | Operation::InspectVrf { from, .. } => vec![of(from)],
+            Operation::InspectTrf { from, .. } => vec![(0, from.fill)],
+            Operation::Dma { from, to, .. } => vec![of(from), of(to)],
+            Operation::Pass(pass) => {
+                let end = match &pass.sink {
+                    Sink::Commit { to, .. } | Sink::Vrf { to, .. } => of(to),
+                    Sink::Trf { to } => (0, to.fill),
+                };
+                let weights = pass.sums.iter().map(|sums| (0, sums.weights.fill));
+                [of(&pass.from), end].into_iter().chain(weights).collect()
+            }
+            Operation::Launch => Vec::new(),
+        }
+    }
+
     /// Whether it reads or writes places that are no elements of its tensors: behind them, or their padding. Commands that
     /// follow from types do so for padding only; handles say nothing of such places, so that nothing orders who else uses
     /// them.

@@ -53,6 +53,9 @@ impl Done {
     }
 }
 
+/// Fillings from this one on belong to other systems.
+pub const FOREIGN: u64 = 1 << 62;
+
 /// Fillings from this one on are handles from bare addresses.
 pub const BARE: u64 = 1 << 63;
 

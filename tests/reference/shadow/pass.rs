@@ -122,6 +122,12 @@ impl Shadow {
         if from.leaves_memory() || i128::from(from.address) + ((least * size as isize) as i128) < 0 {
             broken.insert(Rule::Bounds);
         }
+        // Whatever is read, an element or not, lies in the memory.
+        let end = |number| position(pass.base, &pass.loops, number) as i128 * size as i128 + size as i128;
+        let is_behind = |number| i128::from(from.address) + end(number) > from.capacity() as i128;
+        if from.memory == Memory::Dm && (0..pass.time * pass.packet).any(is_behind) {
+            broken.insert(Rule::Bounds);
+        }
         self.reads_well(from, broken);
     }
 

@@ -25,10 +25,10 @@ impl Once {
     /// Takes the value.
     pub fn set(&mut self, value: OsString) -> Result<(), Refusal> {
         if self.value.is_some() {
-            return Err(format!("`{}` is given twice; give it once", self.name).into());
+            return Err(format!("{} is given twice; give it once", self.quoted()).into());
         }
         if value.len() > MAX_BYTES {
-            return Err(format!("`{}` has more than {MAX_BYTES} bytes; write less", self.name).into());
+            return Err(format!("{} has more than {MAX_BYTES} bytes; write less", self.quoted()).into());
         }
         self.value = Some(value);
         Ok(())
@@ -45,7 +45,7 @@ impl Once {
             None => Ok(None),
             Some(value) => match value.to_str() {
                 Some(text) => Ok(Some(text)),
-                None => Err(format!("`{}` is not UTF-8 text", self.name).into()),
+                None => Err(format!("{} is not UTF-8 text", self.quoted()).into()),
             },
         }
     }
@@ -53,13 +53,28 @@ impl Once {
     /// The value as a mapping.
     pub fn mapping(&self, axes: &Axes) -> Result<&'static Expr, Refusal> {
         let Some(text) = self.text()? else {
-            return Err(format!(
-                "`{}` is missing; write for example {} 'A / 32, B # 8'",
-                self.name, self.name
-            )
-            .into());
+            let option = if self.name.starts_with("--") { self.name } else { "visa map" };
+            return Err(
+                format!("{} is missing; write for example {option} 'A / 32, B # 8'", self.quoted()).into()
+            );
         };
+        let trimmed = text.trim();
+        if let Some(inside) = trimmed.strip_prefix("m![").and_then(|rest| rest.strip_suffix(']')) {
+            let (name, inside) = (self.quoted(), shown(OsStr::new(inside.trim())));
+            return Err(
+                format!("{name}: drop `m![` and `]`, and write what is between them: '{inside}'").into()
+            );
+        }
         parse_mapping(text, axes).map_err(|error| Refusal(format!("{}: {error}", self.name)))
+    }
+
+    /// The name as messages show it: an option as it is typed, another argument as a word.
+    fn quoted(&self) -> String {
+        if self.name.starts_with("--") {
+            format!("`{}`", self.name)
+        } else {
+            format!("the {}", self.name.to_lowercase())
+        }
     }
 
     /// The value as a table of axes. No table: no axes.
@@ -67,14 +82,15 @@ impl Once {
         Axes::parse(self.text()?.unwrap_or("")).map_err(|error| Refusal(format!("{}: {error}", self.name)))
     }
 
-    /// The value as an element type.
-    pub fn element_type(&self) -> Result<Option<ElementType>, Refusal> {
+    /// The value as an element type. `stored`: only types that a memory holds are offered.
+    pub fn element_type(&self, stored: bool) -> Result<Option<ElementType>, Refusal> {
         let Some(text) = self.text()? else { return Ok(None) };
         let found = ElementType::ALL.into_iter().find(|dtype| dtype.name() == text.trim());
         match found {
             Some(dtype) => Ok(Some(dtype)),
             None => {
-                let names: Vec<&str> = ElementType::ALL.iter().map(|dtype| dtype.name()).collect();
+                let offered = ElementType::ALL.iter().filter(|dtype| !stored || dtype.is_stored());
+                let names: Vec<&str> = offered.map(|dtype| dtype.name()).collect();
                 let (given, names) = (shown(OsStr::new(text)), names.join(", "));
                 Err(format!("{}: `{given}` is not an element type; the types are {names}", self.name).into())
             }

@@ -32,13 +32,13 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
     }
     let axes = axes.axes()?;
     let (element, time, packet) = (buf.mapping(&axes)?, time.mapping(&axes)?, packet.mapping(&axes)?);
-    let input = dtype.element_type()?.unwrap_or(ElementType::I8);
+    let input = dtype.element_type(true)?.unwrap_or(ElementType::I8);
     if !input.is_stored() {
         return Err(
             format!("--dtype: no memory holds {input}; name the stored type, and {input} with --to").into()
         );
     }
-    let output = to.element_type()?.unwrap_or(input);
+    let output = to.element_type(false)?.unwrap_or(input);
     if !input.fetch_outputs().contains(&output) {
         let outputs: Vec<&str> = input.fetch_outputs().iter().map(|dtype| dtype.name()).collect();
         let outputs = outputs.join(", ");
@@ -48,9 +48,9 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
     let request = FetchRequest { sub_context, ..FetchRequest::new(input, output, element, time, packet) };
     let explanation = explain_fetch("read", &request)?;
     let output = Output::text(explanation.to_string());
-    match &explanation.limited {
-        Ok(_) => Ok(output),
-        Err(error) => Ok(output.refused(error.message())),
+    match explanation.limited.as_ref().err().or(explanation.refusal.as_ref()) {
+        None => Ok(output),
+        Some(error) => Ok(output.refused(error.message())),
     }
 }
 

@@ -90,7 +90,16 @@ pub fn draw(layout: &Layout) -> Result<String, Refusal> {
     }
     let grid_width = x(columns - 1) + cell_width - left;
     let legend_top = y(rows - 1) + CELL_HEIGHT + 30;
-    let (legend, legend_width, legend_height) = legend(layout, &digit, padded, left, legend_top, grid_width);
+    let held =
+        |value: &usize| labels.iter().skip(value * digit.inside).take(digit.inside).any(Option::is_some);
+    let mut values: Vec<usize> = (0..digit.values).filter(held).collect();
+    if values.len() > NAMED_COLOURS {
+        values = values.iter().copied().step_by(values.len().div_ceil(NAMED_COLOURS)).collect();
+    }
+    let padded = padded.then_some("padding");
+    let chips = (values.iter().map(|&value| (colour(value, digit.values).0, value.to_string())))
+        .chain(padded.map(|label| ("url(#padding)".to_string(), label.to_string())));
+    let (legend, legend_width, legend_height) = legend(layout, &digit, chips, left, legend_top, grid_width);
     let title = format!("m![{}]", layout.expr);
     let note = format!("{} positions, {}", layout.size, layout.cells());
     let text_width = (title.chars().count() * 11).max(note.chars().count() * 8);
@@ -110,11 +119,11 @@ pub fn draw(layout: &Layout) -> Result<String, Refusal> {
     ))
 }
 
-/// The axes, and what the colours mean. With its width and height in pixels.
+/// The axes, and what the colours of the cells mean: fills and labels. With its width and height in pixels.
 fn legend(
     layout: &Layout,
     digit: &Outermost,
-    padded: bool,
+    chips: impl Iterator<Item = (String, String)>,
     left: usize,
     top: usize,
     grid_width: usize,
@@ -127,14 +136,6 @@ fn legend(
     let line = top + 22;
     let _ = writeln!(text, "<text class=\"note\" x=\"{left}\" y=\"{line}\">{heading}</text>");
     let mut width = axes.chars().count().max(heading.chars().count()) * 8;
-    let mut chips: Vec<(String, String)> = Vec::new();
-    let step = if digit.values <= NAMED_COLOURS { 1 } else { digit.values.div_ceil(NAMED_COLOURS) };
-    for value in (0..digit.values).step_by(step) {
-        chips.push((colour(value, digit.values).0, value.to_string()));
-    }
-    if padded {
-        chips.push(("url(#padding)".to_string(), "padding".to_string()));
-    }
     let most = grid_width.max(480);
     let (mut x, mut y) = (left, line + 12);
     for (fill, label) in chips {

@@ -1,6 +1,6 @@
 //! The multipliers and the adder tree: eight rows side by side.
 //!
-//! Order of additions (spec page 40 §5): neighbouring products first, then neighbouring sums, and so on. The loops
+//! Order of additions: neighbouring products first, then neighbouring sums, and so on. The loops
 //! are over arrays of eight lanes so that the compiler uses whatever vectors the target has.
 
 /// One value per row.

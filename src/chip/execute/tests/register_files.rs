@@ -125,7 +125,7 @@ fn engines_reach_their_own_memories() {
     assert_eq!(look(&mut system, dm).map_err(|fault| fault.kind), Err(FaultKind::Unsupported));
 }
 
-/// The passes that StoTRF can do, as commands (spec page 40 §2.3).
+/// The passes that StoTRF can do, as commands.
 #[test]
 fn short_commands() {
     let guard = Guard::always(5);

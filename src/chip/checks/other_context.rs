@@ -1,0 +1,34 @@
+//! Tensors of another context: their addresses are those of its memories, where other bytes lie here.
+
+use super::bounds::Call;
+use super::fault::{Fault, FaultKind};
+use crate::chip::systems::known;
+use crate::command::Place;
+
+/// Refuses a tensor of another system than the one with this number.
+pub(crate) fn check(place: &Place, system: u64, call: Call) -> Result<(), Fault> {
+    let owner = place.fill().system();
+    if owner == 0 || owner == system {
+        return Ok(());
+    }
+    let ended = if known(owner).lives { "" } else { ", which has ended" };
+    let message = format!(
+        "the tensor in {} belongs to context {owner}{ended}, but the call is on context {system}, where other bytes lie at \
+         these addresses",
+        place.describe()
+    );
+    let help = "use the tensor with its own context; `to_host` and `to_hbm` take its elements to another one";
+    let fault = call.fault(FaultKind::OtherContext, message, help);
+    let fault = fault.made("the context of the tensor was made here", owner);
+    Err(fault.made("the context of the call was made here", system))
+}
+
+impl Fault {
+    /// The fault with the place at which a system was made.
+    pub(crate) fn made(self, label: &'static str, system: u64) -> Self {
+        match known(system).made {
+            Some(location) => self.after(label, location),
+            None => self,
+        }
+    }
+}

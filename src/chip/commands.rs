@@ -1,0 +1,197 @@
+//! A command from its call to its effect.
+//!
+//! ```text
+//!   execute ── form ── dma, tensor_unit: the rules, one after the other ── order ── effect: now, or see `order::deferred`
+//!                 └─ Fault: nothing was done                                            └─ what was written is noted
+//! ```
+
+use super::checks::bounds::{Call, in_bounds, in_memory};
+use super::execute::Pass;
+use super::memory::fills::{FillLog, Origin};
+use super::memory::separate::Placed;
+use super::{Compute, Fault, System, checks, execute};
+use crate::command::{
+    Command, ContextKind, Dma, Memory, MemoryKind, Operation, Place, Region, TensorUnit, Use,
+};
+use core::panic::Location;
+
+/// Writes into each memory that came before a command.
+pub(super) type Written = [u64; MemoryKind::ALL.len()];
+
+impl System {
+    /// Executes a command.
+    ///
+    /// # Errors
+    ///
+    /// A [`Fault`] if the command breaks one of the rules that [`SimOptions::checks`] turns on, if a register
+    /// file tensor does not fit, or if the engine cannot compute with the types. Memory is then as it was before.
+    /// [`ExecutionOrder`] says what other orders than that of the program change about this.
+    pub fn execute(&mut self, command: &Command) -> Result<(), Fault> {
+        let accepted = checks::form::operation(&command.operation, command.location).and_then(|()| {
+            match &command.operation {
+                Operation::Dma(dma) => self.dma(dma, command.location),
+                Operation::TensorUnit(unit) => self.tensor_unit(unit, command.location),
+            }
+        });
+        if let Err(fault) = accepted {
+            // The fault of an earlier command comes first.
+            return self.flush().and(Err(fault));
+        }
+        self.clock.command(self.kernel, command);
+        self.make_room()
+    }
+
+    /// Refuses a tensor of another system.
+    pub(super) fn own(&self, place: &Place, call: Call) -> Result<(), Fault> {
+        checks::other_context::check(place, self.number(), call)
+    }
+
+    /// Checks the bounds of a tensor and makes its chips.
+    pub(super) fn admit(&mut self, region: &Region, call: Call) -> Result<(), Fault> {
+        if self.options.checks.bounds {
+            in_bounds(region, self.limit(), call)?;
+        }
+        self.grow(region.footprint.chips);
+        Ok(())
+    }
+
+    pub(super) fn check_read(&self, place: Place, call: Call) -> Result<(), Fault> {
+        if !self.options.checks.stale_reads || self.separate.is_some() {
+            return Ok(());
+        }
+        self.logs[place.memory() as usize].check_read(&place, call.operation, call.location)
+    }
+
+    /// Notes that a call wrote a tensor, with elements of another one unless they came from the host.
+    pub(super) fn written(&mut self, place: Place, from: Option<&Place>, call: Call) {
+        let checks = &self.options.checks;
+        if (checks.stale_reads || checks.uninitialised) && self.separate.is_none() {
+            self.logs[place.memory() as usize].record(place, from, call.operation, call.location);
+        }
+    }
+
+    /// Refuses tensors of another system.
+    fn own_uses(&self, uses: &[Use], location: &'static Location<'static>) -> Result<(), Fault> {
+        uses.iter().try_for_each(|own| self.own(&own.place, Call { operation: own.operation, location }))
+    }
+
+    /// Checks the order between contexts, and notes the operation. It is the last check.
+    fn in_order(
+        &mut self,
+        context: ContextKind,
+        uses: impl IntoIterator<Item = Use>,
+        location: &'static Location<'static>,
+    ) -> Result<(), Fault> {
+        let checks = &self.options.checks;
+        if (checks.order || checks.register_reuse) && self.separate.is_none() {
+            let admitted = self.order.admit(context, uses, checks, location)?;
+            self.order.record(admitted);
+        }
+        Ok(())
+    }
+
+    fn dma(&mut self, dma: &Dma, location: &'static Location<'static>) -> Result<(), Fault> {
+        let call = Call { operation: "DMA", location };
+        let uses = [dma.reads(), dma.writes()];
+        self.own_uses(&uses, location)?;
+        for region in [&dma.source, &dma.destination] {
+            in_memory(region, &[Memory::Hbm, Memory::Dm], call)?;
+        }
+        self.admit(&dma.source, call)?;
+        self.admit(&dma.destination, call)?;
+        self.check_read(Place::Region(dma.source), call)?;
+        checks::access::dma(dma, &self.options.checks, call)?;
+        if self.options.checks.dma_overwrites {
+            checks::dma_overwrite::check(dma, self.separate.is_some(), call)?;
+        }
+        let context = dma.context();
+        self.in_order(context, uses, location)?;
+        match self.options.compute {
+            Compute::Values if self.explorer.defers() => {
+                self.defer(context, uses, Operation::Dma(Box::new(dma.clone())), location);
+            }
+            Compute::Values => self.transfer(dma),
+            Compute::ShapesOnly => {}
+        }
+        self.written(Place::Region(dma.destination), Some(&Place::Region(dma.source)), call);
+        Ok(())
+    }
+
+    fn tensor_unit(&mut self, unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), Fault> {
+        let checks = self.options.checks;
+        let written = unit.writes();
+        let uses: Vec<Use> = unit.reads().chain([written]).collect();
+        self.own_uses(&uses, location)?;
+        checks::bounds::tensor_unit(unit, self.options.chip_kind, self.limit(), &checks, location)?;
+        checks::access::tensor_unit(unit, &checks, location)?;
+        if self.options.checks.overwrites {
+            checks::overwrite::check(unit, self.separate.is_some(), location)?;
+        }
+        for read in unit.reads() {
+            self.check_read(read.place, Call { operation: read.operation, location })?;
+        }
+        self.grow(unit.chips());
+        let values = self.options.compute == Compute::Values;
+        let now = values && !self.explorer.defers();
+        let pass = if now { Some(self.pass(unit, self.writes(), location)?) } else { None };
+        let context = unit.context();
+        self.in_order(context, uses.iter().copied(), location)?;
+        match pass {
+            Some(pass) => pass.run(&mut self.units),
+            None if values => self.defer(
+                context,
+                uses.iter().copied(),
+                Operation::TensorUnit(Box::new(unit.clone())),
+                location,
+            ),
+            None => {}
+        }
+        let from = uses.first().map(|read| read.place);
+        self.written(written.place, from.as_ref(), Call { operation: written.operation, location });
+        Ok(())
+    }
+
+    /// Moves the elements of a transfer that was accepted.
+    pub(in crate::chip) fn transfer(&mut self, dma: &Dma) {
+        let (hbm, units) = (&mut self.hbm, &mut self.units);
+        let own = self.separate.as_mut().map(|separate| separate.dma(dma, hbm, units));
+        execute::run_dma(own.as_ref().unwrap_or(dma), hbm, units);
+    }
+
+    /// How many writes there were so far.
+    pub(in crate::chip) fn writes(&self) -> Written {
+        self.logs.each_ref().map(FillLog::count)
+    }
+
+    /// A pass that uses nothing that nobody wrote, prepared. `written`: the writes before it.
+    pub(in crate::chip) fn pass<'a>(
+        &mut self,
+        unit: &'a TensorUnit,
+        written: Written,
+        location: &'static Location<'static>,
+    ) -> Result<Pass<'a>, Fault> {
+        let (hbm, units) = (&mut self.hbm, &mut self.units);
+        let placed = match &mut self.separate {
+            Some(separate) => separate.pass(unit, hbm, units),
+            None => Placed::as_given(unit),
+        };
+        let checks = self.options.checks;
+        let pass = Pass::new(unit, placed, (self.options.padding, !checks.padding), location);
+        if checks.uninitialised {
+            let (apart, logs) = (self.separate.is_some(), &self.logs);
+            pass.check_initialised(&self.units, &|place, at, byte| match (apart, place.fill().is_bare()) {
+                (true, true) => Origin::of_bare_handle(),
+                // Nothing is noted of who writes bytes that nobody shares.
+                (true, false) => Origin::unknown(),
+                (false, _) => {
+                    let memory = place.memory() as usize;
+                    logs[memory].origin(at, byte, written[memory])
+                }
+            })?;
+        }
+        if checks.padding {
+            pass.check_padding(&self.units)?;
+        }
+        Ok(pass)
+    }
+}

@@ -1,0 +1,118 @@
+//! What the host does with the memories: transfers over PCIe, looks at register files.
+
+use super::checks::bounds::{Call, fits, in_bounds, in_memory};
+use super::{Compute, Fault, System, checks, execute};
+use crate::command::{HostBuffer, HostTransfer, Inspection, Memory, Place, Region, RegisterFile};
+use core::panic::Location;
+
+impl System {
+    /// Writes a host array to HBM.
+    ///
+    /// # Errors
+    ///
+    /// A [`Fault`] if the tensor leaves HBM.
+    ///
+    /// # Panics
+    ///
+    /// If the array has fewer than [`HostTransfer::host_elements`] elements.
+    pub fn upload(
+        &mut self,
+        transfer: &HostTransfer,
+        buffer: &HostBuffer,
+        location: &'static Location<'static>,
+    ) -> Result<(), Fault> {
+        let call = Call { operation: "to_hbm", location };
+        self.flush()?;
+        checks::form::host(transfer, true, call)?;
+        self.own(&Place::Region(transfer.region), call)?;
+        checks::access::uploaded(transfer, &self.options.checks, call)?;
+        self.host_transfer(&transfer.region, call)?;
+        self.order.barrier();
+        if self.options.compute == Compute::Values {
+            let own = self.host_bytes(transfer);
+            execute::upload(own.as_ref().unwrap_or(transfer), buffer, &mut self.hbm);
+        }
+        self.clock.upload(transfer, location);
+        self.written(Place::Region(transfer.region), None, call);
+        Ok(())
+    }
+
+    /// Reads a host array from HBM. Elements that the transfer does not reach are zero and uninitialised; those that
+    /// nobody wrote read as fresh memory.
+    ///
+    /// # Errors
+    ///
+    /// A [`Fault`] if the tensor leaves HBM or was overwritten.
+    pub fn download(
+        &mut self,
+        transfer: &HostTransfer,
+        location: &'static Location<'static>,
+    ) -> Result<HostBuffer, Fault> {
+        let call = Call { operation: "to_host", location };
+        self.flush()?;
+        checks::form::host(transfer, false, call)?;
+        self.own(&Place::Region(transfer.region), call)?;
+        self.host_transfer(&transfer.region, call)?;
+        self.check_read(Place::Region(transfer.region), call)?;
+        self.order.barrier();
+        self.clock.download(transfer, location);
+        let own = self.host_bytes(transfer);
+        Ok(execute::download(own.as_ref().unwrap_or(transfer), &self.hbm))
+    }
+
+    /// Checks a tensor that the host waits for.
+    fn host_transfer(&mut self, region: &Region, call: Call) -> Result<(), Fault> {
+        in_memory(region, &[Memory::Hbm], call)?;
+        if self.options.checks.alignment {
+            checks::access::element_aligned(region, call)?;
+        }
+        self.admit(region, call)
+    }
+
+    /// Looks at a register file, past all engines. Elements that nobody wrote are zero and uninitialised.
+    ///
+    /// # Errors
+    ///
+    /// A [`Fault`] if the tensor leaves its register file or was overwritten.
+    pub fn inspect(
+        &mut self,
+        inspection: &Inspection,
+        location: &'static Location<'static>,
+    ) -> Result<HostBuffer, Fault> {
+        let call = Call { operation: "inspect", location };
+        self.flush()?;
+        checks::form::inspection(inspection, call)?;
+        let place = match inspection.source {
+            RegisterFile::Trf(region) => Place::Trf(region),
+            RegisterFile::Vrf(region) => Place::Region(region),
+        };
+        self.own(&place, call)?;
+        match &inspection.source {
+            RegisterFile::Trf(region) => fits(region, self.options.checks.bounds, call)?,
+            RegisterFile::Vrf(region) => {
+                in_memory(region, &[Memory::Vrf], call)?;
+                if self.options.checks.bounds {
+                    in_bounds(region, self.limit(), call)?;
+                }
+            }
+        }
+        self.check_read(place, call)?;
+        let (mut own, mut file) = (inspection.clone(), 0);
+        if let Some(separate) = &mut self.separate {
+            match &mut own.source {
+                RegisterFile::Trf(region) => file = separate.file(region, &mut self.units),
+                RegisterFile::Vrf(region) => {
+                    *region = separate.region(region, &mut self.hbm, &mut self.units);
+                }
+            }
+        }
+        Ok(execute::inspect(&own, file, &self.units))
+    }
+
+    /// A host transfer at a tensor's own bytes, where it has some.
+    fn host_bytes(&mut self, transfer: &HostTransfer) -> Option<HostTransfer> {
+        let separate = self.separate.as_mut()?;
+        let region = separate.region(&transfer.region, &mut self.hbm, &mut self.units);
+        Some(HostTransfer { region, ..transfer.clone() })
+    }
+}

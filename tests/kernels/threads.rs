@@ -1,0 +1,90 @@
+//! A kernel has one thread: commands of others have no order.
+
+use crate::{Cluster, block_on, init, numbers};
+use furiosa_visa_std::chip::{CheckOptions, Fault, FaultKind};
+use furiosa_visa_std::prelude::*;
+use std::thread;
+
+axes![A = 256, B = 64];
+type X = HbmTensor<i8, m![1], m![A, B]>;
+type D = DmTensor<i8, m![1], Cluster, m![A], m![B]>;
+
+/// What `tdma` writes in one thread is read in another one, through a bare address: nothing orders the two.
+#[device(chip = 1)]
+fn in_threads(ctx: &mut Context, x: &X) -> X {
+    let Context { main, tdma, .. } = ctx;
+    thread::scope(|scope| {
+        let moved = scope.spawn(|| x.to_dm::<Cluster, m![A], m![B]>(tdma, 0)); // mark: first
+        let _ = moved.join();
+    });
+    #[allow(unsafe_code)] // The order check is what is tested.
+    let d = unsafe { D::from_addr(0) };
+    let y: D =
+        (main.begin(d.view()).fetch::<i8, m![1], m![B]>()).collect::<m![B / 32], m![B % 32]>().commit(1024); // mark: second
+    y.to_hbm(&mut ctx.tdma, 1 << 20)
+}
+
+/// The end of the scope panics: its thread was refused.
+#[device(chip = 1)]
+fn unjoined(ctx: &mut Context, x: &X) {
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            x.to_dm::<Cluster, m![A], m![B]>(&mut ctx.tdma, 0); // mark: first
+        });
+    });
+}
+
+#[device(chip = 1)]
+fn in_its_thread(ctx: &mut Context, x: &X) {
+    x.to_dm::<Cluster, m![A], m![B]>(&mut ctx.tdma, 0);
+    thread::scope(|scope| {
+        // What does not talk to the chip may be anywhere.
+        scope.spawn(|| numbers::<i8>(1, 10));
+    });
+}
+
+fn run<K, T>(kernel: K, checks: CheckOptions) -> Result<(), Fault>
+where
+    K: for<'a> DeviceFn<(&'a mut Context, &'a X), Output = T>,
+{
+    block_on(async {
+        let mut ctx = Context::with(SimOptions { checks, ..SimOptions::default() });
+        let x = HostTensor::<i8, m![A, B]>::from_buf(init(&numbers(1, 256 * 64)));
+        let x: X = x.to_hbm(&mut ctx.pdma, 4096).await;
+        let outcome = try_launch(kernel, (&mut *ctx, &x)).await.map(|_| ());
+        // The context stays usable, from any thread.
+        thread::scope(|scope| {
+            scope.spawn(|| block_on(launch(in_its_thread, (&mut *ctx, &x)))).join().unwrap()
+        });
+        outcome
+    })
+}
+
+#[test]
+fn commands_of_other_threads_are_refused() {
+    for fault in [
+        run(in_threads, CheckOptions::ALL).expect_err("the first thread is refused"),
+        run(unjoined, CheckOptions::ALL).expect_err("its thread is refused"),
+    ] {
+        let text = fault.to_string();
+        assert_eq!(fault.kind, FaultKind::Unordered, "{text}");
+        let line = include_str!("threads.rs")
+            .lines()
+            .nth(fault.location.line() as usize - 1)
+            .expect("the line exists");
+        assert!(line.ends_with("// mark: first"), "{text}");
+        assert!(
+            text.contains("fault: DMA: unordered access: the command comes from another thread"),
+            "{text}"
+        );
+        assert!(text.contains("`in_threads`") || text.contains("`unjoined`"), "{text}");
+    }
+    run(in_its_thread, CheckOptions::ALL).expect("it has one thread");
+}
+
+/// Without the check, the commands are those of the kernel.
+#[test]
+fn unchecked_threads_belong_to_the_kernel() {
+    run(in_threads, CheckOptions { order: false, ..CheckOptions::ALL }).expect("the order is not checked");
+    run(unjoined, CheckOptions { order: false, ..CheckOptions::ALL }).expect("the order is not checked");
+}
