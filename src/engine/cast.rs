@@ -108,6 +108,7 @@ macro_rules! stream_cast {
             where
                 D: Cast<D2>;
 
+            #[inline(never)] // The compiler names the line of a call that it did not inline.
             fn cast<D2: Scalar, OutPacket: M>(self) -> Self::CastOutput<D2, OutPacket>
             where
                 D: Cast<D2> + VeScalar,

@@ -142,6 +142,7 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
     /// `Packet2` is one flit, `Time2` is `Time` with the index of the flit appended innermost.
     ///
     /// Refused while compiling: anything else.
+    #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn collect<Time2: M, Packet2: M>(
         self,
     ) -> CollectTensor<'l, T, D, Chip, Cluster, Slice, Time2, Packet2> {

@@ -6,14 +6,14 @@
 use super::collect::whole_bytes;
 use crate::command::{Address, Region, Sink};
 use crate::engine::stream::StreamTensor;
-use crate::engine::stream::stage::Position;
+use crate::engine::stream::stage::InMotion;
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::M;
 use crate::mapping::factors_of;
 use crate::mapping::{DivisionMode, Expr, Factors, Pool, divide, modulo, product, resize, stride};
 use crate::runtime::Tu;
 use crate::runtime::fault::accept;
-use crate::scalar::{ElementType, Scalar};
+use crate::scalar::{ElementType, Scalar, StreamScalar};
 use crate::sequencer::{Config, Request, Stream, contiguous_run, derive, limited};
 use crate::spec;
 use crate::tensor::{DmTensor, DmTensorViewMut};
@@ -226,15 +226,16 @@ impl<D: Scalar, Time: M, Packet: M, Element: M, const T: Tu> CommitPlan<D, Time,
     };
 }
 
-impl<'l, const T: Tu, P: Position, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
-    StreamTensor<'l, T, P, D, Chip, Cluster, Slice, Time, Packet>
+/// All rules of a commit, in the order in which they are reported.
+struct CheckedCommit<D, P, Chip, Cluster, Slice, Time, Packet, Element, const T: Tu>(
+    PhantomData<(D, P, Chip, Cluster, Slice, Time, Packet, Element)>,
+);
+
+impl<D: Scalar, P: InMotion, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, Element: M, const T: Tu>
+    CheckedCommit<D, P, Chip, Cluster, Slice, Time, Packet, Element, T>
 {
-    const MAY_COMMIT: () = {
-        if !P::FETCHED {
-            let text =
-                text!("commit: the stream has not been read; help: `.fetch()` and `.collect()` it first");
-            PlanError::new("stage", text).refuse()
-        }
+    const CONFIG: CommitConfig = {
+        let _ = DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT;
         if T && !P::SUB_COMMIT {
             let text = text!(
                 "commit: a commit of the sub context cannot follow the engine of `.{}()`; \
@@ -243,8 +244,25 @@ impl<'l, const T: Tu, P: Position, D: Scalar, Chip: M, Cluster: M, Slice: M, Tim
             );
             PlanError::new("sub commit", text).refuse()
         }
+        CommitPlan::<D, Time, Packet, Element, T>::CONFIG
     };
+}
 
+/// Elements that a commit can write as `Element`: those of every type that memories hold.
+#[diagnostic::on_unimplemented(
+    message = "commit: no memory holds elements of `{Self}`",
+    label = "a stream of `{Self}` ends here",
+    note = "`i5` and `i9` exist only in streams and register files",
+    note = "help: end the stream in `.to_trf()` or `.align()`, or fetch as `i32` and `.cast()` before the commit"
+)]
+pub trait StoredAs<Element>: Scalar {}
+
+#[diagnostic::do_not_recommend]
+impl<D: Scalar, Element: M> StoredAs<Element> for D {}
+
+impl<'l, const T: Tu, P: InMotion, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
+    StreamTensor<'l, T, P, D, Chip, Cluster, Slice, Time, Packet>
+{
     /// Ends the stream in DM: each slice writes its part at `address`.
     ///
     /// `Element` is a permutation of `Time`, and inside it the leading 8, 16, 24 or 32 bytes of the packet.
@@ -254,35 +272,35 @@ impl<'l, const T: Tu, P: Position, D: Scalar, Chip: M, Cluster: M, Slice: M, Tim
     /// # Panics
     /// Where `address` is no multiple of 8, or the tensor leaves the memory of the slice.
     #[track_caller]
-    pub fn commit<Element: M>(self, address: Address) -> DmTensor<D, Chip, Cluster, Slice, Element> {
-        // Named here so that the compiler shows the line of the call.
-        const {
-            let _ = (Self::MAY_COMMIT, CommitPlan::<D, Time, Packet, Element, T>::CONFIG);
-            let _ = DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT;
-        }
+    #[inline(never)] // The compiler names the line of a call that it did not inline.
+    pub fn commit<Element: M>(self, address: Address) -> DmTensor<D, Chip, Cluster, Slice, Element>
+    where
+        D: StoredAs<Element>,
+    {
+        let plan = const { &CheckedCommit::<D, P, Chip, Cluster, Slice, Time, Packet, Element, T>::CONFIG };
         accept(OPERATION, check_commit_address(address));
         DmTensor::<D, Chip, Cluster, Slice, Element>::accept_address(OPERATION, address);
         let mut tensor = DmTensor::filled(address, self.context.next_fill());
         let region = tensor.view_mut().region();
-        self.commit_to::<Element>(region);
+        self.commit_to(region, plan);
         tensor
     }
 
     /// Ends the stream in a view in DM. The rules are those of [`Self::commit`].
     #[track_caller]
-    pub fn commit_view<Element: M>(self, destination: DmTensorViewMut<'l, D, Chip, Cluster, Slice, Element>) {
-        // Named here so that the compiler shows the line of the call.
-        const {
-            let _ = (Self::MAY_COMMIT, CommitPlan::<D, Time, Packet, Element, T>::CONFIG);
-            let _ = DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT;
-        }
-        self.commit_to::<Element>(destination.region());
+    #[inline(never)]
+    pub fn commit_view<Element: M>(self, destination: DmTensorViewMut<'l, D, Chip, Cluster, Slice, Element>)
+    where
+        D: StoredAs<Element>,
+    {
+        let plan = const { &CheckedCommit::<D, P, Chip, Cluster, Slice, Time, Packet, Element, T>::CONFIG };
+        let region = destination.region();
+        accept(OPERATION, check_commit_address(region.address));
+        self.commit_to(region, plan);
     }
 
     #[track_caller]
-    fn commit_to<Element: M>(self, destination: Region) {
-        let plan = const { &CommitPlan::<D, Time, Packet, Element, T>::CONFIG };
-        accept(OPERATION, check_commit_address(destination.address));
+    fn commit_to(self, destination: Region, plan: &CommitConfig) {
         let mut config = plan.config;
         config.packet_size = plan.window;
         let sink =

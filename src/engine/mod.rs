@@ -8,7 +8,7 @@ pub mod dma;
 pub mod fetch;
 pub mod inspect;
 pub mod lookup_table;
+pub mod next_call;
 pub mod register_file;
 pub mod stream;
-pub mod unstored;
 pub mod vector_register_file;

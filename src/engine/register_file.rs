@@ -215,6 +215,7 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
     /// # Panics
     /// Where the part of the TRF at `address` is too small.
     #[track_caller]
+    #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn to_trf<Row: M, Element: M>(
         self,
         address: TrfAddress,

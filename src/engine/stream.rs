@@ -39,14 +39,15 @@ pub mod stage {
     pub trait Position: sealed::Sealed {
         /// The engine that the stream has left.
         const NAME: &'static str;
-        /// Whether a commit of the sub context may follow (spec page 50 §7).
+        /// Whether a commit of the sub context may follow.
         const SUB_COMMIT: bool;
-        /// Whether the tensor has been read.
-        const FETCHED: bool;
     }
 
+    /// A place after the tensor has been read: packets can be committed.
+    pub trait InMotion: Position {}
+
     macro_rules! positions {
-        ($($(#[$doc:meta])* $name:ident = $text:literal, $fetched:literal, $sub_commit:literal;)*) => {
+        ($($(#[$doc:meta])* $name:ident = $text:literal, $sub_commit:literal;)*) => {
             $(
                 $(#[$doc])*
                 #[derive(Debug)]
@@ -55,8 +56,8 @@ pub mod stage {
                 impl Position for $name {
                     const NAME: &'static str = $text;
                     const SUB_COMMIT: bool = $sub_commit;
-                    const FETCHED: bool = $fetched;
                 }
+                impl InMotion for $name {}
             )*
         };
     }
@@ -68,18 +69,17 @@ pub mod stage {
     impl<Kind: ChipType> Position for PositionBegin<Kind> {
         const NAME: &'static str = "begin";
         const SUB_COMMIT: bool = true;
-        const FETCHED: bool = false;
     }
 
     positions! {
         /// Packets as they were read.
-        PositionFetch = "fetch", true, true;
+        PositionFetch = "fetch", true;
         /// Packets of one 32-byte flit.
-        PositionCollect = "collect", true, true;
+        PositionCollect = "collect", true;
         /// Sums of 32 bits in beats of 8.
-        PositionContraction = "accumulate", true, true;
+        PositionContraction = "accumulate", true;
         /// Flits of a narrower type.
-        PositionCast = "cast", true, false;
+        PositionCast = "cast", false;
     }
 }
 

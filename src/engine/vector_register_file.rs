@@ -136,6 +136,7 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet:
     /// # Panics
     /// Where `address` is no multiple of 4, or the tensor at `address` leaves the VRF of 8192 bytes.
     #[track_caller]
+    #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn to_vrf<Element: M>(self, address: Address) -> VrfTensor<D, Chip, Cluster, Slice, Element>
     where
         D: VeScalar,

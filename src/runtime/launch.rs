@@ -4,6 +4,7 @@
 
 use super::context::{Context, Dma, DmaContext, SystemHandle, Tu, TuContext};
 use super::fault::{InsideLaunch, next_launch, two_contexts};
+use super::needs_await::NeedsAwait;
 use crate::chip::{Fault, FaultKind};
 use crate::clock::KernelCall;
 use core::future::{Future, poll_fn};
@@ -132,18 +133,18 @@ device_send_tuples!(A B C D E F G H I J K L N O P Q R S T U V W X);
 /// With the message of a [`Fault`], where the kernel does what would break on the chip. The context stays usable.
 /// [`try_launch`] returns the fault instead.
 #[track_caller]
-pub fn launch<F, P>(kernel: F, args: P) -> impl Future<Output = F::Output>
+pub fn launch<F, P>(kernel: F, args: P) -> NeedsAwait<impl Future<Output = F::Output>>
 where
     F: DeviceFn<P>,
     P: DeviceSend,
 {
     let launched = try_launch(kernel, args);
-    async move {
+    NeedsAwait::new(async move {
         match launched.await {
             Ok(output) => output,
             Err(fault) => panic!("{fault}"),
         }
-    }
+    })
 }
 
 /// Runs a kernel like [`launch`], and returns the fault if there is one. The context stays usable.
@@ -151,13 +152,13 @@ where
 /// # Errors
 /// A [`Fault`] where the kernel does what would break on the chip, or where the arguments are parts of two contexts.
 #[track_caller]
-pub fn try_launch<F, P>(_kernel: F, args: P) -> impl Future<Output = Result<F::Output, Fault>>
+pub fn try_launch<F, P>(_kernel: F, args: P) -> NeedsAwait<impl Future<Output = Result<F::Output, Fault>>>
 where
     F: DeviceFn<P>,
     P: DeviceSend,
 {
     let location = Location::caller();
-    async move { run::<F, P>(args, location).await }
+    NeedsAwait::new(run::<F, P>(args, location))
 }
 
 /// The system of the contexts of the arguments. `None`: there is no context.

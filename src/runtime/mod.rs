@@ -4,8 +4,10 @@ mod context;
 pub mod environment;
 pub(crate) mod fault;
 pub(crate) mod launch;
+mod needs_await;
 mod output;
 
 pub use crate::chip::SimOptions;
 pub use context::{Context, ContextGuard, Dma, DmaContext, DmaValues, Tu, TuContext, TuValues};
 pub use launch::{DeviceFn, DeviceSend, launch, try_launch};
+pub use needs_await::NeedsAwait;

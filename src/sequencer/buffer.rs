@@ -314,6 +314,7 @@ impl<D: Scalar, Buf: M> BufTensor<D, Buf> {
     /// Reads the buffer as a stream of packets. Padding of the stream holds nothing.
     ///
     /// Refused while compiling: mappings that no sequencer reads.
+    #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn read<'l, Time: M, Packet: M>(&'l self) -> StreamTensor<'l, D, Time, Packet> {
         let plan = const { BufferPlan::<D, Buf, Time, Packet>::READ };
         self.gather("read", plan, None).expect("a derived read lies in the buffer")
@@ -335,6 +336,7 @@ impl<D: Scalar, Buf: M> BufTensor<D, Buf> {
     /// # Panics
     /// Where the number of offsets is not the size of `Index`, or an offset leaves the buffer.
     #[track_caller]
+    #[inline(never)]
     pub fn read_indirect<'l, Index: M, Time: M, Packet: M>(
         &'l self,
         offsets: &[usize],
@@ -346,6 +348,7 @@ impl<D: Scalar, Buf: M> BufTensor<D, Buf> {
     }
 
     /// [`Self::read_indirect`] that returns what is wrong with the offsets.
+    #[inline(never)]
     pub fn try_read_indirect<'l, Index: M, Time: M, Packet: M>(
         &'l self,
         offsets: &[usize],
@@ -372,6 +375,7 @@ impl<D: Scalar, Buf: M> BufTensor<D, Buf> {
     /// wins; padding of the stream is not written.
     ///
     /// Refused while compiling: mappings that no sequencer writes.
+    #[inline(never)]
     pub fn write<'l, Time: M, Packet: M>(&mut self, stream: StreamTensor<'l, D, Time, Packet>) {
         let plan = const { BufferPlan::<D, Buf, Time, Packet>::WRITE };
         self.scatter("write", &plan, None, &stream).expect("a derived write lies in the buffer");
@@ -382,6 +386,7 @@ impl<D: Scalar, Buf: M> BufTensor<D, Buf> {
     /// # Panics
     /// Where the number of offsets is not the size of `Index`, or an offset leaves the buffer. Then nothing is written.
     #[track_caller]
+    #[inline(never)]
     pub fn write_indirect<'l, Index: M, Time: M, Packet: M>(
         &mut self,
         stream: StreamTensor<'l, D, Time, Packet>,
@@ -393,6 +398,7 @@ impl<D: Scalar, Buf: M> BufTensor<D, Buf> {
     }
 
     /// [`Self::write_indirect`] that returns what is wrong with the offsets.
+    #[inline(never)]
     pub fn try_write_indirect<'l, Index: M, Time: M, Packet: M>(
         &mut self,
         stream: StreamTensor<'l, D, Time, Packet>,

@@ -1,6 +1,7 @@
 //! Tensors in data memory, and the transfers that start there.
 
 use super::shape::Shape;
+use super::units::{Chips, Clusters, Slices};
 use crate::command::{Address, FillId, Footprint, Memory, Region};
 use crate::mapping::M;
 use crate::runtime::fault::accept;
@@ -21,9 +22,12 @@ pub struct DmTensor<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> {
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Cluster, Slice, Element> {
     pub(crate) const SHAPE: Shape =
         Shape::dm(D::ELEMENT_TYPE, Chip::EXPR, Cluster::EXPR, Slice::EXPR, Element::EXPR);
-    pub(crate) const FOOTPRINT: Footprint = match Self::SHAPE.footprint() {
-        Ok(footprint) => footprint,
-        Err(error) => error.refuse(),
+    pub(crate) const FOOTPRINT: Footprint = {
+        let _ = (Chips::<Chip>::CHECKED, Clusters::<Cluster>::CHECKED, Slices::<Slice>::CHECKED);
+        match Self::SHAPE.footprint() {
+            Ok(footprint) => footprint,
+            Err(error) => error.refuse(),
+        }
     };
 
     pub(crate) fn filled(address: Address, fill: FillId) -> Self {
@@ -47,6 +51,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
     /// or that it is written before it is read, and that nothing else uses the range.
     #[allow(unsafe_code)] // A contract about the memory of the chip; the body is safe.
     #[track_caller]
+    #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub unsafe fn from_addr(address: Address) -> Self {
         const {
             let _ = Self::FOOTPRINT;

@@ -1,6 +1,7 @@
 //! Tensors in high-bandwidth memory, and the transfers that start there.
 
 use super::shape::Shape;
+use super::units::Chips;
 use crate::command::{Address, FillId, Footprint, Memory, Region};
 use crate::mapping::M;
 use crate::runtime::fault::accept;
@@ -17,9 +18,12 @@ pub struct HbmTensor<D: Scalar, Chip: M, Element: M> {
 
 impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     pub(crate) const SHAPE: Shape = Shape::hbm(D::ELEMENT_TYPE, Chip::EXPR, Element::EXPR);
-    pub(crate) const FOOTPRINT: Footprint = match Self::SHAPE.footprint() {
-        Ok(footprint) => footprint,
-        Err(error) => error.refuse(),
+    pub(crate) const FOOTPRINT: Footprint = {
+        let _ = Chips::<Chip>::CHECKED;
+        match Self::SHAPE.footprint() {
+            Ok(footprint) => footprint,
+            Err(error) => error.refuse(),
+        }
     };
 
     pub(crate) fn filled(address: Address, fill: FillId) -> Self {
@@ -43,6 +47,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     /// or that it is written before it is read, and that nothing else uses the range.
     #[allow(unsafe_code)] // A contract about the memory of the chip; the body is safe.
     #[track_caller]
+    #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub unsafe fn from_addr(address: Address) -> Self {
         const { assert_fits::<D, Chip, Element>() };
         Self::accept_address("HbmTensor::from_addr", address);

@@ -7,12 +7,14 @@ mod dm;
 mod hbm;
 mod shape;
 mod trf;
+mod units;
 mod vrf;
 
 pub use dm::{DmTensor, DmTensorView, DmTensorViewMut};
 pub use hbm::{HbmTensor, HbmTensorView, HbmTensorViewMut};
 pub use shape::Shape;
 pub use trf::{TrfTensor, TrfTensorView, TrfTensorViewMut};
+pub(crate) use units::{Clusters, Slices};
 pub use vrf::{VrfTensor, VrfTensorView, VrfTensorViewMut};
 
 use crate::command::{Address, Footprint, Memory};

@@ -1,5 +1,6 @@
 //! What the types of a tensor at rest say, as values.
 
+use super::units::{CHIP, CLUSTER, SLICE, count_units};
 use crate::command::{Footprint, Memory};
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Expr, liveness_of};
@@ -103,9 +104,9 @@ impl Shape {
 
     /// The numbers of chips, clusters, slices and elements per unit, or why no memory holds them.
     pub const fn sizes(&self) -> Result<[usize; 4], PlanError> {
-        let chips = attempt!(self.count(self.chip, "Chip", spec::MAX_CHIPS));
-        let clusters = attempt!(self.count(self.cluster, "Cluster", spec::CLUSTERS));
-        let slices = attempt!(self.count(self.slice, "Slice", spec::SLICES));
+        let chips = attempt!(count_units(self.name(), self.chip, CHIP.0, CHIP.1));
+        let clusters = attempt!(count_units(self.name(), self.cluster, CLUSTER.0, CLUSTER.1));
+        let slices = attempt!(count_units(self.name(), self.slice, SLICE.0, SLICE.1));
         let elements = attempt!(size(self.element));
         let bits = elements as u128 * self.element_type.bits() as u128;
         let (name, per, capacity) = match self.memory {
@@ -139,22 +140,6 @@ impl Shape {
             return Err(PlanError::mapping(self.name(), crate::mapping::Problem::TooManyFactors));
         };
         Ok(Footprint { element: self.element_type, chips, clusters, slices, elements, guard })
-    }
-
-    const fn count(&self, expr: &'static Expr, name: &'static str, most: usize) -> Result<usize, PlanError> {
-        let count = attempt!(size(expr));
-        if count > most {
-            refuse!(
-                "unit count",
-                "{}: {} {} has {} positions, but there are {}; help: move a part of it to another dimension",
-                str(self.name()),
-                str(name),
-                mapping(expr),
-                number(count),
-                number(most),
-            );
-        }
-        Ok(count)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Tensors in the tensor register file.
 
+use super::units::{Chips, Clusters, Slices};
 use crate::chip::{RegisterType, TrfLayout};
 use crate::command::{FillId, Inspection, RegisterFile, TrfAddress, TrfRegion};
 use crate::engine::inspect::{TrfInspectionPlan, host_elements};
@@ -26,11 +27,13 @@ pub struct TrfTensor<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Ele
 impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
     TrfTensor<D, Chip, Cluster, Slice, Row, Element>
 {
-    const GUARD: Guard =
+    const GUARD: Guard = {
+        let _ = (Chips::<Chip>::CHECKED, Clusters::<Cluster>::CHECKED, Slices::<Slice>::CHECKED);
         match liveness_of(&[Chip::EXPR, Cluster::EXPR, Slice::EXPR, Row::EXPR, Element::EXPR]) {
             Some(guard) => guard,
             None => PlanError::mapping("TrfTensor", Problem::TooManyFactors).refuse(),
-        };
+        }
+    };
 
     const LOAD: TrfLoadConfig = TrfLoadConfig {
         rows: Row::SIZE,
@@ -57,6 +60,7 @@ impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
     /// No memory of the host is at risk. The caller vouches that this part of the TRF holds a tensor of this mapping.
     #[allow(unsafe_code)] // A contract about the memory of the chip; the body is safe.
     #[track_caller]
+    #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub unsafe fn from_addr(address: TrfAddress) -> Self {
         const { Self::CHECK };
         accept(
@@ -103,6 +107,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
 {
     /// What the TRF holds: see [`TrfTensorView::inspect`].
     #[track_caller]
+    #[inline(never)]
     pub fn inspect<Host: M>(&self, context: &Context) -> HostTensor<D, Host> {
         self.view().inspect(context)
     }
@@ -141,6 +146,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
     /// # Panics
     /// Where another tensor was written over this one.
     #[track_caller]
+    #[inline(never)]
     pub fn inspect<Host: M>(&self, context: &Context) -> HostTensor<D, Host> {
         let tensor = TrfTensor::<D, Chip, Cluster, Slice, Row, Element>::filled(self.address, self.fill);
         let transfer = const { TrfInspectionPlan::<D, Host, Chip, Cluster, Slice, Row, Element>::TRANSFER };

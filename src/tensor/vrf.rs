@@ -1,6 +1,7 @@
 //! Tensors in the vector register file.
 
 use super::shape::Shape;
+use super::units::{Chips, Clusters, Slices};
 use crate::command::{Address, FillId, Footprint, Inspection, Memory, Region, RegisterFile};
 use crate::engine::inspect::VrfInspectionPlan;
 use crate::host::HostTensor;
@@ -26,9 +27,12 @@ pub struct VrfTensor<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> {
 impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> VrfTensor<D, Chip, Cluster, Slice, Element> {
     pub(crate) const SHAPE: Shape =
         Shape::vrf(D::ELEMENT_TYPE, Chip::EXPR, Cluster::EXPR, Slice::EXPR, Element::EXPR);
-    pub(crate) const FOOTPRINT: Footprint = match Self::SHAPE.footprint() {
-        Ok(footprint) => footprint,
-        Err(error) => error.refuse(),
+    pub(crate) const FOOTPRINT: Footprint = {
+        let _ = (Chips::<Chip>::CHECKED, Clusters::<Cluster>::CHECKED, Slices::<Slice>::CHECKED);
+        match Self::SHAPE.footprint() {
+            Ok(footprint) => footprint,
+            Err(error) => error.refuse(),
+        }
     };
 
     pub(crate) fn filled(address: Address, fill: FillId) -> Self {
@@ -52,6 +56,7 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> VrfTensor<D, Chip, 
     /// Where `address` is no multiple of 4, or the tensor leaves the VRF.
     #[allow(unsafe_code)] // A contract about the memory of the chip; the body is safe.
     #[track_caller]
+    #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub unsafe fn from_addr(address: Address) -> Self {
         const {
             let _ = Self::FOOTPRINT;
@@ -79,6 +84,7 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> VrfTensor<D, Chip, 
 
     /// What the VRF holds: see [`VrfTensorView::inspect`].
     #[track_caller]
+    #[inline(never)]
     pub fn inspect<Host: M>(&self, context: &Context) -> HostTensor<D, Host> {
         self.view().inspect(context)
     }
@@ -137,6 +143,7 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M>
     /// # Panics
     /// Where another tensor was written over this one.
     #[track_caller]
+    #[inline(never)]
     pub fn inspect<Host: M>(&self, context: &Context) -> HostTensor<D, Host> {
         let footprint = const { VrfTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT };
         let region = Region { memory: Memory::Vrf, address: self.address, fill: self.fill, footprint };

@@ -196,6 +196,7 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
     /// half is padding. Axes that only the TRF has stand innermost in `OutTime`: each packet is repeated over them.
     ///
     /// Refused while compiling: everything that stream adapter and TRF sequencer cannot do (spec page 40 §3).
+    #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn align<OutTime: M, OutPacket: M, Row: M, TrfElement: M>(
         self,
         trf_tensor: &TrfTensor<D, Chip, Cluster, Slice, Row, TrfElement>,
@@ -223,6 +224,7 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Ti
     ///
     /// Refused while compiling: more than 32 columns, a number of columns that is no power of two, and what is no outer
     /// part of the packet (spec page 40 §4.1).
+    #[inline(never)]
     pub fn contract<OutPacket: M>(
         self,
     ) -> ContractionTensor<
@@ -257,6 +259,7 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Ti
     /// # Panics
     /// Where the mappings fit the other kind only.
     #[track_caller]
+    #[inline(never)]
     pub fn accumulate<OutTime: M, OutPacket: M>(
         self,
         kind: AccumulationKind,

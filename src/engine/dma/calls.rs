@@ -2,12 +2,13 @@
 
 // `#[inline(never)]`: the compiler names the line of a call that it did not inline.
 
+use super::link::{OnChip, ToHost};
 use super::{DmaPlan, HostPlan, dma_operation};
-use crate::command::{Address, HostTransfer};
+use crate::command::{Address, HostTransfer, Transfer};
 use crate::host::HostTensor;
 use crate::mapping::M;
 use crate::runtime::fault::{accept, or_raise};
-use crate::runtime::{Dma, DmaContext, DmaValues as _};
+use crate::runtime::{Dma, DmaContext, DmaValues as _, NeedsAwait};
 use crate::scalar::Scalar;
 use crate::tensor::{
     DmTensor, DmTensorView, DmTensorViewMut, HbmTensor, HbmTensorView, HbmTensorViewMut, check_dma_address,
@@ -26,16 +27,15 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
     #[inline(never)]
     pub fn to_hbm<Element2: M>(
         &self,
-        dma: &mut DmaContext<{ Dma::Tensor }>,
+        dma: &mut impl OnChip,
         address: Address,
     ) -> HbmTensor<D, Chip, Element2> {
-        const {
-            let _ =
-                DmaPlan::<DmTensor<D, Chip, Cluster, Slice, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER;
-        }
+        let transfer = const {
+            DmaPlan::<DmTensor<D, Chip, Cluster, Slice, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER
+        };
         HbmTensor::<D, Chip, Element2>::accept_address("to_hbm", address);
-        let mut tensor = HbmTensor::filled(address, dma.next_fill());
-        self.view().to_hbm_view(dma, tensor.view_mut());
+        let mut tensor = HbmTensor::filled(address, dma.engines().next_fill());
+        dma.engines().execute(dma_operation(self.view().region(), tensor.view_mut().region(), transfer));
         tensor
     }
 
@@ -50,18 +50,18 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
     #[inline(never)]
     pub fn to_dm<Slice2: M, Element2: M>(
         &self,
-        dma: &mut DmaContext<{ Dma::Tensor }>,
+        dma: &mut impl OnChip,
         address: Address,
     ) -> DmTensor<D, Chip, Cluster, Slice2, Element2> {
-        const {
-            let _ = DmaPlan::<
+        let transfer = const {
+            DmaPlan::<
                 DmTensor<D, Chip, Cluster, Slice, Element>,
                 DmTensor<D, Chip, Cluster, Slice2, Element2>,
-            >::TRANSFER;
-        }
+            >::TRANSFER
+        };
         DmTensor::<D, Chip, Cluster, Slice2, Element2>::accept_address("to_dm", address);
-        let mut tensor = DmTensor::filled(address, dma.next_fill());
-        self.view().to_dm_view(dma, tensor.view_mut());
+        let mut tensor = DmTensor::filled(address, dma.engines().next_fill());
+        dma.engines().execute(dma_operation(self.view().region(), tensor.view_mut().region(), transfer));
         tensor
     }
 }
@@ -74,13 +74,13 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
     #[inline(never)]
     pub fn to_hbm_view<Element2: M>(
         self,
-        dma: &mut DmaContext<{ Dma::Tensor }>,
+        dma: &mut impl OnChip,
         destination: HbmTensorViewMut<'_, D, Chip, Element2>,
     ) {
         let transfer = const {
             DmaPlan::<DmTensor<D, Chip, Cluster, Slice, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER
         };
-        dma.execute(dma_operation(self.region(), destination.region(), transfer));
+        dma.engines().execute(dma_operation(self.region(), destination.region(), transfer));
     }
 
     /// Copies the tensor into a view in DM: see [`DmTensor::to_dm`]. The address is that of the view.
@@ -88,7 +88,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
     #[inline(never)]
     pub fn to_dm_view<Slice2: M, Element2: M>(
         self,
-        dma: &mut DmaContext<{ Dma::Tensor }>,
+        dma: &mut impl OnChip,
         destination: DmTensorViewMut<'_, D, Chip, Cluster, Slice2, Element2>,
     ) {
         let transfer = const {
@@ -97,8 +97,38 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
                 DmTensor<D, Chip, Cluster, Slice2, Element2>,
             >::TRANSFER
         };
-        dma.execute(dma_operation(self.region(), destination.region(), transfer));
+        dma.engines().execute(dma_operation(self.region(), destination.region(), transfer));
     }
+}
+
+/// From HBM to HBM.
+#[track_caller]
+fn in_hbm<const DMA: Dma, D: Scalar, Chip: M, Element: M, Element2: M>(
+    source: HbmTensorView<'_, D, Chip, Element>,
+    dma: &mut DmaContext<DMA>,
+    address: Address,
+    transfer: Transfer,
+) -> HbmTensor<D, Chip, Element2> {
+    HbmTensor::<D, Chip, Element2>::accept_address("to_hbm", address);
+    let mut tensor = HbmTensor::filled(address, dma.next_fill());
+    dma.execute(dma_operation(source.region(), tensor.view_mut().region(), transfer));
+    tensor
+}
+
+/// From HBM to DM.
+#[track_caller]
+fn into_dm<D: Scalar, Chip: M, Element: M, Cluster: M, Slice: M, Element2: M>(
+    source: HbmTensorView<'_, D, Chip, Element>,
+    dma: &mut DmaContext<{ Dma::Tensor }>,
+    address: Address,
+    transfer: Transfer,
+) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
+    accept("to_dm", check_dma_address("HBM source", source.address()));
+    accept("to_dm", check_dma_address("DM destination", address));
+    DmTensor::<D, Chip, Cluster, Slice, Element2>::accept_address("to_dm", address);
+    let mut tensor = DmTensor::filled(address, dma.next_fill());
+    dma.execute(dma_operation(source.region(), tensor.view_mut().region(), transfer));
+    tensor
 }
 
 impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
@@ -112,13 +142,14 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     #[inline(never)]
     pub fn to_host<Element2: M>(
         &self,
-        dma: &mut DmaContext<{ Dma::Pcie }>,
-    ) -> impl Future<Output = HostTensor<D, Element2>> {
+        dma: &mut impl ToHost,
+    ) -> NeedsAwait<impl Future<Output = HostTensor<D, Element2>>> {
         const {
             let _ = HostPlan::<D, Element2, Chip, Element>::DOWNLOAD;
         }
         let location = Location::caller();
-        async move { self.download(dma, location) }
+        let dma = dma.link();
+        NeedsAwait::new(async move { self.download(dma, location) })
     }
 
     fn download<Element2: M>(
@@ -150,10 +181,9 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
         dma: &mut DmaContext<DMA>,
         address: Address,
     ) -> HbmTensor<D, Chip, Element2> {
-        const {
-            let _ = DmaPlan::<HbmTensor<D, Chip, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER;
-        }
-        self.view().to_hbm(dma, address)
+        let transfer =
+            const { DmaPlan::<HbmTensor<D, Chip, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER };
+        in_hbm(self.view(), dma, address, transfer)
     }
 
     /// Copies the tensor to DM, in any layout, in every slice at byte `address`. Axes that only the destination has are
@@ -170,14 +200,13 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     #[inline(never)]
     pub fn to_dm<Cluster: M, Slice: M, Element2: M>(
         &self,
-        dma: &mut DmaContext<{ Dma::Tensor }>,
+        dma: &mut impl OnChip,
         address: Address,
     ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
-        const {
-            let _ =
-                DmaPlan::<HbmTensor<D, Chip, Element>, DmTensor<D, Chip, Cluster, Slice, Element2>>::TRANSFER;
-        }
-        self.view().to_dm(dma, address)
+        let transfer = const {
+            DmaPlan::<HbmTensor<D, Chip, Element>, DmTensor<D, Chip, Cluster, Slice, Element2>>::TRANSFER
+        };
+        into_dm(self.view(), dma.engines(), address, transfer)
     }
 }
 
@@ -190,13 +219,9 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
         dma: &mut DmaContext<DMA>,
         address: Address,
     ) -> HbmTensor<D, Chip, Element2> {
-        const {
-            let _ = DmaPlan::<HbmTensor<D, Chip, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER;
-        }
-        HbmTensor::<D, Chip, Element2>::accept_address("to_hbm", address);
-        let mut tensor = HbmTensor::filled(address, dma.next_fill());
-        self.to_hbm_view(dma, tensor.view_mut());
-        tensor
+        let transfer =
+            const { DmaPlan::<HbmTensor<D, Chip, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER };
+        in_hbm(self, dma, address, transfer)
     }
 
     /// Copies the tensor into a view in HBM: see [`HbmTensor::to_hbm`]. The address is that of the view.
@@ -217,18 +242,13 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
     #[inline(never)]
     pub fn to_dm<Cluster: M, Slice: M, Element2: M>(
         self,
-        dma: &mut DmaContext<{ Dma::Tensor }>,
+        dma: &mut impl OnChip,
         address: Address,
     ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
-        const {
-            let _ =
-                DmaPlan::<HbmTensor<D, Chip, Element>, DmTensor<D, Chip, Cluster, Slice, Element2>>::TRANSFER;
-        }
-        accept("to_dm", check_dma_address("DM destination", address));
-        DmTensor::<D, Chip, Cluster, Slice, Element2>::accept_address("to_dm", address);
-        let mut tensor = DmTensor::filled(address, dma.next_fill());
-        self.to_dm_view(dma, tensor.view_mut());
-        tensor
+        let transfer = const {
+            DmaPlan::<HbmTensor<D, Chip, Element>, DmTensor<D, Chip, Cluster, Slice, Element2>>::TRANSFER
+        };
+        into_dm(self, dma.engines(), address, transfer)
     }
 
     /// Copies the tensor into a view in DM: see [`HbmTensor::to_dm`]. The address is that of the view.
@@ -236,7 +256,7 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
     #[inline(never)]
     pub fn to_dm_view<Cluster: M, Slice: M, Element2: M>(
         self,
-        dma: &mut DmaContext<{ Dma::Tensor }>,
+        dma: &mut impl OnChip,
         destination: DmTensorViewMut<'_, D, Chip, Cluster, Slice, Element2>,
     ) {
         let transfer = const {
@@ -245,7 +265,7 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
         let destination = destination.region();
         accept("to_dm", check_dma_address("HBM source", self.address()));
         accept("to_dm", check_dma_address("DM destination", destination.address));
-        dma.execute(dma_operation(self.region(), destination, transfer));
+        dma.engines().execute(dma_operation(self.region(), destination, transfer));
     }
 }
 
@@ -263,16 +283,17 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
     #[inline(never)]
     pub fn to_hbm<Chip: M, Element2: M>(
         &self,
-        dma: &mut DmaContext<{ Dma::Pcie }>,
+        dma: &mut impl ToHost,
         address: Address,
-    ) -> impl Future<Output = HbmTensor<D, Chip, Element2>> {
+    ) -> NeedsAwait<impl Future<Output = HbmTensor<D, Chip, Element2>>> {
         const {
             let _ = HostPlan::<D, Element, Chip, Element2>::UPLOAD;
         }
         // Here, not when it is awaited: the line of the call is known.
         HbmTensor::<D, Chip, Element2>::accept_address("to_hbm", address);
         let location = Location::caller();
-        async move { self.upload(dma, address, location) }
+        let dma = dma.link();
+        NeedsAwait::new(async move { self.upload(dma, address, location) })
     }
 
     fn upload<Chip: M, Element2: M>(

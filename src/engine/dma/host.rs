@@ -5,7 +5,7 @@ use crate::error::{PlanError, attempt};
 use crate::mapping::{Expr, Factors, M, Pool};
 use crate::scalar::Scalar;
 use crate::sequencer::transfer::{LEVELS, Level, Placement, all_factors, derive_between};
-use crate::tensor::Shape;
+use crate::tensor::{HbmTensor, Shape};
 use core::marker::PhantomData;
 
 /// The loops of a PCIe transfer between a host tensor and HBM.
@@ -15,15 +15,21 @@ impl<D: Scalar, Host: M, Chip: M, Element: M> HostPlan<D, Host, Chip, Element> {
     const HBM: Shape = Shape::hbm(D::ELEMENT_TYPE, Chip::EXPR, Element::EXPR);
 
     /// From the host's buffer to HBM.
-    pub const UPLOAD: Transfer = match derive_storage_transfer("to_hbm", Host::EXPR, &Self::HBM, true) {
-        Ok(transfer) => transfer,
-        Err(error) => error.refuse(),
+    pub const UPLOAD: Transfer = {
+        let _ = HbmTensor::<D, Chip, Element>::FOOTPRINT;
+        match derive_storage_transfer("to_hbm", Host::EXPR, &Self::HBM, true) {
+            Ok(transfer) => transfer,
+            Err(error) => error.refuse(),
+        }
     };
 
     /// From HBM to the host's buffer.
-    pub const DOWNLOAD: Transfer = match derive_storage_transfer("to_host", Host::EXPR, &Self::HBM, false) {
-        Ok(transfer) => transfer,
-        Err(error) => error.refuse(),
+    pub const DOWNLOAD: Transfer = {
+        let _ = HbmTensor::<D, Chip, Element>::FOOTPRINT;
+        match derive_storage_transfer("to_host", Host::EXPR, &Self::HBM, false) {
+            Ok(transfer) => transfer,
+            Err(error) => error.refuse(),
+        }
     };
 
     /// Elements of the host's buffer: live digits only.

@@ -23,11 +23,13 @@
 
 mod calls;
 mod host;
+mod link;
 
 pub(crate) use host::derive_host_transfer;
 pub use host::{HostPlan, derive_storage_transfer};
+pub use link::{OnChip, ToHost};
 
-use crate::command::{Dma, Memory, Operation, Region, Transfer};
+use crate::command::{Dma, Footprint, Memory, Operation, Region, Transfer};
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::M;
 use crate::scalar::Scalar;
@@ -41,16 +43,20 @@ use core::marker::PhantomData;
 pub trait AtRest {
     /// Memory, element type and mappings.
     const SHAPE: Shape;
+    /// The same, counted. Using it refuses what the memory cannot hold.
+    const FOOTPRINT: Footprint;
 }
 
 impl<D: Scalar, Chip: M, Element: M> AtRest for HbmTensor<D, Chip, Element> {
     const SHAPE: Shape = Self::SHAPE;
+    const FOOTPRINT: Footprint = Self::FOOTPRINT;
 }
 
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> AtRest
     for DmTensor<D, Chip, Cluster, Slice, Element>
 {
     const SHAPE: Shape = Self::SHAPE;
+    const FOOTPRINT: Footprint = Self::FOOTPRINT;
 }
 
 /// The loops of a DMA transfer from one tensor type to another.
@@ -58,9 +64,12 @@ pub struct DmaPlan<Source, Destination>(PhantomData<(Source, Destination)>);
 
 impl<Source: AtRest, Destination: AtRest> DmaPlan<Source, Destination> {
     /// The loops. Using it refuses what the DMA engine cannot do.
-    pub const TRANSFER: Transfer = match derive_dma(&Source::SHAPE, &Destination::SHAPE) {
-        Ok(transfer) => transfer,
-        Err(error) => error.refuse(),
+    pub const TRANSFER: Transfer = {
+        let _ = (Source::FOOTPRINT, Destination::FOOTPRINT);
+        match derive_dma(&Source::SHAPE, &Destination::SHAPE) {
+            Ok(transfer) => transfer,
+            Err(error) => error.refuse(),
+        }
     };
 }
 

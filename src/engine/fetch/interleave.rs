@@ -154,6 +154,7 @@ impl<const T: Tu> TuContext<T> {
     /// Refused while compiling: an axis that is not of size 2, or that the tensors have themselves. Source: seed page
     /// *Fetch Engine*, "Interleaving Tensors".
     #[track_caller]
+    #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn begin_interleaved<'l, I: AxisName, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>(
         &'l mut self,
         lhs: DmTensorView<'l, D, Chip, Cluster, Slice, Element>,

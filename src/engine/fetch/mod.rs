@@ -37,6 +37,7 @@ use crate::runtime::Tu;
 use crate::runtime::fault::accept;
 use crate::scalar::{ChipType, ElementType, FetchCast, Scalar, StreamScalar};
 use crate::spec;
+use crate::tensor::{Clusters, Slices};
 use crate::text::text;
 use core::marker::PhantomData;
 use plan::OPERATION;
@@ -111,6 +112,18 @@ impl<D: Scalar, D2: StreamScalar, Element: M, Time2: M, Packet2: M, const T: Tu,
     };
 }
 
+/// The units of a stream, refused once for all fetches that have them.
+struct FetchUnits<Cluster, Slice>(PhantomData<(Cluster, Slice)>);
+
+impl<Cluster: M, Slice: M> FetchUnits<Cluster, Slice> {
+    const CHECK: () = {
+        let _ = (Clusters::<Cluster>::CHECKED, Slices::<Slice>::CHECKED);
+        if let Err(error) = check_units(Cluster::EXPR, Slice::EXPR) {
+            error.refuse()
+        }
+    };
+}
+
 /// All rules of a fetch, in the order in which they are reported.
 struct CheckedFetch<D, D2, Cluster, Slice, Element, Time2, Packet2, const T: Tu, Begin, Adapter>(
     PhantomData<(D, D2, Cluster, Slice, Element, Time2, Packet2, Begin, Adapter)>,
@@ -130,9 +143,7 @@ impl<
 > CheckedFetch<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, Adapter>
 {
     const CONFIG: FetchConfig = {
-        if let Err(error) = check_units(Cluster::EXPR, Slice::EXPR) {
-            error.refuse()
-        }
+        let _ = FetchUnits::<Cluster, Slice>::CHECK;
         if let Err(error) =
             check_packet(&FetchPlan::<D, D2, Element, Time2, Packet2, T, Begin, Adapter>::REQUEST)
         {
@@ -197,6 +208,7 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Begin: M, Elemen
     /// Refused while compiling: clusters other than 2 or slices other than 256, packets that are no multiple of 8 bytes,
     /// mappings that no sequencer of 8 entries reads (seed page *Fetch Engine*).
     #[track_caller]
+    #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn fetch<D2: StreamScalar, Time2: M, Packet2: M>(
         self,
     ) -> FetchTensor<'l, T, D2, Chip, Cluster, Slice, Time2, Packet2>

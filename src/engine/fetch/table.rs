@@ -53,6 +53,7 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Begin: M, Elemen
     /// takes at most as many elements as make 32 bytes, as entries and as elements of `D2`. Source: seed page *Fetch
     /// Engine*, "Table Indexing".
     #[track_caller]
+    #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn fetch_with_table<D2: StreamScalar, Time2: M, Packet2: M>(
         self,
         table: &impl IndexedTable<D, Entry: FetchCast<D2, Kind>>,

@@ -71,6 +71,7 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Begin: M, Elemen
     /// Refused while compiling: what [`fetch`](Self::fetch) refuses, and pairs of types that are not in
     /// [`ZeroPointCast`]. Source: seed page *Fetch Engine*, "Zero-Point Subtraction".
     #[track_caller]
+    #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn fetch_with_zero_point<D2: StreamScalar, Time2: M, Packet2: M>(
         self,
         zero_point: D,
@@ -101,6 +102,7 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, I: AxisName, Ele
     ///
     /// The rules are those of [`fetch_with_zero_point`](Self::fetch_with_zero_point).
     #[track_caller]
+    #[inline(never)]
     pub fn fetch_with_zero_points<D2: StreamScalar, Time2: M, Packet2: M>(
         self,
         zero_points: [D; 2],

@@ -1,0 +1,198 @@
+//! What the compiler says where a call comes at the wrong stage of a stream.
+//!
+//! A stage has the methods of the calls that may follow. It also has the others, each with a bound that nothing meets:
+//! the compiler shows the words of the bound at the user's call, in `cargo check` too. Without them it would say that
+//! there is no such method, and not what to do. Such a method has the result of the right call, so that the rest of the
+//! chain causes no more errors.
+
+use crate::command::{AccumulationKind, Address, TrfAddress};
+use crate::engine::contraction::ContractsTo;
+use crate::engine::dma::OnChip;
+use crate::engine::stream::{
+    AccumulationTensor, AlignedPair, BeginTensor, CastTensor, CollectTensor, ContractionTensor, FetchTensor,
+};
+use crate::mapping::{Identity, M};
+use crate::runtime::Tu;
+use crate::scalar::{ChipType, Scalar, StreamScalar};
+use crate::tensor::{DmTensor, DmTensorViewMut, HbmTensor, TrfTensor};
+
+/// Bounds that no stream meets. Each has the words for the stage that lacks it.
+macro_rules! never_met {
+    ($($(#[$doc:meta])* $bound:ident: $message:literal, $label:literal;)*) => { $(
+        $(#[$doc])*
+        #[diagnostic::on_unimplemented(message = $message, label = $label)]
+        pub trait $bound<Parameters> {}
+    )* };
+}
+
+never_met! {
+    /// Of a tensor that `.fetch()` has read.
+    WasFetched: "the tensor has not been read yet",
+        "`.fetch::<D, Time, Packet>()` comes before this call";
+    /// Of a tensor that no `.fetch()` has read.
+    IsUnread: "the tensor was read already",
+        "a stream is fetched once: remove this call, or begin another stream";
+    /// Of packets that `.collect()` has cut into flits.
+    WasCollected: "the packets have not been cut into flits yet",
+        "`.collect::<Time, Packet>()` comes before this call";
+    /// Of packets that are no flits.
+    HasNoFlits: "the stream is made of flits already",
+        "remove this call: only `.fetch()` is followed by `.collect()`";
+    /// Of a stream that `.align()` has brought together with weights.
+    MetWeights: "the stream has not met its weights yet",
+        "`.align::<OutTime, OutPacket, _, _>(&weights)` comes before this call";
+    /// Of products that `.contract()` has added.
+    WasContracted: "the data lies beside its weights, and nothing is multiplied yet",
+        "`.contract::<OutPacket>()` comes before this call";
+    /// Of sums that `.accumulate()` has added over time.
+    WasAccumulated: "the columns have not been added over time yet",
+        "`.accumulate::<OutTime, OutPacket>(kind)` comes before this call";
+    /// Of a stream that was not contracted.
+    IsUncontracted: "a stream meets its weights once",
+        "`.commit::<Element>(address)` the stream, and begin another one with the result";
+    /// Of elements that were not cast.
+    IsUncast: "the stream was cast already",
+        "remove this call, or cast to the last type at once";
+    /// Of collected streams, which alone load register files.
+    IsAsCollected: "only a stream that was just collected loads a register file",
+        "`.commit::<Element>(address)` the stream, then begin, `.fetch()` and `.collect()` the result";
+    /// Of streams that `.commit()` has written to a tensor in DM.
+    WasCommitted: "a stream in motion is no tensor in memory",
+        "`.commit::<Element>(address)` comes before this call";
+}
+
+/// One call, with the parameters and the result of its right place: the compiler goes on behind it without more errors.
+/// `$element` is what the stage would have in its right place.
+macro_rules! call {
+    ($bound:ident, $element:ty, fetch) => {
+        call!($bound, fetch<D2: StreamScalar, Time2: M, Packet2: M>()
+            -> FetchTensor<'l, T, D2, Chip, Cluster, Slice, Time2, Packet2>);
+    };
+    ($bound:ident, $element:ty, collect) => {
+        call!($bound, collect<Time2: M, Packet2: M>()
+            -> CollectTensor<'l, T, D, Chip, Cluster, Slice, Time2, Packet2>);
+    };
+    ($bound:ident, $element:ty, align) => {
+        call!($bound, align<OutTime: M, OutPacket2: M, Row2: M, TrfElement: M>(
+                weights: &TrfTensor<D, Chip, Cluster, Slice, Row2, TrfElement>)
+            -> AlignedPair<'l, T, D, Chip, Cluster, Slice, Row2, OutTime, OutPacket2>);
+    };
+    ($bound:ident, $element:ty, contract) => {
+        call!($bound, contract<OutPacket2: M>()
+            -> ContractionTensor<'l, T, $element, Chip, Cluster, Slice, Identity, Time, OutPacket2>);
+    };
+    ($bound:ident, $element:ty, accumulate) => {
+        call!($bound, accumulate<OutTime2: M, OutPacket2: M>(kind: AccumulationKind)
+            -> AccumulationTensor<'l, T, $element, Chip, Cluster, Slice, OutTime2, OutPacket2>);
+    };
+    ($bound:ident, $element:ty, cast) => {
+        call!($bound, cast<D2: Scalar, OutPacket2: M>()
+            -> CastTensor<'l, T, D2, Chip, Cluster, Slice, Time, OutPacket2>);
+    };
+    ($bound:ident, $element:ty, commit) => {
+        call!($bound, commit<Element: M>(address: Address)
+            -> DmTensor<$element, Chip, Cluster, Slice, Element>);
+    };
+    ($bound:ident, $element:ty, commit_view) => {
+        call!($bound, commit_view<Element: M>(
+            destination: DmTensorViewMut<'l, $element, Chip, Cluster, Slice, Element>) -> ());
+    };
+    ($bound:ident, $element:ty, to_trf) => {
+        call!($bound, to_trf<Row2: M, Element: M>(address: TrfAddress)
+            -> TrfTensor<D, Chip, Cluster, Slice, Row2, Element>);
+    };
+    ($bound:ident, $element:ty, to_vrf) => {
+        call!($bound, to_vrf<Element: M>(address: Address) -> ());
+    };
+    ($bound:ident, $element:ty, to_hbm) => {
+        call!($bound, to_hbm<Element: M>(dma: &mut impl OnChip, address: Address)
+            -> HbmTensor<$element, Chip, Element>);
+    };
+    ($bound:ident, $element:ty, to_dm) => {
+        call!($bound, to_dm<Slice2: M, Element: M>(dma: &mut impl OnChip, address: Address)
+            -> DmTensor<$element, Chip, Cluster, Slice2, Element>);
+    };
+    ($bound:ident, $name:ident<$($parameter:ident: $is:ident),*>($($argument:ident: $type:ty),*) -> $result:ty) => {
+        #[doc(hidden)]
+        pub fn $name<$($parameter: $is),*>(self, $($argument: $type),*) -> $result
+        where
+            Self: $bound<($($parameter,)*)>,
+        {
+            let _ = ($($argument,)*);
+            unreachable!("nothing meets this bound")
+        }
+    };
+}
+
+/// The calls that a stage lacks, with the bound that says why.
+macro_rules! wrong_calls {
+    ($([$($generics:tt)*] $stage:ty, $element:ty { $($bound:ident: $($call:ident)*;)* })*) => { $(
+        impl<'l, const T: Tu, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, $($generics)*> $stage {
+            $($(call!($bound, $element, $call);)*)*
+        }
+    )* };
+}
+
+/// Sums of products of `D`.
+type Sum<D> = <D as ContractsTo<Identity>>::Output;
+
+wrong_calls! {
+    [D: Scalar, Kind: ChipType] BeginTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, Kind>, D {
+        WasFetched: collect align cast commit commit_view to_trf to_vrf;
+        WasCommitted: to_hbm to_dm;
+    }
+    [D: ContractsTo<Identity>, Kind: ChipType]
+    BeginTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, Kind>, Sum<D> {
+        WasFetched: contract accumulate;
+    }
+    [D: StreamScalar] FetchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
+        IsUnread: fetch;
+        WasCollected: align cast to_trf to_vrf;
+    }
+    [D: Scalar] FetchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
+        WasCommitted: to_hbm to_dm;
+    }
+    [D: ContractsTo<Identity>] FetchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, Sum<D> {
+        WasCollected: contract accumulate;
+    }
+    [D: StreamScalar] CollectTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
+        IsUnread: fetch;
+        HasNoFlits: collect;
+    }
+    [D: Scalar] CollectTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
+        WasCommitted: to_hbm to_dm;
+    }
+    [D: ContractsTo<Identity>] CollectTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, Sum<D> {
+        MetWeights: contract accumulate;
+    }
+    [D: StreamScalar, Row: M] AlignedPair<'l, T, D, Chip, Cluster, Slice, Row, Time, Packet>, D {
+        IsUnread: fetch;
+        HasNoFlits: collect;
+        IsUncontracted: align;
+        WasContracted: cast to_trf to_vrf;
+    }
+    [D: ContractsTo<Identity>, Row: M] AlignedPair<'l, T, D, Chip, Cluster, Slice, Row, Time, Packet>, Sum<D> {
+        WasContracted: accumulate commit commit_view to_hbm to_dm;
+    }
+    [D: Scalar, Row: M] ContractionTensor<'l, T, D, Chip, Cluster, Slice, Row, Time, Packet>, D {
+        IsUnread: fetch;
+        HasNoFlits: collect;
+        IsUncontracted: align contract;
+        WasAccumulated: cast commit commit_view to_trf to_vrf to_hbm to_dm;
+    }
+    [D: Scalar] AccumulationTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
+        IsUnread: fetch;
+        HasNoFlits: collect;
+        IsUncontracted: align contract accumulate;
+        IsAsCollected: to_trf to_vrf;
+        WasCommitted: to_hbm to_dm;
+    }
+    [D: Scalar] CastTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
+        IsUnread: fetch;
+        HasNoFlits: collect;
+        IsUncontracted: align contract accumulate;
+        IsUncast: cast;
+        IsAsCollected: to_trf to_vrf;
+        WasCommitted: to_hbm to_dm;
+    }
+}
