@@ -6,9 +6,6 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Programs whose message in a release build does not name the user's line.
-const WITHOUT_LINE_IN_RELEASE: &str = include_str!("without_line_in_release.txt");
-
 /// Where a program lies says what becomes of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Folder {
@@ -76,10 +73,6 @@ impl Program {
         Answer { accepted: output.status.success(), message: message::user_facing(&text) }
     }
 
-    fn may_differ(&self, profile: Profile) -> bool {
-        profile == Profile::Release && WITHOUT_LINE_IN_RELEASE.lines().any(|name| name == self.name)
-    }
-
     /// Checks that it is refused with the message beside it, or writes that message.
     pub fn is_refused(&self, library: &Library, exact: bool, overwrite: bool) -> Result<(), String> {
         let title = format!("{} ({:?})", self.path().display(), library.profile);
@@ -93,7 +86,7 @@ impl Program {
         }
         match self.expected() {
             None => Err(format!("{title}: `TRYBUILD=overwrite` writes this message beside it:\n{found}")),
-            Some(expected) if exact && expected != found && !self.may_differ(library.profile) => {
+            Some(expected) if exact && expected != found => {
                 Err(format!("{title}\n--- expected\n{expected}--- found\n{found}---"))
             }
             Some(expected) => match message::words_of_the_library(&expected) {

@@ -2,7 +2,7 @@
 
 // `#[inline(never)]`: the compiler names the line of a call that it did not inline.
 
-use super::link::{OnChip, ToHost};
+use super::link::OnChip;
 use super::{DmaPlan, HostPlan, dma_operation};
 use crate::command::{Address, HostTransfer, Transfer};
 use crate::host::HostTensor;
@@ -142,13 +142,12 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     #[inline(never)]
     pub fn to_host<Element2: M>(
         &self,
-        dma: &mut impl ToHost,
+        dma: &mut DmaContext<{ Dma::Pcie }>,
     ) -> NeedsAwait<impl Future<Output = HostTensor<D, Element2>>> {
         const {
             let _ = HostPlan::<D, Element2, Chip, Element>::DOWNLOAD;
         }
         let location = Location::caller();
-        let dma = dma.link();
         NeedsAwait::new(async move { self.download(dma, location) })
     }
 
@@ -283,7 +282,7 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
     #[inline(never)]
     pub fn to_hbm<Chip: M, Element2: M>(
         &self,
-        dma: &mut impl ToHost,
+        dma: &mut DmaContext<{ Dma::Pcie }>,
         address: Address,
     ) -> NeedsAwait<impl Future<Output = HbmTensor<D, Chip, Element2>>> {
         const {
@@ -292,7 +291,6 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
         // Here, not when it is awaited: the line of the call is known.
         HbmTensor::<D, Chip, Element2>::accept_address("to_hbm", address);
         let location = Location::caller();
-        let dma = dma.link();
         NeedsAwait::new(async move { self.upload(dma, address, location) })
     }
 

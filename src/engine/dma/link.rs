@@ -1,4 +1,4 @@
-//! Which DMA context makes which moves, in words where a call names the other one.
+//! Which DMA context moves tensors from and to DM, in words where a call names the other one.
 
 use crate::runtime::{Dma, DmaContext, DmaValues as _};
 
@@ -6,7 +6,6 @@ mod sealed {
     use super::*;
     pub trait Sealed {}
     impl Sealed for DmaContext<{ Dma::Tensor }> {}
-    impl Sealed for DmaContext<{ Dma::Pcie }> {}
 }
 
 /// What moves tensors between HBM and DM: `ctx.tdma`.
@@ -23,24 +22,6 @@ pub trait OnChip: sealed::Sealed {
 
 impl OnChip for DmaContext<{ Dma::Tensor }> {
     fn engines(&mut self) -> &mut DmaContext<{ Dma::Tensor }> {
-        self
-    }
-}
-
-/// What moves tensors between the host and HBM: `ctx.pdma`.
-#[diagnostic::on_unimplemented(
-    message = "moves from and to the host are made by the link to the host, `ctx.pdma`",
-    label = "write `&mut ctx.pdma`",
-    note = "`ctx.tdma` are the DMA engines of the chip: they serve `to_dm`, and `to_hbm` of tensors on the chip"
-)]
-pub trait ToHost: sealed::Sealed {
-    /// The context.
-    #[doc(hidden)]
-    fn link(&mut self) -> &mut DmaContext<{ Dma::Pcie }>;
-}
-
-impl ToHost for DmaContext<{ Dma::Pcie }> {
-    fn link(&mut self) -> &mut DmaContext<{ Dma::Pcie }> {
         self
     }
 }

@@ -27,7 +27,7 @@ mod link;
 
 pub(crate) use host::derive_host_transfer;
 pub use host::{HostPlan, derive_storage_transfer};
-pub use link::{OnChip, ToHost};
+pub use link::OnChip;
 
 use crate::command::{Dma, Footprint, Memory, Operation, Region, Transfer};
 use crate::error::{PlanError, attempt, refuse};
