@@ -35,6 +35,8 @@
 //! | `OutPacket … must hold 64` bytes | the multipliers take 64 bytes | pad one flit with `#`, or take the innermost factor of `Time` in |
 //! | `insufficient input` | the stream wants a part of an axis that the tensor does not hold | iterate over what it holds |
 
+#![deny(clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
+
 extern crate self as furiosa_visa_std;
 
 pub mod chip;
@@ -56,3 +58,8 @@ pub mod text;
 
 pub use error::PlanError;
 pub use scalar::Cast;
+
+/// The kernel of the README must compile.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

@@ -26,6 +26,8 @@
 //! far above what a kernel needs; they turn a runaway generator into a message instead of a stack overflow. The
 //! parser knows nothing of sizes: whether `A / 3` divides evenly is the business of the mapping algebra.
 
+#![deny(clippy::unwrap_used)]
+
 mod error;
 mod mapping;
 mod parse;

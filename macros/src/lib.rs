@@ -7,6 +7,8 @@
 //! Each macro is a function from tokens to tokens in its own module, tested there; this file only connects them to
 //! the compiler.
 
+#![deny(clippy::unwrap_used)]
+
 mod axes;
 mod device;
 mod index;

@@ -335,12 +335,15 @@ fn contractions_are_sums_of_products() {
 #[allow(unsafe_code)] // The methods under test are marked.
 fn relabelling() {
     let tensor = counted::<Pair<Sa, Sb>>();
+    // SAFETY: both mappings list every element once.
     let turned = unsafe { tensor.clone().transmute::<Pair<Sb, Sa>>() };
     assert_eq!(turned.to_buf(), tensor.transpose::<Pair<Sb, Sa>>(false).to_buf());
     // Position k of m![A, B] becomes position k of m![K = 12], C stays.
     let tensor = counted::<Pair<Sa, Pair<Sc, Sb>>>();
+    // SAFETY: as above.
     let named = unsafe { tensor.clone().reshape::<Pair<Sa, Sb>, Resize<Sk, 12>, Pair<Sc, Resize<Sk, 12>>>() };
     assert_eq!(named.to_buf(), tensor.transpose::<Pair<Sc, Pair<Sa, Sb>>>(false).to_buf());
+    // SAFETY: as above.
     let padded = unsafe { counted::<Sh>().reshape::<Padding<Sh, 14>, Pair<Sp, Padding<Identity, 2>>, Sp>() };
     assert_eq!(padded.to_buf()[..5], [0, 2, 4, 6, 8].map(Opt::Init));
     assert_eq!(padded.to_buf()[5..], [Opt::Uninit; 2]);

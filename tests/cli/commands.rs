@@ -3,8 +3,39 @@
 use crate::{explain, run};
 use std::process::Command;
 
+/// The arguments of the README's calls of the tool, as a shell splits them.
+fn calls_of_the_readme() -> Vec<Vec<String>> {
+    let lines = include_str!("../../README.md").lines();
+    let calls = lines.filter_map(|line| line.split_once("--bin visa -- ").map(|(_, arguments)| arguments));
+    let split = |arguments: &str| {
+        // Every other part is in quotes.
+        let parts = arguments.split('\'').enumerate().flat_map(|(k, part)| match k % 2 {
+            0 => part.split_whitespace().map(String::from).collect(),
+            _ => vec![part.to_string()],
+        });
+        parts.collect()
+    };
+    calls.map(split).collect()
+}
+
 #[test]
-fn the_example_of_the_readme() {
+fn the_calls_of_the_readme() {
+    let calls = calls_of_the_readme();
+    let outputs: Vec<_> = calls.iter().map(|call| (call[0].as_str(), run(call))).collect();
+    for (_, output) in &outputs {
+        assert_eq!(output.code, 0, "{output:?}");
+    }
+    let [("explain", explained), ("map", drawn)] = outputs.as_slice() else { panic!("{calls:?}") };
+    assert!(
+        explained.stdout.contains("final config        [8 : 32, 8 : 256, 16 : 1] : 16\n"),
+        "{explained:?}"
+    );
+    let (path, picture) = drawn.file.as_ref().expect("it draws");
+    assert!(path.ends_with("layout.svg") && picture.starts_with("<svg"), "{drawn:?}");
+}
+
+#[test]
+fn a_table_of_entries() {
     let output = Command::new(env!("CARGO_BIN_EXE_visa"))
         .args(explain("N=4,C=3,H=8,W=8", "N, C, H, W", "W, H, C, N", "1", &["--dtype", "bf16"]))
         .output()

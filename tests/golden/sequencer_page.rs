@@ -1,4 +1,4 @@
-//! The seed page *Sequencer*: its functions as printed, and what they do compared with the mappings.
+//! The page *Sequencer*: its functions as printed, and what they do compared with the mappings.
 
 use furiosa_visa_std::mapping::M;
 use furiosa_visa_std::prelude::{Index, Opt, Scalar, axes, bf16, i, m};

@@ -14,12 +14,12 @@ mod numerics;
 mod other_context;
 mod output;
 mod overwrite;
+mod pages_compile;
+mod pages_contraction;
+mod pages_fetch;
+mod pages_fetch_adapter;
 mod register_files;
 mod runtime;
-mod seeds;
-mod seeds_contraction;
-mod seeds_fetch;
-mod seeds_fetch_adapter;
 mod threads;
 
 use furiosa_visa_std::chip::CheckOptions;

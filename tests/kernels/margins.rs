@@ -12,7 +12,7 @@ fn byte(k: usize) -> i8 {
     code(1, k) as u8 as i8
 }
 
-/// The cases 1 and 2 of "Masking Configuration" (seed page *Fetch Engine*), executed.
+/// The cases 1 and 2 of "Masking Configuration" (page *Fetch Engine*), executed.
 mod cases_of_the_page {
     use super::*;
 
@@ -224,7 +224,7 @@ mod addresses {
     }
 }
 
-/// The simplified buffers of the seed page *Sequencer*.
+/// The simplified buffers of the page *Sequencer*.
 #[test]
 fn buffers_are_read_and_written_with_dead_positions() {
     axes![A = 3, B = 5];

@@ -1,6 +1,6 @@
-//! Functions of the seed pages, as printed. They are generic and never instantiated: here they must compile.
+//! Functions of the manual's pages, as printed. They are generic and never instantiated: here they must compile.
 //!
-//! Their clusters and slices are `m![1]`, which no stream may have when it runs. `seeds_fetch` and `seeds_contraction`
+//! Their clusters and slices are `m![1]`, which no stream may have when it runs. `pages_fetch` and `pages_contraction`
 //! execute them with 2 clusters and 256 slices.
 
 #![allow(dead_code, non_snake_case)]

@@ -1,0 +1,63 @@
+//! What `cargo package` puts into the packages of the three crates: what a user needs, and nothing else.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+/// The files of a package, as cargo lists them.
+fn files(package: &str) -> BTreeSet<String> {
+    let output = Command::new(env!("CARGO"))
+        .args(["package", "--list", "--allow-dirty", "--offline", "--package", package])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo starts");
+    assert!(output.status.success(), "{package}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("paths are text").lines().map(String::from).collect()
+}
+
+/// Checks the files of a package that lies in `folder`: all sources, the licences, `more`, and nothing else.
+fn check(package: &str, folder: &str, more: &[&str]) {
+    let found = files(package);
+    let in_src = |file: &str| file.starts_with("src/");
+    let needed = ["Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "README.md", "src/lib.rs"];
+    for file in needed.iter().chain(more) {
+        assert!(found.contains(*file), "{package} has no {file}");
+    }
+    // What cargo adds.
+    let added = [".cargo_vcs_info.json", "Cargo.lock", "Cargo.toml.orig"];
+    let known = |file: &str| [&needed[..], more, &added].concat().contains(&file);
+    let other: Vec<_> = found.iter().filter(|file| !in_src(file) && !known(file)).collect();
+    assert!(other.is_empty(), "{package} has {other:?}");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).join("src");
+    let stranger = found.iter().find(|file| in_src(file) && !file.ends_with(".rs"));
+    assert_eq!(stranger, None, "{package}");
+    assert!(
+        found.iter().filter(|file| in_src(file)).all(|file| source.join(&file[4..]).exists()),
+        "{package}"
+    );
+}
+
+#[test]
+fn the_library() {
+    let more = [
+        "CHANGELOG.md",
+        "data/README.md",
+        "data/digits.safetensors",
+        "examples/00_hello.rs",
+        "examples/01_digits.rs",
+        "examples/02_quantized_fetch.rs",
+        "examples/03_matmul_tiled.rs",
+        "examples/04_timeline.rs",
+    ];
+    check("furiosa-visa-std", ".", &more);
+}
+
+#[test]
+fn the_macros() {
+    check("furiosa-visa-macros", "macros", &[]);
+}
+
+#[test]
+fn the_grammar() {
+    check("furiosa-visa-grammar", "grammar", &[]);
+}
