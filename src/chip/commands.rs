@@ -132,6 +132,9 @@ impl System {
         }
         self.grow(unit.chips());
         let values = self.options.compute == Compute::Values;
+        if values {
+            checks::size::check(unit, Call { operation: unit.writes().operation, location })?;
+        }
         let now = values && !self.explorer.defers();
         let pass = if now { Some(self.pass(unit, self.writes(), location)?) } else { None };
         let context = unit.context();

@@ -226,6 +226,11 @@ impl Given {
 }
 
 impl Record {
+    /// Whether it is a contraction of the sub context, which works only while the main context is idle.
+    pub fn sums_in_sub_context(&self) -> bool {
+        self.context == ContextKind::Sub && self.amount.products.is_some()
+    }
+
     /// Cycles from start to end.
     pub fn cycles(&self) -> u64 {
         self.end - self.start

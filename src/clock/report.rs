@@ -298,6 +298,13 @@ impl fmt::Display for Report {
         for warning in warnings {
             writeln!(f, "{warning}")?;
         }
+        for record in records.iter().filter(|record| record.sums_in_sub_context()) {
+            writeln!(
+                f,
+                "note: #{} sums in the sub context, which has the compute engines only while the main context is idle",
+                record.number
+            )?;
+        }
         for kernel in kernels {
             let own =
                 |record: &&Record| record.kernel == kernel.call && record.context != ContextKind::PcieDma;

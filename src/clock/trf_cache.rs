@@ -22,7 +22,7 @@
 
 use crate::command::{Contraction, TrfRegion};
 use crate::error::PlanError;
-use crate::sequencer::{Config, DERIVED_ENTRIES, Entry};
+use crate::sequencer::{Config, Entry};
 use crate::spec::{MAC_BYTES, REGISTER_READ_SIZES, TRF_BYTES, TRF_CACHE_ROWS, TRF_COLUMNS, TRF_LINE_BYTES};
 use crate::text::Text;
 use core::fmt;
@@ -334,41 +334,42 @@ impl Sweep {
 
     /// All reads, in order.
     fn run<const WIDE: bool>(&mut self, reads: &TrfReads) {
-        if reads.count == 0 {
-            return;
+        if reads.count > 0 {
+            self.sweep::<WIDE>(reads.config.entries.as_slice(), reads.base as isize);
         }
-        let (inner, loops) = match reads.config.entries.as_slice().split_last() {
-            Some((inner, loops)) => (*inner, loops),
-            None => (Entry { size: 1, stride: 0 }, &[][..]),
-        };
-        let mut indices = [0usize; DERIVED_ENTRIES];
-        let mut start = reads.base as isize;
-        loop {
-            if inner.stride == 0 {
+    }
+
+    /// The reads of some loops, outermost first. An iteration that leaves cache and store as it found them happens again
+    /// and again where its loop stays in place: it is counted, not done.
+    fn sweep<const WIDE: bool>(&mut self, loops: &[Entry], start: isize) {
+        match loops {
+            [] => self.read::<WIDE>(start),
+            [inner] if inner.stride == 0 => {
                 // After the first read the others hit, and both columns are free.
                 self.read::<WIDE>(start);
                 let end = self.cycle + inner.size as u64 - 1;
                 self.storing.free(self.cycle..end);
                 self.cycle = end;
-            } else {
-                for k in 0..inner.size as isize {
-                    self.read::<WIDE>(start + k * inner.stride);
-                }
             }
-            // The next iteration of the loops around, the innermost one first.
-            let mut k = loops.len();
-            loop {
-                if k == 0 {
-                    return;
+            [outer, inner @ ..] => {
+                for k in 0..outer.size {
+                    let before = (self.cache.clone(), self.storing.left, self.storing.ready, self.cycle);
+                    let (traffic, stalls) = (self.traffic, self.storing.stalls);
+                    self.sweep::<WIDE>(inner, start + k as isize * outer.stride);
+                    let waits = self.storing.left.0 == 0 || before.2 <= before.3;
+                    let same = (&before.0, before.1) == (&self.cache, self.storing.left);
+                    if outer.stride == 0 && same && waits {
+                        let times = (outer.size - 1 - k) as u64;
+                        let busy = [0, 1].map(|column| self.traffic.busy[column] - traffic.busy[column]);
+                        self.traffic.busy[0] += times * busy[0];
+                        self.traffic.busy[1] += times * busy[1];
+                        self.traffic.missing_reads +=
+                            times * (self.traffic.missing_reads - traffic.missing_reads);
+                        self.storing.stalls += times * (self.storing.stalls - stalls);
+                        self.cycle += times * (self.cycle - before.3);
+                        break;
+                    }
                 }
-                k -= 1;
-                if indices[k] + 1 < loops[k].size {
-                    indices[k] += 1;
-                    start += loops[k].stride;
-                    break;
-                }
-                start -= indices[k] as isize * loops[k].stride;
-                indices[k] = 0;
             }
         }
     }
@@ -387,6 +388,29 @@ mod tests {
     #[track_caller]
     fn traffic(entries: &[(usize, isize)], read_bytes: usize, store: Option<TrfStore>) -> TrfTraffic {
         trf_traffic(&TrfReads::new(config(entries), 0, read_bytes).expect("inside of the TRF"), store)
+    }
+
+    /// Loops that stay in place repeat what they did, with and without a store beside them, however long they are.
+    #[test]
+    fn long_sweeps_are_counted() {
+        for lines in [1, 5, 8, 12, 40] {
+            for store in [None, Some(TrfStore { rows: 8, lines_per_row: 16, period: 4 })] {
+                let of = |sweeps: usize| traffic(&[(sweeps, 0), (lines, 32)], 32, store);
+                let (some, more) = (of(4000), of(8000));
+                let long = of(1 << 40);
+                let times = ((1u64 << 40) - 8000) / 4000;
+                let grown = |from: u64, to: u64| to + (to - from) * times;
+                let rest = ((1u64 << 40) - 8000) % 4000;
+                let per_sweep = (more.misses - some.misses) / 4000;
+                assert_eq!(
+                    long.misses,
+                    grown(some.misses, more.misses) + rest * per_sweep,
+                    "{lines} {store:?}"
+                );
+                assert_eq!((long.reads, long.stores), ((1 << 40) * lines as u64, more.stores));
+                assert_eq!(long.store_stalls, more.store_stalls, "{lines} {store:?}");
+            }
+        }
     }
 
     /// The first sweep misses `n` lines, later ones 0, `2 (n - 8)` or `n`.

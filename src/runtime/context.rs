@@ -34,7 +34,8 @@ mod sealed {
 pub trait TuValues: sealed::Sealed {
     /// The main context: all engines.
     const Main: Tu = false;
-    /// The sub context: loads register files and copies while the main context works.
+    /// The sub context: loads register files and copies while the main context works. It may contract as well, but has the
+    /// compute engines only while the main context is idle.
     const Sub: Tu = true;
 }
 

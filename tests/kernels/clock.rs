@@ -244,6 +244,117 @@ fn both_channels_carry_a_pass() {
     }
 }
 
+/// The sub context sums only while the main context is idle, and the report notes it.
+#[test]
+fn contractions_of_the_sub_context_exclude_the_main_context() {
+    macro_rules! product {
+        ($name:ident, $context:ident) => {
+            #[device(chip = 1)]
+            fn $name(ctx: &mut Context, a: &A, b: &B) -> C {
+                let a = a.to_dm::<m![1 # 2], Slice, m![M % 2, K]>(&mut ctx.tdma, 0);
+                let b = b.to_dm::<m![1 # 2], Slice, m![N, K]>(&mut ctx.tdma, 1024);
+                let weights = (ctx.sub.begin(b.view()).fetch::<i8, m![N], m![K]>())
+                    .collect::<m![N, K / 32], m![K % 32]>()
+                    .to_trf::<m![N], m![K]>(TrfAddress::Full);
+                // Two passes that share nothing but the engines.
+                let c = (ctx.$context.begin(a.view()).fetch::<i8, m![M % 2, K / 8], m![K % 8]>())
+                    .collect::<m![M % 2, K / 8], m![K % 8 # 32]>()
+                    .align::<m![M % 2, K / 8], m![K % 8 # 64], _, _>(&weights)
+                    .contract::<m![1]>()
+                    .accumulate::<m![M % 2], m![N]>(AccumulationKind::Interleaved)
+                    .commit::<m![M % 2, N]>(2048);
+                let _ = (ctx.main.begin(a.view()).fetch::<i8, m![M % 2], m![K]>())
+                    .collect::<m![M % 2, K / 32], m![K % 32]>()
+                    .commit::<m![M % 2, K]>(4096);
+                c.to_hbm(&mut ctx.tdma, 1 << 20)
+            }
+        };
+    }
+    product!(in_sub, sub);
+    product!(in_main, main);
+    let host = HostTensor::<i8, m![M, K]>::rand(&mut SmallRng::seed_from_u64(3));
+    let weights = HostTensor::<i8, m![N, K]>::rand(&mut SmallRng::seed_from_u64(4));
+    for profile in [Profile::Book, Profile::Detailed] {
+        let mut results = Vec::new();
+        for sub in [true, false] {
+            let mut ctx = context(profile, Compute::Values);
+            results.push(block_on(async {
+                let a: A = host.to_hbm(&mut ctx.pdma, 0).await;
+                let b: B = weights.to_hbm(&mut ctx.pdma, 1 << 18).await;
+                let c = match sub {
+                    true => launch(in_sub, (&mut *ctx, &a, &b)).await,
+                    false => launch(in_main, (&mut *ctx, &a, &b)).await,
+                };
+                c.to_host::<m![M, N]>(&mut ctx.pdma).await.to_buf()
+            }));
+            let report = ctx.report();
+            let commits: Vec<&Record> =
+                report.records.iter().filter(|record| record.operation == "commit").collect();
+            let [sum, copy] = commits[..] else { panic!("two commits, not {}", commits.len()) };
+            assert!(copy.start >= sum.end, "{profile}: the copy waits for the engines");
+            if sub {
+                let held = Wait::Resource(Resource::Compute, sum.number);
+                assert_eq!((sum.context, copy.wait), (ContextKind::Sub, Some(held)), "{profile}");
+            }
+            let note =
+                format!("note: #{} sums in the sub context, which has the compute engines only", sum.number);
+            assert_eq!(report.to_string().contains(&note), sub, "{profile}");
+        }
+        assert_eq!(results[0], results[1], "{profile}");
+    }
+}
+
+/// 2^32 steps: nothing is kept for each of them, and their time follows from what repeats.
+#[test]
+fn long_loops_have_a_time() {
+    axes![T = 65536, U = 65536];
+    #[device(chip = 1)]
+    fn long(ctx: &mut Context, a: &A, b: &B) {
+        let a = a.to_dm::<m![1 # 2], Slice, m![M % 2, K]>(&mut ctx.tdma, 0);
+        let b = b.to_dm::<m![1 # 2], Slice, m![N, K]>(&mut ctx.tdma, 1024);
+        let weights = (ctx.sub.begin(b.view()).fetch::<i8, m![N], m![K]>())
+            .collect::<m![N, K / 32], m![K % 32]>()
+            .to_trf::<m![N], m![K]>(TrfAddress::FirstHalf);
+        let _ = (ctx.main.begin(a.view()).fetch::<i8, m![T, U, M % 2], m![K]>())
+            .collect::<m![T, U, M % 2, K / 32], m![K % 32]>()
+            .align::<m![T, U, M % 2], m![K], _, _>(&weights)
+            .contract::<m![1]>()
+            .accumulate::<m![M % 2], m![N]>(AccumulationKind::Interleaved)
+            .commit::<m![M % 2, N]>(2048); // long
+        // Beside it.
+        let _ = (ctx.sub.begin(b.view()).fetch::<i8, m![N], m![K]>())
+            .collect::<m![N, K / 32], m![K % 32]>()
+            .to_trf::<m![N], m![K]>(TrfAddress::SecondHalf);
+        let copy = (ctx.sub.begin(a.view()).fetch::<i8, m![M % 2], m![K]>())
+            .collect::<m![M % 2, K / 32], m![K % 32]>()
+            .commit::<m![M % 2, K]>(8192);
+        let _: A = copy.to_hbm(&mut ctx.tdma, 1 << 20);
+    }
+    let run = |profile, compute| {
+        let mut ctx = context(profile, compute);
+        let done = block_on(async {
+            let a: A = HostTensor::<i8, m![M, K]>::zero().to_hbm(&mut ctx.pdma, 0).await;
+            let b: B = HostTensor::<i8, m![N, K]>::zero().to_hbm(&mut ctx.pdma, 1 << 18).await;
+            try_launch(long, (&mut *ctx, &a, &b)).await
+        });
+        (done, ctx.report())
+    };
+    let steps = 1u64 << 33;
+    for profile in [Profile::Book, Profile::Detailed] {
+        let (done, report) = run(profile, Compute::ShapesOnly);
+        assert_eq!(done, Ok(()), "{profile}");
+        let sum = report.records.iter().find(|record| record.amount.products.is_some()).expect("it ran");
+        // Two fetches of 32 bytes per step.
+        let cycles = sum.cycles();
+        assert!((2 * steps..2 * steps + 100).contains(&cycles), "{profile}: {cycles}");
+    }
+    let (refused, _) = run(Profile::Book, Compute::Values);
+    let text = refused.expect_err("it is too much").to_string();
+    assert!(text.starts_with("fault: commit: too large to simulate: the simulator would need "), "{text}");
+    assert!(text.contains(" for the values of 8589934592 steps, but keeps 4 GiB at most"), "{text}");
+    assert!(text.contains("clock.rs:") && text.contains("Compute::ShapesOnly"), "{text}");
+}
+
 /// A fault ends a kernel; what ran before it is in the report.
 #[test]
 fn what_ran_before_a_fault_is_reported() {

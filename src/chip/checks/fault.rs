@@ -171,6 +171,8 @@ pub enum FaultKind {
     ///
     /// [`Report::faults`]: crate::clock::Report#structfield.faults
     NocTimeout,
+    /// The values of a pass take more memory than the simulator keeps.
+    TooLarge,
     /// A value of the call, an address or a kind, that the engine cannot do with these mappings.
     Refused,
 }
@@ -193,6 +195,7 @@ impl fmt::Display for FaultKind {
             FaultKind::DroppedStream => "dropped stream",
             FaultKind::OtherContext => "another context",
             FaultKind::NocTimeout => "NoC timeout",
+            FaultKind::TooLarge => "too large to simulate",
             FaultKind::Refused => "refused",
         })
     }

@@ -8,3 +8,4 @@ pub(crate) mod fetch;
 pub(crate) mod form;
 pub(crate) mod other_context;
 pub(crate) mod overwrite;
+pub(crate) mod size;

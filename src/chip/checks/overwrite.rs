@@ -51,14 +51,17 @@ fn check_source(
     }
     let last_fetch = last_fetches(&unit.fetch, tensor, source);
     let flits = unit.collect.map_or(1, |collect| collect.flits);
-    let ready = match &unit.contraction {
-        Some(contraction) => ready_after_contraction(contraction, flits),
-        None => (0..unit.fetch.time * flits).map(|flit| flit / flits).collect(),
+    let slots = unit.contraction.as_ref().map(|own| (own.beats().max(1), last_packets(own, flits)));
+    // The last packet that a flit depends on.
+    let ready = |flit: usize| match &slots {
+        Some((beats, packets)) => packets[flit / beats],
+        None => flit / flits,
     };
     let window = config.packet_size;
     let bits = destination.footprint.element.bits();
     let walk = Walk::new(config);
-    for (flit, &packet) in ready.iter().enumerate() {
+    for flit in 0..unit.shapes().cast.time {
+        let packet = ready(flit);
         let elements = walk.positions(flit * window..(flit + 1) * window, 1);
         for (lane, element) in elements.into_iter().enumerate() {
             let first = to + (element.max(0) as u64 * bits as u64) / 8;
@@ -102,13 +105,27 @@ fn last_fetches(fetch: &Fetch, tensor: usize, source: &Region) -> Vec<Option<usi
     last
 }
 
-/// For every beat that leaves the accumulator, the last packet that it depends on.
-fn ready_after_contraction(contraction: &Contraction, flits: usize) -> Vec<usize> {
-    let slots = Walk::new(&contraction.slots).positions(0..contraction.steps, 1);
-    let mut packets = vec![0; contraction.slot_count];
-    for (step, slot) in slots.into_iter().enumerate() {
-        let flit = (step / contraction.tile + 1) * contraction.collect_flits - 1;
-        packets[slot.max(0) as usize] = flit / flits;
+/// For every slot of the accumulator, the last packet that it depends on.
+fn last_packets(contraction: &Contraction, flits: usize) -> Vec<usize> {
+    /// Visits loops of a size, with the slots and the steps that an iteration goes on by.
+    fn visit(loops: &[(usize, isize, usize)], slot: isize, step: usize, last: &mut impl FnMut(isize, usize)) {
+        let Some((&(size, stride, inner), rest)) = loops.split_first() else { return last(slot, step) };
+        // Of the steps that a slot gets, the last one is looked at.
+        let first = if stride == 0 { size - 1 } else { 0 };
+        (first..size).for_each(|k| visit(rest, slot + k as isize * stride, step + k * inner, last));
     }
-    packets.into_iter().flat_map(|packet| core::iter::repeat_n(packet, contraction.beats())).collect()
+    let mut inner = contraction.slots.positions();
+    let loops: Vec<_> = (contraction.slots.entries.iter())
+        .map(|entry| {
+            inner /= entry.size;
+            (entry.size, entry.stride, inner)
+        })
+        .collect();
+    let mut packets = vec![0; contraction.slot_count];
+    visit(&loops, contraction.slots.base, 0, &mut |slot, step| {
+        let flit = (step / contraction.tile + 1) * contraction.collect_flits - 1;
+        let packet = &mut packets[slot.max(0) as usize];
+        *packet = (*packet).max(flit / flits);
+    });
+    packets
 }

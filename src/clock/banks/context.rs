@@ -189,9 +189,13 @@ impl<'a> Pipeline<'a> {
             return 0;
         }
         let (fetched, committed) = self.since(mark);
+        let mut waits = u64::MAX;
         if !self.fetch.finished() && !self.commit.finished() {
             let [now, _] = self.needed;
-            if now.rest != mark.needed.rest || now.whole - mark.needed.whole != fetched {
+            if committed == 0 && fetched > 0 {
+                // The fetch goes on alone until the next commit access is due.
+                waits = now.fetches().saturating_sub(self.fetch.position() + 1) / fetched;
+            } else if now.rest != mark.needed.rest || now.whole - mark.needed.whole != fetched {
                 return 0;
             }
         }
@@ -205,7 +209,7 @@ impl<'a> Pipeline<'a> {
             _ if self.commit.phase() != mark.commit_phase => 0,
             _ => self.commit.repeats(mark.committed).min(self.commit.left().saturating_sub(2)) / committed,
         };
-        fetches.min(commits)
+        fetches.min(commits).min(waits)
     }
 
     /// Accesses of fetch and commit since `mark`.
@@ -218,8 +222,10 @@ impl<'a> Pipeline<'a> {
         let (fetched, committed) = self.since(mark);
         self.fetch.skip(fetched * times);
         self.commit.skip(committed * times);
-        for needed in &mut self.needed {
-            needed.whole += fetched * times;
+        if committed > 0 {
+            for needed in &mut self.needed {
+                needed.whole += fetched * times;
+            }
         }
     }
 }
