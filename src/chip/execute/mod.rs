@@ -320,42 +320,79 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Fetches the stream block by block and hands it on.
-    fn run_blocks(&self, at: Coordinates, unit: &Unit, buffers: &mut Buffers) {
-        let Buffers { fetch, contraction: sums, stream, converted, cast: narrow, output, .. } = buffers;
-        if self.contraction.is_none() && self.cast.is_none() {
-            self.fetch.run(&unit.dm, 0..self.command.fetch.time, fetch, output);
-            return;
-        }
-        for block in self.fetch.blocks() {
-            let flit = block.start * self.flits;
-            self.fetch.run(&unit.dm, block, fetch, stream);
-            match (&self.contraction, &self.cast) {
-                (Some(contraction), _) => contraction.run(stream, flit, at, sums),
-                (None, Some(step)) => {
-                    cast::run(step, stream, converted, narrow);
-                    output.push(narrow.bytes(), narrow.len(), narrow.flags());
-                }
-                (None, None) => {}
+    /// Runs a slice in three phases.
+    ///
+    /// ```text
+    ///   fetch ──▶ exchange ──▶ contract, cast … sink
+    /// ```
+    ///
+    /// Up to the exchange a slice is only read. Today each keeps its packets, so that block after block goes through all
+    /// phases. An engine that exchanges packets stands between [`Self::fetch`] and [`Self::compute`], and needs the blocks
+    /// of all slices of a ring before the first of them is written.
+    fn run_slice(&self, at: Coordinates, unit: &mut Unit, buffers: &mut Buffers) {
+        self.begin(at, unit, buffers);
+        if !self.contract_in_place(at, unit, buffers) {
+            for block in self.blocks() {
+                self.fetch(unit, block.clone(), buffers);
+                self.compute(at, block, buffers);
             }
         }
+        self.finish(at, unit, buffers);
     }
 
-    fn run_slice(&self, at: Coordinates, unit: &mut Unit, buffers: &mut Buffers) {
+    /// Empties the buffers for a slice, and reads its weights.
+    fn begin(&self, at: Coordinates, unit: &Unit, buffers: &mut Buffers) {
         buffers.output.clear(self.cast.map_or(self.fetch.output(), |cast| cast.output));
         if let Some(contraction) = &self.contraction {
             contraction.load(unit.trf(self.placed.files.read), at, &mut buffers.contraction);
             contraction.start(&mut buffers.contraction);
         }
-        match (&self.contraction, &self.packets) {
-            (Some(contraction), Some(packets))
-                if contraction.is_whole(at, &buffers.contraction)
-                    && unit.dm.all_initialised(packets.range.clone()) =>
-            {
-                contraction.run_whole(unit.dm.bytes(), &packets.starts, &mut buffers.contraction);
+    }
+
+    /// Whether packets go to the sink as they were fetched.
+    fn copies(&self) -> bool {
+        self.contraction.is_none() && self.cast.is_none()
+    }
+
+    /// The time steps that are fetched at a time. A copy is fetched as a whole.
+    fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let whole = self.copies().then_some(0..self.command.fetch.time);
+        let blocks = (!self.copies()).then(|| self.fetch.blocks());
+        whole.into_iter().chain(blocks.into_iter().flatten())
+    }
+
+    /// First phase: the packets of some time steps of a slice.
+    fn fetch(&self, unit: &Unit, block: Range<usize>, buffers: &mut Buffers) {
+        let Buffers { fetch, stream, output, .. } = buffers;
+        self.fetch.run(&unit.dm, block, fetch, if self.copies() { output } else { stream });
+    }
+
+    /// Third phase, block by block: what the engines make of packets that were fetched.
+    fn compute(&self, at: Coordinates, block: Range<usize>, buffers: &mut Buffers) {
+        let Buffers { contraction: sums, stream, converted, cast: narrow, output, .. } = buffers;
+        match (&self.contraction, &self.cast) {
+            (Some(contraction), _) => contraction.run(stream, block.start * self.flits, at, sums),
+            (None, Some(step)) => {
+                cast::run(step, stream, converted, narrow);
+                output.push(narrow.bytes(), narrow.len(), narrow.flags());
             }
-            _ => self.run_blocks(at, unit, buffers),
+            (None, None) => {}
         }
+    }
+
+    /// All phases before the end at once, where a contraction may take its packets where they lie. Whether it has.
+    fn contract_in_place(&self, at: Coordinates, unit: &Unit, buffers: &mut Buffers) -> bool {
+        let (Some(contraction), Some(packets)) = (&self.contraction, &self.packets) else { return false };
+        let whole =
+            contraction.is_whole(at, &buffers.contraction) && unit.dm.all_initialised(packets.range.clone());
+        if whole {
+            contraction.run_whole(unit.dm.bytes(), &packets.starts, &mut buffers.contraction);
+        }
+        whole
+    }
+
+    /// The end of the third phase: results leave the accumulator, and the sink is written.
+    fn finish(&self, at: Coordinates, unit: &mut Unit, buffers: &mut Buffers) {
         let Buffers { contraction: sums, stream, converted, output, mask, .. } = buffers;
         if let Some(contraction) = &self.contraction {
             match &self.cast {
