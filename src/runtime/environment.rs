@@ -135,7 +135,8 @@ fn unknown_names(names: impl Iterator<Item = String>) -> Result<Vec<String>, Env
             let most = if known.name.len() > "VISA_1234".len() { 2 } else { 1 };
             letters_between(name, known.name) <= most
         };
-        if let Some(meant) = VARIABLES.iter().find(is_near) {
+        let near = VARIABLES.iter().filter(is_near);
+        if let Some(meant) = near.min_by_key(|known| letters_between(name, known.name)) {
             let meant = meant.name;
             return Err(EnvironmentError(format!(
                 "{name}: no variable has this name; did you mean `{meant}`? help: rename it, or unset it"
