@@ -8,8 +8,8 @@ pub use crate::engine::stream::{
     StreamTensor, stage,
 };
 pub use crate::mapping::{
-    Atom, AxisName, Expr, Factor, Ident, Identity, Index, M, Mapping, Margin, Modulo, Padding, PaddingKind,
-    Pair, Resize, Stride, Symbol, Term,
+    AxisName, Expr, Factor, Ident, Identity, M, Mapping, Margin, Modulo, Padding, PaddingKind, Resize,
+    Stride, Symbol,
 };
 // An axis may be called `M` and hide the trait's name: its items stay in scope.
 pub use crate::host::{HostTensor, Tensor};
@@ -19,7 +19,7 @@ pub use crate::runtime::{
 };
 pub use crate::scalar::{
     ContractionCast, FetchCast, Opt, Rngd, RngdS, Scalar, ScalarBytes, StreamScalar, VeScalar, bf16, f8e4m3,
-    f8e5m2, i4, i5, i9,
+    f8e5m2, f16, i4, i5, i9,
 };
 pub use crate::spec::ChipKind;
 pub use crate::tensor::{

@@ -3,7 +3,7 @@
 mod options;
 mod signature;
 
-use proc_macro2::{Delimiter, Group, Ident, Literal, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Ident, Literal, Span, TokenStream, TokenTree};
 use quote::{format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
@@ -20,15 +20,56 @@ pub fn expand(attribute: TokenStream, item: TokenStream) -> TokenStream {
 fn kernel(attribute: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
     let chips = options::chips(attribute);
     let kernel = parse_kernel(item)?;
-    let chips = match (chips, signature::check(&kernel.signature)) {
-        (Ok(chips), Ok(())) => chips,
-        (Err(error), Ok(())) | (Ok(_), Err(error)) => return Err(error),
+    let error = match (chips, signature::check(&kernel.signature)) {
+        (Ok(chips), Ok(())) => return generate(&kernel, &chips),
+        (Err(error), Ok(())) | (Ok(_), Err(error)) => error,
         (Err(mut error), Err(other)) => {
             error.combine(other);
-            return Err(error);
+            error
         }
     };
-    generate(&kernel, &chips)
+    let mut tokens = error.to_compile_error();
+    tokens.extend(stand_in(kernel));
+    Ok(tokens)
+}
+
+/// A kernel without a body in the place of a refused one, so that its launches cause no more errors. `None` where what is
+/// wrong leaves no signature.
+fn stand_in(mut kernel: Kernel) -> Option<TokenStream> {
+    let signature = &mut kernel.signature;
+    (signature.asyncness, signature.unsafety, signature.constness) = (None, None, None);
+    signature.abi = None;
+    signature::check(signature).ok()?;
+    kernel.attributes.push(parse_quote!(#[allow(unused)]));
+    kernel.body = Group::new(Delimiter::Brace, quote!(::core::unreachable!()));
+    let (name, type_name) = (&kernel.signature.ident, signature::type_name(&kernel.signature.ident).ok()?);
+    let attributes = Attributes::sort(&kernel.attributes);
+    let (visibility, on_all) = (&kernel.visibility, &attributes.on_all);
+    // Without the check of its tensors: for how many chips it is may be what is missing.
+    let function = function(&kernel, &attributes.on_function);
+    let header = Header::new(&kernel.signature, &type_name).ok()?;
+    let (chips, unknown) = (
+        Literal::usize_unsuffixed(1),
+        quote!(
+            const CHIPS_AGREE: () = ();
+        ),
+    );
+    let implementation = header.implementation(&kernel.signature, &chips, &unknown);
+    Some(quote! {
+        #(#on_all)*
+        #[derive(::core::clone::Clone, ::core::marker::Copy)]
+        #visibility struct #type_name;
+
+        #(#on_all)*
+        #[allow(non_upper_case_globals)]
+        #visibility const #name: #type_name = #type_name;
+
+        #(#on_all)*
+        const _: () = {
+            #function
+            #implementation
+        };
+    })
 }
 
 /// A function as written. The body is not looked into.
@@ -83,7 +124,10 @@ fn generate(kernel: &Kernel, chips: &Literal) -> syn::Result<TokenStream> {
     let at_name = generated_at(name.span());
     let structure = quote_spanned!(at_name=> struct #type_name;);
     let function = function(kernel, &attributes.on_function);
-    let implementation = implementation(signature, &type_name, chips)?;
+    let header = Header::new(signature, &type_name)?;
+    let implementation = header.implementation(signature, chips, &TokenStream::new());
+    let span = generated_at(signature.paren_token.span.join());
+    let check_of_chips = header.check_of_chips(chips, span);
     let check = check_when_not_called(signature);
     Ok(quote! {
         #(#on_all)*
@@ -103,7 +147,10 @@ fn generate(kernel: &Kernel, chips: &Literal) -> syn::Result<TokenStream> {
         const _: () = {
             #function
             #implementation
-            #check
+            const _: () = {
+                #check_of_chips
+                #check
+            };
         };
     })
 }
@@ -119,46 +166,82 @@ fn function(kernel: &Kernel, attributes: &[&Attribute]) -> TokenStream {
     }
 }
 
-/// The only `impl` of `DeviceFn`. That there is only one lets `launch` know the types of its arguments, so that
-/// `&mut guard` becomes `&mut Context`.
-fn implementation(signature: &Signature, type_name: &Ident, chips: &Literal) -> syn::Result<TokenStream> {
-    let mut types = signature::argument_types(signature)?;
-    let lifetimes = lifetimes::name_in_arguments(types.iter_mut());
-    let mut output: Type = match &signature.output {
-        ReturnType::Default => parse_quote!(()),
-        ReturnType::Type(_, output) => (**output).clone(),
-    };
-    lifetimes.name_in_result(&mut output)?;
-    let mut generics = signature.generics.clone();
-    for lifetime in lifetimes.new.iter().rev() {
-        generics.params.insert(0, parse_quote!(#lifetime));
+/// `impl<…> DeviceFn<…> for MyKernel where …`, in parts.
+struct Header {
+    generics: Generics,
+    /// `DeviceFn<(…)>`.
+    device_fn: TokenStream,
+    type_name: Ident,
+    argument_type: TokenStream,
+    argument_pattern: TokenStream,
+    values: Vec<Ident>,
+    output: Type,
+}
+
+impl Header {
+    fn new(signature: &Signature, type_name: &Ident) -> syn::Result<Self> {
+        let mut types = signature::argument_types(signature)?;
+        let lifetimes = lifetimes::name_in_arguments(types.iter_mut());
+        let mut output: Type = match &signature.output {
+            ReturnType::Default => parse_quote!(()),
+            ReturnType::Type(_, output) => (**output).clone(),
+        };
+        lifetimes.name_in_result(&mut output)?;
+        let mut generics = signature.generics.clone();
+        for lifetime in lifetimes.new.iter().rev() {
+            generics.params.insert(0, parse_quote!(#lifetime));
+        }
+        let values: Vec<_> =
+            (0..types.len()).map(|position| format_ident!("__argument_{position}")).collect();
+        // An argument that cannot be sent to the device is reported at the arguments.
+        let span = generated_at(signature.paren_token.span.join());
+        let (argument_type, argument_pattern) = match (types.as_slice(), values.as_slice()) {
+            ([only], [value]) => (quote!(#only), quote!(#value)),
+            _ => (quote_spanned!(span=> (#(#types),*)), quote!((#(#values),*))),
+        };
+        let device_fn = quote_spanned!(span=> ::furiosa_visa_std::runtime::DeviceFn<#argument_type>);
+        let type_name = type_name.clone();
+        Ok(Self { generics, device_fn, type_name, argument_type, argument_pattern, values, output })
     }
-    let (parameters, _, conditions) = generics.split_for_impl();
 
-    let values: Vec<_> = (0..types.len()).map(|position| format_ident!("__argument_{position}")).collect();
-    // An argument that cannot be sent to the device is reported at the arguments.
-    let span = generated_at(signature.paren_token.span.join());
-    let (argument_type, argument_pattern) = match (types.as_slice(), values.as_slice()) {
-        ([only], [value]) => (quote!(#only), quote!(#value)),
-        _ => (quote_spanned!(span=> (#(#types),*)), quote!((#(#values),*))),
-    };
-    let device_fn = quote_spanned!(span=> ::furiosa_visa_std::runtime::DeviceFn<#argument_type>);
-    let name = &signature.ident;
-    let written_name = name.unraw().to_string();
-    let turbofish = turbofish(&signature.generics);
-    Ok(quote! {
-        impl #parameters #device_fn for #type_name #conditions {
-            type Output = #output;
-            const NAME: &'static str = #written_name;
-            const CHIPS: usize = #chips;
+    /// The only `impl` of `DeviceFn`. That there is only one lets `launch` know the types of its arguments, so that
+    /// `&mut guard` becomes `&mut Context`. `items` come after the others.
+    fn implementation(&self, signature: &Signature, chips: &Literal, items: &TokenStream) -> TokenStream {
+        let Self { device_fn, type_name, argument_type, argument_pattern, values, output, .. } = self;
+        let (parameters, _, conditions) = self.generics.split_for_impl();
+        let name = &signature.ident;
+        let written_name = name.unraw().to_string();
+        let turbofish = turbofish(&signature.generics);
+        quote! {
+            impl #parameters #device_fn for #type_name #conditions {
+                type Output = #output;
+                const NAME: &'static str = #written_name;
+                const CHIPS: usize = #chips;
 
-            fn execute(
-                #argument_pattern: #argument_type
-            ) -> impl ::core::future::Future<Output = Self::Output> {
-                async move { #name #turbofish (#(#values),*) }
+                fn execute(
+                    #argument_pattern: #argument_type
+                ) -> impl ::core::future::Future<Output = Self::Output> {
+                    async move { #name #turbofish (#(#values),*) }
+                }
+                #items
             }
         }
-    })
+    }
+
+    /// A function `__chips_agree` that is refused, at the number of chips, where tensors of the signature have another
+    /// number. Its types say that the arguments can be sent to the device.
+    fn check_of_chips(&self, chips: &Literal, span: Span) -> TokenStream {
+        let Self { argument_type, type_name, .. } = self;
+        let (parameters, _, conditions) = self.generics.split_for_impl();
+        let agree =
+            quote_spanned!(span=> ::furiosa_visa_std::runtime::chips_agree::<#type_name, #argument_type>);
+        let at_chips = generated_at(chips.span());
+        let body = quote_spanned!(at_chips=> const { #agree() });
+        quote! {
+            #[allow(dead_code, unused_lifetimes, single_use_lifetimes, clippy::extra_unused_lifetimes)]
+            fn __chips_agree #parameters () #conditions { #body }
+        }
+    }
 }
 
 /// `::<T, N>`, without lifetimes: those are inferred, and may not be given when the function declares others late.
@@ -187,11 +270,10 @@ fn check_when_not_called(signature: &Signature) -> Option<TokenStream> {
     let name = &signature.ident;
     let arguments = signature.inputs.iter().map(|_: &FnArg| quote!(_));
     Some(quote! {
-        const _: () = {
-            #[used]
-            static CHECK: fn() = || {
-                ::core::hint::black_box(#name as fn(#(#arguments),*) -> _);
-            };
+        #[used]
+        static CHECK: fn() = || {
+            __chips_agree();
+            ::core::hint::black_box(#name as fn(#(#arguments),*) -> _);
         };
     })
 }

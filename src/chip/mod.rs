@@ -157,6 +157,11 @@ impl System {
         self.hbm.len()
     }
 
+    /// The number of chips that the options fix.
+    pub(crate) fn fixed_chips(&self) -> Option<usize> {
+        self.options.chips
+    }
+
     /// The kind of the chips.
     pub fn chip_kind(&self) -> ChipKind {
         self.options.chip_kind

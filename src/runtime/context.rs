@@ -84,6 +84,11 @@ impl SystemHandle {
         self.0.launched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The number of chips, unless the system has as many as a program uses.
+    pub(super) fn fixed_chips(&self) -> Option<usize> {
+        self.with(|system| system.fixed_chips())
+    }
+
     #[track_caller]
     fn execute(&self, operation: Operation) {
         let command = Command { operation, location: Location::caller() };

@@ -4,6 +4,7 @@
 
 use super::context::{Context, Dma, DmaContext, SystemHandle, Tu, TuContext};
 use super::fault::{InsideLaunch, next_launch, two_contexts};
+use super::kernel_chips::{self, TensorChips};
 use super::needs_await::NeedsAwait;
 use crate::chip::{Fault, FaultKind};
 use crate::clock::KernelCall;
@@ -19,15 +20,38 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
     message = "`{Self}` is not a kernel for the arguments `{Args}`",
     note = "a kernel is a function with `#[device(chip = 1)]`; its arguments are given as a tuple: `(&mut ctx, &x)`"
 )]
-pub trait DeviceFn<Args: DeviceSend> {
+pub trait DeviceFn<Args> {
     /// What the kernel returns.
     type Output: DeviceSend;
     /// The name of the function.
     const NAME: &'static str;
     /// The chips that the kernel was written for: `#[device(chip = N)]`.
     const CHIPS: usize;
+    /// Whether `CHIPS` was written. A kernel that the compiler has refused may lack it.
+    #[doc(hidden)]
+    const CHIPS_ARE_KNOWN: bool = true;
     /// Runs the kernel.
     fn execute(args: Args) -> impl Future<Output = Self::Output>;
+}
+
+/// The check of a kernel's chips, as a type: one error, however many launches there are.
+struct ChipsAgree<F, P>(PhantomData<(F, P)>);
+
+impl<F: DeviceFn<P>, P: DeviceSend> ChipsAgree<F, P> {
+    const CHECK: () = {
+        let tensors = P::CHIPS.and(<F::Output as DeviceSend>::CHIPS);
+        if F::CHIPS_ARE_KNOWN
+            && let Err(error) = kernel_chips::check(F::NAME, F::CHIPS, tensors)
+        {
+            error.refuse()
+        }
+    };
+}
+
+/// Refuses a kernel with a tensor in its arguments or its result that has another number of chips.
+#[doc(hidden)]
+pub const fn chips_agree<F: DeviceFn<P>, P: DeviceSend>() {
+    let _ = ChipsAgree::<F, P>::CHECK;
 }
 
 pub(crate) mod sealed {
@@ -48,14 +72,20 @@ pub(crate) mod sealed {
     message = "`{Self}` cannot be an argument or a result of a kernel",
     note = "kernels take `&mut Context`, `&HbmTensor<…>`, `&mut HbmTensor<…>`, `HbmTensorView<'_, …>`, numbers, arrays and tuples of them"
 )]
-pub trait DeviceSend: sealed::Sealed {}
+pub trait DeviceSend: sealed::Sealed {
+    /// The chips of the tensors in it.
+    #[doc(hidden)]
+    const CHIPS: TensorChips = TensorChips::NONE;
+}
 
 /// Lets types go into and out of kernels.
 macro_rules! device_send {
-    ($([$($generics:tt)*] $type:ty $(where $bounded:ty: $bound:path)?),* $(,)?) => {
+    ($([$($generics:tt)*] $type:ty $(where $bounded:ty: $bound:path)? $(=> $chips:expr)?),* $(,)?) => {
         $(
             impl<$($generics)*> $crate::runtime::launch::sealed::Sealed for $type $(where $bounded: $bound)? {}
-            impl<$($generics)*> $crate::runtime::DeviceSend for $type $(where $bounded: $bound)? {}
+            impl<$($generics)*> $crate::runtime::DeviceSend for $type $(where $bounded: $bound)? {
+                $(const CHIPS: $crate::runtime::TensorChips = $chips;)?
+            }
         )*
     };
 }
@@ -66,8 +96,8 @@ device_send! {
     [] (), [] bool, [] u8, [] u16, [] u32, [] u64, [] u128, [] usize,
     [] i8, [] i16, [] i32, [] i64, [] i128, [] isize, [] f32, [] f64,
     [T] PhantomData<T>,
-    ['a, T, const N: usize] &'a [T; N] where &'a T: DeviceSend,
-    ['a, T] &'a [T] where &'a T: DeviceSend,
+    ['a, T, const N: usize] &'a [T; N] where &'a T: DeviceSend => <&'a T as DeviceSend>::CHIPS,
+    ['a, T] &'a [T] where &'a T: DeviceSend => <&'a T as DeviceSend>::CHIPS,
 }
 
 impl<'a> sealed::Sealed for &'a mut Context {
@@ -106,7 +136,9 @@ impl<T: DeviceSend, const N: usize> sealed::Sealed for [T; N] {
     }
 }
 
-impl<T: DeviceSend, const N: usize> DeviceSend for [T; N] {}
+impl<T: DeviceSend, const N: usize> DeviceSend for [T; N] {
+    const CHIPS: TensorChips = T::CHIPS;
+}
 
 macro_rules! device_send_tuples {
     () => {};
@@ -120,7 +152,9 @@ macro_rules! device_send_tuples {
                 $($rest.systems(visit);)*
             }
         }
-        impl<$first: DeviceSend, $($rest: DeviceSend),*> DeviceSend for ($first, $($rest,)*) {}
+        impl<$first: DeviceSend, $($rest: DeviceSend),*> DeviceSend for ($first, $($rest,)*) {
+            const CHIPS: TensorChips = $first::CHIPS$(.and($rest::CHIPS))*;
+        }
         device_send_tuples!($($rest)*);
     };
 }
@@ -133,11 +167,13 @@ device_send_tuples!(A B C D E F G H I J K L N O P Q R S T U V W X);
 /// With the message of a [`Fault`], where the kernel does what would break on the chip. The context stays usable.
 /// [`try_launch`] returns the fault instead.
 #[track_caller]
+#[inline(never)] // The compiler names the line of a call that it did not inline.
 pub fn launch<F, P>(kernel: F, args: P) -> NeedsAwait<impl Future<Output = F::Output>>
 where
     F: DeviceFn<P>,
     P: DeviceSend,
 {
+    const { chips_agree::<F, P>() };
     let launched = try_launch(kernel, args);
     NeedsAwait::new(async move {
         match launched.await {
@@ -152,11 +188,13 @@ where
 /// # Errors
 /// A [`Fault`] where the kernel does what would break on the chip, or where the arguments are parts of two contexts.
 #[track_caller]
+#[inline(never)]
 pub fn try_launch<F, P>(_kernel: F, args: P) -> NeedsAwait<impl Future<Output = Result<F::Output, Fault>>>
 where
     F: DeviceFn<P>,
     P: DeviceSend,
 {
+    const { chips_agree::<F, P>() };
     let location = Location::caller();
     NeedsAwait::new(run::<F, P>(args, location))
 }
@@ -184,6 +222,8 @@ where
     P: DeviceSend,
 {
     let system = system_of(&args, location)?;
+    let chips = system.as_ref().and_then(SystemHandle::fixed_chips);
+    kernel_chips::check_system(F::NAME, F::CHIPS, chips, location)?;
     let call = KernelCall { number: next_launch(), name: F::NAME };
     let mut kernel = pin!(F::execute(args));
     poll_fn(|task| {

@@ -3,11 +3,15 @@
 mod context;
 pub mod environment;
 pub(crate) mod fault;
+mod kernel_chips;
 pub(crate) mod launch;
 mod needs_await;
 mod output;
 
 pub use crate::chip::SimOptions;
 pub use context::{Context, ContextGuard, Dma, DmaContext, DmaValues, Tu, TuContext, TuValues};
+pub use kernel_chips::TensorChips;
+#[doc(hidden)]
+pub use launch::chips_agree;
 pub use launch::{DeviceFn, DeviceSend, launch, try_launch};
 pub use needs_await::NeedsAwait;

@@ -4,6 +4,7 @@ use super::shape::Shape;
 use super::units::Chips;
 use crate::command::{Address, FillId, Footprint, Memory, Region};
 use crate::mapping::M;
+use crate::runtime::TensorChips;
 use crate::runtime::fault::accept;
 use crate::scalar::Scalar;
 use core::fmt;
@@ -139,9 +140,9 @@ impl<'l, D: Scalar, Chip: M, Element: M> From<HbmTensorViewMut<'l, D, Chip, Elem
 }
 
 crate::runtime::launch::device_send! {
-    [D: Scalar, Chip: M, Element: M] HbmTensor<D, Chip, Element>,
-    ['a, D: Scalar, Chip: M, Element: M] &'a HbmTensor<D, Chip, Element>,
-    ['a, D: Scalar, Chip: M, Element: M] &'a mut HbmTensor<D, Chip, Element>,
-    ['a, D: Scalar, Chip: M, Element: M] HbmTensorView<'a, D, Chip, Element>,
-    ['a, D: Scalar, Chip: M, Element: M] HbmTensorViewMut<'a, D, Chip, Element>,
+    [D: Scalar, Chip: M, Element: M] HbmTensor<D, Chip, Element> => TensorChips::of(Chip::EXPR),
+    ['a, D: Scalar, Chip: M, Element: M] &'a HbmTensor<D, Chip, Element> => TensorChips::of(Chip::EXPR),
+    ['a, D: Scalar, Chip: M, Element: M] &'a mut HbmTensor<D, Chip, Element> => TensorChips::of(Chip::EXPR),
+    ['a, D: Scalar, Chip: M, Element: M] HbmTensorView<'a, D, Chip, Element> => TensorChips::of(Chip::EXPR),
+    ['a, D: Scalar, Chip: M, Element: M] HbmTensorViewMut<'a, D, Chip, Element> => TensorChips::of(Chip::EXPR),
 }

@@ -1,7 +1,8 @@
 //! The page *Sequencer*: its functions as printed, and what they do compared with the mappings.
 
+use furiosa_visa_std::mapping::Index;
 use furiosa_visa_std::mapping::M;
-use furiosa_visa_std::prelude::{Index, Opt, Scalar, axes, bf16, i, m};
+use furiosa_visa_std::prelude::{Opt, Scalar, axes, bf16, i, m};
 use furiosa_visa_std::sequencer::{BufTensor, BufferPlan, StreamTensor};
 
 /// Every live stream position holds the element that the mappings say, every other one nothing.

@@ -4,6 +4,7 @@
 //! shows the raw positions. Position `(i, j)` must hold the element at `Chip::map(i) ∪ Element::map(j)`.
 
 use crate::{Cluster, Number, assert_same, block_on, code, init, numbers};
+use furiosa_visa_std::mapping::Index;
 use furiosa_visa_std::prelude::*;
 use std::collections::{HashMap, HashSet};
 
@@ -88,7 +89,7 @@ macro_rules! at_rest {
                 pub type DmOrder = m![X, Clusters, Slices, Z];
             }
 
-            #[device(chip = 8)]
+            #[device(chip = $x)]
             fn to_dm_and_back(ctx: &mut Context, x: &HbmTensor<$d, $chip, $element>) -> raw::Copy {
                 x.to_dm::<$cluster, $slice, $dm_element>(&mut ctx.tdma, 4096);
                 #[allow(unsafe_code)] // The line above made it.
@@ -204,7 +205,7 @@ macro_rules! stream {
                 pub type Order = m![X, Clusters, Slices, Steps, Lanes];
             }
 
-            #[device(chip = 8)]
+            #[device(chip = $chips)]
             fn kernel(ctx: &mut Context, x: &HbmTensor<$d, $chip, $hbm>) -> raw::Copy {
                 let x = x.to_dm::<Cluster, $slice, $element>(&mut ctx.tdma, 0);
                 let _: DmTensor<$d2, $chip, Cluster, $slice, m![{ $flit_time }, { $flit }]> =
@@ -273,7 +274,7 @@ stream! {
 /// Weights in the TRF, read by data with a single 1 in every packet: the result is the weights.
 macro_rules! weights {
     (
-        $name:ident, $d:ty => $wide:ty, one $one:expr, chip $chip:ty, cluster $cluster:ty, slice $slice:ty, hbm $hbm:ty, [$($axis:ident = $size:literal),*],
+        $name:ident, $d:ty => $wide:ty, one $one:expr, chip $chip:ty [$chips:literal], cluster $cluster:ty, slice $slice:ty, hbm $hbm:ty, [$($axis:ident = $size:literal),*],
         N = $n:literal, K = $k:literal, flit $flit:literal,
         row $row:ty, group $group:ty, address $address:expr, lanes $lanes:ty
     ) => {
@@ -282,7 +283,7 @@ macro_rules! weights {
             axes![$($axis = $size,)* N = $n, K = $k, P = $k];
             type Units = m![$($axis,)* 1];
 
-            #[device(chip = 8)]
+            #[device(chip = $chips)]
             fn kernel(
                 ctx: &mut Context,
                 x: &HbmTensor<$d, $chip, m![P, K]>,
@@ -334,39 +335,39 @@ macro_rules! weights {
 }
 
 weights! {
-    rows_of_bf16, bf16 => f32, one bf16::from_f32(1.0), chip m![1], cluster Cluster, slice m![S # 256], hbm m![S], [S = 3],
+    rows_of_bf16, bf16 => f32, one bf16::from_f32(1.0), chip m![1] [1], cluster Cluster, slice m![S # 256], hbm m![S], [S = 3],
     N = 8, K = 32, flit 16,
     row m![N], group m![1], address TrfAddress::Full, lanes m![N]
 }
 
 weights! {
-    groups_of_rows_of_i8, i8 => i32, one 1, chip m![1], cluster Cluster, slice m![S # 256], hbm m![S], [S = 5],
+    groups_of_rows_of_i8, i8 => i32, one 1, chip m![1] [1], cluster Cluster, slice m![S # 256], hbm m![S], [S = 5],
     N = 24, K = 64, flit 32,
     row m![N % 8], group m![N / 8], address TrfAddress::SecondHalf, lanes m![N % 8]
 }
 
 weights! {
-    padded_rows_of_f8, f8e4m3 => f32, one f8e4m3::from_f32(1.0), chip m![1], cluster Cluster, slice m![S # 256], hbm m![S], [S = 5],
+    padded_rows_of_f8, f8e4m3 => f32, one f8e4m3::from_f32(1.0), chip m![1] [1], cluster Cluster, slice m![S # 256], hbm m![S], [S = 5],
     N = 5, K = 64, flit 32,
     row m![N # 8], group m![1], address TrfAddress::FirstHalf, lanes m![N # 8]
 }
 
 weights! {
-    four_rows_of_i4, i4 => i32, one i4::from_i32(1), chip m![1], cluster Cluster, slice m![S # 256], hbm m![S], [S = 2],
+    four_rows_of_i4, i4 => i32, one i4::from_i32(1), chip m![1] [1], cluster Cluster, slice m![S # 256], hbm m![S], [S = 2],
     N = 12, K = 128, flit 64,
     row m![N / 3], group m![N % 3], address TrfAddress::FirstHalf, lanes m![N / 3 # 8]
 }
 
 weights! {
     eight_chips_and_two_clusters, bf16 => f32, one bf16::from_f32(1.0),
-    chip m![G], cluster m![S / 3], slice m![S % 3 # 256], hbm m![S], [G = 8, S = 6],
+    chip m![G] [8], cluster m![S / 3], slice m![S % 3 # 256], hbm m![S], [G = 8, S = 6],
     N = 16, K = 32, flit 16,
     row m![N / 2], group m![N % 2], address TrfAddress::FirstHalf, lanes m![N / 2]
 }
 
 weights! {
     padded_chips, i8 => i32, one 1,
-    chip m![G # 4], cluster m![S % 2], slice m![1 # 128, S / 2], hbm m![S], [G = 3, S = 4],
+    chip m![G # 4] [4], cluster m![S % 2], slice m![1 # 128, S / 2], hbm m![S], [G = 3, S = 4],
     N = 3, K = 64, flit 32,
     row m![N # 4], group m![1], address TrfAddress::SecondHalf, lanes m![N # 8]
 }

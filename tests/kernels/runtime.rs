@@ -358,9 +358,9 @@ mod chips {
             let x = unsafe { HbmTensor::<i8, m![G], m![B]>::from_addr(0) };
             let fault = block_on(try_launch(spread, (&mut ctx, &x))).expect_err("there are too few");
             let text = fault.to_string();
-            assert_eq!(fault.kind, FaultKind::OutOfBounds, "{text}");
-            let part = format!("needs chip {chips}, but the system has {chips} chips");
-            assert!(text.contains(&part), "{text}");
+            assert_eq!(fault.kind, FaultKind::Refused, "{text}");
+            let part = format!("`spread` is for 4 chips, but the system of the context has {chips}");
+            assert!(text.contains(&part) && text.contains("chips: Some(4)"), "{text}");
         }
     }
 

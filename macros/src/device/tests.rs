@@ -60,14 +60,26 @@ fn a_whole_kernel() {
             }
 
             const _: () = {
+                #[allow(dead_code, unused_lifetimes, single_use_lifetimes, clippy::extra_unused_lifetimes)]
+                fn __chips_agree<'__argument_0, '__argument_1>() {
+                    const {
+                        ::furiosa_visa_std::runtime::chips_agree::<AddOne, (
+                            &'__argument_0 mut Context,
+                            &'__argument_1 HbmTensor<i8, m![1], m![A]>
+                        )>()
+                    }
+                }
                 #[used]
                 static CHECK: fn() = || {
+                    __chips_agree();
                     ::core::hint::black_box(add_one as fn(_, _) -> _);
                 };
             };
         };
     };
-    assert_eq!(output, expected.to_string());
+    // `>>` and `> >` are the same.
+    let without_spaces = |text: String| text.replace(' ', "");
+    assert_eq!(without_spaces(output), without_spaces(expected.to_string()));
 }
 
 #[test]
@@ -240,4 +252,57 @@ fn what_is_no_kernel() {
         ),
         "a kernel is not `async`",
     );
+}
+
+/// A launch of a refused kernel finds its name, its arguments and its result.
+#[test]
+fn a_refused_kernel_leaves_its_signature() {
+    let output = expand(
+        quote!(chip = 1),
+        quote!(
+            async fn k(x: usize) -> u8 {
+                x.await
+            }
+        ),
+    );
+    let output = output.to_string();
+    assert!(output.contains("compile_error"), "{output}");
+    contains(
+        &output,
+        quote!(
+            fn k(x: usize) -> u8 {
+                ::core::unreachable!()
+            }
+        ),
+    );
+    contains(&output, quote!(::furiosa_visa_std::runtime::DeviceFn<usize> for K));
+    contains(
+        &output,
+        quote!(
+            const k: K = K;
+        ),
+    );
+    assert!(!output.contains("x . await"), "{output}");
+    let without_chips = expand(
+        quote!(),
+        quote!(
+            fn k() {}
+        ),
+    )
+    .to_string();
+    contains(
+        &without_chips,
+        quote!(
+            const k: K = K;
+        ),
+    );
+    // Nothing can be launched with such a signature.
+    let generic = expand(
+        quote!(chip = 1),
+        quote!(
+            fn k(x: impl M) {}
+        ),
+    )
+    .to_string();
+    assert!(generic.contains("compile_error") && !generic.contains("struct"), "{generic}");
 }
