@@ -51,7 +51,7 @@ fn stand_in(mut kernel: Kernel) -> Option<TokenStream> {
     let (chips, unknown) = (
         Literal::usize_unsuffixed(1),
         quote!(
-            const CHIPS_AGREE: () = ();
+            const CHIPS_ARE_KNOWN: bool = false;
         ),
     );
     let implementation = header.implementation(&kernel.signature, &chips, &unknown);
@@ -237,9 +237,10 @@ impl Header {
             quote_spanned!(span=> ::furiosa_visa_std::runtime::chips_agree::<#type_name, #argument_type>);
         let at_chips = generated_at(chips.span());
         let body = quote_spanned!(at_chips=> const { #agree() });
+        // The argument says how long the types live.
         quote! {
-            #[allow(dead_code, unused_lifetimes, single_use_lifetimes, clippy::extra_unused_lifetimes)]
-            fn __chips_agree #parameters () #conditions { #body }
+            #[allow(dead_code)]
+            fn __chips_agree #parameters (_: #argument_type) #conditions { #body }
         }
     }
 }
@@ -272,7 +273,7 @@ fn check_when_not_called(signature: &Signature) -> Option<TokenStream> {
     Some(quote! {
         #[used]
         static CHECK: fn() = || {
-            __chips_agree();
+            ::core::hint::black_box(__chips_agree as fn(_));
             ::core::hint::black_box(#name as fn(#(#arguments),*) -> _);
         };
     })

@@ -60,8 +60,11 @@ fn a_whole_kernel() {
             }
 
             const _: () = {
-                #[allow(dead_code, unused_lifetimes, single_use_lifetimes, clippy::extra_unused_lifetimes)]
-                fn __chips_agree<'__argument_0, '__argument_1>() {
+                #[allow(dead_code)]
+                fn __chips_agree<'__argument_0, '__argument_1>(_: (
+                    &'__argument_0 mut Context,
+                    &'__argument_1 HbmTensor<i8, m![1], m![A]>
+                )) {
                     const {
                         ::furiosa_visa_std::runtime::chips_agree::<AddOne, (
                             &'__argument_0 mut Context,
@@ -71,7 +74,7 @@ fn a_whole_kernel() {
                 }
                 #[used]
                 static CHECK: fn() = || {
-                    __chips_agree();
+                    ::core::hint::black_box(__chips_agree as fn(_));
                     ::core::hint::black_box(add_one as fn(_, _) -> _);
                 };
             };
