@@ -7,7 +7,6 @@
 //!
 //! The chip knows nothing of kernels and their types. A command can be built by hand.
 
-pub(crate) mod allocate;
 pub(crate) mod checks;
 mod commands;
 mod execute;
@@ -16,19 +15,17 @@ pub(crate) mod memory;
 mod order;
 pub(crate) mod systems;
 
-pub use allocate::Allocation;
 pub use checks::fault::{Check, CheckOptions, Fault, FaultExtent, FaultKind, FaultPlace};
 pub use memory::fresh::FreshMemory;
 pub use memory::separate::Addresses;
 pub use memory::trf_layout::{RegisterType, TrfCell, TrfLayout};
 pub use order::explore::ExecutionOrder;
 
+use crate::clock::Allocations;
 use crate::clock::ledger::Ledger;
 use crate::clock::{Channels, Clock, KernelCall, MemoryMap, Profile, Report};
 use crate::command::{FillId, MemoryKind};
 use crate::spec::{CLUSTERS, ChipKind, DM_BYTES, HBM_BYTES, MAX_CHIPS, SLICES, VRF_BYTES};
-pub(crate) use allocate::AllocatedMemory;
-use allocate::Allocator;
 use core::panic::Location;
 use memory::fills::FillLog;
 use memory::separate::{ENDLESS_BYTES, Separate};
@@ -113,9 +110,6 @@ pub struct System {
     late: Option<Late>,
     clock: Clock,
     kernel: KernelCall,
-    report_at_end: bool,
-    map_at_end: bool,
-    allocators: [Allocator; 2],
 }
 
 impl core::fmt::Debug for System {
@@ -144,9 +138,6 @@ impl System {
             late: None,
             clock: Clock::new(options.profile).with_channels(options.channels),
             kernel: KernelCall::default(),
-            report_at_end: false,
-            map_at_end: false,
-            allocators: [Allocator::of_hbm(), Allocator::of_dm()],
         };
         system.grow(options.chips.unwrap_or(1));
         system
@@ -192,25 +183,14 @@ impl System {
         }
     }
 
-    /// Has the system print its report to the standard error stream when it ends.
-    pub fn report_at_end(&mut self) {
-        self.report_at_end = true;
-    }
-
-    /// Has the system print its memory map to the standard error stream when it ends.
-    pub fn map_at_end(&mut self) {
-        self.map_at_end = true;
-    }
-
     /// What lies where, from which operation to which. Operations that are given later start after it.
     pub fn memory_map(&mut self) -> MemoryMap {
-        let [hbm, dm] = &self.allocators;
-        MemoryMap::new(self.clock.ledger(), hbm, dm, self.options.addresses)
+        self.memory_map_with([Allocations::default(); 2])
     }
 
-    /// Free bytes of HBM or DM for tensors, from the lowest address on.
-    pub(crate) fn allocator(&mut self, memory: AllocatedMemory) -> &mut Allocator {
-        &mut self.allocators[memory as usize]
+    /// The same, with what the program asked for in HBM and in DM.
+    pub(crate) fn memory_map_with(&mut self, allocations: [Allocations<'_>; 2]) -> MemoryMap {
+        MemoryMap::new(self.clock.ledger(), allocations, self.options.addresses)
     }
 
     /// The clock.
@@ -250,22 +230,8 @@ impl System {
     }
 }
 
-/// Prints to the standard error stream. Where that is full or closed, nobody reads it: a program that was right stays so.
-pub(crate) fn say(text: &impl core::fmt::Display) {
-    use std::io::Write as _;
-    let _ = writeln!(std::io::stderr(), "{text}");
-}
-
 impl Drop for System {
     fn drop(&mut self) {
-        if self.report_at_end {
-            let report = self.report();
-            say(&report);
-        }
-        if self.map_at_end {
-            let map = self.memory_map();
-            say(&map);
-        }
         self.clock.finish();
     }
 }

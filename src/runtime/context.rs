@@ -1,7 +1,9 @@
 //! Contexts: what a kernel runs on.
 
+use super::allocate::{AllocatedMemory, Allocator};
 use super::environment::Settings;
-use crate::chip::{AllocatedMemory, CheckOptions, Fault, FaultKind, SimOptions, System};
+use super::output::{Output, tell};
+use crate::chip::{CheckOptions, Fault, FaultKind, SimOptions, System};
 use crate::clock::KernelCall;
 use crate::clock::MemoryMap;
 use crate::clock::Report;
@@ -59,6 +61,17 @@ pub(super) struct SystemHandle(Arc<Shared>);
 struct Shared {
     system: Mutex<System>,
     launched: Mutex<Launched>,
+    /// Free bytes of HBM and of DM.
+    allocators: Mutex<[Allocator; 2]>,
+    output: Output,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let system = self.system.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let allocators = self.allocators.get_mut().unwrap_or_else(PoisonError::into_inner);
+        tell(system, &self.output, allocators.each_ref().map(Allocator::given));
+    }
 }
 
 /// The launch that runs on a system.
@@ -71,13 +84,18 @@ struct Launched {
 }
 
 impl SystemHandle {
-    fn new(system: System) -> Self {
-        Self(Arc::new(Shared { system: Mutex::new(system), launched: Mutex::default() }))
+    fn new(system: System, output: Output) -> Self {
+        let allocators = Mutex::new([Allocator::of_hbm(), Allocator::of_dm()]);
+        Self(Arc::new(Shared { system: Mutex::new(system), launched: Mutex::default(), allocators, output }))
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut System) -> T) -> T {
         // A fault leaves the system as it was: the lock may be taken again after a panic.
         work(&mut self.0.system.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn allocators(&self) -> MutexGuard<'_, [Allocator; 2]> {
+        self.0.allocators.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn launched(&self) -> MutexGuard<'_, Launched> {
@@ -285,7 +303,7 @@ impl Context {
         }
         let mut system = System::new(options);
         super::output::attach(&mut system, &settings.output);
-        let system = SystemHandle::new(system);
+        let system = SystemHandle::new(system, settings.output);
         ContextGuard(Box::new(Context {
             main: TuContext { system: system.clone() },
             sub: TuContext { system: system.clone() },
@@ -311,7 +329,9 @@ impl Context {
     /// What lies where in the memories, from which operation to which: see [`MemoryMap`]. Operations that follow start
     /// after it.
     pub fn memory_map(&mut self) -> MemoryMap {
-        self.main.system.with(System::memory_map)
+        let allocators = self.main.system.allocators();
+        let allocations = allocators.each_ref().map(Allocator::given);
+        self.main.system.with(|system| system.memory_map_with(allocations))
     }
 
     /// An address in DM with room for a tensor of `Element` in every slice, above all that were given before.
@@ -359,14 +379,12 @@ impl Context {
     #[track_caller]
     fn alloc(&mut self, memory: AllocatedMemory, bytes: u128) -> Address {
         let location = Location::caller();
-        super::fault::or_raise(
-            self.main.system.with(|system| system.allocator(memory).allocate(bytes, location)),
-        )
+        super::fault::or_raise(self.main.system.allocators()[memory as usize].allocate(bytes, location))
     }
 
     /// The address above everything that [`Context::alloc_dm`] gave.
     pub fn dm_mark(&self) -> Address {
-        self.main.system.with(|system| system.allocator(AllocatedMemory::Dm).mark())
+        self.main.system.allocators()[AllocatedMemory::Dm as usize].mark()
     }
 
     /// Gives back all of DM from a mark on, so that [`Context::alloc_dm`] gives it again: tensors there are overwritten by
@@ -383,17 +401,17 @@ impl Context {
     /// }
     /// ```
     pub fn free_dm_from(&mut self, mark: Address) {
-        self.main.system.with(|system| system.allocator(AllocatedMemory::Dm).free_from(mark));
+        self.main.system.allocators()[AllocatedMemory::Dm as usize].free_from(mark);
     }
 
     /// The address above everything that [`Context::alloc_hbm`] gave.
     pub fn hbm_mark(&self) -> Address {
-        self.main.system.with(|system| system.allocator(AllocatedMemory::Hbm).mark())
+        self.main.system.allocators()[AllocatedMemory::Hbm as usize].mark()
     }
 
     /// Gives back all of HBM from a mark on: as [`Context::free_dm_from`].
     pub fn free_hbm_from(&mut self, mark: Address) {
-        self.main.system.with(|system| system.allocator(AllocatedMemory::Hbm).free_from(mark));
+        self.main.system.allocators()[AllocatedMemory::Hbm as usize].free_from(mark);
     }
 
     /// Decides when the operations that were given so far run, as [`Context::report`] does, without a report.

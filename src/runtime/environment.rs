@@ -25,9 +25,9 @@
 //! VISA_REPORT=1 VISA_MAP=1 VISA_TRACE=trace.json cargo run --example 04_timeline
 //! ```
 
-use super::output::Output;
+use super::output::{Output, say};
 use crate::chip::{
-    Addresses, Check, CheckOptions, Compute, ExecutionOrder, FreshMemory, PaddingRule, SimOptions, say,
+    Addresses, Check, CheckOptions, Compute, ExecutionOrder, FreshMemory, PaddingRule, SimOptions,
 };
 use crate::clock::{Channels, Profile};
 use crate::spec::MAX_CHIPS;

@@ -1,5 +1,6 @@
 //! Contexts and launching.
 
+mod allocate;
 mod context;
 pub mod environment;
 pub(crate) mod fault;

@@ -2,6 +2,7 @@
 //! variables are those of [`environment`](super::environment).
 
 use crate::chip::System;
+use crate::clock::Allocations;
 use crate::clock::trace::TraceWriter;
 use std::fs::File;
 use std::io::BufWriter;
@@ -22,17 +23,27 @@ pub(super) struct Output {
     pub(super) trace: Option<PathBuf>,
 }
 
-/// Has a new system print its report and its map and write its trace.
+/// Prints what is asked for of a system that ends.
+pub(super) fn tell(system: &mut System, output: &Output, allocations: [Allocations<'_>; 2]) {
+    if output.report {
+        say(&system.report());
+    }
+    if output.map {
+        say(&system.memory_map_with(allocations));
+    }
+}
+
+/// Prints to the standard error stream. Where that is full or closed, nobody reads it: a program that was right stays so.
+pub(super) fn say(text: &impl core::fmt::Display) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// Has a new system write its trace.
 ///
 /// # Panics
 /// Where the file cannot be made.
 pub(super) fn attach(system: &mut System, output: &Output) {
-    if output.report {
-        system.report_at_end();
-    }
-    if output.map {
-        system.map_at_end();
-    }
     if let Some(path) = &output.trace {
         let path = numbered(path, 1 + TRACED.fetch_add(1, Ordering::Relaxed));
         let file = File::create(&path).unwrap_or_else(|error| {

@@ -60,6 +60,11 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
         Self::filled(address, FillId::bare())
     }
 
+    /// The address of the first byte in each slice.
+    pub fn address(&self) -> Address {
+        self.address
+    }
+
     /// The whole tensor, to read.
     pub fn view(&self) -> DmTensorView<'_, D, Chip, Cluster, Slice, Element> {
         DmTensorView { address: self.address, fill: self.fill, types: PhantomData }
@@ -104,6 +109,11 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> Clone
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
     DmTensorView<'_, D, Chip, Cluster, Slice, Element>
 {
+    /// The address of the tensor in each slice.
+    pub fn address(&self) -> Address {
+        self.address
+    }
+
     pub(crate) fn region(&self) -> Region {
         let footprint = const { DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT };
         Region { memory: Memory::Dm, address: self.address, fill: self.fill, footprint }
@@ -120,6 +130,11 @@ pub struct DmTensorViewMut<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
     DmTensorViewMut<'_, D, Chip, Cluster, Slice, Element>
 {
+    /// The address of the tensor in each slice.
+    pub fn address(&self) -> Address {
+        self.address
+    }
+
     pub(crate) fn region(&self) -> Region {
         let footprint = const { DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT };
         Region { memory: Memory::Dm, address: self.address, fill: self.fill, footprint }

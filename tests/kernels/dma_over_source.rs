@@ -40,7 +40,7 @@ moves! {
     shifted_down: |ctx, x, d| x.to_hbm::<_, m![A, B]>(&mut ctx.tdma, x.address() - 1);
     padded_in_place: |ctx, x, d| x.to_hbm::<_, m![A, B # 80]>(&mut ctx.tdma, x.address());
     dm_shifted: |ctx, x, d| d.to_dm::<m![A], m![B]>(&mut ctx.tdma, 160);
-    dm_remapped: |ctx, x, d| d.to_dm::<m![A % 128, A / 128], m![B]>(&mut ctx.tdma, 128);
+    dm_remapped: |ctx, x, d| d.to_dm::<m![A % 128, A / 128], m![B]>(&mut ctx.tdma, d.view().address());
     dm_rows_exchanged: |ctx, x, d| d.to_dm::<m![A], m![B % 8, B / 8]>(&mut ctx.tdma, 128);
     dm_broadcast_up: |ctx, x, d| {
         let row = x.to_dm::<Cluster, m![A / 2 # 256], m![A % 2, B]>(&mut ctx.tdma, 1024);
@@ -53,7 +53,7 @@ moves! {
         let y = x.to_hbm::<_, m![A, B]>(&mut ctx.tdma, 1 << 20);
         y.to_hbm::<_, m![B, A]>(&mut ctx.tdma, (1 << 20) - 256 * 64)
     };
-    dm_in_place: |ctx, x, d| d.to_dm::<m![A], m![B]>(&mut ctx.tdma, 128);
+    dm_in_place: |ctx, x, d| d.to_dm::<m![A], m![B]>(&mut ctx.tdma, d.address());
     dm_beside: |ctx, x, d| d.to_dm::<m![A % 128, A / 128], m![B]>(&mut ctx.tdma, 192);
     another_memory: |ctx, x, d| d.to_hbm::<m![B, A]>(&mut ctx.tdma, 128);
 }

@@ -15,7 +15,6 @@ use super::hazards::{Access, OperationNumber};
 use super::ledger::Ledger;
 use super::record::Record;
 use super::report::place;
-use crate::chip::allocate::{Allocation, Allocator};
 use crate::chip::memory::separate::Addresses;
 use crate::command::FillId;
 use crate::command::MemoryKind;
@@ -61,6 +60,26 @@ pub struct MemoryMap {
     pub cycles: u64,
     /// Where the bytes are. The map shows the given addresses in any case.
     pub addresses: Addresses,
+}
+
+/// Bytes that a program asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Allocation {
+    /// The bytes, in every chip or slice.
+    pub bytes: Range<u64>,
+    /// The call.
+    pub location: &'static Location<'static>,
+    /// They were given back.
+    pub freed: bool,
+}
+
+/// What a program asked for in a memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Allocations<'a> {
+    /// The first ones.
+    pub(crate) given: &'a [Allocation],
+    /// How many there were.
+    pub(crate) count: u64,
 }
 
 /// One memory over time. Bytes are those of one chip (HBM) or one slice; tensors need not be in all of them.
@@ -224,7 +243,7 @@ impl Lives {
         }
     }
 
-    fn finish(self, memory: MemoryKind, allocator: Option<&Allocator>) -> MemoryUse {
+    fn finish(self, memory: MemoryKind, allocations: Allocations<'_>) -> MemoryUse {
         let capacity = match memory {
             MemoryKind::Hbm => HBM_BYTES,
             MemoryKind::Dm => DM_BYTES as u64,
@@ -243,7 +262,7 @@ impl Lives {
         if end < capacity {
             free.push(end..capacity);
         }
-        let (given, allocated) = allocator.map_or((&[][..], 0), Allocator::given);
+        let Allocations { given, count: allocated } = allocations;
         let meets = |bytes: &Range<u64>| {
             self.tensors.iter().any(|life| life.bytes.start < bytes.end && bytes.start < life.bytes.end)
         };
@@ -275,7 +294,7 @@ fn peak(tensors: &[TensorLife]) -> (u64, Option<OperationNumber>) {
 
 impl MemoryMap {
     /// Follows all operations that are kept, in the order of the program.
-    pub(crate) fn new(ledger: &Ledger, hbm: &Allocator, dm: &Allocator, addresses: Addresses) -> Self {
+    pub(crate) fn new(ledger: &Ledger, [hbm, dm]: [Allocations<'_>; 2], addresses: Addresses) -> Self {
         let mut records: Vec<&Record> = ledger.records.iter().collect();
         records.sort_by_key(|record| record.number);
         let mut lives: [Lives; 4] = core::array::from_fn(|_| Lives::default());
@@ -288,11 +307,11 @@ impl MemoryMap {
             }
         }
         let memories = [MemoryKind::Hbm, MemoryKind::Dm, MemoryKind::Trf, MemoryKind::Vrf];
-        let allocators = [Some(hbm), Some(dm), None, None];
-        let mut parts = lives.into_iter().zip(memories).zip(allocators);
+        let allocations = [hbm, dm, Allocations::default(), Allocations::default()];
+        let mut parts = lives.into_iter().zip(memories).zip(allocations);
         let memories = core::array::from_fn(|_| {
-            let ((lives, memory), allocator) = parts.next().expect("four memories");
-            lives.finish(memory, allocator)
+            let ((lives, memory), allocations) = parts.next().expect("four memories");
+            lives.finish(memory, allocations)
         });
         let operations = ledger.totals.operations;
         let left_out = operations - records.len() as u64;

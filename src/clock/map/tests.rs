@@ -115,16 +115,14 @@ fn lives_of_tensors() {
 fn allocations_are_shown() {
     let mut system = system();
     let here = Location::caller();
-    let dm_allocator = |system: &mut System, bytes| {
-        system.allocator(crate::chip::AllocatedMemory::Dm).allocate(bytes, here).expect("there is room")
-    };
-    let used = dm_allocator(&mut system, 64);
-    let unused = dm_allocator(&mut system, 100);
-    let freed = dm_allocator(&mut system, 8);
-    assert_eq!([used, unused, freed], [0, 64, 168]);
-    system.allocator(crate::chip::AllocatedMemory::Dm).free_from(freed);
-    give(&mut system, hbm(1, 0, 64), dm(2, used, 64));
-    let text = system.memory_map().to_string();
+    let given = [(0..64, false), (64..164, false), (168..176, true)].map(|(bytes, freed)| Allocation {
+        bytes,
+        location: here,
+        freed,
+    });
+    give(&mut system, hbm(1, 0, 64), dm(2, 0, 64));
+    let allocations = [Allocations::default(), Allocations { given: &given, count: 3 }];
+    let text = system.memory_map_with(allocations).to_string();
     let line = here.line();
     for part in [
         format!("allocated: 0..64 at tests.rs:{line}, in use\n"),

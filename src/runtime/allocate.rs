@@ -1,35 +1,24 @@
 //! Addresses for tensors whose place does not matter: each above the one before.
 
-use super::checks::fault::{Fault, FaultKind};
+use crate::chip::{Fault, FaultKind};
+use crate::clock::{Allocation, Allocations};
 use crate::command::{Address, Memory};
 use crate::spec::{DM_BYTES, HBM_BYTES, HBM_UNIT_BYTES};
-use core::ops::Range;
 use core::panic::Location;
 
 /// Allocations that are remembered for the map, each.
 const KEPT: usize = 4096;
 
-/// Bytes that a program asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Allocation {
-    /// The bytes, in every chip or slice.
-    pub bytes: Range<u64>,
-    /// The call.
-    pub location: &'static Location<'static>,
-    /// They were given back.
-    pub freed: bool,
-}
-
 /// The memories that addresses are given out of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AllocatedMemory {
+pub(super) enum AllocatedMemory {
     Hbm,
     Dm,
 }
 
 /// Gives out the bytes of a memory from the lowest on.
 #[derive(Debug)]
-pub(crate) struct Allocator {
+pub(super) struct Allocator {
     memory: Memory,
     operation: &'static str,
     capacity: u64,
@@ -46,12 +35,12 @@ const LEAST_ALIGNMENT: u64 = 8;
 
 impl Allocator {
     /// All of HBM.
-    pub(crate) const fn of_hbm() -> Self {
+    pub(super) const fn of_hbm() -> Self {
         Self::new(Memory::Hbm, "alloc_hbm", HBM_BYTES, HBM_UNIT_BYTES as u64)
     }
 
     /// All of DM.
-    pub(crate) const fn of_dm() -> Self {
+    pub(super) const fn of_dm() -> Self {
         Self::new(Memory::Dm, "alloc_dm", DM_BYTES as u64, 64)
     }
 
@@ -60,7 +49,7 @@ impl Allocator {
     }
 
     /// Bytes above all that are in use.
-    pub(crate) fn allocate(
+    pub(super) fn allocate(
         &mut self,
         bytes: u128,
         location: &'static Location<'static>,
@@ -90,12 +79,12 @@ impl Allocator {
     }
 
     /// The address above everything in use.
-    pub(crate) fn mark(&self) -> Address {
+    pub(super) fn mark(&self) -> Address {
         self.next
     }
 
     /// Gives back what lies above a mark.
-    pub(crate) fn free_from(&mut self, mark: Address) {
+    pub(super) fn free_from(&mut self, mark: Address) {
         self.next = self.next.min(mark);
         for own in self.given.iter_mut().filter(|own| own.bytes.end > mark) {
             own.freed = true;
@@ -103,8 +92,8 @@ impl Allocator {
     }
 
     /// The first allocations, and how many there were.
-    pub(crate) fn given(&self) -> (&[Allocation], u64) {
-        (&self.given, self.count)
+    pub(super) fn given(&self) -> Allocations<'_> {
+        Allocations { given: &self.given, count: self.count }
     }
 }
 
@@ -151,8 +140,8 @@ mod tests {
         assert_eq!(dm.allocate(DM_BYTES as u128 - 64, here).map_err(|fault| fault.kind), Ok(64));
         dm.free_from(u64::MAX);
         assert_eq!(dm.mark(), DM_BYTES as u64, "nothing lies above that mark");
-        let freed: Vec<bool> = dm.given().0.iter().map(|own| own.freed).collect();
-        assert_eq!((freed, dm.given().1), (vec![true, false], 2));
+        let freed: Vec<bool> = dm.given().given.iter().map(|own| own.freed).collect();
+        assert_eq!((freed, dm.given().count), (vec![true, false], 2));
         assert!(Allocator::of_hbm().allocate(u128::from(HBM_BYTES) + 1, here).is_err());
         for bytes in [u64::MAX.into(), 1 << 64, (1 << 64) + 8] {
             let text = Allocator::of_hbm().allocate(bytes, here).expect_err("it is too large").to_string();
@@ -170,6 +159,6 @@ mod tests {
             dm.allocate(8, Location::caller()).expect("there is room");
             dm.free_from(0);
         }
-        assert_eq!((dm.given().0.len(), dm.given().1), (KEPT, KEPT as u64 + 10));
+        assert_eq!((dm.given().given.len(), dm.given().count), (KEPT, KEPT as u64 + 10));
     }
 }
