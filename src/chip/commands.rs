@@ -23,9 +23,9 @@ impl System {
     ///
     /// # Errors
     ///
-    /// A [`Fault`] if the command breaks one of the rules that [`SimOptions::checks`](super::SimOptions::checks) turns on, if a register
-    /// file tensor does not fit, or if the engine cannot compute with the types. Memory is then as it was before.
-    /// [`ExecutionOrder`](super::ExecutionOrder) says what other orders than that of the program change about this.
+    /// A [`Fault`] if the command breaks one of the rules that [`SimOptions::checks`](super::SimOptions::checks) turns
+    /// on, if a register file tensor does not fit, or if the engine cannot compute with the types. Memory is then as it was
+    /// before. [`ExecutionOrder`](super::ExecutionOrder) says what other orders than that of the program change about this.
     pub fn execute(&mut self, command: &Command) -> Result<(), Fault> {
         let accepted = checks::form::operation(&command.operation, command.location).and_then(|()| {
             match &command.operation {

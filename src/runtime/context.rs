@@ -261,6 +261,9 @@ impl<const DMA: Dma> fmt::Debug for DmaContext<DMA> {
 
 /// A simulated system and the contexts that work on it. Program order is execution order, unless [`SimOptions::order`]
 /// says otherwise.
+///
+/// A tensor belongs to the context that it was made on: another one refuses its handle, also where the first one has
+/// ended, because other bytes lie at its addresses there. A launch runs on the parts of one context, in one thread.
 pub struct Context {
     /// The main context of the Tensor Unit.
     pub main: TuContext<{ Tu::Main }>,
