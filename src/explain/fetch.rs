@@ -85,8 +85,13 @@ pub fn explain_fetch(operation: &'static str, request: &FetchRequest) -> Result<
             }
             Err(error) => explanation.refusal = Some(error),
         }
-        if explanation.refusal.is_none() {
-            explanation.refusal = check_packet(request).err();
+        if let (None, Err(error)) = (&explanation.refusal, check_packet(request)) {
+            // A read of a buffer takes packets of any size. Only a fetch casts, or is one of the sub context.
+            if request.sub_context || request.output != request.input {
+                explanation.refusal = Some(error);
+            } else {
+                explanation.notes.push(error.message().to_string());
+            }
         }
     }
     Ok(explanation)

@@ -67,7 +67,7 @@ pub struct Explanation {
     pub merged: Vec<MergedRow>,
     /// The configuration within the limits of the hardware, or the limit that it breaks.
     pub limited: Result<Config, PlanError>,
-    /// Why the call is refused although its sequencer is within the limits, for example a packet of odd bytes.
+    /// Why the call is refused although its sequencer is within the limits, for example half a byte per packet.
     pub refusal: Option<PlanError>,
     /// Elements that are contiguous in the buffer.
     pub contiguous_run: usize,

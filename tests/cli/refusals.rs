@@ -60,7 +60,7 @@ fn mappings() {
     map(&format!("{}A{}", "(".repeat(100_000), ")".repeat(100_000)), "more than 128 levels deep");
     map(&format!("A{}", " # 8".repeat(129)), "more than 128 levels deep");
     map(&"A".repeat(100_000), "no axis is called `AAAA");
-    map(&"A".repeat((1 << 20) + 1), "`MAPPING` has more than 1048576 bytes");
+    map(&"A".repeat((1 << 20) + 1), "the mapping has more than 1048576 bytes");
     map("Ä / 2", "no axis is called `Ä`");
     map("A \u{0} 2", "`\u{fffd}` is not a mapping operator");
     map(&format!("\"{}", "x".repeat(100_000)), "cannot start a mapping");
@@ -187,5 +187,14 @@ fn limits_come_with_the_table() {
     assert!(output.stdout.contains("whole bytes"), "{}", output.stdout);
     // The sequencer is within its limits; the fetch is refused.
     refused(&explain("A=6", "A", "1", "A", &["--to", "i32", "--sub"]), "error: ");
-    refused(&explain("A=13", "A", "1", "A", &[]), "packets come in multiples of 8 bytes");
+    refused(&explain("A=13", "A", "1", "A", &["--sub"]), "in common");
+    refused(&explain("A=7", "A", "1", "A", &["--to", "i32"]), "packets come in multiples of 8 bytes");
+    // A buffer is read in packets of any size.
+    let output = run(&explain("A=13", "A", "1", "A", &[]));
+    assert_eq!(output.code, 0);
+    assert!(
+        output.stdout.contains("note: fetch: a packet `m![A]` of i8 holds 13 bytes"),
+        "{}",
+        output.stdout
+    );
 }

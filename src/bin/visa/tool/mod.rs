@@ -73,7 +73,8 @@ visa explain: the sequencer that reads a buffer as a stream
   --sub             the sub context fetches
 
 Prints a row per term with what is then left of the buffer, the entries before and after merging, the contiguous
-run, fetch_size and cycles. Refused input: a message and exit code 2.
+run, fetch_size and cycles. Refused input: a message and exit code 2. Packets of no multiple of 8 bytes, which a buffer
+is read in and no fetch streams, are a note, but refused with --to and --sub.
 ";
 
 const MAP_HELP: &str = "\
