@@ -61,6 +61,16 @@ impl PlanError {
                     number(first + 1),
                 ),
             ),
+            Problem::NoAxis { lead } => Self::new(
+                "no axis",
+                text!(
+                    "{}: {} before a single element without an axis; help: declare an axis of size 1 and name it: \
+                     `# {} + U`",
+                    str(operation),
+                    count(lead, "dead position"),
+                    number(lead),
+                ),
+            ),
             Problem::TooManyFactors => Self::new(
                 "too many factors",
                 text!(

@@ -8,8 +8,7 @@ pub use crate::engine::stream::{
     StreamTensor, stage,
 };
 pub use crate::mapping::{
-    AxisName, Expr, Factor, Ident, Identity, M, Mapping, Margin, Modulo, Padding, PaddingKind, Resize,
-    Stride, Symbol,
+    AxisName, Expr, Factor, Ident, Identity, M, Mapping, Margin, Modulo, Padding, Resize, Stride, Symbol,
 };
 // An axis may be called `M` and hide the trait's name: its items stay in scope.
 pub use crate::host::{HostTensor, Tensor};

@@ -1,7 +1,7 @@
 //! Text that can be built in const evaluation: what a refusal says is made where it is found, by the compiler.
 //!
 //! `text!` fills a template. Const code cannot dispatch on types, so each value says what it is, with the name of a
-//! function of [`part`]:
+//! function of `part`:
 //!
 //! ```text
 //! text!("fetch: a packet {} of {} holds {}", mapping(packet), str(name), count(bytes, "byte"))

@@ -26,7 +26,7 @@ const COUNT_BITS: u32 = 37;
 
 impl FillId {
     /// The most systems of a process: their numbers go from 1 to this one.
-    pub(crate) const SYSTEMS: u64 = BARE - 1 >> COUNT_BITS;
+    pub(crate) const SYSTEMS: u64 = (BARE - 1) >> COUNT_BITS;
 
     /// The filling with this number, 1, 2, …, of a system.
     pub(crate) const fn of_system(system: u64, number: u64) -> Self {

@@ -47,7 +47,7 @@ pub const fn derive_cast(request: &CastRequest) -> Result<(), PlanError> {
     }
     let lanes = flit_elements(request.output);
     let expected = if pad_to_fits(&packet, lanes) { pad_to(&packet, lanes) } else { packet };
-    if !expected.is(&pool, &out_packet) {
+    if !expected.is(&out_packet) {
         refuse!(
             "cast packet",
             "cast: the output packet is {}, but {} as a flit of {} {} is {}; help: use that mapping",

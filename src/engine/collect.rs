@@ -93,7 +93,7 @@ pub const fn derive_collect(request: &CollectRequest) -> Result<CollectConfig, P
     let flits = bytes.div_ceil(spec::FLIT_BYTES);
     let padded = pad_to(&packet, flits * flit);
     let inner = modulo(&mut pool, &padded, flit);
-    if !inner.is(&pool, &out_packet) {
+    if !inner.is(&out_packet) {
         refuse!(
             "flit mapping",
             "collect: the output packet is {}, but a flit of the packet {} is {}; help: use that mapping",
@@ -104,7 +104,7 @@ pub const fn derive_collect(request: &CollectRequest) -> Result<CollectConfig, P
     }
     let outer = stride(&mut pool, &padded, flit);
     let expected = product(&pool, &time, &outer);
-    if !expected.is(&pool, &out_time) {
+    if !expected.is(&out_time) {
         refuse!(
             "flit order",
             "collect: the output time is {}, but {} followed by the flit index is {}; \

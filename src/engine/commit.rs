@@ -10,7 +10,7 @@ use crate::engine::stream::stage::InMotion;
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::M;
 use crate::mapping::factors_of;
-use crate::mapping::{DivisionMode, Expr, Factors, Pool, divide, modulo, product, resize, stride};
+use crate::mapping::{Expr, Factors, Pool, divide, modulo, product, resize, stride};
 use crate::runtime::Tu;
 use crate::runtime::fault::accept;
 use crate::scalar::{ElementType, Scalar, StreamScalar};
@@ -91,13 +91,13 @@ pub const fn derive_commit(request: &CommitRequest) -> Result<CommitConfig, Plan
     let inner = modulo(&mut pool, &destination, window);
     let expected = resize(&mut pool, &packet, window);
     // Both parts may be halves of one product, which Element knows as a whole only.
-    let in_order = product(&pool, &time, &expected).is(&pool, &destination);
+    let in_order = product(&pool, &time, &expected).is(&destination);
     if !in_order {
         attempt!(check_permutation(&pool, request, &time, &outer));
     }
     let commit_in_size = attempt!(whole_bytes(OPERATION, request.element, request.destination, window));
     attempt!(check_window(request, commit_in_size, window));
-    if !in_order && !expected.is(&pool, &inner) {
+    if !in_order && !expected.is(&inner) {
         refuse!(
             "commit packet",
             "commit: the innermost {} positions of Element {} are {}, but the leading {} lanes of the packet {} are {}; \
@@ -113,6 +113,7 @@ pub const fn derive_commit(request: &CommitRequest) -> Result<CommitConfig, Plan
     let loops = Request {
         operation: OPERATION,
         buf: &destination,
+        buf_expr: Some(request.destination),
         time: Stream::Expr(request.time),
         packet: Stream::Factors(&expected),
         partial: false,
@@ -169,17 +170,12 @@ const fn check_permutation(
     time: &Factors,
     outer: &Factors,
 ) -> Result<(), PlanError> {
-    if time.is(pool, outer) {
+    if time.is(outer) {
         return Ok(());
     }
-    let there = match divide(pool, outer, time, DivisionMode::Relaxed) {
-        Ok(division) => division.exact().is_ok() && !division.dividend_residue.has_terms(),
-        Err(_) => false,
-    };
-    let back = match divide(pool, time, outer, DivisionMode::Relaxed) {
-        Ok(division) => division.exact().is_ok(),
-        Err(_) => false,
-    };
+    let there = divide(pool, outer, time);
+    let there = there.is_exact() && !there.dividend_residue.has_terms();
+    let back = divide(pool, time, outer).is_exact();
     if there && back {
         return Ok(());
     }

@@ -100,7 +100,7 @@ pub const fn derive_trf_load(request: &TrfLoadRequest) -> Result<TrfLoadConfig, 
         );
     }
     let outer = stride(&mut pool, &time, steps / rows);
-    if !outer.is(&pool, &row) {
+    if !outer.is(&row) {
         refuse!(
             "row mapping",
             "to_trf: Row is {}, but the outermost {} steps of {} are {}; \
@@ -113,7 +113,7 @@ pub const fn derive_trf_load(request: &TrfLoadRequest) -> Result<TrfLoadConfig, 
     }
     let inner = modulo(&mut pool, &time, steps / rows);
     let expected = product(&pool, &inner, &packet);
-    if !expected.is(&pool, &element) {
+    if !expected.is(&element) {
         refuse!(
             "element mapping",
             "to_trf: Element is {}, but what follows Row in the stream is {}; \

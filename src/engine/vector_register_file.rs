@@ -185,7 +185,7 @@ mod tests {
         refused(load::<f32, m![A], m![B], m![B]>(), "not covered", &both);
         let both = ["`VrfTensor<m![V, A, B]>`", "`stream<m![A], m![B]>`", "`m![V]`"];
         refused(load::<f32, m![A], m![B], m![V, A, B]>(), "broadcast not allowed", &both);
-        refused(load::<f32, m![A], m![B], m![A, B, A]>(), "VRF axes", &["m![A, B, A]", "twice"]);
+        refused(load::<f32, m![A], m![B], m![A, B, A]>(), "axis repeated", &["m![A, B, A]", "twice"]);
         refused(load::<f32, m![A / 2], m![B], m![A, B]>(), "broadcast not allowed", &["`m![A % 2]`"]);
         for result in [
             load::<i32, m![A], m![B], m![A, B]>(),

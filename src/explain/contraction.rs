@@ -37,6 +37,7 @@ fn explain_align(request: &AlignRequest, config: &AlignConfig) -> Result<Explana
     let loops = Request {
         operation: TrfSequencerConfig::NAME,
         buf: &element,
+        buf_expr: Some(request.trf_element),
         time: Stream::Expr(request.out_time),
         packet: Stream::Factors(&read),
         partial: false,

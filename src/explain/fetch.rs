@@ -60,6 +60,7 @@ pub fn explain_fetch(operation: &'static str, request: &FetchRequest) -> Result<
     let loops = Request {
         operation,
         buf: &buf,
+        buf_expr: Some(request.element),
         time: Stream::Expr(request.time),
         packet: Stream::Expr(request.packet),
         partial: false,

@@ -76,6 +76,7 @@ fn explain_commit(request: &CommitRequest, config: &CommitConfig) -> Result<Expl
     let loops = Request {
         operation: "commit",
         buf: &destination,
+        buf_expr: Some(request.destination),
         time: Stream::Expr(request.time),
         packet: Stream::Factors(&inner),
         partial: false,

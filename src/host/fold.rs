@@ -68,10 +68,10 @@ pub(super) fn cut_union(pool: &Pool, union: &Layout, destination: &Layout, opera
     let mut cut = pieces(&union.storage);
     loop {
         let before = cut.list.len();
-        let rules = (CutRule::Whole, Some(CutRule::Ragged));
+        let rules = [CutRule::Whole, CutRule::Ragged];
         cut = unpaired(matched(pool, pieces(&destination.storage), cut, rules).divisor);
         for operand in operands {
-            let rules = (CutRule::Ragged, Some(CutRule::Ragged));
+            let rules = [CutRule::Ragged; 2];
             cut = unpaired(matched(pool, cut, pieces(&operand.storage), rules).dividend);
         }
         if cut.list.len() == before {
@@ -82,7 +82,7 @@ pub(super) fn cut_union(pool: &Pool, union: &Layout, destination: &Layout, opera
 
 /// Where the digits of `operand` are in the union.
 pub(super) fn operand(pool: &Pool, union: &Pieces, operand: &Layout) -> Operand {
-    let rules = (CutRule::Ragged, Some(CutRule::Ragged));
+    let rules = [CutRule::Ragged; 2];
     let cut = matched(pool, *union, pieces(&operand.storage), rules);
     if cut.dividend.list.len() != union.list.len() || cut.divisor.list.iter().any(|piece| !piece.matched) {
         return Operand::Spread;
@@ -104,7 +104,7 @@ pub(super) fn operand(pool: &Pool, union: &Pieces, operand: &Layout) -> Operand 
         let values: usize = origin
             .map(|piece| match piece.factor {
                 Factor::Term { resize, .. } => resize,
-                Factor::Padding { .. } | Factor::Lead { .. } => 1,
+                Factor::Padding { .. } => 1,
             })
             .product();
         // Values beyond a whole axis are no index of the union either.
@@ -139,7 +139,7 @@ fn shares_axis(pool: &Pool, held: &Pieces, wanted: &Pieces, k: usize) -> bool {
 fn atom_of(factor: &Factor) -> Option<Atom> {
     match factor {
         Factor::Term { term, .. } => Some(term.atom),
-        Factor::Padding { .. } | Factor::Lead { .. } => None,
+        Factor::Padding { .. } => None,
     }
 }
 
@@ -154,7 +154,7 @@ impl FoldPlan {
         steps: impl Fn(&Pieces, usize) -> [usize; 2],
         broadcast: bool,
     ) -> Result<Self, PlanError> {
-        let rules = (CutRule::Whole, Some(CutRule::Ragged));
+        let rules = [CutRule::Whole, CutRule::Ragged];
         let cut = matched(pool, pieces(&destination.storage), source, rules);
         has_all(operation, pool, expr, destination, &cut, broadcast)?;
         let digits = cut.divisor.list.len();

@@ -6,7 +6,7 @@ use super::mathematical::{Tensor, reversed};
 use super::storage::{Layout, axes_of, digits_of};
 use crate::command::Transfer;
 use crate::error::PlanError;
-use crate::mapping::{Atom, DivisionMode, Expr, Factors, M, Pool, divide};
+use crate::mapping::{Atom, Expr, Factors, M, Pool, divide};
 use crate::scalar::{Opt, Scalar};
 use crate::sequencer::transfer::{Level, Placement, derive_between};
 use crate::text::Text;
@@ -65,7 +65,7 @@ fn moved<D: Scalar>(
     to: &Layout,
     broadcast: bool,
 ) -> Result<Vec<Opt<D>>, PlanError> {
-    if from.storage.is(pool, &to.storage) {
+    if from.storage.is(&to.storage) {
         return Ok(elements.to_vec());
     }
     let len = to.shape().iter().product();
@@ -185,14 +185,13 @@ impl<D: Scalar, Mapping: M> Tensor<D, Mapping> {
             let text = text.str(", but position k becomes position k; help: pad the smaller one with `#`");
             PlanError::new("reshape size", text).refuse();
         }
-        let rest = match divide(&pool, &from.factors, &source.factors, DivisionMode::Relaxed) {
-            Ok(division) if division.exact().is_ok() => digits_of(&pool, &division.dividend_residue),
-            _ => {
-                let text = Text::new().str("reshape: ").mapping(Src::EXPR).str(" is not a part of ");
-                let text = text.mapping(Mapping::EXPR).str("; help: name digits that the mapping has");
-                PlanError::new("reshape source", text).refuse()
-            }
-        };
+        let division = divide(&pool, &from.factors, &source.factors);
+        if !division.is_exact() {
+            let text = Text::new().str("reshape: ").mapping(Src::EXPR).str(" is not a part of ");
+            let text = text.mapping(Mapping::EXPR).str("; help: name digits that the mapping has");
+            PlanError::new("reshape source", text).refuse()
+        }
+        let rest = digits_of(&pool, &division.dividend_residue);
         // One buffer, read with the names of `Src` and then with those of `Dst`.
         let outer = (Mapping::EXPR, rest, size);
         let named = [(Src::EXPR, source.factors, 1), outer];

@@ -15,23 +15,15 @@ use crate::error::PlanError;
 use crate::list::List;
 use crate::mapping::Guard;
 use crate::mapping::{
-    Atom, Expr, FACTORS, Factor, Factors, GuardBuilder, Pool, Term, compare, factorize, name_of,
-    number_copies,
+    Atom, Composite, Expr, FACTORS, Factor, Factors, GuardBuilder, Pool, Term, compare, factorize,
 };
 use crate::text::{Text, order};
 use core::cmp::Ordering;
 
 /// The digits of an expression without the padding between them, in the order of the mapping: how buffers list them.
 pub(crate) const fn packed_factors(pool: &mut Pool, expr: &Expr) -> Factors {
-    let factors = numbered(pool, expr);
+    let factors = factorize(pool, expr);
     digits_of(pool, &factors)
-}
-
-/// The factors of an expression, with equal blocks told apart.
-const fn numbered(pool: &mut Pool, expr: &Expr) -> Factors {
-    let mut factors = [factorize(pool, expr)];
-    number_copies(pool, &mut factors);
-    factors[0]
 }
 
 /// The digits without the padding between them.
@@ -50,9 +42,11 @@ pub(crate) const fn digits_of(pool: &Pool, factors: &Factors) -> Factors {
 const fn append_digits(pool: &Pool, factors: &[Factor], digits: &mut Factors) {
     let mut k = 0;
     while k < factors.len() {
-        if let Factor::Term { term, resize } = factors[k] {
+        if let Factor::Term { term, resize } = factors[k]
+            && resize > 1
+        {
             match opened(pool, &term, resize) {
-                Some((_, inside)) => append_digits(pool, inside, digits),
+                Some(composite) => append_digits(pool, pool.content(composite), digits),
                 None => digits.append(factors[k]),
             }
         }
@@ -60,12 +54,11 @@ const fn append_digits(pool: &Pool, factors: &[Factor], digits: &mut Factors) {
     }
 }
 
-/// The dead positions before a whole block, and what it holds. `None`: there are none.
-const fn opened<'a>(pool: &'a Pool, term: &Term, resize: usize) -> Option<(usize, &'a [Factor])> {
+/// The composite, if this is all of one with dead positions before it.
+const fn opened(pool: &Pool, term: &Term, resize: usize) -> Option<Composite> {
     let Atom::Composite(composite) = term.atom else { return None };
-    let (lead, inside) = pool.led(composite);
-    if lead > 0 && term.stride == 1 && resize == pool.atom_size(&term.atom) {
-        Some((lead, inside))
+    if composite.lead > 0 && term.stride == 1 && resize == pool.atom_size(&term.atom) {
+        Some(composite)
     } else {
         None
     }
@@ -193,7 +186,7 @@ const fn compare_terms(pool: &Pool, a: &Term, b: &Term) -> Ordering {
         (Atom::Symbol(_), Atom::Composite(_)) => Ordering::Less,
         (Atom::Composite(_), Atom::Symbol(_)) => Ordering::Greater,
         (Atom::Composite(a), Atom::Composite(b)) => {
-            first(&[compare_contents(pool, pool.content(*a), pool.content(*b)), compare(a.copy, b.copy)])
+            first(&[compare_contents(pool, pool.content(*a), pool.content(*b)), compare(a.lead, b.lead)])
         }
     };
     first(&[atoms, compare(a.stride, b.stride), compare(a.modulo, b.modulo)])
@@ -209,11 +202,6 @@ const fn compare_contents(pool: &Pool, a: &[Factor], b: &[Factor]) -> Ordering {
             (Factor::Term { .. }, Factor::Padding { .. }) => Ordering::Less,
             (Factor::Padding { .. }, Factor::Term { .. }) => Ordering::Greater,
             (Factor::Padding { size: m, .. }, Factor::Padding { size: n, .. }) => compare(*m, *n),
-            (Factor::Lead { positions: m, of: x }, Factor::Lead { positions: n, of: y }) => {
-                first(&[compare(*m, *n), order(name_of(x), name_of(y))])
-            }
-            (Factor::Lead { .. }, _) => Ordering::Greater,
-            (_, Factor::Lead { .. }) => Ordering::Less,
         };
         if !matches!(order, Ordering::Equal) {
             return order;
@@ -240,7 +228,7 @@ impl Layout {
         if let Err(problem) = expr.checked_size() {
             PlanError::new("mapping", Text::new().str(operation).str(": ").str(problem.as_str())).refuse();
         }
-        let factors = numbered(pool, expr);
+        let factors = factorize(pool, expr);
         if let Some(problem) = factors.problem() {
             PlanError::mapping(operation, problem).refuse();
         }
@@ -306,10 +294,12 @@ impl Layout {
             for factor in factors {
                 if let Factor::Term { term, resize } = *factor {
                     match opened(pool, &term, resize) {
-                        Some((lead, content)) => {
-                            start += lead * step;
-                            rest.push((content, step));
+                        Some(composite) => {
+                            start += composite.lead * step;
+                            rest.push((pool.content(composite), step));
                         }
+                        // An axis of one coordinate is no digit.
+                        None if resize == 1 => {}
                         None => digits.push((term, resize, step)),
                     }
                 }
@@ -357,6 +347,6 @@ impl Layout {
 pub(super) fn axes_of(factors: &Factors) -> impl Iterator<Item = (Term, usize)> {
     factors.as_slice().iter().rev().filter_map(|factor| match *factor {
         Factor::Term { term, resize } => Some((term, resize)),
-        Factor::Padding { .. } | Factor::Lead { .. } => None,
+        Factor::Padding { .. } => None,
     })
 }

@@ -132,6 +132,28 @@ impl Expr {
         self.notation(Text::new().str("mapping `m![")).str("]`: ")
     }
 
+    /// Whether the expression names an axis.
+    pub(crate) const fn mentions(&self, axis: &Axis) -> bool {
+        match self {
+            Expr::Identity => false,
+            Expr::Symbol(own) => own.is(axis),
+            Expr::Stride(inner, _)
+            | Expr::Modulo(inner, _)
+            | Expr::Resize(inner, _)
+            | Expr::Padding(inner, _)
+            | Expr::Margin(inner, ..) => inner.mentions(axis),
+            Expr::Pair(left, right) => left.mentions(axis) || right.mentions(axis),
+        }
+    }
+
+    /// The number of positions of an expression that has no problem.
+    pub(crate) const fn size(&self) -> usize {
+        match self.checked_size() {
+            Ok(size) => size,
+            Err(_) => 0,
+        }
+    }
+
     /// Writes the expression after `text` in `m![…]` notation, without the `m![` and `]`.
     pub const fn notation(&self, text: Text) -> Text {
         match self {

@@ -10,46 +10,25 @@
 //!   factor 2   term K / 6 % 2      2 positions
 //! ```
 //!
-//! Dead positions before a block have no factor of their own: the block is a *composite*, one unit of which the first
-//! positions are dead.
+//! Where a product is cut across its digits (`m![[A, B] / 2]` with `B = 3`), it is kept as one unit, a *composite*, of
+//! which terms are digits as they are of an axis. So is a block with dead positions before it, the *lead*:
 //!
 //! ```text
 //! m![# 2 + B + # 4] with B = 90
 //!
-//!   factor 0   term [# 2 + B]      92 positions; inside the unit: the term B, then the lead 2
+//!   factor 0   term [# 2 + B]      92 positions, a composite: the term B, lead 2
 //!   factor 1   padding 96
 //! ```
 //!
-//! Where only one of the positions inside a block is live, the lead keeps the name of the axis: as a digit, an axis of one
-//! coordinate is nothing.
-//!
-//! Where an axis product is cut across its digits (`m![[A, B] / 2]` with `B = 3`), the product is kept as one unit, a
-//! *composite*. Its factors live in a [`Pool`], which all mappings of one derivation share, so that two composites are
-//! equal exactly when they are the same range (spec page 10 §3).
+//! The factors of a composite live in a [`Pool`], which all mappings of one derivation share, so that two composites are
+//! equal exactly when they are the same range with the same lead. An axis of one coordinate is a term there, and only
+//! there, where nothing else is behind a lead: it names the block.
 
 use super::normal::least;
-use super::term::{Atom, Ident, Pool, Term};
+use super::term::{Atom, Pool, Term};
 
 /// The most factors of one mapping.
 pub const FACTORS: usize = 24;
-
-/// Who may use padding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum PaddingKind {
-    /// Positions that may be read and written, with values that mean nothing.
-    Top,
-    /// Positions of somebody else: what a removed block leaves behind.
-    Bottom,
-}
-
-impl PaddingKind {
-    pub(crate) const fn is(self, other: PaddingKind) -> bool {
-        matches!(
-            (self, other),
-            (PaddingKind::Top, PaddingKind::Top) | (PaddingKind::Bottom, PaddingKind::Bottom)
-        )
-    }
-}
 
 /// A factor of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -65,26 +44,31 @@ pub enum Factor {
     Padding {
         /// Positions of the block: everything inside, and the dead ones after it.
         size: usize,
-        /// Who may use them.
-        kind: PaddingKind,
-    },
-    /// Dead positions before everything inside. Only the outermost factor of a composite.
-    Lead {
-        /// The number of dead positions.
-        positions: usize,
-        /// The axis of one coordinate behind them, where nothing else tells the block from others: as a digit it says
-        /// nothing.
-        of: Option<Ident>,
     },
 }
 
 impl Factor {
+    /// Whether this is a digit of an atom.
+    pub(crate) const fn is_digit_of(&self, atom: &Atom) -> bool {
+        match self {
+            Factor::Term { term, .. } => term.atom.is(atom),
+            Factor::Padding { .. } => false,
+        }
+    }
+
+    /// Values of a digit; 1 for padding.
+    pub(crate) const fn values(&self) -> usize {
+        match self {
+            Factor::Term { resize, .. } => *resize,
+            Factor::Padding { .. } => 1,
+        }
+    }
+
     /// Positions of this factor and of the `inside` positions in it.
     pub(crate) const fn size_over(&self, inside: usize) -> usize {
         match self {
             Factor::Term { resize, .. } => inside * *resize,
             Factor::Padding { size, .. } => *size,
-            Factor::Lead { positions, .. } => inside + *positions,
         }
     }
 }
@@ -113,14 +97,16 @@ pub enum Problem {
         /// The first position that holds an element.
         first: usize,
     },
+    /// Dead positions before a single element that no axis names.
+    NoAxis {
+        /// How many.
+        lead: usize,
+    },
     /// More than [`FACTORS`] factors, or more than [`POOL`](super::term::POOL) in composites.
     TooManyFactors,
 }
 
-/// Why no operator meets a lead.
-pub(crate) const LEAD_INSIDE: &str = "a lead stands in a composite, which is not taken apart";
-
-pub(crate) const NO_FACTOR: Factor = Factor::Padding { size: 1, kind: PaddingKind::Top };
+pub(crate) const NO_FACTOR: Factor = Factor::Padding { size: 1 };
 
 /// Positions of a list of factors.
 pub const fn size_of_factors(factors: &[Factor]) -> usize {
@@ -139,49 +125,9 @@ pub const fn same_factor(a: &Factor, b: &Factor) -> bool {
         (Factor::Term { term: ta, resize: ra }, Factor::Term { term: tb, resize: rb }) => {
             *ra == *rb && ta.is(tb)
         }
-        (Factor::Padding { size: sa, kind: ka }, Factor::Padding { size: sb, kind: kb }) => {
-            *sa == *sb && ka.is(*kb)
-        }
-        (Factor::Lead { positions: a, of: x }, Factor::Lead { positions: b, of: y }) => {
-            *a == *b && crate::text::same(name_of(x), name_of(y))
-        }
+        (Factor::Padding { size: a }, Factor::Padding { size: b }) => *a == *b,
         _ => false,
     }
-}
-
-/// The name of an axis, or nothing.
-pub(crate) const fn name_of(axis: &Option<Ident>) -> &str {
-    match axis {
-        Some(name) => name.as_str(),
-        None => "",
-    }
-}
-
-/// Whether two factors hold the same elements at the same positions: [`same_factor`], whatever axes of one coordinate
-/// are behind dead positions.
-const fn equivalent_factor(pool: &Pool, a: &Factor, b: &Factor) -> bool {
-    match (a, b) {
-        (Factor::Term { term: ta, resize: ra }, Factor::Term { term: tb, resize: rb }) => {
-            let digits = *ra == *rb && ta.stride == tb.stride && ta.modulo == tb.modulo;
-            let atoms = match (&ta.atom, &tb.atom) {
-                (Atom::Composite(a), Atom::Composite(b)) => {
-                    a.is(b) || equivalent(pool, pool.content(*a), pool.content(*b))
-                }
-                (a, b) => a.is(b),
-            };
-            digits && atoms
-        }
-        (Factor::Lead { positions: a, .. }, Factor::Lead { positions: b, .. }) => *a == *b,
-        (a, b) => same_factor(a, b),
-    }
-}
-
-const fn equivalent(pool: &Pool, a: &[Factor], b: &[Factor]) -> bool {
-    let mut k = 0;
-    while k < a.len() && k < b.len() && equivalent_factor(pool, &a[k], &b[k]) {
-        k += 1;
-    }
-    k == a.len() && k == b.len()
 }
 
 /// A mapping in normal form: factors, innermost first.
@@ -217,13 +163,6 @@ impl Factors {
     /// The k-th factor, innermost first. Quicker than a slice in const code.
     pub(crate) const fn item(&self, k: usize) -> &Factor {
         &self.items[k]
-    }
-
-    /// Gives the k-th factor, a term, another name for its atom.
-    pub(crate) const fn rename(&mut self, k: usize, atom: Atom) {
-        if let Factor::Term { term, .. } = &mut self.items[k] {
-            term.atom = atom;
-        }
     }
 
     /// The number of factors.
@@ -275,7 +214,7 @@ impl Factors {
         let last = self.items[self.len];
         match last {
             Factor::Term { resize, .. } => self.size /= resize,
-            Factor::Padding { .. } | Factor::Lead { .. } => self.size = size_of_factors(self.as_slice()),
+            Factor::Padding { .. } => self.size = size_of_factors(self.as_slice()),
         }
         Some(last)
     }
@@ -286,8 +225,12 @@ impl Factors {
     }
 
     /// Whether two mappings of one pool hold the same elements at the same positions.
-    pub const fn is(&self, pool: &Pool, other: &Factors) -> bool {
-        equivalent(pool, self.as_slice(), other.as_slice())
+    pub const fn is(&self, other: &Factors) -> bool {
+        let mut k = 0;
+        while k < self.len && k < other.len && same_factor(&self.items[k], &other.items[k]) {
+            k += 1;
+        }
+        k == self.len && k == other.len
     }
 
     /// Whether there is a term, and so at least two live positions.
@@ -331,10 +274,7 @@ impl Factors {
         let base = self.size;
         match term.atom {
             Atom::Composite(composite)
-                if term.stride == 1
-                    && resize == term.modulo
-                    && resize == live
-                    && pool.lead(&term.atom) == 0 =>
+                if term.stride == 1 && resize == term.modulo && resize == live && composite.lead == 0 =>
             {
                 self.push_all(pool, pool.content(composite));
             }
@@ -344,7 +284,7 @@ impl Factors {
                 }
             }
         }
-        self.push_padding(base * want, PaddingKind::Top);
+        self.push_padding(base * want);
     }
 
     /// Puts factors that were made for an empty list outside everything that is there.
@@ -354,25 +294,22 @@ impl Factors {
         while k < factors.len() {
             match factors[k] {
                 Factor::Term { term, resize } => self.push_term(pool, term, resize),
-                Factor::Padding { size, kind } => self.push_padding(size * base, kind),
-                Factor::Lead { .. } => panic!("{}", LEAD_INSIDE),
+                Factor::Padding { size } => self.push_padding(size * base),
             }
             k += 1;
         }
     }
 
     /// Pads everything that is there to `size` positions.
-    pub const fn push_padding(&mut self, size: usize, kind: PaddingKind) {
+    pub const fn push_padding(&mut self, size: usize) {
         let content = self.size;
         if size < content {
             self.fail(Problem::PaddingTooSmall { size: content, padding: size });
         } else if size > content {
-            if let Some(Factor::Padding { kind: inner, .. }) = self.last()
-                && inner.is(kind)
-            {
+            if let Some(Factor::Padding { .. }) = self.last() {
                 self.pop();
             }
-            self.append(Factor::Padding { size, kind });
+            self.append(Factor::Padding { size });
         }
     }
 
@@ -381,9 +318,8 @@ impl Factors {
         let mut k = 0;
         while k < factors.len() {
             match factors[k] {
-                Factor::Padding { size, kind } => self.push_padding(size / by, kind),
+                Factor::Padding { size } => self.push_padding(size / by),
                 Factor::Term { term, resize } => self.push_term(pool, term, resize),
-                Factor::Lead { .. } => panic!("{}", LEAD_INSIDE),
             }
             k += 1;
         }
@@ -405,7 +341,7 @@ mod tests {
 
     #[test]
     fn equality_in_const_code_is_equality() {
-        let composite = |start, len, copy| Atom::Composite(Composite { start, len, copy });
+        let composite = |start, len, lead| Atom::Composite(Composite { start, len, lead });
         let atoms = [
             symbol("A", 4),
             symbol("B", 4),
@@ -422,8 +358,7 @@ mod tests {
             }
         }
         for size in [4, 5] {
-            factors
-                .extend([PaddingKind::Top, PaddingKind::Bottom].map(|kind| Factor::Padding { size, kind }));
+            factors.push(Factor::Padding { size });
         }
         for (i, a) in factors.iter().enumerate() {
             for (j, b) in factors.iter().enumerate() {
@@ -440,57 +375,42 @@ mod tests {
         let pool = Pool::new();
         let mut factors = Factors::one();
         assert!(factors.is_empty() && !factors.has_terms() && factors.last().is_none());
-        factors.push_padding(2, PaddingKind::Top);
+        factors.push_padding(2);
         assert!(!factors.is_empty() && !factors.has_terms());
         factors.push_term(&pool, term(symbol("A", 4), 1, 4), 4);
         assert!(factors.has_terms());
         let last = Factor::Term { term: term(symbol("A", 4), 1, 4), resize: 4 };
         assert_eq!((factors.last(), factors.size(), factors.len()), (Some(last), 8, 2));
         let mut other = factors;
-        assert!(factors.is(&pool, &other));
-        other.push_padding(12, PaddingKind::Top);
-        assert!(
-            !factors.is(&pool, &other) && !other.is(&pool, &factors) && !Factors::one().is(&pool, &factors)
-        );
+        assert!(factors.is(&other));
+        other.push_padding(12);
+        assert!(!factors.is(&other) && !other.is(&factors) && !Factors::one().is(&factors));
         let mut different = Factors::one();
-        different.push_padding(2, PaddingKind::Top);
+        different.push_padding(2);
         different.push_term(&pool, term(symbol("B", 4), 1, 4), 4);
-        assert!(!factors.is(&pool, &different));
-        assert_eq!(other.pop(), Some(Factor::Padding { size: 12, kind: PaddingKind::Top }));
-        assert!(factors.is(&pool, &other) && other.size() == 8);
+        assert!(!factors.is(&different));
+        assert_eq!(other.pop(), Some(Factor::Padding { size: 12 }));
+        assert!(factors.is(&other) && other.size() == 8);
         // What was removed is no part of the list any more.
         assert_eq!(other.pop(), Some(last));
-        assert!(!other.has_terms() && !factors.is(&pool, &other) && !other.is(&pool, &factors));
+        assert!(!other.has_terms() && !factors.is(&other) && !other.is(&factors));
     }
 
     #[test]
-    fn axes_of_one_coordinate_make_no_difference() {
+    fn axes_of_one_coordinate_name_blocks() {
         use crate::mapping::{Expr, M, factorize};
         use crate::prelude::{axes, m};
         axes![U = 1, V = 1, X = 2];
         let mut pool = Pool::new();
         let mut factors = |expr: &'static Expr| factorize(&mut pool, expr);
-        let (u, v, one) = (
-            factors(<m![# 2 + U, X]>::EXPR),
-            factors(<m![# 2 + V, X]>::EXPR),
-            factors(<m![# 2 + 1, X]>::EXPR),
-        );
-        let products = [factors(<m![[# 2 + U, X] # 8 / 4]>::EXPR), factors(<m![[# 2 + V, X] # 8 / 4]>::EXPR)];
-        let others = [
-            factors(<m![# 1 + U, X]>::EXPR),
-            factors(<m![# 2 + U, X, 1 # 2]>::EXPR),
-            factors(<m![# 2 + U]>::EXPR),
-            factors(<m![[# 2 + U, X] = 4]>::EXPR),
-            factors(<m![X, # 2 + U]>::EXPR),
-            factors(<m![[# 1 + U, X] # 8 / 4]>::EXPR),
-        ];
-        assert!(u.is(&pool, &v) && v.is(&pool, &one) && one.is(&pool, &u));
-        assert!(products[0].is(&pool, &products[1]));
-        // But they are units of their own.
-        assert!(!same_factor(&u.items[1], &v.items[1]) && !same_factor(&u.items[1], &one.items[1]));
-        for other in others {
-            assert!([u, products[0]].iter().all(|own| !own.is(&pool, &other) && !other.is(&pool, own)));
+        let u = factors(<m![# 2 + U, X]>::EXPR);
+        assert!(u.is(&factors(<m![# 2 + [U, V], X]>::EXPR)));
+        for other in
+            [<m![# 2 + V, X]>::EXPR, <m![# 1 + U, X]>::EXPR, <m![X, # 2 + U]>::EXPR, <m![# 2 + U]>::EXPR]
+        {
+            assert!(!u.is(&factors(other)), "{other}");
         }
+        assert!(factors(<m![U, X]>::EXPR).is(&factors(<m![X]>::EXPR)));
     }
 
     #[test]
@@ -499,12 +419,12 @@ mod tests {
         let a = symbol("A", 5);
         let pushed = |stride, modulo, resize| {
             let mut factors = Factors::one();
-            factors.push_padding(3, PaddingKind::Top);
+            factors.push_padding(3);
             factors.push_term(&pool, term(a, stride, modulo), resize);
             factors.as_slice()[1..].to_vec()
         };
         let whole = |resize| Factor::Term { term: term(a, 1, 5), resize };
-        let padding = |size| Factor::Padding { size, kind: PaddingKind::Top };
+        let padding = |size| Factor::Padding { size };
         assert_eq!(pushed(1, 5, 5), [whole(5)]);
         assert_eq!(pushed(1, 5, 4), [whole(4)]);
         assert_eq!(pushed(1, 8, 4), [whole(4)]);
@@ -542,27 +462,27 @@ mod tests {
     }
 
     #[test]
-    fn padding_of_one_kind_joins_and_problems_stay() {
-        use PaddingKind::{Bottom, Top};
+    fn padding_joins_and_problems_stay() {
         let mut factors = Factors::one();
-        for (size, kind) in [(1, Top), (2, Top), (4, Top), (4, Bottom), (6, Bottom), (8, Top)] {
-            factors.push_padding(size, kind);
+        for size in [1, 2, 4, 8] {
+            factors.push_padding(size);
         }
-        let padding = |size, kind| Factor::Padding { size, kind };
-        assert_eq!(factors.as_slice(), [padding(4, Top), padding(6, Bottom), padding(8, Top)]);
+        assert_eq!(factors.as_slice(), [Factor::Padding { size: 8 }]);
         assert_eq!(factors.problem(), None);
-        factors.push_padding(7, Top);
-        factors.push_padding(1, Top);
+        factors.push_padding(7);
+        factors.push_padding(1);
         assert_eq!(factors.problem(), Some(Problem::PaddingTooSmall { size: 8, padding: 7 }));
-        assert_eq!(factors.size(), 8);
-        assert_eq!((factors.pop(), factors.size()), (Some(padding(8, Top)), 6));
+        assert_eq!(
+            (factors.size(), factors.pop(), factors.size()),
+            (8, Some(Factor::Padding { size: 8 }), 1)
+        );
     }
 
     #[test]
     fn lists_go_outside_of_what_is_there() {
         let pool = Pool::new();
         let one = |name, modulo| Factor::Term { term: term(symbol(name, modulo), 1, modulo), resize: modulo };
-        let padding = |size| Factor::Padding { size, kind: PaddingKind::Top };
+        let padding = |size| Factor::Padding { size };
         let mut factors = Factors::one();
         factors.push_all(&pool, &[one("A", 4)]);
         // Made for an empty list: 5 positions padded to 7.

@@ -45,7 +45,7 @@
 //!
 //! # Laws
 //!
-//! Of all mappings, for every position (spec page 10 §2.3):
+//! Of all mappings, for every position:
 //!
 //! ```
 //! use furiosa_visa_std::mapping::{M, Pool, factorize};
@@ -56,7 +56,7 @@
 //! fn equivalent<X: M, Y: M>() -> bool {
 //!     let mut pool = Pool::new();
 //!     let (x, y) = (factorize(&mut pool, X::EXPR), factorize(&mut pool, Y::EXPR));
-//!     X::SIZE == Y::SIZE && (0..X::SIZE).all(|i| X::map(i) == Y::map(i)) && x.is(&pool, &y)
+//!     X::SIZE == Y::SIZE && (0..X::SIZE).all(|i| X::map(i) == Y::map(i)) && x.is(&y)
 //! }
 //!
 //! // 1. `1` is neutral, and the comma is associative.
@@ -81,9 +81,9 @@
 //! assert!(equivalent::<m![# 2 + [# 1 + B + # 3] + # 4], m![# 3 + B + # 7]>());
 //! assert!(equivalent::<m![# 2 + B + # 3], m![[# 2 + B] # 8]>() && equivalent::<m![B + # 3], m![B # 6]>());
 //! assert!(equivalent::<m![[# 2 + B + # 3] / 4, [# 2 + B + # 3] % 4], m![# 2 + B + # 3]>());
-//! // 8. An axis of one coordinate is nothing, also behind dead positions.
+//! // 8. An axis of one coordinate is nothing, but names a block that holds a single element.
 //! axes![U = 1];
-//! assert!(equivalent::<m![U, A], m![A]>() && equivalent::<m![# 2 + U, A], m![# 2 + 1, A]>());
+//! assert!(equivalent::<m![U, A], m![A]>() && !equivalent::<m![# 2 + U, A], m![A # 18]>());
 //! ```
 //!
 //! # Limits
@@ -95,36 +95,32 @@
 //! of all of them. A part of which only one value is left says nothing, as `e % 1` does. A mapping that ends before its
 //! first element, `m![[# 2 + B] = 2]`, is refused.
 //!
-//! Dead positions around a single element may stand in a tensor more than once: `m![# 1 + 1 + # 2]` as Chip and
-//! `m![# 1 + 1]` as Cluster place it in chip 1 and cluster 1. Equal ones are told apart, also where they are cut.
+//! Dead positions before a single element need an axis, which tells the block from others: `m![# 1 + U + # 2]` with
+//! `axes![U = 1]`. `m![# 1 + 1]` is refused.
 
 mod constructors;
-mod copies;
 mod division;
 mod expr;
 mod factor;
 pub(crate) mod guard;
 mod index;
 mod liveness;
+mod matching;
 mod normal;
 mod notation;
 #[cfg(feature = "cli")]
 pub mod parse;
-mod pieces;
 mod term;
 
 pub use constructors::{AxisName, Identity, M, Margin, Modulo, Padding, Pair, Resize, Stride, Symbol};
-pub(crate) use copies::number_copies;
-pub use division::{Bounds, Division, DivisionError, DivisionMode, DivisionTerm, divide, is_resize_of};
+pub use division::{Division, DivisionTerm, divide};
 pub use expr::{Expr, Mapping};
-pub(crate) use factor::LEAD_INSIDE;
-pub(crate) use factor::name_of;
-pub use factor::{FACTORS, Factor, Factors, PaddingKind, Problem, same_factor, size_of_factors};
+pub use factor::{FACTORS, Factor, Factors, Problem, same_factor, size_of_factors};
 pub use guard::{GUARD_DIGITS, GUARD_SUMS, Guard, GuardDigit, GuardMappings, GuardSum};
 pub use index::{Index, Invalid};
 pub use liveness::{GuardBuilder, liveness, liveness_of};
-pub(crate) use normal::{compare, factors_of, greatest, least};
+pub(crate) use matching::{CutRule, Matched, PIECES, Pieces, matched, repeated};
+pub(crate) use normal::{compare, factorize_uncut, factors_of};
 pub use normal::{factorize, gcd, modulo, pad_to, product, resize, stride, strip};
 pub use notation::{write_factors, write_term};
-pub(crate) use pieces::{CutRule, Matched, PIECES, Pieces, matched};
 pub use term::{Atom, Axis, Composite, Ident, POOL, Pool, Term};

@@ -2,11 +2,11 @@
 //!
 //! Two expressions are equivalent when their factors are the same. Every operator takes factors in normal form and
 //! gives factors in normal form: no digit of one value, no neighbours that make one digit, no padding that adds
-//! nothing (spec page 10 §3.2 and §3.3).
+//! nothing.
 
 use super::expr::Expr;
-use super::factor::{Factor, Factors, LEAD_INSIDE, PaddingKind, Problem, size_of_factors};
-use super::term::{Atom, Axis, Ident, Pool, Term};
+use super::factor::{Factor, Factors, Problem, size_of_factors};
+use super::term::{Atom, Axis, Pool, Term};
 use crate::error::PlanError;
 use crate::text::order;
 use core::cmp::Ordering;
@@ -22,7 +22,7 @@ pub const fn gcd(a: usize, b: usize) -> usize {
 
 /// The lesser of two numbers, in const code.
 pub(crate) const fn least(a: usize, b: usize) -> usize {
-    a - a.saturating_sub(b)
+    if a < b { a } else { b }
 }
 
 /// Which of two numbers is the lesser, in const code.
@@ -38,7 +38,7 @@ pub(crate) const fn compare(a: usize, b: usize) -> Ordering {
 
 /// The greater of two numbers, in const code.
 pub(crate) const fn greatest(a: usize, b: usize) -> usize {
-    a + b.saturating_sub(a)
+    if a > b { a } else { b }
 }
 
 /// The factors of an expression.
@@ -69,14 +69,14 @@ pub const fn factorize(pool: &mut Pool, expr: &Expr) -> Factors {
         }
         Expr::Padding(inner, n) => {
             let mut factors = factorize(pool, inner);
-            factors.push_padding(*n, PaddingKind::Top);
+            factors.push_padding(*n);
             factors
         }
         Expr::Margin(inner, before, after) => {
-            let of = single_axis(inner);
+            let axis = single_axis(inner);
             let inner = factorize(pool, inner);
-            let mut factors = lead(pool, &inner, *before, of);
-            factors.push_padding(factors.size() + *after, PaddingKind::Top);
+            let mut factors = lead(pool, &inner, *before, axis);
+            factors.push_padding(factors.size() + *after);
             factors
         }
         Expr::Pair(left, right) => {
@@ -89,6 +89,37 @@ pub const fn factorize(pool: &mut Pool, expr: &Expr) -> Factors {
         factors.fail(Problem::TooManyFactors);
     }
     factors
+}
+
+/// The factors of an expression in which `=` cuts nothing off: all digits that it names, also those of which one value
+/// is left.
+pub(crate) const fn factorize_uncut(pool: &mut Pool, expr: &Expr) -> Factors {
+    match expr {
+        Expr::Resize(inner, n) => {
+            let mut factors = factorize_uncut(pool, inner);
+            factors.push_padding(greatest(*n, factors.size()));
+            factors
+        }
+        Expr::Padding(inner, n) => {
+            let mut factors = factorize_uncut(pool, inner);
+            factors.push_padding(greatest(*n, factors.size()));
+            factors
+        }
+        Expr::Stride(inner, n) => {
+            let inner = factorize_uncut(pool, inner);
+            if inner.size().is_multiple_of(*n) { stride(pool, &inner, *n) } else { factorize(pool, expr) }
+        }
+        Expr::Modulo(inner, n) => {
+            let inner = factorize_uncut(pool, inner);
+            if inner.size().is_multiple_of(*n) { modulo(pool, &inner, *n) } else { factorize(pool, expr) }
+        }
+        Expr::Pair(left, right) => {
+            let right = factorize_uncut(pool, right);
+            let left = factorize_uncut(pool, left);
+            product(pool, &left, &right)
+        }
+        Expr::Identity | Expr::Symbol(_) | Expr::Margin(..) => factorize(pool, expr),
+    }
 }
 
 /// Factors of an expression, or the refusal of the mapping.
@@ -116,8 +147,7 @@ const fn first_element(pool: &Pool, factors: &[Factor]) -> usize {
             && let Atom::Composite(composite) = atom
             && *resize == pool.atom_size(atom)
         {
-            let (lead, inside) = pool.led(*composite);
-            position += (lead + first_element(pool, inside)) * base;
+            position += (composite.lead + first_element(pool, pool.content(*composite))) * base;
         }
         base = factors[k].size_over(base);
         k += 1;
@@ -126,27 +156,32 @@ const fn first_element(pool: &Pool, factors: &[Factor]) -> usize {
 }
 
 /// The axis of one coordinate that an expression holds; of several, the one whose name comes first.
-const fn single_axis(expr: &Expr) -> Option<Ident> {
+const fn single_axis(expr: &Expr) -> Option<Axis> {
     match expr {
         Expr::Identity => None,
-        Expr::Symbol(Axis { name, size: 1 }) => Some(*name),
-        Expr::Symbol(_) => None,
+        Expr::Symbol(axis) => {
+            if axis.size == 1 {
+                Some(*axis)
+            } else {
+                None
+            }
+        }
         Expr::Stride(inner, _)
         | Expr::Modulo(inner, _)
         | Expr::Resize(inner, _)
         | Expr::Padding(inner, _)
         | Expr::Margin(inner, ..) => single_axis(inner),
         Expr::Pair(left, right) => match (single_axis(left), single_axis(right)) {
-            (Some(a), Some(b)) => Some(if order(a.as_str(), b.as_str()).is_gt() { b } else { a }),
-            (Some(name), None) | (None, Some(name)) => Some(name),
+            (Some(a), Some(b)) => Some(if order(a.name.as_str(), b.name.as_str()).is_gt() { b } else { a }),
+            (Some(axis), None) | (None, Some(axis)) => Some(axis),
             (None, None) => None,
         },
     }
 }
 
-/// `# positions + factors`: dead positions before the block, which becomes one unit. `of`: the axis of one coordinate
-/// in it.
-const fn lead(pool: &mut Pool, factors: &Factors, positions: usize, of: Option<Ident>) -> Factors {
+/// `# positions + factors`: dead positions before the block, which becomes one unit. `axis`: an axis of one coordinate
+/// in it, which names the block where no digit does.
+const fn lead(pool: &mut Pool, factors: &Factors, positions: usize, axis: Option<Axis>) -> Factors {
     if factors.problem().is_some() || positions == 0 {
         return *factors;
     }
@@ -160,26 +195,22 @@ const fn lead(pool: &mut Pool, factors: &Factors, positions: usize, of: Option<I
         && resize == pool.atom_size(&term.atom)
     {
         // All of a composite is one digit only where it has dead positions before it.
-        let (inner, inside) = pool.led(composite);
         content = Factors::one();
-        let mut k = 0;
-        while k < inside.len() {
-            content.append(inside[k]);
-            k += 1;
-        }
-        positions += inner;
+        content.append_list(pool.content(composite));
+        positions += composite.lead;
     }
-    let of = if content.is_empty() { of } else { None };
-    content.append(Factor::Lead { positions, of });
+    if content.is_empty() {
+        let Some(axis) = axis else { return Factors::failed(Problem::NoAxis { lead: positions }) };
+        content.append(Factor::Term {
+            term: Term { atom: Atom::Symbol(axis), stride: 1, modulo: 1 },
+            resize: 1,
+        });
+    }
     let mut list = Factors::one();
-    if let Some(problem) = content.problem() {
-        list.fail(problem);
-        return list;
-    }
-    let modulo = content.size();
-    let atom = Atom::Composite(pool.intern(content.as_slice()));
+    let atom = Atom::Composite(pool.intern(content.as_slice(), positions));
+    let modulo = content.size() + positions;
     list.append(Factor::Term { term: Term { atom, stride: 1, modulo }, resize: modulo });
-    list.push_padding(size, PaddingKind::Top);
+    list.push_padding(size);
     list
 }
 
@@ -220,8 +251,7 @@ impl Cut {
                         let modulo = if *size == resize { term.modulo } else { *size };
                         inner.push_term(pool, Term { atom: term.atom, stride: term.stride, modulo }, *size);
                     }
-                    Factor::Padding { kind, .. } => inner.push_padding(*size, kind),
-                    Factor::Lead { .. } => panic!("{}", LEAD_INSIDE),
+                    Factor::Padding { .. } => inner.push_padding(*size),
                 }
                 inner
             }
@@ -303,7 +333,6 @@ const fn cut(factors: &Factors, s: usize) -> Option<Cut> {
             if resize == term.modulo { common } else { gcd(common, term.modulo) }
         }
         Factor::Padding { size, .. } => gcd_with_paddings(rest, gcd(size, s)),
-        Factor::Lead { .. } => panic!("{}", LEAD_INSIDE),
     };
     if size > 1 { Some(Cut::Part { size }) } else { None }
 }
@@ -336,7 +365,7 @@ const fn as_atom(pool: &mut Pool, block: &[Factor]) -> Term {
         return term;
     }
     let size = size_of_factors(content);
-    Term { atom: Atom::Composite(pool.intern(content)), stride: 1, modulo: size }
+    Term { atom: Atom::Composite(pool.intern(content, 0)), stride: 1, modulo: size }
 }
 
 /// `factors / s`: every s-th position.
@@ -363,7 +392,7 @@ pub const fn stride(pool: &mut Pool, factors: &Factors, s: usize) -> Factors {
             let atom = composite_of(pool, block);
             head.push_term(pool, Term { atom, stride: s, modulo: k }, k);
         }
-        Factor::Padding { size, kind } => {
+        Factor::Padding { size } => {
             let content = block.split_at(block.len() - 1).0;
             let k = size_of_factors(content).div_ceil(s);
             if k > 1 {
@@ -371,9 +400,8 @@ pub const fn stride(pool: &mut Pool, factors: &Factors, s: usize) -> Factors {
                 let term = Term { atom: whole.atom, stride: whole.stride * s, modulo: k };
                 head.push_term(pool, term, k);
             }
-            head.push_padding(size / s, kind);
+            head.push_padding(size / s);
         }
-        Factor::Lead { .. } => panic!("{}", LEAD_INSIDE),
     }
     head.append_divided(pool, rest, s);
     head
@@ -384,7 +412,7 @@ const fn composite_of(pool: &mut Pool, block: &[Factor]) -> Atom {
     while let Some((Factor::Padding { .. }, rest)) = content.split_last() {
         content = rest;
     }
-    Atom::Composite(pool.intern(content))
+    Atom::Composite(pool.intern(content, 0))
 }
 
 /// `factors % m`: the first m positions of a period.
@@ -415,17 +443,16 @@ pub const fn modulo(pool: &mut Pool, factors: &Factors, m: usize) -> Factors {
             let atom = composite_of(pool, block);
             head.push_term(pool, Term { atom, stride: 1, modulo: m }, m);
         }
-        Factor::Padding { kind, .. } => {
+        Factor::Padding { .. } => {
             let content = block.split_at(block.len() - 1).0;
             if size_of_factors(content) <= m {
                 head.push_all(pool, content);
-                head.push_padding(m, kind);
+                head.push_padding(m);
             } else {
                 let whole = as_atom(pool, content);
                 head.push_term(pool, Term { atom: whole.atom, stride: whole.stride, modulo: m }, m);
             }
         }
-        Factor::Lead { .. } => panic!("{}", LEAD_INSIDE),
     }
     head
 }
@@ -441,16 +468,16 @@ pub const fn resize(pool: &mut Pool, factors: &Factors, n: usize) -> Factors {
         return Factors::failed(Problem::NotDivisible { size, by: n });
     }
     if n > size {
-        list.push_padding(n, PaddingKind::Top);
+        list.push_padding(n);
         return list;
     }
     match list.pop() {
         None => list,
-        Some(Factor::Padding { kind, .. }) => {
+        Some(Factor::Padding { .. }) => {
             if n <= list.size() {
                 resize(pool, &list, n)
             } else {
-                list.push_padding(n, kind);
+                list.push_padding(n);
                 list
             }
         }
@@ -470,7 +497,6 @@ pub const fn resize(pool: &mut Pool, factors: &Factors, n: usize) -> Factors {
                 cut
             }
         }
-        Some(Factor::Lead { .. }) => panic!("{}", LEAD_INSIDE),
     }
 }
 
@@ -486,7 +512,7 @@ pub const fn strip(factors: &Factors) -> Factors {
 /// The mapping with its outermost padding replaced: `size` positions in all.
 pub const fn pad_to(factors: &Factors, size: usize) -> Factors {
     let mut list = strip(factors);
-    list.push_padding(size, PaddingKind::Top);
+    list.push_padding(size);
     list
 }
 

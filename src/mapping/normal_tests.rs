@@ -1,4 +1,4 @@
-//! The worked examples and laws of spec page 10 §3.3 and §2.3.
+//! The worked examples and laws of the normal form.
 
 use super::*;
 use crate::mapping::{Axis, Ident};
@@ -39,7 +39,11 @@ fn shown(pool: &Pool, factors: &[Factor]) -> String {
         Factor::Term { term, resize } => {
             let atom = match term.atom {
                 Atom::Symbol(axis) => axis.name.to_string(),
-                Atom::Composite(composite) => format!("C({})", shown(pool, pool.content(composite))),
+                Atom::Composite(composite) => {
+                    let lead =
+                        if composite.lead > 0 { format!(" lead{}", composite.lead) } else { String::new() };
+                    format!("C({}{lead})", shown(pool, pool.content(composite)))
+                }
             };
             let cut = if *resize < term.modulo { format!("={resize}") } else { String::new() };
             if term.stride == 1 && term.modulo == pool.atom_size(&term.atom) {
@@ -49,7 +53,6 @@ fn shown(pool: &Pool, factors: &[Factor]) -> String {
             }
         }
         Factor::Padding { size, .. } => format!("pad{size}"),
-        Factor::Lead { positions, .. } => format!("lead{positions}"),
     };
     factors.iter().map(one).collect::<Vec<_>>().join(" ")
 }
@@ -135,7 +138,6 @@ fn notation_of_factors() {
     assert_eq!(shown(pad(ONE, 2)), "1 # 2");
     assert_eq!(shown(ONE), "1");
     assert_eq!(shown(rem(div(K, 6), 2)), "K / 6 % 2");
-    assert_eq!(shown(margin(2, ONE, 5)), "# 2 + 1 + # 5");
 }
 
 #[test]
@@ -155,9 +157,8 @@ fn a_block_of_one_element_keeps_its_axis() {
     }
     assert_eq!(shown(margin(2, pair(v, ONE), 0)), "# 2 + V");
     assert_eq!(shown(margin(2, pair(pad(v, 3), u), 1)), "# 2 + U + # 3");
-    // An axis of more coordinates is a digit, or only a part of it is there.
+    // An axis of more coordinates is a digit.
     assert_eq!(shown(margin(2, pair(u, G), 0)), "# 2 + G");
-    assert_eq!(shown(margin(2, cut_to(G, 1), 0)), "# 2 + 1");
     assert_eq!(shown(rem(margin(3, u, 0), 2)), "[# 3 + U] % 2");
 }
 
@@ -213,8 +214,7 @@ fn a_mapping_that_ends_before_its_first_element_is_a_problem() {
     let cases = [
         (margin(2, P, 3), 2),
         (margin(1, axis, 0), 1),
-        (margin(3, ONE, 4), 3),
-        (pair(G, margin(1, ONE, 0)), 1),
+        (pair(G, margin(1, axis, 0)), 1),
         (pair(margin(2, P, 0), G), 12),
         (pair(margin(2, P, 1), margin(1, H, 2)), 2 * 13 + 1),
         (margin(1, pair(P, margin(2, H, 0)), 5), 3),
@@ -241,29 +241,46 @@ fn a_mapping_that_ends_before_its_first_element_is_a_problem() {
     );
 }
 
-/// What a removed block leaves stays what it is, also where it is cut.
 #[test]
-fn cuts_keep_the_kind_of_padding() {
-    let mut pool = Pool::new();
-    let term = factorize(&mut pool, P).as_slice()[0];
-    for kind in [PaddingKind::Top, PaddingKind::Bottom] {
-        let padding = |size| Factor::Padding { size, kind };
-        let mut factors = Factors::one();
-        factors.append(term);
-        factors.push_padding(20, kind);
-        let outer = stride(&mut pool, &factors, 4);
-        assert_eq!((outer.len(), outer.as_slice()[1]), (2, padding(5)));
-        assert_eq!(modulo(&mut pool, &factors, 10).as_slice(), [term, padding(10)]);
-        assert_eq!(resize(&mut pool, &factors, 10).as_slice(), [term, padding(10)]);
-        assert_eq!(resize(&mut pool, &factors, 7).as_slice(), [term]);
+fn a_single_element_behind_dead_positions_has_an_axis() {
+    let problem = |expr: &Expr| factorize(&mut Pool::new(), expr).problem();
+    for expr in [ONE, pad(ONE, 3), cut_to(G, 1), div(G, 6)] {
+        assert_eq!(problem(margin(2, expr, 5)), Some(Problem::NoAxis { lead: 2 }), "{expr}");
+        assert_eq!(problem(margin(0, expr, 5)), None, "{expr}");
     }
+    let text = crate::PlanError::mapping("fetch", Problem::NoAxis { lead: 2 });
+    assert_eq!(text.rule(), "no axis");
+    assert_eq!(
+        text.message(),
+        "fetch: 2 dead positions before a single element without an axis; help: declare an axis of size 1 and name it: \
+         `# 2 + U`"
+    );
+}
+
+#[test]
+fn uncut_mappings_hold_all_digits_that_they_name() {
+    let uncut = |expr: &'static Expr| {
+        let mut pool = Pool::new();
+        let factors = factorize_uncut(&mut pool, expr);
+        assert_eq!(factors.problem(), None, "{expr}");
+        shown(&pool, factors.as_slice())
+    };
+    assert_eq!(uncut(cut_to(K, 1)), "K");
+    assert_eq!(uncut(pair(G, cut_to(rem(K, 4), 1))), "K/1%4 G");
+    assert_eq!(uncut(cut_to(pair(G, H), 2)), "H G");
+    assert_eq!(uncut(pad(cut_to(P, 2), 4)), "P");
+    assert_eq!(uncut(pad(cut_to(P, 2), 9)), "P pad9");
+    assert_eq!(uncut(div(pad(cut_to(P, 2), 8), 4)), "P/4%2");
+    // A cut that only the cut-off digit allows.
+    assert_eq!(uncut(div(pad(cut_to(P, 2), 4), 4)), "");
+    assert_eq!(uncut(cut_to(K, 30)), "K pad30");
 }
 
 #[test]
 fn a_cut_past_all_elements_needs_no_composite() {
     let mut pool = Pool::new();
     let factors = factorize(&mut pool, div(pad(pair(P, G), 128), 64));
-    assert_eq!(factors.as_slice(), [Factor::Padding { size: 2, kind: PaddingKind::Top }]);
+    assert_eq!(factors.as_slice(), [Factor::Padding { size: 2 }]);
     assert!(pool.factors.is_empty());
 }
 
@@ -288,7 +305,6 @@ fn a_margin_is_one_unit_and_its_padding() {
     assert_eq!(normal(margin(0, P, 4)), "P pad11");
     assert_eq!(normal(margin(0, P, 0)), "P");
     assert_eq!(normal(margin(2, pair(G, pad(P, 9)), 1)), "C(P pad9 G lead2) pad57");
-    assert_eq!(normal(margin(2, ONE, 5)), "C(lead2) pad8");
     // The amounts add up, and what pads the content pads all of it.
     for same in
         [margin(3, P, 10), margin(1, margin(2, P, 4), 6), pad(margin(3, P, 1), 20), margin(3, pad(P, 9), 8)]
@@ -319,9 +335,9 @@ fn a_margin_is_cut_as_an_axis() {
 
 #[test]
 fn a_margin_that_is_too_large_is_a_problem() {
-    const NAMES: [&str; 24] = [
+    const NAMES: [&str; 25] = [
         "A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", "L", "M", "N", "O", "P", "Q", "R", "S", "T",
-        "U", "V", "W", "X",
+        "U", "V", "W", "X", "Y",
     ];
     let axes = |count: usize| {
         NAMES[..count]
@@ -329,5 +345,5 @@ fn a_margin_that_is_too_large_is_a_problem() {
             .fold(ONE, |all, name| pair(all, e(Expr::Symbol(Axis { name: Ident::new(name), size: 2 }))))
     };
     let problem = |count| factorize(&mut Pool::new(), margin(1, axes(count), 0)).problem();
-    assert_eq!((problem(23), problem(24)), (None, Some(Problem::TooManyFactors)));
+    assert_eq!((problem(24), problem(25)), (None, Some(Problem::TooManyFactors)));
 }

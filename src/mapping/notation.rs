@@ -1,7 +1,7 @@
 //! Factors in `m![…]` notation: how messages show a mapping that no user has written.
 
 use super::factor::{Factor, Factors};
-use super::term::{Atom, Pool, Term};
+use super::term::{Atom, Composite, Pool, Term};
 use crate::text::Text;
 
 /// Writes factors after `text` in `m![…]` notation, without the `m![` and `]`.
@@ -42,15 +42,6 @@ const fn write_items(text: Text, pool: &Pool, factors: &[Factor]) -> Text {
                 _ => write_items(text.str("["), pool, inner).str("] # ").number(*size),
             }
         }
-        Factor::Lead { positions, of } => {
-            let text = text.str("# ").number(*positions).str(" + ");
-            match (inner, of) {
-                ([], Some(axis)) => text.str(axis.as_str()),
-                ([], None) => text.str("1"),
-                ([Factor::Term { term, resize }], _) => write_term(text, pool, term, *resize),
-                _ => write_items(text.str("["), pool, inner).str("]"),
-            }
-        }
     }
 }
 
@@ -60,17 +51,33 @@ const fn write_rest(text: Text, pool: &Pool, inner: &[Factor]) -> Text {
 
 /// Whether a digit is all of a block with dead positions before it.
 const fn is_margin(pool: &Pool, term: &Term, resize: usize) -> bool {
-    pool.lead(&term.atom) > 0 && term.stride == 1 && resize == pool.atom_size(&term.atom)
+    match term.atom {
+        Atom::Composite(composite) => {
+            composite.lead > 0 && term.stride == 1 && resize == pool.atom_size(&term.atom)
+        }
+        Atom::Symbol(_) => false,
+    }
+}
+
+/// Writes `# 2 + A`, `# 2 + [A, B]` or, without dead positions, `A, B`.
+const fn write_composite(text: Text, pool: &Pool, composite: Composite) -> Text {
+    let content = pool.content(composite);
+    if composite.lead == 0 {
+        return write_items(text, pool, content);
+    }
+    let text = text.str("# ").number(composite.lead).str(" + ");
+    match content {
+        [Factor::Term { term, resize }] => write_term(text, pool, term, *resize),
+        _ => write_items(text.str("["), pool, content).str("]"),
+    }
 }
 
 /// Writes a digit after `text`: `A / 4 % 2 = 1`.
 pub const fn write_term(text: Text, pool: &Pool, term: &Term, resize: usize) -> Text {
     let mut text = match term.atom {
         Atom::Symbol(axis) => text.str(axis.name.as_str()),
-        Atom::Composite(composite) if is_margin(pool, term, resize) => {
-            write_items(text, pool, pool.content(composite))
-        }
-        Atom::Composite(composite) => write_items(text.str("["), pool, pool.content(composite)).str("]"),
+        Atom::Composite(composite) if is_margin(pool, term, resize) => write_composite(text, pool, composite),
+        Atom::Composite(composite) => write_composite(text.str("["), pool, composite).str("]"),
     };
     let mut size = pool.atom_size(&term.atom);
     let span = term.stride * term.modulo;

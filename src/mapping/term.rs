@@ -62,29 +62,22 @@ impl Axis {
     }
 }
 
-/// A range of factors in a [`Pool`]: a product that is treated as one axis.
+/// A range of factors in a [`Pool`], and dead positions before it: a block that is treated as one axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Composite {
     pub(crate) start: usize,
     pub(crate) len: usize,
-    /// Which one of several equal blocks, where nothing else tells them apart ([`number_copies`]).
-    ///
-    /// [`number_copies`]: super::copies::number_copies
-    pub(crate) copy: usize,
+    /// Dead positions before the first factor's.
+    pub(crate) lead: usize,
 }
 
 impl Composite {
     /// No factors.
-    pub(crate) const NONE: Self = Self { start: 0, len: 0, copy: 0 };
+    pub(crate) const NONE: Self = Self { start: 0, len: 0, lead: 0 };
 
     /// Whether two composites of one pool are the same, in const code.
     pub(crate) const fn is(&self, other: &Composite) -> bool {
-        self.is_copy_of(other) && self.copy == other.copy
-    }
-
-    /// Whether two composites of one pool have the same factors.
-    pub(crate) const fn is_copy_of(&self, other: &Composite) -> bool {
-        self.start == other.start && self.len == other.len
+        self.start == other.start && self.len == other.len && self.lead == other.lead
     }
 }
 
@@ -93,7 +86,7 @@ impl Composite {
 pub enum Atom {
     /// An axis.
     Symbol(Axis),
-    /// A product that was cut across its digits.
+    /// A product that was cut across its digits, or a block with dead positions before it.
     Composite(Composite),
 }
 
@@ -120,11 +113,6 @@ pub struct Term {
 }
 
 impl Term {
-    /// The value of the digit at a coordinate of its atom.
-    pub(crate) const fn digit_of(&self, coordinate: usize) -> usize {
-        coordinate / self.stride % self.modulo
-    }
-
     /// Whether two terms of one pool are the same digit, in const code.
     pub const fn is(&self, other: &Term) -> bool {
         self.stride == other.stride && self.modulo == other.modulo && self.atom.is(&other.atom)
@@ -152,46 +140,8 @@ impl Pool {
     pub const fn atom_size(&self, atom: &Atom) -> usize {
         match atom {
             Atom::Symbol(axis) => axis.size,
-            Atom::Composite(composite) => size_of_factors(self.content(*composite)),
+            Atom::Composite(composite) => composite.lead + size_of_factors(self.content(*composite)),
         }
-    }
-
-    /// The dead positions before a composite, and the factors after them.
-    pub const fn led(&self, composite: Composite) -> (usize, &[Factor]) {
-        let content = self.content(composite);
-        match content.split_last() {
-            Some((Factor::Lead { positions, .. }, inside)) => (*positions, inside),
-            _ => (0, content),
-        }
-    }
-
-    /// Dead positions before the first coordinate of an atom.
-    pub const fn lead(&self, atom: &Atom) -> usize {
-        match atom {
-            Atom::Symbol(_) => 0,
-            Atom::Composite(composite) => self.led(*composite).0,
-        }
-    }
-
-    /// The position that holds an element, of an atom that has only one: all its digits are blocks of the same kind.
-    pub(crate) const fn single(&self, atom: &Atom) -> Option<usize> {
-        let Atom::Composite(composite) = atom else { return None };
-        let content = self.content(*composite);
-        let (mut position, mut base) = (0, 1);
-        let mut k = 0;
-        while k < content.len() {
-            match &content[k] {
-                Factor::Term { term, .. } => match self.single(&term.atom) {
-                    Some(inside) => position += term.digit_of(inside) * base,
-                    None => return None,
-                },
-                Factor::Padding { .. } => {}
-                Factor::Lead { positions, .. } => position += *positions,
-            }
-            base = content[k].size_over(base);
-            k += 1;
-        }
-        Some(position)
     }
 
     /// How many values of a digit with this stride exist.
@@ -199,8 +149,8 @@ impl Pool {
         self.atom_size(atom).div_ceil(stride)
     }
 
-    /// The composite with this content, which has no outer padding.
-    pub(crate) const fn intern(&mut self, content: &[Factor]) -> Composite {
+    /// The composite of `lead` dead positions and this content, which has no outer padding.
+    pub(crate) const fn intern(&mut self, content: &[Factor], lead: usize) -> Composite {
         let mut start = 0;
         let held = self.factors.as_slice();
         while start + content.len() <= held.len() {
@@ -209,7 +159,7 @@ impl Pool {
                 k += 1;
             }
             if k == content.len() {
-                return Composite { start, len: content.len(), copy: 0 };
+                return Composite { start, len: content.len(), lead };
             }
             start += 1;
         }
@@ -219,7 +169,7 @@ impl Pool {
             self.factors.push(content[k]);
             k += 1;
         }
-        Composite { start, len: self.factors.len() - start, copy: 0 }
+        Composite { start, len: self.factors.len() - start, lead }
     }
 }
 
@@ -251,46 +201,19 @@ mod tests {
     }
 
     #[test]
-    fn digits_at_a_coordinate() {
-        let digit = term(symbol("A", 24), 2, 3);
-        assert_eq!([0, 1, 2, 5, 6, 23].map(|coordinate| digit.digit_of(coordinate)), [0, 0, 1, 2, 0, 2]);
-    }
-
-    #[test]
-    fn blocks_of_one_element() {
-        use crate::mapping::{Expr, M, factorize};
-        use crate::prelude::{axes, m};
-        axes![U = 1, V = 1, X = 2];
-        let single = |expr: &'static Expr| {
-            let mut pool = Pool::new();
-            let factors = factorize(&mut pool, expr);
-            match factors.as_slice()[0] {
-                Factor::Term { term, .. } => pool.single(&term.atom),
-                _ => panic!("the innermost factor is a digit"),
-            }
-        };
-        assert_eq!(single(<m![# 2 + U + # 1]>::EXPR), Some(2));
-        assert_eq!(single(<m![[# 5 + 1] % 3]>::EXPR), Some(5));
-        // 3 positions of V, then 4 of U: 2 * 3 + 1, and 3 before them.
-        type Product = m![# 2 + U + # 1, # 1 + V + # 1];
-        assert_eq!(single(<m![{ Product } # 14 / 7]>::EXPR), Some(7));
-        assert_eq!(single(<m![# 3 + { Product }]>::EXPR), Some(10));
-        assert_eq!(single(<m![X]>::EXPR), None);
-        assert_eq!(single(<m![# 1 + X]>::EXPR), None);
-        assert_eq!(single(<m![[X, # 1 + U] # 6 / 3]>::EXPR), None);
-    }
-
-    #[test]
     fn composites_are_interned_once() {
         let mut pool = Pool::new();
         let factor = |name| Factor::Term { term: term(symbol(name, 4), 1, 4), resize: 4 };
-        let ab = pool.intern(&[factor("A"), factor("B")]);
-        let cd = pool.intern(&[factor("C"), factor("D")]);
-        assert_eq!(pool.intern(&[factor("A"), factor("B")]), ab);
-        assert_eq!(pool.intern(&[factor("B"), factor("C")]), Composite { start: 1, len: 2, copy: 0 });
+        let ab = pool.intern(&[factor("A"), factor("B")], 0);
+        let cd = pool.intern(&[factor("C"), factor("D")], 0);
+        assert_eq!(pool.intern(&[factor("A"), factor("B")], 0), ab);
+        assert_eq!(pool.intern(&[factor("B"), factor("C")], 0), Composite { start: 1, len: 2, lead: 0 });
+        let led = pool.intern(&[factor("A"), factor("B")], 3);
+        assert!(!led.is(&ab) && pool.content(led) == pool.content(ab));
+        assert_eq!(pool.atom_size(&Atom::Composite(led)), 19);
         assert_eq!(pool.content(cd), [factor("C"), factor("D")]);
         assert_eq!((pool.atom_size(&Atom::Composite(ab)), pool.live(&Atom::Composite(ab), 3)), (16, 6));
-        let ba = pool.intern(&[factor("B"), factor("A")]);
+        let ba = pool.intern(&[factor("B"), factor("A")], 0);
         assert_eq!(pool.content(ba), [factor("B"), factor("A")]);
     }
 }

@@ -51,7 +51,7 @@ impl<F: DeviceFn<P>, P: DeviceSend> ChipsAgree<F, P> {
 /// Refuses a kernel with a tensor in its arguments or its result that has another number of chips.
 #[doc(hidden)]
 pub const fn chips_agree<F: DeviceFn<P>, P: DeviceSend>() {
-    let _ = ChipsAgree::<F, P>::CHECK;
+    let () = ChipsAgree::<F, P>::CHECK;
 }
 
 pub(crate) mod sealed {

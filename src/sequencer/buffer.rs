@@ -1,4 +1,4 @@
-//! A linear buffer and a stream, to see what a sequencer does (seed page *Sequencer*).
+//! A linear buffer and a stream, to see what a sequencer does (the vendor's page *Sequencer*).
 //!
 //! ```text
 //!   BufTensor<D, Buf>  ──read──▶  StreamTensor<D, Time, Packet>  ──write──▶  BufTensor<D, Buf2>
@@ -63,7 +63,7 @@ pub struct BufferConfig {
     pub guard: Guard,
 }
 
-/// Derives the sequencer of a buffer and checks the limits of the seed page.
+/// Derives the sequencer of a buffer and checks the limits of the vendor's page.
 pub const fn derive_buffer(request: &BufferRequest) -> Result<BufferConfig, PlanError> {
     let operation = request.operation;
     let mut pool = Pool::new();
@@ -73,6 +73,7 @@ pub const fn derive_buffer(request: &BufferRequest) -> Result<BufferConfig, Plan
     let loops = Request {
         operation,
         buf: &buf,
+        buf_expr: Some(request.buf),
         time: Stream::Expr(request.time),
         packet: Stream::Expr(request.packet),
         partial: false,
@@ -174,28 +175,21 @@ pub struct IndirectLoop {
 
 impl IndirectLoop {
     /// The loop over `Index` of a derived sequencer.
-    fn new<Buf: M, Index: M, Time: M>(
+    fn new<Index: M, Time: M>(
         operation: &'static str,
         plan: &BufferConfig,
         offsets: &[usize],
     ) -> Result<Self, PlanError> {
         let text = Text::new().str(operation).str(": ");
-        let member_entries = |member: &'static Expr| {
-            let request = BufferRequest {
-                operation,
-                element: ElementType::I8,
-                buf: Buf::EXPR,
-                time: member,
-                packet: &Expr::Identity,
-                indirect: true,
-            };
-            derive_buffer(&request).map_or(0, |config| config.time_entries)
-        };
+        // The entry that walks over the positions of the member.
         let all = members(Time::EXPR);
         let entry = all.iter().position(|member| **member == *Index::EXPR).and_then(|member| {
-            let entry: usize = all[..member].iter().map(|member| member_entries(member)).sum();
-            let loops = plan.derived.entries.as_slice().get(entry)?;
-            (loops.stride == 0 && loops.size == Index::SIZE).then_some(entry)
+            let inside: usize = all[member + 1..].iter().map(|member| member.size()).product();
+            let entries = &plan.derived.entries.as_slice()[..plan.time_entries];
+            let starts_there =
+                |k: &usize| entries[k + 1..].iter().map(|entry| entry.size).product::<usize>() == inside;
+            let entry = (0..entries.len()).find(starts_there)?;
+            (entries[entry].stride == 0 && entries[entry].size == Index::SIZE).then_some(entry)
         });
         let Some(entry) = entry else {
             let text =
@@ -354,7 +348,7 @@ impl<D: Scalar, Buf: M> BufTensor<D, Buf> {
         offsets: &[usize],
     ) -> Result<StreamTensor<'l, D, Time, Packet>, PlanError> {
         let plan = const { BufferPlan::<D, Buf, Time, Packet>::READ_INDIRECT };
-        let list = IndirectLoop::new::<Buf, Index, Time>("read_indirect", &plan, offsets)?;
+        let list = IndirectLoop::new::<Index, Time>("read_indirect", &plan, offsets)?;
         self.gather("read_indirect", plan, Some(list))
     }
 
@@ -405,7 +399,7 @@ impl<D: Scalar, Buf: M> BufTensor<D, Buf> {
         offsets: &[usize],
     ) -> Result<(), PlanError> {
         let plan = const { BufferPlan::<D, Buf, Time, Packet>::WRITE_INDIRECT };
-        let list = IndirectLoop::new::<Buf, Index, Time>("write_indirect", &plan, offsets)?;
+        let list = IndirectLoop::new::<Index, Time>("write_indirect", &plan, offsets)?;
         self.scatter("write_indirect", &plan, Some(&list), &stream)
     }
 

@@ -27,7 +27,7 @@ impl Entry {
 
 /// Nested loops, outermost first, and the number of elements in a packet.
 ///
-/// Printed as `[size : stride, …] : packet_size`, then ` @ base n` where it does not start at 0 (seed pages *Sequencer*
+/// Printed as `[size : stride, …] : packet_size`, then ` @ base n` where it does not start at 0 (the vendor's pages *Sequencer*
 /// and *Fetch Engine*).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {

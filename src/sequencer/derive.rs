@@ -1,7 +1,7 @@
-//! From mappings to loops: how a stream walks over a buffer (spec page 20 §3).
+//! From mappings to loops: how a stream walks over a buffer.
 //!
-//! Every digit of the stream is looked up in the buffer. Where the buffer holds the same part of the axis, the digit
-//! becomes a loop whose stride is the distance of neighbouring coordinates in the buffer:
+//! The stream and the buffer are cut at the same places ([`matched`]). A digit of the stream whose partner is in the
+//! buffer becomes a loop; the stride is what is inside of the partner:
 //!
 //! ```text
 //! Buf = m![A, B, C # 32]          Time = m![B, A], Packet = m![C # 16]      (A = B = C = 8)
@@ -20,19 +20,22 @@
 //!
 //!   [32 : 96, 3 : 32, 32 : 1] : 32 @ base -2
 //! ```
+//!
+//! Mappings that are equivalent give the same loops, however they are written, up to the number of entries that the
+//! hardware takes. Where the members of the lists, one by one, need more, they are what is merged. A mask that counts in
+//! the entries of the members asks for them ([`derive_members`]).
 
-use super::config::{Config, DERIVED_ENTRIES, Entry};
-use super::held::{Reading, read_runs};
-use super::held_digits::{Buffer, is_read, touches};
-use super::refusals::{dropped, healthy, incompatible, insufficient, not_factorizable, too_many};
-use super::request::{Digit, Job, Request, Stream, no_repeats};
+use super::config::{Config, Entry};
+use super::loops::{Loops, NO_LOOPS, fit, join};
+use super::refusals::{dropped, incompatible, insufficient, not_factorizable, too_many};
+use super::request::{Job, Request};
 use crate::error::{PlanError, attempt};
-use crate::list::List;
-use crate::mapping::{
-    Atom, Expr, Factor, Factors, LEAD_INSIDE, Pool, factorize, least, number_copies, size_of_factors,
-};
+use crate::mapping::{Atom, CutRule, Expr, Factor, Factors, Matched, Pieces, Pool, Term, matched};
+use crate::spec;
 
-const NO_ENTRY: Entry = Entry { size: 1, stride: 0 };
+/// The levels of a stream as [`Pieces`] number them.
+pub(super) const PACKET: usize = 0;
+pub(super) const TIME: usize = 1;
 
 /// Loops, with the number of those that belong to time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,372 +48,359 @@ pub struct Derived {
 
 /// The loops that read the stream `[time, packet]` from the buffer, before limits.
 pub const fn derive(pool: &mut Pool, request: &Request<'_>) -> Result<Derived, PlanError> {
-    let operation = request.operation;
-    let mut stream = [request.packet.factors(pool), request.time.factors(pool)];
-    attempt!(healthy(operation, request.buf));
-    attempt!(healthy(operation, &stream[1]));
-    attempt!(healthy(operation, &stream[0]));
-    let copies = number_copies(pool, &mut stream);
-    let Request { buf, partial, unread, names, .. } = *request;
-    let [packet, time] = stream;
-    let job = Job { operation, buf, time, packet, copies, partial, names };
-    attempt!(no_repeats(pool, &job));
-    let refused = match by_digits(pool, &job, request) {
-        Ok(derived) => return Ok(derived),
-        Err(refused) if crate::text::same(refused.rule(), "too many factors") => return Err(refused),
-        Err(refused) => refused,
-    };
-    let Job { time, packet, .. } = &job;
-    let reading = Reading { buf, time, packet, partial, unread };
-    let packet_size = packet.size();
-    match read_runs(pool, &reading) {
-        Some(Ok((entries, time_entries))) => {
-            Ok(Derived { config: Config { entries, packet_size, base: 0 }, time_entries })
-        }
-        Some(Err(unread)) => Err(dropped(pool, &job, &unread.term, unread.held)),
-        None => Err(refused),
-    }
+    let job = attempt!(Job::new(pool, request));
+    let trace = attempt!(trace(pool, &job, spec::SEQUENCER_ENTRIES));
+    Ok(trace.derived(&job))
 }
 
-/// The loops of a stream of which each digit is a digit, or digits, of the buffer.
-const fn by_digits(pool: &mut Pool, job: &Job<'_>, request: &Request<'_>) -> Result<Derived, PlanError> {
-    let mut buf = [*request.buf];
-    number_copies(pool, &mut buf);
-    let mut buffer = Buffer::new(pool, &buf[0]);
-    if buffer.blocks.overflowed() {
-        return Err(too_many(job.operation));
-    }
-    let mut entries = List::new(NO_ENTRY);
-    attempt!(stream_part(pool, job, &mut buffer, &request.time, false, &mut entries));
-    let time_entries = entries.len();
-    attempt!(stream_part(pool, job, &mut buffer, &request.packet, true, &mut entries));
-    let own = number_of_terms(request.buf.as_slice());
-    buffer.start_in_singles(pool, own);
-    if !request.unread {
-        attempt!(nothing_dropped(pool, job, &buffer, own));
-    }
-    if entries.overflowed() || buffer.held.overflowed() {
-        return Err(too_many(job.operation));
-    }
-    Ok(Derived {
-        config: Config { entries, packet_size: job.packet.size(), base: buffer.base },
-        time_entries,
-    })
+/// As [`derive`], with an entry for each member of a list: for who needs entries that end where the members do.
+pub(crate) const fn derive_members(pool: &mut Pool, request: &Request<'_>) -> Result<Derived, PlanError> {
+    let job = attempt!(Job::new(pool, request));
+    let trace = attempt!(trace(pool, &job, 0));
+    Ok(trace.derived(&job))
 }
 
-/// Appends the loops of time or of the packet: member by member, or, where that is not possible, as a whole.
-const fn stream_part(
-    pool: &mut Pool,
-    job: &Job<'_>,
-    buffer: &mut Buffer,
-    stream: &Stream<'_>,
-    is_packet: bool,
-    entries: &mut List<Entry, DERIVED_ENTRIES>,
-) -> Result<(), PlanError> {
-    let whole = if is_packet { &job.packet } else { &job.time };
-    let Stream::Expr(expr) = stream else {
-        return part(pool, job, buffer, whole, is_packet, entries);
-    };
-    let Expr::Pair(..) = expr else {
-        return part(pool, job, buffer, whole, is_packet, entries);
-    };
-    // A member does not know which of several equal blocks it holds.
-    if job.copies {
-        return part(pool, job, buffer, whole, is_packet, entries);
-    }
-    let (count, before) = (entries.len(), *buffer);
-    match members(pool, job, buffer, expr, is_packet, entries) {
-        Ok(()) => Ok(()),
-        Err(error) => {
-            entries.truncate(count);
-            *buffer = before;
-            match part(pool, job, buffer, whole, is_packet, entries) {
-                Ok(()) => Ok(()),
-                Err(_) => Err(error),
+/// How a derivation found its loops: what explanations print.
+pub(super) struct Trace {
+    /// The stream, with levels [`PACKET`] and [`TIME`], and the buffer.
+    pub(super) matched: Matched,
+    /// The loops of each level, innermost first.
+    pub(super) loops: [Loops; 2],
+}
+
+impl Trace {
+    pub(super) const fn derived(&self, job: &Job<'_>) -> Derived {
+        let mut config = Config::new(job.packet.size());
+        config.base = self.matched.divisor.starts[0];
+        let mut level = TIME + 1;
+        while level > 0 {
+            level -= 1;
+            let mut k = self.loops[level].len();
+            while k > 0 {
+                k -= 1;
+                config.entries.push(self.loops[level].at(k));
             }
         }
+        Derived { config, time_entries: self.loops[TIME].len() }
     }
 }
 
-/// Appends the loops of each member of a list.
-const fn members(
-    pool: &mut Pool,
-    job: &Job<'_>,
-    buffer: &mut Buffer,
-    expr: &Expr,
-    is_packet: bool,
-    entries: &mut List<Entry, DERIVED_ENTRIES>,
-) -> Result<(), PlanError> {
-    if let Expr::Pair(left, right) = expr {
-        attempt!(members(pool, job, buffer, left, is_packet, entries));
-        return members(pool, job, buffer, right, is_packet, entries);
+/// Derives the loops. Where the members of the lists need more than `entries`, each has its own.
+pub(super) const fn trace(pool: &mut Pool, job: &Job<'_>, entries: usize) -> Result<Trace, PlanError> {
+    let mut matched = paired(pool, job, &job.time, &job.packet);
+    if matched.overflowed() || pool.factors.overflowed() {
+        return Err(too_many(job));
     }
-    let factors = factorize(pool, expr);
-    part(pool, job, buffer, &factors, is_packet, entries)
-}
-
-/// Appends the loops of one member.
-const fn part(
-    pool: &Pool,
-    request: &Job<'_>,
-    buffer: &mut Buffer,
-    factors: &Factors,
-    is_packet: bool,
-    entries: &mut List<Entry, DERIVED_ENTRIES>,
-) -> Result<(), PlanError> {
-    let list = factors.as_slice();
-    let mut k = list.len();
-    let mut extent = 0; // positions of the padded block that the next digit is the outermost of
-    while k > 0 {
-        k -= 1;
-        let inner = list.split_at(k).0;
-        match list[k] {
-            Factor::Padding { size, .. } => {
-                if extent == 0 {
-                    extent = size;
-                }
-                if inner.is_empty() {
-                    entries.push(padding_entry(extent, is_packet));
-                    return Ok(());
-                }
-                let group = number_of_terms(inner) > 1;
-                let divisible = extent.is_multiple_of(base_of_last_term(inner));
-                if group && (is_packet || !divisible) {
-                    let first = entries.len();
-                    attempt!(block(pool, request, buffer, inner, 0, is_packet, entries));
-                    if entries.overflowed() {
-                        return Err(too_many(request.operation));
-                    }
-                    if let Some(stride) = one_run(entries, first) {
-                        entries.truncate(first);
-                        entries.push(Entry { size: extent, stride });
-                        return Ok(());
-                    }
-                    if !divisible {
-                        return Err(not_factorizable(pool, request, factors));
-                    }
-                    let outer = entries.at(first);
-                    let others = loops_inside(entries, first);
-                    if !extent.is_multiple_of(others) {
-                        return Err(not_factorizable(pool, request, factors));
-                    }
-                    entries.set(first, Entry { size: extent / others, stride: outer.stride });
-                    return Ok(());
-                }
-            }
-            Factor::Lead { .. } => panic!("{}", LEAD_INSIDE),
-            Factor::Term { .. } => {
-                return block(pool, request, buffer, list.split_at(k + 1).0, extent, is_packet, entries);
-            }
-        }
+    attempt!(within_the_first_values(pool, job, &matched));
+    let mut loops = attempt!(both_levels(pool, job, &matched));
+    if !job.request.unread {
+        attempt!(nothing_dropped(pool, job, &matched));
     }
-    Ok(())
+    if cut_as_written(pool, job, &mut matched, &loops, entries) {
+        loops = attempt!(both_levels(pool, job, &matched));
+    }
+    if matched.overflowed() || loops[TIME].len() + loops[PACKET].len() > super::DERIVED_ENTRIES {
+        return Err(too_many(job));
+    }
+    Ok(Trace { matched, loops })
 }
 
-/// A loop over padding alone. A packet reads on, which keeps it contiguous; a time step reads the same again.
-const fn padding_entry(size: usize, is_packet: bool) -> Entry {
-    Entry { size, stride: if is_packet { 1 } else { 0 } }
+/// The stream and the buffer, cut at the same places.
+const fn paired(pool: &Pool, job: &Job<'_>, time: &Factors, packet: &Factors) -> Matched {
+    let stream = Pieces::new(&[packet, time]).sliceable();
+    let buffer = Pieces::new(&[job.request.buf]).movable();
+    matched(pool, stream, buffer, [CutRule::Ragged; 2])
 }
 
-const fn number_of_terms(factors: &[Factor]) -> usize {
-    let mut count = 0;
+const fn both_levels(pool: &Pool, job: &Job<'_>, matched: &Matched) -> Result<[Loops; 2], PlanError> {
+    let time = attempt!(nest(pool, job, matched, TIME));
+    let packet = attempt!(nest(pool, job, matched, PACKET));
+    Ok([packet, time])
+}
+
+/// The loops of time or of the packet.
+const fn nest(pool: &Pool, job: &Job<'_>, matched: &Matched, level: usize) -> Result<Loops, PlanError> {
+    let stream = &matched.dividend.list;
+    let mut loops = NO_LOOPS;
+    // Of the outermost digit: its number among those of the stream, and the positions inside of it.
+    let (mut origin, mut base) = (usize::MAX, 1);
+    let mut digits = 0;
     let mut k = 0;
-    while k < factors.len() {
-        if let Factor::Term { .. } = factors[k] {
-            count += 1;
-        }
-        k += 1;
-    }
-    count
-}
-
-const fn base_of_last_term(factors: &[Factor]) -> usize {
-    let mut k = factors.len();
-    while k > 0 {
-        k -= 1;
-        if let Factor::Term { .. } = factors[k] {
-            return size_of_factors(factors.split_at(k).0);
-        }
-    }
-    1
-}
-
-/// The stride of the single run that the entries from `first` on make, if they do. There is at least one.
-const fn one_run(entries: &List<Entry, DERIVED_ENTRIES>, first: usize) -> Option<isize> {
-    let mut k = first + 1;
-    while k < entries.len() {
-        let (outer, inner) = (entries.at(k - 1), entries.at(k));
-        if !outer.continues(&inner) {
-            return None;
-        }
-        k += 1;
-    }
-    Some(entries.at(entries.len() - 1).stride)
-}
-
-const fn loops_inside(entries: &List<Entry, DERIVED_ENTRIES>, first: usize) -> usize {
-    let mut product = 1;
-    let mut k = first + 1;
-    while k < entries.len() {
-        product *= entries.at(k).size;
-        k += 1;
-    }
-    product
-}
-
-/// Appends the loops of factors whose outermost is a term. `extent`: positions of the whole block with padding, or 0.
-const fn block(
-    pool: &Pool,
-    request: &Job<'_>,
-    buffer: &mut Buffer,
-    factors: &[Factor],
-    extent: usize,
-    is_packet: bool,
-    entries: &mut List<Entry, DERIVED_ENTRIES>,
-) -> Result<(), PlanError> {
-    let mut extent = extent;
-    let mut k = factors.len();
-    while k > 0 {
-        k -= 1;
-        let base = size_of_factors(factors.split_at(k).0);
-        match factors[k] {
-            Factor::Padding { size, .. } => {
-                if k == 0 {
-                    entries.push(padding_entry(size, is_packet));
-                }
-                extent = size;
-            }
-            Factor::Lead { .. } => panic!("{}", LEAD_INSIDE),
+    while k < stream.len() {
+        let piece = stream.get(k);
+        match piece.factor {
+            _ if piece.level != level => {}
             Factor::Term { term, resize } => {
-                let size = if extent == 0 { resize } else { extent / base };
-                if extent != 0 && !extent.is_multiple_of(base) {
-                    let mut whole = Factors::one();
-                    whole.push_all(pool, factors);
-                    return Err(not_factorizable(pool, request, &whole));
+                if piece.origin != origin {
+                    if !fit(&mut loops, piece.base) {
+                        return Err(no_nest(pool, job, matched, level, piece.base));
+                    }
+                    (origin, base) = (piece.origin, piece.base);
+                    digits += 1;
                 }
-                attempt!(digit(pool, request, buffer, Digit { term, resize, extent: size }, entries));
-                extent = 0;
+                let stride = match matched.partner(k) {
+                    Some(partner) => matched.divisor.list.get(partner).base as isize,
+                    None => {
+                        attempt!(is_absent(pool, job, matched, &term, resize));
+                        0
+                    }
+                };
+                loops.push(Entry { size: resize, stride });
+            }
+            Factor::Padding { size } if digits == 0 => {
+                // A packet reads on, which keeps it contiguous; a time step reads the same again.
+                loops.push(Entry { size, stride: if level == PACKET { 1 } else { 0 } });
+            }
+            Factor::Padding { size } => {
+                if digits > 1 && (level == PACKET || !size.is_multiple_of(base)) {
+                    join(&mut loops);
+                }
+                if !fit(&mut loops, size) {
+                    return Err(no_nest(pool, job, matched, level, size));
+                }
             }
         }
+        k += 1;
     }
-    Ok(())
+    let size = if level == TIME { job.time.size() } else { job.packet.size() };
+    if !fit(&mut loops, size) {
+        return Err(no_nest(pool, job, matched, level, size));
+    }
+    if loops.overflowed() { Err(too_many(job)) } else { Ok(loops) }
 }
 
-/// Appends the loops of one digit.
-const fn digit(
+/// Refuses a digit without a partner of which the buffer holds a part: it is no broadcast.
+const fn is_absent(
     pool: &Pool,
-    request: &Job<'_>,
-    buffer: &mut Buffer,
-    digit: Digit,
-    entries: &mut List<Entry, DERIVED_ENTRIES>,
+    job: &Job<'_>,
+    matched: &Matched,
+    term: &Term,
+    resize: usize,
 ) -> Result<(), PlanError> {
-    let atom = digit.term.atom;
-    if let Atom::Composite(composite) = atom
-        && !buffer.holds(&atom)
-    {
-        buffer.lift(pool, request.buf, composite);
-    }
-    if !buffer.holds(&atom) {
-        if touches(pool, request.buf, &atom) {
-            let mut whole = Factors::one();
-            whole.push_term(pool, digit.term, digit.resize);
-            return Err(not_factorizable(pool, request, &whole));
-        }
-        entries.push(Entry { size: digit.extent, stride: 0 });
+    let buffer = &matched.divisor;
+    if job.request.partial {
         return Ok(());
     }
-    if pool.single(&atom).is_none() {
-        return held_digit(pool, request, buffer, digit, entries);
+    if buffer.holds(&term.atom) && is_covered(pool, buffer, term) {
+        return Err(incompatible(pool, job, term, resize));
     }
-    let (count, before) = (entries.len(), *buffer);
-    if held_digit(pool, request, buffer, digit, entries).is_err() {
-        // Cut at other places. All of its positions may read the one element.
-        entries.truncate(count);
-        *buffer = before;
-        entries.push(Entry { size: digit.extent, stride: 0 });
+    if buffer.holds(&term.atom) && !buffer.holds_in_composite(pool, &term.atom) {
+        return Err(insufficient(pool, job, term, resize, "holds no such part of the axis"));
+    }
+    if buffer.touches(pool, &term.atom) {
+        let mut whole = Factors::one();
+        whole.append(Factor::Term { term: *term, resize });
+        return Err(not_factorizable(pool, job, &whole));
+    }
+    if let Some(expr) = job.request.buf_expr
+        && names_an_axis(pool, expr, &term.atom)
+    {
+        return Err(insufficient(pool, job, term, resize, "holds only the first value of it"));
     }
     Ok(())
 }
 
-/// Appends the loops of one digit, of an atom that the buffer holds.
-const fn held_digit(
-    pool: &Pool,
-    request: &Job<'_>,
-    buffer: &mut Buffer,
-    digit: Digit,
-    entries: &mut List<Entry, DERIVED_ENTRIES>,
-) -> Result<(), PlanError> {
-    let atom = digit.term.atom;
-    let first = entries.len();
-    let mut at = digit.term.stride;
-    let mut rest = digit.resize;
-    let mut modulo = digit.term.modulo;
-    let mut extent = digit.extent;
-    loop {
-        let Some(position) = buffer.find(&atom, at) else {
-            if request.partial {
-                entries.insert(first, Entry { size: extent, stride: 0 });
-                return Ok(());
-            }
-            return Err(insufficient(pool, request, &digit, "holds no such part of the axis"));
-        };
-        let mut held = buffer.held.at(position);
-        let reaches_top = held.term.modulo >= pool.live(&atom, held.term.stride);
-        if !at.is_multiple_of(held.term.stride) {
-            return Err(incompatible(pool, request, &digit));
-        }
-        let step = at / held.term.stride;
-        let stride = (step * held.base) as isize;
-        let available = held.term.modulo.div_ceil(step);
-        // No digit of the stream goes past the end of its axis.
-        if reaches_top || step * rest <= held.term.modulo {
-            if held.resize < held.term.modulo && step * rest > held.resize {
-                return Err(insufficient(pool, request, &digit, "holds only the first values of it"));
-            }
-            held.read *= least(modulo, available);
-            buffer.held.set(position, held);
-            buffer.start_in(held.block);
-            entries.insert(first, Entry { size: extent, stride });
-            return Ok(());
-        }
-        // Padding may fill up the last turn of the outer loop.
-        if !held.term.modulo.is_multiple_of(step) || !extent.is_multiple_of(available) {
-            return Err(incompatible(pool, request, &digit));
-        }
-        if held.resize < held.term.modulo {
-            return Err(insufficient(pool, request, &digit, "holds only the first values of it"));
-        }
-        held.read *= available;
-        buffer.held.set(position, held);
-        buffer.start_in(held.block);
-        entries.insert(first, Entry { size: available, stride });
-        at = held.term.stride * held.term.modulo;
-        rest = rest.div_ceil(available);
-        extent /= available;
-        modulo = modulo.div_ceil(available);
-    }
-}
-
-/// `own`: how many digits are the buffer's own.
-const fn nothing_dropped(
-    pool: &Pool,
-    request: &Job<'_>,
-    buffer: &Buffer,
-    own: usize,
-) -> Result<(), PlanError> {
-    let all = buffer.held.as_slice();
+/// Whether an expression names an axis of an atom.
+const fn names_an_axis(pool: &Pool, expr: &Expr, atom: &Atom) -> bool {
+    let composite = match atom {
+        Atom::Symbol(axis) => return axis.size > 1 && expr.mentions(axis),
+        Atom::Composite(composite) => composite,
+    };
+    let content = pool.content(*composite);
     let mut k = 0;
-    while k < own {
-        let held = &all[k];
-        if !is_read(pool, buffer, own, k) {
-            let mut term = held.term;
-            term.stride *= held.read;
-            term.modulo = term.modulo.div_ceil(held.read);
-            return Err(dropped(pool, request, &term, true));
+    while k < content.len() {
+        if let Factor::Term { term, .. } = &content[k]
+            && names_an_axis(pool, expr, &term.atom)
+        {
+            return true;
         }
         k += 1;
     }
+    false
+}
+
+/// Whether the buffer's digits hold all values of a digit, cut at whatever places.
+const fn is_covered(pool: &Pool, buffer: &Pieces, term: &Term) -> bool {
+    let end = term.stride * term.modulo;
+    let size = pool.atom_size(&term.atom);
+    let mut at = term.stride;
+    while at < end && at < size {
+        let mut next = at;
+        let mut k = 0;
+        while k < buffer.list.len() {
+            if let Some((held, _)) = buffer.digit(k)
+                && held.atom.is(&term.atom)
+                && held.stride <= at
+                && next < held.stride * held.modulo
+            {
+                next = held.stride * held.modulo;
+            }
+            k += 1;
+        }
+        if next == at {
+            return false;
+        }
+        at = next;
+    }
+    true
+}
+
+/// Why the loops of a level do not walk over its first `positions` positions.
+const fn no_nest(pool: &Pool, job: &Job<'_>, matched: &Matched, level: usize, positions: usize) -> PlanError {
+    let factors = if level == TIME { &job.time } else { &job.packet };
+    let mut block = Factors::one();
+    let mut digits = 0;
+    let mut last = None;
+    let mut k = 0;
+    while k < factors.len() && factors.item(k).size_over(block.size()) <= positions {
+        if let Factor::Term { term, resize } = *factors.item(k) {
+            digits += 1;
+            last = Some((term, resize));
+        }
+        block.append(*factors.item(k));
+        k += 1;
+    }
+    match last {
+        Some((term, resize)) if digits == 1 && matched.divisor.holds(&term.atom) => {
+            incompatible(pool, job, &term, resize)
+        }
+        _ => not_factorizable(pool, job, &block),
+    }
+}
+
+/// Refuses a stream that goes past the first values of a digit, where the buffer holds no more.
+const fn within_the_first_values(pool: &Pool, job: &Job<'_>, matched: &Matched) -> Result<(), PlanError> {
+    let buffer = &matched.divisor.list;
+    let mut k = 0;
+    while k < buffer.len() {
+        let (origin, total) = (buffer.get(k).origin, buffer.get(k).total);
+        let mut reached = 0;
+        let mut digit = None;
+        let mut j = k;
+        while j < buffer.len() && buffer.get(j).origin == origin {
+            let piece = buffer.get(j);
+            if let Some(partner) = partner_of(matched, j)
+                && let Some((term, resize)) = matched.dividend.digit(partner)
+            {
+                reached += piece.weight * (resize - 1);
+                digit = Some((term, resize));
+            }
+            j += 1;
+        }
+        if let Some((term, resize)) = digit
+            && reached >= total
+            && !buffer.get(k).open
+        {
+            return Err(insufficient(pool, job, &term, resize, "holds only the first values of it"));
+        }
+        k = j;
+    }
     Ok(())
+}
+
+/// The digit of the stream that is a digit of the buffer.
+pub(super) const fn partner_of(matched: &Matched, buffer: usize) -> Option<usize> {
+    let mut k = 0;
+    while k < matched.pairs.len() {
+        let (stream, own) = matched.pairs.at(k);
+        if own == buffer {
+            return Some(stream);
+        }
+        k += 1;
+    }
+    None
+}
+
+/// Refuses a stream that leaves out a digit of the buffer. A digit of which it takes one value is read.
+const fn nothing_dropped(pool: &mut Pool, job: &Job<'_>, read: &Matched) -> Result<(), PlanError> {
+    let Some((term, size)) = read.missing() else { return Ok(()) };
+    let Request { time, packet, .. } = job.request;
+    let (time, packet) = (time.uncut(pool), packet.uncut(pool));
+    if time.problem().is_some() || packet.problem().is_some() {
+        return Err(dropped(pool, job, &term, size));
+    }
+    match paired(pool, job, &time, &packet).missing() {
+        Some((term, size)) => Err(dropped(pool, job, &term, size)),
+        None => Ok(()),
+    }
+}
+
+/// Cuts the stream where its members begin, if they need more than so many entries. False: they do not.
+const fn cut_as_written(
+    pool: &Pool,
+    job: &Job<'_>,
+    matched: &mut Matched,
+    loops: &[Loops; 2],
+    most: usize,
+) -> bool {
+    let (time, packet) = (job.request.time.members(), job.request.packet.members());
+    let entries = loops[PACKET].len() + loops[TIME].len();
+    if entries + commas(packet) + commas(time) <= most {
+        return false;
+    }
+    let more = inner_boundaries(packet, 1, &loops[PACKET]) + inner_boundaries(time, 1, &loops[TIME]);
+    if more == 0 || entries + more <= most {
+        return false;
+    }
+    cut_at_members(pool, matched, packet, 1, PACKET);
+    cut_at_members(pool, matched, time, 1, TIME);
+    true
+}
+
+/// One less than the members of a list.
+const fn commas(list: &Expr) -> usize {
+    match list {
+        Expr::Pair(outer, inner) => commas(outer) + commas(inner) + 1,
+        _ => 0,
+    }
+}
+
+/// How many members of a list, which stands outside of `inside` positions, begin in the middle of a loop.
+const fn inner_boundaries(list: &Expr, inside: usize, loops: &Loops) -> usize {
+    let Expr::Pair(outer, inner) = list else { return 0 };
+    let boundary = inside * inner.size();
+    let mut count = 0;
+    let mut end = 1;
+    let mut k = 0;
+    while k < loops.len() {
+        let start = end;
+        end *= loops.at(k).size;
+        if start < boundary && boundary < end {
+            count = 1;
+        }
+        k += 1;
+    }
+    // Members of one position begin where others do.
+    let count = if boundary == inside { 0 } else { count };
+    inner_boundaries(inner, inside, loops) + count + inner_boundaries(outer, boundary, loops)
+}
+
+/// Cuts digits of a level, and their partners, where members of a list begin.
+const fn cut_at_members(pool: &Pool, matched: &mut Matched, list: &Expr, inside: usize, level: usize) {
+    let Expr::Pair(outer, inner) = list else { return };
+    let boundary = inside * inner.size();
+    cut_at_members(pool, matched, inner, inside, level);
+    let mut k = 0;
+    while k < matched.dividend.list.len() {
+        let piece = matched.dividend.list.at(k);
+        if let Factor::Term { term, resize } = piece.factor
+            && piece.level == level
+            && piece.base < boundary
+            && boundary < piece.base * resize
+            && boundary.is_multiple_of(piece.base)
+        {
+            let at = term.stride * (boundary / piece.base);
+            let cut = match matched.partner(k) {
+                Some(partner) => matched.divisor.cut(pool, partner, at, CutRule::Ragged),
+                None => true,
+            };
+            if cut && matched.dividend.cut(pool, k, at, CutRule::Ragged) {
+                matched.pair_again();
+            }
+        }
+        k += 1;
+    }
+    cut_at_members(pool, matched, outer, boundary, level);
 }
 
 #[cfg(test)]

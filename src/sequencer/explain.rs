@@ -1,4 +1,4 @@
-//! Derivations as the tables of the seed page *Sequencer*: term, entry, stride source, buffer after (spec page 20 §8).
+//! Derivations as tables: term, entry, stride source, buffer after.
 //!
 //! ```text
 //! | Term   | Entry   | Stride source                 | Buf after                |
@@ -8,16 +8,15 @@
 //! | C # 16 | 16 : 1  | contiguous (Packet dimension) | 1 # 2048                 |
 //! ```
 //!
-//! The entries are those of [`derive`](derive()): each member of the stream is derived by itself, and the rows are used only if
-//! they are, one after another, what the whole derivation gave. Runs at run time only, and may allocate.
+//! A row is printed from the trace of the derivation: which digits of the stream a loop walks over, and which digits of
+//! the buffer are their partners. Runs at run time only, and may allocate.
 
 use super::config::{Config, Entry};
-use super::derive::derive;
+use super::derive::{PACKET, TIME, Trace, trace};
 use super::limits::{contiguous_run, limited};
-use super::remains::{Part, Remains};
-use super::request::{Request, Stream};
+use super::request::{Job, Request, Stream};
 use crate::error::PlanError;
-use crate::mapping::{Expr, Factor, Factors, PaddingKind, Pool, factorize, write_factors};
+use crate::mapping::{Atom, Expr, Factor, Factors, Pool, Term, size_of_factors, write_factors};
 use crate::spec;
 use crate::text::Text;
 use core::fmt;
@@ -46,7 +45,7 @@ pub struct MergedRow {
     pub parts: Vec<(String, Entry)>,
 }
 
-/// A derivation in words: printed, it is the tables of the seed page *Sequencer*, then the numbers.
+/// A derivation in words: printed, it is the tables of the vendor's page *Sequencer*, then the numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
     /// The call, for example `read`.
@@ -84,23 +83,17 @@ impl Explanation {
     }
 }
 
-/// Explains the derivation that [`derive`](derive()) makes of the same request. Strides are in elements.
+/// Explains the derivation that [`derive`](super::derive()) makes of the same request. Strides are in elements.
 ///
 /// # Errors
 ///
-/// Those of [`derive`](derive()). A configuration that breaks a limit of the hardware is explained, with the refusal in
-/// [`Explanation::limited`].
+/// Those of [`derive`](super::derive()). A configuration that breaks a limit of the hardware is explained, with the refusal
+/// in [`Explanation::limited`].
 pub fn explain_loops(pool: &mut Pool, request: &Request<'_>) -> Result<Explanation, PlanError> {
-    let derived = derive(pool, request)?;
-    let mut table = Table {
-        remains: Remains::new(pool, request.buf),
-        packet_name: request.names[1],
-        rows: Vec::new(),
-        inside: Vec::new(),
-    };
-    let (time, packet) = derived.config.entries.as_slice().split_at(derived.time_entries);
-    table.stream_part(pool, request, &request.time, time, false)?;
-    table.stream_part(pool, request, &request.packet, packet, true)?;
+    let job = Job::new(pool, request)?;
+    let trace = trace(pool, &job, spec::SEQUENCER_ENTRIES)?;
+    let derived = trace.derived(&job).config;
+    let table = Table::new(pool, &job, &trace);
     Ok(Explanation {
         operation: request.operation,
         names: request.names,
@@ -109,10 +102,10 @@ pub fn explain_loops(pool: &mut Pool, request: &Request<'_>) -> Result<Explanati
         packet: notation(pool, &request.packet),
         merged: table.merged(pool),
         rows: table.rows,
-        derived: derived.config,
-        limited: limited(request.operation, derived.config),
+        derived,
+        limited: limited(request.operation, derived),
         refusal: None,
-        contiguous_run: contiguous_run(&derived.config),
+        contiguous_run: contiguous_run(&derived),
         facts: Vec::new(),
         notes: Vec::new(),
     })
@@ -122,151 +115,184 @@ fn bracketed(text: &Text) -> String {
     format!("m![{text}]")
 }
 
-fn notation(pool: &mut Pool, stream: &Stream<'_>) -> String {
+fn notation(pool: &Pool, stream: &Stream<'_>) -> String {
     match stream {
         Stream::Expr(expr) => format!("m![{expr}]"),
         Stream::Factors(factors) => bracketed(&write_factors(Text::new(), pool, factors.as_slice())),
     }
 }
 
-/// The members of a list, outermost first.
-fn members<'a>(expr: &'a Expr, found: &mut Vec<&'a Expr>) {
-    if let Expr::Pair(left, right) = expr {
-        members(left, found);
-        members(right, found);
+/// The members of a list with the positions inside of them and their end, innermost first.
+fn members<'a>(list: &'a Expr, inside: usize, found: &mut Vec<(&'a Expr, [usize; 2])>) {
+    if let Expr::Pair(outer, inner) = list {
+        members(inner, inside, found);
+        members(outer, inside * inner.size(), found);
     } else {
-        found.push(expr);
+        found.push((list, [inside, inside * list.size()]));
     }
-}
-
-/// One member of the stream, or, where members only line up together, all of time or of the packet.
-struct Member {
-    label: String,
-    factors: Factors,
-    entries: Vec<Entry>,
 }
 
 /// The table under construction.
-struct Table {
-    remains: Remains,
-    packet_name: &'static str,
+struct Table<'a> {
+    pool: &'a Pool,
+    trace: &'a Trace,
+    buf: &'a Factors,
     rows: Vec<Row>,
-    /// What each row walks over, in normal form, for the names of merged entries.
-    inside: Vec<Factors>,
+    /// What each row walks over, for the names of merged entries.
+    walked: Vec<Factors>,
+    /// Which digits of the buffer have been read.
+    read: Vec<bool>,
 }
 
-impl Table {
-    /// Appends the rows of time or of the packet, whose loops are `entries`.
-    fn stream_part(
-        &mut self,
-        pool: &mut Pool,
-        request: &Request<'_>,
-        stream: &Stream<'_>,
-        entries: &[Entry],
-        is_packet: bool,
-    ) -> Result<(), PlanError> {
-        let found = match stream {
-            Stream::Expr(expr) => single_members(pool, request, expr, is_packet),
-            Stream::Factors(_) => None,
-        };
-        let found = found.filter(|found| {
-            let parts = found.iter().flat_map(|member| member.entries.iter());
-            parts.eq(entries)
-        });
-        let found = found.unwrap_or_else(|| {
-            let factors = match stream {
-                Stream::Expr(expr) => factorize(pool, expr),
-                Stream::Factors(factors) => **factors,
-            };
-            let label = match stream {
-                Stream::Expr(expr) => expr.to_string(),
-                Stream::Factors(_) => write_factors(Text::new(), pool, factors.as_slice()).to_string(),
-            };
-            vec![Member { label, factors, entries: entries.to_vec() }]
-        });
-        let last = found.iter().rposition(|member| !member.entries.is_empty());
-        for (position, member) in found.iter().enumerate() {
-            self.member(pool, member, is_packet && Some(position) == last);
-        }
-        Ok(())
-    }
-
-    /// Appends the rows of one member. `innermost`: its last row is the innermost loop of the packet.
-    fn member(&mut self, pool: &Pool, member: &Member, innermost: bool) {
-        let parts = self.remains.parts(pool, &member.factors);
-        // Padding inside of all digits is a loop of its own.
-        let inner = matches!(member.factors.as_slice(), [Factor::Padding { .. }, ..]);
-        let rows = parts.len() + usize::from(inner);
-        // Loops over a product that is no digit of the buffer are not those of its axes.
-        let own = |(part, entry): (&Part, &Entry)| part.in_buffer() || entry.stride == 0;
-        let own_row = member.entries.len() > 1
-            && rows == member.entries.len()
-            && parts.iter().zip(&member.entries).all(own);
-        for (k, entry) in member.entries.iter().enumerate() {
-            let is_last = k + 1 == member.entries.len();
-            let (label, mine) = if own_row && k == parts.len() {
-                (format!("1 # {}", entry.size), &[][..])
-            } else if own_row {
-                let mut label = parts[k].notation(pool);
-                if entry.size > parts[k].resize {
-                    label = format!("{label} # {}", entry.size);
-                }
-                (label, &parts[k..=k])
-            } else if k == 0 {
-                (member.label.clone(), if is_last { &parts[..] } else { &[] })
-            } else {
-                (format!("… {}", member.label), if is_last { &parts[..] } else { &[] })
-            };
-            let inside = match parts.get(k) {
-                Some(part) if own_row => part.factors(pool),
-                None if own_row => padding(entry.size),
-                _ => member.factors,
-            };
-            let run = !own_row && member.entries.len() > 1 && !parts.is_empty();
-            self.row(pool, label, *entry, mine, [innermost && is_last, run]);
-            self.inside.push(inside);
-        }
-    }
-
-    /// Appends a row. `contiguous`: it may be the innermost loop of the packet. `run`: it is one of several loops over
-    /// a member as a whole.
-    fn row(&mut self, pool: &Pool, term: String, entry: Entry, parts: &[Part], [contiguous, run]: [bool; 2]) {
-        self.remains.cut(pool, parts);
-        let innermost = parts.iter().rev().find(|part| part.in_buffer());
-        let mut source = if entry.stride == 0 {
-            if parts.is_empty() { "padding (reads the same again)" } else { "not in Buf (broadcast)" }
-                .to_string()
-        } else if entry.stride == 1 && contiguous {
-            format!("contiguous ({} dimension)", self.packet_name)
-        } else if let Some(part) = innermost {
-            match self.remains.inside(pool, part) {
-                Some(inside) if !inside.is_empty() => format!("m![{inside}]::SIZE"),
-                _ => format!("{term} in {}", self.remains.notation(pool)),
+impl<'a> Table<'a> {
+    fn new(pool: &'a Pool, job: &Job<'a>, trace: &'a Trace) -> Self {
+        let read = vec![false; trace.matched.divisor.list.len()];
+        let mut table =
+            Self { pool, trace, buf: job.request.buf, rows: Vec::new(), walked: Vec::new(), read };
+        for (level, stream) in [(TIME, &job.request.time), (PACKET, &job.request.packet)] {
+            let mut found = Vec::new();
+            members(stream.members(), 1, &mut found);
+            let mut end = if level == TIME { job.time.size() } else { job.packet.size() };
+            for entry in trace.loops[level].iter().rev() {
+                let range = [end / entry.size, end];
+                let member = found.iter().find(|(_, own)| *own == range);
+                let name = member.map(|(member, _)| member.to_string());
+                let contiguous = (level == PACKET && range[0] == 1).then_some(job.request.names[1]);
+                table.row(level, range, *entry, name, contiguous);
+                end = range[0];
             }
-        } else if parts.is_empty() && !run {
-            "padding (reads on)".to_string()
-        } else {
-            "a run of Buf".to_string()
-        };
-        if let [part] = parts
-            && part.is_sliced()
-        {
-            source = format!("{source} (sliced to {})", part.resize);
         }
-        self.remains.consume(pool, parts);
-        self.rows.push(Row { term, entry, source, after: self.remains.notation(pool) });
+        table
+    }
+
+    /// Appends the row of a loop over the positions of a level from `start` to `end`. `contiguous`: what the user calls
+    /// the packet, if this is its innermost loop.
+    fn row(
+        &mut self,
+        level: usize,
+        [start, end]: [usize; 2],
+        entry: Entry,
+        name: Option<String>,
+        contiguous: Option<&str>,
+    ) {
+        let matched = &self.trace.matched;
+        let mut walked = Factors::one();
+        let mut digits: Vec<usize> = Vec::new();
+        for (k, piece) in matched.dividend.list.iter().enumerate().filter(|(_, piece)| piece.level == level) {
+            match piece.factor {
+                Factor::Term { .. } if (start..end).contains(&piece.base) => {
+                    walked.append(piece.factor);
+                    digits.push(k);
+                }
+                Factor::Padding { size } if start < size && size <= end && !walked.is_empty() => {
+                    walked.push_padding((size / start).max(walked.size()));
+                }
+                _ => {}
+            }
+        }
+        walked.push_padding((end / start).max(walked.size()));
+        let term =
+            name.unwrap_or_else(|| write_factors(Text::new(), self.pool, walked.as_slice()).to_string());
+        let partners: Vec<usize> = digits.iter().filter_map(|&k| matched.partner(k)).collect();
+        let mut source = match (partners.first(), contiguous) {
+            _ if entry.stride == 0 && digits.is_empty() => "padding (reads the same again)".to_string(),
+            _ if entry.stride == 0 => "not in Buf (broadcast)".to_string(),
+            (_, Some(packet)) if entry.stride == 1 => format!("contiguous ({packet} dimension)"),
+            (None, _) => "padding (reads on)".to_string(),
+            (Some(0), _) => format!("{term} in {}", self.unread()),
+            (Some(&inner), _) => format!("m![{}]::SIZE", self.segments(inner)),
+        };
+        if let ([digit], [partner]) = (&digits[..], &partners[..])
+            && let (Some((_, values)), Some((_, held))) =
+                (matched.dividend.digit(*digit), matched.divisor.digit(*partner))
+            && values < held
+        {
+            source = format!("{source} (sliced to {values})");
+        }
+        partners.iter().for_each(|&partner| self.read[partner] = true);
+        self.rows.push(Row { term, entry, source, after: self.unread() });
+        self.walked.push(walked);
+    }
+
+    /// The buffer with padding where it was read; where all of it is padding, without the `m![` and `]`.
+    fn unread(&self) -> String {
+        let text = self.segments(self.read.len());
+        let all = (self.trace.matched.divisor.list.iter().zip(&self.read))
+            .all(|(piece, read)| *read || matches!(piece.factor, Factor::Padding { .. }));
+        if all { text } else { format!("m![{text}]") }
+    }
+
+    /// The innermost `count` pieces of the buffer, with padding where they were read.
+    fn segments(&self, count: usize) -> String {
+        let pieces = &self.trace.matched.divisor.list;
+        let mut segments: Vec<Segment> = Vec::new();
+        for (k, piece) in pieces.iter().enumerate().take(count) {
+            let read = self.read[k];
+            fill(&mut segments, piece.base);
+            match (piece.factor, segments.last_mut()) {
+                (Factor::Term { term, .. }, _) if self.was_moved(&term) => {
+                    let parts: Vec<usize> =
+                        (0..pieces.len()).filter(|&k| pieces.get(k).factor.is_digit_of(&term.atom)).collect();
+                    // Once, where its innermost part is.
+                    if let Atom::Composite(composite) = term.atom
+                        && parts.iter().all(|&part| pieces.get(part).base >= piece.base)
+                    {
+                        let content = self.pool.content(composite);
+                        let text = || write_factors(Text::new(), self.pool, content).to_string();
+                        let content_left = parts.iter().any(|&part| !self.read[part]);
+                        segments.push(Segment {
+                            start: piece.base,
+                            end: piece.base * size_of_factors(content),
+                            content: content_left.then(|| Content::Product(text())),
+                        });
+                    }
+                }
+                (Factor::Term { resize, .. }, Some(Segment { end, content: None, .. })) if read => {
+                    *end = piece.base * resize;
+                }
+                (Factor::Term { term, resize }, Some(inner))
+                    if inner.continues(&term, piece.base) && !read =>
+                {
+                    inner.content = inner.content.take().map(|content| content.with(&term, resize));
+                    inner.end = piece.base * resize;
+                }
+                (Factor::Term { term, resize }, _) => {
+                    let content = (!read).then_some(Content::Digit(term, resize));
+                    segments.push(Segment { start: piece.base, end: piece.base * resize, content });
+                }
+                (Factor::Padding { size }, Some(outer)) if size.is_multiple_of(outer.start) => {
+                    outer.end = outer.end.max(size);
+                }
+                (Factor::Padding { size }, Some(_)) => {
+                    let content = Some(Content::Product(write(self.pool, &segments)));
+                    segments = vec![Segment { start: 1, end: size, content }];
+                }
+                (Factor::Padding { size }, None) => {
+                    segments.push(Segment { start: 1, end: size, content: None });
+                }
+            }
+        }
+        let end = if count < pieces.len() { pieces.get(count).base } else { self.buf.size() };
+        fill(&mut segments, end);
+        write(self.pool, &segments)
+    }
+
+    /// Whether a digit is one of a block of the stream: the buffer holds what is behind its dead positions.
+    fn was_moved(&self, term: &Term) -> bool {
+        let leads = matches!(term.atom, Atom::Composite(composite) if composite.lead > 0);
+        leads && !self.buf.as_slice().iter().any(|factor| factor.is_digit_of(&term.atom))
     }
 
     /// The rows after merging, by the rule of [`limited`].
     fn merged(&self, pool: &Pool) -> Vec<MergedRow> {
         let mut groups: Vec<(Entry, Factors, Vec<usize>)> =
-            (0..self.rows.len()).map(|k| (self.rows[k].entry, self.inside[k], vec![k])).collect();
+            (0..self.rows.len()).map(|k| (self.rows[k].entry, self.walked[k], vec![k])).collect();
         let mut merging = true;
         while merging && groups.len() > spec::SEQUENCER_ENTRIES {
             merging = false;
             for k in (1..groups.len()).rev() {
                 let (outer, inner) = (groups[k - 1].0, groups[k].0);
-                if outer.stride == inner.size as isize * inner.stride {
+                if outer.continues(&inner) {
                     let (_, factors, rows) = groups.remove(k);
                     let (entry, outside, all) = &mut groups[k - 1];
                     *entry = Entry { size: outer.size * inner.size, stride: inner.stride };
@@ -290,41 +316,76 @@ impl Table {
     }
 }
 
-/// Padding alone.
-fn padding(size: usize) -> Factors {
-    let mut factors = Factors::one();
-    factors.push_padding(size, PaddingKind::Top);
-    factors
+/// Makes the last segment end where the next one begins: what is between them is dead.
+fn fill(segments: &mut Vec<Segment>, end: usize) {
+    match segments.last_mut() {
+        Some(last) if last.end < end && end.is_multiple_of(last.start) => last.end = end,
+        Some(_) => {}
+        None if end > 1 => segments.push(Segment { start: 1, end, content: None }),
+        None => {}
+    }
 }
 
-/// The members of an expression, each derived by itself. `None`: one of them cannot be.
-fn single_members(
-    pool: &mut Pool,
-    request: &Request<'_>,
-    expr: &Expr,
-    is_packet: bool,
-) -> Option<Vec<Member>> {
-    let mut found = Vec::new();
-    members(expr, &mut found);
-    let one = Factors::one();
-    found
-        .into_iter()
-        .map(|member| {
-            let (own, other) = (Stream::Expr(member), Stream::Factors(&one));
-            let (time, packet) = if is_packet { (other, own) } else { (own, other) };
-            let derived = derive(pool, &Request { time, packet, unread: true, ..*request }).ok()?;
-            let entries = derived.config.entries.as_slice().to_vec();
-            Some(Member { label: member.to_string(), factors: factorize(pool, member), entries })
-        })
-        .collect()
+/// A part of the buffer, from one position to another.
+struct Segment {
+    start: usize,
+    end: usize,
+    /// `None`: nothing unread.
+    content: Option<Content>,
 }
 
-/// The terms of factors, outermost first, as [`Remains::parts`] takes them.
-pub(super) fn terms(factors: &Factors) -> impl Iterator<Item = (crate::mapping::Term, usize)> + '_ {
-    factors.as_slice().iter().rev().filter_map(|factor| match factor {
-        Factor::Term { term, resize } => Some((*term, *resize)),
-        Factor::Padding { .. } | Factor::Lead { .. } => None,
-    })
+enum Content {
+    Digit(Term, usize),
+    /// A product, written out.
+    Product(String),
+}
+
+impl Segment {
+    /// Whether a digit outside of it is the rest of its digit.
+    fn continues(&self, outer: &Term, base: usize) -> bool {
+        match &self.content {
+            Some(Content::Digit(inner, values)) => {
+                self.end == base
+                    && *values == inner.modulo
+                    && outer.atom.is(&inner.atom)
+                    && outer.stride == inner.stride * inner.modulo
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Content {
+    /// The digit together with the rest of it.
+    fn with(self, outer: &Term, resize: usize) -> Self {
+        match self {
+            Content::Digit(inner, values) => {
+                Content::Digit(Term { modulo: inner.modulo * outer.modulo, ..inner }, values * resize)
+            }
+            product => product,
+        }
+    }
+}
+
+/// Segments in `m![…]` notation, outermost first.
+fn write(pool: &Pool, segments: &[Segment]) -> String {
+    let one = |segment: &Segment| {
+        let size = segment.end / segment.start;
+        match &segment.content {
+            None => format!("1 # {size}"),
+            Some(Content::Product(product)) => format!("[{product}] # {size}"),
+            Some(Content::Digit(term, values)) => {
+                let mut factors = Factors::one();
+                factors.append(Factor::Term { term: *term, resize: *values });
+                factors.push_padding(size);
+                write_factors(Text::new(), pool, factors.as_slice()).to_string()
+            }
+        }
+    };
+    if segments.is_empty() {
+        return "1".to_string();
+    }
+    segments.iter().rev().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// Writes rows of cells in columns, as a table that Markdown shows as one.

@@ -1,7 +1,7 @@
 //! The limits of a sequencer, and the merging that keeps within them.
 //!
 //! Neighbours `(n1 : s1), (n2 : s2)` are contiguous when `s1 == n2 * s2`, and then are one loop `(n1 * n2 : s2)`. They
-//! are merged only where there are more than 8 entries (seed page *Sequencer*, spec page 20 §3).
+//! are merged only where there are more than 8 entries.
 
 use super::config::{Config, Entry};
 use crate::error::PlanError;
@@ -79,14 +79,16 @@ const fn write_config(text: Text, config: &Config) -> Text {
     text.str("] : ").number(config.packet_size)
 }
 
-/// Elements that one access may deliver: those of a contiguous run, or one element as often as an innermost loop of stride 0
-/// repeats it (seed page *Sequencer*, "Broadcasting Axes": a fetch of 4).
+/// Elements that one access may deliver: those of a contiguous run, or one element as often as the innermost loops of
+/// stride 0 repeat it.
 pub const fn accessed_run(config: &Config) -> usize {
     let entries = config.entries.as_slice();
-    match entries.last() {
-        Some(Entry { size, stride: 0 }) => *size,
-        _ => contiguous_run(config),
+    let (mut run, mut k) = (1, entries.len());
+    while k > 0 && entries[k - 1].stride == 0 {
+        k -= 1;
+        run *= entries[k].size;
     }
+    if k < entries.len() { run } else { contiguous_run(config) }
 }
 
 /// Elements that are contiguous in memory: `contiguous_sram_access_size` in elements.
@@ -170,6 +172,7 @@ mod tests {
         assert_eq!(contiguous_run(&config(&[(3, 9), (8, 1)], 8)), 8);
         assert_eq!(contiguous_run(&config(&[(3, 8), (8, 0)], 8)), 1);
         assert_eq!(accessed_run(&config(&[(3, 8), (8, 0)], 8)), 8);
+        assert_eq!(accessed_run(&config(&[(3, 8), (2, 0), (4, 0)], 8)), 8);
         assert_eq!(accessed_run(&config(&[(3, 8), (8, 1)], 8)), 24);
         assert_eq!(contiguous_run(&config(&[(4, 2)], 1)), 1);
         assert_eq!(contiguous_run(&config(&[], 1)), 1);

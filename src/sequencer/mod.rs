@@ -37,20 +37,15 @@
 //! | iteration limit | a loop of more than 65 536 |
 //! | packet fetch | a packet that is no contiguous run ([`BufTensor`] only: the Fetch Engine batches fetches) |
 //!
-//! [`BufTensor`] and [`StreamTensor`] are the simplified types of the seed page *Sequencer*, with working bodies.
+//! [`BufTensor`] and [`StreamTensor`] are the simplified types of the vendor's page *Sequencer*, with working bodies.
 
 mod buffer;
 mod config;
 mod derive;
 mod explain;
-mod held;
-mod held_digits;
 mod limits;
 mod loops;
-mod places;
-mod product;
 mod refusals;
-mod remains;
 mod request;
 pub mod transfer;
 pub(crate) mod walk;
@@ -59,6 +54,7 @@ pub use buffer::{
     BufTensor, BufferConfig, BufferPlan, BufferRequest, IndirectLoop, StreamTensor, derive_buffer,
 };
 pub use config::{Config, DERIVED_ENTRIES, Entry};
+pub(crate) use derive::derive_members;
 pub use derive::{Derived, derive};
 pub(crate) use explain::write_table;
 pub use explain::{Explanation, MergedRow, Row, explain_loops};

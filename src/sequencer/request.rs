@@ -1,17 +1,13 @@
-//! What a derivation is asked for: the terms of a stream, each of which stands there once.
+//! What a derivation is asked for, and the stream in normal form, in which each part of an axis stands once.
 
-use super::refusals;
-use crate::error::{PlanError, attempt};
-use crate::mapping::{Atom, Expr, Factor, Factors, Pool, Term, factorize, write_term};
-use crate::text::Text;
+use super::refusals::{healthy, stream_text};
+use crate::error::{PlanError, attempt, refuse};
+use crate::mapping::{Expr, Factors, Pool, factorize, factorize_uncut, repeated};
 
 /// One part of a stream, as the user wrote it or as it was computed.
-///
-/// Of an expression each member of a list becomes entries of its own, as printed on the seed page *Sequencer*; factors
-/// in normal form have forgotten where the members ended.
 #[derive(Clone, Copy)]
 pub enum Stream<'a> {
-    /// As the user wrote it.
+    /// As the user wrote it: a list may have more members than digits.
     Expr(&'a Expr),
     /// As it was computed.
     Factors(&'a Factors),
@@ -24,6 +20,22 @@ impl Stream<'_> {
             Stream::Factors(factors) => **factors,
         }
     }
+
+    /// The list whose members are entries of their own; nothing of what was computed.
+    pub(super) const fn members(&self) -> &Expr {
+        match self {
+            Stream::Expr(expr) => expr,
+            Stream::Factors(_) => &Expr::Identity,
+        }
+    }
+
+    /// The factors as if nothing was cut off with `=`.
+    pub(super) const fn uncut(&self, pool: &mut Pool) -> Factors {
+        match self {
+            Stream::Expr(expr) => factorize_uncut(pool, expr),
+            Stream::Factors(factors) => **factors,
+        }
+    }
 }
 
 /// What a derivation works for: the name of the call and the mappings as the user knows them.
@@ -33,6 +45,8 @@ pub struct Request<'a> {
     pub operation: &'static str,
     /// The mapping of the buffer.
     pub buf: &'a Factors,
+    /// The same as the user wrote it, if he did: it names axes of which it keeps one value.
+    pub buf_expr: Option<&'a Expr>,
     /// The order of packets.
     pub time: Stream<'a>,
     /// The content of a packet.
@@ -52,87 +66,29 @@ impl Request<'_> {
 
 /// A request with the stream in normal form.
 pub(super) struct Job<'a> {
-    pub(super) operation: &'static str,
-    pub(super) buf: &'a Factors,
+    pub(super) request: &'a Request<'a>,
     pub(super) time: Factors,
     pub(super) packet: Factors,
-    /// Whether the stream holds a block of one element twice.
-    pub(super) copies: bool,
-    pub(super) partial: bool,
-    pub(super) names: [&'static str; 2],
 }
 
-impl Job<'_> {
-    pub(super) const fn text(&self) -> Text {
-        Text::new().str(self.operation).str(": ")
-    }
-}
-
-/// One digit of the stream, with the padding that follows it.
-#[derive(Clone, Copy)]
-pub(super) struct Digit {
-    pub(super) term: Term,
-    pub(super) resize: usize,
-    /// Values with padding.
-    pub(super) extent: usize,
-}
-
-pub(super) const fn no_repeats(pool: &Pool, request: &Job<'_>) -> Result<(), PlanError> {
-    let (time, packet) = (request.time.as_slice(), request.packet.as_slice());
-    attempt!(no_overlap(pool, request, time, time, true));
-    attempt!(no_overlap(pool, request, packet, packet, true));
-    no_overlap(pool, request, time, packet, false)
-}
-
-/// Refuses parts of an axis that stand in both lists, or twice in the `same` list.
-const fn no_overlap(
-    pool: &Pool,
-    request: &Job<'_>,
-    one: &[Factor],
-    other: &[Factor],
-    same: bool,
-) -> Result<(), PlanError> {
-    let mut i = 0;
-    while i < one.len() {
-        let mut j = if same { i + 1 } else { 0 };
-        while j < other.len() {
-            if let (Factor::Term { term: a, resize }, Factor::Term { term: b, .. }) = (&one[i], &other[j])
-                && overlap(pool, a, b)
-            {
-                let text = write_term(request.text().str("the stream produces `m!["), pool, a, *resize);
-                let text = refusals::stream(text.str("]` twice, in "), pool, request);
-                return Err(PlanError::new(
-                    "axis repeated",
-                    text.str("; help: name each part of an axis once"),
-                ));
-            }
-            j += 1;
+impl<'a> Job<'a> {
+    /// Refuses mappings without a normal form, and streams that produce a part of an axis twice.
+    pub(super) const fn new(pool: &mut Pool, request: &'a Request<'a>) -> Result<Self, PlanError> {
+        let (packet, time) = (request.packet.factors(pool), request.time.factors(pool));
+        attempt!(healthy(request.operation, request.buf));
+        attempt!(healthy(request.operation, &time));
+        attempt!(healthy(request.operation, &packet));
+        let job = Self { request, time, packet };
+        if let Some((digit, size)) = repeated(pool, &[packet, time]) {
+            let stream = stream_text(pool, &job);
+            refuse!(
+                "axis repeated",
+                "{}: the stream produces {} twice, in {}; help: name each part of an axis once",
+                str(request.operation),
+                term(pool, &digit, size),
+                text(&stream),
+            );
         }
-        i += 1;
+        Ok(job)
     }
-    Ok(())
-}
-
-/// Whether two digits have coordinates of an axis in common, by themselves or in a composite.
-const fn overlap(pool: &Pool, a: &Term, b: &Term) -> bool {
-    if a.atom.is(&b.atom) {
-        return a.stride < b.stride * b.modulo && b.stride < a.stride * a.modulo;
-    }
-    // The composite that was made last cannot be inside another one.
-    let (content, other) = match (a.atom, b.atom) {
-        (Atom::Composite(one), Atom::Composite(two)) if two.start > one.start => (pool.content(two), a),
-        (Atom::Composite(composite), _) => (pool.content(composite), b),
-        (_, Atom::Composite(composite)) => (pool.content(composite), a),
-        _ => return false,
-    };
-    let mut k = 0;
-    while k < content.len() {
-        if let Factor::Term { term, .. } = &content[k]
-            && overlap(pool, term, other)
-        {
-            return true;
-        }
-        k += 1;
-    }
-    false
 }

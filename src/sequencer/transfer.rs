@@ -1,4 +1,4 @@
-//! Deriving the loops of a move between two placements (spec page 30 §9 and §13).
+//! Deriving the loops of a move between two placements.
 //!
 //! Both tensors are cut into the same digits. A digit of the source becomes a loop with a step on either side; a digit
 //! that only the destination has is a broadcast and does not step on the source side.
@@ -13,14 +13,13 @@
 //! ```
 
 use crate::command::{Start, Step, TRANSFER_LOOPS, Transfer, TransferLoop};
-use crate::error::{PlanError, attempt};
+use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::Guard;
 use crate::mapping::{
-    CutRule, Expr, Factor, Factors, GuardBuilder, Matched, Pieces, Pool, factorize, matched, number_copies,
-    write_term,
+    CutRule, Expr, Factor, Factors, GuardBuilder, Matched, Pieces, Pool, factorize, matched, repeated,
 };
 use crate::spec;
-use crate::text::Text;
+use crate::text::{Text, text};
 
 /// Where one dimension of a tensor goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +76,7 @@ pub(crate) const fn derive_between(
         pool,
         pieces(to, destination.dimensions.len()).movable(),
         pieces(from, source.dimensions.len()).movable(),
-        (CutRule::Whole, Some(CutRule::Ragged)),
+        [CutRule::Whole, CutRule::Ragged],
     );
     attempt!(source_is_covered(operation, pool, &cut, source, destination));
     let mut transfer = Transfer::new();
@@ -95,7 +94,7 @@ pub(crate) const fn derive_between(
         let destination_step = step(&cut.dividend, k, destination);
         let mut size = resize;
         let mut source_step = Step { units: 0, elements: 0 };
-        match partner(&cut, k) {
+        match cut.partner(k) {
             Some(other) => {
                 if let Factor::Term { resize, .. } = cut.divisor.list.at(other).factor {
                     size = resize;
@@ -106,30 +105,31 @@ pub(crate) const fn derive_between(
             None => {
                 let repeated = is_repeat(&cut, k);
                 if !broadcast && !repeated {
-                    let text = Text::new().str(operation).str(": the destination ");
-                    let text = write_placement(text, destination).str(" has `m![");
-                    let text = write_term(text, pool, &term, resize).str("]`, which the source ");
-                    let text =
-                        write_placement(text, source).str(" lacks, and a broadcast is not allowed here");
-                    let text = text.str("; help: remove it from the destination, or give it to the source");
-                    return Err(PlanError::new("broadcast not allowed", text));
+                    refuse!(
+                        "broadcast not allowed",
+                        "{}: the destination {} has {}, which the source {} lacks, and a broadcast is not allowed here; \
+                         help: remove it from the destination, or give it to the source",
+                        str(operation),
+                        text(&placement_text(destination)),
+                        term(pool, &term, resize),
+                        text(&placement_text(source)),
+                    );
                 }
                 if !repeated && holds_axis_partly(&cut, k) {
-                    let text =
-                        Text::new().str(operation).str(": insufficient input: the destination wants `m![");
-                    let text = write_term(text, pool, &term, resize)
-                        .str("]`, a part of an axis of which the source ");
-                    let text = write_placement(text, source).str(" holds another part only");
-                    return Err(PlanError::new(
+                    refuse!(
                         "insufficient input",
-                        text.str("; help: make it a part of the source"),
-                    ));
+                        "{}: insufficient input: the destination wants {}, a part of an axis of which the source {} holds \
+                         another part only; help: make it a part of the source",
+                        str(operation),
+                        term(pool, &term, resize),
+                        text(&placement_text(source)),
+                    );
                 }
             }
         }
         transfer.loops.push(TransferLoop { size, source: source_step, destination: destination_step });
     }
-    if transfer.loops.overflowed() || cut.dividend.list.overflowed() || cut.divisor.list.overflowed() {
+    if transfer.loops.overflowed() || cut.overflowed() {
         return Err(too_many(operation));
     }
     transfer.guard = match guard(pool, &cut, &transfer, &loop_of_piece) {
@@ -140,8 +140,12 @@ pub(crate) const fn derive_between(
 }
 
 const fn too_many(operation: &'static str) -> PlanError {
-    let text = Text::new().str(operation).str(": the move needs more than ").number(TRANSFER_LOOPS);
-    PlanError::new("too many loops", text.str(" loops; help: move the tensor in several steps"))
+    let text = text!(
+        "{}: the move needs more than {} loops; help: move the tensor in several steps",
+        str(operation),
+        number(TRANSFER_LOOPS),
+    );
+    PlanError::new("too many loops", text)
 }
 
 pub(crate) const fn all_factors(
@@ -156,27 +160,24 @@ pub(crate) const fn all_factors(
         if let Some(problem) = factors[k].problem() {
             return Err(PlanError::mapping(operation, problem));
         }
+        if let Some((digit, size)) = repeated(pool, &[factors[k]]) {
+            refuse!(
+                "axis repeated",
+                "{}: {} of {} has {} twice; help: name each part of an axis once",
+                str(operation),
+                mapping(placement.dimensions[k].0),
+                text(&placement_text(placement)),
+                term(pool, &digit, size),
+            );
+        }
         k += 1;
     }
-    number_copies(pool, &mut factors);
     Ok(factors)
 }
 
 const fn pieces(factors: &[Factors; LEVELS], levels: usize) -> Pieces {
     let all = [&factors[0], &factors[1], &factors[2], &factors[3], &factors[4]];
     Pieces::new(all.split_at(levels).0)
-}
-
-const fn partner(cut: &Matched, dividend: usize) -> Option<usize> {
-    let mut k = 0;
-    while k < cut.pairs.len() {
-        let (a, b) = cut.pairs.at(k);
-        if a == dividend {
-            return Some(b);
-        }
-        k += 1;
-    }
-    None
 }
 
 /// How far one value of a piece moves.
@@ -202,16 +203,13 @@ const fn start(pieces: &Pieces, placement: &Placement<'_>) -> Start {
     start
 }
 
-/// Whether the same digit stands a second time in the destination.
+/// Whether the same digit stands a second time in the destination, in another dimension: each place gets all of it.
 const fn is_repeat(cut: &Matched, k: usize) -> bool {
-    let Factor::Term { term, .. } = cut.dividend.list.at(k).factor else {
-        return false;
-    };
+    let Some((term, _)) = cut.dividend.digit(k) else { return false };
     let mut other = 0;
     while other < cut.dividend.list.len() {
-        let piece = cut.dividend.list.at(other);
-        if let Factor::Term { term: same, .. } = piece.factor
-            && piece.matched
+        if let Some((same, _)) = cut.dividend.digit(other)
+            && cut.dividend.list.get(other).matched
             && same.is(&term)
         {
             return true;
@@ -251,15 +249,22 @@ const fn source_is_covered(
         if let Factor::Term { term, resize } = piece.factor
             && !piece.matched
         {
-            let text = Text::new().str(operation).str(": the destination ");
-            let text = write_placement(text, destination).str(" has no place for `m![");
-            let text = write_term(text, pool, &term, resize).str("]` of the source ");
-            let text = write_placement(text, source).str(": a move cannot drop or cut an axis");
-            let text = text.str("; help: add it to the destination, split at the same places");
-            return Err(PlanError::new("not covered", text));
+            refuse!(
+                "not covered",
+                "{}: the destination {} has no place for {} of the source {}: a move cannot drop or cut an axis; \
+                 help: add it to the destination, split at the same places",
+                str(operation),
+                text(&placement_text(destination)),
+                term(pool, &term, resize),
+                text(&placement_text(source)),
+            );
         }
     }
     Ok(())
+}
+
+const fn placement_text(placement: &Placement<'_>) -> Text {
+    write_placement(Text::new(), placement)
 }
 
 /// Writes `DmTensor<m![1], m![1 # 2], …>`.

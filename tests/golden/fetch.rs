@@ -257,12 +257,14 @@ fn limits_of_the_mask() {
     let whole = masked!(i8, m![P # 128], m![P # 128 / 16], m![P # 128 % 16]);
     assert_eq!(whole, Some(vec![16, 16, 16, 16, 16, 16, 0, 0]));
     assert_eq!(masked!(i8, m![B # 8, C], m![B # 8], m![C]), None);
-    assert_eq!(masked!(i8, m![B # 8, C], m![1], m![B # 8, C]), None);
+    // In one entry it is: 7 times 8 positions are valid.
+    assert_eq!(masked!(i8, m![B # 8, C], m![1], m![B # 8, C]), Some(vec![56]));
     // Two axes: the innermost one is masked, the other stays without meaning.
     let both = FetchPlan::<i8, i8, m![B # 8, D # 16], m![B # 8], m![D # 16]>::CONFIG;
     assert!(both.mask.is_some() && both.unmasked_padding);
-    // An axis in three parts: two indices would decide.
-    assert_eq!(masked!(i8, m![A # 64], m![A # 64 / 32, A # 64 / 8 % 4], m![A # 64 % 8]), None);
+    // An axis in three parts that make two; apart, two indices would decide.
+    assert_eq!(masked!(i8, m![A # 64], m![A # 64 / 32, A # 64 / 8 % 4], m![A # 64 % 8]), Some(vec![7]));
+    assert_eq!(masked!(i8, m![A # 64], m![A # 64 / 8 % 4, A # 64 / 32], m![A # 64 % 8]), None);
     // The entry `1 : 0` takes the place of one: 7 others fit, 8 do not.
     axes![Q = 2, R = 2, S = 2, T = 2, U = 2, V = 2, W = 2];
     assert_eq!(masked!(i8, m![R, S, T, U, V, W, B # 8], m![W, V, U, T, S, R], m![B # 8]), Some(vec![7]));

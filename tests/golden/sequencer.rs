@@ -11,6 +11,7 @@ fn derived<Buf: M, Time: M, Packet: M>() -> Result<Config, PlanError> {
     let request = Request {
         operation: "read",
         buf: &buf,
+        buf_expr: Some(Buf::EXPR),
         time: Stream::Expr(Time::EXPR),
         packet: Stream::Expr(Packet::EXPR),
         partial: false,

@@ -292,12 +292,12 @@ fn host_tensors_pack_what_is_live() {
 mod single_elements {
     use super::*;
 
-    axes![A = 1, B = 1, K = 64];
-    type Chip = m![# 1 + 1 + # 2];
-    type LastCluster = m![# 1 + 1];
-    type OneSlice = m![# 1 + 1 + # 254];
+    axes![A = 1, B = 1, U = 1, V = 1, W = 1, K = 64];
+    type Chip = m![# 1 + U + # 2];
+    type LastCluster = m![# 1 + V];
+    type OneSlice = m![# 1 + W + # 254];
     /// Both blocks have one live position, and the same dead ones.
-    type Parts = m![[# 2 + B + # 1] / 2, [# 2 + A + # 1] / 2, [# 2 + A + # 1] % 2, [# 2 + B + # 1] % 2, K];
+    type Parts = m![# 2 + B + # 1, # 2 + A + # 1, K];
 
     #[device(chip = 4)]
     fn round_trip(ctx: &mut Context, x: &HbmTensor<i8, Chip, m![K]>) -> HbmTensor<i8, Chip, m![K]> {

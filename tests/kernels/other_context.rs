@@ -176,7 +176,7 @@ fn what_is_printed_does_not_depend_on_other_contexts() {
             let x = upload(&mut ctx, 1).await;
             let y = launch(copy, (&mut *ctx, &x)).await;
             let map = ctx.memory_map();
-            drop(y);
+            let _ = y;
             (format!("{}", ctx.report()), format!("{map}{map:?}"))
         })
     };

@@ -290,7 +290,7 @@ mod refusals {
         let message = panic_message(|| {
             let begin = ctx.main.begin(x.view()).pad_value(-128);
             // Three digits of the axis.
-            let _ = begin.fetch::<i8, m![K # 64 / 32, K # 64 / 8 % 4], m![K # 64 % 8]>();
+            let _ = begin.fetch::<i8, m![K # 64 / 8 % 4, K # 64 / 32], m![K # 64 % 8]>();
         });
         assert!(
             message.starts_with("fault: fetch: refused: pad_value: the padding of this stream is not masked"),

@@ -2,7 +2,9 @@
 
 use crate::reference::mapping::{Coordinates, Map};
 use crate::reference::random::Random;
-use furiosa_visa_std::mapping::{Atom, Axis, Composite, Expr, Factor, Factors, Ident, Pool, Term};
+use furiosa_visa_std::mapping::{
+    Atom, Axis, Composite, Expr, Factor, Factors, Ident, Pool, Term, size_of_factors,
+};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -36,7 +38,6 @@ fn decode(pool: &Pool, factors: &[Factor], position: usize, sums: &mut Sums) -> 
         sizes.push(match factor {
             Factor::Term { resize, .. } => inside * resize,
             Factor::Padding { size, .. } => *size,
-            Factor::Lead { positions, .. } => inside + positions,
         });
     }
     let mut rest = position;
@@ -44,13 +45,12 @@ fn decode(pool: &Pool, factors: &[Factor], position: usize, sums: &mut Sums) -> 
         match factor {
             Factor::Padding { .. } if rest >= *inside => return None,
             Factor::Padding { .. } => {}
-            Factor::Lead { positions, .. } => rest = rest.checked_sub(*positions)?,
             Factor::Term { term, resize } => {
                 assert!(rest / inside < *resize, "the position lies inside the digit");
                 // Which block it is matters only where a block is cut.
                 match term.atom {
                     Atom::Composite(composite) if *resize == pool.atom_size(&term.atom) => {
-                        decode(pool, pool.content(composite), rest / inside, sums)?
+                        content(pool, composite, rest / inside, sums)?
                     }
                     _ => add(sums, term, rest / inside),
                 }
@@ -59,6 +59,13 @@ fn decode(pool: &Pool, factors: &[Factor], position: usize, sums: &mut Sums) -> 
         }
     }
     Some(())
+}
+
+/// Adds the digits at a position of a composite: dead ones come first.
+fn content(pool: &Pool, composite: Composite, position: usize, sums: &mut Sums) -> Option<()> {
+    let atom = Atom::Composite(composite);
+    let lead = pool.atom_size(&atom) - size_of_factors(pool.content(composite));
+    decode(pool, pool.content(composite), position.checked_sub(lead)?, sums)
 }
 
 fn add(sums: &mut Sums, term: &Term, value: usize) {
@@ -92,7 +99,7 @@ pub fn finish(pool: &Pool, mut sums: Sums) -> Option<Coordinates> {
         if position >= pool.atom_size(&atom) {
             return None;
         }
-        decode(pool, pool.content(found), position, &mut sums)?;
+        content(pool, found, position, &mut sums)?;
     }
     let mut coordinates = Coordinates::new();
     for (atom, value) in sums {

@@ -11,6 +11,7 @@ use furiosa_visa_std::command::{
 };
 use furiosa_visa_std::mapping::Guard;
 use furiosa_visa_std::scalar::ElementType;
+use furiosa_visa_std::spec::DM_BYTES;
 use furiosa_visa_std::tensor::Shape;
 use std::panic::Location;
 
@@ -175,11 +176,17 @@ impl Machine {
         let transfer = HostTransfer { region: staging, transfer: flat(&staging, true), host_elements: total };
         self.system.upload(&transfer, &buffer, here()).unwrap_or_else(|fault| panic!("{fault}"));
         // Only from DM does a transfer reach every byte of DM.
-        let aligned = Region { address: to.address / 8 * 8, ..to };
-        self.waiting.push(transferred(staging, aligned, flat(&to, true)));
-        if aligned.address != to.address {
-            self.waiting.push(transferred(aligned, to, loops(&to, |_, own| (own, own))));
+        if to.address.is_multiple_of(8) {
+            self.waiting.push(transferred(staging, to, flat(&to, true)));
+            return;
         }
+        // By way of the end of DM, or of its start where that is in use.
+        let bytes = to.footprint.bytes() as u64;
+        let end = (DM_BYTES as u64 - bytes) / 8 * 8;
+        let address = if to.address + bytes > end { 0 } else { end };
+        let aligned = Region { address, fill: self.system.next_fill(), ..to };
+        self.waiting.push(transferred(staging, aligned, flat(&to, true)));
+        self.waiting.push(transferred(aligned, to, loops(&to, |_, own| (own, own))));
     }
 
     /// Reads every position of a region, whatever it was filled with.

@@ -6,9 +6,7 @@ use crate::reference::random::{
     Axes, Margins, Random, borrowed, random_axes, random_map, random_map_with_margins, random_partition,
     with_unit,
 };
-use furiosa_visa_std::mapping::{
-    self, DivisionMode, Factors, M, PaddingKind, Pool, divide, factorize, is_resize_of, liveness,
-};
+use furiosa_visa_std::mapping::{self, Factors, M, Pool, divide, factorize, liveness};
 use furiosa_visa_std::prelude::{axes, m};
 use furiosa_visa_std::text::Text;
 
@@ -127,11 +125,12 @@ fn laws(random: &mut Random, axes: &Axes) -> Vec<(&'static str, Map, Map)> {
         ("A # p, B", pair(&a.pad(a.size() + 2), &b), e.pad((a.size() + 2) * b.size())),
         ("1 # p, 1 # q", pair(&Map::One.pad(p), &Map::One.pad(q)), Map::One.pad(p * q)),
     ];
-    let (before, after) = (random.below(3), random.below(3));
+    // A single element behind dead positions would need the name of an axis.
+    let (before, after) = (if e.elements() > 1 { random.below(3) } else { 0 }, random.below(3));
     laws.push(("# 0 + E + # 0", e.margin(0, 0), e.clone()));
     laws.push(("E + # n", e.margin(0, after), e.pad(e.size() + after)));
     laws.push(("# l + E + # n", e.margin(before, after), e.margin(before, 0).pad(before + e.size() + after)));
-    laws.push(("# l + [# m + E]", e.margin(before, 1).margin(after, 2), e.margin(before + after, 3)));
+    laws.push(("# l + [# m + E]", e.margin(before, 1).margin(before, 2), e.margin(2 * before, 3)));
     laws.push(("# l + E # p", e.pad(p).margin(before, after), e.margin(before, p - e.size() + after)));
     if let Map::Pair(x, y) = &a {
         laws.push(("associative", pair(&pair(x, y), &b), pair(x, &pair(y, &b))));
@@ -147,7 +146,7 @@ fn laws_of_the_algebra() {
         for (name, left, right) in laws(random, &axes) {
             let mut pool = Pool::new();
             let (a, b) = (healthy(&mut pool, &left)?, healthy(&mut pool, &right)?);
-            if !a.is(&pool, &b) {
+            if !a.is(&b) {
                 let [a, b] = [a, b].map(|factors| factors.notation(&pool, Text::new()).to_string());
                 return Err(format!("law {name}: {left} is `{a}`, {right} is `{b}`"));
             }
@@ -198,9 +197,6 @@ fn operations_on_factors() {
         if table[stripped.size()..].iter().any(Option::is_some) {
             return Err(format!("strip of {map} loses elements"));
         }
-        if !is_resize_of(&mut pool, &short, &factors) && cut <= map.size() {
-            return Err(format!("{map} = {cut} is not recognised as a resize"));
-        }
         Ok(())
     });
 }
@@ -250,13 +246,11 @@ fn guards_hold_where_elements_are() {
 }
 
 /// The records of an exact division lead from every element of the divisor to the same one in the dividend.
-fn division_leads_to_elements(dividend: &Map, divisor: &Map, mode: DivisionMode) -> Result<bool, String> {
+fn division_leads_to_elements(dividend: &Map, divisor: &Map) -> Result<bool, String> {
     let mut pool = Pool::new();
     let (a, b) = (healthy(&mut pool, dividend)?, healthy(&mut pool, divisor)?);
-    let Ok(division) = divide(&pool, &a, &b, mode) else {
-        return Err(format!("{dividend} / {divisor}: refused"));
-    };
-    if division.exact().is_err() {
+    let division = divide(&pool, &a, &b);
+    if !division.is_exact() {
         return Ok(false);
     }
     for position in 0..divisor.size() {
@@ -309,8 +303,7 @@ fn exact_divisions_lead_to_elements() {
                 parts[0].clone()
             }
         };
-        let mode = random.pick(&[DivisionMode::Relaxed, DivisionMode::Strict]);
-        if division_leads_to_elements(&dividend, &divisor, mode)? {
+        if division_leads_to_elements(&dividend, &divisor)? {
             exact.set(exact.get() + 1);
         }
         Ok(())
@@ -336,25 +329,11 @@ fn a_permutation_divides_exactly() {
         let dividend = Map::sequence(&parts);
         random.shuffle(&mut parts);
         let divisor = Map::sequence(&parts);
-        match division_leads_to_elements(&dividend, &divisor, DivisionMode::Relaxed)? {
+        match division_leads_to_elements(&dividend, &divisor)? {
             true => Ok(()),
             false => Err(format!("{dividend} / {divisor} is not exact")),
         }
     });
-}
-
-#[test]
-fn removed_digits_leave_the_kind_of_padding_that_was_asked_for() {
-    let axes = &[("A", 4), ("B", 6)];
-    for (mode, kind) in
-        [(DivisionMode::Relaxed, PaddingKind::Top), (DivisionMode::Strict, PaddingKind::Bottom)]
-    {
-        let mut pool = Pool::new();
-        let a = factorize(&mut pool, expr(&Map::parse("A, B", axes)));
-        let b = factorize(&mut pool, expr(&Map::parse("B", axes)));
-        let residue = divide(&pool, &a, &b, mode).expect("divides").dividend_residue;
-        assert!(residue.as_slice().contains(&mapping::Factor::Padding { size: 6, kind }), "{residue:?}");
-    }
 }
 
 /// Mappings as types: what `m!` made of the tokens against what the reference reads in their text.
@@ -381,14 +360,14 @@ fn same_as_type<E: M>(text: &str, axes: &[(&str, usize)]) {
 
 #[test]
 fn mappings_as_types() {
-    axes![A = 15, B = 4, C = 24, D = 7];
+    axes![A = 15, B = 4, C = 24, D = 7, U = 1];
     types!(
-        &[("A", 15), ("B", 4), ("C", 24), ("D", 7)],
+        &[("A", 15), ("B", 4), ("C", 24), ("D", 7), ("U", 1)],
         {1} {A} {A, B} {[A, B]} {(A, B), C} {A # 16 / 4} {A # 16 % 4} {A # 16 % 4, A # 16 / 4}
         {[A, B] / 6} {[A, B] % 6} {[A, B] % 6, [A, B] / 6} {[A, B] # 64 / 8, 1 # 2} {C / 6 % 2 = 1, B}
         {[D, C] / 14} {[D, B # 9] # 70 / 7} {[D, B # 9] # 70 % 7} {A = 20} {A = 9 / 3} {1 # 4, 1 # 3, D}
         {# 2 + A + # 3} {# 2 + A} {A + # 3} {B, # 1 + D} {# 1 + [B, D] + # 1} {[# 2 + A + # 3] / 4}
-        {[# 2 + A + # 3] % 4, [# 2 + A + # 3] / 4} {# 3 + 1 + # 4} {# 1 + [# 2 + A] # 20 = 19}
+        {[# 2 + A + # 3] % 4, [# 2 + A + # 3] / 4} {# 3 + U + # 4} {# 1 + [# 2 + A] # 20 = 19}
         {[[A, B] / 6, D] % 14, [[A, B] / 6, D] / 14} {[A, D] = 50 # 60 / 12} {A, [B, C] # 100 % 20}
     );
 }

@@ -18,8 +18,16 @@ fn derived([buf, time, packet]: [&Map; 3], as_factors: bool) -> Result<Config, P
         false => (Stream::Expr(expr(time)), Stream::Expr(expr(packet))),
     };
     let names = Request::TIME_AND_PACKET;
-    let request =
-        Request { operation: "read", buf: &buffer, time, packet, partial: false, unread: false, names };
+    let request = Request {
+        operation: "read",
+        buf: &buffer,
+        buf_expr: None,
+        time,
+        packet,
+        partial: false,
+        unread: false,
+        names,
+    };
     Ok(derive(&mut pool, &request)?.config)
 }
 

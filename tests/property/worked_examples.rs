@@ -183,7 +183,7 @@ const MORE: [Example; 8] = [
     Example {
         number: 23, element: Bf16, axes: &[("P", 2), ("T", 3), ("K", 16), ("N", 8)],
         stream: ["P", "K"], trf: ["N", "T, K"], out: ["P, 1 # 2, T", "K # 32"],
-        config: (1, 32, &[(3, 32), (2, 0), (2, 0)]),
+        config: (1, 32, &[(6, 32), (2, 0)]),
         tree: "1", kept: "P", interleaved: ["P", "N"],
     },
     // A group that is padded as a whole, kept inside a sum.

@@ -220,6 +220,11 @@ impl Map {
         union(&[(self, position)])
     }
 
+    /// The number of positions that hold an element.
+    pub fn elements(&self) -> usize {
+        self.table().iter().flatten().count()
+    }
+
     /// The tensor index of every position.
     pub fn table(&self) -> Vec<Option<Coordinates>> {
         (0..self.size()).map(|position| self.eval(position)).collect()

@@ -101,7 +101,9 @@ fn random_tree(random: &mut Random, axes: &Axes, depth: usize, margins: bool) ->
     let inner = random_tree(random, axes, depth - 1, margins);
     let size = inner.size();
     if margins && random.chance(25) && size <= 256 {
-        return inner.margin(random.below(4), random.below(4));
+        // A block of one element has the name of an axis.
+        let named = inner.elements() > 1 || inner.axes().values().any(|size| *size == 1);
+        return inner.margin(if named { random.below(4) } else { 0 }, random.below(4));
     }
     if inner.has_lead() {
         return match random.below(5) {
@@ -162,7 +164,7 @@ impl Margins {
     pub fn axes(self, random: &mut Random, count: usize) -> Axes {
         let mut axes = random_axes(random, count);
         if self == Margins::Equal {
-            axes.iter_mut().for_each(|(_, size)| *size = random.pick(&[1, 1, 1, 2, 3]));
+            axes.iter_mut().for_each(|(_, size)| *size = random.pick(&[1, 1, 2, 2, 3]));
         }
         axes
     }
@@ -222,7 +224,8 @@ fn random_pieces(random: &mut Random, list: &[Cuts]) -> Vec<Map> {
     for Cuts { node, positions, ragged, lead } in list {
         if *lead > 0 {
             let cut = positions[0];
-            if random.chance(40) {
+            // A block of one element is not cut.
+            if node.elements() > 1 && random.chance(40) {
                 let content = lead + node.size();
                 let unit =
                     node.margin(*lead, content.next_multiple_of(cut) + cut * random.below(2) - content);
@@ -292,7 +295,8 @@ pub fn random_partition(
 
 /// The mapping with dead positions around a single one before or after it, at times.
 pub fn with_unit(random: &mut Random, map: Map) -> Map {
-    let unit = Map::One.margin(random.between(0, 2), random.below(2));
+    let axis = format!("U{}", random.below(1 << 30));
+    let unit = Map::axis(&axis, 1).margin(random.between(0, 2), random.below(2));
     match random.below(6) {
         0 => Map::sequence(&[unit, map]),
         1 => Map::sequence(&[map, unit]),

@@ -1,4 +1,4 @@
-//! Tight tests: granted in cycle `t`, refused in `t - 1`.
+//! Tight tests: granted in cycle `t`, refused in `t - 1`. Golden rows G65 and G67 to G70 of spec page 70.
 
 use super::nest::tests::entries;
 use super::*;
@@ -44,7 +44,7 @@ fn serve(occupancy: &Occupancy, requests: &[DmaRequest]) -> DmaReport {
     occupancy.serve_dma(&[requests])
 }
 
-/// The capacity is that of the banks.
+/// The capacity is that of the banks (G65).
 #[test]
 fn capacity() {
     assert_eq!(DM_BYTES * SLICES * CLUSTERS, 2 * 8 * 32 * 16 * 4096 * 8);
@@ -174,7 +174,7 @@ fn footprints_of_the_sub_context() {
     }
 }
 
-/// `max(main, sub)` on disjoint banks, `main + sub` on one bank throughout.
+/// `max(main, sub)` on disjoint banks, `main + sub` on one bank throughout (spec page 70 §6).
 #[test]
 fn bounds_of_two_contexts() {
     for (main, sub) in [(100, 60), (60, 100), (70_000, 50_000)] {
@@ -227,7 +227,7 @@ fn the_path_of_a_dmn() {
 }
 
 /// `2n` requests that alternate between the DMNs of a pair take `2n + 1` cycles; request `2n - 1` ends in cycle `2n`
-///. On one DMN each takes 2.
+/// (G67). On one DMN each takes 2 (G68).
 #[test]
 fn interleaved_dmns() {
     let idle = Occupancy::of(&ContextLoad::default(), &ContextLoad::default());
@@ -277,7 +277,7 @@ fn streaming_fetches_let_dma_through() {
     assert_eq!(report.timeout, None);
 }
 
-/// 63 accesses in a row, that of DMA included, are safe; 64 starve.
+/// 63 accesses in a row, that of DMA included, are safe; 64 starve (G69, erratum E15).
 #[test]
 fn the_64_rule_while_it_runs() {
     let report = |accesses, arrival| {
@@ -296,7 +296,7 @@ fn the_64_rule_while_it_runs() {
     );
 }
 
-/// Main 30, sub 20 and DMA 1 are 51; 30, 35 and 1 are 66; 35, 20 and 1 are 56.
+/// Main 30, sub 20 and DMA 1 are 51; 30, 35 and 1 are 66; 35, 20 and 1 are 56 (G70).
 #[test]
 fn accesses_of_all_contexts_add_up() {
     let report = |main, sub| {

@@ -1,4 +1,4 @@
-//! Worked examples: moves whose commands, requests and cycles were computed by hand.
+//! The worked examples of spec page 30 §13 and the golden rows G76 to G94 of page 70.
 
 use super::*;
 use crate::clock::hbm::{Detailed, HbmMap};
@@ -19,7 +19,7 @@ pub(super) const SINGLE: DmaOptions = DmaOptions {
     peel: true,
 };
 
-/// The closed rules in ticks of 1/3 cycle, from the address bits: 16 for a unit of 256 bytes, 120 where the
+/// Spec page 70 §8.1 in ticks of 1/3 cycle, from the address bits of page 30 §3.2: 16 for a unit of 256 bytes, 120 where the
 /// engine switches the row of a bank, 800 for a part of a unit that is written; the slowest channel.
 pub(super) fn book(streams: &[HbmStream<'_>]) -> u64 {
     let mut channels = [0u64; 32];
@@ -150,7 +150,7 @@ mod example_1 {
         let operation = derived(&dma, &SINGLE);
         assert_eq!(entries(&operation), (vec![(8, 2048, 256), (8, 256, 2048)], 256));
         assert_eq!(operation.requests(), 64);
-        // Both rules.
+        // G79, both rules.
         assert_eq!(cycles(&operation), 628);
         assert_eq!(time(&operation, SameMedium::Max, &mut book).cycles(), 564);
         // The outermost loop over all engines.
@@ -178,6 +178,7 @@ mod cubes {
         let expected = vec![(256, 65536, 256), (4, 256, 65536), (32, 1024, SLICE), (2, 32768, DMN)];
         assert_eq!(entries(&operation), (expected, 256));
         assert_eq!(operation.requests(), 65536);
+        // G81.
         let time = time(&operation, SameMedium::Sum, &mut book);
         assert_eq!(
             (time.cycles(), time.bound, time.slowest),
@@ -193,6 +194,7 @@ mod cubes {
         let expected = vec![(256, 256, 1024), (4, 65536, 256), (32, SLICE, SLICE), (2, DMN, DMN)];
         assert_eq!(entries(&operation), (expected, 256));
         assert_eq!(operation.requests(), 65536);
+        // G82.
         assert_eq!(cycles(&operation), 131_572);
     }
 
@@ -204,7 +206,7 @@ mod cubes {
             (operation.requests(), operation.engines[0].commands[0].destination_base),
             (65536, 1 << 24)
         );
-        // The sum rule without HBM, the printed maximum, and with HBM: 80 810.7 cycles on the write side.
+        // G80: the sum rule without HBM, the printed maximum, and with HBM: 80 810.7 cycles on the write side.
         assert_eq!(time(&operation, SameMedium::Sum, &mut fast).cycles(), 131_572);
         assert_eq!(time(&operation, SameMedium::Max, &mut fast).cycles(), 66_036);
         let time = time(&operation, SameMedium::Sum, &mut book);
@@ -253,7 +255,7 @@ mod example_4 {
         );
         let entries = [(64, 4096, 4096), (32, 1 << 21, SLICE), (2, 1 << 26, DMN)];
         assert_eq!(command, &expected.with_entries(&entries));
-        // Per engine, and in all.
+        // G83: per engine, and in all.
         assert!(operation.engines.iter().all(|queue| queue.commands[0].requests() == 65536));
         assert_eq!(operation.requests(), 524_288);
     }
@@ -263,12 +265,12 @@ mod example_4 {
         let operation = by_hand();
         assert_eq!(operation.requests(), 524_288);
         let time = time(&operation, SameMedium::Sum, &mut book);
-        // 654 250.7 cycles; the page has 655 360 for 16 384 requests per channel, every one a row switch.
+        // G84: 654 250.7 cycles; the page has 655 360 for 16 384 requests per channel (G83), every one a row switch.
         assert_eq!(time.hbm_ticks, [(0, 1_962_752)]);
         assert_eq!((time.ticks, time.bound, time.slowest), (1_962_752 + 1500, Bound::Hbm, None));
         let switched = 524_288 / 32 * 40 * 3;
         assert!((switched as f64 / 1_962_752.0 - 1.0).abs() < 0.0018);
-        // About ten times the engine's own time.
+        // G85: about ten times the engine's own time.
         assert_eq!(time.engines[0].write.ticks, 65536 * 3);
         assert_eq!(time.hbm_ticks[0].1 / time.engines[0].write.ticks, 9);
     }
@@ -303,12 +305,13 @@ mod example_5 {
             assert_eq!(queue.commands, [expected]);
             assert_eq!((queue.engine.number(), queue.commands[0].requests()), (number, 512));
         }
-        // 4096 requests, 256 in each of 16 channels.
+        // G86: 4096 requests, 256 in each of 16 channels.
         assert_eq!((operation.engines.len(), operation.requests()), (8, 4096));
         let time = time(&operation, SameMedium::Sum, &mut book);
+        // G87.
         assert_eq!(time.hbm_ticks, [(0, 256 * 16)]);
         assert_eq!((time.cycles(), time.bound), (1866, Bound::Hbm));
-        // With queues and banks 1390, within 5 %.
+        // Spec page 70 §16: with queues and banks 1390, within 5 %.
         let detailed = &mut Detailed::new(HbmMap::default());
         let cycles = super::super::time(&operation, SameMedium::Sum, detailed).hbm_ticks[0].1 / 3;
         assert!(cycles.abs_diff(1390) < 70, "{cycles}");
@@ -316,7 +319,7 @@ mod example_5 {
 
     #[test]
     fn both_stacks() {
-        // Every second row of C from the other half of D, so that the stack bit is used.
+        // G88: every second row of C from the other half of D, so that the stack bit is used.
         let mut dma = half();
         let loops =
             [(2, 0, 4 << 18, 256, 0), (4, 0, 1 << 18, 64, 0), (64, 0, 4096, 1, 0), (4, 0, 1024, 0, 512)];
@@ -358,6 +361,7 @@ mod example_6 {
         assert!(!operation.is_homogeneous());
         let time = time(&operation, SameMedium::Sum, &mut book);
         assert_eq!(time.requests(), 960);
+        // G89, G90, G91.
         for cluster in [0, 4] {
             let cycles: Vec<_> = time.engines[cluster..cluster + 4].iter().map(EngineTime::cycles).collect();
             assert_eq!(cycles, [628, 628, 628, 1192]);
@@ -405,6 +409,7 @@ mod example_6 {
 
 #[test]
 fn constants_and_packets() {
+    // G76, G78, G93.
     assert_eq!(cycles(&one(PairedSequencer::new((HBM, 0), (DM, 0), 8))), 506);
     assert_eq!(
         time(&one(PairedSequencer::new((HBM, 0), (DM, 0), 8)), SameMedium::Sum, &mut fast).cycles(),
@@ -414,7 +419,7 @@ fn constants_and_packets() {
     let engines = spec::CLUSTERS * spec::CLUSTER_PES;
     assert_eq!((spec::DMA_REQUEST_BYTES, engines * spec::DMA_REQUEST_BYTES), (256, 2048));
     assert_eq!((spec::DMN_BYTES_PER_CYCLE, spec::PCIE_BYTES_PER_CYCLE), (128, 30));
-    // 256 n bytes are n requests, 256 n + r bytes are n + 1.
+    // G94: 256 n bytes are n requests, 256 n + r bytes are n + 1.
     for (stride0, requests) in
         [(256, 1), (1, 1), (255, 1), (257, 2), (512, 2), (513, 3), (4095, 16), (4096, 16)]
     {
@@ -424,7 +429,7 @@ fn constants_and_packets() {
 
 #[test]
 fn a_prime_run_takes_two_commands() {
-    // 4099 bytes as 4096 and 3: 17 requests, two startups.
+    // G77: 4099 bytes as 4096 and 3: 17 requests, two startups.
     let dma = bytes((Memory::Dm, 4099), (Memory::Hbm, 4099), &[(4099, 0, 1, 0, 1)]);
     let operation = derived(&dma, &DmaOptions::default());
     let packets: Vec<_> = operation.commands().map(|command| command.stride0).collect();
@@ -434,7 +439,7 @@ fn a_prime_run_takes_two_commands() {
 
 #[test]
 fn four_engines_between_hbm_and_hbm() {
-    // 0.75 TB/s each way over 4 engines is 187.5 bytes per cycle and 1.365 cycles per request; the channels make 1.536
+    // G92: 0.75 TB/s each way over 4 engines is 187.5 bytes per cycle and 1.365 cycles per request; the channels make 1.536
     // TB/s both ways, 192 bytes.
     let engine = |k: u64| {
         let command = PairedSequencer::new((HBM, k << 20), (HBM, (16 + k) << 20), 4096);
@@ -446,7 +451,7 @@ fn four_engines_between_hbm_and_hbm() {
     let per_request = time.hbm_ticks[0].1 as f64 / 3.0 / 4096.0;
     assert!((per_request / 1.365 - 1.0).abs() < 0.025, "{per_request}");
     assert_eq!((time.bound, time.slowest), (Bound::Hbm, None));
-    // Unreachable where sides are added up: then the engines are slower.
+    // Unreachable where sides are added up: then the engines are slower (E12).
     assert_eq!(super::time(&operation, SameMedium::Sum, &mut book).bound, Bound::Engine);
 }
 
@@ -456,7 +461,7 @@ fn other_chips_are_reached_over_pcie() {
         let to = Medium::Hbm { chip: 1 };
         one(PairedSequencer::new((HBM, 0), (to, 0), 256).with_entries(&[(bytes / 256, 256, 256)]))
     };
-    // 64 KiB are 2185 cycles.
+    // G99: 64 KiB are 2185 cycles.
     let time = time(&far(65536), SameMedium::Sum, &mut book);
     assert_eq!((time.cycles(), time.bound, time.pcie_ticks), (2685, Bound::Pcie, 2185 * 3));
     // Two engines share the link.

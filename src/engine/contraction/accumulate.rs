@@ -11,8 +11,8 @@ use crate::command::AccumulationKind;
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::factors_of;
 use crate::mapping::{
-    CutRule, Expr, Factor, Factors, LEAD_INSIDE, PaddingKind, Pieces, Pool, Problem, Term, matched, modulo,
-    pad_to, product, stride, strip,
+    CutRule, Expr, Factor, Factors, Pieces, Pool, Problem, Term, matched, modulo, pad_to, product, stride,
+    strip,
 };
 use crate::sequencer::{Config, Entry, Request, Stream};
 use crate::spec;
@@ -110,7 +110,7 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
         AccumulationKind::Interleaved => pad_to(&row, spec::BEAT_LANES),
         AccumulationKind::Sequential => modulo(&mut pool, &padded, 8),
     };
-    if !lanes.is(&pool, &out_packet) {
+    if !lanes.is(&out_packet) {
         refuse!(
             "accumulate packet",
             "accumulate, {}: OutPacket is {}, but must be {}, {}; help: use it",
@@ -130,9 +130,7 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
             product(&pool, &row, &groups)
         }
     };
-    if !out_time.size().is_multiple_of(tail.size())
-        || !modulo(&mut pool, &out_time, tail.size()).is(&pool, &tail)
-    {
+    if !out_time.size().is_multiple_of(tail.size()) || !modulo(&mut pool, &out_time, tail.size()).is(&tail) {
         refuse!(
             "accumulate time tail",
             "accumulate, {}: OutTime is {}, but must end in {}, {}; help: append it innermost",
@@ -149,7 +147,7 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
     // Where the innermost axes are summed, which is the usual case, the slots follow at once. Padding without an axis is
     // no axis to sum: it is left to the full check, which refuses it.
     let summed = if time.size().is_multiple_of(kept.size()) { time.size() / kept.size() } else { 1 };
-    let innermost = innermost_padding(&time) == 1 && stride(&mut pool, &time, summed).is(&pool, &kept);
+    let innermost = innermost_padding(&time) == 1 && stride(&mut pool, &time, summed).is(&kept);
     let slots = if innermost {
         let mut slots = Config::new(1);
         slots.entries.push(Entry { size: kept.size(), stride: 1 });
@@ -212,7 +210,7 @@ pub(crate) const fn innermost_padding(factors: &Factors) -> usize {
     }
     match factors.item(0) {
         Factor::Padding { size, .. } => *size,
-        Factor::Term { .. } | Factor::Lead { .. } => 1,
+        Factor::Term { .. } => 1,
     }
 }
 
@@ -221,6 +219,7 @@ pub(crate) const fn slot_loops<'a>(time: Stream<'a>, kept: &'a Factors, one: &'a
     Request {
         operation: "accumulate, slots",
         buf: kept,
+        buf_expr: None,
         time,
         packet: Stream::Factors(one),
         partial: true,
@@ -274,7 +273,7 @@ const fn check_kept(
 ) -> Result<Slots, PlanError> {
     let kind = kind_name(request.kind);
     let sides = (Pieces::new(&[time]), Pieces::new(&[kept]));
-    let cut = matched(pool, sides.0, sides.1, (CutRule::Exact, Some(CutRule::Exact)));
+    let cut = matched(pool, sides.0, sides.1, [CutRule::Exact; 2]);
     let mut k = cut.divisor.list.len();
     while k > 0 {
         k -= 1;
@@ -328,7 +327,7 @@ const fn check_kept(
                 // Padding goes with what it pads: a digit, a group of which all is kept or all is summed, or nothing.
                 Some(Entry { stride: 0, .. }) => {}
                 Some(Entry { size, stride }) => {
-                    expected.push_padding(size * stride as usize, PaddingKind::Top);
+                    expected.push_padding(size * stride as usize);
                 }
                 None => {
                     refuse!(
@@ -342,11 +341,10 @@ const fn check_kept(
                     );
                 }
             },
-            Factor::Lead { .. } => panic!("{}", LEAD_INSIDE),
         }
         k += 1;
     }
-    if !expected.is(pool, kept) {
+    if !expected.is(kept) {
         refuse!(
             "accumulate padding",
             "accumulate, {}: OutTime keeps {} of Time {}, but with the padding of Time it is {}; \

@@ -74,7 +74,7 @@ pub const fn derive_contract(request: &ContractRequest) -> Result<ContractConfig
     let mut depth = 0;
     while packet.size().is_multiple_of(1 << depth) && (1 << depth) <= packet.size() {
         if live.div_ceil(1 << depth) == want.size()
-            && strip(&stride(&mut pool, &packet, 1 << depth)).is(&pool, &want)
+            && strip(&stride(&mut pool, &packet, 1 << depth)).is(&want)
         {
             return Ok(ContractConfig { depth, columns: want.size() });
         }

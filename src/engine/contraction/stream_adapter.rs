@@ -15,7 +15,7 @@
 use super::align::{AlignRequest, OPERATION, Sides, shares_a_digit};
 use crate::engine::collect::{flit_elements, whole_bytes};
 use crate::error::{PlanError, attempt, refuse};
-use crate::mapping::{DivisionMode, Factor, Factors, Pool, Term, divide, modulo, product, stride, strip};
+use crate::mapping::{Factor, Factors, Pool, Term, divide, modulo, product, stride, strip};
 use crate::spec;
 use crate::text::text;
 
@@ -64,7 +64,7 @@ pub(super) const fn stream_adapter(
         );
     }
     let low = modulo(pool, &sides.out_packet, flit);
-    if !low.is(pool, &sides.packet) {
+    if !low.is(&sides.packet) {
         refuse!(
             "align flit",
             "align: the inner {} elements of OutPacket {} are {}, but a flit of the stream is {}; \
@@ -84,7 +84,7 @@ pub(super) const fn stream_adapter(
             let outer = stride(pool, &sides.out_time, tile);
             let tiled = modulo(pool, &sides.out_time, tile);
             let used = product(pool, &outer, &high);
-            if used.is(pool, &sides.time) && !shares_a_digit(&tiled, &sides.time) {
+            if used.is(&sides.time) && !shares_a_digit(&tiled, &sides.time) {
                 attempt!(tile_is_in_trf(pool, request, sides, &tiled));
                 let zero_bytes = spec::MAC_BYTES - collect_flits * spec::FLIT_BYTES;
                 let (packets, rows) = (steps / collect_flits, sides.row.size());
@@ -108,10 +108,7 @@ const fn explain_time(
     high: &Factors,
 ) -> Result<StreamAdapterConfig, PlanError> {
     let full = product(pool, &sides.out_time, high);
-    let found = match divide(pool, &full, &sides.time, DivisionMode::Relaxed) {
-        Ok(division) => division,
-        Err(_) => refuse!("align time", "align: Time and OutTime do not match"),
-    };
+    let found = divide(pool, &full, &sides.time);
     let sides = text!("align: Time is {} and OutTime {}", mapping(request.time), mapping(request.out_time));
     if let Some((term, size)) = first_term(&found.divisor_residue) {
         refuse!(
@@ -170,10 +167,7 @@ const fn tile_is_in_trf(
     if !tiled.has_terms() {
         return Ok(());
     }
-    let division = match divide(pool, &sides.trf_element, tiled, DivisionMode::Relaxed) {
-        Ok(division) => division,
-        Err(_) => return Ok(()),
-    };
+    let division = divide(pool, &sides.trf_element, tiled);
     if let Some((term, size)) = first_term(&division.divisor_residue) {
         refuse!(
             "align tiling not in TRF",

@@ -106,7 +106,7 @@ const fn agrees(pool: &mut Pool, data: &Factors, weights: &Factors) -> bool {
     }
     let (mut data, mut weights) = (strip(data), *weights);
     loop {
-        if resize(pool, &weights, data.size()).is(pool, &data) {
+        if resize(pool, &weights, data.size()).is(&data) {
             return true;
         }
         // Padding between the digits of the packet: what is inside of it, then what is outside.
@@ -114,7 +114,7 @@ const fn agrees(pool: &mut Pool, data: &Factors, weights: &Factors) -> bool {
         let mut k = 0;
         while k < data.len() {
             match data.item(k) {
-                Factor::Padding { .. } | Factor::Lead { .. } => break,
+                Factor::Padding { .. } => break,
                 Factor::Term { resize, .. } => inside *= *resize,
             }
             k += 1;
@@ -128,8 +128,8 @@ const fn agrees(pool: &mut Pool, data: &Factors, weights: &Factors) -> bool {
         }
         let (data_inner, weight_inner) = (modulo(pool, &data, size), modulo(pool, &weights, size));
         let (data_outer, weight_outer) = (stride(pool, &data, size), stride(pool, &weights, size));
-        if !product(pool, &weight_outer, &weight_inner).is(pool, &weights)
-            || !resize(pool, &weight_inner, inside).is(pool, &strip(&data_inner))
+        if !product(pool, &weight_outer, &weight_inner).is(&weights)
+            || !resize(pool, &weight_inner, inside).is(&strip(&data_inner))
         {
             return false;
         }
@@ -189,6 +189,7 @@ pub(super) const fn trf_sequencer(
     let loops = Request {
         operation: TrfSequencerConfig::NAME,
         buf: &sides.trf_element,
+        buf_expr: Some(request.trf_element),
         time: Stream::Expr(request.out_time),
         packet: Stream::Factors(&block),
         partial: false,

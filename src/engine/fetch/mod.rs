@@ -143,7 +143,7 @@ impl<
 > CheckedFetch<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, Adapter>
 {
     const CONFIG: FetchConfig = {
-        let _ = FetchUnits::<Cluster, Slice>::CHECK;
+        let () = FetchUnits::<Cluster, Slice>::CHECK;
         if let Err(error) =
             check_packet(&FetchPlan::<D, D2, Element, Time2, Packet2, T, Begin, Adapter>::REQUEST)
         {

@@ -7,7 +7,9 @@ use crate::command::MaskConfig;
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Expr, Pool, factorize, gcd};
 use crate::scalar::ElementType;
-use crate::sequencer::{Config, Request, Stream, accessed_run, contiguous_run, derive, limited};
+use crate::sequencer::{
+    Config, Request, Stream, accessed_run, contiguous_run, derive, derive_members, limited,
+};
 use crate::spec;
 use crate::text::text;
 
@@ -110,6 +112,7 @@ pub const fn derive_fetch(request: &FetchRequest) -> Result<FetchConfig, PlanErr
     let loops = Request {
         operation: OPERATION,
         buf: &element,
+        buf_expr: Some(request.element),
         time: Stream::Expr(request.time),
         packet: Stream::Expr(request.packet),
         partial: false,
@@ -140,7 +143,19 @@ pub const fn derive_fetch(request: &FetchRequest) -> Result<FetchConfig, PlanErr
         attempt!(fetch_size(request, gcd(packet_bytes, accessed_run(&derived) * input_bits / 8)));
     let time = derived.positions() / packet;
     let fetches_per_packet = packet_bytes / fetch_size;
-    let Masking { mask, config, unmasked_padding } = derive_mask(request, &mut pool, limited);
+    let mut masking = derive_mask(request, &mut pool, limited);
+    // Where the padding has no mask, it may have one in the parts that the user wrote.
+    if masking.mask.is_none()
+        && masking.unmasked_padding
+        && let Ok(members) = derive_members(&mut pool, &loops)
+        && let Ok(members) = crate::sequencer::limited(OPERATION, members.config)
+    {
+        let other = derive_mask(request, &mut pool, members);
+        if other.mask.is_some() {
+            masking = other;
+        }
+    }
+    let Masking { mask, config, unmasked_padding } = masking;
     Ok(FetchConfig {
         derived,
         config,

@@ -16,7 +16,6 @@ fn text(pool: &Pool, piece: &Piece) -> String {
     match piece.factor {
         Factor::Term { term, resize } => write_term(Text::new(), pool, &term, resize).to_string(),
         Factor::Padding { size, .. } => format!("# {size}"),
-        Factor::Lead { positions, .. } => format!("# {positions} +"),
     }
 }
 
@@ -33,10 +32,7 @@ fn check(pool: &Pool, pieces: &Pieces, expected: &[(&str, usize)]) {
 }
 
 fn digit(pieces: &Pieces, k: usize) -> (Term, usize) {
-    match pieces.list.at(k).factor {
-        Factor::Term { term, resize } => (term, resize),
-        Factor::Padding { .. } | Factor::Lead { .. } => panic!("piece {k} is padding"),
-    }
+    pieces.digit(k).unwrap_or_else(|| panic!("piece {k} is padding"))
 }
 
 #[test]
@@ -119,8 +115,9 @@ fn another_level_leaves_room() {
 fn a_truncated_digit_is_cut_unevenly_only_if_ragged() {
     check_cut::<m![K = 9]>(0, 4, [false, false, true], [("K % 4", 1), ("K / 4 = 3", 4)]);
     check_cut::<m![K = 3]>(0, 8, [false, false, true], [("K % 8 = 3", 1), ("K / 8 = 1", 8)]);
-    // 5 divides the ten values, not the period of the digit.
-    assert_eq!(cuts::<m![K = 10]>(0, 5), [None, None, None]);
+    check_cut::<m![K = 10]>(0, 5, [false, false, true], [("K # 25 % 5", 1), ("K # 25 / 5 = 2", 5)]);
+    // 3 divides the six values, not the period of the digit.
+    assert_eq!(cuts::<m![K % 8 = 6]>(0, 3), [None, None, None]);
 }
 
 #[test]
@@ -202,7 +199,7 @@ fn check_lifted<Guide: M>(levels: &[&Expr], expected: &[(&str, usize)]) {
 
 #[test]
 fn a_run_that_is_the_content_of_a_composite_becomes_it() {
-    // Cut by 8, the composite begins outside of the last factor 2 of `H` (spec page 10 §3.3).
+    // Cut by 8, the composite begins outside of the last factor 2 of `H`.
     type Group = m![[G, H] # 64 / 8];
     check_lifted::<Group>(&[<m![G, H]>::EXPR], &[("H % 2", 1), ("[G, H / 2]", 2)]);
     check_lifted::<Group>(
@@ -285,7 +282,7 @@ fn every_composite_is_lifted() {
     const GROUPS: &Expr = <m![[G, H] = 17, [P, K] = 30]>::EXPR;
     const AXES: &Expr = <m![G, H, P, K]>::EXPR;
     let lifted = [("[P, K]", 1), ("[G, H]", 168)];
-    let rules = (CutRule::Exact, Some(CutRule::Exact));
+    let rules = [CutRule::Exact; 2];
     let mut pool = Pool::new();
     let (groups, axes) = (sides(&mut pool, &[GROUPS]), sides(&mut pool, &[AXES]));
     let found = matched(&pool, axes, groups, rules);
@@ -295,7 +292,7 @@ fn every_composite_is_lifted() {
 }
 
 /// The pairs as text: dividend digit and divisor digit.
-fn pairs<Dividend: M, Divisor: M>(rules: (CutRule, Option<CutRule>)) -> Vec<(String, usize, usize)> {
+fn pairs<Dividend: M, Divisor: M>(rules: [CutRule; 2]) -> Vec<(String, usize, usize)> {
     let mut pool = Pool::new();
     let dividend = sides(&mut pool, &[Dividend::EXPR]);
     let divisor = sides(&mut pool, &[Divisor::EXPR]);
@@ -315,10 +312,7 @@ fn pairs<Dividend: M, Divisor: M>(rules: (CutRule, Option<CutRule>)) -> Vec<(Str
 }
 
 #[track_caller]
-fn check_pairs<Dividend: M, Divisor: M>(
-    rules: (CutRule, Option<CutRule>),
-    expected: &[(&str, usize, usize)],
-) {
+fn check_pairs<Dividend: M, Divisor: M>(rules: [CutRule; 2], expected: &[(&str, usize, usize)]) {
     let found = pairs::<Dividend, Divisor>(rules);
     let found: Vec<_> = found.iter().map(|(text, a, b)| (text.as_str(), *a, *b)).collect();
     assert_eq!(found, expected);
@@ -326,11 +320,9 @@ fn check_pairs<Dividend: M, Divisor: M>(
 
 #[test]
 fn pairs_come_from_the_outermost_digit_of_the_divisor() {
-    let both = (CutRule::Exact, Some(CutRule::Exact));
-    let one = (CutRule::Exact, None);
+    let both = [CutRule::Exact; 2];
     check_pairs::<m![K / 4, H, K % 4], m![K]>(both, &[("K / 4", 40, 4), ("K % 4", 1, 1)]);
-    check_pairs::<m![K / 4, H, K % 4], m![K]>(one, &[]);
-    check_pairs::<m![H, K], m![K % 4, K / 4]>(one, &[("K % 4", 1, 6), ("K / 4", 4, 1)]);
+    check_pairs::<m![H, K], m![K % 4, K / 4]>(both, &[("K % 4", 1, 6), ("K / 4", 4, 1)]);
     check_pairs::<m![H, K], m![P, K]>(both, &[("K", 1, 1)]);
     // Cuts of either side cut the other one, until both are the same.
     check_pairs::<m![K % 2, K / 8, K / 2 % 2, K / 4 % 2], m![K]>(
@@ -341,7 +333,7 @@ fn pairs_come_from_the_outermost_digit_of_the_divisor() {
 
 #[test]
 fn composites_are_found_in_either_side() {
-    let both = (CutRule::Whole, Some(CutRule::Ragged));
+    let both = [CutRule::Whole, CutRule::Ragged];
     // Blocks of 8 of a group of 60: `H % 2`, and 4 of the 30 values of what is outside of it.
     type Blocks = m![[G, H] # 64 % 8, [G, H] # 64 / 8];
     let found = pairs::<Blocks, m![G, H]>(both);
@@ -352,40 +344,41 @@ fn composites_are_found_in_either_side() {
     assert_eq!(bases, [(2, 16), (1, 8), (8, 1)]);
 }
 
-fn residue<E: M>(taken: usize, hole: PaddingKind, keep: usize, relaxed: bool) -> Vec<Factor> {
+#[test]
+fn what_has_a_partner_leaves_padding() {
     let mut pool = Pool::new();
-    let mut pieces = sides(&mut pool, &[E::EXPR]);
-    let mut piece = pieces.list.at(taken);
-    piece.matched = true;
-    pieces.list.set(taken, piece);
-    pieces.residue(&pool, hole, keep, relaxed).as_slice().to_vec()
+    let mut pieces = sides(&mut pool, &[<m![K, H # 12, P]>::EXPR]);
+    pieces.list.set(1, Piece { matched: true, ..pieces.list.at(1) });
+    let expected = factorize(&mut pool, <m![K, 1 # 12, P]>::EXPR);
+    assert_eq!(pieces.residue(&pool).as_slice(), expected.as_slice());
+}
+
+/// A digit of a sliceable side may be shorter than its partner, and each digit has one partner.
+#[test]
+fn slices_have_partners() {
+    let mut pool = Pool::new();
+    let (a, b) = (sides(&mut pool, &[<m![K = 9]>::EXPR]), sides(&mut pool, &[<m![H, K]>::EXPR]));
+    assert_eq!(matched(&pool, a, b, [CutRule::Ragged; 2]).pairs.as_slice(), []);
+    let cut = matched(&pool, a.sliceable(), b, [CutRule::Ragged; 2]);
+    assert_eq!(cut.pairs.as_slice(), [(0, 0)]);
+    assert_eq!((cut.partner(0), cut.partner(1)), (Some(0), None));
+    assert_eq!(
+        cut.missing().map(|(term, size)| write_term(Text::new(), &pool, &term, size).to_string()),
+        Some("H".into())
+    );
 }
 
 #[test]
-fn what_is_taken_leaves_a_hole() {
-    use PaddingKind::{Bottom, Top};
+fn axes_are_found_in_composites() {
     let mut pool = Pool::new();
-    let term = |pool: &mut Pool, expr: &Expr| factorize(pool, expr).as_slice()[0];
-    let (k, p, h) =
-        (term(&mut pool, <m![K]>::EXPR), term(&mut pool, <m![P]>::EXPR), term(&mut pool, <m![H = 2]>::EXPR));
-    let hole = |size, kind| Factor::Padding { size, kind };
-    // P inside, H # 12 taken or cut to its first two values, K outside.
-    type E = m![K, H # 12, P];
-    assert_eq!(residue::<E>(1, Bottom, 1, false), [p, hole(70, Bottom), hole(84, Top), k]);
-    assert_eq!(residue::<E>(1, Top, 1, true), [p, hole(84, Top), k]);
-    assert_eq!(residue::<E>(1, Bottom, 2, false), [p, h, hole(70, Bottom), hole(84, Top), k]);
-}
-
-#[test]
-fn paddings_of_a_relaxed_residue_are_free() {
-    let pool = Pool::new();
-    let mut factors = Factors::one();
-    factors.push_padding(3, PaddingKind::Bottom);
-    factors.push_all(&pool, factorize(&mut Pool::new(), <m![P]>::EXPR).as_slice());
-    let pieces = Pieces::new(&[&factors]);
-    let kinds =
-        [true, false].map(|relaxed| pieces.residue(&pool, PaddingKind::Bottom, 1, relaxed).as_slice()[0]);
-    assert_eq!(kinds, [PaddingKind::Top, PaddingKind::Bottom].map(|kind| Factor::Padding { size: 3, kind }));
+    let pieces = sides(&mut pool, &[<m![[G, H] # 64 / 8, K]>::EXPR]);
+    let mut atom = |expr: &Expr| match factorize(&mut pool, expr).as_slice()[0] {
+        Factor::Term { term, .. } => term.atom,
+        Factor::Padding { .. } => panic!("padding"),
+    };
+    let atoms = [<m![K]>::EXPR, <m![G]>::EXPR, <m![P]>::EXPR].map(&mut atom);
+    assert_eq!(atoms.map(|atom| pieces.holds(&atom)), [true, false, false]);
+    assert_eq!(atoms.iter().map(|atom| pieces.touches(&pool, atom)).collect::<Vec<_>>(), [true, true, false]);
 }
 
 /// The pieces of both sides that may start elsewhere, and where they start.
@@ -394,7 +387,7 @@ type Both = (Vec<(String, usize)>, isize);
 fn moved<Dividend: M, Divisor: M>() -> (Both, Both, usize) {
     let mut pool = Pool::new();
     let (a, b) = (sides(&mut pool, &[Dividend::EXPR]), sides(&mut pool, &[Divisor::EXPR]));
-    let cut = matched(&pool, a.movable(), b.movable(), (CutRule::Whole, Some(CutRule::Ragged)));
+    let cut = matched(&pool, a.movable(), b.movable(), [CutRule::Whole, CutRule::Ragged]);
     let side = |pieces: &Pieces| (shown(&pool, pieces), pieces.starts[0]);
     (side(&cut.dividend), side(&cut.divisor), cut.pairs.len())
 }
@@ -423,20 +416,6 @@ fn whole_margins_are_taken_apart_or_found() {
     assert_eq!((a, pairs), ((named(&[("P", 1), ("K", 9)]), 3), 2));
 }
 
-#[test]
-fn digits_of_single_elements_are_left_out() {
-    axes![U = 1, V = 1];
-    // 3 is 1 * 2 + 1: 2 * 7 positions, and one.
-    let (a, b, pairs) = moved::<m![K], m![[# 3 + U] / 2, K, [# 3 + U] % 2]>();
-    assert_eq!((a.1, b, pairs), (0, (named(&[("K", 2)]), 49), 1));
-    // The other side has it.
-    let (_, b, pairs) = moved::<m![# 3 + U, K], m![[# 3 + U] / 2, K, [# 3 + U] % 2]>();
-    assert_eq!((b.1, b.0.len(), pairs), (0, 3, 3));
-    // Another one is left out on both sides.
-    let (a, b, pairs) = moved::<m![# 3 + V, K], m![[# 3 + U] / 2, K, [# 3 + U] % 2]>();
-    assert_eq!((a, b.1, pairs), ((named(&[("K", 1)]), 72), 49, 1));
-}
-
 /// K and P do not follow each other where a block was between them.
 #[test]
 fn what_is_left_out_leaves_a_gap() {
@@ -451,7 +430,7 @@ fn what_is_left_out_leaves_a_gap() {
 fn nothing_moves_where_it_must_not() {
     let mut pool = Pool::new();
     let (a, b) = (sides(&mut pool, &[<m![# 2 + P]>::EXPR]), sides(&mut pool, &[<m![P]>::EXPR]));
-    let rules = (CutRule::Exact, Some(CutRule::Exact));
+    let rules = [CutRule::Exact; 2];
     for (a, b) in [(a, b), (b, a)] {
         let cut = matched(&pool, a, b, rules);
         assert_eq!((cut.pairs.len(), cut.dividend.starts, cut.divisor.starts), (0, [0; 5], [0; 5]));
@@ -461,41 +440,37 @@ fn nothing_moves_where_it_must_not() {
 #[test]
 fn a_whole_block_is_taken_apart_where_it_stands() {
     let mut pool = Pool::new();
+    let other = sides(&mut pool, &[<m![K, G, P, H]>::EXPR]);
     let mut pieces = sides(&mut pool, &[<m![K, # 2 + [G, P # 8], H]>::EXPR]);
-    assert!(!pieces.open_one(&pool, 0) && !pieces.open_one(&pool, 2), "single digits");
-    assert!(pieces.open_one(&pool, 1));
+    assert!(pieces.open(&pool, &other));
     // 50 positions of the block, of which 2 are dead, over 10 of H.
     check(&pool, &pieces, &[("H", 1), ("P", 10), ("# 80", 70), ("G", 80), ("K", 500)]);
     assert_eq!(pieces.starts[0], 20);
     assert_eq!(pieces.list.iter().map(|piece| piece.total).collect::<Vec<_>>(), [10, 7, 1, 6, 24]);
+    assert!(!pieces.open(&pool, &other), "single digits");
+}
+
+#[test]
+fn a_block_of_one_element_is_where_it_starts() {
+    axes![U = 1];
+    let (a, b, pairs) = moved::<m![K, # 3 + U], m![K]>();
+    assert_eq!((a, b.1, pairs), ((named(&[("K", 4)]), 3), 0, 1));
 }
 
 /// Pieces of one origin are parts of one digit.
 #[test]
 fn digits_of_blocks_have_origins_of_their_own() {
-    let origins = |expr: &'static Expr, opened: &[usize]| {
+    let origins = |expr: &'static Expr, count: usize| {
         let mut pool = Pool::new();
-        let mut pieces = sides(&mut pool, &[expr]);
-        assert!(opened.iter().all(|k| pieces.open_one(&pool, *k)));
+        let (mut pieces, other) = (sides(&mut pool, &[expr]), sides(&mut pool, &[]));
+        let opened = (0..10).take_while(|_| pieces.open(&pool, &other)).count();
+        assert_eq!(opened, count);
         let mut origins: Vec<usize> = pieces.list.iter().map(|piece| piece.origin).collect();
         origins.sort_unstable();
         origins.dedup();
         (origins.len(), pieces.list.len())
     };
-    assert_eq!(origins(<m![# 3 + K, # 1 + [G, P # 8], # 2 + H]>::EXPR, &[2, 1, 0]), (5, 5));
-    assert_eq!(origins(<m![K, # 1 + [G, P # 8]]>::EXPR, &[0]), (4, 4));
-    assert_eq!(origins(<m![K, # 1 + [G, P # 8], H]>::EXPR, &[1]), (5, 5));
-}
-
-#[test]
-fn a_product_without_dead_positions_before_it_stays_whole() {
-    let mut pool = Pool::new();
-    let mut pieces = sides(&mut pool, &[<m![G, H]>::EXPR]);
-    let mut whole = Factors::one();
-    whole.append_list(factorize(&mut pool, <m![G, H]>::EXPR).as_slice());
-    let composite = pool.intern(whole.as_slice());
-    assert!(pieces.lift_one(&pool, composite, CutRule::Exact));
-    assert_eq!(pieces.list.len(), 1);
-    assert!(!pieces.open_one(&pool, 0));
-    assert_eq!(pieces.list.len(), 1);
+    assert_eq!(origins(<m![# 3 + K, # 1 + [G, P # 8], # 2 + H]>::EXPR, 3), (5, 5));
+    assert_eq!(origins(<m![K, # 1 + [G, P # 8]]>::EXPR, 1), (4, 4));
+    assert_eq!(origins(<m![K, # 1 + [G, P # 8], H]>::EXPR, 1), (5, 5));
 }

@@ -1,0 +1,585 @@
+//! Where the digits of one mapping are in another one: both are cut at the same places, and equal digits are paired.
+//!
+//! This is the one comparison of mappings. [`super::division`] asks what is left of a mapping without another one; the
+//! derivation of sequencers pairs a stream with its buffer, that of transfers two tensors with one list per level (chip,
+//! cluster, slice, element).
+//!
+//! ```text
+//! dividend m![A, B]      divisor m![A % 4, B, A / 4]         (A = 16, B = 8)
+//!
+//!   piece      inside in the dividend    in the divisor
+//!   B          1                         4
+//!   A % 4      8                         32
+//!   A / 4      32                        1
+//! ```
+//!
+//! Three steps are repeated until nothing changes:
+//!
+//! 1. *open*: a block with dead positions before it, which the other side does not have, is taken apart. Its level starts
+//!    after the dead positions.
+//! 2. *lift*: pieces that are, one after another, what a composite of the other side holds become a digit of it.
+//! 3. *refine*: a digit is cut where a digit of the same axis begins or ends on the other side, if the [`CutRule`] allows.
+
+use super::factor::{Factor, Factors, NO_FACTOR, same_factor, size_of_factors};
+use super::normal::least;
+use super::term::{Atom, Composite, Pool, Term};
+use crate::list::List;
+
+/// The most lists of one side.
+pub const LEVELS: usize = 5;
+/// The most pieces of one side.
+pub const PIECES: usize = 40;
+
+/// A factor with its place.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece {
+    /// A term, or padding.
+    pub factor: Factor,
+    /// Which list it came from.
+    pub level: usize,
+    /// Positions inside it, within its level.
+    pub base: usize,
+    /// The term that it was cut from: a number per side.
+    pub origin: usize,
+    /// Values of the origin per value of this piece.
+    pub weight: usize,
+    /// Values of the origin.
+    pub total: usize,
+    /// Whether the values of the origin end where its axis does: what overshoots is dead.
+    pub open: bool,
+    /// Whether it has a partner on the other side.
+    pub matched: bool,
+}
+
+/// Which cuts are allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CutRule {
+    /// Every value of the two halves together is a value of the digit, or lies in padding.
+    Exact,
+    /// A whole digit may be cut anywhere: what overshoots is dead.
+    Whole,
+    /// A digit may be cut where its period is, or ends with its axis: who uses the halves keeps their sum below the digit's
+    /// size.
+    Ragged,
+}
+
+/// One side.
+#[derive(Clone, Copy, Debug)]
+pub struct Pieces {
+    /// The pieces, innermost first within each level.
+    pub list: List<Piece, PIECES>,
+    /// Where each level starts: positions from its first one on to those where all digits are 0.
+    pub starts: [isize; LEVELS],
+    /// Whether levels may start elsewhere: `m![B]` then is `m![# 2 + B]` from 2 positions before its first one on.
+    pub movable: bool,
+    /// Whether a digit may have fewer values than its partner in the divisor.
+    pub sliceable: bool,
+}
+
+impl Pieces {
+    /// The pieces of lists of factors, one list per level.
+    pub const fn new(levels: &[&Factors]) -> Self {
+        let blank = Piece {
+            factor: NO_FACTOR,
+            level: 0,
+            base: 1,
+            origin: 0,
+            weight: 1,
+            total: 1,
+            open: false,
+            matched: false,
+        };
+        let mut list = List::new(blank);
+        let mut level = 0;
+        while level < levels.len() {
+            let factors = levels[level].as_slice();
+            let mut base = 1;
+            let mut k = 0;
+            while k < factors.len() {
+                let origin = list.len();
+                let total = factors[k].values();
+                list.push(Piece { factor: factors[k], level, base, origin, total, ..blank });
+                base = factors[k].size_over(base);
+                k += 1;
+            }
+            level += 1;
+        }
+        Self { list, starts: [0; LEVELS], movable: false, sliceable: false }
+    }
+
+    /// The same pieces, with levels that may start elsewhere.
+    pub const fn movable(mut self) -> Self {
+        self.movable = true;
+        self
+    }
+
+    /// The same pieces, which may have fewer values than their partners.
+    pub const fn sliceable(mut self) -> Self {
+        self.sliceable = true;
+        self
+    }
+
+    /// The digit of a piece and the number of its values. `None`: padding.
+    pub const fn digit(&self, k: usize) -> Option<(Term, usize)> {
+        match self.list.get(k).factor {
+            Factor::Term { term, resize } => Some((term, resize)),
+            Factor::Padding { .. } => None,
+        }
+    }
+
+    /// Takes a whole composite with dead positions before it apart, if the other side does not know it. Its level then
+    /// starts after them.
+    const fn open(&mut self, pool: &Pool, other: &Pieces) -> bool {
+        let mut k = 0;
+        while k < self.list.len() {
+            let piece = self.list.at(k);
+            if let Factor::Term { term, resize } = piece.factor
+                && let Atom::Composite(composite) = term.atom
+                && composite.lead > 0
+                && resize == pool.atom_size(&term.atom)
+                && !other.holds(&term.atom)
+            {
+                self.starts[piece.level] += (composite.lead * piece.base) as isize;
+                self.list.remove(k);
+                let inside = pool.content(composite);
+                let (mut base, mut place) = (1, k);
+                let mut j = 0;
+                while j < inside.len() {
+                    let factor = match inside[j] {
+                        Factor::Padding { size } => Factor::Padding { size: size * piece.base },
+                        term => term,
+                    };
+                    // A number of its own: pieces of one origin stand together.
+                    let origin = (piece.origin + 1) * 2 * PIECES + j;
+                    // An axis of one coordinate is no digit.
+                    if inside[j].size_over(base) > base {
+                        let total = factor.values();
+                        self.list
+                            .insert(place, Piece { factor, base: base * piece.base, origin, total, ..piece });
+                        place += 1;
+                    }
+                    base = inside[j].size_over(base);
+                    j += 1;
+                }
+                return true;
+            }
+            k += 1;
+        }
+        false
+    }
+
+    /// Whether a piece is a digit of this atom.
+    pub const fn holds(&self, atom: &Atom) -> bool {
+        let mut k = 0;
+        while k < self.list.len() {
+            if let Factor::Term { term, .. } = &self.list.get(k).factor
+                && term.atom.is(atom)
+            {
+                return true;
+            }
+            k += 1;
+        }
+        false
+    }
+
+    /// Whether a piece is made of an axis of this atom, by itself or in a composite.
+    pub const fn touches(&self, pool: &Pool, atom: &Atom) -> bool {
+        if let Atom::Composite(composite) = atom {
+            let content = pool.content(*composite);
+            let mut k = 0;
+            while k < content.len() {
+                if let Factor::Term { term, .. } = &content[k]
+                    && self.touches(pool, &term.atom)
+                {
+                    return true;
+                }
+                k += 1;
+            }
+            return false;
+        }
+        let mut k = 0;
+        while k < self.list.len() {
+            if mentions(pool, &self.list.get(k).factor, atom) {
+                return true;
+            }
+            k += 1;
+        }
+        false
+    }
+
+    /// Whether a composite among the pieces is made of this axis.
+    pub const fn holds_in_composite(&self, pool: &Pool, axis: &Atom) -> bool {
+        let mut k = 0;
+        while k < self.list.len() {
+            if let Factor::Term { term: Term { atom: Atom::Composite(_), .. }, .. } = self.list.get(k).factor
+                && mentions(pool, &self.list.get(k).factor, axis)
+            {
+                return true;
+            }
+            k += 1;
+        }
+        false
+    }
+
+    /// Cuts piece `k` at `at` coordinates of its atom, which lie inside the piece, if the rule allows it.
+    pub const fn cut(&mut self, pool: &Pool, k: usize, at: usize, rule: CutRule) -> bool {
+        let piece = self.list.at(k);
+        let Factor::Term { term, resize } = piece.factor else {
+            return false;
+        };
+        if !at.is_multiple_of(term.stride) {
+            return false;
+        }
+        let step = at / term.stride;
+        let high_modulo = term.modulo.div_ceil(step);
+        let to_the_end = term.modulo == pool.live(&term.atom, term.stride);
+        let whole = to_the_end && resize == term.modulo;
+        let clean = resize.is_multiple_of(step) && term.modulo.is_multiple_of(step);
+        let allowed = match rule {
+            CutRule::Exact => clean || (whole && self.room_after(k, piece.base * step * high_modulo)),
+            CutRule::Whole => clean || whole,
+            CutRule::Ragged => clean || to_the_end || term.modulo.is_multiple_of(step),
+        };
+        if !allowed {
+            return false;
+        }
+        let open = piece.open || whole;
+        let low = Factor::Term { term: Term { modulo: step, ..term }, resize: least(resize, step) };
+        let high_term = Term { atom: term.atom, stride: at, modulo: high_modulo };
+        let high = Factor::Term { term: high_term, resize: resize.div_ceil(step) };
+        self.list.set(k, Piece { factor: low, open, ..piece });
+        let (base, weight) = (piece.base * step, piece.weight * step);
+        self.list.insert(k + 1, Piece { factor: high, base, weight, open, ..piece });
+        true
+    }
+
+    /// Whether the positions up to `end` after piece `k` are free.
+    const fn room_after(&self, k: usize, end: usize) -> bool {
+        if k + 1 == self.list.len() {
+            return true;
+        }
+        let next = self.list.at(k + 1);
+        match next.factor {
+            _ if next.level != self.list.at(k).level => true,
+            Factor::Padding { size } => size >= end,
+            Factor::Term { .. } => false,
+        }
+    }
+
+    /// Cuts this side's digits where the other side's digits of the same atom begin and end.
+    const fn refine(&mut self, pool: &Pool, other: &Pieces, rule: CutRule) -> bool {
+        let mut changed = false;
+        let guides = other.list.as_slice();
+        let mut i = 0;
+        while i < guides.len() {
+            if let Factor::Term { term: guide, .. } = &guides[i].factor {
+                let ends = [guide.stride, guide.stride * guide.modulo];
+                let mut k = 0;
+                while k < self.list.len() {
+                    if let Factor::Term { term, .. } = &self.list.get(k).factor {
+                        let (first, end) = (term.stride, term.stride * term.modulo);
+                        let low = first < ends[0] && ends[0] < end;
+                        let high = first < ends[1] && ends[1] < end;
+                        if (low || high) && term.atom.is(&guide.atom) {
+                            // The upper cut first: it leaves the lower half in place.
+                            changed = (high && self.cut(pool, k, ends[1], rule)) || changed;
+                            changed = (low && self.cut(pool, k, ends[0], rule)) || changed;
+                        }
+                    }
+                    k += 1;
+                }
+            }
+            i += 1;
+        }
+        changed
+    }
+
+    /// Replaces runs that equal the content of a composite of the other side by one term of the composite.
+    const fn lift(&mut self, pool: &Pool, other: &Pieces) -> bool {
+        let mut i = 0;
+        while i < other.list.len() {
+            if let Factor::Term { term, .. } = &other.list.get(i).factor
+                && let Atom::Composite(composite) = term.atom
+                && (self.movable || composite.lead == 0)
+                && !self.holds(&term.atom)
+                && self.lift_one(pool, composite)
+            {
+                return true;
+            }
+            i += 1;
+        }
+        false
+    }
+
+    /// Replaces the run that equals the content of one composite by a term of the composite. Its level then starts
+    /// where the dead positions before the content would be.
+    const fn lift_one(&mut self, pool: &Pool, composite: Composite) -> bool {
+        let content = pool.content(composite);
+        let before = *self;
+        let mut inside = Factors::one();
+        inside.append_list(content);
+        // A product of parts of a product.
+        let mut k = 0;
+        while k < content.len() {
+            if let Factor::Term { term: Term { atom: Atom::Composite(inner), .. }, .. } = content[k]
+                && (self.movable || inner.lead == 0)
+                && !self.holds(&Atom::Composite(inner))
+            {
+                self.lift_one(pool, inner);
+            }
+            k += 1;
+        }
+        let guide = Pieces::new(&[&inside]);
+        while self.refine(pool, &guide, CutRule::Exact) {}
+        let mut start = 0;
+        while start + content.len() <= self.list.len() {
+            if self.equals_at(start, content) {
+                let piece = self.list.at(start);
+                let size = composite.lead + size_of_factors(content);
+                self.starts[piece.level] -= (composite.lead * piece.base) as isize;
+                let term = Term { atom: Atom::Composite(composite), stride: 1, modulo: size };
+                let factor = Factor::Term { term, resize: size };
+                let origin = PIECES + piece.origin;
+                self.list.set(start, Piece { factor, origin, weight: 1, total: size, open: true, ..piece });
+                let mut k = 1;
+                while k < content.len() {
+                    self.list.remove(start + 1);
+                    k += 1;
+                }
+                return true;
+            }
+            start += 1;
+        }
+        *self = before;
+        false
+    }
+
+    const fn equals_at(&self, start: usize, content: &[Factor]) -> bool {
+        let first = self.list.at(start);
+        let mut base = 1;
+        let mut k = 0;
+        while k < content.len() {
+            let piece = self.list.at(start + k);
+            // Between the pieces a block may have been that is taken apart.
+            if piece.base != base * first.base {
+                return false;
+            }
+            base = content[k].size_over(base);
+            let here = match piece.factor {
+                Factor::Padding { size } => Factor::Padding { size: size / first.base },
+                factor => factor,
+            };
+            if piece.level != first.level || !same_factor(&here, &content[k]) {
+                return false;
+            }
+            k += 1;
+        }
+        true
+    }
+
+    /// The outermost piece without a partner that is this digit, and has at least `resize` values unless it is sliced.
+    const fn partner(&self, term: &Term, resize: usize) -> Option<usize> {
+        let mut k = self.list.len();
+        while k > 0 {
+            k -= 1;
+            let piece = self.list.get(k);
+            if let Factor::Term { term: own, resize: size } = &piece.factor
+                && !piece.matched
+                && own.is(term)
+                && (resize <= *size || self.sliceable)
+            {
+                return Some(k);
+            }
+        }
+        None
+    }
+
+    /// Puts the pieces together again, with padding in place of those that have a partner.
+    pub const fn residue(&self, pool: &Pool) -> Factors {
+        let mut factors = Factors::one();
+        let mut k = 0;
+        while k < self.list.len() {
+            let piece = self.list.at(k);
+            match piece.factor {
+                Factor::Padding { size } => factors.push_padding(size),
+                Factor::Term { resize, .. } if piece.matched => factors.push_padding(piece.base * resize),
+                Factor::Term { term, resize } => factors.push_term(pool, term, resize),
+            }
+            k += 1;
+        }
+        factors
+    }
+}
+
+/// Whether an axis is in a factor, by itself or in a composite.
+pub(crate) const fn mentions(pool: &Pool, factor: &Factor, axis: &Atom) -> bool {
+    let Factor::Term { term, .. } = factor else { return false };
+    let Atom::Composite(composite) = term.atom else { return term.atom.is(axis) };
+    let content = pool.content(composite);
+    let mut k = 0;
+    while k < content.len() {
+        if mentions(pool, &content[k], axis) {
+            return true;
+        }
+        k += 1;
+    }
+    false
+}
+
+/// A part of an axis that stands twice in the mappings of one tensor or stream: the digit and its size.
+pub(crate) const fn repeated(pool: &Pool, levels: &[Factors]) -> Option<(Term, usize)> {
+    let mut level = 0;
+    while level < levels.len() {
+        let mut i = 0;
+        while i < levels[level].len() {
+            if let Factor::Term { term, resize } = levels[level].item(i) {
+                let (mut other, mut j) = (level, i + 1);
+                while other < levels.len() {
+                    while j < levels[other].len() {
+                        if let Factor::Term { term: again, .. } = levels[other].item(j)
+                            && overlap(pool, term, again)
+                        {
+                            return Some((*term, *resize));
+                        }
+                        j += 1;
+                    }
+                    (other, j) = (other + 1, 0);
+                }
+            }
+            i += 1;
+        }
+        level += 1;
+    }
+    None
+}
+
+/// Whether two digits have coordinates of an axis in common, by themselves or in a composite.
+const fn overlap(pool: &Pool, a: &Term, b: &Term) -> bool {
+    if a.atom.is(&b.atom) {
+        return a.stride < b.stride * b.modulo && b.stride < a.stride * a.modulo;
+    }
+    // The composite that was made last cannot be inside another one.
+    let (content, other) = match (a.atom, b.atom) {
+        (Atom::Composite(one), Atom::Composite(two)) if two.start > one.start => (pool.content(two), a),
+        (Atom::Composite(composite), _) => (pool.content(composite), b),
+        (_, Atom::Composite(composite)) => (pool.content(composite), a),
+        _ => return false,
+    };
+    let mut k = 0;
+    while k < content.len() {
+        if let Factor::Term { term, .. } = &content[k]
+            && overlap(pool, term, other)
+        {
+            return true;
+        }
+        k += 1;
+    }
+    false
+}
+
+/// Two sides cut at the same places, and the pairs of equal digits: (dividend piece, divisor piece).
+#[derive(Clone, Copy, Debug)]
+pub struct Matched {
+    /// The side that may have more.
+    pub dividend: Pieces,
+    /// The side whose digits are looked for.
+    pub divisor: Pieces,
+    /// Pairs, outermost divisor piece first.
+    pub pairs: List<(usize, usize), PIECES>,
+}
+
+/// Cuts both sides and finds a partner for every digit of the divisor. `rules`: how the dividend is cut, and the divisor.
+pub const fn matched(pool: &Pool, dividend: Pieces, divisor: Pieces, rules: [CutRule; 2]) -> Matched {
+    let (mut dividend, mut divisor) = (dividend, divisor);
+    let mut again = true;
+    let composites = !pool.factors.is_empty();
+    if composites {
+        while dividend.movable && dividend.open(pool, &divisor) {}
+        while divisor.movable && divisor.open(pool, &dividend) {}
+    }
+    while again {
+        again = composites && dividend.lift(pool, &divisor);
+        again = dividend.refine(pool, &divisor, rules[0]) || again;
+        again = (composites && divisor.lift(pool, &dividend)) || again;
+        again = divisor.refine(pool, &dividend, rules[1]) || again;
+    }
+    let mut matched = Matched { dividend, divisor, pairs: List::new((0, 0)) };
+    matched.pair();
+    matched
+}
+
+impl Matched {
+    const fn pair(&mut self) {
+        let mut k = self.divisor.list.len();
+        while k > 0 {
+            k -= 1;
+            let mut piece = self.divisor.list.at(k);
+            if let Factor::Term { term, resize } = piece.factor
+                && let Some(partner) = self.dividend.partner(&term, resize)
+            {
+                piece.matched = true;
+                self.divisor.list.set(k, piece);
+                let mut other = self.dividend.list.at(partner);
+                other.matched = true;
+                self.dividend.list.set(partner, other);
+                self.pairs.push((partner, k));
+            }
+        }
+    }
+
+    /// Forgets the pairs and finds them again, after more cuts.
+    pub const fn pair_again(&mut self) {
+        self.pairs = List::new((0, 0));
+        let mut k = 0;
+        while k < self.dividend.list.len() || k < self.divisor.list.len() {
+            if k < self.dividend.list.len() {
+                let piece = self.dividend.list.at(k);
+                self.dividend.list.set(k, Piece { matched: false, ..piece });
+            }
+            if k < self.divisor.list.len() {
+                let piece = self.divisor.list.at(k);
+                self.divisor.list.set(k, Piece { matched: false, ..piece });
+            }
+            k += 1;
+        }
+        self.pair();
+    }
+
+    /// The partner of a piece of the dividend.
+    pub const fn partner(&self, dividend: usize) -> Option<usize> {
+        let mut k = 0;
+        while k < self.pairs.len() {
+            let (a, b) = self.pairs.at(k);
+            if a == dividend {
+                return Some(b);
+            }
+            k += 1;
+        }
+        None
+    }
+
+    /// The outermost piece of the divisor without a partner, of those with more than one value.
+    pub const fn missing(&self) -> Option<(Term, usize)> {
+        let mut k = self.divisor.list.len();
+        while k > 0 {
+            k -= 1;
+            let piece = self.divisor.list.get(k);
+            if let Factor::Term { term, resize } = piece.factor
+                && !piece.matched
+                && resize > 1
+            {
+                return Some((term, resize));
+            }
+        }
+        None
+    }
+
+    /// Whether either side has more pieces than fit.
+    pub const fn overflowed(&self) -> bool {
+        self.dividend.list.overflowed() || self.divisor.list.overflowed()
+    }
+}
+
+#[cfg(test)]
+#[path = "matching_tests.rs"]
+mod tests;
