@@ -111,14 +111,8 @@ pub const fn derive_commit(request: &CommitRequest) -> Result<CommitConfig, Plan
         );
     }
     let loops = Request {
-        operation: OPERATION,
-        buf: &destination,
         buf_expr: Some(request.destination),
-        time: Stream::Expr(request.time),
-        packet: Stream::Factors(&expected),
-        partial: false,
-        unread: false,
-        names: Request::TIME_AND_PACKET,
+        ..Request::new(OPERATION, &destination, Stream::Expr(request.time), Stream::Factors(&expected))
     };
     let derived = attempt!(derive(&mut pool, &loops)).config;
     let config = attempt!(limited(OPERATION, derived));

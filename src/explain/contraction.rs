@@ -35,14 +35,14 @@ fn explain_align(request: &AlignRequest, config: &AlignConfig) -> Result<Explana
     let read = read_block(&mut pool, &element, &packet, weights.derived.packet_size);
     let read = read.expect("a read that was derived");
     let loops = Request {
-        operation: TrfSequencerConfig::NAME,
-        buf: &element,
         buf_expr: Some(request.trf_element),
-        time: Stream::Expr(request.out_time),
-        packet: Stream::Factors(&read),
-        partial: false,
-        unread: false,
         names: ["OutTime", "OutPacket"],
+        ..Request::new(
+            TrfSequencerConfig::NAME,
+            &element,
+            Stream::Expr(request.out_time),
+            Stream::Factors(&read),
+        )
     };
     let mut explanation = explain_loops(&mut pool, &loops)?;
     explanation.fact("stream", format!("Time m![{}], Packet m![{}]", request.time, request.packet));

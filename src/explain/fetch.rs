@@ -58,14 +58,8 @@ pub fn explain_fetch(operation: &'static str, request: &FetchRequest) -> Result<
     let mut pool = Pool::new();
     let buf = factorize(&mut pool, request.element);
     let loops = Request {
-        operation,
-        buf: &buf,
         buf_expr: Some(request.element),
-        time: Stream::Expr(request.time),
-        packet: Stream::Expr(request.packet),
-        partial: false,
-        unread: false,
-        names: Request::TIME_AND_PACKET,
+        ..Request::new(operation, &buf, Stream::Expr(request.time), Stream::Expr(request.packet))
     };
     let mut explanation = attempt!(explain_loops(&mut pool, &loops));
     explanation.buf = format!("m![{}]", request.element);

@@ -74,14 +74,8 @@ fn explain_commit(request: &CommitRequest, config: &CommitConfig) -> Result<Expl
     let destination = factors_of("commit", &mut pool, request.destination)?;
     let inner = modulo(&mut pool, &destination, config.window);
     let loops = Request {
-        operation: "commit",
-        buf: &destination,
         buf_expr: Some(request.destination),
-        time: Stream::Expr(request.time),
-        packet: Stream::Factors(&inner),
-        partial: false,
-        unread: false,
-        names: Request::TIME_AND_PACKET,
+        ..Request::new("commit", &destination, Stream::Expr(request.time), Stream::Factors(&inner))
     };
     let mut explanation = explain_loops(&mut pool, &loops)?;
     explanation.fact("commit_in_size", format!("{} bytes", config.commit_in_size));

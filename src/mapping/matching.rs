@@ -558,6 +558,19 @@ impl Matched {
         None
     }
 
+    /// The partner of a piece of the divisor.
+    pub const fn partner_of_divisor(&self, divisor: usize) -> Option<usize> {
+        let mut k = 0;
+        while k < self.pairs.len() {
+            let (a, b) = self.pairs.at(k);
+            if b == divisor {
+                return Some(a);
+            }
+            k += 1;
+        }
+        None
+    }
+
     /// The outermost piece of the divisor without a partner, of those with more than one value.
     pub const fn missing(&self) -> Option<(Term, usize)> {
         let mut k = self.divisor.list.len();

@@ -308,7 +308,7 @@ const fn rebuilt(pool: &Pool, factors: &[Factor], by: usize) -> Factors {
     list
 }
 
-const fn cut(factors: &Factors, s: usize) -> Option<Cut> {
+const fn cut(pool: &Pool, factors: &Factors, s: usize) -> Option<Cut> {
     let all = factors.as_slice();
     let mut size = 1;
     let mut i = 0;
@@ -330,7 +330,12 @@ const fn cut(factors: &Factors, s: usize) -> Option<Cut> {
     let size = match all[0] {
         Factor::Term { term, resize } => {
             let common = gcd_with_paddings(rest, gcd(resize, s));
-            if resize == term.modulo { common } else { gcd(common, term.modulo) }
+            // Where the digit goes to the end of its axis, its period says nothing.
+            if resize == term.modulo || term.modulo == pool.live(&term.atom, term.stride) {
+                common
+            } else {
+                gcd(common, term.modulo)
+            }
         }
         Factor::Padding { size, .. } => gcd_with_paddings(rest, gcd(size, s)),
     };
@@ -380,7 +385,7 @@ pub const fn stride(pool: &mut Pool, factors: &Factors, s: usize) -> Factors {
     if s == size {
         return Factors::one();
     }
-    if let Some(cut) = cut(factors, s) {
+    if let Some(cut) = cut(pool, factors, s) {
         let outer = cut.outer(pool, factors);
         return if cut.size() == s { outer } else { stride(pool, &outer, s / cut.size()) };
     }
@@ -427,7 +432,7 @@ pub const fn modulo(pool: &mut Pool, factors: &Factors, m: usize) -> Factors {
     if m == 1 {
         return Factors::one();
     }
-    if let Some(cut) = cut(factors, m) {
+    if let Some(cut) = cut(pool, factors, m) {
         let inner = cut.inner(pool, factors);
         if cut.size() == m {
             return inner;

@@ -71,14 +71,9 @@ pub const fn derive_buffer(request: &BufferRequest) -> Result<BufferConfig, Plan
     let time = attempt!(crate::mapping::factors_of(operation, &mut pool, request.time));
     let packet = attempt!(crate::mapping::factors_of(operation, &mut pool, request.packet));
     let loops = Request {
-        operation,
-        buf: &buf,
         buf_expr: Some(request.buf),
-        time: Stream::Expr(request.time),
-        packet: Stream::Expr(request.packet),
-        partial: false,
         unread: request.indirect,
-        names: Request::TIME_AND_PACKET,
+        ..Request::new(operation, &buf, Stream::Expr(request.time), Stream::Expr(request.packet))
     };
     let Derived { config: derived, time_entries } = attempt!(derive(&mut pool, &loops));
     attempt!(check_packet_fetch(request, &derived, time_entries));

@@ -138,14 +138,17 @@ const fn nest(pool: &Pool, job: &Job<'_>, matched: &Matched, level: usize) -> Re
                     (origin, base) = (piece.origin, piece.base);
                     digits += 1;
                 }
-                let stride = match matched.partner(k) {
-                    Some(partner) => matched.divisor.list.get(partner).base as isize,
-                    None => {
-                        attempt!(is_absent(pool, job, matched, &term, resize));
-                        0
-                    }
-                };
-                loops.push(Entry { size: resize, stride });
+                // Of one value there is no loop.
+                if resize > 1 {
+                    let stride = match matched.partner(k) {
+                        Some(partner) => matched.divisor.list.get(partner).base as isize,
+                        None => {
+                            attempt!(is_absent(pool, job, matched, &term, resize));
+                            0
+                        }
+                    };
+                    loops.push(Entry { size: resize, stride });
+                }
             }
             Factor::Padding { size } if digits == 0 => {
                 // A packet reads on, which keeps it contiguous; a time step reads the same again.
@@ -279,7 +282,7 @@ const fn within_the_first_values(pool: &Pool, job: &Job<'_>, matched: &Matched) 
         let mut j = k;
         while j < buffer.len() && buffer.get(j).origin == origin {
             let piece = buffer.get(j);
-            if let Some(partner) = partner_of(matched, j)
+            if let Some(partner) = matched.partner_of_divisor(j)
                 && let Some((term, resize)) = matched.dividend.digit(partner)
             {
                 reached += piece.weight * (resize - 1);
@@ -296,19 +299,6 @@ const fn within_the_first_values(pool: &Pool, job: &Job<'_>, matched: &Matched) 
         k = j;
     }
     Ok(())
-}
-
-/// The digit of the stream that is a digit of the buffer.
-pub(super) const fn partner_of(matched: &Matched, buffer: usize) -> Option<usize> {
-    let mut k = 0;
-    while k < matched.pairs.len() {
-        let (stream, own) = matched.pairs.at(k);
-        if own == buffer {
-            return Some(stream);
-        }
-        k += 1;
-    }
-    None
 }
 
 /// Refuses a stream that leaves out a digit of the buffer. A digit of which it takes one value is read.

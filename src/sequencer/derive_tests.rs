@@ -9,8 +9,7 @@ use crate::sequencer::Stream;
 axes![A = 16, B = 5, C = 2, G = 6, H = 10, P = 7, W = 20];
 
 fn request<'a>(buf: &'a Factors, time: Stream<'a>, packet: Stream<'a>) -> Request<'a> {
-    let names = Request::TIME_AND_PACKET;
-    Request { operation: "read", buf, buf_expr: None, time, packet, partial: false, unread: false, names }
+    Request::new("read", buf, time, packet)
 }
 
 fn derived<Buf: M, Time: M, Packet: M>() -> Result<Derived, PlanError> {

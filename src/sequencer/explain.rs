@@ -146,9 +146,9 @@ struct Table<'a> {
 
 impl<'a> Table<'a> {
     fn new(pool: &'a Pool, job: &Job<'a>, trace: &'a Trace) -> Self {
-        // Of one value there is nothing to read.
-        let one = |factor: &Factor| matches!(factor, Factor::Term { resize: 1, .. });
-        let read = trace.matched.divisor.list.iter().map(|piece| one(&piece.factor)).collect();
+        // A digit without a partner is one of which the stream takes the first value: no loop reads it.
+        let read =
+            trace.matched.divisor.list.iter().map(|piece| !piece.matched && !job.request.unread).collect();
         let mut table =
             Self { pool, trace, buf: job.request.buf, rows: Vec::new(), walked: Vec::new(), read };
         for (level, stream) in [(TIME, &job.request.time), (PACKET, &job.request.packet)] {

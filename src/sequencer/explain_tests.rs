@@ -297,17 +297,7 @@ fn computed_mappings_are_written_in_brackets() {
     let factors = [<m![A, B]>::EXPR, <m![B]>::EXPR, <m![A # 8]>::EXPR].map(|expr| factorize(&mut pool, expr));
     let [buf, time, packet] = &factors;
     let (time, packet) = (Stream::Factors(time), Stream::Factors(packet));
-    let names = Request::TIME_AND_PACKET;
-    let request = Request {
-        operation: "read",
-        buf,
-        buf_expr: None,
-        time,
-        packet,
-        partial: false,
-        unread: false,
-        names,
-    };
+    let request = Request::new("read", buf, time, packet);
     let explanation = explain_loops(&mut pool, &request).expect("derives");
     let Explanation { buf, time, packet, .. } = explanation;
     assert_eq!([buf, time, packet], ["m![A, B]", "m![B]", "m![A # 8]"]);
@@ -322,17 +312,7 @@ fn padding_inside_of_computed_mappings_has_a_row() {
         let factors = [<m![A, B]>::EXPR, time, packet].map(|expr| factorize(&mut pool, expr));
         let [buf, time, packet] = &factors;
         let (time, packet) = (Stream::Factors(time), Stream::Factors(packet));
-        let names = Request::TIME_AND_PACKET;
-        let request = Request {
-            operation: "read",
-            buf,
-            buf_expr: None,
-            time,
-            packet,
-            partial: false,
-            unread: false,
-            names,
-        };
+        let request = Request::new("read", buf, time, packet);
         explain_loops(&mut pool, &request).expect("derives")
     };
     let outside = "m![A, 1 # 6]";

@@ -59,9 +59,20 @@ pub struct Request<'a> {
     pub names: [&'static str; 2],
 }
 
-impl Request<'_> {
+impl<'a> Request<'a> {
     /// The names of time and packet on most calls.
     pub const TIME_AND_PACKET: [&'static str; 2] = ["Time", "Packet"];
+
+    /// A request as most calls have it: `Time` and `Packet` read all of a buffer.
+    pub const fn new(
+        operation: &'static str,
+        buf: &'a Factors,
+        time: Stream<'a>,
+        packet: Stream<'a>,
+    ) -> Self {
+        let names = Self::TIME_AND_PACKET;
+        Self { operation, buf, buf_expr: None, time, packet, partial: false, unread: false, names }
+    }
 }
 
 /// A request with the stream in normal form.

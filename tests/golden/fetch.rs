@@ -252,6 +252,10 @@ fn limits_of_the_mask() {
     );
     assert_eq!(masked!(i8, m![N # 144], m![N # 144 / 16], m![N # 144 % 16]), None);
     assert_eq!(masked!(i8, m![O # 144], m![O # 144 / 16], m![O # 144 % 16]), Some(vec![15]));
+    // 308 times 4 bit are too many for one entry; in the parts of the packet only the last one differs.
+    axes![X = 308];
+    assert_eq!(masked!(i4, m![X # 336], m![1], m![X # 336]), None);
+    assert_eq!(masked!(i4, m![X # 336], m![1], m![X # 336 / 48, X # 336 % 48]), Some(vec![20]));
     // Whole packets of the same axis; an outer axis is no innermost one.
     axes![P = 96];
     let whole = masked!(i8, m![P # 128], m![P # 128 / 16], m![P # 128 % 16]);

@@ -9,14 +9,8 @@ fn derived<Buf: M, Time: M, Packet: M>() -> Result<Config, PlanError> {
     let mut pool = Pool::new();
     let buf = factorize(&mut pool, Buf::EXPR);
     let request = Request {
-        operation: "read",
-        buf: &buf,
         buf_expr: Some(Buf::EXPR),
-        time: Stream::Expr(Time::EXPR),
-        packet: Stream::Expr(Packet::EXPR),
-        partial: false,
-        unread: false,
-        names: Request::TIME_AND_PACKET,
+        ..Request::new("read", &buf, Stream::Expr(Time::EXPR), Stream::Expr(Packet::EXPR))
     };
     Ok(derive(&mut pool, &request)?.config)
 }

@@ -160,6 +160,18 @@ impl Case {
         (counts.clone(), fits && left && (last_only || packets <= 8))
     }
 
+    /// Whether all of the padded axis is innermost in the packet, one entry, and one count in units of 4 bits holds it.
+    fn fits_in_one_entry(&self) -> bool {
+        let [size, packets, inner] = self.padded;
+        let all = packets * inner;
+        let fits = |count: usize| count * self.stages.stored.bits() / 4 <= 255;
+        self.packet.size().is_multiple_of(all)
+            && (self.packet.modulo(all).table().iter().enumerate())
+                .all(|(k, index)| index.is_some() == (self.lead..size).contains(&k))
+            && fits(size)
+            && fits(self.lead)
+    }
+
     fn text(&self) -> String {
         format!(
             "{:?}, sub {}, interleaved {}, {:?}\n memory {}, time {}, packet {}",
@@ -205,11 +217,8 @@ fn check_mask(case: &Case, plan: &FetchConfig) -> Result<Vec<bool>, String> {
     // With all entries taken there may be no place for `1 : 0`.
     // An axis that fits into one packet has no outer part: `B # 12 / 4` is `1 # 3` where `B` is 4.
     let whole = case.padded[0] > case.padded[2] || case.padded[1] == 1;
-    // Parts that make one entry together may have a mask that they have not apart.
-    let wanted = cut && fits && !case.sub_context;
-    let allowed = cut && !case.sub_context;
-    let wrong = if plan.mask.is_some() { !allowed } else { wanted };
-    if wrong && entries < 8 && whole {
+    let fits = fits || case.fits_in_one_entry();
+    if plan.mask.is_some() != (cut && fits && !case.sub_context) && entries < 8 && whole {
         return Err(format!("counts {counts:?}, but the mask is {:?}", plan.mask));
     }
     Ok(masked)

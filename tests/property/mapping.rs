@@ -126,11 +126,13 @@ fn laws(random: &mut Random, axes: &Axes) -> Vec<(&'static str, Map, Map)> {
         ("1 # p, 1 # q", pair(&Map::One.pad(p), &Map::One.pad(q)), Map::One.pad(p * q)),
     ];
     // A single element behind dead positions would need the name of an axis.
-    let (before, after) = (if e.elements() > 1 { random.below(3) } else { 0 }, random.below(3));
+    let named = e.elements() > 1;
+    let [before, more] = [0; 2].map(|_| if named { random.below(3) } else { 0 });
+    let after = random.below(3);
     laws.push(("# 0 + E + # 0", e.margin(0, 0), e.clone()));
     laws.push(("E + # n", e.margin(0, after), e.pad(e.size() + after)));
     laws.push(("# l + E + # n", e.margin(before, after), e.margin(before, 0).pad(before + e.size() + after)));
-    laws.push(("# l + [# m + E]", e.margin(before, 1).margin(before, 2), e.margin(2 * before, 3)));
+    laws.push(("# l + [# m + E]", e.margin(before, 1).margin(more, 2), e.margin(before + more, 3)));
     laws.push(("# l + E # p", e.pad(p).margin(before, after), e.margin(before, p - e.size() + after)));
     if let Map::Pair(x, y) = &a {
         laws.push(("associative", pair(&pair(x, y), &b), pair(x, &pair(y, &b))));

@@ -17,17 +17,7 @@ fn derived([buf, time, packet]: [&Map; 3], as_factors: bool) -> Result<Config, P
         true => (Stream::Factors(&time_factors), Stream::Factors(&packet_factors)),
         false => (Stream::Expr(expr(time)), Stream::Expr(expr(packet))),
     };
-    let names = Request::TIME_AND_PACKET;
-    let request = Request {
-        operation: "read",
-        buf: &buffer,
-        buf_expr: None,
-        time,
-        packet,
-        partial: false,
-        unread: false,
-        names,
-    };
+    let request = Request::new("read", &buffer, time, packet);
     Ok(derive(&mut pool, &request)?.config)
 }
 

@@ -164,11 +164,11 @@ fn without_modules(mut path: &str) -> &str {
 
 #[test]
 fn only_the_users_lines_are_left() {
-    let text = "error[E0080]: evaluation panicked: fetch: no\n    --> /home/x/src/engine/fetch.rs:1030:7\n     |\n1030 |         \
+    let text = "error[E0080]: evaluation panicked: fetch: no\n    --> LIBRARY/src/engine/fetch.rs:1030:7\n     |\n1030 |         \
                 panic!()\n     |         ^^^ failed\n     = note: evaluation of `furiosa_visa_std::engine::fetch::FetchPlan::<\
                 furiosa_visa_std::prelude::bf16>::CONFIG` failed\n\nnote: while instantiating `fn engine::fetch::<impl \
                 Stream<'_>>::fetch`\n    --> refused/x.rs:9:5\n     |\n9    |     call();\n     |     ^^^^\n     |\n     = note: \
-                the full name for the type has been written to '/tmp/x'\n\n";
+                the full name for the type has been written to 'x.txt'\n\n";
     let expected = "error[E0080]: evaluation panicked: fetch: no\n --> $LIB\n  = note: evaluation of \
                     `FetchPlan::<bf16>::CONFIG` failed\n\nnote: while instantiating `fn <impl Stream<'_>>::fetch`\n --> \
                     refused/x.rs:9:5\n  |\n9 |     call();\n  |     ^^^^\n";

@@ -216,16 +216,7 @@ pub(crate) const fn innermost_padding(factors: &Factors) -> usize {
 
 /// The loops over the slots as a sequencer would derive them, for explanations: `one` is the mapping `1`.
 pub(crate) const fn slot_loops<'a>(time: Stream<'a>, kept: &'a Factors, one: &'a Factors) -> Request<'a> {
-    Request {
-        operation: "accumulate, slots",
-        buf: kept,
-        buf_expr: None,
-        time,
-        packet: Stream::Factors(one),
-        partial: true,
-        unread: false,
-        names: Request::TIME_AND_PACKET,
-    }
+    Request { partial: true, ..Request::new("accumulate, slots", kept, time, Stream::Factors(one)) }
 }
 
 /// The rules in the order in which they are checked.

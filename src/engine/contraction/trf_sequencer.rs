@@ -187,14 +187,14 @@ pub(super) const fn trf_sequencer(
         );
     }
     let loops = Request {
-        operation: TrfSequencerConfig::NAME,
-        buf: &sides.trf_element,
         buf_expr: Some(request.trf_element),
-        time: Stream::Expr(request.out_time),
-        packet: Stream::Factors(&block),
-        partial: false,
-        unread: false,
         names: ["OutTime", "OutPacket"],
+        ..Request::new(
+            TrfSequencerConfig::NAME,
+            &sides.trf_element,
+            Stream::Expr(request.out_time),
+            Stream::Factors(&block),
+        )
     };
     let derived = attempt!(derive(pool, &loops));
     if derived.config.base != 0 {

@@ -37,7 +37,7 @@ pub const fn check_interleave(axis: Axis, mappings: &[&'static Expr]) -> Result<
     }
     let mut k = 0;
     while k < mappings.len() {
-        if mentions(mappings[k], &axis) {
+        if mappings[k].mentions(&axis) {
             refuse!(
                 "interleave axis",
                 "begin_interleaved: the tensors hold the axis `{}` themselves, in {}; \
@@ -50,20 +50,6 @@ pub const fn check_interleave(axis: Axis, mappings: &[&'static Expr]) -> Result<
         k += 1;
     }
     Ok(())
-}
-
-/// Whether an axis stands anywhere in an expression.
-const fn mentions(expr: &Expr, axis: &Axis) -> bool {
-    match expr {
-        Expr::Identity => false,
-        Expr::Symbol(own) => own.is(axis),
-        Expr::Stride(inner, _)
-        | Expr::Modulo(inner, _)
-        | Expr::Resize(inner, _)
-        | Expr::Padding(inner, _)
-        | Expr::Margin(inner, ..) => mentions(inner, axis),
-        Expr::Pair(left, right) => mentions(left, axis) || mentions(right, axis),
-    }
 }
 
 /// Time steps between the tensors of an interleaved fetch. `None`: there is one tensor.
@@ -85,7 +71,7 @@ pub(super) const fn interleave_period(
     };
     attempt!(check_interleave(*axis, &[request.element]));
     let name = axis.name.as_str();
-    if mentions(request.packet, axis) {
+    if request.packet.mentions(axis) {
         refuse!(
             "interleave axis",
             "fetch: the packet {} holds `{}`, which tells two interleaved tensors apart, but a packet is read from one \
@@ -104,7 +90,7 @@ pub(super) const fn interleave_period(
         "fetch: `Time` {} {} `{}`, which tells two interleaved tensors apart; \
          help: put `{}` into it as it is; innermost, every packet alternates",
         mapping(request.time),
-        str(if mentions(request.time, axis) { "cuts, resizes or pads" } else { "lacks" }),
+        str(if request.time.mentions(axis) { "cuts, resizes or pads" } else { "lacks" }),
         str(name),
         str(name),
     )

@@ -110,14 +110,8 @@ pub const fn derive_fetch(request: &FetchRequest) -> Result<FetchConfig, PlanErr
     let element = factorize(&mut pool, request.element);
     let interleave_period = attempt!(interleave_period(&mut pool, request));
     let loops = Request {
-        operation: OPERATION,
-        buf: &element,
         buf_expr: Some(request.element),
-        time: Stream::Expr(request.time),
-        packet: Stream::Expr(request.packet),
-        partial: false,
-        unread: false,
-        names: Request::TIME_AND_PACKET,
+        ..Request::new(OPERATION, &element, Stream::Expr(request.time), Stream::Expr(request.packet))
     };
     let derived = attempt!(derive(&mut pool, &loops)).config;
     let limited = attempt!(limited(OPERATION, derived));
