@@ -62,8 +62,8 @@ impl System {
         self.logs[place.memory() as usize].check_read(&place, call.operation, call.location)
     }
 
-    /// Notes that a call wrote a tensor, with elements of another one unless they came from the host.
-    pub(super) fn written(&mut self, place: Place, from: Option<&Place>, call: Call) {
+    /// Notes that a call wrote a tensor, with elements of these unless they came from the host.
+    pub(super) fn written(&mut self, place: Place, from: &[Place], call: Call) {
         let checks = &self.options.checks;
         if (checks.stale_reads || checks.uninitialised) && self.separate.is_none() {
             self.logs[place.memory() as usize].record(place, from, call.operation, call.location);
@@ -113,7 +113,7 @@ impl System {
             Compute::Values => self.transfer(dma),
             Compute::ShapesOnly => {}
         }
-        self.written(Place::Region(dma.destination), Some(&Place::Region(dma.source)), call);
+        self.written(Place::Region(dma.destination), &[Place::Region(dma.source)], call);
         Ok(())
     }
 
@@ -123,6 +123,11 @@ impl System {
         let uses: Vec<Use> = unit.reads().chain([written]).collect();
         self.own_uses(&uses, location)?;
         checks::bounds::tensor_unit(unit, self.options.chip_kind, self.limit(), &checks, location)?;
+        let values = self.options.compute == Compute::Values;
+        if values {
+            // First: what follows may go through all packets.
+            checks::size::check(unit, Call { operation: unit.writes().operation, location })?;
+        }
         checks::access::tensor_unit(unit, &checks, location)?;
         if self.options.checks.overwrites {
             checks::overwrite::check(unit, self.separate.is_some(), location)?;
@@ -131,10 +136,6 @@ impl System {
             self.check_read(read.place, Call { operation: read.operation, location })?;
         }
         self.grow(unit.chips());
-        let values = self.options.compute == Compute::Values;
-        if values {
-            checks::size::check(unit, Call { operation: unit.writes().operation, location })?;
-        }
         let now = values && !self.explorer.defers();
         let pass = if now { Some(self.pass(unit, self.writes(), location)?) } else { None };
         let context = unit.context();
@@ -149,8 +150,8 @@ impl System {
             ),
             None => {}
         }
-        let from = uses.first().map(|read| read.place);
-        self.written(written.place, from.as_ref(), Call { operation: written.operation, location });
+        let from: Vec<Place> = unit.fetch.sources().copied().map(Place::Region).collect();
+        self.written(written.place, &from, Call { operation: written.operation, location });
         Ok(())
     }
 

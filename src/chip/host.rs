@@ -33,7 +33,7 @@ impl System {
             execute::upload(own.as_ref().unwrap_or(transfer), buffer, &mut self.hbm);
         }
         self.clock.upload(transfer, location);
-        self.written(Place::Region(transfer.region), None, call);
+        self.written(Place::Region(transfer.region), &[], call);
         Ok(())
     }
 

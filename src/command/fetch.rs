@@ -103,6 +103,22 @@ impl Turns {
         self.period.map_or(0, |period| step / period % 2)
     }
 
+    /// The last iterations of a loop of so many, each of `inner` steps, among which each tensor has its last turn at
+    /// every place of an iteration.
+    pub(crate) fn rounds(self, size: usize, inner: usize) -> usize {
+        let Some(period) = self.period else { return size.min(1) };
+        let (length, both) = (size.saturating_mul(inner), period.saturating_mul(2));
+        if length > 0 && period.is_multiple_of(length) {
+            // All of the loop lies in one turn.
+            return 1;
+        }
+        let (mut a, mut b) = (both, inner);
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        size.min(both / a)
+    }
+
     /// Cuts time steps into those that read the same tensor in a row.
     pub(crate) fn for_each(self, steps: Range<usize>, mut visit: impl FnMut(usize, Range<usize>)) {
         let Some(period) = self.period else {

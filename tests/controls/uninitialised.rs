@@ -8,6 +8,8 @@ use furiosa_visa_std::scalar::ElementType;
 
 type DmZ = DmTensor<i32, m![1], Cluster, Slice, m![B]>;
 
+axes![I = 2];
+
 /// Row 1, column 36.
 const HOLE: &[usize] = &[100];
 
@@ -205,6 +207,23 @@ fn the_origin_is_named() {
             && text.contains(&format!("uninitialised.rs:{line}:")),
         "{text}"
     );
+
+    // A copy of two tensors in turns: which of them it was is not noted.
+    #[device(chip = 1)]
+    fn in_turns(ctx: &mut Context, x: &X, _: &Z) {
+        let dm: DmX = x.to_dm(&mut ctx.tdma, 0);
+        let other: DmX = x.to_dm(&mut ctx.tdma, 256);
+        let both: DmTensor<i8, m![1], Cluster, Slice, m![I, B]> = (ctx.main)
+            .begin_interleaved::<I, _, _, _, _, _>(dm.view(), other.view())
+            .fetch::<i8, m![I], m![B]>()
+            .collect::<m![I, B / 32], m![B % 32]>()
+            .commit(1024); // copied in turns
+        let stream = ctx.main.begin(both.view()).fetch::<i32, m![I, B / 8], m![B % 8]>();
+        stream.collect::<m![I, B / 8], m![B % 8]>().commit::<m![I, B]>(2048);
+    }
+    let text = launched_with(CheckOptions::ALL, in_turns, HOLE).expect_err("a hole").to_string();
+    let clause = "which commit copied from DM 0..64 or DM 256..320, where it was uninitialised";
+    assert!(text.contains(clause), "{text}");
 
     // With separate addresses, a bare handle is a tensor of its own.
     let options = SimOptions { addresses: Addresses::Separate, ..SimOptions::default() };

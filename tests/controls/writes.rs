@@ -1,14 +1,16 @@
 //! Where operations write: over what they still read, outside of their tensor, one place twice.
 
 use crate::commands::{
-    commit, dma, fetch, give, hbm, lanes_below, pass, region, steps_below, system, unit, written,
+    commit, dma, fetch, give, hbm, lanes_below, moves as loops, pass, region, steps_below, system, unit,
+    written,
 };
 use crate::{A, B, Cluster, DmX, Slice, X, Z, check, fine, flagged, launched};
-use furiosa_visa_std::chip::{Check, CheckOptions, Fault, FaultKind};
+use furiosa_visa_std::chip::{Check, CheckOptions, Compute, Fault, FaultKind, System};
 use furiosa_visa_std::command::{
-    Contraction, FillId, Operation, Sink, Start, Step, TensorUnit, TransferLoop, TrfAddress, TrfRegion,
+    Contraction, FillId, HostBuffer, HostTransfer, Operation, Sink, Start, Step, TensorUnit, TransferLoop,
+    TrfAddress, TrfRegion,
 };
-use furiosa_visa_std::mapping::Guard;
+use furiosa_visa_std::mapping::{Guard, GuardDigit, GuardSum};
 use furiosa_visa_std::prelude::*;
 use furiosa_visa_std::scalar::ElementType::{self, I4, I8, I32};
 use furiosa_visa_std::sequencer::{Config, Entry};
@@ -81,6 +83,81 @@ fn sums(ctx: &mut Context, x: &X, _: &Z) {
         .commit::<m![A # 8]>(0);
 }
 
+/// Copies two packets of 32 bytes from address 0 on, where the slices before slice 2 are leading padding.
+#[track_caller]
+fn in_slice_2(checks: CheckOptions, to: u64) -> Result<(), Fault> {
+    let mut guard = Guard::always(5);
+    guard.digits.push(GuardDigit { variable: 2, base: 1, extent: 256, weight: 1 });
+    guard.sums.push(GuardSum { first: 0, len: 1, start: 2, limit: 3 });
+    let mut system = system(checks);
+    let in_slices = |address: u64| {
+        let mut own = region(address, I8, 64);
+        own.footprint.slices = 4;
+        own
+    };
+    let mut all = in_slices(0);
+    all.fill = FillId(7);
+    let from = hbm(1 << 20, I8, 64);
+    let host = HostTransfer { region: from, transfer: loops(&[(64, 1, 1)]), host_elements: 64 };
+    let buffer = HostBuffer { bytes: vec![1; 64], initialised: None };
+    system.upload(&host, &buffer, std::panic::Location::caller())?;
+    let Operation::Dma(mut fill) = dma(from, all, &[(64, 1, 1)]) else { unreachable!("it is a DMA") };
+    let (none, slice) = (Step { units: 0, elements: 0 }, Step { units: 1, elements: 0 });
+    fill.transfer.loops.push(TransferLoop { size: 4, source: none, destination: slice });
+    fill.transfer.guard = Guard::always(2);
+    give(&mut system, Operation::Dma(fill))?;
+    let mut destination = in_slices(to);
+    destination.fill = FillId(8);
+    let stream = fetch(all, I8, &[(2, 32), (32, 1)], 2, 32);
+    give(&mut system, pass(stream, commit(destination, &[(2, 32), (32, 1)], 32, guard)))
+}
+
+/// Sums 2^33 packets of the same 32 bytes, and commits the sums to the place of their source.
+#[track_caller]
+fn repeated(compute: Compute) -> Result<(), Fault> {
+    let mut system = System::new(SimOptions { chips: Some(1), compute, ..SimOptions::default() });
+    let steps = 1 << 33;
+    let stream = fetch(region(0, I8, 32), I8, &[(steps, 0), (32, 1)], steps, 32);
+    let mut unit = unit(stream, commit(region(0, I32, 8), &[(1, 0), (8, 1)], 8, Guard::always(5)));
+    let in_place = |packet: usize| {
+        let mut config = Config::new(packet);
+        config.entries.push(Entry { size: steps, stride: 0 });
+        config
+    };
+    let weights = TrfRegion {
+        address: TrfAddress::Full,
+        fill: FillId(8),
+        element: I8,
+        rows: 8,
+        row_elements: 32,
+        guard: Guard::always(5),
+    };
+    unit.contraction = Some(Contraction {
+        trf: weights,
+        stream_guard: Guard::always(5),
+        collect_flits: 1,
+        tile: 1,
+        trf_config: in_place(32),
+        steps,
+        step_guard: Guard::always(2),
+        depth: 5,
+        columns: 1,
+        slots: in_place(1),
+        slot_count: 1,
+        kind: AccumulationKind::Interleaved,
+        output: I32,
+    });
+    give(&mut system, Operation::TensorUnit(Box::new(unit)))
+}
+
+/// However long a stream is, the checks of a commit inside of its source end: with values it is refused.
+#[test]
+fn long_streams_over_their_source_end() {
+    repeated(Compute::ShapesOnly).expect("sums are committed when all was fetched");
+    let fault = repeated(Compute::Values).expect_err("the values take too much memory");
+    assert_eq!(fault.kind, FaultKind::TooLarge, "{fault}");
+}
+
 #[test]
 fn overwrites() {
     let kind = FaultKind::Overwrite;
@@ -114,7 +191,18 @@ fn overwrites() {
                     "the source takes 0..64, the destination 0..256",
                 ],
             ),
+            flagged(
+                "upwards by a packet, in slice 2 only",
+                |checks| in_slice_2(checks, 32), // in slice 2
+                kind,
+                &["in slice 2"],
+                &[
+                    "time step 0 writes byte 32 of each slice, which packet 1 of the same stream",
+                    "DM, bytes 32..33 of chip 0, cluster 0, slice 2",
+                ],
+            ),
             fine("each packet to its own place", |checks| launched(checks, exactly)),
+            fine("in slice 2 only, each packet to its own place", |checks| in_slice_2(checks, 0)),
             fine("downwards", |checks| launched(checks, downwards)),
             fine("in another order, beside it", |checks| launched(checks, beside)),
             fine("sums over their source", |checks| launched(checks, sums)),

@@ -204,7 +204,7 @@ fn committed(
 }
 
 /// The first unit in which an element can be.
-fn first_unit(live: &LiveRows, chips: usize) -> Coordinates {
+pub(super) fn first_unit(live: &LiveRows, chips: usize) -> Coordinates {
     let mut units = (0..chips * CLUSTERS * SLICES).map(Coordinates::of_slice);
     let takes_part = |at: &Coordinates| {
         live.of_unit(&mut [at.chip, at.cluster, at.slice, 0, 0]) != Some(Liveness::Nothing)

@@ -8,13 +8,15 @@
 //!   flit              0   1   2   3      committed to bytes 32.., 64.., …: over what is fetched next
 //! ```
 
-use super::bounds::Call;
+use super::access::first_unit;
 use super::fault::{Fault, FaultKind};
-use crate::chip::memory::place::{Coordinates, Place};
+use crate::chip::memory::place::Place;
+use crate::chip::memory::separate;
 use crate::command::{Contraction, Fetch, Region, Sink, TensorUnit, Turns};
 use crate::mapping::Guard;
-use crate::sequencer::Config;
+use crate::mapping::guard::rows::LiveRows;
 use crate::sequencer::walk::Walk;
+use crate::sequencer::{Config, Entry};
 use core::panic::Location;
 
 /// Refuses a commit that writes bytes that its own stream fetches later. `apart`: other tensors have other bytes.
@@ -25,10 +27,10 @@ pub(crate) fn check(
 ) -> Result<(), Fault> {
     let Sink::Commit { destination, config, guard, commit_size: _ } = &unit.sink else { return Ok(()) };
     for (tensor, source) in unit.fetch.sources().enumerate() {
-        if apart && source.fill != destination.fill {
+        if apart && !separate::shares(source, destination) {
             continue;
         }
-        check_source(unit, tensor, source, (destination, config, guard), location)?;
+        check_source(unit, (tensor, source), (destination, config, guard), apart, location)?;
     }
     Ok(())
 }
@@ -36,9 +38,9 @@ pub(crate) fn check(
 /// Refuses a commit that writes bytes of one of the tensors, which its own stream fetches later.
 fn check_source(
     unit: &TensorUnit,
-    tensor: usize,
-    source: &Region,
+    (tensor, source): (usize, &Region),
     (destination, config, guard): (&Region, &Config, &Guard),
+    apart: bool,
     location: &'static Location<'static>,
 ) -> Result<(), Fault> {
     let (from, to) = (source.address, destination.address);
@@ -60,6 +62,7 @@ fn check_source(
     let window = config.packet_size;
     let bits = destination.footprint.element.bits();
     let walk = Walk::new(config);
+    let at = first_unit(&LiveRows::new(guard, 4, window), destination.footprint.chips);
     for flit in 0..unit.shapes().cast.time {
         let packet = ready(flit);
         let elements = walk.positions(flit * window..(flit + 1) * window, 1);
@@ -71,20 +74,39 @@ fn check_source(
             };
             let bytes = first..first + bits.div_ceil(8) as u64;
             if let Some((byte, fetched)) = bytes.into_iter().find_map(|byte| Some((byte, late(byte)?)))
-                && guard.holds(&[0, 0, 0, flit, lane])
+                && guard.holds(&[at.chip, at.cluster, at.slice, flit, lane])
             {
                 let message = format!(
                     "time step {flit} writes byte {byte} of each slice, which packet {fetched} of the same stream \
                      still has to fetch: the source takes {from}..{from_end}, the destination {to}..{to_end}"
                 );
-                let help = "commit to another address; `VISA_ADDRESSES=separate` shows whether addresses are the cause";
-                let call = Call { operation: "commit", location };
-                let fault = call.fault(FaultKind::Overwrite, message, help);
-                return Err(Place::Region(*source).blame(fault, Coordinates::of_slice(0), byte..byte + 1));
+                let help = format!("commit to another address{}", separate::advice(apart));
+                let fault = Fault::new(FaultKind::Overwrite, "commit", location, message, help);
+                return Err(Place::Region(*source).blame(fault, at, byte..byte + 1));
             }
         }
     }
     Ok(())
+}
+
+/// A loop, as far as the last iterations decide.
+#[derive(Clone, Copy, Debug)]
+struct Loop {
+    /// The first iteration that is looked at.
+    first: usize,
+    size: usize,
+    /// Positions per iteration.
+    stride: isize,
+    /// Packets or steps per iteration.
+    inner: usize,
+}
+
+/// Visits loops, outermost first: the position and the number of every iteration that decides, in order.
+fn visit(loops: &[Loop], position: isize, number: usize, found: &mut impl FnMut(isize, usize)) {
+    let Some((&Loop { first, size, stride, inner }, rest)) = loops.split_first() else {
+        return found(position, number);
+    };
+    (first..size).for_each(|k| visit(rest, position + k as isize * stride, number + k * inner, found));
 }
 
 /// For every byte of one of the sources, the last packet that fetches it.
@@ -93,7 +115,10 @@ fn last_fetches(fetch: &Fetch, tensor: usize, source: &Region) -> Vec<Option<usi
     let bits = footprint.element.bits();
     let mut last = vec![None; footprint.bytes()];
     let walk = Walk::new(&fetch.config);
-    for packet in (0..fetch.time).filter(|&step| turns.tensor(step) == tensor) {
+    visit(&packet_loops(fetch), 0, 0, &mut |_, packet| {
+        if turns.tensor(packet) != tensor {
+            return;
+        }
         for element in walk.positions(packet * fetch.packet..(packet + 1) * fetch.packet, 1) {
             // A packet may read padding before the start and past the end.
             let Ok(element) = usize::try_from(element) else { continue };
@@ -101,24 +126,49 @@ fn last_fetches(fetch: &Fetch, tensor: usize, source: &Region) -> Vec<Option<usi
             let end = (first + bits.div_ceil(8)).min(last.len());
             last[first.min(end)..end].fill(Some(packet));
         }
-    }
+    });
     last
+}
+
+/// The loops over the packets of a fetch. Of those that stay in place, the iterations that fetch a byte last are left.
+fn packet_loops(fetch: &Fetch) -> Vec<Loop> {
+    let all = || vec![Loop { first: 0, size: fetch.time, stride: 0, inner: 1 }];
+    let packet = fetch.packet.max(1);
+    let mut inner = fetch.config.positions();
+    if fetch.time.checked_mul(packet) != Some(inner) {
+        return all();
+    }
+    let mut loops = Vec::new();
+    for entry in &fetch.config.entries {
+        if inner == packet {
+            break;
+        }
+        let (outer, below) = (inner, inner / entry.size.max(1));
+        // An entry of which a part lies inside of a packet.
+        let step = below.max(packet);
+        if !outer.is_multiple_of(step) || !step.is_multiple_of(below.max(1)) {
+            return all();
+        }
+        let (size, inner_packets) = (outer / step, step / packet);
+        if step % packet != 0 {
+            return all();
+        }
+        let kept = if entry.stride == 0 { Turns::new(fetch).rounds(size, inner_packets) } else { size };
+        loops.push(Loop { first: size - kept, size, stride: entry.stride, inner: inner_packets });
+        inner = step;
+    }
+    loops
 }
 
 /// For every slot of the accumulator, the last packet that it depends on.
 fn last_packets(contraction: &Contraction, flits: usize) -> Vec<usize> {
-    /// Visits loops of a size, with the slots and the steps that an iteration goes on by.
-    fn visit(loops: &[(usize, isize, usize)], slot: isize, step: usize, last: &mut impl FnMut(isize, usize)) {
-        let Some((&(size, stride, inner), rest)) = loops.split_first() else { return last(slot, step) };
-        // Of the steps that a slot gets, the last one is looked at.
-        let first = if stride == 0 { size - 1 } else { 0 };
-        (first..size).for_each(|k| visit(rest, slot + k as isize * stride, step + k * inner, last));
-    }
     let mut inner = contraction.slots.positions();
     let loops: Vec<_> = (contraction.slots.entries.iter())
-        .map(|entry| {
-            inner /= entry.size;
-            (entry.size, entry.stride, inner)
+        .map(|&Entry { size, stride }| {
+            inner /= size;
+            // Of the steps that a slot gets, the last one is looked at.
+            let first = if stride == 0 { size - 1 } else { 0 };
+            Loop { first, size, stride, inner }
         })
         .collect();
     let mut packets = vec![0; contraction.slot_count];
@@ -128,4 +178,76 @@ fn last_packets(contraction: &Contraction, flits: usize) -> Vec<usize> {
         *packet = (*packet).max(flit / flits);
     });
     packets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::{FillId, Footprint, Interleave, Memory};
+    use crate::scalar::ElementType;
+    use rand::rngs::SmallRng;
+    use rand::{Rng, SeedableRng};
+
+    fn source(elements: usize) -> Region {
+        let guard = Guard::always(4);
+        let footprint =
+            Footprint { element: ElementType::I8, chips: 1, clusters: 1, slices: 1, elements, guard };
+        Region { memory: Memory::Dm, address: 0, fill: FillId(1), footprint }
+    }
+
+    /// Packet by packet.
+    fn naive(fetch: &Fetch, tensor: usize, source: &Region) -> Vec<Option<usize>> {
+        let mut last = vec![None; source.footprint.bytes()];
+        let walk = Walk::new(&fetch.config);
+        for packet in (0..fetch.time).filter(|&packet| Turns::new(fetch).tensor(packet) == tensor) {
+            for element in walk.positions(packet * fetch.packet..(packet + 1) * fetch.packet, 1) {
+                let at = usize::try_from(element).ok().and_then(|element| last.get_mut(element));
+                at.into_iter().for_each(|last| *last = Some(packet));
+            }
+        }
+        last
+    }
+
+    #[test]
+    fn the_last_fetch_is_that_of_all_packets() {
+        let mut random = SmallRng::seed_from_u64(8);
+        let (mut shorter, mut interleaved) = (0, 0);
+        for case in 0..3000 {
+            let packet = random.random_range(1..5);
+            let mut config = Config::new(packet);
+            for _ in 0..random.random_range(1..5) {
+                let stride = [0, 0, 1, 2, 7][random.random_range(0..5)];
+                config.entries.push(Entry { size: random.random_range(1..5), stride });
+            }
+            config.entries.push(Entry { size: packet, stride: 1 });
+            let packet = if random.random_range(0..4) == 0 { packet * 2 } else { packet };
+            config.base = random.random_range(-2..3i32) as isize;
+            let (time, region) = (config.positions() / packet, source(24));
+            let mut fetch = Fetch::new(region, config, time, packet, ElementType::I8);
+            if random.random_range(0..2) == 0 {
+                let period = random.random_range(1..7);
+                fetch.interleave = Some(Interleave { source: region, period });
+                interleaved += 1;
+            }
+            for tensor in 0..2 {
+                let found = last_fetches(&fetch, tensor, &region);
+                assert_eq!(found, naive(&fetch, tensor, &region), "case {case}: {fetch:?}");
+            }
+            let looked_at: usize = packet_loops(&fetch).iter().map(|own| own.size - own.first).product();
+            shorter += usize::from(looked_at < time);
+        }
+        assert!(shorter > 500 && interleaved > 500, "{shorter} shorter, {interleaved} interleaved");
+    }
+
+    /// A loop that stays in place takes no time, however long it is.
+    #[test]
+    fn long_loops_that_stay_in_place_end() {
+        let mut config = Config::new(8);
+        for (size, stride) in [(1 << 33, 0), (4, 8), (1 << 20, 0), (8, 1)] {
+            config.entries.push(Entry { size, stride });
+        }
+        let fetch = Fetch::new(source(32), config, 1 << 55, 8, ElementType::I8);
+        let last = last_fetches(&fetch, 0, &source(32));
+        assert_eq!((last[0], last[31]), (Some((1 << 55) - (3 << 20) - 1), Some((1 << 55) - 1)));
+    }
 }

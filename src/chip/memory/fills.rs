@@ -18,8 +18,8 @@ struct Write {
     sequence: u64,
     place: Place,
     spans: Vec<Range<u64>>,
-    /// The memory and the bytes that it came from. `None`: from the host.
-    from: Option<(MemoryKind, Range<u64>)>,
+    /// The memories and the bytes that it came from. None: from the host.
+    from: Vec<(MemoryKind, Range<u64>)>,
     operation: &'static str,
     location: &'static Location<'static>,
 }
@@ -84,18 +84,20 @@ impl FillLog {
     pub(crate) fn record(
         &mut self,
         place: Place,
-        from: Option<&Place>,
+        from: &[Place],
         operation: &'static str,
         location: &'static Location<'static>,
     ) {
         self.sequence += 1;
         let sequence = self.sequence;
-        let from = from.map(|from| {
+        let reach = |from: &Place| {
             let spans = from.spans();
             let (first, last) =
                 (spans.first().map_or(0, |span| span.start), spans.last().map_or(0, |span| span.end));
             (from.memory(), first..last)
-        });
+        };
+        let mut from: Vec<_> = from.iter().map(reach).collect();
+        from.dedup();
         let new = Write { sequence, place, spans: place.spans(), from, operation, location };
         self.writes.retain(|old| !covers(&new, old));
         self.writes.push(new);
@@ -128,12 +130,15 @@ impl FillLog {
             // It may cover who wrote before.
             Some(write) if write.sequence > count => Origin::unknown(),
             Some(Write { from, operation, location, .. }) => {
-                let clause = match from {
-                    Some((memory, bytes)) => format!(
-                        "which {operation} copied from {memory} {}..{}, where it was uninitialised",
-                        bytes.start, bytes.end
-                    ),
-                    None => format!("which {operation} wrote as uninitialised"),
+                let place = |(memory, bytes): &(MemoryKind, Range<u64>)| {
+                    format!("{memory} {}..{}", bytes.start, bytes.end)
+                };
+                let places: Vec<String> = from.iter().map(place).collect();
+                let clause = if places.is_empty() {
+                    format!("which {operation} wrote as uninitialised")
+                } else {
+                    let places = places.join(" or ");
+                    format!("which {operation} copied from {places}, where it was uninitialised")
                 };
                 Origin { clause, written: Some(location) }
             }
@@ -297,10 +302,10 @@ mod tests {
     fn neighbours_do_not_disturb_each_other_and_overlaps_do() {
         let mut log = FillLog::default();
         let a = region(1, 0, 64, 1, 1);
-        log.record(a, None, "test", here());
-        log.record(region(2, 64, 64, 1, 1), None, "test", here());
+        log.record(a, &[], "test", here());
+        log.record(region(2, 64, 64, 1, 1), &[], "test", here());
         assert_eq!(check(&log, a), Ok(()));
-        log.record(region(3, 63, 64, 1, 1), None, "test", here());
+        log.record(region(3, 63, 64, 1, 1), &[], "test", here());
         let fault = check(&log, a).expect_err("byte 63 is gone");
         assert_eq!(fault.kind, FaultKind::StaleRead);
         let extent = fault.extent.as_ref().expect("a stale read is somewhere");
@@ -308,7 +313,7 @@ mod tests {
         assert_eq!(fault.places.len(), 2);
         assert_ne!(fault.places[0].location.line(), 0);
         // Written again, it is whole again; the other one is not.
-        log.record(a, None, "test", here());
+        log.record(a, &[], "test", here());
         assert_eq!(check(&log, a), Ok(()));
         assert!(check(&log, region(3, 63, 64, 1, 1)).is_err());
         assert_eq!(check(&log, region(0, 0, 512, 1, 1)), Ok(()), "a handle from an address is not checked");
@@ -318,10 +323,10 @@ mod tests {
     fn tensors_may_lie_in_each_others_padding() {
         let mut log = FillLog::default();
         let (a, b) = (region(1, 0, 64, 3, 8), region(2, 4, 64, 4, 8));
-        log.record(a, None, "test", here());
-        log.record(b, None, "test", here());
+        log.record(a, &[], "test", here());
+        log.record(b, &[], "test", here());
         assert_eq!((check(&log, a), check(&log, b)), (Ok(()), Ok(())));
-        log.record(region(3, 2, 64, 1, 8), None, "test", here());
+        log.record(region(3, 2, 64, 1, 8), &[], "test", here());
         let bytes = check(&log, a).expect_err("byte 2 is gone").extent.map(|extent| extent.bytes);
         assert_eq!(bytes, Some(2..3));
         assert_eq!(check(&log, b), Ok(()));
@@ -331,8 +336,8 @@ mod tests {
     fn an_uninitialised_element_has_an_origin() {
         let mut log = FillLog::default();
         let source = region(1, 4096, 64, 1, 1);
-        log.record(region(2, 0, 64, 3, 8), Some(&source), "DMA", here());
-        log.record(region(3, 4, 1, 1, 1), None, "to_hbm", here());
+        log.record(region(2, 0, 64, 3, 8), &[source], "DMA", here());
+        log.record(region(3, 4, 1, 1, 1), &[], "to_hbm", here());
         let clause = |slice, byte| log.origin(Coordinates::of_slice(slice), byte, 2).clause;
         let copied = "which DMA copied from DM 4096..4160, where it was uninitialised";
         assert_eq!((clause(0, 2), clause(300, 8)), (copied.to_string(), copied.to_string()));
@@ -349,32 +354,32 @@ mod tests {
     #[test]
     fn a_view_is_stale_only_where_it_looks() {
         let mut log = FillLog::default();
-        log.record(region(1, 0, 64, 1, 1), None, "test", here());
-        log.record(region(2, 32, 8, 1, 1), None, "test", here());
+        log.record(region(1, 0, 64, 1, 1), &[], "test", here());
+        log.record(region(2, 32, 8, 1, 1), &[], "test", here());
         assert_eq!(check(&log, region(1, 0, 32, 1, 1)), Ok(()));
         assert_eq!(check(&log, region(1, 40, 24, 1, 1)), Ok(()));
         assert!(check(&log, region(1, 39, 1, 1, 1)).is_err());
         // Only the covered part of the first tensor is written again.
-        log.record(region(1, 32, 8, 1, 1), None, "test", here());
+        log.record(region(1, 32, 8, 1, 1), &[], "test", here());
         assert_eq!(check(&log, region(1, 0, 64, 1, 1)), Ok(()));
     }
 
     #[test]
     fn covered_writes_are_forgotten_without_losing_the_fault() {
         let mut log = FillLog::default();
-        log.record(region(1, 0, 64, 1, 1), None, "test", here());
+        log.record(region(1, 0, 64, 1, 1), &[], "test", here());
         for fill in 2..100 {
-            log.record(region(fill, 0, 128, 3, 4), None, "test", here());
+            log.record(region(fill, 0, 128, 3, 4), &[], "test", here());
         }
         assert_eq!(log.writes.len(), 2);
-        log.record(region(200, 0, 128, 1, 1), None, "test", here());
+        log.record(region(200, 0, 128, 1, 1), &[], "test", here());
         assert_eq!(log.writes.len(), 1);
-        log.record(region(1, 64, 64, 1, 1), None, "test", here());
+        log.record(region(1, 64, 64, 1, 1), &[], "test", here());
         assert!(
             check(&log, region(1, 0, 64, 1, 1)).is_err(),
             "the first half was lost before the second was written"
         );
-        log.record(region(0, 64, 8, 1, 1), None, "test", here());
+        log.record(region(0, 64, 8, 1, 1), &[], "test", here());
         assert!(check(&log, region(1, 64, 64, 1, 1)).is_err(), "an unknown tensor is another tensor");
     }
 
@@ -383,17 +388,17 @@ mod tests {
         let mut log = FillLog::default();
         let (first, second) =
             (trf(1, TrfAddress::FirstHalf, 8, 4096), trf(2, TrfAddress::SecondHalf, 8, 4096));
-        log.record(first, None, "test", here());
-        log.record(second, None, "test", here());
+        log.record(first, &[], "test", here());
+        log.record(second, &[], "test", here());
         assert_eq!((check(&log, first), check(&log, second)), (Ok(()), Ok(())));
         // Half of each bank row is the first half of the file.
-        log.record(trf(3, TrfAddress::Full, 8, 4096), None, "test", here());
+        log.record(trf(3, TrfAddress::Full, 8, 4096), &[], "test", here());
         let extent = check(&log, first).expect_err("overwritten").extent;
         assert_eq!(extent.map(|extent| extent.bytes.start), Some(0));
         assert_eq!(check(&log, second), Ok(()));
-        log.record(second, None, "test", here());
+        log.record(second, &[], "test", here());
         assert_eq!(check(&log, trf(3, TrfAddress::Full, 8, 4096)), Ok(()));
-        log.record(trf(4, TrfAddress::Full, 8, 4097), None, "test", here());
+        log.record(trf(4, TrfAddress::Full, 8, 4097), &[], "test", here());
         assert!(check(&log, second).is_err());
     }
 }

@@ -61,6 +61,16 @@ fn key<A>(fill: FillId, address: A) -> Key<A> {
     (fill, (fill == FillId::ANY).then_some(address))
 }
 
+/// Whether two tensors of one memory have the same bytes of their own.
+pub(crate) fn shares(a: &Region, b: &Region) -> bool {
+    key(a.fill, a.address) == key(b.fill, b.address)
+}
+
+/// What to try where a fault may come from addresses. `apart`: every tensor has bytes of its own already.
+pub(crate) fn advice(apart: bool) -> &'static str {
+    if apart { "" } else { "; `VISA_ADDRESSES=separate` shows whether addresses are the cause" }
+}
+
 /// The bytes of a tensor.
 #[derive(Clone, Debug)]
 struct Window {
