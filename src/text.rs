@@ -1,7 +1,6 @@
 //! Text that can be built in const evaluation: what a refusal says is made where it is found, by the compiler.
 //!
-//! `text!` fills a template. Const code cannot dispatch on types, so each value says what it is, with the name of a
-//! function of `part`:
+//! `text!` fills a template. Const code cannot dispatch on types, so each value says what it is, with a name of `part`:
 //!
 //! ```text
 //! text!("fetch: a packet {} of {} holds {}", mapping(packet), str(name), count(bytes, "byte"))
@@ -92,17 +91,14 @@ impl Text {
         factors.notation(pool, self.str("`m![")).str("]`")
     }
 
-    /// The text with a filled template after it: each `{}` becomes the next part.
-    pub(crate) const fn filled(mut self, template: &str, parts: &[Part<'_>]) -> Self {
-        let mut rest = template;
-        let mut next = 0;
-        while let Some(place) = placeholder(rest) {
-            let (before, after) = rest.split_at(place);
-            self = parts[next].write(self.str(before));
-            rest = after.split_at(PLACEHOLDER).1;
-            next += 1;
+    /// The text with the pieces of a template after it, and a part between each two.
+    pub(crate) const fn filled(mut self, pieces: &[&str], parts: &[Part<'_>]) -> Self {
+        let mut k = 0;
+        while k < parts.len() {
+            self = parts[k].write(self.str(pieces[k]));
+            k += 1;
         }
-        self.str(rest)
+        self.str(pieces[k])
     }
 
     /// The text as a string.
@@ -114,16 +110,24 @@ impl Text {
     }
 }
 
-/// What stands for a `{}` of a template. Made by the functions of [`part`].
+/// What stands for a `{}` of a template.
 #[derive(Clone, Copy)]
 pub(crate) enum Part<'a> {
+    /// A string.
     Str(&'a str),
+    /// A decimal number.
     Number(usize),
+    /// A decimal number, which may be negative.
     Signed(isize),
+    /// A number of things: `1 byte`, `2 bytes`.
     Count(usize, &'a str),
+    /// A mapping, as `` `m![…]` ``.
     Mapping(&'a Expr),
+    /// A mapping in normal form, as `` `m![…]` ``.
     Factors(&'a Pool, &'a Factors),
+    /// A digit with its size, as `` `m![…]` ``.
     Term(&'a Pool, &'a Term, usize),
+    /// Another text.
     Text(&'a Text),
 }
 
@@ -142,42 +146,12 @@ impl Part<'_> {
     }
 }
 
-/// The kinds of values that a template takes.
+/// The kinds of values that a template takes, by the names that `text!` has for them.
 pub(crate) mod part {
-    use super::{Expr, Factors, Part, Pool, Term, Text};
-
-    /// A string.
-    pub(crate) const fn str(part: &str) -> Part<'_> {
-        Part::Str(part)
-    }
-    /// A decimal number.
-    pub(crate) const fn number(number: usize) -> Part<'static> {
-        Part::Number(number)
-    }
-    /// A decimal number, which may be negative.
-    pub(crate) const fn signed(number: isize) -> Part<'static> {
-        Part::Signed(number)
-    }
-    /// A number of things: `1 byte`, `2 bytes`.
-    pub(crate) const fn count(number: usize, thing: &str) -> Part<'_> {
-        Part::Count(number, thing)
-    }
-    /// A mapping, as `` `m![…]` ``.
-    pub(crate) const fn mapping(expr: &Expr) -> Part<'_> {
-        Part::Mapping(expr)
-    }
-    /// A mapping in normal form, as `` `m![…]` ``.
-    pub(crate) const fn factors<'a>(pool: &'a Pool, factors: &'a Factors) -> Part<'a> {
-        Part::Factors(pool, factors)
-    }
-    /// A digit with its size, as `` `m![…]` ``.
-    pub(crate) const fn term<'a>(pool: &'a Pool, term: &'a Term, size: usize) -> Part<'a> {
-        Part::Term(pool, term, size)
-    }
-    /// Another text.
-    pub(crate) const fn text(part: &Text) -> Part<'_> {
-        Part::Text(part)
-    }
+    pub(crate) use super::Part::{
+        Count as count, Factors as factors, Mapping as mapping, Number as number, Signed as signed,
+        Str as str, Term as term, Text as text,
+    };
 }
 
 const PLACEHOLDER: usize = "{}".len();
@@ -195,24 +169,29 @@ const fn placeholder(template: &str) -> Option<usize> {
     None
 }
 
-/// How many `{}` a template has.
-pub(crate) const fn placeholders(template: &str) -> usize {
-    let mut rest = template;
-    let mut count = 0;
+/// What stands before, between and after the `{}` of a template.
+pub(crate) const fn pieces<const COUNT: usize>(template: &str) -> [&str; COUNT] {
+    let mut pieces = [""; COUNT];
+    let (mut rest, mut k) = (template, 0);
     while let Some(place) = placeholder(rest) {
-        rest = rest.split_at(place + PLACEHOLDER).1;
-        count += 1;
+        assert!(k + 1 < COUNT, "a placeholder has no part");
+        let (before, after) = rest.split_at(place);
+        pieces[k] = before;
+        rest = after.split_at(PLACEHOLDER).1;
+        k += 1;
     }
-    count
+    assert!(k + 1 == COUNT, "a part has no placeholder");
+    pieces[k] = rest;
+    pieces
 }
 
-/// A [`Text`] from a template and its parts; works in const code. The number of parts is checked while the library is
-/// compiled.
+/// A [`Text`] from a template and its parts; works in const code. The template is taken apart, and its parts counted,
+/// once, while the library is compiled.
 macro_rules! text {
     ($template:literal $(, $kind:ident($($value:expr),+ $(,)?))* $(,)?) => {{
-        const PARTS: &[&str] = &[$(stringify!($kind)),*];
-        const { assert!($crate::text::placeholders($template) == PARTS.len(), "each placeholder has one part") };
-        $crate::text::Text::new().filled($template, &[$($crate::text::part::$kind($($value),+)),*])
+        const TEMPLATE_PARTS: &[&str] = &[$(stringify!($kind)),*];
+        const TEMPLATE_PIECES: [&str; TEMPLATE_PARTS.len() + 1] = $crate::text::pieces($template);
+        $crate::text::Text::new().filled(&TEMPLATE_PIECES, &[$($crate::text::part::$kind($($value),+)),*])
     }};
 }
 pub(crate) use text;

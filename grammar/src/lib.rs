@@ -2,7 +2,7 @@
 //!
 //! One parser serves two readers. The macros hand it the tokens of the compiler, with the compiler's spans; tools
 //! that read mappings at run time hand it text through [`parse_str`], with byte ranges as spans. Both get the same
-//! tree and the same messages (specification page 10, section 1.2).
+//! tree and the same messages.
 //!
 //! ```text
 //! mapping  := member | member "," mapping          "," is right associative and binds loosest

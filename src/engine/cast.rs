@@ -1,6 +1,6 @@
 //! Cast Engine: narrows the elements of each flit.
 //!
-//! One flit in, one flit out: what the narrower type leaves free is padding (spec page 50 §4).
+//! One flit in, one flit out: what the narrower type leaves free is padding.
 
 use super::collect::{flit_elements, whole_bytes};
 use crate::engine::stream::{AccumulationTensor, CastTensor, CollectTensor, StreamTensor};
@@ -90,7 +90,7 @@ pub trait StreamCast<D: StreamScalar> {
 
     /// Converts each element. `OutPacket` is the packet, padded to a flit of the narrower type.
     ///
-    /// i32 keeps its low bits; f32 is rounded to nearest, ties to even (spec page 50 §4).
+    /// i32 keeps its low bits; f32 is rounded to nearest, ties to even.
     ///
     /// Refused while compiling: packets that are not one flit before and after.
     fn cast<D2: Scalar, OutPacket: M>(self) -> Self::CastOutput<D2, OutPacket>

@@ -5,7 +5,7 @@
 //!   Time2 = [Time, flit index]         Packet2 = one flit
 //! ```
 //!
-//! No element moves and no type changes (spec page 40 §1).
+//! No element moves and no type changes.
 
 use crate::engine::stream::{CollectTensor, FetchTensor, StreamTensor};
 use crate::error::{PlanError, attempt, refuse};

@@ -1,7 +1,7 @@
 //! Commit Engine: writes a stream of flits to DM.
 //!
 //! Of each flit the leading `commit_in_size` bytes are kept. Time may be permuted; the packet is always the innermost,
-//! contiguous part of the tensor (spec page 50 §6).
+//! contiguous part of the tensor.
 
 use super::collect::whole_bytes;
 use crate::command::{Address, Region, Sink};
@@ -295,7 +295,7 @@ impl<'l, const T: Tu, P: InMotion, D: StreamScalar, Chip: M, Cluster: M, Slice: 
         config.packet_size = plan.window;
         let sink =
             Sink::Commit { destination, config, commit_size: plan.commit_size, guard: const { Self::GUARD } };
-        self.end(sink);
+        self.pass.end(self.context, sink);
     }
 }
 

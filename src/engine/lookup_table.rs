@@ -5,8 +5,7 @@
 //! ```
 //!
 //! With table indexing the adapter takes each stored element as an index and gives the entry instead: a function of one
-//! variable (GeLU, sigmoid), or an encoding that no engine knows (seed page *Fetch Engine*, "Table Indexing"; spec page
-//! 20 §5).
+//! variable (GeLU, sigmoid), or an encoding that no engine knows (the vendor's page *Fetch Engine*, "Table Indexing").
 //!
 //! # Order of the entries
 //!
@@ -68,7 +67,7 @@ mod sealed {
 
 /// Stored types that can be the index of a [`LookupTable`]: those of 4 and 8 bits.
 ///
-/// Source: spec page 20 §5, stage *table*: 256 entries for 8-bit types, 16 for 4-bit types.
+/// 256 entries for 8-bit types, 16 for 4-bit types.
 #[diagnostic::on_unimplemented(
     message = "lookup table: elements of `{Self}` cannot be the index of a table",
     label = "`{Self}` has no table",

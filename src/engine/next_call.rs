@@ -3,7 +3,7 @@
 //! A stage has the methods of the calls that may follow. It also has the others, each with a bound that nothing meets:
 //! the compiler shows the words of the bound at the user's call, in `cargo check` too. Without them it would say that
 //! there is no such method, and not what to do. Such a method has the result of the right call, so that the rest of the
-//! chain causes no more errors.
+//! chain causes no more errors; `to_vrf`, whose result depends on a type that is not known to fit, ends it.
 
 use crate::command::{AccumulationKind, Address, TrfAddress};
 use crate::engine::contraction::ContractsTo;
@@ -35,8 +35,8 @@ never_met! {
     /// Of packets that `.collect()` has cut into flits.
     WasCollected: "the packets have not been cut into flits yet",
         "`.collect::<Time, Packet>()` comes before this call";
-    /// Of packets that are no flits.
-    HasNoFlits: "the stream is made of flits already",
+    /// Of packets that no `.collect()` has cut into flits.
+    IsUncollected: "the stream was collected already",
         "remove this call: only `.fetch()` is followed by `.collect()`";
     /// Of a stream that `.align()` has brought together with weights.
     MetWeights: "the stream has not met its weights yet",
@@ -47,6 +47,15 @@ never_met! {
     /// Of sums that `.accumulate()` has added over time.
     WasAccumulated: "the columns have not been added over time yet",
         "`.accumulate::<OutTime, OutPacket>(kind)` comes before this call";
+    /// Of a stream that no `.align()` has brought together with weights.
+    HasNoWeights: "the stream has met its weights already",
+        "remove this call: `.contract()` and `.accumulate()` come next";
+    /// Of products that no `.contract()` has added.
+    HasNoColumns: "the products were added to columns already",
+        "remove this call: `.accumulate()` comes next";
+    /// Of sums that no `.accumulate()` has added over time.
+    IsUnsummed: "the columns were added over time already",
+        "remove this call: a stream is accumulated once";
     /// Of a stream that was not contracted.
     IsUncontracted: "a stream meets its weights once",
         "`.commit::<Element>(address)` the stream, and begin another one with the result";
@@ -59,6 +68,15 @@ never_met! {
     /// Of streams that `.commit()` has written to a tensor in DM.
     WasCommitted: "a stream in motion is no tensor in memory",
         "`.commit::<Element>(address)` comes before this call";
+}
+
+/// Weights of any type: at a wrong stage the stream has another type than they.
+#[doc(hidden)]
+pub trait Weights<Chip, Cluster, Slice, Row, Element> {}
+
+impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
+    Weights<Chip, Cluster, Slice, Row, Element> for TrfTensor<D, Chip, Cluster, Slice, Row, Element>
+{
 }
 
 /// One call, with the parameters and the result of its right place: the compiler goes on behind it without more errors.
@@ -74,7 +92,7 @@ macro_rules! call {
     };
     ($bound:ident, $element:ty, align) => {
         call!($bound, align<OutTime: M, OutPacket2: M, Row2: M, TrfElement: M>(
-                weights: &TrfTensor<D, Chip, Cluster, Slice, Row2, TrfElement>)
+                weights: &impl Weights<Chip, Cluster, Slice, Row2, TrfElement>)
             -> AlignedPair<'l, T, D, Chip, Cluster, Slice, Row2, OutTime, OutPacket2>);
     };
     ($bound:ident, $element:ty, contract) => {
@@ -157,7 +175,7 @@ wrong_calls! {
     }
     [D: StreamScalar] CollectTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
         IsUnread: fetch;
-        HasNoFlits: collect;
+        IsUncollected: collect;
     }
     [D: Scalar] CollectTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
         WasCommitted: to_hbm to_dm;
@@ -167,30 +185,35 @@ wrong_calls! {
     }
     [D: StreamScalar, Row: M] AlignedPair<'l, T, D, Chip, Cluster, Slice, Row, Time, Packet>, D {
         IsUnread: fetch;
-        HasNoFlits: collect;
-        IsUncontracted: align;
-        WasContracted: cast to_trf to_vrf;
+        IsUncollected: collect;
+        HasNoWeights: align;
+        WasContracted: cast;
+        IsAsCollected: to_trf to_vrf;
     }
     [D: ContractsTo<Identity>, Row: M] AlignedPair<'l, T, D, Chip, Cluster, Slice, Row, Time, Packet>, Sum<D> {
         WasContracted: accumulate commit commit_view to_hbm to_dm;
     }
     [D: Scalar, Row: M] ContractionTensor<'l, T, D, Chip, Cluster, Slice, Row, Time, Packet>, D {
         IsUnread: fetch;
-        HasNoFlits: collect;
-        IsUncontracted: align contract;
-        WasAccumulated: cast commit commit_view to_trf to_vrf to_hbm to_dm;
+        IsUncollected: collect;
+        HasNoWeights: align;
+        HasNoColumns: contract;
+        WasAccumulated: cast commit commit_view to_hbm to_dm;
+        IsAsCollected: to_trf to_vrf;
     }
     [D: Scalar] AccumulationTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
         IsUnread: fetch;
-        HasNoFlits: collect;
-        IsUncontracted: align contract accumulate;
+        IsUncollected: collect;
+        IsUncontracted: align contract;
+        IsUnsummed: accumulate;
         IsAsCollected: to_trf to_vrf;
         WasCommitted: to_hbm to_dm;
     }
     [D: Scalar] CastTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
         IsUnread: fetch;
-        HasNoFlits: collect;
-        IsUncontracted: align contract accumulate;
+        IsUncollected: collect;
+        IsUncontracted: align contract;
+        IsUnsummed: accumulate;
         IsUncast: cast;
         IsAsCollected: to_trf to_vrf;
         WasCommitted: to_hbm to_dm;

@@ -4,7 +4,7 @@
 //!   Time = [Row, t]   Packet       ──▶   Row 0: t, Packet     Row 1: t, Packet     …
 //! ```
 //!
-//! `Row` is the outermost part of time, `Element` keeps the order of the stream (spec page 40 §2.1).
+//! `Row` is the outermost part of time, `Element` keeps the order of the stream.
 
 use super::collect::{CollectPlan, whole_bytes};
 use crate::command::{ContiguousLoad, Sink, TrfAddress};
@@ -224,7 +224,7 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
         accept(OPERATION, check_capacity(OPERATION, plan, address));
         let tensor = TrfTensor::filled(address, self.context.next_fill());
         let sink = Sink::Trf { destination: tensor.region(), guard: const { Self::GUARD } };
-        self.end(sink);
+        self.pass.end(self.context, sink);
         tensor
     }
 }
@@ -254,7 +254,7 @@ mod tests {
         assert!(parts.iter().all(|part| error.message().contains(part)), "{error}");
     }
 
-    /// The example of spec page 40 §2.1.
+    /// The example of `to_trf`.
     #[test]
     fn rows_are_the_outermost_part_of_time() {
         type Time = m![G, S, C # 64 / 32];
@@ -271,7 +271,7 @@ mod tests {
         refused(load::<i8, Time, Packet, m![G % 2], m![G / 2, S, C # 64]>(), "row mapping", &["`m![G % 2]`"]);
     }
 
-    /// What breaks several rules is refused by the first one, in the order of spec page 40 §2.1.
+    /// What breaks several rules is refused by the first one, in the order of the documentation.
     #[test]
     fn the_first_broken_rule_is_reported() {
         // Rows, capacity and all mappings are wrong; then one after the other is right.
@@ -333,7 +333,7 @@ mod tests {
         }
     }
 
-    /// Each condition of spec page 40 §2.3, from both sides.
+    /// Each condition of the short command, from both sides.
     #[test]
     fn short_commands_need_contiguous_bytes() {
         type Load<D, Time, Packet, Row, Element> = TrfLoadPlan<D, Time, Packet, Row, Element>;

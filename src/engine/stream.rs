@@ -115,6 +115,16 @@ impl Pass {
             cast: None,
         }
     }
+
+    /// Gives the command: the stream ends here.
+    #[track_caller]
+    pub(crate) fn end<const T: Tu>(self, context: &mut TuContext<T>, sink: command::Sink) {
+        let Self { begun, fetch, collect, contraction, cast, .. } = self;
+        begun.end();
+        let fetch = fetch.expect("a stream that ends was fetched");
+        let unit = TensorUnit { sub_context: T, collect, contraction, cast, ..TensorUnit::new(fetch, sink) };
+        context.execute(Operation::TensorUnit(Box::new(unit)));
+    }
 }
 
 /// A tensor in motion: at time `t`, lane `p` of a slice's packet holds the element of the tensor at the union of
@@ -157,16 +167,6 @@ impl<'l, const T: Tu, P: Position, D: StreamScalar, Chip: M, Cluster: M, Slice: 
 {
     pub(crate) fn new(context: &'l mut TuContext<T>, pass: Box<Pass>) -> Self {
         Self { context, pass, types: PhantomData }
-    }
-
-    /// Gives the command: the stream ends here.
-    #[track_caller]
-    pub(crate) fn end(self, sink: command::Sink) {
-        let Pass { begun, fetch, collect, contraction, cast, .. } = *self.pass;
-        begun.end();
-        let fetch = fetch.expect("a stream that ends was fetched");
-        let unit = TensorUnit { sub_context: T, collect, contraction, cast, ..TensorUnit::new(fetch, sink) };
-        self.context.execute(Operation::TensorUnit(Box::new(unit)));
     }
 
     /// Which positions hold an element. Variables: chip, cluster, slice, time, packet.

@@ -4,7 +4,7 @@
 //!   Time   Packet   ──▶   Element: the same axes in any order, padding added or dropped      8192 bytes per slice
 //! ```
 //!
-//! Source: spec page 40 §2.4. Elements are `i32` or `f32`: the type is what the fetch widens to.
+//! Elements are `i32` or `f32`: the type is what the fetch widens to.
 
 use crate::command::{Address, Sink, Start, Step, Transfer};
 use crate::engine::stream::CollectTensor;
@@ -50,8 +50,7 @@ const OPERATION: &str = "to_vrf";
 ///
 /// # Errors
 ///
-/// An `Element` with other axes than the stream, or cut at other places (spec page 40, E12); one of more than 8192 bytes
-/// (E13).
+/// An `Element` with other axes than the stream, or cut at other places; one of more than 8192 bytes.
 pub const fn derive_vrf_load(request: &VrfLoadRequest) -> Result<VrfLoadConfig, PlanError> {
     let mut pool = Pool::new();
     attempt!(factors_of(OPERATION, &mut pool, request.time));
@@ -71,17 +70,6 @@ pub const fn derive_vrf_load(request: &VrfLoadRequest) -> Result<VrfLoadConfig, 
     while k < transfer.loops.len() {
         let mut own = transfer.loops.at(k);
         own.source = Step { units: 0, elements: own.source.units * lanes + own.source.elements };
-        // The same digit a second time would repeat elements.
-        if own.size > 1 && own.source.elements == 0 {
-            refuse!(
-                "VRF axes",
-                "to_vrf: Element {} names a part of an axis twice, but the stream has Time {} and Packet {}; \
-                 help: name each axis of Time and Packet once",
-                mapping(request.vrf_element),
-                mapping(request.time),
-                mapping(request.packet),
-            );
-        }
         transfer.loops.set(k, own);
         k += 1;
     }
@@ -150,7 +138,7 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet:
             transfer: plan.transfer,
             guard: const { Self::GUARD },
         };
-        self.end(sink);
+        self.pass.end(self.context, sink);
         tensor
     }
 }
@@ -198,7 +186,7 @@ mod tests {
         assert_eq!(load::<f32, m![1], m![1 # 8], m![1]>().map(|config| config.elements), Ok(1));
     }
 
-    /// Spec page 40, E13: 8192 bytes, padding counted; the axes come first.
+    /// 8192 bytes, padding counted; the axes come first.
     #[test]
     fn bytes_count_with_padding() {
         assert_eq!(load::<f32, m![V], m![B], m![V, B]>().map(|config| config.bytes), Ok(8192));

@@ -50,7 +50,9 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub unsafe fn from_addr(address: Address) -> Self {
-        const { assert_fits::<D, Chip, Element>() };
+        const {
+            let _ = Self::FOOTPRINT;
+        }
         Self::accept_address("HbmTensor::from_addr", address);
         Self::filled(address, FillId::bare())
     }
@@ -62,7 +64,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
 
     /// Bytes of all chips together, padding included.
     pub fn size() -> usize {
-        (Chip::SIZE * Element::SIZE * D::BITS).div_ceil(8)
+        const { Self::FOOTPRINT.chips * Self::FOOTPRINT.bytes() }
     }
 
     /// The whole tensor, to read.
@@ -74,10 +76,6 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     pub fn view_mut(&mut self) -> HbmTensorViewMut<'_, D, Chip, Element> {
         HbmTensorViewMut { address: self.address, fill: self.fill, types: PhantomData }
     }
-}
-
-pub(crate) const fn assert_fits<D: Scalar, Chip: M, Element: M>() {
-    let _ = HbmTensor::<D, Chip, Element>::FOOTPRINT;
 }
 
 impl<D: Scalar, Chip: M, Element: M> fmt::Debug for HbmTensor<D, Chip, Element> {

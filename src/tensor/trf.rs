@@ -42,6 +42,7 @@ impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
     };
 
     const CHECK: () = {
+        let _ = Self::GUARD;
         if let Err(error) = crate::engine::register_file::check_rows("TrfTensor", Row::EXPR, Row::SIZE) {
             error.refuse()
         }

@@ -24,7 +24,8 @@ impl<Mapping: M, const KIND: u8> UnitCount<Mapping, KIND> {
         let (name, most) = match KIND {
             0 => CHIP,
             1 => CLUSTER,
-            _ => SLICE,
+            2 => SLICE,
+            _ => panic!("three kinds of mappings are over units"),
         };
         match count_units("tensor", Mapping::EXPR, name, most) {
             Ok(count) => count,

@@ -6,8 +6,7 @@ use syn::ext::IdentExt;
 use syn::visit::{self, Visit};
 use syn::{FnArg, GenericParam, Signature, Type};
 
-/// `launch` takes its arguments as one tuple; the longest one that can be sent to the device has this many members
-/// (specification page 10, section 5.2).
+/// `launch` takes its arguments as one tuple; the longest one that can be sent to the device has this many members.
 const MAX_ARGUMENTS: usize = 23;
 
 /// Refuses what cannot be a kernel.

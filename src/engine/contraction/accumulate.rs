@@ -5,7 +5,7 @@
 //!   Sequential     OutTime = [Time', Row, columns / 8]   OutPacket = columns % 8   8 columns of one row per beat
 //! ```
 //!
-//! `Time'` is `Time` without the axes that are summed (spec page 40 §4.2).
+//! `Time'` is `Time` without the axes that are summed.
 
 use crate::command::AccumulationKind;
 use crate::error::{PlanError, attempt, refuse};

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The two sides are the stream adapter (`stream_adapter.rs`) and the TRF sequencer (`trf_sequencer.rs`); what concerns
-//! both is here: that rows are on one side only (seed pages *Stream Adapter* and *TRF Sequencer*, spec page 40 §3).
+//! both is here: that rows are on one side only (the vendor's pages *Stream Adapter* and *TRF Sequencer*).
 
 use super::stream_adapter::{StreamAdapterConfig, stream_adapter};
 use super::trf_sequencer::{TrfSequencerConfig, trf_sequencer};

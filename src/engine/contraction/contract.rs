@@ -6,7 +6,6 @@
 //!   depth 2               └──+──┘     └──+──┘           2^depth innermost positions become one column
 //! ```
 //!
-//! Spec page 40 §4.1.
 
 use crate::engine::collect::whole_bytes;
 use crate::error::{PlanError, attempt, refuse};

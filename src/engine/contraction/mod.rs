@@ -6,8 +6,8 @@
 //!                    └ TrfTensor                          └ adder tree           └ sums over time, rows folded in
 //! ```
 //!
-//! Multiply and add is all that the seed pages have an API for. The hardware's tree can also find a maximum, on row 0
-//! alone (spec page 40 §4.1); nothing in `contract` selects that, so it is left out.
+//! Multiply and add is all that the vendor's pages have an API for. The hardware's tree can also find a maximum, on row 0
+//! alone; nothing in `contract` selects that, so it is left out.
 
 mod accumulate;
 mod align;

@@ -67,7 +67,7 @@ pub struct StreamAdapterPlan<D, Time, Packet, Row, TrfElement, OutTime, OutPacke
 impl<D: StreamScalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, OutPacket: M>
     StreamAdapterPlan<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>
 {
-    /// The derived configuration. Using it refuses what the stream adapter cannot do (spec page 40 §3.1).
+    /// The derived configuration. Using it refuses what the stream adapter cannot do.
     pub const CONFIG: StreamAdapterConfig = match derive_stream_adapter(
         &AlignPlan::<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>::REQUEST,
     ) {
@@ -93,7 +93,7 @@ pub struct TrfSequencerPlan<D, TrfElement, OutTime, OutPacket>(
 impl<D: StreamScalar, TrfElement: M, OutTime: M, OutPacket: M>
     TrfSequencerPlan<D, TrfElement, OutTime, OutPacket>
 {
-    /// The derived configuration. Using it refuses what the TRF sequencer cannot do (spec page 40 §3.2).
+    /// The derived configuration. Using it refuses what the TRF sequencer cannot do.
     pub const CONFIG: TrfSequencerConfig = match derive_trf_sequencer(
         &AlignPlan::<D, Identity, Identity, Identity, TrfElement, OutTime, OutPacket>::REQUEST,
     ) {
@@ -195,7 +195,7 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
     /// With two flits per packet the innermost factor of `Time` becomes the upper half of `OutPacket`; with one, the upper
     /// half is padding. Axes that only the TRF has stand innermost in `OutTime`: each packet is repeated over them.
     ///
-    /// Refused while compiling: everything that stream adapter and TRF sequencer cannot do (spec page 40 §3).
+    /// Refused while compiling: everything that stream adapter and TRF sequencer cannot do.
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn align<OutTime: M, OutPacket: M, Row: M, TrfElement: M>(
         self,
@@ -223,7 +223,7 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Ti
     /// otherwise what lies in memory, which the check `padding` refuses unless it is zero.
     ///
     /// Refused while compiling: more than 32 columns, a number of columns that is no power of two, and what is no outer
-    /// part of the packet (spec page 40 §4.1).
+    /// part of the packet.
     #[inline(never)]
     pub fn contract<OutPacket: M>(
         self,
@@ -252,7 +252,7 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Ti
     /// Adds the results of several steps, and folds the rows into the stream.
     ///
     /// Axes of `Time` that `OutTime` does not have are summed. The rest keeps its order and padding. `kind` says how
-    /// rows and columns leave (spec page 40 §4.2).
+    /// rows and columns leave.
     ///
     /// Refused while compiling: mappings that fit neither kind.
     ///

@@ -7,10 +7,10 @@
 //! ```
 //!
 //! The order of the stream is fixed. What `OutTime` has and the stream has not stands innermost there: each packet is
-//! repeated over it (tiling). Seed page *Stream Adapter*, spec page 40 §3.1.
+//! repeated over it (tiling). The vendor's page *Stream Adapter*.
 //!
-//! Left out, as on the seed pages, which have no parameter for it: three flits per packet, shifts and transposes inside
-//! a flit (spec page 40 §7).
+//! Left out, as on the vendor's pages, which have no parameter for it: three flits per packet, shifts and transposes inside
+//! a flit.
 
 use super::align::{AlignRequest, OPERATION, Sides, shares_a_digit};
 use crate::engine::collect::{flit_elements, whole_bytes};

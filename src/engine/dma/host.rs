@@ -33,10 +33,7 @@ impl<D: Scalar, Host: M, Chip: M, Element: M> HostPlan<D, Host, Chip, Element> {
     };
 
     /// Elements of the host's buffer: live digits only.
-    pub const HOST_ELEMENTS: usize = {
-        let mut pool = crate::mapping::Pool::new();
-        crate::host::packed_factors(&mut pool, Host::EXPR).size()
-    };
+    pub const HOST_ELEMENTS: usize = crate::engine::inspect::host_elements::<Host>();
 }
 
 /// Derives the loops between the packed buffer of a host tensor and HBM. `upload`: from the host.

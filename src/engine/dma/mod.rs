@@ -147,7 +147,7 @@ pub const fn check_dma(rules: &DmaRules, transfer: &Transfer) -> Result<(), Plan
     let rounded = bytes.div_ceil(unit) * unit;
     // A run may go on into padding, where both sides have it.
     if rounded * 8 > room(transfer, run, rules) * bits {
-        let longer = longer_runs(rules, bits);
+        let longer = longer_runs(rules, run, bits);
         refuse!(
             "DMA run",
             "{} has {} on both sides, but a transfer from HBM to DM moves multiples of {}; \
@@ -159,8 +159,9 @@ pub const fn check_dma(rules: &DmaRules, transfer: &Transfer) -> Result<(), Plan
             number(rounded * 8 / bits),
         );
     }
-    if shortest_odd_step(transfer, bits, 8 * unit, run) > 0 {
-        let step = shortest_odd_step(transfer, bits, 8 * unit, run) * bits / 8;
+    let odd = shortest_odd_step(transfer, bits, 8 * unit, run);
+    if odd > 0 {
+        let step = odd * bits / 8;
         refuse!(
             "DMA stride",
             "{} steps by a number of bytes that is no multiple of {} on one side, but a transfer from HBM to DM needs \
@@ -173,9 +174,11 @@ pub const fn check_dma(rules: &DmaRules, transfer: &Transfer) -> Result<(), Plan
     Ok(())
 }
 
-/// The edit for short runs where the order of the source is the reason: HBM to HBM moves runs of any length.
-const fn longer_runs(rules: &DmaRules, bits: usize) -> Text {
-    if rules.destination.1 * bits < 8 * spec::DMA_HBM_TO_DM_BYTES {
+/// The edit for short runs where the order of the source is the reason: HBM to HBM moves runs of any length. The order of
+/// the destination helps where all that it has in a slice is more than the run, and whole units.
+const fn longer_runs(rules: &DmaRules, run: usize, bits: usize) -> Text {
+    let inside = rules.destination.1;
+    if run >= inside || !(inside * bits).is_multiple_of(8 * spec::DMA_HBM_TO_DM_BYTES) {
         return text!("");
     }
     text!(
@@ -251,3 +254,7 @@ const fn shortest_odd_step(transfer: &Transfer, bits: usize, unit: usize, run: u
     }
     shortest
 }
+
+#[cfg(test)]
+#[path = "rules_tests.rs"]
+mod rules_tests;

@@ -1,4 +1,4 @@
-//! Interleaving: one stream of the packets of two tensors (seed page *Fetch Engine*, "Interleaving Tensors").
+//! Interleaving: one stream of the packets of two tensors (the vendor's page *Fetch Engine*, "Interleaving Tensors").
 //!
 //! ```text
 //! axes![A = 4, I = 2]      Time = m![A, I]     lhs 0, rhs 0, lhs 1, rhs 1, lhs 2, …     I innermost: every packet
@@ -18,7 +18,7 @@ use crate::scalar::Scalar;
 use crate::tensor::DmTensorView;
 use core::marker::PhantomData;
 
-/// Tensors that one fetch can interleave (seed page *Fetch Engine*).
+/// Tensors that one fetch can interleave (the vendor's page *Fetch Engine*).
 const TENSORS: usize = 2;
 
 /// Refuses an axis that is not one of two positions, or that the tensors have themselves.
@@ -137,7 +137,7 @@ impl<const T: Tu> TuContext<T> {
     /// The fetch puts `I` into its time; where it stands there decides how the tensors alternate. They have the same
     /// element type and mapping, and may lie anywhere.
     ///
-    /// Refused while compiling: an axis that is not of size 2, or that the tensors have themselves. Source: seed page
+    /// Refused while compiling: an axis that is not of size 2, or that the tensors have themselves. Source: the vendor's page
     /// *Fetch Engine*, "Interleaving Tensors".
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.

@@ -6,7 +6,7 @@
 //!   adapter: masking ─▶ table indexing ─▶ type casting ─▶ zero-point subtraction ─▶ batching
 //! ```
 //!
-//! The plan follows from the mappings and the element types (seed page *Fetch Engine*, spec page 20 §5):
+//! The plan follows from the mappings and the element types (the vendor's page *Fetch Engine*):
 //!
 //! * [`FetchConfig`]: sequencer, fetch size, cycles; its [`addresses`](FetchConfig::addresses) are what DM sees.
 //! * [masking](MaskConfig): padding of the innermost axis is replaced, by 0 unless
@@ -206,7 +206,7 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Begin: M, Elemen
     /// its own memory, so `Slice` stays. Padding of the innermost axis is masked: see [`MaskConfig`].
     ///
     /// Refused while compiling: clusters other than 2 or slices other than 256, packets that are no multiple of 8 bytes,
-    /// mappings that no sequencer of 8 entries reads (seed page *Fetch Engine*).
+    /// mappings that no sequencer of 8 entries reads (the vendor's page *Fetch Engine*).
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn fetch<D2: StreamScalar, Time2: M, Packet2: M>(

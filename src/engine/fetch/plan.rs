@@ -73,9 +73,11 @@ impl FetchRequest {
 /// The derived configuration of a fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FetchConfig {
-    /// The sequencer as derived, one entry per digit. Strides in elements.
+    /// The sequencer as derived: an entry per digit, or per member where the members of the lists are more than the entries
+    /// that the hardware takes. Strides in elements.
     pub derived: Config,
-    /// The sequencer as the hardware is told it: within its limits, and with the entry `1 : 0` that some masks need.
+    /// The sequencer as the hardware is told it: within its limits, and as the mask needs it. That is with the entry `1 : 0`,
+    /// or with an entry per member of the lists where only these have a mask. The entries of the mask are counted here.
     pub config: Config,
     /// Time steps.
     pub time: usize,
@@ -91,7 +93,7 @@ pub struct FetchConfig {
     pub fetches_per_packet: usize,
     /// Cycles of the sequencer: one fetch per cycle. No stage of the adapter adds to them.
     pub cycles: usize,
-    /// Cycles that the stages of the adapter delay the first packet by (spec page 70 §4).
+    /// Cycles that the stages of the adapter delay the first packet by.
     pub latency: usize,
     /// What the adapter replaces as it reads. `None`: nothing.
     pub mask: Option<MaskConfig>,
@@ -169,7 +171,7 @@ pub const fn derive_fetch(request: &FetchRequest) -> Result<FetchConfig, PlanErr
 
 /// The most positions of a mapping, or of a stream: far more than the chip's memory has bits, and few enough to
 /// calculate with.
-const POSITIONS: usize = 1 << 48;
+const POSITIONS: u64 = 1 << 48;
 
 /// Mappings with a size, of at most [`POSITIONS`].
 const fn check_sizes(request: &FetchRequest) -> Result<(), PlanError> {
@@ -188,20 +190,20 @@ const fn check_sizes(request: &FetchRequest) -> Result<(), PlanError> {
                 "size",
                 "fetch: {} is made of more than {} positions; help: cut the axes before they are fetched",
                 mapping(exprs[k]),
-                number(POSITIONS),
+                number(POSITIONS as usize),
             );
         }
         k += 1;
     }
     let [_, _, time, packet] = sizes;
     match time.checked_mul(packet) {
-        Some(positions) if positions <= POSITIONS => Ok(()),
+        Some(positions) if positions as u64 <= POSITIONS => Ok(()),
         _ => refuse!(
             "size",
             "fetch: packets {} at {} are more than {} positions; help: cut the axes before they are fetched",
             mapping(request.packet),
             mapping(request.time),
-            number(POSITIONS),
+            number(POSITIONS as usize),
         ),
     }
 }
@@ -210,13 +212,13 @@ const fn check_sizes(request: &FetchRequest) -> Result<(), PlanError> {
 const fn is_countable(expr: &Expr) -> bool {
     match expr {
         Expr::Identity => true,
-        Expr::Symbol(axis) => axis.size <= POSITIONS,
+        Expr::Symbol(axis) => axis.size as u64 <= POSITIONS,
         Expr::Stride(inner, _) | Expr::Modulo(inner, _) => is_countable(inner),
-        Expr::Resize(inner, n) | Expr::Padding(inner, n) => *n <= POSITIONS && is_countable(inner),
+        Expr::Resize(inner, n) | Expr::Padding(inner, n) => *n as u64 <= POSITIONS && is_countable(inner),
         Expr::Margin(inner, ..) => {
             is_countable(inner)
                 && match expr.checked_size() {
-                    Ok(size) => size <= POSITIONS,
+                    Ok(size) => size as u64 <= POSITIONS,
                     Err(_) => false,
                 }
         }
@@ -224,14 +226,14 @@ const fn is_countable(expr: &Expr) -> bool {
             is_countable(left)
                 && is_countable(right)
                 && match expr.checked_size() {
-                    Ok(size) => size <= POSITIONS,
+                    Ok(size) => size as u64 <= POSITIONS,
                     Err(_) => false,
                 }
         }
     }
 }
 
-/// A fetch starts at a whole byte: no loop outside the contiguous run steps by half bytes (seed page *Fetch Engine*,
+/// A fetch starts at a whole byte: no loop outside the contiguous run steps by half bytes (the vendor's page *Fetch Engine*,
 /// constraints).
 const fn check_byte_addresses(request: &FetchRequest, config: &Config) -> Result<(), PlanError> {
     let bits = request.input.bits();
@@ -366,8 +368,8 @@ mod tests {
     const fn axis(name: &'static str, size: usize) -> Expr {
         Expr::Symbol(Axis { name: Ident::new(name), size })
     }
-    const LARGEST: &Expr = &axis("A", POSITIONS);
-    const LARGER: &Expr = &axis("A", POSITIONS + 1);
+    const LARGEST: &Expr = &axis("A", POSITIONS as usize);
+    const LARGER: &Expr = &axis("A", POSITIONS as usize + 1);
     const HUGE: &Expr = &axis("B", usize::MAX);
     const ONE: &Expr = &Expr::Identity;
     const T: &Expr = &axis("T", 2);

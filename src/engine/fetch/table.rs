@@ -50,7 +50,7 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Begin: M, Elemen
     /// ```
     ///
     /// Refused while compiling: the sub context, which has no tables, and all that [`fetch`](Self::fetch) refuses. A fetch
-    /// takes at most as many elements as make 32 bytes, as entries and as elements of `D2`. Source: seed page *Fetch
+    /// takes at most as many elements as make 32 bytes, as entries and as elements of `D2`. Source: the vendor's page *Fetch
     /// Engine*, "Table Indexing".
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.

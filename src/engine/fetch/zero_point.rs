@@ -19,7 +19,7 @@ mod sealed {
 
 /// Stored types from which the fetch adapter subtracts a zero point, with the types of the difference.
 ///
-/// Source: seed page *Fetch Engine*, "Zero-Point Subtraction"; spec page 20 §5. Types that could not hold the difference are
+/// Source: the vendor's page *Fetch Engine*, "Zero-Point Subtraction". Types that could not hold the difference are
 /// left out: a stream of the stored type, and `i9` for `i16`.
 #[diagnostic::on_unimplemented(
     message = "fetch: cannot subtract a zero point from `{Self}` into `{D2}`",
@@ -69,7 +69,7 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Begin: M, Elemen
     /// [`pad_value`](Self::pad_value) says otherwise.
     ///
     /// Refused while compiling: what [`fetch`](Self::fetch) refuses, and pairs of types that are not in
-    /// [`ZeroPointCast`]. Source: seed page *Fetch Engine*, "Zero-Point Subtraction".
+    /// [`ZeroPointCast`]. Source: the vendor's page *Fetch Engine*, "Zero-Point Subtraction".
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn fetch_with_zero_point<D2: StreamScalar, Time2: M, Packet2: M>(

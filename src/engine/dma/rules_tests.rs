@@ -1,0 +1,85 @@
+//! The rules of DMA transfers, each with a neighbour that is accepted.
+
+use super::*;
+use crate::mapping::M;
+use crate::prelude::{axes, m};
+use crate::scalar::ElementType::{self, I4, I8};
+
+axes![A = 2, B = 8, C = 3, K = 12, S = 4];
+
+fn hbm<Element: M>(element: ElementType) -> Shape {
+    Shape::hbm(element, <m![1]>::EXPR, Element::EXPR)
+}
+
+fn dm<Slice: M, Element: M>(element: ElementType) -> Shape {
+    Shape::dm(element, <m![1]>::EXPR, <m![1 # 2]>::EXPR, Slice::EXPR, Element::EXPR)
+}
+
+/// The rule and the message; nothing where the transfer is accepted.
+fn refused(source: &Shape, destination: &Shape) -> Option<(&'static str, String)> {
+    derive_dma(source, destination).err().map(|error| (error.rule(), error.message().to_string()))
+}
+
+#[track_caller]
+fn check(source: &Shape, destination: &Shape, rule: &str, parts: &[&str]) {
+    let (found, message) = refused(source, destination).expect("is refused");
+    assert_eq!(found, rule, "{message}");
+    assert!(parts.iter().all(|part| message.contains(part)), "{message}");
+}
+
+type One = m![1 # 256];
+
+#[test]
+fn no_transfer_reaches_the_vrf() {
+    let vrf = Shape::vrf(I8, <m![1]>::EXPR, <m![1 # 2]>::EXPR, One::EXPR, <m![B]>::EXPR);
+    let other = dm::<One, m![B]>(I8);
+    check(
+        &vrf,
+        &other,
+        "DMA memory",
+        &["to_dm: a transfer from or to the VRF", "help: load the VRF with `.to_vrf(…)`"],
+    );
+    check(&other, &vrf, "DMA memory", &["help: load the VRF with `.to_vrf(…)`"]);
+    assert_eq!(refused(&other, &dm::<One, m![B]>(I8)), None);
+}
+
+#[test]
+fn starts_are_aligned_as_steps_are() {
+    let parts = ["starts 4 elements of 8 bits from the source", "starts at multiples of 8 bytes"];
+    check(&hbm::<m![# 4 + B + # 4]>(I8), &dm::<One, m![B]>(I8), "DMA start", &parts);
+    assert_eq!(refused(&hbm::<m![# 8 + B]>(I8), &dm::<One, m![B]>(I8)), None);
+    // Into HBM and inside of it a start is a whole byte.
+    let parts = ["starts 1 elements of 4 bits from the destination", "starts at multiples of 1 byte;"];
+    check(&hbm::<m![B]>(I4), &hbm::<m![# 1 + B + # 1]>(I4), "DMA start", &parts);
+    assert_eq!(refused(&hbm::<m![B]>(I4), &hbm::<m![# 2 + B]>(I4)), None);
+}
+
+#[test]
+fn the_shortest_odd_step_says_how_far_to_pad() {
+    // Steps of 12 and of 36 bytes.
+    let source = hbm::<m![A, C, B # 12]>(I8);
+    check(
+        &source,
+        &dm::<One, m![A, C, B # 16]>(I8),
+        "DMA stride",
+        &["pad the innermost axis to `# 16` on both sides"],
+    );
+    assert_eq!(refused(&hbm::<m![A, C, B # 16]>(I8), &dm::<One, m![A, C, B # 16]>(I8)), None);
+}
+
+/// The order of the destination is named where it makes the runs long enough.
+#[test]
+fn another_order_is_advised_where_it_helps() {
+    let advice = "move it with `.to_hbm()` first";
+    let message = |source: &Shape, destination: &Shape| refused(source, destination).expect("is refused").1;
+    let transposed = message(&hbm::<m![B, S]>(I8), &dm::<One, m![S, B]>(I8));
+    assert!(transposed.contains(advice), "{transposed}");
+    // 12 bytes in a row are no multiple of 8 in whatever order, and 4 bytes are all that a slice gets.
+    for [source, destination] in [
+        [hbm::<m![S, K]>(I8), dm::<m![S # 256], m![K]>(I8)],
+        [hbm::<m![B, S]>(I8), dm::<m![B # 256], m![S]>(I8)],
+    ] {
+        let message = message(&source, &destination);
+        assert!(message.contains("help: make the innermost axis the same"), "{message}");
+    }
+}
