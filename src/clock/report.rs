@@ -298,11 +298,18 @@ impl fmt::Display for Report {
         for warning in warnings {
             writeln!(f, "{warning}")?;
         }
-        for record in records.iter().filter(|record| record.sums_in_sub_context()) {
+        let sums: Vec<_> = records.iter().filter(|record| record.sums_in_sub_context()).collect();
+        let what = match sums[..] {
+            [] => None,
+            [only] => Some(format!("#{} sums", only.number)),
+            [first, .., last] => {
+                Some(format!("{} operations, from #{} to #{}, sum", sums.len(), first.number, last.number))
+            }
+        };
+        if let Some(what) = what {
             writeln!(
                 f,
-                "note: #{} sums in the sub context, which has the compute engines only while the main context is idle",
-                record.number
+                "note: {what} in the sub context, which has the compute engines only while the main context is idle"
             )?;
         }
         for kernel in kernels {

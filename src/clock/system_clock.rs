@@ -241,10 +241,8 @@ impl Clock {
             products: unit.contraction.as_ref().map(|contraction| products(contraction, count)),
             slices,
         };
-        let operation = match unit.writes().operation {
-            "to_trf" if unit.sub_context && unit.is_sto_trf() => "to_trf (StoTRF)",
-            operation => operation,
-        };
+        let is_short = unit.sub_context && unit.is_sto_trf();
+        let operation = if is_short { "to_trf (StoTRF)" } else { unit.writes().operation };
         let memories = (Some(MemoryKind::Dm), Some(unit.writes().place.memory()));
         let mut configuration = unit.to_string();
         if !unit.sub_context && self.channels == Channels::Dual {

@@ -143,6 +143,11 @@ impl TrfReads {
     pub const fn count(&self) -> u64 {
         self.count
     }
+
+    /// Whether a read is of both columns.
+    const fn is_wide(&self) -> bool {
+        self.read_bytes == MAC_BYTES
+    }
 }
 
 const fn unaligned(what: &'static str, bytes: usize, read_bytes: usize) -> PlanError {
@@ -284,24 +289,13 @@ impl Storing {
 /// # Ok::<(), furiosa_visa_std::PlanError>(())
 /// ```
 pub fn trf_traffic(reads: &TrfReads, store: Option<TrfStore>) -> TrfTraffic {
-    let storing = Storing::new(store.unwrap_or(TrfStore { rows: 0, lines_per_row: 0, period: 1 }));
-    let traffic = TrfTraffic { reads: reads.count, ..TrfTraffic::default() };
-    let mut sweep = Sweep { cache: TrfCache::new(), traffic, storing, cycle: 0 };
-    let wide = reads.read_bytes == MAC_BYTES;
-    if wide {
+    let mut sweep = Sweep::new(store);
+    if reads.is_wide() {
         sweep.run::<true>(reads);
     } else {
         sweep.run::<false>(reads);
     }
-    let Sweep { mut traffic, mut storing, .. } = sweep;
-    storing.free(reads.count..u64::MAX);
-    traffic.misses = traffic.busy[0] + traffic.busy[1];
-    traffic.hits = if wide { 2 } else { 1 } * reads.count - traffic.misses;
-    traffic.stores = storing.stored;
-    traffic.store_stalls = storing.stalls;
-    traffic.store_cycles = storing.end;
-    traffic.cycles = reads.count.max(storing.end);
-    traffic
+    sweep.end(reads)
 }
 
 /// Reads on their way.
@@ -314,6 +308,25 @@ struct Sweep {
 }
 
 impl Sweep {
+    fn new(store: Option<TrfStore>) -> Self {
+        let storing = Storing::new(store.unwrap_or(TrfStore { rows: 0, lines_per_row: 0, period: 1 }));
+        Self { cache: TrfCache::new(), traffic: TrfTraffic::default(), storing, cycle: 0 }
+    }
+
+    /// What it came to, after all reads.
+    fn end(self, reads: &TrfReads) -> TrfTraffic {
+        let Self { mut traffic, mut storing, .. } = self;
+        storing.free(reads.count..u64::MAX);
+        traffic.reads = reads.count;
+        traffic.misses = traffic.busy[0] + traffic.busy[1];
+        traffic.hits = if reads.is_wide() { 2 } else { 1 } * reads.count - traffic.misses;
+        traffic.stores = storing.stored;
+        traffic.store_stalls = storing.stalls;
+        traffic.store_cycles = storing.end;
+        traffic.cycles = reads.count.max(storing.end);
+        traffic
+    }
+
     /// One read. `WIDE`: of both columns.
     #[inline]
     fn read<const WIDE: bool>(&mut self, address: isize) {
@@ -351,14 +364,17 @@ impl Sweep {
                 self.storing.free(self.cycle..end);
                 self.cycle = end;
             }
+            [outer, inner @ ..] if outer.stride != 0 => {
+                (0..outer.size as isize).for_each(|k| self.sweep::<WIDE>(inner, start + k * outer.stride));
+            }
             [outer, inner @ ..] => {
                 for k in 0..outer.size {
                     let before = (self.cache.clone(), self.storing.left, self.storing.ready, self.cycle);
                     let (traffic, stalls) = (self.traffic, self.storing.stalls);
-                    self.sweep::<WIDE>(inner, start + k as isize * outer.stride);
+                    self.sweep::<WIDE>(inner, start);
                     let waits = self.storing.left.0 == 0 || before.2 <= before.3;
                     let same = (&before.0, before.1) == (&self.cache, self.storing.left);
-                    if outer.stride == 0 && same && waits {
+                    if same && waits {
                         let times = (outer.size - 1 - k) as u64;
                         let busy = [0, 1].map(|column| self.traffic.busy[column] - traffic.busy[column]);
                         self.traffic.busy[0] += times * busy[0];
@@ -378,6 +394,9 @@ impl Sweep {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sequencer::walk::Walk;
+    use rand::rngs::SmallRng;
+    use rand::{Rng, SeedableRng};
 
     fn config(entries: &[(usize, isize)]) -> Config {
         let mut config = Config::new(1);
@@ -410,6 +429,54 @@ mod tests {
                 assert_eq!((long.reads, long.stores), ((1 << 40) * lines as u64, more.stores));
                 assert_eq!(long.store_stalls, more.store_stalls, "{lines} {store:?}");
             }
+        }
+    }
+
+    /// Every read by itself, in the order of its address.
+    fn read_by_read(reads: &TrfReads, store: Option<TrfStore>) -> TrfTraffic {
+        let mut sweep = Sweep::new(store);
+        for address in Walk::new(&reads.config).positions(0..reads.count as usize, 1) {
+            let address = address as isize + reads.base as isize;
+            if reads.is_wide() {
+                sweep.read::<true>(address);
+            } else {
+                sweep.read::<false>(address);
+            }
+        }
+        sweep.end(reads)
+    }
+
+    /// What is counted for loops that stay in place is what each read does, in every number.
+    #[test]
+    fn counted_sweeps_are_those_of_single_reads() {
+        let mut random = SmallRng::seed_from_u64(21);
+        let (mut stored, mut long, mut mixed) = (0, 0, 0);
+        while stored < 400 || long < 400 || mixed < 200 {
+            let read_bytes = [8, 32, 64][random.random_range(0..3)];
+            let entries: Vec<_> = (0..random.random_range(1..5))
+                .map(|_| match random.random_range(0..3) {
+                    0 => (random.random_range(1..200), 0),
+                    _ => (
+                        random.random_range(1..12),
+                        [1, 2, 3, 8][random.random_range(0..4)] * read_bytes as isize,
+                    ),
+                })
+                .collect();
+            let Ok(reads) = TrfReads::new(config(&entries), 0, read_bytes) else { continue };
+            if reads.count > 100_000 {
+                continue;
+            }
+            let store = (random.random_range(0..3) > 0).then(|| TrfStore {
+                rows: random.random_range(1..9),
+                lines_per_row: random.random_range(1..60),
+                period: random.random_range(1..6),
+            });
+            let found = trf_traffic(&reads, store);
+            assert_eq!(found, read_by_read(&reads, store), "{entries:?} of {read_bytes} bytes, {store:?}");
+            stored += usize::from(store.is_some());
+            let stays = |&(size, stride): &(usize, isize)| stride == 0 && size > 2;
+            long += usize::from(entries.split_last().is_some_and(|(_, outer)| outer.iter().any(stays)));
+            mixed += usize::from(found.hits > 0 && found.misses > 20 && found.store_stalls > 0);
         }
     }
 

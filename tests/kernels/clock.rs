@@ -301,6 +301,24 @@ fn contractions_of_the_sub_context_exclude_the_main_context() {
             assert_eq!(report.to_string().contains(&note), sub, "{profile}");
         }
         assert_eq!(results[0], results[1], "{profile}");
+        // However often: one note.
+        let mut ctx = context(profile, Compute::ShapesOnly);
+        block_on(async {
+            let a: A = host.to_hbm(&mut ctx.pdma, 0).await;
+            let b: B = weights.to_hbm(&mut ctx.pdma, 1 << 18).await;
+            for _ in 0..3 {
+                launch(in_sub, (&mut *ctx, &a, &b)).await;
+            }
+        });
+        let report = ctx.report();
+        let sums: Vec<u64> = (report.records.iter())
+            .filter(|record| record.operation == "commit" && record.amount.products.is_some())
+            .map(|record| record.number)
+            .collect();
+        let [first, _, last] = sums[..] else { panic!("three sums, not {sums:?}") };
+        let text = report.to_string();
+        let note = format!("note: 3 operations, from #{first} to #{last}, sum in the sub context, which has");
+        assert!(text.contains(&note) && text.matches("in the sub context, which has").count() == 1, "{text}");
     }
 }
 
