@@ -156,12 +156,11 @@ impl<'a> Pass<'a> {
         }
         let slices = self.slices(units.len());
         let padding = self.may_take_padding();
-        let find = |number: usize, unit: &Unit| {
+        let find = |buffers: &mut Buffers, number: usize, unit: &Unit| {
             if !slices[number] || !padding && self.is_initialised(unit) {
                 return None;
             }
             let at = Coordinates::of_slice(number);
-            let mut buffers = Buffers::default();
             if let Some(contraction) = &self.contraction {
                 contraction.load(unit.trf(self.placed.files.read), at, &mut buffers.contraction);
             }
@@ -194,13 +193,12 @@ impl<'a> Pass<'a> {
             return Ok(());
         };
         let slices = self.slices(units.len());
-        first_fault(units, |number, unit| {
+        first_fault(units, |buffers, number, unit| {
             if !slices[number] {
                 return None;
             }
             let at = Coordinates::of_slice(number);
-            let mut buffers = Buffers::default();
-            let Buffers { fetch, contraction: sums, stream, .. } = &mut buffers;
+            let Buffers { fetch, contraction: sums, stream, .. } = buffers;
             contraction.load(unit.trf(self.placed.files.read), at, sums);
             let mut found = None;
             for block in self.fetch.blocks() {
@@ -408,11 +406,22 @@ impl<'a> Pass<'a> {
 }
 
 /// The fault of the first unit that has one.
-fn first_fault(units: &[Unit], find: impl Fn(usize, &Unit) -> Option<Fault> + Sync) -> Result<(), Fault> {
+fn first_fault(
+    units: &[Unit],
+    find: impl Fn(&mut Buffers, usize, &Unit) -> Option<Fault> + Sync,
+) -> Result<(), Fault> {
     #[cfg(feature = "parallel")]
-    let fault = units.par_iter().enumerate().find_map_first(|(number, unit)| find(number, unit));
+    let fault = units
+        .par_iter()
+        .enumerate()
+        .with_min_len(LEAST_SLICES)
+        .map_init(Buffers::default, |buffers, (number, unit)| find(buffers, number, unit))
+        .find_map_first(|found| found);
     #[cfg(not(feature = "parallel"))]
-    let fault = units.iter().enumerate().find_map(|(number, unit)| find(number, unit));
+    let fault = {
+        let mut buffers = Buffers::default();
+        units.iter().enumerate().find_map(|(number, unit)| find(&mut buffers, number, unit))
+    };
     fault.map_or(Ok(()), Err)
 }
 

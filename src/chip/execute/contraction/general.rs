@@ -1,6 +1,6 @@
 //! Steps cell by cell: any size, any padding.
 
-use super::tree::{Lanes, add, live_rows, masked_tree, tree};
+use super::tree::{Lanes, live_rows, masked_tree, tree};
 use super::widen::to_floats;
 use super::{ContractionBuffers, ContractionPlan};
 use crate::chip::memory::row::Row;
@@ -12,10 +12,12 @@ use crate::mapping::guard::rows::Liveness;
 pub(super) struct Scratch {
     /// The widened block. Empty until a step needs it.
     stream: Vec<f32>,
-    ones: Vec<u32>,
+    /// All ones.
+    pub(super) ones: Vec<u32>,
     rows: Vec<[u32; 8]>,
-    repeated: Vec<Lanes>,
-    repeated_mask: Vec<[u32; 8]>,
+    /// The weights of the cells of a step, and in which rows they are live.
+    pub(super) repeated: Vec<Lanes>,
+    pub(super) repeated_mask: Vec<[u32; 8]>,
 }
 
 impl Scratch {
@@ -80,24 +82,14 @@ impl ContractionPlan {
             let at = from % period;
             let (x, w) = (&x[from..from + part], &w[at..at + part]);
             let mut rows = [u32::MAX; 8];
-            let mut sum = if all {
+            let sum = if all {
                 tree(x, w)
             } else {
                 let (x_mask, w_mask) = (&x_mask[from..from + part], &w_mask[at..at + part]);
                 rows = live_rows(x_mask, w_mask);
                 masked_tree(x, x_mask, w, w_mask)
             };
-            if absent {
-                sum = add(sum, [0.0; 8]);
-            }
-            // Nothing arrives for a row without a live cell, and -0 is what adds nothing.
-            sum.iter_mut().zip(rows).filter(|(_, row)| *row == 0).for_each(|(sum, _)| *sum = -0.0);
-            if let Some(floats) = sums.floats.get_mut(result + column) {
-                *floats = add(*floats, sum);
-            } else {
-                let words = sums.integers[result + column].iter_mut().zip(sum);
-                words.for_each(|(word, sum)| *word = word.wrapping_add(sum as i32));
-            }
+            sums.arrive(result + column, sum, absent, rows);
         }
     }
 }

@@ -118,6 +118,24 @@ struct Sums {
     missing: Vec<[bool; 8]>,
 }
 
+impl Sums {
+    /// Adds the sum of a column to a result. `absent`: the tree reaches into the absent half of the packet, which adds zero
+    /// once. `rows`: 0 for a row without a live cell, for which nothing arrives.
+    fn arrive(&mut self, result: usize, mut sum: Lanes, absent: bool, rows: [u32; 8]) {
+        if absent {
+            sum = tree::add(sum, [0.0; 8]);
+        }
+        // -0 is what adds nothing.
+        sum.iter_mut().zip(rows).filter(|(_, row)| *row == 0).for_each(|(sum, _)| *sum = -0.0);
+        if let Some(floats) = self.floats.get_mut(result) {
+            *floats = tree::add(*floats, sum);
+        } else {
+            let words = self.integers[result].iter_mut().zip(sum);
+            words.for_each(|(word, sum)| *word = word.wrapping_add(sum as i32));
+        }
+    }
+}
+
 impl ContractionPlan {
     /// Prepares a contraction.
     pub(crate) fn new(command: &Contraction, options: PaddingOptions) -> Self {
@@ -261,8 +279,8 @@ impl ContractionPlan {
     /// Multiplies and sums the packets of a block of flits, the first of which has number `flit`.
     pub(crate) fn run(&self, stream: &Row, flit: usize, at: Coordinates, buffers: &mut ContractionBuffers) {
         let flits = stream.len() / self.per_flit;
-        self.collect_summed(stream, flit, at, buffers);
         self.look(flit, flits, at, buffers);
+        self.collect_summed(stream, flit, buffers);
         let steps = self.steps(flit, flits);
         buffers.scratch.clear();
         let live = buffers.stream_mask.is_empty() && buffers.weights.whole.is_empty();

@@ -8,7 +8,8 @@
 //!   T # 5       e   e   e   .   .          sum 1 = padding alone: nobody looks at it
 //! ```
 
-use super::tree::{Lanes, add, masked_tree};
+use super::general::Scratch;
+use super::tree::{live_rows, masked_tree};
 use super::widen::to_floats;
 use super::{ContractionBuffers, ContractionPlan};
 use crate::chip::PaddingRule;
@@ -218,11 +219,25 @@ impl ContractionPlan {
         flit: usize,
         at: Coordinates,
         buffers: &mut ContractionBuffers,
+        visit: impl FnMut(SummedCell) -> ControlFlow<()>,
+    ) {
+        self.look(flit, stream.len() / self.per_flit, at, buffers);
+        self.visit_summed(stream, flit, buffers, visit);
+    }
+
+    /// The same for a block whose live lanes are known.
+    fn visit_summed(
+        &self,
+        stream: &Row,
+        flit: usize,
+        buffers: &mut ContractionBuffers,
         mut visit: impl FnMut(SummedCell) -> ControlFlow<()>,
     ) {
-        let Some(summed) = buffers.summed.clone() else { return };
         let flits = stream.len() / self.per_flit;
-        self.look(flit, flits, at, buffers);
+        if !self.sums_padding(flit, flits, buffers) {
+            return;
+        }
+        let Some(summed) = buffers.summed.clone() else { return };
         let Contraction { collect_flits, tile, output, .. } = &self.command;
         let PaddingOptions { packet, flits: per_packet, rule, .. } = self.options;
         let floats = *output != crate::scalar::ElementType::I32;
@@ -291,35 +306,34 @@ impl ContractionPlan {
         None
     }
 
-    /// Finds the padding of a block that is computed with, if it was not refused.
-    pub(super) fn collect_summed(
-        &self,
-        stream: &Row,
-        flit: usize,
-        at: Coordinates,
-        buffers: &mut ContractionBuffers,
-    ) {
+    /// Finds the padding of a block that is computed with, if it was not refused. Its live lanes are known.
+    pub(super) fn collect_summed(&self, stream: &Row, flit: usize, buffers: &mut ContractionBuffers) {
         let mut computed = core::mem::take(&mut buffers.computed);
         computed.clear();
         if self.options.computed {
-            self.for_each_summed(stream, flit, at, buffers, |cell| {
+            // In the order of their steps.
+            self.visit_summed(stream, flit, buffers, |cell| {
                 computed.push(cell);
                 ControlFlow::Continue(())
             });
-            computed.sort_by_key(|cell| cell.step);
+            debug_assert!(computed.is_sorted_by_key(|cell| cell.step));
         }
         buffers.computed = computed;
     }
 
     /// Multiplies and sums the packet of a step with padding that is computed with. `first`: the first step of the block.
     pub(super) fn run_summed(&self, step: usize, first: usize, buffers: &mut ContractionBuffers) {
-        let ContractionBuffers { weights, sums, stream_mask, numbers, computed, summed, .. } = buffers;
+        let ContractionBuffers { weights, sums, stream_mask, numbers, computed, summed, scratch, .. } =
+            buffers;
+        let Scratch { ones, repeated: w, repeated_mask: masks, .. } = scratch;
         let Some(summed) = summed else { return };
         let Contraction { collect_flits, tile, depth, .. } = self.command;
         let cells = collect_flits * self.per_flit;
         let start = (step - first) / tile * cells;
-        let (x, ones) = (&numbers[start..start + cells], vec![u32::MAX; cells]);
-        let mut masks = vec![[0u32; 8]; cells];
+        let x = &numbers[start..start + cells];
+        ones.resize(cells, u32::MAX);
+        masks.clear();
+        masks.resize(cells, [0; 8]);
         for (cell, mask) in masks.iter_mut().enumerate().filter(|_| !self.is_padding(step)) {
             if stream_mask.get(start + cell).is_none_or(|&mask| mask != 0) {
                 bits(summed.weights[self.element(step, cell)]).for_each(|row| mask[row] = u32::MAX);
@@ -329,25 +343,14 @@ impl ContractionPlan {
         for found in computed[own..].iter().take_while(|cell| cell.step == step) {
             masks[found.cell][found.row] = u32::MAX;
         }
-        let w: Vec<Lanes> = (0..cells).map(|cell| weights.lanes[self.element(step, cell)]).collect();
+        w.clear();
+        w.extend((0..cells).map(|cell| weights.lanes[self.element(step, cell)]));
         let result = self.steps[step].result as usize;
         for (column, cells) in self.columns() {
+            let absent = cells.len() < 1 << depth;
             let (masks, ones) = (&masks[cells.clone()], &ones[cells.clone()]);
-            let mut sum = masked_tree(&x[cells.clone()], ones, &w[cells.clone()], masks);
-            if cells.len() < 1 << depth {
-                sum = add(sum, [0.0; 8]);
-            }
-            for (row, sum) in sum.iter_mut().enumerate() {
-                if masks.iter().all(|mask| mask[row] == 0) {
-                    *sum = -0.0;
-                }
-            }
-            if let Some(floats) = sums.floats.get_mut(result + column) {
-                *floats = add(*floats, sum);
-            } else {
-                let words = sums.integers[result + column].iter_mut().zip(sum);
-                words.for_each(|(word, sum)| *word = word.wrapping_add(sum as i32));
-            }
+            let sum = masked_tree(&x[cells.clone()], ones, &w[cells], masks);
+            sums.arrive(result + column, sum, absent, live_rows(ones, masks));
         }
     }
 
