@@ -74,15 +74,6 @@ pub enum PaddingRule {
     Strict,
 }
 
-impl core::fmt::Display for PaddingRule {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.pad(match self {
-            PaddingRule::ZeroWins => "zero_wins",
-            PaddingRule::Strict => "strict",
-        })
-    }
-}
-
 /// What the simulator computes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compute {

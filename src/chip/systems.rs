@@ -3,7 +3,7 @@
 use crate::command::FillId;
 use core::panic::Location;
 use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 /// All systems so far.
 #[derive(Debug, Default)]
@@ -15,9 +15,9 @@ struct Systems {
     living: HashSet<u64>,
 }
 
-static SYSTEMS: Mutex<Option<Systems>> = Mutex::new(None);
+static SYSTEMS: LazyLock<Mutex<Systems>> = LazyLock::new(Mutex::default);
 
-fn lock() -> MutexGuard<'static, Option<Systems>> {
+fn lock() -> MutexGuard<'static, Systems> {
     SYSTEMS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -29,7 +29,6 @@ impl SystemNumber {
     /// A number that no other system of the process has: 1, 2, …
     pub(crate) fn new(location: &'static Location<'static>) -> Self {
         let mut systems = lock();
-        let systems = systems.get_or_insert_default();
         systems.count += 1;
         let number = systems.count;
         assert!(number <= FillId::SYSTEMS, "a process makes at most {} systems", FillId::SYSTEMS);
@@ -47,9 +46,7 @@ impl SystemNumber {
 
 impl Drop for SystemNumber {
     fn drop(&mut self) {
-        if let Some(systems) = &mut *lock() {
-            systems.living.remove(&self.0);
-        }
+        lock().living.remove(&self.0);
     }
 }
 
@@ -65,7 +62,6 @@ pub(crate) struct Known {
 /// What is known of the system with this number.
 pub(crate) fn known(number: u64) -> Known {
     let systems = lock();
-    let Some(systems) = &*systems else { return Known { made: None, lives: false } };
     let after = systems.places.partition_point(|&(first, _)| first <= number);
     let made = after.checked_sub(1).map(|at| systems.places[at].1).filter(|_| number <= systems.count);
     Known { made, lives: systems.living.contains(&number) }

@@ -59,8 +59,9 @@ impl Allocator {
         let end = u64::try_from(bytes).ok().and_then(|bytes| start.checked_add(bytes));
         let Some(end) = end.filter(|&end| end <= self.capacity && start < self.capacity) else {
             let (memory, capacity, free) = (self.memory, self.capacity, self.capacity.saturating_sub(start));
+            let what = if bytes == 1 { "1 byte does".to_string() } else { format!("{bytes} bytes do") };
             let message = format!(
-                "{bytes} bytes do not fit: {start} of the {capacity} bytes of {memory} are given out, {free} are left"
+                "{what} not fit: {start} of the {capacity} bytes of {memory} are given out, {free} are left"
             );
             let help = match self.memory {
                 Memory::Hbm => "give bytes back with `free_hbm_from`, or use fewer or smaller tensors",
@@ -128,7 +129,7 @@ mod tests {
         assert_eq!(fault.kind, FaultKind::Capacity);
         assert!(
             text.starts_with(
-                "fault: alloc_dm: capacity exceeded: 1 bytes do not fit: 524288 of the 524288 bytes of DM are given \
+                "fault: alloc_dm: capacity exceeded: 1 byte does not fit: 524288 of the 524288 bytes of DM are given \
                  out, 0 are left"
             ),
             "{text}"

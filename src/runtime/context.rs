@@ -126,28 +126,59 @@ impl SystemHandle {
         if super::fault::or_raise(super::fault::uses(self, operation)) {
             return (super::fault::kernel(), true);
         }
-        let Some(kernel) = self.launched().kernel else {
-            return (super::fault::kernel(), false);
-        };
-        // Only a thread that the kernel made can be here: the launch borrows the contexts.
-        if self.with(|system| system.checks().order) {
-            let message = format!(
-                "the command comes from another thread than that of the kernel `{}`: the threads give their commands in no \
-                 order, but what a context does is done in the order of the program",
-                kernel.name
-            );
-            let help = "give all commands in the thread of the kernel";
-            let fault = Fault::new(FaultKind::Unordered, operation, Location::caller(), message, help);
-            self.launched().fault.get_or_insert_with(|| fault.clone());
+        match self.launch_of_another_thread(operation, Location::caller()) {
+            Ok(None) => (super::fault::kernel(), false),
+            Ok(Some(kernel)) => (kernel, true),
             // The launch reports it.
-            std::panic::resume_unwind(Box::new(fault));
+            Err(fault) => std::panic::resume_unwind(Box::new(fault)),
         }
-        (kernel, true)
+    }
+
+    /// The launch that runs on the system, asked in a thread that has none. The thread is one that the kernel made, or one
+    /// that holds parts of the context that were not lent to the launch.
+    ///
+    /// # Errors
+    /// Where the order is checked: what this thread gives has none.
+    fn launch_of_another_thread(
+        &self,
+        operation: &'static str,
+        location: &'static Location<'static>,
+    ) -> Result<Option<KernelCall>, Fault> {
+        let Some(kernel) = self.launched().kernel else { return Ok(None) };
+        if !self.with(|system| system.checks().order) {
+            return Ok(Some(kernel));
+        }
+        let message = format!(
+            "the command comes from another thread than that of the kernel `{}`: the threads give their commands in no \
+             order, but what a context does is done in the order of the program",
+            kernel.name
+        );
+        let help = "give all commands in the thread of the kernel, or wait for the end of the launch";
+        let fault = Fault::new(FaultKind::Unordered, operation, location, message, help);
+        let mut launched = self.launched();
+        if launched.kernel.is_some() {
+            // Otherwise the launch has ended meanwhile.
+            launched.fault.get_or_insert_with(|| fault.clone());
+        }
+        Err(fault)
+    }
+
+    /// Refuses a transfer of the host while another thread runs a launch.
+    fn check_host(&self, operation: &'static str, location: &'static Location<'static>) -> Result<(), Fault> {
+        if super::fault::is_inside() {
+            return Ok(());
+        }
+        self.launch_of_another_thread(operation, location).map(|_| ())
     }
 
     /// Says which kernel runs; returns which one ran.
     pub(super) fn launch(&self, kernel: Option<KernelCall>) -> Option<KernelCall> {
-        core::mem::replace(&mut self.launched().kernel, kernel)
+        let mut launched = self.launched();
+        if kernel.is_none() {
+            // What was refused since the launch looked concerns no later one.
+            launched.fault = None;
+        }
+        core::mem::replace(&mut launched.kernel, kernel)
     }
 
     /// What another thread of the kernel was refused.
@@ -237,6 +268,7 @@ impl<const DMA: Dma> DmaContext<DMA> {
         buffer: &HostBuffer,
         location: &'static Location<'static>,
     ) -> Result<(), Fault> {
+        self.system.check_host("to_hbm", location)?;
         self.system.with(|system| system.upload(transfer, buffer, location))
     }
 
@@ -245,6 +277,7 @@ impl<const DMA: Dma> DmaContext<DMA> {
         transfer: &HostTransfer,
         location: &'static Location<'static>,
     ) -> Result<HostBuffer, Fault> {
+        self.system.check_host("to_host", location)?;
         self.system.with(|system| system.download(transfer, location))
     }
 }

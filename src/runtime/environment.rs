@@ -57,8 +57,8 @@ struct Variable {
 const VARIABLES: &[Variable] = &[
     Variable { name: "VISA_CHIPS", allowed: allowed_chips, set: set_chips },
     Variable { name: "VISA_CHECKS", allowed: allowed_checks, set: set_checks },
-    Variable { name: "VISA_MEMORY", allowed: allowed_memory, set: set_memory },
-    Variable { name: "VISA_ORDER", allowed: allowed_order, set: set_order },
+    Variable { name: "VISA_MEMORY", allowed: || either(&MEMORY), set: set_memory },
+    Variable { name: "VISA_ORDER", allowed: || either(&ORDERS), set: set_order },
     Variable { name: "VISA_SEED", allowed: allowed_seed, set: set_seed },
     Variable { name: "VISA_ADDRESSES", allowed: || either(&ADDRESSES), set: set_addresses },
     Variable { name: "VISA_PADDING", allowed: || either(&PADDING), set: set_padding },
@@ -190,35 +190,6 @@ fn set_checks(settings: &mut Settings, value: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn allowed_memory() -> String {
-    "`poison`, `zero` or `random`".to_string()
-}
-
-fn set_memory(settings: &mut Settings, value: &str) -> Result<(), String> {
-    settings.options.fresh_memory = match value {
-        "poison" => FreshMemory::Poison,
-        "zero" => FreshMemory::Zero,
-        "random" => FreshMemory::Random,
-        _ => return Err(format!("memory is not made of `{value}`")),
-    };
-    Ok(())
-}
-
-fn allowed_order() -> String {
-    "`program`, `early`, `late` or `random`".to_string()
-}
-
-fn set_order(settings: &mut Settings, value: &str) -> Result<(), String> {
-    settings.options.order = match value {
-        "program" => ExecutionOrder::Program,
-        "early" => ExecutionOrder::EarlyDma,
-        "late" => ExecutionOrder::LateDma,
-        "random" => ExecutionOrder::Random,
-        _ => return Err(format!("commands have no order `{value}`")),
-    };
-    Ok(())
-}
-
 fn allowed_seed() -> String {
     format!("a number from 0 to {}, or from 0x0 to {:#x}", u64::MAX, u64::MAX)
 }
@@ -250,6 +221,14 @@ fn set_chips(settings: &mut Settings, value: &str) -> Result<(), String> {
 /// Words and what they stand for.
 type Words<T, const N: usize> = [(&'static str, T); N];
 
+const MEMORY: Words<FreshMemory, 3> =
+    [("poison", FreshMemory::Poison), ("zero", FreshMemory::Zero), ("random", FreshMemory::Random)];
+const ORDERS: Words<ExecutionOrder, 4> = [
+    ("program", ExecutionOrder::Program),
+    ("early", ExecutionOrder::EarlyDma),
+    ("late", ExecutionOrder::LateDma),
+    ("random", ExecutionOrder::Random),
+];
 const ADDRESSES: Words<Addresses, 2> = [("as_given", Addresses::AsGiven), ("separate", Addresses::Separate)];
 const PADDING: Words<PaddingRule, 2> =
     [("zero_wins", PaddingRule::ZeroWins), ("strict", PaddingRule::Strict)];
@@ -260,12 +239,25 @@ const SWITCH: Words<bool, 2> = [("0", false), ("1", true)];
 
 fn either<T>(words: &[(&str, T)]) -> String {
     let words: Vec<_> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
-    words.join(" or ")
+    match words.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        _ => words.concat(),
+    }
 }
 
 fn chosen<T: Copy>(words: &[(&str, T)], value: &str, what: &str) -> Result<T, String> {
     let found = words.iter().find(|(word, _)| *word == value);
     found.map(|(_, meaning)| *meaning).ok_or_else(|| format!("`{value}` is {what}"))
+}
+
+fn set_memory(settings: &mut Settings, value: &str) -> Result<(), String> {
+    settings.options.fresh_memory = chosen(&MEMORY, value, "nothing that memory is made of")?;
+    Ok(())
+}
+
+fn set_order(settings: &mut Settings, value: &str) -> Result<(), String> {
+    settings.options.order = chosen(&ORDERS, value, "no order of commands")?;
+    Ok(())
 }
 
 fn set_addresses(settings: &mut Settings, value: &str) -> Result<(), String> {
@@ -333,6 +325,7 @@ mod tests {
             ("VISA_ADDRESSES", "as_given", with(|_| {})),
             ("VISA_ADDRESSES", "separate", with(|all| all.options.addresses = Addresses::Separate)),
             ("VISA_PROFILE", "detailed", with(|_| {})),
+            ("VISA_PADDING", "zero_wins", with(|_| {})),
             ("VISA_PADDING", "strict", with(|all| all.options.padding = PaddingRule::Strict)),
             ("VISA_PROFILE", "book", with(|all| all.options.profile = Profile::Book)),
             ("VISA_CHANNELS", "single", with(|_| {})),
@@ -358,6 +351,7 @@ mod tests {
                 "apart",
                 "`apart` is no way to place tensors; help: set it to `as_given` or `separate`",
             ),
+            ("VISA_PADDING", "zero", "`zero` is no rule of padding; help: set it to `zero_wins` or `strict`"),
             ("VISA_PROFILE", "Book", "`Book` is no model of time; help: set it to `book` or `detailed`"),
             (
                 "VISA_CHANNELS",
@@ -414,7 +408,7 @@ mod tests {
         assert_eq!(memory("zero"), Ok(FreshMemory::Zero));
         assert_eq!(memory("random"), Ok(FreshMemory::Random));
         let message = memory("zeros").expect_err("one s too many");
-        let expected = "VISA_MEMORY=zeros: memory is not made of `zeros`; help: set it to `poison`, `zero` or `random`, \
+        let expected = "VISA_MEMORY=zeros: `zeros` is nothing that memory is made of; help: set it to `poison`, `zero` or `random`, \
                         or unset it";
         assert_eq!(message, expected);
         let order = |value| set("VISA_ORDER", value).map(|options| options.order);
@@ -422,7 +416,7 @@ mod tests {
             assert_eq!(order(value), Ok(expected));
         }
         let message = order("dma").expect_err("no order");
-        let expected = "VISA_ORDER=dma: commands have no order `dma`; help: set it to `program`, `early`, `late` or `random`, \
+        let expected = "VISA_ORDER=dma: `dma` is no order of commands; help: set it to `program`, `early`, `late` or `random`, \
                         or unset it";
         assert_eq!(message, expected);
         let seed = |value| set("VISA_SEED", value).map(|options| options.seed);

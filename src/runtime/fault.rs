@@ -22,13 +22,18 @@ pub(super) fn kernel() -> KernelCall {
     KERNEL.get()
 }
 
+/// Whether a kernel runs on this thread.
+pub(super) fn is_inside() -> bool {
+    kernel() != OUTSIDE
+}
+
 /// Notes that the kernel uses a system, whose commands its end waits for. False outside of a launch.
 ///
 /// # Errors
 /// Where the kernel has used another system.
 #[track_caller]
 pub(super) fn uses(system: &SystemHandle, operation: &'static str) -> Result<bool, Fault> {
-    if kernel() == OUTSIDE {
+    if !is_inside() {
         return Ok(false);
     }
     let first = USED.with_borrow_mut(|used| used.get_or_insert_with(|| system.clone()).clone());
@@ -118,7 +123,7 @@ impl Begun {
 impl Drop for Begun {
     fn drop(&mut self) {
         if let Some(location) = self.location
-            && kernel() != OUTSIDE
+            && is_inside()
             && !std::thread::panicking()
         {
             let message = "a stream was begun here and dropped: nothing of it was done".to_string();
@@ -131,7 +136,7 @@ impl Drop for Begun {
 /// Stops the kernel with a fault: unwinds to the launch, or panics with the message where there is none.
 #[track_caller]
 pub(crate) fn raise(fault: Fault) -> ! {
-    if kernel() != OUTSIDE {
+    if is_inside() {
         // `resume_unwind` does not run the panic hook: the launch reports the fault once.
         std::panic::resume_unwind(Box::new(fault))
     }

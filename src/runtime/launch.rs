@@ -168,15 +168,15 @@ device_send_tuples!(A B C D E F G H I J K L N O P Q R S T U V W X);
 /// [`try_launch`] returns the fault instead.
 #[track_caller]
 #[inline(never)] // The compiler names the line of a call that it did not inline.
-pub fn launch<F, P>(kernel: F, args: P) -> NeedsAwait<impl Future<Output = F::Output>>
+pub fn launch<F, P>(_kernel: F, args: P) -> NeedsAwait<impl Future<Output = F::Output>>
 where
     F: DeviceFn<P>,
     P: DeviceSend,
 {
     const { chips_agree::<F, P>() };
-    let launched = try_launch(kernel, args);
+    let location = Location::caller();
     NeedsAwait::new(async move {
-        match launched.await {
+        match run::<F, P>(args, location).await {
             Ok(output) => output,
             Err(fault) => panic!("{fault}"),
         }

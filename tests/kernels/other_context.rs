@@ -81,6 +81,7 @@ fn a_tensor_is_used_with_its_own_context() {
                 "but the call is on context ",
                 "note: the context of the tensor was made here\n  --> ",
                 "note: the context of the call was made here\n  --> ",
+                "help: use the tensor with its own context; `to_host` and `to_hbm` take its elements",
             ],
         );
         // Nothing was done, and both go on.
@@ -130,7 +131,11 @@ fn a_handle_does_not_outlive_its_context() {
         drop(c1);
         let (mut c2, _) = context();
         let found = try_launch(copy, (&mut *c2, &x1)).await;
-        refused(found, "// mark: moved", &[", which has ended, but the call is on context "]);
+        let parts = [
+            ", which has ended, but the call is on context ",
+            "help: make the tensor on the context of the call, with `to_hbm` from the host; what the other context held ended",
+        ];
+        refused(found, "// mark: moved", &parts);
     });
 }
 

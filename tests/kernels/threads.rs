@@ -3,6 +3,8 @@
 use crate::{Cluster, block_on, init, numbers};
 use furiosa_visa_std::chip::{CheckOptions, Fault, FaultKind};
 use furiosa_visa_std::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Barrier;
 use std::thread;
 
 axes![A = 256, B = 64];
@@ -80,6 +82,62 @@ fn commands_of_other_threads_are_refused() {
         assert!(text.contains("`in_threads`") || text.contains("`unjoined`"), "{text}");
     }
     run(in_its_thread, CheckOptions::ALL).expect("it has one thread");
+}
+
+/// A launch that waits twice for another thread: until it may go on, and until it has gone on.
+static MEETING: Barrier = Barrier::new(2);
+
+#[device(chip = 1)]
+fn waits(main: &mut TuContext<{ Tu::Main }>) {
+    let _ = main;
+    MEETING.wait();
+    MEETING.wait();
+}
+
+/// What becomes of a launch on a part of the context, and of transfers of the host that another part does meanwhile.
+fn beside_a_launch(checks: CheckOptions) -> (Result<(), Fault>, [Option<String>; 2]) {
+    let mut ctx = Context::with(SimOptions { checks, ..SimOptions::default() });
+    let host = HostTensor::<i8, m![A, B]>::from_buf(init(&numbers(1, 256 * 64)));
+    let x: X = block_on(host.to_hbm(&mut ctx.pdma, 4096));
+    let Context { main, pdma, .. } = &mut *ctx;
+    let panicked = |work: &mut dyn FnMut()| {
+        let result = catch_unwind(AssertUnwindSafe(work));
+        result.err().map(|payload| *payload.downcast::<String>().expect("a message"))
+    };
+    let outcome = thread::scope(|scope| {
+        let transfers = scope.spawn(|| {
+            MEETING.wait();
+            let up = panicked(&mut || drop::<X>(block_on(host.to_hbm(pdma, 1 << 20)))); // mark: up
+            let down = panicked(&mut || drop(block_on(x.to_host::<m![A, B]>(pdma)))); // mark: down
+            MEETING.wait();
+            [up, down]
+        });
+        let launched = block_on(try_launch(waits, main));
+        (launched, transfers.join().expect("panics were caught"))
+    });
+    // Nothing is left of it.
+    let y: X = block_on(host.to_hbm(&mut ctx.pdma, 1 << 20));
+    block_on(y.to_host::<m![A, B]>(&mut ctx.pdma));
+    block_on(launch(in_its_thread, (&mut *ctx, &y)));
+    outcome
+}
+
+/// The host has the parts of a context that a launch was not given: it waits for the end of the launch, too.
+#[test]
+fn transfers_of_the_host_wait_for_a_launch() {
+    let (launched, transfers) = beside_a_launch(CheckOptions::ALL);
+    let fault = launched.expect_err("the launch reports what was given beside it");
+    assert_eq!(fault.kind, FaultKind::Unordered, "{fault}");
+    for (transfer, operation) in transfers.into_iter().zip(["to_hbm", "to_host"]) {
+        let text = transfer.expect("it is refused");
+        let start = format!(
+            "fault: {operation}: unordered access: the command comes from another thread than that of the"
+        );
+        assert!(text.starts_with(&start) && text.contains("kernel `waits`"), "{text}");
+        assert!(text.contains("threads.rs") && text.contains("wait for the end of the launch"), "{text}");
+    }
+    let unchecked = CheckOptions { order: false, ..CheckOptions::ALL };
+    assert_eq!(beside_a_launch(unchecked), (Ok(()), [None, None]));
 }
 
 /// Without the check, the commands are those of the kernel.

@@ -11,13 +11,18 @@ pub(crate) fn check(place: &Place, system: u64, call: Call) -> Result<(), Fault>
     if owner == 0 || owner == system {
         return Ok(());
     }
-    let ended = if known(owner).lives { "" } else { ", which has ended" };
+    let (ended, help) = if known(owner).lives {
+        ("", "use the tensor with its own context; `to_host` and `to_hbm` take its elements to another one")
+    } else {
+        let help = "make the tensor on the context of the call, with `to_hbm` from the host; what the other context held \
+                    ended with it, unless `to_host` was called before";
+        (", which has ended", help)
+    };
     let message = format!(
         "the tensor in {} belongs to context {owner}{ended}, but the call is on context {system}, where other bytes lie at \
          these addresses",
         place.describe()
     );
-    let help = "use the tensor with its own context; `to_host` and `to_hbm` take its elements to another one";
     let fault = call.fault(FaultKind::OtherContext, message, help);
     let fault = fault.made("the context of the tensor was made here", owner);
     Err(fault.made("the context of the call was made here", system))
