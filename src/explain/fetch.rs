@@ -36,10 +36,11 @@ pub fn explain_read(
     dtype: ElementType,
 ) -> Result<Explanation, PlanError> {
     let request = FetchRequest::new(dtype, dtype, buf, time, packet);
-    explain_fetch("read", &request)
+    explain_request("read", &request, false)
 }
 
-/// Explains a fetch: the tables, the contiguous run, the fetch size and the cycles.
+/// Explains a fetch: the tables, the contiguous run, the fetch size and the cycles. Packets of no multiple of 8 bytes are
+/// refused.
 ///
 /// `operation` names the call in the heading and in refusals.
 ///
@@ -47,6 +48,15 @@ pub fn explain_read(
 ///
 /// Mappings whose size is not defined, and those of [`derive`](crate::sequencer::derive()).
 pub fn explain_fetch(operation: &'static str, request: &FetchRequest) -> Result<Explanation, PlanError> {
+    explain_request(operation, request, true)
+}
+
+/// Explains a request. `is_fetch`: the packets leave the Fetch Engine; those that a buffer is read in have any size.
+fn explain_request(
+    operation: &'static str,
+    request: &FetchRequest,
+    is_fetch: bool,
+) -> Result<Explanation, PlanError> {
     for expr in [request.element, request.time, request.packet] {
         if let Err(problem) = expr.checked_size() {
             return Err(PlanError::new(
@@ -81,8 +91,7 @@ pub fn explain_fetch(operation: &'static str, request: &FetchRequest) -> Result<
             Err(error) => explanation.refusal = Some(error),
         }
         if let (None, Err(error)) = (&explanation.refusal, check_packet(request)) {
-            // A read of a buffer takes packets of any size. Only a fetch casts, or is one of the sub context.
-            if request.sub_context || request.output != request.input {
+            if is_fetch {
                 explanation.refusal = Some(error);
             } else {
                 explanation.notes.push(error.message().to_string());

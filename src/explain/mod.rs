@@ -1,9 +1,8 @@
 //! `explain()` on plans: where a configuration comes from.
 //!
 //! Plans with a sequencer (fetch, align, commit) show the tables of the vendor's page *Sequencer* and the numbers that
-//! follow
-//! from them. Plans that only change the mapping (collect, loads of the register files, contract, accumulate, cast) show
-//! it before and after, the rule, and their numbers: a [`StageExplanation`].
+//! follow from them. Plans that only change the mapping (collect, loads of the register files, contract, accumulate, cast)
+//! show it before and after, the rule, and their numbers: a [`StageExplanation`].
 
 use crate::command::Transfer;
 use crate::engine::commit::{CommitConfig, CommitPlan, CommitRequest};
@@ -30,6 +29,7 @@ pub use collect::explain_collect;
 pub use contraction::{explain_accumulate, explain_contract};
 pub use fetch::{explain_fetch, explain_read};
 pub use register_files::{explain_trf_load, explain_vrf_load};
+use stage::count;
 pub use stage::{MappingChange, StageExplanation};
 
 /// A plan that exists has an explanation.
@@ -78,9 +78,9 @@ fn explain_commit(request: &CommitRequest, config: &CommitConfig) -> Result<Expl
         ..Request::new("commit", &destination, Stream::Expr(request.time), Stream::Factors(&inner))
     };
     let mut explanation = explain_loops(&mut pool, &loops)?;
-    explanation.fact("commit_in_size", format!("{} bytes", config.commit_in_size));
-    explanation.fact("contiguous run", format!("{} bytes", config.contiguous_bytes));
-    explanation.fact("commit_size", format!("{} bytes", config.commit_size));
+    explanation.fact("commit_in_size", count(config.commit_in_size, "byte"));
+    explanation.fact("contiguous run", count(config.contiguous_bytes, "byte"));
+    explanation.fact("commit_size", count(config.commit_size, "byte"));
     explanation.fact("cycles", config.cycles);
     Ok(explanation)
 }
@@ -98,8 +98,8 @@ impl fmt::Display for Transfer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let step = |step: &crate::command::Step| match (step.units, step.elements) {
             (0, 0) => "repeated".to_string(),
-            (0, elements) => format!("{elements} elements"),
-            (units, _) => format!("{units} units"),
+            (0, elements) => count(elements, "element").to_string(),
+            (units, _) => count(units, "unit").to_string(),
         };
         writeln!(f, "{:>10}  {:>16}  {:>16}", "iterations", "source step", "destination step")?;
         for own in &self.loops {
@@ -166,7 +166,7 @@ mod tests {
             DmaPlan<HbmTensor<i8, m![1], m![A, B]>, DmTensor<i8, m![1], m![1 # 2], m![A # 256], m![B]>>;
         let text = Move::explain();
         assert!(text.starts_with("`HbmTensor<m![1], m![A, B]>` to `DmTensor<m![1], m![1 # 2], "), "{text}");
-        assert!(text.contains("         8       16 elements           1 units"), "{text}");
-        assert!(text.contains("        16        1 elements        1 elements"), "{text}");
+        assert!(text.contains("         8       16 elements            1 unit"), "{text}");
+        assert!(text.contains("        16         1 element         1 element"), "{text}");
     }
 }

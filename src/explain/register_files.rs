@@ -123,8 +123,8 @@ impl<D: VeScalar, Time: M, Packet: M, Element: M> VrfLoadPlan<D, Time, Packet, E
     ///
     /// each element of the stream goes to its place in Element:
     /// iterations       source step  destination step
-    ///          8        1 elements        4 elements
-    ///          4        8 elements        1 elements
+    ///          8         1 element        4 elements
+    ///          4        8 elements         1 element
     /// every iteration moves
     ///
     /// bytes    128 of 8192: 32 elements
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn a_load_of_the_vrf_is_explained() {
         let explanation = VrfLoadPlan::<f32, m![A], m![B], m![B, A]>::explain();
-        assert!(explanation.rule.contains("         8        1 elements        4 elements\n"));
+        assert!(explanation.rule.contains("         8         1 element        4 elements\n"));
         assert_eq!(explanation.value("bytes"), Some("128 of 8192: 32 elements"));
         assert_eq!(explanation.value("address"), Some("a multiple of 4, at most 8064"));
         assert_eq!(explanation.value("flits"), Some("4"));

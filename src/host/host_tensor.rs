@@ -15,7 +15,6 @@ use safetensors::{Dtype, SafeTensorError};
 ///
 /// `Element` orders the elements of buffers; the chip's layout is chosen when the tensor is sent.
 ///
-///
 /// ```
 /// use furiosa_visa_std::prelude::*;
 /// axes![A = 2, B = 3];

@@ -20,7 +20,6 @@ use rand::distr::{Distribution, StandardUniform};
 ///
 /// Kernels are checked against it: `reduce`, `contraction` and `transpose` compute what the chip is to compute.
 ///
-///
 /// ```
 /// use furiosa_visa_std::prelude::*;
 /// axes![A = 2, B = 3];

@@ -46,6 +46,9 @@ fn mappings() {
     map("A # 2147483648, B", "6442450944 positions are too many");
     map("", "the mapping is empty");
     map("m![A, B]", "the mapping: drop `m![` and `]`, and write what is between them: 'A, B'");
+    map("m![A], m![B]", "the mapping: drop `m![` and `]`, and write what is between them: 'A, B'");
+    map("m![[A, B] / 2], B % 2", "write what is between them: '[A, B] / 2, B % 2'");
+    map("A, Z", "the mapping: ");
     map("A,", "nothing follows the last `,`");
     map("A * 2", "`*` is not a mapping operator");
     map("(A", "`(` is never closed");
@@ -189,6 +192,10 @@ fn limits_come_with_the_table() {
     refused(&explain("A=6", "A", "1", "A", &["--to", "i32", "--sub"]), "error: ");
     refused(&explain("A=13", "A", "1", "A", &["--sub"]), "in common");
     refused(&explain("A=7", "A", "1", "A", &["--to", "i32"]), "packets come in multiples of 8 bytes");
+    refused(
+        &explain("A=13", "A", "1", "A", &["--to", "i8"]),
+        "holds 13 bytes, but packets come in multiples of 8",
+    );
     // A buffer is read in packets of any size.
     let output = run(&explain("A=13", "A", "1", "A", &[]));
     assert_eq!(output.code, 0);

@@ -258,13 +258,14 @@ const fn check_byte_addresses(request: &FetchRequest, config: &Config) -> Result
         if inside >= run && entry.size > 1 && !(entry.stride.unsigned_abs() * bits).is_multiple_of(8) {
             refuse!(
                 "whole bytes",
-                "fetch: packets {} at {} from {} would start at half bytes: a loop of {} steps by {} elements of {} bits; \
+                "fetch: packets {} at {} from {} would start at half bytes: a loop of {} by {}{} of {} bits; \
                  help: keep an even number of 4-bit elements together, innermost on both sides",
                 mapping(request.packet),
                 mapping(request.time),
                 mapping(request.element),
-                number(entry.size),
-                signed(entry.stride),
+                count(entry.size, "step"),
+                str(if entry.stride < 0 { "-" } else { "" }),
+                count(entry.stride.unsigned_abs(), "element"),
                 number(bits),
             );
         }

@@ -58,14 +58,14 @@ impl Once {
                 format!("{} is missing; write for example {option} 'A / 32, B # 8'", self.quoted()).into()
             );
         };
-        let trimmed = text.trim();
-        if let Some(inside) = trimmed.strip_prefix("m![").and_then(|rest| rest.strip_suffix(']')) {
+        if let Some(inside) = without_macro(text) {
             let (name, inside) = (self.quoted(), shown(OsStr::new(inside.trim())));
             return Err(
                 format!("{name}: drop `m![` and `]`, and write what is between them: '{inside}'").into()
             );
         }
-        parse_mapping(text, axes).map_err(|error| Refusal(format!("{}: {error}", self.name)))
+        let name = if self.name.starts_with("--") { self.name.to_string() } else { self.quoted() };
+        parse_mapping(text, axes).map_err(|error| Refusal(format!("{name}: {error}")))
     }
 
     /// The name as messages show it: an option as it is typed, another argument as a word.
@@ -108,6 +108,36 @@ impl Once {
             }
         }
     }
+}
+
+/// What is left of a text without `m![` and the bracket that ends it, wherever they stand. `None`: there is none.
+fn without_macro(text: &str) -> Option<String> {
+    let (mut left, mut rest) = (String::new(), text);
+    // Per open bracket: whether it is one of `m![`.
+    let mut open = Vec::new();
+    let mut found = false;
+    while let Some(next) = rest.chars().next() {
+        let starts = !left.ends_with(|last: char| last.is_alphanumeric() || last == '_');
+        if let Some(inside) = rest.strip_prefix("m![").filter(|_| starts) {
+            open.push(true);
+            found = true;
+            rest = inside;
+            continue;
+        }
+        let is_kept = match next {
+            '[' => {
+                open.push(false);
+                true
+            }
+            ']' => open.pop() != Some(true),
+            _ => true,
+        };
+        if is_kept {
+            left.push(next);
+        }
+        rest = &rest[next.len_utf8()..];
+    }
+    found.then_some(left)
 }
 
 /// An argument as messages quote it: on one line, and not longer than one.

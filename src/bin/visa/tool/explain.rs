@@ -3,7 +3,7 @@
 use super::arguments::Once;
 use super::{EXPLAIN_HELP, Output, Refusal};
 use furiosa_visa_std::engine::fetch::FetchRequest;
-use furiosa_visa_std::explain::explain_fetch;
+use furiosa_visa_std::explain::{explain_fetch, explain_read};
 use furiosa_visa_std::mapping::Expr;
 use furiosa_visa_std::scalar::ElementType;
 
@@ -38,7 +38,8 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
             format!("--dtype: no memory holds {input}; name the stored type, and {input} with --to").into()
         );
     }
-    let output = to.element_type(false)?.unwrap_or(input);
+    let to = to.element_type(false)?;
+    let (casts, output) = (to.is_some(), to.unwrap_or(input));
     if !input.fetch_outputs().contains(&output) {
         let outputs: Vec<&str> = input.fetch_outputs().iter().map(|dtype| dtype.name()).collect();
         let outputs = outputs.join(", ");
@@ -46,7 +47,12 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
     }
     check_stream(time, packet)?;
     let request = FetchRequest { sub_context, ..FetchRequest::new(input, output, element, time, packet) };
-    let explanation = explain_fetch("read", &request)?;
+    // Only a fetch casts, or is one of the sub context.
+    let explanation = if casts || sub_context {
+        explain_fetch("read", &request)?
+    } else {
+        explain_read(element, time, packet, input)?
+    };
     let output = Output::text(explanation.to_string());
     match explanation.limited.as_ref().err().or(explanation.refusal.as_ref()) {
         None => Ok(output),
