@@ -123,7 +123,7 @@ fn a_full_memory_is_a_fault() {
     assert_eq!(fault.kind, furiosa_visa_std::chip::FaultKind::Capacity);
     let text = fault.to_string();
     assert!(
-        text.contains("alloc_dm: capacity exceeded: 1 bytes do not fit: 524288 of the 524288 bytes of DM"),
+        text.contains("alloc_dm: capacity exceeded: 1 byte does not fit: 524288 of the 524288 bytes of DM"),
         "{text}"
     );
     assert!(text.contains("environment.rs:"), "{text}");

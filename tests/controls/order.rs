@@ -10,6 +10,8 @@ use furiosa_visa_std::prelude::*;
 use furiosa_visa_std::scalar::ElementType::I8;
 use std::panic::Location;
 
+axes![S = 256, N = 8, K = 60];
+
 /// From DM to DM.
 macro_rules! copied {
     ($context:expr, $from:expr, $to:expr) => {{
@@ -28,6 +30,35 @@ fn read_after_dma(ctx: &mut Context, x: &X, _: &Z) {
     let dm = bare(0);
     let stream = ctx.main.begin(dm.view()).fetch::<i8, m![1], m![B]>();
     stream.collect::<m![B / 32], m![B % 32]>().commit::<m![B]>(1024); // read by main
+}
+
+/// The program whose fault the README shows.
+#[device(chip = 1)]
+fn of_the_readme(ctx: &mut Context, x: &HbmTensor<bf16, m![1], m![S, N, K]>) {
+    let _ = x.to_dm::<Cluster, m![S], m![N, # 2 + K + # 2]>(&mut ctx.tdma, 1024);
+    let dm = unsafe { DmTensor::<bf16, m![1], Cluster, m![S], m![N, # 2 + K + # 2]>::from_addr(1024) };
+    let stream = ctx.main.begin(dm.view()).fetch::<bf16, m![N], m![# 2 + K + # 2]>();
+    let stream = stream.collect::<m![N, [# 2 + K + # 2] / 16], m![[# 2 + K + # 2] % 16]>();
+    stream.commit::<m![N, # 2 + K + # 2]>(4096);
+}
+
+/// Words, with the lines of files replaced, so that it does not matter where lines break.
+fn words(text: &str) -> Vec<String> {
+    let of_a_file = |word: &str| if word.contains(".rs:") { "file".to_string() } else { word.to_string() };
+    text.split_whitespace().map(of_a_file).collect()
+}
+
+#[test]
+fn the_readme_shows_the_fault_as_it_is() {
+    let readme = include_str!("../../README.md");
+    let start = readme.find("fault: fetch: unordered access").expect("the README shows a fault");
+    let shown = readme[start..].split("```").next().expect("the block ends");
+    let fault = block_on(async {
+        let mut ctx = context(CheckOptions::ALL);
+        let x = HostTensor::<bf16, m![S, N, K]>::zero().to_hbm(&mut ctx.pdma, 0).await;
+        try_launch(of_the_readme, (&mut *ctx, &x)).await.expect_err("nothing orders the two")
+    });
+    assert_eq!(words(shown), words(&fault.to_string()), "{fault}");
 }
 
 #[device(chip = 1)]

@@ -5,10 +5,10 @@ use crate::commands::{
     written,
 };
 use crate::{A, B, Cluster, DmX, Slice, X, Z, check, fine, flagged, launched};
-use furiosa_visa_std::chip::{Check, CheckOptions, Compute, Fault, FaultKind, System};
+use furiosa_visa_std::chip::{Addresses, Check, CheckOptions, Compute, Fault, FaultKind, System};
 use furiosa_visa_std::command::{
-    Contraction, FillId, HostBuffer, HostTransfer, Operation, Sink, Start, Step, TensorUnit, TransferLoop,
-    TrfAddress, TrfRegion,
+    Contraction, FillId, HostBuffer, HostTransfer, Operation, Region, Sink, Start, Step, TensorUnit,
+    TransferLoop, TrfAddress, TrfRegion,
 };
 use furiosa_visa_std::mapping::{Guard, GuardDigit, GuardSum};
 use furiosa_visa_std::prelude::*;
@@ -156,6 +156,25 @@ fn long_streams_over_their_source_end() {
     repeated(Compute::ShapesOnly).expect("sums are committed when all was fetched");
     let fault = repeated(Compute::Values).expect_err("the values take too much memory");
     assert_eq!(fault.kind, FaultKind::TooLarge, "{fault}");
+}
+
+/// Where each tensor has bytes of its own, tensors from bare addresses are told apart by these.
+#[test]
+fn separate_tensors_do_not_overwrite_each_other() {
+    let run = |addresses: Addresses, step: isize, to: u64| {
+        let mut system = System::new(SimOptions { chips: Some(1), addresses, ..SimOptions::default() });
+        let bare = |address: u64| Region { fill: FillId::ANY, ..region(address, I8, 64) };
+        let stream = fetch(bare(0), I8, &[(2, step), (32, 1)], 2, 32);
+        let sink = commit(bare(to), &[(2, 32), (32, 1)], 32, Guard::always(5));
+        give(&mut system, pass(stream, sink)).map_err(|fault| (fault.kind, fault.to_string()))
+    };
+    let hint = "`VISA_ADDRESSES=separate` shows";
+    let (kind, text) = run(Addresses::AsGiven, 32, 32).expect_err("packet 1 is overwritten");
+    assert!(kind == FaultKind::Overwrite && text.contains(hint), "{text}");
+    assert_eq!(run(Addresses::Separate, 32, 32), Ok(()));
+    // It is one tensor.
+    let (kind, text) = run(Addresses::Separate, 0, 0).expect_err("packet 1 is overwritten");
+    assert!(kind == FaultKind::Overwrite && !text.contains(hint), "{text}");
 }
 
 #[test]
@@ -417,7 +436,7 @@ fn outside_of_the_tensor() {
                 kind,
                 &["to the other cluster"],
                 &[
-                    "writes where the tensor in DM 4096..4104 does not lie: it spans 1 chips with 1 clusters of 4 slices",
+                    "writes where the tensor in DM 4096..4104 does not lie: it spans 1 chip with 1 cluster of 4 slices",
                     "cluster 1, slice 0",
                 ],
             ),

@@ -12,6 +12,7 @@ use crate::mapping::guard::rows::{LiveRows, Liveness, live_runs};
 use crate::sequencer::Config;
 use crate::sequencer::walk::Walk;
 use crate::spec::{CLUSTERS, COMMIT_ALIGN_BYTES, DMA_HBM_TO_DM_BYTES, MAX_CHIPS, SLICES};
+use crate::text::Text;
 use core::panic::Location;
 
 /// Refuses a tensor whose address is no multiple of its element.
@@ -363,12 +364,14 @@ fn in_its_slices(
 fn outside_units(region: &Region, unit: usize, call: Call) -> Fault {
     let footprint = &region.footprint;
     let place = Place::Region(*region).describe();
+    let count = |number, thing| Text::new().count(number, thing);
+    let chips = count(footprint.chips, "chip");
     let extents = match region.memory {
-        Memory::Hbm => format!("{} chips", footprint.chips),
-        Memory::Dm | Memory::Vrf => format!(
-            "{} chips with {} clusters of {} slices each",
-            footprint.chips, footprint.clusters, footprint.slices
-        ),
+        Memory::Hbm => chips.to_string(),
+        Memory::Dm | Memory::Vrf => {
+            let (clusters, slices) = (count(footprint.clusters, "cluster"), count(footprint.slices, "slice"));
+            format!("{chips} with {clusters} of {slices} each")
+        }
     };
     let message =
         format!("the operation writes where the tensor in {place} does not lie: it spans {extents}");

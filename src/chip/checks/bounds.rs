@@ -6,6 +6,7 @@ use crate::chip::memory::trf;
 use crate::command::{Contraction, Memory, Region, Sink, TensorUnit, TrfRegion};
 use crate::scalar::ElementType;
 use crate::spec::{CLUSTERS, ChipKind, DM_BYTES, HBM_BYTES, SLICES, TRF_BANK_ROWS, VRF_BYTES};
+use crate::text::Text;
 use core::panic::Location;
 
 /// The place of a check: the operation and the call.
@@ -27,14 +28,18 @@ pub(crate) fn in_bounds(region: &Region, chips: usize, call: Call) -> Result<(),
     let place = Place::Region(*region);
     let lives = |chip| footprint.guard.may_hold(&[chip]);
     if let Some(chip) = (chips..footprint.chips).find(|&chip| lives(chip)) {
-        let message = format!("the tensor needs chip {chip}, but the system has {chips} chips");
+        let message = {
+            let chips = Text::new().count(chips, "chip");
+            format!("the tensor needs chip {chip}, but the system has {chips}")
+        };
         let help = "build the context with more chips, or use a chip mapping that fits the system";
         return Err(call.fault(FaultKind::OutOfBounds, message, help));
     }
     if footprint.clusters > CLUSTERS || footprint.slices > SLICES {
         let message = format!(
-            "the tensor spans {} clusters of {} slices, but a chip has {CLUSTERS} clusters of {SLICES} slices",
-            footprint.clusters, footprint.slices
+            "the tensor spans {} of {}, but a chip has {CLUSTERS} clusters of {SLICES} slices",
+            Text::new().count(footprint.clusters, "cluster"),
+            Text::new().count(footprint.slices, "slice")
         );
         return Err(call.fault(FaultKind::OutOfBounds, message, "use smaller cluster and slice mappings"));
     }

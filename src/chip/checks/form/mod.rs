@@ -9,6 +9,7 @@ use crate::command::{
     Contraction, Dma, HostTransfer, Inspection, Operation, RegisterFile, Sink, Start, StreamShape, TensorUnit,
 };
 use crate::spec::{FLIT_BYTES, REGISTER_READ_SIZES, TRF_BYTES};
+use crate::text::Text;
 use core::panic::Location;
 use site::Form;
 
@@ -82,7 +83,8 @@ fn pass(unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), F
     let flits = unit.collect.map_or(1, |collect| collect.flits);
     let held = flits.checked_mul(lanes).filter(|&held| (held as u64) < MOST);
     if flits == 0 || held.is_none_or(|held| held < packet) {
-        let message = format!("{flits} flits of {lanes} elements are to hold packets of {packet}");
+        let flits = Text::new().count(flits, "flit");
+        let message = format!("packets of {packet} elements are to be held by {flits} of {lanes}");
         return Err(form("collect").refused(message, "collect as many flits as a packet needs"));
     }
     let shapes = unit.shapes();
@@ -119,7 +121,10 @@ fn contracted(own: &Contraction, flits: usize, form: Form) -> Result<(), Fault> 
     let Contraction { collect_flits, tile, steps, depth, columns, slot_count, .. } = own;
     if !(1..=2).contains(collect_flits) || *tile == 0 || *columns == 0 {
         return refused(format!(
-            "packets of {collect_flits} flits are used {tile} times for {columns} columns"
+            "packets of {} are used {} for {}",
+            Text::new().count(*collect_flits, "flit"),
+            Text::new().count(*tile, "time"),
+            Text::new().count(*columns, "column"),
         ));
     }
     let used = (flits / collect_flits).checked_mul(*tile);
@@ -131,7 +136,8 @@ fn contracted(own: &Contraction, flits: usize, form: Form) -> Result<(), Fault> 
     let products = 2 * FLIT_BYTES * 8 / own.trf.element.bits();
     if *depth > products.ilog2() as usize || *columns > products >> depth {
         return refused(format!(
-            "{products} products summed in {depth} levels do not give {columns} columns"
+            "{products} products summed in {depth} levels do not give {}",
+            Text::new().count(*columns, "column")
         ));
     }
     let inside = own.slots.first() >= 0 && own.slots.last() < *slot_count as isize;

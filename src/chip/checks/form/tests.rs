@@ -122,10 +122,10 @@ fn passes() {
     refused_copy("has loops without a meaning", |unit| {
         unit.fetch.config.entries.set(0, Entry { size: 0, stride: 1 });
     });
-    refused_copy("0 flits of 32 elements are to hold packets of 32", |unit| {
+    refused_copy("packets of 32 elements are to be held by 0 flits of 32", |unit| {
         unit.collect = Some(Collect { flits: 0 });
     });
-    refused_copy("1 flits of 32 elements are to hold packets of 64", |unit| {
+    refused_copy("packets of 64 elements are to be held by 1 flit of 32", |unit| {
         (unit.fetch.time, unit.fetch.packet, unit.collect) = (1, 64, None);
     });
     refused_copy("each access is to be of 0 bytes", |unit| unit.fetch.fetch_size = 0);
@@ -204,11 +204,11 @@ fn contractions() {
     let operation = Operation::TensorUnit(Box::new(product()));
     assert_eq!(system.execute(&Command { operation, location: Location::caller() }), Ok(()));
 
-    refused_product("packets of 3 flits are used 2 times for 1 columns", |own| own.collect_flits = 3);
-    refused_product("packets of 1 flits are used 0 times for 1 columns", |own| own.tile = 0);
+    refused_product("packets of 3 flits are used 2 times for 1 column", |own| own.collect_flits = 3);
+    refused_product("packets of 1 flit are used 0 times for 1 column", |own| own.tile = 0);
     refused_product("2 flits in packets of 1, each used 3 times, are not 4 steps", |own| own.tile = 3);
     refused_product("64 products summed in 5 levels do not give 3 columns", |own| own.columns = 3);
-    refused_product("64 products summed in 7 levels do not give 1 columns", |own| own.depth = 7);
+    refused_product("64 products summed in 7 levels do not give 1 column", |own| own.depth = 7);
     refused_product("4 steps go to 4 places in 3 slots", |own| own.slot_count = 3);
     refused_product("4 steps go to 4 places in 4 slots", |own| own.slots.base = 1);
     refused_product("4 steps go to 4 places in 4 slots", |own| own.slots.base = -1);

@@ -371,7 +371,7 @@ fn bounds_are_exact() {
     let mut chips = at(0);
     chips.footprint.chips = 2;
     let fault = system.execute(&dma(hbm(0, 64), chips, 64)).expect_err("one chip");
-    assert!(fault.message.contains("needs chip 1, but the system has 1 chips"), "{fault}");
+    assert!(fault.message.contains("needs chip 1, but the system has 1 chip"), "{fault}");
     let mut open = System::new(SimOptions::default());
     assert_eq!(open.execute(&dma(hbm(0, 64), chips, 64)), Ok(()));
     assert_eq!(open.chips(), 2);
