@@ -10,7 +10,7 @@ use furiosa_visa_std::prelude::*;
 use furiosa_visa_std::scalar::ElementType::I8;
 use std::panic::Location;
 
-axes![S = 256, N = 8, K = 60];
+axes![S = 256, N = 8, K = 56];
 
 /// From DM to DM.
 macro_rules! copied {
@@ -32,14 +32,17 @@ fn read_after_dma(ctx: &mut Context, x: &X, _: &Z) {
     stream.collect::<m![B / 32], m![B % 32]>().commit::<m![B]>(1024); // read by main
 }
 
+type Padded = m![# 4 + K + # 4];
+
 /// The program whose fault the README shows.
 #[device(chip = 1)]
 fn of_the_readme(ctx: &mut Context, x: &HbmTensor<bf16, m![1], m![S, N, K]>) {
-    let _ = x.to_dm::<Cluster, m![S], m![N, # 2 + K + # 2]>(&mut ctx.tdma, 1024);
-    let dm = unsafe { DmTensor::<bf16, m![1], Cluster, m![S], m![N, # 2 + K + # 2]>::from_addr(1024) };
-    let stream = ctx.main.begin(dm.view()).fetch::<bf16, m![N], m![# 2 + K + # 2]>();
-    let stream = stream.collect::<m![N, [# 2 + K + # 2] / 16], m![[# 2 + K + # 2] % 16]>();
-    stream.commit::<m![N, # 2 + K + # 2]>(4096);
+    let _ = x.to_dm::<Cluster, m![S], m![N, # 4 + K + # 4]>(&mut ctx.tdma, 1024);
+    let dm = unsafe { DmTensor::<bf16, m![1], Cluster, m![S], m![N, # 4 + K + # 4]>::from_addr(1024) };
+    (ctx.main.begin(dm.view()))
+        .fetch::<bf16, m![N, { Padded } / 16], m![{ Padded } % 16]>()
+        .collect::<m![N, { Padded } / 16], m![{ Padded } % 16]>()
+        .commit::<m![N, { Padded }]>(4096);
 }
 
 /// Words, with the lines of files replaced, so that it does not matter where lines break.
