@@ -34,11 +34,21 @@ fn compiler() -> Command {
 }
 
 impl Library {
-    /// The library that the tests have built, or one that cargo builds now.
-    pub fn get(profile: Profile) -> Self {
-        let (folder, library) = match profile {
-            Profile::Dev => ("dev", built_for_the_tests().unwrap_or_else(|| build(profile))),
-            Profile::Release => ("release", build(profile)),
+    /// The library for debug builds, and the one for release builds. The first is the one that the tests have built, or
+    /// one that cargo builds now.
+    pub fn both() -> [Self; 2] {
+        // Built first, so that it is known when the other one is looked for.
+        let release = build(Profile::Release);
+        let dev = built_for_the_tests().unwrap_or_else(|| build(Profile::Dev));
+        let bytes = |path: &PathBuf| std::fs::read(path).expect("the library can be read");
+        assert!(bytes(&dev) != bytes(&release), "{dev:?} and {release:?} are one library");
+        [Self::new(Profile::Dev, dev), Self::new(Profile::Release, release)]
+    }
+
+    fn new(profile: Profile, library: PathBuf) -> Self {
+        let folder = match profile {
+            Profile::Dev => "dev",
+            Profile::Release => "release",
         };
         let executor = newest("pollster").expect("the tests depend on pollster");
         let output = target_folder().join("ui").join(folder);
@@ -67,8 +77,12 @@ impl Library {
 }
 
 /// The library that this test was built with, unless a source is newer. Cargo does not tell a test where its
-/// dependencies are, and would build them once more if it were asked for the library alone.
+/// dependencies are, and would build them once more if it were asked for the library alone. Tests that are optimised
+/// have no library for debug builds.
 fn built_for_the_tests() -> Option<PathBuf> {
+    if cfg!(not(debug_assertions)) {
+        return None;
+    }
     let library = newest("furiosa_visa_std")?;
     let built = modified(&library)?;
     let root = super::here().join("../..");
@@ -101,13 +115,32 @@ fn newest(name: &str) -> Option<PathBuf> {
         file.starts_with(&format!("lib{name}-")) && file.ends_with(".rlib")
     };
     let release = std::fs::read_to_string(release_note()).unwrap_or_default();
-    let libraries = entries.filter(|path| is_library(path) && path != Path::new(&release));
+    let is_release =
+        |path: &PathBuf| release.lines().any(|noted| Path::new(noted).file_name() == path.file_name());
+    let libraries = entries.filter(|path| is_library(path) && !is_release(path));
     libraries.max_by_key(|path| modified(path))
 }
 
-/// Where the path of the library for release builds is written down.
+/// Where the paths of libraries for release builds are written down, one per line: an earlier compiler had another one.
 fn release_note() -> PathBuf {
     target_folder().join("ui").join("release-library.txt")
+}
+
+fn note_release(library: &Path) {
+    let path = release_note();
+    let mut note = std::fs::read_to_string(&path).unwrap_or_default();
+    let line = library.display().to_string();
+    if note.lines().all(|noted| noted != line) {
+        // A note of an older version of these tests ends without a line break.
+        if !note.is_empty() && !note.ends_with('\n') {
+            note.push('\n');
+        }
+        note.push_str(&line);
+        note.push('\n');
+        std::fs::create_dir_all(path.parent().expect("it has a folder"))
+            .expect("the target folder can be written");
+        std::fs::write(path, note).expect("the target folder can be written");
+    }
 }
 
 /// Lets cargo build the library.
@@ -130,18 +163,27 @@ fn build(profile: Profile) -> PathBuf {
     let lines = String::from_utf8(output.stdout).expect("cargo writes text");
     let messages = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("cargo writes JSON"));
     let artifacts = messages.filter(|message| message["target"]["name"] == "furiosa_visa_std");
-    let mut files =
-        artifacts.flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default());
-    let library =
-        files.find_map(|file| file.as_str().filter(|file| file.ends_with(".rlib")).map(PathBuf::from));
-    let library = library.expect("cargo names the library");
+    let files = artifacts.flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default());
+    let files: Vec<String> = files.filter_map(|file| file.as_str().map(String::from)).collect();
+    let library = library_of_artifacts(&files);
     if profile == Profile::Release {
-        let note = release_note();
-        std::fs::create_dir_all(note.parent().expect("it has a folder"))
-            .expect("the target folder can be written");
-        std::fs::write(note, library.display().to_string()).expect("the target folder can be written");
+        note_release(&library);
     }
     library
+}
+
+/// The library among the files that cargo names. Cargo names the copy that the next build replaces, and the metadata of
+/// the library itself, which has a name of its own and lies beside it.
+fn library_of_artifacts<T: AsRef<Path>>(files: &[T]) -> PathBuf {
+    let mut files = files.iter().map(AsRef::as_ref);
+    let is_metadata = |file: &&Path| file.extension().is_some_and(|extension| extension == "rmeta");
+    files.find(is_metadata).expect("cargo names the metadata of the library").with_extension("rlib")
+}
+
+#[test]
+fn the_library_is_not_its_copy() {
+    let files = ["/t/debug/libfuriosa_visa_std.rlib", "/t/debug/deps/libfuriosa_visa_std-0f.rmeta"];
+    assert_eq!(library_of_artifacts(&files), Path::new("/t/debug/deps/libfuriosa_visa_std-0f.rlib"));
 }
 
 /// The folder that cargo builds into: this program lies in it, and cargo marks it.

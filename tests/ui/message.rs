@@ -22,13 +22,30 @@ pub fn user_facing(lines: &str) -> String {
     texts.join("\n")
 }
 
-/// What the library says in the first line of a message, as opposed to what the compiler says of itself.
+/// What the library says in the first line of a message, as opposed to what the compiler says of itself. In errors about
+/// traits these are the words of `#[diagnostic::on_unimplemented]`.
 pub fn words_of_the_library(message: &str) -> Option<&str> {
     let first = message.lines().next()?;
     match first.split_once("evaluation panicked: ") {
         Some((_, words)) => Some(words),
-        None => first.strip_prefix("error: "),
+        None => first.strip_prefix("error: ").or_else(|| first.strip_prefix("error[E0277]: ")),
     }
+}
+
+/// The most diagnostics that the compiler may give for one error that a user reads: the error itself, and
+/// `erroneous constant encountered` for each step of the library up to the user's call.
+pub const MOST_PER_ERROR: usize = 4;
+
+/// How many errors the compiler gives, and how many of them a user reads.
+pub fn errors(lines: &str) -> (usize, usize) {
+    let diagnostics = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let errors: Vec<Value> = diagnostics
+        .filter(|diagnostic| {
+            diagnostic["level"] == "error"
+                && diagnostic["spans"].as_array().is_some_and(|spans| !spans.is_empty())
+        })
+        .collect();
+    (errors.len(), errors.iter().filter(|diagnostic| !is_noise(diagnostic)).count())
 }
 
 /// Counts of errors, and the steps of the library between the refused constant and the user's call.
@@ -174,6 +191,23 @@ fn only_the_users_lines_are_left() {
                     refused/x.rs:9:5\n  |\n9 |     call();\n  |     ^^^^\n";
     assert_eq!(without_library(text), expected);
     assert_eq!(words_of_the_library(expected), Some("fetch: no"));
+    assert_eq!(words_of_the_library("error[E0277]: no tensor holds `i9`\n"), Some("no tensor holds `i9`"));
+    assert_eq!(words_of_the_library("error[E0599]: no method named `f`\n"), None);
+}
+
+#[test]
+fn errors_that_a_user_does_not_read_are_counted() {
+    let error = |message: &str, file: &str| {
+        format!(r#"{{"level":"error","message":"{message}","spans":[{{"file_name":"{file}"}}]}}"#)
+    };
+    let step = error("erroneous constant encountered", "src/engine.rs");
+    let lines = [
+        error("evaluation panicked: fetch: no", "refused/x.rs"),
+        step.clone(),
+        step,
+        r#"{"level":"error","message":"aborting due to 3 previous errors","spans":[]}"#.to_string(),
+    ];
+    assert_eq!(errors(&lines.join("\n")), (3, 1));
 }
 
 #[test]

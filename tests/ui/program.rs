@@ -1,7 +1,7 @@
 //! A program, and what becomes of it.
 
 use crate::library::{Library, Profile};
-use crate::message;
+use crate::message::{self, MOST_PER_ERROR};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Command;
@@ -27,6 +27,8 @@ pub struct Program {
 struct Answer {
     accepted: bool,
     message: String,
+    /// All errors, and those that a user reads.
+    errors: (usize, usize),
 }
 
 impl Program {
@@ -70,7 +72,11 @@ impl Program {
         let mut compiler = library.compiler();
         let output = compiler.arg(format!("--emit={emit}")).arg(self.path()).output().expect("rustc starts");
         let text = String::from_utf8_lossy(&output.stderr);
-        Answer { accepted: output.status.success(), message: message::user_facing(&text) }
+        Answer {
+            accepted: output.status.success(),
+            message: message::user_facing(&text),
+            errors: message::errors(&text),
+        }
     }
 
     /// Checks that it is refused with the message beside it, or writes that message.
@@ -79,6 +85,10 @@ impl Program {
         let answer = self.compile(library, "obj");
         if answer.accepted {
             return Err(format!("{title}: the compiler accepts it"));
+        }
+        let (errors, read) = answer.errors;
+        if errors > read * MOST_PER_ERROR {
+            return Err(format!("{title}: the compiler gives {errors} errors, of which a user reads {read}"));
         }
         let found = answer.message;
         if overwrite && self.expected().as_ref() != Some(&found) {

@@ -77,8 +77,8 @@ fn ui() {
     let overwrite = std::env::var_os("TRYBUILD").is_some_and(|value| value == "overwrite");
     let (refused, accepted) = (programs(Folder::Refused), programs(Folder::Accepted));
     let mut wrong = Vec::new();
-    for profile in [Profile::Dev, Profile::Release] {
-        let library = Library::get(profile);
+    for library in Library::both() {
+        let profile = library.profile;
         // What the compiler finds before it generates code does not depend on the profile.
         let asked: Vec<Program> = refused
             .iter()
