@@ -31,24 +31,43 @@ fn source_files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The modules that a text imports with `crate::…`, and the lines. Comments and tests do not count.
-fn imports(text: &str) -> Vec<(usize, &str)> {
-    let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-    let lines = code.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//"));
-    lines
-        .flat_map(|(number, line)| {
-            line.split("crate::").skip(1).map(move |rest| {
-                let end = rest.find(|c: char| !c.is_ascii_lowercase() && c != '_').unwrap_or(rest.len());
-                (number + 1, &rest[..end])
-            })
-        })
-        .collect()
+/// The lines of a text that are code of the library, with their numbers. Comments do not count, nor do modules of tests;
+/// of anything else that is for tests alone, the line below the attribute does not.
+fn code(text: &str) -> Vec<(usize, &str)> {
+    let mut kept = Vec::new();
+    let mut lines = text.lines().enumerate().map(|(number, line)| (number + 1, line));
+    while let Some((number, line)) = lines.next() {
+        let rest = line.trim_start();
+        if rest == "#[cfg(test)]" {
+            let is_attribute = |line: &str| line.trim_start().starts_with("#[");
+            let item = lines.find(|(_, line)| !is_attribute(line)).map_or("", |(_, item)| item);
+            if item.split(' ').any(|word| word == "mod") && item.ends_with('{') {
+                let end = format!("{}}}", &line[..line.len() - rest.len()]);
+                lines.find(|(_, line)| *line == end);
+            }
+        } else if !rest.starts_with("//") {
+            kept.push((number, line));
+        }
+    }
+    kept
 }
 
-/// What a file imports from a higher layer than that of `module`.
+/// The modules that a text imports with `crate::…`, and the lines. Several in braces have the name `{`.
+fn imports(text: &str) -> Vec<(usize, &str)> {
+    let modules = |(number, line)| {
+        str::split(line, "crate::").skip(1).map(move |rest: &str| {
+            let end = rest.find(|c: char| !c.is_ascii_lowercase() && c != '_').unwrap_or(rest.len());
+            (number, if rest.starts_with('{') { &rest[..1] } else { &rest[..end] })
+        })
+    };
+    code(text).into_iter().flat_map(modules).collect()
+}
+
+/// What a file imports from a higher layer than that of `module`, or from modules that braces hide.
 fn higher<'a>(module: &str, text: &'a str) -> Vec<(usize, &'a str)> {
     let own = layer(module).unwrap_or_else(|| panic!("give the module `{module}` a layer"));
-    imports(text).into_iter().filter(|(_, other)| layer(other).is_some_and(|other| other > own)).collect()
+    let is_wrong = |other: &str| other == "{" || layer(other).is_some_and(|other| other > own);
+    imports(text).into_iter().filter(|(_, other)| is_wrong(other)).collect()
 }
 
 #[test]
@@ -79,8 +98,24 @@ fn no_module_imports_from_a_higher_layer() {
 /// The control: the test above finds what it should.
 #[test]
 fn wrong_imports_are_found() {
-    let text = "use crate::chip::System;\n// crate::engine\nfn f() { crate::tensor::g() }\n#[cfg(test)]\nuse crate::engine;\n";
-    assert_eq!(higher("command", text), [(1, "chip"), (3, "tensor")]);
-    assert_eq!(higher("chip", text), [(3, "tensor")]);
-    assert_eq!(higher("engine", text), []);
+    let text = "use crate::chip::System;
+// crate::engine
+fn f() { crate::tensor::g() }
+#[cfg(test)]
+use crate::engine;
+#[cfg(test)]
+#[path = \"f_tests.rs\"]
+mod other_tests;
+#[cfg(test)]
+pub(super) mod tests {
+    use crate::engine::begin;
+    fn g() {
+    }
+}
+use crate::explain;
+use crate::{chip, spec};
+";
+    assert_eq!(higher("command", text), [(1, "chip"), (3, "tensor"), (15, "explain"), (16, "{")]);
+    assert_eq!(higher("chip", text), [(3, "tensor"), (15, "explain"), (16, "{")]);
+    assert_eq!(higher("engine", text), [(16, "{")]);
 }
