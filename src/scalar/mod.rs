@@ -373,18 +373,4 @@ mod tests {
         assert_eq!(2.0f32.mul_wrapping(0.25), 0.5);
         assert_eq!(f32::MAX.add_wrapping(f32::MAX), f32::INFINITY);
     }
-
-    #[test]
-    fn i5_and_i9_are_no_types_of_tensors() {
-        static_assertions::assert_impl_all!(i5: StreamScalar, Send, Sync, Default);
-        static_assertions::assert_impl_all!(i9: StreamScalar, Send, Sync, Default);
-        static_assertions::assert_not_impl_any!(i5: Scalar);
-        static_assertions::assert_not_impl_any!(i9: Scalar);
-    }
-
-    #[test]
-    fn i4_is_the_only_type_without_bytes() {
-        static_assertions::assert_not_impl_any!(i4: ScalarBytes);
-        static_assertions::assert_impl_all!(f8e5m2: ScalarBytes, Send, Sync, Default);
-    }
 }

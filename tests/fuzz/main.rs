@@ -6,7 +6,7 @@
 //! * `VISA_CASES=N` runs N sequences, `VISA_SEED=S` starts at seed S. A failure prints the seed that repeats it.
 //!
 //! ```sh
-//! VISA_CASES=100000 cargo test --release --test fuzz
+//! VISA_CASES=100000 cargo test --release -p furiosa-visa-fuzz-tests
 //! ```
 
 mod commands;
@@ -17,10 +17,10 @@ mod wild;
 use ::reference;
 use commands::{Broken, Machine};
 use furiosa_visa_std::chip::{ExecutionOrder, FaultKind};
+use reference::cases::for_cases;
 use reference::random::Random;
 use reference::shadow::{Operation, Rule, Shadow};
 use std::collections::{BTreeMap, BTreeSet};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The kind by which a rule is reported.
 fn kind(rule: Rule) -> FaultKind {
@@ -154,44 +154,13 @@ fn run(random: &mut Random, tally: &mut Tally) -> Result<(), String> {
     Ok(())
 }
 
-fn number(variable: &str) -> Option<u64> {
-    let text = std::env::var(variable).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text} is no number")))
-}
-
-/// Runs sequences from the first seed on. Fails where one does, or panics.
-fn for_sequences(default: u64, mut run: impl FnMut(&mut Random) -> Result<(), String>) -> u64 {
-    let (first, count) = (number("VISA_SEED").unwrap_or(0), number("VISA_CASES").unwrap_or(default));
-    let mut failures = Vec::new();
-    for seed in first..first + count {
-        let outcome = catch_unwind(AssertUnwindSafe(|| run(&mut Random::new(seed))));
-        let text = match outcome {
-            Ok(Ok(())) => continue,
-            Ok(Err(text)) => text,
-            Err(_) => "panicked, see above".to_string(),
-        };
-        failures.push((text.len(), seed, text));
-        if failures.len() >= 20 {
-            break;
-        }
-    }
-    // Short reports tend to be small cases.
-    failures.sort();
-    for (_, seed, text) in failures.iter().take(4) {
-        eprintln!("VISA_SEED={seed} VISA_CASES=1:\n{text}\n");
-    }
-    let seeds: Vec<u64> = failures.iter().map(|(_, seed, _)| *seed).collect();
-    assert!(failures.is_empty(), "sequences failed: {seeds:?}");
-    count
-}
-
 /// What passes with sums must run into.
 const SUMMED: [Rule; 4] = [Rule::Stale, Rule::Uninitialised, Rule::Padding, Rule::Unordered];
 
 #[test]
 fn random_sequences_agree_with_the_shadow() {
     let mut tally = Tally::new();
-    let count = for_sequences(2000, |random| run(random, &mut tally));
+    let count = for_cases(2000, |random| run(random, &mut tally));
     println!("{count} sequences: {tally:#?}");
     if count >= 2000 {
         let missing: BTreeSet<String> =
@@ -214,7 +183,7 @@ fn random_sequences_agree_with_the_shadow() {
 #[test]
 fn wild_commands_are_done_or_refused() {
     let mut done = 0;
-    let count = for_sequences(2000, |random| {
+    let count = for_cases(2000, |random| {
         done += wild::run(random)?;
         Ok(())
     });

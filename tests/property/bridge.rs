@@ -1,12 +1,10 @@
-//! From the reference to the library: expressions, axes and the loop over cases.
+//! From the reference to the library: expressions and axes.
 
 use crate::reference::mapping::{Coordinates, Map};
-use crate::reference::random::Random;
 use furiosa_visa_std::mapping::{
     Atom, Axis, Composite, Expr, Factor, Factors, Ident, Pool, Term, size_of_factors,
 };
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A mapping as the library takes it. It lives until the program ends.
 pub fn expr(map: &Map) -> &'static Expr {
@@ -112,34 +110,4 @@ pub fn finish(pool: &Pool, mut sums: Sums) -> Option<Coordinates> {
         }
     }
     Some(coordinates)
-}
-
-fn number(variable: &str) -> Option<u64> {
-    let text = std::env::var(variable).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text} is no number")))
-}
-
-/// Runs `check` on `default` seeds. Reports the first failures, panics of the library among them, and fails.
-pub fn for_cases(default: u64, check: impl Fn(&mut Random) -> Result<(), String>) {
-    let (first, count) = (number("VISA_SEED").unwrap_or(0), number("VISA_CASES").unwrap_or(default));
-    let mut failures = Vec::new();
-    for seed in first..first + count {
-        let outcome = catch_unwind(AssertUnwindSafe(|| check(&mut Random::new(seed))));
-        let text = match outcome {
-            Ok(Ok(())) => continue,
-            Ok(Err(text)) => text,
-            Err(_) => "panicked, see above".to_string(),
-        };
-        failures.push((text.len(), seed, text));
-    }
-    if failures.is_empty() {
-        return;
-    }
-    let count = failures.len();
-    // Short reports tend to be small cases.
-    failures.sort();
-    for (_, seed, text) in failures.into_iter().take(6) {
-        eprintln!("VISA_SEED={seed} VISA_CASES=1:\n{text}\n");
-    }
-    panic!("{count} cases failed");
 }

@@ -1,8 +1,8 @@
-//! The commands of DMA engines against the reference move: which byte goes where (spec page 30 §9 and §13).
+//! The commands of DMA engines against the reference move: which byte goes where.
 
-use crate::bridge::for_cases;
 use crate::machine::region;
 use crate::moves::{Case, TYPES, WAYS, derived};
+use crate::reference::cases::for_cases;
 use crate::reference::mapping::{Map, joint_table};
 use crate::reference::random::Random;
 use furiosa_visa_std::clock::dma::{

@@ -1,11 +1,11 @@
-//! The stages of the fetch adapter against the reference: masks, tables, casts, zero points, interleaving, addresses
-//! (seed page *Fetch Engine*; spec page 20 §5).
+//! The stages of the fetch adapter against the reference: masks, tables, casts, zero points, interleaving, addresses.
 
-use crate::bridge::{expr, for_cases};
+use crate::bridge::expr;
 use crate::machine::{encode, library_type, same};
 use crate::moves::random_codes;
 use crate::program::{Stage, guard};
 use crate::reference::adapter::{Access, Mask, Stages, check_accesses};
+use crate::reference::cases::for_cases;
 use crate::reference::engines::flits;
 use crate::reference::mapping::{Coordinates, Map, joint_table};
 use crate::reference::numbers::{ElementType, Number};

@@ -1,6 +1,6 @@
-//! The HBM model against one that goes tick by tick (spec page 70 §8.2), and the addresses against their tables.
+//! The HBM model against one that goes tick by tick, and the addresses against their tables.
 
-use crate::bridge::for_cases;
+use crate::reference::cases::for_cases;
 use crate::reference::hbm::{self, Place};
 use crate::reference::random::Random;
 use furiosa_visa_std::clock::hbm::{Detailed, HbmMap, Request};

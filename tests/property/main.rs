@@ -22,6 +22,7 @@ mod mutations;
 mod padding;
 mod pipelines;
 mod program;
+mod scalar_traits;
 mod sequencer;
 mod streams;
 mod tool;

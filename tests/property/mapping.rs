@@ -1,6 +1,7 @@
-//! Expressions, their normal form, guards and division against positions (spec page 10 §2 and §3).
+//! Expressions, their normal form, guards and division against positions.
 
-use crate::bridge::{expr, for_cases, index};
+use crate::bridge::{expr, index};
+use crate::reference::cases::for_cases;
 use crate::reference::mapping::{Map, for_each_position, joint_table};
 use crate::reference::random::{
     Axes, Margins, Random, borrowed, random_axes, random_map, random_map_with_margins, random_partition,

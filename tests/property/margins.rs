@@ -1,6 +1,7 @@
-//! Dead positions before a block, `m![# 2 + B + # 4]`: what the loops over it read (spec page 20 §5, "left padding").
+//! Dead positions before a block, `m![# 2 + B + # 4]`: what the loops over it read.
 
-use crate::bridge::{expr, for_cases};
+use crate::bridge::expr;
+use crate::reference::cases::for_cases;
 use crate::reference::mapping::Map;
 use crate::reference::random::{Margins, Random, random_axes, random_move, with_unit};
 use crate::reference::sequencer::{exists_configuration, odometer, wanted};

@@ -1,8 +1,9 @@
 //! Moves between memories: the derived loops, executed by the simulated chip, against the reference move, with the
-//! padding of both sides full of values that mean nothing (spec page 30 §9).
+//! padding of both sides full of values that mean nothing.
 
-use crate::bridge::{expr, for_cases};
+use crate::bridge::expr;
 use crate::machine::{Cell, Machine, region, shape, unpack};
+use crate::reference::cases::for_cases;
 use crate::reference::engines::dma;
 use crate::reference::mapping::{Map, joint_table};
 use crate::reference::random::{Axes, Margins, Move, Random, borrowed, random_move, with_unit};

@@ -1,9 +1,9 @@
 //! Pipelines with one mapping changed: what the reference refuses is refused, what is accepted computes the same, and
 //! what only the library refuses is refused by a rule that is known to ask for more.
 
-use crate::bridge::for_cases;
 use crate::pipelines::{TYPES, Values, check_values, describe};
 use crate::program::Plan;
+use crate::reference::cases::for_cases;
 use crate::reference::mapping::Map;
 use crate::reference::pipelines::{Pipeline, random_contraction};
 use crate::reference::random::{Axes, Random, borrowed};

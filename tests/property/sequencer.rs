@@ -1,4 +1,4 @@
-//! The oracle of sequencer derivation (spec page 20 §7): what is derived reads the right addresses, and for what is
+//! The oracle of sequencer derivation: what is derived reads the right addresses, and for what is
 //! refused a search over all lists of entries finds none.
 //!
 //! The page asks for an error in four cases in which the search may find loops all the same, over few elements. Each is
@@ -13,7 +13,8 @@
 //!
 //! The last one also answers for the two names before it: the library names the first digit that it cannot read.
 
-use crate::bridge::{expr, for_cases};
+use crate::bridge::expr;
+use crate::reference::cases::for_cases;
 use crate::reference::digits::{Digit, digits, strip};
 use crate::reference::mapping::{Coordinates, Map, is_injective, joint_table};
 use crate::reference::random::{Margins, Random, random_axes, random_move, random_partition, random_read};

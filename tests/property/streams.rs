@@ -1,11 +1,12 @@
 //! Fetch, collect, cast and commit without a contraction: what the derived configurations read and write, against the
-//! reference engines (spec pages 20 §5, 40 §1 and 50 §4, §6).
+//! reference engines.
 
-use crate::bridge::{expr, for_cases};
+use crate::bridge::expr;
 use crate::machine::{encode, library_type, same};
 use crate::moves::random_codes;
 use crate::program::{Stage, commit_sink, guard};
 use crate::reference::adapter::{Access, check_accesses};
+use crate::reference::cases::for_cases;
 use crate::reference::digits::{content, repad, strip};
 use crate::reference::engines::{cast, cast_packet, collect, commit, fetch, flits};
 use crate::reference::mapping::{Map, joint_table};

@@ -1,9 +1,10 @@
-//! The depth of the adder tree (spec page 40 §4.1): what the library derives is what the reference finds by trying every
+//! The depth of the adder tree: what the library derives is what the reference finds by trying every
 //! depth position by position, for packets that fit and for packets that do not.
 
-use crate::bridge::{expr, for_cases};
+use crate::bridge::expr;
 use crate::machine::library_type;
 use crate::pipelines::TYPES;
+use crate::reference::cases::for_cases;
 use crate::reference::contraction::tree_depth;
 use crate::reference::digits::{content, repad, strip};
 use crate::reference::mapping::Map;

@@ -1,6 +1,6 @@
-//! The read cache of the TRF against a model that goes cycle by cycle (spec page 40 §6.1).
+//! The read cache of the TRF against a model that goes cycle by cycle.
 
-use crate::bridge::for_cases;
+use crate::reference::cases::for_cases;
 use crate::reference::random::Random;
 use furiosa_visa_std::clock::trf_cache::{TrfReads, TrfStore, TrfTraffic, trf_traffic};
 use furiosa_visa_std::sequencer::{Config, Entry};

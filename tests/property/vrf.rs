@@ -1,9 +1,10 @@
 //! Loads of the VRF: what each slice holds afterwards, against the formal definition of the page *Memory and Stream*.
 
-use crate::bridge::{expr, for_cases};
+use crate::bridge::expr;
 use crate::machine::{library_type, region, shape, unpack};
 use crate::moves::random_codes;
 use crate::program::{Stage, guard};
+use crate::reference::cases::for_cases;
 use crate::reference::engines::flits;
 use crate::reference::mapping::{Map, joint_table};
 use crate::reference::numbers::ElementType;

@@ -1,9 +1,9 @@
-//! The sixteen worked examples of spec page 40 §3.3, the seed pages' among them: the derived configuration is the one of
+//! The sixteen worked examples of the aligner: the derived configuration is the one of
 //! the table, and executed over memories full of garbage it gives what the reference computes, bit for bit.
 
-use crate::bridge::for_cases;
 use crate::pipelines::{Values, check_values, describe};
 use crate::program::Plan;
+use crate::reference::cases::for_cases;
 use crate::reference::contraction::{Contraction, Kind};
 use crate::reference::mapping::Map;
 use crate::reference::numbers::ElementType::{self, Bf16, I8};

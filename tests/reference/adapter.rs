@@ -1,4 +1,4 @@
-//! The fetch adapter, element by element (seed page "Fetch Engine", "Fetch Adapter"; spec page 20 §5).
+//! The fetch adapter, element by element.
 
 use super::mapping::{Coordinates, Map};
 use super::numbers::{ElementType, Number};

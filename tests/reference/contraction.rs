@@ -1,4 +1,4 @@
-//! Align, contract and accumulate, cell by cell and in the documented order of additions (spec page 40, §3-§5).
+//! Align, contract and accumulate, cell by cell and in the documented order of additions.
 //!
 //! The order is: products in the widened type; a tree over adjacent pairs of the packet, in which a padded cell
 //! is a product of +0.0; then, per result, the first arrival is stored and each later one is added in stream

@@ -1,4 +1,4 @@
-//! The digits that a mapping spells (spec page 20, §2), its outer padding, and the projection onto its digits.
+//! The digits that a mapping spells, its outer padding, and the projection onto its digits.
 //!
 //! What a position *means* is decided in [`super::mapping`] alone. The digits answer two questions that meaning
 //! does not: which part of a destination is a broadcast, and where the outermost padding begins.

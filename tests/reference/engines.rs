@@ -33,7 +33,7 @@ fn expect_len<V>(operation: &str, dims: &[&Map], values: &[V]) -> Result<(), Str
     Err(format!("{operation}: {} values for {size} positions", values.len()))
 }
 
-/// Moves a tensor from one placement to another (spec page 30, §9). Also the whole of every engine that only
+/// Moves a tensor from one placement to another. Also the whole of every engine that only
 /// reorders.
 ///
 /// # Errors
@@ -83,8 +83,8 @@ pub fn dma<V: Clone>(
     move_between(source, values, destination, Broadcast::Allowed)
 }
 
-/// The Fetch Engine: every unit of `prefix` reads its own `element` as a stream, each value goes through `cast`
-/// (spec page 20, §3 and §5). Axes that the tensor lacks are repeated. A resized axis may lose elements.
+/// The Fetch Engine: every unit of `prefix` reads its own `element` as a stream, each value goes through `cast`.
+/// Axes that the tensor lacks are repeated. A resized axis may lose elements.
 ///
 /// # Errors
 /// "insufficient input" when the stream wants an element that the unit does not hold, "axis dropped" when a
@@ -145,7 +145,7 @@ pub fn flits(element: ElementType, packet: &Map) -> Result<(Map, Map), String> {
     Ok((whole.stride(element.per_flit()), whole.modulo(element.per_flit())))
 }
 
-/// The Collect Engine: packets become flits of 32 bytes (spec page 40, §1).
+/// The Collect Engine: packets become flits of 32 bytes.
 ///
 /// # Errors
 /// When the new mappings are not the flits of the old ones.
@@ -167,8 +167,7 @@ pub fn collect<V: Clone>(
     move_between(&with(prefix, &old), values, &with(prefix, &new), Broadcast::Refused)
 }
 
-/// The load of the tensor register file: the outermost part of the time becomes `row`, the rest `element_map`
-/// (spec page 40, §2.1).
+/// The load of the tensor register file: the outermost part of the time becomes `row`, the rest `element_map`.
 ///
 /// # Errors
 /// When a rule of the page is broken; `capacity` is in bytes.
@@ -207,7 +206,7 @@ pub fn cast_packet(packet: &Map, to: ElementType) -> Map {
     repad(packet, to.per_flit())
 }
 
-/// The Cast Engine: lane by lane to a narrower type (spec page 50, §4).
+/// The Cast Engine: lane by lane to a narrower type.
 ///
 /// # Errors
 /// When a packet is not one flit or the new packet is not the repadded old one.
@@ -235,7 +234,7 @@ pub fn cast(
     Ok(result.into_iter().zip(live).map(|(value, live)| live.and(value)).collect())
 }
 
-/// The Commit Engine: the first lanes of each flit go to data memory, time may be permuted (spec page 50, §6.1).
+/// The Commit Engine: the first lanes of each flit go to data memory, time may be permuted.
 ///
 /// # Errors
 /// When one of the five checks of the page fails.

@@ -1,4 +1,4 @@
-//! HBM tick by tick: spec page 30 §3.2, page 70 §8, and what the model says it adds.
+//! HBM tick by tick: the documented figures, and what the model says it adds.
 //!
 //! Every tick of 1/3 ns looks at every queue. Nothing is skipped, nothing is kept in order by cleverness.
 

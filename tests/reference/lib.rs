@@ -1,7 +1,7 @@
 //! An independent, slow and obvious version of the mapping semantics and of the engines.
 //!
-//! Everything here is a plain loop over positions and coordinates, written from the specification pages and not
-//! from the library: no normal form, no derived configuration, no shared code. Tests compare the library with it.
+//! Everything here is a plain loop over positions and coordinates, written from the documentation of the
+//! chip and not from the library: no normal form, no derived configuration, no shared code. Tests compare the library with it.
 //!
 //! | module | question it answers |
 //! | --- | --- |
@@ -16,11 +16,13 @@
 //! | [`hbm`] | when are requests to HBM done? |
 //! | [`shadow`] | which operations break a rule of the memories, byte by byte? |
 //! | [`random`], [`packets`], [`pipelines`] | which mappings and legal contraction pipelines to try next? |
+//! | [`cases`] | which random case fails, and which seed repeats it? |
 
 // The documentation is for the reader of the tests: a field whose name says it has no line of its own.
 #![allow(missing_docs)]
 
 pub mod adapter;
+pub mod cases;
 pub mod contraction;
 pub mod digits;
 pub mod engines;

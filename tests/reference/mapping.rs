@@ -1,4 +1,4 @@
-//! Mapping expressions as a tree, and what a position of them means (spec page 10, §1.2 and §2).
+//! Mapping expressions as a tree, and what a position of them means.
 //!
 //! The meaning is computed by pushing offsets down the tree. `X / n` at position `p` is the offset `p * n` into
 //! the node `X`, `X % n` is the offset `p`. Offsets that several dimensions send into the same node are added

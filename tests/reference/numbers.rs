@@ -1,4 +1,4 @@
-//! Element types: what a code means, by formula, and the nearest code of a number (spec pages 10 §4.8, 50 §4).
+//! Element types: what a code means, by formula, and the nearest code of a number.
 
 /// An element type of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

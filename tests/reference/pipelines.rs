@@ -1,5 +1,5 @@
-//! Random legal pipelines fetch, collect, load, align, contract, accumulate, cast, commit, as mappings only
-//! (spec pages 40 and 50), and their values by the engines of this folder.
+//! Random legal pipelines fetch, collect, load, align, contract, accumulate, cast, commit, as mappings only, and their
+//! values by the engines of this folder.
 
 use super::contraction::{Cell, Contraction, Kind, buffer_fits, tree_depth};
 use super::digits::{content, repad, strip};
@@ -109,7 +109,7 @@ fn used(map: &[&Map], axes: &Axes) -> Axes {
     axes.iter().filter(|(name, _)| map.iter().any(|map| map.axes().contains_key(name))).cloned().collect()
 }
 
-/// Whether a pair of 4-bit elements of the stream does not share a byte of memory (seed page "Fetch Engine": fetches start
+/// Whether a pair of 4-bit elements of the stream does not share a byte of memory (fetches start
 /// at whole bytes).
 fn starts_at_half_bytes(memory: &Map, [time, packet]: &[Map; 2]) -> bool {
     let own = memory.axes();

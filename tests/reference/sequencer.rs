@@ -1,4 +1,4 @@
-//! The oracle of sequencer derivation (spec page 20, §7): addresses by enumeration, and a search for any list of
+//! The oracle of sequencer derivation: addresses by enumeration, and a search for any list of
 //! entries that reads them.
 
 use super::digits::{Digit, unread_digits};

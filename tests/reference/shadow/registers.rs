@@ -6,7 +6,7 @@
 //!   bank row 7
 //! ```
 //!
-//! Row `r` of a tensor of `R` rows has `8 / R` bank rows and fills its part of one after the other (spec page 40 §2.2).
+//! Row `r` of a tensor of `R` rows has `8 / R` bank rows and fills its part of one after the other.
 
 use super::order::Used;
 use super::{Element, Memory, Registers, Rule, Shadow};

@@ -1,4 +1,4 @@
-//! Products of a stream with registers and their sums, one cell at a time (spec page 40 §3 to §5).
+//! Products of a stream with registers and their sums, one cell at a time.
 //!
 //! The order of additions is: a tree over neighbouring products, in which padding counts as +0; then the arrivals of a
 //! result one after the other.
