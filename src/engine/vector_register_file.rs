@@ -6,7 +6,7 @@
 //!
 //! Elements are `i32` or `f32`: the type is what the fetch widens to.
 
-use crate::command::{Address, Sink, Start, Step, Transfer};
+use crate::command::{Address, Footprint, Memory, Region, Sink, Start, Step, Transfer};
 use crate::engine::stream::CollectTensor;
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::factors_of;
@@ -107,6 +107,21 @@ impl<D: VeScalar, Time: M, Packet: M, Element: M> VrfLoadPlan<D, Time, Packet, E
     };
 }
 
+/// A tensor that a load leaves in the VRF.
+struct LoadedTensor<D, Chip, Cluster, Slice, Time, Packet, Element>(
+    PhantomData<(D, Chip, Cluster, Slice, Time, Packet, Element)>,
+);
+
+impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, Element: M>
+    LoadedTensor<D, Chip, Cluster, Slice, Time, Packet, Element>
+{
+    /// Its place. What the load refuses is not refused once more as a tensor.
+    const FOOTPRINT: Footprint = {
+        let _ = VrfLoadPlan::<D, Time, Packet, Element>::CONFIG;
+        VrfTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT
+    };
+}
+
 impl fmt::Display for VrfLoadConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} elements, {} bytes", self.elements, self.bytes)
@@ -130,11 +145,12 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet:
         D: VeScalar,
     {
         let plan = const { &VrfLoadPlan::<D, Time, Packet, Element>::CONFIG };
-        VrfTensor::<D, Chip, Cluster, Slice, Element>::accept_address(OPERATION, address);
+        let footprint = const { LoadedTensor::<D, Chip, Cluster, Slice, Time, Packet, Element>::FOOTPRINT };
+        accept(OPERATION, crate::tensor::check_address(Memory::Vrf, &footprint, address));
         accept(OPERATION, crate::tensor::check_vrf_end(OPERATION, plan.bytes, address));
-        let mut tensor = VrfTensor::filled(address, self.context.next_fill());
+        let tensor = VrfTensor::filled(address, self.context.next_fill());
         let sink = Sink::Vrf {
-            destination: tensor.view_mut().region(),
+            destination: Region { memory: Memory::Vrf, address, fill: tensor.fill, footprint },
             transfer: plan.transfer,
             guard: const { Self::GUARD },
         };

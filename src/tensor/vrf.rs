@@ -172,11 +172,6 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M>
     pub fn address(&self) -> Address {
         self.address
     }
-
-    pub(crate) fn region(&self) -> Region {
-        let footprint = const { VrfTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT };
-        Region { memory: Memory::Vrf, address: self.address, fill: self.fill, footprint }
-    }
 }
 
 impl<'l, D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M>

@@ -52,6 +52,14 @@ pub const fn check_interleave(axis: Axis, mappings: &[&'static Expr]) -> Result<
     Ok(())
 }
 
+/// Whether `begin_interleaved` refuses the axis for the tensors of this fetch.
+pub(super) const fn begin_is_refused(request: &FetchRequest) -> bool {
+    match request.begin {
+        Expr::Symbol(axis) => check_interleave(*axis, &[request.element]).is_err(),
+        _ => false,
+    }
+}
+
 /// Time steps between the tensors of an interleaved fetch. `None`: there is one tensor.
 pub(super) const fn interleave_period(
     pool: &mut Pool,

@@ -40,6 +40,7 @@ use crate::spec;
 use crate::tensor::{Clusters, Slices};
 use crate::text::text;
 use core::marker::PhantomData;
+use interleave::begin_is_refused;
 use plan::OPERATION;
 use stages::{Plain, Stages};
 
@@ -124,7 +125,16 @@ impl<Cluster: M, Slice: M> FetchUnits<Cluster, Slice> {
     };
 }
 
-/// All rules of a fetch, in the order in which they are reported.
+/// The configuration of a fetch whose `begin_interleaved` is refused. Nothing runs it.
+const NEVER_RUN: FetchConfig = {
+    const ONE: &Expr = &Expr::Identity;
+    match derive_fetch(&FetchRequest::new(ElementType::I8, ElementType::I8, ONE, ONE, ONE)) {
+        Ok(config) => config,
+        Err(error) => error.refuse(),
+    }
+};
+
+/// All rules of a fetch, in the order in which they are reported. What `begin_interleaved` refuses is not reported again.
 struct CheckedFetch<D, D2, Cluster, Slice, Element, Time2, Packet2, const T: Tu, Begin, Adapter>(
     PhantomData<(D, D2, Cluster, Slice, Element, Time2, Packet2, Begin, Adapter)>,
 );
@@ -149,8 +159,17 @@ impl<
         {
             error.refuse()
         }
-        FetchPlan::<D, D2, Element, Time2, Packet2, T, Begin, Adapter>::CONFIG
+        if begin_is_refused(&FetchPlan::<D, D2, Element, Time2, Packet2, T, Begin, Adapter>::REQUEST) {
+            NEVER_RUN
+        } else {
+            Self::plan()
+        }
     };
+
+    /// A function, because constants of a branch that is not taken are evaluated as well.
+    const fn plan() -> FetchConfig {
+        FetchPlan::<D, D2, Element, Time2, Packet2, T, Begin, Adapter>::CONFIG
+    }
 }
 
 /// Adds the fetch to a pass. The stored type of the tensor is that of `pass.source`.
