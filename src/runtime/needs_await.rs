@@ -19,6 +19,34 @@ impl<F: Future> NeedsAwait<F> {
     }
 }
 
+/// What no `NeedsAwait` is: the compiler shows the words at a call of a tensor's methods.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "the transfer or launch was not awaited yet",
+    label = "write `.await` after the call that made this"
+)]
+pub trait WasAwaited {
+    /// Unknown: the compiler says nothing more about what is done with it.
+    type Output;
+}
+
+/// A method of tensors. Its parameters do not matter: the compiler stops at the bound.
+macro_rules! before_await {
+    ($($name:ident)*) => { $(
+        #[doc(hidden)]
+        pub fn $name(&self) -> <Self as WasAwaited>::Output
+        where
+            Self: WasAwaited,
+        {
+            unreachable!("nothing meets this bound")
+        }
+    )* };
+}
+
+impl<F> NeedsAwait<F> {
+    before_await! { to_host to_hbm to_hbm_view to_dm to_dm_view view view_mut address to_vec }
+}
+
 impl<F: Future> Future for NeedsAwait<F> {
     type Output = F::Output;
 
