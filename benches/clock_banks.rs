@@ -1,6 +1,6 @@
 //! Chip cycles per second of the bank model, on one core.
 //!
-//! `cargo bench --bench clock_banks`
+//! `cargo bench -p furiosa-visa-benches --bench clock_banks`
 
 use criterion::{Criterion, Throughput, criterion_main};
 use furiosa_visa_std::clock::banks::{AccessNest, ContextLoad, DmaRequest, Occupancy, longest_bank_run};

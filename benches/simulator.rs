@@ -1,6 +1,6 @@
 //! How fast the simulated chip is, with baselines of the same machine in the same run.
 //!
-//! `RAYON_NUM_THREADS=1 cargo bench --bench simulator` measures one core.
+//! `RAYON_NUM_THREADS=1 cargo bench -p furiosa-visa-benches --bench simulator` measures one core.
 
 use criterion::{BatchSize, BenchmarkGroup, Criterion, Throughput, criterion_main};
 use furiosa_visa_std::chip::{Check, CheckOptions, Compute};
