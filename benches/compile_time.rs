@@ -5,9 +5,10 @@
 //! share a derivation, and gives it to `rustc`; a crate without kernels is subtracted. A turn of the loop measures the
 //! machine: the ratio is the same on a fast and on a slow one. `VISA_LIBRARY=path.rlib` measures another build.
 
+use serde_json::Value;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 /// Kernels of the crate.
@@ -70,21 +71,30 @@ pub const TURNS: usize = {{
     )
 }
 
-/// The library that this program was built with: the last one beside it. `VISA_LIBRARY` names another.
+/// The library that this program was built with, as cargo names it: others lie beside it. `VISA_LIBRARY` names another.
 fn library() -> PathBuf {
     if let Some(path) = std::env::var_os("VISA_LIBRARY") {
         return path.into();
     }
     let program = std::env::current_exe().expect("the program has a path");
-    let folder = program.parent().expect("it is in a folder");
-    let entries =
-        folder.read_dir().expect("the folder can be read").filter_map(Result::ok).map(|entry| entry.path());
-    let libraries = entries.filter(|path| {
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        name.starts_with("libfuriosa_visa_std-") && name.ends_with(".rlib")
-    });
-    let time = |path: &PathBuf| path.metadata().and_then(|data| data.modified()).ok();
-    libraries.max_by_key(time).expect("the library is beside its benches")
+    let target = program.ancestors().find(|folder| folder.join("CACHEDIR.TAG").exists());
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .env("CARGO_TARGET_DIR", target.expect("cargo marks its folder"));
+    cargo.args(["bench", "--no-run", "--package=furiosa-visa-benches", "--bench=compile_time"]);
+    cargo.args(["--profile", if cfg!(debug_assertions) { "dev" } else { "bench" }]);
+    let output = cargo.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit()).output();
+    let output = output.expect("cargo starts");
+    assert!(output.status.success(), "the library cannot be built: {cargo:?}");
+    let lines = String::from_utf8(output.stdout).expect("cargo writes text");
+    let messages = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("cargo writes JSON"));
+    let of_library = messages.filter(|message| message["target"]["name"] == "furiosa_visa_std");
+    let files: Vec<Value> =
+        of_library.flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default()).collect();
+    let mut metadata = files.iter().filter_map(Value::as_str).filter(|file| file.ends_with(".rmeta"));
+    // Beside it, under the same name, lies the library itself.
+    Path::new(metadata.next().expect("cargo names the metadata of the library")).with_extension("rlib")
 }
 
 /// Processor time of the programs that this one has waited for, where the system tells: other work on the machine then

@@ -189,7 +189,10 @@ fn limits_come_with_the_table() {
     assert_eq!(output.code, 2);
     assert!(output.stdout.contains("whole bytes"), "{}", output.stdout);
     // The sequencer is within its limits; the fetch is refused.
-    refused(&explain("A=6", "A", "1", "A", &["--to", "i32", "--sub"]), "error: ");
+    refused(
+        &explain("A=6", "A", "1", "A", &["--to", "i32", "--sub"]),
+        "packets and contiguous runs have only 6 bytes in common",
+    );
     refused(&explain("A=13", "A", "1", "A", &["--sub"]), "in common");
     refused(&explain("A=7", "A", "1", "A", &["--to", "i32"]), "packets come in multiples of 8 bytes");
     refused(

@@ -274,6 +274,16 @@ fn dma_overwrites() {
                 &["row"],
                 &["byte 4096 is read as element 0", "written as element 32"],
             ),
+            flagged(
+                "eight bytes up in DM",
+                |checks| run(checks, dma(region(0, I8, 256), region(8, I8, 256), &[(256, 1, 1)])), // in_dm
+                kind,
+                &["in_dm"],
+                &["byte 8 is read as element 8", "written as element 0", "DM, bytes 8..9 of chip 0"],
+            ),
+            fine("to its own place in DM", |checks| {
+                run(checks, dma(region(0, I8, 256), region(0, I8, 256), &[(256, 1, 1)]))
+            }),
             fine("to its own place", |checks| moves(checks, 4096, 256, &[(256, 1, 1)])),
             fine("one row to its own place and behind", |checks| {
                 moves(checks, 4096, 256, &[(4, 0, 64), (64, 1, 1)])

@@ -19,7 +19,7 @@ use commands::{Broken, Machine};
 use furiosa_visa_std::chip::{ExecutionOrder, FaultKind};
 use reference::cases::for_cases;
 use reference::random::Random;
-use reference::shadow::{Operation, Rule, Shadow};
+use reference::shadow::{Operation, Rule, Shadow, moves_a_byte_to_itself};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The kind by which a rule is reported.
@@ -99,7 +99,7 @@ impl Sequence {
         let mut count = |name: String| *tally.entry(name).or_default() += 1;
         match (expected, found) {
             (Ok(elements), Ok(read)) => {
-                if matches!(operation, Operation::Dma { from, to, .. } if from.meets(to)) {
+                if moves_a_byte_to_itself(operation) {
                     count("moved over itself".to_string());
                 }
                 count(if sums { "summed" } else { "done" }.to_string());

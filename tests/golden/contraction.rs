@@ -1,4 +1,4 @@
-//! Spec page 40 §3.3: aligner configurations. TRF entries are in bytes; the page lists them innermost first.
+//! Aligner configurations. TRF entries are in bytes; the documentation lists them innermost first.
 
 use furiosa_visa_std::PlanError;
 use furiosa_visa_std::command::AccumulationKind;
@@ -169,7 +169,7 @@ fn buffer<Row: M, Time: M, Packet: M, OutTime: M, OutPacket: M>(
     derive_accumulate(&request).map(|config| config.buffer).map_err(|error| error.rule())
 }
 
-/// The table of spec page 40 §4.2: rows G8, one column, Time = [P6, Q10, S4].
+/// The table of lanes: rows G8, one column, Time = [P6, Q10, S4].
 #[test]
 fn accumulator_buffer() {
     use AccumulationKind::{Interleaved, Sequential};

@@ -51,7 +51,7 @@ fn trf<D: Scalar, Element: M, OutTime: M, OutPacket: M>() -> Result<TrfSequencer
     })
 }
 
-/// Spec page 40, E28: no legal align gives such a packet.
+/// E28: no legal align gives such a packet.
 #[test]
 fn a_packet_of_the_tree_holds_64_bytes() {
     axes![K = 64];
@@ -61,7 +61,7 @@ fn a_packet_of_the_tree_holds_64_bytes() {
     refused(contract::<m![K % 16], m![1]>(ElementType::Bf16), "contract packet bytes", &["32 bytes", "64"]);
 }
 
-/// Spec page 40, E31: no legal contract leaves more.
+/// E31: no legal contract leaves more.
 #[test]
 fn at_most_32_columns_enter_the_accumulator() {
     axes![V = 32, W = 33, N = 8];

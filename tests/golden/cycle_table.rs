@@ -1,4 +1,4 @@
-//! The golden table of the cycle model (spec page 70 §14): every row by its id.
+//! The golden table of the cycle model: every row by its id.
 //!
 //! A row is met by a test here or elsewhere, or it waits for an engine that the library does not have yet. Where the page is
 //! wrong, the corrected value stands.

@@ -1,4 +1,4 @@
-//! Spec page 20 §5: fetch sizes, cycles, masks, addresses.
+//! Fetch sizes, cycles, masks, addresses.
 
 use furiosa_visa_std::engine::fetch::stages::{AdapterStage, Lookup, ZeroPoint};
 use furiosa_visa_std::engine::fetch::{FetchConfig, FetchPlan, FetchRequest, check_packet, derive_fetch};
@@ -310,7 +310,7 @@ fn stages_delay_and_narrow_a_fetch() {
     let both = Plan::<i8, f32, Lookup<bf16>>::CONFIG;
     let wide = Plan::<i8, bf16, Lookup<f32>>::CONFIG;
     let zero = Plan::<i8, i32, ZeroPoint>::CONFIG;
-    // Spec page 70 §4: a cast 1, a table 1, and one fetch per cycle all the same.
+    // A cast 1, a table 1, and one fetch per cycle all the same.
     let shown = [plain, cast, table, both, wide, zero].map(|c| (c.fetch_size, c.cycles, c.latency));
     assert_eq!(shown, [(32, 2, 0), (8, 8, 1), (32, 2, 1), (8, 8, 2), (8, 8, 2), (8, 8, 1)]);
     let sub: Vec<_> = AdapterStage::ALL.into_iter().filter(|stage| stage.in_sub_context()).collect();
@@ -323,7 +323,7 @@ fn interleaved_streams_alternate() {
     type Plan<Time> = FetchPlan<i8, i8, m![A, B], Time, m![B], { Tu::Main }, m![I]>;
     let every = Plan::<m![A, I]>::CONFIG;
     assert_eq!(every.config.to_string(), "[512 : 32, 2 : 0, 32 : 1] : 32");
-    // Spec page 70 §5: time contains the factor 2.
+    // Time contains the factor 2.
     assert_eq!((every.cycles, every.interleave_period), (1024, Some(1)));
     let blocks = Plan::<m![A / 4, I, A % 4]>::CONFIG;
     assert_eq!((blocks.cycles, blocks.interleave_period), (1024, Some(4)));

@@ -1,4 +1,4 @@
-//! HBM: the golden rows, the sanity values and the ratios of the issue (spec page 70 §8, §14, §16).
+//! HBM: the golden rows, sanity values and ratios.
 
 use furiosa_visa_std::clock::hbm::{
     Detailed, Estimate, HbmAddress, HbmMap, HbmReport, Request, Strided, StridedLoop, core_cycles,
@@ -23,7 +23,7 @@ fn engines<const N: usize>(loops: [(u64, i64); N]) -> Vec<Strided> {
     (0..8).map(|engine| stream(base(engine), loops)).collect()
 }
 
-// The worked examples, spec page 30 §13.
+// The worked examples.
 
 fn example_1() -> Strided {
     stream(0, [(8, 2048), (8, 256)])
@@ -237,7 +237,7 @@ fn g88_example_5_on_both_stacks() {
     assert!(detailed_of(BIT_17, streams).channels.iter().all(|channel| channel.units == 128));
 }
 
-/// The sanity values of spec page 70 §16.
+/// The sanity values.
 #[test]
 fn sanity_values_of_the_detailed_model() {
     let sequential = |log: u32| {

@@ -1,4 +1,4 @@
-//! Spec page 20 §4: entries in elements, outermost first.
+//! Sequencer configurations: entries in elements, outermost first.
 
 use furiosa_visa_std::PlanError;
 use furiosa_visa_std::mapping::{M, Pool, factorize};

@@ -70,7 +70,7 @@ fn all(found: Result<Vec<Opt<f32>>, Fault>, value: f32) {
     assert!(found.iter().all(|sum| *sum == Opt::Init(value)), "{found:?}");
 }
 
-/// Spec page 40, E32.
+/// E32.
 #[test]
 fn lanes_of_the_other_kind() {
     all(rows_as_lanes(AccumulationKind::Interleaved), 64.0);
@@ -86,7 +86,7 @@ mod one_row {
     use super::*;
     use furiosa_visa_std::engine::contraction::AccumulatePlan;
 
-    /// Spec page 40, E33. One row and one column have the same lanes in both kinds; two rows do not.
+    /// E33. One row and one column have the same lanes in both kinds; two rows do not.
     #[test]
     fn time_of_the_other_kind() {
         axes![R = 2];
@@ -107,7 +107,7 @@ mod one_row {
     }
 }
 
-/// Spec page 40, E37: 16 x 8 columns fill the 128 of an interleaved accumulation.
+/// E37: 16 x 8 columns fill the 128 of an interleaved accumulation.
 #[test]
 fn a_buffer_that_only_the_other_kind_has() {
     use furiosa_visa_std::engine::contraction::AccumulatePlan;

@@ -1,4 +1,4 @@
-//! Host tensors and the one-line usages of spec page 10 §6 that this interface offers.
+//! Host tensors and their one-line usages.
 
 use crate::{Cluster, assert_same, block_on, code, init, numbers, panic_message};
 use furiosa_visa_std::prelude::*;

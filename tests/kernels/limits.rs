@@ -355,7 +355,7 @@ trf!(more_than_half_in_2_rows, rows 2, blocks 257);
 trf!(all_in_8_rows, rows 8, blocks 128);
 trf!(all_in_4_rows, rows 4, blocks 256);
 
-/// Spec page 40, E6, by the part of the TRF.
+/// E6, by the part of the TRF.
 #[test]
 fn halves_of_the_trf_hold_32_kib() {
     for address in [TrfAddress::FirstHalf, TrfAddress::SecondHalf] {
@@ -375,7 +375,7 @@ fn halves_of_the_trf_hold_32_kib() {
     more_than_half_in_2_rows::run(TrfAddress::Full, false).expect("it fits");
 }
 
-/// Spec page 40, E38.
+/// E38.
 #[test]
 fn all_of_the_trf_holds_64_kib() {
     all_in_8_rows::run(TrfAddress::Full, false).expect("it fits exactly");

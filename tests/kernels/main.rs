@@ -108,7 +108,7 @@ pub fn init<D: Scalar>(values: &[D]) -> Vec<Opt<D>> {
     values.iter().copied().map(Opt::Init).collect()
 }
 
-/// The sum of an adder tree: neighbours first (spec page 40, section 5). The number of values is a power of two.
+/// The sum of an adder tree: neighbours first. The number of values is a power of two.
 pub fn tree<W: Scalar>(mut values: Vec<W>) -> W {
     assert!(values.len().is_power_of_two());
     while values.len() > 1 {

@@ -1,4 +1,4 @@
-//! Sums that leave the range of their type (spec page 40 §5).
+//! Sums that leave the range of their type.
 
 use crate::{Cluster, block_on, init};
 use furiosa_visa_std::prelude::*;

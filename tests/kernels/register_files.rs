@@ -99,7 +99,7 @@ fn load_half_a_vrf(ctx: &mut Context, x: &HbmTensor<i32, m![1], m![V]>, address:
     assert_eq!(vrf.inspect::<m![V / 8 = 64, V % 8]>(ctx).to_buf()[511], Opt::Init(511));
 }
 
-/// Spec page 40, E13: 8192 bytes, from address 0 to address 8192.
+/// E13: 8192 bytes, from address 0 to address 8192.
 #[test]
 fn a_vrf_ends_at_8_kib() {
     let run = |half: bool, address: u64| {
@@ -226,7 +226,7 @@ fn two_loads(first: TrfAddress, second: TrfAddress, look_at_second: bool) -> Res
     })
 }
 
-/// Spec page 40, E38, in program order: halves do not disturb each other; each of them and the whole do.
+/// E38, in program order: halves do not disturb each other; each of them and the whole do.
 #[test]
 fn halves_of_the_trf_and_the_whole() {
     use TrfAddress::{FirstHalf, Full, SecondHalf};

@@ -156,15 +156,26 @@ impl Shadow {
 
 /// Whether a byte that a move reads gets another byte from it.
 fn moves_over_itself(from: &Tensor, to: &Tensor, moved: &Move) -> bool {
+    let bytes = moved_bytes(from, to, moved);
+    // Behind the end of a memory is nothing.
+    let there = |(_, byte): &(usize, u128)| *byte < from.capacity();
+    let read: BTreeSet<_> = bytes.iter().map(|(a, _)| *a).filter(there).collect();
+    from.memory == to.memory && bytes.iter().any(|(a, b)| a != b && read.contains(b))
+}
+
+/// Whether an operation moves a byte to where it is.
+pub fn moves_a_byte_to_itself(operation: &Operation) -> bool {
+    let Operation::Dma { from, to, moved, .. } = operation else { return false };
+    from.memory == to.memory && moved_bytes(from, to, moved).iter().any(|(a, b)| a == b)
+}
+
+/// The unit and the address of each byte of a move, on either side.
+fn moved_bytes(from: &Tensor, to: &Tensor, moved: &Move) -> Vec<((usize, u128), (usize, u128))> {
     let size = from.kind.bytes();
     let place = |tensor: &Tensor, (unit, element): Spot, k: usize| {
         (unit, u128::from(tensor.address) + (element * size + k) as u128)
     };
-    // Behind the end of a memory is nothing.
-    let there = |(_, byte): &(usize, u128)| *byte < from.capacity();
-    let bytes: Vec<_> = (moved.pairs().into_iter())
+    (moved.pairs().into_iter())
         .flat_map(|(a, b)| (0..size).map(move |k| (place(from, a, k), place(to, b, k))))
-        .collect();
-    let read: BTreeSet<_> = bytes.iter().map(|(a, _)| *a).filter(there).collect();
-    from.memory == to.memory && bytes.iter().any(|(a, b)| a != b && read.contains(b))
+        .collect()
 }

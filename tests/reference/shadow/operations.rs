@@ -95,14 +95,6 @@ impl Tensor {
         element % self.period < self.live
     }
 
-    /// Whether it spans a byte of another tensor.
-    pub fn meets(&self, other: &Tensor) -> bool {
-        let end = |tensor: &Tensor| u128::from(tensor.address) + tensor.bytes();
-        self.memory == other.memory
-            && u128::from(self.address) < end(other)
-            && u128::from(other.address) < end(self)
-    }
-
     /// The bytes of its live elements, in each unit.
     pub(super) fn live_bytes(&self) -> Vec<u64> {
         let size = self.kind.bytes();

@@ -1,4 +1,4 @@
-//! The accumulator holds 128 columns of results (spec page 40, E37).
+//! The accumulator holds 128 columns of results (E37).
 
 use furiosa_visa_std::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The columns of the packet are innermost in time (spec page 40, E33).
+//! The columns of the packet are innermost in time (E33).
 
 use furiosa_visa_std::prelude::*;
 

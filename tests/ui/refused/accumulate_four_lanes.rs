@@ -1,4 +1,4 @@
-//! A beat has 8 lanes (spec page 40, E31).
+//! A beat has 8 lanes (E31).
 
 use furiosa_visa_std::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The lanes of a beat are the rows, or 8 columns (spec page 40, E32).
+//! The lanes of a beat are the rows, or 8 columns (E32).
 
 use furiosa_visa_std::prelude::*;
 

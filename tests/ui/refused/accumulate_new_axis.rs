@@ -1,4 +1,4 @@
-//! An accumulate adds no axis to time (spec page 40, E34).
+//! An accumulate adds no axis to time (E34).
 
 use furiosa_visa_std::prelude::*;
 

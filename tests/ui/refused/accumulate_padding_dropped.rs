@@ -1,4 +1,4 @@
-//! An accumulate keeps the padding of time (spec page 40, E36).
+//! An accumulate keeps the padding of time (E36).
 
 use furiosa_visa_std::prelude::*;
 

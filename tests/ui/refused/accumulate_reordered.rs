@@ -1,4 +1,4 @@
-//! An accumulate keeps the order of time (spec page 40, E35).
+//! An accumulate keeps the order of time (E35).
 
 use furiosa_visa_std::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The accumulator holds 32 sets of rows (spec page 40, E37).
+//! The accumulator holds 32 sets of rows (E37).
 
 use furiosa_visa_std::prelude::*;
 

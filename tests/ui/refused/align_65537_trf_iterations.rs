@@ -1,4 +1,4 @@
-//! A loop of the TRF sequencer has at most 65536 iterations (spec page 40, E25).
+//! A loop of the TRF sequencer has at most 65536 iterations (E25).
 
 use furiosa_visa_std::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The inner 32 bytes of an aligned packet are a flit of the stream (spec page 40, E16).
+//! The inner 32 bytes of an aligned packet are a flit of the stream (E16).
 
 use furiosa_visa_std::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The TRF sequencer has 8 entries (spec page 40, E24).
+//! The TRF sequencer has 8 entries (E24).
 
 use furiosa_visa_std::prelude::*;
 

@@ -1,4 +1,4 @@
-//! An aligned packet holds 64 bytes (spec page 40, E15).
+//! An aligned packet holds 64 bytes (E15).
 
 use furiosa_visa_std::prelude::*;
 

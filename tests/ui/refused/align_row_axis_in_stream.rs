@@ -1,4 +1,4 @@
-//! Rows of the TRF are no axis of the stream (spec page 40, E22).
+//! Rows of the TRF are no axis of the stream (E22).
 
 use furiosa_visa_std::prelude::*;
 

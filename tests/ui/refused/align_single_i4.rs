@@ -1,4 +1,4 @@
-//! A TRF read has whole bytes (spec page 40, E23).
+//! A TRF read has whole bytes (E23).
 
 use furiosa_visa_std::prelude::*;
 

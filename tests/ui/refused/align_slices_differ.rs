@@ -1,4 +1,4 @@
-//! Stream and TRF tensor lie in the slices in the same way (spec page 40, E14).
+//! Stream and TRF tensor lie in the slices in the same way (E14).
 
 use furiosa_visa_std::prelude::*;
 

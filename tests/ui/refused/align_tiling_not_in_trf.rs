@@ -1,4 +1,4 @@
-//! A packet is repeated over axes of the TRF only (spec page 40, E20).
+//! A packet is repeated over axes of the TRF only (E20).
 
 use furiosa_visa_std::prelude::*;
 

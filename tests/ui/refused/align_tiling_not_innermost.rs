@@ -1,4 +1,4 @@
-//! An axis that only the TRF has is innermost in time (spec page 40, E19).
+//! An axis that only the TRF has is innermost in time (E19).
 
 use furiosa_visa_std::prelude::*;
 

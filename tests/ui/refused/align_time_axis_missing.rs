@@ -1,4 +1,4 @@
-//! An align keeps every axis of the stream (spec page 40, E17).
+//! An align keeps every axis of the stream (E17).
 
 use furiosa_visa_std::prelude::*;
 

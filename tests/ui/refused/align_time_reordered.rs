@@ -1,4 +1,4 @@
-//! An align keeps the order of the stream (spec page 40, E18).
+//! An align keeps the order of the stream (E18).
 
 use furiosa_visa_std::prelude::*;
 

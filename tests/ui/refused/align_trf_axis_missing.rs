@@ -1,4 +1,4 @@
-//! An align reads every axis of the TRF tensor (spec page 40, E21).
+//! An align reads every axis of the TRF tensor (E21).
 
 use furiosa_visa_std::prelude::*;
 

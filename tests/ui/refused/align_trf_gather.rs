@@ -1,4 +1,4 @@
-//! A TRF read is contiguous (spec page 40, E23).
+//! A TRF read is contiguous (E23).
 
 use furiosa_visa_std::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Packets of 64 bytes start at multiples of 64 bytes in the TRF (spec page 40, E26).
+//! Packets of 64 bytes start at multiples of 64 bytes in the TRF (E26).
 
 use furiosa_visa_std::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Stream and TRF tensor have the same element type (spec page 40, E14).
+//! Stream and TRF tensor have the same element type (E14).
 
 use furiosa_visa_std::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Two flits of a packet follow each other in the stream (spec page 40, E17).
+//! Two flits of a packet follow each other in the stream (E17).
 
 use furiosa_visa_std::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The index of the flit is innermost in time (spec page 40, E3).
+//! The index of the flit is innermost in time (E3).
 
 use furiosa_visa_std::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A collected packet holds whole bytes (spec page 40, E4).
+//! A collected packet holds whole bytes (E4).
 
 use furiosa_visa_std::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A collected packet is a flit of 32 bytes (spec page 40, E1).
+//! A collected packet is a flit of 32 bytes (E1).
 
 use furiosa_visa_std::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A collected packet is the innermost flit of the packet (spec page 40, E2).
+//! A collected packet is the innermost flit of the packet (E2).
 
 use furiosa_visa_std::prelude::*;
 

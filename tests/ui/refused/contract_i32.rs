@@ -1,4 +1,4 @@
-//! The contraction engine multiplies i4, i8, f8e4m3, f8e5m2 and bf16 (spec page 40, E27).
+//! The contraction engine multiplies i4, i8, f8e4m3, f8e5m2 and bf16 (E27).
 
 use furiosa_visa_std::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A contraction sums the innermost part of the packet (spec page 40, E30).
+//! A contraction sums the innermost part of the packet (E30).
 
 use furiosa_visa_std::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A contraction leaves at most 32 columns (spec page 40, E29).
+//! A contraction leaves at most 32 columns (E29).
 
 use furiosa_visa_std::prelude::*;
 

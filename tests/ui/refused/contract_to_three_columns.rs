@@ -1,4 +1,4 @@
-//! A contraction leaves a power of two of columns (spec page 40, E29).
+//! A contraction leaves a power of two of columns (E29).
 
 use furiosa_visa_std::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The elements of a row keep the order of the stream (spec page 40, E10).
+//! The elements of a row keep the order of the stream (E10).
 
 use furiosa_visa_std::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Rows come out of time (spec page 40, E7).
+//! Rows come out of time (E7).
 
 use furiosa_visa_std::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The TRF holds 65536 bytes (spec page 40, E6).
+//! The TRF holds 65536 bytes (E6).
 
 use furiosa_visa_std::prelude::*;
 

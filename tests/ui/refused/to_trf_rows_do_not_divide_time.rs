@@ -1,4 +1,4 @@
-//! The number of rows divides the time steps (spec page 40, E8).
+//! The number of rows divides the time steps (E8).
 
 use furiosa_visa_std::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Rows are the outermost part of time (spec page 40, E9).
+//! Rows are the outermost part of time (E9).
 
 use furiosa_visa_std::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The TRF has at most 8 rows (spec page 40, E5).
+//! The TRF has at most 8 rows (E5).
 
 use furiosa_visa_std::prelude::*;
 

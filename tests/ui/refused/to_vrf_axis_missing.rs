@@ -1,4 +1,4 @@
-//! The VRF holds every axis of the stream (spec page 40, E12).
+//! The VRF holds every axis of the stream (E12).
 
 use furiosa_visa_std::prelude::*;
 

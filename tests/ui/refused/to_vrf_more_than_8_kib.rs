@@ -1,4 +1,4 @@
-//! The VRF of a slice has 8192 bytes (spec page 40, E13).
+//! The VRF of a slice has 8192 bytes (E13).
 
 use furiosa_visa_std::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The VRF repeats nothing (spec page 40, E12).
+//! The VRF repeats nothing (E12).
 
 use furiosa_visa_std::prelude::*;
 

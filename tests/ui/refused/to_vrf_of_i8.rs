@@ -1,4 +1,4 @@
-//! The VRF holds `i32` and `f32` (spec page 40, E11).
+//! The VRF holds `i32` and `f32` (E11).
 
 use furiosa_visa_std::prelude::*;
 
