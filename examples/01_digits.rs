@@ -44,7 +44,8 @@ fn classify(ctx: &mut Context, images: &Images, weights: &Weights) -> Scores {
         .to_trf::<Row, m![{ Group }, { Pixels }]>(TrfAddress::FirstHalf);
 
     let scores = (ctx.main.begin(images.view()))
-        .fetch::<bf16, m![N % 2], m![{ Pixels }]>()
+        // In packets of 64 bytes: 65 values of 2 bytes are more than a mask counts in one packet.
+        .fetch::<bf16, m![N % 2, { Pixels } / 32], m![{ Pixels } % 32]>()
         .collect::<m![N % 2, { Pixels } / 16], m![{ Pixels } % 16]>()
         // Each packet of 32 pixels meets both groups of classes before the next one comes.
         .align::<m![N % 2, { Pixels } / 32, { Group }], m![{ Pixels } % 32], _, _>(&weights)
@@ -55,7 +56,13 @@ fn classify(ctx: &mut Context, images: &Images, weights: &Weights) -> Scores {
 }
 
 fn print_configurations() {
-    let fetch = FetchPlan::<bf16, bf16, m![N % 2, { Pixels }], m![N % 2], Pixels>::CONFIG;
+    let fetch = FetchPlan::<
+        bf16,
+        bf16,
+        m![N % 2, { Pixels }],
+        m![N % 2, { Pixels } / 32],
+        m![{ Pixels } % 32],
+    >::CONFIG;
     let align = AlignPlan::<
         bf16,
         m![N % 2, { Pixels } / 16],

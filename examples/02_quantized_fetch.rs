@@ -73,7 +73,8 @@ fn classify_bf16(ctx: &mut Context, images: &Images<bf16>, weights: &Weights<bf1
         .to_trf::<Row, m![{ Group }, { Pixels }]>(TrfAddress::FirstHalf);
 
     let scores = (ctx.main.begin(images.view()))
-        .fetch::<bf16, m![N % 2], m![{ Pixels }]>()
+        // In packets of 64 bytes: 65 values of 2 bytes are more than a mask counts in one packet.
+        .fetch::<bf16, m![N % 2, { Pixels } / 32], m![{ Pixels } % 32]>()
         .collect::<m![N % 2, { Pixels } / 16], m![{ Pixels } % 16]>()
         .align::<m![N % 2, { Pixels } / 32, { Group }], m![{ Pixels } % 32], _, _>(&weights)
         .contract::<m![1]>()

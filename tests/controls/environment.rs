@@ -50,7 +50,10 @@ fn a_program_as_it_is() {
         "{text}"
     );
     let (text, passed) = run("VISA_MEMORY", "dirty");
-    assert!(!passed && text.contains("VISA_MEMORY=dirty: `dirty` is nothing that memory is made of"), "{text}");
+    assert!(
+        !passed && text.contains("VISA_MEMORY=dirty: `dirty` is nothing that memory is made of"),
+        "{text}"
+    );
 }
 
 /// Where tensors lie, what is told at the end, and files: of a program as it is.

@@ -4,7 +4,7 @@ use crate::{block_on, check, context, fine, flagged};
 use furiosa_visa_std::chip::{Check, CheckOptions, Fault, FaultKind, PaddingRule};
 use furiosa_visa_std::prelude::*;
 
-axes![S = 4, T = 8, R = 10, K = 63, Q = 60, L = 64, N = 8];
+axes![S = 4, T = 8, R = 10, K = 63, Q = 60, V = 65, J = 2, L = 64, N = 8];
 
 type Cluster = m![1 # 2];
 type Slice = m![S # 256];
@@ -93,6 +93,28 @@ macro_rules! innermost {
 innermost!(masked, main);
 innermost!(not_masked, sub); // row
 
+/// The sum of a row of 65 floats, padded to 96: 130 bytes of values.
+macro_rules! long_row {
+    ($name:ident, $time:ty, $packet:ty) => {
+        #[device(chip = 1)]
+        fn $name(ctx: &mut Context) {
+            let (x, w) = (over::<bf16, m![V # 96]>(DATA), over::<bf16, m![J, V # 96]>(WEIGHTS));
+            let w = (ctx.sub.begin(w.view()).fetch::<bf16, m![J], m![V # 96]>())
+                .collect::<m![J, V # 96 / 16], m![V # 96 % 16]>()
+                .to_trf::<m![J], m![V # 96]>(TrfAddress::Full);
+            (ctx.main.begin(x.view()).fetch::<bf16, $time, $packet>())
+                .collect::<m![V # 96 / 16], m![V # 96 % 16]>()
+                .align::<m![V # 96 / 32], m![V # 96 % 32], _, _>(&w)
+                .contract::<m![1]>()
+                .accumulate::<m![1], m![J # 8]>(AccumulationKind::Interleaved)
+                .commit::<m![J # 8]>(1 << 14);
+        }
+    };
+}
+
+long_row!(row_in_one_packet, m![1], m![V # 96]);
+long_row!(row_in_packets, m![V # 96 / 32], m![V # 96 % 32]);
+
 /// Elements of an int8 tensor with zero point 3, of which the last one is padding with some pad value.
 fn quantized(ctx: &mut Context, pad_value: Option<i8>) {
     let (x, w) = (over::<i8, m![K # 64]>(DATA), over::<i8, m![N, K # 64]>(WEIGHTS));
@@ -178,7 +200,7 @@ fn controls() {
                     "the operand of the stream was never written (padding that no mask of fetch covers",
                     "the weight, element 0 of row 0 in TrfAddress::Full, is -25",
                     "DM, bytes 66048..66049 of chip 0, cluster 0, slice 0",
-                    "help: pad the innermost axis of the packet",
+                    "help: pad the innermost axis, of packets",
                 ],
             ),
             flagged(
@@ -196,6 +218,17 @@ fn controls() {
                 &["position 7 of m![K # 64 / 8]", "padding that no mask covers: the sub context has none"],
             ),
             flagged(
+                "a packet of more bytes than masks count",
+                launched!(row_in_one_packet, 0),
+                FaultKind::PaddingSummed,
+                &["row_in_one_packet"],
+                &[
+                    "padding that no mask of fetch covers: masks are for the innermost axis, and count up to 127 bytes of a \
+                     packet",
+                    "help: pad the innermost axis, of packets of at most 127 bytes",
+                ],
+            ),
+            flagged(
                 "a pad value that is not the zero point",
                 launched!(pad_value_zero, 0),
                 FaultKind::PaddingSummed,
@@ -207,6 +240,7 @@ fn controls() {
             ),
             fine("padding of time that holds zeros", launched!(rows, 0)),
             fine("a row whose padding is masked", launched!(masked, 0)),
+            fine("a long row in packets whose bytes masks count", launched!(row_in_packets, 0)),
             fine("a pad value that is the zero point", launched!(pad_value_three, 0)),
             fine("the pad value that the mask has by itself", launched!(pad_value_left_out, 0)),
             fine("rows that leave one by one", launched!(rows_apart, 5)),

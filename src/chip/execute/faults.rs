@@ -104,7 +104,9 @@ impl Pass<'_> {
             () if mask.is_some() => {
                 "padding that the mask of fetch does not cover: it covers the innermost axis"
             }
-            () => "padding that no mask of fetch covers: masks are for the innermost axis",
+            () => {
+                "padding that no mask of fetch covers: masks are for the innermost axis, and count up to 127 bytes of a packet"
+            }
         };
         let behind = if element >= trf.row_elements { ", behind the tensor" } else { "" };
         let message = format!(
@@ -115,8 +117,8 @@ impl Pass<'_> {
             trf.address,
             value(w),
         );
-        let help = "pad the innermost axis of the packet, which fetch in the main context masks, and leave `pad_value` out or \
-                    make it the zero point; or give the axis its full size and store zeros";
+        let help = "pad the innermost axis, of packets of at most 127 bytes, which fetch in the main context masks, and leave \
+                    `pad_value` out or make it the zero point; or give the axis its full size and store zeros";
         let fault = Fault::new(FaultKind::PaddingSummed, "contraction", self.location, message, help);
         // The operand that could be zero and is not.
         if x == Some(0.0) || added {
