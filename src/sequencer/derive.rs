@@ -328,7 +328,7 @@ const fn cut_as_written(
     if entries + commas(packet) + commas(time) <= most {
         return false;
     }
-    let more = inner_boundaries(packet, 1, &loops[PACKET]) + inner_boundaries(time, 1, &loops[TIME]);
+    let more = inner_boundaries(packet, &loops[PACKET]) + inner_boundaries(time, &loops[TIME]);
     if more == 0 || entries + more <= most {
         return false;
     }
@@ -345,24 +345,32 @@ const fn commas(list: &Expr) -> usize {
     }
 }
 
-/// How many members of a list, which stands outside of `inside` positions, begin in the middle of a loop.
-const fn inner_boundaries(list: &Expr, inside: usize, loops: &Loops) -> usize {
-    let Expr::Pair(outer, inner) = list else { return 0 };
+/// In how many places members of a list cut the loops.
+const fn inner_boundaries(list: &Expr, loops: &Loops) -> usize {
+    let (mut last, mut count) = (1, 0);
+    count_boundaries(list, 1, loops, &mut last, &mut count);
+    count
+}
+
+/// Goes through a list, which stands outside of `inside` positions, innermost first. Members of one position begin where
+/// the `last` one did.
+const fn count_boundaries(list: &Expr, inside: usize, loops: &Loops, last: &mut usize, count: &mut usize) {
+    let Expr::Pair(outer, inner) = list else { return };
+    count_boundaries(inner, inside, loops, last, count);
     let boundary = inside * inner.size();
-    let mut count = 0;
-    let mut end = 1;
     let mut k = 0;
-    while k < loops.len() {
+    let mut end = 1;
+    while k < loops.len() && boundary != *last {
         let start = end;
         end *= loops.at(k).size;
-        if start < boundary && boundary < end {
-            count = 1;
+        let between = start < boundary && boundary < end;
+        if between && boundary.is_multiple_of(start) && end.is_multiple_of(boundary) {
+            *count += 1;
         }
         k += 1;
     }
-    // Members of one position begin where others do.
-    let count = if boundary == inside { 0 } else { count };
-    inner_boundaries(inner, inside, loops) + count + inner_boundaries(outer, boundary, loops)
+    *last = boundary;
+    count_boundaries(outer, boundary, loops, last, count);
 }
 
 /// Cuts digits of a level, and their partners, where members of a list begin.

@@ -112,7 +112,7 @@ macro_rules! long_row {
     };
 }
 
-long_row!(row_in_one_packet, m![1], m![V # 96]);
+long_row!(row_in_one_packet, m![1], m![V # 96]); // long row
 long_row!(row_in_packets, m![V # 96 / 32], m![V # 96 % 32]);
 
 /// Elements of an int8 tensor with zero point 3, of which the last one is padding with some pad value.
@@ -221,7 +221,7 @@ fn controls() {
                 "a packet of more bytes than masks count",
                 launched!(row_in_one_packet, 0),
                 FaultKind::PaddingSummed,
-                &["row_in_one_packet"],
+                &["long row"],
                 &[
                     "padding that no mask of fetch covers: masks are for the innermost axis, and count up to 127 bytes of a \
                      packet",
