@@ -107,7 +107,9 @@ fn beside_a_launch(checks: CheckOptions) -> (Result<(), Fault>, [Option<String>;
     let outcome = thread::scope(|scope| {
         let transfers = scope.spawn(|| {
             MEETING.wait();
-            let up = panicked(&mut || drop::<X>(block_on(host.to_hbm(pdma, 1 << 20)))); // mark: up
+            let up = panicked(&mut || {
+                let _: X = block_on(host.to_hbm(pdma, 1 << 20)); // mark: up
+            });
             let down = panicked(&mut || drop(block_on(x.to_host::<m![A, B]>(pdma)))); // mark: down
             MEETING.wait();
             [up, down]
