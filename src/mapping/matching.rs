@@ -369,12 +369,25 @@ impl Pieces {
                 Factor::Padding { size } => Factor::Padding { size: size / first.base },
                 factor => factor,
             };
-            if piece.level != first.level || !same_factor(&here, &content[k]) {
+            if piece.level != first.level || !same_factor(&here, &content[k]) || !self.has_all(&piece) {
                 return false;
             }
             k += 1;
         }
         true
+    }
+
+    /// Whether a piece has all its values with all values of the other pieces of its origin, as far as its axis goes.
+    const fn has_all(&self, piece: &Piece) -> bool {
+        let mut values = 1;
+        let mut k = 0;
+        while k < self.list.len() {
+            if self.list.get(k).origin == piece.origin {
+                values *= self.list.get(k).factor.values();
+            }
+            k += 1;
+        }
+        piece.open || values <= piece.total
     }
 
     /// The outermost piece without a partner that is this digit, and has at least `resize` values unless it is sliced.

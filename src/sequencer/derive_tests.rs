@@ -246,6 +246,18 @@ fn products_that_the_buffer_cuts() {
     assert_eq!(rule::<m![[E, D] = 14], m![E = 4], m![D]>(), "not factorizable");
 }
 
+/// Of an axis whose first values alone are held, a part is no part of a product.
+#[test]
+fn parts_of_the_first_values_are_no_products() {
+    axes![A = 16, B = 8, C = 4];
+    assert_eq!(read::<m![A, B], m![A % 8, B], m![A / 8]>(), "[8 : 8, 8 : 1, 2 : 64] : 2");
+    assert_eq!(read::<m![A, B], m![[A % 8, B] = 54], m![A / 8]>(), "[54 : 1, 2 : 64] : 2");
+    // A = 14 would be read in step 48: it is 8 + 6.
+    assert_eq!(rule::<m![[A, B] = 112], m![[A % 8, B] = 54], m![A / 8]>(), "not factorizable");
+    // A = 3 would be read in step 2.
+    assert_eq!(rule::<m![C = 3, B], m![[C % 2, B / 4] = 3], m![C / 2, B % 4]>(), "not factorizable");
+}
+
 /// An axis inside of a product that the buffer cuts is not absent from the buffer.
 #[test]
 fn parts_of_products_are_not_repeated() {
