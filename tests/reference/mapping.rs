@@ -291,17 +291,33 @@ impl fmt::Display for Map {
     }
 }
 
-/// What is sent to each node, by height.
-type Offsets<'a> = BTreeMap<(usize, &'a Map), usize>;
+/// What is sent to each node. There are few: a list is quicker than a tree.
+#[derive(Default)]
+struct Offsets<'a>(Vec<(&'a Map, usize)>);
+
+impl<'a> Offsets<'a> {
+    fn add(&mut self, node: &'a Map, offset: usize) {
+        match self.0.iter_mut().find(|(known, _)| std::ptr::eq(*known, node) || *known == node) {
+            Some((_, sum)) => *sum += offset,
+            None => self.0.push((node, offset)),
+        }
+    }
+
+    /// A node of the greatest height: none of those that are left sends anything to it.
+    fn pop(&mut self) -> Option<(&'a Map, usize)> {
+        let deepest = (0..self.0.len()).max_by_key(|k| self.0[*k].0.height())?;
+        Some(self.0.swap_remove(deepest))
+    }
+}
 
 /// The tensor index at a tuple of positions, one per dimension. `None` when any part is padding, any sum leaves
 /// its node, or any axis leaves its range.
 pub fn union(parts: &[(&Map, usize)]) -> Option<Coordinates> {
-    let mut offsets = Offsets::new();
+    let mut offsets = Offsets::default();
     for (map, position) in parts {
         // Two dimensions may be spelled alike (`1 # 2`); they are still two nodes, so the first step is separate.
         match map {
-            Map::One | Map::Axis { .. } => *offsets.entry((0, map)).or_insert(0) += position,
+            Map::One | Map::Axis { .. } => offsets.add(map, *position),
             _ => {
                 for (node, offset) in map.cells(*position)? {
                     send(&mut offsets, map, node, offset)?;
@@ -310,7 +326,7 @@ pub fn union(parts: &[(&Map, usize)]) -> Option<Coordinates> {
         }
     }
     let mut coordinates = Coordinates::new();
-    while let Some(((_, node), offset)) = offsets.pop_last() {
+    while let Some((node, offset)) = offsets.pop() {
         for (below, part) in node.cells(offset)? {
             send(&mut offsets, node, below, part)?;
         }
@@ -329,7 +345,7 @@ fn send<'a>(offsets: &mut Offsets<'a>, above: &Map, node: &'a Map, offset: usize
     if node.is_bare() && !matches!(above, Map::Stride(..) | Map::Modulo(..)) {
         return node.eval(offset).map(|_| ());
     }
-    *offsets.entry((node.height(), node)).or_insert(0) += offset;
+    offsets.add(node, offset);
     Some(())
 }
 
