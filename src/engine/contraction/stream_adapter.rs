@@ -102,13 +102,14 @@ pub(super) const fn collected_flits(pool: &mut Pool, out_packet: &Factors, flit:
 
 /// Why `OutTime` with the collected factor is not `Time` with tiling innermost.
 const fn explain_time(
-    pool: &Pool,
+    pool: &mut Pool,
     request: &AlignRequest,
     sides: &Sides,
     high: &Factors,
 ) -> Result<StreamAdapterConfig, PlanError> {
     let full = product(pool, &sides.out_time, high);
     let found = divide(pool, &full, &sides.time);
+    let tiling = innermost_tiling(pool, sides, high);
     let sides = text!("align: Time is {} and OutTime {}", mapping(request.time), mapping(request.out_time));
     if let Some((term, size)) = first_term(&found.divisor_residue) {
         refuse!(
@@ -120,7 +121,9 @@ const fn explain_time(
             mapping(request.out_packet),
         );
     }
-    if let Some((term, size)) = first_term(&found.dividend_residue) {
+    if let Some((term, size)) = first_term(&found.dividend_residue)
+        && !tiling
+    {
         refuse!(
             "align tiling position",
             "{}, but {}, which the stream does not have, is not innermost in OutTime: each packet is repeated before the \
@@ -145,6 +148,16 @@ const fn explain_time(
         text(&sides),
         text(&differ),
     )
+}
+
+/// Whether what `OutTime` has more than the stream is its innermost part.
+const fn innermost_tiling(pool: &mut Pool, sides: &Sides, high: &Factors) -> bool {
+    let (steps, out_steps) = (sides.time.size(), sides.out_time.size() * high.size());
+    if !out_steps.is_multiple_of(steps) || !sides.out_time.size().is_multiple_of(out_steps / steps) {
+        return false;
+    }
+    let tiled = modulo(pool, &sides.out_time, out_steps / steps);
+    !shares_a_digit(&tiled, &sides.time)
 }
 
 const fn first_term(factors: &Factors) -> Option<(Term, usize)> {
