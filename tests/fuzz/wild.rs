@@ -87,6 +87,21 @@ const STREAMS: [(ElementType, ElementType); 12] = [
     (ElementType::I32, ElementType::I32),
 ];
 
+/// A transpose of a stream: type, time steps, lanes. An odd number of steps has no rows of 4 bits.
+fn transpose(random: &mut Random, (element, steps, _): (ElementType, usize, usize)) -> Option<Transpose> {
+    let fits = |rows: &usize| {
+        let bits = rows * element.bits();
+        bits.is_multiple_of(8) && bits <= 64 && steps.is_multiple_of(*rows)
+    };
+    let rows: Vec<usize> = [1, 2, 4, 8, 16].into_iter().filter(fits).collect();
+    let in_rows = if rows.is_empty() { return None } else { random.pick(&rows) };
+    let taken = if element.bits() == 4 { 16 } else { 8 };
+    let fits = |packets: &usize| (steps / in_rows).is_multiple_of(*packets) && packets * taken <= 32;
+    let packets = random.pick(&[1, 2, 4].into_iter().filter(fits).collect::<Vec<_>>());
+    let (out_rows, iterations) = (packets * random.between(1, taken), steps / in_rows / packets);
+    Some(Transpose { element, in_rows, in_cols: packets * taken, out_rows, iterations })
+}
+
 /// A pass that means something.
 fn pass(random: &mut Random) -> TensorUnit {
     let (stored, streamed) = random.pick(&STREAMS);
@@ -170,19 +185,10 @@ fn pass(random: &mut Random) -> TensorUnit {
         stream = (output, stream.1, 256 / output.bits());
         cast
     });
-    let transpose = random.chance(25).then(|| {
-        let (element, steps, _) = stream;
-        let rows = [1, 2, 4, 8, 16].map(|rows| (rows, rows * element.bits()));
-        let fits = |(rows, bits): (usize, usize)| bits % 8 == 0 && bits <= 64 && steps % rows == 0;
-        let in_rows = random.pick(&rows.into_iter().filter(|&own| fits(own)).collect::<Vec<_>>()).0;
-        let packets = [1, 2, 4].into_iter().filter(|packets| (steps / in_rows).is_multiple_of(*packets));
-        let packets = random.pick(&packets.collect::<Vec<_>>());
-        let taken = if element.bits() == 4 { 16 } else { 8 };
-        let out_rows = packets * random.between(1, taken);
-        let iterations = steps / in_rows / packets;
-        stream = (element, iterations * out_rows, 256 / element.bits());
-        Transpose { element, in_rows, in_cols: packets * taken, out_rows, iterations }
-    });
+    let transpose = if random.chance(25) { transpose(random, stream) } else { None };
+    if let Some(own) = &transpose {
+        stream.1 = own.iterations * own.out_rows;
+    }
     let (element, total, lanes) = stream;
     let window = random.pick(&[lanes, lanes, lanes / 2]).max(1);
     let sink = match random.below(4) {
