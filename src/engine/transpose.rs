@@ -415,10 +415,12 @@ mod tests {
         let own = derived::<m![U, R, G], m![K # 16], m![U, G, K], m![R # 16]>(Bf16);
         assert_eq!(own, ok("4 x 16, 12 rows, 3 times"));
         // Rows of several axes, and of parts of axes.
-        let several =
-            derived::<m![U, R / 2, G], m![R % 2, K = 3 # 8], m![U, R % 2, K = 3 # 4], m![R / 2, G # 16]>(
-                Bf16,
-            );
+        let several = derived::<
+            m![U, R / 2, G],
+            m![[R % 2, K = 3] # 16],
+            m![U, [R % 2, K = 3] # 8],
+            m![[R / 2, G] # 16],
+        >(Bf16);
         assert_eq!(several, ok("4 x 8, 8 rows, 3 times"));
     }
 
@@ -453,7 +455,7 @@ mod tests {
         same(derived::<m![A], m![E # 32], m![E], m![A # 32]>(I8));
 
         refused(
-            derived::<m![A, B / 4], m![E # 32], m![E], m![A, B / 4 # 32]>(I8),
+            derived::<m![A, B / 4], m![E # 32], m![E], m![[A, B / 4] # 32]>(I8),
             &[
                 "transpose row bytes: ",
                 "`m![A, B / 4]`",
@@ -483,13 +485,13 @@ mod tests {
         );
         // In another order, apart, padded, a part that time does not have.
         let rules = [
-            derived::<m![A / 4, C], m![E # 32], m![E], m![C, A / 4 # 32]>(I8),
-            derived::<m![A / 4, T, C], m![E # 32], m![T, E], m![A / 4, C # 32]>(I8),
+            derived::<m![A / 4, C], m![E # 32], m![E], m![[C, A / 4] # 32]>(I8),
+            derived::<m![A / 4, T, C], m![E # 32], m![T, E], m![[A / 4, C] # 32]>(I8),
             derived::<m![A # 12], m![E # 32], m![E], m![A # 32]>(I8),
             derived::<m![A / 2], m![E # 32], m![E], m![A % 4 # 32]>(I8),
         ];
         rules.into_iter().for_each(|case| refused(case, &["transpose rows: ", "in `.fetch()`"]));
-        same(derived::<m![A / 4, C], m![E # 32], m![E], m![A / 4, C # 32]>(I8));
+        same(derived::<m![A / 4, C], m![E # 32], m![E], m![[A / 4, C] # 32]>(I8));
         // Padding between blocks is time outside of the rows.
         same(derived::<m![A # 16], m![E # 32], m![1 # 2, E], m![A # 32]>(I8));
 

@@ -57,11 +57,11 @@ kernels! {
     words: f32, m![T, D, B], m![T, D, B],
         m![T, D], m![B], m![B] => m![T, B], m![D # 8], m![B, T, D];
     nibbles: i4, m![E, A, D], m![E, A, D],
-        m![E], m![A, D], m![A, D # 64] => m![A, D], m![E # 64], m![A, D, E];
+        m![E], m![A, D], m![[A, D] # 64] => m![A, D], m![E # 64], m![A, D, E];
     one_row: i8, m![T, B], m![T, B],
         m![T], m![B], m![B # 32] => m![T, B], m![1 # 32], m![T, B, 1 # 8];
     rows_of_two_axes: i8, m![T, C, D, B], m![T, C, D, B],
-        m![T, C, D], m![B], m![B # 32] => m![T, B], m![C, D # 32], m![T, B, C, D];
+        m![T, C, D], m![B], m![B # 32] => m![T, B], m![[C, D] # 32], m![T, B, C, D];
     rows_of_a_part: i8, m![E, B], m![E, B],
         m![E], m![B], m![B # 32] => m![E / 8, B], m![E % 8 # 32], m![E / 8, B, E % 8];
     packets_of_a_part: i8, m![E, B], m![E, B],

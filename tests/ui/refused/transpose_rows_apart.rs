@@ -10,7 +10,7 @@ fn kernel(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![A, D, C, B]>) {
     let _ = (ctx.main.begin(x.view()))
         .fetch::<i8, m![A, D, C], m![B]>()
         .collect::<m![A, D, C], m![B # 32]>()
-        .transpose::<m![D, B], m![A, C # 32]>();
+        .transpose::<m![D, B], m![[A, C] # 32]>();
 }
 
 fn main() {}
