@@ -71,7 +71,7 @@ impl Case {
         })
     }
 
-    fn reference(&self) -> Result<Matrices, Vec<Rule>> {
+    fn reference(&self) -> Result<Vec<Matrices>, Vec<Rule>> {
         matrices(self.element, [&self.time, &self.packet], [&self.out_time, &self.out_packet])
     }
 
@@ -81,7 +81,7 @@ impl Case {
     }
 
     /// The same matrices and cycles, and the same values.
-    fn agrees(&self, random: &mut Random, own: &Transpose, expected: &Matrices) -> Result<(), String> {
+    fn agrees(&self, random: &mut Random, own: &Transpose, legal: &[Matrices]) -> Result<(), String> {
         let found = Matrices {
             in_rows: own.in_rows,
             packets_per_col: own.packets_per_col(),
@@ -89,9 +89,10 @@ impl Case {
             out_rows: own.out_rows,
             iterations: own.iterations,
         };
-        if found != *expected {
-            return Err(format!("{found:?} instead of {expected:?}"));
+        if !legal.contains(&found) {
+            return Err(format!("{found:?} instead of {legal:?}"));
         }
+        let expected = &found;
         let (found, exact) = (transpose_cycles(own), cycles(self.element, expected));
         if found != exact as u64 {
             return Err(format!("{found} cycles instead of {exact}"));
@@ -179,8 +180,8 @@ fn respelled(random: &mut Random, map: &Map) -> Map {
 }
 
 /// Parts of time: `count` positions, as an axis, two axes, a padded axis, or a part of an axis, the rest of which is pushed
-/// to `others`.
-fn part(random: &mut Random, names: &mut Names, count: usize, others: &mut Vec<Map>) -> Map {
+/// to `others`. `ends`: the last positions may be padding.
+fn part(random: &mut Random, names: &mut Names, count: usize, others: &mut Vec<Map>, ends: bool) -> Map {
     if count == 1 {
         return Map::One;
     }
@@ -203,7 +204,7 @@ fn part(random: &mut Random, names: &mut Names, count: usize, others: &mut Vec<M
             let live = random.between(1, cut - 1);
             Map::sequence(&[names.fresh(count / cut), names.fresh(live).pad(cut)])
         }
-        4 if cut > 1 && cut < count => {
+        4 if ends && cut > 1 && cut < count => {
             // The end of an axis that its parts do not divide.
             let axis = names.fresh(count - random.between(0, cut - 1)).pad(count);
             Map::sequence(&[axis.stride(cut), axis.modulo(cut)])
@@ -231,27 +232,26 @@ fn random_case(random: &mut Random) -> Case {
         };
         let packets = random.pick(if element == ElementType::I4 { &[1, 1, 2] } else { &[1, 1, 2, 4] });
         let mut others = Vec::new();
-        // The outermost part of the rows is no padding: the packet of the new stream would not show it.
-        let rows = part(random, &mut names, rows, &mut others);
-        if strip(&rows) != rows && strip(&rows).size() != rows.size() {
-            continue;
-        }
+        // The outermost part of the rows ends with an element: the new packet would not show padding behind it.
+        let rows = part(random, &mut names, rows, &mut others, false);
         let ppc = match (packets, random.below(8)) {
             (2.., 0) => Map::One.pad(packets),
             (4, 1) => names.fresh(3).pad(4),
-            _ => part(random, &mut names, packets, &mut others),
+            _ => part(random, &mut names, packets, &mut others, true),
         };
         // What the packet holds, and as how much of it leaves.
         let live = random.between(1, taken);
         let mut of_packet = Vec::new();
-        let elems = part(random, &mut names, live, &mut of_packet);
+        let elems = part(random, &mut names, live, &mut of_packet, true);
         let elems = match random.below(8) {
-            0 if live < taken => elems.margin(1, 0),
+            // Dead positions before a single element need an axis.
+            0 if live < taken && elems.elements() > 1 => elems.margin(1, 0),
             _ => elems,
         };
         let elems = strip(&elems);
         others.extend(of_packet);
-        let kept = random.pick(&[elems.size(), elems.size(), taken, random.between(elems.size(), taken)]);
+        let some = random.between(elems.size(), taken);
+        let kept = random.pick(&[elems.size(), elems.size(), taken, some]);
         for _ in 0..random.below(3) {
             let size = random.between(1, 3);
             let axis = names.fresh(size);
@@ -344,7 +344,7 @@ fn is_cut_short(map: &Map) -> bool {
 #[test]
 fn changed_transposes() {
     let seen: RefCell<BTreeMap<String, usize>> = RefCell::default();
-    let alone = Cell::new(0);
+    let (alone, otherwise) = (Cell::new(0), Cell::new(0));
     let count = for_cases(1200, |random| {
         let mut case = random_case(random);
         let axes = case.axes.clone();
@@ -357,7 +357,7 @@ fn changed_transposes() {
         if map.validity().is_err() || map.size() > 2048 {
             return Ok(());
         }
-        let mut note = |what: String| *seen.borrow_mut().entry(what).or_default() += 1;
+        let note = |what: String| *seen.borrow_mut().entry(what).or_default() += 1;
         let outcome = match (case.derive(), case.reference()) {
             (Ok(own), Ok(expected)) => {
                 note("accepted".to_string());
@@ -368,6 +368,11 @@ fn changed_transposes() {
                 note(format!("{:?}", rule(&error)));
                 match rule(&error) {
                     Some(rule) if rules.contains(&rule) => Ok(()),
+                    // A cut across a part of the new time is reported as that part or as the next one.
+                    Some(rule) if rule >= Rule::Packets && rules[0] >= Rule::Packets => {
+                        otherwise.set(otherwise.get() + 1);
+                        Ok(())
+                    }
                     _ => Err(format!(
                         "refused by `{}`: {error}, but by the reference for {rules:?}",
                         error.rule()
@@ -388,6 +393,7 @@ fn changed_transposes() {
     println!("{count} changed: {} refused by the library alone, {seen:#?}", alone.get());
     if count >= 1200 {
         assert!(alone.get() * 20 < count as usize, "{} refused by the library alone", alone.get());
+        assert!(otherwise.get() * 50 < count as usize, "{} refused for another part", otherwise.get());
         let rules = [Rule::Flit, Rule::RowBytes, Rule::Rows, Rule::Columns, Rule::Packets, Rule::OutRows];
         for rule in rules.into_iter().chain([Rule::Elements, Rule::Time]) {
             let found = seen.get(&format!("{:?}", Some(rule))).copied().unwrap_or(0);
@@ -414,7 +420,7 @@ fn a_wrong_transpose_is_found() {
             iterations: own.iterations * 2,
             ..own
         };
-        found.set(found.get() + usize::from(case.execute(random, &wrong, &expected).is_err()));
+        found.set(found.get() + usize::from(case.execute(random, &wrong, &expected[0]).is_err()));
         Ok(())
     });
     assert!(found.get() > 10 || std::env::var("VISA_CASES").is_ok(), "{} found", found.get());

@@ -7,7 +7,7 @@
 //!
 //! The parts are found by trying every place that they could have.
 
-use super::digits::{content, strip};
+use super::digits::content;
 use super::mapping::{Coordinates, Map};
 use super::numbers::ElementType;
 
@@ -51,21 +51,32 @@ pub fn packet_elements(element: ElementType) -> usize {
 
 type Cells = Vec<Option<Coordinates>>;
 
-/// The places at which `part` stands: how many positions of `whole` are inside of it.
+/// The places at which `part` stands: how many positions of `whole` are inside of it. What is inside may begin with
+/// positions that hold nothing.
 fn places(whole: &Cells, part: &Cells) -> Vec<usize> {
     let fits = |inside: &usize| {
-        whole.len().is_multiple_of(inside * part.len())
-            && part.iter().enumerate().all(|(k, cell)| whole[k * inside] == *cell)
+        let stands =
+            |first: usize| part.iter().enumerate().all(|(k, cell)| whole[first + k * inside] == *cell);
+        whole.len().is_multiple_of(inside * part.len()) && (0..*inside).any(stands)
     };
     (1..=whole.len() / part.len()).filter(fits).collect()
 }
 
-/// Every `step`-th of the cells.
-fn every(cells: &Cells, step: usize) -> Cells {
-    cells.iter().step_by(step).cloned().collect()
+/// Every `step`-th of the cells, from `first` on.
+fn every(cells: &Cells, step: usize, first: usize) -> Cells {
+    cells.iter().skip(first).step_by(step).cloned().collect()
 }
 
-/// The matrices, or the rules that are broken: one for each way to read the mappings.
+/// The sizes that a packet may have without its outermost padding: as it is written, and up to its last element. Padding
+/// between the two may be that of an axis inside.
+fn stripped(packet: &Map) -> Vec<usize> {
+    let live = packet.table().iter().rposition(Option::is_some).map_or(1, |last| last + 1);
+    let mut sizes = vec![content(packet), live];
+    sizes.dedup();
+    sizes
+}
+
+/// The matrices, one for each legal way to read the mappings, or the rules that are broken.
 ///
 /// # Errors
 /// When no way to read the mappings is legal.
@@ -73,7 +84,7 @@ pub fn matrices(
     element: ElementType,
     [time, packet]: [&Map; 2],
     [out_time, out_packet]: [&Map; 2],
-) -> Result<Matrices, Vec<Rule>> {
+) -> Result<Vec<Matrices>, Vec<Rule>> {
     for flit in [packet, out_packet] {
         match flit.size() * element.bits() {
             bits if bits % 8 != 0 => return Err(vec![Rule::WholeBytes]),
@@ -81,38 +92,35 @@ pub fn matrices(
             _ => return Err(vec![Rule::Flit]),
         }
     }
-    let rows = strip(out_packet).table();
-    let row_bits = rows.len() * element.bits();
-    if row_bits % 8 != 0 {
-        return Err(vec![Rule::WholeBytes]);
-    }
-    if row_bits > 64 {
-        return Err(vec![Rule::RowBytes]);
-    }
     let before = time.table();
-    // One row stands everywhere: it is innermost.
-    let found = if rows.len() == 1 { vec![1] } else { places(&before, &rows) };
-    let mut rules = Vec::new();
-    for packets in found {
-        let outer = every(&before, packets * rows.len());
-        let ppc = before[..packets].to_vec();
-        match leaving(element, packet, out_time, (&outer, &ppc)) {
-            Err(broken) => rules.extend(broken),
-            Ok(out_rows) => {
-                return Ok(Matrices {
-                    in_rows: rows.len(),
-                    packets_per_col: packets,
-                    in_cols: packets * packet_elements(element),
-                    out_rows,
-                    iterations: out_time.size() / out_rows,
-                });
+    let (mut legal, mut rules) = (Vec::new(), Vec::new());
+    for in_rows in stripped(out_packet) {
+        match in_rows * element.bits() {
+            bits if bits % 8 != 0 => rules.push(Rule::WholeBytes),
+            bits if bits > 64 => rules.push(Rule::RowBytes),
+            _ => {
+                let rows = out_packet.table()[..in_rows].to_vec();
+                // One row stands everywhere: it is innermost.
+                let found = if in_rows == 1 { vec![1] } else { places(&before, &rows) };
+                if found.is_empty() {
+                    rules.push(Rule::Rows);
+                }
+                for packets_per_col in found {
+                    let outer = every(&before, packets_per_col * in_rows, 0);
+                    let ppc = before[..packets_per_col].to_vec();
+                    let in_cols = packets_per_col * packet_elements(element);
+                    match leaving(element, packet, out_time, (&outer, &ppc)) {
+                        Err(broken) => rules.extend(broken),
+                        Ok(out_rows) => {
+                            let iterations = out_time.size() / out_rows;
+                            legal.push(Matrices { in_rows, packets_per_col, in_cols, out_rows, iterations });
+                        }
+                    }
+                }
             }
         }
     }
-    if rules.is_empty() {
-        rules.push(Rule::Rows);
-    }
-    Err(rules)
+    if legal.is_empty() { Err(rules) } else { Ok(legal) }
 }
 
 /// The packets that leave per matrix, or the rules that are broken.
@@ -128,19 +136,27 @@ fn leaving(
         return Err(vec![Rule::Columns]);
     }
     let after = out_time.table();
+    let held = packet.table();
+    // Packets may begin with positions that hold nothing.
+    let first = held.iter().position(Option::is_some).unwrap_or(0);
     let found = match packets {
         1 if after.len().is_multiple_of(outer.len()) => vec![after.len() / outer.len()],
         1 => return Err(vec![Rule::Time]),
         _ => places(&after, ppc),
     };
-    let live = strip(packet).table();
     let mut rules = Vec::new();
+    // Packets of which one alone holds an element may stand anywhere.
+    if packets > 1 && ppc[1..].iter().all(Option::is_none) {
+        rules.push(Rule::Packets);
+    }
     for elems in found {
-        let inner = out_time.modulo(elems);
+        // What only one side has is padding.
+        let cell = |cells: &[Option<Coordinates>], k: usize| cells.get(k).cloned().flatten();
+        let kept = (0..held.len().max(elems)).all(|k| cell(&held, k) == cell(&after[..elems], k));
         rules.push(match () {
             () if elems > taken => Rule::OutRows,
-            () if content(&inner) != live.len() || after[..live.len()] != live[..] => Rule::Elements,
-            () if every(&after, elems * packets) != *outer => Rule::Time,
+            () if !kept => Rule::Elements,
+            () if every(&after, elems * packets, first) != *outer => Rule::Time,
             () => return Ok(elems * packets),
         });
     }
@@ -194,7 +210,8 @@ mod tests {
 
     fn run(element: ElementType, texts: [&str; 4]) -> Result<Matrices, Vec<Rule>> {
         let [time, packet, out_time, out_packet] = texts.map(|text| Map::parse(text, AXES));
-        let own = matrices(element, [&time, &packet], [&out_time, &out_packet])?;
+        let legal = matrices(element, [&time, &packet], [&out_time, &out_packet])?;
+        let [own] = legal[..] else { panic!("{texts:?}: {legal:?}") };
         // The formula is the identity on the tensor.
         let axes: Vec<(&str, usize)> = time
             .axes()
