@@ -35,7 +35,8 @@ macro_rules! kernels {
             $({
                 // Small codes: every float is a number.
                 let code = |k: usize| <$type as Scalar>::from_bits((k as u32 % 1000 + 1) & 0x7f);
-                let values: Vec<_> = (0..<$host>::SIZE).map(|k| Opt::Init(code(k))).collect();
+                let size = HostTensor::<$type, $host>::zero().to_buf().len();
+                let values: Vec<_> = (0..size).map(|k| Opt::Init(code(k))).collect();
                 let x = HostTensor::<$type, $host>::from_buf(values.clone());
                 let x = x.to_hbm::<m![1], $host>(&mut ctx.pdma, 0).await;
                 let y = launch($name, (&mut *ctx, &x)).await;
@@ -50,9 +51,9 @@ kernels! {
         m![T, A], m![B], m![B # 32] => m![T, B], m![A # 32], m![T, B, A];
     thirty_two_columns: i8, m![T, A, C, B], m![T, A, C, B],
         m![T, A, C], m![B], m![B # 32] => m![T, C, B], m![A # 32], m![T, C, B, A];
-    padding_trimmed: bf16, m![C, D, P], m![C, D, P # 8],
+    padding_trimmed: bf16, m![C, D, P # 8], m![C, D, P # 8],
         m![C, D], m![P # 8], m![P # 16] => m![D, P], m![C # 16], m![D, P, C];
-    padding_kept: bf16, m![C, D, P], m![C, D, P # 8],
+    padding_kept: bf16, m![C, D, P # 8], m![C, D, P # 8],
         m![C, D], m![P # 8], m![P # 16] => m![D, P # 8], m![C # 16], m![D, P # 8, C];
     words: f32, m![T, D, B], m![T, D, B],
         m![T, D], m![B], m![B] => m![T, B], m![D # 8], m![B, T, D];
