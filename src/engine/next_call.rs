@@ -63,9 +63,9 @@ never_met! {
     /// Of elements that were not cast.
     IsUncast: "the stream was cast already",
         "remove this call, or cast to the last type at once";
-    /// Of elements that were not transposed.
+    /// Of streams that were not transposed.
     IsUntransposed: "the stream was transposed already",
-        "remove this call: a stream is cast before it is transposed, and transposed once";
+        "remove this call: after `.transpose()` comes `.commit::<Element>(address)`";
     /// Of collected streams, which alone are transposed.
     IsCollectedOnly: "only a stream that was just collected is transposed",
         "`.commit::<Element>(address)` the stream, then begin, `.fetch()` and `.collect()` the result";

@@ -28,7 +28,7 @@ use crate::mapping::{Expr, Factors, M, Pool, divide, modulo, pad_to, product, st
 use crate::runtime::Tu;
 use crate::scalar::{ElementType, Scalar, StreamScalar};
 use crate::spec;
-use crate::text::text;
+use crate::text::{Text, text};
 use core::marker::PhantomData;
 
 /// What a transpose is derived from.
@@ -192,18 +192,23 @@ const fn check_out(
         },
         _ => return Err(changed_outer(pool, request, outer, None)),
     };
+    let too_many = live.size() > per_packet;
     if elems > per_packet {
+        let help = if too_many {
+            fewer_elements(per_packet)
+        } else {
+            text!("keep at most {} elements of the packet {}", number(per_packet), mapping(request.packet))
+        };
         refuse!(
             "transpose out rows",
             "transpose: OutTime {} has out_rows {}, {} of each packet, but out_rows must not exceed in_cols {}, {} of \
-             each packet; help: keep at most {} elements of the packet {}",
+             each packet; help: {}",
             mapping(request.out_time),
             number(elems.saturating_mul(packets)),
             number(elems),
             number(packets * per_packet),
             number(per_packet),
-            number(per_packet),
-            mapping(request.packet),
+            text(&help),
         )
     }
     if is_whole(pool, out_time, [outer, ppc], &live, elems) {
@@ -211,15 +216,21 @@ const fn check_out(
     }
     let found = modulo(pool, out_time, elems);
     if !strip(&found).is(&live) {
+        let help = if too_many {
+            fewer_elements(per_packet)
+        } else {
+            text!("keep these innermost, in their order: out_rows leaves out padding only")
+        };
         refuse!(
             "transpose elements",
             "transpose: the innermost {} of OutTime {} are {}, but the elements of the packet {} without padding are {}; \
-             help: keep these innermost, in their order: out_rows leaves out padding only",
+             help: {}",
             count(elems, "step"),
             mapping(request.out_time),
             factors(pool, &found),
             mapping(request.packet),
             factors(pool, &live),
+            text(&help),
         )
     }
     let found = stride(pool, out_time, elems * packets);
@@ -227,6 +238,11 @@ const fn check_out(
         return Ok(elems * packets);
     }
     Err(changed_outer(pool, request, outer, Some(&found)))
+}
+
+/// What to do about packets with more elements than the engine takes.
+const fn fewer_elements(per_packet: usize) -> Text {
+    text!("fetch packets of at most {} elements: the engine takes no more of each", number(per_packet))
 }
 
 /// Time outside of the rows changes. `found`: that of OutTime, if it can be told.
@@ -552,7 +568,11 @@ mod tests {
         // More than 8 elements are live: the engine takes 8.
         refused(
             derived::<m![A], m![C, E], m![E], m![A # 32]>(I8),
-            &["transpose elements: ", "`m![C, E]` without padding are `m![C, E]`"],
+            &[
+                "transpose elements: ",
+                "`m![C, E]` without padding are `m![C, E]`",
+                "fetch packets of at most 8 elements",
+            ],
         );
         refused(
             derived::<m![T, A], m![E # 32], m![C = 3, E], m![A # 32]>(I8),

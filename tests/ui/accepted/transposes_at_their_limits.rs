@@ -24,7 +24,7 @@ macro_rules! kernels {
     ($($name:ident: $type:ty, $host:ty, $in:ty, $time:ty, $packet:ty, $flit:ty => $time2:ty, $packet2:ty, $out:ty;)*) => {
         $(
             #[device(chip = 1)]
-            fn $name(ctx: &mut Context, x: &Hbm<$type, $host>) -> Hbm<$type, $host> {
+            fn $name(ctx: &mut Context, x: &Hbm<$type, $host>) -> Hbm<$type, $out> {
                 let x = x.to_dm::<m![1 # 2], m![1 # 256], $in>(&mut ctx.tdma, 0);
                 let y = pass::<$type, $in, $time, $packet, $flit, $time2, $packet2, $out>(ctx, &x);
                 y.to_hbm(&mut ctx.tdma, 1 << 20)
