@@ -5,7 +5,7 @@ pub use crate::engine::cast::StreamCast;
 pub use crate::engine::lookup_table::LookupTable;
 pub use crate::engine::stream::{
     AccumulationTensor, AlignedPair, BeginTensor, CastTensor, CollectTensor, ContractionTensor, FetchTensor,
-    StreamTensor, stage,
+    StreamTensor, TransposeTensor, stage,
 };
 pub use crate::mapping::{
     AxisName, Expr, Factor, Ident, Identity, M, Mapping, Margin, Modulo, Padding, Resize, Stride, Symbol,

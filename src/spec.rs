@@ -84,6 +84,16 @@ pub const COMMIT_SIZES: [usize; 4] = [8, 16, 24, 32];
 pub const COMMIT_ALIGN_BYTES: usize = 8;
 /// Contiguous bytes of an HBM to DM transfer must be a multiple of this.
 pub const DMA_HBM_TO_DM_BYTES: usize = 8;
+/// Bytes of the rows that the Transpose Engine makes lanes of, at most (*Transpose Engine*, constraints).
+pub const TRANSPOSE_ROW_BYTES: usize = 8;
+/// Elements that the Transpose Engine takes of each packet (*Transpose Engine*, constraints).
+pub const TRANSPOSE_PACKET_ELEMENTS: usize = 8;
+/// The same for elements of 4 bits.
+pub const TRANSPOSE_PACKET_ELEMENTS_4_BIT: usize = 16;
+/// Columns of a matrix of the Transpose Engine (*Transpose Engine*, constraints).
+pub const TRANSPOSE_COLUMNS: [usize; 3] = [8, 16, 32];
+/// Columns of each of the two buffers of the Transpose Engine. A wider matrix takes both (*Transpose Engine*, performance).
+pub const TRANSPOSE_BUFFER_COLUMNS: usize = 16;
 /// Columns of the accumulator.
 pub const ACCUMULATOR_COLUMNS: usize = 32;
 /// Cells of 32 bits of the accumulator: 8 rows of 32 columns, four times.

@@ -1,14 +1,14 @@
 //! How long a pass through the Tensor Unit takes: occupancy and latency of each stage.
 //!
 //! ```text
-//!   T = L + max(fetch, switch, collect, contract, accumulate, store, commit)
+//!   T = L + max(fetch, switch, collect, contract, accumulate, transpose, store, commit)
 //! ```
 //!
 //! Stages work at the same time, each on what the one before has delivered, so the slowest one sets the pace; `L` is
 //! what the first element needs to get through. All slices run in lockstep: one stands for all.
 
 use super::cost::{Channels, Cost, CostClass, Profile};
-use crate::command::{AccumulationKind, AdapterStage, Contraction, Fetch, Sink, TensorUnit};
+use crate::command::{AccumulationKind, AdapterStage, Contraction, Fetch, Sink, TensorUnit, Transpose};
 use crate::list::List;
 use crate::scalar::ElementType;
 use crate::sequencer::accessed_run;
@@ -30,6 +30,8 @@ pub enum Stage {
     Accumulate,
     /// Cast Engine.
     Cast,
+    /// Transpose Engine: matrices in and out of its buffers.
+    Transpose,
     /// A load of the TRF.
     ToTrf,
     /// A load of the VRF.
@@ -40,13 +42,14 @@ pub enum Stage {
 
 impl Stage {
     /// All stages, in the order in which a stream passes them.
-    pub const ALL: [Stage; 9] = [
+    pub const ALL: [Stage; 10] = [
         Stage::Fetch,
         Stage::Switch,
         Stage::Collect,
         Stage::Contract,
         Stage::Accumulate,
         Stage::Cast,
+        Stage::Transpose,
         Stage::ToTrf,
         Stage::ToVrf,
         Stage::Commit,
@@ -61,6 +64,7 @@ impl Stage {
             Stage::Contract => "contract",
             Stage::Accumulate => "accumulate",
             Stage::Cast => "cast",
+            Stage::Transpose => "transpose",
             Stage::ToTrf => "to_trf",
             Stage::ToVrf => "to_vrf",
             Stage::Commit => "commit",
@@ -89,7 +93,7 @@ pub struct StageTime {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorUnitTime {
     /// The stages that the stream passes, in order.
-    pub stages: List<StageTime, 9>,
+    pub stages: List<StageTime, 10>,
     /// Cycles between the command and its first fetch.
     pub issue: Cost,
 }
@@ -194,6 +198,19 @@ pub const fn tree_latency(element: ElementType) -> u64 {
     (spec::MAC_BYTES * 8 / element.bits()).ilog2() as u64
 }
 
+/// Cycles of the Transpose Engine. Matrices of up to 16 columns go through two buffers in turns: one is filled while the
+/// other is emptied. A wider one takes both.
+pub const fn transpose_cycles(transpose: &Transpose) -> u64 {
+    let (in_flits, out_rows) = (transpose.in_flits() as u64, transpose.out_rows as u64);
+    let both = in_flits.saturating_add(out_rows);
+    let iterations = transpose.iterations as u64;
+    if transpose.in_cols > spec::TRANSPOSE_BUFFER_COLUMNS || iterations == 0 {
+        return iterations.saturating_mul(both);
+    }
+    let slower = if in_flits > out_rows { in_flits } else { out_rows };
+    both.saturating_add((iterations - 1).saturating_mul(slower))
+}
+
 /// Cycles of a commit: one write per cycle.
 pub const fn commit_cycles(flits: u64, commit_in_bytes: u64, commit_bytes: u64) -> u64 {
     flits * commit_in_bytes / commit_bytes
@@ -201,7 +218,7 @@ pub const fn commit_cycles(flits: u64, commit_in_bytes: u64, commit_bytes: u64) 
 
 /// Collects the stages of a pass.
 struct Stages {
-    list: List<StageTime, 9>,
+    list: List<StageTime, 10>,
     profile: Profile,
 }
 
@@ -275,6 +292,12 @@ pub fn tensor_unit_time(unit: &TensorUnit, profile: Profile, channels: Channels)
     if unit.cast.is_some() {
         let latency = stages.assumed(spec::CAST_LATENCY_CYCLES, "Cast Engine");
         stages.add(Stage::Cast, Cost::documented(flits, "1 flit per cycle"), latency);
+    }
+    if let Some(transpose) = &unit.transpose {
+        let cycles = transpose_cycles(transpose);
+        let none = Cost::documented(0, "inside the occupancy");
+        stages.add(Stage::Transpose, Cost::documented(cycles, "matrices in, matrices out"), none);
+        flits = transpose.out_time() as u64;
     }
     match &unit.sink {
         Sink::Commit { destination, config, commit_size, .. } => {

@@ -30,7 +30,7 @@ enum Track {
 }
 
 /// Engines of a context, and the operation itself.
-const ENGINES: [&str; 10] = [
+const ENGINES: [&str; 11] = [
     "operation",
     "fetch",
     "switch",
@@ -38,6 +38,7 @@ const ENGINES: [&str; 10] = [
     "contract",
     "accumulate",
     "cast",
+    "transpose",
     "to_trf",
     "to_vrf",
     "commit",

@@ -21,7 +21,7 @@ pub use region::{Address, FillId, Footprint, Memory, Region, TrfAddress, TrfRegi
 pub use shapes::{StreamShape, StreamShapes};
 pub use short_command::ContiguousLoad;
 pub use table::Table;
-pub use tensor_unit::{AccumulationKind, Cast, Collect, Contraction, Sink, TensorUnit};
+pub use tensor_unit::{AccumulationKind, Cast, Collect, Contraction, Sink, TensorUnit, Transpose};
 pub use transfer::{
     Dma, HostBuffer, HostTransfer, Inspection, RegisterFile, Start, Step, TRANSFER_LOOPS, Transfer,
     TransferLoop,

@@ -1,7 +1,7 @@
 //! What the stream of a pass looks like after each engine, and the pass in words.
 
 use super::fetch::Fetch;
-use super::tensor_unit::{Cast, Collect, Contraction, Sink, TensorUnit};
+use super::tensor_unit::{Cast, Collect, Contraction, Sink, TensorUnit, Transpose};
 use crate::scalar::ElementType;
 use crate::spec::{BEAT_LANES, FLIT_BYTES};
 use core::fmt;
@@ -26,8 +26,10 @@ pub struct StreamShapes {
     pub collected: StreamShape,
     /// After the accumulator: eight lanes of 32 bits per time step.
     pub contracted: StreamShape,
-    /// After the Cast Engine: what the sink gets.
+    /// After the Cast Engine: a flit per time step.
     pub cast: StreamShape,
+    /// After the Transpose Engine: what the sink gets.
+    pub transposed: StreamShape,
 }
 
 impl TensorUnit {
@@ -51,7 +53,12 @@ impl TensorUnit {
             time: contracted.time,
             lanes: per_flit(output),
         });
-        StreamShapes { fetched, collected, contracted, cast }
+        let transposed = self.transpose.map_or(cast, |own| StreamShape {
+            element: own.element,
+            time: own.out_time(),
+            lanes: per_flit(own.element),
+        });
+        StreamShapes { fetched, collected, contracted, cast, transposed }
     }
 }
 
@@ -76,6 +83,14 @@ impl fmt::Display for Contraction {
     }
 }
 
+impl fmt::Display for Transpose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { element, in_rows, in_cols, out_rows, iterations } = self;
+        write!(f, "transpose {element}, in_rows {in_rows}, in_cols {in_cols}, out_rows {out_rows}, ")?;
+        write!(f, "{iterations} times")
+    }
+}
+
 impl fmt::Display for Sink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -91,7 +106,7 @@ impl fmt::Display for Sink {
 /// What the engines of the pass are told, in the manual's words.
 impl fmt::Display for TensorUnit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { sub_context: _, fetch, collect, contraction, cast, sink } = self;
+        let Self { sub_context: _, fetch, collect, contraction, cast, transpose, sink } = self;
         write!(f, "{fetch}")?;
         if let Some(collect) = collect {
             write!(f, "; collect {} flits per packet", collect.flits)?;
@@ -101,6 +116,9 @@ impl fmt::Display for TensorUnit {
         }
         if let Some(cast) = cast {
             write!(f, "; cast {} to {}", cast.input, cast.output)?;
+        }
+        if let Some(transpose) = transpose {
+            write!(f, "; {transpose}")?;
         }
         write!(f, "; {sink}")
     }
@@ -184,11 +202,23 @@ mod tests {
              1 times, TRF [6 : 0] : 32 (bytes) in 2 rows; contract 6 packets, tree depth 5; accumulate 6 slots, \
              Interleaved; cast f32 to bf16; commit [6 : 8, 8 : 1] : 8, commit_size 16 B"
         );
+        assert_eq!(shapes.transposed, shapes.cast);
+        // Six steps of five sums become ten of three, the rest of a flit padding.
+        let own = Transpose { element: Bf16, in_rows: 3, in_cols: 8, out_rows: 5, iterations: 2 };
+        assert_eq!((own.packets_per_col(), own.kept_elements(), own.in_flits()), (1, 5, 3));
+        unit.transpose = Some(own);
+        assert_eq!(unit.shapes().transposed, shape(Bf16, 10, 16));
+        let text = unit.to_string();
+        let part =
+            "; cast f32 to bf16; transpose bf16, in_rows 3, in_cols 8, out_rows 5, 2 times; commit [6 : 8";
+        assert!(text.contains(part), "{text}");
+        let huge = Transpose { iterations: usize::MAX, in_cols: 7, ..own };
+        assert_eq!((huge.out_time(), huge.packets_per_col(), huge.kept_elements()), (usize::MAX, 0, 0));
         // Engines that are not there.
-        (unit.contraction, unit.cast) = (None, None);
-        assert_eq!(unit.shapes().cast, shape(Bf16, 12, 16));
+        (unit.contraction, unit.cast, unit.transpose) = (None, None, None);
+        assert_eq!(unit.shapes().transposed, shape(Bf16, 12, 16));
         unit.collect = None;
-        assert_eq!(unit.shapes().cast, shape(Bf16, 6, 20));
+        assert_eq!(unit.shapes().transposed, shape(Bf16, 6, 20));
         let Place::Region(destination) = unit.writes().place else { panic!("a commit writes a region") };
         assert_eq!(destination.address, 4096);
     }

@@ -6,7 +6,7 @@ use super::transfer::Transfer;
 use crate::mapping::guard::Guard;
 use crate::scalar::ElementType;
 use crate::sequencer::Config;
-use crate::spec::{BEAT_LANES, FLIT_BYTES};
+use crate::spec::{BEAT_LANES, FLIT_BYTES, TRANSPOSE_PACKET_ELEMENTS, TRANSPOSE_PACKET_ELEMENTS_4_BIT};
 
 /// How results leave the accumulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -96,6 +96,61 @@ pub struct Cast {
     pub output: ElementType,
 }
 
+/// The Transpose Engine: blocks of time steps become lanes, and lanes become time steps.
+///
+/// ```text
+///   in_rows = 3, in_cols = 8, out_rows = 5: one matrix, one packet per row
+///
+///   time step   lanes of the packet                time step   lanes
+///       0       a0 a1 a2 a3 a4 ·  ·  · │ ·            0        a0 b0 c0 │ ·  ·
+///       1       b0 b1 b2 b3 b4 ·  ·  · │ ·   ──▶      1        a1 b1 c1 │ ·  ·
+///       2       c0 c1 c2 c3 c4 ·  ·  · │ ·            …
+///               └── 8 are taken ─────┘                4        a4 b4 c4 │ ·  ·
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transpose {
+    /// The type of an element.
+    pub element: ElementType,
+    /// Rows of a matrix: the leading lanes of the packets that leave.
+    pub in_rows: usize,
+    /// Columns of a matrix: the elements that are taken of all packets of a row.
+    pub in_cols: usize,
+    /// Packets that leave per matrix: its columns, without those that are trimmed.
+    pub out_rows: usize,
+    /// Matrices, one after another.
+    pub iterations: usize,
+}
+
+impl Transpose {
+    /// Elements that the engine takes of each packet: 16 of 4 bits, 8 of all others.
+    pub const fn packet_elements(element: ElementType) -> usize {
+        if element.bits() == 4 { TRANSPOSE_PACKET_ELEMENTS_4_BIT } else { TRANSPOSE_PACKET_ELEMENTS }
+    }
+
+    /// Packets that make up a row.
+    pub const fn packets_per_col(&self) -> usize {
+        self.in_cols / Self::packet_elements(self.element)
+    }
+
+    /// Elements of each packet that leave. The others are padding.
+    pub const fn kept_elements(&self) -> usize {
+        match self.out_rows.checked_div(self.packets_per_col()) {
+            Some(kept) => kept,
+            None => 0,
+        }
+    }
+
+    /// Packets that enter per matrix.
+    pub const fn in_flits(&self) -> usize {
+        self.in_rows.saturating_mul(self.packets_per_col())
+    }
+
+    /// Packets that leave: time steps.
+    pub const fn out_time(&self) -> usize {
+        self.iterations.saturating_mul(self.out_rows)
+    }
+}
+
 /// Where the stream ends.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sink {
@@ -141,6 +196,8 @@ pub struct TensorUnit {
     pub contraction: Option<Contraction>,
     /// The Cast Engine.
     pub cast: Option<Cast>,
+    /// The Transpose Engine.
+    pub transpose: Option<Transpose>,
     /// The end of the stream.
     pub sink: Sink,
 }
@@ -157,6 +214,7 @@ impl TensorUnit {
             collect: Some(Collect { flits }),
             contraction: None,
             cast: None,
+            transpose: None,
             sink,
         }
     }

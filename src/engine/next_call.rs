@@ -10,6 +10,7 @@ use crate::engine::contraction::ContractsTo;
 use crate::engine::dma::OnChip;
 use crate::engine::stream::{
     AccumulationTensor, AlignedPair, BeginTensor, CastTensor, CollectTensor, ContractionTensor, FetchTensor,
+    TransposeTensor,
 };
 use crate::mapping::{Identity, M};
 use crate::runtime::Tu;
@@ -62,6 +63,12 @@ never_met! {
     /// Of elements that were not cast.
     IsUncast: "the stream was cast already",
         "remove this call, or cast to the last type at once";
+    /// Of streams that were not transposed.
+    IsUntransposed: "the stream was transposed already",
+        "remove this call: after `.transpose()` comes `.commit::<Element>(address)`";
+    /// Of collected streams, which alone are transposed.
+    IsCollectedOnly: "only a stream that was just collected is transposed",
+        "`.commit::<Element>(address)` the stream, then begin, `.fetch()` and `.collect()` the result";
     /// Of collected streams, which alone load register files.
     IsAsCollected: "only a stream that was just collected loads a register file",
         "`.commit::<Element>(address)` the stream, then begin, `.fetch()` and `.collect()` the result";
@@ -106,6 +113,10 @@ macro_rules! call {
     ($bound:ident, $element:ty, cast) => {
         call!($bound, cast<D2: Scalar, OutPacket2: M>()
             -> CastTensor<'l, T, D2, Chip, Cluster, Slice, Time, OutPacket2>);
+    };
+    ($bound:ident, $element:ty, transpose) => {
+        call!($bound, transpose<OutTime2: M, OutPacket2: M>()
+            -> TransposeTensor<'l, T, $element, Chip, Cluster, Slice, OutTime2, OutPacket2>);
     };
     ($bound:ident, $element:ty, commit) => {
         call!($bound, commit<Element: M>(address: Address)
@@ -156,7 +167,7 @@ type Sum<D> = <D as ContractsTo<Identity>>::Output;
 
 wrong_calls! {
     [D: Scalar, Kind: ChipType] BeginTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, Kind>, D {
-        WasFetched: collect align cast commit commit_view to_trf to_vrf;
+        WasFetched: collect align cast transpose commit commit_view to_trf to_vrf;
         WasCommitted: to_hbm to_dm;
     }
     [D: ContractsTo<Identity>, Kind: ChipType]
@@ -165,7 +176,7 @@ wrong_calls! {
     }
     [D: StreamScalar] FetchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
         IsUnread: fetch;
-        WasCollected: align cast to_trf to_vrf;
+        WasCollected: align cast transpose to_trf to_vrf;
     }
     [D: Scalar] FetchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
         WasCommitted: to_hbm to_dm;
@@ -188,6 +199,7 @@ wrong_calls! {
         IsUncollected: collect;
         HasNoWeights: align;
         WasContracted: cast;
+        IsCollectedOnly: transpose;
         IsAsCollected: to_trf to_vrf;
     }
     [D: ContractsTo<Identity>, Row: M] AlignedPair<'l, T, D, Chip, Cluster, Slice, Row, Time, Packet>, Sum<D> {
@@ -199,6 +211,7 @@ wrong_calls! {
         HasNoWeights: align;
         HasNoColumns: contract;
         WasAccumulated: cast commit commit_view to_hbm to_dm;
+        IsCollectedOnly: transpose;
         IsAsCollected: to_trf to_vrf;
     }
     [D: Scalar] AccumulationTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
@@ -206,6 +219,7 @@ wrong_calls! {
         IsUncollected: collect;
         IsUncontracted: align contract;
         IsUnsummed: accumulate;
+        IsCollectedOnly: transpose;
         IsAsCollected: to_trf to_vrf;
         WasCommitted: to_hbm to_dm;
     }
@@ -215,6 +229,16 @@ wrong_calls! {
         IsUncontracted: align contract;
         IsUnsummed: accumulate;
         IsUncast: cast;
+        IsCollectedOnly: transpose;
+        IsAsCollected: to_trf to_vrf;
+        WasCommitted: to_hbm to_dm;
+    }
+    [D: Scalar] TransposeTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
+        IsUnread: fetch;
+        IsUncollected: collect;
+        IsUncontracted: align contract;
+        IsUnsummed: accumulate;
+        IsUntransposed: cast transpose;
         IsAsCollected: to_trf to_vrf;
         WasCommitted: to_hbm to_dm;
     }

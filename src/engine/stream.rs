@@ -4,6 +4,7 @@
 //! begin ─▶ BeginTensor ─fetch─▶ FetchTensor ─collect─▶ CollectTensor ─┬─to_trf──▶ TrfTensor
 //!                                                                     ├─to_vrf──▶ VrfTensor
 //!                                                                     ├─align ──▶ AlignedPair
+//!                                                                     ├─transpose─▶ TransposeTensor ─commit─▶ DmTensor
 //!                                                                     └─cast, commit
 //! AlignedPair ─contract─▶ ContractionTensor ─accumulate─▶ AccumulationTensor ─cast─▶ CastTensor ─commit─▶ DmTensor
 //! ```
@@ -80,10 +81,15 @@ pub mod stage {
         PositionContraction = "accumulate", true;
         /// Flits of a narrower type.
         PositionCast = "cast", false;
+        /// Flits whose elements were time steps.
+        PositionTranspose = "transpose", false;
     }
 }
 
-use stage::{Position, PositionBegin, PositionCast, PositionCollect, PositionContraction, PositionFetch};
+use stage::{
+    Position, PositionBegin, PositionCast, PositionCollect, PositionContraction, PositionFetch,
+    PositionTranspose,
+};
 
 /// The command under construction.
 #[derive(Debug)]
@@ -99,6 +105,7 @@ pub(crate) struct Pass {
     pub(crate) collect: Option<command::Collect>,
     pub(crate) contraction: Option<command::Contraction>,
     pub(crate) cast: Option<command::Cast>,
+    pub(crate) transpose: Option<command::Transpose>,
 }
 
 impl Pass {
@@ -113,16 +120,24 @@ impl Pass {
             collect: None,
             contraction: None,
             cast: None,
+            transpose: None,
         }
     }
 
     /// Gives the command: the stream ends here.
     #[track_caller]
     pub(crate) fn end<const T: Tu>(self, context: &mut TuContext<T>, sink: command::Sink) {
-        let Self { begun, fetch, collect, contraction, cast, .. } = self;
+        let Self { begun, fetch, collect, contraction, cast, transpose, .. } = self;
         begun.end();
         let fetch = fetch.expect("a stream that ends was fetched");
-        let unit = TensorUnit { sub_context: T, collect, contraction, cast, ..TensorUnit::new(fetch, sink) };
+        let unit = TensorUnit {
+            sub_context: T,
+            collect,
+            contraction,
+            cast,
+            transpose,
+            ..TensorUnit::new(fetch, sink)
+        };
         context.execute(Operation::TensorUnit(Box::new(unit)));
     }
 }
@@ -152,7 +167,7 @@ pub type BeginTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet, Kin
 /// Packets as they were read: `.collect()` comes next.
 pub type FetchTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionFetch, D, Chip, Cluster, Slice, Time, Packet>;
-/// Packets of one flit: `.align()`, `.to_trf()`, `.to_vrf()`, `.cast()` or `.commit()` comes next.
+/// Packets of one flit: `.align()`, `.to_trf()`, `.to_vrf()`, `.cast()`, `.transpose()` or `.commit()` comes next.
 pub type CollectTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionCollect, D, Chip, Cluster, Slice, Time, Packet>;
 /// Sums: `.cast()` or `.commit()` comes next.
@@ -161,6 +176,9 @@ pub type AccumulationTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Pack
 /// Narrowed elements: `.commit()` comes next.
 pub type CastTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionCast, D, Chip, Cluster, Slice, Time, Packet>;
+/// Time steps that have become the elements of packets: `.commit()` comes next.
+pub type TransposeTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
+    StreamTensor<'l, T, PositionTranspose, D, Chip, Cluster, Slice, Time, Packet>;
 
 impl<'l, const T: Tu, P: Position, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
     StreamTensor<'l, T, P, D, Chip, Cluster, Slice, Time, Packet>

@@ -48,6 +48,12 @@ fn narrowed(unit: &mut TensorUnit) {
     *unit = TensorUnit { fetch: narrow, sink, cast, ..unit.clone() };
 }
 
+fn transposed(unit: &mut TensorUnit) {
+    let sink = commit(region(4096, I8, 64), &[(8, 8), (8, 1)], 8, Guard::always(5));
+    let transpose = Some(Transpose { element: I8, in_rows: 8, in_cols: 8, out_rows: 8, iterations: 1 });
+    *unit = TensorUnit { sink, transpose, ..unit.clone() };
+}
+
 fn pcie(source: Region, destination: Region) -> Operation {
     let Operation::Dma(mut dma) = dma(source, destination, &[(256, 1, 1)]) else {
         unreachable!("it is a DMA")
@@ -84,6 +90,16 @@ fn controls() {
                 &["commit: unsupported: the sub context commits what the Cast Engine made"],
             ),
             flagged(
+                "sub commits after a transpose",
+                |checks| run(checks, stream(true, transposed)), // transposes
+                kind,
+                &["transposes"],
+                &[
+                    "commit: unsupported: the sub context commits what the Transpose Engine made",
+                    "help: commit in the main context",
+                ],
+            ),
+            flagged(
                 "PCIe reads DM",
                 |checks| run(checks, pcie(region(0, I8, 256), hbm(4096, I8, 256))), // reads DM
                 kind,
@@ -100,6 +116,7 @@ fn controls() {
             fine("main masks", |checks| run(checks, stream(false, masked))),
             fine("main looks up", |checks| run(checks, stream(false, indexed))),
             fine("main commits after a cast", |checks| run(checks, stream(false, narrowed))),
+            fine("main commits after a transpose", |checks| run(checks, stream(false, transposed))),
             fine("sub commits", |checks| run(checks, stream(true, |_| {}))),
             fine("PCIe moves in HBM", |checks| run(checks, pcie(hbm(1 << 30, I8, 256), hbm(4096, I8, 256)))),
         ],

@@ -6,7 +6,7 @@ use furiosa_visa_std::chip::{Check, CheckOptions, ExecutionOrder, FreshMemory, S
 use furiosa_visa_std::command::{
     AccumulationKind, Cast, Collect, Command, Contraction, Dma, Fetch, FillId, Footprint, HostBuffer,
     HostTransfer, Inspection, Interleave, MaskConfig, Memory, Operation, Region, RegisterFile, Sink, Step,
-    Table, TensorUnit, Transfer, TransferLoop, TrfAddress, TrfRegion,
+    Table, TensorUnit, Transfer, TransferLoop, Transpose, TrfAddress, TrfRegion,
 };
 use furiosa_visa_std::mapping::{Guard, GuardDigit, GuardSum};
 use furiosa_visa_std::scalar::ElementType;
@@ -86,6 +86,21 @@ const STREAMS: [(ElementType, ElementType); 12] = [
     (ElementType::F32, ElementType::F32),
     (ElementType::I32, ElementType::I32),
 ];
+
+/// A transpose of a stream: type, time steps, lanes. An odd number of steps has no rows of 4 bits.
+fn transpose(random: &mut Random, (element, steps, _): (ElementType, usize, usize)) -> Option<Transpose> {
+    let fits = |rows: &usize| {
+        let bits = rows * element.bits();
+        bits.is_multiple_of(8) && bits <= 64 && steps.is_multiple_of(*rows)
+    };
+    let rows: Vec<usize> = [1, 2, 4, 8, 16].into_iter().filter(fits).collect();
+    let in_rows = if rows.is_empty() { return None } else { random.pick(&rows) };
+    let taken = if element.bits() == 4 { 16 } else { 8 };
+    let fits = |packets: &usize| (steps / in_rows).is_multiple_of(*packets) && packets * taken <= 32;
+    let packets = random.pick(&[1, 2, 4].into_iter().filter(fits).collect::<Vec<_>>());
+    let (out_rows, iterations) = (packets * random.between(1, taken), steps / in_rows / packets);
+    Some(Transpose { element, in_rows, in_cols: packets * taken, out_rows, iterations })
+}
 
 /// A pass that means something.
 fn pass(random: &mut Random) -> TensorUnit {
@@ -170,6 +185,10 @@ fn pass(random: &mut Random) -> TensorUnit {
         stream = (output, stream.1, 256 / output.bits());
         cast
     });
+    let transpose = if random.chance(25) { transpose(random, stream) } else { None };
+    if let Some(own) = &transpose {
+        stream.1 = own.iterations * own.out_rows;
+    }
     let (element, total, lanes) = stream;
     let window = random.pick(&[lanes, lanes, lanes / 2]).max(1);
     let sink = match random.below(4) {
@@ -196,7 +215,7 @@ fn pass(random: &mut Random) -> TensorUnit {
         },
     };
     let (sub_context, collect) = (random.chance(30), Some(Collect { flits }));
-    TensorUnit { sub_context, collect, contraction, cast, ..TensorUnit::new(fetch, sink) }
+    TensorUnit { sub_context, collect, contraction, cast, transpose, ..TensorUnit::new(fetch, sink) }
 }
 
 fn odd_guard(random: &mut Random, guard: &mut Guard) {
@@ -292,7 +311,7 @@ fn odd_transfer(random: &mut Random, transfer: &mut Transfer) {
 }
 
 fn odd_pass(random: &mut Random, unit: &mut TensorUnit) {
-    match random.below(9) {
+    match random.below(10) {
         0 => odd_region(random, &mut unit.fetch.source),
         1 => odd_config(random, &mut unit.fetch.config),
         2 => match random.below(4) {
@@ -340,6 +359,23 @@ fn odd_pass(random: &mut Random, unit: &mut TensorUnit) {
         7 => {
             if let Some(own) = &mut unit.fetch.interleave {
                 odd_region(random, &mut own.source);
+            }
+        }
+        8 => {
+            let meant = Transpose {
+                element: unit.fetch.output,
+                in_rows: 1,
+                in_cols: 8,
+                out_rows: 8,
+                iterations: unit.fetch.time,
+            };
+            let own = unit.transpose.get_or_insert(meant);
+            match random.below(5) {
+                0 => own.element = random.pick(&ElementType::ALL),
+                1 => own.in_rows = odd(random, own.in_rows),
+                2 => own.in_cols = odd(random, own.in_cols),
+                3 => own.out_rows = odd(random, own.out_rows),
+                _ => own.iterations = odd(random, own.iterations),
             }
         }
         _ => {}

@@ -6,13 +6,14 @@
 use furiosa_visa_std::chip::RegisterType;
 use furiosa_visa_std::clock::Channels;
 use furiosa_visa_std::clock::tensor_unit::{
-    access_bytes, accumulate_cycles, contract_cycles, fetch_cycles, tree_latency,
+    access_bytes, accumulate_cycles, contract_cycles, fetch_cycles, transpose_cycles, tree_latency,
 };
 use furiosa_visa_std::command::AdapterStage;
 use furiosa_visa_std::engine::collect::CollectPlan;
 use furiosa_visa_std::engine::commit::{CommitConfig, CommitRequest, derive_commit};
 use furiosa_visa_std::engine::contraction::{AlignPlan, AlignRequest, derive_align};
 use furiosa_visa_std::engine::fetch::{FetchConfig, FetchRequest, derive_fetch};
+use furiosa_visa_std::engine::transpose::TransposePlan;
 use furiosa_visa_std::explain::StageExplanation;
 use furiosa_visa_std::mapping::M;
 use furiosa_visa_std::prelude::*;
@@ -50,7 +51,7 @@ const ROWS: [(usize, usize, Met); 26] = [
     (17, 17, file!("tests/golden/fetch.rs")),
     (18, 27, Here),
     (28, 36, ToCome("pub fn switch")),
-    (37, 41, ToCome("pub fn transpose")),
+    (37, 41, Here),
     (42, 42, Here),
     (43, 43, ToCome("pub fn vector")),
     (44, 44, Here),
@@ -286,6 +287,49 @@ fn contractions() {
     });
     let text = three.expect_err("it is refused").to_string();
     assert!(text.contains("96 bytes"), "{text}");
+}
+
+/// G37 to G41: matrices in and out of the buffers of the Transpose Engine.
+#[test]
+fn transposes() {
+    {
+        axes![C = 8, D = 8, E = 8];
+        type Page = TransposePlan<i8, m![C, D], m![E # 32], m![C, E], m![D # 32]>;
+        assert_eq!(transpose_cycles(&Page::CONFIG), 72, "G37");
+    }
+    {
+        axes![A = 4, B = 2];
+        type Trimmed = TransposePlan<i8, m![A], m![B # 32], m![B], m![A # 32]>;
+        assert_eq!(transpose_cycles(&Trimmed::CONFIG), 6, "G38");
+    }
+    {
+        axes![B = 2, C = 8, D = 4, E = 8];
+        type Wide = TransposePlan<i8, m![B, C, D], m![E # 32], m![B, D, E], m![C # 32]>;
+        assert_eq!(transpose_cycles(&Wide::CONFIG), 128, "G39");
+    }
+    {
+        axes![C = 8, D = 4, E = 8];
+        type Halves = TransposePlan<bf16, m![C, D], m![E # 16], m![C, E], m![D # 16]>;
+        assert_eq!(transpose_cycles(&Halves::CONFIG), 68, "G40");
+    }
+    {
+        axes![N = 2, R = 8, P = 2, E = 8];
+        type Pairs = TransposePlan<i8, m![N, R, P], m![E # 32], m![N, P, E], m![R # 32]>;
+        assert_eq!(transpose_cycles(&Pairs::CONFIG), 48, "G41");
+    }
+    {
+        axes![N = 4, R = 16, E = 16];
+        type Nibbles = TransposePlan<i4, m![N, R], m![E # 64], m![N, E], m![R # 64]>;
+        assert_eq!(transpose_cycles(&Nibbles::CONFIG), 80, "G41");
+    }
+    {
+        axes![N = 4, R = 2, E = 8];
+        type Words = TransposePlan<f32, m![N, R], m![E], m![N, E], m![R # 8]>;
+        assert_eq!(transpose_cycles(&Words::CONFIG), 34, "G41");
+    }
+    axes![U = 3, R = 4, G = 2, K = 6];
+    type Own = TransposePlan<bf16, m![U, R, G], m![K # 16], m![U, G, K], m![R # 16]>;
+    assert_eq!(transpose_cycles(&Own::CONFIG), 44);
 }
 
 /// G42: depth of the tree. G44: 8 packets of 2 flits and the tree are 21 cycles, pipelined. G46, G47: the accumulator.

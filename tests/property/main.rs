@@ -26,6 +26,7 @@ mod scalar_traits;
 mod sequencer;
 mod streams;
 mod tool;
+mod transposes;
 mod trees;
 mod trf_cache;
 mod vrf;

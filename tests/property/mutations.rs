@@ -37,7 +37,7 @@ fn mappings(case: &mut Pipeline) -> [(&'static str, &mut Map); 15] {
 }
 
 /// Changes one node of an expression.
-fn changed(random: &mut Random, map: &Map, axes: &[(String, usize)]) -> Map {
+pub fn changed(random: &mut Random, map: &Map, axes: &[(String, usize)]) -> Map {
     if let Map::Pair(left, right) = map {
         return match random.below(5) {
             0 => Map::Pair(right.clone(), left.clone()),

@@ -10,6 +10,7 @@
 //! | [`tensor`] | where do the elements of a tensor lie? |
 //! | [`numbers`] | which number does a code of a narrow type mean, and back? |
 //! | [`engines`] | what leaves an engine that moves or narrows data? |
+//! | [`transpose`] | which matrices does a transpose have, what leaves them, and when? |
 //! | [`adapter`] | what does the adapter of the Fetch Engine make of a stored element? |
 //! | [`contraction`] | what leaves the contraction path, bit for bit? |
 //! | [`sequencer`] | does a list of entries read the right addresses, and is there any that does? |
@@ -35,3 +36,4 @@ pub mod random;
 pub mod sequencer;
 pub mod shadow;
 pub mod tensor;
+pub mod transpose;

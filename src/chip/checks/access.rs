@@ -80,12 +80,17 @@ pub(crate) fn tensor_unit(
     match &unit.sink {
         Sink::Commit { destination, config, guard, commit_size: _ } => {
             let call = call("commit");
-            if checks.contexts && unit.sub_context && unit.cast.is_some() {
-                let message =
-                    "the sub context commits what the Cast Engine made, but it has only what fetch and \
-                               collect made"
-                        .to_string();
-                let help = "commit in the main context, or let fetch convert the elements";
+            let engine = match (&unit.transpose, &unit.cast) {
+                (Some(_), _) => Some(("Transpose Engine", "commit in the main context")),
+                (None, Some(_)) => {
+                    Some(("Cast Engine", "commit in the main context, or let fetch convert the elements"))
+                }
+                (None, None) => None,
+            };
+            if let Some((engine, help)) = engine.filter(|_| checks.contexts && unit.sub_context) {
+                let message = format!(
+                    "the sub context commits what the {engine} made, but it has only what fetch and collect made"
+                );
                 return Err(call.fault(FaultKind::Unsupported, message, help));
             }
             if checks.alignment {
@@ -104,7 +109,7 @@ pub(crate) fn tensor_unit(
                 element_aligned(destination, call)?;
             }
             if checks.views {
-                in_its_slices(unit, destination, (guard, unit.shapes().cast.lanes), call)?;
+                in_its_slices(unit, destination, (guard, unit.shapes().transposed.lanes), call)?;
             }
             moved(transfer, destination, checks, call)
         }
@@ -215,7 +220,7 @@ pub(super) fn first_unit(live: &LiveRows, chips: usize) -> Coordinates {
 
 /// Refuses a load of more than its tensor holds.
 fn loaded(unit: &TensorUnit, region: &TrfRegion, guard: &Guard, call: Call) -> Result<(), Fault> {
-    let StreamShape { time, lanes, .. } = unit.shapes().cast;
+    let StreamShape { time, lanes, .. } = unit.shapes().transposed;
     let elements = region.rows * region.row_elements;
     if time * lanes <= elements {
         return Ok(());
@@ -341,7 +346,7 @@ fn in_its_slices(
     }
     let live = LiveRows::new(guard, 4, width);
     let mut mask = Vec::new();
-    let time = unit.shapes().cast.time;
+    let time = unit.shapes().transposed.time;
     let mut is_written = |at: Coordinates| {
         (0..time).any(|time| {
             let liveness = live.row(&mut [at.chip, at.cluster, at.slice, time, 0], &mut mask);

@@ -166,7 +166,7 @@ pub(crate) fn tensor_unit(
     }
     match &unit.sink {
         Sink::Commit { destination, .. } => {
-            let last = unit.shapes().cast.element;
+            let last = unit.shapes().transposed.element;
             if !last.is_stored() {
                 let message = format!("elements of type {last} are to be written, which no memory holds");
                 let help = "end the stream in the register file, or fetch as i32";

@@ -54,16 +54,24 @@ fn check_source(
     let last_fetch = last_fetches(&unit.fetch, tensor, source);
     let flits = unit.collect.map_or(1, |collect| collect.flits);
     let slots = unit.contraction.as_ref().map(|own| (own.beats().max(1), last_packets(own, flits)));
-    // The last packet that a flit depends on.
-    let ready = |flit: usize| match &slots {
+    // The last packet that a flit depends on, as it leaves the accumulator.
+    let summed = |flit: usize| match &slots {
         Some((beats, packets)) => packets[flit / beats],
         None => flit / flits,
+    };
+    // A matrix leaves when all of it is there. Sums need not come in the order of their packets.
+    let ready = |flit: usize| match &unit.transpose {
+        Some(own) => {
+            let first = flit / own.out_rows * own.in_flits();
+            (first..first + own.in_flits()).map(summed).max().unwrap_or(0)
+        }
+        None => summed(flit),
     };
     let window = config.packet_size;
     let bits = destination.footprint.element.bits();
     let walk = Walk::new(config);
     let at = first_unit(&LiveRows::new(guard, 4, window), destination.footprint.chips);
-    for flit in 0..unit.shapes().cast.time {
+    for flit in 0..unit.shapes().transposed.time {
         let packet = ready(flit);
         let elements = walk.positions(flit * window..(flit + 1) * window, 1);
         for (lane, element) in elements.into_iter().enumerate() {

@@ -123,15 +123,14 @@ impl SinkPlan {
         }
     }
 
-    /// The first live element of a slice that is uninitialised: packet and lane. The stream has packets of `per_flit`
-    /// elements, the first of which is number `first`.
+    /// The first live element of a slice that is uninitialised: packet and lane. The stream, of which the flags are given,
+    /// has packets of `per_flit` elements, the first of which is number `first`.
     pub(crate) fn find_missing(
         &self,
-        (stream, first, per_flit): (&Row, usize, usize),
+        (flags, first, per_flit): (&[bool], usize, usize),
         at: Coordinates,
         mask: &mut Vec<bool>,
     ) -> Option<(usize, usize)> {
-        let flags = stream.flags()?;
         for (time, flags) in (first..).zip(flags.chunks(per_flit.max(1))) {
             if flags.iter().all(|&flag| flag) {
                 continue;
@@ -147,6 +146,11 @@ impl SinkPlan {
             }
         }
         None
+    }
+
+    /// Packets of the stream.
+    pub(crate) fn time(&self) -> usize {
+        self.time
     }
 
     /// Whether some slice may write other lanes than the leading ones of a packet.

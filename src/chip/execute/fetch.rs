@@ -54,6 +54,14 @@ impl FetchPlan {
         }
     }
 
+    /// The same with blocks of whole groups of so many packets.
+    pub(crate) fn in_groups(mut self, packets: usize) -> Self {
+        // Interleaved tensors take turns in pairs.
+        let group = if packets.is_multiple_of(2) { packets } else { 2 * packets };
+        self.block = self.block.next_multiple_of(group);
+        self
+    }
+
     /// The time steps of each block.
     pub(crate) fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<> {
         let (time, block) = (self.time, self.block);

@@ -12,6 +12,7 @@ mod faults;
 mod fetch;
 mod host;
 mod mask;
+mod transpose;
 
 pub(crate) use dma::run as run_dma;
 pub(crate) use host::{download, inspect, upload};
@@ -25,7 +26,7 @@ use super::memory::{Unit, trf};
 use crate::chip::PaddingRule;
 use crate::command::MemoryKind;
 use crate::command::{Cast, Place, Sink, TensorUnit};
-use crate::mapping::Guard;
+use crate::mapping::{Guard, gcd};
 use crate::scalar::ElementType;
 use crate::spec::BEAT_LANES;
 use commit::SinkPlan;
@@ -33,6 +34,7 @@ use contraction::{ContractionBuffers, ContractionPlan, Missing, PaddingOptions};
 use core::ops::{ControlFlow, Range};
 use core::panic::Location;
 use fetch::{FetchBuffers, FetchPlan};
+use transpose::TransposePlan;
 
 #[cfg(feature = "parallel")]
 use rayon::prelude::*;
@@ -55,6 +57,7 @@ pub(crate) struct Pass<'a> {
     /// Where the contraction finds its packets, if they need not be fetched into a buffer.
     packets: Option<Packets>,
     cast: Option<Cast>,
+    transpose: Option<TransposePlan>,
     sink: SinkPlan,
 }
 
@@ -87,6 +90,8 @@ struct Buffers {
     stream: Row,
     converted: Row,
     cast: Row,
+    transposed: Row,
+    transposed_flags: Vec<bool>,
     output: Row,
     mask: Vec<bool>,
 }
@@ -100,6 +105,8 @@ impl Default for Buffers {
             stream: row(),
             converted: row(),
             cast: row(),
+            transposed: row(),
+            transposed_flags: Vec::new(),
             output: row(),
             mask: Vec::new(),
         }
@@ -115,17 +122,27 @@ impl<'a> Pass<'a> {
         (rule, computed): (PaddingRule, bool),
         location: &'static Location<'static>,
     ) -> Self {
-        let fetch = FetchPlan::new(&placed.unit.fetch, command.collect.as_ref());
         let flits = command.collect.map_or(1, |collect| collect.flits);
+        let transpose = command.transpose.as_ref().map(TransposePlan::new);
+        let fetch = FetchPlan::new(&placed.unit.fetch, command.collect.as_ref());
+        let fetch = match &transpose {
+            // Blocks of whole matrices.
+            Some(own) => fetch.in_groups(own.in_flits() / gcd(own.in_flits(), flits)),
+            None => fetch,
+        };
         let options = PaddingOptions { packet: command.fetch.packet, flits, rule, computed };
         let contraction = command.contraction.as_ref().map(|own| ContractionPlan::new(own, options));
         let packets = (contraction.as_ref())
             .and_then(|contraction| Packets::new(&fetch, contraction, command.fetch.time * flits));
         let cast = command.cast.filter(|cast| cast.input != cast.output);
         let shapes = command.shapes();
-        let end = if cast.is_some() { shapes.cast } else { shapes.contracted };
+        let end = match (&transpose, &cast) {
+            (Some(_), _) => shapes.transposed,
+            (None, Some(_)) => shapes.cast,
+            (None, None) => shapes.contracted,
+        };
         let sink = SinkPlan::new(&placed.unit.sink, placed.files.written, end.time, end.lanes);
-        Self { command, placed, location, fetch, flits, contraction, packets, cast, sink }
+        Self { command, placed, location, fetch, flits, contraction, packets, cast, transpose, sink }
     }
 
     /// Which of so many slices take part: those in which a source can hold an element.
@@ -171,12 +188,7 @@ impl<'a> Pass<'a> {
                     Some(contraction) => {
                         contraction.find_missing(&buffers.stream, flit, at, &mut buffers.contraction)
                     }
-                    None => {
-                        let per_flit = self.fetch.padded() / self.flits.max(1);
-                        let stream = (&buffers.stream, flit, per_flit);
-                        let found = self.sink.find_missing(stream, at, &mut buffers.mask);
-                        found.map(|(flit, lane)| Missing::Stream { flit, lane })
-                    }
+                    None => self.find_missing_in_stream(flit, at, buffers),
                 };
                 if let Some(missing) = found {
                     return Some(self.missing(number, missing, origin));
@@ -185,6 +197,28 @@ impl<'a> Pass<'a> {
             None
         };
         first_fault(units, find)
+    }
+
+    /// The first element of a block of flits from `first` on that the sink takes and nobody wrote.
+    fn find_missing_in_stream(
+        &self,
+        first: usize,
+        at: Coordinates,
+        buffers: &mut Buffers,
+    ) -> Option<Missing> {
+        let Buffers { stream, transposed_flags, mask, .. } = buffers;
+        let per_flit = self.fetch.padded() / self.flits.max(1);
+        let flags = stream.flags()?;
+        let (flit, lane) = match &self.transpose {
+            None => self.sink.find_missing((flags, first, per_flit), at, mask)?,
+            Some(own) => {
+                own.run_flags(flags, per_flit, transposed_flags);
+                let packets = (&transposed_flags[..], own.first_packet(first), own.rows());
+                let (packet, row) = self.sink.find_missing(packets, at, mask)?;
+                own.source(packet, row)
+            }
+        };
+        Some(Missing::Stream { flit, lane })
     }
 
     /// Refuses a pass that sums padding together with elements where its product is not zero, before anything is written.
@@ -237,23 +271,35 @@ impl<'a> Pass<'a> {
                     let flits = self.command.fetch.time * self.flits;
                     contraction.may_take_padding(flits, |flit| self.fetched_lanes(flit))
                 }
-                None => self.sink.may_take_padding(|flit| self.fetched_lanes(flit)),
+                None => self.sink.may_take_padding(|time| self.filled_lanes(time)),
             }
     }
 
-    /// The leading lanes of a packet that hold an element of the stream: the rest is what collect and cast add.
+    /// The leading lanes of a packet that hold an element of the stream: the rest is what collect, cast and transpose add.
     fn filled_lanes(&self, time: usize) -> usize {
-        match &self.command.contraction {
-            None => self.fetched_lanes(time),
+        let before = |flit: usize| match &self.command.contraction {
+            None => self.fetched_lanes(flit),
             // Rows and columns that a contraction does not use are sums of nothing.
             Some(_) => BEAT_LANES,
+        };
+        match &self.transpose {
+            None => before(time),
+            Some(own) => {
+                let is_filled = |&row: &usize| {
+                    let (flit, lane) = own.source(time, row);
+                    lane < before(flit)
+                };
+                (0..own.rows()).take_while(is_filled).count()
+            }
         }
     }
 
     /// Refuses a commit of lanes as elements that hold no element of the stream.
     fn check_lanes(&self, units: usize) -> Result<(), Fault> {
         let Sink::Commit { destination, .. } = &self.command.sink else { return Ok(()) };
-        if (0..self.flits).all(|flit| self.filled_lanes(flit) >= self.sink.width()) {
+        // Without a transpose, the flits of all packets are alike.
+        let different = if self.transpose.is_some() { self.sink.time() } else { self.flits };
+        if (0..different).all(|time| self.filled_lanes(time) >= self.sink.width()) {
             return Ok(());
         }
         let slices = self.slices(units);
@@ -349,7 +395,7 @@ impl<'a> Pass<'a> {
 
     /// Whether packets go to the sink as they were fetched.
     fn copies(&self) -> bool {
-        self.contraction.is_none() && self.cast.is_none()
+        self.contraction.is_none() && self.cast.is_none() && self.transpose.is_none()
     }
 
     /// The time steps that are fetched at a time. A copy is fetched as a whole.
@@ -367,15 +413,23 @@ impl<'a> Pass<'a> {
 
     /// Third phase, block by block: what the engines make of packets that were fetched.
     fn compute(&self, at: Coordinates, block: Range<usize>, buffers: &mut Buffers) {
-        let Buffers { contraction: sums, stream, converted, cast: narrow, output, .. } = buffers;
-        match (&self.contraction, &self.cast) {
-            (Some(contraction), _) => contraction.run(stream, block.start * self.flits, at, sums),
-            (None, Some(step)) => {
-                cast::run(step, stream, converted, narrow);
-                output.push(narrow.bytes(), narrow.len(), narrow.flags());
-            }
-            (None, None) => {}
+        let Buffers { contraction: sums, stream, converted, cast: narrow, transposed, output, .. } = buffers;
+        if let Some(contraction) = &self.contraction {
+            return contraction.run(stream, block.start * self.flits, at, sums);
         }
+        if self.copies() {
+            return;
+        }
+        let mut result = &*stream;
+        if let Some(step) = &self.cast {
+            cast::run(step, result, converted, narrow);
+            result = narrow;
+        }
+        if let Some(own) = &self.transpose {
+            own.run(result, transposed);
+            result = transposed;
+        }
+        output.push(result.bytes(), result.len(), result.flags());
     }
 
     /// All phases before the end at once, where a contraction may take its packets where they lie. Whether it has.
@@ -391,14 +445,23 @@ impl<'a> Pass<'a> {
 
     /// The end of the third phase: results leave the accumulator, and the sink is written.
     fn finish(&self, at: Coordinates, unit: &mut Unit, buffers: &mut Buffers) {
-        let Buffers { contraction: sums, stream, converted, output, mask, .. } = buffers;
+        let Buffers { contraction: sums, stream, converted, cast: narrow, output, mask, .. } = buffers;
         if let Some(contraction) = &self.contraction {
-            match &self.cast {
-                Some(step) => {
+            match (&self.cast, &self.transpose) {
+                (None, None) => contraction.finish(sums, output),
+                (Some(step), None) => {
                     contraction.finish(sums, stream);
                     cast::run(step, stream, converted, output);
                 }
-                None => contraction.finish(sums, output),
+                (None, Some(own)) => {
+                    contraction.finish(sums, stream);
+                    own.run(stream, output);
+                }
+                (Some(step), Some(own)) => {
+                    contraction.finish(sums, stream);
+                    cast::run(step, stream, converted, narrow);
+                    own.run(narrow, output);
+                }
             }
         }
         self.sink.run(output, at, unit, mask);

@@ -6,9 +6,10 @@ mod site;
 use super::bounds::Call;
 use super::fault::{Fault, FaultKind};
 use crate::command::{
-    Contraction, Dma, HostTransfer, Inspection, Operation, RegisterFile, Sink, Start, StreamShape, TensorUnit,
+    Contraction, Dma, HostTransfer, Inspection, Operation, RegisterFile, Sink, Start, StreamShape,
+    TensorUnit, Transpose,
 };
-use crate::spec::{FLIT_BYTES, REGISTER_READ_SIZES, TRF_BYTES};
+use crate::spec::{FLIT_BYTES, REGISTER_READ_SIZES, TRANSPOSE_COLUMNS, TRANSPOSE_ROW_BYTES, TRF_BYTES};
 use crate::text::Text;
 use core::panic::Location;
 use site::Form;
@@ -107,7 +108,43 @@ fn pass(unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), F
             return Err(Fault::new(FaultKind::Unsupported, "cast", location, message, help));
         }
     }
-    ended(&unit.sink, shapes.cast, location)
+    if let Some(own) = &unit.transpose {
+        let form = form("transpose");
+        let StreamShape { element, lanes, .. } = shapes.contracted;
+        if lanes * element.bits() != 8 * FLIT_BYTES {
+            let message = format!("packets of {lanes} {element} are to be transposed, but they are no flits");
+            return Err(form.refused(message, "collect the packets first"));
+        }
+        transposed(own, shapes.cast, form)?;
+    }
+    ended(&unit.sink, shapes.transposed, location)
+}
+
+/// Refuses a transpose of a stream of this shape without a meaning.
+fn transposed(own: &Transpose, stream: StreamShape, form: Form) -> Result<(), Fault> {
+    form.same(stream.element, own.element, "is to be transposed as a stream of")?;
+    form.stored(own.element)?;
+    let Transpose { element, in_rows, in_cols, out_rows, iterations } = own;
+    let refused = |message: String| Err(form.refused(message, "let the matrices follow from the mappings"));
+    let (per_packet, packets) = (Transpose::packet_elements(*element), own.packets_per_col());
+    let row_bits = in_rows.checked_mul(element.bits());
+    if *in_rows == 0 || row_bits.is_none_or(|bits| bits % 8 != 0 || bits > 8 * TRANSPOSE_ROW_BYTES) {
+        return refused(format!("matrices of {in_rows} rows of {element}, but the rows fill 1 to 8 bytes"));
+    }
+    if !TRANSPOSE_COLUMNS.contains(in_cols) || packets == 0 {
+        return refused(format!("matrices of {in_cols} columns, taken from packets by {per_packet}"));
+    }
+    if *out_rows == 0 || !out_rows.is_multiple_of(packets) || out_rows > in_cols {
+        return refused(format!("{in_cols} columns in {packets} packets become {out_rows} packets"));
+    }
+    if iterations.checked_mul(own.in_flits()) != Some(stream.time) {
+        let flits = Text::new().count(own.in_flits(), "flit");
+        return refused(format!(
+            "{iterations} matrices of {flits} are not the {} of the stream",
+            stream.time
+        ));
+    }
+    Ok(())
 }
 
 /// Refuses a contraction of so many flits without a meaning.

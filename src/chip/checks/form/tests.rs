@@ -5,7 +5,8 @@ use crate::chip::checks::fault::FaultKind;
 use crate::chip::{CheckOptions, SimOptions, System};
 use crate::command::{
     AccumulationKind, Cast, Collect, Command, Contraction, Dma, Fetch, FillId, Footprint, HostTransfer,
-    Memory, Operation, Region, Sink, Step, TensorUnit, Transfer, TransferLoop, TrfAddress, TrfRegion,
+    Memory, Operation, Region, Sink, Step, TensorUnit, Transfer, TransferLoop, Transpose, TrfAddress,
+    TrfRegion,
 };
 use crate::mapping::{Guard, GuardDigit, GuardSum};
 use crate::scalar::ElementType::{self, F32, I4, I5, I8, I32};
@@ -146,6 +147,58 @@ fn passes() {
     wide.cast = Some(Cast { input: I8, output: I32 });
     let part = "cast: unsupported: a flit of i8 is to become i32, which takes more than a flit";
     refused(Operation::TensorUnit(Box::new(wide)), FaultKind::Unsupported, part);
+}
+
+/// Two packets of a flit, as a matrix of two rows, of which 32 bytes leave.
+fn transposed() -> TensorUnit {
+    let mut unit = copy();
+    unit.transpose = Some(Transpose { element: I8, in_rows: 2, in_cols: 8, out_rows: 4, iterations: 1 });
+    unit.sink = Sink::Commit {
+        destination: Region { address: 4096, ..region(Memory::Dm, I8, 32) },
+        config: config(&[(4, 8), (8, 1)], 8),
+        commit_size: 8,
+        guard: Guard::always(5),
+    };
+    unit
+}
+
+#[test]
+fn transposes() {
+    // It has a meaning: that it commits lanes without an element is another rule.
+    let mut system = System::new(SimOptions { checks: CheckOptions::NONE, ..SimOptions::default() });
+    let operation = Operation::TensorUnit(Box::new(transposed()));
+    assert_eq!(system.execute(&Command { operation, location: Location::caller() }), Ok(()));
+    let refused_transpose = |part: &str, change: &dyn Fn(&mut Transpose)| {
+        let mut unit = transposed();
+        change(unit.transpose.as_mut().expect("a transpose"));
+        refused(Operation::TensorUnit(Box::new(unit)), FaultKind::Refused, part);
+    };
+    refused_transpose("transpose: refused: a tensor of i8 is to be transposed as a stream of f32", &|own| {
+        own.element = F32;
+    });
+    refused_transpose("matrices of 0 rows of i8, but the rows fill 1 to 8 bytes", &|own| own.in_rows = 0);
+    refused_transpose("matrices of 9 rows of i8", &|own| own.in_rows = 9);
+    refused_transpose("matrices of 18446744073709551615 rows", &|own| own.in_rows = usize::MAX);
+    refused_transpose("matrices of 24 columns, taken from packets by 8", &|own| own.in_cols = 24);
+    refused_transpose("8 columns in 1 packets become 0 packets", &|own| own.out_rows = 0);
+    refused_transpose("8 columns in 1 packets become 9 packets", &|own| own.out_rows = 9);
+    refused_transpose("16 columns in 2 packets become 3 packets", &|own| {
+        (own.in_cols, own.out_rows) = (16, 3)
+    });
+    refused_transpose("2 matrices of 2 flits are not the 2 of the stream", &|own| own.iterations = 2);
+    refused_transpose("are not the 2 of the stream", &|own| own.iterations = usize::MAX);
+    let mut short = transposed();
+    (short.fetch, short.collect) =
+        (Fetch::new(region(Memory::Dm, I8, 32), config(&[(2, 16), (16, 1)], 16), 2, 16, I8), None);
+    let part = "packets of 16 i8 are to be transposed, but they are no flits";
+    refused(Operation::TensorUnit(Box::new(short)), FaultKind::Refused, part);
+    let mut narrow = transposed();
+    narrow.fetch.source.footprint.element = I4;
+    (narrow.fetch, narrow.collect) =
+        (Fetch::new(region(Memory::Dm, I4, 128), config(&[(2, 64), (64, 1)], 64), 2, 64, I5), narrow.collect);
+    narrow.transpose = Some(Transpose { element: I5, in_rows: 2, in_cols: 16, out_rows: 4, iterations: 1 });
+    let part = "a tensor of i5 is to be moved, but no memory holds this type";
+    refused(Operation::TensorUnit(Box::new(narrow)), FaultKind::Unsupported, part);
 }
 
 #[test]

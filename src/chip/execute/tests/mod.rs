@@ -115,6 +115,41 @@ fn fetch_cast_and_commit_with_padding() {
     assert!(peek(&system, 6, 4096, Bf16, 64).1.iter().all(|&flag| !flag));
 }
 
+/// Cast, then transposed: 200 values of 32 bits in matrices of 4 rows, of which 6 elements of each packet leave. Blocks of
+/// the fetch hold whole matrices, whatever the packets are.
+#[test]
+fn cast_and_transpose() {
+    for flits in [1, 2, 5] {
+        let (steps, lanes) = (200, 8);
+        let mut system = System::new(SimOptions::default());
+        let values: Vec<f32> = (0..steps * lanes).map(|k| (k * 7 % 4001) as f32 * 0.5).collect();
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        poke(&mut system, 0, 0, F32, &bytes);
+        let packet = flits * lanes;
+        // Only slice 0 was written.
+        let mut source = region(0, 0, F32, 1, steps * lanes);
+        source.footprint.clusters = 1;
+        let stream =
+            fetch(source, F32, &[(steps / flits, packet as isize), (packet, 1)], steps / flits, packet);
+        let transpose = Transpose { element: Bf16, in_rows: 4, in_cols: 8, out_rows: 6, iterations: 50 };
+        let out_steps = transpose.out_time();
+        let target = region(2, 65536, Bf16, 256, out_steps * 4);
+        let sink = commit(target, &[(out_steps, 4), (4, 1)], 4, Guard::always(5));
+        let cast = Some(Cast { input: F32, output: Bf16 });
+        let unit = TensorUnit { cast, transpose: Some(transpose), ..TensorUnit::new(stream, sink) };
+        let command = Command { operation: Operation::TensorUnit(Box::new(unit)), location: here() };
+        system.execute(&command).unwrap_or_else(|fault| panic!("{fault}"));
+        let (found, written) = peek(&system, 0, 65536, Bf16, out_steps * 4);
+        assert!(written.iter().all(|&written| written));
+        for (k, code) in found.as_chunks::<2>().0.iter().enumerate() {
+            let (packet, row) = (k / 4, k % 4);
+            let source = (packet / 6 * 4 + row) * lanes + packet % 6;
+            let expected = half::bf16::from_f32(values[source]).to_bits();
+            assert_eq!(u16::from_le_bytes(*code), expected, "packet {packet}, row {row}");
+        }
+    }
+}
+
 /// Conversions of a command built by hand, which no type has checked.
 #[test]
 fn conversions_that_a_chip_does_not_have() {

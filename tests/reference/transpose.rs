@@ -1,0 +1,276 @@
+//! The Transpose Engine, position by position.
+//!
+//! ```text
+//!   Time ≡ [outer, rows, ppc]      OutTime ≡ [outer, ppc, elems']      OutPacket ≡ rows, padded
+//!   out[(o, c, e), r] = in[(o, r, c), e]
+//! ```
+//!
+//! The parts are found by trying every place that they could have.
+
+use super::digits::content;
+use super::mapping::{Coordinates, Map};
+use super::numbers::ElementType;
+
+/// The rules, in the order in which they are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rule {
+    /// 4-bit elements that are not whole bytes.
+    WholeBytes,
+    /// A packet that is not 32 bytes.
+    Flit,
+    /// More than 8 bytes of rows.
+    RowBytes,
+    /// Rows that time does not have.
+    Rows,
+    /// Columns that the engine does not have.
+    Columns,
+    /// Packets of a row that the new time does not have.
+    Packets,
+    /// More rows out than columns.
+    OutRows,
+    /// Elements that are dropped or changed.
+    Elements,
+    /// Time outside of the rows that is changed.
+    Time,
+}
+
+/// The matrices of a transpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Matrices {
+    pub in_rows: usize,
+    pub packets_per_col: usize,
+    pub in_cols: usize,
+    pub out_rows: usize,
+    pub iterations: usize,
+}
+
+/// Elements that are taken of each packet.
+pub fn packet_elements(element: ElementType) -> usize {
+    if element.bits() == 4 { 16 } else { 8 }
+}
+
+type Cells = Vec<Option<Coordinates>>;
+
+/// The places at which `part` stands: how many positions of `whole` are inside of it. What is inside may begin with
+/// positions that hold nothing.
+fn places(whole: &Cells, part: &Cells) -> Vec<usize> {
+    let fits = |inside: &usize| {
+        let stands =
+            |first: usize| part.iter().enumerate().all(|(k, cell)| whole[first + k * inside] == *cell);
+        whole.len().is_multiple_of(inside * part.len()) && (0..*inside).any(stands)
+    };
+    (1..=whole.len() / part.len()).filter(fits).collect()
+}
+
+/// Every `step`-th of the cells, from `first` on.
+fn every(cells: &Cells, step: usize, first: usize) -> Cells {
+    cells.iter().skip(first).step_by(step).cloned().collect()
+}
+
+/// The sizes that a packet may have without its outermost padding: as it is written, and up to its last element. Padding
+/// between the two may be that of an axis inside.
+fn stripped(packet: &Map) -> Vec<usize> {
+    let live = packet.table().iter().rposition(Option::is_some).map_or(1, |last| last + 1);
+    let mut sizes = vec![content(packet), live];
+    sizes.dedup();
+    sizes
+}
+
+/// The matrices, one for each legal way to read the mappings, or the rules that are broken.
+///
+/// # Errors
+/// When no way to read the mappings is legal.
+pub fn matrices(
+    element: ElementType,
+    [time, packet]: [&Map; 2],
+    [out_time, out_packet]: [&Map; 2],
+) -> Result<Vec<Matrices>, Vec<Rule>> {
+    for flit in [packet, out_packet] {
+        match flit.size() * element.bits() {
+            bits if bits % 8 != 0 => return Err(vec![Rule::WholeBytes]),
+            256 => {}
+            _ => return Err(vec![Rule::Flit]),
+        }
+    }
+    let before = time.table();
+    let (mut legal, mut rules) = (Vec::new(), Vec::new());
+    for in_rows in stripped(out_packet) {
+        match in_rows * element.bits() {
+            bits if bits % 8 != 0 => rules.push(Rule::WholeBytes),
+            bits if bits > 64 => rules.push(Rule::RowBytes),
+            _ => {
+                let rows = out_packet.table()[..in_rows].to_vec();
+                // One row stands everywhere: it is innermost.
+                let found = if in_rows == 1 { vec![1] } else { places(&before, &rows) };
+                if found.is_empty() {
+                    rules.push(Rule::Rows);
+                }
+                for packets_per_col in found {
+                    let outer = every(&before, packets_per_col * in_rows, 0);
+                    let ppc = before[..packets_per_col].to_vec();
+                    let in_cols = packets_per_col * packet_elements(element);
+                    match leaving(element, packet, out_time, (&outer, &ppc)) {
+                        Err(broken) => rules.extend(broken),
+                        Ok(out_rows) => {
+                            let iterations = out_time.size() / out_rows;
+                            legal.push(Matrices { in_rows, packets_per_col, in_cols, out_rows, iterations });
+                        }
+                    }
+                }
+            }
+        }
+    }
+    if legal.is_empty() { Err(rules) } else { Ok(legal) }
+}
+
+/// The packets that leave per matrix, or the rules that are broken.
+fn leaving(
+    element: ElementType,
+    packet: &Map,
+    out_time: &Map,
+    (outer, ppc): (&Cells, &Cells),
+) -> Result<usize, Vec<Rule>> {
+    let (taken, packets) = (packet_elements(element), ppc.len());
+    let columns: &[usize] = if element.bits() == 4 { &[16, 32] } else { &[8, 16, 32] };
+    if !columns.contains(&(packets * taken)) {
+        return Err(vec![Rule::Columns]);
+    }
+    let after = out_time.table();
+    let held = packet.table();
+    // Packets may begin with positions that hold nothing.
+    let first = held.iter().position(Option::is_some).unwrap_or(0);
+    let found = match packets {
+        1 if after.len().is_multiple_of(outer.len()) => vec![after.len() / outer.len()],
+        1 => return Err(vec![Rule::Time]),
+        _ => places(&after, ppc),
+    };
+    let mut rules = Vec::new();
+    // Packets of which one alone holds an element may stand anywhere.
+    if packets > 1 && ppc[1..].iter().all(Option::is_none) {
+        rules.push(Rule::Packets);
+    }
+    for elems in found {
+        // What only one side has is padding.
+        let cell = |cells: &[Option<Coordinates>], k: usize| cells.get(k).cloned().flatten();
+        let kept = (0..held.len().max(elems)).all(|k| cell(&held, k) == cell(&after[..elems], k));
+        rules.push(match () {
+            () if elems > taken => Rule::OutRows,
+            () if !kept => Rule::Elements,
+            () if every(&after, elems * packets, first) != *outer => Rule::Time,
+            () => return Ok(elems * packets),
+        });
+    }
+    if rules.is_empty() {
+        rules.push(Rule::Packets);
+    }
+    Err(rules)
+}
+
+/// The values that leave, row-major over time and packet, of those that enter. Lanes beyond the rows hold nothing.
+pub fn transpose<V: Clone>(element: ElementType, own: &Matrices, values: &[Option<V>]) -> Vec<Option<V>> {
+    let lanes = element.per_flit();
+    let Matrices { in_rows, packets_per_col, out_rows, iterations, .. } = *own;
+    let elems = out_rows / packets_per_col;
+    let mut result = Vec::new();
+    for o in 0..iterations {
+        for c in 0..packets_per_col {
+            for e in 0..elems {
+                for lane in 0..lanes {
+                    let step = (o * in_rows + lane) * packets_per_col + c;
+                    result.push(if lane < in_rows { values[step * lanes + e].clone() } else { None });
+                }
+            }
+        }
+    }
+    result
+}
+
+/// Cycles of the matrices, event by event: a flit enters or leaves per cycle and side. Two buffers of 16 columns are filled
+/// in turns; a matrix of 32 columns takes both.
+pub fn cycles(element: ElementType, own: &Matrices) -> usize {
+    let in_flits = own.in_rows * own.in_cols / packet_elements(element);
+    let buffers = if own.in_cols <= 16 { 2 } else { 1 };
+    let (mut filled, mut emptied) = (0, vec![0; buffers]);
+    for matrix in 0..own.iterations {
+        let buffer = matrix % buffers;
+        filled = emptied[buffer].max(filled) + in_flits;
+        let last = emptied.iter().copied().max().unwrap_or(0);
+        emptied[buffer] = filled.max(last) + own.out_rows;
+    }
+    emptied.into_iter().max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tensor::{MathTensor, place};
+    use super::*;
+
+    const AXES: &[(&str, usize)] =
+        &[("U", 3), ("R", 4), ("G", 2), ("K", 6), ("A", 4), ("B", 2), ("C", 8), ("D", 8), ("E", 8)];
+
+    fn run(element: ElementType, texts: [&str; 4]) -> Result<Matrices, Vec<Rule>> {
+        let [time, packet, out_time, out_packet] = texts.map(|text| Map::parse(text, AXES));
+        let legal = matrices(element, [&time, &packet], [&out_time, &out_packet])?;
+        let [own] = legal[..] else { panic!("{texts:?}: {legal:?}") };
+        // The formula is the identity on the tensor.
+        let axes: Vec<(&str, usize)> = time
+            .axes()
+            .keys()
+            .chain(packet.axes().keys())
+            .map(|name| *AXES.iter().find(|(own, _)| own == name).expect("an axis of the test"))
+            .collect();
+        let tensor = MathTensor::from_fn(&axes, |_, k| k);
+        let values = place(&tensor, &[&time, &packet]);
+        assert_eq!(transpose(element, &own, &values), place(&tensor, &[&out_time, &out_packet]), "{texts:?}");
+        Ok(own)
+    }
+
+    /// The table of the page, with its cycles.
+    #[test]
+    fn the_cases_of_the_page() {
+        use ElementType::{Bf16, F32, I4, I8};
+        let cases = [
+            (I8, ["C, D", "E # 32", "C, E", "D # 32"], 72),
+            (I8, ["A", "B # 32", "B", "A # 32"], 6),
+            (I8, ["B, C, R", "E # 32", "B, R, E", "C # 32"], 128),
+            (Bf16, ["C, A", "E # 16", "C, E", "A # 16"], 68),
+            (I8, ["B, C, G", "E # 32", "B, G, E", "C # 32"], 48),
+            (I4, ["R, C, B", "[D, G] # 64", "R, D, G", "[C, B] # 64"], 80),
+            (F32, ["R, G", "E", "R, E", "G # 8"], 34),
+            (Bf16, ["U, R, G", "K # 16", "U, G, K", "R # 16"], 44),
+        ];
+        for (element, texts, expected) in cases {
+            let own = run(element, texts).unwrap_or_else(|rules| panic!("{texts:?}: {rules:?}"));
+            assert_eq!(cycles(element, &own), expected, "{texts:?}");
+        }
+        let own = run(Bf16, ["U, R, G", "K # 16", "U, G, K", "R # 16"]).expect("the page's own example");
+        // Output step 20 = (u = 1, g = 1, k = 2), lane 3 is source step 15, lane 2.
+        let steps: Vec<Option<(usize, usize)>> = (0..24 * 16).map(|k| Some((k / 16, k % 16))).collect();
+        assert_eq!(transpose(Bf16, &own, &steps)[20 * 16 + 3], Some((15, 2)));
+    }
+
+    #[test]
+    fn every_rule_is_met() {
+        use ElementType::{Bf16, I4, I8};
+        let cases = [
+            (I4, ["C", "E # 63", "E", "C # 64"], Rule::WholeBytes),
+            (I4, ["U", "E # 64", "E", "U # 64"], Rule::WholeBytes),
+            (I8, ["C", "E", "E", "C # 32"], Rule::Flit),
+            (I8, ["C", "E # 32", "E", "C"], Rule::Flit),
+            (Bf16, ["C", "E # 16", "E", "C # 16"], Rule::RowBytes),
+            (I8, ["C", "E # 32", "E", "D # 32"], Rule::Rows),
+            (I8, ["R, U, G", "E # 32", "U, E", "[R, G] # 32"], Rule::Rows),
+            (I8, ["C, U", "E # 32", "U, E", "C # 32"], Rule::Columns),
+            (I4, ["C, R", "E # 64", "R, E", "C # 64"], Rule::Columns),
+            (I8, ["C, R", "E # 32", "A, E", "C # 32"], Rule::Packets),
+            (I8, ["C", "E # 32", "E # 9", "C # 32"], Rule::OutRows),
+            (I8, ["C", "E # 32", "E = 7", "C # 32"], Rule::Elements),
+            (I8, ["C", "[R, U] # 32", "R", "C # 32"], Rule::Elements),
+            (I8, ["U, C", "E # 32", "A = 3, E", "C # 32"], Rule::Time),
+            (I8, ["U, C", "E # 32", "E", "C # 32"], Rule::Time),
+        ];
+        for (element, texts, rule) in cases {
+            assert_eq!(run(element, texts), Err(vec![rule]), "{texts:?}");
+        }
+    }
+}
