@@ -101,7 +101,12 @@ pub fn matrices(
             _ => {
                 let rows = out_packet.table()[..in_rows].to_vec();
                 // One row stands everywhere: it is innermost.
-                let found = if in_rows == 1 { vec![1] } else { places(&before, &rows) };
+                let mut found = if in_rows == 1 { vec![1] } else { places(&before, &rows) };
+                // Where the first row of a block is padding of time, the rows are: blocks lie on no border of an axis.
+                found.retain(|packets| {
+                    let mut blocks = before.chunks(packets * in_rows);
+                    blocks.all(|block| block[0].is_some() || block.iter().all(Option::is_none))
+                });
                 if found.is_empty() {
                     rules.push(Rule::Rows);
                 }
