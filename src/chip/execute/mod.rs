@@ -13,7 +13,7 @@ mod fetch;
 mod host;
 mod mask;
 
-pub(crate) use dma::run as run_dma;
+pub(crate) use dma::{run as run_dma, run_unit_copy};
 pub(crate) use host::{download, inspect, upload};
 
 use super::checks::fault::{Fault, FaultKind};
