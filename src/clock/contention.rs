@@ -98,7 +98,12 @@ fn accesses(config: &Config, bits: usize, access_bytes: usize) -> Vec<Entry> {
     loops
 }
 
-pub(super) fn nest(region: &Region, config: &Config, access_bytes: usize, sub: bool) -> Result<AccessNest, PlanError> {
+pub(super) fn nest(
+    region: &Region,
+    config: &Config,
+    access_bytes: usize,
+    sub: bool,
+) -> Result<AccessNest, PlanError> {
     let bits = region.footprint.element.bits();
     let loops = accesses(config, bits, access_bytes);
     // A stream with dead positions before its tensor is checked to start inside of the slice.

@@ -165,10 +165,10 @@ mod tests {
             copy.to_string(),
             "dm_cluster_shuffle, 2 parts: from unit 256 to 0; from unit 0, element 8 to 256, element 16"
         );
-        assert_eq!([copy.reads(), copy.writes()].map(|own| (own.place.fill().0, own.writes)), [
-            (1, false),
-            (2, true)
-        ]);
+        assert_eq!(
+            [copy.reads(), copy.writes()].map(|own| (own.place.fill().0, own.writes)),
+            [(1, false), (2, true)]
+        );
         assert_eq!(copy.reads().operation, "dm_cluster_shuffle");
         let starts: Vec<_> = copy.parts().map(|part| (part.transfer.source_start.units, part.pcie)).collect();
         assert_eq!(starts, [(256, false), (0, false)]);
@@ -178,11 +178,14 @@ mod tests {
     #[test]
     fn contexts_give_their_calls() {
         let of = |call: CopyCall| -> Vec<_> {
-            ContextKind::ALL.into_iter().filter(|context| call.is_of(*context)).map(ContextKind::name).collect()
+            ContextKind::ALL
+                .into_iter()
+                .filter(|context| call.is_of(*context))
+                .map(ContextKind::name)
+                .collect()
         };
         let found = CopyCall::ALL.map(of);
-        let expected: [&[&str]; 6] =
-            [&["tdma"], &["tdma"], &["tdma", "pdma"], &["sub"], &["sub"], &["sub"]];
+        let expected: [&[&str]; 6] = [&["tdma"], &["tdma"], &["tdma", "pdma"], &["sub"], &["sub"], &["sub"]];
         assert_eq!(found, expected);
     }
 }

@@ -148,7 +148,9 @@ impl Allocator {
                 "{what} not fit at the end of {memory}: `{given}` gave addresses up to {next}, and the results of shuffles \
                  and of copies of slices begin at {scratch}, so that {free} are left"
             );
-            let help = format!("give results back with `{give}` when nobody reads them any more, or use smaller tensors");
+            let help = format!(
+                "give results back with `{give}` when nobody reads them any more, or use smaller tensors"
+            );
             return Err(Fault::new(FaultKind::Capacity, operation, location, message, help));
         };
         // What alignment leaves free counts as given.
@@ -279,7 +281,11 @@ mod tests {
         let end = DM_BYTES as u64;
         let mut dm = Allocator::of_dm();
         let scratch = |dm: &mut Allocator, bytes| dm.allocate_scratch(bytes, "dm_chip_shuffle", here);
-        assert_eq!(scratch(&mut dm, 100).map_err(|fault| fault.kind), Ok(end - 128), "from 64 bytes on a multiple");
+        assert_eq!(
+            scratch(&mut dm, 100).map_err(|fault| fault.kind),
+            Ok(end - 128),
+            "from 64 bytes on a multiple"
+        );
         assert_eq!(scratch(&mut dm, 8).map_err(|fault| fault.kind), Ok(end - 136));
         assert_eq!(dm.allocate(64, here).map_err(|fault| fault.kind), Ok(0));
         let text = dm.allocate(u128::from(end) - 199, here).expect_err("scratch is there").to_string();

@@ -5,8 +5,8 @@ use super::fault::{CheckOptions, Fault, FaultKind};
 use crate::chip::memory::place::{Coordinates, Place};
 use crate::command::moves::{Moves, Side, Strip};
 use crate::command::{
-    CopyCall, Dma, HostTransfer, Memory, Region, Sink, Start, StreamShape, TensorUnit, Transfer, TransferLoop, TrfRegion,
-    UnitCopy,
+    CopyCall, Dma, HostTransfer, Memory, Region, Sink, Start, StreamShape, TensorUnit, Transfer,
+    TransferLoop, TrfRegion, UnitCopy,
 };
 use crate::mapping::Guard;
 use crate::mapping::guard::rows::{LiveRows, Liveness, live_runs};
@@ -79,8 +79,9 @@ pub(crate) fn unit_copy(copy: &UnitCopy, checks: &CheckOptions, call: Call) -> R
         }
         let (unit, address) = (COMMIT_ALIGN_BYTES, destination.address);
         if kind.is_parallel() && !address.is_multiple_of(unit as u64) {
-            let message =
-                format!("the DM address of the destination is {address}, but the sub context writes at multiples of {unit}");
+            let message = format!(
+                "the DM address of the destination is {address}, but the sub context writes at multiples of {unit}"
+            );
             return Err(misaligned(destination, message, "move the tensor to a multiple of 8", call));
         }
     }
@@ -118,9 +119,10 @@ fn in_its_clusters(transfer: &Transfer, call: Call) -> Result<(), Fault> {
     if !crosses {
         return Ok(());
     }
-    let message = "the loops go from one cluster to another one, but the sub context copies between the slices of a \
+    let message =
+        "the loops go from one cluster to another one, but the sub context copies between the slices of a \
                    cluster"
-        .to_string();
+            .to_string();
     Err(call.fault(FaultKind::Unsupported, message, "use a DMA or a shuffle: `&mut ctx.tdma`"))
 }
 
@@ -376,9 +378,7 @@ fn moved(transfers: &[Transfer], region: &Region, checks: &CheckOptions, call: C
 fn writes_once(transfer: &Transfer) -> bool {
     let steps = || transfer.loops.iter().map(|own| (own.size, own.destination));
     steps().all(|(_, step)| step.units == 0 || step.elements == 0)
-        && is_injective(
-            steps().filter(|(_, step)| step.units == 0).map(|(size, step)| (size, step.elements)),
-        )
+        && is_injective(steps().filter(|(_, step)| step.units == 0).map(|(size, step)| (size, step.elements)))
         && is_injective(steps().filter(|(_, step)| step.units > 0).map(|(size, step)| (size, step.units)))
 }
 
@@ -389,7 +389,9 @@ fn in_units_of_their_own(parts: &[(&Transfer, Moves<'_>)]) -> bool {
         let mut own = moves.units(Side::Destination);
         own.sort_unstable();
         own.dedup();
-        units.extend(own.into_iter().map(|unit| transfer.destination_start.units.saturating_add_unsigned(unit)));
+        units.extend(
+            own.into_iter().map(|unit| transfer.destination_start.units.saturating_add_unsigned(unit)),
+        );
     }
     let all = units.len();
     units.sort_unstable();

@@ -171,19 +171,25 @@ impl DmaContext<{ Dma::Tensor }> {
     /// full.
     #[track_caller]
     #[inline(never)]
-    pub fn dm_cluster_shuffle<D: Scalar, const CLUSTER_DIM: usize, Chip: M, Cluster: M, Slice: M, Element: M>(
+    pub fn dm_cluster_shuffle<
+        D: Scalar,
+        const CLUSTER_DIM: usize,
+        Chip: M,
+        Cluster: M,
+        Slice: M,
+        Element: M,
+    >(
         &mut self,
         tensor: DmTensorView<'_, D, Chip, Cluster, Slice, Element>,
         pattern: &[usize],
     ) -> DmTensor<D, Chip, Cluster, Slice, Element> {
         let config = const {
-            type Of<D, Chip, Cluster, Slice, Element> = DmTensor<D, Chip, Cluster, Slice, Element>;
-            counted::<Of<D, Chip, Cluster, Slice, Element>>(
+            counted::<DmTensor<D, Chip, Cluster, Slice, Element>>(
                 CopyCall::DmClusterShuffle,
                 UnitLevel::Cluster,
                 CLUSTER_DIM,
             );
-            &ShufflePlan::<Of<D, Chip, Cluster, Slice, Element>>::CLUSTERS
+            &ShufflePlan::<DmTensor<D, Chip, Cluster, Slice, Element>>::CLUSTERS
         };
         self.shuffled(tensor, config, pattern)
     }
@@ -205,13 +211,12 @@ impl DmaContext<{ Dma::Tensor }> {
         pattern: &[usize; CHIP_DIM],
     ) -> DmTensor<D, Chip, Cluster, Slice, Element> {
         let config = const {
-            type Of<D, Chip, Cluster, Slice, Element> = DmTensor<D, Chip, Cluster, Slice, Element>;
-            counted::<Of<D, Chip, Cluster, Slice, Element>>(
+            counted::<DmTensor<D, Chip, Cluster, Slice, Element>>(
                 CopyCall::DmChipShuffle,
                 UnitLevel::Chip,
                 CHIP_DIM,
             );
-            &ShufflePlan::<Of<D, Chip, Cluster, Slice, Element>>::CHIPS
+            &ShufflePlan::<DmTensor<D, Chip, Cluster, Slice, Element>>::CHIPS
         };
         self.shuffled(tensor, config, pattern)
     }

@@ -125,7 +125,8 @@ mod tests {
         let lives = |x: usize, y: usize| guard.holds(&[x, y]);
         let alone = guard.is_alone(0);
         // By positions: every row is all dead, or the same as every other row.
-        let rows: Vec<Vec<bool>> = (0..X::SIZE).map(|x| (0..Y::SIZE).map(|y| lives(x, y)).collect()).collect();
+        let rows: Vec<Vec<bool>> =
+            (0..X::SIZE).map(|x| (0..Y::SIZE).map(|y| lives(x, y)).collect()).collect();
         let full = rows.iter().find(|row| row.contains(&true)).expect("there is an element");
         let same = rows.iter().all(|row| row == full || !row.contains(&true));
         assert_eq!(alone, same, "{} and {}", X::EXPR, Y::EXPR);

@@ -6,8 +6,8 @@ mod site;
 use super::bounds::Call;
 use super::fault::{Fault, FaultKind};
 use crate::command::{
-    Contraction, Dma, HostTransfer, Inspection, Operation, RegisterFile, Sink, Start, StreamShape, TensorUnit,
-    UnitCopy,
+    Contraction, Dma, HostTransfer, Inspection, Operation, RegisterFile, Sink, Start, StreamShape,
+    TensorUnit, UnitCopy,
 };
 use crate::spec::{FLIT_BYTES, MAX_CHIPS, REGISTER_READ_SIZES, TRF_BYTES};
 use crate::text::Text;
