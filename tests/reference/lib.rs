@@ -10,6 +10,7 @@
 //! | [`tensor`] | where do the elements of a tensor lie? |
 //! | [`numbers`] | which number does a code of a narrow type mean, and back? |
 //! | [`engines`] | what leaves an engine that moves or narrows data? |
+//! | [`copies`] | what do shuffles and copies of parts put where? |
 //! | [`adapter`] | what does the adapter of the Fetch Engine make of a stored element? |
 //! | [`contraction`] | what leaves the contraction path, bit for bit? |
 //! | [`sequencer`] | does a list of entries read the right addresses, and is there any that does? |
@@ -24,6 +25,7 @@
 pub mod adapter;
 pub mod cases;
 pub mod contraction;
+pub mod copies;
 pub mod digits;
 pub mod engines;
 pub mod hbm;
