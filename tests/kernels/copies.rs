@@ -45,7 +45,7 @@ macro_rules! rotations {
 
             /// Rotated once and twice, each result at a place of its own.
             #[device(chip = $chips)]
-            fn in_dm(ctx: &mut Context, x: &X) -> (X, X) {
+            fn through_dm(ctx: &mut Context, x: &X) -> (X, X) {
                 let x = x.to_dm::<Cluster, m![A], m![B]>(&mut ctx.tdma, 0);
                 let once = ctx.tdma.dm_chip_shuffle::<_, $chips, _, _, _, _>(x.view(), &$once);
                 let twice = ctx.tdma.dm_chip_shuffle::<_, $chips, _, _, _, _>(once.view(), &$once);
@@ -54,7 +54,7 @@ macro_rules! rotations {
             }
 
             #[device(chip = $chips)]
-            fn in_hbm(ctx: &mut Context, x: &X) -> (X, X) {
+            fn through_hbm(ctx: &mut Context, x: &X) -> (X, X) {
                 let once = ctx.tdma.hbm_chip_shuffle(x, &$once);
                 let twice = ctx.pdma.hbm_chip_shuffle(&once, &$once);
                 (once, twice)
@@ -75,8 +75,8 @@ macro_rules! rotations {
                     let mut ctx = context($chips, Profile::default());
                     let host = HostTensor::<i32, m![$axis, A, B]>::from_buf(init(&values));
                     let x: X = host.to_hbm(&mut ctx.pdma, 0).await;
-                    let in_dm = launch(in_dm, (&mut *ctx, &x)).await;
-                    let in_hbm = launch(in_hbm, (&mut *ctx, &x)).await;
+                    let in_dm = launch(through_dm, (&mut *ctx, &x)).await;
+                    let in_hbm = launch(through_hbm, (&mut *ctx, &x)).await;
                     for (once, twice) in [in_dm, in_hbm] {
                         for (found, order) in [(once, $once), (twice, $twice)] {
                             let found = found.to_host::<m![$axis, A, B]>(&mut ctx.pdma).await.to_buf();
@@ -129,9 +129,11 @@ type Part = HbmTensor<i32, m![G4], m![V % 2, W]>;
 #[device(chip = 4)]
 fn diagonal(ctx: &mut Context, x: &Parts) -> Part {
     let d = x.to_dm::<Cluster, m![1 # 256], m![V, W]>(&mut ctx.tdma, 0);
-    let part: DmTensor<_, _, _, _, m![V % 2, W]> = ctx
-        .sub
-        .parallel_copy_chip_slice::<4, m![V / 2], m![1 # 4, V % 2, W], _, _, _, _, _, _>(d.view(), &[3, 0, 1, 2]);
+    let part: DmTensor<_, _, _, _, m![V % 2, W]> =
+        ctx.sub.parallel_copy_chip_slice::<4, m![V / 2], m![1 # 4, V % 2, W], _, _, _, _, _, _>(
+            d.view(),
+            &[3, 0, 1, 2],
+        );
     part.to_hbm(&mut ctx.tdma, 1 << 20)
 }
 
@@ -162,7 +164,7 @@ type Plain = HbmTensor<i32, m![1], m![A, B]>;
 
 /// Slices in another order, by the sub context.
 #[device(chip = 1)]
-fn turned(ctx: &mut Context, x: &Plain, out: &mut Plain) {
+fn slices_turned(ctx: &mut Context, x: &Plain, out: &mut Plain) {
     let a = x.to_dm::<Cluster, m![A], m![B]>(&mut ctx.tdma, 0);
     let mut b = x.to_dm::<Cluster, m![A % 16, A / 16], m![B]>(&mut ctx.tdma, 1024);
     a.view().to_dm_view_pcopy(&mut ctx.sub, b.view_mut());
@@ -178,7 +180,7 @@ fn slices_are_remapped() {
         let x: Plain = host.to_hbm(&mut ctx.pdma, 0).await;
         let zero = HostTensor::<i32, m![A, B]>::zero();
         let mut y: Plain = zero.to_hbm(&mut ctx.pdma, 1 << 20).await;
-        launch(turned, (&mut *ctx, &x, &mut y)).await;
+        launch(slices_turned, (&mut *ctx, &x, &mut y)).await;
         y.to_host::<m![A, B]>(&mut ctx.pdma).await.to_buf()
     });
     assert_same(&found, &values);
@@ -310,7 +312,12 @@ fn ran<'a>(report: &'a Report, name: &str) -> &'a furiosa_visa_std::clock::Recor
     report.records.iter().find(|record| record.operation == name).expect("it ran")
 }
 
-fn report<X: DeviceSend, K>(kernel: K, chips: usize, profile: Profile, x: impl AsyncFnOnce(&mut Context) -> X) -> Report
+fn report<X: DeviceSend, K>(
+    kernel: K,
+    chips: usize,
+    profile: Profile,
+    x: impl AsyncFnOnce(&mut Context) -> X,
+) -> Report
 where
     K: for<'a> DeviceFn<(&'a mut Context, X), Output = ()>,
 {
@@ -383,7 +390,8 @@ fn the_sub_context_copies_8_bytes_per_cycle() {
         assert_eq!((fetch.cycles, fetch.class), (32, CostClass::Derived));
         assert_eq!(copies[1].timing.class(), CostClass::Assumed);
         // DMA goes on beside them.
-        let beside = report.records.iter().filter(|own| own.operation == "to_dm").next_back().expect("it ran");
+        let beside =
+            report.records.iter().filter(|own| own.operation == "to_dm").next_back().expect("it ran");
         assert!(beside.start < copies[1].end, "{report}");
         assert_eq!(copies[0].amount.written_bytes, 256 * 256);
     }

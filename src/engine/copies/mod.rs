@@ -153,14 +153,15 @@ const fn check_alike(
     }
     refuse!(
         "ragged units",
-        "{}: {} {} of `{}<…>` cuts an axis so that the last {} has fewer elements than the others, and what it gets would \
-         not be what it holds; help: choose sizes that fill every {}, or pad another dimension",
+        "{}: {} {} of `{}<…>` is a part of an axis whose padding it shares with another part, so that one {} may hold fewer \
+         elements than another; help: choose sizes that fill every {}, or pad the axis outermost in `{}` alone",
         str(operation),
         str(level.dimension()),
         mapping(level.mapping(shape)),
         str(shape.name()),
         str(level.noun()),
         str(level.noun()),
+        str(level.dimension()),
     )
 }
 

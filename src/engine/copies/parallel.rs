@@ -46,8 +46,9 @@ pub const fn derive_parallel_copy(source: &Shape, destination: &Shape) -> Result
     let mut k = 0;
     while k < transfer.loops.len() {
         let own = transfer.loops.at(k);
-        let (from, to) = (own.source.units, own.destination.units);
-        if own.size > 1 && from != to && (from >= spec::SLICES || to >= spec::SLICES) {
+        // `Cluster` and `Chip` are the same on both sides. Where what they have goes to other places, they get it repeated.
+        let repeats = own.source.units == 0 && own.source.elements == 0;
+        if own.size > 1 && repeats && own.destination.units >= spec::SLICES {
             refuse!(
                 "parallel copy cluster",
                 "{}: {} to {} moves elements to another cluster, but the sub context copies between the slices of a \
