@@ -29,7 +29,7 @@
 //!
 //! # Refused while compiling
 //! Another number of clusters or chips than the pattern is for; clusters or chips of which some hold fewer elements than
-//! others; an axis to slice that is not the outermost one of `Element`; parallel copies that would leave their cluster.
+//! others; an axis to slice that is not the outermost one of `Element`; parallel copies that drop or cut an axis.
 //!
 //! # Panics
 //! Where a pattern has another length, names a unit or part that is not there, or takes from one that holds no element; where

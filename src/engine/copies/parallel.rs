@@ -5,7 +5,7 @@
 use super::copy_operation;
 use crate::command::{Address, ContextKind, CopyCall, Region, Transfer};
 use crate::engine::dma::{AtRest, derive_move};
-use crate::error::{PlanError, attempt, refuse};
+use crate::error::{PlanError, refuse};
 use crate::mapping::M;
 use crate::runtime::fault::accept;
 use crate::runtime::{Tu, TuContext, TuValues as _};
@@ -40,27 +40,10 @@ impl SubContext for TuContext<{ Tu::Sub }> {
 
 const CALL: CopyCall = CopyCall::ParallelCopy;
 
-/// Derives the loops of a parallel copy: those of a DMA transfer that stays in each cluster.
+/// Derives the loops of a parallel copy: those of a DMA transfer. As `Chip` and `Cluster` are the same on both sides, nothing
+/// leaves its cluster.
 pub const fn derive_parallel_copy(source: &Shape, destination: &Shape) -> Result<Transfer, PlanError> {
-    let transfer = attempt!(derive_move(CALL.name(), source, destination));
-    let mut k = 0;
-    while k < transfer.loops.len() {
-        let own = transfer.loops.at(k);
-        // `Cluster` and `Chip` are the same on both sides. Where what they have goes to other places, they get it repeated.
-        let repeats = own.source.units == 0 && own.source.elements == 0;
-        if own.size > 1 && repeats && own.destination.units >= spec::SLICES {
-            refuse!(
-                "parallel copy cluster",
-                "{}: {} to {} moves elements to another cluster, but the sub context copies between the slices of a \
-                 cluster; help: keep what `Cluster` has out of `Slice` and `Element`, or use `to_dm` of `ctx.tdma`",
-                str(CALL.name()),
-                text(&source.notation(crate::text::Text::new())),
-                text(&destination.notation(crate::text::Text::new())),
-            );
-        }
-        k += 1;
-    }
-    Ok(transfer)
+    derive_move(CALL.name(), source, destination)
 }
 
 /// The loops of a parallel copy from one tensor type to another.
@@ -126,8 +109,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
     /// # });
     /// ```
     ///
-    /// Refused while compiling: what the [table](crate::engine::dma) says of `to_dm` from DM, and elements that would leave
-    /// their cluster.
+    /// Refused while compiling: what the [table](crate::engine::dma) says of `to_dm` from DM.
     ///
     /// # Panics
     /// Where the destination is at no multiple of 8, or its bytes are read by the same copy.
