@@ -252,7 +252,7 @@ refused! {
             let mut other: DmTensor<i32, m![1], m![C], m![A], m![B]> = d.to_dm(&mut ctx.tdma, 4100);
             d.to_dm_pcopy(&mut ctx.sub, &mut other)
         };
-    over_its_source: Overwrite, "fault: to_dm_pcopy: ",
+    over_its_source: Overwrite, "so that it may be written before it is read",
         |ctx, x, d| {
             let mut other: DmTensor<i32, m![1], m![C], m![A], m![B]> = x.to_dm(&mut ctx.tdma, 1024 + 64);
             // The bytes of `d` that are left are as good as others: only the order of reads and writes counts.
@@ -357,6 +357,29 @@ fn chips_exchange_at_the_rate_of_their_links() {
         assert!(in_hbm.timing.cycles() >= 2685, "{}", in_hbm.timing.cycles());
         let text = report.to_string();
         assert!(text.contains("dm_chip_shuffle") && text.contains("hbm_chip_shuffle"), "{text}");
+    }
+}
+
+type TwoClusters = HbmTensor<i8, m![1], m![C, A, L]>;
+
+#[device(chip = 1)]
+fn timed_exchange(ctx: &mut Context, x: TwoClusters) {
+    let d = x.to_dm::<m![C], m![A], m![L]>(&mut ctx.tdma, 0);
+    let _ = ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(d.view(), &[1, 0]);
+    let _ = ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(d.view(), &[0, 1]);
+}
+
+/// Each of the 8 engines writes the 64 slices of its PE, 256 bytes each: 64 requests, which both Data Memory Networks of the PE
+/// serve in 64 cycles. Clusters are different media, so that reads and writes go side by side; inside of one they add up.
+#[test]
+fn clusters_are_different_media() {
+    for profile in [Profile::Book, Profile::Detailed] {
+        let report = report(timed_exchange, 1, profile, async |ctx| {
+            HostTensor::<i8, m![C, A, L]>::zero().to_hbm::<m![1], m![C, A, L]>(&mut ctx.pdma, 0).await
+        });
+        let shuffles = report.records.iter().filter(|own| own.operation == "dm_cluster_shuffle");
+        let cycles: Vec<_> = shuffles.map(|own| own.timing.cycles()).collect();
+        assert_eq!(cycles, [500 + 64, 500 + 64 + 64], "{report}");
     }
 }
 
