@@ -146,3 +146,102 @@ pub(super) fn nests(copy: &UnitCopy) -> Option<[AccessNest; 2]> {
 pub(super) fn holds_dma(nests: &[AccessNest; 2]) -> bool {
     nests.iter().any(|own| longest_bank_run(own).holds_dma())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::contention::{BankLoad, meet};
+    use crate::command::moves::tests::transfer;
+    use crate::command::{ContextKind, CopyCall, FillId, Footprint, Memory};
+    use crate::mapping::Guard;
+    use crate::scalar::ElementType::{self, Bf16, I4, I8};
+
+    fn region(address: u64, element: ElementType) -> Region {
+        let guard = Guard::always(4);
+        let footprint = Footprint { element, chips: 1, clusters: 2, slices: 256, elements: 4096, guard };
+        Region { memory: Memory::Dm, address, fill: FillId(1 + address), footprint }
+    }
+
+    /// A parallel copy of loops of `(size, source units, source elements, destination units, destination elements)`.
+    fn copy(element: ElementType, address: u64, loops: &[(usize, usize, usize, usize, usize)]) -> UnitCopy {
+        let (call, context) = (CopyCall::ParallelCopy, ContextKind::Sub);
+        let (source, destination) = (region(0, element), region(address, element));
+        UnitCopy { call, context, source, destination, moves: vec![transfer(loops)] }
+    }
+
+    /// Cycles of fetch and commit, and the class of the first.
+    fn cycles(copy: &UnitCopy) -> (u64, u64, CostClass) {
+        let time = parallel_copy_time(copy, Profile::Book);
+        assert_eq!(time.latency(), 0);
+        let of = |stage| time.stage(stage).expect("it is there").occupancy;
+        (of(Stage::Fetch).cycles, of(Stage::Commit).cycles, of(Stage::Fetch).class)
+    }
+
+    #[test]
+    fn accesses_are_as_wide_as_the_layout_allows() {
+        use CostClass::{Assumed, Derived};
+        let rows = |stride: usize| [(256, 1, 0, 1, 0), (16, 0, 64, 0, stride), (64, 0, 1, 0, 1)];
+        // 1024 bytes per slice, 8 at a time; rows that start at multiples of 4, 2 and 1.
+        assert_eq!(cycles(&copy(I8, 8192, &rows(64))), (128, 128, Derived));
+        assert_eq!(cycles(&copy(I8, 8192, &rows(72))), (128, 128, Assumed));
+        assert_eq!(cycles(&copy(I8, 8192, &rows(68))), (256, 256, Assumed));
+        assert_eq!(cycles(&copy(I8, 8192, &rows(66))), (512, 512, Assumed));
+        assert_eq!(cycles(&copy(I8, 8192, &rows(65))), (1024, 1024, Assumed));
+        // The rows of 2-byte elements start at multiples of twice as many bytes.
+        assert_eq!(cycles(&copy(Bf16, 8192, &rows(65))), (1024, 1024, Assumed));
+        assert_eq!(cycles(&copy(I4, 8192, &rows(64))), (64, 64, Derived));
+        // A destination that lies between, as hand-built commands have it with the checks turned off.
+        assert_eq!(cycles(&copy(I8, 8196, &rows(64))), (256, 256, Assumed));
+        // A transpose of bytes, and one of pairs.
+        let turned = |run: usize| {
+            [(256, 1, 0, 1, 0), (16, 0, 64, 0, run), (4, 0, run, 0, 16 * run), (run, 0, 1, 0, 1)]
+        };
+        assert_eq!(cycles(&copy(I8, 8192, &turned(1))), (64, 64, Assumed));
+        assert_eq!(cycles(&copy(I8, 8192, &turned(8))), (64, 64, Assumed));
+    }
+
+    #[test]
+    fn broadcasts_are_read_once_and_slices_gathered() {
+        use CostClass::Assumed;
+        // One row to each of 16 places.
+        let repeated = [(256, 1, 0, 1, 0), (16, 0, 0, 0, 64), (64, 0, 1, 0, 1)];
+        assert_eq!(cycles(&copy(I8, 8192, &repeated)), (8, 128, Assumed));
+        // The rows of 16 slices to one slice: each reads its own.
+        let gathered = [(16, 1, 0, 0, 64), (64, 0, 1, 0, 1)];
+        assert_eq!(cycles(&copy(I8, 8192, &gathered)), (8, 128, Assumed));
+        assert_eq!(elements(&copy(I8, 8192, &repeated), Side::Source), 256 * 64);
+        assert_eq!(elements(&copy(I8, 8192, &repeated), Side::Destination), 256 * 16 * 64);
+        // Parts side by side take as long as the longest.
+        let mut parts = copy(I8, 8192, &[(64, 0, 1, 0, 1)]);
+        parts.moves.push(transfer(&[(32, 0, 1, 0, 1)]));
+        assert_eq!((cycles(&parts).1, elements(&parts, Side::Destination)), (8, 96));
+    }
+
+    /// Beside a pass of the main context that is always at the same banks, the copy waits; at other banks it does not.
+    #[test]
+    fn the_main_context_goes_first_at_the_banks() {
+        // 8 bytes of bank 0 after each other.
+        let column = copy(I8, 1 << 16, &[(32, 0, 128, 0, 128), (8, 0, 1, 0, 1)]);
+        let load = BankLoad::of_copy(nests(&column).expect("it stays in the slice"), 0);
+        let main = |base: usize| {
+            let entries = [Entry { size: 64, stride: 0 }];
+            let nest = AccessNest::main(&entries, base, 8).expect("inside of the slice");
+            let load = crate::clock::banks::ContextLoad::fetch(nest);
+            BankLoad::Pass { load: Box::new(load), begin: 0, alone: 64, trf: None }
+        };
+        assert!(meet((&load, 0), (&main(0), 0)).delay >= 32, "{:?}", meet((&load, 0), (&main(0), 0)));
+        assert_eq!(meet((&load, 0), (&main(64), 0)).delay, 0);
+    }
+
+    /// 63 accesses in a row to one bank leave DMA alone; 64 hold it.
+    #[test]
+    fn copies_at_one_bank_hold_dma() {
+        for (rows, held) in [(63, false), (64, true)] {
+            // Each side stays in one bank, which is not that of the other one.
+            let column = copy(I8, (1 << 16) + 8, &[(rows, 0, 128, 0, 128), (8, 0, 1, 0, 1)]);
+            assert_eq!(holds_dma(&nests(&column).expect("it stays in the slice")), held, "{rows} rows");
+        }
+        let far = copy(I8, (512 << 10) - 8, &[(2, 0, 128, 0, 128), (8, 0, 1, 0, 1)]);
+        assert!(nests(&far).is_none(), "behind the slice");
+    }
+}
