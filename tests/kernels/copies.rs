@@ -418,8 +418,7 @@ fn the_sub_context_copies_8_bytes_per_cycle() {
         assert_eq!((fetch.cycles, fetch.class), (32, CostClass::Derived));
         assert_eq!(copies[1].timing.class(), CostClass::Assumed);
         // DMA goes on beside them.
-        let beside =
-            report.records.iter().filter(|own| own.operation == "to_dm").next_back().expect("it ran");
+        let beside = report.records.iter().rfind(|own| own.operation == "to_dm").expect("it ran");
         assert!(beside.start < copies[1].end, "{report}");
         assert_eq!(copies[0].amount.written_bytes, 256 * 256);
     }
