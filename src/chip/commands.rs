@@ -11,7 +11,7 @@ use super::memory::fills::{FillLog, Origin};
 use super::memory::separate::Placed;
 use super::{Compute, Fault, System, checks, execute};
 use crate::command::{
-    Command, ContextKind, Dma, Memory, MemoryKind, Operation, Place, Region, TensorUnit, Use,
+    Command, ContextKind, Dma, Memory, MemoryKind, Operation, Place, Region, TensorUnit, UnitCopy, Use,
 };
 use core::panic::Location;
 
@@ -31,6 +31,7 @@ impl System {
             match &command.operation {
                 Operation::Dma(dma) => self.dma(dma, command.location),
                 Operation::TensorUnit(unit) => self.tensor_unit(unit, command.location),
+                Operation::UnitCopy(copy) => self.unit_copy(copy, command.location),
             }
         });
         if let Err(fault) = accepted {
@@ -102,7 +103,7 @@ impl System {
         self.check_read(Place::Region(dma.source), call)?;
         checks::access::dma(dma, &self.options.checks, call)?;
         if self.options.checks.dma_overwrites {
-            checks::dma_overwrite::check(dma, self.separate.is_some(), call)?;
+            checks::dma_overwrite::check(core::slice::from_ref(dma), self.separate.is_some(), call)?;
         }
         let context = dma.context();
         self.in_order(context, uses, location)?;
@@ -114,6 +115,30 @@ impl System {
             Compute::ShapesOnly => {}
         }
         self.written(Place::Region(dma.destination), &[Place::Region(dma.source)], call);
+        Ok(())
+    }
+
+    fn unit_copy(&mut self, copy: &UnitCopy, location: &'static Location<'static>) -> Result<(), Fault> {
+        let call = Call { operation: copy.call.name(), location };
+        let uses = [copy.reads(), copy.writes()];
+        self.own_uses(&uses, location)?;
+        self.admit(&copy.source, call)?;
+        self.admit(&copy.destination, call)?;
+        self.check_read(Place::Region(copy.source), call)?;
+        checks::access::unit_copy(copy, &self.options.checks, call)?;
+        if self.options.checks.dma_overwrites {
+            let parts: Vec<Dma> = copy.parts().collect();
+            checks::dma_overwrite::check(&parts, self.separate.is_some(), call)?;
+        }
+        self.in_order(copy.context, uses, location)?;
+        match self.options.compute {
+            Compute::Values if self.explorer.defers() => {
+                self.defer(copy.context, uses, Operation::UnitCopy(Box::new(copy.clone())), location);
+            }
+            Compute::Values => self.copy_units(copy),
+            Compute::ShapesOnly => {}
+        }
+        self.written(Place::Region(copy.destination), &[Place::Region(copy.source)], call);
         Ok(())
     }
 
@@ -160,6 +185,13 @@ impl System {
         let (hbm, units) = (&mut self.hbm, &mut self.units);
         let own = self.separate.as_mut().map(|separate| separate.dma(dma, hbm, units));
         execute::run_dma(own.as_ref().unwrap_or(dma), hbm, units);
+    }
+
+    /// Copies the elements of a copy that was accepted.
+    pub(in crate::chip) fn copy_units(&mut self, copy: &UnitCopy) {
+        let (hbm, units) = (&mut self.hbm, &mut self.units);
+        let own = self.separate.as_mut().map(|separate| separate.unit_copy(copy, hbm, units));
+        execute::run_unit_copy(own.as_ref().unwrap_or(copy), hbm, units);
     }
 
     /// How many writes there were so far.

@@ -98,7 +98,12 @@ fn accesses(config: &Config, bits: usize, access_bytes: usize) -> Vec<Entry> {
     loops
 }
 
-fn nest(region: &Region, config: &Config, access_bytes: usize, sub: bool) -> Result<AccessNest, PlanError> {
+pub(super) fn nest(
+    region: &Region,
+    config: &Config,
+    access_bytes: usize,
+    sub: bool,
+) -> Result<AccessNest, PlanError> {
     let bits = region.footprint.element.bits();
     let loops = accesses(config, bits, access_bytes);
     // A stream with dead positions before its tensor is checked to start inside of the slice.
@@ -167,8 +172,17 @@ impl BankLoad {
             Some(commit) => ContextLoad::new(fetch, commit),
             None => ContextLoad::fetch(fetch),
         };
+        Self::of_load(load, begin, TrfUse::of(unit))
+    }
+
+    /// The accesses of a copy by the sub context, the first one `begin` cycles after its start.
+    pub fn of_copy([fetch, commit]: [AccessNest; 2], begin: u64) -> Self {
+        Self::of_load(ContextLoad::new(fetch, commit), begin, None)
+    }
+
+    fn of_load(load: ContextLoad, begin: u64, trf: Option<TrfUse>) -> Self {
         let alone = Occupancy::of(&load, &ContextLoad::default()).end_cycle();
-        BankLoad::Pass { load: Box::new(load), begin, alone, trf: TrfUse::of(unit) }
+        BankLoad::Pass { load: Box::new(load), begin, alone, trf }
     }
 
     /// The requests of a DMA operation of `cycles` cycles.

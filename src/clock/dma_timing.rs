@@ -3,7 +3,9 @@
 use super::cost::{Cost, CostClass, Profile};
 use super::dma::{self, BookHbm, Bound, DmaOptions, DmaTime, Remembered, SameMedium};
 use super::hbm::{Detailed, HbmMap};
-use crate::command::Dma;
+use super::unit_copy::shuffle_operation;
+use crate::command::{Dma, UnitCopy};
+use crate::error::PlanError;
 use crate::spec::{CORE_CYCLE_TICKS, DMA_STARTUP_CYCLES};
 
 /// The time of a DMA operation.
@@ -44,11 +46,32 @@ impl DmaClock {
 
 /// The time of an operation, and what its engines are told.
 pub(super) fn dma_timing(dma: &Dma, clock: &mut DmaClock) -> (DmaTiming, String, Option<dma::DmaOperation>) {
-    let operation = match dma::derive(dma, &DmaOptions::default()) {
+    let elements = || dma.transfer.loops.iter().map(|own| own.size as u64).product();
+    timing_of(dma::derive(dma, &DmaOptions::default()), elements, clock)
+}
+
+/// The time of a shuffle, and what its engines are told.
+pub(super) fn shuffle_timing(
+    copy: &UnitCopy,
+    clock: &mut DmaClock,
+) -> (DmaTiming, String, Option<dma::DmaOperation>) {
+    let elements = || {
+        let of = |part: &Dma| -> u64 { part.transfer.loops.iter().map(|own| own.size as u64).product() };
+        copy.parts().map(|part| of(&part)).sum()
+    };
+    timing_of(shuffle_operation(copy, &DmaOptions::default()), elements, clock)
+}
+
+/// The time of an operation, or of so many elements where its commands cannot be derived.
+fn timing_of(
+    derived: Result<dma::DmaOperation, PlanError>,
+    elements: impl FnOnce() -> u64,
+    clock: &mut DmaClock,
+) -> (DmaTiming, String, Option<dma::DmaOperation>) {
+    let operation = match derived {
         Ok(operation) => operation,
         Err(error) => {
-            let elements: u64 = dma.transfer.loops.iter().map(|own| own.size as u64).product();
-            let timing = DmaTiming { time: None, cycles: DMA_STARTUP_CYCLES + elements };
+            let timing = DmaTiming { time: None, cycles: DMA_STARTUP_CYCLES + elements() };
             return (timing, format!("no commands: {error}"), None);
         }
     };

@@ -7,6 +7,7 @@
 //! | [`hazards`], [`schedule`] | which commands wait for which, and when each runs |
 //! | [`Clock`], [`record`] | takes commands, tells what ran when and why |
 //! | [`banks`] | banks of DM, the paths to them, and who is kept waiting |
+//! | [`unit_copy`] | shuffles, and copies by the sub context |
 //! | [`contention`] | operations that meet at the banks of DM |
 //! | [`dma`], [`hbm`] | commands of DMA engines and their time; channels of HBM |
 //! | [`trf_cache`] | reads of the TRF and stores beside them |
@@ -29,6 +30,7 @@ mod system_clock;
 pub mod tensor_unit;
 pub mod trace;
 pub mod trf_cache;
+pub mod unit_copy;
 
 pub use cost::{Channels, Cost, CostClass, Profile};
 pub use dma_timing::DmaTiming;

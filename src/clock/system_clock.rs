@@ -2,14 +2,16 @@
 
 use super::contention::{BankLoad, holds_dma};
 use super::cost::{Channels, Cost, Profile};
-use super::dma_timing::{DmaClock, dma_timing};
+use super::dma_timing::{DmaClock, dma_timing, shuffle_timing};
 use super::hazards::{Access, OperationNumber};
 use super::ledger::{KernelCall, Ledger};
 use super::record::{Amount, Given, Observer, Products, Timing, UsedSlices};
 use super::schedule::{Resource, Resources, Schedule, Work};
 use super::tensor_unit::{fetch_access_bytes, tensor_unit_time};
+use super::unit_copy;
+use crate::command::moves::Side;
 use crate::command::{
-    Command, Contraction, Dma, Footprint, HostTransfer, Memory, Operation, Region, Sink, TensorUnit,
+    Command, Contraction, Dma, Footprint, HostTransfer, Memory, Operation, Region, Sink, TensorUnit, UnitCopy,
 };
 use crate::command::{ContextKind, MemoryKind};
 use crate::mapping::guard::rows::{LiveRows, Liveness};
@@ -154,6 +156,9 @@ impl Clock {
                 Order::Command(Command { operation: Operation::Dma(dma), location }) => {
                     self.dma(kernel, &dma, location)
                 }
+                Order::Command(Command { operation: Operation::UnitCopy(copy), location }) => {
+                    self.unit_copy(kernel, &copy, location)
+                }
                 Order::Upload(transfer, location) => self.host(&transfer, location, true),
                 Order::Download(transfer, location) => self.host(&transfer, location, false),
             };
@@ -290,6 +295,55 @@ impl Clock {
         (
             Given { kernel, operation, context, location, timing, amount, memories, accesses, configuration },
             Resources::of(context),
+            load,
+        )
+    }
+
+    fn unit_copy(
+        &mut self,
+        kernel: KernelCall,
+        copy: &UnitCopy,
+        location: &'static Location<'static>,
+    ) -> (Given, Resources, BankLoad) {
+        let mut resources = Resources::of(copy.context);
+        let detailed = self.profile == Profile::Detailed;
+        let (timing, configuration, load) = if copy.call.is_parallel() {
+            let time = unit_copy::parallel_copy_time(copy, self.profile);
+            let nests = unit_copy::nests(copy);
+            if nests.as_ref().is_some_and(unit_copy::holds_dma) {
+                resources = resources.with(Resource::Context(ContextKind::TensorDma));
+            }
+            let load = match nests {
+                Some(nests) if detailed => BankLoad::of_copy(nests, time.begin()),
+                _ => BankLoad::Nothing,
+            };
+            (Timing::TensorUnit(time), copy.to_string(), load)
+        } else {
+            let (time, configuration, operation) = shuffle_timing(copy, &mut self.dma);
+            let load = match operation {
+                Some(operation) if detailed && copy.context == ContextKind::TensorDma => {
+                    BankLoad::of_dma(operation, time.cycles)
+                }
+                _ => BankLoad::Nothing,
+            };
+            (Timing::Dma(time), configuration, load)
+        };
+        let in_dm = copy.destination.memory == Memory::Dm;
+        let slices = if in_dm { self.slices_of(&copy.destination.footprint) } else { Arc::default() };
+        let bytes = |region, side| bits(unit_copy::elements(copy, side), region).div_ceil(8);
+        let amount = Amount {
+            read_bytes: bytes(&copy.source, Side::Source),
+            written_bytes: bytes(&copy.destination, Side::Destination),
+            slices,
+            products: None,
+        };
+        let accesses = vec![Access::of(&copy.reads()), Access::of(&copy.writes())];
+        let memories = (Some(accesses[0].memory), Some(accesses[1].memory));
+        let (operation, context) = (copy.call.name(), copy.context);
+        let configuration = configuration.into();
+        (
+            Given { kernel, operation, context, location, timing, amount, memories, accesses, configuration },
+            resources,
             load,
         )
     }

@@ -12,6 +12,7 @@ mod short_command;
 mod table;
 mod tensor_unit;
 mod transfer;
+mod unit_copy;
 mod uses;
 
 pub(crate) use fetch::Turns;
@@ -26,6 +27,7 @@ pub use transfer::{
     Dma, HostBuffer, HostTransfer, Inspection, RegisterFile, Start, Step, TRANSFER_LOOPS, Transfer,
     TransferLoop,
 };
+pub use unit_copy::{CopyCall, UnitCopy};
 pub use uses::{Place, Use};
 
 /// A command with the place in the kernel that gave it.
@@ -44,14 +46,17 @@ pub enum Operation {
     Dma(Box<Dma>),
     /// A pass through the Tensor Unit.
     TensorUnit(Box<TensorUnit>),
+    /// A copy between slices, clusters or chips.
+    UnitCopy(Box<UnitCopy>),
 }
 
 impl Operation {
-    /// The call that gives it: `DMA`, `commit`, `to_trf` or `to_vrf`.
+    /// The call that gives it: `DMA`, `commit`, `to_trf`, `to_vrf`, or that of a [`CopyCall`].
     pub fn name(&self) -> &'static str {
         match self {
             Operation::Dma(_) => "DMA",
             Operation::TensorUnit(unit) => unit.sink.operation(),
+            Operation::UnitCopy(copy) => copy.call.name(),
         }
     }
 }

@@ -154,7 +154,7 @@ impl<'a> Moves<'a> {
     }
 
     /// One side of all loops: their sizes and steps.
-    fn steps(&self, side: Side) -> impl Iterator<Item = (usize, Step)> {
+    pub(crate) fn steps(&self, side: Side) -> impl Iterator<Item = (usize, Step)> {
         self.loops.iter().map(move |l| match side {
             Side::Source => (l.size, l.source),
             Side::Destination => (l.size, l.destination),

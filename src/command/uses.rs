@@ -45,11 +45,11 @@ pub struct Use {
 }
 
 impl Use {
-    fn read(place: Place, operation: &'static str) -> Self {
+    pub(super) fn read(place: Place, operation: &'static str) -> Self {
         Self { place, writes: false, operation }
     }
 
-    fn write(place: Place, operation: &'static str) -> Self {
+    pub(super) fn write(place: Place, operation: &'static str) -> Self {
         Self { place, writes: true, operation }
     }
 }

@@ -4,6 +4,7 @@ pub mod cast;
 pub mod collect;
 pub mod commit;
 pub mod contraction;
+pub mod copies;
 pub mod dma;
 pub mod fetch;
 pub mod inspect;

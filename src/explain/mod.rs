@@ -20,6 +20,7 @@ use core::fmt;
 mod cast;
 mod collect;
 mod contraction;
+mod copies;
 mod fetch;
 mod register_files;
 mod stage;

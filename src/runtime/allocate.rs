@@ -1,9 +1,20 @@
-//! Addresses for tensors whose place does not matter: each above the one before.
+//! Addresses for tensors whose place does not matter.
+//!
+//! ```text
+//!   0             mark                               scratch mark         end
+//!   ├─ alloc_dm ──▶│             free                     │◀── results of ──┤
+//!   │              │                                      │    shuffles and │
+//!   │              │                                      │  slice copies   │
+//! ```
+//!
+//! `alloc_dm` and `alloc_hbm` give addresses from the lowest on, each above the one before. The calls that name no address,
+//! shuffles and copies of slices, take theirs from the end of the memory down: the *scratch range*.
 
 use crate::chip::{Fault, FaultKind};
 use crate::clock::{Allocation, Allocations};
 use crate::command::{Address, Memory};
 use crate::spec::{DM_BYTES, HBM_BYTES, HBM_UNIT_BYTES};
+use core::ops::Range;
 use core::panic::Location;
 
 /// Allocations that are remembered for the map, each.
@@ -16,7 +27,7 @@ pub(super) enum AllocatedMemory {
     Dm,
 }
 
-/// Gives out the bytes of a memory from the lowest on.
+/// Gives out the bytes of a memory: from the lowest on, and from the end down as scratch.
 #[derive(Debug)]
 pub(super) struct Allocator {
     memory: Memory,
@@ -25,6 +36,10 @@ pub(super) struct Allocator {
     /// Bytes from which on addresses are multiples of as many.
     unit: u64,
     next: u64,
+    /// The lowest byte of the scratch range.
+    scratch: u64,
+    /// The launch that made the scratch range.
+    launch: u64,
     /// The first [`KEPT`] ones, and how many there are.
     given: Vec<Allocation>,
     count: u64,
@@ -45,7 +60,17 @@ impl Allocator {
     }
 
     const fn new(memory: Memory, operation: &'static str, capacity: u64, unit: u64) -> Self {
-        Self { memory, operation, capacity, unit, next: 0, given: Vec::new(), count: 0 }
+        Self {
+            memory,
+            operation,
+            capacity,
+            unit,
+            next: 0,
+            scratch: capacity,
+            launch: 0,
+            given: Vec::new(),
+            count: 0,
+        }
     }
 
     /// Bytes above all that are in use.
@@ -57,11 +82,12 @@ impl Allocator {
         let align = if bytes >= self.unit.into() { self.unit } else { LEAST_ALIGNMENT };
         let start = self.next.next_multiple_of(align);
         let end = u64::try_from(bytes).ok().and_then(|bytes| start.checked_add(bytes));
-        let Some(end) = end.filter(|&end| end <= self.capacity && start < self.capacity) else {
-            let (memory, capacity, free) = (self.memory, self.capacity, self.capacity.saturating_sub(start));
-            let what = if bytes == 1 { "1 byte does".to_string() } else { format!("{bytes} bytes do") };
+        let Some(end) = end.filter(|&end| end <= self.scratch && start < self.scratch) else {
+            let (memory, capacity, free) = (self.memory, self.capacity, self.scratch.saturating_sub(start));
+            let what = bytes_do(bytes);
             let message = format!(
-                "{what} not fit: {start} of the {capacity} bytes of {memory} are given out, {free} are left"
+                "{what} not fit: {start} of the {capacity} bytes of {memory} are given out, {free} are left{}",
+                self.scratch_clause(),
             );
             let help = match self.memory {
                 Memory::Hbm => "give bytes back with `free_hbm_from`, or use fewer or smaller tensors",
@@ -72,11 +98,89 @@ impl Allocator {
             return Err(Fault::new(FaultKind::Capacity, self.operation, location, message, help));
         };
         self.next = end;
+        self.note(start..end, location);
+        Ok(start)
+    }
+
+    fn note(&mut self, bytes: Range<u64>, location: &'static Location<'static>) {
         self.count += 1;
         if self.given.len() < KEPT {
-            self.given.push(Allocation { bytes: start..end, location, freed: false });
+            self.given.push(Allocation { bytes, location, freed: false });
         }
+    }
+
+    /// What lies at the end of the memory, as a clause.
+    fn scratch_clause(&self) -> String {
+        let (from, name) = (self.scratch, self.mark_name());
+        match self.capacity - from {
+            0 => String::new(),
+            bytes => format!(
+                ", and {bytes} from {from} on hold results of shuffles and of copies of slices: see `{name}`"
+            ),
+        }
+    }
+
+    /// The call that tells where the scratch range begins.
+    const fn mark_name(&self) -> &'static str {
+        match self.memory {
+            Memory::Hbm => "hbm_scratch_mark",
+            _ => "dm_scratch_mark",
+        }
+    }
+
+    /// Bytes below all that the scratch range has.
+    pub(super) fn allocate_scratch(
+        &mut self,
+        bytes: u64,
+        operation: &'static str,
+        location: &'static Location<'static>,
+    ) -> Result<Address, Fault> {
+        let align = if bytes >= self.unit { self.unit } else { LEAST_ALIGNMENT };
+        let start = self.scratch.checked_sub(bytes).map(|start| start / align * align);
+        let Some(start) = start.filter(|&start| start >= self.next && bytes > 0) else {
+            let (memory, next, scratch) = (self.memory, self.next, self.scratch);
+            let (what, free) = (bytes_do(bytes.into()), scratch.saturating_sub(next));
+            let (given, give) = match memory {
+                Memory::Hbm => ("alloc_hbm", "free_hbm_scratch"),
+                _ => ("alloc_dm", "free_dm_scratch"),
+            };
+            let message = format!(
+                "{what} not fit at the end of {memory}: `{given}` gave addresses up to {next}, and the results of shuffles \
+                 and of copies of slices begin at {scratch}, so that {free} are left"
+            );
+            let help = format!(
+                "give results back with `{give}` when nobody reads them any more, or use smaller tensors"
+            );
+            return Err(Fault::new(FaultKind::Capacity, operation, location, message, help));
+        };
+        // What alignment leaves free counts as given.
+        let end = core::mem::replace(&mut self.scratch, start).min(start + bytes);
+        self.note(start..end, location);
         Ok(start)
+    }
+
+    /// The lowest address of the scratch range.
+    pub(super) fn scratch_mark(&self) -> Address {
+        self.scratch
+    }
+
+    /// Gives back the scratch range below a mark.
+    pub(super) fn free_scratch(&mut self, mark: Address) {
+        let (from, to) = (self.scratch, mark.min(self.capacity));
+        for own in self.given.iter_mut().filter(|own| own.bytes.start >= from && own.bytes.start < to) {
+            own.freed = true;
+        }
+        self.scratch = from.max(to);
+    }
+
+    /// A launch goes on. What earlier ones left in the scratch range of DM is given back: no handle leaves a kernel.
+    pub(super) fn enter(&mut self, launch: u64) {
+        if launch != 0 && launch != self.launch && self.memory == Memory::Dm {
+            self.free_scratch(self.capacity);
+        }
+        if launch != 0 {
+            self.launch = launch;
+        }
     }
 
     /// The address above everything in use.
@@ -87,7 +191,9 @@ impl Allocator {
     /// Gives back what lies above a mark.
     pub(super) fn free_from(&mut self, mark: Address) {
         self.next = self.next.min(mark);
-        for own in self.given.iter_mut().filter(|own| own.bytes.end > mark) {
+        let scratch = self.scratch;
+        let is_above = |own: &&mut Allocation| own.bytes.end > mark && own.bytes.start < scratch;
+        for own in self.given.iter_mut().filter(is_above) {
             own.freed = true;
         }
     }
@@ -96,6 +202,11 @@ impl Allocator {
     pub(super) fn given(&self) -> Allocations<'_> {
         Allocations { given: &self.given, count: self.count }
     }
+}
+
+/// `1 byte does`, `2 bytes do`.
+fn bytes_do(bytes: u128) -> String {
+    if bytes == 1 { "1 byte does".to_string() } else { format!("{bytes} bytes do") }
 }
 
 #[cfg(test)]
@@ -161,5 +272,61 @@ mod tests {
             dm.free_from(0);
         }
         assert_eq!((dm.given().given.len(), dm.given().count), (KEPT, KEPT as u64 + 10));
+    }
+
+    /// The scratch range grows down to what was given out, and no byte further; both sides see each other.
+    #[test]
+    fn scratch_lies_at_the_end() {
+        let here = Location::caller();
+        let end = DM_BYTES as u64;
+        let mut dm = Allocator::of_dm();
+        let scratch = |dm: &mut Allocator, bytes| dm.allocate_scratch(bytes, "dm_chip_shuffle", here);
+        assert_eq!(
+            scratch(&mut dm, 100).map_err(|fault| fault.kind),
+            Ok(end - 128),
+            "from 64 bytes on a multiple"
+        );
+        assert_eq!(scratch(&mut dm, 8).map_err(|fault| fault.kind), Ok(end - 136));
+        assert_eq!(dm.allocate(64, here).map_err(|fault| fault.kind), Ok(0));
+        let text = dm.allocate(u128::from(end) - 199, here).expect_err("scratch is there").to_string();
+        assert!(text.contains("and 136 from 524152 on hold results of shuffles"), "{text}");
+        assert!(text.contains("`dm_scratch_mark`"), "{text}");
+        assert_eq!(dm.allocate(u128::from(end) - 200, here).map_err(|fault| fault.kind), Ok(64));
+        let fault = scratch(&mut dm, 1).expect_err("nothing is left");
+        let text = fault.to_string();
+        let part = "fault: dm_chip_shuffle: capacity exceeded: 1 byte does not fit at the end of DM: `alloc_dm` gave \
+                    addresses up to 524152, and the results of shuffles and of copies of slices begin at 524152, so that \
+                    0 are left";
+        assert!(fault.kind == FaultKind::Capacity && text.starts_with(part), "{text}");
+        assert!(text.contains("help: give results back with `free_dm_scratch`"), "{text}");
+        dm.free_scratch(end - 128);
+        assert_eq!((dm.scratch_mark(), dm.mark()), (end - 128, end - 136));
+        let freed = |dm: &Allocator| dm.given().given.iter().map(|own| own.freed).collect::<Vec<_>>();
+        assert_eq!(freed(&dm), [false, true, false, false]);
+        dm.free_from(64);
+        assert_eq!(freed(&dm), [false, true, false, true], "the first result lies above the mark and stays");
+    }
+
+    /// A launch finds the end of DM free. HBM tensors live on.
+    #[test]
+    fn a_launch_gives_scratch_back() {
+        let here = Location::caller();
+        let (mut dm, mut hbm) = (Allocator::of_dm(), Allocator::of_hbm());
+        for own in [&mut dm, &mut hbm] {
+            own.enter(0);
+            own.allocate_scratch(256, "test", here).expect("there is room");
+            own.enter(0);
+            assert_eq!(own.scratch_mark(), own.capacity - 256, "no launch");
+        }
+        for own in [&mut dm, &mut hbm] {
+            own.enter(1);
+            own.allocate_scratch(256, "test", here).expect("there is room");
+            own.enter(1);
+        }
+        assert_eq!(dm.scratch_mark(), DM_BYTES as u64 - 256, "the launch goes on");
+        dm.enter(2);
+        hbm.enter(2);
+        assert_eq!(dm.scratch_mark(), DM_BYTES as u64);
+        assert!(hbm.scratch_mark() == HBM_BYTES - 512);
     }
 }

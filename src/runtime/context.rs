@@ -95,7 +95,9 @@ impl SystemHandle {
     }
 
     fn allocators(&self) -> MutexGuard<'_, [Allocator; 2]> {
-        self.0.allocators.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut allocators = self.0.allocators.lock().unwrap_or_else(PoisonError::into_inner);
+        allocators.iter_mut().for_each(|own| own.enter(super::fault::kernel().number));
+        allocators
     }
 
     fn launched(&self) -> MutexGuard<'_, Launched> {
@@ -186,6 +188,14 @@ impl SystemHandle {
         self.launched().fault.take()
     }
 
+    /// An address for a result whose call names none.
+    #[track_caller]
+    fn scratch(&self, memory: AllocatedMemory, bytes: u64, operation: &'static str) -> Address {
+        let location = Location::caller();
+        let allocator = &mut self.allocators()[memory as usize];
+        super::fault::or_raise(allocator.allocate_scratch(bytes, operation, location))
+    }
+
     /// The number of the system in the process.
     pub(super) fn number(&self) -> u64 {
         self.with(|system| system.number())
@@ -225,6 +235,12 @@ impl<const T: Tu> TuContext<T> {
         self.system.next_fill()
     }
 
+    /// An address in DM for a result of the sub context whose call names none.
+    #[track_caller]
+    pub(crate) fn dm_scratch(&mut self, bytes: usize, operation: &'static str) -> Address {
+        self.system.scratch(AllocatedMemory::Dm, bytes as u64, operation)
+    }
+
     pub(crate) fn chip_kind(&self) -> ChipKind {
         self.system.with(|system| system.chip_kind())
     }
@@ -260,6 +276,18 @@ impl<const DMA: Dma> DmaContext<DMA> {
 
     pub(crate) fn next_fill(&mut self) -> FillId {
         self.system.next_fill()
+    }
+
+    /// An address in DM for a result whose call names none.
+    #[track_caller]
+    pub(crate) fn dm_scratch(&mut self, bytes: usize, operation: &'static str) -> Address {
+        self.system.scratch(AllocatedMemory::Dm, bytes as u64, operation)
+    }
+
+    /// An address in HBM for a result whose call names none.
+    #[track_caller]
+    pub(crate) fn hbm_scratch(&mut self, bytes: usize, operation: &'static str) -> Address {
+        self.system.scratch(AllocatedMemory::Hbm, bytes as u64, operation)
     }
 
     pub(crate) fn upload(
@@ -448,6 +476,51 @@ impl Context {
     /// Gives back all of HBM from a mark on: as [`Context::free_dm_from`].
     pub fn free_hbm_from(&mut self, mark: Address) {
         self.main.system.allocators()[AllocatedMemory::Hbm as usize].free_from(mark);
+    }
+
+    /// The lowest address of the scratch range at the end of DM, where the results of
+    /// [`dm_cluster_shuffle`](DmaContext::dm_cluster_shuffle), [`dm_chip_shuffle`](DmaContext::dm_chip_shuffle),
+    /// [`parallel_copy_cluster_slice`](TuContext::parallel_copy_cluster_slice) and
+    /// [`parallel_copy_chip_slice`](TuContext::parallel_copy_chip_slice) lie. [`Context::alloc_dm`] keeps off it; addresses that
+    /// a program names itself may be anywhere, and tensors that they overwrite are found like any others.
+    pub fn dm_scratch_mark(&self) -> Address {
+        self.main.system.allocators()[AllocatedMemory::Dm as usize].scratch_mark()
+    }
+
+    /// Gives back the scratch range of DM below a mark, so that the next results lie there. A new launch gives back all of
+    /// it: no tensor in DM leaves a kernel.
+    ///
+    /// ```
+    /// use furiosa_visa_std::prelude::*;
+    /// axes![A = 2, B = 64];
+    ///
+    /// #[device(chip = 1)]
+    /// fn kernel(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![A, B]>) {
+    ///     let x = x.to_dm::<m![A], m![1 # 256], m![B]>(&mut ctx.tdma, 0);
+    ///     let mark = ctx.dm_scratch_mark();
+    ///     for _round in 0..10_000 {
+    ///         let _rotated = ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(x.view(), &[1, 0]);
+    ///         ctx.free_dm_scratch(mark);
+    ///     }
+    /// }
+    /// # let mut ctx = Context::acquire();
+    /// # let host = HostTensor::<i8, m![A, B]>::zero();
+    /// # let x = pollster::block_on(host.to_hbm(&mut ctx.pdma, 0));
+    /// # pollster::block_on(launch(kernel, (&mut *ctx, &x)));
+    /// ```
+    pub fn free_dm_scratch(&mut self, mark: Address) {
+        self.main.system.allocators()[AllocatedMemory::Dm as usize].free_scratch(mark);
+    }
+
+    /// The lowest address of the scratch range at the end of HBM, where the results of
+    /// [`hbm_chip_shuffle`](DmaContext::hbm_chip_shuffle) lie.
+    pub fn hbm_scratch_mark(&self) -> Address {
+        self.main.system.allocators()[AllocatedMemory::Hbm as usize].scratch_mark()
+    }
+
+    /// Gives back the scratch range of HBM below a mark: as [`Context::free_dm_scratch`], but launches give back nothing.
+    pub fn free_hbm_scratch(&mut self, mark: Address) {
+        self.main.system.allocators()[AllocatedMemory::Hbm as usize].free_scratch(mark);
     }
 
     /// Decides when the operations that were given so far run, as [`Context::report`] does, without a report.

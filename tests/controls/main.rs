@@ -9,6 +9,7 @@
 mod accesses;
 mod commands;
 mod contexts;
+mod copies;
 mod environment;
 mod exploration;
 mod order;

@@ -1,13 +1,13 @@
 //! Operations of the model as commands of the library, as they are or broken in a way that leaves them no meaning.
 
 use crate::reference::random::Random;
-use crate::reference::shadow::{self, Element, Kind, Move, Operation, Registers, Sink, Sums, Tensor};
+use crate::reference::shadow::{self, Copied, Element, Kind, Move, Operation, Registers, Sink, Sums, Tensor};
 use furiosa_visa_std::chip::{ExecutionOrder, Fault, SimOptions, System};
 use furiosa_visa_std::clock::KernelCall;
 use furiosa_visa_std::command::{
-    self, AccumulationKind, Cast, Collect, Command, Contraction, Dma, Fetch, FillId, Footprint, HostBuffer,
-    HostTransfer, Inspection, Memory, Region, RegisterFile, Step, TensorUnit, Transfer, TransferLoop,
-    TrfAddress, TrfRegion,
+    self, AccumulationKind, Cast, Collect, Command, ContextKind, Contraction, CopyCall, Dma, Fetch, FillId,
+    Footprint, HostBuffer, HostTransfer, Inspection, Memory, Region, RegisterFile, Start, Step, TensorUnit,
+    Transfer, TransferLoop, TrfAddress, TrfRegion, UnitCopy,
 };
 use furiosa_visa_std::mapping::{Guard, GuardDigit, GuardSum};
 use furiosa_visa_std::scalar::ElementType;
@@ -245,6 +245,23 @@ fn given(operation: &Operation) -> Given {
             let dma = Dma { source, destination, transfer: transfer(moved), pcie: *pcie };
             Given::Command(Box::new(command::Operation::Dma(Box::new(dma))))
         }
+        Operation::Copy { call, from, to, moves } => {
+            let (source, destination) = (region(from), region(to));
+            let start = |spot: &(usize, usize)| Start { units: spot.0 as isize, elements: spot.1 as isize };
+            let part = |(a, b, moved): &((usize, usize), (usize, usize), Move)| Transfer {
+                source_start: start(a),
+                destination_start: start(b),
+                ..transfer(moved)
+            };
+            let (call, context) = match call {
+                Copied::Shuffle => (CopyCall::DmClusterShuffle, ContextKind::TensorDma),
+                Copied::Parallel => (CopyCall::ParallelCopy, ContextKind::Sub),
+                Copied::Parts => (CopyCall::ClusterSliceCopy, ContextKind::Sub),
+            };
+            let moves = moves.iter().map(part).collect();
+            let copy = UnitCopy { call, context, source, destination, moves };
+            Given::Command(Box::new(command::Operation::UnitCopy(Box::new(copy))))
+        }
         Operation::Pass(pass) => {
             Given::Command(Box::new(command::Operation::TensorUnit(Box::new(unit(pass)))))
         }
@@ -345,6 +362,10 @@ fn spoil(given: &mut Given, broken: Broken, random: &mut Random) -> Option<()> {
             command::Operation::Dma(dma) => {
                 (region, transfer) = (Some(&mut dma.source), Some(&mut dma.transfer));
                 other = Some(&mut dma.destination);
+            }
+            command::Operation::UnitCopy(copy) => {
+                (region, transfer) = (Some(&mut copy.source), copy.moves.first_mut());
+                other = Some(&mut copy.destination);
             }
             command::Operation::TensorUnit(own) => unit = Some(own),
         },

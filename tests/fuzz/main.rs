@@ -102,7 +102,17 @@ impl Sequence {
                 if moves_a_byte_to_itself(operation) {
                     count("moved over itself".to_string());
                 }
-                count(if sums { "summed" } else { "done" }.to_string());
+                let copies = matches!(operation, Operation::Copy { .. });
+                count(
+                    if sums {
+                        "summed"
+                    } else if copies {
+                        "copied"
+                    } else {
+                        "done"
+                    }
+                    .to_string(),
+                );
                 if elements != read {
                     return self.fail(format!("read\n{read:?}\ninstead of\n{elements:?}"));
                 }
@@ -123,6 +133,9 @@ impl Sequence {
                     count(format!("{what} {:?}", fault.kind));
                     if matches!(operation, Operation::Dma { .. }) {
                         count(format!("moved, only {:?}", fault.kind));
+                    }
+                    if matches!(operation, Operation::Copy { .. }) {
+                        count(format!("copied, only {:?}", fault.kind));
                     }
                 }
             }
@@ -157,6 +170,18 @@ fn run(random: &mut Random, tally: &mut Tally) -> Result<(), String> {
 /// What passes with sums must run into.
 const SUMMED: [Rule; 4] = [Rule::Stale, Rule::Uninitialised, Rule::Padding, Rule::Unordered];
 
+/// What copies between units must run into.
+const COPIED: [Rule; 8] = [
+    Rule::Stale,
+    Rule::Bounds,
+    Rule::Misaligned,
+    Rule::Overwrite,
+    Rule::View,
+    Rule::Twice,
+    Rule::Unordered,
+    Rule::Unsupported,
+];
+
 #[test]
 fn random_sequences_agree_with_the_shadow() {
     let mut tally = Tally::new();
@@ -173,7 +198,9 @@ fn random_sequences_agree_with_the_shadow() {
                         .map(|&rule| format!("only {:?}", kind(rule))),
                 )
                 .chain(SUMMED.iter().map(|rule| format!("summed, only {:?}", kind(*rule))))
-                .chain(["done", "summed", "moved over itself", "moved, only Overwrite"].map(str::to_string))
+                .chain(COPIED.iter().map(|rule| format!("copied, only {:?}", kind(*rule))))
+                .chain(["done", "summed", "copied"].map(str::to_string))
+                .chain(["moved over itself", "moved, only Overwrite"].map(str::to_string))
                 .filter(|name| tally.get(name).is_none_or(|&count| count < 5))
                 .collect();
         assert!(missing.is_empty(), "hardly ever met: {missing:?} in {tally:?}");

@@ -2,7 +2,9 @@
 
 use crate::reference::random::Random;
 use crate::reference::shadow::order::{BARE, FOREIGN};
-use crate::reference::shadow::{Kind, Loop, Memory, Move, Operation, Pass, Registers, Sink, Sums, Tensor};
+use crate::reference::shadow::{
+    Copied, Kind, Loop, Memory, Move, Operation, Pass, Registers, Sink, Sums, Tensor,
+};
 
 const KINDS: [Kind; 5] = [Kind::I8, Kind::I16, Kind::Bf16, Kind::I32, Kind::F32];
 
@@ -218,13 +220,16 @@ impl Operations {
             (None, true, 0..65) | (None, false, 64..88) => self.pass(random),
             (None, true, 65..72) | (None, false, 88..91) => self.inspect_trf(random),
             (None, true, 72..82) | (None, false, 91..96) => self.inspect_vrf(random),
-            (None, true, 82..90) | (None, false, 36..64) => self.dma(random),
+            (None, true, 82..86) | (None, false, 36..46) => self.copy(random),
+            (None, true, 86..90) | (None, false, 46..64) => self.dma(random),
             (None, true, 90..96) | (None, false, 22..36) => self.download(random),
             (None, true, 96..98) | (None, false, 0..22) => self.upload(random),
             _ => Operation::Launch,
         };
         match &operation {
-            Operation::Upload { to, .. } | Operation::Dma { to, .. } => self.remember(to),
+            Operation::Upload { to, .. } | Operation::Dma { to, .. } | Operation::Copy { to, .. } => {
+                self.remember(to)
+            }
             Operation::Pass(Pass { sink: Sink::Commit { to, .. } | Sink::Vrf { to, .. }, .. }) => {
                 self.remember(to)
             }
@@ -336,6 +341,52 @@ impl Operations {
             _ => {}
         }
         Operation::Dma { from, to, moved, pcie }
+    }
+
+    /// Clusters in another order, slices in another order, or a part for each cluster.
+    fn copy(&mut self, random: &mut Random) -> Operation {
+        let call = random.pick(&[Copied::Shuffle, Copied::Parallel, Copied::Parts]);
+        let memory = if random.chance(2) { Memory::Hbm } else { Memory::Dm };
+        let from = self.read(random, memory);
+        let parts = if call == Copied::Parts { random.pick(&[1, 2, 4]) } else { 1 };
+        let held = (from.elements / parts).max(1);
+        let mut to = self.made(random, memory, from.kind, held);
+        if random.chance(60) {
+            (to.clusters, to.slices) = (from.clusters, from.slices);
+        }
+        if random.chance(20) {
+            // Over its own source, or beside it.
+            let any = 8 * random.below(40) as u64;
+            to.address = from.address.saturating_add(random.pick(&[0, 0, 8, 64, any]));
+        }
+        let (clusters, slices) = (from.clusters.min(to.clusters).min(2), from.slices.min(to.slices).min(4));
+        let mut moves = Vec::new();
+        for cluster in 0..clusters {
+            let mut source = if call == Copied::Shuffle { random.below(clusters) } else { cluster };
+            if random.chance(2) {
+                source = random.below(2);
+            }
+            let mut loops = vec![one(slices, (1, 0), (1, 0)), one(held, (0, 1), (0, 1))];
+            if call == Copied::Parallel && slices == 4 && random.chance(50) {
+                // Slices in another order.
+                loops.splice(0..1, [one(2, (2, 0), (1, 0)), one(2, (1, 0), (2, 0))]);
+            }
+            let at = random.below(loops.len());
+            let mut cut = None;
+            match random.below(40) {
+                0 => loops[at].size = 0,
+                1 => loops[at].size += 1,
+                2 => loops[at].to.1 = random.below(5),
+                3 => loops[at].to.0 = random.below(300),
+                4 => loops[at].from.1 = random.below(9),
+                5 => cut = Some((at, random.below(loops[at].size + 1))),
+                _ => {}
+            }
+            let first = held * random.below(parts);
+            let target = if random.chance(2) { random.below(2) } else { cluster };
+            moves.push(((256 * source, first), (256 * target, 0), Move { loops, cut }));
+        }
+        Operation::Copy { call, from, to, moves }
     }
 
     fn pass(&mut self, random: &mut Random) -> Operation {

@@ -4,9 +4,10 @@
 use crate::reference::random::Random;
 use furiosa_visa_std::chip::{Check, CheckOptions, ExecutionOrder, FreshMemory, SimOptions, System};
 use furiosa_visa_std::command::{
-    AccumulationKind, Cast, Collect, Command, Contraction, Dma, Fetch, FillId, Footprint, HostBuffer,
-    HostTransfer, Inspection, Interleave, MaskConfig, Memory, Operation, Region, RegisterFile, Sink, Step,
-    Table, TensorUnit, Transfer, TransferLoop, Transpose, TrfAddress, TrfRegion,
+    AccumulationKind, Cast, Collect, Command, ContextKind, Contraction, CopyCall, Dma, Fetch, FillId,
+    Footprint, HostBuffer, HostTransfer, Inspection, Interleave, MaskConfig, Memory, Operation, Region,
+    RegisterFile, Sink, Step, Table, TensorUnit, Transfer, TransferLoop, Transpose, TrfAddress, TrfRegion,
+    UnitCopy,
 };
 use furiosa_visa_std::mapping::{Guard, GuardDigit, GuardSum};
 use furiosa_visa_std::scalar::ElementType;
@@ -382,6 +383,61 @@ fn odd_pass(random: &mut Random, unit: &mut TensorUnit) {
     }
 }
 
+/// A copy between clusters or chips that means something.
+fn copy(random: &mut Random) -> UnitCopy {
+    let element = random.pick(&ElementType::ALL);
+    let call = random.pick(&CopyCall::ALL);
+    let memory = if call == CopyCall::HbmChipShuffle { Memory::Hbm } else { Memory::Dm };
+    let context =
+        random.pick(&ContextKind::ALL.map(|own| if call.is_of(own) { own } else { context_of(call) }));
+    let [mut source, mut destination] = [(); 2].map(|()| region(random, memory, element, 64));
+    let chips = random.pick(&[1, 1, 2]);
+    (source.footprint.chips, destination.footprint.chips) = (chips, chips);
+    let (units, step) = match (memory, call) {
+        (Memory::Hbm, _) => (chips, 1),
+        (_, CopyCall::DmChipShuffle | CopyCall::ChipSliceCopy) => (chips, 512),
+        _ => (2, 256),
+    };
+    let moves = (0..units).map(|unit| {
+        let slices = if memory == Memory::Hbm { 1 } else { 4 };
+        let slice = Step { units: 1, elements: 0 };
+        let mut own = transfer(&[(slices, slice, slice), (64, inside(1), inside(1))]);
+        let from = if call.is_parallel() { unit } else { random.below(units) };
+        own.source_start.units = (from * step) as isize;
+        own.destination_start.units = (unit * step) as isize;
+        own
+    });
+    let moves = moves.collect();
+    UnitCopy { call, context, source, destination, moves }
+}
+
+/// A context that gives a call.
+fn context_of(call: CopyCall) -> ContextKind {
+    if call.is_parallel() { ContextKind::Sub } else { ContextKind::TensorDma }
+}
+
+fn odd_copy(random: &mut Random, copy: &mut UnitCopy) {
+    match random.below(8) {
+        0 => odd_region(random, &mut copy.source),
+        1 => odd_region(random, &mut copy.destination),
+        2 => copy.context = random.pick(&ContextKind::ALL),
+        3 => copy.call = random.pick(&CopyCall::ALL),
+        4 => {
+            let own = copy.moves[0];
+            copy.moves.resize(odd(random, copy.moves.len()).clamp(1, 10), own);
+        }
+        at => {
+            let count = copy.moves.len();
+            let own = &mut copy.moves[at % count];
+            match random.below(3) {
+                0 => own.source_start.units = odd(random, 256) as isize,
+                1 => own.destination_start.elements = odd(random, 0) as isize,
+                _ => odd_transfer(random, own),
+            }
+        }
+    }
+}
+
 /// A fresh system. Any check may be off.
 fn system(random: &mut Random) -> System {
     let mut checks = CheckOptions::ALL;
@@ -463,7 +519,7 @@ pub fn run(random: &mut Random) -> Result<usize, String> {
         let oddities = random.pick(&[0, 1, 1, 2, 3]);
         let mut log = String::new();
         let before = if random.chance(25) { look(&mut system).ok() } else { None };
-        let outcome = match random.below(10) {
+        let outcome = match random.below(11) {
             0..6 => {
                 let mut unit = pass(random);
                 (0..oddities).for_each(|_| odd_pass(random, &mut unit));
@@ -491,6 +547,12 @@ pub fn run(random: &mut Random) -> Result<usize, String> {
                 system.execute(&Command { operation: Operation::Dma(Box::new(dma)), location: here })
             }
             8 => {
+                let mut copy = copy(random);
+                (0..oddities).for_each(|_| odd_copy(random, &mut copy));
+                note(&mut log, &copy);
+                system.execute(&Command { operation: Operation::UnitCopy(Box::new(copy)), location: here })
+            }
+            9 => {
                 let element = random.pick(&ElementType::ALL);
                 let mut host = HostTransfer {
                     region: region(random, Memory::Hbm, element, 64),

@@ -4,6 +4,7 @@
 
 mod accumulation_kinds;
 mod clock;
+mod copies;
 mod dma_over_source;
 mod gemm;
 mod host;

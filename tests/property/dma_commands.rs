@@ -15,10 +15,10 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
 /// A half of a byte: unit, and its number in the unit.
-type Nibble = (usize, u64);
+pub type Nibble = (usize, u64);
 
 /// Where a position of a tensor lies, row-major over its dimensions.
-fn nibbles(
+pub fn nibbles(
     region: &Region,
     dims: &[Map],
     element: ElementType,
@@ -71,7 +71,7 @@ fn place(medium: Medium, address: u64) -> (usize, u64) {
 }
 
 /// What the commands move, destination to source.
-fn executed(operation: &DmaOperation) -> Result<HashMap<Nibble, Nibble>, String> {
+pub fn executed(operation: &DmaOperation) -> Result<HashMap<Nibble, Nibble>, String> {
     let mut moves = HashMap::new();
     for command in operation.commands() {
         for (from, to) in command.iter_packets() {

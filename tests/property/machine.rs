@@ -7,7 +7,7 @@ use furiosa_visa_std::chip::{Addresses, CheckOptions, ExecutionOrder, SimOptions
 use furiosa_visa_std::clock::KernelCall;
 use furiosa_visa_std::command::{
     Command, Dma, FillId, Footprint, HostBuffer, HostTransfer, Memory, Operation, Region, Step, TensorUnit,
-    Transfer, TransferLoop,
+    Transfer, TransferLoop, UnitCopy,
 };
 use furiosa_visa_std::mapping::Guard;
 use furiosa_visa_std::scalar::ElementType;
@@ -210,6 +210,12 @@ impl Machine {
     pub fn dma(&mut self, source: Region, destination: Region, transfer: Transfer) {
         self.catch_up();
         self.execute(transferred(source, destination, transfer)).unwrap_or_else(|text| panic!("{text}"));
+    }
+
+    /// Executes a copy between units.
+    pub fn copy(&mut self, copy: UnitCopy) -> Result<(), String> {
+        self.catch_up();
+        self.execute(Operation::UnitCopy(Box::new(copy)))
     }
 
     /// Executes a pass through the Tensor Unit.

@@ -10,6 +10,7 @@
 
 mod bridge;
 mod const_plans;
+mod copies;
 mod dma_commands;
 mod fetch;
 mod fetch_casts;

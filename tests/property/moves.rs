@@ -27,7 +27,7 @@ pub const TYPES: [ElementType; 6] = [
 ];
 
 /// Every position of the dimensions with a random code.
-fn garbage(random: &mut Random, element: ElementType, positions: usize) -> Vec<Cell> {
+pub fn garbage(random: &mut Random, element: ElementType, positions: usize) -> Vec<Cell> {
     let mask = u32::MAX >> (32 - element.bits());
     (0..positions).map(|_| Some((random.bits() >> 32) as u32 & mask)).collect()
 }
@@ -124,7 +124,7 @@ pub fn derived([source, destination]: &[Shape; 2]) -> Result<Transfer, String> {
         .map_err(|error| format!("refused by `{}`: {error}", error.rule()))
 }
 
-fn compare(dims: &[&Map], found: &[Cell], expected: &[Cell], padding: &[Cell]) -> Result<(), String> {
+pub fn compare(dims: &[&Map], found: &[Cell], expected: &[Cell], padding: &[Cell]) -> Result<(), String> {
     for (k, index) in joint_table(dims).into_iter().enumerate() {
         let (wanted, what) = match index {
             Some(index) => (expected[k], format!("{index:?}")),

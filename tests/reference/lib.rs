@@ -11,6 +11,7 @@
 //! | [`numbers`] | which number does a code of a narrow type mean, and back? |
 //! | [`engines`] | what leaves an engine that moves or narrows data? |
 //! | [`transpose`] | which matrices does a transpose have, what leaves them, and when? |
+//! | [`copies`] | what do shuffles and copies of parts put where? |
 //! | [`adapter`] | what does the adapter of the Fetch Engine make of a stored element? |
 //! | [`contraction`] | what leaves the contraction path, bit for bit? |
 //! | [`sequencer`] | does a list of entries read the right addresses, and is there any that does? |
@@ -25,6 +26,7 @@
 pub mod adapter;
 pub mod cases;
 pub mod contraction;
+pub mod copies;
 pub mod digits;
 pub mod engines;
 pub mod hbm;

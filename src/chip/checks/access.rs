@@ -1,11 +1,12 @@
 //! Where operations may access memory: alignment, and the places that they write.
 
-use super::bounds::Call;
+use super::bounds::{Call, in_memory};
 use super::fault::{CheckOptions, Fault, FaultKind};
 use crate::chip::memory::place::{Coordinates, Place};
-use crate::command::moves::{Moves, Side};
+use crate::command::moves::{Moves, Side, Strip};
 use crate::command::{
-    Dma, HostTransfer, Memory, Region, Sink, Start, StreamShape, TensorUnit, Transfer, TrfRegion,
+    CopyCall, Dma, HostTransfer, Memory, Region, Sink, Start, StreamShape, TensorUnit, Transfer,
+    TransferLoop, TrfRegion, UnitCopy,
 };
 use crate::mapping::Guard;
 use crate::mapping::guard::rows::{LiveRows, Liveness, live_runs};
@@ -62,7 +63,67 @@ pub(crate) fn dma(dma: &Dma, checks: &CheckOptions, call: Call) -> Result<(), Fa
             }
         }
     }
-    moved(transfer, destination, checks, call)
+    moved(core::slice::from_ref(transfer), destination, checks, call)
+}
+
+/// Refuses a copy between units whose tensors its engines do not reach, or that writes where it should not.
+pub(crate) fn unit_copy(copy: &UnitCopy, checks: &CheckOptions, call: Call) -> Result<(), Fault> {
+    let UnitCopy { call: kind, source, destination, moves, .. } = copy;
+    let reached = if *kind == CopyCall::HbmChipShuffle { Memory::Hbm } else { Memory::Dm };
+    for region in [source, destination] {
+        in_memory(region, &[reached], call)?;
+    }
+    if checks.alignment {
+        for region in [source, destination] {
+            element_aligned(region, call)?;
+        }
+        let (unit, address) = (COMMIT_ALIGN_BYTES, destination.address);
+        if kind.is_parallel() && !address.is_multiple_of(unit as u64) {
+            let message = format!(
+                "the DM address of the destination is {address}, but the sub context writes at multiples of {unit}"
+            );
+            return Err(misaligned(destination, message, "move the tensor to a multiple of 8", call));
+        }
+    }
+    if checks.contexts && kind.is_parallel() {
+        moves.iter().try_for_each(|transfer| in_its_clusters(transfer, call))?;
+    }
+    moved(moves, destination, checks, call)
+}
+
+/// Refuses loops of the sub context that go from one cluster to another one.
+fn in_its_clusters(transfer: &Transfer, call: Call) -> Result<(), Fault> {
+    let (from, to) = (transfer.source_start.units, transfer.destination_start.units);
+    let stays = |own: &TransferLoop| {
+        let [a, b] = [own.source.units, own.destination.units];
+        own.size < 2 || a == b || a.max(b) < SLICES
+    };
+    let reach = |side: fn(&TransferLoop) -> usize, start: isize| {
+        let inside = transfer.loops.iter().filter(|own| side(own) < SLICES);
+        let last: usize = inside.map(|own| own.size.saturating_sub(1).saturating_mul(side(own))).sum();
+        start.rem_euclid(SLICES as isize).saturating_add_unsigned(last)
+    };
+    let fits = |reach: isize| reach < SLICES as isize;
+    let evidently = from.div_euclid(SLICES as isize) == to.div_euclid(SLICES as isize)
+        && transfer.loops.iter().all(stays)
+        && fits(reach(|own| own.source.units, from))
+        && fits(reach(|own| own.destination.units, to));
+    if evidently {
+        return Ok(());
+    }
+    // Which positions are live decides.
+    let mut crosses = false;
+    Moves::new(transfer).for_each_strip(8, |Strip { source, destination, .. }| {
+        crosses |= source.unit / SLICES != destination.unit / SLICES;
+    });
+    if !crosses {
+        return Ok(());
+    }
+    let message =
+        "the loops go from one cluster to another one, but the sub context copies between the slices of a \
+                   cluster"
+            .to_string();
+    Err(call.fault(FaultKind::Unsupported, message, "use a DMA or a shuffle: `&mut ctx.tdma`"))
 }
 
 /// Refuses a pass that accesses memory at addresses that its engines do not have, or that writes where it should not.
@@ -111,7 +172,7 @@ pub(crate) fn tensor_unit(
             if checks.views {
                 in_its_slices(unit, destination, (guard, unit.shapes().transposed.lanes), call)?;
             }
-            moved(transfer, destination, checks, call)
+            moved(core::slice::from_ref(transfer), destination, checks, call)
         }
     }
 }
@@ -261,8 +322,8 @@ fn is_injective(loops: impl Iterator<Item = (usize, usize)>) -> bool {
 }
 
 /// Refuses a move that leaves its destination, or that writes an element twice.
-fn moved(transfer: &Transfer, region: &Region, checks: &CheckOptions, call: Call) -> Result<(), Fault> {
-    let moves = Moves::new(transfer);
+fn moved(transfers: &[Transfer], region: &Region, checks: &CheckOptions, call: Call) -> Result<(), Fault> {
+    let parts: Vec<(&Transfer, Moves<'_>)> = transfers.iter().map(|own| (own, Moves::new(own))).collect();
     let footprint = &region.footprint;
     let whole = footprint.clusters == CLUSTERS && footprint.slices == SLICES;
     let units = match region.memory {
@@ -272,25 +333,25 @@ fn moved(transfer: &Transfer, region: &Region, checks: &CheckOptions, call: Call
         Memory::Dm | Memory::Vrf => 1,
     };
     let elements = footprint.elements;
-    let Start { units: first_unit, elements: first } = transfer.destination_start;
-    let inside = first_unit >= 0
-        && first >= 0
-        && first as usize + moves.hull(Side::Destination) <= elements
-        && first_unit as usize + moves.last_unit(Side::Destination) < units;
-    let steps = || transfer.loops.iter().map(|own| (own.size, own.destination));
-    let apart = steps().all(|(_, step)| step.units == 0 || step.elements == 0)
-        && is_injective(
-            steps().filter(|(_, step)| step.units == 0).map(|(size, step)| (size, step.elements)),
-        )
-        && is_injective(steps().filter(|(_, step)| step.units > 0).map(|(size, step)| (size, step.units)));
+    let inside = parts.iter().all(|(transfer, moves)| {
+        let Start { units: first_unit, elements: first } = transfer.destination_start;
+        first_unit >= 0
+            && first >= 0
+            && first as usize + moves.hull(Side::Destination) <= elements
+            && first_unit as usize + moves.last_unit(Side::Destination) < units
+    });
+    let once = parts.iter().all(|(transfer, _)| writes_once(transfer));
+    let apart = once && (parts.len() == 1 || inside && in_units_of_their_own(&parts));
     if (inside || !checks.views) && (apart || !checks.overlapping_writes) {
         return Ok(());
     }
     let mut runs: Vec<(usize, usize, usize)> = Vec::new();
-    moves.for_each_strip(footprint.element.bits(), |strip| {
-        let end = strip.destination;
-        runs.extend((0..strip.count).map(|k| (end.unit, end.position + k * end.stride, strip.run)));
-    });
+    for (_, moves) in &parts {
+        moves.for_each_strip(footprint.element.bits(), |strip| {
+            let end = strip.destination;
+            runs.extend((0..strip.count).map(|k| (end.unit, end.position + k * end.stride, strip.run)));
+        });
+    }
     runs.sort_unstable();
     let at = |unit: usize| match region.memory {
         Memory::Hbm => Coordinates { chip: unit, cluster: 0, slice: 0 },
@@ -318,6 +379,31 @@ fn moved(transfer: &Transfer, region: &Region, checks: &CheckOptions, call: Call
     }
 }
 
+/// Whether the loops of a move reach every place once, as far as their sizes tell.
+fn writes_once(transfer: &Transfer) -> bool {
+    let steps = || transfer.loops.iter().map(|own| (own.size, own.destination));
+    steps().all(|(_, step)| step.units == 0 || step.elements == 0)
+        && is_injective(steps().filter(|(_, step)| step.units == 0).map(|(size, step)| (size, step.elements)))
+        && is_injective(steps().filter(|(_, step)| step.units > 0).map(|(size, step)| (size, step.units)))
+}
+
+/// Whether no two moves write in the same unit. Each writes in a unit of its tensor, once.
+fn in_units_of_their_own(parts: &[(&Transfer, Moves<'_>)]) -> bool {
+    let mut units: Vec<isize> = Vec::new();
+    for (transfer, moves) in parts {
+        let mut own = moves.units(Side::Destination);
+        own.sort_unstable();
+        own.dedup();
+        units.extend(
+            own.into_iter().map(|unit| transfer.destination_start.units.saturating_add_unsigned(unit)),
+        );
+    }
+    let all = units.len();
+    units.sort_unstable();
+    units.dedup();
+    units.len() == all
+}
+
 /// Whether a tensor lies in a unit, too.
 fn spans(region: &Region, at: Coordinates) -> bool {
     let footprint = &region.footprint;
@@ -327,7 +413,7 @@ fn spans(region: &Region, at: Coordinates) -> bool {
 
 /// Refuses a host array that does not fit its tensor.
 pub(crate) fn uploaded(host: &HostTransfer, checks: &CheckOptions, call: Call) -> Result<(), Fault> {
-    moved(&host.transfer, &host.region, checks, call)
+    moved(core::slice::from_ref(&host.transfer), &host.region, checks, call)
 }
 
 /// Refuses a pass that writes in slices in which its tensor does not lie. `width`: the lanes that are written.

@@ -20,19 +20,27 @@ use core::ops::Range;
 /// Bits of the set of written bytes that are kept at a time.
 const WINDOW_BITS: u64 = 1 << 29;
 
-/// Refuses a move that writes bytes that it also reads, with other bytes. `apart`: other tensors have other bytes.
-pub(crate) fn check(dma: &Dma, apart: bool, call: Call) -> Result<(), Fault> {
-    let Dma { source, destination, transfer, .. } = dma;
-    if source.memory != destination.memory || apart && !separate::shares(source, destination) || stays(dma) {
+/// Refuses moves, side by side between the same two tensors, that write bytes which they also read, with other bytes.
+/// `apart`: other tensors have other bytes.
+pub(crate) fn check(parts: &[Dma], apart: bool, call: Call) -> Result<(), Fault> {
+    let Some(Dma { source, destination, .. }) = parts.first() else { return Ok(()) };
+    if source.memory != destination.memory || apart && !separate::shares(source, destination) {
         return Ok(());
     }
-    let moves = Moves::new(transfer);
-    let shared = Shared::of(dma, &moves);
-    match shared.first_overwritten(dma, &moves) {
-        Some((unit, byte)) => Err(fault(dma, (unit, byte), apart, call)),
+    let moves: Vec<_> = parts.iter().map(|own| (own, Moves::new(&own.transfer))).collect();
+    let pairs = moves.iter().flat_map(|read| moves.iter().map(move |written| (read, written)));
+    let first = pairs
+        .filter(|(read, written)| !(core::ptr::eq(read.0, written.0) && stays(read.0)))
+        .filter_map(|(read, written)| Shared::of(read, written).first_overwritten(read, written))
+        .min();
+    match first {
+        Some((unit, byte)) => Err(fault((source, destination), (unit, byte), apart, call)),
         None => Ok(()),
     }
 }
+
+/// A move and its loops.
+type Part<'a> = (&'a Dma, Moves<'a>);
 
 /// Whether every loop takes the same steps on both sides, from the same place: each element is written with itself.
 fn stays(dma: &Dma) -> bool {
@@ -63,10 +71,10 @@ fn hull(moves: &Moves<'_>, side: Side, region: &Region, start: Start) -> Shared 
 }
 
 impl Shared {
-    fn of(dma: &Dma, moves: &Moves<'_>) -> Self {
-        let Dma { source, destination, transfer, .. } = dma;
-        let from = hull(moves, Side::Source, source, transfer.source_start);
-        let to = hull(moves, Side::Destination, destination, transfer.destination_start);
+    fn of((read, reads): &Part<'_>, (written, writes): &Part<'_>) -> Self {
+        let source = &read.source;
+        let from = hull(reads, Side::Source, source, read.transfer.source_start);
+        let to = hull(writes, Side::Destination, &written.destination, written.transfer.destination_start);
         let (units, bytes) = match source.memory {
             Memory::Hbm => (MAX_CHIPS, HBM_BYTES),
             Memory::Dm | Memory::Vrf => (MAX_CHIPS * CLUSTERS * SLICES, DM_BYTES as u64),
@@ -78,7 +86,7 @@ impl Shared {
     }
 
     /// The first byte, unit by unit, that is read, and written with another one.
-    fn first_overwritten(&self, dma: &Dma, moves: &Moves<'_>) -> Option<(usize, u64)> {
+    fn first_overwritten(&self, read: &Part<'_>, written: &Part<'_>) -> Option<(usize, u64)> {
         if self.units.is_empty() || self.bytes.is_empty() {
             return None;
         }
@@ -86,15 +94,15 @@ impl Shared {
         let starts =
             (0..(self.bytes.end - self.bytes.start).div_ceil(step)).map(|k| self.bytes.start + k * step);
         let windows = starts.map(|start| start..self.bytes.end.min(start.saturating_add(step)));
-        windows.filter_map(|window| self.first_in(dma, moves, &window)).min()
+        windows.filter_map(|window| self.first_in(read, written, &window)).min()
     }
 
     /// The first one of these bytes.
-    fn first_in(&self, dma: &Dma, moves: &Moves<'_>, window: &Range<u64>) -> Option<(usize, u64)> {
-        let Dma { source, destination, .. } = dma;
+    fn first_in(&self, read: &Part<'_>, written: &Part<'_>, window: &Range<u64>) -> Option<(usize, u64)> {
+        let Dma { source, destination, .. } = read.0;
         let bits = source.footprint.element.bits();
         let width = window.end - window.start;
-        let mut written = Bits::new(self.units.len() as u64 * width);
+        let mut kept = Bits::new(self.units.len() as u64 * width);
         // Where a byte of a unit is kept, less its address.
         let row = |unit: usize| (unit - self.units.start) as u64 * width;
         let inside = |(unit, bytes): (usize, Range<u64>)| {
@@ -102,17 +110,17 @@ impl Shared {
             let is_there = self.units.contains(&unit) && !bytes.is_empty();
             is_there.then(|| row(unit) + bytes.start - window.start..row(unit) + bytes.end - window.start)
         };
-        for_each_run(moves, bits, |run| {
+        for_each_run(&written.1, bits, |run| {
             if !run.stays(source, destination)
                 && let Some(range) = inside(run.to.bytes(destination, run.len))
             {
-                written.insert(range);
+                kept.insert(range);
             }
         });
         let mut found: Option<u64> = None;
-        for_each_run(moves, bits, |run| {
+        for_each_run(&read.1, bits, |run| {
             if let Some(range) = inside(run.from.bytes(source, run.len))
-                && let Some(bit) = written.first(range)
+                && let Some(bit) = kept.first(range)
             {
                 found = Some(found.map_or(bit, |found| found.min(bit)));
             }
@@ -198,8 +206,12 @@ fn for_each_run(moves: &Moves<'_>, bits: usize, mut visit: impl FnMut(Run)) {
 }
 
 /// A byte that is read and written.
-fn fault(dma: &Dma, (unit, byte): (usize, u64), apart: bool, call: Call) -> Fault {
-    let Dma { source, destination, .. } = dma;
+fn fault(
+    (source, destination): (&Region, &Region),
+    (unit, byte): (usize, u64),
+    apart: bool,
+    call: Call,
+) -> Fault {
     let at = match source.memory {
         Memory::Hbm => Coordinates { chip: unit, cluster: 0, slice: 0 },
         Memory::Dm | Memory::Vrf => Coordinates::of_slice(unit),
@@ -265,7 +277,7 @@ mod tests {
     /// The first byte that is found.
     fn found(dma: &Dma) -> Option<(usize, u64)> {
         let call = Call { operation: "DMA", location: Location::caller() };
-        let fault = check(dma, false, call).err()?;
+        let fault = check(core::slice::from_ref(dma), false, call).err()?;
         assert_eq!(fault.kind, FaultKind::Overwrite);
         fault.extent.map(|extent| (extent.unit, extent.bytes.start))
     }
@@ -362,7 +374,7 @@ mod tests {
             let transfer = transfer(&[(2, 0, 0, 0, 1), (8, 0, 1, 0, 2)]);
             let dma = Dma { source: own, destination: own, transfer, pcie: false };
             let call = Call { operation: "DMA", location: Location::caller() };
-            check(&dma, apart, call).expect_err("byte 1 is read and written").to_string()
+            check(&[dma], apart, call).expect_err("byte 1 is read and written").to_string()
         };
         let text = help(128, 4096, false);
         assert!(text.contains("does not read, for example to DM address 4224 or above; only"), "{text}");

@@ -95,8 +95,9 @@ checks! {
     Bounds bounds;
     /// A commit does not write what its own stream still has to fetch: [`FaultKind::Overwrite`].
     Overwrites overwrites;
-    /// A DMA does not write bytes that it also reads, but each with itself: [`FaultKind::Overwrite`]. Up to eight engines
-    /// read and write one move side by side, so that a byte may be written before it is read.
+    /// A DMA, a shuffle or a parallel copy does not write bytes that it also reads, but each with itself:
+    /// [`FaultKind::Overwrite`]. Up to eight engines, or all slices, read and write side by side, so that a byte may be
+    /// written before it is read.
     DmaOverwrites dma_overwrites;
     /// Nothing is written outside of the tensor that is written to: [`FaultKind::OutsideView`]. Reads may run past the
     /// end of a tensor.

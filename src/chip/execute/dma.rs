@@ -1,11 +1,11 @@
-//! DMA transfers between and inside HBM and DM.
+//! DMA transfers between and inside HBM and DM, and copies between slices, clusters and chips.
 
 use crate::chip::memory::place::{Place, spans_meet};
 use crate::chip::memory::row::Row;
 use crate::chip::memory::runs::{Runs, all_initialised, set_initialised};
 use crate::chip::memory::{Hbm, Space, SpaceMut, Unit};
 use crate::command::moves::{End, Moves, Side, Strip};
-use crate::command::{Address, Dma, Memory, Region};
+use crate::command::{Address, Dma, Memory, Region, UnitCopy};
 
 impl Strip {
     /// The runs at their source tensor.
@@ -36,6 +36,37 @@ pub(crate) fn run(dma: &Dma, hbm: &mut Vec<Hbm>, units: &mut Vec<Unit>) {
         (Memory::Hbm, Memory::Hbm) => inside(dma, hbm),
         (Memory::Dm, Memory::Dm) => inside(dma, units),
         (Memory::Vrf, _) | (_, Memory::Vrf) => unreachable!("the rules refuse it"),
+    }
+}
+
+/// Copies the elements of all parts. Everything has been checked.
+pub(crate) fn run_unit_copy(copy: &UnitCopy, hbm: &mut Vec<Hbm>, units: &mut Vec<Unit>) {
+    match copy.source.memory {
+        Memory::Hbm => all_inside(copy, hbm),
+        Memory::Dm => all_inside(copy, units),
+        Memory::Vrf => unreachable!("the rules refuse it"),
+    }
+}
+
+/// Inside one memory, in parts. Where the tensors overlap, all parts are read before anything is written.
+fn all_inside(copy: &UnitCopy, memory: &mut impl SpaceMut) {
+    let UnitCopy { source, destination, moves, .. } = copy;
+    if moves.len() < 2 || !spans_meet(&Place::Region(*source).spans(), &Place::Region(*destination).spans()) {
+        copy.parts().for_each(|part| inside(&part, memory));
+        return;
+    }
+    let element = source.footprint.element;
+    let mut row = Row::new(element);
+    let moves: Vec<Moves<'_>> = moves.iter().map(Moves::new).collect();
+    for own in &moves {
+        own.for_each_strip(element.bits(), |strip| row.read_runs(memory, strip.from(source.address), false));
+    }
+    let (mut first, end) = (0, end_of(destination));
+    for own in &moves {
+        own.for_each_strip(element.bits(), |strip| {
+            row.write_runs(first, memory, strip.to(destination.address), end, false);
+            first += strip.run * strip.count;
+        });
     }
 }
 

@@ -14,7 +14,7 @@ mod host;
 mod mask;
 mod transpose;
 
-pub(crate) use dma::run as run_dma;
+pub(crate) use dma::{run as run_dma, run_unit_copy};
 pub(crate) use host::{download, inspect, upload};
 
 use super::checks::fault::{Fault, FaultKind};

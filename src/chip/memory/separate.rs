@@ -13,7 +13,9 @@
 
 use super::row::{Line, Row};
 use super::{Hbm, SpaceMut, Unit};
-use crate::command::{Address, Dma, FillId, Memory, Place, Region, TensorUnit, TrfAddress, TrfRegion};
+use crate::command::{
+    Address, Dma, FillId, Memory, Place, Region, TensorUnit, TrfAddress, TrfRegion, UnitCopy,
+};
 use crate::scalar::ElementType;
 use core::ops::Range;
 use std::collections::HashMap;
@@ -218,13 +220,28 @@ impl Separate {
 
     /// A transfer between own bytes.
     pub(crate) fn dma(&mut self, dma: &Dma, hbm: &mut Vec<Hbm>, units: &mut Vec<Unit>) -> Dma {
+        let [source, destination] = self.both([&dma.source, &dma.destination], hbm, units);
+        Dma { source, destination, ..dma.clone() }
+    }
+
+    /// A copy between own bytes.
+    pub(crate) fn unit_copy(
+        &mut self,
+        copy: &UnitCopy,
+        hbm: &mut Vec<Hbm>,
+        units: &mut Vec<Unit>,
+    ) -> UnitCopy {
+        let [source, destination] = self.both([&copy.source, &copy.destination], hbm, units);
+        UnitCopy { source, destination, ..copy.clone() }
+    }
+
+    /// Two regions at their own bytes.
+    fn both(&mut self, regions: [&Region; 2], hbm: &mut Vec<Hbm>, units: &mut Vec<Unit>) -> [Region; 2] {
         // Both first: the second one may be a longer view of the first.
-        for region in [&dma.source, &dma.destination] {
+        for region in regions {
             self.region(region, hbm, units);
         }
-        let [source, destination] =
-            [&dma.source, &dma.destination].map(|region| self.region(region, hbm, units));
-        Dma { source, destination, ..dma.clone() }
+        regions.map(|region| self.region(region, hbm, units))
     }
 
     /// A pass between own bytes.

@@ -69,6 +69,10 @@ impl System {
                 self.transfer(dma);
                 Ok(())
             }
+            Operation::UnitCopy(copy) => {
+                self.copy_units(copy);
+                Ok(())
+            }
             Operation::TensorUnit(unit) => {
                 self.pass(unit, written, location).map(|pass| pass.run(&mut self.units))
             }

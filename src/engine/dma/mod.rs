@@ -79,6 +79,15 @@ pub const fn derive_dma(source: &Shape, destination: &Shape) -> Result<Transfer,
         Memory::Hbm => "to_hbm",
         Memory::Dm | Memory::Vrf => "to_dm",
     };
+    derive_move(operation, source, destination)
+}
+
+/// The same for any call that moves a tensor as a DMA transfer does.
+pub(crate) const fn derive_move(
+    operation: &'static str,
+    source: &Shape,
+    destination: &Shape,
+) -> Result<Transfer, PlanError> {
     if matches!(source.memory, Memory::Vrf) || matches!(destination.memory, Memory::Vrf) {
         refuse!(
             "DMA memory",

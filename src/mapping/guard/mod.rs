@@ -22,6 +22,7 @@
 //! A sum can be a variable of later digits: that is how a position inside a product that was cut across a digit
 //! (a composite) is decoded.
 
+mod alone;
 pub(crate) mod rows;
 
 use crate::list::List;

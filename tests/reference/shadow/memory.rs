@@ -90,9 +90,18 @@ impl Shadow {
     }
 
     pub(super) fn writes_well(&self, to: &Tensor, moved: &Move, broken: &mut BTreeSet<Rule>) {
+        self.spots_well(to, moved.pairs().into_iter().map(|(_, spot)| spot), broken);
+    }
+
+    pub(super) fn spots_well(
+        &self,
+        to: &Tensor,
+        spots: impl Iterator<Item = Spot>,
+        broken: &mut BTreeSet<Rule>,
+    ) {
         let units = to.units();
         let mut seen = BTreeSet::new();
-        for (_, spot) in moved.pairs() {
+        for spot in spots {
             if !units.contains(&spot.0) || spot.1 >= to.elements {
                 broken.insert(Rule::View);
             }

@@ -87,7 +87,7 @@ impl Shadow {
                 }
                 self.reads_well(from, &mut broken);
                 self.writes_well(to, moved, &mut broken);
-                if moves_over_itself(from, to, moved) {
+                if moves_over_itself(from, to, &moved.pairs()) {
                     broken.insert(Rule::Overwrite);
                 }
                 if !broken.is_empty() {
@@ -100,6 +100,44 @@ impl Shadow {
                     .into_iter()
                     .map(|(a, b)| (b, self.element(from, a.0, a.1 as isize)))
                     .collect();
+                for (spot, value) in values {
+                    self.put(to, spot, value.as_deref());
+                }
+                self.note(to);
+                Ok(Vec::new())
+            }
+            Operation::Copy { call, from, to, moves } => {
+                let parallel = *call != Copied::Shuffle;
+                let pairs = all_pairs(moves);
+                for tensor in [from, to] {
+                    if tensor.memory != Memory::Dm {
+                        broken.insert(Rule::Unsupported);
+                    }
+                    if tensor.leaves_memory() {
+                        broken.insert(Rule::Bounds);
+                    }
+                    if !tensor.address.is_multiple_of(tensor.kind.bytes() as u64) {
+                        broken.insert(Rule::Misaligned);
+                    }
+                }
+                if parallel && !to.address.is_multiple_of(8) {
+                    broken.insert(Rule::Misaligned);
+                }
+                // The sub context of a slice reaches the slices of its cluster.
+                if parallel && pairs.iter().any(|(a, b)| a.0 / UNITS[2] != b.0 / UNITS[2]) {
+                    broken.insert(Rule::Unsupported);
+                }
+                self.reads_well(from, &mut broken);
+                self.spots_well(to, pairs.iter().map(|(_, spot)| *spot), &mut broken);
+                if moves_over_itself(from, to, &pairs) {
+                    broken.insert(Rule::Overwrite);
+                }
+                if !broken.is_empty() {
+                    return Err(broken);
+                }
+                self.in_order(if parallel { 1 } else { 2 }, vec![used(from, false), used(to, true)])?;
+                let values: Vec<_> =
+                    pairs.into_iter().map(|(a, b)| (b, self.element(from, a.0, a.1 as isize))).collect();
                 for (spot, value) in values {
                     self.put(to, spot, value.as_deref());
                 }
@@ -155,8 +193,8 @@ impl Shadow {
 }
 
 /// Whether a byte that a move reads gets another byte from it.
-fn moves_over_itself(from: &Tensor, to: &Tensor, moved: &Move) -> bool {
-    let bytes = moved_bytes(from, to, moved);
+fn moves_over_itself(from: &Tensor, to: &Tensor, pairs: &[(Spot, Spot)]) -> bool {
+    let bytes = moved_bytes(from, to, pairs);
     // Behind the end of a memory is nothing.
     let there = |(_, byte): &(usize, u128)| *byte < from.capacity();
     let read: BTreeSet<_> = bytes.iter().map(|(a, _)| *a).filter(there).collect();
@@ -166,16 +204,14 @@ fn moves_over_itself(from: &Tensor, to: &Tensor, moved: &Move) -> bool {
 /// Whether an operation moves a byte to where it is.
 pub fn moves_a_byte_to_itself(operation: &Operation) -> bool {
     let Operation::Dma { from, to, moved, .. } = operation else { return false };
-    from.memory == to.memory && moved_bytes(from, to, moved).iter().any(|(a, b)| a == b)
+    from.memory == to.memory && moved_bytes(from, to, &moved.pairs()).iter().any(|(a, b)| a == b)
 }
 
 /// The unit and the address of each byte of a move, on either side.
-fn moved_bytes(from: &Tensor, to: &Tensor, moved: &Move) -> Vec<((usize, u128), (usize, u128))> {
+fn moved_bytes(from: &Tensor, to: &Tensor, pairs: &[(Spot, Spot)]) -> Vec<((usize, u128), (usize, u128))> {
     let size = from.kind.bytes();
     let place = |tensor: &Tensor, (unit, element): Spot, k: usize| {
         (unit, u128::from(tensor.address) + (element * size + k) as u128)
     };
-    (moved.pairs().into_iter())
-        .flat_map(|(a, b)| (0..size).map(move |k| (place(from, a, k), place(to, b, k))))
-        .collect()
+    (pairs.iter()).flat_map(|&(a, b)| (0..size).map(move |k| (place(from, a, k), place(to, b, k)))).collect()
 }

@@ -129,7 +129,7 @@ pub struct Move {
 }
 
 /// A unit and an element.
-pub(super) type Spot = (usize, usize);
+pub type Spot = (usize, usize);
 
 impl Move {
     /// What moves where, in any order.
@@ -253,6 +253,13 @@ pub enum Operation {
         moved: Move,
         pcie: bool,
     },
+    /// Moves side by side, each from a spot on either side on.
+    Copy {
+        call: Copied,
+        from: Tensor,
+        to: Tensor,
+        moves: Vec<(Spot, Spot, Move)>,
+    },
     Pass(Pass),
     InspectTrf {
         from: Registers,
@@ -266,6 +273,26 @@ pub enum Operation {
     },
     /// Another launch.
     Launch,
+}
+
+/// What copies between units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copied {
+    /// The DMA engines, clusters in another order.
+    Shuffle,
+    /// The sub context, in each cluster.
+    Parallel,
+    /// The sub context, a part per cluster.
+    Parts,
+}
+
+/// What moves where, in any order.
+pub(super) fn all_pairs(moves: &[(Spot, Spot, Move)]) -> Vec<(Spot, Spot)> {
+    let from = |start: &Spot, spot: Spot| (start.0 + spot.0, start.1 + spot.1);
+    let moved = |(a, b, own): &(Spot, Spot, Move)| -> Vec<_> {
+        own.pairs().into_iter().map(|(x, y)| (from(a, x), from(b, y))).collect()
+    };
+    moves.iter().flat_map(moved).collect()
 }
 
 /// A rule that an operation breaks.
@@ -313,7 +340,7 @@ impl Operation {
             Operation::Upload { to, .. } => vec![of(to)],
             Operation::Download { from, .. } | Operation::InspectVrf { from, .. } => vec![of(from)],
             Operation::InspectTrf { from, .. } => vec![(0, from.fill)],
-            Operation::Dma { from, to, .. } => vec![of(from), of(to)],
+            Operation::Dma { from, to, .. } | Operation::Copy { from, to, .. } => vec![of(from), of(to)],
             Operation::Pass(pass) => {
                 let end = match &pass.sink {
                     Sink::Commit { to, .. } | Sink::Vrf { to, .. } => of(to),
@@ -337,6 +364,10 @@ impl Operation {
             Operation::Dma { from, to, moved, .. } => {
                 let holds = |tensor, spot: Spot| holds(tensor, spot.1 as isize);
                 moved.pairs().into_iter().any(|(a, b)| !holds(from, a) || !holds(to, b))
+            }
+            Operation::Copy { from, to, moves, .. } => {
+                let holds = |tensor, spot: Spot| holds(tensor, spot.1 as isize);
+                all_pairs(moves).into_iter().any(|(a, b)| !holds(from, a) || !holds(to, b))
             }
             Operation::Pass(pass) => {
                 let visits = |tensor, base, loops: &[(usize, isize)]| {

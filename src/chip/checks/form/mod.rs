@@ -7,9 +7,11 @@ use super::bounds::Call;
 use super::fault::{Fault, FaultKind};
 use crate::command::{
     Contraction, Dma, HostTransfer, Inspection, Operation, RegisterFile, Sink, Start, StreamShape,
-    TensorUnit, Transpose,
+    TensorUnit, Transpose, UnitCopy,
 };
-use crate::spec::{FLIT_BYTES, REGISTER_READ_SIZES, TRANSPOSE_COLUMNS, TRANSPOSE_ROW_BYTES, TRF_BYTES};
+use crate::spec::{
+    FLIT_BYTES, MAX_CHIPS, REGISTER_READ_SIZES, TRANSPOSE_COLUMNS, TRANSPOSE_ROW_BYTES, TRF_BYTES,
+};
 use crate::text::Text;
 use core::panic::Location;
 use site::Form;
@@ -28,6 +30,7 @@ pub(in crate::chip) fn operation(
     match operation {
         Operation::Dma(dma) => transferred(dma, Form { operation: "DMA", location }),
         Operation::TensorUnit(unit) => pass(unit, location),
+        Operation::UnitCopy(copy) => copied(copy, Form { operation: copy.call.name(), location }),
     }
 }
 
@@ -64,6 +67,24 @@ fn transferred(dma: &Dma, form: Form) -> Result<(), Fault> {
     let (from, to) = (dma.source.footprint.element, dma.destination.footprint.element);
     form.same(from, to, "is to be moved to a tensor of")?;
     form.transfer(&dma.transfer)
+}
+
+/// Refuses a copy of more parts than there are chips, or by a context that has no such call.
+fn copied(copy: &UnitCopy, form: Form) -> Result<(), Fault> {
+    let UnitCopy { call, context, source, destination, moves } = copy;
+    if !call.is_of(*context) {
+        let message = format!("the context `{context}` is to copy, but it has no such call");
+        return Err(form.refused(message, "give shuffles to `tdma`, and parallel copies to `sub`"));
+    }
+    if moves.len() > MAX_CHIPS {
+        let message = format!("the copy has {} parts, but there are at most {MAX_CHIPS} chips", moves.len());
+        return Err(form.refused(message, "give each chip or cluster one part"));
+    }
+    form.region(source)?;
+    form.region(destination)?;
+    form.stored(source.footprint.element)?;
+    form.same(source.footprint.element, destination.footprint.element, "is to be copied to a tensor of")?;
+    moves.iter().try_for_each(|transfer| form.transfer(transfer))
 }
 
 fn pass(unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), Fault> {

@@ -120,6 +120,10 @@ fn passes() {
     assert_eq!(system.execute(&Command { operation, location: Location::caller() }), Ok(()));
     refused_copy("64 positions for 3 packets of 32", |unit| unit.fetch.time = 3);
     refused_copy("64 positions for 2 packets of 0", |unit| unit.fetch.packet = 0);
+    // A packet as large as no slice is.
+    refused_copy("has loops without a meaning", |unit| {
+        unit.fetch.config.packet_size = MOST_IN_SLICE as usize
+    });
     refused_copy("has loops without a meaning", |unit| {
         unit.fetch.config.entries.set(0, Entry { size: 0, stride: 1 });
     });

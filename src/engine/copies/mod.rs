@@ -1,0 +1,211 @@
+//! Copies between slices, clusters and chips: shuffles by the DMA engines, and copies by the sub context.
+//!
+//! ```text
+//!   dm_chip_shuffle(x, &[1, 2, 3, 0])                parallel_copy_chip_slice(x, &[3, 0, 1, 2])
+//!
+//!   chip    0   1   2   3                            chip     0      1      2      3
+//!   x       a   b   c   d                            x        abcd   efgh   ijkl   mnop
+//!   result  b   c   d   a                            result   d      e      j      o
+//! ```
+//!
+//! | call | of | does | addresses |
+//! |---|---|---|---|
+//! | `dm_cluster_shuffle` | `ctx.tdma` | cluster `k` gets what cluster `pattern[k]` has | scratch |
+//! | `dm_chip_shuffle` | `ctx.tdma` | chip `k` gets what chip `pattern[k]` has | scratch |
+//! | `hbm_chip_shuffle` | `ctx.tdma`, `ctx.pdma` | the same in HBM | scratch |
+//! | `to_dm_pcopy`, `to_dm_view_pcopy` | `ctx.sub` | any layout inside of each cluster, slices in any order | that of the destination |
+//! | `parallel_copy_cluster_slice` | `ctx.sub` | cluster `c` keeps part `index[c]` of its outermost axis | scratch |
+//! | `parallel_copy_chip_slice` | `ctx.sub` | chip `c` keeps part `index[c]` of its outermost axis | scratch |
+//!
+//! A pattern says for each destination where it takes from. Repeated entries broadcast: `[0, 0]` gives cluster 0 to both.
+//! Positions stay what they are: the result has the types of the source, and chip `k` now holds the elements that chip
+//! `pattern[k]` held.
+//!
+//! # Scratch
+//! Calls that name no address put their result at the end of the memory, below earlier results:
+//! [`Context::dm_scratch_mark`](crate::runtime::Context::dm_scratch_mark) tells where that range begins,
+//! [`Context::free_dm_scratch`](crate::runtime::Context::free_dm_scratch) gives it back, and so does the next launch.
+//! [`Context::alloc_dm`](crate::runtime::Context::alloc_dm) never gives an address in it.
+//!
+//! # Refused while compiling
+//! Another number of clusters or chips than the pattern is for; clusters or chips of which some hold fewer elements than
+//! others; an axis to slice that is not the outermost one of `Element`; parallel copies that drop or cut an axis.
+//!
+//! # Panics
+//! Where a pattern has another length, names a unit or part that is not there, or takes from one that holds no element; where
+//! the scratch range is full; and where a check of the chip fails.
+
+mod parallel;
+mod shuffle;
+mod slices;
+
+pub use parallel::{ParallelCopyPlan, SubContext, derive_parallel_copy};
+pub use shuffle::{HasClusters, ShuffleConfig, ShufflePlan, derive_shuffle};
+pub use slices::{SliceCopyConfig, SliceCopyPlan, SliceCopyRequest, derive_slice_copy};
+
+use crate::command::{ContextKind, CopyCall, Memory, Operation, Region, Start, Transfer, UnitCopy};
+use crate::error::{PlanError, refuse};
+use crate::mapping::{Expr, Guard};
+use crate::sequencer::transfer::Level;
+use crate::spec;
+use crate::tensor::Shape;
+
+/// The units that a copy tells apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnitLevel {
+    /// The clusters of each chip.
+    Cluster,
+    /// The chips.
+    Chip,
+}
+
+impl UnitLevel {
+    /// The dimension of a tensor, as its types name it.
+    pub const fn dimension(self) -> &'static str {
+        match self {
+            UnitLevel::Cluster => "Cluster",
+            UnitLevel::Chip => "Chip",
+        }
+    }
+
+    /// One of the units, in words.
+    const fn noun(self) -> &'static str {
+        match self {
+            UnitLevel::Cluster => "cluster",
+            UnitLevel::Chip => "chip",
+        }
+    }
+
+    /// The variable of a tensor's guard.
+    const fn variable(self) -> usize {
+        match self {
+            UnitLevel::Chip => 0,
+            UnitLevel::Cluster => 1,
+        }
+    }
+
+    const fn mapping(self, shape: &Shape) -> &'static Expr {
+        match self {
+            UnitLevel::Chip => shape.chip,
+            UnitLevel::Cluster => shape.cluster,
+        }
+    }
+
+    /// Units of a command between two neighbours.
+    const fn step(self, memory: Memory) -> usize {
+        match (self, memory) {
+            (UnitLevel::Chip, Memory::Hbm) => 1,
+            (UnitLevel::Chip, Memory::Dm | Memory::Vrf) => spec::CLUSTERS * spec::SLICES,
+            (UnitLevel::Cluster, _) => spec::SLICES,
+        }
+    }
+
+    /// The dimensions of a tensor without this one, innermost first, and their number.
+    const fn others(self, shape: &Shape) -> ([(&'static Expr, Level); 4], usize) {
+        let mut dimensions = shape.dimensions();
+        match (self, shape.memory) {
+            (UnitLevel::Chip, Memory::Hbm) => (dimensions, 1),
+            (UnitLevel::Chip, Memory::Dm | Memory::Vrf) => (dimensions, 3),
+            (UnitLevel::Cluster, _) => {
+                dimensions[2] = dimensions[3];
+                (dimensions, 3)
+            }
+        }
+    }
+}
+
+/// The number that a call is written for is that of the types.
+const fn check_count(
+    operation: &'static str,
+    level: UnitLevel,
+    given: usize,
+    shape: &Shape,
+) -> Result<(), PlanError> {
+    let mapping = level.mapping(shape);
+    let count = match mapping.checked_size() {
+        Ok(count) => count,
+        Err(text) => return Err(PlanError::new("mapping", text)),
+    };
+    if given == count {
+        return Ok(());
+    }
+    refuse!(
+        "unit count",
+        "{}: the call is for {}, but {} {} has {}; help: write {} as the constant of the call, and as many numbers",
+        str(operation),
+        count(given, level.noun()),
+        str(level.dimension()),
+        mapping(mapping),
+        count(count, "position"),
+        number(count),
+    )
+}
+
+/// Every unit that holds elements holds them at the same positions.
+const fn check_alike(
+    operation: &'static str,
+    level: UnitLevel,
+    shape: &Shape,
+    guard: &Guard,
+) -> Result<(), PlanError> {
+    if guard.is_alone(level.variable()) {
+        return Ok(());
+    }
+    refuse!(
+        "ragged units",
+        "{}: {} {} of `{}<…>` is a part of an axis whose padding it shares with another part, so that one {} may hold fewer \
+         elements than another; help: choose sizes that fill every {}, or pad the axis outermost in `{}` alone",
+        str(operation),
+        str(level.dimension()),
+        mapping(level.mapping(shape)),
+        str(shape.name()),
+        str(level.noun()),
+        str(level.noun()),
+        str(level.dimension()),
+    )
+}
+
+/// One number per unit, in the call.
+fn check_length(
+    operation: &'static str,
+    level: UnitLevel,
+    what: &str,
+    units: usize,
+    given: usize,
+) -> Result<(), PlanError> {
+    if given == units {
+        return Ok(());
+    }
+    refuse!(
+        "pattern length",
+        "{}: the {} has {}, but the tensor has {}; help: give one number for each {}, in order",
+        str(operation),
+        str(what),
+        count(given, "number"),
+        count(units, level.noun()),
+        str(level.noun()),
+    )
+}
+
+/// The loops, further on at both sides.
+fn started(transfer: &Transfer, source: Start, destination: Start) -> Transfer {
+    let and = |a: Start, b: Start| Start { units: a.units + b.units, elements: a.elements + b.elements };
+    Transfer {
+        source_start: and(transfer.source_start, source),
+        destination_start: and(transfer.destination_start, destination),
+        ..*transfer
+    }
+}
+
+fn copy_operation(
+    call: CopyCall,
+    context: ContextKind,
+    [source, destination]: [Region; 2],
+    moves: Vec<Transfer>,
+) -> Operation {
+    Operation::UnitCopy(Box::new(UnitCopy { call, context, source, destination, moves }))
+}
+
+#[cfg(test)]
+#[path = "rules_tests.rs"]
+mod rules_tests;

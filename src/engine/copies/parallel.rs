@@ -1,0 +1,152 @@
+//! Parallel copy: from DM to DM through the Tensor Unit of each slice, by the sub context.
+
+// `#[inline(never)]`: the compiler names the line of a call that it did not inline.
+
+use super::copy_operation;
+use crate::command::{Address, ContextKind, CopyCall, Region, Transfer};
+use crate::engine::dma::{AtRest, derive_move};
+use crate::error::{PlanError, refuse};
+use crate::mapping::M;
+use crate::runtime::fault::accept;
+use crate::runtime::{Tu, TuContext, TuValues as _};
+use crate::scalar::Scalar;
+use crate::spec;
+use crate::tensor::{DmTensor, DmTensorView, DmTensorViewMut, Shape};
+use core::marker::PhantomData;
+
+mod sealed {
+    use super::*;
+    pub trait Sealed {}
+    impl Sealed for TuContext<{ Tu::Sub }> {}
+}
+
+/// What copies beside the main context: `ctx.sub`.
+#[diagnostic::on_unimplemented(
+    message = "parallel copies are made by the sub context, `ctx.sub`",
+    label = "write `&mut ctx.sub`",
+    note = "`to_dm` and `to_dm_view` copy with the DMA engines, `ctx.tdma`"
+)]
+pub trait SubContext: sealed::Sealed {
+    /// The context.
+    #[doc(hidden)]
+    fn unit(&mut self) -> &mut TuContext<{ Tu::Sub }>;
+}
+
+impl SubContext for TuContext<{ Tu::Sub }> {
+    fn unit(&mut self) -> &mut TuContext<{ Tu::Sub }> {
+        self
+    }
+}
+
+const CALL: CopyCall = CopyCall::ParallelCopy;
+
+/// Derives the loops of a parallel copy: those of a DMA transfer. As `Chip` and `Cluster` are the same on both sides, nothing
+/// leaves its cluster.
+pub const fn derive_parallel_copy(source: &Shape, destination: &Shape) -> Result<Transfer, PlanError> {
+    derive_move(CALL.name(), source, destination)
+}
+
+/// The loops of a parallel copy from one tensor type to another.
+pub struct ParallelCopyPlan<Source, Destination>(PhantomData<(Source, Destination)>);
+
+impl<Source: AtRest, Destination: AtRest> ParallelCopyPlan<Source, Destination> {
+    /// The loops. Using it refuses what the sub context cannot copy.
+    pub const TRANSFER: Transfer = {
+        let _ = (Source::FOOTPRINT, Destination::FOOTPRINT);
+        match derive_parallel_copy(&Source::SHAPE, &Destination::SHAPE) {
+            Ok(transfer) => transfer,
+            Err(error) => error.refuse(),
+        }
+    };
+}
+
+/// The sub context writes units of 8 bytes.
+fn check_address(address: Address) -> Result<(), PlanError> {
+    let unit = spec::COMMIT_ALIGN_BYTES;
+    if (address as usize).is_multiple_of(unit) {
+        return Ok(());
+    }
+    refuse!(
+        "parallel copy alignment",
+        "{}: the destination is at address {}, which is no multiple of the {} bytes that the sub context writes; \
+         help: move it to a multiple of {}",
+        str(CALL.name()),
+        number(address as usize),
+        number(unit),
+        number(unit),
+    )
+}
+
+#[track_caller]
+fn copied(sub: &mut TuContext<{ Tu::Sub }>, regions: [Region; 2], transfer: Transfer) {
+    accept(CALL.name(), check_address(regions[1].address));
+    sub.execute(copy_operation(CALL, ContextKind::Sub, regions, vec![transfer]));
+}
+
+impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Cluster, Slice, Element> {
+    /// Copies the tensor to another one of the same clusters, in any layout, by the sub context: the DMA engines and the main
+    /// context go on meanwhile. Axes that only the destination has are broadcast; its padding stays as it is.
+    ///
+    /// Every slice reads and writes 8 bytes per cycle where the layout keeps them together. Otherwise it takes longer.
+    ///
+    /// ```
+    /// use furiosa_visa_std::prelude::*;
+    /// axes![A = 256, B = 64];
+    ///
+    /// #[device(chip = 1)]
+    /// fn turn(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![A, B]>, out: &mut HbmTensor<i8, m![1], m![A, B]>) {
+    ///     let a = x.to_dm::<m![1 # 2], m![A], m![B]>(&mut ctx.tdma, 0);
+    ///     let mut b = x.to_dm::<m![1 # 2], m![A % 128, A / 128], m![B]>(&mut ctx.tdma, 64);
+    ///     a.to_dm_pcopy(&mut ctx.sub, &mut b);
+    ///     b.view().to_hbm_view(&mut ctx.tdma, out.view_mut());
+    /// }
+    /// # let mut ctx = Context::acquire();
+    /// # let host = HostTensor::<i8, m![A, B]>::zero();
+    /// # pollster::block_on(async {
+    /// #     let x = host.to_hbm(&mut ctx.pdma, 0).await;
+    /// #     let mut y = host.to_hbm(&mut ctx.pdma, 1 << 20).await;
+    /// #     launch(turn, (&mut *ctx, &x, &mut y)).await;
+    /// # });
+    /// ```
+    ///
+    /// Refused while compiling: what the [table](crate::engine::dma) says of `to_dm` from DM.
+    ///
+    /// # Panics
+    /// Where the destination is at no multiple of 8, or its bytes are read by the same copy.
+    #[track_caller]
+    #[inline(never)]
+    pub fn to_dm_pcopy<Slice2: M, Element2: M>(
+        &self,
+        sub: &mut impl SubContext,
+        destination: &mut DmTensor<D, Chip, Cluster, Slice2, Element2>,
+    ) {
+        let transfer = const {
+            ParallelCopyPlan::<
+                DmTensor<D, Chip, Cluster, Slice, Element>,
+                DmTensor<D, Chip, Cluster, Slice2, Element2>,
+            >::TRANSFER
+        };
+        copied(sub.unit(), [self.view().region(), destination.view_mut().region()], transfer);
+    }
+}
+
+impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
+    DmTensorView<'_, D, Chip, Cluster, Slice, Element>
+{
+    /// Copies the tensor into a view of another one: see [`DmTensor::to_dm_pcopy`].
+    #[track_caller]
+    #[inline(never)]
+    pub fn to_dm_view_pcopy<Slice2: M, Element2: M>(
+        self,
+        sub: &mut impl SubContext,
+        destination: DmTensorViewMut<'_, D, Chip, Cluster, Slice2, Element2>,
+    ) {
+        let transfer = const {
+            ParallelCopyPlan::<
+                DmTensor<D, Chip, Cluster, Slice, Element>,
+                DmTensor<D, Chip, Cluster, Slice2, Element2>,
+            >::TRANSFER
+        };
+        copied(sub.unit(), [self.region(), destination.region()], transfer);
+    }
+}

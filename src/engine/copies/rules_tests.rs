@@ -1,0 +1,211 @@
+//! The rules of shuffles and parallel copies, each with a neighbour that is accepted.
+
+use super::*;
+use crate::mapping::M;
+use crate::prelude::{axes, m};
+use crate::scalar::ElementType::{self, F32, I4, I8};
+
+axes![C = 2, A = 40, B = 8, R = 3, V = 7, W = 4];
+
+/// A tensor in DM of one chip.
+fn dm<Cluster: M, Slice: M, Element: M>(element: ElementType) -> Shape {
+    Shape::dm(element, <m![1]>::EXPR, Cluster::EXPR, Slice::EXPR, Element::EXPR)
+}
+
+fn hbm<Chip: M, Element: M>(element: ElementType) -> Shape {
+    Shape::hbm(element, Chip::EXPR, Element::EXPR)
+}
+
+#[track_caller]
+fn refused<T: core::fmt::Debug>(result: Result<T, PlanError>, rule: &str, parts: &[&str]) {
+    let error = result.expect_err("it is refused");
+    let message = error.message();
+    assert_eq!(error.rule(), rule, "{message}");
+    assert!(parts.iter().all(|part| message.contains(part)), "{message}");
+    assert!(message.contains("; help: "), "{message}");
+}
+
+fn clusters(shape: &Shape) -> Result<ShuffleConfig, PlanError> {
+    derive_shuffle(CopyCall::DmClusterShuffle, UnitLevel::Cluster, shape)
+}
+
+fn chips(shape: &Shape) -> Result<ShuffleConfig, PlanError> {
+    derive_shuffle(CopyCall::HbmChipShuffle, UnitLevel::Chip, shape)
+}
+
+#[test]
+fn the_constant_of_a_call_is_the_number_of_units() {
+    let shape = dm::<m![C], m![1 # 256], m![B]>(I8);
+    let check = |given| check_count("dm_cluster_shuffle", UnitLevel::Cluster, given, &shape);
+    assert_eq!(check(2), Ok(()));
+    let parts = [
+        "dm_cluster_shuffle: the call is for 4 clusters, but Cluster `m![C]` has 2 positions",
+        "help: write 2 as the constant of the call",
+    ];
+    refused(check(4), "unit count", &parts);
+    refused(check(1), "unit count", &["the call is for 1 cluster, but"]);
+}
+
+#[test]
+fn clusters_hold_as_much_as_each_other() {
+    assert!(clusters(&dm::<m![A / 20], m![A % 20 # 256], m![B]>(I8)).is_ok());
+    let ragged = dm::<m![A # 48 / 24], m![A # 48 % 24 # 256], m![B]>(I8);
+    let parts = [
+        "dm_cluster_shuffle: Cluster `m![A # 48 / 24]` of `DmTensor<…>` is a part of an axis whose padding it \
+         shares with another part, so that one cluster may hold fewer elements than another",
+        "help: choose sizes that fill every cluster, or pad the axis outermost in `Cluster` alone",
+    ];
+    refused(clusters(&ragged), "ragged units", &parts);
+    // Ragged in another dimension, padded, and a cluster that holds nothing.
+    assert!(clusters(&dm::<m![C], m![A # 48 / 16 # 256], m![A # 48 % 16]>(I8)).is_ok());
+    assert!(clusters(&dm::<m![1 # 2], m![A # 256], m![B # 16]>(I8)).is_ok());
+    let ragged = hbm::<m![R # 4 / 2], m![R # 4 % 2, B]>(I8);
+    refused(chips(&ragged), "ragged units", &["Chip `m![R # 4 / 2]` of `HbmTensor<…>`", "every chip"]);
+    assert!(chips(&hbm::<m![R # 4], m![B]>(I8)).is_ok());
+}
+
+#[test]
+fn patterns_name_what_holds_elements() {
+    let config = clusters(&dm::<m![C], m![1 # 256], m![B]>(I8)).expect("it is legal");
+    for pattern in [[0, 1], [1, 0], [0, 0], [1, 1]] {
+        let moves = config.moves(&pattern).expect("both hold elements");
+        let starts: Vec<_> =
+            moves.iter().map(|own| [own.source_start.units, own.destination_start.units]).collect();
+        assert_eq!(starts, [[256 * pattern[0] as isize, 0], [256 * pattern[1] as isize, 256]]);
+    }
+    let part = "dm_cluster_shuffle: the pattern has 3 numbers, but the tensor has 2 clusters; \
+                help: give one number for each cluster, in order";
+    refused(config.moves(&[0, 1, 0]), "pattern length", &[part]);
+    refused(config.moves(&[0]), "pattern length", &["the pattern has 1 number, but"]);
+    let part =
+        "the pattern gives cluster 1 what cluster 2 has, but the tensor has 2 clusters; help: use 0 to 1";
+    refused(config.moves(&[0, 2]), "pattern bounds", &[part]);
+    // Cluster 1 holds nothing: it gets nothing, whatever its entry is, and gives nothing.
+    let config = clusters(&dm::<m![1 # 2], m![1 # 256], m![B]>(I8)).expect("it is legal");
+    assert_eq!(
+        [config.moves(&[0, 0]), config.moves(&[0, 1])].map(|own| own.map(|moves| moves.len())),
+        [Ok(1), Ok(1)]
+    );
+    let part = "the pattern gives cluster 0 what cluster 1 has, but that one holds no element: it is padding of Cluster; \
+                help: take from one that holds elements, for example 0";
+    refused(config.moves(&[1, 0]), "pattern of padding", &[part]);
+    refused(config.moves(&[0, 2]), "pattern bounds", &["what cluster 2 has"]);
+    let config = chips(&hbm::<m![R # 4], m![B]>(F32)).expect("it is legal");
+    let starts: Vec<_> =
+        config.moves(&[2, 0, 1, 3]).expect("it is legal").iter().map(|own| own.source_start).collect();
+    assert_eq!(starts, [2, 0, 1].map(|units| Start { units, elements: 0 }));
+}
+
+#[test]
+fn shuffles_move_whole_bytes() {
+    let odd = dm::<m![C], m![1 # 256], m![B / 2, B % 2 # 3]>(I4);
+    refused(clusters(&odd), "whole bytes", &["dm_cluster_shuffle", "of 4 bits at a time"]);
+    assert!(clusters(&dm::<m![C], m![1 # 256], m![B / 2, B % 2 # 4]>(I4)).is_ok());
+}
+
+/// `Slice` and `Element` before and after.
+fn copy<Cluster: M, Slice: M, Element: M, Slice2: M, Element2: M>() -> Result<Transfer, PlanError> {
+    derive_parallel_copy(&dm::<Cluster, Slice, Element>(I8), &dm::<Cluster, Slice2, Element2>(I8))
+}
+
+#[test]
+fn parallel_copies_stay_in_their_cluster() {
+    assert!(copy::<m![C], m![B # 256], m![A], m![A # 256], m![B]>().is_ok());
+    assert!(copy::<m![1 # 2], m![A # 256], m![B], m![A # 256], m![B, R]>().is_ok(), "a broadcast");
+    let dropped = copy::<m![C], m![B # 256], m![A], m![B # 256], m![1]>();
+    refused(dropped, "not covered", &["to_dm_pcopy: ", "has no place for"]);
+    // What tells clusters apart may be wanted inside of each: it is repeated there, from the same cluster.
+    for transfer in [
+        copy::<m![C], m![B # 256], m![A], m![C, B # 128], m![A]>(),
+        copy::<m![C], m![B # 256], m![A], m![B # 256], m![C, A]>(),
+        copy::<m![C], m![B # 256], m![A], m![B # 256], m![A, C]>(),
+    ] {
+        let transfer = transfer.expect("it is a broadcast");
+        let clusters: Vec<_> = (transfer.loops.iter())
+            .map(|own| [own.source.units, own.destination.units])
+            .filter(|units| units.iter().any(|&units| units >= crate::spec::SLICES))
+            .collect();
+        assert_eq!(clusters, [[256, 256]], "{transfer}");
+    }
+}
+
+/// A part of `Element` for each cluster.
+fn parts<Cluster: M, Element: M, Axis: M, Sliced: M, Element2: M>() -> Result<SliceCopyConfig, PlanError> {
+    derive_slice_copy(&SliceCopyRequest {
+        call: CopyCall::ClusterSliceCopy,
+        level: UnitLevel::Cluster,
+        source: dm::<Cluster, m![1 # 256], Element>(I8),
+        axis: Axis::EXPR,
+        sliced: Sliced::EXPR,
+        destination: dm::<Cluster, m![1 # 256], Element2>(I8),
+    })
+}
+
+#[test]
+fn the_outermost_axis_is_sliced() {
+    let config = parts::<m![C], m![V, B], m![V], m![1 # 7, B], m![B]>().expect("it is legal");
+    assert_eq!((config.parts, config.part_elements, config.count), (7, 8, 2));
+    // Its outer part, also padded; and a broadcast of the part.
+    assert!(parts::<m![C], m![A, B], m![A / 8], m![1 # 5, A % 8, B], m![B, A % 8]>().is_ok());
+    assert!(parts::<m![C], m![V # 8, B], m![V # 8], m![1 # 8, B], m![B]>().is_ok());
+    assert!(parts::<m![C], m![V, B], m![V], m![1 # 7, B], m![R, B]>().is_ok());
+    let text = [
+        "parallel_copy_cluster_slice: AxisToSlice `m![B]` is not the outermost part of Element `m![V, B]`",
+        "slices the outermost axis only; help: name the outermost part of Element with its padding",
+    ];
+    refused(parts::<m![C], m![V, B], m![B], m![V, 1 # 8], m![V]>(), "slice axis", &text);
+    refused(parts::<m![C], m![V # 8, B], m![V], m![1 # 7, B], m![B]>(), "slice axis", &["`m![V]`"]);
+    let text = [
+        "AxisSlicedElement `m![B]` is not Element `m![V, B]` with `1 # 7` for AxisToSlice `m![V]`",
+        "help: write `m![B # 56]`",
+    ];
+    refused(parts::<m![C], m![V, B], m![V], m![B], m![B]>(), "sliced element", &text);
+    let lost = parts::<m![C], m![V, B], m![V], m![1 # 7, B], m![1]>();
+    refused(lost, "not covered", &["parallel_copy_cluster_slice", "has no place for"]);
+}
+
+#[test]
+fn parts_hold_as_much_as_each_other() {
+    let ragged = parts::<m![C], m![V # 8, B], m![V # 8 / 4], m![1 # 2, V # 8 % 4, B], m![V # 8 % 4, B]>();
+    let text = [
+        "Cluster and AxisToSlice `m![V # 8 / 4]` cut an axis so that some parts of Element `m![V # 8, B]` have fewer",
+        "help: choose sizes that fill every part, or pad another dimension",
+    ];
+    refused(ragged, "ragged parts", &text);
+    // The axis is cut between clusters and parts.
+    let ragged = parts::<m![V # 8 / 4], m![V # 8 % 4, B], m![V # 8 % 4], m![1 # 4, B], m![B]>();
+    refused(ragged, "ragged parts", &["Cluster and AxisToSlice `m![V # 8 % 4]`"]);
+    assert!(parts::<m![B / 4], m![B % 4, W], m![B % 4], m![1 # 4, W], m![W]>().is_ok());
+    let odd = |element| {
+        derive_slice_copy(&SliceCopyRequest {
+            call: CopyCall::ChipSliceCopy,
+            level: UnitLevel::Chip,
+            source: dm::<m![C], m![1 # 256], m![W, R]>(element),
+            axis: <m![W]>::EXPR,
+            sliced: <m![1 # 4, R]>::EXPR,
+            destination: dm::<m![C], m![1 # 256], m![R]>(element),
+        })
+    };
+    assert!(odd(I8).is_ok());
+    refused(odd(I4), "whole bytes", &["parallel_copy_chip_slice"]);
+}
+
+#[test]
+fn indices_name_parts_that_hold_elements() {
+    let config = parts::<m![C], m![V # 8, B], m![V # 8], m![1 # 8, B], m![B]>().expect("it is legal");
+    let starts: Vec<_> = (config.moves(&[6, 0]).expect("both hold elements").iter())
+        .map(|own| (own.source_start.units, own.source_start.elements, own.destination_start.units))
+        .collect();
+    assert_eq!(starts, [(0, 48, 0), (256, 0, 256)]);
+    let part = "parallel_copy_cluster_slice: cluster 1 is to keep part 8, but AxisToSlice has 8 positions; help: use 0 to 7";
+    refused(config.moves(&[0, 8]), "slice bounds", &[part]);
+    let part = "cluster 0 is to keep part 7, which is padding of AxisToSlice and holds no element";
+    refused(config.moves(&[7, 0]), "slice of padding", &[part]);
+    refused(config.moves(&[0]), "pattern length", &["the index has 1 number, but the tensor has 2 clusters"]);
+    let config = parts::<m![1 # 2], m![V # 8, B], m![V # 8], m![1 # 8, B], m![B]>().expect("it is legal");
+    assert_eq!(
+        config.moves(&[6, 7]).map(|moves| moves.len()),
+        Ok(1),
+        "cluster 1 holds nothing and keeps nothing"
+    );
+}

@@ -1,0 +1,291 @@
+//! Shuffles: clusters or chips exchange what they hold.
+
+// `#[inline(never)]`: the compiler names the line of a call that it did not inline.
+
+use super::{UnitLevel, check_alike, check_count, check_length, copy_operation, started};
+use crate::command::{ContextKind, CopyCall, Memory, Start, Transfer};
+use crate::engine::dma::{AtRest, DmaRules, check_dma};
+use crate::error::{PlanError, attempt, refuse};
+use crate::mapping::{Guard, M};
+use crate::runtime::fault::accept;
+use crate::runtime::{Dma, DmaContext, DmaValues as _};
+use crate::scalar::Scalar;
+use crate::sequencer::transfer::{Placement, derive_transfer};
+use crate::tensor::{DmTensor, DmTensorView, HbmTensor, Shape};
+use core::marker::PhantomData;
+
+/// The derived configuration of a shuffle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShuffleConfig {
+    /// The call.
+    pub call: CopyCall,
+    /// What is exchanged.
+    pub level: UnitLevel,
+    /// The number of clusters or chips, padding included.
+    pub count: usize,
+    /// Units of a command from one to the next.
+    pub step: usize,
+    /// The loops inside of one cluster or chip.
+    pub transfer: Transfer,
+    /// The live positions of the tensor.
+    guard: Guard,
+}
+
+/// Derives a shuffle of a tensor.
+pub const fn derive_shuffle(
+    call: CopyCall,
+    level: UnitLevel,
+    shape: &Shape,
+) -> Result<ShuffleConfig, PlanError> {
+    let operation = call.name();
+    let [chips, clusters, _, elements] = attempt!(shape.sizes());
+    let guard = attempt!(shape.footprint()).guard;
+    attempt!(check_alike(operation, level, shape, &guard));
+    let (dimensions, levels) = level.others(shape);
+    let inside = Placement { name: shape.name(), dimensions: dimensions.split_at(levels).0 };
+    let transfer = attempt!(derive_transfer(operation, &inside, &inside, false));
+    let rules = DmaRules { operation, source: (*shape, elements), destination: (*shape, elements) };
+    attempt!(check_dma(&rules, &transfer));
+    let count = match level {
+        UnitLevel::Cluster => clusters,
+        UnitLevel::Chip => chips,
+    };
+    Ok(ShuffleConfig { call, level, count, step: level.step(shape.memory), transfer, guard })
+}
+
+impl ShuffleConfig {
+    /// Whether a cluster or chip holds elements.
+    fn holds(&self, unit: usize) -> bool {
+        self.guard.holds_alone(self.level.variable(), unit)
+    }
+
+    /// The loops for each destination that holds elements.
+    ///
+    /// # Errors
+    /// The pattern has another length, or names what is not there or holds nothing.
+    pub fn moves(&self, pattern: &[usize]) -> Result<Vec<Transfer>, PlanError> {
+        let (operation, count, noun) = (self.call.name(), self.count, self.level.noun());
+        check_length(operation, self.level, "pattern", count, pattern.len())?;
+        let mut moves = Vec::new();
+        for (unit, &from) in pattern.iter().enumerate() {
+            if from >= count {
+                refuse!(
+                    "pattern bounds",
+                    "{}: the pattern gives {} {} what {} {} has, but the tensor has {}; help: use 0 to {}",
+                    str(operation),
+                    str(noun),
+                    number(unit),
+                    str(noun),
+                    number(from),
+                    count(count, noun),
+                    number(count - 1),
+                );
+            }
+            if !self.holds(unit) {
+                continue;
+            }
+            if !self.holds(from) {
+                refuse!(
+                    "pattern of padding",
+                    "{}: the pattern gives {} {} what {} {} has, but that one holds no element: it is padding of {}; \
+                     help: take from one that holds elements, for example {}",
+                    str(operation),
+                    str(noun),
+                    number(unit),
+                    str(noun),
+                    number(from),
+                    str(self.level.dimension()),
+                    number(unit),
+                );
+            }
+            let start = |unit: usize| Start { units: (unit * self.step) as isize, elements: 0 };
+            moves.push(started(&self.transfer, start(from), start(unit)));
+        }
+        Ok(moves)
+    }
+}
+
+/// Shuffles of a type of tensor.
+pub struct ShufflePlan<Tensor>(PhantomData<Tensor>);
+
+impl<Tensor: AtRest> ShufflePlan<Tensor> {
+    /// A shuffle of clusters. Using it refuses a tensor whose clusters are not alike.
+    pub const CLUSTERS: ShuffleConfig = Self::derived(CopyCall::DmClusterShuffle, UnitLevel::Cluster);
+
+    /// A shuffle of chips. Using it refuses a tensor whose chips are not alike.
+    pub const CHIPS: ShuffleConfig = Self::derived(
+        match Tensor::SHAPE.memory {
+            Memory::Hbm => CopyCall::HbmChipShuffle,
+            Memory::Dm | Memory::Vrf => CopyCall::DmChipShuffle,
+        },
+        UnitLevel::Chip,
+    );
+
+    const fn derived(call: CopyCall, level: UnitLevel) -> ShuffleConfig {
+        let _ = Tensor::FOOTPRINT;
+        match derive_shuffle(call, level, &Tensor::SHAPE) {
+            Ok(config) => config,
+            Err(error) => error.refuse(),
+        }
+    }
+}
+
+/// Refuses a call for another number of units.
+const fn counted<Tensor: AtRest>(call: CopyCall, level: UnitLevel, given: usize) {
+    if let Err(error) = check_count(call.name(), level, given, &Tensor::SHAPE) {
+        error.refuse()
+    }
+}
+
+impl DmaContext<{ Dma::Tensor }> {
+    /// Exchanges clusters: cluster `k` of the result holds what cluster `pattern[k]` of the tensor holds, on every chip.
+    /// Repeated entries broadcast. `CLUSTER_DIM` is the size of `Cluster`.
+    ///
+    /// The result lies in the [scratch range](crate::engine::copies#scratch) of DM.
+    ///
+    /// ```
+    /// use furiosa_visa_std::prelude::*;
+    /// axes![C = 2, A = 64];
+    ///
+    /// #[device(chip = 1)]
+    /// fn exchange(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![C, A]>) -> HbmTensor<i8, m![1], m![C, A]> {
+    ///     let x = x.to_dm::<m![C], m![1 # 256], m![A]>(&mut ctx.tdma, 0);
+    ///     let exchanged = ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(x.view(), &[1, 0]);
+    ///     exchanged.to_hbm(&mut ctx.tdma, 1 << 20)
+    /// }
+    ///
+    /// # let mut ctx = Context::acquire();
+    /// let x = HostTensor::<i8, m![C, A]>::from_buf((0..128).map(|k| Opt::Init(k as i8)).collect());
+    /// let y = pollster::block_on(async {
+    ///     let x = x.to_hbm(&mut ctx.pdma, 0).await;
+    ///     let y = launch(exchange, (&mut *ctx, &x)).await;
+    ///     y.to_host::<m![C, A]>(&mut ctx.pdma).await.to_buf()
+    /// });
+    /// assert_eq!((y[0], y[64]), (Opt::Init(64), Opt::Init(0)));
+    /// ```
+    ///
+    /// Refused while compiling: another `CLUSTER_DIM`, and clusters of which some hold fewer elements.
+    ///
+    /// # Panics
+    /// Where the pattern has another length, names no cluster of the tensor or one without elements, or the scratch range is
+    /// full.
+    #[track_caller]
+    #[inline(never)]
+    pub fn dm_cluster_shuffle<
+        D: Scalar,
+        const CLUSTER_DIM: usize,
+        Chip: M,
+        Cluster: M,
+        Slice: M,
+        Element: M,
+    >(
+        &mut self,
+        tensor: DmTensorView<'_, D, Chip, Cluster, Slice, Element>,
+        pattern: &[usize],
+    ) -> DmTensor<D, Chip, Cluster, Slice, Element> {
+        let config = const {
+            counted::<DmTensor<D, Chip, Cluster, Slice, Element>>(
+                CopyCall::DmClusterShuffle,
+                UnitLevel::Cluster,
+                CLUSTER_DIM,
+            );
+            &ShufflePlan::<DmTensor<D, Chip, Cluster, Slice, Element>>::CLUSTERS
+        };
+        self.shuffled(tensor, config, pattern)
+    }
+
+    /// Exchanges the DM of chips: chip `k` of the result holds what chip `pattern[k]` of the tensor holds, so that
+    /// `[1, 2, 3, 0]` rotates. Repeated entries broadcast. `CHIP_DIM` is the size of `Chip`.
+    ///
+    /// The result lies in the [scratch range](crate::engine::copies#scratch) of DM. Bytes go from chip to chip over PCIe.
+    ///
+    /// Refused while compiling: another `CHIP_DIM`, and chips of which some hold fewer elements.
+    ///
+    /// # Panics
+    /// Where the pattern names no chip of the tensor or one without elements, or the scratch range is full.
+    #[track_caller]
+    #[inline(never)]
+    pub fn dm_chip_shuffle<D: Scalar, const CHIP_DIM: usize, Chip: M, Cluster: M, Slice: M, Element: M>(
+        &mut self,
+        tensor: DmTensorView<'_, D, Chip, Cluster, Slice, Element>,
+        pattern: &[usize; CHIP_DIM],
+    ) -> DmTensor<D, Chip, Cluster, Slice, Element> {
+        let config = const {
+            counted::<DmTensor<D, Chip, Cluster, Slice, Element>>(
+                CopyCall::DmChipShuffle,
+                UnitLevel::Chip,
+                CHIP_DIM,
+            );
+            &ShufflePlan::<DmTensor<D, Chip, Cluster, Slice, Element>>::CHIPS
+        };
+        self.shuffled(tensor, config, pattern)
+    }
+
+    #[track_caller]
+    fn shuffled<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>(
+        &mut self,
+        tensor: DmTensorView<'_, D, Chip, Cluster, Slice, Element>,
+        config: &ShuffleConfig,
+        pattern: &[usize],
+    ) -> DmTensor<D, Chip, Cluster, Slice, Element> {
+        let (call, source) = (config.call, tensor.region());
+        let moves = accept(call.name(), config.moves(pattern));
+        let address = self.dm_scratch(source.footprint.bytes(), call.name());
+        let mut result = DmTensor::filled(address, self.next_fill());
+        let regions = [source, result.view_mut().region()];
+        self.execute(copy_operation(call, ContextKind::TensorDma, regions, moves));
+        result
+    }
+}
+
+impl<const DMA: Dma> DmaContext<DMA> {
+    /// Exchanges the HBM of chips: chip `k` of the result holds what chip `pattern[k]` of the tensor holds. Repeated entries
+    /// broadcast.
+    ///
+    /// The result lies in the [scratch range](crate::engine::copies#scratch) of HBM. Bytes go from chip to chip over PCIe.
+    ///
+    /// Refused while compiling: chips of which some hold fewer elements.
+    ///
+    /// # Panics
+    /// Where the pattern has another length than there are chips, names no chip of the tensor or one without elements, or the
+    /// scratch range is full.
+    #[track_caller]
+    #[inline(never)]
+    pub fn hbm_chip_shuffle<D: Scalar, Chip: M, Element: M>(
+        &mut self,
+        tensor: &HbmTensor<D, Chip, Element>,
+        pattern: &[usize],
+    ) -> HbmTensor<D, Chip, Element> {
+        let config = const { &ShufflePlan::<HbmTensor<D, Chip, Element>>::CHIPS };
+        let (call, source) = (config.call, tensor.view().region());
+        let moves = accept(call.name(), config.moves(pattern));
+        let address = self.hbm_scratch(source.footprint.bytes(), call.name());
+        let mut result = HbmTensor::filled(address, self.next_fill());
+        let context = if DMA == Dma::Pcie { ContextKind::PcieDma } else { ContextKind::TensorDma };
+        let regions = [source, result.view_mut().region()];
+        self.execute(copy_operation(call, context, regions, moves));
+        result
+    }
+
+    /// Nothing: HBM has chips and no clusters. The compiler says so.
+    #[doc(hidden)]
+    pub fn hbm_cluster_shuffle<D: Scalar, Chip: M, Element: M>(
+        &mut self,
+        tensor: &HbmTensor<D, Chip, Element>,
+        pattern: &[usize],
+    ) -> HbmTensor<D, Chip, Element>
+    where
+        HbmTensor<D, Chip, Element>: HasClusters<D>,
+    {
+        let _ = (tensor, pattern);
+        unreachable!("nothing meets this bound")
+    }
+}
+
+/// Of tensors that lie in clusters: those in DM.
+#[diagnostic::on_unimplemented(
+    message = "a tensor in HBM has no clusters to shuffle",
+    label = "`hbm_chip_shuffle` exchanges chips",
+    note = "help: move it with `.to_dm()`, and use `ctx.tdma.dm_cluster_shuffle`"
+)]
+pub trait HasClusters<D> {}

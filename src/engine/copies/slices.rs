@@ -1,0 +1,346 @@
+//! Copies of a part per cluster or chip: each keeps one part of the outermost axis of what it holds.
+//!
+//! ```text
+//!   Element m![V / 2, V % 2] with V = 8, AxisToSlice m![V / 2], index [3, 0]
+//!
+//!   cluster 0     0 1 2 3 4 5 [6 7]  ──▶  6 7        cluster 1    [0 1] 2 3 4 5 6 7  ──▶  0 1
+//! ```
+
+// `#[inline(never)]`: the compiler names the line of a call that it did not inline.
+
+use super::{UnitLevel, check_count, check_length, copy_operation, started};
+use crate::command::{ContextKind, CopyCall, Start, Transfer};
+use crate::engine::dma::{DmaRules, check_dma};
+use crate::error::{PlanError, attempt, refuse};
+use crate::mapping::{Expr, Guard, M, Pool, factors_of, liveness_of, modulo, resize, stride};
+use crate::runtime::fault::accept;
+use crate::runtime::{Tu, TuContext, TuValues as _};
+use crate::scalar::Scalar;
+use crate::sequencer::transfer::{Placement, derive_transfer};
+use crate::tensor::{DmTensor, DmTensorView, Shape};
+use core::marker::PhantomData;
+
+/// What a copy of parts is derived from.
+#[derive(Clone, Copy, Debug)]
+pub struct SliceCopyRequest {
+    /// The call.
+    pub call: CopyCall,
+    /// What the parts are chosen for.
+    pub level: UnitLevel,
+    /// The tensor.
+    pub source: Shape,
+    /// The axis of which each keeps one position: `AxisToSlice`.
+    pub axis: &'static Expr,
+    /// `Element` of the tensor with `1 # n` for that axis: `AxisSlicedElement`.
+    pub sliced: &'static Expr,
+    /// The result.
+    pub destination: Shape,
+}
+
+/// The derived configuration of a copy of parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SliceCopyConfig {
+    /// The call.
+    pub call: CopyCall,
+    /// What the parts are chosen for.
+    pub level: UnitLevel,
+    /// The number of clusters or chips, padding included.
+    pub count: usize,
+    /// Units of a command from one to the next.
+    pub step: usize,
+    /// Positions of the axis: the parts that there are, padding included.
+    pub parts: usize,
+    /// Elements of a part.
+    pub part_elements: usize,
+    /// The loops of the first part of the first cluster or chip.
+    pub transfer: Transfer,
+    /// The live positions. Variables: chip, cluster, slice, part, element of the part.
+    guard: Guard,
+}
+
+/// The variable of the guard that counts parts.
+const PART: usize = 3;
+
+/// Derives a copy of parts.
+pub const fn derive_slice_copy(request: &SliceCopyRequest) -> Result<SliceCopyConfig, PlanError> {
+    let SliceCopyRequest { call, level, source, axis, sliced, destination } = request;
+    let operation = call.name();
+    let [chips, clusters, _, elements] = attempt!(source.sizes());
+    let to = attempt!(destination.sizes());
+    let part_elements = attempt!(check_outermost(operation, source.element, axis, sliced, elements));
+    let parts = elements / part_elements;
+    let dimensions = [source.chip, source.cluster, source.slice, *axis, *sliced];
+    let Some(guard) = liveness_of(&dimensions) else {
+        return Err(PlanError::mapping(operation, crate::mapping::Problem::TooManyFactors));
+    };
+    if !guard.is_alone(PART) || !guard.is_alone(level.variable()) {
+        refuse!(
+            "ragged parts",
+            "{}: {} and AxisToSlice {} cut an axis so that some parts of Element {} have fewer elements than others; \
+             help: choose sizes that fill every part, or pad another dimension",
+            str(operation),
+            str(level.dimension()),
+            mapping(axis),
+            mapping(source.element),
+        );
+    }
+    let part = Shape { element: sliced, ..*source };
+    let (from, levels) = level.others(&part);
+    let (there, _) = level.others(destination);
+    let transfer = attempt!(derive_transfer(
+        operation,
+        &Placement { name: source.name(), dimensions: from.split_at(levels).0 },
+        &Placement { name: destination.name(), dimensions: there.split_at(levels).0 },
+        true,
+    ));
+    let rules = DmaRules { operation, source: (part, elements), destination: (*destination, to[3]) };
+    attempt!(check_dma(&rules, &transfer));
+    let bits = part_elements * source.element_type.bits();
+    if parts > 1 && !bits.is_multiple_of(8) {
+        refuse!(
+            "whole bytes",
+            "{}: a part of Element {} has {} of {} bits, but parts start at whole bytes; \
+             help: keep an even number of elements in a part",
+            str(operation),
+            mapping(source.element),
+            count(part_elements, "element"),
+            number(source.element_type.bits()),
+        );
+    }
+    let count = match level {
+        UnitLevel::Cluster => clusters,
+        UnitLevel::Chip => chips,
+    };
+    let (call, level, step) = (*call, *level, level.step(source.memory));
+    Ok(SliceCopyConfig { call, level, count, step, parts, part_elements, transfer, guard })
+}
+
+/// Checks that an axis is the outermost one of `Element`, and what is left of it. Returns the elements of a part.
+const fn check_outermost(
+    operation: &'static str,
+    element: &'static Expr,
+    axis: &'static Expr,
+    sliced: &'static Expr,
+    elements: usize,
+) -> Result<usize, PlanError> {
+    let mut pool = Pool::new();
+    let whole = attempt!(factors_of(operation, &mut pool, element));
+    let own = attempt!(factors_of(operation, &mut pool, axis));
+    let left = attempt!(factors_of(operation, &mut pool, sliced));
+    let parts = own.size();
+    let inside = if parts > 0 && elements.is_multiple_of(parts) { elements / parts } else { 0 };
+    if inside == 0 || !stride(&mut pool, &whole, inside).is(&own) {
+        refuse!(
+            "slice axis",
+            "{}: AxisToSlice {} is not the outermost part of Element {}, and a parallel copy slices the outermost axis \
+             only; help: name the outermost part of Element with its padding, or move the axis outermost before",
+            str(operation),
+            mapping(axis),
+            mapping(element),
+        );
+    }
+    let inner = modulo(&mut pool, &whole, inside);
+    let expected = resize(&mut pool, &inner, elements);
+    if !expected.is(&left) {
+        refuse!(
+            "sliced element",
+            "{}: AxisSlicedElement {} is not Element {} with `1 # {}` for AxisToSlice {}; help: write {}",
+            str(operation),
+            mapping(sliced),
+            mapping(element),
+            number(parts),
+            mapping(axis),
+            factors(&pool, &expected),
+        );
+    }
+    Ok(inside)
+}
+
+impl SliceCopyConfig {
+    /// The loops for each cluster or chip that holds elements.
+    ///
+    /// # Errors
+    /// There is another number of indices, or one is no part that holds elements.
+    pub fn moves(&self, index: &[usize]) -> Result<Vec<Transfer>, PlanError> {
+        let (operation, noun) = (self.call.name(), self.level.noun());
+        check_length(operation, self.level, "index", self.count, index.len())?;
+        let mut moves = Vec::new();
+        for (unit, &part) in index.iter().enumerate() {
+            if part >= self.parts {
+                refuse!(
+                    "slice bounds",
+                    "{}: {} {} is to keep part {}, but AxisToSlice has {}; help: use 0 to {}",
+                    str(operation),
+                    str(noun),
+                    number(unit),
+                    number(part),
+                    count(self.parts, "position"),
+                    number(self.parts - 1),
+                );
+            }
+            if !self.guard.holds_alone(self.level.variable(), unit) {
+                continue;
+            }
+            if !self.guard.holds_alone(PART, part) {
+                refuse!(
+                    "slice of padding",
+                    "{}: {} {} is to keep part {}, which is padding of AxisToSlice and holds no element; \
+                     help: choose a part that holds elements",
+                    str(operation),
+                    str(noun),
+                    number(unit),
+                    number(part),
+                );
+            }
+            let units = (unit * self.step) as isize;
+            let from = Start { units, elements: (part * self.part_elements) as isize };
+            moves.push(started(&self.transfer, from, Start { units, elements: 0 }));
+        }
+        Ok(moves)
+    }
+}
+
+/// A copy of parts, as types.
+pub struct SliceCopyPlan<D, Chip, Cluster, Slice, Element, AxisToSlice, AxisSlicedElement, Element2>(
+    #[allow(clippy::type_complexity)] // The types that decide, in a row.
+    PhantomData<(D, Chip, Cluster, Slice, Element, AxisToSlice, AxisSlicedElement, Element2)>,
+);
+
+impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, AxisToSlice: M, AxisSlicedElement: M, Element2: M>
+    SliceCopyPlan<D, Chip, Cluster, Slice, Element, AxisToSlice, AxisSlicedElement, Element2>
+{
+    /// A part for each cluster. Using it refuses what the sub context cannot copy.
+    pub const CLUSTERS: SliceCopyConfig = Self::derived(CopyCall::ClusterSliceCopy, UnitLevel::Cluster);
+
+    /// A part for each chip. Using it refuses what the sub context cannot copy.
+    pub const CHIPS: SliceCopyConfig = Self::derived(CopyCall::ChipSliceCopy, UnitLevel::Chip);
+
+    const fn derived(call: CopyCall, level: UnitLevel) -> SliceCopyConfig {
+        let _ = DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT;
+        let _ = DmTensor::<D, Chip, Cluster, Slice, Element2>::FOOTPRINT;
+        let request = SliceCopyRequest {
+            call,
+            level,
+            source: DmTensor::<D, Chip, Cluster, Slice, Element>::SHAPE,
+            axis: AxisToSlice::EXPR,
+            sliced: AxisSlicedElement::EXPR,
+            destination: DmTensor::<D, Chip, Cluster, Slice, Element2>::SHAPE,
+        };
+        match derive_slice_copy(&request) {
+            Ok(config) => config,
+            Err(error) => error.refuse(),
+        }
+    }
+
+    /// Refuses a call for another number of units.
+    const fn counted(call: CopyCall, level: UnitLevel, given: usize) {
+        let shape = &DmTensor::<D, Chip, Cluster, Slice, Element>::SHAPE;
+        if let Err(error) = check_count(call.name(), level, given, shape) {
+            error.refuse()
+        }
+    }
+}
+
+impl TuContext<{ Tu::Sub }> {
+    /// Each cluster `c` keeps part `index[c]` of the axis that is outermost in `Element`; the others are left behind.
+    ///
+    /// `AxisToSlice` is that axis, or the outermost part of one, with its padding. `AxisSlicedElement` is `Element` with
+    /// `1 # n` in its place, and `Element2` what the result has in each slice: usually `Element` without it.
+    /// `CLUSTER_DIM` is the size of `Cluster`.
+    ///
+    /// The result lies in the [scratch range](crate::engine::copies#scratch) of DM.
+    ///
+    /// ```
+    /// use furiosa_visa_std::prelude::*;
+    /// axes![C = 2, V = 8, B = 32];
+    /// type Whole = DmTensor<i8, m![1], m![C], m![1 # 256], m![V, B]>;
+    /// type Part = DmTensor<i8, m![1], m![C], m![1 # 256], m![B]>;
+    ///
+    /// fn rows(ctx: &mut Context, x: &Whole) -> Part {
+    ///     ctx.sub.parallel_copy_cluster_slice::<2, m![V], m![1 # 8, B], _, _, _, _, _, _>(x.view(), &[7, 2])
+    /// }
+    /// # let _ = rows;
+    /// ```
+    ///
+    /// Refused while compiling: another `CLUSTER_DIM`, an axis that is not outermost, another `AxisSlicedElement`, and parts
+    /// of which some hold fewer elements.
+    ///
+    /// # Panics
+    /// Where an index is no part that holds elements, or the scratch range is full.
+    #[track_caller]
+    #[inline(never)]
+    pub fn parallel_copy_cluster_slice<
+        'l,
+        const CLUSTER_DIM: usize,
+        AxisToSlice: M,
+        AxisSlicedElement: M,
+        Element2: M,
+        D: Scalar,
+        Chip: M,
+        Cluster: M,
+        Slice: M,
+        Element: M,
+    >(
+        &mut self,
+        tensor: DmTensorView<'l, D, Chip, Cluster, Slice, Element>,
+        index: &[usize; CLUSTER_DIM],
+    ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
+        let config = const {
+            SliceCopyPlan::<D, Chip, Cluster, Slice, Element, AxisToSlice, AxisSlicedElement, Element2>::counted(
+                CopyCall::ClusterSliceCopy,
+                UnitLevel::Cluster,
+                CLUSTER_DIM,
+            );
+            &SliceCopyPlan::<D, Chip, Cluster, Slice, Element, AxisToSlice, AxisSlicedElement, Element2>::CLUSTERS
+        };
+        self.sliced(tensor, config, index)
+    }
+
+    /// Each chip `c` keeps part `index[c]` of the axis that is outermost in `Element`:
+    /// see [`parallel_copy_cluster_slice`](Self::parallel_copy_cluster_slice).
+    #[track_caller]
+    #[inline(never)]
+    pub fn parallel_copy_chip_slice<
+        'l,
+        const CHIP_DIM: usize,
+        AxisToSlice: M,
+        AxisSlicedElement: M,
+        Element2: M,
+        D: Scalar,
+        Chip: M,
+        Cluster: M,
+        Slice: M,
+        Element: M,
+    >(
+        &mut self,
+        tensor: DmTensorView<'l, D, Chip, Cluster, Slice, Element>,
+        index: &[usize; CHIP_DIM],
+    ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
+        let config = const {
+            SliceCopyPlan::<D, Chip, Cluster, Slice, Element, AxisToSlice, AxisSlicedElement, Element2>::counted(
+                CopyCall::ChipSliceCopy,
+                UnitLevel::Chip,
+                CHIP_DIM,
+            );
+            &SliceCopyPlan::<D, Chip, Cluster, Slice, Element, AxisToSlice, AxisSlicedElement, Element2>::CHIPS
+        };
+        self.sliced(tensor, config, index)
+    }
+
+    #[track_caller]
+    fn sliced<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, Element2: M>(
+        &mut self,
+        tensor: DmTensorView<'_, D, Chip, Cluster, Slice, Element>,
+        config: &SliceCopyConfig,
+        index: &[usize],
+    ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
+        let call = config.call;
+        let moves = accept(call.name(), config.moves(index));
+        let bytes = const { DmTensor::<D, Chip, Cluster, Slice, Element2>::FOOTPRINT.bytes() };
+        let address = self.dm_scratch(bytes, call.name());
+        let mut result = DmTensor::filled(address, self.next_fill());
+        let regions = [tensor.region(), result.view_mut().region()];
+        self.execute(copy_operation(call, ContextKind::Sub, regions, moves));
+        result
+    }
+}

@@ -1,0 +1,90 @@
+//! `explain()` on shuffles and copies by the sub context: who gets what, and the loops of each.
+
+use crate::engine::copies::{ParallelCopyPlan, ShuffleConfig, SliceCopyConfig};
+use crate::engine::dma::AtRest;
+use crate::error::PlanError;
+use core::fmt::Write;
+
+impl<Source: AtRest, Destination: AtRest> ParallelCopyPlan<Source, Destination> {
+    /// The loops of the copy, as text.
+    pub fn explain() -> String {
+        let (from, to) = (Source::SHAPE.to_text(), Destination::SHAPE.to_text());
+        format!("{from} to {to}, in each cluster\n{}", Self::TRANSFER)
+    }
+}
+
+impl ShuffleConfig {
+    /// What each cluster or chip gets, and the loops of each, as text.
+    ///
+    /// # Errors
+    /// Those of [`Self::moves`].
+    ///
+    /// ```
+    /// use furiosa_visa_std::engine::copies::ShufflePlan;
+    /// use furiosa_visa_std::prelude::*;
+    /// axes![C = 2, A = 64];
+    /// type Tensor = DmTensor<i8, m![1], m![C], m![1 # 256], m![A]>;
+    /// let text = ShufflePlan::<Tensor>::CLUSTERS.explain(&[1, 0]).expect("both clusters hold elements");
+    /// assert!(text.contains("cluster 0 gets cluster 1\ncluster 1 gets cluster 0\n"));
+    /// ```
+    pub fn explain(&self, pattern: &[usize]) -> Result<String, PlanError> {
+        let noun = self.level.dimension().to_lowercase();
+        let mut text = format!("{}\n\n", self.call);
+        for own in self.moves(pattern)? {
+            let number = |units: isize| units as usize / self.step;
+            let (from, to) = (number(own.source_start.units), number(own.destination_start.units));
+            let _ = writeln!(text, "{noun} {to} gets {noun} {from}");
+        }
+        Ok(format!("{text}\neach\n{}", self.transfer))
+    }
+}
+
+impl SliceCopyConfig {
+    /// What each cluster or chip keeps, and the loops of each, as text.
+    ///
+    /// # Errors
+    /// Those of [`Self::moves`].
+    pub fn explain(&self, index: &[usize]) -> Result<String, PlanError> {
+        let noun = self.level.dimension().to_lowercase();
+        let mut text = format!("{}\n\n", self.call);
+        for own in self.moves(index)? {
+            let unit = own.destination_start.units as usize / self.step;
+            let part = index[unit];
+            let first = part * self.part_elements;
+            let last = first + self.part_elements;
+            let _ =
+                writeln!(text, "{noun} {unit} keeps part {part} of {}: elements {first}..{last}", self.parts);
+        }
+        Ok(format!("{text}\neach\n{}", self.transfer))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::engine::copies::{ParallelCopyPlan, ShufflePlan, SliceCopyPlan};
+    use crate::prelude::*;
+
+    axes![C = 2, A = 256, B = 16, V = 5];
+
+    type Tensor = DmTensor<i8, m![1], m![C], m![A], m![V, B]>;
+
+    #[test]
+    fn who_gets_what_is_explained() {
+        let text = ShufflePlan::<Tensor>::CLUSTERS.explain(&[1, 1]).expect("it is legal");
+        let start = "dm_cluster_shuffle\n\ncluster 0 gets cluster 1\ncluster 1 gets cluster 1\n\neach\n";
+        assert!(text.starts_with(start), "{text}");
+        assert!(text.contains("       256            1 unit            1 unit"), "{text}");
+        assert!(ShufflePlan::<Tensor>::CLUSTERS.explain(&[2, 0]).is_err());
+        type Parts = SliceCopyPlan<i8, m![1], m![C], m![A], m![V, B], m![V], m![1 # 5, B], m![B]>;
+        let text = Parts::CLUSTERS.explain(&[4, 0]).expect("it is legal");
+        let start = "parallel_copy_cluster_slice\n\ncluster 0 keeps part 4 of 5: elements 64..80\n\
+                     cluster 1 keeps part 0 of 5: elements 0..16\n";
+        assert!(text.starts_with(start), "{text}");
+        let text = ParallelCopyPlan::<Tensor, DmTensor<i8, m![1], m![C], m![A], m![B, V]>>::explain();
+        assert!(
+            text.contains("m![V, B]>` to `DmTensor<m![1], m![C], m![A], m![B, V]>`, in each cluster\n"),
+            "{text}"
+        );
+        assert!(text.contains("        16         1 element        5 elements"), "{text}");
+    }
+}

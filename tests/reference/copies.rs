@@ -1,0 +1,181 @@
+//! Shuffles and copies of parts, position by position.
+//!
+//! ```text
+//! shuffle    out[k, rest] = t[pattern[k], rest]                for every position (k, rest) that holds an element
+//! parts      out[c] is the move of t[c, …, index[c] * n + r] to the destination, n positions per part
+//! ```
+//!
+//! Values are listed row-major over the dimensions, `None` for padding and for uninitialised elements.
+
+use super::engines::dma;
+use super::mapping::{Map, joint_table};
+
+/// The tuples of positions of dimensions, row-major.
+fn tuples(sizes: &[usize]) -> Vec<Vec<usize>> {
+    let mut all = vec![Vec::new()];
+    for &size in sizes {
+        all = all.into_iter().flat_map(|head| (0..size).map(move |k| [&head[..], &[k]].concat())).collect();
+    }
+    all
+}
+
+fn number(sizes: &[usize], tuple: &[usize]) -> usize {
+    sizes.iter().zip(tuple).fold(0, |sum, (size, k)| sum * size + k)
+}
+
+fn sizes(dims: &[&Map]) -> Vec<usize> {
+    dims.iter().map(|dim| dim.size()).collect()
+}
+
+/// The result of a shuffle of one dimension.
+///
+/// # Errors
+/// The pattern has another length, or a position that holds an element would take from one that is not there.
+pub fn shuffle<V: Clone>(
+    dims: &[&Map],
+    level: usize,
+    values: &[Option<V>],
+    pattern: &[usize],
+) -> Result<Vec<Option<V>>, String> {
+    let (sizes, live) = (sizes(dims), joint_table(dims));
+    if pattern.len() != sizes[level] || pattern.iter().any(|&from| from >= sizes[level]) {
+        return Err(format!("the pattern {pattern:?} for {} units", sizes[level]));
+    }
+    let mut out = Vec::new();
+    for (k, tuple) in tuples(&sizes).into_iter().enumerate() {
+        let mut from = tuple.clone();
+        from[level] = pattern[tuple[level]];
+        let from = number(&sizes, &from);
+        match (&live[k], &live[from]) {
+            (None, _) => out.push(None),
+            (Some(_), Some(_)) => out.push(values[from].clone()),
+            (Some(at), None) => return Err(format!("{at:?} takes from padding")),
+        }
+    }
+    Ok(out)
+}
+
+/// Whether every position of a dimension that holds elements holds them at the same places of the others.
+pub fn is_alike(dims: &[&Map], level: usize) -> bool {
+    let (sizes, live) = (sizes(dims), joint_table(dims));
+    let mut places = vec![Vec::new(); sizes[level]];
+    for (k, mut tuple) in tuples(&sizes).into_iter().enumerate() {
+        let unit = tuple[level];
+        tuple[level] = 0;
+        if live[k].is_some() {
+            places[unit].push(tuple);
+        }
+    }
+    let full: Vec<_> = places.iter().filter(|own| !own.is_empty()).collect();
+    full.windows(2).all(|pair| pair[0] == pair[1])
+}
+
+/// A copy of parts: what it is given.
+#[derive(Clone, Debug)]
+pub struct Parts<'a> {
+    /// The dimensions of the tensor, the innermost one last.
+    pub dims: &'a [&'a Map],
+    /// The dimension that has the indices.
+    pub level: usize,
+    /// The number of parts of the innermost dimension.
+    pub parts: usize,
+    /// What a part holds: its positions, then padding to the size of the innermost dimension.
+    pub sliced: &'a Map,
+    /// The innermost dimension of the result.
+    pub destination: &'a Map,
+}
+
+impl Parts<'_> {
+    /// The result, over the dimensions of the tensor but for the last one.
+    ///
+    /// # Errors
+    /// An index is no part, or a position that holds an element would get none.
+    pub fn copy<V: Clone>(&self, values: &[Option<V>], index: &[usize]) -> Result<Vec<Option<V>>, String> {
+        let Parts { dims, level, parts, sliced, destination } = *self;
+        let (sizes, live) = (sizes(dims), joint_table(dims));
+        let last = dims.len() - 1;
+        let inner = sizes[last] / parts;
+        if index.len() != sizes[level] || index.iter().any(|&part| part >= parts) {
+            return Err(format!("the index {index:?} for {} units of {parts} parts", sizes[level]));
+        }
+        let others: Vec<&Map> = (0..last).filter(|&k| k != level).map(|k| dims[k]).collect();
+        let before = [&others[..], &[sliced]].concat();
+        let after = [&others[..], &[destination]].concat();
+        let places = joint_table(&before);
+        let mut by_unit = Vec::new();
+        for (unit, part) in index.iter().enumerate() {
+            let mut own = Vec::new();
+            let mut holds = false;
+            let mut missing = None;
+            for (k, tuple) in tuples(&self::sizes(&before)).into_iter().enumerate() {
+                let (element, outside) = tuple.split_last().expect("there are dimensions");
+                if *element >= inner {
+                    own.push(None);
+                    continue;
+                }
+                let mut from = outside.to_vec();
+                from.insert(level, unit);
+                from.push(part * inner + element);
+                let from = number(&sizes, &from);
+                own.push(values[from].clone().filter(|_| live[from].is_some()));
+                holds |= live[from].is_some();
+                if live[from].is_none() && places[k].is_some() {
+                    missing = Some(tuple);
+                }
+            }
+            // A unit without any element keeps nothing, whatever its index.
+            let lives = |(k, tuple): (usize, Vec<usize>)| tuple[level] == unit && live[k].is_some();
+            if !tuples(&sizes).into_iter().enumerate().any(lives) {
+                by_unit.push(vec![None; self::sizes(&after).iter().product()]);
+                continue;
+            }
+            if let (false, _) | (_, Some(_)) = (holds, &missing) {
+                return Err(format!("unit {unit}, part {part}: nothing at {missing:?}"));
+            }
+            by_unit.push(dma(&before, &own, &after)?);
+        }
+        let mut out_sizes = sizes.clone();
+        out_sizes[last] = destination.size();
+        let inside: Vec<usize> = self::sizes(&after);
+        let value = |tuple: Vec<usize>| {
+            let mut rest = tuple.clone();
+            let unit = rest.remove(level);
+            by_unit[unit][number(&inside, &rest)].clone()
+        };
+        Ok(tuples(&out_sizes).into_iter().map(value).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rotation_and_a_broadcast() {
+        let axes = &[("K", 3), ("A", 2)];
+        let maps = [Map::parse("K # 4", axes), Map::parse("A # 3", axes)];
+        let dims: Vec<&Map> = maps.iter().collect();
+        let values: Vec<Option<usize>> = (0..12).map(Some).collect();
+        let rotated = shuffle(&dims, 0, &values, &[1, 2, 0, 3]).expect("it is legal");
+        let expected = [3, 4, 99, 6, 7, 99, 0, 1, 99, 99, 99, 99];
+        assert_eq!(rotated, expected.map(|k| Some(k).filter(|k| *k < 99)));
+        assert!(
+            shuffle(&dims, 0, &values, &[0, 0, 0, 0]).is_ok() && shuffle(&dims, 0, &values, &[0, 0]).is_err()
+        );
+        assert!(shuffle(&dims, 0, &values, &[3, 0, 0, 0]).is_err(), "from padding");
+        assert!(is_alike(&dims, 0) && is_alike(&dims, 1));
+        let ragged = [Map::parse("K # 4 / 2", axes), Map::parse("K # 4 % 2", axes)];
+        assert!(!is_alike(&ragged.iter().collect::<Vec<_>>(), 0));
+    }
+
+    #[test]
+    fn each_unit_keeps_its_part() {
+        let axes = &[("K", 2), ("V", 3), ("B", 2)];
+        let maps = ["K", "V # 4, B", "1 # 4, B", "B"].map(|text| Map::parse(text, axes));
+        let dims = [&maps[0], &maps[1]];
+        let parts = Parts { dims: &dims, level: 0, parts: 4, sliced: &maps[2], destination: &maps[3] };
+        let values: Vec<Option<usize>> = (0..16).map(Some).collect();
+        assert_eq!(parts.copy(&values, &[2, 0]), Ok([4, 5, 8, 9].map(Some).to_vec()));
+        assert!(parts.copy(&values, &[3, 0]).is_err() && parts.copy(&values, &[4, 0]).is_err());
+    }
+}

@@ -1,0 +1,14 @@
+//! All parts of a sliced axis have as many elements.
+
+use furiosa_visa_std::prelude::*;
+
+axes![C = 2, V = 7, B = 64];
+
+#[device(chip = 1)]
+fn kernel(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![C, V, B]>) {
+    let x = x.to_dm::<m![C], m![1 # 256], m![V # 8, B]>(&mut ctx.tdma, 0);
+    let _: DmTensor<i8, _, _, _, m![V # 8 % 4, B]> =
+        ctx.sub.parallel_copy_cluster_slice::<2, m![V # 8 / 4], m![1 # 2, V # 8 % 4, B], _, _, _, _, _, _>(x.view(), &[0, 1]);
+}
+
+fn main() {}
