@@ -1,10 +1,10 @@
 //! Tensors in motion: the stream between two engines, as a typestate.
 //!
 //! ```text
-//! begin ─▶ BeginTensor ─fetch─▶ FetchTensor ─collect─▶ CollectTensor ─┬─to_trf──▶ TrfTensor
-//!                                                                     ├─to_vrf──▶ VrfTensor
-//!                                                                     ├─align ──▶ AlignedPair
-//!                                                                     └─cast, commit
+//! begin ─▶ BeginTensor ─fetch─▶ FetchTensor ─[switch]─▶ SwitchTensor ─collect─▶ CollectTensor ─┬─to_trf──▶ TrfTensor
+//!                                                                                              ├─to_vrf──▶ VrfTensor
+//!                                                                                              ├─align ──▶ AlignedPair
+//!                                                                                              └─cast, commit
 //! AlignedPair ─contract─▶ ContractionTensor ─accumulate─▶ AccumulationTensor ─cast─▶ CastTensor ─commit─▶ DmTensor
 //! ```
 //!
@@ -74,6 +74,8 @@ pub mod stage {
     positions! {
         /// Packets as they were read.
         PositionFetch = "fetch", true;
+        /// Packets in the slices that want them.
+        PositionSwitch = "switch", true;
         /// Packets of one 32-byte flit.
         PositionCollect = "collect", true;
         /// Sums of 32 bits in beats of 8.
@@ -83,7 +85,9 @@ pub mod stage {
     }
 }
 
-use stage::{Position, PositionBegin, PositionCast, PositionCollect, PositionContraction, PositionFetch};
+use stage::{
+    Position, PositionBegin, PositionCast, PositionCollect, PositionContraction, PositionFetch, PositionSwitch,
+};
 
 /// The command under construction.
 #[derive(Debug)]
@@ -96,6 +100,7 @@ pub(crate) struct Pass {
     /// What masked elements become, as a code of the stored type, if the kernel says so.
     pub(crate) pad_value: Option<u32>,
     pub(crate) fetch: Option<command::Fetch>,
+    pub(crate) switch: Option<command::Switch>,
     pub(crate) collect: Option<command::Collect>,
     pub(crate) contraction: Option<command::Contraction>,
     pub(crate) cast: Option<command::Cast>,
@@ -110,6 +115,7 @@ impl Pass {
             second: None,
             pad_value: None,
             fetch: None,
+            switch: None,
             collect: None,
             contraction: None,
             cast: None,
@@ -119,10 +125,11 @@ impl Pass {
     /// Gives the command: the stream ends here.
     #[track_caller]
     pub(crate) fn end<const T: Tu>(self, context: &mut TuContext<T>, sink: command::Sink) {
-        let Self { begun, fetch, collect, contraction, cast, .. } = self;
+        let Self { begun, fetch, switch, collect, contraction, cast, .. } = self;
         begun.end();
         let fetch = fetch.expect("a stream that ends was fetched");
-        let unit = TensorUnit { sub_context: T, collect, contraction, cast, ..TensorUnit::new(fetch, sink) };
+        let unit =
+            TensorUnit { sub_context: T, switch, collect, contraction, cast, ..TensorUnit::new(fetch, sink) };
         context.execute(Operation::TensorUnit(Box::new(unit)));
     }
 }
@@ -149,9 +156,12 @@ pub struct StreamTensor<
 /// A tensor in DM that is about to be read: `.fetch()` comes next. `Kind` is the kind of chip whose conversions fetch has.
 pub type BeginTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet, Kind = Rngd> =
     StreamTensor<'l, T, PositionBegin<Kind>, D, Chip, Cluster, Slice, Time, Packet>;
-/// Packets as they were read: `.collect()` comes next.
+/// Packets as they were read: `.collect()` comes next, or `.switch()` before it.
 pub type FetchTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionFetch, D, Chip, Cluster, Slice, Time, Packet>;
+/// Packets in the slices that want them: `.collect()` comes next.
+pub type SwitchTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
+    StreamTensor<'l, T, PositionSwitch, D, Chip, Cluster, Slice, Time, Packet>;
 /// Packets of one flit: `.align()`, `.to_trf()`, `.to_vrf()`, `.cast()` or `.commit()` comes next.
 pub type CollectTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionCollect, D, Chip, Cluster, Slice, Time, Packet>;

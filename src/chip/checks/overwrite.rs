@@ -7,12 +7,15 @@
 //!   packet        0   1   2   3          fetched from bytes 0.., 32.., 64.., 96..
 //!   flit              0   1   2   3      committed to bytes 32.., 64.., …: over what is fetched next
 //! ```
+//!
+//! Where packets are exchanged, a slice commits packets of others. Of its own it has fetched those that were emitted
+//! before, in the slice whose packets come last.
 
 use super::access::first_unit;
 use super::fault::{Fault, FaultKind};
 use crate::chip::memory::place::Place;
 use crate::chip::memory::separate;
-use crate::command::{Contraction, Fetch, Region, Sink, TensorUnit, Turns};
+use crate::command::{Contraction, Emission, Fetch, Region, Sink, Switch, TensorUnit, Turns};
 use crate::mapping::Guard;
 use crate::mapping::guard::rows::LiveRows;
 use crate::sequencer::walk::Walk;
@@ -54,23 +57,26 @@ fn check_source(
     let last_fetch = last_fetches(&unit.fetch, tensor, source);
     let flits = unit.collect.map_or(1, |collect| collect.flits);
     let slots = unit.contraction.as_ref().map(|own| (own.beats().max(1), last_packets(own, flits)));
-    // The last packet that a flit depends on.
-    let ready = |flit: usize| match &slots {
-        Some((beats, packets)) => packets[flit / beats],
-        None => flit / flits,
+    // The packets that were fetched for certain when a flit is committed.
+    let ready = |flit: usize| {
+        let last = match &slots {
+            Some((beats, packets)) => packets[flit / beats],
+            None => flit / flits,
+        };
+        unit.switch.as_ref().map_or(last + 1, |switch| emitted_by_all(switch, last))
     };
     let window = config.packet_size;
     let bits = destination.footprint.element.bits();
     let walk = Walk::new(config);
     let at = first_unit(&LiveRows::new(guard, 4, window), destination.footprint.chips);
     for flit in 0..unit.shapes().cast.time {
-        let packet = ready(flit);
+        let ready = ready(flit);
         let elements = walk.positions(flit * window..(flit + 1) * window, 1);
         for (lane, element) in elements.into_iter().enumerate() {
             let first = to + (element.max(0) as u64 * bits as u64) / 8;
             let late = |byte: u64| {
                 let at = usize::try_from(byte.checked_sub(from)?).ok()?;
-                last_fetch.get(at).copied().flatten().filter(|&fetched| fetched > packet)
+                last_fetch.get(at).copied().flatten().filter(|&fetched| fetched >= ready)
             };
             let bytes = first..first + bits.div_ceil(8) as u64;
             if let Some((byte, fetched)) = bytes.into_iter().find_map(|byte| Some((byte, late(byte)?)))
@@ -87,6 +93,26 @@ fn check_source(
         }
     }
     Ok(())
+}
+
+/// Packets that all slices of a ring have emitted when a slice gets the packet of a step.
+fn emitted_by_all(switch: &Switch, step: usize) -> usize {
+    if switch.ring_size == 1 {
+        return step + 1;
+    }
+    let loops = switch.time_digits.as_slice();
+    let (mut rest, mut time, mut last) = (step, 0, true);
+    for own in loops.iter().rev() {
+        let index = rest % own.size;
+        rest /= own.size;
+        time += index * own.time;
+        // In the outer digit of the slices, the last ones have emitted nothing before it is their turn.
+        last &= own.slices <= 1 || index + 1 == own.size;
+    }
+    match switch.emission {
+        Emission::Nested { time0, .. } if !last => time / time0 * time0,
+        _ => time,
+    }
 }
 
 /// A loop, as far as the last iterations decide.
