@@ -20,6 +20,7 @@ mod pages_fetch;
 mod pages_fetch_adapter;
 mod register_files;
 mod runtime;
+mod switch;
 mod threads;
 
 use furiosa_visa_std::chip::CheckOptions;

@@ -100,19 +100,18 @@ fn emitted_by_all(switch: &Switch, step: usize) -> usize {
     if switch.ring_size == 1 {
         return step + 1;
     }
-    let loops = switch.time_digits.as_slice();
-    let (mut rest, mut time, mut last) = (step, 0, true);
-    for own in loops.iter().rev() {
-        let index = rest % own.size;
-        rest /= own.size;
-        time += index * own.time;
+    if let Emission::Nested { slice0, time0 } = switch.emission {
         // In the outer digit of the slices, the last ones have emitted nothing before it is their turn.
-        last &= own.slices <= 1 || index + 1 == own.size;
+        let (slice1, turn) = (switch.ring_size / slice0, slice0 * time0);
+        let (time1, last) = (step / turn / slice1, step / turn % slice1 + 1 == slice1);
+        return time1 * time0 + if last { step / slice0 % time0 } else { 0 };
     }
-    match switch.emission {
-        Emission::Nested { time0, .. } if !last => time / time0 * time0,
-        _ => time,
+    let (mut rest, mut time) = (step, 0);
+    for own in switch.time_digits.iter().rev() {
+        time += rest % own.size * own.time;
+        rest /= own.size;
     }
+    time
 }
 
 /// A loop, as far as the last iterations decide.
