@@ -10,6 +10,7 @@
 //! | [`tensor`] | where do the elements of a tensor lie? |
 //! | [`numbers`] | which number does a code of a narrow type mean, and back? |
 //! | [`engines`] | what leaves an engine that moves or narrows data? |
+//! | [`switch`] | which packet arrives where in a switch, and which configurations can do it? |
 //! | [`adapter`] | what does the adapter of the Fetch Engine make of a stored element? |
 //! | [`contraction`] | what leaves the contraction path, bit for bit? |
 //! | [`sequencer`] | does a list of entries read the right addresses, and is there any that does? |
@@ -34,4 +35,5 @@ pub mod pipelines;
 pub mod random;
 pub mod sequencer;
 pub mod shadow;
+pub mod switch;
 pub mod tensor;
