@@ -395,7 +395,9 @@ fn receiving_slices(unit: &TensorUnit, switch: &Switch) -> UsedSlices {
     let (Sink::Commit { guard, .. } | Sink::Trf { guard, .. } | Sink::Vrf { guard, .. }) = &unit.sink;
     let mut used = UsedSlices::default();
     for chip in 0..unit.chips() {
-        for (cluster, slice) in (0..CLUSTERS).flat_map(|cluster| (0..SLICES).map(move |slice| (cluster, slice))) {
+        for (cluster, slice) in
+            (0..CLUSTERS).flat_map(|cluster| (0..SLICES).map(move |slice| (cluster, slice)))
+        {
             if switch.first_source(slice).is_some() && guard.may_hold(&[chip, cluster, slice]) {
                 used.insert((chip * CLUSTERS + cluster) * SLICES + slice);
             }

@@ -251,7 +251,14 @@ impl<W: Write + Send> Observer for TraceWriter<W> {
                 for chip in 0..record.amount.slices.chips() {
                     for cluster in 0..CLUSTERS {
                         let track = Track::Engine { cluster, context: record.context, engine: 0 };
-                        self.slice(chip, track, record.operation, record.start, record.cycles(), args.clone());
+                        self.slice(
+                            chip,
+                            track,
+                            record.operation,
+                            record.start,
+                            record.cycles(),
+                            args.clone(),
+                        );
                     }
                 }
             }

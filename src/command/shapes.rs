@@ -117,8 +117,8 @@ impl fmt::Display for TensorUnit {
 mod tests {
     use super::*;
     use crate::command::{
-        AccumulationKind, FillId, Footprint, Memory, MemoryKind, Place, Region, Switch, TrfAddress, TrfRegion,
-        Use,
+        AccumulationKind, FillId, Footprint, Memory, MemoryKind, Place, Region, Switch, TrfAddress,
+        TrfRegion, Use,
     };
     use crate::mapping::Guard;
     use crate::sequencer::{Config, Entry};
@@ -202,7 +202,10 @@ mod tests {
         switch.push_time(4, 1, 0);
         unit.switch = Some(switch);
         assert_eq!(unit.shapes().cast, shape(Bf16, 24, 20), "time grows in the switch");
-        assert!(unit.to_string().contains("; switch Broadcast1, ring 1, snoop[s'] = s', emission "), "{unit}");
+        assert!(
+            unit.to_string().contains("; switch Broadcast1, ring 1, snoop[s'] = s', emission "),
+            "{unit}"
+        );
         let Place::Region(destination) = unit.writes().place else { panic!("a commit writes a region") };
         assert_eq!(destination.address, 4096);
     }

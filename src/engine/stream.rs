@@ -86,7 +86,8 @@ pub mod stage {
 }
 
 use stage::{
-    Position, PositionBegin, PositionCast, PositionCollect, PositionContraction, PositionFetch, PositionSwitch,
+    Position, PositionBegin, PositionCast, PositionCollect, PositionContraction, PositionFetch,
+    PositionSwitch,
 };
 
 /// The command under construction.

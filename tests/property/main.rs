@@ -25,6 +25,7 @@ mod program;
 mod scalar_traits;
 mod sequencer;
 mod streams;
+mod switch;
 mod tool;
 mod trees;
 mod trf_cache;

@@ -55,7 +55,8 @@ impl Switching {
         let ring = self.ring();
         Some(match *self {
             Switching::Broadcast01 { slice1: n1, slice0: n0, time0: m0 } => {
-                let (s0, t0, s1, t1) = (time % n0, time / n0 % m0, time / (n0 * m0) % n1, time / (n0 * m0 * n1));
+                let (s0, t0, s1, t1) =
+                    (time % n0, time / n0 % m0, time / (n0 * m0) % n1, time / (n0 * m0 * n1));
                 (slice / ring * ring + s1 * n0 + s0, t1 * m0 + t0)
             }
             Switching::Broadcast1 { slice1: n1, slice0: n0 } => {
@@ -98,13 +99,15 @@ impl Switching {
         must(in_slice.size().is_multiple_of(n1 * n0), "slices are not divisible")?;
         let [s2, s1, s0] = parts(in_slice, n1, n0);
         let new = |tile: &Map| {
-            let known: BTreeMap<String, usize> = [in_slice.axes(), in_time.axes()].into_iter().flatten().collect();
+            let known: BTreeMap<String, usize> =
+                [in_slice.axes(), in_time.axes()].into_iter().flatten().collect();
             must(!named(tile).iter().any(|name| known.contains_key(name)), "an axis of the tile is not new")
         };
         let time = |expected: &[Map]| {
             must(Map::sequence(expected).equivalent(out_time), "the time that leaves is another one")
         };
-        let kept = |before: &Map, after: &Map| must(before.equivalent(after), "a digit that stays has changed");
+        let kept =
+            |before: &Map, after: &Map| must(before.equivalent(after), "a digit that stays has changed");
         match *self {
             Switching::Broadcast01 { .. } => {
                 must(in_time.size().is_multiple_of(m0), "time is not divisible")?;
@@ -167,8 +170,12 @@ impl Mappings {
         let count = out_time.size() / in_time.size();
         must(out_time.stride(count).equivalent(in_time), "the outer part of time is not the time before")?;
         let inner = out_time.modulo(count);
-        let held: BTreeMap<Coordinates, usize> =
-            in_slice.table().into_iter().enumerate().filter_map(|(slice, cell)| Some((cell?, slice))).collect();
+        let held: BTreeMap<Coordinates, usize> = in_slice
+            .table()
+            .into_iter()
+            .enumerate()
+            .filter_map(|(slice, cell)| Some((cell?, slice)))
+            .collect();
         let projection = Projection::onto(&[in_slice])?;
         let time = Projection::onto(&[in_time])?;
         let mut sets = BTreeMap::new();
@@ -363,12 +370,15 @@ fn random_custom(random: &mut Random, mut parts: Parts, log: usize) -> SwitchCas
         free /= size;
         let place = random.between(0, after.len());
         // Copies are padding, or an axis of its own with no padding next to it.
-        let bare = |at: Option<&(Map, usize, Option<usize>)>| at.is_some_and(|(map, live, _)| *live == 1 && map.size() > 1);
+        let bare = |at: Option<&(Map, usize, Option<usize>)>| {
+            at.is_some_and(|(map, live, _)| *live == 1 && map.size() > 1)
+        };
         let next_to_padding = place > 0 && bare(after.get(place - 1));
         let hides = after.get(place).is_some_and(|(.., kept)| kept.is_none());
         let tile = if next_to_padding || hides || random.chance(25) {
             // Padding is put where it pads no copies.
-            let place = (0..=after.len()).rev().find(|at| after.get(*at).is_none_or(|(.., kept)| kept.is_some()));
+            let place =
+                (0..=after.len()).rev().find(|at| after.get(*at).is_none_or(|(.., kept)| kept.is_some()));
             after.insert(place.unwrap_or(after.len()), (Map::One.pad(size), 1, None));
             continue;
         } else {
@@ -510,7 +520,9 @@ mod tests {
             if let Switching::CustomBroadcast { ring_size } = case.config {
                 let sets = case.maps.routed(ring_size).expect("it is legal");
                 let count = case.maps.out_time.size() / case.maps.in_time.size();
-                moves_what_it_should(&case, |slice, time| Some((sets.get(&slice)?[time % count], time / count)));
+                moves_what_it_should(&case, |slice, time| {
+                    Some((sets.get(&slice)?[time % count], time / count))
+                });
             } else {
                 moves_what_it_should(&case, |slice, time| case.config.source(slice, time));
             }

@@ -111,7 +111,9 @@ impl Exchange {
     fn visit(&self, loops: &[Gather], sources: &[Row], time: usize, step: usize, target: &mut Target<'_>) {
         match loops {
             [] => self.copy(&sources[0], (time, 1), (step, 1), 1, target),
-            [own] if own.slices == 0 => self.copy(&sources[0], (time, own.time), (step, own.step), own.size, target),
+            [own] if own.slices == 0 => {
+                self.copy(&sources[0], (time, own.time), (step, own.step), own.size, target)
+            }
             [own, inner @ ..] => {
                 for index in 0..own.size {
                     let sources = &sources[index * own.slices..];

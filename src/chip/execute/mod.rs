@@ -152,7 +152,8 @@ impl<'a> Pass<'a> {
     /// the end of the stream can hold an element.
     fn receivers(&self, units: usize) -> Vec<bool> {
         let Some(exchange) = &self.exchange else { return self.slices(units) };
-        let (Sink::Commit { guard, .. } | Sink::Trf { guard, .. } | Sink::Vrf { guard, .. }) = &self.command.sink;
+        let (Sink::Commit { guard, .. } | Sink::Trf { guard, .. } | Sink::Vrf { guard, .. }) =
+            &self.command.sink;
         let receives = |at: Coordinates| {
             at.chip < self.command.chips() && exchange.reaches(at) && may_be_live(guard, at)
         };
@@ -180,8 +181,12 @@ impl<'a> Pass<'a> {
         let padding = self.may_take_padding();
         let mut fetched = Vec::new();
         if self.exchange.is_some() {
-            let takes_part: Vec<bool> =
-                self.slices(units.len()).iter().zip(&slices).map(|(sends, receives)| *sends || *receives).collect();
+            let takes_part: Vec<bool> = self
+                .slices(units.len())
+                .iter()
+                .zip(&slices)
+                .map(|(sends, receives)| *sends || *receives)
+                .collect();
             let used = units.iter().zip(takes_part).filter(|(_, takes_part)| *takes_part);
             if !padding && used.clone().all(|(unit, _)| self.is_initialised(unit)) {
                 return Ok(());

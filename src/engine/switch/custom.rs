@@ -5,8 +5,8 @@ use crate::command::{Switch, SwitchVariant};
 use crate::error::attempt;
 use crate::list::List;
 use crate::mapping::{
-    Atom, CutRule, Factor, Factors, Matched, PIECES, Pieces, Pool, Term, matched, mentions, modulo,
-    overlap, stride,
+    Atom, CutRule, Factor, Factors, Matched, PIECES, Pieces, Pool, Term, matched, mentions, modulo, overlap,
+    stride,
 };
 
 /// The level of the digits that are innermost in time, and that of the slices that receive.
@@ -260,17 +260,18 @@ const fn moves(
             }
             Factor::Padding { size: padded } => {
                 let found = match moves.last() {
-                    Some(last) if padded.is_multiple_of(size / last.size) => {
-                        let values = padded / (size / last.size);
-                        if values <= last.room {
-                            moves.pop();
-                            Some(Move { size: values, ..last })
-                        } else {
-                            None
-                        }
+                    Some(last)
+                        if padded.is_multiple_of(size / last.size)
+                            && padded / (size / last.size) <= last.room =>
+                    {
+                        moves.pop();
+                        Some(Move { size: padded / (size / last.size), ..last })
+                    }
+                    Some(last) if padded.is_multiple_of(size) => {
+                        hole(&matched.dividend, padded / size, last.weight * last.size)
                     }
                     Some(_) => None,
-                    None => hole(own, &matched.dividend, padded),
+                    None => hole(&matched.dividend, padded, 1),
                 };
                 let Some(own_move) = found else {
                     broken!(
@@ -291,23 +292,20 @@ const fn moves(
     Ok(moves)
 }
 
-/// Padding of the slices that can be `values` time steps of padding.
-const fn hole(own: &Mappings, pieces: &Pieces, values: usize) -> Option<Move> {
-    let (mut inside, mut k) = (1, 0);
+/// Padding of the slices that can be `values` time steps of padding, with at least `least` slices inside.
+const fn hole(pieces: &Pieces, values: usize, least: usize) -> Option<Move> {
+    let (mut inside, mut k) = (1usize, 0);
     while k < pieces.list.len() {
         let piece = pieces.list.get(k);
-        if let Factor::Padding { size } = piece.factor
-            && size.is_multiple_of(inside)
-            && values <= size / inside
-        {
-            return Some(Move { size: values, weight: inside, room: size / inside, piece: None });
+        if let Factor::Padding { size } = piece.factor {
+            // What is inside may be padded to a power of two first.
+            let weight = inside.next_power_of_two();
+            if weight >= least && size.is_multiple_of(weight) && values <= size / weight {
+                return Some(Move { size: values, weight, room: size / weight, piece: None });
+            }
         }
         inside = piece.factor.size_over(inside);
         k += 1;
-    }
-    let total = own.in_slice.size();
-    if total.is_multiple_of(inside) && values <= total / inside {
-        return Some(Move { size: values, weight: inside, room: total / inside, piece: None });
     }
     None
 }

@@ -381,10 +381,8 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
         self,
         config: SwitchConfig,
     ) -> SwitchTensor<'l, T, D, Chip, Cluster, Slice2, Time2, Packet> {
-        let cheapest =
-            const { &SwitchPlan::<Slice, Time, Slice2, Time2, Chip, Cluster, Packet>::CHEAPEST };
-        let request =
-            const { &SwitchPlan::<Slice, Time, Slice2, Time2, Chip, Cluster, Packet>::REQUEST };
+        let cheapest = const { &SwitchPlan::<Slice, Time, Slice2, Time2, Chip, Cluster, Packet>::CHEAPEST };
+        let request = const { &SwitchPlan::<Slice, Time, Slice2, Time2, Chip, Cluster, Packet>::REQUEST };
         let found = accept(OPERATION, derive_given(request, &config, cheapest));
         let mut pass = self.pass;
         pass.switch = Some(found.switch);
@@ -409,11 +407,9 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
     pub fn switch_to<Slice2: M, Time2: M>(
         self,
     ) -> SwitchTensor<'l, T, D, Chip, Cluster, Slice2, Time2, Packet> {
-        let cheapest =
-            const { &SwitchPlan::<Slice, Time, Slice2, Time2, Chip, Cluster, Packet>::CHEAPEST };
+        let cheapest = const { &SwitchPlan::<Slice, Time, Slice2, Time2, Chip, Cluster, Packet>::CHEAPEST };
         let mut pass = self.pass;
         pass.switch = Some(cheapest.switch);
         StreamTensor::new(self.context, pass)
     }
 }
-

@@ -73,7 +73,11 @@ pub(super) const fn derive_regular(
 const fn check_sizes(own: &Mappings, variant: SwitchVariant, sizes: &Sizes) -> Result<(), Reason> {
     let Sizes { slice1, slice0, time0 } = *sizes;
     if slice1 == 0 || slice0 == 0 || time0 == 0 {
-        broken!("switch dimensions", "use 1 for a digit that is not there", "all dimensions have to be greater than 0");
+        broken!(
+            "switch dimensions",
+            "use 1 for a digit that is not there",
+            "all dimensions have to be greater than 0"
+        );
     }
     let slices = own.in_slice.size();
     let ring = match slice1.checked_mul(slice0) {

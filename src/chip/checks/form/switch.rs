@@ -86,7 +86,8 @@ impl Form {
             return Ok(());
         }
         let message = "the switch has digits or loops without a meaning".to_string();
-        Err(self.refused(message, "use digits of up to 256 slices, and loops over the packets that there are"))
+        Err(self
+            .refused(message, "use digits of up to 256 slices, and loops over the packets that there are"))
     }
 }
 
@@ -94,7 +95,8 @@ impl Form {
 fn emitted(switch: &Switch) -> Option<Vec<SwitchLoop>> {
     let Switch { ring_size, in_time, snoop, gate, .. } = switch;
     let over_time = |size, time| SwitchLoop { size, slices: 0, time };
-    let sources = || snoop.offsets.iter().map(|&SnoopLoop { size, step }| SwitchLoop { size, slices: step, time: 0 });
+    let sources =
+        || snoop.offsets.iter().map(|&SnoopLoop { size, step }| SwitchLoop { size, slices: step, time: 0 });
     match (switch.emission, gate) {
         (Emission::SliceInTime, gate) => {
             // Sources ascend: each step is further than all loops inside of it reach.
