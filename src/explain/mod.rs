@@ -1,7 +1,7 @@
 //! `explain()` on plans: where a configuration comes from.
 //!
 //! Plans with a sequencer (fetch, align, commit) show the tables of the vendor's page *Sequencer* and the numbers that
-//! follow from them. Plans that only change the mapping (collect, loads of the register files, contract, accumulate, cast)
+//! follow from them. Plans that only change the mapping (switch, collect, loads of the register files, contract, accumulate, cast)
 //! show it before and after, the rule, and their numbers: a [`StageExplanation`].
 
 use crate::command::Transfer;
@@ -23,6 +23,7 @@ mod contraction;
 mod fetch;
 mod register_files;
 mod stage;
+mod switch;
 
 pub use cast::explain_cast;
 pub use collect::explain_collect;
@@ -31,6 +32,7 @@ pub use fetch::{explain_fetch, explain_read};
 pub use register_files::{explain_trf_load, explain_vrf_load};
 use stage::count;
 pub use stage::{MappingChange, StageExplanation};
+pub use switch::explain_switch;
 
 /// A plan that exists has an explanation.
 fn explained(explanation: Result<Explanation, PlanError>) -> Explanation {
