@@ -431,7 +431,7 @@ fn random_custom(random: &mut Random, mut parts: Parts, log: usize) -> SwitchCas
 pub fn disturbed(random: &mut Random, case: &SwitchCase) -> SwitchCase {
     let mut case = case.clone();
     let odd = |random: &mut Random, n: usize| random.pick(&[n * 2, n / 2, n + 1, 1, 0, 2, n]);
-    match random.below(6) {
+    match random.below(9) {
         0 | 1 => match &mut case.config {
             Switching::Broadcast01 { slice1, slice0, time0 }
             | Switching::InterTranspose { slice1, slice0, time0 } => {
@@ -464,6 +464,31 @@ pub fn disturbed(random: &mut Random, case: &SwitchCase) -> SwitchCase {
                 1 => map.pad(size * 2),
                 _ => Map::sequence(&[map.clone(), case.maps.in_time.clone()]),
             };
+        }
+        5 => {
+            // Digits innermost in time in another order.
+            let (mut flat, mut before) = (Vec::new(), Vec::new());
+            flatten(&case.maps.out_time, &mut flat);
+            flatten(&case.maps.in_time, &mut before);
+            let first = before.iter().filter(|part| **part != Map::One).count().min(flat.len());
+            flat[first..].reverse();
+            case.maps.out_time = Map::sequence(&flat);
+        }
+        6 => {
+            // A digit of time in place of a slice digit.
+            let (mut flat, mut time) = (Vec::new(), Vec::new());
+            flatten(&case.maps.out_slice, &mut flat);
+            flatten(&case.maps.in_time, &mut time);
+            let place = random.below(flat.len());
+            let size = flat[place].size();
+            if let Some(part) = time.iter().find(|part| part.size() <= size && **part != Map::One) {
+                flat[place] = if part.size() == size { part.clone() } else { part.pad(size) };
+            }
+            case.maps.out_slice = Map::sequence(&flat);
+        }
+        7 => {
+            let size = case.maps.out_time.size();
+            case.maps.out_time = case.maps.out_time.resize((size - 1).max(1));
         }
         _ => {
             let (slice1, slice0) = (1 << random.below(4), 1 << random.below(4));
