@@ -321,7 +321,7 @@ refused!(
     Quarter,
     QuarterTime,
     SwitchConfig::CustomBroadcast { ring_size: 64 },
-    ["has 32 slices, but the ring size is 64; ", "help: use the expected ring size",]
+    ["has 32 slices, but the ring size is 64", "help: use the expected ring size",]
 );
 refused!(
     a_smaller_ring,

@@ -358,12 +358,11 @@ fn derive_given(
     config: &SwitchConfig,
     cheapest: &SwitchDerivation,
 ) -> Result<SwitchDerivation, PlanError> {
-    let Err(error) = derive_switch(request, config) else { return derive_switch(request, config) };
-    let other = cheapest.config.notation(Text::new());
-    Err(PlanError::new(
-        error.rule(),
-        Text::new().str(error.message()).str("; `").str(other.as_str()).str("` does it"),
-    ))
+    derive_switch(request, config).map_err(|error| {
+        let other = cheapest.config.notation(Text::new());
+        let text = Text::new().str(error.message()).str("; `").str(other.as_str()).str("` does it");
+        PlanError::new(error.rule(), text)
+    })
 }
 
 impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>

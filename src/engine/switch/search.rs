@@ -168,13 +168,13 @@ const fn cheapest_regular(pool: &Pool, own: &Mappings, kept: &Kept) -> Option<Sw
     let mut k = kept.least_ring();
     while k < RINGS {
         if kept.outer[k] {
-            let mut one = 0;
-            while one <= k {
-                let found = regular_with(pool, own, kept, (1 << k, 1 << one));
+            let mut zero = 0;
+            while zero <= k {
+                let found = regular_with(pool, own, kept, (1 << k, 1 << (k - zero)));
                 if found.is_some() {
                     return found;
                 }
-                one += 1;
+                zero += 1;
             }
         }
         k += 1;
