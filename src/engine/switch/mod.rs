@@ -392,11 +392,11 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
     ///
     /// ```
     /// use furiosa_visa_std::prelude::*;
-    /// axes![A = 256, X = 4, T = 8, P = 32];
+    /// axes![A = 256, X = 4, N = 8, P = 32];
     /// /// Slices get the packets of four of them.
     /// fn share<'l, const T: Tu>(
-    ///     input: FetchTensor<'l, T, i8, m![1], m![1 # 2], m![A], m![T], m![P]>,
-    /// ) -> SwitchTensor<'l, T, i8, m![1], m![1 # 2], m![A / 32, X, A % 8], m![T, A / 8 % 4], m![P]> {
+    ///     input: FetchTensor<'l, T, i8, m![1], m![1 # 2], m![A], m![N], m![P]>,
+    /// ) -> SwitchTensor<'l, T, i8, m![1], m![1 # 2], m![A / 32, X, A % 8], m![N, A / 8 % 4], m![P]> {
     ///     input.switch_to()
     /// }
     /// ```

@@ -5,12 +5,12 @@ use furiosa_visa_std::prelude::*;
 axes![A = 256, B = 200, T = 8, P = 32, Q = 40, X = 4, Y = 8, Z = 256, U = 3];
 
 type Cluster = m![1 # 2];
-type Stream<'l, const T: Tu, Slice, Time> = SwitchTensor<'l, T, i8, m![1], Cluster, Slice, Time, m![P]>;
+type Stream<'l, const C: Tu, Slice, Time> = SwitchTensor<'l, C, i8, m![1], Cluster, Slice, Time, m![P]>;
 
 /// The smallest ring and the largest one.
-fn rings<'l, const T: Tu>(
-    stream: FetchTensor<'l, T, i8, m![1], Cluster, m![A], m![T], m![P]>,
-) -> Stream<'l, T, m![Z], m![T, A]> {
+fn rings<'l, const C: Tu>(
+    stream: FetchTensor<'l, C, i8, m![1], Cluster, m![A], m![T], m![P]>,
+) -> Stream<'l, C, m![Z], m![T, A]> {
     stream.switch(SwitchConfig::Broadcast1 { slice1: 256, slice0: 1 })
 }
 
