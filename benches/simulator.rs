@@ -271,8 +271,60 @@ fn fetch(criterion: &mut Criterion) {
     group.finish();
 }
 
+mod exchange {
+    furiosa_visa_std::prelude::axes![S = 256, D = 256, E = 256];
+}
+
+/// Every slice has 256 bytes for every other one. The chip reads and writes every byte once, and so does memcpy.
+fn switch(criterion: &mut Criterion) {
+    use exchange::{D, E, S};
+    type Source = DmTensor<i8, m![1], Cluster, m![S], m![D, E]>;
+    type Exchanged = DmTensor<i8, m![1], Cluster, m![D], m![E / 32, S, E % 32]>;
+    let elements = S::SIZE * D::SIZE * E::SIZE;
+    let host = HostTensor::<i8, m![S, D, E]>::rand(&mut SmallRng::seed_from_u64(5));
+    let mut ctx = Context::acquire();
+    let source: HbmTensor<i8, m![1], m![S, D, E]> = block_on(host.to_hbm(&mut ctx.pdma, 0));
+    let source: Source = source.to_dm(&mut ctx.tdma, 0);
+
+    let mut group = criterion.benchmark_group("all-to-all of 256 slices with 64 KiB each (bytes exchanged)");
+    group.sample_size(10).throughput(Throughput::Bytes(elements as u64));
+    group.bench_function("chip, InterTranspose of 256 slices", |bencher| {
+        bencher.iter(|| -> Exchanged {
+            (ctx.main.begin(source.view()))
+                .fetch::<i8, m![D, E / 32], m![E % 32]>()
+                .switch::<m![D], m![E / 32, S]>(SwitchConfig::InterTranspose {
+                    slice1: 256,
+                    slice0: 1,
+                    time0: 8,
+                })
+                .collect::<m![E / 32, S], m![E % 32]>()
+                .commit(64 << 10)
+        });
+    });
+    group.bench_function("chip, the same packets without an exchange", |bencher| {
+        bencher.iter(|| -> DmTensor<i8, m![1], Cluster, m![S], m![D, E]> {
+            (ctx.main.begin(source.view()))
+                .fetch::<i8, m![D, E / 32], m![E % 32]>()
+                .collect::<m![D, E / 32], m![E % 32]>()
+                .commit(64 << 10)
+        });
+    });
+    let (from, mut to) = (vec![1u8; elements], vec![0u8; elements]);
+    group.bench_function("baseline: memcpy", |bencher| {
+        bencher.iter(|| to.copy_from_slice(black_box(&from)));
+    });
+    group.finish();
+}
+
 mod groups {
     #![allow(missing_docs)] // The macro makes an undocumented function.
-    criterion::criterion_group!(benches, super::product, super::checks, super::relayout, super::fetch);
+    criterion::criterion_group!(
+        benches,
+        super::product,
+        super::checks,
+        super::relayout,
+        super::fetch,
+        super::switch
+    );
 }
 criterion_main!(groups::benches);

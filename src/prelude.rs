@@ -5,8 +5,9 @@ pub use crate::engine::cast::StreamCast;
 pub use crate::engine::lookup_table::LookupTable;
 pub use crate::engine::stream::{
     AccumulationTensor, AlignedPair, BeginTensor, CastTensor, CollectTensor, ContractionTensor, FetchTensor,
-    StreamTensor, TransposeTensor, stage,
+    StreamTensor, SwitchTensor, TransposeTensor, stage,
 };
+pub use crate::engine::switch::SwitchConfig;
 pub use crate::mapping::{
     AxisName, Expr, Factor, Ident, Identity, M, Mapping, Margin, Modulo, Padding, Resize, Stride, Symbol,
 };

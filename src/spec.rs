@@ -125,6 +125,10 @@ pub const SUB_COMMIT_BYTES: usize = 8;
 pub const DM_READ_LATENCY_CYCLES: u64 = 4;
 /// Core cycles that the Cast Engine delays a stream by. Assumed.
 pub const CAST_LATENCY_CYCLES: u64 = 1;
+/// Core cycles that a packet takes from a router of the Switch Engine to the next one. Assumed.
+pub const SWITCH_HOP_CYCLES: u64 = 1;
+/// Core cycles for which the bitmap of a custom switch is written to the routers. Assumed.
+pub const SWITCH_BITMAP_CYCLES: u64 = 256;
 /// Core cycles between a command of the Tensor Unit and its first fetch. Assumed.
 pub const TENSOR_UNIT_ISSUE_CYCLES: u64 = 20;
 /// DMA engines of a chip, one per PE. Derived.

@@ -21,6 +21,8 @@ pub enum Timing {
     Dma(DmaTiming),
     /// A transfer over PCIe: its cycles.
     Host(Cost),
+    /// The bitmap of a custom switch is written to the routers: its cycles.
+    Bitmap(Cost),
 }
 
 impl Timing {
@@ -29,7 +31,7 @@ impl Timing {
         match self {
             Timing::TensorUnit(time) => time.cycles(),
             Timing::Dma(time) => time.cycles,
-            Timing::Host(cost) => cost.cycles,
+            Timing::Host(cost) | Timing::Bitmap(cost) => cost.cycles,
         }
     }
 
@@ -38,7 +40,7 @@ impl Timing {
         match self {
             Timing::TensorUnit(time) => time.class(),
             Timing::Dma(time) => time.class(),
-            Timing::Host(cost) => cost.class,
+            Timing::Host(cost) | Timing::Bitmap(cost) => cost.class,
         }
     }
 
@@ -48,6 +50,7 @@ impl Timing {
             Timing::TensorUnit(time) => time.bottleneck().stage.name(),
             Timing::Dma(time) => time.bound(),
             Timing::Host(_) => "PCIe",
+            Timing::Bitmap(_) => "routers",
         }
     }
 
@@ -63,6 +66,7 @@ impl Timing {
             }
             Timing::Dma(time) => time.costs(),
             Timing::Host(cost) => vec![("PCIe", *cost)],
+            Timing::Bitmap(cost) => vec![("switch bitmap", *cost)],
         }
     }
 }
@@ -70,6 +74,7 @@ impl Timing {
 const fn latency_name(stage: Stage) -> &'static str {
     match stage {
         Stage::Fetch => "fetch latency",
+        Stage::Switch => "switch latency",
         Stage::Contract => "tree latency",
         Stage::Cast => "cast latency",
         _ => "latency",

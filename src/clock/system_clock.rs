@@ -11,11 +11,12 @@ use super::tensor_unit::{fetch_access_bytes, tensor_unit_time};
 use super::unit_copy;
 use crate::command::moves::Side;
 use crate::command::{
-    Command, Contraction, Dma, Footprint, HostTransfer, Memory, Operation, Region, Sink, TensorUnit, UnitCopy,
+    Command, Contraction, Dma, Footprint, HostTransfer, Memory, Operation, Region, Sink, Switch, TensorUnit,
+    UnitCopy,
 };
 use crate::command::{ContextKind, MemoryKind};
 use crate::mapping::guard::rows::{LiveRows, Liveness};
-use crate::spec::{CLUSTERS, MAC_BYTES, SLICES};
+use crate::spec::{CLUSTERS, MAC_BYTES, SLICES, SWITCH_BITMAP_CYCLES};
 use core::panic::Location;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -149,6 +150,12 @@ impl Clock {
                 self.kernel = kernel;
             }
             while self.schedule.is_full() && self.advance() {}
+            if let Order::Command(Command { operation: Operation::TensorUnit(unit), location }) = &order
+                && let Some(switch) = unit.switch.as_ref().filter(|switch| switch.loads_bitmap())
+            {
+                let bitmap = self.bitmap(kernel, unit, switch, location);
+                self.give(bitmap);
+            }
             let (given, resources, load) = match order {
                 Order::Command(Command { operation: Operation::TensorUnit(unit), location }) => {
                     self.tensor_unit(kernel, &unit, location)
@@ -162,15 +169,52 @@ impl Clock {
                 Order::Upload(transfer, location) => self.host(&transfer, location, true),
                 Order::Download(transfer, location) => self.host(&transfer, location, false),
             };
-            let accesses = given.accesses.clone();
-            let (context, cycles) = (given.context, given.timing.cycles().max(load.cycles()));
-            let work = Work { context, resources, accesses, cycles, load: Arc::new(load) };
-            let number = self.schedule.add(work);
-            self.given.push_back((number, Some(given)));
+            self.give((given, resources, load));
             if awaited {
                 self.run_out();
             }
         }
+    }
+
+    /// Gives an operation to the schedule.
+    fn give(&mut self, (given, resources, load): (Given, Resources, BankLoad)) {
+        let accesses = given.accesses.clone();
+        let (context, cycles) = (given.context, given.timing.cycles().max(load.cycles()));
+        let work = Work { context, resources, accesses, cycles, load: Arc::new(load) };
+        let number = self.schedule.add(work);
+        self.given.push_back((number, Some(given)));
+    }
+
+    /// The bitmap of a custom switch is written to the routers before its pass: by the DMA engines, through the sub
+    /// context. Both are idle until then.
+    fn bitmap(
+        &mut self,
+        kernel: KernelCall,
+        unit: &TensorUnit,
+        switch: &Switch,
+        location: &'static Location<'static>,
+    ) -> (Given, Resources, BankLoad) {
+        let context = unit.context();
+        let cost = match self.profile {
+            Profile::Book => Cost::documented(0, "no fixed stall"),
+            Profile::Detailed => Cost::assumed(SWITCH_BITMAP_CYCLES, "sets of the routers"),
+        };
+        let slices = self.slices_of(&unit.fetch.source.footprint);
+        let held = Resources::of(context)
+            .with(Resource::Context(ContextKind::Sub))
+            .with(Resource::Context(ContextKind::TensorDma));
+        let given = Given {
+            kernel,
+            operation: "switch bitmap",
+            context,
+            location,
+            timing: Timing::Bitmap(cost),
+            amount: Amount { slices, ..Amount::default() },
+            memories: (None, None),
+            accesses: Vec::new(),
+            configuration: format!("snoop[s'] = {}", switch.snoop).into(),
+        };
+        (given, held, BankLoad::Nothing)
     }
 
     /// Ends the next operation. Whether there was one.
@@ -240,10 +284,19 @@ impl Clock {
             }
         };
         let count = slices.len() as u64;
+        let (receivers, slices) = match &unit.switch {
+            None => (count, slices),
+            Some(switch) => {
+                let receivers = receiving_slices(unit, switch);
+                let mut all = (*slices).clone();
+                all.extend(&receivers);
+                (receivers.len() as u64, Arc::new(all))
+            }
+        };
         let amount = Amount {
             read_bytes: bits(fetch.time * fetch.packet, &fetch.source) / 8 * count,
-            written_bytes: written / 8 * count,
-            products: unit.contraction.as_ref().map(|contraction| products(contraction, count)),
+            written_bytes: written / 8 * receivers,
+            products: unit.contraction.as_ref().map(|contraction| products(contraction, receivers)),
             slices,
         };
         let is_short = unit.sub_context && unit.is_sto_trf();
@@ -390,6 +443,22 @@ fn products(contraction: &Contraction, slices: u64) -> Products {
     let lanes = MAC_BYTES * 8 / element.bits();
     let count = (contraction.steps * contraction.trf.rows * lanes) as u64 * slices;
     Products { count, rows: contraction.trf.rows, element }
+}
+
+/// The slices that get packets in which the end of the stream can hold an element.
+fn receiving_slices(unit: &TensorUnit, switch: &Switch) -> UsedSlices {
+    let (Sink::Commit { guard, .. } | Sink::Trf { guard, .. } | Sink::Vrf { guard, .. }) = &unit.sink;
+    let mut used = UsedSlices::default();
+    for chip in 0..unit.chips() {
+        for (cluster, slice) in
+            (0..CLUSTERS).flat_map(|cluster| (0..SLICES).map(move |slice| (cluster, slice)))
+        {
+            if switch.first_source(slice).is_some() && guard.may_hold(&[chip, cluster, slice]) {
+                used.insert((chip * CLUSTERS + cluster) * SLICES + slice);
+            }
+        }
+    }
+    used
 }
 
 fn live_slices(footprint: &Footprint) -> UsedSlices {

@@ -20,7 +20,7 @@ use core::fmt;
 pub enum Stage {
     /// Fetch Engine: reads of DM.
     Fetch,
-    /// Switch Engine. Forwarding: the library has no other mode yet.
+    /// Switch Engine. Without a switch it forwards.
     Switch,
     /// Collect Engine: flits.
     Collect,
@@ -276,11 +276,17 @@ pub fn tensor_unit_time(unit: &TensorUnit, profile: Profile, channels: Channels)
     let bytes = (unit.fetch.packet * unit.fetch.output.bits()).div_ceil(8).div_ceil(channels) as u64;
     let time = unit.fetch.time as u64;
     // Each channel passes its part of a packet.
-    let forwarded = switch_cycles(1, time, bytes);
-    stages.add(Stage::Switch, Cost::documented(forwarded, "ring * time * flits"), none);
+    let ring = unit.switch.as_ref().map_or(1, |switch| switch.ring_size as u64);
+    let exchanged = switch_cycles(ring, time, bytes);
+    let fill = match ring {
+        1 => none,
+        _ => stages.assumed((ring - 1) * spec::SWITCH_HOP_CYCLES, "ring - 1 hops"),
+    };
+    stages.add(Stage::Switch, Cost::documented(exchanged, "ring * time * flits"), fill);
+    let time = unit.shapes().switched.time as u64;
     let mut flits = match &unit.collect {
         Some(collect) => time * collect.flits.div_ceil(channels) as u64,
-        None => forwarded,
+        None => switch_cycles(1, time, bytes),
     };
     if unit.collect.is_some() {
         stages.add(Stage::Collect, Cost::documented(flits, "1 flit per cycle"), none);

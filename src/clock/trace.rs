@@ -248,6 +248,21 @@ impl<W: Write + Send> Observer for TraceWriter<W> {
         let args = args(record);
         match &record.timing {
             Timing::TensorUnit(_) => self.tensor_unit(record, &args),
+            Timing::Bitmap(_) => {
+                for chip in 0..record.amount.slices.chips() {
+                    for cluster in 0..CLUSTERS {
+                        let track = Track::Engine { cluster, context: record.context, engine: 0 };
+                        self.slice(
+                            chip,
+                            track,
+                            record.operation,
+                            record.start,
+                            record.cycles(),
+                            args.clone(),
+                        );
+                    }
+                }
+            }
             Timing::Dma(time) => {
                 for (chip, engine, cycles) in time.by_engine() {
                     let cycles = cycles.min(record.cycles());

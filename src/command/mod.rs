@@ -9,6 +9,7 @@ mod names;
 mod region;
 mod shapes;
 mod short_command;
+mod switch;
 mod table;
 mod tensor_unit;
 mod transfer;
@@ -21,6 +22,9 @@ pub use names::{CONTEXTS, ContextKind, MemoryKind};
 pub use region::{Address, FillId, Footprint, Memory, Region, TrfAddress, TrfRegion};
 pub use shapes::{StreamShape, StreamShapes};
 pub use short_command::ContiguousLoad;
+pub use switch::{
+    Emission, SWITCH_LOOPS, Snoop, SnoopDigit, SnoopLoop, Switch, SwitchLoop, SwitchVariant, TimeGate,
+};
 pub use table::Table;
 pub use tensor_unit::{AccumulationKind, Cast, Collect, Contraction, Sink, TensorUnit, Transpose};
 pub use transfer::{

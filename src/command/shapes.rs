@@ -22,6 +22,8 @@ pub struct StreamShape {
 pub struct StreamShapes {
     /// After the Fetch Engine: packets as they were fetched.
     pub fetched: StreamShape,
+    /// After the Switch Engine: the packets that a slice gets.
+    pub switched: StreamShape,
     /// After the Collect Engine: a flit per time step.
     pub collected: StreamShape,
     /// After the accumulator: eight lanes of 32 bits per time step.
@@ -38,9 +40,11 @@ impl TensorUnit {
         let Fetch { time, packet, output, .. } = &self.fetch;
         let per_flit = |element: ElementType| FLIT_BYTES * 8 / element.bits();
         let fetched = StreamShape { element: *output, time: *time, lanes: *packet };
-        let collected = self.collect.map_or(fetched, |Collect { flits }| StreamShape {
+        let out_time = self.switch.as_ref().map_or(*time, |switch| switch.out_time());
+        let switched = StreamShape { time: out_time, ..fetched };
+        let collected = self.collect.map_or(switched, |Collect { flits }| StreamShape {
             element: *output,
-            time: time.saturating_mul(flits),
+            time: out_time.saturating_mul(flits),
             lanes: per_flit(*output),
         });
         let contracted = self.contraction.as_ref().map_or(collected, |own| StreamShape {
@@ -58,7 +62,7 @@ impl TensorUnit {
             time: own.out_time(),
             lanes: per_flit(own.element),
         });
-        StreamShapes { fetched, collected, contracted, cast, transposed }
+        StreamShapes { fetched, switched, collected, contracted, cast, transposed }
     }
 }
 
@@ -106,8 +110,11 @@ impl fmt::Display for Sink {
 /// What the engines of the pass are told, in the manual's words.
 impl fmt::Display for TensorUnit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { sub_context: _, fetch, collect, contraction, cast, transpose, sink } = self;
+        let Self { sub_context: _, fetch, switch, collect, contraction, cast, transpose, sink } = self;
         write!(f, "{fetch}")?;
+        if let Some(switch) = switch {
+            write!(f, "; {switch}")?;
+        }
         if let Some(collect) = collect {
             write!(f, "; collect {} flits per packet", collect.flits)?;
         }
@@ -128,7 +135,8 @@ impl fmt::Display for TensorUnit {
 mod tests {
     use super::*;
     use crate::command::{
-        AccumulationKind, FillId, Footprint, Memory, MemoryKind, Place, Region, TrfAddress, TrfRegion, Use,
+        AccumulationKind, FillId, Footprint, Memory, MemoryKind, Place, Region, Switch, TrfAddress,
+        TrfRegion, Use,
     };
     use crate::mapping::Guard;
     use crate::sequencer::{Config, Entry};
@@ -189,6 +197,7 @@ mod tests {
         let shape = |element, time, lanes| StreamShape { element, time, lanes };
         let shapes = unit.shapes();
         assert_eq!(shapes.fetched, shape(Bf16, 6, 20));
+        assert_eq!(shapes.switched, shapes.fetched);
         assert_eq!(shapes.collected, shape(Bf16, 12, 16), "packets of 40 bytes are two flits");
         assert_eq!(shapes.contracted, shape(F32, 6, 8));
         assert_eq!(shapes.cast, shape(Bf16, 6, 16));
@@ -219,6 +228,14 @@ mod tests {
         assert_eq!(unit.shapes().transposed, shape(Bf16, 12, 16));
         unit.collect = None;
         assert_eq!(unit.shapes().transposed, shape(Bf16, 6, 20));
+        let mut switch = Switch::forwarding(256, 6);
+        switch.push_time(4, 1, 0);
+        unit.switch = Some(switch);
+        assert_eq!(unit.shapes().transposed, shape(Bf16, 24, 20), "time grows in the switch");
+        assert!(
+            unit.to_string().contains("; switch Broadcast1, ring 1, snoop[s'] = s', emission "),
+            "{unit}"
+        );
         let Place::Region(destination) = unit.writes().place else { panic!("a commit writes a region") };
         assert_eq!(destination.address, 4096);
     }

@@ -2,6 +2,7 @@
 
 use super::fetch::Fetch;
 use super::region::{Region, TrfRegion};
+use super::switch::Switch;
 use super::transfer::Transfer;
 use crate::mapping::guard::Guard;
 use crate::scalar::ElementType;
@@ -190,6 +191,8 @@ pub struct TensorUnit {
     pub sub_context: bool,
     /// The Fetch Engine.
     pub fetch: Fetch,
+    /// The Switch Engine. `None`: each slice keeps its packets.
+    pub switch: Option<Switch>,
     /// The Collect Engine.
     pub collect: Option<Collect>,
     /// The Contraction Engine.
@@ -211,6 +214,7 @@ impl TensorUnit {
         Self {
             sub_context: false,
             fetch,
+            switch: None,
             collect: Some(Collect { flits }),
             contraction: None,
             cast: None,

@@ -7,7 +7,7 @@
 //!
 //! No element moves and no type changes.
 
-use crate::engine::stream::{CollectTensor, FetchTensor, StreamTensor};
+use crate::engine::stream::{CollectTensor, FetchTensor, StreamTensor, SwitchTensor};
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::M;
 use crate::mapping::{Expr, Pool, factors_of, modulo, pad_to, product, stride};
@@ -134,21 +134,28 @@ impl<D: StreamScalar, Time: M, Packet: M, Time2: M, Packet2: M> CollectPlan<D, T
     };
 }
 
-impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
-    FetchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>
-{
-    /// Cuts packets into flits of 32 bytes, the last one of each packet padded.
-    ///
-    /// `Packet2` is one flit, `Time2` is `Time` with the index of the flit appended innermost.
-    ///
-    /// Refused while compiling: anything else.
-    #[inline(never)] // The compiler names the line of a call that it did not inline.
-    pub fn collect<Time2: M, Packet2: M>(
-        self,
-    ) -> CollectTensor<'l, T, D, Chip, Cluster, Slice, Time2, Packet2> {
-        let plan = const { &CollectPlan::<D, Time, Packet, Time2, Packet2>::CONFIG };
-        let mut pass = self.pass;
-        pass.collect = Some(crate::command::Collect { flits: plan.flits });
-        StreamTensor::new(self.context, pass)
-    }
+macro_rules! stream_collect {
+    ($stream:ident) => {
+        impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
+            $stream<'l, T, D, Chip, Cluster, Slice, Time, Packet>
+        {
+            /// Cuts packets into flits of 32 bytes, the last one of each packet padded.
+            ///
+            /// `Packet2` is one flit, `Time2` is `Time` with the index of the flit appended innermost.
+            ///
+            /// Refused while compiling: anything else.
+            #[inline(never)] // The compiler names the line of a call that it did not inline.
+            pub fn collect<Time2: M, Packet2: M>(
+                self,
+            ) -> CollectTensor<'l, T, D, Chip, Cluster, Slice, Time2, Packet2> {
+                let plan = const { &CollectPlan::<D, Time, Packet, Time2, Packet2>::CONFIG };
+                let mut pass = self.pass;
+                pass.collect = Some(crate::command::Collect { flits: plan.flits });
+                StreamTensor::new(self.context, pass)
+            }
+        }
+    };
 }
+
+stream_collect!(FetchTensor);
+stream_collect!(SwitchTensor);

@@ -12,5 +12,6 @@ pub mod lookup_table;
 pub mod next_call;
 pub mod register_file;
 pub mod stream;
+pub mod switch;
 pub mod transpose;
 pub mod vector_register_file;

@@ -10,8 +10,9 @@ use crate::engine::contraction::ContractsTo;
 use crate::engine::dma::OnChip;
 use crate::engine::stream::{
     AccumulationTensor, AlignedPair, BeginTensor, CastTensor, CollectTensor, ContractionTensor, FetchTensor,
-    TransposeTensor,
+    SwitchTensor, TransposeTensor,
 };
+use crate::engine::switch::SwitchConfig;
 use crate::mapping::{Identity, M};
 use crate::runtime::Tu;
 use crate::scalar::{ChipType, Scalar, StreamScalar};
@@ -33,6 +34,12 @@ never_met! {
     /// Of a tensor that no `.fetch()` has read.
     IsUnread: "the tensor was read already",
         "a stream is fetched once: remove this call, or begin another stream";
+    /// Of packets that no `.switch()` has exchanged.
+    IsUnswitched: "the packets were exchanged already",
+        "remove this call: `.collect::<Time, Packet>()` comes next, and a second exchange begins with a commit";
+    /// Of packets as `.fetch()` has read them, which alone are exchanged.
+    IsAsFetched: "packets are exchanged as they were read",
+        "`.switch::<Slice, Time>(config)` comes right after `.fetch()`, and before `.collect()`";
     /// Of packets that `.collect()` has cut into flits.
     WasCollected: "the packets have not been cut into flits yet",
         "`.collect::<Time, Packet>()` comes before this call";
@@ -92,6 +99,14 @@ macro_rules! call {
     ($bound:ident, $element:ty, fetch) => {
         call!($bound, fetch<D2: StreamScalar, Time2: M, Packet2: M>()
             -> FetchTensor<'l, T, D2, Chip, Cluster, Slice, Time2, Packet2>);
+    };
+    ($bound:ident, $element:ty, switch) => {
+        call!($bound, switch<Slice2: M, Time2: M>(config: SwitchConfig)
+            -> SwitchTensor<'l, T, D, Chip, Cluster, Slice2, Time2, Packet>);
+    };
+    ($bound:ident, $element:ty, switch_to) => {
+        call!($bound, switch_to<Slice2: M, Time2: M>()
+            -> SwitchTensor<'l, T, D, Chip, Cluster, Slice2, Time2, Packet>);
     };
     ($bound:ident, $element:ty, collect) => {
         call!($bound, collect<Time2: M, Packet2: M>()
@@ -167,7 +182,7 @@ type Sum<D> = <D as ContractsTo<Identity>>::Output;
 
 wrong_calls! {
     [D: Scalar, Kind: ChipType] BeginTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, Kind>, D {
-        WasFetched: collect align cast transpose commit commit_view to_trf to_vrf;
+        WasFetched: switch switch_to collect align cast transpose commit commit_view to_trf to_vrf;
         WasCommitted: to_hbm to_dm;
     }
     [D: ContractsTo<Identity>, Kind: ChipType]
@@ -184,8 +199,20 @@ wrong_calls! {
     [D: ContractsTo<Identity>] FetchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, Sum<D> {
         WasCollected: contract accumulate;
     }
+    [D: StreamScalar] SwitchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
+        IsUnread: fetch;
+        IsUnswitched: switch switch_to;
+        WasCollected: align cast to_trf to_vrf;
+    }
+    [D: Scalar] SwitchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
+        WasCommitted: to_hbm to_dm;
+    }
+    [D: ContractsTo<Identity>] SwitchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, Sum<D> {
+        WasCollected: contract accumulate;
+    }
     [D: StreamScalar] CollectTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
         IsUnread: fetch;
+        IsAsFetched: switch switch_to;
         IsUncollected: collect;
     }
     [D: Scalar] CollectTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
@@ -216,6 +243,7 @@ wrong_calls! {
     }
     [D: Scalar] AccumulationTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
         IsUnread: fetch;
+        IsAsFetched: switch switch_to;
         IsUncollected: collect;
         IsUncontracted: align contract;
         IsUnsummed: accumulate;
@@ -225,6 +253,7 @@ wrong_calls! {
     }
     [D: Scalar] CastTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
         IsUnread: fetch;
+        IsAsFetched: switch switch_to;
         IsUncollected: collect;
         IsUncontracted: align contract;
         IsUnsummed: accumulate;

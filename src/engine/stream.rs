@@ -6,6 +6,10 @@
 //!                                                                     ├─align ──▶ AlignedPair
 //!                                                                     ├─transpose─▶ TransposeTensor ─commit─▶ DmTensor
 //!                                                                     └─cast, commit
+//! begin ─▶ BeginTensor ─fetch─▶ FetchTensor ─[switch]─▶ SwitchTensor ─collect─▶ CollectTensor ─┬─to_trf──▶ TrfTensor
+//!                                                                                              ├─to_vrf──▶ VrfTensor
+//!                                                                                              ├─align ──▶ AlignedPair
+//!                                                                                              └─cast, commit
 //! AlignedPair ─contract─▶ ContractionTensor ─accumulate─▶ AccumulationTensor ─cast─▶ CastTensor ─commit─▶ DmTensor
 //! ```
 //!
@@ -75,6 +79,8 @@ pub mod stage {
     positions! {
         /// Packets as they were read.
         PositionFetch = "fetch", true;
+        /// Packets in the slices that want them.
+        PositionSwitch = "switch", true;
         /// Packets of one 32-byte flit.
         PositionCollect = "collect", true;
         /// Sums of 32 bits in beats of 8.
@@ -88,7 +94,7 @@ pub mod stage {
 
 use stage::{
     Position, PositionBegin, PositionCast, PositionCollect, PositionContraction, PositionFetch,
-    PositionTranspose,
+    PositionSwitch, PositionTranspose,
 };
 
 /// The command under construction.
@@ -102,6 +108,7 @@ pub(crate) struct Pass {
     /// What masked elements become, as a code of the stored type, if the kernel says so.
     pub(crate) pad_value: Option<u32>,
     pub(crate) fetch: Option<command::Fetch>,
+    pub(crate) switch: Option<command::Switch>,
     pub(crate) collect: Option<command::Collect>,
     pub(crate) contraction: Option<command::Contraction>,
     pub(crate) cast: Option<command::Cast>,
@@ -117,6 +124,7 @@ impl Pass {
             second: None,
             pad_value: None,
             fetch: None,
+            switch: None,
             collect: None,
             contraction: None,
             cast: None,
@@ -127,11 +135,12 @@ impl Pass {
     /// Gives the command: the stream ends here.
     #[track_caller]
     pub(crate) fn end<const T: Tu>(self, context: &mut TuContext<T>, sink: command::Sink) {
-        let Self { begun, fetch, collect, contraction, cast, transpose, .. } = self;
+        let Self { begun, fetch, switch, collect, contraction, cast, transpose, .. } = self;
         begun.end();
         let fetch = fetch.expect("a stream that ends was fetched");
         let unit = TensorUnit {
             sub_context: T,
+            switch,
             collect,
             contraction,
             cast,
@@ -164,9 +173,12 @@ pub struct StreamTensor<
 /// A tensor in DM that is about to be read: `.fetch()` comes next. `Kind` is the kind of chip whose conversions fetch has.
 pub type BeginTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet, Kind = Rngd> =
     StreamTensor<'l, T, PositionBegin<Kind>, D, Chip, Cluster, Slice, Time, Packet>;
-/// Packets as they were read: `.collect()` comes next.
+/// Packets as they were read: `.collect()` comes next, or `.switch()` before it.
 pub type FetchTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionFetch, D, Chip, Cluster, Slice, Time, Packet>;
+/// Packets in the slices that want them: `.collect()` comes next.
+pub type SwitchTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
+    StreamTensor<'l, T, PositionSwitch, D, Chip, Cluster, Slice, Time, Packet>;
 /// Packets of one flit: `.align()`, `.to_trf()`, `.to_vrf()`, `.cast()`, `.transpose()` or `.commit()` comes next.
 pub type CollectTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionCollect, D, Chip, Cluster, Slice, Time, Packet>;

@@ -3,6 +3,8 @@
 //! Plans with a sequencer (fetch, align, commit) show the tables of the vendor's page *Sequencer* and the numbers that
 //! follow from them. Plans that only change the mapping (collect, loads of the register files, contract, accumulate, cast,
 //! transpose) show it before and after, the rule, and their numbers: a [`StageExplanation`].
+//! follow from them. Plans that only change the mapping (switch, collect, loads of the register files, contract, accumulate, cast)
+//! show it before and after, the rule, and their numbers: a [`StageExplanation`].
 
 use crate::command::Transfer;
 use crate::engine::commit::{CommitConfig, CommitPlan, CommitRequest};
@@ -24,6 +26,7 @@ mod copies;
 mod fetch;
 mod register_files;
 mod stage;
+mod switch;
 mod transpose;
 
 pub use cast::explain_cast;
@@ -33,6 +36,7 @@ pub use fetch::{explain_fetch, explain_read};
 pub use register_files::{explain_trf_load, explain_vrf_load};
 use stage::count;
 pub use stage::{MappingChange, StageExplanation};
+pub use switch::explain_switch;
 pub use transpose::explain_transpose;
 
 /// A plan that exists has an explanation.

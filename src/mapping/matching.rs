@@ -467,7 +467,7 @@ pub(crate) const fn repeated(pool: &Pool, levels: &[Factors]) -> Option<(Term, u
 }
 
 /// Whether two digits have coordinates of an axis in common, by themselves or in a composite.
-const fn overlap(pool: &Pool, a: &Term, b: &Term) -> bool {
+pub(crate) const fn overlap(pool: &Pool, a: &Term, b: &Term) -> bool {
     if a.atom.is(&b.atom) {
         return a.stride < b.stride * b.modulo && b.stride < a.stride * a.modulo;
     }

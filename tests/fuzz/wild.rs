@@ -4,10 +4,10 @@
 use crate::reference::random::Random;
 use furiosa_visa_std::chip::{Check, CheckOptions, ExecutionOrder, FreshMemory, SimOptions, System};
 use furiosa_visa_std::command::{
-    AccumulationKind, Cast, Collect, Command, ContextKind, Contraction, CopyCall, Dma, Fetch, FillId,
-    Footprint, HostBuffer, HostTransfer, Inspection, Interleave, MaskConfig, Memory, Operation, Region,
-    RegisterFile, Sink, Step, Table, TensorUnit, Transfer, TransferLoop, Transpose, TrfAddress, TrfRegion,
-    UnitCopy,
+    AccumulationKind, Cast, Collect, Command, ContextKind, Contraction, CopyCall, Dma, Emission, Fetch,
+    FillId, Footprint, HostBuffer, HostTransfer, Inspection, Interleave, MaskConfig, Memory, Operation,
+    Region, RegisterFile, Sink, SnoopDigit, SnoopLoop, Step, Switch, SwitchLoop, SwitchVariant, Table,
+    TensorUnit, TimeGate, Transfer, TransferLoop, Transpose, TrfAddress, TrfRegion, UnitCopy,
 };
 use furiosa_visa_std::mapping::{Guard, GuardDigit, GuardSum};
 use furiosa_visa_std::scalar::ElementType;
@@ -103,6 +103,109 @@ fn transpose(random: &mut Random, (element, steps, _): (ElementType, usize, usiz
     Some(Transpose { element, in_rows, in_cols: packets * taken, out_rows, iterations })
 }
 
+/// A switch of packets of 256 slices that means something.
+fn switch(random: &mut Random, time: usize) -> Switch {
+    let mut switch = Switch::forwarding(256, time);
+    let (n1, n0) = (random.pick(&[1, 2, 4]), random.pick(&[1, 2, 8]));
+    let ring = n1 * n0;
+    let digits = &mut switch.snoop.digits;
+    digits.truncate(0);
+    let mut step = SwitchLoop { size: time, slices: 0, time: 1 };
+    switch.ring_size = ring;
+    switch.time_digits.truncate(0);
+    match random.below(4) {
+        // One slice digit becomes time.
+        0 => {
+            switch.variant = random.pick(&[SwitchVariant::Broadcast1, SwitchVariant::CustomBroadcast]);
+            digits.push(SnoopDigit { base: ring, count: 256 / ring, weight: ring });
+            digits.push(SnoopDigit { base: n0, count: n1, weight: 0 });
+            digits.push(SnoopDigit { base: 1, count: n0, weight: 1 });
+            switch.snoop.offsets.push(SnoopLoop { size: n1, step: n0 });
+            switch.time_digits.push(step);
+            switch.time_digits.push(SwitchLoop { size: n1, slices: n0, time: 0 });
+        }
+        // Two trade places.
+        1 => {
+            switch.variant = SwitchVariant::Transpose;
+            digits.push(SnoopDigit { base: ring, count: 256 / ring, weight: ring });
+            digits.push(SnoopDigit { base: n1, count: n0, weight: 1 });
+            digits.push(SnoopDigit { base: 1, count: n1, weight: n0 });
+            switch.time_digits.push(step);
+        }
+        // One trades places with time.
+        2 if time.is_multiple_of(n1) => {
+            switch.variant = SwitchVariant::InterTranspose;
+            digits.push(SnoopDigit { base: ring, count: 256 / ring, weight: ring });
+            digits.push(SnoopDigit { base: n0, count: n1, weight: 0 });
+            digits.push(SnoopDigit { base: 1, count: n0, weight: 1 });
+            switch.snoop.offsets.push(SnoopLoop { size: n1, step: n0 });
+            switch.gate = Some(TimeGate { period: 1, size: n1, slices: n0 });
+            (step.size, step.time) = (time / n1, n1);
+            switch.time_digits.push(step);
+            switch.time_digits.push(SwitchLoop { size: n1, slices: n0, time: 0 });
+        }
+        // Everything goes everywhere, two time steps at a time.
+        _ => {
+            let time0 = if time.is_multiple_of(2) { 2 } else { 1 };
+            switch.variant = SwitchVariant::Broadcast01;
+            digits.push(SnoopDigit { base: ring, count: 256 / ring, weight: ring });
+            digits.push(SnoopDigit { base: 1, count: ring, weight: 0 });
+            switch.snoop.offsets.push(SnoopLoop { size: ring, step: 1 });
+            (step.size, step.time) = (time / time0, time0);
+            switch.time_digits.push(step);
+            switch.time_digits.push(SwitchLoop { size: n1, slices: n0, time: 0 });
+            switch.time_digits.push(SwitchLoop { size: time0, slices: 0, time: 1 });
+            switch.time_digits.push(SwitchLoop { size: n0, slices: 1, time: 0 });
+            switch.emission = Emission::Nested { slice0: n0, time0 };
+        }
+    }
+    switch
+}
+
+fn odd_switch(random: &mut Random, switch: &mut Switch) {
+    let (loops, digits, offsets) = (
+        switch.time_digits.as_mut_slice(),
+        switch.snoop.digits.as_mut_slice(),
+        switch.snoop.offsets.as_mut_slice(),
+    );
+    match random.below(8) {
+        0 => switch.ring_size = odd(random, switch.ring_size),
+        1 => switch.in_time = odd(random, switch.in_time),
+        2 if !loops.is_empty() => {
+            let own = &mut loops[random.below(loops.len())];
+            let number = [&mut own.size, &mut own.slices, &mut own.time].into_iter().nth(random.below(3));
+            let number = number.expect("one of three");
+            *number = odd(random, *number);
+        }
+        3 if !digits.is_empty() => {
+            let own = &mut digits[random.below(digits.len())];
+            let number = [&mut own.base, &mut own.count, &mut own.weight].into_iter().nth(random.below(3));
+            let number = number.expect("one of three");
+            *number = odd(random, *number);
+        }
+        4 if !offsets.is_empty() => {
+            let own = &mut offsets[random.below(offsets.len())];
+            let number = if random.chance(50) { &mut own.size } else { &mut own.step };
+            *number = odd(random, *number);
+        }
+        5 => {
+            let own = switch.gate.unwrap_or(TimeGate { period: 1, size: 2, slices: 1 });
+            switch.gate = random.chance(70).then(|| TimeGate {
+                period: odd(random, own.period),
+                size: odd(random, own.size),
+                slices: odd(random, own.slices),
+            });
+        }
+        6 => {
+            switch.emission = match random.below(2) {
+                0 => Emission::SliceInTime,
+                _ => Emission::Nested { slice0: odd(random, 2), time0: odd(random, 2) },
+            };
+        }
+        _ => switch.variant = random.pick(&SwitchVariant::ALL),
+    }
+}
+
 /// A pass that means something.
 fn pass(random: &mut Random) -> TensorUnit {
     let (stored, streamed) = random.pick(&STREAMS);
@@ -136,6 +239,8 @@ fn pass(random: &mut Random) -> TensorUnit {
             pad_value: [random.bits() as u32; 2],
         });
     }
+    let switch = random.chance(25).then(|| switch(random, time));
+    let time = switch.as_ref().map_or(time, Switch::out_time);
     let mut stream = (streamed, time * flits, lanes);
     let contraction = random.chance(35).then(|| {
         let collect_flits = if (time * flits).is_multiple_of(2) { random.between(1, 2) } else { 1 };
@@ -216,7 +321,7 @@ fn pass(random: &mut Random) -> TensorUnit {
         },
     };
     let (sub_context, collect) = (random.chance(30), Some(Collect { flits }));
-    TensorUnit { sub_context, collect, contraction, cast, transpose, ..TensorUnit::new(fetch, sink) }
+    TensorUnit { sub_context, switch, collect, contraction, cast, transpose, ..TensorUnit::new(fetch, sink) }
 }
 
 fn odd_guard(random: &mut Random, guard: &mut Guard) {
@@ -360,6 +465,9 @@ fn odd_pass(random: &mut Random, unit: &mut TensorUnit) {
         7 => {
             if let Some(own) = &mut unit.fetch.interleave {
                 odd_region(random, &mut own.source);
+            }
+            if let Some(own) = &mut unit.switch {
+                odd_switch(random, own);
             }
         }
         8 => {

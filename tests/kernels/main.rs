@@ -21,6 +21,7 @@ mod pages_fetch;
 mod pages_fetch_adapter;
 mod register_files;
 mod runtime;
+mod switch;
 mod threads;
 mod transposes;
 

@@ -26,6 +26,7 @@ mod program;
 mod scalar_traits;
 mod sequencer;
 mod streams;
+mod switch;
 mod tool;
 mod transposes;
 mod trees;

@@ -427,7 +427,10 @@ fn in_its_slices(
         let (own, other) = (&region.footprint, &source.footprint);
         own.chips >= other.chips && own.clusters >= other.clusters && own.slices >= other.slices
     };
-    if unit.fetch.sources().all(covers) {
+    // A slice that fetches nothing may get packets of others.
+    let exchanges = unit.switch.is_some();
+    let whole = region.footprint.clusters == CLUSTERS && region.footprint.slices == SLICES;
+    if unit.fetch.sources().all(covers) && (whole || !exchanges) {
         return Ok(());
     }
     let live = LiveRows::new(guard, 4, width);
@@ -443,7 +446,8 @@ fn in_its_slices(
     };
     let mut slices = (0..unit.chips() * CLUSTERS * SLICES).map(Coordinates::of_slice);
     let found = slices.find(|&at| {
-        !spans(region, at) && unit.fetch.sources().any(|source| spans(source, at)) && is_written(at)
+        let has_stream = exchanges || unit.fetch.sources().any(|source| spans(source, at));
+        !spans(region, at) && has_stream && is_written(at)
     });
     match found {
         Some(at) => Err(outside_units(region, at.slice_number(), call)),

@@ -7,12 +7,15 @@
 //!   packet        0   1   2   3          fetched from bytes 0.., 32.., 64.., 96..
 //!   flit              0   1   2   3      committed to bytes 32.., 64.., …: over what is fetched next
 //! ```
+//!
+//! Where packets are exchanged, a slice commits packets of others. Of its own it has fetched those that were emitted
+//! before, in the slice whose packets come last.
 
 use super::access::first_unit;
 use super::fault::{Fault, FaultKind};
 use crate::chip::memory::place::Place;
 use crate::chip::memory::separate;
-use crate::command::{Contraction, Fetch, Region, Sink, TensorUnit, Turns};
+use crate::command::{Contraction, Emission, Fetch, Region, Sink, Switch, TensorUnit, Turns};
 use crate::mapping::Guard;
 use crate::mapping::guard::rows::LiveRows;
 use crate::sequencer::walk::Walk;
@@ -60,25 +63,30 @@ fn check_source(
         None => flit / flits,
     };
     // A matrix leaves when all of it is there. Sums need not come in the order of their packets.
-    let ready = |flit: usize| match &unit.transpose {
+    let last = |flit: usize| match &unit.transpose {
         Some(own) => {
             let first = flit / own.out_rows * own.in_flits();
             (first..first + own.in_flits()).map(summed).max().unwrap_or(0)
         }
         None => summed(flit),
     };
+    // The packets that were fetched for certain when a flit is committed.
+    let ready = |flit: usize| {
+        let last = last(flit);
+        unit.switch.as_ref().map_or(last + 1, |switch| emitted_by_all(switch, last))
+    };
     let window = config.packet_size;
     let bits = destination.footprint.element.bits();
     let walk = Walk::new(config);
     let at = first_unit(&LiveRows::new(guard, 4, window), destination.footprint.chips);
     for flit in 0..unit.shapes().transposed.time {
-        let packet = ready(flit);
+        let ready = ready(flit);
         let elements = walk.positions(flit * window..(flit + 1) * window, 1);
         for (lane, element) in elements.into_iter().enumerate() {
             let first = to + (element.max(0) as u64 * bits as u64) / 8;
             let late = |byte: u64| {
                 let at = usize::try_from(byte.checked_sub(from)?).ok()?;
-                last_fetch.get(at).copied().flatten().filter(|&fetched| fetched > packet)
+                last_fetch.get(at).copied().flatten().filter(|&fetched| fetched >= ready)
             };
             let bytes = first..first + bits.div_ceil(8) as u64;
             if let Some((byte, fetched)) = bytes.into_iter().find_map(|byte| Some((byte, late(byte)?)))
@@ -95,6 +103,25 @@ fn check_source(
         }
     }
     Ok(())
+}
+
+/// Packets that all slices of a ring have emitted when a slice gets the packet of a step.
+fn emitted_by_all(switch: &Switch, step: usize) -> usize {
+    if switch.ring_size == 1 {
+        return step + 1;
+    }
+    if let Emission::Nested { slice0, time0 } = switch.emission {
+        // In the outer digit of the slices, the last ones have emitted nothing before it is their turn.
+        let (slice1, turn) = (switch.ring_size / slice0, slice0 * time0);
+        let (time1, last) = (step / turn / slice1, step / turn % slice1 + 1 == slice1);
+        return time1 * time0 + if last { step / slice0 % time0 } else { 0 };
+    }
+    let (mut rest, mut time) = (step, 0);
+    for own in switch.time_digits.iter().rev() {
+        time += rest % own.size * own.time;
+        rest /= own.size;
+    }
+    time
 }
 
 /// A loop, as far as the last iterations decide.

@@ -3,6 +3,7 @@
 use super::bounds::Call;
 use super::fault::{Fault, FaultKind};
 use crate::command::{Sink, TensorUnit};
+use crate::spec::{CLUSTERS, FLIT_BYTES, SLICES};
 use crate::text::Text;
 
 /// Bytes that a pass may take of the simulating machine.
@@ -29,8 +30,20 @@ fn needed(unit: &TensorUnit) -> u128 {
         Sink::Commit { .. } | Sink::Trf { .. } => 0,
     };
     let lanes = (end.time as u128).saturating_mul(end.lanes as u128).saturating_add(moved);
-    let terms =
-        [(steps as u128, BYTES_PER_STEP), (collected as u128, BYTES_PER_FLIT), (lanes, BYTES_PER_LANE)];
+    // What is exchanged is kept for all slices at once: the elements, and whether each was written.
+    let flits = unit.collect.map_or(1, |collect| collect.flits) as u128;
+    let exchanged = unit.switch.as_ref().map_or(0, |_| {
+        let slices = (unit.chips() * CLUSTERS * SLICES) as u128;
+        (unit.fetch.time as u128).saturating_mul(flits).saturating_mul(slices)
+    });
+    let lanes_per_flit = (FLIT_BYTES * 8 / unit.fetch.output.bits()) as u128;
+    let bytes_per_flit = lanes_per_flit * (unit.fetch.output.container_bits() as u128 + 8) / 8;
+    let terms = [
+        (steps as u128, BYTES_PER_STEP),
+        (collected as u128, BYTES_PER_FLIT),
+        (lanes, BYTES_PER_LANE),
+        (exchanged, bytes_per_flit),
+    ];
     terms.into_iter().fold(0, |sum: u128, (count, bytes)| sum.saturating_add(count.saturating_mul(bytes)))
 }
 

@@ -42,6 +42,7 @@ impl Pass<'_> {
                     );
                     return fault(message);
                 }
+                let (at, flit) = self.before_exchange(at, flit);
                 let (source, element, bytes) = self.fetched_from(flit, lane);
                 let place = Place::Region(source);
                 let Origin { clause, written } = origin(&place, at, bytes.start);
@@ -64,6 +65,13 @@ impl Pass<'_> {
                 after(place.blame(fault(message), at, bytes), written)
             }
         }
+    }
+
+    /// The slice that fetched a flit, and its number there.
+    fn before_exchange(&self, at: Coordinates, flit: usize) -> (Coordinates, usize) {
+        let Some(exchange) = &self.exchange else { return (at, flit) };
+        let (at, step) = exchange.source(at, flit / self.flits);
+        (at, step * self.flits + flit % self.flits)
     }
 
     /// The tensor, the element and the bytes that a lane of a flit was fetched from.
@@ -95,6 +103,7 @@ impl Pass<'_> {
             format!("step {}, cell {}{element}", position[0], position[1])
         };
         let of_what = sum.map_or(String::new(), |sum| format!(" with {}", place(sum)));
+        let (source_at, flit) = self.before_exchange(at, flit);
         let added = lane >= self.fetched_lanes(flit);
         let (mask, packet) =
             (&self.command.fetch.mask, flit % self.flits * self.fetch.padded() / self.flits + lane);
@@ -133,7 +142,7 @@ impl Pass<'_> {
             return Place::Trf(*trf).blame(fault, at, weight_bytes(trf, row, element));
         }
         let (source, _, bytes) = self.fetched_from(flit, lane);
-        Place::Region(source).blame(fault, at, bytes)
+        Place::Region(source).blame(fault, source_at, bytes)
     }
 }
 

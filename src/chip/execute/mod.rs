@@ -1,13 +1,15 @@
 //! Values: what a command does to the bytes of the memories.
 //!
 //! A pass through the Tensor Unit runs slice by slice, on several threads with the feature `parallel`. In a slice,
-//! blocks of packets go through the stages; the end of the stream is written after everything was read.
+//! blocks of packets go through the stages; the end of the stream is written after everything was read. A pass that
+//! exchanges packets between slices first fetches those of all slices.
 
 mod adapter;
 mod cast;
 mod commit;
 mod contraction;
 mod dma;
+mod exchange;
 mod faults;
 mod fetch;
 mod host;
@@ -33,6 +35,7 @@ use commit::SinkPlan;
 use contraction::{ContractionBuffers, ContractionPlan, Missing, PaddingOptions};
 use core::ops::{ControlFlow, Range};
 use core::panic::Location;
+use exchange::Exchange;
 use fetch::{FetchBuffers, FetchPlan};
 use transpose::TransposePlan;
 
@@ -53,6 +56,8 @@ pub(crate) struct Pass<'a> {
     fetch: FetchPlan,
     /// Flits per fetched packet.
     flits: usize,
+    /// Where the packets of a slice come from, if not from the slice itself.
+    exchange: Option<Exchange>,
     contraction: Option<ContractionPlan>,
     /// Where the contraction finds its packets, if they need not be fetched into a buffer.
     packets: Option<Packets>,
@@ -132,7 +137,8 @@ impl<'a> Pass<'a> {
         };
         let options = PaddingOptions { packet: command.fetch.packet, flits, rule, computed };
         let contraction = command.contraction.as_ref().map(|own| ContractionPlan::new(own, options));
-        let packets = (contraction.as_ref())
+        let exchange = command.switch.as_ref().map(|switch| Exchange::new(switch, &fetch));
+        let packets = (contraction.as_ref().filter(|_| exchange.is_none()))
             .and_then(|contraction| Packets::new(&fetch, contraction, command.fetch.time * flits));
         let cast = command.cast.filter(|cast| cast.input != cast.output);
         let shapes = command.shapes();
@@ -142,10 +148,22 @@ impl<'a> Pass<'a> {
             (None, None) => shapes.contracted,
         };
         let sink = SinkPlan::new(&placed.unit.sink, placed.files.written, end.time, end.lanes);
-        Self { command, placed, location, fetch, flits, contraction, packets, cast, transpose, sink }
+        Self {
+            command,
+            placed,
+            location,
+            fetch,
+            flits,
+            exchange,
+            contraction,
+            packets,
+            cast,
+            transpose,
+            sink,
+        }
     }
 
-    /// Which of so many slices take part: those in which a source can hold an element.
+    /// Which of so many slices fetch: those in which a source can hold an element.
     fn slices(&self, units: usize) -> Vec<bool> {
         let takes_part = |at: Coordinates| {
             self.command.fetch.sources().any(|source| {
@@ -157,6 +175,23 @@ impl<'a> Pass<'a> {
             })
         };
         (0..units).map(|unit| takes_part(Coordinates::of_slice(unit))).collect()
+    }
+
+    /// Which of so many slices have a stream after the exchange: those that fetch, or those that get packets and in which
+    /// the end of the stream can hold an element.
+    fn receivers(&self, units: usize) -> Vec<bool> {
+        let Some(exchange) = &self.exchange else { return self.slices(units) };
+        let (Sink::Commit { guard, .. } | Sink::Trf { guard, .. } | Sink::Vrf { guard, .. }) =
+            &self.command.sink;
+        let receives = |at: Coordinates| {
+            at.chip < self.command.chips() && exchange.reaches(at) && may_be_live(guard, at)
+        };
+        (0..units).map(|unit| receives(Coordinates::of_slice(unit))).collect()
+    }
+
+    /// Packets of a stream after the exchange.
+    fn steps(&self) -> usize {
+        self.exchange.as_ref().map_or(self.command.fetch.time, Exchange::steps)
     }
 
     /// Whether the pass computes with what it reads. If not, it copies, uninitialised elements too.
@@ -171,19 +206,33 @@ impl<'a> Pass<'a> {
         if !self.computes() {
             return Ok(());
         }
-        let slices = self.slices(units.len());
+        let slices = self.receivers(units.len());
         let padding = self.may_take_padding();
+        let mut fetched = Vec::new();
+        if self.exchange.is_some() {
+            let takes_part: Vec<bool> = self
+                .slices(units.len())
+                .iter()
+                .zip(&slices)
+                .map(|(sends, receives)| *sends || *receives)
+                .collect();
+            let used = units.iter().zip(takes_part).filter(|(_, takes_part)| *takes_part);
+            if !padding && used.clone().all(|(unit, _)| self.is_initialised(unit)) {
+                return Ok(());
+            }
+            fetched = self.fetch_all(units);
+        }
         let find = |buffers: &mut Buffers, number: usize, unit: &Unit| {
-            if !slices[number] || !padding && self.is_initialised(unit) {
+            if !slices[number] || self.exchange.is_none() && !padding && self.is_initialised(unit) {
                 return None;
             }
             let at = Coordinates::of_slice(number);
             if let Some(contraction) = &self.contraction {
                 contraction.load(unit.trf(self.placed.files.read), at, &mut buffers.contraction);
             }
-            for block in self.fetch.blocks() {
+            for block in self.blocks(false) {
                 let flit = block.start * self.flits;
-                self.fetch.run(&unit.dm, block, &mut buffers.fetch, &mut buffers.stream);
+                self.load(at, unit, &fetched, block, (&mut buffers.fetch, &mut buffers.stream));
                 let found = match &self.contraction {
                     Some(contraction) => {
                         contraction.find_missing(&buffers.stream, flit, at, &mut buffers.contraction)
@@ -226,7 +275,8 @@ impl<'a> Pass<'a> {
         let Some(contraction) = self.contraction.as_ref().filter(|own| own.may_sum_padding()) else {
             return Ok(());
         };
-        let slices = self.slices(units.len());
+        let slices = self.receivers(units.len());
+        let fetched = self.fetch_all(units);
         first_fault(units, |buffers, number, unit| {
             if !slices[number] {
                 return None;
@@ -235,12 +285,12 @@ impl<'a> Pass<'a> {
             let Buffers { fetch, contraction: sums, stream, .. } = buffers;
             contraction.load(unit.trf(self.placed.files.read), at, sums);
             let mut found = None;
-            for block in self.fetch.blocks() {
+            for block in self.blocks(false) {
                 let (flit, flits) = (block.start * self.flits, block.len() * self.flits);
                 if !contraction.sums_padding(flit, flits, sums) {
                     continue;
                 }
-                self.fetch.run(&unit.dm, block, fetch, stream);
+                self.load(at, unit, &fetched, block, (fetch, stream));
                 contraction.for_each_summed(stream, flit, at, sums, |cell| {
                     found = Some(cell);
                     ControlFlow::Break(())
@@ -268,7 +318,7 @@ impl<'a> Pass<'a> {
         padded
             && match &self.contraction {
                 Some(contraction) => {
-                    let flits = self.command.fetch.time * self.flits;
+                    let flits = self.steps() * self.flits;
                     contraction.may_take_padding(flits, |flit| self.fetched_lanes(flit))
                 }
                 None => self.sink.may_take_padding(|time| self.filled_lanes(time)),
@@ -302,7 +352,7 @@ impl<'a> Pass<'a> {
         if (0..different).all(|time| self.filled_lanes(time) >= self.sink.width()) {
             return Ok(());
         }
-        let slices = self.slices(units);
+        let slices = self.receivers(units);
         let at = |&unit: &usize| slices[unit];
         let units = (0..units).filter(at).map(Coordinates::of_slice);
         let Some((at, time, lane)) = self.sink.first_live_lane(units, |time| self.filled_lanes(time)) else {
@@ -345,10 +395,11 @@ impl<'a> Pass<'a> {
 
     /// Runs all slices. Everything has been checked.
     pub(crate) fn run(&self, units: &mut [Unit]) {
-        let slices = self.slices(units.len());
+        let slices = self.receivers(units.len());
+        let fetched = self.fetch_all(units);
         let run = |buffers: &mut Buffers, number: usize, unit: &mut Unit| {
             if slices[number] {
-                self.run_slice(Coordinates::of_slice(number), unit, buffers);
+                self.run_slice(Coordinates::of_slice(number), unit, &fetched, buffers);
             }
         };
         #[cfg(feature = "parallel")]
@@ -370,14 +421,15 @@ impl<'a> Pass<'a> {
     ///   fetch ──▶ exchange ──▶ contract, cast … sink
     /// ```
     ///
-    /// Up to the exchange a slice is only read. Today each keeps its packets, so that block after block goes through all
-    /// phases. An engine that exchanges packets stands between [`Self::fetch`] and [`Self::compute`], and needs the blocks
-    /// of all slices of a ring before the first of them is written.
-    fn run_slice(&self, at: Coordinates, unit: &mut Unit, buffers: &mut Buffers) {
+    /// Up to the exchange a slice is only read. Where each keeps its packets, block after block goes through all phases.
+    /// Where packets are exchanged, those of all slices were `fetched`, and a slice gathers all of its own at once.
+    fn run_slice(&self, at: Coordinates, unit: &mut Unit, fetched: &[Row], buffers: &mut Buffers) {
         self.begin(at, unit, buffers);
         if !self.contract_in_place(at, unit, buffers) {
-            for block in self.blocks() {
-                self.fetch(unit, block.clone(), buffers);
+            for block in self.blocks(self.copies()) {
+                let Buffers { fetch, stream, output, .. } = buffers;
+                let target = if self.copies() { output } else { stream };
+                self.load(at, unit, fetched, block.clone(), (fetch, target));
                 self.compute(at, block, buffers);
             }
         }
@@ -398,17 +450,27 @@ impl<'a> Pass<'a> {
         self.contraction.is_none() && self.cast.is_none() && self.transpose.is_none()
     }
 
-    /// The time steps that are fetched at a time. A copy is fetched as a whole.
-    fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<> {
-        let whole = self.copies().then_some(0..self.command.fetch.time);
-        let blocks = (!self.copies()).then(|| self.fetch.blocks());
+    /// The time steps that are there at a time: all of them where it is said so, and where packets are exchanged.
+    fn blocks(&self, at_once: bool) -> impl Iterator<Item = Range<usize>> + use<> {
+        let at_once = at_once || self.exchange.is_some();
+        let whole = at_once.then_some(0..self.steps());
+        let blocks = (!at_once).then(|| self.fetch.blocks());
         whole.into_iter().chain(blocks.into_iter().flatten())
     }
 
-    /// First phase: the packets of some time steps of a slice.
-    fn fetch(&self, unit: &Unit, block: Range<usize>, buffers: &mut Buffers) {
-        let Buffers { fetch, stream, output, .. } = buffers;
-        self.fetch.run(&unit.dm, block, fetch, if self.copies() { output } else { stream });
+    /// First phase: the packets of some time steps of a slice, from its memory or from what was fetched in all slices.
+    fn load(
+        &self,
+        at: Coordinates,
+        unit: &Unit,
+        fetched: &[Row],
+        block: Range<usize>,
+        (buffers, stream): (&mut FetchBuffers, &mut Row),
+    ) {
+        match &self.exchange {
+            None => self.fetch.run(&unit.dm, block, buffers, stream),
+            Some(exchange) => exchange.gather(at, fetched, stream),
+        }
     }
 
     /// Third phase, block by block: what the engines make of packets that were fetched.

@@ -2,6 +2,7 @@
 //! are built by hand need not. There is no switch for these rules: without them no other rule could be asked.
 
 mod site;
+mod switch;
 
 use super::bounds::Call;
 use super::fault::{Fault, FaultKind};
@@ -101,6 +102,9 @@ fn pass(unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), F
             format!("the sequencer visits {positions} positions for {time} packets of {packet} elements");
         return Err(fetch.refused(message, "let the loops visit every element of every packet"));
     }
+    if let Some(switch) = &unit.switch {
+        form("switch").switch(switch, time)?;
+    }
     let lanes = FLIT_BYTES * 8 / unit.fetch.output.bits();
     let flits = unit.collect.map_or(1, |collect| collect.flits);
     let held = flits.checked_mul(lanes).filter(|&held| (held as u64) < MOST);
@@ -110,7 +114,9 @@ fn pass(unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), F
         return Err(form("collect").refused(message, "collect as many flits as a packet needs"));
     }
     let shapes = unit.shapes();
-    if time as u64 * flits as u64 >= MOST {
+    let time = shapes.switched.time;
+    // Packets and flits are each fewer than the limit.
+    if (time as u64).saturating_mul(flits as u64) >= MOST {
         let message = format!("{time} packets of {flits} flits are a stream without an end");
         return Err(form("collect").refused(message, "use fewer time steps"));
     }

@@ -4,9 +4,9 @@ use super::MOST_IN_SLICE;
 use crate::chip::checks::fault::FaultKind;
 use crate::chip::{CheckOptions, SimOptions, System};
 use crate::command::{
-    AccumulationKind, Cast, Collect, Command, Contraction, Dma, Fetch, FillId, Footprint, HostTransfer,
-    Memory, Operation, Region, Sink, Step, TensorUnit, Transfer, TransferLoop, Transpose, TrfAddress,
-    TrfRegion,
+    AccumulationKind, Cast, Collect, Command, Contraction, Dma, Emission, Fetch, FillId, Footprint,
+    HostTransfer, Memory, Operation, Region, Sink, SnoopDigit, SnoopLoop, Step, Switch, SwitchLoop,
+    SwitchVariant, TensorUnit, TimeGate, Transfer, TransferLoop, Transpose, TrfAddress, TrfRegion,
 };
 use crate::mapping::{Guard, GuardDigit, GuardSum};
 use crate::scalar::ElementType::{self, F32, I4, I5, I8, I32};
@@ -127,6 +127,7 @@ fn passes() {
     refused_copy("has loops without a meaning", |unit| {
         unit.fetch.config.entries.set(0, Entry { size: 0, stride: 1 });
     });
+    refused_copy("has loops without a meaning", |unit| unit.fetch.config.packet_size = 1 << 63);
     refused_copy("packets of 32 elements are to be held by 0 flits of 32", |unit| {
         unit.collect = Some(Collect { flits: 0 });
     });
@@ -203,6 +204,79 @@ fn transposes() {
     narrow.transpose = Some(Transpose { element: I5, in_rows: 2, in_cols: 16, out_rows: 4, iterations: 1 });
     let part = "a tensor of i5 is to be moved, but no memory holds this type";
     refused(Operation::TensorUnit(Box::new(narrow)), FaultKind::Unsupported, part);
+}
+
+/// A switch of two packets per slice, that it is changed.
+#[track_caller]
+fn refused_switch(part: &str, change: impl FnOnce(&mut Switch)) {
+    let mut switch = switch();
+    change(&mut switch);
+    refused_copy(part, |unit| unit.switch = Some(switch));
+}
+
+/// `Broadcast1 { slice1: 2, slice0: 4 }` of packets at two time steps.
+fn switch() -> Switch {
+    let mut switch = Switch::blank(SwitchVariant::Broadcast1, 8, 2);
+    switch.push_digit(8, 32, 8);
+    switch.push_digit(4, 2, 0);
+    switch.push_digit(1, 4, 1);
+    switch.push_offsets(2, 4);
+    switch.push_time(2, 0, 1);
+    switch.push_time(2, 4, 0);
+    switch
+}
+
+#[test]
+fn switches() {
+    let mut unit = copy();
+    unit.switch = Some(switch());
+    // Four packets arrive.
+    unit.sink = Sink::Commit {
+        destination: Region { address: 4096, ..region(Memory::Dm, I8, 128) },
+        config: config(&[(4, 32), (32, 1)], 32),
+        commit_size: 8,
+        guard: Guard::always(5),
+    };
+    assert_eq!(outcome(Operation::TensorUnit(Box::new(unit.clone()))), Ok(()));
+    refused_switch("switch: refused: rings of 12 slices do not cut 256 slices", |own| own.ring_size = 12);
+    refused_switch("rings of 512 slices", |own| own.ring_size = 512);
+    refused_switch("a stream of 2 packets is switched as one of 3", |own| own.in_time = 3);
+    // 8 slices are reached, 4 are not.
+    refused_switch("slice 0 is to take packets of slices 0 to 4, which a ring of 4 does not reach", |own| {
+        own.ring_size = 4;
+    });
+    refused_switch("slice 2 is to take packets of slices 4 to 8, which a ring of 8", |own| {
+        own.snoop.digits.set(2, SnoopDigit { base: 1, count: 4, weight: 2 });
+    });
+    refused_switch("is not the stream of 4 packets that is to arrive", |own| {
+        own.time_digits.set(1, SwitchLoop { size: 2, slices: 2, time: 0 });
+    });
+    refused_switch("time, source slice, is not the stream of 4 packets", |own| {
+        // Slices first: a slice has no room to keep packets.
+        let [time, slice] = [own.time_digits.at(0), own.time_digits.at(1)];
+        own.time_digits.set(0, slice);
+        own.time_digits.set(1, time);
+    });
+    refused_switch("is not the stream of 4 packets", |own| {
+        own.gate = Some(TimeGate { period: 1, size: 2, slices: 4 });
+    });
+    refused_switch("emit no packets in the order", |own| {
+        own.gate = Some(TimeGate { period: 3, size: 2, slices: 4 });
+    });
+    refused_switch("emit no packets in the order", |own| {
+        own.emission = Emission::Nested { slice0: 4, time0: 1 };
+    });
+    let meaning = "the switch has digits or loops without a meaning";
+    refused_switch(meaning, |own| own.time_digits.set(1, SwitchLoop { size: 0, slices: 4, time: 0 }));
+    refused_switch(meaning, |own| {
+        own.time_digits.set(0, SwitchLoop { size: usize::MAX, slices: 0, time: usize::MAX });
+    });
+    refused_switch(meaning, |own| own.snoop.offsets.set(0, SnoopLoop { size: 1 << 40, step: 1 << 40 }));
+    refused_switch(meaning, |own| {
+        own.snoop.digits.set(0, SnoopDigit { base: 0, count: 32, weight: 8 });
+    });
+    refused_switch(meaning, |own| own.gate = Some(TimeGate { period: 1, size: 2, slices: 0 }));
+    refused_switch(meaning, |own| own.emission = Emission::Nested { slice0: 0, time0: 1 });
 }
 
 #[test]

@@ -13,6 +13,7 @@ use ElementType::{Bf16, F32, I4, I8, I32};
 use core::panic::Location;
 
 mod contraction;
+mod exchange;
 mod register_files;
 
 fn here() -> &'static Location<'static> {

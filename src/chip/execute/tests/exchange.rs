@@ -1,0 +1,172 @@
+//! Packets that go from slice to slice: what is checked of them, and that threads make no difference.
+
+use super::*;
+
+/// `Transpose { slice1: 2, slice0: 4 }` of so many packets per slice: slice `s'` gets those of slice `from(s')`.
+fn transpose(time: usize) -> Switch {
+    let mut switch = Switch::blank(SwitchVariant::Transpose, 8, time);
+    switch.push_digit(8, 32, 8);
+    switch.push_digit(2, 4, 1);
+    switch.push_digit(1, 2, 4);
+    switch.push_time(time, 0, 1);
+    switch
+}
+
+fn from(slice: usize) -> usize {
+    slice / 8 * 8 + slice % 2 * 4 + slice / 2 % 4
+}
+
+/// Packets of 32 `i8` at `time` steps, from one address to another through a switch.
+fn copy(switch: Switch, source: u64, destination: u64) -> Command {
+    let (time, out) = (switch.in_time, switch.out_time());
+    let stream = fetch(region(0, source, I8, 256, 32 * time), I8, &[(time, 32), (32, 1)], time, 32);
+    let sink = commit(region(1, destination, I8, 256, 32 * out), &[(out, 32), (32, 1)], 32, Guard::always(5));
+    switched(pass(stream, None, None, sink), switch)
+}
+
+fn switched(mut command: Command, switch: Switch) -> Command {
+    if let Operation::TensorUnit(unit) = &mut command.operation {
+        unit.switch = Some(switch);
+    }
+    command
+}
+
+/// A system whose slices hold different bytes from address 0 on.
+fn filled(time: usize) -> System {
+    let mut system = System::new(SimOptions { chips: Some(2), ..SimOptions::default() });
+    for unit in 0..1024 {
+        poke(&mut system, unit, 0, I8, &codes(I8, 32 * time, unit));
+    }
+    system
+}
+
+#[test]
+fn every_cluster_exchanges_by_itself() {
+    let mut system = filled(3);
+    let mut command = copy(transpose(3), 0, 4096);
+    if let Operation::TensorUnit(unit) = &mut command.operation {
+        unit.regions_mut().for_each(|region| region.footprint.chips = 2);
+    }
+    system.execute(&command).unwrap_or_else(|fault| panic!("{fault}"));
+    for unit in 0..1024 {
+        let source = unit / 256 * 256 + from(unit % 256);
+        assert_eq!(peek(&system, unit, 4096, I8, 96).0, codes(I8, 96, source), "unit {unit}");
+    }
+}
+
+#[cfg(feature = "parallel")]
+#[test]
+fn threads_make_no_difference() {
+    let run = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads start");
+        pool.install(|| {
+            let mut system = filled(16);
+            let mut broadcast = Switch::blank(SwitchVariant::Broadcast1, 256, 16);
+            broadcast.push_digit(1, 256, 0);
+            broadcast.push_offsets(256, 1);
+            broadcast.push_time(16, 0, 1);
+            broadcast.push_time(256, 1, 0);
+            for command in [copy(transpose(16), 0, 4096), copy(broadcast, 4096, 8192)] {
+                system.execute(&command).unwrap_or_else(|fault| panic!("{fault}"));
+            }
+            let all: Vec<_> = (0..512).map(|unit| peek(&system, unit, 8192, I8, 32 * 16 * 256)).collect();
+            (all, system.report().to_string())
+        })
+    };
+    let one = run(1);
+    assert!([2, 3, 7].into_iter().all(|threads| run(threads) == one));
+}
+
+/// What is converted must be there in the slice that it comes from; what nobody takes need not.
+#[test]
+fn missing_elements_are_found_where_they_were_fetched() {
+    let mut system = System::new(SimOptions::default());
+    for unit in 0..512 {
+        poke(&mut system, unit, 0, Bf16, &codes(Bf16, 16, unit));
+    }
+    // All slices lack the last two of their 16 elements.
+    let command = |switch| {
+        let stream = fetch(region(0, 4, Bf16, 256, 16), F32, &[(2, 8), (8, 1)], 2, 8);
+        let sink = commit(region(1, 4096, F32, 256, 16), &[(2, 8), (8, 1)], 8, below(5, 2, 4));
+        switched(pass(stream, None, None, sink), switch)
+    };
+    // Slices 0 to 3 are written: they get the packets of 0, 4, 1 and 5.
+    let fault = system.execute(&command(transpose(2))).expect_err("two elements are missing");
+    assert_eq!(fault.kind, FaultKind::Uninitialised, "{fault}");
+    let text = fault.to_string();
+    assert!(text.contains("fetch: uninitialised element: time step 1"), "{text}");
+    assert!(text.contains("element 14 of the tensor at DM address 4") && text.contains("slice 0"), "{text}");
+    // Written in slices 0 and 1, but not in 4 and 5, the elements of which go to slices 1 and 3.
+    for unit in [0, 1, 256, 257] {
+        poke(&mut system, unit, 32, Bf16, &codes(Bf16, 2, unit));
+    }
+    let text = system.execute(&command(transpose(2))).expect_err("they are missing elsewhere").to_string();
+    assert!(text.contains("element 14") && text.contains("slice 4"), "{text}");
+    for unit in [4, 5, 260, 261] {
+        poke(&mut system, unit, 32, Bf16, &codes(Bf16, 2, unit));
+    }
+    system.execute(&command(transpose(2))).unwrap_or_else(|fault| panic!("{fault}"));
+    assert!(peek(&system, 4, 4096, F32, 16).1.iter().all(|&written| !written), "slice 4 is no part of it");
+    for slice in 0..4 {
+        let (bytes, written) = peek(&system, slice, 4096, F32, 16);
+        assert!(written.iter().all(|&written| written));
+        let source = peek(&system, from(slice), 4, Bf16, 16).0;
+        let first = f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        assert_eq!(f64::from(first), value(Bf16, &source, 0), "slice {slice}");
+    }
+}
+
+/// A slice may commit over what all slices have emitted, and no further.
+#[test]
+fn commits_wait_for_the_last_slice_of_the_ring() {
+    let outcome = |switch: Switch, source, destination| {
+        let mut system = filled(8);
+        let outcome = system.execute(&copy(switch, source, destination));
+        outcome.map_err(|fault| fault.kind)
+    };
+    // At step `t`, packets before `t` are gone.
+    assert_eq!(outcome(transpose(4), 32, 0), Ok(()));
+    assert_eq!(outcome(transpose(4), 24, 0), Err(FaultKind::Overwrite));
+    assert_eq!(outcome(transpose(4), 0, 0), Err(FaultKind::Overwrite));
+    assert_eq!(outcome(Switch::forwarding(256, 4), 0, 0), Ok(()), "each packet is where it was");
+    // With `s1` outside of two time steps, its last slices keep both until it is their turn.
+    let mut nested = Switch::blank(SwitchVariant::Broadcast01, 2, 2);
+    nested.push_digit(2, 128, 2);
+    nested.push_digit(1, 2, 0);
+    nested.push_offsets(2, 1);
+    nested.push_time(2, 1, 0);
+    nested.push_time(2, 0, 1);
+    nested.emission = Emission::Nested { slice0: 1, time0: 2 };
+    // Steps 0 to 2 are committed before anything of the last slice is gone, and step 3 after one packet.
+    assert_eq!(outcome(nested, 96, 0), Ok(()));
+    assert_eq!(outcome(nested, 88, 0), Err(FaultKind::Overwrite));
+}
+
+/// Cells are read by slices that hold nothing themselves.
+#[test]
+fn slices_without_a_tensor_get_packets_too() {
+    let mut system = filled(1);
+    let mut broadcast = Switch::blank(SwitchVariant::Broadcast1, 4, 1);
+    broadcast.push_digit(4, 64, 4);
+    broadcast.push_digit(1, 4, 0);
+    broadcast.push_offsets(4, 1);
+    broadcast.push_time(4, 1, 0);
+    // The tensor lies in slices 0 and 1.
+    let stream = fetch(region(0, 0, I8, 2, 32), I8, &[(32, 1)], 1, 32);
+    let command = |slices| {
+        let guard = below(5, 2, 4);
+        let sink = commit(region(1, 4096, I8, slices, 128), &[(4, 32), (32, 1)], 32, guard);
+        switched(pass(stream.clone(), None, None, sink), broadcast)
+    };
+    let fault = system.execute(&command(2)).expect_err("slice 2 is written, too");
+    assert_eq!(fault.kind, FaultKind::OutsideView, "{fault}");
+    system.execute(&command(4)).unwrap_or_else(|fault| panic!("{fault}"));
+    for slice in 0..4 {
+        let (bytes, written) = peek(&system, slice, 4096, I8, 128);
+        assert_eq!(bytes[..64], [codes(I8, 32, 0), codes(I8, 32, 1)].concat(), "slice {slice}");
+        assert!(
+            written[..64].iter().all(|&written| written) && written[64..].iter().all(|&written| !written)
+        );
+    }
+    assert!(peek(&system, 4, 4096, I8, 32).1.iter().all(|&written| !written));
+}

@@ -1,0 +1,483 @@
+//! `CustomBroadcast`: which digits stay, move or are new, the ring that they need, and the sets that follow.
+
+use super::{Mappings, Reason, broken, same};
+use crate::command::{Switch, SwitchVariant};
+use crate::error::attempt;
+use crate::list::List;
+use crate::mapping::{
+    Atom, CutRule, Factor, Factors, Matched, PIECES, Pieces, Pool, Term, matched, mentions, modulo, overlap,
+    stride,
+};
+
+/// The level of the digits that are innermost in time, and that of the slices that receive.
+const MOVED: usize = 0;
+const OUT_SLICE: usize = 1;
+
+/// A digit that becomes time.
+#[derive(Clone, Copy)]
+struct Move {
+    /// Time steps, those of padding included.
+    size: usize,
+    /// Slices per value, before.
+    weight: usize,
+    /// Slices that there are for it, those of padding included, in values.
+    room: usize,
+    /// Its piece before. `None`: padding alone.
+    piece: Option<usize>,
+}
+
+/// All digits of a custom switch, before and after.
+struct Digits {
+    matched: Matched,
+    /// Innermost first.
+    moves: List<Move, PIECES>,
+}
+
+/// Checks the mappings against `CustomBroadcast`. `ring_size` of `None` takes the ring that they need.
+pub(super) const fn derive_custom(
+    pool: &mut Pool,
+    own: &Mappings,
+    ring_size: Option<usize>,
+) -> Result<Switch, Reason> {
+    if let Some(ring) = ring_size
+        && !ring.is_power_of_two()
+    {
+        broken!(
+            "switch ring power of two",
+            "the mappings decide the ring: it is 1, 2, 4, 8, 16, 32, 64, 128 or 256",
+            "the ring size must be a power of 2, but it is {}",
+            number(ring),
+        );
+    }
+    let (in_time, out_time) = (own.in_time.size(), own.out_time.size());
+    let divides = out_time.is_multiple_of(in_time);
+    let inner = if divides { modulo(pool, &own.out_time, out_time / in_time) } else { Factors::one() };
+    let sides = (Pieces::new(&[&own.in_slice]), Pieces::new(&[&inner, &own.out_slice]));
+    let matched = matched(pool, sides.0, sides.1, [CutRule::Exact; 2]);
+    attempt!(check_tiles(pool, own, &matched));
+    if !divides {
+        broken!(
+            "switch custom time division",
+            "append the digits that leave the slices to `InTime`, and nothing else",
+            "`InTime::SIZE`, {} of {}, does not divide `OutTime::SIZE`, {} of {}",
+            number(in_time),
+            mapping(own.request.in_time),
+            number(out_time),
+            mapping(own.request.out_time),
+        );
+    }
+    let outer = stride(pool, &own.out_time, out_time / in_time);
+    if !same(&outer, &own.in_time) {
+        broken!(
+            "switch moved innermost",
+            "write `InTime` first, and the digits that leave the slices after it",
+            "axes that move from slice to time must be innermost in `OutTime` {}: its outer part has to be `InTime` {}, but is {}",
+            mapping(own.request.out_time),
+            mapping(own.request.in_time),
+            factors(pool, &outer),
+        );
+    }
+    let moves = attempt!(moves(pool, own, &matched, &inner));
+    let digits = Digits { matched, moves };
+    attempt!(check_order(pool, own, &digits));
+    attempt!(check_dropped(pool, own, &digits));
+    let expected = ring(own, &digits);
+    if let Some(given) = ring_size
+        && given != expected
+    {
+        broken!(
+            "switch ring size",
+            "use the expected ring size",
+            "the ring of `InSlice` {} and `OutSlice` {} has {}, but the ring size is {}",
+            mapping(own.request.in_slice),
+            mapping(own.request.out_slice),
+            count(expected, "slice"),
+            number(given),
+        );
+    }
+    Ok(routes(own, &digits, expected))
+}
+
+/// Digits of `OutSlice` that the slices had not before are new, each axis once, and not padded.
+const fn check_tiles(pool: &Pool, own: &Mappings, matched: &Matched) -> Result<(), Reason> {
+    let mut k = matched.divisor.list.len();
+    while k > 0 {
+        k -= 1;
+        let piece = matched.divisor.list.get(k);
+        let Some((term, resize)) = matched.divisor.digit(k) else { continue };
+        if piece.level != OUT_SLICE || resize == 1 {
+            continue;
+        }
+        if piece.matched {
+            attempt!(check_kept_whole(pool, own, matched, k));
+            continue;
+        }
+        if overlaps(pool, &term, &own.in_slice) || overlaps(pool, &term, &own.in_time) {
+            broken!(
+                "switch custom new axes",
+                "declare an axis for the copies; a digit of time becomes a slice digit in `InterTranspose` only",
+                "the tile {} of `OutSlice` {} must be new with respect to `InSlice` {} and `InTime` {}",
+                term(pool, &term, resize),
+                mapping(own.request.out_slice),
+                mapping(own.request.in_slice),
+                mapping(own.request.in_time),
+            );
+        }
+        if uses(pool, &own.out_slice, &term) > 1 {
+            broken!(
+                "switch tile once",
+                "declare an axis for each place in which copies lie",
+                "the axis of the tile {} must have exactly one use in `OutSlice` {}",
+                term(pool, &term, resize),
+                mapping(own.request.out_slice),
+            );
+        }
+        if k + 1 < matched.divisor.list.len()
+            && matched.divisor.list.get(k + 1).level == OUT_SLICE
+            && matched.divisor.digit(k + 1).is_none()
+        {
+            broken!(
+                "switch tile padded",
+                "give the axis of the copies its full size",
+                "the tile {} must not be padded, but `OutSlice` {} pads it",
+                term(pool, &term, resize),
+                mapping(own.request.out_slice),
+            );
+        }
+        let mut tile = Factors::one();
+        tile.push_term(pool, term, resize);
+        attempt!(own.check_unused(pool, &tile));
+    }
+    Ok(())
+}
+
+/// A digit that stays among the slices keeps its values.
+const fn check_kept_whole(pool: &Pool, own: &Mappings, matched: &Matched, k: usize) -> Result<(), Reason> {
+    let (Some((term, resize)), Some(partner)) = (matched.divisor.digit(k), matched.partner_of_divisor(k))
+    else {
+        return Ok(());
+    };
+    let values = matched.dividend.list.get(partner).factor.values();
+    if values == resize {
+        return Ok(());
+    }
+    broken!(
+        "switch kept whole",
+        "keep all of it, or move it to time, where `= n` cuts it",
+        "`OutSlice` {} keeps {} of the {} values of {}",
+        mapping(own.request.out_slice),
+        number(resize),
+        number(values),
+        term(pool, &term, values),
+    )
+}
+
+/// Whether a digit has coordinates in common with a digit of a mapping.
+const fn overlaps(pool: &Pool, term: &Term, factors: &Factors) -> bool {
+    let list = factors.as_slice();
+    let mut k = 0;
+    while k < list.len() {
+        if let Factor::Term { term: other, .. } = &list[k]
+            && overlap(pool, term, other)
+        {
+            return true;
+        }
+        k += 1;
+    }
+    false
+}
+
+/// In how many digits of a mapping the axes of a digit are; of several axes, the one that is in the most.
+const fn uses(pool: &Pool, factors: &Factors, term: &Term) -> usize {
+    if let Atom::Composite(composite) = term.atom {
+        let (content, mut most) = (pool.content(composite), 0);
+        let mut k = 0;
+        while k < content.len() {
+            if let Factor::Term { term, .. } = &content[k] {
+                let own = uses(pool, factors, term);
+                most = if own > most { own } else { most };
+            }
+            k += 1;
+        }
+        return most;
+    }
+    let list = factors.as_slice();
+    let (mut count, mut k) = (0, 0);
+    while k < list.len() {
+        if mentions(pool, &list[k], &term.atom) {
+            count += 1;
+        }
+        k += 1;
+    }
+    count
+}
+
+/// The slices after piece `k` up to the next digit, in values of it.
+const fn room(own: &Mappings, pieces: &Pieces, k: usize) -> usize {
+    let base = pieces.list.get(k).base;
+    let end = if k + 1 == pieces.list.len() {
+        own.in_slice.size()
+    } else {
+        let next = pieces.list.get(k + 1);
+        match next.factor {
+            Factor::Padding { size } => size,
+            Factor::Term { .. } => next.base,
+        }
+    };
+    end / base
+}
+
+/// The digits that are innermost in `OutTime`: each comes from a digit of the slices, or from their padding.
+const fn moves(
+    pool: &Pool,
+    own: &Mappings,
+    matched: &Matched,
+    inner: &Factors,
+) -> Result<List<Move, PIECES>, Reason> {
+    let mut moves = List::new(Move { size: 1, weight: 0, room: 1, piece: None });
+    let mut size = 1;
+    let mut k = 0;
+    while k < matched.divisor.list.len() && matched.divisor.list.get(k).level == MOVED {
+        let piece = matched.divisor.list.at(k);
+        match piece.factor {
+            Factor::Term { resize, .. } => {
+                let Some(partner) = matched.partner_of_divisor(k) else {
+                    broken!(
+                        "switch moved from slice",
+                        "take them from digits that `OutSlice` does not keep",
+                        "the innermost digits of `OutTime` must come from the input slice and not stay there, but {} of {} \
+                         are no digits of `InSlice` {} that `OutSlice` {} leaves",
+                        factors(pool, inner),
+                        mapping(own.request.out_time),
+                        mapping(own.request.in_slice),
+                        mapping(own.request.out_slice),
+                    );
+                };
+                let weight = matched.dividend.list.get(partner).base;
+                let room = room(own, &matched.dividend, partner);
+                moves.push(Move { size: resize, weight, room, piece: Some(partner) });
+                size = piece.base * resize;
+            }
+            Factor::Padding { size: padded } => {
+                let found = match moves.last() {
+                    Some(last)
+                        if padded.is_multiple_of(size / last.size)
+                            && padded / (size / last.size) <= last.room =>
+                    {
+                        moves.pop();
+                        Some(Move { size: padded / (size / last.size), ..last })
+                    }
+                    Some(last) if padded.is_multiple_of(size) => {
+                        hole(&matched.dividend, padded / size, last.weight * last.size)
+                    }
+                    Some(_) => None,
+                    None => hole(&matched.dividend, padded, 1),
+                };
+                let Some(own_move) = found else {
+                    broken!(
+                        "switch moved padding",
+                        "cut the padding off: a digit that leaves the slices may be trimmed with `= n`",
+                        "the innermost digits of `OutTime`, {} of {}, have padding for which `InSlice` {} has no slices",
+                        factors(pool, inner),
+                        mapping(own.request.out_time),
+                        mapping(own.request.in_slice),
+                    );
+                };
+                moves.push(own_move);
+                size = padded;
+            }
+        }
+        k += 1;
+    }
+    Ok(moves)
+}
+
+/// Padding of the slices that can be `values` time steps of padding, with at least `least` slices inside.
+const fn hole(pieces: &Pieces, values: usize, least: usize) -> Option<Move> {
+    let (mut inside, mut k) = (1usize, 0);
+    while k < pieces.list.len() {
+        let piece = pieces.list.get(k);
+        if let Factor::Padding { size } = piece.factor {
+            // What is inside may be padded to a power of two first.
+            let weight = inside.next_power_of_two();
+            if weight >= least && size.is_multiple_of(weight) && values <= size / weight {
+                return Some(Move { size: values, weight, room: size / weight, piece: None });
+            }
+        }
+        inside = piece.factor.size_over(inside);
+        k += 1;
+    }
+    None
+}
+
+/// Sources of one time step are delivered in ascending order.
+const fn check_order(pool: &Pool, own: &Mappings, digits: &Digits) -> Result<(), Reason> {
+    let mut k = 1;
+    while k < digits.moves.len() {
+        let (inner, outer) = (digits.moves.at(k - 1), digits.moves.at(k));
+        if outer.weight < inner.weight * inner.size {
+            let (Some(a), Some(b)) = (outer.piece, inner.piece) else {
+                broken!(
+                    "switch moved order",
+                    "cut the padding off",
+                    "padding that moves from slice to time keeps its place, but `OutTime` {} has it elsewhere than `InSlice` {}",
+                    mapping(own.request.out_time),
+                    mapping(own.request.in_slice),
+                );
+            };
+            let pieces = &digits.matched.dividend;
+            if let (Some((first, n)), Some((second, m))) = (pieces.digit(a), pieces.digit(b)) {
+                broken!(
+                    "switch moved order",
+                    "swap the two in `OutTime`, and reorder in `.commit()`",
+                    "axes that move from slice to time keep their relative order: {} is outside of {} in `OutTime` {}, but {} is \
+                     the outer one in `InSlice` {}",
+                    term(pool, &first, n),
+                    term(pool, &second, m),
+                    mapping(own.request.out_time),
+                    term(pool, &second, m),
+                    mapping(own.request.in_slice),
+                );
+            }
+        }
+        k += 1;
+    }
+    Ok(())
+}
+
+/// Of a digit that neither stays nor moves, coordinate 0 is left. A part of a block has no such coordinate of its own.
+const fn check_dropped(pool: &Pool, own: &Mappings, digits: &Digits) -> Result<(), Reason> {
+    let pieces = &digits.matched.dividend;
+    let mut k = 0;
+    while k < pieces.list.len() {
+        if let Some((term, resize)) = pieces.digit(k)
+            && !pieces.list.get(k).matched
+            && let Atom::Composite(_) = term.atom
+        {
+            broken!(
+                "switch dropped block",
+                "keep it in `OutSlice`, or append it to `OutTime`",
+                "{} of `InSlice` {} is neither in `OutSlice` {} nor in `OutTime` {}, and has no coordinate 0 by itself",
+                term(pool, &term, resize),
+                mapping(own.request.in_slice),
+                mapping(own.request.out_slice),
+                mapping(own.request.out_time),
+            );
+        }
+        k += 1;
+    }
+    Ok(())
+}
+
+/// The ring that the digits need.
+///
+/// The *span* is how far a packet can travel: digits that are not where they were, before and after, and copies. The ring is
+/// the least power of two at which a digit stays in place, from the span on, or all slices. (The vendor's rule counts the
+/// places before alone, and so gives rings that a digit leaves where padding lets it jump outwards, or where copies lie on
+/// what was padding.)
+const fn ring(own: &Mappings, digits: &Digits) -> usize {
+    let (before, after) = (&digits.matched.dividend, &digits.matched.divisor);
+    let mut span = 0;
+    let mut k = 0;
+    while k < before.list.len() {
+        let (piece, values) = (before.list.get(k), before.list.get(k).factor.values());
+        if before.digit(k).is_some() {
+            match digits.matched.partner(k) {
+                Some(other) if after.list.get(other).level == OUT_SLICE => {
+                    let base = after.list.get(other).base;
+                    if base != piece.base {
+                        span = greatest(span, values * greatest(base, piece.base));
+                    }
+                }
+                _ => span = greatest(span, values * piece.base),
+            }
+        }
+        k += 1;
+    }
+    let mut k = 0;
+    while k < after.list.len() {
+        let piece = after.list.get(k);
+        if piece.level == OUT_SLICE && !piece.matched && after.digit(k).is_some() {
+            span = greatest(span, piece.base * piece.factor.values());
+        }
+        k += 1;
+    }
+    let mut k = 0;
+    while k < digits.moves.len() {
+        let own = digits.moves.get(k);
+        span = greatest(span, own.weight * own.size);
+        k += 1;
+    }
+    let mut expected = own.in_slice.size().next_power_of_two();
+    let mut k = 0;
+    while k < before.list.len() {
+        let base = before.list.get(k).base;
+        if is_direct(digits, k)
+            && base >= span
+            && base.is_power_of_two()
+            && base < expected
+            && cuts_all(digits, base)
+        {
+            expected = base;
+        }
+        k += 1;
+    }
+    expected
+}
+
+const fn greatest(a: usize, b: usize) -> usize {
+    if a < b { b } else { a }
+}
+
+/// Whether a digit is among the same slices as before.
+const fn is_direct(digits: &Digits, k: usize) -> bool {
+    let after = &digits.matched.divisor;
+    match digits.matched.partner(k) {
+        Some(other) if digits.matched.dividend.digit(k).is_some() => {
+            let other = after.list.get(other);
+            other.level == OUT_SLICE && other.base == digits.matched.dividend.list.get(k).base
+        }
+        _ => false,
+    }
+}
+
+/// Whether digits outside of a sub-ring go from sub-ring to sub-ring.
+const fn cuts_all(digits: &Digits, ring: usize) -> bool {
+    let before = &digits.matched.dividend;
+    let mut k = 0;
+    while k < before.list.len() {
+        let base = before.list.get(k).base;
+        if is_direct(digits, k) && base >= ring && !base.is_multiple_of(ring) {
+            return false;
+        }
+        k += 1;
+    }
+    true
+}
+
+/// What the routers are told, and what arrives.
+const fn routes(own: &Mappings, digits: &Digits, ring: usize) -> Switch {
+    let mut switch = Switch::blank(SwitchVariant::CustomBroadcast, ring, own.in_time.size());
+    let (before, after) = (&digits.matched.dividend, &digits.matched.divisor);
+    let mut k = after.list.len();
+    while k > 0 {
+        k -= 1;
+        let piece = after.list.get(k);
+        if piece.level == OUT_SLICE && after.digit(k).is_some() {
+            let weight = match digits.matched.partner_of_divisor(k) {
+                Some(partner) => before.list.get(partner).base,
+                None => 0,
+            };
+            switch.push_digit(piece.base, piece.factor.values(), weight);
+        }
+    }
+    switch.push_time(own.in_time.size(), 0, 1);
+    let mut k = digits.moves.len();
+    while k > 0 {
+        k -= 1;
+        let Move { size, weight, .. } = digits.moves.at(k);
+        switch.push_time(size, weight, 0);
+        switch.push_offsets(size, weight);
+    }
+    switch
+}

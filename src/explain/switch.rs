@@ -1,0 +1,181 @@
+//! `explain()` on the plan of a switch.
+
+use super::stage::{MappingChange, StageExplanation};
+use crate::command::{Switch, TimeGate};
+use crate::engine::switch::{
+    SwitchConfig, SwitchDerivation, SwitchPlan, SwitchRequest, derive_switch, derive_switch_to,
+};
+use crate::error::PlanError;
+use crate::mapping::M;
+use crate::spec::{FLIT_BYTES, SLICES};
+
+impl<InSlice: M, InTime: M, OutSlice: M, OutTime: M, Chip: M, Cluster: M, Packet: M>
+    SwitchPlan<InSlice, InTime, OutSlice, OutTime, Chip, Cluster, Packet>
+{
+    /// How packets are redistributed by the cheapest configuration. `packet_bytes`: the bytes of a packet.
+    ///
+    /// ```
+    /// use furiosa_visa_std::engine::switch::SwitchPlan;
+    /// use furiosa_visa_std::prelude::*;
+    /// axes![A = 256, X = 4, T = 6, P = 64];
+    /// type Plan = SwitchPlan<m![A], m![T], m![A / 32, X, A % 8], m![T, A / 8 % 4], m![1], m![1 # 2], m![P]>;
+    /// let explanation = Plan::explain(64);
+    /// assert_eq!(explanation.value("configuration"), Some("SwitchConfig::Broadcast1 { slice1: 4, slice0: 8 }"));
+    /// assert_eq!(explanation.value("cycles"), Some("384: ring 32 * time 6 * 2 flits"));
+    /// ```
+    pub fn explain(packet_bytes: usize) -> StageExplanation {
+        explain_switch(&Self::REQUEST, None, packet_bytes).unwrap_or_else(|error| error.refuse())
+    }
+}
+
+/// The sets of the first slices and of the last one, those of equal neighbours once.
+fn sets(switch: &Switch) -> String {
+    const SHOWN: usize = 4;
+    let set = |slice: usize| {
+        let sources = switch.snoop.sources(slice);
+        match sources[..] {
+            [] => "{}".to_string(),
+            [first, .., last] if sources.len() > 8 => format!("{{{first}, {}, .., {last}}}", sources[1]),
+            _ => format!("{{{}}}", sources.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),
+        }
+    };
+    let mut runs: Vec<(usize, usize, String)> = Vec::new();
+    let mut slice = 0;
+    while slice < SLICES && runs.len() < SHOWN {
+        let own = set(slice);
+        let mut end = slice + 1;
+        while end < SLICES && set(end) == own {
+            end += 1;
+        }
+        runs.push((slice, end - 1, own));
+        slice = end;
+    }
+    let shown = runs.iter().map(|(first, last, set)| match last - first {
+        0 => format!("{first}: {set}"),
+        _ => format!("{first} to {last}: {set}"),
+    });
+    let mut text = shown.collect::<Vec<_>>().join("; ");
+    if slice < SLICES {
+        text += &format!("; ..; {}: {}", SLICES - 1, set(SLICES - 1));
+    }
+    text
+}
+
+/// The digits of the slice and time numbers in which the variant is described.
+fn digits(config: &SwitchConfig, slices: usize, in_time: usize) -> String {
+    let outer = |ring: usize| slices / ring;
+    match *config {
+        SwitchConfig::Broadcast01 { slice1, slice0, time0 } => format!(
+            "slice2 {}, slice1 {slice1}, slice0 {slice0}; time1 {}, time0 {time0}",
+            outer(slice1 * slice0),
+            in_time / time0
+        ),
+        SwitchConfig::InterTranspose { slice1, slice0, time0 } => format!(
+            "slice2 {}, slice1 {slice1}, slice0 {slice0}; time2 {}, time1 {slice1}, time0 {time0}",
+            outer(slice1 * slice0),
+            in_time / (slice1 * time0)
+        ),
+        SwitchConfig::Broadcast1 { slice1, slice0 }
+        | SwitchConfig::Transpose { slice1, slice0 }
+        | SwitchConfig::TransposedBroadcast1 { slice1, slice0 } => {
+            format!("slice2 {}, slice1 {slice1}, slice0 {slice0}; time0 {in_time}", outer(slice1 * slice0))
+        }
+        SwitchConfig::CustomBroadcast { .. } => format!("as the mappings have them; time0 {in_time}"),
+    }
+}
+
+/// Explains a switch. A `config` of `None` is the cheapest one.
+///
+/// # Errors
+///
+/// Those of [`derive_switch`] and [`derive_switch_to`].
+pub fn explain_switch(
+    request: &SwitchRequest,
+    config: Option<&SwitchConfig>,
+    packet_bytes: usize,
+) -> Result<StageExplanation, PlanError> {
+    let SwitchDerivation { config, switch } = match config {
+        Some(config) => derive_switch(request, config)?,
+        None => derive_switch_to(request)?,
+    };
+    let Switch { ring_size, in_time, .. } = switch;
+    let mappings = vec![
+        MappingChange::new("Slice", request.in_slice, request.out_slice),
+        MappingChange::new("Time", request.in_time, request.out_time),
+    ];
+    let rule = format!(
+        "packets go around sub-rings of {ring_size} slices; slice s' takes those of the slices {}, in the order of their emission",
+        switch.snoop
+    );
+    let mut explanation = StageExplanation::new("switch", mappings, rule);
+    let slices = request.in_slice.checked_size().unwrap_or(SLICES);
+    explanation.fact("configuration", config);
+    explanation.fact("digits", digits(&config, slices, in_time));
+    explanation.fact("ring", format!("{ring_size} slices, {} sub-rings", (slices / ring_size).max(1)));
+    explanation.fact("snoop sets", sets(&switch));
+    if let Some(TimeGate { period, size, slices }) = switch.gate {
+        explanation.fact("time gate", format!("t / {period} % {size} = s' / {slices} % {size}"));
+    }
+    explanation.fact("emission order", switch.emission_order());
+    let flits = packet_bytes.div_ceil(FLIT_BYTES);
+    let cycles = ring_size * in_time * flits;
+    let flits = super::count(flits, "flit");
+    explanation.fact("cycles", format!("{cycles}: ring {ring_size} * time {in_time} * {flits}"));
+    let (taken, sent) = switch.delivered();
+    explanation.fact("delivered", format!("{taken}/{sent} of what goes around, to each slice"));
+    if switch.loads_bitmap() {
+        explanation.fact("before it", "the sets are written as a bitmap: DMA engines and sub context wait");
+    }
+    Ok(explanation)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prelude::*;
+
+    axes![A = 256, T = 8, X = 4, U = 8];
+
+    fn explained<S: M, T2: M>(config: &SwitchConfig) -> StageExplanation {
+        let request = SwitchRequest::new(<m![A]>::EXPR, <m![T]>::EXPR, S::EXPR, T2::EXPR);
+        explain_switch(&request, Some(config), 64).expect("it is legal")
+    }
+
+    #[test]
+    fn a_broadcast_is_explained() {
+        let config = SwitchConfig::Broadcast1 { slice1: 4, slice0: 8 };
+        let explanation = explained::<m![A / 32, X, A % 8], m![T, A / 8 % 4]>(&config);
+        assert_eq!(explanation.value("digits"), Some("slice2 8, slice1 4, slice0 8; time0 8"));
+        assert_eq!(explanation.value("ring"), Some("32 slices, 8 sub-rings"));
+        let sets = "0: {0, 8, 16, 24}; 1: {1, 9, 17, 25}; 2: {2, 10, 18, 26}; 3: {3, 11, 19, 27}; ..; \
+                    255: {231, 239, 247, 255}";
+        assert_eq!(explanation.value("snoop sets"), Some(sets));
+        assert_eq!(explanation.value("emission order"), Some("time, source slice"));
+        assert_eq!(explanation.value("cycles"), Some("512: ring 32 * time 8 * 2 flits"));
+        assert_eq!(explanation.value("delivered"), Some("1/8 of what goes around, to each slice"));
+        assert_eq!(explanation.value("before it"), None);
+        let text = explanation.to_string();
+        assert!(text.contains("| Slice   | m![A]  | m![A / 32, X, A % 8] |"), "{text}");
+        assert!(text.contains("take") && text.contains("s' / 32 * 32 + s' % 8 + {0, 8, 16, 24}"), "{text}");
+    }
+
+    #[test]
+    fn sets_gates_and_bitmaps_are_explained() {
+        let config = SwitchConfig::Broadcast01 { slice1: 4, slice0: 2, time0: 2 };
+        let all = explained::<m![A / 8, U], m![T / 2, A / 2 % 4, T % 2, A % 2]>(&config);
+        assert_eq!(all.value("digits"), Some("slice2 32, slice1 4, slice0 2; time1 4, time0 2"));
+        let sets = all.value("snoop sets").expect("they are there");
+        assert!(sets.starts_with("0 to 7: {0, 1, 2, 3, 4, 5, 6, 7}; 8 to 15: {8, "), "{sets}");
+        assert_eq!(all.value("emission order"), Some("time1, slice1, time0, slice0"));
+        assert_eq!(all.value("delivered"), Some("1/1 of what goes around, to each slice"));
+        let config = SwitchConfig::InterTranspose { slice1: 2, slice0: 8, time0: 2 };
+        let traded = explained::<m![A / 16, T / 2 % 2, A % 8], m![T / 4, T % 2, A / 8 % 2]>(&config);
+        assert_eq!(traded.value("time gate"), Some("t / 2 % 2 = s' / 8 % 2"));
+        assert_eq!(traded.value("delivered"), Some("1/16 of what goes around, to each slice"));
+        let config = SwitchConfig::CustomBroadcast { ring_size: 256 };
+        let swapped = explained::<m![A % 16, A / 16], m![T]>(&config);
+        let sets = "0: {0}; 1: {16}; 2: {32}; 3: {48}; ..; 255: {255}";
+        assert_eq!(swapped.value("snoop sets"), Some(sets));
+        assert!(swapped.value("before it").is_some_and(|text| text.contains("bitmap")));
+    }
+}
