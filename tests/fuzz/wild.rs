@@ -296,7 +296,9 @@ fn pass(random: &mut Random) -> TensorUnit {
         stream.1 = own.iterations * own.out_rows;
     }
     let (element, total, lanes) = stream;
-    let window = random.pick(&[lanes, lanes, lanes / 2]).max(1);
+    // What a transpose leaves fills the lanes of its rows.
+    let rows = transpose.map_or(lanes, |own| own.in_rows);
+    let window = random.pick(&[lanes, rows, rows, lanes / 2]).max(1);
     let sink = match random.below(4) {
         0 => {
             let address = part(random);
