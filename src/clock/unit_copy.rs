@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 /// The commands of all parts of a shuffle, engine by engine.
 ///
 /// # Errors
-/// Those of [`derive`], for one of the parts.
+/// Those of [`derive()`], for one of the parts.
 pub fn shuffle_operation(copy: &UnitCopy, options: &DmaOptions) -> Result<DmaOperation, PlanError> {
     let mut queues = BTreeMap::new();
     let mut coverage = Coverage::Exact;

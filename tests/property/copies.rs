@@ -272,7 +272,7 @@ fn each_unit_gets_its_part() {
             true => (CopyCall::ClusterSliceCopy, 1, UnitLevel::Cluster),
             false => (CopyCall::ChipSliceCopy, 0, UnitLevel::Chip),
         };
-        let after = [&dims[..3], &[destination.clone()]].concat();
+        let after = [&dims[..3], core::slice::from_ref(&destination)].concat();
         let shown = |text: String, index: &[usize]| {
             let (before, after) = (self::text(&dims), self::text(&after));
             Err(format!(
