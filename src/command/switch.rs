@@ -303,7 +303,7 @@ impl fmt::Display for Snoop {
         let mut first = true;
         let mut inside = None;
         for SnoopDigit { base, count, weight } in &self.digits {
-            let outer = core::mem::replace(&mut inside, Some(*base));
+            let outer = inside.replace(*base);
             if *weight == 0 || *count == 1 {
                 continue;
             }

@@ -214,9 +214,9 @@ const fn of_custom(switch: Switch) -> SwitchDerivation {
 
 /// The sizes with which a variant comes closest: those that time and the outer slices leave.
 const fn closest(own: &Mappings, kept: &Kept, variant: SwitchVariant) -> SwitchConfig {
-    let ring = 1 << kept.least_ring();
+    let ring = 1usize << kept.least_ring();
     let growth = own.out_time.size() / own.in_time.size();
-    let moved = if growth > 0 && ring % growth == 0 { growth } else { ring };
+    let moved = if growth > 0 && ring.is_multiple_of(growth) { growth } else { ring };
     let mut slice0 = 1;
     while slice0 * 2 < ring && kept.inner[(slice0 * 2usize).trailing_zeros() as usize] {
         slice0 *= 2;
