@@ -341,7 +341,8 @@ impl fmt::Display for Switch {
         let Self { variant, ring_size, snoop, gate, .. } = self;
         write!(f, "switch {variant}, ring {ring_size}, snoop[s'] = {snoop}")?;
         if let Some(TimeGate { period, size, slices }) = gate {
-            write!(f, " where t / {period} % {size} = s' / {slices} % {size}")?;
+            let every = |steps: &usize| if *steps > 1 { format!(" / {steps}") } else { String::new() };
+            write!(f, " where t{} % {size} = s'{} % {size}", every(period), every(slices))?;
         }
         let (taken, sent) = self.delivered();
         write!(f, ", emission {}, delivered {taken}/{sent}", self.emission_order())
