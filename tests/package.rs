@@ -64,6 +64,8 @@ fn the_library() {
         "examples/02_quantized_fetch.rs",
         "examples/03_matmul_tiled.rs",
         "examples/04_timeline.rs",
+        "examples/05_sum_over_slices.rs",
+        "examples/05_transpose.rs",
     ];
     check("furiosa-visa-std", ".", &more);
 }
