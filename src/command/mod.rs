@@ -13,6 +13,7 @@ mod table;
 mod tensor_unit;
 mod transfer;
 mod uses;
+mod vector;
 
 pub(crate) use fetch::Turns;
 pub use fetch::{AdapterStage, Fetch, Interleave, MASK_COUNTS, MaskConfig};
@@ -27,6 +28,13 @@ pub use transfer::{
     TransferLoop,
 };
 pub use uses::{Place, Use};
+pub use vector::{
+    BinaryArgMode, BinaryInput, BinaryOperator, Branch, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp,
+    FpDivBinaryOp, FpMulAlu, FpTernaryOp, FpUnaryOp, FxpBinaryOp, GROUP_BIT, GroupId, InputCmp, InputCmpF32,
+    InputCmpI32, IntraSliceReduce, IntraSliceReduceOpF32, IntraSliceReduceOpI32, KeptLoop, LogicBinaryOpF32,
+    LogicBinaryOpI32, OperandSource, REDUCE_LOOPS, ReduceOperator, ReducedLoop, RngdAlu, TOGGLE_DIGITS,
+    TernaryArgMode, TernaryInput, ValidBranchIds, Vector, VectorStep, VrfOperand,
+};
 
 /// A command with the place in the kernel that gave it.
 #[derive(Clone, Debug, PartialEq)]

@@ -26,6 +26,8 @@ pub struct StreamShapes {
     pub collected: StreamShape,
     /// After the accumulator: eight lanes of 32 bits per time step.
     pub contracted: StreamShape,
+    /// After the Vector Engine.
+    pub vector: StreamShape,
     /// After the Cast Engine: what the sink gets.
     pub cast: StreamShape,
 }
@@ -46,12 +48,13 @@ impl TensorUnit {
             time: own.slot_count.saturating_mul(own.beats()),
             lanes: BEAT_LANES,
         });
-        let cast = self.cast.map_or(contracted, |Cast { output, .. }| StreamShape {
+        let vector = self.vector.as_ref().map_or(contracted, |own| own.shape(contracted));
+        let cast = self.cast.map_or(vector, |Cast { output, .. }| StreamShape {
             element: output,
-            time: contracted.time,
+            time: vector.time,
             lanes: per_flit(output),
         });
-        StreamShapes { fetched, collected, contracted, cast }
+        StreamShapes { fetched, collected, contracted, vector, cast }
     }
 }
 
@@ -91,13 +94,16 @@ impl fmt::Display for Sink {
 /// What the engines of the pass are told, in the manual's words.
 impl fmt::Display for TensorUnit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { sub_context: _, fetch, collect, contraction, cast, sink } = self;
+        let Self { sub_context: _, fetch, collect, contraction, vector, cast, sink } = self;
         write!(f, "{fetch}")?;
         if let Some(collect) = collect {
             write!(f, "; collect {} flits per packet", collect.flits)?;
         }
         if let Some(contraction) = contraction {
             write!(f, "; {contraction}")?;
+        }
+        if let Some(vector) = vector {
+            write!(f, "; {vector}")?;
         }
         if let Some(cast) = cast {
             write!(f, "; cast {} to {}", cast.input, cast.output)?;

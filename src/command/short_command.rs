@@ -50,7 +50,7 @@ impl TensorUnit {
     /// pipeline of the Tensor Unit. Values are the same. The command belongs to the sub context; this asks for the
     /// data only. See [`ContiguousLoad::holds`].
     pub const fn is_sto_trf(&self) -> bool {
-        let Self { sub_context: _, fetch, collect, contraction, cast, sink } = self;
+        let Self { sub_context: _, fetch, collect, contraction, vector, cast, sink } = self;
         // What a mask replaces is padding, which has no meaning in the register file either.
         let Fetch {
             source,
@@ -64,7 +64,7 @@ impl TensorUnit {
             zero_points,
             output,
         } = fetch;
-        if !matches!(sink, Sink::Trf { .. }) || contraction.is_some() || cast.is_some() {
+        if !matches!(sink, Sink::Trf { .. }) || contraction.is_some() || vector.is_some() || cast.is_some() {
             return false;
         }
         if interleave.is_some() || table.is_some() || zero_points.is_some() {

@@ -3,6 +3,7 @@
 use super::fetch::Fetch;
 use super::region::{Region, TrfRegion};
 use super::transfer::Transfer;
+use super::vector::Vector;
 use crate::mapping::guard::Guard;
 use crate::scalar::ElementType;
 use crate::sequencer::Config;
@@ -139,6 +140,8 @@ pub struct TensorUnit {
     pub collect: Option<Collect>,
     /// The Contraction Engine.
     pub contraction: Option<Contraction>,
+    /// The Vector Engine.
+    pub vector: Option<Vector>,
     /// The Cast Engine.
     pub cast: Option<Cast>,
     /// The end of the stream.
@@ -156,6 +159,7 @@ impl TensorUnit {
             fetch,
             collect: Some(Collect { flits }),
             contraction: None,
+            vector: None,
             cast: None,
             sink,
         }

@@ -98,6 +98,7 @@ pub(crate) struct Pass {
     pub(crate) fetch: Option<command::Fetch>,
     pub(crate) collect: Option<command::Collect>,
     pub(crate) contraction: Option<command::Contraction>,
+    pub(crate) vector: Option<command::Vector>,
     pub(crate) cast: Option<command::Cast>,
 }
 
@@ -112,6 +113,7 @@ impl Pass {
             fetch: None,
             collect: None,
             contraction: None,
+            vector: None,
             cast: None,
         }
     }
@@ -119,10 +121,11 @@ impl Pass {
     /// Gives the command: the stream ends here.
     #[track_caller]
     pub(crate) fn end<const T: Tu>(self, context: &mut TuContext<T>, sink: command::Sink) {
-        let Self { begun, fetch, collect, contraction, cast, .. } = self;
+        let Self { begun, fetch, collect, contraction, vector, cast, .. } = self;
         begun.end();
         let fetch = fetch.expect("a stream that ends was fetched");
-        let unit = TensorUnit { sub_context: T, collect, contraction, cast, ..TensorUnit::new(fetch, sink) };
+        let unit =
+            TensorUnit { sub_context: T, collect, contraction, vector, cast, ..TensorUnit::new(fetch, sink) };
         context.execute(Operation::TensorUnit(Box::new(unit)));
     }
 }

@@ -33,6 +33,7 @@ mod float8;
 mod integer;
 mod narrow;
 mod opt;
+pub mod vector;
 
 pub use block::convert_block;
 pub use cast::{Cast, ContractionCast, FetchCast, VeScalar};

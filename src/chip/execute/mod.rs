@@ -12,6 +12,7 @@ mod faults;
 mod fetch;
 mod host;
 mod mask;
+mod vector;
 
 pub(crate) use dma::run as run_dma;
 pub(crate) use host::{download, inspect, upload};
@@ -24,15 +25,16 @@ use super::memory::separate::Placed;
 use super::memory::{Unit, trf};
 use crate::chip::PaddingRule;
 use crate::command::MemoryKind;
-use crate::command::{Cast, Place, Sink, TensorUnit};
+use crate::command::{Cast, Place, Sink, TensorUnit, Vector};
 use crate::mapping::Guard;
 use crate::scalar::ElementType;
 use crate::spec::BEAT_LANES;
-use commit::SinkPlan;
+use commit::{SinkPlan, find_missing};
 use contraction::{ContractionBuffers, ContractionPlan, Missing, PaddingOptions};
 use core::ops::{ControlFlow, Range};
 use core::panic::Location;
 use fetch::{FetchBuffers, FetchPlan};
+use vector::{VectorBuffers, VectorPlan};
 
 #[cfg(feature = "parallel")]
 use rayon::prelude::*;
@@ -54,6 +56,7 @@ pub(crate) struct Pass<'a> {
     contraction: Option<ContractionPlan>,
     /// Where the contraction finds its packets, if they need not be fetched into a buffer.
     packets: Option<Packets>,
+    vector: Option<VectorPlan>,
     cast: Option<Cast>,
     sink: SinkPlan,
 }
@@ -85,6 +88,9 @@ struct Buffers {
     fetch: FetchBuffers,
     contraction: ContractionBuffers,
     stream: Row,
+    vector: VectorBuffers,
+    /// What enters and what leaves the Vector Engine.
+    whole: [Row; 2],
     converted: Row,
     cast: Row,
     output: Row,
@@ -98,6 +104,8 @@ impl Default for Buffers {
             fetch: FetchBuffers::default(),
             contraction: ContractionBuffers::default(),
             stream: row(),
+            vector: VectorBuffers::default(),
+            whole: [row(), row()],
             converted: row(),
             cast: row(),
             output: row(),
@@ -123,9 +131,10 @@ impl<'a> Pass<'a> {
             .and_then(|contraction| Packets::new(&fetch, contraction, command.fetch.time * flits));
         let cast = command.cast.filter(|cast| cast.input != cast.output);
         let shapes = command.shapes();
-        let end = if cast.is_some() { shapes.cast } else { shapes.contracted };
+        let vector = placed.unit.vector.as_ref().map(|own| VectorPlan::new(own, shapes.contracted));
+        let end = if cast.is_some() { shapes.cast } else { shapes.vector };
         let sink = SinkPlan::new(&placed.unit.sink, placed.files.written, end.time, end.lanes);
-        Self { command, placed, location, fetch, flits, contraction, packets, cast, sink }
+        Self { command, placed, location, fetch, flits, contraction, packets, vector, cast, sink }
     }
 
     /// Which of so many slices take part: those in which a source can hold an element.
@@ -144,7 +153,8 @@ impl<'a> Pass<'a> {
 
     /// Whether the pass computes with what it reads. If not, it copies, uninitialised elements too.
     fn computes(&self) -> bool {
-        self.contraction.is_some() || self.cast.is_some() || self.fetch.converts()
+        let vector = self.command.vector.as_ref().is_some_and(Vector::computes);
+        self.contraction.is_some() || vector || self.cast.is_some() || self.fetch.converts()
     }
 
     /// Refuses a pass that computes with live elements that nobody wrote, or commits lanes that hold nothing, before
@@ -157,10 +167,16 @@ impl<'a> Pass<'a> {
         let slices = self.slices(units.len());
         let padding = self.may_take_padding();
         let find = |buffers: &mut Buffers, number: usize, unit: &Unit| {
-            if !slices[number] || !padding && self.is_initialised(unit) {
+            if !slices[number] {
                 return None;
             }
             let at = Coordinates::of_slice(number);
+            if let Some(missing) = self.vector.as_ref().and_then(|own| own.find_missing_operand(unit, at)) {
+                return Some(self.missing_operand(number, missing, origin));
+            }
+            if !padding && self.is_initialised(unit) {
+                return None;
+            }
             if let Some(contraction) = &self.contraction {
                 contraction.load(unit.trf(self.placed.files.read), at, &mut buffers.contraction);
             }
@@ -174,7 +190,11 @@ impl<'a> Pass<'a> {
                     None => {
                         let per_flit = self.fetch.padded() / self.flits.max(1);
                         let stream = (&buffers.stream, flit, per_flit);
-                        let found = self.sink.find_missing(stream, at, &mut buffers.mask);
+                        let (mask, fetched) = (&mut buffers.mask, self.fetch.padded() / self.flits.max(1));
+                        let found = match &self.vector {
+                            Some(own) => find_missing(own.live(), fetched, stream, at, mask),
+                            None => find_missing(self.sink.live(), self.sink.width(), stream, at, mask),
+                        };
                         found.map(|(flit, lane)| Missing::Stream { flit, lane })
                     }
                 };
@@ -237,13 +257,22 @@ impl<'a> Pass<'a> {
                     let flits = self.command.fetch.time * self.flits;
                     contraction.may_take_padding(flits, |flit| self.fetched_lanes(flit))
                 }
-                None => self.sink.may_take_padding(|flit| self.fetched_lanes(flit)),
+                None => match &self.vector {
+                    Some(own) => {
+                        let (flits, lanes) =
+                            (self.command.fetch.time * self.flits, self.fetch.padded() / self.flits.max(1));
+                        own.live().may_exceed(flits, lanes, |flit| self.fetched_lanes(flit))
+                    }
+                    None => self.sink.may_take_padding(|flit| self.fetched_lanes(flit)),
+                },
             }
     }
 
     /// The leading lanes of a packet that hold an element of the stream: the rest is what collect and cast add.
     fn filled_lanes(&self, time: usize) -> usize {
         match &self.command.contraction {
+            // The engine knows of its lanes which of them hold something.
+            _ if self.vector.is_some() => BEAT_LANES,
             None => self.fetched_lanes(time),
             // Rows and columns that a contraction does not use are sums of nothing.
             Some(_) => BEAT_LANES,
@@ -341,6 +370,7 @@ impl<'a> Pass<'a> {
     /// Empties the buffers for a slice, and reads its weights.
     fn begin(&self, at: Coordinates, unit: &Unit, buffers: &mut Buffers) {
         buffers.output.clear(self.cast.map_or(self.fetch.output(), |cast| cast.output));
+        buffers.whole[0].clear(self.fetch.output());
         if let Some(contraction) = &self.contraction {
             contraction.load(unit.trf(self.placed.files.read), at, &mut buffers.contraction);
             contraction.start(&mut buffers.contraction);
@@ -349,7 +379,7 @@ impl<'a> Pass<'a> {
 
     /// Whether packets go to the sink as they were fetched.
     fn copies(&self) -> bool {
-        self.contraction.is_none() && self.cast.is_none()
+        self.contraction.is_none() && self.vector.is_none() && self.cast.is_none()
     }
 
     /// The time steps that are fetched at a time. A copy is fetched as a whole.
@@ -367,7 +397,10 @@ impl<'a> Pass<'a> {
 
     /// Third phase, block by block: what the engines make of packets that were fetched.
     fn compute(&self, at: Coordinates, block: Range<usize>, buffers: &mut Buffers) {
-        let Buffers { contraction: sums, stream, converted, cast: narrow, output, .. } = buffers;
+        let Buffers { contraction: sums, stream, whole, converted, cast: narrow, output, .. } = buffers;
+        if self.contraction.is_none() && self.vector.is_some() {
+            return whole[0].push(stream.bytes(), stream.len(), stream.flags());
+        }
         match (&self.contraction, &self.cast) {
             (Some(contraction), _) => contraction.run(stream, block.start * self.flits, at, sums),
             (None, Some(step)) => {
@@ -391,8 +424,17 @@ impl<'a> Pass<'a> {
 
     /// The end of the third phase: results leave the accumulator, and the sink is written.
     fn finish(&self, at: Coordinates, unit: &mut Unit, buffers: &mut Buffers) {
-        let Buffers { contraction: sums, stream, converted, output, mask, .. } = buffers;
-        if let Some(contraction) = &self.contraction {
+        let Buffers { contraction: sums, stream, vector, whole, converted, output, mask, .. } = buffers;
+        if let Some(own) = &self.vector {
+            let [before, behind] = whole;
+            if let Some(contraction) = &self.contraction {
+                contraction.finish(sums, before);
+            }
+            own.run(before, (unit, at), vector, if self.cast.is_some() { behind } else { output });
+            if let Some(step) = &self.cast {
+                cast::run(step, behind, converted, output);
+            }
+        } else if let Some(contraction) = &self.contraction {
             match &self.cast {
                 Some(step) => {
                     contraction.finish(sums, stream);

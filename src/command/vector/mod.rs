@@ -1,0 +1,370 @@
+//! The Vector Engine: a program for the elements of a stream, as plain data.
+//!
+//! ```text
+//!   stream   0  1  2  3 | 4  5  6  7      a packet of 8 lanes: one flit
+//!   split    0  1  2  3                   two packets of 4 lanes, for the float cluster
+//!            4  5  6  7
+//! ```
+//!
+//! A program is a list of steps. Positions of a stream are counted as `time * lanes + lane`, so that cutting packets in
+//! halves moves no element.
+
+mod branch;
+mod operators;
+
+pub use branch::{
+    Branch, GROUP_BIT, GroupId, InputCmp, InputCmpF32, InputCmpI32, TOGGLE_DIGITS, ValidBranchIds,
+};
+pub use operators::{
+    BinaryArgMode, BinaryOperator, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp, FpDivBinaryOp, FpMulAlu,
+    FpTernaryOp, FpUnaryOp, FxpBinaryOp, IntraSliceReduceOpF32, IntraSliceReduceOpI32, LogicBinaryOpF32,
+    LogicBinaryOpI32, ReduceOperator, RngdAlu, TernaryArgMode,
+};
+
+use super::region::Region;
+use super::shapes::StreamShape;
+use super::transfer::Transfer;
+use crate::list::List;
+use crate::mapping::Guard;
+use crate::scalar::ElementType;
+use crate::spec::{BEAT_LANES, VECTOR_NARROW_LANES};
+use core::fmt;
+
+/// Where an operand comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OperandSource {
+    /// The same 32 bits for every element.
+    Constant(u32),
+    /// Elements of the VRF.
+    Vrf(Box<VrfOperand>),
+    /// What was stashed: from positions of the stream then to positions of the stream now.
+    Stash(Box<Transfer>),
+}
+
+/// An operand in the VRF.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VrfOperand {
+    /// The tensor.
+    pub source: Region,
+    /// From its elements to positions of the stream. All inside one slice.
+    pub transfer: Transfer,
+}
+
+/// An operand, and the elements that it is for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BinaryInput {
+    /// The elements. Of several operands, an element gets the first one that is for it.
+    pub ids: ValidBranchIds,
+    /// The operand.
+    pub source: OperandSource,
+}
+
+/// Two operands, and the elements that they are for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TernaryInput {
+    /// The elements. Of several pairs, an element gets the first one that is for it.
+    pub ids: ValidBranchIds,
+    /// The first operand.
+    pub source: OperandSource,
+    /// The second operand: a constant.
+    pub constant: f32,
+}
+
+/// The most loops on either side of a reduce.
+pub const REDUCE_LOOPS: usize = 24;
+
+/// A loop over what a reduce keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeptLoop {
+    /// Iterations.
+    pub size: usize,
+    /// Positions of the incoming stream per iteration.
+    pub input: usize,
+    /// Positions of the outgoing stream per iteration.
+    pub output: usize,
+}
+
+/// A loop over what a reduce makes one element of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReducedLoop {
+    /// Iterations.
+    pub size: usize,
+    /// Positions of the incoming stream per iteration.
+    pub input: usize,
+}
+
+/// The intra-slice reduce: in each slice, one element for all along an axis.
+///
+/// Elements are taken in the order of their index along the axis, the first one as it is. Padding is left out; where there
+/// is nothing else, the result is none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IntraSliceReduce {
+    /// The operator.
+    pub op: ReduceOperator,
+    /// Which positions of the incoming stream hold an element. Variables: chip, cluster, slice, time, packet.
+    pub guard: Guard,
+    /// What stays.
+    pub kept: List<KeptLoop, REDUCE_LOOPS>,
+    /// What is reduced, in the order of the index: the loop whose iterations are farthest apart along the axis comes first.
+    pub reduced: List<ReducedLoop, REDUCE_LOOPS>,
+    /// Time steps of the outgoing stream.
+    pub time: usize,
+    /// Places of the accumulator that are in use at once, of 8.
+    pub slots: usize,
+}
+
+/// A step of a program.
+#[derive(Clone, Debug, PartialEq)]
+pub enum VectorStep {
+    /// Gives every element an execution id.
+    Branch(Branch),
+    /// Keeps the elements as they are, to be an operand later.
+    Stash,
+    /// An operator of two arguments. Elements that no operand is for stay as they are.
+    Binary {
+        /// The operator.
+        op: BinaryOperator,
+        /// Which arguments it takes.
+        mode: BinaryArgMode,
+        /// The operands.
+        operands: Vec<BinaryInput>,
+    },
+    /// A function of the element.
+    Unary {
+        /// The function.
+        op: FpUnaryOp,
+        /// The elements that it is for.
+        ids: ValidBranchIds,
+    },
+    /// An operator of three arguments. Elements that no operands are for stay as they are.
+    Ternary {
+        /// The operator.
+        op: FpTernaryOp,
+        /// Which arguments it takes.
+        mode: TernaryArgMode,
+        /// The operands.
+        operands: Vec<TernaryInput>,
+    },
+    /// Fixed point becomes float.
+    FxpToFp {
+        /// Bits before the binary point, 0 to 31.
+        int_width: u32,
+    },
+    /// Float becomes fixed point.
+    FpToFxp {
+        /// Bits before the binary point, 0 to 31.
+        int_width: u32,
+    },
+    /// Packets of 8 lanes become twice as many of 4.
+    Split,
+    /// Packets of 8 lanes lose the upper 4, which are padding.
+    Trim,
+    /// Two packets of 4 lanes become one of 8.
+    Concat,
+    /// Packets of 4 lanes get 4 more, which are padding.
+    Pad,
+    /// One element for all along an axis, in each slice.
+    IntraSliceReduce(Box<IntraSliceReduce>),
+}
+
+impl VectorStep {
+    /// The arithmetic unit that it takes.
+    pub const fn alu(&self) -> Option<RngdAlu> {
+        match self {
+            VectorStep::Binary { op, .. } => Some(op.alu()),
+            VectorStep::Unary { op, .. } => Some(op.alu()),
+            VectorStep::Ternary { op, .. } => Some(op.alu()),
+            VectorStep::IntraSliceReduce(_) => Some(RngdAlu::ReduceAccTree),
+            _ => None,
+        }
+    }
+
+    /// The operands that it takes.
+    fn sources(&self) -> impl Iterator<Item = &OperandSource> {
+        let (binary, ternary) = match self {
+            VectorStep::Binary { mode, operands, .. } if mode.arguments() != [0, 0] => {
+                (&operands[..], &[][..])
+            }
+            VectorStep::Ternary { mode, operands, .. } if mode.arguments().contains(&1) => {
+                (&[][..], &operands[..])
+            }
+            _ => (&[][..], &[][..]),
+        };
+        binary.iter().map(|input| &input.source).chain(ternary.iter().map(|input| &input.source))
+    }
+
+    /// The stream behind it. Numbers that are too large are as large as can be.
+    pub fn shape(&self, before: StreamShape) -> StreamShape {
+        let StreamShape { element, time, lanes } = before;
+        match self {
+            VectorStep::FxpToFp { .. } => StreamShape { element: ElementType::F32, ..before },
+            VectorStep::FpToFxp { .. } => StreamShape { element: ElementType::I32, ..before },
+            VectorStep::Split => StreamShape { element, time: time.saturating_mul(2), lanes: lanes / 2 },
+            VectorStep::Concat => StreamShape { element, time: time / 2, lanes: lanes.saturating_mul(2) },
+            VectorStep::Trim => StreamShape { lanes: VECTOR_NARROW_LANES, ..before },
+            VectorStep::Pad => StreamShape { lanes: BEAT_LANES, ..before },
+            VectorStep::IntraSliceReduce(own) => StreamShape { time: own.time, ..before },
+            _ => before,
+        }
+    }
+}
+
+/// A program of the Vector Engine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Vector {
+    /// The type of the incoming elements: `i32` or `f32`.
+    pub input: ElementType,
+    /// Which lanes of the incoming stream hold an element. Variables: chip, cluster, slice, time, packet.
+    pub guard: Guard,
+    /// What is done with them, in order.
+    pub steps: Vec<VectorStep>,
+}
+
+impl Vector {
+    /// A program that does nothing.
+    pub const fn new(input: ElementType, guard: Guard) -> Self {
+        Self { input, guard, steps: Vec::new() }
+    }
+
+    /// The arithmetic units that it takes, in order.
+    pub fn alus(&self) -> impl Iterator<Item = RngdAlu> {
+        self.steps.iter().filter_map(VectorStep::alu)
+    }
+
+    /// Whether a step computes with elements. If not, the engine passes them on.
+    pub fn computes(&self) -> bool {
+        let passes = |step: &VectorStep| {
+            use VectorStep::{Branch, Concat, Pad, Split, Stash, Trim};
+            matches!(step, Branch(self::Branch::Unconditional | self::Branch::AxisToggle { .. }) | Stash)
+                || matches!(step, Split | Concat | Trim | Pad)
+        };
+        !self.steps.iter().all(passes)
+    }
+
+    /// The tensors in the VRF that it takes operands from.
+    pub fn operands(&self) -> impl Iterator<Item = &VrfOperand> {
+        self.steps.iter().flat_map(VectorStep::sources).filter_map(|source| match source {
+            OperandSource::Vrf(own) => Some(&**own),
+            OperandSource::Constant(_) | OperandSource::Stash(_) => None,
+        })
+    }
+
+    /// The places of all tensors in the VRF that it names.
+    pub(crate) fn regions_mut(&mut self) -> impl Iterator<Item = &mut Region> {
+        let sources = self.steps.iter_mut().flat_map(|step| {
+            let (binary, ternary) = match step {
+                VectorStep::Binary { operands, .. } => (&mut operands[..], &mut [][..]),
+                VectorStep::Ternary { operands, .. } => (&mut [][..], &mut operands[..]),
+                _ => (&mut [][..], &mut [][..]),
+            };
+            let binary = binary.iter_mut().map(|input: &mut BinaryInput| &mut input.source);
+            binary.chain(ternary.iter_mut().map(|input: &mut TernaryInput| &mut input.source))
+        });
+        sources.filter_map(|source| match source {
+            OperandSource::Vrf(own) => Some(&mut own.source),
+            OperandSource::Constant(_) | OperandSource::Stash(_) => None,
+        })
+    }
+
+    /// The stream behind each step, the first one before all of them.
+    pub fn shapes(&self, before: StreamShape) -> impl Iterator<Item = StreamShape> {
+        let mut shape = before;
+        let behind = self.steps.iter().map(move |step| {
+            shape = step.shape(shape);
+            shape
+        });
+        core::iter::once(before).chain(behind)
+    }
+
+    /// The stream that leaves it.
+    pub fn shape(&self, before: StreamShape) -> StreamShape {
+        self.steps.iter().fold(before, |shape, step| step.shape(shape))
+    }
+}
+
+/// A constant as a number of its type.
+fn write_constant(f: &mut fmt::Formatter<'_>, element: ElementType, bits: u32) -> fmt::Result {
+    match element {
+        ElementType::F32 => write!(f, "{:?}", f32::from_bits(bits)),
+        _ => write!(f, "{}", bits as i32),
+    }
+}
+
+fn write_source(f: &mut fmt::Formatter<'_>, element: ElementType, source: &OperandSource) -> fmt::Result {
+    match source {
+        OperandSource::Constant(bits) => write_constant(f, element, *bits),
+        OperandSource::Vrf(own) => write!(f, "VRF {}", own.source.address),
+        OperandSource::Stash(_) => f.write_str("stash"),
+    }
+}
+
+fn write_ids(f: &mut fmt::Formatter<'_>, ids: ValidBranchIds) -> fmt::Result {
+    match ids {
+        ValidBranchIds::ValidAlways => Ok(()),
+        group => write!(f, " for {group}"),
+    }
+}
+
+/// The digits of the name of a mode.
+fn mode_digits(arguments: &[usize]) -> impl fmt::Display {
+    arguments.iter().map(usize::to_string).collect::<String>()
+}
+
+impl fmt::Display for VectorStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            VectorStep::Branch(branch) => write!(f, "branch {branch}"),
+            VectorStep::Stash => f.write_str("stash"),
+            VectorStep::Binary { op, mode, operands } => {
+                write!(f, "{op}")?;
+                if *mode != BinaryArgMode::Mode01 {
+                    write!(f, " mode {}", mode_digits(&mode.arguments()))?;
+                }
+                for (k, input) in operands.iter().enumerate() {
+                    f.write_str(if k == 0 { " " } else { ", " })?;
+                    write_source(f, op.element(), &input.source)?;
+                    write_ids(f, input.ids)?;
+                }
+                Ok(())
+            }
+            VectorStep::Unary { op, ids } => {
+                write!(f, "{op}")?;
+                write_ids(f, *ids)
+            }
+            VectorStep::Ternary { op, mode, operands } => {
+                write!(f, "{op}")?;
+                if *mode != TernaryArgMode::Mode012 {
+                    write!(f, " mode {}", mode_digits(&mode.arguments()))?;
+                }
+                for (k, input) in operands.iter().enumerate() {
+                    f.write_str(if k == 0 { " (" } else { ", (" })?;
+                    write_source(f, ElementType::F32, &input.source)?;
+                    write!(f, ", {:?})", input.constant)?;
+                    write_ids(f, input.ids)?;
+                }
+                Ok(())
+            }
+            VectorStep::FxpToFp { int_width } => write!(f, "fxp_to_fp {int_width}"),
+            VectorStep::FpToFxp { int_width } => write!(f, "fp_to_fxp {int_width}"),
+            VectorStep::Split => f.write_str("split"),
+            VectorStep::Trim => f.write_str("trim_way4"),
+            VectorStep::Concat => f.write_str("concat"),
+            VectorStep::Pad => f.write_str("pad_way8"),
+            VectorStep::IntraSliceReduce(own) => {
+                let count: usize = own.reduced.iter().map(|own| own.size).product();
+                write!(f, "intra_slice_reduce {} of {count}, {} slots", own.op, own.slots)
+            }
+        }
+    }
+}
+
+/// The steps, in the manual's words.
+impl fmt::Display for Vector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "vector {}", self.input)?;
+        for (k, step) in self.steps.iter().enumerate() {
+            write!(f, "{}{step}", if k == 0 { ": " } else { " | " })?;
+        }
+        Ok(())
+    }
+}
