@@ -11,4 +11,5 @@ pub mod lookup_table;
 pub mod next_call;
 pub mod register_file;
 pub mod stream;
+pub mod vector;
 pub mod vector_register_file;

@@ -27,6 +27,8 @@ use core::panic::Location;
 
 /// Where in the pipeline a stream is.
 pub mod stage {
+    pub use crate::engine::vector::stage::*;
+
     use crate::scalar::{ChipType, Rngd};
     use core::convert::Infallible;
     use core::marker::PhantomData;
@@ -71,6 +73,15 @@ pub mod stage {
         const SUB_COMMIT: bool = true;
     }
 
+    /// 32-bit elements that enter the Vector Engine.
+    #[derive(Debug)]
+    pub enum PositionVectorInit {}
+    impl sealed::Sealed for PositionVectorInit {}
+    impl Position for PositionVectorInit {
+        const NAME: &'static str = "vector_init";
+        const SUB_COMMIT: bool = true;
+    }
+
     positions! {
         /// Packets as they were read.
         PositionFetch = "fetch", true;
@@ -78,12 +89,17 @@ pub mod stage {
         PositionCollect = "collect", true;
         /// Sums of 32 bits in beats of 8.
         PositionContraction = "accumulate", true;
+        /// 32-bit elements that left the Vector Engine.
+        PositionVectorFinal = "vector_final", true;
         /// Flits of a narrower type.
         PositionCast = "cast", false;
     }
 }
 
-use stage::{Position, PositionBegin, PositionCast, PositionCollect, PositionContraction, PositionFetch};
+use stage::{
+    Position, PositionBegin, PositionCast, PositionCollect, PositionContraction, PositionFetch, PositionVectorFinal,
+    PositionVectorInit,
+};
 
 /// The command under construction.
 #[derive(Debug)]
@@ -161,6 +177,12 @@ pub type CollectTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
 /// Sums: `.cast()` or `.commit()` comes next.
 pub type AccumulationTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionContraction, D, Chip, Cluster, Slice, Time, Packet>;
+/// Elements that enter the Vector Engine: `.vector_intra_slice_branch()` comes next.
+pub type VectorInitTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
+    StreamTensor<'l, T, PositionVectorInit, D, Chip, Cluster, Slice, Time, Packet>;
+/// Elements that left the Vector Engine: `.cast()`, `.to_vrf()` or `.commit()` comes next.
+pub type VectorFinalTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
+    StreamTensor<'l, T, PositionVectorFinal, D, Chip, Cluster, Slice, Time, Packet>;
 /// Narrowed elements: `.commit()` comes next.
 pub type CastTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionCast, D, Chip, Cluster, Slice, Time, Packet>;

@@ -36,7 +36,7 @@ mod opt;
 pub mod vector;
 
 pub use block::convert_block;
-pub use cast::{Cast, ContractionCast, FetchCast, VeScalar};
+pub use cast::{Cast, ContractionCast, FetchCast, VeScalar, VeScalarKind};
 pub use chip_type::{ChipType, Rngd, RngdS};
 pub use element_type::ElementType;
 pub use float8::{
