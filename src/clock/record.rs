@@ -71,6 +71,7 @@ const fn latency_name(stage: Stage) -> &'static str {
     match stage {
         Stage::Fetch => "fetch latency",
         Stage::Contract => "tree latency",
+        Stage::Vector => "vector latency",
         Stage::Cast => "cast latency",
         _ => "latency",
     }

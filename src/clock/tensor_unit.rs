@@ -1,14 +1,16 @@
 //! How long a pass through the Tensor Unit takes: occupancy and latency of each stage.
 //!
 //! ```text
-//!   T = L + max(fetch, switch, collect, contract, accumulate, store, commit)
+//!   T = L + max(fetch, switch, collect, contract, accumulate, vector, store, commit)
 //! ```
 //!
 //! Stages work at the same time, each on what the one before has delivered, so the slowest one sets the pace; `L` is
 //! what the first element needs to get through. All slices run in lockstep: one stands for all.
 
 use super::cost::{Channels, Cost, CostClass, Profile};
-use crate::command::{AccumulationKind, AdapterStage, Contraction, Fetch, Sink, TensorUnit};
+use crate::command::{
+    AccumulationKind, AdapterStage, Contraction, Fetch, Sink, StreamShape, TensorUnit, Vector,
+};
 use crate::list::List;
 use crate::scalar::ElementType;
 use crate::sequencer::accessed_run;
@@ -28,6 +30,8 @@ pub enum Stage {
     Contract,
     /// Accumulator: flits that leave it.
     Accumulate,
+    /// Vector Engine.
+    Vector,
     /// Cast Engine.
     Cast,
     /// A load of the TRF.
@@ -40,12 +44,13 @@ pub enum Stage {
 
 impl Stage {
     /// All stages, in the order in which a stream passes them.
-    pub const ALL: [Stage; 9] = [
+    pub const ALL: [Stage; 10] = [
         Stage::Fetch,
         Stage::Switch,
         Stage::Collect,
         Stage::Contract,
         Stage::Accumulate,
+        Stage::Vector,
         Stage::Cast,
         Stage::ToTrf,
         Stage::ToVrf,
@@ -60,6 +65,7 @@ impl Stage {
             Stage::Collect => "collect",
             Stage::Contract => "contract",
             Stage::Accumulate => "accumulate",
+            Stage::Vector => "vector",
             Stage::Cast => "cast",
             Stage::ToTrf => "to_trf",
             Stage::ToVrf => "to_vrf",
@@ -89,7 +95,7 @@ pub struct StageTime {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorUnitTime {
     /// The stages that the stream passes, in order.
-    pub stages: List<StageTime, 9>,
+    pub stages: List<StageTime, 10>,
     /// Cycles between the command and its first fetch.
     pub issue: Cost,
 }
@@ -199,9 +205,15 @@ pub const fn commit_cycles(flits: u64, commit_in_bytes: u64, commit_bytes: u64) 
     flits * commit_in_bytes / commit_bytes
 }
 
+/// Cycles of the Vector Engine: every stage takes a packet per cycle, of 8 or of 4 lanes, whichever it has. A split makes
+/// twice as many packets.
+pub fn vector_cycles(vector: &Vector, before: StreamShape) -> u64 {
+    vector.shapes(before).map(|shape| shape.time as u64).max().unwrap_or(0)
+}
+
 /// Collects the stages of a pass.
 struct Stages {
-    list: List<StageTime, 9>,
+    list: List<StageTime, 10>,
     profile: Profile,
 }
 
@@ -271,6 +283,13 @@ pub fn tensor_unit_time(unit: &TensorUnit, profile: Profile, channels: Channels)
     if let Some(contraction) = &unit.contraction {
         stages.contraction(contraction, channels);
         flits = stages.list.at(stages.list.len() - 1).occupancy.cycles;
+    }
+    if let Some(vector) = &unit.vector {
+        let before = unit.shapes().contracted;
+        let (cycles, alus) = (vector_cycles(vector, before), vector.alus().count() as u64);
+        let latency = Cost::documented(alus * spec::VECTOR_ALU_LATENCY_CYCLES, "1 per arithmetic unit");
+        stages.add(Stage::Vector, Cost::documented(cycles, "1 packet of 8 or 4 lanes per cycle"), latency);
+        flits = vector.shape(before).time as u64;
     }
     if unit.cast.is_some() {
         let latency = stages.assumed(spec::CAST_LATENCY_CYCLES, "Cast Engine");

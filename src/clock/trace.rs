@@ -30,13 +30,14 @@ enum Track {
 }
 
 /// Engines of a context, and the operation itself.
-const ENGINES: [&str; 10] = [
+const ENGINES: [&str; 11] = [
     "operation",
     "fetch",
     "switch",
     "collect",
     "contract",
     "accumulate",
+    "vector",
     "cast",
     "to_trf",
     "to_vrf",

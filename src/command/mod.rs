@@ -28,6 +28,7 @@ pub use transfer::{
     TransferLoop,
 };
 pub use uses::{Place, Use};
+pub(crate) use vector::nest;
 pub use vector::{
     BinaryArgMode, BinaryInput, BinaryOperator, Branch, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp,
     FpDivBinaryOp, FpMulAlu, FpTernaryOp, FpUnaryOp, FxpBinaryOp, GROUP_BIT, GroupId, InputCmp, InputCmpF32,

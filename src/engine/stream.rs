@@ -97,8 +97,8 @@ pub mod stage {
 }
 
 use stage::{
-    Position, PositionBegin, PositionCast, PositionCollect, PositionContraction, PositionFetch, PositionVectorFinal,
-    PositionVectorInit,
+    Position, PositionBegin, PositionCast, PositionCollect, PositionContraction, PositionFetch,
+    PositionVectorFinal, PositionVectorInit,
 };
 
 /// The command under construction.

@@ -21,6 +21,7 @@ mod pages_fetch_adapter;
 mod register_files;
 mod runtime;
 mod threads;
+mod vector;
 
 use furiosa_visa_std::chip::CheckOptions;
 use furiosa_visa_std::prelude::*;

@@ -5,7 +5,7 @@ use super::fault::{CheckOptions, Fault, FaultKind};
 use crate::chip::memory::place::{Coordinates, Place};
 use crate::command::moves::{Moves, Side};
 use crate::command::{
-    Dma, HostTransfer, Memory, Region, Sink, Start, StreamShape, TensorUnit, Transfer, TrfRegion,
+    Dma, HostTransfer, Memory, Region, Sink, Start, StreamShape, TensorUnit, Transfer, TrfRegion, Vector,
 };
 use crate::mapping::Guard;
 use crate::mapping::guard::rows::{LiveRows, Liveness, live_runs};
@@ -75,6 +75,9 @@ pub(crate) fn tensor_unit(
     if checks.alignment {
         for source in unit.fetch.sources() {
             element_aligned(source, call("fetch"))?;
+        }
+        for operand in unit.vector.iter().flat_map(Vector::operands) {
+            element_aligned(&operand.source, call("vector"))?;
         }
     }
     match &unit.sink {

@@ -54,11 +54,13 @@ fn check_source(
     let last_fetch = last_fetches(&unit.fetch, tensor, source);
     let flits = unit.collect.map_or(1, |collect| collect.flits);
     let slots = unit.contraction.as_ref().map(|own| (own.beats().max(1), last_packets(own, flits)));
-    // The last packet that a flit depends on.
-    let ready = |flit: usize| match &slots {
+    // The last packet that a flit depends on, as it leaves the accumulator.
+    let summed = |flit: usize| match &slots {
         Some((beats, packets)) => packets[flit / beats],
         None => flit / flits,
     };
+    let inputs = unit.vector.as_ref().map(|own| own.last_inputs(unit.shapes().contracted, summed));
+    let ready = |flit: usize| inputs.as_ref().map_or_else(|| summed(flit), |inputs| inputs[flit]);
     let window = config.packet_size;
     let bits = destination.footprint.element.bits();
     let walk = Walk::new(config);

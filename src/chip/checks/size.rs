@@ -29,8 +29,14 @@ fn needed(unit: &TensorUnit) -> u128 {
         Sink::Commit { .. } | Sink::Trf { .. } => 0,
     };
     let lanes = (end.time as u128).saturating_mul(end.lanes as u128).saturating_add(moved);
-    let terms =
-        [(steps as u128, BYTES_PER_STEP), (collected as u128, BYTES_PER_FLIT), (lanes, BYTES_PER_LANE)];
+    // The place of every element of an operand, and of a sum; what goes through the Vector Engine.
+    let vector = unit.vector.as_ref().map_or(0, |own| own.kept(unit.shapes().contracted));
+    let terms = [
+        (vector, BYTES_PER_LANE),
+        (steps as u128, BYTES_PER_STEP),
+        (collected as u128, BYTES_PER_FLIT),
+        (lanes, BYTES_PER_LANE),
+    ];
     terms.into_iter().fold(0, |sum: u128, (count, bytes)| sum.saturating_add(count.saturating_mul(bytes)))
 }
 

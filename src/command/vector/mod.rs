@@ -113,6 +113,28 @@ pub struct IntraSliceReduce {
     pub slots: usize,
 }
 
+impl IntraSliceReduce {
+    /// Where each element is before it, and where its sum is behind it: sum by sum, in the order in which elements are
+    /// added.
+    pub(crate) fn places(&self) -> impl Iterator<Item = (usize, usize)> {
+        let kept = self.kept.iter().map(|own| (own.size, own.input, own.output));
+        nest(kept).into_iter().flat_map(|(from, to)| {
+            let reduced = nest(self.reduced.iter().map(|own| (own.size, own.input, 0)));
+            reduced.into_iter().map(move |(offset, _)| (from + offset, to))
+        })
+    }
+}
+
+/// Two positions for every turn of a nest of loops, in order.
+pub(crate) fn nest(loops: impl Iterator<Item = (usize, usize, usize)>) -> Vec<(usize, usize)> {
+    let mut all = vec![(0, 0)];
+    for (size, input, output) in loops {
+        let turns = |(from, to)| (0..size).map(move |k| (from + k * input, to + k * output));
+        all = all.into_iter().flat_map(turns).collect();
+    }
+    all
+}
+
 /// A step of a program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum VectorStep {
@@ -274,6 +296,63 @@ impl Vector {
             shape
         });
         core::iter::once(before).chain(behind)
+    }
+
+    /// Lanes, elements of operands and of sums, that executing it keeps track of.
+    pub(crate) fn kept(&self, before: StreamShape) -> u128 {
+        let loops = |sizes: &mut dyn Iterator<Item = usize>| {
+            sizes.fold(1u128, |all, size| all.saturating_mul(size as u128))
+        };
+        let widest = self.shapes(before).map(|shape| shape.time as u128 * shape.lanes as u128).max();
+        let of_step = |step: &VectorStep| {
+            let (binary, ternary) = match step {
+                VectorStep::Binary { operands, .. } => (&operands[..], &[][..]),
+                VectorStep::Ternary { operands, .. } => (&[][..], &operands[..]),
+                _ => (&[][..], &[][..]),
+            };
+            let sources = binary.iter().map(|own| &own.source).chain(ternary.iter().map(|own| &own.source));
+            sources.fold(0u128, |sum, source| match source {
+                OperandSource::Constant(_) => sum,
+                OperandSource::Vrf(own) => {
+                    sum.saturating_add(loops(&mut own.transfer.loops.iter().map(|own| own.size)))
+                }
+                OperandSource::Stash(own) => {
+                    sum.saturating_add(loops(&mut own.loops.iter().map(|own| own.size)))
+                }
+            })
+        };
+        let operands = self.steps.iter().fold(0u128, |sum, step| sum.saturating_add(of_step(step)));
+        operands.saturating_add(widest.unwrap_or(0).saturating_mul(6))
+    }
+
+    /// For every time step that leaves it, the greatest number of one that it depends on. `number` numbers the steps that
+    /// enter it.
+    pub(crate) fn last_inputs(&self, before: StreamShape, number: impl Fn(usize) -> usize) -> Vec<usize> {
+        let mut shape = before;
+        // Per position.
+        let mut last: Vec<usize> =
+            (0..shape.time).flat_map(|time| core::iter::repeat_n(number(time), shape.lanes)).collect();
+        for step in &self.steps {
+            let next = step.shape(shape);
+            match step {
+                VectorStep::Trim | VectorStep::Pad => {
+                    let packets = last.chunks(shape.lanes.max(1));
+                    last = packets
+                        .flat_map(|packet| (0..next.lanes).map(|k| packet[k.min(packet.len() - 1)]))
+                        .collect();
+                }
+                VectorStep::IntraSliceReduce(own) => {
+                    let mut sums = vec![0; next.time * next.lanes];
+                    for (position, sum) in own.places() {
+                        sums[sum] = sums[sum].max(last[position]);
+                    }
+                    last = sums;
+                }
+                _ => {}
+            }
+            shape = next;
+        }
+        last.chunks(shape.lanes.max(1)).map(|packet| packet.iter().copied().max().unwrap_or(0)).collect()
     }
 
     /// The stream that leaves it.

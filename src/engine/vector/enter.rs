@@ -125,10 +125,16 @@ fn check_comparisons(kind: VeScalarKind, all: &[InputCmp; 4]) -> Result<(), Plan
 }
 
 /// A branch as a command has it.
-pub(super) fn branch(mode: BranchMode, kind: VeScalarKind, stream: [&'static Expr; 5]) -> Result<Branch, PlanError> {
+pub(super) fn branch(
+    mode: BranchMode,
+    kind: VeScalarKind,
+    stream: [&'static Expr; 5],
+) -> Result<Branch, PlanError> {
     match mode {
         BranchMode::Unconditional => Ok(Branch::Unconditional),
-        BranchMode::AxisToggle { axis } => Ok(Branch::AxisToggle { digits: attempt!(derive_toggle(axis, stream)) }),
+        BranchMode::AxisToggle { axis } => {
+            Ok(Branch::AxisToggle { digits: attempt!(derive_toggle(axis, stream)) })
+        }
         BranchMode::Comparison(all) => {
             attempt!(check_comparisons(kind, &all));
             Ok(Branch::Comparison(all))
@@ -221,7 +227,10 @@ mod tests {
         let error = derive_toggle(Ident::new("C"), stream).expect_err("the axis is not there");
         assert!(error.message().contains("no axis C"), "{error}");
         let cut = [one, one, one, <m![[A, C] / 2]>::EXPR, <m![[A, C] % 2 # 8]>::EXPR];
-        assert_eq!(derive_toggle(Ident::new("A"), cut).map_err(|error| error.rule()).err(), Some("toggle product"));
+        assert_eq!(
+            derive_toggle(Ident::new("A"), cut).map_err(|error| error.rule()).err(),
+            Some("toggle product")
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //!
 //!   8 lanes   vector_logic*  vector_fxp*  vector_fxp_to_fp
 //!   ──────── vector_split, or vector_trim_way4 where the upper half is padding ────────
-//!   4 lanes   vector_fp_unary, _binary, _ternary*   vector_fp_div
+//!   4 lanes   vector_fp_unary, _binary, _ternary*   vector_intra_slice_reduce   vector_fp_div
 //!   ──────── vector_concat, or vector_pad_way8 ────────────────────────────────────────
 //!   8 lanes   vector_fp_to_fxp   vector_clip*
 //!
@@ -40,22 +40,26 @@
 mod array_vec;
 mod enter;
 mod operand;
+mod reduce;
 mod rules;
 pub mod stage;
 mod tensor;
+mod valid_count;
 
 pub use array_vec::ArrayVec;
 pub use enter::{BranchMode, derive_toggle};
 pub use operand::{
-    GroupOperand, GroupTernaryOperand, HasTensor, IntoGroupOperand, IntoGroupTernaryOperand, IntoOperands, IntoRhs,
-    IntoTernaryOperands, NoTensor, OperandPlan, OperandRequest, Stash, TensorState, TernaryOperand, VeBranchOperand,
-    VeRhs, VrfRead, derive_operand, derive_stash,
+    GroupOperand, GroupTernaryOperand, HasTensor, IntoGroupOperand, IntoGroupTernaryOperand, IntoOperands,
+    IntoRhs, IntoTernaryOperands, NoTensor, OperandPlan, OperandRequest, Stash, TensorState, TernaryOperand,
+    VeBranchOperand, VeRhs, VrfRead, derive_operand, derive_stash,
 };
+pub use reduce::{ReduceConfig, ReducePlan, ReduceRequest, derive_reduce};
 pub use rules::{
     VectorPacketPlan, VectorPacketRequest, derive_concat, derive_pad, derive_split, derive_trim, derive_way8,
 };
 pub use tensor::{
     FpDivOp, UnaryArgMode, VectorBranchTensor, VectorClipTensor, VectorFpDivTensor, VectorFpTensor,
-    VectorFpToFxpTensor, VectorFxpTensor, VectorFxpToFpTensor, VectorIntraSliceReduceTensor, VectorLogicTensor,
-    VectorNarrowTensor, VectorTensor, VectorWidenTensor,
+    VectorFpToFxpTensor, VectorFxpTensor, VectorFxpToFpTensor, VectorIntraSliceReduceTensor,
+    VectorLogicTensor, VectorNarrowTensor, VectorTensor, VectorWidenTensor,
 };
+pub use valid_count::derive_valid_count;

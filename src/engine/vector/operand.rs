@@ -127,7 +127,11 @@ pub const fn derive_operand(request: &OperandRequest) -> Result<Transfer, PlanEr
 /// A stash with an axis that the stream lacks by now, or cut at other places.
 pub const fn derive_stash(stashed: &'static Expr, stream: &'static Expr) -> Result<Transfer, PlanError> {
     let (Some([.., time, packet]), Some([.., now, lanes])) = (parts(stashed), parts(stream)) else {
-        refuse!("stash stream", "vector stash: {} is no mapping of a stream; help: let calls say it", mapping(stashed));
+        refuse!(
+            "stash stream",
+            "vector stash: {} is no mapping of a stream; help: let calls say it",
+            mapping(stashed)
+        );
     };
     let mut pool = Pool::new();
     let stash_lanes = attempt!(factors_of("vector stash", &mut pool, packet)).size();
@@ -143,9 +147,13 @@ pub const fn derive_stash(stashed: &'static Expr, stream: &'static Expr) -> Resu
 }
 
 /// The plan of an operand in the VRF, as types. `Stream` is the mapping of the stream that it is for.
-pub struct OperandPlan<Chip, Cluster, Slice, Element, Stream>(PhantomData<(Chip, Cluster, Slice, Element, Stream)>);
+pub struct OperandPlan<Chip, Cluster, Slice, Element, Stream>(
+    PhantomData<(Chip, Cluster, Slice, Element, Stream)>,
+);
 
-impl<Chip: M, Cluster: M, Slice: M, Element: M, Stream: M> OperandPlan<Chip, Cluster, Slice, Element, Stream> {
+impl<Chip: M, Cluster: M, Slice: M, Element: M, Stream: M>
+    OperandPlan<Chip, Cluster, Slice, Element, Stream>
+{
     /// The loops. Using it refuses a tensor that does not fit the stream.
     pub const TRANSFER: Transfer = match derive_operand(&OperandRequest {
         units: [Chip::EXPR, Cluster::EXPR, Slice::EXPR],
@@ -247,7 +255,9 @@ impl<D: VeScalar, TargetMapping: M> VeRhs<D, TargetMapping> {
             fill: vrf.fill,
             footprint: const { VrfTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT },
         };
-        VeRhs::Vrf { data: VrfRead { operand: Box::new(VrfOperand { source, transfer }), types: PhantomData } }
+        VeRhs::Vrf {
+            data: VrfRead { operand: Box::new(VrfOperand { source, transfer }), types: PhantomData },
+        }
     }
 
     /// The operand as a command has it.
@@ -636,7 +646,9 @@ impl<TargetMapping: M> IntoTernaryOperands<TargetMapping> for TernaryOperands<Ta
     }
 }
 
-impl<TargetMapping: M, const N: usize> IntoTernaryOperands<TargetMapping> for [TernaryOperand<TargetMapping>; N] {
+impl<TargetMapping: M, const N: usize> IntoTernaryOperands<TargetMapping>
+    for [TernaryOperand<TargetMapping>; N]
+{
     const CHECK: () = assert!(N <= VECTOR_BRANCHES, "vector: an operator takes at most five operands");
 
     #[track_caller]
@@ -740,7 +752,10 @@ mod tests {
         assert_eq!(places::<m![K / 4], m![K / 8], m![K % 8]>(), Ok(groups));
         // Padding of the stream gets nothing, padding of the tensor goes nowhere.
         let padded: Vec<_> = (0..24).map(|k| (k % 8 < 5).then_some(k % 8)).collect();
-        assert_eq!(places::<m![W # 7], m![R # 3], m![W # 8]>().map(|all| all[..16].to_vec()), Ok(padded[..16].to_vec()));
+        assert_eq!(
+            places::<m![W # 7], m![R # 3], m![W # 8]>().map(|all| all[..16].to_vec()),
+            Ok(padded[..16].to_vec())
+        );
     }
 
     #[test]
@@ -748,7 +763,8 @@ mod tests {
         assert_eq!(places::<m![K], m![W], m![L]>(), Err("not covered"));
         assert_eq!(places::<m![W, L, R], m![W], m![L]>(), Err("not covered"));
         let units = |units: [&'static Expr; 3]| {
-            let request = OperandRequest { units, element: <m![L]>::EXPR, stream: Rows::<m![W], m![L]>::EXPR };
+            let request =
+                OperandRequest { units, element: <m![L]>::EXPR, stream: Rows::<m![W], m![L]>::EXPR };
             derive_operand(&request).map(|_| ()).map_err(|error| {
                 assert!(error.message().contains("each slice reads its own"), "{error}");
                 error.rule()
@@ -756,7 +772,12 @@ mod tests {
         };
         let [one, two, all] = [<m![1]>::EXPR, <m![1 # 2]>::EXPR, <m![Q]>::EXPR];
         assert_eq!(units([one, two, all]), Ok(()));
-        for other in [[two, two, all], [one, one, all], [one, two, <m![1 # 256]>::EXPR], [one, two, <m![K # 256]>::EXPR]] {
+        for other in [
+            [two, two, all],
+            [one, one, all],
+            [one, two, <m![1 # 256]>::EXPR],
+            [one, two, <m![K # 256]>::EXPR],
+        ] {
             assert_eq!(units(other), Err("operand units"));
         }
         let request = OperandRequest { units: [one, two, all], element: one, stream: One::EXPR };

@@ -201,7 +201,9 @@ pub const fn derive_pad(request: &VectorPacketRequest) -> Result<(), PlanError> 
 }
 
 /// The plan of a change of packets, as types. Using one of its constants refuses other mappings.
-pub struct VectorPacketPlan<Time, Packet, OutTime, OutPacket>(PhantomData<(Time, Packet, OutTime, OutPacket)>);
+pub struct VectorPacketPlan<Time, Packet, OutTime, OutPacket>(
+    PhantomData<(Time, Packet, OutTime, OutPacket)>,
+);
 
 impl<Time: M, Packet: M, OutTime: M, OutPacket: M> VectorPacketPlan<Time, Packet, OutTime, OutPacket> {
     pub(crate) const REQUEST: VectorPacketRequest = VectorPacketRequest {
@@ -240,7 +242,10 @@ mod tests {
     #[track_caller]
     fn outcome<Time: M, Packet: M, OutTime: M, OutPacket: M>(rule: Rule) -> Result<(), &'static str> {
         rule(&VectorPacketPlan::<Time, Packet, OutTime, OutPacket>::REQUEST).map_err(|error| {
-            assert!(error.message().contains("; help: ") && error.message().starts_with("vector_"), "{error}");
+            assert!(
+                error.message().contains("; help: ") && error.message().starts_with("vector_"),
+                "{error}"
+            );
             error.rule()
         })
     }
@@ -256,7 +261,10 @@ mod tests {
         assert_eq!(outcome::<m![W], m![L % 2 # 8], m![W, 1 # 2], Low>(derive_split), Ok(()));
         assert_eq!(outcome::<m![W, 1 # 2], Low, m![W], m![L % 2 # 8]>(derive_concat), Ok(()));
         // An axis that goes on in time.
-        assert_eq!(outcome::<m![W # 8 / 4], m![W # 8 % 4, 1 # 2], m![1 # 4], m![1 # 4]>(derive_split), Err("split time"));
+        assert_eq!(
+            outcome::<m![W # 8 / 4], m![W # 8 % 4, 1 # 2], m![1 # 4], m![1 # 4]>(derive_split),
+            Err("split time")
+        );
         assert_eq!(outcome::<m![1], m![W # 8], m![W # 8 / 4], m![W # 8 % 4]>(derive_split), Ok(()));
         assert_eq!(outcome::<m![1], m![V # 8], m![1 # 2], m![V # 4]>(derive_split), Ok(()));
 

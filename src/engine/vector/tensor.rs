@@ -6,12 +6,13 @@ use super::operand::{
 };
 use super::rules::VectorPacketPlan;
 use super::stage::{
-    self, CanTransitionTo, Commitable, PacketMode, Stage, Standalone, Stashable, VeOrder, VeTensorContext, Way4, Way8,
+    self, CanTransitionTo, Commitable, PacketMode, Stage, Standalone, Stashable, VeOrder, VeTensorContext,
+    Way4, Way8,
 };
 use crate::command::{
     BinaryArgMode, BinaryInput, BinaryOperator, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp, FpDivBinaryOp,
-    FpTernaryOp, FpUnaryOp, FxpBinaryOp, LogicBinaryOpF32, LogicBinaryOpI32, RngdAlu, TernaryArgMode, ValidBranchIds,
-    VectorStep,
+    FpTernaryOp, FpUnaryOp, FxpBinaryOp, LogicBinaryOpF32, LogicBinaryOpI32, RngdAlu, TernaryArgMode,
+    ValidBranchIds, VectorStep,
 };
 use crate::engine::stream::{Pass, StreamTensor, VectorFinalTensor};
 use crate::error::{PlanError, refuse};
@@ -122,11 +123,18 @@ impl<
     const VE_ORDER: VeOrder,
     FS,
     const W: PacketMode,
-> fmt::Debug for VectorTensor<'_, T, S, D, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS, W>
+> fmt::Debug
+    for VectorTensor<'_, T, S, D, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS, W>
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let program = self.pass.vector.as_ref().map(ToString::to_string).unwrap_or_default();
-        write!(f, "stream of {}, Time m![{}], Packet m![{}], {program}", D::ELEMENT_TYPE, Time::EXPR, Packet::EXPR)
+        write!(
+            f,
+            "stream of {}, Time m![{}], Packet m![{}], {program}",
+            D::ELEMENT_TYPE,
+            Time::EXPR,
+            Packet::EXPR
+        )
     }
 }
 
@@ -153,11 +161,12 @@ impl<
 
     /// The stream behind one more step.
     #[track_caller]
-    fn then<S2, D2, Time2, Packet2, const W2: PacketMode>(
+    pub(super) fn then<S2, D2, Time2, Packet2, const W2: PacketMode>(
         mut self,
         operation: &'static str,
         step: VectorStep,
-    ) -> VectorTensor<'l, T, S2, D2, Chip, Cluster, Slice, Time2, Packet2, StashD, Stash, VE_ORDER, FS, W2> {
+    ) -> VectorTensor<'l, T, S2, D2, Chip, Cluster, Slice, Time2, Packet2, StashD, Stash, VE_ORDER, FS, W2>
+    {
         add(&mut self.pass, operation, step);
         VectorTensor::new(self.context, self.pass)
     }
@@ -619,4 +628,3 @@ impl<
         VectorTensor::new(self.context, self.pass)
     }
 }
-

@@ -4,7 +4,7 @@ use super::lanes::{combined, folded};
 use super::path::{Job, Path};
 use super::stream::{Ids, LaneRow, NO_ID};
 use crate::chip::memory::place::Coordinates;
-use crate::command::{IntraSliceReduce, ReduceOperator, StreamShape};
+use crate::command::{IntraSliceReduce, ReduceOperator, StreamShape, nest};
 use crate::mapping::guard::rows::{LiveRows, Liveness};
 
 /// What does not differ between slices.
@@ -19,18 +19,6 @@ pub(super) struct ReducePlan {
     runs: Vec<(usize, usize, usize)>,
     /// Positions of the elements of one sum, from that of its first one on, in order.
     offsets: Vec<usize>,
-}
-
-/// Positions of a nest of loops in order.
-fn nest(loops: impl DoubleEndedIterator<Item = (usize, usize, usize)>) -> Vec<(usize, usize)> {
-    let mut all = vec![(0, 0)];
-    for (size, input, output) in loops {
-        all = all
-            .into_iter()
-            .flat_map(|(from, to)| (0..size).map(move |k| (from + k * input, to + k * output)))
-            .collect();
-    }
-    all
 }
 
 impl ReducePlan {
