@@ -3,8 +3,8 @@
 pub use crate::command::{
     AccumulationKind, Address, BinaryArgMode, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp, FpDivBinaryOp,
     FpMulAlu, FpTernaryOp, FpUnaryOp, FxpBinaryOp, GroupId, InputCmp, InputCmpF32, InputCmpI32,
-    IntraSliceReduceOpF32, IntraSliceReduceOpI32, LogicBinaryOpF32, LogicBinaryOpI32, RngdAlu,
-    TernaryArgMode, TrfAddress, ValidBranchIds,
+    InterSliceReduceOpF32, InterSliceReduceOpI32, IntraSliceReduceOpF32, IntraSliceReduceOpI32,
+    LogicBinaryOpF32, LogicBinaryOpI32, RngdAlu, TernaryArgMode, TrfAddress, ValidBranchIds,
 };
 pub use crate::engine::cast::StreamCast;
 pub use crate::engine::lookup_table::LookupTable;
@@ -17,8 +17,8 @@ pub use crate::engine::vector::{
     ArrayVec, BranchMode, FpDivOp, GroupOperand, GroupTernaryOperand, HasTensor, IntoGroupOperand,
     IntoGroupTernaryOperand, IntoOperands, IntoTernaryOperands, NoTensor, Stash, TensorState, TernaryOperand,
     UnaryArgMode, VeBranchOperand, VeRhs, VectorBranchTensor, VectorClipTensor, VectorFpDivTensor,
-    VectorFpTensor, VectorFpToFxpTensor, VectorFxpTensor, VectorFxpToFpTensor, VectorIntraSliceReduceTensor,
-    VectorLogicTensor, VectorNarrowTensor, VectorTensor, VectorWidenTensor,
+    VectorFpTensor, VectorFpToFxpTensor, VectorFxpTensor, VectorFxpToFpTensor, VectorInterSliceReduceTensor,
+    VectorIntraSliceReduceTensor, VectorLogicTensor, VectorNarrowTensor, VectorTensor, VectorWidenTensor,
 };
 pub use crate::mapping::{
     AxisName, Expr, Factor, Ident, Identity, M, Mapping, Margin, Modulo, Padding, Resize, Stride, Symbol,

@@ -287,7 +287,10 @@ pub fn tensor_unit_time(unit: &TensorUnit, profile: Profile, channels: Channels)
     if let Some(vector) = &unit.vector {
         let before = unit.shapes().contracted;
         let (cycles, alus) = (vector_cycles(vector, before), vector.alus().count() as u64);
-        let latency = Cost::documented(alus * spec::VECTOR_ALU_LATENCY_CYCLES, "1 per arithmetic unit");
+        // A ring passes the sums of a group once around.
+        let ring = vector.inter_slice().map_or(0, |own| own.group as u64);
+        let latency = alus * spec::VECTOR_ALU_LATENCY_CYCLES + ring;
+        let latency = Cost::documented(latency, "1 per arithmetic unit, slices of a group");
         stages.add(Stage::Vector, Cost::documented(cycles, "1 packet of 8 or 4 lanes per cycle"), latency);
         flits = vector.shape(before).time as u64;
     }

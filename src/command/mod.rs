@@ -32,9 +32,10 @@ pub(crate) use vector::nest;
 pub use vector::{
     BinaryArgMode, BinaryInput, BinaryOperator, Branch, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp,
     FpDivBinaryOp, FpMulAlu, FpTernaryOp, FpUnaryOp, FxpBinaryOp, GROUP_BIT, GroupId, InputCmp, InputCmpF32,
-    InputCmpI32, IntraSliceReduce, IntraSliceReduceOpF32, IntraSliceReduceOpI32, KeptLoop, LogicBinaryOpF32,
-    LogicBinaryOpI32, OperandSource, REDUCE_LOOPS, ReduceOperator, ReducedLoop, RngdAlu, TOGGLE_DIGITS,
-    TernaryArgMode, TernaryInput, ValidBranchIds, Vector, VectorStep, VrfOperand,
+    InputCmpI32, InterSliceReduce, InterSliceReduceOpF32, InterSliceReduceOpI32, IntraSliceReduce,
+    IntraSliceReduceOpF32, IntraSliceReduceOpI32, KeptLoop, LogicBinaryOpF32, LogicBinaryOpI32, MovedLoop,
+    OperandSource, REDUCE_LOOPS, ReduceOperator, ReducedLoop, RepeatedLoop, RngdAlu, SliceLoop,
+    TOGGLE_DIGITS, TernaryArgMode, TernaryInput, ValidBranchIds, Vector, VectorStep, VrfOperand,
 };
 
 /// A command with the place in the kernel that gave it.

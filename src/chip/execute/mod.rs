@@ -34,7 +34,7 @@ use contraction::{ContractionBuffers, ContractionPlan, Missing, PaddingOptions};
 use core::ops::{ControlFlow, Range};
 use core::panic::Location;
 use fetch::{FetchBuffers, FetchPlan};
-use vector::{VectorBuffers, VectorPlan};
+use vector::{LaneRow, VectorBuffers, VectorPlan};
 
 #[cfg(feature = "parallel")]
 use rayon::prelude::*;
@@ -167,14 +167,13 @@ impl<'a> Pass<'a> {
         let slices = self.slices(units.len());
         let padding = self.may_take_padding();
         let find = |buffers: &mut Buffers, number: usize, unit: &Unit| {
-            if !slices[number] {
-                return None;
-            }
             let at = Coordinates::of_slice(number);
-            if let Some(missing) = self.vector.as_ref().and_then(|own| own.find_missing_operand(unit, at)) {
+            let operand =
+                self.vector.as_ref().and_then(|own| own.find_missing_operand(unit, at, slices[number]));
+            if let Some(missing) = operand {
                 return Some(self.missing_operand(number, missing, origin));
             }
-            if !padding && self.is_initialised(unit) {
+            if !slices[number] || !padding && self.is_initialised(unit) {
                 return None;
             }
             if let Some(contraction) = &self.contraction {
@@ -329,6 +328,9 @@ impl<'a> Pass<'a> {
     /// Runs all slices. Everything has been checked.
     pub(crate) fn run(&self, units: &mut [Unit]) {
         let slices = self.slices(units.len());
+        if let Some(own) = self.vector.as_ref().filter(|own| own.crosses_slices()) {
+            return self.run_across(own, &slices, units);
+        }
         let run = |buffers: &mut Buffers, number: usize, unit: &mut Unit| {
             if slices[number] {
                 self.run_slice(Coordinates::of_slice(number), unit, buffers);
@@ -344,6 +346,62 @@ impl<'a> Pass<'a> {
         {
             let mut buffers = Buffers::default();
             units.iter_mut().enumerate().for_each(|(number, unit)| run(&mut buffers, number, unit));
+        }
+    }
+
+    /// Runs all slices up to an exchange of the Vector Engine, exchanges, and goes on behind it.
+    fn run_across(&self, own: &VectorPlan, slices: &[bool], units: &mut [Unit]) {
+        let before = |buffers: &mut Buffers, number: usize, unit: &Unit| {
+            let at = Coordinates::of_slice(number);
+            slices[number].then(|| {
+                self.begin(at, unit, buffers);
+                if !self.contract_in_place(at, unit, buffers) {
+                    for block in self.blocks() {
+                        self.fetch(unit, block.clone(), buffers);
+                        self.compute(at, block, buffers);
+                    }
+                }
+                let Buffers { contraction: sums, vector, whole: [whole, _], .. } = buffers;
+                if let Some(contraction) = &self.contraction {
+                    contraction.finish(sums, whole);
+                }
+                own.run_before(whole, (unit, at), vector)
+            })
+        };
+        let behind = |buffers: &mut Buffers, number: usize, unit: &mut Unit, stream: &mut Option<LaneRow>| {
+            let Some(stream) = stream.take() else { return };
+            let at = Coordinates::of_slice(number);
+            let Buffers { vector, whole: [_, whole], converted, output, mask, .. } = buffers;
+            own.run_behind(stream, (unit, at), vector, if self.cast.is_some() { whole } else { output });
+            if let Some(step) = &self.cast {
+                cast::run(step, whole, converted, output);
+            }
+            self.sink.run(output, at, unit, mask);
+        };
+        #[cfg(feature = "parallel")]
+        {
+            let streams: Vec<Option<LaneRow>> = units
+                .par_iter()
+                .enumerate()
+                .with_min_len(LEAST_SLICES)
+                .map_init(Buffers::default, |buffers, (number, unit)| before(buffers, number, unit))
+                .collect();
+            let mut streams = own.exchange(&streams);
+            units.par_iter_mut().zip(&mut streams).enumerate().with_min_len(LEAST_SLICES).for_each_init(
+                Buffers::default,
+                |buffers, (number, (unit, stream))| {
+                    behind(buffers, number, unit, stream);
+                },
+            );
+        }
+        #[cfg(not(feature = "parallel"))]
+        {
+            let mut buffers = Buffers::default();
+            let streams: Vec<Option<LaneRow>> =
+                units.iter().enumerate().map(|(number, unit)| before(&mut buffers, number, unit)).collect();
+            let mut streams = own.exchange(&streams);
+            let all = units.iter_mut().zip(&mut streams).enumerate();
+            all.for_each(|(number, (unit, stream))| behind(&mut buffers, number, unit, stream));
         }
     }
 

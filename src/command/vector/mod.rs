@@ -17,13 +17,13 @@ pub use branch::{
 };
 pub use operators::{
     BinaryArgMode, BinaryOperator, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp, FpDivBinaryOp, FpMulAlu,
-    FpTernaryOp, FpUnaryOp, FxpBinaryOp, IntraSliceReduceOpF32, IntraSliceReduceOpI32, LogicBinaryOpF32,
-    LogicBinaryOpI32, ReduceOperator, RngdAlu, TernaryArgMode,
+    FpTernaryOp, FpUnaryOp, FxpBinaryOp, InterSliceReduceOpF32, InterSliceReduceOpI32, IntraSliceReduceOpF32,
+    IntraSliceReduceOpI32, LogicBinaryOpF32, LogicBinaryOpI32, ReduceOperator, RngdAlu, TernaryArgMode,
 };
 
 use super::region::Region;
 use super::shapes::StreamShape;
-use super::transfer::Transfer;
+use super::transfer::{Step, Transfer};
 use crate::list::List;
 use crate::mapping::Guard;
 use crate::scalar::ElementType;
@@ -125,6 +125,56 @@ impl IntraSliceReduce {
     }
 }
 
+/// A loop over what an inter-slice reduce keeps. Elements of a step are positions, `time * lanes + lane`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MovedLoop {
+    /// Iterations.
+    pub size: usize,
+    /// Slices or positions before it, per iteration.
+    pub input: Step,
+    /// Slices or positions behind it, per iteration.
+    pub output: Step,
+}
+
+/// A loop over the slices of a sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SliceLoop {
+    /// Iterations.
+    pub size: usize,
+    /// Slices per iteration.
+    pub units: usize,
+    /// The axis, from 0 on: the fold over the last one is the innermost. Loops of an axis stand together.
+    pub axis: usize,
+}
+
+/// A loop over the slices that get the same sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RepeatedLoop {
+    /// Iterations.
+    pub size: usize,
+    /// Slices per iteration.
+    pub units: usize,
+}
+
+/// The inter-slice reduce: in each cluster, one element for all slices of a group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InterSliceReduce {
+    /// The operator.
+    pub op: ReduceOperator,
+    /// Which positions of the incoming stream hold an element. Variables: chip, cluster, slice, time, packet.
+    pub guard: Guard,
+    /// What stays: slices, positions, and time steps that go to slices.
+    pub kept: List<MovedLoop, REDUCE_LOOPS>,
+    /// What is reduced, in the order of the index: the loop whose iterations are farthest apart along its axis comes first.
+    pub reduced: List<SliceLoop, REDUCE_LOOPS>,
+    /// What gets the same sum.
+    pub repeated: List<RepeatedLoop, REDUCE_LOOPS>,
+    /// Neighbouring slices of a group.
+    pub group: usize,
+    /// Time steps of the outgoing stream.
+    pub time: usize,
+}
+
 /// Two positions for every turn of a nest of loops, in order.
 pub(crate) fn nest(loops: impl Iterator<Item = (usize, usize, usize)>) -> Vec<(usize, usize)> {
     let mut all = vec![(0, 0)];
@@ -187,6 +237,8 @@ pub enum VectorStep {
     Pad,
     /// One element for all along an axis, in each slice.
     IntraSliceReduce(Box<IntraSliceReduce>),
+    /// One element for all slices of a group. Execution ids and the stash are gone, and all units are free again.
+    InterSliceReduce(Box<InterSliceReduce>),
 }
 
 impl VectorStep {
@@ -226,6 +278,7 @@ impl VectorStep {
             VectorStep::Trim => StreamShape { lanes: VECTOR_NARROW_LANES, ..before },
             VectorStep::Pad => StreamShape { lanes: BEAT_LANES, ..before },
             VectorStep::IntraSliceReduce(own) => StreamShape { time: own.time, ..before },
+            VectorStep::InterSliceReduce(own) => StreamShape { time: own.time, ..before },
             _ => before,
         }
     }
@@ -246,6 +299,21 @@ impl Vector {
     /// A program that does nothing.
     pub const fn new(input: ElementType, guard: Guard) -> Self {
         Self { input, guard, steps: Vec::new() }
+    }
+
+    /// The arithmetic units that are in use at its end.
+    pub fn used(&self) -> impl Iterator<Item = RngdAlu> {
+        let across = |step: &VectorStep| matches!(step, VectorStep::InterSliceReduce(_));
+        let first = self.steps.iter().rposition(across).map_or(0, |last| last + 1);
+        self.steps[first..].iter().filter_map(VectorStep::alu)
+    }
+
+    /// The inter-slice reduce, if it has one.
+    pub fn inter_slice(&self) -> Option<&InterSliceReduce> {
+        self.steps.iter().find_map(|step| match step {
+            VectorStep::InterSliceReduce(own) => Some(&**own),
+            _ => None,
+        })
     }
 
     /// The arithmetic units that it takes, in order.
@@ -348,6 +416,11 @@ impl Vector {
                     }
                     last = sums;
                 }
+                // A sum leaves when all slices have delivered their part.
+                VectorStep::InterSliceReduce(_) => {
+                    let all = last.iter().copied().max().unwrap_or(0);
+                    last = vec![all; next.time * next.lanes];
+                }
                 _ => {}
             }
             shape = next;
@@ -432,6 +505,10 @@ impl fmt::Display for VectorStep {
             VectorStep::IntraSliceReduce(own) => {
                 let count: usize = own.reduced.iter().map(|own| own.size).product();
                 write!(f, "intra_slice_reduce {} of {count}, {} slots", own.op, own.slots)
+            }
+            VectorStep::InterSliceReduce(own) => {
+                let count: usize = own.reduced.iter().map(|own| own.size).product();
+                write!(f, "inter_slice_reduce {} of {count}, groups of {} slices", own.op, own.group)
             }
         }
     }

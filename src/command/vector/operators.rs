@@ -562,6 +562,54 @@ impl fmt::Display for ReduceOperator {
     }
 }
 
+/// What an inter-slice reduce makes of `i32`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum InterSliceReduceOpI32 {
+    /// The sum, modulo 2^32.
+    Add,
+    /// The sum, after each addition the nearest that `i32` has.
+    AddSat,
+    /// The greatest one.
+    Max,
+    /// The least one.
+    Min,
+}
+
+/// What an inter-slice reduce makes of `f32`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum InterSliceReduceOpF32 {
+    /// The sum.
+    Add,
+    /// The greatest one.
+    Max,
+    /// The least one.
+    Min,
+    /// The product.
+    Mul,
+}
+
+impl From<InterSliceReduceOpI32> for ReduceOperator {
+    fn from(op: InterSliceReduceOpI32) -> Self {
+        match op {
+            InterSliceReduceOpI32::Add => ReduceOperator::AddI32,
+            InterSliceReduceOpI32::AddSat => ReduceOperator::AddSatI32,
+            InterSliceReduceOpI32::Max => ReduceOperator::MaxI32,
+            InterSliceReduceOpI32::Min => ReduceOperator::MinI32,
+        }
+    }
+}
+
+impl From<InterSliceReduceOpF32> for ReduceOperator {
+    fn from(op: InterSliceReduceOpF32) -> Self {
+        match op {
+            InterSliceReduceOpF32::Add => ReduceOperator::AddF32,
+            InterSliceReduceOpF32::Max => ReduceOperator::MaxF32,
+            InterSliceReduceOpF32::Min => ReduceOperator::MinF32,
+            InterSliceReduceOpF32::Mul => ReduceOperator::MulF32,
+        }
+    }
+}
+
 impl From<IntraSliceReduceOpI32> for ReduceOperator {
     fn from(op: IntraSliceReduceOpI32) -> Self {
         match op {

@@ -1,5 +1,6 @@
 //! How a stream enters the engine, and how its elements get their execution ids.
 
+use super::inter::VectorInterSliceReduceTensor;
 use super::operand::NoTensor;
 use super::rules::{accepted, derive_way8};
 use super::stage::{self, VeOrder};
@@ -203,6 +204,27 @@ impl<'l, const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packe
     }
 }
 
+impl<'l, const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
+    VectorInterSliceReduceTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, { INTER_FIRST }>
+{
+    /// Gives every element its execution id. Operators come next; all arithmetic units are free.
+    ///
+    /// # Panics
+    /// As that of a stream that enters the engine.
+    #[track_caller]
+    #[inline(never)] // The compiler names the line of a call that it did not inline.
+    pub fn vector_intra_slice_branch(
+        mut self,
+        branch: BranchMode,
+    ) -> VectorBranchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, D, NoTensor, { INTER_FIRST }> {
+        let stream = [Chip::EXPR, Cluster::EXPR, Slice::EXPR, Time::EXPR, Packet::EXPR];
+        let branch = accept(BRANCH, self::branch(branch, D::KIND, stream));
+        add(&mut self.pass, BRANCH, VectorStep::Branch(branch));
+        VectorTensor::new(self.context, self.pass)
+    }
+}
+
+const INTER_FIRST: VeOrder = <VeOrder as stage::VeOrderValues>::InterFirst;
 const INTRA_FIRST: VeOrder = <VeOrder as stage::VeOrderValues>::IntraFirst;
 
 #[cfg(test)]

@@ -39,6 +39,7 @@
 
 mod array_vec;
 mod enter;
+mod inter;
 mod operand;
 mod reduce;
 mod rules;
@@ -48,6 +49,9 @@ mod valid_count;
 
 pub use array_vec::ArrayVec;
 pub use enter::{BranchMode, derive_toggle};
+pub use inter::{
+    InterSliceConfig, InterSlicePlan, InterSliceRequest, VectorInterSliceReduceTensor, derive_inter_slice,
+};
 pub use operand::{
     GroupOperand, GroupTernaryOperand, HasTensor, IntoGroupOperand, IntoGroupTernaryOperand, IntoOperands,
     IntoRhs, IntoTernaryOperands, NoTensor, OperandPlan, OperandRequest, Stash, TensorState, TernaryOperand,

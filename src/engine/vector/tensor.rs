@@ -177,7 +177,7 @@ impl<
 pub(super) fn add(pass: &mut Pass, operation: &'static str, step: VectorStep) {
     let vector = pass.vector.as_mut().expect("the stream has entered the engine");
     if let Some(alu) = step.alu() {
-        accept(operation, check_alu(operation, alu, vector.alus().any(|used| used == alu)));
+        accept(operation, check_alu(operation, alu, vector.used().any(|used| used == alu)));
     }
     vector.steps.push(step);
 }

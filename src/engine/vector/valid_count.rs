@@ -45,8 +45,6 @@ struct Part {
     axis_size: usize,
     /// The greatest index that the digits reach.
     reach: usize,
-    /// Whether the mapping holds other axes, inside of the axis.
-    others_inside: bool,
     /// Whether the mapping holds other axes.
     others: bool,
     /// Whether a product was cut across the axis.
@@ -59,7 +57,6 @@ const fn part(pool: &Pool, factors: &Factors, axis: &Ident) -> Part {
         padded: false,
         axis_size: 0,
         reach: 0,
-        others_inside: false,
         others: false,
         product: false,
     };
@@ -71,13 +68,14 @@ const fn part(pool: &Pool, factors: &Factors, axis: &Ident) -> Part {
                 Atom::Symbol(own) if own.name.is(axis) => {
                     let base = size_of_factors(all.split_at(k).0);
                     let mut size = resize;
-                    if k + 1 < all.len()
+                    // Padding behind the end of the axis. That of a digit in its middle is nobody's.
+                    if term.stride * term.modulo >= own.size
+                        && k + 1 < all.len()
                         && let Factor::Padding { size: padded } = all[k + 1]
                     {
                         size = padded.div_ceil(base);
                         part.padded = true;
                     }
-                    part.others_inside |= part.others;
                     part.axis_size = own.size;
                     part.reach += (size - 1) * term.stride;
                     part.digits.push(Digit { stride: term.stride, size, base });

@@ -4,11 +4,12 @@ use super::site::Form;
 use super::{MOST, MOST_IN_SLICE};
 use crate::chip::checks::fault::Fault;
 use crate::command::{
-    BinaryInput, Branch, FpTernaryOp, InputCmp, IntraSliceReduce, Memory, OperandSource, RngdAlu,
-    StreamShape, TernaryInput, Transfer, Vector, VectorStep,
+    BinaryInput, Branch, FpTernaryOp, InputCmp, InterSliceReduce, IntraSliceReduce, Memory, MovedLoop,
+    OperandSource, REDUCE_LOOPS, RepeatedLoop, RngdAlu, SliceLoop, StreamShape, TernaryInput, Transfer,
+    Vector, VectorStep,
 };
 use crate::scalar::ElementType;
-use crate::spec::{BEAT_LANES, VECTOR_BRANCHES, VECTOR_NARROW_LANES, VECTOR_REDUCE_SLOTS};
+use crate::spec::{BEAT_LANES, SLICES, VECTOR_BRANCHES, VECTOR_NARROW_LANES, VECTOR_REDUCE_SLOTS};
 
 const HELP: &str = "let the program follow from calls";
 
@@ -18,6 +19,8 @@ struct Progress {
     used: Vec<RngdAlu>,
     stashed: bool,
     branched: bool,
+    /// There was an exchange between slices.
+    crossed: bool,
 }
 
 /// Refuses a program for a stream of this shape without a meaning.
@@ -116,6 +119,14 @@ fn check(step: &VectorStep, shape: StreamShape, progress: &mut Progress, form: F
             }
             Ok(())
         }
+        VectorStep::InterSliceReduce(own) => {
+            needs(Some(own.op.element()), BEAT_LANES)?;
+            if progress.crossed {
+                return refused("slices are reduced twice".to_string());
+            }
+            *progress = Progress { crossed: true, ..Progress::default() };
+            across(own, shape, form)
+        }
         VectorStep::IntraSliceReduce(own) => {
             needs(Some(own.op.element()), VECTOR_NARROW_LANES)?;
             reduced(own, shape, form)
@@ -205,6 +216,52 @@ fn reduced(own: &IntraSliceReduce, shape: StreamShape, form: Form) -> Result<(),
         return refused(format!(
             "a reduce keeps {} sums at once, but there are {VECTOR_REDUCE_SLOTS}",
             own.slots
+        ));
+    }
+    Ok(())
+}
+
+fn across(own: &InterSliceReduce, shape: StreamShape, form: Form) -> Result<(), Fault> {
+    form.guard(&own.guard, 5)?;
+    let refused = |message: String| Err(form.refused(message, "let the loops follow from the mappings"));
+    let (positions, outputs) = (shape.time as u64 * shape.lanes as u64, own.time as u64 * shape.lanes as u64);
+    let last = |size: usize, step: usize| (size as u64).saturating_sub(1).saturating_mul(step as u64);
+    let (mut count, mut slices, mut made) = (1u64, 1u64, 1u64);
+    let (mut before, mut behind) = ([0u64; 2], [0u64; 2]);
+    for MovedLoop { size, input, output } in &own.kept {
+        let promoted = input.units == 0 && output.units > 0;
+        let moves_up = input.units > 0 && (output.units == 0 || output.elements > 0 || input.elements > 0);
+        if moves_up || promoted && output.elements > 0 {
+            return refused("a loop of a reduce goes from slices to time".to_string());
+        }
+        let of = if input.units > 0 { &mut slices } else { &mut count };
+        *of = of.saturating_mul(*size as u64);
+        made = if promoted { made.saturating_mul(*size as u64) } else { made };
+        for (side, step) in [(&mut before, input), (&mut behind, output)] {
+            side[0] = side[0].saturating_add(last(*size, step.units));
+            side[1] = side[1].saturating_add(last(*size, step.elements));
+        }
+    }
+    for SliceLoop { size, units, axis } in &own.reduced {
+        slices = slices.saturating_mul(*size as u64);
+        before[0] = before[0].saturating_add(last(*size, *units));
+        if *axis >= REDUCE_LOOPS {
+            return refused(format!("a reduce over axis {axis}"));
+        }
+    }
+    for RepeatedLoop { size, units } in &own.repeated {
+        made = made.saturating_mul(*size as u64);
+        behind[0] = behind[0].saturating_add(last(*size, *units));
+    }
+    let whole = SLICES as u64;
+    if [count, slices, made].contains(&0) || count > positions || slices > whole || made > whole {
+        return refused(format!("a reduce of {slices} slices takes {count} of {positions} positions"));
+    }
+    let time = own.time as u64 >= MOST / BEAT_LANES as u64;
+    if time || before[0] >= whole || behind[0] >= whole || before[1] >= positions || behind[1] >= outputs {
+        return refused(format!(
+            "a reduce takes position {} of {positions} of slice {}, and makes position {} of {outputs} of slice {}",
+            before[1], before[0], behind[1], behind[0]
         ));
     }
     Ok(())

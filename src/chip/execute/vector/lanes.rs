@@ -153,6 +153,26 @@ pub(super) fn float_to_fixed(stream: &mut [u32], integer_bits: u32) {
         .for_each(|lane| *lane = scalar::float_to_fixed(f32::from_bits(*lane), integer_bits) as u32);
 }
 
+/// `sums[k] = op(sums[k], lanes[k])`.
+#[inline(always)]
+pub(super) fn accumulate(op: ReduceOperator, sums: &mut [u32], lanes: &[u32]) {
+    macro_rules! all {
+        ($($name:ident => $f:expr,)*) => {
+            match op { $(ReduceOperator::$name => each(BinaryArgMode::Mode01, sums, Lanes::Each(lanes), $f),)* }
+        };
+    }
+    all! {
+        AddI32 => integers(i32::wrapping_add),
+        AddSatI32 => integers(scalar::add_saturating),
+        MaxI32 => integers(|a, b| if a > b { a } else { b }),
+        MinI32 => integers(|a, b| if a < b { a } else { b }),
+        AddF32 => floats(scalar::add_float),
+        MaxF32 => floats(scalar::max_float),
+        MinF32 => floats(scalar::min_float),
+        MulF32 => floats(scalar::multiply_float),
+    }
+}
+
 /// Lanes that are summed side by side: a vector.
 const SIDE_BY_SIDE: usize = 8;
 

@@ -6,6 +6,7 @@
 //!   reduce, trim, pad   ├────────── whole ─────────┤
 //! ```
 
+mod inter;
 mod lanes;
 mod path;
 mod reduce;
@@ -25,10 +26,12 @@ use crate::mapping::GuardDigit;
 use crate::mapping::guard::rows::LiveRows;
 use crate::scalar::ElementType;
 use core::ops::Range;
+use inter::InterPlan;
 use lanes::Lanes;
 use path::{Job, Path};
 use reduce::ReducePlan;
-use stream::{Ids, LaneRow, NO_ID, holds};
+pub(crate) use stream::LaneRow;
+use stream::{Ids, NO_ID, holds};
 
 /// Lanes that all steps work on before the next ones: 16 KiB.
 const BLOCK_LANES: usize = 4096;
@@ -40,6 +43,8 @@ const NOWHERE: u32 = u32::MAX;
 #[derive(Debug)]
 pub(crate) struct VectorPlan {
     parts: Vec<Part>,
+    /// What follows an exchange between slices.
+    across: Option<(InterPlan, Vec<Part>)>,
     /// The tensors in the VRF.
     tensors: Vec<Region>,
     live: LiveRows,
@@ -214,6 +219,7 @@ impl VectorPlan {
     /// Prepares a program for a stream of this shape.
     pub(crate) fn new(vector: &Vector, before: StreamShape) -> Self {
         let (mut parts, mut tensors) = (Vec::new(), Vec::new());
+        let mut across: Option<(InterPlan, Vec<Part>)> = None;
         let mut shape = before;
         for step in &vector.steps {
             let lanes = shape.time * shape.lanes;
@@ -260,6 +266,12 @@ impl VectorPlan {
                 _ => None,
             };
             let next = step.shape(shape);
+            if let VectorStep::InterSliceReduce(own) = step {
+                across = Some((InterPlan::new(own, shape), Vec::new()));
+                shape = next;
+                continue;
+            }
+            let parts = across.as_mut().map_or(&mut parts, |(_, parts)| parts);
             match (step, own) {
                 (_, Some(own)) => match parts.last_mut() {
                     Some(Part::Lanes(steps)) => steps.push(own),
@@ -277,7 +289,7 @@ impl VectorPlan {
             shape = next;
         }
         let live = LiveRows::new(&vector.guard, 4, before.lanes);
-        Self { parts, tensors, live, end: shape, path: Path::best() }
+        Self { parts, across, tensors, live, end: shape, path: Path::best() }
     }
 
     /// Which lanes of the incoming stream hold an element.
@@ -286,8 +298,16 @@ impl VectorPlan {
     }
 
     /// The first element of a tensor in the VRF that a slice uses and nobody wrote.
-    pub(crate) fn find_missing_operand(&self, unit: &Unit, at: Coordinates) -> Option<MissingOperand> {
-        let steps = self.parts.iter().flat_map(|part| match part {
+    /// `takes_part`: the slice fetches something; others only get something behind an exchange.
+    pub(crate) fn find_missing_operand(
+        &self,
+        unit: &Unit,
+        at: Coordinates,
+        takes_part: bool,
+    ) -> Option<MissingOperand> {
+        let before = if takes_part { &self.parts[..] } else { &[] };
+        let behind = self.across.iter().flat_map(|(_, parts)| parts);
+        let steps = before.iter().chain(behind).flat_map(|part| match part {
             Part::Lanes(steps) => &steps[..],
             _ => &[],
         });
@@ -318,6 +338,11 @@ impl VectorPlan {
         None
     }
 
+    /// Whether slices exchange elements.
+    pub(crate) fn crosses_slices(&self) -> bool {
+        self.across.is_some()
+    }
+
     /// Runs the program on the stream of a slice.
     pub(crate) fn run(
         &self,
@@ -327,6 +352,46 @@ impl VectorPlan {
         output: &mut Row,
     ) {
         buffers.stream.load(input);
+        self.run_parts(&self.parts, (unit, at), buffers);
+        buffers.stream.store(self.end.element, output);
+    }
+
+    /// Runs the program up to the exchange between slices, without padding.
+    pub(crate) fn run_before(
+        &self,
+        input: &Row,
+        (unit, at): (&Unit, Coordinates),
+        buffers: &mut VectorBuffers,
+    ) -> LaneRow {
+        buffers.stream.load(input);
+        self.run_parts(&self.parts, (unit, at), buffers);
+        let VectorBuffers { stream, mask, .. } = buffers;
+        if let Some((plan, _)) = &self.across {
+            plan.drop_padding(at, stream, mask);
+        }
+        core::mem::take(stream)
+    }
+
+    /// The streams of all slices behind the exchange.
+    pub(crate) fn exchange(&self, streams: &[Option<LaneRow>]) -> Vec<Option<LaneRow>> {
+        self.across.as_ref().map_or_else(Vec::new, |(plan, _)| plan.exchange(self.path, streams))
+    }
+
+    /// Runs the program behind the exchange between slices.
+    pub(crate) fn run_behind(
+        &self,
+        stream: LaneRow,
+        (unit, at): (&Unit, Coordinates),
+        buffers: &mut VectorBuffers,
+        output: &mut Row,
+    ) {
+        buffers.stream = stream;
+        let parts = self.across.as_ref().map_or(&[][..], |(_, parts)| parts);
+        self.run_parts(parts, (unit, at), buffers);
+        buffers.stream.store(self.end.element, output);
+    }
+
+    fn run_parts(&self, parts: &[Part], (unit, at): (&Unit, Coordinates), buffers: &mut VectorBuffers) {
         buffers.ids = Ids::Same(0);
         buffers.tensors.resize_with(self.tensors.len(), LaneRow::default);
         for (region, tensor) in self.tensors.iter().zip(&mut buffers.tensors) {
@@ -337,7 +402,7 @@ impl VectorPlan {
             buffers.row.read(&unit.vrf, line);
             tensor.load(&buffers.row);
         }
-        for part in &self.parts {
+        for part in parts {
             match part {
                 Part::Lanes(steps) => self.run_lanes(steps, at, buffers),
                 Part::Stash => {
@@ -358,7 +423,6 @@ impl VectorPlan {
                 }
             }
         }
-        buffers.stream.store(self.end.element, output);
     }
 
     fn run_lanes(&self, steps: &[LaneStep], at: Coordinates, buffers: &mut VectorBuffers) {

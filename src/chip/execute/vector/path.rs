@@ -16,6 +16,8 @@ pub(super) enum Job<'a> {
     FixedToFloat(u32),
     /// Float to fixed point.
     FloatToFixed(u32),
+    /// Each lane with one of the others.
+    Accumulate(ReduceOperator, &'a [u32]),
     /// Sums of lanes from a place on, at these offsets.
     Fold(ReduceOperator, (&'a [u32], usize), &'a [usize]),
 }
@@ -58,6 +60,7 @@ pub(super) fn portable(job: Job<'_>, stream: &mut [u32]) {
         Job::Ternary(op, mode, operand, constant) => lanes::ternary(op, mode, stream, operand, constant),
         Job::FixedToFloat(bits) => lanes::fixed_to_float(stream, bits),
         Job::FloatToFixed(bits) => lanes::float_to_fixed(stream, bits),
+        Job::Accumulate(op, others) => lanes::accumulate(op, stream, others),
         Job::Fold(op, from, offsets) => lanes::fold_side_by_side(op, from, offsets, stream),
     }
 }

@@ -21,6 +21,32 @@ pub(super) struct ReducePlan {
     offsets: Vec<usize>,
 }
 
+/// Marks what is padding as if nobody had written it.
+pub(super) fn drop_padding(
+    live: &LiveRows,
+    shape: StreamShape,
+    at: Coordinates,
+    stream: &mut LaneRow,
+    mask: &mut Vec<bool>,
+) {
+    let mut variables = [at.chip, at.cluster, at.slice, 0, 0];
+    if live.of_unit(&mut variables) == Some(Liveness::All) {
+        return;
+    }
+    for time in 0..shape.time {
+        variables[3] = time;
+        let place = time * shape.lanes..(time + 1) * shape.lanes;
+        match live.row(&mut variables, mask) {
+            Liveness::All => {}
+            Liveness::Nothing => stream.all_flags()[place].fill(false),
+            Liveness::Some => {
+                let flags = &mut stream.all_flags()[place];
+                flags.iter_mut().zip(mask.iter()).for_each(|(flag, &live)| *flag &= live);
+            }
+        }
+    }
+}
+
 impl ReducePlan {
     pub(super) fn new(reduce: &IntraSliceReduce, before: StreamShape) -> Self {
         let mut kept = nest(reduce.kept.iter().map(|own| (own.size, own.input, own.output)));
@@ -43,26 +69,6 @@ impl ReducePlan {
         }
     }
 
-    /// Marks what is padding as if nobody had written it.
-    fn drop_padding(&self, at: Coordinates, stream: &mut LaneRow, mask: &mut Vec<bool>) {
-        let mut variables = [at.chip, at.cluster, at.slice, 0, 0];
-        if self.live.of_unit(&mut variables) == Some(Liveness::All) {
-            return;
-        }
-        for time in 0..self.before.time {
-            variables[3] = time;
-            let place = time * self.before.lanes..(time + 1) * self.before.lanes;
-            match self.live.row(&mut variables, mask) {
-                Liveness::All => {}
-                Liveness::Nothing => stream.all_flags()[place].fill(false),
-                Liveness::Some => {
-                    let flags = &mut stream.all_flags()[place];
-                    flags.iter_mut().zip(mask.iter()).for_each(|(flag, &live)| *flag &= live);
-                }
-            }
-        }
-    }
-
     /// Reduces the stream of a slice. `sums` is scratch.
     pub(super) fn run(
         &self,
@@ -72,7 +78,7 @@ impl ReducePlan {
         sums: &mut LaneRow,
         mask: &mut Vec<bool>,
     ) {
-        self.drop_padding(at, stream, mask);
+        drop_padding(&self.live, self.before, at, stream, mask);
         if let Ids::Each(all) = ids {
             *all = self.last_ids(stream, all);
         }

@@ -9,7 +9,7 @@ pub(super) const NO_ID: u8 = 0xff;
 
 /// Lanes of 32 bits and which of them somebody wrote.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LaneRow {
+pub(crate) struct LaneRow {
     pub(super) values: Vec<u32>,
     /// One entry per lane; empty as long as all are written.
     pub(super) flags: Vec<bool>,
