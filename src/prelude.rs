@@ -18,7 +18,8 @@ pub use crate::engine::vector::{
     IntoGroupTernaryOperand, IntoOperands, IntoTernaryOperands, NoTensor, Stash, TensorState, TernaryOperand,
     UnaryArgMode, VeBranchOperand, VeRhs, VectorBranchTensor, VectorClipTensor, VectorFpDivTensor,
     VectorFpTensor, VectorFpToFxpTensor, VectorFxpTensor, VectorFxpToFpTensor, VectorInterSliceReduceTensor,
-    VectorIntraSliceReduceTensor, VectorLogicTensor, VectorNarrowTensor, VectorTensor, VectorWidenTensor,
+    VectorIntraSliceReduceTensor, VectorLogicTensor, VectorNarrowTensor, VectorTensor, VectorTensorPair,
+    VectorWidenTensor,
 };
 pub use crate::mapping::{
     AxisName, Expr, Factor, Ident, Identity, M, Mapping, Margin, Modulo, Padding, Resize, Stride, Symbol,

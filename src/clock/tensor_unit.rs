@@ -208,7 +208,7 @@ pub const fn commit_cycles(flits: u64, commit_in_bytes: u64, commit_bytes: u64) 
 /// Cycles of the Vector Engine: every stage takes a packet per cycle, of 8 or of 4 lanes, whichever it has. A split makes
 /// twice as many packets.
 pub fn vector_cycles(vector: &Vector, before: StreamShape) -> u64 {
-    vector.shapes(before).map(|shape| shape.time as u64).max().unwrap_or(0)
+    vector.packets(before).max().unwrap_or(before.time) as u64
 }
 
 /// Collects the stages of a pass.

@@ -493,3 +493,68 @@ fn padding_is_no_element() {
         assert_same(&y[..56], &expected);
     });
 }
+
+/// Sums over the slices of a group: in the first slice, in all, or one time step in each; before and after operators.
+#[test]
+fn sums_between_slices() {
+    axes![G = 32, J = 8, A = 3, B = 8, X = 8];
+    type Slice = m![G, J];
+    type Steps = m![A, B];
+    block_on(async {
+        let mut ctx = Context::acquire();
+        let x = floats(12, 256 * 192);
+        let host = HostTensor::<f32, m![G, J, A, B, L]>::from_buf(init(&x));
+        let hbm = host.to_hbm::<m![1], m![G, J, A, B, L]>(&mut ctx.pdma, 0).await;
+        let dm = hbm.to_dm::<Cluster, Slice, m![A, B, L]>(&mut ctx.tdma, 0);
+        macro_rules! enter {
+            () => {
+                (ctx.main.begin(dm.view()).fetch::<f32, Steps, m![L]>())
+                    .collect::<Steps, m![L]>()
+                    .vector_init()
+            };
+        }
+        macro_rules! host {
+            ($y:expr, $axes:ty) => {
+                $y.to_hbm::<$axes>(&mut ctx.tdma, 1 << 24).to_host::<$axes>(&mut ctx.pdma).await.to_buf()
+            };
+        }
+        let at = |g: usize, j: usize, k: usize| x[(g * 8 + j) * 192 + k];
+        let sum = |g: usize, k: usize| (1..8).fold(at(g, 0, k), |sum, j| sum + at(g, j, k));
+        let expected: Vec<f32> = (0..32 * 192).map(|n| sum(n / 192, n % 192)).collect();
+        let first = enter!()
+            .vector_inter_slice_reduce::<m![G, 1 # 8], Steps>(InterSliceReduceOpF32::Add)
+            .vector_final()
+            .commit::<m![A, B, L]>(8192);
+        assert_same(&host!(first, m![G, A, B, L]), &expected);
+        let promoted = enter!()
+            .vector_inter_slice_reduce::<m![G, B], m![A]>(InterSliceReduceOpF32::Add)
+            .vector_final()
+            .commit::<m![A, L]>(8192);
+        assert_same(&host!(promoted, m![G, A, B, L]), &expected);
+        // Every slice of a group has it: each subtracts it from its own.
+        let means = enter!()
+            .vector_inter_slice_reduce::<m![G, X], Steps>(InterSliceReduceOpF32::Max)
+            .vector_intra_slice_branch(BranchMode::Unconditional)
+            .vector_clip(ClipBinaryOpF32::Add, 1.0)
+            .vector_final()
+            .commit::<m![A, B, L]>(8192);
+        let max = |g: usize, k: usize| (1..8).fold(at(g, 0, k), |max, j| max.max(at(g, j, k)));
+        let expected: Vec<f32> = (0..256 * 192).map(|n| max(n / 192 / 8, n % 192) + 1.0).collect();
+        assert_same(&host!(means, m![G, X, A, B, L]), &expected);
+        // After a reduce in slices, and a unit that is free again behind it.
+        let all = enter!()
+            .vector_intra_slice_branch(BranchMode::Unconditional)
+            .vector_split::<m![A, B, L / 4], m![L % 4]>()
+            .vector_intra_slice_reduce::<L, Steps, m![1 # 4]>(IntraSliceReduceOpF32::Add)
+            .vector_pad_way8::<m![1 # 8]>()
+            .vector_clip(ClipBinaryOpF32::Max, 0.0)
+            .vector_inter_slice_reduce::<m![G, 1 # 8], Steps>(InterSliceReduceOpF32::Add)
+            .vector_final()
+            .commit::<m![A, B, 1 # 2]>(8192);
+        let lanes =
+            |g, j, t: usize| (1..8).fold(at(g, j, t * 8), |sum, l| sum + at(g, j, t * 8 + l)).max(0.0);
+        let total = |g, t| (1..8).fold(lanes(g, 0, t), |sum, j| sum + lanes(g, j, t));
+        let expected: Vec<f32> = (0..32 * 24).map(|n| total(n / 24, n % 24)).collect();
+        assert_same(&host!(all, m![G, A, B]), &expected);
+    });
+}

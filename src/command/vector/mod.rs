@@ -190,6 +190,18 @@ pub(crate) fn nest(loops: impl Iterator<Item = (usize, usize, usize)>) -> Vec<(u
 pub enum VectorStep {
     /// Gives every element an execution id.
     Branch(Branch),
+    /// Makes two groups of the stream. Until a zip, operands are for the elements of one of them.
+    Unzip {
+        /// Positions between the two elements of a pair.
+        step: usize,
+    },
+    /// Makes one stream of two groups: the first argument is that of group 0, the second that of group 1.
+    Zip {
+        /// The operator.
+        op: BinaryOperator,
+        /// Which arguments it takes.
+        mode: BinaryArgMode,
+    },
     /// Keeps the elements as they are, to be an operand later.
     Stash,
     /// An operator of two arguments. Elements that no operand is for stay as they are.
@@ -245,7 +257,7 @@ impl VectorStep {
     /// The arithmetic unit that it takes.
     pub const fn alu(&self) -> Option<RngdAlu> {
         match self {
-            VectorStep::Binary { op, .. } => Some(op.alu()),
+            VectorStep::Binary { op, .. } | VectorStep::Zip { op, .. } => Some(op.alu()),
             VectorStep::Unary { op, .. } => Some(op.alu()),
             VectorStep::Ternary { op, .. } => Some(op.alu()),
             VectorStep::IntraSliceReduce(_) => Some(RngdAlu::ReduceAccTree),
@@ -273,6 +285,7 @@ impl VectorStep {
         match self {
             VectorStep::FxpToFp { .. } => StreamShape { element: ElementType::F32, ..before },
             VectorStep::FpToFxp { .. } => StreamShape { element: ElementType::I32, ..before },
+            VectorStep::Unzip { .. } => StreamShape { element, time: time / 2, lanes },
             VectorStep::Split => StreamShape { element, time: time.saturating_mul(2), lanes: lanes / 2 },
             VectorStep::Concat => StreamShape { element, time: time / 2, lanes: lanes.saturating_mul(2) },
             VectorStep::Trim => StreamShape { lanes: VECTOR_NARROW_LANES, ..before },
@@ -356,7 +369,22 @@ impl Vector {
         })
     }
 
-    /// The stream behind each step, the first one before all of them.
+    /// Packets that each step takes or makes, whichever are more: both groups together.
+    pub fn packets(&self, before: StreamShape) -> impl Iterator<Item = usize> {
+        let (mut shape, mut groups) = (before, 1);
+        self.steps.iter().map(move |step| {
+            let taken = shape.time.saturating_mul(groups);
+            shape = step.shape(shape);
+            groups = match step {
+                VectorStep::Unzip { .. } => 2,
+                VectorStep::Zip { .. } => 1,
+                _ => groups,
+            };
+            taken.max(shape.time.saturating_mul(groups))
+        })
+    }
+
+    /// The stream behind each step, that of one group where there are two, the first one before all of them.
     pub fn shapes(&self, before: StreamShape) -> impl Iterator<Item = StreamShape> {
         let mut shape = before;
         let behind = self.steps.iter().map(move |step| {
@@ -408,6 +436,12 @@ impl Vector {
                     last = packets
                         .flat_map(|packet| (0..next.lanes).map(|k| packet[k.min(packet.len() - 1)]))
                         .collect();
+                }
+                // Both elements of a pair.
+                VectorStep::Unzip { step } => {
+                    let first = |k: usize| k / step * 2 * step + k % step;
+                    let pairs = (0..last.len() / 2).map(|k| last[first(k)].max(last[first(k) + step]));
+                    last = pairs.collect();
                 }
                 VectorStep::IntraSliceReduce(own) => {
                     let mut sums = vec![0; next.time * next.lanes];
@@ -466,6 +500,9 @@ impl fmt::Display for VectorStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             VectorStep::Branch(branch) => write!(f, "branch {branch}"),
+            VectorStep::Unzip { step } => write!(f, "unzip {step}"),
+            VectorStep::Zip { op, mode: BinaryArgMode::Mode01 } => write!(f, "zip {op}"),
+            VectorStep::Zip { op, mode } => write!(f, "zip {op} mode {}", mode_digits(&mode.arguments())),
             VectorStep::Stash => f.write_str("stash"),
             VectorStep::Binary { op, mode, operands } => {
                 write!(f, "{op}")?;

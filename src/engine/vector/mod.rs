@@ -41,6 +41,7 @@ mod array_vec;
 mod enter;
 mod inter;
 mod operand;
+mod pair;
 mod reduce;
 mod rules;
 pub mod stage;
@@ -57,6 +58,7 @@ pub use operand::{
     IntoRhs, IntoTernaryOperands, NoTensor, OperandPlan, OperandRequest, Stash, TensorState, TernaryOperand,
     VeBranchOperand, VeRhs, VrfRead, derive_operand, derive_stash,
 };
+pub use pair::{UnzipPlan, UnzipRequest, VectorTensorPair, derive_unzip};
 pub use reduce::{ReduceConfig, ReducePlan, ReduceRequest, derive_reduce};
 pub use rules::{
     VectorPacketPlan, VectorPacketRequest, derive_concat, derive_pad, derive_split, derive_trim, derive_way8,

@@ -197,7 +197,11 @@ fn check_alu(operation: &'static str, alu: RngdAlu, used: bool) -> Result<(), Pl
 }
 
 /// Refuses operators of which no page says what they compute.
-fn check_defined(operation: &'static str, name: &'static str, defined: bool) -> Result<(), PlanError> {
+pub(super) fn check_defined(
+    operation: &'static str,
+    name: &'static str,
+    defined: bool,
+) -> Result<(), PlanError> {
     if defined {
         return Ok(());
     }

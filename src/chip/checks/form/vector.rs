@@ -4,9 +4,9 @@ use super::site::Form;
 use super::{MOST, MOST_IN_SLICE};
 use crate::chip::checks::fault::Fault;
 use crate::command::{
-    BinaryInput, Branch, FpTernaryOp, InputCmp, InterSliceReduce, IntraSliceReduce, Memory, MovedLoop,
-    OperandSource, REDUCE_LOOPS, RepeatedLoop, RngdAlu, SliceLoop, StreamShape, TernaryInput, Transfer,
-    Vector, VectorStep,
+    BinaryInput, BinaryOperator, Branch, FpTernaryOp, InputCmp, InterSliceReduce, IntraSliceReduce, Memory,
+    MovedLoop, OperandSource, REDUCE_LOOPS, RepeatedLoop, RngdAlu, SliceLoop, StreamShape, TernaryInput,
+    Transfer, Vector, VectorStep,
 };
 use crate::scalar::ElementType;
 use crate::spec::{BEAT_LANES, SLICES, VECTOR_BRANCHES, VECTOR_NARROW_LANES, VECTOR_REDUCE_SLOTS};
@@ -19,6 +19,8 @@ struct Progress {
     used: Vec<RngdAlu>,
     stashed: bool,
     branched: bool,
+    /// There are two groups.
+    paired: bool,
     /// There was an exchange between slices.
     crossed: bool,
 }
@@ -41,6 +43,9 @@ pub(super) fn program(own: &Vector, stream: StreamShape, form: Form) -> Result<(
     for step in &own.steps {
         check(step, shape, &mut progress, form)?;
         shape = step.shape(shape);
+    }
+    if progress.paired {
+        return Err(form.refused("two groups leave the Vector Engine".to_string(), "end the pair with a zip"));
     }
     if shape.lanes != BEAT_LANES {
         let message = format!("packets of {} lanes leave the Vector Engine", shape.lanes);
@@ -74,6 +79,30 @@ fn check(step: &VectorStep, shape: StreamShape, progress: &mut Progress, form: F
             progress.branched = true;
             needs(None, BEAT_LANES)?;
             branched(branch, shape.element, form)
+        }
+        VectorStep::Unzip { step } => {
+            needs(None, BEAT_LANES)?;
+            let positions = shape.time * shape.lanes;
+            let fits = *step > 0 && step.is_multiple_of(BEAT_LANES) && 2 * step <= positions;
+            if progress.branched || progress.stashed || !fits || !positions.is_multiple_of(2 * step) {
+                return refused(format!("{positions} positions are to become pairs, {step} positions apart"));
+            }
+            (progress.branched, progress.paired) = (true, true);
+            Ok(())
+        }
+        VectorStep::Zip { op, mode: _ } => {
+            needs(Some(op.element()), op.lanes())?;
+            if !op.is_defined() || !progress.paired || matches!(op, BinaryOperator::FpDiv(_)) {
+                return refused(format!("`{step}` is to make one of two groups"));
+            }
+            progress.paired = false;
+            Ok(())
+        }
+        _ if progress.paired && matches!(step, VectorStep::Stash | VectorStep::Trim | VectorStep::Pad) => {
+            refused(format!("`{step}` is to work on two groups"))
+        }
+        VectorStep::IntraSliceReduce(_) | VectorStep::InterSliceReduce(_) if progress.paired => {
+            refused(format!("`{step}` is to work on two groups"))
         }
         VectorStep::Stash => {
             if progress.stashed {

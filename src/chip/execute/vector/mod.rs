@@ -31,7 +31,7 @@ use lanes::Lanes;
 use path::{Job, Path};
 use reduce::ReducePlan;
 pub(crate) use stream::LaneRow;
-use stream::{Ids, NO_ID, holds};
+use stream::{Ids, NO_ID, group_id, holds};
 
 /// Lanes that all steps work on before the next ones: 16 KiB.
 const BLOCK_LANES: usize = 4096;
@@ -57,6 +57,9 @@ pub(crate) struct VectorPlan {
 enum Part {
     /// Steps that work lane by lane.
     Lanes(Vec<LaneStep>),
+    /// Two groups, with so many positions between the two elements of a pair.
+    Unzip(usize),
+    Zip(BinaryOperator, BinaryArgMode),
     Stash,
     /// Of so many lanes, four stay.
     Trim(usize, usize),
@@ -175,6 +178,8 @@ impl Places {
 #[derive(Debug)]
 pub(crate) struct VectorBuffers {
     stream: LaneRow,
+    /// Group 1, while there are two.
+    other: LaneRow,
     stash: LaneRow,
     sums: LaneRow,
     /// The tensors in the VRF.
@@ -193,6 +198,7 @@ impl Default for VectorBuffers {
     fn default() -> Self {
         Self {
             stream: LaneRow::default(),
+            other: LaneRow::default(),
             stash: LaneRow::default(),
             sums: LaneRow::default(),
             tensors: Vec::new(),
@@ -277,6 +283,8 @@ impl VectorPlan {
                     Some(Part::Lanes(steps)) => steps.push(own),
                     _ => parts.push(Part::Lanes(vec![own])),
                 },
+                (VectorStep::Unzip { step }, _) => parts.push(Part::Unzip(*step)),
+                (VectorStep::Zip { op, mode }, _) => parts.push(Part::Zip(*op, *mode)),
                 (VectorStep::Stash, _) => parts.push(Part::Stash),
                 (VectorStep::Trim, _) => parts.push(Part::Trim(next.lanes, shape.lanes)),
                 (VectorStep::Pad, _) => parts.push(Part::Pad(shape.lanes, next.lanes)),
@@ -402,9 +410,32 @@ impl VectorPlan {
             buffers.row.read(&unit.vrf, line);
             tensor.load(&buffers.row);
         }
+        let mut groups = 1;
         for part in parts {
             match part {
+                Part::Lanes(steps) if groups == 2 => {
+                    for group in 0..2 {
+                        buffers.ids = Ids::Same(group_id(group));
+                        self.run_lanes(steps, at, buffers);
+                        let VectorBuffers { stream, other, .. } = &mut *buffers;
+                        core::mem::swap(stream, other);
+                    }
+                }
                 Part::Lanes(steps) => self.run_lanes(steps, at, buffers),
+                Part::Unzip(step) => {
+                    let VectorBuffers { stream, other, .. } = &mut *buffers;
+                    stream.unzip(*step, other);
+                    groups = 2;
+                }
+                Part::Zip(op, mode) => {
+                    let VectorBuffers { stream, other, ids, .. } = &mut *buffers;
+                    let len = stream.values.len();
+                    let flags = (!other.flags.is_empty()).then_some(&other.flags[..]);
+                    set_flags(true, flags, 0..len, stream);
+                    let job = Job::Binary(*op, *mode, Lanes::Each(&other.values));
+                    self.path.run(job, &mut stream.values);
+                    (*ids, groups) = (Ids::Same(group_id(1)), 1);
+                }
                 Part::Stash => {
                     let VectorBuffers { stream, stash, .. } = buffers;
                     stash.copy(stream);
@@ -619,7 +650,7 @@ fn give_ids(rule: &IdRule, at: Coordinates, block: Range<usize>, buffers: &mut V
                 .iter()
                 .map(|digit| variables[digit.variable] / digit.base % digit.extent * digit.weight)
                 .sum();
-            stream::group_id(index % 2)
+            group_id(index % 2)
         })),
         IdRule::Compare(comparisons) => {
             let id = |&lane: &u32| {

@@ -55,6 +55,24 @@ impl LaneRow {
         }
     }
 
+    /// Moves every second run of `step` lanes to another row.
+    pub(super) fn unzip(&mut self, step: usize, other: &mut LaneRow) {
+        fn halves<T: Copy>(all: &mut Vec<T>, step: usize, other: &mut Vec<T>) {
+            other.clear();
+            let pairs = all.len() / (2 * step).max(1);
+            for pair in 0..pairs {
+                let first = 2 * step * pair;
+                other.extend_from_slice(&all[first + step..first + 2 * step]);
+                all.copy_within(first..first + step, step * pair);
+            }
+            all.truncate(pairs * step);
+        }
+        halves(&mut self.values, step, &mut other.values);
+        halves(&mut self.flags, step, &mut other.flags);
+        self.tidy();
+        other.tidy();
+    }
+
     /// Keeps the leading `kept` of every `of` lanes.
     pub(super) fn trim(&mut self, kept: usize, of: usize) {
         let packets = self.values.len() / of.max(1);
