@@ -558,3 +558,48 @@ fn sums_between_slices() {
         assert_same(&host!(all, m![G, A, B]), &expected);
     });
 }
+
+/// Two tensors side by side: one is a gate for the other, and operands are for one group or both.
+#[test]
+fn two_groups() {
+    axes![I = 2];
+    block_on(async {
+        let mut ctx = Context::acquire();
+        let (a, b) = (floats(13, 4096), floats(14, 4096));
+        let first = rows!(ctx, a);
+        let host = HostTensor::<f32, m![N, L]>::from_buf(init(&b))
+            .to_hbm::<m![1], m![N, L]>(&mut ctx.pdma, 1 << 16)
+            .await;
+        let second: Rows = host.to_dm(&mut ctx.tdma, 16384);
+        macro_rules! enter {
+            () => {
+                ctx.main
+                    .begin_interleaved::<I, _, _, _, _, _>(first.view(), second.view())
+                    .fetch::<f32, m![N % 2, I], m![L]>()
+                    .collect::<m![N % 2, I], m![L]>()
+                    .vector_init()
+                    .vector_intra_slice_unzip::<I, m![N % 2, 1 # 2], Time>()
+            };
+        }
+        let y = enter!()
+            .vector_clip(ClipBinaryOpF32::Add, (), 0.5)
+            .vector_clip_zip(ClipBinaryOpF32::Max)
+            .vector_final()
+            .commit::<m![N % 2, L]>(32768);
+        let expected: Vec<f32> = a.iter().zip(&b).map(|(a, b)| a.max(b + 0.5)).collect();
+        assert_same(&values!(ctx, y), &expected);
+        let y = enter!()
+            .vector_split::<Halves, Half>()
+            .vector_fp_unary(FpUnaryOp::NegExp, true, false)
+            .vector_fp_ternary(FpTernaryOp::FmaF, (), (2.0, 1.0))
+            .vector_fp_zip_with_mode(FpBinaryOp::DivF, BinaryArgMode::Mode10)
+            .vector_concat::<Time, m![L]>()
+            .vector_clip(ClipBinaryOpF32::Min, (100.0, GroupId::One))
+            .vector_final()
+            .commit::<m![N % 2, L]>(32768);
+        let exp = furiosa_visa_std::scalar::vector::exponential;
+        let expected: Vec<f32> =
+            a.iter().zip(&b).map(|(&a, &b)| ((2.0 * b + 1.0) / exp(-a)).min(100.0)).collect();
+        assert_same(&values!(ctx, y), &expected);
+    });
+}

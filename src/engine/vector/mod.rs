@@ -47,6 +47,7 @@ mod rules;
 pub mod stage;
 mod tensor;
 mod valid_count;
+pub mod wrong_calls;
 
 pub use array_vec::ArrayVec;
 pub use enter::{BranchMode, derive_toggle};
