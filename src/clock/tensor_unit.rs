@@ -211,6 +211,13 @@ pub fn vector_cycles(vector: &Vector, before: StreamShape) -> u64 {
     vector.packets(before).max().unwrap_or(before.time) as u64
 }
 
+/// Cycles that the Vector Engine delays a stream by: one per arithmetic unit, and one per slice of a group, as a ring passes
+/// its sums once around.
+pub fn vector_latency(vector: &Vector) -> u64 {
+    let ring = vector.inter_slice().map_or(0, |own| own.group as u64);
+    vector.alus().count() as u64 * spec::VECTOR_ALU_LATENCY_CYCLES + ring
+}
+
 /// Collects the stages of a pass.
 struct Stages {
     list: List<StageTime, 10>,
@@ -286,11 +293,8 @@ pub fn tensor_unit_time(unit: &TensorUnit, profile: Profile, channels: Channels)
     }
     if let Some(vector) = &unit.vector {
         let before = unit.shapes().contracted;
-        let (cycles, alus) = (vector_cycles(vector, before), vector.alus().count() as u64);
-        // A ring passes the sums of a group once around.
-        let ring = vector.inter_slice().map_or(0, |own| own.group as u64);
-        let latency = alus * spec::VECTOR_ALU_LATENCY_CYCLES + ring;
-        let latency = Cost::documented(latency, "1 per arithmetic unit, slices of a group");
+        let cycles = vector_cycles(vector, before);
+        let latency = Cost::documented(vector_latency(vector), "1 per arithmetic unit, slices of a group");
         stages.add(Stage::Vector, Cost::documented(cycles, "1 packet of 8 or 4 lanes per cycle"), latency);
         flits = vector.shape(before).time as u64;
     }
