@@ -101,7 +101,7 @@ pub fn program(random: &mut Random, before: StreamShape) -> (Vector, StreamShape
     let mut vector = Vector::new(before.element, Guard::always(5));
     let mut shape = before;
     let (mut stashed, mut paired) = (false, false);
-    let mut push = |vector: &mut Vector, shape: &mut StreamShape, step: VectorStep| {
+    let push = |vector: &mut Vector, shape: &mut StreamShape, step: VectorStep| {
         *shape = step.shape(*shape);
         vector.steps.push(step);
     };
