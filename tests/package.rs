@@ -64,6 +64,7 @@ fn the_library() {
         "examples/02_quantized_fetch.rs",
         "examples/03_matmul_tiled.rs",
         "examples/04_timeline.rs",
+        "examples/07_softmax.rs",
     ];
     check("furiosa-visa-std", ".", &more);
 }

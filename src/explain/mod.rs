@@ -23,6 +23,7 @@ mod contraction;
 mod fetch;
 mod register_files;
 mod stage;
+mod vector;
 
 pub use cast::explain_cast;
 pub use collect::explain_collect;
@@ -31,6 +32,7 @@ pub use fetch::{explain_fetch, explain_read};
 pub use register_files::{explain_trf_load, explain_vrf_load};
 use stage::count;
 pub use stage::{MappingChange, StageExplanation};
+pub use vector::{VectorExplanation, VectorRow, explain_vector};
 
 /// A plan that exists has an explanation.
 fn explained(explanation: Result<Explanation, PlanError>) -> Explanation {

@@ -4,7 +4,8 @@ use furiosa_visa_std::prelude::*;
 
 axes![L = 8, S = 11];
 
-type Stream<'l> = CollectTensor<'l, { Tu::Main }, f32, m![1], m![1 # 2], m![S # 16 % 4 # 256], m![S # 16 / 4], m![L]>;
+type Stream<'l> =
+    CollectTensor<'l, { Tu::Main }, f32, m![1], m![1 # 2], m![S # 16 % 4 # 256], m![S # 16 / 4], m![L]>;
 
 fn kernel(x: Stream<'_>) {
     let _ = x

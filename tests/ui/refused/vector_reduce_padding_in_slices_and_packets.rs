@@ -4,7 +4,8 @@ use furiosa_visa_std::prelude::*;
 
 axes![N = 21];
 
-type Stream<'l> = CollectTensor<'l, { Tu::Main }, f32, m![1], m![1 # 2], m![N # 32 / 4 # 256], m![1], m![N # 32 % 4 # 8]>;
+type Stream<'l> =
+    CollectTensor<'l, { Tu::Main }, f32, m![1], m![1 # 2], m![N # 32 / 4 # 256], m![1], m![N # 32 % 4 # 8]>;
 
 fn kernel(x: Stream<'_>) {
     let _ = x

@@ -10,7 +10,10 @@ fn kernel(x: Stream<'_>) {
     let _ = x
         .vector_init()
         .vector_intra_slice_branch(BranchMode::Unconditional)
-        .vector_clip(ClipBinaryOpF32::Max, std::array::from_fn::<_, 6, _>(|_| VeBranchOperand::group(VeRhs::constant(1.0), GroupId::One)))
+        .vector_clip(
+            ClipBinaryOpF32::Max,
+            std::array::from_fn::<_, 6, _>(|_| VeBranchOperand::group(VeRhs::constant(1.0), GroupId::One)),
+        )
         .vector_final();
 }
 

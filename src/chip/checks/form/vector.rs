@@ -83,7 +83,7 @@ fn check(step: &VectorStep, shape: StreamShape, progress: &mut Progress, form: F
         VectorStep::Unzip { step } => {
             needs(None, BEAT_LANES)?;
             let positions = shape.time * shape.lanes;
-            let fits = *step > 0 && step.is_multiple_of(BEAT_LANES) && 2 * step <= positions;
+            let fits = *step > 0 && step.is_multiple_of(BEAT_LANES) && *step <= positions / 2;
             if progress.branched || progress.stashed || !fits || !positions.is_multiple_of(2 * step) {
                 return refused(format!("{positions} positions are to become pairs, {step} positions apart"));
             }
