@@ -561,3 +561,69 @@ impl fmt::Display for Vector {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program() -> Vector {
+        let operand = |ids, source| BinaryInput { ids, source };
+        let always = ValidBranchIds::ValidAlways;
+        let mut kept = List::new(KeptLoop { size: 1, input: 0, output: 0 });
+        kept.push(KeptLoop { size: 8, input: 1, output: 1 });
+        let mut reduced = List::new(ReducedLoop { size: 1, input: 0 });
+        reduced.push(ReducedLoop { size: 6, input: 8 });
+        let reduce = IntraSliceReduce {
+            op: ReduceOperator::AddF32,
+            guard: Guard::always(5),
+            kept,
+            reduced,
+            time: 2,
+            slots: 2,
+        };
+        let mut vector = Vector::new(ElementType::I32, Guard::always(5));
+        vector.steps = vec![
+            VectorStep::Branch(Branch::Unconditional),
+            VectorStep::Binary {
+                op: BinaryOperator::Fxp(FxpBinaryOp::MulInt),
+                mode: BinaryArgMode::Mode10,
+                operands: vec![
+                    operand(GroupId::One.into(), OperandSource::Constant(-3i32 as u32)),
+                    operand(always, OperandSource::Constant(7)),
+                ],
+            },
+            VectorStep::FxpToFp { int_width: 31 },
+            VectorStep::Split,
+            VectorStep::Unary { op: FpUnaryOp::Exp, ids: always },
+            VectorStep::IntraSliceReduce(Box::new(reduce)),
+            VectorStep::Concat,
+        ];
+        vector
+    }
+
+    #[test]
+    fn a_program_prints() {
+        assert_eq!(
+            program().to_string(),
+            "vector i32: branch Unconditional | FxpBinaryOp::MulInt mode 10 -3 for group 1, 7 | fxp_to_fp 31 | split | \
+             FpUnaryOp::Exp | intra_slice_reduce Add of 6, 2 slots | concat"
+        );
+    }
+
+    #[test]
+    fn a_program_knows_its_stream() {
+        let (vector, before) = (program(), StreamShape { element: ElementType::I32, time: 6, lanes: 8 });
+        assert_eq!(vector.shape(before), StreamShape { element: ElementType::F32, time: 1, lanes: 8 });
+        assert_eq!(vector.packets(before).max(), Some(12), "a split makes twice as many packets");
+        let units = [RngdAlu::FxpMul, RngdAlu::FpExp, RngdAlu::ReduceAccTree];
+        assert!(vector.alus().eq(units) && vector.used().eq(units) && vector.computes());
+        assert_eq!(vector.last_inputs(before, |flit| 10 * flit), [50], "the sum takes the last flit");
+        assert!(vector.operands().next().is_none());
+        let mut passes = Vector::new(ElementType::I32, Guard::always(5));
+        passes.steps = vec![VectorStep::Split, VectorStep::Concat, VectorStep::Stash];
+        assert!(!passes.computes());
+        assert_eq!(passes.last_inputs(before, |flit| flit), [0, 1, 2, 3, 4, 5]);
+        passes.steps = vec![VectorStep::Unzip { step: 16 }];
+        assert_eq!(passes.last_inputs(StreamShape { time: 4, ..before }, |flit| flit), [2, 3]);
+    }
+}

@@ -259,4 +259,35 @@ mod tests {
             }
         }
     }
+
+    /// All arguments with `VISA_ALL_ARGUMENTS=1`, every 4099th without, against the functions of the host, which have other
+    /// code: where both round the same value, they agree but next to the middle of two numbers.
+    #[test]
+    fn all_arguments_against_the_host() {
+        let all = std::env::var_os("VISA_ALL_ARGUMENTS").is_some();
+        let functions: [(&str, Function, fn(f64) -> f64); 6] = [
+            ("exp", exponential, f64::exp),
+            ("sigmoid", sigmoid, |x| 1.0 / (1.0 + (-x).exp())),
+            ("tanh", tangent_h, f64::tanh),
+            ("log", logarithm, f64::ln),
+            ("sin", sine, f64::sin),
+            ("cos", cosine, f64::cos),
+        ];
+        for (name, function, host) in functions {
+            let mut others = Vec::new();
+            for bits in (0..=u32::MAX).step_by(if all { 1 } else { 4099 }) {
+                let x = f32::from_bits(bits);
+                let (found, wide) = (function(x), host(f64::from(x)));
+                let other = wide as f32;
+                if found.to_bits() != other.to_bits() && !(found.is_nan() && other.is_nan()) {
+                    // The bits behind those of f32: how far the host's value is from the middle, in its last places.
+                    let rest = (wide.to_bits() & 0x1fff_ffff) as i64 - 0x1000_0000;
+                    let next = (found.to_bits() as i64 - i64::from(other.to_bits())).abs() == 1;
+                    assert!(next && rest.abs() <= 8, "{name}({x:e}) is {found:e}, the host has {wide:e}");
+                    others.push(x);
+                }
+            }
+            assert!(others.len() <= 32, "{name}: {others:?}");
+        }
+    }
 }

@@ -295,3 +295,7 @@ fn across(own: &InterSliceReduce, shape: StreamShape, form: Form) -> Result<(), 
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[path = "vector_tests.rs"]
+mod tests;
