@@ -188,8 +188,8 @@ mod tests {
         let stream = StreamShape { element: ElementType::F32, time: 6, lanes: 8 };
         let text = explain_vector(&program, stream).to_string();
         for part in [
-            "| split           |       | 12      | 4     | f32     |",
-            "| FpUnaryOp::Exp  | FpExp | 12      | 4     | f32     |",
+            "| split          |       | 12      | 4     | f32     |",
+            "| FpUnaryOp::Exp | FpExp | 12      | 4     | f32     |",
             "units    1 of 19",
             "cycles   12,",
         ] {

@@ -16,6 +16,11 @@ impl<T, const CAP: usize> ArrayVec<T, CAP> {
         Self { items: Vec::from(items) }
     }
 
+    /// So many items that the caller has counted.
+    pub(super) fn of(items: Vec<T>) -> Self {
+        Self { items }
+    }
+
     /// No items.
     pub const fn empty() -> Self {
         Self { items: Vec::new() }

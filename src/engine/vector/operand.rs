@@ -116,6 +116,18 @@ pub const fn derive_operand(request: &OperandRequest) -> Result<Transfer, PlanEr
     let destination = Placement { name: "stream", dimensions: &stream };
     match derive_read(OPERATION, &source, &destination) {
         Ok(transfer) => Ok(flattened(transfer, element, lanes)),
+        Err(error) if crate::text::same(error.rule(), "not covered") => {
+            refuse!(
+                "operand axes",
+                "{}: Element {} of the tensor in the VRF has an axis, or a part of one, that time {} and packet {} lack: an \
+                 operand is broadcast along what it lacks, and has nothing more; help: load a tensor of axes of the stream, \
+                 cut at the same places",
+                str(OPERATION),
+                mapping(request.element),
+                mapping(time),
+                mapping(packet),
+            );
+        }
         Err(error) => Err(error),
     }
 }
@@ -142,6 +154,17 @@ pub const fn derive_stash(stashed: &'static Expr, stream: &'static Expr) -> Resu
     let destination = Placement { name: "stream", dimensions: &stream };
     match derive_read("vector stash", &source, &destination) {
         Ok(transfer) => Ok(flattened(transfer, stash_lanes, stream_lanes)),
+        Err(error) if crate::text::same(error.rule(), "not covered") => {
+            refuse!(
+                "stash axes",
+                "vector stash: what was stashed, time {} and packet {}, has an axis that the stream lacks by now, time {} \
+                 and packet {}: a reduce has taken it; help: use the stash before the reduce",
+                mapping(time),
+                mapping(packet),
+                mapping(now),
+                mapping(lanes),
+            );
+        }
         Err(error) => Err(error),
     }
 }
@@ -549,14 +572,16 @@ impl<D: VeScalar, TargetMapping: M> IntoOperands<D, TargetMapping> for Operands<
 impl<D: VeScalar, TargetMapping: M, const N: usize> IntoOperands<D, TargetMapping>
     for [VeBranchOperand<D, TargetMapping>; N]
 {
-    const CHECK: () = assert!(N <= VECTOR_BRANCHES, "vector: an operator takes at most five operands");
+    const CHECK: () = assert!(N <= VECTOR_BRANCHES, "{}", TOO_MANY);
 
     #[track_caller]
     fn into_operands(self) -> Operands<D, TargetMapping> {
         accept(OPERATION, check_always(self.iter().map(|own| own.valid_branch_ids)));
-        ArrayVec::new(self)
+        ArrayVec::of(self.into())
     }
 }
+
+const TOO_MANY: &str = "vector operand: an operator takes at most five operands; help: use an operator of another unit for the rest";
 
 /// Refuses lists of which more than one operand is for all elements.
 fn check_always(ids: impl Iterator<Item = ValidBranchIds>) -> Result<(), PlanError> {
@@ -649,12 +674,12 @@ impl<TargetMapping: M> IntoTernaryOperands<TargetMapping> for TernaryOperands<Ta
 impl<TargetMapping: M, const N: usize> IntoTernaryOperands<TargetMapping>
     for [TernaryOperand<TargetMapping>; N]
 {
-    const CHECK: () = assert!(N <= VECTOR_BRANCHES, "vector: an operator takes at most five operands");
+    const CHECK: () = assert!(N <= VECTOR_BRANCHES, "{}", TOO_MANY);
 
     #[track_caller]
     fn into_ternary_operands(self) -> TernaryOperands<TargetMapping> {
         accept(OPERATION, check_always(self.iter().map(|own| own.valid_branch_ids)));
-        ArrayVec::new(self)
+        ArrayVec::of(self.into())
     }
 }
 
@@ -760,8 +785,8 @@ mod tests {
 
     #[test]
     fn tensors_that_do_not_fit() {
-        assert_eq!(places::<m![K], m![W], m![L]>(), Err("not covered"));
-        assert_eq!(places::<m![W, L, R], m![W], m![L]>(), Err("not covered"));
+        assert_eq!(places::<m![K], m![W], m![L]>(), Err("operand axes"));
+        assert_eq!(places::<m![W, L, R], m![W], m![L]>(), Err("operand axes"));
         let units = |units: [&'static Expr; 3]| {
             let request =
                 OperandRequest { units, element: <m![L]>::EXPR, stream: Rows::<m![W], m![L]>::EXPR };
@@ -789,7 +814,7 @@ mod tests {
         let same = derive_stash(Rows::<m![W], m![L]>::EXPR, Rows::<m![W, L / 4], m![L % 4]>::EXPR);
         assert!(same.is_ok());
         let reduced = derive_stash(Rows::<m![W], m![L]>::EXPR, Rows::<m![1], m![L]>::EXPR);
-        assert_eq!(reduced.map_err(|error| error.rule()).err(), Some("not covered"));
+        assert_eq!(reduced.map_err(|error| error.rule()).err(), Some("stash axes"));
     }
 
     #[test]

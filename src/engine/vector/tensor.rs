@@ -597,7 +597,7 @@ calls! { [D: VeScalar,] D, Way4, {
 impl<
     'l,
     const T: Tu,
-    S: Stashable,
+    S: Stage,
     D: VeScalar,
     Chip: M,
     Cluster: M,
@@ -627,7 +627,10 @@ impl<
         VE_ORDER,
         Standalone,
         W,
-    > {
+    >
+    where
+        S: Stashable,
+    {
         add(&mut self.pass, "vector_stash", VectorStep::Stash);
         VectorTensor::new(self.context, self.pass)
     }

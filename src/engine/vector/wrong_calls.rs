@@ -3,7 +3,9 @@
 //! As in [`crate::engine::next_call`]: the calls are there, with a bound that nothing meets, and the compiler shows the
 //! words of the bound at the user's call.
 
-use super::stage::{self, Stage, VeOrder, Way4, Way8};
+use super::operand::{HasTensor, NoTensor};
+use super::pair::VectorTensorPair;
+use super::stage::{self, PacketMode, Stage, VeOrder, VeOrderValues, Way4, Way8, Zipped};
 use super::tensor::VectorTensor;
 use crate::engine::stream::{
     AccumulationTensor, CollectTensor, FetchTensor, VectorFinalTensor, VectorInitTensor,
@@ -46,6 +48,22 @@ never_met! {
     /// Of a stream that was never in the engine.
     WasNotVectored: "the stream was in the Vector Engine already",
         "a pass goes through it once: `.commit::<Element>(address)`, and begin another stream with the result";
+    /// Of a stream that has stashed nothing.
+    HasNoStash: "vector_stash: the stream has stashed elements already",
+        "a pass has one stash: remove this call, or load the elements into the VRF in a pass before";
+    /// Of a stream that was never two groups.
+    IsNoZip: "vector_stash: what was made of two groups is not stashed",
+        "stash in a pass of its own: `.vector_final()` and `.commit::<Element>(address)` come first";
+    /// Of a stream whose slices were not reduced.
+    HasItsSlices: "vector: slices were reduced already",
+        "a pass reduces slices once: `.vector_final()` and `.commit::<Element>(address)`, and begin another stream";
+    /// Of a stream that had no operators before its slices were reduced.
+    HadNoOperators: "vector: operators come before the reduce between slices or behind it, not on both sides",
+        "`.vector_final()` comes next: a further pass has more operators";
+    /// Of one stream.
+    IsOneStream: "vector: there are two groups, which this call does not take",
+        "a zip makes one stream of them, for example `.vector_clip_zip(op)`; packets of groups are changed by \
+         `.vector_split()` and `.vector_concat()`";
     /// Of packets that were cut into flits.
     WasCollected: "the packets have not been cut into flits yet",
         "`.collect::<Time, Packet>()` comes before this call";
@@ -204,4 +222,134 @@ wrong_stream_calls! {
         call!(WasNotVectored, vector_init<>() -> ());
         call!(WasNotVectored, vector_intra_slice_branch<>(branch) -> ());
     }
+}
+
+impl<
+    'l,
+    const T: Tu,
+    S: Stage,
+    D: VeScalar,
+    Chip,
+    Cluster,
+    Slice,
+    Time,
+    Packet,
+    StashD,
+    StashD2,
+    Mapping,
+    const VE_ORDER: VeOrder,
+    FS,
+    const W: PacketMode,
+>
+    VectorTensor<
+        'l,
+        T,
+        S,
+        D,
+        Chip,
+        Cluster,
+        Slice,
+        Time,
+        Packet,
+        StashD,
+        HasTensor<StashD2, Mapping>,
+        VE_ORDER,
+        FS,
+        W,
+    >
+{
+    call!(HasNoStash, vector_stash<>() -> Self);
+}
+
+impl<
+    'l,
+    const T: Tu,
+    S: Stage,
+    D: VeScalar,
+    Chip,
+    Cluster,
+    Slice,
+    Time,
+    Packet,
+    StashD,
+    const VE_ORDER: VeOrder,
+    const W: PacketMode,
+> VectorTensor<'l, T, S, D, Chip, Cluster, Slice, Time, Packet, StashD, NoTensor, VE_ORDER, Zipped, W>
+{
+    call!(IsNoZip, vector_stash<>() -> Self);
+}
+
+impl<'l, const T: Tu, S: Stage, D: VeScalar, Chip, Cluster, Slice, Time, Packet, StashD, Stash, FS>
+    VectorTensor<
+        'l,
+        T,
+        S,
+        D,
+        Chip,
+        Cluster,
+        Slice,
+        Time,
+        Packet,
+        StashD,
+        Stash,
+        { <VeOrder as VeOrderValues>::InterFirst },
+        FS,
+        { Way8 },
+    >
+{
+    call!(HasItsSlices, vector_inter_slice_reduce<Slice2, Time2>(op)
+        -> VectorTensor<
+            'l, T, stage::InterSliceReduce, D, Chip, Cluster, Slice2, Time2, Packet, StashD, Stash,
+            { <VeOrder as VeOrderValues>::InterFirst }, FS, { Way8 },
+        >);
+}
+
+impl<'l, const T: Tu, D: VeScalar, Chip, Cluster, Slice, Time, Packet, StashD, Stash, FS>
+    VectorTensor<
+        'l,
+        T,
+        stage::InterSliceReduce,
+        D,
+        Chip,
+        Cluster,
+        Slice,
+        Time,
+        Packet,
+        StashD,
+        Stash,
+        { <VeOrder as VeOrderValues>::IntraFirst },
+        FS,
+        { Way8 },
+    >
+{
+    call!(HadNoOperators, vector_intra_slice_branch<>(branch)
+        -> VectorTensor<
+            'l, T, stage::Branch, D, Chip, Cluster, Slice, Time, Packet, StashD, Stash,
+            { <VeOrder as VeOrderValues>::IntraFirst }, FS, { Way8 },
+        >);
+}
+
+impl<
+    'l,
+    const T: Tu,
+    D: VeScalar,
+    S,
+    Chip: M,
+    Cluster: M,
+    Slice: M,
+    SplitTime: M,
+    Packet: M,
+    const W: PacketMode,
+> VectorTensorPair<'l, T, D, S, Chip, Cluster, Slice, SplitTime, Packet, W>
+{
+    call!(IsOneStream, vector_stash<>() -> Self);
+    call!(IsOneStream, vector_trim_way4<Packet2>()
+        -> VectorTensorPair<'l, T, D, S, Chip, Cluster, Slice, SplitTime, Packet2, { Way4 }>);
+    call!(IsOneStream, vector_pad_way8<Packet2>()
+        -> VectorTensorPair<'l, T, D, S, Chip, Cluster, Slice, SplitTime, Packet2, { Way8 }>);
+    call!(IsOneStream, vector_intra_slice_reduce<Reduce, OTime, OPacket>(op)
+        -> VectorTensorPair<'l, T, D, S, Chip, Cluster, Slice, OTime, OPacket, W>);
+    call!(IsOneStream, vector_inter_slice_reduce<Slice2, Time2>(op)
+        -> VectorTensorPair<'l, T, D, S, Chip, Cluster, Slice2, Time2, Packet, W>);
+    call!(IsOneStream, vector_final<>() -> VectorFinalTensor<'l, T, D, Chip, Cluster, Slice, SplitTime, Packet>);
 }
