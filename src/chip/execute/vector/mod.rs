@@ -665,3 +665,6 @@ fn give_ids(rule: &IdRule, at: Coordinates, block: Range<usize>, buffers: &mut V
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
