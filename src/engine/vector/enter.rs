@@ -3,7 +3,7 @@
 use super::inter::VectorInterSliceReduceTensor;
 use super::operand::NoTensor;
 use super::rules::{accepted, derive_way8};
-use super::stage::{self, VeOrder};
+use super::stage;
 use super::tensor::{VectorBranchTensor, VectorTensor, add};
 use crate::command::{Branch, InputCmp, TOGGLE_DIGITS, Vector, VectorStep};
 use crate::engine::stream::{AccumulationTensor, CollectTensor, StreamTensor, VectorInitTensor};
@@ -194,7 +194,7 @@ impl<'l, const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packe
     pub fn vector_intra_slice_branch(
         self,
         branch: BranchMode,
-    ) -> VectorBranchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, D, NoTensor, { INTRA_FIRST }> {
+    ) -> VectorBranchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, D, NoTensor, 0> {
         const { accepted(derive_way8(BRANCH, Packet::EXPR)) };
         let stream = [Chip::EXPR, Cluster::EXPR, Slice::EXPR, Time::EXPR, Packet::EXPR];
         let branch = accept(BRANCH, self::branch(branch, D::KIND, stream));
@@ -205,7 +205,7 @@ impl<'l, const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packe
 }
 
 impl<'l, const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
-    VectorInterSliceReduceTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, { INTER_FIRST }>
+    VectorInterSliceReduceTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, 1>
 {
     /// Gives every element its execution id. Operators come next; all arithmetic units are free.
     ///
@@ -216,16 +216,13 @@ impl<'l, const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packe
     pub fn vector_intra_slice_branch(
         mut self,
         branch: BranchMode,
-    ) -> VectorBranchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, D, NoTensor, { INTER_FIRST }> {
+    ) -> VectorBranchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, D, NoTensor, 1> {
         let stream = [Chip::EXPR, Cluster::EXPR, Slice::EXPR, Time::EXPR, Packet::EXPR];
         let branch = accept(BRANCH, self::branch(branch, D::KIND, stream));
         add(&mut self.pass, BRANCH, VectorStep::Branch(branch));
         VectorTensor::new(self.context, self.pass)
     }
 }
-
-const INTER_FIRST: VeOrder = <VeOrder as stage::VeOrderValues>::InterFirst;
-const INTRA_FIRST: VeOrder = <VeOrder as stage::VeOrderValues>::IntraFirst;
 
 #[cfg(test)]
 mod tests {

@@ -14,8 +14,7 @@
 use super::operand::{NoTensor, TensorState};
 use super::rules::derive_way8;
 use super::stage::{
-    self, CanTransitionTo, Commitable, IntraSliceStage, Stage, Standalone, VeOrder, VeOrderValues,
-    VeTensorContext, Way8,
+    self, CanTransitionTo, Commitable, IntraSliceStage, Stage, Standalone, VeOrder, VeTensorContext,
 };
 use super::tensor::{VectorTensor, add};
 use crate::command::{
@@ -470,7 +469,7 @@ pub type VectorInterSliceReduceTensor<
     NoTensor,
     VE_ORDER,
     Standalone,
-    { Way8 },
+    8,
 >;
 
 macro_rules! reduce {
@@ -489,7 +488,7 @@ macro_rules! reduce {
                 self,
                 op: $op,
             ) -> VectorInterSliceReduceTensor<
-                'l, T, $d, Chip, Cluster, Slice2, Time2, Packet, { <VeOrder as VeOrderValues>::InterFirst },
+                'l, T, $d, Chip, Cluster, Slice2, Time2, Packet, 1,
             > {
                 let plan = const {
                     &InterSlicePlan::<Chip, Cluster, Slice, Time, Packet, Slice2, Time2>::CONFIG
@@ -515,7 +514,7 @@ macro_rules! reduce {
         >
             VectorTensor<
                 'l, T, S, $d, Chip, Cluster, Slice, Time, Packet, StashD, Stash,
-                { <VeOrder as VeOrderValues>::IntraFirst }, FS, { Way8 },
+                0, FS, 8,
             >
         {
             /// One element for all slices of a group. `Slice2` is `Slice` with something else in the place of the
@@ -529,7 +528,7 @@ macro_rules! reduce {
                 mut self,
                 op: $op,
             ) -> VectorInterSliceReduceTensor<
-                'l, T, $d, Chip, Cluster, Slice2, Time2, Packet, { <VeOrder as VeOrderValues>::IntraFirst },
+                'l, T, $d, Chip, Cluster, Slice2, Time2, Packet, 0,
             >
             where
                 S: Stage,

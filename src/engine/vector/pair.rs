@@ -14,7 +14,7 @@ use super::operand::{
     binary_inputs, ternary_inputs,
 };
 use super::rules::{VectorPacketPlan, derive_way8};
-use super::stage::{self, CanTransitionTo, PacketMode, Stage, VeOrder, VeOrderValues, Way4, Way8, Zipped};
+use super::stage::{self, CanTransitionTo, PacketMode, Stage, Zipped};
 use super::tensor::{
     UnaryArgMode, VectorTensor, add, binary, check_defined, check_int_width, check_unary_mode,
 };
@@ -176,7 +176,7 @@ pub struct VectorTensorPair<
     Slice,
     SplitTime,
     Packet,
-    const W: PacketMode = { Way8 },
+    const W: PacketMode = 8,
 > {
     context: &'l mut TuContext<T>,
     pass: Box<Pass>,
@@ -259,9 +259,9 @@ fn group_binary<D: VeScalar, Mapping: M>(
 
 /// Calls of two groups of elements `$d` in packets of `$way` lanes.
 macro_rules! pair_calls {
-    ([$($extra:tt)*] $d:ty, $way:ident, { $($methods:tt)* }) => {
+    ([$($extra:tt)*] $d:ty, $way:tt, { $($methods:tt)* }) => {
         impl<'l, const T: Tu, S: Stage, $($extra)* Chip: M, Cluster: M, Slice: M, SplitTime: M, Packet: M>
-            VectorTensorPair<'l, T, $d, S, Chip, Cluster, Slice, SplitTime, Packet, { $way }>
+            VectorTensorPair<'l, T, $d, S, Chip, Cluster, Slice, SplitTime, Packet, $way>
         {
             $($methods)*
         }
@@ -271,7 +271,7 @@ macro_rules! pair_calls {
 type Shape<Chip, Cluster, Slice, SplitTime, Packet> = VeTensorShape<Chip, Cluster, Slice, SplitTime, Packet>;
 
 macro_rules! binary_calls {
-    ($d:ty, $way:ident, $stage:ident, $name:ident, $with_mode:ident, $op:ty, $wrap:expr) => {
+    ($d:ty, $way:tt, $stage:ident, $name:ident, $with_mode:ident, $op:ty, $wrap:expr) => {
         pair_calls! { [] $d, $way, {
             /// The operator with an operand for each group. `()` leaves a group as it is.
             ///
@@ -282,7 +282,7 @@ macro_rules! binary_calls {
             #[track_caller]
             #[inline(never)] // The compiler names the line of a call that it did not inline.
             pub fn $name<O0, O1>(self, op: $op, group0: O0, group1: O1)
-                -> VectorTensorPair<'l, T, $d, stage::$stage, Chip, Cluster, Slice, SplitTime, Packet, { $way }>
+                -> VectorTensorPair<'l, T, $d, stage::$stage, Chip, Cluster, Slice, SplitTime, Packet, $way>
             where
                 S: CanTransitionTo<stage::$stage>,
                 O0: IntoGroupOperand<$d, Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
@@ -301,7 +301,7 @@ macro_rules! binary_calls {
             #[track_caller]
             #[inline(never)]
             pub fn $with_mode<O0, O1>(self, op: $op, mode: BinaryArgMode, group0: O0, group1: O1)
-                -> VectorTensorPair<'l, T, $d, stage::$stage, Chip, Cluster, Slice, SplitTime, Packet, { $way }>
+                -> VectorTensorPair<'l, T, $d, stage::$stage, Chip, Cluster, Slice, SplitTime, Packet, $way>
             where
                 S: CanTransitionTo<stage::$stage>,
                 O0: IntoGroupOperand<$d, Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
@@ -317,7 +317,7 @@ macro_rules! binary_calls {
 
 binary_calls!(
     i32,
-    Way8,
+    8,
     Logic,
     vector_logic,
     vector_logic_with_mode,
@@ -326,18 +326,18 @@ binary_calls!(
 );
 binary_calls!(
     f32,
-    Way8,
+    8,
     Logic,
     vector_logic,
     vector_logic_with_mode,
     LogicBinaryOpF32,
     BinaryOperator::LogicF32
 );
-binary_calls!(i32, Way8, Fxp, vector_fxp, vector_fxp_with_mode, FxpBinaryOp, BinaryOperator::Fxp);
-binary_calls!(i32, Way8, Clip, vector_clip, vector_clip_with_mode, ClipBinaryOpI32, BinaryOperator::ClipI32);
-binary_calls!(f32, Way8, Clip, vector_clip, vector_clip_with_mode, ClipBinaryOpF32, BinaryOperator::ClipF32);
-binary_calls!(f32, Way4, Fp, vector_fp_binary, vector_fp_binary_with_mode, FpBinaryOp, BinaryOperator::Fp);
-binary_calls!(f32, Way4, FpDiv, vector_fp_div, vector_fp_div_with_mode, FpDivBinaryOp, BinaryOperator::FpDiv);
+binary_calls!(i32, 8, Fxp, vector_fxp, vector_fxp_with_mode, FxpBinaryOp, BinaryOperator::Fxp);
+binary_calls!(i32, 8, Clip, vector_clip, vector_clip_with_mode, ClipBinaryOpI32, BinaryOperator::ClipI32);
+binary_calls!(f32, 8, Clip, vector_clip, vector_clip_with_mode, ClipBinaryOpF32, BinaryOperator::ClipF32);
+binary_calls!(f32, 4, Fp, vector_fp_binary, vector_fp_binary_with_mode, FpBinaryOp, BinaryOperator::Fp);
+binary_calls!(f32, 4, FpDiv, vector_fp_div, vector_fp_div_with_mode, FpDivBinaryOp, BinaryOperator::FpDiv);
 
 /// The groups that a function is for. None: no step.
 fn group_unary(op: FpUnaryOp, groups: [bool; 2]) -> Option<VectorStep> {
@@ -350,14 +350,14 @@ fn group_unary(op: FpUnaryOp, groups: [bool; 2]) -> Option<VectorStep> {
     Some(VectorStep::Unary { op, ids })
 }
 
-pair_calls! { [] f32, Way4, {
+pair_calls! { [] f32, 4, {
     /// A function of each element of one group, or of both.
     ///
     /// # Panics
     /// Where the arithmetic unit is in use.
     #[track_caller]
     pub fn vector_fp_unary(self, op: FpUnaryOp, group0_apply: bool, group1_apply: bool)
-        -> VectorTensorPair<'l, T, f32, stage::Fp, Chip, Cluster, Slice, SplitTime, Packet, { Way4 }>
+        -> VectorTensorPair<'l, T, f32, stage::Fp, Chip, Cluster, Slice, SplitTime, Packet, 4>
     where
         S: CanTransitionTo<stage::Fp>,
     {
@@ -370,7 +370,7 @@ pair_calls! { [] f32, Way4, {
     /// Where the arithmetic unit is in use; with `UnaryArgMode::Mode1`.
     #[track_caller]
     pub fn vector_fp_unary_with_mode(self, op: FpUnaryOp, mode: UnaryArgMode, group0_apply: bool, group1_apply: bool)
-        -> VectorTensorPair<'l, T, f32, stage::Fp, Chip, Cluster, Slice, SplitTime, Packet, { Way4 }>
+        -> VectorTensorPair<'l, T, f32, stage::Fp, Chip, Cluster, Slice, SplitTime, Packet, 4>
     where
         S: CanTransitionTo<stage::Fp>,
     {
@@ -385,7 +385,7 @@ pair_calls! { [] f32, Way4, {
     #[track_caller]
     #[inline(never)]
     pub fn vector_fp_ternary<O0, O1>(self, op: FpTernaryOp, group0: O0, group1: O1)
-        -> VectorTensorPair<'l, T, f32, stage::Fp, Chip, Cluster, Slice, SplitTime, Packet, { Way4 }>
+        -> VectorTensorPair<'l, T, f32, stage::Fp, Chip, Cluster, Slice, SplitTime, Packet, 4>
     where
         S: CanTransitionTo<stage::Fp>,
         O0: IntoGroupTernaryOperand<Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
@@ -402,7 +402,7 @@ pair_calls! { [] f32, Way4, {
     #[track_caller]
     #[inline(never)]
     pub fn vector_fp_ternary_with_mode<O0, O1>(self, op: FpTernaryOp, mode: TernaryArgMode, group0: O0, group1: O1)
-        -> VectorTensorPair<'l, T, f32, stage::Fp, Chip, Cluster, Slice, SplitTime, Packet, { Way4 }>
+        -> VectorTensorPair<'l, T, f32, stage::Fp, Chip, Cluster, Slice, SplitTime, Packet, 4>
     where
         S: CanTransitionTo<stage::Fp>,
         O0: IntoGroupTernaryOperand<Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
@@ -431,7 +431,7 @@ pair_calls! { [] f32, Way4, {
     /// Refused while compiling: anything else.
     #[inline(never)]
     pub fn vector_concat<SplitTime2: M, Packet2: M>(self)
-        -> VectorTensorPair<'l, T, f32, stage::Widen, Chip, Cluster, Slice, SplitTime2, Packet2, { Way8 }>
+        -> VectorTensorPair<'l, T, f32, stage::Widen, Chip, Cluster, Slice, SplitTime2, Packet2, 8>
     where
         S: CanTransitionTo<stage::Widen>,
     {
@@ -440,13 +440,13 @@ pair_calls! { [] f32, Way4, {
     }
 } }
 
-pair_calls! { [] i32, Way4, {
+pair_calls! { [] i32, 4, {
     /// Joins the two halves of flits, innermost in the time of each group.
     ///
     /// Refused while compiling: anything else.
     #[inline(never)]
     pub fn vector_concat<SplitTime2: M, Packet2: M>(self)
-        -> VectorTensorPair<'l, T, i32, stage::Widen, Chip, Cluster, Slice, SplitTime2, Packet2, { Way8 }>
+        -> VectorTensorPair<'l, T, i32, stage::Widen, Chip, Cluster, Slice, SplitTime2, Packet2, 8>
     where
         S: CanTransitionTo<stage::Widen>,
     {
@@ -455,14 +455,14 @@ pair_calls! { [] i32, Way4, {
     }
 } }
 
-pair_calls! { [] i32, Way8, {
+pair_calls! { [] i32, 8, {
     /// Fixed point becomes float, in both groups.
     ///
     /// # Panics
     /// Where `int_width` is more than 31.
     #[track_caller]
     pub fn vector_fxp_to_fp(self, int_width: u32)
-        -> VectorTensorPair<'l, T, f32, stage::FxpToFp, Chip, Cluster, Slice, SplitTime, Packet, { Way8 }>
+        -> VectorTensorPair<'l, T, f32, stage::FxpToFp, Chip, Cluster, Slice, SplitTime, Packet, 8>
     where
         S: CanTransitionTo<stage::FxpToFp>,
     {
@@ -471,14 +471,14 @@ pair_calls! { [] i32, Way8, {
     }
 } }
 
-pair_calls! { [] f32, Way8, {
+pair_calls! { [] f32, 8, {
     /// Float becomes fixed point, in both groups.
     ///
     /// # Panics
     /// Where `int_width` is more than 31.
     #[track_caller]
     pub fn vector_fp_to_fxp(self, int_width: u32)
-        -> VectorTensorPair<'l, T, i32, stage::FpToFxp, Chip, Cluster, Slice, SplitTime, Packet, { Way8 }>
+        -> VectorTensorPair<'l, T, i32, stage::FpToFxp, Chip, Cluster, Slice, SplitTime, Packet, 8>
     where
         S: CanTransitionTo<stage::FpToFxp>,
     {
@@ -487,13 +487,13 @@ pair_calls! { [] f32, Way8, {
     }
 } }
 
-pair_calls! { [D: VeScalar,] D, Way8, {
+pair_calls! { [D: VeScalar,] D, 8, {
     /// Cuts the flits of both groups in halves of 4 lanes.
     ///
     /// Refused while compiling: anything else.
     #[inline(never)]
     pub fn vector_split<SplitTime2: M, Packet2: M>(self)
-        -> VectorTensorPair<'l, T, D, stage::Narrow, Chip, Cluster, Slice, SplitTime2, Packet2, { Way4 }>
+        -> VectorTensorPair<'l, T, D, stage::Narrow, Chip, Cluster, Slice, SplitTime2, Packet2, 4>
     where
         S: CanTransitionTo<stage::Narrow>,
     {
@@ -503,25 +503,11 @@ pair_calls! { [D: VeScalar,] D, Way8, {
 } }
 
 /// What a zip makes.
-type Merged<'l, const T: Tu, D, S, Chip, Cluster, Slice, Time, Packet, const W: PacketMode> = VectorTensor<
-    'l,
-    T,
-    S,
-    D,
-    Chip,
-    Cluster,
-    Slice,
-    Time,
-    Packet,
-    D,
-    NoTensor,
-    { <VeOrder as VeOrderValues>::IntraFirst },
-    Zipped,
-    W,
->;
+type Merged<'l, const T: Tu, D, S, Chip, Cluster, Slice, Time, Packet, const W: PacketMode> =
+    VectorTensor<'l, T, S, D, Chip, Cluster, Slice, Time, Packet, D, NoTensor, 0, Zipped, W>;
 
 macro_rules! zips {
-    ($($d:ty, $way:ident, $stage:ident, $name:ident, $with_mode:ident, $op:ty, $wrap:expr;)*) => { $(
+    ($($d:ty, $way:tt, $stage:ident, $name:ident, $with_mode:ident, $op:ty, $wrap:expr;)*) => { $(
         pair_calls! { [] $d, $way, {
             /// Makes one stream of both groups: `op(group 0, group 1)`. Elements that are missing in either are missing.
             ///
@@ -529,7 +515,7 @@ macro_rules! zips {
             /// Where the arithmetic unit is in use.
             #[track_caller]
             pub fn $name(self, op: $op)
-                -> Merged<'l, T, $d, stage::$stage, Chip, Cluster, Slice, SplitTime, Packet, { $way }>
+                -> Merged<'l, T, $d, stage::$stage, Chip, Cluster, Slice, SplitTime, Packet, $way>
             where
                 S: CanTransitionTo<stage::$stage>,
             {
@@ -542,7 +528,7 @@ macro_rules! zips {
             /// Where the arithmetic unit is in use.
             #[track_caller]
             pub fn $with_mode(mut self, op: $op, mode: BinaryArgMode)
-                -> Merged<'l, T, $d, stage::$stage, Chip, Cluster, Slice, SplitTime, Packet, { $way }>
+                -> Merged<'l, T, $d, stage::$stage, Chip, Cluster, Slice, SplitTime, Packet, $way>
             where
                 S: CanTransitionTo<stage::$stage>,
             {
@@ -556,12 +542,12 @@ macro_rules! zips {
 }
 
 zips! {
-    i32, Way8, Logic, vector_logic_zip, vector_logic_zip_with_mode, LogicBinaryOpI32, BinaryOperator::LogicI32;
-    f32, Way8, Logic, vector_logic_zip, vector_logic_zip_with_mode, LogicBinaryOpF32, BinaryOperator::LogicF32;
-    i32, Way8, Fxp, vector_fxp_zip, vector_fxp_zip_with_mode, FxpBinaryOp, BinaryOperator::Fxp;
-    f32, Way4, Fp, vector_fp_zip, vector_fp_zip_with_mode, FpBinaryOp, BinaryOperator::Fp;
-    i32, Way8, Clip, vector_clip_zip, vector_clip_zip_with_mode, ClipBinaryOpI32, BinaryOperator::ClipI32;
-    f32, Way8, Clip, vector_clip_zip, vector_clip_zip_with_mode, ClipBinaryOpF32, BinaryOperator::ClipF32;
+    i32, 8, Logic, vector_logic_zip, vector_logic_zip_with_mode, LogicBinaryOpI32, BinaryOperator::LogicI32;
+    f32, 8, Logic, vector_logic_zip, vector_logic_zip_with_mode, LogicBinaryOpF32, BinaryOperator::LogicF32;
+    i32, 8, Fxp, vector_fxp_zip, vector_fxp_zip_with_mode, FxpBinaryOp, BinaryOperator::Fxp;
+    f32, 4, Fp, vector_fp_zip, vector_fp_zip_with_mode, FpBinaryOp, BinaryOperator::Fp;
+    i32, 8, Clip, vector_clip_zip, vector_clip_zip_with_mode, ClipBinaryOpI32, BinaryOperator::ClipI32;
+    f32, 8, Clip, vector_clip_zip, vector_clip_zip_with_mode, ClipBinaryOpF32, BinaryOperator::ClipF32;
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@
 
 use super::operand::TensorState;
 use super::rules::accepted;
-use super::stage::{self, CanTransitionTo, Stage, VeOrder, VeTensorContext, Way4};
+use super::stage::{self, CanTransitionTo, Stage, VeOrder, VeTensorContext};
 use super::tensor::{VectorIntraSliceReduceTensor, VectorTensor};
 use crate::command::{
     IntraSliceReduce, IntraSliceReduceOpF32, IntraSliceReduceOpI32, KeptLoop, REDUCE_LOOPS, ReduceOperator,
@@ -336,7 +336,7 @@ macro_rules! reduce {
             Stash: TensorState<StashD>,
             const VE_ORDER: VeOrder,
             FS: VeTensorContext,
-        > VectorTensor<'l, T, S, $d, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS, { Way4 }>
+        > VectorTensor<'l, T, S, $d, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS, 4>
         {
             /// One element for all along an axis, as far as time and packet have it, in the order of its index. `OTime`
             /// and `OPacket` are what is left; `OPacket` is `Packet`, or `m![1 # 4]` where lanes are reduced.

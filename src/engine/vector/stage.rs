@@ -53,6 +53,10 @@ pub const Way8: PacketMode = 8;
 #[allow(non_upper_case_globals)] // It reads as a variant.
 pub const Way4: PacketMode = 4;
 
+/// The implementations of the engine's calls name these values by number: 8 and 4 lanes, order 0 and 1. The compiler prints
+/// a number as it is, and a constant by where it stands in the library.
+const _: () = assert!(Way8 == 8 && Way4 == 4 && VeOrder::IntraFirst == 0 && VeOrder::InterFirst == 1);
+
 /// A stage of the engine.
 pub trait Stage: sealed::Sealed + Debug + Copy {}
 

@@ -7,7 +7,6 @@ use super::operand::{
 use super::rules::VectorPacketPlan;
 use super::stage::{
     self, CanTransitionTo, Commitable, PacketMode, Stage, Standalone, Stashable, VeOrder, VeTensorContext,
-    Way4, Way8,
 };
 use crate::command::{
     BinaryArgMode, BinaryInput, BinaryOperator, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp, FpDivBinaryOp,
@@ -40,7 +39,7 @@ pub struct VectorTensor<
     Stash,
     const VE_ORDER: VeOrder,
     FS = Standalone,
-    const W: PacketMode = { Way8 },
+    const W: PacketMode = 8,
 > {
     pub(super) context: &'l mut TuContext<T>,
     pub(super) pass: Box<Pass>,
@@ -49,7 +48,7 @@ pub struct VectorTensor<
 
 /// Streams by their stage.
 macro_rules! aliases {
-    ($($(#[$doc:meta])* $name:ident = $stage:ident, $way:ident;)*) => { $(
+    ($($(#[$doc:meta])* $name:ident = $stage:ident, $way:tt;)*) => { $(
         $(#[$doc])*
         pub type $name<
             'l,
@@ -64,7 +63,7 @@ macro_rules! aliases {
             Stash,
             const VE_ORDER: VeOrder,
             FS = Standalone,
-            const W: PacketMode = { $way },
+            const W: PacketMode = $way,
         > = VectorTensor<
             'l,
             T,
@@ -86,27 +85,27 @@ macro_rules! aliases {
 
 aliases! {
     /// Elements have their execution ids.
-    VectorBranchTensor = Branch, Way8;
+    VectorBranchTensor = Branch, 8;
     /// Behind an operator of the logic cluster.
-    VectorLogicTensor = Logic, Way8;
+    VectorLogicTensor = Logic, 8;
     /// Behind an operator of the fixed-point cluster.
-    VectorFxpTensor = Fxp, Way8;
+    VectorFxpTensor = Fxp, 8;
     /// Fixed point became float.
-    VectorFxpToFpTensor = FxpToFp, Way8;
+    VectorFxpToFpTensor = FxpToFp, 8;
     /// Packets have 4 lanes.
-    VectorNarrowTensor = Narrow, Way4;
+    VectorNarrowTensor = Narrow, 4;
     /// Behind an operator of the float cluster.
-    VectorFpTensor = Fp, Way4;
+    VectorFpTensor = Fp, 4;
     /// Behind the intra-slice reduce.
-    VectorIntraSliceReduceTensor = IntraSliceReduce, Way4;
+    VectorIntraSliceReduceTensor = IntraSliceReduce, 4;
     /// Behind the division.
-    VectorFpDivTensor = FpDiv, Way4;
+    VectorFpDivTensor = FpDiv, 4;
     /// Packets have 8 lanes again.
-    VectorWidenTensor = Widen, Way8;
+    VectorWidenTensor = Widen, 8;
     /// Float became fixed point.
-    VectorFpToFxpTensor = FpToFxp, Way8;
+    VectorFpToFxpTensor = FpToFxp, 8;
     /// Behind an operator of the clip cluster.
-    VectorClipTensor = Clip, Way8;
+    VectorClipTensor = Clip, 8;
 }
 
 impl<
@@ -241,7 +240,7 @@ pub(super) fn binary(
 
 /// Calls of a stream of elements `$d` in packets of `$way` lanes.
 macro_rules! calls {
-    ([$($extra:tt)*] $d:ty, $way:ident, { $($methods:tt)* }) => {
+    ([$($extra:tt)*] $d:ty, $way:tt, { $($methods:tt)* }) => {
         impl<
             'l,
             const T: Tu,
@@ -256,7 +255,7 @@ macro_rules! calls {
             Stash: TensorState<StashD>,
             const VE_ORDER: VeOrder,
             FS: VeTensorContext,
-        > VectorTensor<'l, T, S, $d, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS, { $way }>
+        > VectorTensor<'l, T, S, $d, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS, $way>
         {
             $($methods)*
         }
@@ -265,7 +264,7 @@ macro_rules! calls {
 
 /// A binary operator, with and without a mode.
 macro_rules! binary_calls {
-    ($d:ty, $way:ident, $stage:ident, $name:ident, $with_mode:ident, $op:ty, $wrap:expr, $alias:ident, $doc:literal) => {
+    ($d:ty, $way:tt, $stage:ident, $name:ident, $with_mode:ident, $op:ty, $wrap:expr, $alias:ident, $doc:literal) => {
         calls! { [] $d, $way, {
             #[doc = $doc]
             ///
@@ -314,27 +313,27 @@ macro_rules! binary_calls {
 }
 
 binary_calls! {
-    i32, Way8, Logic, vector_logic, vector_logic_with_mode, LogicBinaryOpI32, BinaryOperator::LogicI32,
+    i32, 8, Logic, vector_logic, vector_logic_with_mode, LogicBinaryOpI32, BinaryOperator::LogicI32,
     VectorLogicTensor, "An operator of the logic cluster."
 }
 binary_calls! {
-    f32, Way8, Logic, vector_logic, vector_logic_with_mode, LogicBinaryOpF32, BinaryOperator::LogicF32,
+    f32, 8, Logic, vector_logic, vector_logic_with_mode, LogicBinaryOpF32, BinaryOperator::LogicF32,
     VectorLogicTensor, "An operator of the logic cluster, on the bits of the elements."
 }
 binary_calls! {
-    i32, Way8, Fxp, vector_fxp, vector_fxp_with_mode, FxpBinaryOp, BinaryOperator::Fxp,
+    i32, 8, Fxp, vector_fxp, vector_fxp_with_mode, FxpBinaryOp, BinaryOperator::Fxp,
     VectorFxpTensor, "An operator of the fixed-point cluster."
 }
 binary_calls! {
-    i32, Way8, Clip, vector_clip, vector_clip_with_mode, ClipBinaryOpI32, BinaryOperator::ClipI32,
+    i32, 8, Clip, vector_clip, vector_clip_with_mode, ClipBinaryOpI32, BinaryOperator::ClipI32,
     VectorClipTensor, "An operator of the clip cluster."
 }
 binary_calls! {
-    f32, Way8, Clip, vector_clip, vector_clip_with_mode, ClipBinaryOpF32, BinaryOperator::ClipF32,
+    f32, 8, Clip, vector_clip, vector_clip_with_mode, ClipBinaryOpF32, BinaryOperator::ClipF32,
     VectorClipTensor, "An operator of the clip cluster."
 }
 binary_calls! {
-    f32, Way4, Fp, vector_fp_binary, vector_fp_binary_with_mode, FpBinaryOp, BinaryOperator::Fp,
+    f32, 4, Fp, vector_fp_binary, vector_fp_binary_with_mode, FpBinaryOp, BinaryOperator::Fp,
     VectorFpTensor, "An operator of the float cluster."
 }
 
@@ -352,7 +351,7 @@ impl FpDivBinaryOp {
     }
 }
 
-calls! { [] f32, Way4, {
+calls! { [] f32, 4, {
     /// The division behind the reduce. The operator has its arguments: `FpDivBinaryOp::DivF.with_mode(mode)`.
     ///
     /// # Panics
@@ -487,7 +486,7 @@ pub(super) fn check_unary_mode(mode: UnaryArgMode) -> Result<(), PlanError> {
     )
 }
 
-calls! { [] i32, Way8, {
+calls! { [] i32, 8, {
     /// Fixed point becomes float: `x * 2^(int_width - 31)`, rounded to nearest, ties to even. With 31 the elements are
     /// integers.
     ///
@@ -505,7 +504,7 @@ calls! { [] i32, Way8, {
     }
 } }
 
-calls! { [] f32, Way8, {
+calls! { [] f32, 8, {
     /// Float becomes fixed point: `x * 2^(31 - int_width)`, rounded to nearest, halves away from 0, the nearest that `i32`
     /// has. With 31 the elements are integers.
     ///
@@ -523,7 +522,7 @@ calls! { [] f32, Way8, {
     }
 } }
 
-calls! { [D: VeScalar,] D, Way8, {
+calls! { [D: VeScalar,] D, 8, {
     /// Cuts flits in halves of 4 lanes, for the float cluster. `Time2` is `Time` with the half appended innermost.
     ///
     /// It takes two cycles per flit: where the upper half is padding, [`Self::vector_trim_way4`] takes one.
@@ -564,7 +563,7 @@ calls! { [D: VeScalar,] D, Way8, {
     }
 } }
 
-calls! { [D: VeScalar,] D, Way4, {
+calls! { [D: VeScalar,] D, 4, {
     /// Joins the two halves of flits, innermost in time: the inverse of [`VectorTensor::vector_split`].
     ///
     /// Refused while compiling: anything else.

@@ -5,7 +5,7 @@
 
 use super::operand::{HasTensor, NoTensor};
 use super::pair::VectorTensorPair;
-use super::stage::{self, PacketMode, Stage, VeOrder, VeOrderValues, Way4, Way8, Zipped};
+use super::stage::{self, PacketMode, Stage, VeOrder, Zipped};
 use super::tensor::VectorTensor;
 use crate::engine::stream::{
     AccumulationTensor, CollectTensor, FetchTensor, VectorFinalTensor, VectorInitTensor,
@@ -85,68 +85,68 @@ macro_rules! call {
 
 /// The stream behind a call.
 macro_rules! behind {
-    ($stage:ident, $d:ty, $way:ident) => {
-        VectorTensor<'l, T, stage::$stage, $d, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS, { $way }>
+    ($stage:ident, $d:ty, $way:tt) => {
+        VectorTensor<'l, T, stage::$stage, $d, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS, $way>
     };
 }
 
 macro_rules! wrong_calls {
-    ([$($extra:tt)*] $d:ty, $way:ident { $($calls:tt)* }) => {
+    ([$($extra:tt)*] $d:ty, $way:tt { $($calls:tt)* }) => {
         impl<
             'l, const T: Tu, S: Stage, $($extra)* Chip, Cluster, Slice, Time, Packet, StashD, Stash,
             const VE_ORDER: VeOrder, FS,
-        > VectorTensor<'l, T, S, $d, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS, { $way }>
+        > VectorTensor<'l, T, S, $d, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS, $way>
         {
             $($calls)*
         }
     };
 }
 
-wrong_calls! { [D: VeScalar,] D, Way8 {
-    call!(HasFourLanes, vector_fp_unary<>(op) -> behind!(Fp, f32, Way8));
-    call!(HasFourLanes, vector_fp_unary_with_mode<>(op, mode) -> behind!(Fp, f32, Way8));
-    call!(HasFourLanes, vector_fp_binary<>(op, operand) -> behind!(Fp, f32, Way8));
-    call!(HasFourLanes, vector_fp_binary_with_mode<>(op, mode, operand) -> behind!(Fp, f32, Way8));
-    call!(HasFourLanes, vector_fp_ternary<>(op, operands) -> behind!(Fp, f32, Way8));
-    call!(HasFourLanes, vector_fp_ternary_with_mode<>(op, mode, operands) -> behind!(Fp, f32, Way8));
-    call!(HasFourLanes, vector_fp_div<>(op, operand) -> behind!(FpDiv, f32, Way8));
-    call!(HasFourLanes, vector_fp_div_with_mode<>(op, mode, operand) -> behind!(FpDiv, f32, Way8));
+wrong_calls! { [D: VeScalar,] D, 8 {
+    call!(HasFourLanes, vector_fp_unary<>(op) -> behind!(Fp, f32, 8));
+    call!(HasFourLanes, vector_fp_unary_with_mode<>(op, mode) -> behind!(Fp, f32, 8));
+    call!(HasFourLanes, vector_fp_binary<>(op, operand) -> behind!(Fp, f32, 8));
+    call!(HasFourLanes, vector_fp_binary_with_mode<>(op, mode, operand) -> behind!(Fp, f32, 8));
+    call!(HasFourLanes, vector_fp_ternary<>(op, operands) -> behind!(Fp, f32, 8));
+    call!(HasFourLanes, vector_fp_ternary_with_mode<>(op, mode, operands) -> behind!(Fp, f32, 8));
+    call!(HasFourLanes, vector_fp_div<>(op, operand) -> behind!(FpDiv, f32, 8));
+    call!(HasFourLanes, vector_fp_div_with_mode<>(op, mode, operand) -> behind!(FpDiv, f32, 8));
     call!(HasFourLanes, vector_intra_slice_reduce<Reduce, OTime, OPacket>(op)
-        -> VectorTensor<'l, T, stage::IntraSliceReduce, D, Chip, Cluster, Slice, OTime, OPacket, StashD, Stash, VE_ORDER, FS, { Way8 }>);
+        -> VectorTensor<'l, T, stage::IntraSliceReduce, D, Chip, Cluster, Slice, OTime, OPacket, StashD, Stash, VE_ORDER, FS, 8>);
     call!(HasFourLanes, vector_concat<Time2, Packet2>()
-        -> VectorTensor<'l, T, stage::Widen, D, Chip, Cluster, Slice, Time2, Packet2, StashD, Stash, VE_ORDER, FS, { Way8 }>);
+        -> VectorTensor<'l, T, stage::Widen, D, Chip, Cluster, Slice, Time2, Packet2, StashD, Stash, VE_ORDER, FS, 8>);
     call!(HasFourLanes, vector_pad_way8<Packet2>()
-        -> VectorTensor<'l, T, stage::Widen, D, Chip, Cluster, Slice, Time, Packet2, StashD, Stash, VE_ORDER, FS, { Way8 }>);
+        -> VectorTensor<'l, T, stage::Widen, D, Chip, Cluster, Slice, Time, Packet2, StashD, Stash, VE_ORDER, FS, 8>);
     call!(HasLeft, commit<Element>(address) -> ());
     call!(HasLeft, cast<D2, OutPacket>() -> ());
     call!(HasLeft, to_vrf<Element>(address) -> ());
 } }
 
-wrong_calls! { [] f32, Way8 {
-    call!(HasIntegers, vector_fxp<>(op, operand) -> behind!(Fxp, f32, Way8));
-    call!(HasIntegers, vector_fxp_with_mode<>(op, mode, operand) -> behind!(Fxp, f32, Way8));
-    call!(HasIntegers, vector_fxp_to_fp<>(int_width) -> behind!(FxpToFp, f32, Way8));
+wrong_calls! { [] f32, 8 {
+    call!(HasIntegers, vector_fxp<>(op, operand) -> behind!(Fxp, f32, 8));
+    call!(HasIntegers, vector_fxp_with_mode<>(op, mode, operand) -> behind!(Fxp, f32, 8));
+    call!(HasIntegers, vector_fxp_to_fp<>(int_width) -> behind!(FxpToFp, f32, 8));
 } }
 
-wrong_calls! { [] i32, Way8 {
-    call!(HasFloats, vector_fp_to_fxp<>(int_width) -> behind!(FpToFxp, i32, Way8));
+wrong_calls! { [] i32, 8 {
+    call!(HasFloats, vector_fp_to_fxp<>(int_width) -> behind!(FpToFxp, i32, 8));
 } }
 
-wrong_calls! { [D: VeScalar,] D, Way4 {
-    call!(HasEightLanes, vector_logic<>(op, operand) -> behind!(Logic, D, Way4));
-    call!(HasEightLanes, vector_logic_with_mode<>(op, mode, operand) -> behind!(Logic, D, Way4));
-    call!(HasEightLanes, vector_fxp<>(op, operand) -> behind!(Fxp, D, Way4));
-    call!(HasEightLanes, vector_fxp_with_mode<>(op, mode, operand) -> behind!(Fxp, D, Way4));
-    call!(HasEightLanes, vector_fxp_to_fp<>(int_width) -> behind!(FxpToFp, f32, Way4));
-    call!(HasEightLanes, vector_fp_to_fxp<>(int_width) -> behind!(FpToFxp, i32, Way4));
-    call!(HasEightLanes, vector_clip<>(op, operand) -> behind!(Clip, D, Way4));
-    call!(HasEightLanes, vector_clip_with_mode<>(op, mode, operand) -> behind!(Clip, D, Way4));
+wrong_calls! { [D: VeScalar,] D, 4 {
+    call!(HasEightLanes, vector_logic<>(op, operand) -> behind!(Logic, D, 4));
+    call!(HasEightLanes, vector_logic_with_mode<>(op, mode, operand) -> behind!(Logic, D, 4));
+    call!(HasEightLanes, vector_fxp<>(op, operand) -> behind!(Fxp, D, 4));
+    call!(HasEightLanes, vector_fxp_with_mode<>(op, mode, operand) -> behind!(Fxp, D, 4));
+    call!(HasEightLanes, vector_fxp_to_fp<>(int_width) -> behind!(FxpToFp, f32, 4));
+    call!(HasEightLanes, vector_fp_to_fxp<>(int_width) -> behind!(FpToFxp, i32, 4));
+    call!(HasEightLanes, vector_clip<>(op, operand) -> behind!(Clip, D, 4));
+    call!(HasEightLanes, vector_clip_with_mode<>(op, mode, operand) -> behind!(Clip, D, 4));
     call!(HasEightLanes, vector_split<Time2, Packet2>()
-        -> VectorTensor<'l, T, stage::Narrow, D, Chip, Cluster, Slice, Time2, Packet2, StashD, Stash, VE_ORDER, FS, { Way4 }>);
+        -> VectorTensor<'l, T, stage::Narrow, D, Chip, Cluster, Slice, Time2, Packet2, StashD, Stash, VE_ORDER, FS, 4>);
     call!(HasEightLanes, vector_trim_way4<Packet2>()
-        -> VectorTensor<'l, T, stage::Narrow, D, Chip, Cluster, Slice, Time, Packet2, StashD, Stash, VE_ORDER, FS, { Way4 }>);
+        -> VectorTensor<'l, T, stage::Narrow, D, Chip, Cluster, Slice, Time, Packet2, StashD, Stash, VE_ORDER, FS, 4>);
     call!(HasEightLanes, vector_inter_slice_reduce<Slice2, Time2>(op)
-        -> VectorTensor<'l, T, stage::InterSliceReduce, D, Chip, Cluster, Slice2, Time2, Packet, StashD, Stash, VE_ORDER, FS, { Way8 }>);
+        -> VectorTensor<'l, T, stage::InterSliceReduce, D, Chip, Cluster, Slice2, Time2, Packet, StashD, Stash, VE_ORDER, FS, 8>);
     call!(HasLeft, commit<Element>(address) -> ());
     call!(HasLeft, cast<D2, OutPacket>() -> ());
     call!(HasLeft, to_vrf<Element>(address) -> ());
@@ -167,7 +167,7 @@ impl<
     Stash,
     const VE_ORDER: VeOrder,
     FS,
-> VectorTensor<'l, T, S, D, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS, { Way4 }>
+> VectorTensor<'l, T, S, D, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS, 4>
 {
     #[doc(hidden)]
     pub fn vector_final(self) -> VectorFinalTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>
@@ -178,11 +178,11 @@ impl<
     }
 }
 
-wrong_calls! { [] i32, Way4 {
-    call!(HasFloats, vector_fp_unary<>(op) -> behind!(Fp, i32, Way4));
-    call!(HasFloats, vector_fp_binary<>(op, operand) -> behind!(Fp, i32, Way4));
-    call!(HasFloats, vector_fp_ternary<>(op, operands) -> behind!(Fp, i32, Way4));
-    call!(HasFloats, vector_fp_div<>(op, operand) -> behind!(FpDiv, i32, Way4));
+wrong_calls! { [] i32, 4 {
+    call!(HasFloats, vector_fp_unary<>(op) -> behind!(Fp, i32, 4));
+    call!(HasFloats, vector_fp_binary<>(op, operand) -> behind!(Fp, i32, 4));
+    call!(HasFloats, vector_fp_ternary<>(op, operands) -> behind!(Fp, i32, 4));
+    call!(HasFloats, vector_fp_div<>(op, operand) -> behind!(FpDiv, i32, 4));
 } }
 
 macro_rules! wrong_stream_calls {
@@ -280,27 +280,12 @@ impl<
 }
 
 impl<'l, const T: Tu, S: Stage, D: VeScalar, Chip, Cluster, Slice, Time, Packet, StashD, Stash, FS>
-    VectorTensor<
-        'l,
-        T,
-        S,
-        D,
-        Chip,
-        Cluster,
-        Slice,
-        Time,
-        Packet,
-        StashD,
-        Stash,
-        { <VeOrder as VeOrderValues>::InterFirst },
-        FS,
-        { Way8 },
-    >
+    VectorTensor<'l, T, S, D, Chip, Cluster, Slice, Time, Packet, StashD, Stash, 1, FS, 8>
 {
     call!(HasItsSlices, vector_inter_slice_reduce<Slice2, Time2>(op)
         -> VectorTensor<
             'l, T, stage::InterSliceReduce, D, Chip, Cluster, Slice2, Time2, Packet, StashD, Stash,
-            { <VeOrder as VeOrderValues>::InterFirst }, FS, { Way8 },
+            1, FS, 8,
         >);
 }
 
@@ -317,15 +302,15 @@ impl<'l, const T: Tu, D: VeScalar, Chip, Cluster, Slice, Time, Packet, StashD, S
         Packet,
         StashD,
         Stash,
-        { <VeOrder as VeOrderValues>::IntraFirst },
+        0,
         FS,
-        { Way8 },
+        8,
     >
 {
     call!(HadNoOperators, vector_intra_slice_branch<>(branch)
         -> VectorTensor<
             'l, T, stage::Branch, D, Chip, Cluster, Slice, Time, Packet, StashD, Stash,
-            { <VeOrder as VeOrderValues>::IntraFirst }, FS, { Way8 },
+            0, FS, 8,
         >);
 }
 
@@ -344,9 +329,9 @@ impl<
 {
     call!(IsOneStream, vector_stash<>() -> Self);
     call!(IsOneStream, vector_trim_way4<Packet2>()
-        -> VectorTensorPair<'l, T, D, S, Chip, Cluster, Slice, SplitTime, Packet2, { Way4 }>);
+        -> VectorTensorPair<'l, T, D, S, Chip, Cluster, Slice, SplitTime, Packet2, 4>);
     call!(IsOneStream, vector_pad_way8<Packet2>()
-        -> VectorTensorPair<'l, T, D, S, Chip, Cluster, Slice, SplitTime, Packet2, { Way8 }>);
+        -> VectorTensorPair<'l, T, D, S, Chip, Cluster, Slice, SplitTime, Packet2, 8>);
     call!(IsOneStream, vector_intra_slice_reduce<Reduce, OTime, OPacket>(op)
         -> VectorTensorPair<'l, T, D, S, Chip, Cluster, Slice, OTime, OPacket, W>);
     call!(IsOneStream, vector_inter_slice_reduce<Slice2, Time2>(op)
