@@ -119,7 +119,8 @@ impl Form {
             let own = (entry.size as u64).saturating_mul(entry.stride.unsigned_abs() as u64);
             reach = reach.saturating_add(own);
         }
-        if positions == 0 || positions >= MOST || reach >= MOST || config.packet_size == 0 {
+        let packet = config.packet_size as u64;
+        if positions == 0 || positions >= MOST || reach >= MOST || packet == 0 || packet >= MOST {
             let message = format!("the sequencer {config} has loops without a meaning");
             return Err(
                 self.refused(message, "use loops of 1 to 65536 iterations with strides inside the memory")
