@@ -6,7 +6,12 @@
 //!                                                                     ├─align ──▶ AlignedPair
 //!                                                                     └─cast, commit
 //! AlignedPair ─contract─▶ ContractionTensor ─accumulate─▶ AccumulationTensor ─cast─▶ CastTensor ─commit─▶ DmTensor
+//!
+//! CollectTensor, AccumulationTensor ─vector_init─▶ VectorInitTensor … ─vector_final─▶ VectorFinalTensor ─┬─to_vrf──▶ VrfTensor
+//!                                                                                                        └─cast, commit
 //! ```
+//!
+//! Between `vector_init` and `vector_final` the stream is in [`crate::engine::vector`].
 //!
 //! A stream does nothing until it ends: `commit`, `to_trf` and `to_vrf` execute the command that the calls before have put
 //! together.
@@ -171,10 +176,10 @@ pub type BeginTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet, Kin
 /// Packets as they were read: `.collect()` comes next.
 pub type FetchTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionFetch, D, Chip, Cluster, Slice, Time, Packet>;
-/// Packets of one flit: `.align()`, `.to_trf()`, `.to_vrf()`, `.cast()` or `.commit()` comes next.
+/// Packets of one flit: `.align()`, `.vector_init()`, `.to_trf()`, `.to_vrf()`, `.cast()` or `.commit()` comes next.
 pub type CollectTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionCollect, D, Chip, Cluster, Slice, Time, Packet>;
-/// Sums: `.cast()` or `.commit()` comes next.
+/// Sums: `.vector_init()`, `.cast()` or `.commit()` comes next.
 pub type AccumulationTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionContraction, D, Chip, Cluster, Slice, Time, Packet>;
 /// Elements that enter the Vector Engine: `.vector_intra_slice_branch()` comes next.
