@@ -1,13 +1,27 @@
 //! What kernels name: `use furiosa_visa_std::prelude::*;`.
 
-pub use crate::command::{AccumulationKind, Address, TrfAddress};
+pub use crate::command::{
+    AccumulationKind, Address, BinaryArgMode, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp, FpDivBinaryOp,
+    FpMulAlu, FpTernaryOp, FpUnaryOp, FxpBinaryOp, GroupId, InputCmp, InputCmpF32, InputCmpI32,
+    InterSliceReduceOpF32, InterSliceReduceOpI32, IntraSliceReduceOpF32, IntraSliceReduceOpI32,
+    LogicBinaryOpF32, LogicBinaryOpI32, RngdAlu, TernaryArgMode, TrfAddress, ValidBranchIds,
+};
 pub use crate::engine::cast::StreamCast;
 pub use crate::engine::lookup_table::LookupTable;
 pub use crate::engine::stream::{
     AccumulationTensor, AlignedPair, BeginTensor, CastTensor, CollectTensor, ContractionTensor, FetchTensor,
-    StreamTensor, SwitchTensor, TransposeTensor, stage,
+    StreamTensor, SwitchTensor, TransposeTensor, VectorFinalTensor, VectorInitTensor, stage,
 };
 pub use crate::engine::switch::SwitchConfig;
+pub use crate::engine::vector::stage::{PacketMode, PacketModeValues, VeOrder, VeOrderValues, Way4, Way8};
+pub use crate::engine::vector::{
+    ArrayVec, BranchMode, FpDivOp, GroupOperand, GroupTernaryOperand, HasTensor, IntoGroupOperand,
+    IntoGroupTernaryOperand, IntoOperands, IntoTernaryOperands, NoTensor, Stash, TensorState, TernaryOperand,
+    UnaryArgMode, VeBranchOperand, VeRhs, VectorBranchTensor, VectorClipTensor, VectorFpDivTensor,
+    VectorFpTensor, VectorFpToFxpTensor, VectorFxpTensor, VectorFxpToFpTensor, VectorInterSliceReduceTensor,
+    VectorIntraSliceReduceTensor, VectorLogicTensor, VectorNarrowTensor, VectorTensor, VectorTensorPair,
+    VectorWidenTensor,
+};
 pub use crate::mapping::{
     AxisName, Expr, Factor, Ident, Identity, M, Mapping, Margin, Modulo, Padding, Resize, Stride, Symbol,
 };
@@ -18,8 +32,8 @@ pub use crate::runtime::{
     Context, DeviceFn, Dma, DmaContext, DmaValues, SimOptions, Tu, TuContext, TuValues, launch, try_launch,
 };
 pub use crate::scalar::{
-    ContractionCast, FetchCast, Opt, Rngd, RngdS, Scalar, ScalarBytes, StreamScalar, VeScalar, bf16, f8e4m3,
-    f8e5m2, f16, i4, i5, i9,
+    ContractionCast, FetchCast, Opt, Rngd, RngdS, Scalar, ScalarBytes, StreamScalar, VeScalar, VeScalarKind,
+    bf16, f8e4m3, f8e5m2, f16, i4, i5, i9,
 };
 pub use crate::spec::ChipKind;
 pub use crate::tensor::{

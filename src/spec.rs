@@ -104,6 +104,14 @@ pub const ACCUMULATOR_INTERLEAVED: usize = 128;
 pub const ACCUMULATOR_SEQUENTIAL: usize = 32;
 /// 32-bit lanes of a beat.
 pub const BEAT_LANES: usize = 8;
+/// Lanes of the packets of the float cluster (*Vector Engine*, 4-way mode).
+pub const VECTOR_NARROW_LANES: usize = 4;
+/// Places of the accumulator of an intra-slice reduce (*Vector Engine*, intra-slice reduce).
+pub const VECTOR_REDUCE_SLOTS: usize = 8;
+/// Operands of one operator (*Vector Engine*, branches).
+pub const VECTOR_BRANCHES: usize = 5;
+/// Cycles that an arithmetic unit of the Vector Engine delays a stream by (*Vector Engine*, performance).
+pub const VECTOR_ALU_LATENCY_CYCLES: u64 = 1;
 /// Bytes of one fetch of the sub context (*Fetch Engine*, constraints).
 pub const SUB_FETCH_BYTES: usize = 8;
 /// Bytes of one fetch of the sub context that converts `i4` to `i32` (*Fetch Engine*, constraints).

@@ -76,6 +76,7 @@ const fn latency_name(stage: Stage) -> &'static str {
         Stage::Fetch => "fetch latency",
         Stage::Switch => "switch latency",
         Stage::Contract => "tree latency",
+        Stage::Vector => "vector latency",
         Stage::Cast => "cast latency",
         _ => "latency",
     }

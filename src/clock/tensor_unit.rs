@@ -2,13 +2,16 @@
 //!
 //! ```text
 //!   T = L + max(fetch, switch, collect, contract, accumulate, transpose, store, commit)
+//!   T = L + max(fetch, switch, collect, contract, accumulate, vector, store, commit)
 //! ```
 //!
 //! Stages work at the same time, each on what the one before has delivered, so the slowest one sets the pace; `L` is
 //! what the first element needs to get through. All slices run in lockstep: one stands for all.
 
 use super::cost::{Channels, Cost, CostClass, Profile};
-use crate::command::{AccumulationKind, AdapterStage, Contraction, Fetch, Sink, TensorUnit, Transpose};
+use crate::command::{
+    AccumulationKind, AdapterStage, Contraction, Fetch, Sink, StreamShape, TensorUnit, Transpose, Vector,
+};
 use crate::list::List;
 use crate::scalar::ElementType;
 use crate::sequencer::accessed_run;
@@ -28,6 +31,8 @@ pub enum Stage {
     Contract,
     /// Accumulator: flits that leave it.
     Accumulate,
+    /// Vector Engine.
+    Vector,
     /// Cast Engine.
     Cast,
     /// Transpose Engine: matrices in and out of its buffers.
@@ -42,12 +47,13 @@ pub enum Stage {
 
 impl Stage {
     /// All stages, in the order in which a stream passes them.
-    pub const ALL: [Stage; 10] = [
+    pub const ALL: [Stage; 11] = [
         Stage::Fetch,
         Stage::Switch,
         Stage::Collect,
         Stage::Contract,
         Stage::Accumulate,
+        Stage::Vector,
         Stage::Cast,
         Stage::Transpose,
         Stage::ToTrf,
@@ -63,6 +69,7 @@ impl Stage {
             Stage::Collect => "collect",
             Stage::Contract => "contract",
             Stage::Accumulate => "accumulate",
+            Stage::Vector => "vector",
             Stage::Cast => "cast",
             Stage::Transpose => "transpose",
             Stage::ToTrf => "to_trf",
@@ -216,6 +223,19 @@ pub const fn commit_cycles(flits: u64, commit_in_bytes: u64, commit_bytes: u64) 
     flits * commit_in_bytes / commit_bytes
 }
 
+/// Cycles of the Vector Engine: every stage takes a packet per cycle, of 8 or of 4 lanes, whichever it has. A split makes
+/// twice as many packets.
+pub fn vector_cycles(vector: &Vector, before: StreamShape) -> u64 {
+    vector.packets(before).max().unwrap_or(before.time) as u64
+}
+
+/// Cycles that the Vector Engine delays a stream by: one per arithmetic unit, and one per slice of a group, as a ring passes
+/// its sums once around.
+pub fn vector_latency(vector: &Vector) -> u64 {
+    let ring = vector.inter_slice().map_or(0, |own| own.group as u64);
+    vector.alus().count() as u64 * spec::VECTOR_ALU_LATENCY_CYCLES + ring
+}
+
 /// Collects the stages of a pass.
 struct Stages {
     list: List<StageTime, 10>,
@@ -294,6 +314,13 @@ pub fn tensor_unit_time(unit: &TensorUnit, profile: Profile, channels: Channels)
     if let Some(contraction) = &unit.contraction {
         stages.contraction(contraction, channels);
         flits = stages.list.at(stages.list.len() - 1).occupancy.cycles;
+    }
+    if let Some(vector) = &unit.vector {
+        let before = unit.shapes().contracted;
+        let cycles = vector_cycles(vector, before);
+        let latency = Cost::documented(vector_latency(vector), "1 per arithmetic unit, slices of a group");
+        stages.add(Stage::Vector, Cost::documented(cycles, "1 packet of 8 or 4 lanes per cycle"), latency);
+        flits = vector.shape(before).time as u64;
     }
     if unit.cast.is_some() {
         let latency = stages.assumed(spec::CAST_LATENCY_CYCLES, "Cast Engine");

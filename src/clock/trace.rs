@@ -30,13 +30,14 @@ enum Track {
 }
 
 /// Engines of a context, and the operation itself.
-const ENGINES: [&str; 11] = [
+const ENGINES: [&str; 12] = [
     "operation",
     "fetch",
     "switch",
     "collect",
     "contract",
     "accumulate",
+    "vector",
     "cast",
     "transpose",
     "to_trf",

@@ -15,6 +15,7 @@ mod tensor_unit;
 mod transfer;
 mod unit_copy;
 mod uses;
+mod vector;
 
 pub(crate) use fetch::Turns;
 pub use fetch::{AdapterStage, Fetch, Interleave, MASK_COUNTS, MaskConfig};
@@ -33,6 +34,15 @@ pub use transfer::{
 };
 pub use unit_copy::{CopyCall, UnitCopy};
 pub use uses::{Place, Use};
+pub(crate) use vector::nest;
+pub use vector::{
+    BinaryArgMode, BinaryInput, BinaryOperator, Branch, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp,
+    FpDivBinaryOp, FpMulAlu, FpTernaryOp, FpUnaryOp, FxpBinaryOp, GROUP_BIT, GroupId, InputCmp, InputCmpF32,
+    InputCmpI32, InterSliceReduce, InterSliceReduceOpF32, InterSliceReduceOpI32, IntraSliceReduce,
+    IntraSliceReduceOpF32, IntraSliceReduceOpI32, KeptLoop, LogicBinaryOpF32, LogicBinaryOpI32, MovedLoop,
+    OperandSource, REDUCE_LOOPS, ReduceOperator, ReducedLoop, RepeatedLoop, RngdAlu, SliceLoop,
+    TOGGLE_DIGITS, TernaryArgMode, TernaryInput, ValidBranchIds, Vector, VectorStep, VrfOperand,
+};
 
 /// A command with the place in the kernel that gave it.
 #[derive(Clone, Debug, PartialEq)]

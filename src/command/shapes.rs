@@ -28,6 +28,8 @@ pub struct StreamShapes {
     pub collected: StreamShape,
     /// After the accumulator: eight lanes of 32 bits per time step.
     pub contracted: StreamShape,
+    /// After the Vector Engine.
+    pub vector: StreamShape,
     /// After the Cast Engine: a flit per time step.
     pub cast: StreamShape,
     /// After the Transpose Engine: what the sink gets.
@@ -52,9 +54,10 @@ impl TensorUnit {
             time: own.slot_count.saturating_mul(own.beats()),
             lanes: BEAT_LANES,
         });
-        let cast = self.cast.map_or(contracted, |Cast { output, .. }| StreamShape {
+        let vector = self.vector.as_ref().map_or(contracted, |own| own.shape(contracted));
+        let cast = self.cast.map_or(vector, |Cast { output, .. }| StreamShape {
             element: output,
-            time: contracted.time,
+            time: vector.time,
             lanes: per_flit(output),
         });
         let transposed = self.transpose.map_or(cast, |own| StreamShape {
@@ -62,7 +65,7 @@ impl TensorUnit {
             time: own.out_time(),
             lanes: per_flit(own.element),
         });
-        StreamShapes { fetched, switched, collected, contracted, cast, transposed }
+        StreamShapes { fetched, switched, collected, contracted, vector, cast, transposed }
     }
 }
 
@@ -110,7 +113,8 @@ impl fmt::Display for Sink {
 /// What the engines of the pass are told, in the manual's words.
 impl fmt::Display for TensorUnit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { sub_context: _, fetch, switch, collect, contraction, cast, transpose, sink } = self;
+        let Self { sub_context: _, fetch, switch, collect, contraction, vector, cast, transpose, sink } =
+            self;
         write!(f, "{fetch}")?;
         if let Some(switch) = switch {
             write!(f, "; {switch}")?;
@@ -120,6 +124,9 @@ impl fmt::Display for TensorUnit {
         }
         if let Some(contraction) = contraction {
             write!(f, "; {contraction}")?;
+        }
+        if let Some(vector) = vector {
+            write!(f, "; {vector}")?;
         }
         if let Some(cast) = cast {
             write!(f, "; cast {} to {}", cast.input, cast.output)?;

@@ -50,7 +50,8 @@ impl TensorUnit {
     /// pipeline of the Tensor Unit. Values are the same. The command belongs to the sub context; this asks for the
     /// data only. See [`ContiguousLoad::holds`].
     pub const fn is_sto_trf(&self) -> bool {
-        let Self { sub_context: _, fetch, switch, collect, contraction, cast, transpose, sink } = self;
+        let Self { sub_context: _, fetch, switch, collect, contraction, vector, cast, transpose, sink } =
+            self;
         // What a mask replaces is padding, which has no meaning in the register file either.
         let Fetch {
             source,
@@ -64,8 +65,8 @@ impl TensorUnit {
             zero_points,
             output,
         } = fetch;
-        let moves = switch.is_none() && contraction.is_none() && cast.is_none() && transpose.is_none();
-        if !matches!(sink, Sink::Trf { .. }) || !moves {
+        let computes = contraction.is_some() || vector.is_some() || cast.is_some();
+        if !matches!(sink, Sink::Trf { .. }) || switch.is_some() || computes || transpose.is_some() {
             return false;
         }
         if interleave.is_some() || table.is_some() || zero_points.is_some() {

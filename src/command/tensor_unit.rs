@@ -4,6 +4,7 @@ use super::fetch::Fetch;
 use super::region::{Region, TrfRegion};
 use super::switch::Switch;
 use super::transfer::Transfer;
+use super::vector::Vector;
 use crate::mapping::guard::Guard;
 use crate::scalar::ElementType;
 use crate::sequencer::Config;
@@ -197,6 +198,8 @@ pub struct TensorUnit {
     pub collect: Option<Collect>,
     /// The Contraction Engine.
     pub contraction: Option<Contraction>,
+    /// The Vector Engine.
+    pub vector: Option<Vector>,
     /// The Cast Engine.
     pub cast: Option<Cast>,
     /// The Transpose Engine.
@@ -217,6 +220,7 @@ impl TensorUnit {
             switch: None,
             collect: Some(Collect { flits }),
             contraction: None,
+            vector: None,
             cast: None,
             transpose: None,
             sink,

@@ -5,6 +5,7 @@ use super::names::{ContextKind, MemoryKind};
 use super::region::{FillId, Region, TrfRegion};
 use super::tensor_unit::{Sink, TensorUnit};
 use super::transfer::Dma;
+use super::vector::Vector;
 
 /// A tensor in one of the memories, whichever it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -102,7 +103,9 @@ impl TensorUnit {
     pub fn reads(&self) -> impl Iterator<Item = Use> {
         let fetched = self.fetch.sources().map(|source| Use::read(Place::Region(*source), "fetch"));
         let weights = self.contraction.iter().map(|own| Use::read(Place::Trf(own.trf), "contraction"));
-        fetched.chain(weights)
+        let operands = self.vector.iter().flat_map(Vector::operands);
+        let operands = operands.map(|own| Use::read(Place::Region(own.source), "vector"));
+        fetched.chain(weights).chain(operands)
     }
 
     /// What it writes.
@@ -117,7 +120,9 @@ impl TensorUnit {
             Sink::Commit { destination, .. } | Sink::Vrf { destination, .. } => Some(destination),
             Sink::Trf { .. } => None,
         };
-        core::iter::once(source).chain(interleave.iter_mut().map(|second| &mut second.source)).chain(sink)
+        let second = interleave.iter_mut().map(|second| &mut second.source);
+        let operands = self.vector.iter_mut().flat_map(Vector::regions_mut);
+        core::iter::once(source).chain(second).chain(operands).chain(sink)
     }
 
     /// Who gives it.

@@ -3,7 +3,7 @@
 //! One flit in, one flit out: what the narrower type leaves free is padding.
 
 use super::collect::{flit_elements, whole_bytes};
-use crate::engine::stream::{AccumulationTensor, CastTensor, CollectTensor, StreamTensor};
+use crate::engine::stream::{AccumulationTensor, CastTensor, CollectTensor, StreamTensor, VectorFinalTensor};
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::M;
 use crate::mapping::factors_of;
@@ -124,3 +124,4 @@ macro_rules! stream_cast {
 
 stream_cast!(CollectTensor);
 stream_cast!(AccumulationTensor);
+stream_cast!(VectorFinalTensor);

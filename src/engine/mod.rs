@@ -14,4 +14,5 @@ pub mod register_file;
 pub mod stream;
 pub mod switch;
 pub mod transpose;
+pub mod vector;
 pub mod vector_register_file;

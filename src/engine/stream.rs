@@ -11,7 +11,12 @@
 //!                                                                                              ├─align ──▶ AlignedPair
 //!                                                                                              └─cast, commit
 //! AlignedPair ─contract─▶ ContractionTensor ─accumulate─▶ AccumulationTensor ─cast─▶ CastTensor ─commit─▶ DmTensor
+//!
+//! CollectTensor, AccumulationTensor ─vector_init─▶ VectorInitTensor … ─vector_final─▶ VectorFinalTensor ─┬─to_vrf──▶ VrfTensor
+//!                                                                                                        └─cast, commit
 //! ```
+//!
+//! Between `vector_init` and `vector_final` the stream is in [`crate::engine::vector`].
 //!
 //! A stream does nothing until it ends: `commit`, `to_trf` and `to_vrf` execute the command that the calls before have put
 //! together.
@@ -32,6 +37,8 @@ use core::panic::Location;
 
 /// Where in the pipeline a stream is.
 pub mod stage {
+    pub use crate::engine::vector::stage::*;
+
     use crate::scalar::{ChipType, Rngd};
     use core::convert::Infallible;
     use core::marker::PhantomData;
@@ -76,6 +83,15 @@ pub mod stage {
         const SUB_COMMIT: bool = true;
     }
 
+    /// 32-bit elements that enter the Vector Engine.
+    #[derive(Debug)]
+    pub enum PositionVectorInit {}
+    impl sealed::Sealed for PositionVectorInit {}
+    impl Position for PositionVectorInit {
+        const NAME: &'static str = "vector_init";
+        const SUB_COMMIT: bool = true;
+    }
+
     positions! {
         /// Packets as they were read.
         PositionFetch = "fetch", true;
@@ -85,6 +101,8 @@ pub mod stage {
         PositionCollect = "collect", true;
         /// Sums of 32 bits in beats of 8.
         PositionContraction = "accumulate", true;
+        /// 32-bit elements that left the Vector Engine.
+        PositionVectorFinal = "vector_final", true;
         /// Flits of a narrower type.
         PositionCast = "cast", false;
         /// Flits whose elements were time steps.
@@ -94,7 +112,7 @@ pub mod stage {
 
 use stage::{
     Position, PositionBegin, PositionCast, PositionCollect, PositionContraction, PositionFetch,
-    PositionSwitch, PositionTranspose,
+    PositionSwitch, PositionTranspose, PositionVectorFinal, PositionVectorInit,
 };
 
 /// The command under construction.
@@ -111,6 +129,7 @@ pub(crate) struct Pass {
     pub(crate) switch: Option<command::Switch>,
     pub(crate) collect: Option<command::Collect>,
     pub(crate) contraction: Option<command::Contraction>,
+    pub(crate) vector: Option<command::Vector>,
     pub(crate) cast: Option<command::Cast>,
     pub(crate) transpose: Option<command::Transpose>,
 }
@@ -127,6 +146,7 @@ impl Pass {
             switch: None,
             collect: None,
             contraction: None,
+            vector: None,
             cast: None,
             transpose: None,
         }
@@ -135,7 +155,7 @@ impl Pass {
     /// Gives the command: the stream ends here.
     #[track_caller]
     pub(crate) fn end<const T: Tu>(self, context: &mut TuContext<T>, sink: command::Sink) {
-        let Self { begun, fetch, switch, collect, contraction, cast, transpose, .. } = self;
+        let Self { begun, fetch, switch, collect, contraction, vector, cast, transpose, .. } = self;
         begun.end();
         let fetch = fetch.expect("a stream that ends was fetched");
         let unit = TensorUnit {
@@ -143,6 +163,7 @@ impl Pass {
             switch,
             collect,
             contraction,
+            vector,
             cast,
             transpose,
             ..TensorUnit::new(fetch, sink)
@@ -179,12 +200,18 @@ pub type FetchTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
 /// Packets in the slices that want them: `.collect()` comes next.
 pub type SwitchTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionSwitch, D, Chip, Cluster, Slice, Time, Packet>;
-/// Packets of one flit: `.align()`, `.to_trf()`, `.to_vrf()`, `.cast()`, `.transpose()` or `.commit()` comes next.
+/// Packets of one flit: `.align()`, `.vector_init()`, `.to_trf()`, `.to_vrf()`, `.cast()`, `.transpose()` or `.commit()` comes next.
 pub type CollectTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionCollect, D, Chip, Cluster, Slice, Time, Packet>;
-/// Sums: `.cast()` or `.commit()` comes next.
+/// Sums: `.vector_init()`, `.cast()` or `.commit()` comes next.
 pub type AccumulationTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionContraction, D, Chip, Cluster, Slice, Time, Packet>;
+/// Elements that enter the Vector Engine: `.vector_intra_slice_branch()` comes next.
+pub type VectorInitTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
+    StreamTensor<'l, T, PositionVectorInit, D, Chip, Cluster, Slice, Time, Packet>;
+/// Elements that left the Vector Engine: `.cast()`, `.to_vrf()` or `.commit()` comes next.
+pub type VectorFinalTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
+    StreamTensor<'l, T, PositionVectorFinal, D, Chip, Cluster, Slice, Time, Packet>;
 /// Narrowed elements: `.commit()` comes next.
 pub type CastTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionCast, D, Chip, Cluster, Slice, Time, Packet>;

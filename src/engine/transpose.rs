@@ -21,7 +21,7 @@
 
 use super::collect::whole_bytes;
 use crate::command::Transpose;
-use crate::engine::stream::{CollectTensor, StreamTensor, TransposeTensor};
+use crate::engine::stream::{CollectTensor, StreamTensor, TransposeTensor, VectorFinalTensor};
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::factors_of;
 use crate::mapping::{Expr, Factors, M, Pool, divide, modulo, pad_to, product, stride, strip};
@@ -374,6 +374,7 @@ macro_rules! stream_transpose {
 }
 
 stream_transpose!(CollectTensor);
+stream_transpose!(VectorFinalTensor);
 
 #[cfg(test)]
 mod tests {

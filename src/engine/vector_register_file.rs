@@ -7,7 +7,7 @@
 //! Elements are `i32` or `f32`: the type is what the fetch widens to.
 
 use crate::command::{Address, Footprint, Memory, Region, Sink, Start, Step, Transfer};
-use crate::engine::stream::CollectTensor;
+use crate::engine::stream::{CollectTensor, VectorFinalTensor};
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::factors_of;
 use crate::mapping::{Expr, M, Pool};
@@ -128,36 +128,42 @@ impl fmt::Display for VrfLoadConfig {
     }
 }
 
-impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
-    CollectTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>
-{
-    /// Ends the stream in the vector register file of every slice. `Element` has exactly the axes of `Time` and
-    /// `Packet`, in any order; padding may be added or dropped.
-    ///
-    /// Refused while compiling: types other than `i32` and `f32`, other axes, more than 8192 bytes.
-    ///
-    /// # Panics
-    /// Where `address` is no multiple of 4, or the tensor at `address` leaves the VRF of 8192 bytes.
-    #[track_caller]
-    #[inline(never)] // The compiler names the line of a call that it did not inline.
-    pub fn to_vrf<Element: M>(self, address: Address) -> VrfTensor<D, Chip, Cluster, Slice, Element>
-    where
-        D: VeScalar,
-    {
-        let plan = const { &VrfLoadPlan::<D, Time, Packet, Element>::CONFIG };
-        let footprint = const { LoadedTensor::<D, Chip, Cluster, Slice, Time, Packet, Element>::FOOTPRINT };
-        accept(OPERATION, crate::tensor::check_address(Memory::Vrf, &footprint, address));
-        accept(OPERATION, crate::tensor::check_vrf_end(OPERATION, plan.bytes, address));
-        let tensor = VrfTensor::filled(address, self.context.next_fill());
-        let sink = Sink::Vrf {
-            destination: Region { memory: Memory::Vrf, address, fill: tensor.fill, footprint },
-            transfer: plan.transfer,
-            guard: const { Self::GUARD },
-        };
-        self.pass.end(self.context, sink);
-        tensor
-    }
+macro_rules! load {
+    ($($stream:ident)*) => { $(
+        impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
+            $stream<'l, T, D, Chip, Cluster, Slice, Time, Packet>
+        {
+            /// Ends the stream in the vector register file of every slice. `Element` has exactly the axes of `Time` and
+            /// `Packet`, in any order; padding may be added or dropped.
+            ///
+            /// Refused while compiling: types other than `i32` and `f32`, other axes, more than 8192 bytes.
+            ///
+            /// # Panics
+            /// Where `address` is no multiple of 4, or the tensor at `address` leaves the VRF of 8192 bytes.
+            #[track_caller]
+            #[inline(never)] // The compiler names the line of a call that it did not inline.
+            pub fn to_vrf<Element: M>(self, address: Address) -> VrfTensor<D, Chip, Cluster, Slice, Element>
+            where
+                D: VeScalar,
+            {
+                let plan = const { &VrfLoadPlan::<D, Time, Packet, Element>::CONFIG };
+                let footprint = const { LoadedTensor::<D, Chip, Cluster, Slice, Time, Packet, Element>::FOOTPRINT };
+                accept(OPERATION, crate::tensor::check_address(Memory::Vrf, &footprint, address));
+                accept(OPERATION, crate::tensor::check_vrf_end(OPERATION, plan.bytes, address));
+                let tensor = VrfTensor::filled(address, self.context.next_fill());
+                let sink = Sink::Vrf {
+                    destination: Region { memory: Memory::Vrf, address, fill: tensor.fill, footprint },
+                    transfer: plan.transfer,
+                    guard: const { Self::GUARD },
+                };
+                self.pass.end(self.context, sink);
+                tensor
+            }
+        }
+    )* };
 }
+
+load!(CollectTensor VectorFinalTensor);
 
 #[cfg(test)]
 mod tests {

@@ -28,6 +28,7 @@ mod register_files;
 mod stage;
 mod switch;
 mod transpose;
+mod vector;
 
 pub use cast::explain_cast;
 pub use collect::explain_collect;
@@ -38,6 +39,7 @@ use stage::count;
 pub use stage::{MappingChange, StageExplanation};
 pub use switch::explain_switch;
 pub use transpose::explain_transpose;
+pub use vector::{VectorExplanation, VectorRow, explain_vector};
 
 /// A plan that exists has an explanation.
 fn explained(explanation: Result<Explanation, PlanError>) -> Explanation {

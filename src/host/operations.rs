@@ -8,7 +8,7 @@ use crate::command::Transfer;
 use crate::error::PlanError;
 use crate::mapping::{Atom, Expr, Factors, M, Pool, divide};
 use crate::scalar::{Opt, Scalar};
-use crate::sequencer::transfer::{Level, Placement, derive_between};
+use crate::sequencer::transfer::{Broadcast, Level, Placement, derive_between};
 use crate::text::Text;
 use num_traits::Zero;
 
@@ -36,6 +36,7 @@ fn between(
     let (from, to) = (expressions(source), expressions(destination));
     let from = Placement { name: "Tensor", dimensions: &from };
     let to = Placement { name: "Tensor", dimensions: &to };
+    let broadcast = if broadcast { Broadcast::Axes } else { Broadcast::Refused };
     let mut transfer =
         derive_between(operation, pool, &from, &factors(source), &to, &factors(destination), broadcast)?;
     for k in 0..transfer.loops.len() {

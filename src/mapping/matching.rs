@@ -22,7 +22,7 @@
 
 use super::factor::{Factor, Factors, NO_FACTOR, same_factor, size_of_factors};
 use super::normal::least;
-use super::term::{Atom, Composite, Pool, Term};
+use super::term::{Atom, Composite, Ident, Pool, Term};
 use crate::list::List;
 
 /// The most lists of one side.
@@ -437,6 +437,25 @@ pub(crate) const fn mentions(pool: &Pool, factor: &Factor, axis: &Atom) -> bool 
         k += 1;
     }
     false
+}
+
+/// Whether the axis of this name is in a factor, by itself or in a composite.
+pub(crate) const fn mentions_axis(pool: &Pool, factor: &Factor, axis: &Ident) -> bool {
+    let Factor::Term { term, .. } = factor else { return false };
+    match term.atom {
+        Atom::Symbol(own) => own.name.is(axis),
+        Atom::Composite(composite) => {
+            let content = pool.content(composite);
+            let mut k = 0;
+            while k < content.len() {
+                if mentions_axis(pool, &content[k], axis) {
+                    return true;
+                }
+                k += 1;
+            }
+            false
+        }
+    }
 }
 
 /// A part of an axis that stands twice in the mappings of one tensor or stream: the digit and its size.

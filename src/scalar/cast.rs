@@ -89,10 +89,39 @@ pub trait ContractionCast: Scalar {
     label = "elements of `{Self}` arrive here",
     note = "help: let fetch widen narrow integers to `i32` and narrow floats to `f32`"
 )]
-pub trait VeScalar: Scalar + sealed::Sealed {}
+pub trait VeScalar: Scalar + sealed::Sealed {
+    /// The type as a value.
+    const KIND: VeScalarKind;
 
-impl VeScalar for i32 {}
-impl VeScalar for f32 {}
+    /// The 32 bits of an element.
+    #[doc(hidden)]
+    fn to_lane(self) -> u32;
+}
+
+/// The element types of the Vector Engine as values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VeScalarKind {
+    /// `f32`.
+    F32,
+    /// `i32`.
+    I32,
+}
+
+impl VeScalar for i32 {
+    const KIND: VeScalarKind = VeScalarKind::I32;
+
+    fn to_lane(self) -> u32 {
+        self as u32
+    }
+}
+
+impl VeScalar for f32 {
+    const KIND: VeScalarKind = VeScalarKind::F32;
+
+    fn to_lane(self) -> u32 {
+        self.to_bits()
+    }
+}
 
 impl<D: Scalar> Cast<D> for D {
     #[inline]

@@ -33,9 +33,10 @@ mod float8;
 mod integer;
 mod narrow;
 mod opt;
+pub mod vector;
 
 pub use block::convert_block;
-pub use cast::{Cast, ContractionCast, FetchCast, VeScalar};
+pub use cast::{Cast, ContractionCast, FetchCast, VeScalar, VeScalarKind};
 pub use chip_type::{ChipType, Rngd, RngdS};
 pub use element_type::ElementType;
 pub use float8::{

@@ -60,7 +60,31 @@ pub const fn derive_transfer(
     let mut pool = Pool::new();
     let from = attempt!(all_factors(operation, &mut pool, source));
     let to = attempt!(all_factors(operation, &mut pool, destination));
+    let broadcast = if broadcast { Broadcast::Axes } else { Broadcast::Refused };
     derive_between(operation, &pool, source, &from, destination, &to, broadcast)
+}
+
+/// The same, with a broadcast along every digit that the source does not have.
+pub(crate) const fn derive_read(
+    operation: &'static str,
+    source: &Placement<'_>,
+    destination: &Placement<'_>,
+) -> Result<Transfer, PlanError> {
+    let mut pool = Pool::new();
+    let from = attempt!(all_factors(operation, &mut pool, source));
+    let to = attempt!(all_factors(operation, &mut pool, destination));
+    derive_between(operation, &pool, source, &from, destination, &to, Broadcast::Digits)
+}
+
+/// What a destination may have that the source lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Broadcast {
+    /// Nothing.
+    Refused,
+    /// Axes of which the source has nothing.
+    Axes,
+    /// Digits, also of axes of which the source has others: one value for a group of neighbours.
+    Digits,
 }
 
 pub(crate) const fn derive_between(
@@ -70,7 +94,7 @@ pub(crate) const fn derive_between(
     from: &[Factors; LEVELS],
     destination: &Placement<'_>,
     to: &[Factors; LEVELS],
-    broadcast: bool,
+    broadcast: Broadcast,
 ) -> Result<Transfer, PlanError> {
     let cut = matched(
         pool,
@@ -104,7 +128,7 @@ pub(crate) const fn derive_between(
             }
             None => {
                 let repeated = is_repeat(&cut, k);
-                if !broadcast && !repeated {
+                if matches!(broadcast, Broadcast::Refused) && !repeated {
                     refuse!(
                         "broadcast not allowed",
                         "{}: the destination {} has {}, which the source {} lacks, and a broadcast is not allowed here; \
@@ -115,7 +139,7 @@ pub(crate) const fn derive_between(
                         text(&placement_text(source)),
                     );
                 }
-                if !repeated && holds_axis_partly(&cut, k) {
+                if !repeated && !matches!(broadcast, Broadcast::Digits) && holds_axis_partly(&cut, k) {
                     refuse!(
                         "insufficient input",
                         "{}: insufficient input: the destination wants {}, a part of an axis of which the source {} holds \

@@ -13,6 +13,7 @@ mod commands;
 mod sequences;
 mod sums;
 mod wild;
+mod wild_vector;
 
 use ::reference;
 use commands::{Broken, Machine};

@@ -2,12 +2,13 @@
 //! a refused one leaves memory as it was.
 
 use crate::reference::random::Random;
+use crate::wild_vector;
 use furiosa_visa_std::chip::{Check, CheckOptions, ExecutionOrder, FreshMemory, SimOptions, System};
 use furiosa_visa_std::command::{
     AccumulationKind, Cast, Collect, Command, ContextKind, Contraction, CopyCall, Dma, Emission, Fetch,
     FillId, Footprint, HostBuffer, HostTransfer, Inspection, Interleave, MaskConfig, Memory, Operation,
-    Region, RegisterFile, Sink, SnoopDigit, SnoopLoop, Step, Switch, SwitchLoop, SwitchVariant, Table,
-    TensorUnit, TimeGate, Transfer, TransferLoop, Transpose, TrfAddress, TrfRegion, UnitCopy,
+    Region, RegisterFile, Sink, SnoopDigit, SnoopLoop, Step, StreamShape, Switch, SwitchLoop, SwitchVariant,
+    Table, TensorUnit, TimeGate, Transfer, TransferLoop, Transpose, TrfAddress, TrfRegion, UnitCopy,
 };
 use furiosa_visa_std::mapping::{Guard, GuardDigit, GuardSum};
 use furiosa_visa_std::scalar::ElementType;
@@ -15,7 +16,7 @@ use furiosa_visa_std::sequencer::{Config, Entry};
 use std::panic::Location;
 
 /// A number that was meant to be this one.
-fn odd(random: &mut Random, meant: usize) -> usize {
+pub(crate) fn odd(random: &mut Random, meant: usize) -> usize {
     match random.below(12) {
         0 => 0,
         1 => meant.wrapping_add(1),
@@ -42,7 +43,7 @@ fn part(random: &mut Random) -> TrfAddress {
     random.pick(&[TrfAddress::FirstHalf, TrfAddress::SecondHalf, TrfAddress::Full])
 }
 
-fn region(random: &mut Random, memory: Memory, element: ElementType, elements: usize) -> Region {
+pub(crate) fn region(random: &mut Random, memory: Memory, element: ElementType, elements: usize) -> Region {
     let footprint = Footprint {
         element,
         chips: 1,
@@ -60,7 +61,7 @@ fn config(loops: &[(usize, isize)], packet: usize) -> Config {
     config
 }
 
-fn transfer(loops: &[(usize, Step, Step)]) -> Transfer {
+pub(crate) fn transfer(loops: &[(usize, Step, Step)]) -> Transfer {
     let mut transfer = Transfer { guard: Guard::always(loops.len()), ..Transfer::new() };
     for &(size, source, destination) in loops {
         transfer.loops.push(TransferLoop { size, source, destination });
@@ -68,7 +69,7 @@ fn transfer(loops: &[(usize, Step, Step)]) -> Transfer {
     transfer
 }
 
-const fn inside(elements: usize) -> Step {
+pub(crate) const fn inside(elements: usize) -> Step {
     Step { units: 0, elements }
 }
 
@@ -285,6 +286,12 @@ fn pass(random: &mut Random) -> TensorUnit {
             output,
         }
     });
+    let vector = (stream.2 == 8 && random.chance(60)).then(|| {
+        let (element, time, lanes) = stream;
+        let (vector, behind) = wild_vector::program(random, StreamShape { element, time, lanes });
+        stream = (behind.element, behind.time, behind.lanes);
+        vector
+    });
     let cast = random.chance(20).then(|| {
         let output = random.pick(&[ElementType::I8, ElementType::Bf16, ElementType::F8e4m3, stream.0]);
         let cast = Cast { input: stream.0, output };
@@ -323,10 +330,19 @@ fn pass(random: &mut Random) -> TensorUnit {
         },
     };
     let (sub_context, collect) = (random.chance(30), Some(Collect { flits }));
-    TensorUnit { sub_context, switch, collect, contraction, cast, transpose, ..TensorUnit::new(fetch, sink) }
+    TensorUnit {
+        sub_context,
+        switch,
+        collect,
+        contraction,
+        vector,
+        cast,
+        transpose,
+        ..TensorUnit::new(fetch, sink)
+    }
 }
 
-fn odd_guard(random: &mut Random, guard: &mut Guard) {
+pub(crate) fn odd_guard(random: &mut Random, guard: &mut Guard) {
     match random.below(4) {
         0 => guard.variables = odd(random, guard.variables),
         _ => {
@@ -347,7 +363,7 @@ fn odd_rarely(random: &mut Random, meant: usize) -> usize {
     if random.chance(10) { odd(random, meant) } else { meant }
 }
 
-fn odd_region(random: &mut Random, region: &mut Region) {
+pub(crate) fn odd_region(random: &mut Random, region: &mut Region) {
     let footprint = &mut region.footprint;
     match random.below(8) {
         0 => footprint.chips = odd(random, 1),
@@ -396,7 +412,7 @@ fn odd_config(random: &mut Random, config: &mut Config) {
     }
 }
 
-fn odd_transfer(random: &mut Random, transfer: &mut Transfer) {
+pub(crate) fn odd_transfer(random: &mut Random, transfer: &mut Transfer) {
     let at = random.below(transfer.loops.len().max(1));
     match random.below(6) {
         0 => odd_guard(random, &mut transfer.guard),
@@ -419,6 +435,9 @@ fn odd_transfer(random: &mut Random, transfer: &mut Transfer) {
 }
 
 fn odd_pass(random: &mut Random, unit: &mut TensorUnit) {
+    if let Some(own) = unit.vector.as_mut().filter(|_| random.chance(40)) {
+        return wild_vector::odd_program(random, own);
+    }
     match random.below(10) {
         0 => odd_region(random, &mut unit.fetch.source),
         1 => odd_config(random, &mut unit.fetch.config),

@@ -7,17 +7,18 @@ use furiosa_visa_std::chip::RegisterType;
 use furiosa_visa_std::clock::Channels;
 use furiosa_visa_std::clock::tensor_unit::{
     access_bytes, accumulate_cycles, contract_cycles, fetch_cycles, switch_cycles, transpose_cycles,
-    tree_latency,
+    tree_latency, vector_cycles, vector_latency,
 };
-use furiosa_visa_std::command::AdapterStage;
+use furiosa_visa_std::command::{AdapterStage, StreamShape, Vector, VectorStep};
 use furiosa_visa_std::engine::collect::CollectPlan;
 use furiosa_visa_std::engine::commit::{CommitConfig, CommitRequest, derive_commit};
 use furiosa_visa_std::engine::contraction::{AlignPlan, AlignRequest, derive_align};
 use furiosa_visa_std::engine::fetch::{FetchConfig, FetchRequest, derive_fetch};
 use furiosa_visa_std::engine::switch::{SwitchRequest, derive_switch, derive_switch_to};
 use furiosa_visa_std::engine::transpose::TransposePlan;
+use furiosa_visa_std::engine::vector::{InterSlicePlan, ReduceRequest, derive_reduce};
 use furiosa_visa_std::explain::StageExplanation;
-use furiosa_visa_std::mapping::M;
+use furiosa_visa_std::mapping::{Guard, M};
 use furiosa_visa_std::prelude::*;
 use furiosa_visa_std::scalar::ElementType::{self, Bf16, F32, I4, I8, I32};
 use furiosa_visa_std::spec;
@@ -44,19 +45,14 @@ macro_rules! file {
 }
 
 /// First row, last row, where.
-const ROWS: [(usize, usize, Met); 23] = [
+const ROWS: [(usize, usize, Met); 18] = [
     (1, 7, Here),
     (8, 13, file!("tests/golden/fetch.rs")),
     (14, 14, Here),
     (15, 15, file!("tests/golden/fetch.rs")),
     (16, 16, Here),
     (17, 17, file!("tests/golden/fetch.rs")),
-    (18, 42, Here),
-    (43, 43, ToCome("pub fn vector")),
-    (44, 44, Here),
-    (45, 45, ToCome("pub fn vector")),
-    (46, 48, Here),
-    (49, 52, ToCome("pub fn vector")),
+    (18, 52, Here),
     (53, 53, ToCome("pub transpose")),
     (54, 64, Here),
     (65, 65, file!("src/clock/banks/timing_tests.rs")),
@@ -64,9 +60,8 @@ const ROWS: [(usize, usize, Met); 23] = [
     (67, 70, file!("src/clock/banks/timing_tests.rs")),
     (71, 75, file!("tests/golden/hbm.rs")),
     (76, 94, file!("src/clock/dma/worked_examples_tests.rs")),
-    (95, 95, Here),
-    (96, 96, ToCome("pub fn vector")),
-    (98, 98, ToCome("pub fn vector")),
+    (95, 96, Here),
+    (98, 98, Here),
     (99, 99, file!("src/clock/dma/worked_examples_tests.rs")),
 ];
 
@@ -518,4 +513,66 @@ fn copies() {
 #[test]
 fn flits() {
     assert_eq!(fetch_cycles(4096, 32, 32), 4096, "G95");
+}
+
+/// A program of the Vector Engine, and the stream of so many flits that enters it.
+fn program(steps: &[VectorStep], flits: usize) -> (Vector, StreamShape) {
+    let mut vector = Vector::new(F32, Guard::always(5));
+    vector.steps.extend_from_slice(steps);
+    (vector, StreamShape { element: F32, time: flits, lanes: 8 })
+}
+
+/// A function of an element.
+fn function(op: FpUnaryOp) -> VectorStep {
+    VectorStep::Unary { op, ids: ValidBranchIds::ValidAlways }
+}
+
+/// G49: a cycle per arithmetic unit. G50: a split halves the rate. G51: eight sums are open at once, twelve are too many.
+#[test]
+fn vector_operators() {
+    let float = [VectorStep::Split, function(FpUnaryOp::Sqrt), function(FpUnaryOp::Exp), VectorStep::Concat];
+    let (split, stream) = program(&float, 24);
+    assert_eq!(vector_latency(&split), 2, "G49");
+    assert_eq!(vector_cycles(&split, stream), 2 * 24, "G50");
+    let (trimmed, _) = program(&[VectorStep::Trim, function(FpUnaryOp::Exp), VectorStep::Pad], 24);
+    assert_eq!(vector_cycles(&trimmed, stream), 24, "four of eight lanes");
+
+    axes![R = 5, A = 6, B = 8];
+    let slots = |time: &'static Expr, out_time: &'static Expr| {
+        let [one, lane] = [<m![1]>::EXPR, <m![1 # 4]>::EXPR];
+        let request =
+            ReduceRequest { axis: R::NAME, units: [one; 3], time, packet: lane, out_time, out_packet: lane };
+        derive_reduce(&request).map(|config| config.slots).map_err(|error| error.rule())
+    };
+    assert_eq!(slots(<m![R, A % 2, B % 4]>::EXPR, <m![A % 2, B % 4]>::EXPR), Ok(8), "G51");
+    assert_eq!(slots(<m![R, A % 3, B % 4]>::EXPR, <m![A % 3, B % 4]>::EXPR), Err("reduce slots"));
+}
+
+/// G43: 65 536 elements summed over a packet of 32, 8 time steps and 256 slices. G45: in all, pipelined (E26). G52: a ring of
+/// the slices of a group.
+#[test]
+fn sums_over_slices() {
+    axes![S = 256, G = 32, J = 8, L = 8];
+    type Whole = InterSlicePlan<m![1], m![1 # 2], m![S], m![1], m![L], m![1 # 256], m![1]>;
+    type Part = InterSlicePlan<m![1], m![1 # 2], m![G, J], m![1], m![L], m![G, 1 # 8], m![1]>;
+    let ring = Whole::CONFIG.group as u64;
+    let (spatial, temporal) = (tree_latency(Bf16), contract_cycles(8, 1, 1));
+    assert_eq!([spatial, temporal, ring], [5, 8, 256], "G43");
+    assert_eq!(spatial + temporal + ring, 269, "G45");
+    assert_eq!((ring, Part::CONFIG.group), (256, 8), "G52");
+}
+
+/// G96: two partial sums of 4096 flits, interleaved. G98: n of them take n fetches; a sum over slices is the alternative.
+#[test]
+fn split_reduce() {
+    let flits = 2 * 4096;
+    let zip = VectorStep::Zip {
+        op: furiosa_visa_std::command::BinaryOperator::ClipF32(ClipBinaryOpF32::Add),
+        mode: BinaryArgMode::Mode01,
+    };
+    let (vector, stream) = program(&[VectorStep::Unzip { step: 8 }, zip], flits);
+    let fetched = fetch_cycles(flits as u64, 32, 32);
+    assert_eq!((fetched, vector_cycles(&vector, stream)), (8192, 8192), "G96");
+    assert_eq!(vector.shape(stream).time, 4096);
+    assert_eq!([2, 3, 4].map(|n| fetch_cycles(n * 4096, 32, 32) / 4096), [2, 3, 4], "G98");
 }

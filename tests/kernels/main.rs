@@ -24,6 +24,7 @@ mod runtime;
 mod switch;
 mod threads;
 mod transposes;
+mod vector;
 
 use furiosa_visa_std::chip::CheckOptions;
 use furiosa_visa_std::prelude::*;

@@ -6,7 +6,7 @@ use crate::chip::memory::place::{Coordinates, Place};
 use crate::command::moves::{Moves, Side, Strip};
 use crate::command::{
     CopyCall, Dma, HostTransfer, Memory, Region, Sink, Start, StreamShape, TensorUnit, Transfer,
-    TransferLoop, TrfRegion, UnitCopy,
+    TransferLoop, TrfRegion, UnitCopy, Vector,
 };
 use crate::mapping::Guard;
 use crate::mapping::guard::rows::{LiveRows, Liveness, live_runs};
@@ -136,6 +136,9 @@ pub(crate) fn tensor_unit(
     if checks.alignment {
         for source in unit.fetch.sources() {
             element_aligned(source, call("fetch"))?;
+        }
+        for operand in unit.vector.iter().flat_map(Vector::operands) {
+            element_aligned(&operand.source, call("vector"))?;
         }
     }
     match &unit.sink {

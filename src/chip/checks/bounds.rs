@@ -3,7 +3,7 @@
 use super::fault::{CheckOptions, Fault, FaultKind};
 use crate::chip::memory::place::{Coordinates, Place};
 use crate::chip::memory::trf;
-use crate::command::{Contraction, Memory, Region, Sink, TensorUnit, TrfRegion};
+use crate::command::{Contraction, Memory, Region, Sink, TensorUnit, TrfRegion, Vector};
 use crate::scalar::ElementType;
 use crate::spec::{CLUSTERS, ChipKind, DM_BYTES, HBM_BYTES, SLICES, TRF_BANK_ROWS, VRF_BYTES};
 use crate::text::Text;
@@ -163,6 +163,9 @@ pub(crate) fn tensor_unit(
         for source in unit.fetch.sources() {
             in_bounds(source, chips, call("fetch"))?;
         }
+    }
+    for operand in unit.vector.iter().flat_map(Vector::operands).filter(|_| bounds) {
+        in_bounds(&operand.source, chips, call("vector"))?;
     }
     match &unit.sink {
         Sink::Commit { destination, .. } => {

@@ -62,13 +62,15 @@ fn check_source(
         Some((beats, packets)) => packets[flit / beats],
         None => flit / flits,
     };
+    let inputs = unit.vector.as_ref().map(|own| own.last_inputs(unit.shapes().contracted, summed));
+    let worked = |flit: usize| inputs.as_ref().map_or_else(|| summed(flit), |inputs| inputs[flit]);
     // A matrix leaves when all of it is there. Sums need not come in the order of their packets.
     let last = |flit: usize| match &unit.transpose {
         Some(own) => {
             let first = flit / own.out_rows * own.in_flits();
-            (first..first + own.in_flits()).map(summed).max().unwrap_or(0)
+            (first..first + own.in_flits()).map(worked).max().unwrap_or(0)
         }
-        None => summed(flit),
+        None => worked(flit),
     };
     // The packets that were fetched for certain when a flit is committed.
     let ready = |flit: usize| {

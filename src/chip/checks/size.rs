@@ -38,7 +38,10 @@ fn needed(unit: &TensorUnit) -> u128 {
     });
     let lanes_per_flit = (FLIT_BYTES * 8 / unit.fetch.output.bits()) as u128;
     let bytes_per_flit = lanes_per_flit * (unit.fetch.output.container_bits() as u128 + 8) / 8;
+    // The place of every element of an operand, and of a sum; what goes through the Vector Engine.
+    let vector = unit.vector.as_ref().map_or(0, |own| own.kept(unit.shapes().contracted));
     let terms = [
+        (vector, BYTES_PER_LANE),
         (steps as u128, BYTES_PER_STEP),
         (collected as u128, BYTES_PER_FLIT),
         (lanes, BYTES_PER_LANE),

@@ -83,6 +83,32 @@ fn vrf_runs(transfer: &Transfer, time: usize, lanes: usize) -> Vec<VrfRun> {
     runs
 }
 
+/// The first of the leading `width` lanes of a packet that is live in a slice and that nobody wrote: packet and lane. The
+/// stream, of which the flags are given, has packets of `per_flit` elements, the first of which is number `first`.
+pub(crate) fn find_missing(
+    live: &LiveRows,
+    width: usize,
+    (flags, first, per_flit): (&[bool], usize, usize),
+    at: Coordinates,
+    mask: &mut Vec<bool>,
+) -> Option<(usize, usize)> {
+    for (time, flags) in (first..).zip(flags.chunks(per_flit.max(1))) {
+        if flags.iter().all(|&flag| flag) {
+            continue;
+        }
+        let liveness = live.row(&mut [at.chip, at.cluster, at.slice, time, 0], mask);
+        let mut found = None;
+        live_runs(liveness, mask, width.min(flags.len()), |start, len| {
+            let missing = flags[start..start + len].iter().position(|&flag| !flag);
+            found = found.or(missing.map(|lane| start + lane));
+        });
+        if let Some(lane) = found {
+            return Some((time, lane));
+        }
+    }
+    None
+}
+
 impl SinkPlan {
     /// Prepares the end of a stream of `time` packets of `lanes` elements. `file`: the register file
     /// that it goes to if it goes to one.
@@ -123,29 +149,9 @@ impl SinkPlan {
         }
     }
 
-    /// The first live element of a slice that is uninitialised: packet and lane. The stream, of which the flags are given,
-    /// has packets of `per_flit` elements, the first of which is number `first`.
-    pub(crate) fn find_missing(
-        &self,
-        (flags, first, per_flit): (&[bool], usize, usize),
-        at: Coordinates,
-        mask: &mut Vec<bool>,
-    ) -> Option<(usize, usize)> {
-        for (time, flags) in (first..).zip(flags.chunks(per_flit.max(1))) {
-            if flags.iter().all(|&flag| flag) {
-                continue;
-            }
-            let liveness = self.live.row(&mut [at.chip, at.cluster, at.slice, time, 0], mask);
-            let mut found = None;
-            live_runs(liveness, mask, self.width().min(flags.len()), |start, len| {
-                let missing = flags[start..start + len].iter().position(|&flag| !flag);
-                found = found.or(missing.map(|lane| start + lane));
-            });
-            if let Some(lane) = found {
-                return Some((time, lane));
-            }
-        }
-        None
+    /// Which lanes hold an element.
+    pub(crate) fn live(&self) -> &LiveRows {
+        &self.live
     }
 
     /// Packets of the stream.

@@ -1,6 +1,7 @@
 //! Faults of a pass whose operands are not what they should be.
 
 use super::contraction::{Missing, SummedCell};
+use super::vector::MissingOperand;
 use super::{OriginOf, Pass};
 use crate::chip::checks::fault::{Fault, FaultKind};
 use crate::chip::memory::fills::Origin;
@@ -21,6 +22,7 @@ impl Pass<'_> {
         let at = Coordinates::of_slice(unit);
         let (operation, used) = match (&self.contraction, self.fetch.converts()) {
             (Some(_), _) => ("contraction", "takes"),
+            (None, false) if self.vector.is_some() => ("vector", "takes"),
             (None, true) => ("fetch", "converts"),
             (None, false) => ("cast", "converts"),
         };
@@ -72,6 +74,31 @@ impl Pass<'_> {
         let Some(exchange) = &self.exchange else { return (at, flit) };
         let (at, step) = exchange.source(at, flit / self.flits);
         (at, step * self.flits + flit % self.flits)
+    }
+
+    /// An operand of the Vector Engine that nobody wrote.
+    pub(super) fn missing_operand(
+        &self,
+        unit: usize,
+        MissingOperand { source, element }: MissingOperand,
+        origin: &OriginOf<'_>,
+    ) -> Fault {
+        let at = Coordinates::of_slice(unit);
+        let size = source.footprint.element.bits() as u64 / 8;
+        let start = source.address + element as u64 * size;
+        let place = Place::Region(source);
+        let Origin { clause, written } = origin(&place, at, start);
+        let message = format!(
+            "the operand, element {element} of the tensor at VRF address {}, is taken, {clause}",
+            source.address
+        );
+        let help = "write every element of the tensor before it is used, or make the rest padding (`# n`)";
+        let fault = Fault::new(FaultKind::Uninitialised, "vector", self.location, message, help);
+        let fault = place.blame(fault, at, start..start + size);
+        match written {
+            Some(location) => fault.after("it was written here", location),
+            None => fault,
+        }
     }
 
     /// The tensor, the element and the bytes that a lane of a flit was fetched from.

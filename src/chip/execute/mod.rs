@@ -15,6 +15,7 @@ mod fetch;
 mod host;
 mod mask;
 mod transpose;
+mod vector;
 
 pub(crate) use dma::{run as run_dma, run_unit_copy};
 pub(crate) use host::{download, inspect, upload};
@@ -27,17 +28,18 @@ use super::memory::separate::Placed;
 use super::memory::{Unit, trf};
 use crate::chip::PaddingRule;
 use crate::command::MemoryKind;
-use crate::command::{Cast, Place, Sink, TensorUnit};
+use crate::command::{Cast, Place, Sink, TensorUnit, Vector};
 use crate::mapping::{Guard, gcd};
 use crate::scalar::ElementType;
 use crate::spec::BEAT_LANES;
-use commit::SinkPlan;
+use commit::{SinkPlan, find_missing};
 use contraction::{ContractionBuffers, ContractionPlan, Missing, PaddingOptions};
 use core::ops::{ControlFlow, Range};
 use core::panic::Location;
 use exchange::Exchange;
 use fetch::{FetchBuffers, FetchPlan};
 use transpose::TransposePlan;
+use vector::{LaneRow, VectorBuffers, VectorPlan};
 
 #[cfg(feature = "parallel")]
 use rayon::prelude::*;
@@ -61,6 +63,7 @@ pub(crate) struct Pass<'a> {
     contraction: Option<ContractionPlan>,
     /// Where the contraction finds its packets, if they need not be fetched into a buffer.
     packets: Option<Packets>,
+    vector: Option<VectorPlan>,
     cast: Option<Cast>,
     transpose: Option<TransposePlan>,
     sink: SinkPlan,
@@ -93,6 +96,9 @@ struct Buffers {
     fetch: FetchBuffers,
     contraction: ContractionBuffers,
     stream: Row,
+    vector: VectorBuffers,
+    /// What enters and what leaves the Vector Engine.
+    whole: [Row; 2],
     converted: Row,
     cast: Row,
     transposed: Row,
@@ -108,6 +114,8 @@ impl Default for Buffers {
             fetch: FetchBuffers::default(),
             contraction: ContractionBuffers::default(),
             stream: row(),
+            vector: VectorBuffers::default(),
+            whole: [row(), row()],
             converted: row(),
             cast: row(),
             transposed: row(),
@@ -142,10 +150,11 @@ impl<'a> Pass<'a> {
             .and_then(|contraction| Packets::new(&fetch, contraction, command.fetch.time * flits));
         let cast = command.cast.filter(|cast| cast.input != cast.output);
         let shapes = command.shapes();
+        let vector = placed.unit.vector.as_ref().map(|own| VectorPlan::new(own, shapes.contracted));
         let end = match (&transpose, &cast) {
             (Some(_), _) => shapes.transposed,
             (None, Some(_)) => shapes.cast,
-            (None, None) => shapes.contracted,
+            (None, None) => shapes.vector,
         };
         let sink = SinkPlan::new(&placed.unit.sink, placed.files.written, end.time, end.lanes);
         Self {
@@ -157,6 +166,7 @@ impl<'a> Pass<'a> {
             exchange,
             contraction,
             packets,
+            vector,
             cast,
             transpose,
             sink,
@@ -183,8 +193,10 @@ impl<'a> Pass<'a> {
         let Some(exchange) = &self.exchange else { return self.slices(units) };
         let (Sink::Commit { guard, .. } | Sink::Trf { guard, .. } | Sink::Vrf { guard, .. }) =
             &self.command.sink;
+        // A sum between slices takes parts of slices in which it does not end.
+        let crosses = self.vector.as_ref().is_some_and(VectorPlan::crosses_slices);
         let receives = |at: Coordinates| {
-            at.chip < self.command.chips() && exchange.reaches(at) && may_be_live(guard, at)
+            at.chip < self.command.chips() && exchange.reaches(at) && (crosses || may_be_live(guard, at))
         };
         (0..units).map(|unit| receives(Coordinates::of_slice(unit))).collect()
     }
@@ -196,7 +208,8 @@ impl<'a> Pass<'a> {
 
     /// Whether the pass computes with what it reads. If not, it copies, uninitialised elements too.
     fn computes(&self) -> bool {
-        self.contraction.is_some() || self.cast.is_some() || self.fetch.converts()
+        let vector = self.command.vector.as_ref().is_some_and(Vector::computes);
+        self.contraction.is_some() || vector || self.cast.is_some() || self.fetch.converts()
     }
 
     /// Refuses a pass that computes with live elements that nobody wrote, or commits lanes that hold nothing, before
@@ -208,7 +221,7 @@ impl<'a> Pass<'a> {
         }
         let slices = self.receivers(units.len());
         let padding = self.may_take_padding();
-        let mut fetched = Vec::new();
+        let (mut fetched, mut written) = (Vec::new(), false);
         if self.exchange.is_some() {
             let takes_part: Vec<bool> = self
                 .slices(units.len())
@@ -217,16 +230,22 @@ impl<'a> Pass<'a> {
                 .map(|(sends, receives)| *sends || *receives)
                 .collect();
             let used = units.iter().zip(takes_part).filter(|(_, takes_part)| *takes_part);
-            if !padding && used.clone().all(|(unit, _)| self.is_initialised(unit)) {
-                return Ok(());
+            written = !padding && used.clone().all(|(unit, _)| self.is_initialised(unit));
+            if !written {
+                fetched = self.fetch_all(units);
             }
-            fetched = self.fetch_all(units);
         }
         let find = |buffers: &mut Buffers, number: usize, unit: &Unit| {
-            if !slices[number] || self.exchange.is_none() && !padding && self.is_initialised(unit) {
+            let at = Coordinates::of_slice(number);
+            let operand =
+                self.vector.as_ref().and_then(|own| own.find_missing_operand(unit, at, slices[number]));
+            if let Some(missing) = operand {
+                return Some(self.missing_operand(number, missing, origin));
+            }
+            if !slices[number] || written || self.exchange.is_none() && !padding && self.is_initialised(unit)
+            {
                 return None;
             }
-            let at = Coordinates::of_slice(number);
             if let Some(contraction) = &self.contraction {
                 contraction.load(unit.trf(self.placed.files.read), at, &mut buffers.contraction);
             }
@@ -248,7 +267,7 @@ impl<'a> Pass<'a> {
         first_fault(units, find)
     }
 
-    /// The first element of a block of flits from `first` on that the sink takes and nobody wrote.
+    /// The first element of a block of flits from `first` on that the Vector Engine or the sink takes and nobody wrote.
     fn find_missing_in_stream(
         &self,
         first: usize,
@@ -258,12 +277,14 @@ impl<'a> Pass<'a> {
         let Buffers { stream, transposed_flags, mask, .. } = buffers;
         let per_flit = self.fetch.padded() / self.flits.max(1);
         let flags = stream.flags()?;
-        let (flit, lane) = match &self.transpose {
-            None => self.sink.find_missing((flags, first, per_flit), at, mask)?,
-            Some(own) => {
+        let (live, width, flits) = (self.sink.live(), self.sink.width(), (flags, first, per_flit));
+        let (flit, lane) = match (&self.vector, &self.transpose) {
+            (Some(own), _) => find_missing(own.live(), per_flit, flits, at, mask)?,
+            (None, None) => find_missing(live, width, flits, at, mask)?,
+            (None, Some(own)) => {
                 own.run_flags(flags, per_flit, transposed_flags);
                 let packets = (&transposed_flags[..], own.first_packet(first), own.rows());
-                let (packet, row) = self.sink.find_missing(packets, at, mask)?;
+                let (packet, row) = find_missing(live, width, packets, at, mask)?;
                 own.source(packet, row)
             }
         };
@@ -321,13 +342,22 @@ impl<'a> Pass<'a> {
                     let flits = self.steps() * self.flits;
                     contraction.may_take_padding(flits, |flit| self.fetched_lanes(flit))
                 }
-                None => self.sink.may_take_padding(|time| self.filled_lanes(time)),
+                None => match &self.vector {
+                    Some(own) => {
+                        let (flits, lanes) =
+                            (self.steps() * self.flits, self.fetch.padded() / self.flits.max(1));
+                        own.live().may_exceed(flits, lanes, |flit| self.fetched_lanes(flit))
+                    }
+                    None => self.sink.may_take_padding(|time| self.filled_lanes(time)),
+                },
             }
     }
 
     /// The leading lanes of a packet that hold an element of the stream: the rest is what collect, cast and transpose add.
     fn filled_lanes(&self, time: usize) -> usize {
         let before = |flit: usize| match &self.command.contraction {
+            // The engine knows of its lanes which of them hold something.
+            _ if self.vector.is_some() => BEAT_LANES,
             None => self.fetched_lanes(flit),
             // Rows and columns that a contraction does not use are sums of nothing.
             Some(_) => BEAT_LANES,
@@ -397,6 +427,9 @@ impl<'a> Pass<'a> {
     pub(crate) fn run(&self, units: &mut [Unit]) {
         let slices = self.receivers(units.len());
         let fetched = self.fetch_all(units);
+        if let Some(own) = self.vector.as_ref().filter(|own| own.crosses_slices()) {
+            return self.run_across(own, (&slices, &fetched), units);
+        }
         let run = |buffers: &mut Buffers, number: usize, unit: &mut Unit| {
             if slices[number] {
                 self.run_slice(Coordinates::of_slice(number), unit, &fetched, buffers);
@@ -412,6 +445,61 @@ impl<'a> Pass<'a> {
         {
             let mut buffers = Buffers::default();
             units.iter_mut().enumerate().for_each(|(number, unit)| run(&mut buffers, number, unit));
+        }
+    }
+
+    /// Runs all slices up to an exchange of the Vector Engine, exchanges, and goes on behind it.
+    fn run_across(&self, own: &VectorPlan, (slices, fetched): (&[bool], &[Row]), units: &mut [Unit]) {
+        let before = |buffers: &mut Buffers, number: usize, unit: &Unit| {
+            let at = Coordinates::of_slice(number);
+            slices[number].then(|| {
+                self.begin(at, unit, buffers);
+                if !self.contract_in_place(at, unit, buffers) {
+                    for block in self.blocks(false) {
+                        let Buffers { fetch, stream, .. } = buffers;
+                        self.load(at, unit, fetched, block.clone(), (fetch, stream));
+                        self.compute(at, block, buffers);
+                    }
+                }
+                let Buffers { contraction: sums, vector, whole: [whole, _], .. } = buffers;
+                if let Some(contraction) = &self.contraction {
+                    contraction.finish(sums, whole);
+                }
+                own.run_before(whole, (unit, at), vector)
+            })
+        };
+        let behind = |buffers: &mut Buffers, number: usize, unit: &mut Unit, stream: &mut Option<LaneRow>| {
+            let Some(stream) = stream.take() else { return };
+            let at = Coordinates::of_slice(number);
+            let Buffers { vector, whole: [_, whole], converted, cast: narrow, output, mask, .. } = buffers;
+            own.run_behind(stream, (unit, at), vector, if self.is_end() { output } else { whole });
+            self.narrow(whole, converted, narrow, output);
+            self.sink.run(output, at, unit, mask);
+        };
+        #[cfg(feature = "parallel")]
+        {
+            let streams: Vec<Option<LaneRow>> = units
+                .par_iter()
+                .enumerate()
+                .with_min_len(LEAST_SLICES)
+                .map_init(Buffers::default, |buffers, (number, unit)| before(buffers, number, unit))
+                .collect();
+            let mut streams = own.exchange(&streams);
+            units.par_iter_mut().zip(&mut streams).enumerate().with_min_len(LEAST_SLICES).for_each_init(
+                Buffers::default,
+                |buffers, (number, (unit, stream))| {
+                    behind(buffers, number, unit, stream);
+                },
+            );
+        }
+        #[cfg(not(feature = "parallel"))]
+        {
+            let mut buffers = Buffers::default();
+            let streams: Vec<Option<LaneRow>> =
+                units.iter().enumerate().map(|(number, unit)| before(&mut buffers, number, unit)).collect();
+            let mut streams = own.exchange(&streams);
+            let all = units.iter_mut().zip(&mut streams).enumerate();
+            all.for_each(|(number, (unit, stream))| behind(&mut buffers, number, unit, stream));
         }
     }
 
@@ -439,6 +527,7 @@ impl<'a> Pass<'a> {
     /// Empties the buffers for a slice, and reads its weights.
     fn begin(&self, at: Coordinates, unit: &Unit, buffers: &mut Buffers) {
         buffers.output.clear(self.cast.map_or(self.fetch.output(), |cast| cast.output));
+        buffers.whole[0].clear(self.fetch.output());
         if let Some(contraction) = &self.contraction {
             contraction.load(unit.trf(self.placed.files.read), at, &mut buffers.contraction);
             contraction.start(&mut buffers.contraction);
@@ -447,7 +536,12 @@ impl<'a> Pass<'a> {
 
     /// Whether packets go to the sink as they were fetched.
     fn copies(&self) -> bool {
-        self.contraction.is_none() && self.cast.is_none() && self.transpose.is_none()
+        self.contraction.is_none() && self.vector.is_none() && self.is_end()
+    }
+
+    /// Whether what leaves the engines that compute goes to the sink as it is.
+    fn is_end(&self) -> bool {
+        self.cast.is_none() && self.transpose.is_none()
     }
 
     /// The time steps that are there at a time: all of them where it is said so, and where packets are exchanged.
@@ -475,9 +569,13 @@ impl<'a> Pass<'a> {
 
     /// Third phase, block by block: what the engines make of packets that were fetched.
     fn compute(&self, at: Coordinates, block: Range<usize>, buffers: &mut Buffers) {
-        let Buffers { contraction: sums, stream, converted, cast: narrow, transposed, output, .. } = buffers;
+        let Buffers { contraction: sums, stream, whole, converted, cast: narrow, transposed, output, .. } =
+            buffers;
         if let Some(contraction) = &self.contraction {
             return contraction.run(stream, block.start * self.flits, at, sums);
+        }
+        if self.vector.is_some() {
+            return whole[0].push(stream.bytes(), stream.len(), stream.flags());
         }
         if self.copies() {
             return;
@@ -507,26 +605,42 @@ impl<'a> Pass<'a> {
 
     /// The end of the third phase: results leave the accumulator, and the sink is written.
     fn finish(&self, at: Coordinates, unit: &mut Unit, buffers: &mut Buffers) {
-        let Buffers { contraction: sums, stream, converted, cast: narrow, output, mask, .. } = buffers;
-        if let Some(contraction) = &self.contraction {
-            match (&self.cast, &self.transpose) {
-                (None, None) => contraction.finish(sums, output),
-                (Some(step), None) => {
-                    contraction.finish(sums, stream);
-                    cast::run(step, stream, converted, output);
-                }
-                (None, Some(own)) => {
-                    contraction.finish(sums, stream);
-                    own.run(stream, output);
-                }
-                (Some(step), Some(own)) => {
-                    contraction.finish(sums, stream);
-                    cast::run(step, stream, converted, narrow);
-                    own.run(narrow, output);
-                }
+        let Buffers {
+            contraction: sums,
+            stream,
+            vector,
+            whole: [before, behind],
+            converted,
+            cast: narrow,
+            output,
+            mask,
+            ..
+        } = buffers;
+        let is_end = self.is_end();
+        if let Some(own) = &self.vector {
+            if let Some(contraction) = &self.contraction {
+                contraction.finish(sums, before);
             }
+            own.run(before, (unit, at), vector, if is_end { output } else { behind });
+            self.narrow(behind, converted, narrow, output);
+        } else if let Some(contraction) = &self.contraction {
+            contraction.finish(sums, if is_end { output } else { stream });
+            self.narrow(stream, converted, narrow, output);
         }
         self.sink.run(output, at, unit, mask);
+    }
+
+    /// Cast and Transpose Engine, behind the engines that compute. Where there are none, the output is there already.
+    fn narrow(&self, stream: &Row, converted: &mut Row, narrow: &mut Row, output: &mut Row) {
+        match (&self.cast, &self.transpose) {
+            (None, None) => {}
+            (Some(step), None) => cast::run(step, stream, converted, output),
+            (None, Some(own)) => own.run(stream, output),
+            (Some(step), Some(own)) => {
+                cast::run(step, stream, converted, narrow);
+                own.run(narrow, output);
+            }
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use crate::command::Transfer;
 use crate::error::{PlanError, attempt};
 use crate::mapping::{Expr, Factors, M, Pool};
 use crate::scalar::Scalar;
-use crate::sequencer::transfer::{LEVELS, Level, Placement, all_factors, derive_between};
+use crate::sequencer::transfer::{Broadcast, LEVELS, Level, Placement, all_factors, derive_between};
 use crate::tensor::{HbmTensor, Shape};
 use core::marker::PhantomData;
 
@@ -64,8 +64,8 @@ pub(crate) const fn derive_host_transfer(
     storage[0] = crate::host::packed_factors(&mut pool, host);
     let chip = attempt!(all_factors(operation, &mut pool, chip_side));
     if upload {
-        derive_between(operation, &pool, &host_side, &storage, chip_side, &chip, true)
+        derive_between(operation, &pool, &host_side, &storage, chip_side, &chip, Broadcast::Axes)
     } else {
-        derive_between(operation, &pool, chip_side, &chip, &host_side, &storage, true)
+        derive_between(operation, &pool, chip_side, &chip, &host_side, &storage, Broadcast::Axes)
     }
 }

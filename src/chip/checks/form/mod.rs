@@ -3,6 +3,7 @@
 
 mod site;
 mod switch;
+mod vector;
 
 use super::bounds::Call;
 use super::fault::{Fault, FaultKind};
@@ -123,9 +124,12 @@ fn pass(unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), F
     if let Some(own) = &unit.contraction {
         contracted(own, shapes.collected.time, form("contraction"))?;
     }
+    if let Some(own) = &unit.vector {
+        vector::program(own, shapes.contracted, form("vector"))?;
+    }
     if let Some(cast) = &unit.cast {
         let call = form("cast");
-        call.same(shapes.contracted.element, cast.input, "is to be cast as a stream of")?;
+        call.same(shapes.vector.element, cast.input, "is to be cast as a stream of")?;
         if cast.output.bits() > cast.input.bits() {
             let message = format!(
                 "a flit of {} is to become {}, which takes more than a flit",

@@ -1,0 +1,157 @@
+//! How fast the operators of the Vector Engine are computed, beside plain loops over arrays of the same size.
+//!
+//! `RAYON_NUM_THREADS=1 cargo bench -p furiosa-visa-benches --bench vector`, then `cargo run -p furiosa-visa-benches --bin
+//! ratios`. A pass also fetches and commits, so that its figures hold more than the operators; `copy` is a pass that does
+//! nothing else.
+
+use criterion::{Criterion, Throughput, criterion_main};
+use furiosa_visa_std::prelude::*;
+use furiosa_visa_std::scalar::vector::{add_float, exponential, min_float, multiply_float};
+use pollster::block_on;
+use std::hint::black_box;
+
+axes![S = 256, T = 512, L = 8];
+
+type Cluster = m![1 # 2];
+type Part = m![T, L];
+type Tensor<D> = DmTensor<D, m![1], Cluster, m![S], Part>;
+const ELEMENTS: usize = 256 * 512 * 8;
+
+fn tensor<D: Scalar>(ctx: &mut Context, value: impl Fn(usize) -> D) -> Tensor<D> {
+    let values = (0..ELEMENTS).map(|k| Opt::Init(value(k))).collect();
+    let host = HostTensor::<D, m![S, T, L]>::from_buf(values);
+    let hbm = block_on(host.to_hbm::<m![1], m![S, T, L]>(&mut ctx.pdma, 0));
+    hbm.to_dm(&mut ctx.tdma, 0)
+}
+
+fn flits<'l, D: Scalar>(
+    ctx: &'l mut Context,
+    x: &'l Tensor<D>,
+) -> CollectTensor<'l, { Tu::Main }, D, m![1], Cluster, m![S], m![T], m![L]>
+where
+    D: FetchCast<D> + StreamScalar,
+{
+    ctx.main.begin(x.view()).fetch::<D, m![T], m![L]>().collect::<m![T], m![L]>()
+}
+
+fn vector(criterion: &mut Criterion) {
+    let mut ctx = Context::acquire();
+    let ctx = &mut *ctx;
+    let x = tensor(ctx, |k| k as f32 * 1e-4 - 50.0);
+    let plain: Vec<f32> = (0..ELEMENTS).map(|k| k as f32 * 1e-4 - 50.0).collect();
+    let mut out = plain.clone();
+
+    let mut group = criterion.benchmark_group("add, multiply, clip over f32");
+    group.sample_size(20).throughput(Throughput::Elements(ELEMENTS as u64));
+    group.bench_function("pass", |bencher| {
+        bencher.iter(|| {
+            let _ = flits(ctx, &x)
+                .vector_init()
+                .vector_intra_slice_branch(BranchMode::Unconditional)
+                .vector_split::<m![T, L / 4], m![L % 4]>()
+                .vector_fp_binary(FpBinaryOp::AddF, 1.5)
+                .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), 0.5)
+                .vector_concat::<m![T], m![L]>()
+                .vector_clip(ClipBinaryOpF32::Min, 9.0)
+                .vector_final()
+                .commit::<Part>(256 << 10);
+        });
+    });
+    group.bench_function("copy", |bencher| {
+        bencher.iter(|| {
+            let _ = flits(ctx, &x).commit::<Part>(256 << 10);
+        });
+    });
+    group.bench_function("baseline: a plain loop", |bencher| {
+        bencher.iter(|| {
+            for (out, x) in out.iter_mut().zip(&plain) {
+                *out = min_float(multiply_float(add_float(*x, 1.5), 0.5), 9.0);
+            }
+            black_box(&mut out);
+        });
+    });
+    group.finish();
+
+    let integers = tensor(ctx, |k| k as i32 - 1000);
+    let plain_integers: Vec<i32> = (0..ELEMENTS).map(|k| k as i32 - 1000).collect();
+    let mut out_integers = plain_integers.clone();
+    let mut group = criterion.benchmark_group("add, multiply, clip over i32");
+    group.sample_size(20).throughput(Throughput::Elements(ELEMENTS as u64));
+    group.bench_function("pass", |bencher| {
+        bencher.iter(|| {
+            let _ = flits(ctx, &integers)
+                .vector_init()
+                .vector_intra_slice_branch(BranchMode::Unconditional)
+                .vector_fxp(FxpBinaryOp::AddFxp, 15)
+                .vector_fxp(FxpBinaryOp::MulInt, 3)
+                .vector_clip(ClipBinaryOpI32::Min, 9999)
+                .vector_final()
+                .commit::<Part>(256 << 10);
+        });
+    });
+    group.bench_function("baseline: a plain loop", |bencher| {
+        bencher.iter(|| {
+            for (out, x) in out_integers.iter_mut().zip(&plain_integers) {
+                *out = x.wrapping_add(15).wrapping_mul(3).min(9999);
+            }
+            black_box(&mut out_integers);
+        });
+    });
+    group.finish();
+
+    let x = tensor(ctx, |k| k as f32 * 1e-4 - 50.0);
+    let mut group = criterion.benchmark_group("exponentials");
+    group.sample_size(20).throughput(Throughput::Elements(ELEMENTS as u64));
+    group.bench_function("pass", |bencher| {
+        bencher.iter(|| {
+            let _ = flits(ctx, &x)
+                .vector_init()
+                .vector_intra_slice_branch(BranchMode::Unconditional)
+                .vector_split::<m![T, L / 4], m![L % 4]>()
+                .vector_fp_unary(FpUnaryOp::Exp)
+                .vector_concat::<m![T], m![L]>()
+                .vector_final()
+                .commit::<Part>(256 << 10);
+        });
+    });
+    group.bench_function("baseline: the function in a plain loop", |bencher| {
+        bencher.iter(|| {
+            out.iter_mut().zip(&plain).for_each(|(out, x)| *out = exponential(*x));
+            black_box(&mut out);
+        });
+    });
+    group.finish();
+
+    let mut group = criterion.benchmark_group("sums over time");
+    group.sample_size(20).throughput(Throughput::Elements(ELEMENTS as u64));
+    group.bench_function("pass", |bencher| {
+        bencher.iter(|| {
+            let _ = flits(ctx, &x)
+                .vector_init()
+                .vector_intra_slice_branch(BranchMode::Unconditional)
+                .vector_split::<m![T, L / 4], m![L % 4]>()
+                .vector_intra_slice_reduce::<T, m![L / 4], m![L % 4]>(IntraSliceReduceOpF32::Add)
+                .vector_concat::<m![1], m![L]>()
+                .vector_final()
+                .commit::<m![L]>(256 << 10);
+        });
+    });
+    group.bench_function("baseline: a plain loop", |bencher| {
+        bencher.iter(|| {
+            let mut sums = [[0.0f32; 8]; 256];
+            for (sums, slice) in sums.iter_mut().zip(plain.chunks_exact(512 * 8)) {
+                for flit in slice.as_chunks::<8>().0 {
+                    sums.iter_mut().zip(flit).for_each(|(sum, x)| *sum += x);
+                }
+            }
+            black_box(sums);
+        });
+    });
+    group.finish();
+}
+
+fn benches() {
+    vector(&mut Criterion::default().configure_from_args());
+}
+
+criterion_main!(benches);

@@ -1,0 +1,66 @@
+//! Which instructions the operators use. All give the same bits: the loops are those of [`super::lanes`].
+
+use super::lanes::{self, Lanes};
+use crate::command::{BinaryArgMode, BinaryOperator, FpTernaryOp, FpUnaryOp, ReduceOperator, TernaryArgMode};
+
+/// What is done with a block of lanes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Job<'a> {
+    /// A binary operator with an operand.
+    Binary(BinaryOperator, BinaryArgMode, Lanes<'a>),
+    /// A function.
+    Unary(FpUnaryOp),
+    /// A ternary operator with both operands.
+    Ternary(FpTernaryOp, TernaryArgMode, Lanes<'a>, f32),
+    /// Fixed point to float.
+    FixedToFloat(u32),
+    /// Float to fixed point.
+    FloatToFixed(u32),
+    /// Each lane with one of the others.
+    Accumulate(ReduceOperator, &'a [u32]),
+    /// Sums of lanes from a place on, at these offsets.
+    Fold(ReduceOperator, (&'a [u32], usize), &'a [usize]),
+}
+
+/// The instructions that are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Path {
+    /// What the program was compiled for.
+    Portable,
+    /// AVX2.
+    #[cfg(target_arch = "x86_64")]
+    Avx2(super::x86::Avx2),
+}
+
+impl Path {
+    /// The fastest path of this machine.
+    pub(super) fn best() -> Path {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(machine) = super::x86::Avx2::detect() {
+            return Path::Avx2(machine);
+        }
+        Path::Portable
+    }
+
+    /// Does it.
+    pub(super) fn run(self, job: Job<'_>, stream: &mut [u32]) {
+        match self {
+            Path::Portable => portable(job, stream),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx2(machine) => machine.run(job, stream),
+        }
+    }
+}
+
+#[inline(always)]
+pub(super) fn portable(job: Job<'_>, stream: &mut [u32]) {
+    match job {
+        Job::Binary(op, mode, operand) => lanes::binary(op, mode, stream, operand),
+        Job::Unary(op) => lanes::unary(op, stream),
+        Job::Ternary(op, mode, operand, constant) => lanes::ternary(op, mode, stream, operand, constant),
+        Job::FixedToFloat(bits) => lanes::fixed_to_float(stream, bits),
+        Job::FloatToFixed(bits) => lanes::float_to_fixed(stream, bits),
+        Job::Accumulate(op, others) => lanes::accumulate(op, stream, others),
+        Job::Fold(op, from, offsets) => lanes::fold_side_by_side(op, from, offsets, stream),
+    }
+}

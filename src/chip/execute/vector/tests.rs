@@ -1,0 +1,431 @@
+//! Random programs, element by element, against the blocks of lanes.
+
+use super::*;
+use crate::command::{
+    BinaryInput, ClipBinaryOpF32, ClipBinaryOpI32, FillId, Footprint, FpBinaryOp, FpMulAlu, FxpBinaryOp,
+    GroupId, InputCmpF32, IntraSliceReduce, KeptLoop, LogicBinaryOpF32, LogicBinaryOpI32, Memory,
+    ReduceOperator, ReducedLoop, Step, TernaryInput, TransferLoop, VrfOperand,
+};
+use crate::mapping::Guard;
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+
+/// An element and its execution id; `None`: nobody wrote it, or it has none.
+type Cell = (Option<u32>, Option<u8>);
+
+/// Steps one after another, over cells.
+fn plain(vector: &Vector, input: &[Option<u32>], vrf: &[Option<u32>]) -> Vec<Option<u32>> {
+    let mut groups: Vec<Vec<Cell>> = vec![input.iter().map(|&value| (value, Some(0))).collect()];
+    let mut stash: Vec<Option<u32>> = Vec::new();
+    let mut shape = StreamShape { element: vector.input, time: input.len() / 8, lanes: 8 };
+    for step in &vector.steps {
+        let fetched = |source: &OperandSource, k: usize| match source {
+            OperandSource::Constant(bits) => Some(*bits),
+            OperandSource::Vrf(own) => moved(&own.transfer, k).and_then(|from| vrf[from]),
+            OperandSource::Stash(own) => moved(own, k).and_then(|from| stash[from]),
+        };
+        match step {
+            VectorStep::Branch(branch) => {
+                for (k, (value, id)) in groups[0].iter_mut().enumerate() {
+                    *id = match branch {
+                        Branch::Unconditional => Some(0),
+                        Branch::AxisToggle { digits } => {
+                            let at = [0, 0, 0, k / 8, k % 8];
+                            let of = |d: &GuardDigit| at[d.variable] / d.base % d.extent * d.weight;
+                            Some(if digits.iter().map(of).sum::<usize>() % 2 == 1 { 8 } else { 0 })
+                        }
+                        Branch::Comparison(all) => {
+                            value.map(|value| (0..4).map(|k| u8::from(all[k].matches(value)) << k).sum())
+                        }
+                    };
+                }
+            }
+            VectorStep::Stash => stash = groups[0].iter().map(|&(value, _)| value).collect(),
+            VectorStep::Binary { op, mode, operands } => {
+                for cells in &mut groups {
+                    for (k, cell) in cells.iter_mut().enumerate() {
+                        let own = cell.1.and_then(|id| operands.iter().find(|input| input.ids.holds(id)));
+                        let Some(own) = own else { continue };
+                        let [a, b] =
+                            mode.arguments().map(|of| if of == 0 { cell.0 } else { fetched(&own.source, k) });
+                        cell.0 = a.zip(b).map(|(a, b)| binary(*op, a, b));
+                    }
+                }
+            }
+            VectorStep::Ternary { op, mode, operands } => {
+                for cells in &mut groups {
+                    for (k, cell) in cells.iter_mut().enumerate() {
+                        let own = cell.1.and_then(|id| operands.iter().find(|input| input.ids.holds(id)));
+                        let Some(own) = own else { continue };
+                        let constant = Some(own.constant.to_bits());
+                        let all = mode.arguments().map(|of| match of {
+                            0 => cell.0,
+                            1 => fetched(&own.source, k),
+                            _ => constant,
+                        });
+                        assert_eq!(*op, FpTernaryOp::FmaF);
+                        cell.0 = match all {
+                            [Some(a), Some(b), Some(c)] => {
+                                let [a, b, c] = [a, b, c].map(f32::from_bits);
+                                let sum = a.mul_add(b, c);
+                                Some(if sum.is_nan() { 0x7fc0_0000 } else { sum.to_bits() })
+                            }
+                            _ => None,
+                        };
+                    }
+                }
+            }
+            VectorStep::Unary { op, ids } => {
+                for (value, id) in groups.iter_mut().flatten() {
+                    if let Some(value) = value.as_mut().filter(|_| id.is_some_and(|id| ids.holds(id))) {
+                        let mut one = [*value];
+                        lanes::unary(*op, &mut one);
+                        *value = one[0];
+                    }
+                }
+            }
+            VectorStep::FxpToFp { int_width } => {
+                let change = |x: u32| crate::scalar::vector::fixed_to_float(x as i32, *int_width).to_bits();
+                groups.iter_mut().flatten().for_each(|cell| cell.0 = cell.0.map(change));
+            }
+            VectorStep::FpToFxp { int_width } => {
+                let change = |x| crate::scalar::vector::float_to_fixed(f32::from_bits(x), *int_width) as u32;
+                groups.iter_mut().flatten().for_each(|cell| cell.0 = cell.0.map(change));
+            }
+            VectorStep::Split | VectorStep::Concat => {}
+            VectorStep::Trim => {
+                groups[0] = groups[0].chunks(8).flat_map(|packet| packet[..4].to_vec()).collect();
+            }
+            VectorStep::Pad => {
+                let pad = |packet: &[Cell]| [packet, &[(None, None); 4]].concat();
+                groups[0] = groups[0].chunks(4).flat_map(pad).collect();
+            }
+            VectorStep::IntraSliceReduce(own) => {
+                let mut sums = vec![(None, None); own.time * 4];
+                for (position, sum) in own.places() {
+                    let at = [0, 0, 0, position / 4, position % 4];
+                    let (value, id) = groups[0][position];
+                    if let Some(value) = value.filter(|_| own.guard.holds(&at)) {
+                        let sum: &mut Cell = &mut sums[sum];
+                        *sum =
+                            (Some(sum.0.map_or(value, |before| lanes::combined(own.op, before, value))), id);
+                    }
+                }
+                groups[0] = sums;
+            }
+            VectorStep::Unzip { step } => {
+                let of = |group: usize| {
+                    let id = Some(if group == 0 { 0 } else { 8 });
+                    let own = groups[0].iter().enumerate().filter(|(k, _)| k / step % 2 == group);
+                    own.map(|(_, &(value, _))| (value, id)).collect()
+                };
+                groups = vec![of(0), of(1)];
+            }
+            VectorStep::Zip { op, mode } => {
+                let pairs = groups[0].iter().zip(&groups[1]);
+                let zip = |(&(a, _), &(b, _)): (&Cell, &Cell)| {
+                    let both = a.zip(b).map(|(a, b)| {
+                        let [x, y] = mode.arguments().map(|of| if of == 0 { a } else { b });
+                        binary(*op, x, y)
+                    });
+                    (both, Some(8))
+                };
+                groups = vec![pairs.map(zip).collect()];
+            }
+            VectorStep::InterSliceReduce(_) => unreachable!("there is one slice"),
+        }
+        shape = step.shape(shape);
+        assert_eq!(groups[0].len(), shape.time * shape.lanes);
+    }
+    groups.swap_remove(0).into_iter().map(|(value, _)| value).collect()
+}
+
+fn binary(op: BinaryOperator, a: u32, b: u32) -> u32 {
+    let mut one = [a];
+    lanes::binary(op, BinaryArgMode::Mode01, &mut one, Lanes::Constant(b));
+    one[0]
+}
+
+/// The element that goes to a position. The loops of the tests have one step per position at most.
+fn moved(transfer: &Transfer, position: usize) -> Option<usize> {
+    let (mut rest, mut from) = (position, 0);
+    for own in &transfer.loops {
+        let index = rest / own.destination.elements;
+        rest %= own.destination.elements;
+        from += index * own.source.elements;
+        if index >= own.size {
+            return None;
+        }
+    }
+    Some(from)
+}
+
+fn loops(all: &[(usize, usize, usize)]) -> Transfer {
+    let mut transfer = Transfer { guard: Guard::always(all.len()), ..Transfer::new() };
+    for &(size, from, to) in all {
+        let step = |elements| Step { units: 0, elements };
+        transfer.loops.push(TransferLoop { size, source: step(from), destination: step(to) });
+    }
+    transfer
+}
+
+const VRF: usize = 256;
+
+fn region() -> Region {
+    let guard = Guard::always(4);
+    let footprint =
+        Footprint { element: ElementType::F32, chips: 1, clusters: 1, slices: 1, elements: VRF, guard };
+    Region { memory: Memory::Vrf, address: 0, fill: FillId::ANY, footprint }
+}
+
+fn pick<T: Copy>(random: &mut SmallRng, all: &[T]) -> T {
+    all[random.random_range(0..all.len())]
+}
+
+fn source(random: &mut SmallRng, shape: StreamShape, stashed: Option<usize>) -> OperandSource {
+    let StreamShape { time, lanes, .. } = shape;
+    match random.random_range(0..4) {
+        0 | 1 => {
+            let (per_packet, per_lane) = pick(random, &[(0, 1), (1, 0), (0, 0), (3, 5), (lanes, 1)]);
+            let lanes_here = if random.random_range(0..4) == 0 { lanes - 1 } else { lanes };
+            let transfer = loops(&[(time, per_packet, lanes), (lanes_here, per_lane, 1)]);
+            OperandSource::Vrf(Box::new(VrfOperand { source: region(), transfer }))
+        }
+        2 if stashed == Some(time * lanes) => OperandSource::Stash(Box::new(loops(&[(time * lanes, 1, 1)]))),
+        _ => OperandSource::Constant(value(random)),
+    }
+}
+
+/// Bits of numbers that mean something both ways.
+fn value(random: &mut SmallRng) -> u32 {
+    match random.random_range(0..8) {
+        0 => random.random(),
+        1 => pick(random, &[0, 1 << 31, 0x7f80_0000, 0x7fc0_0000, 0xff80_0000, i32::MAX as u32]),
+        2 => random.random_range(0..40),
+        _ => random.random_range(-4.0f32..4.0).to_bits(),
+    }
+}
+
+fn operator(random: &mut SmallRng, shape: StreamShape) -> BinaryOperator {
+    match (shape.element, shape.lanes) {
+        (ElementType::F32, 4) => {
+            let all =
+                [FpBinaryOp::AddF, FpBinaryOp::SubF, FpBinaryOp::DivF, FpBinaryOp::MulF(FpMulAlu::Mul0)];
+            BinaryOperator::Fp(pick(random, &all))
+        }
+        (ElementType::F32, _) if random.random() => {
+            BinaryOperator::LogicF32(pick(random, LogicBinaryOpF32::ALL))
+        }
+        (ElementType::F32, _) => BinaryOperator::ClipF32(pick(random, ClipBinaryOpF32::ALL)),
+        _ => match random.random_range(0..3) {
+            0 => BinaryOperator::LogicI32(pick(random, LogicBinaryOpI32::ALL)),
+            1 => BinaryOperator::Fxp(pick(random, FxpBinaryOp::ALL)),
+            _ => BinaryOperator::ClipI32(pick(random, ClipBinaryOpI32::ALL)),
+        },
+    }
+}
+
+const IDS: [ValidBranchIds; 3] = [
+    ValidBranchIds::ValidAlways,
+    ValidBranchIds::ValidGroup { id: GroupId::Zero },
+    ValidBranchIds::ValidGroup { id: GroupId::One },
+];
+
+fn branch(random: &mut SmallRng) -> Branch {
+    match random.random_range(0..3) {
+        0 => Branch::Unconditional,
+        1 => {
+            let digit = GuardDigit {
+                variable: pick(random, &[3, 4]),
+                base: pick(random, &[1, 2]),
+                extent: 3,
+                weight: 1,
+            };
+            let mut digits = List::new(digit);
+            digits.push(digit);
+            Branch::AxisToggle { digits }
+        }
+        _ => {
+            let less = InputCmp::F32(InputCmpF32::Less { boundary: 0.5 });
+            let greater = InputCmp::F32(InputCmpF32::GreaterUnsigned { boundary: 2.0 });
+            Branch::Comparison([less, greater, less, pick(random, &[less, greater])])
+        }
+    }
+}
+
+fn program(random: &mut SmallRng, time: usize) -> Vector {
+    let mut vector = Vector::new(ElementType::F32, Guard::always(5));
+    let mut shape = StreamShape { element: ElementType::F32, time, lanes: 8 };
+    let (mut stashed, mut paired) = (None, false);
+    if time.is_multiple_of(4) && random.random_range(0..3) == 0 {
+        paired = true;
+        vector.steps.push(VectorStep::Unzip { step: pick(random, &[8, 16]) });
+        shape.time /= 2;
+    } else {
+        vector.steps.push(VectorStep::Branch(branch(random)));
+    }
+    for _ in 0..random.random_range(1..9) {
+        let float = shape.element == ElementType::F32;
+        let step = match random.random_range(0..12) {
+            0 if shape.lanes == 8 => VectorStep::Split,
+            0 if shape.time.is_multiple_of(2) => VectorStep::Concat,
+            1 if shape.lanes == 8 && !paired => VectorStep::Trim,
+            1 if !paired => VectorStep::Pad,
+            2 if !paired => {
+                stashed = Some(shape.time * shape.lanes);
+                VectorStep::Stash
+            }
+            3 if shape.lanes == 8 && float => VectorStep::FpToFxp { int_width: random.random_range(0..32) },
+            4 if shape.lanes == 8 && !float => VectorStep::FxpToFp { int_width: random.random_range(0..32) },
+            5 if shape.lanes == 4 && float => {
+                VectorStep::Unary { op: pick(random, FpUnaryOp::ALL), ids: pick(random, &IDS) }
+            }
+            6 if shape.lanes == 4 && float => {
+                let input = |random: &mut SmallRng| TernaryInput {
+                    ids: pick(random, &IDS),
+                    source: source(random, shape, stashed),
+                    constant: f32::from_bits(value(random)),
+                };
+                let operands = (0..random.random_range(1..4)).map(|_| input(random)).collect();
+                VectorStep::Ternary {
+                    op: FpTernaryOp::FmaF,
+                    mode: pick(random, &TernaryArgMode::ALL),
+                    operands,
+                }
+            }
+            7 if shape.lanes == 4 && !paired => VectorStep::IntraSliceReduce(Box::new(reduce(random, shape))),
+            _ if shape.lanes == 4 && !float => continue,
+            _ => {
+                let op = operator(random, shape);
+                let input = |random: &mut SmallRng| BinaryInput {
+                    ids: pick(random, &IDS),
+                    source: source(random, shape, stashed),
+                };
+                let operands = (0..random.random_range(0..4)).map(|_| input(random)).collect();
+                VectorStep::Binary { op, mode: pick(random, &BinaryArgMode::ALL), operands }
+            }
+        };
+        shape = step.shape(shape);
+        vector.steps.push(step);
+    }
+    if paired {
+        let op = operator(random, shape);
+        vector.steps.push(VectorStep::Zip { op, mode: pick(random, &BinaryArgMode::ALL) });
+    }
+    vector
+}
+
+fn reduce(random: &mut SmallRng, StreamShape { element, time, lanes }: StreamShape) -> IntraSliceReduce {
+    let float =
+        [ReduceOperator::AddF32, ReduceOperator::MaxF32, ReduceOperator::MinF32, ReduceOperator::MulF32];
+    let fixed =
+        [ReduceOperator::AddSatI32, ReduceOperator::MaxI32, ReduceOperator::MinI32, ReduceOperator::AddI32];
+    let op = pick(random, if element == ElementType::F32 { &float } else { &fixed });
+    let mut kept = List::new(KeptLoop { size: 1, input: 0, output: 0 });
+    let mut reduced = List::new(ReducedLoop { size: 1, input: 0 });
+    let mut guard = Guard::always(5);
+    // A limit on the lane or on the step, or none.
+    if random.random() {
+        let (variable, limit) = pick(random, &[(3, 2), (4, 3), (3, time)]);
+        guard.digits.push(GuardDigit { variable, base: 1, extent: time.max(lanes), weight: 1 });
+        guard.sums.push(crate::mapping::GuardSum { first: 0, len: 1, start: 0, limit });
+    }
+    let outer = if time.is_multiple_of(2) { 2 } else { 1 };
+    let out_time = match random.random_range(0..3) {
+        0 => {
+            kept.push(KeptLoop { size: lanes, input: 1, output: 1 });
+            reduced.push(ReducedLoop { size: time, input: lanes });
+            1
+        }
+        // Every second step, side by side with the other ones.
+        1 => {
+            kept.push(KeptLoop { size: lanes, input: 1, output: 1 });
+            kept.push(KeptLoop { size: outer, input: lanes, output: lanes });
+            reduced.push(ReducedLoop { size: time / outer, input: lanes * outer });
+            outer
+        }
+        _ => {
+            kept.push(KeptLoop { size: time, input: lanes, output: lanes });
+            reduced.push(ReducedLoop { size: lanes, input: 1 });
+            time
+        }
+    };
+    IntraSliceReduce { op, guard, kept, reduced, time: out_time, slots: 1 }
+}
+
+/// The row of values, of which some may be missing.
+fn row(values: &[Option<u32>]) -> Row {
+    let bytes: Vec<u8> = values.iter().flat_map(|value| value.unwrap_or(7).to_le_bytes()).collect();
+    let flags: Vec<bool> = values.iter().map(Option::is_some).collect();
+    let mut row = Row::new(ElementType::F32);
+    row.push(&bytes, values.len(), flags.contains(&false).then_some(&flags[..]));
+    row
+}
+
+#[test]
+fn blocks_agree_with_elements() {
+    let mut random = SmallRng::seed_from_u64(616);
+    let (mut buffers, mut output) = (VectorBuffers::default(), Row::new(ElementType::I8));
+    let at = Coordinates { chip: 0, cluster: 0, slice: 0 };
+    let (mut some, mut reduces) = (0, 0);
+    for case in 0..20_000 {
+        // Now and then more than a block.
+        let time = if case % 1000 == 0 { 600 } else { random.random_range(1..13) };
+        let holes = random.random_range(0..3) == 0;
+        let mut draw =
+            |random: &mut SmallRng| (!holes || random.random_range(0..5) > 0).then(|| value(random));
+        let input: Vec<_> = (0..time * 8).map(|_| draw(&mut random)).collect();
+        // Large streams of one value per packet ask for more than a register file has: nobody wrote that.
+        let vrf: Vec<_> = (0..VRF).map(|_| draw(&mut random)).collect();
+        let mut unit = Unit::default();
+        let line = Line { unit: 0, address: 0, position: 0, stride: 1, len: VRF };
+        row(&vrf).write(0, &mut unit.vrf, line, 0);
+        let vector = program(&mut random, time);
+        let plan = VectorPlan::new(&vector, StreamShape { element: ElementType::F32, time, lanes: 8 });
+        plan.run(&row(&input), (&unit, at), &mut buffers, &mut output);
+        let wide: Vec<_> = vrf.iter().copied().chain(core::iter::repeat_n(None, 1 << 16)).collect();
+        let expected = plain(&vector, &input, &wide);
+        let lanes = output.bytes().as_chunks::<4>().0;
+        assert_eq!(lanes.len(), expected.len(), "case {case}: {vector}");
+        for (k, (lane, expected)) in lanes.iter().zip(&expected).enumerate() {
+            let written = output.flags().is_none_or(|flags| flags[k]);
+            let found = written.then(|| u32::from_le_bytes(*lane));
+            assert_eq!(found, *expected, "case {case}, position {k}: {vector}");
+        }
+        some += usize::from(expected.contains(&None) && expected.iter().any(Option::is_some));
+        reduces += vector.steps.iter().filter(|step| matches!(step, VectorStep::IntraSliceReduce(_))).count();
+    }
+    assert!(some > 2000 && reduces > 2000, "{some} with holes, {reduces} reduces");
+}
+
+/// All paths of this machine give the same bits.
+#[test]
+fn instructions_agree() {
+    let mut random = SmallRng::seed_from_u64(617);
+    let lanes: Vec<u32> = (0..1000).map(|_| value(&mut random)).collect();
+    let operand: Vec<u32> = (0..1000).map(|_| value(&mut random)).collect();
+    let jobs = |job: Job<'_>| {
+        let (mut one, mut other) = (lanes.clone(), lanes.clone());
+        Path::Portable.run(job, &mut one);
+        Path::best().run(job, &mut other);
+        assert_eq!(one, other, "{job:?}");
+    };
+    for mode in BinaryArgMode::ALL {
+        let both = [Lanes::Each(&operand), Lanes::Constant(operand[3])];
+        for lanes in both {
+            let f32 = ClipBinaryOpF32::ALL.iter().map(|&op| BinaryOperator::ClipF32(op));
+            let fp = FpBinaryOp::ALL.iter().map(|&op| BinaryOperator::Fp(op));
+            let fxp = FxpBinaryOp::ALL.iter().map(|&op| BinaryOperator::Fxp(op));
+            let clip = ClipBinaryOpI32::ALL.iter().map(|&op| BinaryOperator::ClipI32(op));
+            f32.chain(fp).chain(fxp).chain(clip).for_each(|op| jobs(Job::Binary(op, mode, lanes)));
+        }
+    }
+    FpUnaryOp::ALL.iter().for_each(|&op| jobs(Job::Unary(op)));
+    for bits in [0, 8, 31] {
+        jobs(Job::FixedToFloat(bits));
+        jobs(Job::FloatToFixed(bits));
+    }
+    for mode in TernaryArgMode::ALL {
+        jobs(Job::Ternary(FpTernaryOp::FmaF, mode, Lanes::Each(&operand), 0.75));
+    }
+}

@@ -1,0 +1,27 @@
+//! The loops of [`super::path`], compiled for instructions that not every x86-64 machine has.
+
+#![allow(unsafe_code)]
+
+use super::path::{Job, portable};
+
+/// The machine has AVX2. Only [`Avx2::detect`] makes one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Avx2(());
+
+impl Avx2 {
+    /// Asks the machine.
+    pub(super) fn detect() -> Option<Self> {
+        is_x86_feature_detected!("avx2").then_some(Self(()))
+    }
+
+    /// [`portable`].
+    pub(super) fn run(self, job: Job<'_>, stream: &mut [u32]) {
+        // SAFETY: the function needs AVX2, which the machine has, as `self` exists.
+        unsafe { run_avx2(job, stream) }
+    }
+}
+
+#[target_feature(enable = "avx2")]
+fn run_avx2(job: Job<'_>, stream: &mut [u32]) {
+    portable(job, stream);
+}

@@ -1,0 +1,260 @@
+//! Branches: execution ids, and which of them an operand is for.
+//!
+//! Every element has an execution id of four bits. Bit 3 is its group. An operand may be for one group alone; elements of
+//! the other group pass the operator as they are.
+
+use crate::list::List;
+use crate::mapping::GuardDigit;
+use core::fmt;
+
+/// The bit of an execution id that is the group.
+pub const GROUP_BIT: u8 = 8;
+
+/// The most digits of an axis that tell its elements apart.
+pub const TOGGLE_DIGITS: usize = 8;
+
+/// A group of elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum GroupId {
+    /// Bit 3 of the execution id is 0.
+    Zero,
+    /// Bit 3 of the execution id is 1.
+    One,
+}
+
+impl GroupId {
+    /// The value of bit 3.
+    pub const fn bit_value(&self) -> u8 {
+        match self {
+            GroupId::Zero => 0,
+            GroupId::One => 1,
+        }
+    }
+}
+
+/// The elements that an operand is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ValidBranchIds {
+    /// Those of one group.
+    ValidGroup {
+        /// The group.
+        id: GroupId,
+    },
+    /// All of them.
+    #[default]
+    ValidAlways,
+}
+
+impl ValidBranchIds {
+    /// Whether elements of this execution id are among them.
+    pub const fn holds(&self, id: u8) -> bool {
+        match self {
+            ValidBranchIds::ValidGroup { id: group } => (id & GROUP_BIT != 0) == (group.bit_value() == 1),
+            ValidBranchIds::ValidAlways => true,
+        }
+    }
+}
+
+impl From<GroupId> for ValidBranchIds {
+    fn from(id: GroupId) -> Self {
+        ValidBranchIds::ValidGroup { id }
+    }
+}
+
+impl fmt::Display for ValidBranchIds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            ValidBranchIds::ValidGroup { id: GroupId::Zero } => "group 0",
+            ValidBranchIds::ValidGroup { id: GroupId::One } => "group 1",
+            ValidBranchIds::ValidAlways => "always",
+        })
+    }
+}
+
+/// A comparison of an `i32`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputCmpI32 {
+    /// Equal to the boundary.
+    Equal {
+        /// What the element is compared with.
+        boundary: i32,
+    },
+    /// Less than the boundary.
+    Less {
+        /// What the element is compared with.
+        boundary: i32,
+    },
+    /// Greater than the boundary.
+    Greater {
+        /// What the element is compared with.
+        boundary: i32,
+    },
+    /// Less than the boundary, both as numbers without a sign.
+    LessUnsigned {
+        /// What the element is compared with.
+        boundary: i32,
+    },
+    /// Greater than the boundary, both as numbers without a sign.
+    GreaterUnsigned {
+        /// What the element is compared with.
+        boundary: i32,
+    },
+    /// Always.
+    True,
+    /// Never.
+    False,
+}
+
+impl InputCmpI32 {
+    /// Whether an element meets it.
+    #[inline]
+    pub const fn matches(&self, value: i32) -> bool {
+        match *self {
+            InputCmpI32::Equal { boundary } => value == boundary,
+            InputCmpI32::Less { boundary } => value < boundary,
+            InputCmpI32::Greater { boundary } => value > boundary,
+            InputCmpI32::LessUnsigned { boundary } => (value as u32) < boundary as u32,
+            InputCmpI32::GreaterUnsigned { boundary } => value as u32 > boundary as u32,
+            InputCmpI32::True => true,
+            InputCmpI32::False => false,
+        }
+    }
+}
+
+/// A comparison of an `f32`. No comparison with a NaN holds, but for those of bits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum InputCmpF32 {
+    /// Equal to the boundary.
+    Equal {
+        /// What the element is compared with.
+        boundary: f32,
+    },
+    /// Less than the boundary.
+    Less {
+        /// What the element is compared with.
+        boundary: f32,
+    },
+    /// Greater than the boundary.
+    Greater {
+        /// What the element is compared with.
+        boundary: f32,
+    },
+    /// Less than the boundary, the bits of both taken as numbers: those of negative numbers are greater than those of
+    /// positive ones.
+    LessUnsigned {
+        /// What the element is compared with.
+        boundary: f32,
+    },
+    /// Greater than the boundary, the bits of both taken as numbers.
+    GreaterUnsigned {
+        /// What the element is compared with.
+        boundary: f32,
+    },
+    /// Always.
+    True,
+    /// Never.
+    False,
+}
+
+impl InputCmpF32 {
+    /// Whether an element meets it.
+    #[inline]
+    pub const fn matches(&self, value: f32) -> bool {
+        match *self {
+            InputCmpF32::Equal { boundary } => value == boundary,
+            InputCmpF32::Less { boundary } => value < boundary,
+            InputCmpF32::Greater { boundary } => value > boundary,
+            InputCmpF32::LessUnsigned { boundary } => value.to_bits() < boundary.to_bits(),
+            InputCmpF32::GreaterUnsigned { boundary } => value.to_bits() > boundary.to_bits(),
+            InputCmpF32::True => true,
+            InputCmpF32::False => false,
+        }
+    }
+}
+
+/// A comparison of an element of the stream.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum InputCmp {
+    /// Of a stream of `i32`.
+    I32(InputCmpI32),
+    /// Of a stream of `f32`.
+    F32(InputCmpF32),
+}
+
+impl InputCmp {
+    /// Whether an element of these bits meets it.
+    #[inline]
+    pub const fn matches(&self, bits: u32) -> bool {
+        match self {
+            InputCmp::I32(own) => own.matches(bits as i32),
+            InputCmp::F32(own) => own.matches(f32::from_bits(bits)),
+        }
+    }
+}
+
+/// How elements get their execution ids.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Branch {
+    /// 0.
+    Unconditional,
+    /// Group 0 and group 1 in turns along an axis. Variables of the digits: chip, cluster, slice, time, packet; their sum
+    /// is the index along the axis.
+    AxisToggle {
+        /// The digits of the axis.
+        digits: List<GuardDigit, TOGGLE_DIGITS>,
+    },
+    /// Bit `i` is whether the element meets comparison `i`: the last one makes the group.
+    Comparison([InputCmp; 4]),
+}
+
+impl fmt::Display for Branch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Branch::Unconditional => f.write_str("Unconditional"),
+            Branch::AxisToggle { .. } => f.write_str("AxisToggle"),
+            Branch::Comparison(all) => {
+                f.write_str("Comparison [")?;
+                for (k, own) in all.iter().enumerate() {
+                    let separator = if k == 0 { "" } else { ", " };
+                    match own {
+                        InputCmp::I32(own) => write!(f, "{separator}{own:?}")?,
+                        InputCmp::F32(own) => write!(f, "{separator}{own:?}")?,
+                    }
+                }
+                f.write_str("]")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comparisons() {
+        let at = |cmp: InputCmpI32| [-2, 3, 4].map(|value| cmp.matches(value));
+        assert_eq!(at(InputCmpI32::Equal { boundary: 3 }), [false, true, false]);
+        assert_eq!(at(InputCmpI32::Less { boundary: 3 }), [true, false, false]);
+        assert_eq!(at(InputCmpI32::Greater { boundary: 3 }), [false, false, true]);
+        assert_eq!(at(InputCmpI32::LessUnsigned { boundary: 4 }), [false, true, false]);
+        assert_eq!(at(InputCmpI32::GreaterUnsigned { boundary: 3 }), [true, false, true]);
+        assert_eq!((at(InputCmpI32::True), at(InputCmpI32::False)), ([true; 3], [false; 3]));
+        let at = |cmp: InputCmpF32| [-2.0, 0.5, f32::NAN].map(|value| cmp.matches(value));
+        assert_eq!(at(InputCmpF32::Equal { boundary: 0.5 }), [false, true, false]);
+        assert_eq!(at(InputCmpF32::Less { boundary: 0.5 }), [true, false, false]);
+        assert_eq!(at(InputCmpF32::Greater { boundary: -2.0 }), [false, true, false]);
+        assert_eq!(at(InputCmpF32::LessUnsigned { boundary: 1.0 }), [false, true, false]);
+        assert_eq!(at(InputCmpF32::GreaterUnsigned { boundary: 1.0 }), [true, false, true]);
+        assert_eq!((at(InputCmpF32::True), at(InputCmpF32::False)), ([true; 3], [false; 3]));
+    }
+
+    #[test]
+    fn groups_are_bit_3() {
+        let (zero, one) = (ValidBranchIds::from(GroupId::Zero), ValidBranchIds::from(GroupId::One));
+        for id in 0..16 {
+            assert_eq!((zero.holds(id), one.holds(id)), (id < 8, id >= 8));
+            assert!(ValidBranchIds::default().holds(id));
+        }
+    }
+}

@@ -1,0 +1,629 @@
+//! The Vector Engine: a program for the elements of a stream, as plain data.
+//!
+//! ```text
+//!   stream   0  1  2  3 | 4  5  6  7      a packet of 8 lanes: one flit
+//!   split    0  1  2  3                   two packets of 4 lanes, for the float cluster
+//!            4  5  6  7
+//! ```
+//!
+//! A program is a list of steps. Positions of a stream are counted as `time * lanes + lane`, so that cutting packets in
+//! halves moves no element.
+
+mod branch;
+mod operators;
+
+pub use branch::{
+    Branch, GROUP_BIT, GroupId, InputCmp, InputCmpF32, InputCmpI32, TOGGLE_DIGITS, ValidBranchIds,
+};
+pub use operators::{
+    BinaryArgMode, BinaryOperator, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp, FpDivBinaryOp, FpMulAlu,
+    FpTernaryOp, FpUnaryOp, FxpBinaryOp, InterSliceReduceOpF32, InterSliceReduceOpI32, IntraSliceReduceOpF32,
+    IntraSliceReduceOpI32, LogicBinaryOpF32, LogicBinaryOpI32, ReduceOperator, RngdAlu, TernaryArgMode,
+};
+
+use super::region::Region;
+use super::shapes::StreamShape;
+use super::transfer::{Step, Transfer};
+use crate::list::List;
+use crate::mapping::Guard;
+use crate::scalar::ElementType;
+use crate::spec::{BEAT_LANES, VECTOR_NARROW_LANES};
+use core::fmt;
+
+/// Where an operand comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OperandSource {
+    /// The same 32 bits for every element.
+    Constant(u32),
+    /// Elements of the VRF.
+    Vrf(Box<VrfOperand>),
+    /// What was stashed: from positions of the stream then to positions of the stream now.
+    Stash(Box<Transfer>),
+}
+
+/// An operand in the VRF.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VrfOperand {
+    /// The tensor.
+    pub source: Region,
+    /// From its elements to positions of the stream. All inside one slice.
+    pub transfer: Transfer,
+}
+
+/// An operand, and the elements that it is for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BinaryInput {
+    /// The elements. Of several operands, an element gets the first one that is for it.
+    pub ids: ValidBranchIds,
+    /// The operand.
+    pub source: OperandSource,
+}
+
+/// Two operands, and the elements that they are for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TernaryInput {
+    /// The elements. Of several pairs, an element gets the first one that is for it.
+    pub ids: ValidBranchIds,
+    /// The first operand.
+    pub source: OperandSource,
+    /// The second operand: a constant.
+    pub constant: f32,
+}
+
+/// The most loops on either side of a reduce.
+pub const REDUCE_LOOPS: usize = 24;
+
+/// A loop over what a reduce keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeptLoop {
+    /// Iterations.
+    pub size: usize,
+    /// Positions of the incoming stream per iteration.
+    pub input: usize,
+    /// Positions of the outgoing stream per iteration.
+    pub output: usize,
+}
+
+/// A loop over what a reduce makes one element of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReducedLoop {
+    /// Iterations.
+    pub size: usize,
+    /// Positions of the incoming stream per iteration.
+    pub input: usize,
+}
+
+/// The intra-slice reduce: in each slice, one element for all along an axis.
+///
+/// Elements are taken in the order of their index along the axis, the first one as it is. Padding is left out; where there
+/// is nothing else, the result is none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IntraSliceReduce {
+    /// The operator.
+    pub op: ReduceOperator,
+    /// Which positions of the incoming stream hold an element. Variables: chip, cluster, slice, time, packet.
+    pub guard: Guard,
+    /// What stays.
+    pub kept: List<KeptLoop, REDUCE_LOOPS>,
+    /// What is reduced, in the order of the index: the loop whose iterations are farthest apart along the axis comes first.
+    pub reduced: List<ReducedLoop, REDUCE_LOOPS>,
+    /// Time steps of the outgoing stream.
+    pub time: usize,
+    /// Places of the accumulator that are in use at once, of 8.
+    pub slots: usize,
+}
+
+impl IntraSliceReduce {
+    /// Where each element is before it, and where its sum is behind it: sum by sum, in the order in which elements are
+    /// added.
+    pub(crate) fn places(&self) -> impl Iterator<Item = (usize, usize)> {
+        let kept = self.kept.iter().map(|own| (own.size, own.input, own.output));
+        nest(kept).into_iter().flat_map(|(from, to)| {
+            let reduced = nest(self.reduced.iter().map(|own| (own.size, own.input, 0)));
+            reduced.into_iter().map(move |(offset, _)| (from + offset, to))
+        })
+    }
+}
+
+/// A loop over what an inter-slice reduce keeps. Elements of a step are positions, `time * lanes + lane`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MovedLoop {
+    /// Iterations.
+    pub size: usize,
+    /// Slices or positions before it, per iteration.
+    pub input: Step,
+    /// Slices or positions behind it, per iteration.
+    pub output: Step,
+}
+
+/// A loop over the slices of a sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SliceLoop {
+    /// Iterations.
+    pub size: usize,
+    /// Slices per iteration.
+    pub units: usize,
+    /// The axis, from 0 on: the fold over the last one is the innermost. Loops of an axis stand together.
+    pub axis: usize,
+}
+
+/// A loop over the slices that get the same sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RepeatedLoop {
+    /// Iterations.
+    pub size: usize,
+    /// Slices per iteration.
+    pub units: usize,
+}
+
+/// The inter-slice reduce: in each cluster, one element for all slices of a group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InterSliceReduce {
+    /// The operator.
+    pub op: ReduceOperator,
+    /// Which positions of the incoming stream hold an element. Variables: chip, cluster, slice, time, packet.
+    pub guard: Guard,
+    /// What stays: slices, positions, and time steps that go to slices.
+    pub kept: List<MovedLoop, REDUCE_LOOPS>,
+    /// What is reduced, in the order of the index: the loop whose iterations are farthest apart along its axis comes first.
+    pub reduced: List<SliceLoop, REDUCE_LOOPS>,
+    /// What gets the same sum.
+    pub repeated: List<RepeatedLoop, REDUCE_LOOPS>,
+    /// Neighbouring slices of a group.
+    pub group: usize,
+    /// Time steps of the outgoing stream.
+    pub time: usize,
+}
+
+/// Two positions for every turn of a nest of loops, in order.
+pub(crate) fn nest(loops: impl Iterator<Item = (usize, usize, usize)>) -> Vec<(usize, usize)> {
+    let mut all = vec![(0, 0)];
+    for (size, input, output) in loops {
+        let turns = |(from, to)| (0..size).map(move |k| (from + k * input, to + k * output));
+        all = all.into_iter().flat_map(turns).collect();
+    }
+    all
+}
+
+/// A step of a program.
+#[derive(Clone, Debug, PartialEq)]
+pub enum VectorStep {
+    /// Gives every element an execution id.
+    Branch(Branch),
+    /// Makes two groups of the stream. Until a zip, operands are for the elements of one of them.
+    Unzip {
+        /// Positions between the two elements of a pair.
+        step: usize,
+    },
+    /// Makes one stream of two groups: the first argument is that of group 0, the second that of group 1.
+    Zip {
+        /// The operator.
+        op: BinaryOperator,
+        /// Which arguments it takes.
+        mode: BinaryArgMode,
+    },
+    /// Keeps the elements as they are, to be an operand later.
+    Stash,
+    /// An operator of two arguments. Elements that no operand is for stay as they are.
+    Binary {
+        /// The operator.
+        op: BinaryOperator,
+        /// Which arguments it takes.
+        mode: BinaryArgMode,
+        /// The operands.
+        operands: Vec<BinaryInput>,
+    },
+    /// A function of the element.
+    Unary {
+        /// The function.
+        op: FpUnaryOp,
+        /// The elements that it is for.
+        ids: ValidBranchIds,
+    },
+    /// An operator of three arguments. Elements that no operands are for stay as they are.
+    Ternary {
+        /// The operator.
+        op: FpTernaryOp,
+        /// Which arguments it takes.
+        mode: TernaryArgMode,
+        /// The operands.
+        operands: Vec<TernaryInput>,
+    },
+    /// Fixed point becomes float.
+    FxpToFp {
+        /// Bits before the binary point, 0 to 31.
+        int_width: u32,
+    },
+    /// Float becomes fixed point.
+    FpToFxp {
+        /// Bits before the binary point, 0 to 31.
+        int_width: u32,
+    },
+    /// Packets of 8 lanes become twice as many of 4.
+    Split,
+    /// Packets of 8 lanes lose the upper 4, which are padding.
+    Trim,
+    /// Two packets of 4 lanes become one of 8.
+    Concat,
+    /// Packets of 4 lanes get 4 more, which are padding.
+    Pad,
+    /// One element for all along an axis, in each slice.
+    IntraSliceReduce(Box<IntraSliceReduce>),
+    /// One element for all slices of a group. Execution ids and the stash are gone, and all units are free again.
+    InterSliceReduce(Box<InterSliceReduce>),
+}
+
+impl VectorStep {
+    /// The arithmetic unit that it takes.
+    pub const fn alu(&self) -> Option<RngdAlu> {
+        match self {
+            VectorStep::Binary { op, .. } | VectorStep::Zip { op, .. } => Some(op.alu()),
+            VectorStep::Unary { op, .. } => Some(op.alu()),
+            VectorStep::Ternary { op, .. } => Some(op.alu()),
+            VectorStep::IntraSliceReduce(_) => Some(RngdAlu::ReduceAccTree),
+            _ => None,
+        }
+    }
+
+    /// The operands that it takes.
+    fn sources(&self) -> impl Iterator<Item = &OperandSource> {
+        let (binary, ternary) = match self {
+            VectorStep::Binary { mode, operands, .. } if mode.arguments() != [0, 0] => {
+                (&operands[..], &[][..])
+            }
+            VectorStep::Ternary { mode, operands, .. } if mode.arguments().contains(&1) => {
+                (&[][..], &operands[..])
+            }
+            _ => (&[][..], &[][..]),
+        };
+        binary.iter().map(|input| &input.source).chain(ternary.iter().map(|input| &input.source))
+    }
+
+    /// The stream behind it. Numbers that are too large are as large as can be.
+    pub fn shape(&self, before: StreamShape) -> StreamShape {
+        let StreamShape { element, time, lanes } = before;
+        match self {
+            VectorStep::FxpToFp { .. } => StreamShape { element: ElementType::F32, ..before },
+            VectorStep::FpToFxp { .. } => StreamShape { element: ElementType::I32, ..before },
+            VectorStep::Unzip { .. } => StreamShape { element, time: time / 2, lanes },
+            VectorStep::Split => StreamShape { element, time: time.saturating_mul(2), lanes: lanes / 2 },
+            VectorStep::Concat => StreamShape { element, time: time / 2, lanes: lanes.saturating_mul(2) },
+            VectorStep::Trim => StreamShape { lanes: VECTOR_NARROW_LANES, ..before },
+            VectorStep::Pad => StreamShape { lanes: BEAT_LANES, ..before },
+            VectorStep::IntraSliceReduce(own) => StreamShape { time: own.time, ..before },
+            VectorStep::InterSliceReduce(own) => StreamShape { time: own.time, ..before },
+            _ => before,
+        }
+    }
+}
+
+/// A program of the Vector Engine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Vector {
+    /// The type of the incoming elements: `i32` or `f32`.
+    pub input: ElementType,
+    /// Which lanes of the incoming stream hold an element. Variables: chip, cluster, slice, time, packet.
+    pub guard: Guard,
+    /// What is done with them, in order.
+    pub steps: Vec<VectorStep>,
+}
+
+impl Vector {
+    /// A program that does nothing.
+    pub const fn new(input: ElementType, guard: Guard) -> Self {
+        Self { input, guard, steps: Vec::new() }
+    }
+
+    /// The arithmetic units that are in use at its end.
+    pub fn used(&self) -> impl Iterator<Item = RngdAlu> {
+        let across = |step: &VectorStep| matches!(step, VectorStep::InterSliceReduce(_));
+        let first = self.steps.iter().rposition(across).map_or(0, |last| last + 1);
+        self.steps[first..].iter().filter_map(VectorStep::alu)
+    }
+
+    /// The inter-slice reduce, if it has one.
+    pub fn inter_slice(&self) -> Option<&InterSliceReduce> {
+        self.steps.iter().find_map(|step| match step {
+            VectorStep::InterSliceReduce(own) => Some(&**own),
+            _ => None,
+        })
+    }
+
+    /// The arithmetic units that it takes, in order.
+    pub fn alus(&self) -> impl Iterator<Item = RngdAlu> {
+        self.steps.iter().filter_map(VectorStep::alu)
+    }
+
+    /// Whether a step computes with elements. If not, the engine passes them on.
+    pub fn computes(&self) -> bool {
+        let passes = |step: &VectorStep| {
+            use VectorStep::{Branch, Concat, Pad, Split, Stash, Trim};
+            matches!(step, Branch(self::Branch::Unconditional | self::Branch::AxisToggle { .. }) | Stash)
+                || matches!(step, Split | Concat | Trim | Pad)
+        };
+        !self.steps.iter().all(passes)
+    }
+
+    /// The tensors in the VRF that it takes operands from.
+    pub fn operands(&self) -> impl Iterator<Item = &VrfOperand> {
+        self.steps.iter().flat_map(VectorStep::sources).filter_map(|source| match source {
+            OperandSource::Vrf(own) => Some(&**own),
+            OperandSource::Constant(_) | OperandSource::Stash(_) => None,
+        })
+    }
+
+    /// The places of all tensors in the VRF that it names.
+    pub(crate) fn regions_mut(&mut self) -> impl Iterator<Item = &mut Region> {
+        let sources = self.steps.iter_mut().flat_map(|step| {
+            let (binary, ternary) = match step {
+                VectorStep::Binary { operands, .. } => (&mut operands[..], &mut [][..]),
+                VectorStep::Ternary { operands, .. } => (&mut [][..], &mut operands[..]),
+                _ => (&mut [][..], &mut [][..]),
+            };
+            let binary = binary.iter_mut().map(|input: &mut BinaryInput| &mut input.source);
+            binary.chain(ternary.iter_mut().map(|input: &mut TernaryInput| &mut input.source))
+        });
+        sources.filter_map(|source| match source {
+            OperandSource::Vrf(own) => Some(&mut own.source),
+            OperandSource::Constant(_) | OperandSource::Stash(_) => None,
+        })
+    }
+
+    /// Packets that each step takes or makes, whichever are more: both groups together.
+    pub fn packets(&self, before: StreamShape) -> impl Iterator<Item = usize> {
+        let (mut shape, mut groups) = (before, 1);
+        self.steps.iter().map(move |step| {
+            let taken = shape.time.saturating_mul(groups);
+            shape = step.shape(shape);
+            groups = match step {
+                VectorStep::Unzip { .. } => 2,
+                VectorStep::Zip { .. } => 1,
+                _ => groups,
+            };
+            taken.max(shape.time.saturating_mul(groups))
+        })
+    }
+
+    /// The stream behind each step, that of one group where there are two, the first one before all of them.
+    pub fn shapes(&self, before: StreamShape) -> impl Iterator<Item = StreamShape> {
+        let mut shape = before;
+        let behind = self.steps.iter().map(move |step| {
+            shape = step.shape(shape);
+            shape
+        });
+        core::iter::once(before).chain(behind)
+    }
+
+    /// Lanes, elements of operands and of sums, that executing it keeps track of.
+    pub(crate) fn kept(&self, before: StreamShape) -> u128 {
+        let loops = |sizes: &mut dyn Iterator<Item = usize>| {
+            sizes.fold(1u128, |all, size| all.saturating_mul(size as u128))
+        };
+        let widest = self.shapes(before).map(|shape| shape.time as u128 * shape.lanes as u128).max();
+        let of_step = |step: &VectorStep| {
+            let (binary, ternary) = match step {
+                VectorStep::Binary { operands, .. } => (&operands[..], &[][..]),
+                VectorStep::Ternary { operands, .. } => (&[][..], &operands[..]),
+                _ => (&[][..], &[][..]),
+            };
+            let sources = binary.iter().map(|own| &own.source).chain(ternary.iter().map(|own| &own.source));
+            sources.fold(0u128, |sum, source| match source {
+                OperandSource::Constant(_) => sum,
+                OperandSource::Vrf(own) => {
+                    sum.saturating_add(loops(&mut own.transfer.loops.iter().map(|own| own.size)))
+                }
+                OperandSource::Stash(own) => {
+                    sum.saturating_add(loops(&mut own.loops.iter().map(|own| own.size)))
+                }
+            })
+        };
+        let operands = self.steps.iter().fold(0u128, |sum, step| sum.saturating_add(of_step(step)));
+        operands.saturating_add(widest.unwrap_or(0).saturating_mul(6))
+    }
+
+    /// For every time step that leaves it, the greatest number of one that it depends on. `number` numbers the steps that
+    /// enter it.
+    pub(crate) fn last_inputs(&self, before: StreamShape, number: impl Fn(usize) -> usize) -> Vec<usize> {
+        let mut shape = before;
+        // Per position.
+        let mut last: Vec<usize> =
+            (0..shape.time).flat_map(|time| core::iter::repeat_n(number(time), shape.lanes)).collect();
+        for step in &self.steps {
+            let next = step.shape(shape);
+            match step {
+                VectorStep::Trim | VectorStep::Pad => {
+                    let packets = last.chunks(shape.lanes.max(1));
+                    last = packets
+                        .flat_map(|packet| (0..next.lanes).map(|k| packet[k.min(packet.len() - 1)]))
+                        .collect();
+                }
+                // Both elements of a pair.
+                VectorStep::Unzip { step } => {
+                    let first = |k: usize| k / step * 2 * step + k % step;
+                    let pairs = (0..last.len() / 2).map(|k| last[first(k)].max(last[first(k) + step]));
+                    last = pairs.collect();
+                }
+                VectorStep::IntraSliceReduce(own) => {
+                    let mut sums = vec![0; next.time * next.lanes];
+                    for (position, sum) in own.places() {
+                        sums[sum] = sums[sum].max(last[position]);
+                    }
+                    last = sums;
+                }
+                // A sum leaves when all slices have delivered their part.
+                VectorStep::InterSliceReduce(_) => {
+                    let all = last.iter().copied().max().unwrap_or(0);
+                    last = vec![all; next.time * next.lanes];
+                }
+                _ => {}
+            }
+            shape = next;
+        }
+        last.chunks(shape.lanes.max(1)).map(|packet| packet.iter().copied().max().unwrap_or(0)).collect()
+    }
+
+    /// The stream that leaves it.
+    pub fn shape(&self, before: StreamShape) -> StreamShape {
+        self.steps.iter().fold(before, |shape, step| step.shape(shape))
+    }
+}
+
+/// A constant as a number of its type.
+fn write_constant(f: &mut fmt::Formatter<'_>, element: ElementType, bits: u32) -> fmt::Result {
+    match element {
+        ElementType::F32 => write!(f, "{:?}", f32::from_bits(bits)),
+        _ => write!(f, "{}", bits as i32),
+    }
+}
+
+fn write_source(f: &mut fmt::Formatter<'_>, element: ElementType, source: &OperandSource) -> fmt::Result {
+    match source {
+        OperandSource::Constant(bits) => write_constant(f, element, *bits),
+        OperandSource::Vrf(own) => write!(f, "VRF {}", own.source.address),
+        OperandSource::Stash(_) => f.write_str("stash"),
+    }
+}
+
+fn write_ids(f: &mut fmt::Formatter<'_>, ids: ValidBranchIds) -> fmt::Result {
+    match ids {
+        ValidBranchIds::ValidAlways => Ok(()),
+        group => write!(f, " for {group}"),
+    }
+}
+
+/// The digits of the name of a mode.
+fn mode_digits(arguments: &[usize]) -> impl fmt::Display {
+    arguments.iter().map(usize::to_string).collect::<String>()
+}
+
+impl fmt::Display for VectorStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            VectorStep::Branch(branch) => write!(f, "branch {branch}"),
+            VectorStep::Unzip { step } => write!(f, "unzip {step}"),
+            VectorStep::Zip { op, mode: BinaryArgMode::Mode01 } => write!(f, "zip {op}"),
+            VectorStep::Zip { op, mode } => write!(f, "zip {op} mode {}", mode_digits(&mode.arguments())),
+            VectorStep::Stash => f.write_str("stash"),
+            VectorStep::Binary { op, mode, operands } => {
+                write!(f, "{op}")?;
+                if *mode != BinaryArgMode::Mode01 {
+                    write!(f, " mode {}", mode_digits(&mode.arguments()))?;
+                }
+                for (k, input) in operands.iter().enumerate() {
+                    f.write_str(if k == 0 { " " } else { ", " })?;
+                    write_source(f, op.element(), &input.source)?;
+                    write_ids(f, input.ids)?;
+                }
+                Ok(())
+            }
+            VectorStep::Unary { op, ids } => {
+                write!(f, "{op}")?;
+                write_ids(f, *ids)
+            }
+            VectorStep::Ternary { op, mode, operands } => {
+                write!(f, "{op}")?;
+                if *mode != TernaryArgMode::Mode012 {
+                    write!(f, " mode {}", mode_digits(&mode.arguments()))?;
+                }
+                for (k, input) in operands.iter().enumerate() {
+                    f.write_str(if k == 0 { " (" } else { ", (" })?;
+                    write_source(f, ElementType::F32, &input.source)?;
+                    write!(f, ", {:?})", input.constant)?;
+                    write_ids(f, input.ids)?;
+                }
+                Ok(())
+            }
+            VectorStep::FxpToFp { int_width } => write!(f, "fxp_to_fp {int_width}"),
+            VectorStep::FpToFxp { int_width } => write!(f, "fp_to_fxp {int_width}"),
+            VectorStep::Split => f.write_str("split"),
+            VectorStep::Trim => f.write_str("trim_way4"),
+            VectorStep::Concat => f.write_str("concat"),
+            VectorStep::Pad => f.write_str("pad_way8"),
+            VectorStep::IntraSliceReduce(own) => {
+                let count: usize = own.reduced.iter().map(|own| own.size).product();
+                write!(f, "intra_slice_reduce {} of {count}, {} slots", own.op, own.slots)
+            }
+            VectorStep::InterSliceReduce(own) => {
+                let count: usize = own.reduced.iter().map(|own| own.size).product();
+                write!(f, "inter_slice_reduce {} of {count}, groups of {} slices", own.op, own.group)
+            }
+        }
+    }
+}
+
+/// The steps, in the manual's words.
+impl fmt::Display for Vector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "vector {}", self.input)?;
+        for (k, step) in self.steps.iter().enumerate() {
+            write!(f, "{}{step}", if k == 0 { ": " } else { " | " })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program() -> Vector {
+        let operand = |ids, source| BinaryInput { ids, source };
+        let always = ValidBranchIds::ValidAlways;
+        let mut kept = List::new(KeptLoop { size: 1, input: 0, output: 0 });
+        kept.push(KeptLoop { size: 8, input: 1, output: 1 });
+        let mut reduced = List::new(ReducedLoop { size: 1, input: 0 });
+        reduced.push(ReducedLoop { size: 6, input: 8 });
+        let reduce = IntraSliceReduce {
+            op: ReduceOperator::AddF32,
+            guard: Guard::always(5),
+            kept,
+            reduced,
+            time: 2,
+            slots: 2,
+        };
+        let mut vector = Vector::new(ElementType::I32, Guard::always(5));
+        vector.steps = vec![
+            VectorStep::Branch(Branch::Unconditional),
+            VectorStep::Binary {
+                op: BinaryOperator::Fxp(FxpBinaryOp::MulInt),
+                mode: BinaryArgMode::Mode10,
+                operands: vec![
+                    operand(GroupId::One.into(), OperandSource::Constant(-3i32 as u32)),
+                    operand(always, OperandSource::Constant(7)),
+                ],
+            },
+            VectorStep::FxpToFp { int_width: 31 },
+            VectorStep::Split,
+            VectorStep::Unary { op: FpUnaryOp::Exp, ids: always },
+            VectorStep::IntraSliceReduce(Box::new(reduce)),
+            VectorStep::Concat,
+        ];
+        vector
+    }
+
+    #[test]
+    fn a_program_prints() {
+        assert_eq!(
+            program().to_string(),
+            "vector i32: branch Unconditional | FxpBinaryOp::MulInt mode 10 -3 for group 1, 7 | fxp_to_fp 31 | split | \
+             FpUnaryOp::Exp | intra_slice_reduce Add of 6, 2 slots | concat"
+        );
+    }
+
+    #[test]
+    fn a_program_knows_its_stream() {
+        let (vector, before) = (program(), StreamShape { element: ElementType::I32, time: 6, lanes: 8 });
+        assert_eq!(vector.shape(before), StreamShape { element: ElementType::F32, time: 1, lanes: 8 });
+        assert_eq!(vector.packets(before).max(), Some(12), "a split makes twice as many packets");
+        let units = [RngdAlu::FxpMul, RngdAlu::FpExp, RngdAlu::ReduceAccTree];
+        assert!(vector.alus().eq(units) && vector.used().eq(units) && vector.computes());
+        assert_eq!(vector.last_inputs(before, |flit| 10 * flit), [50], "the sum takes the last flit");
+        assert!(vector.operands().next().is_none());
+        let mut passes = Vector::new(ElementType::I32, Guard::always(5));
+        passes.steps = vec![VectorStep::Split, VectorStep::Concat, VectorStep::Stash];
+        assert!(!passes.computes());
+        assert_eq!(passes.last_inputs(before, |flit| flit), [0, 1, 2, 3, 4, 5]);
+        passes.steps = vec![VectorStep::Unzip { step: 16 }];
+        assert_eq!(passes.last_inputs(StreamShape { time: 4, ..before }, |flit| flit), [2, 3]);
+    }
+}

@@ -1,0 +1,274 @@
+//! How a stream enters the engine, and how its elements get their execution ids.
+
+use super::inter::VectorInterSliceReduceTensor;
+use super::operand::NoTensor;
+use super::rules::{accepted, derive_way8};
+use super::stage;
+use super::tensor::{VectorBranchTensor, VectorTensor, add};
+use crate::command::{Branch, InputCmp, TOGGLE_DIGITS, Vector, VectorStep};
+use crate::engine::stream::{AccumulationTensor, CollectTensor, StreamTensor, VectorInitTensor};
+use crate::error::{PlanError, attempt, refuse};
+use crate::list::List;
+use crate::mapping::{Atom, Expr, Factor, GuardDigit, Ident, M, Pool, factors_of, size_of_factors};
+use crate::runtime::Tu;
+use crate::runtime::fault::accept;
+use crate::scalar::{Scalar, VeScalar, VeScalarKind};
+use core::fmt;
+
+const BRANCH: &str = "vector_intra_slice_branch";
+
+/// How elements get their execution ids.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum BranchMode {
+    /// All elements are alike.
+    #[default]
+    Unconditional,
+    /// Group 0 and group 1 in turns along an axis: `BranchMode::AxisToggle { axis: I::NAME }`.
+    AxisToggle {
+        /// The axis.
+        axis: Ident,
+    },
+    /// By the valid-count generator. No page says how: refused.
+    ValidCount,
+    /// By comparisons of the element: bit `i` of the id is comparison `i`, and the last one makes the group.
+    Comparison([InputCmp; 4]),
+    /// By ids that an earlier pass left in the VRF. No call leaves any: refused.
+    Vrf,
+}
+
+impl fmt::Display for BranchMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BranchMode::Unconditional => f.pad("Unconditional"),
+            BranchMode::AxisToggle { axis } => write!(f, "AxisToggle along {axis}"),
+            BranchMode::ValidCount => f.pad("ValidCount"),
+            BranchMode::Comparison(_) => f.pad("Comparison"),
+            BranchMode::Vrf => f.pad("Vrf"),
+        }
+    }
+}
+
+/// Where the index along an axis is, in chip, cluster, slice, time and packet.
+///
+/// # Errors
+/// An axis that the stream does not have, or that is part of a product that was cut across it.
+pub fn derive_toggle(
+    axis: Ident,
+    stream: [&'static Expr; 5],
+) -> Result<List<GuardDigit, TOGGLE_DIGITS>, PlanError> {
+    let mut pool = Pool::new();
+    let mut digits = List::new(GuardDigit { variable: 0, base: 1, extent: 1, weight: 0 });
+    for (variable, mapping) in stream.into_iter().enumerate() {
+        let factors = attempt!(factors_of(BRANCH, &mut pool, mapping));
+        let all = factors.as_slice();
+        for (k, factor) in all.iter().enumerate() {
+            let Factor::Term { term, .. } = factor else { continue };
+            let Atom::Symbol(own) = term.atom else {
+                refuse!(
+                    "toggle product",
+                    "{}: {} cuts a product across its digits, so that no counter follows the axis {}; \
+                     help: cut the product at its axes",
+                    str(BRANCH),
+                    mapping(mapping),
+                    str(axis.as_str()),
+                );
+            };
+            if own.name != axis {
+                continue;
+            }
+            let base = size_of_factors(&all[..k]);
+            let period = size_of_factors(&all[..=k]);
+            // Padding around the digit belongs to its period.
+            let period = match all.get(k + 1) {
+                Some(Factor::Padding { size }) => *size,
+                _ => period,
+            };
+            digits.push(GuardDigit { variable, base, extent: period.div_ceil(base), weight: term.stride });
+        }
+    }
+    if digits.is_empty() {
+        refuse!(
+            "toggle axis",
+            "{}: the stream has no axis {}, whose index would make the groups; help: name an axis of Time or Packet",
+            str(BRANCH),
+            str(axis.as_str()),
+        );
+    }
+    if digits.overflowed() {
+        return Err(PlanError::mapping(BRANCH, crate::mapping::Problem::TooManyFactors));
+    }
+    Ok(digits)
+}
+
+/// Refuses comparisons of another type than the elements have.
+fn check_comparisons(kind: VeScalarKind, all: &[InputCmp; 4]) -> Result<(), PlanError> {
+    let name = |kind| match kind {
+        VeScalarKind::I32 => ("I32", "i32"),
+        VeScalarKind::F32 => ("F32", "f32"),
+    };
+    for own in all {
+        let of = match own {
+            InputCmp::I32(_) => VeScalarKind::I32,
+            InputCmp::F32(_) => VeScalarKind::F32,
+        };
+        if of != kind {
+            refuse!(
+                "comparison type",
+                "{}: Type mismatch: InputCmp::{} used with {} data; help: use InputCmp::{}",
+                str(BRANCH),
+                str(name(of).0),
+                str(name(kind).1),
+                str(name(kind).0),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// A branch as a command has it.
+pub(super) fn branch(
+    mode: BranchMode,
+    kind: VeScalarKind,
+    stream: [&'static Expr; 5],
+) -> Result<Branch, PlanError> {
+    match mode {
+        BranchMode::Unconditional => Ok(Branch::Unconditional),
+        BranchMode::AxisToggle { axis } => {
+            Ok(Branch::AxisToggle { digits: attempt!(derive_toggle(axis, stream)) })
+        }
+        BranchMode::Comparison(all) => {
+            attempt!(check_comparisons(kind, &all));
+            Ok(Branch::Comparison(all))
+        }
+        BranchMode::ValidCount => {
+            refuse!(
+                "branch mode",
+                "{}: no page says which ids BranchMode::ValidCount gives, so that it is not simulated; \
+                 help: BranchMode::Comparison tells elements apart by their values, BranchMode::AxisToggle by their index",
+                str(BRANCH),
+            )
+        }
+        BranchMode::Vrf => {
+            refuse!(
+                "branch mode",
+                "{}: BranchMode::Vrf takes ids from the VRF, but no call puts any there; \
+                 help: BranchMode::Comparison tells elements apart by their values, BranchMode::AxisToggle by their index",
+                str(BRANCH),
+            )
+        }
+    }
+}
+
+macro_rules! entry {
+    ($($stream:ident)*) => { $(
+        impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
+            $stream<'l, T, D, Chip, Cluster, Slice, Time, Packet>
+        {
+            /// Enters the Vector Engine: `.vector_intra_slice_branch(BranchMode::Unconditional)` comes next.
+            pub fn vector_init(self) -> VectorInitTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>
+            where
+                D: VeScalar,
+            {
+                let mut pass = self.pass;
+                pass.vector = Some(Vector::new(D::ELEMENT_TYPE, const { Self::GUARD }));
+                StreamTensor::new(self.context, pass)
+            }
+        }
+    )* };
+}
+
+entry!(CollectTensor AccumulationTensor);
+
+impl<'l, const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
+    VectorInitTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>
+{
+    /// Gives every element its execution id. Operators come next.
+    ///
+    /// Refused while compiling: packets of other than 8 elements.
+    ///
+    /// # Panics
+    /// Where a comparison is of another type; where the stream lacks the axis of a toggle; with modes of which no page says
+    /// what they do.
+    #[track_caller]
+    #[inline(never)] // The compiler names the line of a call that it did not inline.
+    pub fn vector_intra_slice_branch(
+        self,
+        branch: BranchMode,
+    ) -> VectorBranchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, D, NoTensor, 0> {
+        const { accepted(derive_way8(BRANCH, Packet::EXPR)) };
+        let stream = [Chip::EXPR, Cluster::EXPR, Slice::EXPR, Time::EXPR, Packet::EXPR];
+        let branch = accept(BRANCH, self::branch(branch, D::KIND, stream));
+        let mut pass = self.pass;
+        add(&mut pass, BRANCH, VectorStep::Branch(branch));
+        VectorTensor::<_, stage::Branch, _, _, _, _, _, _, _, _, _>::new(self.context, pass)
+    }
+}
+
+impl<'l, const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
+    VectorInterSliceReduceTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, 1>
+{
+    /// Gives every element its execution id. Operators come next; all arithmetic units are free.
+    ///
+    /// # Panics
+    /// As that of a stream that enters the engine.
+    #[track_caller]
+    #[inline(never)] // The compiler names the line of a call that it did not inline.
+    pub fn vector_intra_slice_branch(
+        mut self,
+        branch: BranchMode,
+    ) -> VectorBranchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, D, NoTensor, 1> {
+        let stream = [Chip::EXPR, Cluster::EXPR, Slice::EXPR, Time::EXPR, Packet::EXPR];
+        let branch = accept(BRANCH, self::branch(branch, D::KIND, stream));
+        add(&mut self.pass, BRANCH, VectorStep::Branch(branch));
+        VectorTensor::new(self.context, self.pass)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::{InputCmpF32, InputCmpI32};
+    use crate::prelude::{axes, m};
+
+    axes![A = 6, B = 8, C = 15];
+
+    #[test]
+    fn an_index_is_the_sum_of_its_digits() {
+        let one = <m![1]>::EXPR;
+        let stream = [one, one, <m![A / 2 # 4]>::EXPR, <m![B, A % 2]>::EXPR, <m![1 # 8]>::EXPR];
+        let digits = derive_toggle(Ident::new("A"), stream).expect("the axis is there");
+        let index = |at: [usize; 5]| -> usize {
+            digits.iter().map(|d| at[d.variable] / d.base % d.extent * d.weight).sum()
+        };
+        for (slice, time) in (0..3).flat_map(|s| (0..16).map(move |t| (s, t))) {
+            assert_eq!(index([0, 0, slice, time, 0]), 2 * slice + time % 2);
+        }
+        let error = derive_toggle(Ident::new("C"), stream).expect_err("the axis is not there");
+        assert!(error.message().contains("no axis C"), "{error}");
+        let cut = [one, one, one, <m![[A, C] / 2]>::EXPR, <m![[A, C] % 2 # 8]>::EXPR];
+        assert_eq!(
+            derive_toggle(Ident::new("A"), cut).map_err(|error| error.rule()).err(),
+            Some("toggle product")
+        );
+    }
+
+    #[test]
+    fn comparisons_are_of_the_type_of_the_stream() {
+        let ints = [InputCmp::I32(InputCmpI32::True); 4];
+        let mut mixed = ints;
+        mixed[2] = InputCmp::F32(InputCmpF32::False);
+        assert!(check_comparisons(VeScalarKind::I32, &ints).is_ok());
+        let text = check_comparisons(VeScalarKind::I32, &mixed).expect_err("one is of floats").to_string();
+        assert!(text.contains("Type mismatch: InputCmp::F32 used with i32 data"), "{text}");
+        let text = check_comparisons(VeScalarKind::F32, &ints).expect_err("all are of integers").to_string();
+        assert!(text.contains("Type mismatch: InputCmp::I32 used with f32 data"), "{text}");
+    }
+
+    #[test]
+    fn modes_without_a_meaning() {
+        for mode in [BranchMode::ValidCount, BranchMode::Vrf] {
+            let error = branch(mode, VeScalarKind::I32, [<m![1]>::EXPR; 5]).expect_err("no page says");
+            assert!(error.message().contains("BranchMode::"), "{error}");
+        }
+    }
+}

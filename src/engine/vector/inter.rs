@@ -1,0 +1,614 @@
+//! The inter-slice reduce: one element for all slices of a group, in each cluster.
+//!
+//! ```text
+//!   Slice m![G, J], Time m![A, B]        groups of J neighbouring slices
+//!
+//!   Slice2 m![G, 1 # 8]   Time2 m![A, B]     the sum is in the first slice of its group
+//!   Slice2 m![G, X]       Time2 m![A, B]     every slice of the group has it
+//!   Slice2 m![G, B]       Time2 m![A]        slice b of the group has step b of it
+//! ```
+//!
+//! The reduced axis is the innermost of the slices. Elements are taken in the order of their index, from the first one on;
+//! padding is left out.
+
+use super::operand::{NoTensor, TensorState};
+use super::rules::derive_way8;
+use super::stage::{
+    self, CanTransitionTo, Commitable, IntraSliceStage, Stage, Standalone, VeOrder, VeTensorContext,
+};
+use super::tensor::{VectorTensor, add};
+use crate::command::{
+    InterSliceReduce, MovedLoop, REDUCE_LOOPS, ReduceOperator, RepeatedLoop, SliceLoop, Step, VectorStep,
+};
+use crate::command::{InterSliceReduceOpF32, InterSliceReduceOpI32};
+use crate::engine::stream::VectorInitTensor;
+use crate::error::{PlanError, attempt, refuse};
+use crate::list::List;
+use crate::mapping::{
+    Atom, CutRule, Expr, Factor, Factors, Guard, M, Matched, Pieces, Pool, Problem, Term, factors_of,
+    liveness_of, matched,
+};
+use crate::runtime::Tu;
+use crate::scalar::VeScalar;
+use crate::spec::BEAT_LANES;
+use core::marker::PhantomData;
+
+const OPERATION: &str = "vector_inter_slice_reduce";
+
+/// The level of slices among the pieces.
+const SLICE: usize = 1;
+
+/// What an inter-slice reduce is derived from.
+#[derive(Clone, Copy, Debug)]
+pub struct InterSliceRequest {
+    /// Chip and cluster.
+    pub units: [&'static Expr; 2],
+    /// Slice before.
+    pub slice: &'static Expr,
+    /// Time before.
+    pub time: &'static Expr,
+    /// Packet, before and after.
+    pub packet: &'static Expr,
+    /// Slice after.
+    pub out_slice: &'static Expr,
+    /// Time after.
+    pub out_time: &'static Expr,
+}
+
+/// The derived configuration of an inter-slice reduce.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InterSliceConfig {
+    /// What stays.
+    pub kept: List<MovedLoop, REDUCE_LOOPS>,
+    /// The slices of a sum.
+    pub reduced: List<SliceLoop, REDUCE_LOOPS>,
+    /// The slices that get the same sum.
+    pub repeated: List<RepeatedLoop, REDUCE_LOOPS>,
+    /// Neighbouring slices of a group.
+    pub group: usize,
+    /// Time steps that leave.
+    pub time: usize,
+    /// Which positions hold an element. Variables: chip, cluster, slice, time, packet.
+    pub guard: Guard,
+}
+
+/// Checks the mappings of an inter-slice reduce, and derives its loops.
+///
+/// # Errors
+///
+/// Slices that are not those before it with the innermost axes replaced; time that is not that before it without what went
+/// to slices.
+pub const fn derive_inter_slice(request: &InterSliceRequest) -> Result<InterSliceConfig, PlanError> {
+    attempt!(derive_way8(OPERATION, request.packet));
+    let mut pool = Pool::new();
+    let slice = attempt!(factors_of(OPERATION, &mut pool, request.slice));
+    let time = attempt!(factors_of(OPERATION, &mut pool, request.time));
+    let packet = attempt!(factors_of(OPERATION, &mut pool, request.packet));
+    let out_slice = attempt!(factors_of(OPERATION, &mut pool, request.out_slice));
+    let out_time = attempt!(factors_of(OPERATION, &mut pool, request.out_time));
+    if slice.size() != out_slice.size() {
+        refuse!(
+            "inter-slice size",
+            "vector_inter_slice_reduce: Slice2 {} has {}, but Slice {} has {}; help: put `1 # n`, a new axis, or an axis of \
+             Time in the place of what is reduced",
+            mapping(request.out_slice),
+            count(out_slice.size(), "slice"),
+            mapping(request.slice),
+            number(slice.size()),
+        );
+    }
+    let cut = matched(
+        &pool,
+        Pieces::new(&[&time, &slice]),
+        Pieces::new(&[&out_time, &out_slice]),
+        [CutRule::Whole, CutRule::Ragged],
+    );
+    if cut.overflowed() {
+        return Err(PlanError::mapping(OPERATION, Problem::TooManyFactors));
+    }
+    attempt!(check_output(&pool, request, &cut));
+    let group = attempt!(check_slices(&pool, request, &cut, &packet));
+    attempt!(check_places(&pool, request, &cut, group));
+    attempt!(check_time(&pool, request, &cut));
+    let Some((kept, reduced, repeated)) = loops(&cut) else {
+        return Err(PlanError::mapping(OPERATION, Problem::TooManyFactors));
+    };
+    let [chip, cluster] = request.units;
+    let Some(guard) = liveness_of(&[chip, cluster, request.slice, request.time, request.packet]) else {
+        return Err(PlanError::mapping(OPERATION, Problem::TooManyFactors));
+    };
+    Ok(InterSliceConfig { kept, reduced, repeated, group, time: out_time.size(), guard })
+}
+
+/// What the output has and the input lacks is a new axis, in slices.
+const fn check_output(pool: &Pool, request: &InterSliceRequest, cut: &Matched) -> Result<(), PlanError> {
+    let mut k = 0;
+    while k < cut.divisor.list.len() {
+        let piece = cut.divisor.list.at(k);
+        if let Some((term, size)) = cut.divisor.digit(k)
+            && !piece.matched
+        {
+            if piece.level != SLICE {
+                refuse!(
+                    "inter-slice time",
+                    "vector_inter_slice_reduce: Time2 {} has {}, which Time {} lacks; help: Time2 is Time without what goes \
+                     to Slice2",
+                    mapping(request.out_time),
+                    term(pool, &term, size),
+                    mapping(request.time),
+                );
+            }
+            if cut.dividend.touches(pool, &term.atom) {
+                refuse!(
+                    "inter-slice new axis",
+                    "vector_inter_slice_reduce: Slice2 {} has {}, of an axis of which Slice {} and Time {} have other parts; \
+                     help: use a new axis, or a part that Time has",
+                    mapping(request.out_slice),
+                    term(pool, &term, size),
+                    mapping(request.slice),
+                    mapping(request.time),
+                );
+            }
+        }
+        k += 1;
+    }
+    Ok(())
+}
+
+/// Whether an axis is left anywhere, after the reduce.
+const fn is_left(pool: &Pool, cut: &Matched, packet: &Factors, term: &Term) -> bool {
+    cut.divisor.touches(pool, &term.atom) || Pieces::new(&[packet]).touches(pool, &term.atom)
+}
+
+/// What goes is of slices, all of its axis, and innermost. Returns the slices of a group.
+const fn check_slices(
+    pool: &Pool,
+    request: &InterSliceRequest,
+    cut: &Matched,
+    packet: &Factors,
+) -> Result<usize, PlanError> {
+    let (mut end, mut group) = (1, 0);
+    let mut found = false;
+    let mut k = 0;
+    while k < cut.dividend.list.len() {
+        let piece = cut.dividend.list.at(k);
+        if let Some((term, size)) = cut.dividend.digit(k) {
+            if !piece.matched && piece.level != SLICE {
+                refuse!(
+                    "inter-slice dropped",
+                    "vector_inter_slice_reduce: the output lacks {}, which is in Time {}, but only slices are reduced; \
+                     help: keep it in Time2, put it into Slice2, or reduce it with `vector_intra_slice_reduce`",
+                    term(pool, &term, size),
+                    mapping(request.time),
+                );
+            }
+            if !piece.matched {
+                if let Atom::Composite(_) = term.atom {
+                    refuse!(
+                        "inter-slice product",
+                        "vector_inter_slice_reduce: {} of Slice {} is part of a product that is cut across its axes, so that \
+                         it has no index; help: cut the product at its axes",
+                        term(pool, &term, size),
+                        mapping(request.slice),
+                    );
+                }
+                if is_left(pool, cut, packet, &term) {
+                    refuse!(
+                        "inter-slice part",
+                        "vector_inter_slice_reduce: {} of Slice {} goes, but another part of its axis stays; \
+                         help: reduce all of the axis: what is in Time or Packet with `vector_intra_slice_reduce`",
+                        term(pool, &term, size),
+                        mapping(request.slice),
+                    );
+                }
+                if group > 0 {
+                    refuse!(
+                        "inter-slice order",
+                        "vector_inter_slice_reduce: {} of Slice {} goes, but something inside of it stays, so that a group \
+                         is no row of neighbours; help: put what is reduced innermost in Slice",
+                        term(pool, &term, size),
+                        mapping(request.slice),
+                    );
+                }
+                found = true;
+                end = piece.base * size;
+            }
+            if piece.matched && piece.level == SLICE && group == 0 {
+                group = piece.base;
+            }
+        }
+        k += 1;
+    }
+    if !found {
+        refuse!(
+            "inter-slice nothing",
+            "vector_inter_slice_reduce: Slice2 {} has all axes of Slice {}, so that nothing is reduced; \
+             help: leave out the axis that is to be reduced",
+            mapping(request.out_slice),
+            mapping(request.slice),
+        );
+    }
+    Ok(if group > 0 { group } else { end })
+}
+
+/// What stays in slices keeps its place; what comes there goes into the group.
+const fn check_places(
+    pool: &Pool,
+    request: &InterSliceRequest,
+    cut: &Matched,
+    group: usize,
+) -> Result<(), PlanError> {
+    let mut k = 0;
+    while k < cut.divisor.list.len() {
+        let piece = cut.divisor.list.at(k);
+        if let Some((term, size)) = cut.divisor.digit(k)
+            && piece.level == SLICE
+        {
+            let kept = match cut.partner_of_divisor(k) {
+                Some(other) if cut.dividend.list.at(other).level == SLICE => {
+                    if cut.dividend.list.at(other).base != piece.base {
+                        refuse!(
+                            "inter-slice moved",
+                            "vector_inter_slice_reduce: {} is elsewhere in Slice2 {} than in Slice {}; \
+                             help: keep what is not reduced where it is",
+                            term(pool, &term, size),
+                            mapping(request.out_slice),
+                            mapping(request.slice),
+                        );
+                    }
+                    true
+                }
+                _ => false,
+            };
+            if !kept && piece.base * size > group {
+                refuse!(
+                    "inter-slice group",
+                    "vector_inter_slice_reduce: {} of Slice2 {} does not fit into the {} of a group; \
+                     help: put it in the place of what is reduced",
+                    term(pool, &term, size),
+                    mapping(request.out_slice),
+                    count(group, "slice"),
+                );
+            }
+        }
+        k += 1;
+    }
+    Ok(())
+}
+
+/// Time2 is Time without what goes to slices, in the same order, with the same padding.
+const fn check_time(pool: &Pool, request: &InterSliceRequest, cut: &Matched) -> Result<(), PlanError> {
+    let (mut expected, mut out) = (Factors::one(), Factors::one());
+    let (mut ratio, mut gone) = (1, false);
+    let mut k = 0;
+    while k < cut.dividend.list.len() {
+        let piece = cut.dividend.list.at(k);
+        match piece.factor {
+            _ if piece.level == SLICE => {}
+            Factor::Term { term, resize } => {
+                ratio = piece.base / expected.size();
+                gone = match cut.partner(k) {
+                    Some(other) => cut.divisor.list.at(other).level == SLICE,
+                    None => true,
+                };
+                if !gone {
+                    expected.push_term(pool, term, resize);
+                }
+            }
+            Factor::Padding { size } if !gone && size / ratio >= expected.size() => {
+                expected.push_padding(size / ratio);
+            }
+            Factor::Padding { .. } => {}
+        }
+        k += 1;
+    }
+    let mut k = 0;
+    while k < cut.divisor.list.len() {
+        match cut.divisor.list.at(k).factor {
+            _ if cut.divisor.list.at(k).level == SLICE => {}
+            Factor::Term { term, resize } => out.push_term(pool, term, resize),
+            Factor::Padding { size } => out.push_padding(size),
+        }
+        k += 1;
+    }
+    if expected.is(&out) {
+        return Ok(());
+    }
+    refuse!(
+        "inter-slice time",
+        "vector_inter_slice_reduce: Time2 is {}, but Time {} without what goes to Slice2 {} is {}; help: use that mapping",
+        mapping(request.out_time),
+        mapping(request.time),
+        mapping(request.out_slice),
+        factors(pool, &expected),
+    )
+}
+
+type Loops = (List<MovedLoop, REDUCE_LOOPS>, List<SliceLoop, REDUCE_LOOPS>, List<RepeatedLoop, REDUCE_LOOPS>);
+
+/// The name of the axis of a digit.
+const fn name(term: &Term) -> &'static str {
+    match &term.atom {
+        Atom::Symbol(axis) => axis.name.as_str(),
+        Atom::Composite(_) => "",
+    }
+}
+
+/// A step on one side.
+const fn moved(level: usize, base: usize) -> Step {
+    if level == SLICE {
+        Step { units: base, elements: 0 }
+    } else {
+        Step { units: 0, elements: base * BEAT_LANES }
+    }
+}
+
+const fn loops(cut: &Matched) -> Option<Loops> {
+    let still = Step { units: 0, elements: 0 };
+    let mut kept = List::new(MovedLoop { size: 1, input: still, output: still });
+    let mut reduced = List::new(SliceLoop { size: 1, units: 0, axis: 0 });
+    let mut repeated = List::new(RepeatedLoop { size: 1, units: 0 });
+    // The lanes of a packet stay.
+    let lane = Step { units: 0, elements: 1 };
+    kept.push(MovedLoop { size: BEAT_LANES, input: lane, output: lane });
+    // Names in order, and of one axis the greatest digit first.
+    let mut keys = List::<(&'static str, usize), REDUCE_LOOPS>::new(("", 0));
+    let mut k = 0;
+    while k < cut.dividend.list.len() {
+        let piece = cut.dividend.list.at(k);
+        if let Some((term, size)) = cut.dividend.digit(k) {
+            match cut.partner(k) {
+                Some(other) => {
+                    let there = cut.divisor.list.at(other);
+                    let (input, output) = (moved(piece.level, piece.base), moved(there.level, there.base));
+                    kept.push(MovedLoop { size, input, output });
+                }
+                None => {
+                    let own = name(&term);
+                    let mut place = keys.len();
+                    while place > 0 {
+                        let (before, stride) = keys.at(place - 1);
+                        let order = crate::text::order(before, own);
+                        if order.is_lt() || (order.is_eq() && stride > term.stride) {
+                            break;
+                        }
+                        place -= 1;
+                    }
+                    keys.insert(place, (own, term.stride));
+                    reduced.insert(place, SliceLoop { size, units: piece.base, axis: 0 });
+                }
+            }
+        }
+        k += 1;
+    }
+    let (mut axis, mut k) = (0, 0);
+    while k < reduced.len() {
+        if k > 0 && crate::text::order(keys.at(k - 1).0, keys.at(k).0).is_ne() {
+            axis += 1;
+        }
+        let own = reduced.at(k);
+        reduced.set(k, SliceLoop { axis, ..own });
+        k += 1;
+    }
+    let mut k = 0;
+    while k < cut.divisor.list.len() {
+        let piece = cut.divisor.list.at(k);
+        if let Some((_, size)) = cut.divisor.digit(k)
+            && !piece.matched
+        {
+            repeated.push(RepeatedLoop { size, units: piece.base });
+        }
+        k += 1;
+    }
+    if kept.overflowed() || reduced.overflowed() || repeated.overflowed() {
+        return None;
+    }
+    Some((kept, reduced, repeated))
+}
+
+/// The plan of an inter-slice reduce, as types.
+pub struct InterSlicePlan<Chip, Cluster, Slice, Time, Packet, OutSlice, OutTime>(
+    PhantomData<(Chip, Cluster, Slice, Time, Packet, OutSlice, OutTime)>,
+);
+
+impl<Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, OutSlice: M, OutTime: M>
+    InterSlicePlan<Chip, Cluster, Slice, Time, Packet, OutSlice, OutTime>
+{
+    pub(crate) const REQUEST: InterSliceRequest = InterSliceRequest {
+        units: [Chip::EXPR, Cluster::EXPR],
+        slice: Slice::EXPR,
+        time: Time::EXPR,
+        packet: Packet::EXPR,
+        out_slice: OutSlice::EXPR,
+        out_time: OutTime::EXPR,
+    };
+
+    /// The derived configuration. Using it refuses what the engine cannot reduce.
+    pub const CONFIG: InterSliceConfig = match derive_inter_slice(&Self::REQUEST) {
+        Ok(config) => config,
+        Err(error) => error.refuse(),
+    };
+}
+
+/// The step of a program.
+fn step(op: ReduceOperator, config: &InterSliceConfig) -> VectorStep {
+    let InterSliceConfig { kept, reduced, repeated, group, time, guard } = *config;
+    VectorStep::InterSliceReduce(Box::new(InterSliceReduce {
+        op,
+        guard,
+        kept,
+        reduced,
+        repeated,
+        group,
+        time,
+    }))
+}
+
+/// Behind the inter-slice reduce.
+pub type VectorInterSliceReduceTensor<
+    'l,
+    const T: Tu,
+    D,
+    Chip,
+    Cluster,
+    Slice,
+    Time,
+    Packet,
+    const VE_ORDER: VeOrder,
+> = VectorTensor<
+    'l,
+    T,
+    stage::InterSliceReduce,
+    D,
+    Chip,
+    Cluster,
+    Slice,
+    Time,
+    Packet,
+    D,
+    NoTensor,
+    VE_ORDER,
+    Standalone,
+    8,
+>;
+
+macro_rules! reduce {
+    ($($d:ty, $op:ty;)*) => { $(
+        impl<'l, const T: Tu, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
+            VectorInitTensor<'l, T, $d, Chip, Cluster, Slice, Time, Packet>
+        {
+            /// One element for all slices of a group. `Slice2` is `Slice` with something else in the place of the
+            /// innermost axes, which are reduced: `1 # n`, a new axis, or axes of `Time`, which `Time2` then lacks.
+            ///
+            /// `.vector_intra_slice_branch()` may follow.
+            ///
+            /// Refused while compiling: anything else; packets of other than 8 elements.
+            #[inline(never)] // The compiler names the line of a call that it did not inline.
+            pub fn vector_inter_slice_reduce<Slice2: M, Time2: M>(
+                self,
+                op: $op,
+            ) -> VectorInterSliceReduceTensor<
+                'l, T, $d, Chip, Cluster, Slice2, Time2, Packet, 1,
+            > {
+                let plan = const {
+                    &InterSlicePlan::<Chip, Cluster, Slice, Time, Packet, Slice2, Time2>::CONFIG
+                };
+                let mut pass = self.pass;
+                add(&mut pass, OPERATION, step(op.into(), plan));
+                VectorTensor::new(self.context, pass)
+            }
+        }
+
+        impl<
+            'l,
+            const T: Tu,
+            S: IntraSliceStage + CanTransitionTo<stage::InterSliceReduce>,
+            Chip: M,
+            Cluster: M,
+            Slice: M,
+            Time: M,
+            Packet: M,
+            StashD: VeScalar,
+            Stash: TensorState<StashD>,
+            FS: Commitable + VeTensorContext,
+        >
+            VectorTensor<
+                'l, T, S, $d, Chip, Cluster, Slice, Time, Packet, StashD, Stash,
+                0, FS, 8,
+            >
+        {
+            /// One element for all slices of a group. `Slice2` is `Slice` with something else in the place of the
+            /// innermost axes, which are reduced: `1 # n`, a new axis, or axes of `Time`, which `Time2` then lacks.
+            ///
+            /// What was stashed is gone. `.vector_final()` comes next.
+            ///
+            /// Refused while compiling: anything else.
+            #[inline(never)] // The compiler names the line of a call that it did not inline.
+            pub fn vector_inter_slice_reduce<Slice2: M, Time2: M>(
+                mut self,
+                op: $op,
+            ) -> VectorInterSliceReduceTensor<
+                'l, T, $d, Chip, Cluster, Slice2, Time2, Packet, 0,
+            >
+            where
+                S: Stage,
+            {
+                let plan = const {
+                    &InterSlicePlan::<Chip, Cluster, Slice, Time, Packet, Slice2, Time2>::CONFIG
+                };
+                add(&mut self.pass, OPERATION, step(op.into(), plan));
+                VectorTensor::new(self.context, self.pass)
+            }
+        }
+    )* };
+}
+
+reduce! {
+    i32, InterSliceReduceOpI32;
+    f32, InterSliceReduceOpF32;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prelude::{axes, m};
+
+    axes![G = 32, J = 8, A = 3, B = 8, X = 8, L = 8, C = 5, K = 4];
+
+    #[track_caller]
+    fn derived<Slice: M, Time: M, Slice2: M, Time2: M>() -> Result<InterSliceConfig, &'static str> {
+        type Plan<S, T, S2, T2> = InterSlicePlan<m![1], m![1 # 2], S, T, m![L], S2, T2>;
+        derive_inter_slice(&Plan::<Slice, Time, Slice2, Time2>::REQUEST).map_err(|error| {
+            assert!(error.message().contains("; help: "), "{error}");
+            error.rule()
+        })
+    }
+
+    #[test]
+    fn three_forms() {
+        type Slice = m![G, J];
+        type Time = m![A, B];
+        for plan in [
+            derived::<Slice, Time, m![G, 1 # 8], Time>(),
+            derived::<Slice, Time, m![G, X], Time>(),
+            derived::<Slice, Time, m![G, B], m![A]>(),
+        ] {
+            let plan = plan.expect("a form of the page");
+            assert_eq!(plan.group, 8);
+            assert_eq!(plan.reduced.iter().map(|own| (own.size, own.units)).collect::<Vec<_>>(), [(8, 1)]);
+        }
+        // Mixed: half of the group repeats, the other half is promoted.
+        assert!(derived::<Slice, m![A, K], m![G, K, 1 # 2], m![A]>().is_ok());
+        assert_eq!(derived::<m![J # 256], Time, m![1 # 256], Time>().map(|plan| plan.group), Ok(8));
+        assert_eq!(derived::<m![G, C # 8], Time, m![G, 1 # 8], Time>().map(|plan| plan.group), Ok(8));
+        // Two axes: the last name is inside.
+        let plan = derived::<m![J, K, B], m![1], m![J, 1 # 32], m![1]>().expect("two axes");
+        assert_eq!(
+            plan.reduced.iter().map(|own| (own.units, own.axis)).collect::<Vec<_>>(),
+            [(1, 0), (8, 1)]
+        );
+    }
+
+    #[test]
+    fn other_forms_are_refused() {
+        type Slice = m![G, J];
+        type Time = m![A, B];
+        assert_eq!(derived::<Slice, Time, m![G], Time>(), Err("inter-slice size"));
+        assert_eq!(derived::<Slice, Time, Slice, Time>(), Err("inter-slice nothing"));
+        assert_eq!(derived::<Slice, Time, m![1 # 32, J], Time>(), Err("inter-slice order"));
+        assert_eq!(derived::<Slice, Time, m![X, G], Time>(), Err("inter-slice moved"));
+        assert_eq!(derived::<Slice, Time, m![G, 1 # 8], m![A]>(), Err("inter-slice dropped"));
+        assert_eq!(derived::<Slice, Time, m![G, 1 # 8], m![B, A]>(), Err("inter-slice time"));
+        assert_eq!(derived::<Slice, Time, m![G, 1 # 8], m![A, B, C]>(), Err("inter-slice time"));
+        assert_eq!(derived::<Slice, Time, m![G, B], Time>(), Err("inter-slice time"));
+        assert_eq!(
+            derived::<m![G, J % 4, 1 # 2], m![J / 4], m![G, 1 # 8], m![J / 4]>(),
+            Err("inter-slice part")
+        );
+        assert_eq!(derived::<m![1 # 8, G], Time, m![X, 1 # 32], Time>(), Err("inter-slice group"));
+        assert_eq!(
+            derived::<m![G, J / 2, 1 # 2], Time, m![G, J % 2, 1 # 4], Time>(),
+            Err("inter-slice new axis")
+        );
+    }
+}

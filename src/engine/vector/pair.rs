@@ -1,0 +1,579 @@
+//! Two groups: the two halves of a stream along an axis of 2, side by side, until a zip makes one of them.
+//!
+//! ```text
+//!   Time m![W, I]     I: 0 ──▶ group 0 ─┐  vector_fp_unary(op, true, false) …   each call says what each group gets;
+//!                     I: 1 ──▶ group 1 ─┘                                       `()` leaves it as it is
+//!                              └──── vector_fp_zip(op) ────▶ op(group 0, group 1)      Time m![W]
+//! ```
+//!
+//! [`begin_interleaved`](crate::runtime::TuContext::begin_interleaved) makes such a stream of two tensors. A unit that one of
+//! the groups takes is spent for both.
+
+use super::operand::{
+    IntoGroupOperand, IntoGroupTernaryOperand, NoTensor, StashRead, VeBranchOperand, VeTensorShape,
+    binary_inputs, ternary_inputs,
+};
+use super::rules::{VectorPacketPlan, derive_way8};
+use super::stage::{self, CanTransitionTo, PacketMode, Stage, Zipped};
+use super::tensor::{
+    UnaryArgMode, VectorTensor, add, binary, check_defined, check_int_width, check_unary_mode,
+};
+use crate::command::{
+    BinaryArgMode, BinaryInput, BinaryOperator, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp, FpDivBinaryOp,
+    FpTernaryOp, FpUnaryOp, FxpBinaryOp, GroupId, LogicBinaryOpF32, LogicBinaryOpI32, TernaryArgMode,
+    ValidBranchIds, VectorStep,
+};
+use crate::engine::stream::{Pass, VectorInitTensor};
+use crate::error::{PlanError, attempt, refuse};
+use crate::mapping::{
+    Atom, AxisName, Expr, Factor, Factors, Ident, M, Pool, factors_of, modulo, product, size_of_factors,
+    stride,
+};
+use crate::runtime::fault::accept;
+use crate::runtime::{Tu, TuContext};
+use crate::scalar::VeScalar;
+use crate::spec::BEAT_LANES;
+use core::fmt;
+use core::marker::PhantomData;
+
+const OPERATION: &str = "vector_intra_slice_unzip";
+
+/// What the two groups of a stream are derived from.
+#[derive(Clone, Copy, Debug)]
+pub struct UnzipRequest {
+    /// The axis of 2.
+    pub axis: Ident,
+    /// Its size.
+    pub size: usize,
+    /// Time before.
+    pub time: &'static Expr,
+    /// Time with `1 # 2` in the place of the axis.
+    pub tile_time: &'static Expr,
+    /// Time of a group.
+    pub split_time: &'static Expr,
+    /// Packet.
+    pub packet: &'static Expr,
+}
+
+/// Positions between the two elements of a pair.
+///
+/// # Errors
+///
+/// An axis of another size than 2, or one that time does not have; other mappings of the groups.
+pub const fn derive_unzip(request: &UnzipRequest) -> Result<usize, PlanError> {
+    attempt!(derive_way8(OPERATION, request.packet));
+    let mut pool = Pool::new();
+    let time = attempt!(factors_of(OPERATION, &mut pool, request.time));
+    let tile_time = attempt!(factors_of(OPERATION, &mut pool, request.tile_time));
+    let split_time = attempt!(factors_of(OPERATION, &mut pool, request.split_time));
+    if request.size != 2 {
+        refuse!(
+            "unzip size",
+            "vector_intra_slice_unzip: the axis {} has {}, but there are two groups; help: use an axis of size 2",
+            str(request.axis.as_str()),
+            count(request.size, "value"),
+        );
+    }
+    let all = time.as_slice();
+    let mut found = None;
+    let mut k = 0;
+    while k < all.len() {
+        if let Factor::Term { term, resize: 2 } = all[k]
+            && let Atom::Symbol(own) = term.atom
+            && own.name.is(&request.axis)
+        {
+            found = Some(size_of_factors(all.split_at(k).0));
+        }
+        k += 1;
+    }
+    let Some(base) = found else {
+        refuse!(
+            "unzip axis",
+            "vector_intra_slice_unzip: time {} does not have the axis {}; help: begin the stream with `begin_interleaved`, \
+             or name the axis of 2 in time",
+            mapping(request.time),
+            str(request.axis.as_str()),
+        );
+    };
+    let inner = modulo(&mut pool, &time, base);
+    let outer = stride(&mut pool, &time, 2 * base);
+    let mut halves = inner;
+    halves.push_padding(2 * base);
+    attempt!(check_time(
+        &pool,
+        request,
+        "TileTime",
+        request.tile_time,
+        &tile_time,
+        &product(&pool, &outer, &halves)
+    ));
+    attempt!(check_time(
+        &pool,
+        request,
+        "SplitTime",
+        request.split_time,
+        &split_time,
+        &product(&pool, &outer, &inner)
+    ));
+    Ok(base * BEAT_LANES)
+}
+
+const fn check_time(
+    pool: &Pool,
+    request: &UnzipRequest,
+    name: &str,
+    given: &Expr,
+    own: &Factors,
+    expected: &Factors,
+) -> Result<(), PlanError> {
+    if expected.is(own) {
+        return Ok(());
+    }
+    refuse!(
+        "unzip time",
+        "vector_intra_slice_unzip: {} is {}, but time {} without the axis {} is {}; help: use that mapping",
+        str(name),
+        mapping(given),
+        mapping(request.time),
+        str(request.axis.as_str()),
+        factors(pool, expected),
+    )
+}
+
+/// The plan of two groups, as types.
+pub struct UnzipPlan<Axis, Time, TileTime, SplitTime, Packet>(
+    PhantomData<(Axis, Time, TileTime, SplitTime, Packet)>,
+);
+
+impl<Axis: AxisName, Time: M, TileTime: M, SplitTime: M, Packet: M>
+    UnzipPlan<Axis, Time, TileTime, SplitTime, Packet>
+{
+    pub(crate) const REQUEST: UnzipRequest = UnzipRequest {
+        axis: Axis::NAME,
+        size: Axis::SIZE,
+        time: Time::EXPR,
+        tile_time: TileTime::EXPR,
+        split_time: SplitTime::EXPR,
+        packet: Packet::EXPR,
+    };
+
+    /// Positions between the two elements of a pair. Using it refuses other mappings.
+    pub const STEP: usize = match derive_unzip(&Self::REQUEST) {
+        Ok(step) => step,
+        Err(error) => error.refuse(),
+    };
+}
+
+/// Two groups of a stream inside the Vector Engine. Every call says what each of them gets.
+#[must_use = "a stream does nothing until it ends in `.vector_final()` and `.commit(…)` or `.to_vrf(…)`"]
+pub struct VectorTensorPair<
+    'l,
+    const T: Tu,
+    D,
+    S,
+    Chip,
+    Cluster,
+    Slice,
+    SplitTime,
+    Packet,
+    const W: PacketMode = 8,
+> {
+    context: &'l mut TuContext<T>,
+    pass: Box<Pass>,
+    types: PhantomData<(D, S, Chip, Cluster, Slice, SplitTime, Packet)>,
+}
+
+impl<const T: Tu, D: VeScalar, S, Chip, Cluster, Slice, SplitTime: M, Packet: M, const W: PacketMode>
+    fmt::Debug for VectorTensorPair<'_, T, D, S, Chip, Cluster, Slice, SplitTime, Packet, W>
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (time, packet) = (SplitTime::EXPR, Packet::EXPR);
+        write!(f, "two groups of {}, Time m![{time}], Packet m![{packet}]", D::ELEMENT_TYPE)
+    }
+}
+
+impl<'l, const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
+    VectorInitTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>
+{
+    /// Makes two groups of the stream: its halves along `I`, an axis of 2 in time. `TileTime` is `Time` with `1 # 2` in the
+    /// place of `I`, `SplitTime` is `Time` without `I`.
+    ///
+    /// Refused while compiling: anything else; packets of other than 8 elements.
+    #[inline(never)] // The compiler names the line of a call that it did not inline.
+    pub fn vector_intra_slice_unzip<I: AxisName, TileTime: M, SplitTime: M>(
+        self,
+    ) -> VectorTensorPair<'l, T, D, stage::Branch, Chip, Cluster, Slice, SplitTime, Packet> {
+        let step = const { UnzipPlan::<I, Time, TileTime, SplitTime, Packet>::STEP };
+        let mut pass = self.pass;
+        add(&mut pass, OPERATION, VectorStep::Unzip { step });
+        VectorTensorPair { context: self.context, pass, types: PhantomData }
+    }
+}
+
+impl<'l, const T: Tu, D, S, Chip, Cluster, Slice, SplitTime, Packet, const W: PacketMode>
+    VectorTensorPair<'l, T, D, S, Chip, Cluster, Slice, SplitTime, Packet, W>
+{
+    #[track_caller]
+    fn then<D2, S2, SplitTime2, Packet2, const W2: PacketMode>(
+        mut self,
+        operation: &'static str,
+        step: Option<VectorStep>,
+    ) -> VectorTensorPair<'l, T, D2, S2, Chip, Cluster, Slice, SplitTime2, Packet2, W2> {
+        if let Some(step) = step {
+            add(&mut self.pass, operation, step);
+        }
+        VectorTensorPair { context: self.context, pass: self.pass, types: PhantomData }
+    }
+}
+
+/// There is no stash beside groups.
+const NO_STASH: StashRead = StashRead { stashed: None };
+
+/// The operands of both groups, as a command has them.
+fn group_inputs<D: VeScalar, Mapping: M>(
+    operands: [Option<VeBranchOperand<D, Mapping>>; 2],
+) -> Result<Vec<BinaryInput>, PlanError> {
+    let of = |group: usize, own: Option<VeBranchOperand<D, Mapping>>| {
+        own.map(|own| VeBranchOperand { valid_branch_ids: of_group(group), ..own })
+    };
+    let all = operands.into_iter().enumerate().filter_map(|(group, own)| of(group, own));
+    binary_inputs(all, &NO_STASH)
+}
+
+/// The elements of a group.
+const fn of_group(group: usize) -> ValidBranchIds {
+    ValidBranchIds::ValidGroup { id: if group == 0 { GroupId::Zero } else { GroupId::One } }
+}
+
+/// A binary operator on one group, or both. No group: no step.
+#[track_caller]
+fn group_binary<D: VeScalar, Mapping: M>(
+    operation: &'static str,
+    op: BinaryOperator,
+    mode: BinaryArgMode,
+    operands: [Option<VeBranchOperand<D, Mapping>>; 2],
+) -> Option<VectorStep> {
+    let is_any = operands.iter().any(Option::is_some);
+    is_any.then(|| binary(operation, op, mode, group_inputs(operands)))
+}
+
+/// Calls of two groups of elements `$d` in packets of `$way` lanes.
+macro_rules! pair_calls {
+    ([$($extra:tt)*] $d:ty, $way:tt, { $($methods:tt)* }) => {
+        impl<'l, const T: Tu, S: Stage, $($extra)* Chip: M, Cluster: M, Slice: M, SplitTime: M, Packet: M>
+            VectorTensorPair<'l, T, $d, S, Chip, Cluster, Slice, SplitTime, Packet, $way>
+        {
+            $($methods)*
+        }
+    };
+}
+
+type Shape<Chip, Cluster, Slice, SplitTime, Packet> = VeTensorShape<Chip, Cluster, Slice, SplitTime, Packet>;
+
+macro_rules! binary_calls {
+    ($d:ty, $way:tt, $stage:ident, $name:ident, $with_mode:ident, $op:ty, $wrap:expr) => {
+        pair_calls! { [] $d, $way, {
+            /// The operator with an operand for each group. `()` leaves a group as it is.
+            ///
+            /// Refused while compiling: a tensor in the VRF that does not fit the groups.
+            ///
+            /// # Panics
+            /// Where the arithmetic unit is in use.
+            #[track_caller]
+            #[inline(never)] // The compiler names the line of a call that it did not inline.
+            pub fn $name<O0, O1>(self, op: $op, group0: O0, group1: O1)
+                -> VectorTensorPair<'l, T, $d, stage::$stage, Chip, Cluster, Slice, SplitTime, Packet, $way>
+            where
+                S: CanTransitionTo<stage::$stage>,
+                O0: IntoGroupOperand<$d, Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
+                O1: IntoGroupOperand<$d, Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
+            {
+                const { (O0::CHECK, O1::CHECK) };
+                let operands = [group0.into_group_operand(), group1.into_group_operand()];
+                let step = group_binary(stringify!($name), $wrap(op), BinaryArgMode::Mode01, operands);
+                self.then(stringify!($name), step)
+            }
+
+            /// The same with other arguments: 0 is the stream of a group, 1 its operand.
+            ///
+            /// # Panics
+            /// Where the arithmetic unit is in use.
+            #[track_caller]
+            #[inline(never)]
+            pub fn $with_mode<O0, O1>(self, op: $op, mode: BinaryArgMode, group0: O0, group1: O1)
+                -> VectorTensorPair<'l, T, $d, stage::$stage, Chip, Cluster, Slice, SplitTime, Packet, $way>
+            where
+                S: CanTransitionTo<stage::$stage>,
+                O0: IntoGroupOperand<$d, Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
+                O1: IntoGroupOperand<$d, Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
+            {
+                const { (O0::CHECK, O1::CHECK) };
+                let operands = [group0.into_group_operand(), group1.into_group_operand()];
+                self.then(stringify!($with_mode), group_binary(stringify!($with_mode), $wrap(op), mode, operands))
+            }
+        } }
+    };
+}
+
+binary_calls!(
+    i32,
+    8,
+    Logic,
+    vector_logic,
+    vector_logic_with_mode,
+    LogicBinaryOpI32,
+    BinaryOperator::LogicI32
+);
+binary_calls!(
+    f32,
+    8,
+    Logic,
+    vector_logic,
+    vector_logic_with_mode,
+    LogicBinaryOpF32,
+    BinaryOperator::LogicF32
+);
+binary_calls!(i32, 8, Fxp, vector_fxp, vector_fxp_with_mode, FxpBinaryOp, BinaryOperator::Fxp);
+binary_calls!(i32, 8, Clip, vector_clip, vector_clip_with_mode, ClipBinaryOpI32, BinaryOperator::ClipI32);
+binary_calls!(f32, 8, Clip, vector_clip, vector_clip_with_mode, ClipBinaryOpF32, BinaryOperator::ClipF32);
+binary_calls!(f32, 4, Fp, vector_fp_binary, vector_fp_binary_with_mode, FpBinaryOp, BinaryOperator::Fp);
+binary_calls!(f32, 4, FpDiv, vector_fp_div, vector_fp_div_with_mode, FpDivBinaryOp, BinaryOperator::FpDiv);
+
+/// The groups that a function is for. None: no step.
+fn group_unary(op: FpUnaryOp, groups: [bool; 2]) -> Option<VectorStep> {
+    let ids = match groups {
+        [true, true] => ValidBranchIds::ValidAlways,
+        [true, false] => of_group(0),
+        [false, true] => of_group(1),
+        [false, false] => return None,
+    };
+    Some(VectorStep::Unary { op, ids })
+}
+
+pair_calls! { [] f32, 4, {
+    /// A function of each element of one group, or of both.
+    ///
+    /// # Panics
+    /// Where the arithmetic unit is in use.
+    #[track_caller]
+    pub fn vector_fp_unary(self, op: FpUnaryOp, group0_apply: bool, group1_apply: bool)
+        -> VectorTensorPair<'l, T, f32, stage::Fp, Chip, Cluster, Slice, SplitTime, Packet, 4>
+    where
+        S: CanTransitionTo<stage::Fp>,
+    {
+        self.then("vector_fp_unary", group_unary(op, [group0_apply, group1_apply]))
+    }
+
+    /// The same. The mode is there for symmetry: a function has no operand.
+    ///
+    /// # Panics
+    /// Where the arithmetic unit is in use; with `UnaryArgMode::Mode1`.
+    #[track_caller]
+    pub fn vector_fp_unary_with_mode(self, op: FpUnaryOp, mode: UnaryArgMode, group0_apply: bool, group1_apply: bool)
+        -> VectorTensorPair<'l, T, f32, stage::Fp, Chip, Cluster, Slice, SplitTime, Packet, 4>
+    where
+        S: CanTransitionTo<stage::Fp>,
+    {
+        accept("vector_fp_unary", check_unary_mode(mode));
+        self.then("vector_fp_unary", group_unary(op, [group0_apply, group1_apply]))
+    }
+
+    /// An operator of three arguments, with operands for each group. `()` leaves a group as it is.
+    ///
+    /// # Panics
+    /// Where the arithmetic unit is in use.
+    #[track_caller]
+    #[inline(never)]
+    pub fn vector_fp_ternary<O0, O1>(self, op: FpTernaryOp, group0: O0, group1: O1)
+        -> VectorTensorPair<'l, T, f32, stage::Fp, Chip, Cluster, Slice, SplitTime, Packet, 4>
+    where
+        S: CanTransitionTo<stage::Fp>,
+        O0: IntoGroupTernaryOperand<Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
+        O1: IntoGroupTernaryOperand<Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
+    {
+        const { (O0::CHECK, O1::CHECK) };
+        self.vector_fp_ternary_with_mode(op, TernaryArgMode::Mode012, group0, group1)
+    }
+
+    /// The same with other arguments: 0 is the stream of a group, 1 its operand, 2 its constant.
+    ///
+    /// # Panics
+    /// Where the arithmetic unit is in use.
+    #[track_caller]
+    #[inline(never)]
+    pub fn vector_fp_ternary_with_mode<O0, O1>(self, op: FpTernaryOp, mode: TernaryArgMode, group0: O0, group1: O1)
+        -> VectorTensorPair<'l, T, f32, stage::Fp, Chip, Cluster, Slice, SplitTime, Packet, 4>
+    where
+        S: CanTransitionTo<stage::Fp>,
+        O0: IntoGroupTernaryOperand<Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
+        O1: IntoGroupTernaryOperand<Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
+    {
+        const { (O0::CHECK, O1::CHECK) };
+        let operation = "vector_fp_ternary";
+        let mut all = Vec::new();
+        for (group, own) in
+            [group0.into_group_ternary_operand(), group1.into_group_ternary_operand()].into_iter().enumerate()
+        {
+            all.extend(own.map(|mut own| {
+                own.valid_branch_ids = of_group(group);
+                own
+            }));
+        }
+        let step = (!all.is_empty()).then(|| {
+            accept(operation, check_defined(operation, op.name(), op == FpTernaryOp::FmaF));
+            VectorStep::Ternary { op, mode, operands: accept(operation, ternary_inputs(all, &NO_STASH)) }
+        });
+        self.then(operation, step)
+    }
+
+    /// Joins the two halves of flits, innermost in the time of each group.
+    ///
+    /// Refused while compiling: anything else.
+    #[inline(never)]
+    pub fn vector_concat<SplitTime2: M, Packet2: M>(self)
+        -> VectorTensorPair<'l, T, f32, stage::Widen, Chip, Cluster, Slice, SplitTime2, Packet2, 8>
+    where
+        S: CanTransitionTo<stage::Widen>,
+    {
+        const { VectorPacketPlan::<SplitTime, Packet, SplitTime2, Packet2>::CONCAT };
+        self.then("vector_concat", Some(VectorStep::Concat))
+    }
+} }
+
+pair_calls! { [] i32, 4, {
+    /// Joins the two halves of flits, innermost in the time of each group.
+    ///
+    /// Refused while compiling: anything else.
+    #[inline(never)]
+    pub fn vector_concat<SplitTime2: M, Packet2: M>(self)
+        -> VectorTensorPair<'l, T, i32, stage::Widen, Chip, Cluster, Slice, SplitTime2, Packet2, 8>
+    where
+        S: CanTransitionTo<stage::Widen>,
+    {
+        const { VectorPacketPlan::<SplitTime, Packet, SplitTime2, Packet2>::CONCAT };
+        self.then("vector_concat", Some(VectorStep::Concat))
+    }
+} }
+
+pair_calls! { [] i32, 8, {
+    /// Fixed point becomes float, in both groups.
+    ///
+    /// # Panics
+    /// Where `int_width` is more than 31.
+    #[track_caller]
+    pub fn vector_fxp_to_fp(self, int_width: u32)
+        -> VectorTensorPair<'l, T, f32, stage::FxpToFp, Chip, Cluster, Slice, SplitTime, Packet, 8>
+    where
+        S: CanTransitionTo<stage::FxpToFp>,
+    {
+        accept("vector_fxp_to_fp", check_int_width("vector_fxp_to_fp", int_width));
+        self.then("vector_fxp_to_fp", Some(VectorStep::FxpToFp { int_width }))
+    }
+} }
+
+pair_calls! { [] f32, 8, {
+    /// Float becomes fixed point, in both groups.
+    ///
+    /// # Panics
+    /// Where `int_width` is more than 31.
+    #[track_caller]
+    pub fn vector_fp_to_fxp(self, int_width: u32)
+        -> VectorTensorPair<'l, T, i32, stage::FpToFxp, Chip, Cluster, Slice, SplitTime, Packet, 8>
+    where
+        S: CanTransitionTo<stage::FpToFxp>,
+    {
+        accept("vector_fp_to_fxp", check_int_width("vector_fp_to_fxp", int_width));
+        self.then("vector_fp_to_fxp", Some(VectorStep::FpToFxp { int_width }))
+    }
+} }
+
+pair_calls! { [D: VeScalar,] D, 8, {
+    /// Cuts the flits of both groups in halves of 4 lanes.
+    ///
+    /// Refused while compiling: anything else.
+    #[inline(never)]
+    pub fn vector_split<SplitTime2: M, Packet2: M>(self)
+        -> VectorTensorPair<'l, T, D, stage::Narrow, Chip, Cluster, Slice, SplitTime2, Packet2, 4>
+    where
+        S: CanTransitionTo<stage::Narrow>,
+    {
+        const { VectorPacketPlan::<SplitTime, Packet, SplitTime2, Packet2>::SPLIT };
+        self.then("vector_split", Some(VectorStep::Split))
+    }
+} }
+
+/// What a zip makes.
+type Merged<'l, const T: Tu, D, S, Chip, Cluster, Slice, Time, Packet, const W: PacketMode> =
+    VectorTensor<'l, T, S, D, Chip, Cluster, Slice, Time, Packet, D, NoTensor, 0, Zipped, W>;
+
+macro_rules! zips {
+    ($($d:ty, $way:tt, $stage:ident, $name:ident, $with_mode:ident, $op:ty, $wrap:expr;)*) => { $(
+        pair_calls! { [] $d, $way, {
+            /// Makes one stream of both groups: `op(group 0, group 1)`. Elements that are missing in either are missing.
+            ///
+            /// # Panics
+            /// Where the arithmetic unit is in use.
+            #[track_caller]
+            pub fn $name(self, op: $op)
+                -> Merged<'l, T, $d, stage::$stage, Chip, Cluster, Slice, SplitTime, Packet, $way>
+            where
+                S: CanTransitionTo<stage::$stage>,
+            {
+                self.$with_mode(op, BinaryArgMode::Mode01)
+            }
+
+            /// The same with other arguments: 0 is group 0, 1 is group 1.
+            ///
+            /// # Panics
+            /// Where the arithmetic unit is in use.
+            #[track_caller]
+            pub fn $with_mode(mut self, op: $op, mode: BinaryArgMode)
+                -> Merged<'l, T, $d, stage::$stage, Chip, Cluster, Slice, SplitTime, Packet, $way>
+            where
+                S: CanTransitionTo<stage::$stage>,
+            {
+                let op = $wrap(op);
+                accept(stringify!($name), check_defined(stringify!($name), op.name(), op.is_defined()));
+                add(&mut self.pass, stringify!($name), VectorStep::Zip { op, mode });
+                VectorTensor::new(self.context, self.pass)
+            }
+        } }
+    )* };
+}
+
+zips! {
+    i32, 8, Logic, vector_logic_zip, vector_logic_zip_with_mode, LogicBinaryOpI32, BinaryOperator::LogicI32;
+    f32, 8, Logic, vector_logic_zip, vector_logic_zip_with_mode, LogicBinaryOpF32, BinaryOperator::LogicF32;
+    i32, 8, Fxp, vector_fxp_zip, vector_fxp_zip_with_mode, FxpBinaryOp, BinaryOperator::Fxp;
+    f32, 4, Fp, vector_fp_zip, vector_fp_zip_with_mode, FpBinaryOp, BinaryOperator::Fp;
+    i32, 8, Clip, vector_clip_zip, vector_clip_zip_with_mode, ClipBinaryOpI32, BinaryOperator::ClipI32;
+    f32, 8, Clip, vector_clip_zip, vector_clip_zip_with_mode, ClipBinaryOpF32, BinaryOperator::ClipF32;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prelude::{axes, m};
+
+    axes![W = 5, I = 2, L = 8, H = 3, K = 4];
+
+    #[track_caller]
+    fn step<X: AxisName, Time: M, Tile: M, Split: M>() -> Result<usize, &'static str> {
+        derive_unzip(&UnzipPlan::<X, Time, Tile, Split, m![L]>::REQUEST).map_err(|error| {
+            assert!(error.message().contains("; help: "), "{error}");
+            error.rule()
+        })
+    }
+
+    #[test]
+    fn the_axis_is_anywhere_in_time() {
+        assert_eq!(step::<I, m![W, I], m![W, 1 # 2], m![W]>(), Ok(8));
+        assert_eq!(step::<I, m![I, W], m![1 # 2, W], m![W]>(), Ok(40));
+        assert_eq!(step::<I, m![W, I, K], m![W, 1 # 2, K], m![W, K]>(), Ok(32));
+        assert_eq!(step::<I, m![W # 6, I, H # 4], m![W # 6, 1 # 2, H # 4], m![W # 6, H # 4]>(), Ok(32));
+        assert_eq!(step::<I, m![W, I], m![W, 1 # 2], m![W, 1 # 2]>(), Err("unzip time"));
+        assert_eq!(step::<I, m![W, I], m![W], m![W]>(), Err("unzip time"));
+        assert_eq!(step::<I, m![W, K], m![W, K], m![W]>(), Err("unzip axis"));
+        assert_eq!(step::<K, m![W, K], m![W, 1 # 4], m![W]>(), Err("unzip size"));
+    }
+}

@@ -1,0 +1,449 @@
+//! The intra-slice reduce: one element for all along an axis, in each slice.
+//!
+//! ```text
+//!   Time m![W], Packet m![L]  ──reduce W──▶  Time m![1], Packet m![L]      sums per lane, over time
+//!   Time m![W], Packet m![L % 4]  ──reduce L──▶  Time m![W], Packet m![1 # 4]      sums over the lanes of a packet
+//! ```
+//!
+//! Elements are taken in the order of their index, from the first one on; padding is left out. On the chip the valid-count
+//! generator says what is padding: [`super::valid_count`] refuses what it cannot express.
+
+use super::operand::TensorState;
+use super::rules::accepted;
+use super::stage::{self, CanTransitionTo, Stage, VeOrder, VeTensorContext};
+use super::tensor::{VectorIntraSliceReduceTensor, VectorTensor};
+use crate::command::{
+    IntraSliceReduce, IntraSliceReduceOpF32, IntraSliceReduceOpI32, KeptLoop, REDUCE_LOOPS, ReduceOperator,
+    ReducedLoop, VectorStep,
+};
+use crate::error::{PlanError, attempt, refuse};
+use crate::list::List;
+use crate::mapping::{
+    Atom, AxisName, CutRule, Expr, Factor, Factors, Guard, Ident, M, Matched, Pieces, Pool, Problem, Term,
+    factors_of, liveness_of, matched,
+};
+use crate::runtime::Tu;
+use crate::scalar::VeScalar;
+use crate::spec::{VECTOR_NARROW_LANES, VECTOR_REDUCE_SLOTS};
+use core::marker::PhantomData;
+
+const OPERATION: &str = "vector_intra_slice_reduce";
+
+/// The level of time among the pieces; that of the packet is 0.
+const TIME: usize = 1;
+
+/// What an intra-slice reduce is derived from.
+#[derive(Clone, Copy, Debug)]
+pub struct ReduceRequest {
+    /// The axis that is reduced.
+    pub axis: Ident,
+    /// Chip, cluster and slice.
+    pub units: [&'static Expr; 3],
+    /// Time before.
+    pub time: &'static Expr,
+    /// Packet before, of 4 lanes.
+    pub packet: &'static Expr,
+    /// Time after.
+    pub out_time: &'static Expr,
+    /// Packet after.
+    pub out_packet: &'static Expr,
+}
+
+/// The derived configuration of an intra-slice reduce.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReduceConfig {
+    /// What stays.
+    pub kept: List<KeptLoop, REDUCE_LOOPS>,
+    /// What is reduced, in the order of the index.
+    pub reduced: List<ReducedLoop, REDUCE_LOOPS>,
+    /// Sums that the accumulator holds at once, of 8.
+    pub slots: usize,
+    /// Time steps that leave.
+    pub time: usize,
+    /// Which positions hold an element. Variables: chip, cluster, slice, time, packet.
+    pub guard: Guard,
+}
+
+/// Whether a digit is of the axis of this name.
+const fn is_of(term: &Term, axis: &Ident) -> bool {
+    match &term.atom {
+        Atom::Symbol(own) => own.name.is(axis),
+        Atom::Composite(_) => false,
+    }
+}
+
+/// Checks the mappings of an intra-slice reduce, and derives its loops.
+///
+/// # Errors
+///
+/// Mappings after it that are not those before it without the axis; more than 8 sums at once.
+pub const fn derive_reduce(request: &ReduceRequest) -> Result<ReduceConfig, PlanError> {
+    let mut pool = Pool::new();
+    let time = attempt!(factors_of(OPERATION, &mut pool, request.time));
+    let packet = attempt!(factors_of(OPERATION, &mut pool, request.packet));
+    let out_time = attempt!(factors_of(OPERATION, &mut pool, request.out_time));
+    let out_packet = attempt!(factors_of(OPERATION, &mut pool, request.out_packet));
+    if packet.size() != VECTOR_NARROW_LANES {
+        refuse!(
+            "reduce packet",
+            "vector_intra_slice_reduce: the packet {} has {}, but must have 4; help: `vector_split` or `vector_trim_way4` \
+             comes first",
+            mapping(request.packet),
+            count(packet.size(), "element"),
+        );
+    }
+    attempt!(check_out_packet(&pool, request, &packet, &out_packet));
+    let cut = matched(
+        &pool,
+        Pieces::new(&[&packet, &time]),
+        Pieces::new(&[&out_packet, &out_time]),
+        [CutRule::Whole, CutRule::Ragged],
+    );
+    if cut.overflowed() {
+        return Err(PlanError::mapping(OPERATION, Problem::TooManyFactors));
+    }
+    attempt!(check_pieces(&pool, request, &cut));
+    let slots = attempt!(check_time(&pool, request, &cut));
+    let (kept, reduced) = loops(&cut, VECTOR_NARROW_LANES);
+    if kept.overflowed() || reduced.overflowed() {
+        return Err(PlanError::mapping(OPERATION, Problem::TooManyFactors));
+    }
+    let [chip, cluster, slice] = request.units;
+    let Some(guard) = liveness_of(&[chip, cluster, slice, request.time, request.packet]) else {
+        return Err(PlanError::mapping(OPERATION, Problem::TooManyFactors));
+    };
+    Ok(ReduceConfig { kept, reduced, slots, time: out_time.size(), guard })
+}
+
+/// A packet stays as it is, or becomes one lane.
+const fn check_out_packet(
+    pool: &Pool,
+    request: &ReduceRequest,
+    packet: &Factors,
+    out_packet: &Factors,
+) -> Result<(), PlanError> {
+    let one = out_packet.size() == VECTOR_NARROW_LANES && !out_packet.has_terms();
+    if out_packet.is(packet) || one {
+        return Ok(());
+    }
+    refuse!(
+        "reduce output packet",
+        "vector_intra_slice_reduce: the output packet is {}, but the packet {} is either preserved or reduced to one lane \
+         of 4; help: use {} or `m![1 # 4]`",
+        mapping(request.out_packet),
+        mapping(request.packet),
+        factors(pool, packet),
+    )
+}
+
+/// What the output has, the input has; what it lacks is of the axis.
+const fn check_pieces(pool: &Pool, request: &ReduceRequest, cut: &Matched) -> Result<(), PlanError> {
+    if let Some((term, size)) = cut.missing() {
+        refuse!(
+            "reduce divide",
+            "vector_intra_slice_reduce: the output time {} and packet {} have {}, which time {} and packet {} lack; \
+             help: leave out the axis {}, and nothing else",
+            mapping(request.out_time),
+            mapping(request.out_packet),
+            term(pool, &term, size),
+            mapping(request.time),
+            mapping(request.packet),
+            str(request.axis.as_str()),
+        );
+    }
+    let mut k = 0;
+    while k < cut.dividend.list.len() {
+        let piece = cut.dividend.list.at(k);
+        if let Some((term, size)) = cut.dividend.digit(k) {
+            if !piece.matched && !is_of(&term, &request.axis) {
+                refuse!(
+                    "reduce axis",
+                    "vector_intra_slice_reduce: the output lacks {}, but only the axis {} is reduced; \
+                     help: keep {} in the output time, or name its axis",
+                    term(pool, &term, size),
+                    str(request.axis.as_str()),
+                    term(pool, &term, size),
+                );
+            }
+            if piece.matched && is_of(&term, &request.axis) {
+                refuse!(
+                    "reduce whole axis",
+                    "vector_intra_slice_reduce: the output still has {}, but the axis {} must be reduced as far as time and \
+                     packet have it; help: leave it out of the output",
+                    term(pool, &term, size),
+                    str(request.axis.as_str()),
+                );
+            }
+            if let Some(other) = cut.partner(k)
+                && cut.divisor.list.at(other).level != piece.level
+            {
+                refuse!(
+                    "reduce order",
+                    "vector_intra_slice_reduce: the output has {} in another place than time {} and packet {}; \
+                     help: lanes stay lanes, and time stays time",
+                    term(pool, &term, size),
+                    mapping(request.time),
+                    mapping(request.packet),
+                );
+            }
+        }
+        k += 1;
+    }
+    Ok(())
+}
+
+/// The output time is the time without the axis, in the same order and with the same padding of what stays. Returns the sums
+/// that are open at once: what stays inside of the outermost digit of the axis.
+const fn check_time(pool: &Pool, request: &ReduceRequest, cut: &Matched) -> Result<usize, PlanError> {
+    let (mut expected, mut out) = (Factors::one(), Factors::one());
+    // Positions of time per position of what stays; whether the last digit goes, and its padding with it.
+    let (mut ratio, mut gone, mut slots) = (1, false, 1);
+    let mut k = 0;
+    while k < cut.dividend.list.len() {
+        let piece = cut.dividend.list.at(k);
+        match piece.factor {
+            _ if piece.level != TIME => {}
+            Factor::Term { term, resize } => {
+                ratio = piece.base / expected.size();
+                gone = !piece.matched;
+                if gone {
+                    slots = expected.size();
+                } else {
+                    expected.push_term(pool, term, resize);
+                }
+            }
+            Factor::Padding { size } if !gone && size / ratio >= expected.size() => {
+                expected.push_padding(size / ratio);
+            }
+            Factor::Padding { .. } => {}
+        }
+        k += 1;
+    }
+    let mut k = 0;
+    while k < cut.divisor.list.len() {
+        match cut.divisor.list.at(k).factor {
+            _ if cut.divisor.list.at(k).level != TIME => {}
+            Factor::Term { term, resize } => out.push_term(pool, term, resize),
+            Factor::Padding { size } => out.push_padding(size),
+        }
+        k += 1;
+    }
+    if !expected.is(&out) {
+        refuse!(
+            "reduce time",
+            "vector_intra_slice_reduce: the output time is {}, but time {} without the axis {} is {}; \
+             help: use that mapping",
+            mapping(request.out_time),
+            mapping(request.time),
+            str(request.axis.as_str()),
+            factors(pool, &expected),
+        );
+    }
+    if slots > VECTOR_REDUCE_SLOTS {
+        refuse!(
+            "reduce slots",
+            "vector_intra_slice_reduce: time {} has {} sums open at once, inside of the axis {}, but the accumulator holds \
+             {}; help: move the axis {} inwards, or what is inside of it outwards",
+            mapping(request.time),
+            number(slots),
+            str(request.axis.as_str()),
+            number(VECTOR_REDUCE_SLOTS),
+            str(request.axis.as_str()),
+        );
+    }
+    Ok(slots)
+}
+
+/// The loops, innermost first of what stays; of what is reduced, the farthest apart along the axis first.
+const fn loops(
+    cut: &Matched,
+    lanes: usize,
+) -> (List<KeptLoop, REDUCE_LOOPS>, List<ReducedLoop, REDUCE_LOOPS>) {
+    let mut kept = List::new(KeptLoop { size: 1, input: 0, output: 0 });
+    let mut reduced = List::new(ReducedLoop { size: 1, input: 0 });
+    let mut strides = List::<usize, REDUCE_LOOPS>::new(0);
+    let mut k = 0;
+    while k < cut.dividend.list.len() {
+        let piece = cut.dividend.list.at(k);
+        if let Some((term, size)) = cut.dividend.digit(k) {
+            let input = if piece.level == TIME { piece.base * lanes } else { piece.base };
+            match cut.partner(k) {
+                Some(other) => {
+                    let there = cut.divisor.list.at(other);
+                    let output = if there.level == TIME { there.base * lanes } else { there.base };
+                    kept.push(KeptLoop { size, input, output });
+                }
+                None => {
+                    let mut place = strides.len();
+                    while place > 0 && strides.at(place - 1) < term.stride {
+                        place -= 1;
+                    }
+                    strides.insert(place, term.stride);
+                    reduced.insert(place, ReducedLoop { size, input });
+                }
+            }
+        }
+        k += 1;
+    }
+    (kept, reduced)
+}
+
+/// The plan of an intra-slice reduce, as types.
+pub struct ReducePlan<Axis, Chip, Cluster, Slice, Time, Packet, OutTime, OutPacket>(
+    PhantomData<(Axis, Chip, Cluster, Slice, Time, Packet, OutTime, OutPacket)>,
+);
+
+impl<Axis: AxisName, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, OutTime: M, OutPacket: M>
+    ReducePlan<Axis, Chip, Cluster, Slice, Time, Packet, OutTime, OutPacket>
+{
+    pub(crate) const REQUEST: ReduceRequest = ReduceRequest {
+        axis: Axis::NAME,
+        units: [Chip::EXPR, Cluster::EXPR, Slice::EXPR],
+        time: Time::EXPR,
+        packet: Packet::EXPR,
+        out_time: OutTime::EXPR,
+        out_packet: OutPacket::EXPR,
+    };
+
+    /// The derived configuration. Using it refuses what the engine cannot reduce.
+    pub const CONFIG: ReduceConfig = match derive_reduce(&Self::REQUEST) {
+        Ok(config) => {
+            accepted(super::valid_count::derive_valid_count(&Self::REQUEST));
+            config
+        }
+        Err(error) => error.refuse(),
+    };
+}
+
+/// The step of a program.
+fn step(op: ReduceOperator, config: &ReduceConfig) -> VectorStep {
+    let ReduceConfig { kept, reduced, slots, time, guard } = *config;
+    VectorStep::IntraSliceReduce(Box::new(IntraSliceReduce { op, guard, kept, reduced, time, slots }))
+}
+
+macro_rules! reduce {
+    ($($d:ty, $op:ty;)*) => { $(
+        impl<
+            'l,
+            const T: Tu,
+            S: Stage,
+            Chip: M,
+            Cluster: M,
+            Slice: M,
+            Time: M,
+            Packet: M,
+            StashD: VeScalar,
+            Stash: TensorState<StashD>,
+            const VE_ORDER: VeOrder,
+            FS: VeTensorContext,
+        > VectorTensor<'l, T, S, $d, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS, 4>
+        {
+            /// One element for all along an axis, as far as time and packet have it, in the order of its index. `OTime`
+            /// and `OPacket` are what is left; `OPacket` is `Packet`, or `m![1 # 4]` where lanes are reduced.
+            ///
+            /// Padding is left out. A part of the axis in `Slice` stays there.
+            ///
+            /// Refused while compiling: anything else left out; more than 8 sums at once; padding that the valid-count
+            /// generator cannot tell from elements.
+            ///
+            /// # Panics
+            /// Where the arithmetic unit is in use.
+            #[track_caller]
+            #[inline(never)] // The compiler names the line of a call that it did not inline.
+            pub fn vector_intra_slice_reduce<Reduce: AxisName, OTime: M, OPacket: M>(
+                self,
+                op: $op,
+            ) -> VectorIntraSliceReduceTensor<
+                'l, T, $d, Chip, Cluster, Slice, OTime, OPacket, StashD, Stash, VE_ORDER, FS,
+            >
+            where
+                S: CanTransitionTo<stage::IntraSliceReduce>,
+            {
+                let plan = const {
+                    &ReducePlan::<Reduce, Chip, Cluster, Slice, Time, Packet, OTime, OPacket>::CONFIG
+                };
+                self.then(OPERATION, step(op.into(), plan))
+            }
+        }
+    )* };
+}
+
+reduce! {
+    i32, IntraSliceReduceOpI32;
+    f32, IntraSliceReduceOpF32;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prelude::{axes, m};
+
+    axes![W = 40, L = 8, A = 2, B = 8, C = 3, R = 20, Q = 256];
+
+    type Plan<X, Time, Packet, OutTime, OutPacket> =
+        ReducePlan<X, m![1], m![1 # 2], m![Q], Time, Packet, OutTime, OutPacket>;
+
+    #[track_caller]
+    fn derived<X: AxisName, Time: M, Packet: M, OutTime: M, OutPacket: M>()
+    -> Result<ReduceConfig, &'static str> {
+        derive_reduce(&Plan::<X, Time, Packet, OutTime, OutPacket>::REQUEST).map_err(|error| {
+            assert!(error.message().contains("; help: "), "{error}");
+            error.rule()
+        })
+    }
+
+    #[test]
+    fn axes_go_from_time_and_packet() {
+        type Half = m![L % 4];
+        let plan = derived::<W, m![W, L / 4], Half, m![L / 4], Half>().expect("two sums per lane");
+        assert_eq!((plan.slots, plan.time), (2, 2));
+        let loops: Vec<_> = plan.reduced.iter().map(|own| (own.size, own.input)).collect();
+        assert_eq!(loops, [(40, 8)]);
+        let plan = derived::<L, m![W, L / 4], Half, m![W], m![1 # 4]>().expect("a sum per time step");
+        assert_eq!((plan.slots, plan.time), (1, 40));
+        let loops: Vec<_> = plan.reduced.iter().map(|own| (own.size, own.input)).collect();
+        assert_eq!(loops, [(2, 4), (4, 1)], "the greater digit is outside");
+        // Digits in any order: the greatest one is outside.
+        let plan = derived::<W, m![W % 5, A, W / 5], Half, m![A], Half>().expect("one axis");
+        let loops: Vec<_> = plan.reduced.iter().map(|own| (own.size, own.input)).collect();
+        assert_eq!((loops, plan.slots), (vec![(8, 4), (5, 64)], 2));
+        // Padding goes with its axis, or stays.
+        assert!(derived::<R, m![A, R # 24], Half, m![A], Half>().is_ok());
+        assert!(derived::<R, m![C # 4, R], Half, m![C # 4], Half>().is_ok());
+        assert!(derived::<R, m![R, 1 # 2], m![1 # 4], m![1 # 2], m![1 # 4]>().is_ok());
+        assert_eq!(derived::<R, m![R, C # 4], Half, m![C], Half>(), Err("reduce time"));
+        assert_eq!(derived::<R, m![A, R], Half, m![A # 3], Half>(), Err("reduce time"));
+    }
+
+    /// The rows of the table: 8 sums are open, 12 are too many.
+    #[test]
+    fn eight_sums_are_open_at_once() {
+        type One = m![1 # 4];
+        let slots = |result: Result<ReduceConfig, _>| result.map(|plan| plan.slots);
+        assert_eq!(slots(derived::<W, m![W, B % 4, A], One, m![B % 4, A], One>()), Ok(8));
+        assert_eq!(slots(derived::<W, m![W, B % 4, C], One, m![B % 4, C], One>()), Err("reduce slots"));
+        assert_eq!(
+            slots(derived::<W, m![C, W, B], One, m![C, B], One>()),
+            Ok(8),
+            "what is outside does not count"
+        );
+        assert_eq!(
+            slots(derived::<W, m![W, C # 9], One, m![C # 9], One>()),
+            Err("reduce slots"),
+            "padding counts"
+        );
+        assert_eq!(slots(derived::<W, m![W / 5, B, C, W % 5], One, m![B, C], One>()), Err("reduce slots"));
+    }
+
+    #[test]
+    fn only_the_axis_goes() {
+        type Half = m![L % 4];
+        assert_eq!(derived::<W, m![A, W], Half, m![1], Half>(), Err("reduce axis"));
+        assert_eq!(derived::<W, m![A, W], Half, m![A, B], Half>(), Err("reduce divide"));
+        assert_eq!(derived::<W, m![A, W], Half, m![A, W / 5], Half>(), Err("reduce whole axis"));
+        assert_eq!(derived::<W, m![A, B, W], Half, m![B, A], Half>(), Err("reduce time"));
+        assert_eq!(derived::<L, m![A], m![L % 4], m![A], m![L % 2 # 4]>(), Err("reduce output packet"));
+        assert_eq!(derived::<W, m![A, W], m![L], m![A], m![L]>(), Err("reduce packet"));
+        assert_eq!(derived::<W, m![A, W], Half, m![A], m![1 # 4]>(), Err("reduce axis"));
+    }
+}

@@ -1,0 +1,636 @@
+//! Streams inside the engine, and the operators as calls.
+
+use super::operand::{
+    HasTensor, IntoOperands, IntoTernaryOperands, NoTensor, StashPlan, TensorState, VeTensorShape,
+    binary_inputs, ternary_inputs,
+};
+use super::rules::VectorPacketPlan;
+use super::stage::{
+    self, CanTransitionTo, Commitable, PacketMode, Stage, Standalone, Stashable, VeOrder, VeTensorContext,
+};
+use crate::command::{
+    BinaryArgMode, BinaryInput, BinaryOperator, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp, FpDivBinaryOp,
+    FpTernaryOp, FpUnaryOp, FxpBinaryOp, LogicBinaryOpF32, LogicBinaryOpI32, RngdAlu, TernaryArgMode,
+    ValidBranchIds, VectorStep,
+};
+use crate::engine::stream::{Pass, StreamTensor, VectorFinalTensor};
+use crate::error::{PlanError, refuse};
+use crate::mapping::M;
+use crate::runtime::fault::accept;
+use crate::runtime::{Tu, TuContext};
+use crate::scalar::VeScalar;
+use core::fmt;
+use core::marker::PhantomData;
+
+/// A stream inside the Vector Engine. `S` is the [stage](super::stage), `Stash` says whether elements were stashed, `W` how
+/// many lanes a packet has.
+#[must_use = "a stream does nothing until it ends in `.vector_final()` and `.commit(…)` or `.to_vrf(…)`"]
+pub struct VectorTensor<
+    'l,
+    const T: Tu,
+    S,
+    D,
+    Chip,
+    Cluster,
+    Slice,
+    Time,
+    Packet,
+    StashD,
+    Stash,
+    const VE_ORDER: VeOrder,
+    FS = Standalone,
+    const W: PacketMode = 8,
+> {
+    pub(super) context: &'l mut TuContext<T>,
+    pub(super) pass: Box<Pass>,
+    types: PhantomData<(S, D, Chip, Cluster, Slice, Time, Packet, StashD, Stash, FS)>,
+}
+
+/// Streams by their stage.
+macro_rules! aliases {
+    ($($(#[$doc:meta])* $name:ident = $stage:ident, $way:tt;)*) => { $(
+        $(#[$doc])*
+        pub type $name<
+            'l,
+            const T: Tu,
+            D,
+            Chip,
+            Cluster,
+            Slice,
+            Time,
+            Packet,
+            StashD,
+            Stash,
+            const VE_ORDER: VeOrder,
+            FS = Standalone,
+            const W: PacketMode = $way,
+        > = VectorTensor<
+            'l,
+            T,
+            stage::$stage,
+            D,
+            Chip,
+            Cluster,
+            Slice,
+            Time,
+            Packet,
+            StashD,
+            Stash,
+            VE_ORDER,
+            FS,
+            W,
+        >;
+    )* };
+}
+
+aliases! {
+    /// Elements have their execution ids.
+    VectorBranchTensor = Branch, 8;
+    /// Behind an operator of the logic cluster.
+    VectorLogicTensor = Logic, 8;
+    /// Behind an operator of the fixed-point cluster.
+    VectorFxpTensor = Fxp, 8;
+    /// Fixed point became float.
+    VectorFxpToFpTensor = FxpToFp, 8;
+    /// Packets have 4 lanes.
+    VectorNarrowTensor = Narrow, 4;
+    /// Behind an operator of the float cluster.
+    VectorFpTensor = Fp, 4;
+    /// Behind the intra-slice reduce.
+    VectorIntraSliceReduceTensor = IntraSliceReduce, 4;
+    /// Behind the division.
+    VectorFpDivTensor = FpDiv, 4;
+    /// Packets have 8 lanes again.
+    VectorWidenTensor = Widen, 8;
+    /// Float became fixed point.
+    VectorFpToFxpTensor = FpToFxp, 8;
+    /// Behind an operator of the clip cluster.
+    VectorClipTensor = Clip, 8;
+}
+
+impl<
+    const T: Tu,
+    S: Stage,
+    D: VeScalar,
+    Chip,
+    Cluster,
+    Slice,
+    Time: M,
+    Packet: M,
+    StashD,
+    Stash,
+    const VE_ORDER: VeOrder,
+    FS,
+    const W: PacketMode,
+> fmt::Debug
+    for VectorTensor<'_, T, S, D, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS, W>
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let program = self.pass.vector.as_ref().map(ToString::to_string).unwrap_or_default();
+        write!(
+            f,
+            "stream of {}, Time m![{}], Packet m![{}], {program}",
+            D::ELEMENT_TYPE,
+            Time::EXPR,
+            Packet::EXPR
+        )
+    }
+}
+
+impl<
+    'l,
+    const T: Tu,
+    S,
+    D,
+    Chip,
+    Cluster,
+    Slice,
+    Time,
+    Packet,
+    StashD,
+    Stash,
+    const VE_ORDER: VeOrder,
+    FS,
+    const W: PacketMode,
+> VectorTensor<'l, T, S, D, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS, W>
+{
+    pub(super) fn new(context: &'l mut TuContext<T>, pass: Box<Pass>) -> Self {
+        Self { context, pass, types: PhantomData }
+    }
+
+    /// The stream behind one more step.
+    #[track_caller]
+    pub(super) fn then<S2, D2, Time2, Packet2, const W2: PacketMode>(
+        mut self,
+        operation: &'static str,
+        step: VectorStep,
+    ) -> VectorTensor<'l, T, S2, D2, Chip, Cluster, Slice, Time2, Packet2, StashD, Stash, VE_ORDER, FS, W2>
+    {
+        add(&mut self.pass, operation, step);
+        VectorTensor::new(self.context, self.pass)
+    }
+}
+
+/// Adds a step to the program, if its arithmetic unit is free.
+#[track_caller]
+pub(super) fn add(pass: &mut Pass, operation: &'static str, step: VectorStep) {
+    let vector = pass.vector.as_mut().expect("the stream has entered the engine");
+    if let Some(alu) = step.alu() {
+        accept(operation, check_alu(operation, alu, vector.used().any(|used| used == alu)));
+    }
+    vector.steps.push(step);
+}
+
+/// A unit does one thing per pass.
+fn check_alu(operation: &'static str, alu: RngdAlu, used: bool) -> Result<(), PlanError> {
+    if !used {
+        return Ok(());
+    }
+    refuse!(
+        "vector unit",
+        "{}: {} is already in use: each arithmetic unit of the Vector Engine works once per pass; \
+         help: use an operator of another unit, or a second pass",
+        str(operation),
+        str(alu.name()),
+    )
+}
+
+/// Refuses operators of which no page says what they compute.
+pub(super) fn check_defined(
+    operation: &'static str,
+    name: &'static str,
+    defined: bool,
+) -> Result<(), PlanError> {
+    if defined {
+        return Ok(());
+    }
+    refuse!(
+        "vector operator",
+        "{}: no page says what {} computes, so that it is not simulated; help: use the operator without a mask, on the \
+         elements of a group: `VeBranchOperand::group(operand, GroupId::One)`",
+        str(operation),
+        str(name),
+    )
+}
+
+/// Refuses fixed points that a number does not have.
+pub(super) fn check_int_width(operation: &'static str, int_width: u32) -> Result<(), PlanError> {
+    if int_width < 32 {
+        return Ok(());
+    }
+    refuse!(
+        "int_width",
+        "{}: int_width is {}, but must be less than 32: an i32 has 31 bits beside its sign; help: 31 is for integers",
+        str(operation),
+        number(int_width as usize),
+    )
+}
+
+/// A binary operator as a step.
+#[track_caller]
+pub(super) fn binary(
+    operation: &'static str,
+    op: BinaryOperator,
+    mode: BinaryArgMode,
+    operands: Result<Vec<BinaryInput>, PlanError>,
+) -> VectorStep {
+    accept(operation, check_defined(operation, op.name(), op.is_defined()));
+    VectorStep::Binary { op, mode, operands: accept(operation, operands) }
+}
+
+/// Calls of a stream of elements `$d` in packets of `$way` lanes.
+macro_rules! calls {
+    ([$($extra:tt)*] $d:ty, $way:tt, { $($methods:tt)* }) => {
+        impl<
+            'l,
+            const T: Tu,
+            S: Stage,
+            $($extra)*
+            Chip: M,
+            Cluster: M,
+            Slice: M,
+            Time: M,
+            Packet: M,
+            StashD: VeScalar,
+            Stash: TensorState<StashD>,
+            const VE_ORDER: VeOrder,
+            FS: VeTensorContext,
+        > VectorTensor<'l, T, S, $d, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS, $way>
+        {
+            $($methods)*
+        }
+    };
+}
+
+/// A binary operator, with and without a mode.
+macro_rules! binary_calls {
+    ($d:ty, $way:tt, $stage:ident, $name:ident, $with_mode:ident, $op:ty, $wrap:expr, $alias:ident, $doc:literal) => {
+        calls! { [] $d, $way, {
+            #[doc = $doc]
+            ///
+            /// The operand is a number, a tensor in the VRF, what was stashed, or a list of operands for groups.
+            ///
+            /// Refused while compiling: a tensor in the VRF that does not fit the stream.
+            ///
+            /// # Panics
+            /// Where the arithmetic unit is in use; where the stash is an operand and holds nothing, or another type.
+            #[track_caller]
+            #[inline(never)] // The compiler names the line of a call that it did not inline.
+            pub fn $name<O>(self, op: $op, operand: O) -> $alias<
+                'l, T, $d, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS,
+            >
+            where
+                S: CanTransitionTo<stage::$stage>,
+                O: IntoOperands<$d, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>,
+            {
+                const { O::CHECK };
+                let stash = const { &StashPlan::<StashD, Stash, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>::READ };
+                let operands = binary_inputs(operand.into_operands(), stash);
+                let step = binary(stringify!($name), $wrap(op), BinaryArgMode::Mode01, operands);
+                self.then(stringify!($name), step)
+            }
+
+            /// The same with other arguments: 0 is the stream, 1 the operand.
+            ///
+            /// # Panics
+            /// As without a mode.
+            #[track_caller]
+            #[inline(never)]
+            pub fn $with_mode<O>(self, op: $op, mode: BinaryArgMode, operand: O) -> $alias<
+                'l, T, $d, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS,
+            >
+            where
+                S: CanTransitionTo<stage::$stage>,
+                O: IntoOperands<$d, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>,
+            {
+                const { O::CHECK };
+                let stash = const { &StashPlan::<StashD, Stash, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>::READ };
+                let operands = binary_inputs(operand.into_operands(), stash);
+                self.then(stringify!($with_mode), binary(stringify!($with_mode), $wrap(op), mode, operands))
+            }
+        } }
+    };
+}
+
+binary_calls! {
+    i32, 8, Logic, vector_logic, vector_logic_with_mode, LogicBinaryOpI32, BinaryOperator::LogicI32,
+    VectorLogicTensor, "An operator of the logic cluster."
+}
+binary_calls! {
+    f32, 8, Logic, vector_logic, vector_logic_with_mode, LogicBinaryOpF32, BinaryOperator::LogicF32,
+    VectorLogicTensor, "An operator of the logic cluster, on the bits of the elements."
+}
+binary_calls! {
+    i32, 8, Fxp, vector_fxp, vector_fxp_with_mode, FxpBinaryOp, BinaryOperator::Fxp,
+    VectorFxpTensor, "An operator of the fixed-point cluster."
+}
+binary_calls! {
+    i32, 8, Clip, vector_clip, vector_clip_with_mode, ClipBinaryOpI32, BinaryOperator::ClipI32,
+    VectorClipTensor, "An operator of the clip cluster."
+}
+binary_calls! {
+    f32, 8, Clip, vector_clip, vector_clip_with_mode, ClipBinaryOpF32, BinaryOperator::ClipF32,
+    VectorClipTensor, "An operator of the clip cluster."
+}
+binary_calls! {
+    f32, 4, Fp, vector_fp_binary, vector_fp_binary_with_mode, FpBinaryOp, BinaryOperator::Fp,
+    VectorFpTensor, "An operator of the float cluster."
+}
+
+/// A division with its arguments: [`FpDivBinaryOp::with_mode`] makes it.
+#[derive(Clone, Copy, Debug)]
+pub struct FpDivOp {
+    op: FpDivBinaryOp,
+    mode: BinaryArgMode,
+}
+
+impl FpDivBinaryOp {
+    /// The division with its arguments: `Mode01` divides the stream by the operand, `Mode10` the operand by the stream.
+    pub fn with_mode(self, mode: BinaryArgMode) -> FpDivOp {
+        FpDivOp { op: self, mode }
+    }
+}
+
+calls! { [] f32, 4, {
+    /// The division behind the reduce. The operator has its arguments: `FpDivBinaryOp::DivF.with_mode(mode)`.
+    ///
+    /// # Panics
+    /// As [`Self::vector_fp_binary`].
+    #[track_caller]
+    #[inline(never)]
+    pub fn vector_fp_div<O>(self, op: FpDivOp, operand: O) -> VectorFpDivTensor<
+        'l, T, f32, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS,
+    >
+    where
+        S: CanTransitionTo<stage::FpDiv>,
+        O: IntoOperands<f32, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>,
+    {
+        const { O::CHECK };
+        self.vector_fp_div_with_mode(op.op, op.mode, operand)
+    }
+
+    /// The division behind the reduce.
+    ///
+    /// # Panics
+    /// As [`Self::vector_fp_binary`].
+    #[track_caller]
+    #[inline(never)]
+    pub fn vector_fp_div_with_mode<O>(self, op: FpDivBinaryOp, mode: BinaryArgMode, operand: O) -> VectorFpDivTensor<
+        'l, T, f32, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS,
+    >
+    where
+        S: CanTransitionTo<stage::FpDiv>,
+        O: IntoOperands<f32, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>,
+    {
+        const { O::CHECK };
+        let stash = const { &StashPlan::<StashD, Stash, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>::READ };
+        let operands = binary_inputs(operand.into_operands(), stash);
+        self.then("vector_fp_div", binary("vector_fp_div", BinaryOperator::FpDiv(op), mode, operands))
+    }
+
+    /// A function of each element.
+    ///
+    /// # Panics
+    /// Where the arithmetic unit is in use.
+    #[track_caller]
+    pub fn vector_fp_unary(self, op: FpUnaryOp) -> VectorFpTensor<
+        'l, T, f32, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS,
+    >
+    where
+        S: CanTransitionTo<stage::Fp>,
+    {
+        self.then("vector_fp_unary", VectorStep::Unary { op, ids: ValidBranchIds::ValidAlways })
+    }
+
+    /// A function of each element. The mode is there for symmetry: a function has no operand.
+    ///
+    /// # Panics
+    /// Where the arithmetic unit is in use; with `UnaryArgMode::Mode1`.
+    #[track_caller]
+    pub fn vector_fp_unary_with_mode(self, op: FpUnaryOp, mode: UnaryArgMode) -> VectorFpTensor<
+        'l, T, f32, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS,
+    >
+    where
+        S: CanTransitionTo<stage::Fp>,
+    {
+        accept("vector_fp_unary", check_unary_mode(mode));
+        self.then("vector_fp_unary", VectorStep::Unary { op, ids: ValidBranchIds::ValidAlways })
+    }
+
+    /// An operator of three arguments: the stream, an operand, and a constant.
+    ///
+    /// # Panics
+    /// As [`Self::vector_fp_binary`].
+    #[track_caller]
+    #[inline(never)]
+    pub fn vector_fp_ternary<O>(self, op: FpTernaryOp, operands: O) -> VectorFpTensor<
+        'l, T, f32, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS,
+    >
+    where
+        S: CanTransitionTo<stage::Fp>,
+        O: IntoTernaryOperands<VeTensorShape<Chip, Cluster, Slice, Time, Packet>>,
+    {
+        const { O::CHECK };
+        self.vector_fp_ternary_with_mode(op, TernaryArgMode::Mode012, operands)
+    }
+
+    /// The same with other arguments: 0 is the stream, 1 the operand, 2 the constant.
+    ///
+    /// # Panics
+    /// As [`Self::vector_fp_binary`].
+    #[track_caller]
+    #[inline(never)]
+    pub fn vector_fp_ternary_with_mode<O>(self, op: FpTernaryOp, mode: TernaryArgMode, operands: O) -> VectorFpTensor<
+        'l, T, f32, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS,
+    >
+    where
+        S: CanTransitionTo<stage::Fp>,
+        O: IntoTernaryOperands<VeTensorShape<Chip, Cluster, Slice, Time, Packet>>,
+    {
+        const { O::CHECK };
+        let stash = const { &StashPlan::<StashD, Stash, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>::READ };
+        accept("vector_fp_ternary", check_defined("vector_fp_ternary", op.name(), op == FpTernaryOp::FmaF));
+        let operands = accept("vector_fp_ternary", ternary_inputs(operands.into_ternary_operands(), stash));
+        self.then("vector_fp_ternary", VectorStep::Ternary { op, mode, operands })
+    }
+} }
+
+/// The argument of a function: 0 is the stream. There is no operand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum UnaryArgMode {
+    /// `op(stream)`.
+    #[default]
+    Mode0,
+    /// An operand that functions do not have: refused.
+    Mode1,
+}
+
+impl fmt::Display for UnaryArgMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            UnaryArgMode::Mode0 => "UnaryArgMode::Mode0",
+            UnaryArgMode::Mode1 => "UnaryArgMode::Mode1",
+        })
+    }
+}
+
+/// A function has no operand.
+pub(super) fn check_unary_mode(mode: UnaryArgMode) -> Result<(), PlanError> {
+    if mode == UnaryArgMode::Mode0 {
+        return Ok(());
+    }
+    refuse!(
+        "unary mode",
+        "vector_fp_unary: UnaryArgMode::Mode1 is the function of an operand, but a function takes the stream alone; \
+         help: use UnaryArgMode::Mode0",
+    )
+}
+
+calls! { [] i32, 8, {
+    /// Fixed point becomes float: `x * 2^(int_width - 31)`, rounded to nearest, ties to even. With 31 the elements are
+    /// integers.
+    ///
+    /// # Panics
+    /// Where `int_width` is more than 31.
+    #[track_caller]
+    pub fn vector_fxp_to_fp(self, int_width: u32) -> VectorFxpToFpTensor<
+        'l, T, f32, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS,
+    >
+    where
+        S: CanTransitionTo<stage::FxpToFp>,
+    {
+        accept("vector_fxp_to_fp", check_int_width("vector_fxp_to_fp", int_width));
+        self.then("vector_fxp_to_fp", VectorStep::FxpToFp { int_width })
+    }
+} }
+
+calls! { [] f32, 8, {
+    /// Float becomes fixed point: `x * 2^(31 - int_width)`, rounded to nearest, halves away from 0, the nearest that `i32`
+    /// has. With 31 the elements are integers.
+    ///
+    /// # Panics
+    /// Where `int_width` is more than 31.
+    #[track_caller]
+    pub fn vector_fp_to_fxp(self, int_width: u32) -> VectorFpToFxpTensor<
+        'l, T, i32, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS,
+    >
+    where
+        S: CanTransitionTo<stage::FpToFxp>,
+    {
+        accept("vector_fp_to_fxp", check_int_width("vector_fp_to_fxp", int_width));
+        self.then("vector_fp_to_fxp", VectorStep::FpToFxp { int_width })
+    }
+} }
+
+calls! { [D: VeScalar,] D, 8, {
+    /// Cuts flits in halves of 4 lanes, for the float cluster. `Time2` is `Time` with the half appended innermost.
+    ///
+    /// It takes two cycles per flit: where the upper half is padding, [`Self::vector_trim_way4`] takes one.
+    ///
+    /// Refused while compiling: anything else.
+    #[inline(never)]
+    pub fn vector_split<Time2: M, Packet2: M>(self) -> VectorNarrowTensor<
+        'l, T, D, Chip, Cluster, Slice, Time2, Packet2, StashD, Stash, VE_ORDER, FS,
+    >
+    where
+        S: CanTransitionTo<stage::Narrow>,
+    {
+        const { VectorPacketPlan::<Time, Packet, Time2, Packet2>::SPLIT };
+        self.then("vector_split", VectorStep::Split)
+    }
+
+    /// Drops the upper 4 lanes of flits, which are padding, for the float cluster.
+    ///
+    /// Refused while compiling: upper lanes that hold elements; another packet than the lower half.
+    #[inline(never)]
+    pub fn vector_trim_way4<Packet2: M>(self) -> VectorNarrowTensor<
+        'l, T, D, Chip, Cluster, Slice, Time, Packet2, StashD, Stash, VE_ORDER, FS,
+    >
+    where
+        S: CanTransitionTo<stage::Narrow>,
+    {
+        const { VectorPacketPlan::<Time, Packet, Time, Packet2>::TRIM };
+        self.then("vector_trim_way4", VectorStep::Trim)
+    }
+
+    /// Ends the program: the stream leaves the engine.
+    pub fn vector_final(self) -> VectorFinalTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>
+    where
+        S: CanTransitionTo<stage::Output>,
+        FS: Commitable,
+    {
+        StreamTensor::new(self.context, self.pass)
+    }
+} }
+
+calls! { [D: VeScalar,] D, 4, {
+    /// Joins the two halves of flits, innermost in time: the inverse of [`VectorTensor::vector_split`].
+    ///
+    /// Refused while compiling: anything else.
+    #[inline(never)]
+    pub fn vector_concat<Time2: M, Packet2: M>(self) -> VectorWidenTensor<
+        'l, T, D, Chip, Cluster, Slice, Time2, Packet2, StashD, Stash, VE_ORDER, FS,
+    >
+    where
+        S: CanTransitionTo<stage::Widen>,
+    {
+        const { VectorPacketPlan::<Time, Packet, Time2, Packet2>::CONCAT };
+        self.then("vector_concat", VectorStep::Concat)
+    }
+
+    /// Adds 4 lanes of padding: the inverse of [`VectorTensor::vector_trim_way4`].
+    ///
+    /// Refused while compiling: another packet than this one, padded to 8.
+    #[inline(never)]
+    pub fn vector_pad_way8<Packet2: M>(self) -> VectorWidenTensor<
+        'l, T, D, Chip, Cluster, Slice, Time, Packet2, StashD, Stash, VE_ORDER, FS,
+    >
+    where
+        S: CanTransitionTo<stage::Widen>,
+    {
+        const { VectorPacketPlan::<Time, Packet, Time, Packet2>::PAD };
+        self.then("vector_pad_way8", VectorStep::Pad)
+    }
+} }
+
+impl<
+    'l,
+    const T: Tu,
+    S: Stage,
+    D: VeScalar,
+    Chip: M,
+    Cluster: M,
+    Slice: M,
+    Time: M,
+    Packet: M,
+    StashD: VeScalar,
+    const VE_ORDER: VeOrder,
+    const W: PacketMode,
+> VectorTensor<'l, T, S, D, Chip, Cluster, Slice, Time, Packet, StashD, NoTensor, VE_ORDER, Standalone, W>
+{
+    /// Keeps the elements as they are, to be an operand of later calls: [`Stash`](super::Stash). A pass has one stash.
+    pub fn vector_stash(
+        mut self,
+    ) -> VectorTensor<
+        'l,
+        T,
+        S,
+        D,
+        Chip,
+        Cluster,
+        Slice,
+        Time,
+        Packet,
+        D,
+        HasTensor<D, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>,
+        VE_ORDER,
+        Standalone,
+        W,
+    >
+    where
+        S: Stashable,
+    {
+        add(&mut self.pass, "vector_stash", VectorStep::Stash);
+        VectorTensor::new(self.context, self.pass)
+    }
+}

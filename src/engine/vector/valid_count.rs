@@ -1,0 +1,279 @@
+//! The valid-count generator: which elements of a padded axis a reduce takes.
+//!
+//! It tags each flit with the number of its leading lanes that count, from 0 to 8: a count over packets, that time decides,
+//! and gates that open a slice up to some time step.
+//!
+//! ```text
+//!   R of 20, 8 slices of 3 time steps       slice   0  1  2  3  4  5  6  7
+//!   m![R # 24 / 3], m![R # 24 % 3]          steps   3  3  3  3  3  3  2  0      one threshold: slice 6, step 2
+//! ```
+//!
+//! | the padded axis is in | rule |
+//! |---|---|
+//! | packet | it fills the leading lanes alone |
+//! | time | any order |
+//! | slice | digits in order |
+//! | slice outside, time inside | one threshold |
+//! | slice inside, time outside | one threshold, where time has no step more than needed |
+//! | time and packet | the inner digits are the packet |
+//! | slice and packet | only where all packets are full, or one holds all |
+
+use super::reduce::ReduceRequest;
+use crate::error::{PlanError, attempt, refuse};
+use crate::list::List;
+use crate::mapping::{Atom, Factor, Factors, Ident, Pool, factors_of, size_of_factors};
+
+const OPERATION: &str = "vector_intra_slice_reduce";
+
+/// A digit of the axis in one of the mappings.
+#[derive(Clone, Copy)]
+struct Digit {
+    stride: usize,
+    /// Values, with the padding that belongs to it.
+    size: usize,
+    /// Positions inside it.
+    base: usize,
+}
+
+/// The digits of the axis in one mapping.
+#[derive(Clone, Copy)]
+struct Part {
+    digits: List<Digit, 8>,
+    /// Whether a digit has padding of its own.
+    padded: bool,
+    /// The size of the axis.
+    axis_size: usize,
+    /// The greatest index that the digits reach.
+    reach: usize,
+    /// Whether the mapping holds other axes.
+    others: bool,
+    /// Whether a product was cut across the axis.
+    product: bool,
+}
+
+const fn part(pool: &Pool, factors: &Factors, axis: &Ident) -> Part {
+    let mut part = Part {
+        digits: List::new(Digit { stride: 1, size: 1, base: 1 }),
+        padded: false,
+        axis_size: 0,
+        reach: 0,
+        others: false,
+        product: false,
+    };
+    let all = factors.as_slice();
+    let mut k = 0;
+    while k < all.len() {
+        if let Factor::Term { term, resize } = all[k] {
+            match term.atom {
+                Atom::Symbol(own) if own.name.is(axis) => {
+                    let base = size_of_factors(all.split_at(k).0);
+                    let mut size = resize;
+                    // Padding behind the end of the axis. That of a digit in its middle is nobody's.
+                    if term.stride * term.modulo >= own.size
+                        && k + 1 < all.len()
+                        && let Factor::Padding { size: padded } = all[k + 1]
+                    {
+                        size = padded.div_ceil(base);
+                        part.padded = true;
+                    }
+                    part.axis_size = own.size;
+                    part.reach += (size - 1) * term.stride;
+                    part.digits.push(Digit { stride: term.stride, size, base });
+                }
+                Atom::Symbol(_) => part.others = true,
+                Atom::Composite(composite) => {
+                    let content = pool.content(composite);
+                    let mut j = 0;
+                    while j < content.len() {
+                        part.product |= crate::mapping::mentions_axis(pool, &content[j], axis);
+                        j += 1;
+                    }
+                    part.others = true;
+                }
+            }
+        }
+        k += 1;
+    }
+    part
+}
+
+impl Part {
+    const fn is_here(&self) -> bool {
+        !self.digits.is_empty()
+    }
+
+    /// The least and the greatest stride.
+    const fn strides(&self) -> (usize, usize) {
+        let (mut least, mut most) = (usize::MAX, 0);
+        let mut k = 0;
+        while k < self.digits.len() {
+            let stride = self.digits.at(k).stride;
+            least = if stride < least { stride } else { least };
+            most = if stride > most { stride } else { most };
+            k += 1;
+        }
+        (least, most)
+    }
+
+    /// Values of all digits together.
+    const fn values(&self) -> usize {
+        let (mut values, mut k) = (1, 0);
+        while k < self.digits.len() {
+            values *= self.digits.at(k).size;
+            k += 1;
+        }
+        values
+    }
+
+    /// Whether strides grow from the inside to the outside, at powers of two: a mask of the slice's number cuts them out.
+    const fn is_masked(&self) -> bool {
+        let mut k = 0;
+        while k < self.digits.len() {
+            let digit = self.digits.at(k);
+            let grows = k == 0 || digit.stride > self.digits.at(k - 1).stride;
+            if !grows || !digit.base.is_power_of_two() || !digit.size.is_power_of_two() {
+                return false;
+            }
+            k += 1;
+        }
+        true
+    }
+}
+
+/// Refuses a reduce along a padded axis whose padding the valid-count generator cannot tell from elements.
+///
+/// # Errors
+/// An axis that is padded where the table of this module has no way.
+pub const fn derive_valid_count(request: &ReduceRequest) -> Result<(), PlanError> {
+    let mut pool = Pool::new();
+    let slice = attempt!(factors_of(OPERATION, &mut pool, request.units[2]));
+    let time = attempt!(factors_of(OPERATION, &mut pool, request.time));
+    let packet = attempt!(factors_of(OPERATION, &mut pool, request.packet));
+    let slice = part(&pool, &slice, &request.axis);
+    let time = part(&pool, &time, &request.axis);
+    let packet = part(&pool, &packet, &request.axis);
+    let mut size = slice.axis_size;
+    size = if time.axis_size > size { time.axis_size } else { size };
+    size = if packet.axis_size > size { packet.axis_size } else { size };
+    let reach = slice.reach + time.reach + packet.reach;
+    let padded = slice.padded || time.padded || packet.padded || (size > 0 && reach >= size);
+    let product = slice.product || time.product || packet.product;
+    if !padded && !product {
+        return Ok(());
+    }
+    let problem = if product {
+        "is part of a product that is cut across its axes, which no counter follows"
+    } else {
+        match misplaced(size, &slice, &time, &packet) {
+            None => return Ok(()),
+            Some(problem) => problem,
+        }
+    };
+    refuse!(
+        "valid count",
+        "vector_intra_slice_reduce: the axis {} of {} is padded, in slice {}, time {} and packet {}, but {}; the \
+         valid-count generator cannot tell its padding from elements; help: pad it in time alone, or spread it over slices \
+         outside of time",
+        str(request.axis.as_str()),
+        number(size),
+        mapping(request.units[2]),
+        mapping(request.time),
+        mapping(request.packet),
+        str(problem),
+    )
+}
+
+/// Why padding in these places cannot be told from elements.
+const fn misplaced(size: usize, slice: &Part, time: &Part, packet: &Part) -> Option<&'static str> {
+    if packet.is_here() {
+        let inner = packet.digits.at(0);
+        let fills = packet.digits.len() == 1 && inner.base == 1 && !packet.others;
+        // Packets that are always full need no count.
+        let always_full = size.is_multiple_of(inner.size) && !packet.padded;
+        if !fills && !always_full {
+            return Some("the packet holds something beside it, so that what counts is no prefix");
+        }
+        if inner.stride != 1 && !always_full {
+            return Some("the packet does not hold its inner digit");
+        }
+        if slice.is_here() && !always_full && size > inner.size {
+            return Some("a packet of a slice would end where that of another goes on");
+        }
+    }
+    if slice.is_here() {
+        if !slice.is_masked() {
+            return Some("its digits in slices are not in order, at powers of two");
+        }
+        if time.is_here() {
+            let ((slice_least, slice_most), (time_least, time_most)) = (slice.strides(), time.strides());
+            if slice_least > time_most {
+                return None;
+            }
+            if slice_most > time_least {
+                return Some("its digits in slices lie between those in time");
+            }
+            let per_slice = size.div_ceil(slice.values() * slice_least);
+            if time.values() != per_slice {
+                return Some("it is inside of slices, and time has more steps than it needs");
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mapping::M;
+    use crate::prelude::{axes, m};
+
+    axes![R = 20, S = 11, N = 21, A = 4, L = 8, X = 24];
+
+    fn outcome<Slice: M, Time: M, Packet: M>(axis: &'static str) -> Result<(), String> {
+        let one = <m![1]>::EXPR;
+        let request = ReduceRequest {
+            axis: Ident::new(axis),
+            units: [one, <m![1 # 2]>::EXPR, Slice::EXPR],
+            time: Time::EXPR,
+            packet: Packet::EXPR,
+            out_time: one,
+            out_packet: one,
+        };
+        derive_valid_count(&request).map_err(|error| {
+            assert_eq!(error.rule(), "valid count");
+            error.to_string()
+        })
+    }
+
+    #[track_caller]
+    fn refused(result: Result<(), String>, part: &str) {
+        let text = result.expect_err("the padding cannot be told from elements");
+        assert!(text.contains(part), "{text}");
+    }
+
+    #[test]
+    fn placements_of_the_table() {
+        type Dummy = m![1 # 256];
+        type Lane = m![1 # 4];
+        assert_eq!(outcome::<Dummy, m![1], m![A]>("A"), Ok(()), "nothing is padded");
+        assert_eq!(outcome::<Dummy, m![1], m![A % 2 # 4]>("A"), Ok(()));
+        assert_eq!(outcome::<Dummy, m![R # 24], Lane>("R"), Ok(()));
+        assert_eq!(outcome::<Dummy, m![R # 24 % 3, A, R # 24 / 3], Lane>("R"), Ok(()), "time in any order");
+        assert_eq!(outcome::<m![R # 256], m![A], Lane>("R"), Ok(()));
+        assert_eq!(outcome::<Dummy, m![N # 24 / 4], m![N # 24 % 4]>("N"), Ok(()));
+        // Worked numbers: 20 over 8 slices and 3 steps; 11 over 4 slices inside of 3 steps, not 4.
+        assert_eq!(outcome::<m![R # 24 / 3 # 256], m![R # 24 % 3], Lane>("R"), Ok(()));
+        assert_eq!(outcome::<m![S # 12 % 4 # 256], m![S # 12 / 4], Lane>("S"), Ok(()));
+        refused(outcome::<m![S # 16 % 4 # 256], m![S # 16 / 4], Lane>("S"), "more steps than it needs");
+        refused(outcome::<m![R # 32 / 4 % 4 # 256], m![R # 32 / 16, R # 32 % 4], Lane>("R"), "lie between");
+        refused(outcome::<m![N # 32 / 4 # 256], m![1], m![N # 32 % 4]>("N"), "a packet of a slice");
+        assert_eq!(
+            outcome::<m![R # 32 / 4 # 256], m![1], m![R # 32 % 4]>("R"),
+            Ok(()),
+            "all packets are full"
+        );
+        refused(outcome::<Dummy, m![N # 24 / 2], m![A % 2, N # 24 % 2]>("N"), "no prefix");
+        refused(outcome::<m![R # 24 % 3 # 8, R # 24 / 3 # 32], m![1], Lane>("R"), "not in order");
+        refused(outcome::<Dummy, m![[R, S] / 2], m![[R, S] % 2 # 4]>("R"), "a product");
+    }
+}

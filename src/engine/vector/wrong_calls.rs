@@ -1,0 +1,340 @@
+//! What the compiler says where a call finds packets of the wrong size, or elements of the wrong type.
+//!
+//! As in [`crate::engine::next_call`]: the calls are there, with a bound that nothing meets, and the compiler shows the
+//! words of the bound at the user's call.
+
+use super::operand::{HasTensor, NoTensor};
+use super::pair::VectorTensorPair;
+use super::stage::{self, PacketMode, Stage, VeOrder, Zipped};
+use super::tensor::VectorTensor;
+use crate::engine::stream::{
+    AccumulationTensor, CollectTensor, FetchTensor, VectorFinalTensor, VectorInitTensor,
+};
+use crate::mapping::M;
+use crate::runtime::Tu;
+use crate::scalar::{Scalar, StreamScalar, VeScalar};
+
+macro_rules! never_met {
+    ($($(#[$doc:meta])* $bound:ident: $message:literal, $label:literal;)*) => { $(
+        $(#[$doc])*
+        #[diagnostic::on_unimplemented(message = $message, label = $label)]
+        pub trait $bound<Parameters> {}
+    )* };
+}
+
+never_met! {
+    /// Of packets of 4 lanes.
+    HasFourLanes: "vector: this operator takes packets of 4 lanes, but the stream has 8",
+        "`.vector_split::<Time2, Packet2>()` comes before this call, or `.vector_trim_way4::<Packet2>()` where the upper four \
+         lanes are padding";
+    /// Of packets of 8 lanes.
+    HasEightLanes: "vector: this call takes packets of 8 lanes, but the stream has 4",
+        "`.vector_concat::<Time2, Packet2>()` comes before this call, or `.vector_pad_way8::<Packet2>()`";
+    /// Of integers.
+    HasIntegers: "vector: this call takes `i32`, but the elements are `f32`",
+        "the clip cluster has `f32` in packets of 8 lanes, the float cluster in those of 4; `.vector_fp_to_fxp(31)` makes integers";
+    /// Of floats.
+    HasFloats: "vector: this call takes `f32`, but the elements are `i32`",
+        "`.vector_fxp_to_fp(31)` makes floats of integers: it comes before `.vector_split()`";
+    /// Of elements that have their execution ids.
+    WasBranched: "vector: the elements have no execution ids yet",
+        "`.vector_intra_slice_branch(BranchMode::Unconditional)` comes before this call";
+    /// Of a stream that has entered the engine.
+    HasEntered: "the stream has not entered the Vector Engine",
+        "`.vector_init()` comes before this call";
+    /// Of a stream that has left the engine.
+    HasLeft: "the stream is still inside the Vector Engine",
+        "`.vector_final()` comes before this call";
+    /// Of a stream that was never in the engine.
+    WasNotVectored: "the stream was in the Vector Engine already",
+        "a pass goes through it once: `.commit::<Element>(address)`, and begin another stream with the result";
+    /// Of a stream that has stashed nothing.
+    HasNoStash: "vector_stash: the stream has stashed elements already",
+        "a pass has one stash: remove this call, or load the elements into the VRF in a pass before";
+    /// Of a stream that was never two groups.
+    IsNoZip: "vector_stash: what was made of two groups is not stashed",
+        "stash in a pass of its own: `.vector_final()` and `.commit::<Element>(address)` come first";
+    /// Of a stream whose slices were not reduced.
+    HasItsSlices: "vector: slices were reduced already",
+        "a pass reduces slices once: `.vector_final()` and `.commit::<Element>(address)`, and begin another stream";
+    /// Of a stream that had no operators before its slices were reduced.
+    HadNoOperators: "vector: operators come before the reduce between slices or behind it, not on both sides",
+        "`.vector_final()` comes next: a further pass has more operators";
+    /// Of one stream.
+    IsOneStream: "vector: there are two groups, which this call does not take",
+        "a zip makes one stream of them, for example `.vector_clip_zip(op)`; packets of groups are changed by \
+         `.vector_split()` and `.vector_concat()`";
+    /// Of packets that were cut into flits.
+    WasCollected: "the packets have not been cut into flits yet",
+        "`.collect::<Time, Packet>()` comes before this call";
+}
+
+/// One call that goes on with the stage, type and packets that its right place would have.
+macro_rules! call {
+    ($bound:ident, $name:ident<$($parameter:ident),*>($($argument:ident),*) -> $result:ty) => {
+        #[doc(hidden)]
+        pub fn $name<$($parameter),*>(self, $($argument: impl Sized),*) -> $result
+        where
+            Self: $bound<($($parameter,)*)>,
+        {
+            let _ = ($($argument,)*);
+            unreachable!("nothing meets this bound")
+        }
+    };
+}
+
+/// The stream behind a call.
+macro_rules! behind {
+    ($stage:ident, $d:ty, $way:tt) => {
+        VectorTensor<'l, T, stage::$stage, $d, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS, $way>
+    };
+}
+
+macro_rules! wrong_calls {
+    ([$($extra:tt)*] $d:ty, $way:tt { $($calls:tt)* }) => {
+        impl<
+            'l, const T: Tu, S: Stage, $($extra)* Chip, Cluster, Slice, Time, Packet, StashD, Stash,
+            const VE_ORDER: VeOrder, FS,
+        > VectorTensor<'l, T, S, $d, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS, $way>
+        {
+            $($calls)*
+        }
+    };
+}
+
+wrong_calls! { [D: VeScalar,] D, 8 {
+    call!(HasFourLanes, vector_fp_unary<>(op) -> behind!(Fp, f32, 8));
+    call!(HasFourLanes, vector_fp_unary_with_mode<>(op, mode) -> behind!(Fp, f32, 8));
+    call!(HasFourLanes, vector_fp_binary<>(op, operand) -> behind!(Fp, f32, 8));
+    call!(HasFourLanes, vector_fp_binary_with_mode<>(op, mode, operand) -> behind!(Fp, f32, 8));
+    call!(HasFourLanes, vector_fp_ternary<>(op, operands) -> behind!(Fp, f32, 8));
+    call!(HasFourLanes, vector_fp_ternary_with_mode<>(op, mode, operands) -> behind!(Fp, f32, 8));
+    call!(HasFourLanes, vector_fp_div<>(op, operand) -> behind!(FpDiv, f32, 8));
+    call!(HasFourLanes, vector_fp_div_with_mode<>(op, mode, operand) -> behind!(FpDiv, f32, 8));
+    call!(HasFourLanes, vector_intra_slice_reduce<Reduce, OTime, OPacket>(op)
+        -> VectorTensor<'l, T, stage::IntraSliceReduce, D, Chip, Cluster, Slice, OTime, OPacket, StashD, Stash, VE_ORDER, FS, 8>);
+    call!(HasFourLanes, vector_concat<Time2, Packet2>()
+        -> VectorTensor<'l, T, stage::Widen, D, Chip, Cluster, Slice, Time2, Packet2, StashD, Stash, VE_ORDER, FS, 8>);
+    call!(HasFourLanes, vector_pad_way8<Packet2>()
+        -> VectorTensor<'l, T, stage::Widen, D, Chip, Cluster, Slice, Time, Packet2, StashD, Stash, VE_ORDER, FS, 8>);
+    call!(HasLeft, commit<Element>(address) -> ());
+    call!(HasLeft, cast<D2, OutPacket>() -> ());
+    call!(HasLeft, to_vrf<Element>(address) -> ());
+} }
+
+wrong_calls! { [] f32, 8 {
+    call!(HasIntegers, vector_fxp<>(op, operand) -> behind!(Fxp, f32, 8));
+    call!(HasIntegers, vector_fxp_with_mode<>(op, mode, operand) -> behind!(Fxp, f32, 8));
+    call!(HasIntegers, vector_fxp_to_fp<>(int_width) -> behind!(FxpToFp, f32, 8));
+} }
+
+wrong_calls! { [] i32, 8 {
+    call!(HasFloats, vector_fp_to_fxp<>(int_width) -> behind!(FpToFxp, i32, 8));
+} }
+
+wrong_calls! { [D: VeScalar,] D, 4 {
+    call!(HasEightLanes, vector_logic<>(op, operand) -> behind!(Logic, D, 4));
+    call!(HasEightLanes, vector_logic_with_mode<>(op, mode, operand) -> behind!(Logic, D, 4));
+    call!(HasEightLanes, vector_fxp<>(op, operand) -> behind!(Fxp, D, 4));
+    call!(HasEightLanes, vector_fxp_with_mode<>(op, mode, operand) -> behind!(Fxp, D, 4));
+    call!(HasEightLanes, vector_fxp_to_fp<>(int_width) -> behind!(FxpToFp, f32, 4));
+    call!(HasEightLanes, vector_fp_to_fxp<>(int_width) -> behind!(FpToFxp, i32, 4));
+    call!(HasEightLanes, vector_clip<>(op, operand) -> behind!(Clip, D, 4));
+    call!(HasEightLanes, vector_clip_with_mode<>(op, mode, operand) -> behind!(Clip, D, 4));
+    call!(HasEightLanes, vector_split<Time2, Packet2>()
+        -> VectorTensor<'l, T, stage::Narrow, D, Chip, Cluster, Slice, Time2, Packet2, StashD, Stash, VE_ORDER, FS, 4>);
+    call!(HasEightLanes, vector_trim_way4<Packet2>()
+        -> VectorTensor<'l, T, stage::Narrow, D, Chip, Cluster, Slice, Time, Packet2, StashD, Stash, VE_ORDER, FS, 4>);
+    call!(HasEightLanes, vector_inter_slice_reduce<Slice2, Time2>(op)
+        -> VectorTensor<'l, T, stage::InterSliceReduce, D, Chip, Cluster, Slice2, Time2, Packet, StashD, Stash, VE_ORDER, FS, 8>);
+    call!(HasLeft, commit<Element>(address) -> ());
+    call!(HasLeft, cast<D2, OutPacket>() -> ());
+    call!(HasLeft, to_vrf<Element>(address) -> ());
+} }
+
+/// `vector_final` with packets of 4 lanes: the stream goes on.
+impl<
+    'l,
+    const T: Tu,
+    S: Stage,
+    D: VeScalar,
+    Chip: M,
+    Cluster: M,
+    Slice: M,
+    Time: M,
+    Packet: M,
+    StashD,
+    Stash,
+    const VE_ORDER: VeOrder,
+    FS,
+> VectorTensor<'l, T, S, D, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS, 4>
+{
+    #[doc(hidden)]
+    pub fn vector_final(self) -> VectorFinalTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>
+    where
+        Self: HasEightLanes<()>,
+    {
+        unreachable!("nothing meets this bound")
+    }
+}
+
+wrong_calls! { [] i32, 4 {
+    call!(HasFloats, vector_fp_unary<>(op) -> behind!(Fp, i32, 4));
+    call!(HasFloats, vector_fp_binary<>(op, operand) -> behind!(Fp, i32, 4));
+    call!(HasFloats, vector_fp_ternary<>(op, operands) -> behind!(Fp, i32, 4));
+    call!(HasFloats, vector_fp_div<>(op, operand) -> behind!(FpDiv, i32, 4));
+} }
+
+macro_rules! wrong_stream_calls {
+    ($([$($extra:tt)*] $stream:ident { $($calls:tt)* })*) => { $(
+        impl<'l, const T: Tu, $($extra)* Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
+            $stream<'l, T, D, Chip, Cluster, Slice, Time, Packet>
+        {
+            $($calls)*
+        }
+    )* };
+}
+
+wrong_stream_calls! {
+    [D: StreamScalar,] FetchTensor {
+        call!(WasCollected, vector_init<>() -> ());
+    }
+    [D: Scalar,] CollectTensor {
+        call!(HasEntered, vector_intra_slice_branch<>(branch) -> ());
+        call!(HasEntered, vector_inter_slice_reduce<Slice2, Time2>(op) -> ());
+    }
+    [D: Scalar,] AccumulationTensor {
+        call!(HasEntered, vector_intra_slice_branch<>(branch) -> ());
+        call!(HasEntered, vector_inter_slice_reduce<Slice2, Time2>(op) -> ());
+    }
+    [D: VeScalar,] VectorInitTensor {
+        call!(WasBranched, vector_logic<>(op, operand) -> ());
+        call!(WasBranched, vector_fxp<>(op, operand) -> ());
+        call!(WasBranched, vector_fxp_to_fp<>(int_width) -> ());
+        call!(WasBranched, vector_fp_to_fxp<>(int_width) -> ());
+        call!(WasBranched, vector_clip<>(op, operand) -> ());
+        call!(WasBranched, vector_split<Time2, Packet2>() -> ());
+        call!(WasBranched, vector_trim_way4<Packet2>() -> ());
+        call!(WasBranched, vector_stash<>() -> ());
+        call!(WasBranched, vector_final<>() -> VectorFinalTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>);
+    }
+    [D: VeScalar,] VectorFinalTensor {
+        call!(WasNotVectored, vector_init<>() -> ());
+        call!(WasNotVectored, vector_intra_slice_branch<>(branch) -> ());
+    }
+}
+
+impl<
+    'l,
+    const T: Tu,
+    S: Stage,
+    D: VeScalar,
+    Chip,
+    Cluster,
+    Slice,
+    Time,
+    Packet,
+    StashD,
+    StashD2,
+    Mapping,
+    const VE_ORDER: VeOrder,
+    FS,
+    const W: PacketMode,
+>
+    VectorTensor<
+        'l,
+        T,
+        S,
+        D,
+        Chip,
+        Cluster,
+        Slice,
+        Time,
+        Packet,
+        StashD,
+        HasTensor<StashD2, Mapping>,
+        VE_ORDER,
+        FS,
+        W,
+    >
+{
+    call!(HasNoStash, vector_stash<>() -> Self);
+}
+
+impl<
+    'l,
+    const T: Tu,
+    S: Stage,
+    D: VeScalar,
+    Chip,
+    Cluster,
+    Slice,
+    Time,
+    Packet,
+    StashD,
+    const VE_ORDER: VeOrder,
+    const W: PacketMode,
+> VectorTensor<'l, T, S, D, Chip, Cluster, Slice, Time, Packet, StashD, NoTensor, VE_ORDER, Zipped, W>
+{
+    call!(IsNoZip, vector_stash<>() -> Self);
+}
+
+impl<'l, const T: Tu, S: Stage, D: VeScalar, Chip, Cluster, Slice, Time, Packet, StashD, Stash, FS>
+    VectorTensor<'l, T, S, D, Chip, Cluster, Slice, Time, Packet, StashD, Stash, 1, FS, 8>
+{
+    call!(HasItsSlices, vector_inter_slice_reduce<Slice2, Time2>(op)
+        -> VectorTensor<
+            'l, T, stage::InterSliceReduce, D, Chip, Cluster, Slice2, Time2, Packet, StashD, Stash,
+            1, FS, 8,
+        >);
+}
+
+impl<'l, const T: Tu, D: VeScalar, Chip, Cluster, Slice, Time, Packet, StashD, Stash, FS>
+    VectorTensor<
+        'l,
+        T,
+        stage::InterSliceReduce,
+        D,
+        Chip,
+        Cluster,
+        Slice,
+        Time,
+        Packet,
+        StashD,
+        Stash,
+        0,
+        FS,
+        8,
+    >
+{
+    call!(HadNoOperators, vector_intra_slice_branch<>(branch)
+        -> VectorTensor<
+            'l, T, stage::Branch, D, Chip, Cluster, Slice, Time, Packet, StashD, Stash,
+            0, FS, 8,
+        >);
+}
+
+impl<
+    'l,
+    const T: Tu,
+    D: VeScalar,
+    S,
+    Chip: M,
+    Cluster: M,
+    Slice: M,
+    SplitTime: M,
+    Packet: M,
+    const W: PacketMode,
+> VectorTensorPair<'l, T, D, S, Chip, Cluster, Slice, SplitTime, Packet, W>
+{
+    call!(IsOneStream, vector_stash<>() -> Self);
+    call!(IsOneStream, vector_trim_way4<Packet2>()
+        -> VectorTensorPair<'l, T, D, S, Chip, Cluster, Slice, SplitTime, Packet2, 4>);
+    call!(IsOneStream, vector_pad_way8<Packet2>()
+        -> VectorTensorPair<'l, T, D, S, Chip, Cluster, Slice, SplitTime, Packet2, 8>);
+    call!(IsOneStream, vector_intra_slice_reduce<Reduce, OTime, OPacket>(op)
+        -> VectorTensorPair<'l, T, D, S, Chip, Cluster, Slice, OTime, OPacket, W>);
+    call!(IsOneStream, vector_inter_slice_reduce<Slice2, Time2>(op)
+        -> VectorTensorPair<'l, T, D, S, Chip, Cluster, Slice2, Time2, Packet, W>);
+    call!(IsOneStream, vector_final<>() -> VectorFinalTensor<'l, T, D, Chip, Cluster, Slice, SplitTime, Packet>);
+}

@@ -1,0 +1,210 @@
+//! `explain()` on the program of the Vector Engine: its stages, their packets and arithmetic units.
+
+use crate::command::{StreamShape, Vector, VectorStep};
+use crate::engine::vector::{
+    InterSlicePlan, ReducePlan, VectorPacketPlan, VectorPacketRequest, derive_inter_slice, derive_reduce,
+};
+use crate::explain::{MappingChange, StageExplanation};
+use crate::mapping::{AxisName, M};
+use crate::sequencer::write_table;
+use crate::spec::{BEAT_LANES, VECTOR_REDUCE_SLOTS};
+use core::fmt;
+
+/// A stage of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VectorRow {
+    /// What it does, in the manual's words.
+    pub step: String,
+    /// The arithmetic unit. Empty: none.
+    pub unit: &'static str,
+    /// Packets of each slice that it makes.
+    pub packets: usize,
+    /// Lanes of a packet.
+    pub lanes: usize,
+    /// The type of the elements that it makes.
+    pub element: String,
+}
+
+/// A program as a table: what happens to the stream, stage by stage.
+///
+/// ```
+/// use furiosa_visa_std::command::{StreamShape, Vector, VectorStep};
+/// use furiosa_visa_std::explain::explain_vector;
+/// use furiosa_visa_std::mapping::Guard;
+/// use furiosa_visa_std::prelude::*;
+/// use furiosa_visa_std::scalar::ElementType;
+/// let mut program = Vector::new(ElementType::F32, Guard::always(5));
+/// program.steps = vec![VectorStep::Split, VectorStep::Concat];
+/// let stream = StreamShape { element: ElementType::F32, time: 6, lanes: 8 };
+/// println!("{}", explain_vector(&program, stream));
+/// ```
+///
+/// ```text
+/// vector
+///
+/// | step   | unit | packets | lanes | element |
+/// |--------|------|---------|-------|---------|
+/// |        |      | 6       | 8     | f32     |
+/// | split  |      | 12      | 4     | f32     |
+/// | concat |      | 6       | 8     | f32     |
+///
+/// units    0 of 19
+/// …
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VectorExplanation {
+    /// The stream that enters, and a row per step.
+    pub rows: Vec<VectorRow>,
+    /// Arithmetic units that are in use.
+    pub units: usize,
+    /// The most packets that a stage takes: the cycles of the engine.
+    pub cycles: usize,
+}
+
+/// Explains a program for a stream.
+pub fn explain_vector(vector: &Vector, before: StreamShape) -> VectorExplanation {
+    let row = |step: String, unit: &'static str, shape: StreamShape| VectorRow {
+        step,
+        unit,
+        packets: shape.time,
+        lanes: shape.lanes,
+        element: shape.element.to_string(),
+    };
+    let mut rows = vec![row(String::new(), "", before)];
+    let shapes = vector.shapes(before).skip(1);
+    rows.extend(vector.steps.iter().zip(shapes).map(|(step, shape): (&VectorStep, _)| {
+        row(step.to_string(), step.alu().map_or("", |alu| alu.name()), shape)
+    }));
+    let cycles = vector.packets(before).max().unwrap_or(before.time);
+    VectorExplanation { rows, units: vector.alus().count(), cycles }
+}
+
+/// Arithmetic units of the engine.
+const UNITS: usize = 19;
+
+impl fmt::Display for VectorExplanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "vector\n")?;
+        let cells = |row: &VectorRow| {
+            let VectorRow { step, unit, packets, lanes, element } = row;
+            vec![step.clone(), unit.to_string(), packets.to_string(), lanes.to_string(), element.clone()]
+        };
+        let rows: Vec<_> = self.rows.iter().map(cells).collect();
+        write_table(f, &["step", "unit", "packets", "lanes", "element"], &rows)?;
+        writeln!(f, "\nunits    {} of {UNITS}", self.units)?;
+        writeln!(f, "latency  {} cycles, one per unit", self.units)?;
+        writeln!(f, "cycles   {}, one per packet of the stage that has most", self.cycles)
+    }
+}
+
+impl<Time: M, Packet: M, OutTime: M, OutPacket: M> VectorPacketPlan<Time, Packet, OutTime, OutPacket> {
+    fn explained(operation: &'static str, rule: String) -> StageExplanation {
+        let VectorPacketRequest { time, packet, out_time, out_packet } = Self::REQUEST;
+        let mappings = vec![
+            MappingChange::new("Time", time, out_time),
+            MappingChange::new("Packet", packet, out_packet),
+        ];
+        let mut explanation = StageExplanation::new(operation, mappings, rule);
+        explanation.fact(
+            "packets",
+            format!("{} of {}, then {} of {}", Time::SIZE, Packet::SIZE, OutTime::SIZE, OutPacket::SIZE),
+        );
+        explanation
+    }
+
+    /// How a split follows from the mappings.
+    pub fn explain_split() -> StageExplanation {
+        let () = Self::SPLIT;
+        let rule = format!("the half of m![{}] becomes the innermost step of time", Packet::EXPR);
+        Self::explained("vector_split", rule)
+    }
+
+    /// How a concatenation follows from the mappings.
+    pub fn explain_concat() -> StageExplanation {
+        let () = Self::CONCAT;
+        let rule = format!("the innermost two steps of m![{}] become one packet", Time::EXPR);
+        Self::explained("vector_concat", rule)
+    }
+}
+
+impl<Axis: AxisName, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, OutTime: M, OutPacket: M>
+    ReducePlan<Axis, Chip, Cluster, Slice, Time, Packet, OutTime, OutPacket>
+{
+    /// How an intra-slice reduce follows from the mappings: what stays, and the sums that are open at once.
+    pub fn explain() -> StageExplanation {
+        let config = derive_reduce(&Self::REQUEST).unwrap_or_else(|error| error.refuse());
+        let request = Self::REQUEST;
+        let mappings = vec![
+            MappingChange::new("Time", request.time, request.out_time),
+            MappingChange::new("Packet", request.packet, request.out_packet),
+        ];
+        let rule = format!("the axis {} goes; what stays keeps its order", request.axis);
+        let mut explanation = StageExplanation::new("vector_intra_slice_reduce", mappings, rule);
+        let elements: usize = config.reduced.iter().map(|own| own.size).product();
+        explanation.fact("elements of a sum", elements);
+        explanation.fact("slots", format!("{} of {VECTOR_REDUCE_SLOTS}", config.slots));
+        explanation.fact("packets", format!("{}, then {}", Time::SIZE, config.time));
+        explanation
+    }
+}
+
+impl<Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, OutSlice: M, OutTime: M>
+    InterSlicePlan<Chip, Cluster, Slice, Time, Packet, OutSlice, OutTime>
+{
+    /// How an inter-slice reduce follows from the mappings: the groups of slices, and who gets the sums.
+    pub fn explain() -> StageExplanation {
+        let config = derive_inter_slice(&Self::REQUEST).unwrap_or_else(|error| error.refuse());
+        let request = Self::REQUEST;
+        let mappings = vec![
+            MappingChange::new("Slice", request.slice, request.out_slice),
+            MappingChange::new("Time", request.time, request.out_time),
+        ];
+        let rule = "the innermost axes of slices go; something else takes their place".to_string();
+        let mut explanation = StageExplanation::new("vector_inter_slice_reduce", mappings, rule);
+        let elements: usize = config.reduced.iter().map(|own| own.size).product();
+        explanation.fact("slices of a group", config.group);
+        explanation.fact("elements of a sum", elements);
+        explanation.fact("ring", format!("{} cycles behind the stream", config.group));
+        explanation.fact("flits", format!("{} of {BEAT_LANES} lanes, then {}", Time::SIZE, config.time));
+        explanation
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::{FpUnaryOp, ValidBranchIds};
+    use crate::mapping::Guard;
+    use crate::prelude::{axes, m};
+    use crate::scalar::ElementType;
+
+    axes![W = 5, L = 8, G = 32, J = 8];
+
+    #[test]
+    fn a_program_is_a_table() {
+        let mut program = Vector::new(ElementType::F32, Guard::always(5));
+        let exp = VectorStep::Unary { op: FpUnaryOp::Exp, ids: ValidBranchIds::ValidAlways };
+        program.steps = vec![VectorStep::Split, exp, VectorStep::Concat];
+        let stream = StreamShape { element: ElementType::F32, time: 6, lanes: 8 };
+        let text = explain_vector(&program, stream).to_string();
+        for part in [
+            "| split          |       | 12      | 4     | f32     |",
+            "| FpUnaryOp::Exp | FpExp | 12      | 4     | f32     |",
+            "units    1 of 19",
+            "cycles   12,",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
+
+    #[test]
+    fn plans_are_explained() {
+        let split = VectorPacketPlan::<m![W], m![L], m![W, L / 4], m![L % 4]>::explain_split();
+        assert_eq!(split.value("packets"), Some("5 of 8, then 10 of 4"));
+        type Sum = ReducePlan<W, m![1], m![1 # 2], m![G, J], m![W, L / 4], m![L % 4], m![L / 4], m![L % 4]>;
+        assert_eq!(Sum::explain().value("slots"), Some("2 of 8"));
+        assert_eq!(Sum::explain().value("elements of a sum"), Some("5"));
+        type Ring = InterSlicePlan<m![1], m![1 # 2], m![G, J], m![W], m![L], m![G, 1 # 8], m![W]>;
+        assert_eq!(Ring::explain().value("slices of a group"), Some("8"));
+    }
+}

@@ -1,0 +1,19 @@
+//! Only float becomes fixed point.
+
+use furiosa_visa_std::prelude::*;
+
+axes![W = 5, L = 8, Q = 256];
+
+type Stream<'l> = CollectTensor<'l, { Tu::Main }, i32, m![1], m![1 # 2], m![Q], m![W], m![L]>;
+
+fn kernel(x: Stream<'_>) {
+    let _ = x
+        .vector_init()
+        .vector_intra_slice_branch(BranchMode::Unconditional)
+        .vector_fp_to_fxp(31)
+        .vector_final();
+}
+
+fn main() {
+    let _: for<'l> fn(Stream<'l>) = kernel;
+}

@@ -1,0 +1,19 @@
+//! Operands with a condition fit the stream as well.
+
+use furiosa_visa_std::prelude::*;
+
+axes![W = 5, L = 8, Q = 256, K = 64];
+
+type Stream<'l> = CollectTensor<'l, { Tu::Main }, f32, m![1], m![1 # 2], m![Q], m![W], m![L]>;
+
+fn kernel(x: Stream<'_>, b: &VrfTensor<f32, m![1], m![1 # 2], m![Q], m![K]>) {
+    let _ = x
+        .vector_init()
+        .vector_intra_slice_branch(BranchMode::Unconditional)
+        .vector_clip(ClipBinaryOpF32::Max, (b, GroupId::One))
+        .vector_final();
+}
+
+fn main() {
+    let _: for<'l> fn(Stream<'l>, &VrfTensor<f32, m![1], m![1 # 2], m![Q], m![K]>) = kernel;
+}

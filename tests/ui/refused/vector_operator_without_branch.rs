@@ -1,0 +1,15 @@
+//! Elements get their execution ids first.
+
+use furiosa_visa_std::prelude::*;
+
+axes![W = 5, L = 8, Q = 256];
+
+type Stream<'l> = CollectTensor<'l, { Tu::Main }, f32, m![1], m![1 # 2], m![Q], m![W], m![L]>;
+
+fn kernel(x: Stream<'_>) {
+    let _ = x.vector_init().vector_clip(ClipBinaryOpF32::Max, 0.0);
+}
+
+fn main() {
+    let _: for<'l> fn(Stream<'l>) = kernel;
+}

@@ -1,0 +1,19 @@
+//! What was two groups is not stashed.
+
+use furiosa_visa_std::prelude::*;
+
+axes![W = 5, L = 8, Q = 256, I = 2];
+
+type Stream<'l> = CollectTensor<'l, { Tu::Main }, f32, m![1], m![1 # 2], m![Q], m![W, I], m![L]>;
+
+fn kernel(x: Stream<'_>) {
+    let _ = x
+        .vector_init()
+        .vector_intra_slice_unzip::<I, m![W, 1 # 2], m![W]>()
+        .vector_clip_zip(ClipBinaryOpF32::Add)
+        .vector_stash();
+}
+
+fn main() {
+    let _: for<'l> fn(Stream<'l>) = kernel;
+}
