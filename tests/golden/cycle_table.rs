@@ -45,7 +45,7 @@ macro_rules! file {
 }
 
 /// First row, last row, where.
-const ROWS: [(usize, usize, Met); 18] = [
+const ROWS: [(usize, usize, Met); 17] = [
     (1, 7, Here),
     (8, 13, file!("tests/golden/fetch.rs")),
     (14, 14, Here),
