@@ -166,7 +166,7 @@ impl System {
         let context = unit.context();
         self.in_order(context, uses.iter().copied(), location)?;
         match pass {
-            Some(pass) => pass.run(&mut self.units),
+            Some(pass) => pass.run(&mut self.units, &mut self.exchanged),
             None if values => self.defer(
                 context,
                 uses.iter().copied(),

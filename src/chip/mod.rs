@@ -27,6 +27,7 @@ use crate::clock::{Channels, Clock, KernelCall, MemoryMap, Profile, Report};
 use crate::command::{FillId, MemoryKind};
 use crate::spec::{CLUSTERS, ChipKind, DM_BYTES, HBM_BYTES, MAX_CHIPS, SLICES, VRF_BYTES};
 use core::panic::Location;
+use execute::Exchanged;
 use memory::fills::FillLog;
 use memory::separate::{ENDLESS_BYTES, Separate};
 use memory::{Fresh, Hbm, Unit};
@@ -92,6 +93,8 @@ pub struct System {
     fills: u64,
     hbm: Vec<Hbm>,
     units: Vec<Unit>,
+    /// Packets of the last exchange between slices.
+    exchanged: Exchanged,
     /// Who wrote what, per memory.
     logs: [FillLog; MemoryKind::ALL.len()],
     order: OrderLog,
@@ -122,6 +125,7 @@ impl System {
             fills: 0,
             hbm: Vec::new(),
             units: Vec::new(),
+            exchanged: Exchanged::default(),
             logs: Default::default(),
             order: OrderLog::default(),
             separate: (options.addresses == Addresses::Separate).then(Separate::default),

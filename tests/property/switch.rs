@@ -12,13 +12,14 @@ use crate::reference::random::Random;
 use crate::reference::switch::{Mappings, SwitchCase, Switching, disturbed, random_switch};
 use crate::reference::tensor::{MathTensor, place};
 use furiosa_visa_std::PlanError;
-use furiosa_visa_std::command::{Collect, Fetch, Memory, Switch, TensorUnit};
+use furiosa_visa_std::command::{Collect, Fetch, Memory, Switch, TensorUnit, Transpose};
 use furiosa_visa_std::engine::collect::{CollectRequest, derive_collect};
 use furiosa_visa_std::engine::commit::{CommitRequest, derive_commit};
 use furiosa_visa_std::engine::fetch::{FetchRequest, derive_fetch};
 use furiosa_visa_std::engine::switch::{
     SwitchConfig, SwitchDerivation, SwitchRequest, derive_switch, derive_switch_to,
 };
+use furiosa_visa_std::engine::transpose::{TransposeRequest, derive_transpose};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -272,18 +273,56 @@ fn no_configuration_is_cheaper_than_the_derived_one() {
     assert!(*met.borrow() > 60 || std::env::var("VISA_CASES").is_ok(), "{} have one", met.borrow());
 }
 
-/// A stream through a switch, from data memory to data memory.
-fn run(random: &mut Random, case: &SwitchCase, switch: Switch) -> Result<bool, String> {
+/// Takes the innermost steps of a stream to its packets: the matrices, the time that leaves, and the rows.
+fn random_transpose(
+    random: &mut Random,
+    element: ElementType,
+    (time, live, flit): (&Map, &Map, &Map),
+) -> Option<(Transpose, Map, Map)> {
+    let fits = |rows: &usize| {
+        time.size().is_multiple_of(*rows) && rows * element.bits() <= 64 && rows * element.bits() % 8 == 0
+    };
+    let rows: Vec<usize> = [1, 2, 4, 8, 16].into_iter().filter(fits).collect();
+    let count = if rows.is_empty() { return None } else { random.pick(&rows) };
+    let rows = time.modulo(count);
+    let out_time = Map::sequence(&[time.stride(count), live.clone()]);
+    let request = TransposeRequest {
+        element: library_type(element),
+        time: expr(time),
+        packet: expr(flit),
+        out_time: expr(&out_time),
+        out_packet: expr(&rows.pad(element.per_flit())),
+    };
+    derive_transpose(&request).ok().map(|own| (own, out_time, rows))
+}
+
+/// A stream through a switch, and now and then through a transpose behind it, from data memory to data memory. What it
+/// went through: nothing, the switch, both.
+fn run(random: &mut Random, case: &SwitchCase, switch: Switch) -> Result<usize, String> {
     let Mappings { in_slice, in_time, out_slice, out_time } = &case.maps;
     let stored = random.pick(&[ElementType::I4, ElementType::I8, ElementType::Bf16, ElementType::F32]);
     let lanes = random.pick(&[64, 128, 256]) / stored.bits();
-    let live = random.between(1, lanes);
+    let transposes = random.chance(50);
+    // Elements that the Transpose Engine takes of a packet.
+    let taken = if stored.bits() == 4 { 16 } else { 8 };
+    let live = random.between(1, if transposes { lanes.min(taken) } else { lanes });
     let mut axes = case.axes.clone();
     axes.push(("P".to_string(), live));
     let packet = if live == lanes { Map::axis("P", live) } else { Map::axis("P", live).pad(lanes) };
     let flit = if lanes == stored.per_flit() { packet.clone() } else { packet.pad(stored.per_flit()) };
     let memory = Map::sequence(&[in_time.clone(), packet.clone()]);
-    let written = Map::sequence(&[out_time.clone(), packet.clone()]);
+    let transpose = (transposes)
+        .then(|| random_transpose(random, stored, (out_time, &Map::axis("P", live), &flit)))
+        .flatten();
+    let (last_time, last_flit, kept) = match &transpose {
+        Some((_, time, rows)) => {
+            let window =
+                if rows.size() * stored.bits() == 64 { rows.clone() } else { rows.pad(64 / stored.bits()) };
+            (time.clone(), rows.pad(stored.per_flit()), window)
+        }
+        None => (out_time.clone(), flit.clone(), packet.clone()),
+    };
+    let written = Map::sequence(&[last_time.clone(), kept]);
     let held: Vec<_> = axes
         .iter()
         .filter(|(name, _)| [in_slice, in_time, &packet].iter().any(|map| map.axes().contains_key(name)))
@@ -292,7 +331,7 @@ fn run(random: &mut Random, case: &SwitchCase, switch: Switch) -> Result<bool, S
     let element = library_type(stored);
     // Fetch and commit have limits of their own.
     let request = FetchRequest::new(element, element, expr(&memory), expr(in_time), expr(&packet));
-    let Ok(fetch) = derive_fetch(&request) else { return Ok(false) };
+    let Ok(fetch) = derive_fetch(&request) else { return Ok(0) };
     let collect = derive_collect(&CollectRequest {
         element,
         time: expr(out_time),
@@ -304,11 +343,11 @@ fn run(random: &mut Random, case: &SwitchCase, switch: Switch) -> Result<bool, S
     let Ok(commit) = derive_commit(&CommitRequest {
         sub_context: false,
         element,
-        time: expr(out_time),
-        packet: expr(&flit),
+        time: expr(&last_time),
+        packet: expr(&last_flit),
         destination: expr(&written),
     }) else {
-        return Ok(false);
+        return Ok(0);
     };
     let codes: MathTensor<u32> = random_codes(random, element, &held);
     let mut machine = Machine::new(false, random.seed);
@@ -325,10 +364,11 @@ fn run(random: &mut Random, case: &SwitchCase, switch: Switch) -> Result<bool, S
     };
     let cells = fill_padding(random, element, &[in_slice, &memory], &place(&codes, &[in_slice, &memory]));
     machine.write(&first_cluster(source), source.fill, &cells);
-    let live = guard(&[&chip, &cluster, out_slice, out_time, &flit]);
+    let live = guard(&[&chip, &cluster, out_slice, &last_time, &last_flit]);
     let unit = TensorUnit {
-        sub_context: random.chance(20) && fetch.mask.is_none(),
+        sub_context: random.chance(20) && fetch.mask.is_none() && transpose.is_none(),
         switch: Some(switch),
+        transpose: transpose.as_ref().map(|own| own.0),
         collect: Some(Collect { flits: collect.flits }),
         ..TensorUnit::new(
             Fetch { mask: fetch.mask, ..Fetch::new(source, fetch.config, fetch.time, fetch.packet, element) },
@@ -350,12 +390,13 @@ fn run(random: &mut Random, case: &SwitchCase, switch: Switch) -> Result<bool, S
             return Err(format!("{stored:?}, position {k}, {index:?}: {found:x?} instead of {expected:x?}"));
         }
     }
-    Ok(true)
+    Ok(1 + usize::from(transpose.is_some()))
 }
 
 #[test]
 fn streams_through_switches_hold_the_tensor() {
     let ran = RefCell::new(BTreeMap::<&'static str, usize>::new());
+    let transposed = RefCell::new(0);
     for_cases(70, |random| {
         let case = random_switch(random, 256);
         if case.maps.out_time.size() > 512 || case.maps.in_time.size() > 64 {
@@ -363,12 +404,13 @@ fn streams_through_switches_hold_the_tensor() {
         }
         let found = derive_switch(&request(&case.maps), &library(case.config));
         let found = found.map_err(|error| format!("{}\n{error}", text(&case)))?;
-        let has_run =
+        let engines =
             run(random, &case, found.switch).map_err(|error| format!("{}\n{error}", text(&case)))?;
-        *ran.borrow_mut().entry(found.switch.variant.name()).or_default() += usize::from(has_run);
+        *ran.borrow_mut().entry(found.switch.variant.name()).or_default() += usize::from(engines > 0);
+        *transposed.borrow_mut() += usize::from(engines > 1);
         Ok(())
     });
     let ran = ran.borrow();
-    let enough = ran.len() == 6 && ran.values().all(|count| *count >= 2);
-    assert!(enough || std::env::var("VISA_CASES").is_ok(), "{ran:?}");
+    let enough = ran.len() == 6 && ran.values().all(|count| *count >= 2) && *transposed.borrow() > 5;
+    assert!(enough || std::env::var("VISA_CASES").is_ok(), "{ran:?}, {} transposed", transposed.borrow());
 }

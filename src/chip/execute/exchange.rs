@@ -44,6 +44,27 @@ pub(super) struct Exchange {
     bytes: usize,
 }
 
+/// Bytes of packets for which the memory is kept until the next exchange.
+const KEPT_BYTES: usize = 64 << 20;
+
+/// The packets of all slices in the last exchange: the next one uses their memory again, as far as it is not large.
+#[derive(Debug, Default)]
+pub(crate) struct Exchanged(Vec<Row>);
+
+impl Exchanged {
+    /// The packets, to be fetched anew.
+    pub(super) fn rows(&mut self) -> &mut Vec<Row> {
+        &mut self.0
+    }
+
+    /// Gives large memory back.
+    pub(super) fn trim(&mut self) {
+        if self.0.iter().map(|row| row.bytes().len()).sum::<usize>() > KEPT_BYTES {
+            self.0 = Vec::new();
+        }
+    }
+}
+
 /// What a slice gathers into: elements, and whether they were written if not all were.
 struct Target<'a> {
     bytes: &'a mut [u8],
@@ -184,27 +205,29 @@ fn copy_units<T: Copy>(
 impl Pass<'_> {
     /// First phase of a pass that exchanges packets: those of all slices, before any is written. Of a pass that does not
     /// exchange any, nothing.
-    pub(super) fn fetch_all(&self, units: &[Unit]) -> Vec<Row> {
+    pub(super) fn fetch_all(&self, units: &[Unit], fetched: &mut Vec<Row>) {
         if self.exchange.is_none() {
-            return Vec::new();
+            return;
         }
         let sends = self.slices(units.len());
-        let fetch = |buffers: &mut FetchBuffers, number: usize, unit: &Unit| {
-            let mut row = Row::new(self.fetch.output());
+        let fetch = |buffers: &mut FetchBuffers, number: usize, unit: &Unit, row: &mut Row| {
+            row.clear(self.fetch.output());
             if sends[number] {
-                self.fetch.run(&unit.dm, 0..self.command.fetch.time, buffers, &mut row);
+                self.fetch.run(&unit.dm, 0..self.command.fetch.time, buffers, row);
             }
-            row
         };
+        fetched.resize_with(units.len(), || Row::new(self.fetch.output()));
         #[cfg(feature = "parallel")]
-        return (units.par_iter().enumerate())
+        (units.par_iter().zip(fetched).enumerate())
             .with_min_len(super::LEAST_SLICES)
-            .map_init(FetchBuffers::default, |buffers, (number, unit)| fetch(buffers, number, unit))
-            .collect();
+            .for_each_init(FetchBuffers::default, |buffers, (number, (unit, row))| {
+                fetch(buffers, number, unit, row)
+            });
         #[cfg(not(feature = "parallel"))]
         {
             let mut buffers = FetchBuffers::default();
-            units.iter().enumerate().map(|(number, unit)| fetch(&mut buffers, number, unit)).collect()
+            let rows = units.iter().zip(fetched).enumerate();
+            rows.for_each(|(number, (unit, row))| fetch(&mut buffers, number, unit, row));
         }
     }
 }

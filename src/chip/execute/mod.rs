@@ -37,6 +37,7 @@ use contraction::{ContractionBuffers, ContractionPlan, Missing, PaddingOptions};
 use core::ops::{ControlFlow, Range};
 use core::panic::Location;
 use exchange::Exchange;
+pub(crate) use exchange::Exchanged;
 use fetch::{FetchBuffers, FetchPlan};
 use transpose::TransposePlan;
 use vector::{LaneRow, VectorBuffers, VectorPlan};
@@ -232,7 +233,7 @@ impl<'a> Pass<'a> {
             let used = units.iter().zip(takes_part).filter(|(_, takes_part)| *takes_part);
             written = !padding && used.clone().all(|(unit, _)| self.is_initialised(unit));
             if !written {
-                fetched = self.fetch_all(units);
+                self.fetch_all(units, &mut fetched);
             }
         }
         let find = |buffers: &mut Buffers, number: usize, unit: &Unit| {
@@ -297,7 +298,8 @@ impl<'a> Pass<'a> {
             return Ok(());
         };
         let slices = self.receivers(units.len());
-        let fetched = self.fetch_all(units);
+        let mut fetched = Vec::new();
+        self.fetch_all(units, &mut fetched);
         first_fault(units, |buffers, number, unit| {
             if !slices[number] {
                 return None;
@@ -424,15 +426,22 @@ impl<'a> Pass<'a> {
     }
 
     /// Runs all slices. Everything has been checked.
-    pub(crate) fn run(&self, units: &mut [Unit]) {
+    pub(crate) fn run(&self, units: &mut [Unit], exchanged: &mut Exchanged) {
         let slices = self.receivers(units.len());
-        let fetched = self.fetch_all(units);
-        if let Some(own) = self.vector.as_ref().filter(|own| own.crosses_slices()) {
-            return self.run_across(own, (&slices, &fetched), units);
+        let fetched = exchanged.rows();
+        self.fetch_all(units, fetched);
+        match self.vector.as_ref().filter(|own| own.crosses_slices()) {
+            Some(own) => self.run_across(own, (&slices, fetched), units),
+            None => self.run_slices((&slices, fetched), units),
         }
+        exchanged.trim();
+    }
+
+    /// Runs slices that exchange nothing behind the Switch Engine.
+    fn run_slices(&self, (slices, fetched): (&[bool], &[Row]), units: &mut [Unit]) {
         let run = |buffers: &mut Buffers, number: usize, unit: &mut Unit| {
             if slices[number] {
-                self.run_slice(Coordinates::of_slice(number), unit, &fetched, buffers);
+                self.run_slice(Coordinates::of_slice(number), unit, fetched, buffers);
             }
         };
         #[cfg(feature = "parallel")]

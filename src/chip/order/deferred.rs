@@ -74,7 +74,7 @@ impl System {
                 Ok(())
             }
             Operation::TensorUnit(unit) => {
-                self.pass(unit, written, location).map(|pass| pass.run(&mut self.units))
+                self.pass(unit, written, location).map(|pass| pass.run(&mut self.units, &mut self.exchanged))
             }
         };
         if let Err(fault) = done
