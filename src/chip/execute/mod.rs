@@ -440,24 +440,36 @@ impl<'a> Pass<'a> {
         self.contraction.is_none() && self.vector.is_none() && self.cast.is_none()
     }
 
-    /// The time steps that are fetched at a time. A copy is fetched as a whole.
+    /// Whether packets go to the Vector Engine as they were fetched.
+    fn gathers(&self) -> bool {
+        self.contraction.is_none() && self.vector.is_some()
+    }
+
+    /// The time steps that are fetched at a time: all of a copy, and of what the Vector Engine gets.
     fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<> {
-        let whole = self.copies().then_some(0..self.command.fetch.time);
-        let blocks = (!self.copies()).then(|| self.fetch.blocks());
+        let at_once = self.copies() || self.gathers();
+        let whole = at_once.then_some(0..self.command.fetch.time);
+        let blocks = (!at_once).then(|| self.fetch.blocks());
         whole.into_iter().chain(blocks.into_iter().flatten())
     }
 
     /// First phase: the packets of some time steps of a slice.
     fn fetch(&self, unit: &Unit, block: Range<usize>, buffers: &mut Buffers) {
-        let Buffers { fetch, stream, output, .. } = buffers;
-        self.fetch.run(&unit.dm, block, fetch, if self.copies() { output } else { stream });
+        let gathers = self.gathers();
+        let Buffers { fetch, stream, whole: [whole, _], output, .. } = buffers;
+        let stream = match (self.copies(), gathers) {
+            (true, _) => output,
+            (false, true) => whole,
+            (false, false) => stream,
+        };
+        self.fetch.run(&unit.dm, block, fetch, stream);
     }
 
     /// Third phase, block by block: what the engines make of packets that were fetched.
     fn compute(&self, at: Coordinates, block: Range<usize>, buffers: &mut Buffers) {
-        let Buffers { contraction: sums, stream, whole, converted, cast: narrow, output, .. } = buffers;
-        if self.contraction.is_none() && self.vector.is_some() {
-            return whole[0].push(stream.bytes(), stream.len(), stream.flags());
+        let Buffers { contraction: sums, stream, converted, cast: narrow, output, .. } = buffers;
+        if self.gathers() {
+            return;
         }
         match (&self.contraction, &self.cast) {
             (Some(contraction), _) => contraction.run(stream, block.start * self.flits, at, sums),
