@@ -376,8 +376,7 @@ fn blocks_agree_with_elements() {
         // Now and then more than a block.
         let time = if case % 1000 == 0 { 600 } else { random.random_range(1..13) };
         let holes = random.random_range(0..3) == 0;
-        let mut draw =
-            |random: &mut SmallRng| (!holes || random.random_range(0..5) > 0).then(|| value(random));
+        let draw = |random: &mut SmallRng| (!holes || random.random_range(0..5) > 0).then(|| value(random));
         let input: Vec<_> = (0..time * 8).map(|_| draw(&mut random)).collect();
         // Large streams of one value per packet ask for more than a register file has: nobody wrote that.
         let vrf: Vec<_> = (0..VRF).map(|_| draw(&mut random)).collect();
