@@ -372,7 +372,7 @@ fn blocks_agree_with_elements() {
     let (mut buffers, mut output) = (VectorBuffers::default(), Row::new(ElementType::I8));
     let at = Coordinates { chip: 0, cluster: 0, slice: 0 };
     let (mut some, mut reduces) = (0, 0);
-    for case in 0..20_000 {
+    for case in 0..12_000 {
         // Now and then more than a block.
         let time = if case % 1000 == 0 { 600 } else { random.random_range(1..13) };
         let holes = random.random_range(0..3) == 0;
@@ -398,7 +398,7 @@ fn blocks_agree_with_elements() {
         some += usize::from(expected.contains(&None) && expected.iter().any(Option::is_some));
         reduces += vector.steps.iter().filter(|step| matches!(step, VectorStep::IntraSliceReduce(_))).count();
     }
-    assert!(some > 2000 && reduces > 2000, "{some} with holes, {reduces} reduces");
+    assert!(some > 2000 && reduces > 800, "{some} with holes, {reduces} reduces");
 }
 
 /// All paths of this machine give the same bits.
