@@ -24,13 +24,10 @@ fn tensor<D: Scalar>(ctx: &mut Context, value: impl Fn(usize) -> D) -> Tensor<D>
     hbm.to_dm(&mut ctx.tdma, 0)
 }
 
-fn flits<'l, D: Scalar>(
+fn flits<'l, D: FetchCast<D>>(
     ctx: &'l mut Context,
     x: &'l Tensor<D>,
-) -> CollectTensor<'l, { Tu::Main }, D, m![1], Cluster, m![S], m![T], m![L]>
-where
-    D: FetchCast<D> + StreamScalar,
-{
+) -> CollectTensor<'l, { Tu::Main }, D, m![1], Cluster, m![S], m![T], m![L]> {
     ctx.main.begin(x.view()).fetch::<D, m![T], m![L]>().collect::<m![T], m![L]>()
 }
 

@@ -464,11 +464,7 @@ impl<'a> Pass<'a> {
             slices[number].then(|| {
                 self.begin(at, unit, buffers);
                 if !self.contract_in_place(at, unit, buffers) {
-                    for block in self.blocks(false) {
-                        let Buffers { fetch, stream, .. } = buffers;
-                        self.load(at, unit, fetched, block.clone(), (fetch, stream));
-                        self.compute(at, block, buffers);
-                    }
+                    self.fetch_and_compute(at, unit, fetched, buffers);
                 }
                 let Buffers { contraction: sums, vector, whole: [whole, _], .. } = buffers;
                 if let Some(contraction) = &self.contraction {
@@ -523,12 +519,7 @@ impl<'a> Pass<'a> {
     fn run_slice(&self, at: Coordinates, unit: &mut Unit, fetched: &[Row], buffers: &mut Buffers) {
         self.begin(at, unit, buffers);
         if !self.contract_in_place(at, unit, buffers) {
-            for block in self.blocks(self.copies()) {
-                let Buffers { fetch, stream, output, .. } = buffers;
-                let target = if self.copies() { output } else { stream };
-                self.load(at, unit, fetched, block.clone(), (fetch, target));
-                self.compute(at, block, buffers);
-            }
+            self.fetch_and_compute(at, unit, fetched, buffers);
         }
         self.finish(at, unit, buffers);
     }
@@ -551,6 +542,11 @@ impl<'a> Pass<'a> {
     /// Whether what leaves the engines that compute goes to the sink as it is.
     fn is_end(&self) -> bool {
         self.cast.is_none() && self.transpose.is_none()
+    }
+
+    /// Whether packets go to the Vector Engine as they were fetched.
+    fn gathers(&self) -> bool {
+        self.contraction.is_none() && self.vector.is_some()
     }
 
     /// The time steps that are there at a time: all of them where it is said so, and where packets are exchanged.
@@ -576,17 +572,27 @@ impl<'a> Pass<'a> {
         }
     }
 
+    /// All phases before the end, block by block; all at once where packets go on as they are.
+    fn fetch_and_compute(&self, at: Coordinates, unit: &Unit, fetched: &[Row], buffers: &mut Buffers) {
+        for block in self.blocks(self.copies() || self.gathers()) {
+            let Buffers { fetch, stream, whole: [whole, _], output, .. } = buffers;
+            let stream = match (self.copies(), self.gathers()) {
+                (true, _) => output,
+                (false, true) => whole,
+                (false, false) => stream,
+            };
+            self.load(at, unit, fetched, block.clone(), (fetch, stream));
+            self.compute(at, block, buffers);
+        }
+    }
+
     /// Third phase, block by block: what the engines make of packets that were fetched.
     fn compute(&self, at: Coordinates, block: Range<usize>, buffers: &mut Buffers) {
-        let Buffers { contraction: sums, stream, whole, converted, cast: narrow, transposed, output, .. } =
-            buffers;
+        let Buffers { contraction: sums, stream, converted, cast: narrow, transposed, output, .. } = buffers;
         if let Some(contraction) = &self.contraction {
             return contraction.run(stream, block.start * self.flits, at, sums);
         }
-        if self.vector.is_some() {
-            return whole[0].push(stream.bytes(), stream.len(), stream.flags());
-        }
-        if self.copies() {
+        if self.copies() || self.gathers() {
             return;
         }
         let mut result = &*stream;

@@ -10,7 +10,7 @@ const fn power(exponent: i32) -> f64 {
 }
 
 /// `x * 2^(integer_bits - 31)`, rounded to nearest, ties to even.
-#[inline]
+#[inline(always)]
 pub const fn fixed_to_float(x: i32, integer_bits: u32) -> f32 {
     // Exact in 64 bits, so that it is rounded once; an f32 has the exponents.
     (x as f64 * power(integer_bits as i32 - VALUE_BITS as i32)) as f32
@@ -18,7 +18,7 @@ pub const fn fixed_to_float(x: i32, integer_bits: u32) -> f32 {
 
 /// `x * 2^(31 - integer_bits)`, rounded to nearest, halves away from 0, the nearest that `i32` has. A NaN is the greatest
 /// number, or the least where its sign is set.
-#[inline]
+#[inline(always)]
 pub const fn float_to_fixed(x: f32, integer_bits: u32) -> i32 {
     if x.is_nan() {
         return if x.is_sign_negative() { i32::MIN } else { i32::MAX };

@@ -4,25 +4,25 @@
 const SHIFT_MASK: i32 = 31;
 
 /// `a << b`, with the low five bits of `b`.
-#[inline]
+#[inline(always)]
 pub const fn shift_left(a: i32, b: i32) -> i32 {
     a << (b & SHIFT_MASK)
 }
 
 /// `a >> b` with zeros from the left.
-#[inline]
+#[inline(always)]
 pub const fn logic_shift_right(a: i32, b: i32) -> i32 {
     (a as u32 >> (b & SHIFT_MASK)) as i32
 }
 
 /// `a >> b` with the sign from the left.
-#[inline]
+#[inline(always)]
 pub const fn arithmetic_shift_right(a: i32, b: i32) -> i32 {
     a >> (b & SHIFT_MASK)
 }
 
 /// `a / 2^b`, rounded to nearest, halves up.
-#[inline]
+#[inline(always)]
 pub const fn arithmetic_shift_right_rounding(a: i32, b: i32) -> i32 {
     let count = b & SHIFT_MASK;
     // Half a step; none where nothing is shifted out.
@@ -31,7 +31,7 @@ pub const fn arithmetic_shift_right_rounding(a: i32, b: i32) -> i32 {
 }
 
 /// The nearest `i32`.
-#[inline]
+#[inline(always)]
 const fn saturate(value: i64) -> i32 {
     if value > i32::MAX as i64 {
         i32::MAX
@@ -43,37 +43,37 @@ const fn saturate(value: i64) -> i32 {
 }
 
 /// `a * 2^b`, the nearest that `i32` has.
-#[inline]
+#[inline(always)]
 pub const fn shift_left_saturating(a: i32, b: i32) -> i32 {
     saturate((a as i64) << (b & SHIFT_MASK))
 }
 
 /// `a + b`, the nearest that `i32` has.
-#[inline]
+#[inline(always)]
 pub const fn add_saturating(a: i32, b: i32) -> i32 {
     a.saturating_add(b)
 }
 
 /// `a - b`, the nearest that `i32` has.
-#[inline]
+#[inline(always)]
 pub const fn subtract_saturating(a: i32, b: i32) -> i32 {
     a.saturating_sub(b)
 }
 
 /// `a * b / 2^31`, rounded to nearest, halves up; `MIN * MIN` is `MAX`.
-#[inline]
+#[inline(always)]
 pub const fn multiply_fixed(a: i32, b: i32) -> i32 {
     saturate((((a as i64 * b as i64) >> 30) + 1) >> 1)
 }
 
 /// The argument that is nearer to 0; `b` where both are as near.
-#[inline]
+#[inline(always)]
 pub const fn abs_min(a: i32, b: i32) -> i32 {
     if a.unsigned_abs() < b.unsigned_abs() { a } else { b }
 }
 
 /// The argument that is farther from 0; `b` where both are as far.
-#[inline]
+#[inline(always)]
 pub const fn abs_max(a: i32, b: i32) -> i32 {
     if a.unsigned_abs() > b.unsigned_abs() { a } else { b }
 }

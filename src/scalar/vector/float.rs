@@ -4,37 +4,37 @@
 pub const CANONICAL_NAN: u32 = 0x7fc0_0000;
 
 /// One NaN for all.
-#[inline]
+#[inline(always)]
 pub(super) const fn canonical(value: f32) -> f32 {
     if value.is_nan() { f32::from_bits(CANONICAL_NAN) } else { value }
 }
 
 /// `a + b`.
-#[inline]
+#[inline(always)]
 pub const fn add_float(a: f32, b: f32) -> f32 {
     canonical(a + b)
 }
 
 /// `a - b`.
-#[inline]
+#[inline(always)]
 pub const fn subtract_float(a: f32, b: f32) -> f32 {
     canonical(a - b)
 }
 
 /// `a * b`.
-#[inline]
+#[inline(always)]
 pub const fn multiply_float(a: f32, b: f32) -> f32 {
     canonical(a * b)
 }
 
 /// `a / b`.
-#[inline]
+#[inline(always)]
 pub const fn divide_float(a: f32, b: f32) -> f32 {
     canonical(a / b)
 }
 
 /// The square root.
-#[inline]
+#[inline(always)]
 pub fn square_root(a: f32) -> f32 {
     canonical(a.sqrt())
 }
@@ -44,7 +44,7 @@ pub fn square_root(a: f32) -> f32 {
 /// The product is exact in 64 bits. The sum is rounded to odd there: a last bit of 1 stands for everything behind it, so
 /// that rounding it once more to 32 bits gives what rounding the exact sum gives (Boldo and Melquiond, *Emulation of FMA
 /// and correctly rounded sums*).
-#[inline]
+#[inline(always)]
 pub const fn multiply_add_float(a: f32, b: f32, c: f32) -> f32 {
     let product = a as f64 * b as f64;
     let addend = c as f64;
@@ -61,7 +61,7 @@ pub const fn multiply_add_float(a: f32, b: f32, c: f32) -> f32 {
 }
 
 /// The lesser one. A NaN loses to a number, and -0 is less than +0.
-#[inline]
+#[inline(always)]
 pub const fn min_float(a: f32, b: f32) -> f32 {
     if a < b || b.is_nan() {
         a
@@ -74,7 +74,7 @@ pub const fn min_float(a: f32, b: f32) -> f32 {
 }
 
 /// The greater one. A NaN loses to a number, and -0 is less than +0.
-#[inline]
+#[inline(always)]
 pub const fn max_float(a: f32, b: f32) -> f32 {
     if a > b || b.is_nan() {
         a
@@ -86,13 +86,13 @@ pub const fn max_float(a: f32, b: f32) -> f32 {
 }
 
 /// `a` where it is nearer to 0 than `b`, or `b`.
-#[inline]
+#[inline(always)]
 pub const fn abs_min_float(a: f32, b: f32) -> f32 {
     if a.abs() < b.abs() { a } else { b }
 }
 
 /// `a` where it is farther from 0 than `b`, or `b`.
-#[inline]
+#[inline(always)]
 pub const fn abs_max_float(a: f32, b: f32) -> f32 {
     if a.abs() > b.abs() { a } else { b }
 }

@@ -164,8 +164,8 @@ fn two_groups_become_one() {
         (VectorStep::Unzip { step: 8 }, VectorStep::Zip { op: ADD, mode: BinaryArgMode::Mode01 });
     accepted(F32, &[unzip.clone(), binary(MAX), zip.clone()]);
     accepted(F32, &[VectorStep::Unzip { step: 16 }, Split, Concat, zip.clone()]);
-    refused(F32, &[unzip.clone()], "two groups leave");
-    refused(F32, &[zip.clone()], "is to make one of two groups");
+    refused(F32, std::slice::from_ref(&unzip), "two groups leave");
+    refused(F32, std::slice::from_ref(&zip), "is to make one of two groups");
     for step in [0, 4, 32, usize::MAX] {
         refused(F32, &[VectorStep::Unzip { step }, zip.clone()], "are to become pairs");
     }

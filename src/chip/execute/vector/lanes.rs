@@ -17,24 +17,67 @@ pub(super) enum Lanes<'a> {
     Each(&'a [u32]),
 }
 
-/// `stream[k] = f(…)`, with the arguments that the mode says.
-#[inline(always)]
-fn each(mode: BinaryArgMode, stream: &mut [u32], operand: Lanes<'_>, f: impl Fn(u32, u32) -> u32) {
-    match (mode, operand) {
-        (BinaryArgMode::Mode00, _) => stream.iter_mut().for_each(|lane| *lane = f(*lane, *lane)),
-        (BinaryArgMode::Mode01, Lanes::Constant(b)) => stream.iter_mut().for_each(|lane| *lane = f(*lane, b)),
-        (BinaryArgMode::Mode10, Lanes::Constant(b)) => stream.iter_mut().for_each(|lane| *lane = f(b, *lane)),
-        (BinaryArgMode::Mode11, Lanes::Constant(b)) => stream.fill(f(b, b)),
-        (BinaryArgMode::Mode01, Lanes::Each(b)) => {
-            stream.iter_mut().zip(b).for_each(|(lane, b)| *lane = f(*lane, *b));
+/// `stream[k] = f(…)`, with the arguments that the mode says. A macro: a closure might not be inlined, and then the loop is no
+/// vector code.
+macro_rules! each {
+    ($mode:expr, $stream:expr, $operand:expr, |$a:ident, $b:ident| $f:expr) => {
+        match ($mode, $operand) {
+            (BinaryArgMode::Mode00, _) => {
+                for lane in $stream.iter_mut() {
+                    let ($a, $b) = (*lane, *lane);
+                    *lane = $f;
+                }
+            }
+            (BinaryArgMode::Mode01, Lanes::Constant($b)) => {
+                for lane in $stream.iter_mut() {
+                    let $a = *lane;
+                    *lane = $f;
+                }
+            }
+            (BinaryArgMode::Mode10, Lanes::Constant($a)) => {
+                for lane in $stream.iter_mut() {
+                    let $b = *lane;
+                    *lane = $f;
+                }
+            }
+            (BinaryArgMode::Mode11, Lanes::Constant($a)) => {
+                let $b = $a;
+                $stream.fill($f);
+            }
+            (BinaryArgMode::Mode01, Lanes::Each(others)) => {
+                for (lane, &$b) in $stream.iter_mut().zip(others) {
+                    let $a = *lane;
+                    *lane = $f;
+                }
+            }
+            (BinaryArgMode::Mode10, Lanes::Each(others)) => {
+                for (lane, &$a) in $stream.iter_mut().zip(others) {
+                    let $b = *lane;
+                    *lane = $f;
+                }
+            }
+            (BinaryArgMode::Mode11, Lanes::Each(others)) => {
+                for (lane, &$a) in $stream.iter_mut().zip(others) {
+                    let $b = $a;
+                    *lane = $f;
+                }
+            }
         }
-        (BinaryArgMode::Mode10, Lanes::Each(b)) => {
-            stream.iter_mut().zip(b).for_each(|(lane, b)| *lane = f(*b, *lane));
-        }
-        (BinaryArgMode::Mode11, Lanes::Each(b)) => {
-            stream.iter_mut().zip(b).for_each(|(lane, b)| *lane = f(*b, *b));
-        }
-    }
+    };
+}
+
+/// A function of two `i32` on the bits of lanes.
+macro_rules! int {
+    ($f:expr, $a:expr, $b:expr) => {
+        $f($a as i32, $b as i32) as u32
+    };
+}
+
+/// A function of two `f32` on the bits of lanes.
+macro_rules! float {
+    ($f:expr, $a:expr, $b:expr) => {
+        $f(f32::from_bits($a), f32::from_bits($b)).to_bits()
+    };
 }
 
 #[inline(always)]
@@ -47,67 +90,94 @@ fn floats(f: impl Fn(f32, f32) -> f32) -> impl Fn(u32, u32) -> u32 {
     move |a, b| f(f32::from_bits(a), f32::from_bits(b)).to_bits()
 }
 
+#[inline(always)]
+const fn least(a: i32, b: i32) -> i32 {
+    if a < b { a } else { b }
+}
+
+#[inline(always)]
+const fn greatest(a: i32, b: i32) -> i32 {
+    if a > b { a } else { b }
+}
+
 /// A binary operator on all lanes.
 #[inline(always)]
 pub(super) fn binary(op: BinaryOperator, mode: BinaryArgMode, stream: &mut [u32], operand: Lanes<'_>) {
     macro_rules! all {
-        ($($pattern:pat => $f:expr,)*) => {
-            match op { $($pattern => each(mode, stream, operand, $f),)* }
+        ($($pattern:pat => $kind:ident $f:expr,)*) => {
+            match op { $($pattern => each!(mode, stream, operand, |a, b| $kind!($f, a, b)),)* }
+        };
+    }
+    macro_rules! bits {
+        ($f:tt, $a:expr, $b:expr) => {
+            $a $f $b
         };
     }
     use BinaryOperator::{ClipF32, ClipI32, Fp, FpDiv, Fxp, LogicF32, LogicI32};
+    match op {
+        LogicI32(LogicBinaryOpI32::BitAnd) | LogicF32(LogicBinaryOpF32::BitAnd) => {
+            return each!(mode, stream, operand, |a, b| bits!(&, a, b));
+        }
+        LogicI32(LogicBinaryOpI32::BitOr) | LogicF32(LogicBinaryOpF32::BitOr) => {
+            return each!(mode, stream, operand, |a, b| bits!(|, a, b));
+        }
+        LogicI32(LogicBinaryOpI32::BitXor) | LogicF32(LogicBinaryOpF32::BitXor) => {
+            return each!(mode, stream, operand, |a, b| bits!(^, a, b));
+        }
+        _ => {}
+    }
     all! {
-        LogicI32(LogicBinaryOpI32::BitAnd) | LogicF32(LogicBinaryOpF32::BitAnd) => |a, b| a & b,
-        LogicI32(LogicBinaryOpI32::BitOr) | LogicF32(LogicBinaryOpF32::BitOr) => |a, b| a | b,
-        LogicI32(LogicBinaryOpI32::BitXor) | LogicF32(LogicBinaryOpF32::BitXor) => |a, b| a ^ b,
-        LogicI32(LogicBinaryOpI32::LeftShift) | Fxp(FxpBinaryOp::LeftShift) => integers(scalar::shift_left),
-        LogicI32(LogicBinaryOpI32::LogicRightShift) | Fxp(FxpBinaryOp::LogicRightShift) => {
-            integers(scalar::logic_shift_right)
-        },
-        LogicI32(LogicBinaryOpI32::ArithRightShift) | Fxp(FxpBinaryOp::ArithRightShift) => {
-            integers(scalar::arithmetic_shift_right)
-        },
-        Fxp(FxpBinaryOp::AddFxp) | ClipI32(ClipBinaryOpI32::AddFxp) => integers(i32::wrapping_add),
-        Fxp(FxpBinaryOp::AddFxpSat) | ClipI32(ClipBinaryOpI32::AddFxpSat) => integers(scalar::add_saturating),
-        Fxp(FxpBinaryOp::SubFxp) => integers(i32::wrapping_sub),
-        Fxp(FxpBinaryOp::SubFxpSat) => integers(scalar::subtract_saturating),
-        Fxp(FxpBinaryOp::LeftShiftSat) => integers(scalar::shift_left_saturating),
-        Fxp(FxpBinaryOp::MulFxp) => integers(scalar::multiply_fixed),
-        Fxp(FxpBinaryOp::MulInt) => integers(i32::wrapping_mul),
-        Fxp(FxpBinaryOp::ArithRightShiftRound) => integers(scalar::arithmetic_shift_right_rounding),
-        ClipI32(ClipBinaryOpI32::Min) => integers(|a, b| if a < b { a } else { b }),
-        ClipI32(ClipBinaryOpI32::Max) => integers(|a, b| if a > b { a } else { b }),
-        ClipI32(ClipBinaryOpI32::AbsMin) => integers(scalar::abs_min),
-        ClipI32(ClipBinaryOpI32::AbsMax) => integers(scalar::abs_max),
-        Fp(FpBinaryOp::AddF) | ClipF32(ClipBinaryOpF32::Add) => floats(scalar::add_float),
-        Fp(FpBinaryOp::SubF) => floats(scalar::subtract_float),
+        LogicI32(LogicBinaryOpI32::LeftShift) | Fxp(FxpBinaryOp::LeftShift) => int scalar::shift_left,
+        LogicI32(LogicBinaryOpI32::LogicRightShift) | Fxp(FxpBinaryOp::LogicRightShift) => int scalar::logic_shift_right,
+        LogicI32(LogicBinaryOpI32::ArithRightShift) | Fxp(FxpBinaryOp::ArithRightShift) => int scalar::arithmetic_shift_right,
+        Fxp(FxpBinaryOp::AddFxp) | ClipI32(ClipBinaryOpI32::AddFxp) => int i32::wrapping_add,
+        Fxp(FxpBinaryOp::AddFxpSat) | ClipI32(ClipBinaryOpI32::AddFxpSat) => int scalar::add_saturating,
+        Fxp(FxpBinaryOp::SubFxp) => int i32::wrapping_sub,
+        Fxp(FxpBinaryOp::SubFxpSat) => int scalar::subtract_saturating,
+        Fxp(FxpBinaryOp::LeftShiftSat) => int scalar::shift_left_saturating,
+        Fxp(FxpBinaryOp::MulFxp) => int scalar::multiply_fixed,
+        Fxp(FxpBinaryOp::MulInt) => int i32::wrapping_mul,
+        Fxp(FxpBinaryOp::ArithRightShiftRound) => int scalar::arithmetic_shift_right_rounding,
+        ClipI32(ClipBinaryOpI32::Min) => int least,
+        ClipI32(ClipBinaryOpI32::Max) => int greatest,
+        ClipI32(ClipBinaryOpI32::AbsMin) => int scalar::abs_min,
+        ClipI32(ClipBinaryOpI32::AbsMax) => int scalar::abs_max,
+        Fp(FpBinaryOp::AddF) | ClipF32(ClipBinaryOpF32::Add) => float scalar::add_float,
+        Fp(FpBinaryOp::SubF) => float scalar::subtract_float,
         // The rules refuse masked products, which no page defines.
-        Fp(FpBinaryOp::MulF(_) | FpBinaryOp::MaskMulF(_)) => floats(scalar::multiply_float),
-        Fp(FpBinaryOp::DivF) | FpDiv(FpDivBinaryOp::DivF) => floats(scalar::divide_float),
-        ClipF32(ClipBinaryOpF32::Min) => floats(scalar::min_float),
-        ClipF32(ClipBinaryOpF32::Max) => floats(scalar::max_float),
-        ClipF32(ClipBinaryOpF32::AbsMin) => floats(scalar::abs_min_float),
-        ClipF32(ClipBinaryOpF32::AbsMax) => floats(scalar::abs_max_float),
+        Fp(FpBinaryOp::MulF(_) | FpBinaryOp::MaskMulF(_)) => float scalar::multiply_float,
+        Fp(FpBinaryOp::DivF) | FpDiv(FpDivBinaryOp::DivF) => float scalar::divide_float,
+        ClipF32(ClipBinaryOpF32::Min) => float scalar::min_float,
+        ClipF32(ClipBinaryOpF32::Max) => float scalar::max_float,
+        ClipF32(ClipBinaryOpF32::AbsMin) => float scalar::abs_min_float,
+        ClipF32(ClipBinaryOpF32::AbsMax) => float scalar::abs_max_float,
+        // Done above.
+        LogicI32(_) | LogicF32(_) => int least,
     }
 }
 
 /// A function of every lane.
 #[inline(always)]
 pub(super) fn unary(op: FpUnaryOp, stream: &mut [u32]) {
-    #[inline(always)]
-    fn all(stream: &mut [u32], f: impl Fn(f32) -> f32) {
-        stream.iter_mut().for_each(|lane| *lane = f(f32::from_bits(*lane)).to_bits());
+    macro_rules! all {
+        ($($name:ident => $f:expr,)*) => {
+            match op { $(FpUnaryOp::$name => {
+                for lane in stream.iter_mut() {
+                    *lane = $f(f32::from_bits(*lane)).to_bits();
+                }
+            })* }
+        };
     }
-    match op {
-        FpUnaryOp::Exp => all(stream, scalar::exponential),
-        FpUnaryOp::NegExp => all(stream, scalar::negative_exponential),
-        FpUnaryOp::Sqrt => all(stream, scalar::square_root),
-        FpUnaryOp::Tanh => all(stream, scalar::tangent_h),
-        FpUnaryOp::Sigmoid => all(stream, scalar::sigmoid),
-        FpUnaryOp::Erf => all(stream, scalar::error_function),
-        FpUnaryOp::Log => all(stream, scalar::logarithm),
-        FpUnaryOp::Sin => all(stream, scalar::sine),
-        FpUnaryOp::Cos => all(stream, scalar::cosine),
+    all! {
+        Exp => scalar::exponential,
+        NegExp => scalar::negative_exponential,
+        Sqrt => scalar::square_root,
+        Tanh => scalar::tangent_h,
+        Sigmoid => scalar::sigmoid,
+        Erf => scalar::error_function,
+        Log => scalar::logarithm,
+        Sin => scalar::sine,
+        Cos => scalar::cosine,
     }
 }
 
@@ -122,54 +192,60 @@ pub(super) fn ternary(
 ) {
     // The rules refuse masked multiply-adds, which no page defines.
     let (FpTernaryOp::FmaF | FpTernaryOp::MaskFmaF) = op;
-    let fma = scalar::multiply_add_float;
-    let second = BinaryArgMode::Mode01;
-    match mode {
-        TernaryArgMode::Mode012 => each(second, stream, operand, floats(|x, y| fma(x, y, constant))),
-        TernaryArgMode::Mode002 => {
-            each(second, stream, Lanes::Constant(0), floats(|x, _| fma(x, x, constant)))
-        }
-        TernaryArgMode::Mode102 => each(second, stream, operand, floats(|x, y| fma(y, x, constant))),
-        TernaryArgMode::Mode112 => each(second, stream, operand, floats(|_, y| fma(y, y, constant))),
-        TernaryArgMode::Mode020 => {
-            each(second, stream, Lanes::Constant(0), floats(|x, _| fma(x, constant, x)))
-        }
-        TernaryArgMode::Mode021 => each(second, stream, operand, floats(|x, y| fma(x, constant, y))),
-        TernaryArgMode::Mode120 => each(second, stream, operand, floats(|x, y| fma(y, constant, x))),
+    macro_rules! all {
+        ($($name:ident: |$x:ident, $y:ident| ($a:expr, $b:expr, $c:expr);)*) => {
+            match mode { $(TernaryArgMode::$name => each!(BinaryArgMode::Mode01, stream, operand, |a, b| {
+                let ($x, $y) = (f32::from_bits(a), f32::from_bits(b));
+                scalar::multiply_add_float($a, $b, $c).to_bits()
+            }),)* }
+        };
+    }
+    all! {
+        Mode012: |x, y| (x, y, constant);
+        Mode002: |x, _y| (x, x, constant);
+        Mode102: |x, y| (y, x, constant);
+        Mode112: |_x, y| (y, y, constant);
+        Mode020: |x, _y| (x, constant, x);
+        Mode021: |x, y| (x, constant, y);
+        Mode120: |x, y| (y, constant, x);
     }
 }
 
 /// Fixed point to float.
 #[inline(always)]
 pub(super) fn fixed_to_float(stream: &mut [u32], integer_bits: u32) {
-    stream.iter_mut().for_each(|lane| *lane = scalar::fixed_to_float(*lane as i32, integer_bits).to_bits());
+    for lane in stream.iter_mut() {
+        *lane = scalar::fixed_to_float(*lane as i32, integer_bits).to_bits();
+    }
 }
 
 /// Float to fixed point.
 #[inline(always)]
 pub(super) fn float_to_fixed(stream: &mut [u32], integer_bits: u32) {
-    stream
-        .iter_mut()
-        .for_each(|lane| *lane = scalar::float_to_fixed(f32::from_bits(*lane), integer_bits) as u32);
+    for lane in stream.iter_mut() {
+        *lane = scalar::float_to_fixed(f32::from_bits(*lane), integer_bits) as u32;
+    }
 }
 
 /// `sums[k] = op(sums[k], lanes[k])`.
 #[inline(always)]
 pub(super) fn accumulate(op: ReduceOperator, sums: &mut [u32], lanes: &[u32]) {
     macro_rules! all {
-        ($($name:ident => $f:expr,)*) => {
-            match op { $(ReduceOperator::$name => each(BinaryArgMode::Mode01, sums, Lanes::Each(lanes), $f),)* }
+        ($($name:ident => $kind:ident $f:expr,)*) => {
+            match op { $(ReduceOperator::$name => {
+                each!(BinaryArgMode::Mode01, sums, Lanes::Each(lanes), |a, b| $kind!($f, a, b))
+            })* }
         };
     }
     all! {
-        AddI32 => integers(i32::wrapping_add),
-        AddSatI32 => integers(scalar::add_saturating),
-        MaxI32 => integers(|a, b| if a > b { a } else { b }),
-        MinI32 => integers(|a, b| if a < b { a } else { b }),
-        AddF32 => floats(scalar::add_float),
-        MaxF32 => floats(scalar::max_float),
-        MinF32 => floats(scalar::min_float),
-        MulF32 => floats(scalar::multiply_float),
+        AddI32 => int i32::wrapping_add,
+        AddSatI32 => int scalar::add_saturating,
+        MaxI32 => int greatest,
+        MinI32 => int least,
+        AddF32 => float scalar::add_float,
+        MaxF32 => float scalar::max_float,
+        MinF32 => float scalar::min_float,
+        MulF32 => float scalar::multiply_float,
     }
 }
 
@@ -184,46 +260,43 @@ pub(super) fn fold_side_by_side(
     offsets: &[usize],
     sums: &mut [u32],
 ) {
-    #[inline(always)]
-    fn fold(
-        (lanes, from): (&[u32], usize),
-        offsets: &[usize],
-        sums: &mut [u32],
-        f: impl Fn(u32, u32) -> u32,
-    ) {
-        let Some((first, rest)) = offsets.split_first() else { return };
-        let (blocks, left) = sums.as_chunks_mut::<SIDE_BY_SIDE>();
-        let behind = from + blocks.len() * SIDE_BY_SIDE;
-        for (k, block) in blocks.iter_mut().enumerate() {
-            let start = from + k * SIDE_BY_SIDE;
-            let at = |offset: usize| {
-                lanes[start + offset..].first_chunk::<SIDE_BY_SIDE>().expect("the stream has whole packets")
-            };
-            let mut own = *at(*first);
-            for &offset in rest {
-                own.iter_mut().zip(at(offset)).for_each(|(sum, lane)| *sum = f(*sum, *lane));
-            }
-            *block = own;
-        }
-        for (k, sum) in left.iter_mut().enumerate() {
-            let start = behind + k;
-            *sum = rest.iter().fold(lanes[start + first], |sum, offset| f(sum, lanes[start + offset]));
-        }
-    }
+    let Some((first, rest)) = offsets.split_first() else { return };
+    let (blocks, left) = sums.as_chunks_mut::<SIDE_BY_SIDE>();
+    let behind = from + blocks.len() * SIDE_BY_SIDE;
+    let at =
+        |start: usize| lanes[start..].first_chunk::<SIDE_BY_SIDE>().expect("the stream has whole packets");
     macro_rules! all {
-        ($($name:ident => $f:expr,)*) => {
-            match op { $(ReduceOperator::$name => fold((lanes, from), offsets, sums, $f),)* }
+        ($($name:ident => $kind:ident $f:expr,)*) => {
+            match op { $(ReduceOperator::$name => {
+                for (k, block) in blocks.iter_mut().enumerate() {
+                    let start = from + k * SIDE_BY_SIDE;
+                    let mut own = *at(start + first);
+                    for &offset in rest {
+                        for (sum, &lane) in own.iter_mut().zip(at(start + offset)) {
+                            *sum = $kind!($f, *sum, lane);
+                        }
+                    }
+                    *block = own;
+                }
+                for (k, sum) in left.iter_mut().enumerate() {
+                    let start = behind + k;
+                    *sum = lanes[start + first];
+                    for &offset in rest {
+                        *sum = $kind!($f, *sum, lanes[start + offset]);
+                    }
+                }
+            })* }
         };
     }
     all! {
-        AddI32 => integers(i32::wrapping_add),
-        AddSatI32 => integers(scalar::add_saturating),
-        MaxI32 => integers(|a, b| if a > b { a } else { b }),
-        MinI32 => integers(|a, b| if a < b { a } else { b }),
-        AddF32 => floats(scalar::add_float),
-        MaxF32 => floats(scalar::max_float),
-        MinF32 => floats(scalar::min_float),
-        MulF32 => floats(scalar::multiply_float),
+        AddI32 => int i32::wrapping_add,
+        AddSatI32 => int scalar::add_saturating,
+        MaxI32 => int greatest,
+        MinI32 => int least,
+        AddF32 => float scalar::add_float,
+        MaxF32 => float scalar::max_float,
+        MinF32 => float scalar::min_float,
+        MulF32 => float scalar::multiply_float,
     }
 }
 
@@ -244,8 +317,8 @@ pub(super) fn folded(op: ReduceOperator, first: u32, rest: impl Iterator<Item = 
     all! {
         AddI32 => integers(i32::wrapping_add),
         AddSatI32 => integers(scalar::add_saturating),
-        MaxI32 => integers(|a, b| if a > b { a } else { b }),
-        MinI32 => integers(|a, b| if a < b { a } else { b }),
+        MaxI32 => integers(greatest),
+        MinI32 => integers(least),
         AddF32 => floats(scalar::add_float),
         MaxF32 => floats(scalar::max_float),
         MinF32 => floats(scalar::min_float),
