@@ -1,0 +1,250 @@
+//! Before a pass runs: whether somebody wrote what it computes with, and whether it sums padding.
+
+use super::commit::find_missing;
+use super::contraction::Missing;
+use super::{Buffers, OriginOf, Pass};
+use crate::chip::checks::fault::{Fault, FaultKind};
+use crate::chip::memory::place::Coordinates;
+use crate::chip::memory::{Unit, trf};
+use crate::command::{MemoryKind, Sink};
+use crate::spec::BEAT_LANES;
+use core::ops::ControlFlow;
+
+#[cfg(feature = "parallel")]
+use super::LEAST_SLICES;
+#[cfg(feature = "parallel")]
+use rayon::prelude::*;
+
+impl Pass<'_> {
+    /// Refuses a pass that computes with live elements that nobody wrote, or commits lanes that hold nothing, before
+    /// anything is written.
+    pub(crate) fn check_initialised(&self, units: &[Unit], origin: &OriginOf<'_>) -> Result<(), Fault> {
+        self.check_lanes(units.len())?;
+        if !self.computes() {
+            return Ok(());
+        }
+        let slices = self.receivers(units.len());
+        let padding = self.may_take_padding();
+        let (mut fetched, mut written) = (Vec::new(), false);
+        if self.exchange.is_some() {
+            let takes_part: Vec<bool> = self
+                .slices(units.len())
+                .iter()
+                .zip(&slices)
+                .map(|(sends, receives)| *sends || *receives)
+                .collect();
+            let used = units.iter().zip(takes_part).filter(|(_, takes_part)| *takes_part);
+            written = !padding && used.clone().all(|(unit, _)| self.is_initialised(unit));
+            if !written {
+                self.fetch_all(units, &mut fetched);
+            }
+        }
+        let find = |buffers: &mut Buffers, number: usize, unit: &Unit| {
+            let at = Coordinates::of_slice(number);
+            let operand =
+                self.vector.as_ref().and_then(|own| own.find_missing_operand(unit, at, slices[number]));
+            if let Some(missing) = operand {
+                return Some(self.missing_operand(number, missing, origin));
+            }
+            if !slices[number] || written || self.exchange.is_none() && !padding && self.is_initialised(unit)
+            {
+                return None;
+            }
+            if let Some(contraction) = &self.contraction {
+                contraction.load(unit.trf(self.placed.files.read), at, &mut buffers.contraction);
+            }
+            for block in self.blocks(false) {
+                let flit = block.start * self.flits;
+                self.load(at, unit, &fetched, block, (&mut buffers.fetch, &mut buffers.stream));
+                let found = match &self.contraction {
+                    Some(contraction) => {
+                        contraction.find_missing(&buffers.stream, flit, at, &mut buffers.contraction)
+                    }
+                    None => self.find_missing_in_stream(flit, at, buffers),
+                };
+                if let Some(missing) = found {
+                    return Some(self.missing(number, missing, origin));
+                }
+            }
+            None
+        };
+        first_fault(units, find)
+    }
+
+    /// The first element of a block of flits from `first` on that the Vector Engine or the sink takes and nobody wrote.
+    fn find_missing_in_stream(
+        &self,
+        first: usize,
+        at: Coordinates,
+        buffers: &mut Buffers,
+    ) -> Option<Missing> {
+        let Buffers { stream, transposed_flags, mask, .. } = buffers;
+        let per_flit = self.fetch.padded() / self.flits.max(1);
+        let flags = stream.flags()?;
+        let (live, width, flits) = (self.sink.live(), self.sink.width(), (flags, first, per_flit));
+        let (flit, lane) = match (&self.vector, &self.transpose) {
+            (Some(own), _) => find_missing(own.live(), per_flit, flits, at, mask)?,
+            (None, None) => find_missing(live, width, flits, at, mask)?,
+            (None, Some(own)) => {
+                own.run_flags(flags, per_flit, transposed_flags);
+                let packets = (&transposed_flags[..], own.first_packet(first), own.rows());
+                let (packet, row) = find_missing(live, width, packets, at, mask)?;
+                own.source(packet, row)
+            }
+        };
+        Some(Missing::Stream { flit, lane })
+    }
+
+    /// Refuses a pass that sums padding together with elements where its product is not zero, before anything is written.
+    pub(crate) fn check_padding(&self, units: &[Unit]) -> Result<(), Fault> {
+        let Some(contraction) = self.contraction.as_ref().filter(|own| own.may_sum_padding()) else {
+            return Ok(());
+        };
+        let slices = self.receivers(units.len());
+        let mut fetched = Vec::new();
+        self.fetch_all(units, &mut fetched);
+        first_fault(units, |buffers, number, unit| {
+            if !slices[number] {
+                return None;
+            }
+            let at = Coordinates::of_slice(number);
+            let Buffers { fetch, contraction: sums, stream, .. } = buffers;
+            contraction.load(unit.trf(self.placed.files.read), at, sums);
+            let mut found = None;
+            for block in self.blocks(false) {
+                let (flit, flits) = (block.start * self.flits, block.len() * self.flits);
+                if !contraction.sums_padding(flit, flits, sums) {
+                    continue;
+                }
+                self.load(at, unit, &fetched, block, (fetch, stream));
+                contraction.for_each_summed(stream, flit, at, sums, |cell| {
+                    found = Some(cell);
+                    ControlFlow::Break(())
+                });
+                if let Some(cell) = found {
+                    let sum = contraction.first_live(&cell, at, sums);
+                    return Some(self.summed(at, &cell, sum));
+                }
+            }
+            None
+        })
+    }
+
+    /// The leading lanes of a flit that were fetched: collect adds the rest.
+    pub(super) fn fetched_lanes(&self, flit: usize) -> usize {
+        let per_flit = self.fetch.padded() / self.flits.max(1);
+        let before = flit % self.flits.max(1) * per_flit;
+        self.command.fetch.packet.saturating_sub(before).min(per_flit)
+    }
+
+    /// Whether the pass may compute with lanes that collect adds: then it does not suffice that all was written that it
+    /// reads.
+    fn may_take_padding(&self) -> bool {
+        let padded = self.fetch.padded() != self.command.fetch.packet;
+        padded
+            && match &self.contraction {
+                Some(contraction) => {
+                    let flits = self.steps() * self.flits;
+                    contraction.may_take_padding(flits, |flit| self.fetched_lanes(flit))
+                }
+                None => match &self.vector {
+                    Some(own) => {
+                        let (flits, lanes) =
+                            (self.steps() * self.flits, self.fetch.padded() / self.flits.max(1));
+                        own.live().may_exceed(flits, lanes, |flit| self.fetched_lanes(flit))
+                    }
+                    None => self.sink.may_take_padding(|time| self.filled_lanes(time)),
+                },
+            }
+    }
+
+    /// The leading lanes of a packet that hold an element of the stream: the rest is what collect, cast and transpose add.
+    fn filled_lanes(&self, time: usize) -> usize {
+        let before = |flit: usize| match &self.command.contraction {
+            // The engine knows of its lanes which of them hold something.
+            _ if self.vector.is_some() => BEAT_LANES,
+            None => self.fetched_lanes(flit),
+            // Rows and columns that a contraction does not use are sums of nothing.
+            Some(_) => BEAT_LANES,
+        };
+        match &self.transpose {
+            None => before(time),
+            Some(own) => {
+                let is_filled = |&row: &usize| {
+                    let (flit, lane) = own.source(time, row);
+                    lane < before(flit)
+                };
+                (0..own.rows()).take_while(is_filled).count()
+            }
+        }
+    }
+
+    /// Refuses a commit of lanes as elements that hold no element of the stream.
+    fn check_lanes(&self, units: usize) -> Result<(), Fault> {
+        let Sink::Commit { destination, .. } = &self.command.sink else { return Ok(()) };
+        // Without a transpose, the flits of all packets are alike.
+        let different = if self.transpose.is_some() { self.sink.time() } else { self.flits };
+        if (0..different).all(|time| self.filled_lanes(time) >= self.sink.width()) {
+            return Ok(());
+        }
+        let slices = self.receivers(units);
+        let at = |&unit: &usize| slices[unit];
+        let units = (0..units).filter(at).map(Coordinates::of_slice);
+        let Some((at, time, lane)) = self.sink.first_live_lane(units, |time| self.filled_lanes(time)) else {
+            return Ok(());
+        };
+        let message = format!(
+            "lane {lane} of time step {time} is committed as an element of the tensor in DM from {} on, but the stream \
+             has only {} elements there",
+            destination.address,
+            self.filled_lanes(time)
+        );
+        let help = "make the lanes padding in the mapping of the packet (`# n`), or fetch larger packets";
+        let fault = Fault::new(FaultKind::Uninitialised, "commit", self.location, message, help);
+        let byte = destination.address;
+        Err(fault.at(MemoryKind::Dm, at.slice_number(), byte..byte + destination.footprint.bytes() as u64))
+    }
+
+    /// Whether everything that the sequencers read was written, padding and what lies behind a tensor in DM too.
+    fn is_initialised(&self, unit: &Unit) -> bool {
+        let weights = self.command.contraction.as_ref().is_none_or(|contraction| {
+            let (region, config) = (&contraction.trf, &contraction.trf_config);
+            let read_bytes = (config.packet_size * region.element.bits()).div_ceil(8);
+            let Ok(first) = usize::try_from(config.first()) else { return false };
+            // What lies behind a row is padding.
+            let end = (config.last() as usize + read_bytes).min(trf::row_bytes(region));
+            let bytes = first.min(end)..end;
+            let file = unit.trf(self.placed.files.read);
+            (0..region.rows)
+                .all(|row| trf::pieces(region, row, bytes.clone()).all(|piece| file.all_initialised(piece)))
+        });
+        let config = &self.command.fetch.config;
+        let Ok(first) = usize::try_from(config.first()) else { return false };
+        let end = config.last() as usize + config.packet_size;
+        weights
+            && self.placed.unit.fetch.sources().all(|source| {
+                let (start, bits) = (source.address as usize, source.footprint.element.bits());
+                unit.dm.all_initialised(start + first * bits / 8..start + (end * bits).div_ceil(8))
+            })
+    }
+}
+
+/// The fault of the first unit that has one.
+fn first_fault(
+    units: &[Unit],
+    find: impl Fn(&mut Buffers, usize, &Unit) -> Option<Fault> + Sync,
+) -> Result<(), Fault> {
+    #[cfg(feature = "parallel")]
+    let fault = units
+        .par_iter()
+        .enumerate()
+        .with_min_len(LEAST_SLICES)
+        .map_init(Buffers::default, |buffers, (number, unit)| find(buffers, number, unit))
+        .find_map_first(|found| found);
+    #[cfg(not(feature = "parallel"))]
+    let fault = {
+        let mut buffers = Buffers::default();
+        units.iter().enumerate().find_map(|(number, unit)| find(&mut buffers, number, unit))
+    };
+    fault.map_or(Ok(()), Err)
+}
