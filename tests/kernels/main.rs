@@ -3,6 +3,7 @@
 #![allow(clippy::type_complexity)] // A mapping is a nested type, however short it is written.
 
 mod accumulation_kinds;
+mod all_engines;
 mod clock;
 mod copies;
 mod dma_over_source;
