@@ -3,7 +3,7 @@
 //! | module | question it answers |
 //! | --- | --- |
 //! | [`chain`] | what is a chain, as plain data? |
-//! | `run` | |
+//! | [`run`] | is a chain legal ([`run::judge`]), and what leaves every step of it ([`run::run`])? |
 //! | [`rules`] | which rule does a chain break, and when is that found? |
 //! | [`operators`] | what does an operator compute, and on which unit? |
 //! | [`exact`] | what is the correctly rounded value of a unary function? |
@@ -15,8 +15,10 @@
 pub mod big;
 pub mod chain;
 pub mod exact;
+pub mod generate;
 pub mod operators;
 pub mod reduce;
 pub mod rules;
+pub mod run;
 pub mod shapes;
 pub mod valid_count;

@@ -155,7 +155,7 @@ pub enum Binary {
     ClipF32(ClipF32),
 }
 
-/// Which of two results a case has that the specification leaves to the host.
+/// Which of two zeros the greater or the smaller one is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ZeroOrder {
     /// `max(-0, +0)` is +0 and `min(-0, +0)` is -0, in either order (`maximumNumber` of IEEE 754-2019).
@@ -164,6 +164,24 @@ pub enum ZeroOrder {
     Second,
     /// The first argument.
     First,
+}
+
+/// How the reference reads what the specification leaves open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// Of several operands that match an element, the first alone is applied. Otherwise all are, one after another.
+    pub first_match: bool,
+    /// The greater and the smaller of two zeros.
+    pub zeros: ZeroOrder,
+    /// Reduces skip elements that nobody wrote, like padding. Otherwise the result counts as not written.
+    pub skips_unwritten: bool,
+}
+
+impl Default for Reading {
+    /// What the specification recommends, and the order of zeros that does not depend on the host.
+    fn default() -> Reading {
+        Reading { first_match: true, zeros: ZeroOrder::Signed, skips_unwritten: true }
+    }
 }
 
 /// A NaN that arithmetic made. The sign of such a NaN differs between hosts, and `vector_fp_to_fxp`, logic on bits

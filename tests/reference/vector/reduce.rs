@@ -4,7 +4,7 @@
 //! the stream brings the elements; the first element is where the fold begins.
 
 use super::chain::Shape;
-use super::operators::{Binary, InterOp, ZeroOrder};
+use super::operators::{Binary, InterOp, Reading};
 use super::rules::{Broken, Rule, demand};
 use super::valid_count::{Spelled, is_of};
 use crate::digits::Digit;
@@ -23,15 +23,18 @@ pub enum Lane {
     Open,
 }
 
-/// The fold of lanes from left to right.
-pub fn fold(op: Binary, lanes: &[Lane], zeros: ZeroOrder) -> Lane {
+/// The fold of lanes from left to right. None of them is padding.
+pub fn fold(op: Binary, lanes: &[Lane], reading: Reading) -> Lane {
+    if !reading.skips_unwritten && lanes.contains(&Lane::Absent) {
+        return Lane::Absent;
+    }
     let mut result = Lane::Absent;
     for lane in lanes {
         result = match (result, *lane) {
             (before, Lane::Absent) => before,
             (Lane::Absent, first) => first,
             (Lane::Is(a), Lane::Is(b)) => {
-                Lane::Is(op.apply(a, b, zeros).expect("operators of reduces have a meaning"))
+                Lane::Is(op.apply(a, b, reading.zeros).expect("operators of reduces have a meaning"))
             }
             _ => Lane::Open,
         };
@@ -44,6 +47,14 @@ pub fn fold(op: Binary, lanes: &[Lane], zeros: ZeroOrder) -> Lane {
 pub struct IntraPlan {
     /// The time step and lane of the output that the elements of each time step and lane go to.
     pub target: Vec<Vec<[usize; 2]>>,
+}
+
+/// The axes of which there is more than one value.
+fn axes_of(spelled: [&Spelled; 2]) -> BTreeSet<String> {
+    let digits = spelled.into_iter().flat_map(|spelled| &spelled.digits);
+    digits
+        .filter_map(|digit| if let Map::Axis { name, .. } = &digit.node { Some(name.clone()) } else { None })
+        .collect()
 }
 
 fn same_table(map: &Map, expected: &[Option<Coordinates>]) -> bool {
@@ -60,9 +71,8 @@ pub fn intra(shape: &Shape, axis: &str, time2: &Map, packet2: &Map) -> Result<In
     demand(own(&time.digits) || own(&packet.digits), Rule::ReduceUnclear, || {
         format!("axis {axis} occurs neither in {} nor in {}", shape.time, shape.packet)
     })?;
-    let before: BTreeSet<String> =
-        shape.time.axes().into_keys().chain(shape.packet.axes().into_keys()).collect();
-    let after: BTreeSet<String> = time2.axes().into_keys().chain(packet2.axes().into_keys()).collect();
+    let before = axes_of([&time, &packet]);
+    let after = axes_of([&Spelled::of(time2)?, &Spelled::of(packet2)?]);
     if let Some(new) = after.difference(&before).next() {
         return Err((Rule::ReduceDivide, format!("axis {new} is not in {shape}")));
     }
@@ -163,7 +173,7 @@ pub fn inter_values(
     reduced: &[String],
     from: (&[Option<Coordinates>], &[Lane]),
     to: &[Option<Coordinates>],
-    zeros: ZeroOrder,
+    reading: Reading,
 ) -> Vec<Lane> {
     // Elements of one result, by their coordinates on the reduced axes.
     let mut groups: BTreeMap<Coordinates, BTreeMap<Vec<usize>, Lane>> = BTreeMap::new();
@@ -184,7 +194,7 @@ pub fn inter_values(
                     place.pop();
                     outer.entry(place).or_default().push(lane);
                 }
-                group = outer.into_iter().map(|(k, v)| (k, fold(op.binary(), &v, zeros))).collect();
+                group = outer.into_iter().map(|(k, v)| (k, fold(op.binary(), &v, reading))).collect();
             }
             (index, group[&Vec::new()])
         })
@@ -290,7 +300,8 @@ mod tests {
         let (from, to) = (from.each_ref(), to.each_ref());
         let (from, to) = (joint_table(&from), joint_table(&to));
         let lanes: Vec<Lane> = (0..16).map(|k| Lane::Is(Number::Integer(k))).collect();
-        let sums = inter_values(InterOp::I32Add, &["J".to_string()], (&from, &lanes), &to, ZeroOrder::Signed);
+        let sums =
+            inter_values(InterOp::I32Add, &["J".to_string()], (&from, &lanes), &to, Reading::default());
         // Slice g, j, step k holds 8g + 2j + k: the sum over j is 32g + 12 + 4k, and Y repeats it.
         let expected = [12, 16, 12, 16, 44, 48, 44, 48].map(|value| Lane::Is(Number::Integer(value)));
         assert_eq!(sums, expected);
@@ -303,7 +314,7 @@ mod tests {
         let lanes = [i32::MAX, 1, -1, -1].map(|value| Lane::Is(Number::Integer(value)));
         let names = ["K".to_string(), "Y".to_string()];
         let op = InterOp::I32AddSat;
-        let sum = inter_values(op, &names, (&from, &lanes), &[Some(Coordinates::new())], ZeroOrder::Signed);
+        let sum = inter_values(op, &names, (&from, &lanes), &[Some(Coordinates::new())], Reading::default());
         // For each K over Y: MAX - 1, and 1 - 1.
         assert_eq!(sum, [Lane::Is(Number::Integer(i32::MAX - 1))]);
     }

@@ -19,12 +19,16 @@ pub struct Spelled {
 }
 
 impl Spelled {
-    /// The digits of a mapping.
+    /// The digits of a mapping, where they are digits of single axes and padding.
     ///
     /// # Errors
     /// When they are not digits of single axes.
     pub fn of(map: &Map) -> Result<Spelled, Broken> {
-        let digits = digits(map);
+        let mut digits = digits(map);
+        // A digit with one live value says nothing about its axis: it is padding.
+        for digit in digits.iter_mut().filter(|digit| digit.valid == 1) {
+            *digit = Digit { node: Map::One, weight: 1, modulus: 1, ..digit.clone() };
+        }
         let plain = digits.iter().all(|digit| matches!(digit.node, Map::One | Map::Axis { .. }));
         let size: usize = digits.iter().map(|digit| digit.extent).product();
         demand(plain && size == map.size(), Rule::NoDigits, || map.to_string())?;
