@@ -8,7 +8,7 @@ use super::operators::{Binary, InterOp, Reading};
 use super::rules::{Broken, Rule, demand};
 use super::valid_count::{Spelled, is_of};
 use crate::digits::Digit;
-use crate::mapping::{Coordinates, Map};
+use crate::mapping::{Coordinates, Map, joint_table};
 use crate::numbers::Number;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,18 +49,6 @@ pub struct IntraPlan {
     pub target: Vec<Vec<[usize; 2]>>,
 }
 
-/// The axes of which there is more than one value.
-fn axes_of(spelled: [&Spelled; 2]) -> BTreeSet<String> {
-    let digits = spelled.into_iter().flat_map(|spelled| &spelled.digits);
-    digits
-        .filter_map(|digit| if let Map::Axis { name, .. } = &digit.node { Some(name.clone()) } else { None })
-        .collect()
-}
-
-fn same_table(map: &Map, expected: &[Option<Coordinates>]) -> bool {
-    map.size() == expected.len() && map.table() == expected
-}
-
 /// The rules of `vector_intra_slice_reduce` that need only the packets of 4 before and after it.
 ///
 /// # Errors
@@ -71,19 +59,25 @@ pub fn intra(shape: &Shape, axis: &str, time2: &Map, packet2: &Map) -> Result<In
     demand(own(&time.digits) || own(&packet.digits), Rule::ReduceUnclear, || {
         format!("axis {axis} occurs neither in {} nor in {}", shape.time, shape.packet)
     })?;
-    let before = axes_of([&time, &packet]);
-    let after = axes_of([&Spelled::of(time2)?, &Spelled::of(packet2)?]);
+    // The elements of the output, and those of the input without their coordinate on the axis.
+    let live = |dims: [&Map; 2]| joint_table(&dims).into_iter().flatten().collect::<BTreeSet<_>>();
+    let (input, found) = (live([&shape.time, &shape.packet]), live([time2, packet2]));
+    let names = |set: &BTreeSet<Coordinates>| set.iter().flat_map(|index| index.keys().cloned()).collect();
+    let (before, after): (BTreeSet<String>, BTreeSet<String>) = (names(&input), names(&found));
     if let Some(new) = after.difference(&before).next() {
         return Err((Rule::ReduceDivide, format!("axis {new} is not in {shape}")));
-    }
-    // Every factor of another axis stays.
-    let lost = before.iter().find(|name| *name != axis && !after.contains(*name));
-    if let Some(lost) = lost {
-        return Err((Rule::ReduceOtherAxis, format!("axis {lost} is dropped, not {axis} alone")));
     }
     demand(!after.contains(axis), Rule::ReduceNotFull, || {
         format!("{time2} and {packet2} still hold {axis}")
     })?;
+    let without = |mut index: Coordinates| {
+        index.remove(axis);
+        index
+    };
+    let wanted: BTreeSet<Coordinates> = input.into_iter().map(without).collect();
+    let text = || format!("{time2} and {packet2} instead of {shape} without {axis}");
+    demand(found.is_subset(&wanted), Rule::ReduceDivide, text)?;
+    demand(found == wanted, Rule::ReduceOtherAxis, text)?;
     let collapsed = own(&packet.digits);
     let expected = if collapsed { Map::One.pad(4) } else { shape.packet.clone() };
     demand(packet2.equivalent(&expected), Rule::ReducePacket, || {
@@ -104,16 +98,9 @@ pub fn intra(shape: &Shape, axis: &str, time2: &Map, packet2: &Map) -> Result<In
         let lanes = 0..shape.packet.size();
         target.push(lanes.map(|lane| [to, if collapsed { 0 } else { lane }]).collect());
     }
-    if !same_table(time2, &first) {
-        let live = |table: &[Option<Coordinates>]| table.iter().flatten().cloned().collect::<BTreeSet<_>>();
-        let (found, wanted) = (live(&time2.table()), live(&first));
-        let text = format!("time {time2} instead of {} without {axis}", shape.time);
-        return Err(match () {
-            () if found == wanted => (Rule::ReduceUnclear, text),
-            () if found.is_subset(&wanted) => (Rule::ReduceOtherAxis, text),
-            () => (Rule::ReduceDivide, text),
-        });
-    }
+    demand(time2.size() == first.len() && time2.table() == first, Rule::ReduceUnclear, || {
+        format!("time {time2} has the elements of {} in another order or with other padding", shape.time)
+    })?;
     let outermost = time.digits.iter().position(|digit| is_of(digit, axis)).unwrap_or(time.digits.len());
     let slots: usize = kept.iter().filter(|k| **k > outermost).map(|k| time.digits[*k].extent).product();
     demand(slots <= 8, Rule::ReduceSlots, || format!("{slots} accumulators, there are 8"))?;
@@ -216,7 +203,6 @@ pub fn inter_values(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mapping::joint_table;
 
     const AXES: &[(&str, usize)] = &[
         ("W", 5),
@@ -250,7 +236,8 @@ mod tests {
         assert_eq!(intra_rule("W, L / 4", "L % 4", "W", "L / 4, G", "L % 4"), Some(Rule::ReduceDivide));
         assert_eq!(intra_rule("W, G", "L % 4", "W", "1", "L % 4"), Some(Rule::ReduceOtherAxis));
         assert_eq!(intra_rule("W, L / 4", "L % 4", "W", "1", "L % 4"), Some(Rule::ReduceOtherAxis));
-        assert_eq!(intra_rule("W, L / 4", "L % 4", "W", "L / 4", "1 # 4"), Some(Rule::ReducePacket));
+        assert_eq!(intra_rule("W, L / 4", "L % 4", "W", "L / 4", "1 # 4"), Some(Rule::ReduceOtherAxis));
+        assert_eq!(intra_rule("W, L / 4", "L % 4", "W", "L / 4", "L % 4 # 8"), Some(Rule::ReducePacket));
         assert_eq!(intra_rule("W, G", "X", "W", "G", "1 # 4"), Some(Rule::ReduceOtherAxis));
         assert_eq!(intra_rule("R / 4", "R % 4", "R", "R / 4", "1 # 4"), Some(Rule::ReduceNotFull));
         assert_eq!(intra_rule("R / 4", "R % 4", "R", "1", "R % 4"), Some(Rule::ReduceNotFull));

@@ -229,6 +229,41 @@ pub fn check(shape: &Shape, axis: &str, size: usize, trimmed: bool) -> Result<()
     if counts.iter().any(|counts| packet_count(counts)) { Ok(()) } else { Err(refused(Count::Pattern)) }
 }
 
+/// Where the table of placements and the formulas of the specification disagree, or neither is clear: the reason.
+/// [`check`] answers by the formulas there; a library that goes by the table is not wrong.
+pub fn unclear(shape: &Shape, axis: &str, size: usize) -> Option<&'static str> {
+    let spelled = shape.dims().map(Spelled::of);
+    let [Ok(slice), Ok(time), Ok(packet)] = spelled else {
+        return Some("mappings that are no digits of single axes");
+    };
+    let of = |spelled: &Spelled| -> Vec<Digit> {
+        spelled.digits.iter().filter(|digit| is_of(digit, axis)).cloned().collect()
+    };
+    let (in_slice, in_time, in_packet) = (of(&slice), of(&time), of(&packet));
+    let foreign = |digit: &Digit| digit.node != Map::One && !is_of(digit, axis);
+    if !in_packet.is_empty() && packet.digits.iter().any(foreign) {
+        return Some("another axis in the packet: forbidden by the rules, counted by the formula");
+    }
+    if in_packet.iter().any(|digit| digit.weight > 1) {
+        return Some("a packet of higher digits: forbidden by the rules, at times counted by the formula");
+    }
+    let lowest = |digits: &[Digit]| digits.iter().map(|digit| digit.weight).min();
+    let transposed = !in_slice.is_empty() && !in_time.is_empty() && lowest(&in_slice) < lowest(&in_time);
+    let below: usize = in_slice.iter().map(|digit| digit.extent).product();
+    if transposed && size.is_multiple_of(below) {
+        return Some(
+            "slices inside that are all full: time alone decides, but the table wants no step too many",
+        );
+    }
+    let placements = [&in_slice, &in_time, &in_packet].map(|digits| !digits.is_empty());
+    if placements == [true; 3] || in_slice.len() > 1 {
+        return Some(
+            "slices, time and packet, or several slice digits: the table has no row that says all of it",
+        );
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
