@@ -267,6 +267,8 @@ pub fn unclear(shape: &Shape, axis: &str, size: usize) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cases::for_cases;
+    use crate::vector::mutants::padded_reduce;
 
     fn verdict(size: usize, [slice, time, packet]: [&str; 3], trimmed: bool) -> Result<(), Rule> {
         let axes = &[("R", size), ("A", 2), ("B", 3), ("L", 8)];
@@ -324,5 +326,50 @@ mod tests {
         assert_eq!(verdict(3, ["1", "1", "R # 8"], true), Ok(()));
         assert_eq!(verdict(5, ["1", "R # 8", "A # 8"], true), Ok(()));
         assert_eq!(verdict(5, ["1", "1", "R # 8"], true), PATTERN);
+    }
+
+    /// The table of placements of the page, for those that [`unclear`] leaves.
+    fn by_table(shape: &Shape, axis: &str, size: usize) -> bool {
+        let of = |map: &Map| -> Vec<Digit> {
+            let spelled = Spelled::of(map).expect("digits of single axes");
+            spelled.digits.into_iter().filter(|digit| is_of(digit, axis)).collect()
+        };
+        let [slice, time, packet] = shape.dims().map(of);
+        let positions: usize =
+            [&slice, &time, &packet].into_iter().flatten().map(|digit| digit.extent).product();
+        let Some(slice) = slice.first() else { return true };
+        if positions == size {
+            return true;
+        }
+        if let Some(packet) = packet.first() {
+            return size.is_multiple_of(packet.valid);
+        }
+        let inside = time.iter().any(|digit| digit.weight < slice.weight);
+        let outside: usize =
+            time.iter().filter(|digit| digit.weight > slice.weight).map(|digit| digit.extent).product();
+        outside == 1 || (!inside && outside == size.div_ceil(slice.extent))
+    }
+
+    /// Of random placements, the formulas allow those that the table allows.
+    #[test]
+    fn formulas_agree_with_the_table() {
+        let mut counts = [0; 3];
+        for_cases(800, |random| {
+            let chain = padded_reduce(random);
+            let (name, size) = &chain.axes[0];
+            if unclear(&chain.shape, name, *size).is_some() {
+                counts[2] += 1;
+                return Ok(());
+            }
+            let (found, expected) =
+                (check(&chain.shape, name, *size, false), by_table(&chain.shape, name, *size));
+            counts[usize::from(expected)] += 1;
+            if found.is_ok() == expected {
+                Ok(())
+            } else {
+                Err(format!("{chain}\n{found:?}, by table {expected}"))
+            }
+        });
+        assert!(counts.iter().all(|count| *count > 40) || std::env::var("VISA_CASES").is_ok(), "{counts:?}");
     }
 }
