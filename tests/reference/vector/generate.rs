@@ -1,11 +1,11 @@
-//! Random legal chains, legal by construction, and the values they work on.
+//! Random legal chains, legal by construction.
 //!
 //! Shapes stay small (at most [`MOST_POSITIONS`] positions), all operators, modes, kinds of operands, stages and
 //! placements of a reduced axis occur. Left out is what the specification leaves open: see [`random_chain`].
 
 use super::chain::{
-    BinaryMode, BranchMode, Chain, Compare, Condition, Data, InputCmp, Operand, Operands, Shape, Source,
-    Step, TernaryMode, VrfTensor,
+    BinaryMode, BranchMode, Chain, Compare, Condition, InputCmp, Operand, Operands, Shape, Source, Step,
+    TernaryMode, VrfTensor,
 };
 use super::exact::Function;
 use super::operators::{
@@ -13,6 +13,7 @@ use super::operators::{
     Multiplier,
 };
 use super::rules::Stage;
+use super::values::random_number;
 use crate::mapping::Map;
 use crate::numbers::Number;
 use crate::packets::Names;
@@ -67,62 +68,6 @@ fn name(axis: &Map) -> String {
 
 fn sequence(factors: &[Factor]) -> Map {
     Map::sequence(&factors.iter().map(|factor| factor.map.clone()).collect::<Vec<_>>())
-}
-
-/// A number for constants and streams: often one where operators change their behaviour.
-pub fn random_number(random: &mut Random, kind: Kind) -> Number {
-    let bits = (random.bits() >> 32) as u32;
-    match kind {
-        Kind::I32 => Number::Integer(match random.below(5) {
-            0 => random.pick(&[
-                0,
-                1,
-                -1,
-                i32::MAX,
-                i32::MIN,
-                i32::MAX - 1,
-                i32::MIN + 1,
-                1 << 30,
-                (1 << 24) + 1,
-            ]),
-            1 => random.below(40) as i32 - 3,
-            2 => bits as i32,
-            3 => bits as i32 >> random.below(31),
-            _ => random.below(200) as i32 - 100,
-        }),
-        Kind::F32 => Number::Real(match random.below(6) {
-            0 => random.pick(&[
-                0.0,
-                -0.0,
-                1.0,
-                -1.0,
-                f32::INFINITY,
-                f32::NEG_INFINITY,
-                f32::MAX,
-                f32::MIN_POSITIVE,
-                f32::from_bits(1),
-                f32::from_bits(0x7fc0_0001),
-                f32::from_bits(0xffc0_0002),
-                0.5,
-                -1.5,
-                16_777_217.0,
-            ]),
-            1 => f32::from_bits(bits),
-            2 => (random.below(64) as f32 - 32.0) / 4.0,
-            _ => (random.below(1 << 24) as f32 / 8_388_608.0 - 1.0) * random.pick(&[1.0, 4.0, 20.0, 1000.0]),
-        }),
-    }
-}
-
-/// Values for a chain. `missing`: of 100 elements, so many were never written.
-pub fn random_data(random: &mut Random, chain: &Chain, missing: usize) -> Data {
-    let mut list = |kind: Kind, count: usize| -> Vec<Option<Number>> {
-        (0..count).map(|_| (!random.chance(missing)).then(|| random_number(random, kind))).collect()
-    };
-    Data {
-        stream: list(chain.kind, chain.shape.positions()),
-        vrf: chain.vrf.iter().map(|vrf| list(vrf.kind, vrf.slice.size() * vrf.element.size())).collect(),
-    }
 }
 
 /// A legal chain.
@@ -461,7 +406,7 @@ impl Builder<'_> {
             if let Some(axis) = reduced {
                 self.reduce(axis);
             }
-            if self.kind == Kind::F32 && self.random.chance(40) {
+            if self.kind == Kind::F32 && self.random.chance(if self.pair { 80 } else { 40 }) {
                 self.binary(Binary::FpDiv);
                 self.stash_at_times();
             }
@@ -718,100 +663,5 @@ impl Builder<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cases::for_cases;
-    use crate::vector::operators::Reading;
-    use crate::vector::reduce::Lane;
-    use crate::vector::run::run;
-    use crate::vector::valid_count::{Spelled, is_of};
-    use std::collections::BTreeMap;
-
-    /// Every chain is legal, and together they meet every operator, mode, stage, operand and placement.
-    #[test]
-    fn random_chains_are_legal_and_cover_the_page() {
-        let mut met: BTreeMap<String, usize> = BTreeMap::new();
-        let mut lanes = [0usize; 3];
-        let count = for_cases(2500, |random| {
-            let chain = random_chain(random);
-            let data = random_data(random, &chain, random.seed as usize % 4);
-            let snapshots =
-                run(&chain, &data, &Reading::default()).map_err(|refusal| format!("{chain}\n{refusal}"))?;
-            for lane in &snapshots.last().expect("a step").groups[0] {
-                lanes[match lane {
-                    Lane::Absent => 0,
-                    Lane::Is(_) => 1,
-                    Lane::Open => 2,
-                }] += 1;
-            }
-            features(&chain).into_iter().for_each(|feature| *met.entry(feature).or_default() += 1);
-            Ok(())
-        });
-        if count < 2500 {
-            return;
-        }
-        assert!(2 * lanes[1] > lanes[0] && lanes[1] > 10 * lanes[2], "{lanes:?}");
-        let rare: Vec<_> = met.iter().filter(|(_, times)| **times < 5).collect();
-        assert!(rare.is_empty() && met.len() >= 160, "{} features: {met:#?}", met.len());
-    }
-
-    /// Names of what a chain has.
-    fn features(chain: &Chain) -> BTreeSet<String> {
-        let mut met = BTreeSet::new();
-        let mut add = |text: String| _ = met.insert(text);
-        let (mut pair, mut order) = (false, Vec::new());
-        for step in &chain.steps {
-            let text = step.to_string();
-            let method = text.split(['(', ':']).next().unwrap_or("").to_string();
-            order.push(method.clone());
-            pair = (pair || matches!(step, Step::Unzip { .. })) && !matches!(step, Step::Zip { .. });
-            let context = if pair { "pair" } else { "single" };
-            add(format!("{context} {method}"));
-            match step {
-                Step::Branch(BranchMode::Comparison(list)) => {
-                    list.iter()
-                        .for_each(|one| add(format!("{:?} of {:?}", one.compare, Kind::of(one.boundary))));
-                }
-                Step::Branch(mode) => add(mode.to_string().split('(').next().unwrap_or("").to_string()),
-                Step::Binary { op, mode, operands } => {
-                    add(format!("{op:?}"));
-                    add(format!("{mode:?}"));
-                    for operand in operands.list() {
-                        let source = match operand.source {
-                            Source::Constant(_) => "constant",
-                            Source::Vrf(_) => "register file",
-                            Source::Stash => "stash",
-                        };
-                        add(format!("{context} {source} {:?}", operand.condition));
-                    }
-                }
-                Step::Unary { op, .. } => add(format!("{op:?}")),
-                Step::Ternary { mode, .. } => add(format!("{mode:?}")),
-                Step::Zip { op, .. } => add(format!("zip in {:?}", op.cluster())),
-                Step::IntraReduce { op, axis, packet, .. } => {
-                    add(format!("{op:?}"));
-                    let dims = chain.shape.dims();
-                    let inside = dims.map(|dim| u8::from(dim.axes().contains_key(axis)));
-                    add(format!("reduce of slice, time, packet {inside:?}"));
-                    add(format!("reduce to {} lanes", packet.elements().min(2)));
-                    let spelled = dims.map(|dim| Spelled::of(dim).expect("digits of single axes"));
-                    let own =
-                        spelled.iter().flat_map(|spelled| &spelled.digits).filter(|digit| is_of(digit, axis));
-                    let positions: usize = own.map(|digit| digit.extent).product();
-                    let size = chain.axes.iter().find(|(name, _)| name == axis).expect("it is an axis").1;
-                    add(format!("reduce of {inside:?}, padded: {}", positions > size));
-                }
-                Step::InterReduce { op, .. } => add(format!("{op:?}")),
-                _ => {}
-            }
-        }
-        let between = order.iter().position(|method| method == ".vector_inter_slice_reduce");
-        add(match between {
-            None => "within slices".to_string(),
-            Some(0) if order.len() == 1 => "between slices".to_string(),
-            Some(0) => "between slices first".to_string(),
-            Some(_) => "between slices last".to_string(),
-        });
-        met
-    }
-}
+#[path = "generate_tests.rs"]
+mod tests;

@@ -9,9 +9,8 @@
 //!
 //! What the specification leaves open is in [`Reading`], or the value is [`Lane::Open`].
 
-use super::chain::{
-    BranchMode, Chain, Compare, Condition, Data, InputCmp, Operand, Operands, Shape, Source, Step, VrfTensor,
-};
+use super::chain::{BranchMode, Chain, Condition, Data, Operand, Operands, Shape, Source, Step, VrfTensor};
+use super::elements::{Group, combine, compare_all, drop_padding, held, matches_id};
 use super::operators::{Alu, Binary, FpBinary, FpTernary, Kind, Reading, fp_to_fxp, fxp_to_fp, is_made_nan};
 use super::reduce::{Lane, fold, inter, inter_values, intra};
 use super::rules::{Broken, Refusal, Rule, Stage, demand};
@@ -24,8 +23,6 @@ use std::rc::Rc;
 
 /// Operands that a list holds at most.
 pub const MOST_OPERANDS: usize = 5;
-/// Bytes of the vector register file per slice.
-pub const VRF_BYTES: usize = 8192;
 
 /// A stream after a step.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,23 +73,6 @@ pub fn run(chain: &Chain, data: &Data, reading: &Reading) -> Result<Vec<Snapshot
     Ok(snapshots)
 }
 
-/// `to_vrf` of a stream: the values of the register file, row-major over slice and element.
-///
-/// # Errors
-/// [`Rule::VrfCapacity`] or [`Rule::VrfAxes`].
-pub fn to_vrf(shape: &Shape, lanes: &[Lane], element: &Map) -> Result<Vec<Lane>, Broken> {
-    let bytes = 4 * element.size();
-    demand(bytes <= VRF_BYTES, Rule::VrfCapacity, || {
-        format!("{bytes} bytes per slice, there are {VRF_BYTES}")
-    })?;
-    let (from, to) = (joint_table(&shape.dims()), joint_table(&[&shape.slice, element]));
-    let indices = |table: &[Option<Coordinates>]| table.iter().flatten().cloned().collect::<BTreeSet<_>>();
-    demand(indices(&from) == indices(&to), Rule::VrfAxes, || format!("{element} does not hold {shape}"))?;
-    let held: BTreeMap<&Coordinates, Lane> =
-        from.iter().zip(lanes).filter_map(|(index, lane)| Some((index.as_ref()?, *lane))).collect();
-    Ok(to.iter().map(|index| index.as_ref().map_or(Lane::Absent, |index| held[index])).collect())
-}
-
 /// Where a chain is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
@@ -110,13 +90,6 @@ enum Context {
     Standalone,
     Group,
     Zipped,
-}
-
-/// Values and execution ids of a stream, row-major.
-#[derive(Clone, Debug)]
-struct Group {
-    lanes: Vec<Lane>,
-    ids: Vec<Option<u8>>,
 }
 
 /// Elements of a tensor with their values.
@@ -588,7 +561,7 @@ impl<'a> Machine<'a> {
             .map(|(a, b)| match (a, b) {
                 // Both must be there, whatever the mode takes.
                 (Lane::Absent, _) | (_, Lane::Absent) => Lane::Absent,
-                _ => combine(arguments.iter().map(|k| [*a, *b][*k]), &compute),
+                _ => combine(arguments.iter().map(|k| [*a, *b][*k]), compute),
             })
             .collect();
         self.groups = vec![Group { lanes, ids: second.ids.clone() }];
@@ -655,73 +628,4 @@ impl<'a> Machine<'a> {
         (self.shape, self.table) = (shape, Rc::new(table));
         Ok(())
     }
-}
-
-/// The elements of positions with their values.
-fn held(table: &[Option<Coordinates>], lanes: &[Lane]) -> BTreeMap<Coordinates, Lane> {
-    table.iter().zip(lanes).filter_map(|(index, lane)| Some((index.clone()?, *lane))).collect()
-}
-
-/// Padding holds neither values nor ids.
-fn drop_padding(group: &mut Group, table: &[Option<Coordinates>]) {
-    for (position, _) in table.iter().enumerate().filter(|(_, index)| index.is_none()) {
-        group.lanes[position] = Lane::Absent;
-        group.ids[position] = None;
-    }
-}
-
-fn matches_id(condition: Condition, id: Option<u8>) -> bool {
-    match (condition, id) {
-        (_, None) => false,
-        (Condition::Always, Some(_)) => true,
-        (Condition::Group(group), Some(id)) => id >> 3 & 1 == group,
-    }
-}
-
-/// The result of arguments: nothing if one is absent, open if one is open.
-fn combine(arguments: impl Iterator<Item = Lane>, compute: impl Fn(&[Number]) -> Lane) -> Lane {
-    let mut numbers = Vec::new();
-    let mut open = false;
-    for argument in arguments {
-        match argument {
-            Lane::Absent => return Lane::Absent,
-            Lane::Open => open = true,
-            Lane::Is(number) => numbers.push(number),
-        }
-    }
-    if open { Lane::Open } else { compute(&numbers) }
-}
-
-/// Whether a comparison holds.
-pub fn compares(one: &InputCmp, x: Number) -> bool {
-    let bits = |number: Number| match number {
-        Number::Integer(value) => value as u32,
-        Number::Real(value) => value.to_bits(),
-    };
-    let order = match (x, one.boundary) {
-        (Number::Integer(x), Number::Integer(boundary)) => Some(x.cmp(&boundary)),
-        (Number::Real(x), Number::Real(boundary)) => x.partial_cmp(&boundary),
-        _ => panic!("{x:?} and {one:?} have different types"),
-    };
-    match one.compare {
-        Compare::Equal => order.is_some_and(std::cmp::Ordering::is_eq),
-        Compare::Less => order.is_some_and(std::cmp::Ordering::is_lt),
-        Compare::Greater => order.is_some_and(std::cmp::Ordering::is_gt),
-        Compare::LessUnsigned => bits(x) < bits(one.boundary),
-        Compare::GreaterUnsigned => bits(x) > bits(one.boundary),
-        Compare::True => true,
-        Compare::False => false,
-    }
-}
-
-/// The id of an element: bit k is the result of comparison k.
-fn compare_all(list: &[InputCmp; 4], lane: &mut Lane) -> Option<u8> {
-    let Lane::Is(x) = *lane else {
-        return (*lane == Lane::Open).then_some(0);
-    };
-    let by_bits = |one: &InputCmp| matches!(one.compare, Compare::LessUnsigned | Compare::GreaterUnsigned);
-    if is_made_nan(x) && list.iter().any(by_bits) {
-        *lane = Lane::Open;
-    }
-    Some(list.iter().rev().fold(0, |id, one| id << 1 | u8::from(compares(one, x))))
 }

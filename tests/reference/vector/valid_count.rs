@@ -268,7 +268,7 @@ pub fn unclear(shape: &Shape, axis: &str, size: usize) -> Option<&'static str> {
 mod tests {
     use super::*;
     use crate::cases::for_cases;
-    use crate::vector::mutants::padded_reduce;
+    use crate::vector::families::padded_reduce;
 
     fn verdict(size: usize, [slice, time, packet]: [&str; 3], trimmed: bool) -> Result<(), Rule> {
         let axes = &[("R", size), ("A", 2), ("B", 3), ("L", 8)];
