@@ -490,11 +490,6 @@ impl InterOp {
     }
 }
 
-/// The fold of numbers from left to right, the first is where it begins. `None` for no numbers.
-pub fn fold(op: Binary, numbers: impl IntoIterator<Item = Number>, zeros: ZeroOrder) -> Option<Number> {
-    numbers.into_iter().reduce(|a, b| op.apply(a, b, zeros).expect("operators of reduces have a meaning"))
-}
-
 /// `vector_fxp_to_fp`: `x · 2^(width - 31)`, to the nearest `f32`, ties to even.
 pub fn fxp_to_fp(x: i32, width: u32) -> f32 {
     // 32 bits and a power of two are exact in f64.

@@ -221,17 +221,6 @@ fn conversions_to_integers() {
 }
 
 #[test]
-fn folds_depend_on_their_order() {
-    let sum = |values: &[i32]| fold(IntraOp::I32AddSat.binary(), values.iter().map(|v| integer(*v)), ZEROS);
-    assert_eq!(sum(&[MAX, 1, -1]), Some(integer(MAX - 1)));
-    assert_eq!(sum(&[1, -1, MAX]), Some(integer(MAX)));
-    assert_eq!(sum(&[]), None);
-    // Nothing is added before the first number: a sum of negative zeros keeps its sign.
-    let zeros = [-0.0f32, -0.0].map(Number::Real);
-    assert_eq!(fold(IntraOp::F32Add.binary(), zeros, ZEROS), Some(Number::Real(-0.0)));
-}
-
-#[test]
 fn units_are_shared_as_the_page_says() {
     let fp = |op| Binary::Fp(op).alu();
     assert_eq!(

@@ -305,4 +305,17 @@ mod tests {
         // For each K over Y: MAX - 1, and 1 - 1.
         assert_eq!(sum, [Lane::Is(Number::Integer(i32::MAX - 1))]);
     }
+
+    #[test]
+    fn folds_begin_with_the_first_element() {
+        let lanes =
+            |values: &[i32]| values.iter().map(|value| Lane::Is(Number::Integer(*value))).collect::<Vec<_>>();
+        let sum = |values: &[i32]| fold(InterOp::I32AddSat.binary(), &lanes(values), Reading::default());
+        assert_eq!(sum(&[i32::MAX, 1, -1]), Lane::Is(Number::Integer(i32::MAX - 1)));
+        assert_eq!(sum(&[1, -1, i32::MAX]), Lane::Is(Number::Integer(i32::MAX)));
+        assert_eq!(sum(&[]), Lane::Absent);
+        // Nothing is added before the first element: a sum of negative zeros keeps its sign.
+        let zero = Lane::Is(Number::Real(-0.0));
+        assert_eq!(fold(InterOp::F32Add.binary(), &[zero, Lane::Absent, zero], Reading::default()), zero);
+    }
 }

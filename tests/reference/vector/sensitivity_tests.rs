@@ -7,12 +7,11 @@ use super::operators::{Binary, ClipF32, ClipI32, Fxp, IntraOp, LogicI32, Reading
 use super::reduce::{Lane, fold};
 use super::run::{Snapshot, run};
 use super::values::{random_data, random_number};
-use crate::numbers::Number;
 use crate::random::Random;
 use std::collections::BTreeMap;
 
 /// Chains per test. They are always the same ones.
-const CHAINS: u64 = 1500;
+const CHAINS: u64 = 900;
 
 /// The groups of two snapshots differ in a lane that is not open.
 fn differ(a: &Snapshot, b: &Snapshot) -> bool {
@@ -141,11 +140,11 @@ fn readings_are_told_apart() {
     assert!(found.iter().all(|times| *times >= 5), "{found:?}");
 }
 
-/// Sums in another order, or from an identity, are other sums.
+/// Sums in another order are other sums.
 #[test]
 fn orders_of_sums_are_told_apart() {
     let mut random = Random::new(7);
-    let mut found = [[0; 3]; 2];
+    let mut found = [[0; 2]; 2];
     for _ in 0..500 {
         for (op, found) in [IntraOp::I32AddSat, IntraOp::F32Add].into_iter().zip(&mut found) {
             let kind = op.binary().kind();
@@ -158,9 +157,7 @@ fn orders_of_sums_are_told_apart() {
             let tree = sum(&[sum(&tree[..2]), tree[2]]);
             found[0] += usize::from(sum(&reversed) != expected);
             found[1] += usize::from(tree != expected);
-            let zeros = [Lane::Is(Number::Real(-0.0)); 2];
-            found[2] += usize::from(sum(&zeros) == Lane::Is(Number::Real(-0.0)));
         }
     }
-    assert!(found.iter().all(|times| times[0] > 20 && times[1] > 20 && times[2] == 500), "{found:?}");
+    assert!(found.iter().all(|times| times[0] > 20 && times[1] > 20), "{found:?}");
 }
