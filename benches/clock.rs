@@ -1,7 +1,8 @@
 //! How fast the clock is: whole programs, and its models.
 //!
-//! `RAYON_NUM_THREADS=1 cargo bench -p furiosa-visa-benches --bench clock` prints chip cycles per second of a program, and requests of 256 bytes per second of the HBM models: a stream of all eight engines, which
-//! keeps every channel busy, and random units, each in another row.
+//! `RAYON_NUM_THREADS=1 cargo bench -p furiosa-visa-benches --bench clock` prints chip cycles per second of a program,
+//! and requests of 256 bytes per second of the HBM models: a stream of all eight engines, which keeps every channel busy,
+//! and random units, each in another row.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_main};
 use furiosa_visa_std::chip::Compute;

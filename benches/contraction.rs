@@ -1,7 +1,8 @@
 //! How fast the Contraction Engine is, from DM to DM, beside kernels that need not keep the chip's order of additions.
 //!
-//! `RAYON_NUM_THREADS=1 cargo bench -p furiosa-visa-benches --bench contraction` measures one core. Elements are multiply-accumulates, so that
-//! the throughputs can be divided by each other. The time includes the load of the weights into the register files.
+//! `RAYON_NUM_THREADS=1 cargo bench -p furiosa-visa-benches --bench contraction` measures one core. Elements are
+//! multiply-accumulates, so that the throughputs can be divided by each other. The time includes the load of the weights
+//! into the register files.
 
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_main};
 use furiosa_visa_std::prelude::*;

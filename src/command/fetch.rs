@@ -112,11 +112,7 @@ impl Turns {
             // All of the loop lies in one turn.
             return 1;
         }
-        let (mut a, mut b) = (both, inner);
-        while b > 0 {
-            (a, b) = (b, a % b);
-        }
-        size.min(both / a)
+        size.min(both / gcd(both, inner))
     }
 
     /// Cuts time steps into those that read the same tensor in a row.

@@ -305,8 +305,8 @@ impl<'a> Offsets<'a> {
 
     /// A node of the greatest height: none of those that are left sends anything to it.
     fn pop(&mut self) -> Option<(&'a Map, usize)> {
-        let deepest = (0..self.0.len()).max_by_key(|k| self.0[*k].0.height())?;
-        Some(self.0.swap_remove(deepest))
+        let highest = (0..self.0.len()).max_by_key(|k| self.0[*k].0.height())?;
+        Some(self.0.swap_remove(highest))
     }
 }
 

@@ -28,10 +28,8 @@ pub(crate) fn in_bounds(region: &Region, chips: usize, call: Call) -> Result<(),
     let place = Place::Region(*region);
     let lives = |chip| footprint.guard.may_hold(&[chip]);
     if let Some(chip) = (chips..footprint.chips).find(|&chip| lives(chip)) {
-        let message = {
-            let chips = Text::new().count(chips, "chip");
-            format!("the tensor needs chip {chip}, but the system has {chips}")
-        };
+        let own = Text::new().count(chips, "chip");
+        let message = format!("the tensor needs chip {chip}, but the system has {own}");
         let help = "build the context with more chips, or use a chip mapping that fits the system";
         return Err(call.fault(FaultKind::OutOfBounds, message, help));
     }

@@ -148,13 +148,11 @@ fn packet_loops(fetch: &Fetch) -> Vec<Loop> {
         let (outer, below) = (inner, inner / entry.size.max(1));
         // An entry of which a part lies inside of a packet.
         let step = below.max(packet);
-        if !outer.is_multiple_of(step) || !step.is_multiple_of(below.max(1)) {
+        let nested = step.is_multiple_of(below.max(1)) && step.is_multiple_of(packet);
+        if !nested || !outer.is_multiple_of(step) {
             return all();
         }
         let (size, inner_packets) = (outer / step, step / packet);
-        if step % packet != 0 {
-            return all();
-        }
         let kept = if entry.stride == 0 { Turns::new(fetch).rounds(size, inner_packets) } else { size };
         loops.push(Loop { first: size - kept, size, stride: entry.stride, inner: inner_packets });
         inner = step;

@@ -9,8 +9,12 @@ use crate::chip::memory::place::{Coordinates, Place};
 use crate::chip::memory::trf;
 use crate::command::{Contraction, Region, TrfRegion, Turns};
 use crate::sequencer::walk::Walk;
+use crate::spec::FETCH_MASK_NIBBLES;
 use core::ops::Range;
 use core::panic::Location;
+
+/// Bytes of a packet that a mask can count.
+const MASKED_BYTES: usize = FETCH_MASK_NIBBLES / 2;
 
 impl Pass<'_> {
     /// An element that nobody wrote.
@@ -121,6 +125,10 @@ impl Pass<'_> {
         let added = lane >= self.fetched_lanes(flit);
         let (mask, packet) =
             (&self.command.fetch.mask, flit % self.flits * self.fetch.padded() / self.flits + lane);
+        let uncovered = format!(
+            "padding that no mask of fetch covers: masks are for the innermost axis, and count up to {MASKED_BYTES} bytes of \
+             a packet"
+        );
         let why = match () {
             () if streamed => "an element",
             () if added => "added by collect",
@@ -131,9 +139,7 @@ impl Pass<'_> {
             () if mask.is_some() => {
                 "padding that the mask of fetch does not cover: it covers the innermost axis"
             }
-            () => {
-                "padding that no mask of fetch covers: masks are for the innermost axis, and count up to 127 bytes of a packet"
-            }
+            () => &uncovered,
         };
         let behind = if element >= trf.row_elements { ", behind the tensor" } else { "" };
         let message = format!(
@@ -144,8 +150,10 @@ impl Pass<'_> {
             trf.address,
             value(w),
         );
-        let help = "pad the innermost axis, of packets of at most 127 bytes, which fetch in the main context masks, and leave \
-                    `pad_value` out or make it the zero point; or give the axis its full size and store zeros";
+        let help = format!(
+            "pad the innermost axis, of packets of at most {MASKED_BYTES} bytes, which fetch in the main context masks, and \
+             leave `pad_value` out or make it the zero point; or give the axis its full size and store zeros"
+        );
         let fault = Fault::new(FaultKind::PaddingSummed, "contraction", self.location, message, help);
         // The operand that could be zero and is not.
         if x == Some(0.0) || added {

@@ -5,7 +5,6 @@
 //!   depth 1            p0+p1 p2+p3 p4+p5 p6+p7
 //!   depth 2               └──+──┘     └──+──┘           2^depth innermost positions become one column
 //! ```
-//!
 
 use crate::engine::collect::whole_bytes;
 use crate::error::{PlanError, attempt, refuse};

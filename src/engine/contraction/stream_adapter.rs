@@ -78,21 +78,21 @@ pub(super) const fn stream_adapter(
     let high = strip(&stride(pool, &sides.out_packet, flit));
     let collect_flits = collected_flits(pool, &sides.out_packet, flit);
     let (steps, out_steps) = (sides.time.size(), sides.out_time.size() * collect_flits);
-    if out_steps.is_multiple_of(steps) {
-        let tile = out_steps / steps;
-        if sides.out_time.size().is_multiple_of(tile) {
-            let outer = stride(pool, &sides.out_time, tile);
-            let tiled = modulo(pool, &sides.out_time, tile);
-            let used = product(pool, &outer, &high);
-            if used.is(&sides.time) && !shares_a_digit(&tiled, &sides.time) {
-                attempt!(tile_is_in_trf(pool, request, sides, &tiled));
-                let zero_bytes = spec::MAC_BYTES - collect_flits * spec::FLIT_BYTES;
-                let (packets, rows) = (steps / collect_flits, sides.row.size());
-                return Ok(StreamAdapterConfig { collect_flits, zero_bytes, packets, tile, rows });
-            }
+    let tile = out_steps / steps;
+    let divides = out_steps.is_multiple_of(steps) && sides.out_time.size().is_multiple_of(tile);
+    let mut is_innermost = false;
+    if divides {
+        let outer = stride(pool, &sides.out_time, tile);
+        let tiled = modulo(pool, &sides.out_time, tile);
+        is_innermost = !shares_a_digit(&tiled, &sides.time);
+        if is_innermost && product(pool, &outer, &high).is(&sides.time) {
+            attempt!(tile_is_in_trf(pool, request, sides, &tiled));
+            let zero_bytes = spec::MAC_BYTES - collect_flits * spec::FLIT_BYTES;
+            let (packets, rows) = (steps / collect_flits, sides.row.size());
+            return Ok(StreamAdapterConfig { collect_flits, zero_bytes, packets, tile, rows });
         }
     }
-    explain_time(pool, request, sides, &high)
+    explain_time(pool, request, sides, &high, is_innermost)
 }
 
 /// Flits in a packet of 64 bytes: one where its upper half is padding.
@@ -100,16 +100,17 @@ pub(super) const fn collected_flits(pool: &mut Pool, out_packet: &Factors, flit:
     if stride(pool, out_packet, flit).has_terms() { 2 } else { 1 }
 }
 
-/// Why `OutTime` with the collected factor is not `Time` with tiling innermost.
+/// Why `OutTime` with the collected factor is not `Time` with tiling innermost. `is_innermost` says that what `OutTime` has
+/// more than the stream is its innermost part.
 const fn explain_time(
     pool: &mut Pool,
     request: &AlignRequest,
     sides: &Sides,
     high: &Factors,
+    is_innermost: bool,
 ) -> Result<StreamAdapterConfig, PlanError> {
     let full = product(pool, &sides.out_time, high);
     let found = divide(pool, &full, &sides.time);
-    let tiling = innermost_tiling(pool, sides, high);
     let sides = text!("align: Time is {} and OutTime {}", mapping(request.time), mapping(request.out_time));
     if let Some((term, size)) = first_term(&found.divisor_residue) {
         refuse!(
@@ -122,7 +123,7 @@ const fn explain_time(
         );
     }
     if let Some((term, size)) = first_term(&found.dividend_residue)
-        && !tiling
+        && !is_innermost
     {
         refuse!(
             "align tiling position",
@@ -148,16 +149,6 @@ const fn explain_time(
         text(&sides),
         text(&differ),
     )
-}
-
-/// Whether what `OutTime` has more than the stream is its innermost part.
-const fn innermost_tiling(pool: &mut Pool, sides: &Sides, high: &Factors) -> bool {
-    let (steps, out_steps) = (sides.time.size(), sides.out_time.size() * high.size());
-    if !out_steps.is_multiple_of(steps) || !sides.out_time.size().is_multiple_of(out_steps / steps) {
-        return false;
-    }
-    let tiled = modulo(pool, &sides.out_time, out_steps / steps);
-    !shares_a_digit(&tiled, &sides.time)
 }
 
 const fn first_term(factors: &Factors) -> Option<(Term, usize)> {

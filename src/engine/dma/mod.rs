@@ -199,10 +199,11 @@ const fn check_starts(rules: &DmaRules, transfer: &Transfer, bits: usize) -> Res
         if !(starts[k].unsigned_abs() * bits).is_multiple_of(8 * unit) {
             refuse!(
                 "DMA start",
-                "{} starts {} elements of {} bits from the {}, but a transfer starts at multiples of {}; \
+                "{} starts {}{} of {} bits from the {}, but a transfer starts at multiples of {}; \
                  help: put a multiple of {} dead positions before the innermost axis, or none",
                 text(&rules.text()),
-                signed(starts[k]),
+                str(if starts[k] < 0 { "-" } else { "" }),
+                count(starts[k].unsigned_abs(), "element"),
                 number(bits),
                 str(if k == 0 { "source" } else { "destination" }),
                 count(unit, "byte"),

@@ -49,7 +49,7 @@ fn starts_are_aligned_as_steps_are() {
     check(&hbm::<m![# 4 + B + # 4]>(I8), &dm::<One, m![B]>(I8), "DMA start", &parts);
     assert_eq!(refused(&hbm::<m![# 8 + B]>(I8), &dm::<One, m![B]>(I8)), None);
     // Into HBM and inside of it a start is a whole byte.
-    let parts = ["starts 1 elements of 4 bits from the destination", "starts at multiples of 1 byte;"];
+    let parts = ["starts 1 element of 4 bits from the destination", "starts at multiples of 1 byte;"];
     check(&hbm::<m![B]>(I4), &hbm::<m![# 1 + B + # 1]>(I4), "DMA start", &parts);
     assert_eq!(refused(&hbm::<m![B]>(I4), &hbm::<m![# 2 + B]>(I4)), None);
 }
