@@ -409,6 +409,44 @@ fn values_that_calls_refuse() {
         },
         "Multiple ValidAlways operands are not allowed (found 2)",
     );
+    refused(
+        |ctx, rows| {
+            let narrow = enter!(ctx, rows).vector_split::<Halves, Half>();
+            let _ = narrow.vector_fp_unary_with_mode(FpUnaryOp::Exp, UnaryArgMode::Mode1);
+        },
+        "a function takes the stream alone",
+    );
+    refused(
+        |ctx, rows| {
+            let narrow = enter!(ctx, rows).vector_split::<Halves, Half>();
+            let _ = narrow.vector_fp_ternary(FpTernaryOp::MaskFmaF, (1.0, 2.0));
+        },
+        "no page says what FpTernaryOp::MaskFmaF computes",
+    );
+    refused(
+        |ctx, rows| {
+            let stashed = enter!(ctx, rows).vector_stash().vector_split::<Halves, Half>();
+            let _ = stashed
+                .vector_intra_slice_reduce::<N, m![L / 4], Half>(IntraSliceReduceOpF32::Add)
+                .vector_fp_div(FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode01), Stash);
+        },
+        "has an axis that the stream lacks by now",
+    );
+    refused(
+        |ctx, rows| {
+            let flits = ctx.main.begin(rows.view()).fetch::<f32, Time, m![L]>().collect::<Time, m![L]>();
+            let _ = flits.vector_init().vector_intra_slice_branch(BranchMode::Vrf);
+        },
+        "BranchMode::Vrf takes ids from the VRF, but no call puts any there",
+    );
+    refused(
+        |ctx, rows| {
+            let flits = ctx.main.begin(rows.view()).fetch::<f32, Time, m![L]>().collect::<Time, m![L]>();
+            let integers = [InputCmp::I32(InputCmpI32::True); 4];
+            let _ = flits.vector_init().vector_intra_slice_branch(BranchMode::Comparison(integers));
+        },
+        "Type mismatch: InputCmp::I32 used with f32 data",
+    );
 }
 
 /// Sums over time with two places of the accumulator, over lanes, and over both; order decides the last bits.
@@ -602,4 +640,71 @@ fn two_groups() {
             a.iter().zip(&b).map(|(&a, &b)| ((2.0 * b + 1.0) / exp(-a)).min(100.0)).collect();
         assert_same(&values!(ctx, y), &expected);
     });
+}
+
+/// An operand whose register file was loaded with something else is stale.
+#[test]
+fn stale_operands() {
+    block_on(async {
+        let mut ctx = Context::acquire();
+        let rows = rows!(ctx, floats(15, 4096));
+        macro_rules! load {
+            ($address:literal) => {
+                (ctx.sub.begin(rows.view()).fetch::<f32, Time, m![L]>())
+                    .collect::<Time, m![L]>()
+                    .to_vrf::<m![N % 2, L]>($address)
+            };
+        }
+        let (first, second) = (load!(0), load!(64));
+        let y = enter!(ctx, rows)
+            .vector_clip(ClipBinaryOpF32::Add, &second)
+            .vector_clip(ClipBinaryOpF32::Max, &first)
+            .vector_final()
+            .commit::<m![N % 2, L]>(4096);
+        assert_eq!(y.address(), 4096);
+        let _ = load!(32);
+        let text = panic_message(|| {
+            let stream = enter!(ctx, rows).vector_clip(ClipBinaryOpF32::Add, &first);
+            let _ = stream.vector_final().commit::<m![N % 2, L]>(4096);
+        });
+        assert!(text.contains("vector: stale read") && text.contains("VRF"), "{text}");
+    });
+}
+
+/// Where the cycles of a pass with operators go, in both profiles.
+#[test]
+fn operators_take_time() {
+    use furiosa_visa_std::clock::Profile;
+    use furiosa_visa_std::clock::record::Timing;
+    use furiosa_visa_std::clock::tensor_unit::Stage;
+    axes![G = 32, J = 8, A = 20];
+    for profile in [Profile::Book, Profile::Detailed] {
+        block_on(async {
+            let mut ctx = Context::with(SimOptions { profile, ..SimOptions::default() });
+            let host = HostTensor::<f32, m![G, J, A, L]>::from_buf(init(&floats(16, 256 * 160)));
+            let hbm = host.to_hbm::<m![1], m![G, J, A, L]>(&mut ctx.pdma, 0).await;
+            let dm = hbm.to_dm::<Cluster, m![G, J], m![A, L]>(&mut ctx.tdma, 0);
+            let _ = (ctx.main.begin(dm.view()).fetch::<f32, m![A], m![L]>().collect::<m![A], m![L]>())
+                .vector_init()
+                .vector_intra_slice_branch(BranchMode::Unconditional)
+                .vector_split::<m![A, L / 4], m![L % 4]>()
+                .vector_fp_unary(FpUnaryOp::Exp)
+                .vector_fp_binary(FpBinaryOp::AddF, 1.0)
+                .vector_concat::<m![A], m![L]>()
+                .vector_inter_slice_reduce::<m![G, 1 # 8], m![A]>(InterSliceReduceOpF32::Add)
+                .vector_final()
+                .commit::<m![A, L]>(4096);
+            let report = ctx.report();
+            let record = report.records.last().expect("the pass ran");
+            let Timing::TensorUnit(time) = &record.timing else { panic!("it is a pass") };
+            let vector = time.stage(Stage::Vector).expect("it has operators");
+            // A split halves the rate; two units, and a ring of eight slices.
+            assert_eq!((vector.occupancy.cycles, vector.latency.cycles), (40, 2 + 8));
+            assert_eq!(time.bottleneck().stage, Stage::Vector);
+            assert!(record.configuration.contains(
+                "; vector f32: branch Unconditional | split | FpUnaryOp::Exp | FpBinaryOp::AddF 1.0 | concat | \
+                 inter_slice_reduce Add of 8, groups of 8 slices; commit"
+            ));
+        });
+    }
 }
