@@ -28,6 +28,7 @@ mod streams;
 mod tool;
 mod trees;
 mod trf_cache;
+mod vector;
 mod vrf;
 mod worked_examples;
 

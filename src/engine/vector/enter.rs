@@ -126,7 +126,10 @@ fn check_comparisons(kind: VeScalarKind, all: &[InputCmp; 4]) -> Result<(), Plan
 }
 
 /// A branch as a command has it.
-pub(super) fn branch(
+///
+/// # Errors
+/// Comparisons of another type, an axis that the stream lacks, and modes of which no page says what they do.
+pub fn derive_branch(
     mode: BranchMode,
     kind: VeScalarKind,
     stream: [&'static Expr; 5],
@@ -197,7 +200,7 @@ impl<'l, const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packe
     ) -> VectorBranchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, D, NoTensor, { INTRA_FIRST }> {
         const { accepted(derive_way8(BRANCH, Packet::EXPR)) };
         let stream = [Chip::EXPR, Cluster::EXPR, Slice::EXPR, Time::EXPR, Packet::EXPR];
-        let branch = accept(BRANCH, self::branch(branch, D::KIND, stream));
+        let branch = accept(BRANCH, derive_branch(branch, D::KIND, stream));
         let mut pass = self.pass;
         add(&mut pass, BRANCH, VectorStep::Branch(branch));
         VectorTensor::<_, stage::Branch, _, _, _, _, _, _, _, _, _>::new(self.context, pass)
@@ -218,7 +221,7 @@ impl<'l, const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packe
         branch: BranchMode,
     ) -> VectorBranchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, D, NoTensor, { INTER_FIRST }> {
         let stream = [Chip::EXPR, Cluster::EXPR, Slice::EXPR, Time::EXPR, Packet::EXPR];
-        let branch = accept(BRANCH, self::branch(branch, D::KIND, stream));
+        let branch = accept(BRANCH, derive_branch(branch, D::KIND, stream));
         add(&mut self.pass, BRANCH, VectorStep::Branch(branch));
         VectorTensor::new(self.context, self.pass)
     }
@@ -270,7 +273,7 @@ mod tests {
     #[test]
     fn modes_without_a_meaning() {
         for mode in [BranchMode::ValidCount, BranchMode::Vrf] {
-            let error = branch(mode, VeScalarKind::I32, [<m![1]>::EXPR; 5]).expect_err("no page says");
+            let error = derive_branch(mode, VeScalarKind::I32, [<m![1]>::EXPR; 5]).expect_err("no page says");
             assert!(error.message().contains("BranchMode::"), "{error}");
         }
     }
