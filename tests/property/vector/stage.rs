@@ -199,7 +199,7 @@ pub fn run_and_compare(
         let inspection = Inspection { source: RegisterFile::Vrf(target), transfer, host_elements };
         let seen = stage.machine.system.inspect(&inspection, Location::caller());
         let found = unpack(out, &seen.map_err(|fault| fault.to_string())?, host_elements);
-        let live = (0..host_elements).filter(|k| table[*k].is_some());
+        let mut live = (0..host_elements).filter(|k| table[*k].is_some());
         return live.try_for_each(|k| same(found[k], expected[k], k, elements));
     }
     let positions = end.shape.time.size() * end.shape.packet.size();
