@@ -70,4 +70,4 @@ pub use tensor::{
     VectorLogicTensor, VectorNarrowTensor, VectorTensor, VectorWidenTensor, check_alu, check_defined,
     check_int_width, check_unary_mode,
 };
-pub use valid_count::derive_valid_count;
+pub use valid_count::{Narrowing, derive_valid_count};

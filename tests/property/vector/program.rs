@@ -24,7 +24,7 @@ use furiosa_visa_std::command::{
 };
 use furiosa_visa_std::engine::vector as engine;
 use furiosa_visa_std::engine::vector::{
-    InterSliceConfig, InterSliceRequest, OperandRequest, ReduceConfig, ReduceRequest, StashRead,
+    InterSliceConfig, InterSliceRequest, Narrowing, OperandRequest, ReduceConfig, ReduceRequest, StashRead,
     UnaryArgMode, UnzipRequest, VectorPacketRequest, check_alu, check_always, check_defined, check_int_width,
     check_unary_mode, derive_branch, derive_concat, derive_inter_slice, derive_operand, derive_pad,
     derive_reduce, derive_split, derive_stash, derive_trim, derive_unzip, derive_valid_count, derive_way8,
@@ -308,7 +308,8 @@ impl Translation<'_> {
                     out_packet: expr(packet),
                 };
                 let ReduceConfig { kept, reduced, slots, time: steps, guard } = derive_reduce(&request)?;
-                derive_valid_count(&request)?;
+                let trimmed = self.vector.steps.contains(&VectorStep::Trim);
+                derive_valid_count(&request, if trimmed { Narrowing::Trim } else { Narrowing::Split })?;
                 let op = intra_op(*op);
                 let own = library::IntraSliceReduce { op, guard, kept, reduced, slots, time: steps };
                 self.add("vector_intra_slice_reduce", VectorStep::IntraSliceReduce(Box::new(own)))?;

@@ -46,7 +46,16 @@ impl Prepared {
     /// # Errors
     /// The first refusal.
     pub fn new(chain: &Chain) -> Result<Prepared, PlanError> {
-        let wide = chain.on_slices(SLICES);
+        Prepared::on_slices(chain, SLICES)
+    }
+
+    /// Asks all rules, on so many slices at least. Slices that hold nothing follow those of the chain, which makes some
+    /// illegal chains legal.
+    ///
+    /// # Errors
+    /// The first refusal.
+    pub fn on_slices(chain: &Chain, slices: usize) -> Result<Prepared, PlanError> {
+        let wide = chain.on_slices(slices);
         let [chip, cluster] = units();
         let mut address = 0;
         let mut place = |number: usize| {
@@ -111,7 +120,7 @@ impl Stage {
             all.extend(slice.iter().map(|number| number.map(bits)));
             all.resize(all.len().next_multiple_of(padded), Some(BEFORE));
         }
-        let slice = line(self.slices).pad(SLICES);
+        let slice = Map::axis("SLICE", self.slices).pad(SLICES);
         let source = self.place(tensor.footprint.element, &slice, padded, TENSORS);
         self.write(source, &all);
         let (list, own) = (line(elements), source.footprint.element);
