@@ -48,6 +48,20 @@ impl fmt::Display for BranchMode {
     }
 }
 
+/// Whether a mapping names an axis.
+fn names(mapping: &Expr, axis: &Ident) -> bool {
+    match mapping {
+        Expr::Identity => false,
+        Expr::Symbol(own) => own.name == *axis,
+        Expr::Stride(inner, _)
+        | Expr::Modulo(inner, _)
+        | Expr::Resize(inner, _)
+        | Expr::Padding(inner, _)
+        | Expr::Margin(inner, ..) => names(inner, axis),
+        Expr::Pair(left, right) => names(left, axis) || names(right, axis),
+    }
+}
+
 /// Where the index along an axis is, in chip, cluster, slice, time and packet.
 ///
 /// # Errors
@@ -86,7 +100,8 @@ pub fn derive_toggle(
             digits.push(GuardDigit { variable, base, extent: period.div_ceil(base), weight: term.stride });
         }
     }
-    if digits.is_empty() {
+    // An axis of one element has no digits: its index is 0.
+    if digits.is_empty() && !stream.iter().any(|mapping| names(mapping, &axis)) {
         refuse!(
             "toggle axis",
             "{}: the stream has no axis {}, whose index would make the groups; help: name an axis of Time or Packet",
@@ -236,7 +251,7 @@ mod tests {
     use crate::command::{InputCmpF32, InputCmpI32};
     use crate::prelude::{axes, m};
 
-    axes![A = 6, B = 8, C = 15];
+    axes![A = 6, B = 8, C = 15, D = 1];
 
     #[test]
     fn an_index_is_the_sum_of_its_digits() {
@@ -251,6 +266,9 @@ mod tests {
         }
         let error = derive_toggle(Ident::new("C"), stream).expect_err("the axis is not there");
         assert!(error.message().contains("no axis C"), "{error}");
+        let alone = [one, one, one, <m![B]>::EXPR, <m![D # 8]>::EXPR];
+        let digits = derive_toggle(Ident::new("D"), alone).expect("an axis of one element is there");
+        assert!(digits.is_empty());
         let cut = [one, one, one, <m![[A, C] / 2]>::EXPR, <m![[A, C] % 2 # 8]>::EXPR];
         assert_eq!(
             derive_toggle(Ident::new("A"), cut).map_err(|error| error.rule()).err(),
