@@ -263,6 +263,7 @@ fn group_binary<D: VeScalar, Mapping: M>(
     mode: BinaryArgMode,
     operands: [Option<VeBranchOperand<D, Mapping>>; 2],
 ) -> Option<VectorStep> {
+    accept(operation, check_defined(operation, op.name(), op.is_defined()));
     let is_any = operands.iter().any(Option::is_some);
     is_any.then(|| binary(operation, op, mode, group_inputs(operands)))
 }
@@ -420,6 +421,7 @@ pair_calls! { [] f32, Way4, {
     {
         const { (O0::CHECK, O1::CHECK) };
         let operation = "vector_fp_ternary";
+        accept(operation, check_defined(operation, op.name(), op == FpTernaryOp::FmaF));
         let (mut is_any, mut operands) = (false, Vec::new());
         for (group, own) in
             [group0.into_group_ternary_operand(), group1.into_group_ternary_operand()].into_iter().enumerate()
@@ -430,11 +432,7 @@ pair_calls! { [] f32, Way4, {
             let inputs = accept(operation, ternary_inputs([own], &NO_STASH));
             operands.extend(inputs.into_iter().filter_map(|input| Some(TernaryInput { ids: ids?, ..input })));
         }
-        let step = is_any.then(|| {
-            accept(operation, check_defined(operation, op.name(), op == FpTernaryOp::FmaF));
-            VectorStep::Ternary { op, mode, operands }
-        });
-        self.then(operation, step)
+        self.then(operation, is_any.then_some(VectorStep::Ternary { op, mode, operands }))
     }
 
     /// Joins the two halves of flits, innermost in the time of each group.

@@ -230,8 +230,8 @@ impl Translation<'_> {
             }
             Step::Binary { op, mode, operands } => {
                 let (op, mode) = (binary_op(*op), binary_mode(*mode));
-                let Some(operands) = self.operands(operands)? else { return Ok(()) };
                 check_defined("vector operator", op.name(), op.is_defined())?;
+                let Some(operands) = self.operands(operands)? else { return Ok(()) };
                 let input = |(ids, source, _): Sourced| BinaryInput { ids, source };
                 let operands = operands.into_iter().map(input).collect();
                 self.add("vector operator", VectorStep::Binary { op, mode, operands })
@@ -241,8 +241,8 @@ impl Translation<'_> {
                     FpTernary::FmaF => FpTernaryOp::FmaF,
                     FpTernary::MaskFmaF => FpTernaryOp::MaskFmaF,
                 };
-                let Some(operands) = self.operands(operands)? else { return Ok(()) };
                 check_defined("vector_fp_ternary", op.name(), op == FpTernaryOp::FmaF)?;
+                let Some(operands) = self.operands(operands)? else { return Ok(()) };
                 let input = |(ids, source, second): Sourced| TernaryInput {
                     ids,
                     source,

@@ -11,7 +11,9 @@ use super::operators::{
 };
 use super::rules::Rule;
 use super::run::judge;
+use super::valid_count::is_of;
 use super::values::random_number;
+use crate::digits::digits;
 use crate::mapping::Map;
 use crate::numbers::Number;
 use crate::random::Random;
@@ -587,7 +589,8 @@ fn reduce(random: &mut Random, legal: &Legal) -> Option<Mutant> {
     let before = &legal.before[place].0;
     let step = |time: Map, packet: Map| Step::IntraReduce { axis: axis.clone(), op, time, packet };
     match random.below(5) {
-        0 if before.time.axes().contains_key(&axis) => {
+        // A digit with one live value is padding: it may stay.
+        0 if digits(&before.time).iter().any(|digit| is_of(digit, &axis) && digit.valid > 1) => {
             legal.replace(place, step(before.time.clone(), packet), &[Rule::ReduceNotFull])
         }
         1 if time.elements() > 1 => legal.replace(place, step(Map::One, packet), &[Rule::ReduceOtherAxis]),
