@@ -4,6 +4,7 @@
 mod functions;
 mod program;
 mod stage;
+mod verdicts;
 
 use crate::reference::cases::for_cases;
 use crate::reference::random::Random;

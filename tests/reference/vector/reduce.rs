@@ -107,6 +107,31 @@ pub fn intra(shape: &Shape, axis: &str, time2: &Map, packet2: &Map) -> Result<In
     Ok(IntraPlan { target })
 }
 
+/// Digits cut wherever others of their axis are cut, so that one spelling is as good as another.
+fn cut(digits: Vec<Digit>, cuts: &[Digit]) -> Vec<Digit> {
+    let mut result = Vec::new();
+    let mut rest: Vec<Digit> = digits.into_iter().rev().collect();
+    while let Some(digit) = rest.pop() {
+        let end = digit.weight * digit.extent;
+        let inside = cuts.iter().filter(|other| other.node == digit.node && digit.node != Map::One);
+        let ends = inside.flat_map(|other| [other.weight, other.weight * other.extent]);
+        let place = ends.filter(|at| {
+            let whole = at.is_multiple_of(digit.weight) && end.is_multiple_of(*at);
+            digit.weight < *at && *at < end && whole && digit.valid.is_multiple_of(*at / digit.weight)
+        });
+        match place.max() {
+            Some(at) => {
+                let inner = at / digit.weight;
+                rest.push(Digit { extent: inner, valid: inner, ..digit.clone() });
+                let (extent, valid) = (digit.extent / inner, digit.valid / inner);
+                rest.push(Digit { weight: at, extent, valid, ..digit });
+            }
+            None => result.push(digit),
+        }
+    }
+    result
+}
+
 /// The rules of `vector_inter_slice_reduce`. Gives the axes that are reduced, alphabetically.
 ///
 /// # Errors
@@ -116,8 +141,9 @@ pub fn inter(shape: &Shape, slice2: &Map, time2: &Map) -> Result<Vec<String>, Br
         format!("{slice2} has {} slices, {} has {}", slice2.size(), shape.slice, shape.slice.size())
     })?;
     let spelled = |map: &Map| Spelled::of(map).map(|spelled| spelled.digits);
-    let (slice, time) = (spelled(&shape.slice)?, spelled(&shape.time)?);
-    let (out, out_time) = (spelled(slice2)?, spelled(time2)?);
+    let all = [spelled(&shape.slice)?, spelled(&shape.time)?, spelled(slice2)?, spelled(time2)?];
+    let cuts = all.concat();
+    let [slice, time, out, out_time] = all.map(|digits| cut(digits, &cuts));
     let known: BTreeMap<String, usize> = shape.dims().iter().flat_map(|dim| dim.axes()).collect();
     let (mut survivors, mut promoted) = (Vec::new(), Vec::new());
     let mut place_is_kept = true;
@@ -269,6 +295,9 @@ mod tests {
         assert_eq!(inter_rule("G, J", "V, W", "G, X", "V, W"), j);
         assert_eq!(inter_rule("G, J", "X, W", "G, X", "W"), j);
         assert_eq!(inter_rule("G, J", "V, K", "G, Y, K", "V"), j);
+        assert_eq!(inter_rule("X, J", "V, K", "X / 2, X % 2, 1 # 4", "V, K"), j);
+        assert_eq!(inter_rule("G, J", "X / 2, X % 2, V", "G, X", "V"), j);
+        assert_eq!(inter_rule("G, J", "X, V", "G, X / 2, 1 # 2", "X % 2, V"), j);
         assert_eq!(inter_rule("G, J", "V, K", "G, K, 1 # 2", "V"), j);
         assert_eq!(inter_rule("G, K, Y", "W", "G, 1 # 4", "W"), Ok(vec!["K".to_string(), "Y".to_string()]));
         assert_eq!(inter_rule("G, J", "W", "G", "W"), Err(Rule::InterSize));
