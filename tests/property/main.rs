@@ -31,6 +31,7 @@ mod tool;
 mod transposes;
 mod trees;
 mod trf_cache;
+mod vector;
 mod vrf;
 mod worked_examples;
 

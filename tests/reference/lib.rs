@@ -16,6 +16,7 @@
 //! | [`adapter`] | what does the adapter of the Fetch Engine make of a stored element? |
 //! | [`contraction`] | what leaves the contraction path, bit for bit? |
 //! | [`sequencer`] | does a list of entries read the right addresses, and is there any that does? |
+//! | [`vector`] | which chains of the Vector Engine are legal, and what do they compute? |
 //! | [`hbm`] | when are requests to HBM done? |
 //! | [`shadow`] | which operations break a rule of the memories, byte by byte? |
 //! | [`random`], [`packets`], [`pipelines`] | which mappings and legal contraction pipelines to try next? |
@@ -41,3 +42,4 @@ pub mod shadow;
 pub mod switch;
 pub mod tensor;
 pub mod transpose;
+pub mod vector;

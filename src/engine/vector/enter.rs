@@ -48,6 +48,20 @@ impl fmt::Display for BranchMode {
     }
 }
 
+/// Whether a mapping names an axis.
+fn names(mapping: &Expr, axis: &Ident) -> bool {
+    match mapping {
+        Expr::Identity => false,
+        Expr::Symbol(own) => own.name == *axis,
+        Expr::Stride(inner, _)
+        | Expr::Modulo(inner, _)
+        | Expr::Resize(inner, _)
+        | Expr::Padding(inner, _)
+        | Expr::Margin(inner, ..) => names(inner, axis),
+        Expr::Pair(left, right) => names(left, axis) || names(right, axis),
+    }
+}
+
 /// Where the index along an axis is, in chip, cluster, slice, time and packet.
 ///
 /// # Errors
@@ -86,7 +100,8 @@ pub fn derive_toggle(
             digits.push(GuardDigit { variable, base, extent: period.div_ceil(base), weight: term.stride });
         }
     }
-    if digits.is_empty() {
+    // An axis of one element has no digits: its index is 0.
+    if digits.is_empty() && !stream.iter().any(|mapping| names(mapping, &axis)) {
         refuse!(
             "toggle axis",
             "{}: the stream has no axis {}, whose index would make the groups; help: name an axis of Time or Packet",
@@ -126,7 +141,10 @@ fn check_comparisons(kind: VeScalarKind, all: &[InputCmp; 4]) -> Result<(), Plan
 }
 
 /// A branch as a command has it.
-pub(super) fn branch(
+///
+/// # Errors
+/// Comparisons of another type, an axis that the stream lacks, and modes of which no page says what they do.
+pub fn derive_branch(
     mode: BranchMode,
     kind: VeScalarKind,
     stream: [&'static Expr; 5],
@@ -197,7 +215,7 @@ impl<'l, const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packe
     ) -> VectorBranchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, D, NoTensor, 0> {
         const { accepted(derive_way8(BRANCH, Packet::EXPR)) };
         let stream = [Chip::EXPR, Cluster::EXPR, Slice::EXPR, Time::EXPR, Packet::EXPR];
-        let branch = accept(BRANCH, self::branch(branch, D::KIND, stream));
+        let branch = accept(BRANCH, derive_branch(branch, D::KIND, stream));
         let mut pass = self.pass;
         add(&mut pass, BRANCH, VectorStep::Branch(branch));
         VectorTensor::<_, stage::Branch, _, _, _, _, _, _, _, _, _>::new(self.context, pass)
@@ -218,7 +236,7 @@ impl<'l, const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packe
         branch: BranchMode,
     ) -> VectorBranchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, D, NoTensor, 1> {
         let stream = [Chip::EXPR, Cluster::EXPR, Slice::EXPR, Time::EXPR, Packet::EXPR];
-        let branch = accept(BRANCH, self::branch(branch, D::KIND, stream));
+        let branch = accept(BRANCH, derive_branch(branch, D::KIND, stream));
         add(&mut self.pass, BRANCH, VectorStep::Branch(branch));
         VectorTensor::new(self.context, self.pass)
     }
@@ -230,7 +248,7 @@ mod tests {
     use crate::command::{InputCmpF32, InputCmpI32};
     use crate::prelude::{axes, m};
 
-    axes![A = 6, B = 8, C = 15];
+    axes![A = 6, B = 8, C = 15, D = 1];
 
     #[test]
     fn an_index_is_the_sum_of_its_digits() {
@@ -245,6 +263,9 @@ mod tests {
         }
         let error = derive_toggle(Ident::new("C"), stream).expect_err("the axis is not there");
         assert!(error.message().contains("no axis C"), "{error}");
+        let alone = [one, one, one, <m![B]>::EXPR, <m![D # 8]>::EXPR];
+        let digits = derive_toggle(Ident::new("D"), alone).expect("an axis of one element is there");
+        assert!(digits.is_empty());
         let cut = [one, one, one, <m![[A, C] / 2]>::EXPR, <m![[A, C] % 2 # 8]>::EXPR];
         assert_eq!(
             derive_toggle(Ident::new("A"), cut).map_err(|error| error.rule()).err(),
@@ -267,7 +288,7 @@ mod tests {
     #[test]
     fn modes_without_a_meaning() {
         for mode in [BranchMode::ValidCount, BranchMode::Vrf] {
-            let error = branch(mode, VeScalarKind::I32, [<m![1]>::EXPR; 5]).expect_err("no page says");
+            let error = derive_branch(mode, VeScalarKind::I32, [<m![1]>::EXPR; 5]).expect_err("no page says");
             assert!(error.message().contains("BranchMode::"), "{error}");
         }
     }

@@ -228,7 +228,22 @@ const fn check_slices(
             mapping(request.slice),
         );
     }
-    Ok(if group > 0 { group } else { end })
+    if group > 0 {
+        return Ok(group);
+    }
+    // Nothing stays outside: the group ends behind what goes and what comes in its place.
+    let mut k = 0;
+    while k < cut.divisor.list.len() {
+        let piece = cut.divisor.list.at(k);
+        if let Some((_, size)) = cut.divisor.digit(k)
+            && piece.level == SLICE
+            && piece.base * size > end
+        {
+            end = piece.base * size;
+        }
+        k += 1;
+    }
+    Ok(end)
 }
 
 /// What stays in slices keeps its place; what comes there goes into the group.
@@ -581,6 +596,9 @@ mod tests {
         assert!(derived::<Slice, m![A, K], m![G, K, 1 # 2], m![A]>().is_ok());
         assert_eq!(derived::<m![J # 256], Time, m![1 # 256], Time>().map(|plan| plan.group), Ok(8));
         assert_eq!(derived::<m![G, C # 8], Time, m![G, 1 # 8], Time>().map(|plan| plan.group), Ok(8));
+        // Where nothing stays outside, what comes may need more slices than what goes.
+        assert_eq!(derived::<m![A # 256], Time, m![K # 256], Time>().map(|plan| plan.group), Ok(4));
+        assert_eq!(derived::<m![1 # 8, G], Time, m![X, 1 # 32], Time>().map(|plan| plan.group), Ok(256));
         // Two axes: the last name is inside.
         let plan = derived::<m![J, K, B], m![1], m![J, 1 # 32], m![1]>().expect("two axes");
         assert_eq!(
@@ -605,7 +623,7 @@ mod tests {
             derived::<m![G, J % 4, 1 # 2], m![J / 4], m![G, 1 # 8], m![J / 4]>(),
             Err("inter-slice part")
         );
-        assert_eq!(derived::<m![1 # 8, G], Time, m![X, 1 # 32], Time>(), Err("inter-slice group"));
+        assert_eq!(derived::<m![1 # 8, K, J], Time, m![X, K, 1 # 8], Time>(), Err("inter-slice group"));
         assert_eq!(
             derived::<m![G, J / 2, 1 # 2], Time, m![G, J % 2, 1 # 4], Time>(),
             Err("inter-slice new axis")

@@ -50,16 +50,16 @@ mod valid_count;
 pub mod wrong_calls;
 
 pub use array_vec::ArrayVec;
-pub use enter::{BranchMode, derive_toggle};
+pub use enter::{BranchMode, derive_branch, derive_toggle};
 pub use inter::{
     InterSliceConfig, InterSlicePlan, InterSliceRequest, VectorInterSliceReduceTensor, derive_inter_slice,
 };
 pub use operand::{
     GroupOperand, GroupTernaryOperand, HasTensor, IntoGroupOperand, IntoGroupTernaryOperand, IntoOperands,
-    IntoRhs, IntoTernaryOperands, NoTensor, OperandPlan, OperandRequest, Stash, TensorState, TernaryOperand,
-    VeBranchOperand, VeRhs, VrfRead, derive_operand, derive_stash,
+    IntoRhs, IntoTernaryOperands, NoTensor, OperandPlan, OperandRequest, Stash, StashRead, TensorState,
+    TernaryOperand, VeBranchOperand, VeRhs, VrfRead, check_always, derive_operand, derive_stash,
 };
-pub use pair::{UnzipPlan, UnzipRequest, VectorTensorPair, derive_unzip};
+pub use pair::{UnzipPlan, UnzipRequest, VectorTensorPair, derive_unzip, ids_in_group};
 pub use reduce::{ReduceConfig, ReducePlan, ReduceRequest, derive_reduce};
 pub use rules::{
     VectorPacketPlan, VectorPacketRequest, derive_concat, derive_pad, derive_split, derive_trim, derive_way8,
@@ -67,6 +67,7 @@ pub use rules::{
 pub use tensor::{
     FpDivOp, UnaryArgMode, VectorBranchTensor, VectorClipTensor, VectorFpDivTensor, VectorFpTensor,
     VectorFpToFxpTensor, VectorFxpTensor, VectorFxpToFpTensor, VectorIntraSliceReduceTensor,
-    VectorLogicTensor, VectorNarrowTensor, VectorTensor, VectorWidenTensor,
+    VectorLogicTensor, VectorNarrowTensor, VectorTensor, VectorWidenTensor, check_alu, check_defined,
+    check_int_width, check_unary_mode,
 };
-pub use valid_count::derive_valid_count;
+pub use valid_count::{Narrowing, derive_valid_count};

@@ -213,9 +213,39 @@ impl<D: VeScalar, Mapping: M> TensorState<D> for HasTensor<D, Mapping> {
 
 /// What a stream has stashed, as seen from its mapping now.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct StashRead {
+pub struct StashRead {
     /// The type then, and the loops. `None`: nothing is stashed.
-    pub(super) stashed: Option<(VeScalarKind, Result<Transfer, PlanError>)>,
+    pub stashed: Option<(VeScalarKind, Result<Transfer, PlanError>)>,
+}
+
+impl StashRead {
+    /// The stash as an operand of a stream of this type.
+    ///
+    /// # Errors
+    /// Nothing was stashed, or another type, or an axis that the stream lacks by now.
+    pub fn operand(&self, requested: VeScalarKind) -> Result<OperandSource, PlanError> {
+        let Some((kind, transfer)) = &self.stashed else {
+            refuse!(
+                "stash missing",
+                "vector stash: the stash is an operand, but nothing was stashed; \
+                 help: call `vector_stash()` where the elements are those that you want",
+            );
+        };
+        if *kind != requested {
+            let name = |kind| match kind {
+                VeScalarKind::F32 => "F32",
+                VeScalarKind::I32 => "I32",
+            };
+            refuse!(
+                "stash type",
+                "vector stash: stash type mismatch: stashed as {}, requested as {}; \
+                 help: stash behind the conversion",
+                str(name(*kind)),
+                str(name(requested)),
+            );
+        }
+        transfer.map(|transfer| OperandSource::Stash(Box::new(transfer)))
+    }
 }
 
 /// The plan of a read of the stash.
@@ -288,29 +318,7 @@ impl<D: VeScalar, TargetMapping: M> VeRhs<D, TargetMapping> {
         match self {
             VeRhs::Const { v } => Ok(OperandSource::Constant(v.to_lane())),
             VeRhs::Vrf { data } => Ok(OperandSource::Vrf(data.operand)),
-            VeRhs::Stash => {
-                let Some((kind, transfer)) = &stash.stashed else {
-                    refuse!(
-                        "stash missing",
-                        "vector stash: the stash is an operand, but nothing was stashed; \
-                         help: call `vector_stash()` where the elements are those that you want",
-                    );
-                };
-                if *kind != D::KIND {
-                    let name = |kind| match kind {
-                        VeScalarKind::F32 => "F32",
-                        VeScalarKind::I32 => "I32",
-                    };
-                    refuse!(
-                        "stash type",
-                        "vector stash: stash type mismatch: stashed as {}, requested as {}; \
-                         help: stash behind the conversion",
-                        str(name(*kind)),
-                        str(name(D::KIND)),
-                    );
-                }
-                transfer.map(|transfer| OperandSource::Stash(Box::new(transfer)))
-            }
+            VeRhs::Stash => stash.operand(D::KIND),
         }
     }
 }
@@ -584,7 +592,10 @@ impl<D: VeScalar, TargetMapping: M, const N: usize> IntoOperands<D, TargetMappin
 const TOO_MANY: &str = "vector operand: an operator takes at most five operands; help: use an operator of another unit for the rest";
 
 /// Refuses lists of which more than one operand is for all elements.
-fn check_always(ids: impl Iterator<Item = ValidBranchIds>) -> Result<(), PlanError> {
+///
+/// # Errors
+/// Such a list.
+pub fn check_always(ids: impl Iterator<Item = ValidBranchIds>) -> Result<(), PlanError> {
     let found = ids.filter(|ids| *ids == ValidBranchIds::ValidAlways).count();
     if found <= 1 {
         return Ok(());

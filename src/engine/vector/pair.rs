@@ -21,7 +21,7 @@ use super::tensor::{
 use crate::command::{
     BinaryArgMode, BinaryInput, BinaryOperator, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp, FpDivBinaryOp,
     FpTernaryOp, FpUnaryOp, FxpBinaryOp, GroupId, LogicBinaryOpF32, LogicBinaryOpI32, TernaryArgMode,
-    ValidBranchIds, VectorStep,
+    TernaryInput, ValidBranchIds, VectorStep,
 };
 use crate::engine::stream::{Pass, VectorInitTensor};
 use crate::error::{PlanError, attempt, refuse};
@@ -233,11 +233,21 @@ const NO_STASH: StashRead = StashRead { stashed: None };
 fn group_inputs<D: VeScalar, Mapping: M>(
     operands: [Option<VeBranchOperand<D, Mapping>>; 2],
 ) -> Result<Vec<BinaryInput>, PlanError> {
-    let of = |group: usize, own: Option<VeBranchOperand<D, Mapping>>| {
-        own.map(|own| VeBranchOperand { valid_branch_ids: of_group(group), ..own })
-    };
-    let all = operands.into_iter().enumerate().filter_map(|(group, own)| of(group, own));
-    binary_inputs(all, &NO_STASH)
+    let mut all = Vec::new();
+    for (group, own) in operands.into_iter().enumerate() {
+        let Some(own) = own else { continue };
+        let ids = ids_in_group(group, own.valid_branch_ids);
+        let inputs = binary_inputs([own], &NO_STASH)?;
+        all.extend(inputs.into_iter().filter_map(|input| Some(BinaryInput { ids: ids?, ..input })));
+    }
+    Ok(all)
+}
+
+/// The elements of a group that an operand is for. `None`: those of the other group, so that it does nothing, but takes its
+/// unit.
+pub fn ids_in_group(group: usize, ids: ValidBranchIds) -> Option<ValidBranchIds> {
+    let own = of_group(group);
+    (ids == ValidBranchIds::ValidAlways || ids == own).then_some(own)
 }
 
 /// The elements of a group.
@@ -253,6 +263,7 @@ fn group_binary<D: VeScalar, Mapping: M>(
     mode: BinaryArgMode,
     operands: [Option<VeBranchOperand<D, Mapping>>; 2],
 ) -> Option<VectorStep> {
+    accept(operation, check_defined(operation, op.name(), op.is_defined()));
     let is_any = operands.iter().any(Option::is_some);
     is_any.then(|| binary(operation, op, mode, group_inputs(operands)))
 }
@@ -410,20 +421,18 @@ pair_calls! { [] f32, 4, {
     {
         const { (O0::CHECK, O1::CHECK) };
         let operation = "vector_fp_ternary";
-        let mut all = Vec::new();
+        accept(operation, check_defined(operation, op.name(), op == FpTernaryOp::FmaF));
+        let (mut is_any, mut operands) = (false, Vec::new());
         for (group, own) in
             [group0.into_group_ternary_operand(), group1.into_group_ternary_operand()].into_iter().enumerate()
         {
-            all.extend(own.map(|mut own| {
-                own.valid_branch_ids = of_group(group);
-                own
-            }));
+            let Some(own) = own else { continue };
+            is_any = true;
+            let ids = ids_in_group(group, own.valid_branch_ids);
+            let inputs = accept(operation, ternary_inputs([own], &NO_STASH));
+            operands.extend(inputs.into_iter().filter_map(|input| Some(TernaryInput { ids: ids?, ..input })));
         }
-        let step = (!all.is_empty()).then(|| {
-            accept(operation, check_defined(operation, op.name(), op == FpTernaryOp::FmaF));
-            VectorStep::Ternary { op, mode, operands: accept(operation, ternary_inputs(all, &NO_STASH)) }
-        });
-        self.then(operation, step)
+        self.then(operation, is_any.then_some(VectorStep::Ternary { op, mode, operands }))
     }
 
     /// Joins the two halves of flits, innermost in the time of each group.

@@ -12,6 +12,7 @@ use super::operand::TensorState;
 use super::rules::accepted;
 use super::stage::{self, CanTransitionTo, Stage, VeOrder, VeTensorContext};
 use super::tensor::{VectorIntraSliceReduceTensor, VectorTensor};
+use super::valid_count::{Narrowing, derive_valid_count};
 use crate::command::{
     IntraSliceReduce, IntraSliceReduceOpF32, IntraSliceReduceOpI32, KeptLoop, REDUCE_LOOPS, ReduceOperator,
     ReducedLoop, VectorStep,
@@ -23,6 +24,7 @@ use crate::mapping::{
     factors_of, liveness_of, matched,
 };
 use crate::runtime::Tu;
+use crate::runtime::fault::accept;
 use crate::scalar::VeScalar;
 use crate::spec::{VECTOR_NARROW_LANES, VECTOR_REDUCE_SLOTS};
 use core::marker::PhantomData;
@@ -308,11 +310,17 @@ impl<Axis: AxisName, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, OutTime:
     /// The derived configuration. Using it refuses what the engine cannot reduce.
     pub const CONFIG: ReduceConfig = match derive_reduce(&Self::REQUEST) {
         Ok(config) => {
-            accepted(super::valid_count::derive_valid_count(&Self::REQUEST));
+            if Self::TRIMMED.is_err() {
+                accepted(Self::SPLIT);
+            }
             config
         }
         Err(error) => error.refuse(),
     };
+    /// Whether padding is told from elements, after a split.
+    pub(super) const SPLIT: Result<(), PlanError> = derive_valid_count(&Self::REQUEST, Narrowing::Split);
+    /// Whether padding is told from elements, after a trim.
+    pub(super) const TRIMMED: Result<(), PlanError> = derive_valid_count(&Self::REQUEST, Narrowing::Trim);
 }
 
 /// The step of a program.
@@ -347,7 +355,8 @@ macro_rules! reduce {
             /// generator cannot tell from elements.
             ///
             /// # Panics
-            /// Where the arithmetic unit is in use.
+            /// Where the arithmetic unit is in use; where the valid-count generator could tell padding from elements if
+            /// flits had been trimmed, but they were split, or the other way round.
             #[track_caller]
             #[inline(never)] // The compiler names the line of a call that it did not inline.
             pub fn vector_intra_slice_reduce<Reduce: AxisName, OTime: M, OPacket: M>(
@@ -362,6 +371,14 @@ macro_rules! reduce {
                 let plan = const {
                     &ReducePlan::<Reduce, Chip, Cluster, Slice, Time, Packet, OTime, OPacket>::CONFIG
                 };
+                let trimmed = self.pass.vector.iter().any(|own| own.steps.contains(&VectorStep::Trim));
+                accept(OPERATION, const {
+                    let narrowings = [
+                        ReducePlan::<Reduce, Chip, Cluster, Slice, Time, Packet, OTime, OPacket>::SPLIT,
+                        ReducePlan::<Reduce, Chip, Cluster, Slice, Time, Packet, OTime, OPacket>::TRIMMED,
+                    ];
+                    narrowings
+                }[usize::from(trimmed)]);
                 self.then(OPERATION, step(op.into(), plan))
             }
         }

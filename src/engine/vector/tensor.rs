@@ -182,7 +182,10 @@ pub(super) fn add(pass: &mut Pass, operation: &'static str, step: VectorStep) {
 }
 
 /// A unit does one thing per pass.
-fn check_alu(operation: &'static str, alu: RngdAlu, used: bool) -> Result<(), PlanError> {
+///
+/// # Errors
+/// A unit that is in use.
+pub fn check_alu(operation: &'static str, alu: RngdAlu, used: bool) -> Result<(), PlanError> {
     if !used {
         return Ok(());
     }
@@ -196,11 +199,10 @@ fn check_alu(operation: &'static str, alu: RngdAlu, used: bool) -> Result<(), Pl
 }
 
 /// Refuses operators of which no page says what they compute.
-pub(super) fn check_defined(
-    operation: &'static str,
-    name: &'static str,
-    defined: bool,
-) -> Result<(), PlanError> {
+///
+/// # Errors
+/// Such an operator.
+pub fn check_defined(operation: &'static str, name: &'static str, defined: bool) -> Result<(), PlanError> {
     if defined {
         return Ok(());
     }
@@ -214,7 +216,10 @@ pub(super) fn check_defined(
 }
 
 /// Refuses fixed points that a number does not have.
-pub(super) fn check_int_width(operation: &'static str, int_width: u32) -> Result<(), PlanError> {
+///
+/// # Errors
+/// More than 31 integer bits.
+pub fn check_int_width(operation: &'static str, int_width: u32) -> Result<(), PlanError> {
     if int_width < 32 {
         return Ok(());
     }
@@ -475,7 +480,10 @@ impl fmt::Display for UnaryArgMode {
 }
 
 /// A function has no operand.
-pub(super) fn check_unary_mode(mode: UnaryArgMode) -> Result<(), PlanError> {
+///
+/// # Errors
+/// The mode that asks for one.
+pub fn check_unary_mode(mode: UnaryArgMode) -> Result<(), PlanError> {
     if mode == UnaryArgMode::Mode0 {
         return Ok(());
     }

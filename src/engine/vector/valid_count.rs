@@ -21,7 +21,9 @@
 use super::reduce::ReduceRequest;
 use crate::error::{PlanError, attempt, refuse};
 use crate::list::List;
-use crate::mapping::{Atom, Factor, Factors, Ident, Pool, factors_of, size_of_factors};
+use crate::mapping::{
+    Atom, Factor, Factors, Ident, Pool, factors_of, modulo, product, size_of_factors, stride,
+};
 
 const OPERATION: &str = "vector_intra_slice_reduce";
 
@@ -140,15 +142,31 @@ impl Part {
     }
 }
 
-/// Refuses a reduce along a padded axis whose padding the valid-count generator cannot tell from elements.
+/// How packets of 4 lanes were made of flits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Narrowing {
+    /// By `vector_split`: the innermost two time steps are the halves of a flit.
+    Split,
+    /// By `vector_trim_way4`: each packet is the lower half of a flit.
+    Trim,
+}
+
+/// Refuses a reduce along a padded axis whose padding the valid-count generator cannot tell from elements. It tags flits
+/// where they enter, before they are cut in halves.
 ///
 /// # Errors
 /// An axis that is padded where the table of this module has no way.
-pub const fn derive_valid_count(request: &ReduceRequest) -> Result<(), PlanError> {
+pub const fn derive_valid_count(request: &ReduceRequest, narrowing: Narrowing) -> Result<(), PlanError> {
     let mut pool = Pool::new();
     let slice = attempt!(factors_of(OPERATION, &mut pool, request.units[2]));
-    let time = attempt!(factors_of(OPERATION, &mut pool, request.time));
-    let packet = attempt!(factors_of(OPERATION, &mut pool, request.packet));
+    let mut time = attempt!(factors_of(OPERATION, &mut pool, request.time));
+    let mut packet = attempt!(factors_of(OPERATION, &mut pool, request.packet));
+    if matches!(narrowing, Narrowing::Split) && time.size().is_multiple_of(2) {
+        let half = modulo(&mut pool, &time, 2);
+        time = stride(&mut pool, &time, 2);
+        packet = product(&pool, &half, &packet);
+    }
+    let (flit_time, flit) = (time, packet);
     let slice = part(&pool, &slice, &request.axis);
     let time = part(&pool, &time, &request.axis);
     let packet = part(&pool, &packet, &request.axis);
@@ -171,14 +189,14 @@ pub const fn derive_valid_count(request: &ReduceRequest) -> Result<(), PlanError
     };
     refuse!(
         "valid count",
-        "vector_intra_slice_reduce: the axis {} of {} is padded, in slice {}, time {} and packet {}, but {}; the \
+        "vector_intra_slice_reduce: the axis {} of {} is padded, in slice {}, time {} and packet {} of the flits, but {}; the \
          valid-count generator cannot tell its padding from elements; help: pad it in time alone, or spread it over slices \
          outside of time",
         str(request.axis.as_str()),
         number(size),
         mapping(request.units[2]),
-        mapping(request.time),
-        mapping(request.packet),
+        factors(&pool, &flit_time),
+        factors(&pool, &flit),
         str(problem),
     )
 }
@@ -229,7 +247,15 @@ mod tests {
 
     axes![R = 20, S = 11, N = 21, A = 4, L = 8, X = 24];
 
+    /// Of packets of 4 lanes that are the lower halves of flits.
     fn outcome<Slice: M, Time: M, Packet: M>(axis: &'static str) -> Result<(), String> {
+        narrowed::<Slice, Time, Packet>(axis, Narrowing::Trim)
+    }
+
+    fn narrowed<Slice: M, Time: M, Packet: M>(
+        axis: &'static str,
+        narrowing: Narrowing,
+    ) -> Result<(), String> {
         let one = <m![1]>::EXPR;
         let request = ReduceRequest {
             axis: Ident::new(axis),
@@ -239,7 +265,7 @@ mod tests {
             out_time: one,
             out_packet: one,
         };
-        derive_valid_count(&request).map_err(|error| {
+        derive_valid_count(&request, narrowing).map_err(|error| {
             assert_eq!(error.rule(), "valid count");
             error.to_string()
         })
@@ -275,5 +301,25 @@ mod tests {
         refused(outcome::<Dummy, m![N # 24 / 2], m![A % 2, N # 24 % 2]>("N"), "no prefix");
         refused(outcome::<m![R # 24 % 3 # 8, R # 24 / 3 # 32], m![1], Lane>("R"), "not in order");
         refused(outcome::<Dummy, m![[R, S] / 2], m![[R, S] % 2 # 4]>("R"), "a product");
+    }
+
+    /// Counts are of flits: halves that are full do not make full flits.
+    #[test]
+    fn halves_belong_to_their_flit() {
+        type Halves = m![R # 32 % 8 / 4];
+        type Half = m![R # 32 % 8 % 4];
+        let slices = |narrowing| narrowed::<m![R # 32 / 8 # 256], Halves, Half>("R", narrowing);
+        assert_eq!(slices(Narrowing::Trim), Ok(()), "20 are five whole packets");
+        refused(slices(Narrowing::Split), "a packet of a slice");
+        // 24 are three whole flits.
+        assert_eq!(
+            narrowed::<m![X # 32 / 8 # 256], m![X # 32 % 8 / 4], m![X # 32 % 8 % 4]>("X", Narrowing::Split),
+            Ok(())
+        );
+        // In time a count of 4 is one of 8 that are counted.
+        assert_eq!(
+            narrowed::<m![1 # 256], m![R # 24 / 8, R # 24 % 8 / 4], Half>("R", Narrowing::Split),
+            Ok(())
+        );
     }
 }

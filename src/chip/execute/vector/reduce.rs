@@ -93,6 +93,13 @@ impl ReducePlan {
                 self.side_by_side(path, (from, to, len), stream, sums);
             }
         }
+        // A sum of nothing has no id.
+        let is_empty = |&(_, to, len): &(usize, usize, usize)| sums.flags[to..to + len].contains(&false);
+        if let Ids::Same(id) = *ids
+            && self.runs.iter().any(is_empty)
+        {
+            *ids = Ids::Each(sums.flags.iter().map(|&is_sum| if is_sum { id } else { NO_ID }).collect());
+        }
         sums.tidy();
         core::mem::swap(stream, sums);
     }

@@ -1,0 +1,152 @@
+//! Chains with one mapping changed, in whatever way: some stay legal. The library and the reference must say the same, and
+//! what both accept must compute the same.
+
+use super::compare;
+use super::stage::Prepared;
+use crate::reference::cases::for_cases;
+use crate::reference::mapping::{Map, is_injective};
+use crate::reference::random::Random;
+use crate::reference::vector::chain::{Chain, Step};
+use crate::reference::vector::families::padded_reduce;
+use crate::reference::vector::generate::random_chain;
+use crate::reference::vector::rules::When;
+use crate::reference::vector::run::judge;
+use crate::reference::vector::valid_count::unclear;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+fn members(map: &Map) -> Vec<Map> {
+    match map {
+        Map::Pair(left, right) => [members(left), members(right)].concat(),
+        other => vec![other.clone()],
+    }
+}
+
+/// A mapping with one thing changed. At times it is the same by another spelling.
+fn changed(random: &mut Random, map: &Map, others: &[Map]) -> Map {
+    let mut list = members(map);
+    let place = random.below(list.len());
+    let own = list[place].clone();
+    let size = own.size();
+    let divisor = (2..size).find(|divisor| size.is_multiple_of(*divisor));
+    match random.below(9) {
+        0 | 1 if divisor.is_some() => {
+            // The same, in two parts.
+            let inner = divisor.unwrap_or(1);
+            list.splice(place..=place, [own.stride(inner), own.modulo(inner)]);
+        }
+        2 if list.len() > 1 => {
+            let other = (place + 1) % list.len();
+            list.swap(place, other);
+        }
+        3 => _ = list.remove(place),
+        4 => list[place] = own.pad(size + random.between(1, 2)),
+        5 if size > 1 => list[place] = Map::One.pad(size),
+        6 => {
+            let new = random.pick(others);
+            list.insert(place, new);
+        }
+        7 if size > 1 => list[place] = own.resize(size - 1),
+        _ => list.insert(place, Map::One.pad(2)),
+    }
+    Map::sequence(&list)
+}
+
+/// All mappings of a chain behind those of its stream.
+fn mappings(chain: &mut Chain) -> Vec<&mut Map> {
+    let mut all = Vec::new();
+    for step in &mut chain.steps {
+        match step {
+            Step::Unzip { tile_time, split_time, .. } => all.extend([tile_time, split_time]),
+            Step::InterReduce { slice, time, .. } => all.extend([slice, time]),
+            Step::Split { time, packet } | Step::Concat { time, packet } => all.extend([time, packet]),
+            Step::TrimWay4 { packet } | Step::PadWay8 { packet } => all.push(packet),
+            Step::IntraReduce { time, packet, .. } => all.extend([time, packet]),
+            _ => {}
+        }
+    }
+    all.extend(chain.vrf.iter_mut().map(|tensor| &mut tensor.element));
+    all
+}
+
+/// A chain with one of its mappings changed.
+fn disturbed(random: &mut Random, chain: &Chain) -> Chain {
+    let mut chain = chain.clone();
+    let axes: Vec<Map> = chain.axes.iter().map(|(name, size)| Map::axis(name, *size)).collect();
+    if random.chance(25) {
+        let number = random.below(3);
+        let before = chain.shape.dims()[number].clone();
+        let after = changed(random, &before, &axes);
+        match number {
+            0 => {
+                // Every slice reads its own register file.
+                let own = chain.vrf.iter_mut().filter(|tensor| tensor.slice == before);
+                own.for_each(|tensor| tensor.slice = after.clone());
+                chain.shape.slice = after;
+            }
+            1 => chain.shape.time = after,
+            _ => chain.shape.packet = after,
+        }
+    } else {
+        let mut all = mappings(&mut chain);
+        if !all.is_empty() {
+            let number = random.below(all.len());
+            let new = changed(random, all[number], &axes);
+            *all[number] = new;
+        }
+    }
+    chain
+}
+
+/// A reduced axis that is padded where the page does not say what the valid-count generator can do.
+fn is_unclear(chain: &Chain) -> Option<&'static str> {
+    let mut shape = chain.shape.clone();
+    for step in &chain.steps {
+        match step {
+            Step::InterReduce { slice, time, .. } => {
+                (shape.slice, shape.time) = (slice.clone(), time.clone());
+            }
+            Step::Unzip { split_time, .. } => shape.time = split_time.clone(),
+            Step::IntraReduce { axis, .. } => {
+                let size = chain.axes.iter().find(|(name, _)| name == axis).map_or(0, |(_, size)| *size);
+                return unclear(&shape, axis, size);
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+#[test]
+fn changed_mappings_have_one_verdict() {
+    let met = RefCell::new(BTreeMap::<String, usize>::new());
+    let count = for_cases(6000, |random| {
+        let legal = if random.chance(80) { random_chain(random) } else { padded_reduce(random) };
+        let chain = disturbed(random, &legal);
+        // An axis twice: no stream has that.
+        let shape = &chain.shape;
+        let tensors = chain.vrf.iter().all(|tensor| is_injective(&[&tensor.slice, &tensor.element]));
+        let whole = is_injective(&shape.dims()) && tensors;
+        if !whole || shape.positions() > 4096 {
+            return Ok(());
+        }
+        let verdict = judge(&chain);
+        let own = Prepared::on_slices(&chain, 1);
+        let name = match (verdict, own) {
+            (Err(refusal), _) if matches!(refusal.rule.when(), When::Bound | When::Unclear) => {
+                "unclear".to_string()
+            }
+            (Err(_), Err(error)) => error.rule().to_string(),
+            (Ok(_), Ok(_)) => {
+                compare(random, &chain)?;
+                "legal".to_string()
+            }
+            _ if is_unclear(&chain).is_some() => "unclear count".to_string(),
+            (Ok(_), Err(error)) => return Err(format!("{chain}\nrefused by `{}`: {error}", error.rule())),
+            (Err(refusal), Ok(_)) => return Err(format!("{chain}\naccepted, although {refusal}")),
+        };
+        *met.borrow_mut().entry(name).or_default() += 1;
+        Ok(())
+    });
+    println!("{count} chains: {:#?}", met.borrow());
+}
