@@ -95,6 +95,17 @@ pub const fn derive_unzip(request: &UnzipRequest) -> Result<usize, PlanError> {
             str(request.axis.as_str()),
         );
     };
+    if !time.size().is_multiple_of(2 * base) {
+        refuse!(
+            "unzip padding",
+            "vector_intra_slice_unzip: time {} has {}, which are no whole pairs along the axis {}; \
+             help: pad what is outside of {}, not the axis itself",
+            mapping(request.time),
+            count(time.size(), "step"),
+            str(request.axis.as_str()),
+            str(request.axis.as_str()),
+        );
+    }
     let inner = modulo(&mut pool, &time, base);
     let outer = stride(&mut pool, &time, 2 * base);
     let mut halves = inner;
@@ -584,5 +595,7 @@ mod tests {
         assert_eq!(step::<I, m![W, I], m![W], m![W]>(), Err("unzip time"));
         assert_eq!(step::<I, m![W, K], m![W, K], m![W]>(), Err("unzip axis"));
         assert_eq!(step::<K, m![W, K], m![W, 1 # 4], m![W]>(), Err("unzip size"));
+        assert_eq!(step::<I, m![I # 4], m![1 # 4], m![1 # 2]>(), Ok(8));
+        assert_eq!(step::<I, m![I # 3], m![1 # 2], m![1]>(), Err("unzip padding"));
     }
 }

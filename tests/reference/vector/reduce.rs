@@ -126,7 +126,8 @@ fn cut(digits: Vec<Digit>, cuts: &[Digit]) -> Vec<Digit> {
                 let (extent, valid) = (digit.extent / inner, digit.valid / inner);
                 rest.push(Digit { weight: at, extent, valid, ..digit });
             }
-            None => result.push(digit),
+            // Where a digit wraps shows in its weight and its extent.
+            None => result.push(Digit { modulus: digit.extent, ..digit }),
         }
     }
     result
