@@ -597,7 +597,7 @@ mod tests {
         assert_eq!(derived::<m![J # 256], Time, m![1 # 256], Time>().map(|plan| plan.group), Ok(8));
         assert_eq!(derived::<m![G, C # 8], Time, m![G, 1 # 8], Time>().map(|plan| plan.group), Ok(8));
         // Where nothing stays outside, what comes may need more slices than what goes.
-        assert_eq!(derived::<m![A # 256], Time, m![K # 256], Time>().map(|plan| plan.group), Ok(4));
+        assert_eq!(derived::<m![A # 256], m![B], m![K # 256], m![B]>().map(|plan| plan.group), Ok(4));
         assert_eq!(derived::<m![1 # 8, G], Time, m![X, 1 # 32], Time>().map(|plan| plan.group), Ok(256));
         // Two axes: the last name is inside.
         let plan = derived::<m![J, K, B], m![1], m![J, 1 # 32], m![1]>().expect("two axes");

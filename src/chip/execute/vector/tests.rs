@@ -104,7 +104,8 @@ fn plain(vector: &Vector, input: &[Option<u32>], vrf: &[Option<u32>]) -> Vec<Opt
                 groups[0] = groups[0].chunks(4).flat_map(pad).collect();
             }
             VectorStep::IntraSliceReduce(own) => {
-                let mut sums = vec![(None, common); own.time * 4];
+                // A sum of nothing has no id.
+                let mut sums = vec![(None, None); own.time * 4];
                 for (position, sum) in own.places() {
                     let at = [0, 0, 0, position / 4, position % 4];
                     let (value, id) = groups[0][position];
