@@ -100,7 +100,7 @@ pub struct StageTime {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorUnitTime {
     /// The stages that the stream passes, in order.
-    pub stages: List<StageTime, 10>,
+    pub stages: List<StageTime, { Stage::ALL.len() }>,
     /// Cycles between the command and its first fetch.
     pub issue: Cost,
 }
@@ -238,7 +238,7 @@ pub fn vector_latency(vector: &Vector) -> u64 {
 
 /// Collects the stages of a pass.
 struct Stages {
-    list: List<StageTime, 10>,
+    list: List<StageTime, { Stage::ALL.len() }>,
     profile: Profile,
 }
 
