@@ -14,7 +14,8 @@
 use super::operand::{NoTensor, TensorState};
 use super::rules::derive_way8;
 use super::stage::{
-    self, CanTransitionTo, Commitable, IntraSliceStage, Stage, Standalone, VeOrder, VeTensorContext,
+    self, CanTransitionTo, Commitable, IntraSliceStage, Stage, Standalone, VeOrder, VeOrderValues,
+    VeTensorContext, Way8,
 };
 use super::tensor::{VectorTensor, add};
 use crate::command::{
@@ -106,7 +107,7 @@ pub const fn derive_inter_slice(request: &InterSliceRequest) -> Result<InterSlic
     if cut.overflowed() {
         return Err(PlanError::mapping(OPERATION, Problem::TooManyFactors));
     }
-    attempt!(check_output(&pool, request, &cut));
+    attempt!(check_output(&pool, request, &cut, &packet));
     let group = attempt!(check_slices(&pool, request, &cut, &packet));
     attempt!(check_places(&pool, request, &cut, group));
     attempt!(check_time(&pool, request, &cut));
@@ -121,7 +122,12 @@ pub const fn derive_inter_slice(request: &InterSliceRequest) -> Result<InterSlic
 }
 
 /// What the output has and the input lacks is a new axis, in slices.
-const fn check_output(pool: &Pool, request: &InterSliceRequest, cut: &Matched) -> Result<(), PlanError> {
+const fn check_output(
+    pool: &Pool,
+    request: &InterSliceRequest,
+    cut: &Matched,
+    packet: &Factors,
+) -> Result<(), PlanError> {
     let mut k = 0;
     while k < cut.divisor.list.len() {
         let piece = cut.divisor.list.at(k);
@@ -138,15 +144,16 @@ const fn check_output(pool: &Pool, request: &InterSliceRequest, cut: &Matched) -
                     mapping(request.time),
                 );
             }
-            if cut.dividend.touches(pool, &term.atom) {
+            if cut.dividend.touches(pool, &term.atom) || Pieces::new(&[packet]).touches(pool, &term.atom) {
                 refuse!(
                     "inter-slice new axis",
-                    "vector_inter_slice_reduce: Slice2 {} has {}, of an axis of which Slice {} and Time {} have other parts; \
-                     help: use a new axis, or a part that Time has",
+                    "vector_inter_slice_reduce: Slice2 {} has {}, of an axis of which Slice {}, Time {} or Packet {} has \
+                     other parts; help: use a new axis, or a part that Time has",
                     mapping(request.out_slice),
                     term(pool, &term, size),
                     mapping(request.slice),
                     mapping(request.time),
+                    mapping(request.packet),
                 );
             }
         }
@@ -484,7 +491,7 @@ pub type VectorInterSliceReduceTensor<
     NoTensor,
     VE_ORDER,
     Standalone,
-    8,
+    { Way8 },
 >;
 
 macro_rules! reduce {
@@ -503,7 +510,7 @@ macro_rules! reduce {
                 self,
                 op: $op,
             ) -> VectorInterSliceReduceTensor<
-                'l, T, $d, Chip, Cluster, Slice2, Time2, Packet, 1,
+                'l, T, $d, Chip, Cluster, Slice2, Time2, Packet, { <VeOrder as VeOrderValues>::InterFirst },
             > {
                 let plan = const {
                     &InterSlicePlan::<Chip, Cluster, Slice, Time, Packet, Slice2, Time2>::CONFIG
@@ -529,7 +536,7 @@ macro_rules! reduce {
         >
             VectorTensor<
                 'l, T, S, $d, Chip, Cluster, Slice, Time, Packet, StashD, Stash,
-                0, FS, 8,
+                { <VeOrder as VeOrderValues>::IntraFirst }, FS, { Way8 },
             >
         {
             /// One element for all slices of a group. `Slice2` is `Slice` with something else in the place of the
@@ -543,7 +550,7 @@ macro_rules! reduce {
                 mut self,
                 op: $op,
             ) -> VectorInterSliceReduceTensor<
-                'l, T, $d, Chip, Cluster, Slice2, Time2, Packet, 0,
+                'l, T, $d, Chip, Cluster, Slice2, Time2, Packet, { <VeOrder as VeOrderValues>::IntraFirst },
             >
             where
                 S: Stage,
@@ -597,7 +604,7 @@ mod tests {
         assert_eq!(derived::<m![J # 256], Time, m![1 # 256], Time>().map(|plan| plan.group), Ok(8));
         assert_eq!(derived::<m![G, C # 8], Time, m![G, 1 # 8], Time>().map(|plan| plan.group), Ok(8));
         // Where nothing stays outside, what comes may need more slices than what goes.
-        assert_eq!(derived::<m![A # 256], m![B], m![K # 256], m![B]>().map(|plan| plan.group), Ok(4));
+        assert_eq!(derived::<m![C # 256], Time, m![X # 256], Time>().map(|plan| plan.group), Ok(8));
         assert_eq!(derived::<m![1 # 8, G], Time, m![X, 1 # 32], Time>().map(|plan| plan.group), Ok(256));
         // Two axes: the last name is inside.
         let plan = derived::<m![J, K, B], m![1], m![J, 1 # 32], m![1]>().expect("two axes");
@@ -628,5 +635,7 @@ mod tests {
             derived::<m![G, J / 2, 1 # 2], Time, m![G, J % 2, 1 # 4], Time>(),
             Err("inter-slice new axis")
         );
+        // The packet is L: half of it is no new axis.
+        assert_eq!(derived::<Slice, Time, m![G, L / 4, 1 # 4], Time>(), Err("inter-slice new axis"));
     }
 }

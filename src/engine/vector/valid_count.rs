@@ -166,7 +166,6 @@ pub const fn derive_valid_count(request: &ReduceRequest, narrowing: Narrowing) -
         time = stride(&mut pool, &time, 2);
         packet = product(&pool, &half, &packet);
     }
-    let (flit_time, flit) = (time, packet);
     let slice = part(&pool, &slice, &request.axis);
     let time = part(&pool, &time, &request.axis);
     let packet = part(&pool, &packet, &request.axis);
@@ -189,14 +188,14 @@ pub const fn derive_valid_count(request: &ReduceRequest, narrowing: Narrowing) -
     };
     refuse!(
         "valid count",
-        "vector_intra_slice_reduce: the axis {} of {} is padded, in slice {}, time {} and packet {} of the flits, but {}; the \
+        "vector_intra_slice_reduce: the axis {} of {} is padded, in slice {}, time {} and packet {}, but {}; the \
          valid-count generator cannot tell its padding from elements; help: pad it in time alone, or spread it over slices \
          outside of time",
         str(request.axis.as_str()),
         number(size),
         mapping(request.units[2]),
-        factors(&pool, &flit_time),
-        factors(&pool, &flit),
+        mapping(request.time),
+        mapping(request.packet),
         str(problem),
     )
 }

@@ -1,7 +1,7 @@
 //! Functions of one `f32`: computed in 64 bits, rounded once to 32.
 //!
 //! The results are those of the exact functions, rounded to nearest, but where the exact value is so near the middle of two
-//! numbers that 64 bits do not tell the side: about one argument in 10^9. No function of the host is called.
+//! numbers that 64 bits do not tell the side: about one argument in 10^9. Those that are known are in tables here. No function of the host is called.
 //!
 //! Exponentials are a polynomial that compilers make vectors of; the others come from `libm`, the C library of musl in
 //! Rust: plain code without tables of the host, without a build script, in use below Rust's own library.
@@ -58,10 +58,29 @@ pub fn negative_exponential(x: f32) -> f32 {
     exponential(-x)
 }
 
+/// Arguments of the sigmoid below it: the terms of its series that are left out are below 2^-75.
+const SIGMOID_SERIES: f32 = f32::from_bits((127 - 9) << 23);
+
+/// `1 / (1 + e^-x)` of arguments next to 0: `1/2 + x/4 - x^3/48 + x^5/480`, rounded to odd. `1/2 + x/4` often is the middle of two
+/// numbers, and what decides is far behind the bits of an f64: a last bit of 1 stands for it.
+#[inline]
+fn sigmoid_near_zero(x: f64) -> f64 {
+    let line = 0.5 + 0.25 * x;
+    // What the sum lost, exactly, and the next terms.
+    let square = x * x;
+    let rest = (0.25 * x - (line - 0.5)) - x * square * (1.0 / 48.0 - square * (1.0 / 480.0));
+    let sum = line + rest;
+    let lost = rest - (sum - line);
+    // Towards 0 first: one down where the sum was rounded up.
+    f64::from_bits((sum.to_bits() - u64::from(lost < 0.0)) | u64::from(lost != 0.0))
+}
+
 /// `1 / (1 + e^-x)`.
 #[inline(always)]
 pub fn sigmoid(x: f32) -> f32 {
-    let result = (1.0 / (1.0 + exponential_wide(-f64::from(x)))) as f32;
+    let wide = f64::from(x);
+    let (near, far) = (sigmoid_near_zero(wide), 1.0 / (1.0 + exponential_wide(-wide)));
+    let result = if x.abs() < SIGMOID_SERIES { near } else { far } as f32;
     canonical(if x.is_nan() { x } else { result })
 }
 
@@ -75,13 +94,28 @@ pub fn error_function(x: f32) -> f32 {
     canonical(libm::erf(f64::from(x)) as f32)
 }
 
+/// Arguments whose logarithm 64 bits put on the wrong side of the middle of two numbers, and the right number: all that
+/// there are.
+const HARD_LOGARITHMS: [[u32; 2]; 5] = [
+    [0x3c41_3d3a, 0xc08e_158f],
+    [0x4117_8feb, 0x400f_e5e7],
+    [0x4c5d_65a5, 0x418f_034b],
+    [0x65d8_90d3, 0x4254_d1f9],
+    [0x6f31_a8ec, 0x4284_5a89],
+];
+
 /// The natural logarithm.
 pub fn logarithm(x: f32) -> f32 {
-    canonical(libm::log(f64::from(x)) as f32)
+    let hard = HARD_LOGARITHMS.iter().find(|hard| hard[0] == x.to_bits());
+    hard.map_or_else(|| canonical(libm::log(f64::from(x)) as f32), |hard| f32::from_bits(hard[1]))
 }
 
-/// The sine, of radians.
+/// The sine, of radians. Of one argument and its negative, 64 bits put it on the wrong side of the middle of two numbers.
 pub fn sine(x: f32) -> f32 {
+    const HARD: [u32; 2] = [0x4619_9998, 0xbeb1_fa5d];
+    if x.to_bits() & !(1 << 31) == HARD[0] {
+        return f32::from_bits(HARD[1] ^ (x.to_bits() & 1 << 31));
+    }
     canonical(libm::sin(f64::from(x)) as f32)
 }
 
@@ -143,6 +177,14 @@ mod tests {
             sigmoid,
             &[(0.0, 0.5), (-0.0, 0.5), (INF, 1.0), (-INF, 0.0), (20.0, 1.0), (-103.0, TINY), (-110.0, 0.0)],
         );
+        // 1/2 + x/4 is the middle of two numbers; the next term decides.
+        table(
+            sigmoid,
+            &[
+                (f32::from_bits(0x369c_0000), f32::from_bits(0x3f00_0013)),
+                (f32::from_bits(0xba92_8601), f32::from_bits(0x3eff_db5f)),
+            ],
+        );
         table(tangent_h, &[(0.0, 0.0), (-0.0, -0.0), (INF, 1.0), (-INF, -1.0), (TINY, TINY), (10.0, 1.0)]);
         table(
             error_function,
@@ -160,6 +202,8 @@ mod tests {
                 (-1.0, NAN),
             ],
         );
+        let hard = [0x4619_9998, 0xbeb1_fa5d].map(f32::from_bits);
+        table(sine, &[(hard[0], hard[1]), (-hard[0], -hard[1])]);
         table(sine, &[(0.0, 0.0), (-0.0, -0.0), (TINY, TINY), (INF, NAN), (-INF, NAN)]);
         table(cosine, &[(0.0, 1.0), (-0.0, 1.0), (INF, NAN), (-INF, NAN)]);
         assert_eq!(negative_exponential(2.5), exponential(-2.5));

@@ -67,11 +67,13 @@ fn values_are_correctly_rounded() {
     assert!(text.is_empty(), "{text}");
 }
 
-/// 2^18 arguments: every sign and exponent, and fractions without a pattern.
+/// 2^21 arguments without a pattern, of every sign and exponent; 2^16 with few bits, whose values are often next to a
+/// middle; and the known ones with their neighbours.
 fn spread() -> impl Iterator<Item = u32> {
-    (0..1u32 << 18).map(|k| (k << 14) | (k.wrapping_mul(0x9e37_79b9) >> 18)).chain(
-        HARD.into_iter().flatten().flat_map(|bits| [bits.wrapping_sub(1), bits, bits + 1, bits ^ 1 << 31]),
-    )
+    let any = (0..1u32 << 21).map(|k| (k << 11) | (k.wrapping_mul(0x9e37_79b9) >> 21));
+    let short = (0..1u32 << 16).map(|k| k << 16);
+    let hard = HARD.into_iter().flat_map(|bits| [bits - 1, bits, bits + 1, bits ^ 1 << 31]);
+    any.chain(short).chain(hard)
 }
 
 /// All of them, in threads.
@@ -87,4 +89,22 @@ fn wrong_of_all(function: Function) -> Vec<u32> {
 }
 
 /// Arguments whose values lie next to the middle of two numbers, or next to a number.
-const HARD: [[u32; 0]; 1] = [[]];
+const HARD: [u32; 14] = [
+    // A sine.
+    0x4619_9998,
+    // Logarithms.
+    0x3c41_3d3a,
+    0x4117_8feb,
+    0x4c5d_65a5,
+    0x65d8_90d3,
+    0x6f31_a8ec,
+    // Sigmoids: 1/2 + x/4 is the middle, and the next term decides.
+    0x369c_0000,
+    0xb69c_0000,
+    0x3400_0000,
+    0x3580_0000,
+    0x3700_0001,
+    0x3760_0000,
+    0x3980_0000,
+    0xba92_8601,
+];

@@ -47,7 +47,10 @@ fn changed(random: &mut Random, map: &Map, others: &[Map]) -> Map {
             let new = random.pick(others);
             list.insert(place, new);
         }
-        7 if size > 2 => list[place] = own.resize(size - 1),
+        // A group of axes that is cut across them is no digit.
+        7 if size > 2 && !matches!(own, Map::Padding(..) | Map::Pair(..)) && own.axes().len() == 1 => {
+            list[place] = own.resize(size - 1)
+        }
         _ => list.insert(place, Map::One.pad(2)),
     }
     Map::sequence(&list)
@@ -104,13 +107,14 @@ fn disturbed(random: &mut Random, chain: &Chain) -> Chain {
 /// padding, or a gap, in its middle; and what [`unclear`] says of valid counts.
 fn is_unclear(chain: &Chain) -> Option<&'static str> {
     let mut shape = chain.shape.clone();
+    // The reference knows factors by their digits, and padded ones only as they are written.
+    let between = chain.steps.iter().any(|step| matches!(step, Step::InterReduce { .. }));
+    if between && chain.shape.dims().iter().any(|dim| dim.elements() < dim.size()) {
+        return Some("padding beside what goes between slices");
+    }
     for step in &chain.steps {
         match step {
             Step::InterReduce { slice, time, .. } => {
-                // The reference knows factors by their digits, and padded ones only as they are written.
-                if [&shape.time, &shape.slice].iter().any(|dim| dim.elements() < dim.size()) {
-                    return Some("padding beside what goes between slices");
-                }
                 (shape.slice, shape.time) = (slice.clone(), time.clone());
             }
             Step::Unzip { split_time, .. } => shape.time = split_time.clone(),
@@ -122,7 +126,8 @@ fn is_unclear(chain: &Chain) -> Option<&'static str> {
                 let whole = |pair: &[Digit]| {
                     pair[0].valid == pair[0].extent && pair[1].weight == pair[0].weight * pair[0].extent
                 };
-                if !own.windows(2).all(whole) {
+                let end = own.last().map_or(0, |digit| digit.weight * digit.extent);
+                if !own.windows(2).all(whole) || end < size {
                     return Some("a gap in an axis");
                 }
                 return unclear(&shape, axis, size);
@@ -158,11 +163,14 @@ fn changed_mappings_have_one_verdict() {
                 "legal".to_string()
             }
             _ if is_unclear(&chain).is_some() => is_unclear(&chain).unwrap_or_default().to_string(),
+            // By the page a tensor may lie in other slices, in another order. No slice reads the file of another one.
+            (Ok(_), Err(error)) if error.rule() == "operand units" => "operand units".to_string(),
             (Ok(_), Err(error)) => return Err(format!("{chain}\nrefused by `{}`: {error}", error.rule())),
             (Err(refusal), Ok(_)) => return Err(format!("{chain}\naccepted, although {refusal}")),
         };
         *met.borrow_mut().entry(name).or_default() += 1;
         Ok(())
     });
-    println!("{count} chains: {:#?}", met.borrow());
+    let met = met.borrow();
+    assert!(count < 6000 || met["legal"] > 1500 && met.len() > 25, "{met:#?}");
 }
