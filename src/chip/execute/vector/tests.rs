@@ -104,17 +104,24 @@ fn plain(vector: &Vector, input: &[Option<u32>], vrf: &[Option<u32>]) -> Vec<Opt
                 groups[0] = groups[0].chunks(4).flat_map(pad).collect();
             }
             VectorStep::IntraSliceReduce(own) => {
-                // A sum of nothing has no id.
-                let mut sums = vec![(None, None); own.time * 4];
+                let mut sums: Vec<Cell> = vec![(None, None); own.time * 4];
+                let mut is_sum = vec![false; sums.len()];
                 for (position, sum) in own.places() {
                     let at = [0, 0, 0, position / 4, position % 4];
                     let (value, id) = groups[0][position];
+                    is_sum[sum] = true;
                     if let Some(value) = value.filter(|_| own.guard.holds(&at)) {
-                        let sum: &mut Cell = &mut sums[sum];
+                        let sum = &mut sums[sum];
                         *sum =
                             (Some(sum.0.map_or(value, |before| lanes::combined(own.op, before, value))), id);
                     }
                 }
+                // A sum of nothing has no id. Lanes that are no sums keep the common one, where there is one.
+                if sums.iter().zip(&is_sum).any(|(cell, is_sum)| *is_sum && cell.0.is_none()) {
+                    common = None;
+                }
+                let others = sums.iter_mut().zip(&is_sum).filter(|(_, is_sum)| !**is_sum);
+                others.for_each(|(cell, _)| cell.1 = common);
                 groups[0] = sums;
             }
             VectorStep::Unzip { step } => {
