@@ -280,7 +280,9 @@ fn random_transpose(
     (time, live, flit): (&Map, &Map, &Map),
 ) -> Option<(Transpose, Map, Map)> {
     let fits = |rows: &usize| {
-        time.size().is_multiple_of(*rows) && rows * element.bits() <= 64 && rows * element.bits() % 8 == 0
+        time.size().is_multiple_of(*rows)
+            && rows * element.bits() <= 64
+            && (rows * element.bits()).is_multiple_of(8)
     };
     let rows: Vec<usize> = [1, 2, 4, 8, 16].into_iter().filter(fits).collect();
     let count = if rows.is_empty() { return None } else { random.pick(&rows) };
