@@ -9,7 +9,9 @@ use crate::command::{Branch, InputCmp, TOGGLE_DIGITS, Vector, VectorStep};
 use crate::engine::stream::{AccumulationTensor, CollectTensor, StreamTensor, VectorInitTensor};
 use crate::error::{PlanError, attempt, refuse};
 use crate::list::List;
-use crate::mapping::{Atom, Expr, Factor, GuardDigit, Ident, M, Pool, factors_of, size_of_factors};
+use crate::mapping::{
+    Atom, Expr, Factor, GuardDigit, Ident, M, Pool, factors_of, mentions_axis, size_of_factors,
+};
 use crate::runtime::Tu;
 use crate::runtime::fault::accept;
 use crate::scalar::{Scalar, VeScalar, VeScalarKind};
@@ -77,7 +79,10 @@ pub fn derive_toggle(
         let all = factors.as_slice();
         for (k, factor) in all.iter().enumerate() {
             let Factor::Term { term, .. } = factor else { continue };
-            let Atom::Symbol(own) = term.atom else {
+            if !mentions_axis(&pool, factor, &axis) {
+                continue;
+            }
+            if let Atom::Composite(_) = term.atom {
                 refuse!(
                     "toggle product",
                     "{}: {} cuts a product across its digits, so that no counter follows the axis {}; \
@@ -86,9 +91,6 @@ pub fn derive_toggle(
                     mapping(mapping),
                     str(axis.as_str()),
                 );
-            };
-            if own.name != axis {
-                continue;
             }
             let base = size_of_factors(&all[..k]);
             let period = size_of_factors(&all[..=k]);
@@ -266,11 +268,13 @@ mod tests {
         let alone = [one, one, one, <m![B]>::EXPR, <m![D # 8]>::EXPR];
         let digits = derive_toggle(Ident::new("D"), alone).expect("an axis of one element is there");
         assert!(digits.is_empty());
-        let cut = [one, one, one, <m![[A, C] / 2]>::EXPR, <m![[A, C] % 2 # 8]>::EXPR];
-        assert_eq!(
-            derive_toggle(Ident::new("A"), cut).map_err(|error| error.rule()).err(),
-            Some("toggle product")
-        );
+        // A product that is cut across its axes hides those axes, and no other.
+        let cut = [one, one, one, <m![[A, C] / 2, B]>::EXPR, <m![[A, C] % 2 # 8]>::EXPR];
+        let derived = |axis| derive_toggle(Ident::new(axis), cut).map_err(|error| error.rule());
+        assert_eq!((derived("A").err(), derived("C").err()), (Some("toggle product"), Some("toggle product")));
+        assert_eq!(derived("D").err(), Some("toggle axis"));
+        let digits = derived("B").expect("the product is of other axes");
+        assert_eq!(digits.as_slice(), [GuardDigit { variable: 3, base: 1, extent: 8, weight: 1 }]);
     }
 
     #[test]
