@@ -28,6 +28,8 @@ pub enum Level {
     Units(usize),
     /// Inside a unit, one element per position.
     Element,
+    /// Inside a unit, this many elements per position.
+    Elements(usize),
 }
 
 /// The dimensions of a tensor at rest, innermost first.
@@ -210,6 +212,7 @@ const fn step(pieces: &Pieces, k: usize, placement: &Placement<'_>) -> Step {
     match placement.dimensions[piece.level].1 {
         Level::Units(units) => Step { units: units * piece.base, elements: 0 },
         Level::Element => Step { units: 0, elements: piece.base },
+        Level::Elements(elements) => Step { units: 0, elements: elements * piece.base },
     }
 }
 
@@ -221,6 +224,7 @@ const fn start(pieces: &Pieces, placement: &Placement<'_>) -> Start {
         match placement.dimensions[k].1 {
             Level::Units(units) => start.units += units as isize * pieces.starts[k],
             Level::Element => start.elements += pieces.starts[k],
+            Level::Elements(elements) => start.elements += elements as isize * pieces.starts[k],
         }
         k += 1;
     }

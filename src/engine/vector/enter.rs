@@ -271,7 +271,10 @@ mod tests {
         // A product that is cut across its axes hides those axes, and no other.
         let cut = [one, one, one, <m![[A, C] / 2, B]>::EXPR, <m![[A, C] % 2 # 8]>::EXPR];
         let derived = |axis| derive_toggle(Ident::new(axis), cut).map_err(|error| error.rule());
-        assert_eq!((derived("A").err(), derived("C").err()), (Some("toggle product"), Some("toggle product")));
+        assert_eq!(
+            (derived("A").err(), derived("C").err()),
+            (Some("toggle product"), Some("toggle product"))
+        );
         assert_eq!(derived("D").err(), Some("toggle axis"));
         let digits = derived("B").expect("the product is of other axes");
         assert_eq!(digits.as_slice(), [GuardDigit { variable: 3, base: 1, extent: 8, weight: 1 }]);

@@ -1,0 +1,313 @@
+//! What calls take as operands: the traits of their arguments, and the types that have them.
+
+use super::derive::OperandPlan;
+use super::{
+    OPERATION, Operands, Stash, TernaryOperand, TernaryOperands, VeBranchOperand, VeRhs, check_always,
+};
+use crate::command::ValidBranchIds;
+use crate::engine::vector::array_vec::ArrayVec;
+use crate::mapping::M;
+use crate::runtime::fault::accept;
+use crate::scalar::VeScalar;
+use crate::spec::VECTOR_BRANCHES;
+use crate::tensor::VrfTensor;
+
+/// One operand without a condition: a number, [`Stash`], `&VrfTensor` or a [`VeRhs`].
+#[diagnostic::on_unimplemented(
+    message = "vector: `{Self}` is no operand of a stream of `{D}`",
+    note = "operands are numbers of type `{D}`, `Stash`, `&VrfTensor`, and `VeRhs`; float literals of `f32` are written `1.0`"
+)]
+pub trait IntoRhs<D: VeScalar, TargetMapping: M> {
+    /// Using it refuses a tensor that does not fit the stream.
+    #[doc(hidden)]
+    const CHECK: ();
+
+    /// The operand.
+    fn into_rhs(self) -> VeRhs<D, TargetMapping>;
+}
+
+/// Operands of a binary operator: one, with or without a condition, or a list of at most five.
+#[diagnostic::on_unimplemented(
+    message = "vector: `{Self}` is no operand of a stream of `{D}`",
+    note = "operands are numbers of type `{D}`, `Stash`, `&VrfTensor`, `VeRhs`, `VeBranchOperand`, `(operand, GroupId)`, and \
+            arrays of up to five `VeBranchOperand`"
+)]
+pub trait IntoOperands<D: VeScalar, TargetMapping: M> {
+    /// Using it refuses a tensor that does not fit the stream.
+    #[doc(hidden)]
+    const CHECK: ();
+
+    /// The operands in order.
+    fn into_operands(self) -> ArrayVec<VeBranchOperand<D, TargetMapping>, 5>;
+}
+
+/// The operand of one of two groups, or `()` where the group is left as it is.
+#[diagnostic::on_unimplemented(
+    message = "vector: `{Self}` is no operand of a group of `{D}`",
+    note = "operands are `()`, which leaves the group as it is, numbers of type `{D}`, `&VrfTensor`, `VeRhs`, and \
+            `VeBranchOperand`; a group takes one operand"
+)]
+pub trait IntoGroupOperand<D: VeScalar, TargetMapping: M> {
+    /// Using it refuses a tensor that does not fit the stream.
+    #[doc(hidden)]
+    const CHECK: ();
+
+    /// The operand, if the group has one.
+    fn into_group_operand(self) -> Option<VeBranchOperand<D, TargetMapping>>;
+}
+
+/// Operands of a ternary operator: a pair, with or without a condition, or a list of at most five.
+#[diagnostic::on_unimplemented(
+    message = "vector: `{Self}` are no operands of a ternary operator",
+    note = "operands are `(operand, f32)`, `((operand, f32), GroupId)`, `TernaryOperand`, and arrays of up to five of them"
+)]
+pub trait IntoTernaryOperands<TargetMapping: M> {
+    /// Using it refuses a tensor that does not fit the stream.
+    #[doc(hidden)]
+    const CHECK: ();
+
+    /// The operands in order.
+    fn into_ternary_operands(self) -> ArrayVec<TernaryOperand<TargetMapping>, 5>;
+}
+
+/// The operands of one of two groups, or `()` where the group is left as it is.
+#[diagnostic::on_unimplemented(
+    message = "vector: `{Self}` are no operands of a group of a ternary operator",
+    note = "operands are `()`, which leaves the group as it is, `(operand, f32)`, and `TernaryOperand`"
+)]
+pub trait IntoGroupTernaryOperand<TargetMapping: M> {
+    /// Using it refuses a tensor that does not fit the stream.
+    #[doc(hidden)]
+    const CHECK: ();
+
+    /// The operands, if the group has them.
+    fn into_group_ternary_operand(self) -> Option<TernaryOperand<TargetMapping>>;
+}
+
+/// [`IntoGroupOperand`] by another name.
+pub use IntoGroupOperand as GroupOperand;
+/// [`IntoGroupTernaryOperand`] by another name.
+pub use IntoGroupTernaryOperand as GroupTernaryOperand;
+
+/// One operand in every place that takes one. No blanket: literals get their type from the one implementation that fits.
+macro_rules! rhs {
+    ($([$($generics:tt)*] $own:ty, $d:ty, $value:ident => $rhs:expr, $check:expr;)*) => { $(
+        impl<TargetMapping: M, $($generics)*> IntoRhs<$d, TargetMapping> for $own {
+            const CHECK: () = $check;
+
+            #[inline]
+            fn into_rhs(self) -> VeRhs<$d, TargetMapping> {
+                let $value = self;
+                $rhs
+            }
+        }
+
+        impl<TargetMapping: M, $($generics)*> From<$own> for VeBranchOperand<$d, TargetMapping> {
+            fn from(own: $own) -> Self {
+                Self::always(own.into_rhs())
+            }
+        }
+
+        impl<TargetMapping: M, $($generics)*> IntoOperands<$d, TargetMapping> for $own {
+            const CHECK: () = $check;
+
+            fn into_operands(self) -> Operands<$d, TargetMapping> {
+                ArrayVec::new([VeBranchOperand::always(self.into_rhs())])
+            }
+        }
+
+        impl<TargetMapping: M, $($generics)*> IntoGroupOperand<$d, TargetMapping> for $own {
+            const CHECK: () = $check;
+
+            fn into_group_operand(self) -> Option<VeBranchOperand<$d, TargetMapping>> {
+                Some(VeBranchOperand::always(self.into_rhs()))
+            }
+        }
+    )* };
+}
+
+rhs! {
+    [] i32, i32, v => VeRhs::Const { v }, ();
+    [] f32, f32, v => VeRhs::Const { v }, ();
+    [D: VeScalar] Stash, D, _own => VeRhs::Stash, ();
+    [D: VeScalar] VeRhs<D, TargetMapping>, D, own => own, ();
+    [D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M] &VrfTensor<D, Chip, Cluster, Slice, Element>, D,
+        own => VeRhs::vrf(own),
+        { let _ = OperandPlan::<Chip, Cluster, Slice, Element, TargetMapping>::TRANSFER; };
+}
+
+impl<TargetMapping: M> From<i32> for VeRhs<i32, TargetMapping> {
+    fn from(v: i32) -> Self {
+        VeRhs::Const { v }
+    }
+}
+
+impl<TargetMapping: M> From<f32> for VeRhs<f32, TargetMapping> {
+    fn from(v: f32) -> Self {
+        VeRhs::Const { v }
+    }
+}
+
+impl<D: VeScalar, TargetMapping: M> From<Stash> for VeRhs<D, TargetMapping> {
+    fn from(_: Stash) -> Self {
+        VeRhs::Stash
+    }
+}
+
+impl<D: VeScalar, TargetMapping: M, Chip: M, Cluster: M, Slice: M, Element: M>
+    From<&VrfTensor<D, Chip, Cluster, Slice, Element>> for VeRhs<D, TargetMapping>
+{
+    fn from(vrf: &VrfTensor<D, Chip, Cluster, Slice, Element>) -> Self {
+        VeRhs::vrf(vrf)
+    }
+}
+
+impl<D: VeScalar, TargetMapping: M, R: IntoRhs<D, TargetMapping>, B: Into<ValidBranchIds>> From<(R, B)>
+    for VeBranchOperand<D, TargetMapping>
+{
+    fn from((rhs, ids): (R, B)) -> Self {
+        Self { operand: rhs.into_rhs(), valid_branch_ids: ids.into() }
+    }
+}
+
+impl<D: VeScalar, TargetMapping: M, R: IntoRhs<D, TargetMapping>, B: Into<ValidBranchIds>>
+    IntoOperands<D, TargetMapping> for (R, B)
+{
+    const CHECK: () = R::CHECK;
+
+    fn into_operands(self) -> Operands<D, TargetMapping> {
+        ArrayVec::new([self.into()])
+    }
+}
+
+impl<D: VeScalar, TargetMapping: M> IntoOperands<D, TargetMapping> for VeBranchOperand<D, TargetMapping> {
+    const CHECK: () = ();
+
+    fn into_operands(self) -> Operands<D, TargetMapping> {
+        ArrayVec::new([self])
+    }
+}
+
+impl<D: VeScalar, TargetMapping: M> IntoOperands<D, TargetMapping> for Operands<D, TargetMapping> {
+    const CHECK: () = ();
+
+    fn into_operands(self) -> Operands<D, TargetMapping> {
+        self
+    }
+}
+
+impl<D: VeScalar, TargetMapping: M, const N: usize> IntoOperands<D, TargetMapping>
+    for [VeBranchOperand<D, TargetMapping>; N]
+{
+    const CHECK: () = assert!(N <= VECTOR_BRANCHES, "{}", TOO_MANY);
+
+    #[track_caller]
+    fn into_operands(self) -> Operands<D, TargetMapping> {
+        accept(OPERATION, check_always(self.iter().map(|own| own.valid_branch_ids)));
+        ArrayVec::of(self.into())
+    }
+}
+
+const TOO_MANY: &str = "vector operand: an operator takes at most five operands; help: use an operator of another unit for the rest";
+
+impl<D: VeScalar, TargetMapping: M> IntoGroupOperand<D, TargetMapping> for () {
+    const CHECK: () = ();
+
+    fn into_group_operand(self) -> Option<VeBranchOperand<D, TargetMapping>> {
+        None
+    }
+}
+
+impl<D: VeScalar, TargetMapping: M> IntoGroupOperand<D, TargetMapping> for VeBranchOperand<D, TargetMapping> {
+    const CHECK: () = ();
+
+    fn into_group_operand(self) -> Option<VeBranchOperand<D, TargetMapping>> {
+        Some(self)
+    }
+}
+
+impl<D: VeScalar, TargetMapping: M> IntoGroupOperand<D, TargetMapping>
+    for Option<VeBranchOperand<D, TargetMapping>>
+{
+    const CHECK: () = ();
+
+    fn into_group_operand(self) -> Option<VeBranchOperand<D, TargetMapping>> {
+        self
+    }
+}
+
+impl<TargetMapping: M, R: IntoRhs<f32, TargetMapping>> From<(R, f32)> for TernaryOperand<TargetMapping> {
+    fn from((rhs, constant): (R, f32)) -> Self {
+        Self::always(rhs.into_rhs(), constant)
+    }
+}
+
+impl<TargetMapping: M, R: IntoRhs<f32, TargetMapping>, B: Into<ValidBranchIds>> From<((R, f32), B)>
+    for TernaryOperand<TargetMapping>
+{
+    fn from(((rhs, operand1), ids): ((R, f32), B)) -> Self {
+        Self { operand0: rhs.into_rhs(), operand1, valid_branch_ids: ids.into() }
+    }
+}
+
+macro_rules! ternary {
+    ($([$($generics:tt)*] $own:ty, $check:expr;)*) => { $(
+        impl<TargetMapping: M, $($generics)*> IntoTernaryOperands<TargetMapping> for $own {
+            const CHECK: () = $check;
+
+            fn into_ternary_operands(self) -> TernaryOperands<TargetMapping> {
+                ArrayVec::new([self.into()])
+            }
+        }
+
+        impl<TargetMapping: M, $($generics)*> IntoGroupTernaryOperand<TargetMapping> for $own {
+            const CHECK: () = $check;
+
+            fn into_group_ternary_operand(self) -> Option<TernaryOperand<TargetMapping>> {
+                Some(self.into())
+            }
+        }
+    )* };
+}
+
+ternary! {
+    [R: IntoRhs<f32, TargetMapping>] (R, f32), R::CHECK;
+    [R: IntoRhs<f32, TargetMapping>, B: Into<ValidBranchIds>] ((R, f32), B), R::CHECK;
+    [] TernaryOperand<TargetMapping>, ();
+}
+
+impl<TargetMapping: M> IntoTernaryOperands<TargetMapping> for TernaryOperands<TargetMapping> {
+    const CHECK: () = ();
+
+    fn into_ternary_operands(self) -> TernaryOperands<TargetMapping> {
+        self
+    }
+}
+
+impl<TargetMapping: M, const N: usize> IntoTernaryOperands<TargetMapping>
+    for [TernaryOperand<TargetMapping>; N]
+{
+    const CHECK: () = assert!(N <= VECTOR_BRANCHES, "{}", TOO_MANY);
+
+    #[track_caller]
+    fn into_ternary_operands(self) -> TernaryOperands<TargetMapping> {
+        accept(OPERATION, check_always(self.iter().map(|own| own.valid_branch_ids)));
+        ArrayVec::of(self.into())
+    }
+}
+
+impl<TargetMapping: M> IntoGroupTernaryOperand<TargetMapping> for () {
+    const CHECK: () = ();
+
+    fn into_group_ternary_operand(self) -> Option<TernaryOperand<TargetMapping>> {
+        None
+    }
+}
+
+impl<TargetMapping: M> IntoGroupTernaryOperand<TargetMapping> for Option<TernaryOperand<TargetMapping>> {
+    const CHECK: () = ();
+
+    fn into_group_ternary_operand(self) -> Option<TernaryOperand<TargetMapping>> {
+        self
+    }
+}

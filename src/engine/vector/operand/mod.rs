@@ -1,0 +1,228 @@
+//! Operands: constants, tensors in the VRF, and what was stashed.
+//!
+//! ```text
+//!   stream      Time m![W], Packet m![L]
+//!   VRF         m![L]       one value per lane, the same in every time step
+//!               m![W]       one value per time step, the same in every lane
+//!               m![W, L]    one value per element; any order
+//!               m![1 # 8]   one value per slice
+//! ```
+//!
+//! Axes are matched by name and digit. What the tensor lacks is a broadcast. Every slice reads its own register file, so
+//! that chips, clusters and slices must be those of the stream.
+
+mod convert;
+mod derive;
+mod stash;
+
+pub use convert::{
+    GroupOperand, GroupTernaryOperand, IntoGroupOperand, IntoGroupTernaryOperand, IntoOperands, IntoRhs,
+    IntoTernaryOperands,
+};
+pub use derive::{OperandPlan, OperandRequest, derive_operand, derive_stash};
+pub(super) use stash::StashPlan;
+pub use stash::{HasTensor, NoTensor, StashRead, TensorState};
+
+use super::array_vec::ArrayVec;
+use crate::command::{
+    BinaryInput, GroupId, Memory, OperandSource, Region, TernaryInput, ValidBranchIds, VrfOperand,
+};
+use crate::error::{PlanError, refuse};
+use crate::mapping::{M, Pair};
+use crate::scalar::VeScalar;
+use crate::spec::VECTOR_BRANCHES;
+use crate::tensor::VrfTensor;
+use core::marker::PhantomData;
+
+const OPERATION: &str = "vector operand";
+
+/// The mapping of a stream: chip, cluster, slice, time and packet.
+pub(super) type VeTensorShape<Chip, Cluster, Slice, Time, Packet> =
+    Pair<Chip, Pair<Cluster, Pair<Slice, Pair<Time, Packet>>>>;
+
+/// The operand is what was stashed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stash;
+
+/// A tensor in the VRF, to be an operand of a stream of this mapping.
+#[derive(Clone, Debug)]
+pub struct VrfRead<D, TargetMapping> {
+    operand: Box<VrfOperand>,
+    types: PhantomData<(D, TargetMapping)>,
+}
+
+/// An operand of a stream of this mapping.
+#[derive(Clone, Debug)]
+pub enum VeRhs<D: VeScalar, TargetMapping: M> {
+    /// The same for every element.
+    Const {
+        /// The value.
+        v: D,
+    },
+    /// Elements of the VRF.
+    Vrf {
+        /// The tensor.
+        data: VrfRead<D, TargetMapping>,
+    },
+    /// What was stashed.
+    Stash,
+}
+
+impl<D: VeScalar, TargetMapping: M> VeRhs<D, TargetMapping> {
+    /// The same for every element.
+    pub fn constant(v: D) -> Self {
+        VeRhs::Const { v }
+    }
+
+    /// A tensor in the VRF.
+    ///
+    /// Refused while compiling: one of other slices than the stream, or with an axis that the stream lacks.
+    #[inline(never)] // The compiler names the line of a call that it did not inline.
+    pub fn vrf<Chip: M, Cluster: M, Slice: M, Element: M>(
+        vrf: &VrfTensor<D, Chip, Cluster, Slice, Element>,
+    ) -> Self {
+        let transfer = const { OperandPlan::<Chip, Cluster, Slice, Element, TargetMapping>::TRANSFER };
+        let source = Region {
+            memory: Memory::Vrf,
+            address: vrf.address,
+            fill: vrf.fill,
+            footprint: const { VrfTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT },
+        };
+        VeRhs::Vrf {
+            data: VrfRead { operand: Box::new(VrfOperand { source, transfer }), types: PhantomData },
+        }
+    }
+
+    /// The operand as a command has it.
+    fn source(self, stash: &StashRead) -> Result<OperandSource, PlanError> {
+        match self {
+            VeRhs::Const { v } => Ok(OperandSource::Constant(v.to_lane())),
+            VeRhs::Vrf { data } => Ok(OperandSource::Vrf(data.operand)),
+            VeRhs::Stash => stash.operand(D::KIND),
+        }
+    }
+}
+
+/// An operand, and the elements that it is for.
+#[derive(Clone, Debug)]
+pub struct VeBranchOperand<D: VeScalar, TargetMapping: M> {
+    /// The operand.
+    pub operand: VeRhs<D, TargetMapping>,
+    /// The elements.
+    pub valid_branch_ids: ValidBranchIds,
+}
+
+impl<D: VeScalar, TargetMapping: M> VeBranchOperand<D, TargetMapping> {
+    /// For all elements.
+    pub fn always(operand: VeRhs<D, TargetMapping>) -> Self {
+        Self { operand, valid_branch_ids: ValidBranchIds::ValidAlways }
+    }
+
+    /// For the elements of a group.
+    pub fn group(operand: VeRhs<D, TargetMapping>, id: GroupId) -> Self {
+        Self { operand, valid_branch_ids: ValidBranchIds::ValidGroup { id } }
+    }
+
+    /// What was stashed, for all elements.
+    pub fn stash_always() -> Self {
+        Self::always(VeRhs::Stash)
+    }
+
+    /// What was stashed, for the elements of a group.
+    pub fn stash_group(id: GroupId) -> Self {
+        Self::group(VeRhs::Stash, id)
+    }
+
+    /// Whether the operand is the stash.
+    pub fn is_stash(&self) -> bool {
+        matches!(self.operand, VeRhs::Stash)
+    }
+
+    /// The elements that it is for.
+    pub fn valid_branch_ids(&self) -> &ValidBranchIds {
+        &self.valid_branch_ids
+    }
+}
+
+/// Two operands of a ternary operator, and the elements that they are for.
+#[derive(Clone, Debug)]
+pub struct TernaryOperand<Mapping: M> {
+    /// The first operand.
+    pub operand0: VeRhs<f32, Mapping>,
+    /// The second operand: always a constant.
+    pub operand1: f32,
+    /// The elements.
+    pub valid_branch_ids: ValidBranchIds,
+}
+
+impl<Mapping: M> TernaryOperand<Mapping> {
+    /// For all elements.
+    pub fn always(operand0: VeRhs<f32, Mapping>, operand1: f32) -> Self {
+        Self { operand0, operand1, valid_branch_ids: ValidBranchIds::ValidAlways }
+    }
+
+    /// For the elements of a group.
+    pub fn group(operand0: VeRhs<f32, Mapping>, operand1: f32, id: GroupId) -> Self {
+        Self { operand0, operand1, valid_branch_ids: ValidBranchIds::ValidGroup { id } }
+    }
+}
+
+/// A list of operands.
+pub(super) type Operands<D, TargetMapping> = ArrayVec<VeBranchOperand<D, TargetMapping>, VECTOR_BRANCHES>;
+
+/// A list of pairs of operands.
+pub(super) type TernaryOperands<Mapping> = ArrayVec<TernaryOperand<Mapping>, VECTOR_BRANCHES>;
+
+/// Refuses lists of which more than one operand is for all elements.
+///
+/// # Errors
+/// Such a list.
+pub fn check_always(ids: impl Iterator<Item = ValidBranchIds>) -> Result<(), PlanError> {
+    let found = ids.filter(|ids| *ids == ValidBranchIds::ValidAlways).count();
+    if found <= 1 {
+        return Ok(());
+    }
+    refuse!(
+        "operands always",
+        "vector operand: Multiple ValidAlways operands are not allowed (found {}); \
+         help: give each but one a group: `VeBranchOperand::group(operand, GroupId::One)`",
+        number(found),
+    )
+}
+
+/// Operands as a command has them.
+pub(super) fn binary_inputs<D: VeScalar, TargetMapping: M>(
+    operands: impl IntoIterator<Item = VeBranchOperand<D, TargetMapping>>,
+    stash: &StashRead,
+) -> Result<Vec<BinaryInput>, PlanError> {
+    let input = |own: VeBranchOperand<D, TargetMapping>| {
+        Ok(BinaryInput { ids: own.valid_branch_ids, source: own.operand.source(stash)? })
+    };
+    operands.into_iter().map(input).collect()
+}
+
+/// Pairs of operands as a command has them.
+pub(super) fn ternary_inputs<TargetMapping: M>(
+    operands: impl IntoIterator<Item = TernaryOperand<TargetMapping>>,
+    stash: &StashRead,
+) -> Result<Vec<TernaryInput>, PlanError> {
+    let input = |own: TernaryOperand<TargetMapping>| {
+        let source = own.operand0.source(stash)?;
+        Ok(TernaryInput { ids: own.valid_branch_ids, source, constant: own.operand1 })
+    };
+    operands.into_iter().map(input).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_operand_is_for_all() {
+        use ValidBranchIds::ValidAlways;
+        let zero = ValidBranchIds::from(GroupId::Zero);
+        assert!(check_always([zero, ValidAlways, zero].into_iter()).is_ok());
+        let error = check_always([ValidAlways, zero, ValidAlways].into_iter()).expect_err("two are for all");
+        assert!(error.message().contains("(found 2)"), "{error}");
+    }
+}

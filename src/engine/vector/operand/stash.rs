@@ -1,0 +1,81 @@
+//! What a stream has stashed, and how it is read.
+
+use super::derive::derive_stash;
+use crate::command::{OperandSource, Transfer};
+use crate::error::{PlanError, refuse};
+use crate::mapping::{Expr, M};
+use crate::scalar::{VeScalar, VeScalarKind};
+use core::fmt::Debug;
+use core::marker::PhantomData;
+
+/// Whether a stream has stashed its elements.
+pub trait TensorState<D: VeScalar>: Debug {
+    /// The mapping of the stream then.
+    #[doc(hidden)]
+    const STASHED: Option<&'static Expr>;
+}
+
+/// Nothing is stashed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoTensor;
+
+impl<D: VeScalar> TensorState<D> for NoTensor {
+    const STASHED: Option<&'static Expr> = None;
+}
+
+/// The elements of a stream with this mapping are stashed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HasTensor<D, Mapping>(PhantomData<(D, Mapping)>);
+
+impl<D: VeScalar, Mapping: M> TensorState<D> for HasTensor<D, Mapping> {
+    const STASHED: Option<&'static Expr> = Some(Mapping::EXPR);
+}
+
+/// What a stream has stashed, as seen from its mapping now.
+#[derive(Clone, Copy, Debug)]
+pub struct StashRead {
+    /// The type then, and the loops. `None`: nothing is stashed.
+    pub stashed: Option<(VeScalarKind, Result<Transfer, PlanError>)>,
+}
+
+impl StashRead {
+    /// The stash as an operand of a stream of this type.
+    ///
+    /// # Errors
+    /// Nothing was stashed, or another type, or an axis that the stream lacks by now.
+    pub fn operand(&self, requested: VeScalarKind) -> Result<OperandSource, PlanError> {
+        let Some((kind, transfer)) = &self.stashed else {
+            refuse!(
+                "stash missing",
+                "vector stash: the stash is an operand, but nothing was stashed; \
+                 help: call `vector_stash()` where the elements are those that you want",
+            );
+        };
+        if *kind != requested {
+            let name = |kind| match kind {
+                VeScalarKind::F32 => "F32",
+                VeScalarKind::I32 => "I32",
+            };
+            refuse!(
+                "stash type",
+                "vector stash: stash type mismatch: stashed as {}, requested as {}; \
+                 help: stash behind the conversion",
+                str(name(*kind)),
+                str(name(requested)),
+            );
+        }
+        transfer.map(|transfer| OperandSource::Stash(Box::new(transfer)))
+    }
+}
+
+/// The plan of a read of the stash.
+pub(in crate::engine::vector) struct StashPlan<StashD, Stash, Stream>(PhantomData<(StashD, Stash, Stream)>);
+
+impl<StashD: VeScalar, Stash: TensorState<StashD>, Stream: M> StashPlan<StashD, Stash, Stream> {
+    pub(in crate::engine::vector) const READ: StashRead = StashRead {
+        stashed: match Stash::STASHED {
+            Some(mapping) => Some((StashD::KIND, derive_stash(mapping, Stream::EXPR))),
+            None => None,
+        },
+    };
+}
