@@ -18,6 +18,7 @@ use super::stage::{
     VeTensorContext, Way8,
 };
 use super::tensor::{VectorTensor, add};
+use super::time_left::{TimeLeft, time_left};
 use crate::command::{
     InterSliceReduce, MovedLoop, REDUCE_LOOPS, ReduceOperator, RepeatedLoop, SliceLoop, Step, VectorStep,
 };
@@ -26,8 +27,8 @@ use crate::engine::stream::VectorInitTensor;
 use crate::error::{PlanError, attempt, refuse};
 use crate::list::List;
 use crate::mapping::{
-    Atom, CutRule, Expr, Factor, Factors, Guard, M, Matched, Pieces, Pool, Problem, Term, factors_of,
-    liveness_of, matched,
+    Atom, CutRule, Expr, Factors, Guard, M, Matched, Pieces, Pool, Problem, Term, factors_of, liveness_of,
+    matched,
 };
 use crate::runtime::Tu;
 use crate::scalar::VeScalar;
@@ -36,7 +37,8 @@ use core::marker::PhantomData;
 
 const OPERATION: &str = "vector_inter_slice_reduce";
 
-/// The level of slices among the pieces.
+/// The levels of the pieces.
+const TIME: usize = 0;
 const SLICE: usize = 1;
 
 /// What an inter-slice reduce is derived from.
@@ -300,40 +302,8 @@ const fn check_places(
 
 /// Time2 is Time without what goes to slices, in the same order, with the same padding.
 const fn check_time(pool: &Pool, request: &InterSliceRequest, cut: &Matched) -> Result<(), PlanError> {
-    let (mut expected, mut out) = (Factors::one(), Factors::one());
-    let (mut ratio, mut gone) = (1, false);
-    let mut k = 0;
-    while k < cut.dividend.list.len() {
-        let piece = cut.dividend.list.at(k);
-        match piece.factor {
-            _ if piece.level == SLICE => {}
-            Factor::Term { term, resize } => {
-                ratio = piece.base / expected.size();
-                gone = match cut.partner(k) {
-                    Some(other) => cut.divisor.list.at(other).level == SLICE,
-                    None => true,
-                };
-                if !gone {
-                    expected.push_term(pool, term, resize);
-                }
-            }
-            Factor::Padding { size } if !gone && size / ratio >= expected.size() => {
-                expected.push_padding(size / ratio);
-            }
-            Factor::Padding { .. } => {}
-        }
-        k += 1;
-    }
-    let mut k = 0;
-    while k < cut.divisor.list.len() {
-        match cut.divisor.list.at(k).factor {
-            _ if cut.divisor.list.at(k).level == SLICE => {}
-            Factor::Term { term, resize } => out.push_term(pool, term, resize),
-            Factor::Padding { size } => out.push_padding(size),
-        }
-        k += 1;
-    }
-    if expected.is(&out) {
+    let TimeLeft { expected, given, .. } = time_left(pool, cut, TIME);
+    if expected.is(&given) {
         return Ok(());
     }
     refuse!(

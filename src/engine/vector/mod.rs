@@ -46,6 +46,7 @@ mod reduce;
 mod rules;
 pub mod stage;
 mod tensor;
+mod time_left;
 mod valid_count;
 pub mod wrong_calls;
 

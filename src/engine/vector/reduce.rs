@@ -12,6 +12,7 @@ use super::operand::TensorState;
 use super::rules::accepted;
 use super::stage::{self, CanTransitionTo, Stage, VeOrder, VeTensorContext};
 use super::tensor::{VectorIntraSliceReduceTensor, VectorTensor};
+use super::time_left::{TimeLeft, time_left};
 use super::valid_count::{Narrowing, derive_valid_count};
 use crate::command::{
     IntraSliceReduce, IntraSliceReduceOpF32, IntraSliceReduceOpI32, KeptLoop, REDUCE_LOOPS, ReduceOperator,
@@ -20,7 +21,7 @@ use crate::command::{
 use crate::error::{PlanError, attempt, refuse};
 use crate::list::List;
 use crate::mapping::{
-    Atom, AxisName, CutRule, Expr, Factor, Factors, Guard, Ident, M, Matched, Pieces, Pool, Problem, Term,
+    Atom, AxisName, CutRule, Expr, Factors, Guard, Ident, M, Matched, Pieces, Pool, Problem, Term,
     factors_of, liveness_of, matched,
 };
 use crate::runtime::Tu;
@@ -197,40 +198,8 @@ const fn check_pieces(pool: &Pool, request: &ReduceRequest, cut: &Matched) -> Re
 /// The output time is the time without the axis, in the same order and with the same padding of what stays. Returns the sums
 /// that are open at once: what stays inside of the outermost digit of the axis.
 const fn check_time(pool: &Pool, request: &ReduceRequest, cut: &Matched) -> Result<usize, PlanError> {
-    let (mut expected, mut out) = (Factors::one(), Factors::one());
-    // Positions of time per position of what stays; whether the last digit goes, and its padding with it.
-    let (mut ratio, mut gone, mut slots) = (1, false, 1);
-    let mut k = 0;
-    while k < cut.dividend.list.len() {
-        let piece = cut.dividend.list.at(k);
-        match piece.factor {
-            _ if piece.level != TIME => {}
-            Factor::Term { term, resize } => {
-                ratio = piece.base / expected.size();
-                gone = !piece.matched;
-                if gone {
-                    slots = expected.size();
-                } else {
-                    expected.push_term(pool, term, resize);
-                }
-            }
-            Factor::Padding { size } if !gone && size / ratio >= expected.size() => {
-                expected.push_padding(size / ratio);
-            }
-            Factor::Padding { .. } => {}
-        }
-        k += 1;
-    }
-    let mut k = 0;
-    while k < cut.divisor.list.len() {
-        match cut.divisor.list.at(k).factor {
-            _ if cut.divisor.list.at(k).level != TIME => {}
-            Factor::Term { term, resize } => out.push_term(pool, term, resize),
-            Factor::Padding { size } => out.push_padding(size),
-        }
-        k += 1;
-    }
-    if !expected.is(&out) {
+    let TimeLeft { expected, given, inside: slots } = time_left(pool, cut, TIME);
+    if !expected.is(&given) {
         refuse!(
             "reduce time",
             "vector_intra_slice_reduce: the output time is {}, but time {} without the axis {} is {}; \
