@@ -38,6 +38,7 @@
 //! ```
 
 mod array_vec;
+mod checks;
 mod enter;
 mod inter;
 mod operand;
@@ -51,6 +52,7 @@ mod valid_count;
 pub mod wrong_calls;
 
 pub use array_vec::ArrayVec;
+pub use checks::{UnaryArgMode, check_alu, check_defined, check_int_width, check_unary_mode};
 pub use enter::{BranchMode, derive_branch, derive_toggle};
 pub use inter::{
     InterSliceConfig, InterSlicePlan, InterSliceRequest, VectorInterSliceReduceTensor, derive_inter_slice,
@@ -66,9 +68,8 @@ pub use rules::{
     VectorPacketPlan, VectorPacketRequest, derive_concat, derive_pad, derive_split, derive_trim, derive_way8,
 };
 pub use tensor::{
-    FpDivOp, UnaryArgMode, VectorBranchTensor, VectorClipTensor, VectorFpDivTensor, VectorFpTensor,
-    VectorFpToFxpTensor, VectorFxpTensor, VectorFxpToFpTensor, VectorIntraSliceReduceTensor,
-    VectorLogicTensor, VectorNarrowTensor, VectorTensor, VectorWidenTensor, check_alu, check_defined,
-    check_int_width, check_unary_mode,
+    FpDivOp, VectorBranchTensor, VectorClipTensor, VectorFpDivTensor, VectorFpTensor, VectorFpToFxpTensor,
+    VectorFxpTensor, VectorFxpToFpTensor, VectorIntraSliceReduceTensor, VectorLogicTensor,
+    VectorNarrowTensor, VectorTensor, VectorWidenTensor,
 };
 pub use valid_count::{Narrowing, derive_valid_count};

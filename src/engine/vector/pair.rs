@@ -9,15 +9,14 @@
 //! [`begin_interleaved`](crate::runtime::TuContext::begin_interleaved) makes such a stream of two tensors. A unit that one of
 //! the groups takes is spent for both.
 
+use super::checks::{UnaryArgMode, check_defined, check_int_width, check_unary_mode};
 use super::operand::{
     IntoGroupOperand, IntoGroupTernaryOperand, NoTensor, StashRead, VeBranchOperand, VeTensorShape,
     binary_inputs, ternary_inputs,
 };
 use super::rules::{VectorPacketPlan, derive_way8};
 use super::stage::{self, CanTransitionTo, PacketMode, Stage, Zipped};
-use super::tensor::{
-    UnaryArgMode, VectorTensor, add, binary, check_defined, check_int_width, check_unary_mode,
-};
+use super::tensor::{VectorTensor, add, binary};
 use crate::command::{
     BinaryArgMode, BinaryInput, BinaryOperator, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp, FpDivBinaryOp,
     FpTernaryOp, FpUnaryOp, FxpBinaryOp, GroupId, LogicBinaryOpF32, LogicBinaryOpI32, TernaryArgMode,
@@ -266,19 +265,6 @@ const fn of_group(group: usize) -> ValidBranchIds {
     ValidBranchIds::ValidGroup { id: if group == 0 { GroupId::Zero } else { GroupId::One } }
 }
 
-/// A binary operator on one group, or both. No group: no step.
-#[track_caller]
-fn group_binary<D: VeScalar, Mapping: M>(
-    operation: &'static str,
-    op: BinaryOperator,
-    mode: BinaryArgMode,
-    operands: [Option<VeBranchOperand<D, Mapping>>; 2],
-) -> Option<VectorStep> {
-    accept(operation, check_defined(operation, op.name(), op.is_defined()));
-    let is_any = operands.iter().any(Option::is_some);
-    is_any.then(|| binary(operation, op, mode, group_inputs(operands)))
-}
-
 /// Calls of two groups of elements `$d` in packets of `$way` lanes.
 macro_rules! pair_calls {
     ([$($extra:tt)*] $d:ty, $way:tt, { $($methods:tt)* }) => {
@@ -291,6 +277,23 @@ macro_rules! pair_calls {
 }
 
 type Shape<Chip, Cluster, Slice, SplitTime, Packet> = VeTensorShape<Chip, Cluster, Slice, SplitTime, Packet>;
+
+pair_calls! { [D: VeScalar, const W: PacketMode,] D, W, {
+    /// The groups behind a binary operator on one of them, or on both. On none: no step.
+    #[track_caller]
+    fn then_binary<S2, O0, O1>(
+        self, operation: &'static str, op: BinaryOperator, mode: BinaryArgMode, group0: O0, group1: O1,
+    ) -> VectorTensorPair<'l, T, D, S2, Chip, Cluster, Slice, SplitTime, Packet, W>
+    where
+        O0: IntoGroupOperand<D, Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
+        O1: IntoGroupOperand<D, Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
+    {
+        accept(operation, check_defined(operation, op.name(), op.is_defined()));
+        let operands = [group0.into_group_operand(), group1.into_group_operand()];
+        let is_any = operands.iter().any(Option::is_some);
+        self.then(operation, is_any.then(|| binary(operation, op, mode, group_inputs(operands))))
+    }
+} }
 
 macro_rules! binary_calls {
     ($d:ty, $way:tt, $stage:ident, $name:ident, $with_mode:ident, $op:ty, $wrap:expr) => {
@@ -311,9 +314,7 @@ macro_rules! binary_calls {
                 O1: IntoGroupOperand<$d, Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
             {
                 const { (O0::CHECK, O1::CHECK) };
-                let operands = [group0.into_group_operand(), group1.into_group_operand()];
-                let step = group_binary(stringify!($name), $wrap(op), BinaryArgMode::Mode01, operands);
-                self.then(stringify!($name), step)
+                self.then_binary(stringify!($name), $wrap(op), BinaryArgMode::Mode01, group0, group1)
             }
 
             /// The same with other arguments: 0 is the stream of a group, 1 its operand.
@@ -330,8 +331,7 @@ macro_rules! binary_calls {
                 O1: IntoGroupOperand<$d, Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
             {
                 const { (O0::CHECK, O1::CHECK) };
-                let operands = [group0.into_group_operand(), group1.into_group_operand()];
-                self.then(stringify!($with_mode), group_binary(stringify!($with_mode), $wrap(op), mode, operands))
+                self.then_binary(stringify!($with_mode), $wrap(op), mode, group0, group1)
             }
         } }
     };
@@ -445,28 +445,15 @@ pair_calls! { [] f32, 4, {
         }
         self.then(operation, is_any.then_some(VectorStep::Ternary { op, mode, operands }))
     }
-
-    /// Joins the two halves of flits, innermost in the time of each group.
-    ///
-    /// Refused while compiling: anything else.
-    #[inline(never)]
-    pub fn vector_concat<SplitTime2: M, Packet2: M>(self)
-        -> VectorTensorPair<'l, T, f32, stage::Widen, Chip, Cluster, Slice, SplitTime2, Packet2, 8>
-    where
-        S: CanTransitionTo<stage::Widen>,
-    {
-        const { VectorPacketPlan::<SplitTime, Packet, SplitTime2, Packet2>::CONCAT };
-        self.then("vector_concat", Some(VectorStep::Concat))
-    }
 } }
 
-pair_calls! { [] i32, 4, {
+pair_calls! { [D: VeScalar,] D, 4, {
     /// Joins the two halves of flits, innermost in the time of each group.
     ///
     /// Refused while compiling: anything else.
     #[inline(never)]
     pub fn vector_concat<SplitTime2: M, Packet2: M>(self)
-        -> VectorTensorPair<'l, T, i32, stage::Widen, Chip, Cluster, Slice, SplitTime2, Packet2, 8>
+        -> VectorTensorPair<'l, T, D, stage::Widen, Chip, Cluster, Slice, SplitTime2, Packet2, 8>
     where
         S: CanTransitionTo<stage::Widen>,
     {

@@ -1,5 +1,6 @@
 //! Streams inside the engine, and the operators as calls.
 
+use super::checks::{UnaryArgMode, check_alu, check_defined, check_int_width, check_unary_mode};
 use super::operand::{
     HasTensor, IntoOperands, IntoTernaryOperands, NoTensor, StashPlan, TensorState, VeTensorShape,
     binary_inputs, ternary_inputs,
@@ -10,11 +11,11 @@ use super::stage::{
 };
 use crate::command::{
     BinaryArgMode, BinaryInput, BinaryOperator, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp, FpDivBinaryOp,
-    FpTernaryOp, FpUnaryOp, FxpBinaryOp, LogicBinaryOpF32, LogicBinaryOpI32, RngdAlu, TernaryArgMode,
-    ValidBranchIds, VectorStep,
+    FpTernaryOp, FpUnaryOp, FxpBinaryOp, LogicBinaryOpF32, LogicBinaryOpI32, TernaryArgMode, ValidBranchIds,
+    VectorStep,
 };
 use crate::engine::stream::{Pass, StreamTensor, VectorFinalTensor};
-use crate::error::{PlanError, refuse};
+use crate::error::PlanError;
 use crate::mapping::M;
 use crate::runtime::fault::accept;
 use crate::runtime::{Tu, TuContext};
@@ -181,56 +182,6 @@ pub(super) fn add(pass: &mut Pass, operation: &'static str, step: VectorStep) {
     vector.steps.push(step);
 }
 
-/// A unit does one thing per pass.
-///
-/// # Errors
-/// A unit that is in use.
-pub fn check_alu(operation: &'static str, alu: RngdAlu, used: bool) -> Result<(), PlanError> {
-    if !used {
-        return Ok(());
-    }
-    refuse!(
-        "vector unit",
-        "{}: {} is already in use: each arithmetic unit of the Vector Engine works once per pass; \
-         help: use an operator of another unit, or a second pass",
-        str(operation),
-        str(alu.name()),
-    )
-}
-
-/// Refuses operators of which no page says what they compute.
-///
-/// # Errors
-/// Such an operator.
-pub fn check_defined(operation: &'static str, name: &'static str, defined: bool) -> Result<(), PlanError> {
-    if defined {
-        return Ok(());
-    }
-    refuse!(
-        "vector operator",
-        "{}: no page says what {} computes, so that it is not simulated; help: use the operator without a mask, on the \
-         elements of a group: `VeBranchOperand::group(operand, GroupId::One)`",
-        str(operation),
-        str(name),
-    )
-}
-
-/// Refuses fixed points that a number does not have.
-///
-/// # Errors
-/// More than 31 integer bits.
-pub fn check_int_width(operation: &'static str, int_width: u32) -> Result<(), PlanError> {
-    if int_width < 32 {
-        return Ok(());
-    }
-    refuse!(
-        "int_width",
-        "{}: int_width is {}, but must be less than 32: an i32 has 31 bits beside its sign; help: 31 is for integers",
-        str(operation),
-        number(int_width as usize),
-    )
-}
-
 /// A binary operator as a step.
 #[track_caller]
 pub(super) fn binary(
@@ -267,6 +218,20 @@ macro_rules! calls {
     };
 }
 
+calls! { [D: VeScalar, const W: PacketMode,] D, W, {
+    /// The stream behind a binary operator.
+    #[track_caller]
+    fn then_binary<S2, O>(self, operation: &'static str, op: BinaryOperator, mode: BinaryArgMode, operand: O)
+        -> VectorTensor<'l, T, S2, D, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS, W>
+    where
+        O: IntoOperands<D, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>,
+    {
+        let stash = const { &StashPlan::<StashD, Stash, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>::READ };
+        let step = binary(operation, op, mode, binary_inputs(operand.into_operands(), stash));
+        self.then(operation, step)
+    }
+} }
+
 /// A binary operator, with and without a mode.
 macro_rules! binary_calls {
     ($d:ty, $way:tt, $stage:ident, $name:ident, $with_mode:ident, $op:ty, $wrap:expr, $alias:ident, $doc:literal) => {
@@ -289,10 +254,7 @@ macro_rules! binary_calls {
                 O: IntoOperands<$d, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>,
             {
                 const { O::CHECK };
-                let stash = const { &StashPlan::<StashD, Stash, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>::READ };
-                let operands = binary_inputs(operand.into_operands(), stash);
-                let step = binary(stringify!($name), $wrap(op), BinaryArgMode::Mode01, operands);
-                self.then(stringify!($name), step)
+                self.then_binary(stringify!($name), $wrap(op), BinaryArgMode::Mode01, operand)
             }
 
             /// The same with other arguments: 0 is the stream, 1 the operand.
@@ -309,9 +271,7 @@ macro_rules! binary_calls {
                 O: IntoOperands<$d, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>,
             {
                 const { O::CHECK };
-                let stash = const { &StashPlan::<StashD, Stash, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>::READ };
-                let operands = binary_inputs(operand.into_operands(), stash);
-                self.then(stringify!($with_mode), binary(stringify!($with_mode), $wrap(op), mode, operands))
+                self.then_binary(stringify!($with_mode), $wrap(op), mode, operand)
             }
         } }
     };
@@ -388,9 +348,7 @@ calls! { [] f32, 4, {
         O: IntoOperands<f32, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>,
     {
         const { O::CHECK };
-        let stash = const { &StashPlan::<StashD, Stash, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>::READ };
-        let operands = binary_inputs(operand.into_operands(), stash);
-        self.then("vector_fp_div", binary("vector_fp_div", BinaryOperator::FpDiv(op), mode, operands))
+        self.then_binary("vector_fp_div", BinaryOperator::FpDiv(op), mode, operand)
     }
 
     /// A function of each element.
@@ -459,40 +417,6 @@ calls! { [] f32, 4, {
         self.then("vector_fp_ternary", VectorStep::Ternary { op, mode, operands })
     }
 } }
-
-/// The argument of a function: 0 is the stream. There is no operand.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum UnaryArgMode {
-    /// `op(stream)`.
-    #[default]
-    Mode0,
-    /// An operand that functions do not have: refused.
-    Mode1,
-}
-
-impl fmt::Display for UnaryArgMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            UnaryArgMode::Mode0 => "UnaryArgMode::Mode0",
-            UnaryArgMode::Mode1 => "UnaryArgMode::Mode1",
-        })
-    }
-}
-
-/// A function has no operand.
-///
-/// # Errors
-/// The mode that asks for one.
-pub fn check_unary_mode(mode: UnaryArgMode) -> Result<(), PlanError> {
-    if mode == UnaryArgMode::Mode0 {
-        return Ok(());
-    }
-    refuse!(
-        "unary mode",
-        "vector_fp_unary: UnaryArgMode::Mode1 is the function of an operand, but a function takes the stream alone; \
-         help: use UnaryArgMode::Mode0",
-    )
-}
 
 calls! { [] i32, 8, {
     /// Fixed point becomes float: `x * 2^(int_width - 31)`, rounded to nearest, ties to even. With 31 the elements are

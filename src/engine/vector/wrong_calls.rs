@@ -169,13 +169,7 @@ impl<
     FS,
 > VectorTensor<'l, T, S, D, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS, 4>
 {
-    #[doc(hidden)]
-    pub fn vector_final(self) -> VectorFinalTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>
-    where
-        Self: HasEightLanes<()>,
-    {
-        unreachable!("nothing meets this bound")
-    }
+    call!(HasEightLanes, vector_final<>() -> VectorFinalTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>);
 }
 
 wrong_calls! { [] i32, 4 {
