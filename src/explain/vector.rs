@@ -1,6 +1,6 @@
 //! `explain()` on the program of the Vector Engine: its stages, their packets and arithmetic units.
 
-use crate::command::{StreamShape, Vector, VectorStep};
+use crate::command::{RngdAlu, StreamShape, Vector, VectorStep};
 use crate::engine::vector::{
     InterSlicePlan, ReducePlan, VectorPacketPlan, VectorPacketRequest, derive_inter_slice, derive_reduce,
 };
@@ -79,9 +79,6 @@ pub fn explain_vector(vector: &Vector, before: StreamShape) -> VectorExplanation
     VectorExplanation { rows, units: vector.alus().count(), cycles }
 }
 
-/// Arithmetic units of the engine.
-const UNITS: usize = 19;
-
 impl fmt::Display for VectorExplanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "vector\n")?;
@@ -91,7 +88,7 @@ impl fmt::Display for VectorExplanation {
         };
         let rows: Vec<_> = self.rows.iter().map(cells).collect();
         write_table(f, &["step", "unit", "packets", "lanes", "element"], &rows)?;
-        writeln!(f, "\nunits    {} of {UNITS}", self.units)?;
+        writeln!(f, "\nunits    {} of {}", self.units, RngdAlu::ALL.len())?;
         writeln!(f, "latency  {} cycles, one per unit", self.units)?;
         writeln!(f, "cycles   {}, one per packet of the stage that has most", self.cycles)
     }

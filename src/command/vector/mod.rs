@@ -9,26 +9,33 @@
 //! A program is a list of steps. Positions of a stream are counted as `time * lanes + lane`, so that cutting packets in
 //! halves moves no element.
 
+mod arguments;
 mod branch;
 mod operators;
+mod print;
+mod reduce;
 
+pub use arguments::{BinaryArgMode, TernaryArgMode};
 pub use branch::{
     Branch, GROUP_BIT, GroupId, InputCmp, InputCmpF32, InputCmpI32, TOGGLE_DIGITS, ValidBranchIds,
 };
 pub use operators::{
-    BinaryArgMode, BinaryOperator, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp, FpDivBinaryOp, FpMulAlu,
-    FpTernaryOp, FpUnaryOp, FxpBinaryOp, InterSliceReduceOpF32, InterSliceReduceOpI32, IntraSliceReduceOpF32,
-    IntraSliceReduceOpI32, LogicBinaryOpF32, LogicBinaryOpI32, ReduceOperator, RngdAlu, TernaryArgMode,
+    BinaryOperator, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp, FpDivBinaryOp, FpMulAlu, FpTernaryOp,
+    FpUnaryOp, FxpBinaryOp, IntraSliceReduceOpF32, IntraSliceReduceOpI32, LogicBinaryOpF32, LogicBinaryOpI32,
+    RngdAlu,
+};
+pub(crate) use reduce::nest;
+pub use reduce::{
+    InterSliceReduce, InterSliceReduceOpF32, InterSliceReduceOpI32, IntraSliceReduce, KeptLoop, MovedLoop,
+    REDUCE_LOOPS, ReduceOperator, ReducedLoop, RepeatedLoop, SliceLoop,
 };
 
 use super::region::Region;
 use super::shapes::StreamShape;
-use super::transfer::{Step, Transfer};
-use crate::list::List;
+use super::transfer::Transfer;
 use crate::mapping::Guard;
 use crate::scalar::ElementType;
 use crate::spec::{BEAT_LANES, VECTOR_NARROW_LANES};
-use core::fmt;
 
 /// Where an operand comes from.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,121 +75,6 @@ pub struct TernaryInput {
     pub source: OperandSource,
     /// The second operand: a constant.
     pub constant: f32,
-}
-
-/// The most loops on either side of a reduce.
-pub const REDUCE_LOOPS: usize = 24;
-
-/// A loop over what a reduce keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeptLoop {
-    /// Iterations.
-    pub size: usize,
-    /// Positions of the incoming stream per iteration.
-    pub input: usize,
-    /// Positions of the outgoing stream per iteration.
-    pub output: usize,
-}
-
-/// A loop over what a reduce makes one element of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReducedLoop {
-    /// Iterations.
-    pub size: usize,
-    /// Positions of the incoming stream per iteration.
-    pub input: usize,
-}
-
-/// The intra-slice reduce: in each slice, one element for all along an axis.
-///
-/// Elements are taken in the order of their index along the axis, the first one as it is. Padding is left out; where there
-/// is nothing else, the result is none.
-#[derive(Clone, Debug, PartialEq)]
-pub struct IntraSliceReduce {
-    /// The operator.
-    pub op: ReduceOperator,
-    /// Which positions of the incoming stream hold an element. Variables: chip, cluster, slice, time, packet.
-    pub guard: Guard,
-    /// What stays.
-    pub kept: List<KeptLoop, REDUCE_LOOPS>,
-    /// What is reduced, in the order of the index: the loop whose iterations are farthest apart along the axis comes first.
-    pub reduced: List<ReducedLoop, REDUCE_LOOPS>,
-    /// Time steps of the outgoing stream.
-    pub time: usize,
-    /// Places of the accumulator that are in use at once, of 8.
-    pub slots: usize,
-}
-
-impl IntraSliceReduce {
-    /// Where each element is before it, and where its sum is behind it: sum by sum, in the order in which elements are
-    /// added.
-    pub(crate) fn places(&self) -> impl Iterator<Item = (usize, usize)> {
-        let kept = self.kept.iter().map(|own| (own.size, own.input, own.output));
-        nest(kept).into_iter().flat_map(|(from, to)| {
-            let reduced = nest(self.reduced.iter().map(|own| (own.size, own.input, 0)));
-            reduced.into_iter().map(move |(offset, _)| (from + offset, to))
-        })
-    }
-}
-
-/// A loop over what an inter-slice reduce keeps. Elements of a step are positions, `time * lanes + lane`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MovedLoop {
-    /// Iterations.
-    pub size: usize,
-    /// Slices or positions before it, per iteration.
-    pub input: Step,
-    /// Slices or positions behind it, per iteration.
-    pub output: Step,
-}
-
-/// A loop over the slices of a sum.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SliceLoop {
-    /// Iterations.
-    pub size: usize,
-    /// Slices per iteration.
-    pub units: usize,
-    /// The axis, from 0 on: the fold over the last one is the innermost. Loops of an axis stand together.
-    pub axis: usize,
-}
-
-/// A loop over the slices that get the same sum.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RepeatedLoop {
-    /// Iterations.
-    pub size: usize,
-    /// Slices per iteration.
-    pub units: usize,
-}
-
-/// The inter-slice reduce: in each cluster, one element for all slices of a group.
-#[derive(Clone, Debug, PartialEq)]
-pub struct InterSliceReduce {
-    /// The operator.
-    pub op: ReduceOperator,
-    /// Which positions of the incoming stream hold an element. Variables: chip, cluster, slice, time, packet.
-    pub guard: Guard,
-    /// What stays: slices, positions, and time steps that go to slices.
-    pub kept: List<MovedLoop, REDUCE_LOOPS>,
-    /// What is reduced, in the order of the index: the loop whose iterations are farthest apart along its axis comes first.
-    pub reduced: List<SliceLoop, REDUCE_LOOPS>,
-    /// What gets the same sum.
-    pub repeated: List<RepeatedLoop, REDUCE_LOOPS>,
-    /// Neighbouring slices of a group.
-    pub group: usize,
-    /// Time steps of the outgoing stream.
-    pub time: usize,
-}
-
-/// Two positions for every turn of a nest of loops, in order.
-pub(crate) fn nest(loops: impl Iterator<Item = (usize, usize, usize)>) -> Vec<(usize, usize)> {
-    let mut all = vec![(0, 0)];
-    for (size, input, output) in loops {
-        let turns = |(from, to)| (0..size).map(move |k| (from + k * input, to + k * output));
-        all = all.into_iter().flat_map(turns).collect();
-    }
-    all
 }
 
 /// A step of a program.
@@ -265,18 +157,23 @@ impl VectorStep {
         }
     }
 
-    /// The operands that it takes.
-    fn sources(&self) -> impl Iterator<Item = &OperandSource> {
+    /// Its operands, whether it looks at them or not.
+    fn operands(&self) -> impl Iterator<Item = &OperandSource> {
         let (binary, ternary) = match self {
-            VectorStep::Binary { mode, operands, .. } if mode.arguments() != [0, 0] => {
-                (&operands[..], &[][..])
-            }
-            VectorStep::Ternary { mode, operands, .. } if mode.arguments().contains(&1) => {
-                (&[][..], &operands[..])
-            }
+            VectorStep::Binary { operands, .. } => (&operands[..], &[][..]),
+            VectorStep::Ternary { operands, .. } => (&[][..], &operands[..]),
             _ => (&[][..], &[][..]),
         };
         binary.iter().map(|input| &input.source).chain(ternary.iter().map(|input| &input.source))
+    }
+
+    /// Whether it looks at its operands.
+    fn takes_operands(&self) -> bool {
+        match self {
+            VectorStep::Binary { mode, .. } => mode.arguments().contains(&1),
+            VectorStep::Ternary { mode, .. } => mode.arguments().contains(&1),
+            _ => false,
+        }
     }
 
     /// The stream behind it. Numbers that are too large are as large as can be.
@@ -346,7 +243,8 @@ impl Vector {
 
     /// The tensors in the VRF that it takes operands from.
     pub fn operands(&self) -> impl Iterator<Item = &VrfOperand> {
-        self.steps.iter().flat_map(VectorStep::sources).filter_map(|source| match source {
+        let taking = self.steps.iter().filter(|step| step.takes_operands());
+        taking.flat_map(VectorStep::operands).filter_map(|source| match source {
             OperandSource::Vrf(own) => Some(&**own),
             OperandSource::Constant(_) | OperandSource::Stash(_) => None,
         })
@@ -396,29 +294,17 @@ impl Vector {
 
     /// Lanes, elements of operands and of sums, that executing it keeps track of.
     pub(crate) fn kept(&self, before: StreamShape) -> u128 {
-        let loops = |sizes: &mut dyn Iterator<Item = usize>| {
-            sizes.fold(1u128, |all, size| all.saturating_mul(size as u128))
-        };
-        let widest = self.shapes(before).map(|shape| shape.time as u128 * shape.lanes as u128).max();
-        let of_step = |step: &VectorStep| {
-            let (binary, ternary) = match step {
-                VectorStep::Binary { operands, .. } => (&operands[..], &[][..]),
-                VectorStep::Ternary { operands, .. } => (&[][..], &operands[..]),
-                _ => (&[][..], &[][..]),
+        let elements = |source: &OperandSource| {
+            let transfer = match source {
+                OperandSource::Constant(_) => return 0,
+                OperandSource::Vrf(own) => &own.transfer,
+                OperandSource::Stash(own) => own,
             };
-            let sources = binary.iter().map(|own| &own.source).chain(ternary.iter().map(|own| &own.source));
-            sources.fold(0u128, |sum, source| match source {
-                OperandSource::Constant(_) => sum,
-                OperandSource::Vrf(own) => {
-                    sum.saturating_add(loops(&mut own.transfer.loops.iter().map(|own| own.size)))
-                }
-                OperandSource::Stash(own) => {
-                    sum.saturating_add(loops(&mut own.loops.iter().map(|own| own.size)))
-                }
-            })
+            transfer.loops.iter().fold(1u128, |all, own| all.saturating_mul(own.size as u128))
         };
-        let operands = self.steps.iter().fold(0u128, |sum, step| sum.saturating_add(of_step(step)));
-        operands.saturating_add(widest.unwrap_or(0).saturating_mul(6))
+        let operands = self.steps.iter().flat_map(VectorStep::operands).map(elements);
+        let widest = self.shapes(before).map(|shape| shape.time as u128 * shape.lanes as u128).max();
+        operands.fold(widest.unwrap_or(0).saturating_mul(6), u128::saturating_add)
     }
 
     /// For every time step that leaves it, the greatest number of one that it depends on. `number` numbers the steps that
@@ -468,103 +354,10 @@ impl Vector {
     }
 }
 
-/// A constant as a number of its type.
-fn write_constant(f: &mut fmt::Formatter<'_>, element: ElementType, bits: u32) -> fmt::Result {
-    match element {
-        ElementType::F32 => write!(f, "{:?}", f32::from_bits(bits)),
-        _ => write!(f, "{}", bits as i32),
-    }
-}
-
-fn write_source(f: &mut fmt::Formatter<'_>, element: ElementType, source: &OperandSource) -> fmt::Result {
-    match source {
-        OperandSource::Constant(bits) => write_constant(f, element, *bits),
-        OperandSource::Vrf(own) => write!(f, "VRF {}", own.source.address),
-        OperandSource::Stash(_) => f.write_str("stash"),
-    }
-}
-
-fn write_ids(f: &mut fmt::Formatter<'_>, ids: ValidBranchIds) -> fmt::Result {
-    match ids {
-        ValidBranchIds::ValidAlways => Ok(()),
-        group => write!(f, " for {group}"),
-    }
-}
-
-/// The digits of the name of a mode.
-fn mode_digits(arguments: &[usize]) -> impl fmt::Display {
-    arguments.iter().map(usize::to_string).collect::<String>()
-}
-
-impl fmt::Display for VectorStep {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            VectorStep::Branch(branch) => write!(f, "branch {branch}"),
-            VectorStep::Unzip { step } => write!(f, "unzip {step}"),
-            VectorStep::Zip { op, mode: BinaryArgMode::Mode01 } => write!(f, "zip {op}"),
-            VectorStep::Zip { op, mode } => write!(f, "zip {op} mode {}", mode_digits(&mode.arguments())),
-            VectorStep::Stash => f.write_str("stash"),
-            VectorStep::Binary { op, mode, operands } => {
-                write!(f, "{op}")?;
-                if *mode != BinaryArgMode::Mode01 {
-                    write!(f, " mode {}", mode_digits(&mode.arguments()))?;
-                }
-                for (k, input) in operands.iter().enumerate() {
-                    f.write_str(if k == 0 { " " } else { ", " })?;
-                    write_source(f, op.element(), &input.source)?;
-                    write_ids(f, input.ids)?;
-                }
-                Ok(())
-            }
-            VectorStep::Unary { op, ids } => {
-                write!(f, "{op}")?;
-                write_ids(f, *ids)
-            }
-            VectorStep::Ternary { op, mode, operands } => {
-                write!(f, "{op}")?;
-                if *mode != TernaryArgMode::Mode012 {
-                    write!(f, " mode {}", mode_digits(&mode.arguments()))?;
-                }
-                for (k, input) in operands.iter().enumerate() {
-                    f.write_str(if k == 0 { " (" } else { ", (" })?;
-                    write_source(f, ElementType::F32, &input.source)?;
-                    write!(f, ", {:?})", input.constant)?;
-                    write_ids(f, input.ids)?;
-                }
-                Ok(())
-            }
-            VectorStep::FxpToFp { int_width } => write!(f, "fxp_to_fp {int_width}"),
-            VectorStep::FpToFxp { int_width } => write!(f, "fp_to_fxp {int_width}"),
-            VectorStep::Split => f.write_str("split"),
-            VectorStep::Trim => f.write_str("trim_way4"),
-            VectorStep::Concat => f.write_str("concat"),
-            VectorStep::Pad => f.write_str("pad_way8"),
-            VectorStep::IntraSliceReduce(own) => {
-                let count: usize = own.reduced.iter().map(|own| own.size).product();
-                write!(f, "intra_slice_reduce {} of {count}, {} slots", own.op, own.slots)
-            }
-            VectorStep::InterSliceReduce(own) => {
-                let count: usize = own.reduced.iter().map(|own| own.size).product();
-                write!(f, "inter_slice_reduce {} of {count}, groups of {} slices", own.op, own.group)
-            }
-        }
-    }
-}
-
-/// The steps, in the manual's words.
-impl fmt::Display for Vector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "vector {}", self.input)?;
-        for (k, step) in self.steps.iter().enumerate() {
-            write!(f, "{}{step}", if k == 0 { ": " } else { " | " })?;
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::list::List;
 
     fn program() -> Vector {
         let operand = |ids, source| BinaryInput { ids, source };

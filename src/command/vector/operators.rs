@@ -3,9 +3,26 @@
 use crate::scalar::ElementType;
 use core::fmt;
 
-/// An arithmetic unit (ALU) of the Vector Engine. A pass uses each at most once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RngdAlu {
+/// The arithmetic units. Each prints as its variant.
+macro_rules! units {
+    ($($(#[$doc:meta])* $unit:ident,)*) => {
+        /// An arithmetic unit (ALU) of the Vector Engine. A pass uses each at most once.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum RngdAlu { $($(#[$doc])* $unit,)* }
+
+        impl RngdAlu {
+            /// All of them.
+            pub const ALL: &'static [RngdAlu] = &[$(RngdAlu::$unit),*];
+
+            /// The name.
+            pub const fn name(self) -> &'static str {
+                match self { $(RngdAlu::$unit => stringify!($unit),)* }
+            }
+        }
+    };
+}
+
+units! {
     /// Bitwise and.
     LogicAnd,
     /// Bitwise or.
@@ -44,33 +61,6 @@ pub enum RngdAlu {
     ReduceAccTree,
     /// The division after an intra-slice reduce.
     ReduceFpDiv,
-}
-
-impl RngdAlu {
-    /// The name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            RngdAlu::LogicAnd => "LogicAnd",
-            RngdAlu::LogicOr => "LogicOr",
-            RngdAlu::LogicXor => "LogicXor",
-            RngdAlu::LogicLshift => "LogicLshift",
-            RngdAlu::LogicRshift => "LogicRshift",
-            RngdAlu::FxpAdd => "FxpAdd",
-            RngdAlu::FxpLshift => "FxpLshift",
-            RngdAlu::FxpMul => "FxpMul",
-            RngdAlu::FxpRshift => "FxpRshift",
-            RngdAlu::FpFma => "FpFma",
-            RngdAlu::FpFpu => "FpFpu",
-            RngdAlu::FpExp => "FpExp",
-            RngdAlu::FpMul0 => "FpMul0",
-            RngdAlu::FpMul1 => "FpMul1",
-            RngdAlu::ClipAdd => "ClipAdd",
-            RngdAlu::ClipMax => "ClipMax",
-            RngdAlu::ClipMin => "ClipMin",
-            RngdAlu::ReduceAccTree => "ReduceAccTree",
-            RngdAlu::ReduceFpDiv => "ReduceFpDiv",
-        }
-    }
 }
 
 impl fmt::Display for RngdAlu {
@@ -332,106 +322,6 @@ impl fmt::Display for FpBinaryOp {
     }
 }
 
-/// Which arguments a binary operator takes: 0 is the stream, 1 the operand.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum BinaryArgMode {
-    /// `op(stream, stream)`. The operand is not looked at.
-    Mode00,
-    /// `op(stream, operand)`.
-    #[default]
-    Mode01,
-    /// `op(operand, stream)`.
-    Mode10,
-    /// `op(operand, operand)`. The stream is not looked at.
-    Mode11,
-}
-
-impl BinaryArgMode {
-    /// All of them.
-    pub const ALL: [BinaryArgMode; 4] = [Self::Mode00, Self::Mode01, Self::Mode10, Self::Mode11];
-
-    /// The two arguments: 0 is the stream, 1 the operand.
-    pub const fn arguments(self) -> [usize; 2] {
-        match self {
-            BinaryArgMode::Mode00 => [0, 0],
-            BinaryArgMode::Mode01 => [0, 1],
-            BinaryArgMode::Mode10 => [1, 0],
-            BinaryArgMode::Mode11 => [1, 1],
-        }
-    }
-}
-
-impl fmt::Display for BinaryArgMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            BinaryArgMode::Mode00 => "BinaryArgMode::Mode00",
-            BinaryArgMode::Mode01 => "BinaryArgMode::Mode01",
-            BinaryArgMode::Mode10 => "BinaryArgMode::Mode10",
-            BinaryArgMode::Mode11 => "BinaryArgMode::Mode11",
-        })
-    }
-}
-
-/// Which arguments a ternary operator takes: 0 is the stream, 1 the first operand, 2 the second one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum TernaryArgMode {
-    /// `op(stream, operand0, operand1)`.
-    #[default]
-    Mode012,
-    /// `op(stream, stream, operand1)`.
-    Mode002,
-    /// `op(operand0, stream, operand1)`.
-    Mode102,
-    /// `op(operand0, operand0, operand1)`.
-    Mode112,
-    /// `op(stream, operand1, stream)`.
-    Mode020,
-    /// `op(stream, operand1, operand0)`.
-    Mode021,
-    /// `op(operand0, operand1, stream)`.
-    Mode120,
-}
-
-impl TernaryArgMode {
-    /// All of them.
-    pub const ALL: [TernaryArgMode; 7] = [
-        Self::Mode012,
-        Self::Mode002,
-        Self::Mode102,
-        Self::Mode112,
-        Self::Mode020,
-        Self::Mode021,
-        Self::Mode120,
-    ];
-
-    /// The three arguments: 0 is the stream, 1 the first operand, 2 the second one.
-    pub const fn arguments(self) -> [usize; 3] {
-        match self {
-            TernaryArgMode::Mode012 => [0, 1, 2],
-            TernaryArgMode::Mode002 => [0, 0, 2],
-            TernaryArgMode::Mode102 => [1, 0, 2],
-            TernaryArgMode::Mode112 => [1, 1, 2],
-            TernaryArgMode::Mode020 => [0, 2, 0],
-            TernaryArgMode::Mode021 => [0, 2, 1],
-            TernaryArgMode::Mode120 => [1, 2, 0],
-        }
-    }
-}
-
-impl fmt::Display for TernaryArgMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            TernaryArgMode::Mode012 => "TernaryArgMode::Mode012",
-            TernaryArgMode::Mode002 => "TernaryArgMode::Mode002",
-            TernaryArgMode::Mode102 => "TernaryArgMode::Mode102",
-            TernaryArgMode::Mode112 => "TernaryArgMode::Mode112",
-            TernaryArgMode::Mode020 => "TernaryArgMode::Mode020",
-            TernaryArgMode::Mode021 => "TernaryArgMode::Mode021",
-            TernaryArgMode::Mode120 => "TernaryArgMode::Mode120",
-        })
-    }
-}
-
 /// An operator of two arguments, whichever cluster has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BinaryOperator {
@@ -511,125 +401,6 @@ impl fmt::Display for BinaryOperator {
     }
 }
 
-/// An operator that makes one element of many.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ReduceOperator {
-    /// The sum of `i32`, modulo 2^32.
-    AddI32,
-    /// The sum of `i32`, after each addition the nearest that `i32` has.
-    AddSatI32,
-    /// The greatest `i32`.
-    MaxI32,
-    /// The least `i32`.
-    MinI32,
-    /// The sum of `f32`.
-    AddF32,
-    /// The greatest `f32`.
-    MaxF32,
-    /// The least `f32`.
-    MinF32,
-    /// The product of `f32`.
-    MulF32,
-}
-
-impl ReduceOperator {
-    /// The type of the elements.
-    pub const fn element(&self) -> ElementType {
-        match self {
-            ReduceOperator::AddI32
-            | ReduceOperator::AddSatI32
-            | ReduceOperator::MaxI32
-            | ReduceOperator::MinI32 => ElementType::I32,
-            _ => ElementType::F32,
-        }
-    }
-
-    /// The name.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            ReduceOperator::AddI32 | ReduceOperator::AddF32 => "Add",
-            ReduceOperator::AddSatI32 => "AddSat",
-            ReduceOperator::MaxI32 | ReduceOperator::MaxF32 => "Max",
-            ReduceOperator::MinI32 | ReduceOperator::MinF32 => "Min",
-            ReduceOperator::MulF32 => "Mul",
-        }
-    }
-}
-
-impl fmt::Display for ReduceOperator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// What an inter-slice reduce makes of `i32`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum InterSliceReduceOpI32 {
-    /// The sum, modulo 2^32.
-    Add,
-    /// The sum, after each addition the nearest that `i32` has.
-    AddSat,
-    /// The greatest one.
-    Max,
-    /// The least one.
-    Min,
-}
-
-/// What an inter-slice reduce makes of `f32`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum InterSliceReduceOpF32 {
-    /// The sum.
-    Add,
-    /// The greatest one.
-    Max,
-    /// The least one.
-    Min,
-    /// The product.
-    Mul,
-}
-
-impl From<InterSliceReduceOpI32> for ReduceOperator {
-    fn from(op: InterSliceReduceOpI32) -> Self {
-        match op {
-            InterSliceReduceOpI32::Add => ReduceOperator::AddI32,
-            InterSliceReduceOpI32::AddSat => ReduceOperator::AddSatI32,
-            InterSliceReduceOpI32::Max => ReduceOperator::MaxI32,
-            InterSliceReduceOpI32::Min => ReduceOperator::MinI32,
-        }
-    }
-}
-
-impl From<InterSliceReduceOpF32> for ReduceOperator {
-    fn from(op: InterSliceReduceOpF32) -> Self {
-        match op {
-            InterSliceReduceOpF32::Add => ReduceOperator::AddF32,
-            InterSliceReduceOpF32::Max => ReduceOperator::MaxF32,
-            InterSliceReduceOpF32::Min => ReduceOperator::MinF32,
-            InterSliceReduceOpF32::Mul => ReduceOperator::MulF32,
-        }
-    }
-}
-
-impl From<IntraSliceReduceOpI32> for ReduceOperator {
-    fn from(op: IntraSliceReduceOpI32) -> Self {
-        match op {
-            IntraSliceReduceOpI32::AddSat => ReduceOperator::AddSatI32,
-            IntraSliceReduceOpI32::Max => ReduceOperator::MaxI32,
-            IntraSliceReduceOpI32::Min => ReduceOperator::MinI32,
-        }
-    }
-}
-
-impl From<IntraSliceReduceOpF32> for ReduceOperator {
-    fn from(op: IntraSliceReduceOpF32) -> Self {
-        match op {
-            IntraSliceReduceOpF32::Add => ReduceOperator::AddF32,
-            IntraSliceReduceOpF32::Max => ReduceOperator::MaxF32,
-            IntraSliceReduceOpF32::Min => ReduceOperator::MinF32,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -658,7 +429,5 @@ mod tests {
         assert_eq!(LogicBinaryOpI32::LogicRightShift.to_string(), "LogicBinaryOpI32::LogicRightShift");
         assert_eq!(BinaryOperator::ClipF32(ClipBinaryOpF32::AbsMin).to_string(), "ClipBinaryOpF32::AbsMin");
         assert_eq!(FpBinaryOp::MulF(FpMulAlu::Mul1).to_string(), "FpBinaryOp::MulF(Mul1)");
-        assert_eq!(TernaryArgMode::Mode021.to_string(), "TernaryArgMode::Mode021");
-        assert_eq!(BinaryArgMode::default().to_string(), "BinaryArgMode::Mode01");
     }
 }
