@@ -1,7 +1,8 @@
 //! Functions of one `f32`: computed in 64 bits, rounded once to 32.
 //!
 //! The results are those of the exact functions, rounded to nearest, but where the exact value is so near the middle of two
-//! numbers that 64 bits do not tell the side: about one argument in 10^9. Those that are known are in tables here. No function of the host is called.
+//! numbers that 64 bits do not tell the side: about one argument in 10^9. Those that are known are in tables here. No
+//! function of the host is called.
 //!
 //! Exponentials are a polynomial that compilers make vectors of; the others come from `libm`, the C library of musl in
 //! Rust: plain code without tables of the host, without a build script, in use below Rust's own library.
@@ -61,8 +62,8 @@ pub fn negative_exponential(x: f32) -> f32 {
 /// Arguments of the sigmoid below it: the terms of its series that are left out are below 2^-75.
 const SIGMOID_SERIES: f32 = f32::from_bits((127 - 9) << 23);
 
-/// `1 / (1 + e^-x)` of arguments next to 0: `1/2 + x/4 - x^3/48 + x^5/480`, rounded to odd. `1/2 + x/4` often is the middle of two
-/// numbers, and what decides is far behind the bits of an f64: a last bit of 1 stands for it.
+/// `1 / (1 + e^-x)` of arguments next to 0: `1/2 + x/4 - x^3/48 + x^5/480`, rounded to odd. `1/2 + x/4` often is the middle
+/// of two numbers, and what decides is far behind the bits of an f64: a last bit of 1 stands for it.
 #[inline]
 fn sigmoid_near_zero(x: f64) -> f64 {
     let line = 0.5 + 0.25 * x;

@@ -1,0 +1,172 @@
+//! The inter-slice reduce: one element for all slices of a group, in each cluster.
+//!
+//! ```text
+//!   Slice m![G, J], Time m![A, B]        groups of J neighbouring slices
+//!
+//!   Slice2 m![G, 1 # 8]   Time2 m![A, B]     the sum is in the first slice of its group
+//!   Slice2 m![G, X]       Time2 m![A, B]     every slice of the group has it
+//!   Slice2 m![G, B]       Time2 m![A]        slice b of the group has step b of it
+//! ```
+//!
+//! The reduced axis is the innermost of the slices. Elements are taken in the order of their index, from the first one on;
+//! padding is left out.
+
+mod derive;
+
+pub use derive::{InterSliceConfig, InterSliceRequest, derive_inter_slice};
+
+use super::operand::{NoTensor, TensorState};
+use super::stage::{
+    self, CanTransitionTo, Commitable, IntraSliceStage, Standalone, VeOrder, VeOrderValues, VeTensorContext,
+    Way8,
+};
+use super::tensor::{VectorTensor, add};
+use crate::command::{
+    InterSliceReduce, InterSliceReduceOpF32, InterSliceReduceOpI32, ReduceOperator, VectorStep,
+};
+use crate::engine::stream::VectorInitTensor;
+use crate::mapping::M;
+use crate::runtime::Tu;
+use crate::scalar::VeScalar;
+use core::marker::PhantomData;
+
+const OPERATION: &str = "vector_inter_slice_reduce";
+
+/// The plan of an inter-slice reduce, as types.
+pub struct InterSlicePlan<Chip, Cluster, Slice, Time, Packet, OutSlice, OutTime>(
+    PhantomData<(Chip, Cluster, Slice, Time, Packet, OutSlice, OutTime)>,
+);
+
+impl<Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, OutSlice: M, OutTime: M>
+    InterSlicePlan<Chip, Cluster, Slice, Time, Packet, OutSlice, OutTime>
+{
+    pub(crate) const REQUEST: InterSliceRequest = InterSliceRequest {
+        units: [Chip::EXPR, Cluster::EXPR],
+        slice: Slice::EXPR,
+        time: Time::EXPR,
+        packet: Packet::EXPR,
+        out_slice: OutSlice::EXPR,
+        out_time: OutTime::EXPR,
+    };
+
+    /// The derived configuration. Using it refuses what the engine cannot reduce.
+    pub const CONFIG: InterSliceConfig = match derive_inter_slice(&Self::REQUEST) {
+        Ok(config) => config,
+        Err(error) => error.refuse(),
+    };
+}
+
+/// The step of a program.
+fn step(op: ReduceOperator, config: &InterSliceConfig) -> VectorStep {
+    let InterSliceConfig { kept, reduced, repeated, group, time, guard } = *config;
+    VectorStep::InterSliceReduce(Box::new(InterSliceReduce {
+        op,
+        guard,
+        kept,
+        reduced,
+        repeated,
+        group,
+        time,
+    }))
+}
+
+/// Behind the inter-slice reduce.
+pub type VectorInterSliceReduceTensor<
+    'l,
+    const T: Tu,
+    D,
+    Chip,
+    Cluster,
+    Slice,
+    Time,
+    Packet,
+    const VE_ORDER: VeOrder,
+> = VectorTensor<
+    'l,
+    T,
+    stage::InterSliceReduce,
+    D,
+    Chip,
+    Cluster,
+    Slice,
+    Time,
+    Packet,
+    D,
+    NoTensor,
+    VE_ORDER,
+    Standalone,
+    { Way8 },
+>;
+
+macro_rules! reduce {
+    ($($d:ty, $op:ty;)*) => { $(
+        impl<'l, const T: Tu, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
+            VectorInitTensor<'l, T, $d, Chip, Cluster, Slice, Time, Packet>
+        {
+            /// One element for all slices of a group. `Slice2` is `Slice` with something else in the place of the
+            /// innermost axes, which are reduced: `1 # n`, a new axis, or axes of `Time`, which `Time2` then lacks.
+            ///
+            /// `.vector_intra_slice_branch()` may follow.
+            ///
+            /// Refused while compiling: anything else; packets of other than 8 elements.
+            #[inline(never)] // The compiler names the line of a call that it did not inline.
+            pub fn vector_inter_slice_reduce<Slice2: M, Time2: M>(
+                self,
+                op: $op,
+            ) -> VectorInterSliceReduceTensor<
+                'l, T, $d, Chip, Cluster, Slice2, Time2, Packet, { <VeOrder as VeOrderValues>::InterFirst },
+            > {
+                let plan = const {
+                    &InterSlicePlan::<Chip, Cluster, Slice, Time, Packet, Slice2, Time2>::CONFIG
+                };
+                let mut pass = self.pass;
+                add(&mut pass, OPERATION, step(op.into(), plan));
+                VectorTensor::new(self.context, pass)
+            }
+        }
+
+        impl<
+            'l,
+            const T: Tu,
+            S: IntraSliceStage + CanTransitionTo<stage::InterSliceReduce>,
+            Chip: M,
+            Cluster: M,
+            Slice: M,
+            Time: M,
+            Packet: M,
+            StashD: VeScalar,
+            Stash: TensorState<StashD>,
+            FS: Commitable + VeTensorContext,
+        >
+            VectorTensor<
+                'l, T, S, $d, Chip, Cluster, Slice, Time, Packet, StashD, Stash,
+                { <VeOrder as VeOrderValues>::IntraFirst }, FS, { Way8 },
+            >
+        {
+            /// One element for all slices of a group. `Slice2` is `Slice` with something else in the place of the
+            /// innermost axes, which are reduced: `1 # n`, a new axis, or axes of `Time`, which `Time2` then lacks.
+            ///
+            /// What was stashed is gone. `.vector_final()` comes next.
+            ///
+            /// Refused while compiling: anything else.
+            #[inline(never)] // The compiler names the line of a call that it did not inline.
+            pub fn vector_inter_slice_reduce<Slice2: M, Time2: M>(
+                mut self,
+                op: $op,
+            ) -> VectorInterSliceReduceTensor<
+                'l, T, $d, Chip, Cluster, Slice2, Time2, Packet, { <VeOrder as VeOrderValues>::IntraFirst },
+            > {
+                let plan = const {
+                    &InterSlicePlan::<Chip, Cluster, Slice, Time, Packet, Slice2, Time2>::CONFIG
+                };
+                add(&mut self.pass, OPERATION, step(op.into(), plan));
+                VectorTensor::new(self.context, self.pass)
+            }
+        }
+    )* };
+}
+
+reduce! {
+    i32, InterSliceReduceOpI32;
+    f32, InterSliceReduceOpF32;
+}
