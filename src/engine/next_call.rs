@@ -73,8 +73,8 @@ never_met! {
     /// Of streams that were not transposed.
     IsUntransposed: "the stream was transposed already",
         "remove this call: after `.transpose()` comes `.commit::<Element>(address)`";
-    /// Of collected streams, which alone are transposed.
-    IsCollectedOnly: "only a stream that was just collected is transposed",
+    /// Of collected streams and those that left the Vector Engine, which alone are transposed.
+    ReachesTranspose: "only a stream that was just collected, or has left the Vector Engine, is transposed",
         "`.commit::<Element>(address)` the stream, then begin, `.fetch()` and `.collect()` the result";
     /// Of collected streams, which alone load register files.
     IsAsCollected: "only a stream that was just collected loads a register file",
@@ -202,7 +202,7 @@ wrong_calls! {
     [D: StreamScalar] SwitchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
         IsUnread: fetch;
         IsUnswitched: switch switch_to;
-        WasCollected: align cast to_trf to_vrf;
+        WasCollected: align cast transpose to_trf to_vrf;
     }
     [D: Scalar] SwitchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
         WasCommitted: to_hbm to_dm;
@@ -223,10 +223,11 @@ wrong_calls! {
     }
     [D: StreamScalar, Row: M] AlignedPair<'l, T, D, Chip, Cluster, Slice, Row, Time, Packet>, D {
         IsUnread: fetch;
+        IsAsFetched: switch switch_to;
         IsUncollected: collect;
         HasNoWeights: align;
         WasContracted: cast;
-        IsCollectedOnly: transpose;
+        ReachesTranspose: transpose;
         IsAsCollected: to_trf to_vrf;
     }
     [D: ContractsTo<Identity>, Row: M] AlignedPair<'l, T, D, Chip, Cluster, Slice, Row, Time, Packet>, Sum<D> {
@@ -234,11 +235,12 @@ wrong_calls! {
     }
     [D: Scalar, Row: M] ContractionTensor<'l, T, D, Chip, Cluster, Slice, Row, Time, Packet>, D {
         IsUnread: fetch;
+        IsAsFetched: switch switch_to;
         IsUncollected: collect;
         HasNoWeights: align;
         HasNoColumns: contract;
         WasAccumulated: cast commit commit_view to_hbm to_dm;
-        IsCollectedOnly: transpose;
+        ReachesTranspose: transpose;
         IsAsCollected: to_trf to_vrf;
     }
     [D: Scalar] AccumulationTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
@@ -247,7 +249,7 @@ wrong_calls! {
         IsUncollected: collect;
         IsUncontracted: align contract;
         IsUnsummed: accumulate;
-        IsCollectedOnly: transpose;
+        ReachesTranspose: transpose;
         IsAsCollected: to_trf to_vrf;
         WasCommitted: to_hbm to_dm;
     }
@@ -258,12 +260,13 @@ wrong_calls! {
         IsUncontracted: align contract;
         IsUnsummed: accumulate;
         IsUncast: cast;
-        IsCollectedOnly: transpose;
+        ReachesTranspose: transpose;
         IsAsCollected: to_trf to_vrf;
         WasCommitted: to_hbm to_dm;
     }
     [D: Scalar] TransposeTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
         IsUnread: fetch;
+        IsAsFetched: switch switch_to;
         IsUncollected: collect;
         IsUncontracted: align contract;
         IsUnsummed: accumulate;

@@ -1,19 +1,16 @@
 //! Tensors in motion: the stream between two engines, as a typestate.
 //!
 //! ```text
-//! begin ─▶ BeginTensor ─fetch─▶ FetchTensor ─collect─▶ CollectTensor ─┬─to_trf──▶ TrfTensor
-//!                                                                     ├─to_vrf──▶ VrfTensor
-//!                                                                     ├─align ──▶ AlignedPair
-//!                                                                     ├─transpose─▶ TransposeTensor ─commit─▶ DmTensor
-//!                                                                     └─cast, commit
-//! begin ─▶ BeginTensor ─fetch─▶ FetchTensor ─[switch]─▶ SwitchTensor ─collect─▶ CollectTensor ─┬─to_trf──▶ TrfTensor
-//!                                                                                              ├─to_vrf──▶ VrfTensor
-//!                                                                                              ├─align ──▶ AlignedPair
-//!                                                                                              └─cast, commit
-//! AlignedPair ─contract─▶ ContractionTensor ─accumulate─▶ AccumulationTensor ─cast─▶ CastTensor ─commit─▶ DmTensor
-//!
-//! CollectTensor, AccumulationTensor ─vector_init─▶ VectorInitTensor … ─vector_final─▶ VectorFinalTensor ─┬─to_vrf──▶ VrfTensor
-//!                                                                                                        └─cast, commit
+//! begin ─▶ BeginTensor ─fetch─▶ FetchTensor ─[switch]─▶ SwitchTensor ─collect─▶ CollectTensor ─┬─to_trf───────▶ TrfTensor
+//!                                                                                              ├─to_vrf───────▶ VrfTensor
+//!                                                                                              ├─align────────▶ AlignedPair
+//!                                                                                              ├─vector_init──▶ VectorInitTensor
+//!                                                                                              ├─cast─────────▶ CastTensor
+//!                                                                                              ├─transpose────▶ TransposeTensor
+//!                                                                                              └─commit───────▶ DmTensor
+//! AlignedPair ─contract─▶ ContractionTensor ─accumulate─▶ AccumulationTensor ─▶ vector_init, cast, commit
+//! VectorInitTensor … ─vector_final─▶ VectorFinalTensor ─▶ to_vrf, cast, transpose, commit
+//! CastTensor, TransposeTensor ─▶ commit
 //! ```
 //!
 //! Between `vector_init` and `vector_final` the stream is in [`crate::engine::vector`].
@@ -209,7 +206,7 @@ pub type AccumulationTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Pack
 /// Elements that enter the Vector Engine: `.vector_intra_slice_branch()` comes next.
 pub type VectorInitTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionVectorInit, D, Chip, Cluster, Slice, Time, Packet>;
-/// Elements that left the Vector Engine: `.cast()`, `.to_vrf()` or `.commit()` comes next.
+/// Elements that left the Vector Engine: `.cast()`, `.transpose()`, `.to_vrf()` or `.commit()` comes next.
 pub type VectorFinalTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionVectorFinal, D, Chip, Cluster, Slice, Time, Packet>;
 /// Narrowed elements: `.commit()` comes next.

@@ -28,7 +28,7 @@ impl ShuffleConfig {
     /// assert!(text.contains("cluster 0 gets cluster 1\ncluster 1 gets cluster 0\n"));
     /// ```
     pub fn explain(&self, pattern: &[usize]) -> Result<String, PlanError> {
-        let noun = self.level.dimension().to_lowercase();
+        let noun = self.level.noun();
         let mut text = format!("{}\n\n", self.call);
         for own in self.moves(pattern)? {
             let number = |units: isize| units as usize / self.step;
@@ -45,7 +45,7 @@ impl SliceCopyConfig {
     /// # Errors
     /// Those of [`Self::moves`].
     pub fn explain(&self, index: &[usize]) -> Result<String, PlanError> {
-        let noun = self.level.dimension().to_lowercase();
+        let noun = self.level.noun();
         let mut text = format!("{}\n\n", self.call);
         for own in self.moves(index)? {
             let unit = own.destination_start.units as usize / self.step;

@@ -1,6 +1,7 @@
 //! `explain()` on the plan of a switch.
 
 use super::stage::{MappingChange, StageExplanation};
+use crate::clock::tensor_unit::switch_cycles;
 use crate::command::{Switch, TimeGate};
 use crate::engine::switch::{
     SwitchConfig, SwitchDerivation, SwitchPlan, SwitchRequest, derive_switch, derive_switch_to,
@@ -118,7 +119,7 @@ pub fn explain_switch(
     }
     explanation.fact("emission order", switch.emission_order());
     let flits = packet_bytes.div_ceil(FLIT_BYTES);
-    let cycles = ring_size * in_time * flits;
+    let cycles = switch_cycles(ring_size as u64, in_time as u64, packet_bytes as u64);
     let flits = super::count(flits, "flit");
     explanation.fact("cycles", format!("{cycles}: ring {ring_size} * time {in_time} * {flits}"));
     let (taken, sent) = switch.delivered();

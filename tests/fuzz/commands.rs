@@ -2,12 +2,15 @@
 
 use crate::reference::random::Random;
 use crate::reference::shadow::{self, Copied, Element, Kind, Move, Operation, Registers, Sink, Sums, Tensor};
+use crate::reference::switch::Switching;
+use crate::reference::transpose::Matrices;
 use furiosa_visa_std::chip::{ExecutionOrder, Fault, SimOptions, System};
 use furiosa_visa_std::clock::KernelCall;
 use furiosa_visa_std::command::{
-    self, AccumulationKind, Cast, Collect, Command, ContextKind, Contraction, CopyCall, Dma, Fetch, FillId,
-    Footprint, HostBuffer, HostTransfer, Inspection, Memory, Region, RegisterFile, Start, Step, TensorUnit,
-    Transfer, TransferLoop, TrfAddress, TrfRegion, UnitCopy,
+    self, AccumulationKind, Cast, Collect, Command, ContextKind, Contraction, CopyCall, Dma, Emission, Fetch,
+    FillId, Footprint, HostBuffer, HostTransfer, Inspection, Memory, Region, RegisterFile, SnoopDigit,
+    SnoopLoop, Start, Step, Switch, SwitchLoop, SwitchVariant, TensorUnit, TimeGate, Transfer, TransferLoop,
+    Transpose, TrfAddress, TrfRegion, UnitCopy,
 };
 use furiosa_visa_std::mapping::{Guard, GuardDigit, GuardSum};
 use furiosa_visa_std::scalar::ElementType;
@@ -178,6 +181,58 @@ fn contraction(sums: &Sums, stream: Kind) -> Contraction {
     }
 }
 
+/// What the routers of 256 slices are told, for a stream of so many packets per slice.
+pub fn switch(config: Switching, time: usize) -> Switch {
+    let mut switch = Switch::forwarding(256, time);
+    let ring = config.ring();
+    switch.ring_size = ring;
+    // What a slice gets: slices and packets from the first one that it gets on.
+    let over = |size, slices, time| SwitchLoop { size, slices, time };
+    let (digits, offsets, loops) = match config {
+        Switching::Broadcast01 { slice1, slice0, time0 } => {
+            switch.variant = SwitchVariant::Broadcast01;
+            switch.emission = Emission::Nested { slice0, time0 };
+            let turns = [over(time / time0, 0, time0), over(slice1, slice0, 0)];
+            let loops = [turns, [over(time0, 0, 1), over(slice0, 1, 0)]].concat();
+            ([(ring, 0), (1, 0)], (ring, 1), loops)
+        }
+        Switching::Broadcast1 { slice1, slice0 } => {
+            switch.variant = SwitchVariant::Broadcast1;
+            ([(slice1, 0), (slice0, 1)], (slice1, slice0), vec![over(time, 0, 1), over(slice1, slice0, 0)])
+        }
+        Switching::TransposedBroadcast1 { slice1, slice0 } => {
+            switch.variant = SwitchVariant::TransposedBroadcast1;
+            ([(slice0, 0), (slice1, slice0)], (slice0, 1), vec![over(time, 0, 1), over(slice0, 1, 0)])
+        }
+        Switching::Transpose { slice1, slice0 } => {
+            switch.variant = SwitchVariant::Transpose;
+            ([(slice0, 1), (slice1, slice0)], (1, 0), vec![over(time, 0, 1)])
+        }
+        Switching::InterTranspose { slice1, slice0, time0 } => {
+            switch.variant = SwitchVariant::InterTranspose;
+            switch.gate = Some(TimeGate { period: time0, size: slice1, slices: slice0 });
+            let turn = slice1 * time0;
+            let loops = vec![over(time / turn, 0, turn), over(time0, 0, 1), over(slice1, slice0, 0)];
+            ([(slice1, 0), (slice0, 1)], (slice1, slice0), loops)
+        }
+        Switching::CustomBroadcast { .. } => unreachable!("the mappings decide"),
+    };
+    let [outer, inner] = digits;
+    switch.snoop.digits.truncate(0);
+    for (base, (count, weight)) in [(ring, (256 / ring, ring)), (inner.0, outer), (1, inner)] {
+        switch.snoop.digits.push(SnoopDigit { base, count, weight });
+    }
+    switch.snoop.offsets.push(SnoopLoop { size: offsets.0, step: offsets.1 });
+    switch.time_digits.truncate(0);
+    loops.into_iter().for_each(|own| switch.time_digits.push(own));
+    switch
+}
+
+fn transpose(own: &Matrices, kind: Kind) -> Transpose {
+    let Matrices { in_rows, in_cols, out_rows, iterations, .. } = *own;
+    Transpose { element: element(kind), in_rows, in_cols, out_rows, iterations }
+}
+
 fn unit(pass: &shadow::Pass) -> TensorUnit {
     let fetch = Fetch::new(
         region(&pass.from),
@@ -186,7 +241,11 @@ fn unit(pass: &shadow::Pass) -> TensorUnit {
         pass.packet,
         element(pass.output),
     );
-    let guard = stream_guard(pass.steps, pass.lanes);
+    let mut guard = stream_guard(pass.steps, pass.lanes);
+    if let Some(own) = &pass.exchange {
+        below(&mut guard, 1, 1 << 20, own.clusters);
+        below(&mut guard, 2, 1 << 20, own.slices);
+    }
     let sink = match &pass.sink {
         Sink::Commit { to, loops, window } => command::Sink::Commit {
             destination: region(to),
@@ -201,7 +260,16 @@ fn unit(pass: &shadow::Pass) -> TensorUnit {
     };
     let collect = Some(Collect { flits: pass.flits });
     let contraction = pass.sums.as_ref().map(|sums| contraction(sums, pass.output));
-    TensorUnit { sub_context: pass.sub, collect, contraction, ..TensorUnit::new(fetch, sink) }
+    let switch = pass.exchange.as_ref().map(|own| switch(own.config, pass.time));
+    let transpose = pass.transpose.as_ref().map(|own| transpose(own, pass.output));
+    TensorUnit {
+        sub_context: pass.sub,
+        switch,
+        collect,
+        contraction,
+        transpose,
+        ..TensorUnit::new(fetch, sink)
+    }
 }
 
 /// An array as the library takes it.

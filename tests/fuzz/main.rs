@@ -10,6 +10,7 @@
 //! ```
 
 mod commands;
+mod exchanges;
 mod sequences;
 mod sums;
 mod wild;
@@ -44,6 +45,23 @@ fn kind(rule: Rule) -> FaultKind {
 
 /// What has happened, to see that everything does.
 type Tally = BTreeMap<String, usize>;
+
+/// What an operation is counted as, besides being done or refused.
+fn names(operation: &Operation) -> Vec<&'static str> {
+    match operation {
+        Operation::Dma { .. } => vec!["moved"],
+        Operation::Copy { .. } => vec!["copied"],
+        Operation::Pass(pass) => {
+            let all = [
+                (pass.exchange.is_some(), "switched"),
+                (pass.sums.is_some(), "summed"),
+                (pass.transpose.is_some(), "transposed"),
+            ];
+            all.into_iter().filter(|(is, _)| *is).map(|(_, name)| name).collect()
+        }
+        _ => Vec::new(),
+    }
+}
 
 /// A sequence in progress, and what has been given.
 struct Sequence {
@@ -96,24 +114,14 @@ impl Sequence {
             return self.fail(fault.to_string());
         }
         let found = self.machine.give(operation, now || alone || expected.is_err());
-        let sums = matches!(operation, Operation::Pass(pass) if pass.sums.is_some());
         let mut count = |name: String| *tally.entry(name).or_default() += 1;
         match (expected, found) {
             (Ok(elements), Ok(read)) => {
                 if moves_a_byte_to_itself(operation) {
                     count("moved over itself".to_string());
                 }
-                let copies = matches!(operation, Operation::Copy { .. });
-                count(
-                    if sums {
-                        "summed"
-                    } else if copies {
-                        "copied"
-                    } else {
-                        "done"
-                    }
-                    .to_string(),
-                );
+                count("done".to_string());
+                names(operation).into_iter().for_each(|name| count(name.to_string()));
                 if elements != read {
                     return self.fail(format!("read\n{read:?}\ninstead of\n{elements:?}"));
                 }
@@ -130,13 +138,12 @@ impl Sequence {
                 }
                 count(format!("{:?}", fault.kind));
                 if rules.len() == 1 {
-                    let what = if sums { "summed, only" } else { "only" };
-                    count(format!("{what} {:?}", fault.kind));
-                    if matches!(operation, Operation::Dma { .. }) {
-                        count(format!("moved, only {:?}", fault.kind));
+                    let names = names(operation);
+                    if !names.contains(&"summed") {
+                        count(format!("only {:?}", fault.kind));
                     }
-                    if matches!(operation, Operation::Copy { .. }) {
-                        count(format!("copied, only {:?}", fault.kind));
+                    for name in names {
+                        count(format!("{name}, only {:?}", fault.kind));
                     }
                 }
             }
@@ -183,6 +190,13 @@ const COPIED: [Rule; 8] = [
     Rule::Unsupported,
 ];
 
+/// What passes that exchange packets between slices must run into.
+const SWITCHED: [Rule; 5] = [Rule::Stale, Rule::Uninitialised, Rule::Overwrite, Rule::View, Rule::Unordered];
+
+/// What passes that make lanes of time steps must run into.
+const TRANSPOSED: [Rule; 5] =
+    [Rule::Stale, Rule::Uninitialised, Rule::Overwrite, Rule::View, Rule::Unsupported];
+
 #[test]
 fn random_sequences_agree_with_the_shadow() {
     let mut tally = Tally::new();
@@ -200,7 +214,9 @@ fn random_sequences_agree_with_the_shadow() {
                 )
                 .chain(SUMMED.iter().map(|rule| format!("summed, only {:?}", kind(*rule))))
                 .chain(COPIED.iter().map(|rule| format!("copied, only {:?}", kind(*rule))))
-                .chain(["done", "summed", "copied"].map(str::to_string))
+                .chain(SWITCHED.iter().map(|rule| format!("switched, only {:?}", kind(*rule))))
+                .chain(TRANSPOSED.iter().map(|rule| format!("transposed, only {:?}", kind(*rule))))
+                .chain(["done", "summed", "switched", "transposed", "copied"].map(str::to_string))
                 .chain(["moved over itself", "moved, only Overwrite"].map(str::to_string))
                 .filter(|name| tally.get(name).is_none_or(|&count| count < 5))
                 .collect();

@@ -1,9 +1,10 @@
 //! Random operations. Most are legal; each of their numbers is at times one that is not.
 
+use crate::exchanges::{random_exchange, random_matrices};
 use crate::reference::random::Random;
 use crate::reference::shadow::order::{BARE, FOREIGN};
 use crate::reference::shadow::{
-    Copied, Kind, Loop, Memory, Move, Operation, Pass, Registers, Sink, Sums, Tensor,
+    Copied, Exchange, Kind, Loop, Memory, Move, Operation, Pass, Registers, Sink, Sums, Tensor,
 };
 
 const KINDS: [Kind; 5] = [Kind::I8, Kind::I16, Kind::Bf16, Kind::I32, Kind::F32];
@@ -37,7 +38,36 @@ struct Fetched {
     time: usize,
     packet: usize,
     output: Kind,
+    exchange: Option<Exchange>,
     flits: usize,
+}
+
+impl Fetched {
+    /// Time steps of a flit each.
+    fn total(&self) -> usize {
+        self.time * self.flits * self.exchange.as_ref().map_or(1, |own| own.config.copies())
+    }
+
+    /// The pass that ends in a sink. Of what the sink gets, lanes and time steps from these on are padding.
+    fn to(self, sink: Sink, sub: bool, (lanes, steps): (usize, usize)) -> Pass {
+        let Fetched { from, base, loops, time, packet, output, exchange, flits } = self;
+        Pass {
+            sub,
+            from,
+            base,
+            loops,
+            time,
+            packet,
+            output,
+            exchange,
+            flits,
+            sums: None,
+            transpose: None,
+            sink,
+            lanes,
+            steps,
+        }
+    }
 }
 
 /// What the memories hold where most tensors lie: bytes, through handles that know nothing.
@@ -118,20 +148,18 @@ impl Operations {
         let (rows, kind, fill) = (random.pick(&[1, 2, 4, 8]), from.kind, self.fills);
         let row_elements = from.elements / rows;
         let (part, period, live) = (random.below(3), 1, 1);
-        Operation::Pass(Pass {
-            sub: random.chance(70),
+        let fetched = Fetched {
             from: from.clone(),
             base: 0,
             loops: vec![(time, lanes as isize), (lanes, 1)],
             time,
             packet: lanes,
             output: from.kind,
+            exchange: None,
             flits: 1,
-            sums: None,
-            sink: Sink::Trf { to: Registers { part, fill, kind, rows, row_elements, period, live } },
-            lanes: 1 << 20,
-            steps: 1 << 20,
-        })
+        };
+        let to = Registers { part, fill, kind, rows, row_elements, period, live };
+        Operation::Pass(fetched.to(Sink::Trf { to }, random.chance(70), (1 << 20, 1 << 20)))
     }
 
     fn fill(&mut self, random: &mut Random) -> u64 {
@@ -373,10 +401,10 @@ impl Operations {
             }
             let at = random.below(loops.len());
             let mut cut = None;
-            match random.below(40) {
+            match random.below(28) {
                 0 => loops[at].size = 0,
                 1 => loops[at].size += 1,
-                2 => loops[at].to.1 = random.below(5),
+                2 => loops[at].to.1 = random.pick(&[0, 0, 2, 4]),
                 3 => loops[at].to.0 = random.below(300),
                 4 => loops[at].from.1 = random.below(9),
                 5 => cut = Some((at, random.below(loops[at].size + 1))),
@@ -423,20 +451,24 @@ impl Operations {
             }
             _ => {}
         }
+        let exchange = random.chance(20).then(|| random_exchange(random, &from, time));
+        let fetched = Fetched { from, base, loops, time, packet, output, exchange, flits };
         let chance = if self.theme.is_some() { 50 } else { 12 };
         let summable = self.registers.iter().any(|own| own.kind == output);
         if random.chance(chance) && (summable || random.chance(8)) {
-            let fetch = Fetched { from, base, loops, time, packet, output, flits };
-            return self.summed(random, fetch);
+            return self.summed(random, fetched);
         }
-        let total = time * flits;
+        if random.chance(15) {
+            return self.transposed(random, fetched);
+        }
+        let total = fetched.total();
         let steps = if random.chance(15) { random.between(0, total) } else { 1 << 20 };
         let mut limit = match random.below(8) {
             0 => random.between(0, lanes),
             1 => packet.min(lanes),
             _ => 1 << 20,
         };
-        if packet < lanes * flits && (output != from.kind || random.chance(70)) {
+        if packet < lanes * flits && (output != fetched.from.kind || random.chance(70)) {
             // What collect adds is padding.
             limit = limit.min(packet.saturating_sub(lanes * (flits - 1)));
         }
@@ -444,56 +476,42 @@ impl Operations {
         let sink = match random.below(10) {
             0..2 if output.bytes() == 4 || random.chance(10) => self.vrf(random, output, total * lanes),
             k if (2..2 + registers).contains(&k) => self.trf(random, output, total * lanes),
-            _ => self.commit(random, &from, output, total, lanes),
+            _ => self.commit(random, &fetched.from, output, total, lanes),
         };
         let loads = matches!(sink, Sink::Trf { .. } | Sink::Vrf { .. });
         let sub = random.chance(if loads { 60 } else { 35 });
-        Operation::Pass(Pass {
-            sub,
-            from,
-            base,
-            loops,
-            time,
-            packet,
-            output,
-            flits,
-            sums: None,
-            sink,
-            lanes: limit,
-            steps,
-        })
+        Operation::Pass(fetched.to(sink, sub, (limit, steps)))
     }
 
     /// A pass that multiplies what it fetches with registers.
     fn summed(&mut self, random: &mut Random, fetched: Fetched) -> Operation {
-        let Fetched { from, base, loops, time, packet, output, flits } = fetched;
-        let total = time * flits;
+        let (output, total) = (fetched.output, fetched.total());
         let weights = self.loaded(random, Some(output));
-        let sums = crate::sums::random_sums(random, weights, (output, packet, flits, total));
+        let sums = crate::sums::random_sums(random, weights, (output, fetched.packet, fetched.flits, total));
         let (kind, time_steps) = (Sums::output(output), sums.time());
         let steps = if random.chance(15) { random.between(0, time_steps) } else { 1 << 20 };
         let lanes = if sums.sequential { sums.columns } else { sums.weights.rows }.min(8);
         let sink = match random.below(10) {
             0..2 => self.trf(random, kind, time_steps * 8),
             2..4 => self.vrf(random, kind, time_steps * 8),
-            _ => self.commit(random, &from, kind, time_steps, 8),
+            _ => self.commit(random, &fetched.from, kind, time_steps, 8),
         };
         let sub = random.chance(20);
-        let sums = Some(sums);
-        Operation::Pass(Pass {
-            sub,
-            from,
-            base,
-            loops,
-            time,
-            packet,
-            output,
-            flits,
-            sums,
-            sink,
-            lanes,
-            steps,
-        })
+        Operation::Pass(Pass { sums: Some(sums), ..fetched.to(sink, sub, (lanes, steps)) })
+    }
+
+    /// A pass that makes lanes of time steps. It ends with a commit.
+    fn transposed(&mut self, random: &mut Random, fetched: Fetched) -> Operation {
+        let (kind, packet) = (fetched.output, fetched.packet);
+        let lanes = 32 / kind.bytes();
+        let last = packet.saturating_sub(lanes * (fetched.flits - 1));
+        let own = random_matrices(random, kind, fetched.total(), last);
+        let total = own.iterations * own.out_rows;
+        let rows = if random.chance(90) { own.in_rows } else { random.between(0, lanes) };
+        let steps = if random.chance(15) { random.between(0, total) } else { 1 << 20 };
+        let sink = self.commit(random, &fetched.from, kind, total, lanes);
+        let sub = random.chance(8);
+        Operation::Pass(Pass { transpose: Some(own), ..fetched.to(sink, sub, (rows, steps)) })
     }
 
     fn commit(

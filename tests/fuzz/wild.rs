@@ -2,13 +2,14 @@
 //! a refused one leaves memory as it was.
 
 use crate::reference::random::Random;
-use crate::wild_vector;
+use crate::reference::switch::Switching;
+use crate::{commands, wild_vector};
 use furiosa_visa_std::chip::{Check, CheckOptions, ExecutionOrder, FreshMemory, SimOptions, System};
 use furiosa_visa_std::command::{
     AccumulationKind, Cast, Collect, Command, ContextKind, Contraction, CopyCall, Dma, Emission, Fetch,
     FillId, Footprint, HostBuffer, HostTransfer, Inspection, Interleave, MaskConfig, Memory, Operation,
-    Region, RegisterFile, Sink, SnoopDigit, SnoopLoop, Step, StreamShape, Switch, SwitchLoop, SwitchVariant,
-    Table, TensorUnit, TimeGate, Transfer, TransferLoop, Transpose, TrfAddress, TrfRegion, UnitCopy,
+    Region, RegisterFile, Sink, Step, StreamShape, Switch, SwitchVariant, Table, TensorUnit, TimeGate,
+    Transfer, TransferLoop, Transpose, TrfAddress, TrfRegion, UnitCopy,
 };
 use furiosa_visa_std::mapping::{Guard, GuardDigit, GuardSum};
 use furiosa_visa_std::scalar::ElementType;
@@ -106,59 +107,19 @@ fn transpose(random: &mut Random, (element, steps, _): (ElementType, usize, usiz
 
 /// A switch of packets of 256 slices that means something.
 fn switch(random: &mut Random, time: usize) -> Switch {
-    let mut switch = Switch::forwarding(256, time);
-    let (n1, n0) = (random.pick(&[1, 2, 4]), random.pick(&[1, 2, 8]));
-    let ring = n1 * n0;
-    let digits = &mut switch.snoop.digits;
-    digits.truncate(0);
-    let mut step = SwitchLoop { size: time, slices: 0, time: 1 };
-    switch.ring_size = ring;
-    switch.time_digits.truncate(0);
-    match random.below(4) {
-        // One slice digit becomes time.
-        0 => {
-            switch.variant = random.pick(&[SwitchVariant::Broadcast1, SwitchVariant::CustomBroadcast]);
-            digits.push(SnoopDigit { base: ring, count: 256 / ring, weight: ring });
-            digits.push(SnoopDigit { base: n0, count: n1, weight: 0 });
-            digits.push(SnoopDigit { base: 1, count: n0, weight: 1 });
-            switch.snoop.offsets.push(SnoopLoop { size: n1, step: n0 });
-            switch.time_digits.push(step);
-            switch.time_digits.push(SwitchLoop { size: n1, slices: n0, time: 0 });
-        }
-        // Two trade places.
-        1 => {
-            switch.variant = SwitchVariant::Transpose;
-            digits.push(SnoopDigit { base: ring, count: 256 / ring, weight: ring });
-            digits.push(SnoopDigit { base: n1, count: n0, weight: 1 });
-            digits.push(SnoopDigit { base: 1, count: n1, weight: n0 });
-            switch.time_digits.push(step);
-        }
-        // One trades places with time.
-        2 if time.is_multiple_of(n1) => {
-            switch.variant = SwitchVariant::InterTranspose;
-            digits.push(SnoopDigit { base: ring, count: 256 / ring, weight: ring });
-            digits.push(SnoopDigit { base: n0, count: n1, weight: 0 });
-            digits.push(SnoopDigit { base: 1, count: n0, weight: 1 });
-            switch.snoop.offsets.push(SnoopLoop { size: n1, step: n0 });
-            switch.gate = Some(TimeGate { period: 1, size: n1, slices: n0 });
-            (step.size, step.time) = (time / n1, n1);
-            switch.time_digits.push(step);
-            switch.time_digits.push(SwitchLoop { size: n1, slices: n0, time: 0 });
-        }
-        // Everything goes everywhere, two time steps at a time.
-        _ => {
-            let time0 = if time.is_multiple_of(2) { 2 } else { 1 };
-            switch.variant = SwitchVariant::Broadcast01;
-            digits.push(SnoopDigit { base: ring, count: 256 / ring, weight: ring });
-            digits.push(SnoopDigit { base: 1, count: ring, weight: 0 });
-            switch.snoop.offsets.push(SnoopLoop { size: ring, step: 1 });
-            (step.size, step.time) = (time / time0, time0);
-            switch.time_digits.push(step);
-            switch.time_digits.push(SwitchLoop { size: n1, slices: n0, time: 0 });
-            switch.time_digits.push(SwitchLoop { size: time0, slices: 0, time: 1 });
-            switch.time_digits.push(SwitchLoop { size: n0, slices: 1, time: 0 });
-            switch.emission = Emission::Nested { slice0: n0, time0 };
-        }
+    let (slice1, slice0) = (random.pick(&[1, 2, 4]), random.pick(&[1, 2, 8]));
+    let time0 = if time.is_multiple_of(2) { 2 } else { 1 };
+    let config = match random.below(5) {
+        0 => Switching::Broadcast1 { slice1, slice0 },
+        1 => Switching::Transpose { slice1, slice0 },
+        2 => Switching::TransposedBroadcast1 { slice1, slice0 },
+        3 if time.is_multiple_of(slice1) => Switching::InterTranspose { slice1, slice0, time0: 1 },
+        _ => Switching::Broadcast01 { slice1, slice0, time0 },
+    };
+    let mut switch = commands::switch(config, time);
+    // The same routes, with a bitmap.
+    if matches!(config, Switching::Broadcast1 { .. }) && random.chance(50) {
+        switch.variant = SwitchVariant::CustomBroadcast;
     }
     switch
 }

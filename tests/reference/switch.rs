@@ -50,6 +50,17 @@ impl Switching {
         }
     }
 
+    /// Slices that get each packet of a regular variant: the growth of time.
+    pub fn copies(&self) -> usize {
+        match *self {
+            Switching::Broadcast01 { slice1, slice0, .. } => slice1 * slice0,
+            Switching::Broadcast1 { slice1, .. } => slice1,
+            Switching::TransposedBroadcast1 { slice0, .. } => slice0,
+            Switching::Transpose { .. } | Switching::InterTranspose { .. } => 1,
+            Switching::CustomBroadcast { .. } => unreachable!("the mappings decide"),
+        }
+    }
+
     /// Slice and time of the packet that a regular variant brings to a slice at a time.
     pub fn source(&self, slice: usize, time: usize) -> Option<(usize, usize)> {
         let ring = self.ring();

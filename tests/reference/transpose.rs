@@ -44,6 +44,20 @@ pub struct Matrices {
     pub iterations: usize,
 }
 
+impl Matrices {
+    /// Flits that enter per matrix.
+    pub fn in_flits(&self) -> usize {
+        self.in_rows * self.packets_per_col
+    }
+
+    /// The flit and the lane from which a row of a time step comes: `out[(o, c, e), r] = in[(o, r, c), e]`.
+    pub fn source(&self, step: usize, row: usize) -> (usize, usize) {
+        let elems = self.out_rows / self.packets_per_col;
+        let (o, c, e) = (step / self.out_rows, step % self.out_rows / elems, step % elems);
+        ((o * self.in_rows + row) * self.packets_per_col + c, e)
+    }
+}
+
 /// Elements that are taken of each packet.
 pub fn packet_elements(element: ElementType) -> usize {
     if element.bits() == 4 { 16 } else { 8 }
@@ -174,20 +188,14 @@ fn leaving(
 /// The values that leave, row-major over time and packet, of those that enter. Lanes beyond the rows hold nothing.
 pub fn transpose<V: Clone>(element: ElementType, own: &Matrices, values: &[Option<V>]) -> Vec<Option<V>> {
     let lanes = element.per_flit();
-    let Matrices { in_rows, packets_per_col, out_rows, iterations, .. } = *own;
-    let elems = out_rows / packets_per_col;
-    let mut result = Vec::new();
-    for o in 0..iterations {
-        for c in 0..packets_per_col {
-            for e in 0..elems {
-                for lane in 0..lanes {
-                    let step = (o * in_rows + lane) * packets_per_col + c;
-                    result.push(if lane < in_rows { values[step * lanes + e].clone() } else { None });
-                }
-            }
-        }
-    }
-    result
+    let held = |step: usize, row: usize| {
+        let (flit, lane) = own.source(step, row);
+        values[flit * lanes + lane].clone()
+    };
+    (0..own.iterations * own.out_rows)
+        .flat_map(|step| (0..lanes).map(move |lane| (step, lane)))
+        .map(|(step, lane)| if lane < own.in_rows { held(step, lane) } else { None })
+        .collect()
 }
 
 /// Cycles of the matrices, event by event: a flit enters or leaves per cycle and side. Two buffers of 16 columns are filled

@@ -99,6 +99,12 @@ impl Exchange {
         self.switch.first_source(at.slice).is_some()
     }
 
+    /// Whether a slice gets packets of none but these slices of the system.
+    pub(super) fn gets_from(&self, at: Coordinates, slices: &[bool]) -> bool {
+        let first = Coordinates { slice: 0, ..at }.slice_number();
+        self.switch.snoop.sources(at.slice).into_iter().all(|slice| slices[first + slice])
+    }
+
     /// Where a packet comes from: the slice, and its number there.
     pub(super) fn source(&self, at: Coordinates, step: usize) -> (Coordinates, usize) {
         match self.switch.source(at.slice, step) {

@@ -26,15 +26,14 @@ impl Pass<'_> {
         let slices = self.receivers(units.len());
         let padding = self.may_take_padding();
         let (mut fetched, mut written) = (Vec::new(), false);
-        if self.exchange.is_some() {
-            let takes_part: Vec<bool> = self
-                .slices(units.len())
-                .iter()
-                .zip(&slices)
-                .map(|(sends, receives)| *sends || *receives)
-                .collect();
-            let used = units.iter().zip(takes_part).filter(|(_, takes_part)| *takes_part);
-            written = !padding && used.clone().all(|(unit, _)| self.is_initialised(unit));
+        if let Some(exchange) = &self.exchange {
+            let sends = self.slices(units.len());
+            let mut receivers = (0..units.len()).filter(|&unit| slices[unit]).map(Coordinates::of_slice);
+            let takes_part = |unit: &usize| sends[*unit] || slices[*unit];
+            let mut used = (0..units.len()).filter(takes_part).map(|unit| &units[unit]);
+            written = !padding
+                && used.all(|unit| self.is_initialised(unit))
+                && receivers.all(|at| exchange.gets_from(at, &sends));
             if !written {
                 self.fetch_all(units, &mut fetched);
             }

@@ -69,7 +69,7 @@ impl UnitLevel {
     }
 
     /// One of the units, in words.
-    const fn noun(self) -> &'static str {
+    pub(crate) const fn noun(self) -> &'static str {
         match self {
             UnitLevel::Cluster => "cluster",
             UnitLevel::Chip => "chip",

@@ -3,6 +3,7 @@
 //! Written from the documentation of the checks, of mappings and of transfers. Tensors lie at the first
 //! chip, clusters and slices; of every few elements, the leading ones are live.
 
+mod exchange;
 mod memory;
 mod operations;
 pub mod order;
@@ -11,6 +12,7 @@ mod registers;
 mod sinks;
 mod sums;
 
+pub use exchange::Exchange;
 pub use operations::*;
 
 use memory::Cell;

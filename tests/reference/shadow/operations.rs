@@ -1,6 +1,8 @@
 //! Tensors, and what the host asks of the chip, as far as bytes tell.
 
+use super::Exchange;
 use super::pass::position;
+use crate::transpose::Matrices;
 
 /// A memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -223,8 +225,10 @@ pub struct Pass {
     pub time: usize,
     pub packet: usize,
     pub output: Kind,
+    pub exchange: Option<Exchange>,
     pub flits: usize,
     pub sums: Option<Sums>,
+    pub transpose: Option<Matrices>,
     pub sink: Sink,
     /// Of what the sink gets: lanes and time steps from these on are padding.
     pub lanes: usize,

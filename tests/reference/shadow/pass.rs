@@ -26,9 +26,10 @@ impl Pass {
 
     /// What the sink gets.
     fn ends_as(&self) -> Stream {
-        match &self.sums {
-            None => Stream { kind: self.output, total: self.time * self.flits },
-            Some(sums) => Stream { kind: Sums::output(self.output), total: sums.time() },
+        match (&self.sums, &self.transpose) {
+            (Some(sums), _) => Stream { kind: Sums::output(self.output), total: sums.time() },
+            (None, Some(own)) => Stream { kind: self.output, total: own.iterations * own.out_rows },
+            (None, None) => Stream { kind: self.output, total: self.packets() * self.flits },
         }
     }
 }
@@ -61,11 +62,14 @@ impl Shadow {
         }
         // The stream of each slice.
         let mut stores = Vec::new();
-        for unit in pass.from.units() {
+        for unit in pass.ends_in() {
             let mut store = |value: &dyn Fn(usize, usize) -> Element| {
                 stores.extend(end.written.iter().map(|(t, lane, to)| (unit, to.clone(), value(*t, *lane))));
             };
-            let streamed = |t: usize, lane: usize| self.streamed(pass, unit, t, lane);
+            let streamed = |t: usize, lane: usize| {
+                let (t, lane) = pass.before_transpose(t, lane)?;
+                self.collected(pass, unit, t, lane)
+            };
             if let (Some(sums), Some(file)) = (&pass.sums, &file) {
                 let operands = self.operands(pass, (sums, file), unit);
                 if sums.lack(pass.output, &operands) {
@@ -132,12 +136,13 @@ impl Shadow {
     }
 
     /// The element in a lane of the collected stream, of a slice.
-    fn streamed(&self, pass: &Pass, unit: usize, t: usize, lane: usize) -> Element {
+    fn collected(&self, pass: &Pass, unit: usize, t: usize, lane: usize) -> Element {
         let within = t % pass.flits * (FLIT / pass.output.bytes()) + lane;
         if within >= pass.packet {
             return None;
         }
-        let number = t / pass.flits * pass.packet + within;
+        let (unit, packet) = pass.fetched_by(unit, t / pass.flits)?;
+        let number = packet * pass.packet + within;
         let bytes = self.element(&pass.from, unit, position(pass.base, &pass.loops, number))?;
         Some(if pass.converts() { i32::from(bytes[0] as i8).to_le_bytes().to_vec() } else { bytes })
     }
@@ -146,13 +151,13 @@ impl Shadow {
     fn operands(&self, pass: &Pass, (sums, file): (&Sums, &File), unit: usize) -> Operands {
         let kind = pass.output;
         let number = |element: Element| element.map(|bytes| Number::of(kind, &bytes));
-        let lanes =
-            (0..pass.time * pass.flits).flat_map(|t| (0..FLIT / kind.bytes()).map(move |lane| (t, lane)));
+        let lanes = (0..pass.packets() * pass.flits)
+            .flat_map(|t| (0..FLIT / kind.bytes()).map(move |lane| (t, lane)));
         let stream = lanes.map(|(t, lane)| {
             let live = t < sums.live_flits && lane < sums.live_lanes;
             // What collect adds is zero.
             let added = t % pass.flits * (FLIT / kind.bytes()) + lane >= pass.packet;
-            let value = number(self.streamed(pass, unit, t, lane));
+            let value = number(self.collected(pass, unit, t, lane));
             Cell { live, value: if added && !live { Some(Number::zero(kind)) } else { value } }
         });
         let weight = |row: usize, element: usize| Cell {

@@ -40,9 +40,11 @@ impl Pass {
         time < self.steps && lane < self.lanes
     }
 
-    /// Whether its slices are those of the source, or more.
+    /// Whether its slices are those in which the stream ends, or more.
     fn covered_by(&self, to: &Tensor) -> bool {
-        to.clusters >= self.from.clusters && to.slices >= self.from.slices
+        let own = self.exchange.as_ref().map(|own| (own.clusters, own.slices));
+        let (clusters, slices) = own.unwrap_or((self.from.clusters, self.from.slices));
+        to.clusters >= clusters && to.slices >= slices
     }
 
     /// For each byte of the source, the last packet that needs it.
@@ -57,11 +59,6 @@ impl Pass {
             }
         }
         last
-    }
-
-    /// The last packet that a time step of what the sink gets needs.
-    fn ready(&self, time: usize) -> usize {
-        self.sums.as_ref().map_or(time, |sums| sums.last_flit(time)) / self.flits
     }
 }
 
@@ -85,9 +82,13 @@ impl Shadow {
         if !to.address.is_multiple_of(8) || (0..stream.total).any(|t| at(t * window) % 8 != 0) {
             broken.insert(Rule::Misaligned);
         }
+        let fetched = |(t, lane)| t % pass.flits * stream.lanes() + lane < pass.packet;
         let filled = |t: usize, lane: usize| {
-            pass.sums.is_some() || t % pass.flits * stream.lanes() + lane < pass.packet
+            pass.sums.is_some() || pass.before_transpose(t, lane).is_some_and(fetched)
         };
+        if pass.transpose.is_some() && pass.sub {
+            broken.insert(Rule::Unsupported);
+        }
         let (mut seen, mut written) = (BTreeSet::new(), Vec::new());
         for (t, lane) in (0..stream.total).flat_map(|t| (0..window).map(move |lane| (t, lane))) {
             if pass.is_live(t, lane) {
@@ -111,8 +112,9 @@ impl Shadow {
         }
         // A byte of the source, written before the last packet that needs it.
         let last = pass.last_packets();
+        let fetched: Vec<usize> = (0..stream.total).map(|t| pass.fetched_before(t)).collect();
         let is_over = |(t, _, bytes): &Written| {
-            let late = |byte: &u64| last.get(&i128::from(*byte)).is_some_and(|&fetch| fetch > pass.ready(*t));
+            let late = |byte: &u64| last.get(&i128::from(*byte)).is_some_and(|&fetch| fetch >= fetched[*t]);
             bytes.iter().any(late)
         };
         if (pass.from.memory, to.memory) == (Memory::Dm, Memory::Dm) && written.iter().any(is_over) {

@@ -116,6 +116,22 @@ fn missing_elements_are_found_where_they_were_fetched() {
     }
 }
 
+/// What a slice gets from one that fetches nothing is missing, although both have all of their bytes.
+#[test]
+fn slices_that_fetch_nothing_have_nothing_to_convert() {
+    let mut system = filled(1);
+    let command = |slices| {
+        let stream = fetch(region(0, 0, I8, slices, 8), I32, &[(8, 1)], 1, 8);
+        let sink = commit(region(1, 4096, I32, 256, 8), &[(8, 1)], 8, below(5, 2, 2));
+        switched(pass(stream, None, None, sink), transpose(1))
+    };
+    // Slice 1 gets the packet of slice 4.
+    let fault = system.execute(&command(4)).expect_err("the tensor does not lie in slice 4");
+    assert_eq!(fault.kind, FaultKind::Uninitialised, "{fault}");
+    assert!(fault.to_string().contains("slice 4"), "{fault}");
+    system.execute(&command(5)).unwrap_or_else(|fault| panic!("{fault}"));
+}
+
 /// A slice may commit over what all slices have emitted, and no further.
 #[test]
 fn commits_wait_for_the_last_slice_of_the_ring() {
