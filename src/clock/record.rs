@@ -6,7 +6,7 @@ use super::hazards::{Access, OperationNumber};
 use super::ledger::KernelCall;
 use super::schedule::{Scheduled, Wait};
 use super::tensor_unit::{Stage, TensorUnitTime};
-use crate::command::{ContextKind, MemoryKind};
+use crate::command::{ContextKind, MemoryKind, RngdAlu, StreamShape, Vector};
 use crate::scalar::ElementType;
 use crate::spec::{CLUSTERS, SLICES};
 use core::panic::Location;
@@ -143,6 +143,31 @@ pub struct Products {
     pub element: ElementType,
 }
 
+/// What a pass takes of the Vector Engine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VectorUse {
+    /// Lanes of its narrowest packets: 8, or 4.
+    pub way: usize,
+    /// How many of these lanes hold an element in some packet.
+    pub lanes: usize,
+    /// Its arithmetic units, in order. One that is free again behind an inter-slice reduce may occur twice.
+    pub units: Vec<RngdAlu>,
+}
+
+impl VectorUse {
+    /// Of a program and the stream that enters it.
+    pub fn new(vector: &Vector, before: StreamShape) -> Self {
+        const LANE: usize = 4;
+        let way = vector.shapes(before).map(|shape| shape.lanes).min().unwrap_or(before.lanes).max(1);
+        let mut used = vec![false; way];
+        for lane in (0..before.lanes).filter(|&lane| vector.guard.holds_alone(LANE, lane)) {
+            // A split moves the upper lanes to packets of their own.
+            used[lane % way] = true;
+        }
+        Self { way, lanes: used.iter().filter(|used| **used).count(), units: vector.alus().collect() }
+    }
+}
+
 /// How much an operation does.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Amount {
@@ -154,6 +179,8 @@ pub struct Amount {
     pub slices: Arc<UsedSlices>,
     /// Multiplications.
     pub products: Option<Products>,
+    /// Lanes and units of the Vector Engine.
+    pub vector: Option<VectorUse>,
 }
 
 /// An operation that has run.

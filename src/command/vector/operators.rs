@@ -47,6 +47,29 @@ pub enum RngdAlu {
 }
 
 impl RngdAlu {
+    /// All of them.
+    pub const ALL: [Self; 19] = [
+        Self::LogicAnd,
+        Self::LogicOr,
+        Self::LogicXor,
+        Self::LogicLshift,
+        Self::LogicRshift,
+        Self::FxpAdd,
+        Self::FxpLshift,
+        Self::FxpMul,
+        Self::FxpRshift,
+        Self::FpFma,
+        Self::FpFpu,
+        Self::FpExp,
+        Self::FpMul0,
+        Self::FpMul1,
+        Self::ClipAdd,
+        Self::ClipMax,
+        Self::ClipMin,
+        Self::ReduceAccTree,
+        Self::ReduceFpDiv,
+    ];
+
     /// The name.
     pub const fn name(self) -> &'static str {
         match self {
