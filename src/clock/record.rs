@@ -286,6 +286,33 @@ pub trait Observer: Send {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::VectorStep;
+    use crate::mapping::{M, liveness_of};
+    use crate::prelude::{axes, m};
+
+    #[test]
+    fn lanes_are_those_of_the_narrowest_packets() {
+        use crate::command::VectorStep::{Concat, Pad, Split, Trim};
+        fn used<Time: M, Packet: M>(steps: &[VectorStep]) -> (usize, usize) {
+            let one = <m![1]>::EXPR;
+            let guard = liveness_of(&[one, one, one, Time::EXPR, Packet::EXPR]).expect("few digits");
+            let before = StreamShape { element: ElementType::F32, time: Time::SIZE, lanes: Packet::SIZE };
+            let vector = Vector { steps: steps.to_vec(), ..Vector::new(ElementType::F32, guard) };
+            let VectorUse { way, lanes, units } = VectorUse::new(&vector, before);
+            assert_eq!(units, []);
+            (way, lanes)
+        }
+        axes![W = 5, L = 8, V = 3, S = 6, C = 10];
+        assert_eq!(used::<m![W], m![L]>(&[]), (8, 8));
+        assert_eq!(used::<m![W], m![S # 8]>(&[]), (8, 6));
+        assert_eq!(used::<m![W], m![1 # 8]>(&[]), (8, 1));
+        assert_eq!(used::<m![W], m![L]>(&[Split, Concat]), (4, 4));
+        // Packets of 4 and of 2.
+        assert_eq!(used::<m![W], m![S # 8]>(&[Split, Concat]), (4, 4));
+        assert_eq!(used::<m![W], m![V # 8]>(&[Trim, Pad]), (4, 3));
+        // Packets of 8 and of 2.
+        assert_eq!(used::<m![C # 16 / 8], m![C # 16 % 8]>(&[]), (8, 8));
+    }
 
     #[test]
     fn slices_are_counted_by_cluster() {
