@@ -59,6 +59,7 @@ fn the_library() {
         "CHANGELOG.md",
         "data/README.md",
         "data/digits.safetensors",
+        "data/mlp.safetensors",
         "examples/00_hello.rs",
         "examples/01_digits.rs",
         "examples/02_quantized_fetch.rs",
@@ -66,6 +67,7 @@ fn the_library() {
         "examples/04_timeline.rs",
         "examples/05_sum_over_slices.rs",
         "examples/05_transpose.rs",
+        "examples/06_mlp.rs",
         "examples/07_softmax.rs",
     ];
     check("furiosa-visa-std", ".", &more);

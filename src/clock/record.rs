@@ -6,7 +6,7 @@ use super::hazards::{Access, OperationNumber};
 use super::ledger::KernelCall;
 use super::schedule::{Scheduled, Wait};
 use super::tensor_unit::{Stage, TensorUnitTime};
-use crate::command::{ContextKind, MemoryKind};
+use crate::command::{ContextKind, MemoryKind, RngdAlu, StreamShape, Vector};
 use crate::scalar::ElementType;
 use crate::spec::{CLUSTERS, SLICES};
 use core::panic::Location;
@@ -143,6 +143,31 @@ pub struct Products {
     pub element: ElementType,
 }
 
+/// What a pass takes of the Vector Engine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VectorUse {
+    /// Lanes of its narrowest packets: 8, or 4.
+    pub way: usize,
+    /// How many of these lanes hold an element in some packet.
+    pub lanes: usize,
+    /// Its arithmetic units, in order. One that is free again behind an inter-slice reduce may occur twice.
+    pub units: Vec<RngdAlu>,
+}
+
+impl VectorUse {
+    /// Of a program and the stream that enters it.
+    pub fn new(vector: &Vector, before: StreamShape) -> Self {
+        const LANE: usize = 4;
+        let way = vector.shapes(before).map(|shape| shape.lanes).min().unwrap_or(before.lanes).max(1);
+        let mut used = vec![false; way];
+        for lane in (0..before.lanes).filter(|&lane| vector.guard.holds_alone(LANE, lane)) {
+            // A split moves the upper lanes to packets of their own.
+            used[lane % way] = true;
+        }
+        Self { way, lanes: used.iter().filter(|used| **used).count(), units: vector.alus().collect() }
+    }
+}
+
 /// How much an operation does.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Amount {
@@ -154,6 +179,8 @@ pub struct Amount {
     pub slices: Arc<UsedSlices>,
     /// Multiplications.
     pub products: Option<Products>,
+    /// Lanes and units of the Vector Engine.
+    pub vector: Option<VectorUse>,
 }
 
 /// An operation that has run.
@@ -259,6 +286,33 @@ pub trait Observer: Send {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::VectorStep;
+    use crate::mapping::{M, liveness_of};
+    use crate::prelude::{axes, m};
+
+    #[test]
+    fn lanes_are_those_of_the_narrowest_packets() {
+        use crate::command::VectorStep::{Concat, Pad, Split, Trim};
+        fn used<Time: M, Packet: M>(steps: &[VectorStep]) -> (usize, usize) {
+            let one = <m![1]>::EXPR;
+            let guard = liveness_of(&[one, one, one, Time::EXPR, Packet::EXPR]).expect("few digits");
+            let before = StreamShape { element: ElementType::F32, time: Time::SIZE, lanes: Packet::SIZE };
+            let vector = Vector { steps: steps.to_vec(), ..Vector::new(ElementType::F32, guard) };
+            let VectorUse { way, lanes, units } = VectorUse::new(&vector, before);
+            assert_eq!(units, []);
+            (way, lanes)
+        }
+        axes![W = 5, L = 8, V = 3, S = 6, C = 10];
+        assert_eq!(used::<m![W], m![L]>(&[]), (8, 8));
+        assert_eq!(used::<m![W], m![S # 8]>(&[]), (8, 6));
+        assert_eq!(used::<m![W], m![1 # 8]>(&[]), (8, 1));
+        assert_eq!(used::<m![W], m![L]>(&[Split, Concat]), (4, 4));
+        // Packets of 4 and of 2.
+        assert_eq!(used::<m![W], m![S # 8]>(&[Split, Concat]), (4, 4));
+        assert_eq!(used::<m![W], m![V # 8]>(&[Trim, Pad]), (4, 3));
+        // Packets of 8 and of 2.
+        assert_eq!(used::<m![C # 16 / 8], m![C # 16 % 8]>(&[]), (8, 8));
+    }
 
     #[test]
     fn slices_are_counted_by_cluster() {

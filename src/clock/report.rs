@@ -3,10 +3,10 @@
 use super::cost::{Channels, CostClass, Profile};
 use super::hazards::OperationNumber;
 use super::ledger::{KernelTime, Totals, Warning};
-use super::record::{Record, Timing};
+use super::record::{Record, Timing, VectorUse};
 use super::tensor_unit::Stage;
 use crate::chip::checks::fault::Fault;
-use crate::command::ContextKind;
+use crate::command::{ContextKind, RngdAlu};
 use crate::sequencer::write_table;
 use crate::spec::{CLUSTERS, ChipKind, DMA_ENGINES, SLICES, TRF_BANK_ROWS};
 use core::fmt;
@@ -179,6 +179,23 @@ impl Report {
             let heads: Vec<&str> =
                 ["op"].into_iter().chain(Stage::ALL.map(Stage::name)).chain(["latency"]).collect();
             write_table(f, &heads, &rows)?;
+        }
+        let mut rows = Vec::new();
+        for record in records {
+            let Some(VectorUse { way, lanes, units }) = &record.amount.vector else { continue };
+            let names: Vec<&str> = units.iter().map(|unit| unit.name()).collect();
+            let names = if names.is_empty() { "-".to_string() } else { names.join(", ") };
+            rows.push(vec![
+                format!("#{}", record.number),
+                way.to_string(),
+                format!("{lanes} of {way}"),
+                format!("{} of {}", units.len(), RngdAlu::ALL.len()),
+                names,
+            ]);
+        }
+        if !rows.is_empty() {
+            writeln!(f, "\nlanes and units (ALUs) of the Vector Engine")?;
+            write_table(f, &["op", "way", "lanes used", "ALUs used", "which"], &rows)?;
         }
         let mut rows = Vec::new();
         for record in records {

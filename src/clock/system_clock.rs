@@ -5,7 +5,7 @@ use super::cost::{Channels, Cost, Profile};
 use super::dma_timing::{DmaClock, dma_timing, shuffle_timing};
 use super::hazards::{Access, OperationNumber};
 use super::ledger::{KernelCall, Ledger};
-use super::record::{Amount, Given, Observer, Products, Timing, UsedSlices};
+use super::record::{Amount, Given, Observer, Products, Timing, UsedSlices, VectorUse};
 use super::schedule::{Resource, Resources, Schedule, Work};
 use super::tensor_unit::{fetch_access_bytes, tensor_unit_time};
 use super::unit_copy;
@@ -297,6 +297,7 @@ impl Clock {
             read_bytes: bits(fetch.time * fetch.packet, &fetch.source) / 8 * count,
             written_bytes: written / 8 * receivers,
             products: unit.contraction.as_ref().map(|contraction| products(contraction, receivers)),
+            vector: unit.vector.as_ref().map(|vector| VectorUse::new(vector, unit.shapes().contracted)),
             slices,
         };
         let is_short = unit.sub_context && unit.is_sto_trf();
@@ -339,7 +340,8 @@ impl Clock {
         };
         let in_dm = [&dma.source, &dma.destination].into_iter().find(|region| region.memory == Memory::Dm);
         let slices = in_dm.map(|region| self.slices_of(&region.footprint)).unwrap_or_default();
-        let amount = Amount { read_bytes: time.bytes(), written_bytes: time.bytes(), slices, products: None };
+        let amount =
+            Amount { read_bytes: time.bytes(), written_bytes: time.bytes(), slices, ..Amount::default() };
         let operation = if dma.destination.memory == Memory::Hbm { "to_hbm" } else { "to_dm" };
         let accesses = vec![Access::of(&dma.reads()), Access::of(&dma.writes())];
         let memories = (Some(accesses[0].memory), Some(accesses[1].memory));
@@ -388,7 +390,7 @@ impl Clock {
             read_bytes: bytes(&copy.source, Side::Source),
             written_bytes: bytes(&copy.destination, Side::Destination),
             slices,
-            products: None,
+            ..Amount::default()
         };
         let accesses = vec![Access::of(&copy.reads()), Access::of(&copy.writes())];
         let memories = (Some(accesses[0].memory), Some(accesses[1].memory));

@@ -1,6 +1,7 @@
 //! What the stream of a pass looks like after each engine, and the pass in words.
 
 use super::fetch::Fetch;
+use super::switch::Switch;
 use super::tensor_unit::{Cast, Collect, Contraction, Sink, TensorUnit, Transpose};
 use crate::scalar::ElementType;
 use crate::spec::{BEAT_LANES, FLIT_BYTES};
@@ -36,34 +37,51 @@ pub struct StreamShapes {
     pub transposed: StreamShape,
 }
 
+/// The stream on its way to the Vector Engine: fetched, switched, collected, contracted. Numbers that are too large are as large
+/// as can be.
+pub(crate) fn shapes_before_vector(
+    fetch: &Fetch,
+    switch: Option<&Switch>,
+    collect: Option<Collect>,
+    contraction: Option<&Contraction>,
+) -> [StreamShape; 4] {
+    let Fetch { time, packet, output, .. } = fetch;
+    let fetched = StreamShape { element: *output, time: *time, lanes: *packet };
+    let out_time = switch.map_or(*time, |switch| switch.out_time());
+    let switched = StreamShape { time: out_time, ..fetched };
+    let collected = collect.map_or(switched, |Collect { flits }| StreamShape {
+        element: *output,
+        time: out_time.saturating_mul(flits),
+        lanes: lanes_per_flit(*output),
+    });
+    let contracted = contraction.map_or(collected, |own| StreamShape {
+        element: own.output,
+        time: own.slot_count.saturating_mul(own.beats()),
+        lanes: BEAT_LANES,
+    });
+    [fetched, switched, collected, contracted]
+}
+
+const fn lanes_per_flit(element: ElementType) -> usize {
+    FLIT_BYTES * 8 / element.bits()
+}
+
 impl TensorUnit {
     /// The shape of the stream after each engine. Numbers that are too large are as large as can be.
     pub fn shapes(&self) -> StreamShapes {
-        let Fetch { time, packet, output, .. } = &self.fetch;
-        let per_flit = |element: ElementType| FLIT_BYTES * 8 / element.bits();
-        let fetched = StreamShape { element: *output, time: *time, lanes: *packet };
-        let out_time = self.switch.as_ref().map_or(*time, |switch| switch.out_time());
-        let switched = StreamShape { time: out_time, ..fetched };
-        let collected = self.collect.map_or(switched, |Collect { flits }| StreamShape {
-            element: *output,
-            time: out_time.saturating_mul(flits),
-            lanes: per_flit(*output),
-        });
-        let contracted = self.contraction.as_ref().map_or(collected, |own| StreamShape {
-            element: own.output,
-            time: own.slot_count.saturating_mul(own.beats()),
-            lanes: BEAT_LANES,
-        });
+        let Self { fetch, switch, collect, contraction, .. } = self;
+        let [fetched, switched, collected, contracted] =
+            shapes_before_vector(fetch, switch.as_ref(), *collect, contraction.as_ref());
         let vector = self.vector.as_ref().map_or(contracted, |own| own.shape(contracted));
         let cast = self.cast.map_or(vector, |Cast { output, .. }| StreamShape {
             element: output,
             time: vector.time,
-            lanes: per_flit(output),
+            lanes: lanes_per_flit(output),
         });
         let transposed = self.transpose.map_or(cast, |own| StreamShape {
             element: own.element,
             time: own.out_time(),
-            lanes: per_flit(own.element),
+            lanes: lanes_per_flit(own.element),
         });
         StreamShapes { fetched, switched, collected, contracted, vector, cast, transposed }
     }

@@ -1,11 +1,15 @@
 //! `explain()` on the program of the Vector Engine: its stages, their packets and arithmetic units.
 
+use crate::command::shapes_before_vector;
 use crate::command::{RngdAlu, StreamShape, Vector, VectorStep};
+use crate::engine::stream::{Pass, VectorFinalTensor};
 use crate::engine::vector::{
     InterSlicePlan, ReducePlan, VectorPacketPlan, VectorPacketRequest, derive_inter_slice, derive_reduce,
 };
 use crate::explain::{MappingChange, StageExplanation};
 use crate::mapping::{AxisName, M};
+use crate::runtime::Tu;
+use crate::scalar::VeScalar;
 use crate::sequencer::write_table;
 use crate::spec::{BEAT_LANES, VECTOR_REDUCE_SLOTS};
 use core::fmt;
@@ -91,6 +95,43 @@ impl fmt::Display for VectorExplanation {
         writeln!(f, "\nunits    {} of {}", self.units, RngdAlu::ALL.len())?;
         writeln!(f, "latency  {} cycles, one per unit", self.units)?;
         writeln!(f, "cycles   {}, one per packet of the stage that has most", self.cycles)
+    }
+}
+
+impl<const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
+    VectorFinalTensor<'_, T, D, Chip, Cluster, Slice, Time, Packet>
+{
+    /// What the Vector Engine does with the stream on its way here, as a table.
+    ///
+    /// ```
+    /// use furiosa_visa_std::prelude::*;
+    /// axes![S = 256, K = 16];
+    /// #[device(chip = 1)]
+    /// fn relu(ctx: &mut Context, x: &DmTensor<f32, m![1], m![1 # 2], m![S], m![K]>)
+    ///     -> DmTensor<f32, m![1], m![1 # 2], m![S], m![K]> {
+    ///     let y = (ctx.main.begin(x.view()).fetch::<f32, m![K / 8], m![K % 8]>().collect::<m![K / 8], m![K % 8]>())
+    ///         .vector_init()
+    ///         .vector_intra_slice_branch(BranchMode::Unconditional)
+    ///         .vector_clip(ClipBinaryOpF32::Max, 0.0)
+    ///         .vector_final();
+    ///     assert_eq!(y.explain().rows[2].unit, "ClipMax");
+    ///     println!("{}", y.explain());
+    ///     y.commit(4096)
+    /// }
+    /// # let mut ctx = Context::acquire();
+    /// # pollster::block_on(async {
+    /// #     let x = HostTensor::<f32, m![S, K]>::zero().to_hbm::<m![1], m![S, K]>(&mut ctx.pdma, 0).await;
+    /// #     let x = x.to_dm(&mut ctx.tdma, 0);
+    /// #     launch(relu, (&mut ctx, &x)).await;
+    /// # });
+    /// ```
+    pub fn explain(&self) -> VectorExplanation {
+        let Pass { fetch, switch, collect, contraction, vector, .. } = &*self.pass;
+        let (Some(fetch), Some(vector)) = (fetch, vector) else {
+            unreachable!("a stream that left the engine was fetched and entered it")
+        };
+        let [.., before] = shapes_before_vector(fetch, switch.as_ref(), *collect, contraction.as_ref());
+        explain_vector(vector, before)
     }
 }
 
