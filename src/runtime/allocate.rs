@@ -66,6 +66,8 @@ pub(super) struct Allocator {
     unit: u64,
     least: u64,
     next: u64,
+    /// What was given by marks and is not given back: of very many the first ones.
+    marked: Vec<(Range<u64>, &'static Location<'static>)>,
     /// What handles hold, by its first byte.
     held: BTreeMap<Address, Held>,
     /// The first [`KEPT`] ones, and how many there are.
@@ -84,7 +86,17 @@ struct Held {
 
 impl Allocator {
     const fn new(memory: Memory, capacity: u64, unit: u64, least: u64) -> Self {
-        Self { memory, capacity, unit, least, next: 0, held: BTreeMap::new(), given: Vec::new(), count: 0 }
+        Self {
+            memory,
+            capacity,
+            unit,
+            least,
+            next: 0,
+            marked: Vec::new(),
+            held: BTreeMap::new(),
+            given: Vec::new(),
+            count: 0,
+        }
     }
 
     const fn align(&self, bytes: u64) -> u64 {
@@ -120,6 +132,9 @@ impl Allocator {
             return Err(self.is_full(self.operation(), location, message));
         };
         self.next = end;
+        if self.marked.len() < KEPT {
+            self.marked.push((start..end, location));
+        }
         self.note(start..end, location);
         Ok(start)
     }
@@ -184,8 +199,7 @@ impl Allocator {
             }
             Memory::Vrf => "end handles that nobody needs any more, or load the tensor in parts",
         };
-        let marked = self.given.iter().filter(|own| !own.freed && own.bytes.end <= self.next);
-        let marked = marked.map(|own| (own.bytes.end - own.bytes.start, own.location));
+        let marked = self.marked.iter().map(|(own, location)| (own.end - own.start, *location));
         let mut live: Vec<_> =
             self.held.values().map(|held| (held.bytes, held.location)).chain(marked).collect();
         live.sort_by_key(|&(bytes, location)| (core::cmp::Reverse(bytes), location.file(), location.line()));
@@ -215,6 +229,7 @@ impl Allocator {
     pub(super) fn free_from(&mut self, mark: Address) {
         let given_to = self.next;
         self.next = given_to.min(mark);
+        self.marked.retain(|(own, _)| own.end <= mark);
         let is_above = |own: &&mut Allocation| own.bytes.end > mark && own.bytes.end <= given_to;
         for own in self.given.iter_mut().filter(is_above) {
             own.freed = true;
@@ -326,7 +341,7 @@ mod tests {
     fn addresses_are_aligned_and_do_not_overlap() {
         let here = Location::caller();
         for mut own in [dm(), hbm()] {
-            let (mut end, mut above) = (0, own.capacity);
+            let (mut end, mut all) = (0, Vec::<Range<u64>>::new());
             for bytes in (1..600).chain([4097, 63, 64, 255, 256]) {
                 let start = own.allocate(bytes.into(), here).expect("there is room");
                 let unit = own.unit;
@@ -334,10 +349,12 @@ mod tests {
                 assert!(start - end < own.unit, "no more than alignment asks for");
                 end = start + bytes;
                 let high = held(&mut own, bytes).expect("there is room");
-                assert!(high + bytes <= above && high.is_multiple_of(if bytes >= unit { unit } else { 8 }));
-                assert!(above - (high + bytes) < own.unit, "no more than alignment asks for");
-                above = high;
+                assert!(high.is_multiple_of(if bytes >= unit { unit } else { 8 }));
+                assert!(high + bytes <= own.capacity);
+                all.extend([start..end, high..high + bytes]);
             }
+            all.sort_by_key(|bytes| bytes.start);
+            assert!(all.windows(2).all(|two| two[0].end <= two[1].start), "{all:?}");
             assert_eq!(own.mark(), end);
         }
     }
