@@ -1,18 +1,27 @@
 //! What kernels name: `use furiosa_visa_std::prelude::*;`.
 
+pub use crate::clock::Report;
 pub use crate::command::{
     AccumulationKind, Address, BinaryArgMode, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp, FpDivBinaryOp,
     FpMulAlu, FpTernaryOp, FpUnaryOp, FxpBinaryOp, GroupId, InputCmp, InputCmpF32, InputCmpI32,
     InterSliceReduceOpF32, InterSliceReduceOpI32, IntraSliceReduceOpF32, IntraSliceReduceOpI32,
     LogicBinaryOpF32, LogicBinaryOpI32, RngdAlu, TernaryArgMode, TrfAddress, ValidBranchIds,
 };
-pub use crate::engine::cast::StreamCast;
+pub use crate::engine::cast::{CastPlan, StreamCast};
+pub use crate::engine::collect::CollectPlan;
+pub use crate::engine::commit::CommitPlan;
+pub use crate::engine::contraction::{
+    AccumulatePlan, AlignPlan, ContractPlan, StreamAdapterPlan, TrfSequencerPlan,
+};
+pub use crate::engine::dma::{DmaPlan, HostPlan};
+pub use crate::engine::fetch::FetchPlan;
 pub use crate::engine::lookup_table::LookupTable;
 pub use crate::engine::stream::{
     AccumulationTensor, AlignedPair, BeginTensor, CastTensor, CollectTensor, ContractionTensor, FetchTensor,
     StreamTensor, SwitchTensor, TransposeTensor, VectorFinalTensor, VectorInitTensor, stage,
 };
-pub use crate::engine::switch::SwitchConfig;
+pub use crate::engine::switch::{SwitchConfig, SwitchPlan};
+pub use crate::engine::transpose::TransposePlan;
 pub use crate::engine::vector::stage::{PacketMode, PacketModeValues, VeOrder, VeOrderValues, Way4, Way8};
 pub use crate::engine::vector::{
     ArrayVec, BranchMode, FpDivOp, GroupOperand, GroupTernaryOperand, HasTensor, IntoGroupOperand,
@@ -29,7 +38,8 @@ pub use crate::mapping::{
 pub use crate::host::{HostTensor, Tensor};
 pub use crate::mapping::M as _;
 pub use crate::runtime::{
-    Context, DeviceFn, Dma, DmaContext, DmaValues, SimOptions, Tu, TuContext, TuValues, launch, try_launch,
+    AUTO, Context, DeviceFn, DeviceSend, Dma, DmaContext, DmaValues, SimOptions, Tu, TuContext, TuValues,
+    launch, try_launch,
 };
 pub use crate::scalar::{
     ContractionCast, FetchCast, Opt, Rngd, RngdS, Scalar, ScalarBytes, StreamScalar, VeScalar, VeScalarKind,

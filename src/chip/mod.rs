@@ -180,11 +180,11 @@ impl System {
 
     /// What lies where, from which operation to which. Operations that are given later start after it.
     pub fn memory_map(&mut self) -> MemoryMap {
-        self.memory_map_with([Allocations::default(); 2])
+        self.memory_map_with([Allocations::default(); 3])
     }
 
     /// The same, with what the program asked for in HBM and in DM.
-    pub(crate) fn memory_map_with(&mut self, allocations: [Allocations<'_>; 2]) -> MemoryMap {
+    pub(crate) fn memory_map_with(&mut self, allocations: [Allocations<'_>; 3]) -> MemoryMap {
         MemoryMap::new(self.clock.ledger(), allocations, self.options.addresses)
     }
 

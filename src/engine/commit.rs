@@ -11,8 +11,8 @@ use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::M;
 use crate::mapping::factors_of;
 use crate::mapping::{Expr, Factors, Pool, divide, modulo, product, resize, stride};
-use crate::runtime::Tu;
 use crate::runtime::fault::accept;
+use crate::runtime::{AUTO, Tu};
 use crate::scalar::{ElementType, Scalar, StreamScalar};
 use crate::sequencer::{Config, Request, Stream, contiguous_run, derive, limited};
 use crate::spec;
@@ -268,9 +268,10 @@ impl<'l, const T: Tu, P: InMotion, D: StreamScalar, Chip: M, Cluster: M, Slice: 
         D: StoredAs<Element>,
     {
         let plan = const { &CheckedCommit::<D, P, Chip, Cluster, Slice, Time, Packet, Element, T>::CONFIG };
-        accept(OPERATION, check_commit_address(address));
-        DmTensor::<D, Chip, Cluster, Slice, Element>::accept_address(OPERATION, address);
-        let mut tensor = DmTensor::filled(address, self.context.next_fill());
+        if address != AUTO {
+            accept(OPERATION, check_commit_address(address));
+        }
+        let mut tensor = DmTensor::<D, Chip, Cluster, Slice, Element>::made(self.context, OPERATION, address);
         let region = tensor.view_mut().region();
         self.commit_to(region, plan);
         tensor

@@ -228,6 +228,8 @@ impl<D: TableIndex, D2: Scalar> fmt::Debug for LookupTable<D, D2> {
     }
 }
 
+crate::runtime::launch::device_send! { [D, D2] LookupTable<D, D2> }
+
 #[cfg(test)]
 mod tests {
     use super::*;

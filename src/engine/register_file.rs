@@ -14,7 +14,7 @@ use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::factors_of;
 use crate::mapping::{Expr, M, Pool, modulo, product, stride};
 use crate::runtime::fault::accept;
-use crate::runtime::{Tu, TuValues};
+use crate::runtime::{MakesTensors as _, Tu, TuValues};
 use crate::scalar::{ElementType, Scalar, StreamScalar};
 use crate::spec;
 use crate::tensor::TrfTensor;

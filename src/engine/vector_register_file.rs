@@ -11,8 +11,8 @@ use crate::engine::stream::{CollectTensor, VectorFinalTensor};
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::factors_of;
 use crate::mapping::{Expr, M, Pool};
-use crate::runtime::Tu;
 use crate::runtime::fault::accept;
+use crate::runtime::{MakesTensors as _, Tu};
 use crate::scalar::{ElementType, Scalar, VeScalar};
 use crate::sequencer::transfer::{Level, Placement, derive_transfer};
 use crate::spec;
@@ -148,9 +148,11 @@ macro_rules! load {
             {
                 let plan = const { &VrfLoadPlan::<D, Time, Packet, Element>::CONFIG };
                 let footprint = const { LoadedTensor::<D, Chip, Cluster, Slice, Time, Packet, Element>::FOOTPRINT };
+                let place = self.context.place(address, Memory::Vrf, footprint.bytes(), OPERATION);
+                let address = place.address;
                 accept(OPERATION, crate::tensor::check_address(Memory::Vrf, &footprint, address));
                 accept(OPERATION, crate::tensor::check_vrf_end(OPERATION, plan.bytes, address));
-                let tensor = VrfTensor::filled(address, self.context.next_fill());
+                let tensor = VrfTensor::filled(place, self.context.next_fill());
                 let sink = Sink::Vrf {
                     destination: Region { memory: Memory::Vrf, address, fill: tensor.fill, footprint },
                     transfer: plan.transfer,

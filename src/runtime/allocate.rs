@@ -1,198 +1,236 @@
 //! Addresses for tensors whose place does not matter.
 //!
 //! ```text
-//!   0             mark                               scratch mark         end
-//!   ├─ alloc_dm ──▶│             free                     │◀── results of ──┤
-//!   │              │                                      │    shuffles and │
-//!   │              │                                      │  slice copies   │
+//!   0             mark                 held                            end
+//!   ├─ alloc_dm ──▶│      free       ├─────────┤ free ├───────────────┤
 //! ```
 //!
-//! `alloc_dm` and `alloc_hbm` give addresses from the lowest on, each above the one before. The calls that name no address,
-//! shuffles and copies of slices, take theirs from the end of the memory down: the *scratch range*.
+//! `alloc_dm` and `alloc_hbm` give addresses from the lowest on, each above the one before; marks give them back. A tensor
+//! that was made at [`AUTO`], or by a call that names no address, holds bytes as near the end of the memory as they are
+//! free. They are free again when its handle ends.
 
 use crate::chip::{Fault, FaultKind};
 use crate::clock::{Allocation, Allocations};
 use crate::command::{Address, Memory};
-use crate::spec::{DM_BYTES, HBM_BYTES, HBM_UNIT_BYTES};
+use crate::spec::{DM_BYTES, HBM_BYTES, HBM_UNIT_BYTES, VRF_BYTES};
+use core::fmt;
 use core::ops::Range;
 use core::panic::Location;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The address of a tensor whose place does not matter: the call that makes it finds free bytes, which are free again when
+/// the handle ends.
+///
+/// ```
+/// use furiosa_visa_std::prelude::*;
+/// axes![A = 256, B = 128];
+///
+/// #[device(chip = 1)]
+/// fn copy(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![A, B]>) -> HbmTensor<i8, m![1], m![B, A]> {
+///     for _round in 0..10_000 {
+///         let on_chip = x.to_dm::<m![1 # 2], m![A], m![B]>(&mut ctx.tdma, AUTO);
+///         // … and here its bytes are free.
+///         # assert_eq!(on_chip.address(), 524160);
+///         # break;
+///     }
+///     x.to_hbm(&mut ctx.tdma, AUTO)
+/// }
+/// # let mut ctx = Context::acquire();
+/// # let host = HostTensor::<i8, m![A, B]>::zero();
+/// # let x = pollster::block_on(host.to_hbm(&mut ctx.pdma, AUTO));
+/// # let y = pollster::block_on(launch(copy, (&mut *ctx, &x)));
+/// # let y: HostTensor<i8, m![A, B]> = pollster::block_on(y.to_host(&mut ctx.pdma));
+/// ```
+///
+/// Bytes are found from the end of the memory down, away from those that [`Context::alloc_dm`](super::Context::alloc_dm)
+/// gave. Nothing is known of addresses that the program names itself: a tensor that lies at one of them can be overwritten,
+/// which is found when it is read.
+pub const AUTO: Address = Address::MAX;
 
 /// Allocations that are remembered for the map, each.
 const KEPT: usize = 4096;
 
-/// The memories that addresses are given out of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AllocatedMemory {
-    Hbm,
-    Dm,
-}
+/// Tensors that a message about a full memory names.
+const NAMED: usize = 5;
 
-/// Gives out the bytes of a memory: from the lowest on, and from the end down as scratch.
+/// The least alignment in HBM and DM: that of transfers into DM and of commits.
+const LEAST_ALIGNMENT: u64 = 8;
+
+/// Gives out the bytes of a memory: from the lowest on by marks, and from the end down to handles.
 #[derive(Debug)]
 pub(super) struct Allocator {
     memory: Memory,
-    operation: &'static str,
     capacity: u64,
     /// Bytes from which on addresses are multiples of as many.
     unit: u64,
+    least: u64,
     next: u64,
-    /// The lowest byte of the scratch range.
-    scratch: u64,
-    /// The launch that made the scratch range.
-    launch: u64,
+    /// What was given by marks and is not given back: of very many the first ones.
+    marked: Vec<(Range<u64>, &'static Location<'static>)>,
+    /// What handles hold, by its first byte.
+    held: BTreeMap<Address, Held>,
     /// The first [`KEPT`] ones, and how many there are.
     given: Vec<Allocation>,
     count: u64,
 }
 
-/// The least alignment: that of transfers into DM and of commits.
-const LEAST_ALIGNMENT: u64 = 8;
+/// Bytes of a handle.
+#[derive(Debug)]
+struct Held {
+    bytes: u64,
+    location: &'static Location<'static>,
+    /// Its place in [`Allocator::given`].
+    note: Option<usize>,
+}
 
 impl Allocator {
-    /// All of HBM.
-    pub(super) const fn of_hbm() -> Self {
-        Self::new(Memory::Hbm, "alloc_hbm", HBM_BYTES, HBM_UNIT_BYTES as u64)
-    }
-
-    /// All of DM.
-    pub(super) const fn of_dm() -> Self {
-        Self::new(Memory::Dm, "alloc_dm", DM_BYTES as u64, 64)
-    }
-
-    const fn new(memory: Memory, operation: &'static str, capacity: u64, unit: u64) -> Self {
+    const fn new(memory: Memory, capacity: u64, unit: u64, least: u64) -> Self {
         Self {
             memory,
-            operation,
             capacity,
             unit,
+            least,
             next: 0,
-            scratch: capacity,
-            launch: 0,
+            marked: Vec::new(),
+            held: BTreeMap::new(),
             given: Vec::new(),
             count: 0,
         }
     }
 
-    /// Bytes above all that are in use.
+    const fn align(&self, bytes: u64) -> u64 {
+        if bytes >= self.unit { self.unit } else { self.least }
+    }
+
+    /// The call of the marks.
+    const fn operation(&self) -> &'static str {
+        match self.memory {
+            Memory::Hbm => "alloc_hbm",
+            _ => "alloc_dm",
+        }
+    }
+
+    /// Bytes above all that were given by marks.
     pub(super) fn allocate(
         &mut self,
         bytes: u128,
         location: &'static Location<'static>,
     ) -> Result<Address, Fault> {
-        let align = if bytes >= self.unit.into() { self.unit } else { LEAST_ALIGNMENT };
+        let limit = self.held.first_key_value().map_or(self.capacity, |(&start, _)| start);
+        let align = self.align(bytes.min(u64::MAX.into()) as u64);
         let start = self.next.next_multiple_of(align);
         let end = u64::try_from(bytes).ok().and_then(|bytes| start.checked_add(bytes));
-        let Some(end) = end.filter(|&end| end <= self.scratch && start < self.scratch) else {
-            let (memory, capacity, free) = (self.memory, self.capacity, self.scratch.saturating_sub(start));
-            let what = bytes_do(bytes);
+        let Some(end) = end.filter(|&end| end <= limit && start < limit) else {
             let message = format!(
-                "{what} not fit: {start} of the {capacity} bytes of {memory} are given out, {free} are left{}",
-                self.scratch_clause(),
+                "{} not fit: {start} of the {} bytes of {} are given out, {} are left",
+                bytes_do(bytes),
+                self.capacity,
+                self.memory,
+                limit.saturating_sub(start),
             );
-            let help = match self.memory {
-                Memory::Hbm => "give bytes back with `free_hbm_from`, or use fewer or smaller tensors",
-                _ => {
-                    "give bytes back with `free_dm_from`, split the tensor over more slices, or work in blocks"
-                }
-            };
-            return Err(Fault::new(FaultKind::Capacity, self.operation, location, message, help));
+            return Err(self.is_full(self.operation(), location, message));
         };
         self.next = end;
+        if self.marked.len() < KEPT {
+            self.marked.push((start..end, location));
+        }
         self.note(start..end, location);
         Ok(start)
     }
 
-    fn note(&mut self, bytes: Range<u64>, location: &'static Location<'static>) {
-        self.count += 1;
-        if self.given.len() < KEPT {
-            self.given.push(Allocation { bytes, location, freed: false });
-        }
-    }
-
-    /// What lies at the end of the memory, as a clause.
-    fn scratch_clause(&self) -> String {
-        let (from, name) = (self.scratch, self.mark_name());
-        match self.capacity - from {
-            0 => String::new(),
-            bytes => format!(
-                ", and {bytes} from {from} on hold results of shuffles and of copies of slices: see `{name}`"
-            ),
-        }
-    }
-
-    /// The call that tells where the scratch range begins.
-    const fn mark_name(&self) -> &'static str {
-        match self.memory {
-            Memory::Hbm => "hbm_scratch_mark",
-            _ => "dm_scratch_mark",
-        }
-    }
-
-    /// Bytes below all that the scratch range has.
-    pub(super) fn allocate_scratch(
+    /// Bytes for a handle: the highest that are free.
+    fn hold(
         &mut self,
         bytes: u64,
         operation: &'static str,
         location: &'static Location<'static>,
     ) -> Result<Address, Fault> {
-        let align = if bytes >= self.unit { self.unit } else { LEAST_ALIGNMENT };
-        let start = self.scratch.checked_sub(bytes).map(|start| start / align * align);
-        let Some(start) = start.filter(|&start| start >= self.next && bytes > 0) else {
-            let (memory, next, scratch) = (self.memory, self.next, self.scratch);
-            let (what, free) = (bytes_do(bytes.into()), scratch.saturating_sub(next));
-            let (given, give) = match memory {
-                Memory::Hbm => ("alloc_hbm", "free_hbm_scratch"),
-                _ => ("alloc_dm", "free_dm_scratch"),
-            };
+        let (align, bytes) = (self.align(bytes), bytes.max(1));
+        let mut above = self.capacity;
+        let mut largest = 0;
+        let mut found = None;
+        for (start, end) in
+            self.held.iter().rev().map(|(&start, held)| (start, start + held.bytes)).chain([(0, self.next)])
+        {
+            let lowest = end.next_multiple_of(align);
+            largest = largest.max(above.saturating_sub(lowest));
+            let highest = above.checked_sub(bytes).map(|start| start / align * align);
+            if let Some(highest) = highest.filter(|&highest| highest >= end) {
+                found = Some(highest);
+                break;
+            }
+            above = start;
+        }
+        let Some(start) = found else {
             let message = format!(
-                "{what} not fit at the end of {memory}: `{given}` gave addresses up to {next}, and the results of shuffles \
-                 and of copies of slices begin at {scratch}, so that {free} are left"
+                "{} not fit: of the {} bytes of {} at most {largest} are free in one piece",
+                bytes_do(bytes.into()),
+                self.capacity,
+                self.memory,
             );
-            let help = format!(
-                "give results back with `{give}` when nobody reads them any more, or use smaller tensors"
-            );
-            return Err(Fault::new(FaultKind::Capacity, operation, location, message, help));
+            return Err(self.is_full(operation, location, message));
         };
-        // What alignment leaves free counts as given.
-        let end = core::mem::replace(&mut self.scratch, start).min(start + bytes);
-        self.note(start..end, location);
+        let note = self.note(start..start + bytes, location);
+        self.held.insert(start, Held { bytes, location, note });
         Ok(start)
     }
 
-    /// The lowest address of the scratch range.
-    pub(super) fn scratch_mark(&self) -> Address {
-        self.scratch
-    }
-
-    /// Gives back the scratch range below a mark.
-    pub(super) fn free_scratch(&mut self, mark: Address) {
-        let (from, to) = (self.scratch, mark.min(self.capacity));
-        for own in self.given.iter_mut().filter(|own| own.bytes.start >= from && own.bytes.start < to) {
-            own.freed = true;
-        }
-        self.scratch = from.max(to);
-    }
-
-    /// A launch goes on. What earlier ones left in the scratch range of DM is given back: no handle leaves a kernel.
-    pub(super) fn enter(&mut self, launch: u64) {
-        if launch != 0 && launch != self.launch && self.memory == Memory::Dm {
-            self.free_scratch(self.capacity);
-        }
-        if launch != 0 {
-            self.launch = launch;
+    fn release(&mut self, start: Address) {
+        if let Some(Held { note: Some(note), .. }) = self.held.remove(&start) {
+            self.given[note].freed = true;
         }
     }
 
-    /// The address above everything in use.
+    /// A fault that names the largest tensors.
+    fn is_full(
+        &self,
+        operation: &'static str,
+        location: &'static Location<'static>,
+        message: String,
+    ) -> Fault {
+        let help = match self.memory {
+            Memory::Hbm => {
+                "end handles that nobody needs any more, give bytes back with `free_hbm_from`, or use smaller tensors"
+            }
+            Memory::Dm => {
+                "end handles that nobody needs any more, give bytes back with `free_dm_from`, split the tensor over more \
+                 slices, or work in blocks"
+            }
+            Memory::Vrf => "end handles that nobody needs any more, or load the tensor in parts",
+        };
+        let marked = self.marked.iter().map(|(own, location)| (own.end - own.start, *location));
+        let mut live: Vec<_> =
+            self.held.values().map(|held| (held.bytes, held.location)).chain(marked).collect();
+        live.sort_by_key(|&(bytes, location)| (core::cmp::Reverse(bytes), location.file(), location.line()));
+        let mut fault = Fault::new(FaultKind::Capacity, operation, location, message, help);
+        for &(bytes, location) in live.iter().take(NAMED) {
+            fault = fault.after(format!("{bytes} bytes are held by what was made here"), location);
+        }
+        fault
+    }
+
+    /// Remembers an allocation for the map; returns its place.
+    fn note(&mut self, bytes: Range<u64>, location: &'static Location<'static>) -> Option<usize> {
+        self.count += 1;
+        if self.given.len() == KEPT {
+            return None;
+        }
+        self.given.push(Allocation { bytes, location, freed: false });
+        Some(self.given.len() - 1)
+    }
+
+    /// The address above everything that was given by marks.
     pub(super) fn mark(&self) -> Address {
         self.next
     }
 
-    /// Gives back what lies above a mark.
+    /// Gives back what was given by marks from one on.
     pub(super) fn free_from(&mut self, mark: Address) {
-        self.next = self.next.min(mark);
-        let scratch = self.scratch;
-        let is_above = |own: &&mut Allocation| own.bytes.end > mark && own.bytes.start < scratch;
+        let given_to = self.next;
+        self.next = given_to.min(mark);
+        self.marked.retain(|(own, _)| own.end <= mark);
+        let is_above = |own: &&mut Allocation| own.bytes.end > mark && own.bytes.end <= given_to;
         for own in self.given.iter_mut().filter(is_above) {
             own.freed = true;
         }
@@ -201,6 +239,76 @@ impl Allocator {
     /// The first allocations, and how many there were.
     pub(super) fn given(&self) -> Allocations<'_> {
         Allocations { given: &self.given, count: self.count }
+    }
+}
+
+/// The allocators of a system: HBM, DM and VRF. Handles keep them alive, not the system.
+#[derive(Clone, Debug)]
+pub(super) struct Allocators(Arc<Mutex<[Allocator; 3]>>);
+
+impl Allocators {
+    pub(super) fn new() -> Self {
+        Self(Arc::new(Mutex::new([
+            Allocator::new(Memory::Hbm, HBM_BYTES, HBM_UNIT_BYTES as u64, LEAST_ALIGNMENT),
+            Allocator::new(Memory::Dm, DM_BYTES as u64, 64, LEAST_ALIGNMENT),
+            Allocator::new(Memory::Vrf, VRF_BYTES as u64, 32, 4),
+        ])))
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, [Allocator; 3]> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The given address, or bytes for a handle at [`AUTO`].
+    pub(super) fn place(
+        &self,
+        address: Address,
+        memory: Memory,
+        bytes: usize,
+        operation: &'static str,
+        location: &'static Location<'static>,
+    ) -> Result<Place, Fault> {
+        if address != AUTO {
+            return Ok(address.into());
+        }
+        let address = self.lock()[memory as usize].hold(bytes as u64, operation, location)?;
+        let lease = Lease(Arc::new(LeasedBytes { allocators: self.clone(), memory, address }));
+        Ok(Place { address, lease: Some(lease) })
+    }
+}
+
+/// Where a tensor lies, and whether its bytes are free again when its handle ends.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) address: Address,
+    pub(crate) lease: Option<Lease>,
+}
+
+impl From<Address> for Place {
+    fn from(address: Address) -> Self {
+        Self { address, lease: None }
+    }
+}
+
+/// Holds the bytes of a tensor as long as a handle to it is there.
+#[derive(Clone)]
+pub(crate) struct Lease(#[expect(dead_code, reason = "it is dropped")] Arc<LeasedBytes>);
+
+struct LeasedBytes {
+    allocators: Allocators,
+    memory: Memory,
+    address: Address,
+}
+
+impl Drop for LeasedBytes {
+    fn drop(&mut self) {
+        self.allocators.lock()[self.memory as usize].release(self.address);
+    }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Lease")
     }
 }
 
@@ -213,18 +321,40 @@ fn bytes_do(bytes: u128) -> String {
 mod tests {
     use super::*;
 
+    fn dm() -> Allocator {
+        Allocator::new(Memory::Dm, DM_BYTES as u64, 64, LEAST_ALIGNMENT)
+    }
+
+    fn hbm() -> Allocator {
+        Allocator::new(Memory::Hbm, HBM_BYTES, HBM_UNIT_BYTES as u64, LEAST_ALIGNMENT)
+    }
+
+    fn held(own: &mut Allocator, bytes: u64) -> Result<Address, FaultKind> {
+        own.hold(bytes, "to_dm", Location::caller()).map_err(|fault| fault.kind)
+    }
+
+    fn freed(own: &Allocator) -> Vec<bool> {
+        own.given().given.iter().map(|own| own.freed).collect()
+    }
+
     #[test]
     fn addresses_are_aligned_and_do_not_overlap() {
         let here = Location::caller();
-        for mut own in [Allocator::of_dm(), Allocator::of_hbm()] {
-            let mut end = 0;
+        for mut own in [dm(), hbm()] {
+            let (mut end, mut all) = (0, Vec::<Range<u64>>::new());
             for bytes in (1..600).chain([4097, 63, 64, 255, 256]) {
                 let start = own.allocate(bytes.into(), here).expect("there is room");
                 let unit = own.unit;
                 assert!(start >= end && start.is_multiple_of(if bytes >= unit { unit } else { 8 }));
                 assert!(start - end < own.unit, "no more than alignment asks for");
                 end = start + bytes;
+                let high = held(&mut own, bytes).expect("there is room");
+                assert!(high.is_multiple_of(if bytes >= unit { unit } else { 8 }));
+                assert!(high + bytes <= own.capacity);
+                all.extend([start..end, high..high + bytes]);
             }
+            all.sort_by_key(|bytes| bytes.start);
+            assert!(all.windows(2).all(|two| two[0].end <= two[1].start), "{all:?}");
             assert_eq!(own.mark(), end);
         }
     }
@@ -233,7 +363,7 @@ mod tests {
     #[test]
     fn a_memory_ends() {
         let here = Location::caller();
-        let mut dm = Allocator::of_dm();
+        let mut dm = dm();
         assert_eq!(dm.allocate(DM_BYTES as u128, here).map_err(|fault| fault.kind), Ok(0));
         let fault = dm.allocate(1, here).expect_err("it is full");
         let text = fault.to_string();
@@ -245,18 +375,22 @@ mod tests {
             ),
             "{text}"
         );
-        assert!(text.contains("help: give bytes back with `free_dm_from`"), "{text}");
+        assert!(
+            text.contains(
+                "help: end handles that nobody needs any more, give bytes back with `free_dm_from`"
+            ),
+            "{text}"
+        );
         dm.free_from(64);
         assert_eq!(dm.mark(), 64);
         assert!(dm.allocate(DM_BYTES as u128 - 63, here).is_err());
         assert_eq!(dm.allocate(DM_BYTES as u128 - 64, here).map_err(|fault| fault.kind), Ok(64));
         dm.free_from(u64::MAX);
         assert_eq!(dm.mark(), DM_BYTES as u64, "nothing lies above that mark");
-        let freed: Vec<bool> = dm.given().given.iter().map(|own| own.freed).collect();
-        assert_eq!((freed, dm.given().count), (vec![true, false], 2));
-        assert!(Allocator::of_hbm().allocate(u128::from(HBM_BYTES) + 1, here).is_err());
+        assert_eq!((freed(&dm), dm.given().count), (vec![true, false], 2));
+        assert!(hbm().allocate(u128::from(HBM_BYTES) + 1, here).is_err());
         for bytes in [u64::MAX.into(), 1 << 64, (1 << 64) + 8] {
-            let text = Allocator::of_hbm().allocate(bytes, here).expect_err("it is too large").to_string();
+            let text = hbm().allocate(bytes, here).expect_err("it is too large").to_string();
             assert!(
                 text.contains(&format!("{bytes} bytes do not fit: 0 of the 51539607552 bytes")),
                 "{text}"
@@ -266,67 +400,61 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_for_endless_programs() {
-        let mut dm = Allocator::of_dm();
-        for _ in 0..KEPT + 10 {
+        let mut dm = dm();
+        for _ in 0..KEPT {
             dm.allocate(8, Location::caller()).expect("there is room");
             dm.free_from(0);
+            let start = held(&mut dm, 8).expect("there is room");
+            dm.release(start);
         }
-        assert_eq!((dm.given().given.len(), dm.given().count), (KEPT, KEPT as u64 + 10));
+        assert_eq!((dm.given().given.len(), dm.given().count), (KEPT, 2 * KEPT as u64));
+        assert!(dm.held.is_empty());
     }
 
-    /// The scratch range grows down to what was given out, and no byte further; both sides see each other.
+    /// Both sides see each other, and no byte is lost between them.
     #[test]
-    fn scratch_lies_at_the_end() {
+    fn handles_hold_the_end_of_a_memory() {
         let here = Location::caller();
         let end = DM_BYTES as u64;
-        let mut dm = Allocator::of_dm();
-        let scratch = |dm: &mut Allocator, bytes| dm.allocate_scratch(bytes, "dm_chip_shuffle", here);
-        assert_eq!(
-            scratch(&mut dm, 100).map_err(|fault| fault.kind),
-            Ok(end - 128),
-            "from 64 bytes on a multiple"
-        );
-        assert_eq!(scratch(&mut dm, 8).map_err(|fault| fault.kind), Ok(end - 136));
+        let mut dm = dm();
+        assert_eq!(held(&mut dm, 100), Ok(end - 128), "from 64 bytes on a multiple");
+        assert_eq!(held(&mut dm, 8), Ok(end - 8), "what alignment left is free");
+        assert_eq!(held(&mut dm, 24), Ok(end - 152));
         assert_eq!(dm.allocate(64, here).map_err(|fault| fault.kind), Ok(0));
-        let text = dm.allocate(u128::from(end) - 199, here).expect_err("scratch is there").to_string();
-        assert!(text.contains("and 136 from 524152 on hold results of shuffles"), "{text}");
-        assert!(text.contains("`dm_scratch_mark`"), "{text}");
-        assert_eq!(dm.allocate(u128::from(end) - 200, here).map_err(|fault| fault.kind), Ok(64));
-        let fault = scratch(&mut dm, 1).expect_err("nothing is left");
-        let text = fault.to_string();
-        let part = "fault: dm_chip_shuffle: capacity exceeded: 1 byte does not fit at the end of DM: `alloc_dm` gave \
-                    addresses up to 524152, and the results of shuffles and of copies of slices begin at 524152, so that \
-                    0 are left";
-        assert!(fault.kind == FaultKind::Capacity && text.starts_with(part), "{text}");
-        assert!(text.contains("help: give results back with `free_dm_scratch`"), "{text}");
-        dm.free_scratch(end - 128);
-        assert_eq!((dm.scratch_mark(), dm.mark()), (end - 128, end - 136));
-        let freed = |dm: &Allocator| dm.given().given.iter().map(|own| own.freed).collect::<Vec<_>>();
-        assert_eq!(freed(&dm), [false, true, false, false]);
+        assert!(dm.allocate(u128::from(end) - 64 - 151, here).is_err());
+        assert_eq!(dm.allocate(u128::from(end) - 64 - 152, here).map_err(|fault| fault.kind), Ok(64));
+        assert_eq!(held(&mut dm, 16), Ok(end - 24), "the hole behind the first one");
+        assert_eq!(held(&mut dm, 1), Err(FaultKind::Capacity));
+        dm.release(end - 152);
+        assert_eq!(held(&mut dm, 25), Err(FaultKind::Capacity));
+        assert_eq!(held(&mut dm, 24), Ok(end - 152));
         dm.free_from(64);
-        assert_eq!(freed(&dm), [false, true, false, true], "the first result lies above the mark and stays");
+        assert_eq!(freed(&dm), [false, false, true, false, true, false, false]);
     }
 
-    /// A launch finds the end of DM free. HBM tensors live on.
+    /// The largest tensors are named, with their lines.
     #[test]
-    fn a_launch_gives_scratch_back() {
+    fn a_full_memory_names_who_holds_it() {
+        let mut dm = dm();
+        let given = Location::caller();
+        dm.allocate(100_000, given).expect("there is room");
+        held(&mut dm, 300_000).expect("there is room");
+        for _ in 0..NAMED {
+            held(&mut dm, 64).expect("there is room");
+        }
         let here = Location::caller();
-        let (mut dm, mut hbm) = (Allocator::of_dm(), Allocator::of_hbm());
-        for own in [&mut dm, &mut hbm] {
-            own.enter(0);
-            own.allocate_scratch(256, "test", here).expect("there is room");
-            own.enter(0);
-            assert_eq!(own.scratch_mark(), own.capacity - 256, "no launch");
-        }
-        for own in [&mut dm, &mut hbm] {
-            own.enter(1);
-            own.allocate_scratch(256, "test", here).expect("there is room");
-            own.enter(1);
-        }
-        assert_eq!(dm.scratch_mark(), DM_BYTES as u64 - 256, "the launch goes on");
-        dm.enter(2);
-        hbm.enter(2);
-        assert_eq!(dm.scratch_mark(), DM_BYTES as u64);
-        assert!(hbm.scratch_mark() == HBM_BYTES - 512);
+        let fault = dm.hold(200_000, "commit", here).expect_err("it is full");
+        let text = fault.to_string();
+        let part = "fault: commit: capacity exceeded: 200000 bytes do not fit: of the 524288 bytes of DM at most 123904 are \
+                    free in one piece\n";
+        assert!(fault.kind == FaultKind::Capacity && text.starts_with(part), "{text}");
+        let named: Vec<&str> = fault.places.iter().map(|place| place.label.as_ref()).collect();
+        let small = "64 bytes are held by what was made here";
+        assert_eq!(
+            named[..2],
+            ["300000 bytes are held by what was made here", "100000 bytes are held by what was made here"]
+        );
+        assert_eq!(named[2..], [small; NAMED - 2]);
+        assert_eq!(fault.places[1].location, given);
     }
 }

@@ -1,6 +1,6 @@
 //! Contexts: what a kernel runs on.
 
-use super::allocate::{AllocatedMemory, Allocator};
+use super::allocate::{Allocator, Allocators, Place};
 use super::environment::Settings;
 use super::output::{Output, tell};
 use crate::chip::{CheckOptions, Fault, FaultKind, SimOptions, System};
@@ -8,7 +8,7 @@ use crate::clock::KernelCall;
 use crate::clock::MemoryMap;
 use crate::clock::Report;
 use crate::clock::trace::TraceWriter;
-use crate::command::{Address, Command, FillId, HostBuffer, HostTransfer, Inspection, Operation};
+use crate::command::{Address, Command, FillId, HostBuffer, HostTransfer, Inspection, Memory, Operation};
 use crate::mapping::M;
 use crate::scalar::Scalar;
 use crate::spec::ChipKind;
@@ -56,20 +56,20 @@ impl DmaValues for Dma {}
 
 /// The system that all contexts of one [`Context`] work on.
 #[derive(Clone)]
-pub(super) struct SystemHandle(Arc<Shared>);
+pub(crate) struct SystemHandle(Arc<Shared>);
 
 struct Shared {
     system: Mutex<System>,
     launched: Mutex<Launched>,
-    /// Free bytes of HBM and of DM.
-    allocators: Mutex<[Allocator; 2]>,
+    /// Free bytes of the memories.
+    allocators: Allocators,
     output: Output,
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
         let system = self.system.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let allocators = self.allocators.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let allocators = self.allocators.lock();
         tell(system, &self.output, allocators.each_ref().map(Allocator::given));
     }
 }
@@ -85,7 +85,7 @@ struct Launched {
 
 impl SystemHandle {
     fn new(system: System, output: Output) -> Self {
-        let allocators = Mutex::new([Allocator::of_hbm(), Allocator::of_dm()]);
+        let allocators = Allocators::new();
         Self(Arc::new(Shared { system: Mutex::new(system), launched: Mutex::default(), allocators, output }))
     }
 
@@ -94,10 +94,8 @@ impl SystemHandle {
         work(&mut self.0.system.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn allocators(&self) -> MutexGuard<'_, [Allocator; 2]> {
-        let mut allocators = self.0.allocators.lock().unwrap_or_else(PoisonError::into_inner);
-        allocators.iter_mut().for_each(|own| own.enter(super::fault::kernel().number));
-        allocators
+    fn allocators(&self) -> MutexGuard<'_, [Allocator; 3]> {
+        self.0.allocators.lock()
     }
 
     fn launched(&self) -> MutexGuard<'_, Launched> {
@@ -188,21 +186,9 @@ impl SystemHandle {
         self.launched().fault.take()
     }
 
-    /// An address for a result whose call names none.
-    #[track_caller]
-    fn scratch(&self, memory: AllocatedMemory, bytes: u64, operation: &'static str) -> Address {
-        let location = Location::caller();
-        let allocator = &mut self.allocators()[memory as usize];
-        super::fault::or_raise(allocator.allocate_scratch(bytes, operation, location))
-    }
-
     /// The number of the system in the process.
     pub(super) fn number(&self) -> u64 {
         self.with(|system| system.number())
-    }
-
-    fn next_fill(&self) -> FillId {
-        self.with(System::next_fill)
     }
 
     /// Whether both are the same system.
@@ -213,6 +199,36 @@ impl SystemHandle {
     /// Waits for everything that was given.
     pub(super) fn flush(&self) -> Result<(), Fault> {
         self.with(System::flush)
+    }
+}
+
+/// A context whose calls make tensors.
+pub(crate) trait MakesTensors {
+    #[doc(hidden)]
+    fn handle(&self) -> &SystemHandle;
+
+    /// A number for what a call writes.
+    fn next_fill(&mut self) -> FillId {
+        self.handle().with(System::next_fill)
+    }
+
+    /// Where a tensor of so many bytes per chip or slice goes: to the given address, or anywhere.
+    #[track_caller]
+    fn place(&mut self, address: Address, memory: Memory, bytes: usize, operation: &'static str) -> Place {
+        let allocators = &self.handle().0.allocators;
+        super::fault::or_raise(allocators.place(address, memory, bytes, operation, Location::caller()))
+    }
+}
+
+impl<const T: Tu> MakesTensors for TuContext<T> {
+    fn handle(&self) -> &SystemHandle {
+        &self.system
+    }
+}
+
+impl<const DMA: Dma> MakesTensors for DmaContext<DMA> {
+    fn handle(&self) -> &SystemHandle {
+        &self.system
     }
 }
 
@@ -229,16 +245,6 @@ impl<const T: Tu> TuContext<T> {
     #[track_caller]
     pub(crate) fn execute(&mut self, operation: Operation) {
         self.system.execute(operation);
-    }
-
-    pub(crate) fn next_fill(&mut self) -> FillId {
-        self.system.next_fill()
-    }
-
-    /// An address in DM for a result of the sub context whose call names none.
-    #[track_caller]
-    pub(crate) fn dm_scratch(&mut self, bytes: usize, operation: &'static str) -> Address {
-        self.system.scratch(AllocatedMemory::Dm, bytes as u64, operation)
     }
 
     pub(crate) fn chip_kind(&self) -> ChipKind {
@@ -272,22 +278,6 @@ impl<const DMA: Dma> DmaContext<DMA> {
             dma.pcie = DMA == Dma::Pcie;
         }
         self.system.execute(operation);
-    }
-
-    pub(crate) fn next_fill(&mut self) -> FillId {
-        self.system.next_fill()
-    }
-
-    /// An address in DM for a result whose call names none.
-    #[track_caller]
-    pub(crate) fn dm_scratch(&mut self, bytes: usize, operation: &'static str) -> Address {
-        self.system.scratch(AllocatedMemory::Dm, bytes as u64, operation)
-    }
-
-    /// An address in HBM for a result whose call names none.
-    #[track_caller]
-    pub(crate) fn hbm_scratch(&mut self, bytes: usize, operation: &'static str) -> Address {
-        self.system.scratch(AllocatedMemory::Hbm, bytes as u64, operation)
     }
 
     pub(crate) fn upload(
@@ -427,7 +417,7 @@ impl Context {
     /// Where DM is full, with a [`Fault`] like that of an operation.
     #[track_caller]
     pub fn alloc_dm<D: Scalar, Element: M>(&mut self) -> Address {
-        self.alloc(AllocatedMemory::Dm, bytes_of::<D, Element>())
+        self.alloc(Memory::Dm, bytes_of::<D, Element>())
     }
 
     /// An address in HBM with room for a tensor of `Element` in every chip: as [`Context::alloc_dm`]. From 256 bytes on it
@@ -437,18 +427,18 @@ impl Context {
     /// Where HBM is full, with a [`Fault`] like that of an operation.
     #[track_caller]
     pub fn alloc_hbm<D: Scalar, Element: M>(&mut self) -> Address {
-        self.alloc(AllocatedMemory::Hbm, bytes_of::<D, Element>())
+        self.alloc(Memory::Hbm, bytes_of::<D, Element>())
     }
 
     #[track_caller]
-    fn alloc(&mut self, memory: AllocatedMemory, bytes: u128) -> Address {
+    fn alloc(&mut self, memory: Memory, bytes: u128) -> Address {
         let location = Location::caller();
         super::fault::or_raise(self.main.system.allocators()[memory as usize].allocate(bytes, location))
     }
 
     /// The address above everything that [`Context::alloc_dm`] gave.
     pub fn dm_mark(&self) -> Address {
-        self.main.system.allocators()[AllocatedMemory::Dm as usize].mark()
+        self.main.system.allocators()[Memory::Dm as usize].mark()
     }
 
     /// Gives back all of DM from a mark on, so that [`Context::alloc_dm`] gives it again: tensors there are overwritten by
@@ -465,62 +455,17 @@ impl Context {
     /// }
     /// ```
     pub fn free_dm_from(&mut self, mark: Address) {
-        self.main.system.allocators()[AllocatedMemory::Dm as usize].free_from(mark);
+        self.main.system.allocators()[Memory::Dm as usize].free_from(mark);
     }
 
     /// The address above everything that [`Context::alloc_hbm`] gave.
     pub fn hbm_mark(&self) -> Address {
-        self.main.system.allocators()[AllocatedMemory::Hbm as usize].mark()
+        self.main.system.allocators()[Memory::Hbm as usize].mark()
     }
 
     /// Gives back all of HBM from a mark on: as [`Context::free_dm_from`].
     pub fn free_hbm_from(&mut self, mark: Address) {
-        self.main.system.allocators()[AllocatedMemory::Hbm as usize].free_from(mark);
-    }
-
-    /// The lowest address of the scratch range at the end of DM, where the results of
-    /// [`dm_cluster_shuffle`](DmaContext::dm_cluster_shuffle), [`dm_chip_shuffle`](DmaContext::dm_chip_shuffle),
-    /// [`parallel_copy_cluster_slice`](TuContext::parallel_copy_cluster_slice) and
-    /// [`parallel_copy_chip_slice`](TuContext::parallel_copy_chip_slice) lie. [`Context::alloc_dm`] keeps off it; addresses that
-    /// a program names itself may be anywhere, and tensors that they overwrite are found like any others.
-    pub fn dm_scratch_mark(&self) -> Address {
-        self.main.system.allocators()[AllocatedMemory::Dm as usize].scratch_mark()
-    }
-
-    /// Gives back the scratch range of DM below a mark, so that the next results lie there. A new launch gives back all of
-    /// it: no tensor in DM leaves a kernel.
-    ///
-    /// ```
-    /// use furiosa_visa_std::prelude::*;
-    /// axes![A = 2, B = 64];
-    ///
-    /// #[device(chip = 1)]
-    /// fn kernel(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![A, B]>) {
-    ///     let x = x.to_dm::<m![A], m![1 # 256], m![B]>(&mut ctx.tdma, 0);
-    ///     let mark = ctx.dm_scratch_mark();
-    ///     for _round in 0..10_000 {
-    ///         let _rotated = ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(x.view(), &[1, 0]);
-    ///         ctx.free_dm_scratch(mark);
-    ///     }
-    /// }
-    /// # let mut ctx = Context::acquire();
-    /// # let host = HostTensor::<i8, m![A, B]>::zero();
-    /// # let x = pollster::block_on(host.to_hbm(&mut ctx.pdma, 0));
-    /// # pollster::block_on(launch(kernel, (&mut *ctx, &x)));
-    /// ```
-    pub fn free_dm_scratch(&mut self, mark: Address) {
-        self.main.system.allocators()[AllocatedMemory::Dm as usize].free_scratch(mark);
-    }
-
-    /// The lowest address of the scratch range at the end of HBM, where the results of
-    /// [`hbm_chip_shuffle`](DmaContext::hbm_chip_shuffle) lie.
-    pub fn hbm_scratch_mark(&self) -> Address {
-        self.main.system.allocators()[AllocatedMemory::Hbm as usize].scratch_mark()
-    }
-
-    /// Gives back the scratch range of HBM below a mark: as [`Context::free_dm_scratch`], but launches give back nothing.
-    pub fn free_hbm_scratch(&mut self, mark: Address) {
-        self.main.system.allocators()[AllocatedMemory::Hbm as usize].free_scratch(mark);
+        self.main.system.allocators()[Memory::Hbm as usize].free_from(mark);
     }
 
     /// Decides when the operations that were given so far run, as [`Context::report`] does, without a report.

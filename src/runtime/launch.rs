@@ -8,6 +8,7 @@ use super::kernel_chips::{self, TensorChips};
 use super::needs_await::NeedsAwait;
 use crate::chip::{Fault, FaultKind};
 use crate::clock::KernelCall;
+use crate::scalar::{Opt, bf16, f8e4m3, f8e5m2, f16, i4, i5, i9};
 use core::future::{Future, poll_fn};
 use core::marker::PhantomData;
 use core::panic::Location;
@@ -54,35 +55,46 @@ pub const fn chips_agree<F: DeviceFn<P>, P: DeviceSend>() {
     let () = ChipsAgree::<F, P>::CHECK;
 }
 
-pub(crate) mod sealed {
-    use super::SystemHandle;
-
-    pub trait Sealed {
-        /// Calls `visit` with the system of each context.
-        #[doc(hidden)]
-        #[allow(private_interfaces)] // Nobody outside can call it.
-        fn systems(&self, visit: &mut dyn FnMut(&SystemHandle)) {
-            let _ = visit;
-        }
-    }
-}
-
-/// What may go into and out of a kernel: contexts, tensors in HBM, numbers, and tuples, arrays and slices of them.
+/// What may go into and out of a kernel: contexts, tensors in HBM, numbers and lookup tables; tuples, arrays, slices and
+/// options of them; and plain data of yours.
+///
+/// ```
+/// use furiosa_visa_std::prelude::*;
+///
+/// #[derive(Clone, Copy)]
+/// struct Layer { rounds: usize, scale: f32 }
+/// impl DeviceSend for Layer {}
+///
+/// #[device(chip = 1)]
+/// fn kernel(_ctx: &mut Context, layer: Layer, bias: Option<f32>) -> f32 {
+///     layer.rounds as f32 * layer.scale + bias.unwrap_or(0.0)
+/// }
+/// # let mut ctx = Context::acquire();
+/// # let layer = Layer { rounds: 3, scale: 0.5 };
+/// # assert_eq!(pollster::block_on(launch(kernel, (&mut *ctx, layer, Some(1.0)))), 2.5);
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument or a result of a kernel",
-    note = "kernels take `&mut Context`, `&HbmTensor<…>`, `&mut HbmTensor<…>`, `HbmTensorView<'_, …>`, numbers, arrays and tuples of them"
+    note = "kernels take `&mut Context`, `&HbmTensor<…>`, `&mut HbmTensor<…>`, `HbmTensorView<'_, …>`, numbers, lookup tables, and arrays, tuples, slices and options of them",
+    note = "plain data of yours can be one with `impl DeviceSend for {Self} {{}}`"
 )]
-pub trait DeviceSend: sealed::Sealed {
+pub trait DeviceSend {
     /// The chips of the tensors in it.
     #[doc(hidden)]
     const CHIPS: TensorChips = TensorChips::NONE;
+
+    /// Calls `visit` with the system of each context.
+    #[doc(hidden)]
+    #[allow(private_interfaces)] // Nobody outside can call it.
+    fn systems(&self, visit: &mut dyn FnMut(&SystemHandle)) {
+        let _ = visit;
+    }
 }
 
 /// Lets types go into and out of kernels.
 macro_rules! device_send {
     ($([$($generics:tt)*] $type:ty $(where $bounded:ty: $bound:path)? $(=> $chips:expr)?),* $(,)?) => {
         $(
-            impl<$($generics)*> $crate::runtime::launch::sealed::Sealed for $type $(where $bounded: $bound)? {}
             impl<$($generics)*> $crate::runtime::DeviceSend for $type $(where $bounded: $bound)? {
                 $(const CHIPS: $crate::runtime::TensorChips = $chips;)?
             }
@@ -95,12 +107,12 @@ pub(crate) use device_send;
 device_send! {
     [] (), [] bool, [] u8, [] u16, [] u32, [] u64, [] u128, [] usize,
     [] i8, [] i16, [] i32, [] i64, [] i128, [] isize, [] f32, [] f64,
-    [T] PhantomData<T>,
-    ['a, T, const N: usize] &'a [T; N] where &'a T: DeviceSend => <&'a T as DeviceSend>::CHIPS,
-    ['a, T] &'a [T] where &'a T: DeviceSend => <&'a T as DeviceSend>::CHIPS,
+    [] char, [] str, [] String, [T] PhantomData<T>,
+    [] bf16, [] f16, [] f8e4m3, [] f8e5m2, [] i4, [] i5, [] i9,
+    [T: DeviceSend] Opt<T>,
 }
 
-impl<'a> sealed::Sealed for &'a mut Context {
+impl<'a> DeviceSend for &'a mut Context {
     #[allow(private_interfaces)]
     fn systems(&self, visit: &mut dyn FnMut(&SystemHandle)) {
         // `mem::swap` may have exchanged them.
@@ -109,41 +121,71 @@ impl<'a> sealed::Sealed for &'a mut Context {
     }
 }
 
-impl<'a> DeviceSend for &'a mut Context {}
-
-impl<'a, const T: Tu> sealed::Sealed for &'a mut TuContext<T> {
+impl<'a, const T: Tu> DeviceSend for &'a mut TuContext<T> {
     #[allow(private_interfaces)]
     fn systems(&self, visit: &mut dyn FnMut(&SystemHandle)) {
         visit(self.system());
     }
 }
 
-impl<'a, const T: Tu> DeviceSend for &'a mut TuContext<T> {}
-
-impl<'a, const DMA: Dma> sealed::Sealed for &'a mut DmaContext<DMA> {
+impl<'a, const DMA: Dma> DeviceSend for &'a mut DmaContext<DMA> {
     #[allow(private_interfaces)]
     fn systems(&self, visit: &mut dyn FnMut(&SystemHandle)) {
         visit(self.system());
     }
 }
 
-impl<'a, const DMA: Dma> DeviceSend for &'a mut DmaContext<DMA> {}
+impl<T: DeviceSend, const N: usize> DeviceSend for [T; N] {
+    const CHIPS: TensorChips = T::CHIPS;
 
-impl<T: DeviceSend, const N: usize> sealed::Sealed for [T; N] {
     #[allow(private_interfaces)]
     fn systems(&self, visit: &mut dyn FnMut(&SystemHandle)) {
         self.iter().for_each(|own| own.systems(visit));
     }
 }
 
-impl<T: DeviceSend, const N: usize> DeviceSend for [T; N] {
+impl<T: DeviceSend> DeviceSend for [T] {
     const CHIPS: TensorChips = T::CHIPS;
+
+    #[allow(private_interfaces)]
+    fn systems(&self, visit: &mut dyn FnMut(&SystemHandle)) {
+        self.iter().for_each(|own| own.systems(visit));
+    }
+}
+
+impl<'a, T: DeviceSend + ?Sized> DeviceSend for &'a T {
+    const CHIPS: TensorChips = T::CHIPS;
+
+    #[allow(private_interfaces)]
+    fn systems(&self, visit: &mut dyn FnMut(&SystemHandle)) {
+        (**self).systems(visit);
+    }
+}
+
+impl<T: DeviceSend> DeviceSend for Option<T> {
+    const CHIPS: TensorChips = T::CHIPS;
+
+    #[allow(private_interfaces)]
+    fn systems(&self, visit: &mut dyn FnMut(&SystemHandle)) {
+        self.iter().for_each(|own| own.systems(visit));
+    }
+}
+
+impl<T: DeviceSend> DeviceSend for Vec<T> {
+    const CHIPS: TensorChips = T::CHIPS;
+
+    #[allow(private_interfaces)]
+    fn systems(&self, visit: &mut dyn FnMut(&SystemHandle)) {
+        self.iter().for_each(|own| own.systems(visit));
+    }
 }
 
 macro_rules! device_send_tuples {
     () => {};
     ($first:ident $($rest:ident)*) => {
-        impl<$first: DeviceSend, $($rest: DeviceSend),*> sealed::Sealed for ($first, $($rest,)*) {
+        impl<$first: DeviceSend, $($rest: DeviceSend),*> DeviceSend for ($first, $($rest,)*) {
+            const CHIPS: TensorChips = $first::CHIPS$(.and($rest::CHIPS))*;
+
             #[allow(private_interfaces)]
             fn systems(&self, visit: &mut dyn FnMut(&SystemHandle)) {
                 #[allow(non_snake_case)] // The names of the types.
@@ -151,9 +193,6 @@ macro_rules! device_send_tuples {
                 $first.systems(visit);
                 $($rest.systems(visit);)*
             }
-        }
-        impl<$first: DeviceSend, $($rest: DeviceSend),*> DeviceSend for ($first, $($rest,)*) {
-            const CHIPS: TensorChips = $first::CHIPS$(.and($rest::CHIPS))*;
         }
         device_send_tuples!($($rest)*);
     };

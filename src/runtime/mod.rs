@@ -10,6 +10,9 @@ mod needs_await;
 mod output;
 
 pub use crate::chip::SimOptions;
+pub use allocate::AUTO;
+pub(crate) use allocate::{Lease, Place};
+pub(crate) use context::MakesTensors;
 pub use context::{Context, ContextGuard, Dma, DmaContext, DmaValues, Tu, TuContext, TuValues};
 pub use kernel_chips::TensorChips;
 #[doc(hidden)]

@@ -24,7 +24,7 @@ pub(super) struct Output {
 }
 
 /// Prints what is asked for of a system that ends.
-pub(super) fn tell(system: &mut System, output: &Output, allocations: [Allocations<'_>; 2]) {
+pub(super) fn tell(system: &mut System, output: &Output, allocations: [Allocations<'_>; 3]) {
     if output.report {
         say(&system.report());
     }

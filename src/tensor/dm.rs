@@ -5,6 +5,7 @@ use super::units::{Chips, Clusters, Slices};
 use crate::command::{Address, FillId, Footprint, Memory, Region};
 use crate::mapping::M;
 use crate::runtime::fault::accept;
+use crate::runtime::{Lease, MakesTensors, Place};
 use crate::scalar::Scalar;
 use core::fmt;
 use core::marker::PhantomData;
@@ -16,6 +17,8 @@ use core::marker::PhantomData;
 pub struct DmTensor<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> {
     pub(crate) address: Address,
     pub(crate) fill: FillId,
+    #[expect(dead_code, reason = "the bytes are free again when it is dropped")]
+    lease: Option<Lease>,
     types: PhantomData<(D, Chip, Cluster, Slice, Element)>,
 }
 
@@ -30,8 +33,18 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
         }
     };
 
-    pub(crate) fn filled(address: Address, fill: FillId) -> Self {
-        Self { address, fill, types: PhantomData }
+    pub(crate) fn filled(place: impl Into<Place>, fill: FillId) -> Self {
+        let Place { address, lease } = place.into();
+        Self { address, fill, lease, types: PhantomData }
+    }
+
+    /// The tensor that a call makes at `address`, or anywhere.
+    #[track_caller]
+    pub(crate) fn made(context: &mut impl MakesTensors, operation: &'static str, address: Address) -> Self {
+        let bytes = const { Self::FOOTPRINT.bytes() };
+        let place = context.place(address, Memory::Dm, bytes, operation);
+        Self::accept_address(operation, place.address);
+        Self::filled(place, context.next_fill())
     }
 
     /// Stops a call whose tensor cannot start at `address`.

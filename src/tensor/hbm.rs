@@ -6,6 +6,7 @@ use crate::command::{Address, FillId, Footprint, Memory, Region};
 use crate::mapping::M;
 use crate::runtime::TensorChips;
 use crate::runtime::fault::accept;
+use crate::runtime::{Lease, MakesTensors, Place};
 use crate::scalar::Scalar;
 use core::fmt;
 use core::marker::PhantomData;
@@ -14,6 +15,8 @@ use core::marker::PhantomData;
 pub struct HbmTensor<D: Scalar, Chip: M, Element: M> {
     pub(crate) address: Address,
     pub(crate) fill: FillId,
+    #[expect(dead_code, reason = "the bytes are free again when it is dropped")]
+    lease: Option<Lease>,
     types: PhantomData<(D, Chip, Element)>,
 }
 
@@ -27,8 +30,18 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
         }
     };
 
-    pub(crate) fn filled(address: Address, fill: FillId) -> Self {
-        Self { address, fill, types: PhantomData }
+    pub(crate) fn filled(place: impl Into<Place>, fill: FillId) -> Self {
+        let Place { address, lease } = place.into();
+        Self { address, fill, lease, types: PhantomData }
+    }
+
+    /// The tensor that a call makes at `address`, or anywhere.
+    #[track_caller]
+    pub(crate) fn made(context: &mut impl MakesTensors, operation: &'static str, address: Address) -> Self {
+        let bytes = const { Self::FOOTPRINT.bytes() };
+        let place = context.place(address, Memory::Hbm, bytes, operation);
+        Self::accept_address(operation, place.address);
+        Self::filled(place, context.next_fill())
     }
 
     /// Stops a call whose tensor cannot start at `address`.
@@ -139,7 +152,6 @@ impl<'l, D: Scalar, Chip: M, Element: M> From<HbmTensorViewMut<'l, D, Chip, Elem
 
 crate::runtime::launch::device_send! {
     [D: Scalar, Chip: M, Element: M] HbmTensor<D, Chip, Element> => TensorChips::of(Chip::EXPR),
-    ['a, D: Scalar, Chip: M, Element: M] &'a HbmTensor<D, Chip, Element> => TensorChips::of(Chip::EXPR),
     ['a, D: Scalar, Chip: M, Element: M] &'a mut HbmTensor<D, Chip, Element> => TensorChips::of(Chip::EXPR),
     ['a, D: Scalar, Chip: M, Element: M] HbmTensorView<'a, D, Chip, Element> => TensorChips::of(Chip::EXPR),
     ['a, D: Scalar, Chip: M, Element: M] HbmTensorViewMut<'a, D, Chip, Element> => TensorChips::of(Chip::EXPR),

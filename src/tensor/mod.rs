@@ -19,6 +19,7 @@ pub use vrf::{VrfTensor, VrfTensorView, VrfTensorViewMut};
 
 use crate::command::{Address, Footprint, Memory};
 use crate::error::{PlanError, refuse};
+use crate::runtime::AUTO;
 use crate::spec;
 
 /// A tensor at an address starts at a multiple of its element's size, inside of the memory.
@@ -29,6 +30,12 @@ pub(crate) const fn check_address(
     footprint: &Footprint,
     address: Address,
 ) -> Result<(), PlanError> {
+    if address == AUTO {
+        refuse!(
+            "automatic address",
+            "`AUTO` names no bytes; help: give it to a call that makes a tensor, or name the address of one that is there",
+        );
+    }
     let bytes = footprint.element.bits().div_ceil(8);
     if !(address as usize).is_multiple_of(bytes) {
         refuse!(

@@ -8,6 +8,7 @@ use crate::host::HostTensor;
 use crate::mapping::M;
 use crate::runtime::Context;
 use crate::runtime::fault::{accept, or_raise};
+use crate::runtime::{Lease, Place};
 use crate::scalar::VeScalar;
 use core::fmt;
 use core::marker::PhantomData;
@@ -21,6 +22,7 @@ use core::panic::Location;
 pub struct VrfTensor<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> {
     pub(crate) address: Address,
     pub(crate) fill: FillId,
+    lease: Option<Lease>,
     types: PhantomData<(D, Chip, Cluster, Slice, Element)>,
 }
 
@@ -35,8 +37,9 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> VrfTensor<D, Chip, 
         }
     };
 
-    pub(crate) fn filled(address: Address, fill: FillId) -> Self {
-        Self { address, fill, types: PhantomData }
+    pub(crate) fn filled(place: impl Into<Place>, fill: FillId) -> Self {
+        let Place { address, lease } = place.into();
+        Self { address, fill, lease, types: PhantomData }
     }
 
     /// Stops a call whose tensor cannot start at `address`.
@@ -95,7 +98,8 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> Clone
     for VrfTensor<D, Chip, Cluster, Slice, Element>
 {
     fn clone(&self) -> Self {
-        Self::filled(self.address, self.fill)
+        let lease = self.lease.clone();
+        Self::filled(Place { address: self.address, lease }, self.fill)
     }
 }
 

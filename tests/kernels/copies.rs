@@ -1,4 +1,4 @@
-//! Shuffles and parallel copies as a kernel writes them: values, scratch addresses, faults, order and time.
+//! Shuffles and parallel copies as a kernel writes them: values, addresses, faults, order and time.
 
 use crate::{Cluster, assert_same, block_on, code, init};
 use furiosa_visa_std::chip::{Addresses, ExecutionOrder, Fault, FaultKind};
@@ -264,19 +264,17 @@ refused! {
             let d: DmTensor<i32, m![1], m![C], m![A], m![B]> = bare(d.address());
             d.to_dm_pcopy(&mut ctx.sub, &mut other)
         };
-    full: Capacity, "fault: dm_cluster_shuffle: capacity exceeded: 128 bytes do not fit at the end of DM: `alloc_dm` gave \
-                     addresses up to 524224",
+    full: Capacity, "fault: dm_cluster_shuffle: capacity exceeded: 128 bytes do not fit: of the 524288 bytes of DM at most 64 \
+                     are free in one piece",
         |ctx, x, d| {
             axes![Q = 524224];
             let _ = ctx.alloc_dm::<i8, m![Q]>();
             ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(d.view(), &[1, 0])
         };
-    given_back: StaleRead, "fault: DMA: stale read: ",
+    overwritten: StaleRead, "fault: DMA: stale read: ",
         |ctx, x, d| {
-            let mark = ctx.dm_scratch_mark();
             let first = ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(d.view(), &[1, 0]);
-            ctx.free_dm_scratch(mark);
-            let _second = ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(d.view(), &[0, 0]);
+            let _over: DmTensor<i32, m![1], m![C], m![A], m![B]> = x.to_dm(&mut ctx.tdma, first.address());
             first.to_hbm::<m![C, A, B]>(&mut ctx.tdma, 1 << 24)
         };
     unordered: Unordered, "fault: to_dm_pcopy: unordered access",
@@ -294,21 +292,23 @@ fn bare<Slice: M, Element: M>(address: u64) -> DmTensor<i32, m![1], m![C], Slice
 
 /// The last byte of DM that is free is given, and `alloc_dm` keeps off the results.
 #[test]
-fn scratch_is_kept_apart() {
+fn results_are_kept_apart() {
     #[device(chip = 1)]
     fn to_the_limit(ctx: &mut Context, x: &Clusters) {
         axes![Q = 524160];
         let d = x.to_dm::<m![C], m![A], m![B]>(&mut ctx.tdma, 0);
-        let shuffled = ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(d.view(), &[1, 0]);
-        assert_eq!((shuffled.address(), ctx.dm_scratch_mark()), (524160, 524160));
-        assert_eq!(ctx.alloc_dm::<i8, m![Q]>(), 0);
-        let mark = ctx.dm_mark();
-        assert_eq!(mark, ctx.dm_scratch_mark());
+        for _round in 0..10_000 {
+            let shuffled = ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(d.view(), &[1, 0]);
+            assert_eq!(shuffled.address(), 524160, "the bytes of the one before are free again");
+        }
+        let _shuffled = ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(d.view(), &[1, 0]);
+        assert_eq!((ctx.alloc_dm::<i8, m![Q]>(), ctx.dm_mark()), (0, 524160));
         let _ = ctx.alloc_dm::<i8, m![1]>();
     }
     let text = refusal(to_the_limit).to_string();
     assert!(text.contains("fault: alloc_dm: capacity exceeded: 1 byte does not fit"), "{text}");
-    assert!(text.contains("and 128 from 524160 on hold results of shuffles"), "{text}");
+    assert!(text.contains("note: 524160 bytes are held by what was made here"), "{text}");
+    assert!(text.contains("note: 128 bytes are held by what was made here"), "{text}");
 }
 
 /// The operation of this name in the report.

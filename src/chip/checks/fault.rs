@@ -231,10 +231,10 @@ impl fmt::Display for FaultExtent {
 }
 
 /// A place in the kernel that has to do with a fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultPlace {
     /// What happened there.
-    pub label: &'static str,
+    pub label: Cow<'static, str>,
     /// The call.
     pub location: &'static Location<'static>,
 }
@@ -285,8 +285,12 @@ impl Fault {
     }
 
     /// The fault with an earlier call.
-    pub(crate) fn after(mut self, label: &'static str, location: &'static Location<'static>) -> Self {
-        self.places.push(FaultPlace { label, location });
+    pub(crate) fn after(
+        mut self,
+        label: impl Into<Cow<'static, str>>,
+        location: &'static Location<'static>,
+    ) -> Self {
+        self.places.push(FaultPlace { label: label.into(), location });
         self
     }
 }

@@ -294,7 +294,7 @@ fn peak(tensors: &[TensorLife]) -> (u64, Option<OperationNumber>) {
 
 impl MemoryMap {
     /// Follows all operations that are kept, in the order of the program.
-    pub(crate) fn new(ledger: &Ledger, [hbm, dm]: [Allocations<'_>; 2], addresses: Addresses) -> Self {
+    pub(crate) fn new(ledger: &Ledger, [hbm, dm, vrf]: [Allocations<'_>; 3], addresses: Addresses) -> Self {
         let mut records: Vec<&Record> = ledger.records.iter().collect();
         records.sort_by_key(|record| record.number);
         let mut lives: [Lives; 4] = core::array::from_fn(|_| Lives::default());
@@ -307,7 +307,7 @@ impl MemoryMap {
             }
         }
         let memories = [MemoryKind::Hbm, MemoryKind::Dm, MemoryKind::Trf, MemoryKind::Vrf];
-        let allocations = [hbm, dm, Allocations::default(), Allocations::default()];
+        let allocations = [hbm, dm, Allocations::default(), vrf];
         let mut parts = lives.into_iter().zip(memories).zip(allocations);
         let memories = core::array::from_fn(|_| {
             let ((lives, memory), allocations) = parts.next().expect("four memories");

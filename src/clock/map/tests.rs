@@ -121,7 +121,8 @@ fn allocations_are_shown() {
         freed,
     });
     give(&mut system, hbm(1, 0, 64), dm(2, 0, 64));
-    let allocations = [Allocations::default(), Allocations { given: &given, count: 3 }];
+    let allocations =
+        [Allocations::default(), Allocations { given: &given, count: 3 }, Allocations::default()];
     let text = system.memory_map_with(allocations).to_string();
     let line = here.line();
     for part in [

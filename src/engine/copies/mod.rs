@@ -10,22 +10,19 @@
 //!
 //! | call | of | does | addresses |
 //! |---|---|---|---|
-//! | `dm_cluster_shuffle` | `ctx.tdma` | cluster `k` gets what cluster `pattern[k]` has | scratch |
-//! | `dm_chip_shuffle` | `ctx.tdma` | chip `k` gets what chip `pattern[k]` has | scratch |
-//! | `hbm_chip_shuffle` | `ctx.tdma`, `ctx.pdma` | the same in HBM | scratch |
+//! | `dm_cluster_shuffle` | `ctx.tdma` | cluster `k` gets what cluster `pattern[k]` has | `AUTO` |
+//! | `dm_chip_shuffle` | `ctx.tdma` | chip `k` gets what chip `pattern[k]` has | `AUTO` |
+//! | `hbm_chip_shuffle` | `ctx.tdma`, `ctx.pdma` | the same in HBM | `AUTO` |
 //! | `to_dm_pcopy`, `to_dm_view_pcopy` | `ctx.sub` | any layout inside of each cluster, slices in any order | that of the destination |
-//! | `parallel_copy_cluster_slice` | `ctx.sub` | cluster `c` keeps part `index[c]` of its outermost axis | scratch |
-//! | `parallel_copy_chip_slice` | `ctx.sub` | chip `c` keeps part `index[c]` of its outermost axis | scratch |
+//! | `parallel_copy_cluster_slice` | `ctx.sub` | cluster `c` keeps part `index[c]` of its outermost axis | `AUTO` |
+//! | `parallel_copy_chip_slice` | `ctx.sub` | chip `c` keeps part `index[c]` of its outermost axis | `AUTO` |
 //!
 //! A pattern says for each destination where it takes from. Repeated entries broadcast: `[0, 0]` gives cluster 0 to both.
 //! Positions stay what they are: the result has the types of the source, and chip `k` now holds the elements that chip
 //! `pattern[k]` held.
 //!
-//! # Scratch
-//! Calls that name no address put their result at the end of the memory, below earlier results:
-//! [`Context::dm_scratch_mark`](crate::runtime::Context::dm_scratch_mark) tells where that range begins,
-//! [`Context::free_dm_scratch`](crate::runtime::Context::free_dm_scratch) gives it back, and so does the next launch.
-//! [`Context::alloc_dm`](crate::runtime::Context::alloc_dm) never gives an address in it.
+//! Calls that name no address put their result at [`AUTO`](crate::runtime::AUTO): the bytes are free again when its handle
+//! ends.
 //!
 //! # Refused while compiling
 //! Another number of clusters or chips than the pattern is for; clusters or chips of which some hold fewer elements than
@@ -33,7 +30,7 @@
 //!
 //! # Panics
 //! Where a pattern has another length, names a unit or part that is not there, or takes from one that holds no element; where
-//! the scratch range is full; and where a check of the chip fails.
+//! the memory is full; and where a check of the chip fails.
 
 mod parallel;
 mod shuffle;

@@ -8,7 +8,7 @@ use crate::engine::dma::{AtRest, DmaRules, check_dma};
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Guard, M};
 use crate::runtime::fault::accept;
-use crate::runtime::{Dma, DmaContext, DmaValues as _};
+use crate::runtime::{AUTO, Dma, DmaContext, DmaValues as _};
 use crate::scalar::Scalar;
 use crate::sequencer::transfer::{Placement, derive_transfer};
 use crate::tensor::{DmTensor, DmTensorView, HbmTensor, Shape};
@@ -141,7 +141,7 @@ impl DmaContext<{ Dma::Tensor }> {
     /// Exchanges clusters: cluster `k` of the result holds what cluster `pattern[k]` of the tensor holds, on every chip.
     /// Repeated entries broadcast. `CLUSTER_DIM` is the size of `Cluster`.
     ///
-    /// The result lies in the [scratch range](crate::engine::copies#scratch) of DM.
+    /// The result lies at [`AUTO`](crate::runtime::AUTO).
     ///
     /// ```
     /// use furiosa_visa_std::prelude::*;
@@ -167,7 +167,7 @@ impl DmaContext<{ Dma::Tensor }> {
     /// Refused while compiling: another `CLUSTER_DIM`, and clusters of which some hold fewer elements.
     ///
     /// # Panics
-    /// Where the pattern has another length, names no cluster of the tensor or one without elements, or the scratch range is
+    /// Where the pattern has another length, names no cluster of the tensor or one without elements, or DM is
     /// full.
     #[track_caller]
     #[inline(never)]
@@ -197,12 +197,12 @@ impl DmaContext<{ Dma::Tensor }> {
     /// Exchanges the DM of chips: chip `k` of the result holds what chip `pattern[k]` of the tensor holds, so that
     /// `[1, 2, 3, 0]` rotates. Repeated entries broadcast. `CHIP_DIM` is the size of `Chip`.
     ///
-    /// The result lies in the [scratch range](crate::engine::copies#scratch) of DM. Bytes go from chip to chip over PCIe.
+    /// The result lies at [`AUTO`](crate::runtime::AUTO). Bytes go from chip to chip over PCIe.
     ///
     /// Refused while compiling: another `CHIP_DIM`, and chips of which some hold fewer elements.
     ///
     /// # Panics
-    /// Where the pattern names no chip of the tensor or one without elements, or the scratch range is full.
+    /// Where the pattern names no chip of the tensor or one without elements, or DM is full.
     #[track_caller]
     #[inline(never)]
     pub fn dm_chip_shuffle<D: Scalar, const CHIP_DIM: usize, Chip: M, Cluster: M, Slice: M, Element: M>(
@@ -230,8 +230,7 @@ impl DmaContext<{ Dma::Tensor }> {
     ) -> DmTensor<D, Chip, Cluster, Slice, Element> {
         let (call, source) = (config.call, tensor.region());
         let moves = accept(call.name(), config.moves(pattern));
-        let address = self.dm_scratch(source.footprint.bytes(), call.name());
-        let mut result = DmTensor::filled(address, self.next_fill());
+        let mut result = DmTensor::made(self, call.name(), AUTO);
         let regions = [source, result.view_mut().region()];
         self.execute(copy_operation(call, ContextKind::TensorDma, regions, moves));
         result
@@ -242,13 +241,13 @@ impl<const DMA: Dma> DmaContext<DMA> {
     /// Exchanges the HBM of chips: chip `k` of the result holds what chip `pattern[k]` of the tensor holds. Repeated entries
     /// broadcast.
     ///
-    /// The result lies in the [scratch range](crate::engine::copies#scratch) of HBM. Bytes go from chip to chip over PCIe.
+    /// The result lies at [`AUTO`](crate::runtime::AUTO). Bytes go from chip to chip over PCIe.
     ///
     /// Refused while compiling: chips of which some hold fewer elements.
     ///
     /// # Panics
-    /// Where the pattern has another length than there are chips, names no chip of the tensor or one without elements, or the
-    /// scratch range is full.
+    /// Where the pattern has another length than there are chips, names no chip of the tensor or one without elements, or HBM is
+    /// full.
     #[track_caller]
     #[inline(never)]
     pub fn hbm_chip_shuffle<D: Scalar, Chip: M, Element: M>(
@@ -259,8 +258,7 @@ impl<const DMA: Dma> DmaContext<DMA> {
         let config = const { &ShufflePlan::<HbmTensor<D, Chip, Element>>::CHIPS };
         let (call, source) = (config.call, tensor.view().region());
         let moves = accept(call.name(), config.moves(pattern));
-        let address = self.hbm_scratch(source.footprint.bytes(), call.name());
-        let mut result = HbmTensor::filled(address, self.next_fill());
+        let mut result = HbmTensor::made(self, call.name(), AUTO);
         let context = if DMA == Dma::Pcie { ContextKind::PcieDma } else { ContextKind::TensorDma };
         let regions = [source, result.view_mut().region()];
         self.execute(copy_operation(call, context, regions, moves));

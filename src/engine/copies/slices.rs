@@ -14,7 +14,7 @@ use crate::engine::dma::{DmaRules, check_dma};
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Expr, Guard, M, Pool, factors_of, liveness_of, modulo, resize, stride};
 use crate::runtime::fault::accept;
-use crate::runtime::{Tu, TuContext, TuValues as _};
+use crate::runtime::{AUTO, Tu, TuContext, TuValues as _};
 use crate::scalar::Scalar;
 use crate::sequencer::transfer::{Placement, derive_transfer};
 use crate::tensor::{DmTensor, DmTensorView, Shape};
@@ -248,7 +248,7 @@ impl TuContext<{ Tu::Sub }> {
     /// `1 # n` in its place, and `Element2` what the result has in each slice: usually `Element` without it.
     /// `CLUSTER_DIM` is the size of `Cluster`.
     ///
-    /// The result lies in the [scratch range](crate::engine::copies#scratch) of DM.
+    /// The result lies at [`AUTO`](crate::runtime::AUTO).
     ///
     /// ```
     /// use furiosa_visa_std::prelude::*;
@@ -266,7 +266,7 @@ impl TuContext<{ Tu::Sub }> {
     /// of which some hold fewer elements.
     ///
     /// # Panics
-    /// Where an index is no part that holds elements, or the scratch range is full.
+    /// Where an index is no part that holds elements, or DM is full.
     #[track_caller]
     #[inline(never)]
     pub fn parallel_copy_cluster_slice<
@@ -336,9 +336,7 @@ impl TuContext<{ Tu::Sub }> {
     ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
         let call = config.call;
         let moves = accept(call.name(), config.moves(index));
-        let bytes = const { DmTensor::<D, Chip, Cluster, Slice, Element2>::FOOTPRINT.bytes() };
-        let address = self.dm_scratch(bytes, call.name());
-        let mut result = DmTensor::filled(address, self.next_fill());
+        let mut result = DmTensor::made(self, call.name(), AUTO);
         let regions = [tensor.region(), result.view_mut().region()];
         self.execute(copy_operation(call, ContextKind::Sub, regions, moves));
         result

@@ -4,11 +4,11 @@
 
 use super::link::OnChip;
 use super::{DmaPlan, HostPlan, dma_operation};
-use crate::command::{Address, HostTransfer, Transfer};
+use crate::command::{Address, HostTransfer, Memory, Transfer};
 use crate::host::HostTensor;
 use crate::mapping::M;
 use crate::runtime::fault::{accept, or_raise};
-use crate::runtime::{Dma, DmaContext, DmaValues as _, NeedsAwait};
+use crate::runtime::{AUTO, Dma, DmaContext, DmaValues as _, MakesTensors as _, NeedsAwait, Place};
 use crate::scalar::Scalar;
 use crate::tensor::{
     DmTensor, DmTensorView, DmTensorViewMut, HbmTensor, HbmTensorView, HbmTensorViewMut, check_dma_address,
@@ -33,8 +33,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
         let transfer = const {
             DmaPlan::<DmTensor<D, Chip, Cluster, Slice, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER
         };
-        HbmTensor::<D, Chip, Element2>::accept_address("to_hbm", address);
-        let mut tensor = HbmTensor::filled(address, dma.engines().next_fill());
+        let mut tensor = HbmTensor::<D, Chip, Element2>::made(dma.engines(), "to_hbm", address);
         dma.engines().execute(dma_operation(self.view().region(), tensor.view_mut().region(), transfer));
         tensor
     }
@@ -59,8 +58,8 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
                 DmTensor<D, Chip, Cluster, Slice2, Element2>,
             >::TRANSFER
         };
-        DmTensor::<D, Chip, Cluster, Slice2, Element2>::accept_address("to_dm", address);
-        let mut tensor = DmTensor::filled(address, dma.engines().next_fill());
+        let mut tensor =
+            DmTensor::<D, Chip, Cluster, Slice2, Element2>::made(dma.engines(), "to_dm", address);
         dma.engines().execute(dma_operation(self.view().region(), tensor.view_mut().region(), transfer));
         tensor
     }
@@ -109,8 +108,7 @@ fn in_hbm<const DMA: Dma, D: Scalar, Chip: M, Element: M, Element2: M>(
     address: Address,
     transfer: Transfer,
 ) -> HbmTensor<D, Chip, Element2> {
-    HbmTensor::<D, Chip, Element2>::accept_address("to_hbm", address);
-    let mut tensor = HbmTensor::filled(address, dma.next_fill());
+    let mut tensor = HbmTensor::<D, Chip, Element2>::made(dma, "to_hbm", address);
     dma.execute(dma_operation(source.region(), tensor.view_mut().region(), transfer));
     tensor
 }
@@ -124,9 +122,10 @@ fn into_dm<D: Scalar, Chip: M, Element: M, Cluster: M, Slice: M, Element2: M>(
     transfer: Transfer,
 ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
     accept("to_dm", check_dma_address("HBM source", source.address()));
-    accept("to_dm", check_dma_address("DM destination", address));
-    DmTensor::<D, Chip, Cluster, Slice, Element2>::accept_address("to_dm", address);
-    let mut tensor = DmTensor::filled(address, dma.next_fill());
+    if address != AUTO {
+        accept("to_dm", check_dma_address("DM destination", address));
+    }
+    let mut tensor = DmTensor::<D, Chip, Cluster, Slice, Element2>::made(dma, "to_dm", address);
     dma.execute(dma_operation(source.region(), tensor.view_mut().region(), transfer));
     tensor
 }
@@ -289,19 +288,21 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
             let _ = HostPlan::<D, Element, Chip, Element2>::UPLOAD;
         }
         // Here, not when it is awaited: the line of the call is known.
-        HbmTensor::<D, Chip, Element2>::accept_address("to_hbm", address);
+        let bytes = const { HbmTensor::<D, Chip, Element2>::FOOTPRINT.bytes() };
+        let place = dma.place(address, Memory::Hbm, bytes, "to_hbm");
+        HbmTensor::<D, Chip, Element2>::accept_address("to_hbm", place.address);
         let location = Location::caller();
-        NeedsAwait::new(async move { self.upload(dma, address, location) })
+        NeedsAwait::new(async move { self.upload(dma, place, location) })
     }
 
     fn upload<Chip: M, Element2: M>(
         &self,
         dma: &mut DmaContext<{ Dma::Pcie }>,
-        address: Address,
+        place: Place,
         location: &'static Location<'static>,
     ) -> HbmTensor<D, Chip, Element2> {
         let plan = const { HostPlan::<D, Element, Chip, Element2>::UPLOAD };
-        let mut tensor = HbmTensor::filled(address, dma.next_fill());
+        let mut tensor = HbmTensor::filled(place, dma.next_fill());
         let transfer = HostTransfer {
             region: tensor.view_mut().region(),
             transfer: plan,

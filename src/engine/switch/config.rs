@@ -125,3 +125,5 @@ impl fmt::Display for SwitchConfig {
         f.pad(self.notation(Text::new()).as_str())
     }
 }
+
+crate::runtime::launch::device_send! { [] SwitchConfig }
