@@ -96,7 +96,6 @@ fn every_variant_moves_packets_to_its_positions() {
 mod bitmaps {
     use super::*;
     use furiosa_visa_std::clock::{Profile, Record, Report};
-    use furiosa_visa_std::spec::SWITCH_BITMAP_CYCLES;
 
     type Dm = DmTensor<i8, m![1], Cluster, m![A], m![T, P]>;
     type Swapped = m![A % 16, A / 16];
@@ -123,6 +122,23 @@ mod bitmaps {
             .commit::<m![T, P]>(64 << 10);
     }
 
+    #[device(chip = 1)]
+    fn beside_the_sub_context(ctx: &mut Context, x: &Source) {
+        let dm: Dm = x.to_dm(&mut ctx.tdma, 0);
+        macro_rules! copy {
+            ($address:expr) => {
+                let stream = ctx.sub.begin(dm.view()).fetch::<i8, m![T], m![P]>();
+                let _ = stream.collect::<m![T], m![P]>().commit::<m![T, P]>($address);
+            };
+        }
+        copy!(128 << 10);
+        let _ = (ctx.main.begin(dm.view()).fetch::<i8, m![T], m![P]>())
+            .switch::<Swapped, m![T]>(SwitchConfig::CustomBroadcast { ring_size: 256 })
+            .collect::<m![T], m![P]>()
+            .commit::<m![T, P]>(64 << 10);
+        copy!(256 << 10);
+    }
+
     fn report<K>(kernel: K, profile: Profile) -> Report
     where
         K: for<'a> DeviceFn<(&'a mut Context, &'a Source), Output = ()>,
@@ -140,7 +156,7 @@ mod bitmaps {
 
     #[test]
     fn a_bitmap_is_a_conflict_and_no_fixed_stall() {
-        for (profile, cycles) in [(Profile::Book, 0), (Profile::Detailed, SWITCH_BITMAP_CYCLES)] {
+        for (profile, cycles) in [(Profile::Book, 0), (Profile::Detailed, 256)] {
             let report = report(custom, profile);
             let (bitmaps, moves) = (named(&report, "switch bitmap"), named(&report, "to_dm"));
             let pass = named(&report, "commit")[0];
@@ -154,6 +170,28 @@ mod bitmaps {
                 "{text}"
             );
             assert!(text.contains("emission time, source slice, delivered 1/256"), "{text}");
+        }
+    }
+
+    /// The bitmap goes through the sub context.
+    #[test]
+    fn a_bitmap_finds_the_sub_context_idle() {
+        use furiosa_visa_std::command::ContextKind;
+        for profile in [Profile::Book, Profile::Detailed] {
+            let report = report(beside_the_sub_context, profile);
+            let commits = named(&report, "commit");
+            let of = |context| commits.iter().filter(move |record| record.context == context);
+            let (copies, pass): (Vec<_>, Vec<_>) =
+                (of(ContextKind::Sub).collect(), of(ContextKind::Main).collect());
+            let bitmap = named(&report, "switch bitmap")[0];
+            assert_eq!((copies.len(), pass.len()), (2, 1), "{profile}");
+            let loaded = named(&report, "to_dm")[0].end;
+            assert!(
+                copies[0].end > loaded && bitmap.start >= copies[0].end,
+                "{profile}: it is busy until then"
+            );
+            assert!(copies[1].start >= bitmap.end && pass[0].start >= bitmap.end, "{profile}");
+            assert!(copies[1].start < pass[0].end, "{profile}: it is free again while the pass runs");
         }
     }
 
@@ -468,6 +506,78 @@ mod verified {
             &message!(one, [m![A], m![T]], [m![Y], QuarterTime]),
             &["`InSlice` `m![A]` has 256 and `OutSlice` `m![Y]` has 8"],
         );
+        for zero in [
+            SwitchConfig::Broadcast1 { slice1: 4, slice0: 0 },
+            SwitchConfig::Broadcast01 { slice1: 4, slice0: 8, time0: 0 },
+            SwitchConfig::InterTranspose { slice1: 4, slice0: 8, time0: 0 },
+        ] {
+            let text = message!(zero, [m![A], m![T]], [Quarter, QuarterTime]);
+            says(
+                &text,
+                &["all dimensions have to be greater than 0", "help: use 1 for a digit that is not there"],
+            );
+        }
+        let none = SwitchConfig::CustomBroadcast { ring_size: 0 };
+        let text = message!(none, [m![A], m![T]], [Quarter, QuarterTime]);
+        says(&text, &["the ring size must be a power of 2, but it is 0"]);
+    }
+
+    /// Padding that becomes time has slices of its own, in its place; what is dropped has a coordinate 0.
+    #[test]
+    fn rules_of_padding_and_of_what_is_dropped() {
+        axes![N = 16, J = 3, K = 5];
+        let ring = |ring_size| SwitchConfig::CustomBroadcast { ring_size };
+        ring(256).verify::<m![Y # 16, N], m![T], m![1 # 16, N], m![T, Y # 16]>();
+        let text = message!(ring(256), [m![Y, Z], m![T]], [m![1 # 8, Z], m![T, Y # 16]]);
+        says(
+            &text,
+            &[
+                "the innermost digits of `OutTime`, `m![Y # 16]` of `m![T, Y # 16]`, have padding for which `InSlice` \
+                 `m![Y, Z]` has no slices",
+                "help: cut the padding off",
+            ],
+        );
+        ring(256).verify::<m![1 # 2, Y, N], m![T], m![1 # 16, N], m![T, 1 # 2, Y]>();
+        let text = message!(ring(256), [m![1 # 2, Y, N], m![T]], [m![1 # 16, N], m![T, Y, 1 # 2]]);
+        says(
+            &text,
+            &[
+                "padding that moves from slice to time keeps its place, but `OutTime` `m![T, Y, 1 # 2]` has it elsewhere \
+                 than `InSlice` `m![1 # 2, Y, N]`",
+                "help: cut the padding off",
+            ],
+        );
+        ring(8).verify::<m![Z, Y], m![T], m![Z, 1 # 8], m![T]>();
+        let text = message!(ring(8), [m![Z, [J, K] % 3], m![T]], [m![Z, 1 # 3], m![T]]);
+        says(
+            &text,
+            &[
+                "`m![[J, K] % 3]` of `InSlice` `m![Z, [J, K] % 3]` is neither in `OutSlice` `m![Z, 1 # 3]` nor in `OutTime` \
+                 `m![T]`, and has no coordinate 0 by itself",
+                "help: keep it in `OutSlice`, or append it to `OutTime`",
+            ],
+        );
+    }
+
+    /// Where nothing connects mappings, the message has a few words for each variant.
+    #[test]
+    fn what_keeps_each_variant() {
+        use furiosa_visa_std::engine::switch::{SwitchRequest, derive_switch_to};
+        #[track_caller]
+        fn kept(request: SwitchRequest, parts: &[&str]) {
+            let error = derive_switch_to(&request).expect_err("nothing connects them");
+            let message = error.message();
+            assert!(message.starts_with("switch: no configuration turns `Slice` "), "{message}");
+            parts.iter().for_each(|part| assert!(message.contains(part), "`{part}` is not in {message}"));
+        }
+        // Twelve slices: no ring of two or more of them is a power of two that divides them but 4.
+        axes![D = 12, E = 12];
+        let request = SwitchRequest::new(<m![D]>::EXPR, <m![T]>::EXPR, <m![E]>::EXPR, <m![Y]>::EXPR);
+        kept(request, &["Broadcast1 { slice1: 1, slice0: 256 }: the sizes do not divide the slices"]);
+        // As many steps as before, in another order.
+        let request =
+            SwitchRequest::new(<m![A]>::EXPR, <m![T]>::EXPR, <m![A]>::EXPR, <m![T % 2, T / 2]>::EXPR);
+        kept(request, &["Transpose { slice1: 1, slice0: 1 }: `OutTime` is not `InTime`"]);
     }
 
     #[test]

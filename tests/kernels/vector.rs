@@ -371,14 +371,14 @@ fn values_that_calls_refuse() {
                 .vector_clip(ClipBinaryOpF32::Max, 1.0)
                 .vector_clip(ClipBinaryOpF32::AbsMax, 1.0);
         },
-        "ClipMax is already in use",
+        "vector_clip: refused: ClipMax is already in use: each arithmetic unit of the Vector Engine works once per pass",
     );
     refused(
         |ctx, rows| {
             let _ =
                 enter!(ctx, rows).vector_split::<Halves, Half>().vector_fp_binary(FpBinaryOp::AddF, Stash);
         },
-        "nothing was stashed",
+        "the stash is an operand, but nothing was stashed",
     );
     refused(
         |ctx, rows| {
@@ -393,7 +393,7 @@ fn values_that_calls_refuse() {
         |ctx, rows| {
             let _ = enter!(ctx, rows).vector_fp_to_fxp(32);
         },
-        "int_width is 32, but must be less than 32",
+        "vector_fp_to_fxp: refused: int_width is 32, but must be less than 32: an i32 has 31 bits beside its sign",
     );
     refused(
         |ctx, rows| {
@@ -442,11 +442,37 @@ fn values_that_calls_refuse() {
     refused(
         |ctx, rows| {
             let flits = ctx.main.begin(rows.view()).fetch::<f32, Time, m![L]>().collect::<Time, m![L]>();
+            let _ = flits.vector_init().vector_intra_slice_branch(BranchMode::ValidCount);
+        },
+        "no page says which ids BranchMode::ValidCount gives, so that it is not simulated",
+    );
+    refused(
+        |ctx, rows| {
+            let flits = ctx.main.begin(rows.view()).fetch::<f32, Time, m![L]>().collect::<Time, m![L]>();
+            let _ = flits.vector_init().vector_intra_slice_branch(BranchMode::AxisToggle { axis: K::NAME });
+        },
+        "the stream has no axis K, whose index would make the groups",
+    );
+    refused(
+        |ctx, rows| {
+            let flits = ctx.main.begin(rows.view()).fetch::<f32, Time, m![L]>().collect::<Time, m![L]>();
             let integers = [InputCmp::I32(InputCmpI32::True); 4];
             let _ = flits.vector_init().vector_intra_slice_branch(BranchMode::Comparison(integers));
         },
         "Type mismatch: InputCmp::I32 used with f32 data",
     );
+    let text = panic_message(|| {
+        block_on(async {
+            let mut ctx = Context::acquire();
+            let host = HostTensor::<i32, m![N, L]>::from_buf(init(&integers(9, 4096)));
+            let hbm = host.to_hbm::<m![1], m![N, L]>(&mut ctx.pdma, 0).await;
+            let rows = hbm.to_dm::<Cluster, m![N / 2], m![N % 2, L]>(&mut ctx.tdma, 0);
+            let flits = ctx.main.begin(rows.view()).fetch::<i32, Time, m![L]>().collect::<Time, m![L]>();
+            let integers = flits.vector_init().vector_intra_slice_branch(BranchMode::Unconditional);
+            let _ = integers.vector_fxp_to_fp(32);
+        })
+    });
+    assert!(text.contains("vector_fxp_to_fp: refused: int_width is 32, but must be less than 32"), "{text}");
 }
 
 /// Sums over time with two places of the accumulator, over lanes, and over both; order decides the last bits.
@@ -597,6 +623,33 @@ fn sums_between_slices() {
     });
 }
 
+/// Both clusters have elements: each sums its own slices, and an axis of clusters makes groups.
+#[test]
+fn clusters_work_by_themselves() {
+    axes![C = 2, G = 32, J = 8];
+    block_on(async {
+        let mut ctx = Context::acquire();
+        let x = floats(19, 2 * 256 * 8);
+        let host = HostTensor::<f32, m![C, G, J, L]>::from_buf(init(&x));
+        let hbm = host.to_hbm::<m![1], m![C, G, J, L]>(&mut ctx.pdma, 0).await;
+        let dm = hbm.to_dm::<m![C], m![G, J], m![L]>(&mut ctx.tdma, 0);
+        let y = (ctx.main.begin(dm.view()).fetch::<f32, m![1], m![L]>().collect::<m![1], m![L]>())
+            .vector_init()
+            .vector_inter_slice_reduce::<m![G, 1 # 8], m![1]>(InterSliceReduceOpF32::Add)
+            .vector_intra_slice_branch(BranchMode::AxisToggle { axis: C::NAME })
+            .vector_clip(ClipBinaryOpF32::Add, (100.0, GroupId::One))
+            .vector_final()
+            .commit::<m![L]>(4096);
+        let y = y.to_hbm::<m![C, G, L]>(&mut ctx.tdma, 1 << 20);
+        let y = y.to_host::<m![C, G, L]>(&mut ctx.pdma).await.to_buf();
+        let at = |group: usize, j: usize, lane: usize| x[(group * 8 + j) * 8 + lane];
+        let sum = |group, lane| (1..8).fold(at(group, 0, lane), |sum, j| sum + at(group, j, lane));
+        let expected: Vec<f32> =
+            (0..512).map(|k| sum(k / 8, k % 8) + if k < 256 { 0.0 } else { 100.0 }).collect();
+        assert_same(&y, &expected);
+    });
+}
+
 /// Two tensors side by side: one is a gate for the other, and operands are for one group or both.
 #[test]
 fn two_groups() {
@@ -668,6 +721,44 @@ fn stale_operands() {
             let _ = stream.vector_final().commit::<m![N % 2, L]>(4096);
         });
         assert!(text.contains("vector: stale read") && text.contains("VRF"), "{text}");
+    });
+}
+
+/// There is one Vector Engine: a program of the sub context waits until the main context is idle, a plain load does not.
+#[test]
+fn a_program_of_the_sub_context_waits_for_the_engine() {
+    use furiosa_visa_std::command::ContextKind;
+    axes![S = 256, T = 64];
+    block_on(async {
+        let mut ctx = Context::acquire();
+        let rows = rows!(ctx, floats(17, 4096));
+        let host = HostTensor::<f32, m![S, T, L]>::from_buf(init(&floats(18, 256 * 512)));
+        let hbm = host.to_hbm::<m![1], m![S, T, L]>(&mut ctx.pdma, 1 << 20).await;
+        let long = hbm.to_dm::<Cluster, m![S], m![T, L]>(&mut ctx.tdma, 8192);
+        let _ = (ctx.main.begin(long.view()).fetch::<f32, m![T], m![L]>().collect::<m![T], m![L]>())
+            .vector_init()
+            .vector_intra_slice_branch(BranchMode::Unconditional)
+            .vector_clip(ClipBinaryOpF32::Max, 0.0)
+            .vector_final()
+            .commit::<m![T, L]>(16384);
+        let load = ctx.sub.begin(rows.view()).fetch::<f32, Time, m![L]>().collect::<Time, m![L]>();
+        let _ = load.to_vrf::<m![N % 2, L]>(0);
+        let _ = (ctx.sub.begin(rows.view()).fetch::<f32, Time, m![L]>().collect::<Time, m![L]>())
+            .vector_init()
+            .vector_intra_slice_branch(BranchMode::Unconditional)
+            .vector_clip(ClipBinaryOpF32::Max, 0.0)
+            .vector_final()
+            .to_vrf::<m![N % 2, L]>(64);
+        let report = ctx.report();
+        let of = |context| {
+            let mut all: Vec<_> = report.records.iter().filter(|record| record.context == context).collect();
+            all.sort_by_key(|record| record.number);
+            all
+        };
+        let (main, sub) = (of(ContextKind::Main), of(ContextKind::Sub));
+        let ([pass], [plain, program]) = (&main[..], &sub[..]) else { panic!("three passes ran: {report}") };
+        assert!(plain.end < pass.end, "{report}");
+        assert!(program.start >= pass.end, "{report}");
     });
 }
 

@@ -190,6 +190,45 @@ fn parts_hold_as_much_as_each_other() {
     refused(odd(I4), "whole bytes", &["parallel_copy_chip_slice"]);
 }
 
+/// Clusters that share their padding with slices: the parts are alike, the clusters are not.
+#[test]
+fn parts_of_ragged_clusters() {
+    let cut = |cluster: &'static Expr, slice: &'static Expr| {
+        let shape = |element| Shape::dm(I8, <m![1]>::EXPR, cluster, slice, element);
+        derive_slice_copy(&SliceCopyRequest {
+            call: CopyCall::ClusterSliceCopy,
+            level: UnitLevel::Cluster,
+            source: shape(<m![W, B]>::EXPR),
+            axis: <m![W]>::EXPR,
+            sliced: <m![1 # 4, B]>::EXPR,
+            destination: shape(<m![B]>::EXPR),
+        })
+    };
+    let ragged = cut(<m![V # 8 / 4]>::EXPR, <m![V # 8 % 4 # 256]>::EXPR);
+    refused(ragged, "ragged parts", &["Cluster and AxisToSlice `m![W]` cut an axis"]);
+    assert!(cut(<m![C]>::EXPR, <m![1 # 256]>::EXPR).is_ok());
+}
+
+/// The elements lie together by whole bytes, but every second part would start at half a byte.
+#[test]
+fn parts_start_at_whole_bytes() {
+    let parts = |element: &'static Expr, sliced: &'static Expr| {
+        let shape = |element| Shape::dm(I4, <m![1]>::EXPR, <m![C]>::EXPR, <m![1 # 256]>::EXPR, element);
+        derive_slice_copy(&SliceCopyRequest {
+            call: CopyCall::ClusterSliceCopy,
+            level: UnitLevel::Cluster,
+            source: shape(element),
+            axis: <m![W]>::EXPR,
+            sliced,
+            destination: shape(<m![B = 2 # 4]>::EXPR),
+        })
+    };
+    assert!(parts(<m![W, B = 2 # 4]>::EXPR, <m![1 # 4, B = 2 # 4]>::EXPR).is_ok());
+    let text = "parallel_copy_cluster_slice: a part of Element `m![W, B = 2 # 3]` has 3 elements of 4 bits, but parts start \
+                at whole bytes; help: keep an even number of elements in a part";
+    refused(parts(<m![W, B = 2 # 3]>::EXPR, <m![1 # 4, B = 2 # 3]>::EXPR), "whole bytes", &[text]);
+}
+
 #[test]
 fn indices_name_parts_that_hold_elements() {
     let config = parts::<m![C], m![V # 8, B], m![V # 8], m![1 # 8, B], m![B]>().expect("it is legal");

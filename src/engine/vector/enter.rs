@@ -280,6 +280,35 @@ mod tests {
         assert_eq!(digits.as_slice(), [GuardDigit { variable: 3, base: 1, extent: 8, weight: 1 }]);
     }
 
+    /// Padding inside of other digits is counted, too.
+    #[test]
+    fn an_index_goes_around_its_padding() {
+        let one = <m![1]>::EXPR;
+        let digits = derive_toggle(Ident::new("A"), [one, one, one, <m![B, A % 2 # 3]>::EXPR, one]);
+        let digits = digits.expect("the axis is there");
+        let [digit] = digits.as_slice() else { panic!("it has one digit") };
+        for (time, index) in (0..24).map(|time| (time, time % 3)).filter(|(_, index)| *index < 2) {
+            assert_eq!(time / digit.base % digit.extent * digit.weight, index, "time {time}");
+        }
+    }
+
+    #[test]
+    fn words_of_refusals() {
+        #[track_caller]
+        fn refused(axis: &'static str, time: &'static Expr) -> (&'static str, String) {
+            let one = <m![1]>::EXPR;
+            let error =
+                derive_toggle(Ident::new(axis), [one, one, one, time, one]).expect_err("it is refused");
+            (error.rule(), error.message().to_string())
+        }
+        let text = "vector_intra_slice_branch: the stream has no axis C, whose index would make the groups; \
+                    help: name an axis of Time or Packet";
+        assert_eq!(refused("C", <m![A, B]>::EXPR), ("toggle axis", text.to_string()));
+        let text = "vector_intra_slice_branch: `m![[A, C] / 2]` cuts a product across its digits, so that no counter \
+                    follows the axis A; help: cut the product at its axes";
+        assert_eq!(refused("A", <m![[A, C] / 2]>::EXPR), ("toggle product", text.to_string()));
+    }
+
     #[test]
     fn comparisons_are_of_the_type_of_the_stream() {
         let ints = [InputCmp::I32(InputCmpI32::True); 4];
@@ -296,7 +325,8 @@ mod tests {
     fn modes_without_a_meaning() {
         for mode in [BranchMode::ValidCount, BranchMode::Vrf] {
             let error = derive_branch(mode, VeScalarKind::I32, [<m![1]>::EXPR; 5]).expect_err("no page says");
-            assert!(error.message().contains("BranchMode::"), "{error}");
+            let (rule, text) = (error.rule(), error.message());
+            assert!(rule == "branch mode" && text.contains(&format!("BranchMode::{mode} ")), "{error}");
         }
     }
 }

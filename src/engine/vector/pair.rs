@@ -584,5 +584,11 @@ mod tests {
         assert_eq!(step::<K, m![W, K], m![W, 1 # 4], m![W]>(), Err("unzip size"));
         assert_eq!(step::<I, m![I # 4], m![1 # 4], m![1 # 2]>(), Ok(8));
         assert_eq!(step::<I, m![I # 3], m![1 # 2], m![1]>(), Err("unzip padding"));
+        let error = derive_unzip(&UnzipPlan::<I, m![I # 3], m![1 # 2], m![1], m![L]>::REQUEST);
+        assert_eq!(
+            error.expect_err("it is refused").message(),
+            "vector_intra_slice_unzip: time `m![I # 3]` has 3 steps, which are no whole pairs along the axis I; \
+             help: pad what is outside of I, not the axis itself"
+        );
     }
 }

@@ -431,5 +431,27 @@ mod tests {
         assert_eq!(derived::<L, m![A], m![L % 4], m![A], m![L % 2 # 4]>(), Err("reduce output packet"));
         assert_eq!(derived::<W, m![A, W], m![L], m![A], m![L]>(), Err("reduce packet"));
         assert_eq!(derived::<W, m![A, W], Half, m![A], m![1 # 4]>(), Err("reduce axis"));
+        assert_eq!(derived::<W, m![A, W], Half, m![A, L % 4], m![1 # 4]>(), Err("reduce order"));
+    }
+
+    #[track_caller]
+    fn message<X: AxisName, Time: M, Packet: M, OutTime: M, OutPacket: M>() -> String {
+        let error = derive_reduce(&Plan::<X, Time, Packet, OutTime, OutPacket>::REQUEST);
+        error.expect_err("it is refused").message().to_string()
+    }
+
+    /// The words of the rules that no program of `tests/ui` breaks.
+    #[test]
+    fn words_of_refusals() {
+        assert_eq!(
+            message::<W, m![A, W], m![L % 4], m![A, L % 4], m![1 # 4]>(),
+            "vector_intra_slice_reduce: the output has `m![L % 4]` in another place than time `m![A, W]` and packet \
+             `m![L % 4]`; help: lanes stay lanes, and time stays time"
+        );
+        assert_eq!(
+            message::<W, m![A, W], m![L], m![A], m![L]>(),
+            "vector_intra_slice_reduce: the packet `m![L]` has 8 elements, but must have 4; help: `vector_split` or \
+             `vector_trim_way4` comes first"
+        );
     }
 }

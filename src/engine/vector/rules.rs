@@ -300,6 +300,22 @@ mod tests {
         assert_eq!(outcome::<m![W], m![L % 4], m![W], m![L % 4]>(derive_pad), Err("vector output packet"));
     }
 
+    /// The words of the rules that no program of `tests/ui` breaks.
+    #[test]
+    fn words_of_refusals() {
+        let error = derive_trim(&VectorPacketPlan::<m![W], m![V # 8], m![W], m![1 # 4]>::REQUEST);
+        assert_eq!(
+            error.expect_err("it is refused").message(),
+            "vector_trim_way4: the output packet is `m![1 # 4]`, but the front four lanes of `m![V # 8]` are `m![V # 4]`; \
+             help: use that mapping"
+        );
+        let error = derive_split(&VectorPacketPlan::<m![W], m![A], m![W, L / 4], m![L % 4]>::REQUEST);
+        assert_eq!(
+            error.expect_err("it is refused").message(),
+            "vector_split: the packet `m![A]` has 4 elements, but must have 8; help: collect into flits, padded with `#`"
+        );
+    }
+
     #[test]
     fn flits_have_eight_lanes() {
         assert!(derive_way8("vector_intra_slice_branch", <m![L]>::EXPR).is_ok());

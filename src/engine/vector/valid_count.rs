@@ -298,6 +298,7 @@ mod tests {
             "all packets are full"
         );
         refused(outcome::<Dummy, m![N # 24 / 2], m![A % 2, N # 24 % 2]>("N"), "no prefix");
+        refused(outcome::<Dummy, m![N # 24 % 6], m![N # 24 / 6]>("N"), "does not hold its inner digit");
         refused(outcome::<m![R # 24 % 3 # 8, R # 24 / 3 # 32], m![1], Lane>("R"), "not in order");
         refused(outcome::<Dummy, m![[R, S] / 2], m![[R, S] % 2 # 4]>("R"), "a product");
     }

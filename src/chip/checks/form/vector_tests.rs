@@ -3,9 +3,10 @@
 use super::*;
 use crate::chip::{CheckOptions, SimOptions, System};
 use crate::command::{
-    BinaryArgMode, BinaryOperator, ClipBinaryOpF32, Command, Fetch, FillId, Footprint, FpBinaryOp, FpMulAlu,
-    FpUnaryOp, FxpBinaryOp, GroupId, InputCmpI32, KeptLoop, Operation, ReduceOperator, ReducedLoop, Region,
-    Sink, Step, TensorUnit, TransferLoop, ValidBranchIds, VrfOperand,
+    BinaryArgMode, BinaryOperator, ClipBinaryOpF32, Command, Fetch, FillId, Footprint, FpBinaryOp,
+    FpDivBinaryOp, FpMulAlu, FpTernaryOp, FpUnaryOp, FxpBinaryOp, GroupId, InputCmpI32, KeptLoop, Operation,
+    ReduceOperator, ReducedLoop, Region, Sink, Step, TensorUnit, TernaryArgMode, TransferLoop,
+    ValidBranchIds, VrfOperand,
 };
 use crate::list::List;
 use crate::mapping::{Guard, GuardDigit};
@@ -89,9 +90,12 @@ fn steps_in_their_places() {
     refused(F32, &[Concat], "`concat` is to work on packets of 8");
     refused(F32, &[binary(ADD), binary(ADD)], "ClipAdd is used twice");
     refused(F32, &[Stash, Stash], "stashed twice");
+    accepted(F32, &[VectorStep::FpToFxp { int_width: 31 }]);
     refused(F32, &[VectorStep::FpToFxp { int_width: 32 }], "no binary point behind 32 bits");
+    refused(I32, &[VectorStep::FxpToFp { int_width: 32 }], "no binary point behind 32 bits");
     let branch = VectorStep::Branch(Branch::Unconditional);
     refused(F32, &[branch.clone(), branch.clone()], "execution ids twice");
+    refused(F32, &[Split, branch, Concat], "is to work on packets of 4 f32");
     refused(
         F32,
         &[VectorStep::Branch(Branch::Comparison([InputCmp::I32(InputCmpI32::True); 4]))],
@@ -99,11 +103,43 @@ fn steps_in_their_places() {
     );
     let masked = BinaryOperator::Fp(FpBinaryOp::MaskMulF(FpMulAlu::Mul0));
     refused(F32, &[Split, binary(masked), Concat], "or no meaning");
-    let six = VectorStep::Binary { op: ADD, mode: BinaryArgMode::Mode01, operands: vec![constant(0); 6] };
-    refused(F32, &[six], "has 6 operands");
-    let mut digits = List::new(GuardDigit { variable: 3, base: 1, extent: 2, weight: 1 });
-    digits.push(GuardDigit { variable: 5, base: 1, extent: 2, weight: 1 });
-    refused(F32, &[VectorStep::Branch(Branch::AxisToggle { digits })], "a digit without a meaning");
+    let operands = |count| VectorStep::Binary {
+        op: ADD,
+        mode: BinaryArgMode::Mode01,
+        operands: vec![constant(0); count],
+    };
+    accepted(F32, &[operands(5)]);
+    refused(F32, &[operands(6)], "has 6 operands");
+    let ternary = |op, count| {
+        let BinaryInput { ids, source } = constant(0);
+        let operands = vec![TernaryInput { ids, source, constant: 1.0 }; count];
+        VectorStep::Ternary { op, mode: TernaryArgMode::Mode012, operands }
+    };
+    accepted(F32, &[Split, ternary(FpTernaryOp::FmaF, 5), Concat]);
+    refused(F32, &[Split, ternary(FpTernaryOp::FmaF, 6), Concat], "has 6 operands");
+    refused(F32, &[Split, ternary(FpTernaryOp::MaskFmaF, 1), Concat], "or no meaning");
+    refused(F32, &[ternary(FpTernaryOp::FmaF, 1)], "is to work on packets of 8 f32");
+}
+
+#[test]
+fn axes_of_groups_have_digits() {
+    let toggle = |change: fn(&mut GuardDigit)| {
+        let mut digit = GuardDigit { variable: 4, base: 1, extent: 2, weight: 1 };
+        change(&mut digit);
+        let mut digits = List::new(digit);
+        digits.push(digit);
+        [VectorStep::Branch(Branch::AxisToggle { digits })]
+    };
+    accepted(F32, &toggle(|_| {}));
+    accepted(F32, &toggle(|own| own.weight = MOST_IN_SLICE as usize - 1));
+    let changes: [fn(&mut GuardDigit); 5] = [
+        |own| own.variable = 5,
+        |own| own.base = 0,
+        |own| own.extent = 0,
+        |own| own.weight = MOST_IN_SLICE as usize,
+        |own| (own.extent, own.weight) = (MOST as usize, 1),
+    ];
+    changes.into_iter().for_each(|own| refused(F32, &toggle(own), "an axis has a digit without a meaning"));
 }
 
 #[test]
@@ -156,6 +192,13 @@ fn reduces_inside_their_streams() {
     );
     refused(F32, &reduce(|own| own.guard = Guard::always(4)), "a guard over 4 variables is asked about 5");
     refused(F32, &reduce(|own| own.op = ReduceOperator::MaxI32), "is to work on packets of 4 f32");
+    // One time step of four lanes is half of a flit.
+    let half = reduce(|own| {
+        own.kept.set(0, KeptLoop { size: 4, input: 1, output: 1 });
+        own.time = 1;
+    });
+    refused(F32, &half, "1 halves of flits are no pairs");
+    accepted(F32, &[half[0].clone(), half[1].clone(), Pad]);
 }
 
 #[test]
@@ -169,6 +212,23 @@ fn two_groups_become_one() {
     for step in [0, 4, 32, usize::MAX] {
         refused(F32, &[VectorStep::Unzip { step }, zip.clone()], "are to become pairs");
     }
+    let pairs = "32 positions are to become pairs, 8 positions apart";
+    refused(F32, &[Stash, unzip.clone(), zip.clone()], pairs);
+    refused(F32, &[VectorStep::Branch(Branch::Unconditional), unzip.clone(), zip.clone()], pairs);
+    let zip_of = |op| VectorStep::Zip { op, mode: BinaryArgMode::Mode01 };
+    for op in
+        [BinaryOperator::FpDiv(FpDivBinaryOp::DivF), BinaryOperator::Fp(FpBinaryOp::MaskMulF(FpMulAlu::Mul0))]
+    {
+        refused(F32, &[unzip.clone(), Split, zip_of(op), Concat], "is to make one of two groups");
+    }
+    accepted(F32, &[unzip.clone(), Split, zip_of(BinaryOperator::Fp(FpBinaryOp::AddF)), Concat]);
+    let mut reduced = List::new(ReducedLoop { size: 1, input: 0 });
+    reduced.push(ReducedLoop { size: 2, input: 8 });
+    let (op, guard) = (ReduceOperator::AddF32, Guard::always(5));
+    let kept = List::new(KeptLoop { size: 1, input: 0, output: 0 });
+    let reduce = IntraSliceReduce { op, guard, kept, reduced, time: 1, slots: 1 };
+    let reduce = VectorStep::IntraSliceReduce(Box::new(reduce));
+    refused(F32, &[unzip.clone(), Split, reduce, Concat, zip.clone()], "is to work on two groups");
     refused(F32, &[unzip.clone(), Stash, zip.clone()], "`stash` is to work on two groups");
     refused(F32, &[unzip, Trim, Pad, zip], "`trim_way4` is to work on two groups");
     let fxp = BinaryOperator::Fxp(FxpBinaryOp::AddFxp);
@@ -236,4 +296,25 @@ fn groups_of_slices_inside_a_cluster() {
         "from slices to time",
     );
     refused(I32, &[reduce(|_| {})], "is to work on packets of 8 i32");
+    // Time in the place of what goes: four steps in four slices of each group, at most all of a cluster.
+    fn moved(own: &mut InterSliceReduce, size: usize, input: usize, output: usize) {
+        let at = |elements| Step { units: 0, elements };
+        own.kept.set(0, MovedLoop { size, input: at(input), output: at(output) });
+    }
+    fn promoted(own: &mut InterSliceReduce, size: usize) {
+        moved(own, 8, 1, 1);
+        let [input, output] = [Step { units: 0, elements: 8 }, Step { units: 1, elements: 0 }];
+        own.kept.push(MovedLoop { size, input, output });
+        own.repeated.set(0, RepeatedLoop { size: 1, units: 0 });
+        own.time = 1;
+    }
+    accepted(F32, &[reduce(|own| promoted(own, 4))]);
+    refused(F32, &[reduce(|own| promoted(own, 5))], "takes 40 of 32 positions");
+    refused(F32, &[reduce(|own| moved(own, 33, 1, 1))], "takes 33 of 32 positions");
+    refused(F32, &[reduce(|own| moved(own, 32, 2, 1))], "takes position 62 of 32 of slice 255");
+    refused(F32, &[reduce(|own| moved(own, 32, 1, 2))], "makes position 62 of 32 of slice 255");
+    refused(F32, &[reduce(|own| moved(own, 0, 1, 1))], "takes 0 of 32 positions");
+    accepted(F32, &[reduce(|own| own.repeated.set(0, RepeatedLoop { size: 256, units: 0 }))]);
+    let many = reduce(|own| own.repeated.set(0, RepeatedLoop { size: 257, units: 0 }));
+    refused(F32, &[many], "a reduce of 256 slices takes 32");
 }

@@ -428,7 +428,10 @@ fn instructions_agree() {
             let fp = FpBinaryOp::ALL.iter().map(|&op| BinaryOperator::Fp(op));
             let fxp = FxpBinaryOp::ALL.iter().map(|&op| BinaryOperator::Fxp(op));
             let clip = ClipBinaryOpI32::ALL.iter().map(|&op| BinaryOperator::ClipI32(op));
-            f32.chain(fp).chain(fxp).chain(clip).for_each(|op| jobs(Job::Binary(op, mode, lanes)));
+            let logic_f32 = LogicBinaryOpF32::ALL.iter().map(|&op| BinaryOperator::LogicF32(op));
+            let logic_i32 = LogicBinaryOpI32::ALL.iter().map(|&op| BinaryOperator::LogicI32(op));
+            let all = f32.chain(fp).chain(fxp).chain(clip).chain(logic_f32).chain(logic_i32);
+            all.for_each(|op| jobs(Job::Binary(op, mode, lanes)));
         }
     }
     FpUnaryOp::ALL.iter().for_each(|&op| jobs(Job::Unary(op)));
@@ -438,5 +441,34 @@ fn instructions_agree() {
     }
     for mode in TernaryArgMode::ALL {
         jobs(Job::Ternary(FpTernaryOp::FmaF, mode, Lanes::Each(&operand), 0.75));
+        jobs(Job::Ternary(FpTernaryOp::FmaF, mode, Lanes::Constant(operand[5]), 0.75));
+    }
+}
+
+/// Sums side by side, element by element and row by row are the same, on all paths, with and without a whole vector.
+#[test]
+fn sums_agree() {
+    use ReduceOperator::{AddF32, AddI32, AddSatI32, MaxF32, MaxI32, MinF32, MinI32, MulF32};
+    let mut random = SmallRng::seed_from_u64(618);
+    let lanes: Vec<u32> = (0..200).map(|_| value(&mut random)).collect();
+    // Not evenly spaced, so that no place may be taken for another one.
+    let (from, offsets) = (3, [0, 40, 17, 95]);
+    for op in [AddI32, AddSatI32, MaxI32, MinI32, AddF32, MaxF32, MinF32, MulF32] {
+        for len in [1, 7, 8, 29] {
+            let row = |offset: usize| lanes[from + offset..from + offset + len].to_vec();
+            let expected: Vec<u32> = (0..len)
+                .map(|k| {
+                    offsets[1..].iter().fold(row(0)[k], |sum, &own| lanes::combined(op, sum, row(own)[k]))
+                })
+                .collect();
+            for path in [Path::Portable, Path::best()] {
+                let mut sums = vec![0; len];
+                path.run(Job::Fold(op, (&lanes, from), &offsets), &mut sums);
+                assert_eq!(sums, expected, "{op} of {len} lanes, {path:?}");
+                let mut sums = row(0);
+                offsets[1..].iter().for_each(|&own| path.run(Job::Accumulate(op, &row(own)), &mut sums));
+                assert_eq!(sums, expected, "{op} of {len} lanes, row by row, {path:?}");
+            }
+        }
     }
 }

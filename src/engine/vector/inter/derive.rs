@@ -443,4 +443,39 @@ mod tests {
         // The packet is L: half of it is no new axis.
         assert_eq!(derived::<Slice, Time, m![G, L / 4, 1 # 4], Time>(), Err("inter-slice new axis"));
     }
+
+    #[track_caller]
+    fn message<Slice: M, Slice2: M, Time: M>() -> String {
+        type Plan<S, T, S2> = InterSlicePlan<m![1], m![1 # 2], S, T, m![L], S2, T>;
+        let error = derive_inter_slice(&Plan::<Slice, Time, Slice2>::REQUEST).expect_err("it is refused");
+        error.message().to_string()
+    }
+
+    /// The words of the rules that no program of `tests/ui` breaks.
+    #[test]
+    fn words_of_refusals() {
+        assert_eq!(
+            message::<m![G, J / 2, 1 # 2], m![G, J % 2, 1 # 4], m![A, B]>(),
+            "vector_inter_slice_reduce: Slice2 `m![G, J % 2, 1 # 4]` has `m![J % 2]`, of an axis of which Slice \
+             `m![G, J / 2, 1 # 2]`, Time `m![A, B]` or Packet `m![L]` has other parts; help: use a new axis, or a part \
+             that Time has"
+        );
+        assert_eq!(
+            message::<m![G, J % 4, 1 # 2], m![G, 1 # 8], m![J / 4]>(),
+            "vector_inter_slice_reduce: `m![J % 4]` of Slice `m![G, J % 4, 1 # 2]` goes, but another part of its axis \
+             stays; help: reduce all of the axis: what is in Time or Packet with `vector_intra_slice_reduce`"
+        );
+        assert_eq!(
+            message::<m![1 # 8, K, J], m![X, K, 1 # 8], m![A, B]>(),
+            "vector_inter_slice_reduce: `m![X]` of Slice2 `m![X, K, 1 # 8]` does not fit into the 8 slices of a group; \
+             help: put it in the place of what is reduced"
+        );
+        assert_eq!(
+            message::<m![G, [A, C] % 3], m![G, 1 # 3], m![B]>(),
+            "vector_inter_slice_reduce: `m![[A, C] % 3]` of Slice `m![G, [A, C] % 3]` is part of a product that is cut \
+             across its axes, so that it has no index; help: cut the product at its axes"
+        );
+        // A product that is cut at its axes is two axes.
+        assert!(derived::<m![G, [J, C] / 5], m![B], m![G, 1 # 8], m![B]>().is_ok());
+    }
 }

@@ -242,7 +242,14 @@ mod tests {
             assert_eq!(units(other), Err("operand units"));
         }
         let request = OperandRequest { units: [one, two, all], element: one, stream: One::EXPR };
-        assert_eq!(derive_operand(&request).map_err(|error| error.rule()).err(), Some("operand stream"));
+        let error = derive_operand(&request).expect_err("it is no stream");
+        assert_eq!(
+            (error.rule(), error.message()),
+            (
+                "operand stream",
+                "vector operand: `m![1]` is no mapping of a stream; help: give the operand to the call itself"
+            )
+        );
     }
 
     #[test]
@@ -256,7 +263,20 @@ mod tests {
         let expected: Vec<_> = (0..20).map(|k| (k % 4 < 2).then_some(k / 4 * 8 + k % 4)).collect();
         assert_eq!(walked(&lower, 20), expected);
         let reduced = derive_stash(Rows::<m![W], m![L]>::EXPR, Rows::<m![1], m![L]>::EXPR);
-        assert_eq!(reduced.map_err(|error| error.rule()).err(), Some("stash axes"));
+        let error = reduced.expect_err("W is gone");
+        assert_eq!(
+            (error.rule(), error.message()),
+            (
+                "stash axes",
+                "vector stash: what was stashed, time `m![W]` and packet `m![L]`, has an axis that the stream lacks by now, \
+                 time `m![1]` and packet `m![L]`: a reduce has taken it; help: use the stash before the reduce"
+            )
+        );
+        let error = derive_stash(One::EXPR, Rows::<m![W], m![L]>::EXPR).expect_err("it is no stream");
+        assert_eq!(
+            (error.rule(), error.message()),
+            ("stash stream", "vector stash: `m![1]` is no mapping of a stream; help: let calls say it")
+        );
         let no_stream = derive_stash(<m![W]>::EXPR, split);
         assert_eq!(no_stream.map_err(|error| error.rule()).err(), Some("stash stream"));
     }
