@@ -4,7 +4,8 @@
 //! ratios`. A pass also fetches and commits, so that its figures hold more than the operators; `copy` is a pass that does
 //! nothing else.
 
-use criterion::{Criterion, Throughput, criterion_main};
+use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_main};
 use furiosa_visa_std::prelude::*;
 use furiosa_visa_std::scalar::vector::{add_float, exponential, min_float, multiply_float};
 use pollster::block_on;
@@ -31,20 +32,44 @@ fn flits<'l, D: FetchCast<D>>(
     ctx.main.begin(x.view()).fetch::<D, m![T], m![L]>().collect::<m![T], m![L]>()
 }
 
+/// The stream inside the engine.
+fn entered<'l, D: FetchCast<D> + VeScalar>(
+    ctx: &'l mut Context,
+    x: &'l Tensor<D>,
+) -> VectorBranchTensor<
+    'l,
+    { Tu::Main },
+    D,
+    m![1],
+    Cluster,
+    m![S],
+    m![T],
+    m![L],
+    D,
+    NoTensor,
+    { VeOrder::IntraFirst },
+> {
+    flits(ctx, x).vector_init().vector_intra_slice_branch(BranchMode::Unconditional)
+}
+
+fn measured<'c>(criterion: &'c mut Criterion, name: &str) -> BenchmarkGroup<'c, WallTime> {
+    let mut group = criterion.benchmark_group(name);
+    group.sample_size(20).throughput(Throughput::Elements(ELEMENTS as u64));
+    group
+}
+
 fn vector(criterion: &mut Criterion) {
     let mut ctx = Context::acquire();
     let ctx = &mut *ctx;
-    let x = tensor(ctx, |k| k as f32 * 1e-4 - 50.0);
-    let plain: Vec<f32> = (0..ELEMENTS).map(|k| k as f32 * 1e-4 - 50.0).collect();
+    let real = |k: usize| k as f32 * 1e-4 - 50.0;
+    let x = tensor(ctx, real);
+    let plain: Vec<f32> = (0..ELEMENTS).map(real).collect();
     let mut out = plain.clone();
 
-    let mut group = criterion.benchmark_group("add, multiply, clip over f32");
-    group.sample_size(20).throughput(Throughput::Elements(ELEMENTS as u64));
+    let mut group = measured(criterion, "add, multiply, clip over f32");
     group.bench_function("pass", |bencher| {
         bencher.iter(|| {
-            let _ = flits(ctx, &x)
-                .vector_init()
-                .vector_intra_slice_branch(BranchMode::Unconditional)
+            let _ = entered(ctx, &x)
                 .vector_split::<m![T, L / 4], m![L % 4]>()
                 .vector_fp_binary(FpBinaryOp::AddF, 1.5)
                 .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), 0.5)
@@ -69,16 +94,14 @@ fn vector(criterion: &mut Criterion) {
     });
     group.finish();
 
-    let integers = tensor(ctx, |k| k as i32 - 1000);
-    let plain_integers: Vec<i32> = (0..ELEMENTS).map(|k| k as i32 - 1000).collect();
+    let integer = |k: usize| k as i32 - 1000;
+    let integers = tensor(ctx, integer);
+    let plain_integers: Vec<i32> = (0..ELEMENTS).map(integer).collect();
     let mut out_integers = plain_integers.clone();
-    let mut group = criterion.benchmark_group("add, multiply, clip over i32");
-    group.sample_size(20).throughput(Throughput::Elements(ELEMENTS as u64));
+    let mut group = measured(criterion, "add, multiply, clip over i32");
     group.bench_function("pass", |bencher| {
         bencher.iter(|| {
-            let _ = flits(ctx, &integers)
-                .vector_init()
-                .vector_intra_slice_branch(BranchMode::Unconditional)
+            let _ = entered(ctx, &integers)
                 .vector_fxp(FxpBinaryOp::AddFxp, 15)
                 .vector_fxp(FxpBinaryOp::MulInt, 3)
                 .vector_clip(ClipBinaryOpI32::Min, 9999)
@@ -96,14 +119,12 @@ fn vector(criterion: &mut Criterion) {
     });
     group.finish();
 
-    let x = tensor(ctx, |k| k as f32 * 1e-4 - 50.0);
-    let mut group = criterion.benchmark_group("exponentials");
-    group.sample_size(20).throughput(Throughput::Elements(ELEMENTS as u64));
+    // The integers took its place.
+    let x = tensor(ctx, real);
+    let mut group = measured(criterion, "exponentials");
     group.bench_function("pass", |bencher| {
         bencher.iter(|| {
-            let _ = flits(ctx, &x)
-                .vector_init()
-                .vector_intra_slice_branch(BranchMode::Unconditional)
+            let _ = entered(ctx, &x)
                 .vector_split::<m![T, L / 4], m![L % 4]>()
                 .vector_fp_unary(FpUnaryOp::Exp)
                 .vector_concat::<m![T], m![L]>()
@@ -119,13 +140,10 @@ fn vector(criterion: &mut Criterion) {
     });
     group.finish();
 
-    let mut group = criterion.benchmark_group("sums over time");
-    group.sample_size(20).throughput(Throughput::Elements(ELEMENTS as u64));
+    let mut group = measured(criterion, "sums over time");
     group.bench_function("pass", |bencher| {
         bencher.iter(|| {
-            let _ = flits(ctx, &x)
-                .vector_init()
-                .vector_intra_slice_branch(BranchMode::Unconditional)
+            let _ = entered(ctx, &x)
                 .vector_split::<m![T, L / 4], m![L % 4]>()
                 .vector_intra_slice_reduce::<T, m![L / 4], m![L % 4]>(IntraSliceReduceOpF32::Add)
                 .vector_concat::<m![1], m![L]>()

@@ -22,7 +22,7 @@ use crate::error::{PlanError, attempt, refuse};
 use crate::list::List;
 use crate::mapping::{
     Atom, AxisName, CutRule, Expr, Factors, Guard, Ident, M, Matched, Pieces, Pool, Problem, Term,
-    factors_of, liveness_of, matched,
+    factors_of, liveness_of, matched, mentions_axis,
 };
 use crate::runtime::Tu;
 use crate::runtime::fault::accept;
@@ -168,7 +168,7 @@ const fn check_pieces(pool: &Pool, request: &ReduceRequest, cut: &Matched) -> Re
                     term(pool, &term, size),
                 );
             }
-            if piece.matched && is_of(&term, &request.axis) {
+            if piece.matched && mentions_axis(pool, &piece.factor, &request.axis) {
                 refuse!(
                     "reduce whole axis",
                     "vector_intra_slice_reduce: the output still has {}, but the axis {} must be reduced as far as time and \
@@ -427,6 +427,9 @@ mod tests {
         assert_eq!(derived::<W, m![A, W], Half, m![1], Half>(), Err("reduce axis"));
         assert_eq!(derived::<W, m![A, W], Half, m![A, B], Half>(), Err("reduce divide"));
         assert_eq!(derived::<W, m![A, W], Half, m![A, W / 5], Half>(), Err("reduce whole axis"));
+        // A product that is cut across its axes holds parts of them.
+        type Rest = m![[W % 10, C] % 2, A, [W % 10, C] / 2];
+        assert_eq!(derived::<W, m![W / 10, { Rest }], Half, Rest, Half>(), Err("reduce whole axis"));
         assert_eq!(derived::<W, m![A, B, W], Half, m![B, A], Half>(), Err("reduce time"));
         assert_eq!(derived::<L, m![A], m![L % 4], m![A], m![L % 2 # 4]>(), Err("reduce output packet"));
         assert_eq!(derived::<W, m![A, W], m![L], m![A], m![L]>(), Err("reduce packet"));
