@@ -50,24 +50,23 @@ pub(super) struct Exchange {
 /// Bytes of packets for which the memory is kept until the next exchange.
 const KEPT_BYTES: usize = 64 << 20;
 
-/// Bytes of packets that a thread gathers before they are committed: they stay in its cache.
+/// Bytes of packets that a thread gathers before they are committed, of at most 16 slices: they stay in its cache.
 const GATHERED_BYTES: usize = 256 << 10;
 
-/// What the last exchange kept packets in: the next one uses the memory again, as far as it is not large.
+/// The packets of all slices that the last exchange fetched: the next one uses their memory again, as far as it is not large.
 #[derive(Debug, Default)]
-pub(crate) struct Exchanged {
-    /// The packets of all slices as they were fetched.
-    pub(super) fetched: Vec<Row>,
-    /// For some slices at a time.
-    pub(super) gathered: Vec<Buffers>,
-}
+pub(crate) struct Exchanged(Vec<Row>);
 
 impl Exchanged {
+    /// The packets, to be fetched anew.
+    pub(super) fn rows(&mut self) -> &mut Vec<Row> {
+        &mut self.0
+    }
+
     /// Gives large memory back.
     pub(super) fn trim(&mut self) {
-        let gathered = self.gathered.iter().flat_map(Buffers::streams);
-        if self.fetched.iter().chain(gathered).map(|row| row.bytes().len()).sum::<usize>() > KEPT_BYTES {
-            *self = Self::default();
+        if self.0.iter().map(|row| row.bytes().len()).sum::<usize>() > KEPT_BYTES {
+            self.0 = Vec::new();
         }
     }
 }
@@ -131,9 +130,8 @@ impl Exchange {
     pub(super) fn gather(&self, at: Coordinates, sent: &Sent<'_>, output: &mut Row) {
         let first = Coordinates { slice: 0, ..at }.slice_number();
         let source = self.switch.first_source(at.slice).map(|(slice, time)| (first + slice, time));
-        let whole = &sent.whole[first..first + SLICES];
-        let missing = whole.contains(&false)
-            && source.is_none_or(|(slice, _)| self.any_missing(0, &sent.whole[slice..]));
+        let incomplete = sent.whole[first..first + SLICES].contains(&false);
+        let missing = source.is_none_or(|(slice, _)| incomplete && self.any_missing(0, &sent.whole[slice..]));
         let (bytes, flags) = if missing {
             output.clear(self.element);
             output.push_blank(self.steps * self.lanes, Some(&[]))
@@ -281,7 +279,7 @@ impl Pass<'_> {
     }
 
     /// Runs all slices with what they gather from DM, some at a time, if nothing that is sent is written. Whether it could.
-    pub(super) fn run_in_place(&self, units: &mut [Unit], gathered: &mut Vec<Buffers>) -> bool {
+    pub(super) fn run_in_place(&self, units: &mut [Unit]) -> bool {
         let (Some(exchange), Some(packets)) = (&self.exchange, &self.packets) else { return false };
         if self.sink.writes(&packets.range) || !self.sends_in_place(units) {
             return false;
@@ -291,8 +289,8 @@ impl Pass<'_> {
         #[cfg(not(feature = "parallel"))]
         let threads = 1;
         let bytes = exchange.steps * exchange.bytes;
-        let batch = (threads * GATHERED_BYTES / bytes.max(1)).clamp(threads, SLICES.max(threads));
-        gathered.resize_with(batch.max(gathered.len()), Buffers::default);
+        let batch = (threads * GATHERED_BYTES / bytes.max(1)).clamp(threads, 16 * threads);
+        let mut gathered: Vec<Buffers> = (0..batch).map(|_| Buffers::default()).collect();
         let mut all = || {
             for first in (0..units.len()).step_by(batch) {
                 let numbers = first..units.len().min(first + batch);
@@ -314,16 +312,16 @@ impl Pass<'_> {
                 };
                 #[cfg(feature = "parallel")]
                 {
-                    numbers.clone().into_par_iter().zip(&mut *gathered).for_each(gather);
+                    numbers.clone().into_par_iter().zip(&mut gathered).for_each(gather);
                     drop(sent);
                     let units = numbers.clone().into_par_iter().zip(&mut units[numbers]);
-                    units.zip(&mut *gathered).for_each(finish);
+                    units.zip(&mut gathered).for_each(finish);
                 }
                 #[cfg(not(feature = "parallel"))]
                 {
-                    numbers.clone().zip(&mut *gathered).for_each(gather);
+                    numbers.clone().zip(&mut gathered).for_each(gather);
                     drop(sent);
-                    numbers.clone().zip(&mut units[numbers]).zip(&mut *gathered).for_each(finish);
+                    numbers.clone().zip(&mut units[numbers]).zip(&mut gathered).for_each(finish);
                 }
             }
         };

@@ -96,7 +96,7 @@ impl Packets {
 
 /// What a thread needs to run slices; used again for the next slice.
 #[derive(Debug)]
-pub(crate) struct Buffers {
+struct Buffers {
     fetch: FetchBuffers,
     contraction: ContractionBuffers,
     stream: Row,
@@ -127,13 +127,6 @@ impl Default for Buffers {
             output: row(),
             mask: Vec::new(),
         }
-    }
-}
-
-impl Buffers {
-    /// What is gathered goes to one of these.
-    fn streams(&self) -> [&Row; 3] {
-        [&self.stream, &self.whole[0], &self.output]
     }
 }
 
@@ -215,10 +208,10 @@ impl<'a> Pass<'a> {
     pub(crate) fn run(&self, units: &mut [Unit], exchanged: &mut Exchanged) {
         let crossing = self.vector.as_ref().filter(|own| own.crosses_slices());
         match (crossing, &self.exchange) {
-            (Some(own), _) => self.run_across(own, units, &mut exchanged.fetched),
-            (None, Some(_)) if self.run_in_place(units, &mut exchanged.gathered) => {}
+            (Some(own), _) => self.run_across(own, units, exchanged.rows()),
+            (None, Some(_)) if self.run_in_place(units) => {}
             (None, Some(_)) => {
-                let sent = self.sent_rows(units, &mut exchanged.fetched);
+                let sent = self.sent_rows(units, exchanged.rows());
                 self.run_slices(sent.as_ref(), units);
             }
             (None, None) => self.run_slices(None, units),
