@@ -212,7 +212,8 @@ impl System {
             None => Placed::as_given(unit),
         };
         let checks = self.options.checks;
-        let pass = Pass::new(unit, placed, (self.options.padding, !checks.padding), location);
+        let pass =
+            Pass::new(unit, placed, self.units.len(), (self.options.padding, !checks.padding), location);
         if checks.uninitialised {
             let (apart, logs) = (self.separate.is_some(), &self.logs);
             pass.check_initialised(&self.units, &|place, at, byte| match (apart, place.fill().is_bare()) {

@@ -76,6 +76,32 @@ impl Transfer {
             guard: Guard::always(0),
         }
     }
+
+    /// Visits all elements in the order of the loops: the source and the destination of each, without units.
+    pub(crate) fn for_each_element(&self, mut visit: impl FnMut(isize, isize)) {
+        let loops = self.loops.as_slice();
+        let total: usize = loops.iter().map(|own| own.size).product();
+        let mut indices = vec![0; loops.len()];
+        for _ in 0..total {
+            if self.guard.holds(&indices) {
+                let place = |start: Start, step: fn(&TransferLoop) -> Step| {
+                    let steps = loops.iter().zip(&indices).map(|(own, index)| step(own).elements * index);
+                    start.elements.saturating_add_unsigned(steps.sum())
+                };
+                visit(
+                    place(self.source_start, |own| own.source),
+                    place(self.destination_start, |own| own.destination),
+                );
+            }
+            for (index, own) in indices.iter_mut().zip(loops).rev() {
+                *index += 1;
+                if *index < own.size {
+                    break;
+                }
+                *index = 0;
+            }
+        }
+    }
 }
 
 impl Default for Transfer {

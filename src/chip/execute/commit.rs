@@ -4,9 +4,10 @@ use crate::chip::execute::dma::end_of;
 use crate::chip::memory::place::Coordinates;
 use crate::chip::memory::row::{Line, Row};
 use crate::chip::memory::{Unit, planes, trf};
-use crate::command::{Region, Sink, Start, Transfer, TrfRegion};
+use crate::command::{Region, Sink, Transfer, TrfRegion};
 use crate::mapping::guard::rows::{LiveRows, Liveness, live_runs};
 use crate::sequencer::walk::Walk;
+use core::ops::Range;
 
 /// What does not differ between slices.
 #[derive(Debug)]
@@ -21,8 +22,9 @@ pub(crate) struct SinkPlan {
 
 #[derive(Debug)]
 enum Target {
-    /// To DM: the leading `window` lanes of each packet, from the starts on.
-    Commit { region: Region, walk: Walk, window: usize, starts: Option<Vec<i64>> },
+    /// To DM: the leading `window` lanes of each packet, from the starts on. `bytes`: the first one and the last one, and
+    /// all between them.
+    Commit { region: Region, walk: Walk, window: usize, starts: Option<Vec<i64>>, bytes: Range<i64> },
     /// To the TRF: the register file with this number.
     Trf(TrfRegion, usize),
     /// To the VRF, in packets' order.
@@ -41,29 +43,8 @@ struct VrfRun {
 
 /// The runs of a transfer from the stream, in the order of the stream.
 fn vrf_runs(transfer: &Transfer, time: usize, lanes: usize) -> Vec<VrfRun> {
-    let loops = transfer.loops.as_slice();
     let mut moves = Vec::new();
-    let mut indices = vec![0; loops.len()];
-    let total: usize = loops.iter().map(|own| own.size).product();
-    for _ in 0..total {
-        if transfer.guard.holds(&indices) {
-            let sum = |start: Start, steps: fn(&crate::command::TransferLoop) -> usize| {
-                let steps = loops.iter().zip(&indices).map(|(own, index)| steps(own) * index);
-                start.elements.saturating_add_unsigned(steps.sum()) as usize
-            };
-            moves.push((
-                sum(transfer.source_start, |own| own.source.elements),
-                sum(transfer.destination_start, |own| own.destination.elements),
-            ));
-        }
-        for (index, own) in indices.iter_mut().zip(loops).rev() {
-            *index += 1;
-            if *index < own.size {
-                break;
-            }
-            *index = 0;
-        }
-    }
+    transfer.for_each_element(|from, to| moves.push((from as usize, to as usize)));
     moves.sort_unstable();
     let mut runs: Vec<VrfRun> = Vec::new();
     for (from, position) in moves.into_iter().filter(|&(from, _)| from < time * lanes) {
@@ -126,7 +107,11 @@ impl SinkPlan {
                 });
                 let whole = window == lanes && live.is_always();
                 let starts = (contiguous && !whole).then(|| walk.positions(0..positions, window.max(1)));
-                let target = Target::Commit { region: *destination, walk, window, starts };
+                let bits = destination.footprint.element.bits() as i64;
+                let byte =
+                    |position: isize| destination.address as i64 + (position as i64 * bits).div_euclid(8);
+                let bytes = byte(config.first())..byte(config.last()) + (bits + 7) / 8;
+                let target = Target::Commit { region: *destination, walk, window, starts, bytes };
                 Self { target, live, lanes, time }
             }
             Sink::Trf { destination, guard } => {
@@ -147,6 +132,12 @@ impl SinkPlan {
             Target::Commit { window, .. } => *window,
             Target::Trf(..) | Target::Vrf { .. } => self.lanes,
         }
+    }
+
+    /// Whether a byte of DM in a range may be written.
+    pub(crate) fn writes(&self, range: &Range<usize>) -> bool {
+        let Target::Commit { bytes, .. } = &self.target else { return false };
+        bytes.start < range.end as i64 && (range.start as i64) < bytes.end
     }
 
     /// Which lanes hold an element.
@@ -206,7 +197,7 @@ impl SinkPlan {
             all => all == Some(Liveness::All),
         };
         match &self.target {
-            Target::Commit { region, walk, window, starts } => {
+            Target::Commit { region, walk, window, starts, .. } => {
                 let (address, end) = (region.address, end_of(region));
                 let mut write = |first: usize, position: i64, stride: usize, len: usize| {
                     stream.write(first, &mut unit.dm, Line { unit: 0, address, position, stride, len }, end);

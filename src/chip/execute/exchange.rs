@@ -1,21 +1,22 @@
 //! The Switch Engine: slices get packets of other slices.
 //!
-//! All slices of a cluster are fetched before any of them is written; then each gathers the packets that it gets.
-//!
 //! ```text
-//!   fetched      slice 0   p0 p1 p2 …        gathered   slice 0   p0 q0 p1 q1 …
+//!   sent         slice 0   p0 p1 p2 …        gathered   slice 0   p0 q0 p1 q1 …
 //!                slice 1   q0 q1 q2 …
 //! ```
 //!
-//! Packets are gathered source by source: what comes from one slice is read from one end to the other.
+//! Packets are gathered source by source: what comes from one slice is read from one end to the other. Where fetch only
+//! reads, they are gathered from DM, some slices at a time, which then commit theirs. Where it does more, or where the commit
+//! writes what is fetched, all slices are fetched before any of them is written.
 
-use super::Pass;
 use super::fetch::{FetchBuffers, FetchPlan};
+use super::{Buffers, Pass};
 use crate::chip::memory::Unit;
 use crate::chip::memory::place::Coordinates;
 use crate::chip::memory::row::Row;
 use crate::command::Switch;
 use crate::scalar::ElementType;
+use crate::spec::SLICES;
 
 #[cfg(feature = "parallel")]
 use rayon::prelude::*;
@@ -42,12 +43,17 @@ pub(super) struct Exchange {
     /// Elements of a packet, and their bytes.
     lanes: usize,
     bytes: usize,
+    /// Where the packets of a slice start that were fetched.
+    starts: Vec<u32>,
 }
 
 /// Bytes of packets for which the memory is kept until the next exchange.
 const KEPT_BYTES: usize = 64 << 20;
 
-/// The packets of all slices in the last exchange: the next one uses their memory again, as far as it is not large.
+/// Bytes of packets that a thread gathers before they are committed, of at most 16 slices: they stay in its cache.
+const GATHERED_BYTES: usize = 256 << 10;
+
+/// The packets of all slices that the last exchange fetched: the next one uses their memory again, as far as it is not large.
 #[derive(Debug, Default)]
 pub(crate) struct Exchanged(Vec<Row>);
 
@@ -63,6 +69,19 @@ impl Exchanged {
             self.0 = Vec::new();
         }
     }
+}
+
+/// The packets of all slices before an exchange.
+#[derive(Debug)]
+pub(super) struct Sent<'a> {
+    /// The bytes of each slice. Slices that send nothing have none.
+    bytes: Vec<&'a [u8]>,
+    /// Which elements of the packets were written, if not all were.
+    flags: Vec<Option<&'a [bool]>>,
+    /// Whether a slice sends, and all that it sends was written.
+    whole: Vec<bool>,
+    /// The first byte of each packet, the same in all slices.
+    starts: &'a [u32],
 }
 
 /// What a slice gathers into: elements, and whether they were written if not all were.
@@ -84,9 +103,9 @@ impl Exchange {
             .collect();
         loops.reverse();
         loops.sort_by_key(|own| own.slices == 0);
-        let lanes = fetch.padded();
-        let bytes = lanes * fetch.output().container_bits() / 8;
-        Self { switch: *switch, loops, steps: step, element: fetch.output(), lanes, bytes }
+        let (lanes, bytes) = (fetch.padded(), fetch.packet_bytes());
+        let starts = (0..switch.in_time).map(|step| (step * bytes) as u32).collect();
+        Self { switch: *switch, loops, steps: step, element: fetch.output(), lanes, bytes, starts }
     }
 
     /// Packets that a slice gets.
@@ -113,38 +132,54 @@ impl Exchange {
         }
     }
 
-    /// Gathers the packets that a slice gets. `fetched` are those of all slices of the system; slices without any are empty.
-    pub(super) fn gather(&self, at: Coordinates, fetched: &[Row], output: &mut Row) {
-        output.clear(self.element);
+    /// Gathers the packets that a slice gets.
+    pub(super) fn gather(&self, at: Coordinates, sent: &Sent<'_>, output: &mut Row) {
         let first = Coordinates { slice: 0, ..at }.slice_number();
-        let cluster = &fetched[first..];
-        let source = self.switch.first_source(at.slice);
-        let missing = source.is_none_or(|(slice, _)| self.any_missing(0, &cluster[slice..]));
-        let (bytes, flags) = output.push_blank(self.steps * self.lanes, missing.then_some(&[]));
+        let source = self.switch.first_source(at.slice).map(|(slice, time)| (first + slice, time));
+        let incomplete = sent.whole[first..first + SLICES].contains(&false);
+        let missing = source.is_none_or(|(slice, _)| incomplete && self.any_missing(0, &sent.whole[slice..]));
+        let (bytes, flags) = if missing {
+            output.clear(self.element);
+            output.push_blank(self.steps * self.lanes, Some(&[]))
+        } else {
+            (output.renew(self.element, self.steps * self.lanes), Default::default())
+        };
         if let Some((slice, time)) = source {
-            let mut target = Target { bytes, flags };
-            self.visit(&self.loops, &cluster[slice..], time, 0, &mut target);
+            self.visit(&self.loops, (sent, slice), time, 0, &mut Target { bytes, flags });
         }
     }
 
     /// Whether a packet of a source may have an element that nobody wrote.
-    fn any_missing(&self, k: usize, sources: &[Row]) -> bool {
+    fn any_missing(&self, k: usize, whole: &[bool]) -> bool {
         match self.loops.get(k).filter(|own| own.slices > 0) {
-            Some(own) => (0..own.size).any(|index| self.any_missing(k + 1, &sources[index * own.slices..])),
-            None => sources[0].flags().is_some() || sources[0].len() == 0,
+            Some(own) => (0..own.size).any(|index| self.any_missing(k + 1, &whole[index * own.slices..])),
+            None => !whole[0],
         }
     }
 
-    fn visit(&self, loops: &[Gather], sources: &[Row], time: usize, step: usize, target: &mut Target<'_>) {
+    fn visit(
+        &self,
+        loops: &[Gather],
+        (sent, slice): (&Sent<'_>, usize),
+        time: usize,
+        step: usize,
+        target: &mut Target<'_>,
+    ) {
         match loops {
-            [] => self.copy(&sources[0], (time, 1), (step, 1), 1, target),
+            [] => self.copy((sent, slice), (time, 1), (step, 1), 1, target),
             [own] if own.slices == 0 => {
-                self.copy(&sources[0], (time, own.time), (step, own.step), own.size, target)
+                self.copy((sent, slice), (time, own.time), (step, own.step), own.size, target)
             }
             [own, inner @ ..] => {
                 for index in 0..own.size {
-                    let sources = &sources[index * own.slices..];
-                    self.visit(inner, sources, time + index * own.time, step + index * own.step, target);
+                    let slice = slice + index * own.slices;
+                    self.visit(
+                        inner,
+                        (sent, slice),
+                        time + index * own.time,
+                        step + index * own.step,
+                        target,
+                    );
                 }
             }
         }
@@ -153,78 +188,84 @@ impl Exchange {
     /// Copies evenly spaced packets of a slice to evenly spaced places.
     fn copy(
         &self,
-        from: &Row,
+        (sent, slice): (&Sent<'_>, usize),
         (first, every): (usize, usize),
         (place, apart): (usize, usize),
         count: usize,
-        Target { bytes, flags }: &mut Target<'_>,
+        target: &mut Target<'_>,
     ) {
-        if from.len() == 0 {
+        let bytes = sent.bytes[slice];
+        if bytes.is_empty() {
             return;
         }
-        let (read, written) = ((first, every), (place, apart));
+        let places = |k: usize| (first + k * every, place + k * apart);
         match self.bytes {
             // What is copied most, with its size known.
-            32 => copy_units::<u8>(from.bytes(), bytes, (32, 32), read, written, count),
-            size => copy_units::<u8>(from.bytes(), bytes, (size, 0), read, written, count),
-        }
-        if flags.is_empty() {
-            return;
-        }
-        match from.flags() {
-            Some(own) => copy_units::<bool>(own, flags, (self.lanes, 0), read, written, count),
-            None => {
-                for k in 0..count {
-                    let start = (place + k * apart) * self.lanes;
-                    flags[start..start + self.lanes].fill(true);
+            32 => {
+                let to = target.bytes.as_chunks_mut::<32>().0;
+                for (packet, place) in (0..count).map(places) {
+                    let from = bytes[sent.starts[packet] as usize..].first_chunk();
+                    to[place] = *from.expect("packets lie in the memory");
+                }
+            }
+            size => {
+                for (packet, place) in (0..count).map(places) {
+                    let start = sent.starts[packet] as usize;
+                    target.bytes[place * size..(place + 1) * size]
+                        .copy_from_slice(&bytes[start..start + size]);
                 }
             }
         }
-    }
-}
-
-/// Copies `count` units of so many items. `known`: 32 where that is the size, so that the compiler knows it.
-#[inline(always)]
-fn copy_units<T: Copy>(
-    from: &[T],
-    to: &mut [T],
-    (size, known): (usize, usize),
-    (first, every): (usize, usize),
-    (place, apart): (usize, usize),
-    count: usize,
-) {
-    if every == 1 && apart == 1 {
-        to[place * size..(place + count) * size].copy_from_slice(&from[first * size..(first + count) * size]);
-    } else if known == 32 {
-        let (from, to) = (from.as_chunks::<32>().0, to.as_chunks_mut::<32>().0);
-        for k in 0..count {
-            to[place + k * apart] = from[first + k * every];
+        if target.flags.is_empty() {
+            return;
         }
-    } else {
-        for k in 0..count {
-            let (read, written) = ((first + k * every) * size, (place + k * apart) * size);
-            to[written..written + size].copy_from_slice(&from[read..read + size]);
+        for (packet, place) in (0..count).map(places) {
+            let own = &mut target.flags[place * self.lanes..(place + 1) * self.lanes];
+            match sent.flags[slice] {
+                Some(flags) => own.copy_from_slice(&flags[packet * self.lanes..(packet + 1) * self.lanes]),
+                None => own.fill(true),
+            }
         }
     }
 }
 
 impl Pass<'_> {
-    /// First phase of a pass that exchanges packets: those of all slices, before any is written. Of a pass that does not
-    /// exchange any, nothing.
-    pub(super) fn fetch_all(&self, units: &[Unit], fetched: &mut Vec<Row>) {
-        if self.exchange.is_none() {
-            return;
+    /// Whether the packets of all slices can be gathered from DM.
+    fn sends_in_place(&self, units: &[Unit]) -> bool {
+        let Some(packets) = &self.packets else { return false };
+        let mut senders = units.iter().zip(&self.senders).filter(|(_, sends)| **sends);
+        senders.all(|(unit, _)| unit.dm.all_initialised(packets.range.clone()))
+    }
+
+    /// What all slices send: from DM if it can be gathered there, else as it is fetched to `rows`. `None`: nothing is
+    /// exchanged.
+    pub(super) fn sent<'a>(&'a self, units: &'a [Unit], rows: &'a mut Vec<Row>) -> Option<Sent<'a>> {
+        self.exchange.as_ref()?;
+        match &self.packets {
+            Some(packets) if self.sends_in_place(units) => Some(self.sent_in_place(units, &packets.starts)),
+            _ => self.sent_rows(units, rows),
         }
-        let sends = self.slices(units.len());
+    }
+
+    /// What all slices send, in DM.
+    fn sent_in_place<'a>(&'a self, units: &'a [Unit], starts: &'a [u32]) -> Sent<'a> {
+        let bytes = |(unit, &sends): (&'a Unit, &bool)| if sends { unit.dm.bytes() } else { &[] };
+        let bytes = units.iter().zip(&self.senders).map(bytes).collect();
+        Sent { bytes, flags: vec![None; units.len()], whole: self.senders.clone(), starts }
+    }
+
+    /// Fetches what all slices send.
+    pub(super) fn sent_rows<'a>(&'a self, units: &[Unit], rows: &'a mut Vec<Row>) -> Option<Sent<'a>> {
+        let exchange = self.exchange.as_ref()?;
         let fetch = |buffers: &mut FetchBuffers, number: usize, unit: &Unit, row: &mut Row| {
             row.clear(self.fetch.output());
-            if sends[number] {
+            if self.senders[number] {
                 self.fetch.run(&unit.dm, 0..self.command.fetch.time, buffers, row);
             }
         };
-        fetched.resize_with(units.len(), || Row::new(self.fetch.output()));
+        rows.resize_with(units.len(), || Row::new(self.fetch.output()));
         #[cfg(feature = "parallel")]
-        (units.par_iter().zip(fetched).enumerate())
+        (units.par_iter().zip(&mut *rows).enumerate())
             .with_min_len(super::LEAST_SLICES)
             .for_each_init(FetchBuffers::default, |buffers, (number, (unit, row))| {
                 fetch(buffers, number, unit, row)
@@ -232,8 +273,69 @@ impl Pass<'_> {
         #[cfg(not(feature = "parallel"))]
         {
             let mut buffers = FetchBuffers::default();
-            let rows = units.iter().zip(fetched).enumerate();
+            let rows = units.iter().zip(&mut *rows).enumerate();
             rows.for_each(|(number, (unit, row))| fetch(&mut buffers, number, unit, row));
         }
+        Some(Sent {
+            bytes: rows.iter().map(Row::bytes).collect(),
+            flags: rows.iter().map(Row::flags).collect(),
+            whole: rows.iter().map(|row| row.len() > 0 && row.flags().is_none()).collect(),
+            starts: &exchange.starts,
+        })
+    }
+
+    /// Runs all slices with what they gather from DM, some at a time, if nothing that is sent is written. Whether it could.
+    pub(super) fn run_in_place(&self, units: &mut [Unit]) -> bool {
+        let (Some(exchange), Some(packets)) = (&self.exchange, &self.packets) else { return false };
+        if self.sink.writes(&packets.range) || !self.sends_in_place(units) {
+            return false;
+        }
+        #[cfg(feature = "parallel")]
+        let threads = rayon::current_num_threads();
+        #[cfg(not(feature = "parallel"))]
+        let threads = 1;
+        let bytes = exchange.steps * exchange.bytes;
+        let batch = (threads * GATHERED_BYTES / bytes.max(1)).clamp(threads, 16 * threads);
+        let mut gathered: Vec<Buffers> = (0..batch).map(|_| Buffers::default()).collect();
+        let mut all = || {
+            for first in (0..units.len()).step_by(batch) {
+                let numbers = first..units.len().min(first + batch);
+                if !self.receivers[numbers.clone()].contains(&true) {
+                    continue;
+                }
+                let sent = self.sent_in_place(units, &packets.starts);
+                let gather = |(number, buffers): (usize, &mut Buffers)| {
+                    if self.receivers[number] {
+                        let (at, unit) = (Coordinates::of_slice(number), &units[number]);
+                        self.begin(at, unit, buffers);
+                        self.fetch_and_compute(at, unit, Some(&sent), buffers);
+                    }
+                };
+                let finish = |((number, unit), buffers): ((usize, &mut Unit), &mut Buffers)| {
+                    if self.receivers[number] {
+                        self.finish(Coordinates::of_slice(number), unit, buffers);
+                    }
+                };
+                #[cfg(feature = "parallel")]
+                {
+                    numbers.clone().into_par_iter().zip(&mut gathered).for_each(gather);
+                    drop(sent);
+                    let units = numbers.clone().into_par_iter().zip(&mut units[numbers]);
+                    units.zip(&mut gathered).for_each(finish);
+                }
+                #[cfg(not(feature = "parallel"))]
+                {
+                    numbers.clone().zip(&mut gathered).for_each(gather);
+                    drop(sent);
+                    numbers.clone().zip(&mut units[numbers]).zip(&mut gathered).for_each(finish);
+                }
+            }
+        };
+        // One visit to the threads for all of it.
+        #[cfg(feature = "parallel")]
+        rayon::scope(|_| all());
+        #[cfg(not(feature = "parallel"))]
+        all();
+        true
     }
 }

@@ -73,6 +73,11 @@ impl FetchPlan {
         self.padded
     }
 
+    /// Bytes per packet after collect.
+    pub(crate) fn packet_bytes(&self) -> usize {
+        self.padded * self.output.container_bits() / 8
+    }
+
     /// Whether elements change on their way into the stream.
     pub(crate) fn converts(&self) -> bool {
         !self.adapter.changes_nothing()

@@ -34,11 +34,11 @@ use commit::SinkPlan;
 use contraction::{ContractionBuffers, ContractionPlan, PaddingOptions};
 use core::ops::Range;
 use core::panic::Location;
-use exchange::Exchange;
 pub(crate) use exchange::Exchanged;
+use exchange::{Exchange, Sent};
 use fetch::{FetchBuffers, FetchPlan};
 use transpose::TransposePlan;
-use vector::{LaneRow, VectorBuffers, VectorPlan};
+use vector::{Input, LaneRow, VectorBuffers, VectorPlan};
 
 #[cfg(feature = "parallel")]
 use rayon::prelude::*;
@@ -57,10 +57,15 @@ pub(crate) struct Pass<'a> {
     fetch: FetchPlan,
     /// Flits per fetched packet.
     flits: usize,
+    /// Which slices fetch: those in which a source can hold an element.
+    senders: Vec<bool>,
+    /// Which slices have a stream after the exchange.
+    receivers: Vec<bool>,
     /// Where the packets of a slice come from, if not from the slice itself.
     exchange: Option<Exchange>,
     contraction: Option<ContractionPlan>,
-    /// Where the contraction finds its packets, if they need not be fetched into a buffer.
+    /// Where the first engine behind fetch finds its packets, if they need not be fetched into a buffer: Switch Engine,
+    /// contraction, or Vector Engine.
     packets: Option<Packets>,
     vector: Option<VectorPlan>,
     cast: Option<Cast>,
@@ -71,18 +76,18 @@ pub(crate) struct Pass<'a> {
 /// Tells why an element is uninitialised: its tensor, its slice, its first byte.
 pub(crate) type OriginOf<'a> = dyn Fn(&Place, Coordinates, u64) -> Origin + Sync + 'a;
 
-/// Packets that the contraction takes from DM.
+/// Pieces of the stream that an engine takes from DM.
 #[derive(Debug)]
 struct Packets {
     /// The address of each.
     starts: Vec<u32>,
-    /// All bytes of all packets, and what lies between them.
+    /// All bytes of all pieces, and what lies between them.
     range: Range<usize>,
 }
 
 impl Packets {
-    fn new(fetch: &FetchPlan, contraction: &ContractionPlan, flits: usize) -> Option<Self> {
-        let bytes = contraction.whole_packets(flits)?;
+    /// Pieces of so many bytes, if fetch does nothing but read them.
+    fn new(fetch: &FetchPlan, bytes: usize) -> Option<Self> {
         let starts = fetch.addresses(bytes)?;
         let range = *starts.iter().min()? as usize..*starts.iter().max()? as usize + bytes;
         Some(Self { starts, range })
@@ -126,11 +131,12 @@ impl Default for Buffers {
 }
 
 impl<'a> Pass<'a> {
-    /// Prepares a pass. `placed` says where the bytes of its tensors are; `computed`, whether sums take in padding that is
-    /// not zero.
+    /// Prepares a pass in so many slices. `placed` says where the bytes of its tensors are; `computed`, whether sums take in
+    /// padding that is not zero.
     pub(crate) fn new(
         command: &'a TensorUnit,
         placed: Placed<'a>,
+        units: usize,
         (rule, computed): (PaddingRule, bool),
         location: &'static Location<'static>,
     ) -> Self {
@@ -145,8 +151,12 @@ impl<'a> Pass<'a> {
         let options = PaddingOptions { packet: command.fetch.packet, flits, rule, computed };
         let contraction = command.contraction.as_ref().map(|own| ContractionPlan::new(own, options));
         let exchange = command.switch.as_ref().map(|switch| Exchange::new(switch, &fetch));
-        let packets = (contraction.as_ref().filter(|_| exchange.is_none()))
-            .and_then(|contraction| Packets::new(&fetch, contraction, command.fetch.time * flits));
+        let piece = match (&exchange, &contraction) {
+            (Some(_), _) => Some(fetch.packet_bytes()),
+            (None, Some(contraction)) => contraction.whole_packets(command.fetch.time * flits),
+            (None, None) => command.vector.is_some().then(|| command.fetch.time * fetch.packet_bytes()),
+        };
+        let packets = piece.and_then(|bytes| Packets::new(&fetch, bytes));
         let cast = command.cast.filter(|cast| cast.input != cast.output);
         let shapes = command.shapes();
         let vector = placed.unit.vector.as_ref().map(|own| VectorPlan::new(own, shapes.contracted));
@@ -156,12 +166,23 @@ impl<'a> Pass<'a> {
             (None, None) => shapes.vector,
         };
         let sink = SinkPlan::new(&placed.unit.sink, placed.files.written, end.time, end.lanes);
+        let senders = senders(command, units);
+        let receivers = match &exchange {
+            None => senders.clone(),
+            Some(exchange) => {
+                // A sum between slices takes parts of slices in which it does not end.
+                let crosses = vector.as_ref().is_some_and(VectorPlan::crosses_slices);
+                receivers(command, exchange, crosses, units)
+            }
+        };
         Self {
             command,
             placed,
             location,
             fetch,
             flits,
+            senders,
+            receivers,
             exchange,
             contraction,
             packets,
@@ -170,34 +191,6 @@ impl<'a> Pass<'a> {
             transpose,
             sink,
         }
-    }
-
-    /// Which of so many slices fetch: those in which a source can hold an element.
-    fn slices(&self, units: usize) -> Vec<bool> {
-        let takes_part = |at: Coordinates| {
-            self.command.fetch.sources().any(|source| {
-                let footprint = &source.footprint;
-                let inside = at.chip < footprint.chips
-                    && at.cluster < footprint.clusters
-                    && at.slice < footprint.slices;
-                inside && may_be_live(&footprint.guard, at)
-            })
-        };
-        (0..units).map(|unit| takes_part(Coordinates::of_slice(unit))).collect()
-    }
-
-    /// Which of so many slices have a stream after the exchange: those that fetch, or those that get packets and in which
-    /// the end of the stream can hold an element.
-    fn receivers(&self, units: usize) -> Vec<bool> {
-        let Some(exchange) = &self.exchange else { return self.slices(units) };
-        let (Sink::Commit { guard, .. } | Sink::Trf { guard, .. } | Sink::Vrf { guard, .. }) =
-            &self.command.sink;
-        // A sum between slices takes parts of slices in which it does not end.
-        let crosses = self.vector.as_ref().is_some_and(VectorPlan::crosses_slices);
-        let receives = |at: Coordinates| {
-            at.chip < self.command.chips() && exchange.reaches(at) && (crosses || may_be_live(guard, at))
-        };
-        (0..units).map(|unit| receives(Coordinates::of_slice(unit))).collect()
     }
 
     /// Packets of a stream after the exchange.
@@ -213,21 +206,24 @@ impl<'a> Pass<'a> {
 
     /// Runs all slices. Everything has been checked.
     pub(crate) fn run(&self, units: &mut [Unit], exchanged: &mut Exchanged) {
-        let slices = self.receivers(units.len());
-        let fetched = exchanged.rows();
-        self.fetch_all(units, fetched);
-        match self.vector.as_ref().filter(|own| own.crosses_slices()) {
-            Some(own) => self.run_across(own, (&slices, fetched), units),
-            None => self.run_slices((&slices, fetched), units),
+        let crossing = self.vector.as_ref().filter(|own| own.crosses_slices());
+        match (crossing, &self.exchange) {
+            (Some(own), _) => self.run_across(own, units, exchanged.rows()),
+            (None, Some(_)) if self.run_in_place(units) => {}
+            (None, Some(_)) => {
+                let sent = self.sent_rows(units, exchanged.rows());
+                self.run_slices(sent.as_ref(), units);
+            }
+            (None, None) => self.run_slices(None, units),
         }
         exchanged.trim();
     }
 
-    /// Runs slices that exchange nothing behind the Switch Engine.
-    fn run_slices(&self, (slices, fetched): (&[bool], &[Row]), units: &mut [Unit]) {
+    /// Runs slices that exchange nothing behind the Switch Engine, with what all slices sent, if they exchange packets there.
+    fn run_slices(&self, sent: Option<&Sent<'_>>, units: &mut [Unit]) {
         let run = |buffers: &mut Buffers, number: usize, unit: &mut Unit| {
-            if slices[number] {
-                self.run_slice(Coordinates::of_slice(number), unit, fetched, buffers);
+            if self.receivers[number] {
+                self.run_slice(Coordinates::of_slice(number), unit, sent, buffers);
             }
         };
         #[cfg(feature = "parallel")]
@@ -244,19 +240,14 @@ impl<'a> Pass<'a> {
     }
 
     /// Runs all slices up to an exchange of the Vector Engine, exchanges, and goes on behind it.
-    fn run_across(&self, own: &VectorPlan, (slices, fetched): (&[bool], &[Row]), units: &mut [Unit]) {
-        let before = |buffers: &mut Buffers, number: usize, unit: &Unit| {
+    fn run_across(&self, own: &VectorPlan, units: &mut [Unit], rows: &mut Vec<Row>) {
+        let before = |sent: Option<&Sent<'_>>, buffers: &mut Buffers, number: usize, unit: &Unit| {
             let at = Coordinates::of_slice(number);
-            slices[number].then(|| {
+            self.receivers[number].then(|| {
                 self.begin(at, unit, buffers);
-                if !self.contract_in_place(at, unit, buffers) {
-                    self.fetch_and_compute(at, unit, fetched, buffers);
-                }
+                self.fetch_and_compute(at, unit, sent, buffers);
                 let Buffers { contraction: sums, vector, whole: [whole, _], .. } = buffers;
-                if let Some(contraction) = &self.contraction {
-                    contraction.finish(sums, whole);
-                }
-                own.run_before(whole, (unit, at), vector)
+                own.run_before(self.vector_input(unit, sums, whole), (unit, at), vector)
             })
         };
         let behind = |buffers: &mut Buffers, number: usize, unit: &mut Unit, stream: &mut Option<LaneRow>| {
@@ -267,14 +258,18 @@ impl<'a> Pass<'a> {
             self.narrow(whole, converted, narrow, output);
             self.sink.run(output, at, unit, mask);
         };
+        let sent = self.sent(units, rows);
         #[cfg(feature = "parallel")]
         {
             let streams: Vec<Option<LaneRow>> = units
                 .par_iter()
                 .enumerate()
                 .with_min_len(LEAST_SLICES)
-                .map_init(Buffers::default, |buffers, (number, unit)| before(buffers, number, unit))
+                .map_init(Buffers::default, |buffers, (number, unit)| {
+                    before(sent.as_ref(), buffers, number, unit)
+                })
                 .collect();
+            drop(sent);
             let mut streams = own.exchange(&streams);
             units.par_iter_mut().zip(&mut streams).enumerate().with_min_len(LEAST_SLICES).for_each_init(
                 Buffers::default,
@@ -286,27 +281,27 @@ impl<'a> Pass<'a> {
         #[cfg(not(feature = "parallel"))]
         {
             let mut buffers = Buffers::default();
+            let all = units.iter().enumerate();
             let streams: Vec<Option<LaneRow>> =
-                units.iter().enumerate().map(|(number, unit)| before(&mut buffers, number, unit)).collect();
+                all.map(|(number, unit)| before(sent.as_ref(), &mut buffers, number, unit)).collect();
+            drop(sent);
             let mut streams = own.exchange(&streams);
             let all = units.iter_mut().zip(&mut streams).enumerate();
             all.for_each(|(number, (unit, stream))| behind(&mut buffers, number, unit, stream));
         }
     }
 
-    /// Runs a slice in three phases.
+    /// Runs a slice.
     ///
     /// ```text
     ///   fetch ──▶ exchange ──▶ contract, cast … sink
     /// ```
     ///
-    /// Up to the exchange a slice is only read. Where each keeps its packets, block after block goes through all phases.
-    /// Where packets are exchanged, those of all slices were `fetched`, and a slice gathers all of its own at once.
-    fn run_slice(&self, at: Coordinates, unit: &mut Unit, fetched: &[Row], buffers: &mut Buffers) {
+    /// Up to the exchange all slices are only read. Where each keeps its packets, block after block goes through all phases.
+    /// Where packets are exchanged, a slice gathers all of its own at once.
+    fn run_slice(&self, at: Coordinates, unit: &mut Unit, sent: Option<&Sent<'_>>, buffers: &mut Buffers) {
         self.begin(at, unit, buffers);
-        if !self.contract_in_place(at, unit, buffers) {
-            self.fetch_and_compute(at, unit, fetched, buffers);
-        }
+        self.fetch_and_compute(at, unit, sent, buffers);
         self.finish(at, unit, buffers);
     }
 
@@ -343,23 +338,32 @@ impl<'a> Pass<'a> {
         whole.into_iter().chain(blocks.into_iter().flatten())
     }
 
-    /// First phase: the packets of some time steps of a slice, from its memory or from what was fetched in all slices.
+    /// First phase: the packets of some time steps of a slice.
     fn load(
         &self,
         at: Coordinates,
         unit: &Unit,
-        fetched: &[Row],
+        sent: Option<&Sent<'_>>,
         block: Range<usize>,
         (buffers, stream): (&mut FetchBuffers, &mut Row),
     ) {
-        match &self.exchange {
-            None => self.fetch.run(&unit.dm, block, buffers, stream),
-            Some(exchange) => exchange.gather(at, fetched, stream),
+        match (sent, &self.exchange) {
+            (Some(sent), Some(exchange)) => exchange.gather(at, sent, stream),
+            _ => self.fetch.run(&unit.dm, block, buffers, stream),
         }
     }
 
-    /// All phases before the end, block by block; all at once where packets go on as they are.
-    fn fetch_and_compute(&self, at: Coordinates, unit: &Unit, fetched: &[Row], buffers: &mut Buffers) {
+    /// All phases before the end, block by block; all at once where packets go on as they are, or are taken from DM.
+    fn fetch_and_compute(
+        &self,
+        at: Coordinates,
+        unit: &Unit,
+        sent: Option<&Sent<'_>>,
+        buffers: &mut Buffers,
+    ) {
+        if self.contract_in_place(at, unit, buffers) || self.stream_in_place(unit).is_some() {
+            return;
+        }
         for block in self.blocks(self.copies() || self.gathers()) {
             let Buffers { fetch, stream, whole: [whole, _], output, .. } = buffers;
             let stream = match (self.copies(), self.gathers()) {
@@ -367,7 +371,7 @@ impl<'a> Pass<'a> {
                 (false, true) => whole,
                 (false, false) => stream,
             };
-            self.load(at, unit, fetched, block.clone(), (fetch, stream));
+            self.load(at, unit, sent, block.clone(), (fetch, stream));
             self.compute(at, block, buffers);
         }
     }
@@ -393,9 +397,33 @@ impl<'a> Pass<'a> {
         output.push(result.bytes(), result.len(), result.flags());
     }
 
+    /// The stream that enters the Vector Engine, where all of it lies in DM as it is fetched.
+    fn stream_in_place<'u>(&self, unit: &'u Unit) -> Option<&'u [u8]> {
+        let range =
+            self.packets.as_ref().filter(|_| self.gathers() && self.exchange.is_none())?.range.clone();
+        let whole = unit.dm.all_initialised(range.clone());
+        whole.then(|| &unit.dm.bytes()[range])
+    }
+
+    /// What enters the Vector Engine.
+    fn vector_input<'u>(
+        &self,
+        unit: &'u Unit,
+        sums: &mut ContractionBuffers,
+        whole: &'u mut Row,
+    ) -> Input<'u> {
+        if let Some(contraction) = &self.contraction {
+            contraction.finish(sums, whole);
+        }
+        self.stream_in_place(unit).map_or(Input::Row(whole), Input::Memory)
+    }
+
     /// All phases before the end at once, where a contraction may take its packets where they lie. Whether it has.
     fn contract_in_place(&self, at: Coordinates, unit: &Unit, buffers: &mut Buffers) -> bool {
-        let (Some(contraction), Some(packets)) = (&self.contraction, &self.packets) else { return false };
+        let (Some(contraction), Some(packets), None) = (&self.contraction, &self.packets, &self.exchange)
+        else {
+            return false;
+        };
         let whole =
             contraction.is_whole(at, &buffers.contraction) && unit.dm.all_initialised(packets.range.clone());
         if whole {
@@ -419,10 +447,8 @@ impl<'a> Pass<'a> {
         } = buffers;
         let is_end = self.is_end();
         if let Some(own) = &self.vector {
-            if let Some(contraction) = &self.contraction {
-                contraction.finish(sums, before);
-            }
-            own.run(before, (unit, at), vector, if is_end { output } else { behind });
+            let input = self.vector_input(unit, sums, before);
+            own.run(input, (unit, at), vector, if is_end { output } else { behind });
             self.narrow(behind, converted, narrow, output);
         } else if let Some(contraction) = &self.contraction {
             contraction.finish(sums, if is_end { output } else { stream });
@@ -443,6 +469,29 @@ impl<'a> Pass<'a> {
             }
         }
     }
+}
+
+/// Which of so many slices fetch: those in which a source can hold an element.
+fn senders(command: &TensorUnit, units: usize) -> Vec<bool> {
+    let takes_part = |at: Coordinates| {
+        command.fetch.sources().any(|source| {
+            let footprint = &source.footprint;
+            let inside =
+                at.chip < footprint.chips && at.cluster < footprint.clusters && at.slice < footprint.slices;
+            inside && may_be_live(&footprint.guard, at)
+        })
+    };
+    (0..units).map(|unit| takes_part(Coordinates::of_slice(unit))).collect()
+}
+
+/// Which of so many slices have a stream after an exchange: those that get packets and in which the end of the stream can
+/// hold an element. `crosses`: another slice may use it.
+fn receivers(command: &TensorUnit, exchange: &Exchange, crosses: bool, units: usize) -> Vec<bool> {
+    let (Sink::Commit { guard, .. } | Sink::Trf { guard, .. } | Sink::Vrf { guard, .. }) = &command.sink;
+    let receives = |at: Coordinates| {
+        at.chip < command.chips() && exchange.reaches(at) && (crosses || may_be_live(guard, at))
+    };
+    (0..units).map(|unit| receives(Coordinates::of_slice(unit))).collect()
 }
 
 /// Whether a unit can hold an element.

@@ -19,34 +19,35 @@ impl Pass<'_> {
     /// Refuses a pass that computes with live elements that nobody wrote, or commits lanes that hold nothing, before
     /// anything is written.
     pub(crate) fn check_initialised(&self, units: &[Unit], origin: &OriginOf<'_>) -> Result<(), Fault> {
-        self.check_lanes(units.len())?;
+        self.check_lanes()?;
         if !self.computes() {
             return Ok(());
         }
-        let slices = self.receivers(units.len());
         let padding = self.may_take_padding();
-        let (mut fetched, mut written) = (Vec::new(), false);
-        if let Some(exchange) = &self.exchange {
-            let sends = self.slices(units.len());
-            let mut receivers = (0..units.len()).filter(|&unit| slices[unit]).map(Coordinates::of_slice);
-            let takes_part = |unit: &usize| sends[*unit] || slices[*unit];
-            let mut used = (0..units.len()).filter(takes_part).map(|unit| &units[unit]);
-            written = !padding
-                && used.all(|unit| self.is_initialised(unit))
-                && receivers.all(|at| exchange.gets_from(at, &sends));
-            if !written {
-                self.fetch_all(units, &mut fetched);
-            }
+        let is_open = |number: usize| padding || !self.is_initialised(&units[number]);
+        // Slices of which it takes a look at the stream to know.
+        let open: Vec<bool> = if let Some(exchange) = &self.exchange {
+            let takes_part = |number: &usize| self.senders[*number] || self.receivers[*number];
+            let mut receivers = (0..units.len()).filter(|&number| self.receivers[number]);
+            let open = (0..units.len()).filter(takes_part).any(is_open)
+                || !receivers.all(|number| exchange.gets_from(Coordinates::of_slice(number), &self.senders));
+            self.receivers.iter().map(|receives| *receives && open).collect()
+        } else {
+            (0..units.len()).map(|number| self.receivers[number] && is_open(number)).collect()
+        };
+        let mut rows = Vec::new();
+        let sent = if open.contains(&true) { self.sent(units, &mut rows) } else { None };
+        let operands = self.vector.as_ref().filter(|own| own.has_tensors());
+        if operands.is_none() && !open.contains(&true) {
+            return Ok(());
         }
         let find = |buffers: &mut Buffers, number: usize, unit: &Unit| {
             let at = Coordinates::of_slice(number);
-            let operand =
-                self.vector.as_ref().and_then(|own| own.find_missing_operand(unit, at, slices[number]));
+            let operand = operands.and_then(|own| own.find_missing_operand(unit, at, self.receivers[number]));
             if let Some(missing) = operand {
                 return Some(self.missing_operand(number, missing, origin));
             }
-            if !slices[number] || written || self.exchange.is_none() && !padding && self.is_initialised(unit)
-            {
+            if !open[number] {
                 return None;
             }
             if let Some(contraction) = &self.contraction {
@@ -54,7 +55,7 @@ impl Pass<'_> {
             }
             for block in self.blocks(false) {
                 let flit = block.start * self.flits;
-                self.load(at, unit, &fetched, block, (&mut buffers.fetch, &mut buffers.stream));
+                self.load(at, unit, sent.as_ref(), block, (&mut buffers.fetch, &mut buffers.stream));
                 let found = match &self.contraction {
                     Some(contraction) => {
                         contraction.find_missing(&buffers.stream, flit, at, &mut buffers.contraction)
@@ -99,11 +100,10 @@ impl Pass<'_> {
         let Some(contraction) = self.contraction.as_ref().filter(|own| own.may_sum_padding()) else {
             return Ok(());
         };
-        let slices = self.receivers(units.len());
-        let mut fetched = Vec::new();
-        self.fetch_all(units, &mut fetched);
+        let mut rows = Vec::new();
+        let sent = self.sent(units, &mut rows);
         first_fault(units, |buffers, number, unit| {
-            if !slices[number] {
+            if !self.receivers[number] {
                 return None;
             }
             let at = Coordinates::of_slice(number);
@@ -115,7 +115,7 @@ impl Pass<'_> {
                 if !contraction.sums_padding(flit, flits, sums) {
                     continue;
                 }
-                self.load(at, unit, &fetched, block, (fetch, stream));
+                self.load(at, unit, sent.as_ref(), block, (fetch, stream));
                 contraction.for_each_summed(stream, flit, at, sums, |cell| {
                     found = Some(cell);
                     ControlFlow::Break(())
@@ -179,16 +179,15 @@ impl Pass<'_> {
     }
 
     /// Refuses a commit of lanes as elements that hold no element of the stream.
-    fn check_lanes(&self, units: usize) -> Result<(), Fault> {
+    fn check_lanes(&self) -> Result<(), Fault> {
         let Sink::Commit { destination, .. } = &self.command.sink else { return Ok(()) };
         // Without a transpose, the flits of all packets are alike.
         let different = if self.transpose.is_some() { self.sink.time() } else { self.flits };
         if (0..different).all(|time| self.filled_lanes(time) >= self.sink.width()) {
             return Ok(());
         }
-        let slices = self.receivers(units);
-        let at = |&unit: &usize| slices[unit];
-        let units = (0..units).filter(at).map(Coordinates::of_slice);
+        let units = (0..self.receivers.len()).filter(|&unit| self.receivers[unit]);
+        let units = units.map(Coordinates::of_slice);
         let Some((at, time, lane)) = self.sink.first_live_lane(units, |time| self.filled_lanes(time)) else {
             return Ok(());
         };
@@ -219,7 +218,7 @@ impl Pass<'_> {
         });
         let config = &self.command.fetch.config;
         let Ok(first) = usize::try_from(config.first()) else { return false };
-        let end = config.last() as usize + config.packet_size;
+        let end = config.last() as usize + 1;
         weights
             && self.placed.unit.fetch.sources().all(|source| {
                 let (start, bits) = (source.address as usize, source.footprint.element.bits());

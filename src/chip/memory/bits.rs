@@ -107,6 +107,10 @@ impl Bits {
         }
         let (edges, whole) = edges(range);
         edges.into_iter().flatten().for_each(|(word, mask)| self.set_in_word(word, mask));
+        // What is written anew, as most passes do, is in the set.
+        if all_set(&self.full, whole.clone()) {
+            return;
+        }
         self.words[whole.clone()].fill(u64::MAX);
         set(&mut self.full, whole);
     }

@@ -6,6 +6,10 @@ use super::fresh::Fresh;
 /// The least number of bytes that a block grows by.
 const LEAST_BYTES: usize = 4096;
 
+/// Bytes that a block takes more than it holds: a page. Slices are used side by side, and blocks a power of two apart share
+/// few sets of caches and of the table of pages.
+const APART_BYTES: usize = 4096;
+
 /// Bytes from address 0 to `capacity`, zero and uninitialised at first.
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
@@ -46,6 +50,7 @@ impl Block {
         debug_assert!(end <= self.capacity, "callers stay inside the block");
         if end > self.bytes.len() {
             let len = end.next_power_of_two().max(LEAST_BYTES).min(self.capacity);
+            self.bytes.reserve_exact(len + APART_BYTES - self.bytes.len());
             self.bytes.resize(len, 0);
             self.initialised.grow(len);
         }

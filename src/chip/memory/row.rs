@@ -96,6 +96,24 @@ impl Row {
         (&mut self.bytes, &mut self.flags)
     }
 
+    /// Replaces all elements by so many of any value, all initialised, and hands them out, to be filled in.
+    pub(crate) fn renew(&mut self, element: ElementType, len: usize) -> &mut [u8] {
+        self.element = element;
+        self.len = len;
+        self.flags.clear();
+        self.bytes.resize((len * element.container_bits()).div_ceil(8), 0);
+        &mut self.bytes
+    }
+
+    /// Trades all elements for those of another list, which have this type. `flags` is empty where all are initialised.
+    pub(crate) fn trade(&mut self, element: ElementType, bytes: &mut Vec<u8>, flags: &mut Vec<bool>) {
+        core::mem::swap(&mut self.bytes, bytes);
+        core::mem::swap(&mut self.flags, flags);
+        self.element = element;
+        self.len = self.bytes.len() * 8 / element.container_bits();
+        debug_assert!(self.flags.is_empty() || self.flags.len() == self.len, "a flag is of an element");
+    }
+
     /// Appends the elements of a line. What nobody wrote, and what lies outside of the memory, is uninitialised and
     /// reads as the memory says.
     pub(crate) fn read(&mut self, space: &impl Space, line: Line) {

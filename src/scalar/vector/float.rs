@@ -11,7 +11,7 @@ const INFINITY: u32 = 0x7f80_0000;
 /// The bits decide. Compilers take it that nobody can tell one NaN of arithmetic from another, and leave out a choice
 /// between such a NaN and this one.
 #[inline(always)]
-pub(super) const fn canonical(value: f32) -> f32 {
+pub(crate) const fn canonical(value: f32) -> f32 {
     let bits = value.to_bits();
     f32::from_bits(if bits & !(1 << 31) > INFINITY { CANONICAL_NAN } else { bits })
 }

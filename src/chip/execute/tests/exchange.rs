@@ -158,6 +158,25 @@ fn commits_wait_for_the_last_slice_of_the_ring() {
     assert_eq!(outcome(nested, 88, 0), Err(FaultKind::Overwrite));
 }
 
+/// Slices that are written later have not lost what others sent.
+#[test]
+fn a_commit_over_its_source_waits_for_all_slices() {
+    let mut halves = Switch::blank(SwitchVariant::Transpose, 256, 4);
+    halves.push_digit(2, 128, 1);
+    halves.push_digit(1, 2, 128);
+    halves.push_time(4, 0, 1);
+    // To the same bytes a packet earlier, and to other ones.
+    for destination in [0, 4096] {
+        let mut system = filled(8);
+        let sent: Vec<_> = (0..256).map(|unit| peek(&system, unit, 32, I8, 128).0).collect();
+        system.execute(&copy(halves, 32, destination)).unwrap_or_else(|fault| panic!("{fault}"));
+        for unit in 0..256 {
+            let source = unit % 2 * 128 + unit / 2;
+            assert_eq!(peek(&system, unit, destination, I8, 128).0, sent[source], "slice {unit}");
+        }
+    }
+}
+
 /// Cells are read by slices that hold nothing themselves.
 #[test]
 fn slices_without_a_tensor_get_packets_too() {

@@ -67,7 +67,7 @@ impl InterPlan {
 
     /// Leaves out what is padding in a slice.
     pub(super) fn drop_padding(&self, at: Coordinates, stream: &mut LaneRow, mask: &mut Vec<bool>) {
-        drop_padding(&self.live, self.before, at, stream, mask);
+        drop_padding(&self.live, self.before, at, &mut stream.flags, mask);
     }
 
     /// The streams of all slices after it. Those without one hold nothing.
@@ -87,10 +87,10 @@ impl InterPlan {
 
     /// The part of a sum from a position on.
     fn part(&self, sum: &LaneRow, position: usize) -> LaneRow {
-        let mut part = LaneRow { values: vec![0; self.len], flags: vec![false; self.len] };
+        let mut part = LaneRow::blank(self.len);
         for &(from, to, len) in &self.runs {
             let from = position + from..position + from + len;
-            part.values[to..to + len].copy_from_slice(&sum.values[from.clone()]);
+            part.lanes_mut()[to..to + len].copy_from_slice(&sum.lanes()[from.clone()]);
             match sum.flags.get(from) {
                 Some(flags) => part.flags[to..to + len].copy_from_slice(flags),
                 None => part.flags[to..to + len].fill(true),
@@ -122,21 +122,21 @@ impl InterPlan {
 
     /// Each element with one of another row; what is there in one of them only stays as it is.
     fn add(&self, path: Path, sum: &mut LaneRow, other: &LaneRow) {
+        let both = Job::Accumulate(self.op, other.lanes());
         if sum.flags.is_empty() && other.flags.is_empty() {
-            return path.run(Job::Accumulate(self.op, &other.values), &mut sum.values);
+            return path.run(both, sum.lanes_mut());
         }
-        let mut both = sum.values.clone();
-        path.run(Job::Accumulate(self.op, &other.values), &mut both);
-        let has = |k: usize| other.flags.get(k).copied().unwrap_or(true);
-        sum.all_flags();
-        for (k, (sum, flag)) in sum.values.iter_mut().zip(&mut sum.flags).enumerate() {
-            *sum = match (*flag, has(k)) {
-                (true, true) => both[k],
-                (false, true) => other.values[k],
-                (_, false) => *sum,
+        let before = sum.clone();
+        path.run(both, sum.lanes_mut());
+        let has = |row: &LaneRow, k: usize| row.flags.get(k).copied().unwrap_or(true);
+        for (k, lane) in sum.lanes_mut().iter_mut().enumerate() {
+            *lane = match (has(&before, k), has(other, k)) {
+                (true, true) => *lane,
+                (false, true) => other.lanes()[k],
+                (_, false) => before.lanes()[k],
             };
-            *flag |= has(k);
         }
+        sum.all_flags().iter_mut().enumerate().for_each(|(k, flag)| *flag |= has(other, k));
         sum.tidy();
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Lanes are the 32 bits of an `i32` or an `f32`.
 
+use super::stream::Lane;
 use crate::command::{
     BinaryArgMode, BinaryOperator, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp, FpDivBinaryOp, FpTernaryOp,
     FpUnaryOp, FxpBinaryOp, LogicBinaryOpF32, LogicBinaryOpI32, ReduceOperator, TernaryArgMode,
@@ -14,7 +15,17 @@ pub(super) enum Lanes<'a> {
     /// The same for all lanes.
     Constant(u32),
     /// One per lane.
-    Each(&'a [u32]),
+    Each(&'a [Lane]),
+}
+
+#[inline(always)]
+const fn get(lane: Lane) -> u32 {
+    u32::from_le_bytes(lane)
+}
+
+#[inline(always)]
+const fn put(bits: u32) -> Lane {
+    bits.to_le_bytes()
 }
 
 /// `stream[k] = f(…)`, with the arguments that the mode says. A macro: a closure might not be inlined, and then the loop is no
@@ -24,42 +35,42 @@ macro_rules! each {
         match ($mode, $operand) {
             (BinaryArgMode::Mode00, _) => {
                 for lane in $stream.iter_mut() {
-                    let ($a, $b) = (*lane, *lane);
-                    *lane = $f;
+                    let ($a, $b) = (get(*lane), get(*lane));
+                    *lane = put($f);
                 }
             }
             (BinaryArgMode::Mode01, Lanes::Constant($b)) => {
                 for lane in $stream.iter_mut() {
-                    let $a = *lane;
-                    *lane = $f;
+                    let $a = get(*lane);
+                    *lane = put($f);
                 }
             }
             (BinaryArgMode::Mode10, Lanes::Constant($a)) => {
                 for lane in $stream.iter_mut() {
-                    let $b = *lane;
-                    *lane = $f;
+                    let $b = get(*lane);
+                    *lane = put($f);
                 }
             }
             (BinaryArgMode::Mode11, Lanes::Constant($a)) => {
                 let $b = $a;
-                $stream.fill($f);
+                $stream.fill(put($f));
             }
             (BinaryArgMode::Mode01, Lanes::Each(others)) => {
-                for (lane, &$b) in $stream.iter_mut().zip(others) {
-                    let $a = *lane;
-                    *lane = $f;
+                for (lane, &other) in $stream.iter_mut().zip(others) {
+                    let ($a, $b) = (get(*lane), get(other));
+                    *lane = put($f);
                 }
             }
             (BinaryArgMode::Mode10, Lanes::Each(others)) => {
-                for (lane, &$a) in $stream.iter_mut().zip(others) {
-                    let $b = *lane;
-                    *lane = $f;
+                for (lane, &other) in $stream.iter_mut().zip(others) {
+                    let ($a, $b) = (get(other), get(*lane));
+                    *lane = put($f);
                 }
             }
             (BinaryArgMode::Mode11, Lanes::Each(others)) => {
-                for (lane, &$a) in $stream.iter_mut().zip(others) {
-                    let $b = $a;
-                    *lane = $f;
+                for (lane, &other) in $stream.iter_mut().zip(others) {
+                    let ($a, $b) = (get(other), get(other));
+                    *lane = put($f);
                 }
             }
         }
@@ -81,16 +92,6 @@ macro_rules! float {
 }
 
 #[inline(always)]
-fn integers(f: impl Fn(i32, i32) -> i32) -> impl Fn(u32, u32) -> u32 {
-    move |a, b| f(a as i32, b as i32) as u32
-}
-
-#[inline(always)]
-fn floats(f: impl Fn(f32, f32) -> f32) -> impl Fn(u32, u32) -> u32 {
-    move |a, b| f(f32::from_bits(a), f32::from_bits(b)).to_bits()
-}
-
-#[inline(always)]
 const fn least(a: i32, b: i32) -> i32 {
     if a < b { a } else { b }
 }
@@ -100,9 +101,21 @@ const fn greatest(a: i32, b: i32) -> i32 {
     if a > b { a } else { b }
 }
 
+/// `a + b` with whatever NaN the host makes.
+#[inline(always)]
+const fn plus(a: f32, b: f32) -> f32 {
+    a + b
+}
+
+/// `a * b` with whatever NaN the host makes.
+#[inline(always)]
+const fn times(a: f32, b: f32) -> f32 {
+    a * b
+}
+
 /// A binary operator on all lanes.
 #[inline(always)]
-pub(super) fn binary(op: BinaryOperator, mode: BinaryArgMode, stream: &mut [u32], operand: Lanes<'_>) {
+pub(super) fn binary(op: BinaryOperator, mode: BinaryArgMode, stream: &mut [Lane], operand: Lanes<'_>) {
     macro_rules! all {
         ($($pattern:pat => $kind:ident $f:expr,)*) => {
             match op { $($pattern => each!(mode, stream, operand, |a, b| $kind!($f, a, b)),)* }
@@ -158,12 +171,12 @@ pub(super) fn binary(op: BinaryOperator, mode: BinaryArgMode, stream: &mut [u32]
 
 /// A function of every lane.
 #[inline(always)]
-pub(super) fn unary(op: FpUnaryOp, stream: &mut [u32]) {
+pub(super) fn unary(op: FpUnaryOp, stream: &mut [Lane]) {
     macro_rules! all {
         ($($name:ident => $f:expr,)*) => {
             match op { $(FpUnaryOp::$name => {
                 for lane in stream.iter_mut() {
-                    *lane = $f(f32::from_bits(*lane)).to_bits();
+                    *lane = put($f(f32::from_bits(get(*lane))).to_bits());
                 }
             })* }
         };
@@ -186,7 +199,7 @@ pub(super) fn unary(op: FpUnaryOp, stream: &mut [u32]) {
 pub(super) fn ternary(
     op: FpTernaryOp,
     mode: TernaryArgMode,
-    stream: &mut [u32],
+    stream: &mut [Lane],
     operand: Lanes<'_>,
     constant: f32,
 ) {
@@ -213,91 +226,106 @@ pub(super) fn ternary(
 
 /// Fixed point to float.
 #[inline(always)]
-pub(super) fn fixed_to_float(stream: &mut [u32], integer_bits: u32) {
+pub(super) fn fixed_to_float(stream: &mut [Lane], integer_bits: u32) {
     for lane in stream.iter_mut() {
-        *lane = scalar::fixed_to_float(*lane as i32, integer_bits).to_bits();
+        *lane = put(scalar::fixed_to_float(get(*lane) as i32, integer_bits).to_bits());
     }
 }
 
 /// Float to fixed point.
 #[inline(always)]
-pub(super) fn float_to_fixed(stream: &mut [u32], integer_bits: u32) {
+pub(super) fn float_to_fixed(stream: &mut [Lane], integer_bits: u32) {
     for lane in stream.iter_mut() {
-        *lane = scalar::float_to_fixed(f32::from_bits(*lane), integer_bits) as u32;
+        *lane = put(scalar::float_to_fixed(f32::from_bits(get(*lane)), integer_bits) as u32);
     }
+}
+
+/// Matches what a reduce does with two elements: a macro that knows how to use a function, and the function.
+macro_rules! reduce {
+    ($op:expr, $use:ident) => {
+        match $op {
+            ReduceOperator::AddI32 => $use!(int i32::wrapping_add),
+            ReduceOperator::AddSatI32 => $use!(int scalar::add_saturating),
+            ReduceOperator::MaxI32 => $use!(int greatest),
+            ReduceOperator::MinI32 => $use!(int least),
+            ReduceOperator::AddF32 => $use!(float scalar::add_float),
+            ReduceOperator::MaxF32 => $use!(float scalar::max_float),
+            ReduceOperator::MinF32 => $use!(float scalar::min_float),
+            ReduceOperator::MulF32 => $use!(float scalar::multiply_float),
+        }
+    };
 }
 
 /// `sums[k] = op(sums[k], lanes[k])`.
 #[inline(always)]
-pub(super) fn accumulate(op: ReduceOperator, sums: &mut [u32], lanes: &[u32]) {
+pub(super) fn accumulate(op: ReduceOperator, sums: &mut [Lane], lanes: &[Lane]) {
     macro_rules! all {
-        ($($name:ident => $kind:ident $f:expr,)*) => {
-            match op { $(ReduceOperator::$name => {
-                each!(BinaryArgMode::Mode01, sums, Lanes::Each(lanes), |a, b| $kind!($f, a, b))
-            })* }
+        ($kind:ident $f:expr) => {
+            each!(BinaryArgMode::Mode01, sums, Lanes::Each(lanes), |a, b| $kind!($f, a, b))
         };
     }
-    all! {
-        AddI32 => int i32::wrapping_add,
-        AddSatI32 => int scalar::add_saturating,
-        MaxI32 => int greatest,
-        MinI32 => int least,
-        AddF32 => float scalar::add_float,
-        MaxF32 => float scalar::max_float,
-        MinF32 => float scalar::min_float,
-        MulF32 => float scalar::multiply_float,
-    }
+    reduce!(op, all)
 }
 
 /// Lanes that are summed side by side: a vector.
 const SIDE_BY_SIDE: usize = 8;
 
 /// `sums[k] = op(…, lanes[from + k + offset], …)` over all offsets, in order.
+///
+/// Sums and products are of numbers as the host adds them, and become the one NaN at the end: a NaN stays one whatever
+/// follows, and to choose its bits at every step would take three times as long.
 #[inline(always)]
 pub(super) fn fold_side_by_side(
     op: ReduceOperator,
-    (lanes, from): (&[u32], usize),
+    (lanes, from): (&[Lane], usize),
     offsets: &[usize],
-    sums: &mut [u32],
+    sums: &mut [Lane],
 ) {
     let Some((first, rest)) = offsets.split_first() else { return };
     let (blocks, left) = sums.as_chunks_mut::<SIDE_BY_SIDE>();
     let behind = from + blocks.len() * SIDE_BY_SIDE;
-    let at =
-        |start: usize| lanes[start..].first_chunk::<SIDE_BY_SIDE>().expect("the stream has whole packets");
-    macro_rules! all {
-        ($($name:ident => $kind:ident $f:expr,)*) => {
-            match op { $(ReduceOperator::$name => {
-                for (k, block) in blocks.iter_mut().enumerate() {
-                    let start = from + k * SIDE_BY_SIDE;
-                    let mut own = *at(start + first);
-                    for &offset in rest {
-                        for (sum, &lane) in own.iter_mut().zip(at(start + offset)) {
-                            *sum = $kind!($f, *sum, lane);
-                        }
-                    }
-                    *block = own;
-                }
-                for (k, sum) in left.iter_mut().enumerate() {
-                    let start = behind + k;
-                    *sum = lanes[start + first];
-                    for &offset in rest {
-                        *sum = $kind!($f, *sum, lanes[start + offset]);
+    let at = |start: usize| -> [u32; SIDE_BY_SIDE] {
+        let block = lanes[start..].first_chunk::<SIDE_BY_SIDE>();
+        block.expect("the stream has whole packets").map(get)
+    };
+    macro_rules! blocks {
+        ($kind:ident, $f:expr, $end:expr) => {
+            for (k, block) in blocks.iter_mut().enumerate() {
+                let start = from + k * SIDE_BY_SIDE;
+                let mut own = at(start + first);
+                for &offset in rest {
+                    for (sum, lane) in own.iter_mut().zip(at(start + offset)) {
+                        *sum = $kind!($f, *sum, lane);
                     }
                 }
-            })* }
+                *block = own.map($end).map(put);
+            }
         };
     }
-    all! {
-        AddI32 => int i32::wrapping_add,
-        AddSatI32 => int scalar::add_saturating,
-        MaxI32 => int greatest,
-        MinI32 => int least,
-        AddF32 => float scalar::add_float,
-        MaxF32 => float scalar::max_float,
-        MinF32 => float scalar::min_float,
-        MulF32 => float scalar::multiply_float,
+    macro_rules! as_it_is {
+        ($kind:ident $f:expr) => {
+            blocks!($kind, $f, |bits| bits)
+        };
     }
+    let one_nan = |bits: u32| match rest {
+        // A single element is left as it is.
+        [] => bits,
+        _ => scalar::canonical(f32::from_bits(bits)).to_bits(),
+    };
+    match op {
+        ReduceOperator::AddF32 => blocks!(float, plus, one_nan),
+        ReduceOperator::MulF32 => blocks!(float, times, one_nan),
+        _ => reduce!(op, as_it_is),
+    }
+    macro_rules! one {
+        ($kind:ident $f:expr) => {
+            for (k, sum) in left.iter_mut().enumerate() {
+                let lane = |offset: usize| get(lanes[behind + k + offset]);
+                *sum = put(rest.iter().fold(lane(*first), |sum, &offset| $kind!($f, sum, lane(offset))));
+            }
+        };
+    }
+    reduce!(op, one)
 }
 
 /// `op(a, b)` of two lanes.
@@ -310,18 +338,9 @@ pub(super) fn combined(op: ReduceOperator, a: u32, b: u32) -> u32 {
 #[inline(always)]
 pub(super) fn folded(op: ReduceOperator, first: u32, rest: impl Iterator<Item = u32>) -> u32 {
     macro_rules! all {
-        ($($name:ident => $f:expr,)*) => {
-            match op { $(ReduceOperator::$name => rest.fold(first, $f),)* }
+        ($kind:ident $f:expr) => {
+            rest.fold(first, |a, b| $kind!($f, a, b))
         };
     }
-    all! {
-        AddI32 => integers(i32::wrapping_add),
-        AddSatI32 => integers(scalar::add_saturating),
-        MaxI32 => integers(greatest),
-        MinI32 => integers(least),
-        AddF32 => floats(scalar::add_float),
-        MaxF32 => floats(scalar::max_float),
-        MinF32 => floats(scalar::min_float),
-        MulF32 => floats(scalar::multiply_float),
-    }
+    reduce!(op, all)
 }

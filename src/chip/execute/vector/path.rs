@@ -1,6 +1,7 @@
 //! Which instructions the operators use. All give the same bits: the loops are those of [`super::lanes`].
 
 use super::lanes::{self, Lanes};
+use super::stream::Lane;
 use crate::command::{BinaryArgMode, BinaryOperator, FpTernaryOp, FpUnaryOp, ReduceOperator, TernaryArgMode};
 
 /// What is done with a block of lanes.
@@ -17,9 +18,9 @@ pub(super) enum Job<'a> {
     /// Float to fixed point.
     FloatToFixed(u32),
     /// Each lane with one of the others.
-    Accumulate(ReduceOperator, &'a [u32]),
+    Accumulate(ReduceOperator, &'a [Lane]),
     /// Sums of lanes from a place on, at these offsets.
-    Fold(ReduceOperator, (&'a [u32], usize), &'a [usize]),
+    Fold(ReduceOperator, (&'a [Lane], usize), &'a [usize]),
 }
 
 /// The instructions that are used.
@@ -43,7 +44,7 @@ impl Path {
     }
 
     /// Does it.
-    pub(super) fn run(self, job: Job<'_>, stream: &mut [u32]) {
+    pub(super) fn run(self, job: Job<'_>, stream: &mut [Lane]) {
         match self {
             Path::Portable => portable(job, stream),
             #[cfg(target_arch = "x86_64")]
@@ -53,7 +54,7 @@ impl Path {
 }
 
 #[inline(always)]
-pub(super) fn portable(job: Job<'_>, stream: &mut [u32]) {
+pub(super) fn portable(job: Job<'_>, stream: &mut [Lane]) {
     match job {
         Job::Binary(op, mode, operand) => lanes::binary(op, mode, stream, operand),
         Job::Unary(op) => lanes::unary(op, stream),

@@ -2,7 +2,7 @@
 
 use super::lanes::{combined, folded};
 use super::path::{Job, Path};
-use super::stream::{Ids, LaneRow, NO_ID};
+use super::stream::{Ids, Lane, LaneRow, NO_ID};
 use crate::chip::memory::place::Coordinates;
 use crate::command::{IntraSliceReduce, ReduceOperator, StreamShape, nest};
 use crate::mapping::guard::rows::{LiveRows, Liveness};
@@ -21,29 +21,31 @@ pub(super) struct ReducePlan {
     offsets: Vec<usize>,
 }
 
-/// Marks what is padding as if nobody had written it.
+/// Marks what is padding as if nobody had written it. `flags` are those of a stream of this shape: none if all was written.
 pub(super) fn drop_padding(
     live: &LiveRows,
     shape: StreamShape,
     at: Coordinates,
-    stream: &mut LaneRow,
+    flags: &mut Vec<bool>,
     mask: &mut Vec<bool>,
 ) {
     let mut variables = [at.chip, at.cluster, at.slice, 0, 0];
     if live.of_unit(&mut variables) == Some(Liveness::All) {
         return;
     }
-    for time in 0..shape.time {
+    if flags.is_empty() {
+        flags.resize(shape.time * shape.lanes, true);
+    }
+    for (time, packet) in flags.chunks_exact_mut(shape.lanes).enumerate() {
         variables[3] = time;
-        let place = time * shape.lanes..(time + 1) * shape.lanes;
         match live.row(&mut variables, mask) {
             Liveness::All => {}
-            Liveness::Nothing => stream.all_flags()[place].fill(false),
-            Liveness::Some => {
-                let flags = &mut stream.all_flags()[place];
-                flags.iter_mut().zip(mask.iter()).for_each(|(flag, &live)| *flag &= live);
-            }
+            Liveness::Nothing => packet.fill(false),
+            Liveness::Some => packet.iter_mut().zip(mask.iter()).for_each(|(flag, &live)| *flag &= live),
         }
+    }
+    if flags.iter().all(|&flag| flag) {
+        flags.clear();
     }
 }
 
@@ -69,28 +71,25 @@ impl ReducePlan {
         }
     }
 
-    /// Reduces the stream of a slice. `sums` is scratch.
+    /// Reduces the stream of a slice to `sums`.
     pub(super) fn run(
         &self,
         path: Path,
         at: Coordinates,
-        (stream, ids): (&mut LaneRow, &mut Ids),
+        (lanes, flags, ids): (&[Lane], &mut Vec<bool>, &mut Ids),
         sums: &mut LaneRow,
         mask: &mut Vec<bool>,
     ) {
-        drop_padding(&self.live, self.before, at, stream, mask);
+        drop_padding(&self.live, self.before, at, flags, mask);
         if let Ids::Each(all) = ids {
-            *all = self.last_ids(stream, all);
+            *all = self.last_ids(flags, all);
         }
-        sums.values.clear();
-        sums.values.resize(self.len, 0);
-        sums.flags.clear();
-        sums.flags.resize(self.len, false);
+        sums.clear(self.len);
         for &(from, to, len) in &self.runs {
             if len == 1 {
-                self.one(from, to, stream, sums);
+                self.one(from, to, (lanes, flags), sums);
             } else {
-                self.side_by_side(path, (from, to, len), stream, sums);
+                self.side_by_side(path, (from, to, len), (lanes, flags), sums);
             }
         }
         // A sum of nothing has no id.
@@ -101,16 +100,14 @@ impl ReducePlan {
             *ids = Ids::Each(sums.flags.iter().map(|&is_sum| if is_sum { id } else { NO_ID }).collect());
         }
         sums.tidy();
-        core::mem::swap(stream, sums);
     }
 
     /// A sum has the execution id of the last of its elements.
-    fn last_ids(&self, stream: &LaneRow, ids: &[u8]) -> Vec<u8> {
+    fn last_ids(&self, flags: &[bool], ids: &[u8]) -> Vec<u8> {
         let mut last = vec![NO_ID; self.len];
         for &(from, to, len) in &self.runs {
             for k in 0..len {
-                let present =
-                    |offset: &&usize| stream.flags.get(from + k + **offset).copied().unwrap_or(true);
+                let present = |offset: &&usize| flags.get(from + k + **offset).copied().unwrap_or(true);
                 let offset = self.offsets.iter().rev().find(present);
                 last[to + k] = offset.map_or(NO_ID, |offset| ids[from + k + offset]);
             }
@@ -119,18 +116,13 @@ impl ReducePlan {
     }
 
     /// One sum.
-    fn one(&self, from: usize, to: usize, stream: &LaneRow, sums: &mut LaneRow) {
-        let values = &stream.values;
-        let result = if stream.flags.is_empty() {
-            let mut all = self.offsets.iter().map(|offset| values[from + offset]);
-            all.next().map(|first| folded(self.op, first, all))
-        } else {
-            let present = self.offsets.iter().filter(|&offset| stream.flags[from + offset]);
-            let mut all = present.map(|offset| values[from + offset]);
-            all.next().map(|first| folded(self.op, first, all))
-        };
-        if let Some(result) = result {
-            (sums.values[to], sums.flags[to]) = (result, true);
+    fn one(&self, from: usize, to: usize, (lanes, flags): (&[Lane], &[bool]), sums: &mut LaneRow) {
+        let present = |offset: &&usize| flags.get(from + **offset).copied().unwrap_or(true);
+        let mut all =
+            self.offsets.iter().filter(present).map(|offset| u32::from_le_bytes(lanes[from + offset]));
+        if let Some(first) = all.next() {
+            sums.lanes_mut()[to] = folded(self.op, first, all).to_le_bytes();
+            sums.flags[to] = true;
         }
     }
 
@@ -139,21 +131,21 @@ impl ReducePlan {
         &self,
         path: Path,
         (from, to, len): (usize, usize, usize),
-        stream: &LaneRow,
+        (lanes, flags): (&[Lane], &[bool]),
         sums: &mut LaneRow,
     ) {
-        let (own, flags) = (&mut sums.values[to..to + len], &mut sums.flags[to..to + len]);
-        if stream.flags.is_empty() {
-            path.run(Job::Fold(self.op, (&stream.values, from), &self.offsets), own);
-            flags.fill(true);
+        if flags.is_empty() {
+            path.run(Job::Fold(self.op, (lanes, from), &self.offsets), &mut sums.lanes_mut()[to..to + len]);
+            sums.flags[to..to + len].fill(true);
             return;
         }
         for offset in &self.offsets {
             let start = from + offset;
-            let lanes = stream.values[start..start + len].iter().zip(&stream.flags[start..start + len]);
-            for ((sum, flag), (&lane, &present)) in own.iter_mut().zip(flags.iter_mut()).zip(lanes) {
+            let added = lanes[start..start + len].iter().zip(&flags[start..start + len]);
+            for ((sum, flag), (lane, &present)) in sums.parts_mut().skip(to).zip(added) {
                 if present {
-                    *sum = if *flag { combined(self.op, *sum, lane) } else { lane };
+                    let all = [*sum, *lane].map(u32::from_le_bytes);
+                    *sum = if *flag { combined(self.op, all[0], all[1]).to_le_bytes() } else { *lane };
                     *flag = true;
                 }
             }

@@ -7,43 +7,85 @@ use crate::scalar::ElementType;
 /// The execution id of an element that nobody wrote: no operand is for it.
 pub(super) const NO_ID: u8 = 0xff;
 
-/// Lanes of 32 bits and which of them somebody wrote.
+/// The 32 bits of an `i32` or an `f32`, as they lie in memory.
+pub(super) type Lane = [u8; LANE_BYTES];
+
+const LANE_BYTES: usize = 4;
+
+/// Lanes and which of them somebody wrote.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LaneRow {
-    pub(super) values: Vec<u32>,
+    bytes: Vec<u8>,
     /// One entry per lane; empty as long as all are written.
     pub(super) flags: Vec<bool>,
 }
 
 impl LaneRow {
-    /// Takes over the elements of a row.
-    pub(super) fn load(&mut self, row: &Row) {
-        self.values.clear();
-        let (lanes, _) = row.bytes().as_chunks::<4>();
-        self.values.extend(lanes.iter().map(|&bytes| u32::from_le_bytes(bytes)));
+    /// So many lanes that nobody wrote.
+    pub(super) fn blank(len: usize) -> Self {
+        let mut row = Self::default();
+        row.clear(len);
+        row
+    }
+
+    /// Replaces all lanes by so many that nobody wrote.
+    pub(super) fn clear(&mut self, len: usize) {
+        self.bytes.clear();
+        self.bytes.resize(len * LANE_BYTES, 0);
         self.flags.clear();
-        self.flags.extend_from_slice(row.flags().unwrap_or(&[]));
+        self.flags.resize(len, false);
     }
 
-    /// Hands the elements to an empty row.
-    pub(super) fn store(&self, element: ElementType, row: &mut Row) {
-        row.clear(element);
-        let flags = (!self.flags.is_empty()).then_some(&self.flags[..]);
-        let (bytes, _) = row.push_blank(self.values.len(), flags);
-        let (places, _) = bytes.as_chunks_mut::<4>();
-        places.iter_mut().zip(&self.values).for_each(|(place, lane)| *place = lane.to_le_bytes());
+    /// The number of lanes.
+    pub(super) fn len(&self) -> usize {
+        self.lanes().len()
     }
 
-    /// The same lanes as another row.
-    pub(super) fn copy(&mut self, other: &LaneRow) {
-        self.values.clone_from(&other.values);
-        self.flags.clone_from(&other.flags);
+    /// All lanes.
+    pub(super) fn lanes(&self) -> &[Lane] {
+        self.bytes.as_chunks().0
+    }
+
+    /// All lanes, to change them.
+    pub(super) fn lanes_mut(&mut self) -> &mut [Lane] {
+        self.bytes.as_chunks_mut().0
+    }
+
+    /// All lanes, and which of them were written, to be changed.
+    pub(super) fn split(&mut self) -> (&[Lane], &mut Vec<bool>) {
+        (self.bytes.as_chunks().0, &mut self.flags)
+    }
+
+    /// All lanes, and whether they were written, after [`LaneRow::clear`].
+    pub(super) fn parts_mut(&mut self) -> impl Iterator<Item = (&mut Lane, &mut bool)> {
+        self.bytes.as_chunks_mut().0.iter_mut().zip(&mut self.flags)
+    }
+
+    /// Takes over the elements of a row.
+    pub(super) fn load(&mut self, row: &mut Row) {
+        row.trade(row.element(), &mut self.bytes, &mut self.flags);
+        row.clear(row.element());
+    }
+
+    /// Hands the elements to a row, and has none any more.
+    pub(super) fn store(&mut self, element: ElementType, row: &mut Row) {
+        row.trade(element, &mut self.bytes, &mut self.flags);
+        self.bytes.clear();
+        self.flags.clear();
+    }
+
+    /// Becomes a copy of these lanes. `flags`: empty if all were written.
+    pub(super) fn copy(&mut self, lanes: &[Lane], flags: &[bool]) {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(lanes.as_flattened());
+        self.flags.clear();
+        self.flags.extend_from_slice(flags);
     }
 
     /// One entry per lane that says whether it was written.
     pub(super) fn all_flags(&mut self) -> &mut [bool] {
         if self.flags.is_empty() {
-            self.flags.resize(self.values.len(), true);
+            self.flags.resize(self.len(), true);
         }
         &mut self.flags
     }
@@ -67,7 +109,7 @@ impl LaneRow {
             }
             all.truncate(pairs * step);
         }
-        halves(&mut self.values, step, &mut other.values);
+        halves(&mut self.bytes, step * LANE_BYTES, &mut other.bytes);
         halves(&mut self.flags, step, &mut other.flags);
         self.tidy();
         other.tidy();
@@ -75,30 +117,33 @@ impl LaneRow {
 
     /// Keeps the leading `kept` of every `of` lanes.
     pub(super) fn trim(&mut self, kept: usize, of: usize) {
-        let packets = self.values.len() / of.max(1);
-        for packet in 1..packets {
-            self.values.copy_within(packet * of..packet * of + kept, packet * kept);
-            if !self.flags.is_empty() {
-                self.flags.copy_within(packet * of..packet * of + kept, packet * kept);
-            }
-        }
-        self.values.truncate(packets * kept);
-        self.flags.truncate(packets * kept);
+        trim(&mut self.bytes, kept * LANE_BYTES, of * LANE_BYTES);
+        trim(&mut self.flags, kept, of);
         self.tidy();
     }
 
     /// Adds lanes that nobody wrote behind every `from` lanes, to `to` in all.
     pub(super) fn pad(&mut self, from: usize, to: usize) {
-        let packets = self.values.len() / from.max(1);
         self.all_flags();
-        self.values.resize(packets * to, 0);
-        self.flags.resize(packets * to, false);
-        for packet in (0..packets).rev() {
-            self.values.copy_within(packet * from..(packet + 1) * from, packet * to);
-            self.values[packet * to + from..(packet + 1) * to].fill(0);
-            self.flags.copy_within(packet * from..(packet + 1) * from, packet * to);
-            self.flags[packet * to + from..(packet + 1) * to].fill(false);
-        }
+        pad(&mut self.bytes, from * LANE_BYTES, to * LANE_BYTES, 0);
+        pad(&mut self.flags, from, to, false);
+    }
+}
+
+/// Keeps the leading `kept` of every `of` items.
+fn trim<T: Copy>(all: &mut Vec<T>, kept: usize, of: usize) {
+    let packets = all.len() / of.max(1);
+    (1..packets).for_each(|packet| all.copy_within(packet * of..packet * of + kept, packet * kept));
+    all.truncate(packets * kept);
+}
+
+/// Adds blanks behind every `from` items, to `to` in all.
+fn pad<T: Copy>(all: &mut Vec<T>, from: usize, to: usize, blank: T) {
+    let packets = all.len() / from.max(1);
+    all.resize(packets * to, blank);
+    for packet in (0..packets).rev() {
+        all.copy_within(packet * from..(packet + 1) * from, packet * to);
+        all[packet * to + from..(packet + 1) * to].fill(blank);
     }
 }
 
@@ -115,21 +160,14 @@ impl Ids {
     /// Keeps the leading `kept` of every `of` lanes.
     pub(super) fn trim(&mut self, kept: usize, of: usize) {
         if let Ids::Each(ids) = self {
-            let packets = ids.len() / of.max(1);
-            (1..packets).for_each(|packet| ids.copy_within(packet * of..packet * of + kept, packet * kept));
-            ids.truncate(packets * kept);
+            trim(ids, kept, of);
         }
     }
 
     /// Adds lanes without an id behind every `from` lanes.
     pub(super) fn pad(&mut self, from: usize, to: usize) {
         if let Ids::Each(ids) = self {
-            let packets = ids.len() / from.max(1);
-            ids.resize(packets * to, NO_ID);
-            for packet in (0..packets).rev() {
-                ids.copy_within(packet * from..(packet + 1) * from, packet * to);
-                ids[packet * to + from..(packet + 1) * to].fill(NO_ID);
-            }
+            pad(ids, from, to, NO_ID);
         }
     }
 }
@@ -151,33 +189,38 @@ mod tests {
 
     #[test]
     fn lanes_come_and_go() {
-        let mut row = LaneRow { values: (0..16).collect(), flags: Vec::new() };
+        let values = |row: &LaneRow| -> Vec<u32> {
+            row.lanes().iter().map(|&lane| u32::from_le_bytes(lane)).collect()
+        };
+        let lanes: Vec<Lane> = (0..16u32).map(u32::to_le_bytes).collect();
+        let mut row = LaneRow::default();
+        row.copy(&lanes, &[]);
         let mut ids = Ids::Each((0..16).collect());
         row.trim(4, 8);
         ids.trim(4, 8);
-        assert_eq!((&row.values[..], row.flags.len()), (&[0, 1, 2, 3, 8, 9, 10, 11][..], 0));
+        assert_eq!((values(&row), row.flags.len()), (vec![0, 1, 2, 3, 8, 9, 10, 11], 0));
         assert_eq!(ids, Ids::Each(vec![0, 1, 2, 3, 8, 9, 10, 11]));
         row.pad(4, 8);
         ids.pad(4, 8);
-        assert_eq!(row.values, [0, 1, 2, 3, 0, 0, 0, 0, 8, 9, 10, 11, 0, 0, 0, 0]);
+        assert_eq!(values(&row), [0, 1, 2, 3, 0, 0, 0, 0, 8, 9, 10, 11, 0, 0, 0, 0]);
         assert!(row.flags.iter().enumerate().all(|(k, &flag)| flag == (k % 8 < 4)));
         let none = [NO_ID; 4];
         assert_eq!(ids, Ids::Each([&[0, 1, 2, 3][..], &none, &[8, 9, 10, 11], &none].concat()));
         row.trim(4, 8);
-        assert_eq!((row.values.len(), row.flags.len()), (8, 0), "all that is left was written");
+        assert_eq!((row.len(), row.flags.len()), (8, 0), "all that is left was written");
     }
 
     #[test]
     fn rows_go_in_and_out() {
+        let bytes = [0, 0, 128, 63, 1, 2, 3, 4];
         let mut row = Row::new(ElementType::F32);
-        row.push(&[0, 0, 128, 63, 1, 2, 3, 4], 2, Some(&[true, false]));
+        row.push(&bytes, 2, Some(&[true, false]));
         let (mut lanes, mut back) = (LaneRow::default(), Row::new(ElementType::I8));
-        lanes.load(&row);
-        assert_eq!(lanes.values, [1f32.to_bits(), 0x0403_0201]);
-        lanes.store(ElementType::F32, &mut back);
-        assert_eq!(
-            (back.bytes(), back.flags(), back.element()),
-            (row.bytes(), row.flags(), ElementType::F32)
-        );
+        back.push(&[1, 2, 3], 3, None);
+        lanes.load(&mut row);
+        assert_eq!((lanes.lanes(), row.len()), (&[1f32.to_le_bytes(), [1, 2, 3, 4]][..], 0));
+        lanes.store(ElementType::I32, &mut back);
+        assert_eq!((back.bytes(), back.len(), back.element()), (&bytes[..], 2, ElementType::I32));
+        assert_eq!(back.flags(), Some(&[true, false][..]));
     }
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::command::{
     BinaryInput, ClipBinaryOpF32, ClipBinaryOpI32, FillId, Footprint, FpBinaryOp, FpMulAlu, FxpBinaryOp,
     GroupId, InputCmpF32, IntraSliceReduce, KeptLoop, LogicBinaryOpF32, LogicBinaryOpI32, Memory,
-    ReduceOperator, ReducedLoop, Step, TernaryInput, TransferLoop, VrfOperand,
+    ReduceOperator, ReducedLoop, Step, TernaryInput, Transfer, TransferLoop, VrfOperand,
 };
 use crate::mapping::Guard;
 use rand::rngs::SmallRng;
@@ -81,9 +81,9 @@ fn plain(vector: &Vector, input: &[Option<u32>], vrf: &[Option<u32>]) -> Vec<Opt
             VectorStep::Unary { op, ids } => {
                 for (value, id) in groups.iter_mut().flatten() {
                     if let Some(value) = value.as_mut().filter(|_| id.is_some_and(|id| ids.holds(id))) {
-                        let mut one = [*value];
+                        let mut one = [value.to_le_bytes()];
                         lanes::unary(*op, &mut one);
-                        *value = one[0];
+                        *value = u32::from_le_bytes(one[0]);
                     }
                 }
             }
@@ -153,9 +153,9 @@ fn plain(vector: &Vector, input: &[Option<u32>], vrf: &[Option<u32>]) -> Vec<Opt
 }
 
 fn binary(op: BinaryOperator, a: u32, b: u32) -> u32 {
-    let mut one = [a];
+    let mut one = [a.to_le_bytes()];
     lanes::binary(op, BinaryArgMode::Mode01, &mut one, Lanes::Constant(b));
-    one[0]
+    u32::from_le_bytes(one[0])
 }
 
 /// The element that goes to a position. The loops of the tests have one step per position at most.
@@ -273,6 +273,12 @@ fn program(random: &mut SmallRng, time: usize) -> Vector {
         paired = true;
         vector.steps.push(VectorStep::Unzip { step: pick(random, &[8, 16]) });
         shape.time /= 2;
+    } else if random.random_range(0..8) == 0 {
+        // A reduce in front.
+        vector.steps.extend([VectorStep::Branch(Branch::Unconditional), VectorStep::Split]);
+        shape = VectorStep::Split.shape(shape);
+        vector.steps.push(VectorStep::IntraSliceReduce(Box::new(reduce(random, shape))));
+        shape = vector.steps[2].shape(shape);
     } else {
         vector.steps.push(VectorStep::Branch(branch(random)));
     }
@@ -327,12 +333,13 @@ fn program(random: &mut SmallRng, time: usize) -> Vector {
     vector
 }
 
+const FLOAT_REDUCES: [ReduceOperator; 4] =
+    [ReduceOperator::AddF32, ReduceOperator::MaxF32, ReduceOperator::MinF32, ReduceOperator::MulF32];
+const FIXED_REDUCES: [ReduceOperator; 4] =
+    [ReduceOperator::AddSatI32, ReduceOperator::MaxI32, ReduceOperator::MinI32, ReduceOperator::AddI32];
+
 fn reduce(random: &mut SmallRng, StreamShape { element, time, lanes }: StreamShape) -> IntraSliceReduce {
-    let float =
-        [ReduceOperator::AddF32, ReduceOperator::MaxF32, ReduceOperator::MinF32, ReduceOperator::MulF32];
-    let fixed =
-        [ReduceOperator::AddSatI32, ReduceOperator::MaxI32, ReduceOperator::MinI32, ReduceOperator::AddI32];
-    let op = pick(random, if element == ElementType::F32 { &float } else { &fixed });
+    let op = pick(random, if element == ElementType::F32 { &FLOAT_REDUCES } else { &FIXED_REDUCES });
     let mut kept = List::new(KeptLoop { size: 1, input: 0, output: 0 });
     let mut reduced = List::new(ReducedLoop { size: 1, input: 0 });
     let mut guard = Guard::always(5);
@@ -379,7 +386,7 @@ fn blocks_agree_with_elements() {
     let mut random = SmallRng::seed_from_u64(616);
     let (mut buffers, mut output) = (VectorBuffers::default(), Row::new(ElementType::I8));
     let at = Coordinates { chip: 0, cluster: 0, slice: 0 };
-    let (mut some, mut reduces) = (0, 0);
+    let (mut some, mut reduces, mut first) = (0, 0, 0);
     for case in 0..12_000 {
         // Now and then more than a block.
         let time = if case % 1000 == 0 { 600 } else { random.random_range(1..13) };
@@ -393,7 +400,16 @@ fn blocks_agree_with_elements() {
         row(&vrf).write(0, &mut unit.vrf, line, 0);
         let vector = program(&mut random, time);
         let plan = VectorPlan::new(&vector, StreamShape { element: ElementType::F32, time, lanes: 8 });
-        plan.run(&row(&input), (&unit, at), &mut buffers, &mut output);
+        let mut stream = row(&input);
+        if stream.flags().is_none() {
+            let mut in_place = Row::new(ElementType::I8);
+            first += usize::from(matches!(plan.parts[..], [Part::Reduce(_), ..]));
+            plan.run(Input::Memory(stream.bytes()), (&unit, at), &mut buffers, &mut in_place);
+            plan.run(Input::Row(&mut stream), (&unit, at), &mut buffers, &mut output);
+            assert_eq!((in_place.bytes(), in_place.flags()), (output.bytes(), output.flags()), "{vector:?}");
+        } else {
+            plan.run(Input::Row(&mut stream), (&unit, at), &mut buffers, &mut output);
+        }
         let wide: Vec<_> = vrf.iter().copied().chain(core::iter::repeat_n(None, 1 << 16)).collect();
         let expected = plain(&vector, &input, &wide);
         let lanes = output.bytes().as_chunks::<4>().0;
@@ -406,15 +422,18 @@ fn blocks_agree_with_elements() {
         some += usize::from(expected.contains(&None) && expected.iter().any(Option::is_some));
         reduces += vector.steps.iter().filter(|step| matches!(step, VectorStep::IntraSliceReduce(_))).count();
     }
-    assert!(some > 2000 && reduces > 800, "{some} with holes, {reduces} reduces");
+    assert!(
+        some > 2000 && reduces > 800 && first > 300,
+        "{some} with holes, {reduces} reduces, {first} of them in place"
+    );
 }
 
 /// All paths of this machine give the same bits.
 #[test]
 fn instructions_agree() {
     let mut random = SmallRng::seed_from_u64(617);
-    let lanes: Vec<u32> = (0..1000).map(|_| value(&mut random)).collect();
-    let operand: Vec<u32> = (0..1000).map(|_| value(&mut random)).collect();
+    let lanes: Vec<Lane> = (0..1000).map(|_| value(&mut random).to_le_bytes()).collect();
+    let operand: Vec<Lane> = (0..1000).map(|_| value(&mut random).to_le_bytes()).collect();
     let jobs = |job: Job<'_>| {
         let (mut one, mut other) = (lanes.clone(), lanes.clone());
         Path::Portable.run(job, &mut one);
@@ -422,7 +441,7 @@ fn instructions_agree() {
         assert_eq!(one, other, "{job:?}");
     };
     for mode in BinaryArgMode::ALL {
-        let both = [Lanes::Each(&operand), Lanes::Constant(operand[3])];
+        let both = [Lanes::Each(&operand), Lanes::Constant(u32::from_le_bytes(operand[3]))];
         for lanes in both {
             let f32 = ClipBinaryOpF32::ALL.iter().map(|&op| BinaryOperator::ClipF32(op));
             let fp = FpBinaryOp::ALL.iter().map(|&op| BinaryOperator::Fp(op));
@@ -471,4 +490,29 @@ fn sums_agree() {
             }
         }
     }
+}
+
+/// A sum of neighbouring lanes is what its elements give one after another: one NaN for all, and a single element as it is.
+#[test]
+fn sums_side_by_side_are_those_one_by_one() {
+    let mut random = SmallRng::seed_from_u64(618);
+    let lanes: Vec<Lane> = (0..200).map(|_| value(&mut random).to_le_bytes()).collect();
+    let offsets: Vec<usize> = (0..9).map(|_| random.random_range(0..180)).collect();
+    let bits = |k: usize| u32::from_le_bytes(lanes[k]);
+    let mut changed = 0;
+    for op in FLOAT_REDUCES.into_iter().chain(FIXED_REDUCES) {
+        for (from, count) in (0..=9).flat_map(|count| [(0, count), (1, count)]) {
+            // A vector and three lanes more.
+            let mut sums = [[7; 4]; 11];
+            Path::best().run(Job::Fold(op, (&lanes, from), &offsets[..count]), &mut sums);
+            for (k, sum) in sums.into_iter().enumerate() {
+                let mut all = offsets[..count].iter().map(|offset| bits(from + k + offset));
+                let expected = all.next().map(|first| all.fold(first, |a, b| lanes::combined(op, a, b)));
+                assert_eq!(sum, expected.map_or([7; 4], u32::to_le_bytes), "{op:?} of {count}, lane {k}");
+                changed +=
+                    usize::from(count > 1 && u32::from_le_bytes(sum) == crate::scalar::vector::CANONICAL_NAN);
+            }
+        }
+    }
+    assert!(changed > 50, "{changed} sums are no number");
 }

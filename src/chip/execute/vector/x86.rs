@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 use super::path::{Job, portable};
+use super::stream::Lane;
 
 /// The machine has AVX2. Only [`Avx2::detect`] makes one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,13 +16,13 @@ impl Avx2 {
     }
 
     /// [`portable`].
-    pub(super) fn run(self, job: Job<'_>, stream: &mut [u32]) {
+    pub(super) fn run(self, job: Job<'_>, stream: &mut [Lane]) {
         // SAFETY: the function needs AVX2, which the machine has, as `self` exists.
         unsafe { run_avx2(job, stream) }
     }
 }
 
 #[target_feature(enable = "avx2")]
-fn run_avx2(job: Job<'_>, stream: &mut [u32]) {
+fn run_avx2(job: Job<'_>, stream: &mut [Lane]) {
     portable(job, stream);
 }
