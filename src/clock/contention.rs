@@ -8,10 +8,12 @@
 //! main one, DMA by both. Each pair of operations is run through the banks from the cycles in which they
 //! began; delays by several operations add up (assumed).
 
-use super::banks::{AccessNest, ContextLoad, DmaRequest, Occupancy, Requester, Starvation, longest_bank_run};
+use super::banks::{
+    AccessNest, ContextLoad, DmaRequest, FetchPace, Occupancy, Requester, Starvation, longest_bank_run,
+};
 use super::cost::Channels;
 use super::dma::{self, DmaOperation, EngineQueue, Medium, Side};
-use super::tensor_unit::fetch_access_bytes;
+use super::tensor_unit::{channel_bytes, fetch_access_bytes, switch_cycles};
 use super::trf_cache::{TrfReads, TrfStore, trf_traffic};
 use crate::command::ContextKind;
 use crate::command::{Fetch, Region, Sink, TensorUnit};
@@ -168,10 +170,15 @@ impl BankLoad {
     /// The accesses of a pass whose first fetch is `begin` cycles after its start.
     pub fn of_pass(unit: &TensorUnit, begin: u64, channels: Channels) -> Self {
         let Some((fetch, commit)) = nests(unit, channels) else { return BankLoad::Nothing };
+        let pace = unit.switch.as_ref().and_then(|switch| {
+            let cycles = switch_cycles(switch.ring_size as u64, 1, channel_bytes(unit, channels));
+            FetchPace::of_packets(fetch.count(), unit.fetch.time as u64, cycles)
+        });
         let load = match commit {
             Some(commit) => ContextLoad::new(fetch, commit),
             None => ContextLoad::fetch(fetch),
         };
+        let load = ContextLoad { pace, ..load };
         Self::of_load(load, begin, TrfUse::of(unit))
     }
 
@@ -351,6 +358,37 @@ mod tests {
         let nest = AccessNest::sub(&entries, bank * 8, 8).expect("inside of the slice");
         let alone = accesses as u64;
         BankLoad::Pass { load: Box::new(ContextLoad::fetch(nest)), begin: 0, alone, trf: None }
+    }
+
+    /// 8 packets of 64 bytes, two accesses each, in rings of 32 slices: 64 cycles per packet.
+    #[test]
+    fn a_switch_sets_the_pace_of_its_fetch() {
+        use crate::command::{FillId, Footprint, Memory, Switch, SwitchVariant};
+        use crate::mapping::Guard;
+        use crate::scalar::ElementType::I8;
+        let region = |address, elements| {
+            let guard = Guard::always(4);
+            let footprint = Footprint { element: I8, chips: 1, clusters: 2, slices: 256, elements, guard };
+            Region { memory: Memory::Dm, address, fill: FillId(1), footprint }
+        };
+        let config = |loops: &[(usize, isize)], packet_size| Config { packet_size, ..config(loops) };
+        let mut unit = TensorUnit::new(
+            Fetch::new(region(0, 512), config(&[(8, 64), (64, 1)], 64), 8, 64, I8),
+            Sink::Commit {
+                destination: region(4096, 512),
+                config: config(&[(16, 32), (32, 1)], 32),
+                commit_size: 32,
+                guard: Guard::always(5),
+            },
+        );
+        let cycles = |unit: &TensorUnit| BankLoad::of_pass(unit, 20, Channels::Single).cycles();
+        // The commit of an access follows in the next cycle.
+        assert_eq!(cycles(&unit), 20 + 16 + 1);
+        for (ring, expected) in [(1, 16 + 1), (32, 7 * 64 + 2 + 1)] {
+            let variant = SwitchVariant::Transpose;
+            unit.switch = Some(Switch { ring_size: ring, variant, ..Switch::forwarding(256, 8) });
+            assert_eq!(cycles(&unit), 20 + expected, "rings of {ring}");
+        }
     }
 
     /// Between `max(main, sub)` on disjoint banks and `main + sub` on the same one.

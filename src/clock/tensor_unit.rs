@@ -181,6 +181,12 @@ pub fn fetch_access_bytes(unit: &TensorUnit, channels: Channels) -> usize {
     }
 }
 
+/// Bytes of a fetched packet that a switch channel passes: each passes its part.
+pub(super) fn channel_bytes(unit: &TensorUnit, channels: Channels) -> u64 {
+    let channels = if unit.sub_context { 1 } else { channels.of_main() };
+    (unit.fetch.packet * unit.fetch.output.bits()).div_ceil(8).div_ceil(channels) as u64
+}
+
 /// Cycles of the Switch Engine: a ring passes each flit once per member. Forwarding is a ring of one.
 pub const fn switch_cycles(ring_size: u64, time: u64, packet_bytes: u64) -> u64 {
     ring_size * time * packet_bytes.div_ceil(spec::FLIT_BYTES as u64)
@@ -292,10 +298,9 @@ pub fn tensor_unit_time(unit: &TensorUnit, profile: Profile, channels: Channels)
     let mut stages = Stages { list: List::new(NOTHING), profile };
     let none = Cost::documented(0, "passes through");
     stages.fetch(&unit.fetch, fetch_access_bytes(unit, channels));
+    let bytes = channel_bytes(unit, channels);
     let channels = if unit.sub_context { 1 } else { channels.of_main() };
-    let bytes = (unit.fetch.packet * unit.fetch.output.bits()).div_ceil(8).div_ceil(channels) as u64;
     let time = unit.fetch.time as u64;
-    // Each channel passes its part of a packet.
     let ring = unit.switch.as_ref().map_or(1, |switch| switch.ring_size as u64);
     let exchanged = switch_cycles(ring, time, bytes);
     let fill = match ring {

@@ -2,6 +2,7 @@
 
 use super::nest::{AccessNest, NOTHING, Steps};
 use crate::error::PlanError;
+use crate::mapping::gcd;
 use crate::text::Text;
 
 /// How many fetch accesses a commit access needs: `fetches` for every `commits`, spread evenly (assumed; the pages give
@@ -30,6 +31,27 @@ impl CommitRate {
     }
 }
 
+/// How fast the engine behind a fetch takes packets: the first access of each group of `accesses` comes no sooner than `cycles`
+/// after the first one of the group before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FetchPace {
+    accesses: u64,
+    cycles: u64,
+}
+
+impl FetchPace {
+    /// An engine that takes `cycles` for each packet of as many, if they are fetched in so many accesses in all. `None`: the
+    /// accesses take as long, so that nothing waits.
+    pub const fn of_packets(accesses: u64, packets: u64, cycles: u64) -> Option<Self> {
+        if accesses == 0 || accesses >= packets.saturating_mul(cycles) {
+            return None;
+        }
+        // Where packets share accesses, a group has several.
+        let common = gcd(accesses as usize, packets as usize) as u64;
+        Some(Self { accesses: accesses / common, cycles: packets / common * cycles })
+    }
+}
+
 /// The accesses of a commit, and when its data is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitLoad {
@@ -46,6 +68,8 @@ pub struct ContextLoad {
     pub start_cycle: u64,
     /// The accesses of the fetch. Without them, commits wait for nothing.
     pub fetch: Option<AccessNest>,
+    /// How fast it goes on, if not with an access per cycle.
+    pub pace: Option<FetchPace>,
     /// The accesses of the commit.
     pub commit: Option<CommitLoad>,
 }
@@ -53,13 +77,14 @@ pub struct ContextLoad {
 impl ContextLoad {
     /// A context that fetches only.
     pub const fn fetch(nest: AccessNest) -> Self {
-        Self { start_cycle: 0, fetch: Some(nest), commit: None }
+        Self { start_cycle: 0, fetch: Some(nest), pace: None, commit: None }
     }
 
     /// A context that fetches and commits at a steady pace: the last commit follows the last fetch.
     pub fn new(fetch: AccessNest, commit: AccessNest) -> Self {
         let rate = CommitRate { fetches: fetch.count().max(1), commits: commit.count().max(1) };
-        Self { start_cycle: 0, fetch: Some(fetch), commit: Some(CommitLoad { nest: commit, rate }) }
+        let commit = Some(CommitLoad { nest: commit, rate });
+        Self { start_cycle: 0, fetch: Some(fetch), pace: None, commit }
     }
 
     /// The same, from a cycle on.
@@ -97,6 +122,11 @@ pub(super) struct Pipeline<'a> {
     pub(super) start_cycle: u64,
     pub(super) fetch: Steps<'a>,
     pub(super) commit: Steps<'a>,
+    pace: FetchPace,
+    /// Accesses of the group of the pace that are still to come.
+    in_group: u64,
+    /// The first cycle of the next group.
+    next_group: u64,
     rate: CommitRate,
     /// For the next commit access and for the one after it.
     needed: [Needed; 2],
@@ -109,6 +139,8 @@ pub(super) struct Pipeline<'a> {
 pub(super) struct Mark {
     fetched: u64,
     fetch_phase: usize,
+    in_group: u64,
+    group_wait: u64,
     committed: u64,
     commit_phase: usize,
     needed: Needed,
@@ -123,6 +155,10 @@ impl<'a> Pipeline<'a> {
             start_cycle: load.start_cycle,
             fetch: Steps::new(load.fetch.as_ref().unwrap_or(&NOTHING)),
             commit: Steps::new(load.commit.as_ref().map_or(&NOTHING, |commit| &commit.nest)),
+            // An access per cycle is no pace.
+            pace: load.pace.unwrap_or(FetchPace { accesses: u64::MAX, cycles: 0 }),
+            in_group: 0,
+            next_group: 0,
             rate,
             needed: [Needed { whole: 0, rest: 0 }; 2],
             refused: false,
@@ -136,16 +172,34 @@ impl<'a> Pipeline<'a> {
         self.fetch.finished() && self.commit.finished()
     }
 
-    /// What the context asks for. A commit access is due from the cycle after the last fetch access that it needs. The
+    /// Cycles until the pace lets the fetch go on.
+    #[inline]
+    const fn group_wait(&self, cycle: u64) -> u64 {
+        if self.in_group > 0 { 0 } else { self.next_group.saturating_sub(cycle) }
+    }
+
+    /// What the context asks for in a cycle. A commit access is due from the cycle after the last fetch access that it needs. The
     /// fetch waits while its commit was refused, or while more than one commit access is due.
     #[inline]
-    pub(super) const fn wants(&self) -> Wants {
+    pub(super) const fn wants(&self, cycle: u64) -> Wants {
         let fetched = self.fetch.position();
         let fetching = !self.fetch.finished();
+        let ready = fetching && self.group_wait(cycle) == 0;
         let due = !fetching || fetched >= self.needed[0].fetches();
         let two_due = fetched >= self.needed[1].fetches() && self.commit.left() > 1;
-        let held = fetching && (self.refused || two_due);
-        Wants { fetch: fetching && !held, held, commit: due && !self.commit.finished() }
+        let held = ready && (self.refused || two_due);
+        Wants { fetch: ready && !held, held, commit: due && !self.commit.finished() }
+    }
+
+    /// The next fetch access was granted.
+    #[inline]
+    pub(super) fn fetch_granted(&mut self, cycle: u64) {
+        if self.in_group == 0 {
+            self.in_group = self.pace.accesses;
+            self.next_group = cycle + self.pace.cycles;
+        }
+        self.in_group -= 1;
+        self.fetch.advance();
     }
 
     /// The next commit access was granted.
@@ -170,6 +224,8 @@ impl<'a> Pipeline<'a> {
         Mark {
             fetched: self.fetch.position(),
             fetch_phase: self.fetch.phase(),
+            in_group: self.in_group,
+            group_wait: self.next_group.saturating_sub(cycle),
             committed: self.commit.position(),
             commit_phase: self.commit.phase(),
             needed: self.needed[0],
@@ -189,6 +245,11 @@ impl<'a> Pipeline<'a> {
             return 0;
         }
         let (fetched, committed) = self.since(mark);
+        let paced = self.pace.cycles > 0 && !self.fetch.finished();
+        let group_wait = self.next_group.saturating_sub(cycle);
+        if paced && (self.in_group, group_wait) != (mark.in_group, mark.group_wait) {
+            return 0;
+        }
         let mut waits = u64::MAX;
         if !self.fetch.finished() && !self.commit.finished() {
             let [now, _] = self.needed;
@@ -218,8 +279,9 @@ impl<'a> Pipeline<'a> {
     }
 
     /// Does `times` times again what was done since `mark`.
-    pub(super) fn repeat(&mut self, mark: &Mark, times: u64) {
+    pub(super) fn repeat(&mut self, mark: &Mark, times: u64, period_cycles: u64) {
         let (fetched, committed) = self.since(mark);
+        self.next_group += period_cycles * times;
         self.fetch.skip(fetched * times);
         self.commit.skip(committed * times);
         if committed > 0 {
@@ -248,6 +310,18 @@ mod tests {
         }
     }
 
+    /// A group per packet where each has accesses of its own, and of more packets where they share some.
+    #[test]
+    fn a_pace_has_whole_groups() {
+        let pace = |accesses, cycles| Some(FetchPace { accesses, cycles });
+        assert_eq!(FetchPace::of_packets(8, 4, 32), pace(2, 32));
+        assert_eq!(FetchPace::of_packets(2, 8, 4), pace(1, 16));
+        assert_eq!(FetchPace::of_packets(9, 6, 2), pace(3, 4));
+        // As many accesses as cycles: nothing waits.
+        assert_eq!(FetchPace::of_packets(127, 4, 32), pace(127, 128));
+        assert_eq!([FetchPace::of_packets(128, 4, 32), FetchPace::of_packets(0, 4, 32)], [None; 2]);
+    }
+
     /// `ceil((k + 1) * fetches / commits)`, one access after the other.
     #[test]
     fn commits_wait_for_their_fetches() {
@@ -255,7 +329,7 @@ mod tests {
             let nest = || AccessNest::main(&entries(&[(3000, 32)]), 0, 32).expect("inside of the slice");
             let rate = CommitRate::new(fetches, commits).expect("both sides");
             let commit = Some(CommitLoad { nest: nest(), rate });
-            let load = ContextLoad { start_cycle: 0, fetch: Some(nest()), commit };
+            let load = ContextLoad { fetch: Some(nest()), commit, ..ContextLoad::default() };
             let mut pipeline = Pipeline::new(&load);
             for k in 0..2000 {
                 let needed = ((k + 1) * fetches).div_ceil(commits);

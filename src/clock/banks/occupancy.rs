@@ -31,7 +31,7 @@ impl Arbiter<'_> {
                 continue;
             }
             let (fetch, commit) = (fetch as usize, fetch as usize + 1);
-            let wants = context.wants();
+            let wants = context.wants(cycle);
             context.refused = false;
             if wants.held {
                 self.stalls[fetch][commit] += 1;
@@ -41,7 +41,7 @@ impl Arbiter<'_> {
                 if banks & grants.banks() == 0 {
                     grants.grant(fetch, banks);
                     self.last_grant_cycle[fetch] = cycle;
-                    context.fetch.advance();
+                    context.fetch_granted(cycle);
                 } else {
                     self.stalls[fetch][grants.holder(banks)] += 1;
                 }
@@ -103,7 +103,7 @@ impl Arbiter<'_> {
                     self.last_grant_cycle[requester] += period * times;
                 }
             }
-            context.repeat(mark, times);
+            context.repeat(mark, times, period);
         }
         for (now, before) in self.stalls.iter_mut().flatten().zip(snapshot.stalls.iter().flatten()) {
             *now += (*now - before) * times;

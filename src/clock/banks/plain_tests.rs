@@ -20,6 +20,8 @@ struct Stream {
 struct Context {
     start: u64,
     fetch: Option<Stream>,
+    /// Packets, and cycles for each.
+    pace: Option<(u64, u64)>,
     /// With fetches for commits.
     commit: Option<(Stream, u64, u64)>,
 }
@@ -46,10 +48,12 @@ fn model(load: &Load) -> (Outcome, Occupancy) {
         new(&entries(&stream.loops), stream.base, stream.bytes).expect("inside of the slice")
     };
     let [main, sub] = [0, 1].map(|k| {
-        let Context { start, fetch, commit } = &load.contexts[k];
+        let Context { start, fetch, pace, commit } = &load.contexts[k];
+        let accesses = fetch.as_ref().map_or(0, |fetch| fetch.loops.iter().map(|own| own.0 as u64).product());
         ContextLoad {
             start_cycle: *start,
             fetch: fetch.as_ref().map(|fetch| nest(fetch, k == 1)),
+            pace: pace.and_then(|(packets, cycles)| FetchPace::of_packets(accesses, packets, cycles)),
             commit: commit.as_ref().map(|(commit, fetches, commits)| CommitLoad {
                 nest: nest(commit, k == 1),
                 rate: CommitRate::new(*fetches, *commits).expect("both sides"),
@@ -106,6 +110,8 @@ fn plain(load: &Load) -> Outcome {
     let mut reports = [RequesterReport::default(); 4];
     let mut done = [0usize; 4];
     let mut refused = [false; 2];
+    // The cycle in which each group of fetches may begin.
+    let mut group_begins = [0; 2];
     // Runs of the Tensor Unit per bank, the open one last.
     let mut runs: Vec<Vec<(u64, u64)>> = vec![vec![(0, 0)]; 16];
     let active_from = load.engines.iter().flat_map(|engine| engine.first()).map(|request| request.0).min();
@@ -128,6 +134,17 @@ fn plain(load: &Load) -> Outcome {
                 continue;
             }
             let (fetch, commit) = (2 * context, 2 * context + 1);
+            // Accesses that come together, and the cycles for them.
+            let group = (load.contexts[context].pace)
+                .map(|(packets, cycles)| (streams[fetch].len() as u64, packets, cycles))
+                .filter(|(accesses, packets, cycles)| *accesses < packets * cycles)
+                .map(|(accesses, packets, cycles)| {
+                    let least =
+                        (1..=accesses).find(|k| (k * packets).is_multiple_of(accesses)).expect("all of them");
+                    (least, least * packets / accesses * cycles)
+                });
+            let begins = group.is_some_and(|(accesses, _)| (done[fetch] as u64).is_multiple_of(accesses));
+            let paced = begins && cycle < group_begins[context];
             let rate = load.contexts[context].commit.as_ref().map_or((1, 1), |commit| (commit.1, commit.2));
             // Commit accesses for which `fetched` fetch accesses are enough.
             let fetched = done[fetch] as u64;
@@ -142,6 +159,9 @@ fn plain(load: &Load) -> Outcome {
                 let Some(&address) = streams[requester].get(done[requester]).filter(|_| wants) else {
                     continue;
                 };
+                if requester == fetch && paced {
+                    continue;
+                }
                 if requester == fetch && held {
                     reports[fetch].stall_cycles[commit] += 1;
                     continue;
@@ -155,6 +175,9 @@ fn plain(load: &Load) -> Outcome {
                 }
                 banks.iter().for_each(|&bank| owner[bank] = Some(requester));
                 done[requester] += 1;
+                if let (true, true, Some((_, cycles))) = (requester == fetch, begins, group) {
+                    group_begins[context] = cycle + cycles;
+                }
                 reports[requester].accesses += 1;
                 reports[requester].last_grant_cycle = Some(cycle);
             }
@@ -260,7 +283,14 @@ fn random_context(rng: &mut SmallRng, most: usize, sub: bool) -> Context {
         let rate = (rng.random_range(1..=8), rng.random_range(1..=8));
         (stream, rate.0, rate.1)
     });
-    Context { start: if rng.random_bool(0.5) { 0 } else { rng.random_range(0..200) }, fetch, commit }
+    let pace = fetch.as_ref().filter(|_| rng.random_bool(0.3)).map(|fetch| {
+        // Some packets have several accesses, some accesses several packets.
+        let accesses = fetch.loops.iter().map(|own| own.0 as u64).product::<u64>();
+        let packets =
+            if rng.random_bool(0.2) { 2 * accesses } else { (accesses / rng.random_range(1..9)).max(1) };
+        (packets, accesses / packets * rng.random_range(1..4) + rng.random_range(1..6))
+    });
+    Context { start: if rng.random_bool(0.5) { 0 } else { rng.random_range(0..200) }, fetch, pace, commit }
 }
 
 fn random_load(rng: &mut SmallRng, most: usize) -> Load {

@@ -51,6 +51,22 @@ fn capacity() {
     assert_eq!(DM_BYTES * SLICES * CLUSTERS, 256 << 20);
 }
 
+/// A packet of two accesses every 256 cycles, and another one meanwhile: it goes before, and the rest waits for its pace.
+#[test]
+fn a_ring_sets_the_pace_of_a_fetch() {
+    let nest = main_nest(&[(16, 0)], 0, 8);
+    let pace = FetchPace::of_packets(16, 8, 256);
+    let paced = ContextLoad { pace, ..ContextLoad::fetch(nest) };
+    let occupancy = run(&[paced.clone(), ContextLoad::default()]);
+    assert_eq!(occupancy.end_cycle(), 7 * 256 + 2);
+    assert!(occupancy.longest_runs().iter().all(|own| own.cycles <= 2));
+    let other = |accesses| ContextLoad::fetch(sub_nest(&[(accesses, 0)], 0));
+    for (accesses, cycles) in [(1, 3), (254, 256), (255, 259), (508, 512), (509, 515)] {
+        let report = run(&[paced.clone(), other(accesses)]).requester(Requester::SubFetch);
+        assert_eq!(report.end_cycle(), cycles, "{accesses} accesses beside the packets");
+    }
+}
+
 /// A commit of the main context and a requester of the sub context, on one bank and on two.
 #[test]
 fn main_goes_before_sub() {
