@@ -37,6 +37,6 @@ pub use dma_timing::DmaTiming;
 pub use ledger::{KernelCall, KernelTime, Totals, Warning};
 pub(crate) use map::Allocations;
 pub use map::{Allocation, End, MemoryMap, MemoryUse, TensorLife, Touch};
-pub use record::{Observer, Record};
+pub use record::{Observer, Record, Timing};
 pub use report::Report;
 pub use system_clock::Clock;

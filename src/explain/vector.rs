@@ -4,7 +4,8 @@ use crate::command::shapes_before_vector;
 use crate::command::{RngdAlu, StreamShape, Vector, VectorStep};
 use crate::engine::stream::{Pass, VectorFinalTensor};
 use crate::engine::vector::{
-    InterSlicePlan, ReducePlan, VectorPacketPlan, VectorPacketRequest, derive_inter_slice, derive_reduce,
+    InterSlicePlan, ReducePlan, UnzipPlan, UnzipRequest, VectorPacketPlan, VectorPacketRequest,
+    derive_inter_slice, derive_reduce, derive_unzip,
 };
 use crate::explain::{MappingChange, StageExplanation};
 use crate::mapping::{AxisName, M};
@@ -163,6 +164,39 @@ impl<Time: M, Packet: M, OutTime: M, OutPacket: M> VectorPacketPlan<Time, Packet
         let rule = format!("the innermost two steps of m![{}] become one packet", Time::EXPR);
         Self::explained("vector_concat", rule)
     }
+
+    /// How a packet of 4 lanes follows from one of 8 whose upper half is padding.
+    pub fn explain_trim() -> StageExplanation {
+        let () = Self::TRIM;
+        let rule = format!("the upper half of m![{}] is padding, and goes", Packet::EXPR);
+        Self::explained("vector_trim_way4", rule)
+    }
+
+    /// How a packet of 8 lanes follows from one of 4.
+    pub fn explain_pad() -> StageExplanation {
+        let () = Self::PAD;
+        let rule = format!("m![{}] gets an upper half of padding", Packet::EXPR);
+        Self::explained("vector_pad_way8", rule)
+    }
+}
+
+impl<Axis: AxisName, Time: M, TileTime: M, SplitTime: M, Packet: M>
+    UnzipPlan<Axis, Time, TileTime, SplitTime, Packet>
+{
+    /// How two groups follow from the mappings.
+    pub fn explain() -> StageExplanation {
+        let positions = derive_unzip(&Self::REQUEST).unwrap_or_else(|error| error.refuse());
+        let UnzipRequest { axis, time, tile_time, split_time, .. } = Self::REQUEST;
+        let mappings = vec![
+            MappingChange::new("Time", time, tile_time),
+            MappingChange::new("Group", tile_time, split_time),
+        ];
+        let rule = format!("group 0 is where {axis} is 0, group 1 where it is 1");
+        let mut explanation = StageExplanation::new("vector_intra_slice_unzip", mappings, rule);
+        explanation.fact("packets", format!("{}, then {} of each group", Time::SIZE, SplitTime::SIZE));
+        explanation.fact("packets between the two of a pair", positions / BEAT_LANES);
+        explanation
+    }
 }
 
 impl<Axis: AxisName, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, OutTime: M, OutPacket: M>
@@ -216,7 +250,7 @@ mod tests {
     use crate::prelude::{axes, m};
     use crate::scalar::ElementType;
 
-    axes![W = 5, L = 8, G = 32, J = 8];
+    axes![W = 5, L = 8, G = 32, J = 8, V = 3, I = 2];
 
     #[test]
     fn a_program_is_a_table() {
@@ -239,6 +273,13 @@ mod tests {
     fn plans_are_explained() {
         let split = VectorPacketPlan::<m![W], m![L], m![W, L / 4], m![L % 4]>::explain_split();
         assert_eq!(split.value("packets"), Some("5 of 8, then 10 of 4"));
+        let trim = VectorPacketPlan::<m![W], m![V # 8], m![W], m![V # 4]>::explain_trim();
+        assert_eq!(trim.value("packets"), Some("5 of 8, then 5 of 4"));
+        let pad = VectorPacketPlan::<m![W], m![V # 4], m![W], m![V # 8]>::explain_pad();
+        assert_eq!(pad.value("packets"), Some("5 of 4, then 5 of 8"));
+        type Pairs = UnzipPlan<I, m![I, W], m![1 # 2, W], m![W], m![L]>;
+        assert_eq!(Pairs::explain().value("packets"), Some("10, then 5 of each group"));
+        assert_eq!(Pairs::explain().value("packets between the two of a pair"), Some("5"));
         type Sum = ReducePlan<W, m![1], m![1 # 2], m![G, J], m![W, L / 4], m![L % 4], m![L / 4], m![L % 4]>;
         assert_eq!(Sum::explain().value("slots"), Some("2 of 8"));
         assert_eq!(Sum::explain().value("elements of a sum"), Some("5"));

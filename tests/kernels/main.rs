@@ -27,6 +27,7 @@ mod switch;
 mod threads;
 mod transposes;
 mod vector;
+mod vector_patterns;
 
 use furiosa_visa_std::chip::CheckOptions;
 use furiosa_visa_std::prelude::*;
