@@ -10,7 +10,7 @@
 //! writes what is fetched, all slices are fetched before any of them is written.
 
 use super::fetch::{FetchBuffers, FetchPlan};
-use super::{Buffers, Pass};
+use super::{Buffers, Packets, Pass};
 use crate::chip::memory::Unit;
 use crate::chip::memory::place::Coordinates;
 use crate::chip::memory::row::Row;
@@ -82,6 +82,8 @@ pub(super) struct Sent<'a> {
     whole: Vec<bool>,
     /// The first byte of each packet, the same in all slices.
     starts: &'a [u32],
+    /// Packets lie one behind the other.
+    is_even: bool,
 }
 
 /// What a slice gathers into: elements, and whether they were written if not all were.
@@ -200,7 +202,14 @@ impl Exchange {
         }
         let places = |k: usize| (first + k * every, place + k * apart);
         match self.bytes {
-            // What is copied most, with its size known.
+            // What is copied most: its size is known, and instructions are few, so that many reads are on their way at a time.
+            32 if sent.is_even => {
+                let from = bytes[sent.starts[first] as usize..].as_chunks::<32>().0;
+                let to = &mut target.bytes.as_chunks_mut::<32>().0[place..];
+                for k in 0..count {
+                    to[k * apart] = from[k * every];
+                }
+            }
             32 => {
                 let to = target.bytes.as_chunks_mut::<32>().0;
                 for (packet, place) in (0..count).map(places) {
@@ -242,16 +251,18 @@ impl Pass<'_> {
     pub(super) fn sent<'a>(&'a self, units: &'a [Unit], rows: &'a mut Vec<Row>) -> Option<Sent<'a>> {
         self.exchange.as_ref()?;
         match &self.packets {
-            Some(packets) if self.sends_in_place(units) => Some(self.sent_in_place(units, &packets.starts)),
+            Some(packets) if self.sends_in_place(units) => Some(self.sent_in_place(units, packets)),
             _ => self.sent_rows(units, rows),
         }
     }
 
     /// What all slices send, in DM.
-    fn sent_in_place<'a>(&'a self, units: &'a [Unit], starts: &'a [u32]) -> Sent<'a> {
+    fn sent_in_place<'a>(&'a self, units: &'a [Unit], packets: &'a Packets) -> Sent<'a> {
         let bytes = |(unit, &sends): (&'a Unit, &bool)| if sends { unit.dm.bytes() } else { &[] };
         let bytes = units.iter().zip(&self.senders).map(bytes).collect();
-        Sent { bytes, flags: vec![None; units.len()], whole: self.senders.clone(), starts }
+        let Packets { starts, is_even, range: _ } = packets;
+        let (flags, whole) = (vec![None; units.len()], self.senders.clone());
+        Sent { bytes, flags, whole, starts, is_even: *is_even }
     }
 
     /// Fetches what all slices send.
@@ -281,6 +292,7 @@ impl Pass<'_> {
             flags: rows.iter().map(Row::flags).collect(),
             whole: rows.iter().map(|row| row.len() > 0 && row.flags().is_none()).collect(),
             starts: &exchange.starts,
+            is_even: true,
         })
     }
 
@@ -303,7 +315,7 @@ impl Pass<'_> {
                 if !self.receivers[numbers.clone()].contains(&true) {
                     continue;
                 }
-                let sent = self.sent_in_place(units, &packets.starts);
+                let sent = self.sent_in_place(units, packets);
                 let gather = |(number, buffers): (usize, &mut Buffers)| {
                     if self.receivers[number] {
                         let (at, unit) = (Coordinates::of_slice(number), &units[number]);

@@ -1,8 +1,8 @@
 //! Values: what a command does to the bytes of the memories.
 //!
 //! A pass through the Tensor Unit runs slice by slice, on several threads with the feature `parallel`. In a slice,
-//! blocks of packets go through the stages; the end of the stream is written after everything was read. A pass that
-//! exchanges packets between slices first fetches those of all slices.
+//! blocks of packets go through the stages; the end of the stream is written after everything was read. Of a pass that
+//! exchanges packets between slices, see [`exchange`].
 
 mod adapter;
 mod cast;
@@ -83,6 +83,8 @@ struct Packets {
     starts: Vec<u32>,
     /// All bytes of all pieces, and what lies between them.
     range: Range<usize>,
+    /// They lie one behind the other.
+    is_even: bool,
 }
 
 impl Packets {
@@ -90,7 +92,8 @@ impl Packets {
     fn new(fetch: &FetchPlan, bytes: usize) -> Option<Self> {
         let starts = fetch.addresses(bytes)?;
         let range = *starts.iter().min()? as usize..*starts.iter().max()? as usize + bytes;
-        Some(Self { starts, range })
+        let is_even = starts.windows(2).all(|pair| pair[1] as usize == pair[0] as usize + bytes);
+        Some(Self { starts, range, is_even })
     }
 }
 
