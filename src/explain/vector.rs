@@ -107,24 +107,18 @@ impl<const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M
     /// ```
     /// use furiosa_visa_std::prelude::*;
     /// axes![S = 256, K = 16];
-    /// #[device(chip = 1)]
-    /// fn relu(ctx: &mut Context, x: &DmTensor<f32, m![1], m![1 # 2], m![S], m![K]>)
-    ///     -> DmTensor<f32, m![1], m![1 # 2], m![S], m![K]> {
-    ///     let y = (ctx.main.begin(x.view()).fetch::<f32, m![K / 8], m![K % 8]>().collect::<m![K / 8], m![K % 8]>())
-    ///         .vector_init()
-    ///         .vector_intra_slice_branch(BranchMode::Unconditional)
-    ///         .vector_clip(ClipBinaryOpF32::Max, 0.0)
-    ///         .vector_final();
-    ///     assert_eq!(y.explain().rows[2].unit, "ClipMax");
-    ///     println!("{}", y.explain());
-    ///     y.commit(4096)
-    /// }
-    /// # let mut ctx = Context::acquire();
-    /// # pollster::block_on(async {
-    /// #     let x = HostTensor::<f32, m![S, K]>::zero().to_hbm::<m![1], m![S, K]>(&mut ctx.pdma, 0).await;
-    /// #     let x = x.to_dm(&mut ctx.tdma, 0);
-    /// #     launch(relu, (&mut ctx, &x)).await;
-    /// # });
+    /// let mut ctx = Context::acquire();
+    /// let x = HostTensor::<f32, m![S, K]>::zero();
+    /// let x = pollster::block_on(x.to_hbm::<m![1], m![S, K]>(&mut ctx.pdma, 0));
+    /// let x = x.to_dm::<m![1 # 2], m![S], m![K]>(&mut ctx.tdma, 0);
+    /// let y = (ctx.main.begin(x.view()).fetch::<f32, m![K / 8], m![K % 8]>().collect::<m![K / 8], m![K % 8]>())
+    ///     .vector_init()
+    ///     .vector_intra_slice_branch(BranchMode::Unconditional)
+    ///     .vector_clip(ClipBinaryOpF32::Max, 0.0)
+    ///     .vector_final();
+    /// println!("{}", y.explain());
+    /// assert_eq!(y.explain().rows[2].unit, "ClipMax");
+    /// let y = y.commit::<m![K]>(4096);
     /// ```
     pub fn explain(&self) -> VectorExplanation {
         let Pass { fetch, switch, collect, contraction, vector, .. } = &*self.pass;
