@@ -491,7 +491,7 @@ mod tests {
         let (clusters, slices) = if memory == Memory::Hbm { (1, 1) } else { (2, 256) };
         let guard = Guard::always(4);
         let footprint = Footprint { element: I8, chips: 1, clusters, slices, elements, guard };
-        Region { memory, address, fill: FillId(1 + address), footprint }
+        Region::whole(memory, address, FillId(1 + address), footprint)
     }
 
     fn config(loops: &[(usize, isize)]) -> Config {

@@ -322,7 +322,7 @@ mod tests {
             let guard = Guard::always(4);
             let element = ElementType::I8;
             let footprint = Footprint { element, chips: 1, clusters: 2, slices: 256, elements: 1024, guard };
-            Region { memory: Memory::Dm, address, fill: FillId(1), footprint }
+            Region::whole(Memory::Dm, address, FillId(1), footprint)
         };
         let mut config = Config::new(32);
         config.entries.push(Entry { size: 32, stride: 32 });

@@ -116,7 +116,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
 
     pub(crate) fn region(&self) -> Region {
         let footprint = const { DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT };
-        Region { memory: Memory::Dm, address: self.address, fill: self.fill, footprint }
+        Region::whole(Memory::Dm, self.address, self.fill, footprint)
     }
 }
 
@@ -137,7 +137,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
 
     pub(crate) fn region(&self) -> Region {
         let footprint = const { DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT };
-        Region { memory: Memory::Dm, address: self.address, fill: self.fill, footprint }
+        Region::whole(Memory::Dm, self.address, self.fill, footprint)
     }
 }
 

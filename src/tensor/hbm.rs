@@ -106,7 +106,7 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
 
     pub(crate) fn region(&self) -> Region {
         let footprint = const { HbmTensor::<D, Chip, Element>::FOOTPRINT };
-        Region { memory: Memory::Hbm, address: self.address, fill: self.fill, footprint }
+        Region::whole(Memory::Hbm, self.address, self.fill, footprint)
     }
 }
 
@@ -125,7 +125,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensorViewMut<'_, D, Chip, Element> {
 
     pub(crate) fn region(&self) -> Region {
         let footprint = const { HbmTensor::<D, Chip, Element>::FOOTPRINT };
-        Region { memory: Memory::Hbm, address: self.address, fill: self.fill, footprint }
+        Region::whole(Memory::Hbm, self.address, self.fill, footprint)
     }
 }
 

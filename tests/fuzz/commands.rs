@@ -113,7 +113,7 @@ fn region(tensor: &Tensor) -> Region {
         elements: tensor.elements,
         guard,
     };
-    Region { memory, address: tensor.address, fill: FillId(tensor.fill), footprint }
+    Region::whole(memory, tensor.address, FillId(tensor.fill), footprint)
 }
 
 fn registers(own: &Registers) -> TrfRegion {

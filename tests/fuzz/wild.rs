@@ -52,7 +52,7 @@ pub(crate) fn region(random: &mut Random, memory: Memory, element: ElementType, 
         elements,
         guard: Guard::always(4),
     };
-    Region { memory, address: address(random), fill: FillId(random.below(6) as u64), footprint }
+    Region::whole(memory, address(random), FillId(random.below(6) as u64), footprint)
 }
 
 fn config(loops: &[(usize, isize)], packet: usize) -> Config {
@@ -614,9 +614,9 @@ fn look(system: &mut System) -> Result<HostBuffer, String> {
         elements: 1024,
         guard: Guard::always(4),
     };
-    let source = Region { memory: Memory::Dm, address: 0, fill: FillId::ANY, footprint };
+    let source = Region::whole(Memory::Dm, 0, FillId::ANY, footprint);
     let staging = Footprint { clusters: 1, slices: 1, ..footprint };
-    let staging = Region { memory: Memory::Hbm, address: 1 << 30, fill: FillId::ANY, footprint: staging };
+    let staging = Region::whole(Memory::Hbm, 1 << 30, FillId::ANY, staging);
     let all = transfer(&[(1024, inside(1), inside(1))]);
     system.enter_kernel(furiosa_visa_std::clock::KernelCall::default());
     system.flush().map_err(|fault| fault.to_string())?;

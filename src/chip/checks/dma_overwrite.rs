@@ -271,7 +271,7 @@ mod tests {
     fn region(memory: Memory, address: u64, element: ElementType) -> Region {
         let guard = Guard::always(4);
         let footprint = Footprint { element, chips: 1, clusters: 2, slices: 256, elements: 4096, guard };
-        Region { memory, address, fill: FillId::ANY, footprint }
+        Region::whole(memory, address, FillId::ANY, footprint)
     }
 
     /// The first byte that is found.

@@ -227,7 +227,7 @@ mod tests {
         let guard = Guard::always(4);
         let footprint =
             Footprint { element: ElementType::I8, chips: 1, clusters: 1, slices: 1, elements, guard };
-        Region { memory: Memory::Dm, address: 0, fill: FillId(1), footprint }
+        Region::whole(Memory::Dm, 0, FillId(1), footprint)
     }
 
     /// Packet by packet.

@@ -155,7 +155,7 @@ mod tests {
     fn region(memory: Memory, address: u64, element: ElementType, elements: usize) -> Region {
         let (clusters, slices) = if memory == Memory::Dm { (2, 256) } else { (1, 1) };
         let footprint = Footprint { element, chips: 1, clusters, slices, elements, guard: Guard::always(4) };
-        Region { memory, address, fill: FillId(1), footprint }
+        Region::whole(memory, address, FillId(1), footprint)
     }
 
     fn dma(from: (Memory, u64), to: (Memory, u64), element: ElementType, transfer: Transfer) -> Dma {

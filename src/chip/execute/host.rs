@@ -121,7 +121,7 @@ mod tests {
     ) -> HostTransfer {
         let footprint =
             Footprint { element, chips: 1, clusters: 1, slices: 1, elements: 4096, guard: Guard::always(4) };
-        let region = Region { memory: Memory::Hbm, address: (1 << 20) - 21, fill: FillId(1), footprint };
+        let region = Region::whole(Memory::Hbm, (1 << 20) - 21, FillId(1), footprint);
         HostTransfer { region, transfer: transfer(loops), host_elements: elements }
     }
 

@@ -275,7 +275,7 @@ mod tests {
         }
         let element = ElementType::I8;
         let footprint = Footprint { element, chips: 1, clusters: 2, slices: 256, elements, guard };
-        Place::Region(Region { memory: Memory::Dm, address, fill: FillId(fill), footprint })
+        Place::Region(Region::whole(Memory::Dm, address, FillId(fill), footprint))
     }
 
     fn trf(fill: u64, address: TrfAddress, rows: usize, row_elements: usize) -> Place {

@@ -199,7 +199,7 @@ mod tests {
         let guard = Guard::always(4);
         let footprint =
             Footprint { element: ElementType::I8, chips: 1, clusters: 1, slices: 4, elements: 64, guard };
-        let region = Region { memory: Memory::Dm, address, fill: FillId(fill), footprint };
+        let region = Region::whole(Memory::Dm, address, FillId(fill), footprint);
         Use { place: Place::Region(region), writes, operation: "test" }
     }
 
