@@ -221,7 +221,7 @@ impl<W: Write + Send> TraceWriter<W> {
 
 /// What is touched, where, and how it lies there: `reads DM bytes 0..128: i8 m![1], m![1 # 2], m![M / 2 # 256], m![M % 2, K]`.
 fn tensor(access: &Access) -> String {
-    let Access { memory, bytes, write, tensor } = access;
+    let Access { memory, bytes, of: _, write, tensor } = access;
     let verb = if *write { "writes" } else { "reads" };
     let Range { start, end } = bytes;
     let mappings = tensor.mappings.text(0).unwrap_or_default();

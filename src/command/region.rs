@@ -191,6 +191,18 @@ impl Region {
         }
     }
 
+    /// Where the part starts, if not in the first unit: ` from slice 4 on`, for messages.
+    pub(crate) fn units_in_words(&self) -> String {
+        let [chip, cluster, slice] = self.part.units;
+        let named = [("chip", chip), ("cluster", cluster), ("slice", slice)];
+        let names: Vec<String> = named
+            .iter()
+            .filter(|(_, first)| *first > 0)
+            .map(|(name, first)| format!("{name} {first}"))
+            .collect();
+        if names.is_empty() { String::new() } else { format!(" from {} on", names.join(", ")) }
+    }
+
     /// Elements of a unit from position 0 to the end of the tensor.
     pub const fn elements_to_end(&self) -> usize {
         let before = (self.part.offset as usize).saturating_mul(8) / self.footprint.element.bits();

@@ -2,7 +2,7 @@
 
 use super::shape::Shape;
 use super::units::{Chips, Clusters, Slices};
-use crate::command::{Address, FillId, Footprint, Memory, Region};
+use crate::command::{Address, FillId, Footprint, Memory, Part, Region};
 use crate::mapping::M;
 use crate::runtime::fault::accept;
 use crate::scalar::Scalar;
@@ -67,12 +67,14 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
 
     /// The whole tensor, to read.
     pub fn view(&self) -> DmTensorView<'_, D, Chip, Cluster, Slice, Element> {
-        DmTensorView { address: self.address, fill: self.fill, types: PhantomData }
+        let tensor = const { &Self::FOOTPRINT };
+        DmTensorView::part_of(self.address, self.fill, tensor, Part::WHOLE)
     }
 
     /// The whole tensor, to write.
     pub fn view_mut(&mut self) -> DmTensorViewMut<'_, D, Chip, Cluster, Slice, Element> {
-        DmTensorViewMut { address: self.address, fill: self.fill, types: PhantomData }
+        let tensor = const { &Self::FOOTPRINT };
+        DmTensorViewMut::part_of(self.address, self.fill, tensor, Part::WHOLE)
     }
 }
 
@@ -91,10 +93,13 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> fmt::Debug
     }
 }
 
-/// A tensor in DM to read from.
+/// A tensor in DM, or a [tile](crate::tensor::tile) of one, to read from.
 pub struct DmTensorView<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> {
-    address: Address,
-    fill: FillId,
+    pub(super) address: Address,
+    pub(super) fill: FillId,
+    /// The positions of the tensor that it is a part of.
+    pub(super) tensor: &'static Footprint,
+    pub(super) part: Part,
     types: PhantomData<(&'l (), D, Chip, Cluster, Slice, Element)>,
 }
 
@@ -109,35 +114,50 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> Clone
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
     DmTensorView<'_, D, Chip, Cluster, Slice, Element>
 {
-    /// The address of the tensor in each slice.
+    /// A part of a tensor at an address.
+    pub(super) fn part_of(address: Address, fill: FillId, tensor: &'static Footprint, part: Part) -> Self {
+        Self { address, fill, tensor, part, types: PhantomData }
+    }
+
+    /// The address of the tensor in each slice, of which a tile is a part.
     pub fn address(&self) -> Address {
         self.address
     }
 
     pub(crate) fn region(&self) -> Region {
         let footprint = const { DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT };
-        Region::whole(Memory::Dm, self.address, self.fill, footprint)
+        let address = self.address.saturating_add(self.part.offset);
+        Region { memory: Memory::Dm, address, fill: self.fill, footprint, part: self.part }
     }
 }
 
-/// A tensor in DM to write to.
+/// A tensor in DM, or a [tile](crate::tensor::tile) of one, to write to.
 pub struct DmTensorViewMut<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> {
-    address: Address,
-    fill: FillId,
+    pub(super) address: Address,
+    pub(super) fill: FillId,
+    /// The positions of the tensor that it is a part of.
+    pub(super) tensor: &'static Footprint,
+    pub(super) part: Part,
     types: PhantomData<(&'l mut (), D, Chip, Cluster, Slice, Element)>,
 }
 
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
     DmTensorViewMut<'_, D, Chip, Cluster, Slice, Element>
 {
-    /// The address of the tensor in each slice.
+    /// A part of a tensor at an address.
+    pub(super) fn part_of(address: Address, fill: FillId, tensor: &'static Footprint, part: Part) -> Self {
+        Self { address, fill, tensor, part, types: PhantomData }
+    }
+
+    /// The address of the tensor in each slice, of which a tile is a part.
     pub fn address(&self) -> Address {
         self.address
     }
 
     pub(crate) fn region(&self) -> Region {
         let footprint = const { DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT };
-        Region::whole(Memory::Dm, self.address, self.fill, footprint)
+        let address = self.address.saturating_add(self.part.offset);
+        Region { memory: Memory::Dm, address, fill: self.fill, footprint, part: self.part }
     }
 }
 
@@ -146,6 +166,6 @@ impl<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
     for DmTensorView<'l, D, Chip, Cluster, Slice, Element>
 {
     fn from(view: DmTensorViewMut<'l, D, Chip, Cluster, Slice, Element>) -> Self {
-        Self { address: view.address, fill: view.fill, types: PhantomData }
+        Self::part_of(view.address, view.fill, view.tensor, view.part)
     }
 }

@@ -6,6 +6,7 @@
 mod dm;
 mod hbm;
 mod shape;
+pub mod tile;
 mod trf;
 mod units;
 mod vrf;

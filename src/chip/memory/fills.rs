@@ -72,7 +72,9 @@ fn covers(new: &Write, old: &Write) -> bool {
             && spans_cover(&new.spans, &old.spans)
     } else {
         match (new.place, old.place) {
-            (Place::Region(a), Place::Region(b)) => a.address == b.address && a.footprint == b.footprint,
+            (Place::Region(a), Place::Region(b)) => {
+                a.address == b.address && a.part == b.part && a.footprint == b.footprint
+            }
             (Place::Trf(a), Place::Trf(b)) => a == crate::command::TrfRegion { fill: a.fill, ..b },
             _ => false,
         }

@@ -86,7 +86,10 @@ impl Access {
             && own.used.writes == other.used.writes
             && new.memory() == before.memory()
             && same_handle
-            && (new.is_dense() || new.guard() == before.guard() && own.spans == other.spans)
+            && (new.is_dense()
+                || new.guard() == before.guard()
+                    && new.part().units == before.part().units
+                    && own.spans == other.spans)
             && a.chip >= b.chip
             && a.cluster >= b.cluster
             && a.slice >= b.slice

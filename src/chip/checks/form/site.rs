@@ -50,7 +50,25 @@ impl Form {
             let help = "use a lower address";
             return Err(Fault::new(FaultKind::OutOfBounds, self.operation, self.location, message, help));
         }
+        let part = &region.part;
+        let inside = part.offset <= region.address
+            && part.units.iter().all(|&before| before < 1 << 16)
+            && part.elements.is_none_or(small);
+        if !inside {
+            let message = format!("a tile at address {} is to be {part:?} of a tensor", region.address);
+            return Err(self.refused(message, "let the tile start inside of its tensor"));
+        }
         self.guard(&footprint.guard, 4)
+    }
+
+    /// A tensor of which each slice reads or writes its own part.
+    pub(super) fn in_its_slice(self, region: &Region) -> Result<(), Fault> {
+        self.region(region)?;
+        if region.part.starts_in_first_unit() {
+            return Ok(());
+        }
+        let message = format!("a tile{} is to be read or written by each slice", region.units_in_words());
+        Err(self.refused(message, "move it to the slices that use it first"))
     }
 
     /// A type that a memory holds.
