@@ -3,6 +3,7 @@
 use super::shape::Shape;
 use super::units::{Chips, Clusters, Slices};
 use crate::command::{Address, FillId, Footprint, Memory, Part, Region};
+use crate::error::{PlanError, refuse};
 use crate::mapping::M;
 use crate::runtime::fault::accept;
 use crate::scalar::Scalar;
@@ -131,6 +132,38 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
     }
 }
 
+impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
+    DmTensorView<'_, D, Chip, Cluster, Slice, Element>
+{
+    /// What a stream reads. Stops the call where it lies in other slices than those that read it.
+    #[track_caller]
+    pub(crate) fn stream_region(&self, operation: &'static str) -> Region {
+        let region = self.region();
+        accept(operation, in_its_slices(operation, &region, "reads", "move it first with `.to_dm_view(…)`"));
+        region
+    }
+}
+
+/// A slice reads and writes its own DM.
+fn in_its_slices(
+    operation: &'static str,
+    region: &Region,
+    verb: &'static str,
+    help: &'static str,
+) -> Result<(), PlanError> {
+    if region.part.starts_in_first_unit() {
+        return Ok(());
+    }
+    refuse!(
+        "tile of other slices",
+        "{}: the tile lies{} of its tensor, but a stream {} in each slice what lies there; help: {}, or start the tile at 0",
+        str(operation),
+        str(&region.units_in_words()),
+        str(verb),
+        str(help),
+    )
+}
+
 /// A tensor in DM, or a [tile](crate::tensor::tile) of one, to write to.
 pub struct DmTensorViewMut<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> {
     pub(super) address: Address,
@@ -158,6 +191,20 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
         let footprint = const { DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT };
         let address = self.address.saturating_add(self.part.offset);
         Region { memory: Memory::Dm, address, fill: self.fill, footprint, part: self.part }
+    }
+
+    /// What a stream writes. Stops the call where it lies in other slices than those that write it.
+    #[track_caller]
+    pub(crate) fn stream_region(&self, operation: &'static str) -> Region {
+        let region = self.region();
+        let help = "commit to a tensor of its own, and move it with `.to_dm_view(…)`";
+        accept(operation, in_its_slices(operation, &region, "writes", help));
+        region
+    }
+
+    /// The positions of the tensor that it is a part of.
+    pub(crate) fn tensor(&self) -> &'static Footprint {
+        self.tensor
     }
 }
 

@@ -4,7 +4,7 @@
 
 use super::link::OnChip;
 use super::{DmaPlan, HostPlan, dma_operation};
-use crate::command::{Address, HostTransfer, Transfer};
+use crate::command::{Address, HostTransfer, Start, Transfer};
 use crate::host::HostTensor;
 use crate::mapping::M;
 use crate::runtime::fault::{accept, or_raise};
@@ -123,7 +123,7 @@ fn into_dm<D: Scalar, Chip: M, Element: M, Cluster: M, Slice: M, Element2: M>(
     address: Address,
     transfer: Transfer,
 ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
-    accept("to_dm", check_dma_address("HBM source", source.address()));
+    accept("to_dm", check_dma_address("HBM source", source.region().address));
     accept("to_dm", check_dma_address("DM destination", address));
     DmTensor::<D, Chip, Cluster, Slice, Element2>::accept_address("to_dm", address);
     let mut tensor = DmTensor::filled(address, dma.next_fill());
@@ -147,23 +147,8 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
         const {
             let _ = HostPlan::<D, Element2, Chip, Element>::DOWNLOAD;
         }
-        let location = Location::caller();
-        NeedsAwait::new(async move { self.download(dma, location) })
-    }
-
-    fn download<Element2: M>(
-        &self,
-        dma: &mut DmaContext<{ Dma::Pcie }>,
-        location: &'static Location<'static>,
-    ) -> HostTensor<D, Element2> {
-        let plan = const { HostPlan::<D, Element2, Chip, Element>::DOWNLOAD };
-        let transfer = HostTransfer {
-            region: self.view().region(),
-            transfer: plan,
-            host_elements: const { HostPlan::<D, Element2, Chip, Element>::HOST_ELEMENTS },
-        };
-        let buffer = or_raise(dma.download(&transfer, location));
-        HostTensor::from_host_buffer(buffer)
+        let (view, location) = (self.view(), Location::caller());
+        NeedsAwait::new(async move { view.download(dma, location) })
     }
 
     /// Copies the tensor to another place in HBM, in any layout, in every chip at byte `address`. Axes that only the
@@ -210,6 +195,35 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
 }
 
 impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
+    /// Copies the tensor to the host: see [`HbmTensor::to_host`].
+    #[track_caller]
+    #[inline(never)]
+    pub fn to_host<Element2: M>(
+        self,
+        dma: &mut DmaContext<{ Dma::Pcie }>,
+    ) -> NeedsAwait<impl Future<Output = HostTensor<D, Element2>>> {
+        const {
+            let _ = HostPlan::<D, Element2, Chip, Element>::DOWNLOAD;
+        }
+        let location = Location::caller();
+        NeedsAwait::new(async move { self.download(dma, location) })
+    }
+
+    fn download<Element2: M>(
+        &self,
+        dma: &mut DmaContext<{ Dma::Pcie }>,
+        location: &'static Location<'static>,
+    ) -> HostTensor<D, Element2> {
+        let (region, plan) = (self.region(), const { HostPlan::<D, Element2, Chip, Element>::DOWNLOAD });
+        let transfer = HostTransfer {
+            region,
+            transfer: plan.further(Start::of(&region), Start::FIRST),
+            host_elements: const { HostPlan::<D, Element2, Chip, Element>::HOST_ELEMENTS },
+        };
+        let buffer = or_raise(dma.download(&transfer, location));
+        HostTensor::from_host_buffer(buffer)
+    }
+
     /// Copies the tensor to another place in HBM: see [`HbmTensor::to_hbm`].
     #[track_caller]
     #[inline(never)]
@@ -262,7 +276,7 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
             DmaPlan::<HbmTensor<D, Chip, Element>, DmTensor<D, Chip, Cluster, Slice, Element2>>::TRANSFER
         };
         let destination = destination.region();
-        accept("to_dm", check_dma_address("HBM source", self.address()));
+        accept("to_dm", check_dma_address("HBM source", self.region().address));
         accept("to_dm", check_dma_address("DM destination", destination.address));
         dma.engines().execute(dma_operation(self.region(), destination, transfer));
     }

@@ -29,7 +29,7 @@ pub(crate) use host::derive_host_transfer;
 pub use host::{HostPlan, derive_storage_transfer};
 pub use link::OnChip;
 
-use crate::command::{Dma, Footprint, Memory, Operation, Region, Transfer};
+use crate::command::{Dma, Footprint, Memory, Operation, Region, Start, Transfer};
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::M;
 use crate::scalar::Scalar;
@@ -110,6 +110,7 @@ pub(crate) const fn derive_move(
 }
 
 pub(crate) fn dma_operation(source: Region, destination: Region, transfer: Transfer) -> Operation {
+    let transfer = transfer.further(Start::of(&source), Start::of(&destination));
     Operation::Dma(Box::new(Dma { source, destination, transfer, pcie: false }))
 }
 
