@@ -5,6 +5,7 @@
 
 mod dm;
 mod hbm;
+pub mod relabel;
 mod shape;
 pub mod tile;
 mod trf;

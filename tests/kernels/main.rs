@@ -24,6 +24,7 @@ mod register_files;
 mod runtime;
 mod switch;
 mod threads;
+mod tiles;
 mod transposes;
 mod vector;
 
