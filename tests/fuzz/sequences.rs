@@ -3,7 +3,7 @@
 use crate::reference::random::Random;
 use crate::reference::shadow::order::{BARE, FOREIGN};
 use crate::reference::shadow::{
-    Copied, Kind, Loop, Memory, Move, Operation, Pass, Registers, Sink, Sums, Tensor,
+    Copied, Kind, Loop, Memory, Move, Operation, Pass, Registers, Sink, Sums, Tensor, Tile,
 };
 
 const KINDS: [Kind; 5] = [Kind::I8, Kind::I16, Kind::Bf16, Kind::I32, Kind::F32];
@@ -46,7 +46,7 @@ pub fn everything(random: &mut Random) -> Vec<Operation> {
     let tensor = |memory, address, elements| {
         let (clusters, slices) = if memory == Memory::Hbm { (1, 1) } else { (2, 4) };
         let (fill, kind, period, live) = (0, Kind::I8, 1, 1);
-        Tensor { memory, address, fill, kind, clusters, slices, elements, period, live }
+        Tensor { memory, address, fill, kind, clusters, slices, elements, period, live, tile: None }
     };
     let at = bytes as u64 * random.below(4) as u64;
     // Slices of both clusters, so many units apart, one after the other.
@@ -92,7 +92,7 @@ impl Operations {
                 let (clusters, slices) = if memory == Memory::Hbm { (1, 1) } else { (2, 4) };
                 let fill = own.fills;
                 let (address, period, live) = (64 * random.below(4) as u64, 1, 1);
-                Tensor { memory, address, fill, kind, clusters, slices, elements, period, live }
+                Tensor { memory, address, fill, kind, clusters, slices, elements, period, live, tile: None }
             });
             let array = (0..elements).map(|_| Self::element(random, kind, false)).collect();
             let inside = one(elements, (0, 1), (0, 1));
@@ -159,8 +159,9 @@ impl Operations {
         let known: Vec<&Tensor> = (self.tensors.iter())
             .filter(|own| own.memory == memory && own.kind == kind && own.elements >= elements)
             .collect();
-        if random.chance(20) && !known.is_empty() {
-            return random.pick(&known).clone();
+        if random.chance(25) && !known.is_empty() {
+            let tensor = random.pick(&known).clone();
+            return if random.chance(50) { Self::tile(random, tensor, elements) } else { tensor };
         }
         let memory =
             if random.chance(2) { random.pick(&[Memory::Hbm, Memory::Dm, Memory::Vrf]) } else { memory };
@@ -175,7 +176,7 @@ impl Operations {
         let live = random.between(1, period);
         let address = Self::address(random, memory, bytes);
         let fill = self.fill(random);
-        Tensor { memory, address, fill, kind, clusters, slices, elements, period, live }
+        Tensor { memory, address, fill, kind, clusters, slices, elements, period, live, tile: None }
     }
 
     /// A tensor to be read: one that was made, part of it, what lies where it is, or anything.
@@ -186,7 +187,9 @@ impl Operations {
             return self.made(random, memory, kind, elements);
         }
         let mut tensor = random.pick(&known).clone();
-        if random.chance(20) {
+        if random.chance(25) {
+            tensor = Self::tile(random, tensor, 1);
+        } else if random.chance(20) && tensor.tile.is_none() {
             let first = random.below(tensor.elements) / tensor.period * tensor.period;
             tensor.address += (first * tensor.kind.bytes()) as u64;
             tensor.elements = random.between(1, tensor.elements - first);
@@ -195,10 +198,23 @@ impl Operations {
             tensor.fill = random.pick(&[0, 0, 0, BARE + 1, BARE + 1, FOREIGN + 1]);
         }
         if random.chance(4) {
-            tensor.kind = random.pick(&KINDS);
+            (tensor.kind, tensor.tile) = (random.pick(&KINDS), None);
             tensor.elements = tensor.elements.div_ceil(tensor.kind.bytes());
         }
         tensor
+    }
+
+    /// A part of a tensor, or of a part, with at least so many elements.
+    fn tile(random: &mut Random, tensor: Tensor, least: usize) -> Tensor {
+        let held = tensor.held();
+        if least > held || tensor.address >= 49 << 30 {
+            return tensor;
+        }
+        let first = random.below(held - least + 1) / tensor.period * tensor.period;
+        let kept = random.between(least, held - first);
+        let before = tensor.tile.map_or(0, |tile| tile.before) + first;
+        let address = tensor.address + (first * tensor.kind.bytes()) as u64;
+        Tensor { address, tile: Some(Tile { before, kept }), ..tensor }
     }
 
     fn element(random: &mut Random, kind: Kind, holes: bool) -> Option<Vec<u8>> {
@@ -277,7 +293,7 @@ impl Operations {
 
     fn download(&mut self, random: &mut Random) -> Operation {
         let from = self.read(random, Memory::Hbm);
-        let elements = if random.chance(10) { from.elements + random.below(9) } else { from.elements };
+        let elements = if random.chance(10) { from.held() + random.below(9) } else { from.held() };
         let mut moved = Move { loops: vec![one(elements, (0, 1), (0, 1))], cut: None };
         match random.below(12) {
             0 => moved.loops[0].from.1 = random.below(3),
@@ -302,7 +318,7 @@ impl Operations {
         let units = random.pick(&[1, 2, 4]);
         // Per unit on the side that has units, so many elements; on the other one as many for all.
         let spread = sides[0] != sides[1];
-        let held = if sides[0] == Memory::Hbm && spread { from.elements / units } else { from.elements };
+        let held = if sides[0] == Memory::Hbm && spread { from.held() / units } else { from.held() };
         let row = (held / rows).max(1);
         let count = rows * row;
         let all = if sides[1] == Memory::Hbm && spread { count * units } else { count };
@@ -349,7 +365,7 @@ impl Operations {
         let memory = if random.chance(2) { Memory::Hbm } else { Memory::Dm };
         let from = self.read(random, memory);
         let parts = if call == Copied::Parts { random.pick(&[1, 2, 4]) } else { 1 };
-        let held = (from.elements / parts).max(1);
+        let held = (from.held() / parts).max(1);
         let mut to = self.made(random, memory, from.kind, held);
         if random.chance(60) {
             (to.clusters, to.slices) = (from.clusters, from.slices);
@@ -409,7 +425,7 @@ impl Operations {
             1 => lanes * flits / 2,
             _ => lanes * flits,
         };
-        let time = (from.elements / packet).clamp(1, 6);
+        let time = (from.held() / packet).clamp(1, 6);
         let mut loops = vec![(time, packet as isize), (packet, 1)];
         let mut base = 0;
         match random.below(16) {

@@ -6,7 +6,7 @@ use crate::wild_vector;
 use furiosa_visa_std::chip::{Check, CheckOptions, ExecutionOrder, FreshMemory, SimOptions, System};
 use furiosa_visa_std::command::{
     AccumulationKind, Cast, Collect, Command, ContextKind, Contraction, CopyCall, Dma, Emission, Fetch,
-    FillId, Footprint, HostBuffer, HostTransfer, Inspection, Interleave, MaskConfig, Memory, Operation,
+    FillId, Footprint, HostBuffer, HostTransfer, Inspection, Interleave, MaskConfig, Memory, Operation, Part,
     Region, RegisterFile, Sink, SnoopDigit, SnoopLoop, Step, StreamShape, Switch, SwitchLoop, SwitchVariant,
     Table, TensorUnit, TimeGate, Transfer, TransferLoop, Transpose, TrfAddress, TrfRegion, UnitCopy,
 };
@@ -52,7 +52,17 @@ pub(crate) fn region(random: &mut Random, memory: Memory, element: ElementType, 
         elements,
         guard: Guard::always(4),
     };
-    Region::whole(memory, address(random), FillId(random.below(6) as u64), footprint)
+    let whole = Region::whole(memory, address(random), FillId(random.below(6) as u64), footprint);
+    if random.chance(85) {
+        return whole;
+    }
+    // A part of a tensor, or what says that it is one.
+    let part = Part {
+        offset: odd(random, 600) as u64,
+        units: [0; 3].map(|_| if random.chance(80) { 0 } else { odd(random, 300) }),
+        elements: random.chance(70).then(|| odd(random, elements)),
+    };
+    Region { part, ..whole }
 }
 
 fn config(loops: &[(usize, isize)], packet: usize) -> Config {
