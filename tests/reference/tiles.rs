@@ -135,8 +135,8 @@ mod tests {
         assert_eq!(tiled.offset(1, 13), Some(21));
         assert!(Tiled::new(&map("G"), &map("K")).is_err());
         // Ragged and padded.
-        let tiled = Tiled::new(&map("P # 8"), &map("P / 4")).expect("it holds a part of P");
-        assert!(tiled.is_tile(&map("1 # 2, P % 4"), 1));
+        let tiled = Tiled::new(&map("P # 8"), &map("P # 8 / 4")).expect("it holds a part of P");
+        assert!(tiled.is_tile(&map("1 # 2, P # 8 % 4"), 1));
         assert_eq!((tiled.offset(1, 1), tiled.offset(1, 2)), (Some(4), None));
         let tiled = Tiled::new(&map("P # 8"), &map("P # 8")).expect("it holds P");
         assert_eq!((tiled.offset(1, 6), tiled.offset(1, 7)), (Some(6), None));

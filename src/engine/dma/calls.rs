@@ -3,7 +3,7 @@
 // `#[inline(never)]`: the compiler names the line of a call that it did not inline.
 
 use super::link::OnChip;
-use super::{DmaPlan, HostPlan, dma_operation};
+use super::{DmaPlan, HostPlan, check_units_of_tile, dma_operation};
 use crate::command::{Address, HostTransfer, Start, Transfer};
 use crate::host::HostTensor;
 use crate::mapping::M;
@@ -275,10 +275,12 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
         let transfer = const {
             DmaPlan::<HbmTensor<D, Chip, Element>, DmTensor<D, Chip, Cluster, Slice, Element2>>::TRANSFER
         };
-        let destination = destination.region();
+        let (tensor, destination) = (destination.tensor(), destination.region());
         accept("to_dm", check_dma_address("HBM source", self.region().address));
         accept("to_dm", check_dma_address("DM destination", destination.address));
-        dma.engines().execute(dma_operation(self.region(), destination, transfer));
+        let operation = dma_operation(self.region(), destination, transfer);
+        accept("to_dm", check_units_of_tile(&operation, tensor));
+        dma.engines().execute(operation);
     }
 }
 

@@ -29,7 +29,7 @@
 //! the tensor. Two tiles of other bytes have nothing to do with each other: one context can write one of them while another
 //! context reads the other.
 //!
-//! Where an axis ends inside of the last tile (`A / 4` of `A = 7`), the tile also has the padding behind it: what is read there
+//! Where an axis ends inside of the last tile (`A # 8 / 4` of `A = 7`), the tile also has the padding behind it: what is read there
 //! was never written, and what is written there is no element of the tensor.
 //!
 //! # Refused while compiling

@@ -30,7 +30,7 @@ fn units(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![C, S, B]>, out: &mut Hbm
 /// A ragged last tile, several at a time to write, and a view that was made from a tile to write.
 #[device(chip = 1)]
 fn split(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![P # 8, B]>, out: &mut HbmTensor<i8, m![1], m![P # 8, B]>) {
-    x.view().tile::<m![P / 4], 1, m![1 # 2, P % 4, B]>(1);
+    x.view().tile::<m![P # 8 / 4], 1, m![1 # 2, P # 8 % 4, B]>(1);
     let rows = x.view().tiles::<m![P], 1, m![1 # 8, B]>();
     let mut there: Vec<_> = out.view_mut().split_tiles_mut::<m![P], 1, m![1 # 8, B]>().collect();
     assert_eq!((rows.len(), there.len()), (7, 7));
