@@ -515,3 +515,110 @@ fn commits_into_tiles() {
     let counts = (ran.get(), refused.get());
     assert!(counts.0 > 200 && counts.1 > 5 || std::env::var("VISA_CASES").is_ok(), "{counts:?}");
 }
+
+/// Whether new mappings say nothing wrong of the positions of a tensor, and why.
+fn relabels(before: &[Map], after: &[Map]) -> Result<(), String> {
+    if sizes(before) != sizes(after) {
+        return Err("other sizes".to_string());
+    }
+    let names =
+        |dims: &[Map]| -> Vec<String> { dims.iter().flat_map(|dim| dim.axes().into_keys()).collect() };
+    let (old, new) = (names(before), names(after));
+    let shared: Vec<&String> = old.iter().filter(|name| new.contains(name)).collect();
+    let [from, to] = [before, after].map(|dims| joint_table(&dims.iter().collect::<Vec<_>>()));
+    for (k, pair) in from.iter().zip(&to).enumerate() {
+        match pair {
+            (None, None) => {}
+            (Some(a), Some(b)) => {
+                if shared.iter().any(|name| a.get(*name) != b.get(*name)) {
+                    return Err(format!("position {k} is {a:?} and {b:?}"));
+                }
+            }
+            _ => return Err(format!("position {k} is {pair:?}")),
+        }
+    }
+    Ok(())
+}
+
+/// What `relabel` accepts moves no element, and makes none of padding; renamed axes are accepted.
+#[test]
+fn relabels_move_nothing() {
+    use furiosa_visa_std::tensor::relabel::{RelabelDimension, check_relabel};
+    let (accepted, refused) = (Counter::new(0), Counter::new(0));
+    for_cases(4000, |random| {
+        let count = random.between(1, 3);
+        let axes = random_axes(random, count);
+        let mut parts = random_parts(random, &axes);
+        let inside = parts.split_off(random.below(parts.len() + 1));
+        let before = [Map::sequence(&parts), Map::sequence(&inside)];
+        if sizes(&before).iter().product::<usize>() > 1500 {
+            return Ok(());
+        }
+        let ragged = axes.iter().any(|(name, size)| {
+            let cut = |part: &Map| matches!(strip(part), Map::Stride(inner, _) | Map::Modulo(inner, _) if inner.size() > *size);
+            parts.iter().chain(&inside).any(|part| cut(part) && part.axes().contains_key(name))
+        });
+        // New names, most of them for each part by itself.
+        let mut number = 0;
+        let mut renamed = |own: &[Map]| -> Vec<Map> {
+            let new = |part: &Map| {
+                number += 1;
+                let live = strip(part).size();
+                Map::axis(&format!("N{number}"), live).pad(part.size())
+            };
+            own.iter().map(new).collect()
+        };
+        let mut dims = [parts.clone(), inside.clone()];
+        let way = random.below(6);
+        let must = !ragged && way < 3;
+        match way {
+            0 => dims = [renamed(&parts), renamed(&inside)],
+            1 => {
+                // One of the parts keeps its name.
+                let level = random.below(2);
+                if !dims[level].is_empty() {
+                    let k = random.below(dims[level].len());
+                    let own = renamed(&dims[level][k..=k]).remove(0);
+                    // Other parts of the same axis stay where they are.
+                    dims[level][k] = own;
+                }
+            }
+            2 => {}
+            3 => {
+                let level = random.below(2);
+                random.shuffle(&mut dims[level]);
+            }
+            4 => {
+                let level = random.below(2);
+                if let Some(part) = dims[level].first_mut() {
+                    *part = strip(part).pad(part.size());
+                    *part = Map::axis("Q", part.size());
+                }
+            }
+            _ => {
+                let other = random_axes(random, 2);
+                dims[1] = vec![random_map(random, &other, 3)];
+            }
+        }
+        let after = dims.map(|own| Map::sequence(&own));
+        let one = (Map::One, Map::One);
+        let pairs =
+            [one.clone(), one, (before[0].clone(), after[0].clone()), (before[1].clone(), after[1].clone())];
+        let all: Vec<RelabelDimension> = (pairs.iter().zip(Dimension::ALL))
+            .map(|((from, to), dimension)| RelabelDimension { dimension, from: expr(from), to: expr(to) })
+            .collect();
+        let found = check_relabel(all.as_slice().try_into().expect("four dimensions"));
+        let wanted = relabels(&before, &after);
+        let told = || format!("{axes:?}: {} {} to {} {}", before[0], before[1], after[0], after[1]);
+        match (found, wanted) {
+            (Ok(()), Ok(())) => accepted.set(accepted.get() + 1),
+            (Err(_), Err(_)) => refused.set(refused.get() + 1),
+            (Ok(()), Err(why)) => return Err(format!("{}\naccepted, but {why}", told())),
+            (Err(error), Ok(())) if must => return Err(format!("{}\n{error}", told())),
+            (Err(_), Ok(())) => {}
+        }
+        Ok(())
+    });
+    let counts = (accepted.get(), refused.get());
+    assert!(counts.0.min(counts.1) > 400 || std::env::var("VISA_CASES").is_ok(), "{counts:?}");
+}

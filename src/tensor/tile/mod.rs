@@ -40,6 +40,7 @@
 //! Where a tile would end behind its index, start in its padding, or start inside of a byte.
 
 mod calls;
+mod host;
 mod rule;
 
 pub(crate) use rule::span_of;
