@@ -324,9 +324,9 @@ fn tiles_move_into_tiles() {
         random.shuffle(&mut parts);
         let Some(mut target) = Tensor::new(random, parts, element) else { return Ok(()) };
         let mut to = target.whole();
-        let place = to.dims.iter().position(|own| own.contains(&extra));
+        let level = to.dims.iter().position(|own| own.contains(&extra));
         let broadcasts = extra.size() == 1 || random.chance(30);
-        if let Some(level) = place.filter(|_| !broadcasts) {
+        if let Some(level) = level.filter(|_| !broadcasts) {
             // One value of the extra axis.
             let parts = &to.dims[level];
             let before: usize = parts.iter().rev().take_while(|own| **own != extra).map(Map::size).product();
@@ -343,7 +343,7 @@ fn tiles_move_into_tiles() {
             to.span = Some(target.dims.last().map_or(1, |parts| Map::sequence(parts).size()));
         }
         let maps = [&source.dims, &from.dims, &target.dims, &to.dims].map(|dims| joined(dims));
-        let [whole, part, there, part_there] = maps.each_ref().map(|dims| dims.iter().collect::<Vec<_>>());
+        let [whole, part, _, part_there] = maps.each_ref().map(|dims| dims.iter().collect::<Vec<_>>());
         let total: usize = sizes(&maps[2]).iter().product();
         if total > 4000 || sizes(&maps[0]).iter().product::<usize>() > 4000 {
             return Ok(());

@@ -105,17 +105,6 @@ pub const fn derive_tile(request: &TileRequest) -> Result<TileConfig, PlanError>
     let factors = attempt!(factors_of(operation, &mut pool, from));
     let wanted = attempt!(factors_of(operation, &mut pool, index));
     let given = attempt!(factors_of(operation, &mut pool, to));
-    if len == 0 || len > wanted.size() {
-        refuse!(
-            "tile length",
-            "{}: a tile of {} of {} is asked for, which has {}; help: keep 1 to {}",
-            str(operation),
-            count(len, "position"),
-            mapping(index),
-            count(wanted.size(), "position"),
-            number(wanted.size()),
-        );
-    }
     let sides = (Pieces::new(&[&factors]), Pieces::new(&[&wanted]));
     let found = matched(&pool, sides.0, sides.1, [CutRule::Exact; 2]);
     if found.overflowed() || pool.factors.overflowed() {
@@ -125,17 +114,30 @@ pub const fn derive_tile(request: &TileRequest) -> Result<TileConfig, PlanError>
         return Err(not_there(&mut pool, request, &wanted));
     }
     attempt!(no_lead(request, &found));
-    if len > 1 && found.pairs.len() != 1 {
+    let config = TileConfig { operation, index, len, digits: digits(&found), span: span_of(&given) };
+    let most = config.size();
+    if len == 0 || len > most {
+        refuse!(
+            "tile length",
+            "{}: a tile of {} of {} is asked for, which has {}; help: keep 1 to {}",
+            str(operation),
+            count(len, "value"),
+            mapping(index),
+            count(most, "value"),
+            number(most),
+        );
+    }
+    if len > 1 && !config.is_even() {
         refuse!(
             "tile of several digits",
-            "{}: {} of {} are to be kept, but in {} {} it is made of {} digits, of which a tile of more than one value keeps \
-             one; help: name one digit, the outermost one that changes, or keep one value at a time",
+            "{}: {} values of {} are to be kept, but in {} {} they are not evenly apart: the index is made of {}, or has padding \
+             inside; help: name one digit, the outermost one that changes, or keep one value at a time",
             str(operation),
             number(len),
             mapping(index),
             str(dimension.name()),
             mapping(from),
-            number(found.pairs.len()),
+            count(found.pairs.len(), "digit"),
         );
     }
     let expected = rest(&pool, &found, len);
@@ -154,7 +156,7 @@ pub const fn derive_tile(request: &TileRequest) -> Result<TileConfig, PlanError>
             factors(&pool, &expected),
         );
     }
-    Ok(TileConfig { operation, index, len, digits: digits(&found), span: span_of(&given) })
+    Ok(config)
 }
 
 /// The index lies elsewhere, or nowhere.
@@ -254,6 +256,11 @@ pub(crate) const fn span_of(factors: &Factors) -> usize {
 }
 
 impl TileConfig {
+    /// Whether the values of the index are evenly apart: those of one digit, without padding between them.
+    const fn is_even(&self) -> bool {
+        self.digits.len() == 1 && self.digits.at(0).index_stride == 1
+    }
+
     /// Values of the index up to the last one that holds an element.
     pub const fn size(&self) -> usize {
         let (mut last, mut k) = (0, 0);
@@ -352,13 +359,13 @@ impl TileConfig {
     /// How many tiles cover the index without a gap, or why they do not.
     pub(crate) const fn count(&self) -> Result<usize, PlanError> {
         let size = self.size();
-        if self.digits.len() > 1 && self.len < size {
+        if size > 1 && !self.is_even() {
             refuse!(
                 "tiles of several digits",
-                "tiles: {} is made of {} digits, between which there may be padding; help: take the tiles of one digit after \
-                 the other",
+                "tiles: the values of {} are not evenly apart: it is made of {}, or has padding inside; \
+                 help: take the tiles of one digit after the other",
                 mapping(self.index),
-                number(self.digits.len()),
+                count(self.digits.len(), "digit"),
             );
         }
         if size.is_multiple_of(self.len) {
