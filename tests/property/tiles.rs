@@ -7,7 +7,7 @@ use crate::program::{Stage, commit_sink, guard};
 use crate::reference::cases::for_cases;
 use crate::reference::digits::{repad, strip};
 use crate::reference::engines::dma;
-use crate::reference::mapping::{Map, joint_table};
+use crate::reference::mapping::{Coordinates, Map, joint_table};
 use crate::reference::numbers::ElementType as Reference;
 use crate::reference::random::{Axes, Random, random_axes, random_map};
 use crate::reference::tensor::{MathTensor, place};
@@ -18,6 +18,7 @@ use furiosa_visa_std::engine::fetch::{FetchRequest, derive_fetch};
 use furiosa_visa_std::scalar::ElementType;
 use furiosa_visa_std::tensor::tile::{Dimension, TileConfig, TileRequest, derive_tile};
 use std::cell::Cell as Counter;
+use std::collections::BTreeSet;
 
 /// A dimension as a list, a tile of it, and what it was cut from.
 struct Cut {
@@ -182,11 +183,10 @@ fn accepted_tiles_are_tiles() {
             Ok(config) => {
                 accepted.set(accepted.get() + 1);
                 // Where the reference has no digits for an index, no tile can be told.
-                let Ok(tiled) = Tiled::new(&cut.from, &cut.index) else {
-                    return Err(format!(
-                        "{axes:?}: {}\naccepted, but the index is not there",
-                        text(&cut, &to)
-                    ));
+                let tiled = match Tiled::new(&cut.from, &cut.index) {
+                    Ok(tiled) => tiled,
+                    Err(why) if why.contains("only a part") => return Ok(()),
+                    Err(why) => return Err(format!("{axes:?}: {}\naccepted, but {why}", text(&cut, &to))),
                 };
                 agree(&config, &tiled, &cut, &to)
                     .map_err(|error| format!("{axes:?}: {}\n{error}", text(&cut, &to)))?;
@@ -355,6 +355,10 @@ fn tiles_move_into_tiles() {
                 .map(|(tensor, dims)| shape(tensor.memory, element, dims)),
         );
         let Ok(mut transfer) = derived(&shapes) else { return Ok(()) };
+        let aligned = |region: &Region| region.address.is_multiple_of(8);
+        if (source.memory, target.memory) == (Memory::Hbm, Memory::Dm) && !regions.iter().all(aligned) {
+            return Ok(());
+        }
         transfer.source_start.units += start(&regions[0]);
         transfer.destination_start.units += start(&regions[1]);
         let tensor = random_codes(random, element, &axes);
@@ -521,11 +525,13 @@ fn relabels(before: &[Map], after: &[Map]) -> Result<(), String> {
     if sizes(before) != sizes(after) {
         return Err("other sizes".to_string());
     }
-    let names =
-        |dims: &[Map]| -> Vec<String> { dims.iter().flat_map(|dim| dim.axes().into_keys()).collect() };
-    let (old, new) = (names(before), names(after));
-    let shared: Vec<&String> = old.iter().filter(|name| new.contains(name)).collect();
     let [from, to] = [before, after].map(|dims| joint_table(&dims.iter().collect::<Vec<_>>()));
+    // An axis of which only the first coordinate is there is none.
+    let names = |table: &[Option<Coordinates>]| -> BTreeSet<String> {
+        table.iter().flatten().flat_map(|index| index.keys().cloned()).collect()
+    };
+    let (old, new) = (names(&from), names(&to));
+    let shared: Vec<&String> = old.intersection(&new).collect();
     for (k, pair) in from.iter().zip(&to).enumerate() {
         match pair {
             (None, None) => {}
