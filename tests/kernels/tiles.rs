@@ -195,3 +195,193 @@ fn starts_at_the_end_and_behind_it() {
     one(23);
     assert!(panic_message(|| one(24)).contains("the highest start is 23"));
 }
+
+/// What a kernel that is given a tensor of rows says.
+fn fault<K>(kernel: K) -> String
+where
+    K: for<'a> DeviceFn<(&'a mut Context, &'a HbmTensor<i8, m![1], m![S, B]>), Output = ()>,
+{
+    let mut ctx = Context::acquire();
+    let host = HostTensor::<i8, m![S, B]>::from_buf(init(&bytes(256 * 64)));
+    block_on(async {
+        let x = host.to_hbm::<m![1], m![S, B]>(&mut ctx.pdma, 0).await;
+        try_launch(kernel, (&mut *ctx, &x)).await.expect_err("it is refused").to_string()
+    })
+}
+
+#[track_caller]
+fn says(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "`{part}` is not in: {text}");
+    }
+}
+
+/// Rows of 5 bytes: 8 bytes of the last one reach into the next tile.
+#[device(chip = 1)]
+fn narrow_rows(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![S, B]>) {
+    let x = x.to_dm::<Cluster, m![S], m![B]>(&mut ctx.tdma, 0);
+    let x = x.view().tile::<m![B], 5, m![B = 5 # 64]>(0);
+    let mut out = DmTensor::<i8, m![1], Cluster, m![S], m![B = 5 # 64]>::reserved(1024);
+    let mut rows = DmTensor::<i8, m![1], Cluster, m![S], m![B]>::reserved(2048);
+    // The padding behind a whole tensor of 5 elements is its own, that of a tile is not.
+    let stream = ctx.main.begin(x.clone()).fetch::<i8, m![1], m![B = 5 # 8]>();
+    stream.collect::<m![1], m![B = 5 # 32]>().commit_view(out.view_mut());
+    let stream = ctx.main.begin(x).fetch::<i8, m![1], m![B = 5 # 8]>();
+    let stream = stream.collect::<m![1], m![B = 5 # 32]>();
+    stream.commit_view(rows.view_mut().tile::<m![B], 5, m![B = 5 # 64]>(8));
+}
+
+#[test]
+fn a_commit_that_would_write_beside_its_tile() {
+    says(
+        &fault(narrow_rows),
+        &[
+            "commit: a packet writes 8 bytes",
+            "there is i![S: 0, B: 13]",
+            "help: pad the rows of the tensor to multiples of 8 bytes",
+        ],
+    );
+}
+
+#[device(chip = 1)]
+fn odd_start(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![S, B]>) {
+    let x = x.to_dm::<Cluster, m![S], m![B]>(&mut ctx.tdma, 0);
+    let mut out = DmTensor::<i8, m![1], Cluster, m![S], m![B]>::reserved(1024);
+    let stream = ctx.main.begin(x.view().tile::<m![B], 8, m![B = 8 # 64]>(3)).fetch::<i8, m![1], m![B = 8]>();
+    stream
+        .collect::<m![1], m![B = 8 # 32]>()
+        .commit_view(out.view_mut().tile::<m![B], 8, m![B = 8 # 64]>(12));
+}
+
+#[device(chip = 1)]
+fn other_slices(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![S, B]>) {
+    let x = x.to_dm::<Cluster, m![S], m![B]>(&mut ctx.tdma, 0);
+    ctx.main.begin(x.view().slice_tile::<m![S / 64], 1, m![1 # 4, S % 64]>(0));
+    ctx.main.begin(x.view().slice_tile::<m![S / 64], 1, m![1 # 4, S % 64]>(2));
+}
+
+/// 4 bytes of each row: HBM is read and DM is written in units of 8.
+#[device(chip = 1)]
+fn narrow_transfer(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![S, B]>) {
+    let mut out = DmTensor::<i8, m![1], Cluster, m![S], m![B]>::reserved(0);
+    let from = x.view().tile::<m![B], 12, m![S, B = 12 # 64]>(8);
+    from.to_dm_view(&mut ctx.tdma, out.view_mut().tile::<m![B], 12, m![B = 12 # 64]>(16));
+}
+
+#[test]
+fn starts_that_engines_do_not_have() {
+    says(&fault(odd_start), &["commit: address 1036 is no multiple of 8 bytes"]);
+    says(
+        &fault(other_slices),
+        &[
+            "begin: the tile lies from slice 128 on of its tensor",
+            "help: move it first with `.to_dm_view(…)`",
+        ],
+    );
+    says(
+        &fault(narrow_transfer),
+        &[
+            "to_dm: a transfer from HBM writes multiples of 8 bytes",
+            "i![S: 0, B: 28]",
+            "help: pad the innermost axis",
+        ],
+    );
+}
+
+/// The sub context copies tiles, shuffles take them, and one cluster gets a tile of the other one.
+#[device(chip = 1)]
+fn copies(
+    ctx: &mut Context,
+    x: &HbmTensor<i8, m![1], m![C, S, B]>,
+) -> (HbmTensor<i8, m![1], m![S, B]>, HbmTensor<i8, m![1], m![S, B / 8 = 2, B % 8]>) {
+    let d = x.to_dm::<m![C], m![S], m![B]>(&mut ctx.tdma, 0);
+    let mut there = DmTensor::<i8, m![1], Cluster, m![S], m![B]>::reserved(1024);
+    let second = d.view().cluster_tile::<m![C], 1, m![1 # 2]>(1);
+    second.to_dm_view(&mut ctx.tdma, there.view_mut());
+    let mut parts = DmTensor::<i8, m![1], Cluster, m![S], m![B / 8, B % 8]>::reserved(2048);
+    let pair = there.view().tile::<m![B / 8], 2, m![B / 8 = 2 # 8, B % 8]>(5);
+    pair.to_dm_view_pcopy(&mut ctx.sub, parts.view_mut().tile::<m![B / 8], 2, m![B / 8 = 2 # 8, B % 8]>(1));
+    let pair = parts.view().tile::<m![B / 8], 2, m![B / 8 = 2 # 8, B % 8]>(1);
+    let pair = ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(pair, &[0, 1]);
+    (there.to_hbm(&mut ctx.tdma, 1 << 24), pair.to_hbm(&mut ctx.tdma, 1 << 25))
+}
+
+#[test]
+fn copies_of_tiles() {
+    let values = bytes(2 * 256 * 64);
+    let mut ctx = Context::acquire();
+    let host = HostTensor::<i8, m![C, S, B]>::from_buf(init(&values));
+    let (all, part) = block_on(async {
+        let x = host.to_hbm::<m![1], m![C, S, B]>(&mut ctx.pdma, 0).await;
+        let (all, part) = launch(copies, (&mut *ctx, &x)).await;
+        let all = all.to_host::<m![S, B]>(&mut ctx.pdma).await.to_buf();
+        (all, part.to_host::<m![S, B / 8 = 2, B % 8]>(&mut ctx.pdma).await.to_buf())
+    });
+    let second = &values[256 * 64..];
+    assert_same(&all, second);
+    let expected: Vec<i8> = (0..256 * 16).map(|k| second[k / 16 * 64 + 40 + k % 16]).collect();
+    assert_same(&part, &expected);
+}
+
+/// The chips of a tensor by `chip_tile`, as a shuffle would have them.
+#[device(chip = 4)]
+fn rotated(ctx: &mut Context, x: &HbmTensor<i8, m![N], m![B]>, y: &mut HbmTensor<i8, m![N], m![B]>) {
+    for chip in 0..4 {
+        let from = x.view().chip_tile::<m![N], 1, m![1 # 4]>((chip + 1) % 4);
+        from.to_hbm_view(&mut ctx.tdma, y.view_mut().chip_tile::<m![N], 1, m![1 # 4]>(chip));
+    }
+}
+
+#[test]
+fn tiles_of_chips() {
+    let values = bytes(256);
+    let mut ctx = Context::with(SimOptions { chips: Some(4), ..SimOptions::default() });
+    let host = HostTensor::<i8, m![N, B]>::from_buf(init(&values));
+    let found = block_on(async {
+        let x = host.to_hbm::<m![N], m![B]>(&mut ctx.pdma, 0).await;
+        let mut y = host.to_hbm::<m![N], m![B]>(&mut ctx.pdma, 4096).await;
+        launch(rotated, (&mut *ctx, &x, &mut y)).await;
+        let one = y.view().chip_tile::<m![N], 1, m![1 # 4]>(2).to_host::<m![B]>(&mut ctx.pdma).await.to_buf();
+        assert_same(&one, &values[192..]);
+        y.to_host::<m![N, B]>(&mut ctx.pdma).await.to_buf()
+    });
+    assert_same(&found, &[&values[64..], &values[..64]].concat());
+}
+
+/// The memory map shows the tensor, whichever tile of it is written first.
+#[test]
+fn the_map_shows_the_tensor() {
+    let mut ctx = Context::acquire();
+    let host = HostTensor::<i8, m![Q, S, B]>::from_buf(init(&bytes(4 * 256 * 64)));
+    let x = block_on(host.to_hbm::<m![1], m![Q, S, B]>(&mut ctx.pdma, 0));
+    let mut d = DmTensor::<i8, m![1], Cluster, m![S], m![Q, B]>::reserved(512);
+    for (tile, there) in (x.view().tiles::<m![Q], 1, m![1 # 4, S, B]>())
+        .zip(d.view_mut().split_tiles_mut::<m![Q], 1, m![1 # 4, B]>())
+        .rev()
+    {
+        tile.to_dm_view(&mut ctx.tdma, there);
+    }
+    let map = ctx.memory_map();
+    let dm = &map.memories[1];
+    assert_eq!((dm.count, dm.tensors[0].bytes.clone()), (1, 512..768));
+}
+
+#[test]
+fn other_names_for_the_same_bytes() {
+    axes![T = 16, U = 16, W = 64];
+    let values = bytes(256 * 64);
+    let mut ctx = Context::acquire();
+    let host = HostTensor::<i8, m![S, B]>::from_buf(init(&values));
+    let x = block_on(host.to_hbm::<m![1], m![S, B]>(&mut ctx.pdma, 0));
+    let d = x.to_dm::<Cluster, m![S], m![B]>(&mut ctx.tdma, 64);
+    let d: DmTensor<i8, m![1], Cluster, m![T, U], m![B / 8, B % 8]> = d.relabel();
+    assert_eq!(d.address(), 64);
+    let back = d.to_hbm::<m![U, T, B]>(&mut ctx.tdma, 1 << 20);
+    let found = block_on(back.to_host::<m![T, U, B]>(&mut ctx.pdma)).to_buf();
+    assert_same(&found, &values);
+    #[allow(unsafe_code)] // Slices and elements have the same number of positions.
+    let turned = unsafe { d.reshape::<m![1], Cluster, m![S], m![W]>() };
+    let back = turned.to_hbm::<m![S, W]>(&mut ctx.tdma, 1 << 20).relabel::<m![1], m![T, U, W]>();
+    let found = block_on(back.to_host::<m![T, U, W]>(&mut ctx.pdma)).to_buf();
+    assert_same(&found, &values);
+}
