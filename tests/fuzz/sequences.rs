@@ -326,6 +326,7 @@ impl Operations {
         if from.memory == to.memory && random.chance(25) {
             // Over its own source, or beside it.
             let any = 8 * random.below(40) as u64;
+            to.tile = None;
             to.address = from.address.saturating_add(random.pick(&[0, 0, 0, 8, 64, any]));
         }
         let step = |memory: Memory| match memory {
@@ -373,6 +374,7 @@ impl Operations {
         if random.chance(20) {
             // Over its own source, or beside it.
             let any = 8 * random.below(40) as u64;
+            to.tile = None;
             to.address = from.address.saturating_add(random.pick(&[0, 0, 8, 64, any]));
         }
         let (clusters, slices) = (from.clusters.min(to.clusters).min(2), from.slices.min(to.slices).min(4));
@@ -529,6 +531,7 @@ impl Operations {
         if random.chance(12) {
             // Over its own source, or beside it.
             let down = 8 * random.below(8) as u64;
+            to.tile = None;
             to.address = from.address.saturating_add(8 * random.below(8) as u64).saturating_sub(down);
         }
         let mut loops = vec![(total, window as isize), (window, 1)];

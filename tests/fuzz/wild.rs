@@ -52,17 +52,18 @@ pub(crate) fn region(random: &mut Random, memory: Memory, element: ElementType, 
         elements,
         guard: Guard::always(4),
     };
-    let whole = Region::whole(memory, address(random), FillId(random.below(6) as u64), footprint);
-    if random.chance(85) {
-        return whole;
+    Region::whole(memory, address(random), FillId(random.below(6) as u64), footprint)
+}
+
+/// A part of a tensor, or what says that it is one.
+fn odd_part(random: &mut Random, region: &mut Region) {
+    let offset = odd(random, 600) as u64;
+    let units = [0; 3].map(|_| if random.chance(80) { 0 } else { odd(random, 300) });
+    let elements = random.chance(70).then(|| odd(random, region.footprint.elements));
+    region.part = Part { offset, units, elements };
+    if random.chance(60) {
+        region.address = region.address.saturating_add(offset);
     }
-    // A part of a tensor, or what says that it is one.
-    let part = Part {
-        offset: odd(random, 600) as u64,
-        units: [0; 3].map(|_| if random.chance(80) { 0 } else { odd(random, 300) }),
-        elements: random.chance(70).then(|| odd(random, elements)),
-    };
-    Region { part, ..whole }
 }
 
 fn config(loops: &[(usize, isize)], packet: usize) -> Config {
@@ -374,6 +375,9 @@ fn odd_rarely(random: &mut Random, meant: usize) -> usize {
 }
 
 pub(crate) fn odd_region(random: &mut Random, region: &mut Region) {
+    if random.chance(25) {
+        return odd_part(random, region);
+    }
     let footprint = &mut region.footprint;
     match random.below(8) {
         0 => footprint.chips = odd(random, 1),
