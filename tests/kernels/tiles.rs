@@ -149,7 +149,10 @@ fn double_buffering_in_every_order() {
 
 /// The least number of bytes of a packet goes into a tile: 8 of 32.
 #[device(chip = 1)]
-fn rows(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![S, P]>) -> HbmTensor<i8, m![1], m![S, Q, P]> {
+fn committed_rows(
+    ctx: &mut Context,
+    x: &HbmTensor<i8, m![1], m![S, P]>,
+) -> HbmTensor<i8, m![1], m![S, Q, P]> {
     let x = x.to_dm::<Cluster, m![S], m![P]>(&mut ctx.tdma, 0);
     let mut out = DmTensor::<i8, m![1], Cluster, m![S], m![Q, P]>::reserved(1024);
     for q in [2, 0, 3, 1] {
@@ -169,7 +172,7 @@ fn a_commit_writes_no_other_tile() {
     let host = HostTensor::<i8, m![S, P]>::from_buf(init(&values));
     let found = block_on(async {
         let x = host.to_hbm::<m![1], m![S, P]>(&mut ctx.pdma, 0).await;
-        let y = launch(rows, (&mut *ctx, &x)).await;
+        let y = launch(committed_rows, (&mut *ctx, &x)).await;
         y.to_host::<m![S, Q, P]>(&mut ctx.pdma).await.to_buf()
     });
     let expected: Vec<i8> = (0..256 * 32).map(|k| values[k / 32 * 8 + k % 8]).collect();
@@ -256,8 +259,10 @@ fn odd_start(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![S, B]>) {
 #[device(chip = 1)]
 fn other_slices(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![S, B]>) {
     let x = x.to_dm::<Cluster, m![S], m![B]>(&mut ctx.tdma, 0);
-    ctx.main.begin(x.view().slice_tile::<m![S / 64], 1, m![1 # 4, S % 64]>(0));
-    ctx.main.begin(x.view().slice_tile::<m![S / 64], 1, m![1 # 4, S % 64]>(2));
+    let tile = |start| x.view().slice_tile::<m![S / 64], 1, m![1 # 4, S % 64]>(start);
+    let stream = ctx.main.begin(tile(0)).fetch::<i8, m![1], m![B]>();
+    stream.collect::<m![B / 32], m![B % 32]>().commit::<m![B]>(4096);
+    let _ = ctx.main.begin(tile(2));
 }
 
 /// 4 bytes of each row: HBM is read and DM is written in units of 8.
