@@ -180,13 +180,11 @@ impl Region {
 
     /// The bytes of the part in each unit: up to the last element of a tile, to the end of a whole tensor.
     pub const fn bytes(&self) -> Range<Address> {
-        let end = self.end();
         match self.part.elements {
-            None => self.address..end,
+            None => self.address..self.end(),
             Some(elements) => {
                 let bytes = (elements * self.footprint.element.bits()).div_ceil(8) as u64;
-                let own = self.address.saturating_add(bytes);
-                self.address..if own < end { own } else { end }
+                self.address..self.address.saturating_add(bytes)
             }
         }
     }

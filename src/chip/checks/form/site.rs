@@ -51,9 +51,11 @@ impl Form {
             return Err(Fault::new(FaultKind::OutOfBounds, self.operation, self.location, message, help));
         }
         let part = &region.part;
+        let bits = |elements: usize| elements as u128 * footprint.element.bits() as u128;
+        let end = u128::from(part.offset) * 8 + bits(part.elements.unwrap_or(0));
         let inside = part.offset <= region.address
-            && part.units.iter().all(|&before| before < 1 << 16)
-            && part.elements.is_none_or(small);
+            && part.units.iter().zip(units).all(|(&before, units)| before < units.max(1))
+            && end <= bits(footprint.elements).next_multiple_of(8);
         if !inside {
             let message = format!("a tile at address {} is to be {part:?} of a tensor", region.address);
             return Err(self.refused(message, "let the tile start inside of its tensor"));
