@@ -198,6 +198,11 @@ fn accepted_tiles_are_tiles() {
     assert!(counts.0.min(counts.1) > 1000 || std::env::var("VISA_CASES").is_ok(), "{counts:?}");
 }
 
+/// Positions up to the last one that holds an element.
+fn last_live(map: &Map) -> usize {
+    map.table().iter().rposition(Option::is_some).map_or(0, |last| last + 1)
+}
+
 /// A tensor in a memory, by the parts of its dimensions.
 #[derive(Clone)]
 struct Tensor {
@@ -340,7 +345,7 @@ fn tiles_move_into_tiles() {
                 *own = hole.clone();
             }
             to.before[level] += value * before;
-            to.span = Some(target.dims.last().map_or(1, |parts| Map::sequence(parts).size()));
+            to.span = Some(last_live(&Map::sequence(to.dims.last().expect("there are dimensions"))));
         }
         let maps = [&source.dims, &from.dims, &target.dims, &to.dims].map(|dims| joined(dims));
         let [whole, part, _, part_there] = maps.each_ref().map(|dims| dims.iter().collect::<Vec<_>>());
@@ -479,7 +484,7 @@ fn commits_into_tiles() {
         let dims = stage.dims(&[&tile]).into_iter().cloned().collect::<Vec<_>>();
         let view = shape(Memory::Dm, library_type(element), &dims.iter().collect::<Vec<_>>());
         let view = region(&view, 256 * 1024 + offset, target.fill);
-        let view = Region { part: Part { offset, units: [0; 3], elements: Some(tile.size()) }, ..view };
+        let view = Region { part: Part { offset, units: [0; 3], elements: Some(last_live(&tile)) }, ..view };
         let request = FetchRequest {
             sub_context,
             ..FetchRequest::new(
