@@ -316,6 +316,50 @@ fn switch(criterion: &mut Criterion) {
     group.finish();
 }
 
+mod parts {
+    furiosa_visa_std::prelude::axes![T = 16, S = 256, E = 512];
+}
+
+/// A tensor of 2 MiB moves as a whole, and in tiles of 128 KiB: the same bytes.
+fn tiles(criterion: &mut Criterion) {
+    use parts::{E, S, T};
+    let elements = T::SIZE * S::SIZE * E::SIZE;
+    let host = HostTensor::<i8, m![T, S, E]>::rand(&mut SmallRng::seed_from_u64(6));
+    let mut ctx = Context::acquire();
+    let source: HbmTensor<i8, m![1], m![T, S, E]> = block_on(host.to_hbm(&mut ctx.pdma, 0));
+    let mut dm = source.to_dm::<Cluster, m![S], m![T, E]>(&mut ctx.tdma, 0);
+    let mut back: HbmTensor<i8, m![1], m![T, S, E]> = dm.to_hbm(&mut ctx.tdma, 1 << 30);
+
+    let mut group = criterion.benchmark_group("tiles of 128 KiB (bytes moved)");
+    group.sample_size(20).throughput(Throughput::Bytes(elements as u64));
+    group.bench_function("HBM to DM, 16 tiles", |bencher| {
+        bencher.iter(|| {
+            let there = dm.view_mut().split_tiles_mut::<m![T], 1, m![1 # 16, E]>();
+            for (tile, there) in source.view().tiles::<m![T], 1, m![1 # 16, S, E]>().zip(there) {
+                tile.to_dm_view(&mut ctx.tdma, there);
+            }
+        });
+    });
+    group.bench_function("baseline: HBM to DM, the whole", |bencher| {
+        bencher.iter(|| source.view().to_dm_view(&mut ctx.tdma, dm.view_mut()));
+    });
+    group.finish();
+    let mut group = criterion.benchmark_group("tiles of 128 KiB back (bytes moved)");
+    group.sample_size(20).throughput(Throughput::Bytes(elements as u64));
+    group.bench_function("DM to HBM, 16 tiles", |bencher| {
+        bencher.iter(|| {
+            let there = back.view_mut().split_tiles_mut::<m![T], 1, m![1 # 16, S, E]>();
+            for (tile, there) in dm.view().tiles::<m![T], 1, m![1 # 16, E]>().zip(there) {
+                tile.to_hbm_view(&mut ctx.tdma, there);
+            }
+        });
+    });
+    group.bench_function("baseline: DM to HBM, the whole", |bencher| {
+        bencher.iter(|| dm.view().to_hbm_view(&mut ctx.tdma, back.view_mut()));
+    });
+    group.finish();
+}
+
 mod groups {
     #![allow(missing_docs)] // The macro makes an undocumented function.
     criterion::criterion_group!(
@@ -324,7 +368,8 @@ mod groups {
         super::checks,
         super::relayout,
         super::fetch,
-        super::switch
+        super::switch,
+        super::tiles
     );
 }
 criterion_main!(groups::benches);

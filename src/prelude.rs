@@ -46,6 +46,7 @@ pub use crate::scalar::{
     bf16, f8e4m3, f8e5m2, f16, i4, i5, i9,
 };
 pub use crate::spec::ChipKind;
+pub use crate::tensor::tile::assert_div;
 pub use crate::tensor::{
     DmTensor, DmTensorView, DmTensorViewMut, HbmTensor, HbmTensorView, HbmTensorViewMut, TrfTensor,
     TrfTensorView, TrfTensorViewMut, VrfTensor, VrfTensorView, VrfTensorViewMut,

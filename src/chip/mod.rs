@@ -245,7 +245,7 @@ mod tests {
         let (clusters, slices) = if memory == Memory::Dm { (2, 256) } else { (1, 1) };
         let element = ElementType::I16;
         let footprint = Footprint { element, chips: 1, clusters, slices, elements, guard: Guard::always(4) };
-        Region { memory, address, fill, footprint }
+        Region::whole(memory, address, fill, footprint)
     }
 
     /// `units` units on the one side, one row on the other.

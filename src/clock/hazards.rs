@@ -10,7 +10,8 @@
 //! ```
 //!
 //! Units need no look: tensors start at the first chip, cluster and slice, so two ranges that share bytes share them
-//! there. TRF halves are byte ranges of the register file.
+//! there. TRF halves are byte ranges of the register file. Tiles that lie in other units, at the same bytes, wait for each
+//! other; tiles of other bytes of a unit do not.
 
 use crate::command::{CONTEXTS, ContextKind, FillId, MemoryKind, Place, Region, TrfAddress, TrfRegion, Use};
 use crate::mapping::GuardMappings;
@@ -30,6 +31,8 @@ pub struct Access {
     pub memory: MemoryKind,
     /// The bytes.
     pub bytes: Range<u64>,
+    /// The bytes of the tensor that they are a part of.
+    pub of: Range<u64>,
     /// Whether they are written.
     pub write: bool,
     /// The tensor that they belong to.
@@ -63,14 +66,13 @@ impl Access {
         }
     }
 
-    /// The whole of a tensor.
+    /// A tensor, or a tile of one.
     pub fn region(region: &Region, write: bool) -> Self {
         let memory = region.memory.into();
-        let end = region.address.saturating_add(region.footprint.bytes() as u64);
         let footprint = &region.footprint;
         let (element, mappings) = (footprint.element, footprint.guard.mappings);
         let tensor = Held { fill: region.fill.in_system(), element, mappings };
-        Self { memory, bytes: region.address..end, write, tensor }
+        Self { memory, bytes: region.bytes(), of: region.tensor_bytes(), write, tensor }
     }
 
     /// The part of the register file that a tensor was given.
@@ -83,7 +85,7 @@ impl Access {
         };
         let (fill, element) = (region.fill.in_system(), region.element);
         let tensor = Held { fill, element, mappings: region.guard.mappings };
-        Self { memory: MemoryKind::Trf, bytes, write, tensor }
+        Self { memory: MemoryKind::Trf, of: bytes.clone(), bytes, write, tensor }
     }
 }
 
@@ -249,11 +251,11 @@ mod tests {
     use super::*;
 
     fn read(bytes: Range<u64>) -> Access {
-        Access { memory: MemoryKind::Dm, bytes, write: false, tensor: Held::UNKNOWN }
+        Access { memory: MemoryKind::Dm, of: bytes.clone(), bytes, write: false, tensor: Held::UNKNOWN }
     }
 
     fn write(bytes: Range<u64>) -> Access {
-        Access { memory: MemoryKind::Dm, bytes, write: true, tensor: Held::UNKNOWN }
+        Access { memory: MemoryKind::Dm, of: bytes.clone(), bytes, write: true, tensor: Held::UNKNOWN }
     }
 
     #[track_caller]
@@ -329,7 +331,8 @@ mod tests {
                 .map(|_| {
                     let start = next(64);
                     let bytes = start..start + next(65 - start);
-                    Access { memory: MemoryKind::Dm, bytes, write: next(2) == 0, tensor: Held::UNKNOWN }
+                    let of = bytes.clone();
+                    Access { memory: MemoryKind::Dm, bytes, of, write: next(2) == 0, tensor: Held::UNKNOWN }
                 })
                 .collect();
             let mut expected = [None::<u64>; CONTEXTS];

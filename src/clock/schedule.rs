@@ -346,7 +346,7 @@ mod tests {
     fn work(context: ContextKind, cycles: u64, reads: &[u64], writes: &[u64]) -> Work {
         let access = |buffer: &u64, write| {
             let bytes = *buffer..*buffer + 64;
-            Access { memory: MemoryKind::Dm, bytes, write, tensor: Held::UNKNOWN }
+            Access { memory: MemoryKind::Dm, of: bytes.clone(), bytes, write, tensor: Held::UNKNOWN }
         };
         let accesses = reads.iter().map(|buffer| access(buffer, false));
         let accesses = accesses.chain(writes.iter().map(|buffer| access(buffer, true))).collect();

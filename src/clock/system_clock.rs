@@ -24,7 +24,7 @@ use std::sync::Arc;
 /// Commands that are kept before their time is looked at: a program that asks for no report does not pay for it.
 const BACKLOG: usize = 512;
 
-/// Footprints whose slices are remembered.
+/// Tensors and tiles whose slices are remembered.
 const REMEMBERED: usize = 8;
 
 /// A command, or a transfer that the host makes, as it was given.
@@ -43,7 +43,7 @@ pub struct Clock {
     kernel: KernelCall,
     schedule: Schedule,
     given: VecDeque<(OperationNumber, Option<Given>)>,
-    slices: VecDeque<(Footprint, Arc<UsedSlices>)>,
+    slices: VecDeque<((Footprint, [usize; 3]), Arc<UsedSlices>)>,
     dma: DmaClock,
     ledger: Ledger,
     observers: Vec<Box<dyn Observer>>,
@@ -199,7 +199,7 @@ impl Clock {
             Profile::Book => Cost::documented(0, "no fixed stall"),
             Profile::Detailed => Cost::assumed(SWITCH_BITMAP_CYCLES, "sets of the routers"),
         };
-        let slices = self.slices_of(&unit.fetch.source.footprint);
+        let slices = self.slices_of(&unit.fetch.source);
         let held = Resources::of(context)
             .with(Resource::Context(ContextKind::Sub))
             .with(Resource::Context(ContextKind::TensorDma));
@@ -238,12 +238,13 @@ impl Clock {
     }
 
     /// The slices with a live element.
-    fn slices_of(&mut self, footprint: &Footprint) -> Arc<UsedSlices> {
-        if let Some((_, known)) = self.slices.iter().find(|(known, _)| known == footprint) {
+    fn slices_of(&mut self, region: &Region) -> Arc<UsedSlices> {
+        let own = (region.footprint, region.part.units);
+        if let Some((_, known)) = self.slices.iter().find(|(known, _)| *known == own) {
             return known.clone();
         }
-        let used = Arc::new(live_slices(footprint));
-        self.slices.push_front((*footprint, used.clone()));
+        let used = Arc::new(live_slices(region));
+        self.slices.push_front((own, used.clone()));
         self.slices.truncate(REMEMBERED);
         used
     }
@@ -273,7 +274,7 @@ impl Clock {
             Profile::Detailed => BankLoad::of_pass(unit, time.begin(), self.channels),
         };
         let fetch = &unit.fetch;
-        let slices = self.slices_of(&fetch.source.footprint);
+        let slices = self.slices_of(&fetch.source);
         let accesses: Vec<Access> =
             unit.reads().chain([unit.writes()]).map(|used| Access::of(&used)).collect();
         let written = match &unit.sink {
@@ -339,7 +340,7 @@ impl Clock {
             _ => BankLoad::Nothing,
         };
         let in_dm = [&dma.source, &dma.destination].into_iter().find(|region| region.memory == Memory::Dm);
-        let slices = in_dm.map(|region| self.slices_of(&region.footprint)).unwrap_or_default();
+        let slices = in_dm.map(|region| self.slices_of(region)).unwrap_or_default();
         let amount =
             Amount { read_bytes: time.bytes(), written_bytes: time.bytes(), slices, ..Amount::default() };
         let operation = if dma.destination.memory == Memory::Hbm { "to_hbm" } else { "to_dm" };
@@ -384,7 +385,7 @@ impl Clock {
             (Timing::Dma(time), configuration, load)
         };
         let in_dm = copy.destination.memory == Memory::Dm;
-        let slices = if in_dm { self.slices_of(&copy.destination.footprint) } else { Arc::default() };
+        let slices = if in_dm { self.slices_of(&copy.destination) } else { Arc::default() };
         let bytes = |region, side| bits(unit_copy::elements(copy, side), region).div_ceil(8);
         let amount = Amount {
             read_bytes: bytes(&copy.source, Side::Source),
@@ -463,7 +464,8 @@ fn receiving_slices(unit: &TensorUnit, switch: &Switch) -> UsedSlices {
     used
 }
 
-fn live_slices(footprint: &Footprint) -> UsedSlices {
+fn live_slices(region: &Region) -> UsedSlices {
+    let (footprint, first) = (&region.footprint, region.first_unit());
     let mut used = UsedSlices::default();
     let rows = LiveRows::new(&footprint.guard, 3, footprint.elements);
     let mut mask = Vec::new();
@@ -471,7 +473,7 @@ fn live_slices(footprint: &Footprint) -> UsedSlices {
         for cluster in 0..footprint.clusters {
             for slice in 0..footprint.slices {
                 if rows.row(&mut [chip, cluster, slice, 0], &mut mask) != Liveness::Nothing {
-                    used.insert((chip * CLUSTERS + cluster) * SLICES + slice);
+                    used.insert(first + (chip * CLUSTERS + cluster) * SLICES + slice);
                 }
             }
         }
@@ -493,7 +495,7 @@ mod tests {
         let (clusters, slices) = if memory == Memory::Hbm { (1, 1) } else { (2, 256) };
         let guard = Guard::always(4);
         let footprint = Footprint { element: I8, chips: 1, clusters, slices, elements, guard };
-        Region { memory, address, fill: FillId(1 + address), footprint }
+        Region::whole(memory, address, FillId(1 + address), footprint)
     }
 
     fn config(loops: &[(usize, isize)]) -> Config {

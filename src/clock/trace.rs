@@ -221,7 +221,7 @@ impl<W: Write + Send> TraceWriter<W> {
 
 /// What is touched, where, and how it lies there: `reads DM bytes 0..128: i8 m![1], m![1 # 2], m![M / 2 # 256], m![M % 2, K]`.
 fn tensor(access: &Access) -> String {
-    let Access { memory, bytes, write, tensor } = access;
+    let Access { memory, bytes, of: _, write, tensor } = access;
     let verb = if *write { "writes" } else { "reads" };
     let Range { start, end } = bytes;
     let mappings = tensor.mappings.text(0).unwrap_or_default();
@@ -322,7 +322,7 @@ mod tests {
             let guard = Guard::always(4);
             let element = ElementType::I8;
             let footprint = Footprint { element, chips: 1, clusters: 2, slices: 256, elements: 1024, guard };
-            Region { memory: Memory::Dm, address, fill: FillId(1), footprint }
+            Region::whole(Memory::Dm, address, FillId(1), footprint)
         };
         let mut config = Config::new(32);
         config.entries.push(Entry { size: 32, stride: 32 });

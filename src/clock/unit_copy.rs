@@ -159,7 +159,7 @@ mod tests {
     fn region(address: u64, element: ElementType) -> Region {
         let guard = Guard::always(4);
         let footprint = Footprint { element, chips: 1, clusters: 2, slices: 256, elements: 4096, guard };
-        Region { memory: Memory::Dm, address, fill: FillId(1 + address), footprint }
+        Region::whole(Memory::Dm, address, FillId(1 + address), footprint)
     }
 
     /// A parallel copy of loops of `(size, source units, source elements, destination units, destination elements)`.

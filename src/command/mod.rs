@@ -20,7 +20,7 @@ mod vector;
 pub(crate) use fetch::Turns;
 pub use fetch::{AdapterStage, Fetch, Interleave, MASK_COUNTS, MaskConfig};
 pub use names::{CONTEXTS, ContextKind, MemoryKind};
-pub use region::{Address, FillId, Footprint, Memory, Region, TrfAddress, TrfRegion};
+pub use region::{Address, FillId, Footprint, Memory, Part, Region, TrfAddress, TrfRegion};
 pub(crate) use shapes::shapes_before_vector;
 pub use shapes::{StreamShape, StreamShapes};
 pub use short_command::ContiguousLoad;

@@ -2,6 +2,8 @@
 
 use crate::mapping::guard::Guard;
 use crate::scalar::ElementType;
+use crate::spec::{CLUSTERS, SLICES};
+use core::ops::Range;
 
 /// A byte address inside a chip's HBM, or inside each slice's DM or VRF.
 pub type Address = u64;
@@ -110,17 +112,109 @@ impl Footprint {
     }
 }
 
-/// A tensor in HBM, DM or the VRF as a command sees it.
+/// A tensor in HBM, DM or the VRF as a command sees it, or a tile of one.
+///
+/// ```text
+///   tensor    m![A, B]  ├──────┼──────┼──────┼──────┤        (A = 4)
+///             base ─────┘      address         end ─┘
+///   tile      m![1 # 4, B]     ├──────┤                      `A` at 1: its own positions count from 0
+/// ```
+///
+/// The footprint is that of the view: of the size of the tensor, of which a tile leaves most positions out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
     /// The memory.
     pub memory: Memory,
-    /// The first byte, in each unit.
+    /// The byte of position 0, in each unit.
     pub address: Address,
     /// The filling that the command expects (source) or makes (destination).
     pub fill: FillId,
     /// The positions.
     pub footprint: Footprint,
+    /// Which part of the tensor it is.
+    pub part: Part,
+}
+
+/// Which part of a tensor a view is: all of it, or a tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Part {
+    /// Bytes of the tensor before the part, in each unit.
+    pub offset: u64,
+    /// Chips, clusters and slices of the tensor before the part.
+    pub units: [usize; 3],
+    /// Elements of a unit from the first one of the part to the last one that it can hold. `None`: up to the end of the
+    /// tensor, padding included.
+    pub elements: Option<usize>,
+}
+
+impl Part {
+    /// All of the tensor.
+    pub const WHOLE: Self = Self { offset: 0, units: [0; 3], elements: None };
+
+    /// Whether it starts in the first chip, cluster and slice.
+    pub const fn starts_in_first_unit(&self) -> bool {
+        matches!(self.units, [0, 0, 0])
+    }
+}
+
+impl Region {
+    /// All of a tensor.
+    pub const fn whole(memory: Memory, address: Address, fill: FillId, footprint: Footprint) -> Self {
+        Self { memory, address, fill, footprint, part: Part::WHOLE }
+    }
+
+    /// The first byte of the tensor.
+    pub const fn base(&self) -> Address {
+        self.address.saturating_sub(self.part.offset)
+    }
+
+    /// Where the last byte of the tensor ends.
+    pub const fn end(&self) -> Address {
+        self.base().saturating_add(self.footprint.bytes() as u64)
+    }
+
+    /// The bytes of the tensor in each unit, padding included.
+    pub const fn tensor_bytes(&self) -> Range<Address> {
+        self.base()..self.end()
+    }
+
+    /// The bytes of the part in each unit: up to the last element of a tile, to the end of a whole tensor.
+    pub const fn bytes(&self) -> Range<Address> {
+        match self.part.elements {
+            None => self.address..self.end(),
+            Some(elements) => {
+                let bytes = (elements * self.footprint.element.bits()).div_ceil(8) as u64;
+                self.address..self.address.saturating_add(bytes)
+            }
+        }
+    }
+
+    /// Where the part starts, if not in the first unit: ` from slice 4 on`, for messages.
+    pub(crate) fn units_in_words(&self) -> String {
+        let [chip, cluster, slice] = self.part.units;
+        let named = [("chip", chip), ("cluster", cluster), ("slice", slice)];
+        let names: Vec<String> = named
+            .iter()
+            .filter(|(_, first)| *first > 0)
+            .map(|(name, first)| format!("{name} {first}"))
+            .collect();
+        if names.is_empty() { String::new() } else { format!(" from {} on", names.join(", ")) }
+    }
+
+    /// Elements of a unit from position 0 to the end of the tensor.
+    pub const fn elements_to_end(&self) -> usize {
+        let before = (self.part.offset as usize).saturating_mul(8) / self.footprint.element.bits();
+        self.footprint.elements.saturating_sub(before)
+    }
+
+    /// The unit of position 0, as [`Memory`] counts them.
+    pub const fn first_unit(&self) -> usize {
+        let [chip, cluster, slice] = self.part.units;
+        match self.memory {
+            Memory::Hbm => chip,
+            Memory::Dm | Memory::Vrf => (chip * CLUSTERS + cluster) * SLICES + slice,
+        }
+    }
 }
 
 /// The halves of the tensor register file.

@@ -176,7 +176,7 @@ mod tests {
     fn region(address: u64, element: ElementType) -> Region {
         let guard = Guard::always(4);
         let footprint = Footprint { element, chips: 1, clusters: 2, slices: 256, elements: 384, guard };
-        Region { memory: Memory::Dm, address, fill: FillId(1 + address), footprint }
+        Region::whole(Memory::Dm, address, FillId(1 + address), footprint)
     }
 
     /// Six rows of 20 elements times 2 rows of 20 weights, as bf16.

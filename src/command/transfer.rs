@@ -47,6 +47,15 @@ impl Start {
     pub const fn is_first(&self) -> bool {
         self.units == 0 && self.elements == 0
     }
+
+    /// Where a part of a tensor starts: elements are counted from its address.
+    pub(crate) const fn of(region: &Region) -> Self {
+        Self { units: region.first_unit() as isize, elements: 0 }
+    }
+
+    const fn and(self, other: Self) -> Self {
+        Self { units: self.units + other.units, elements: self.elements + other.elements }
+    }
 }
 
 /// A move of elements: for every index tuple of the loops that passes the guard, one element goes from the source
@@ -101,6 +110,13 @@ impl Transfer {
                 *index = 0;
             }
         }
+    }
+
+    /// The same loops, further on at both sides.
+    pub(crate) const fn further(mut self, source: Start, destination: Start) -> Self {
+        self.source_start = self.source_start.and(source);
+        self.destination_start = self.destination_start.and(destination);
+        self
     }
 }
 

@@ -147,7 +147,7 @@ mod tests {
         let guard = Guard::always(4);
         let footprint =
             Footprint { element: ElementType::I8, chips: 1, clusters: 2, slices: 256, elements: 64, guard };
-        Region { memory: Memory::Dm, address: 0, fill: FillId(fill), footprint }
+        Region::whole(Memory::Dm, 0, FillId(fill), footprint)
     }
 
     #[test]

@@ -4,17 +4,19 @@
 //! contiguous part of the tensor.
 
 use super::collect::whole_bytes;
-use crate::command::{Address, Region, Sink};
+use crate::command::{Address, Footprint, Part, Region, Sink};
 use crate::engine::stream::StreamTensor;
 use crate::engine::stream::stage::InMotion;
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::M;
 use crate::mapping::factors_of;
-use crate::mapping::{Expr, Factors, Pool, divide, modulo, product, resize, stride};
+use crate::mapping::guard::rows::{LiveRows, Liveness, depends_on};
+use crate::mapping::{Expr, Factors, Guard, Pool, divide, modulo, product, resize, stride, strip};
 use crate::runtime::fault::accept;
 use crate::runtime::{AUTO, Tu};
 use crate::scalar::{ElementType, Scalar, StreamScalar};
-use crate::sequencer::{Config, Request, Stream, contiguous_run, derive, limited};
+use crate::sequencer::walk::Walk;
+use crate::sequencer::{Config, Entry, Request, Stream, contiguous_run, derive, limited};
 use crate::spec;
 use crate::tensor::{DmTensor, DmTensorViewMut};
 use crate::text::text;
@@ -62,18 +64,7 @@ pub const fn derive_commit(request: &CommitRequest) -> Result<CommitConfig, Plan
     let time = attempt!(factors_of(OPERATION, &mut pool, request.time));
     let packet = attempt!(factors_of(OPERATION, &mut pool, request.packet));
     let destination = attempt!(factors_of(OPERATION, &mut pool, request.destination));
-    let bytes = attempt!(whole_bytes(OPERATION, request.element, request.packet, packet.size()));
-    if bytes != spec::FLIT_BYTES {
-        refuse!(
-            "commit input flit",
-            "commit: the packet {} of {} holds {} bytes, but must be one flit of {} bytes; \
-             help: `.collect()` the stream first",
-            mapping(request.packet),
-            str(request.element.name()),
-            number(bytes),
-            number(spec::FLIT_BYTES),
-        );
-    }
+    attempt!(check_flit(request, packet.size()));
     let (size, steps) = (destination.size(), time.size());
     if !size.is_multiple_of(steps) {
         refuse!(
@@ -128,6 +119,134 @@ pub const fn derive_commit(request: &CommitRequest) -> Result<CommitConfig, Plan
         contiguous_bytes: run,
         commit_size,
         cycles: steps * (commit_in_size / commit_size),
+    })
+}
+
+/// What a time step carries is one flit.
+const fn check_flit(request: &CommitRequest, lanes: usize) -> Result<(), PlanError> {
+    let bytes = attempt!(whole_bytes(OPERATION, request.element, request.packet, lanes));
+    if bytes == spec::FLIT_BYTES {
+        return Ok(());
+    }
+    refuse!(
+        "commit input flit",
+        "commit: the packet {} of {} holds {} bytes, but must be one flit of {} bytes; \
+         help: `.collect()` the stream first",
+        mapping(request.packet),
+        str(request.element.name()),
+        number(bytes),
+        number(spec::FLIT_BYTES),
+    )
+}
+
+/// As [`derive_commit`], for a view, which may be a tile: its holes belong to other tiles.
+///
+/// Of each flit no more is written than holds elements of the view, up to the next size that the engine has. Time steps
+/// that hold none are not written.
+///
+/// ```text
+/// tensor m![Q, K] of i8, K = 8        tile m![1 # 4, K] at Q: 2        Time m![1], Packet m![K # 32]
+///
+///   Q: 0   Q: 1   Q: 2   Q: 3
+///   ├──────┼──────┼──────┼──────┤
+///                 └─ 8 ──┘             of the 32 bytes of the flit, 8 are written
+/// ```
+pub const fn derive_commit_view(request: &CommitRequest) -> Result<CommitConfig, PlanError> {
+    let mut pool = Pool::new();
+    let time = attempt!(factors_of(OPERATION, &mut pool, request.time));
+    let packet = attempt!(factors_of(OPERATION, &mut pool, request.packet));
+    let destination = attempt!(factors_of(OPERATION, &mut pool, request.destination));
+    attempt!(check_flit(request, packet.size()));
+    let mut k = 0;
+    while k < spec::COMMIT_SIZES.len() {
+        let window = spec::COMMIT_SIZES[k] * 8 / request.element.bits();
+        k += 1;
+        if window > packet.size() {
+            continue;
+        }
+        let kept = resize(&mut pool, &packet, window);
+        let lanes = strip(&kept);
+        let stream = product(&pool, &time, &lanes);
+        let there = divide(&pool, &destination, &stream);
+        if there.is_exact()
+            && !there.dividend_residue.has_terms()
+            && divide(&pool, &stream, &destination).is_exact()
+        {
+            return view_config(&mut pool, request, (&time, &destination), (&lanes, window));
+        }
+    }
+    // What fits nowhere is refused in the words of a whole tensor. What fits as a whole only, does.
+    derive_commit(request)
+}
+
+/// The sequencer of a commit of the leading `lanes`, in packets of `window` elements.
+const fn view_config(
+    pool: &mut Pool,
+    request: &CommitRequest,
+    (time, destination): (&Factors, &Factors),
+    (lanes, window): (&Factors, usize),
+) -> Result<CommitConfig, PlanError> {
+    let loops = Request {
+        buf_expr: Some(request.destination),
+        ..Request::new(OPERATION, destination, Stream::Expr(request.time), Stream::Factors(lanes))
+    };
+    let found = attempt!(derive(pool, &loops));
+    let mut derived = Config::new(window);
+    derived.base = found.config.base;
+    let (mut inside, mut k) = (1, found.config.entries.len());
+    while k > found.time_entries {
+        k -= 1;
+        let entry = found.config.entries.at(k);
+        if entry.stride != inside as isize {
+            refuse!(
+                "commit packet",
+                "commit: the leading lanes {} of a packet do not lie together, innermost in the view {}: a step of them is \
+                 {} elements; help: keep the packet, or a prefix of it, innermost",
+                factors(pool, lanes),
+                mapping(request.destination),
+                signed(entry.stride),
+            );
+        }
+        inside *= entry.size;
+    }
+    let bits = request.element.bits();
+    while k > 0 {
+        k -= 1;
+        let entry = found.config.entries.at(k);
+        let step = entry.stride.unsigned_abs() * bits;
+        if entry.size > 1 && !step.is_multiple_of(8 * spec::COMMIT_ALIGN_BYTES) {
+            refuse!(
+                "commit stride",
+                "commit: packets lie {} of {} apart in the view {}, but the engine writes at multiples of {} bytes; \
+                 help: pad the rows of the tensor to multiples of {} bytes",
+                count(entry.stride.unsigned_abs(), "element"),
+                str(request.element.name()),
+                mapping(request.destination),
+                number(spec::COMMIT_ALIGN_BYTES),
+                number(spec::COMMIT_ALIGN_BYTES),
+            );
+        }
+    }
+    while k < found.time_entries {
+        derived.entries.push(found.config.entries.at(k));
+        k += 1;
+    }
+    if window > 1 {
+        derived.entries.push(Entry { size: window, stride: 1 });
+    }
+    let config = attempt!(limited(OPERATION, derived));
+    let commit_in_size = window * bits / 8;
+    let run = contiguous_run(&derived) * bits / 8;
+    let commit_size =
+        if request.sub_context { spec::SUB_COMMIT_BYTES } else { crate::mapping::gcd(run, commit_in_size) };
+    Ok(CommitConfig {
+        derived,
+        config,
+        window,
+        commit_in_size,
+        contiguous_bytes: run,
+        commit_size,
+        cycles: time.size() * (commit_in_size / commit_size),
     })
 }
 
@@ -214,6 +333,76 @@ impl<D: Scalar, Time: M, Packet: M, Element: M, const T: Tu> CommitPlan<D, Time,
         Ok(config) => config,
         Err(error) => error.refuse(),
     };
+
+    /// The same for a view, which may have holes.
+    pub const VIEW: CommitConfig = match derive_commit_view(&Self::REQUEST) {
+        Ok(config) => config,
+        Err(error) => error.refuse(),
+    };
+}
+
+/// The bytes that a commit writes, and which of them hold elements of its stream.
+struct Written<'a> {
+    plan: &'a CommitConfig,
+    /// Variables: chip, cluster, slice, time, lane.
+    guard: &'a Guard,
+}
+
+impl Written<'_> {
+    /// The bytes between the elements of a tile, which a packet takes along, hold no element of the tensor.
+    fn stays_in(&self, tile: &Region, tensor: &Footprint) -> Result<(), PlanError> {
+        let window = self.plan.window;
+        let live = LiveRows::new(self.guard, 4, window);
+        let bits = tensor.element.bits();
+        let before = tile.part.offset as usize * 8 / bits;
+        let differs = live.differs_by_unit() || (0..3).any(|variable| depends_on(&tensor.guard, variable));
+        let units = tensor.chips * tensor.clusters * tensor.slices;
+        let (mut mask, mut looked_at) = (Vec::new(), false);
+        let walk = Walk::new(&self.plan.config);
+        let starts = walk.positions(0..self.plan.config.positions(), window);
+        for unit in 0..units {
+            let (chip, rest) =
+                (unit / (tensor.clusters * tensor.slices), unit % (tensor.clusters * tensor.slices));
+            let (cluster, slice) = (rest / tensor.slices, rest % tensor.slices);
+            if !self.guard.may_hold(&[chip, cluster, slice]) {
+                continue;
+            }
+            if looked_at && !differs {
+                return Ok(());
+            }
+            for (time, &start) in starts.iter().enumerate() {
+                match live.row(&mut [chip, cluster, slice, time, 0], &mut mask) {
+                    Liveness::Nothing => continue,
+                    Liveness::All => mask.clear(),
+                    Liveness::Some => {}
+                }
+                looked_at = true;
+                let dead = mask.iter().enumerate().filter(|(_, live)| !**live);
+                for position in dead.map(|(lane, _)| before as i64 + start + lane as i64) {
+                    let position = position.max(0) as usize;
+                    let place = [chip, cluster, slice, position];
+                    if position < tensor.elements && !tensor.guard.holds(&place) {
+                        continue;
+                    }
+                    let what = match tensor.guard.element(&place) {
+                        Some(element) if position < tensor.elements => element,
+                        _ => format!("position {position} of {}", tensor.elements),
+                    };
+                    refuse!(
+                        "commit beside a tile",
+                        "commit: a packet writes {}, but of those of time step {} some are not of the tile: there is {} of the \
+                         tensor; help: pad the rows of the tensor to multiples of {} bytes, so that tiles have bytes of their \
+                         own",
+                        count(self.plan.commit_in_size, "byte"),
+                        number(time),
+                        str(&what),
+                        number(spec::COMMIT_ALIGN_BYTES),
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// All rules of a commit, in the order in which they are reported.
@@ -225,6 +414,17 @@ impl<D: Scalar, P: InMotion, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, 
     CheckedCommit<D, P, Chip, Cluster, Slice, Time, Packet, Element, T>
 {
     const CONFIG: CommitConfig = {
+        let () = Self::REACHED;
+        CommitPlan::<D, Time, Packet, Element, T>::CONFIG
+    };
+
+    const VIEW: CommitConfig = {
+        let () = Self::REACHED;
+        CommitPlan::<D, Time, Packet, Element, T>::VIEW
+    };
+
+    /// Using it refuses what no memory holds, and a commit where the context has none.
+    const REACHED: () = {
         let _ = DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT;
         if T && !P::SUB_COMMIT {
             let text = text!(
@@ -234,7 +434,6 @@ impl<D: Scalar, P: InMotion, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, 
             );
             PlanError::new("sub commit", text).refuse()
         }
-        CommitPlan::<D, Time, Packet, Element, T>::CONFIG
     };
 }
 
@@ -277,16 +476,26 @@ impl<'l, const T: Tu, P: InMotion, D: StreamScalar, Chip: M, Cluster: M, Slice: 
         tensor
     }
 
-    /// Ends the stream in a view in DM. The rules are those of [`Self::commit`].
+    /// Ends the stream in a view in DM, which may be a [tile](crate::tensor::tile). The rules are those of [`Self::commit`],
+    /// but that `Element` has the holes of a tile: the stream has no time steps for them, or steps of padding. Of a packet
+    /// the least number of bytes is written that holds its elements.
+    ///
+    /// # Panics
+    /// Where the tile starts at no multiple of 8 bytes, or in another slice than the first one; where the bytes of a packet
+    /// hold elements of other tiles, or end behind the tensor.
     #[track_caller]
     #[inline(never)]
     pub fn commit_view<Element: M>(self, destination: DmTensorViewMut<'l, D, Chip, Cluster, Slice, Element>)
     where
         D: StoredAs<Element>,
     {
-        let plan = const { &CheckedCommit::<D, P, Chip, Cluster, Slice, Time, Packet, Element, T>::CONFIG };
-        let region = destination.region();
+        let plan = const { &CheckedCommit::<D, P, Chip, Cluster, Slice, Time, Packet, Element, T>::VIEW };
+        let region = destination.stream_region(OPERATION);
         accept(OPERATION, check_commit_address(region.address));
+        if region.part != Part::WHOLE {
+            let written = Written { plan, guard: const { &Self::GUARD } };
+            accept(OPERATION, written.stays_in(&region, destination.tensor()));
+        }
         self.commit_to(region, plan);
     }
 

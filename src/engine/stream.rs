@@ -245,14 +245,17 @@ impl<const T: Tu> TuContext<T> {
     ///
     /// # Panics
     /// Where a kernel drops the stream before it has ended, unless [`SimOptions`](crate::runtime::SimOptions::checks)
-    /// turns `dropped_streams` off.
+    /// turns `dropped_streams` off. Where the tensor is a [tile](crate::tensor::tile) that starts in another slice than the
+    /// first one: each slice reads its own DM.
     #[track_caller]
+    #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn begin<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>(
         &'l mut self,
         tensor: DmTensorView<'l, D, Chip, Cluster, Slice, Element>,
     ) -> BeginTensor<'l, T, D, Chip, Cluster, Slice, Identity, Element> {
+        let region = tensor.stream_region("begin");
         let begun = self.begun();
-        StreamTensor::new(self, Box::new(Pass::new(begun, tensor.region())))
+        StreamTensor::new(self, Box::new(Pass::new(begun, region)))
     }
 
     /// A stream that the caller begins.

@@ -154,7 +154,7 @@ macro_rules! load {
                 accept(OPERATION, crate::tensor::check_vrf_end(OPERATION, plan.bytes, address));
                 let tensor = VrfTensor::filled(place, self.context.next_fill());
                 let sink = Sink::Vrf {
-                    destination: Region { memory: Memory::Vrf, address, fill: tensor.fill, footprint },
+                    destination: Region::whole(Memory::Vrf, address, tensor.fill, footprint),
                     transfer: plan.transfer,
                     guard: const { Self::GUARD },
                 };

@@ -11,7 +11,7 @@ use crate::engine::fetch::FetchPlan;
 use crate::engine::fetch::stages::Stages;
 use crate::error::PlanError;
 use crate::mapping::factors_of;
-use crate::mapping::{M, Pool, modulo};
+use crate::mapping::{M, Pool, modulo, resize, strip};
 use crate::runtime::Tu;
 use crate::scalar::{Scalar, StreamScalar};
 use crate::sequencer::{BufferPlan, Explanation, Request, Stream, explain_loops};
@@ -74,6 +74,39 @@ impl<D: Scalar, Time: M, Packet: M, Element: M, const T: Tu> CommitPlan<D, Time,
     pub fn explain() -> Explanation {
         explained(explain_commit(&Self::REQUEST, &Self::CONFIG))
     }
+
+    /// The same for a view, which may be a tile.
+    ///
+    /// ```
+    /// use furiosa_visa_std::engine::commit::CommitPlan;
+    /// use furiosa_visa_std::prelude::*;
+    /// axes![Q = 4, K = 8];
+    /// let text = CommitPlan::<i8, m![1], m![K # 32], m![1 # 4, K]>::explain_view().to_string();
+    /// assert!(text.contains("commit_in_size") && text.contains("8 bytes"));
+    /// ```
+    pub fn explain_view() -> Explanation {
+        let own = explain_commit_view(&Self::REQUEST, &Self::VIEW);
+        explained(own.or_else(|_| explain_commit(&Self::REQUEST, &Self::VIEW)))
+    }
+}
+
+fn explain_commit_view(request: &CommitRequest, config: &CommitConfig) -> Result<Explanation, PlanError> {
+    let mut pool = Pool::new();
+    let destination = factors_of("commit", &mut pool, request.destination)?;
+    let packet = factors_of("commit", &mut pool, request.packet)?;
+    let kept = resize(&mut pool, &packet, config.window);
+    let lanes = strip(&kept);
+    let loops = Request {
+        buf_expr: Some(request.destination),
+        ..Request::new("commit", &destination, Stream::Expr(request.time), Stream::Factors(&lanes))
+    };
+    let mut explanation = explain_loops(&mut pool, &loops)?;
+    explanation.fact("lanes of the view", lanes.size());
+    explanation.fact("commit_in_size", count(config.commit_in_size, "byte"));
+    explanation.fact("contiguous run", count(config.contiguous_bytes, "byte"));
+    explanation.fact("commit_size", count(config.commit_size, "byte"));
+    explanation.fact("cycles", config.cycles);
+    Ok(explanation)
 }
 
 fn explain_commit(request: &CommitRequest, config: &CommitConfig) -> Result<Explanation, PlanError> {

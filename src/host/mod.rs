@@ -6,7 +6,9 @@ mod host_tensor;
 mod mathematical;
 mod operations;
 mod storage;
+mod view;
 
 pub use host_tensor::HostTensor;
 pub use mathematical::Tensor;
 pub(crate) use storage::packed_factors;
+pub use view::{TensorView, TensorViewMut};

@@ -2,7 +2,8 @@
 
 use super::shape::Shape;
 use super::units::{Chips, Clusters, Slices};
-use crate::command::{Address, FillId, Footprint, Memory, Region};
+use crate::command::{Address, FillId, Footprint, Memory, Part, Region};
+use crate::error::{PlanError, refuse};
 use crate::mapping::M;
 use crate::runtime::fault::accept;
 use crate::runtime::{Lease, MakesTensors, Place};
@@ -80,12 +81,14 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
 
     /// The whole tensor, to read.
     pub fn view(&self) -> DmTensorView<'_, D, Chip, Cluster, Slice, Element> {
-        DmTensorView { address: self.address, fill: self.fill, types: PhantomData }
+        let tensor = const { &Self::FOOTPRINT };
+        DmTensorView::part_of(self.address, self.fill, tensor, Part::WHOLE)
     }
 
     /// The whole tensor, to write.
     pub fn view_mut(&mut self) -> DmTensorViewMut<'_, D, Chip, Cluster, Slice, Element> {
-        DmTensorViewMut { address: self.address, fill: self.fill, types: PhantomData }
+        let tensor = const { &Self::FOOTPRINT };
+        DmTensorViewMut::part_of(self.address, self.fill, tensor, Part::WHOLE)
     }
 }
 
@@ -104,10 +107,13 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> fmt::Debug
     }
 }
 
-/// A tensor in DM to read from.
+/// A tensor in DM, or a [tile](crate::tensor::tile) of one, to read from.
 pub struct DmTensorView<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> {
-    address: Address,
-    fill: FillId,
+    pub(super) address: Address,
+    pub(super) fill: FillId,
+    /// The positions of the tensor that it is a part of.
+    pub(super) tensor: &'static Footprint,
+    pub(super) part: Part,
     types: PhantomData<(&'l (), D, Chip, Cluster, Slice, Element)>,
 }
 
@@ -122,35 +128,96 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> Clone
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
     DmTensorView<'_, D, Chip, Cluster, Slice, Element>
 {
-    /// The address of the tensor in each slice.
+    /// A part of a tensor at an address.
+    pub(super) fn part_of(address: Address, fill: FillId, tensor: &'static Footprint, part: Part) -> Self {
+        Self { address, fill, tensor, part, types: PhantomData }
+    }
+
+    /// The address of the tensor in each slice, of which a tile is a part.
     pub fn address(&self) -> Address {
         self.address
     }
 
     pub(crate) fn region(&self) -> Region {
         let footprint = const { DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT };
-        Region { memory: Memory::Dm, address: self.address, fill: self.fill, footprint }
+        let address = self.address.saturating_add(self.part.offset);
+        Region { memory: Memory::Dm, address, fill: self.fill, footprint, part: self.part }
     }
 }
 
-/// A tensor in DM to write to.
+impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
+    DmTensorView<'_, D, Chip, Cluster, Slice, Element>
+{
+    /// What a stream reads. Stops the call where it lies in other slices than those that read it.
+    #[track_caller]
+    pub(crate) fn stream_region(&self, operation: &'static str) -> Region {
+        let region = self.region();
+        accept(operation, in_its_slices(operation, &region, "reads", "move it first with `.to_dm_view(…)`"));
+        region
+    }
+}
+
+/// A slice reads and writes its own DM.
+fn in_its_slices(
+    operation: &'static str,
+    region: &Region,
+    verb: &'static str,
+    help: &'static str,
+) -> Result<(), PlanError> {
+    if region.part.starts_in_first_unit() {
+        return Ok(());
+    }
+    refuse!(
+        "tile of other slices",
+        "{}: the tile lies{} of its tensor, but a stream {} in each slice what lies there; help: {}, or start the tile at 0",
+        str(operation),
+        str(&region.units_in_words()),
+        str(verb),
+        str(help),
+    )
+}
+
+/// A tensor in DM, or a [tile](crate::tensor::tile) of one, to write to.
 pub struct DmTensorViewMut<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> {
-    address: Address,
-    fill: FillId,
+    pub(super) address: Address,
+    pub(super) fill: FillId,
+    /// The positions of the tensor that it is a part of.
+    pub(super) tensor: &'static Footprint,
+    pub(super) part: Part,
     types: PhantomData<(&'l mut (), D, Chip, Cluster, Slice, Element)>,
 }
 
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
     DmTensorViewMut<'_, D, Chip, Cluster, Slice, Element>
 {
-    /// The address of the tensor in each slice.
+    /// A part of a tensor at an address.
+    pub(super) fn part_of(address: Address, fill: FillId, tensor: &'static Footprint, part: Part) -> Self {
+        Self { address, fill, tensor, part, types: PhantomData }
+    }
+
+    /// The address of the tensor in each slice, of which a tile is a part.
     pub fn address(&self) -> Address {
         self.address
     }
 
     pub(crate) fn region(&self) -> Region {
         let footprint = const { DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT };
-        Region { memory: Memory::Dm, address: self.address, fill: self.fill, footprint }
+        let address = self.address.saturating_add(self.part.offset);
+        Region { memory: Memory::Dm, address, fill: self.fill, footprint, part: self.part }
+    }
+
+    /// What a stream writes. Stops the call where it lies in other slices than those that write it.
+    #[track_caller]
+    pub(crate) fn stream_region(&self, operation: &'static str) -> Region {
+        let region = self.region();
+        let help = "commit to a tensor of its own, and move it with `.to_dm_view(…)`";
+        accept(operation, in_its_slices(operation, &region, "writes", help));
+        region
+    }
+
+    /// The positions of the tensor that it is a part of.
+    pub(crate) fn tensor(&self) -> &'static Footprint {
+        self.tensor
     }
 }
 
@@ -159,6 +226,6 @@ impl<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
     for DmTensorView<'l, D, Chip, Cluster, Slice, Element>
 {
     fn from(view: DmTensorViewMut<'l, D, Chip, Cluster, Slice, Element>) -> Self {
-        Self { address: view.address, fill: view.fill, types: PhantomData }
+        Self::part_of(view.address, view.fill, view.tensor, view.part)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::shape::Shape;
 use super::units::Chips;
-use crate::command::{Address, FillId, Footprint, Memory, Region};
+use crate::command::{Address, FillId, Footprint, Memory, Part, Region};
 use crate::mapping::M;
 use crate::runtime::TensorChips;
 use crate::runtime::fault::accept;
@@ -82,12 +82,12 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
 
     /// The whole tensor, to read.
     pub fn view(&self) -> HbmTensorView<'_, D, Chip, Element> {
-        HbmTensorView { address: self.address, fill: self.fill, types: PhantomData }
+        HbmTensorView::part_of(self.address, self.fill, Part::WHOLE)
     }
 
     /// The whole tensor, to write.
     pub fn view_mut(&mut self) -> HbmTensorViewMut<'_, D, Chip, Element> {
-        HbmTensorViewMut { address: self.address, fill: self.fill, types: PhantomData }
+        HbmTensorViewMut::part_of(self.address, self.fill, Part::WHOLE)
     }
 }
 
@@ -98,10 +98,11 @@ impl<D: Scalar, Chip: M, Element: M> fmt::Debug for HbmTensor<D, Chip, Element> 
     }
 }
 
-/// A tensor in HBM to read from.
+/// A tensor in HBM, or a [tile](crate::tensor::tile) of one, to read from.
 pub struct HbmTensorView<'l, D: Scalar, Chip: M, Element: M> {
-    address: Address,
-    fill: FillId,
+    pub(super) address: Address,
+    pub(super) fill: FillId,
+    pub(super) part: Part,
     types: PhantomData<(&'l (), D, Chip, Element)>,
 }
 
@@ -112,33 +113,46 @@ impl<D: Scalar, Chip: M, Element: M> Clone for HbmTensorView<'_, D, Chip, Elemen
 }
 
 impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
-    /// The address of the tensor in each chip.
+    /// A part of a tensor at an address.
+    pub(super) fn part_of(address: Address, fill: FillId, part: Part) -> Self {
+        Self { address, fill, part, types: PhantomData }
+    }
+
+    /// The address of the tensor in each chip, of which a tile is a part.
     pub fn address(&self) -> Address {
         self.address
     }
 
     pub(crate) fn region(&self) -> Region {
         let footprint = const { HbmTensor::<D, Chip, Element>::FOOTPRINT };
-        Region { memory: Memory::Hbm, address: self.address, fill: self.fill, footprint }
+        let address = self.address.saturating_add(self.part.offset);
+        Region { memory: Memory::Hbm, address, fill: self.fill, footprint, part: self.part }
     }
 }
 
-/// A tensor in HBM to write to.
+/// A tensor in HBM, or a [tile](crate::tensor::tile) of one, to write to.
 pub struct HbmTensorViewMut<'l, D: Scalar, Chip: M, Element: M> {
-    address: Address,
-    fill: FillId,
+    pub(super) address: Address,
+    pub(super) fill: FillId,
+    pub(super) part: Part,
     types: PhantomData<(&'l mut (), D, Chip, Element)>,
 }
 
 impl<D: Scalar, Chip: M, Element: M> HbmTensorViewMut<'_, D, Chip, Element> {
-    /// The address of the tensor in each chip.
+    /// A part of a tensor at an address.
+    pub(super) fn part_of(address: Address, fill: FillId, part: Part) -> Self {
+        Self { address, fill, part, types: PhantomData }
+    }
+
+    /// The address of the tensor in each chip, of which a tile is a part.
     pub fn address(&self) -> Address {
         self.address
     }
 
     pub(crate) fn region(&self) -> Region {
         let footprint = const { HbmTensor::<D, Chip, Element>::FOOTPRINT };
-        Region { memory: Memory::Hbm, address: self.address, fill: self.fill, footprint }
+        let address = self.address.saturating_add(self.part.offset);
+        Region { memory: Memory::Hbm, address, fill: self.fill, footprint, part: self.part }
     }
 }
 
@@ -146,7 +160,7 @@ impl<'l, D: Scalar, Chip: M, Element: M> From<HbmTensorViewMut<'l, D, Chip, Elem
     for HbmTensorView<'l, D, Chip, Element>
 {
     fn from(view: HbmTensorViewMut<'l, D, Chip, Element>) -> Self {
-        Self { address: view.address, fill: view.fill, types: PhantomData }
+        Self::part_of(view.address, view.fill, view.part)
     }
 }
 

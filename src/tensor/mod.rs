@@ -5,7 +5,9 @@
 
 mod dm;
 mod hbm;
+pub mod relabel;
 mod shape;
+pub mod tile;
 mod trf;
 mod units;
 mod vrf;

@@ -1,9 +1,10 @@
 //! What the types of a tensor at rest say, as values.
 
+use super::tile::span_of;
 use super::units::{CHIP, CLUSTER, SLICE, count_units};
 use crate::command::{Footprint, Memory};
 use crate::error::{PlanError, attempt, refuse};
-use crate::mapping::{Expr, liveness_of};
+use crate::mapping::{Expr, Pool, factorize, liveness_of};
 use crate::scalar::ElementType;
 use crate::sequencer::transfer::{
     DM_CHIP, DM_CLUSTER, DM_SLICE, HBM_CHIP, Level, Placement, write_placement,
@@ -131,6 +132,12 @@ impl Shape {
             );
         }
         Ok([chips, clusters, slices, elements])
+    }
+
+    /// Elements from the first one to the last one that a unit can hold.
+    pub(crate) const fn span(element: &'static Expr) -> usize {
+        let mut pool = Pool::new();
+        span_of(&factorize(&mut pool, element))
     }
 
     /// The positions of the tensor, or why no memory holds them.

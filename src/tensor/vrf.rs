@@ -150,7 +150,7 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M>
     #[inline(never)]
     pub fn inspect<Host: M>(&self, context: &Context) -> HostTensor<D, Host> {
         let footprint = const { VrfTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT };
-        let region = Region { memory: Memory::Vrf, address: self.address, fill: self.fill, footprint };
+        let region = Region::whole(Memory::Vrf, self.address, self.fill, footprint);
         let transfer = const { VrfInspectionPlan::<D, Host, Chip, Cluster, Slice, Element>::TRANSFER };
         let source = RegisterFile::Vrf(region);
         let inspection = Inspection {

@@ -16,7 +16,7 @@ pub fn system(checks: CheckOptions) -> System {
 pub fn region(address: u64, element: ElementType, elements: usize) -> Region {
     let guard = Guard::always(4);
     let footprint = Footprint { element, chips: 1, clusters: 1, slices: 1, elements, guard };
-    Region { memory: Memory::Dm, address, fill: FillId(address + 1), footprint }
+    Region::whole(Memory::Dm, address, FillId(address + 1), footprint)
 }
 
 /// A tensor in HBM.

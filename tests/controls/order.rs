@@ -222,6 +222,19 @@ fn order() {
                 &["committed by main, too", "committed by sub"],
                 &["commit: unordered access: `main` writes DM 1056..1120", "bytes 1056..1088"],
             ),
+            flagged(
+                "the same tile of two handles",
+                |checks| launched(checks, the_same_tile),
+                kind,
+                &["in both contexts", "in both contexts"],
+                &[
+                    "`main` reads DM 24..32, a tile of the one in 0..64 while `tdma` may not have finished the DMA that writes \
+                     DM 24..32, a tile of the one in 0..64",
+                    "DM, bytes 24..32",
+                ],
+            ),
+            fine("other tiles of two handles", |checks| launched(checks, another_tile)),
+            fine("overlapping tiles of one handle", |checks| launched(checks, tiles_of_one_handle)),
             fine("the bytes beside it", |checks| launched(checks, read_beside_dma)),
             fine("through the handle that was written", |checks| launched(checks, read_through_the_handle)),
             fine("one bare handle for both", |checks| launched(checks, one_handle_to_commit_and_transfer)),
@@ -230,6 +243,48 @@ fn order() {
             fine("in two launches", two_launches),
         ],
     );
+}
+
+/// Eight bytes of each slice.
+macro_rules! tile {
+    ($of:expr, $start:expr) => {
+        $of.tile::<m![B / 8], 1, m![1 # 8, B % 8]>($start)
+    };
+}
+
+/// `tdma` writes a tile through one bare handle, `main` reads another one through another handle.
+macro_rules! two_tiles {
+    ($name:ident, $written:literal, $read:literal) => {
+        #[device(chip = 1)]
+        fn $name(ctx: &mut Context, x: &X, _: &Z) {
+            let (mut dm, same) = (bare(0), bare(0));
+            let tile = x.view().tile::<m![B / 8], 1, m![A, 1 # 8, B % 8]>(0);
+            x.view().to_dm_view(&mut ctx.tdma, dm.view_mut());
+            copied_rows(ctx, &dm);
+            tile.to_dm_view(&mut ctx.tdma, tile!(dm.view_mut(), $written));
+            let stream = ctx.main.begin(tile!(same.view(), $read)).fetch::<i8, m![1], m![B % 8]>();
+            stream.collect::<m![1], m![B % 8 # 32]>().commit::<m![B % 8]>(2048);
+        }
+    };
+}
+two_tiles!(the_same_tile, 3, 3); // in both contexts
+two_tiles!(another_tile, 3, 4);
+
+/// `main` reads all of a tensor after `tdma` wrote it: what `main` does later comes after that, too.
+fn copied_rows(ctx: &mut Context, dm: &DmX) {
+    copied!(ctx.main, dm, 1024);
+}
+
+/// Tiles of one handle that overlap: what the contexts do to them is ordered.
+#[device(chip = 1)]
+fn tiles_of_one_handle(ctx: &mut Context, x: &X, _: &Z) {
+    let dm: DmX = x.to_dm(&mut ctx.tdma, 0);
+    let mut to: DmX = x.to_dm(&mut ctx.tdma, 1024);
+    let tile = x.view().tile::<m![B / 8], 2, m![A, B / 8 = 2 # 8, B % 8]>(1);
+    tile.to_dm_view(&mut ctx.tdma, to.view_mut().tile::<m![B / 8], 2, m![B / 8 = 2 # 8, B % 8]>(0));
+    let stream = ctx.main.begin(tile!(dm.view(), 0)).fetch::<i8, m![1], m![B % 8]>();
+    stream.collect::<m![1], m![B % 8 # 32]>().commit_view(tile!(to.view_mut(), 1));
+    to.to_hbm::<m![A, B]>(&mut ctx.tdma, 1 << 20);
 }
 
 type Weights = TrfTensor<i8, m![1], Cluster, Slice, m![A], m![B]>;

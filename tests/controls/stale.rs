@@ -94,6 +94,43 @@ fn beside_in_the_trf(ctx: &mut Context, x: &X, _: &Z) {
     contracted(ctx, &dm, &first);
 }
 
+/// Eight bytes of each slice.
+macro_rules! tile {
+    ($of:expr, $start:expr) => {
+        $of.tile::<m![B / 8], 1, m![1 # 8, B % 8]>($start)
+    };
+}
+
+#[device(chip = 1)]
+fn in_a_tile(ctx: &mut Context, x: &X, _: &Z) {
+    let dm: DmX = x.to_dm(&mut ctx.tdma, 0); // written as a whole
+    let _: DmX = x.to_dm(&mut ctx.tdma, 40); // written over its end
+    let mut copy = x.to_hbm::<{ Dma::Tensor }, m![A, B]>(&mut ctx.tdma, 1 << 20);
+    let there = copy.view_mut().tile::<m![B / 8], 1, m![A, 1 # 8, B % 8]>(0);
+    tile!(dm.view(), 5).to_hbm_view(&mut ctx.tdma, there); // read in part
+}
+
+#[device(chip = 1)]
+fn beside_a_tile(ctx: &mut Context, x: &X, _: &Z) {
+    let mut copy = x.to_hbm::<{ Dma::Tensor }, m![A, B]>(&mut ctx.tdma, 1 << 20);
+    let dm: DmX = x.to_dm(&mut ctx.tdma, 0);
+    let _: DmX = x.to_dm(&mut ctx.tdma, 40);
+    tile!(dm.view(), 4)
+        .to_hbm_view(&mut ctx.tdma, copy.view_mut().tile::<m![B / 8], 1, m![A, 1 # 8, B % 8]>(0));
+}
+
+/// A tile is written again: the other ones stay lost, and it is there.
+#[device(chip = 1)]
+fn a_tile_written_again(ctx: &mut Context, x: &X, _: &Z) {
+    let mut copy = x.to_hbm::<{ Dma::Tensor }, m![A, B]>(&mut ctx.tdma, 1 << 20);
+    let mut dm: DmX = x.to_dm(&mut ctx.tdma, 0);
+    let _: DmX = x.to_dm(&mut ctx.tdma, 40);
+    let first = x.view().tile::<m![B / 8], 1, m![A, 1 # 8, B % 8]>(0);
+    first.to_dm_view(&mut ctx.tdma, tile!(dm.view_mut(), 6));
+    tile!(dm.view(), 6)
+        .to_hbm_view(&mut ctx.tdma, copy.view_mut().tile::<m![B / 8], 1, m![A, 1 # 8, B % 8]>(1));
+}
+
 #[test]
 fn controls() {
     check(
@@ -137,6 +174,18 @@ fn controls() {
                     "element: i![A: 0, B: 0], position 0 of m![B]",
                 ],
             ),
+            flagged(
+                "a tile of what is gone",
+                |checks| launched(checks, in_a_tile),
+                FaultKind::StaleRead,
+                &["read in part", "written as a whole", "written over its end"],
+                &[
+                    "the tensor in DM 40..48, a tile of the one in 0..64 that is read here lost bytes 40..48",
+                    "memory: DM, bytes 40..48 of chip 0, cluster 0, slice 0",
+                ],
+            ),
+            fine("a tile of what is left", |checks| launched(checks, beside_a_tile)),
+            fine("a tile that was written again", |checks| launched(checks, a_tile_written_again)),
             fine("beside it in DM", |checks| launched(checks, beside_in_dm)),
             fine("over it after the read", |checks| launched(checks, after_the_read)),
             fine("over it, and then it again", |checks| launched(checks, written_again)),

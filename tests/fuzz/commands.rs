@@ -1,14 +1,14 @@
 //! Operations of the model as commands of the library, as they are or broken in a way that leaves them no meaning.
 
 use crate::reference::random::Random;
-use crate::reference::shadow::{self, Copied, Element, Kind, Move, Operation, Registers, Sink, Sums, Tensor};
+use crate::reference::shadow::{self, Copied, Element, Kind, Move, Operation, Registers, Sink, Sums, Tensor, Tile};
 use crate::reference::switch::Switching;
 use crate::reference::transpose::Matrices;
 use furiosa_visa_std::chip::{ExecutionOrder, Fault, SimOptions, System};
 use furiosa_visa_std::clock::KernelCall;
 use furiosa_visa_std::command::{
     self, AccumulationKind, Cast, Collect, Command, ContextKind, Contraction, CopyCall, Dma, Emission, Fetch,
-    FillId, Footprint, HostBuffer, HostTransfer, Inspection, Memory, Region, RegisterFile, SnoopDigit,
+    FillId, Footprint, HostBuffer, HostTransfer, Inspection, Memory, Part, Region, RegisterFile, SnoopDigit,
     SnoopLoop, Start, Step, Switch, SwitchLoop, SwitchVariant, TensorUnit, TimeGate, Transfer, TransferLoop,
     Transpose, TrfAddress, TrfRegion, UnitCopy,
 };
@@ -116,7 +116,17 @@ fn region(tensor: &Tensor) -> Region {
         elements: tensor.elements,
         guard,
     };
-    Region { memory, address: tensor.address, fill: FillId(tensor.fill), footprint }
+    let whole = Region::whole(memory, tensor.address, FillId(tensor.fill), footprint);
+    match tensor.tile {
+        None => whole,
+        Some(Tile { before, kept }) => {
+            let part =
+                Part { offset: (before * tensor.kind.bytes()) as u64, units: [0; 3], elements: Some(kept) };
+            let mut region = Region { part, ..whole };
+            below(&mut region.footprint.guard, 3, 1 << 20, kept);
+            region
+        }
+    }
 }
 
 fn registers(own: &Registers) -> TrfRegion {

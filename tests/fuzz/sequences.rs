@@ -4,7 +4,7 @@ use crate::exchanges::{random_exchange, random_matrices};
 use crate::reference::random::Random;
 use crate::reference::shadow::order::{BARE, FOREIGN};
 use crate::reference::shadow::{
-    Copied, Exchange, Kind, Loop, Memory, Move, Operation, Pass, Registers, Sink, Sums, Tensor,
+    Copied, Exchange, Kind, Loop, Memory, Move, Operation, Pass, Registers, Sink, Sums, Tensor, Tile,
 };
 
 const KINDS: [Kind; 5] = [Kind::I8, Kind::I16, Kind::Bf16, Kind::I32, Kind::F32];
@@ -76,7 +76,7 @@ pub fn everything(random: &mut Random) -> Vec<Operation> {
     let tensor = |memory, address, elements| {
         let (clusters, slices) = if memory == Memory::Hbm { (1, 1) } else { (2, 4) };
         let (fill, kind, period, live) = (0, Kind::I8, 1, 1);
-        Tensor { memory, address, fill, kind, clusters, slices, elements, period, live }
+        Tensor { memory, address, fill, kind, clusters, slices, elements, period, live, tile: None }
     };
     let at = bytes as u64 * random.below(4) as u64;
     // Slices of both clusters, so many units apart, one after the other.
@@ -122,7 +122,7 @@ impl Operations {
                 let (clusters, slices) = if memory == Memory::Hbm { (1, 1) } else { (2, 4) };
                 let fill = own.fills;
                 let (address, period, live) = (64 * random.below(4) as u64, 1, 1);
-                Tensor { memory, address, fill, kind, clusters, slices, elements, period, live }
+                Tensor { memory, address, fill, kind, clusters, slices, elements, period, live, tile: None }
             });
             let array = (0..elements).map(|_| Self::element(random, kind, false)).collect();
             let inside = one(elements, (0, 1), (0, 1));
@@ -187,8 +187,9 @@ impl Operations {
         let known: Vec<&Tensor> = (self.tensors.iter())
             .filter(|own| own.memory == memory && own.kind == kind && own.elements >= elements)
             .collect();
-        if random.chance(20) && !known.is_empty() {
-            return random.pick(&known).clone();
+        if random.chance(25) && !known.is_empty() {
+            let tensor = random.pick(&known).clone();
+            return if random.chance(50) { Self::tile(random, tensor, elements) } else { tensor };
         }
         let memory =
             if random.chance(2) { random.pick(&[Memory::Hbm, Memory::Dm, Memory::Vrf]) } else { memory };
@@ -203,7 +204,7 @@ impl Operations {
         let live = random.between(1, period);
         let address = Self::address(random, memory, bytes);
         let fill = self.fill(random);
-        Tensor { memory, address, fill, kind, clusters, slices, elements, period, live }
+        Tensor { memory, address, fill, kind, clusters, slices, elements, period, live, tile: None }
     }
 
     /// A tensor to be read: one that was made, part of it, what lies where it is, or anything.
@@ -214,7 +215,9 @@ impl Operations {
             return self.made(random, memory, kind, elements);
         }
         let mut tensor = random.pick(&known).clone();
-        if random.chance(20) {
+        if random.chance(25) {
+            tensor = Self::tile(random, tensor, 1);
+        } else if random.chance(20) && tensor.tile.is_none() {
             let first = random.below(tensor.elements) / tensor.period * tensor.period;
             tensor.address += (first * tensor.kind.bytes()) as u64;
             tensor.elements = random.between(1, tensor.elements - first);
@@ -223,10 +226,23 @@ impl Operations {
             tensor.fill = random.pick(&[0, 0, 0, BARE + 1, BARE + 1, FOREIGN + 1]);
         }
         if random.chance(4) {
-            tensor.kind = random.pick(&KINDS);
+            (tensor.kind, tensor.tile) = (random.pick(&KINDS), None);
             tensor.elements = tensor.elements.div_ceil(tensor.kind.bytes());
         }
         tensor
+    }
+
+    /// A part of a tensor, or of a part, with at least so many elements.
+    fn tile(random: &mut Random, tensor: Tensor, least: usize) -> Tensor {
+        let held = tensor.held();
+        if least > held || tensor.address >= 49 << 30 {
+            return tensor;
+        }
+        let first = random.below(held - least + 1) / tensor.period * tensor.period;
+        let kept = random.between(least, held - first);
+        let before = tensor.tile.map_or(0, |tile| tile.before) + first;
+        let address = tensor.address + (first * tensor.kind.bytes()) as u64;
+        Tensor { address, tile: Some(Tile { before, kept }), ..tensor }
     }
 
     fn element(random: &mut Random, kind: Kind, holes: bool) -> Option<Vec<u8>> {
@@ -305,7 +321,7 @@ impl Operations {
 
     fn download(&mut self, random: &mut Random) -> Operation {
         let from = self.read(random, Memory::Hbm);
-        let elements = if random.chance(10) { from.elements + random.below(9) } else { from.elements };
+        let elements = if random.chance(10) { from.held() + random.below(9) } else { from.held() };
         let mut moved = Move { loops: vec![one(elements, (0, 1), (0, 1))], cut: None };
         match random.below(12) {
             0 => moved.loops[0].from.1 = random.below(3),
@@ -330,7 +346,7 @@ impl Operations {
         let units = random.pick(&[1, 2, 4]);
         // Per unit on the side that has units, so many elements; on the other one as many for all.
         let spread = sides[0] != sides[1];
-        let held = if sides[0] == Memory::Hbm && spread { from.elements / units } else { from.elements };
+        let held = if sides[0] == Memory::Hbm && spread { from.held() / units } else { from.held() };
         let row = (held / rows).max(1);
         let count = rows * row;
         let all = if sides[1] == Memory::Hbm && spread { count * units } else { count };
@@ -338,6 +354,7 @@ impl Operations {
         if from.memory == to.memory && random.chance(25) {
             // Over its own source, or beside it.
             let any = 8 * random.below(40) as u64;
+            to.tile = None;
             to.address = from.address.saturating_add(random.pick(&[0, 0, 0, 8, 64, any]));
         }
         let step = |memory: Memory| match memory {
@@ -377,7 +394,7 @@ impl Operations {
         let memory = if random.chance(2) { Memory::Hbm } else { Memory::Dm };
         let from = self.read(random, memory);
         let parts = if call == Copied::Parts { random.pick(&[1, 2, 4]) } else { 1 };
-        let held = (from.elements / parts).max(1);
+        let held = (from.held() / parts).max(1);
         let mut to = self.made(random, memory, from.kind, held);
         if random.chance(60) {
             (to.clusters, to.slices) = (from.clusters, from.slices);
@@ -385,6 +402,7 @@ impl Operations {
         if random.chance(20) {
             // Over its own source, or beside it.
             let any = 8 * random.below(40) as u64;
+            to.tile = None;
             to.address = from.address.saturating_add(random.pick(&[0, 0, 8, 64, any]));
         }
         let (clusters, slices) = (from.clusters.min(to.clusters).min(2), from.slices.min(to.slices).min(4));
@@ -437,7 +455,7 @@ impl Operations {
             1 => lanes * flits / 2,
             _ => lanes * flits,
         };
-        let time = (from.elements / packet).clamp(1, 6);
+        let time = (from.held() / packet).clamp(1, 6);
         let mut loops = vec![(time, packet as isize), (packet, 1)];
         let mut base = 0;
         match random.below(16) {
@@ -531,6 +549,7 @@ impl Operations {
         if random.chance(12) {
             // Over its own source, or beside it.
             let down = 8 * random.below(8) as u64;
+            to.tile = None;
             to.address = from.address.saturating_add(8 * random.below(8) as u64).saturating_sub(down);
         }
         let mut loops = vec![(total, window as isize), (window, 1)];

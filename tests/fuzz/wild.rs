@@ -7,7 +7,7 @@ use crate::{commands, wild_vector};
 use furiosa_visa_std::chip::{Check, CheckOptions, ExecutionOrder, FreshMemory, SimOptions, System};
 use furiosa_visa_std::command::{
     AccumulationKind, Cast, Collect, Command, ContextKind, Contraction, CopyCall, Dma, Emission, Fetch,
-    FillId, Footprint, HostBuffer, HostTransfer, Inspection, Interleave, MaskConfig, Memory, Operation,
+    FillId, Footprint, HostBuffer, HostTransfer, Inspection, Interleave, MaskConfig, Memory, Operation, Part,
     Region, RegisterFile, Sink, Step, StreamShape, Switch, SwitchVariant, Table, TensorUnit, TimeGate,
     Transfer, TransferLoop, Transpose, TrfAddress, TrfRegion, UnitCopy,
 };
@@ -53,7 +53,18 @@ pub(crate) fn region(random: &mut Random, memory: Memory, element: ElementType, 
         elements,
         guard: Guard::always(4),
     };
-    Region { memory, address: address(random), fill: FillId(random.below(6) as u64), footprint }
+    Region::whole(memory, address(random), FillId(random.below(6) as u64), footprint)
+}
+
+/// A part of a tensor, or what says that it is one.
+fn odd_part(random: &mut Random, region: &mut Region) {
+    let offset = odd(random, 600) as u64;
+    let units = [0; 3].map(|_| if random.chance(80) { 0 } else { odd(random, 300) });
+    let elements = random.chance(70).then(|| odd(random, region.footprint.elements));
+    region.part = Part { offset, units, elements };
+    if random.chance(60) {
+        region.address = region.address.saturating_add(offset);
+    }
 }
 
 fn config(loops: &[(usize, isize)], packet: usize) -> Config {
@@ -325,6 +336,9 @@ fn odd_rarely(random: &mut Random, meant: usize) -> usize {
 }
 
 pub(crate) fn odd_region(random: &mut Random, region: &mut Region) {
+    if random.chance(25) {
+        return odd_part(random, region);
+    }
     let footprint = &mut region.footprint;
     match random.below(8) {
         0 => footprint.chips = odd(random, 1),
@@ -575,9 +589,9 @@ fn look(system: &mut System) -> Result<HostBuffer, String> {
         elements: 1024,
         guard: Guard::always(4),
     };
-    let source = Region { memory: Memory::Dm, address: 0, fill: FillId::ANY, footprint };
+    let source = Region::whole(Memory::Dm, 0, FillId::ANY, footprint);
     let staging = Footprint { clusters: 1, slices: 1, ..footprint };
-    let staging = Region { memory: Memory::Hbm, address: 1 << 30, fill: FillId::ANY, footprint: staging };
+    let staging = Region::whole(Memory::Hbm, 1 << 30, FillId::ANY, staging);
     let all = transfer(&[(1024, inside(1), inside(1))]);
     system.enter_kernel(furiosa_visa_std::clock::KernelCall::default());
     system.flush().map_err(|fault| fault.to_string())?;

@@ -25,6 +25,7 @@ mod register_files;
 mod runtime;
 mod switch;
 mod threads;
+mod tiles;
 mod transposes;
 mod vector;
 mod vector_patterns;

@@ -68,7 +68,7 @@ pub fn shape(memory: Memory, element: ElementType, dims: &[&Map]) -> Shape {
 /// A region that holds a shape.
 pub fn region(shape: &Shape, address: u64, fill: FillId) -> Region {
     let footprint = shape.footprint().unwrap_or_else(|error| panic!("{error}"));
-    Region { memory: shape.memory, address, fill, footprint }
+    Region::whole(shape.memory, address, fill, footprint)
 }
 
 /// The same region with all its positions live.
@@ -155,7 +155,7 @@ impl Machine {
         self.staged += ((elements * element.bits()).div_ceil(8) as u64).next_multiple_of(256);
         let footprint =
             Footprint { element, chips: 1, clusters: 1, slices: 1, elements, guard: Guard::always(4) };
-        Region { memory: Memory::Hbm, address, fill, footprint }
+        Region::whole(Memory::Hbm, address, fill, footprint)
     }
 
     /// Writes every position of a region, row-major over chip, cluster, slice and element, as the filling `fill`.

@@ -27,6 +27,7 @@ mod scalar_traits;
 mod sequencer;
 mod streams;
 mod switch;
+mod tiles;
 mod tool;
 mod transposes;
 mod trees;

@@ -12,6 +12,7 @@
 //! | [`engines`] | what leaves an engine that moves or narrows data? |
 //! | [`transpose`] | which matrices does a transpose have, what leaves them, and when? |
 //! | [`copies`] | what do shuffles and copies of parts put where? |
+//! | [`tiles`] | what may a tile be, and where does it start? |
 //! | [`switch`] | which packet arrives where in a switch, and which configurations can do it? |
 //! | [`adapter`] | what does the adapter of the Fetch Engine make of a stored element? |
 //! | [`contraction`] | what leaves the contraction path, bit for bit? |
@@ -41,5 +42,6 @@ pub mod sequencer;
 pub mod shadow;
 pub mod switch;
 pub mod tensor;
+pub mod tiles;
 pub mod transpose;
 pub mod vector;

@@ -223,7 +223,7 @@ fn committed(
     checks: &CheckOptions,
     call: Call,
 ) -> Result<(), Fault> {
-    let elements = region.footprint.elements as i64;
+    let elements = region.elements_to_end() as i64;
     let walk = Walk::new(config);
     let first = walk.positions(0..1, 1).first().copied().unwrap_or(0);
     let reach = |sign: i64| -> i64 {
@@ -240,7 +240,7 @@ fn committed(
     let live = LiveRows::new(guard, 4, window);
     let at = first_unit(&live, region.footprint.chips);
     let (mut mask, mut fault) = (Vec::new(), None);
-    let mut writer = vec![usize::MAX; region.footprint.elements];
+    let mut writer = vec![usize::MAX; region.elements_to_end()];
     for time in 0..config.positions() / window {
         let liveness = live.row(&mut [at.chip, at.cluster, at.slice, time, 0], &mut mask);
         live_runs(liveness, &mask, window, |start, len| {
@@ -335,7 +335,7 @@ fn moved(transfers: &[Transfer], region: &Region, checks: &CheckOptions, call: C
         // Not all slices up to the last one: each is looked at.
         Memory::Dm | Memory::Vrf => 1,
     };
-    let elements = footprint.elements;
+    let elements = region.elements_to_end();
     let inside = parts.iter().all(|(transfer, moves)| {
         let Start { units: first_unit, elements: first } = transfer.destination_start;
         first_unit >= 0
@@ -482,7 +482,7 @@ fn outside(region: &Region, position: i64, what: &str, call: Call) -> Fault {
     let place = Place::Region(*region).describe();
     let message = format!(
         "{what} writes element {position} of the tensor in {place}, which has {} elements per unit",
-        region.footprint.elements
+        region.elements_to_end()
     );
     let help = "let the loops of the write end with the tensor; only reads may run past it";
     let start = region.address.saturating_add_signed(position * region.footprint.element.bits() as i64 / 8);

@@ -26,7 +26,8 @@ impl Call {
 pub(crate) fn in_bounds(region: &Region, chips: usize, call: Call) -> Result<(), Fault> {
     let footprint = &region.footprint;
     let place = Place::Region(*region);
-    let lives = |chip| footprint.guard.may_hold(&[chip]);
+    let before = region.part.units[0];
+    let lives = |chip: usize| chip >= before && footprint.guard.may_hold(&[chip - before]);
     if let Some(chip) = (chips..footprint.chips).find(|&chip| lives(chip)) {
         let own = Text::new().count(chips, "chip");
         let message = format!("the tensor needs chip {chip}, but the system has {own}");
@@ -47,24 +48,26 @@ pub(crate) fn in_bounds(region: &Region, chips: usize, call: Call) -> Result<(),
         Memory::Vrf => (VRF_BYTES as u64, "slice"),
     };
     let bytes = footprint.bytes() as u64;
-    let end = region.address.checked_add(bytes);
+    let end = region.base().checked_add(bytes);
     if end.is_some_and(|end| end <= capacity) {
         return Ok(());
     }
     let fault = |at: Coordinates, bytes_outside: core::ops::Range<u64>| {
         let message = format!(
             "the tensor at {} address {} has {bytes} bytes per {unit}, but {} has {capacity} bytes per {unit}",
-            region.memory, region.address, region.memory
+            region.memory,
+            region.base(),
+            region.memory
         );
         let help = "use a lower address, or split the tensor over more units";
         Err(place.blame(call.fault(FaultKind::OutOfBounds, message, help), at, bytes_outside))
     };
     let origin = Coordinates { chip: 0, cluster: 0, slice: 0 };
     let Some(end) = end else {
-        return fault(origin, region.address..u64::MAX);
+        return fault(origin, region.base()..u64::MAX);
     };
     // Padding may stick out: the last tiles of a tensor keep its size.
-    let outside = capacity.max(region.address)..end;
+    let outside = capacity.max(region.base())..end;
     let units = if place.differs_by_unit() { footprint.chips * CLUSTERS * SLICES } else { 1 };
     for at in (0..units).map(Coordinates::of_slice) {
         if at.chip < footprint.chips && at.cluster < footprint.clusters && at.slice < footprint.slices {

@@ -218,7 +218,9 @@ fn fault(
     };
     let element = |region: &Region| {
         let position = (byte.saturating_sub(region.address) * 8) as usize / region.footprint.element.bits();
-        let named = region.footprint.guard.element(&[at.chip, at.cluster, at.slice, position]);
+        let own = Place::Region(*region).in_part(at);
+        let variables = |at: Coordinates| [at.chip, at.cluster, at.slice, position];
+        let named = own.and_then(|at| region.footprint.guard.element(&variables(at)));
         named.unwrap_or_else(|| format!("element {position}"))
     };
     let place = |region: &Region| Place::Region(*region).describe();
@@ -248,11 +250,11 @@ fn free_address(source: &Region, destination: &Region) -> Option<String> {
         Memory::Dm => DM_BYTES as u64,
         Memory::Vrf => VRF_BYTES as u64,
     };
-    let end = source.address.checked_add(source.footprint.bytes() as u64)?;
+    let end = source.base().checked_add(source.footprint.bytes() as u64)?;
     if end.checked_add(bytes)? <= capacity {
         return Some(format!(", for example to {memory} address {end} or above"));
     }
-    let below = source.address.checked_sub(bytes)?;
+    let below = source.base().checked_sub(bytes)?;
     Some(format!(", for example to {memory} address {below} or below"))
 }
 
@@ -271,7 +273,7 @@ mod tests {
     fn region(memory: Memory, address: u64, element: ElementType) -> Region {
         let guard = Guard::always(4);
         let footprint = Footprint { element, chips: 1, clusters: 2, slices: 256, elements: 4096, guard };
-        Region { memory, address, fill: FillId::ANY, footprint }
+        Region::whole(memory, address, FillId::ANY, footprint)
     }
 
     /// The first byte that is found.

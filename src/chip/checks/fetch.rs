@@ -202,7 +202,7 @@ mod tests {
     fn region(element: ElementType) -> Region {
         let guard = Guard::always(4);
         let footprint = Footprint { element, chips: 1, clusters: 2, slices: 256, elements: 4096, guard };
-        Region { memory: Memory::Dm, address: 0, fill: FillId::ANY, footprint }
+        Region::whole(Memory::Dm, 0, FillId::ANY, footprint)
     }
 
     /// 4 packets of 2 rows of 32.

@@ -20,6 +20,7 @@ use crate::mapping::Guard;
 use crate::mapping::guard::rows::LiveRows;
 use crate::sequencer::walk::Walk;
 use crate::sequencer::{Config, Entry};
+use core::ops::Range;
 use core::panic::Location;
 
 /// Refuses a commit that writes bytes that its own stream fetches later. `apart`: other tensors have other bytes.
@@ -47,10 +48,7 @@ fn check_source(
     location: &'static Location<'static>,
 ) -> Result<(), Fault> {
     let (from, to) = (source.address, destination.address);
-    let (from_end, to_end) = (
-        from.saturating_add(source.footprint.bytes() as u64),
-        to.saturating_add(destination.footprint.bytes() as u64),
-    );
+    let (from_end, to_end) = (source.bytes().end, destination.bytes().end);
     if to >= from_end || from >= to_end {
         return Ok(());
     }
@@ -148,9 +146,11 @@ fn visit(loops: &[Loop], position: isize, number: usize, found: &mut impl FnMut(
 
 /// For every byte of one of the sources, the last packet that fetches it.
 fn last_fetches(fetch: &Fetch, tensor: usize, source: &Region) -> Vec<Option<usize>> {
-    let (footprint, turns) = (&source.footprint, Turns::new(fetch));
-    let bits = footprint.element.bits();
-    let mut last = vec![None; footprint.bytes()];
+    let turns = Turns::new(fetch);
+    let bits = source.footprint.element.bits();
+    // Of a tile, what lies behind its last element is another one's, and not needed.
+    let Range { start, end } = source.bytes();
+    let mut last = vec![None; (end - start) as usize];
     let walk = Walk::new(&fetch.config);
     visit(&packet_loops(fetch), 0, 0, &mut |_, packet| {
         if turns.tensor(packet) != tensor {
@@ -227,7 +227,7 @@ mod tests {
         let guard = Guard::always(4);
         let footprint =
             Footprint { element: ElementType::I8, chips: 1, clusters: 1, slices: 1, elements, guard };
-        Region { memory: Memory::Dm, address: 0, fill: FillId(1), footprint }
+        Region::whole(Memory::Dm, 0, FillId(1), footprint)
     }
 
     /// Packet by packet.

@@ -85,7 +85,7 @@ mod tests {
         let guard = Guard::always(4);
         let footprint =
             Footprint { element: ElementType::I8, chips: 1, clusters: 1, slices: 1, elements: 64, guard };
-        Region { memory, address: 0, fill: FillId(1), footprint }
+        Region::whole(memory, 0, FillId(1), footprint)
     }
 
     fn trf() -> TrfRegion {

@@ -160,7 +160,7 @@ mod tests {
     fn fetch(stored: ElementType, output: ElementType) -> Fetch {
         let guard = Guard::always(4);
         let footprint = Footprint { element: stored, chips: 1, clusters: 1, slices: 1, elements: 64, guard };
-        let source = Region { memory: Memory::Dm, address: 0, fill: FillId::ANY, footprint };
+        let source = Region::whole(Memory::Dm, 0, FillId::ANY, footprint);
         Fetch::new(source, Config::new(8), 8, 8, output)
     }
 

@@ -1,6 +1,5 @@
 //! The end of a stream: the Commit Engine writes to DM, or a register file is filled.
 
-use crate::chip::execute::dma::end_of;
 use crate::chip::memory::place::Coordinates;
 use crate::chip::memory::row::{Line, Row};
 use crate::chip::memory::{Unit, planes, trf};
@@ -198,7 +197,7 @@ impl SinkPlan {
         };
         match &self.target {
             Target::Commit { region, walk, window, starts, .. } => {
-                let (address, end) = (region.address, end_of(region));
+                let (address, end) = (region.address, region.end());
                 let mut write = |first: usize, position: i64, stride: usize, len: usize| {
                     stream.write(first, &mut unit.dm, Line { unit: 0, address, position, stride, len }, end);
                 };
@@ -258,7 +257,7 @@ impl SinkPlan {
                 }
             }
             Target::Vrf { region, runs } => {
-                let (address, end) = (region.address, end_of(region));
+                let (address, end) = (region.address, region.end());
                 for packet in runs.chunk_by(|a, b| a.time == b.time).filter(|packet| packet[0].time < time) {
                     let t = packet[0].time;
                     variables[3] = t;

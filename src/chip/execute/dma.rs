@@ -5,7 +5,7 @@ use crate::chip::memory::row::Row;
 use crate::chip::memory::runs::{Runs, all_initialised, set_initialised};
 use crate::chip::memory::{Hbm, Space, SpaceMut, Unit};
 use crate::command::moves::{End, Moves, Side, Strip};
-use crate::command::{Address, Dma, Memory, Region, UnitCopy};
+use crate::command::{Address, Dma, Memory, UnitCopy};
 
 impl Strip {
     /// The runs at their source tensor.
@@ -21,11 +21,6 @@ impl Strip {
     fn runs(&self, End { unit, position, stride }: End, address: Address) -> Runs {
         Runs { unit, address, position, stride, run: self.run, count: self.count }
     }
-}
-
-/// Where the last byte of a tensor ends.
-pub(super) fn end_of(region: &Region) -> u64 {
-    region.address.saturating_add(region.footprint.bytes() as u64)
 }
 
 /// Moves the elements. Everything has been checked.
@@ -61,7 +56,7 @@ fn all_inside(copy: &UnitCopy, memory: &mut impl SpaceMut) {
     for own in &moves {
         own.for_each_strip(element.bits(), |strip| row.read_runs(memory, strip.from(source.address), false));
     }
-    let (mut first, end) = (0, end_of(destination));
+    let (mut first, end) = (0, destination.end());
     for own in &moves {
         own.for_each_strip(element.bits(), |strip| {
             row.write_runs(first, memory, strip.to(destination.address), end, false);
@@ -109,7 +104,7 @@ fn between(dma: &Dma, source: &impl Space, destination: &mut impl SpaceMut) {
     let element = dma.source.footprint.element;
     let known = Known::new(dma, source);
     let mut row = Row::new(element);
-    let end = end_of(&dma.destination);
+    let end = dma.destination.end();
     known.moves.for_each_strip(known.bits, |strip| {
         row.clear(element);
         row.read_runs(source, strip.from(dma.source.address), known.initialised);
@@ -125,7 +120,7 @@ fn inside(dma: &Dma, memory: &mut impl SpaceMut) {
     let Known { moves, bits, initialised, dense } = &known;
     let mut row = Row::new(element);
     let (from, to) = (dma.source.address, dma.destination.address);
-    let end = end_of(&dma.destination);
+    let end = dma.destination.end();
     if spans_meet(&Place::Region(dma.source).spans(), &Place::Region(dma.destination).spans()) {
         moves.for_each_strip(*bits, |strip| row.read_runs(&*memory, strip.from(from), *initialised));
         let mut first = 0;
@@ -155,7 +150,7 @@ mod tests {
     fn region(memory: Memory, address: u64, element: ElementType, elements: usize) -> Region {
         let (clusters, slices) = if memory == Memory::Dm { (2, 256) } else { (1, 1) };
         let footprint = Footprint { element, chips: 1, clusters, slices, elements, guard: Guard::always(4) };
-        Region { memory, address, fill: FillId(1), footprint }
+        Region::whole(memory, address, FillId(1), footprint)
     }
 
     fn dma(from: (Memory, u64), to: (Memory, u64), element: ElementType, transfer: Transfer) -> Dma {

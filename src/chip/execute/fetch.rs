@@ -222,7 +222,7 @@ mod tests {
     ) -> Fetch {
         let guard = Guard::always(4);
         let footprint = Footprint { element, chips: 1, clusters: 2, slices: 256, elements: 4096, guard };
-        let source = Region { memory: Memory::Dm, address: 8, fill: FillId(1), footprint };
+        let source = Region::whole(Memory::Dm, 8, FillId(1), footprint);
         Fetch::new(source, config(entries, packet), time, packet, output)
     }
 

@@ -1,6 +1,5 @@
 //! Transfers between the host and HBM, and looks at register files.
 
-use super::dma::end_of;
 use crate::chip::memory::row::{Row, nibble, set_nibble};
 use crate::chip::memory::runs::{gather_runs, scatter_runs};
 use crate::chip::memory::trf::TrfRows;
@@ -21,7 +20,7 @@ pub(crate) fn upload(transfer: &HostTransfer, buffer: &HostBuffer, hbm: &mut Vec
     let bits = element.bits();
     let mut row = Row::new(element);
     let (mut bytes, mut flags) = (Vec::new(), Vec::new());
-    let end = end_of(&transfer.region);
+    let end = transfer.region.end();
     Moves::new(&transfer.transfer).for_each_strip(bits, |strip| {
         let (from, len) = (strip.source, strip.run * strip.count);
         bytes.resize((len * bits).div_ceil(8), 0);
@@ -121,7 +120,7 @@ mod tests {
     ) -> HostTransfer {
         let footprint =
             Footprint { element, chips: 1, clusters: 1, slices: 1, elements: 4096, guard: Guard::always(4) };
-        let region = Region { memory: Memory::Hbm, address: (1 << 20) - 21, fill: FillId(1), footprint };
+        let region = Region::whole(Memory::Hbm, (1 << 20) - 21, FillId(1), footprint);
         HostTransfer { region, transfer: transfer(loops), host_elements: elements }
     }
 

@@ -72,7 +72,9 @@ fn covers(new: &Write, old: &Write) -> bool {
             && spans_cover(&new.spans, &old.spans)
     } else {
         match (new.place, old.place) {
-            (Place::Region(a), Place::Region(b)) => a.address == b.address && a.footprint == b.footprint,
+            (Place::Region(a), Place::Region(b)) => {
+                a.address == b.address && a.part == b.part && a.footprint == b.footprint
+            }
             (Place::Trf(a), Place::Trf(b)) => a == crate::command::TrfRegion { fill: a.fill, ..b },
             _ => false,
         }
@@ -275,7 +277,7 @@ mod tests {
         }
         let element = ElementType::I8;
         let footprint = Footprint { element, chips: 1, clusters: 2, slices: 256, elements, guard };
-        Place::Region(Region { memory: Memory::Dm, address, fill: FillId(fill), footprint })
+        Place::Region(Region::whole(Memory::Dm, address, FillId(fill), footprint))
     }
 
     fn trf(fill: u64, address: TrfAddress, rows: usize, row_elements: usize) -> Place {

@@ -3,7 +3,7 @@
 use super::trf;
 use crate::chip::checks::fault::Fault;
 pub(crate) use crate::command::Place;
-use crate::command::{Memory, Region};
+use crate::command::{Memory, Part, Region};
 use crate::mapping::Guard;
 use crate::mapping::guard::rows::depends_on;
 use crate::spec::{CLUSTERS, SLICES};
@@ -38,8 +38,15 @@ impl Place {
     pub(crate) fn describe(&self) -> String {
         match self {
             Place::Region(region) => {
-                let end = region.address.saturating_add(region.footprint.bytes() as u64);
-                format!("{} {}..{end}", region.memory, region.address)
+                let (memory, own, tensor) = (region.memory, region.bytes(), region.tensor_bytes());
+                match region.part == Part::WHOLE {
+                    true => format!("{memory} {}..{}", own.start, own.end),
+                    false => {
+                        let units = region.units_in_words();
+                        let (Range { start, end }, Range { start: first, end: last }) = (own, tensor);
+                        format!("{memory} {start}..{end}{units}, a tile of the one in {first}..{last}")
+                    }
+                }
             }
             Place::Trf(region) => {
                 format!("{} ({} rows of {} bytes)", region.address, region.rows, trf::row_bytes(region))
@@ -50,6 +57,7 @@ impl Place {
     /// The position in the tensor that holds a byte, as variables of its guard.
     fn position(&self, at: Coordinates, byte: u64) -> Option<Vec<usize>> {
         let element = |offset: u64, bits: usize| (offset * 8) as usize / bits;
+        let at = self.in_part(at)?;
         let mut position = vec![at.chip, at.cluster, at.slice];
         match self {
             Place::Region(region) => {
@@ -100,23 +108,39 @@ impl Place {
         }
     }
 
-    /// Whether all positions hold an element.
+    /// Which part of its tensor it is. A register file is written and read as a whole.
+    pub(crate) fn part(&self) -> &Part {
+        match self {
+            Place::Region(region) => &region.part,
+            Place::Trf(_) => &Part::WHOLE,
+        }
+    }
+
+    /// A unit of the chip, as the part counts it. `None`: it comes before the part.
+    pub(crate) fn in_part(&self, at: Coordinates) -> Option<Coordinates> {
+        let [chip, cluster, slice] = self.part().units;
+        Some(Coordinates {
+            chip: at.chip.checked_sub(chip)?,
+            cluster: at.cluster.checked_sub(cluster)?,
+            slice: at.slice.checked_sub(slice)?,
+        })
+    }
+
+    /// Whether all positions of the tensor hold an element of it.
     pub(crate) fn is_dense(&self) -> bool {
-        self.guard().is_always()
+        let part = self.part();
+        self.guard().is_always() && part.offset == 0 && part.starts_in_first_unit()
     }
 
     /// Whether units differ in which positions hold an element.
     pub(crate) fn differs_by_unit(&self) -> bool {
-        (0..3).any(|variable| depends_on(self.guard(), variable))
+        !self.part().starts_in_first_unit() || (0..3).any(|variable| depends_on(self.guard(), variable))
     }
 
-    /// The bytes that the tensor spans in each unit, padding included, in order.
+    /// The bytes that the tensor spans in each unit, in order: padding included, but of a tile up to its last element.
     pub(crate) fn spans(&self) -> Vec<Range<u64>> {
         match self {
-            Place::Region(region) => {
-                let end = region.address.saturating_add(region.footprint.bytes() as u64);
-                core::iter::once(region.address..end).collect()
-            }
+            Place::Region(region) => core::iter::once(region.bytes()).collect(),
             Place::Trf(region) => (0..region.rows)
                 .flat_map(|row| trf::pieces(region, row, 0..trf::row_bytes(region)))
                 .map(|piece| piece.start as u64..piece.end as u64)
@@ -144,6 +168,7 @@ impl Place {
             self.spans().into_iter().for_each(clipped);
             return;
         }
+        let Some(at) = self.in_part(at) else { return };
         match self {
             Place::Region(Region { address, footprint, .. }) => {
                 let bits = footprint.element.bits();

@@ -65,7 +65,7 @@ fn key<A>(fill: FillId, address: A) -> Key<A> {
 
 /// Whether two tensors of one memory have the same bytes of their own.
 pub(crate) fn shares(a: &Region, b: &Region) -> bool {
-    key(a.fill, a.address) == key(b.fill, b.address)
+    key(a.fill, a.base()) == key(b.fill, b.base())
 }
 
 /// What to try where a fault may come from addresses. `apart`: every tensor has bytes of its own already.
@@ -101,8 +101,8 @@ impl Windows {
     /// The address of a tensor's own bytes. What it held moves along where it is larger than anybody knew.
     fn place(&mut self, region: &Region) -> (u64, Option<Moved>) {
         let bytes = region.footprint.bytes().max(1) as u64;
-        let given = region.address..region.address.saturating_add(bytes);
-        let key = key(region.fill, region.address);
+        let given = region.base()..region.base().saturating_add(bytes);
+        let key = key(region.fill, region.base());
         let old = self.known.get(&key).cloned();
         if let Some(old) = old.as_ref().filter(|w| w.given.start <= given.start && given.end <= w.given.end) {
             return (old.start + (given.start - old.given.start), None);
@@ -199,7 +199,7 @@ impl Separate {
             Memory::Dm => &mut self.dm,
             Memory::Vrf => &mut self.vrf,
         };
-        let (address, moved) = windows.place(region);
+        let (base, moved) = windows.place(region);
         if let Some(moved) = moved {
             match region.memory {
                 Memory::Hbm => follow(hbm, hbm.len(), moved),
@@ -207,7 +207,8 @@ impl Separate {
                 Memory::Vrf => units.iter_mut().for_each(|unit| follow(&mut unit.vrf, 1, moved)),
             }
         }
-        Region { address, ..*region }
+        // Parts of a tensor lie where they would in it.
+        Region { address: base.saturating_add(region.address - region.base()), ..*region }
     }
 
     /// The register file of a tensor.

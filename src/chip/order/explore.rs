@@ -174,7 +174,7 @@ mod tests {
         let element = ElementType::I8;
         let footprint = Footprint { element, chips: 1, clusters: 1, slices: 1, elements: len, guard };
         let fill = if known { FillId(1 + start) } else { FillId::ANY };
-        let region = Region { memory: Memory::Dm, address: start, fill, footprint };
+        let region = Region::whole(Memory::Dm, start, fill, footprint);
         Use { place: Place::Region(region), writes, operation: "test" }
     }
 

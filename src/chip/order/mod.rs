@@ -86,7 +86,10 @@ impl Access {
             && own.used.writes == other.used.writes
             && new.memory() == before.memory()
             && same_handle
-            && (new.is_dense() || new.guard() == before.guard() && own.spans == other.spans)
+            && (new.is_dense()
+                || new.guard() == before.guard()
+                    && new.part().units == before.part().units
+                    && own.spans == other.spans)
             && a.chip >= b.chip
             && a.cluster >= b.cluster
             && a.slice >= b.slice
@@ -199,7 +202,7 @@ mod tests {
         let guard = Guard::always(4);
         let footprint =
             Footprint { element: ElementType::I8, chips: 1, clusters: 1, slices: 4, elements: 64, guard };
-        let region = Region { memory: Memory::Dm, address, fill: FillId(fill), footprint };
+        let region = Region::whole(Memory::Dm, address, FillId(fill), footprint);
         Use { place: Place::Region(region), writes, operation: "test" }
     }
 

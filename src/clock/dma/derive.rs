@@ -267,8 +267,7 @@ impl Deriver<'_> {
                     command.check()?;
                 }
                 let tensor = self.region(Side::Destination);
-                let end = tensor.address + tensor.footprint.bytes() as u64;
-                command.check_destination(tensor.address..end)?;
+                command.check_destination(tensor.tensor_bytes())?;
                 limited.push((engine, command));
             }
         }

@@ -76,7 +76,7 @@ fn together(operations: Vec<DmaOperation>) -> DmaOperation {
 fn move_of<Source: AtRest, Destination: AtRest>(from: u64, to: u64) -> Dma {
     let region = |shape: crate::tensor::Shape, address| {
         let footprint = shape.footprint().unwrap_or_else(|error| panic!("{error}"));
-        Region { memory: shape.memory, address, fill: FillId(1), footprint }
+        Region::whole(shape.memory, address, FillId(1), footprint)
     };
     Dma {
         source: region(Source::SHAPE, from),
@@ -96,7 +96,7 @@ pub(super) fn bytes(
         let (clusters, slices) = if memory == Memory::Dm { (2, 256) } else { (1, 1) };
         let element = ElementType::I8;
         let footprint = Footprint { element, chips: 1, clusters, slices, elements, guard: Guard::always(4) };
-        Region { memory, address: 0, fill: FillId(1), footprint }
+        Region::whole(memory, 0, FillId(1), footprint)
     };
     let mut transfer = Transfer { guard: Guard::always(loops.len()), ..Transfer::new() };
     for &(size, units, elements, to_units, to_elements) in loops {

@@ -207,7 +207,7 @@ impl Lives {
     }
 
     fn write(&mut self, access: &Access, record: &Record) {
-        let Access { bytes, tensor, .. } = access;
+        let Access { bytes, of, tensor, .. } = access;
         if bytes.is_empty() {
             return;
         }
@@ -220,7 +220,9 @@ impl Lives {
                 return;
             }
         }
-        for index in met {
+        // A tile makes its tensor; of one that was overwritten, a tile that is written again is all that is there.
+        let bytes = if self.of_fill.contains_key(&tensor.fill) { bytes } else { of };
+        for index in self.meeting(bytes) {
             self.there.remove(&self.tensors[index].bytes.start);
             self.tensors[index].end = End::Overwritten(Touch::of(record));
         }

@@ -12,7 +12,7 @@ fn region(memory: Memory, fill: u64, address: u64, bytes: usize) -> Region {
     let guard = Guard::always(4);
     let footprint =
         Footprint { element: ElementType::I8, chips: 1, clusters: 1, slices: 1, elements: bytes, guard };
-    Region { memory, address, fill: FillId(fill), footprint }
+    Region::whole(memory, address, FillId(fill), footprint)
 }
 
 fn transfer(elements: usize) -> Transfer {

@@ -184,22 +184,14 @@ fn check_length(
     )
 }
 
-/// The loops, further on at both sides.
-fn started(transfer: &Transfer, source: Start, destination: Start) -> Transfer {
-    let and = |a: Start, b: Start| Start { units: a.units + b.units, elements: a.elements + b.elements };
-    Transfer {
-        source_start: and(transfer.source_start, source),
-        destination_start: and(transfer.destination_start, destination),
-        ..*transfer
-    }
-}
-
 fn copy_operation(
     call: CopyCall,
     context: ContextKind,
     [source, destination]: [Region; 2],
     moves: Vec<Transfer>,
 ) -> Operation {
+    let moves =
+        moves.into_iter().map(|own| own.further(Start::of(&source), Start::of(&destination))).collect();
     Operation::UnitCopy(Box::new(UnitCopy { call, context, source, destination, moves }))
 }
 

@@ -2,7 +2,7 @@
 
 // `#[inline(never)]`: the compiler names the line of a call that it did not inline.
 
-use super::{UnitLevel, check_alike, check_count, check_length, copy_operation, started};
+use super::{UnitLevel, check_alike, check_count, check_length, copy_operation};
 use crate::command::{ContextKind, CopyCall, Memory, Start, Transfer};
 use crate::engine::dma::{AtRest, DmaRules, check_dma};
 use crate::error::{PlanError, attempt, refuse};
@@ -99,7 +99,7 @@ impl ShuffleConfig {
                 );
             }
             let start = |unit: usize| Start { units: (unit * self.step) as isize, elements: 0 };
-            moves.push(started(&self.transfer, start(from), start(unit)));
+            moves.push(self.transfer.further(start(from), start(unit)));
         }
         Ok(moves)
     }

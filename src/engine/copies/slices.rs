@@ -8,7 +8,7 @@
 
 // `#[inline(never)]`: the compiler names the line of a call that it did not inline.
 
-use super::{UnitLevel, check_count, check_length, copy_operation, started};
+use super::{UnitLevel, check_count, check_length, copy_operation};
 use crate::command::{ContextKind, CopyCall, Start, Transfer};
 use crate::engine::dma::{DmaRules, check_dma};
 use crate::error::{PlanError, attempt, refuse};
@@ -194,7 +194,7 @@ impl SliceCopyConfig {
             }
             let units = (unit * self.step) as isize;
             let from = Start { units, elements: (part * self.part_elements) as isize };
-            moves.push(started(&self.transfer, from, Start { units, elements: 0 }));
+            moves.push(self.transfer.further(from, Start { units, elements: 0 }));
         }
         Ok(moves)
     }

@@ -3,8 +3,8 @@
 // `#[inline(never)]`: the compiler names the line of a call that it did not inline.
 
 use super::link::OnChip;
-use super::{DmaPlan, HostPlan, dma_operation};
-use crate::command::{Address, HostTransfer, Memory, Transfer};
+use super::{DmaPlan, HostPlan, check_units_of_tile, dma_operation};
+use crate::command::{Address, HostTransfer, Memory, Start, Transfer};
 use crate::host::HostTensor;
 use crate::mapping::M;
 use crate::runtime::fault::{accept, or_raise};
@@ -121,7 +121,7 @@ fn into_dm<D: Scalar, Chip: M, Element: M, Cluster: M, Slice: M, Element2: M>(
     address: Address,
     transfer: Transfer,
 ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
-    accept("to_dm", check_dma_address("HBM source", source.address()));
+    accept("to_dm", check_dma_address("HBM source", source.region().address));
     if address != AUTO {
         accept("to_dm", check_dma_address("DM destination", address));
     }
@@ -146,23 +146,8 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
         const {
             let _ = HostPlan::<D, Element2, Chip, Element>::DOWNLOAD;
         }
-        let location = Location::caller();
-        NeedsAwait::new(async move { self.download(dma, location) })
-    }
-
-    fn download<Element2: M>(
-        &self,
-        dma: &mut DmaContext<{ Dma::Pcie }>,
-        location: &'static Location<'static>,
-    ) -> HostTensor<D, Element2> {
-        let plan = const { HostPlan::<D, Element2, Chip, Element>::DOWNLOAD };
-        let transfer = HostTransfer {
-            region: self.view().region(),
-            transfer: plan,
-            host_elements: const { HostPlan::<D, Element2, Chip, Element>::HOST_ELEMENTS },
-        };
-        let buffer = or_raise(dma.download(&transfer, location));
-        HostTensor::from_host_buffer(buffer)
+        let (view, location) = (self.view(), Location::caller());
+        NeedsAwait::new(async move { view.download(dma, location) })
     }
 
     /// Copies the tensor to another place in HBM, in any layout, in every chip at byte `address`. Axes that only the
@@ -209,6 +194,35 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
 }
 
 impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
+    /// Copies the tensor to the host: see [`HbmTensor::to_host`].
+    #[track_caller]
+    #[inline(never)]
+    pub fn to_host<Element2: M>(
+        self,
+        dma: &mut DmaContext<{ Dma::Pcie }>,
+    ) -> NeedsAwait<impl Future<Output = HostTensor<D, Element2>>> {
+        const {
+            let _ = HostPlan::<D, Element2, Chip, Element>::DOWNLOAD;
+        }
+        let location = Location::caller();
+        NeedsAwait::new(async move { self.download(dma, location) })
+    }
+
+    fn download<Element2: M>(
+        &self,
+        dma: &mut DmaContext<{ Dma::Pcie }>,
+        location: &'static Location<'static>,
+    ) -> HostTensor<D, Element2> {
+        let (region, plan) = (self.region(), const { HostPlan::<D, Element2, Chip, Element>::DOWNLOAD });
+        let transfer = HostTransfer {
+            region,
+            transfer: plan.further(Start::of(&region), Start::FIRST),
+            host_elements: const { HostPlan::<D, Element2, Chip, Element>::HOST_ELEMENTS },
+        };
+        let buffer = or_raise(dma.download(&transfer, location));
+        HostTensor::from_host_buffer(buffer)
+    }
+
     /// Copies the tensor to another place in HBM: see [`HbmTensor::to_hbm`].
     #[track_caller]
     #[inline(never)]
@@ -260,10 +274,12 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
         let transfer = const {
             DmaPlan::<HbmTensor<D, Chip, Element>, DmTensor<D, Chip, Cluster, Slice, Element2>>::TRANSFER
         };
-        let destination = destination.region();
-        accept("to_dm", check_dma_address("HBM source", self.address()));
+        let (tensor, destination) = (destination.tensor(), destination.region());
+        accept("to_dm", check_dma_address("HBM source", self.region().address));
         accept("to_dm", check_dma_address("DM destination", destination.address));
-        dma.engines().execute(dma_operation(self.region(), destination, transfer));
+        let operation = dma_operation(self.region(), destination, transfer);
+        accept("to_dm", check_units_of_tile(&operation, tensor));
+        dma.engines().execute(operation);
     }
 }
 

@@ -29,7 +29,8 @@ pub(crate) use host::derive_host_transfer;
 pub use host::{HostPlan, derive_storage_transfer};
 pub use link::OnChip;
 
-use crate::command::{Dma, Footprint, Memory, Operation, Region, Transfer};
+use crate::command::moves::Moves;
+use crate::command::{Dma, Footprint, Memory, Operation, Part, Region, Start, Transfer};
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::M;
 use crate::scalar::Scalar;
@@ -110,7 +111,49 @@ pub(crate) const fn derive_move(
 }
 
 pub(crate) fn dma_operation(source: Region, destination: Region, transfer: Transfer) -> Operation {
+    let transfer = transfer.further(Start::of(&source), Start::of(&destination));
     Operation::Dma(Box::new(Dma { source, destination, transfer, pcie: false }))
+}
+
+/// A transfer from HBM to DM writes whole units of 8 bytes: into a tile only where they hold no element of another one.
+pub(crate) fn check_units_of_tile(dma: &Operation, tensor: &Footprint) -> Result<(), PlanError> {
+    let Operation::Dma(dma) = dma else { return Ok(()) };
+    let Dma { source, destination: tile, transfer, .. } = &**dma;
+    let (bits, unit) = (tensor.element.bits(), 8 * spec::DMA_HBM_TO_DM_BYTES);
+    let run = contiguous_elements(transfer) * bits;
+    if tile.part == Part::WHOLE || source.memory != Memory::Hbm || run.is_multiple_of(unit) {
+        return Ok(());
+    }
+    let before = tile.part.offset as usize * 8 / bits;
+    let first = tile.part.units;
+    let mut other = None;
+    Moves::new(transfer).for_each_strip(bits, |strip| {
+        let (cluster, slice) = (strip.destination.unit / spec::SLICES, strip.destination.unit % spec::SLICES);
+        let at = [cluster / spec::CLUSTERS, cluster % spec::CLUSTERS, slice];
+        for k in 0..strip.count {
+            let end = strip.destination.position + k * strip.destination.stride + strip.run;
+            let last = (end * bits).next_multiple_of(unit) / bits;
+            for position in end..last {
+                let own = [at[0] - first[0], at[1] - first[1], at[2] - first[2], position];
+                if position < tile.footprint.elements && tile.footprint.guard.holds(&own) {
+                    continue;
+                }
+                let there = [at[0], at[1], at[2], before + position];
+                if before + position < tensor.elements && tensor.guard.holds(&there) {
+                    other = other.or(Some(there));
+                }
+            }
+        }
+    });
+    let Some(there) = other else { return Ok(()) };
+    let what = tensor.guard.element(&there).unwrap_or_else(|| format!("position {}", there[3]));
+    refuse!(
+        "DMA beside a tile",
+        "to_dm: a transfer from HBM writes multiples of {} bytes, but behind the last bytes of the tile there is {} of its \
+         tensor; help: pad the innermost axis of the tensor, so that tiles have bytes of their own",
+        number(spec::DMA_HBM_TO_DM_BYTES),
+        str(&what),
+    )
 }
 
 /// What the rules of a DMA transfer look at.

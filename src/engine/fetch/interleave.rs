@@ -155,8 +155,9 @@ impl<const T: Tu> TuContext<T> {
         rhs: DmTensorView<'l, D, Chip, Cluster, Slice, Element>,
     ) -> BeginTensor<'l, T, D, Chip, Cluster, Slice, Symbol<I>, Element> {
         const { BeginPlan::<I, Chip, Cluster, Slice, Element>::CHECK };
-        let mut pass = Pass::new(self.begun(), lhs.region());
-        pass.second = Some(rhs.region());
+        let [first, second] = [&lhs, &rhs].map(|tensor| tensor.stream_region("begin_interleaved"));
+        let mut pass = Pass::new(self.begun(), first);
+        pass.second = Some(second);
         StreamTensor::new(self, Box::new(pass))
     }
 }

@@ -102,7 +102,7 @@ impl Shadow {
         let units = to.units();
         let mut seen = BTreeSet::new();
         for spot in spots {
-            if !units.contains(&spot.0) || spot.1 >= to.elements {
+            if !units.contains(&spot.0) || spot.1 + to.before() >= to.elements {
                 broken.insert(Rule::View);
             }
             if !seen.insert(spot) {

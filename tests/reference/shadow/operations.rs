@@ -74,11 +74,40 @@ pub struct Tensor {
     /// Of every `period` elements, the first `live` are live.
     pub period: usize,
     pub live: usize,
+    /// Only a part of it, which starts at the address.
+    pub tile: Option<Tile>,
+}
+
+/// A part of a tensor: so many elements of the tensor come before it, and so many are in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Tile {
+    pub before: usize,
+    pub kept: usize,
 }
 
 impl Tensor {
     pub(super) fn bytes(&self) -> u128 {
         (self.elements * self.kind.bytes()) as u128
+    }
+
+    /// Elements of the tensor before the part.
+    pub(super) fn before(&self) -> usize {
+        self.tile.map_or(0, |tile| tile.before)
+    }
+
+    /// Elements of the part.
+    pub fn held(&self) -> usize {
+        self.tile.map_or(self.elements, |tile| tile.kept)
+    }
+
+    /// Bytes of the part. A tile ends with its last element, a tensor with its padding.
+    pub(super) fn span(&self) -> u128 {
+        (self.held() * self.kind.bytes()) as u128
+    }
+
+    /// The first byte of the tensor.
+    fn base(&self) -> u128 {
+        u128::from(self.address).saturating_sub((self.before() * self.kind.bytes()) as u128)
     }
 
     pub(super) fn capacity(&self) -> u128 {
@@ -94,7 +123,7 @@ impl Tensor {
     }
 
     pub(super) fn is_live(&self, element: usize) -> bool {
-        element % self.period < self.live
+        element % self.period < self.live && element < self.held()
     }
 
     /// The bytes of its live elements, in each unit.
@@ -108,7 +137,7 @@ impl Tensor {
     pub(super) fn leaves_memory(&self) -> bool {
         let end = |element: usize| u128::from(self.address) + ((element + 1) * self.kind.bytes()) as u128;
         // An address that 64 bits do not hold is none, whatever lies there.
-        u128::from(self.address) + self.bytes() > u128::from(u64::MAX)
+        self.base() + self.bytes() > u128::from(u64::MAX)
             || (0..self.elements).any(|element| self.is_live(element) && end(element) > self.capacity())
             || self.clusters > UNITS[1]
             || self.slices > UNITS[2]

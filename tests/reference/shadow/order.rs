@@ -9,7 +9,7 @@ pub(super) struct Used {
     pub(super) memory: Memory,
     pub(super) fill: u64,
     pub(super) writes: bool,
-    /// Bytes in each unit, padding included.
+    /// Bytes in each unit, padding included, but of a tile up to its last element.
     pub(super) spans: Vec<Range<u64>>,
     pub(super) bytes: BTreeSet<u64>,
     pub(super) units: BTreeSet<usize>,
@@ -86,7 +86,7 @@ impl Shadow {
 }
 
 pub(super) fn used(tensor: &Tensor, writes: bool) -> Used {
-    let end = tensor.address.saturating_add(tensor.bytes() as u64);
+    let end = tensor.address.saturating_add(tensor.span() as u64);
     Used {
         memory: tensor.memory,
         fill: tensor.fill,

@@ -50,7 +50,7 @@ impl Pass {
     /// For each byte of the source, the last packet that needs it.
     fn last_packets(&self) -> BTreeMap<i128, usize> {
         let (from, size) = (&self.from, self.from.kind.bytes() as i128);
-        let own = i128::from(from.address)..i128::from(from.address) + from.bytes() as i128;
+        let own = i128::from(from.address)..i128::from(from.address) + from.span() as i128;
         let mut last = BTreeMap::new();
         for number in 0..self.time * self.packet {
             let first = i128::from(from.address) + position(self.base, &self.loops, number) as i128 * size;
@@ -93,7 +93,7 @@ impl Shadow {
         for (t, lane) in (0..stream.total).flat_map(|t| (0..window).map(move |lane| (t, lane))) {
             if pass.is_live(t, lane) {
                 let element = position(0, loops, t * window + lane);
-                if element < 0 || element as usize >= to.elements {
+                if element < 0 || element as usize + to.before() >= to.elements {
                     broken.insert(Rule::View);
                     continue;
                 }

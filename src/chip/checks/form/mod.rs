@@ -93,7 +93,7 @@ fn pass(unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), F
     let form = |operation| Form { operation, location };
     let fetch = form("fetch");
     for source in unit.fetch.sources() {
-        fetch.region(source)?;
+        fetch.in_its_slice(source)?;
     }
     let (time, packet) = (unit.fetch.time, unit.fetch.packet);
     let positions = fetch.config(&unit.fetch.config)?;
@@ -250,7 +250,7 @@ fn ended(
         Sink::Commit { destination, config, guard, commit_size } => {
             let form = form("commit");
             form.access_size(*commit_size)?;
-            form.region(destination)?;
+            form.in_its_slice(destination)?;
             form.guard(guard, 5)?;
             // What no memory holds is refused as such later.
             if element.is_stored() {
@@ -273,7 +273,7 @@ fn ended(
         }
         Sink::Vrf { destination, transfer, guard } => {
             let form = form("to_vrf");
-            form.region(destination)?;
+            form.in_its_slice(destination)?;
             form.guard(guard, 5)?;
             form.same(element, destination.footprint.element, "is to be loaded as a tensor of")?;
             form.transfer(transfer)?;

@@ -50,7 +50,27 @@ impl Form {
             let help = "use a lower address";
             return Err(Fault::new(FaultKind::OutOfBounds, self.operation, self.location, message, help));
         }
+        let part = &region.part;
+        let bits = |elements: usize| elements as u128 * footprint.element.bits() as u128;
+        let end = u128::from(part.offset) * 8 + bits(part.elements.unwrap_or(0));
+        let inside = part.offset <= region.address
+            && part.units.iter().zip(units).all(|(&before, units)| before < units.max(1))
+            && end <= bits(footprint.elements).next_multiple_of(8);
+        if !inside {
+            let message = format!("a tile at address {} is to be {part:?} of a tensor", region.address);
+            return Err(self.refused(message, "let the tile start inside of its tensor"));
+        }
         self.guard(&footprint.guard, 4)
+    }
+
+    /// A tensor of which each slice reads or writes its own part.
+    pub(super) fn in_its_slice(self, region: &Region) -> Result<(), Fault> {
+        self.region(region)?;
+        if region.part.starts_in_first_unit() {
+            return Ok(());
+        }
+        let message = format!("a tile{} is to be read or written by each slice", region.units_in_words());
+        Err(self.refused(message, "move it to the slices that use it first"))
     }
 
     /// A type that a memory holds.

@@ -17,7 +17,7 @@ fn region(memory: Memory, element: ElementType, elements: usize) -> Region {
     let (clusters, slices) = if memory == Memory::Hbm { (1, 1) } else { (2, 256) };
     let guard = Guard::always(4);
     let footprint = Footprint { element, chips: 1, clusters, slices, elements, guard };
-    Region { memory, address: 0, fill: FillId::ANY, footprint }
+    Region::whole(memory, 0, FillId::ANY, footprint)
 }
 
 fn config(loops: &[(usize, isize)], packet: usize) -> Config {

@@ -206,7 +206,7 @@ fn operand(source: &OperandSource, shape: StreamShape, progress: &Progress, form
     match source {
         OperandSource::Constant(_) => Ok(()),
         OperandSource::Vrf(own) => {
-            form.region(&own.source)?;
+            form.in_its_slice(&own.source)?;
             form.same(shape.element, own.source.footprint.element, "meets an operand of")?;
             if own.source.memory != Memory::Vrf {
                 let message = format!("an operand lies in {}", own.source.memory);

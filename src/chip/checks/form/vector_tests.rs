@@ -16,7 +16,7 @@ use core::panic::Location;
 fn region(memory: Memory, element: ElementType, elements: usize) -> Region {
     let guard = Guard::always(4);
     let footprint = Footprint { element, chips: 1, clusters: 2, slices: 256, elements, guard };
-    Region { memory, address: 0, fill: FillId::ANY, footprint }
+    Region::whole(memory, 0, FillId::ANY, footprint)
 }
 
 fn config() -> Config {

@@ -23,7 +23,7 @@ fn here() -> &'static Location<'static> {
 fn region(fill: u64, address: u64, element: ElementType, slices: usize, elements: usize) -> Region {
     let guard = Guard::always(4);
     let footprint = Footprint { element, chips: 1, clusters: 2, slices, elements, guard };
-    Region { memory: Memory::Dm, address, fill: FillId(fill), footprint }
+    Region::whole(Memory::Dm, address, FillId(fill), footprint)
 }
 
 /// `variable < limit`.
@@ -384,7 +384,7 @@ fn bounds_are_exact() {
     let hbm = |address: u64, elements| {
         let guard = Guard::always(4);
         let footprint = Footprint { element: I8, chips: 1, clusters: 1, slices: 1, elements, guard };
-        Region { memory: Memory::Hbm, address, fill: FillId(9), footprint }
+        Region::whole(Memory::Hbm, address, FillId(9), footprint)
     };
     let end = DM_BYTES as u64;
     let at = |address| region(10, address, I8, 256, 64);

@@ -187,7 +187,7 @@ fn region() -> Region {
     let guard = Guard::always(4);
     let footprint =
         Footprint { element: ElementType::F32, chips: 1, clusters: 1, slices: 1, elements: VRF, guard };
-    Region { memory: Memory::Vrf, address: 0, fill: FillId::ANY, footprint }
+    Region::whole(Memory::Vrf, 0, FillId::ANY, footprint)
 }
 
 fn pick<T: Copy>(random: &mut SmallRng, all: &[T]) -> T {

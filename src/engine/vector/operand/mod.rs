@@ -82,12 +82,8 @@ impl<D: VeScalar, TargetMapping: M> VeRhs<D, TargetMapping> {
         vrf: &VrfTensor<D, Chip, Cluster, Slice, Element>,
     ) -> Self {
         let transfer = const { OperandPlan::<Chip, Cluster, Slice, Element, TargetMapping>::TRANSFER };
-        let source = Region {
-            memory: Memory::Vrf,
-            address: vrf.address,
-            fill: vrf.fill,
-            footprint: const { VrfTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT },
-        };
+        let footprint = const { VrfTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT };
+        let source = Region::whole(crate::command::Memory::Vrf, vrf.address, vrf.fill, footprint);
         VeRhs::Vrf {
             data: VrfRead { operand: Box::new(VrfOperand { source, transfer }), types: PhantomData },
         }

@@ -1,0 +1,373 @@
+//! Other names for the bytes of a tensor: nothing moves.
+//!
+//! Position `k` of each dimension becomes position `k` of the new mapping of that dimension. So the sizes are equal.
+//!
+//! ```text
+//! axes![A = 2, B = 3, X = 6]
+//!
+//!   position     0  1  2   3  4  5
+//!   m![A, B]     00 01 02  10 11 12        relabel to m![X]: the element `A: 1, B: 0` is now `X: 3`
+//!   m![X]        0  1  2   3  4  5
+//! ```
+//!
+//! [`relabel`](super::DmTensor::relabel) is refused while compiling where that would say something wrong:
+//!
+//! * an axis that both mappings name stands for other coordinates at some position: its elements would have to move. To
+//!   `m![B, A]` a tensor `m![A, B]` is moved, with `.to_dm()`;
+//! * a position is padding in one of the mappings only: it would make elements of what is none, or drop some. A part of a
+//!   tensor is a [tile](super::tile).
+//!
+//! [`reshape`](super::DmTensor::reshape) asks for equal sizes only, and is `unsafe`: what the axes then mean is what the
+//! caller says they mean. Positions that were padding hold nothing that anybody has written as an element.
+//!
+//! Both keep the address, the filling, and the order between operations.
+
+use super::tile::Dimension;
+use super::{DmTensor, HbmTensor};
+use crate::error::{PlanError, attempt, refuse};
+use crate::list::List;
+use crate::mapping::{
+    Atom, Expr, FACTORS, Factor, Factors, Guard, Ident, M, Pool, Term, factors_of, liveness_of, mentions_axis,
+};
+use crate::scalar::Scalar;
+
+/// A dimension before and after.
+#[derive(Clone, Copy, Debug)]
+pub struct RelabelDimension {
+    /// Which one.
+    pub dimension: Dimension,
+    /// Its mapping.
+    pub from: &'static Expr,
+    /// The new mapping.
+    pub to: &'static Expr,
+}
+
+const OPERATION: &str = "relabel";
+
+/// Checks that dimensions keep their sizes: all that `reshape` asks for.
+pub const fn check_reshape(
+    operation: &'static str,
+    dimensions: &[RelabelDimension],
+) -> Result<(), PlanError> {
+    let mut k = 0;
+    while k < dimensions.len() {
+        let RelabelDimension { dimension, from, to } = dimensions[k];
+        let (before, after) = (attempt!(super::shape::size(from)), attempt!(super::shape::size(to)));
+        if before != after {
+            refuse!(
+                "reshape size",
+                "{}: {} {} has {}, and {} has {}, but position k becomes position k; help: give both the same size, with `#` \
+                 where it is padding",
+                str(operation),
+                str(dimension.name()),
+                mapping(from),
+                count(before, "position"),
+                mapping(to),
+                count(after, "position"),
+            );
+        }
+        k += 1;
+    }
+    Ok(())
+}
+
+/// Checks that new names say nothing wrong: sizes, places of axes that both sides name, and padding.
+pub const fn check_relabel(dimensions: &[RelabelDimension; 4]) -> Result<(), PlanError> {
+    attempt!(check_reshape(OPERATION, dimensions));
+    let mut pool = Pool::new();
+    let blank = [Factors::one(), Factors::one()];
+    let mut all = [blank; 4];
+    let mut k = 0;
+    while k < dimensions.len() {
+        let before = attempt!(factors_of(OPERATION, &mut pool, dimensions[k].from));
+        let after = attempt!(factors_of(OPERATION, &mut pool, dimensions[k].to));
+        all[k] = [before, after];
+        k += 1;
+    }
+    k = 0;
+    while k < dimensions.len() {
+        let mut side = 0;
+        while side < 2 {
+            if let Some((term, size)) = moved(&pool, &all, k, side) {
+                let RelabelDimension { dimension, from, to } = dimensions[k];
+                refuse!(
+                    "relabel moves",
+                    "relabel: {} of {} {} stands elsewhere in {}, and elements do not move; help: keep it at the same \
+                     positions, give it another name, or move the tensor: `.to_dm()`, `.to_hbm()`",
+                    term(&pool, &term, size),
+                    str(dimension.name()),
+                    mapping(if side == 0 { from } else { to }),
+                    mapping(if side == 0 { to } else { from }),
+                );
+            }
+            side += 1;
+        }
+        k += 1;
+    }
+    if ragged(&pool, &all) {
+        // What is padding is a matter of all dimensions.
+        let before = [dimensions[0].from, dimensions[1].from, dimensions[2].from, dimensions[3].from];
+        let after = [dimensions[0].to, dimensions[1].to, dimensions[2].to, dimensions[3].to];
+        k = 0;
+        let mut same = true;
+        while k < all.len() {
+            same = same && all[k][0].is(&all[k][1]);
+            k += 1;
+        }
+        if same || same_guards(&before, &after) {
+            return Ok(());
+        }
+        k = 0;
+        while k + 1 < all.len() && all[k][0].is(&all[k][1]) {
+            k += 1;
+        }
+        return Err(padding(&dimensions[k]));
+    }
+    k = 0;
+    while k < dimensions.len() {
+        if !blocks(&all[k][0]).is(&blocks(&all[k][1])) {
+            return Err(padding(&dimensions[k]));
+        }
+        k += 1;
+    }
+    Ok(())
+}
+
+const fn padding(RelabelDimension { dimension, from, to }: &RelabelDimension) -> PlanError {
+    PlanError::new(
+        "relabel padding",
+        crate::text::text!(
+            "relabel: some positions of {} are padding in one of {} and {}, and elements in the other one; help: pad both \
+             alike, take a part with `.tile()`, or vouch for the elements: `unsafe` and `.reshape()`",
+            str(dimension.name()),
+            mapping(from),
+            mapping(to),
+        ),
+    )
+}
+
+/// A digit of one side of a dimension whose axis the other side of the tensor names, at other positions.
+const fn moved(pool: &Pool, all: &[[Factors; 2]; 4], k: usize, side: usize) -> Option<(Term, usize)> {
+    let (own, other) = (&all[k][side], &all[k][1 - side]);
+    let mut base = 1;
+    let mut j = 0;
+    while j < own.len() {
+        let factor = own.item(j);
+        if let Factor::Term { term, resize } = factor
+            && is_shared(pool, all, 1 - side, factor)
+            && !stands_at(other, term, *resize, base)
+        {
+            return Some((*term, *resize));
+        }
+        base = factor.size_over(base);
+        j += 1;
+    }
+    None
+}
+
+/// Whether the other side of the tensor names an axis of a digit.
+const fn is_shared(pool: &Pool, all: &[[Factors; 2]; 4], side: usize, factor: &Factor) -> bool {
+    let Factor::Term { term, .. } = factor else { return false };
+    match term.atom {
+        Atom::Symbol(axis) => names(pool, all, side, &axis.name),
+        Atom::Composite(composite) => {
+            let content = pool.content(composite);
+            let mut k = 0;
+            while k < content.len() {
+                if is_shared(pool, all, side, &content[k]) {
+                    return true;
+                }
+                k += 1;
+            }
+            false
+        }
+    }
+}
+
+const fn names(pool: &Pool, all: &[[Factors; 2]; 4], side: usize, axis: &Ident) -> bool {
+    let mut k = 0;
+    while k < all.len() {
+        let mut j = 0;
+        while j < all[k][side].len() {
+            if mentions_axis(pool, all[k][side].item(j), axis) {
+                return true;
+            }
+            j += 1;
+        }
+        k += 1;
+    }
+    false
+}
+
+const fn stands_at(factors: &Factors, term: &Term, resize: usize, base: usize) -> bool {
+    let mut inside = 1;
+    let mut k = 0;
+    while k < factors.len() {
+        let factor = factors.item(k);
+        if let Factor::Term { term: own, resize: values } = factor
+            && inside == base
+            && *values == resize
+            && own.is(term)
+        {
+            return true;
+        }
+        inside = factor.size_over(inside);
+        k += 1;
+    }
+    false
+}
+
+/// Whether some digit ends behind its axis, or belongs to a product that is cut: then digits are not padding each by
+/// itself.
+const fn ragged(pool: &Pool, all: &[[Factors; 2]; 4]) -> bool {
+    let mut k = 0;
+    while k < 8 {
+        let factors = &all[k / 2][k % 2];
+        let mut j = 0;
+        while j < factors.len() {
+            if let Factor::Term { term, .. } = factors.item(j) {
+                let ends = match term.atom {
+                    Atom::Symbol(_) => term.stride * term.modulo <= pool.atom_size(&term.atom),
+                    Atom::Composite(_) => false,
+                };
+                if !ends {
+                    return true;
+                }
+            }
+            j += 1;
+        }
+        k += 1;
+    }
+    false
+}
+
+const fn same_guards(before: &[&'static Expr; 4], after: &[&'static Expr; 4]) -> bool {
+    match (liveness_of(before), liveness_of(after)) {
+        (Some(before), Some(after)) => same_guard(&before, &after),
+        _ => false,
+    }
+}
+
+/// Whether two guards are the same tests.
+const fn same_guard(a: &Guard, b: &Guard) -> bool {
+    if a.digits.len() != b.digits.len() || a.sums.len() != b.sums.len() {
+        return false;
+    }
+    let mut k = 0;
+    while k < a.digits.len() {
+        let (own, other) = (a.digits.at(k), b.digits.at(k));
+        let places = own.variable == other.variable && own.base == other.base;
+        if !places || own.extent != other.extent || own.weight != other.weight {
+            return false;
+        }
+        k += 1;
+    }
+    k = 0;
+    while k < a.sums.len() {
+        let (own, other) = (a.sums.at(k), b.sums.at(k));
+        let digits = own.first == other.first && own.len == other.len;
+        if !digits || own.start != other.start || own.limit != other.limit {
+            return false;
+        }
+        k += 1;
+    }
+    true
+}
+
+/// Which positions of a dimension hold elements: positions, and the block with padding that they are in.
+#[derive(Clone, Copy)]
+struct Blocks(List<(usize, usize), FACTORS>);
+
+const fn blocks(factors: &Factors) -> Blocks {
+    let mut blocks = List::new((1, 1));
+    let mut inside = 1;
+    let mut k = 0;
+    while k < factors.len() {
+        let size = factors.item(k).size_over(inside);
+        if let Factor::Padding { .. } = factors.item(k) {
+            blocks.push((inside, size));
+        }
+        inside = size;
+        k += 1;
+    }
+    Blocks(blocks)
+}
+
+impl Blocks {
+    const fn is(&self, other: &Blocks) -> bool {
+        let mut k = 0;
+        while k < self.0.len() && k < other.0.len() {
+            let ((a, b), (c, d)) = (self.0.at(k), other.0.at(k));
+            if a != c || b != d {
+                return false;
+            }
+            k += 1;
+        }
+        self.0.len() == other.0.len()
+    }
+}
+
+/// Calls of the handles.
+macro_rules! calls {
+    ($tensor:ident, [$($old:ident),+], [$($new:ident),+], [$($dimension:expr),+]) => {
+        impl<D: Scalar, $($old: M),+> $tensor<D, $($old),+> {
+            /// The same bytes with other axes: position `k` of each dimension becomes position `k` of the new mapping.
+            /// Padding that becomes elements holds nothing that anybody has written as one.
+            ///
+            /// [`Self::relabel`] does the same where nothing can go wrong.
+            ///
+            /// Refused while compiling: a dimension of another size.
+            ///
+            /// # Safety
+            /// No memory of the host is at risk. The caller vouches that the new axes mean what lies there.
+            #[allow(unsafe_code)] // A contract about the memory of the chip; the body is safe.
+            #[inline(never)] // The compiler names the line of a call that it did not inline.
+            pub unsafe fn reshape<$($new: M),+>(self) -> $tensor<D, $($new),+> {
+                const {
+                    let _ = $tensor::<D, $($new),+>::FOOTPRINT;
+                    let dimensions = [$(RelabelDimension { dimension: $dimension, from: $old::EXPR, to: $new::EXPR }),+];
+                    if let Err(error) = check_reshape("reshape", &dimensions) {
+                        error.refuse()
+                    }
+                }
+                $tensor::filled(self.address, self.fill)
+            }
+
+            /// The same elements at the same places, with other names for their axes: see
+            /// [relabel](crate::tensor::relabel).
+            ///
+            /// Refused while compiling: a dimension of another size; an axis that both name and that would have to move;
+            /// padding that would become elements, or elements that would become padding.
+            #[inline(never)]
+            pub fn relabel<$($new: M),+>(self) -> $tensor<D, $($new),+> {
+                const {
+                    let _ = $tensor::<D, $($new),+>::FOOTPRINT;
+                    let one = RelabelDimension {
+                        dimension: Dimension::Cluster,
+                        from: &Expr::Identity,
+                        to: &Expr::Identity,
+                    };
+                    let mut all = [one; 4];
+                    let given = [$(RelabelDimension { dimension: $dimension, from: $old::EXPR, to: $new::EXPR }),+];
+                    let mut k = 0;
+                    while k < given.len() {
+                        all[k] = given[k];
+                        k += 1;
+                    }
+                    if let Err(error) = check_relabel(&all) {
+                        error.refuse()
+                    }
+                }
+                $tensor::filled(self.address, self.fill)
+            }
+        }
+    };
+}
+
+calls!(
+    DmTensor,
+    [Chip, Cluster, Slice, Element],
+    [Chip2, Cluster2, Slice2, Element2],
+    [Dimension::Chip, Dimension::Cluster, Dimension::Slice, Dimension::Element]
+);
+calls!(HbmTensor, [Chip, Element], [Chip2, Element2], [Dimension::Chip, Dimension::Element]);

@@ -1,0 +1,211 @@
+//! The calls that take tiles of views.
+
+// `#[inline(never)]`: the compiler names the line of a call that it did not inline.
+
+use super::{Dimension, TilePlan};
+use crate::mapping::{Identity, M};
+use crate::runtime::fault::accept;
+use crate::scalar::Scalar;
+use crate::tensor::{DmTensorView, DmTensorViewMut, HbmTensorView, HbmTensorViewMut, Shape};
+
+const CHIP: usize = Dimension::Chip as usize;
+const CLUSTER: usize = Dimension::Cluster as usize;
+const SLICE: usize = Dimension::Slice as usize;
+const ELEMENT: usize = Dimension::Element as usize;
+
+/// The calls of a view of HBM, and those of a view to write, which borrow it as long as the tile is made.
+macro_rules! hbm_tiles {
+    ($view:ident, [$($borrow:tt)+]) => {
+        impl<'l, D: Scalar, Chip: M, Element: M> $view<'l, D, Chip, Element> {
+            /// `LEN` consecutive values of `Index` in `Element`, from `start` on. `Element2` is `Element` with the index cut
+            /// to `LEN # n`, or to `1 # n`: see [tiles](crate::tensor::tile).
+            ///
+            /// # Panics
+            /// Where the tile would end behind the index, or starts inside of a byte.
+            #[track_caller]
+            #[inline(never)]
+            pub fn tile<Index: M, const LEN: usize, Element2: M>(
+                $($borrow)+ self,
+                start: usize,
+            ) -> $view<'l, D, Chip, Element2> {
+                let config = const {
+                    &TilePlan::<Index, Chip, Identity, Identity, Element, Element2, LEN, ELEMENT>::CONFIG
+                };
+                let part = accept(config.operation, config.elements(self.part, D::ELEMENT_TYPE, start));
+                $view::part_of(self.address, self.fill, part)
+            }
+
+            /// `LEN` consecutive values of `Index` in `Chip`, from `start` on: see [tiles](crate::tensor::tile).
+            ///
+            /// # Panics
+            /// Where the tile would end behind the index.
+            #[track_caller]
+            #[inline(never)]
+            pub fn chip_tile<Index: M, const LEN: usize, Chip2: M>(
+                $($borrow)+ self,
+                start: usize,
+            ) -> $view<'l, D, Chip2, Element> {
+                let config = const {
+                    &TilePlan::<Index, Chip, Identity, Identity, Element, Chip2, LEN, CHIP>::CONFIG
+                };
+                let span = const { Shape::span(Element::EXPR) };
+                let part = accept(config.operation, config.units(self.part, Dimension::Chip, span, start));
+                $view::part_of(self.address, self.fill, part)
+            }
+        }
+    };
+}
+
+hbm_tiles!(HbmTensorView, [&]);
+hbm_tiles!(HbmTensorViewMut, [&mut]);
+
+/// The same of a view of DM.
+macro_rules! dm_tiles {
+    ($view:ident, [$($borrow:tt)+]) => {
+        impl<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> $view<'l, D, Chip, Cluster, Slice, Element> {
+            /// `LEN` consecutive values of `Index` in `Element`, from `start` on. `Element2` is `Element` with the index cut
+            /// to `LEN # n`, or to `1 # n`: see [tiles](crate::tensor::tile).
+            ///
+            /// # Panics
+            /// Where the tile would end behind the index, or starts inside of a byte.
+            #[track_caller]
+            #[inline(never)]
+            pub fn tile<Index: M, const LEN: usize, Element2: M>(
+                $($borrow)+ self,
+                start: usize,
+            ) -> $view<'l, D, Chip, Cluster, Slice, Element2> {
+                let config = const {
+                    &TilePlan::<Index, Chip, Cluster, Slice, Element, Element2, LEN, ELEMENT>::CONFIG
+                };
+                let part = accept(config.operation, config.elements(self.part, D::ELEMENT_TYPE, start));
+                $view::part_of(self.address, self.fill, self.tensor, part)
+            }
+
+            dm_tiles! { $view, [$($borrow)+], slice_tile, "Slice", SLICE, Slice, (Chip, Cluster, To), "the tile" }
+            dm_tiles! {
+                $view, [$($borrow)+], cluster_tile, "Cluster", CLUSTER, Cluster, (Chip, To, Slice), "the tile"
+            }
+            dm_tiles! { $view, [$($borrow)+], chip_tile, "Chip", CHIP, Chip, (To, Cluster, Slice), "the tile" }
+        }
+    };
+    ($view:ident, [$($borrow:tt)+], $call:ident, $name:literal, $number:ident, $dimension:ident,
+     ($chip:ident, $cluster:ident, $slice:ident), $what:literal) => {
+        #[doc = concat!("`LEN` consecutive values of `Index` in `", $name, "`, from `start` on; `To` is `", $name,
+            "` with the index cut: see [tiles](crate::tensor::tile).")]
+        ///
+        /// A stream reads and commits each slice's own part: one that starts in another slice, cluster or chip is moved
+        /// first.
+        ///
+        /// # Panics
+        #[doc = concat!("Where ", $what, " would end behind the index.")]
+        #[track_caller]
+        #[inline(never)]
+        pub fn $call<Index: M, const LEN: usize, To: M>(
+            $($borrow)+ self,
+            start: usize,
+        ) -> $view<'l, D, $chip, $cluster, $slice, Element> {
+            let config =
+                const { &TilePlan::<Index, Chip, Cluster, Slice, Element, To, LEN, $number>::CONFIG };
+            let span = const { Shape::span(Element::EXPR) };
+            let part = accept(config.operation, config.units(self.part, Dimension::$dimension, span, start));
+            $view::part_of(self.address, self.fill, self.tensor, part)
+        }
+    };
+}
+
+dm_tiles!(DmTensorView, [&]);
+dm_tiles!(DmTensorViewMut, [&mut]);
+
+impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
+    /// All tiles of `LEN` values of `Index`, one after another: see [tiles](crate::tensor::tile).
+    ///
+    /// Refused while compiling: as [`Self::tile`], and a `LEN` that does not divide the index.
+    #[inline(never)]
+    pub fn tiles<Index: M, const LEN: usize, Element2: M>(
+        &self,
+    ) -> impl ExactSizeIterator<Item = HbmTensorView<'l, D, Chip, Element2>>
+    + DoubleEndedIterator
+    + use<'l, D, Chip, Element, Index, LEN, Element2> {
+        let count =
+            const { TilePlan::<Index, Chip, Identity, Identity, Element, Element2, LEN, ELEMENT>::COUNT };
+        let view = self.clone();
+        (0..count).map(move |k| view.tile::<Index, LEN, Element2>(k * LEN))
+    }
+}
+
+impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorViewMut<'l, D, Chip, Element> {
+    /// All tiles of `LEN` values of `Index`, one after another, to write. They share no element: several can be held.
+    ///
+    /// Refused while compiling: as [`Self::tile`], and a `LEN` that does not divide the index.
+    #[inline(never)]
+    pub fn split_tiles_mut<Index: M, const LEN: usize, Element2: M>(
+        self,
+    ) -> impl ExactSizeIterator<Item = HbmTensorViewMut<'l, D, Chip, Element2>>
+    + DoubleEndedIterator
+    + use<'l, D, Chip, Element, Index, LEN, Element2> {
+        let count =
+            const { TilePlan::<Index, Chip, Identity, Identity, Element, Element2, LEN, ELEMENT>::COUNT };
+        let mut view = self;
+        (0..count).map(move |k| view.tile::<Index, LEN, Element2>(k * LEN))
+    }
+}
+
+impl<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
+    DmTensorView<'l, D, Chip, Cluster, Slice, Element>
+{
+    /// All tiles of `LEN` values of `Index`, one after another: see [tiles](crate::tensor::tile).
+    ///
+    /// Refused while compiling: as [`Self::tile`], and a `LEN` that does not divide the index.
+    #[inline(never)]
+    pub fn tiles<Index: M, const LEN: usize, Element2: M>(
+        &self,
+    ) -> impl ExactSizeIterator<Item = DmTensorView<'l, D, Chip, Cluster, Slice, Element2>>
+    + DoubleEndedIterator
+    + use<'l, D, Chip, Cluster, Slice, Element, Index, LEN, Element2> {
+        let count = const { TilePlan::<Index, Chip, Cluster, Slice, Element, Element2, LEN, ELEMENT>::COUNT };
+        let view = self.clone();
+        (0..count).map(move |k| view.tile::<Index, LEN, Element2>(k * LEN))
+    }
+}
+
+impl<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
+    DmTensorViewMut<'l, D, Chip, Cluster, Slice, Element>
+{
+    /// All tiles of `LEN` values of `Index`, one after another, to write. They share no element: several can be held.
+    ///
+    /// ```
+    /// use furiosa_visa_std::prelude::*;
+    /// axes![T = 2, A = 256, B = 64];
+    ///
+    /// /// One half is loaded while the other one is used.
+    /// #[device(chip = 1)]
+    /// fn halves(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![T, A, B]>, out: &mut HbmTensor<i8, m![1], m![T, A, B]>) {
+    ///     let mut buffer = unsafe { DmTensor::<i8, m![1], m![1 # 2], m![A], m![T, B]>::from_addr(0) };
+    ///     let halves = buffer.view_mut().split_tiles_mut::<m![T], 1, m![1 # 2, B]>();
+    ///     for (tile, half) in x.view().tiles::<m![T], 1, m![1 # 2, A, B]>().zip(halves) {
+    ///         tile.to_dm_view(&mut ctx.tdma, half);
+    ///     }
+    ///     buffer.view().to_hbm_view(&mut ctx.tdma, out.view_mut());
+    /// }
+    /// # let mut ctx = Context::acquire();
+    /// # let host = HostTensor::<i8, m![T, A, B]>::from_buf((0..2 * 256 * 64).map(|k| Opt::Init(k as i8)).collect());
+    /// # pollster::block_on(async {
+    /// #     let x = host.to_hbm(&mut ctx.pdma, 0).await;
+    /// #     let mut y = HostTensor::<i8, m![T, A, B]>::zero().to_hbm(&mut ctx.pdma, 1 << 20).await;
+    /// #     launch(halves, (&mut *ctx, &x, &mut y)).await;
+    /// #     assert_eq!(y.to_host::<m![T, A, B]>(&mut ctx.pdma).await.to_buf(), host.to_buf());
+    /// # });
+    /// ```
+    ///
+    /// Refused while compiling: as [`Self::tile`], and a `LEN` that does not divide the index.
+    #[inline(never)]
+    pub fn split_tiles_mut<Index: M, const LEN: usize, Element2: M>(
+        self,
+    ) -> impl ExactSizeIterator<Item = DmTensorViewMut<'l, D, Chip, Cluster, Slice, Element2>>
+    + DoubleEndedIterator
+    + use<'l, D, Chip, Cluster, Slice, Element, Index, LEN, Element2> {
+        let count = const { TilePlan::<Index, Chip, Cluster, Slice, Element, Element2, LEN, ELEMENT>::COUNT };
+        let mut view = self;
+        (0..count).map(move |k| view.tile::<Index, LEN, Element2>(k * LEN))
+    }
+}

@@ -1,0 +1,58 @@
+//! Tiles of tensors on the host.
+
+use super::{Dimension, TileConfig, TileRequest, derive_tile};
+use crate::host::{TensorView, TensorViewMut};
+use crate::mapping::M;
+use crate::runtime::fault::accept;
+use crate::scalar::Scalar;
+use core::marker::PhantomData;
+
+/// The tiles of a mapping.
+struct HostTilePlan<Index, From, To, const LEN: usize>(PhantomData<(Index, From, To)>);
+
+impl<Index: M, From: M, To: M, const LEN: usize> HostTilePlan<Index, From, To, LEN> {
+    const CONFIG: TileConfig = {
+        let request = TileRequest {
+            operation: "tile",
+            dimension: Dimension::Host,
+            index: Index::EXPR,
+            len: LEN,
+            from: From::EXPR,
+            to: To::EXPR,
+            others: [None; 3],
+        };
+        match derive_tile(&request) {
+            Ok(config) => config,
+            Err(error) => error.refuse(),
+        }
+    };
+}
+
+impl<'l, D: Scalar, Mapping: M> TensorView<'l, D, Mapping> {
+    /// `LEN` consecutive values of `Index`, from `start` on: see [tiles](crate::tensor::tile).
+    ///
+    /// # Panics
+    /// Where the tile would end behind the index.
+    #[track_caller]
+    #[inline(never)] // The compiler names the line of a call that it did not inline.
+    pub fn tile<Index: M, Mapping2: M, const LEN: usize>(&self, start: usize) -> TensorView<'l, D, Mapping2> {
+        let config = const { &HostTilePlan::<Index, Mapping, Mapping2, LEN>::CONFIG };
+        self.further(accept(config.operation, config.offset(start)))
+    }
+}
+
+impl<D: Scalar, Mapping: M> TensorViewMut<'_, D, Mapping> {
+    /// `LEN` consecutive values of `Index`, from `start` on, to write: see [tiles](crate::tensor::tile).
+    ///
+    /// # Panics
+    /// Where the tile would end behind the index.
+    #[track_caller]
+    #[inline(never)]
+    pub fn tile<Index: M, Mapping2: M, const LEN: usize>(
+        &mut self,
+        start: usize,
+    ) -> TensorViewMut<'_, D, Mapping2> {
+        let config = const { &HostTilePlan::<Index, Mapping, Mapping2, LEN>::CONFIG };
+        self.further(accept(config.operation, config.offset(start)))
+    }
+}

@@ -1,0 +1,124 @@
+//! Tiles: views of a part of a tensor, which is read and written where it lies.
+//!
+//! `tile::<Index, LEN, Element2>(start)` keeps `LEN` consecutive values of `Index`, from `start` on. A tile has the size of
+//! its tensor: what it leaves out is padding, behind what it keeps.
+//!
+//! ```text
+//! axes![G = 2, K = 8]            x.view().tile::<m![K], 3, m![G, K = 3 # 8]>(4)
+//!
+//!   m![G, K]            0 0 0 0 0 0 0 0   1 1 1 1 1 1 1 1      G
+//!                       0 1 2 3 4 5 6 7   0 1 2 3 4 5 6 7      K
+//!                               │
+//!                               └ offset 4: position 0 of the tile
+//!   m![G, K = 3 # 8]            0 1 2 · ·  · · · 0 1 2 · ·     K of the tile counts from 0
+//! ```
+//!
+//! With `LEN` 1 the index is gone: `x.view().tile::<m![K], 1, m![G, 1 # 8]>(j)` holds one value of `K`, without an axis. The
+//! index can be a part of an axis (`m![K / 4]`), and a tile can be cut into tiles. Tiles may overlap, as those of `m![K / 4]`
+//! with `LEN` 2 at 0 and at 1 do.
+//!
+//! | call | replaces | starts at |
+//! |---|---|---|
+//! | `tile` | `Element` | bytes of each unit |
+//! | `slice_tile` | `Slice` | slices |
+//! | `cluster_tile` | `Cluster` | clusters |
+//! | `chip_tile` | `Chip` | chips |
+//! | `tiles`, `split_tiles_mut` | `Element`, in tiles side by side | each after the one before it |
+//!
+//! A tile is a part of its tensor. It keeps the filling and the order of the tensor, and its `address()`; the memory map shows
+//! the tensor. Two tiles of other bytes have nothing to do with each other: one context can write one of them while another
+//! context reads the other.
+//!
+//! Where an axis ends inside of the last tile (`A # 8 / 4` of `A = 7`), the tile also has the padding behind it: what is read there
+//! was never written, and what is written there is no element of the tensor.
+//!
+//! # Refused while compiling
+//! An index that the dimension does not hold; another mapping than the one that is left; for `tiles`, a `LEN` that does not
+//! divide the index; more than one value of an index that lies in several places.
+//!
+//! # Panics
+//! Where a tile would end behind its index, start in its padding, or start inside of a byte.
+
+mod calls;
+mod host;
+mod rule;
+
+pub(crate) use rule::span_of;
+pub use rule::{Dimension, TileConfig, TileDigit, TileRequest, derive_tile};
+
+use crate::mapping::M;
+use core::marker::PhantomData;
+
+/// Checks, while compiling, that a tile of `LEN` values of `Index` from a tensor of mapping `E` has the mapping `E2`.
+///
+/// ```
+/// use furiosa_visa_std::prelude::*;
+/// axes![G = 2, K = 8];
+/// assert_div::<m![K], m![G, K], m![G, K = 3 # 8], 3>();
+/// assert_div::<m![K / 4], m![G, K], m![G, 1 # 2, K % 4], 1>();
+/// ```
+///
+/// ```compile_fail
+/// # use furiosa_visa_std::prelude::*;
+/// # axes![G = 2, K = 8];
+/// assert_div::<m![K], m![G, K], m![G, K = 3], 3>(); // a tile keeps the size
+/// ```
+pub const fn assert_div<Index: M, E: M, E2: M, const LEN: usize>() {
+    const {
+        let request = TileRequest {
+            operation: "assert_div",
+            dimension: Dimension::Host,
+            index: Index::EXPR,
+            len: LEN,
+            from: E::EXPR,
+            to: E2::EXPR,
+            others: [None; 3],
+        };
+        if let Err(error) = derive_tile(&request) {
+            error.refuse()
+        }
+    }
+}
+
+/// The tiles of a tensor, as types. `To` replaces the dimension with the number [`Dimension`] has for it.
+pub(crate) struct TilePlan<Index, Chip, Cluster, Slice, Element, To, const LEN: usize, const DIMENSION: usize>(
+    PhantomData<(Index, Chip, Cluster, Slice, Element, To)>,
+);
+
+impl<Index: M, Chip: M, Cluster: M, Slice: M, Element: M, To: M, const LEN: usize, const DIMENSION: usize>
+    TilePlan<Index, Chip, Cluster, Slice, Element, To, LEN, DIMENSION>
+{
+    /// Where the tiles start. Using it refuses another mapping than the one that is left.
+    pub(crate) const CONFIG: TileConfig = {
+        let all = [Chip::EXPR, Cluster::EXPR, Slice::EXPR, Element::EXPR];
+        let mut others = [None; 3];
+        let (mut k, mut next) = (0, 0);
+        while k < all.len() {
+            if k != DIMENSION {
+                others[next] = Some((Dimension::ALL[k], all[k]));
+                next += 1;
+            }
+            k += 1;
+        }
+        let dimension = Dimension::ALL[DIMENSION];
+        let request = TileRequest {
+            operation: dimension.call(),
+            dimension,
+            index: Index::EXPR,
+            len: LEN,
+            from: all[DIMENSION],
+            to: To::EXPR,
+            others,
+        };
+        match derive_tile(&request) {
+            Ok(config) => config,
+            Err(error) => error.refuse(),
+        }
+    };
+
+    /// How many tiles lie side by side. Using it refuses tiles that do not divide the index.
+    pub(crate) const COUNT: usize = match Self::CONFIG.count() {
+        Ok(count) => count,
+        Err(error) => error.refuse(),
+    };
+}

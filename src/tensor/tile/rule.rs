@@ -1,0 +1,399 @@
+//! The rule of tiles: which mapping a tile has, and where it starts.
+
+use crate::command::Part;
+use crate::error::{PlanError, attempt, refuse};
+use crate::list::List;
+use crate::mapping::{
+    Atom, CutRule, Expr, Factor, Factors, Matched, Pieces, Pool, divide, factors_of, matched,
+};
+use crate::scalar::ElementType;
+use crate::text::{Text, text};
+
+/// The most digits of an index.
+const DIGITS: usize = 12;
+
+/// A dimension of a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dimension {
+    /// Over chips.
+    Chip,
+    /// Over the clusters of a chip.
+    Cluster,
+    /// Over the slices of a cluster.
+    Slice,
+    /// Inside a unit.
+    Element,
+    /// Of a tensor on the host, which has only one.
+    Host,
+}
+
+impl Dimension {
+    /// Those of a tensor of the chip, outermost first.
+    pub const ALL: [Dimension; 4] = [Self::Chip, Self::Cluster, Self::Slice, Self::Element];
+
+    /// The dimension as the types name it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Dimension::Chip => "Chip",
+            Dimension::Cluster => "Cluster",
+            Dimension::Slice => "Slice",
+            Dimension::Element => "Element",
+            Dimension::Host => "Mapping",
+        }
+    }
+
+    /// The call that takes a tile of it.
+    pub const fn call(self) -> &'static str {
+        match self {
+            Dimension::Chip => "chip_tile",
+            Dimension::Cluster => "cluster_tile",
+            Dimension::Slice => "slice_tile",
+            Dimension::Element | Dimension::Host => "tile",
+        }
+    }
+}
+
+/// What a tile is derived from.
+#[derive(Clone, Copy, Debug)]
+pub struct TileRequest {
+    /// The call, for messages.
+    pub operation: &'static str,
+    /// What is tiled.
+    pub dimension: Dimension,
+    /// What tiles are counted in.
+    pub index: &'static Expr,
+    /// How many consecutive values of it the tile keeps.
+    pub len: usize,
+    /// The mapping of the dimension.
+    pub from: &'static Expr,
+    /// The mapping of the dimension in the tile, as it was written.
+    pub to: &'static Expr,
+    /// The other dimensions, for the edit where the index lies in one of them.
+    pub others: [Option<(Dimension, &'static Expr)>; 3],
+}
+
+/// A digit of the index in the dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TileDigit {
+    /// Values of the index per value of the digit.
+    pub index_stride: usize,
+    /// Positions of the dimension per value of the digit.
+    pub stride: usize,
+    /// Its values.
+    pub size: usize,
+}
+
+/// Where the tiles of a dimension start.
+#[derive(Clone, Copy, Debug)]
+pub struct TileConfig {
+    /// The call, for messages.
+    pub operation: &'static str,
+    /// What tiles are counted in.
+    pub index: &'static Expr,
+    /// Values of the index that a tile keeps.
+    pub len: usize,
+    /// The digits of the index, outermost first.
+    pub digits: List<TileDigit, DIGITS>,
+    /// Positions of the tile's dimension from the first one to the last one that can hold an element.
+    pub span: usize,
+}
+
+/// Checks the mapping of a tile and derives where it starts.
+pub const fn derive_tile(request: &TileRequest) -> Result<TileConfig, PlanError> {
+    let TileRequest { operation, dimension, index, len, from, to, .. } = *request;
+    let mut pool = Pool::new();
+    let factors = attempt!(factors_of(operation, &mut pool, from));
+    let wanted = attempt!(factors_of(operation, &mut pool, index));
+    let given = attempt!(factors_of(operation, &mut pool, to));
+    let sides = (Pieces::new(&[&factors]), Pieces::new(&[&wanted]));
+    let found = matched(&pool, sides.0, sides.1, [CutRule::Exact; 2]);
+    if found.overflowed() || pool.factors.overflowed() {
+        return Err(PlanError::mapping(operation, crate::mapping::Problem::TooManyFactors));
+    }
+    if found.missing().is_some() {
+        return Err(not_there(&mut pool, request, &wanted));
+    }
+    attempt!(no_lead(request, &found));
+    let config = TileConfig { operation, index, len, digits: digits(&found), span: span_of(&given) };
+    let most = config.size();
+    if len == 0 || len > most {
+        refuse!(
+            "tile length",
+            "{}: a tile of {} of {} is asked for, which has {}; help: keep 1 to {}",
+            str(operation),
+            count(len, "value"),
+            mapping(index),
+            count(most, "value"),
+            number(most),
+        );
+    }
+    if len > 1 && !config.is_even() {
+        refuse!(
+            "tile of several digits",
+            "{}: {} values of {} are to be kept, but in {} {} they are not evenly apart: the index is made of {}, or has padding \
+             inside; help: name one digit, the outermost one that changes, or keep one value at a time",
+            str(operation),
+            number(len),
+            mapping(index),
+            str(dimension.name()),
+            mapping(from),
+            count(found.pairs.len(), "digit"),
+        );
+    }
+    let expected = rest(&pool, &found, len);
+    if !expected.is(&given) {
+        refuse!(
+            "tile mapping",
+            "{}: {} of {} from {} {} leaves {}, but {} is given; help: write {}: a tile keeps the size of its tensor, and what \
+             it leaves out is padding",
+            str(operation),
+            number(len),
+            mapping(index),
+            str(dimension.name()),
+            mapping(from),
+            factors(&pool, &expected),
+            mapping(to),
+            factors(&pool, &expected),
+        );
+    }
+    Ok(config)
+}
+
+/// The index lies elsewhere, or nowhere.
+const fn not_there(pool: &mut Pool, request: &TileRequest, wanted: &Factors) -> PlanError {
+    let TileRequest { operation, dimension, index, from, others, .. } = *request;
+    let mut help = text!("name an axis, or a part of one, that {} holds", str(dimension.name()));
+    let mut k = 0;
+    while k < others.len() {
+        if let Some((other, mapping)) = others[k]
+            && let Ok(factors) = factors_of(operation, pool, mapping)
+            && divide(pool, &factors, wanted).is_exact()
+        {
+            help =
+                text!("{} {} holds it: use `.{}()`", str(other.name()), mapping(mapping), str(other.call()));
+        }
+        k += 1;
+    }
+    PlanError::new(
+        "tile index",
+        text!(
+            "{}: {} is not a part of {} {}; help: {}",
+            str(operation),
+            mapping(index),
+            str(dimension.name()),
+            mapping(from),
+            text(&help),
+        ),
+    )
+}
+
+/// A block with dead positions before it has no tiles: the first of them would hold nothing.
+const fn no_lead(request: &TileRequest, found: &Matched) -> Result<(), PlanError> {
+    let mut k = 0;
+    while k < found.divisor.list.len() {
+        if let Some((term, _)) = found.divisor.digit(k)
+            && let Atom::Composite(composite) = term.atom
+            && composite.lead > 0
+        {
+            refuse!(
+                "tile of dead positions",
+                "{}: {} has {} before its first element, which tiles would count; help: move the tensor to a mapping without \
+                 them first",
+                str(request.operation),
+                mapping(request.index),
+                count(composite.lead, "dead position"),
+            );
+        }
+        k += 1;
+    }
+    Ok(())
+}
+
+/// What is left of a dimension when `len` values of an index are kept: of one, its digits are gone.
+const fn rest(pool: &Pool, found: &Matched, len: usize) -> Factors {
+    let mut factors = Factors::one();
+    let pieces = &found.dividend.list;
+    let mut k = 0;
+    while k < pieces.len() {
+        let piece = pieces.at(k);
+        match piece.factor {
+            Factor::Padding { size } => factors.push_padding(size),
+            Factor::Term { term, resize } if piece.matched => {
+                factors.push_term(pool, term, len);
+                factors.push_padding(piece.base * resize);
+            }
+            Factor::Term { term, resize } => factors.push_term(pool, term, resize),
+        }
+        k += 1;
+    }
+    factors
+}
+
+/// The digits of the index, outermost in the index first.
+const fn digits(found: &Matched) -> List<TileDigit, DIGITS> {
+    let mut digits = List::new(TileDigit { index_stride: 1, stride: 1, size: 1 });
+    let mut k = 0;
+    while k < found.pairs.len() {
+        let (a, b) = found.pairs.at(k);
+        let (there, own) = (found.dividend.list.at(a), found.divisor.list.at(b));
+        digits.push(TileDigit { index_stride: own.base, stride: there.base, size: own.factor.values() });
+        k += 1;
+    }
+    digits
+}
+
+/// Positions from the first one to the last one that can hold an element.
+pub(crate) const fn span_of(factors: &Factors) -> usize {
+    let (mut last, mut base, mut k) = (0, 1, 0);
+    while k < factors.len() {
+        if let Factor::Term { resize, .. } = factors.item(k) {
+            last += (*resize - 1) * base;
+        }
+        base = factors.item(k).size_over(base);
+        k += 1;
+    }
+    last + 1
+}
+
+impl TileConfig {
+    /// Whether the values of the index are evenly apart: those of one digit, without padding between them.
+    const fn is_even(&self) -> bool {
+        self.digits.len() == 1 && self.digits.at(0).index_stride == 1
+    }
+
+    /// Values of the index up to the last one that holds an element.
+    pub const fn size(&self) -> usize {
+        let (mut last, mut k) = (0, 0);
+        while k < self.digits.len() {
+            let digit = self.digits.at(k);
+            last += (digit.size - 1) * digit.index_stride;
+            k += 1;
+        }
+        last + 1
+    }
+
+    /// Positions of the dimension before the tile that starts at a value of the index.
+    ///
+    /// # Errors
+    /// The tile ends behind the index, or starts where the index is padding.
+    pub const fn offset(&self, start: usize) -> Result<usize, PlanError> {
+        let size = self.size();
+        if start >= size || self.len > size - start {
+            refuse!(
+                "tile start",
+                "{}: a tile of {} of {} starts at {}, but ends behind its {}; help: the highest start is {}",
+                str(self.operation),
+                number(self.len),
+                mapping(self.index),
+                number(start),
+                count(size, "position"),
+                number(size - self.len),
+            );
+        }
+        let (mut rest, mut offset, mut k) = (start, 0, 0);
+        while k < self.digits.len() {
+            let TileDigit { index_stride, stride, size } = self.digits.at(k);
+            let value = rest / index_stride;
+            let value = if value < size { value } else { size - 1 };
+            offset += value * stride;
+            rest -= value * index_stride;
+            k += 1;
+        }
+        if rest > 0 {
+            refuse!(
+                "tile of padding",
+                "{}: position {} of {} holds no element; help: start at one that does, for example {}",
+                str(self.operation),
+                number(start),
+                mapping(self.index),
+                number(start - rest),
+            );
+        }
+        Ok(offset)
+    }
+
+    /// The part of a tensor that a tile of elements is, of one that is itself a part.
+    ///
+    /// # Errors
+    /// As [`Self::offset`]; and where the tile starts inside of a byte.
+    pub(crate) const fn elements(
+        &self,
+        of: Part,
+        element: ElementType,
+        start: usize,
+    ) -> Result<Part, PlanError> {
+        let offset = attempt!(self.offset(start));
+        let bits = offset * element.bits();
+        if !bits.is_multiple_of(8) {
+            refuse!(
+                "tile inside of a byte",
+                "{}: the tile of {} at {} starts at element {} of {}, in the middle of a byte; \
+                 help: start tiles at an even number of elements",
+                str(self.operation),
+                mapping(self.index),
+                number(start),
+                number(offset),
+                str(element.name()),
+            );
+        }
+        Ok(Part { offset: of.offset + (bits / 8) as u64, elements: Some(self.span), ..of })
+    }
+
+    /// The part of a tensor that a tile of units is: of chips, clusters or slices. `span`: elements up to the last one.
+    ///
+    /// # Errors
+    /// As [`Self::offset`].
+    pub(crate) const fn units(
+        &self,
+        of: Part,
+        dimension: Dimension,
+        span: usize,
+        start: usize,
+    ) -> Result<Part, PlanError> {
+        let mut part = of;
+        part.units[dimension as usize] += attempt!(self.offset(start));
+        part.elements = Some(span);
+        Ok(part)
+    }
+
+    /// How many tiles cover the index without a gap, or why they do not.
+    pub(crate) const fn count(&self) -> Result<usize, PlanError> {
+        let size = self.size();
+        if size > 1 && !self.is_even() {
+            refuse!(
+                "tiles of several digits",
+                "tiles: the values of {} are not evenly apart: it is made of {}, or has padding inside; \
+                 help: take the tiles of one digit after the other",
+                mapping(self.index),
+                count(self.digits.len(), "digit"),
+            );
+        }
+        if size.is_multiple_of(self.len) {
+            return Ok(size / self.len);
+        }
+        let divisors = divisors_of(size);
+        refuse!(
+            "tiles",
+            "tiles: {} has {}, which tiles of {} do not divide; help: take tiles of {}, or the last one by itself with `.tile()`",
+            mapping(self.index),
+            count(size, "position"),
+            number(self.len),
+            text(&divisors),
+        )
+    }
+}
+
+/// `1, 2, 4 or 8`: the numbers that divide another one, of many the least.
+const fn divisors_of(size: usize) -> Text {
+    const MOST: usize = 12;
+    let (mut text, mut found, mut k) = (text!("1"), 1, 2);
+    while k <= size && found < MOST && k <= 1 << 12 {
+        if size.is_multiple_of(k) {
+            let last = k == size;
+            text = text!("{}{}{}", text(&text), str(if last { " or " } else { ", " }), number(k));
+            found += 1;
+        }
+        k += 1;
+    }
+    text
+}

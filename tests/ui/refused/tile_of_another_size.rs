@@ -1,0 +1,13 @@
+//! A tile keeps the size of its tensor: what it leaves out is padding.
+
+use furiosa_visa_std::prelude::*;
+
+axes![G = 2, K = 24];
+
+fn kernel(x: HbmTensorView<'_, i8, m![1], m![G, K]>) {
+    x.tile::<m![K], 5, m![G, K = 5]>(3);
+}
+
+fn main() {
+    std::hint::black_box(kernel as fn(_));
+}
