@@ -1,7 +1,9 @@
 //! Operations of the model as commands of the library, as they are or broken in a way that leaves them no meaning.
 
 use crate::reference::random::Random;
-use crate::reference::shadow::{self, Copied, Element, Kind, Move, Operation, Registers, Sink, Sums, Tensor, Tile};
+use crate::reference::shadow::{
+    self, Copied, Element, Kind, Move, Operation, Registers, Sink, Sums, Tensor, Tile,
+};
 use crate::reference::switch::Switching;
 use crate::reference::transpose::Matrices;
 use furiosa_visa_std::chip::{ExecutionOrder, Fault, SimOptions, System};

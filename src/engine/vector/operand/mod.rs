@@ -83,7 +83,7 @@ impl<D: VeScalar, TargetMapping: M> VeRhs<D, TargetMapping> {
     ) -> Self {
         let transfer = const { OperandPlan::<Chip, Cluster, Slice, Element, TargetMapping>::TRANSFER };
         let footprint = const { VrfTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT };
-        let source = Region::whole(crate::command::Memory::Vrf, vrf.address, vrf.fill, footprint);
+        let source = Region::whole(Memory::Vrf, vrf.address, vrf.fill, footprint);
         VeRhs::Vrf {
             data: VrfRead { operand: Box::new(VrfOperand { source, transfer }), types: PhantomData },
         }
