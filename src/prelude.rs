@@ -1,7 +1,7 @@
 //! What kernels name: `use furiosa_visa_std::prelude::*;`.
 
 pub use crate::command::{
-    AccumulationKind, Address, BinaryArgMode, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp, FpDivBinaryOp,
+    AccumulationKind, Address, BinaryArgMode, ClipBinaryOpF32, ClipBinaryOpI32, Duplicates, FpBinaryOp, FpDivBinaryOp,
     FpMulAlu, FpTernaryOp, FpUnaryOp, FxpBinaryOp, GroupId, InputCmp, InputCmpF32, InputCmpI32,
     InterSliceReduceOpF32, InterSliceReduceOpI32, IntraSliceReduceOpF32, IntraSliceReduceOpI32,
     LogicBinaryOpF32, LogicBinaryOpI32, RngdAlu, TernaryArgMode, TrfAddress, ValidBranchIds,

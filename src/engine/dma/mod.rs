@@ -8,6 +8,8 @@
 //! | host `to_hbm`, `to_host` | any number of bytes | multiples of the element's size |
 //! | `to_hbm` | whole bytes, in runs of any length | multiples of the element's size |
 //! | `to_dm` from DM | whole bytes, in runs of any length | multiples of the element's size |
+//! | `dma_gather`, `dma_gather_rows` | rows that an index names, from HBM to DM: as `to_dm` from HBM | multiples of 8, on both sides |
+//! | `dma_scatter`, `dma_scatter_rows` | the same from DM to HBM: whole bytes, in runs of any length | multiples of the element's size |
 //! | `to_dm` from HBM | runs of at least 8 bytes that step by multiples of 8 | multiples of 8, on both sides |
 //!
 //! An address counts bytes: from the start of the HBM of each chip, or of the DM of each slice. Each call is there for
@@ -23,11 +25,19 @@
 
 mod calls;
 mod host;
+mod indexed;
+mod indexed_calls;
 mod link;
 
 pub(crate) use host::derive_host_transfer;
 pub use host::{HostPlan, derive_storage_transfer};
+pub use indexed::{IndexedConfig, IndexedPlan, check_key, derive_indexed};
+pub use indexed_calls::RowIndex;
 pub use link::OnChip;
+
+mod sealed {
+    pub trait Index {}
+}
 
 use crate::command::{Dma, Footprint, Memory, Operation, Region, Transfer};
 use crate::error::{PlanError, attempt, refuse};
