@@ -24,7 +24,7 @@ use super::transfer::{
 use crate::command::{Start, Step, Transfer, TransferLoop};
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::guard::split;
-use crate::mapping::{Atom, CutRule, Expr, Factor, Matched, PIECES, Pieces, Pool, matched};
+use crate::mapping::{Atom, CutRule, Expr, Factor, Matched, PIECES, Pieces, Pool, Term, matched};
 use crate::text::text;
 
 /// The tensors of a move by an index.
@@ -357,39 +357,60 @@ const fn row_axis(
         );
     };
     let piece = both.list.at(first);
+    // The parts of the axis that are not in a row, and whether all of it is.
+    let (mut count, mut whole, mut even) = (1, true, true);
+    let mut k = 0;
+    while k < both.list.len() {
+        let own = both.list.at(k);
+        if own.origin == piece.origin
+            && let Factor::Term { resize, .. } = own.factor
+        {
+            if own.matched {
+                whole = false;
+            } else {
+                even = even && own.base == piece.base * count;
+                count *= resize;
+            }
+        }
+        k += 1;
+    }
+    if whole {
+        count = piece.total;
+    }
     if let Some((term, size)) = both.digit(first)
-        && (!matches!(term.atom, Atom::Symbol(_)) || is_elsewhere(both, first))
+        && !(even && is_in_all_rows(pool, both, piece.origin, &term, count))
     {
         refuse!(
             "row part",
-            "{}: the rows of the table {} are {}, a part of an axis of which the rows hold another part; help: give the \
-             rows an axis of their own",
+            "{}: the rows of the table {} are {}, and other parts of this axis are in a row, so that one row may hold fewer \
+             elements than another; help: cut the axis where it divides, or give the rows an axis of their own",
             str(operation),
             text(&placement_text(table)),
             term(pool, &term, size),
         );
     }
-    Ok((piece.total, piece.base))
+    Ok((count, piece.base))
 }
 
-/// Whether the axis of an indexed piece is also in the rows of the table.
-const fn is_elsewhere(both: &Pieces, first: usize) -> bool {
-    let Some((axis, _)) = both.digit(first) else { return false };
-    let origin = both.list.at(first).origin;
+/// Whether every row holds the same elements, although it may hold a part of the axis that is indexed. `lowest`: the
+/// innermost indexed digit; `count`: the rows.
+const fn is_in_all_rows(pool: &Pool, both: &Pieces, origin: usize, lowest: &Term, count: usize) -> bool {
+    let size = pool.atom_size(&lowest.atom);
+    let end = lowest.stride * count;
+    if size.is_multiple_of(lowest.stride) && (end == size || size.is_multiple_of(end)) {
+        return matches!(lowest.atom, Atom::Symbol(_));
+    }
     let mut k = 0;
     while k < both.list.len() {
         let piece = both.list.at(k);
         if let Factor::Term { term, .. } = piece.factor
             && piece.level < 2
-            && piece.origin != origin
-            && term.atom.is(&axis.atom)
+            && (piece.origin != origin || piece.matched)
+            && term.atom.is(&lowest.atom)
         {
-            return true;
-        }
-        if piece.origin == origin && piece.matched {
-            return true;
+            return false;
         }
         k += 1;
     }
-    false
+    matches!(lowest.atom, Atom::Symbol(_))
 }

@@ -21,6 +21,7 @@ mod pages_contraction;
 mod pages_fetch;
 mod pages_fetch_adapter;
 mod register_files;
+mod rows;
 mod runtime;
 mod switch;
 mod threads;

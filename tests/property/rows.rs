@@ -192,14 +192,31 @@ fn is_expected(text: &str, wrong: &WrongRow, index: &[Map]) -> bool {
     text.contains(kind) && places.iter().all(|at| names(text, at, index))
 }
 
-#[test]
-fn rows_go_where_the_index_says() {
+/// Three tests, so that they run side by side.
+macro_rules! thirds {
+    ($($name:ident: $third:literal;)*) => {
+        $(#[test]
+        fn $name() {
+            rows_go_where_the_index_says($third);
+        })*
+    };
+}
+
+thirds! {
+    rows_go_where_the_index_says_first: 0;
+    rows_go_where_the_index_says_second: 1;
+    rows_go_where_the_index_says_third: 2;
+}
+
+fn rows_go_where_the_index_says(third: u64) {
     let counter = || Counter::new(0usize);
     let (gathered, scattered, faults, duplicates, commands) =
         (counter(), counter(), counter(), counter(), counter());
     let refused = std::cell::RefCell::new(HashMap::<String, usize>::new());
     let count = |counter: &Counter<usize>| counter.set(counter.get() + 1);
-    let cases = for_cases(10_000, |random| {
+    let cases = for_cases(3_400, |random| {
+        let seed = random.seed;
+        let random = &mut Random { seed, ..Random::new(seed * 3 + third) };
         let element = random.pick(&TYPES);
         let case = Case::random(random);
         let shown = |text: String| Err(format!("{element} {}\n{text}", case.text()));
@@ -296,7 +313,7 @@ fn rows_go_where_the_index_says() {
         if half || derive_indexed(call, &from_table, &from_index, &from_side).is_err() {
             return Ok(());
         }
-        let list: Vec<usize> = rows.list().expect("it is right").into_iter().map(|(_, row)| row).collect();
+        let list: Vec<usize> = rows.list().expect("it is right").into_iter().map(|(.., row)| row).collect();
         let unique = list.iter().collect::<std::collections::HashSet<_>>().len() == list.len();
         if !case.gathers && !unique {
             return Ok(());
@@ -321,7 +338,7 @@ fn rows_go_where_the_index_says() {
     let counts = [&gathered, &scattered, &faults, &duplicates, &commands].map(Counter::get);
     let refused = refused.into_inner();
     println!("{cases} cases: {counts:?}, refused {refused:?}");
-    let enough = counts.iter().zip([2000, 1000, 500, 300, 1000]).all(|(count, least)| *count > least);
+    let enough = counts.iter().zip([700, 300, 150, 100, 300]).all(|(count, least)| *count > least);
     assert!(enough || std::env::var("VISA_CASES").is_ok(), "{counts:?}, refused {refused:?}");
     let few = refused.values().sum::<usize>() < cases as usize / 4;
     assert!(few || std::env::var("VISA_CASES").is_ok(), "refused {refused:?}");

@@ -41,13 +41,10 @@ pub struct Rows<'a> {
     pub side: &'a [&'a Map],
 }
 
-impl Rows<'_> {
-    /// The coordinates of axes of the index, with those of a position of the other side.
-    fn key(&self, at: &Coordinates) -> Coordinates {
-        let axes: BTreeMap<String, usize> = self.index.iter().flat_map(|dim| dim.axes()).collect();
-        at.iter().filter(|(name, _)| axes.contains_key(*name)).map(|(name, k)| (name.clone(), *k)).collect()
-    }
+/// An element of an index: the chip, and its coordinates inside.
+type Key = (usize, Coordinates);
 
+impl Rows<'_> {
     /// The coordinates of an element of row `row` of the table. Zeros are left out.
     fn in_table(&self, at: &Coordinates, row: usize) -> Coordinates {
         let axes: BTreeMap<String, usize> = self.table.iter().flat_map(|dim| dim.axes()).collect();
@@ -59,20 +56,36 @@ impl Rows<'_> {
         found
     }
 
+    /// Where the elements of the table are, row-major.
+    fn places(&self) -> BTreeMap<Coordinates, usize> {
+        let live = joint_table(self.table).into_iter().enumerate();
+        live.filter_map(|(k, at)| Some((at?, k))).collect()
+    }
+
+    /// The element of the index for a position of the other side: that of the chip of its row, with the same coordinates.
+    fn key(&self, places: &BTreeMap<Coordinates, usize>, at: &Coordinates) -> Key {
+        let axes: BTreeMap<String, usize> = self.index[1..].iter().flat_map(|dim| dim.axes()).collect();
+        let own = at.iter().filter(|(name, _)| axes.contains_key(*name));
+        let chip = places[&self.in_table(at, 0)] / self.table[1].size();
+        (chip, own.map(|(name, k)| (name.clone(), *k)).collect())
+    }
+
     /// The rows that the elements of the index name, in its order.
     ///
     /// # Errors
     /// The first element that is wrong.
-    pub fn list(&self) -> Result<Vec<(Coordinates, usize)>, WrongRow> {
-        let live = joint_table(self.index).into_iter().zip(self.numbers);
-        let row = |(at, number): (Option<Coordinates>, &Option<i64>)| {
+    pub fn list(&self) -> Result<Vec<(Key, Coordinates, usize)>, WrongRow> {
+        let inside = joint_table(&self.index[1..]);
+        let live = joint_table(self.index).into_iter().zip(self.numbers).enumerate();
+        let row = |(k, (at, number)): (usize, (Option<Coordinates>, &Option<i64>))| {
             let at = at?;
+            let key = (k / inside.len(), inside[k % inside.len()].clone()?);
             Some(match number {
                 None => Err(WrongRow::Unwritten(at)),
                 Some(number) if number.div_euclid(self.scale) < 0 => Err(WrongRow::Outside(at)),
                 Some(number) if number.div_euclid(self.scale) >= self.axis.1 as i64 => Err(WrongRow::Outside(at)),
                 Some(number) if number % self.scale != 0 => Err(WrongRow::BetweenRows(at)),
-                Some(number) => Ok((at, (number / self.scale) as usize)),
+                Some(number) => Ok((key, at, (number / self.scale) as usize)),
             })
         };
         live.filter_map(row).collect()
@@ -83,12 +96,11 @@ impl Rows<'_> {
     /// # Errors
     /// An element of the index is wrong.
     pub fn gather<V: Clone>(&self, values: &[Option<V>]) -> Result<Vec<Option<V>>, WrongRow> {
-        let list: BTreeMap<Coordinates, usize> = self.list()?.into_iter().collect();
-        let held = joint_table(self.table).into_iter().zip(values);
-        let held: BTreeMap<Coordinates, &Option<V>> = held.filter_map(|(at, value)| Some((at?, value))).collect();
+        let list: BTreeMap<Key, usize> = self.list()?.into_iter().map(|(key, _, row)| (key, row)).collect();
+        let places = self.places();
         let value = |at: Option<Coordinates>| {
             let at = at?;
-            held[&self.in_table(&at, list[&self.key(&at)])].clone()
+            values[places[&self.in_table(&at, list[&self.key(&places, &at)])]].clone()
         };
         Ok(joint_table(self.side).into_iter().map(value).collect())
     }
@@ -103,31 +115,27 @@ impl Rows<'_> {
         before: &[Option<V>],
         last_wins: bool,
     ) -> Result<Vec<Option<V>>, WrongRow> {
-        let list = self.list()?;
-        let mut by_key: BTreeMap<Coordinates, Vec<(Coordinates, &Option<V>)>> = BTreeMap::new();
+        let (list, places) = (self.list()?, self.places());
+        let mut by_key: BTreeMap<Key, Vec<(Coordinates, &Option<V>)>> = BTreeMap::new();
         for (at, value) in joint_table(self.side).into_iter().zip(values) {
             if let Some(at) = at {
-                by_key.entry(self.key(&at)).or_default().push((at, value));
+                by_key.entry(self.key(&places, &at)).or_default().push((at, value));
             }
         }
-        let mut written: BTreeMap<Coordinates, (Coordinates, &Option<V>)> = BTreeMap::new();
-        for (key, row) in &list {
+        let mut written: BTreeMap<usize, (Coordinates, &Option<V>)> = BTreeMap::new();
+        for (key, element, row) in &list {
             for (at, value) in &by_key[key] {
-                let place = self.in_table(at, *row);
-                match written.insert(place, (key.clone(), *value)) {
+                let place = places[&self.in_table(at, *row)];
+                match written.insert(place, (element.clone(), *value)) {
                     Some((earlier, other)) if other != *value && !last_wins => {
-                        return Err(WrongRow::Twice(earlier, key.clone()));
+                        return Err(WrongRow::Twice(earlier, element.clone()));
                     }
                     _ => {}
                 }
             }
         }
-        let places = joint_table(self.table).into_iter().zip(before);
-        let after = |(at, old): (Option<Coordinates>, &Option<V>)| match at.and_then(|at| written.get(&at)) {
-            Some((_, value)) => (*value).clone(),
-            None => old.clone(),
-        };
-        Ok(places.map(after).collect())
+        let after = |(k, old): (usize, &Option<V>)| written.get(&k).map_or(old, |(_, value)| value).clone();
+        Ok(before.iter().enumerate().map(after).collect())
     }
 }
 
