@@ -97,7 +97,8 @@ pub const fn derive_rows(given: &RowPlacements<'_>) -> Result<RowLoops, PlanErro
 
     let mut transfer = Transfer::new();
     let side_start = start(other, &side);
-    let table_start = start(both, &in_table);
+    // A row is in the chip of its index, which starts where the table does.
+    let table_start = Start { units: 0, ..start(both, &in_table) };
     let index_start = start(both, &in_index);
     let mut index_steps = [Step { units: 0, elements: 0 }; crate::command::TRANSFER_LOOPS];
     let mut loop_of_piece = [usize::MAX; PIECES];
@@ -257,6 +258,19 @@ const fn check_payload(
     while k > 0 {
         k -= 1;
         let piece = both.list.at(k);
+        if let Factor::Term { term, resize } = piece.factor
+            && piece.level == 1
+            && matches!(term.atom, Atom::Composite(_))
+        {
+            refuse!(
+                "row chips",
+                "{}: the chips of {} hold parts of a product, {}, of which an index in each chip does not tell which is padding; \
+                 help: spread an axis over the chips, and keep its padding out of the rows",
+                str(operation),
+                text(&placement_text(table)),
+                term(pool, &term, resize),
+            );
+        }
         if let Factor::Term { term, resize } = piece.factor
             && piece.level == 1
             && !piece.matched

@@ -69,6 +69,10 @@ impl Case {
             let (Some(mut table), Some(mut side)) = (dims(Memory::Hbm, &table), dims(Memory::Dm, &side)) else {
                 continue;
             };
+            // A part of a block with dead positions, by itself, holds no element of an index.
+            if table[0].cuts_a_block() {
+                continue;
+            }
             // The rows may have the name of an axis of the index.
             let (rows, name) = (random.between(2, 9), random.pick(&["V", "V", "V", "K0"]));
             let mut inside = Vec::new();
@@ -215,8 +219,7 @@ fn rows_go_where_the_index_says(third: u64) {
     let refused = std::cell::RefCell::new(HashMap::<String, usize>::new());
     let count = |counter: &Counter<usize>| counter.set(counter.get() + 1);
     let cases = for_cases(3_400, |random| {
-        let seed = random.seed;
-        let random = &mut Random { seed, ..Random::new(seed * 3 + third) };
+        let random = &mut Random::new(random.seed * 3 + third);
         let element = random.pick(&TYPES);
         let case = Case::random(random);
         let shown = |text: String| Err(format!("{element} {}\n{text}", case.text()));
