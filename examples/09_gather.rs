@@ -56,7 +56,7 @@ fn append(ctx: &mut Context, keys: &Tokens, slots: &HbmTensor<i32, Chip, m![N, T
 
 /// The keys of one sequence, page by page, in the order of its tokens.
 #[device(chip = 1)]
-fn keys(ctx: &mut Context, cache: &Cache, pages: &HbmTensor<i32, Chip, m![L]>)
+fn read(ctx: &mut Context, cache: &Cache, pages: &HbmTensor<i32, Chip, m![L]>)
     -> HbmTensor<bf16, Chip, m![L, R % 16, H]> {
     let own = cache.dma_gather_rows::<m![1 # 2], m![L # 256], m![R % 16, H], _>(&mut ctx.tdma, pages, 0);
     own.to_hbm(&mut ctx.tdma, 6 << 30)
@@ -132,7 +132,7 @@ fn paged_cache(rng: &mut SmallRng) {
         }
         for sequence in 0..N::SIZE {
             let pages = ints::<m![L]>(&pages[sequence]).to_hbm(&mut ctx.pdma, 3 << 30).await;
-            let found = launch(keys, (&mut *ctx, &cache, &pages)).await;
+            let found = launch(read, (&mut *ctx, &cache, &pages)).await;
             let found = found.to_host::<m![L, R % 16, H]>(&mut ctx.pdma).await.to_buf();
             assert!(found == seen[sequence], "sequence {sequence} is what it was given");
         }

@@ -36,7 +36,7 @@ fn by_number(ctx: &mut Context, table: &Table, ids: &Index) -> Rows {
 #[device(chip = 1)]
 fn by_index_in_dm(ctx: &mut Context, table: &Table, ids: &Index) -> Rows {
     let ids = ids.to_dm::<m![1 # 2], m![1 # 256], m![S]>(&mut ctx.tdma, 4096);
-    let rows = table.view().dma_gather_rows::<m![1 # 2], m![1 # 256], m![H, S], _>(&mut ctx.tdma, &ids.view(), 0);
+    let rows = table.view().dma_gather_rows::<m![1 # 2], m![1 # 256], m![S, H], _>(&mut ctx.tdma, &ids.view(), 0);
     rows.to_hbm(&mut ctx.tdma, 1 << 20)
 }
 
@@ -119,7 +119,7 @@ type Cache = HbmTensor<i32, One, m![P, H]>;
 
 #[device(chip = 1)]
 fn store(ctx: &mut Context, x: &Rows, slots: &Index, cache: &mut Cache) {
-    let x = x.to_dm::<m![1 # 2], m![S / 2 # 256], m![H, S % 2]>(&mut ctx.tdma, 0);
+    let x = x.to_dm::<m![1 # 2], m![S / 2 # 256], m![S % 2, H]>(&mut ctx.tdma, 0);
     x.dma_scatter::<m![S], _, _>(&mut ctx.tdma, slots, cache, false);
 }
 
@@ -185,7 +185,7 @@ fn a_cache_takes_rows_at_its_slots() {
 
 /// Rows that were named in a launch are read in the next one, by pages: `P / 4` is indexed.
 #[device(chip = 1)]
-fn pages(ctx: &mut Context, cache: &Cache, pages: &HbmTensor<i32, One, m![G]>) -> HbmTensor<i32, One, m![G, P % 4, H]> {
+fn read_pages(ctx: &mut Context, cache: &Cache, pages: &HbmTensor<i32, One, m![G]>) -> HbmTensor<i32, One, m![G, P % 4, H]> {
     let own = cache.dma_gather_rows::<m![1 # 2], m![G # 256], m![P % 4, H], _>(&mut ctx.tdma, pages, 0);
     own.to_hbm(&mut ctx.tdma, 1 << 21)
 }
@@ -197,7 +197,7 @@ fn pages_of_a_cache() {
         let values: Vec<i32> = (0..P::SIZE as i32 * 16).collect();
         let cache: Cache = HostTensor::<i32, m![P, H]>::from_buf(init(&values)).to_hbm(&mut ctx.pdma, 0).await;
         let index = HostTensor::<i32, m![G]>::from_buf(init(&[4, 0, 4, 2])).to_hbm(&mut ctx.pdma, 1 << 16).await;
-        let found = launch(pages, (&mut *ctx, &cache, &index)).await;
+        let found = launch(read_pages, (&mut *ctx, &cache, &index)).await;
         let found = found.to_host::<m![G, P % 4, H]>(&mut ctx.pdma).await.to_buf();
         let report = ctx.report();
         let record = report.records.iter().find(|record| record.operation == "dma_gather_rows").expect("it ran");

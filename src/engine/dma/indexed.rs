@@ -61,7 +61,7 @@ pub const fn derive_indexed(
     }));
     let (source, destination) = ((*table, of_table[3]), (*side, of_side[3]));
     let (source, destination) = if gathers { (source, destination) } else { (destination, source) };
-    attempt!(check_dma(&DmaRules { operation, source, destination }, &loops.all));
+    attempt!(check_dma(&DmaRules { operation, source, destination, by_index: true }, &loops.all));
     let config = IndexedConfig { call, loops, bits: table.element_type.bits(), table: *table };
     if matches!(call, IndexedCall::Gather) {
         attempt!(config.row_bytes());

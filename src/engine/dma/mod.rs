@@ -114,7 +114,7 @@ pub(crate) const fn derive_move(
         &Placement { name: destination.name(), dimensions: b.split_at(destination.levels()).0 },
         true,
     ));
-    let rules = DmaRules { operation, source: (*source, from[3]), destination: (*destination, to[3]) };
+    let rules = DmaRules { operation, source: (*source, from[3]), destination: (*destination, to[3]), by_index: false };
     attempt!(check_dma(&rules, &transfer));
     Ok(transfer)
 }
@@ -132,6 +132,8 @@ pub struct DmaRules {
     pub source: (Shape, usize),
     /// The destination and its elements per unit.
     pub destination: (Shape, usize),
+    /// Whether it moves rows by an index, so that the order of one side cannot be that of the other.
+    pub by_index: bool,
 }
 
 impl DmaRules {
@@ -197,7 +199,7 @@ pub const fn check_dma(rules: &DmaRules, transfer: &Transfer) -> Result<(), Plan
 /// the destination helps where all that it has in a slice is more than the run, and whole units.
 const fn longer_runs(rules: &DmaRules, run: usize, bits: usize) -> Text {
     let inside = rules.destination.1;
-    if run >= inside || !(inside * bits).is_multiple_of(8 * spec::DMA_HBM_TO_DM_BYTES) {
+    if rules.by_index || run >= inside || !(inside * bits).is_multiple_of(8 * spec::DMA_HBM_TO_DM_BYTES) {
         return text!("");
     }
     text!(
