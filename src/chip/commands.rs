@@ -168,6 +168,10 @@ impl System {
         }
         self.check_read(read.place, call)?;
         self.check_read(index.place, call)?;
+        if !own.call.gathers() {
+            // The rows that no element names are kept: they must be those of this tensor.
+            self.check_read(own.writes().place, call)?;
+        }
         if checks.dma_overwrites {
             checks::indexed::keeps_index(own, self.separate.is_some(), call)?;
         }

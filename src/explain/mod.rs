@@ -24,6 +24,7 @@ mod collect;
 mod contraction;
 mod copies;
 mod fetch;
+mod indexed;
 mod register_files;
 mod stage;
 mod switch;

@@ -1,14 +1,4 @@
 //! Gather and scatter: their rules and their plans.
-//!
-//! ```text
-//!   table m![V, H] in HBM       index m![S]      DM, Slice m![S # 256], Element m![H]
-//!
-//!     0  ▒▒▒▒▒▒▒▒                  2               slice 0  ▓▓▓▓▓▓▓▓
-//!     1  ········       gather     0               slice 1  ▒▒▒▒▒▒▒▒
-//!     2  ▓▓▓▓▓▓▓▓      ───────▶    2               slice 2  ▓▓▓▓▓▓▓▓
-//!     3  ········      ◀───────
-//!                       scatter: no row twice, unless with the same content
-//! ```
 
 use super::{AtRest, DmaRules, check_dma};
 use crate::command::IndexedCall;

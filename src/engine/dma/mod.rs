@@ -15,9 +15,26 @@
 //! An address counts bytes: from the start of the HBM of each chip, or of the DM of each slice. Each call is there for
 //! tensors and views; the `…_view` calls write into a tensor that exists.
 //!
+//! # Rows by an index
+//! A gather copies rows of a tensor in HBM, the table, to DM; a scatter copies rows in DM to a table. An index, a tensor of
+//! `i32` in HBM or DM, says which: its axes take the place of the one axis of the table that the other side lacks.
+//!
+//! ```text
+//!   table m![V, H] in HBM       index m![S]      DM, Slice m![S # 256], Element m![H]
+//!
+//!     0  ▒▒▒▒▒▒▒▒                  2               slice 0  ▓▓▓▓▓▓▓▓
+//!     1  ········       gather     0               slice 1  ▒▒▒▒▒▒▒▒
+//!     2  ▓▓▓▓▓▓▓▓      ───────▶    2               slice 2  ▓▓▓▓▓▓▓▓
+//!     3  ········                  1               slice 3  ········
+//! ```
+//!
+//! `dma_gather`, and `dma_scatter` where it is told so, take byte offsets of rows; the others take their numbers. A part of an
+//! axis may be indexed, too: with `R % 16` in the rows, `R / 16` is. Rows stay in their chip.
+//!
 //! # Refused while compiling
 //! An axis of the source that the destination drops; a part of an axis that the source does not hold; runs and steps
-//! that the DMA engine cannot move; tensors that their memory cannot hold.
+//! that the DMA engine cannot move; tensors that their memory cannot hold; by an index, more than one axis of the table that
+//! has no place on the other side.
 //!
 //! # Panics
 //! Where an address is no such multiple, or lies outside of the memory; where the tensor would leave the memory; and
