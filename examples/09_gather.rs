@@ -28,16 +28,22 @@ type Chip = m![1];
 
 /// `out[s, h] = table[ids[s], h]`: each slice of both clusters gets the row of one token.
 #[device(chip = 1)]
-fn embed(ctx: &mut Context, table: &HbmTensor<bf16, Chip, m![V, H]>, ids: &HbmTensor<i32, Chip, m![S]>)
-    -> HbmTensor<bf16, Chip, m![S, H]> {
+fn embed(
+    ctx: &mut Context,
+    table: &HbmTensor<bf16, Chip, m![V, H]>,
+    ids: &HbmTensor<i32, Chip, m![S]>,
+) -> HbmTensor<bf16, Chip, m![S, H]> {
     let rows = table.dma_gather_rows::<m![S / 256], m![S % 256], m![H], _>(&mut ctx.tdma, ids, 0);
     rows.to_hbm(&mut ctx.tdma, 4 << 30)
 }
 
 /// The same from byte offsets of rows: 256 bytes each.
 #[device(chip = 1)]
-fn embed_by_offset(ctx: &mut Context, table: &HbmTensor<bf16, Chip, m![V, H]>, offsets: &HbmTensor<i32, Chip, m![S]>)
-    -> HbmTensor<bf16, Chip, m![S, H]> {
+fn embed_by_offset(
+    ctx: &mut Context,
+    table: &HbmTensor<bf16, Chip, m![V, H]>,
+    offsets: &HbmTensor<i32, Chip, m![S]>,
+) -> HbmTensor<bf16, Chip, m![S, H]> {
     let rows = table.dma_gather::<m![S / 256], m![S % 256], m![H], _>(&mut ctx.tdma, offsets, 0);
     rows.to_hbm(&mut ctx.tdma, 4 << 30)
 }
@@ -56,8 +62,11 @@ fn append(ctx: &mut Context, keys: &Tokens, slots: &HbmTensor<i32, Chip, m![N, T
 
 /// The keys of one sequence, page by page, in the order of its tokens.
 #[device(chip = 1)]
-fn read(ctx: &mut Context, cache: &Cache, pages: &HbmTensor<i32, Chip, m![L]>)
-    -> HbmTensor<bf16, Chip, m![L, R % 16, H]> {
+fn read(
+    ctx: &mut Context,
+    cache: &Cache,
+    pages: &HbmTensor<i32, Chip, m![L]>,
+) -> HbmTensor<bf16, Chip, m![L, R % 16, H]> {
     let own = cache.dma_gather_rows::<m![1 # 2], m![L # 256], m![R % 16, H], _>(&mut ctx.tdma, pages, 0);
     own.to_hbm(&mut ctx.tdma, 6 << 30)
 }
@@ -66,7 +75,10 @@ fn read(ctx: &mut Context, cache: &Cache, pages: &HbmTensor<i32, Chip, m![L]>)
 fn print(report: &Report, what: &str) {
     for record in report.records.iter().filter(|record| record.operation.starts_with("dma_")) {
         let cycles = record.end - record.start;
-        println!("{what:34} {:16} {cycles:>6} cycles for {:>7} bytes", record.operation, record.amount.written_bytes);
+        println!(
+            "{what:34} {:16} {cycles:>6} cycles for {:>7} bytes",
+            record.operation, record.amount.written_bytes
+        );
     }
 }
 
@@ -124,7 +136,8 @@ fn paged_cache(rng: &mut SmallRng) {
                 let page = free.pop().expect("there are enough pages");
                 pages[sequence].push(page);
                 slots.extend((0..T::SIZE).map(|token| page * 16 + token));
-                seen[sequence].extend_from_slice(&values[sequence * T::SIZE * H::SIZE..][..T::SIZE * H::SIZE]);
+                seen[sequence]
+                    .extend_from_slice(&values[sequence * T::SIZE * H::SIZE..][..T::SIZE * H::SIZE]);
             }
             let new: Tokens = new.to_hbm(&mut ctx.pdma, 1 << 30).await;
             let slots = ints::<m![N, T]>(&slots).to_hbm(&mut ctx.pdma, 2 << 30).await;

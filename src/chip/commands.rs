@@ -12,7 +12,8 @@ use super::memory::fills::{FillLog, Origin};
 use super::memory::separate::Placed;
 use super::{Compute, Fault, System, checks, execute};
 use crate::command::{
-    Command, ContextKind, Dma, IndexedDma, Memory, MemoryKind, Operation, Place, Region, TensorUnit, UnitCopy, Use,
+    Command, ContextKind, Dma, IndexedDma, Memory, MemoryKind, Operation, Place, Region, TensorUnit,
+    UnitCopy, Use,
 };
 use core::panic::Location;
 
@@ -156,7 +157,11 @@ impl System {
     }
 
     /// Moves rows by an index. What was given before takes effect first, in whatever order: the index is read now.
-    fn indexed(&mut self, own: &IndexedDma, location: &'static Location<'static>) -> Result<IndexedDma, Fault> {
+    fn indexed(
+        &mut self,
+        own: &IndexedDma,
+        location: &'static Location<'static>,
+    ) -> Result<IndexedDma, Fault> {
         let call = Call { operation: own.call.name(), location };
         let [read, index] = own.reads();
         let uses = [read, index, own.writes()];

@@ -41,9 +41,7 @@ pub fn indexed_operation(own: &IndexedDma, options: &DmaOptions) -> Result<DmaOp
         let Some(row) = row else { continue };
         let one = match known.entry((chip, side_unit)) {
             Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => {
-                entry.insert(derive(&row_in(own, chip, side_unit), options)?)
-            }
+            Entry::Vacant(entry) => entry.insert(derive(&row_in(own, chip, side_unit), options)?),
         };
         coverage = coverage.max(one.coverage);
         let (table, other) = (row as u64 * row_bytes, side as u64 * bits / 8);
@@ -67,7 +65,8 @@ pub fn indexed_operation(own: &IndexedDma, options: &DmaOptions) -> Result<DmaOp
 
 /// The first row of the table, and the first one of a unit of the other side, as a transfer.
 fn row_in(own: &IndexedDma, chip: usize, side: usize) -> Dma {
-    let from = |start: Start, units: usize| Start { units: start.units.saturating_add_unsigned(units), ..start };
+    let from =
+        |start: Start, units: usize| Start { units: start.units.saturating_add_unsigned(units), ..start };
     let (source, destination) = if own.call.gathers() { (chip, side) } else { (side, chip) };
     let Transfer { source_start, destination_start, .. } = own.payload;
     let transfer = Transfer {

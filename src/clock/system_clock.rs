@@ -11,8 +11,8 @@ use super::tensor_unit::{fetch_access_bytes, tensor_unit_time};
 use super::unit_copy;
 use crate::command::moves::Side;
 use crate::command::{
-    Command, Contraction, Dma, Footprint, HostTransfer, IndexedDma, Memory, Operation, Region, Sink, Switch, TensorUnit,
-    UnitCopy,
+    Command, Contraction, Dma, Footprint, HostTransfer, IndexedDma, Memory, Operation, Region, Sink, Switch,
+    TensorUnit, UnitCopy,
 };
 use crate::command::{ContextKind, MemoryKind};
 use crate::mapping::guard::rows::{LiveRows, Liveness};

@@ -37,7 +37,8 @@ pub fn shuffle_operation(copy: &UnitCopy, options: &DmaOptions) -> Result<DmaOpe
             queues.entry(engine).or_insert_with(Vec::new).extend(commands);
         }
     }
-    let engines = queues.into_iter().map(|(engine, commands)| EngineQueue { engine, commands, index_bytes: 0 });
+    let engines =
+        queues.into_iter().map(|(engine, commands)| EngineQueue { engine, commands, index_bytes: 0 });
     Ok(DmaOperation { engines: engines.collect(), coverage })
 }
 

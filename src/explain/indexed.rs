@@ -39,7 +39,10 @@ impl fmt::Display for IndexedConfig {
             Ok(bytes) => writeln!(f, "byte offsets of rows are multiples of {bytes}")?,
             Err(_) => writeln!(f, "byte offsets do not name its rows: they are padded, or not outermost")?,
         }
-        writeln!(f, "\nrows: source is the index, destination is in DM; in the table, each is where the index says")?;
+        writeln!(
+            f,
+            "\nrows: source is the index, destination is in DM; in the table, each is where the index says"
+        )?;
         writeln!(f, "{}", loops.rows)?;
         write!(f, "\neach row\n{}", loops.payload)
     }
@@ -66,7 +69,10 @@ mod tests {
         let rows = "iterations       source step  destination step\n         \
                     4        4 elements            1 unit\n         4         1 element       64 elements\n";
         assert!(text.contains(rows), "{text}");
-        assert!(text.ends_with("        64         1 element         1 element\nevery iteration moves"), "{text}");
+        assert!(
+            text.ends_with("        64         1 element         1 element\nevery iteration moves"),
+            "{text}"
+        );
         let text = IndexedPlan::<HbmTensor<bf16, m![1], m![V, H]>, Index, Side>::explain_scatter();
         assert!(text.contains("to rows of `HbmTensor<m![1], m![V, H]>`, by "), "{text}");
         assert!(text.contains("dma_scatter_rows: a table of 100 rows, 64 elements apart\nbyte offsets of rows are multiples of 128\n"), "{text}");

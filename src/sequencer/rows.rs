@@ -18,8 +18,8 @@
 //! matched first. What is left of the table is the axis that is indexed.
 
 use super::transfer::{
-    LEVELS, Level, Placement, all_factors, guard, holds_axis_partly, is_repeat, pieces, placement_text, start,
-    step, too_many,
+    LEVELS, Level, Placement, all_factors, guard, holds_axis_partly, is_repeat, pieces, placement_text,
+    start, step, too_many,
 };
 use crate::command::{Start, Step, Transfer, TransferLoop};
 use crate::error::{PlanError, attempt, refuse};
@@ -85,8 +85,7 @@ pub const fn derive_rows(given: &RowPlacements<'_>) -> Result<RowLoops, PlanErro
     let both = pieces(&both, 2 + levels).movable();
     let other = pieces(&other, side.dimensions.len()).movable();
     let rules = [CutRule::Whole, CutRule::Ragged];
-    let cut =
-        if gathers { matched(&pool, other, both, rules) } else { matched(&pool, both, other, rules) };
+    let cut = if gathers { matched(&pool, other, both, rules) } else { matched(&pool, both, other, rules) };
     if cut.overflowed() {
         return Err(too_many(operation));
     }

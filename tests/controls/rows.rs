@@ -61,7 +61,8 @@ fn run_with(checks: CheckOptions, own: &IndexedDma, numbers: [Option<i32>; 4]) -
     upload(&mut system, numbers);
     let bytes = (0..4 * BYTES).map(|k| (k / BYTES) as u8).collect();
     let staging = hbm(1 << 22, I8, 4 * BYTES);
-    let there = HostTransfer { region: staging, transfer: moves(&[(4 * BYTES, 1, 1)]), host_elements: 4 * BYTES };
+    let there =
+        HostTransfer { region: staging, transfer: moves(&[(4 * BYTES, 1, 1)]), host_elements: 4 * BYTES };
     let buffer = HostBuffer { bytes, initialised: None };
     system.upload(&there, &buffer, Location::caller()).expect("it is legal");
     let source = region(0, I8, 4 * BYTES);
@@ -110,7 +111,13 @@ fn rows_that_are_not_there() {
         for row in [-1, 8, i32::MAX, i32::MIN] {
             let numbers = [Some(0), Some(1), Some(row), Some(2)];
             let text = format!("the index says row {row} at element 2 of unit 0");
-            flags(Check::Bounds, FaultKind::OutOfBounds, &own, numbers, &[&text, "use row numbers from 0 to 7"]);
+            flags(
+                Check::Bounds,
+                FaultKind::OutOfBounds,
+                &own,
+                numbers,
+                &[&text, "use row numbers from 0 to 7"],
+            );
         }
         let offsets = IndexedDma { scale: BYTES, ..own.clone() };
         let numbers = [Some(0), Some(16), Some(112), Some(32)];
@@ -130,7 +137,8 @@ fn rows_that_are_not_there() {
 #[test]
 fn rows_that_are_written_twice() {
     let numbers = [Some(7), Some(0), Some(3), Some(7)];
-    let parts = ["row 7 of the table", "names it at element 0 of unit 0 and at element 3 of unit 0", "LastWins"];
+    let parts =
+        ["row 7 of the table", "names it at element 0 of unit 0 and at element 3 of unit 0", "LastWins"];
     flags(Check::OverlappingWrites, FaultKind::OverlappingWrites, &scatter(), numbers, &parts);
     let last = IndexedDma { duplicates: Duplicates::LastWins, ..scatter() };
     assert_eq!(run_with(CheckOptions::ALL, &last, numbers), Ok(()));
@@ -161,7 +169,8 @@ fn writes_outside_of_the_tensor() {
     let mut own = gather();
     own.rows.loops.set(0, TransferLoop { size: 5, ..own.rows.loops.at(0) });
     own.index.footprint.elements = 5;
-    let text = run_with(CheckOptions::NONE.with(Check::Views, true), &own, GOOD).expect_err("row 4 lies outside");
+    let text =
+        run_with(CheckOptions::NONE.with(Check::Views, true), &own, GOOD).expect_err("row 4 lies outside");
     assert_eq!(text.kind, FaultKind::OutsideView, "{text}");
     let mut own = scatter();
     own.destination.footprint.elements -= 1;
@@ -184,8 +193,16 @@ fn moves_without_a_meaning() {
     wide.destination.footprint.element = F32;
     refused(kind, &wide, "a tensor of i8 is to be moved to a tensor of f32");
     let unsupported = FaultKind::Unsupported;
-    refused(unsupported, &IndexedDma { source: region(0, I8, ROWS * BYTES), ..gather() }, "this operation reaches HBM only");
-    refused(unsupported, &IndexedDma { source: hbm(1 << 23, I8, 64), ..scatter() }, "this operation reaches DM only");
+    refused(
+        unsupported,
+        &IndexedDma { source: region(0, I8, ROWS * BYTES), ..gather() },
+        "this operation reaches HBM only",
+    );
+    refused(
+        unsupported,
+        &IndexedDma { source: hbm(1 << 23, I8, 64), ..scatter() },
+        "this operation reaches DM only",
+    );
     let mut far = gather();
     far.payload.source_start.elements = -1;
     refused(kind, &far, "before the tensor");
@@ -199,6 +216,7 @@ fn an_index_is_read_as_any_tensor() {
     upload(&mut system, GOOD);
     let mut own = scatter();
     own.index.fill = FillId(99);
-    let fault = give(&mut system, Operation::Indexed(Box::new(own))).expect_err("the index is another tensor");
+    let fault =
+        give(&mut system, Operation::Indexed(Box::new(own))).expect_err("the index is another tensor");
     assert_eq!(fault.kind, FaultKind::StaleRead, "{fault}");
 }

@@ -367,6 +367,10 @@ fn spoil(given: &mut Given, broken: Broken, random: &mut Random) -> Option<()> {
                 (region, transfer) = (Some(&mut copy.source), copy.moves.first_mut());
                 other = Some(&mut copy.destination);
             }
+            command::Operation::Indexed(own) => {
+                (region, transfer) = (Some(&mut own.source), Some(&mut own.payload));
+                other = Some(&mut own.destination);
+            }
             command::Operation::TensorUnit(own) => unit = Some(own),
         },
         Given::Inspect(inspection, _) => {

@@ -36,7 +36,8 @@ fn by_number(ctx: &mut Context, table: &Table, ids: &Index) -> Rows {
 #[device(chip = 1)]
 fn by_index_in_dm(ctx: &mut Context, table: &Table, ids: &Index) -> Rows {
     let ids = ids.to_dm::<m![1 # 2], m![1 # 256], m![S]>(&mut ctx.tdma, 4096);
-    let rows = table.view().dma_gather_rows::<m![1 # 2], m![1 # 256], m![S, H], _>(&mut ctx.tdma, &ids.view(), 0);
+    let rows =
+        table.view().dma_gather_rows::<m![1 # 2], m![1 # 256], m![S, H], _>(&mut ctx.tdma, &ids.view(), 0);
     rows.to_hbm(&mut ctx.tdma, 1 << 20)
 }
 
@@ -44,7 +45,8 @@ fn by_index_in_dm(ctx: &mut Context, table: &Table, ids: &Index) -> Rows {
 #[device(chip = 1)]
 fn into_a_view(ctx: &mut Context, table: &Table, ids: &Index) -> Rows {
     let ids = ids.to_dm::<m![1 # 2], m![S / 4 # 256], m![S % 4]>(&mut ctx.tdma, 4096);
-    let mut rows = table.dma_gather_rows::<m![1 # 2], m![S % 4 # 256], m![S / 4, H], _>(&mut ctx.tdma, &ids, 0);
+    let mut rows =
+        table.dma_gather_rows::<m![1 # 2], m![S % 4 # 256], m![S / 4, H], _>(&mut ctx.tdma, &ids, 0);
     table.view().dma_gather_rows_view::<_, _, _, _>(&mut ctx.tdma, &ids, rows.view_mut());
     rows.to_hbm(&mut ctx.tdma, 1 << 20)
 }
@@ -53,7 +55,8 @@ fn into_a_view(ctx: &mut Context, table: &Table, ids: &Index) -> Rows {
 fn gathered(kernel: u32, options: SimOptions, numbers: &[Opt<i32>]) -> Result<Vec<Opt<i32>>, Fault> {
     block_on(async {
         let mut ctx = Context::with(options);
-        let table: Table = HostTensor::<i32, m![V, H]>::from_buf(init(&table())).to_hbm(&mut ctx.pdma, 0).await;
+        let table: Table =
+            HostTensor::<i32, m![V, H]>::from_buf(init(&table())).to_hbm(&mut ctx.pdma, 0).await;
         let index: Index =
             HostTensor::<i32, m![S]>::from_buf(numbers.to_vec()).to_hbm(&mut ctx.pdma, 1 << 16).await;
         let rows = match kernel {
@@ -89,11 +92,40 @@ fn an_index_that_names_no_row_is_a_fault_with_its_coordinate() {
         gathered(kernel, SimOptions::default(), &numbers).expect_err("it is a fault")
     };
     for (row, kernel, kind, parts) in [
-        (40, 1, FaultKind::OutOfBounds, ["says row 40 at i![S: 5], position 5 of m![S]", "has 40 rows", "use row numbers from 0 to 39"]),
-        (-1, 2, FaultKind::OutOfBounds, ["says row -1 at i![S: 5]", "has 40 rows", "row numbers from 0 to 39"]),
-        (40 * 64, 0, FaultKind::OutOfBounds, ["says byte 2560 at i![S: 5]", "has 40 rows of 64 bytes", "byte offsets of rows: 0, 64, … to 2496"]),
-        (-64, 0, FaultKind::OutOfBounds, ["says byte -64", "has 40 rows of 64 bytes", "byte offsets of rows"]),
-        (65, 0, FaultKind::Misaligned, ["says byte 65", "no multiple of the 64 bytes of a row", "calls with `_rows` take row numbers"]),
+        (
+            40,
+            1,
+            FaultKind::OutOfBounds,
+            ["says row 40 at i![S: 5], position 5 of m![S]", "has 40 rows", "use row numbers from 0 to 39"],
+        ),
+        (
+            -1,
+            2,
+            FaultKind::OutOfBounds,
+            ["says row -1 at i![S: 5]", "has 40 rows", "row numbers from 0 to 39"],
+        ),
+        (
+            40 * 64,
+            0,
+            FaultKind::OutOfBounds,
+            [
+                "says byte 2560 at i![S: 5]",
+                "has 40 rows of 64 bytes",
+                "byte offsets of rows: 0, 64, … to 2496",
+            ],
+        ),
+        (
+            -64,
+            0,
+            FaultKind::OutOfBounds,
+            ["says byte -64", "has 40 rows of 64 bytes", "byte offsets of rows"],
+        ),
+        (
+            65,
+            0,
+            FaultKind::Misaligned,
+            ["says byte 65", "no multiple of the 64 bytes of a row", "calls with `_rows` take row numbers"],
+        ),
     ] {
         let found = fault(kernel, &|numbers| numbers[5] = Opt::Init(row));
         let text = found.to_string();
@@ -140,9 +172,11 @@ fn scattered(kernel: u32, x: &[i32], slots: &[i32]) -> Result<Vec<Opt<i32>>, Fau
     block_on(async {
         let mut ctx = Context::acquire();
         let x: Rows = HostTensor::<i32, m![S, H]>::from_buf(init(x)).to_hbm(&mut ctx.pdma, 0).await;
-        let slots: Index = HostTensor::<i32, m![S]>::from_buf(init(slots)).to_hbm(&mut ctx.pdma, 1 << 16).await;
+        let slots: Index =
+            HostTensor::<i32, m![S]>::from_buf(init(slots)).to_hbm(&mut ctx.pdma, 1 << 16).await;
         let old = init(&[-1; P::SIZE * H::SIZE]);
-        let mut cache: Cache = HostTensor::<i32, m![P, H]>::from_buf(old).to_hbm(&mut ctx.pdma, 1 << 20).await;
+        let mut cache: Cache =
+            HostTensor::<i32, m![P, H]>::from_buf(old).to_hbm(&mut ctx.pdma, 1 << 20).await;
         match kernel {
             0 => try_launch(store, (&mut *ctx, &x, &slots, &mut cache)).await,
             1 => try_launch(store_by_offset, (&mut *ctx, &x, &slots, &mut cache)).await,
@@ -171,7 +205,9 @@ fn a_cache_takes_rows_at_its_slots() {
     let fault = scattered(0, &x, &twice).expect_err("rows differ");
     let text = fault.to_string();
     assert_eq!(fault.kind, FaultKind::OverlappingWrites, "{text}");
-    for part in ["row 0 of the table", "at i![S: 1], position 1 of m![S] and at i![S: 3]", "Duplicates::LastWins"] {
+    for part in
+        ["row 0 of the table", "at i![S: 1], position 1 of m![S] and at i![S: 3]", "Duplicates::LastWins"]
+    {
         assert!(text.contains(part), "{text}");
     }
     crate::assert_same(&scattered(2, &x, &twice).expect("the last one wins"), &expected(&twice));
@@ -185,7 +221,11 @@ fn a_cache_takes_rows_at_its_slots() {
 
 /// Rows that were named in a launch are read in the next one, by pages: `P / 4` is indexed.
 #[device(chip = 1)]
-fn read_pages(ctx: &mut Context, cache: &Cache, pages: &HbmTensor<i32, One, m![G]>) -> HbmTensor<i32, One, m![G, P % 4, H]> {
+fn read_pages(
+    ctx: &mut Context,
+    cache: &Cache,
+    pages: &HbmTensor<i32, One, m![G]>,
+) -> HbmTensor<i32, One, m![G, P % 4, H]> {
     let own = cache.dma_gather_rows::<m![1 # 2], m![G # 256], m![P % 4, H], _>(&mut ctx.tdma, pages, 0);
     own.to_hbm(&mut ctx.tdma, 1 << 21)
 }
@@ -195,12 +235,15 @@ fn pages_of_a_cache() {
     let (cycles, found) = block_on(async {
         let mut ctx = Context::acquire();
         let values: Vec<i32> = (0..P::SIZE as i32 * 16).collect();
-        let cache: Cache = HostTensor::<i32, m![P, H]>::from_buf(init(&values)).to_hbm(&mut ctx.pdma, 0).await;
-        let index = HostTensor::<i32, m![G]>::from_buf(init(&[4, 0, 4, 2])).to_hbm(&mut ctx.pdma, 1 << 16).await;
+        let cache: Cache =
+            HostTensor::<i32, m![P, H]>::from_buf(init(&values)).to_hbm(&mut ctx.pdma, 0).await;
+        let index =
+            HostTensor::<i32, m![G]>::from_buf(init(&[4, 0, 4, 2])).to_hbm(&mut ctx.pdma, 1 << 16).await;
         let found = launch(read_pages, (&mut *ctx, &cache, &index)).await;
         let found = found.to_host::<m![G, P % 4, H]>(&mut ctx.pdma).await.to_buf();
         let report = ctx.report();
-        let record = report.records.iter().find(|record| record.operation == "dma_gather_rows").expect("it ran");
+        let record =
+            report.records.iter().find(|record| record.operation == "dma_gather_rows").expect("it ran");
         assert!(record.configuration.contains("rows in all: [4 : index] of"), "{}", record.configuration);
         assert_eq!(record.amount.written_bytes, 4 * 256);
         (record.end - record.start, found)
@@ -223,10 +266,12 @@ fn rows_at_one_bank_take_longer() {
             let mut ctx = Context::with(SimOptions { profile, ..SimOptions::default() });
             let values = vec![Opt::Init(1); V::SIZE * P::SIZE * G::SIZE * D::SIZE * H::SIZE];
             let table = HostTensor::<i32, m![V, P, G, D, H]>::from_buf(values).to_hbm(&mut ctx.pdma, 0).await;
-            let index: Index = HostTensor::<i32, m![S]>::from_buf(init(&ids)).to_hbm(&mut ctx.pdma, 1 << 30).await;
+            let index: Index =
+                HostTensor::<i32, m![S]>::from_buf(init(&ids)).to_hbm(&mut ctx.pdma, 1 << 30).await;
             launch(far, (&mut *ctx, &table, &index)).await;
             let report = ctx.report();
-            let record = report.records.iter().find(|record| record.operation == "dma_gather_rows").expect("it ran");
+            let record =
+                report.records.iter().find(|record| record.operation == "dma_gather_rows").expect("it ran");
             record.end - record.start
         })
     };

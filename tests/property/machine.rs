@@ -6,8 +6,8 @@ use crate::reference::numbers::{ElementType as Reference, Number};
 use furiosa_visa_std::chip::{Addresses, CheckOptions, ExecutionOrder, SimOptions, System};
 use furiosa_visa_std::clock::KernelCall;
 use furiosa_visa_std::command::{
-    Command, Dma, FillId, Footprint, HostBuffer, HostTransfer, IndexedDma, Memory, Operation, Region, Step, TensorUnit,
-    Transfer, TransferLoop, UnitCopy,
+    Command, Dma, FillId, Footprint, HostBuffer, HostTransfer, IndexedDma, Memory, Operation, Region, Step,
+    TensorUnit, Transfer, TransferLoop, UnitCopy,
 };
 use furiosa_visa_std::mapping::Guard;
 use furiosa_visa_std::scalar::ElementType;

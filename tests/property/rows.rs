@@ -66,7 +66,8 @@ impl Case {
                 random_move(random, [counts[1], counts[0]], false, groups, margins)
             };
             let (table, side) = if gathers { (source, destination) } else { (destination, source) };
-            let (Some(mut table), Some(mut side)) = (dims(Memory::Hbm, &table), dims(Memory::Dm, &side)) else {
+            let (Some(mut table), Some(mut side)) = (dims(Memory::Hbm, &table), dims(Memory::Dm, &side))
+            else {
                 continue;
             };
             // A part of a block with dead positions, by itself, holds no element of an index.
@@ -80,7 +81,8 @@ impl Case {
             for k in 0..index_axes {
                 let size = if k == 0 && name == "K0" { rows } else { random.between(1, 9) };
                 let axis = Map::axis(&format!("K{k}"), size);
-                let cuts: Vec<usize> = (1..=size).filter(|cut| size.is_multiple_of(*cut) || random.chance(10)).collect();
+                let cuts: Vec<usize> =
+                    (1..=size).filter(|cut| size.is_multiple_of(*cut) || random.chance(10)).collect();
                 let cut = random.pick(&cuts);
                 let whole = random.chance(40);
                 let of_index = pieces(random, &axis, if whole { 1 } else { cut });
@@ -112,7 +114,11 @@ impl Case {
             };
             let size = |maps: &[Map]| maps.iter().map(Map::size).product::<usize>();
             let fits = side.iter().zip([4, 2, 256, 4096]).all(|(map, limit)| map.size() <= limit);
-            if fits && size(&table) <= 4096 && size(&side) <= 8192 && index.iter().all(|map| map.size() <= 128) {
+            if fits
+                && size(&table) <= 4096
+                && size(&side) <= 8192
+                && index.iter().all(|map| map.size() <= 128)
+            {
                 let index_memory = if in_dm { Memory::Dm } else { Memory::Hbm };
                 return Case { gathers, table, rows, index_memory, index, side };
             }
@@ -166,7 +172,13 @@ impl Case {
             let row = if distinct { rows[k] } else { random.below(self.rows) as i64 };
             let bad = random.chance(20);
             match wrong {
-                0 if bad => Some(random.pick(&[-1, -scale, self.rows as i64 * scale, i64::from(i32::MAX), i64::from(i32::MIN)])),
+                0 if bad => Some(random.pick(&[
+                    -1,
+                    -scale,
+                    self.rows as i64 * scale,
+                    i64::from(i32::MAX),
+                    i64::from(i32::MIN),
+                ])),
                 1 if bad => None,
                 2 if bad && scale > 1 => Some(row * scale + 1),
                 _ => Some(row * scale),
@@ -253,7 +265,11 @@ fn rows_go_where_the_index_says(third: u64) {
         let [from_table, from_index, from_side] = case.shapes(element);
         let mut machine = Machine::new(true, random.seed);
         let place = region(&from_table, 64, FillId(1));
-        let index_at = region(&from_index, if case.index_memory == Memory::Hbm { 1 << 24 } else { 256 << 10 }, FillId(2));
+        let index_at = region(
+            &from_index,
+            if case.index_memory == Memory::Hbm { 1 << 24 } else { 256 << 10 },
+            FillId(2),
+        );
         let side_at = region(&from_side, 64, FillId(3));
         let size = |maps: &[&Map]| maps.iter().map(|map| map.size()).product::<usize>();
         let mut values = garbage(random, element, size(table));
@@ -265,7 +281,8 @@ fn rows_go_where_the_index_says(third: u64) {
                 }
             });
         }
-        let codes: Vec<Cell> = numbers.iter().map(|number| number.map(|number| number as i32 as u32)).collect();
+        let codes: Vec<Cell> =
+            numbers.iter().map(|number| number.map(|number| number as i32 as u32)).collect();
         let codes = fill_padding(random, ElementType::I32, index, &codes);
         machine.write(&place, FillId(1), &values);
         machine.write(&index_at, FillId(2), &codes);
@@ -375,7 +392,8 @@ fn wanted(case: &Case, rows: &Rows<'_>, own: &IndexedDma, element: ElementType) 
 fn keys_are_what_the_index_holds() {
     let (same, other) = (Counter::new(0), Counter::new(0));
     for_cases(2000, |random| {
-        let axes: Vec<Map> = (0..random.between(1, 3)).map(|k| Map::axis(&format!("K{k}"), random.between(2, 6))).collect();
+        let axes: Vec<Map> =
+            (0..random.between(1, 3)).map(|k| Map::axis(&format!("K{k}"), random.between(2, 6))).collect();
         let mut parts = [axes.clone(), axes];
         if random.chance(40) {
             random.shuffle(&mut parts[1]);
@@ -395,4 +413,106 @@ fn keys_are_what_the_index_holds() {
     });
     let counts = [same.get(), other.get()];
     assert!(counts.iter().all(|&count| count > 300) || std::env::var("VISA_CASES").is_ok(), "{counts:?}");
+}
+
+/// A change of a legal case that one rule refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Change {
+    /// The index has an axis that the other side lacks.
+    IndexAxis,
+    /// The table has an axis more.
+    TableAxis,
+    /// The table has no axis but those of a row.
+    NoRows,
+    /// The other side has an axis more: a broadcast.
+    SideAxis,
+    /// An axis of the index is in the clusters.
+    Cluster,
+    /// The index holds bytes.
+    IndexType,
+    /// None.
+    Nothing,
+}
+
+/// What is refused of tensors that do not fit together, by the rule that they break.
+#[test]
+fn tensors_that_do_not_fit_are_refused_by_rule() {
+    let seen = std::cell::RefCell::new(HashMap::<(Change, bool), usize>::new());
+    for_cases(2000, |random| {
+        let size = |random: &mut Random| random.between(2, 6);
+        let gathers = random.chance(50);
+        let [v, g, k, l, z] = ["V", "G", "K", "L", "Z"].map(|name| Map::axis(name, size(random)));
+        let run = Map::axis("H", 8 * random.between(1, 3));
+        let change = random.pick(&[
+            Change::IndexAxis,
+            Change::TableAxis,
+            Change::NoRows,
+            Change::SideAxis,
+            Change::Cluster,
+            Change::IndexType,
+            Change::Nothing,
+            Change::Nothing,
+        ]);
+        let sequence = |random: &mut Random, parts: &[&Map], last: &Map| {
+            let mut parts: Vec<Map> = parts.iter().map(|map| (*map).clone()).collect();
+            random.shuffle(&mut parts);
+            parts.push(last.clone());
+            Map::sequence(&parts)
+        };
+        let table = match change {
+            Change::TableAxis => sequence(random, &[&v, &g, &z], &run),
+            Change::NoRows => sequence(random, &[&g], &run),
+            _ => sequence(random, &[&v, &g], &run),
+        };
+        let index = match change {
+            Change::IndexAxis => sequence(random, &[&k, &z], &l),
+            _ => sequence(random, &[&k], &l),
+        };
+        let side = match change {
+            Change::SideAxis => sequence(random, &[&l, &g, &z], &run),
+            _ => sequence(random, &[&l, &g], &run),
+        };
+        let two = Map::axis("K", 2);
+        let (cluster, slice, index) = match change {
+            Change::Cluster => (two.clone(), Map::One, Map::sequence(&[two, l])),
+            _ => (Map::One.pad(2), k, index),
+        };
+        let element = random.pick(&[ElementType::I8, ElementType::Bf16, ElementType::F32]);
+        let held = if change == Change::IndexType { ElementType::F32 } else { ElementType::I32 };
+        let [one, slice] = [Map::One, slice];
+        let call = match gathers {
+            true => random.pick(&[IndexedCall::Gather, IndexedCall::GatherRows]),
+            false => random.pick(&[IndexedCall::Scatter, IndexedCall::ScatterRows]),
+        };
+        let outermost = table.to_string().starts_with("V,") || table.to_string().starts_with("[V");
+        let given = [
+            shape(Memory::Hbm, element, &[&one, &table]),
+            shape(Memory::Hbm, held, &[&one, &index]),
+            shape(Memory::Dm, element, &[&one, &cluster, &slice, &side]),
+        ];
+        let expected = match change {
+            Change::IndexAxis => Some("index axis"),
+            Change::TableAxis => Some("row axes"),
+            Change::NoRows => Some("row axis"),
+            Change::SideAxis if !gathers => Some("not covered"),
+            Change::Cluster if !gathers => Some("scatter key"),
+            Change::IndexType => Some("index type"),
+            _ if call == IndexedCall::Gather && !outermost => Some("row bytes"),
+            _ => None,
+        };
+        let found = derive_indexed(call, &given[0], &given[1], &given[2]);
+        let rule = found.as_ref().err().map(|error| error.rule());
+        *seen.borrow_mut().entry((change, gathers)).or_default() += 1;
+        if rule == expected {
+            Ok(())
+        } else {
+            let error = found.err().map(|error| error.to_string());
+            Err(format!(
+                "{call} {change:?}: table m![{table}], index m![{index}], side m![{slice}] m![{side}]: expected {expected:?}, {error:?}"
+            ))
+        }
+    });
+    let seen = seen.into_inner();
+    let all = seen.len() == 14 && seen.values().all(|&count| count > 30);
+    assert!(all || std::env::var("VISA_CASES").is_ok(), "{seen:?}");
 }

@@ -83,7 +83,9 @@ impl Rows<'_> {
             Some(match number {
                 None => Err(WrongRow::Unwritten(at)),
                 Some(number) if number.div_euclid(self.scale) < 0 => Err(WrongRow::Outside(at)),
-                Some(number) if number.div_euclid(self.scale) >= self.axis.1 as i64 => Err(WrongRow::Outside(at)),
+                Some(number) if number.div_euclid(self.scale) >= self.axis.1 as i64 => {
+                    Err(WrongRow::Outside(at))
+                }
                 Some(number) if number % self.scale != 0 => Err(WrongRow::BetweenRows(at)),
                 Some(number) => Ok((key, at, (number / self.scale) as usize)),
             })
@@ -161,7 +163,8 @@ mod tests {
         let found = rows.gather(&values).expect("all rows are there");
         assert_eq!(found, [Some(4), Some(5), Some(0), Some(1), Some(4), Some(5), None, None]);
         let given = [10, 11, 20, 21, 30, 31].map(Some).into_iter().chain([None, None]).collect::<Vec<_>>();
-        let at = |k: usize| if k == 0 { Coordinates::new() } else { Coordinates::from([("S".to_string(), k)]) };
+        let at =
+            |k: usize| if k == 0 { Coordinates::new() } else { Coordinates::from([("S".to_string(), k)]) };
         assert_eq!(rows.scatter(&given, &values, false), Err(WrongRow::Twice(at(0), at(2))));
         let found = rows.scatter(&given, &values, true).expect("the last one wins");
         assert_eq!(found, [20, 21, 2, 3, 30, 31, 6, 7].map(Some));

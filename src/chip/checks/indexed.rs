@@ -94,7 +94,8 @@ pub(crate) fn rows(
             let start = index.address.saturating_add(key.position as u64 * 4);
             let place = Place::Region(*index);
             let Origin { clause, written } = origin(&place, coordinates(index, key), start);
-            let message = format!("the index in {} is asked for {}, {clause}", place.describe(), named(index, key));
+            let message =
+                format!("the index in {} is asked for {}, {clause}", place.describe(), named(index, key));
             let help = "write every element of the index before it is used";
             let fault = call.fault(FaultKind::Uninitialised, message, help);
             let fault = written.iter().fold(fault, |fault, at| fault.after("it was written here", at));
@@ -122,14 +123,24 @@ pub(crate) fn rows(
                 "the index says {what} at {name}, but the table in {place} has {count} rows{}",
                 if scale == 1 { String::new() } else { format!(" of {scale} bytes") }
             );
-            let fault = Fault::new(FaultKind::OutOfBounds, call.operation, call.location, message, format!("use {most}"));
+            let fault = Fault::new(
+                FaultKind::OutOfBounds,
+                call.operation,
+                call.location,
+                message,
+                format!("use {most}"),
+            );
             return Err(blamed(index, key, fault));
         }
         let message = format!(
             "the index says {what} at {name}, which is no multiple of the {scale} bytes of a row of the table in {place}"
         );
         let help = format!("use {most}; calls with `_rows` take row numbers");
-        Err(blamed(index, key, Fault::new(FaultKind::Misaligned, call.operation, call.location, message, help)))
+        Err(blamed(
+            index,
+            key,
+            Fault::new(FaultKind::Misaligned, call.operation, call.location, message, help),
+        ))
     };
     keys.iter().zip(values).map(row).collect()
 }
@@ -160,7 +171,8 @@ pub(crate) fn duplicates(
             named(&own.index, earlier),
             named(&own.index, key),
         );
-        let help = "name each row once, or say that the last one wins: `dma_scatter_rows(…, Duplicates::LastWins)`";
+        let help =
+            "name each row once, or say that the last one wins: `dma_scatter_rows(…, Duplicates::LastWins)`";
         return Err(blamed(&own.index, key, call.fault(FaultKind::OverlappingWrites, message, help)));
     }
     Ok(())

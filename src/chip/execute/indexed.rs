@@ -82,7 +82,10 @@ impl RowStrips {
                 count,
             };
             let (source_start, destination_start) = (self.source_start, self.destination_start);
-            (at(source, source_start, from, addresses[0]), at(destination, destination_start, to, addresses[1]))
+            (
+                at(source, source_start, from, addresses[0]),
+                at(destination, destination_start, to, addresses[1]),
+            )
         })
     }
 

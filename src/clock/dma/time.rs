@@ -18,7 +18,8 @@ use super::traffic::{CLUSTER_DMNS, Traffic};
 use crate::clock::cost::CostClass;
 use crate::command::HostTransfer;
 use crate::spec::{
-    CLUSTER_PES, CLUSTERS, CORE_CYCLE_TICKS, DMA_REQUEST_BYTES, DMA_STARTUP_CYCLES, PCIE_BYTES_PER_CYCLE, PCIE_STARTUP_CYCLES,
+    CLUSTER_PES, CLUSTERS, CORE_CYCLE_TICKS, DMA_REQUEST_BYTES, DMA_STARTUP_CYCLES, PCIE_BYTES_PER_CYCLE,
+    PCIE_STARTUP_CYCLES,
 };
 use core::fmt;
 use std::collections::BTreeMap;
@@ -413,7 +414,9 @@ fn side_time(
         }
     }
     time.medium_ticks = match bound {
-        Bound::Hbm => hbm.ticks(&[HbmStream { chip: commands[0].medium(side).chip(), engine, side, commands }]),
+        Bound::Hbm => {
+            hbm.ticks(&[HbmStream { chip: commands[0].medium(side).chip(), engine, side, commands }])
+        }
         Bound::Spm => cycles * CORE_CYCLE_TICKS,
         _ => dmns.values().flatten().copied().max().unwrap_or(0) * CORE_CYCLE_TICKS,
     };

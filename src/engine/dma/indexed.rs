@@ -87,7 +87,8 @@ pub const fn check_key(
     index: &'static Expr,
 ) -> Result<(), PlanError> {
     let (a, b) = ([(key, Level::Element)], [(index, Level::Element)]);
-    let (one, other) = (Placement { name: "Key", dimensions: &a }, Placement { name: "index", dimensions: &b });
+    let (one, other) =
+        (Placement { name: "Key", dimensions: &a }, Placement { name: "index", dimensions: &b });
     let there = derive_transfer(operation, &one, &other, false);
     let back = derive_transfer(operation, &other, &one, false);
     if let (Ok(loops), Ok(_)) = (there, back) {

@@ -131,7 +131,12 @@ pub(crate) const fn derive_move(
         &Placement { name: destination.name(), dimensions: b.split_at(destination.levels()).0 },
         true,
     ));
-    let rules = DmaRules { operation, source: (*source, from[3]), destination: (*destination, to[3]), by_index: false };
+    let rules = DmaRules {
+        operation,
+        source: (*source, from[3]),
+        destination: (*destination, to[3]),
+        by_index: false,
+    };
     attempt!(check_dma(&rules, &transfer));
     Ok(transfer)
 }

@@ -115,7 +115,16 @@ mod tests {
         }
         assert!(held > 20, "{held}");
         // The other way round the variables have other numbers.
-        let [payload, rows] = guards(&whole, &[false, false, true].into_iter().chain([false; 21]).collect::<Vec<_>>().try_into().expect("24 flags")).expect("no test looks at both");
+        let [payload, rows] = guards(
+            &whole,
+            &[false, false, true]
+                .into_iter()
+                .chain([false; 21])
+                .collect::<Vec<_>>()
+                .try_into()
+                .expect("24 flags"),
+        )
+        .expect("no test looks at both");
         assert!(payload.holds(&[2]) && !payload.holds(&[1]) && rows.holds(&[1, 0]) && !rows.holds(&[0, 0]));
     }
 }

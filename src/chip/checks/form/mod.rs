@@ -107,8 +107,12 @@ fn indexed(own: &IndexedDma, form: Form) -> Result<(), Fault> {
     }
     form.transfer(rows)?;
     form.transfer(&Transfer { source_start: Start::FIRST, destination_start: Start::FIRST, ..*payload })?;
-    let all = if own.call.gathers() { [own.spread(), own.all_rows()] } else { [own.all_rows(), own.spread()] };
-    if all.iter().any(|own| own.loops.overflowed() || own.guard.digits.overflowed() || own.guard.sums.overflowed()) {
+    let all =
+        if own.call.gathers() { [own.spread(), own.all_rows()] } else { [own.all_rows(), own.spread()] };
+    if all
+        .iter()
+        .any(|own| own.loops.overflowed() || own.guard.digits.overflowed() || own.guard.sums.overflowed())
+    {
         let message = "the loops of the rows and of their payload are more than a move has".to_string();
         return Err(form.refused(message, "use the loops that the mappings give"));
     }
