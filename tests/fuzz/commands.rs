@@ -5,9 +5,9 @@ use crate::reference::shadow::{self, Copied, Element, Kind, Move, Operation, Reg
 use furiosa_visa_std::chip::{ExecutionOrder, Fault, SimOptions, System};
 use furiosa_visa_std::clock::KernelCall;
 use furiosa_visa_std::command::{
-    self, AccumulationKind, Cast, Collect, Command, ContextKind, Contraction, CopyCall, Dma, Fetch, FillId,
-    Footprint, HostBuffer, HostTransfer, Inspection, Memory, Region, RegisterFile, Start, Step, TensorUnit,
-    Transfer, TransferLoop, TrfAddress, TrfRegion, UnitCopy,
+    self, AccumulationKind, Cast, Collect, Command, ContextKind, Contraction, CopyCall, Dma, Duplicates,
+    Fetch, FillId, Footprint, HostBuffer, HostTransfer, IndexedCall, IndexedDma, Inspection, Memory, Region,
+    RegisterFile, Start, Step, TensorUnit, Transfer, TransferLoop, TrfAddress, TrfRegion, UnitCopy,
 };
 use furiosa_visa_std::mapping::{Guard, GuardDigit, GuardSum};
 use furiosa_visa_std::scalar::ElementType;
@@ -218,6 +218,32 @@ fn unpack(kind: Kind, buffer: &HostBuffer) -> Vec<Element> {
     bytes.map(|(k, bytes)| written(k).then(|| bytes.to_vec())).collect()
 }
 
+fn indexed(own: &shadow::Indexed) -> IndexedDma {
+    let [table, index, side] = [&own.table, &own.index, &own.side].map(region);
+    let mut payload = transfer(&own.payload);
+    let (source, destination, call) = if own.gathers {
+        (table, side, if own.scale == 1 { IndexedCall::GatherRows } else { IndexedCall::Gather })
+    } else {
+        for own in payload.loops.as_mut_slice() {
+            (own.source, own.destination) = (own.destination, own.source);
+        }
+        (side, table, if own.scale == 1 { IndexedCall::ScatterRows } else { IndexedCall::Scatter })
+    };
+    IndexedDma {
+        call,
+        source,
+        destination,
+        index,
+        rows: transfer(&own.rows),
+        payload,
+        count: own.count,
+        stride: own.stride,
+        scale: own.scale,
+        duplicates: if own.last_wins { Duplicates::LastWins } else { Duplicates::Equal },
+        list: None,
+    }
+}
+
 /// The library's command, which may have been broken.
 enum Given {
     Upload(HostTransfer, HostBuffer),
@@ -261,6 +287,9 @@ fn given(operation: &Operation) -> Given {
             let moves = moves.iter().map(part).collect();
             let copy = UnitCopy { call, context, source, destination, moves };
             Given::Command(Box::new(command::Operation::UnitCopy(Box::new(copy))))
+        }
+        Operation::Indexed(own) => {
+            Given::Command(Box::new(command::Operation::Indexed(Box::new(indexed(own)))))
         }
         Operation::Pass(pass) => {
             Given::Command(Box::new(command::Operation::TensorUnit(Box::new(unit(pass)))))

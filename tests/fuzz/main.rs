@@ -104,6 +104,9 @@ impl Sequence {
                     count("moved over itself".to_string());
                 }
                 let copies = matches!(operation, Operation::Copy { .. });
+                if matches!(operation, Operation::Indexed(_)) {
+                    count("indexed".to_string());
+                }
                 count(
                     if sums {
                         "summed"
@@ -134,6 +137,9 @@ impl Sequence {
                     count(format!("{what} {:?}", fault.kind));
                     if matches!(operation, Operation::Dma { .. }) {
                         count(format!("moved, only {:?}", fault.kind));
+                    }
+                    if matches!(operation, Operation::Indexed(_)) {
+                        count(format!("indexed, only {:?}", fault.kind));
                     }
                     if matches!(operation, Operation::Copy { .. }) {
                         count(format!("copied, only {:?}", fault.kind));
@@ -183,6 +189,18 @@ const COPIED: [Rule; 8] = [
     Rule::Unsupported,
 ];
 
+/// What gathers and scatters must run into.
+const INDEXED: [Rule; 8] = [
+    Rule::Stale,
+    Rule::Uninitialised,
+    Rule::Bounds,
+    Rule::Misaligned,
+    Rule::Overwrite,
+    Rule::View,
+    Rule::Twice,
+    Rule::Unordered,
+];
+
 #[test]
 fn random_sequences_agree_with_the_shadow() {
     let mut tally = Tally::new();
@@ -200,7 +218,8 @@ fn random_sequences_agree_with_the_shadow() {
                 )
                 .chain(SUMMED.iter().map(|rule| format!("summed, only {:?}", kind(*rule))))
                 .chain(COPIED.iter().map(|rule| format!("copied, only {:?}", kind(*rule))))
-                .chain(["done", "summed", "copied"].map(str::to_string))
+                .chain(INDEXED.iter().map(|rule| format!("indexed, only {:?}", kind(*rule))))
+                .chain(["done", "summed", "copied", "indexed"].map(str::to_string))
                 .chain(["moved over itself", "moved, only Overwrite"].map(str::to_string))
                 .filter(|name| tally.get(name).is_none_or(|&count| count < 5))
                 .collect();

@@ -8,7 +8,7 @@
 
 use furiosa_visa_std::clock::dma::{BookHbm, Bound, DmaOptions, DmaTime, SameMedium, time};
 use furiosa_visa_std::clock::indexed::indexed_operation;
-use furiosa_visa_std::command::{Duplicates, FillId, IndexedCall, IndexedDma, Memory, Region};
+use furiosa_visa_std::command::{Duplicates, FillId, IndexedCall, IndexedDma, Region};
 use furiosa_visa_std::engine::dma::derive_indexed;
 use furiosa_visa_std::mapping::M;
 use furiosa_visa_std::prelude::{axes, m};
@@ -73,14 +73,14 @@ fn neighbours_are_packets_of_their_own() {
     let [table, index, _] = one_pe();
     let slice = [table, index, dm::<m![1 # 2], m![1 # 256], m![S, H]>()];
     let own = cost(&command(IndexedCall::GatherRows, slice, (0..64).collect()));
-    assert_eq!((own.cycles(), own.bound), (500 + 128, Bound::Dmn));
+    assert_eq!(own.cycles(), 500 + 128);
 }
 
 /// One row again and again: one channel of HBM serves all 64, in 16/3 cycles each.
 #[test]
 fn one_row_is_in_one_channel() {
     let own = cost(&command(IndexedCall::GatherRows, one_pe(), vec![7; 64]));
-    assert_eq!((own.cycles(), own.bound), (500 + (64 * 16u64).div_ceil(3), Bound::Hbm));
+    assert_eq!(own.cycles(), 500 + (64 * 16u64).div_ceil(3));
 }
 
 /// 1024 rows of 8 bytes: a request each. The index has 4096 bytes, 16 requests, beside them.
@@ -98,7 +98,7 @@ fn engines_start_once() {
     let own = cost(&command(IndexedCall::GatherRows, shapes, (0..512).collect()));
     assert_eq!((own.engines.len(), own.commands(), own.requests()), (8, 8, 512));
     // 16 requests of each channel.
-    assert_eq!((own.cycles(), own.bound), (500 + (16 * 16u64).div_ceil(3), Bound::Hbm));
+    assert_eq!(own.cycles(), 500 + (16 * 16u64).div_ceil(3));
 }
 
 /// A scatter where the last one wins is the work of one engine.

@@ -1,6 +1,7 @@
 //! Tensors, and what the host asks of the chip, as far as bytes tell.
 
 use super::pass::position;
+use super::rows::Indexed;
 
 /// A memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -260,6 +261,7 @@ pub enum Operation {
         to: Tensor,
         moves: Vec<(Spot, Spot, Move)>,
     },
+    Indexed(Indexed),
     Pass(Pass),
     InspectTrf {
         from: Registers,
@@ -341,6 +343,7 @@ impl Operation {
             Operation::Download { from, .. } | Operation::InspectVrf { from, .. } => vec![of(from)],
             Operation::InspectTrf { from, .. } => vec![(0, from.fill)],
             Operation::Dma { from, to, .. } | Operation::Copy { from, to, .. } => vec![of(from), of(to)],
+            Operation::Indexed(own) => [&own.table, &own.index, &own.side].map(of).to_vec(),
             Operation::Pass(pass) => {
                 let end = match &pass.sink {
                     Sink::Commit { to, .. } | Sink::Vrf { to, .. } => of(to),
@@ -369,6 +372,7 @@ impl Operation {
                 let holds = |tensor, spot: Spot| holds(tensor, spot.1 as isize);
                 all_pairs(moves).into_iter().any(|(a, b)| !holds(from, a) || !holds(to, b))
             }
+            Operation::Indexed(own) => own.strays(),
             Operation::Pass(pass) => {
                 let visits = |tensor, base, loops: &[(usize, isize)]| {
                     let count = loops.iter().map(|own| own.0).product();
