@@ -208,15 +208,25 @@ fn moves_without_a_meaning() {
     refused(kind, &far, "before the tensor");
 }
 
-/// An index that another tensor overwrote, and one that another context may still write.
+/// An index, a table that is read and one whose other rows are kept: none of them may have been overwritten.
 #[test]
-fn an_index_is_read_as_any_tensor() {
-    let mut system = system(CheckOptions::ALL);
-    written(&mut system, 0, I8, 4 * BYTES);
-    upload(&mut system, GOOD);
-    let mut own = scatter();
-    own.index.fill = FillId(99);
-    let fault =
-        give(&mut system, Operation::Indexed(Box::new(own))).expect_err("the index is another tensor");
-    assert_eq!(fault.kind, FaultKind::StaleRead, "{fault}");
+fn overwritten_tables_and_indices() {
+    for (own, address, length) in
+        [(gather(), INDEX, 4), (scatter(), INDEX + 8, 4), (gather(), TABLE, 1), (scatter(), TABLE + 127, 1)]
+    {
+        let mut system = system(CheckOptions::ALL);
+        written(&mut system, 0, I8, 4 * BYTES);
+        upload(&mut system, GOOD);
+        let mut zeros = |region: Region| {
+            let elements = region.footprint.elements;
+            let transfer =
+                HostTransfer { region, transfer: moves(&[(elements, 1, 1)]), host_elements: elements };
+            let buffer = HostBuffer { bytes: vec![0; elements], initialised: None };
+            system.upload(&transfer, &buffer, Location::caller()).expect("it is legal");
+        };
+        zeros(table());
+        zeros(Region { fill: FillId(99), ..hbm(address, I8, length) });
+        let fault = give(&mut system, Operation::Indexed(Box::new(own))).expect_err("it was overwritten");
+        assert_eq!(fault.kind, FaultKind::StaleRead, "{fault}");
+    }
 }
