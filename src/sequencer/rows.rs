@@ -342,17 +342,28 @@ const fn row_axis(
                         Some(digit) => digit,
                         None => (term, resize),
                     };
+                    let index = &given.index;
+                    if let Some((batch, size)) = in_index(both, &term, resize, &other, size) {
+                        refuse!(
+                            "batched index",
+                            "{}: {} is in the index {} and in the table {}: an index for each of it (a batched index) is not \
+                             supported; help: use a move for each, or one table whose rows are all of {}",
+                            str(operation),
+                            term(pool, &batch, size),
+                            text(&placement_text(index)),
+                            text(&placement_text(table)),
+                            text(&placement_text(table)),
+                        );
+                    }
                     refuse!(
                         "row axes",
-                        "{}: without the axes of {}, the table {} has {} and {} left, but one axis is indexed; help: add \
-                         the axes of a row to {}; an index for each {} (batched indices) takes a move for each",
+                        "{}: of the table {}, {} and {} are in no row of {}, but one axis is indexed; help: add the axes of a \
+                         row to the other side, so that one is left",
                         str(operation),
-                        text(&placement_text(side)),
                         text(&placement_text(table)),
                         term(pool, &term, resize),
                         term(pool, &other, size),
                         text(&placement_text(side)),
-                        term(pool, &term, resize),
                     );
                 }
             }
@@ -403,6 +414,26 @@ const fn row_axis(
         );
     }
     Ok((count, piece.base))
+}
+
+/// One of two digits whose axis the index holds.
+const fn in_index(both: &Pieces, a: &Term, a_size: usize, b: &Term, b_size: usize) -> Option<(Term, usize)> {
+    let mut k = 0;
+    while k < both.list.len() {
+        let piece = both.list.at(k);
+        if let Factor::Term { term, .. } = piece.factor
+            && piece.level >= 2
+        {
+            if term.atom.is(&a.atom) {
+                return Some((*a, a_size));
+            }
+            if term.atom.is(&b.atom) {
+                return Some((*b, b_size));
+            }
+        }
+        k += 1;
+    }
+    None
 }
 
 /// Whether every row holds the same elements, although it may hold a part of the axis that is indexed. `lowest`: the

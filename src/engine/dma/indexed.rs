@@ -106,7 +106,7 @@ pub const fn check_key(
     refuse!(
         "scatter index",
         "{}: the scatter key is {} and the index holds {}, but an index has one element for each position of the key, in its \
-         order; help: make the index `HbmTensor<i32, Chip, {}>`",
+         order; help: let the index hold {}",
         str(operation),
         mapping(key),
         mapping(index),
