@@ -2,9 +2,9 @@
 
 pub use crate::clock::Report;
 pub use crate::command::{
-    AccumulationKind, Address, BinaryArgMode, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp, FpDivBinaryOp,
-    FpMulAlu, FpTernaryOp, FpUnaryOp, FxpBinaryOp, GroupId, InputCmp, InputCmpF32, InputCmpI32,
-    InterSliceReduceOpF32, InterSliceReduceOpI32, IntraSliceReduceOpF32, IntraSliceReduceOpI32,
+    AccumulationKind, Address, BinaryArgMode, ClipBinaryOpF32, ClipBinaryOpI32, Duplicates, FpBinaryOp,
+    FpDivBinaryOp, FpMulAlu, FpTernaryOp, FpUnaryOp, FxpBinaryOp, GroupId, InputCmp, InputCmpF32,
+    InputCmpI32, InterSliceReduceOpF32, InterSliceReduceOpI32, IntraSliceReduceOpF32, IntraSliceReduceOpI32,
     LogicBinaryOpF32, LogicBinaryOpI32, RngdAlu, TernaryArgMode, TrfAddress, ValidBranchIds,
 };
 pub use crate::engine::cast::{CastPlan, StreamCast};

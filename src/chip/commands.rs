@@ -7,11 +7,13 @@
 
 use super::checks::bounds::{Call, in_bounds, in_memory};
 use super::execute::Pass;
+use super::execute::indexed;
 use super::memory::fills::{FillLog, Origin};
 use super::memory::separate::Placed;
 use super::{Compute, Fault, System, checks, execute};
 use crate::command::{
-    Command, ContextKind, Dma, Memory, MemoryKind, Operation, Place, Region, TensorUnit, UnitCopy, Use,
+    Command, ContextKind, Dma, IndexedDma, Memory, MemoryKind, Operation, Place, Region, TensorUnit,
+    UnitCopy, Use,
 };
 use core::panic::Location;
 
@@ -27,18 +29,30 @@ impl System {
     /// on, if a register file tensor does not fit, or if the engine cannot compute with the types. Memory is then as it was
     /// before. [`ExecutionOrder`](super::ExecutionOrder) says what other orders than that of the program change about this.
     pub fn execute(&mut self, command: &Command) -> Result<(), Fault> {
+        let mut listed = None;
         let accepted = checks::form::operation(&command.operation, command.location).and_then(|()| {
             match &command.operation {
                 Operation::Dma(dma) => self.dma(dma, command.location),
                 Operation::TensorUnit(unit) => self.tensor_unit(unit, command.location),
                 Operation::UnitCopy(copy) => self.unit_copy(copy, command.location),
+                Operation::Indexed(own) => {
+                    listed = Some(self.indexed(own, command.location)?);
+                    Ok(())
+                }
             }
         });
         if let Err(fault) = accepted {
             // The fault of an earlier command comes first.
             return self.flush().and(Err(fault));
         }
-        self.clock.command(self.kernel, command);
+        match listed {
+            // The clock is told what the chip has read.
+            Some(own) => {
+                let operation = Operation::Indexed(Box::new(own));
+                self.clock.command(self.kernel, &Command { operation, ..*command });
+            }
+            None => self.clock.command(self.kernel, command),
+        }
         self.make_room()
     }
 
@@ -140,6 +154,62 @@ impl System {
         }
         self.written(Place::Region(copy.destination), &[Place::Region(copy.source)], call);
         Ok(())
+    }
+
+    /// Moves rows by an index. What was given before takes effect first, in whatever order: the index is read now.
+    fn indexed(
+        &mut self,
+        own: &IndexedDma,
+        location: &'static Location<'static>,
+    ) -> Result<IndexedDma, Fault> {
+        let call = Call { operation: own.call.name(), location };
+        let [read, index] = own.reads();
+        let uses = [read, index, own.writes()];
+        let checks = self.options.checks;
+        self.own_uses(&uses, location)?;
+        checks::indexed::access(own, &checks, call)?;
+        for region in [&own.source, &own.index, &own.destination] {
+            self.admit(region, call)?;
+        }
+        self.check_read(read.place, call)?;
+        self.check_read(index.place, call)?;
+        if !own.call.gathers() {
+            // The rows that no element names are kept: they must be those of this tensor.
+            self.check_read(own.writes().place, call)?;
+        }
+        if checks.dma_overwrites {
+            checks::indexed::keeps_index(own, self.separate.is_some(), call)?;
+        }
+        let mut listed = own.clone();
+        if self.options.compute == Compute::Values {
+            self.flush()?;
+            let (hbm, units) = (&mut self.hbm, &mut self.units);
+            let apart = self.separate.as_mut().map(|separate| separate.indexed(own, hbm, units));
+            let placed = apart.as_ref().unwrap_or(own);
+            let keys = own.keys();
+            let values = indexed::read_index(&placed.index, &keys, hbm, units);
+            let (logs, written) = (&self.logs, self.logs.each_ref().map(FillLog::count));
+            let origin = |place: &Place, at, byte| match (apart.is_some(), place.fill().is_bare()) {
+                (true, true) => Origin::of_bare_handle(),
+                (true, false) => Origin::unknown(),
+                (false, _) => {
+                    let memory = place.memory() as usize;
+                    logs[memory].origin(at, byte, written[memory])
+                }
+            };
+            let list = checks::indexed::rows(own, &keys, &values, &checks, origin, call)?;
+            if checks.overlapping_writes {
+                checks::indexed::duplicates(own, placed, &keys, &list, units, call)?;
+            }
+            self.in_order(own.context(), uses, location)?;
+            let (hbm, units) = (&mut self.hbm, &mut self.units);
+            indexed::run(placed, &list, hbm, units);
+            listed.list = Some(list.into());
+        } else {
+            self.in_order(own.context(), uses, location)?;
+        }
+        self.written(Place::Region(own.destination), &[Place::Region(own.source)], call);
+        Ok(listed)
     }
 
     fn tensor_unit(&mut self, unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), Fault> {

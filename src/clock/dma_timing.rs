@@ -3,8 +3,9 @@
 use super::cost::{Cost, CostClass, Profile};
 use super::dma::{self, BookHbm, Bound, DmaOptions, DmaTime, Remembered, SameMedium};
 use super::hbm::{Detailed, HbmMap};
+use super::indexed::indexed_operation;
 use super::unit_copy::shuffle_operation;
-use crate::command::{Dma, UnitCopy};
+use crate::command::{Dma, IndexedDma, UnitCopy};
 use crate::error::PlanError;
 use crate::spec::{CORE_CYCLE_TICKS, DMA_STARTUP_CYCLES};
 
@@ -62,6 +63,15 @@ pub(super) fn shuffle_timing(
     timing_of(shuffle_operation(copy, &DmaOptions::default()), elements, clock)
 }
 
+/// The time of a gather or scatter, and what its engines are told.
+pub(super) fn indexed_timing(
+    own: &IndexedDma,
+    clock: &mut DmaClock,
+) -> (DmaTiming, String, Option<dma::DmaOperation>) {
+    let elements = || own.spread().loops.iter().map(|own| own.size as u64).product();
+    timing_of(indexed_operation(own, &DmaOptions::default()), elements, clock)
+}
+
 /// The time of an operation, or of so many elements where its commands cannot be derived.
 fn timing_of(
     derived: Result<dma::DmaOperation, PlanError>,
@@ -86,6 +96,10 @@ fn describe(operation: &dma::DmaOperation) -> String {
     let commands = operation.commands().count();
     match operation.commands().next() {
         None => "nothing moves".to_string(),
+        Some(first) if operation.engines.iter().any(|queue| queue.index_bytes > 0) => {
+            let plural = if engines == 1 { "" } else { "s" };
+            format!("{engines} engine{plural}, rows in all: {}", dma::Rows(commands, first))
+        }
         Some(first) if operation.is_homogeneous() => {
             let plural = if engines == 1 { "" } else { "s" };
             format!("{engines} engine{plural}, {} commands each: {first}", commands / engines)

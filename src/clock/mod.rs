@@ -7,6 +7,7 @@
 //! | [`hazards`], [`schedule`] | which commands wait for which, and when each runs |
 //! | [`Clock`], [`record`] | takes commands, tells what ran when and why |
 //! | [`banks`] | banks of DM, the paths to them, and who is kept waiting |
+//! | [`indexed`] | gathers and scatters |
 //! | [`unit_copy`] | shuffles, and copies by the sub context |
 //! | [`contention`] | operations that meet at the banks of DM |
 //! | [`dma`], [`hbm`] | commands of DMA engines and their time; channels of HBM |
@@ -21,6 +22,7 @@ pub mod dma;
 mod dma_timing;
 pub mod hazards;
 pub mod hbm;
+pub mod indexed;
 pub mod ledger;
 mod map;
 pub mod record;

@@ -2,7 +2,7 @@
 
 use super::contention::{BankLoad, holds_dma};
 use super::cost::{Channels, Cost, Profile};
-use super::dma_timing::{DmaClock, dma_timing, shuffle_timing};
+use super::dma_timing::{DmaClock, dma_timing, indexed_timing, shuffle_timing};
 use super::hazards::{Access, OperationNumber};
 use super::ledger::{KernelCall, Ledger};
 use super::record::{Amount, Given, Observer, Products, Timing, UsedSlices, VectorUse};
@@ -11,8 +11,8 @@ use super::tensor_unit::{fetch_access_bytes, tensor_unit_time};
 use super::unit_copy;
 use crate::command::moves::Side;
 use crate::command::{
-    Command, Contraction, Dma, Footprint, HostTransfer, Memory, Operation, Region, Sink, Switch, TensorUnit,
-    UnitCopy,
+    Command, Contraction, Dma, Footprint, HostTransfer, IndexedDma, Memory, Operation, Region, Sink, Switch,
+    TensorUnit, UnitCopy,
 };
 use crate::command::{ContextKind, MemoryKind};
 use crate::mapping::guard::rows::{LiveRows, Liveness};
@@ -165,6 +165,9 @@ impl Clock {
                 }
                 Order::Command(Command { operation: Operation::UnitCopy(copy), location }) => {
                     self.unit_copy(kernel, &copy, location)
+                }
+                Order::Command(Command { operation: Operation::Indexed(own), location }) => {
+                    self.indexed(kernel, &own, location)
                 }
                 Order::Upload(transfer, location) => self.host(&transfer, location, true),
                 Order::Download(transfer, location) => self.host(&transfer, location, false),
@@ -400,6 +403,30 @@ impl Clock {
         (
             Given { kernel, operation, context, location, timing, amount, memories, accesses, configuration },
             resources,
+            load,
+        )
+    }
+
+    fn indexed(
+        &mut self,
+        kernel: KernelCall,
+        own: &IndexedDma,
+        location: &'static Location<'static>,
+    ) -> (Given, Resources, BankLoad) {
+        let (time, configuration, operation) = indexed_timing(own, &mut self.dma);
+        let load = match operation {
+            Some(operation) if self.profile == Profile::Detailed => BankLoad::of_dma(operation, time.cycles),
+            _ => BankLoad::Nothing,
+        };
+        let slices = self.slices_of(&own.side().footprint);
+        let amount = Amount { read_bytes: time.bytes(), written_bytes: time.bytes(), slices, products: None };
+        let accesses: Vec<Access> = own.reads().iter().chain([&own.writes()]).map(Access::of).collect();
+        let memories = (Some(own.source.memory.into()), Some(own.destination.memory.into()));
+        let (operation, context, configuration) = (own.call.name(), own.context(), configuration.into());
+        let timing = Timing::Dma(time);
+        (
+            Given { kernel, operation, context, location, timing, amount, memories, accesses, configuration },
+            Resources::of(context),
             load,
         )
     }

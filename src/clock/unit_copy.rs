@@ -33,11 +33,12 @@ pub fn shuffle_operation(copy: &UnitCopy, options: &DmaOptions) -> Result<DmaOpe
     for part in copy.parts() {
         let own = derive(&part, options)?;
         coverage = coverage.max(own.coverage);
-        for EngineQueue { engine, commands } in own.engines {
+        for EngineQueue { engine, commands, .. } in own.engines {
             queues.entry(engine).or_insert_with(Vec::new).extend(commands);
         }
     }
-    let engines = queues.into_iter().map(|(engine, commands)| EngineQueue { engine, commands });
+    let engines =
+        queues.into_iter().map(|(engine, commands)| EngineQueue { engine, commands, index_bytes: 0 });
     Ok(DmaOperation { engines: engines.collect(), coverage })
 }
 

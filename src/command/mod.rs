@@ -4,6 +4,7 @@
 //! neither the types that made it nor the chip that runs it.
 
 mod fetch;
+mod indexed;
 pub(crate) mod moves;
 mod names;
 mod region;
@@ -19,6 +20,8 @@ mod vector;
 
 pub(crate) use fetch::Turns;
 pub use fetch::{AdapterStage, Fetch, Interleave, MASK_COUNTS, MaskConfig};
+pub(crate) use indexed::RowKey;
+pub use indexed::{Duplicates, IndexedCall, IndexedDma};
 pub use names::{CONTEXTS, ContextKind, MemoryKind};
 pub use region::{Address, FillId, Footprint, Memory, Part, Region, TrfAddress, TrfRegion};
 pub(crate) use shapes::shapes_before_vector;
@@ -63,15 +66,19 @@ pub enum Operation {
     TensorUnit(Box<TensorUnit>),
     /// A copy between slices, clusters or chips.
     UnitCopy(Box<UnitCopy>),
+    /// A gather or a scatter.
+    Indexed(Box<IndexedDma>),
 }
 
 impl Operation {
-    /// The call that gives it: `DMA`, `commit`, `to_trf`, `to_vrf`, or that of a [`CopyCall`].
+    /// The call that gives it: `DMA`, `commit`, `to_trf`, `to_vrf`, or that of a [`CopyCall`] or
+    /// [`IndexedCall`].
     pub fn name(&self) -> &'static str {
         match self {
             Operation::Dma(_) => "DMA",
             Operation::TensorUnit(unit) => unit.sink.operation(),
             Operation::UnitCopy(copy) => copy.call.name(),
+            Operation::Indexed(own) => own.call.name(),
         }
     }
 }

@@ -22,6 +22,7 @@ mod collect;
 mod contraction;
 mod copies;
 mod fetch;
+mod indexed;
 mod register_files;
 mod stage;
 mod switch;

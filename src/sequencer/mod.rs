@@ -47,6 +47,7 @@ mod limits;
 mod loops;
 mod refusals;
 mod request;
+pub mod rows;
 pub mod transfer;
 pub(crate) mod walk;
 

@@ -165,7 +165,7 @@ pub(crate) const fn derive_between(
     Ok(transfer)
 }
 
-const fn too_many(operation: &'static str) -> PlanError {
+pub(super) const fn too_many(operation: &'static str) -> PlanError {
     let text = text!(
         "{}: the move needs more than {} loops; help: move the tensor in several steps",
         str(operation),
@@ -201,13 +201,13 @@ pub(crate) const fn all_factors(
     Ok(factors)
 }
 
-const fn pieces(factors: &[Factors; LEVELS], levels: usize) -> Pieces {
+pub(super) const fn pieces(factors: &[Factors; LEVELS], levels: usize) -> Pieces {
     let all = [&factors[0], &factors[1], &factors[2], &factors[3], &factors[4]];
     Pieces::new(all.split_at(levels).0)
 }
 
 /// How far one value of a piece moves.
-const fn step(pieces: &Pieces, k: usize, placement: &Placement<'_>) -> Step {
+pub(super) const fn step(pieces: &Pieces, k: usize, placement: &Placement<'_>) -> Step {
     let piece = pieces.list.at(k);
     match placement.dimensions[piece.level].1 {
         Level::Units(units) => Step { units: units * piece.base, elements: 0 },
@@ -217,7 +217,7 @@ const fn step(pieces: &Pieces, k: usize, placement: &Placement<'_>) -> Step {
 }
 
 /// Where the loops start on one side.
-const fn start(pieces: &Pieces, placement: &Placement<'_>) -> Start {
+pub(super) const fn start(pieces: &Pieces, placement: &Placement<'_>) -> Start {
     let mut start = Start::FIRST;
     let mut k = 0;
     while k < placement.dimensions.len() {
@@ -232,7 +232,7 @@ const fn start(pieces: &Pieces, placement: &Placement<'_>) -> Start {
 }
 
 /// Whether the same digit stands a second time in the destination, in another dimension: each place gets all of it.
-const fn is_repeat(cut: &Matched, k: usize) -> bool {
+pub(super) const fn is_repeat(cut: &Matched, k: usize) -> bool {
     let Some((term, _)) = cut.dividend.digit(k) else { return false };
     let mut other = 0;
     while other < cut.dividend.list.len() {
@@ -247,7 +247,7 @@ const fn is_repeat(cut: &Matched, k: usize) -> bool {
     false
 }
 
-const fn holds_axis_partly(cut: &Matched, k: usize) -> bool {
+pub(super) const fn holds_axis_partly(cut: &Matched, k: usize) -> bool {
     let Factor::Term { term, .. } = cut.dividend.list.at(k).factor else {
         return false;
     };
@@ -291,7 +291,7 @@ const fn source_is_covered(
     Ok(())
 }
 
-const fn placement_text(placement: &Placement<'_>) -> Text {
+pub(super) const fn placement_text(placement: &Placement<'_>) -> Text {
     write_placement(Text::new(), placement)
 }
 
@@ -309,7 +309,7 @@ pub(crate) const fn write_placement(text: Text, placement: &Placement<'_>) -> Te
     text.str(">`")
 }
 
-const fn guard(
+pub(super) const fn guard(
     pool: &Pool,
     cut: &Matched,
     transfer: &Transfer,
@@ -351,7 +351,9 @@ const fn guard(
             }
             j += 1;
         }
-        if count > 1 && values > resize {
+        // The rows of a table have no loop.
+        let has_loops = count > 0 && parts[0].0 != usize::MAX;
+        if count > 1 && values > resize && has_loops {
             builder = builder.limit(parts.split_at(count).0, resize);
         }
         k = j;

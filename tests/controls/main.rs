@@ -14,6 +14,7 @@ mod environment;
 mod exploration;
 mod order;
 mod padding;
+mod rows;
 mod separate;
 mod stale;
 mod streams;

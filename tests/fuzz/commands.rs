@@ -9,10 +9,7 @@ use crate::reference::transpose::Matrices;
 use furiosa_visa_std::chip::{ExecutionOrder, Fault, SimOptions, System};
 use furiosa_visa_std::clock::KernelCall;
 use furiosa_visa_std::command::{
-    self, AccumulationKind, Cast, Collect, Command, ContextKind, Contraction, CopyCall, Dma, Emission, Fetch,
-    FillId, Footprint, HostBuffer, HostTransfer, Inspection, Memory, Part, Region, RegisterFile, SnoopDigit,
-    SnoopLoop, Start, Step, Switch, SwitchLoop, SwitchVariant, TensorUnit, TimeGate, Transfer, TransferLoop,
-    Transpose, TrfAddress, TrfRegion, UnitCopy,
+    self, AccumulationKind, Cast, Collect, Command, ContextKind, Contraction, CopyCall, Dma, Emission, Fetch, FillId, Footprint, HostBuffer, HostTransfer, Inspection, Memory, Part, Region, RegisterFile, SnoopDigit, SnoopLoop, Start, Step, Switch, SwitchLoop, SwitchVariant, TensorUnit, TimeGate, Transfer, TransferLoop, Transpose, TrfAddress, TrfRegion, UnitCopy, Duplicates, IndexedCall, IndexedDma,
 };
 use furiosa_visa_std::mapping::{Guard, GuardDigit, GuardSum};
 use furiosa_visa_std::scalar::ElementType;
@@ -298,6 +295,32 @@ fn unpack(kind: Kind, buffer: &HostBuffer) -> Vec<Element> {
     bytes.map(|(k, bytes)| written(k).then(|| bytes.to_vec())).collect()
 }
 
+fn indexed(own: &shadow::Indexed) -> IndexedDma {
+    let [table, index, side] = [&own.table, &own.index, &own.side].map(region);
+    let mut payload = transfer(&own.payload);
+    let (source, destination, call) = if own.gathers {
+        (table, side, if own.scale == 1 { IndexedCall::GatherRows } else { IndexedCall::Gather })
+    } else {
+        for own in payload.loops.as_mut_slice() {
+            (own.source, own.destination) = (own.destination, own.source);
+        }
+        (side, table, if own.scale == 1 { IndexedCall::ScatterRows } else { IndexedCall::Scatter })
+    };
+    IndexedDma {
+        call,
+        source,
+        destination,
+        index,
+        rows: transfer(&own.rows),
+        payload,
+        count: own.count,
+        stride: own.stride,
+        scale: own.scale,
+        duplicates: if own.last_wins { Duplicates::LastWins } else { Duplicates::Equal },
+        list: None,
+    }
+}
+
 /// The library's command, which may have been broken.
 enum Given {
     Upload(HostTransfer, HostBuffer),
@@ -341,6 +364,9 @@ fn given(operation: &Operation) -> Given {
             let moves = moves.iter().map(part).collect();
             let copy = UnitCopy { call, context, source, destination, moves };
             Given::Command(Box::new(command::Operation::UnitCopy(Box::new(copy))))
+        }
+        Operation::Indexed(own) => {
+            Given::Command(Box::new(command::Operation::Indexed(Box::new(indexed(own)))))
         }
         Operation::Pass(pass) => {
             Given::Command(Box::new(command::Operation::TensorUnit(Box::new(unit(pass)))))
@@ -446,6 +472,10 @@ fn spoil(given: &mut Given, broken: Broken, random: &mut Random) -> Option<()> {
             command::Operation::UnitCopy(copy) => {
                 (region, transfer) = (Some(&mut copy.source), copy.moves.first_mut());
                 other = Some(&mut copy.destination);
+            }
+            command::Operation::Indexed(own) => {
+                (region, transfer) = (Some(&mut own.source), Some(&mut own.payload));
+                other = Some(&mut own.destination);
             }
             command::Operation::TensorUnit(own) => unit = Some(own),
         },

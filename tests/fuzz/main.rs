@@ -51,6 +51,7 @@ fn names(operation: &Operation) -> Vec<&'static str> {
     match operation {
         Operation::Dma { .. } => vec!["moved"],
         Operation::Copy { .. } => vec!["copied"],
+        Operation::Indexed(_) => vec!["indexed"],
         Operation::Pass(pass) => {
             let all = [
                 (pass.exchange.is_some(), "switched"),
@@ -196,6 +197,17 @@ const SWITCHED: [Rule; 5] = [Rule::Stale, Rule::Uninitialised, Rule::Overwrite, 
 /// What passes that make lanes of time steps must run into.
 const TRANSPOSED: [Rule; 5] =
     [Rule::Stale, Rule::Uninitialised, Rule::Overwrite, Rule::View, Rule::Unsupported];
+/// What gathers and scatters must run into.
+const INDEXED: [Rule; 8] = [
+    Rule::Stale,
+    Rule::Uninitialised,
+    Rule::Bounds,
+    Rule::Misaligned,
+    Rule::Overwrite,
+    Rule::View,
+    Rule::Twice,
+    Rule::Unordered,
+];
 
 #[test]
 fn random_sequences_agree_with_the_shadow() {
@@ -216,7 +228,8 @@ fn random_sequences_agree_with_the_shadow() {
                 .chain(COPIED.iter().map(|rule| format!("copied, only {:?}", kind(*rule))))
                 .chain(SWITCHED.iter().map(|rule| format!("switched, only {:?}", kind(*rule))))
                 .chain(TRANSPOSED.iter().map(|rule| format!("transposed, only {:?}", kind(*rule))))
-                .chain(["done", "summed", "switched", "transposed", "copied"].map(str::to_string))
+                .chain(INDEXED.iter().map(|rule| format!("indexed, only {:?}", kind(*rule))))
+                .chain(["done", "summed", "switched", "transposed", "copied", "indexed"].map(str::to_string))
                 .chain(["moved over itself", "moved, only Overwrite"].map(str::to_string))
                 .filter(|name| tally.get(name).is_none_or(|&count| count < 5))
                 .collect();

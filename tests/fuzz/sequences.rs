@@ -4,7 +4,7 @@ use crate::exchanges::{random_exchange, random_matrices};
 use crate::reference::random::Random;
 use crate::reference::shadow::order::{BARE, FOREIGN};
 use crate::reference::shadow::{
-    Copied, Exchange, Kind, Loop, Memory, Move, Operation, Pass, Registers, Sink, Sums, Tensor, Tile,
+    Copied, Exchange, Kind, Loop, Memory, Move, Operation, Pass, Registers, Sink, Sums, Tensor, Tile, Indexed,
 };
 
 const KINDS: [Kind; 5] = [Kind::I8, Kind::I16, Kind::Bf16, Kind::I32, Kind::F32];
@@ -264,7 +264,8 @@ impl Operations {
             (None, true, 0..65) | (None, false, 64..88) => self.pass(random),
             (None, true, 65..72) | (None, false, 88..91) => self.inspect_trf(random),
             (None, true, 72..82) | (None, false, 91..96) => self.inspect_vrf(random),
-            (None, true, 82..86) | (None, false, 36..46) => self.copy(random),
+            (None, true, 82..84) | (None, false, 36..40) => self.indexed(random),
+            (None, true, 84..86) | (None, false, 40..46) => self.copy(random),
             (None, true, 86..90) | (None, false, 46..64) => self.dma(random),
             (None, true, 90..96) | (None, false, 22..36) => self.download(random),
             (None, true, 96..98) | (None, false, 0..22) => self.upload(random),
@@ -274,6 +275,7 @@ impl Operations {
             Operation::Upload { to, .. } | Operation::Dma { to, .. } | Operation::Copy { to, .. } => {
                 self.remember(to)
             }
+            Operation::Indexed(own) => self.remember(if own.gathers { &own.side } else { &own.table }),
             Operation::Pass(Pass { sink: Sink::Commit { to, .. } | Sink::Vrf { to, .. }, .. }) => {
                 self.remember(to)
             }
@@ -386,6 +388,78 @@ impl Operations {
             _ => {}
         }
         Operation::Dma { from, to, moved, pcie }
+    }
+
+    /// An index is uploaded, and moved to DM at times; then rows are gathered or scattered by it.
+    fn indexed(&mut self, random: &mut Random) -> Operation {
+        let gathers = random.chance(50);
+        let mut read = self.read(random, if gathers { Memory::Hbm } else { Memory::Dm });
+        if random.chance(2) {
+            read.memory = random.pick(&[Memory::Hbm, Memory::Dm]);
+        }
+        let (keys, apart) = (random.between(1, 4), random.chance(50));
+        // Rows in slices of their own, or one after the other in elements.
+        let mut count = random.between(1, 6);
+        let length = if gathers {
+            (read.elements / count).max(1)
+        } else {
+            (if apart { read.elements } else { read.elements / keys }).max(1)
+        };
+        let stride = length + if random.chance(20) { random.below(3) } else { 0 };
+        if gathers {
+            count = (read.elements / stride).max(1);
+        }
+        let other = if gathers { if apart { length } else { length * keys } } else { count * stride };
+        let written = self.made(random, if gathers { Memory::Dm } else { Memory::Hbm }, read.kind, other);
+        let (table, side) = if gathers { (read, written) } else { (written, read) };
+        let scale = if random.chance(30) { (stride * table.kind.bytes()).max(2) } else { 1 };
+        let wrong = random.chance(25);
+        let number = |random: &mut Random| {
+            let row = random.below(count) * scale;
+            let row = if wrong && random.chance(30) {
+                random.pick(&[-1, (count * scale) as i32, row as i32 + 1, i32::MIN])
+            } else {
+                row as i32
+            };
+            (!wrong || random.chance(80)).then(|| row.to_le_bytes().to_vec())
+        };
+        let array: Vec<_> = (0..keys).map(|_| number(random)).collect();
+        let in_hbm = self.made(random, Memory::Hbm, Kind::I32, keys);
+        let flat = Move { loops: vec![one(keys, (0, 1), (0, 1))], cut: None };
+        let upload = Operation::Upload { to: in_hbm.clone(), moved: flat.clone(), array };
+        let mut index = in_hbm.clone();
+        let mut dma = None;
+        if random.chance(40) {
+            index = self.made(random, Memory::Dm, Kind::I32, keys);
+            dma = Some(Operation::Dma { from: in_hbm, to: index.clone(), moved: flat, pcie: false });
+        }
+        if random.chance(8) {
+            // Over what is written, or beside it.
+            let to = if gathers { &side } else { &table };
+            index.address = to.address.saturating_add(random.pick(&[0, 4, 64]));
+        }
+        if random.chance(8) {
+            index.fill = random.pick(&[0, BARE + 1, FOREIGN + 1]);
+        }
+        let to = if apart { (1, 0) } else { (0, length) };
+        let mut rows = Move { loops: vec![one(keys, (0, 1), to)], cut: None };
+        let mut payload = Move { loops: vec![one(length, (0, 1), (0, 1))], cut: None };
+        match random.below(24) {
+            0 => rows.loops[0].size = 0,
+            1 => rows.loops[0].size += 1,
+            2 => rows.loops[0].to = (0, random.below(length + 2)),
+            3 => rows.cut = Some((0, random.below(keys + 1))),
+            4 => payload.cut = Some((0, random.below(length + 1))),
+            5 => payload.loops[0].size += 1,
+            6 => payload.loops[0].from.1 = random.below(3),
+            7 => payload.loops[0].to.1 = random.below(3),
+            _ => {}
+        }
+        let last_wins = random.chance(40);
+        let own = Indexed { gathers, table, index, side, rows, payload, count, stride, scale, last_wins };
+        self.script.push(Operation::Indexed(own));
+        self.script.extend(dma);
+        upload
     }
 
     /// Clusters in another order, slices in another order, or a part for each cluster.

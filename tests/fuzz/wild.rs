@@ -6,10 +6,7 @@ use crate::reference::switch::Switching;
 use crate::{commands, wild_vector};
 use furiosa_visa_std::chip::{Check, CheckOptions, ExecutionOrder, FreshMemory, SimOptions, System};
 use furiosa_visa_std::command::{
-    AccumulationKind, Cast, Collect, Command, ContextKind, Contraction, CopyCall, Dma, Emission, Fetch,
-    FillId, Footprint, HostBuffer, HostTransfer, Inspection, Interleave, MaskConfig, Memory, Operation, Part,
-    Region, RegisterFile, Sink, Step, StreamShape, Switch, SwitchVariant, Table, TensorUnit, TimeGate,
-    Transfer, TransferLoop, Transpose, TrfAddress, TrfRegion, UnitCopy,
+    AccumulationKind, Cast, Collect, Command, ContextKind, Contraction, CopyCall, Dma, Emission, Fetch, FillId, Footprint, HostBuffer, HostTransfer, Inspection, Interleave, MaskConfig, Memory, Operation, Part, Region, RegisterFile, Sink, Step, StreamShape, Switch, SwitchVariant, Table, TensorUnit, TimeGate, Transfer, TransferLoop, Transpose, TrfAddress, TrfRegion, UnitCopy, Duplicates, IndexedCall, IndexedDma, SnoopDigit, SnoopLoop, SwitchLoop,
 };
 use furiosa_visa_std::mapping::{Guard, GuardDigit, GuardSum};
 use furiosa_visa_std::scalar::ElementType;
@@ -542,6 +539,49 @@ fn odd_copy(random: &mut Random, copy: &mut UnitCopy) {
     }
 }
 
+/// A gather or a scatter of eight rows that means something; what its index says may not.
+fn indexed(random: &mut Random) -> IndexedDma {
+    let element = random.pick(&ElementType::ALL);
+    let call = random.pick(&IndexedCall::ALL);
+    let [mut table, mut side] = [Memory::Hbm, Memory::Dm].map(|memory| region(random, memory, element, 128));
+    let memory = random.pick(&[Memory::Hbm, Memory::Dm]);
+    let mut index = region(random, memory, ElementType::I32, 8);
+    let chips = random.pick(&[1, 1, 2]);
+    for own in [&mut table, &mut side, &mut index] {
+        own.footprint.chips = chips;
+    }
+    let (source, destination) = if call.gathers() { (table, side) } else { (side, table) };
+    IndexedDma {
+        call,
+        source,
+        destination,
+        index,
+        rows: transfer(&[(8, inside(1), inside(16))]),
+        payload: transfer(&[(16, inside(1), inside(1))]),
+        count: 8,
+        stride: 16,
+        scale: random.pick(&[1, 1, 16]),
+        duplicates: random.pick(&[Duplicates::Equal, Duplicates::LastWins]),
+        // Nothing of it is believed.
+        list: random.chance(20).then(|| vec![odd(random, 3)].into()),
+    }
+}
+
+fn odd_indexed(random: &mut Random, own: &mut IndexedDma) {
+    match random.below(10) {
+        0 => odd_region(random, &mut own.source),
+        1 => odd_region(random, &mut own.destination),
+        2 => odd_region(random, &mut own.index),
+        3 => own.count = odd(random, own.count),
+        4 => own.stride = odd(random, own.stride),
+        5 => own.scale = odd(random, own.scale),
+        6 => own.call = random.pick(&IndexedCall::ALL),
+        7 => own.payload.source_start.elements = odd(random, 0) as isize,
+        8 => odd_transfer(random, &mut own.rows),
+        _ => odd_transfer(random, &mut own.payload),
+    }
+}
+
 /// A fresh system. Any check may be off.
 fn system(random: &mut Random) -> System {
     let mut checks = CheckOptions::ALL;
@@ -623,7 +663,7 @@ pub fn run(random: &mut Random) -> Result<usize, String> {
         let oddities = random.pick(&[0, 1, 1, 2, 3]);
         let mut log = String::new();
         let before = if random.chance(25) { look(&mut system).ok() } else { None };
-        let outcome = match random.below(11) {
+        let outcome = match random.below(12) {
             0..6 => {
                 let mut unit = pass(random);
                 (0..oddities).for_each(|_| odd_pass(random, &mut unit));
@@ -657,6 +697,12 @@ pub fn run(random: &mut Random) -> Result<usize, String> {
                 system.execute(&Command { operation: Operation::UnitCopy(Box::new(copy)), location: here })
             }
             9 => {
+                let mut own = indexed(random);
+                (0..oddities).for_each(|_| odd_indexed(random, &mut own));
+                note(&mut log, &own);
+                system.execute(&Command { operation: Operation::Indexed(Box::new(own)), location: here })
+            }
+            10 => {
                 let element = random.pick(&ElementType::ALL);
                 let mut host = HostTransfer {
                     region: region(random, Memory::Hbm, element, 64),

@@ -9,6 +9,7 @@ mod cycle_table;
 mod error_table;
 mod fetch;
 mod hbm;
+mod rows;
 mod sequencer;
 mod sequencer_page;
 mod timeline;

@@ -22,6 +22,7 @@ mod pages_fetch;
 mod pages_fetch_adapter;
 mod places;
 mod register_files;
+mod rows;
 mod runtime;
 mod switch;
 mod threads;

@@ -6,8 +6,8 @@ use crate::reference::numbers::{ElementType as Reference, Number};
 use furiosa_visa_std::chip::{Addresses, CheckOptions, ExecutionOrder, SimOptions, System};
 use furiosa_visa_std::clock::KernelCall;
 use furiosa_visa_std::command::{
-    Command, Dma, FillId, Footprint, HostBuffer, HostTransfer, Memory, Operation, Region, Step, TensorUnit,
-    Transfer, TransferLoop, UnitCopy,
+    Command, Dma, FillId, Footprint, HostBuffer, HostTransfer, IndexedDma, Memory, Operation, Region, Step,
+    TensorUnit, Transfer, TransferLoop, UnitCopy,
 };
 use furiosa_visa_std::mapping::Guard;
 use furiosa_visa_std::scalar::ElementType;
@@ -216,6 +216,12 @@ impl Machine {
     pub fn copy(&mut self, copy: UnitCopy) -> Result<(), String> {
         self.catch_up();
         self.execute(Operation::UnitCopy(Box::new(copy)))
+    }
+
+    /// Executes a gather or a scatter.
+    pub fn indexed(&mut self, own: IndexedDma) -> Result<(), String> {
+        self.catch_up();
+        self.execute(Operation::Indexed(Box::new(own)))
     }
 
     /// Executes a pass through the Tensor Unit.

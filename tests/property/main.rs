@@ -23,6 +23,7 @@ mod mutations;
 mod padding;
 mod pipelines;
 mod program;
+mod rows;
 mod scalar_traits;
 mod sequencer;
 mod streams;

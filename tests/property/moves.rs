@@ -51,7 +51,7 @@ pub fn fill_padding(random: &mut Random, element: ElementType, dims: &[&Map], ce
 }
 
 /// Dimensions of a tensor in a memory that has room for them.
-fn dims(memory: Memory, parts: &[Map]) -> Option<Vec<Map>> {
+pub fn dims(memory: Memory, parts: &[Map]) -> Option<Vec<Map>> {
     let parts = parts.to_vec();
     let full = match (memory, parts.len()) {
         (Memory::Hbm, 1) => [vec![Map::One], parts].concat(),

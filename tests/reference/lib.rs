@@ -13,6 +13,7 @@
 //! | [`transpose`] | which matrices does a transpose have, what leaves them, and when? |
 //! | [`copies`] | what do shuffles and copies of parts put where? |
 //! | [`tiles`] | what may a tile be, and where does it start? |
+//! | [`rows`] | what do gathers and scatters put where? |
 //! | [`switch`] | which packet arrives where in a switch, and which configurations can do it? |
 //! | [`adapter`] | what does the adapter of the Fetch Engine make of a stored element? |
 //! | [`contraction`] | what leaves the contraction path, bit for bit? |
@@ -38,6 +39,7 @@ pub mod numbers;
 pub mod packets;
 pub mod pipelines;
 pub mod random;
+pub mod rows;
 pub mod sequencer;
 pub mod shadow;
 pub mod switch;

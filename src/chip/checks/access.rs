@@ -325,7 +325,12 @@ fn is_injective(loops: impl Iterator<Item = (usize, usize)>) -> bool {
 }
 
 /// Refuses a move that leaves its destination, or that writes an element twice.
-fn moved(transfers: &[Transfer], region: &Region, checks: &CheckOptions, call: Call) -> Result<(), Fault> {
+pub(super) fn moved(
+    transfers: &[Transfer],
+    region: &Region,
+    checks: &CheckOptions,
+    call: Call,
+) -> Result<(), Fault> {
     let parts: Vec<(&Transfer, Moves<'_>)> = transfers.iter().map(|own| (own, Moves::new(own))).collect();
     let footprint = &region.footprint;
     let whole = footprint.clusters == CLUSTERS && footprint.slices == SLICES;

@@ -75,6 +75,7 @@ checks! {
     /// | replaced by the mask of the fetch adapter | no: the pad value takes its place |
     /// | padding of a mapping; lanes that commit cuts off | no |
     /// | download to the host | no: it is `Opt::Uninit` |
+    /// | index of a gather or scatter | yes; with the check off, its row does not move |
     ///
     /// With the check off, such an element has the value of [`FreshMemory`](crate::chip::FreshMemory), and what is computed
     /// from it counts as uninitialised.
@@ -91,18 +92,21 @@ checks! {
     StaleReads stale_reads;
     /// Tensors lie inside their memory, on chips that there are, and no fetch reads past the end of DM:
     /// [`FaultKind::OutOfBounds`], [`FaultKind::Capacity`].
-    /// When this is off, what lies outside reads as uninitialised and is not written.
+    /// The index of a gather or scatter names rows of its table, and by their first byte if it holds byte offsets
+    /// ([`FaultKind::OutOfBounds`], [`FaultKind::Misaligned`]).
+    /// When this is off, what lies outside reads as uninitialised and is not written, and rows that are not there do not move.
     Bounds bounds;
     /// A commit does not write what its own stream still has to fetch: [`FaultKind::Overwrite`].
     Overwrites overwrites;
-    /// A DMA, a shuffle or a parallel copy does not write bytes that it also reads, but each with itself:
-    /// [`FaultKind::Overwrite`]. Up to eight engines, or all slices, read and write side by side, so that a byte may be
+    /// A DMA, a shuffle or a parallel copy does not write bytes that it also reads, but each with itself, and a gather or
+    /// scatter not its index: [`FaultKind::Overwrite`]. Up to eight engines, or all slices, read and write side by side, so that a byte may be
     /// written before it is read.
     DmaOverwrites dma_overwrites;
     /// Nothing is written outside of the tensor that is written to: [`FaultKind::OutsideView`]. Reads may run past the
     /// end of a tensor.
     Views views;
-    /// One operation writes no place twice: [`FaultKind::OverlappingWrites`].
+    /// One operation writes no place twice: [`FaultKind::OverlappingWrites`]. A scatter may write a row twice with the same content.
+    /// When this is off, the last row in the order of its index wins.
     OverlappingWrites overlapping_writes;
     /// Two contexts do not touch the same bytes, one of them writing, without an order between them:
     /// [`FaultKind::Unordered`].

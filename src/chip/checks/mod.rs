@@ -6,6 +6,7 @@ pub(crate) mod dma_overwrite;
 pub(crate) mod fault;
 pub(crate) mod fetch;
 pub(crate) mod form;
+pub(crate) mod indexed;
 pub(crate) mod other_context;
 pub(crate) mod overwrite;
 pub(crate) mod size;

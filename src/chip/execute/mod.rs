@@ -13,6 +13,7 @@ mod exchange;
 mod faults;
 mod fetch;
 mod host;
+pub(crate) mod indexed;
 mod mask;
 mod operands;
 mod transpose;

@@ -14,7 +14,7 @@
 use super::row::{Line, Row};
 use super::{Hbm, SpaceMut, Unit};
 use crate::command::{
-    Address, Dma, FillId, Memory, Place, Region, TensorUnit, TrfAddress, TrfRegion, UnitCopy,
+    Address, Dma, FillId, IndexedDma, Memory, Place, Region, TensorUnit, TrfAddress, TrfRegion, UnitCopy,
 };
 use crate::scalar::ElementType;
 use core::ops::Range;
@@ -234,6 +234,21 @@ impl Separate {
     ) -> UnitCopy {
         let [source, destination] = self.both([&copy.source, &copy.destination], hbm, units);
         UnitCopy { source, destination, ..copy.clone() }
+    }
+
+    /// A gather or scatter between own bytes.
+    pub(crate) fn indexed(
+        &mut self,
+        own: &IndexedDma,
+        hbm: &mut Vec<Hbm>,
+        units: &mut Vec<Unit>,
+    ) -> IndexedDma {
+        // Twice: one of them may be a longer view of another.
+        self.region(&own.index, hbm, units);
+        self.both([&own.source, &own.destination], hbm, units);
+        let index = self.region(&own.index, hbm, units);
+        let [source, destination] = self.both([&own.source, &own.destination], hbm, units);
+        IndexedDma { source, destination, index, ..own.clone() }
     }
 
     /// Two regions at their own bytes.

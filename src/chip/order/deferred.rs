@@ -73,6 +73,9 @@ impl System {
                 self.copy_units(copy);
                 Ok(())
             }
+            Operation::Indexed(_) => {
+                unreachable!("it reads its index when it is given, so that it never waits")
+            }
             Operation::TensorUnit(unit) => {
                 self.pass(unit, written, location).map(|pass| pass.run(&mut self.units, &mut self.exchanged))
             }

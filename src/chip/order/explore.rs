@@ -18,7 +18,8 @@ use crate::command::ContextKind;
 ///
 /// Commands of a context stay in the order of the program, and so do those that the scheduler orders: see
 /// [`CheckOptions::order`](crate::chip::CheckOptions::order). The end of a launch, transfers with the host and looks at register
-/// files wait for everything. At most 256 commands wait.
+/// files wait for everything. At most 256 commands wait. Before a gather or scatter, all commands that wait take effect, in
+/// whatever order: the chip reads its index when it is given, because its time depends on it.
 ///
 /// In another order than that of the program, a command is checked when it is given, but for uses of elements that nobody
 /// wrote, which are found when it takes effect. Such a fault names the line of its own command. It comes back from the

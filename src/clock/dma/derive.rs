@@ -123,7 +123,8 @@ impl Deriver<'_> {
                 }
             }
         }
-        let engines = queues.into_iter().map(|(engine, commands)| EngineQueue { engine, commands });
+        let engines =
+            queues.into_iter().map(|(engine, commands)| EngineQueue { engine, commands, index_bytes: 0 });
         Ok(DmaOperation { engines: engines.collect(), coverage })
     }
 

@@ -57,6 +57,16 @@ pub struct EngineQueue {
     pub engine: Engine,
     /// Its commands.
     pub commands: Vec<PairedSequencer>,
+    /// Bytes of an index that it reads first: then `commands` are the rows of a single command, whose outermost loop has a
+    /// list of offsets in place of a stride. 0: there is no index.
+    pub index_bytes: u64,
+}
+
+impl EngineQueue {
+    /// Commands that start one after another: one where an index lists them.
+    pub fn startups(&self) -> u64 {
+        if self.index_bytes > 0 { 1 } else { self.commands.len() as u64 }
+    }
 }
 
 /// A move as the commands of all engines that work on it. One set per chip and cluster.
@@ -101,19 +111,34 @@ impl DmaOperation {
     }
 }
 
+/// The rows of one command: `[16 : index] of [64 : 1] : 64 @ HBM(0) 0x0 -> …`.
+pub(crate) struct Rows<'a>(pub(crate) usize, pub(crate) &'a PairedSequencer);
+
+impl fmt::Display for Rows<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{} : index] of {}", self.0, self.1)
+    }
+}
+
 /// One line per command: `engine 0.1.3: […] -> […]`. Where all engines execute the same loops, these are printed once, and
 /// then the bases of every engine.
 impl fmt::Display for DmaOperation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = "";
-        let shared = self.engines.len() > 1 && self.is_homogeneous();
+        let listed = self.engines.iter().any(|queue| queue.index_bytes > 0);
+        let shared = !listed && self.engines.len() > 1 && self.is_homogeneous();
         if shared {
             for command in &self.engines[0].commands {
                 write!(f, "{separator}all engines: {}", command.loops())?;
                 separator = "\n";
             }
         }
-        for EngineQueue { engine, commands } in &self.engines {
+        for EngineQueue { engine, commands, index_bytes } in &self.engines {
+            if let (1.., Some(first)) = (*index_bytes, commands.first()) {
+                write!(f, "{separator}engine {engine}: {}", Rows(commands.len(), first))?;
+                separator = "\n";
+                continue;
+            }
             for command in commands {
                 write!(f, "{separator}engine {engine}: ")?;
                 if shared {
@@ -139,6 +164,7 @@ mod tests {
     fn shared_loops_are_printed_once() {
         let queue = |pe, base, limit| EngineQueue {
             engine: Engine { chip: 0, cluster: 1, pe },
+            index_bytes: 0,
             commands: vec![
                 PairedSequencer::new(
                     (Medium::Hbm { chip: 0 }, base),

@@ -5,6 +5,7 @@
 //!   command = 500 + max(read side, write side)       other medium, or other cluster
 //!             500 + read side + write side           same medium: HBM, or DM of one cluster
 //!             500 + max(both, bytes / 30)            other chip
+//!             500 + max(index / 256, both)             rows of an index, all together one command
 //!   all     = max(commands of an engine, one after another;  500 + HBM of all engines;  500 + PCIe)
 //! ```
 //!
@@ -13,11 +14,12 @@
 
 use super::operation::{Coverage, DmaOperation, Engine, EngineQueue};
 use super::sequencer::{Medium, PairedSequencer, Side};
-use super::traffic::Traffic;
+use super::traffic::{CLUSTER_DMNS, Traffic};
 use crate::clock::cost::CostClass;
 use crate::command::HostTransfer;
 use crate::spec::{
-    CLUSTER_PES, CLUSTERS, CORE_CYCLE_TICKS, DMA_STARTUP_CYCLES, PCIE_BYTES_PER_CYCLE, PCIE_STARTUP_CYCLES,
+    CLUSTER_PES, CLUSTERS, CORE_CYCLE_TICKS, DMA_REQUEST_BYTES, DMA_STARTUP_CYCLES, PCIE_BYTES_PER_CYCLE,
+    PCIE_STARTUP_CYCLES,
 };
 use core::fmt;
 use std::collections::BTreeMap;
@@ -333,37 +335,44 @@ fn engine_time(
 ) -> EngineTime {
     let mut total = EngineTime {
         engine: queue.engine,
-        commands: queue.commands.len() as u64,
+        commands: queue.startups(),
         bytes: 0,
         requests: 0,
-        startup_ticks: queue.commands.len() as u64 * DMA_STARTUP_CYCLES * CORE_CYCLE_TICKS,
+        startup_ticks: queue.startups() * DMA_STARTUP_CYCLES * CORE_CYCLE_TICKS,
         read: SideTime::default(),
         write: SideTime::default(),
         data_ticks: 0,
         bound: Bound::Nothing,
     };
     let mut longest = 0;
-    for command in &queue.commands {
-        let (read, read_bound) = side_time(queue.engine, command, Side::Source, hbm);
-        let (write, write_bound) = side_time(queue.engine, command, Side::Destination, hbm);
+    // The rows of an index are one command.
+    let together = if queue.index_bytes > 0 { queue.commands.len() } else { 1 };
+    for commands in queue.commands.chunks(together.max(1)) {
+        let (read, read_bound) = side_time(queue.engine, commands, Side::Source, hbm);
+        let (write, write_bound) = side_time(queue.engine, commands, Side::Destination, hbm);
+        let command = &commands[0];
+        let bytes: u64 = commands.iter().map(PairedSequencer::bytes).sum();
         let longer =
             if write.ticks > read.ticks { (write.ticks, write_bound) } else { (read.ticks, read_bound) };
         let (from, to) = (command.source_medium, command.destination_medium);
         let (ticks, bound) = if from == to && same_medium == SameMedium::Sum {
             (read.ticks + write.ticks, longer.1)
         } else if from.chip() != to.chip() {
-            longer.max((pcie_ticks(command.bytes()), Bound::Pcie))
+            longer.max((pcie_ticks(bytes), Bound::Pcie))
         } else {
             longer
         };
+        // The engine reads the index beside the rows.
+        let index = queue.index_bytes.div_ceil(DMA_REQUEST_BYTES as u64) * CORE_CYCLE_TICKS;
+        let (ticks, bound) = if index > ticks { (index, Bound::Engine) } else { (ticks, bound) };
         if from == to {
             *shared = Some(same_medium);
         }
         if ticks >= longest {
             (longest, total.bound) = (ticks, bound);
         }
-        total.bytes += command.bytes();
-        total.requests += command.requests();
+        total.bytes += bytes;
+        total.requests += commands.iter().map(PairedSequencer::requests).sum::<u64>();
         total.data_ticks += ticks;
         for (sum, side) in [(&mut total.read, read), (&mut total.write, write)] {
             sum.hbm_transfers += side.hbm_transfers;
@@ -375,32 +384,43 @@ fn engine_time(
     total
 }
 
+/// One side of a command, or of the rows of one. They have the same media.
 fn side_time(
     engine: Engine,
-    command: &PairedSequencer,
+    commands: &[PairedSequencer],
     side: Side,
     hbm: &mut impl HbmTime,
 ) -> (SideTime, Bound) {
     let mut time = SideTime::default();
-    let bound = match Traffic::of(command, side) {
-        Traffic::Hbm { transfers, partial_writes } => {
-            (time.hbm_transfers, time.partial_writes) = (transfers, partial_writes);
-            let commands = core::slice::from_ref(command);
-            let stream = HbmStream { chip: command.medium(side).chip(), engine, side, commands };
-            time.medium_ticks = hbm.ticks(&[stream]);
-            Bound::Hbm
+    let (mut cycles, mut dmns) = (0, BTreeMap::new());
+    let mut bound = Bound::Dmn;
+    for command in commands {
+        match Traffic::of(command, side) {
+            Traffic::Hbm { transfers, partial_writes } => {
+                time.hbm_transfers += transfers;
+                time.partial_writes += partial_writes;
+                bound = Bound::Hbm;
+            }
+            Traffic::Dm { dmn_cycles, partial_writes } => {
+                time.partial_writes += partial_writes;
+                // Rows may lie in several clusters.
+                let sums = dmns.entry(command.medium(side)).or_insert([0; CLUSTER_DMNS]);
+                sums.iter_mut().zip(dmn_cycles).for_each(|(sum, own)| *sum += own);
+            }
+            Traffic::Spm { cycles: own } => {
+                cycles += own;
+                bound = Bound::Spm;
+            }
         }
-        Traffic::Dm { dmn_cycles, partial_writes } => {
-            time.partial_writes = partial_writes;
-            time.medium_ticks = dmn_cycles.into_iter().max().unwrap_or(0) * CORE_CYCLE_TICKS;
-            Bound::Dmn
+    }
+    time.medium_ticks = match bound {
+        Bound::Hbm => {
+            hbm.ticks(&[HbmStream { chip: commands[0].medium(side).chip(), engine, side, commands }])
         }
-        Traffic::Spm { cycles } => {
-            time.medium_ticks = cycles * CORE_CYCLE_TICKS;
-            Bound::Spm
-        }
+        Bound::Spm => cycles * CORE_CYCLE_TICKS,
+        _ => dmns.values().flatten().copied().max().unwrap_or(0) * CORE_CYCLE_TICKS,
     };
-    let requests = command.requests() * CORE_CYCLE_TICKS;
+    let requests = commands.iter().map(PairedSequencer::requests).sum::<u64>() * CORE_CYCLE_TICKS;
     time.ticks = requests.max(time.medium_ticks);
     (time, if time.medium_ticks > requests { bound } else { Bound::Engine })
 }
@@ -408,7 +428,7 @@ fn side_time(
 /// Per chip, the HBM time of all requests. A single command on one side has been counted with its engine.
 fn hbm_of_all(operation: &DmaOperation, engines: &[EngineTime], hbm: &mut impl HbmTime) -> Vec<(usize, u64)> {
     let mut chips: BTreeMap<usize, Vec<HbmStream<'_>>> = BTreeMap::new();
-    for EngineQueue { engine, commands } in &operation.engines {
+    for EngineQueue { engine, commands, .. } in &operation.engines {
         for side in [Side::Source, Side::Destination] {
             let mut here: Vec<usize> = Vec::new();
             for command in commands {

@@ -44,7 +44,8 @@ pub const fn derive_shuffle(
     let (dimensions, levels) = level.others(shape);
     let inside = Placement { name: shape.name(), dimensions: dimensions.split_at(levels).0 };
     let transfer = attempt!(derive_transfer(operation, &inside, &inside, false));
-    let rules = DmaRules { operation, source: (*shape, elements), destination: (*shape, elements) };
+    let rules =
+        DmaRules { operation, source: (*shape, elements), destination: (*shape, elements), by_index: false };
     attempt!(check_dma(&rules, &transfer));
     let count = match level {
         UnitLevel::Cluster => clusters,

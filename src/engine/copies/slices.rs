@@ -93,7 +93,8 @@ pub const fn derive_slice_copy(request: &SliceCopyRequest) -> Result<SliceCopyCo
         &Placement { name: destination.name(), dimensions: there.split_at(levels).0 },
         true,
     ));
-    let rules = DmaRules { operation, source: (part, elements), destination: (*destination, to[3]) };
+    let rules =
+        DmaRules { operation, source: (part, elements), destination: (*destination, to[3]), by_index: false };
     attempt!(check_dma(&rules, &transfer));
     let bits = part_elements * source.element_type.bits();
     if parts > 1 && !bits.is_multiple_of(8) {

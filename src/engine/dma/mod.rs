@@ -8,14 +8,33 @@
 //! | host `to_hbm`, `to_host` | any number of bytes | multiples of the element's size |
 //! | `to_hbm` | whole bytes, in runs of any length | multiples of the element's size |
 //! | `to_dm` from DM | whole bytes, in runs of any length | multiples of the element's size |
+//! | `dma_gather`, `dma_gather_rows` | rows that an index names, from HBM to DM: as `to_dm` from HBM | multiples of 8, on both sides |
+//! | `dma_scatter`, `dma_scatter_rows` | the same from DM to HBM: whole bytes, in runs of any length | multiples of the element's size |
 //! | `to_dm` from HBM | runs of at least 8 bytes that step by multiples of 8 | multiples of 8, on both sides |
 //!
 //! An address counts bytes: from the start of the HBM of each chip, or of the DM of each slice. Each call is there for
 //! tensors and views; the `…_view` calls write into a tensor that exists.
 //!
+//! # Rows by an index
+//! A gather copies rows of a tensor in HBM, the table, to DM; a scatter copies rows in DM to a table. An index, a tensor of
+//! `i32` in HBM or DM, says which: its axes take the place of the one axis of the table that the other side lacks.
+//!
+//! ```text
+//!   table m![V, H] in HBM       index m![S]      DM, Slice m![S # 256], Element m![H]
+//!
+//!     0  ▒▒▒▒▒▒▒▒                  2               slice 0  ▓▓▓▓▓▓▓▓
+//!     1  ········       gather     0               slice 1  ▒▒▒▒▒▒▒▒
+//!     2  ▓▓▓▓▓▓▓▓      ───────▶    2               slice 2  ▓▓▓▓▓▓▓▓
+//!     3  ········                  1               slice 3  ········
+//! ```
+//!
+//! `dma_gather`, and `dma_scatter` where it is told so, take byte offsets of rows; the others take their numbers. A part of an
+//! axis may be indexed, too: with `R % 16` in the rows, `R / 16` is. Rows stay in their chip.
+//!
 //! # Refused while compiling
 //! An axis of the source that the destination drops; a part of an axis that the source does not hold; runs and steps
-//! that the DMA engine cannot move; tensors that their memory cannot hold.
+//! that the DMA engine cannot move; tensors that their memory cannot hold; by an index, more than one axis of the table that
+//! has no place on the other side.
 //!
 //! # Panics
 //! Where an address is no such multiple, or lies outside of the memory; where the tensor would leave the memory; and
@@ -23,11 +42,19 @@
 
 mod calls;
 mod host;
+mod indexed;
+mod indexed_calls;
 mod link;
 
 pub(crate) use host::derive_host_transfer;
 pub use host::{HostPlan, derive_storage_transfer};
+pub use indexed::{IndexedConfig, IndexedPlan, check_key, derive_indexed};
+pub use indexed_calls::RowIndex;
 pub use link::OnChip;
+
+mod sealed {
+    pub trait Index {}
+}
 
 use crate::command::moves::Moves;
 use crate::command::{Dma, Footprint, Memory, Operation, Part, Region, Start, Transfer};
@@ -105,7 +132,12 @@ pub(crate) const fn derive_move(
         &Placement { name: destination.name(), dimensions: b.split_at(destination.levels()).0 },
         true,
     ));
-    let rules = DmaRules { operation, source: (*source, from[3]), destination: (*destination, to[3]) };
+    let rules = DmaRules {
+        operation,
+        source: (*source, from[3]),
+        destination: (*destination, to[3]),
+        by_index: false,
+    };
     attempt!(check_dma(&rules, &transfer));
     Ok(transfer)
 }
@@ -165,6 +197,8 @@ pub struct DmaRules {
     pub source: (Shape, usize),
     /// The destination and its elements per unit.
     pub destination: (Shape, usize),
+    /// Whether it moves rows by an index, so that the order of one side cannot be that of the other.
+    pub by_index: bool,
 }
 
 impl DmaRules {
@@ -230,7 +264,7 @@ pub const fn check_dma(rules: &DmaRules, transfer: &Transfer) -> Result<(), Plan
 /// the destination helps where all that it has in a slice is more than the run, and whole units.
 const fn longer_runs(rules: &DmaRules, run: usize, bits: usize) -> Text {
     let inside = rules.destination.1;
-    if run >= inside || !(inside * bits).is_multiple_of(8 * spec::DMA_HBM_TO_DM_BYTES) {
+    if rules.by_index || run >= inside || !(inside * bits).is_multiple_of(8 * spec::DMA_HBM_TO_DM_BYTES) {
         return text!("");
     }
     text!(

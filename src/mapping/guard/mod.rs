@@ -24,6 +24,7 @@
 
 mod alone;
 pub(crate) mod rows;
+pub(crate) mod split;
 
 use crate::list::List;
 use crate::mapping::{Expr, Ident, Index};

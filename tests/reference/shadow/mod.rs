@@ -9,11 +9,13 @@ mod operations;
 pub mod order;
 mod pass;
 mod registers;
+mod rows;
 mod sinks;
 mod sums;
 
 pub use exchange::Exchange;
 pub use operations::*;
+pub use rows::Indexed;
 
 use memory::Cell;
 use order::{BARE, Done, FOREIGN, used};
@@ -146,6 +148,7 @@ impl Shadow {
                 self.note(to);
                 Ok(Vec::new())
             }
+            Operation::Indexed(own) => self.rows(own),
             Operation::Pass(pass) => self.pass(pass, waits),
             Operation::InspectTrf { from, moved, elements } => {
                 let Some(file) = self.registers(from, &mut broken) else { return Err(broken) };

@@ -2,6 +2,7 @@
 
 use super::Exchange;
 use super::pass::position;
+use super::rows::Indexed;
 use crate::transpose::Matrices;
 
 /// A memory.
@@ -293,6 +294,7 @@ pub enum Operation {
         to: Tensor,
         moves: Vec<(Spot, Spot, Move)>,
     },
+    Indexed(Indexed),
     Pass(Pass),
     InspectTrf {
         from: Registers,
@@ -374,6 +376,7 @@ impl Operation {
             Operation::Download { from, .. } | Operation::InspectVrf { from, .. } => vec![of(from)],
             Operation::InspectTrf { from, .. } => vec![(0, from.fill)],
             Operation::Dma { from, to, .. } | Operation::Copy { from, to, .. } => vec![of(from), of(to)],
+            Operation::Indexed(own) => [&own.table, &own.index, &own.side].map(of).to_vec(),
             Operation::Pass(pass) => {
                 let end = match &pass.sink {
                     Sink::Commit { to, .. } | Sink::Vrf { to, .. } => of(to),
@@ -402,6 +405,7 @@ impl Operation {
                 let holds = |tensor, spot: Spot| holds(tensor, spot.1 as isize);
                 all_pairs(moves).into_iter().any(|(a, b)| !holds(from, a) || !holds(to, b))
             }
+            Operation::Indexed(own) => own.strays(),
             Operation::Pass(pass) => {
                 let visits = |tensor, base, loops: &[(usize, isize)]| {
                     let count = loops.iter().map(|own| own.0).product();

@@ -8,9 +8,10 @@ mod vector;
 use super::bounds::Call;
 use super::fault::{Fault, FaultKind};
 use crate::command::{
-    Contraction, Dma, HostTransfer, Inspection, Operation, RegisterFile, Sink, Start, StreamShape,
-    TensorUnit, Transpose, UnitCopy,
+    Contraction, Dma, HostTransfer, IndexedDma, Inspection, Operation, RegisterFile, Sink, Start,
+    StreamShape, TensorUnit, Transfer, Transpose, UnitCopy,
 };
+use crate::scalar::ElementType;
 use crate::spec::{
     FLIT_BYTES, MAX_CHIPS, REGISTER_READ_SIZES, TRANSPOSE_COLUMNS, TRANSPOSE_ROW_BYTES, TRF_BYTES,
 };
@@ -33,6 +34,7 @@ pub(in crate::chip) fn operation(
         Operation::Dma(dma) => transferred(dma, Form { operation: "DMA", location }),
         Operation::TensorUnit(unit) => pass(unit, location),
         Operation::UnitCopy(copy) => copied(copy, Form { operation: copy.call.name(), location }),
+        Operation::Indexed(own) => indexed(own, Form { operation: own.call.name(), location }),
     }
 }
 
@@ -87,6 +89,34 @@ fn copied(copy: &UnitCopy, form: Form) -> Result<(), Fault> {
     form.stored(source.footprint.element)?;
     form.same(source.footprint.element, destination.footprint.element, "is to be copied to a tensor of")?;
     moves.iter().try_for_each(|transfer| form.transfer(transfer))
+}
+
+/// Refuses rows that are none, and loops of rows or of their payload without a meaning.
+fn indexed(own: &IndexedDma, form: Form) -> Result<(), Fault> {
+    let IndexedDma { source, destination, index, rows, payload, count, stride, scale, .. } = own;
+    for region in [source, destination, index] {
+        form.region(region)?;
+    }
+    form.stored(source.footprint.element)?;
+    form.same(source.footprint.element, destination.footprint.element, "is to be moved to a tensor of")?;
+    form.same(index.footprint.element, ElementType::I32, "is an index, which holds")?;
+    let reach = (*count as u64).checked_mul((*stride).max(*scale) as u64);
+    if *count == 0 || *scale == 0 || reach.is_none_or(|reach| reach >= MOST) {
+        let message = format!("{count} rows, {stride} elements and {scale} numbers apart, are no table");
+        return Err(form.refused(message, "use the rows that the mappings give"));
+    }
+    form.transfer(rows)?;
+    form.transfer(&Transfer { source_start: Start::FIRST, destination_start: Start::FIRST, ..*payload })?;
+    let all =
+        if own.call.gathers() { [own.spread(), own.all_rows()] } else { [own.all_rows(), own.spread()] };
+    if all
+        .iter()
+        .any(|own| own.loops.overflowed() || own.guard.digits.overflowed() || own.guard.sums.overflowed())
+    {
+        let message = "the loops of the rows and of their payload are more than a move has".to_string();
+        return Err(form.refused(message, "use the loops that the mappings give"));
+    }
+    all.iter().try_for_each(|transfer| form.transfer(transfer))
 }
 
 fn pass(unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), Fault> {

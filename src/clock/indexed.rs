@@ -1,0 +1,78 @@
+//! The commands of gathers and scatters: one per engine, with a row for each element of the index.
+//!
+//! ```text
+//!   index   5 0 7 2          engine 0.0.0    [2 : index] rows 5, 0          one start of 500 cycles each,
+//!   rows go to PEs 0 0 1 1   engine 0.0.1    [2 : index] rows 7, 2          every row a packet run of its own
+//! ```
+//!
+//! A row is moved as a transfer of its own would be, by the engine of the PE that holds it in DM. Rows are not joined,
+//! neighbours or not. Chosen: the pages give no cost of reading the index; each engine reads its part of it, 256 bytes per
+//! cycle, beside the rows.
+
+use super::dma::{Coverage, DmaOperation, DmaOptions, EngineQueue, EngineSplit, PairedSequencer, derive};
+use crate::command::{Dma, Duplicates, IndexedDma, RowKey, Start, Transfer};
+use crate::error::PlanError;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+/// Bytes of an element of the index.
+const INDEX_BYTES: u64 = 4;
+
+/// The commands of a gather or scatter, engine by engine. Before it has been executed, its index is taken to say
+/// 0, 1, 2, …
+///
+/// # Errors
+/// Those of [`derive()`], for a row.
+pub fn indexed_operation(own: &IndexedDma, options: &DmaOptions) -> Result<DmaOperation, PlanError> {
+    let keys = own.keys();
+    let in_order = DmaOptions { split: EngineSplit::Single { cluster: 0, pe: 0 }, ..*options };
+    let options = if own.duplicates == Duplicates::LastWins { &in_order } else { options };
+    let bits = own.source.footprint.element.bits() as u64;
+    let row_bytes = own.stride as u64 * bits / 8;
+    // Rows differ in where they begin: their commands are derived once for each pair of units.
+    let mut known: BTreeMap<(usize, usize), DmaOperation> = BTreeMap::new();
+    let mut queues: BTreeMap<_, EngineQueue> = BTreeMap::new();
+    let mut coverage = Coverage::Exact;
+    for (k, &RowKey { chip, side: (side_unit, side), .. }) in keys.iter().enumerate() {
+        let row = match &own.list {
+            Some(list) => list.get(k).copied().filter(|&row| row < own.count),
+            None => Some(k % own.count),
+        };
+        let Some(row) = row else { continue };
+        let one = match known.entry((chip, side_unit)) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(derive(&row_in(own, chip, side_unit), options)?),
+        };
+        coverage = coverage.max(one.coverage);
+        let (table, other) = (row as u64 * row_bytes, side as u64 * bits / 8);
+        let (source, destination) = if own.call.gathers() { (table, other) } else { (other, table) };
+        for EngineQueue { engine, commands, .. } in &one.engines {
+            let queue = queues.entry(*engine).or_insert_with(|| EngineQueue {
+                engine: *engine,
+                commands: Vec::new(),
+                index_bytes: 0,
+            });
+            queue.index_bytes += INDEX_BYTES;
+            queue.commands.extend(commands.iter().map(|command| PairedSequencer {
+                source_base: command.source_base + source,
+                destination_base: command.destination_base + destination,
+                ..command.clone()
+            }));
+        }
+    }
+    Ok(DmaOperation { engines: queues.into_values().collect(), coverage })
+}
+
+/// The first row of the table, and the first one of a unit of the other side, as a transfer.
+fn row_in(own: &IndexedDma, chip: usize, side: usize) -> Dma {
+    let from =
+        |start: Start, units: usize| Start { units: start.units.saturating_add_unsigned(units), ..start };
+    let (source, destination) = if own.call.gathers() { (chip, side) } else { (side, chip) };
+    let Transfer { source_start, destination_start, .. } = own.payload;
+    let transfer = Transfer {
+        source_start: from(source_start, source),
+        destination_start: from(destination_start, destination),
+        ..own.payload
+    };
+    Dma { source: own.source, destination: own.destination, transfer, pcie: false }
+}

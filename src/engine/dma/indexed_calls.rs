@@ -1,0 +1,405 @@
+//! The calls of gather and scatter.
+
+// `#[inline(never)]`: the compiler names the line of a call that it did not inline.
+
+use super::indexed::{IndexedConfig, IndexedPlan, check_key};
+use super::link::OnChip;
+use super::{AtRest, sealed};
+use crate::command::{Address, Duplicates, IndexedCall, IndexedDma, Operation, Region};
+use crate::mapping::M;
+use crate::runtime::fault::accept;
+use crate::scalar::Scalar;
+use crate::tensor::{
+    DmTensor, DmTensorView, DmTensorViewMut, HbmTensor, HbmTensorView, HbmTensorViewMut, check_dma_address,
+};
+
+/// What names rows by their numbers: a tensor of `i32`, or a view of one, in HBM or DM.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not name rows",
+    label = "rows are named by a tensor of `i32` in HBM or DM",
+    note = "help: give `&HbmTensor<i32, Chip, …>` or `&DmTensor<i32, Chip, …>`, with the `Chip` of the table"
+)]
+pub trait RowIndex<Chip: M>: sealed::Index {
+    /// The tensor.
+    type Tensor: AtRest;
+
+    /// Where it lies.
+    #[doc(hidden)]
+    fn index_region(&self) -> Region;
+}
+
+macro_rules! row_index {
+    ($([$($generics:tt)*] $index:ty => $tensor:ty, $self:ident: $region:expr;)*) => {$(
+        impl<$($generics)*> sealed::Index for $index {}
+        impl<$($generics)*> RowIndex<Chip> for $index {
+            type Tensor = $tensor;
+
+            fn index_region(&$self) -> Region {
+                $region
+            }
+        }
+    )*};
+}
+
+row_index! {
+    [Chip: M, Element: M] HbmTensor<i32, Chip, Element> => Self, self: self.view().region();
+    ['l, Chip: M, Element: M] HbmTensorView<'l, i32, Chip, Element> => HbmTensor<i32, Chip, Element>, self: self.region();
+    [Chip: M, Cluster: M, Slice: M, Element: M] DmTensor<i32, Chip, Cluster, Slice, Element> => Self,
+        self: self.view().region();
+    ['l, Chip: M, Cluster: M, Slice: M, Element: M] DmTensorView<'l, i32, Chip, Cluster, Slice, Element>
+        => DmTensor<i32, Chip, Cluster, Slice, Element>, self: self.region();
+}
+
+/// The command.
+fn indexed(
+    config: &IndexedConfig,
+    [source, destination, index]: [Region; 3],
+    (scale, duplicates): (usize, Duplicates),
+) -> Operation {
+    let loops = &config.loops;
+    Operation::Indexed(Box::new(IndexedDma {
+        call: config.call,
+        source,
+        destination,
+        index,
+        rows: loops.rows,
+        payload: loops.payload,
+        count: loops.count,
+        stride: loops.stride,
+        scale,
+        duplicates,
+        list: None,
+    }))
+}
+
+/// A gather into a region of DM.
+#[track_caller]
+fn gather(dma: &mut impl OnChip, config: &IndexedConfig, [table, index, destination]: [Region; 3]) {
+    let name = config.call.name();
+    accept(name, check_dma_address("HBM source", table.address));
+    accept(name, check_dma_address("DM destination", destination.address));
+    let scale = if config.call == IndexedCall::Gather { accept(name, config.row_bytes()) } else { 1 };
+    dma.engines().execute(indexed(config, [table, destination, index], (scale, Duplicates::Equal)));
+}
+
+/// A gather into a new tensor in DM.
+#[track_caller]
+fn gathered<D: Scalar, Chip: M, Element: M, Cluster: M, Slice: M, Element2: M>(
+    table: HbmTensorView<'_, D, Chip, Element>,
+    dma: &mut impl OnChip,
+    config: &IndexedConfig,
+    index: Region,
+    address: Address,
+) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
+    DmTensor::<D, Chip, Cluster, Slice, Element2>::accept_address(config.call.name(), address);
+    let mut tensor = DmTensor::filled(address, dma.engines().next_fill());
+    gather(dma, config, [table.region(), index, tensor.view_mut().region()]);
+    tensor
+}
+
+/// A scatter into a region of HBM.
+#[track_caller]
+fn scatter(
+    dma: &mut impl OnChip,
+    config: &IndexedConfig,
+    [source, index, output]: [Region; 3],
+    (scaled, duplicates): (bool, Duplicates),
+) {
+    let scale = if scaled { accept(config.call.name(), config.row_bytes()) } else { 1 };
+    dma.engines().execute(indexed(config, [source, output, index], (scale, duplicates)));
+}
+
+/// Refuses a scatter whose index is not made for its key.
+const fn keyed(key: &'static crate::mapping::Expr, index: &'static crate::mapping::Expr) {
+    if let Err(error) = check_key(IndexedCall::Scatter.name(), key, index) {
+        error.refuse()
+    }
+}
+
+impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
+    /// Copies rows of the tensor to DM: row `k` of the result is the row that element `k` of the index names. One axis of the
+    /// tensor is indexed: the one that the result lacks. The axes of the index take its place.
+    ///
+    /// The index holds **byte offsets** of rows: the number of a row times the bytes of a row.
+    /// [`dma_gather_rows`](Self::dma_gather_rows) takes the numbers.
+    ///
+    /// ```
+    /// use furiosa_visa_std::prelude::*;
+    /// axes![V = 100, H = 64, S = 4];
+    ///
+    /// /// `y[s, h] = table[ids[s], h]`, a row per slice.
+    /// #[device(chip = 1)]
+    /// fn embed(ctx: &mut Context, table: &HbmTensor<i8, m![1], m![V, H]>, offsets: &HbmTensor<i32, m![1], m![S]>)
+    ///     -> HbmTensor<i8, m![1], m![S, H]> {
+    ///     let rows = table.dma_gather::<m![1 # 2], m![S # 256], m![H], _>(&mut ctx.tdma, offsets, 0);
+    ///     rows.to_hbm(&mut ctx.tdma, 1 << 20)
+    /// }
+    ///
+    /// # let mut ctx = Context::acquire();
+    /// let table = HostTensor::<i8, m![V, H]>::from_buf((0..6400).map(|k| Opt::Init((k / 64) as i8)).collect());
+    /// let offsets = HostTensor::<i32, m![S]>::from_buf([7, 99, 0, 7].map(|row| Opt::Init(row * 64)).to_vec());
+    /// let y = pollster::block_on(async {
+    ///     let table = table.to_hbm(&mut ctx.pdma, 0).await;
+    ///     let offsets = offsets.to_hbm(&mut ctx.pdma, 1 << 16).await;
+    ///     let y = launch(embed, (&mut *ctx, &table, &offsets)).await;
+    ///     y.to_host::<m![S, H]>(&mut ctx.pdma).await.to_buf()
+    /// });
+    /// assert_eq!([0, 64, 128, 192].map(|k| y[k]), [7, 99, 0, 7].map(Opt::Init));
+    /// ```
+    ///
+    /// Refused while compiling: more than one axis without a place in the result; an index with an axis that the result
+    /// lacks; rows that are shorter than 8 bytes, padded, or not outermost (byte offsets do not say which row is meant then).
+    ///
+    /// # Panics
+    /// Where an element of the index names no row, is no multiple of the bytes of a row, or was never written; where an
+    /// address is no multiple of 8, or the result leaves the 512 KiB of a slice.
+    #[track_caller]
+    #[inline(never)]
+    pub fn dma_gather<Cluster2: M, Slice2: M, Element2: M, Element3: M>(
+        &self,
+        dma: &mut impl OnChip,
+        index: &HbmTensor<i32, Chip, Element3>,
+        address: Address,
+    ) -> DmTensor<D, Chip, Cluster2, Slice2, Element2> {
+        let config = const {
+            &IndexedPlan::<
+                HbmTensor<D, Chip, Element>,
+                HbmTensor<i32, Chip, Element3>,
+                DmTensor<D, Chip, Cluster2, Slice2, Element2>,
+            >::GATHER
+        };
+        gathered(self.view(), dma, config, index.view().region(), address)
+    }
+
+    /// The same by **numbers** of rows, which are in HBM or in DM: see [`Self::dma_gather`]. Rows may be padded and lie
+    /// anywhere in the tensor.
+    ///
+    /// # Panics
+    /// Where an element of the index names no row or was never written; where an address is no multiple of 8, or the result
+    /// leaves the 512 KiB of a slice.
+    #[track_caller]
+    #[inline(never)]
+    pub fn dma_gather_rows<Cluster2: M, Slice2: M, Element2: M, Index: RowIndex<Chip>>(
+        &self,
+        dma: &mut impl OnChip,
+        index: &Index,
+        address: Address,
+    ) -> DmTensor<D, Chip, Cluster2, Slice2, Element2> {
+        let config = const {
+            &IndexedPlan::<
+                HbmTensor<D, Chip, Element>,
+                Index::Tensor,
+                DmTensor<D, Chip, Cluster2, Slice2, Element2>,
+            >::GATHER_ROWS
+        };
+        gathered(self.view(), dma, config, index.index_region(), address)
+    }
+}
+
+impl<D: Scalar, Chip: M, Element: M> HbmTensorView<'_, D, Chip, Element> {
+    /// Copies rows of the tensor to DM: see [`HbmTensor::dma_gather`].
+    #[track_caller]
+    #[inline(never)]
+    pub fn dma_gather<Cluster2: M, Slice2: M, Element2: M, Element3: M>(
+        self,
+        dma: &mut impl OnChip,
+        index: &HbmTensor<i32, Chip, Element3>,
+        address: Address,
+    ) -> DmTensor<D, Chip, Cluster2, Slice2, Element2> {
+        let config = const {
+            &IndexedPlan::<
+                HbmTensor<D, Chip, Element>,
+                HbmTensor<i32, Chip, Element3>,
+                DmTensor<D, Chip, Cluster2, Slice2, Element2>,
+            >::GATHER
+        };
+        gathered(self, dma, config, index.view().region(), address)
+    }
+
+    /// Copies rows of the tensor to DM: see [`HbmTensor::dma_gather_rows`].
+    #[track_caller]
+    #[inline(never)]
+    pub fn dma_gather_rows<Cluster2: M, Slice2: M, Element2: M, Index: RowIndex<Chip>>(
+        self,
+        dma: &mut impl OnChip,
+        index: &Index,
+        address: Address,
+    ) -> DmTensor<D, Chip, Cluster2, Slice2, Element2> {
+        let config = const {
+            &IndexedPlan::<
+                HbmTensor<D, Chip, Element>,
+                Index::Tensor,
+                DmTensor<D, Chip, Cluster2, Slice2, Element2>,
+            >::GATHER_ROWS
+        };
+        gathered(self, dma, config, index.index_region(), address)
+    }
+
+    /// Copies rows of the tensor into a view in DM: see [`HbmTensor::dma_gather`]. The address is that of the view.
+    #[track_caller]
+    #[inline(never)]
+    pub fn dma_gather_view<Cluster2: M, Slice2: M, Element2: M, Element3: M>(
+        self,
+        dma: &mut impl OnChip,
+        index: &HbmTensor<i32, Chip, Element3>,
+        destination: DmTensorViewMut<'_, D, Chip, Cluster2, Slice2, Element2>,
+    ) {
+        let config = const {
+            &IndexedPlan::<
+                HbmTensor<D, Chip, Element>,
+                HbmTensor<i32, Chip, Element3>,
+                DmTensor<D, Chip, Cluster2, Slice2, Element2>,
+            >::GATHER
+        };
+        gather(dma, config, [self.region(), index.view().region(), destination.region()]);
+    }
+
+    /// Copies rows of the tensor into a view in DM: see [`HbmTensor::dma_gather_rows`]. The address is that of the view.
+    #[track_caller]
+    #[inline(never)]
+    pub fn dma_gather_rows_view<Cluster2: M, Slice2: M, Element2: M, Index: RowIndex<Chip>>(
+        self,
+        dma: &mut impl OnChip,
+        index: &Index,
+        destination: DmTensorViewMut<'_, D, Chip, Cluster2, Slice2, Element2>,
+    ) {
+        let config = const {
+            &IndexedPlan::<
+                HbmTensor<D, Chip, Element>,
+                Index::Tensor,
+                DmTensor<D, Chip, Cluster2, Slice2, Element2>,
+            >::GATHER_ROWS
+        };
+        gather(dma, config, [self.region(), index.index_region(), destination.region()]);
+    }
+}
+
+impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Cluster, Slice, Element> {
+    /// Copies the rows of the tensor to rows of a tensor in HBM: what the tensor holds at position `k` of `Key` goes to the
+    /// row that element `k` of the index names. Rows that no element names keep what they hold.
+    ///
+    /// `scaled`: the index holds byte offsets of rows, multiples of the bytes of a row; otherwise numbers of rows.
+    ///
+    /// ```
+    /// use furiosa_visa_std::prelude::*;
+    /// axes![P = 100, H = 64, S = 4];
+    ///
+    /// /// `cache[slots[s], h] = x[s, h]`.
+    /// #[device(chip = 1)]
+    /// fn store(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![S, H]>, slots: &HbmTensor<i32, m![1], m![S]>,
+    ///     cache: &mut HbmTensor<i8, m![1], m![P, H]>) {
+    ///     let x = x.to_dm::<m![1 # 2], m![S # 256], m![H]>(&mut ctx.tdma, 0);
+    ///     x.dma_scatter::<m![S], _, _>(&mut ctx.tdma, slots, cache, false);
+    /// }
+    ///
+    /// # let mut ctx = Context::acquire();
+    /// let x = HostTensor::<i8, m![S, H]>::from_buf((0..256).map(|k| Opt::Init((k / 64) as i8)).collect());
+    /// let slots = HostTensor::<i32, m![S]>::from_buf([7, 99, 0, 8].map(Opt::Init).to_vec());
+    /// let cache = HostTensor::<i8, m![P, H]>::from_buf(vec![Opt::Init(-1); 6400]);
+    /// let y = pollster::block_on(async {
+    ///     let x = x.to_hbm(&mut ctx.pdma, 0).await;
+    ///     let slots = slots.to_hbm(&mut ctx.pdma, 1 << 16).await;
+    ///     let mut cache = cache.to_hbm(&mut ctx.pdma, 1 << 20).await;
+    ///     launch(store, (&mut *ctx, &x, &slots, &mut cache)).await;
+    ///     cache.to_host::<m![P, H]>(&mut ctx.pdma).await.to_buf()
+    /// });
+    /// assert_eq!([7, 99, 0, 8, 1].map(|row| y[row * 64]), [0, 1, 2, 3, -1].map(Opt::Init));
+    /// ```
+    ///
+    /// Refused while compiling: a key that is not in `Slice` and `Element`; an index with other elements than the key has
+    /// positions; an output that lacks an axis of a row, or that has more than one axis besides.
+    ///
+    /// # Panics
+    /// Where an element of the index names no row or was never written; where it names a row a second time, with another
+    /// content ([`dma_scatter_rows`](Self::dma_scatter_rows) can be told which one wins); where `scaled` offsets are no multiples of the
+    /// bytes of a row, or rows are padded.
+    #[track_caller]
+    #[inline(never)]
+    pub fn dma_scatter<Key: M, Element2: M, Element3: M>(
+        &self,
+        dma: &mut impl OnChip,
+        index: &HbmTensor<i32, Chip, Element3>,
+        output: &mut HbmTensor<D, Chip, Element2>,
+        scaled: bool,
+    ) {
+        let config = const {
+            keyed(Key::EXPR, Element3::EXPR);
+            &IndexedPlan::<
+                HbmTensor<D, Chip, Element2>,
+                HbmTensor<i32, Chip, Element3>,
+                DmTensor<D, Chip, Cluster, Slice, Element>,
+            >::SCATTER
+        };
+        let regions = [self.view().region(), index.view().region(), output.view_mut().region()];
+        scatter(dma, config, regions, (scaled, Duplicates::Equal));
+    }
+
+    /// The same by numbers of rows, which are in HBM or in DM: see [`Self::dma_scatter`]. The key is all axes of the index.
+    /// `duplicates` says what happens where a row is named twice.
+    #[track_caller]
+    #[inline(never)]
+    pub fn dma_scatter_rows<Element2: M, Index: RowIndex<Chip>>(
+        &self,
+        dma: &mut impl OnChip,
+        index: &Index,
+        output: &mut HbmTensor<D, Chip, Element2>,
+        duplicates: Duplicates,
+    ) {
+        let config = const {
+            &IndexedPlan::<
+                HbmTensor<D, Chip, Element2>,
+                Index::Tensor,
+                DmTensor<D, Chip, Cluster, Slice, Element>,
+            >::SCATTER_ROWS
+        };
+        let regions = [self.view().region(), index.index_region(), output.view_mut().region()];
+        scatter(dma, config, regions, (false, duplicates));
+    }
+}
+
+impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
+    DmTensorView<'_, D, Chip, Cluster, Slice, Element>
+{
+    /// Copies the rows of the tensor to rows of a view in HBM: see [`DmTensor::dma_scatter`].
+    #[track_caller]
+    #[inline(never)]
+    pub fn dma_scatter_view<Key: M, Element2: M, Element3: M>(
+        self,
+        dma: &mut impl OnChip,
+        index: &HbmTensor<i32, Chip, Element3>,
+        output: HbmTensorViewMut<'_, D, Chip, Element2>,
+        scaled: bool,
+    ) {
+        let config = const {
+            keyed(Key::EXPR, Element3::EXPR);
+            &IndexedPlan::<
+                HbmTensor<D, Chip, Element2>,
+                HbmTensor<i32, Chip, Element3>,
+                DmTensor<D, Chip, Cluster, Slice, Element>,
+            >::SCATTER
+        };
+        let regions = [self.region(), index.view().region(), output.region()];
+        scatter(dma, config, regions, (scaled, Duplicates::Equal));
+    }
+
+    /// Copies the rows of the tensor to rows of a view in HBM: see [`DmTensor::dma_scatter_rows`].
+    #[track_caller]
+    #[inline(never)]
+    pub fn dma_scatter_rows_view<Element2: M, Index: RowIndex<Chip>>(
+        self,
+        dma: &mut impl OnChip,
+        index: &Index,
+        output: HbmTensorViewMut<'_, D, Chip, Element2>,
+        duplicates: Duplicates,
+    ) {
+        let config = const {
+            &IndexedPlan::<
+                HbmTensor<D, Chip, Element2>,
+                Index::Tensor,
+                DmTensor<D, Chip, Cluster, Slice, Element>,
+            >::SCATTER_ROWS
+        };
+        let regions = [self.region(), index.index_region(), output.region()];
+        scatter(dma, config, regions, (false, duplicates));
+    }
+}

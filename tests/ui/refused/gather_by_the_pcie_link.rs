@@ -1,0 +1,14 @@
+//! DM is reached by the DMA engines of the chip.
+
+use furiosa_visa_std::prelude::*;
+
+axes![V = 100, H = 64, S = 4];
+
+type One = m![1];
+
+#[device(chip = 1)]
+fn kernel(ctx: &mut Context, table: &HbmTensor<i8, One, m![V, H]>, ids: &HbmTensor<i32, One, m![S]>) {
+    let _ = table.dma_gather_rows::<m![1 # 2], m![S # 256], m![H], _>(&mut ctx.pdma, ids, 0);
+}
+
+fn main() {}

@@ -1,0 +1,14 @@
+//! From row to row are multiples of 8 bytes.
+
+use furiosa_visa_std::prelude::*;
+
+axes![V = 100, H = 8, S = 4];
+
+type One = m![1];
+
+#[device(chip = 1)]
+fn kernel(ctx: &mut Context, table: &HbmTensor<i8, One, m![V, H # 12]>, ids: &HbmTensor<i32, One, m![S]>) {
+    let _ = table.dma_gather_rows::<m![1 # 2], m![S # 256], m![H], _>(&mut ctx.tdma, ids, 0);
+}
+
+fn main() {}

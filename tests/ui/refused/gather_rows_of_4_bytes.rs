@@ -1,0 +1,14 @@
+//! Rows go from HBM to DM in runs of at least 8 bytes.
+
+use furiosa_visa_std::prelude::*;
+
+axes![V = 100, H = 4, S = 4];
+
+type One = m![1];
+
+#[device(chip = 1)]
+fn kernel(ctx: &mut Context, table: &HbmTensor<i8, One, m![V, H]>, ids: &HbmTensor<i32, One, m![S]>) {
+    let _ = table.dma_gather_rows::<m![1 # 2], m![S # 256], m![H], _>(&mut ctx.tdma, ids, 0);
+}
+
+fn main() {}
