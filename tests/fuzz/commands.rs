@@ -9,7 +9,10 @@ use crate::reference::transpose::Matrices;
 use furiosa_visa_std::chip::{ExecutionOrder, Fault, SimOptions, System};
 use furiosa_visa_std::clock::KernelCall;
 use furiosa_visa_std::command::{
-    self, AccumulationKind, Cast, Collect, Command, ContextKind, Contraction, CopyCall, Dma, Emission, Fetch, FillId, Footprint, HostBuffer, HostTransfer, Inspection, Memory, Part, Region, RegisterFile, SnoopDigit, SnoopLoop, Start, Step, Switch, SwitchLoop, SwitchVariant, TensorUnit, TimeGate, Transfer, TransferLoop, Transpose, TrfAddress, TrfRegion, UnitCopy, Duplicates, IndexedCall, IndexedDma,
+    self, AccumulationKind, Cast, Collect, Command, ContextKind, Contraction, CopyCall, Dma, Duplicates,
+    Emission, Fetch, FillId, Footprint, HostBuffer, HostTransfer, IndexedCall, IndexedDma, Inspection,
+    Memory, Part, Region, RegisterFile, SnoopDigit, SnoopLoop, Start, Step, Switch, SwitchLoop,
+    SwitchVariant, TensorUnit, TimeGate, Transfer, TransferLoop, Transpose, TrfAddress, TrfRegion, UnitCopy,
 };
 use furiosa_visa_std::mapping::{Guard, GuardDigit, GuardSum};
 use furiosa_visa_std::scalar::ElementType;

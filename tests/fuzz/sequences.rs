@@ -4,7 +4,7 @@ use crate::exchanges::{random_exchange, random_matrices};
 use crate::reference::random::Random;
 use crate::reference::shadow::order::{BARE, FOREIGN};
 use crate::reference::shadow::{
-    Copied, Exchange, Kind, Loop, Memory, Move, Operation, Pass, Registers, Sink, Sums, Tensor, Tile, Indexed,
+    Copied, Exchange, Indexed, Kind, Loop, Memory, Move, Operation, Pass, Registers, Sink, Sums, Tensor, Tile,
 };
 
 const KINDS: [Kind; 5] = [Kind::I8, Kind::I16, Kind::Bf16, Kind::I32, Kind::F32];

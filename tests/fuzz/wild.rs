@@ -6,7 +6,11 @@ use crate::reference::switch::Switching;
 use crate::{commands, wild_vector};
 use furiosa_visa_std::chip::{Check, CheckOptions, ExecutionOrder, FreshMemory, SimOptions, System};
 use furiosa_visa_std::command::{
-    AccumulationKind, Cast, Collect, Command, ContextKind, Contraction, CopyCall, Dma, Emission, Fetch, FillId, Footprint, HostBuffer, HostTransfer, Inspection, Interleave, MaskConfig, Memory, Operation, Part, Region, RegisterFile, Sink, Step, StreamShape, Switch, SwitchVariant, Table, TensorUnit, TimeGate, Transfer, TransferLoop, Transpose, TrfAddress, TrfRegion, UnitCopy, Duplicates, IndexedCall, IndexedDma, SnoopDigit, SnoopLoop, SwitchLoop,
+    AccumulationKind, Cast, Collect, Command, ContextKind, Contraction, CopyCall, Dma, Duplicates, Emission,
+    Fetch, FillId, Footprint, HostBuffer, HostTransfer, IndexedCall, IndexedDma, Inspection, Interleave,
+    MaskConfig, Memory, Operation, Part, Region, RegisterFile, Sink, SnoopDigit, SnoopLoop, Step,
+    StreamShape, Switch, SwitchLoop, SwitchVariant, Table, TensorUnit, TimeGate, Transfer, TransferLoop,
+    Transpose, TrfAddress, TrfRegion, UnitCopy,
 };
 use furiosa_visa_std::mapping::{Guard, GuardDigit, GuardSum};
 use furiosa_visa_std::scalar::ElementType;
