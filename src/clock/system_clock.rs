@@ -418,8 +418,9 @@ impl Clock {
             Some(operation) if self.profile == Profile::Detailed => BankLoad::of_dma(operation, time.cycles),
             _ => BankLoad::Nothing,
         };
-        let slices = self.slices_of(&own.side().footprint);
-        let amount = Amount { read_bytes: time.bytes(), written_bytes: time.bytes(), slices, products: None };
+        let slices = self.slices_of(own.side());
+        let amount =
+            Amount { read_bytes: time.bytes(), written_bytes: time.bytes(), slices, ..Amount::default() };
         let accesses: Vec<Access> = own.reads().iter().chain([&own.writes()]).map(Access::of).collect();
         let memories = (Some(own.source.memory.into()), Some(own.destination.memory.into()));
         let (operation, context, configuration) = (own.call.name(), own.context(), configuration.into());

@@ -1,6 +1,5 @@
 //! Gathers and scatters: the chip reads the index, then moves a row for each of its elements.
 
-use super::dma::end_of;
 use crate::chip::memory::row::{Line, Row};
 use crate::chip::memory::runs::Runs;
 use crate::chip::memory::{Hbm, Space, SpaceMut, Unit};
@@ -125,7 +124,7 @@ fn between(
     let element = own.source.footprint.element;
     let strips = RowStrips::new(own);
     let addresses = [own.source.address, own.destination.address];
-    let end = end_of(&own.destination);
+    let end = own.destination.end();
     let mut moved = Row::new(element);
     for (key, &row) in keys.iter().zip(list).filter(|(_, row)| **row != NO_ROW) {
         for (from, to) in strips.runs(key, row, addresses) {

@@ -5,10 +5,13 @@
 use super::indexed::{IndexedConfig, IndexedPlan, check_key};
 use super::link::OnChip;
 use super::{AtRest, sealed};
-use crate::command::{Address, Duplicates, IndexedCall, IndexedDma, Operation, Region};
+use crate::command::{Address, Duplicates, IndexedCall, IndexedDma, Operation, Part, Region};
+use crate::error::{PlanError, refuse};
 use crate::mapping::M;
 use crate::runtime::fault::accept;
 use crate::scalar::Scalar;
+use crate::sequencer::transfer::contiguous_elements;
+use crate::spec;
 use crate::tensor::{
     DmTensor, DmTensorView, DmTensorViewMut, HbmTensor, HbmTensorView, HbmTensorViewMut, check_dma_address,
 };
@@ -50,12 +53,46 @@ row_index! {
         => DmTensor<i32, Chip, Cluster, Slice, Element>, self: self.region();
 }
 
+/// Rows go from and to the first slice on, and those that a gather writes into a tile end with its bytes.
+fn check_tiles(config: &IndexedConfig, regions: [&Region; 3]) -> Result<(), PlanError> {
+    let name = config.call.name();
+    for region in regions {
+        if !region.part.starts_in_first_unit() {
+            refuse!(
+                "rows of other slices",
+                "{}: the tile lies{} of its tensor, but rows are moved from the first slice on; \
+                 help: start the tile at 0, or move it with `.to_dm_view(…)`",
+                str(name),
+                str(&region.units_in_words()),
+            );
+        }
+    }
+    let [_, destination, _] = regions;
+    let row = contiguous_elements(&config.loops.payload) * destination.footprint.element.bits();
+    if config.call.gathers()
+        && destination.part != Part::WHOLE
+        && !row.is_multiple_of(8 * spec::DMA_HBM_TO_DM_BYTES)
+    {
+        refuse!(
+            "rows beside a tile",
+            "{}: a transfer from HBM writes multiples of {} bytes, but rows in the tile have runs of {} bits; \
+             help: pad the rows of the tensor, or gather into a tensor of its own and move it with `.to_dm_view(…)`",
+            str(name),
+            number(spec::DMA_HBM_TO_DM_BYTES),
+            number(row),
+        );
+    }
+    Ok(())
+}
+
 /// The command.
+#[track_caller]
 fn indexed(
     config: &IndexedConfig,
     [source, destination, index]: [Region; 3],
     (scale, duplicates): (usize, Duplicates),
 ) -> Operation {
+    accept(config.call.name(), check_tiles(config, [&source, &destination, &index]));
     let loops = &config.loops;
     Operation::Indexed(Box::new(IndexedDma {
         call: config.call,
@@ -91,8 +128,8 @@ fn gathered<D: Scalar, Chip: M, Element: M, Cluster: M, Slice: M, Element2: M>(
     index: Region,
     address: Address,
 ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
-    DmTensor::<D, Chip, Cluster, Slice, Element2>::accept_address(config.call.name(), address);
-    let mut tensor = DmTensor::filled(address, dma.engines().next_fill());
+    let mut tensor =
+        DmTensor::<D, Chip, Cluster, Slice, Element2>::made(dma.engines(), config.call.name(), address);
     gather(dma, config, [table.region(), index, tensor.view_mut().region()]);
     tensor
 }
