@@ -49,6 +49,7 @@ mod refusals;
 mod request;
 pub mod transfer;
 pub(crate) mod walk;
+mod window;
 
 pub use buffer::{
     BufTensor, BufferConfig, BufferPlan, BufferRequest, IndirectLoop, StreamTensor, derive_buffer,
@@ -60,3 +61,4 @@ pub(crate) use explain::write_table;
 pub use explain::{Explanation, MergedRow, Row, explain_loops};
 pub use limits::{accessed_run, contiguous_run, limited};
 pub use request::{Request, Stream};
+pub use window::{WINDOWS, Window, check_windows};
