@@ -170,7 +170,13 @@ impl Pieces {
 
     /// The piece that is this digit with so many values. Blocks with dead positions before them that the other side does
     /// not know are taken apart to find it.
-    pub const fn whole_digit(&mut self, pool: &Pool, other: &Pieces, term: &Term, values: usize) -> Option<usize> {
+    pub const fn whole_digit(
+        &mut self,
+        pool: &Pool,
+        other: &Pieces,
+        term: &Term,
+        values: usize,
+    ) -> Option<usize> {
         loop {
             let mut k = 0;
             while k < self.list.len() {

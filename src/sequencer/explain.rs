@@ -227,7 +227,8 @@ impl<'a> Table<'a> {
         let pieces = &self.trace.matched.divisor.list;
         let piece = pieces.get(k);
         let Some((number, input, base)) = window_of(self.windows, piece) else { return String::new() };
-        let first = (0..k).find(|&k| window_of(self.windows, pieces.get(k)).is_some_and(|own| own.0 == number));
+        let first =
+            (0..k).find(|&k| window_of(self.windows, pieces.get(k)).is_some_and(|own| own.0 == number));
         let inside = match base {
             1 => "1".to_string(),
             _ => format!("m![{}]::SIZE", self.segments(first.unwrap_or(k))),

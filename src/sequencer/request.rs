@@ -74,7 +74,17 @@ impl<'a> Request<'a> {
         packet: Stream<'a>,
     ) -> Self {
         let names = Self::TIME_AND_PACKET;
-        Self { operation, buf, buf_expr: None, time, packet, partial: false, unread: false, windows: &[], names }
+        Self {
+            operation,
+            buf,
+            buf_expr: None,
+            time,
+            packet,
+            partial: false,
+            unread: false,
+            windows: &[],
+            names,
+        }
     }
 }
 

@@ -121,10 +121,10 @@ pub const fn check_windows(
     units: &[(&'static str, &'static Expr)],
     windows: &[Window],
 ) -> Result<(), PlanError> {
+    let Some(last) = windows.last() else { return Ok(()) };
     let mut pool = Pool::new();
     let factors = factorize(&mut pool, element);
     attempt!(healthy(OPERATION, &factors));
-    let Some(last) = windows.last() else { return Ok(()) };
     let own = attempt!(digits(&mut pool, last));
     let mut k = 0;
     while k < units.len() {
@@ -306,11 +306,9 @@ const fn sizes_that_fit(window: &Window, [input, output, inside]: [usize; 3]) ->
     let outputs = most(input, inside, window.dilation, window.stride);
     let insides = most(input, output, window.stride, window.dilation);
     match (outputs, insides) {
-        (Some(outputs), Some(insides)) => text!(
-            "an output axis of {} fits, or a window axis of {}",
-            number(outputs),
-            number(insides)
-        ),
+        (Some(outputs), Some(insides)) => {
+            text!("an output axis of {} fits, or a window axis of {}", number(outputs), number(insides))
+        }
         (Some(outputs), None) => text!("an output axis of {} fits", number(outputs)),
         (None, Some(insides)) => text!("a window axis of {} fits", number(insides)),
         (None, None) => text!("shorten both axes, or take smaller steps"),

@@ -2,6 +2,7 @@
 
 use super::shape::Shape;
 use super::units::{Chips, Clusters, Slices};
+use super::windows::{NoWindows, WindowList};
 use crate::command::{Address, FillId, Footprint, Memory, Region};
 use crate::mapping::M;
 use crate::runtime::fault::accept;
@@ -91,24 +92,39 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> fmt::Debug
     }
 }
 
-/// A tensor in DM to read from.
-pub struct DmTensorView<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> {
+/// A tensor in DM to read from, as it lies there or in [windows](Self::windows).
+pub struct DmTensorView<
+    'l,
+    D: Scalar,
+    Chip: M,
+    Cluster: M,
+    Slice: M,
+    Element: M,
+    Windows: WindowList = NoWindows,
+> {
     address: Address,
     fill: FillId,
-    types: PhantomData<(&'l (), D, Chip, Cluster, Slice, Element)>,
+    types: PhantomData<(&'l (), D, Chip, Cluster, Slice, Element, Windows)>,
 }
 
-impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> Clone
-    for DmTensorView<'_, D, Chip, Cluster, Slice, Element>
+impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, Windows: WindowList> Clone
+    for DmTensorView<'_, D, Chip, Cluster, Slice, Element, Windows>
 {
     fn clone(&self) -> Self {
         Self { ..*self }
     }
 }
 
-impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
-    DmTensorView<'_, D, Chip, Cluster, Slice, Element>
+impl<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, Windows: WindowList>
+    DmTensorView<'l, D, Chip, Cluster, Slice, Element, Windows>
 {
+    /// The same, read in other windows.
+    pub(super) fn with_windows<Windows2: WindowList>(
+        self,
+    ) -> DmTensorView<'l, D, Chip, Cluster, Slice, Element, Windows2> {
+        DmTensorView { address: self.address, fill: self.fill, types: PhantomData }
+    }
+
     /// The address of the tensor in each slice.
     pub fn address(&self) -> Address {
         self.address
