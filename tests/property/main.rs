@@ -33,6 +33,7 @@ mod trees;
 mod trf_cache;
 mod vector;
 mod vrf;
+mod windows;
 mod worked_examples;
 
 #[path = "../cli/run.rs"]
