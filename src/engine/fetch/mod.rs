@@ -155,9 +155,19 @@ const NEVER_RUN: FetchConfig = {
 
 /// All rules of a fetch, in the order in which they are reported. What `begin_interleaved` and `windows` refuse is not
 /// reported again.
-struct CheckedFetch<D, D2, Cluster, Slice, Element, Time2, Packet2, const T: Tu, Begin, Adapter, Windows>(
-    PhantomData<(D, D2, Cluster, Slice, Element, Time2, Packet2, Begin, Adapter, Windows)>,
-);
+struct CheckedFetch<
+    D,
+    D2,
+    Cluster,
+    Slice,
+    Element,
+    Time2,
+    Packet2,
+    const T: Tu,
+    Begin,
+    Adapter,
+    Windows = NoWindows,
+>(PhantomData<(D, D2, Cluster, Slice, Element, Time2, Packet2, Begin, Adapter, Windows)>);
 
 impl<
     D: Scalar,

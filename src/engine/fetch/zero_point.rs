@@ -12,7 +12,7 @@ use crate::engine::stream::{BeginTensor, FetchTensor, StreamTensor};
 use crate::mapping::{AxisName, M, Symbol};
 use crate::runtime::Tu;
 use crate::scalar::{ChipType, FetchCast, Rngd, RngdS, Scalar, StreamScalar, i4, i5, i9};
-use crate::tensor::{NoWindows, WindowList};
+use crate::tensor::WindowList;
 
 mod sealed {
     pub trait Sealed {}
@@ -122,7 +122,7 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, I: AxisName, Ele
         D: ZeroPointCast<D2, Kind>,
     {
         let plan = const {
-            &CheckedFetch::<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Symbol<I>, ZeroPoint, NoWindows>::CONFIG
+            &CheckedFetch::<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Symbol<I>, ZeroPoint>::CONFIG
         };
         let mut pass = self.pass;
         let zero_points = zero_points.map(ZeroPointCast::<D2, Kind>::number);
