@@ -26,6 +26,7 @@ mod switch;
 mod threads;
 mod transposes;
 mod vector;
+mod windows;
 
 use furiosa_visa_std::chip::CheckOptions;
 use furiosa_visa_std::prelude::*;
