@@ -7,14 +7,14 @@
 //!
 //!   out[n, oh, ow, f] = Σ image[n, oh + kh, ow + kw] · filter[f, kh, kw]
 //!
-//!   a packet m![OH % 2, OW # 8]: two rows of places, of which all meet the same tap of a filter
+//!   a packet m![OW # 8]: a row of places, of which all meet the same tap of a filter. The nine of the first row:
 //!
 //!   kh = 0, kw = 0   ▣▣▣▣▣▣··     kw = 1   ·▣▣▣▣▣▣·     kw = 2   ··▣▣▣▣▣▣     kh = 1, kw = 0   ········
-//!                    ▣▣▣▣▣▣··              ·▣▣▣▣▣▣·              ··▣▣▣▣▣▣                      ▣▣▣▣▣▣··
-//!                    ········              ········              ········                      ▣▣▣▣▣▣··
+//!                    ········              ········              ········                      ▣▣▣▣▣▣··    …
+//!                    ········              ········              ········                      ········
 //! ```
 //!
-//! Each step reads the packet a pixel further, and the accumulator adds the nine taps. The same sums from a tensor that
+//! Each step reads the row a pixel further, and the accumulator adds the nine taps. The same sums from a tensor that
 //! holds the nine pixels of every place side by side (im2col) need that tensor first: a pass that copies the windows. The
 //! example runs both, in int8 and in bf16, compares every sum with the host, bit for bit, and prints the cycles.
 //!
@@ -28,8 +28,8 @@ axes![N = 512, P = 65, H = 8, W = 8, OH = 6, OW = 6, KH = 3, KW = 3, F = 8];
 
 type Cluster = m![1 # 2];
 type Slice = m![N / 2];
-/// Two rows of places.
-type Places = m![OH % 2, OW # 8];
+/// A row of places.
+type Places = m![OW # 8];
 /// The taps of a filter, or the pixels that it meets at a place.
 type Patch = m![KH, KW # 8];
 /// The same in whole flits of either type.
@@ -57,19 +57,19 @@ macro_rules! kernels {
                     .to_trf(TrfAddress::Full)
             }
 
-            /// By windows: a step per tap and two rows of places.
+            /// By windows: a step per tap and row of places.
             #[device(chip = 1)]
             pub fn windows(ctx: &mut Context, images: &Images<$d>, filters: &Filters<$d>) -> Sums<$s> {
                 let filters = rows(ctx, filters);
                 let images = images.to_dm::<Cluster, Slice, m![N % 2, H, W]>(&mut ctx.tdma, 0);
                 let view = images.view();
                 let view = view.windows::<m![H], m![OH], m![KH], 1, 1>().windows::<m![W], m![OW], m![KW], 1, 1>();
-                let sums = (ctx.main.begin(view).fetch::<$d, m![N % 2, OH / 2, KH, KW], Places>())
-                    .collect::<m![N % 2, OH / 2, KH, KW], m![{ Places } # $flit]>()
-                    .align::<m![N % 2, OH / 2, KH, KW], m![{ Places } # $packet], _, _>(&filters)
+                let sums = (ctx.main.begin(view).fetch::<$d, m![N % 2, OH, KH, KW], Places>())
+                    .collect::<m![N % 2, OH, KH, KW], m![{ Places } # $flit]>()
+                    .align::<m![N % 2, OH, KH, KW], m![{ Places } # $packet], _, _>(&filters)
                     .contract::<Places>()
-                    .accumulate::<m![N % 2, OH / 2, { Places }], m![F]>(AccumulationKind::Interleaved)
-                    .commit::<m![N % 2, OH, OW # 8, F]>(1 << 14);
+                    .accumulate::<m![N % 2, OH, OW], m![F]>(AccumulationKind::Interleaved)
+                    .commit::<m![N % 2, OH, OW, F]>(1 << 14);
                 sums.to_hbm(&mut ctx.tdma, 1 << 26)
             }
 
@@ -148,14 +148,14 @@ fn convolved(images: &[i8]) -> Vec<i32> {
     sums
 }
 
-/// From the first command in DM to the last one, without the way from HBM and back.
-fn cycles_in_dm(report: &Report) -> u64 {
+/// What the passes over the images take, without the ways from HBM and back.
+fn cycles_in_passes(report: &Report) -> u64 {
     let passes: Vec<_> = report.records.iter().filter(|record| record.operation == "commit").collect();
     passes.iter().map(|pass| pass.end - pass.start).sum()
 }
 
 fn print(name: &str, [windows, im2col]: [&Report; 2]) {
-    let passes = [windows, im2col].map(cycles_in_dm);
+    let passes = [windows, im2col].map(cycles_in_passes);
     let all = [windows, im2col].map(|report| report.kernels[0].makespan());
     println!("{name}   windows {:>7} cycles in passes, {:>7} in all", passes[0], all[0]);
     println!("       im2col  {:>7} cycles in passes, {:>7} in all", passes[1], all[1]);
@@ -186,7 +186,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let same = |sums: &[f32]| sums.iter().zip(&expected).all(|(sum, own)| *sum == *own as f32 / 16.0);
     assert!(
         windows.len() == expected.len() && same(&windows) && same(&im2col),
-        "nor are those of bf16 others"
+        "the sums of bf16 are those of the host"
     );
     print("bf16", [&by_windows, &by_im2col]);
 
