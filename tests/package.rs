@@ -67,6 +67,7 @@ fn the_library() {
         "examples/05_sum_over_slices.rs",
         "examples/05_transpose.rs",
         "examples/07_softmax.rs",
+        "examples/08_convolution.rs",
     ];
     check("furiosa-visa-std", ".", &more);
 }

@@ -9,7 +9,7 @@ mod shape;
 mod trf;
 mod units;
 mod vrf;
-mod windows;
+pub mod windows;
 
 pub use dm::{DmTensor, DmTensorView, DmTensorViewMut};
 pub use hbm::{HbmTensor, HbmTensorView, HbmTensorViewMut};
@@ -17,7 +17,7 @@ pub use shape::Shape;
 pub use trf::{TrfTensor, TrfTensorView, TrfTensorViewMut};
 pub(crate) use units::{Clusters, Slices};
 pub use vrf::{VrfTensor, VrfTensorView, VrfTensorViewMut};
-pub use windows::{HasNoWindows, IsReadFromDm, NoWindows, WindowList, Windowed};
+pub use windows::{NoWindows, WindowList, Windowed};
 
 use crate::command::{Address, Footprint, Memory};
 use crate::error::{PlanError, refuse};

@@ -1,6 +1,6 @@
 //! Streams of windows: what they read is checked where they read it.
 
-use crate::{B, Cluster, DmX, Slice, X, Z, check, fine, flagged, launched, launched_with};
+use crate::{B, DmX, X, Z, check, fine, flagged, launched, launched_with};
 use furiosa_visa_std::chip::{Check, FaultKind};
 use furiosa_visa_std::prelude::*;
 

@@ -12,6 +12,7 @@
 //! * [masking](MaskConfig): padding of the innermost axis is replaced, by 0 unless
 //!   [`pad_value`](crate::engine::stream::BeginTensor::pad_value) says otherwise.
 //! * [`stages`]: which stages there are, in which context.
+//! * [windows](crate::tensor::windows): axes that are read at overlapping positions, for convolutions.
 
 pub mod stages;
 
