@@ -136,7 +136,7 @@ fn written_again(ctx: &mut Context, x: &X, _: &Z) {
 
 #[test]
 fn windows_of_a_tensor_that_was_overwritten() {
-    let lines = &["read", "written over it", "written first"];
+    let lines = &["read", "written first", "written over it"];
     let bad = |name, program| flagged(name, program, FaultKind::StaleRead, lines, &["stale read"]);
     check(
         Check::StaleReads,
