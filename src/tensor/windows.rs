@@ -30,9 +30,8 @@
 //! memory. The copy that has a place for each (im2col) is a pass: fetch the view, collect, and commit to a tensor with the
 //! output and the window axis.
 
-use super::DmTensorView;
-use super::DmTensorViewMut;
-use super::HbmTensorView;
+use super::{DmTensorView, DmTensorViewMut, HbmTensorView, HbmTensorViewMut};
+use crate::engine::copies::SubContext;
 use crate::engine::dma::OnChip;
 use crate::list::List;
 use crate::mapping::M;
@@ -216,7 +215,7 @@ where
     pub fn to_hbm_view<Element2: M>(
         self,
         _dma: &mut impl OnChip,
-        _destination: super::HbmTensorViewMut<'_, D, Chip, Element2>,
+        _destination: HbmTensorViewMut<'_, D, Chip, Element2>,
     ) where
         Self: HasNoWindows<(Element2,)>,
     {
@@ -235,7 +234,7 @@ where
     #[doc(hidden)]
     pub fn to_dm_view_pcopy<Slice2: M, Element2: M>(
         self,
-        _sub: &mut impl crate::engine::copies::SubContext,
+        _sub: &mut impl SubContext,
         _destination: DmTensorViewMut<'_, D, Chip, Cluster, Slice2, Element2>,
     ) where
         Self: HasNoWindows<(Slice2, Element2)>,

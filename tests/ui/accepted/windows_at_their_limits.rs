@@ -32,9 +32,9 @@ fn of_one_position(ctx: &mut Context, x: &Image) {
 
 #[device(chip = 1)]
 fn of_parts(ctx: &mut Context, x: &Image) {
-    let x = x.to_dm::<Unit, m![N], m![H % 4, W, H / 4]>(&mut ctx.tdma, 0);
+    let x = x.to_dm::<Unit, m![N], m![H % 4, H / 4, W]>(&mut ctx.tdma, 0);
     let view = x.view().windows::<m![H % 4], m![ON], m![KN], 1, 1>();
-    let _ = ctx.main.begin(view).fetch::<i8, m![ON, KN], m![W, H / 4]>();
+    let _ = ctx.main.begin(view).fetch::<i8, m![ON, KN, H / 4], m![W]>();
 }
 
 #[device(chip = 1)]
