@@ -82,7 +82,7 @@ fn random_window(random: &mut Random, k: usize) -> Window {
     let inside = random.between(1, longest);
     let most = (input - 1 - (inside - 1) * dilation) / stride + 1;
     let output = if random.chance(60) { most } else { random.between(1, most) };
-    let mut part = |random: &mut Random, letter: char, modulus: usize| match random.below(5) {
+    let part = |random: &mut Random, letter: char, modulus: usize| match random.below(5) {
         0 => part_of(random, &name(letter), modulus),
         _ => Part::whole(&name(letter), modulus),
     };
