@@ -29,7 +29,7 @@ use super::config::{Config, Entry};
 use super::loops::{Loops, NO_LOOPS, fit, join};
 use super::refusals::{dropped, incompatible, insufficient, not_factorizable, too_many};
 use super::request::{Job, Request};
-use super::window::{place, reads};
+use super::window::{place, read_axis};
 use crate::error::{PlanError, attempt};
 use crate::mapping::{Atom, CutRule, Expr, Factor, Factors, Matched, Pieces, Pool, Term, matched};
 use crate::spec;
@@ -189,7 +189,7 @@ const fn is_absent(
     if buffer.holds(&term.atom) && is_covered(pool, buffer, term) {
         return Err(incompatible(pool, job, term, resize));
     }
-    let held = buffer.holds(&term.atom) || reads(&job.windows, &term.atom);
+    let held = buffer.holds(&term.atom) || read_axis(&job.windows, &term.atom);
     if held && !buffer.holds_in_composite(pool, &term.atom) {
         return Err(insufficient(pool, job, term, resize, "holds no such part of the axis"));
     }

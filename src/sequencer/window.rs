@@ -100,6 +100,18 @@ pub(super) const fn windows_of(
         let digits = attempt!(digits(pool, &windows[k]));
         attempt!(is_whole_digit(pool, element, &windows[k], &digits));
         attempt!(fits(&windows[k]));
+        if let Some((term, _)) = digits.input
+            && let Some(other) = reads(pool, &list, &term)
+        {
+            refuse!(
+                "window axis",
+                "{}: the input axis {} is read in windows already, of {} and {}; help: call `.windows::<…>()` once for each axis",
+                str(OPERATION),
+                mapping(windows[k].input),
+                mapping(windows[other].output),
+                mapping(windows[other].window),
+            );
+        }
         if let Some((term, _)) = twice(pool, element, &list, &digits) {
             return Err(named_twice(pool, &windows[k], &term));
         }
@@ -427,8 +439,22 @@ pub(super) const fn is_replaced(
     None
 }
 
+/// The window whose input has values of a digit.
+const fn reads(pool: &Pool, windows: &Windows, digit: &Term) -> Option<usize> {
+    let mut k = 0;
+    while k < windows.len() {
+        if let Some((term, _)) = &windows.get(k).input
+            && overlap(pool, term, digit)
+        {
+            return Some(k);
+        }
+        k += 1;
+    }
+    None
+}
+
 /// Whether a window reads a part of this axis.
-pub(super) const fn reads(windows: &Windows, atom: &Atom) -> bool {
+pub(super) const fn read_axis(windows: &Windows, atom: &Atom) -> bool {
     let mut k = 0;
     while k < windows.len() {
         if let Some((term, _)) = &windows.get(k).input

@@ -146,6 +146,14 @@ fn each_name_is_for_one_thing() {
 }
 
 #[test]
+fn an_axis_is_read_in_one_way() {
+    let text = "windows: the input axis `m![H]` is read in windows already, of `m![OH]` and `m![KH]`; help: call \
+                `.windows::<…>()` once for each axis";
+    let other = window::<m![H], m![ON], m![KW]>(1, 1);
+    refused::<m![H, W], m![OH, ON, KH, KW], m![W]>(&[ROWS, other], "window axis", text);
+}
+
+#[test]
 fn a_stream_names_what_the_view_has() {
     refused::<m![H, W], m![OH, H], m![W]>(
         &[ROWS],

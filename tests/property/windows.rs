@@ -310,7 +310,7 @@ fn broken(random: &mut Random, mut case: Case) -> Option<(Case, &'static str)> {
         members.retain(|member| member.axes() != axes);
         Map::sequence(&members)
     };
-    let rule = match random.below(8) {
+    let rule = match random.below(9) {
         // One position too many, at either axis.
         0 | 1 => {
             let part = if random.chance(50) { &mut own.output } else { &mut own.window };
@@ -363,6 +363,18 @@ fn broken(random: &mut Random, mut case: Case) -> Option<(Case, &'static str)> {
             if !own.is_inside() || own.input.map() != case.memory {
                 return None;
             }
+            "window axis"
+        }
+        8 if own.input.modulus > 1 => {
+            // The same digit once more, in other windows.
+            let again = Window {
+                input: own.input.clone(),
+                output: Part::whole("Q", random.between(1, 2)),
+                window: Part::whole("R", 1),
+                stride: 1,
+                dilation: 1,
+            };
+            case.windows.push(again);
             "window axis"
         }
         _ => return None,
