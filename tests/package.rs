@@ -69,6 +69,7 @@ fn the_library() {
         "examples/05_transpose.rs",
         "examples/06_mlp.rs",
         "examples/07_softmax.rs",
+        "examples/08_convolution.rs",
         "examples/09_gather.rs",
     ];
     check("furiosa-visa-std", ".", &more);

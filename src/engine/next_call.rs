@@ -16,7 +16,7 @@ use crate::engine::switch::SwitchConfig;
 use crate::mapping::{Identity, M};
 use crate::runtime::Tu;
 use crate::scalar::{ChipType, Scalar, StreamScalar};
-use crate::tensor::{DmTensor, DmTensorViewMut, HbmTensor, TrfTensor};
+use crate::tensor::{DmTensor, DmTensorViewMut, HbmTensor, TrfTensor, WindowList};
 
 /// Bounds that no stream meets. Each has the words for the stage that lacks it.
 macro_rules! never_met {
@@ -181,12 +181,13 @@ macro_rules! wrong_calls {
 type Sum<D> = <D as ContractsTo<Identity>>::Output;
 
 wrong_calls! {
-    [D: Scalar, Kind: ChipType] BeginTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, Kind>, D {
+    [D: Scalar, Kind: ChipType, Windows: WindowList]
+    BeginTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, Kind, Windows>, D {
         WasFetched: switch switch_to collect align cast transpose commit commit_view to_trf to_vrf;
         WasCommitted: to_hbm to_dm;
     }
-    [D: ContractsTo<Identity>, Kind: ChipType]
-    BeginTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, Kind>, Sum<D> {
+    [D: ContractsTo<Identity>, Kind: ChipType, Windows: WindowList]
+    BeginTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, Kind, Windows>, Sum<D> {
         WasFetched: contract accumulate;
     }
     [D: StreamScalar] FetchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {

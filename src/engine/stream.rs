@@ -27,7 +27,7 @@ use crate::runtime::fault::{Begun, accept};
 use crate::runtime::{Tu, TuContext};
 use crate::scalar::{ChipType, Rngd, Scalar, StreamScalar};
 use crate::spec::ChipKind;
-use crate::tensor::DmTensorView;
+use crate::tensor::{DmTensorView, NoWindows, WindowList};
 use core::fmt;
 use core::marker::PhantomData;
 use core::panic::Location;
@@ -37,6 +37,7 @@ pub mod stage {
     pub use crate::engine::vector::stage::*;
 
     use crate::scalar::{ChipType, Rngd};
+    use crate::tensor::{NoWindows, WindowList};
     use core::convert::Infallible;
     use core::marker::PhantomData;
 
@@ -71,11 +72,14 @@ pub mod stage {
         };
     }
 
-    /// A tensor in DM that is about to be read, by chips of a kind.
+    /// A tensor in DM that is about to be read, by chips of a kind, in windows or as it lies there.
     #[derive(Debug)]
-    pub struct PositionBegin<Kind: ChipType = Rngd>(PhantomData<Kind>, Infallible);
-    impl<Kind: ChipType> sealed::Sealed for PositionBegin<Kind> {}
-    impl<Kind: ChipType> Position for PositionBegin<Kind> {
+    pub struct PositionBegin<Kind: ChipType = Rngd, Windows: WindowList = NoWindows>(
+        PhantomData<(Kind, Windows)>,
+        Infallible,
+    );
+    impl<Kind: ChipType, Windows: WindowList> sealed::Sealed for PositionBegin<Kind, Windows> {}
+    impl<Kind: ChipType, Windows: WindowList> Position for PositionBegin<Kind, Windows> {
         const NAME: &'static str = "begin";
         const SUB_COMMIT: bool = true;
     }
@@ -188,9 +192,20 @@ pub struct StreamTensor<
     types: PhantomData<(P, D, Chip, Cluster, Slice, Time, Packet)>,
 }
 
-/// A tensor in DM that is about to be read: `.fetch()` comes next. `Kind` is the kind of chip whose conversions fetch has.
-pub type BeginTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet, Kind = Rngd> =
-    StreamTensor<'l, T, PositionBegin<Kind>, D, Chip, Cluster, Slice, Time, Packet>;
+/// A tensor in DM that is about to be read: `.fetch()` comes next. `Kind` is the kind of chip whose conversions fetch has,
+/// and `Windows` are those of the [view](crate::tensor::DmTensorView::windows).
+pub type BeginTensor<
+    'l,
+    const T: Tu,
+    D,
+    Chip,
+    Cluster,
+    Slice,
+    Time,
+    Packet,
+    Kind = Rngd,
+    Windows = NoWindows,
+> = StreamTensor<'l, T, PositionBegin<Kind, Windows>, D, Chip, Cluster, Slice, Time, Packet>;
 /// Packets as they were read: `.collect()` comes next, or `.switch()` before it.
 pub type FetchTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionFetch, D, Chip, Cluster, Slice, Time, Packet>;
@@ -249,10 +264,10 @@ impl<const T: Tu> TuContext<T> {
     /// first one: each slice reads its own DM.
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
-    pub fn begin<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>(
+    pub fn begin<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, Windows: WindowList>(
         &'l mut self,
-        tensor: DmTensorView<'l, D, Chip, Cluster, Slice, Element>,
-    ) -> BeginTensor<'l, T, D, Chip, Cluster, Slice, Identity, Element> {
+        tensor: DmTensorView<'l, D, Chip, Cluster, Slice, Element, Windows>,
+    ) -> BeginTensor<'l, T, D, Chip, Cluster, Slice, Identity, Element, Rngd, Windows> {
         let region = tensor.stream_region("begin");
         let begun = self.begun();
         StreamTensor::new(self, Box::new(Pass::new(begun, region)))
@@ -265,8 +280,8 @@ impl<const T: Tu> TuContext<T> {
     }
 }
 
-impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
-    BeginTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>
+impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, Windows: WindowList>
+    BeginTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, Rngd, Windows>
 {
     /// Says for which kind of chip the stream is: `.on::<RngdS>()` gives `.fetch()` the conversions that only RNGD-S
     /// has. Programs for RNGD run on both kinds.
@@ -274,7 +289,9 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet:
     /// # Panics
     /// Where the chips of the system are of another kind: see [`SimOptions`](crate::runtime::SimOptions::chip_kind).
     #[track_caller]
-    pub fn on<Kind: ChipType>(self) -> BeginTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, Kind> {
+    pub fn on<Kind: ChipType>(
+        self,
+    ) -> BeginTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, Kind, Windows> {
         accept("on", check_kind(self.context.chip_kind(), Kind::KIND));
         StreamTensor::new(self.context, self.pass)
     }

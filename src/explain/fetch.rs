@@ -69,10 +69,12 @@ fn explain_request(
     let buf = factorize(&mut pool, request.element);
     let loops = Request {
         buf_expr: Some(request.element),
+        windows: request.windows,
         ..Request::new(operation, &buf, Stream::Expr(request.time), Stream::Expr(request.packet))
     };
     let mut explanation = attempt!(explain_loops(&mut pool, &loops));
-    explanation.buf = format!("m![{}]", request.element);
+    let windows = request.windows.iter().map(|window| format!(", in windows {window}")).collect::<String>();
+    explanation.buf = format!("m![{}]{windows}", request.element);
     let (run, bits) = (explanation.contiguous_run, request.input.bits());
     let bytes = match run.checked_mul(bits) {
         Some(run_bits) if run_bits.is_multiple_of(8) => format!(", {}", count(run_bits / 8, "byte")),

@@ -15,6 +15,7 @@ use crate::mapping::{M, Pool, modulo, resize, strip};
 use crate::runtime::Tu;
 use crate::scalar::{Scalar, StreamScalar};
 use crate::sequencer::{BufferPlan, Explanation, Request, Stream, explain_loops};
+use crate::tensor::WindowList;
 use core::fmt;
 
 mod cast;
@@ -45,8 +46,17 @@ fn explained(explanation: Result<Explanation, PlanError>) -> Explanation {
     explanation.expect("what derives can be explained")
 }
 
-impl<D: Scalar, D2: StreamScalar, Element: M, Time2: M, Packet2: M, const T: Tu, Begin: M, Adapter: Stages>
-    FetchPlan<D, D2, Element, Time2, Packet2, T, Begin, Adapter>
+impl<
+    D: Scalar,
+    D2: StreamScalar,
+    Element: M,
+    Time2: M,
+    Packet2: M,
+    const T: Tu,
+    Begin: M,
+    Adapter: Stages,
+    Windows: WindowList,
+> FetchPlan<D, D2, Element, Time2, Packet2, T, Begin, Adapter, Windows>
 {
     /// How the sequencer follows from the mappings.
     ///

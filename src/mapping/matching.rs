@@ -168,6 +168,32 @@ impl Pieces {
         false
     }
 
+    /// The piece that is this digit with so many values. Blocks with dead positions before them that the other side does
+    /// not know are taken apart to find it.
+    pub const fn whole_digit(
+        &mut self,
+        pool: &Pool,
+        other: &Pieces,
+        term: &Term,
+        values: usize,
+    ) -> Option<usize> {
+        loop {
+            let mut k = 0;
+            while k < self.list.len() {
+                if let Factor::Term { term: own, resize } = &self.list.get(k).factor
+                    && *resize == values
+                    && own.is(term)
+                {
+                    return Some(k);
+                }
+                k += 1;
+            }
+            if !self.open(pool, other) {
+                return None;
+            }
+        }
+    }
+
     /// Whether a piece is a digit of this atom.
     pub const fn holds(&self, atom: &Atom) -> bool {
         let mut k = 0;

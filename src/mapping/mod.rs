@@ -120,7 +120,7 @@ pub use guard::{GUARD_DIGITS, GUARD_SUMS, Guard, GuardDigit, GuardMappings, Guar
 pub use index::{Index, Invalid};
 pub use liveness::{GuardBuilder, liveness, liveness_of};
 pub(crate) use matching::{
-    CutRule, Matched, PIECES, Pieces, matched, mentions, mentions_axis, overlap, repeated,
+    CutRule, Matched, PIECES, Piece, Pieces, matched, mentions, mentions_axis, overlap, repeated,
 };
 pub(crate) use normal::{compare, factorize_uncut, factors_of};
 pub use normal::{factorize, gcd, modulo, pad_to, product, resize, stride, strip};

@@ -29,6 +29,7 @@ use super::config::{Config, Entry};
 use super::loops::{Loops, NO_LOOPS, fit, join};
 use super::refusals::{dropped, incompatible, insufficient, not_factorizable, too_many};
 use super::request::{Job, Request};
+use super::window::{place, read_axis};
 use crate::error::{PlanError, attempt};
 use crate::mapping::{Atom, CutRule, Expr, Factor, Factors, Matched, Pieces, Pool, Term, matched};
 use crate::spec;
@@ -108,7 +109,8 @@ pub(super) const fn trace(pool: &mut Pool, job: &Job<'_>, entries: usize) -> Res
 /// The stream and the buffer, cut at the same places.
 const fn paired(pool: &Pool, job: &Job<'_>, time: &Factors, packet: &Factors) -> Matched {
     let stream = Pieces::new(&[packet, time]).sliceable();
-    let buffer = Pieces::new(&[job.request.buf]).movable();
+    let mut buffer = Pieces::new(&[job.request.buf]).movable();
+    place(pool, &job.windows, &mut buffer, &stream);
     matched(pool, stream, buffer, [CutRule::Ragged; 2])
 }
 
@@ -187,7 +189,8 @@ const fn is_absent(
     if buffer.holds(&term.atom) && is_covered(pool, buffer, term) {
         return Err(incompatible(pool, job, term, resize));
     }
-    if buffer.holds(&term.atom) && !buffer.holds_in_composite(pool, &term.atom) {
+    let held = buffer.holds(&term.atom) || read_axis(&job.windows, &term.atom);
+    if held && !buffer.holds_in_composite(pool, &term.atom) {
         return Err(insufficient(pool, job, term, resize, "holds no such part of the axis"));
     }
     if buffer.touches(pool, &term.atom) {

@@ -15,8 +15,9 @@ use super::config::{Config, Entry};
 use super::derive::{PACKET, TIME, Trace, trace};
 use super::limits::{contiguous_run, limited};
 use super::request::{Job, Request, Stream};
+use super::window::{Windows, window_of};
 use crate::error::PlanError;
-use crate::mapping::{Atom, Expr, Factor, Factors, Pool, Term, size_of_factors, write_factors};
+use crate::mapping::{Atom, Expr, Factor, Factors, Piece, Pool, Term, size_of_factors, write_factors};
 use crate::spec;
 use crate::text::Text;
 use core::fmt;
@@ -50,7 +51,7 @@ pub struct MergedRow {
 pub struct Explanation {
     /// The call, for example `read`.
     pub operation: &'static str,
-    /// The buffer, in `m![…]` notation.
+    /// The buffer, in `m![…]` notation, and its windows.
     pub buf: String,
     /// What the call names time and packet.
     pub names: [&'static str; 2],
@@ -137,6 +138,7 @@ struct Table<'a> {
     pool: &'a Pool,
     trace: &'a Trace,
     buf: &'a Factors,
+    windows: &'a Windows,
     rows: Vec<Row>,
     /// What each row walks over, for the names of merged entries.
     walked: Vec<Factors>,
@@ -145,12 +147,12 @@ struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    fn new(pool: &'a Pool, job: &Job<'a>, trace: &'a Trace) -> Self {
+    fn new(pool: &'a Pool, job: &'a Job<'a>, trace: &'a Trace) -> Self {
         // A digit without a partner is one of which the stream takes the first value: no loop reads it.
         let read =
             trace.matched.divisor.list.iter().map(|piece| !piece.matched && !job.request.unread).collect();
-        let mut table =
-            Self { pool, trace, buf: job.request.buf, rows: Vec::new(), walked: Vec::new(), read };
+        let (buf, windows) = (job.request.buf, &job.windows);
+        let mut table = Self { pool, trace, buf, windows, rows: Vec::new(), walked: Vec::new(), read };
         for (level, stream) in [(TIME, &job.request.time), (PACKET, &job.request.packet)] {
             let mut found = Vec::new();
             members(stream.members(), 1, &mut found);
@@ -201,6 +203,9 @@ impl<'a> Table<'a> {
             _ if entry.stride == 0 => "not in Buf (broadcast)".to_string(),
             (_, Some(packet)) if entry.stride == 1 => format!("contiguous ({packet} dimension)"),
             (None, _) => "padding (reads on)".to_string(),
+            (Some(&inner), _) if window_of(self.windows, matched.divisor.list.get(inner)).is_some() => {
+                self.window_source(inner)
+            }
             (Some(0), _) => format!("{term} in {}", self.unread()),
             (Some(&inner), _) => format!("m![{}]::SIZE", self.segments(inner)),
         };
@@ -216,6 +221,43 @@ impl<'a> Table<'a> {
         self.walked.push(walked);
     }
 
+    /// Where the stride of a digit of a window comes from: what is inside of the digit that is read in windows, times the
+    /// positions of it per step.
+    fn window_source(&self, k: usize) -> String {
+        let pieces = &self.trace.matched.divisor.list;
+        let piece = pieces.get(k);
+        let Some((number, input, base)) = window_of(self.windows, piece) else { return String::new() };
+        let first =
+            (0..k).find(|&k| window_of(self.windows, pieces.get(k)).is_some_and(|own| own.0 == number));
+        let inside = match base {
+            1 => "1".to_string(),
+            _ => format!("m![{}]::SIZE", self.segments(first.unwrap_or(k))),
+        };
+        let mut digit = Factors::one();
+        digit.append(input);
+        let digit = write_factors(Text::new(), self.pool, digit.as_slice());
+        format!("{inside} * {} (windows of m![{digit}])", piece.base / base)
+    }
+
+    /// The innermost `count` pieces of the buffer, and whether they were read. A digit that is read in windows is there as
+    /// it is in the buffer, read where its outputs and its windows are.
+    fn held(&self, count: usize) -> Vec<(Piece, bool)> {
+        let pieces = &self.trace.matched.divisor.list;
+        let number = |k: usize| window_of(self.windows, pieces.get(k)).map(|(number, ..)| number);
+        let mut held = Vec::new();
+        for (k, piece) in pieces.iter().enumerate().take(count) {
+            match window_of(self.windows, piece) {
+                None => held.push((*piece, self.read[k])),
+                Some((own, factor, base)) if (0..k).all(|k| number(k) != Some(own)) => {
+                    let read = (k..pieces.len()).all(|k| number(k) != Some(own) || self.read[k]);
+                    held.push((Piece { factor, base, ..*piece }, read));
+                }
+                Some(_) => {}
+            }
+        }
+        held
+    }
+
     /// The buffer with padding where it was read; where all of it is padding, without the `m![` and `]`.
     fn unread(&self) -> String {
         let text = self.segments(self.read.len());
@@ -228,8 +270,7 @@ impl<'a> Table<'a> {
     fn segments(&self, count: usize) -> String {
         let pieces = &self.trace.matched.divisor.list;
         let mut segments: Vec<Segment> = Vec::new();
-        for (k, piece) in pieces.iter().enumerate().take(count) {
-            let read = self.read[k];
+        for (piece, read) in self.held(count) {
             fill(&mut segments, piece.base);
             match (piece.factor, segments.last_mut()) {
                 (Factor::Term { term, .. }, _) if self.was_moved(&term) => {
@@ -274,7 +315,10 @@ impl<'a> Table<'a> {
                 }
             }
         }
-        let end = if count < pieces.len() { pieces.get(count).base } else { self.buf.size() };
+        let end = match pieces.as_slice().get(count) {
+            Some(next) => window_of(self.windows, next).map_or(next.base, |(_, _, base)| base),
+            None => self.buf.size(),
+        };
         fill(&mut segments, end);
         write(self.pool, &segments)
     }

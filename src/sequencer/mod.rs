@@ -20,6 +20,7 @@
 //! * A member may be cut where the buffer is cut, at the same digits; `m![A]` over `m![A % 4, A / 4]` is two entries.
 //! * Dead positions before a member are read as well: the loops start before the buffer, `@ base -2`, or inside of it where
 //!   only the buffer has them.
+//! * A digit of the buffer may be read in [windows](Window): two digits of the stream, whose loops overlap in memory.
 //! * Neighbours merge where there are more than 8 entries.
 //! * A product that is padded or cut across its digits is read where it lies in the buffer as one run, and a product
 //!   that the buffer cuts where it is one run of the stream: `m![[A, B] # 12]` over `m![[A, B] % 2, [A, B] / 2]`.
@@ -32,6 +33,10 @@
 //! | incompatible shapes | `m![A % 3, A / 3]` over `m![A % 5, A / 5]` |
 //! | axis dropped | `m![B]` over `m![A, B]` |
 //! | axis repeated | `Time = m![A, A]` |
+//! | window size | windows of 3 at 7 places over 8 positions |
+//! | window axis | windows of `m![H]` over `m![H / 4, W, H % 4]`; an output axis that the buffer has |
+//! | window step | a stride or dilation of 0 |
+//! | windowed axis | `Time = m![H]` where `H` is read in windows of other axes |
 //! | not factorizable | `m![[A, B] # 32]` over a buffer that does not hold `A, B` as one run, or the other way round |
 //! | entry limit | more than 8 entries after merging |
 //! | iteration limit | a loop of more than 65 536 |
@@ -50,6 +55,7 @@ mod request;
 pub mod rows;
 pub mod transfer;
 pub(crate) mod walk;
+mod window;
 
 pub use buffer::{
     BufTensor, BufferConfig, BufferPlan, BufferRequest, IndirectLoop, StreamTensor, derive_buffer,
@@ -61,3 +67,4 @@ pub(crate) use explain::write_table;
 pub use explain::{Explanation, MergedRow, Row, explain_loops};
 pub use limits::{accessed_run, contiguous_run, limited};
 pub use request::{Request, Stream};
+pub use window::{WINDOWS, Window, check_windows};

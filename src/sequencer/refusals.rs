@@ -1,6 +1,7 @@
 //! Why a stream is no nest of loops over a buffer, in the words of the user's mappings.
 
 use super::request::Job;
+use super::window::Window;
 use crate::error::PlanError;
 use crate::mapping::{Factors, Pool, Problem, Term};
 use crate::text::{Text, text};
@@ -23,7 +24,7 @@ pub(super) const fn dropped(pool: &Pool, job: &Job<'_>, digit: &Term, size: usiz
         "{}: the buffer {} holds {}, which the stream {} does not read: an axis cannot be dropped; \
          help: add it to `{}` or `{}`",
         str(job.request.operation),
-        factors(pool, job.request.buf),
+        text(&buffer_text(pool, job)),
         term(pool, digit, size),
         text(&stream),
         str(job.request.names[0]),
@@ -45,7 +46,7 @@ pub(super) const fn insufficient(
          help: iterate only over what the buffer holds",
         str(job.request.operation),
         term(pool, digit, size),
-        factors(pool, job.request.buf),
+        text(&buffer_text(pool, job)),
         str(why),
     );
     PlanError::new("insufficient input", text)
@@ -57,7 +58,7 @@ pub(super) const fn incompatible(pool: &Pool, job: &Job<'_>, digit: &Term, size:
          help: split the axis at the same places on both sides",
         str(job.request.operation),
         term(pool, digit, size),
-        factors(pool, job.request.buf),
+        text(&buffer_text(pool, job)),
     );
     PlanError::new("incompatible shapes", text)
 }
@@ -68,7 +69,7 @@ pub(super) const fn not_factorizable(pool: &Pool, job: &Job<'_>, group: &Factors
          help: pad each axis by itself, or keep the group contiguous in the buffer",
         str(job.request.operation),
         factors(pool, group),
-        factors(pool, job.request.buf),
+        text(&buffer_text(pool, job)),
     );
     PlanError::new("not factorizable", text)
 }
@@ -82,4 +83,26 @@ pub(super) const fn stream_text(pool: &Pool, job: &Job<'_>) -> Text {
         str(job.request.names[1]),
         factors(pool, &job.packet),
     )
+}
+
+/// The buffer with its windows: `` `m![C, H]` with windows `m![H]` = `m![OH]` * 2 + `m![KH]` ``.
+pub(super) const fn buffer_text(pool: &Pool, job: &Job<'_>) -> Text {
+    let mut all = text!("{}", factors(pool, job.request.buf));
+    let windows = job.request.windows;
+    let mut k = 0;
+    while k < windows.len() {
+        let Window { input, output, window, stride, dilation } = &windows[k];
+        all = text!(
+            "{}{} {} = {} * {} + {} * {}",
+            text(&all),
+            str(if k == 0 { " with windows" } else { "," }),
+            mapping(input),
+            mapping(output),
+            number(*stride),
+            mapping(window),
+            number(*dilation),
+        );
+        k += 1;
+    }
+    all
 }

@@ -1,6 +1,7 @@
 //! What a derivation is asked for, and the stream in normal form, in which each part of an axis stands once.
 
 use super::refusals::{healthy, stream_text};
+use super::window::{Window, Windows, is_replaced, windows_of};
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Expr, Factors, Pool, factorize, factorize_uncut, repeated};
 
@@ -55,6 +56,8 @@ pub struct Request<'a> {
     pub partial: bool,
     /// Whether the buffer may hold axes that the stream does not read.
     pub unread: bool,
+    /// Digits of the buffer that are read at overlapping positions.
+    pub windows: &'a [Window],
     /// What the user calls time and packet, for messages.
     pub names: [&'static str; 2],
 }
@@ -71,7 +74,17 @@ impl<'a> Request<'a> {
         packet: Stream<'a>,
     ) -> Self {
         let names = Self::TIME_AND_PACKET;
-        Self { operation, buf, buf_expr: None, time, packet, partial: false, unread: false, names }
+        Self {
+            operation,
+            buf,
+            buf_expr: None,
+            time,
+            packet,
+            partial: false,
+            unread: false,
+            windows: &[],
+            names,
+        }
     }
 }
 
@@ -80,16 +93,31 @@ pub(super) struct Job<'a> {
     pub(super) request: &'a Request<'a>,
     pub(super) time: Factors,
     pub(super) packet: Factors,
+    pub(super) windows: Windows,
 }
 
 impl<'a> Job<'a> {
-    /// Refuses mappings without a normal form, and streams that produce a part of an axis twice.
+    /// Refuses mappings without a normal form, windows that the buffer does not have, and streams that produce a part of
+    /// an axis twice.
     pub(super) const fn new(pool: &mut Pool, request: &'a Request<'a>) -> Result<Self, PlanError> {
         let (packet, time) = (request.packet.factors(pool), request.time.factors(pool));
         attempt!(healthy(request.operation, request.buf));
         attempt!(healthy(request.operation, &time));
         attempt!(healthy(request.operation, &packet));
-        let job = Self { request, time, packet };
+        let windows = attempt!(windows_of(pool, request.buf, request.windows));
+        let job = Self { request, time, packet, windows };
+        if let Some((k, digit, size)) = is_replaced(pool, &job.windows, &[packet, time]) {
+            let (stream, window) = (stream_text(pool, &job), &request.windows[k]);
+            refuse!(
+                "windowed axis",
+                "{}: the stream names {}, in {}, which is read in windows; help: name {} and {}",
+                str(request.operation),
+                term(pool, &digit, size),
+                text(&stream),
+                mapping(window.output),
+                mapping(window.window),
+            );
+        }
         if let Some((digit, size)) = repeated(pool, &[packet, time]) {
             let stream = stream_text(pool, &job);
             refuse!(

@@ -2,6 +2,7 @@
 
 use super::shape::Shape;
 use super::units::{Chips, Clusters, Slices};
+use super::windows::{NoWindows, WindowList};
 use crate::command::{Address, FillId, Footprint, Memory, Part, Region};
 use crate::error::{PlanError, refuse};
 use crate::mapping::M;
@@ -107,30 +108,45 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> fmt::Debug
     }
 }
 
-/// A tensor in DM, or a [tile](crate::tensor::tile) of one, to read from.
-pub struct DmTensorView<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> {
+/// A tensor in DM, or a [tile](crate::tensor::tile) of one, to read from: as it lies there or in [windows](Self::windows).
+pub struct DmTensorView<
+    'l,
+    D: Scalar,
+    Chip: M,
+    Cluster: M,
+    Slice: M,
+    Element: M,
+    Windows: WindowList = NoWindows,
+> {
     pub(super) address: Address,
     pub(super) fill: FillId,
     /// The positions of the tensor that it is a part of.
     pub(super) tensor: &'static Footprint,
     pub(super) part: Part,
-    types: PhantomData<(&'l (), D, Chip, Cluster, Slice, Element)>,
+    types: PhantomData<(&'l (), D, Chip, Cluster, Slice, Element, Windows)>,
 }
 
-impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> Clone
-    for DmTensorView<'_, D, Chip, Cluster, Slice, Element>
+impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, Windows: WindowList> Clone
+    for DmTensorView<'_, D, Chip, Cluster, Slice, Element, Windows>
 {
     fn clone(&self) -> Self {
         Self { ..*self }
     }
 }
 
-impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
-    DmTensorView<'_, D, Chip, Cluster, Slice, Element>
+impl<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, Windows: WindowList>
+    DmTensorView<'l, D, Chip, Cluster, Slice, Element, Windows>
 {
     /// A part of a tensor at an address.
     pub(super) fn part_of(address: Address, fill: FillId, tensor: &'static Footprint, part: Part) -> Self {
         Self { address, fill, tensor, part, types: PhantomData }
+    }
+
+    /// The same, read in other windows.
+    pub(super) fn with_windows<Windows2: WindowList>(
+        self,
+    ) -> DmTensorView<'l, D, Chip, Cluster, Slice, Element, Windows2> {
+        DmTensorView::part_of(self.address, self.fill, self.tensor, self.part)
     }
 
     /// The address of the tensor in each slice, of which a tile is a part.

@@ -11,6 +11,7 @@ pub mod tile;
 mod trf;
 mod units;
 mod vrf;
+pub mod windows;
 
 pub use dm::{DmTensor, DmTensorView, DmTensorViewMut};
 pub use hbm::{HbmTensor, HbmTensorView, HbmTensorViewMut};
@@ -18,6 +19,7 @@ pub use shape::Shape;
 pub use trf::{TrfTensor, TrfTensorView, TrfTensorViewMut};
 pub(crate) use units::{Clusters, Slices};
 pub use vrf::{VrfTensor, VrfTensorView, VrfTensorViewMut};
+pub use windows::{NoWindows, WindowList, Windowed};
 
 use crate::command::{Address, Footprint, Memory};
 use crate::error::{PlanError, refuse};

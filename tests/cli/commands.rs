@@ -66,6 +66,24 @@ note: fetch: a packet";
 }
 
 #[test]
+fn windows_and_their_loops() {
+    let axes = "H=8,W=16,OH=3,KH=3,OW=8,KW=9";
+    let windows = ["--windows", "H, OH, KH, 2, 1; W, OW, KW, 1, 1"];
+    let output = run(&explain(axes, "H, W", "OH, KH, KW", "OW", &windows));
+    assert_eq!(output.code, 0, "{output:?}");
+    for line in [
+        "read m![H, W], in windows m![H] = m![OH] * 2 + m![KH], in windows m![W] = m![OW] + m![KW]: Time m![OH, KH, KW], Packet \
+         m![OW]\n",
+        "| OH   | 3 : 32 | m![W]::SIZE * 2 (windows of m![H])",
+        "| KH   | 3 : 16 | m![W]::SIZE * 1 (windows of m![H])",
+        "final config        [3 : 32, 3 : 16, 9 : 1, 8 : 1] : 8",
+        "cycles              81 (81 packets × 1)",
+    ] {
+        assert!(output.stdout.contains(line), "`{line}` is not in\n{}", output.stdout);
+    }
+}
+
+#[test]
 fn a_read_that_merges() {
     let time = "W/16, H%2, H/2, C/2, C%2, N/2, N%2, W/8%2";
     let output = run(&explain("N=8,C=8,H=8,W=32", "N, C, H, W", time, "W % 8", &[]));

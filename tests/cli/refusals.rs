@@ -84,6 +84,25 @@ fn deep_nesting_within_the_limit() {
 }
 
 #[test]
+fn windows() {
+    let check = |windows: &str, message: &str| {
+        let arguments = explain("H=8,W=16,OH=6,KH=3", "H, W", "OH, KH", "W", &["--windows", windows]);
+        refused(&arguments, message);
+    };
+    check(
+        "H, OH, KH, 1",
+        "`H, OH, KH, 1` is not input, output, window, stride and dilation; write for example",
+    );
+    check("H, OH, KH, 1, 1;", "`` is not input, output, window");
+    check("H, OH, KH, one, 1", "--windows: `one` is no number of steps");
+    check("H, OH, K, 1, 1", "--windows: no axis is called `K`");
+    check("H, OH, KH, 0, 1", "windows: STRIDE is 0");
+    check("H, OH, KH, 18446744073709551615, 1", "= more than 18446744073709551615 positions do not fit");
+    check("H, OH, KH, 1, 2", "(6 - 1) * 1 + (3 - 1) * 2 + 1 = 10 positions do not fit into the 8");
+    check("W, OH, KH, 1, 1", "read: the stream names `m![W]`");
+}
+
+#[test]
 fn axes() {
     for (axes, message) in [
         ("A", "--axes: an axis is a name and a size; write for example `A=8`\n\n  A\n  ^\n"),

@@ -20,6 +20,7 @@ mod stale;
 mod streams;
 mod tutorial;
 mod uninitialised;
+mod windows;
 mod writes;
 
 use furiosa_visa_std::chip::{Check, CheckOptions, Fault, FaultKind};

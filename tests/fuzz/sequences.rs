@@ -541,6 +541,11 @@ impl Operations {
                 loops[0].1 = -(packet as isize);
                 base = ((time - 1) * packet) as isize;
             }
+            4 | 5 if time.is_multiple_of(2) => {
+                // Windows: two loops over the same elements.
+                let (stride, dilation) = (random.between(1, packet), random.between(1, 4));
+                loops.splice(0..1, [(time / 2, stride as isize), (2, dilation as isize)]);
+            }
             _ => {}
         }
         let exchange = random.chance(20).then(|| random_exchange(random, &from, time));

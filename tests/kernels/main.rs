@@ -30,6 +30,7 @@ mod tiles;
 mod transposes;
 mod vector;
 mod vector_patterns;
+mod windows;
 
 use furiosa_visa_std::chip::CheckOptions;
 use furiosa_visa_std::prelude::*;

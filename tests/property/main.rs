@@ -35,6 +35,7 @@ mod trees;
 mod trf_cache;
 mod vector;
 mod vrf;
+mod windows;
 mod worked_examples;
 
 #[path = "../cli/run.rs"]

@@ -18,6 +18,7 @@
 //! | [`adapter`] | what does the adapter of the Fetch Engine make of a stored element? |
 //! | [`contraction`] | what leaves the contraction path, bit for bit? |
 //! | [`sequencer`] | does a list of entries read the right addresses, and is there any that does? |
+//! | [`windows`] | which element of a tensor does a view in windows name? |
 //! | [`vector`] | which chains of the Vector Engine are legal, and what do they compute? |
 //! | [`hbm`] | when are requests to HBM done? |
 //! | [`shadow`] | which operations break a rule of the memories, byte by byte? |
@@ -47,3 +48,4 @@ pub mod tensor;
 pub mod tiles;
 pub mod transpose;
 pub mod vector;
+pub mod windows;

@@ -88,8 +88,14 @@ pub fn exists_configuration(buf: &Map, time: &Map, packet: &Map) -> bool {
     let Ok(wanted) = wanted(buf, time, packet) else {
         return false;
     };
-    let (outer, inner) = (products(time.size()), products(packet.size()));
-    outer.iter().any(|time| inner.iter().any(|packet| reads(&[&time[..], &packet[..]].concat(), &wanted)))
+    search([time.size(), packet.size()], &wanted)
+}
+
+/// As [`exists_configuration`], for a stream of so many time steps and elements per packet whose positions must read these
+/// addresses.
+pub fn search([time, packet]: [usize; 2], wanted: &[Option<usize>]) -> bool {
+    let (outer, inner) = (products(time), products(packet));
+    outer.iter().any(|time| inner.iter().any(|packet| reads(&[&time[..], &packet[..]].concat(), wanted)))
 }
 
 /// All lists of numbers above 1 with this product.

@@ -5,6 +5,7 @@ use crate::mapping::M;
 use crate::runtime::Tu;
 use crate::scalar::{Scalar, StreamScalar};
 use crate::sequencer::Config;
+use crate::tensor::WindowList;
 
 /// One fetch: so many bytes from an address on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,8 +93,17 @@ impl FetchConfig {
     }
 }
 
-impl<D: Scalar, D2: StreamScalar, Element: M, Time2: M, Packet2: M, const T: Tu, Begin: M, Adapter: Stages>
-    FetchPlan<D, D2, Element, Time2, Packet2, T, Begin, Adapter>
+impl<
+    D: Scalar,
+    D2: StreamScalar,
+    Element: M,
+    Time2: M,
+    Packet2: M,
+    const T: Tu,
+    Begin: M,
+    Adapter: Stages,
+    Windows: WindowList,
+> FetchPlan<D, D2, Element, Time2, Packet2, T, Begin, Adapter, Windows>
 {
     /// The fetches, in order: one per cycle.
     ///

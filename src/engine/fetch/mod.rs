@@ -12,6 +12,7 @@
 //! * [masking](MaskConfig): padding of the innermost axis is replaced, by 0 unless
 //!   [`pad_value`](crate::engine::stream::BeginTensor::pad_value) says otherwise.
 //! * [`stages`]: which stages there are, in which context.
+//! * [windows](crate::tensor::windows): axes that are read at overlapping positions, for convolutions.
 
 pub mod stages;
 
@@ -36,8 +37,9 @@ use crate::mapping::{Expr, Identity, M};
 use crate::runtime::Tu;
 use crate::runtime::fault::accept;
 use crate::scalar::{ChipType, ElementType, FetchCast, Scalar, StreamScalar};
+use crate::sequencer::check_windows;
 use crate::spec;
-use crate::tensor::{Clusters, Slices};
+use crate::tensor::{Clusters, NoWindows, Slices, WindowList};
 use crate::text::text;
 use core::marker::PhantomData;
 use interleave::begin_is_refused;
@@ -77,7 +79,7 @@ const fn check_count(expr: &'static Expr, name: &'static str, count: usize) -> R
 /// can be looked at.
 ///
 /// `Begin` is the time of the begin tensor: `m![1]`, or `m![I]` where two tensors are interleaved. `Adapter` names the
-/// [stages] that a call adds.
+/// [stages] that a call adds, and `Windows` those of the view.
 ///
 /// ```
 /// use furiosa_visa_std::engine::fetch::FetchPlan;
@@ -87,12 +89,29 @@ const fn check_count(expr: &'static Expr, name: &'static str, count: usize) -> R
 /// assert_eq!(Plan::CONFIG.derived.to_string(), "[4 : 96, 3 : 32, 4 : 8, 8 : 1] : 32");
 /// assert_eq!((Plan::CONFIG.fetch_size, Plan::CONFIG.cycles), (32, 12));
 /// ```
-pub struct FetchPlan<D, D2, Element, Time2, Packet2, const T: Tu = false, Begin = Identity, Adapter = Plain>(
-    PhantomData<(D, D2, Element, Time2, Packet2, Begin, Adapter)>,
-);
+pub struct FetchPlan<
+    D,
+    D2,
+    Element,
+    Time2,
+    Packet2,
+    const T: Tu = false,
+    Begin = Identity,
+    Adapter = Plain,
+    Windows = NoWindows,
+>(PhantomData<(D, D2, Element, Time2, Packet2, Begin, Adapter, Windows)>);
 
-impl<D: Scalar, D2: StreamScalar, Element: M, Time2: M, Packet2: M, const T: Tu, Begin: M, Adapter: Stages>
-    FetchPlan<D, D2, Element, Time2, Packet2, T, Begin, Adapter>
+impl<
+    D: Scalar,
+    D2: StreamScalar,
+    Element: M,
+    Time2: M,
+    Packet2: M,
+    const T: Tu,
+    Begin: M,
+    Adapter: Stages,
+    Windows: WindowList,
+> FetchPlan<D, D2, Element, Time2, Packet2, T, Begin, Adapter, Windows>
 {
     pub(crate) const REQUEST: FetchRequest = FetchRequest {
         sub_context: T,
@@ -104,6 +123,7 @@ impl<D: Scalar, D2: StreamScalar, Element: M, Time2: M, Packet2: M, const T: Tu,
         element: Element::EXPR,
         time: Time2::EXPR,
         packet: Packet2::EXPR,
+        windows: Windows::WINDOWS,
     };
 
     /// The derived configuration. Using it refuses mappings that no sequencer reads, and stages that the context lacks.
@@ -125,7 +145,7 @@ impl<Cluster: M, Slice: M> FetchUnits<Cluster, Slice> {
     };
 }
 
-/// The configuration of a fetch whose `begin_interleaved` is refused. Nothing runs it.
+/// The configuration of a fetch whose `begin_interleaved` or `windows` is refused. Nothing runs it.
 const NEVER_RUN: FetchConfig = {
     const ONE: &Expr = &Expr::Identity;
     match derive_fetch(&FetchRequest::new(ElementType::I8, ElementType::I8, ONE, ONE, ONE)) {
@@ -134,10 +154,21 @@ const NEVER_RUN: FetchConfig = {
     }
 };
 
-/// All rules of a fetch, in the order in which they are reported. What `begin_interleaved` refuses is not reported again.
-struct CheckedFetch<D, D2, Cluster, Slice, Element, Time2, Packet2, const T: Tu, Begin, Adapter>(
-    PhantomData<(D, D2, Cluster, Slice, Element, Time2, Packet2, Begin, Adapter)>,
-);
+/// All rules of a fetch, in the order in which they are reported. What `begin_interleaved` and `windows` refuse is not
+/// reported again.
+struct CheckedFetch<
+    D,
+    D2,
+    Cluster,
+    Slice,
+    Element,
+    Time2,
+    Packet2,
+    const T: Tu,
+    Begin,
+    Adapter,
+    Windows = NoWindows,
+>(PhantomData<(D, D2, Cluster, Slice, Element, Time2, Packet2, Begin, Adapter, Windows)>);
 
 impl<
     D: Scalar,
@@ -150,16 +181,22 @@ impl<
     const T: Tu,
     Begin: M,
     Adapter: Stages,
-> CheckedFetch<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, Adapter>
+    Windows: WindowList,
+> CheckedFetch<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, Adapter, Windows>
 {
     const CONFIG: FetchConfig = {
         let () = FetchUnits::<Cluster, Slice>::CHECK;
+        let windows = check_windows(Element::EXPR, &[], Windows::WINDOWS);
         if let Err(error) =
-            check_packet(&FetchPlan::<D, D2, Element, Time2, Packet2, T, Begin, Adapter>::REQUEST)
+            check_packet(&FetchPlan::<D, D2, Element, Time2, Packet2, T, Begin, Adapter, Windows>::REQUEST)
         {
             error.refuse()
         }
-        if begin_is_refused(&FetchPlan::<D, D2, Element, Time2, Packet2, T, Begin, Adapter>::REQUEST) {
+        if windows.is_err()
+            || begin_is_refused(
+                &FetchPlan::<D, D2, Element, Time2, Packet2, T, Begin, Adapter, Windows>::REQUEST,
+            )
+        {
             NEVER_RUN
         } else {
             Self::plan()
@@ -168,7 +205,7 @@ impl<
 
     /// A function, because constants of a branch that is not taken are evaluated as well.
     const fn plan() -> FetchConfig {
-        FetchPlan::<D, D2, Element, Time2, Packet2, T, Begin, Adapter>::CONFIG
+        FetchPlan::<D, D2, Element, Time2, Packet2, T, Begin, Adapter, Windows>::CONFIG
     }
 }
 
@@ -216,8 +253,18 @@ fn check_pad_value(pad_value: Option<u32>, plan: &FetchConfig) -> Result<(), Pla
     )
 }
 
-impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Begin: M, Element: M, Kind: ChipType>
-    BeginTensor<'l, T, D, Chip, Cluster, Slice, Begin, Element, Kind>
+impl<
+    'l,
+    const T: Tu,
+    D: Scalar,
+    Chip: M,
+    Cluster: M,
+    Slice: M,
+    Begin: M,
+    Element: M,
+    Kind: ChipType,
+    Windows: WindowList,
+> BeginTensor<'l, T, D, Chip, Cluster, Slice, Begin, Element, Kind, Windows>
 {
     /// Reads the tensor as a stream: one packet `Packet2` per position of `Time2`, converted to `D2`.
     ///
@@ -235,7 +282,7 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Begin: M, Elemen
         D: FetchCast<D2, Kind>,
     {
         let plan = const {
-            &CheckedFetch::<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, Plain>::CONFIG
+            &CheckedFetch::<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, Plain, Windows>::CONFIG
         };
         let mut pass = self.pass;
         add_fetch(&mut pass, plan, None, None, D2::ELEMENT_TYPE);

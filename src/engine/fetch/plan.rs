@@ -8,7 +8,7 @@ use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Expr, Pool, factorize, gcd};
 use crate::scalar::ElementType;
 use crate::sequencer::{
-    Config, Request, Stream, accessed_run, contiguous_run, derive, derive_members, limited,
+    Config, Request, Stream, Window, accessed_run, contiguous_run, derive, derive_members, limited,
 };
 use crate::spec;
 use crate::text::text;
@@ -36,6 +36,8 @@ pub struct FetchRequest {
     pub time: &'static Expr,
     /// The content of a packet.
     pub packet: &'static Expr,
+    /// The windows in which the tensor is read.
+    pub windows: &'static [Window],
 }
 
 impl FetchRequest {
@@ -48,7 +50,8 @@ impl FetchRequest {
         packet: &'static Expr,
     ) -> Self {
         let (sub_context, table, zero_point, begin) = (false, None, false, &Expr::Identity);
-        Self { sub_context, input, table, zero_point, output, begin, element, time, packet }
+        let windows = &[];
+        Self { sub_context, input, table, zero_point, output, begin, element, time, packet, windows }
     }
 
     /// Whether the request asks for this stage of the adapter. Masking and batching follow from the mappings.
@@ -113,6 +116,7 @@ pub const fn derive_fetch(request: &FetchRequest) -> Result<FetchConfig, PlanErr
     let interleave_period = attempt!(interleave_period(&mut pool, request));
     let loops = Request {
         buf_expr: Some(request.element),
+        windows: request.windows,
         ..Request::new(OPERATION, &element, Stream::Expr(request.time), Stream::Expr(request.packet))
     };
     let derived = attempt!(derive(&mut pool, &loops)).config;

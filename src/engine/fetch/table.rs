@@ -8,6 +8,7 @@ use crate::engine::stream::{BeginTensor, FetchTensor, StreamTensor};
 use crate::mapping::M;
 use crate::runtime::Tu;
 use crate::scalar::{ChipType, FetchCast, Scalar, StreamScalar};
+use crate::tensor::WindowList;
 
 mod sealed {
     pub trait Sealed {}
@@ -31,8 +32,18 @@ impl<D: TableIndex, X: Scalar> IndexedTable<D> for LookupTable<D, X> {
     }
 }
 
-impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Begin: M, Element: M, Kind: ChipType>
-    BeginTensor<'l, T, D, Chip, Cluster, Slice, Begin, Element, Kind>
+impl<
+    'l,
+    const T: Tu,
+    D: Scalar,
+    Chip: M,
+    Cluster: M,
+    Slice: M,
+    Begin: M,
+    Element: M,
+    Kind: ChipType,
+    Windows: WindowList,
+> BeginTensor<'l, T, D, Chip, Cluster, Slice, Begin, Element, Kind, Windows>
 {
     /// Reads the tensor as a stream of table entries: each stored element is an index, and the entry, converted to `D2`,
     /// takes its place.
@@ -70,7 +81,7 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Begin: M, Elemen
         L: IndexedTable<D, Entry: FetchCast<D2, Kind>>,
     {
         let plan = const {
-            &CheckedFetch::<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, Lookup<L::Entry>>::CONFIG
+            &CheckedFetch::<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, Lookup<L::Entry>, Windows>::CONFIG
         };
         let mut pass = self.pass;
         add_fetch(&mut pass, plan, Some(table.data()), None, D2::ELEMENT_TYPE);

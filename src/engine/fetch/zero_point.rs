@@ -12,6 +12,7 @@ use crate::engine::stream::{BeginTensor, FetchTensor, StreamTensor};
 use crate::mapping::{AxisName, M, Symbol};
 use crate::runtime::Tu;
 use crate::scalar::{ChipType, FetchCast, Rngd, RngdS, Scalar, StreamScalar, i4, i5, i9};
+use crate::tensor::WindowList;
 
 mod sealed {
     pub trait Sealed {}
@@ -60,8 +61,18 @@ impl ZeroPointCast<i9, RngdS> for i4 {
     }
 }
 
-impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Begin: M, Element: M, Kind: ChipType>
-    BeginTensor<'l, T, D, Chip, Cluster, Slice, Begin, Element, Kind>
+impl<
+    'l,
+    const T: Tu,
+    D: Scalar,
+    Chip: M,
+    Cluster: M,
+    Slice: M,
+    Begin: M,
+    Element: M,
+    Kind: ChipType,
+    Windows: WindowList,
+> BeginTensor<'l, T, D, Chip, Cluster, Slice, Begin, Element, Kind, Windows>
 {
     /// Reads the tensor as a stream of differences: each element, converted to `D2`, minus the zero point.
     ///
@@ -80,7 +91,7 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Begin: M, Elemen
         D: ZeroPointCast<D2, Kind>,
     {
         let plan = const {
-            &CheckedFetch::<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, ZeroPoint>::CONFIG
+            &CheckedFetch::<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, ZeroPoint, Windows>::CONFIG
         };
         let mut pass = self.pass;
         add_fetch(

@@ -5,7 +5,9 @@ use super::{EXPLAIN_HELP, Output, Refusal};
 use furiosa_visa_std::engine::fetch::FetchRequest;
 use furiosa_visa_std::explain::{explain_fetch, explain_read};
 use furiosa_visa_std::mapping::Expr;
+use furiosa_visa_std::mapping::parse::{Axes, parse_mapping};
 use furiosa_visa_std::scalar::ElementType;
+use furiosa_visa_std::sequencer::{Window, check_windows};
 
 /// The most elements of a stream: bits of it are counted in 64-bit numbers.
 const MAX_STREAM: usize = 1 << 40;
@@ -16,7 +18,7 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
     let (mut axes, mut buf) = (Once::new("--axes"), Once::new("--buf"));
     let (mut time, mut packet) = (Once::new("--time"), Once::new("--packet"));
     let (mut dtype, mut to) = (Once::new("--dtype"), Once::new("--to"));
-    let mut sub_context = false;
+    let (mut windows, mut sub_context) = (Once::new("--windows"), false);
     while let Some(argument) = parser.next()? {
         match argument {
             Short('h') | Long("help") => return Ok(Output::text(EXPLAIN_HELP)),
@@ -26,6 +28,7 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
             Long("packet") => packet.set(parser.value()?)?,
             Long("dtype") => dtype.set(parser.value()?)?,
             Long("to") => to.set(parser.value()?)?,
+            Long("windows") => windows.set(parser.value()?)?,
             Long("sub") => sub_context = true,
             other => return Err(other.unexpected().into()),
         }
@@ -46,9 +49,13 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
         return Err(format!("--to: a fetch does not cast {input} to {output}; it gives {outputs}").into());
     }
     check_stream(time, packet)?;
-    let request = FetchRequest { sub_context, ..FetchRequest::new(input, output, element, time, packet) };
-    // Only a fetch casts, or is one of the sub context.
-    let explanation = if casts || sub_context {
+    let windows = windows.text()?.map_or(Ok(Vec::new()), |text| windows_of(text, &axes))?;
+    let windows: &'static [Window] = Box::leak(windows.into_boxed_slice());
+    check_windows(element, &[], windows)?;
+    let request =
+        FetchRequest { sub_context, windows, ..FetchRequest::new(input, output, element, time, packet) };
+    // Only a fetch casts, reads windows, or is one of the sub context.
+    let explanation = if casts || sub_context || !windows.is_empty() {
         explain_fetch("read", &request)?
     } else {
         explain_read(element, time, packet, input)?
@@ -58,6 +65,31 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
         None => Ok(output),
         Some(error) => Ok(output.refused(error.message())),
     }
+}
+
+/// Windows as the call has them, one after the other: `H, OH, KH, 1, 1; W, OW, KW, 2, 1`.
+fn windows_of(text: &str, axes: &Axes) -> Result<Vec<Window>, Refusal> {
+    let mapping =
+        |text: &str| parse_mapping(text, axes).map_err(|error| Refusal(format!("--windows: {error}")));
+    let step = |text: &str| {
+        text.trim()
+            .parse()
+            .map_err(|_| Refusal(format!("--windows: `{}` is no number of steps", text.trim())))
+    };
+    let one = |text: &str| match text.split(',').collect::<Vec<_>>()[..] {
+        [input, output, window, stride, dilation] => Ok(Window {
+            input: mapping(input)?,
+            output: mapping(output)?,
+            window: mapping(window)?,
+            stride: step(stride)?,
+            dilation: step(dilation)?,
+        }),
+        _ => Err(Refusal(format!(
+            "--windows: `{}` is not input, output, window, stride and dilation; write for example 'H, OH, KH, 1, 1'",
+            text.trim()
+        ))),
+    };
+    text.split(';').map(one).collect()
 }
 
 fn check_stream(time: &Expr, packet: &Expr) -> Result<(), Refusal> {

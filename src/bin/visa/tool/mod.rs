@@ -50,7 +50,7 @@ visa: shows what furiosa-visa-std derives from mappings
 
 Usage:
   visa explain --axes AXES --buf MAPPING --time MAPPING --packet MAPPING
-               [--dtype TYPE] [--to TYPE] [--sub]
+               [--dtype TYPE] [--to TYPE] [--sub] [--windows WINDOWS]
   visa map MAPPING --axes AXES [--svg FILE] [--columns N]
   visa help [explain | map]
   visa --version
@@ -71,10 +71,12 @@ visa explain: the sequencer that reads a buffer as a stream
   --dtype TYPE      the stored type (default i8): i4 i8 u8 i16 i32 f8e4m3 f8e5m2 bf16 f16 f32
   --to TYPE         the type in the stream, where the fetch also casts (default: the stored type)
   --sub             the sub context fetches
+  --windows WINDOWS what the fetch reads at overlapping positions: input, output, window, stride and dilation,
+                    as in the call; several with `;` between them: 'H, OH, KH, 1, 1; W, OW, KW, 1, 1'
 
 Prints a row per term with what is then left of the buffer, the entries before and after merging, the contiguous
 run, fetch_size and cycles. Refused input: a message and exit code 2. Packets of no multiple of 8 bytes, which a buffer
-is read in and no fetch streams, are a note, but refused with --to and --sub.
+is read in and no fetch streams, are a note, but refused with --to, --sub and --windows.
 ";
 
 const MAP_HELP: &str = "\

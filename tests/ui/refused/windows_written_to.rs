@@ -1,0 +1,13 @@
+//! No commit goes through windows.
+
+use furiosa_visa_std::prelude::*;
+
+axes![N = 256, H = 8, W = 16, OH = 6, OW = 8, KH = 3, KW = 3];
+
+#[device(chip = 1)]
+fn kernel(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![N, H, W]>) {
+    let mut x = x.to_dm::<m![1 # 2], m![N], m![H, W]>(&mut ctx.tdma, 0);
+    x.view_mut().windows::<m![H], m![OH], m![KH], 1, 1>();
+}
+
+fn main() {}
