@@ -159,11 +159,7 @@ impl<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, Windows: WindowLi
         let address = self.address.saturating_add(self.part.offset);
         Region { memory: Memory::Dm, address, fill: self.fill, footprint, part: self.part }
     }
-}
 
-impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
-    DmTensorView<'_, D, Chip, Cluster, Slice, Element>
-{
     /// What a stream reads. Stops the call where it lies in other slices than those that read it.
     #[track_caller]
     pub(crate) fn stream_region(&self, operation: &'static str) -> Region {
