@@ -103,6 +103,9 @@ impl Sequence {
                 if moves_a_byte_to_itself(operation) {
                     count("moved over itself".to_string());
                 }
+                if format!("{operation:?}").contains("tile: Some") {
+                    count("tiles".to_string());
+                }
                 let copies = matches!(operation, Operation::Copy { .. });
                 count(
                     if sums {
@@ -200,7 +203,7 @@ fn random_sequences_agree_with_the_shadow() {
                 )
                 .chain(SUMMED.iter().map(|rule| format!("summed, only {:?}", kind(*rule))))
                 .chain(COPIED.iter().map(|rule| format!("copied, only {:?}", kind(*rule))))
-                .chain(["done", "summed", "copied"].map(str::to_string))
+                .chain(["done", "summed", "copied", "tiles"].map(str::to_string))
                 .chain(["moved over itself", "moved, only Overwrite"].map(str::to_string))
                 .filter(|name| tally.get(name).is_none_or(|&count| count < 5))
                 .collect();
