@@ -316,6 +316,22 @@ const fn check_commit_address(address: Address) -> Result<(), PlanError> {
     )
 }
 
+/// The same of a view, which may be a tile.
+const fn check_commit_start(view: &Region) -> Result<(), PlanError> {
+    if view.part.offset == 0 || (view.address as usize).is_multiple_of(spec::COMMIT_ALIGN_BYTES) {
+        return check_commit_address(view.address);
+    }
+    refuse!(
+        "commit alignment",
+        "commit: the tile starts {} behind the start of its tensor, at address {}, which is no multiple of {} bytes; \
+         help: pad the rows of the tensor to multiples of {} bytes",
+        count(view.part.offset as usize, "byte"),
+        number(view.address as usize),
+        number(spec::COMMIT_ALIGN_BYTES),
+        number(spec::COMMIT_ALIGN_BYTES),
+    )
+}
+
 /// The plan of a commit, as types.
 pub struct CommitPlan<D, Time, Packet, Element, const T: Tu = false>(PhantomData<(D, Time, Packet, Element)>);
 
@@ -491,7 +507,7 @@ impl<'l, const T: Tu, P: InMotion, D: StreamScalar, Chip: M, Cluster: M, Slice: 
     {
         let plan = const { &CheckedCommit::<D, P, Chip, Cluster, Slice, Time, Packet, Element, T>::VIEW };
         let region = destination.stream_region(OPERATION);
-        accept(OPERATION, check_commit_address(region.address));
+        accept(OPERATION, check_commit_start(&region));
         if region.part != Part::WHOLE {
             let written = Written { plan, guard: const { &Self::GUARD } };
             accept(OPERATION, written.stays_in(&region, destination.tensor()));

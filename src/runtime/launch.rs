@@ -76,7 +76,7 @@ pub const fn chips_agree<F: DeviceFn<P>, P: DeviceSend>() {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument or a result of a kernel",
     note = "kernels take `&mut Context`, `&HbmTensor<…>`, `&mut HbmTensor<…>`, `HbmTensorView<'_, …>`, numbers, lookup tables, and arrays, tuples, slices and options of them",
-    note = "plain data of yours can be one with `impl DeviceSend for {Self} {{}}`"
+    note = "a type of your own that holds plain data becomes one with `impl DeviceSend for … {{}}`"
 )]
 pub trait DeviceSend {
     /// The chips of the tensors in it.

@@ -239,7 +239,7 @@ fn a_commit_that_would_write_beside_its_tile() {
     says(
         &fault(narrow_rows),
         &[
-            "commit: a packet writes 8 bytes",
+            "commit: refused: a packet writes 8 bytes",
             "there is i![S: 0, B: 13]",
             "help: pad the rows of the tensor to multiples of 8 bytes",
         ],
@@ -275,18 +275,24 @@ fn narrow_transfer(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![S, B]>) {
 
 #[test]
 fn starts_that_engines_do_not_have() {
-    says(&fault(odd_start), &["commit: address 1036 is no multiple of 8 bytes"]);
+    says(
+        &fault(odd_start),
+        &[
+            "commit: refused: the tile starts 12 bytes behind the start of its tensor, at address 1036",
+            "pad the rows",
+        ],
+    );
     says(
         &fault(other_slices),
         &[
-            "begin: the tile lies from slice 128 on of its tensor",
+            "begin: refused: the tile lies from slice 128 on of its tensor",
             "help: move it first with `.to_dm_view(…)`",
         ],
     );
     says(
         &fault(narrow_transfer),
         &[
-            "to_dm: a transfer from HBM writes multiples of 8 bytes",
+            "to_dm: refused: a transfer from HBM writes multiples of 8 bytes",
             "i![S: 0, B: 28]",
             "help: pad the innermost axis",
         ],

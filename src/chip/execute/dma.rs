@@ -143,7 +143,7 @@ mod tests {
     use super::*;
     use crate::chip::memory::row::Line;
     use crate::command::moves::tests::{naive, transfer};
-    use crate::command::{FillId, Footprint, Transfer};
+    use crate::command::{FillId, Footprint, Region, Transfer};
     use crate::mapping::{Guard, GuardDigit, GuardSum};
     use crate::scalar::ElementType;
 
