@@ -121,25 +121,11 @@ impl Sequence {
                 if moves_a_byte_to_itself(operation) {
                     count("moved over itself".to_string());
                 }
-<<<<<<< HEAD
-                count("done".to_string());
-                names(operation).into_iter().for_each(|name| count(name.to_string()));
-=======
                 if format!("{operation:?}").contains("tile: Some") {
                     count("tiles".to_string());
                 }
-                let copies = matches!(operation, Operation::Copy { .. });
-                count(
-                    if sums {
-                        "summed"
-                    } else if copies {
-                        "copied"
-                    } else {
-                        "done"
-                    }
-                    .to_string(),
-                );
->>>>>>> v-t
+                count("done".to_string());
+                names(operation).into_iter().for_each(|name| count(name.to_string()));
                 if elements != read {
                     return self.fail(format!("read\n{read:?}\ninstead of\n{elements:?}"));
                 }
@@ -232,28 +218,26 @@ fn random_sequences_agree_with_the_shadow() {
     let count = for_cases(2000, |random| run(random, &mut tally));
     println!("{count} sequences: {tally:#?}");
     if count >= 2000 {
-        let missing: BTreeSet<String> =
-            (Broken::ALL.iter().chain(&Broken::OF_SUMS).map(|broken| format!("{broken:?}")))
-                // Only sums meet padding.
-                .chain(
-                    Rule::ALL
-                        .iter()
-                        .filter(|rule| **rule != Rule::Padding)
-                        .map(|&rule| format!("only {:?}", kind(rule))),
-                )
-                .chain(SUMMED.iter().map(|rule| format!("summed, only {:?}", kind(*rule))))
-                .chain(COPIED.iter().map(|rule| format!("copied, only {:?}", kind(*rule))))
-<<<<<<< HEAD
-                .chain(SWITCHED.iter().map(|rule| format!("switched, only {:?}", kind(*rule))))
-                .chain(TRANSPOSED.iter().map(|rule| format!("transposed, only {:?}", kind(*rule))))
-                .chain(INDEXED.iter().map(|rule| format!("indexed, only {:?}", kind(*rule))))
-                .chain(["done", "summed", "switched", "transposed", "copied", "indexed"].map(str::to_string))
-=======
-                .chain(["done", "summed", "copied", "tiles"].map(str::to_string))
->>>>>>> v-t
-                .chain(["moved over itself", "moved, only Overwrite"].map(str::to_string))
-                .filter(|name| tally.get(name).is_none_or(|&count| count < 5))
-                .collect();
+        let missing: BTreeSet<String> = (Broken::ALL
+            .iter()
+            .chain(&Broken::OF_SUMS)
+            .map(|broken| format!("{broken:?}")))
+        // Only sums meet padding.
+        .chain(
+            Rule::ALL
+                .iter()
+                .filter(|rule| **rule != Rule::Padding)
+                .map(|&rule| format!("only {:?}", kind(rule))),
+        )
+        .chain(SUMMED.iter().map(|rule| format!("summed, only {:?}", kind(*rule))))
+        .chain(COPIED.iter().map(|rule| format!("copied, only {:?}", kind(*rule))))
+        .chain(SWITCHED.iter().map(|rule| format!("switched, only {:?}", kind(*rule))))
+        .chain(TRANSPOSED.iter().map(|rule| format!("transposed, only {:?}", kind(*rule))))
+        .chain(INDEXED.iter().map(|rule| format!("indexed, only {:?}", kind(*rule))))
+        .chain(["done", "summed", "switched", "transposed", "copied", "indexed", "tiles"].map(str::to_string))
+        .chain(["moved over itself", "moved, only Overwrite"].map(str::to_string))
+        .filter(|name| tally.get(name).is_none_or(|&count| count < 5))
+        .collect();
         assert!(missing.is_empty(), "hardly ever met: {missing:?} in {tally:?}");
     }
 }

@@ -496,11 +496,7 @@ impl Operations {
             match random.below(28) {
                 0 => loops[at].size = 0,
                 1 => loops[at].size += 1,
-<<<<<<< HEAD
-                2 => loops[at].to.1 = random.pick(&[0, 0, 2, 4]),
-=======
-                2 | 6 | 7 => loops[at].to.1 = random.below(5),
->>>>>>> v-t
+                2 | 6 | 7 => loops[at].to.1 = random.pick(&[0, 0, 1, 2, 3, 4]),
                 3 => loops[at].to.0 = random.below(300),
                 4 => loops[at].from.1 = random.below(9),
                 5 => cut = Some((at, random.below(loops[at].size + 1))),
