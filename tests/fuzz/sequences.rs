@@ -264,10 +264,10 @@ impl Operations {
             (None, true, 0..65) | (None, false, 64..88) => self.pass(random),
             (None, true, 65..72) | (None, false, 88..91) => self.inspect_trf(random),
             (None, true, 72..82) | (None, false, 91..96) => self.inspect_vrf(random),
-            (None, true, 82..84) | (None, false, 36..40) => self.indexed(random),
-            (None, true, 84..86) | (None, false, 40..46) => self.copy(random),
+            (None, true, 82..86) | (None, false, 36..46) => self.copy(random),
+            (None, true, 94..96) | (None, false, 30..36) => self.indexed(random),
             (None, true, 86..90) | (None, false, 46..64) => self.dma(random),
-            (None, true, 90..96) | (None, false, 22..36) => self.download(random),
+            (None, true, 90..94) | (None, false, 22..30) => self.download(random),
             (None, true, 96..98) | (None, false, 0..22) => self.upload(random),
             _ => Operation::Launch,
         };
@@ -457,7 +457,21 @@ impl Operations {
         }
         let last_wins = random.chance(40);
         let own = Indexed { gathers, table, index, side, rows, payload, count, stride, scale, last_wins };
+        let (index, side) = (own.index.clone(), own.side.clone());
         self.script.push(Operation::Indexed(own));
+        let inside = |size| Move { loops: vec![one(size, (0, 1), (0, 1))], cut: None };
+        if random.chance(6) {
+            // Another tensor over the index.
+            let to = Tensor { fill: self.fill(random), elements: 1, ..index };
+            let array = vec![Self::element(random, Kind::I32, false)];
+            self.script.push(Operation::Upload { to, moved: inside(1), array });
+        } else if random.chance(10) {
+            // The sub context writes the other side through a handle that knows nothing.
+            let bare = Tensor { fill: 0, ..side };
+            let moves = vec![((0, 0), (0, 0), inside(bare.elements))];
+            let (call, from, to) = (Copied::Parallel, bare.clone(), bare);
+            self.script.push(Operation::Copy { call, from, to, moves });
+        }
         self.script.extend(dma);
         upload
     }

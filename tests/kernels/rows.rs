@@ -78,7 +78,7 @@ fn an_embedding_is_looked_up() {
         for kernel in 0..4 {
             let scale = if kernel == 0 { 64 } else { 1 };
             let numbers = init(&ids.map(|id| id * scale));
-            let found = gathered(kernel, options.clone(), &numbers).expect("all rows are there");
+            let found = gathered(kernel, options, &numbers).expect("all rows are there");
             crate::assert_same(&found, &picked(&ids));
         }
     }
