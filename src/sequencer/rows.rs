@@ -347,11 +347,10 @@ const fn row_axis(
                         refuse!(
                             "batched index",
                             "{}: {} is in the index {} and in the table {}: an index for each of it (a batched index) is not \
-                             supported; help: use a move for each, or one table whose rows are all of {}",
+                             supported; help: use a move for each, or number the rows of the whole table by one axis",
                             str(operation),
                             term(pool, &batch, size),
                             text(&placement_text(index)),
-                            text(&placement_text(table)),
                             text(&placement_text(table)),
                         );
                     }
