@@ -369,7 +369,7 @@ mod tests {
         let region = |address, elements| {
             let guard = Guard::always(4);
             let footprint = Footprint { element: I8, chips: 1, clusters: 2, slices: 256, elements, guard };
-            Region { memory: Memory::Dm, address, fill: FillId(1), footprint }
+            Region::whole(Memory::Dm, address, FillId(1), footprint)
         };
         let config = |loops: &[(usize, isize)], packet_size| Config { packet_size, ..config(loops) };
         let mut unit = TensorUnit::new(

@@ -8,9 +8,9 @@ use furiosa_visa_std::chip::{Check, CheckOptions, ExecutionOrder, FreshMemory, S
 use furiosa_visa_std::command::{
     AccumulationKind, Cast, Collect, Command, ContextKind, Contraction, CopyCall, Dma, Duplicates, Emission,
     Fetch, FillId, Footprint, HostBuffer, HostTransfer, IndexedCall, IndexedDma, Inspection, Interleave,
-    MaskConfig, Memory, Operation, Part, Region, RegisterFile, Sink, SnoopDigit, SnoopLoop, Step,
-    StreamShape, Switch, SwitchLoop, SwitchVariant, Table, TensorUnit, TimeGate, Transfer, TransferLoop,
-    Transpose, TrfAddress, TrfRegion, UnitCopy,
+    MaskConfig, Memory, Operation, Part, Region, RegisterFile, Sink, Step, StreamShape, Switch,
+    SwitchVariant, Table, TensorUnit, TimeGate, Transfer, TransferLoop, Transpose, TrfAddress, TrfRegion,
+    UnitCopy,
 };
 use furiosa_visa_std::mapping::{Guard, GuardDigit, GuardSum};
 use furiosa_visa_std::scalar::ElementType;

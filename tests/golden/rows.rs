@@ -31,7 +31,7 @@ fn dm<Cluster: M, Slice: M, Element: M>() -> Shape {
 
 fn region(shape: Shape, address: u64) -> Region {
     let footprint = shape.footprint().expect("the memory holds it");
-    Region { memory: shape.memory, address, fill: FillId(1 + address), footprint }
+    Region::whole(shape.memory, address, FillId(1 + address), footprint)
 }
 
 /// The command whose index says this.
