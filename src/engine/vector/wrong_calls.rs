@@ -64,6 +64,10 @@ never_met! {
     IsOneStream: "vector: there are two groups, which this call does not take",
         "a zip makes one stream of them, for example `.vector_clip_zip(op)`; packets of groups are changed by \
          `.vector_split()` and `.vector_concat()`";
+    /// Of elements that may be left out. No page of the manual says where what is left goes.
+    IsFiltered: "vector_filter: how the engine packs the elements that are left is not documented, and not offered",
+        "give the operators behind it operands for one group alone, `VeBranchOperand::group(operand, id)`: elements of other \
+         groups pass unchanged";
     /// Of packets that were cut into flits.
     WasCollected: "the packets have not been cut into flits yet",
         "`.collect::<Time, Packet>()` comes before this call";
@@ -103,6 +107,7 @@ macro_rules! wrong_calls {
 }
 
 wrong_calls! { [D: VeScalar,] D, 8 {
+    call!(IsFiltered, vector_filter<Time2>(config) -> behind!(Filter, D, 8));
     call!(HasFourLanes, vector_fp_unary<>(op) -> behind!(Fp, f32, 8));
     call!(HasFourLanes, vector_fp_unary_with_mode<>(op, mode) -> behind!(Fp, f32, 8));
     call!(HasFourLanes, vector_fp_binary<>(op, operand) -> behind!(Fp, f32, 8));
