@@ -66,6 +66,7 @@ fn the_library() {
         "examples/04_timeline.rs",
         "examples/05_sum_over_slices.rs",
         "examples/05_transpose.rs",
+        "examples/06_tiles.rs",
         "examples/07_softmax.rs",
     ];
     check("furiosa-visa-std", ".", &more);
