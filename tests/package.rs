@@ -68,6 +68,7 @@ fn the_library() {
         "examples/05_sum_over_slices.rs",
         "examples/05_transpose.rs",
         "examples/06_mlp.rs",
+        "examples/06_tiles.rs",
         "examples/07_softmax.rs",
         "examples/08_convolution.rs",
         "examples/09_gather.rs",
