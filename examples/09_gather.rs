@@ -44,7 +44,7 @@ fn embed_by_offset(
     table: &HbmTensor<bf16, Chip, m![V, H]>,
     offsets: &HbmTensor<i32, Chip, m![S]>,
 ) -> HbmTensor<bf16, Chip, m![S, H]> {
-    let rows = table.dma_gather::<m![S / 256], m![S % 256], m![H], _>(&mut ctx.tdma, offsets, 0);
+    let rows = table.dma_gather::<m![S / 256], m![S % 256], m![H], _>(offsets, 0);
     rows.to_hbm(&mut ctx.tdma, 4 << 30)
 }
 
@@ -57,7 +57,7 @@ type Tokens = HbmTensor<bf16, Chip, m![N, T, H]>;
 #[device(chip = 1)]
 fn append(ctx: &mut Context, keys: &Tokens, slots: &HbmTensor<i32, Chip, m![N, T]>, cache: &mut Cache) {
     let keys = keys.to_dm::<m![1 # 2], m![N, T # 128], m![H]>(&mut ctx.tdma, 0);
-    keys.dma_scatter::<m![N, T], _, _>(&mut ctx.tdma, slots, cache, false);
+    keys.dma_scatter::<m![N, T], _, _>(slots, cache, false);
 }
 
 /// The keys of one sequence, page by page, in the order of its tokens.

@@ -310,6 +310,28 @@ impl<const DMA: Dma> fmt::Debug for DmaContext<DMA> {
     }
 }
 
+/// The DMA engines of the context that a kernel runs on, for calls that name none. They are given in program order like
+/// those of `ctx.tdma`.
+///
+/// # Panics
+/// Outside of a kernel that was launched with a context.
+#[track_caller]
+pub(crate) fn dma_of_kernel(operation: &'static str) -> DmaContext<{ Dma::Tensor }> {
+    let Some(system) = super::fault::used() else {
+        let message = "the call names no context: it runs on the one that its kernel was launched with, and there is none";
+        let help = "call it in a kernel that takes `&mut Context`, or take the call with the same name and `_rows`, which \
+                    names one";
+        super::fault::raise(Fault::new(
+            FaultKind::Refused,
+            operation,
+            Location::caller(),
+            message.to_string(),
+            help,
+        ))
+    };
+    DmaContext { system }
+}
+
 /// A simulated system and the contexts that work on it. Program order is execution order, unless [`SimOptions::order`]
 /// says otherwise.
 ///

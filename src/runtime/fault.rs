@@ -40,6 +40,11 @@ pub(super) fn uses(system: &SystemHandle, operation: &'static str) -> Result<boo
     if first.is(system) { Ok(true) } else { Err(two_contexts(&first, system, operation, Location::caller())) }
 }
 
+/// The system that the kernel of this thread uses.
+pub(super) fn used() -> Option<SystemHandle> {
+    if is_inside() { USED.with_borrow(Option::clone) } else { None }
+}
+
 /// A kernel on two contexts.
 pub(super) fn two_contexts(
     first: &SystemHandle,

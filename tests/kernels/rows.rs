@@ -22,7 +22,7 @@ fn picked(rows: &[i32]) -> Vec<i32> {
 
 #[device(chip = 1)]
 fn by_offset(ctx: &mut Context, table: &Table, offsets: &Index) -> Rows {
-    let rows = table.dma_gather::<m![1 # 2], m![S # 256], m![H], _>(&mut ctx.tdma, offsets, 0);
+    let rows = table.dma_gather::<m![1 # 2], m![S # 256], m![H], _>(offsets, 0);
     rows.to_hbm(&mut ctx.tdma, 1 << 20)
 }
 
@@ -152,7 +152,7 @@ type Cache = HbmTensor<i32, One, m![P, H]>;
 #[device(chip = 1)]
 fn store(ctx: &mut Context, x: &Rows, slots: &Index, cache: &mut Cache) {
     let x = x.to_dm::<m![1 # 2], m![S / 2 # 256], m![S % 2, H]>(&mut ctx.tdma, 0);
-    x.dma_scatter::<m![S], _, _>(&mut ctx.tdma, slots, cache, false);
+    x.dma_scatter::<m![S], _, _>(slots, cache, false);
 }
 
 #[device(chip = 1)]
@@ -281,4 +281,23 @@ fn one_row_takes_longer_than_neighbours() {
     assert_eq!(cycles(Profile::Book, neighbours), 500 + 16);
     assert_eq!(cycles(Profile::Book, same), 500 + 43);
     assert!(cycles(Profile::Detailed, same) > cycles(Profile::Detailed, neighbours));
+}
+
+/// Calls that name no context are made in kernels.
+#[test]
+fn a_gather_needs_a_kernel() {
+    axes![V = 8, S = 4, H = 64];
+    let text = block_on(async {
+        let mut ctx = Context::acquire();
+        let table: HbmTensor<i8, m![1], m![V, H]> =
+            HostTensor::<i8, m![V, H]>::zero().to_hbm(&mut ctx.pdma, AUTO).await;
+        let ids: HbmTensor<i32, m![1], m![S]> =
+            HostTensor::<i32, m![S]>::zero().to_hbm(&mut ctx.pdma, AUTO).await;
+        let outside = || table.dma_gather::<m![1 # 2], m![S # 256], m![H], _>(&ids, AUTO);
+        let payload =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(outside)).expect_err("no kernel runs");
+        payload.downcast_ref::<String>().cloned().unwrap_or_default()
+    });
+    let part = "fault: dma_gather: refused: the call names no context: it runs on the one that its kernel was launched with";
+    assert!(text.starts_with(part) && text.contains("rows.rs:"), "{text}");
 }

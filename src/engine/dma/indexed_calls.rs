@@ -8,6 +8,7 @@ use super::{AtRest, sealed};
 use crate::command::{Address, Duplicates, IndexedCall, IndexedDma, Operation, Part, Region};
 use crate::error::{PlanError, refuse};
 use crate::mapping::M;
+use crate::runtime::dma_of_kernel;
 use crate::runtime::fault::accept;
 use crate::scalar::Scalar;
 use crate::sequencer::transfer::contiguous_elements;
@@ -157,6 +158,8 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     /// Copies rows of the tensor to DM: row `k` of the result is the row that element `k` of the index names. One axis of the
     /// tensor is indexed: the one that the result lacks. The axes of the index take its place.
     ///
+    /// The call names no context: the DMA engines of the context of its kernel do it, in program order.
+    ///
     /// The index holds **byte offsets** of rows: the number of a row times the bytes of a row.
     /// [`dma_gather_rows`](Self::dma_gather_rows) takes the numbers.
     ///
@@ -168,7 +171,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     /// #[device(chip = 1)]
     /// fn embed(ctx: &mut Context, table: &HbmTensor<i8, m![1], m![V, H]>, offsets: &HbmTensor<i32, m![1], m![S]>)
     ///     -> HbmTensor<i8, m![1], m![S, H]> {
-    ///     let rows = table.dma_gather::<m![1 # 2], m![S # 256], m![H], _>(&mut ctx.tdma, offsets, 0);
+    ///     let rows = table.dma_gather::<m![1 # 2], m![S # 256], m![H], _>(offsets, 0);
     ///     rows.to_hbm(&mut ctx.tdma, 1 << 20)
     /// }
     ///
@@ -189,15 +192,15 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     ///
     /// # Panics
     /// Where an element of the index names no row, is no multiple of the bytes of a row, or was never written; where an
-    /// address is no multiple of 8, or the result leaves the 512 KiB of a slice.
+    /// address is no multiple of 8, or the result leaves the 512 KiB of a slice; outside of a kernel.
     #[track_caller]
     #[inline(never)]
     pub fn dma_gather<Cluster2: M, Slice2: M, Element2: M, Element3: M>(
         &self,
-        dma: &mut impl OnChip,
         index: &HbmTensor<i32, Chip, Element3>,
         address: Address,
     ) -> DmTensor<D, Chip, Cluster2, Slice2, Element2> {
+        let dma = &mut dma_of_kernel("dma_gather");
         let config = const {
             &IndexedPlan::<
                 HbmTensor<D, Chip, Element>,
@@ -239,10 +242,10 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensorView<'_, D, Chip, Element> {
     #[inline(never)]
     pub fn dma_gather<Cluster2: M, Slice2: M, Element2: M, Element3: M>(
         self,
-        dma: &mut impl OnChip,
         index: &HbmTensor<i32, Chip, Element3>,
         address: Address,
     ) -> DmTensor<D, Chip, Cluster2, Slice2, Element2> {
+        let dma = &mut dma_of_kernel("dma_gather");
         let config = const {
             &IndexedPlan::<
                 HbmTensor<D, Chip, Element>,
@@ -315,6 +318,8 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
     /// Copies the rows of the tensor to rows of a tensor in HBM: what the tensor holds at position `k` of `Key` goes to the
     /// row that element `k` of the index names. Rows that no element names keep what they hold.
     ///
+    /// The call names no context: the DMA engines of the context of its kernel do it, in program order.
+    ///
     /// `scaled`: the index holds byte offsets of rows, multiples of the bytes of a row; otherwise numbers of rows.
     ///
     /// ```
@@ -326,7 +331,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
     /// fn store(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![S, H]>, slots: &HbmTensor<i32, m![1], m![S]>,
     ///     cache: &mut HbmTensor<i8, m![1], m![P, H]>) {
     ///     let x = x.to_dm::<m![1 # 2], m![S # 256], m![H]>(&mut ctx.tdma, 0);
-    ///     x.dma_scatter::<m![S], _, _>(&mut ctx.tdma, slots, cache, false);
+    ///     x.dma_scatter::<m![S], _, _>(slots, cache, false);
     /// }
     ///
     /// # let mut ctx = Context::acquire();
@@ -354,11 +359,11 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
     #[inline(never)]
     pub fn dma_scatter<Key: M, Element2: M, Element3: M>(
         &self,
-        dma: &mut impl OnChip,
         index: &HbmTensor<i32, Chip, Element3>,
         output: &mut HbmTensor<D, Chip, Element2>,
         scaled: bool,
     ) {
+        let dma = &mut dma_of_kernel("dma_scatter");
         let config = const {
             keyed(Key::EXPR, Element3::EXPR);
             &IndexedPlan::<

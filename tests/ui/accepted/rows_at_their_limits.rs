@@ -14,7 +14,7 @@ fn gathers(ctx: &mut Context, table: &HbmTensor<i8, One, m![V, H]>, short: &HbmT
     // An index in clusters, slices and elements; broadcasts; rows in any order.
     let _ = table.dma_gather_rows::<m![C], m![B, S # 16], m![H], _>(&mut ctx.tdma, ids, 0);
     let _ = table.dma_gather_rows::<m![S / 2], m![1 # 256], m![S % 2, H], _>(&mut ctx.tdma, &ids.view(), 0);
-    let offsets = table.dma_gather::<m![1 # 2], m![H / 8, S # 32], m![H % 8], _>(&mut ctx.tdma, ids, 0);
+    let offsets = table.dma_gather::<m![1 # 2], m![H / 8, S # 32], m![H % 8], _>(ids, 0);
     let in_dm = ids.to_dm::<m![1 # 2], m![1 # 256], m![S]>(&mut ctx.tdma, 4096);
     let mut rows = table.dma_gather_rows::<m![1 # 2], m![S # 256], m![H], _>(&mut ctx.tdma, &in_dm, 0);
     table.view().dma_gather_rows_view(&mut ctx.tdma, &in_dm.view(), rows.view_mut());
@@ -49,8 +49,8 @@ fn scatters(
     wide: &mut HbmTensor<i8, One, m![H, V, T # 3]>,
 ) {
     let x = x.to_dm::<m![1 # 2], m![S # 256], m![T, H]>(&mut ctx.tdma, 0);
-    x.dma_scatter::<m![S, T], _, _>(&mut ctx.tdma, ids, cache, false);
-    x.dma_scatter::<m![S, T], _, _>(&mut ctx.tdma, ids, cache, true);
+    x.dma_scatter::<m![S, T], _, _>(ids, cache, false);
+    x.dma_scatter::<m![S, T], _, _>(ids, cache, true);
     x.dma_scatter_rows(&mut ctx.tdma, ids, cache, Duplicates::LastWins);
     x.view().dma_scatter_rows_view(&mut ctx.tdma, few, wide.view_mut(), Duplicates::Equal);
 }
