@@ -340,6 +340,21 @@ fn tiles(criterion: &mut Criterion) {
             }
         });
     });
+    let one = HostTensor::<i8, m![S, E]>::zero();
+    let parts: Vec<HbmTensor<i8, m![1], m![S, E]>> = (0..16)
+        .map(|k| block_on(one.to_hbm(&mut ctx.pdma, (1 << 24) + k * (S::SIZE * E::SIZE) as u64)))
+        .collect();
+    let at = |k: usize| ((T::SIZE + k) * E::SIZE) as u64;
+    let mut places: Vec<_> = (parts.iter().enumerate())
+        .map(|(k, part)| part.to_dm::<Cluster, m![S], m![E]>(&mut ctx.tdma, at(k)))
+        .collect();
+    group.bench_function("baseline: HBM to DM, 16 tensors of that size", |bencher| {
+        bencher.iter(|| {
+            for (part, there) in parts.iter().zip(&mut places) {
+                part.view().to_dm_view(&mut ctx.tdma, there.view_mut());
+            }
+        });
+    });
     group.bench_function("baseline: HBM to DM, the whole", |bencher| {
         bencher.iter(|| source.view().to_dm_view(&mut ctx.tdma, dm.view_mut()));
     });
