@@ -31,7 +31,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 ///     for _round in 0..10_000 {
 ///         let on_chip = x.to_dm::<m![1 # 2], m![A], m![B]>(&mut ctx.tdma, AUTO);
 ///         // … and here its bytes are free.
-///         # assert_eq!(on_chip.address(), 524160);
+///         # assert_eq!(on_chip.address(), 520064);
 ///         # break;
 ///     }
 ///     x.to_hbm(&mut ctx.tdma, AUTO)
@@ -43,7 +43,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// # let y: HostTensor<i8, m![A, B]> = pollster::block_on(y.to_host(&mut ctx.pdma));
 /// ```
 ///
-/// Bytes are found from the end of the memory down, away from those that [`Context::alloc_dm`](super::Context::alloc_dm)
+/// Bytes are found from the end of the memory down, the last 4 KiB of DM last (a fetch that goes on over padding needs room behind its
+/// tensor), away from those that [`Context::alloc_dm`](super::Context::alloc_dm)
 /// gave. Nothing is known of addresses that the program names itself: a tensor that lies at one of them can be overwritten,
 /// which is found when it is read.
 pub const AUTO: Address = Address::MAX;
@@ -53,6 +54,9 @@ const KEPT: usize = 4096;
 
 /// Tensors that a message about a full memory names.
 const NAMED: usize = 5;
+
+/// Bytes at the end of DM that handles get last.
+const BEHIND: u64 = 4096;
 
 /// The least alignment in HBM and DM: that of transfers into DM and of commits.
 const LEAST_ALIGNMENT: u64 = 8;
@@ -65,6 +69,8 @@ pub(super) struct Allocator {
     /// Bytes from which on addresses are multiples of as many.
     unit: u64,
     least: u64,
+    /// Bytes at the end that handles get last: reads that go on behind a tensor, over padding, stay in the memory.
+    behind: u64,
     next: u64,
     /// What was given by marks and is not given back: of very many the first ones.
     marked: Vec<(Range<u64>, &'static Location<'static>)>,
@@ -85,12 +91,13 @@ struct Held {
 }
 
 impl Allocator {
-    const fn new(memory: Memory, capacity: u64, unit: u64, least: u64) -> Self {
+    const fn new(memory: Memory, capacity: u64, [unit, least, behind]: [u64; 3]) -> Self {
         Self {
             memory,
             capacity,
             unit,
             least,
+            behind,
             next: 0,
             marked: Vec::new(),
             held: BTreeMap::new(),
@@ -139,7 +146,22 @@ impl Allocator {
         Ok(start)
     }
 
-    /// Bytes for a handle: the highest that are free.
+    /// The highest free bytes below `end`. `largest`: the largest free piece that was seen.
+    fn highest(&self, bytes: u64, align: u64, end: u64, largest: &mut u64) -> Option<Address> {
+        let mut above = end;
+        let held = self.held.iter().rev().map(|(&start, held)| (start, start + held.bytes));
+        for (start, end) in held.chain([(0, self.next)]) {
+            *largest = above.saturating_sub(end.next_multiple_of(align)).max(*largest);
+            let highest = above.checked_sub(bytes).map(|start| start / align * align);
+            if let Some(highest) = highest.filter(|&highest| highest >= end) {
+                return Some(highest);
+            }
+            above = start.min(above);
+        }
+        None
+    }
+
+    /// Bytes for a handle: the highest that are free, away from the end of the memory as long as there are others.
     fn hold(
         &mut self,
         bytes: u64,
@@ -147,21 +169,9 @@ impl Allocator {
         location: &'static Location<'static>,
     ) -> Result<Address, Fault> {
         let (align, bytes) = (self.align(bytes), bytes.max(1));
-        let mut above = self.capacity;
         let mut largest = 0;
-        let mut found = None;
-        for (start, end) in
-            self.held.iter().rev().map(|(&start, held)| (start, start + held.bytes)).chain([(0, self.next)])
-        {
-            let lowest = end.next_multiple_of(align);
-            largest = largest.max(above.saturating_sub(lowest));
-            let highest = above.checked_sub(bytes).map(|start| start / align * align);
-            if let Some(highest) = highest.filter(|&highest| highest >= end) {
-                found = Some(highest);
-                break;
-            }
-            above = start;
-        }
+        let mut room = [self.capacity - self.behind, self.capacity].into_iter();
+        let found = room.find_map(|end| self.highest(bytes, align, end, &mut largest));
         let Some(start) = found else {
             let message = format!(
                 "{} not fit: of the {} bytes of {} at most {largest} are free in one piece",
@@ -249,9 +259,9 @@ pub(super) struct Allocators(Arc<Mutex<[Allocator; 3]>>);
 impl Allocators {
     pub(super) fn new() -> Self {
         Self(Arc::new(Mutex::new([
-            Allocator::new(Memory::Hbm, HBM_BYTES, HBM_UNIT_BYTES as u64, LEAST_ALIGNMENT),
-            Allocator::new(Memory::Dm, DM_BYTES as u64, 64, LEAST_ALIGNMENT),
-            Allocator::new(Memory::Vrf, VRF_BYTES as u64, 32, 4),
+            Allocator::new(Memory::Hbm, HBM_BYTES, [HBM_UNIT_BYTES as u64, LEAST_ALIGNMENT, 0]),
+            Allocator::new(Memory::Dm, DM_BYTES as u64, [64, LEAST_ALIGNMENT, BEHIND]),
+            Allocator::new(Memory::Vrf, VRF_BYTES as u64, [32, 4, 0]),
         ])))
     }
 
@@ -322,11 +332,11 @@ mod tests {
     use super::*;
 
     fn dm() -> Allocator {
-        Allocator::new(Memory::Dm, DM_BYTES as u64, 64, LEAST_ALIGNMENT)
+        Allocator::new(Memory::Dm, DM_BYTES as u64, [64, LEAST_ALIGNMENT, 0])
     }
 
     fn hbm() -> Allocator {
-        Allocator::new(Memory::Hbm, HBM_BYTES, HBM_UNIT_BYTES as u64, LEAST_ALIGNMENT)
+        Allocator::new(Memory::Hbm, HBM_BYTES, [HBM_UNIT_BYTES as u64, LEAST_ALIGNMENT, 0])
     }
 
     fn held(own: &mut Allocator, bytes: u64) -> Result<Address, FaultKind> {
@@ -430,6 +440,18 @@ mod tests {
         assert_eq!(held(&mut dm, 24), Ok(end - 152));
         dm.free_from(64);
         assert_eq!(freed(&dm), [false, false, true, false, true, false, false]);
+    }
+
+    /// The end of a memory is given last.
+    #[test]
+    fn reads_may_go_on_behind_a_tensor() {
+        let end = DM_BYTES as u64;
+        let mut dm = Allocator::new(Memory::Dm, end, [64, LEAST_ALIGNMENT, BEHIND]);
+        assert_eq!(held(&mut dm, 64), Ok(end - BEHIND - 64));
+        assert_eq!(held(&mut dm, end - BEHIND - 64), Ok(0));
+        assert_eq!(held(&mut dm, 8), Ok(end - 8), "nothing else is free");
+        assert_eq!(held(&mut dm, BEHIND), Err(FaultKind::Capacity));
+        assert_eq!(held(&mut dm, BEHIND - 64), Ok(end - BEHIND));
     }
 
     /// The largest tensors are named, with their lines.

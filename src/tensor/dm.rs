@@ -81,12 +81,14 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
     }
 
     /// The whole tensor, to read.
+    #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn view(&self) -> DmTensorView<'_, D, Chip, Cluster, Slice, Element> {
         let tensor = const { &Self::FOOTPRINT };
         DmTensorView::part_of(self.address, self.fill, tensor, Part::WHOLE)
     }
 
     /// The whole tensor, to write.
+    #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn view_mut(&mut self) -> DmTensorViewMut<'_, D, Chip, Cluster, Slice, Element> {
         let tensor = const { &Self::FOOTPRINT };
         DmTensorViewMut::part_of(self.address, self.fill, tensor, Part::WHOLE)

@@ -174,8 +174,8 @@ impl Operations {
 
     fn address(random: &mut Random, memory: Memory, bytes: u64) -> u64 {
         match random.below(40) {
-            0 => capacity(memory) - bytes,
-            1 => capacity(memory) - bytes + random.pick(&[1, 2, 4, 8, bytes]),
+            0 => capacity(memory).saturating_sub(bytes),
+            1 => capacity(memory).saturating_sub(bytes) + random.pick(&[1, 2, 4, 8, bytes]),
             2 => u64::MAX - random.below(200) as u64,
             3..6 => 64 * random.below(12) as u64 + random.between(1, 8) as u64,
             _ => 64 * random.below(12) as u64,
