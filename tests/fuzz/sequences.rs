@@ -462,7 +462,7 @@ impl Operations {
         let inside = |size| Move { loops: vec![one(size, (0, 1), (0, 1))], cut: None };
         if random.chance(6) {
             // Another tensor over the index.
-            let to = Tensor { fill: self.fill(random), elements: 1, ..index };
+            let to = Tensor { fill: self.fill(random), elements: 1, tile: None, ..index };
             let array = vec![Self::element(random, Kind::I32, false)];
             self.script.push(Operation::Upload { to, moved: inside(1), array });
         } else if random.chance(10) {
