@@ -284,17 +284,17 @@ fn utilisation(record: &Record) -> String {
     match (&record.timing, record.amount.products) {
         (Timing::TensorUnit(_), Some(products)) => {
             let lanes = (crate::spec::MAC_BYTES * 8 / products.element.bits()) as u64;
-            let possible = cycles * chips * (CLUSTERS * SLICES * TRF_BANK_ROWS) as u64 * lanes;
+            let possible = cycles.saturating_mul(chips * (CLUSTERS * SLICES * TRF_BANK_ROWS) as u64 * lanes);
             format!("{} of MACs", percent(products.count, possible))
         }
         (Timing::TensorUnit(_), None) => {
             let width = crate::spec::FLIT_BYTES as u64;
-            let possible = cycles * chips * (CLUSTERS * SLICES) as u64 * width;
+            let possible = cycles.saturating_mul(chips * (CLUSTERS * SLICES) as u64 * width);
             format!("{} of fetch", percent(record.amount.read_bytes, possible))
         }
         (Timing::Dma(_), _) => {
             let width = (DMA_ENGINES * crate::spec::DMA_REQUEST_BYTES) as u64;
-            format!("{} of DMA", percent(record.amount.written_bytes, cycles * chips * width))
+            format!("{} of DMA", percent(record.amount.written_bytes, cycles.saturating_mul(chips * width)))
         }
         (Timing::Host(_), _) => {
             let bytes = record.amount.read_bytes + record.amount.written_bytes;

@@ -253,7 +253,8 @@ fn reduced(own: &IntraSliceReduce, shape: StreamShape, form: Form) -> Result<(),
 fn across(own: &InterSliceReduce, shape: StreamShape, form: Form) -> Result<(), Fault> {
     form.guard(&own.guard, 5)?;
     let refused = |message: String| Err(form.refused(message, "let the loops follow from the mappings"));
-    let (positions, outputs) = (shape.time as u64 * shape.lanes as u64, own.time as u64 * shape.lanes as u64);
+    let [positions, outputs] =
+        [shape.time, own.time].map(|time| (time as u64).saturating_mul(shape.lanes as u64));
     let last = |size: usize, step: usize| (size as u64).saturating_sub(1).saturating_mul(step as u64);
     let (mut count, mut slices, mut made) = (1u64, 1u64, 1u64);
     let (mut before, mut behind) = ([0u64; 2], [0u64; 2]);
