@@ -369,6 +369,16 @@ fn tiles(criterion: &mut Criterion) {
             }
         });
     });
+    let mut backs: Vec<HbmTensor<i8, m![1], m![S, E]>> = (places.iter().enumerate())
+        .map(|(k, place)| place.to_hbm(&mut ctx.tdma, (1 << 25) + (k * S::SIZE * E::SIZE) as u64))
+        .collect();
+    group.bench_function("baseline: DM to HBM, 16 tensors of that size", |bencher| {
+        bencher.iter(|| {
+            for (place, there) in places.iter().zip(&mut backs) {
+                place.view().to_hbm_view(&mut ctx.tdma, there.view_mut());
+            }
+        });
+    });
     group.bench_function("baseline: DM to HBM, the whole", |bencher| {
         bencher.iter(|| dm.view().to_hbm_view(&mut ctx.tdma, back.view_mut()));
     });

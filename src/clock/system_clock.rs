@@ -15,7 +15,7 @@ use crate::command::{
     TensorUnit, UnitCopy,
 };
 use crate::command::{ContextKind, MemoryKind};
-use crate::mapping::guard::rows::{LiveRows, Liveness};
+use crate::mapping::guard::rows::{LiveRows, Liveness, depends_on, split_units};
 use crate::spec::{CLUSTERS, MAC_BYTES, SLICES, SWITCH_BITMAP_CYCLES};
 use core::panic::Location;
 use std::collections::VecDeque;
@@ -492,15 +492,24 @@ fn receiving_slices(unit: &TensorUnit, switch: &Switch) -> UsedSlices {
     used
 }
 
+/// The slices with a live element. Where the unit and the rest are tested apart, as in a tile, the rest is looked at once.
 fn live_slices(region: &Region) -> UsedSlices {
     let (footprint, first) = (&region.footprint, region.first_unit());
     let mut used = UsedSlices::default();
-    let rows = LiveRows::new(&footprint.guard, 3, footprint.elements);
+    let (of_unit, rest) = split_units(&footprint.guard);
+    let rows = LiveRows::new(&rest, 3, footprint.elements);
     let mut mask = Vec::new();
+    let mut is_live = |unit: [usize; 3]| {
+        let [chip, cluster, slice] = unit;
+        rows.row(&mut [chip, cluster, slice, 0], &mut mask) != Liveness::Nothing
+    };
+    let alike = (0..3).all(|variable| !depends_on(&rest, variable));
+    let all = alike.then(|| is_live([0; 3]));
     for chip in 0..footprint.chips {
         for cluster in 0..footprint.clusters {
             for slice in 0..footprint.slices {
-                if rows.row(&mut [chip, cluster, slice, 0], &mut mask) != Liveness::Nothing {
+                let unit = [chip, cluster, slice];
+                if of_unit.may_hold(&unit) && all.unwrap_or_else(|| is_live(unit)) {
                     used.insert(first + (chip * CLUSTERS + cluster) * SLICES + slice);
                 }
             }
@@ -514,7 +523,7 @@ mod tests {
     use super::super::schedule::Wait;
     use super::*;
     use crate::command::{Fetch, FillId, Interleave, Step, Transfer, TransferLoop};
-    use crate::mapping::Guard;
+    use crate::mapping::{Guard, GuardDigit, GuardSum};
     use crate::scalar::ElementType::I8;
     use crate::sequencer::{Config, Entry};
     use crate::spec::DM_BANK_RUN_ACCESSES;
@@ -554,6 +563,42 @@ mod tests {
         transfer.loops.push(TransferLoop { size: 256, source: step, destination: step });
         let (source, destination) = (region(Memory::Hbm, 0, 256), region(Memory::Dm, 1 << 16, 256));
         Operation::Dma(Box::new(Dma { source, destination, transfer, pcie: false }))
+    }
+
+    /// Tests of the unit, of the element, and of both in one sum, against the guard itself.
+    #[test]
+    fn live_slices_are_those_of_the_guard() {
+        let of_unit: (usize, usize, &[(usize, usize)]) = (0, 1, &[(1, 1)]);
+        let of_slice: (usize, usize, &[(usize, usize)]) = (16, 100, &[(2, 1)]);
+        let of_element: (usize, usize, &[(usize, usize)]) = (3, 5, &[(3, 1)]);
+        let nowhere: (usize, usize, &[(usize, usize)]) = (12, 5, &[(3, 1)]);
+        let of_both: (usize, usize, &[(usize, usize)]) = (8, 1000, &[(2, 12), (3, 1)]);
+        let cases: [&[_]; 6] = [
+            &[],
+            &[of_unit, of_element],
+            &[of_slice, of_element],
+            &[of_unit, nowhere],
+            &[of_both],
+            &[of_slice, of_both, of_element],
+        ];
+        let counts = cases.map(|sums| {
+            let mut region = region(Memory::Dm, 0, 12);
+            let guard = &mut region.footprint.guard;
+            for &(start, limit, digits) in sums {
+                guard.sums.push(GuardSum { first: guard.digits.len(), len: digits.len(), start, limit });
+                for &(variable, weight) in digits {
+                    guard.digits.push(GuardDigit { variable, base: 1, extent: 256, weight });
+                }
+            }
+            let (guard, mut expected) = (region.footprint.guard, UsedSlices::default());
+            for unit in 0..CLUSTERS * SLICES {
+                let holds = |element| guard.holds(&[0, unit / SLICES, unit % SLICES, element]);
+                (0..12).filter(|&element| holds(element)).for_each(|_| expected.insert(unit));
+            }
+            assert_eq!(live_slices(&region), expected, "{guard:?}");
+            expected.len()
+        });
+        assert_eq!(counts, [512, 256, 200, 0, 168, 136]);
     }
 
     /// 63 accesses in a row to one bank leave DMA alone; 64 hold it until the pass has ended.

@@ -799,3 +799,46 @@ fn operators_take_time() {
         });
     }
 }
+
+/// What follows the engine takes the packets that leave it, in both profiles.
+#[test]
+fn packets_that_leave_are_those_that_are_cast() {
+    use furiosa_visa_std::clock::Profile;
+    use furiosa_visa_std::clock::record::Timing;
+    use furiosa_visa_std::clock::tensor_unit::Stage;
+    axes![G = 32, J = 8, A = 5, B = 8];
+    type Steps = m![A, B];
+    for profile in [Profile::Book, Profile::Detailed] {
+        block_on(async {
+            let mut ctx = Context::with(SimOptions { profile, ..SimOptions::default() });
+            let host = HostTensor::<f32, m![G, J, A, B, L]>::from_buf(init(&floats(19, 256 * 320)));
+            let hbm = host.to_hbm::<m![1], m![G, J, A, B, L]>(&mut ctx.pdma, 0).await;
+            let dm = hbm.to_dm::<Cluster, m![G, J], m![A, B, L]>(&mut ctx.tdma, 0);
+            // Sums in a slice: 80 halves of packets become 5.
+            let _ = (ctx.main.begin(dm.view()).fetch::<f32, Steps, m![L]>().collect::<Steps, m![L]>())
+                .vector_init()
+                .vector_intra_slice_branch(BranchMode::Unconditional)
+                .vector_split::<m![A, B, L / 4], m![L % 4]>()
+                .vector_intra_slice_reduce::<B, m![A, L / 4], m![L % 4]>(IntraSliceReduceOpF32::Add)
+                .vector_concat::<m![A], m![L]>()
+                .vector_final()
+                .cast::<bf16, m![L # 16]>()
+                .commit::<m![A, L]>(8192);
+            // Sums between slices: each slice of a group gets one of 8 steps.
+            let _ = (ctx.main.begin(dm.view()).fetch::<f32, Steps, m![L]>().collect::<Steps, m![L]>())
+                .vector_init()
+                .vector_inter_slice_reduce::<m![G, B], m![A]>(InterSliceReduceOpF32::Add)
+                .vector_final()
+                .cast::<bf16, m![L # 16]>()
+                .commit::<m![A, L]>(8192);
+            let report = ctx.report();
+            let mut passes = Vec::new();
+            for record in &report.records {
+                let Timing::TensorUnit(time) = &record.timing else { continue };
+                let cycles = |stage| time.stage(stage).expect("it has this stage").occupancy.cycles;
+                passes.push((cycles(Stage::Collect), cycles(Stage::Vector), cycles(Stage::Cast)));
+            }
+            assert_eq!(passes, [(40, 80, 5), (40, 40, 5)], "{profile}");
+        });
+    }
+}

@@ -24,10 +24,22 @@ impl PacketRun {
 /// `largest`. Towards DM (`to_dm`) it is a multiple of 8 bytes if the run is.
 pub fn whole_run(run: u64, to_dm: bool, largest: usize) -> PacketRun {
     let unit = if to_dm && run.is_multiple_of(DMA_DM_WRITE_BYTES as u64) { DMA_DM_WRITE_BYTES } else { 1 };
-    let divisors = (unit..=largest).step_by(unit).filter(|&bytes| run.is_multiple_of(bytes as u64));
-    let runs = divisors.map(|stride0| PacketRun { offset: 0, stride0, count: run / stride0 as u64 });
-    let best = runs.min_by_key(|run| (run.requests(), core::cmp::Reverse(run.stride0)));
-    best.unwrap_or(PacketRun { offset: 0, stride0: unit, count: run / unit as u64 })
+    let packets = |stride0: usize| PacketRun { offset: 0, stride0, count: run / stride0 as u64 };
+    // From the longest one down: the first one that leaves no request short of its bytes is not surpassed.
+    let least = run.div_ceil(DMA_REQUEST_BYTES as u64);
+    let mut best: Option<PacketRun> = None;
+    for stride0 in (1..=largest.min(run as usize) / unit).rev().map(|units| units * unit) {
+        if run.is_multiple_of(stride0 as u64) {
+            let own = packets(stride0);
+            if best.is_none_or(|best| own.requests() < best.requests()) {
+                best = Some(own);
+            }
+            if own.requests() == least {
+                break;
+            }
+        }
+    }
+    best.unwrap_or(packets(unit))
 }
 
 /// The packets of a run that is repeated `repeats` times. Where the run has no good divisor, a second command moves what is

@@ -291,18 +291,17 @@ impl PairedSequencer {
             Medium::Spm { .. } => spec::SPM_BYTES,
         };
         let slices = self.last_slice(side) + 1;
-        let text = self.text();
-        let text = match side {
-            Side::Source => text.str(" reads up to "),
-            Side::Destination => text.str(" writes up to "),
+        let text = || match side {
+            Side::Source => self.text().str(" reads up to "),
+            Side::Destination => self.text().str(" writes up to "),
         };
         if past > capacity {
-            let text = text.str("byte ").number(past as usize).str(" of ").str(self.medium(side).name());
+            let text = text().str("byte ").number(past as usize).str(" of ").str(self.medium(side).name());
             let text = text.str(", which holds ").number(capacity as usize);
             return Err(PlanError::new("capacity", text.str("; help: choose a lower address")));
         }
         if self.medium(side).is_dm() && slices > spec::SLICES as u64 {
-            let text = text.str("slice ").number(slices as usize - 1).str(" of a cluster of ");
+            let text = text().str("slice ").number(slices as usize - 1).str(" of a cluster of ");
             let text = text.number(spec::SLICES).str("; help: one command reaches one cluster");
             return Err(PlanError::new("capacity", text));
         }
@@ -311,17 +310,16 @@ impl PairedSequencer {
 
     fn check_alignment(&self, side: Side, rule: &'static str) -> Result<(), PlanError> {
         let unit = spec::DMA_DM_WRITE_BYTES as u64;
-        let text = self.text();
-        let text = match side {
-            Side::Source => text.str(" reads for DM "),
-            Side::Destination => text.str(" writes DM "),
-        };
         let strides = self.entries.iter().filter(|e| e.limit > 1).map(|entry| entry.stride(side));
         let odd = core::iter::once((self.stride0 as u64, "packets of "))
             .chain(core::iter::once((self.base(side), "at address ")))
             .chain(strides.map(|stride| (stride, "in steps of ")))
             .find(|(bytes, _)| !bytes.is_multiple_of(unit));
         let Some((bytes, what)) = odd else { return Ok(()) };
+        let text = match side {
+            Side::Source => self.text().str(" reads for DM "),
+            Side::Destination => self.text().str(" writes DM "),
+        };
         let text =
             text.str(what).number(bytes as usize).str(if what == "at address " { "" } else { " bytes" });
         let text = text.str(", which is no multiple of ").number(unit as usize);

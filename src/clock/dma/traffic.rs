@@ -54,6 +54,10 @@ fn residues<const MODULUS: usize>(command: &PairedSequencer, side: Side) -> [u64
     counts[(command.base(side) % MODULUS as u64) as usize] = 1;
     for entry in &command.entries {
         let step = (entry.stride(side) % MODULUS as u64) as usize;
+        if step == 0 {
+            counts.iter_mut().for_each(|count| *count *= entry.limit as u64);
+            continue;
+        }
         let rounds = (1..=MODULUS).find(|k| (k * step).is_multiple_of(MODULUS)).unwrap_or(MODULUS);
         let mut next = [0; MODULUS];
         for (residue, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
@@ -114,23 +118,37 @@ fn places(command: &PairedSequencer, side: Side) -> Vec<[u64; spec::DMA_DM_WRITE
     let split = |address: u64| {
         ((address / spec::DMA_SLICE_STRIDE) as usize, (address % spec::DMA_SLICE_STRIDE) as usize % UNIT)
     };
-    let mut counts = vec![[0u64; UNIT]; spec::SLICES];
-    let (slice, residue) = split(command.base(side));
-    counts[slice.min(spec::SLICES - 1)][residue] = 1;
-    for entry in &command.entries {
-        let (slices, step) = split(entry.stride(side));
-        // A loop inside a slice goes round the residues; one over slices is short.
-        let rounds = if slices == 0 { entry.limit.min(UNIT) } else { entry.limit };
-        let mut next = vec![[0u64; UNIT]; spec::SLICES];
-        for (slice, residue) in (0..spec::SLICES).flat_map(|slice| (0..UNIT).map(move |r| (slice, r))) {
-            let count = counts[slice][residue];
-            for k in (0..rounds).take_while(|_| count > 0) {
-                let times = entry.limit / rounds + usize::from(k < entry.limit % rounds);
-                // `check` refuses what leaves the cluster.
-                let Some(place) = next.get_mut(slice + k * slices) else { break };
-                place[(residue + k * step) % UNIT] += count * times as u64;
+    let (first, residue) = split(command.base(side));
+    let loops = || command.entries.iter().map(|entry| (entry.limit, split(entry.stride(side))));
+    // The order of loops does not matter. Those inside a slice go round the residues of one place.
+    let mut inside = [0u64; UNIT];
+    inside[residue] = 1;
+    for (limit, (_, step)) in loops().filter(|(_, (slices, _))| *slices == 0) {
+        let mut next = [0u64; UNIT];
+        let rounds = limit.min(UNIT);
+        for (residue, count) in inside.into_iter().enumerate().filter(|(_, count)| *count > 0) {
+            for k in 0..rounds {
+                let times = limit / rounds + usize::from(k < limit % rounds);
+                next[(residue + k * step) % UNIT] += count * times as u64;
             }
         }
+        inside = next;
+    }
+    let mut counts = vec![[0u64; UNIT]; spec::SLICES];
+    let first = first.min(spec::SLICES - 1);
+    counts[first] = inside;
+    let mut last = first;
+    for (limit, (slices, step)) in loops().filter(|(_, (slices, _))| *slices > 0) {
+        let mut next = vec![[0u64; UNIT]; spec::SLICES];
+        // `check` refuses what leaves the cluster.
+        for slice in (first..=last).filter(|&slice| counts[slice] != [0; UNIT]) {
+            for (k, place) in next[slice..].iter_mut().step_by(slices).take(limit).enumerate() {
+                for (residue, count) in counts[slice].into_iter().enumerate() {
+                    place[(residue + k * step) % UNIT] += count;
+                }
+            }
+        }
+        last = (last + limit.saturating_sub(1).saturating_mul(slices)).min(spec::SLICES - 1);
         counts = next;
     }
     counts
