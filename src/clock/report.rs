@@ -298,7 +298,7 @@ fn utilisation(record: &Record) -> String {
         }
         (Timing::Host(_), _) => {
             let bytes = record.amount.read_bytes + record.amount.written_bytes;
-            format!("{} of PCIe", percent(bytes, cycles * crate::spec::PCIE_BYTES_PER_CYCLE))
+            format!("{} of PCIe", percent(bytes, cycles.saturating_mul(crate::spec::PCIE_BYTES_PER_CYCLE)))
         }
         (Timing::Bitmap(_), _) => "-".to_string(),
     }

@@ -224,7 +224,8 @@ fn operand(source: &OperandSource, shape: StreamShape, progress: &Progress, form
 fn reduced(own: &IntraSliceReduce, shape: StreamShape, form: Form) -> Result<(), Fault> {
     form.guard(&own.guard, 5)?;
     let refused = |message: String| Err(form.refused(message, "let the loops follow from the mappings"));
-    let (positions, outputs) = (shape.time as u64 * shape.lanes as u64, own.time as u64 * shape.lanes as u64);
+    let [positions, outputs] =
+        [shape.time, own.time].map(|time| (time as u64).saturating_mul(shape.lanes as u64));
     let (mut count, mut input, mut output) = (1u64, 0u64, 0u64);
     let kept = own.kept.iter().map(|own| (own.size, own.input, own.output));
     let reduced = own.reduced.iter().map(|own| (own.size, own.input, 0));
