@@ -67,7 +67,8 @@ fn names(mapping: &Expr, axis: &Ident) -> bool {
 /// Where the index along an axis is, in chip, cluster, slice, time and packet.
 ///
 /// # Errors
-/// An axis that the stream does not have, or that is part of a product that was cut across it.
+/// An axis that the stream does not have, or that is part of a product that was cut across it; one that is padded to no
+/// multiple of what is inside of it, and starts again.
 pub fn derive_toggle(
     axis: Ident,
     stream: [&'static Expr; 5],
@@ -99,6 +100,19 @@ pub fn derive_toggle(
                 Some(Factor::Padding { size }) => *size,
                 _ => period,
             };
+            if !period.is_multiple_of(base) && size_of_factors(all) > period {
+                refuse!(
+                    "toggle padding",
+                    "{}: in {} the axis {} starts again after {} positions, which is no multiple of the {} inside of it, so that \
+                     no counter follows it; help: pad to a multiple of {}",
+                    str(BRANCH),
+                    mapping(mapping),
+                    str(axis.as_str()),
+                    number(period),
+                    number(base),
+                    number(base),
+                );
+            }
             digits.push(GuardDigit { variable, base, extent: period.div_ceil(base), weight: term.stride });
         }
     }
@@ -250,7 +264,7 @@ mod tests {
     use crate::command::{InputCmpF32, InputCmpI32};
     use crate::prelude::{axes, m};
 
-    axes![A = 6, B = 8, C = 15, D = 1];
+    axes![A = 6, B = 8, C = 15, D = 1, Q = 2, R = 2];
 
     #[test]
     fn an_index_is_the_sum_of_its_digits() {
@@ -290,6 +304,33 @@ mod tests {
         for (time, index) in (0..24).map(|time| (time, time % 3)).filter(|(_, index)| *index < 2) {
             assert_eq!(time / digit.base % digit.extent * digit.weight, index, "time {time}");
         }
+    }
+
+    /// A digit with others inside starts again where its padding ends: a counter follows it where that is a multiple of what
+    /// is inside, or where it happens once.
+    #[test]
+    fn an_index_starts_again_behind_its_padding() {
+        let one = <m![1]>::EXPR;
+        let derived = |time| derive_toggle(Ident::new("Q"), [one, one, one, time, one]);
+        let index = |time: &'static Expr, period: usize| {
+            let digits = derived(time).expect("the axis is there");
+            let [digit] = digits.as_slice() else { panic!("it has one digit") };
+            for at in (0..time.checked_size().expect("it has a size")).filter(|at| at % period < 4) {
+                assert_eq!(at / digit.base % digit.extent * digit.weight, at % period / 2, "{time} at {at}");
+            }
+        };
+        index(<m![B, [Q, R] # 6]>::EXPR, 6);
+        index(<m![[Q, R] # 5]>::EXPR, 5);
+        let error =
+            derived(<m![B, [Q, R] # 5]>::EXPR).expect_err("position 5 is the first one of the second round");
+        assert_eq!(
+            (error.rule(), error.message()),
+            (
+                "toggle padding",
+                "vector_intra_slice_branch: in `m![B, [Q, R] # 5]` the axis Q starts again after 5 positions, which is no \
+                 multiple of the 2 inside of it, so that no counter follows it; help: pad to a multiple of 2"
+            )
+        );
     }
 
     #[test]
