@@ -26,8 +26,9 @@
 //! | `tiles`, `split_tiles_mut` | `Element`, in tiles side by side | each after the one before it |
 //!
 //! A tile is a part of its tensor. It keeps the filling and the order of the tensor, and its `address()`; the memory map shows
-//! the tensor. Two tiles of other bytes have nothing to do with each other: one context can write one of them while another
-//! context reads the other.
+//! the tensor. Of two tiles that lie one behind the other, one context can write one while another context reads the other.
+//! Tiles that interleave, or that have the same bytes of other slices, wait for each other: order and time look at the bytes
+//! from the first element of a tile to its last.
 //!
 //! Where an axis ends inside of the last tile (`A # 8 / 4` of `A = 7`), the tile also has the padding behind it: what is read there
 //! was never written, and what is written there is no element of the tensor.
