@@ -19,8 +19,8 @@ use core::marker::PhantomData;
 pub struct DmTensor<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> {
     pub(crate) address: Address,
     pub(crate) fill: FillId,
-    #[expect(dead_code, reason = "the bytes are free again when it is dropped")]
-    lease: Option<Lease>,
+    /// The bytes are free again when it is dropped.
+    pub(super) lease: Option<Lease>,
     types: PhantomData<(D, Chip, Cluster, Slice, Element)>,
 }
 

@@ -15,8 +15,8 @@ use core::marker::PhantomData;
 pub struct HbmTensor<D: Scalar, Chip: M, Element: M> {
     pub(crate) address: Address,
     pub(crate) fill: FillId,
-    #[expect(dead_code, reason = "the bytes are free again when it is dropped")]
-    lease: Option<Lease>,
+    /// The bytes are free again when it is dropped.
+    pub(super) lease: Option<Lease>,
     types: PhantomData<(D, Chip, Element)>,
 }
 

@@ -29,6 +29,7 @@ use crate::list::List;
 use crate::mapping::{
     Atom, Expr, FACTORS, Factor, Factors, Guard, Ident, M, Pool, Term, factors_of, liveness_of, mentions_axis,
 };
+use crate::runtime::Place;
 use crate::scalar::Scalar;
 
 /// A dimension before and after.
@@ -330,7 +331,7 @@ macro_rules! calls {
                         error.refuse()
                     }
                 }
-                $tensor::filled(self.address, self.fill)
+                $tensor::filled(Place { address: self.address, lease: self.lease }, self.fill)
             }
 
             /// The same elements at the same places, with other names for their axes: see
@@ -358,7 +359,7 @@ macro_rules! calls {
                         error.refuse()
                     }
                 }
-                $tensor::filled(self.address, self.fill)
+                $tensor::filled(Place { address: self.address, lease: self.lease }, self.fill)
             }
         }
     };

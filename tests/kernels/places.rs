@@ -217,3 +217,29 @@ fn padding_is_read_behind_a_tensor() {
         assert_eq!(y.to_host::<m![A, R]>(&mut ctx.pdma).await.to_buf(), host.to_buf());
     });
 }
+
+/// Another name for the bytes of a tensor holds them as the tensor did.
+#[test]
+fn another_name_holds_the_bytes() {
+    axes![Y = 64];
+    #[device(chip = 1)]
+    fn renamed(ctx: &mut Context, x: &X) -> HbmTensor<i32, m![1], m![A, Y]> {
+        let first = x.to_dm::<Cluster, m![A], m![B]>(&mut ctx.tdma, AUTO);
+        let first = first.relabel::<m![1], Cluster, m![A], m![Y]>();
+        let second = x.to_dm::<Cluster, m![A], m![B]>(&mut ctx.tdma, AUTO);
+        assert_eq!(
+            (first.address(), second.address()),
+            (DM_BYTES as u64 - 4096 - 256, DM_BYTES as u64 - 4096 - 512)
+        );
+        first.to_hbm::<m![A, Y]>(&mut ctx.tdma, AUTO).relabel()
+    }
+    block_on(async {
+        let mut ctx = Context::acquire();
+        let x: X = HostTensor::<i32, m![A, B]>::from_buf(init(&numbers())).to_hbm(&mut ctx.pdma, AUTO).await;
+        let y = launch(renamed, (&mut *ctx, &x)).await;
+        let z: X = x.to_hbm(&mut ctx.tdma, AUTO);
+        assert_ne!(y.address(), z.address());
+        let expected: Vec<_> = numbers().into_iter().map(Opt::Init).collect();
+        assert_eq!(y.to_host::<m![A, Y]>(&mut ctx.pdma).await.to_buf(), expected);
+    });
+}
