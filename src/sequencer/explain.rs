@@ -271,7 +271,7 @@ impl<'a> Table<'a> {
         let pieces = &self.trace.matched.divisor.list;
         let mut segments: Vec<Segment> = Vec::new();
         for (piece, read) in self.held(count) {
-            fill(&mut segments, piece.base);
+            fill(self.pool, &mut segments, piece.base);
             match (piece.factor, segments.last_mut()) {
                 (Factor::Term { term, .. }, _) if self.was_moved(&term) => {
                     let parts: Vec<usize> =
@@ -303,23 +303,14 @@ impl<'a> Table<'a> {
                     let content = (!read).then_some(Content::Digit(term, resize));
                     segments.push(Segment { start: piece.base, end: piece.base * resize, content });
                 }
-                (Factor::Padding { size }, Some(outer)) if size.is_multiple_of(outer.start) => {
-                    outer.end = outer.end.max(size);
-                }
-                (Factor::Padding { size }, Some(_)) => {
-                    let content = Some(Content::Product(write(self.pool, &segments)));
-                    segments = vec![Segment { start: 1, end: size, content }];
-                }
-                (Factor::Padding { size }, None) => {
-                    segments.push(Segment { start: 1, end: size, content: None });
-                }
+                (Factor::Padding { size }, _) => fill(self.pool, &mut segments, size),
             }
         }
         let end = match pieces.as_slice().get(count) {
             Some(next) => window_of(self.windows, next).map_or(next.base, |(_, _, base)| base),
             None => self.buf.size(),
         };
-        fill(&mut segments, end);
+        fill(self.pool, &mut segments, end);
         write(self.pool, &segments)
     }
 
@@ -362,11 +353,22 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Makes the last segment end where the next one begins: what is between them is dead.
-fn fill(segments: &mut Vec<Segment>, end: usize) {
+/// Makes the last segment end where the next one begins: what is between them is dead. A segment that no whole number of
+/// times fits there is dead together with what is between, or is a part of a product.
+fn fill(pool: &Pool, segments: &mut Vec<Segment>, end: usize) {
+    if segments.last().is_some_and(|last| last.end >= end) {
+        return;
+    }
+    let fits = |segment: &Segment| end.is_multiple_of(segment.start);
+    while segments.last().is_some_and(|last| last.content.is_none() && !fits(last)) {
+        segments.pop();
+    }
     match segments.last_mut() {
-        Some(last) if last.end < end && end.is_multiple_of(last.start) => last.end = end,
-        Some(_) => {}
+        Some(last) if fits(last) => last.end = end,
+        Some(_) => {
+            let content = Some(Content::Product(write(pool, segments)));
+            *segments = vec![Segment { start: 1, end, content }];
+        }
         None if end > 1 => segments.push(Segment { start: 1, end, content: None }),
         None => {}
     }

@@ -185,6 +185,21 @@ fn composites_over_a_run() {
 }
 
 #[test]
+fn what_is_left_of_a_block_that_no_digit_divides() {
+    axes![A = 4, B = 8, C = 5, D = 6];
+    check_rows(
+        &explained::<m![A, # 3 + B, C # 8, D], m![D, B / 4, A, C # 8], m![B % 4]>(ElementType::I8),
+        &[
+            ["D", "6 : 1", "D in m![A, B # 11, C # 8, D]", "m![A, B # 11, C # 8, 1 # 6]"],
+            ["B / 4", "2 : 192", "m![B % 4, C # 8, 1 # 6]::SIZE", "m![A, B % 4 # 11, C # 8, 1 # 6]"],
+            ["A", "4 : 528", "m![B % 4 # 11, C # 8, 1 # 6]::SIZE", "m![1 # 4, B % 4 # 11, C # 8, 1 # 6]"],
+            ["C # 8", "8 : 6", "m![1 # 6]::SIZE", "m![1 # 4, B % 4 # 11, 1 # 48]"],
+            ["B % 4", "4 : 48", "m![1 # 48]::SIZE", "1 # 2112"],
+        ],
+    );
+}
+
+#[test]
 fn whole_text() {
     axes![N = 4, C = 3, H = 8, W = 8];
     let explanation = explained::<m![N, C, H, W], m![W, H, C, N], m![1]>(ElementType::Bf16);
