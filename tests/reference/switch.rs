@@ -365,6 +365,13 @@ fn random_custom(random: &mut Random, mut parts: Parts, log: usize) -> SwitchCas
         let fate = random.pick(&[Fate::Kept, Fate::Kept, Fate::Kept, Fate::Moved, Fate::Dropped]);
         digits.push((parts.part(random, 1 << own), fate));
     }
+    // Which slices become time steps of padding is free if several could: one that is alone decides the ring.
+    let holes = digits.iter().filter(|(part, _)| part.live < part.map.size()).count();
+    for (part, fate) in &mut digits {
+        if *fate == Fate::Moved && part.live == 1 && part.map.size() > 1 && holes > 1 {
+            *fate = Fate::Kept;
+        }
+    }
     let slices = 1 << log;
     let before: Vec<Part> = digits.iter().map(|(part, _)| part.clone()).collect();
     let weight = |k: usize| before[k + 1..].iter().map(|part| part.map.size()).product::<usize>();

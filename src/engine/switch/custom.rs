@@ -318,7 +318,7 @@ const fn check_order(pool: &Pool, own: &Mappings, digits: &Digits) -> Result<(),
         if outer.weight < inner.weight * inner.size {
             let (Some(a), Some(b)) = (outer.piece, inner.piece) else {
                 broken!(
-                    "switch moved order",
+                    "switch moved padding",
                     "cut the padding off",
                     "padding that moves from slice to time keeps its place, but `OutTime` {} has it elsewhere than `InSlice` {}",
                     mapping(own.request.out_time),
