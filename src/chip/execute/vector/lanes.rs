@@ -113,6 +113,18 @@ const fn times(a: f32, b: f32) -> f32 {
     a * b
 }
 
+/// `b` if it is greater than `a`: one instruction.
+#[inline(always)]
+const fn greater(a: f32, b: f32) -> f32 {
+    if b > a { b } else { a }
+}
+
+/// `b` if it is less than `a`: one instruction.
+#[inline(always)]
+const fn lesser(a: f32, b: f32) -> f32 {
+    if b < a { b } else { a }
+}
+
 /// A binary operator on all lanes.
 #[inline(always)]
 pub(super) fn binary(op: BinaryOperator, mode: BinaryArgMode, stream: &mut [Lane], operand: Lanes<'_>) {
@@ -270,41 +282,95 @@ pub(super) fn accumulate(op: ReduceOperator, sums: &mut [Lane], lanes: &[Lane]) 
 /// Lanes that are summed side by side: a vector.
 const SIDE_BY_SIDE: usize = 8;
 
+/// Positions of the elements of one sum, from that of its first one on, in order.
+#[derive(Debug)]
+pub(super) struct Offsets {
+    all: Vec<usize>,
+    /// From each one to the next, if they are evenly spaced and at least a vector apart.
+    step: Option<usize>,
+}
+
+impl Offsets {
+    pub(super) fn new(all: Vec<usize>) -> Self {
+        let step = all.get(1).and_then(|second| second.checked_sub(all[0])).filter(|&step| {
+            step >= SIDE_BY_SIDE && all.windows(2).all(|pair| pair[1].checked_sub(pair[0]) == Some(step))
+        });
+        Self { all, step }
+    }
+
+    /// One after another.
+    pub(super) fn all(&self) -> &[usize] {
+        &self.all
+    }
+}
+
 /// `sums[k] = op(…, lanes[from + k + offset], …)` over all offsets, in order.
 ///
 /// Sums and products are of numbers as the host adds them, and become the one NaN at the end: a NaN stays one whatever
 /// follows, and to choose its bits at every step would take three times as long.
+///
+/// The greatest element is looked for from minus infinity on with one comparison per element, which no NaN wins. Where it
+/// comes out as a number other than 0, all elements as great as it have its bits. Else it is what the operator says, one
+/// element after another: which zero, or which NaN if there is nothing else. The least one likewise.
 #[inline(always)]
 pub(super) fn fold_side_by_side(
     op: ReduceOperator,
     (lanes, from): (&[Lane], usize),
-    offsets: &[usize],
+    offsets: &Offsets,
     sums: &mut [Lane],
 ) {
-    let Some((first, rest)) = offsets.split_first() else { return };
+    let Some((first, rest)) = offsets.all.split_first() else { return };
     let (blocks, left) = sums.as_chunks_mut::<SIDE_BY_SIDE>();
     let behind = from + blocks.len() * SIDE_BY_SIDE;
-    let at = |start: usize| -> [u32; SIDE_BY_SIDE] {
-        let block = lanes[start..].first_chunk::<SIDE_BY_SIDE>();
-        block.expect("the stream has whole packets").map(get)
+    let block_of = |lanes: &[Lane]| -> [u32; SIDE_BY_SIDE] {
+        lanes.first_chunk::<SIDE_BY_SIDE>().expect("the stream has whole packets").map(get)
     };
-    macro_rules! blocks {
-        ($kind:ident, $f:expr, $end:expr) => {
-            for (k, block) in blocks.iter_mut().enumerate() {
-                let start = from + k * SIDE_BY_SIDE;
-                let mut own = at(start + first);
-                for &offset in rest {
-                    for (sum, lane) in own.iter_mut().zip(at(start + offset)) {
+    // The sums of a block: `$own` starts with what the first elements are made to.
+    macro_rules! block {
+        ($start:expr, $kind:ident, $f:expr, $own:expr) => {{
+            let lanes = &lanes[$start..];
+            let mut own = block_of(&lanes[*first..]).map($own);
+            if let Some(step) = offsets.step {
+                // From the end of one block to that of the next one.
+                let end = first + SIDE_BY_SIDE;
+                for gap in lanes[end..end + rest.len() * step].chunks_exact(step) {
+                    for (sum, lane) in own.iter_mut().zip(block_of(&gap[step - SIDE_BY_SIDE..])) {
                         *sum = $kind!($f, *sum, lane);
                     }
                 }
-                *block = own.map($end).map(put);
+            } else {
+                for &offset in rest {
+                    for (sum, lane) in own.iter_mut().zip(block_of(&lanes[offset..])) {
+                        *sum = $kind!($f, *sum, lane);
+                    }
+                }
+            }
+            own
+        }};
+    }
+    macro_rules! blocks {
+        ($kind:ident, $f:expr, $end:expr) => {
+            for (k, block) in blocks.iter_mut().enumerate() {
+                *block = block!(from + k * SIDE_BY_SIDE, $kind, $f, |bits| bits).map($end).map(put);
             }
         };
     }
     macro_rules! as_it_is {
         ($kind:ident $f:expr) => {
             blocks!($kind, $f, |bits| bits)
+        };
+    }
+    macro_rules! extremes {
+        ($extreme:expr, $worst:expr, $f:expr) => {
+            for (k, block) in blocks.iter_mut().enumerate() {
+                let start = from + k * SIDE_BY_SIDE;
+                let mut own = block!(start, float, $extreme, |bits| float!($extreme, $worst.to_bits(), bits));
+                let is_open = |bits: u32| f32::from_bits(bits) == 0.0 || bits == $worst.to_bits();
+                if own.into_iter().any(is_open) {
+                    own = block!(start, float, $f, |bits| bits);
+                }
+                *block = own.map(put);
+            }
         };
     }
     let one_nan = |bits: u32| match rest {
@@ -315,6 +381,8 @@ pub(super) fn fold_side_by_side(
     match op {
         ReduceOperator::AddF32 => blocks!(float, plus, one_nan),
         ReduceOperator::MulF32 => blocks!(float, times, one_nan),
+        ReduceOperator::MaxF32 => extremes!(greater, f32::NEG_INFINITY, scalar::max_float),
+        ReduceOperator::MinF32 => extremes!(lesser, f32::INFINITY, scalar::min_float),
         _ => reduce!(op, as_it_is),
     }
     macro_rules! one {

@@ -1,7 +1,9 @@
 //! Which instructions the operators use. All give the same bits: the loops are those of [`super::lanes`].
 
-use super::lanes::{self, Lanes};
+use super::lanes::{self, Lanes, Offsets};
 use super::stream::Lane;
+#[cfg(target_arch = "x86_64")]
+use super::x86::{Avx2, Avx512};
 use crate::command::{BinaryArgMode, BinaryOperator, FpTernaryOp, FpUnaryOp, ReduceOperator, TernaryArgMode};
 
 /// What is done with a block of lanes.
@@ -20,7 +22,7 @@ pub(super) enum Job<'a> {
     /// Each lane with one of the others.
     Accumulate(ReduceOperator, &'a [Lane]),
     /// Sums of lanes from a place on, at these offsets.
-    Fold(ReduceOperator, (&'a [Lane], usize), &'a [usize]),
+    Fold(ReduceOperator, (&'a [Lane], usize), &'a Offsets),
 }
 
 /// The instructions that are used.
@@ -30,17 +32,25 @@ pub(super) enum Path {
     Portable,
     /// AVX2.
     #[cfg(target_arch = "x86_64")]
-    Avx2(super::x86::Avx2),
+    Avx2(Avx2),
+    /// AVX-512.
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Avx512),
 }
 
 impl Path {
+    /// The paths that this machine has, the fastest first.
+    pub(super) fn available() -> impl Iterator<Item = Path> {
+        #[cfg(target_arch = "x86_64")]
+        let own = Avx512::detect().map(Path::Avx512).into_iter().chain(Avx2::detect().map(Path::Avx2));
+        #[cfg(not(target_arch = "x86_64"))]
+        let own = core::iter::empty();
+        own.chain([Path::Portable])
+    }
+
     /// The fastest path of this machine.
     pub(super) fn best() -> Path {
-        #[cfg(target_arch = "x86_64")]
-        if let Some(machine) = super::x86::Avx2::detect() {
-            return Path::Avx2(machine);
-        }
-        Path::Portable
+        Path::available().next().unwrap_or(Path::Portable)
     }
 
     /// Does it.
@@ -49,6 +59,8 @@ impl Path {
             Path::Portable => portable(job, stream),
             #[cfg(target_arch = "x86_64")]
             Path::Avx2(machine) => machine.run(job, stream),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx512(machine) => machine.run(job, stream),
         }
     }
 }
