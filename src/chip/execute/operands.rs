@@ -11,7 +11,7 @@ use crate::spec::BEAT_LANES;
 use core::ops::{ControlFlow, Range};
 
 #[cfg(feature = "parallel")]
-use super::LEAST_SLICES;
+use super::{LEAST_SLICES, has_threads};
 #[cfg(feature = "parallel")]
 use rayon::prelude::*;
 
@@ -250,16 +250,14 @@ fn first_fault(
     find: impl Fn(&mut Buffers, usize, &Unit) -> Option<Fault> + Sync,
 ) -> Result<(), Fault> {
     #[cfg(feature = "parallel")]
-    let fault = units
-        .par_iter()
-        .enumerate()
-        .with_min_len(LEAST_SLICES)
-        .map_init(Buffers::default, |buffers, (number, unit)| find(buffers, number, unit))
-        .find_map_first(|found| found);
-    #[cfg(not(feature = "parallel"))]
-    let fault = {
-        let mut buffers = Buffers::default();
-        units.iter().enumerate().find_map(|(number, unit)| find(&mut buffers, number, unit))
-    };
+    if has_threads() {
+        let all = units.par_iter().enumerate().with_min_len(LEAST_SLICES);
+        let fault = all
+            .map_init(Buffers::default, |buffers, (number, unit)| find(buffers, number, unit))
+            .find_map_first(|found| found);
+        return fault.map_or(Ok(()), Err);
+    }
+    let mut buffers = Buffers::default();
+    let fault = units.iter().enumerate().find_map(|(number, unit)| find(&mut buffers, number, unit));
     fault.map_or(Ok(()), Err)
 }

@@ -28,49 +28,49 @@ const fn put(bits: u32) -> Lane {
     bits.to_le_bytes()
 }
 
-/// `stream[k] = f(…)`, with the arguments that the mode says. A macro: a closure might not be inlined, and then the loop is no
+/// `to[k] = f(…)`, with the arguments that the mode says. A macro: a closure might not be inlined, and then the loop is no
 /// vector code.
 macro_rules! each {
-    ($mode:expr, $stream:expr, $operand:expr, |$a:ident, $b:ident| $f:expr) => {
+    ($mode:expr, $from:expr, $operand:expr, $to:expr, |$a:ident, $b:ident| $f:expr) => {
         match ($mode, $operand) {
             (BinaryArgMode::Mode00, _) => {
-                for lane in $stream.iter_mut() {
-                    let ($a, $b) = (get(*lane), get(*lane));
-                    *lane = put($f);
+                for (to, &lane) in $to.iter_mut().zip($from) {
+                    let ($a, $b) = (get(lane), get(lane));
+                    *to = put($f);
                 }
             }
             (BinaryArgMode::Mode01, Lanes::Constant($b)) => {
-                for lane in $stream.iter_mut() {
-                    let $a = get(*lane);
-                    *lane = put($f);
+                for (to, &lane) in $to.iter_mut().zip($from) {
+                    let $a = get(lane);
+                    *to = put($f);
                 }
             }
             (BinaryArgMode::Mode10, Lanes::Constant($a)) => {
-                for lane in $stream.iter_mut() {
-                    let $b = get(*lane);
-                    *lane = put($f);
+                for (to, &lane) in $to.iter_mut().zip($from) {
+                    let $b = get(lane);
+                    *to = put($f);
                 }
             }
             (BinaryArgMode::Mode11, Lanes::Constant($a)) => {
                 let $b = $a;
-                $stream.fill(put($f));
+                $to.fill(put($f));
             }
             (BinaryArgMode::Mode01, Lanes::Each(others)) => {
-                for (lane, &other) in $stream.iter_mut().zip(others) {
-                    let ($a, $b) = (get(*lane), get(other));
-                    *lane = put($f);
+                for ((to, &lane), &other) in $to.iter_mut().zip($from).zip(others) {
+                    let ($a, $b) = (get(lane), get(other));
+                    *to = put($f);
                 }
             }
             (BinaryArgMode::Mode10, Lanes::Each(others)) => {
-                for (lane, &other) in $stream.iter_mut().zip(others) {
-                    let ($a, $b) = (get(other), get(*lane));
-                    *lane = put($f);
+                for ((to, &lane), &other) in $to.iter_mut().zip($from).zip(others) {
+                    let ($a, $b) = (get(other), get(lane));
+                    *to = put($f);
                 }
             }
             (BinaryArgMode::Mode11, Lanes::Each(others)) => {
-                for (lane, &other) in $stream.iter_mut().zip(others) {
+                for (to, &other) in $to.iter_mut().zip(others) {
                     let ($a, $b) = (get(other), get(other));
-                    *lane = put($f);
+                    *to = put($f);
                 }
             }
         }
@@ -127,10 +127,16 @@ const fn lesser(a: f32, b: f32) -> f32 {
 
 /// A binary operator on all lanes.
 #[inline(always)]
-pub(super) fn binary(op: BinaryOperator, mode: BinaryArgMode, stream: &mut [Lane], operand: Lanes<'_>) {
+pub(super) fn binary(
+    op: BinaryOperator,
+    mode: BinaryArgMode,
+    from: &[Lane],
+    operand: Lanes<'_>,
+    to: &mut [Lane],
+) {
     macro_rules! all {
         ($($pattern:pat => $kind:ident $f:expr,)*) => {
-            match op { $($pattern => each!(mode, stream, operand, |a, b| $kind!($f, a, b)),)* }
+            match op { $($pattern => each!(mode, from, operand, to, |a, b| $kind!($f, a, b)),)* }
         };
     }
     macro_rules! bits {
@@ -141,13 +147,13 @@ pub(super) fn binary(op: BinaryOperator, mode: BinaryArgMode, stream: &mut [Lane
     use BinaryOperator::{ClipF32, ClipI32, Fp, FpDiv, Fxp, LogicF32, LogicI32};
     match op {
         LogicI32(LogicBinaryOpI32::BitAnd) | LogicF32(LogicBinaryOpF32::BitAnd) => {
-            return each!(mode, stream, operand, |a, b| bits!(&, a, b));
+            return each!(mode, from, operand, to, |a, b| bits!(&, a, b));
         }
         LogicI32(LogicBinaryOpI32::BitOr) | LogicF32(LogicBinaryOpF32::BitOr) => {
-            return each!(mode, stream, operand, |a, b| bits!(|, a, b));
+            return each!(mode, from, operand, to, |a, b| bits!(|, a, b));
         }
         LogicI32(LogicBinaryOpI32::BitXor) | LogicF32(LogicBinaryOpF32::BitXor) => {
-            return each!(mode, stream, operand, |a, b| bits!(^, a, b));
+            return each!(mode, from, operand, to, |a, b| bits!(^, a, b));
         }
         _ => {}
     }
@@ -183,12 +189,12 @@ pub(super) fn binary(op: BinaryOperator, mode: BinaryArgMode, stream: &mut [Lane
 
 /// A function of every lane.
 #[inline(always)]
-pub(super) fn unary(op: FpUnaryOp, stream: &mut [Lane]) {
+pub(super) fn unary(op: FpUnaryOp, from: &[Lane], to: &mut [Lane]) {
     macro_rules! all {
         ($($name:ident => $f:expr,)*) => {
             match op { $(FpUnaryOp::$name => {
-                for lane in stream.iter_mut() {
-                    *lane = put($f(f32::from_bits(get(*lane))).to_bits());
+                for (to, &lane) in to.iter_mut().zip(from) {
+                    *to = put($f(f32::from_bits(get(lane))).to_bits());
                 }
             })* }
         };
@@ -211,15 +217,15 @@ pub(super) fn unary(op: FpUnaryOp, stream: &mut [Lane]) {
 pub(super) fn ternary(
     op: FpTernaryOp,
     mode: TernaryArgMode,
-    stream: &mut [Lane],
-    operand: Lanes<'_>,
-    constant: f32,
+    from: &[Lane],
+    (operand, constant): (Lanes<'_>, f32),
+    to: &mut [Lane],
 ) {
     // The rules refuse masked multiply-adds, which no page defines.
     let (FpTernaryOp::FmaF | FpTernaryOp::MaskFmaF) = op;
     macro_rules! all {
         ($($name:ident: |$x:ident, $y:ident| ($a:expr, $b:expr, $c:expr);)*) => {
-            match mode { $(TernaryArgMode::$name => each!(BinaryArgMode::Mode01, stream, operand, |a, b| {
+            match mode { $(TernaryArgMode::$name => each!(BinaryArgMode::Mode01, from, operand, to, |a, b| {
                 let ($x, $y) = (f32::from_bits(a), f32::from_bits(b));
                 scalar::multiply_add_float($a, $b, $c).to_bits()
             }),)* }
@@ -238,17 +244,17 @@ pub(super) fn ternary(
 
 /// Fixed point to float.
 #[inline(always)]
-pub(super) fn fixed_to_float(stream: &mut [Lane], integer_bits: u32) {
-    for lane in stream.iter_mut() {
-        *lane = put(scalar::fixed_to_float(get(*lane) as i32, integer_bits).to_bits());
+pub(super) fn fixed_to_float(from: &[Lane], integer_bits: u32, to: &mut [Lane]) {
+    for (to, &lane) in to.iter_mut().zip(from) {
+        *to = put(scalar::fixed_to_float(get(lane) as i32, integer_bits).to_bits());
     }
 }
 
 /// Float to fixed point.
 #[inline(always)]
-pub(super) fn float_to_fixed(stream: &mut [Lane], integer_bits: u32) {
-    for lane in stream.iter_mut() {
-        *lane = put(scalar::float_to_fixed(f32::from_bits(get(*lane)), integer_bits) as u32);
+pub(super) fn float_to_fixed(from: &[Lane], integer_bits: u32, to: &mut [Lane]) {
+    for (to, &lane) in to.iter_mut().zip(from) {
+        *to = put(scalar::float_to_fixed(f32::from_bits(get(lane)), integer_bits) as u32);
     }
 }
 
@@ -273,7 +279,9 @@ macro_rules! reduce {
 pub(super) fn accumulate(op: ReduceOperator, sums: &mut [Lane], lanes: &[Lane]) {
     macro_rules! all {
         ($kind:ident $f:expr) => {
-            each!(BinaryArgMode::Mode01, sums, Lanes::Each(lanes), |a, b| $kind!($f, a, b))
+            for (sum, &lane) in sums.iter_mut().zip(lanes) {
+                *sum = put($kind!($f, get(*sum), get(lane)));
+            }
         };
     }
     reduce!(op, all)
@@ -282,20 +290,21 @@ pub(super) fn accumulate(op: ReduceOperator, sums: &mut [Lane], lanes: &[Lane]) 
 /// Lanes that are summed side by side: a vector.
 const SIDE_BY_SIDE: usize = 8;
 
+/// Vectors that are added per turn of a loop.
+const UNROLLED: usize = 8;
+
 /// Positions of the elements of one sum, from that of its first one on, in order.
 #[derive(Debug)]
 pub(super) struct Offsets {
     all: Vec<usize>,
-    /// From each one to the next, if they are evenly spaced and at least a vector apart.
-    step: Option<usize>,
+    /// They are a vector apart, so that whole vectors follow one another.
+    is_dense: bool,
 }
 
 impl Offsets {
     pub(super) fn new(all: Vec<usize>) -> Self {
-        let step = all.get(1).and_then(|second| second.checked_sub(all[0])).filter(|&step| {
-            step >= SIDE_BY_SIDE && all.windows(2).all(|pair| pair[1].checked_sub(pair[0]) == Some(step))
-        });
-        Self { all, step }
+        let is_dense = all.windows(2).all(|pair| pair[1] == pair[0] + SIDE_BY_SIDE);
+        Self { all, is_dense }
     }
 
     /// One after another.
@@ -330,19 +339,29 @@ pub(super) fn fold_side_by_side(
         ($start:expr, $kind:ident, $f:expr, $own:expr) => {{
             let lanes = &lanes[$start..];
             let mut own = block_of(&lanes[*first..]).map($own);
-            if let Some(step) = offsets.step {
-                // From the end of one block to that of the next one.
-                let end = first + SIDE_BY_SIDE;
-                for gap in lanes[end..end + rest.len() * step].chunks_exact(step) {
-                    for (sum, lane) in own.iter_mut().zip(block_of(&gap[step - SIDE_BY_SIDE..])) {
+            macro_rules! add {
+                ($block:expr) => {
+                    for (sum, lane) in own.iter_mut().zip($block) {
                         *sum = $kind!($f, *sum, lane);
                     }
+                };
+            }
+            if offsets.is_dense {
+                // With few instructions per vector, the machine is far ahead of the sums, each of which waits for the one
+                // before it, and does what is behind the loop meanwhile.
+                let behind = &lanes[first + SIDE_BY_SIDE..][..rest.len() * SIDE_BY_SIDE];
+                let (groups, few) = behind.as_chunks::<SIDE_BY_SIDE>().0.as_chunks::<UNROLLED>();
+                for group in groups {
+                    for block in group {
+                        add!(block.map(get));
+                    }
+                }
+                for block in few {
+                    add!(block.map(get));
                 }
             } else {
                 for &offset in rest {
-                    for (sum, lane) in own.iter_mut().zip(block_of(&lanes[offset..])) {
-                        *sum = $kind!($f, *sum, lane);
-                    }
+                    add!(block_of(&lanes[offset..]));
                 }
             }
             own

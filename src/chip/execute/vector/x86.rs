@@ -20,9 +20,9 @@ impl Avx2 {
     }
 
     /// [`portable`].
-    pub(super) fn run(self, job: Job<'_>, stream: &mut [Lane]) {
+    pub(super) fn run(self, job: Job<'_>, lanes: &mut [Lane]) {
         // SAFETY: the function needs AVX2, which the machine has, as `self` exists.
-        unsafe { run_avx2(job, stream) }
+        unsafe { run_avx2(job, lanes) }
     }
 }
 
@@ -37,18 +37,18 @@ impl Avx512 {
     }
 
     /// [`portable`].
-    pub(super) fn run(self, job: Job<'_>, stream: &mut [Lane]) {
+    pub(super) fn run(self, job: Job<'_>, lanes: &mut [Lane]) {
         // SAFETY: the function needs AVX-512 F, BW, DQ and VL, which the machine has, as `self` exists.
-        unsafe { run_avx512(job, stream) }
+        unsafe { run_avx512(job, lanes) }
     }
 }
 
 #[target_feature(enable = "avx2")]
-fn run_avx2(job: Job<'_>, stream: &mut [Lane]) {
-    portable(job, stream);
+fn run_avx2(job: Job<'_>, lanes: &mut [Lane]) {
+    portable(job, lanes);
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-fn run_avx512(job: Job<'_>, stream: &mut [Lane]) {
-    portable(job, stream);
+fn run_avx512(job: Job<'_>, lanes: &mut [Lane]) {
+    portable(job, lanes);
 }
