@@ -291,7 +291,7 @@ pub(super) fn accumulate(op: ReduceOperator, sums: &mut [Lane], lanes: &[Lane]) 
 const SIDE_BY_SIDE: usize = 8;
 
 /// Vectors that are added per turn of a loop.
-const UNROLLED: usize = 8;
+const GROUP: usize = 8;
 
 /// Positions of the elements of one sum, from that of its first one on, in order.
 #[derive(Debug)]
@@ -334,34 +334,40 @@ pub(super) fn fold_side_by_side(
     let block_of = |lanes: &[Lane]| -> [u32; SIDE_BY_SIDE] {
         lanes.first_chunk::<SIDE_BY_SIDE>().expect("the stream has whole packets").map(get)
     };
-    // The sums of a block: `$own` starts with what the first elements are made to.
+    // The sums of a block. `$start` is what the first elements are made to. What is the same in any order, and may take elements
+    // twice, need not wait for the group before.
     macro_rules! block {
-        ($start:expr, $kind:ident, $f:expr, $own:expr) => {{
-            let lanes = &lanes[$start..];
-            let mut own = block_of(&lanes[*first..]).map($own);
+        ($from:expr, $kind:ident, $f:expr, $start:expr, in_order: $in_order:literal) => {{
+            let lanes = &lanes[$from..];
+            let start = block_of(&lanes[*first..]).map($start);
+            let mut own = start;
             macro_rules! add {
-                ($block:expr) => {
-                    for (sum, lane) in own.iter_mut().zip($block) {
+                ($sums:ident, $block:expr) => {
+                    for (sum, lane) in $sums.iter_mut().zip($block) {
                         *sum = $kind!($f, *sum, lane);
                     }
                 };
             }
             if offsets.is_dense {
-                // With few instructions per vector, the machine is far ahead of the sums, each of which waits for the one
-                // before it, and does what is behind the loop meanwhile.
                 let behind = &lanes[first + SIDE_BY_SIDE..][..rest.len() * SIDE_BY_SIDE];
-                let (groups, few) = behind.as_chunks::<SIDE_BY_SIDE>().0.as_chunks::<UNROLLED>();
+                let (groups, few) = behind.as_chunks::<SIDE_BY_SIDE>().0.as_chunks::<GROUP>();
                 for group in groups {
+                    let mut part = if $in_order { own } else { start };
                     for block in group {
-                        add!(block.map(get));
+                        add!(part, block.map(get));
+                    }
+                    if $in_order {
+                        own = part;
+                    } else {
+                        add!(own, part);
                     }
                 }
                 for block in few {
-                    add!(block.map(get));
+                    add!(own, block.map(get));
                 }
             } else {
                 for &offset in rest {
-                    add!(block_of(&lanes[offset..]));
+                    add!(own, block_of(&lanes[offset..]));
                 }
             }
             own
@@ -370,7 +376,8 @@ pub(super) fn fold_side_by_side(
     macro_rules! blocks {
         ($kind:ident, $f:expr, $end:expr) => {
             for (k, block) in blocks.iter_mut().enumerate() {
-                *block = block!(from + k * SIDE_BY_SIDE, $kind, $f, |bits| bits).map($end).map(put);
+                let own = block!(from + k * SIDE_BY_SIDE, $kind, $f, |bits| bits, in_order: true);
+                *block = own.map($end).map(put);
             }
         };
     }
@@ -383,10 +390,11 @@ pub(super) fn fold_side_by_side(
         ($extreme:expr, $worst:expr, $f:expr) => {
             for (k, block) in blocks.iter_mut().enumerate() {
                 let start = from + k * SIDE_BY_SIDE;
-                let mut own = block!(start, float, $extreme, |bits| float!($extreme, $worst.to_bits(), bits));
+                let begun = |bits| float!($extreme, $worst.to_bits(), bits);
+                let mut own = block!(start, float, $extreme, begun, in_order: false);
                 let is_open = |bits: u32| f32::from_bits(bits) == 0.0 || bits == $worst.to_bits();
                 if own.into_iter().any(is_open) {
-                    own = block!(start, float, $f, |bits| bits);
+                    own = block!(start, float, $f, |bits| bits, in_order: true);
                 }
                 *block = own.map(put);
             }
