@@ -163,6 +163,34 @@ fn vector(criterion: &mut Criterion) {
         });
     });
     group.finish();
+
+    let mut group = measured(criterion, "greatest elements over time");
+    group.bench_function("pass", |bencher| {
+        bencher.iter(|| {
+            let _ = entered(ctx, &x)
+                .vector_split::<m![T, L / 4], m![L % 4]>()
+                .vector_intra_slice_reduce::<T, m![L / 4], m![L % 4]>(IntraSliceReduceOpF32::Max)
+                .vector_concat::<m![1], m![L]>()
+                .vector_final()
+                .commit::<m![L]>(256 << 10);
+        });
+    });
+    // What is no number, and zeros of two signs, do not bother it.
+    group.bench_function("baseline: a plain loop", |bencher| {
+        bencher.iter(|| {
+            let mut greatest = [[f32::NEG_INFINITY; 8]; 256];
+            for (greatest, slice) in greatest.iter_mut().zip(plain.chunks_exact(512 * 8)) {
+                for flit in slice.as_chunks::<8>().0 {
+                    greatest
+                        .iter_mut()
+                        .zip(flit)
+                        .for_each(|(own, x)| *own = if *x > *own { *x } else { *own });
+                }
+            }
+            black_box(greatest);
+        });
+    });
+    group.finish();
 }
 
 fn benches() {

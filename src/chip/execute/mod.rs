@@ -48,6 +48,12 @@ use rayon::prelude::*;
 #[cfg(feature = "parallel")]
 const LEAST_SLICES: usize = 4;
 
+/// Whether there is more than one thread. To hand a pass to a single one takes longer than many a pass.
+#[cfg(feature = "parallel")]
+fn has_threads() -> bool {
+    rayon::current_num_threads() > 1
+}
+
 /// A pass through the Tensor Unit, prepared for all slices.
 #[derive(Debug)]
 pub(crate) struct Pass<'a> {
@@ -231,16 +237,13 @@ impl<'a> Pass<'a> {
             }
         };
         #[cfg(feature = "parallel")]
-        units
-            .par_iter_mut()
-            .enumerate()
-            .with_min_len(LEAST_SLICES)
-            .for_each_init(Buffers::default, |buffers, (number, unit)| run(buffers, number, unit));
-        #[cfg(not(feature = "parallel"))]
-        {
-            let mut buffers = Buffers::default();
-            units.iter_mut().enumerate().for_each(|(number, unit)| run(&mut buffers, number, unit));
+        if has_threads() {
+            let all = units.par_iter_mut().enumerate().with_min_len(LEAST_SLICES);
+            all.for_each_init(Buffers::default, |buffers, (number, unit)| run(buffers, number, unit));
+            return;
         }
+        let mut buffers = Buffers::default();
+        units.iter_mut().enumerate().for_each(|(number, unit)| run(&mut buffers, number, unit));
     }
 
     /// Runs all slices up to an exchange of the Vector Engine, exchanges, and goes on behind it.
@@ -311,7 +314,10 @@ impl<'a> Pass<'a> {
 
     /// Empties the buffers for a slice, and reads its weights.
     fn begin(&self, at: Coordinates, unit: &Unit, buffers: &mut Buffers) {
-        buffers.output.clear(self.cast.map_or(self.fetch.output(), |cast| cast.output));
+        // The Vector Engine replaces all of it.
+        if self.vector.is_none() || !self.is_end() {
+            buffers.output.clear(self.cast.map_or(self.fetch.output(), |cast| cast.output));
+        }
         buffers.whole[0].clear(self.fetch.output());
         if let Some(contraction) = &self.contraction {
             contraction.load(unit.trf(self.placed.files.read), at, &mut buffers.contraction);

@@ -6,12 +6,12 @@ use super::{Buffers, OriginOf, Pass};
 use crate::chip::checks::fault::{Fault, FaultKind};
 use crate::chip::memory::place::Coordinates;
 use crate::chip::memory::{Unit, trf};
-use crate::command::{MemoryKind, Sink};
+use crate::command::{MemoryKind, Region, Sink};
 use crate::spec::BEAT_LANES;
-use core::ops::ControlFlow;
+use core::ops::{ControlFlow, Range};
 
 #[cfg(feature = "parallel")]
-use super::LEAST_SLICES;
+use super::{LEAST_SLICES, has_threads};
 #[cfg(feature = "parallel")]
 use rayon::prelude::*;
 
@@ -24,7 +24,10 @@ impl Pass<'_> {
             return Ok(());
         }
         let padding = self.may_take_padding();
-        let is_open = |number: usize| padding || !self.is_initialised(&units[number]);
+        let read = self.places_read();
+        let is_open = |number: usize| {
+            padding || !read.as_ref().is_some_and(|read| self.is_initialised(&units[number], read))
+        };
         // Slices of which it takes a look at the stream to know.
         let open: Vec<bool> = if let Some(exchange) = &self.exchange {
             let takes_part = |number: &usize| self.senders[*number] || self.receivers[*number];
@@ -203,28 +206,42 @@ impl Pass<'_> {
         Err(fault.at(MemoryKind::Dm, at.slice_number(), byte..byte + destination.footprint.bytes() as u64))
     }
 
-    /// Whether everything that the sequencers read was written, padding and what lies behind a tensor in DM too.
-    fn is_initialised(&self, unit: &Unit) -> bool {
-        let weights = self.command.contraction.as_ref().is_none_or(|contraction| {
+    /// What the sequencers read in every slice, padding and what lies behind a tensor in DM too. `None`: they start
+    /// before their memory.
+    fn places_read(&self) -> Option<PlacesRead> {
+        let mut weights = Vec::new();
+        if let Some(contraction) = &self.command.contraction {
             let (region, config) = (&contraction.trf, &contraction.trf_config);
             let read_bytes = (config.packet_size * region.element.bits()).div_ceil(8);
-            let Ok(first) = usize::try_from(config.first()) else { return false };
+            let first = usize::try_from(config.first()).ok()?;
             // What lies behind a row is padding.
             let end = (config.last() as usize + read_bytes).min(trf::row_bytes(region));
             let bytes = first.min(end)..end;
-            let file = unit.trf(self.placed.files.read);
-            (0..region.rows)
-                .all(|row| trf::pieces(region, row, bytes.clone()).all(|piece| file.all_initialised(piece)))
-        });
+            weights = (0..region.rows).flat_map(|row| trf::pieces(region, row, bytes.clone())).collect();
+        }
         let config = &self.command.fetch.config;
-        let Ok(first) = usize::try_from(config.first()) else { return false };
+        let first = usize::try_from(config.first()).ok()?;
         let end = config.last() as usize + 1;
-        weights
-            && self.placed.unit.fetch.sources().all(|source| {
-                let (start, bits) = (source.address as usize, source.footprint.element.bits());
-                unit.dm.all_initialised(start + first * bits / 8..start + (end * bits).div_ceil(8))
-            })
+        let piece = |source: &Region| {
+            let (start, bits) = (source.address as usize, source.footprint.element.bits());
+            start + first * bits / 8..start + (end * bits).div_ceil(8)
+        };
+        Some(PlacesRead { weights, dm: self.placed.unit.fetch.sources().map(piece).collect() })
     }
+
+    /// Whether everything was written in a slice that the sequencers read.
+    fn is_initialised(&self, unit: &Unit, read: &PlacesRead) -> bool {
+        let file = self.placed.files.read;
+        read.weights.iter().all(|piece| unit.trf(file).all_initialised(piece.clone()))
+            && read.dm.iter().all(|piece| unit.dm.all_initialised(piece.clone()))
+    }
+}
+
+/// Bytes that the sequencers read, the same in all slices.
+struct PlacesRead {
+    /// In the register file of the weights.
+    weights: Vec<Range<usize>>,
+    dm: Vec<Range<usize>>,
 }
 
 /// The fault of the first unit that has one.
@@ -233,16 +250,14 @@ fn first_fault(
     find: impl Fn(&mut Buffers, usize, &Unit) -> Option<Fault> + Sync,
 ) -> Result<(), Fault> {
     #[cfg(feature = "parallel")]
-    let fault = units
-        .par_iter()
-        .enumerate()
-        .with_min_len(LEAST_SLICES)
-        .map_init(Buffers::default, |buffers, (number, unit)| find(buffers, number, unit))
-        .find_map_first(|found| found);
-    #[cfg(not(feature = "parallel"))]
-    let fault = {
-        let mut buffers = Buffers::default();
-        units.iter().enumerate().find_map(|(number, unit)| find(&mut buffers, number, unit))
-    };
+    if has_threads() {
+        let all = units.par_iter().enumerate().with_min_len(LEAST_SLICES);
+        let fault = all
+            .map_init(Buffers::default, |buffers, (number, unit)| find(buffers, number, unit))
+            .find_map_first(|found| found);
+        return fault.map_or(Ok(()), Err);
+    }
+    let mut buffers = Buffers::default();
+    let fault = units.iter().enumerate().find_map(|(number, unit)| find(&mut buffers, number, unit));
     fault.map_or(Ok(()), Err)
 }

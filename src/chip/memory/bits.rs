@@ -107,7 +107,6 @@ impl Bits {
         }
         let (edges, whole) = edges(range);
         edges.into_iter().flatten().for_each(|(word, mask)| self.set_in_word(word, mask));
-        // What is written anew, as most passes do, is in the set.
         if all_set(&self.full, whole.clone()) {
             return;
         }
@@ -117,8 +116,13 @@ impl Bits {
 
     #[inline]
     fn set_in_word(&mut self, word: usize, mask: u64) {
-        self.words[word] |= mask;
-        if self.words[word] == u64::MAX {
+        let before = self.words[word];
+        // What is written anew, as most passes do, is in the set.
+        if before & mask == mask {
+            return;
+        }
+        self.words[word] = before | mask;
+        if before | mask == u64::MAX {
             self.full[word / 64] |= 1 << (word % 64);
         }
     }

@@ -25,6 +25,8 @@ pub(crate) struct LiveRows {
     len: usize,
     /// Per sum: what the axis adds, and the least and the most of it. `None` where it adds nothing.
     tables: Vec<Option<(Vec<usize>, usize, usize)>>,
+    /// The rows of a unit do not differ.
+    same_in_unit: bool,
     /// A later digit cuts up a sum that the axis has part in: positions are tested one by one.
     one_by_one: bool,
 }
@@ -32,7 +34,8 @@ pub(crate) struct LiveRows {
 impl LiveRows {
     /// Rows of `len` values of the variable `axis`. An axis that the guard does not have leaves nothing mixed.
     pub(crate) fn new(guard: &Guard, axis: usize, len: usize) -> Self {
-        let mut rows = Self { guard: *guard, axis, len, tables: Vec::new(), one_by_one: false };
+        let same_in_unit = (UNIT_VARIABLES..guard.variables).all(|variable| !depends_on(guard, variable));
+        let mut rows = Self { guard: *guard, axis, len, tables: Vec::new(), same_in_unit, one_by_one: false };
         for sum in &guard.sums {
             let mut table: Option<(Vec<usize>, usize, usize)> = None;
             for digit in &guard.digits.as_slice()[sum.first..sum.first + sum.len] {
@@ -81,8 +84,7 @@ impl LiveRows {
     /// What holds for all rows of a unit, if the rows of a unit do not differ. `variables` starts with chip, cluster and
     /// slice.
     pub(crate) fn of_unit(&self, variables: &mut [usize]) -> Option<Liveness> {
-        let same = (UNIT_VARIABLES..self.guard.variables).all(|variable| !depends_on(&self.guard, variable));
-        same.then(|| self.row(variables, &mut Vec::new()))
+        self.same_in_unit.then(|| self.row(variables, &mut Vec::new()))
     }
 
     /// Looks at the row of the given variables, of which the axis is set aside. `mask` is valid after

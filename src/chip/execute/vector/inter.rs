@@ -2,7 +2,7 @@
 
 use super::path::{Job, Path};
 use super::reduce::drop_padding;
-use super::stream::LaneRow;
+use super::stream::{LaneRow, all_flags};
 use crate::chip::memory::place::Coordinates;
 use crate::command::{InterSliceReduce, ReduceOperator, StreamShape, nest};
 use crate::mapping::guard::rows::LiveRows;
@@ -136,7 +136,9 @@ impl InterPlan {
                 (_, false) => before.lanes()[k],
             };
         }
-        sum.all_flags().iter_mut().enumerate().for_each(|(k, flag)| *flag |= has(other, k));
+        let len = sum.len();
+        let flags = all_flags(&mut sum.flags, len);
+        flags.iter_mut().enumerate().for_each(|(k, flag)| *flag |= has(other, k));
         sum.tidy();
     }
 }

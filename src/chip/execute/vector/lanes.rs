@@ -28,49 +28,49 @@ const fn put(bits: u32) -> Lane {
     bits.to_le_bytes()
 }
 
-/// `stream[k] = f(…)`, with the arguments that the mode says. A macro: a closure might not be inlined, and then the loop is no
+/// `to[k] = f(…)`, with the arguments that the mode says. A macro: a closure might not be inlined, and then the loop is no
 /// vector code.
 macro_rules! each {
-    ($mode:expr, $stream:expr, $operand:expr, |$a:ident, $b:ident| $f:expr) => {
+    ($mode:expr, $from:expr, $operand:expr, $to:expr, |$a:ident, $b:ident| $f:expr) => {
         match ($mode, $operand) {
             (BinaryArgMode::Mode00, _) => {
-                for lane in $stream.iter_mut() {
-                    let ($a, $b) = (get(*lane), get(*lane));
-                    *lane = put($f);
+                for (to, &lane) in $to.iter_mut().zip($from) {
+                    let ($a, $b) = (get(lane), get(lane));
+                    *to = put($f);
                 }
             }
             (BinaryArgMode::Mode01, Lanes::Constant($b)) => {
-                for lane in $stream.iter_mut() {
-                    let $a = get(*lane);
-                    *lane = put($f);
+                for (to, &lane) in $to.iter_mut().zip($from) {
+                    let $a = get(lane);
+                    *to = put($f);
                 }
             }
             (BinaryArgMode::Mode10, Lanes::Constant($a)) => {
-                for lane in $stream.iter_mut() {
-                    let $b = get(*lane);
-                    *lane = put($f);
+                for (to, &lane) in $to.iter_mut().zip($from) {
+                    let $b = get(lane);
+                    *to = put($f);
                 }
             }
             (BinaryArgMode::Mode11, Lanes::Constant($a)) => {
                 let $b = $a;
-                $stream.fill(put($f));
+                $to.fill(put($f));
             }
             (BinaryArgMode::Mode01, Lanes::Each(others)) => {
-                for (lane, &other) in $stream.iter_mut().zip(others) {
-                    let ($a, $b) = (get(*lane), get(other));
-                    *lane = put($f);
+                for ((to, &lane), &other) in $to.iter_mut().zip($from).zip(others) {
+                    let ($a, $b) = (get(lane), get(other));
+                    *to = put($f);
                 }
             }
             (BinaryArgMode::Mode10, Lanes::Each(others)) => {
-                for (lane, &other) in $stream.iter_mut().zip(others) {
-                    let ($a, $b) = (get(other), get(*lane));
-                    *lane = put($f);
+                for ((to, &lane), &other) in $to.iter_mut().zip($from).zip(others) {
+                    let ($a, $b) = (get(other), get(lane));
+                    *to = put($f);
                 }
             }
             (BinaryArgMode::Mode11, Lanes::Each(others)) => {
-                for (lane, &other) in $stream.iter_mut().zip(others) {
+                for (to, &other) in $to.iter_mut().zip(others) {
                     let ($a, $b) = (get(other), get(other));
-                    *lane = put($f);
+                    *to = put($f);
                 }
             }
         }
@@ -113,12 +113,30 @@ const fn times(a: f32, b: f32) -> f32 {
     a * b
 }
 
+/// `b` if it is greater than `a`: one instruction.
+#[inline(always)]
+const fn greater(a: f32, b: f32) -> f32 {
+    if b > a { b } else { a }
+}
+
+/// `b` if it is less than `a`: one instruction.
+#[inline(always)]
+const fn lesser(a: f32, b: f32) -> f32 {
+    if b < a { b } else { a }
+}
+
 /// A binary operator on all lanes.
 #[inline(always)]
-pub(super) fn binary(op: BinaryOperator, mode: BinaryArgMode, stream: &mut [Lane], operand: Lanes<'_>) {
+pub(super) fn binary(
+    op: BinaryOperator,
+    mode: BinaryArgMode,
+    from: &[Lane],
+    operand: Lanes<'_>,
+    to: &mut [Lane],
+) {
     macro_rules! all {
         ($($pattern:pat => $kind:ident $f:expr,)*) => {
-            match op { $($pattern => each!(mode, stream, operand, |a, b| $kind!($f, a, b)),)* }
+            match op { $($pattern => each!(mode, from, operand, to, |a, b| $kind!($f, a, b)),)* }
         };
     }
     macro_rules! bits {
@@ -129,13 +147,13 @@ pub(super) fn binary(op: BinaryOperator, mode: BinaryArgMode, stream: &mut [Lane
     use BinaryOperator::{ClipF32, ClipI32, Fp, FpDiv, Fxp, LogicF32, LogicI32};
     match op {
         LogicI32(LogicBinaryOpI32::BitAnd) | LogicF32(LogicBinaryOpF32::BitAnd) => {
-            return each!(mode, stream, operand, |a, b| bits!(&, a, b));
+            return each!(mode, from, operand, to, |a, b| bits!(&, a, b));
         }
         LogicI32(LogicBinaryOpI32::BitOr) | LogicF32(LogicBinaryOpF32::BitOr) => {
-            return each!(mode, stream, operand, |a, b| bits!(|, a, b));
+            return each!(mode, from, operand, to, |a, b| bits!(|, a, b));
         }
         LogicI32(LogicBinaryOpI32::BitXor) | LogicF32(LogicBinaryOpF32::BitXor) => {
-            return each!(mode, stream, operand, |a, b| bits!(^, a, b));
+            return each!(mode, from, operand, to, |a, b| bits!(^, a, b));
         }
         _ => {}
     }
@@ -171,12 +189,12 @@ pub(super) fn binary(op: BinaryOperator, mode: BinaryArgMode, stream: &mut [Lane
 
 /// A function of every lane.
 #[inline(always)]
-pub(super) fn unary(op: FpUnaryOp, stream: &mut [Lane]) {
+pub(super) fn unary(op: FpUnaryOp, from: &[Lane], to: &mut [Lane]) {
     macro_rules! all {
         ($($name:ident => $f:expr,)*) => {
             match op { $(FpUnaryOp::$name => {
-                for lane in stream.iter_mut() {
-                    *lane = put($f(f32::from_bits(get(*lane))).to_bits());
+                for (to, &lane) in to.iter_mut().zip(from) {
+                    *to = put($f(f32::from_bits(get(lane))).to_bits());
                 }
             })* }
         };
@@ -199,15 +217,15 @@ pub(super) fn unary(op: FpUnaryOp, stream: &mut [Lane]) {
 pub(super) fn ternary(
     op: FpTernaryOp,
     mode: TernaryArgMode,
-    stream: &mut [Lane],
-    operand: Lanes<'_>,
-    constant: f32,
+    from: &[Lane],
+    (operand, constant): (Lanes<'_>, f32),
+    to: &mut [Lane],
 ) {
     // The rules refuse masked multiply-adds, which no page defines.
     let (FpTernaryOp::FmaF | FpTernaryOp::MaskFmaF) = op;
     macro_rules! all {
         ($($name:ident: |$x:ident, $y:ident| ($a:expr, $b:expr, $c:expr);)*) => {
-            match mode { $(TernaryArgMode::$name => each!(BinaryArgMode::Mode01, stream, operand, |a, b| {
+            match mode { $(TernaryArgMode::$name => each!(BinaryArgMode::Mode01, from, operand, to, |a, b| {
                 let ($x, $y) = (f32::from_bits(a), f32::from_bits(b));
                 scalar::multiply_add_float($a, $b, $c).to_bits()
             }),)* }
@@ -226,17 +244,17 @@ pub(super) fn ternary(
 
 /// Fixed point to float.
 #[inline(always)]
-pub(super) fn fixed_to_float(stream: &mut [Lane], integer_bits: u32) {
-    for lane in stream.iter_mut() {
-        *lane = put(scalar::fixed_to_float(get(*lane) as i32, integer_bits).to_bits());
+pub(super) fn fixed_to_float(from: &[Lane], integer_bits: u32, to: &mut [Lane]) {
+    for (to, &lane) in to.iter_mut().zip(from) {
+        *to = put(scalar::fixed_to_float(get(lane) as i32, integer_bits).to_bits());
     }
 }
 
 /// Float to fixed point.
 #[inline(always)]
-pub(super) fn float_to_fixed(stream: &mut [Lane], integer_bits: u32) {
-    for lane in stream.iter_mut() {
-        *lane = put(scalar::float_to_fixed(f32::from_bits(get(*lane)), integer_bits) as u32);
+pub(super) fn float_to_fixed(from: &[Lane], integer_bits: u32, to: &mut [Lane]) {
+    for (to, &lane) in to.iter_mut().zip(from) {
+        *to = put(scalar::float_to_fixed(f32::from_bits(get(lane)), integer_bits) as u32);
     }
 }
 
@@ -261,7 +279,9 @@ macro_rules! reduce {
 pub(super) fn accumulate(op: ReduceOperator, sums: &mut [Lane], lanes: &[Lane]) {
     macro_rules! all {
         ($kind:ident $f:expr) => {
-            each!(BinaryArgMode::Mode01, sums, Lanes::Each(lanes), |a, b| $kind!($f, a, b))
+            for (sum, &lane) in sums.iter_mut().zip(lanes) {
+                *sum = put($kind!($f, get(*sum), get(lane)));
+            }
         };
     }
     reduce!(op, all)
@@ -270,34 +290,93 @@ pub(super) fn accumulate(op: ReduceOperator, sums: &mut [Lane], lanes: &[Lane]) 
 /// Lanes that are summed side by side: a vector.
 const SIDE_BY_SIDE: usize = 8;
 
+/// Vectors that are added per turn of a loop.
+const GROUP: usize = 8;
+
+/// Positions of the elements of one sum, from that of its first one on, in order.
+#[derive(Debug)]
+pub(super) struct Offsets {
+    all: Vec<usize>,
+    /// They are a vector apart, so that whole vectors follow one another.
+    is_dense: bool,
+}
+
+impl Offsets {
+    pub(super) fn new(all: Vec<usize>) -> Self {
+        let is_dense = all.windows(2).all(|pair| pair[1] == pair[0] + SIDE_BY_SIDE);
+        Self { all, is_dense }
+    }
+
+    /// One after another.
+    pub(super) fn all(&self) -> &[usize] {
+        &self.all
+    }
+}
+
 /// `sums[k] = op(…, lanes[from + k + offset], …)` over all offsets, in order.
 ///
 /// Sums and products are of numbers as the host adds them, and become the one NaN at the end: a NaN stays one whatever
 /// follows, and to choose its bits at every step would take three times as long.
+///
+/// The greatest element is looked for from minus infinity on with one comparison per element, which no NaN wins. Where it
+/// comes out as a number other than 0, all elements as great as it have its bits. Else it is what the operator says, one
+/// element after another: which zero, or which NaN if there is nothing else. The least one likewise.
 #[inline(always)]
 pub(super) fn fold_side_by_side(
     op: ReduceOperator,
     (lanes, from): (&[Lane], usize),
-    offsets: &[usize],
+    offsets: &Offsets,
     sums: &mut [Lane],
 ) {
-    let Some((first, rest)) = offsets.split_first() else { return };
+    let Some((first, rest)) = offsets.all.split_first() else { return };
     let (blocks, left) = sums.as_chunks_mut::<SIDE_BY_SIDE>();
     let behind = from + blocks.len() * SIDE_BY_SIDE;
-    let at = |start: usize| -> [u32; SIDE_BY_SIDE] {
-        let block = lanes[start..].first_chunk::<SIDE_BY_SIDE>();
-        block.expect("the stream has whole packets").map(get)
+    let block_of = |lanes: &[Lane]| -> [u32; SIDE_BY_SIDE] {
+        lanes.first_chunk::<SIDE_BY_SIDE>().expect("the stream has whole packets").map(get)
     };
+    // The sums of a block. `$start` is what the first elements are made to. What is the same in any order, and may take elements
+    // twice, need not wait for the group before.
+    macro_rules! block {
+        ($from:expr, $kind:ident, $f:expr, $start:expr, in_order: $in_order:literal) => {{
+            let lanes = &lanes[$from..];
+            let start = block_of(&lanes[*first..]).map($start);
+            let mut own = start;
+            macro_rules! add {
+                ($sums:ident, $block:expr) => {
+                    for (sum, lane) in $sums.iter_mut().zip($block) {
+                        *sum = $kind!($f, *sum, lane);
+                    }
+                };
+            }
+            if offsets.is_dense {
+                let behind = &lanes[first + SIDE_BY_SIDE..][..rest.len() * SIDE_BY_SIDE];
+                let (groups, few) = behind.as_chunks::<SIDE_BY_SIDE>().0.as_chunks::<GROUP>();
+                for group in groups {
+                    let mut part = if $in_order { own } else { start };
+                    for block in group {
+                        add!(part, block.map(get));
+                    }
+                    if $in_order {
+                        own = part;
+                    } else {
+                        add!(own, part);
+                    }
+                }
+                for block in few {
+                    add!(own, block.map(get));
+                }
+            } else {
+                for &offset in rest {
+                    add!(own, block_of(&lanes[offset..]));
+                }
+            }
+            own
+        }};
+    }
     macro_rules! blocks {
         ($kind:ident, $f:expr, $end:expr) => {
             for (k, block) in blocks.iter_mut().enumerate() {
-                let start = from + k * SIDE_BY_SIDE;
-                let mut own = at(start + first);
-                for &offset in rest {
-                    for (sum, lane) in own.iter_mut().zip(at(start + offset)) {
-                        *sum = $kind!($f, *sum, lane);
-                    }
-                }
+                let own = block!(from + k * SIDE_BY_SIDE, $kind, $f, |bits| bits, in_order: true);
                 *block = own.map($end).map(put);
             }
         };
@@ -305,6 +384,20 @@ pub(super) fn fold_side_by_side(
     macro_rules! as_it_is {
         ($kind:ident $f:expr) => {
             blocks!($kind, $f, |bits| bits)
+        };
+    }
+    macro_rules! extremes {
+        ($extreme:expr, $worst:expr, $f:expr) => {
+            for (k, block) in blocks.iter_mut().enumerate() {
+                let start = from + k * SIDE_BY_SIDE;
+                let begun = |bits| float!($extreme, $worst.to_bits(), bits);
+                let mut own = block!(start, float, $extreme, begun, in_order: false);
+                let is_open = |bits: u32| f32::from_bits(bits) == 0.0 || bits == $worst.to_bits();
+                if own.into_iter().any(is_open) {
+                    own = block!(start, float, $f, |bits| bits, in_order: true);
+                }
+                *block = own.map(put);
+            }
         };
     }
     let one_nan = |bits: u32| match rest {
@@ -315,6 +408,8 @@ pub(super) fn fold_side_by_side(
     match op {
         ReduceOperator::AddF32 => blocks!(float, plus, one_nan),
         ReduceOperator::MulF32 => blocks!(float, times, one_nan),
+        ReduceOperator::MaxF32 => extremes!(greater, f32::NEG_INFINITY, scalar::max_float),
+        ReduceOperator::MinF32 => extremes!(lesser, f32::INFINITY, scalar::min_float),
         _ => reduce!(op, as_it_is),
     }
     macro_rules! one {

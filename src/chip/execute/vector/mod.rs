@@ -30,8 +30,8 @@ use core::ops::Range;
 use inter::InterPlan;
 use lanes::Lanes;
 pub(crate) use operands::MissingOperand;
-use operands::{Operand, Places, Source, set_flags};
-use path::{Job, Path};
+use operands::{Beside, Block, Operand, Places, Scratch, Source, set_flags};
+use path::{Job, LaneJob, Path};
 use reduce::ReducePlan;
 pub(crate) use stream::LaneRow;
 use stream::{Ids, Lane, NO_ID, group_id};
@@ -79,6 +79,13 @@ enum LaneStep {
     FloatToFixed(u32),
 }
 
+impl LaneStep {
+    /// Whether lanes may change, and not only what stands beside them.
+    const fn changes_lanes(&self) -> bool {
+        !matches!(self, LaneStep::Branch(_))
+    }
+}
+
 /// Where execution ids come from.
 #[derive(Debug)]
 enum IdRule {
@@ -104,15 +111,13 @@ pub(crate) struct VectorBuffers {
     /// Group 1, while there are two.
     other: LaneRow,
     stash: LaneRow,
-    sums: LaneRow,
+    /// What a part makes of the stream, and what a step makes of a block that is not the last one.
+    next: LaneRow,
+    spare: LaneRow,
     /// The tensors in the VRF.
     tensors: Vec<LaneRow>,
     row: Row,
-    /// The operand of a block.
-    operand: LaneRow,
-    /// The block before a step whose operands are for some elements only, and what one of them makes of it.
-    before: LaneRow,
-    made: LaneRow,
+    scratch: Scratch,
     ids: Ids,
     mask: Vec<bool>,
 }
@@ -123,12 +128,11 @@ impl Default for VectorBuffers {
             stream: LaneRow::default(),
             other: LaneRow::default(),
             stash: LaneRow::default(),
-            sums: LaneRow::default(),
+            next: LaneRow::default(),
+            spare: LaneRow::default(),
             tensors: Vec::new(),
             row: Row::new(ElementType::I32),
-            operand: LaneRow::default(),
-            before: LaneRow::default(),
-            made: LaneRow::default(),
+            scratch: Scratch::default(),
             ids: Ids::Same(0),
             mask: Vec::new(),
         }
@@ -289,16 +293,22 @@ impl VectorPlan {
     /// Runs the program up to its end, or up to the exchange between slices.
     fn run_first(&self, input: Input<'_>, (unit, at): (&Unit, Coordinates), buffers: &mut VectorBuffers) {
         self.start(unit, buffers);
-        let VectorBuffers { stream, sums, ids, mask, .. } = &mut *buffers;
+        let VectorBuffers { stream, next, ids, mask, .. } = &mut *buffers;
         let parts = match (input, &self.parts[..]) {
             (Input::Row(row), parts) => {
                 stream.load(row);
                 parts
             }
-            // What is summed at once need not be copied first.
+            // What is summed at once, or goes through steps, need not be copied first.
             (Input::Memory(bytes), [Part::Reduce(plan), rest @ ..]) => {
-                plan.run(self.path, at, (bytes.as_chunks().0, &mut Vec::new(), ids), sums, mask);
-                core::mem::swap(stream, sums);
+                plan.run(self.path, at, (bytes.as_chunks().0, &mut Vec::new(), ids), next, mask);
+                core::mem::swap(stream, next);
+                rest
+            }
+            (Input::Memory(bytes), [Part::Lanes(steps), rest @ ..])
+                if steps.iter().any(LaneStep::changes_lanes) =>
+            {
+                self.run_lanes(steps, Some(bytes.as_chunks().0), at, buffers);
                 rest
             }
             (Input::Memory(bytes), parts) => {
@@ -316,23 +326,25 @@ impl VectorPlan {
                 Part::Lanes(steps) if groups == 2 => {
                     for group in 0..2 {
                         buffers.ids = Ids::Same(group_id(group));
-                        self.run_lanes(steps, at, buffers);
+                        self.run_lanes(steps, None, at, buffers);
                         let VectorBuffers { stream, other, .. } = &mut *buffers;
                         core::mem::swap(stream, other);
                     }
                 }
-                Part::Lanes(steps) => self.run_lanes(steps, at, buffers),
+                Part::Lanes(steps) => self.run_lanes(steps, None, at, buffers),
                 Part::Unzip(step) => {
                     let VectorBuffers { stream, other, .. } = &mut *buffers;
                     stream.unzip(*step, other);
                     groups = 2;
                 }
                 Part::Zip(op, mode) => {
-                    let VectorBuffers { stream, other, ids, .. } = &mut *buffers;
-                    let flags = (!other.flags.is_empty()).then_some(&other.flags[..]);
-                    set_flags(true, flags, 0..stream.len(), stream);
-                    let job = Job::Binary(*op, *mode, Lanes::Each(other.lanes()));
-                    self.path.run(job, stream.lanes_mut());
+                    let VectorBuffers { stream, other, next, ids, .. } = &mut *buffers;
+                    let missing = (!other.flags.is_empty()).then_some(&other.flags[..]);
+                    let (len, (lanes, flags)) = (stream.len(), stream.split());
+                    set_flags(true, missing, 0..len, (flags, len));
+                    let job = LaneJob::Binary(*op, *mode, Lanes::Each(other.lanes()));
+                    self.path.run(Job::Step(job, lanes), next.renew(len));
+                    stream.trade_values(next);
                     (*ids, groups) = (Ids::Same(group_id(1)), 1);
                 }
                 Part::Stash => {
@@ -348,66 +360,99 @@ impl VectorPlan {
                     buffers.ids.pad(*from, *to);
                 }
                 Part::Reduce(plan) => {
-                    let VectorBuffers { stream, sums, mask, ids, .. } = buffers;
+                    let VectorBuffers { stream, next, mask, ids, .. } = buffers;
                     let (lanes, flags) = stream.split();
-                    plan.run(self.path, at, (lanes, flags, ids), sums, mask);
-                    core::mem::swap(stream, sums);
+                    plan.run(self.path, at, (lanes, flags, ids), next, mask);
+                    core::mem::swap(stream, next);
                 }
             }
         }
     }
 
-    fn run_lanes(&self, steps: &[LaneStep], at: Coordinates, buffers: &mut VectorBuffers) {
-        let len = buffers.stream.len();
-        for start in (0..len).step_by(BLOCK_LANES) {
-            let block = start..(start + BLOCK_LANES).min(len);
+    /// Runs steps that work lane by lane on the stream, or on lanes in memory that somebody wrote, all of them. What they make
+    /// of them is the stream then.
+    ///
+    /// A step writes other lanes than it reads: those of the next stream, or of a spare block, in turn.
+    fn run_lanes(
+        &self,
+        steps: &[LaneStep],
+        memory: Option<&[Lane]>,
+        at: Coordinates,
+        buffers: &mut VectorBuffers,
+    ) {
+        let VectorBuffers { stream, stash, next, spare, tensors, scratch, ids, .. } = buffers;
+        let (lanes, flags) = stream.split();
+        if memory.is_some() {
+            flags.clear();
+        }
+        let lanes = memory.unwrap_or(lanes);
+        let changes = steps.iter().filter(|step| step.changes_lanes()).count();
+        let (next_lanes, spare_lanes) = (next.renew(lanes.len()), spare.renew(lanes.len().min(BLOCK_LANES)));
+        for start in (0..lanes.len()).step_by(BLOCK_LANES) {
+            let range = start..(start + BLOCK_LANES).min(lanes.len());
+            let (mut to, mut made) = (&mut next_lanes[range.clone()], &mut spare_lanes[..range.len()]);
+            // The last step writes the next stream.
+            if changes.is_multiple_of(2) {
+                core::mem::swap(&mut to, &mut made);
+            }
+            let mut is_first = true;
             for step in steps {
+                let from = if is_first { &lanes[range.clone()] } else { &*made };
+                let block = Block { range: range.clone(), of: lanes.len(), from, to: &mut *to };
+                let beside = Beside { stash, tensors, ids };
                 match step {
-                    LaneStep::Branch(rule) => give_ids(rule, at, block.clone(), buffers),
+                    LaneStep::Branch(rule) => {
+                        give_ids(rule, at, range.clone(), (from, flags, lanes.len()), ids);
+                        continue;
+                    }
                     LaneStep::Binary(op, mode, inputs) => {
-                        let uses = mode.arguments();
-                        self.conditional(inputs, uses.contains(&0), block.clone(), buffers, |_, operand| {
-                            Job::Binary(*op, *mode, operand)
+                        let inputs = (&inputs[..], mode.arguments().contains(&0));
+                        self.conditional(inputs, block, flags, beside, scratch, |_, operand| {
+                            LaneJob::Binary(*op, *mode, operand)
                         });
                     }
                     LaneStep::Ternary(op, mode, inputs) => {
-                        let uses = mode.arguments();
-                        self.conditional(
-                            inputs,
-                            uses.contains(&0),
-                            block.clone(),
-                            buffers,
-                            |input, operand| Job::Ternary(*op, *mode, operand, input.constant),
-                        );
+                        let inputs = (&inputs[..], mode.arguments().contains(&0));
+                        self.conditional(inputs, block, flags, beside, scratch, |input, operand| {
+                            LaneJob::Ternary(*op, *mode, operand, input.constant)
+                        });
                     }
                     LaneStep::Unary(op, ids) => {
                         let input = Operand { ids: *ids, source: Source::Constant(0), constant: 0.0 };
-                        let inputs = core::slice::from_ref(&input);
-                        self.conditional(inputs, true, block.clone(), buffers, |_, _| Job::Unary(*op));
+                        let inputs = (core::slice::from_ref(&input), true);
+                        self.conditional(inputs, block, flags, beside, scratch, |_, _| LaneJob::Unary(*op));
                     }
                     LaneStep::FixedToFloat(bits) => {
-                        self.path
-                            .run(Job::FixedToFloat(*bits), &mut buffers.stream.lanes_mut()[block.clone()]);
+                        self.path.run(Job::Step(LaneJob::FixedToFloat(*bits), block.from), block.to);
                     }
                     LaneStep::FloatToFixed(bits) => {
-                        self.path
-                            .run(Job::FloatToFixed(*bits), &mut buffers.stream.lanes_mut()[block.clone()]);
+                        self.path.run(Job::Step(LaneJob::FloatToFixed(*bits), block.from), block.to);
                     }
                 }
+                core::mem::swap(&mut to, &mut made);
+                is_first = false;
             }
+        }
+        if changes > 0 {
+            stream.trade_values(next);
         }
     }
 }
 
-/// Gives the lanes of a block their execution ids.
-fn give_ids(rule: &IdRule, at: Coordinates, block: Range<usize>, buffers: &mut VectorBuffers) {
-    let VectorBuffers { stream, ids, .. } = buffers;
+/// Gives the lanes of a block their execution ids. The flags are those of a stream of `of` lanes.
+fn give_ids(
+    rule: &IdRule,
+    at: Coordinates,
+    block: Range<usize>,
+    (lanes, flags, of): (&[Lane], &[bool], usize),
+    ids: &mut Ids,
+) {
     if let IdRule::Zero = rule {
         *ids = Ids::Same(0);
         return;
     }
     if block.start == 0 || !matches!(ids, Ids::Each(_)) {
-        *ids = Ids::Each(Vec::with_capacity(stream.len()));
+        *ids = Ids::Each(Vec::with_capacity(of));
     }
     let Ids::Each(all) = ids else { return };
     match rule {
@@ -425,8 +470,8 @@ fn give_ids(rule: &IdRule, at: Coordinates, block: Range<usize>, buffers: &mut V
                 let bit = |k: usize| u8::from(comparisons[k].matches(u32::from_le_bytes(lane))) << k;
                 bit(0) | bit(1) | bit(2) | bit(3)
             };
-            all.extend(stream.lanes()[block.clone()].iter().map(id));
-            if let Some(flags) = stream.flags.get(block.clone()) {
+            all.extend(lanes.iter().map(id));
+            if let Some(flags) = flags.get(block.clone()) {
                 let own = &mut all[block];
                 own.iter_mut().zip(flags).for_each(|(id, &flag)| *id = if flag { *id } else { NO_ID });
             }

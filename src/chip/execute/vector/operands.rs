@@ -1,9 +1,9 @@
 //! Operands of the steps that work lane by lane: where they come from, and for which elements they are.
 
 use super::lanes::Lanes;
-use super::path::Job;
-use super::stream::{Ids, Lane, LaneRow, NO_ID, holds};
-use super::{LaneStep, Part, VectorBuffers, VectorPlan};
+use super::path::{Job, LaneJob};
+use super::stream::{Ids, Lane, LaneRow, NO_ID, all_flags, holds};
+use super::{LaneStep, Part, VectorPlan};
 use crate::chip::memory::Unit;
 use crate::chip::memory::place::Coordinates;
 use crate::command::{Region, Transfer, TransferLoop, ValidBranchIds};
@@ -94,6 +94,37 @@ impl Places {
     }
 }
 
+/// Lanes on their way through a step.
+#[derive(Debug)]
+pub(super) struct Block<'a> {
+    /// Their positions, in a stream of so many.
+    pub(super) range: Range<usize>,
+    pub(super) of: usize,
+    /// What the step finds.
+    pub(super) from: &'a [Lane],
+    /// What it makes of it.
+    pub(super) to: &'a mut [Lane],
+}
+
+/// What stands beside the stream, to be looked at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Beside<'a> {
+    pub(super) stash: &'a LaneRow,
+    /// The tensors in the VRF.
+    pub(super) tensors: &'a [LaneRow],
+    pub(super) ids: &'a Ids,
+}
+
+/// What a step with operands needs; used again for the next one.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    /// The operand of a block.
+    operand: LaneRow,
+    /// What one operand of several makes of a block, and which lanes of the block somebody wrote before the step.
+    made: LaneRow,
+    before: Vec<bool>,
+}
+
 /// An operand that nobody wrote.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MissingOperand {
@@ -151,49 +182,54 @@ impl VectorPlan {
     }
 
     /// A step whose operands are for some elements each. Of several, the first one counts, as in the hardware of the later
-    /// editions of the manual.
+    /// editions of the manual. `flags` are those of the whole stream.
     pub(super) fn conditional(
         &self,
-        inputs: &[Operand],
-        uses_stream: bool,
-        block: Range<usize>,
-        buffers: &mut VectorBuffers,
-        job: impl for<'a> Fn(&Operand, Lanes<'a>) -> Job<'a>,
+        (inputs, uses_stream): (&[Operand], bool),
+        block: Block<'_>,
+        flags: &mut Vec<bool>,
+        beside: Beside<'_>,
+        scratch: &mut Scratch,
+        job: impl for<'a> Fn(&Operand, Lanes<'a>) -> LaneJob<'a>,
     ) {
-        let VectorBuffers { stream, stash, tensors, operand, before, made, ids, .. } = buffers;
-        let tables = (&*stash, &tensors[..]);
-        // Does it for the lanes of the block, which lie at a place of a row.
-        let mut apply = |input: &Operand, row: &mut LaneRow, place: Range<usize>| {
-            let lanes = fetch(input, tables, block.clone(), operand);
-            let missing = (!operand.flags.is_empty()).then_some(&operand.flags[..]);
-            set_flags(uses_stream, missing, place.clone(), row);
-            self.path.run(job(input, lanes_of(lanes, operand)), &mut row.lanes_mut()[place]);
-        };
+        let Block { range, of, from, to } = block;
+        let Scratch { operand, made, before } = scratch;
+        // Does it to lanes, of which the flags are these ones of so many.
+        let mut apply =
+            |input: &Operand, flags: &mut Vec<bool>, own: Range<usize>, of: usize, to: &mut [Lane]| {
+                let lanes = fetch(input, beside, range.clone(), operand);
+                let missing = (!operand.flags.is_empty()).then_some(&operand.flags[..]);
+                set_flags(uses_stream, missing, own, (flags, of));
+                self.path.run(Job::Step(job(input, lanes_of(lanes, operand)), from), to);
+            };
         let always = || inputs.iter().all(|input| input.ids == ValidBranchIds::ValidAlways);
-        let (for_all, each) = match ids {
+        let (for_all, each) = match beside.ids {
             Ids::Same(id) => (Some(inputs.iter().find(|input| holds(input.ids, *id))), &[][..]),
             Ids::Each(ids) => {
-                let each = &ids[block.clone()];
+                let each = &ids[range.clone()];
                 ((always() && !each.contains(&NO_ID)).then(|| inputs.first()), each)
             }
         };
-        if let Some(input) = for_all {
-            input.into_iter().for_each(|input| apply(input, stream, block.clone()));
-            return;
+        match for_all {
+            Some(Some(input)) => return apply(input, flags, range.clone(), of, to),
+            Some(None) => return to.copy_from_slice(from),
+            None => to.copy_from_slice(from),
         }
-        before.copy(&stream.lanes()[block.clone()], stream.flags.get(block.clone()).unwrap_or(&[]));
+        before.clear();
+        before.extend_from_slice(flags.get(range.clone()).unwrap_or(&[]));
         // The last one first, so that the first one has the last word.
         for input in inputs.iter().rev() {
-            made.copy(before.lanes(), &before.flags);
-            apply(input, made, 0..block.len());
-            let own = &mut stream.lanes_mut()[block.clone()];
-            for ((lane, new), &id) in own.iter_mut().zip(made.lanes()).zip(each) {
+            made.renew(from.len());
+            let (lanes, written) = made.split();
+            written.extend_from_slice(before);
+            apply(input, written, 0..from.len(), from.len(), lanes);
+            for ((lane, new), &id) in to.iter_mut().zip(lanes).zip(each) {
                 *lane = if holds(input.ids, id) { *new } else { *lane };
             }
-            if !made.flags.is_empty() || !stream.flags.is_empty() {
-                let flags = &mut stream.all_flags()[block.clone()];
+            if !written.is_empty() || !flags.is_empty() {
+                let flags = &mut all_flags(flags, of)[range.clone()];
                 for (k, (flag, &id)) in flags.iter_mut().zip(each).enumerate() {
-                    let new = made.flags.get(k).copied().unwrap_or(true);
+                    let new = written.get(k).copied().unwrap_or(true);
                     *flag = if holds(input.ids, id) { new } else { *flag };
                 }
             }
@@ -219,7 +255,7 @@ fn lanes_of(fetched: Fetched, operand: &LaneRow) -> Lanes<'_> {
 /// Brings an operand for a block of lanes.
 fn fetch(
     input: &Operand,
-    (stash, tensors): (&LaneRow, &[LaneRow]),
+    Beside { stash, tensors, .. }: Beside<'_>,
     block: Range<usize>,
     operand: &mut LaneRow,
 ) -> Fetched {
@@ -256,21 +292,21 @@ fn fetch(
     Fetched::Each
 }
 
-/// The result of an operator is none where one of its arguments is.
+/// The result of an operator is none where one of its arguments is. `flags`: of a stream of so many lanes.
 pub(super) fn set_flags(
     uses_stream: bool,
     missing: Option<&[bool]>,
     block: Range<usize>,
-    stream: &mut LaneRow,
+    (flags, len): (&mut Vec<bool>, usize),
 ) {
     match (uses_stream, missing) {
         (true, None) => {}
-        (false, None) if stream.flags.is_empty() => {}
-        (false, None) => stream.flags[block].fill(true),
-        (true, Some(flags)) => {
-            let own = &mut stream.all_flags()[block];
-            own.iter_mut().zip(flags).for_each(|(own, &flag)| *own &= flag);
+        (false, None) if flags.is_empty() => {}
+        (false, None) => flags[block].fill(true),
+        (true, Some(missing)) => {
+            let own = &mut all_flags(flags, len)[block];
+            own.iter_mut().zip(missing).for_each(|(own, &flag)| *own &= flag);
         }
-        (false, Some(flags)) => stream.all_flags()[block].copy_from_slice(flags),
+        (false, Some(missing)) => all_flags(flags, len)[block].copy_from_slice(missing),
     }
 }

@@ -1,12 +1,25 @@
 //! Which instructions the operators use. All give the same bits: the loops are those of [`super::lanes`].
 
-use super::lanes::{self, Lanes};
+use super::lanes::{self, Lanes, Offsets};
 use super::stream::Lane;
+#[cfg(target_arch = "x86_64")]
+use super::x86::{Avx2, Avx512};
 use crate::command::{BinaryArgMode, BinaryOperator, FpTernaryOp, FpUnaryOp, ReduceOperator, TernaryArgMode};
 
-/// What is done with a block of lanes.
+/// What lanes become.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Job<'a> {
+    /// What a step makes of other lanes, one by one.
+    Step(LaneJob<'a>, &'a [Lane]),
+    /// Each lane with one of the others.
+    Accumulate(ReduceOperator, &'a [Lane]),
+    /// Sums of lanes from a place on, at these offsets.
+    Fold(ReduceOperator, (&'a [Lane], usize), &'a Offsets),
+}
+
+/// A step, with its operands.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum LaneJob<'a> {
     /// A binary operator with an operand.
     Binary(BinaryOperator, BinaryArgMode, Lanes<'a>),
     /// A function.
@@ -17,10 +30,6 @@ pub(super) enum Job<'a> {
     FixedToFloat(u32),
     /// Float to fixed point.
     FloatToFixed(u32),
-    /// Each lane with one of the others.
-    Accumulate(ReduceOperator, &'a [Lane]),
-    /// Sums of lanes from a place on, at these offsets.
-    Fold(ReduceOperator, (&'a [Lane], usize), &'a [usize]),
 }
 
 /// The instructions that are used.
@@ -30,38 +39,50 @@ pub(super) enum Path {
     Portable,
     /// AVX2.
     #[cfg(target_arch = "x86_64")]
-    Avx2(super::x86::Avx2),
+    Avx2(Avx2),
+    /// AVX-512.
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Avx512),
 }
 
 impl Path {
+    /// The paths that this machine has, the fastest first.
+    pub(super) fn available() -> impl Iterator<Item = Path> {
+        #[cfg(target_arch = "x86_64")]
+        let own = Avx512::detect().map(Path::Avx512).into_iter().chain(Avx2::detect().map(Path::Avx2));
+        #[cfg(not(target_arch = "x86_64"))]
+        let own = core::iter::empty();
+        own.chain([Path::Portable])
+    }
+
     /// The fastest path of this machine.
     pub(super) fn best() -> Path {
-        #[cfg(target_arch = "x86_64")]
-        if let Some(machine) = super::x86::Avx2::detect() {
-            return Path::Avx2(machine);
-        }
-        Path::Portable
+        Path::available().next().unwrap_or(Path::Portable)
     }
 
     /// Does it.
-    pub(super) fn run(self, job: Job<'_>, stream: &mut [Lane]) {
+    pub(super) fn run(self, job: Job<'_>, lanes: &mut [Lane]) {
         match self {
-            Path::Portable => portable(job, stream),
+            Path::Portable => portable(job, lanes),
             #[cfg(target_arch = "x86_64")]
-            Path::Avx2(machine) => machine.run(job, stream),
+            Path::Avx2(machine) => machine.run(job, lanes),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx512(machine) => machine.run(job, lanes),
         }
     }
 }
 
 #[inline(always)]
-pub(super) fn portable(job: Job<'_>, stream: &mut [Lane]) {
+pub(super) fn portable(job: Job<'_>, to: &mut [Lane]) {
     match job {
-        Job::Binary(op, mode, operand) => lanes::binary(op, mode, stream, operand),
-        Job::Unary(op) => lanes::unary(op, stream),
-        Job::Ternary(op, mode, operand, constant) => lanes::ternary(op, mode, stream, operand, constant),
-        Job::FixedToFloat(bits) => lanes::fixed_to_float(stream, bits),
-        Job::FloatToFixed(bits) => lanes::float_to_fixed(stream, bits),
-        Job::Accumulate(op, others) => lanes::accumulate(op, stream, others),
-        Job::Fold(op, from, offsets) => lanes::fold_side_by_side(op, from, offsets, stream),
+        Job::Step(LaneJob::Binary(op, mode, operand), from) => lanes::binary(op, mode, from, operand, to),
+        Job::Step(LaneJob::Unary(op), from) => lanes::unary(op, from, to),
+        Job::Step(LaneJob::Ternary(op, mode, operand, constant), from) => {
+            lanes::ternary(op, mode, from, (operand, constant), to);
+        }
+        Job::Step(LaneJob::FixedToFloat(bits), from) => lanes::fixed_to_float(from, bits, to),
+        Job::Step(LaneJob::FloatToFixed(bits), from) => lanes::float_to_fixed(from, bits, to),
+        Job::Accumulate(op, others) => lanes::accumulate(op, to, others),
+        Job::Fold(op, from, offsets) => lanes::fold_side_by_side(op, from, offsets, to),
     }
 }

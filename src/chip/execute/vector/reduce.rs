@@ -1,6 +1,6 @@
 //! The intra-slice reduce.
 
-use super::lanes::{combined, folded};
+use super::lanes::{Offsets, combined, folded};
 use super::path::{Job, Path};
 use super::stream::{Ids, Lane, LaneRow, NO_ID};
 use crate::chip::memory::place::Coordinates;
@@ -18,7 +18,7 @@ pub(super) struct ReducePlan {
     /// Evenly spaced positions that stay, as runs: the first one before and after, and how many follow side by side.
     runs: Vec<(usize, usize, usize)>,
     /// Positions of the elements of one sum, from that of its first one on, in order.
-    offsets: Vec<usize>,
+    offsets: Offsets,
 }
 
 /// Marks what is padding as if nobody had written it. `flags` are those of a stream of this shape: none if all was written.
@@ -67,7 +67,7 @@ impl ReducePlan {
             before,
             len: reduce.time * before.lanes,
             runs,
-            offsets: offsets.into_iter().map(|(from, _)| from).collect(),
+            offsets: Offsets::new(offsets.into_iter().map(|(from, _)| from).collect()),
         }
     }
 
@@ -108,7 +108,7 @@ impl ReducePlan {
         for &(from, to, len) in &self.runs {
             for k in 0..len {
                 let present = |offset: &&usize| flags.get(from + k + **offset).copied().unwrap_or(true);
-                let offset = self.offsets.iter().rev().find(present);
+                let offset = self.offsets.all().iter().rev().find(present);
                 last[to + k] = offset.map_or(NO_ID, |offset| ids[from + k + offset]);
             }
         }
@@ -119,7 +119,7 @@ impl ReducePlan {
     fn one(&self, from: usize, to: usize, (lanes, flags): (&[Lane], &[bool]), sums: &mut LaneRow) {
         let present = |offset: &&usize| flags.get(from + **offset).copied().unwrap_or(true);
         let mut all =
-            self.offsets.iter().filter(present).map(|offset| u32::from_le_bytes(lanes[from + offset]));
+            self.offsets.all().iter().filter(present).map(|offset| u32::from_le_bytes(lanes[from + offset]));
         if let Some(first) = all.next() {
             sums.lanes_mut()[to] = folded(self.op, first, all).to_le_bytes();
             sums.flags[to] = true;
@@ -139,7 +139,7 @@ impl ReducePlan {
             sums.flags[to..to + len].fill(true);
             return;
         }
-        for offset in &self.offsets {
+        for offset in self.offsets.all() {
             let start = from + offset;
             let added = lanes[start..start + len].iter().zip(&flags[start..start + len]);
             for ((sum, flag), (lane, &present)) in sums.parts_mut().skip(to).zip(added) {

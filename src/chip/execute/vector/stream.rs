@@ -36,6 +36,13 @@ impl LaneRow {
         self.flags.resize(len, false);
     }
 
+    /// Replaces all lanes by so many of any value, all of them written.
+    pub(super) fn renew(&mut self, len: usize) -> &mut [Lane] {
+        self.bytes.resize(len * LANE_BYTES, 0);
+        self.flags.clear();
+        self.lanes_mut()
+    }
+
     /// The number of lanes.
     pub(super) fn len(&self) -> usize {
         self.lanes().len()
@@ -52,8 +59,13 @@ impl LaneRow {
     }
 
     /// All lanes, and which of them were written, to be changed.
-    pub(super) fn split(&mut self) -> (&[Lane], &mut Vec<bool>) {
-        (self.bytes.as_chunks().0, &mut self.flags)
+    pub(super) fn split(&mut self) -> (&mut [Lane], &mut Vec<bool>) {
+        (self.bytes.as_chunks_mut().0, &mut self.flags)
+    }
+
+    /// Trades the values of all lanes for those of another row. Which were written stays.
+    pub(super) fn trade_values(&mut self, other: &mut LaneRow) {
+        core::mem::swap(&mut self.bytes, &mut other.bytes);
     }
 
     /// All lanes, and whether they were written, after [`LaneRow::clear`].
@@ -67,10 +79,9 @@ impl LaneRow {
         row.clear(row.element());
     }
 
-    /// Hands the elements to a row, and has none any more.
+    /// Hands the elements to a row. What is left has no meaning, and all of it counts as written.
     pub(super) fn store(&mut self, element: ElementType, row: &mut Row) {
         row.trade(element, &mut self.bytes, &mut self.flags);
-        self.bytes.clear();
         self.flags.clear();
     }
 
@@ -80,14 +91,6 @@ impl LaneRow {
         self.bytes.extend_from_slice(lanes.as_flattened());
         self.flags.clear();
         self.flags.extend_from_slice(flags);
-    }
-
-    /// One entry per lane that says whether it was written.
-    pub(super) fn all_flags(&mut self) -> &mut [bool] {
-        if self.flags.is_empty() {
-            self.flags.resize(self.len(), true);
-        }
-        &mut self.flags
     }
 
     /// Forgets flags that say nothing.
@@ -124,10 +127,18 @@ impl LaneRow {
 
     /// Adds lanes that nobody wrote behind every `from` lanes, to `to` in all.
     pub(super) fn pad(&mut self, from: usize, to: usize) {
-        self.all_flags();
+        all_flags(&mut self.flags, self.bytes.len() / LANE_BYTES);
         pad(&mut self.bytes, from * LANE_BYTES, to * LANE_BYTES, 0);
         pad(&mut self.flags, from, to, false);
     }
+}
+
+/// One entry per lane of so many that says whether it was written. `flags`: empty if all were.
+pub(super) fn all_flags(flags: &mut Vec<bool>, len: usize) -> &mut [bool] {
+    if flags.is_empty() {
+        flags.resize(len, true);
+    }
+    flags
 }
 
 /// Keeps the leading `kept` of every `of` items.

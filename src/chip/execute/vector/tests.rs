@@ -81,8 +81,8 @@ fn plain(vector: &Vector, input: &[Option<u32>], vrf: &[Option<u32>]) -> Vec<Opt
             VectorStep::Unary { op, ids } => {
                 for (value, id) in groups.iter_mut().flatten() {
                     if let Some(value) = value.as_mut().filter(|_| id.is_some_and(|id| ids.holds(id))) {
-                        let mut one = [value.to_le_bytes()];
-                        lanes::unary(*op, &mut one);
+                        let mut one = [Lane::default()];
+                        lanes::unary(*op, &[value.to_le_bytes()], &mut one);
                         *value = u32::from_le_bytes(one[0]);
                     }
                 }
@@ -153,8 +153,8 @@ fn plain(vector: &Vector, input: &[Option<u32>], vrf: &[Option<u32>]) -> Vec<Opt
 }
 
 fn binary(op: BinaryOperator, a: u32, b: u32) -> u32 {
-    let mut one = [a.to_le_bytes()];
-    lanes::binary(op, BinaryArgMode::Mode01, &mut one, Lanes::Constant(b));
+    let mut one = [Lane::default()];
+    lanes::binary(op, BinaryArgMode::Mode01, &[a.to_le_bytes()], Lanes::Constant(b), &mut one);
     u32::from_le_bytes(one[0])
 }
 
@@ -386,7 +386,7 @@ fn blocks_agree_with_elements() {
     let mut random = SmallRng::seed_from_u64(616);
     let (mut buffers, mut output) = (VectorBuffers::default(), Row::new(ElementType::I8));
     let at = Coordinates { chip: 0, cluster: 0, slice: 0 };
-    let (mut some, mut reduces, mut first) = (0, 0, 0);
+    let (mut some, mut reduces, mut first) = (0, 0, [0; 2]);
     for case in 0..12_000 {
         // Now and then more than a block.
         let time = if case % 1000 == 0 { 600 } else { random.random_range(1..13) };
@@ -403,7 +403,8 @@ fn blocks_agree_with_elements() {
         let mut stream = row(&input);
         if stream.flags().is_none() {
             let mut in_place = Row::new(ElementType::I8);
-            first += usize::from(matches!(plan.parts[..], [Part::Reduce(_), ..]));
+            first[0] += usize::from(matches!(plan.parts[..], [Part::Reduce(_), ..]));
+            first[1] += usize::from(matches!(plan.parts[..], [Part::Lanes(_), ..]));
             plan.run(Input::Memory(stream.bytes()), (&unit, at), &mut buffers, &mut in_place);
             plan.run(Input::Row(&mut stream), (&unit, at), &mut buffers, &mut output);
             assert_eq!((in_place.bytes(), in_place.flags()), (output.bytes(), output.flags()), "{vector:?}");
@@ -423,8 +424,8 @@ fn blocks_agree_with_elements() {
         reduces += vector.steps.iter().filter(|step| matches!(step, VectorStep::IntraSliceReduce(_))).count();
     }
     assert!(
-        some > 2000 && reduces > 800 && first > 300,
-        "{some} with holes, {reduces} reduces, {first} of them in place"
+        some > 2000 && reduces > 800 && first[0] > 300 && first[1] > 3000,
+        "{some} with holes, {reduces} reduces, {first:?} reduces and other steps in place"
     );
 }
 
@@ -434,11 +435,13 @@ fn instructions_agree() {
     let mut random = SmallRng::seed_from_u64(617);
     let lanes: Vec<Lane> = (0..1000).map(|_| value(&mut random).to_le_bytes()).collect();
     let operand: Vec<Lane> = (0..1000).map(|_| value(&mut random).to_le_bytes()).collect();
-    let jobs = |job: Job<'_>| {
-        let (mut one, mut other) = (lanes.clone(), lanes.clone());
-        Path::Portable.run(job, &mut one);
-        Path::best().run(job, &mut other);
-        assert_eq!(one, other, "{job:?}");
+    let jobs = |job: LaneJob<'_>| {
+        let [mut one, mut other] = [(); 2].map(|()| vec![[7; 4]; lanes.len()]);
+        Path::Portable.run(Job::Step(job, &lanes), &mut one);
+        for path in Path::available() {
+            path.run(Job::Step(job, &lanes), &mut other);
+            assert_eq!(one, other, "{job:?}, {path:?}");
+        }
     };
     for mode in BinaryArgMode::ALL {
         let both = [Lanes::Each(&operand), Lanes::Constant(u32::from_le_bytes(operand[3]))];
@@ -450,17 +453,22 @@ fn instructions_agree() {
             let logic_f32 = LogicBinaryOpF32::ALL.iter().map(|&op| BinaryOperator::LogicF32(op));
             let logic_i32 = LogicBinaryOpI32::ALL.iter().map(|&op| BinaryOperator::LogicI32(op));
             let all = f32.chain(fp).chain(fxp).chain(clip).chain(logic_f32).chain(logic_i32);
-            all.for_each(|op| jobs(Job::Binary(op, mode, lanes)));
+            all.for_each(|op| jobs(LaneJob::Binary(op, mode, lanes)));
         }
     }
-    FpUnaryOp::ALL.iter().for_each(|&op| jobs(Job::Unary(op)));
+    FpUnaryOp::ALL.iter().for_each(|&op| jobs(LaneJob::Unary(op)));
     for bits in [0, 8, 31] {
-        jobs(Job::FixedToFloat(bits));
-        jobs(Job::FloatToFixed(bits));
+        jobs(LaneJob::FixedToFloat(bits));
+        jobs(LaneJob::FloatToFixed(bits));
     }
     for mode in TernaryArgMode::ALL {
-        jobs(Job::Ternary(FpTernaryOp::FmaF, mode, Lanes::Each(&operand), 0.75));
-        jobs(Job::Ternary(FpTernaryOp::FmaF, mode, Lanes::Constant(u32::from_le_bytes(operand[5])), 0.75));
+        jobs(LaneJob::Ternary(FpTernaryOp::FmaF, mode, Lanes::Each(&operand), 0.75));
+        jobs(LaneJob::Ternary(
+            FpTernaryOp::FmaF,
+            mode,
+            Lanes::Constant(u32::from_le_bytes(operand[5])),
+            0.75,
+        ));
     }
 }
 
@@ -482,7 +490,7 @@ fn sums_row_by_row_are_those_one_by_one() {
                     .fold(first, |sum, &own| lanes::combined(op, sum, u32::from_le_bytes(row(own)[k])))
             };
             let expected: Vec<Lane> = (0..len).map(|k| one_by_one(k).to_le_bytes()).collect();
-            for path in [Path::Portable, Path::best()] {
+            for path in Path::available() {
                 let mut sums = row(0).to_vec();
                 offsets[1..].iter().for_each(|&own| path.run(Job::Accumulate(op, row(own)), &mut sums));
                 assert_eq!(sums, expected, "{op} of {len} lanes, row by row, {path:?}");
@@ -491,27 +499,81 @@ fn sums_row_by_row_are_those_one_by_one() {
     }
 }
 
-/// A sum of neighbouring lanes is what its elements give one after another: one NaN for all, and a single element as it is.
+/// A sum of neighbouring lanes is what its elements give one after another, on all paths: one NaN for all, and a single element
+/// as it is.
 #[test]
 fn sums_side_by_side_are_those_one_by_one() {
     let mut random = SmallRng::seed_from_u64(618);
-    let lanes: Vec<Lane> = (0..200).map(|_| value(&mut random).to_le_bytes()).collect();
-    let offsets: Vec<usize> = (0..9).map(|_| random.random_range(0..180)).collect();
-    let bits = |k: usize| u32::from_le_bytes(lanes[k]);
+    let lanes: Vec<Lane> = (0..900).map(|_| value(&mut random).to_le_bytes()).collect();
+    let offsets: Vec<usize> = (0..70).map(|_| random.random_range(0..880)).collect();
     let mut changed = 0;
     for op in FLOAT_REDUCES.into_iter().chain(FIXED_REDUCES) {
-        for (from, count) in (0..=9).flat_map(|count| [(0, count), (1, count)]) {
-            // A vector and three lanes more.
-            let mut sums = [[7; 4]; 11];
-            Path::best().run(Job::Fold(op, (&lanes, from), &offsets[..count]), &mut sums);
-            for (k, sum) in sums.into_iter().enumerate() {
-                let mut all = offsets[..count].iter().map(|offset| bits(from + k + offset));
-                let expected = all.next().map(|first| all.fold(first, |a, b| lanes::combined(op, a, b)));
-                assert_eq!(sum, expected.map_or([7; 4], u32::to_le_bytes), "{op:?} of {count}, lane {k}");
-                changed +=
-                    usize::from(count > 1 && u32::from_le_bytes(sum) == crate::scalar::vector::CANONICAL_NAN);
+        for (from, count) in (0..=70).flat_map(|count| [(0, count), (1, count)]) {
+            let dense = (0..count).map(|k| 3 + k * 8).collect();
+            for own in [offsets[..count].to_vec(), dense] {
+                // A vector and three lanes more.
+                for sum in folds(op, (&lanes, from), own, 11) {
+                    changed += usize::from(count > 1 && sum == crate::scalar::vector::CANONICAL_NAN);
+                }
             }
         }
     }
-    assert!(changed > 50, "{changed} sums are no number");
+    assert!(changed > 1000, "{changed} sums are no number");
+}
+
+/// The greatest and the least of neighbouring lanes are those found one after another, bit by bit, whichever few values meet:
+/// zeros of both signs, infinities, several NaN. Evenly spaced and not, on all paths.
+#[test]
+fn extremes_side_by_side_are_those_one_by_one() {
+    let mut random = SmallRng::seed_from_u64(619);
+    let special = [0, 1 << 31, 0x7f80_0000, 0xff80_0000, 0x7fc0_0000, 0xffc0_0001, 0x7f80_0001, 0x7fff_ffff];
+    let numbers = [1f32, -1.0, 3.5, -2e30, f32::from_bits(1), -f32::from_bits(1)].map(f32::to_bits);
+    let (mut zeros, mut others, mut infinities, mut nan) = (0, 0, 0, 0);
+    for case in 0..20 * 71 {
+        // Few values at a time, so that they meet in all orders: one NaN among zeros, or nothing but NaN. Or any bits.
+        let any = if case % 3 == 0 { &numbers[..] } else { &special };
+        let few: Vec<u32> = (0..1 + case % 4)
+            .map(|k| if k == 0 { pick(&mut random, &special) } else { pick(&mut random, any) })
+            .collect();
+        let mut draw = || if case % 5 == 4 { random.random() } else { pick(&mut random, &few) };
+        let lanes: Vec<Lane> = (0..1700).map(|_| draw().to_le_bytes()).collect();
+        let (count, apart) = (case % 71, pick(&mut random, &[8, 8, 3, 24]));
+        let offsets: Vec<usize> = match case / 71 % 2 {
+            0 => (0..count).map(|k| 5 + k * apart).collect(),
+            _ => (0..count).map(|_| random.random_range(0..1680)).collect(),
+        };
+        for op in [ReduceOperator::MaxF32, ReduceOperator::MinF32] {
+            // A vector and a lane more.
+            for sum in folds(op, (&lanes, 1), offsets.clone(), 9) {
+                match f32::from_bits(sum) {
+                    _ if count == 0 => {}
+                    value if value.is_nan() => nan += 1,
+                    0.0 => zeros += 1,
+                    value if value.is_infinite() => infinities += 1,
+                    _ => others += 1,
+                }
+            }
+        }
+    }
+    let all = [zeros, others, infinities, nan];
+    assert!(all.iter().all(|&count| count > 2000), "zeros, others, infinities, NaN: {all:?}");
+}
+
+/// So many sums of neighbouring lanes, which are the same on all paths and one element after another. A sum of nothing is
+/// left as it is.
+fn folds(op: ReduceOperator, (lanes, from): (&[Lane], usize), offsets: Vec<usize>, count: usize) -> Vec<u32> {
+    let lane = |k: usize| u32::from_le_bytes(lanes[from + k]);
+    let one_by_one = |k: usize| {
+        let mut all = offsets.iter().map(|offset| lane(k + offset));
+        all.next().map_or(7, |first| all.fold(first, |a, b| lanes::combined(op, a, b)))
+    };
+    let expected: Vec<u32> = (0..count).map(one_by_one).collect();
+    let own = lanes::Offsets::new(offsets.clone());
+    for path in Path::available() {
+        let mut sums = vec![7u32.to_le_bytes(); count];
+        path.run(Job::Fold(op, (lanes, from), &own), &mut sums);
+        let found: Vec<u32> = sums.into_iter().map(u32::from_le_bytes).collect();
+        assert_eq!(found, expected, "{op} from {from} at {offsets:?}, {path:?}");
+    }
+    expected
 }

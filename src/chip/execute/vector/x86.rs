@@ -9,6 +9,10 @@ use super::stream::Lane;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Avx2(());
 
+/// The machine has AVX-512 with the extensions F, BW, DQ and VL. Only [`Avx512::detect`] makes one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Avx512(());
+
 impl Avx2 {
     /// Asks the machine.
     pub(super) fn detect() -> Option<Self> {
@@ -16,13 +20,35 @@ impl Avx2 {
     }
 
     /// [`portable`].
-    pub(super) fn run(self, job: Job<'_>, stream: &mut [Lane]) {
+    pub(super) fn run(self, job: Job<'_>, lanes: &mut [Lane]) {
         // SAFETY: the function needs AVX2, which the machine has, as `self` exists.
-        unsafe { run_avx2(job, stream) }
+        unsafe { run_avx2(job, lanes) }
+    }
+}
+
+impl Avx512 {
+    /// Asks the machine.
+    pub(super) fn detect() -> Option<Self> {
+        let all = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl");
+        all.then_some(Self(()))
+    }
+
+    /// [`portable`].
+    pub(super) fn run(self, job: Job<'_>, lanes: &mut [Lane]) {
+        // SAFETY: the function needs AVX-512 F, BW, DQ and VL, which the machine has, as `self` exists.
+        unsafe { run_avx512(job, lanes) }
     }
 }
 
 #[target_feature(enable = "avx2")]
-fn run_avx2(job: Job<'_>, stream: &mut [Lane]) {
-    portable(job, stream);
+fn run_avx2(job: Job<'_>, lanes: &mut [Lane]) {
+    portable(job, lanes);
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn run_avx512(job: Job<'_>, lanes: &mut [Lane]) {
+    portable(job, lanes);
 }
