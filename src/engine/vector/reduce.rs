@@ -419,6 +419,7 @@ mod tests {
             "padding counts"
         );
         assert_eq!(slots(derived::<W, m![W / 5, B, C, W % 5], One, m![B, C], One>()), Err("reduce slots"));
+        assert_eq!(slots(derived::<W, m![W / 5, B, W % 5, A], One, m![B, A], One>()), Err("reduce slots"));
     }
 
     #[test]

@@ -301,6 +301,16 @@ mod tests {
         refused(outcome::<Dummy, m![N # 24 % 6], m![N # 24 / 6]>("N"), "does not hold its inner digit");
         refused(outcome::<m![R # 24 % 3 # 8, R # 24 / 3 # 32], m![1], Lane>("R"), "not in order");
         refused(outcome::<Dummy, m![[R, S] / 2], m![[R, S] % 2 # 4]>("R"), "a product");
+        // Each clause alone: digits around those in time, out of order, at no power of two, and a padded outer digit.
+        refused(outcome::<m![R # 32 / 16, R # 32 % 4], m![R # 32 / 4 % 4], Lane>("R"), "lie between");
+        refused(outcome::<m![R # 32 % 4, R # 32 / 4 # 64], m![1], Lane>("R"), "not in order");
+        refused(outcome::<m![R # 32, 1 # 3], m![1], Lane>("R"), "at powers of two");
+        assert_eq!(outcome::<m![R # 32, 1 # 4], m![1], Lane>("R"), Ok(()));
+        refused(outcome::<Dummy, m![X % 12], m![X / 12 # 4]>("X"), "does not hold its inner digit");
+        refused(outcome::<m![N # 24 / 8], m![N # 24 % 8], Lane>("N"), "at powers of two");
+        refused(outcome::<Dummy, m![S # 12 / 2 % 3], m![S # 12 / 6, S # 12 % 2]>("S"), "no prefix");
+        // One index too many is padding.
+        refused(outcome::<Dummy, m![S # 12 % 3], m![S # 12 / 3]>("S"), "does not hold its inner digit");
     }
 
     /// Counts are of flits: halves that are full do not make full flits.

@@ -411,6 +411,12 @@ mod tests {
         // Where nothing stays outside, what comes may need more slices than what goes.
         assert_eq!(derived::<m![C # 256], Time, m![X # 256], Time>().map(|plan| plan.group), Ok(8));
         assert_eq!(derived::<m![1 # 8, G], Time, m![X, 1 # 32], Time>().map(|plan| plan.group), Ok(256));
+        // A group ends where the innermost of what stays begins.
+        assert_eq!(derived::<m![K, X, J], Time, m![K, X, 1 # 8], Time>().map(|plan| plan.group), Ok(8));
+        // Digits in any order: the greatest one is outside.
+        let plan = derived::<m![G, J % 2, J / 2], Time, m![G, 1 # 8], Time>().expect("one axis");
+        let digits = |own: &SliceLoop| (own.size, own.units, own.axis);
+        assert_eq!(plan.reduced.iter().map(digits).collect::<Vec<_>>(), [(4, 1, 0), (2, 4, 0)]);
         // Two axes: the last name is inside.
         let plan = derived::<m![J, K, B], m![1], m![J, 1 # 32], m![1]>().expect("two axes");
         assert_eq!(
