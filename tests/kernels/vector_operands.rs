@@ -169,3 +169,89 @@ fn padding_of_an_operand_is_not_taken() {
         assert_same(&y, &x.iter().map(|x| x.wrapping_add(*x)).collect::<Vec<_>>());
     });
 }
+
+/// Calls of two groups with a mode, on floats and on integers.
+#[test]
+fn groups_with_modes() {
+    axes![S = 256, I = 2];
+    block_on(async {
+        let mut ctx = Context::acquire();
+        macro_rules! dm {
+            ($d:ty, $values:expr, $address:literal) => {{
+                let host = HostTensor::<$d, m![S, L]>::from_buf(init(&$values));
+                let hbm = host.to_hbm::<m![1], m![S, L]>(&mut ctx.pdma, $address << 8).await;
+                hbm.to_dm::<Cluster, m![S], m![L]>(&mut ctx.tdma, $address)
+            }};
+        }
+        macro_rules! enter {
+            ($d:ty, $first:ident, $second:ident) => {
+                ctx.main
+                    .begin_interleaved::<I, _, _, _, _, _>($first.view(), $second.view())
+                    .fetch::<$d, m![I], m![L]>()
+                    .collect::<m![I], m![L]>()
+                    .vector_init()
+                    .vector_intra_slice_unzip::<I, m![1 # 2], m![1]>()
+            };
+        }
+        macro_rules! values {
+            ($y:expr) => {
+                $y.to_hbm::<m![S, L]>(&mut ctx.tdma, 1 << 24)
+                    .to_host::<m![S, L]>(&mut ctx.pdma)
+                    .await
+                    .to_buf()
+            };
+        }
+        let (a, b) = (floats(26, 2048), floats(27, 2048));
+        let (first, second) = (dm!(f32, a, 0), dm!(f32, b, 1024));
+        let y = enter!(f32, first, second)
+            .vector_split::<m![L / 4], m![L % 4]>()
+            .vector_fp_unary_with_mode(FpUnaryOp::NegExp, UnaryArgMode::Mode0, true, false)
+            .vector_fp_ternary_with_mode(FpTernaryOp::FmaF, TernaryArgMode::Mode021, (), (2.0, 3.0))
+            .vector_fp_zip(FpBinaryOp::SubF)
+            .vector_concat::<m![1], m![L]>()
+            .vector_final()
+            .commit::<m![L]>(4096);
+        let exp = furiosa_visa_std::scalar::vector::exponential;
+        let expected: Vec<f32> = a.iter().zip(&b).map(|(&a, &b)| exp(-a) - b.mul_add(3.0, 2.0)).collect();
+        assert_same(&values!(y), &expected);
+
+        let [a, b] = [28, 29].map(|seed| integers(seed, 2048).iter().map(|x| x % 4000).collect::<Vec<_>>());
+        let (first, second) = (dm!(i32, a, 2048), dm!(i32, b, 3072));
+        let y = enter!(i32, first, second)
+            .vector_fxp_with_mode(FxpBinaryOp::SubFxp, BinaryArgMode::Mode10, 100, ())
+            .vector_clip(ClipBinaryOpI32::Max, -1000, 1000)
+            .vector_clip_zip(ClipBinaryOpI32::Min)
+            .vector_final()
+            .commit::<m![L]>(4096);
+        let expected: Vec<i32> =
+            a.iter().zip(&b).map(|(&a, &b)| (100 - a).max(-1000).min(b.max(1000))).collect();
+        assert_same(&values!(y), &expected);
+    });
+}
+
+/// A number is for the elements of both groups. What was stashed is an operand of a ternary operator.
+#[test]
+fn numbers_and_the_stash() {
+    axes![S = 256];
+    block_on(async {
+        let mut ctx = Context::acquire();
+        let x = floats(30, 2048);
+        let host = HostTensor::<f32, m![S, L]>::from_buf(init(&x));
+        let hbm = host.to_hbm::<m![1], m![S, L]>(&mut ctx.pdma, 0).await;
+        let dm = hbm.to_dm::<Cluster, m![S], m![L]>(&mut ctx.tdma, 0);
+        let y = (ctx.main.begin(dm.view()).fetch::<f32, m![1], m![L]>().collect::<m![1], m![L]>())
+            .vector_init()
+            .vector_intra_slice_branch(BranchMode::AxisToggle { axis: L::NAME })
+            .vector_stash()
+            .vector_split::<m![L / 4], m![L % 4]>()
+            .vector_fp_binary(FpBinaryOp::AddF, 1.0)
+            .vector_fp_ternary(FpTernaryOp::FmaF, (Stash, 0.5))
+            .vector_concat::<m![1], m![L]>()
+            .vector_clip(ClipBinaryOpF32::Add, (10.0, GroupId::One))
+            .vector_final()
+            .commit::<m![L]>(4096);
+        let y = y.to_hbm::<m![S, L]>(&mut ctx.tdma, 1 << 20).to_host::<m![S, L]>(&mut ctx.pdma).await;
+        let of = |(k, &x): (usize, &f32)| (x + 1.0).mul_add(x, 0.5) + if k % 2 == 1 { 10.0 } else { 0.0 };
+        assert_same(&y.to_buf(), &x.iter().enumerate().map(of).collect::<Vec<_>>());
+    });
+}

@@ -138,7 +138,7 @@ fn a_parallel_copy_that_stays_at_one_bank_holds_dma() {
             }
             let records = &clock.ledger().records;
             let ran = |name| records.iter().find(|record| record.operation == name).expect("it ran");
-            (ran("parallel_copy").end, ran("to_dm").start, ran("to_dm").wait)
+            (ran("to_dm_pcopy").end, ran("to_dm").start, ran("to_dm").wait)
         };
         let (end, start, wait) = second(63);
         assert!(end > 0, "{profile}");

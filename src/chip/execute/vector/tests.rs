@@ -2,6 +2,7 @@
 
 mod exchange;
 mod operands;
+mod operators;
 
 use super::*;
 use crate::command::{

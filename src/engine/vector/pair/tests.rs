@@ -5,7 +5,7 @@ use super::*;
 use crate::command::OperandSource;
 use crate::prelude::{axes, m};
 
-axes![W = 5, I = 2, L = 8, H = 3, K = 4];
+axes![W = 5, I = 2, L = 8, H = 3, K = 4, R = 2];
 
 #[track_caller]
 fn step<X: AxisName, Time: M, Tile: M, Split: M>() -> Result<usize, &'static str> {
@@ -19,6 +19,8 @@ fn step<X: AxisName, Time: M, Tile: M, Split: M>() -> Result<usize, &'static str
 fn the_axis_is_anywhere_in_time() {
     assert_eq!(step::<I, m![W, I], m![W, 1 # 2], m![W]>(), Ok(8));
     assert_eq!(step::<I, m![I, W], m![1 # 2, W], m![W]>(), Ok(40));
+    assert_eq!(step::<I, m![R, I], m![R, 1 # 2], m![R]>(), Ok(8), "another axis of 2 is outside");
+    assert_eq!(step::<I, m![I, R], m![1 # 2, R], m![R]>(), Ok(16), "or inside");
     assert_eq!(step::<I, m![W, I, K], m![W, 1 # 2, K], m![W, K]>(), Ok(32));
     assert_eq!(step::<I, m![W # 6, I, H # 4], m![W # 6, 1 # 2, H # 4], m![W # 6, H # 4]>(), Ok(32));
     assert_eq!(step::<I, m![W, I], m![W, 1 # 2], m![W, 1 # 2]>(), Err("unzip time"));

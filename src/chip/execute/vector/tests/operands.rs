@@ -136,9 +136,9 @@ fn places_begin_where_their_loops_do() {
     assert_eq!(places(|_| ()), [0, 1, 2, 3]);
     assert_eq!(places(|own| own.source_start = Start { units: 0, elements: 2 }), [2, 3, 4, 5]);
     assert_eq!(places(|own| own.destination_start = Start { units: 0, elements: 1 }), [nowhere, 0, 1, 2]);
-    assert_eq!(places(|own| own.loops = loops(&[(4, 0, 1)]).loops), [0; 4]);
-    assert_eq!(places(|own| own.loops = loops(&[(3, 1, 1)]).loops), [0, 1, 2, nowhere]);
-    assert_eq!(places(|own| own.loops = loops(&[(2, 1, 2), (2, 2, 1)]).loops), [0, 2, 1, 3]);
+    assert_eq!(places(|own| *own = loops(&[(4, 0, 1)])), [0; 4]);
+    assert_eq!(places(|own| *own = loops(&[(3, 1, 1)])), [0, 1, 2, nowhere]);
+    assert_eq!(places(|own| *own = loops(&[(2, 1, 2), (2, 2, 1)])), [0, 2, 1, 3]);
 }
 
 /// Two tensors with one address are two: the second has more elements.
