@@ -202,7 +202,9 @@ fn groups_with_modes() {
         }
         let (a, b) = (floats(26, 2048), floats(27, 2048));
         let (first, second) = (dm!(f32, a, 0), dm!(f32, b, 1024));
-        let y = enter!(f32, first, second)
+        let groups = enter!(f32, first, second);
+        assert_eq!(format!("{groups:?}"), "two groups of f32, Time m![1], Packet m![L]");
+        let y = groups
             .vector_split::<m![L / 4], m![L % 4]>()
             .vector_fp_unary_with_mode(FpUnaryOp::NegExp, UnaryArgMode::Mode0, true, false)
             .vector_fp_ternary_with_mode(FpTernaryOp::FmaF, TernaryArgMode::Mode021, (), (2.0, 3.0))
