@@ -396,6 +396,11 @@ mod tests {
         let plan = derived::<W, m![W / 8, A, W % 2, W / 2 % 4], Half, m![A], Half>().expect("three digits");
         let loops: Vec<_> = plan.reduced.iter().map(|own| (own.size, own.input)).collect();
         assert_eq!(loops, [(5, 64), (4, 4), (2, 16)]);
+        let plan =
+            derived::<W, m![W / 2 % 4, A, W % 2, W / 8], Half, m![A], Half>().expect("in another order");
+        let loops: Vec<_> = plan.reduced.iter().map(|own| (own.size, own.input)).collect();
+        assert_eq!(loops, [(5, 4), (4, 80), (2, 20)]);
+        let plan = derived::<W, m![W / 8, A, W % 2, W / 2 % 4], Half, m![A], Half>().expect("three digits");
         // What stays moves together: four lanes, and steps that were 8 apart.
         let kept: Vec<_> = plan.kept.iter().map(|own| (own.size, own.input, own.output)).collect();
         assert_eq!(kept, [(4, 1, 1), (2, 32, 4)]);
