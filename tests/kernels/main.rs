@@ -29,6 +29,7 @@ mod threads;
 mod tiles;
 mod transposes;
 mod vector;
+mod vector_operands;
 mod vector_patterns;
 mod windows;
 

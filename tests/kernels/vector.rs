@@ -6,12 +6,12 @@ use furiosa_visa_std::prelude::*;
 
 axes![U = 6144, N = 512, W = 5, L = 8, V = 3, H = 600, K = 64];
 
-fn integers(seed: u32, count: usize) -> Vec<i32> {
+pub fn integers(seed: u32, count: usize) -> Vec<i32> {
     (0..count).map(|k| code(seed, k) as i32).collect()
 }
 
 /// Between -8 and 8.
-fn floats(seed: u32, count: usize) -> Vec<f32> {
+pub fn floats(seed: u32, count: usize) -> Vec<f32> {
     (0..count).map(|k| (code(seed, k) as f32 / u32::MAX as f32 - 0.5) * 16.0).collect()
 }
 

@@ -481,3 +481,30 @@ const fn routes(own: &Mappings, digits: &Digits, ring: usize) -> Switch {
     }
     switch
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{SwitchConfig, SwitchRequest, derive_switch};
+    use crate::mapping::M;
+    use crate::prelude::{axes, m};
+
+    axes![Z = 128, Y = 2, P = 8, Q = 3, T = 4];
+
+    /// Of an axis that goes coordinate 0 is left; a part of a product that is cut across its axes has none.
+    #[test]
+    fn a_part_of_a_block_is_not_dropped() {
+        fn dropped<InSlice: M>() -> Result<(), (&'static str, String)> {
+            let time = <m![T]>::EXPR;
+            let request = SwitchRequest::new(InSlice::EXPR, time, <m![Z, 1 # 2]>::EXPR, time);
+            let derived = derive_switch(&request, &SwitchConfig::CustomBroadcast { ring_size: 2 });
+            derived.map(|_| ()).map_err(|error| (error.rule(), error.to_string()))
+        }
+        assert_eq!(dropped::<m![Z, Y]>(), Ok(()));
+        let (rule, text) = dropped::<m![Z, [P, Q] % 2]>().expect_err("it has no coordinate 0");
+        assert_eq!(rule, "switch dropped block");
+        assert!(
+            text.contains("`m![[P, Q] % 2]` of `InSlice` `m![Z, [P, Q] % 2]` is neither in `OutSlice`"),
+            "{text}"
+        );
+    }
+}

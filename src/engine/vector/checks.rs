@@ -107,6 +107,8 @@ mod tests {
         let text = check_alu("vector_clip", RngdAlu::ClipMax, true).expect_err("it is taken").to_string();
         assert!(text.contains("vector_clip: ClipMax is already in use"), "{text}");
         assert!(check_unary_mode(UnaryArgMode::Mode0).is_ok());
+        let names = [UnaryArgMode::Mode0, UnaryArgMode::Mode1].map(|mode| mode.to_string());
+        assert_eq!(names, ["UnaryArgMode::Mode0", "UnaryArgMode::Mode1"]);
         let text = check_unary_mode(UnaryArgMode::Mode1).expect_err("no operand").to_string();
         assert!(text.contains("UnaryArgMode::Mode1 is the function of an operand"), "{text}");
         assert!(check_defined("vector_fp_ternary", "FpTernaryOp::FmaF", true).is_ok());

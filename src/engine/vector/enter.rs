@@ -294,6 +294,18 @@ mod tests {
         assert_eq!(digits.as_slice(), [GuardDigit { variable: 3, base: 1, extent: 8, weight: 1 }]);
     }
 
+    /// Chips, clusters and slices are counted as time and lanes are.
+    #[test]
+    fn an_axis_lies_anywhere() {
+        let one = <m![1]>::EXPR;
+        for variable in 0..5 {
+            let mut stream = [one; 5];
+            stream[variable] = <m![Q, B]>::EXPR;
+            let digits = derive_toggle(Ident::new("Q"), stream).expect("the axis is there");
+            assert_eq!(digits.as_slice(), [GuardDigit { variable, base: 8, extent: 2, weight: 1 }]);
+        }
+    }
+
     /// Padding inside of other digits is counted, too.
     #[test]
     fn an_index_goes_around_its_padding() {

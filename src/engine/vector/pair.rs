@@ -558,37 +558,4 @@ zips! {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::prelude::{axes, m};
-
-    axes![W = 5, I = 2, L = 8, H = 3, K = 4];
-
-    #[track_caller]
-    fn step<X: AxisName, Time: M, Tile: M, Split: M>() -> Result<usize, &'static str> {
-        derive_unzip(&UnzipPlan::<X, Time, Tile, Split, m![L]>::REQUEST).map_err(|error| {
-            assert!(error.message().contains("; help: "), "{error}");
-            error.rule()
-        })
-    }
-
-    #[test]
-    fn the_axis_is_anywhere_in_time() {
-        assert_eq!(step::<I, m![W, I], m![W, 1 # 2], m![W]>(), Ok(8));
-        assert_eq!(step::<I, m![I, W], m![1 # 2, W], m![W]>(), Ok(40));
-        assert_eq!(step::<I, m![W, I, K], m![W, 1 # 2, K], m![W, K]>(), Ok(32));
-        assert_eq!(step::<I, m![W # 6, I, H # 4], m![W # 6, 1 # 2, H # 4], m![W # 6, H # 4]>(), Ok(32));
-        assert_eq!(step::<I, m![W, I], m![W, 1 # 2], m![W, 1 # 2]>(), Err("unzip time"));
-        assert_eq!(step::<I, m![W, I], m![W], m![W]>(), Err("unzip time"));
-        assert_eq!(step::<I, m![W, K], m![W, K], m![W]>(), Err("unzip axis"));
-        assert_eq!(step::<K, m![W, K], m![W, 1 # 4], m![W]>(), Err("unzip size"));
-        assert_eq!(step::<I, m![I # 4], m![1 # 4], m![1 # 2]>(), Ok(8));
-        assert_eq!(step::<I, m![I # 3], m![1 # 2], m![1]>(), Err("unzip padding"));
-        let error = derive_unzip(&UnzipPlan::<I, m![I # 3], m![1 # 2], m![1], m![L]>::REQUEST);
-        assert_eq!(
-            error.expect_err("it is refused").message(),
-            "vector_intra_slice_unzip: time `m![I # 3]` has 3 steps, which are no whole pairs along the axis I; \
-             help: pad what is outside of I, not the axis itself"
-        );
-    }
-}
+mod tests;

@@ -393,6 +393,17 @@ mod tests {
         let plan = derived::<W, m![W % 5, A, W / 5], Half, m![A], Half>().expect("one axis");
         let loops: Vec<_> = plan.reduced.iter().map(|own| (own.size, own.input)).collect();
         assert_eq!((loops, plan.slots), (vec![(8, 4), (5, 64)], 2));
+        let plan = derived::<W, m![W / 8, A, W % 2, W / 2 % 4], Half, m![A], Half>().expect("three digits");
+        let loops: Vec<_> = plan.reduced.iter().map(|own| (own.size, own.input)).collect();
+        assert_eq!(loops, [(5, 64), (4, 4), (2, 16)]);
+        let plan =
+            derived::<W, m![W / 2 % 4, A, W % 2, W / 8], Half, m![A], Half>().expect("in another order");
+        let loops: Vec<_> = plan.reduced.iter().map(|own| (own.size, own.input)).collect();
+        assert_eq!(loops, [(5, 4), (4, 80), (2, 20)]);
+        let plan = derived::<W, m![W / 8, A, W % 2, W / 2 % 4], Half, m![A], Half>().expect("three digits");
+        // What stays moves together: four lanes, and steps that were 8 apart.
+        let kept: Vec<_> = plan.kept.iter().map(|own| (own.size, own.input, own.output)).collect();
+        assert_eq!(kept, [(4, 1, 1), (2, 32, 4)]);
         // Padding goes with its axis, or stays.
         assert!(derived::<R, m![A, R # 24], Half, m![A], Half>().is_ok());
         assert!(derived::<R, m![C # 4, R], Half, m![C # 4], Half>().is_ok());
@@ -419,6 +430,7 @@ mod tests {
             "padding counts"
         );
         assert_eq!(slots(derived::<W, m![W / 5, B, C, W % 5], One, m![B, C], One>()), Err("reduce slots"));
+        assert_eq!(slots(derived::<W, m![W / 5, B, W % 5, A], One, m![B, A], One>()), Err("reduce slots"));
     }
 
     #[test]
@@ -456,5 +468,31 @@ mod tests {
             "vector_intra_slice_reduce: the packet `m![L]` has 8 elements, but must have 4; help: `vector_split` or \
              `vector_trim_way4` comes first"
         );
+    }
+
+    /// Digits of 4 along an axis, and others that cut each of them: together more than a comparison of mappings holds. Small
+    /// strides are outside, so that no two are one.
+    #[test]
+    fn too_many_digits() {
+        axes![X = 17592186044416]; // 4^22
+        let digits = |places: &[usize]| {
+            let leak = |expr: Expr| -> &'static Expr { Box::leak(Box::new(expr)) };
+            let ends = places[1..].iter().copied().chain([1 << 44]);
+            let digit =
+                |(&start, end)| leak(Expr::Modulo(leak(Expr::Stride(<m![X]>::EXPR, start)), end / start));
+            let all = places.iter().zip(ends).map(digit);
+            all.reduce(|outer, inner| leak(Expr::Pair(outer, inner))).expect("there are digits")
+        };
+        let whole: Vec<usize> = (0..22).map(|k| 1 << (2 * k)).collect();
+        let halves: Vec<usize> = [1].into_iter().chain((0..22).map(|k| 2 << (2 * k))).collect();
+        let [whole, halves] = [&whole, &halves].map(|places| digits(places));
+        let rule = |time, out_time| {
+            type Own = Plan<W, m![1], m![1 # 4], m![1], m![1 # 4]>;
+            derive_reduce(&ReduceRequest { time, out_time, ..Own::REQUEST })
+                .map(|_| ())
+                .map_err(|error| error.rule())
+        };
+        assert_eq!(rule(whole, halves), Err("too many factors"));
+        assert_eq!(rule(whole, whole), Ok(()), "there is nothing to reduce, but the digits are few enough");
     }
 }

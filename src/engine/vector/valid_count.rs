@@ -289,6 +289,7 @@ mod tests {
         // Worked numbers: 20 over 8 slices and 3 steps; 11 over 4 slices inside of 3 steps, not 4.
         assert_eq!(outcome::<m![R # 24 / 3 # 256], m![R # 24 % 3], Lane>("R"), Ok(()));
         assert_eq!(outcome::<m![S # 12 % 4 # 256], m![S # 12 / 4], Lane>("S"), Ok(()));
+        assert_eq!(outcome::<m![A, R # 24 / 3], m![R # 24 % 3], Lane>("R"), Ok(()), "other axes are free");
         refused(outcome::<m![S # 16 % 4 # 256], m![S # 16 / 4], Lane>("S"), "more steps than it needs");
         refused(outcome::<m![R # 32 / 4 % 4 # 256], m![R # 32 / 16, R # 32 % 4], Lane>("R"), "lie between");
         refused(outcome::<m![N # 32 / 4 # 256], m![1], m![N # 32 % 4]>("N"), "a packet of a slice");
@@ -301,6 +302,16 @@ mod tests {
         refused(outcome::<Dummy, m![N # 24 % 6], m![N # 24 / 6]>("N"), "does not hold its inner digit");
         refused(outcome::<m![R # 24 % 3 # 8, R # 24 / 3 # 32], m![1], Lane>("R"), "not in order");
         refused(outcome::<Dummy, m![[R, S] / 2], m![[R, S] % 2 # 4]>("R"), "a product");
+        // Each clause alone: digits around those in time, out of order, at no power of two, and a padded outer digit.
+        refused(outcome::<m![R # 32 / 16, R # 32 % 4], m![R # 32 / 4 % 4], Lane>("R"), "lie between");
+        refused(outcome::<m![R # 32 % 4, R # 32 / 4 # 64], m![1], Lane>("R"), "not in order");
+        refused(outcome::<m![R # 32, 1 # 3], m![1], Lane>("R"), "at powers of two");
+        assert_eq!(outcome::<m![R # 32, 1 # 4], m![1], Lane>("R"), Ok(()));
+        refused(outcome::<Dummy, m![X % 12], m![X / 12 # 4]>("X"), "does not hold its inner digit");
+        refused(outcome::<m![N # 24 / 8], m![N # 24 % 8], Lane>("N"), "at powers of two");
+        refused(outcome::<Dummy, m![S # 12 / 2 % 3], m![S # 12 / 6, S # 12 % 2]>("S"), "no prefix");
+        // One index too many is padding.
+        refused(outcome::<Dummy, m![S # 12 % 3], m![S # 12 / 3]>("S"), "does not hold its inner digit");
     }
 
     /// Counts are of flits: halves that are full do not make full flits.
@@ -321,5 +332,25 @@ mod tests {
             narrowed::<m![1 # 256], m![R # 24 / 8, R # 24 % 8 / 4], Half>("R", Narrowing::Split),
             Ok(())
         );
+    }
+
+    /// A part of the axis in clusters does not make up for a step too many: 20 over 2 slices, 2 clusters and 6 steps of 5.
+    #[test]
+    fn clusters_have_other_parts() {
+        let one = <m![1]>::EXPR;
+        let request = ReduceRequest {
+            axis: Ident::new("R"),
+            units: [one, <m![R # 24 / 2 % 2]>::EXPR, <m![R # 24 % 2]>::EXPR],
+            time: <m![R # 24 / 4]>::EXPR,
+            packet: <m![1 # 4]>::EXPR,
+            out_time: one,
+            out_packet: one,
+        };
+        let derived = |request: &ReduceRequest| {
+            derive_valid_count(request, Narrowing::Trim).map_err(|error| error.to_string())
+        };
+        refused(derived(&request), "more steps than it needs");
+        let units = [one, <m![R / 2 % 2]>::EXPR, <m![R % 2]>::EXPR];
+        assert_eq!(derived(&ReduceRequest { units, time: <m![R / 4]>::EXPR, ..request }), Ok(()));
     }
 }

@@ -205,3 +205,32 @@ fn slices_without_a_tensor_get_packets_too() {
     }
     assert!(peek(&system, 4, 4096, I8, 32).1.iter().all(|&written| !written));
 }
+
+/// Slices that send nothing have no packets, also where they sent some in the exchange before.
+#[test]
+fn packets_of_the_last_exchange_are_gone() {
+    let mut system = filled(1);
+    // What all slices send is converted, so that it is fetched.
+    let stream = fetch(region(0, 0, I8, 256, 8), I32, &[(8, 1)], 1, 8);
+    let sink = commit(region(1, 4096, I32, 256, 8), &[(8, 1)], 8, Guard::always(5));
+    let first = switched(pass(stream, None, None, sink), transpose(1));
+    system.execute(&first).unwrap_or_else(|fault| panic!("{fault}"));
+    // Slices 0 and 1 send alone. One byte of slice 0 is missing, so that this is fetched, too.
+    poke(&mut system, 0, 16384, I8, &codes(I8, 31, 100));
+    poke(&mut system, 1, 16384, I8, &codes(I8, 32, 101));
+    let mut broadcast = Switch::blank(SwitchVariant::Broadcast1, 4, 1);
+    broadcast.push_digit(4, 64, 4);
+    broadcast.push_digit(1, 4, 0);
+    broadcast.push_offsets(4, 1);
+    broadcast.push_time(4, 1, 0);
+    let stream = fetch(region(0, 16384, I8, 2, 32), I8, &[(32, 1)], 1, 32);
+    let sink = commit(region(2, 8192, I8, 4, 128), &[(4, 32), (32, 1)], 32, below(5, 2, 4));
+    let second = switched(pass(stream, None, None, sink), broadcast);
+    system.execute(&second).unwrap_or_else(|fault| panic!("{fault}"));
+    for slice in 0..4 {
+        let (bytes, written) = peek(&system, slice, 8192, I8, 128);
+        assert_eq!((&bytes[..31], &bytes[32..64]), (&codes(I8, 31, 100)[..], &codes(I8, 32, 101)[..]));
+        let there = (0..128).map(|k| k < 64 && k != 31).collect::<Vec<_>>();
+        assert_eq!(written, there, "slice {slice}");
+    }
+}

@@ -1,5 +1,9 @@
 //! Random programs, element by element, against the blocks of lanes.
 
+mod exchange;
+mod operands;
+mod operators;
+
 use super::*;
 use crate::command::{
     BinaryInput, ClipBinaryOpF32, ClipBinaryOpI32, FillId, Footprint, FpBinaryOp, FpMulAlu, FxpBinaryOp,

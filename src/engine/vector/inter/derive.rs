@@ -404,6 +404,22 @@ mod tests {
             assert_eq!(plan.group, 8);
             assert_eq!(plan.reduced.iter().map(|own| (own.size, own.units)).collect::<Vec<_>>(), [(8, 1)]);
         }
+        // Eight lanes stay, as do groups of 8 slices and the steps of A; those of B go to slices.
+        let plan = derived::<Slice, Time, m![G, B], m![A]>().expect("a form of the page");
+        let step = |units, elements| Step { units, elements };
+        let mut kept: Vec<_> = plan.kept.iter().map(|own| (own.size, own.input, own.output)).collect();
+        kept.sort_by_key(|own| own.0);
+        assert_eq!(
+            kept,
+            [
+                (3, step(0, 64), step(0, 8)),
+                (8, step(0, 1), step(0, 1)),
+                (8, step(0, 8), step(1, 0)),
+                (32, step(8, 0), step(8, 0))
+            ]
+        );
+        let plan = derived::<Slice, m![1], m![G, X], m![1]>().expect("all slices of a group get the sum");
+        assert_eq!(plan.repeated.as_slice(), [RepeatedLoop { size: 8, units: 1 }]);
         // Mixed: half of the group repeats, the other half is promoted.
         assert!(derived::<Slice, m![A, K], m![G, K, 1 # 2], m![A]>().is_ok());
         assert_eq!(derived::<m![J # 256], Time, m![1 # 256], Time>().map(|plan| plan.group), Ok(8));
@@ -411,6 +427,12 @@ mod tests {
         // Where nothing stays outside, what comes may need more slices than what goes.
         assert_eq!(derived::<m![C # 256], Time, m![X # 256], Time>().map(|plan| plan.group), Ok(8));
         assert_eq!(derived::<m![1 # 8, G], Time, m![X, 1 # 32], Time>().map(|plan| plan.group), Ok(256));
+        // A group ends where the innermost of what stays begins.
+        assert_eq!(derived::<m![K, X, J], Time, m![K, X, 1 # 8], Time>().map(|plan| plan.group), Ok(8));
+        // Digits in any order: the greatest one is outside.
+        let plan = derived::<m![G, J % 2, J / 2], Time, m![G, 1 # 8], Time>().expect("one axis");
+        let digits = |own: &SliceLoop| (own.size, own.units, own.axis);
+        assert_eq!(plan.reduced.iter().map(digits).collect::<Vec<_>>(), [(4, 1, 0), (2, 4, 0)]);
         // Two axes: the last name is inside.
         let plan = derived::<m![J, K, B], m![1], m![J, 1 # 32], m![1]>().expect("two axes");
         assert_eq!(
@@ -427,6 +449,7 @@ mod tests {
         assert_eq!(derived::<Slice, Time, Slice, Time>(), Err("inter-slice nothing"));
         assert_eq!(derived::<Slice, Time, m![1 # 32, J], Time>(), Err("inter-slice order"));
         assert_eq!(derived::<Slice, Time, m![X, G], Time>(), Err("inter-slice moved"));
+        assert_eq!(derived::<Slice, m![1], m![X, G], m![1]>(), Err("inter-slice moved"));
         assert_eq!(derived::<Slice, Time, m![G, 1 # 8], m![A]>(), Err("inter-slice dropped"));
         assert_eq!(derived::<Slice, Time, m![G, 1 # 8], m![B, A]>(), Err("inter-slice time"));
         assert_eq!(derived::<Slice, Time, m![G, 1 # 8], m![A, B, C]>(), Err("inter-slice time"));
@@ -477,5 +500,31 @@ mod tests {
         );
         // A product that is cut at its axes is two axes.
         assert!(derived::<m![G, [J, C] / 5], m![B], m![G, 1 # 8], m![B]>().is_ok());
+    }
+
+    /// Digits of 4 along an axis, and others that cut each of them: together more than a comparison of mappings holds. Small
+    /// strides are outside, so that no two are one.
+    #[test]
+    fn too_many_digits() {
+        axes![X = 17592186044416]; // 4^22
+        let digits = |places: &[usize]| {
+            let leak = |expr: Expr| -> &'static Expr { Box::leak(Box::new(expr)) };
+            let ends = places[1..].iter().copied().chain([1 << 44]);
+            let digit =
+                |(&start, end)| leak(Expr::Modulo(leak(Expr::Stride(<m![X]>::EXPR, start)), end / start));
+            let all = places.iter().zip(ends).map(digit);
+            all.reduce(|outer, inner| leak(Expr::Pair(outer, inner))).expect("there are digits")
+        };
+        let whole: Vec<usize> = (0..22).map(|k| 1 << (2 * k)).collect();
+        let halves: Vec<usize> = [1].into_iter().chain((0..22).map(|k| 2 << (2 * k))).collect();
+        let [whole, halves] = [&whole, &halves].map(|places| digits(places));
+        let rule = |time, out_time| {
+            type Own = InterSlicePlan<m![1], m![1 # 2], m![G, J], m![1], m![L], m![G, 1 # 8], m![1]>;
+            derive_inter_slice(&InterSliceRequest { time, out_time, ..Own::REQUEST })
+                .map(|_| ())
+                .map_err(|error| error.rule())
+        };
+        assert_eq!(rule(whole, halves), Err("too many factors"));
+        assert_eq!(rule(whole, whole), Ok(()));
     }
 }

@@ -311,3 +311,23 @@ impl<TargetMapping: M> IntoGroupTernaryOperand<TargetMapping> for Option<Ternary
         self
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::GroupId;
+    use crate::prelude::m;
+
+    fn list(ids: [ValidBranchIds; 2]) -> usize {
+        let operand = |valid_branch_ids| TernaryOperand::<m![1]> { valid_branch_ids, ..(1.0, 2.0).into() };
+        ids.map(operand).into_ternary_operands().len()
+    }
+
+    #[test]
+    #[should_panic(expected = "Multiple ValidAlways operands are not allowed (found 2)")]
+    fn one_pair_is_for_all() {
+        let zero = ValidBranchIds::from(GroupId::Zero);
+        assert_eq!(list([zero, ValidBranchIds::ValidAlways]), 2);
+        list([ValidBranchIds::ValidAlways; 2]);
+    }
+}

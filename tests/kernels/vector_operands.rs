@@ -1,0 +1,258 @@
+//! Operands of the Vector Engine and sums between slices: behind an exchange, and where nobody wrote.
+
+use crate::vector::{floats, integers};
+use crate::{Cluster, assert_same, block_on, init, panic_message};
+use furiosa_visa_std::chip::CheckOptions;
+use furiosa_visa_std::prelude::*;
+
+axes![L = 8];
+
+/// Behind an exchange between slices a program starts there: ids are 0, and operands are those of the own slice.
+#[test]
+fn a_program_starts_behind_an_exchange() {
+    axes![G = 32, J = 8, X = 8];
+    block_on(async {
+        let mut ctx = Context::acquire();
+        let (x, b) = (floats(20, 2048), floats(21, 2048));
+        macro_rules! dm {
+            ($values:expr, $axes:ty, $address:literal) => {{
+                let host = HostTensor::<f32, $axes>::from_buf(init(&$values));
+                host.to_hbm::<m![1], $axes>(&mut ctx.pdma, $address).await
+            }};
+        }
+        let x_dm = dm!(x, m![G, J, L], 0).to_dm::<Cluster, m![G, J], m![L]>(&mut ctx.tdma, 0);
+        // The slices have another name behind the exchange.
+        let b_dm = dm!(b, m![G, X, L], 65536).to_dm::<Cluster, m![G, X], m![L]>(&mut ctx.tdma, 1024);
+        let b_vrf = (ctx.sub.begin(b_dm.view()).fetch::<f32, m![1], m![L]>())
+            .collect::<m![1], m![L]>()
+            .to_vrf::<m![L]>(0);
+        let y = (ctx.main.begin(x_dm.view()).fetch::<f32, m![1], m![L]>().collect::<m![1], m![L]>())
+            .vector_init()
+            .vector_inter_slice_reduce::<m![G, X], m![1]>(InterSliceReduceOpF32::Max)
+            .vector_intra_slice_branch(BranchMode::Unconditional)
+            .vector_clip(ClipBinaryOpF32::Add, (&b_vrf, GroupId::Zero))
+            .vector_final()
+            .commit::<m![L]>(4096);
+        let y = y.to_hbm::<m![G, X, L]>(&mut ctx.tdma, 1 << 20).to_host::<m![G, X, L]>(&mut ctx.pdma).await;
+        let greatest = |g: usize, l: usize| (0..8).fold(f32::MIN, |max, j| max.max(x[(g * 8 + j) * 8 + l]));
+        let expected: Vec<f32> = (0..2048).map(|k| greatest(k / 64, k % 8) + b[k]).collect();
+        assert_same(&y.to_buf(), &expected);
+    });
+}
+
+/// Elements that nobody wrote do not keep others from their sum, wherever they are.
+#[test]
+fn sums_between_slices_leave_out_what_nobody_wrote() {
+    axes![G = 32, J = 8];
+    let values = floats(22, 2048);
+    for holes in [&[][..], &[5], &[7 * 8 + 5], &[5, 8 + 5], &[3 * 8 + 5, 7 * 8 + 5, 1000]] {
+        let mut all = init(&values);
+        holes.iter().for_each(|&hole: &usize| all[hole] = Opt::Uninit);
+        block_on(async {
+            let checks = CheckOptions { uninitialised: false, ..CheckOptions::ALL };
+            let mut ctx = Context::with(SimOptions { checks, ..SimOptions::default() });
+            let host = HostTensor::<f32, m![G, J, L]>::from_buf(all);
+            let hbm = host.to_hbm::<m![1], m![G, J, L]>(&mut ctx.pdma, 0).await;
+            let x = hbm.to_dm::<Cluster, m![G, J], m![L]>(&mut ctx.tdma, 0);
+            let y = (ctx.main.begin(x.view()).fetch::<f32, m![1], m![L]>().collect::<m![1], m![L]>())
+                .vector_init()
+                .vector_inter_slice_reduce::<m![G, 1 # 8], m![1]>(InterSliceReduceOpF32::Max)
+                .vector_final()
+                .commit::<m![L]>(4096);
+            let y = y.to_hbm::<m![G, L]>(&mut ctx.tdma, 1 << 24);
+            let greatest = |k: usize| {
+                let own = (0..8).map(|j| (k / 8 * 8 + j) * 8 + k % 8).filter(|place| !holes.contains(place));
+                own.map(|place| values[place]).fold(f32::MIN, f32::max)
+            };
+            let expected: Vec<f32> = (0..256).map(greatest).collect();
+            assert_same(&y.to_host::<m![G, L]>(&mut ctx.pdma).await.to_buf(), &expected);
+        });
+    }
+}
+
+/// Operands of ternary operators, and those behind an exchange between slices, are checked like others. Without a hole the
+/// same programs run.
+#[test]
+fn operands_that_nobody_wrote() {
+    axes![G = 32, J = 8, X = 8];
+    let (x, b) = (floats(23, 2048), floats(24, 2048));
+    let greatest = |g: usize, l: usize| (0..8).fold(f32::MIN, |max, j| max.max(x[(g * 8 + j) * 8 + l]));
+    for is_ternary in [true, false] {
+        let run = |b: Vec<Opt<f32>>| {
+            block_on(async {
+                let mut ctx = Context::acquire();
+                macro_rules! dm {
+                    ($values:expr, $slice:ty, $axes:ty, $address:literal) => {{
+                        let host = HostTensor::<f32, $axes>::from_buf($values);
+                        let hbm = host.to_hbm::<m![1], $axes>(&mut ctx.pdma, $address << 8).await;
+                        hbm.to_dm::<Cluster, $slice, m![L]>(&mut ctx.tdma, $address)
+                    }};
+                }
+                macro_rules! load {
+                    ($dm:ident) => {
+                        (ctx.sub.begin($dm.view()).fetch::<f32, m![1], m![L]>())
+                            .collect::<m![1], m![L]>()
+                            .to_vrf::<m![L]>(0)
+                    };
+                }
+                let x = dm!(init(&x), m![G, J], m![G, J, L], 0);
+                if is_ternary {
+                    let b = dm!(b, m![G, J], m![G, J, L], 1024);
+                    let b = load!(b);
+                    let y = (ctx.main.begin(x.view()).fetch::<f32, m![1], m![L]>())
+                        .collect::<m![1], m![L]>()
+                        .vector_init()
+                        .vector_intra_slice_branch(BranchMode::Unconditional)
+                        .vector_split::<m![L / 4], m![L % 4]>()
+                        .vector_fp_ternary(FpTernaryOp::FmaF, (&b, 0.5))
+                        .vector_concat::<m![1], m![L]>()
+                        .vector_final()
+                        .commit::<m![L]>(4096);
+                    y.to_hbm::<m![G, J, L]>(&mut ctx.tdma, 1 << 24)
+                        .to_host::<m![G, J, L]>(&mut ctx.pdma)
+                        .await
+                        .to_buf()
+                } else {
+                    let b = dm!(b, m![G, X], m![G, X, L], 1024);
+                    let b = load!(b);
+                    let y = (ctx.main.begin(x.view()).fetch::<f32, m![1], m![L]>())
+                        .collect::<m![1], m![L]>()
+                        .vector_init()
+                        .vector_inter_slice_reduce::<m![G, X], m![1]>(InterSliceReduceOpF32::Max)
+                        .vector_intra_slice_branch(BranchMode::Unconditional)
+                        .vector_clip(ClipBinaryOpF32::Add, &b)
+                        .vector_final()
+                        .commit::<m![L]>(4096);
+                    y.to_hbm::<m![G, X, L]>(&mut ctx.tdma, 1 << 24)
+                        .to_host::<m![G, X, L]>(&mut ctx.pdma)
+                        .await
+                        .to_buf()
+                }
+            })
+        };
+        let expected = |k: usize| {
+            if is_ternary { x[k].mul_add(b[k], 0.5) } else { greatest(k / 64, k % 8) + b[k] }
+        };
+        assert_same(&run(init(&b)), &(0..2048).map(expected).collect::<Vec<_>>());
+        for hole in [5, 7 * 8 + 5] {
+            let mut all = init(&b);
+            all[hole] = Opt::Uninit;
+            let text = panic_message(|| run(all));
+            assert!(text.contains("the operand, element 5 of the tensor at VRF address 0"), "{text}");
+        }
+    }
+}
+
+/// Padding of an operand is no operand: slice 6 has two steps of three.
+#[test]
+fn padding_of_an_operand_is_not_taken() {
+    axes![P = 20];
+    type Slice = m![P # 24 / 3 # 256];
+    type Steps = m![P # 24 % 3];
+    block_on(async {
+        let mut ctx = Context::acquire();
+        let x = integers(25, 160);
+        let host = HostTensor::<i32, m![P, L]>::from_buf(init(&x));
+        let hbm = host.to_hbm::<m![1], m![P, L]>(&mut ctx.pdma, 0).await;
+        let dm = hbm.to_dm::<Cluster, Slice, m![P # 24 % 3, L]>(&mut ctx.tdma, 0);
+        let b = (ctx.sub.begin(dm.view()).fetch::<i32, Steps, m![L]>().collect::<Steps, m![L]>())
+            .to_vrf::<m![P # 24 % 3, L]>(0);
+        let y = (ctx.main.begin(dm.view()).fetch::<i32, Steps, m![L]>().collect::<Steps, m![L]>())
+            .vector_init()
+            .vector_intra_slice_branch(BranchMode::Unconditional)
+            .vector_fxp(FxpBinaryOp::AddFxp, &b)
+            .vector_final()
+            .commit::<m![P # 24 % 3, L]>(4096);
+        let y = y.to_hbm::<m![P, L]>(&mut ctx.tdma, 1 << 20);
+        let y = y.to_host::<m![P, L]>(&mut ctx.pdma).await.to_buf();
+        assert_same(&y, &x.iter().map(|x| x.wrapping_add(*x)).collect::<Vec<_>>());
+    });
+}
+
+/// Calls of two groups with a mode, on floats and on integers.
+#[test]
+fn groups_with_modes() {
+    axes![S = 256, I = 2];
+    block_on(async {
+        let mut ctx = Context::acquire();
+        macro_rules! dm {
+            ($d:ty, $values:expr, $address:literal) => {{
+                let host = HostTensor::<$d, m![S, L]>::from_buf(init(&$values));
+                let hbm = host.to_hbm::<m![1], m![S, L]>(&mut ctx.pdma, $address << 8).await;
+                hbm.to_dm::<Cluster, m![S], m![L]>(&mut ctx.tdma, $address)
+            }};
+        }
+        macro_rules! enter {
+            ($d:ty, $first:ident, $second:ident) => {
+                ctx.main
+                    .begin_interleaved::<I, _, _, _, _, _>($first.view(), $second.view())
+                    .fetch::<$d, m![I], m![L]>()
+                    .collect::<m![I], m![L]>()
+                    .vector_init()
+                    .vector_intra_slice_unzip::<I, m![1 # 2], m![1]>()
+            };
+        }
+        macro_rules! values {
+            ($y:expr) => {
+                $y.to_hbm::<m![S, L]>(&mut ctx.tdma, 1 << 24)
+                    .to_host::<m![S, L]>(&mut ctx.pdma)
+                    .await
+                    .to_buf()
+            };
+        }
+        let (a, b) = (floats(26, 2048), floats(27, 2048));
+        let (first, second) = (dm!(f32, a, 0), dm!(f32, b, 1024));
+        let groups = enter!(f32, first, second);
+        assert_eq!(format!("{groups:?}"), "two groups of f32, Time m![1], Packet m![L]");
+        let y = groups
+            .vector_split::<m![L / 4], m![L % 4]>()
+            .vector_fp_unary_with_mode(FpUnaryOp::NegExp, UnaryArgMode::Mode0, true, false)
+            .vector_fp_ternary_with_mode(FpTernaryOp::FmaF, TernaryArgMode::Mode021, (), (2.0, 3.0))
+            .vector_fp_zip(FpBinaryOp::MulF(FpMulAlu::Mul0))
+            .vector_concat::<m![1], m![L]>()
+            .vector_final()
+            .commit::<m![L]>(4096);
+        let exp = furiosa_visa_std::scalar::vector::exponential;
+        let expected: Vec<f32> = a.iter().zip(&b).map(|(&a, &b)| exp(-a) * b.mul_add(3.0, 2.0)).collect();
+        assert_same(&values!(y), &expected);
+
+        let [a, b] = [28, 29].map(|seed| integers(seed, 2048).iter().map(|x| x % 4000).collect::<Vec<_>>());
+        let (first, second) = (dm!(i32, a, 2048), dm!(i32, b, 3072));
+        let y = enter!(i32, first, second)
+            .vector_fxp_with_mode(FxpBinaryOp::SubFxp, BinaryArgMode::Mode10, 100, ())
+            .vector_clip(ClipBinaryOpI32::Max, -1000, 1000)
+            .vector_clip_zip(ClipBinaryOpI32::Min)
+            .vector_final()
+            .commit::<m![L]>(4096);
+        let expected: Vec<i32> =
+            a.iter().zip(&b).map(|(&a, &b)| (100 - a).max(-1000).min(b.max(1000))).collect();
+        assert_same(&values!(y), &expected);
+    });
+}
+
+/// A number is for the elements of both groups. What was stashed is an operand of a ternary operator.
+#[test]
+fn numbers_and_the_stash() {
+    axes![S = 256];
+    block_on(async {
+        let mut ctx = Context::acquire();
+        let x = floats(30, 2048);
+        let host = HostTensor::<f32, m![S, L]>::from_buf(init(&x));
+        let hbm = host.to_hbm::<m![1], m![S, L]>(&mut ctx.pdma, 0).await;
+        let dm = hbm.to_dm::<Cluster, m![S], m![L]>(&mut ctx.tdma, 0);
+        let y = (ctx.main.begin(dm.view()).fetch::<f32, m![1], m![L]>().collect::<m![1], m![L]>())
+            .vector_init()
+            .vector_intra_slice_branch(BranchMode::AxisToggle { axis: L::NAME })
+            .vector_stash()
+            .vector_split::<m![L / 4], m![L % 4]>()
+            .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), 2.0)
+            .vector_fp_ternary(FpTernaryOp::FmaF, (Stash, 0.5))
+            .vector_concat::<m![1], m![L]>()
+            .vector_clip(ClipBinaryOpF32::Add, (10.0, GroupId::One))
+            .vector_final()
+            .commit::<m![L]>(4096);
+        let y = y.to_hbm::<m![S, L]>(&mut ctx.tdma, 1 << 20).to_host::<m![S, L]>(&mut ctx.pdma).await;
+        let of = |(k, &x): (usize, &f32)| (2.0 * x).mul_add(x, 0.5) + if k % 2 == 1 { 10.0 } else { 0.0 };
+        assert_same(&y.to_buf(), &x.iter().enumerate().map(of).collect::<Vec<_>>());
+    });
+}
