@@ -87,9 +87,9 @@ impl Access {
             && new.memory() == before.memory()
             && same_handle
             && (new.is_dense()
-                || new.guard() == before.guard()
+                || own.spans == other.spans
                     && new.part().units == before.part().units
-                    && own.spans == other.spans)
+                    && new.guard() == before.guard())
             && a.chip >= b.chip
             && a.cluster >= b.cluster
             && a.slice >= b.slice
