@@ -43,6 +43,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// # let y: HostTensor<i8, m![A, B]> = pollster::block_on(y.to_host(&mut ctx.pdma));
 /// ```
 ///
+/// A stream holds the bytes of its operands in the VRF until it ends, also where their handles end before it.
+///
 /// Bytes are found from the end of the memory down, the last 4 KiB of DM last (a fetch that goes on over padding needs room behind its
 /// tensor), away from those that [`Context::alloc_dm`](super::Context::alloc_dm)
 /// gave. Nothing is known of addresses that the program names itself: a tensor that lies at one of them can be overwritten,

@@ -708,7 +708,7 @@ fn two_groups() {
         let last = load!();
         let y = stream.vector_final().commit::<m![N % 2, L]>(32768);
         assert_eq!(last.address(), 8192 - 3 * 64);
-        let expected: Vec<f32> = a.iter().zip(&b).map(|(&a, &b)| (a * a) / (b * a + 1.0)).collect();
+        let expected: Vec<f32> = a.iter().zip(&b).map(|(&a, &b)| (a * a) / b.mul_add(a, 1.0)).collect();
         assert_same(&values!(ctx, y), &expected);
     });
 }

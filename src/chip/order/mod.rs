@@ -85,6 +85,7 @@ impl Access {
         self.context == old.context
             && own.used.writes == other.used.writes
             && new.memory() == before.memory()
+            && spans_cover(&own.spans, &other.spans)
             && same_handle
             && (new.is_dense()
                 || own.spans == other.spans
@@ -93,7 +94,6 @@ impl Access {
             && a.chip >= b.chip
             && a.cluster >= b.cluster
             && a.slice >= b.slice
-            && spans_cover(&own.spans, &other.spans)
     }
 }
 
