@@ -249,11 +249,11 @@ macro_rules! onto_another_tile {
             let mut all = dm.view_mut();
             let from = all.tile::<m![B / 8], 2, m![B / 8 = 2 # 8, B % 8]>(0);
             let to = all.tile::<m![B / 8], 2, m![B / 8 = 2 # 8, B % 8]>($start);
-            DmTensorView::from(from).to_dm_view(&mut ctx.tdma, to); // onto another tile
+            DmTensorView::from(from).to_dm_view(&mut ctx.tdma, to);
         }
     };
 }
-onto_another_tile!(onto_half_of_itself, 1);
+onto_another_tile!(onto_half_of_itself, 1); // onto another tile
 onto_another_tile!(onto_the_next_tile, 2);
 
 #[test]
