@@ -31,7 +31,7 @@
 //! from the first element of a tile to its last.
 //!
 //! Several tiles of one view to write may be held, also where they overlap: no memory of the host is behind them, and what is done
-//! to them is done in the order of the program. A move from one of them to another one that shares bytes with it is refused.
+//! to them is done in the order of the program. A move that writes bytes which it also reads is refused, but for a copy in place.
 //!
 //! Where an axis ends inside of the last tile (`A # 8 / 4` of `A = 7`), the tile also has the padding behind it. What is written
 //! there is no element of the tensor. What is read there is uninitialised, or what a tensor left that had these bytes before.
