@@ -24,7 +24,7 @@ use crate::error::{PlanError, refuse};
 use crate::mapping::Guard;
 use crate::mapping::{Identity, M, Problem, liveness_of};
 use crate::runtime::fault::{Begun, accept};
-use crate::runtime::{Tu, TuContext};
+use crate::runtime::{Lease, Tu, TuContext};
 use crate::scalar::{ChipType, Rngd, Scalar, StreamScalar};
 use crate::spec::ChipKind;
 use crate::tensor::{DmTensorView, NoWindows, WindowList};
@@ -133,6 +133,8 @@ pub(crate) struct Pass {
     pub(crate) vector: Option<command::Vector>,
     pub(crate) cast: Option<command::Cast>,
     pub(crate) transpose: Option<command::Transpose>,
+    /// The bytes of operands, which are not free before the command is given.
+    pub(crate) held: Vec<Lease>,
 }
 
 impl Pass {
@@ -150,6 +152,7 @@ impl Pass {
             vector: None,
             cast: None,
             transpose: None,
+            held: Vec::new(),
         }
     }
 

@@ -110,6 +110,7 @@ mod normal;
 mod notation;
 #[cfg(feature = "cli")]
 pub mod parse;
+mod shared;
 mod term;
 
 pub use constructors::{AxisName, Identity, M, Margin, Modulo, Padding, Pair, Resize, Stride, Symbol};
@@ -119,10 +120,9 @@ pub use factor::{FACTORS, Factor, Factors, Problem, same_factor, size_of_factors
 pub use guard::{GUARD_DIGITS, GUARD_SUMS, Guard, GuardDigit, GuardMappings, GuardSum};
 pub use index::{Index, Invalid};
 pub use liveness::{GuardBuilder, liveness, liveness_of};
-pub(crate) use matching::{
-    CutRule, Matched, PIECES, Piece, Pieces, matched, mentions, mentions_axis, overlap, repeated,
-};
+pub(crate) use matching::{CutRule, Matched, PIECES, Piece, Pieces, matched};
 pub(crate) use normal::{compare, factorize_uncut, factors_of};
 pub use normal::{factorize, gcd, modulo, pad_to, product, resize, stride, strip};
 pub use notation::{write_factors, write_term};
+pub(crate) use shared::{mentions, mentions_axis, overlap, repeated};
 pub use term::{Atom, Axis, Composite, Ident, POOL, Pool, Term};

@@ -43,6 +43,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// # let y: HostTensor<i8, m![A, B]> = pollster::block_on(y.to_host(&mut ctx.pdma));
 /// ```
 ///
+/// A stream holds the bytes of its operands in the VRF until it ends, also where their handles end before it.
+///
 /// Bytes are found from the end of the memory down, the last 4 KiB of DM last (a fetch that goes on over padding needs room behind its
 /// tensor), away from those that [`Context::alloc_dm`](super::Context::alloc_dm)
 /// gave. Nothing is known of addresses that the program names itself: a tensor that lies at one of them can be overwritten,
@@ -130,11 +132,12 @@ impl Allocator {
         let end = u64::try_from(bytes).ok().and_then(|bytes| start.checked_add(bytes));
         let Some(end) = end.filter(|&end| end <= limit && start < limit) else {
             let message = format!(
-                "{} not fit: {start} of the {} bytes of {} are given out, {} are left",
+                "{} not fit: {start} of the {} bytes of {} are given out, {} are left{}",
                 bytes_do(bytes),
                 self.capacity,
                 self.memory,
                 limit.saturating_sub(start),
+                if limit < self.capacity { " below those that handles hold" } else { "" },
             );
             return Err(self.is_full(self.operation(), location, message));
         };
@@ -431,7 +434,13 @@ mod tests {
         assert_eq!(held(&mut dm, 8), Ok(end - 8), "what alignment left is free");
         assert_eq!(held(&mut dm, 24), Ok(end - 152));
         assert_eq!(dm.allocate(64, here).map_err(|fault| fault.kind), Ok(0));
-        assert!(dm.allocate(u128::from(end) - 64 - 151, here).is_err());
+        let text = dm
+            .allocate(u128::from(end) - 64 - 151, here)
+            .expect_err("a handle holds the last byte")
+            .to_string();
+        let part =
+            "64 of the 524288 bytes of DM are given out, 524072 are left below those that handles hold\n";
+        assert!(text.contains(part), "{text}");
         assert_eq!(dm.allocate(u128::from(end) - 64 - 152, here).map_err(|fault| fault.kind), Ok(64));
         assert_eq!(held(&mut dm, 16), Ok(end - 24), "the hole behind the first one");
         assert_eq!(held(&mut dm, 1), Err(FaultKind::Capacity));

@@ -204,30 +204,30 @@ impl SystemHandle {
 
 /// A context whose calls make tensors.
 pub(crate) trait MakesTensors {
-    #[doc(hidden)]
-    fn handle(&self) -> &SystemHandle;
+    /// The system that it works on.
+    fn system(&self) -> &SystemHandle;
 
     /// A number for what a call writes.
     fn next_fill(&mut self) -> FillId {
-        self.handle().with(System::next_fill)
+        self.system().with(System::next_fill)
     }
 
     /// Where a tensor of so many bytes per chip or slice goes: to the given address, or anywhere.
     #[track_caller]
     fn place(&mut self, address: Address, memory: Memory, bytes: usize, operation: &'static str) -> Place {
-        let allocators = &self.handle().0.allocators;
+        let allocators = &self.system().0.allocators;
         super::fault::or_raise(allocators.place(address, memory, bytes, operation, Location::caller()))
     }
 }
 
 impl<const T: Tu> MakesTensors for TuContext<T> {
-    fn handle(&self) -> &SystemHandle {
+    fn system(&self) -> &SystemHandle {
         &self.system
     }
 }
 
 impl<const DMA: Dma> MakesTensors for DmaContext<DMA> {
-    fn handle(&self) -> &SystemHandle {
+    fn system(&self) -> &SystemHandle {
         &self.system
     }
 }
@@ -238,10 +238,6 @@ pub struct TuContext<const T: Tu> {
 }
 
 impl<const T: Tu> TuContext<T> {
-    pub(super) fn system(&self) -> &SystemHandle {
-        &self.system
-    }
-
     #[track_caller]
     pub(crate) fn execute(&mut self, operation: Operation) {
         self.system.execute(operation);
@@ -268,10 +264,6 @@ pub struct DmaContext<const DMA: Dma> {
 }
 
 impl<const DMA: Dma> DmaContext<DMA> {
-    pub(super) fn system(&self) -> &SystemHandle {
-        &self.system
-    }
-
     #[track_caller]
     pub(crate) fn execute(&mut self, mut operation: Operation) {
         if let Operation::Dma(dma) = &mut operation {

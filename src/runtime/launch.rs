@@ -2,13 +2,13 @@
 
 #![allow(clippy::needless_lifetimes)] // Compilers name the implementations of `DeviceSend` as they are written.
 
-use super::context::{Context, Dma, DmaContext, SystemHandle, Tu, TuContext};
+use super::context::{Context, Dma, DmaContext, MakesTensors as _, SystemHandle, Tu, TuContext};
 use super::fault::{InsideLaunch, next_launch, two_contexts};
 use super::kernel_chips::{self, TensorChips};
 use super::needs_await::NeedsAwait;
 use crate::chip::{Fault, FaultKind};
 use crate::clock::KernelCall;
-use crate::scalar::{Opt, bf16, f8e4m3, f8e5m2, f16, i4, i5, i9};
+use crate::scalar::{Opt, Scalar, bf16, f8e4m3, f8e5m2, f16, i4, i5, i9};
 use core::future::{Future, poll_fn};
 use core::marker::PhantomData;
 use core::panic::Location;
@@ -109,7 +109,7 @@ device_send! {
     [] i8, [] i16, [] i32, [] i64, [] i128, [] isize, [] f32, [] f64,
     [] char, [] str, [] String, [T] PhantomData<T>,
     [] bf16, [] f16, [] f8e4m3, [] f8e5m2, [] i4, [] i5, [] i9,
-    [T: DeviceSend] Opt<T>,
+    [T: Scalar] Opt<T>,
 }
 
 impl<'a> DeviceSend for &'a mut Context {
@@ -135,23 +135,23 @@ impl<'a, const DMA: Dma> DeviceSend for &'a mut DmaContext<DMA> {
     }
 }
 
-impl<T: DeviceSend, const N: usize> DeviceSend for [T; N] {
-    const CHIPS: TensorChips = T::CHIPS;
+/// Lets containers of what goes into and out of kernels do so.
+macro_rules! device_send_containers {
+    ($([$($generics:tt)*] $type:ty),* $(,)?) => {
+        $(
+            impl<T: DeviceSend, $($generics)*> DeviceSend for $type {
+                const CHIPS: TensorChips = T::CHIPS;
 
-    #[allow(private_interfaces)]
-    fn systems(&self, visit: &mut dyn FnMut(&SystemHandle)) {
-        self.iter().for_each(|own| own.systems(visit));
-    }
+                #[allow(private_interfaces)]
+                fn systems(&self, visit: &mut dyn FnMut(&SystemHandle)) {
+                    self.iter().for_each(|own| own.systems(visit));
+                }
+            }
+        )*
+    };
 }
 
-impl<T: DeviceSend> DeviceSend for [T] {
-    const CHIPS: TensorChips = T::CHIPS;
-
-    #[allow(private_interfaces)]
-    fn systems(&self, visit: &mut dyn FnMut(&SystemHandle)) {
-        self.iter().for_each(|own| own.systems(visit));
-    }
-}
+device_send_containers! { [] Option<T>, [const N: usize] [T; N], [] [T], [] Vec<T> }
 
 impl<'a, T: DeviceSend + ?Sized> DeviceSend for &'a T {
     const CHIPS: TensorChips = T::CHIPS;
@@ -159,24 +159,6 @@ impl<'a, T: DeviceSend + ?Sized> DeviceSend for &'a T {
     #[allow(private_interfaces)]
     fn systems(&self, visit: &mut dyn FnMut(&SystemHandle)) {
         (**self).systems(visit);
-    }
-}
-
-impl<T: DeviceSend> DeviceSend for Option<T> {
-    const CHIPS: TensorChips = T::CHIPS;
-
-    #[allow(private_interfaces)]
-    fn systems(&self, visit: &mut dyn FnMut(&SystemHandle)) {
-        self.iter().for_each(|own| own.systems(visit));
-    }
-}
-
-impl<T: DeviceSend> DeviceSend for Vec<T> {
-    const CHIPS: TensorChips = T::CHIPS;
-
-    #[allow(private_interfaces)]
-    fn systems(&self, visit: &mut dyn FnMut(&SystemHandle)) {
-        self.iter().for_each(|own| own.systems(visit));
     }
 }
 

@@ -27,7 +27,7 @@ use super::{DmTensor, HbmTensor};
 use crate::error::{PlanError, attempt, refuse};
 use crate::list::List;
 use crate::mapping::{
-    Atom, Expr, FACTORS, Factor, Factors, Guard, Ident, M, Pool, Term, factors_of, liveness_of, mentions_axis,
+    Atom, Expr, FACTORS, Factor, Factors, Ident, M, Pool, Term, factors_of, liveness_of, mentions_axis,
 };
 use crate::runtime::Place;
 use crate::scalar::Scalar;
@@ -244,35 +244,9 @@ const fn ragged(pool: &Pool, all: &[[Factors; 2]; 4]) -> bool {
 
 const fn same_guards(before: &[&'static Expr; 4], after: &[&'static Expr; 4]) -> bool {
     match (liveness_of(before), liveness_of(after)) {
-        (Some(before), Some(after)) => same_guard(&before, &after),
+        (Some(before), Some(after)) => before.is(&after),
         _ => false,
     }
-}
-
-/// Whether two guards are the same tests.
-const fn same_guard(a: &Guard, b: &Guard) -> bool {
-    if a.digits.len() != b.digits.len() || a.sums.len() != b.sums.len() {
-        return false;
-    }
-    let mut k = 0;
-    while k < a.digits.len() {
-        let (own, other) = (a.digits.at(k), b.digits.at(k));
-        let places = own.variable == other.variable && own.base == other.base;
-        if !places || own.extent != other.extent || own.weight != other.weight {
-            return false;
-        }
-        k += 1;
-    }
-    k = 0;
-    while k < a.sums.len() {
-        let (own, other) = (a.sums.at(k), b.sums.at(k));
-        let digits = own.first == other.first && own.len == other.len;
-        if !digits || own.start != other.start || own.limit != other.limit {
-            return false;
-        }
-        k += 1;
-    }
-    true
 }
 
 /// Which positions of a dimension hold elements: positions, and the block with padding that they are in.

@@ -22,7 +22,7 @@ use core::panic::Location;
 pub struct VrfTensor<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> {
     pub(crate) address: Address,
     pub(crate) fill: FillId,
-    lease: Option<Lease>,
+    pub(crate) lease: Option<Lease>,
     types: PhantomData<(D, Chip, Cluster, Slice, Element)>,
 }
 

@@ -240,6 +240,22 @@ fn moves(
     run(checks, dma(hbm(4096, I8, 256), hbm(to, I8, elements), loops))
 }
 
+/// Two mutable tiles of one tensor, 16 bytes each: the first one moves to the second one, which starts at a row of 8 bytes.
+macro_rules! onto_another_tile {
+    ($name:ident, $start:literal) => {
+        #[device(chip = 1)]
+        fn $name(ctx: &mut Context, x: &X, _: &Z) {
+            let mut dm: DmX = x.to_dm(&mut ctx.tdma, 0);
+            let mut all = dm.view_mut();
+            let from = all.tile::<m![B / 8], 2, m![B / 8 = 2 # 8, B % 8]>(0);
+            let to = all.tile::<m![B / 8], 2, m![B / 8 = 2 # 8, B % 8]>($start);
+            DmTensorView::from(from).to_dm_view(&mut ctx.tdma, to);
+        }
+    };
+}
+onto_another_tile!(onto_half_of_itself, 1); // onto another tile
+onto_another_tile!(onto_the_next_tile, 2);
+
 #[test]
 fn dma_overwrites() {
     let kind = FaultKind::Overwrite;
@@ -281,6 +297,18 @@ fn dma_overwrites() {
                 &["in_dm"],
                 &["byte 8 is read as element 8", "written as element 0", "DM, bytes 8..9 of chip 0"],
             ),
+            flagged(
+                "a tile to one that shares half of it",
+                |checks| launched(checks, onto_half_of_itself),
+                kind,
+                &["onto another tile"],
+                &[
+                    "byte 8 is read as i![A: 0, B: 8]",
+                    "DM 0..16, a tile of the one in 0..64",
+                    "DM, bytes 8..9",
+                ],
+            ),
+            fine("a tile to the next one", |checks| launched(checks, onto_the_next_tile)),
             fine("to its own place in DM", |checks| {
                 run(checks, dma(region(0, I8, 256), region(0, I8, 256), &[(256, 1, 1)]))
             }),

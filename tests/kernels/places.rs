@@ -243,3 +243,39 @@ fn another_name_holds_the_bytes() {
         assert_eq!(y.to_host::<m![A, Y]>(&mut ctx.pdma).await.to_buf(), expected);
     });
 }
+
+/// A stream holds the bytes of its operands until it ends: a tensor that was named in passing is one.
+#[test]
+fn a_stream_holds_its_operands() {
+    #[device(chip = 1)]
+    fn twice(ctx: &mut Context, x: &X) -> X {
+        let x = x.to_dm::<Cluster, m![A], m![B]>(&mut ctx.tdma, AUTO);
+        let mut addresses = Vec::new();
+        let mut load = || {
+            let stream = ctx.sub.begin(x.view()).fetch::<i32, m![B / 8], m![B % 8]>();
+            let loaded = stream.collect::<m![B / 8], m![B % 8]>().to_vrf::<m![B]>(AUTO);
+            addresses.push(loaded.address());
+            loaded
+        };
+        let stream = ctx
+            .main
+            .begin(x.view())
+            .fetch::<i32, m![B / 8], m![B % 8]>()
+            .collect::<m![B / 8], m![B % 8]>()
+            .vector_init()
+            .vector_intra_slice_branch(BranchMode::Unconditional)
+            .vector_fxp(FxpBinaryOp::AddFxp, &load());
+        let stream = stream.vector_clip(ClipBinaryOpI32::AddFxp, &load()).vector_final();
+        let sums = stream.commit::<m![B]>(AUTO);
+        let _after = load();
+        assert_eq!(addresses, [8192 - 256, 8192 - 512, 8192 - 256], "free when the stream has ended");
+        sums.to_hbm(&mut ctx.tdma, AUTO)
+    }
+    block_on(async {
+        let mut ctx = Context::acquire();
+        let x: X = HostTensor::<i32, m![A, B]>::from_buf(init(&numbers())).to_hbm(&mut ctx.pdma, AUTO).await;
+        let y = launch(twice, (&mut *ctx, &x)).await;
+        let expected: Vec<_> = numbers().into_iter().map(|v| Opt::Init(3 * v)).collect();
+        assert_eq!(y.to_host::<m![A, B]>(&mut ctx.pdma).await.to_buf(), expected);
+    });
+}

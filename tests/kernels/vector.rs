@@ -655,7 +655,8 @@ fn clusters_work_by_themselves() {
 fn two_groups() {
     axes![I = 2];
     block_on(async {
-        let mut ctx = Context::acquire();
+        let mut guard = Context::acquire();
+        let ctx = &mut *guard;
         let (a, b) = (floats(13, 4096), floats(14, 4096));
         let first = rows!(ctx, a);
         let host = HostTensor::<f32, m![N, L]>::from_buf(init(&b))
@@ -691,6 +692,23 @@ fn two_groups() {
         let exp = furiosa_visa_std::scalar::vector::exponential;
         let expected: Vec<f32> =
             a.iter().zip(&b).map(|(&a, &b)| ((2.0 * b + 1.0) / exp(-a)).min(100.0)).collect();
+        assert_same(&values!(ctx, y), &expected);
+        // A stream holds the bytes of operands that end before it.
+        macro_rules! load {
+            () => {
+                (ctx.sub.begin(first.view()).fetch::<f32, Time, m![L]>())
+                    .collect::<Time, m![L]>()
+                    .to_vrf::<m![N % 2, L]>(AUTO)
+            };
+        }
+        let stream = enter!().vector_split::<Halves, Half>();
+        let stream = stream.vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &load!(), ());
+        let stream = stream.vector_fp_ternary(FpTernaryOp::FmaF, (), (&load!(), 1.0));
+        let stream = stream.vector_fp_zip(FpBinaryOp::DivF).vector_concat::<Time, m![L]>();
+        let last = load!();
+        let y = stream.vector_final().commit::<m![N % 2, L]>(32768);
+        assert_eq!(last.address(), 8192 - 3 * 64);
+        let expected: Vec<f32> = a.iter().zip(&b).map(|(&a, &b)| (a * a) / b.mul_add(a, 1.0)).collect();
         assert_same(&values!(ctx, y), &expected);
     });
 }

@@ -72,7 +72,10 @@ impl Bits {
     pub(crate) fn grow(&mut self, len: usize) {
         let words = len.div_ceil(64);
         if words > self.words.len() {
-            self.words.resize(words, 0);
+            // As the bytes of a block: pages that nobody touches take no memory.
+            let mut grown = vec![0; words];
+            grown[..self.words.len()].copy_from_slice(&self.words);
+            self.words = grown;
             self.full.resize(words.div_ceil(64), 0);
         }
     }

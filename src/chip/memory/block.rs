@@ -50,8 +50,11 @@ impl Block {
         debug_assert!(end <= self.capacity, "callers stay inside the block");
         if end > self.bytes.len() {
             let len = end.next_power_of_two().max(LEAST_BYTES).min(self.capacity);
-            self.bytes.reserve_exact(len + APART_BYTES - self.bytes.len());
-            self.bytes.resize(len, 0);
+            // Zeroed pages that nobody touches take no memory: a tensor may lie at the end of a slice.
+            let mut bytes = vec![0; len + APART_BYTES];
+            bytes[..self.bytes.len()].copy_from_slice(&self.bytes);
+            bytes.truncate(len);
+            self.bytes = bytes;
             self.initialised.grow(len);
         }
     }

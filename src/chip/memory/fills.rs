@@ -71,11 +71,11 @@ fn covers(new: &Write, old: &Write) -> bool {
             && a.slice >= b.slice
             && spans_cover(&new.spans, &old.spans)
     } else {
-        match (new.place, old.place) {
+        match (&new.place, &old.place) {
             (Place::Region(a), Place::Region(b)) => {
                 a.address == b.address && a.part == b.part && a.footprint == b.footprint
             }
-            (Place::Trf(a), Place::Trf(b)) => a == crate::command::TrfRegion { fill: a.fill, ..b },
+            (Place::Trf(a), Place::Trf(b)) => *a == crate::command::TrfRegion { fill: a.fill, ..*b },
             _ => false,
         }
     }

@@ -85,15 +85,15 @@ impl Access {
         self.context == old.context
             && own.used.writes == other.used.writes
             && new.memory() == before.memory()
+            && spans_cover(&own.spans, &other.spans)
             && same_handle
             && (new.is_dense()
-                || new.guard() == before.guard()
+                || own.spans == other.spans
                     && new.part().units == before.part().units
-                    && own.spans == other.spans)
+                    && new.guard() == before.guard())
             && a.chip >= b.chip
             && a.cluster >= b.cluster
             && a.slice >= b.slice
-            && spans_cover(&own.spans, &other.spans)
     }
 }
 

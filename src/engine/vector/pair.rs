@@ -29,7 +29,7 @@ use crate::mapping::{
     stride,
 };
 use crate::runtime::fault::accept;
-use crate::runtime::{Tu, TuContext};
+use crate::runtime::{Lease, Tu, TuContext};
 use crate::scalar::VeScalar;
 use crate::spec::BEAT_LANES;
 use core::fmt;
@@ -242,12 +242,13 @@ const NO_STASH: StashRead = StashRead { stashed: None };
 /// The operands of both groups, as a command has them.
 fn group_inputs<D: VeScalar, Mapping: M>(
     operands: [Option<VeBranchOperand<D, Mapping>>; 2],
+    held: &mut Vec<Lease>,
 ) -> Result<Vec<BinaryInput>, PlanError> {
     let mut all = Vec::new();
     for (group, own) in operands.into_iter().enumerate() {
         let Some(own) = own else { continue };
         let ids = ids_in_group(group, own.valid_branch_ids);
-        let inputs = binary_inputs([own], &NO_STASH)?;
+        let inputs = binary_inputs([own], &NO_STASH, held)?;
         all.extend(inputs.into_iter().filter_map(|input| Some(BinaryInput { ids: ids?, ..input })));
     }
     Ok(all)
@@ -282,7 +283,7 @@ pair_calls! { [D: VeScalar, const W: PacketMode,] D, W, {
     /// The groups behind a binary operator on one of them, or on both. On none: no step.
     #[track_caller]
     fn then_binary<S2, O0, O1>(
-        self, operation: &'static str, op: BinaryOperator, mode: BinaryArgMode, group0: O0, group1: O1,
+        mut self, operation: &'static str, op: BinaryOperator, mode: BinaryArgMode, group0: O0, group1: O1,
     ) -> VectorTensorPair<'l, T, D, S2, Chip, Cluster, Slice, SplitTime, Packet, W>
     where
         O0: IntoGroupOperand<D, Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
@@ -291,7 +292,8 @@ pair_calls! { [D: VeScalar, const W: PacketMode,] D, W, {
         accept(operation, check_defined(operation, op.name(), op.is_defined()));
         let operands = [group0.into_group_operand(), group1.into_group_operand()];
         let is_any = operands.iter().any(Option::is_some);
-        self.then(operation, is_any.then(|| binary(operation, op, mode, group_inputs(operands))))
+        let inputs = group_inputs(operands, &mut self.pass.held);
+        self.then(operation, is_any.then(|| binary(operation, op, mode, inputs)))
     }
 } }
 
@@ -423,7 +425,7 @@ pair_calls! { [] f32, 4, {
     /// Where the arithmetic unit is in use.
     #[track_caller]
     #[inline(never)]
-    pub fn vector_fp_ternary_with_mode<O0, O1>(self, op: FpTernaryOp, mode: TernaryArgMode, group0: O0, group1: O1)
+    pub fn vector_fp_ternary_with_mode<O0, O1>(mut self, op: FpTernaryOp, mode: TernaryArgMode, group0: O0, group1: O1)
         -> VectorTensorPair<'l, T, f32, stage::Fp, Chip, Cluster, Slice, SplitTime, Packet, 4>
     where
         S: CanTransitionTo<stage::Fp>,
@@ -440,7 +442,7 @@ pair_calls! { [] f32, 4, {
             let Some(own) = own else { continue };
             is_any = true;
             let ids = ids_in_group(group, own.valid_branch_ids);
-            let inputs = accept(operation, ternary_inputs([own], &NO_STASH));
+            let inputs = accept(operation, ternary_inputs([own], &NO_STASH, &mut self.pass.held));
             operands.extend(inputs.into_iter().filter_map(|input| Some(TernaryInput { ids: ids?, ..input })));
         }
         self.then(operation, is_any.then_some(VectorStep::Ternary { op, mode, operands }))

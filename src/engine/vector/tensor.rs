@@ -221,13 +221,13 @@ macro_rules! calls {
 calls! { [D: VeScalar, const W: PacketMode,] D, W, {
     /// The stream behind a binary operator.
     #[track_caller]
-    fn then_binary<S2, O>(self, operation: &'static str, op: BinaryOperator, mode: BinaryArgMode, operand: O)
+    fn then_binary<S2, O>(mut self, operation: &'static str, op: BinaryOperator, mode: BinaryArgMode, operand: O)
         -> VectorTensor<'l, T, S2, D, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS, W>
     where
         O: IntoOperands<D, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>,
     {
         let stash = const { &StashPlan::<StashD, Stash, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>::READ };
-        let step = binary(operation, op, mode, binary_inputs(operand.into_operands(), stash));
+        let step = binary(operation, op, mode, binary_inputs(operand.into_operands(), stash, &mut self.pass.held));
         self.then(operation, step)
     }
 } }
@@ -403,7 +403,7 @@ calls! { [] f32, 4, {
     /// As [`Self::vector_fp_binary`].
     #[track_caller]
     #[inline(never)]
-    pub fn vector_fp_ternary_with_mode<O>(self, op: FpTernaryOp, mode: TernaryArgMode, operands: O) -> VectorFpTensor<
+    pub fn vector_fp_ternary_with_mode<O>(mut self, op: FpTernaryOp, mode: TernaryArgMode, operands: O) -> VectorFpTensor<
         'l, T, f32, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS,
     >
     where
@@ -413,7 +413,8 @@ calls! { [] f32, 4, {
         const { O::CHECK };
         let stash = const { &StashPlan::<StashD, Stash, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>::READ };
         accept("vector_fp_ternary", check_defined("vector_fp_ternary", op.name(), op == FpTernaryOp::FmaF));
-        let operands = accept("vector_fp_ternary", ternary_inputs(operands.into_ternary_operands(), stash));
+        let operands = ternary_inputs(operands.into_ternary_operands(), stash, &mut self.pass.held);
+        let operands = accept("vector_fp_ternary", operands);
         self.then("vector_fp_ternary", VectorStep::Ternary { op, mode, operands })
     }
 } }

@@ -163,6 +163,32 @@ fn dead_part(mapping: &'static Expr, position: usize) -> Option<(usize, &'static
 }
 
 impl Guard {
+    /// Whether both are the same tests: `==` in const code.
+    pub(crate) const fn is(&self, other: &Self) -> bool {
+        if self.digits.len() != other.digits.len() || self.sums.len() != other.sums.len() {
+            return false;
+        }
+        let mut k = 0;
+        while k < self.digits.len() {
+            let (a, b) = (self.digits.at(k), other.digits.at(k));
+            let same_place = a.variable == b.variable && a.base == b.base;
+            if !same_place || a.extent != b.extent || a.weight != b.weight {
+                return false;
+            }
+            k += 1;
+        }
+        k = 0;
+        while k < self.sums.len() {
+            let (a, b) = (self.sums.at(k), other.sums.at(k));
+            let same_digits = a.first == b.first && a.len == b.len;
+            if !same_digits || a.start != b.start || a.limit != b.limit {
+                return false;
+            }
+            k += 1;
+        }
+        self.variables == other.variables
+    }
+
     /// A guard that every position passes.
     pub const fn always(variables: usize) -> Self {
         Self {

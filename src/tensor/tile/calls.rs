@@ -81,15 +81,13 @@ macro_rules! dm_tiles {
                 $view::part_of(self.address, self.fill, self.tensor, part)
             }
 
-            dm_tiles! { $view, [$($borrow)+], slice_tile, "Slice", SLICE, Slice, (Chip, Cluster, To), "the tile" }
-            dm_tiles! {
-                $view, [$($borrow)+], cluster_tile, "Cluster", CLUSTER, Cluster, (Chip, To, Slice), "the tile"
-            }
-            dm_tiles! { $view, [$($borrow)+], chip_tile, "Chip", CHIP, Chip, (To, Cluster, Slice), "the tile" }
+            dm_tiles! { $view, [$($borrow)+], slice_tile, "Slice", SLICE, Slice, (Chip, Cluster, To) }
+            dm_tiles! { $view, [$($borrow)+], cluster_tile, "Cluster", CLUSTER, Cluster, (Chip, To, Slice) }
+            dm_tiles! { $view, [$($borrow)+], chip_tile, "Chip", CHIP, Chip, (To, Cluster, Slice) }
         }
     };
     ($view:ident, [$($borrow:tt)+], $call:ident, $name:literal, $number:ident, $dimension:ident,
-     ($chip:ident, $cluster:ident, $slice:ident), $what:literal) => {
+     ($chip:ident, $cluster:ident, $slice:ident)) => {
         #[doc = concat!("`LEN` consecutive values of `Index` in `", $name, "`, from `start` on; `To` is `", $name,
             "` with the index cut: see [tiles](crate::tensor::tile).")]
         ///
@@ -97,7 +95,7 @@ macro_rules! dm_tiles {
         /// first.
         ///
         /// # Panics
-        #[doc = concat!("Where ", $what, " would end behind the index.")]
+        /// Where the tile would end behind the index.
         #[track_caller]
         #[inline(never)]
         pub fn $call<Index: M, const LEN: usize, To: M>(

@@ -30,8 +30,11 @@
 //! Tiles that interleave, or that have the same bytes of other slices, wait for each other: order and time look at the bytes
 //! from the first element of a tile to its last.
 //!
-//! Where an axis ends inside of the last tile (`A # 8 / 4` of `A = 7`), the tile also has the padding behind it: what is read there
-//! was never written, and what is written there is no element of the tensor.
+//! Several tiles of one view to write may be held, also where they overlap: no memory of the host is behind them, and what is done
+//! to them is done in the order of the program. A move that writes bytes which it also reads is refused, but for a copy in place.
+//!
+//! Where an axis ends inside of the last tile (`A # 8 / 4` of `A = 7`), the tile also has the padding behind it. What is written
+//! there is no element of the tensor. What is read there is uninitialised, or what a tensor left that had these bytes before.
 //!
 //! # Refused while compiling
 //! An index that the dimension does not hold; another mapping than the one that is left; for `tiles`, a `LEN` that does not

@@ -29,6 +29,7 @@ use crate::command::{
 };
 use crate::error::{PlanError, refuse};
 use crate::mapping::{M, Pair};
+use crate::runtime::Lease;
 use crate::scalar::VeScalar;
 use crate::spec::VECTOR_BRANCHES;
 use crate::tensor::VrfTensor;
@@ -48,6 +49,8 @@ pub struct Stash;
 #[derive(Clone, Debug)]
 pub struct VrfRead<D, TargetMapping> {
     operand: Box<VrfOperand>,
+    /// The bytes stay held until the stream has ended, also where the tensor ends before it.
+    lease: Option<Lease>,
     types: PhantomData<(D, TargetMapping)>,
 }
 
@@ -85,15 +88,22 @@ impl<D: VeScalar, TargetMapping: M> VeRhs<D, TargetMapping> {
         let footprint = const { VrfTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT };
         let source = Region::whole(Memory::Vrf, vrf.address, vrf.fill, footprint);
         VeRhs::Vrf {
-            data: VrfRead { operand: Box::new(VrfOperand { source, transfer }), types: PhantomData },
+            data: VrfRead {
+                operand: Box::new(VrfOperand { source, transfer }),
+                lease: vrf.lease.clone(),
+                types: PhantomData,
+            },
         }
     }
 
-    /// The operand as a command has it.
-    fn source(self, stash: &StashRead) -> Result<OperandSource, PlanError> {
+    /// The operand as a command has it, and what it holds until then.
+    fn source(self, stash: &StashRead, held: &mut Vec<Lease>) -> Result<OperandSource, PlanError> {
         match self {
             VeRhs::Const { v } => Ok(OperandSource::Constant(v.to_lane())),
-            VeRhs::Vrf { data } => Ok(OperandSource::Vrf(data.operand)),
+            VeRhs::Vrf { data } => {
+                held.extend(data.lease);
+                Ok(OperandSource::Vrf(data.operand))
+            }
             VeRhs::Stash => stash.operand(D::KIND),
         }
     }
@@ -186,13 +196,14 @@ pub fn check_always(ids: impl Iterator<Item = ValidBranchIds>) -> Result<(), Pla
     )
 }
 
-/// Operands as a command has them.
+/// Operands as a command has them. `held` gets the bytes that they hold until then.
 pub(super) fn binary_inputs<D: VeScalar, TargetMapping: M>(
     operands: impl IntoIterator<Item = VeBranchOperand<D, TargetMapping>>,
     stash: &StashRead,
+    held: &mut Vec<Lease>,
 ) -> Result<Vec<BinaryInput>, PlanError> {
     let input = |own: VeBranchOperand<D, TargetMapping>| {
-        Ok(BinaryInput { ids: own.valid_branch_ids, source: own.operand.source(stash)? })
+        Ok(BinaryInput { ids: own.valid_branch_ids, source: own.operand.source(stash, held)? })
     };
     operands.into_iter().map(input).collect()
 }
@@ -201,9 +212,10 @@ pub(super) fn binary_inputs<D: VeScalar, TargetMapping: M>(
 pub(super) fn ternary_inputs<TargetMapping: M>(
     operands: impl IntoIterator<Item = TernaryOperand<TargetMapping>>,
     stash: &StashRead,
+    held: &mut Vec<Lease>,
 ) -> Result<Vec<TernaryInput>, PlanError> {
     let input = |own: TernaryOperand<TargetMapping>| {
-        let source = own.operand0.source(stash)?;
+        let source = own.operand0.source(stash, held)?;
         Ok(TernaryInput { ids: own.valid_branch_ids, source, constant: own.operand1 })
     };
     operands.into_iter().map(input).collect()
