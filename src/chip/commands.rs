@@ -203,7 +203,7 @@ impl System {
             }
             self.in_order(own.context(), uses, location)?;
             let (hbm, units) = (&mut self.hbm, &mut self.units);
-            indexed::run(placed, &list, hbm, units);
+            indexed::run(placed, &keys, &list, hbm, units);
             listed.list = Some(list.into());
         } else {
             self.in_order(own.context(), uses, location)?;

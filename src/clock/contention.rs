@@ -418,7 +418,7 @@ mod tests {
             PairedSequencer::new((Medium::Hbm { chip: 0 }, 0), (Medium::Dm { chip: 0, cluster: 0 }, 0), 256);
         let commands = vec![command.with_entries(&[(64, 256, DMA_SLICE_STRIDE)])];
         let engines =
-            vec![EngineQueue { engine: Engine { chip: 0, cluster: 0, pe: 0 }, commands, index_bytes: 0 }];
+            vec![EngineQueue { engine: Engine { chip: 0, cluster: 0, pe: 0 }, commands, lists: Vec::new() }];
         BankLoad::of_dma(DmaOperation { engines, coverage: Coverage::Exact }, cycles)
     }
 

@@ -94,14 +94,18 @@ fn timing_of(
 fn describe(operation: &dma::DmaOperation) -> String {
     let engines = operation.engines.len();
     let commands = operation.commands().count();
+    let plural = if engines == 1 { "" } else { "s" };
     match operation.commands().next() {
         None => "nothing moves".to_string(),
-        Some(first) if operation.engines.iter().any(|queue| queue.index_bytes > 0) => {
-            let plural = if engines == 1 { "" } else { "s" };
-            format!("{engines} engine{plural}, rows in all: {}", dma::Rows(commands, first))
+        Some(first) if operation.has_lists() => {
+            let lists: usize = operation.engines.iter().map(|queue| queue.lists.len()).sum();
+            if lists == engines {
+                return format!("{engines} engine{plural}, rows in all: [{commands} : index] of {first}");
+            }
+            let rows = operation.engines[0].lists[0];
+            format!("{engines} engine{plural}, {lists} commands, the first: [{rows} : index] of {first}")
         }
         Some(first) if operation.is_homogeneous() => {
-            let plural = if engines == 1 { "" } else { "s" };
             format!("{engines} engine{plural}, {} commands each: {first}", commands / engines)
         }
         Some(first) => format!("{engines} engines, {commands} commands, the first: {first}"),

@@ -6,17 +6,17 @@
 //! ```
 //!
 //! A row is moved as a transfer of its own would be, by the engine of the PE that holds it in DM. Rows are not joined,
-//! neighbours or not. Chosen: the pages give no cost of reading the index; each engine reads its part of it, 256 bytes per
-//! cycle, beside the rows.
+//! neighbours or not. Where a row takes several commands (4099 bytes are 4096 and 3), so do all of them, with a start for
+//! each: the loops of a command are the same for all of its rows. Chosen: the pages give no cost of reading the index; each
+//! command reads its part of it, 256 bytes per cycle, beside the rows.
 
-use super::dma::{Coverage, DmaOperation, DmaOptions, EngineQueue, EngineSplit, PairedSequencer, derive};
+use super::dma::{
+    Coverage, DmaOperation, DmaOptions, Engine, EngineQueue, EngineSplit, PairedSequencer, derive,
+};
 use crate::command::{Dma, Duplicates, IndexedDma, RowKey, Start, Transfer};
 use crate::error::PlanError;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-
-/// Bytes of an element of the index.
-const INDEX_BYTES: u64 = 4;
 
 /// The commands of a gather or scatter, engine by engine. Before it has been executed, its index is taken to say
 /// 0, 1, 2, …
@@ -31,12 +31,12 @@ pub fn indexed_operation(own: &IndexedDma, options: &DmaOptions) -> Result<DmaOp
     let row_bytes = own.stride as u64 * bits / 8;
     // Rows differ in where they begin: their commands are derived once for each pair of units.
     let mut known: BTreeMap<(usize, usize), DmaOperation> = BTreeMap::new();
-    let mut queues: BTreeMap<_, EngineQueue> = BTreeMap::new();
+    let mut lists: BTreeMap<Engine, Vec<List>> = BTreeMap::new();
     let mut coverage = Coverage::Exact;
     for (k, &RowKey { chip, side: (side_unit, side), .. }) in keys.iter().enumerate() {
         let row = match &own.list {
             Some(list) => list.get(k).copied().filter(|&row| row < own.count),
-            None => Some(k % own.count),
+            None => k.checked_rem(own.count),
         };
         let Some(row) = row else { continue };
         let one = match known.entry((chip, side_unit)) {
@@ -47,20 +47,39 @@ pub fn indexed_operation(own: &IndexedDma, options: &DmaOptions) -> Result<DmaOp
         let (table, other) = (row as u64 * row_bytes, side as u64 * bits / 8);
         let (source, destination) = if own.call.gathers() { (table, other) } else { (other, table) };
         for EngineQueue { engine, commands, .. } in &one.engines {
-            let queue = queues.entry(*engine).or_insert_with(|| EngineQueue {
-                engine: *engine,
-                commands: Vec::new(),
-                index_bytes: 0,
-            });
-            queue.index_bytes += INDEX_BYTES;
-            queue.commands.extend(commands.iter().map(|command| PairedSequencer {
-                source_base: command.source_base + source,
-                destination_base: command.destination_base + destination,
-                ..command.clone()
-            }));
+            let lists = lists.entry(*engine).or_default();
+            for (number, command) in commands.iter().enumerate() {
+                let row = PairedSequencer {
+                    source_base: command.source_base + source,
+                    destination_base: command.destination_base + destination,
+                    ..command.clone()
+                };
+                match lists.iter_mut().find(|list| list.number == number && list.has_loops_of(&row)) {
+                    Some(list) => list.rows.push(row),
+                    None => lists.push(List { number, rows: vec![row] }),
+                }
+            }
         }
     }
-    Ok(DmaOperation { engines: queues.into_values().collect(), coverage })
+    let queue = |(engine, lists): (Engine, Vec<List>)| EngineQueue {
+        engine,
+        lists: lists.iter().map(|list| list.rows.len()).collect(),
+        commands: lists.into_iter().flat_map(|list| list.rows).collect(),
+    };
+    Ok(DmaOperation { engines: lists.into_iter().map(queue).collect(), coverage })
+}
+
+/// The rows of one command.
+struct List {
+    /// Which of the commands of a row.
+    number: usize,
+    rows: Vec<PairedSequencer>,
+}
+
+impl List {
+    fn has_loops_of(&self, row: &PairedSequencer) -> bool {
+        self.rows.iter().take(1).all(|own| (own.stride0, &own.entries) == (row.stride0, &row.entries))
+    }
 }
 
 /// The first row of the table, and the first one of a unit of the other side, as a transfer.

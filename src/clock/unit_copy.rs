@@ -38,7 +38,7 @@ pub fn shuffle_operation(copy: &UnitCopy, options: &DmaOptions) -> Result<DmaOpe
         }
     }
     let engines =
-        queues.into_iter().map(|(engine, commands)| EngineQueue { engine, commands, index_bytes: 0 });
+        queues.into_iter().map(|(engine, commands)| EngineQueue { engine, commands, lists: Vec::new() });
     Ok(DmaOperation { engines: engines.collect(), coverage })
 }
 

@@ -372,8 +372,8 @@ const fn row_axis(
     let Some(first) = first else {
         refuse!(
             "row axis",
-            "{}: the table {} has no axis left that could be indexed: all of it is in {}; help: name the rows of the table \
-             by an axis that the rows of the other tensor do not have",
+            "{}: the table {} has no axis left that could be indexed: all that has more than one position is in {}; help: \
+             name the rows of the table by an axis that the rows of the other tensor do not have, of two or more positions",
             str(operation),
             text(&placement_text(table)),
             text(&placement_text(side)),

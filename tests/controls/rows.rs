@@ -96,6 +96,11 @@ fn refused(kind: FaultKind, own: &IndexedDma, part: &str) {
     }
 }
 
+/// The same move, by byte offsets.
+fn offsets_of(own: &IndexedDma) -> IndexedDma {
+    IndexedDma { scale: BYTES, ..own.clone() }
+}
+
 #[test]
 fn rows_that_are_there() {
     for own in [gather(), scatter()] {
@@ -119,12 +124,24 @@ fn rows_that_are_not_there() {
                 &[&text, "use row numbers from 0 to 7"],
             );
         }
-        let offsets = IndexedDma { scale: BYTES, ..own.clone() };
+        let offsets = offsets_of(&own);
         let numbers = [Some(0), Some(16), Some(112), Some(32)];
         assert_eq!(run_with(CheckOptions::ALL, &offsets, numbers), Ok(()));
         let numbers = [Some(0), Some(128), Some(112), Some(32)];
         let parts = ["the index says byte 128 at element 1", "has 8 rows of 16 bytes", "0, 16, … to 112"];
         flags(Check::Bounds, FaultKind::OutOfBounds, &offsets, numbers, &parts);
+        // As many offsets as there are rows, and as an index holds.
+        for (count, offsets) in [
+            (1, "byte offsets of rows: 0\n"),
+            (2, "byte offsets of rows: 0 and 16\n"),
+            (3, "byte offsets of rows: 0, 16, … to 32\n"),
+            (1 << 27, "byte offsets of rows: 0, 16, … to 2147483632\n"),
+            ((1 << 27) + 1, "… to 2147483632, or the numbers of rows: `i32` holds no more bytes\n"),
+        ] {
+            let own = IndexedDma { count, ..offsets_of(&gather()) };
+            let fault = run_with(CheckOptions::ALL, &own, [Some(-16); 4]).expect_err("it is flagged");
+            assert!(format!("{fault}\n").contains(offsets), "{fault}");
+        }
         let numbers = [Some(0), Some(17), Some(112), Some(32)];
         let parts = ["the index says byte 17 at element 1", "no multiple of the 16 bytes of a row"];
         flags(Check::Bounds, FaultKind::Misaligned, &offsets, numbers, &parts);

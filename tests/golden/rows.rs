@@ -15,7 +15,7 @@ use furiosa_visa_std::prelude::{axes, m};
 use furiosa_visa_std::scalar::ElementType::{I8, I32};
 use furiosa_visa_std::tensor::Shape;
 
-axes![V = 4096, H = 256, W = 8, S = 64, L = 1024, R = 512];
+axes![V = 4096, H = 256, W = 8, S = 64, L = 1024, R = 512, T = 2, E = 4168];
 
 fn hbm<Element: M>() -> Shape {
     Shape::hbm(I8, <m![1]>::EXPR, Element::EXPR)
@@ -89,6 +89,33 @@ fn short_rows_cost_a_request_each() {
     let shapes = [hbm::<m![V, W]>(), index::<m![L]>(), dm::<m![1 # 2], m![1 # 256], m![L, W]>()];
     let own = cost(&command(IndexedCall::GatherRows, shapes, (0..1024).collect()));
     assert_eq!((own.cycles(), own.requests(), own.bound), (500 + 1024, 1024, Bound::Engine));
+}
+
+/// A row of 4168 bytes is 4096 and 72, as a transfer of it would be: two commands, each with a start and a list of both rows.
+/// The first one moves 32 requests into one Data Memory Network, in 64 cycles. The second one reads two units of HBM in
+/// different stacks, each in 16/3 cycles.
+#[test]
+fn rows_of_two_commands_start_twice() {
+    let shapes = [hbm::<m![V, E # 4352]>(), index::<m![T]>(), dm::<m![1 # 2], m![1 # 256], m![T, E]>()];
+    let own = command(IndexedCall::GatherRows, shapes, vec![0, 1]);
+    let engines = indexed_operation(&own, &DmaOptions::default()).expect("it has commands").to_string();
+    let own = cost(&own);
+    assert_eq!((own.commands(), own.requests(), own.bytes()), (2, 2 * 17, 2 * 4168));
+    assert_eq!(own.cycles(), 2 * 500 + 64 + 16u64.div_ceil(3));
+    let lines: Vec<&str> = engines.lines().collect();
+    assert!(
+        lines[0].starts_with("engine 0.0.0: [2 : index] of [4096 : 1] : 4096 @ HBM(0) 0x0 -> "),
+        "{engines}"
+    );
+    assert!(
+        lines[1].starts_with("engine 0.0.0: [2 : index] of [72 : 1] : 72 @ HBM(0) 0x1000 -> "),
+        "{engines}"
+    );
+    assert_eq!(lines.len(), 2, "{engines}");
+    // Rows that are a multiple of 4096 bytes start once.
+    let shapes =
+        [hbm::<m![V, H, W # 16]>(), index::<m![T]>(), dm::<m![1 # 2], m![1 # 256], m![T, H, W # 16]>()];
+    assert_eq!(cost(&command(IndexedCall::GatherRows, shapes, vec![0, 1])).commands(), 1);
 }
 
 /// Both clusters and all PEs: eight engines, one start each, whatever they wait for.

@@ -301,3 +301,142 @@ fn a_gather_needs_a_kernel() {
     let part = "fault: dma_gather: refused: the call names no context: it runs on the one that its kernel was launched with";
     assert!(text.starts_with(part) && text.contains("rows.rs:"), "{text}");
 }
+
+/// Tiles of the table, of the index, and of the tensor in DM.
+mod in_tiles {
+    use super::*;
+
+    axes![B = 12, W = 16];
+
+    type Wide<A> = HbmTensor<i8, One, m![{ A }, W]>;
+    type Gapped<A> = HbmTensor<i8, One, m![{ A }, B # 16]>;
+    type Half = m![1 # 256];
+
+    /// Rows are counted from the start of the tile; the index is a tile, too.
+    #[device(chip = 1)]
+    fn of_a_tile(
+        ctx: &mut Context,
+        table: &Wide<m![V]>,
+        ids: &Index,
+        from: usize,
+        first: usize,
+    ) -> Wide<m![S]> {
+        let mut rows = table.dma_gather_rows::<m![1 # 2], Half, m![S, W], _>(&mut ctx.tdma, ids, 0);
+        let ids = ids.view().tile::<m![S], 4, m![S = 4 # 8]>(0);
+        let tile = rows.view_mut().tile::<m![S], 4, m![S = 4 # 8, W]>(first);
+        let table = table.view().tile::<m![V], 10, m![V = 10 # 40, W]>(from);
+        table.dma_gather_rows_view(&mut ctx.tdma, &ids, tile);
+        rows.to_hbm(&mut ctx.tdma, 1 << 20)
+    }
+
+    /// 12 of 16 bytes, which end in a unit of 8 bytes: the other ones are padding of the row.
+    #[device(chip = 1)]
+    fn padded(ctx: &mut Context, table: &Gapped<m![V]>, ids: &Index, first: usize) -> Gapped<m![S]> {
+        let mut rows = table.dma_gather_rows::<m![1 # 2], Half, m![S, B # 16], _>(&mut ctx.tdma, ids, 0);
+        let ids = ids.view().tile::<m![S], 4, m![S = 4 # 8]>(0);
+        let tile = rows.view_mut().tile::<m![S], 4, m![S = 4 # 8, B # 16]>(first);
+        table.view().dma_gather_rows_view(&mut ctx.tdma, &ids, tile);
+        rows.to_hbm(&mut ctx.tdma, 1 << 20)
+    }
+
+    /// 8 of 16 bytes, and 12 of 16: these are written together with 4 bytes of another tile.
+    #[device(chip = 1)]
+    fn narrow(ctx: &mut Context, table: &Wide<m![V]>, ids: &Index, bytes: usize) {
+        let mut rows = table.dma_gather_rows::<m![1 # 2], Half, m![S, W], _>(&mut ctx.tdma, ids, 0);
+        if bytes == 8 {
+            let table = table.view().tile::<m![W], 8, m![V, W = 8 # 16]>(0);
+            let tile = rows.view_mut().tile::<m![W], 8, m![S, W = 8 # 16]>(8);
+            table.dma_gather_rows_view(&mut ctx.tdma, ids, tile);
+        } else {
+            let table = table.view().tile::<m![W], 12, m![V, W = 12 # 16]>(0);
+            let tile = rows.view_mut().tile::<m![W], 12, m![S, W = 12 # 16]>(0);
+            table.dma_gather_rows_view(&mut ctx.tdma, ids, tile);
+        }
+    }
+
+    /// Half of the slices.
+    #[device(chip = 1)]
+    fn of_slices(ctx: &mut Context, table: &Wide<m![V]>, ids: &Index, cache: &mut Wide<m![P]>, first: usize) {
+        let rows = table.dma_gather_rows::<m![1 # 2], m![S # 256], m![W], _>(&mut ctx.tdma, ids, 0);
+        let ids = ids.view().tile::<m![S], 4, m![S = 4 # 8]>(0);
+        let tile = rows.view().slice_tile::<m![S], 4, m![S = 4 # 256]>(first);
+        tile.dma_scatter_rows_view(&mut ctx.tdma, &ids, cache.view_mut(), Duplicates::Equal);
+    }
+
+    const IDS: [i32; 8] = [9, 0, 5, 3, 12, 38, 7, 39];
+
+    async fn index(ctx: &mut Context) -> Index {
+        HostTensor::<i32, m![S]>::from_buf(init(&IDS)).to_hbm(&mut ctx.pdma, 1 << 16).await
+    }
+
+    /// A table of rows that hold their number.
+    async fn numbered<Row: M, Stored: M>(ctx: &mut Context) -> HbmTensor<i8, One, m![V, { Stored }]> {
+        let rows: Vec<i8> = (0..V::SIZE * Row::SIZE).map(|k| (k / Row::SIZE) as i8).collect();
+        HostTensor::<i8, m![V, { Row }]>::from_buf(init(&rows)).to_hbm(&mut ctx.pdma, 0).await
+    }
+
+    /// The numbers of the rows, of which four were overwritten from `first` on.
+    fn expected(first: usize, from: i32, row: usize) -> Vec<i8> {
+        let mut rows = IDS;
+        (0..4).for_each(|k| rows[first + k] = IDS[k] + from);
+        rows.iter().flat_map(|&id| vec![id as i8; row]).collect()
+    }
+
+    #[test]
+    fn rows_are_counted_from_the_start_of_a_tile() {
+        block_on(async {
+            for (from, first) in [(0, 0), (7, 4), (30, 4)] {
+                let mut ctx = Context::acquire();
+                let (table, ids) = (numbered::<m![W], m![W]>(&mut ctx).await, index(&mut ctx).await);
+                let rows = launch(of_a_tile, (&mut *ctx, &table, &ids, from, first)).await;
+                let found = rows.to_host::<m![S, W]>(&mut ctx.pdma).await.to_buf();
+                crate::assert_same(&found, &expected(first, from as i32, 16));
+            }
+        });
+    }
+
+    #[test]
+    fn a_tile_ends_with_its_units_of_eight_bytes() {
+        let fault = |bytes: usize| {
+            block_on(async {
+                let mut ctx = Context::acquire();
+                let (table, ids) = (numbered::<m![W], m![W]>(&mut ctx).await, index(&mut ctx).await);
+                try_launch(narrow, (&mut *ctx, &table, &ids, bytes)).await
+            })
+        };
+        assert!(fault(8).is_ok());
+        let text = fault(12).expect_err("four bytes are those of another tile").to_string();
+        for part in [
+            "dma_gather_rows: refused: a transfer from HBM writes multiples of 8 bytes",
+            "there is i![S: 0, W: 12]",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+        block_on(async {
+            for first in [0, 4] {
+                let mut ctx = Context::acquire();
+                let (table, ids) = (numbered::<m![B], m![B # 16]>(&mut ctx).await, index(&mut ctx).await);
+                let rows = launch(padded, (&mut *ctx, &table, &ids, first)).await;
+                let found = rows.to_host::<m![S, B]>(&mut ctx.pdma).await.to_buf();
+                crate::assert_same(&found, &expected(first, 0, 12));
+            }
+        });
+    }
+
+    #[test]
+    fn rows_start_in_the_first_slice() {
+        let ran = |first: usize| {
+            block_on(async {
+                let mut ctx = Context::acquire();
+                let (table, ids) = (numbered::<m![W], m![W]>(&mut ctx).await, index(&mut ctx).await);
+                let zero = HostTensor::<i8, m![P, W]>::zero();
+                let mut cache: Wide<m![P]> = zero.to_hbm(&mut ctx.pdma, 1 << 20).await;
+                try_launch(of_slices, (&mut *ctx, &table, &ids, &mut cache, first)).await
+            })
+        };
+        assert!(ran(0).is_ok());
+        let text = ran(4).expect_err("slices from 4 on").to_string();
+        let part = "dma_scatter_rows: refused: the tile lies from slice 4 on of its tensor, but rows are moved from the first";
+        assert!(text.contains(part) && text.contains("help: start the tile at 0"), "{text}");
+    }
+}

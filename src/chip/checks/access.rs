@@ -47,23 +47,30 @@ pub(crate) fn dma(dma: &Dma, checks: &CheckOptions, call: Call) -> Result<(), Fa
         }
     }
     if checks.alignment {
-        for region in [source, destination] {
-            element_aligned(region, call)?;
-        }
-        if (source.memory, destination.memory) == (Memory::Hbm, Memory::Dm) {
-            for (side, region) in [("source", source), ("destination", destination)] {
-                let (unit, address) = (DMA_HBM_TO_DM_BYTES, region.address);
-                if !address.is_multiple_of(unit as u64) {
-                    let message = format!(
-                        "{} {side} address {address} is no multiple of {unit} bytes, which a transfer from HBM to DM needs",
-                        region.memory
-                    );
-                    return Err(misaligned(region, message, "move the tensor to a multiple of 8", call));
-                }
-            }
-        }
+        ends_aligned(source, destination, call)?;
     }
     moved(core::slice::from_ref(transfer), destination, checks, call)
+}
+
+/// Refuses a move between addresses that are no multiples of the element, and, from HBM to DM, of 8 bytes.
+pub(super) fn ends_aligned(source: &Region, destination: &Region, call: Call) -> Result<(), Fault> {
+    for region in [source, destination] {
+        element_aligned(region, call)?;
+    }
+    if (source.memory, destination.memory) != (Memory::Hbm, Memory::Dm) {
+        return Ok(());
+    }
+    for (side, region) in [("source", source), ("destination", destination)] {
+        let (unit, address) = (DMA_HBM_TO_DM_BYTES, region.address);
+        if !address.is_multiple_of(unit as u64) {
+            let message = format!(
+                "{} {side} address {address} is no multiple of {unit} bytes, which a transfer from HBM to DM needs",
+                region.memory
+            );
+            return Err(misaligned(region, message, "move the tensor to a multiple of 8", call));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a copy between units whose tensors its engines do not reach, or that writes where it should not.

@@ -1,6 +1,6 @@
 //! Gathers and scatters: what the index holds, and what it may not share with what is written.
 
-use super::access::{element_aligned, moved};
+use super::access::{element_aligned, ends_aligned, moved};
 use super::bounds::{Call, in_memory};
 use super::fault::{CheckOptions, Fault, FaultKind};
 use crate::chip::execute::indexed::{NO_ROW, RowStrips};
@@ -8,7 +8,6 @@ use crate::chip::memory::fills::Origin;
 use crate::chip::memory::place::{Coordinates, Place, first_shared};
 use crate::chip::memory::{Unit, separate};
 use crate::command::{Duplicates, IndexedDma, Memory, Region, RowKey};
-use crate::spec::DMA_HBM_TO_DM_BYTES;
 use std::collections::HashMap;
 
 /// Refuses a move by an index that the DMA engines cannot do, or that writes where it should not.
@@ -17,21 +16,8 @@ pub(crate) fn access(own: &IndexedDma, checks: &CheckOptions, call: Call) -> Res
     in_memory(own.side(), &[Memory::Dm], call)?;
     in_memory(&own.index, &[Memory::Hbm, Memory::Dm], call)?;
     if checks.alignment {
-        for region in [&own.source, &own.destination, &own.index] {
-            element_aligned(region, call)?;
-        }
-        let unit = DMA_HBM_TO_DM_BYTES as u64;
-        for (side, region) in [("source", &own.source), ("destination", &own.destination)] {
-            if own.call.gathers() && !region.address.is_multiple_of(unit) {
-                let (memory, address) = (region.memory, region.address);
-                let message = format!(
-                    "{memory} {side} address {address} is no multiple of {unit} bytes, which a transfer from HBM to DM needs"
-                );
-                let bytes = address..address.saturating_add(1);
-                let help = "move the tensor to a multiple of 8";
-                return Err(call.fault(FaultKind::Misaligned, message, help).at(memory, 0, bytes));
-            }
-        }
+        ends_aligned(&own.source, &own.destination, call)?;
+        element_aligned(&own.index, call)?;
     }
     let written = if own.call.gathers() { own.spread() } else { own.all_rows() };
     moved(core::slice::from_ref(&written), &own.destination, checks, call)
@@ -76,6 +62,21 @@ fn named(index: &Region, key: &RowKey) -> String {
     name.unwrap_or_else(|| format!("element {} of unit {}", key.position, key.unit))
 }
 
+/// The byte offsets of so many rows, as far as an index can hold them: `0, 64, … to 2496`.
+fn byte_offsets(scale: i64, count: i64) -> String {
+    let last = (count - 1).min(i64::from(i32::MAX) / scale);
+    let text = match last {
+        0 => "0".to_string(),
+        1 => format!("0 and {scale}"),
+        _ => format!("0, {scale}, … to {}", last * scale),
+    };
+    if last + 1 == count {
+        text
+    } else {
+        format!("{text}, or the numbers of rows: `i32` holds no more bytes")
+    }
+}
+
 /// The rows that the elements of an index name. `origin` says why an element of the index is not initialised.
 pub(crate) fn rows(
     own: &IndexedDma,
@@ -113,8 +114,7 @@ pub(crate) fn rows(
         let (what, most) = if scale == 1 {
             (format!("row {offset}"), format!("row numbers from 0 to {}", count - 1))
         } else {
-            let most = format!("byte offsets of rows: 0, {scale}, … to {}", (count - 1) * scale);
-            (format!("byte {offset}"), most)
+            (format!("byte {offset}"), format!("byte offsets of rows: {}", byte_offsets(scale, count)))
         };
         let name = named(index, key);
         let place = Place::Region(*own.table()).describe();

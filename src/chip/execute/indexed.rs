@@ -32,7 +32,8 @@ fn read_from(space: &impl Space, index: &Region, keys: &[RowKey]) -> Vec<Option<
     keys.iter().map(&mut read).collect()
 }
 
-/// The row numbers of a list that name no row of the table, and move nothing. Only with the check of bounds turned off.
+/// Stands in a list for an element of the index that names no row of the table, or that nobody wrote: nothing moves. Only with
+/// the checks turned off that refuse it.
 pub(crate) const NO_ROW: usize = usize::MAX;
 
 /// The strips of one row, from its first element on.
@@ -105,12 +106,17 @@ impl RowStrips {
 }
 
 /// Moves the rows of a list, in the order of the index. Everything has been checked.
-pub(crate) fn run(own: &IndexedDma, list: &[usize], hbm: &mut Vec<Hbm>, units: &mut Vec<Unit>) {
-    let keys = own.keys();
+pub(crate) fn run(
+    own: &IndexedDma,
+    keys: &[RowKey],
+    list: &[usize],
+    hbm: &mut Vec<Hbm>,
+    units: &mut Vec<Unit>,
+) {
     if own.call.gathers() {
-        between(own, &keys, list, hbm, units);
+        between(own, keys, list, hbm, units);
     } else {
-        between(own, &keys, list, units, hbm);
+        between(own, keys, list, units, hbm);
     }
 }
 

@@ -124,7 +124,7 @@ impl Deriver<'_> {
             }
         }
         let engines =
-            queues.into_iter().map(|(engine, commands)| EngineQueue { engine, commands, index_bytes: 0 });
+            queues.into_iter().map(|(engine, commands)| EngineQueue { engine, commands, lists: Vec::new() });
         Ok(DmaOperation { engines: engines.collect(), coverage })
     }
 

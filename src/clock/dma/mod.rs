@@ -21,7 +21,6 @@ mod walk;
 
 pub use derive::{DmaOptions, derive};
 pub use hbm_models::{BookHbm, Remembered};
-pub(crate) use operation::Rows;
 pub use operation::{Coverage, DmaOperation, Engine, EngineQueue, EngineSplit};
 pub use packet::{PacketRun, packet_runs, whole_run};
 pub use sequencer::{Medium, PairedEntry, PairedSequencer, Side};

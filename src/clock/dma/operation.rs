@@ -57,15 +57,21 @@ pub struct EngineQueue {
     pub engine: Engine,
     /// Its commands.
     pub commands: Vec<PairedSequencer>,
-    /// Bytes of an index that it reads first: then `commands` are the rows of a single command, whose outermost loop has a
-    /// list of offsets in place of a stride. 0: there is no index.
-    pub index_bytes: u64,
+    /// Where an index names rows: how many of `commands`, from the first on, are the rows of a single command, whose
+    /// outermost loop has a list of offsets in place of a stride; then those of the next one. Empty: there is no index.
+    pub lists: Vec<usize>,
 }
 
 impl EngineQueue {
-    /// Commands that start one after another: one where an index lists them.
-    pub fn startups(&self) -> u64 {
-        if self.index_bytes > 0 { 1 } else { self.commands.len() as u64 }
+    /// What starts at once, in order: a command, or the rows of one.
+    pub fn starts(&self) -> impl Iterator<Item = &[PairedSequencer]> {
+        let alone = if self.lists.is_empty() { self.commands.len() } else { 0 };
+        let lengths = self.lists.iter().copied().chain(core::iter::repeat_n(1, alone));
+        lengths.scan(&self.commands[..], |rest, length| {
+            let (own, behind) = rest.split_at(length);
+            *rest = behind;
+            Some(own)
+        })
     }
 }
 
@@ -82,6 +88,11 @@ impl DmaOperation {
     /// An operation of commands that were made by hand.
     pub fn of(engines: Vec<EngineQueue>) -> Self {
         Self { engines, coverage: Coverage::Exact }
+    }
+
+    /// Whether an index names rows.
+    pub fn has_lists(&self) -> bool {
+        self.engines.iter().any(|queue| !queue.lists.is_empty())
     }
 
     /// All commands.
@@ -112,11 +123,12 @@ impl DmaOperation {
 }
 
 /// The rows of one command: `[16 : index] of [64 : 1] : 64 @ HBM(0) 0x0 -> …`.
-pub(crate) struct Rows<'a>(pub(crate) usize, pub(crate) &'a PairedSequencer);
+struct Rows<'a>(&'a [PairedSequencer]);
 
 impl fmt::Display for Rows<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "[{} : index] of {}", self.0, self.1)
+        let Some(first) = self.0.first() else { return Ok(()) };
+        write!(f, "[{} : index] of {first}", self.0.len())
     }
 }
 
@@ -125,23 +137,20 @@ impl fmt::Display for Rows<'_> {
 impl fmt::Display for DmaOperation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = "";
-        let listed = self.engines.iter().any(|queue| queue.index_bytes > 0);
-        let shared = !listed && self.engines.len() > 1 && self.is_homogeneous();
+        let shared = !self.has_lists() && self.engines.len() > 1 && self.is_homogeneous();
         if shared {
             for command in &self.engines[0].commands {
                 write!(f, "{separator}all engines: {}", command.loops())?;
                 separator = "\n";
             }
         }
-        for EngineQueue { engine, commands, index_bytes } in &self.engines {
-            if let (1.., Some(first)) = (*index_bytes, commands.first()) {
-                write!(f, "{separator}engine {engine}: {}", Rows(commands.len(), first))?;
-                separator = "\n";
-                continue;
-            }
-            for command in commands {
-                write!(f, "{separator}engine {engine}: ")?;
-                if shared {
+        for queue in &self.engines {
+            for rows in queue.starts() {
+                let Some(command) = rows.first() else { continue };
+                write!(f, "{separator}engine {}: ", queue.engine)?;
+                if !queue.lists.is_empty() {
+                    write!(f, "{}", Rows(rows))?;
+                } else if shared {
                     let base = |side| (command.medium(side), command.base(side));
                     let ((from, a), (to, b)) = (base(Side::Source), base(Side::Destination));
                     write!(f, "{from} {a:#x} -> {to} {b:#x}")?;
@@ -164,7 +173,7 @@ mod tests {
     fn shared_loops_are_printed_once() {
         let queue = |pe, base, limit| EngineQueue {
             engine: Engine { chip: 0, cluster: 1, pe },
-            index_bytes: 0,
+            lists: Vec::new(),
             commands: vec![
                 PairedSequencer::new(
                     (Medium::Hbm { chip: 0 }, base),

@@ -5,7 +5,7 @@
 //!   command = 500 + max(read side, write side)       other medium, or other cluster
 //!             500 + read side + write side           same medium: HBM, or DM of one cluster
 //!             500 + max(both, bytes / 30)            other chip
-//!             500 + max(index / 256, both)             rows of an index, all together one command
+//!             500 + max(index / 256, both)             rows of an index, with one list of offsets
 //!   all     = max(commands of an engine, one after another;  500 + HBM of all engines;  500 + PCIe)
 //! ```
 //!
@@ -17,12 +17,16 @@ use super::sequencer::{Medium, PairedSequencer, Side};
 use super::traffic::{CLUSTER_DMNS, Traffic};
 use crate::clock::cost::CostClass;
 use crate::command::HostTransfer;
+use crate::scalar::ElementType;
 use crate::spec::{
     CLUSTER_PES, CLUSTERS, CORE_CYCLE_TICKS, DMA_REQUEST_BYTES, DMA_STARTUP_CYCLES, PCIE_BYTES_PER_CYCLE,
     PCIE_STARTUP_CYCLES,
 };
 use core::fmt;
 use std::collections::BTreeMap;
+
+/// Bytes of an index per row.
+const INDEX_BYTES: usize = ElementType::I32.bits() / 8;
 
 /// How the sides of a command add up where both use the same medium. The pages count both ways.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -333,21 +337,20 @@ fn engine_time(
     hbm: &mut impl HbmTime,
     shared: &mut Option<SameMedium>,
 ) -> EngineTime {
+    let commands = queue.starts().count() as u64;
     let mut total = EngineTime {
         engine: queue.engine,
-        commands: queue.startups(),
+        commands,
         bytes: 0,
         requests: 0,
-        startup_ticks: queue.startups() * DMA_STARTUP_CYCLES * CORE_CYCLE_TICKS,
+        startup_ticks: commands * DMA_STARTUP_CYCLES * CORE_CYCLE_TICKS,
         read: SideTime::default(),
         write: SideTime::default(),
         data_ticks: 0,
         bound: Bound::Nothing,
     };
     let mut longest = 0;
-    // The rows of an index are one command.
-    let together = if queue.index_bytes > 0 { queue.commands.len() } else { 1 };
-    for commands in queue.commands.chunks(together.max(1)) {
+    for commands in queue.starts() {
         let (read, read_bound) = side_time(queue.engine, commands, Side::Source, hbm);
         let (write, write_bound) = side_time(queue.engine, commands, Side::Destination, hbm);
         let command = &commands[0];
@@ -363,7 +366,8 @@ fn engine_time(
             longer
         };
         // The engine reads the index beside the rows.
-        let index = queue.index_bytes.div_ceil(DMA_REQUEST_BYTES as u64) * CORE_CYCLE_TICKS;
+        let index_bytes = if queue.lists.is_empty() { 0 } else { commands.len() * INDEX_BYTES };
+        let index = index_bytes.div_ceil(DMA_REQUEST_BYTES) as u64 * CORE_CYCLE_TICKS;
         let (ticks, bound) = if index > ticks { (index, Bound::Engine) } else { (ticks, bound) };
         if from == to {
             *shared = Some(same_medium);

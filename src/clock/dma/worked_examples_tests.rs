@@ -66,7 +66,11 @@ fn one(command: PairedSequencer) -> DmaOperation {
 
 fn queue(cluster: usize, pe: usize, commands: Vec<PairedSequencer>) -> DmaOperation {
     commands.iter().for_each(|command| assert_eq!(command.check(), Ok(())));
-    DmaOperation::of(vec![EngineQueue { engine: Engine { chip: 0, cluster, pe }, commands, index_bytes: 0 }])
+    DmaOperation::of(vec![EngineQueue {
+        engine: Engine { chip: 0, cluster, pe },
+        commands,
+        lists: Vec::new(),
+    }])
 }
 
 fn together(operations: Vec<DmaOperation>) -> DmaOperation {

@@ -4,15 +4,13 @@
 
 use super::indexed::{IndexedConfig, IndexedPlan, check_key};
 use super::link::OnChip;
-use super::{AtRest, sealed};
-use crate::command::{Address, Duplicates, IndexedCall, IndexedDma, Operation, Part, Region};
+use super::{AtRest, check_units_of_tile, sealed};
+use crate::command::{Address, Duplicates, Footprint, IndexedCall, IndexedDma, Operation, Region};
 use crate::error::{PlanError, refuse};
 use crate::mapping::M;
-use crate::runtime::dma_of_kernel;
 use crate::runtime::fault::accept;
+use crate::runtime::{Dma, DmaContext, DmaValues as _, dma_of_kernel};
 use crate::scalar::Scalar;
-use crate::sequencer::transfer::contiguous_elements;
-use crate::spec;
 use crate::tensor::{
     DmTensor, DmTensorView, DmTensorViewMut, HbmTensor, HbmTensorView, HbmTensorViewMut, check_dma_address,
 };
@@ -54,9 +52,8 @@ row_index! {
         => DmTensor<i32, Chip, Cluster, Slice, Element>, self: self.region();
 }
 
-/// Rows go from and to the first slice on, and those that a gather writes into a tile end with its bytes.
-fn check_tiles(config: &IndexedConfig, regions: [&Region; 3]) -> Result<(), PlanError> {
-    let name = config.call.name();
+/// Rows go from and to the first slice on.
+fn check_tiles(name: &'static str, regions: [&Region; 3]) -> Result<(), PlanError> {
     for region in regions {
         if !region.part.starts_in_first_unit() {
             refuse!(
@@ -68,21 +65,6 @@ fn check_tiles(config: &IndexedConfig, regions: [&Region; 3]) -> Result<(), Plan
             );
         }
     }
-    let [_, destination, _] = regions;
-    let row = contiguous_elements(&config.loops.payload) * destination.footprint.element.bits();
-    if config.call.gathers()
-        && destination.part != Part::WHOLE
-        && !row.is_multiple_of(8 * spec::DMA_HBM_TO_DM_BYTES)
-    {
-        refuse!(
-            "rows beside a tile",
-            "{}: a transfer from HBM writes multiples of {} bytes, but rows in the tile have runs of {} bits; \
-             help: pad the rows of the tensor, or gather into a tensor of its own and move it with `.to_dm_view(…)`",
-            str(name),
-            number(spec::DMA_HBM_TO_DM_BYTES),
-            number(row),
-        );
-    }
     Ok(())
 }
 
@@ -93,7 +75,7 @@ fn indexed(
     [source, destination, index]: [Region; 3],
     (scale, duplicates): (usize, Duplicates),
 ) -> Operation {
-    accept(config.call.name(), check_tiles(config, [&source, &destination, &index]));
+    accept(config.call.name(), check_tiles(config.call.name(), [&source, &destination, &index]));
     let loops = &config.loops;
     Operation::Indexed(Box::new(IndexedDma {
         call: config.call,
@@ -110,41 +92,47 @@ fn indexed(
     }))
 }
 
-/// A gather into a region of DM.
+/// A gather into a region of DM, all of a tensor or a tile of it.
 #[track_caller]
-fn gather(dma: &mut impl OnChip, config: &IndexedConfig, [table, index, destination]: [Region; 3]) {
+fn gather(
+    dma: &mut DmaContext<{ Dma::Tensor }>,
+    config: &IndexedConfig,
+    [table, index, destination]: [Region; 3],
+    tensor: &Footprint,
+) {
     let name = config.call.name();
     accept(name, check_dma_address("HBM source", table.address));
     accept(name, check_dma_address("DM destination", destination.address));
     let scale = if config.call == IndexedCall::Gather { accept(name, config.row_bytes()) } else { 1 };
-    dma.engines().execute(indexed(config, [table, destination, index], (scale, Duplicates::Equal)));
+    let operation = indexed(config, [table, destination, index], (scale, Duplicates::Equal));
+    accept(name, check_units_of_tile(&operation, tensor));
+    dma.execute(operation);
 }
 
 /// A gather into a new tensor in DM.
 #[track_caller]
-fn gathered<D: Scalar, Chip: M, Element: M, Cluster: M, Slice: M, Element2: M>(
-    table: HbmTensorView<'_, D, Chip, Element>,
-    dma: &mut impl OnChip,
+fn gathered<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>(
+    dma: &mut DmaContext<{ Dma::Tensor }>,
     config: &IndexedConfig,
-    index: Region,
+    [table, index]: [Region; 2],
     address: Address,
-) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
-    let mut tensor =
-        DmTensor::<D, Chip, Cluster, Slice, Element2>::made(dma.engines(), config.call.name(), address);
-    gather(dma, config, [table.region(), index, tensor.view_mut().region()]);
+) -> DmTensor<D, Chip, Cluster, Slice, Element> {
+    let mut tensor = DmTensor::<D, Chip, Cluster, Slice, Element>::made(dma, config.call.name(), address);
+    let region = tensor.view_mut().region();
+    gather(dma, config, [table, index, region], &region.footprint);
     tensor
 }
 
 /// A scatter into a region of HBM.
 #[track_caller]
 fn scatter(
-    dma: &mut impl OnChip,
+    dma: &mut DmaContext<{ Dma::Tensor }>,
     config: &IndexedConfig,
     [source, index, output]: [Region; 3],
     (scaled, duplicates): (bool, Duplicates),
 ) {
     let scale = if scaled { accept(config.call.name(), config.row_bytes()) } else { 1 };
-    dma.engines().execute(indexed(config, [source, output, index], (scale, duplicates)));
+    dma.execute(indexed(config, [source, output, index], (scale, duplicates)));
 }
 
 /// Refuses a scatter whose index is not made for its key.
@@ -208,7 +196,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
                 DmTensor<D, Chip, Cluster2, Slice2, Element2>,
             >::GATHER
         };
-        gathered(self.view(), dma, config, index.view().region(), address)
+        gathered(dma, config, [self.view().region(), index.view().region()], address)
     }
 
     /// The same by **numbers** of rows, which are in HBM or in DM: see [`Self::dma_gather`]. Rows may be padded and lie
@@ -232,7 +220,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
                 DmTensor<D, Chip, Cluster2, Slice2, Element2>,
             >::GATHER_ROWS
         };
-        gathered(self.view(), dma, config, index.index_region(), address)
+        gathered(dma.engines(), config, [self.view().region(), index.index_region()], address)
     }
 }
 
@@ -253,7 +241,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensorView<'_, D, Chip, Element> {
                 DmTensor<D, Chip, Cluster2, Slice2, Element2>,
             >::GATHER
         };
-        gathered(self, dma, config, index.view().region(), address)
+        gathered(dma, config, [self.region(), index.view().region()], address)
     }
 
     /// Copies rows of the tensor to DM: see [`HbmTensor::dma_gather_rows`].
@@ -272,7 +260,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensorView<'_, D, Chip, Element> {
                 DmTensor<D, Chip, Cluster2, Slice2, Element2>,
             >::GATHER_ROWS
         };
-        gathered(self, dma, config, index.index_region(), address)
+        gathered(dma.engines(), config, [self.region(), index.index_region()], address)
     }
 
     /// Copies rows of the tensor into a view in DM: see [`HbmTensor::dma_gather`]. The address is that of the view.
@@ -291,7 +279,8 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensorView<'_, D, Chip, Element> {
                 DmTensor<D, Chip, Cluster2, Slice2, Element2>,
             >::GATHER
         };
-        gather(dma, config, [self.region(), index.view().region(), destination.region()]);
+        let regions = [self.region(), index.view().region(), destination.region()];
+        gather(dma.engines(), config, regions, destination.tensor());
     }
 
     /// Copies rows of the tensor into a view in DM: see [`HbmTensor::dma_gather_rows`]. The address is that of the view.
@@ -310,7 +299,8 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensorView<'_, D, Chip, Element> {
                 DmTensor<D, Chip, Cluster2, Slice2, Element2>,
             >::GATHER_ROWS
         };
-        gather(dma, config, [self.region(), index.index_region(), destination.region()]);
+        let regions = [self.region(), index.index_region(), destination.region()];
+        gather(dma.engines(), config, regions, destination.tensor());
     }
 }
 
@@ -395,7 +385,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
             >::SCATTER_ROWS
         };
         let regions = [self.view().region(), index.index_region(), output.view_mut().region()];
-        scatter(dma, config, regions, (false, duplicates));
+        scatter(dma.engines(), config, regions, (false, duplicates));
     }
 }
 
@@ -421,7 +411,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
             >::SCATTER
         };
         let regions = [self.region(), index.view().region(), output.region()];
-        scatter(dma, config, regions, (scaled, Duplicates::Equal));
+        scatter(dma.engines(), config, regions, (scaled, Duplicates::Equal));
     }
 
     /// Copies the rows of the tensor to rows of a view in HBM: see [`DmTensor::dma_scatter_rows`].
@@ -442,6 +432,6 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
             >::SCATTER_ROWS
         };
         let regions = [self.region(), index.index_region(), output.region()];
-        scatter(dma, config, regions, (false, duplicates));
+        scatter(dma.engines(), config, regions, (false, duplicates));
     }
 }

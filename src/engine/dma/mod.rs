@@ -148,11 +148,16 @@ pub(crate) fn dma_operation(source: Region, destination: Region, transfer: Trans
 }
 
 /// A transfer from HBM to DM writes whole units of 8 bytes: into a tile only where they hold no element of another one.
-pub(crate) fn check_units_of_tile(dma: &Operation, tensor: &Footprint) -> Result<(), PlanError> {
-    let Operation::Dma(dma) = dma else { return Ok(()) };
-    let Dma { source, destination: tile, transfer, .. } = &**dma;
+pub(crate) fn check_units_of_tile(operation: &Operation, tensor: &Footprint) -> Result<(), PlanError> {
+    let (name, source, tile, transfer, inner) = match operation {
+        Operation::Dma(own) => ("to_dm", &own.source, &own.destination, &own.transfer, &own.transfer),
+        Operation::Indexed(own) => {
+            (own.call.name(), &own.source, &own.destination, &own.spread(), &own.payload)
+        }
+        Operation::TensorUnit(_) | Operation::UnitCopy(_) => return Ok(()),
+    };
     let (bits, unit) = (tensor.element.bits(), 8 * spec::DMA_HBM_TO_DM_BYTES);
-    let run = contiguous_elements(transfer) * bits;
+    let run = contiguous_elements(inner) * bits;
     if tile.part == Part::WHOLE || source.memory != Memory::Hbm || run.is_multiple_of(unit) {
         return Ok(());
     }
@@ -181,8 +186,9 @@ pub(crate) fn check_units_of_tile(dma: &Operation, tensor: &Footprint) -> Result
     let what = tensor.guard.element(&there).unwrap_or_else(|| format!("position {}", there[3]));
     refuse!(
         "DMA beside a tile",
-        "to_dm: a transfer from HBM writes multiples of {} bytes, but behind the last bytes of the tile there is {} of its \
+        "{}: a transfer from HBM writes multiples of {} bytes, but behind the last bytes of the tile there is {} of its \
          tensor; help: pad the innermost axis of the tensor, so that tiles have bytes of their own",
+        str(name),
         number(spec::DMA_HBM_TO_DM_BYTES),
         str(&what),
     )

@@ -1,11 +1,12 @@
 //! The rules of DMA transfers, each with a neighbour that is accepted.
 
 use super::*;
-use crate::mapping::M;
+use crate::command::IndexedCall;
+use crate::mapping::{Expr, M};
 use crate::prelude::{axes, m};
-use crate::scalar::ElementType::{self, I4, I8};
+use crate::scalar::ElementType::{self, I4, I8, I32};
 
-axes![A = 2, B = 8, C = 3, K = 12, S = 4];
+axes![A = 2, B = 8, C = 3, K = 12, S = 4, V = 10, E = 15, F = 16, Single = 1];
 
 fn hbm<Element: M>(element: ElementType) -> Shape {
     Shape::hbm(element, <m![1]>::EXPR, Element::EXPR)
@@ -82,4 +83,51 @@ fn another_order_is_advised_where_it_helps() {
         let message = message(&source, &destination);
         assert!(message.contains("help: make the innermost axis the same"), "{message}");
     }
+}
+
+/// A gather by row numbers: the rule and the message, nothing where it is accepted.
+fn gather(table: &Shape, index: &'static Expr, side: &Shape) -> Option<(&'static str, String)> {
+    let index = Shape::hbm(I32, table.chip, index);
+    let refused = derive_indexed(IndexedCall::GatherRows, table, &index, side).err();
+    refused.map(|error| (error.rule(), error.message().to_string()))
+}
+
+#[track_caller]
+fn refused_rows(found: Option<(&'static str, String)>, rule: &str, parts: &[&str]) {
+    let (found, message) = found.expect("is refused");
+    assert_eq!(found, rule, "{message}");
+    assert!(parts.iter().all(|part| message.contains(part)), "{message}");
+}
+
+/// The axis of the rows is found by its positions: one is none.
+#[test]
+fn a_table_of_one_row_has_no_row_axis() {
+    let side = dm::<m![S # 256], m![B]>(I8);
+    let found = gather(&hbm::<m![Single, B]>(I8), <m![S]>::EXPR, &side);
+    let parts = ["all that has more than one position is in", "by an axis", "of two or more positions"];
+    refused_rows(found, "row axis", &parts);
+    assert_eq!(gather(&hbm::<m![A, B]>(I8), <m![S]>::EXPR, &side), None);
+}
+
+/// `E = 15` in parts of 4, one of them in the index and one in a row: the last row lacks an element.
+#[test]
+fn all_rows_hold_the_same_elements() {
+    let side = dm::<m![E # 16 / 4 # 256], m![E # 16 % 4, B]>(I8);
+    let found = gather(&hbm::<m![V, E # 16 % 4, B]>(I8), <m![E # 16 / 4]>::EXPR, &side);
+    refused_rows(found, "ragged rows", &["share padding", "pad the axes of the index"]);
+    let side = dm::<m![F / 4 # 256], m![F % 4, B]>(I8);
+    assert_eq!(gather(&hbm::<m![V, F % 4, B]>(I8), <m![F / 4]>::EXPR, &side), None);
+}
+
+/// Parts of a product in the chips of a table.
+#[test]
+fn chips_hold_whole_axes() {
+    type Group = m![[A, C] # 8];
+    let table = |chip, element| Shape::hbm(I8, chip, element);
+    let side = |chip, element| Shape::dm(I8, chip, <m![1 # 2]>::EXPR, <m![S # 256]>::EXPR, element);
+    let [chip, inside] = [<m![{ Group } / 4]>::EXPR, <m![{ Group } % 4, B]>::EXPR];
+    let found = gather(&table(chip, <m![V, { Group } % 4, B]>::EXPR), <m![S]>::EXPR, &side(chip, inside));
+    refused_rows(found, "row chips", &["hold parts of a product", "spread an axis over the chips"]);
+    let [chip, inside] = [<m![A]>::EXPR, <m![C, B]>::EXPR];
+    assert_eq!(gather(&table(chip, <m![V, C, B]>::EXPR), <m![S]>::EXPR, &side(chip, inside)), None);
 }
