@@ -48,7 +48,7 @@ fn operands_are_for_their_group() {
     assert_eq!(ids(1), [Some(one), None, Some(one)]);
     type Operand = VeBranchOperand<f32, m![1]>;
     let inputs = |operands| -> Vec<(ValidBranchIds, OperandSource)> {
-        let all = group_inputs::<f32, m![1]>(operands).expect("constants need no stash");
+        let all = group_inputs::<f32, m![1]>(operands, &mut Vec::new()).expect("constants need no stash");
         all.into_iter().map(|input| (input.ids, input.source)).collect()
     };
     let constant = |v: f32| OperandSource::Constant(v.to_bits());
@@ -57,7 +57,8 @@ fn operands_are_for_their_group() {
     assert_eq!(inputs([None, always(2.0)]), [(one, constant(2.0))]);
     let group = |v, id| Some(Operand::group(VeRhs::constant(v), id));
     assert_eq!(inputs([group(1.0, GroupId::One), group(2.0, GroupId::One)]), [(one, constant(2.0))]);
-    let error = group_inputs([Some(Operand::stash_always()), None]).expect_err("groups have no stash");
+    let error = group_inputs([Some(Operand::stash_always()), None], &mut Vec::new())
+        .expect_err("groups have no stash");
     assert_eq!(error.rule(), "stash missing");
 }
 

@@ -62,13 +62,13 @@ const OF_BITS: [(LogicBinaryOpF32, u32, u32, u32); 3] = [
 ];
 
 /// One operator on eleven lanes, on all paths, with a constant and with an operand per lane.
-fn run(job: impl for<'a> Fn(Lanes<'a>) -> Job<'a>, stream: u32, operand: u32) -> u32 {
+fn run(job: impl for<'a> Fn(Lanes<'a>) -> LaneJob<'a>, stream: u32, operand: u32) -> u32 {
     let operands = [operand.to_le_bytes(); 11];
     let mut all = Vec::new();
-    for path in [Path::Portable, Path::best()] {
+    for path in Path::available() {
         for operand in [Lanes::Constant(operand), Lanes::Each(&operands)] {
-            let mut lanes = [stream.to_le_bytes(); 11];
-            path.run(job(operand), &mut lanes);
+            let mut lanes = [[7; 4]; 11];
+            path.run(Job::Step(job(operand), &[stream.to_le_bytes(); 11]), &mut lanes);
             all.extend(lanes);
         }
     }
@@ -83,9 +83,9 @@ fn binary_operators() {
     let bits = OF_BITS.map(|(op, a, b, result)| (BinaryOperator::LogicF32(op), [a, b, result]));
     let all: Vec<_> = integers.into_iter().chain(floats).chain(bits).collect();
     for &(op, [a, b, result]) in &all {
-        assert_eq!(run(|lanes| Job::Binary(op, BinaryArgMode::Mode01, lanes), a, b), result, "{op:?}");
+        assert_eq!(run(|lanes| LaneJob::Binary(op, BinaryArgMode::Mode01, lanes), a, b), result, "{op:?}");
         assert_eq!(
-            run(|lanes| Job::Binary(op, BinaryArgMode::Mode10, lanes), b, a),
+            run(|lanes| LaneJob::Binary(op, BinaryArgMode::Mode10, lanes), b, a),
             result,
             "{op:?}, turned"
         );
@@ -111,7 +111,7 @@ fn modes_choose_the_arguments() {
         (BinaryArgMode::Mode10, -2.5, -5.5),
         (BinaryArgMode::Mode11, -8.0f32, 0.0f32),
     ] {
-        let of = |op| f32::from_bits(run(|lanes| Job::Binary(BinaryOperator::Fp(op), mode, lanes), a, b));
+        let of = |op| f32::from_bits(run(|lanes| LaneJob::Binary(BinaryOperator::Fp(op), mode, lanes), a, b));
         assert_eq!((of(FpBinaryOp::AddF), of(FpBinaryOp::SubF)), (sum, difference), "{mode:?}");
     }
     // Stream 2, operand 3, constant 5.
@@ -124,8 +124,11 @@ fn modes_choose_the_arguments() {
         (TernaryArgMode::Mode021, 13.0),
         (TernaryArgMode::Mode120, 17.0),
     ] {
-        let found =
-            run(|lanes| Job::Ternary(FpTernaryOp::FmaF, mode, lanes, 5.0), 2f32.to_bits(), 3f32.to_bits());
+        let found = run(
+            |lanes| LaneJob::Ternary(FpTernaryOp::FmaF, mode, lanes, 5.0),
+            2f32.to_bits(),
+            3f32.to_bits(),
+        );
         assert_eq!(f32::from_bits(found), result, "{mode:?}");
     }
 }
@@ -144,12 +147,16 @@ fn functions_and_conversions() {
         (FpUnaryOp::Sin, x.sin()),
         (FpUnaryOp::Cos, x.cos()),
     ] {
-        assert_eq!(f32::from_bits(run(|_| Job::Unary(op), 0.75f32.to_bits(), 0)), result as f32, "{op:?}");
+        assert_eq!(
+            f32::from_bits(run(|_| LaneJob::Unary(op), 0.75f32.to_bits(), 0)),
+            result as f32,
+            "{op:?}"
+        );
     }
-    assert_eq!(f32::from_bits(run(|_| Job::FixedToFloat(31), 3, 0)), 3.0);
-    assert_eq!(f32::from_bits(run(|_| Job::FixedToFloat(30), 3, 0)), 1.5);
-    assert_eq!(run(|_| Job::FloatToFixed(31), 3f32.to_bits(), 0), 3);
-    assert_eq!(run(|_| Job::FloatToFixed(30), 1.5f32.to_bits(), 0), 3);
+    assert_eq!(f32::from_bits(run(|_| LaneJob::FixedToFloat(31), 3, 0)), 3.0);
+    assert_eq!(f32::from_bits(run(|_| LaneJob::FixedToFloat(30), 3, 0)), 1.5);
+    assert_eq!(run(|_| LaneJob::FloatToFixed(31), 3f32.to_bits(), 0), 3);
+    assert_eq!(run(|_| LaneJob::FloatToFixed(30), 1.5f32.to_bits(), 0), 3);
 }
 
 /// Of two NaN the first one wins, in every way to a sum.
@@ -160,8 +167,8 @@ fn reduces() {
     for (op, [x, y, result]) in [
         (ReduceOperator::AddI32, [MAX, 1, MIN].map(|x| x as u32)),
         (ReduceOperator::AddSatI32, [MAX, 1, MAX].map(|x| x as u32)),
-        (ReduceOperator::MaxI32, [-7, 3, 3].map(|x| x as u32)),
-        (ReduceOperator::MinI32, [-7, 3, -7].map(|x| x as u32)),
+        (ReduceOperator::MaxI32, [-7, 3, 3].map(|x: i32| x as u32)),
+        (ReduceOperator::MinI32, [-7, 3, -7].map(|x: i32| x as u32)),
         (ReduceOperator::AddF32, floats(1.5, -4.0, -2.5)),
         (ReduceOperator::MulF32, floats(1.5, -4.0, -6.0)),
         (ReduceOperator::MaxF32, floats(1.5, -4.0, 1.5)),
@@ -174,12 +181,15 @@ fn reduces() {
         let [own, other] = [x, y].map(|bits| [bits.to_le_bytes(); 11]);
         assert_eq!(lanes::combined(op, x, y), result, "{op:?}");
         assert_eq!(lanes::folded(op, x, [y].into_iter()), result, "{op:?}, in a row");
-        for path in [Path::Portable, Path::best()] {
+        for path in Path::available() {
             let mut sums = own;
             path.run(Job::Accumulate(op, &other), &mut sums);
             assert_eq!(sums, [result.to_le_bytes(); 11], "{op:?}, row by row");
             let mut sums = [[7; 4]; 11];
-            path.run(Job::Fold(op, (&[own, other].concat(), 0), &[0, 11]), &mut sums);
+            path.run(
+                Job::Fold(op, (&[own, other].concat(), 0), &lanes::Offsets::new(vec![0, 11])),
+                &mut sums,
+            );
             assert_eq!(sums, [result.to_le_bytes(); 11], "{op:?}, side by side");
         }
         // Sums of two packets in a stream, one lane of which nobody wrote.
