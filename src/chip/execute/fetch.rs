@@ -101,20 +101,11 @@ impl FetchPlan {
     /// The addresses of all pieces of so many bytes in the order of the stream, if the stream is
     /// nothing but these bytes of the memory.
     pub(crate) fn addresses(&self, piece: usize) -> Option<Vec<u32>> {
-        let per_piece = piece * 8 / self.output.bits();
-        let (size, stride) = self.walk.innermost();
-        let contiguous = stride == 1 && size.is_multiple_of(per_piece);
         let plain = self.adapter.changes_nothing() && self.mask.is_none() && self.turns.is_single();
-        if !plain || self.padded != self.packet || !contiguous {
+        if !plain || self.padded != self.packet {
             return None;
         }
-        let address = |position: i64| {
-            let bits = position.checked_mul(self.stored.bits() as i64)?;
-            let byte = if bits % 8 == 0 { u64::try_from(bits / 8).ok()? } else { return None };
-            u32::try_from(self.addresses[0].checked_add(byte)?).ok()
-        };
-        let positions = self.walk.positions(0..self.time * self.packet, per_piece);
-        positions.into_iter().map(address).collect()
+        self.walk.addresses(self.time * self.packet, piece, self.addresses[0], self.stored.bits())
     }
 
     /// Reads the packets of some time steps into `stream`; `stored` and `packets` are scratch.

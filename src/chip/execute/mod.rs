@@ -77,7 +77,7 @@ pub(crate) struct Pass<'a> {
 /// Tells why an element is uninitialised: its tensor, its slice, its first byte.
 pub(crate) type OriginOf<'a> = dyn Fn(&Place, Coordinates, u64) -> Origin + Sync + 'a;
 
-/// Pieces of the stream that an engine takes from DM.
+/// Pieces of the stream that an engine takes from DM, or leaves there.
 #[derive(Debug)]
 struct Packets {
     /// The address of each.
@@ -91,7 +91,11 @@ struct Packets {
 impl Packets {
     /// Pieces of so many bytes, if fetch does nothing but read them.
     fn new(fetch: &FetchPlan, bytes: usize) -> Option<Self> {
-        let starts = fetch.addresses(bytes)?;
+        Self::of(fetch.addresses(bytes)?, bytes)
+    }
+
+    /// Pieces of so many bytes at these addresses.
+    fn of(starts: Vec<u32>, bytes: usize) -> Option<Self> {
         let range = *starts.iter().min()? as usize..*starts.iter().max()? as usize + bytes;
         let is_even = starts.windows(2).all(|pair| pair[1] as usize == pair[0] as usize + bytes);
         Some(Self { starts, range, is_even })
@@ -213,7 +217,7 @@ impl<'a> Pass<'a> {
         let crossing = self.vector.as_ref().filter(|own| own.crosses_slices());
         match (crossing, &self.exchange) {
             (Some(own), _) => self.run_across(own, units, exchanged.rows()),
-            (None, Some(_)) if self.run_in_place(units) => {}
+            (None, Some(_)) if self.run_directly(units) || self.run_in_place(units) => {}
             (None, Some(_)) => {
                 let sent = self.sent_rows(units, exchanged.rows());
                 self.run_slices(sent.as_ref(), units);
