@@ -194,6 +194,16 @@ impl<'a> Moves<'a> {
         runs > 1 && units.saturating_mul(self.hull(Side::Source)) / 16 <= runs.saturating_mul(16)
     }
 
+    /// Whether all elements are one run on both sides, from the first element of the source on.
+    pub(crate) fn is_single_run(&self) -> bool {
+        let is_run = match &self.loops[..] {
+            [] => true,
+            [own] => own.is_run(),
+            _ => false,
+        };
+        is_run && self.always && self.transfer.source_start.is_first()
+    }
+
     /// Whether every element between the first and the last one of every destination unit is written.
     pub(crate) fn fills_destination(&self) -> bool {
         let mut loops: Vec<(usize, Step)> =

@@ -1,5 +1,6 @@
 //! DMA transfers between and inside HBM and DM, and copies between slices, clusters and chips.
 
+use crate::chip::memory::copy::{Elements, move_runs};
 use crate::chip::memory::place::{Place, spans_meet};
 use crate::chip::memory::row::Row;
 use crate::chip::memory::runs::{Runs, all_initialised, set_initialised};
@@ -104,11 +105,11 @@ fn between(dma: &Dma, source: &impl Space, destination: &mut impl SpaceMut) {
     let element = dma.source.footprint.element;
     let known = Known::new(dma, source);
     let mut row = Row::new(element);
-    let end = dma.destination.end();
-    known.moves.for_each_strip(known.bits, |strip| {
-        row.clear(element);
-        row.read_runs(source, strip.from(dma.source.address), known.initialised);
-        row.write_runs(0, destination, strip.to(dma.destination.address), end, known.dense);
+    let Known { bits, initialised, dense: marked, .. } = known;
+    let elements = Elements { bits, initialised, marked, end: dma.destination.end() };
+    known.moves.for_each_strip(bits, |strip| {
+        let (from, to) = (strip.from(dma.source.address), strip.to(dma.destination.address));
+        move_runs((source, from), (destination, to), elements, &mut row);
     });
     known.mark(dma, destination);
 }

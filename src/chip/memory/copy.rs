@@ -1,0 +1,227 @@
+//! Runs on their way from one memory to another, or between a memory and the host, without a stop in between.
+//!
+//! Whole bytes that somebody wrote are copied from block to block. All others go through a [`Row`], which knows what to do with
+//! half bytes, with elements that nobody wrote, and with runs that lie in two blocks.
+
+use super::row::Row;
+use super::runs::{Runs, fitting};
+use super::{PieceMut, Space, SpaceMut};
+
+/// What is known about the elements of a move.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Elements {
+    /// The bits of an element.
+    pub(crate) bits: usize,
+    /// Somebody wrote all of them, which needs no look.
+    pub(crate) initialised: bool,
+    /// The caller notes that they are initialised where they go.
+    pub(crate) marked: bool,
+    /// Bytes of the destination from here on are not expected to follow soon.
+    pub(crate) end: u64,
+}
+
+/// Runs in bytes: the address of the first one.
+#[derive(Clone, Copy, Debug)]
+struct ByteRuns {
+    unit: usize,
+    address: u64,
+    step: usize,
+    run: usize,
+    count: usize,
+}
+
+impl ByteRuns {
+    /// Of runs of elements of so many bits. `None`: one starts or ends inside of a byte.
+    fn of(runs: Runs, bits: usize) -> Option<Self> {
+        let bytes = |elements: usize| (elements * bits).is_multiple_of(8).then_some(elements * bits / 8);
+        let address = runs.address + bytes(runs.position)? as u64;
+        let (step, run) = (bytes(runs.stride)?, bytes(runs.run)?);
+        Some(Self { unit: runs.unit, address, step, run, count: runs.count })
+    }
+
+    /// The runs behind so many of them.
+    fn behind(self, count: usize) -> Self {
+        Self { address: self.address + (count * self.step) as u64, count: self.count - count, ..self }
+    }
+
+    /// The bytes from the first to the last one of so many runs.
+    fn hull(self, count: usize) -> usize {
+        (count - 1) * self.step + self.run
+    }
+
+    /// How many of the leading runs lie in the first of the blocks, or 1, and what lies from the first to the last of them,
+    /// where somebody wrote all of their bytes.
+    fn leading(self, space: &impl Space, initialised: bool) -> (usize, Option<&[u8]>) {
+        let piece = space.piece(self.unit, self.address);
+        let Some((block, piece)) = piece.and_then(|piece| Some((piece.block?, piece))) else {
+            return (1, None);
+        };
+        let room = block.bytes().len().saturating_sub(piece.start).min(piece.len);
+        let count = fitting(room, self.step, self.run, self.count);
+        if count == 0 {
+            return (1, None);
+        }
+        let hull = piece.start..piece.start + self.hull(count);
+        let run = |k: usize| piece.start + k * self.step..piece.start + k * self.step + self.run;
+        // Looking at the gaps, too, is quicker where they are small.
+        let is_whole = initialised
+            || self.step <= 64 * self.run && block.all_initialised(hull.clone())
+            || (0..count).all(|k| block.all_initialised(run(k)));
+        (count, is_whole.then(|| &block.bytes()[hull]))
+    }
+
+    /// Writes as many of the leading runs as lie in the first of the blocks. `input` has one every `step` bytes.
+    fn write(self, (input, step): (&[u8], usize), space: &mut impl SpaceMut, elements: Elements) -> usize {
+        let piece = space.piece_mut(self.unit, self.address, elements.end);
+        let Some(PieceMut { block, start, len }) = piece else { return 0 };
+        let count = fitting(len, self.step, self.run, self.count);
+        if count == 0 {
+            return 0;
+        }
+        let hull = start..start + self.hull(count);
+        block.grow(hull.end);
+        let (bytes, initialised) = block.parts_mut();
+        copy_runs((input, step), (&mut bytes[hull.clone()], self.step), self.run, count);
+        if elements.marked {
+            return count;
+        }
+        if count == 1 || self.step == self.run {
+            initialised.set(hull);
+        } else {
+            (0..count).for_each(|k| initialised.set(start + k * self.step..start + k * self.step + self.run));
+        }
+        count
+    }
+}
+
+/// Moves runs from one memory to another. `row` is scratch, of the type of the elements.
+pub(crate) fn move_runs(
+    (source, from): (&impl Space, Runs),
+    (destination, to): (&mut impl SpaceMut, Runs),
+    elements: Elements,
+    row: &mut Row,
+) {
+    let Elements { bits, initialised, marked, end } = elements;
+    let mut detour = |destination: &mut _, first: usize, count: usize| {
+        row.clear(row.element());
+        row.read_runs(source, from.part(first, count), initialised);
+        row.write_runs(0, destination, to.part(first, count), end, marked);
+    };
+    let mut first = 0;
+    while first < from.count {
+        let left = from.count - first;
+        let own = ByteRuns::of(from.part(first, left), bits);
+        let Some((own, there)) = own.zip(ByteRuns::of(to.part(first, left), bits)) else {
+            return detour(destination, first, left);
+        };
+        let (count, input) = own.leading(source, initialised);
+        let written = match input {
+            Some(input) => ByteRuns { count, ..there }.write((input, own.step), destination, elements),
+            None => 0,
+        };
+        first += match written {
+            0 => {
+                // Where the block of the destination ends in the first run, all but that one come later.
+                let count = if input.is_some() { 1 } else { count };
+                detour(destination, first, count);
+                count
+            }
+            written => written,
+        };
+    }
+}
+
+/// Moves runs of the host's bytes, counted from address 0, to a memory. False: they start or end inside of a byte. `row` is
+/// scratch, of the type of the elements.
+pub(crate) fn send_runs(
+    (input, from): (&[u8], Runs),
+    (destination, to): (&mut impl SpaceMut, Runs),
+    elements: Elements,
+    row: &mut Row,
+) -> bool {
+    let bits = elements.bits;
+    let Some((mut own, mut there)) = ByteRuns::of(from, bits).zip(ByteRuns::of(to, bits)) else {
+        return false;
+    };
+    let mut first = 0;
+    while own.count > 0 {
+        let bytes = &input[own.address as usize..];
+        let mut written = there.write((bytes, own.step), destination, elements);
+        if written == 0 {
+            row.clear(row.element());
+            row.push(&bytes[..own.run], from.run, None);
+            row.write_runs(0, destination, to.part(first, 1), elements.end, elements.marked);
+            written = 1;
+        }
+        first += written;
+        (own, there) = (own.behind(written), there.behind(written));
+    }
+    true
+}
+
+/// Moves runs from a memory to the host's bytes, counted from address 0. False, and nothing is moved: they start or end inside
+/// of a byte, lie in two blocks, or somebody did not write all of them.
+pub(crate) fn receive_runs(
+    (source, from): (&impl Space, Runs),
+    (output, to): (&mut [u8], Runs),
+    bits: usize,
+) -> bool {
+    let Some((own, there)) = ByteRuns::of(from, bits).zip(ByteRuns::of(to, bits)) else { return false };
+    match own.leading(source, false) {
+        (count, Some(input)) if count == own.count => {
+            let output = &mut output[there.address as usize..];
+            copy_runs((input, own.step), (output, there.step), own.run, count);
+            true
+        }
+        _ => false,
+    }
+}
+
+/// So many bytes of a memory, if somebody wrote all of them.
+pub(crate) fn copied(space: &impl Space, unit: usize, mut address: u64, len: usize) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(len);
+    while bytes.len() < len {
+        let piece = space.piece(unit, address)?;
+        let block = piece.block?;
+        let range = piece.start..piece.start + piece.len.min(len - bytes.len());
+        if !block.all_initialised(range.clone()) {
+            return None;
+        }
+        address += range.len() as u64;
+        bytes.extend_from_slice(&block.bytes()[range]);
+    }
+    Some(bytes)
+}
+
+/// Copies runs of `run` bytes, one every so many bytes, to places every so many bytes.
+pub(crate) fn copy_runs(
+    (input, step): (&[u8], usize),
+    (output, apart): (&mut [u8], usize),
+    run: usize,
+    count: usize,
+) {
+    if count == 1 || step == run && apart == run {
+        output[..count * run].copy_from_slice(&input[..count * run]);
+        return;
+    }
+    match run {
+        1 => copy::<1>((input, step), (output, apart), count),
+        2 => copy::<2>((input, step), (output, apart), count),
+        4 => copy::<4>((input, step), (output, apart), count),
+        8 => copy::<8>((input, step), (output, apart), count),
+        16 => copy::<16>((input, step), (output, apart), count),
+        32 => copy::<32>((input, step), (output, apart), count),
+        64 => copy::<64>((input, step), (output, apart), count),
+        _ => {
+            for k in 0..count {
+                output[k * apart..][..run].copy_from_slice(&input[k * step..][..run]);
+            }
+        }
+    }
+}
+
+fn copy<const RUN: usize>((input, step): (&[u8], usize), (output, apart): (&mut [u8], usize), count: usize) {
+    for k in 0..count {
+        output[k * apart..][..RUN].copy_from_slice(&input[k * step..][..RUN]);
+    }
+}
