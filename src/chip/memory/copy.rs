@@ -131,6 +131,46 @@ pub(crate) fn move_runs(
     }
 }
 
+/// Moves runs from one memory to another, and others so many times so many elements further on. False, and nothing is moved:
+/// there is but one of them, or they are not in one block of whole bytes, all of them written, on both sides.
+pub(crate) fn move_repeated(
+    (source, from): (&impl Space, Runs),
+    (destination, to): (&mut impl SpaceMut, Runs),
+    (times, next): (usize, (usize, usize)),
+    elements: Elements,
+) -> bool {
+    let bits = elements.bits;
+    let (own, there) = (ByteRuns::of(from, bits), ByteRuns::of(to, bits));
+    let (Some(own), Some(there), true) = (own, there, times > 1 && bits >= 8) else { return false };
+    let (next, further) = (next.0 * bits / 8, next.1 * bits / 8);
+    let hull = (times - 1) * next + own.hull(own.count);
+    let Some(input) = source.piece(own.unit, own.address).and_then(|piece| {
+        let (block, bytes) = (piece.block?, piece.start..piece.start + hull);
+        let is_whole = hull <= piece.len && (elements.initialised || block.all_initialised(bytes.clone()));
+        block.bytes().get(bytes).filter(|_| is_whole)
+    }) else {
+        return false;
+    };
+    let hull = (times - 1) * further + there.hull(there.count);
+    let Some(piece) = destination.piece_mut(there.unit, there.address, elements.end) else { return false };
+    if hull > piece.len {
+        return false;
+    }
+    let (start, end) = (piece.start, piece.start + hull);
+    piece.block.grow(end);
+    let (bytes, initialised) = piece.block.parts_mut();
+    let output = &mut bytes[start..end];
+    for k in 0..times {
+        let (input, output) = (&input[k * next..], &mut output[k * further..]);
+        copy_runs((input, own.step), (output, there.step), own.run, own.count);
+    }
+    if !elements.marked {
+        let places = |k: usize| (0..there.count).map(move |j| start + k * further + j * there.step);
+        (0..times).flat_map(places).for_each(|at| initialised.set(at..at + there.run));
+    }
+    true
+}
+
 /// Moves runs of the host's bytes, counted from address 0, to a memory. False: they start or end inside of a byte. `row` is
 /// scratch, of the type of the elements.
 pub(crate) fn send_runs(
