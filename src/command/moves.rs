@@ -10,6 +10,9 @@ use crate::mapping::guard::rows::{LiveRows, depends_on, live_runs};
 /// The most bits of a strip, so that it stays in the nearest cache.
 const STRIP_BITS: usize = 8192 * 8;
 
+/// The most bits of a piece of a run that is longer than a strip.
+const LONG_RUN_BITS: usize = 128 * STRIP_BITS;
+
 /// The bits of a cache line. Longer runs need no tiles.
 const LINE_BITS: usize = 512;
 
@@ -293,6 +296,7 @@ impl<'a> Moves<'a> {
                         Strips { first: Strip { source, destination, run, count }, times, next }
                     };
                     if run > most {
+                        let most = LONG_RUN_BITS / bits;
                         for first in start..start + len {
                             for offset in (0..run).step_by(most) {
                                 visit(strip(first, offset, most.min(run - offset), 1));

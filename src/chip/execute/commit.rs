@@ -1,6 +1,6 @@
 //! The end of a stream: the Commit Engine writes to DM, or a register file is filled.
 
-use super::Packets;
+use super::packets::Packets;
 use crate::chip::memory::place::Coordinates;
 use crate::chip::memory::row::{Line, Row};
 use crate::chip::memory::{Unit, planes, trf};
@@ -138,11 +138,20 @@ impl SinkPlan {
     /// Where the pieces of so many bytes of a stream of this type are written, if each is written as it is to DM.
     pub(super) fn packets(&self, element: ElementType, bytes: usize) -> Option<Packets> {
         let Target::Commit { region, walk, window, .. } = &self.target else { return None };
-        if *window != self.lanes || region.footprint.element != element {
+        let is_whole = *window == self.lanes || *window * element.bits() == bytes * 8;
+        if !is_whole || region.footprint.element != element {
             return None;
         }
-        let starts = walk.addresses(self.time * self.lanes, bytes, region.address, element.bits())?;
+        let starts = walk.addresses(self.time * window, bytes, region.address, element.bits())?;
         Packets::of(starts, bytes)
+    }
+
+    /// Where the leading bytes of each packet of a stream of this type are written, if they are written as they are to DM, and
+    /// how many of each.
+    pub(super) fn pieces(&self, element: ElementType) -> Option<(Packets, usize)> {
+        let bytes = self.width() * element.bits() / 8;
+        let is_whole = bytes > 0 && (self.width() * element.bits()).is_multiple_of(8);
+        Some((self.packets(element, bytes).filter(|_| is_whole)?, bytes))
     }
 
     /// Where the tensor ends that is written in DM. 0: it is none.

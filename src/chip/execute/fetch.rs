@@ -2,6 +2,7 @@
 
 use super::adapter::Adapter;
 use super::mask::MaskPlan;
+use super::packets::Packets;
 use crate::chip::memory::Block;
 use crate::chip::memory::row::{Line, Row};
 use crate::command::{Collect, Fetch, Turns};
@@ -101,11 +102,32 @@ impl FetchPlan {
     /// The addresses of all pieces of so many bytes in the order of the stream, if the stream is
     /// nothing but these bytes of the memory.
     pub(crate) fn addresses(&self, piece: usize) -> Option<Vec<u32>> {
-        let plain = self.adapter.changes_nothing() && self.mask.is_none() && self.turns.is_single();
-        if !plain || self.padded != self.packet {
+        if !self.is_plain() || self.padded != self.packet {
             return None;
         }
         self.walk.addresses(self.time * self.packet, piece, self.addresses[0], self.stored.bits())
+    }
+
+    /// Whether elements of one tensor enter the stream as they are.
+    fn is_plain(&self) -> bool {
+        self.adapter.changes_nothing() && self.mask.is_none() && self.turns.is_single()
+    }
+
+    /// The flits of the stream, so many per packet, where fetch does nothing but read them, and the leading bytes of each that
+    /// are no padding.
+    pub(super) fn flits(&self, per_packet: usize) -> Option<(Packets, usize)> {
+        let bits = match self.padded == self.packet {
+            true => self.packet * self.output.bits() / per_packet,
+            false if per_packet == 1 => self.packet * self.output.bits(),
+            false => return None,
+        };
+        if !self.is_plain() || bits == 0 || !bits.is_multiple_of(8) {
+            return None;
+        }
+        let live = bits / 8;
+        let count = self.time * self.packet;
+        let starts = self.walk.addresses(count, live, self.addresses[0], self.stored.bits())?;
+        Some((Packets::of(starts, live)?, live))
     }
 
     /// Reads the packets of some time steps into `stream`; `stored` and `packets` are scratch.

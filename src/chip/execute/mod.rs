@@ -16,6 +16,8 @@ mod host;
 pub(crate) mod indexed;
 mod mask;
 mod operands;
+mod packets;
+mod straight;
 mod transpose;
 mod vector;
 
@@ -38,6 +40,7 @@ use core::panic::Location;
 pub(crate) use exchange::Exchanged;
 use exchange::{Exchange, Sent};
 use fetch::{FetchBuffers, FetchPlan};
+use packets::Packets;
 use transpose::TransposePlan;
 use vector::{Input, LaneRow, VectorBuffers, VectorPlan};
 
@@ -76,31 +79,6 @@ pub(crate) struct Pass<'a> {
 
 /// Tells why an element is uninitialised: its tensor, its slice, its first byte.
 pub(crate) type OriginOf<'a> = dyn Fn(&Place, Coordinates, u64) -> Origin + Sync + 'a;
-
-/// Pieces of the stream that an engine takes from DM, or leaves there.
-#[derive(Debug)]
-struct Packets {
-    /// The address of each.
-    starts: Vec<u32>,
-    /// All bytes of all pieces, and what lies between them.
-    range: Range<usize>,
-    /// They lie one behind the other.
-    is_even: bool,
-}
-
-impl Packets {
-    /// Pieces of so many bytes, if fetch does nothing but read them.
-    fn new(fetch: &FetchPlan, bytes: usize) -> Option<Self> {
-        Self::of(fetch.addresses(bytes)?, bytes)
-    }
-
-    /// Pieces of so many bytes at these addresses.
-    fn of(starts: Vec<u32>, bytes: usize) -> Option<Self> {
-        let range = *starts.iter().min()? as usize..*starts.iter().max()? as usize + bytes;
-        let is_even = starts.windows(2).all(|pair| pair[1] as usize == pair[0] as usize + bytes);
-        Some(Self { starts, range, is_even })
-    }
-}
 
 /// What a thread needs to run slices; used again for the next slice.
 #[derive(Debug)]
@@ -222,6 +200,7 @@ impl<'a> Pass<'a> {
                 let sent = self.sent_rows(units, exchanged.rows());
                 self.run_slices(sent.as_ref(), units);
             }
+            (None, None) if self.run_straight(units) => {}
             (None, None) => self.run_slices(None, units),
         }
         exchanged.trim();
@@ -229,9 +208,14 @@ impl<'a> Pass<'a> {
 
     /// Runs slices that exchange nothing behind the Switch Engine, with what all slices sent, if they exchange packets there.
     fn run_slices(&self, sent: Option<&Sent<'_>>, units: &mut [Unit]) {
+        self.for_each_slice(units, |at, unit, buffers| self.run_slice(at, unit, sent, buffers));
+    }
+
+    /// Does something with all slices that have a stream behind the Switch Engine.
+    fn for_each_slice(&self, units: &mut [Unit], work: impl Fn(Coordinates, &mut Unit, &mut Buffers) + Sync) {
         let run = |buffers: &mut Buffers, number: usize, unit: &mut Unit| {
             if self.receivers[number] {
-                self.run_slice(Coordinates::of_slice(number), unit, sent, buffers);
+                work(Coordinates::of_slice(number), unit, buffers);
             }
         };
         #[cfg(feature = "parallel")]

@@ -1,0 +1,209 @@
+//! Passes that do nothing but move elements inside of each slice: from where they are fetched to where they are committed.
+//!
+//! No stream is made of them. Packets are copied as they are, the leading bytes of each; those that go through the Transpose
+//! Engine, tile by tile.
+
+use super::packets::Cut;
+use super::{Buffers, Pass};
+use crate::chip::memory::{Block, Unit};
+use crate::command::Transpose;
+use core::ops::Range;
+
+/// Where elements go, the same in all slices.
+#[derive(Debug)]
+struct Straight {
+    /// The packets, on their side of the cut.
+    from: Vec<u32>,
+    to: Vec<u32>,
+    /// Bytes of each that are committed.
+    bytes: usize,
+    transpose: Option<Transpose>,
+    cut: Cut,
+    /// All bytes of DM that are read, and those between them.
+    read: Range<usize>,
+    /// The bytes that are written, in order.
+    written: Vec<Range<usize>>,
+    /// Bytes of DM before it are written sooner or later.
+    end: usize,
+}
+
+impl Pass<'_> {
+    /// Runs all slices, if elements do nothing but move. Whether it could.
+    pub(super) fn run_straight(&self, units: &mut [Unit]) -> bool {
+        let Some(straight) = self.straight() else { return false };
+        self.for_each_slice(units, |at, unit, buffers: &mut Buffers| match self.sink.takes(at) {
+            Some(false) => {}
+            Some(true) if straight.run(&mut unit.dm) => {}
+            _ => self.run_slice(at, unit, None, buffers),
+        });
+        true
+    }
+
+    /// Where elements go, if nothing else is done to them.
+    fn straight(&self) -> Option<Straight> {
+        let computes = self.contraction.is_some() || self.vector.is_some() || self.cast.is_some();
+        if computes || self.exchange.is_some() {
+            return None;
+        }
+        let (from, live) = self.fetch.flits(self.flits)?;
+        let (to, bytes) = self.sink.pieces(self.fetch.output())?;
+        // Lanes that are padding are not committed, and all others are there.
+        let transpose = self.command.transpose;
+        let (flits, packets, is_live) = match &transpose {
+            None => (from.starts.len(), from.starts.len(), bytes <= live),
+            Some(own) => {
+                let size = own.element.bits() / 8;
+                let is_live = size > 0 && own.kept_elements() * size <= live && bytes <= own.in_rows * size;
+                (own.iterations * own.in_flits(), own.out_time(), is_live)
+            }
+        };
+        if !is_live || from.starts.len() != flits || to.starts.len() != packets {
+            return None;
+        }
+        let cut = Cut::between(&from.range, &to.range)?;
+        let (first, place) = cut.starts();
+        let mut straight = Straight {
+            from: from.behind(first),
+            to: to.behind(place),
+            bytes,
+            transpose,
+            cut,
+            written: to.joined(bytes)?,
+            read: from.range,
+            end: self.sink.end(),
+        };
+        if transpose.is_none() {
+            straight.join();
+        }
+        Some(straight)
+    }
+}
+
+impl Straight {
+    /// Joins packets that follow one another on both sides, as many as do so everywhere.
+    fn join(&mut self) {
+        let follow = |starts: &[u32], k: usize| starts[k] as usize == starts[k - 1] as usize + self.bytes;
+        let breaks = |k: &usize| !(follow(&self.from, *k) && follow(&self.to, *k));
+        let count = self.from.len();
+        let group = (1..count).filter(breaks).fold(count, crate::mapping::gcd);
+        self.bytes *= group;
+        for starts in [&mut self.from, &mut self.to] {
+            *starts = starts.iter().copied().step_by(group).collect();
+        }
+    }
+
+    /// Moves the elements of a slice, if all were written. Whether it could.
+    fn run(&self, dm: &mut Block) -> bool {
+        let last = self.written.last().map_or(0, |range| range.end);
+        if last > dm.capacity() || !dm.all_initialised(self.read.clone()) {
+            return false;
+        }
+        dm.grow(self.end.clamp(last, dm.capacity()));
+        let (bytes, initialised) = dm.parts_mut();
+        let (input, output) = self.cut.sides(bytes);
+        match &self.transpose {
+            None => self.copy(input, output),
+            Some(own) => match own.element.bits() {
+                8 => self.copy_tiles::<1>(own, input, output),
+                16 => self.copy_tiles::<2>(own, input, output),
+                _ => self.copy_tiles::<4>(own, input, output),
+            },
+        }
+        self.written.iter().for_each(|range| initialised.set(range.clone()));
+        true
+    }
+
+    fn copy(&self, input: &[u8], output: &mut [u8]) {
+        match self.bytes {
+            8 => self.copy_packets::<8>(input, output),
+            16 => self.copy_packets::<16>(input, output),
+            32 => self.copy_packets::<32>(input, output),
+            64 => self.copy_packets::<64>(input, output),
+            bytes => {
+                for (&from, &to) in self.from.iter().zip(&self.to) {
+                    output[to as usize..][..bytes].copy_from_slice(&input[from as usize..][..bytes]);
+                }
+            }
+        }
+    }
+
+    fn copy_packets<const BYTES: usize>(&self, input: &[u8], output: &mut [u8]) {
+        for (&from, &to) in self.from.iter().zip(&self.to) {
+            output[to as usize..][..BYTES].copy_from_slice(&input[from as usize..][..BYTES]);
+        }
+    }
+
+    /// Transposes all matrices, in tiles of 8 bytes by 8 bytes where they fit.
+    fn copy_tiles<const BYTES: usize>(&self, own: &Transpose, input: &[u8], output: &mut [u8]) {
+        let side = 8 / BYTES;
+        let (rows, kept, packets) = (self.bytes / BYTES, own.kept_elements(), own.packets_per_col());
+        for (matrix, c) in (0..own.iterations).flat_map(|matrix| (0..packets).map(move |c| (matrix, c))) {
+            let from = |row: usize| self.from[(matrix * own.in_rows + row) * packets + c] as usize;
+            let to = |element: usize| self.to[(matrix * packets + c) * kept + element] as usize;
+            for (row, first) in
+                (0..rows).step_by(side).flat_map(|row| (0..kept).step_by(side).map(move |first| (row, first)))
+            {
+                if row + side <= rows && first + side <= kept {
+                    let mut tile = [0; 8];
+                    for (k, word) in tile.iter_mut().enumerate().take(side) {
+                        let bytes = input[from(row + k) + first * BYTES..].first_chunk();
+                        *word = u64::from_le_bytes(*bytes.expect("packets lie in the memory"));
+                    }
+                    transpose_tile::<BYTES>(&mut tile);
+                    for (k, word) in tile.iter().enumerate().take(side) {
+                        let place = to(first + k) + row * BYTES;
+                        output[place..][..8].copy_from_slice(&word.to_le_bytes());
+                    }
+                    continue;
+                }
+                for (r, e) in (row..rows.min(row + side))
+                    .flat_map(|r| (first..kept.min(first + side)).map(move |e| (r, e)))
+                {
+                    let element = &input[from(r) + e * BYTES..][..BYTES];
+                    output[to(e) + r * BYTES..][..BYTES].copy_from_slice(element);
+                }
+            }
+        }
+    }
+}
+
+/// Transposes the leading `8 / BYTES` words of as many elements each: halves trade places, then their halves.
+#[inline(always)]
+fn transpose_tile<const BYTES: usize>(words: &mut [u64; 8]) {
+    let halves = [(4, 0x0000_0000_ffff_ffff), (2, 0x0000_ffff_0000_ffff), (1, 0x00ff_00ff_00ff_00ffu64)];
+    for (bytes, mask) in halves.into_iter().filter(|&(bytes, _)| bytes >= BYTES) {
+        let apart = bytes / BYTES;
+        for k in (0..8 / BYTES).filter(|k| k & apart == 0) {
+            let change = (words[k] >> (8 * bytes) ^ words[k + apart]) & mask;
+            words[k + apart] ^= change;
+            words[k] ^= change << (8 * bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Element `e` of word `k` becomes element `k` of word `e`.
+    fn check<const BYTES: usize>() {
+        let side = 8 / BYTES;
+        let all: Vec<u8> = (0..64).map(|k| k * 5 + 3).collect();
+        let mut words = [0; 8];
+        for (word, bytes) in words.iter_mut().zip(all.as_chunks::<8>().0).take(side) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+        transpose_tile::<BYTES>(&mut words);
+        for (k, e) in (0..side).flat_map(|k| (0..side).map(move |e| (k, e))) {
+            let found = &words[e].to_le_bytes()[k * BYTES..][..BYTES];
+            assert_eq!(found, &all[k * 8 + e * BYTES..][..BYTES], "{BYTES} bytes: word {k}, element {e}");
+        }
+    }
+
+    #[test]
+    fn tiles_are_transposed() {
+        check::<1>();
+        check::<2>();
+        check::<4>();
+    }
+}
