@@ -438,6 +438,67 @@ mod tests {
         assert!((0..21).all(|k| flags[k] == (k != 3)));
     }
 
+    fn check_values<D: Scalar, E: M>(values: &[D]) {
+        let tensor = HostTensor::<D, E>::from_slice(values);
+        let listed: Vec<Opt<D>> = values.iter().copied().map(Opt::Init).collect();
+        assert_eq!(tensor.to_buf(), listed);
+        assert_eq!(tensor.to_vec(), values);
+        let mut copy = vec![D::one(); values.len()];
+        tensor.copy_to_slice(&mut copy);
+        assert_eq!(copy, values);
+        // Whichever way it is made, kept and read.
+        let same = HostTensor::<D, E>::from_buf(listed.clone());
+        assert_eq!(same, tensor);
+        assert_eq!(HostTensor::from(tensor.as_tensor().clone()).to_vec(), values);
+        assert_eq!(same.into_inner().to_buf(), listed);
+    }
+
+    #[test]
+    fn plain_values_come_back() {
+        check_values::<i4, Plain>(&(0..21).map(|k| i4::from_i32(k - 9)).collect::<Vec<_>>());
+        check_values::<i8, Padded>(&(-10..11).collect::<Vec<_>>());
+        check_values::<bf16, Plain>(&(0..21).map(|k| bf16::from_f32(k as f32 - 2.5)).collect::<Vec<_>>());
+        check_values::<f32, Padded>(&(0..21).map(|k| k as f32 * 0.3).collect::<Vec<_>>());
+        check_values::<i32, Identity>(&[i32::MIN]);
+    }
+
+    fn message<T>(work: impl FnOnce() -> T) -> String {
+        let Err(payload) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) else {
+            panic!("it should panic")
+        };
+        *payload.downcast::<String>().expect("a text")
+    }
+
+    #[test]
+    fn slices_hold_all_elements_and_no_more() {
+        for (count, given) in [(20, "20"), (22, "22")] {
+            let text = message(|| HostTensor::<i16, Padded>::from_slice(&vec![1; count]));
+            let expected = format!(
+                "from_slice: got {given} elements, but `m![P, C # 4]` has 21 (padding not counted); help: pass one for \
+                 each"
+            );
+            assert_eq!(text, expected);
+            let text = message(|| HostTensor::<i16, Padded>::zero().copy_to_slice(&mut vec![1; count]));
+            assert!(text.contains(&format!("copy_to_slice: got a slice of {given} elements")), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_nobody_wrote_is_no_value() {
+        let mut elements = vec![Opt::Init(1i16); 21];
+        elements[3] = Opt::Uninit;
+        let tensor = HostTensor::<i16, Plain>::from_buf(elements);
+        let expected = "element 3 of `m![P, C]` has no value, because nobody wrote it; help: `to_buf` lists it as \
+                        `Opt::Uninit`";
+        assert_eq!(message(|| tensor.to_vec()), format!("to_vec: {expected}"));
+        assert_eq!(message(|| tensor.copy_to_slice(&mut [0; 21])), format!("copy_to_slice: {expected}"));
+        // Of the entries of `m![P # 8 / 4, P # 8 % 4]` the last one is no element.
+        type Cut = Pair<Stride<Padding<Symbol<P>, 8>, 4>, Modulo<Padding<Symbol<P>, 8>, 4>>;
+        let cut = HostTensor::<i16, Cut>::from_slice(&[1; 8]);
+        assert_eq!(cut.to_buf()[6..], [Opt::Init(1), Opt::Uninit]);
+        assert!(message(|| cut.to_vec()).contains("element 7 of"));
+    }
+
     fn view(dtype: Dtype, shape: &[usize], bytes: &[u8]) -> Result<HostTensor<i16, Plain>, SafeTensorError> {
         let view = TensorView::new(dtype, shape.to_vec(), bytes).expect("a sound view");
         HostTensor::from_safetensors(&view)

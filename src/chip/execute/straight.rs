@@ -53,7 +53,7 @@ impl Pass<'_> {
             None => (from.starts.len(), from.starts.len(), bytes <= live),
             Some(own) => {
                 let size = own.element.bits() / 8;
-                let is_live = size > 0 && own.kept_elements() * size <= live && bytes <= own.in_rows * size;
+                let is_live = own.kept_elements() * size <= live && bytes == 8 && own.in_rows * size == 8;
                 (own.iterations * own.in_flits(), own.out_time(), is_live)
             }
         };
@@ -133,34 +133,29 @@ impl Straight {
         }
     }
 
-    /// Transposes all matrices, in tiles of 8 bytes by 8 bytes where they fit.
+    /// Transposes all matrices, of which a column is a word, in square tiles.
     fn copy_tiles<const BYTES: usize>(&self, own: &Transpose, input: &[u8], output: &mut [u8]) {
         let side = 8 / BYTES;
-        let (rows, kept, packets) = (self.bytes / BYTES, own.kept_elements(), own.packets_per_col());
+        let (kept, packets) = (own.kept_elements(), own.packets_per_col());
         for (matrix, c) in (0..own.iterations).flat_map(|matrix| (0..packets).map(move |c| (matrix, c))) {
-            let from = |row: usize| self.from[(matrix * own.in_rows + row) * packets + c] as usize;
+            let from = |row: usize| self.from[(matrix * side + row) * packets + c] as usize;
             let to = |element: usize| self.to[(matrix * packets + c) * kept + element] as usize;
-            for (row, first) in
-                (0..rows).step_by(side).flat_map(|row| (0..kept).step_by(side).map(move |first| (row, first)))
-            {
-                if row + side <= rows && first + side <= kept {
-                    let mut tile = [0; 8];
-                    for (k, word) in tile.iter_mut().enumerate().take(side) {
-                        let bytes = input[from(row + k) + first * BYTES..].first_chunk();
-                        *word = u64::from_le_bytes(*bytes.expect("packets lie in the memory"));
+            for first in (0..kept).step_by(side) {
+                let taken = side.min(kept - first);
+                let mut tile = [0; 8];
+                for (row, word) in tile.iter_mut().enumerate().take(side) {
+                    let bytes = &input[from(row) + first * BYTES..];
+                    if taken == side {
+                        *word = u64::from_le_bytes(*bytes.first_chunk().expect("packets lie in the memory"));
+                    } else {
+                        let mut part = [0; 8];
+                        part[..taken * BYTES].copy_from_slice(&bytes[..taken * BYTES]);
+                        *word = u64::from_le_bytes(part);
                     }
-                    transpose_tile::<BYTES>(&mut tile);
-                    for (k, word) in tile.iter().enumerate().take(side) {
-                        let place = to(first + k) + row * BYTES;
-                        output[place..][..8].copy_from_slice(&word.to_le_bytes());
-                    }
-                    continue;
                 }
-                for (r, e) in (row..rows.min(row + side))
-                    .flat_map(|r| (first..kept.min(first + side)).map(move |e| (r, e)))
-                {
-                    let element = &input[from(r) + e * BYTES..][..BYTES];
-                    output[to(e) + r * BYTES..][..BYTES].copy_from_slice(element);
+                transpose_tile::<BYTES>(&mut tile);
+                for (k, word) in tile.iter().enumerate().take(taken) {
+                    output[to(first + k)..][..8].copy_from_slice(&word.to_le_bytes());
                 }
             }
         }

@@ -265,3 +265,119 @@ fn copy<const RUN: usize>((input, step): (&[u8], usize), (output, apart): (&mut 
         output[k * apart..][..RUN].copy_from_slice(&input[k * step..][..RUN]);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Hbm, Unit};
+    use super::*;
+    use crate::chip::memory::row::Line;
+    use crate::scalar::ElementType::{self, Bf16, F32, I4, I8};
+    use rand::rngs::SmallRng;
+    use rand::seq::IndexedRandom;
+    use rand::{Rng, SeedableRng};
+
+    const BYTES: usize = 6000;
+
+    fn line(address: u64) -> Line {
+        Line { unit: 0, address, position: 0, stride: 1, len: BYTES }
+    }
+
+    /// Bytes, and which of them somebody wrote.
+    fn peek(space: &impl Space, address: u64) -> (Vec<u8>, Vec<bool>) {
+        let mut row = Row::new(I8);
+        row.read(space, line(address));
+        (row.bytes().to_vec(), row.flags().map_or(vec![true; BYTES], <[bool]>::to_vec))
+    }
+
+    /// Around the end of a page of HBM.
+    fn filled(random: &mut SmallRng, whole: bool) -> (Vec<Hbm>, u64) {
+        let address = (1 << 20) - random.random_range(16..BYTES as u64);
+        let codes: Vec<u8> = (0..BYTES).map(|_| random.random()).collect();
+        let flags: Vec<bool> = (0..BYTES).map(|k| whole || k % 61 > 2).collect();
+        let (mut row, mut hbm) = (Row::new(I8), vec![Hbm::default()]);
+        row.push(&codes, BYTES, Some(&flags));
+        row.write(0, &mut hbm, line(address), address);
+        (hbm, address)
+    }
+
+    fn through_a_row(source: &impl Space, from: Runs, to: Runs, element: ElementType, units: &mut Vec<Unit>) {
+        let mut row = Row::new(element);
+        row.read_runs(source, from, false);
+        row.write_runs(0, units, to, 0, false);
+    }
+
+    /// With and without a stop in between: the same bytes, written and not, in repetitions too.
+    #[test]
+    fn runs_arrive_as_through_a_row() {
+        let mut random = SmallRng::seed_from_u64(23);
+        let (mut repeated, mut sent, mut received) = (0, 0, 0);
+        for case in 0..3000 {
+            let element = [I4, I8, Bf16, F32][case % 4];
+            let bits = element.bits();
+            let (hbm, address) = filled(&mut random, case % 3 > 0);
+            let run = *[1, 2, 3, 4, 8, 16, 32, 64].choose(&mut random).expect("some lengths");
+            let (count, times) = (random.random_range(1..8), random.random_range(1..4));
+            let (first, place) = (random.random_range(0..9), random.random_range(0..9));
+            let from =
+                Runs { unit: 0, address, position: first, stride: random.random_range(0..70), run, count };
+            let stride = run + random.random_range(0..20);
+            let to = Runs { unit: 0, address: 24, position: place, stride, run, count };
+            let next = (random.random_range(0..50), stride * count + random.random_range(0..5));
+            let (mut slow, mut fast) = (vec![Unit::default()], vec![Unit::default()]);
+            let elements = Elements { bits, initialised: false, marked: false, end: 0 };
+            let part =
+                |runs: Runs, next: usize, k: usize| Runs { position: runs.position + k * next, ..runs };
+            let all = || (0..times).map(|k| (part(from, next.0, k), part(to, next.1, k)));
+            all().for_each(|(from, to)| through_a_row(&hbm, from, to, element, &mut slow));
+            if move_repeated((&hbm, from), (&mut fast, to), (times, next), elements) {
+                repeated += 1;
+            } else {
+                assert_eq!(peek(&fast, 0).1, [false; BYTES], "nothing is moved");
+                let mut row = Row::new(element);
+                all().for_each(|(from, to)| move_runs((&hbm, from), (&mut fast, to), elements, &mut row));
+            }
+            assert_eq!(
+                peek(&fast, 0),
+                peek(&slow, 0),
+                "{element:?}, {times} times {next:?}: {from:?} to {to:?}"
+            );
+
+            // The same between the host and a memory.
+            let (bytes, flags) = peek(&hbm, address);
+            let mut there = vec![Unit::default()];
+            let (host, mut row) = (Runs { address: 0, ..from }, Row::new(element));
+            if send_runs((&bytes, host), (&mut there, to), elements, &mut row) {
+                sent += 1;
+                let (mut whole, mut slow) = (vec![Hbm::default()], vec![Unit::default()]);
+                let mut row = Row::new(I8);
+                row.push(&bytes, BYTES, None);
+                row.write(0, &mut whole, line(address), address);
+                through_a_row(&whole, from, to, element, &mut slow);
+                assert_eq!(peek(&there, 0), peek(&slow, 0), "{element:?} of the host: {from:?} to {to:?}");
+            }
+            let mut output = vec![0; BYTES];
+            if receive_runs((&hbm, from), (&mut output, Runs { address: 0, ..to }), bits) {
+                received += 1;
+                let mut found = Row::new(element);
+                found.read_runs(&hbm, from, false);
+                assert!(found.flags().is_none(), "all of them were written");
+                let mut slow = vec![Unit::default()];
+                found.write_runs(0, &mut slow, Runs { address: 0, ..to }, 0, false);
+                let (expected, written) = peek(&slow, 0);
+                let all = output.iter().zip(expected).zip(written);
+                assert!(
+                    all.clone().all(|((&byte, expected), there)| byte == if there { expected } else { 0 })
+                );
+            } else {
+                assert_eq!(output, vec![0; BYTES], "nothing is moved");
+            }
+            let end = random.random_range(1..BYTES);
+            let all_there = flags[..end].iter().all(|&flag| flag);
+            assert_eq!(copied(&hbm, 0, address, end), all_there.then(|| bytes[..end].to_vec()));
+        }
+        assert!(
+            [repeated, sent, received].iter().all(|&count| count > 500),
+            "{repeated}, {sent}, {received}"
+        );
+    }
+}
