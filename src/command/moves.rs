@@ -222,7 +222,8 @@ impl<'a> Moves<'a> {
         let units: usize = loops().map(|(size, _)| size).product();
         let run = self.loops.iter().filter(|l| l.is_run()).map(|l| l.size).max().unwrap_or(1);
         let runs = self.elements() / run.max(1);
-        runs > 1 && units.saturating_mul(self.hull(Side::Source)) / 16 <= runs.saturating_mul(16)
+        // A look at a word of marks tells of 4096 bytes.
+        runs > 1 && units.saturating_mul(self.hull(Side::Source)) / 1024 <= runs.saturating_mul(16)
     }
 
     /// Whether all elements are one run on both sides, from the first element of the source on.
@@ -594,7 +595,7 @@ pub(crate) mod tests {
             let expected = naive(&transfer);
             assert_eq!(strips_of(&transfer, |strip| strip.count <= 300), expected);
         }
-        strips_of(&transfer, |strip| strip.run == 2 && strip.count <= TILE_RUNS);
+        strips_of(&transfer, |strip| strip.run == 2 && strip.count <= TILE_RUNS.1);
     }
 
     #[test]

@@ -46,6 +46,11 @@ impl Walk {
         Self { base: config.base as i64, loops, run }
     }
 
+    /// How many positions follow one another at least.
+    pub(crate) const fn neighbours(&self) -> usize {
+        if self.run.1 == 1 { self.run.0 } else { 1 }
+    }
+
     /// Visits the positions with the numbers in `range`, in order.
     pub(crate) fn for_each(&self, range: Range<usize>, visit: impl FnMut(Run)) {
         self.cursor(range.start).advance(range.len(), visit);

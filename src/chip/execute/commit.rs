@@ -146,12 +146,13 @@ impl SinkPlan {
         Packets::of(starts, bytes)
     }
 
-    /// Where the leading bytes of each packet of a stream of this type are written, if they are written as they are to DM, and
-    /// how many of each.
-    pub(super) fn pieces(&self, element: ElementType) -> Option<(Packets, usize)> {
-        let bytes = self.width() * element.bits() / 8;
-        let is_whole = bytes > 0 && (self.width() * element.bits()).is_multiple_of(8);
-        Some((self.packets(element, bytes).filter(|_| is_whole)?, bytes))
+    /// How many bytes follow one another at least where the stream is written in DM, and the leading bytes of each packet that
+    /// are written.
+    pub(super) fn run_bytes(&self) -> Option<(usize, usize)> {
+        let Target::Commit { region, walk, window, .. } = &self.target else { return None };
+        let bits = region.footprint.element.bits();
+        let is_whole = *window > 0 && (window * bits).is_multiple_of(8);
+        is_whole.then_some((walk.neighbours() * bits / 8, window * bits / 8))
     }
 
     /// Where the tensor ends that is written in DM. 0: it is none.

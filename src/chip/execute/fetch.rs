@@ -99,13 +99,9 @@ impl FetchPlan {
         self.output
     }
 
-    /// The addresses of all pieces of so many bytes in the order of the stream, if the stream is
-    /// nothing but these bytes of the memory.
-    pub(crate) fn addresses(&self, piece: usize) -> Option<Vec<u32>> {
-        if !self.is_plain() || self.padded != self.packet {
-            return None;
-        }
-        self.walk.addresses(self.time * self.packet, piece, self.addresses[0], self.stored.bits())
+    /// The pieces of so many bytes in the order of the stream, if the stream is nothing but these bytes of the memory.
+    pub(super) fn packets(&self, bytes: usize) -> Option<Packets> {
+        if self.padded == self.packet { self.pieces(bytes) } else { None }
     }
 
     /// Whether elements of one tensor enter the stream as they are.
@@ -113,21 +109,28 @@ impl FetchPlan {
         self.adapter.changes_nothing() && self.mask.is_none() && self.turns.is_single()
     }
 
-    /// The flits of the stream, so many per packet, where fetch does nothing but read them, and the leading bytes of each that
-    /// are no padding.
-    pub(super) fn flits(&self, per_packet: usize) -> Option<(Packets, usize)> {
+    /// The leading bytes of each of so many flits per packet that are no padding. `None`: packets differ, or end in a byte.
+    pub(super) fn live_bytes(&self, flits: usize) -> Option<usize> {
         let bits = match self.padded == self.packet {
-            true => self.packet * self.output.bits() / per_packet,
-            false if per_packet == 1 => self.packet * self.output.bits(),
+            true => self.packet * self.output.bits() / flits,
+            false if flits == 1 => self.packet * self.output.bits(),
             false => return None,
         };
-        if !self.is_plain() || bits == 0 || !bits.is_multiple_of(8) {
+        (bits > 0 && bits.is_multiple_of(8)).then_some(bits / 8)
+    }
+
+    /// How many bytes follow one another at least where they are read.
+    pub(super) fn run_bytes(&self) -> usize {
+        self.walk.neighbours() * self.stored.bits() / 8
+    }
+
+    /// The pieces of so many bytes that packets are made of, where fetch does nothing but read them.
+    pub(super) fn pieces(&self, bytes: usize) -> Option<Packets> {
+        if !self.is_plain() {
             return None;
         }
-        let live = bits / 8;
         let count = self.time * self.packet;
-        let starts = self.walk.addresses(count, live, self.addresses[0], self.stored.bits())?;
-        Some((Packets::of(starts, live)?, live))
+        Packets::of(self.walk.addresses(count, bytes, self.addresses[0], self.stored.bits())?, bytes)
     }
 
     /// Reads the packets of some time steps into `stream`; `stored` and `packets` are scratch.

@@ -142,7 +142,7 @@ impl<'a> Pass<'a> {
             (None, Some(contraction)) => contraction.whole_packets(command.fetch.time * flits),
             (None, None) => command.vector.is_some().then(|| command.fetch.time * fetch.packet_bytes()),
         };
-        let packets = piece.and_then(|bytes| Packets::new(&fetch, bytes));
+        let packets = piece.and_then(|bytes| fetch.packets(bytes));
         let cast = command.cast.filter(|cast| cast.input != cast.output);
         let shapes = command.shapes();
         let vector = placed.unit.vector.as_ref().map(|own| VectorPlan::new(own, shapes.contracted));

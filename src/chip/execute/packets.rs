@@ -1,6 +1,5 @@
 //! Pieces of a stream where they lie in DM: before they are fetched, or after they were committed.
 
-use super::fetch::FetchPlan;
 use core::ops::Range;
 
 /// Pieces of the stream that an engine takes from DM, or leaves there.
@@ -15,11 +14,6 @@ pub(super) struct Packets {
 }
 
 impl Packets {
-    /// Pieces of so many bytes, if fetch does nothing but read them.
-    pub(super) fn new(fetch: &FetchPlan, bytes: usize) -> Option<Self> {
-        Self::of(fetch.addresses(bytes)?, bytes)
-    }
-
     /// Pieces of so many bytes at these addresses.
     pub(super) fn of(starts: Vec<u32>, bytes: usize) -> Option<Self> {
         let range = *starts.iter().min()? as usize..*starts.iter().max()? as usize + bytes;

@@ -7,7 +7,12 @@ use super::packets::Cut;
 use super::{Buffers, Pass};
 use crate::chip::memory::{Block, Unit};
 use crate::command::Transpose;
+use crate::mapping::gcd;
+use crate::spec::FLIT_BYTES;
 use core::ops::Range;
+
+/// Bytes of the shortest pieces that are copied one by one.
+const LEAST_BYTES: usize = 4;
 
 /// Where elements go, the same in all slices.
 #[derive(Debug)]
@@ -45,19 +50,31 @@ impl Pass<'_> {
         if computes || self.exchange.is_some() {
             return None;
         }
-        let (from, live) = self.fetch.flits(self.flits)?;
-        let (to, bytes) = self.sink.pieces(self.fetch.output())?;
+        let live = self.fetch.live_bytes(self.flits)?;
+        let (run, mut bytes) = self.sink.run_bytes()?;
+        let mut piece = live;
         // Lanes that are padding are not committed, and all others are there.
         let transpose = self.command.transpose;
-        let (flits, packets, is_live) = match &transpose {
-            None => (from.starts.len(), from.starts.len(), bytes <= live),
-            Some(own) => {
-                let size = own.element.bits() / 8;
-                let is_live = own.kept_elements() * size <= live && bytes == 8 && own.in_rows * size == 8;
-                (own.iterations * own.in_flits(), own.out_time(), is_live)
+        if let Some(own) = &transpose {
+            let size = own.element.bits() / 8;
+            if own.kept_elements() * size > live || bytes != 8 || own.in_rows * size != 8 {
+                return None;
             }
+        } else if bytes == live && live == FLIT_BYTES {
+            // Flits may be made of pieces, and end up as pieces.
+            bytes = gcd(live, gcd(run, self.fetch.run_bytes()));
+            piece = bytes;
+        }
+        if transpose.is_none() && bytes > live || piece < LEAST_BYTES {
+            return None;
+        }
+        let from = self.fetch.pieces(piece)?;
+        let to = self.sink.packets(self.fetch.output(), bytes)?;
+        let (flits, packets) = match &transpose {
+            None => (from.starts.len(), from.starts.len()),
+            Some(own) => (own.iterations * own.in_flits(), own.out_time()),
         };
-        if !is_live || from.starts.len() != flits || to.starts.len() != packets {
+        if from.starts.len() != flits || to.starts.len() != packets {
             return None;
         }
         let cut = Cut::between(&from.range, &to.range)?;
@@ -85,7 +102,7 @@ impl Straight {
         let follow = |starts: &[u32], k: usize| starts[k] as usize == starts[k - 1] as usize + self.bytes;
         let breaks = |k: &usize| !(follow(&self.from, *k) && follow(&self.to, *k));
         let count = self.from.len();
-        let group = (1..count).filter(breaks).fold(count, crate::mapping::gcd);
+        let group = (1..count).filter(breaks).fold(count, gcd);
         self.bytes *= group;
         for starts in [&mut self.from, &mut self.to] {
             *starts = starts.iter().copied().step_by(group).collect();

@@ -33,10 +33,18 @@ struct ByteRuns {
 impl ByteRuns {
     /// Of runs of elements of so many bits. `None`: one starts or ends inside of a byte.
     fn of(runs: Runs, bits: usize) -> Option<Self> {
-        let bytes = |elements: usize| (elements * bits).is_multiple_of(8).then_some(elements * bits / 8);
-        let address = runs.address + bytes(runs.position)? as u64;
-        let (step, run) = (bytes(runs.stride)?, bytes(runs.run)?);
-        Some(Self { unit: runs.unit, address, step, run, count: runs.count })
+        let Runs { unit, address, position, stride, run, count } = runs;
+        if bits < 8 && !((position | stride | run) * bits).is_multiple_of(8) {
+            return None;
+        }
+        let bytes = |elements: usize| elements * bits / 8;
+        Some(Self {
+            unit,
+            address: address + bytes(position) as u64,
+            step: bytes(stride),
+            run: bytes(run),
+            count,
+        })
     }
 
     /// The runs behind so many of them.
@@ -107,27 +115,29 @@ pub(crate) fn move_runs(
         row.read_runs(source, from.part(first, count), initialised);
         row.write_runs(0, destination, to.part(first, count), end, marked);
     };
-    let mut first = 0;
-    while first < from.count {
-        let left = from.count - first;
-        let own = ByteRuns::of(from.part(first, left), bits);
-        let Some((own, there)) = own.zip(ByteRuns::of(to.part(first, left), bits)) else {
-            return detour(destination, first, left);
-        };
+    let Some((mut own, mut there)) = ByteRuns::of(from, bits).zip(ByteRuns::of(to, bits)) else {
+        return detour(destination, 0, from.count);
+    };
+    while own.count > 0 {
+        let first = from.count - own.count;
         let (count, input) = own.leading(source, initialised);
-        let written = match input {
-            Some(input) => ByteRuns { count, ..there }.write((input, own.step), destination, elements),
-            None => 0,
-        };
-        first += match written {
-            0 => {
-                // Where the block of the destination ends in the first run, all but that one come later.
-                let count = if input.is_some() { 1 } else { count };
+        let moved = match input {
+            Some(input) => {
+                match (ByteRuns { count, ..there }).write((input, own.step), destination, elements) {
+                    // The block of the destination ends in the first run.
+                    0 => {
+                        detour(destination, first, 1);
+                        1
+                    }
+                    written => written,
+                }
+            }
+            None => {
                 detour(destination, first, count);
                 count
             }
-            written => written,
         };
+        (own, there) = (own.behind(moved), there.behind(moved));
     }
 }
 
@@ -140,8 +150,10 @@ pub(crate) fn move_repeated(
     elements: Elements,
 ) -> bool {
     let bits = elements.bits;
-    let (own, there) = (ByteRuns::of(from, bits), ByteRuns::of(to, bits));
-    let (Some(own), Some(there), true) = (own, there, times > 1 && bits >= 8) else { return false };
+    if times == 1 || bits < 8 {
+        return false;
+    }
+    let Some((own, there)) = ByteRuns::of(from, bits).zip(ByteRuns::of(to, bits)) else { return false };
     let (next, further) = (next.0 * bits / 8, next.1 * bits / 8);
     let hull = (times - 1) * next + own.hull(own.count);
     let Some(input) = source.piece(own.unit, own.address).and_then(|piece| {

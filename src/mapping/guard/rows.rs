@@ -81,7 +81,8 @@ impl LiveRows {
     /// What holds for all rows of a unit, if the rows of a unit do not differ. `variables` starts with chip, cluster and
     /// slice.
     pub(crate) fn of_unit(&self, variables: &mut [usize]) -> Option<Liveness> {
-        let same = (UNIT_VARIABLES..self.guard.variables).all(|variable| !depends_on(&self.guard, variable));
+        let mut others = (UNIT_VARIABLES..self.guard.variables).filter(|&variable| variable != self.axis);
+        let same = others.all(|variable| !depends_on(&self.guard, variable));
         same.then(|| self.row(variables, &mut Vec::new()))
     }
 

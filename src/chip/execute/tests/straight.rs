@@ -43,7 +43,7 @@ const fn case(
     Case { element, time, packet, fetched, committed, transpose }
 }
 
-const CASES: [Case; 16] = [
+const CASES: [Case; 18] = [
     // As they are, in another order, with gaps, of more than a flit, the leading bytes of each.
     case(I8, (4, 32), &[(4, 32), (32, 1)], &[(4, 32), (32, 1)], None),
     case(I8, (6, 32), &[(3, 32), (2, 96), (32, 1)], &[(2, 96), (3, 32), (32, 1)], None),
@@ -53,6 +53,9 @@ const CASES: [Case; 16] = [
     case(I8, (4, 32), &[(4, 32), (32, 1)], &[(4, 24), (24, 1)], None),
     case(Bf16, (4, 16), &[(2, 16), (2, 48), (16, 1)], &[(4, 16), (16, 1)], None),
     case(I4, (4, 64), &[(2, 64), (2, 192), (64, 1)], &[(4, 64), (64, 1)], None),
+    // Flits of pieces.
+    case(I8, (4, 32), &[(4, 8), (4, 64), (8, 1)], &[(4, 32), (32, 1)], None),
+    case(Bf16, (4, 16), &[(4, 16), (16, 1)], &[(4, 4), (4, 24), (4, 1)], None),
     // Packets that collect pads.
     case(I8, (12, 8), &[(3, 8), (4, 24), (8, 1)], &[(12, 8), (8, 1)], None),
     case(F32, (6, 4), &[(2, 4), (3, 8), (4, 1)], &[(6, 4), (4, 1)], None),
