@@ -309,6 +309,14 @@ fn fetch(criterion: &mut Criterion) {
                 .commit(256 << 10)
         });
     });
+    group.bench_function("chip, packets of 8 bytes in another order", |bencher| {
+        bencher.iter(|| -> DmTensor<i8, m![1], Cluster, m![S], m![E / 8 % 64, E / 512, E % 8]> {
+            (ctx.main.begin(source.view()))
+                .fetch::<i8, m![E / 8 % 64, E / 512], m![E % 8]>()
+                .collect::<m![E / 8 % 64, E / 512], m![E % 8 # 32]>()
+                .commit(256 << 10)
+        });
+    });
     let table = LookupTable::from_fn(|x: i8| x.wrapping_mul(3));
     group.bench_function("chip, through a table", |bencher| {
         bencher.iter(|| -> DmTensor<i8, m![1], Cluster, m![S], m![E]> {
@@ -321,6 +329,68 @@ fn fetch(criterion: &mut Criterion) {
     let (from, mut to) = (vec![1u8; elements], vec![2u8; elements]);
     group.bench_function("baseline: memcpy", |bencher| {
         bencher.iter(|| to.copy_from_slice(black_box(&from)));
+    });
+    for size in [32, 8] {
+        group.bench_function(
+            format!("baseline: plain loops, packets of {size} bytes in another order"),
+            |bencher| {
+                bencher.iter(|| {
+                    let slices = black_box(&from).chunks_exact(E::SIZE).zip(to.chunks_exact_mut(E::SIZE));
+                    for (slice, packets) in slices {
+                        let mut packets = packets.chunks_exact_mut(size);
+                        for first in (0..64 * size).step_by(size) {
+                            for (row, packet) in slice.chunks_exact(64 * size).zip(&mut packets) {
+                                packet.copy_from_slice(&row[first..first + size]);
+                            }
+                        }
+                    }
+                });
+            },
+        );
+    }
+    group.finish();
+}
+
+mod matrices {
+    furiosa_visa_std::prelude::axes![S = 256, A = 128, N = 64, B = 8];
+}
+
+/// Matrices of 64 rows of 8 bytes, transposed in each slice.
+fn transpose(criterion: &mut Criterion) {
+    use matrices::{A, B, N, S};
+    let elements = S::SIZE * A::SIZE * N::SIZE * B::SIZE;
+    let host = HostTensor::<i8, m![S, A, N, B]>::rand(&mut SmallRng::seed_from_u64(7));
+    let mut ctx = Context::acquire();
+    let source: HbmTensor<i8, m![1], m![S, A, N, B]> = block_on(host.to_hbm(&mut ctx.pdma, 0));
+    let source = source.to_dm::<Cluster, m![S], m![A, N, B]>(&mut ctx.tdma, 0);
+
+    let mut group = criterion.benchmark_group("transpose of 64 KiB in each of 256 slices (bytes moved)");
+    group.sample_size(10).throughput(Throughput::Bytes(elements as u64));
+    group.bench_function("chip, rows of 8 bytes", |bencher| {
+        bencher.iter(|| -> DmTensor<i8, m![1], Cluster, m![S], m![A, B, N]> {
+            (ctx.main.begin(source.view()))
+                .fetch::<i8, m![A, N], m![B]>()
+                .collect::<m![A, N], m![B # 32]>()
+                .transpose::<m![A, N / 8, B], m![N % 8 # 32]>()
+                .commit(64 << 10)
+        });
+    });
+    let (from, mut to) = (vec![1u8; elements], vec![2u8; elements]);
+    group.bench_function("baseline: plain loops", |bencher| {
+        bencher.iter(|| {
+            let matrices = black_box(&from).chunks_exact(512).zip(to.chunks_exact_mut(512));
+            for (matrix, transposed) in matrices {
+                for (n, row) in matrix.chunks_exact(8).enumerate() {
+                    row.iter().enumerate().for_each(|(b, byte)| transposed[b * 64 + n] = *byte);
+                }
+            }
+        });
+    });
+    let views = ndarray::Array3::from_shape_vec((elements / 512, 64, 8), from.clone());
+    let array = views.expect("the shape holds the data");
+    let mut turned = ndarray::Array3::from_elem((elements / 512, 8, 64), 2u8);
+    group.bench_function("baseline: ndarray", |bencher| {
+        bencher.iter(|| turned.assign(&black_box(&array).view().permuted_axes([0, 2, 1])));
     });
     group.finish();
 }
@@ -447,6 +517,7 @@ mod groups {
         super::checks,
         super::relayout,
         super::fetch,
+        super::transpose,
         super::switch,
         super::tiles
     );

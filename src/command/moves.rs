@@ -10,8 +10,8 @@ use crate::mapping::guard::rows::{LiveRows, depends_on, live_runs};
 /// The most bits of a strip, so that it stays in the nearest cache.
 const STRIP_BITS: usize = 8192 * 8;
 
-/// The most bits of a piece of a run that is longer than a strip.
-const LONG_RUN_BITS: usize = 128 * STRIP_BITS;
+/// The same of runs of whole lines, of which the nearest cache gains nothing.
+const LONG_STRIP_BITS: usize = 8 * STRIP_BITS;
 
 /// The bits of a cache line. Longer runs need no tiles.
 const LINE_BITS: usize = 512;
@@ -119,6 +119,11 @@ impl Loop {
         let size = self.size.div_ceil(block);
         Self { size, source: step(self.source), destination: step(self.destination), ..*self }
     }
+}
+
+/// The most elements of a strip of runs of so many elements.
+fn most_elements(run: usize, bits: usize) -> usize {
+    if run * bits >= LINE_BITS { LONG_STRIP_BITS / bits } else { (STRIP_BITS / bits).max(1) }
 }
 
 /// How far apart neighbours are. Units are far apart.
@@ -266,7 +271,7 @@ impl<'a> Moves<'a> {
         let live = LiveRows::new(&self.transfer.guard, row.variable.unwrap_or(usize::MAX), row.size);
         let mut mask = Vec::new();
         let mut variables = vec![0; self.transfer.guard.variables];
-        let most = (STRIP_BITS / bits).max(1);
+        let most = most_elements(run, bits);
         // What lies before a start is not live.
         let (from, to) = (self.transfer.source_start, self.transfer.destination_start);
         let repeats = self.always && middle.is_inside() && run <= most;
@@ -297,7 +302,6 @@ impl<'a> Moves<'a> {
                         Strips { first: Strip { source, destination, run, count }, times, next }
                     };
                     if run > most {
-                        let most = LONG_RUN_BITS / bits;
                         for first in start..start + len {
                             for offset in (0..run).step_by(most) {
                                 visit(strip(first, offset, most.min(run - offset), 1));
@@ -383,7 +387,7 @@ impl Order {
         let other = |l: &Loop| distance(if source_is_near { l.destination } else { l.source });
         let middle = (0..loops.len()).min_by_key(|&k| (other(&loops[k]), loops[k].distance()));
         let middle = middle.map_or(Loop::ONCE, |k| loops.remove(k));
-        let strip = (STRIP_BITS / bits / run).max(1);
+        let strip = (most_elements(run, bits) / run).max(1);
         let row_block = match (row.variable, middle.size) {
             (Some(_), _) => row.size,
             (None, _) if middle.size == 1 || run * bits >= LINE_BITS => strip,

@@ -492,11 +492,13 @@ mod tests {
                         `Opt::Uninit`";
         assert_eq!(message(|| tensor.to_vec()), format!("to_vec: {expected}"));
         assert_eq!(message(|| tensor.copy_to_slice(&mut [0; 21])), format!("copy_to_slice: {expected}"));
-        // Of the entries of `m![P # 8 / 4, P # 8 % 4]` the last one is no element.
-        type Cut = Pair<Stride<Padding<Symbol<P>, 8>, 4>, Modulo<Padding<Symbol<P>, 8>, 4>>;
-        let cut = HostTensor::<i16, Cut>::from_slice(&[1; 8]);
-        assert_eq!(cut.to_buf()[6..], [Opt::Init(1), Opt::Uninit]);
-        assert!(message(|| cut.to_vec()).contains("element 7 of"));
+        // In `m![P # 8 / 4, C, P # 8 % 4]`, the entries with 1 and 3 of `P` are no elements.
+        type Cut = Pair<Pair<Stride<Padding<Symbol<P>, 8>, 4>, Symbol<C>>, Modulo<Padding<Symbol<P>, 8>, 4>>;
+        let cut = HostTensor::<i16, Cut>::from_slice(&[1; 24]);
+        let buffer = cut.to_buf();
+        let missing: Vec<usize> = (0..24).filter(|&k| buffer[k] == Opt::Uninit).collect();
+        assert_eq!(missing, [15, 19, 23]);
+        assert!(message(|| cut.to_vec()).contains("element 15 of"));
     }
 
     fn view(dtype: Dtype, shape: &[usize], bytes: &[u8]) -> Result<HostTensor<i16, Plain>, SafeTensorError> {

@@ -163,9 +163,9 @@ impl SinkPlan {
         }
     }
 
-    /// Whether all lanes of the stream are written in a slice, or none. `None`: some are.
+    /// Whether all leading lanes of all packets are written in a slice, or none. `None`: some are.
     pub(super) fn takes(&self, at: Coordinates) -> Option<bool> {
-        match self.live.of_unit(&mut [at.chip, at.cluster, at.slice, 0, 0])? {
+        match self.live.of_rows(&mut [at.chip, at.cluster, at.slice, 0, 0])? {
             Liveness::All => Some(true),
             Liveness::Nothing => Some(false),
             Liveness::Some => None,

@@ -154,29 +154,34 @@ impl Straight {
     fn copy_tiles<const BYTES: usize>(&self, own: &Transpose, input: &[u8], output: &mut [u8]) {
         let side = 8 / BYTES;
         let (kept, packets) = (own.kept_elements(), own.packets_per_col());
-        for (matrix, c) in (0..own.iterations).flat_map(|matrix| (0..packets).map(move |c| (matrix, c))) {
-            let from = |row: usize| self.from[(matrix * side + row) * packets + c] as usize;
-            let to = |element: usize| self.to[(matrix * packets + c) * kept + element] as usize;
-            for first in (0..kept).step_by(side) {
-                let taken = side.min(kept - first);
-                let mut tile = [0; 8];
-                for (row, word) in tile.iter_mut().enumerate().take(side) {
-                    let bytes = &input[from(row) + first * BYTES..];
-                    if taken == side {
-                        *word = u64::from_le_bytes(*bytes.first_chunk().expect("packets lie in the memory"));
-                    } else {
-                        let mut part = [0; 8];
-                        part[..taken * BYTES].copy_from_slice(&bytes[..taken * BYTES]);
-                        *word = u64::from_le_bytes(part);
+        let matrices = self.from.chunks_exact(side * packets).zip(self.to.chunks_exact(kept * packets));
+        for (rows, places) in matrices {
+            for (c, places) in places.chunks_exact(kept).enumerate() {
+                for (k, places) in places.chunks(side).enumerate() {
+                    let mut tile = [0; 8];
+                    for (row, word) in tile[..side].iter_mut().enumerate() {
+                        let bytes = &input[rows[row * packets + c] as usize + k * 8..];
+                        *word = match bytes.first_chunk() {
+                            Some(bytes) if places.len() == side => u64::from_le_bytes(*bytes),
+                            // What is kept of a row ends in the tile.
+                            _ => leading(&bytes[..places.len() * BYTES]),
+                        };
                     }
-                }
-                transpose_tile::<BYTES>(&mut tile);
-                for (k, word) in tile.iter().enumerate().take(taken) {
-                    output[to(first + k)..][..8].copy_from_slice(&word.to_le_bytes());
+                    transpose_tile::<BYTES>(&mut tile);
+                    for (word, &place) in tile.iter().zip(places) {
+                        output[place as usize..][..8].copy_from_slice(&word.to_le_bytes());
+                    }
                 }
             }
         }
     }
+}
+
+/// A word that begins with these bytes.
+fn leading(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(word)
 }
 
 /// Transposes the leading `8 / BYTES` words of as many elements each: halves trade places, then their halves.
@@ -200,7 +205,7 @@ mod tests {
     /// Element `e` of word `k` becomes element `k` of word `e`.
     fn check<const BYTES: usize>() {
         let side = 8 / BYTES;
-        let all: Vec<u8> = (0..64).map(|k| k * 5 + 3).collect();
+        let all: Vec<u8> = (0..64).map(|k| k * 3 + 5).collect();
         let mut words = [0; 8];
         for (word, bytes) in words.iter_mut().zip(all.as_chunks::<8>().0).take(side) {
             *word = u64::from_le_bytes(*bytes);

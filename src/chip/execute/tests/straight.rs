@@ -23,7 +23,7 @@ fn transposed(own: &Transpose, flits: &[Vec<Option<i64>>], lanes: usize) -> Vec<
     (0..own.out_time()).map(out).collect()
 }
 
-/// One pass: `fetched` and `committed` are entries in elements; the last of the latter is the part of a flit that is written.
+/// One pass: `fetched` and `committed` are entries in elements.
 struct Case {
     element: ElementType,
     time: usize,
@@ -72,22 +72,23 @@ fn check(own: &Case, (source, destination): (u64, u64), whole: bool) {
     let Case { element, time, packet, fetched, committed, transpose } = *own;
     let lanes = 256 / element.bits();
     let elements = 4096 / element.bits();
-    let window = committed[committed.len() - 1].0;
     let read = naive(&config(fetched, 1));
     let mut stream = flits(&read, packet, lanes);
-    let (mut unit, mut engine) = (stream.len() / time, None);
+    let (flits, mut engine) = (stream.len() / time, None);
     if let Some((in_rows, in_cols, out_rows)) = transpose {
         let mut plan = Transpose { element, in_rows, in_cols, out_rows, iterations: 1 };
         plan.iterations = stream.len() / plan.in_flits();
         stream = transposed(&plan, &stream, lanes);
         engine = Some(plan);
     }
-    unit = unit.max(1);
+    let places = naive(&config(committed, 1));
+    // Leading lanes of each packet.
+    let window = places.len() / stream.len();
     let from = fetch(region(0, source, element, 256, elements), element, fetched, time, packet);
     let sink = commit(region(1, destination, element, 256, elements), committed, window, below(5, 2, 3));
     let mut command = pass(from, None, None, sink);
     if let Operation::TensorUnit(own) = &mut command.operation {
-        own.collect = Some(Collect { flits: unit });
+        own.collect = Some(Collect { flits });
         own.transpose = engine;
     }
     let checks = CheckOptions { uninitialised: false, ..CheckOptions::default() };
@@ -98,7 +99,6 @@ fn check(own: &Case, (source, destination): (u64, u64), whole: bool) {
         poke(&mut system, slice, source, element, &codes(element, bytes * 8 / element.bits(), slice));
     }
     system.execute(&command).unwrap_or_else(|fault| panic!("{committed:?}: {fault}"));
-    let places = naive(&config(committed, 1));
     for slice in 0..4 {
         let (before, known) = peek(&system, slice, source, element, elements);
         let (after, written) = peek(&system, slice, destination, element, elements);
