@@ -121,9 +121,9 @@ impl Straight {
         match &self.transpose {
             None => self.copy(input, output),
             Some(own) => match own.element.bits() {
-                8 => self.copy_tiles::<1>(own, input, output),
-                16 => self.copy_tiles::<2>(own, input, output),
-                _ => self.copy_tiles::<4>(own, input, output),
+                8 => self.copy_tiles::<1, 8>(own, input, output),
+                16 => self.copy_tiles::<2, 4>(own, input, output),
+                _ => self.copy_tiles::<4, 2>(own, input, output),
             },
         }
         self.written.iter().for_each(|range| initialised.set(range.clone()));
@@ -150,26 +150,30 @@ impl Straight {
         }
     }
 
-    /// Transposes all matrices, of which a column is a word, in square tiles.
-    fn copy_tiles<const BYTES: usize>(&self, own: &Transpose, input: &[u8], output: &mut [u8]) {
-        let side = 8 / BYTES;
+    /// Transposes all matrices, of which a column is a word of `SIDE` elements, in square tiles.
+    fn copy_tiles<const BYTES: usize, const SIDE: usize>(
+        &self,
+        own: &Transpose,
+        input: &[u8],
+        output: &mut [u8],
+    ) {
         let (kept, packets) = (own.kept_elements(), own.packets_per_col());
-        let matrices = self.from.chunks_exact(side * packets).zip(self.to.chunks_exact(kept * packets));
+        let matrices = self.from.chunks_exact(SIDE * packets).zip(self.to.chunks_exact(kept * packets));
         for (rows, places) in matrices {
             for (c, places) in places.chunks_exact(kept).enumerate() {
-                for (k, places) in places.chunks(side).enumerate() {
-                    let mut tile = [0; 8];
-                    for (row, word) in tile[..side].iter_mut().enumerate() {
-                        let bytes = &input[rows[row * packets + c] as usize + k * 8..];
-                        *word = match bytes.first_chunk() {
-                            Some(bytes) if places.len() == side => u64::from_le_bytes(*bytes),
-                            // What is kept of a row ends in the tile.
-                            _ => leading(&bytes[..places.len() * BYTES]),
+                for (k, places) in places.chunks(SIDE).enumerate() {
+                    let row = |row: usize| &input[rows[row * packets + c] as usize + k * 8..];
+                    if let Ok(places) = <&[u32; SIDE]>::try_from(places) {
+                        let word = |k: usize| *row(k).first_chunk().expect("packets lie in the memory");
+                        write_tile::<BYTES, SIDE>(core::array::from_fn(word), places, output);
+                    } else {
+                        // What is kept of a row ends in the tile.
+                        let word = |k: usize| {
+                            let (mut word, kept) = ([0; 8], places.len() * BYTES);
+                            word[..kept].copy_from_slice(&row(k)[..kept]);
+                            word
                         };
-                    }
-                    transpose_tile::<BYTES>(&mut tile);
-                    for (word, &place) in tile.iter().zip(places) {
-                        output[place as usize..][..8].copy_from_slice(&word.to_le_bytes());
+                        write_tile::<BYTES, SIDE>(core::array::from_fn(word), places, output);
                     }
                 }
             }
@@ -177,20 +181,27 @@ impl Straight {
     }
 }
 
-/// A word that begins with these bytes.
-fn leading(bytes: &[u8]) -> u64 {
-    let mut word = [0; 8];
-    word[..bytes.len()].copy_from_slice(bytes);
-    u64::from_le_bytes(word)
+/// Transposes a tile, and writes its words to these places.
+#[inline(always)]
+fn write_tile<const BYTES: usize, const SIDE: usize>(
+    words: [[u8; 8]; SIDE],
+    places: &[u32],
+    output: &mut [u8],
+) {
+    let mut tile = words.map(u64::from_le_bytes);
+    transpose_tile::<BYTES, SIDE>(&mut tile);
+    for (word, &place) in tile.iter().zip(places) {
+        output[place as usize..][..8].copy_from_slice(&word.to_le_bytes());
+    }
 }
 
-/// Transposes the leading `8 / BYTES` words of as many elements each: halves trade places, then their halves.
+/// Transposes words of as many elements each: halves trade places, then their halves.
 #[inline(always)]
-fn transpose_tile<const BYTES: usize>(words: &mut [u64; 8]) {
+fn transpose_tile<const BYTES: usize, const SIDE: usize>(words: &mut [u64; SIDE]) {
     let halves = [(4, 0x0000_0000_ffff_ffff), (2, 0x0000_ffff_0000_ffff), (1, 0x00ff_00ff_00ff_00ffu64)];
     for (bytes, mask) in halves.into_iter().filter(|&(bytes, _)| bytes >= BYTES) {
         let apart = bytes / BYTES;
-        for k in (0..8 / BYTES).filter(|k| k & apart == 0) {
+        for k in (0..SIDE).filter(|k| k & apart == 0) {
             let change = (words[k] >> (8 * bytes) ^ words[k + apart]) & mask;
             words[k + apart] ^= change;
             words[k] ^= change << (8 * bytes);
@@ -203,15 +214,11 @@ mod tests {
     use super::*;
 
     /// Element `e` of word `k` becomes element `k` of word `e`.
-    fn check<const BYTES: usize>() {
-        let side = 8 / BYTES;
+    fn check<const BYTES: usize, const SIDE: usize>() {
         let all: Vec<u8> = (0..64).map(|k| k * 3 + 5).collect();
-        let mut words = [0; 8];
-        for (word, bytes) in words.iter_mut().zip(all.as_chunks::<8>().0).take(side) {
-            *word = u64::from_le_bytes(*bytes);
-        }
-        transpose_tile::<BYTES>(&mut words);
-        for (k, e) in (0..side).flat_map(|k| (0..side).map(move |e| (k, e))) {
+        let mut words = core::array::from_fn(|k| u64::from_le_bytes(all.as_chunks().0[k]));
+        transpose_tile::<BYTES, SIDE>(&mut words);
+        for (k, e) in (0..SIDE).flat_map(|k| (0..SIDE).map(move |e| (k, e))) {
             let found = &words[e].to_le_bytes()[k * BYTES..][..BYTES];
             assert_eq!(found, &all[k * 8 + e * BYTES..][..BYTES], "{BYTES} bytes: word {k}, element {e}");
         }
@@ -219,8 +226,8 @@ mod tests {
 
     #[test]
     fn tiles_are_transposed() {
-        check::<1>();
-        check::<2>();
-        check::<4>();
+        check::<1, 8>();
+        check::<2, 4>();
+        check::<4, 2>();
     }
 }

@@ -273,15 +273,8 @@ pub(crate) fn copy_runs(
 }
 
 fn copy<const RUN: usize>((input, step): (&[u8], usize), (output, apart): (&mut [u8], usize), count: usize) {
-    if step < RUN || apart < RUN {
-        for k in 0..count {
-            output[k * apart..][..RUN].copy_from_slice(&input[k * step..][..RUN]);
-        }
-        return;
-    }
-    // Pieces that begin with a run: the last one is a run at least.
-    for (from, to) in input.chunks(step).zip(output.chunks_mut(apart)).take(count) {
-        to[..RUN].copy_from_slice(&from[..RUN]);
+    for k in 0..count {
+        output[k * apart..][..RUN].copy_from_slice(&input[k * step..][..RUN]);
     }
 }
 
