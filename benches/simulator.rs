@@ -2,7 +2,7 @@
 //!
 //! `RAYON_NUM_THREADS=1 cargo bench -p furiosa-visa-benches --bench simulator` measures one core.
 
-use criterion::{BatchSize, BenchmarkGroup, Criterion, Throughput, criterion_main};
+use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_main};
 use furiosa_visa_std::chip::{Check, CheckOptions, Compute};
 use furiosa_visa_std::prelude::*;
 use pollster::block_on;
@@ -137,12 +137,31 @@ fn relayout(criterion: &mut Criterion) {
             dm.to_hbm::<m![C / 64, R, C % 64]>(&mut ctx.tdma, 1 << 30)
         });
     });
+    group.bench_function("chip, HBM to HBM, bytes transposed", |bencher| {
+        bencher.iter(|| source.to_hbm::<{ Dma::Tensor }, m![C, R]>(&mut ctx.tdma, 1 << 30));
+    });
     halves(&mut group, &mut ctx);
     baselines(&mut group, elements);
     group.finish();
 
     let mut group = criterion.benchmark_group("16 MiB between host and HBM (bytes read and written)");
     group.sample_size(10).throughput(Throughput::Bytes(2 * elements as u64));
+    let (values, mut back) = (host.to_vec(), vec![1i8; elements]);
+    group.bench_function("baseline: memcpy", |bencher| {
+        bencher.iter(|| back.copy_from_slice(black_box(&values)));
+    });
+    group.bench_function("chip, slice to HBM", |bencher| {
+        bencher.iter(|| -> HbmTensor<i8, m![1], m![R, C]> {
+            let host = HostTensor::<i8, m![R, C]>::from_slice(&values);
+            block_on(host.to_hbm(&mut ctx.pdma, 1 << 30))
+        });
+    });
+    group.bench_function("chip, HBM to slice", |bencher| {
+        bencher.iter(|| {
+            let host: HostTensor<i8, m![R, C]> = block_on(source.to_host(&mut ctx.pdma));
+            host.copy_to_slice(&mut back);
+        });
+    });
     group.bench_function("chip, host to HBM", |bencher| {
         bencher.iter(|| -> HbmTensor<i8, m![1], m![R, C]> { block_on(host.to_hbm(&mut ctx.pdma, 1 << 30)) });
     });
@@ -178,19 +197,34 @@ fn halves(group: &mut Group<'_>, ctx: &mut Context) {
 
 /// The same bytes, moved without a chip.
 fn baselines(group: &mut Group<'_>, elements: usize) {
-    let from = vec![1u8; elements];
+    let (from, mut middle) = (vec![1u8; elements], vec![2u8; elements]);
+    let mut to = vec![2u8; elements];
     group.bench_function("baseline: memcpy, twice", |bencher| {
-        bencher.iter_batched_ref(
-            || (vec![0u8; elements], vec![0u8; elements]),
-            |(middle, to)| {
-                middle.copy_from_slice(black_box(&from));
-                to.copy_from_slice(black_box(middle));
-            },
-            BatchSize::LargeInput,
-        );
+        bencher.iter(|| {
+            middle.copy_from_slice(black_box(&from));
+            to.copy_from_slice(black_box(&middle));
+        });
     });
     // Rows of 4 KiB in one memory, 64 KiB in each of 256 others: row by row, as one would write it.
-    let (mut slices, mut to) = (vec![vec![0u8; 1 << 16]; 256], vec![0u8; elements]);
+    let mut slices = vec![vec![2u8; 1 << 16]; 256];
+    group.bench_function("baseline: plain loops, blocks of 64 bytes, other order in HBM", |bencher| {
+        bencher.iter(|| {
+            // 16 rows of 4 KiB in each slice, by columns of 64 bytes.
+            for (slice, rows) in slices.iter_mut().zip(black_box(&from).chunks_exact(1 << 16)) {
+                for (r, row) in rows.chunks_exact(4096).enumerate() {
+                    for (c, block) in row.chunks_exact(64).enumerate() {
+                        slice[(c * 16 + r) * 64..][..64].copy_from_slice(block);
+                    }
+                }
+            }
+            // Columns of 64 bytes of all rows.
+            for (k, slice) in black_box(&slices).iter().enumerate() {
+                for (c, column) in slice.chunks_exact(1024).enumerate() {
+                    to[c * (4096 * 64) + k * 1024..][..1024].copy_from_slice(column);
+                }
+            }
+        });
+    });
     group.bench_function("baseline: plain loops, columns of 16 bytes and back", |bencher| {
         bencher.iter(|| {
             for (r, row) in black_box(&from).chunks_exact(4096).enumerate() {
@@ -201,6 +235,26 @@ fn baselines(group: &mut Group<'_>, elements: usize) {
             for (r, row) in to.chunks_exact_mut(4096).enumerate() {
                 for (slice, run) in black_box(&slices).iter().zip(row.chunks_exact_mut(16)) {
                     run.copy_from_slice(&slice[r * 16..r * 16 + 16]);
+                }
+            }
+        });
+    });
+    let array =
+        ndarray::Array2::from_shape_vec((4096, 4096), from.clone()).expect("the shape holds the data");
+    let mut transposed = ndarray::Array2::from_elem((4096, 4096), 2u8);
+    group.bench_function("baseline: ndarray, bytes transposed", |bencher| {
+        bencher.iter(|| transposed.assign(&black_box(&array).t()));
+    });
+    group.bench_function("baseline: plain loops, rows to slices, runs of 8 bytes to HBM", |bencher| {
+        bencher.iter(|| {
+            for (slice, rows) in slices.iter_mut().zip(black_box(&from).chunks_exact(1 << 16)) {
+                slice.copy_from_slice(rows);
+            }
+            for (k, slice) in black_box(&slices).iter().enumerate() {
+                for (r, row) in slice.chunks_exact(8192).enumerate() {
+                    for (q, run) in row.chunks_exact(8).enumerate() {
+                        to[(q * 2048 + k * 8 + r) * 8..][..8].copy_from_slice(run);
+                    }
                 }
             }
         });
@@ -255,6 +309,14 @@ fn fetch(criterion: &mut Criterion) {
                 .commit(256 << 10)
         });
     });
+    group.bench_function("chip, packets of 8 bytes in another order", |bencher| {
+        bencher.iter(|| -> DmTensor<i8, m![1], Cluster, m![S], m![E / 8 % 64, E / 512, E % 8]> {
+            (ctx.main.begin(source.view()))
+                .fetch::<i8, m![E / 8 % 64, E / 512], m![E % 8]>()
+                .collect::<m![E / 8 % 64, E / 512], m![E % 8 # 32]>()
+                .commit(256 << 10)
+        });
+    });
     let table = LookupTable::from_fn(|x: i8| x.wrapping_mul(3));
     group.bench_function("chip, through a table", |bencher| {
         bencher.iter(|| -> DmTensor<i8, m![1], Cluster, m![S], m![E]> {
@@ -264,9 +326,71 @@ fn fetch(criterion: &mut Criterion) {
                 .commit(256 << 10)
         });
     });
-    let (from, mut to) = (vec![1u8; elements], vec![0u8; elements]);
+    let (from, mut to) = (vec![1u8; elements], vec![2u8; elements]);
     group.bench_function("baseline: memcpy", |bencher| {
         bencher.iter(|| to.copy_from_slice(black_box(&from)));
+    });
+    for size in [32, 8] {
+        group.bench_function(
+            format!("baseline: plain loops, packets of {size} bytes in another order"),
+            |bencher| {
+                bencher.iter(|| {
+                    let slices = black_box(&from).chunks_exact(E::SIZE).zip(to.chunks_exact_mut(E::SIZE));
+                    for (slice, packets) in slices {
+                        let mut packets = packets.chunks_exact_mut(size);
+                        for first in (0..64 * size).step_by(size) {
+                            for (row, packet) in slice.chunks_exact(64 * size).zip(&mut packets) {
+                                packet.copy_from_slice(&row[first..first + size]);
+                            }
+                        }
+                    }
+                });
+            },
+        );
+    }
+    group.finish();
+}
+
+mod matrices {
+    furiosa_visa_std::prelude::axes![S = 256, A = 128, N = 64, B = 8];
+}
+
+/// Matrices of 64 rows of 8 bytes, transposed in each slice.
+fn transpose(criterion: &mut Criterion) {
+    use matrices::{A, B, N, S};
+    let elements = S::SIZE * A::SIZE * N::SIZE * B::SIZE;
+    let host = HostTensor::<i8, m![S, A, N, B]>::rand(&mut SmallRng::seed_from_u64(7));
+    let mut ctx = Context::acquire();
+    let source: HbmTensor<i8, m![1], m![S, A, N, B]> = block_on(host.to_hbm(&mut ctx.pdma, 0));
+    let source = source.to_dm::<Cluster, m![S], m![A, N, B]>(&mut ctx.tdma, 0);
+
+    let mut group = criterion.benchmark_group("transpose of 64 KiB in each of 256 slices (bytes moved)");
+    group.sample_size(10).throughput(Throughput::Bytes(elements as u64));
+    group.bench_function("chip, rows of 8 bytes", |bencher| {
+        bencher.iter(|| -> DmTensor<i8, m![1], Cluster, m![S], m![A, B, N]> {
+            (ctx.main.begin(source.view()))
+                .fetch::<i8, m![A, N], m![B]>()
+                .collect::<m![A, N], m![B # 32]>()
+                .transpose::<m![A, N / 8, B], m![N % 8 # 32]>()
+                .commit(64 << 10)
+        });
+    });
+    let (from, mut to) = (vec![1u8; elements], vec![2u8; elements]);
+    group.bench_function("baseline: plain loops", |bencher| {
+        bencher.iter(|| {
+            let matrices = black_box(&from).chunks_exact(512).zip(to.chunks_exact_mut(512));
+            for (matrix, transposed) in matrices {
+                for (n, row) in matrix.chunks_exact(8).enumerate() {
+                    row.iter().enumerate().for_each(|(b, byte)| transposed[b * 64 + n] = *byte);
+                }
+            }
+        });
+    });
+    let views = ndarray::Array3::from_shape_vec((elements / 512, 64, 8), from.clone());
+    let array = views.expect("the shape holds the data");
+    let mut turned = ndarray::Array3::from_elem((elements / 512, 8, 64), 2u8);
+    group.bench_function("baseline: ndarray", |bencher| {
+        bencher.iter(|| turned.assign(&black_box(&array).view().permuted_axes([0, 2, 1])));
     });
     group.finish();
 }
@@ -309,7 +433,7 @@ fn switch(criterion: &mut Criterion) {
                 .commit(64 << 10)
         });
     });
-    let (from, mut to) = (vec![1u8; elements], vec![0u8; elements]);
+    let (from, mut to) = (vec![1u8; elements], vec![2u8; elements]);
     group.bench_function("baseline: memcpy", |bencher| {
         bencher.iter(|| to.copy_from_slice(black_box(&from)));
     });
@@ -393,6 +517,7 @@ mod groups {
         super::checks,
         super::relayout,
         super::fetch,
+        super::transpose,
         super::switch,
         super::tiles
     );

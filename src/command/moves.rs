@@ -10,11 +10,18 @@ use crate::mapping::guard::rows::{LiveRows, depends_on, live_runs};
 /// The most bits of a strip, so that it stays in the nearest cache.
 const STRIP_BITS: usize = 8192 * 8;
 
+/// The same of runs of whole lines, of which the nearest cache gains nothing.
+const LONG_STRIP_BITS: usize = 8 * STRIP_BITS;
+
 /// The bits of a cache line. Longer runs need no tiles.
 const LINE_BITS: usize = 512;
 
-/// The most runs of a strip where another loop makes tiles with it.
-const TILE_RUNS: usize = 32;
+/// The least and the most runs of a strip where another loop makes tiles with it: as many as make up a line where they go.
+const TILE_RUNS: (usize, usize) = (16, 32);
+
+/// The most runs of such a strip that go to places far apart. The nearest cache has room for few lines that lie a power of two
+/// apart, and a line that is written must stay until all of it is.
+const FAR_RUNS: usize = 8;
 
 /// The most strips of a tile.
 const TILE_STRIPS: usize = 256;
@@ -54,6 +61,30 @@ pub(crate) struct Strip {
     pub(crate) count: usize,
 }
 
+/// A strip that is repeated at even distances, in the same unit on both sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Strips {
+    /// The first one.
+    pub(crate) first: Strip,
+    /// How many there are.
+    pub(crate) times: usize,
+    /// Elements from one to the next: at the source and at the destination.
+    pub(crate) next: (usize, usize),
+}
+
+impl Strips {
+    /// One after another.
+    pub(crate) fn all(self) -> impl Iterator<Item = Strip> {
+        (0..self.times).map(move |k| {
+            let mut strip = self.first;
+            // What lies before a start is not live.
+            strip.source.position = strip.source.position.wrapping_add(k * self.next.0);
+            strip.destination.position = strip.destination.position.wrapping_add(k * self.next.1);
+            strip
+        })
+    }
+}
+
 /// A move, reordered.
 #[derive(Debug)]
 pub(crate) struct Moves<'a> {
@@ -88,6 +119,11 @@ impl Loop {
         let size = self.size.div_ceil(block);
         Self { size, source: step(self.source), destination: step(self.destination), ..*self }
     }
+}
+
+/// The most elements of a strip of runs of so many elements.
+fn most_elements(run: usize, bits: usize) -> usize {
+    if run * bits >= LINE_BITS { LONG_STRIP_BITS / bits } else { (STRIP_BITS / bits).max(1) }
 }
 
 /// How far apart neighbours are. Units are far apart.
@@ -191,7 +227,18 @@ impl<'a> Moves<'a> {
         let units: usize = loops().map(|(size, _)| size).product();
         let run = self.loops.iter().filter(|l| l.is_run()).map(|l| l.size).max().unwrap_or(1);
         let runs = self.elements() / run.max(1);
-        runs > 1 && units.saturating_mul(self.hull(Side::Source)) / 16 <= runs.saturating_mul(16)
+        // A look at a word of marks tells of 4096 bytes.
+        runs > 1 && units.saturating_mul(self.hull(Side::Source)) / 1024 <= runs.saturating_mul(16)
+    }
+
+    /// Whether all elements are one run on both sides, from the first element of the source on.
+    pub(crate) fn is_single_run(&self) -> bool {
+        let is_run = match &self.loops[..] {
+            [] => true,
+            [own] => own.is_run(),
+            _ => false,
+        };
+        is_run && self.always && self.transfer.source_start.is_first()
     }
 
     /// Whether every element between the first and the last one of every destination unit is written.
@@ -211,6 +258,11 @@ impl<'a> Moves<'a> {
 
     /// Calls `visit` with every strip of the move, of elements of so many bits.
     pub(crate) fn for_each_strip(&self, bits: usize, mut visit: impl FnMut(Strip)) {
+        self.for_each_strips(bits, |strips| strips.all().for_each(&mut visit));
+    }
+
+    /// Calls `visit` with all strips of the move, those together that repeat one in its units.
+    pub(crate) fn for_each_strips(&self, bits: usize, mut visit: impl FnMut(Strips)) {
         if self.loops.iter().any(|l| l.size == 0) {
             return;
         }
@@ -219,11 +271,14 @@ impl<'a> Moves<'a> {
         let live = LiveRows::new(&self.transfer.guard, row.variable.unwrap_or(usize::MAX), row.size);
         let mut mask = Vec::new();
         let mut variables = vec![0; self.transfer.guard.variables];
-        let most = (STRIP_BITS / bits).max(1);
+        let most = most_elements(run, bits);
         // What lies before a start is not live.
         let (from, to) = (self.transfer.source_start, self.transfer.destination_start);
+        let repeats = self.always && middle.is_inside() && run <= most;
+        let next = (middle.source.elements, middle.destination.elements);
         order.for_each_tile(&mut variables, |variables, tile| {
-            for k in 0..tile.strips {
+            let times = if repeats { tile.strips } else { 1 };
+            for k in (0..tile.strips).step_by(times) {
                 if let Some(variable) = middle.variable {
                     variables[variable] = k;
                 }
@@ -244,7 +299,7 @@ impl<'a> Moves<'a> {
                             end(to, tile.destination, middle.destination, row.destination, first);
                         source.position += offset;
                         destination.position += offset;
-                        Strip { source, destination, run, count }
+                        Strips { first: Strip { source, destination, run, count }, times, next }
                     };
                     if run > most {
                         for first in start..start + len {
@@ -293,7 +348,7 @@ struct Tile {
     strips: usize,
 }
 
-/// Loops from the innermost to the outermost.
+/// The order of the loops.
 #[derive(Debug)]
 struct Order {
     /// Elements that lie together on both sides.
@@ -304,18 +359,26 @@ struct Order {
     middle: Loop,
     row_block: usize,
     middle_block: usize,
-    outer: Vec<Loop>,
+    /// All other loops, with those over blocks of rows and of the middle, which come last.
+    loops: Vec<Loop>,
+    /// The loop over blocks of rows.
+    row_loop: usize,
 }
 
 impl Order {
     fn new(mut loops: Vec<Loop>, bits: usize) -> Self {
         let runs = (0..loops.len()).filter(|&k| loops[k].is_run() && loops[k].variable.is_none());
         let run = runs.max_by_key(|&k| loops[k].size).map_or(1, |k| loops.remove(k).size);
-        // Long strips cost least; among them, near neighbours are better.
+        // Long strips cost least; among them, near neighbours are better, best where they go.
         let worth = |l: &Loop| {
-            let near = usize::from(l.source.elements == run) + usize::from(l.destination.elements == run);
+            let near = match (l.source.elements == run, l.destination.elements == run) {
+                (false, false) => 2,
+                (true, false) => 4,
+                (false, true) => 12,
+                (true, true) => 64,
+            };
             let free = if l.variable.is_none() { 2 } else { 1 };
-            (l.size.min(TILE_RUNS) * free * [2, 4, 64][near], usize::MAX - l.distance())
+            (l.size.min(TILE_RUNS.1) * free * near, usize::MAX - l.distance())
         };
         let best = (0..loops.len()).filter(|&k| loops[k].is_inside()).max_by_key(|&k| worth(&loops[k]));
         let row = best.map_or(Loop::ONCE, |k| loops.remove(k));
@@ -324,24 +387,27 @@ impl Order {
         let other = |l: &Loop| distance(if source_is_near { l.destination } else { l.source });
         let middle = (0..loops.len()).min_by_key(|&k| (other(&loops[k]), loops[k].distance()));
         let middle = middle.map_or(Loop::ONCE, |k| loops.remove(k));
-        loops.sort_by_key(|l| core::cmp::Reverse(l.distance()));
-
-        let strip = (STRIP_BITS / bits / run).max(1);
+        let strip = (most_elements(run, bits) / run).max(1);
         let row_block = match (row.variable, middle.size) {
             (Some(_), _) => row.size,
             (None, _) if middle.size == 1 || run * bits >= LINE_BITS => strip,
-            (None, _) => strip.min(TILE_RUNS),
+            (None, _) if row.destination.elements != run => strip.min(FAR_RUNS),
+            (None, _) => strip.min((LINE_BITS / bits / run).clamp(TILE_RUNS.0, TILE_RUNS.1)),
         };
         let middle_block = if middle.variable.is_some() { middle.size } else { TILE_STRIPS };
-        Self { run, row, middle, row_block, middle_block, outer: loops }
+        // Near neighbours last. Rows come last of those as near as they are.
+        let rows = row.blocks(row_block);
+        loops.sort_by_key(|l| core::cmp::Reverse(l.distance()));
+        let row_loop = loops.partition_point(|l| l.distance() >= rows.distance());
+        loops.insert(row_loop, rows);
+        loops.push(middle.blocks(middle_block));
+        Self { run, row, middle, row_block, middle_block, loops, row_loop }
     }
 
     /// Calls `visit` with the guard's variables and every tile.
     fn for_each_tile(&self, variables: &mut [usize], mut visit: impl FnMut(&mut [usize], Tile)) {
-        let mut loops = self.outer.clone();
-        loops.push(self.row.blocks(self.row_block));
-        loops.push(self.middle.blocks(self.middle_block));
-        let (row, middle) = (loops.len() - 2, loops.len() - 1);
+        let Self { loops, row_loop: row, .. } = self;
+        let (row, middle) = (*row, loops.len() - 1);
         let mut indices = vec![0; loops.len()];
         let (mut source, mut destination) = (STILL, STILL);
         loop {
@@ -533,7 +599,7 @@ pub(crate) mod tests {
             let expected = naive(&transfer);
             assert_eq!(strips_of(&transfer, |strip| strip.count <= 300), expected);
         }
-        strips_of(&transfer, |strip| strip.run == 2 && strip.count <= TILE_RUNS);
+        strips_of(&transfer, |strip| strip.run == 2 && strip.count <= TILE_RUNS.1);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! [`HostTensor`]: a tensor in host memory.
 
 use super::mathematical::Tensor;
-use super::storage::{Layout, packed_factors};
+use super::storage::Layout;
 use crate::command::HostBuffer;
 use crate::mapping::{Expr, Factor, M, Pool};
 use crate::scalar::{ElementType, Opt, Scalar, ScalarBytes};
@@ -10,19 +10,57 @@ use rand::Rng;
 use rand::distr::{Distribution, StandardUniform};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensorError};
+use std::borrow::Cow;
+use std::sync::OnceLock;
 
+/// The codes of so many elements in their own encoding, one after the other.
+macro_rules! with_codes {
+    ($bits:expr, $bytes:expr, |$codes:ident| $body:expr) => {
+        match $bits {
+            4 => {
+                let $codes = $bytes.iter().flat_map(|&byte| [byte & 15, byte >> 4]).map(u32::from);
+                $body
+            }
+            8 => {
+                let $codes = codes::<1>($bytes);
+                $body
+            }
+            16 => {
+                let $codes = codes::<2>($bytes);
+                $body
+            }
+            _ => {
+                let $codes = codes::<4>($bytes);
+                $body
+            }
+        }
+    };
+}
 /// A tensor in host memory, on its way to the chip or back.
 ///
-/// `Element` orders the elements of buffers; the chip's layout is chosen when the tensor is sent.
+/// `Element` orders the elements of buffers; the chip's layout is chosen when the tensor is sent. It is made of plain values or
+/// of ones that may be missing, and read as either:
+///
+/// | all elements have a value | some may have none |
+/// |---|---|
+/// | [`from_slice`](Self::from_slice) | [`from_buf`](Self::from_buf) |
+/// | [`to_vec`](Self::to_vec), [`copy_to_slice`](Self::copy_to_slice) | [`to_buf`](Self::to_buf) |
 ///
 /// ```
 /// use furiosa_visa_std::prelude::*;
 /// axes![A = 2, B = 3];
-/// let tensor = HostTensor::<i32, m![A, B]>::from_buf((0..6).map(Opt::Init).collect());
+/// let tensor = HostTensor::<i32, m![A, B]>::from_slice(&[0, 1, 2, 3, 4, 5]);
+/// assert_eq!(tensor.to_buf()[1], Opt::Init(1));
 /// assert_eq!(tensor.into_inner().transpose::<m![B, A]>(false).to_buf()[1], Opt::Init(3));
 /// ```
+///
+/// The elements are kept as transfers move them, packed in their own encoding: plain values reach the chip, and leave it,
+/// without a detour over [`Opt`].
 pub struct HostTensor<D: Scalar, Element: M> {
-    inner: Tensor<D, Element>,
+    /// The elements as transfers move them, where each entry of a buffer is an element of its own.
+    packed: OnceLock<HostBuffer>,
+    /// The elements as mathematics has them. One of the two is there, the other one is made of it when it is asked for.
+    inner: OnceLock<Tensor<D, Element>>,
 }
 
 impl<D: Scalar, Element: M> HostTensor<D, Element> {
@@ -32,14 +70,78 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
     ///
     /// When there are too few.
     #[track_caller]
-    pub fn from_buf(elements: Vec<Opt<D>>) -> Self {
-        Tensor::from_buf(elements).into()
+    pub fn from_buf(mut elements: Vec<Opt<D>>) -> Self {
+        let entries = Entries::of::<Element>("from_buf");
+        if !entries.are_elements || elements.len() < entries.count {
+            return Tensor::from_buf(elements).into();
+        }
+        elements.truncate(entries.count);
+        Self { packed: packed_of(&elements).into(), inner: OnceLock::new() }
     }
 
     /// The elements in the order of the mapping, packed: see [`Tensor::to_buf`].
     #[track_caller]
     pub fn to_buf(&self) -> Vec<Opt<D>> {
-        self.inner.to_buf()
+        match self.packed.get() {
+            Some(packed) => listed(packed, Entries::of::<Element>("to_buf").count),
+            None => self.as_tensor().to_buf(),
+        }
+    }
+
+    /// The tensor whose elements `elements` lists, packed as [`from_buf`](Self::from_buf) takes them. All have a value.
+    ///
+    /// ```
+    /// # use furiosa_visa_std::prelude::*;
+    /// axes![P = 3, Q = 2];
+    /// // Padding has no entries.
+    /// let tensor = HostTensor::<i8, m![P, Q # 8]>::from_slice(&[1, 2, 3, 4, 5, 6]);
+    /// assert_eq!(tensor.to_vec(), [1, 2, 3, 4, 5, 6]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When there are more or fewer.
+    #[track_caller]
+    pub fn from_slice(elements: &[D]) -> Self {
+        let entries = Entries::of::<Element>("from_slice");
+        entries.accept::<Element>("from_slice: got", elements.len(), "pass one for each");
+        Self::from_entries(
+            entries,
+            HostBuffer { bytes: encoded(elements, |&element| element), initialised: None },
+        )
+    }
+
+    /// The values of all elements in the order of the mapping, packed as [`to_buf`](Self::to_buf) lists them.
+    ///
+    /// # Panics
+    ///
+    /// When an element has no value, because nobody wrote it.
+    #[track_caller]
+    pub fn to_vec(&self) -> Vec<D> {
+        let packed = self.to_host_buffer();
+        let count = Entries::of::<Element>("to_vec").count;
+        accept_written::<Element>("to_vec", &packed);
+        decoded(&packed.bytes, count, |element| element)
+    }
+
+    /// Copies the values of all elements to a slice: see [`to_vec`](Self::to_vec).
+    ///
+    /// # Panics
+    ///
+    /// When the slice has another number of elements, or an element of the tensor has no value.
+    #[track_caller]
+    pub fn copy_to_slice(&self, elements: &mut [D]) {
+        let entries = Entries::of::<Element>("copy_to_slice");
+        entries.accept::<Element>(
+            "copy_to_slice: got a slice of",
+            elements.len(),
+            "pass one with a place for each",
+        );
+        let packed = self.to_host_buffer();
+        accept_written::<Element>("copy_to_slice", &packed);
+        with_codes!(D::BITS, &packed.bytes, |codes| {
+            elements.iter_mut().zip(codes).for_each(|(element, code)| *element = D::from_bits(code));
+        });
     }
 
     /// Zero everywhere.
@@ -65,12 +167,16 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
 
     /// The tensor apart from any memory.
     pub fn into_inner(self) -> Tensor<D, Element> {
-        self.inner
+        self.as_tensor();
+        self.inner.into_inner().expect("it was just made")
     }
 
     /// The tensor apart from any memory, borrowed.
     pub fn as_tensor(&self) -> &Tensor<D, Element> {
-        &self.inner
+        self.inner.get_or_init(|| {
+            let packed = self.packed.get().expect("one of the two is there");
+            Tensor::from_buf(listed(packed, Entries::of::<Element>("as_tensor").count))
+        })
     }
 
     /// A tensor from a file. The shape of `view` must list the sizes of the comma-separated parts of the mapping:
@@ -94,27 +200,16 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
         if padded || !fits {
             return Err(SafeTensorError::TensorInvalidInfo);
         }
-        let elements = view.data().chunks_exact(D::BITS / 8).map(|bytes| Opt::Init(D::from_le_bytes(bytes)));
-        Ok(Self::from_buf(elements.collect()))
+        let packed = HostBuffer { bytes: view.data().to_vec(), initialised: None };
+        Ok(Self::from_entries(Entries::of::<Element>("from_safetensors"), packed))
     }
 
     /// The elements in their own encoding, in the order of [`Self::to_buf`].
-    pub(crate) fn to_host_buffer(&self) -> HostBuffer {
-        let elements = self.to_buf();
-        let code = |element: &Opt<D>| element.map(D::to_bits).into_option().unwrap_or(0);
-        let mut bytes = Vec::with_capacity((elements.len() * D::BITS).div_ceil(8));
-        match D::BITS {
-            4 => bytes.extend(elements.chunks(2).map(|pair| {
-                let high = pair.get(1).map_or(0, code);
-                (code(&pair[0]) & 15 | high << 4) as u8
-            })),
-            8 => bytes.extend(elements.iter().map(|element| code(element) as u8)),
-            16 => elements.iter().for_each(|element| bytes.extend((code(element) as u16).to_le_bytes())),
-            _ => elements.iter().for_each(|element| bytes.extend(code(element).to_le_bytes())),
+    pub(crate) fn to_host_buffer(&self) -> Cow<'_, HostBuffer> {
+        if Entries::of::<Element>("to_hbm").are_elements {
+            return Cow::Borrowed(self.packed.get_or_init(|| packed_of(&self.as_tensor().to_buf())));
         }
-        let complete = elements.iter().all(Opt::is_init);
-        let initialised = (!complete).then(|| elements.iter().map(Opt::is_init).collect());
-        HostBuffer { bytes, initialised }
+        Cow::Owned(packed_of(&self.as_tensor().to_buf()))
     }
 
     /// The tensor whose elements `buffer` holds in the order of [`Self::to_buf`].
@@ -124,39 +219,118 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
     /// When the buffer is for another number of elements.
     #[track_caller]
     pub(crate) fn from_host_buffer(buffer: HostBuffer) -> Self {
-        let count = packed_factors(&mut Pool::new(), Element::EXPR).size();
-        let wanted = (count * D::BITS).div_ceil(8);
-        let bytes = &buffer.bytes;
+        let entries = Entries::of::<Element>("to_host");
+        let wanted = (entries.count * D::BITS).div_ceil(8);
         assert!(
-            bytes.len() == wanted,
+            buffer.bytes.len() == wanted,
             "to_host: got {} bytes, but `m![{}]` of `{}` is stored in {wanted}",
-            bytes.len(),
+            buffer.bytes.len(),
             Element::EXPR,
             D::ELEMENT_TYPE,
         );
-        let decoded = |code: u32| Opt::Init(D::from_bits(code));
-        let mut elements: Vec<Opt<D>> = match D::BITS {
-            4 => (0..count).map(|k| decoded(u32::from(bytes[k / 2] >> (k % 2 * 4) & 15))).collect(),
-            8 => bytes.iter().map(|&byte| decoded(u32::from(byte))).collect(),
-            16 => bytes
-                .chunks_exact(2)
-                .map(|code| decoded(u32::from(code[0]) | u32::from(code[1]) << 8))
-                .collect(),
-            _ => {
-                let code =
-                    |bytes: &[u8]| bytes.iter().rev().fold(0, |code, &byte| code << 8 | u32::from(byte));
-                bytes.chunks_exact(4).map(|bytes| decoded(code(bytes))).collect()
-            }
-        };
-        if let Some(initialised) = &buffer.initialised {
-            for (element, &written) in elements.iter_mut().zip(initialised) {
-                if !written {
-                    *element = Opt::Uninit;
-                }
-            }
-        }
-        Self::from_buf(elements)
+        Self::from_entries(entries, buffer)
     }
+
+    /// The tensor with these entries.
+    #[track_caller]
+    fn from_entries(entries: Entries, packed: HostBuffer) -> Self {
+        match entries.are_elements {
+            true => Self { packed: packed.into(), inner: OnceLock::new() },
+            false => Tensor::from_buf(listed(&packed, entries.count)).into(),
+        }
+    }
+}
+
+/// The entries of packed buffers.
+#[derive(Clone, Copy, Debug)]
+struct Entries {
+    count: usize,
+    /// Each is an element, and no two are the same one.
+    are_elements: bool,
+}
+
+impl Entries {
+    /// Of a mapping.
+    #[track_caller]
+    fn of<Element: M>(operation: &'static str) -> Self {
+        let mut pool = Pool::new();
+        let layout = Layout::new(operation, &mut pool, Element::EXPR);
+        let count = layout.packed_len();
+        let stored: usize = layout.shape().iter().product();
+        let is_always = || layout.buffer_transfer(operation, &pool, true).guard.is_always();
+        Self { count, are_elements: stored == count && is_always() }
+    }
+
+    /// Refuses another number of elements. `given`: what was given before its number, `edit`: what to do.
+    #[track_caller]
+    fn accept<Element: M>(self, given: &str, elements: usize, edit: &str) {
+        assert!(
+            elements == self.count,
+            "{given} {elements} elements, but `m![{}]` has {} (padding not counted); help: {edit}",
+            Element::EXPR,
+            self.count,
+        );
+    }
+}
+
+/// Refuses elements that nobody wrote.
+#[track_caller]
+fn accept_written<Element: M>(operation: &str, packed: &HostBuffer) {
+    let missing = packed.initialised.as_ref().and_then(|all| all.iter().position(|&written| !written));
+    if let Some(first) = missing {
+        panic!(
+            "{operation}: element {first} of `m![{}]` has no value, because nobody wrote it; help: `to_buf` lists it as \
+             `Opt::Uninit`",
+            Element::EXPR,
+        );
+    }
+}
+
+/// Codes of so many bytes.
+fn codes<const BYTES: usize>(bytes: &[u8]) -> impl Iterator<Item = u32> {
+    bytes.as_chunks::<BYTES>().0.iter().map(|code| {
+        let mut all = [0; 4];
+        all[..BYTES].copy_from_slice(code);
+        u32::from_le_bytes(all)
+    })
+}
+
+/// So many elements, made of their encoding.
+fn decoded<D: Scalar, T>(bytes: &[u8], count: usize, make: impl Fn(D) -> T) -> Vec<T> {
+    with_codes!(D::BITS, bytes, |codes| codes.take(count).map(|code| make(D::from_bits(code))).collect())
+}
+
+/// Elements in their own encoding. `value`: the one that an entry has.
+fn encoded<T, D: Scalar>(elements: &[T], value: impl Fn(&T) -> D) -> Vec<u8> {
+    let codes = elements.iter().map(|element| value(element).to_bits());
+    match D::BITS {
+        4 => {
+            let code = |element: &T| value(element).to_bits() as u8 & 15;
+            elements.chunks(2).map(|pair| code(&pair[0]) | pair.get(1).map_or(0, code) << 4).collect()
+        }
+        8 => codes.map(|code| code as u8).collect(),
+        16 => codes.map(|code| (code as u16).to_le_bytes()).collect::<Vec<_>>().into_flattened(),
+        _ => codes.map(u32::to_le_bytes).collect::<Vec<_>>().into_flattened(),
+    }
+}
+
+/// Entries as transfers move them. What has no value is zero.
+fn packed_of<D: Scalar>(elements: &[Opt<D>]) -> HostBuffer {
+    let bytes = encoded(elements, |element| element.into_option().unwrap_or(D::zero()));
+    let complete = elements.iter().all(Opt::is_init);
+    let initialised = (!complete).then(|| elements.iter().map(Opt::is_init).collect());
+    HostBuffer { bytes, initialised }
+}
+
+/// So many entries of a buffer.
+fn listed<D: Scalar>(packed: &HostBuffer, count: usize) -> Vec<Opt<D>> {
+    let mut elements = decoded(&packed.bytes, count, Opt::Init);
+    for (element, &written) in elements.iter_mut().zip(packed.initialised.iter().flatten()) {
+        if !written {
+            *element = Opt::Uninit;
+        }
+    }
+    elements
 }
 
 /// Sizes of the comma-separated parts.
@@ -185,25 +359,25 @@ fn dtype(element: ElementType) -> Option<Dtype> {
 
 impl<D: Scalar, Element: M> From<Tensor<D, Element>> for HostTensor<D, Element> {
     fn from(inner: Tensor<D, Element>) -> Self {
-        Self { inner }
+        Self { packed: OnceLock::new(), inner: inner.into() }
     }
 }
 
 impl<D: Scalar, Element: M> Clone for HostTensor<D, Element> {
     fn clone(&self) -> Self {
-        Self { inner: self.inner.clone() }
+        Self { packed: self.packed.clone(), inner: self.inner.clone() }
     }
 }
 
 impl<D: Scalar, Element: M> PartialEq for HostTensor<D, Element> {
     fn eq(&self, other: &Self) -> bool {
-        self.inner == other.inner
+        self.as_tensor() == other.as_tensor()
     }
 }
 
 impl<D: Scalar, Element: M> fmt::Debug for HostTensor<D, Element> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HostTensor").field("inner", &self.inner).finish()
+        f.debug_struct("HostTensor").field("inner", self.as_tensor()).finish()
     }
 }
 
@@ -232,7 +406,7 @@ mod tests {
 
     fn check<D: Scalar, E: M>(elements: Vec<Opt<D>>) {
         let tensor = HostTensor::<D, E>::from_buf(elements);
-        let buffer = tensor.to_host_buffer();
+        let buffer = tensor.to_host_buffer().into_owned();
         assert_eq!(HostTensor::<D, E>::from_host_buffer(buffer), tensor);
     }
 
@@ -256,12 +430,75 @@ mod tests {
         // Of 21 elements the last byte has half.
         let buffer = tensor.to_host_buffer();
         assert_eq!(buffer.bytes[..2], [0x10, 0x32]);
-        assert_eq!((buffer.bytes.len(), buffer.initialised), (11, None));
+        assert_eq!((buffer.bytes.len(), &buffer.initialised), (11, &None));
         let mut elements = vec![Opt::Init(1i16); 21];
         elements[3] = Opt::Uninit;
-        let buffer = HostTensor::<i16, Plain>::from_buf(elements).to_host_buffer();
-        let flags = buffer.initialised.expect("one element is missing");
+        let tensor = HostTensor::<i16, Plain>::from_buf(elements);
+        let flags = tensor.to_host_buffer().into_owned().initialised.expect("one element is missing");
         assert!((0..21).all(|k| flags[k] == (k != 3)));
+    }
+
+    fn check_values<D: Scalar, E: M>(values: &[D]) {
+        let tensor = HostTensor::<D, E>::from_slice(values);
+        let listed: Vec<Opt<D>> = values.iter().copied().map(Opt::Init).collect();
+        assert_eq!(tensor.to_buf(), listed);
+        assert_eq!(tensor.to_vec(), values);
+        let mut copy = vec![D::one(); values.len()];
+        tensor.copy_to_slice(&mut copy);
+        assert_eq!(copy, values);
+        // Whichever way it is made, kept and read.
+        let same = HostTensor::<D, E>::from_buf(listed.clone());
+        assert_eq!(same, tensor);
+        assert_eq!(HostTensor::from(tensor.as_tensor().clone()).to_vec(), values);
+        assert_eq!(same.into_inner().to_buf(), listed);
+    }
+
+    #[test]
+    fn plain_values_come_back() {
+        check_values::<i4, Plain>(&(0..21).map(|k| i4::from_i32(k - 9)).collect::<Vec<_>>());
+        check_values::<i8, Padded>(&(-10..11).collect::<Vec<_>>());
+        check_values::<bf16, Plain>(&(0..21).map(|k| bf16::from_f32(k as f32 - 2.5)).collect::<Vec<_>>());
+        check_values::<f32, Padded>(&(0..21).map(|k| k as f32 * 0.3).collect::<Vec<_>>());
+        check_values::<i32, Identity>(&[i32::MIN]);
+    }
+
+    fn message<T>(work: impl FnOnce() -> T) -> String {
+        let Err(payload) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) else {
+            panic!("it should panic")
+        };
+        *payload.downcast::<String>().expect("a text")
+    }
+
+    #[test]
+    fn slices_hold_all_elements_and_no_more() {
+        for (count, given) in [(20, "20"), (22, "22")] {
+            let text = message(|| HostTensor::<i16, Padded>::from_slice(&vec![1; count]));
+            let expected = format!(
+                "from_slice: got {given} elements, but `m![P, C # 4]` has 21 (padding not counted); help: pass one for \
+                 each"
+            );
+            assert_eq!(text, expected);
+            let text = message(|| HostTensor::<i16, Padded>::zero().copy_to_slice(&mut vec![1; count]));
+            assert!(text.contains(&format!("copy_to_slice: got a slice of {given} elements")), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_nobody_wrote_is_no_value() {
+        let mut elements = vec![Opt::Init(1i16); 21];
+        elements[3] = Opt::Uninit;
+        let tensor = HostTensor::<i16, Plain>::from_buf(elements);
+        let expected = "element 3 of `m![P, C]` has no value, because nobody wrote it; help: `to_buf` lists it as \
+                        `Opt::Uninit`";
+        assert_eq!(message(|| tensor.to_vec()), format!("to_vec: {expected}"));
+        assert_eq!(message(|| tensor.copy_to_slice(&mut [0; 21])), format!("copy_to_slice: {expected}"));
+        // In `m![P # 8 / 4, C, P # 8 % 4]`, the entries with 1 and 3 of `P` are no elements.
+        type Cut = Pair<Pair<Stride<Padding<Symbol<P>, 8>, 4>, Symbol<C>>, Modulo<Padding<Symbol<P>, 8>, 4>>;
+        let cut = HostTensor::<i16, Cut>::from_slice(&[1; 24]);
+        let buffer = cut.to_buf();
+        let missing: Vec<usize> = (0..24).filter(|&k| buffer[k] == Opt::Uninit).collect();
+        assert_eq!(missing, [15, 19, 23]);
+        assert!(message(|| cut.to_vec()).contains("element 15 of"));
     }
 
     fn view(dtype: Dtype, shape: &[usize], bytes: &[u8]) -> Result<HostTensor<i16, Plain>, SafeTensorError> {

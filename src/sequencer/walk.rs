@@ -46,9 +46,9 @@ impl Walk {
         Self { base: config.base as i64, loops, run }
     }
 
-    /// Iterations and stride of the innermost loop.
-    pub(crate) const fn innermost(&self) -> (usize, usize) {
-        self.run
+    /// How many positions follow one another at least.
+    pub(crate) const fn neighbours(&self) -> usize {
+        if self.run.1 == 1 { self.run.0 } else { 1 }
     }
 
     /// Visits the positions with the numbers in `range`, in order.
@@ -83,6 +83,28 @@ impl Walk {
             seen += run.len;
         });
         positions
+    }
+
+    /// The first bytes of pieces of so many bytes that the leading `count` positions come to, if each piece is contiguous.
+    /// Positions are of elements of so many bits from a byte address on.
+    pub(crate) fn addresses(
+        &self,
+        count: usize,
+        piece: usize,
+        address: u64,
+        bits: usize,
+    ) -> Option<Vec<u32>> {
+        let per_piece = piece * 8 / bits;
+        let (size, stride) = self.run;
+        if stride != 1 || !size.is_multiple_of(per_piece) {
+            return None;
+        }
+        let start = |position: i64| {
+            let bits = position.checked_mul(bits as i64)?;
+            let byte = if bits % 8 == 0 { u64::try_from(bits / 8).ok()? } else { return None };
+            u32::try_from(address.checked_add(byte)?).ok()
+        };
+        self.positions(0..count, per_piece).into_iter().map(start).collect()
     }
 }
 

@@ -14,7 +14,7 @@ mod dims {
 }
 use dims::S_dec as S;
 
-axes![U = 2048, V = 8, W = 16, P = 7, Q = 12];
+axes![U = 2048, V = 8, W = 16, P = 7, Q = 12, Four = 4];
 type Cl = Cluster;
 type Sl = m![U / 8 # 256];
 
@@ -52,6 +52,44 @@ fn buffers_are_packed() {
     for (at, value) in turned.iter().enumerate() {
         assert_eq!(*value, Opt::Init(values[at % 12 * 7 + at / 12]));
     }
+}
+
+/// Plain values go to HBM in another order, and come back in a third one.
+#[test]
+fn slices_go_there_and_come_back() {
+    fn check<D: Scalar>(values: &[D]) {
+        let mut ctx = Context::acquire();
+        let there = HostTensor::<D, m![P, Q, V]>::from_slice(values);
+        let there = block_on(there.to_hbm::<m![1], m![V, P # 8, Q]>(&mut ctx.pdma, 64));
+        assert_eq!(block_on(there.to_host::<m![P, Q, V]>(&mut ctx.pdma)).to_vec(), values);
+        let turned: HostTensor<D, m![Q, V, P]> = block_on(there.to_host(&mut ctx.pdma));
+        let mut found = vec![D::one(); values.len()];
+        turned.copy_to_slice(&mut found);
+        for (at, value) in found.iter().enumerate() {
+            let (q, v, p) = (at / 56, at / 7 % 8, at % 7);
+            assert_eq!(*value, values[(p * 12 + q) * 8 + v], "q {q}, v {v}, p {p}");
+        }
+    }
+    let all = integers(4, 7 * 12 * 8);
+    check(&all);
+    check(&all.iter().map(|&k| k as i8).collect::<Vec<_>>());
+    check(&all.iter().map(|&k| i4::from_i32(k)).collect::<Vec<_>>());
+    check(&all.iter().map(|&k| bf16::from_f32(k as f32)).collect::<Vec<_>>());
+}
+
+/// What lies in HBM page by page comes back as a whole, and what nobody wrote there is named.
+#[test]
+fn long_tensors_go_as_they_are() {
+    let values: Vec<i8> = (0..16 << 16).map(|k| code(5, k) as i8).collect();
+    let mut ctx = Context::acquire();
+    let there = HostTensor::<i8, m![U, V, W, Four]>::from_slice(&values);
+    let there = block_on(there.to_hbm::<m![1], m![U, V, W, Four]>(&mut ctx.pdma, (1 << 20) - 4096));
+    assert_eq!(block_on(there.to_host::<m![U, V, W, Four]>(&mut ctx.pdma)).to_vec(), values);
+    let mut elements = init(&values);
+    elements[99] = Opt::Uninit;
+    let there = HostTensor::<i8, m![U, V, W, Four]>::from_buf(elements.clone());
+    let there = block_on(there.to_hbm::<m![1], m![U, V, W, Four]>(&mut ctx.pdma, 1 << 21));
+    assert_eq!(block_on(there.to_host::<m![U, V, W, Four]>(&mut ctx.pdma)).to_buf(), elements);
 }
 
 #[test]

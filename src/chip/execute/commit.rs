@@ -1,10 +1,12 @@
 //! The end of a stream: the Commit Engine writes to DM, or a register file is filled.
 
+use super::packets::Packets;
 use crate::chip::memory::place::Coordinates;
 use crate::chip::memory::row::{Line, Row};
 use crate::chip::memory::{Unit, planes, trf};
 use crate::command::{Region, Sink, Transfer, TrfRegion};
 use crate::mapping::guard::rows::{LiveRows, Liveness, live_runs};
+use crate::scalar::ElementType;
 use crate::sequencer::walk::Walk;
 use core::ops::Range;
 
@@ -130,6 +132,43 @@ impl SinkPlan {
         match &self.target {
             Target::Commit { window, .. } => *window,
             Target::Trf(..) | Target::Vrf { .. } => self.lanes,
+        }
+    }
+
+    /// Where the pieces of so many bytes of a stream of this type are written, if each is written as it is to DM.
+    pub(super) fn packets(&self, element: ElementType, bytes: usize) -> Option<Packets> {
+        let Target::Commit { region, walk, window, .. } = &self.target else { return None };
+        let is_whole = *window == self.lanes || *window * element.bits() == bytes * 8;
+        if !is_whole || region.footprint.element != element {
+            return None;
+        }
+        let starts = walk.addresses(self.time * window, bytes, region.address, element.bits())?;
+        Packets::of(starts, bytes)
+    }
+
+    /// How many bytes follow one another at least where the stream is written in DM, and the leading bytes of each packet that
+    /// are written.
+    pub(super) fn run_bytes(&self) -> Option<(usize, usize)> {
+        let Target::Commit { region, walk, window, .. } = &self.target else { return None };
+        let bits = region.footprint.element.bits();
+        let is_whole = *window > 0 && (window * bits).is_multiple_of(8);
+        is_whole.then_some((walk.neighbours() * bits / 8, window * bits / 8))
+    }
+
+    /// Where the tensor ends that is written in DM. 0: it is none.
+    pub(super) fn end(&self) -> usize {
+        match &self.target {
+            Target::Commit { region, .. } => region.end() as usize,
+            Target::Trf(..) | Target::Vrf { .. } => 0,
+        }
+    }
+
+    /// Whether all leading lanes of all packets are written in a slice, or none. `None`: some are.
+    pub(super) fn takes(&self, at: Coordinates) -> Option<bool> {
+        match self.live.of_rows(&mut [at.chip, at.cluster, at.slice, 0, 0])? {
+            Liveness::All => Some(true),
+            Liveness::Nothing => Some(false),
+            Liveness::Some => None,
         }
     }
 

@@ -1,10 +1,11 @@
 //! DMA transfers between and inside HBM and DM, and copies between slices, clusters and chips.
 
+use crate::chip::memory::copy::{Elements, move_repeated, move_runs};
 use crate::chip::memory::place::{Place, spans_meet};
 use crate::chip::memory::row::Row;
 use crate::chip::memory::runs::{Runs, all_initialised, set_initialised};
 use crate::chip::memory::{Hbm, Space, SpaceMut, Unit};
-use crate::command::moves::{End, Moves, Side, Strip};
+use crate::command::moves::{End, Moves, Side, Strip, Strips};
 use crate::command::{Address, Dma, Memory, UnitCopy};
 
 impl Strip {
@@ -104,11 +105,17 @@ fn between(dma: &Dma, source: &impl Space, destination: &mut impl SpaceMut) {
     let element = dma.source.footprint.element;
     let known = Known::new(dma, source);
     let mut row = Row::new(element);
-    let end = dma.destination.end();
-    known.moves.for_each_strip(known.bits, |strip| {
-        row.clear(element);
-        row.read_runs(source, strip.from(dma.source.address), known.initialised);
-        row.write_runs(0, destination, strip.to(dma.destination.address), end, known.dense);
+    let Known { bits, initialised, dense: marked, .. } = known;
+    let elements = Elements { bits, initialised, marked, end: dma.destination.end() };
+    known.moves.for_each_strips(bits, |strips| {
+        let Strips { first, times, next } = strips;
+        let (from, to) = (first.from(dma.source.address), first.to(dma.destination.address));
+        if !move_repeated((source, from), (destination, to), (times, next), elements) {
+            for strip in strips.all() {
+                let (from, to) = (strip.from(dma.source.address), strip.to(dma.destination.address));
+                move_runs((source, from), (destination, to), elements, &mut row);
+            }
+        }
     });
     known.mark(dma, destination);
 }

@@ -2,6 +2,7 @@
 
 use super::adapter::Adapter;
 use super::mask::MaskPlan;
+use super::packets::Packets;
 use crate::chip::memory::Block;
 use crate::chip::memory::row::{Line, Row};
 use crate::command::{Collect, Fetch, Turns};
@@ -98,23 +99,38 @@ impl FetchPlan {
         self.output
     }
 
-    /// The addresses of all pieces of so many bytes in the order of the stream, if the stream is
-    /// nothing but these bytes of the memory.
-    pub(crate) fn addresses(&self, piece: usize) -> Option<Vec<u32>> {
-        let per_piece = piece * 8 / self.output.bits();
-        let (size, stride) = self.walk.innermost();
-        let contiguous = stride == 1 && size.is_multiple_of(per_piece);
-        let plain = self.adapter.changes_nothing() && self.mask.is_none() && self.turns.is_single();
-        if !plain || self.padded != self.packet || !contiguous {
+    /// The pieces of so many bytes in the order of the stream, if the stream is nothing but these bytes of the memory.
+    pub(super) fn packets(&self, bytes: usize) -> Option<Packets> {
+        if self.padded == self.packet { self.pieces(bytes) } else { None }
+    }
+
+    /// Whether elements of one tensor enter the stream as they are.
+    fn is_plain(&self) -> bool {
+        self.adapter.changes_nothing() && self.mask.is_none() && self.turns.is_single()
+    }
+
+    /// The leading bytes of each of so many flits per packet that are no padding. `None`: packets differ, or end in a byte.
+    pub(super) fn live_bytes(&self, flits: usize) -> Option<usize> {
+        let bits = match self.padded == self.packet {
+            true => self.packet * self.output.bits() / flits,
+            false if flits == 1 => self.packet * self.output.bits(),
+            false => return None,
+        };
+        (bits > 0 && bits.is_multiple_of(8)).then_some(bits / 8)
+    }
+
+    /// How many bytes follow one another at least where they are read.
+    pub(super) fn run_bytes(&self) -> usize {
+        self.walk.neighbours() * self.stored.bits() / 8
+    }
+
+    /// The pieces of so many bytes that packets are made of, where fetch does nothing but read them.
+    pub(super) fn pieces(&self, bytes: usize) -> Option<Packets> {
+        if !self.is_plain() {
             return None;
         }
-        let address = |position: i64| {
-            let bits = position.checked_mul(self.stored.bits() as i64)?;
-            let byte = if bits % 8 == 0 { u64::try_from(bits / 8).ok()? } else { return None };
-            u32::try_from(self.addresses[0].checked_add(byte)?).ok()
-        };
-        let positions = self.walk.positions(0..self.time * self.packet, per_piece);
-        positions.into_iter().map(address).collect()
+        let count = self.time * self.packet;
+        Packets::of(self.walk.addresses(count, bytes, self.addresses[0], self.stored.bits())?, bytes)
     }
 
     /// Reads the packets of some time steps into `stream`; `stored` and `packets` are scratch.

@@ -1,11 +1,12 @@
 //! Transfers between the host and HBM, and looks at register files.
 
+use crate::chip::memory::copy::{Elements, copied, receive_runs, send_runs};
 use crate::chip::memory::row::{Row, nibble, set_nibble};
-use crate::chip::memory::runs::{gather_runs, scatter_runs};
+use crate::chip::memory::runs::{gather_runs, scatter_runs, set_initialised};
 use crate::chip::memory::trf::TrfRows;
 use crate::chip::memory::vrf::VrfUnits;
 use crate::chip::memory::{Hbm, Space, Unit};
-use crate::command::moves::{End, Moves};
+use crate::command::moves::{End, Moves, Side};
 use crate::command::{Address, HostBuffer, HostTransfer, Inspection, RegisterFile, Transfer};
 use crate::scalar::ElementType;
 
@@ -16,12 +17,21 @@ fn positions(end: End, run: usize, count: usize) -> impl Iterator<Item = usize> 
 
 /// Writes a host array to HBM. Everything has been checked.
 pub(crate) fn upload(transfer: &HostTransfer, buffer: &HostBuffer, hbm: &mut Vec<Hbm>) {
-    let element = transfer.region.footprint.element;
+    let HostTransfer { region, transfer, .. } = transfer;
+    let element = region.footprint.element;
     let bits = element.bits();
+    let moves = Moves::new(transfer);
+    let initialised = buffer.initialised.is_none();
+    // A destination without gaps is marked as initialised all at once.
+    let marked = initialised && bits >= 8 && moves.fills_destination();
+    let elements = Elements { bits, initialised, marked, end: region.end() };
     let mut row = Row::new(element);
     let (mut bytes, mut flags) = (Vec::new(), Vec::new());
-    let end = transfer.region.end();
-    Moves::new(&transfer.transfer).for_each_strip(bits, |strip| {
+    moves.for_each_strip(bits, |strip| {
+        let to = strip.to(region.address);
+        if initialised && send_runs((&buffer.bytes, strip.from(0)), (hbm, to), elements, &mut row) {
+            return;
+        }
         let (from, len) = (strip.source, strip.run * strip.count);
         bytes.resize((len * bits).div_ceil(8), 0);
         if bits == 4 {
@@ -40,8 +50,14 @@ pub(crate) fn upload(transfer: &HostTransfer, buffer: &HostBuffer, hbm: &mut Vec
         });
         row.clear(element);
         row.push(&bytes, len, flags);
-        row.write_runs(0, hbm, strip.to(transfer.region.address), end, false);
+        row.write_runs(0, hbm, to, elements.end, false);
     });
+    if marked {
+        let bytes = moves.hull(Side::Destination) * bits / 8;
+        for unit in moves.units(Side::Destination) {
+            set_initialised(hbm, unit, region.address, bytes);
+        }
+    }
 }
 
 /// Reads a host array from HBM. Elements that the transfer does not reach are zero and uninitialised.
@@ -72,23 +88,33 @@ fn to_host(
     host_elements: usize,
 ) -> HostBuffer {
     let bits = element.bits();
+    let moves = Moves::new(transfer);
+    let reaches_all = moves.fills_destination() && moves.hull(Side::Destination) == host_elements;
+    let whole = (host_elements * bits).is_multiple_of(8).then_some(host_elements * bits / 8);
+    if reaches_all
+        && moves.is_single_run()
+        && let Some(bytes) = whole.and_then(|len| copied(space, 0, address, len))
+    {
+        return HostBuffer { bytes, initialised: None };
+    }
     let mut bytes = vec![0; (host_elements * bits).div_ceil(8)];
-    let mut initialised = vec![false; host_elements];
+    // Which elements are there, unless all are so far.
+    let mut initialised = (!reaches_all).then(|| vec![false; host_elements]);
     let mut row = Row::new(element);
-    Moves::new(transfer).for_each_strip(bits, |strip| {
+    moves.for_each_strip(bits, |strip| {
         let to = strip.destination;
+        if receive_runs((space, strip.from(address)), (&mut bytes, strip.to(0)), bits) {
+            if let Some(all) = &mut initialised {
+                (0..strip.count).for_each(|k| all[to.position + k * to.stride..][..strip.run].fill(true));
+            }
+            return;
+        }
         row.clear(element);
         row.read_runs(space, strip.from(address), false);
-        match row.flags() {
-            None => {
-                for k in 0..strip.count {
-                    initialised[to.position + k * to.stride..][..strip.run].fill(true);
-                }
-            }
-            Some(flags) => {
-                for (position, &flag) in positions(to, strip.run, strip.count).zip(flags) {
-                    initialised[position] = flag;
-                }
+        if row.flags().is_some() || initialised.is_some() {
+            let all = initialised.get_or_insert_with(|| vec![true; host_elements]);
+            for (k, position) in positions(to, strip.run, strip.count).enumerate() {
+                all[position] = row.flags().is_none_or(|flags| flags[k]);
             }
         }
         if bits == 4 {
@@ -101,7 +127,7 @@ fn to_host(
             scatter_runs(row.bytes(), to.stride * size, strip.run * size, output);
         }
     });
-    let initialised = initialised.contains(&false).then_some(initialised);
+    let initialised = initialised.filter(|all| all.contains(&false));
     HostBuffer { bytes, initialised }
 }
 

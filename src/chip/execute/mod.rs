@@ -16,6 +16,8 @@ mod host;
 pub(crate) mod indexed;
 mod mask;
 mod operands;
+mod packets;
+mod straight;
 mod transpose;
 mod vector;
 
@@ -38,6 +40,7 @@ use core::panic::Location;
 pub(crate) use exchange::Exchanged;
 use exchange::{Exchange, Sent};
 use fetch::{FetchBuffers, FetchPlan};
+use packets::Packets;
 use transpose::TransposePlan;
 use vector::{Input, LaneRow, VectorBuffers, VectorPlan};
 
@@ -82,27 +85,6 @@ pub(crate) struct Pass<'a> {
 
 /// Tells why an element is uninitialised: its tensor, its slice, its first byte.
 pub(crate) type OriginOf<'a> = dyn Fn(&Place, Coordinates, u64) -> Origin + Sync + 'a;
-
-/// Pieces of the stream that an engine takes from DM.
-#[derive(Debug)]
-struct Packets {
-    /// The address of each.
-    starts: Vec<u32>,
-    /// All bytes of all pieces, and what lies between them.
-    range: Range<usize>,
-    /// They lie one behind the other.
-    is_even: bool,
-}
-
-impl Packets {
-    /// Pieces of so many bytes, if fetch does nothing but read them.
-    fn new(fetch: &FetchPlan, bytes: usize) -> Option<Self> {
-        let starts = fetch.addresses(bytes)?;
-        let range = *starts.iter().min()? as usize..*starts.iter().max()? as usize + bytes;
-        let is_even = starts.windows(2).all(|pair| pair[1] as usize == pair[0] as usize + bytes);
-        Some(Self { starts, range, is_even })
-    }
-}
 
 /// What a thread needs to run slices; used again for the next slice.
 #[derive(Debug)]
@@ -166,7 +148,7 @@ impl<'a> Pass<'a> {
             (None, Some(contraction)) => contraction.whole_packets(command.fetch.time * flits),
             (None, None) => command.vector.is_some().then(|| command.fetch.time * fetch.packet_bytes()),
         };
-        let packets = piece.and_then(|bytes| Packets::new(&fetch, bytes));
+        let packets = piece.and_then(|bytes| fetch.packets(bytes));
         let cast = command.cast.filter(|cast| cast.input != cast.output);
         let shapes = command.shapes();
         let vector = placed.unit.vector.as_ref().map(|own| VectorPlan::new(own, shapes.contracted));
@@ -219,11 +201,12 @@ impl<'a> Pass<'a> {
         let crossing = self.vector.as_ref().filter(|own| own.crosses_slices());
         match (crossing, &self.exchange) {
             (Some(own), _) => self.run_across(own, units, exchanged.rows()),
-            (None, Some(_)) if self.run_in_place(units) => {}
+            (None, Some(_)) if self.run_directly(units) || self.run_in_place(units) => {}
             (None, Some(_)) => {
                 let sent = self.sent_rows(units, exchanged.rows());
                 self.run_slices(sent.as_ref(), units);
             }
+            (None, None) if self.run_straight(units) => {}
             (None, None) => self.run_slices(None, units),
         }
         exchanged.trim();
@@ -231,9 +214,14 @@ impl<'a> Pass<'a> {
 
     /// Runs slices that exchange nothing behind the Switch Engine, with what all slices sent, if they exchange packets there.
     fn run_slices(&self, sent: Option<&Sent<'_>>, units: &mut [Unit]) {
+        self.for_each_slice(units, |at, unit, buffers| self.run_slice(at, unit, sent, buffers));
+    }
+
+    /// Does something with all slices that have a stream behind the Switch Engine.
+    fn for_each_slice(&self, units: &mut [Unit], work: impl Fn(Coordinates, &mut Unit, &mut Buffers) + Sync) {
         let run = |buffers: &mut Buffers, number: usize, unit: &mut Unit| {
             if self.receivers[number] {
-                self.run_slice(Coordinates::of_slice(number), unit, sent, buffers);
+                work(Coordinates::of_slice(number), unit, buffers);
             }
         };
         #[cfg(feature = "parallel")]

@@ -27,6 +27,11 @@ impl Runs {
         Self { unit, address, position: line.position as usize, stride, run: 1, count: len }
     }
 
+    /// So many of the runs, from one on.
+    pub(super) fn part(self, first: usize, count: usize) -> Self {
+        Self { position: self.position + first * self.stride, count, ..self }
+    }
+
     /// Run `k` as a line of its own.
     fn line(self, k: usize) -> Line {
         let position = (self.position + k * self.stride) as i64;
@@ -53,7 +58,7 @@ impl Runs {
 }
 
 /// How many of `count` runs of `run` bytes, one every `step` bytes, fit into `room` bytes.
-fn fitting(room: usize, step: usize, run: usize, count: usize) -> usize {
+pub(super) fn fitting(room: usize, step: usize, run: usize, count: usize) -> usize {
     match room.checked_sub(run) {
         None => 0,
         Some(_) if step == 0 => count,

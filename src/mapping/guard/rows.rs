@@ -87,6 +87,14 @@ impl LiveRows {
         self.same_in_unit.then(|| self.row(variables, &mut Vec::new()))
     }
 
+    /// What holds for each row of a unit, if its rows do not differ from one another. `variables` starts with chip, cluster
+    /// and slice.
+    pub(crate) fn of_rows(&self, variables: &mut [usize]) -> Option<Liveness> {
+        let mut others = (UNIT_VARIABLES..self.guard.variables).filter(|&variable| variable != self.axis);
+        let same = others.all(|variable| !depends_on(&self.guard, variable));
+        same.then(|| self.row(variables, &mut Vec::new()))
+    }
+
     /// Looks at the row of the given variables, of which the axis is set aside. `mask` is valid after
     /// [`Liveness::Some`].
     pub(crate) fn row(&self, variables: &mut [usize], mask: &mut Vec<bool>) -> Liveness {
@@ -237,7 +245,7 @@ mod tests {
     #[test]
     fn units_are_told_apart() {
         let mut random = SmallRng::seed_from_u64(4);
-        let (mut split, mut same) = (0, 0);
+        let (mut split, mut same, mut alike) = (0, 0, 0);
         for _ in 0..2000 {
             let guard = random_guard(&mut random, 5);
             let (units, rest) = split_units(&guard);
@@ -256,9 +264,19 @@ mod tests {
                         liveness != Liveness::Some && positions.clone().all(|(t, l)| all(t, l) == expected)
                     );
                 }
+                if let Some(liveness) = rows.of_rows(&mut position(0, 0)) {
+                    alike += usize::from(liveness == Liveness::Some);
+                    let own = |lane| match liveness {
+                        Liveness::All => true,
+                        Liveness::Nothing => false,
+                        Liveness::Some => all(0, lane),
+                    };
+                    assert!(positions.clone().all(|(t, l)| all(t, l) == own(l)), "{guard:?}");
+                }
             }
         }
         assert!(split > 100 && same > 100, "the random guards have units: {split}, {same}");
+        assert!(alike > 100, "and lanes: {alike}");
     }
 
     #[test]

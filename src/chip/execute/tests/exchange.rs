@@ -54,6 +54,53 @@ fn every_cluster_exchanges_by_itself() {
     }
 }
 
+/// Each packet goes from its place in the source to its own: in order, scattered, with gaps, to lower and higher addresses than
+/// it comes from, of 32 bytes and of more, in slices of which some get nothing.
+#[test]
+fn packets_go_to_their_places() {
+    // Time steps, bytes of a packet, how they are fetched and committed, slices that are written.
+    type Entries = &'static [(usize, isize)];
+    let cases: [(usize, usize, Entries, Entries, usize); 7] = [
+        (4, 32, &[(4, 32), (32, 1)], &[(4, 32), (32, 1)], 256),
+        (4, 32, &[(4, 32), (32, 1)], &[(4, 64), (32, 1)], 256),
+        (6, 32, &[(3, 32), (2, 96), (32, 1)], &[(2, 96), (3, 32), (32, 1)], 256),
+        (6, 32, &[(3, 32), (2, 128), (32, 1)], &[(2, 32), (3, 128), (32, 1)], 5),
+        (3, 64, &[(3, 64), (64, 1)], &[(3, 96), (64, 1)], 256),
+        (3, 64, &[(3, 64), (64, 1)], &[(6, 40), (32, 1)], 256),
+        (4, 32, &[(4, 32), (32, 1)], &[(4, 24), (24, 1)], 256),
+    ];
+    for (source, destination) in [(8, 4096), (4096, 8)] {
+        for (time, packet, from_entries, to_entries, slices) in cases {
+            let stream = fetch(region(0, source, I8, 256, 512), I8, from_entries, time, packet);
+            let window = to_entries[to_entries.len() - 1].0.min(32);
+            let sink = commit(region(1, destination, I8, 256, 512), to_entries, window, below(5, 2, slices));
+            let mut command = switched(pass(stream, None, None, sink), transpose(time));
+            if let Operation::TensorUnit(unit) = &mut command.operation {
+                unit.collect = Some(Collect { flits: packet / 32 });
+            }
+            let mut system = System::new(SimOptions::default());
+            (0..512).for_each(|unit| poke(&mut system, unit, source, I8, &codes(I8, 512, unit)));
+            system.execute(&command).unwrap_or_else(|fault| panic!("{to_entries:?}: {fault}"));
+            let (read, written) = (naive(&config(from_entries, 1)), naive(&config(to_entries, 1)));
+            for unit in 0..512 {
+                let (mut bytes, mut flags) = ([0; 512], [false; 512]);
+                let all = codes(I8, 512, unit / 256 * 256 + from(unit % 256));
+                for (k, &place) in written.iter().enumerate().filter(|_| unit % 256 < slices) {
+                    // Of flits whose tail is not committed, the leading bytes are.
+                    let k = k / window * 32 + k % window;
+                    (bytes[place as usize], flags[place as usize]) = (all[read[k] as usize], true);
+                }
+                let found = peek(&system, unit, destination, I8, 512);
+                let found: Vec<_> =
+                    found.0.iter().zip(found.1).map(|(&byte, flag)| flag.then_some(byte)).collect();
+                let expected: Vec<_> =
+                    bytes.iter().zip(flags).map(|(&byte, flag)| flag.then_some(byte)).collect();
+                assert_eq!(found, expected, "{to_entries:?} in slice {unit}, {source} to {destination}");
+            }
+        }
+    }
+}
+
 #[cfg(feature = "parallel")]
 #[test]
 fn threads_make_no_difference() {

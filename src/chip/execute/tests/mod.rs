@@ -15,6 +15,7 @@ use core::panic::Location;
 mod contraction;
 mod exchange;
 mod register_files;
+mod straight;
 
 fn here() -> &'static Location<'static> {
     Location::caller()

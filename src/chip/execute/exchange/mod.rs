@@ -5,9 +5,15 @@
 //!                slice 1   q0 q1 q2 …
 //! ```
 //!
-//! Packets are gathered source by source: what comes from one slice is read from one end to the other. Where fetch only
-//! reads, they are gathered from DM, some slices at a time, which then commit theirs. Where it does more, or where the commit
-//! writes what is fetched, all slices are fetched before any of them is written.
+//! Packets are gathered source by source: what comes from one slice is read from one end to the other. There are three ways:
+//!
+//! | the pass | packets go |
+//! |---|---|
+//! | reads, exchanges and writes whole packets | from DM to DM: [`direct`] |
+//! | reads whole packets and computes | from DM to a buffer per slice, some slices at a time, which then commit theirs |
+//! | computes before the exchange, or writes what it fetches | to buffers of all slices before any of them is written |
+
+mod direct;
 
 use super::fetch::{FetchBuffers, FetchPlan};
 use super::{Buffers, Packets, Pass};
@@ -31,19 +37,39 @@ struct Gather {
     step: usize,
 }
 
+/// Where runs of packets come from and go to, beside the first one that a slice gets.
+#[derive(Clone, Copy, Debug)]
+struct Offset {
+    slice: usize,
+    time: usize,
+    step: usize,
+}
+
+/// Where packets lie: the first byte of each.
+#[derive(Debug)]
+struct Spots<'a> {
+    starts: &'a [u32],
+    /// They lie one behind the other.
+    is_even: bool,
+}
+
 /// The exchange of a pass.
 #[derive(Debug)]
 pub(super) struct Exchange {
     switch: Switch,
-    /// The loops over what a slice gets: over sources first, then over their packets.
-    loops: Vec<Gather>,
+    /// The slices that one slice gets packets of.
+    sources: Vec<Offset>,
+    /// Where runs of packets of one of them start.
+    runs: Vec<Offset>,
+    /// A run: evenly spaced packets that go to evenly spaced places.
+    run: Gather,
     /// Packets that a slice gets.
     steps: usize,
     element: ElementType,
     /// Elements of a packet, and their bytes.
     lanes: usize,
     bytes: usize,
-    /// Where the packets of a slice start that were fetched.
+    /// Where the packets of a slice start that were fetched, and those that were gathered.
     starts: Vec<u32>,
 }
 
@@ -80,16 +106,8 @@ pub(super) struct Sent<'a> {
     flags: Vec<Option<&'a [bool]>>,
     /// Whether a slice sends, and all that it sends was written.
     whole: Vec<bool>,
-    /// The first byte of each packet, the same in all slices.
-    starts: &'a [u32],
-    /// Packets lie one behind the other.
-    is_even: bool,
-}
-
-/// What a slice gathers into: elements, and whether they were written if not all were.
-struct Target<'a> {
-    bytes: &'a mut [u8],
-    flags: &'a mut [bool],
+    /// Where packets lie, the same in all slices.
+    spots: Spots<'a>,
 }
 
 impl Exchange {
@@ -104,10 +122,21 @@ impl Exchange {
             })
             .collect();
         loops.reverse();
-        loops.sort_by_key(|own| own.slices == 0);
+        let (between, mut within): (Vec<Gather>, Vec<Gather>) = loops.iter().partition(|own| own.slices > 0);
+        let run = within.pop().unwrap_or(Gather { size: 1, slices: 0, time: 1, step: 1 });
         let (lanes, bytes) = (fetch.padded(), fetch.packet_bytes());
-        let starts = (0..switch.in_time).map(|step| (step * bytes) as u32).collect();
-        Self { switch: *switch, loops, steps: step, element: fetch.output(), lanes, bytes, starts }
+        let starts = (0..switch.in_time.max(step)).map(|step| (step * bytes) as u32).collect();
+        Self {
+            switch: *switch,
+            sources: offsets(&between),
+            runs: offsets(&within),
+            run,
+            steps: step,
+            element: fetch.output(),
+            lanes,
+            bytes,
+            starts,
+        }
     }
 
     /// Packets that a slice gets.
@@ -134,108 +163,107 @@ impl Exchange {
         }
     }
 
+    /// Where the first packet comes from that a slice gets: the number of the slice, and the packet there.
+    fn first_source(&self, at: Coordinates) -> Option<(usize, usize)> {
+        let (slice, time) = self.switch.first_source(at.slice)?;
+        Some((Coordinates { slice, ..at }.slice_number(), time))
+    }
+
     /// Gathers the packets that a slice gets.
     pub(super) fn gather(&self, at: Coordinates, sent: &Sent<'_>, output: &mut Row) {
         let first = Coordinates { slice: 0, ..at }.slice_number();
-        let source = self.switch.first_source(at.slice).map(|(slice, time)| (first + slice, time));
+        let source = self.first_source(at);
         let incomplete = sent.whole[first..first + SLICES].contains(&false);
-        let missing = source.is_none_or(|(slice, _)| incomplete && self.any_missing(0, &sent.whole[slice..]));
+        let missing = source.is_none_or(|(slice, _)| incomplete && self.any_missing(slice, &sent.whole));
         let (bytes, flags) = if missing {
             output.clear(self.element);
             output.push_blank(self.steps * self.lanes, Some(&[]))
         } else {
             (output.renew(self.element, self.steps * self.lanes), Default::default())
         };
-        if let Some((slice, time)) = source {
-            self.visit(&self.loops, (sent, slice), time, 0, &mut Target { bytes, flags });
-        }
-    }
-
-    /// Whether a packet of a source may have an element that nobody wrote.
-    fn any_missing(&self, k: usize, whole: &[bool]) -> bool {
-        match self.loops.get(k).filter(|own| own.slices > 0) {
-            Some(own) => (0..own.size).any(|index| self.any_missing(k + 1, &whole[index * own.slices..])),
-            None => !whole[0],
-        }
-    }
-
-    fn visit(
-        &self,
-        loops: &[Gather],
-        (sent, slice): (&Sent<'_>, usize),
-        time: usize,
-        step: usize,
-        target: &mut Target<'_>,
-    ) {
-        match loops {
-            [] => self.copy((sent, slice), (time, 1), (step, 1), 1, target),
-            [own] if own.slices == 0 => {
-                self.copy((sent, slice), (time, own.time), (step, own.step), own.size, target)
-            }
-            [own, inner @ ..] => {
-                for index in 0..own.size {
-                    let slice = slice + index * own.slices;
-                    self.visit(
-                        inner,
-                        (sent, slice),
-                        time + index * own.time,
-                        step + index * own.step,
-                        target,
-                    );
+        let places = Spots { starts: &self.starts, is_even: true };
+        if let Some(source) = source {
+            self.for_each_run(source, |slice, packet, place| {
+                if !sent.bytes[slice].is_empty() {
+                    self.copy((sent.bytes[slice], &sent.spots, packet), (bytes, &places, place));
+                    self.copy_flags((sent.flags[slice], packet), (flags, place));
                 }
+            });
+        }
+    }
+
+    /// Whether a packet may have an element that nobody wrote, of the sources of a slice of which this is the first.
+    fn any_missing(&self, first: usize, whole: &[bool]) -> bool {
+        self.sources.iter().any(|source| !whole[first + source.slice])
+    }
+
+    /// Visits the runs of packets that a slice gets, source by source: the slice, the first packet there, its place here.
+    #[inline(always)]
+    fn for_each_run(&self, (slice, time): (usize, usize), mut visit: impl FnMut(usize, usize, usize)) {
+        for source in &self.sources {
+            for run in &self.runs {
+                visit(slice + source.slice, time + source.time + run.time, source.step + run.step);
             }
         }
     }
 
-    /// Copies evenly spaced packets of a slice to evenly spaced places.
+    /// Copies a run of packets: from a packet on, to a place.
+    #[inline(always)]
     fn copy(
         &self,
-        (sent, slice): (&Sent<'_>, usize),
-        (first, every): (usize, usize),
-        (place, apart): (usize, usize),
-        count: usize,
-        target: &mut Target<'_>,
+        (bytes, from, packet): (&[u8], &Spots<'_>, usize),
+        (output, to, place): (&mut [u8], &Spots<'_>, usize),
     ) {
-        let bytes = sent.bytes[slice];
-        if bytes.is_empty() {
-            return;
-        }
-        let places = |k: usize| (first + k * every, place + k * apart);
-        match self.bytes {
+        let (size, Gather { size: count, time: every, step: apart, .. }) = (self.bytes, self.run);
+        let (first, start) = (from.starts[packet] as usize, to.starts[place] as usize);
+        if from.is_even && to.is_even && every == 1 && apart == 1 {
+            output[start..start + count * size].copy_from_slice(&bytes[first..first + count * size]);
+        } else if from.is_even && to.is_even && size == 32 {
             // What is copied most: its size is known, and instructions are few, so that many reads are on their way at a time.
-            32 if sent.is_even => {
-                let from = bytes[sent.starts[first] as usize..].as_chunks::<32>().0;
-                let to = &mut target.bytes.as_chunks_mut::<32>().0[place..];
-                for k in 0..count {
-                    to[k * apart] = from[k * every];
-                }
+            let (bytes, output) =
+                (bytes[first..].as_chunks::<32>().0, output[start..].as_chunks_mut::<32>().0);
+            for k in 0..count {
+                output[k * apart] = bytes[k * every];
             }
-            32 => {
-                let to = target.bytes.as_chunks_mut::<32>().0;
-                for (packet, place) in (0..count).map(places) {
-                    let from = bytes[sent.starts[packet] as usize..].first_chunk();
-                    to[place] = *from.expect("packets lie in the memory");
-                }
-            }
-            size => {
-                for (packet, place) in (0..count).map(places) {
-                    let start = sent.starts[packet] as usize;
-                    target.bytes[place * size..(place + 1) * size]
-                        .copy_from_slice(&bytes[start..start + size]);
-                }
+        } else {
+            for (packet, place) in (0..count).map(|k| (packet + k * every, place + k * apart)) {
+                let (first, start) = (from.starts[packet] as usize, to.starts[place] as usize);
+                output[start..start + size].copy_from_slice(&bytes[first..first + size]);
             }
         }
-        if target.flags.is_empty() {
+    }
+
+    /// Copies which elements of the packets of a run were written, if not all were.
+    fn copy_flags(&self, (flags, packet): (Option<&[bool]>, usize), (output, place): (&mut [bool], usize)) {
+        if output.is_empty() {
             return;
         }
-        for (packet, place) in (0..count).map(places) {
-            let own = &mut target.flags[place * self.lanes..(place + 1) * self.lanes];
-            match sent.flags[slice] {
+        let Gather { size: count, time: every, step: apart, .. } = self.run;
+        for (packet, place) in (0..count).map(|k| (packet + k * every, place + k * apart)) {
+            let own = &mut output[place * self.lanes..(place + 1) * self.lanes];
+            match flags {
                 Some(flags) => own.copy_from_slice(&flags[packet * self.lanes..(packet + 1) * self.lanes]),
                 None => own.fill(true),
             }
         }
     }
+}
+
+/// What the loops over packets come to, in their order.
+fn offsets(loops: &[Gather]) -> Vec<Offset> {
+    let mut all = vec![Offset { slice: 0, time: 0, step: 0 }];
+    for &Gather { size, slices, time, step } in loops {
+        let inner = |outer: &Offset| {
+            let outer = *outer;
+            (0..size).map(move |k| Offset {
+                slice: outer.slice + k * slices,
+                time: outer.time + k * time,
+                step: outer.step + k * step,
+            })
+        };
+        all = all.iter().flat_map(inner).collect();
+    }
+    all
 }
 
 impl Pass<'_> {
@@ -260,9 +288,8 @@ impl Pass<'_> {
     fn sent_in_place<'a>(&'a self, units: &'a [Unit], packets: &'a Packets) -> Sent<'a> {
         let bytes = |(unit, &sends): (&'a Unit, &bool)| if sends { unit.dm.bytes() } else { &[] };
         let bytes = units.iter().zip(&self.senders).map(bytes).collect();
-        let Packets { starts, is_even, range: _ } = packets;
-        let (flags, whole) = (vec![None; units.len()], self.senders.clone());
-        Sent { bytes, flags, whole, starts, is_even: *is_even }
+        let spots = Spots { starts: &packets.starts, is_even: packets.is_even };
+        Sent { bytes, flags: vec![None; units.len()], whole: self.senders.clone(), spots }
     }
 
     /// Fetches what all slices send.
@@ -291,8 +318,7 @@ impl Pass<'_> {
             bytes: rows.iter().map(Row::bytes).collect(),
             flags: rows.iter().map(Row::flags).collect(),
             whole: rows.iter().map(|row| row.len() > 0 && row.flags().is_none()).collect(),
-            starts: &exchange.starts,
-            is_even: true,
+            spots: Spots { starts: &exchange.starts, is_even: true },
         })
     }
 
