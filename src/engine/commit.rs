@@ -193,10 +193,10 @@ const fn view_config(
     let found = attempt!(derive(pool, &loops));
     let mut derived = Config::new(window);
     derived.base = found.config.base;
-    let (mut inside, mut k) = (1, found.config.entries.len());
+    let (mut inside, mut k) = (1, found.config.entries.len);
     while k > found.time_entries {
         k -= 1;
-        let entry = found.config.entries.at(k);
+        let entry = found.config.entries.items[k];
         if entry.stride != inside as isize {
             refuse!(
                 "commit packet",
@@ -212,7 +212,7 @@ const fn view_config(
     let bits = request.element.bits();
     while k > 0 {
         k -= 1;
-        let entry = found.config.entries.at(k);
+        let entry = found.config.entries.items[k];
         let step = entry.stride.unsigned_abs() * bits;
         if entry.size > 1 && !step.is_multiple_of(8 * spec::COMMIT_ALIGN_BYTES) {
             refuse!(
@@ -228,7 +228,7 @@ const fn view_config(
         }
     }
     while k < found.time_entries {
-        derived.entries.push(found.config.entries.at(k));
+        derived.entries.push(found.config.entries.items[k]);
         k += 1;
     }
     if window > 1 {

@@ -1,7 +1,7 @@
 //! What a derivation is asked for, and the stream in normal form, in which each part of an axis stands once.
 
 use super::refusals::{healthy, stream_text};
-use super::window::{Window, Windows, is_replaced, windows_of};
+use super::window::{NO_WINDOWS, Window, Windows, is_replaced, windows_of};
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Expr, Factors, Pool, factorize, factorize_uncut, repeated};
 
@@ -100,13 +100,19 @@ impl<'a> Job<'a> {
     /// Refuses mappings without a normal form, windows that the buffer does not have, and streams that produce a part of
     /// an axis twice.
     pub(super) const fn new(pool: &mut Pool, request: &'a Request<'a>) -> Result<Self, PlanError> {
-        let (packet, time) = (request.packet.factors(pool), request.time.factors(pool));
-        attempt!(healthy(request.operation, request.buf));
-        attempt!(healthy(request.operation, &time));
-        attempt!(healthy(request.operation, &packet));
-        let windows = attempt!(windows_of(pool, request.buf, request.windows));
+        let packet = request.packet.factors(pool);
+        let time = request.time.factors(pool);
+        if request.buf.problem().is_some() || time.problem().is_some() || packet.problem().is_some() {
+            attempt!(healthy(request.operation, request.buf));
+            attempt!(healthy(request.operation, &time));
+            attempt!(healthy(request.operation, &packet));
+        }
+        let mut windows = NO_WINDOWS;
+        if !request.windows.is_empty() {
+            windows = attempt!(windows_of(pool, request.buf, request.windows));
+        }
         let job = Self { request, time, packet, windows };
-        if let Some((k, digit, size)) = is_replaced(pool, &job.windows, &[packet, time]) {
+        if let Some((k, digit, size)) = is_replaced(pool, &job.windows, &[&job.packet, &job.time]) {
             let (stream, window) = (stream_text(pool, &job), &request.windows[k]);
             refuse!(
                 "windowed axis",
@@ -118,7 +124,7 @@ impl<'a> Job<'a> {
                 mapping(window.window),
             );
         }
-        if let Some((digit, size)) = repeated(pool, &[packet, time]) {
+        if let Some((digit, size)) = repeated(pool, &[&job.packet, &job.time]) {
             let stream = stream_text(pool, &job);
             refuse!(
                 "axis repeated",

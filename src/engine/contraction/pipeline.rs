@@ -1,6 +1,6 @@
 //! The calls: `align`, `contract`, `accumulate`.
 
-use super::accumulate::progress;
+use super::accumulate::{OPERATION, derive_kinds, progress};
 use super::{
     AccumulateConfig, AccumulateRequest, AlignConfig, AlignRequest, ContractConfig, ContractRequest,
     StreamAdapterConfig, TrfSequencerConfig, derive_accumulate, derive_align, derive_contract,
@@ -175,16 +175,43 @@ impl<Row: M, Time: M, Packet: M, OutTime: M, OutPacket: M>
     pub const SEQUENTIAL: Result<AccumulateConfig, PlanError> =
         derive_accumulate(&Self::request(AccumulationKind::Sequential));
 
+    /// The configurations of the interleaved and of the sequential kind, if the mappings fit it.
+    const KINDS: [Option<AccumulateConfig>; 2] = derive_kinds(
+        &Self::request(AccumulationKind::Interleaved),
+        &Self::request(AccumulationKind::Sequential),
+    );
+
     /// Using it refuses mappings that fit neither kind, with the message of the kind that fits better.
     pub const CHECK: () = {
-        if let (Err(interleaved), Err(sequential)) = (&Self::INTERLEAVED, &Self::SEQUENTIAL) {
-            if progress(sequential) > progress(interleaved) {
-                sequential.refuse()
-            } else {
-                interleaved.refuse()
-            }
+        if let [None, None] = &Self::KINDS {
+            refuse_both(
+                &Self::request(AccumulationKind::Interleaved),
+                &Self::request(AccumulationKind::Sequential),
+            )
         }
     };
+}
+
+/// Stops const evaluation with the message of the kind that fits better.
+const fn refuse_both(interleaved: &AccumulateRequest, sequential: &AccumulateRequest) {
+    if let (Err(interleaved), Err(sequential)) =
+        (derive_accumulate(interleaved), derive_accumulate(sequential))
+    {
+        if progress(&sequential) > progress(&interleaved) {
+            sequential.refuse()
+        } else {
+            interleaved.refuse()
+        }
+    }
+}
+
+/// The configuration of one of the [`AccumulatePlan::KINDS`]. Stops the call whose mappings fit the other kind only.
+#[track_caller]
+fn of_kind(kinds: &[Option<AccumulateConfig>; 2], request: &AccumulateRequest) -> AccumulateConfig {
+    match kinds[request.kind as usize] {
+        Some(config) => config,
+        None => accept(OPERATION, derive_accumulate(request)),
+    }
 }
 
 impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
@@ -265,15 +292,10 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Ti
         kind: AccumulationKind,
     ) -> AccumulationTensor<'l, T, D, Chip, Cluster, Slice, OutTime, OutPacket> {
         const { AccumulatePlan::<Row, Time, Packet, OutTime, OutPacket>::CHECK };
-        let plan = match kind {
-            AccumulationKind::Interleaved => {
-                const { &AccumulatePlan::<Row, Time, Packet, OutTime, OutPacket>::INTERLEAVED }
-            }
-            AccumulationKind::Sequential => {
-                const { &AccumulatePlan::<Row, Time, Packet, OutTime, OutPacket>::SEQUENTIAL }
-            }
-        };
-        let plan = accept("accumulate", *plan);
+        let plan = of_kind(
+            const { &AccumulatePlan::<Row, Time, Packet, OutTime, OutPacket>::KINDS },
+            &AccumulatePlan::<Row, Time, Packet, OutTime, OutPacket>::request(kind),
+        );
         let AlignedStream { context, mut pass, weights, stream_guard, step_guard, align } = self.stream;
         pass.contraction = Some(Contraction {
             trf: weights,

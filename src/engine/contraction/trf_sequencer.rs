@@ -210,7 +210,7 @@ pub(super) const fn trf_sequencer(
     let mut config = Config::new(read);
     let mut k = 0;
     while k < derived.time_entries {
-        let entry = derived.config.entries.at(k);
+        let entry = derived.config.entries.items[k];
         let stride_bits = entry.stride * bits as isize;
         if stride_bits % 8 != 0 {
             refuse!(
@@ -240,7 +240,7 @@ pub(super) const fn trf_sequencer(
     let mut within = attempt!(limited(TrfSequencerConfig::NAME, config));
     // Merging takes the innermost loop for a packet where it has as many turns as the read has elements.
     within.packet_size = read;
-    if within.entries.is_empty() {
+    if within.entries.len == 0 {
         // The sequencer has at least one loop.
         within.entries.push(Entry { size: 1, stride: 0 });
     }

@@ -59,9 +59,9 @@ mod sealed {
 use crate::command::moves::Moves;
 use crate::command::{Dma, Footprint, Memory, Operation, Part, Region, Start, Transfer};
 use crate::error::{PlanError, attempt, refuse};
-use crate::mapping::M;
+use crate::mapping::{Expr, M};
 use crate::scalar::Scalar;
-use crate::sequencer::transfer::{Placement, contiguous_elements, derive_transfer};
+use crate::sequencer::transfer::{Level, Placement, contiguous_elements, derive_transfer};
 use crate::spec;
 use crate::tensor::{DmTensor, HbmTensor, Shape};
 use crate::text::{Text, text};
@@ -128,8 +128,8 @@ pub(crate) const fn derive_move(
     let (a, b): ([_; 4], [_; 4]) = (source.dimensions(), destination.dimensions());
     let transfer = attempt!(derive_transfer(
         operation,
-        &Placement { name: source.name(), dimensions: a.split_at(source.levels()).0 },
-        &Placement { name: destination.name(), dimensions: b.split_at(destination.levels()).0 },
+        &Placement { name: source.name(), dimensions: first_levels(&a, source.levels()) },
+        &Placement { name: destination.name(), dimensions: first_levels(&b, destination.levels()) },
         true,
     ));
     let rules = DmaRules {
@@ -140,6 +140,17 @@ pub(crate) const fn derive_move(
     };
     attempt!(check_dma(&rules, &transfer));
     Ok(transfer)
+}
+
+/// The dimensions that a tensor has: two in HBM, and all four elsewhere.
+const fn first_levels<'a>(
+    all: &'a [(&'static Expr, Level); 4],
+    levels: usize,
+) -> &'a [(&'static Expr, Level)] {
+    match all.first_chunk::<2>() {
+        Some(two) if levels == 2 => two,
+        _ => all,
+    }
 }
 
 pub(crate) fn dma_operation(source: Region, destination: Region, transfer: Transfer) -> Operation {
@@ -305,8 +316,8 @@ const fn check_starts(rules: &DmaRules, transfer: &Transfer, bits: usize) -> Res
 const fn room(transfer: &Transfer, run: usize, rules: &DmaRules) -> usize {
     let mut room = if rules.source.1 < rules.destination.1 { rules.source.1 } else { rules.destination.1 };
     let mut k = 0;
-    while k < transfer.loops.len() {
-        let own = transfer.loops.at(k);
+    while k < transfer.loops.len {
+        let own = transfer.loops.items[k];
         let steps = [own.source.elements, own.destination.elements];
         let mut s = 0;
         while s < 2 {
@@ -324,8 +335,8 @@ const fn room(transfer: &Transfer, run: usize, rules: &DmaRules) -> usize {
 const fn shortest_odd_step(transfer: &Transfer, bits: usize, unit: usize, run: usize) -> usize {
     let mut shortest = 0;
     let mut k = 0;
-    while k < transfer.loops.len() {
-        let own = transfer.loops.at(k);
+    while k < transfer.loops.len {
+        let own = transfer.loops.items[k];
         let steps = [own.source.elements, own.destination.elements];
         let inside =
             steps[0] == steps[1] && steps[0] < run && own.source.units == 0 && own.destination.units == 0;

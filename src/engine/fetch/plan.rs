@@ -255,10 +255,10 @@ const fn check_byte_addresses(request: &FetchRequest, config: &Config) -> Result
     }
     let run = contiguous_run(config);
     let mut inside = 1;
-    let mut k = config.entries.len();
+    let mut k = config.entries.len;
     while k > 0 {
         k -= 1;
-        let entry = config.entries.at(k);
+        let entry = config.entries.items[k];
         if inside >= run && entry.size > 1 && !(entry.stride.unsigned_abs() * bits).is_multiple_of(8) {
             refuse!(
                 "whole bytes",
