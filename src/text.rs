@@ -189,7 +189,10 @@ pub(crate) const fn takes(template: &str, parts: usize) -> bool {
 macro_rules! text {
     ($template:literal $(, $kind:ident($($value:expr),+ $(,)?))* $(,)?) => {{
         #[cfg(test)]
-        const _: () = assert!($crate::text::takes($template, <[&str]>::len(&[$(stringify!($kind)),*])), $template);
+        const _: () = assert!(
+            $crate::text::takes($template, <[&str]>::len(&[$(stringify!($kind)),*])),
+            "a template has a place for each part"
+        );
         $crate::text::Text::new().filled($template, &[$($crate::text::part::$kind($($value),+)),*])
     }};
 }

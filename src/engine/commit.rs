@@ -11,7 +11,9 @@ use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::M;
 use crate::mapping::factors_of;
 use crate::mapping::guard::rows::{LiveRows, Liveness, depends_on};
-use crate::mapping::{Expr, Factors, Guard, Pool, divide, modulo, product, resize, stride, strip};
+use crate::mapping::{
+    Expr, Factors, Guard, Pool, UNKNOWN, divide, modulo, normal, product, resize, stride, strip,
+};
 use crate::runtime::fault::accept;
 use crate::runtime::{AUTO, Tu};
 use crate::scalar::{ElementType, Scalar, StreamScalar};
@@ -60,10 +62,15 @@ const OPERATION: &str = "commit";
 
 /// Checks the mappings of a commit and derives its sequencer.
 pub const fn derive_commit(request: &CommitRequest) -> Result<CommitConfig, PlanError> {
+    commit(request, [UNKNOWN; 3])
+}
+
+/// The same with the normal forms of the mappings, in the order of the request.
+const fn commit(request: &CommitRequest, forms: [&Factors; 3]) -> Result<CommitConfig, PlanError> {
     let mut pool = Pool::new();
-    let time = attempt!(factors_of(OPERATION, &mut pool, request.time));
-    let packet = attempt!(factors_of(OPERATION, &mut pool, request.packet));
-    let destination = attempt!(factors_of(OPERATION, &mut pool, request.destination));
+    let time = normal!(forms[0], OPERATION, &mut pool, request.time);
+    let packet = normal!(forms[1], OPERATION, &mut pool, request.packet);
+    let destination = normal!(forms[2], OPERATION, &mut pool, request.destination);
     attempt!(check_flit(request, packet.size()));
     let (size, steps) = (destination.size(), time.size());
     if !size.is_multiple_of(steps) {
@@ -103,7 +110,12 @@ pub const fn derive_commit(request: &CommitRequest) -> Result<CommitConfig, Plan
     }
     let loops = Request {
         buf_expr: Some(request.destination),
-        ..Request::new(OPERATION, &destination, Stream::Expr(request.time), Stream::Factors(&expected))
+        ..Request::new(
+            OPERATION,
+            &destination,
+            Stream::Known(request.time, &time),
+            Stream::Factors(&expected),
+        )
     };
     let derived = attempt!(derive(&mut pool, &loops)).config;
     let config = attempt!(limited(OPERATION, derived));
@@ -345,10 +357,11 @@ impl<D: Scalar, Time: M, Packet: M, Element: M, const T: Tu> CommitPlan<D, Time,
     };
 
     /// The derived configuration. Using it refuses what the engine cannot write.
-    pub const CONFIG: CommitConfig = match derive_commit(&Self::REQUEST) {
-        Ok(config) => config,
-        Err(error) => error.refuse(),
-    };
+    pub const CONFIG: CommitConfig =
+        match commit(&Self::REQUEST, [Time::FORM, Packet::FORM, Element::FORM]) {
+            Ok(config) => config,
+            Err(error) => error.refuse(),
+        };
 
     /// The same for a view, which may have holes.
     pub const VIEW: CommitConfig = match derive_commit_view(&Self::REQUEST) {

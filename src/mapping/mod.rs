@@ -112,6 +112,7 @@ mod notation;
 pub mod parse;
 mod term;
 
+pub(crate) use constructors::{UNKNOWN, normal};
 pub use constructors::{AxisName, Identity, M, Margin, Modulo, Padding, Pair, Resize, Stride, Symbol};
 pub use division::{Division, DivisionTerm, divide};
 pub use expr::{Expr, Mapping};
@@ -122,7 +123,7 @@ pub use liveness::{GuardBuilder, liveness, liveness_of};
 pub(crate) use matching::{
     CutRule, Matched, PIECES, Piece, Pieces, matched, mentions, mentions_axis, overlap, repeated,
 };
-pub(crate) use normal::{compare, factorize_uncut, factors_of};
+pub(crate) use normal::{compare, factorize_uncut, factors_of, stripped_size};
 pub use normal::{factorize, gcd, modulo, pad_to, product, resize, stride, strip};
 pub use notation::{write_factors, write_term};
 pub use term::{Atom, Axis, Composite, Ident, POOL, Pool, Term};

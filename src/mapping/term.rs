@@ -147,6 +147,11 @@ impl Pool {
         EMPTY
     }
 
+    /// Whether there are composites.
+    pub(crate) const fn holds_any(&self) -> bool {
+        self.factors.len > 0
+    }
+
     /// The factors of a composite, innermost first.
     pub const fn content(&self, composite: Composite) -> &[Factor] {
         self.factors.as_slice().split_at(composite.start).1.split_at(composite.len).0

@@ -10,6 +10,8 @@ use crate::mapping::{Expr, Factors, Pool, factorize, factorize_uncut, repeated};
 pub enum Stream<'a> {
     /// As the user wrote it: a list may have more members than digits.
     Expr(&'a Expr),
+    /// As the user wrote it, with its normal form.
+    Known(&'a Expr, &'a Factors),
     /// As it was computed.
     Factors(&'a Factors),
 }
@@ -18,14 +20,14 @@ impl Stream<'_> {
     pub(super) const fn factors(&self, pool: &mut Pool) -> Factors {
         match self {
             Stream::Expr(expr) => factorize(pool, expr),
-            Stream::Factors(factors) => **factors,
+            Stream::Known(_, factors) | Stream::Factors(factors) => **factors,
         }
     }
 
     /// The list whose members are entries of their own; nothing of what was computed.
     pub(super) const fn members(&self) -> &Expr {
         match self {
-            Stream::Expr(expr) => expr,
+            Stream::Expr(expr) | Stream::Known(expr, _) => expr,
             Stream::Factors(_) => &Expr::Identity,
         }
     }
@@ -33,7 +35,7 @@ impl Stream<'_> {
     /// The factors as if nothing was cut off with `=`.
     pub(super) const fn uncut(&self, pool: &mut Pool) -> Factors {
         match self {
-            Stream::Expr(expr) => factorize_uncut(pool, expr),
+            Stream::Expr(expr) | Stream::Known(expr, _) => factorize_uncut(pool, expr),
             Stream::Factors(factors) => **factors,
         }
     }

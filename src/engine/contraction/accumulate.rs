@@ -9,10 +9,9 @@
 
 use crate::command::AccumulationKind;
 use crate::error::{PlanError, attempt, refuse};
-use crate::mapping::factors_of;
 use crate::mapping::{
-    CutRule, Expr, Factor, Factors, Pieces, Pool, Problem, Term, matched, modulo, pad_to, product, stride,
-    strip,
+    CutRule, Expr, Factor, Factors, Pieces, Pool, Problem, Term, UNKNOWN, matched, modulo, normal, pad_to,
+    product, stride, strip,
 };
 use crate::sequencer::{Config, Entry, Request, Stream};
 use crate::spec;
@@ -81,13 +80,18 @@ struct Sides {
 }
 
 impl Sides {
-    const fn new(pool: &mut Pool, request: &AccumulateRequest) -> Result<Self, PlanError> {
+    /// `forms`: what is known of the mappings, in the order of the request.
+    const fn new(
+        pool: &mut Pool,
+        request: &AccumulateRequest,
+        forms: [&Factors; 5],
+    ) -> Result<Self, PlanError> {
         Ok(Self {
-            row: attempt!(factors_of(OPERATION, pool, request.row)),
-            time: attempt!(factors_of(OPERATION, pool, request.time)),
-            packet: attempt!(factors_of(OPERATION, pool, request.packet)),
-            out_time: attempt!(factors_of(OPERATION, pool, request.out_time)),
-            out_packet: attempt!(factors_of(OPERATION, pool, request.out_packet)),
+            row: normal!(forms[0], OPERATION, pool, request.row),
+            time: normal!(forms[1], OPERATION, pool, request.time),
+            packet: normal!(forms[2], OPERATION, pool, request.packet),
+            out_time: normal!(forms[3], OPERATION, pool, request.out_time),
+            out_packet: normal!(forms[4], OPERATION, pool, request.out_packet),
         })
     }
 }
@@ -95,7 +99,7 @@ impl Sides {
 /// Checks the mappings of an accumulate and derives where each step is added.
 pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<AccumulateConfig, PlanError> {
     let mut pool = Pool::new();
-    let sides = attempt!(Sides::new(&mut pool, request));
+    let sides = attempt!(Sides::new(&mut pool, request, [UNKNOWN; 5]));
     accumulate(&mut pool, request, &sides)
 }
 
@@ -104,10 +108,11 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
 pub(super) const fn derive_kinds(
     interleaved: &AccumulateRequest,
     sequential: &AccumulateRequest,
+    forms: [&Factors; 5],
 ) -> [Option<AccumulateConfig>; 2] {
     let mut pool = Pool::new();
     let mut plans = [None, None];
-    let Ok(sides) = Sides::new(&mut pool, interleaved) else { return plans };
+    let Ok(sides) = Sides::new(&mut pool, interleaved, forms) else { return plans };
     let requests = [interleaved, sequential];
     let mut k = 0;
     while k < 2 {

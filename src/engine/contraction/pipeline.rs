@@ -1,10 +1,11 @@
 //! The calls: `align`, `contract`, `accumulate`.
 
 use super::accumulate::{OPERATION, derive_kinds, progress};
+use super::align::align;
+use super::contract::contract;
 use super::{
     AccumulateConfig, AccumulateRequest, AlignConfig, AlignRequest, ContractConfig, ContractRequest,
-    StreamAdapterConfig, TrfSequencerConfig, derive_accumulate, derive_align, derive_contract,
-    derive_stream_adapter, derive_trf_sequencer,
+    StreamAdapterConfig, TrfSequencerConfig, derive_accumulate, derive_stream_adapter, derive_trf_sequencer,
 };
 use crate::command::{AccumulationKind, Contraction};
 use crate::engine::stream::{
@@ -12,7 +13,7 @@ use crate::engine::stream::{
 };
 use crate::error::PlanError;
 use crate::mapping::Guard;
-use crate::mapping::{Identity, M, Problem, liveness_of};
+use crate::mapping::{Factors, Identity, M, Problem, liveness_of};
 use crate::runtime::Tu;
 use crate::runtime::fault::accept;
 use crate::scalar::{ContractionCast, Scalar, StreamScalar, i5, i9};
@@ -44,10 +45,13 @@ impl<D: StreamScalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, Out
     };
 
     /// The derived configuration. Using it refuses what stream adapter and TRF sequencer cannot bring together.
-    pub const CONFIG: AlignConfig = match derive_align(&Self::REQUEST) {
+    pub const CONFIG: AlignConfig = match align(&Self::REQUEST, Self::FORMS) {
         Ok(config) => config,
         Err(error) => error.refuse(),
     };
+
+    const FORMS: [&'static Factors; 6] =
+        [Time::FORM, Packet::FORM, Row::FORM, TrfElement::FORM, OutTime::FORM, OutPacket::FORM];
 }
 
 /// The data side of an align, as types.
@@ -139,13 +143,16 @@ pub struct ContractPlan<D, Packet, OutPacket>(PhantomData<(D, Packet, OutPacket)
 
 impl<D: StreamScalar, Packet: M, OutPacket: M> ContractPlan<D, Packet, OutPacket> {
     /// The derived configuration. Using it refuses what the adder tree cannot reduce to.
-    pub const CONFIG: ContractConfig = match derive_contract(&ContractRequest {
-        element: D::ELEMENT_TYPE,
-        packet: Packet::EXPR,
-        out_packet: OutPacket::EXPR,
-    }) {
-        Ok(config) => config,
-        Err(error) => error.refuse(),
+    pub const CONFIG: ContractConfig = {
+        let request = ContractRequest {
+            element: D::ELEMENT_TYPE,
+            packet: Packet::EXPR,
+            out_packet: OutPacket::EXPR,
+        };
+        match contract(&request, [Packet::FORM, OutPacket::FORM]) {
+            Ok(config) => config,
+            Err(error) => error.refuse(),
+        }
     };
 }
 
@@ -179,6 +186,7 @@ impl<Row: M, Time: M, Packet: M, OutTime: M, OutPacket: M>
     const KINDS: [Option<AccumulateConfig>; 2] = derive_kinds(
         &Self::request(AccumulationKind::Interleaved),
         &Self::request(AccumulationKind::Sequential),
+        [Row::FORM, Time::FORM, Packet::FORM, OutTime::FORM, OutPacket::FORM],
     );
 
     /// Using it refuses mappings that fit neither kind, with the message of the kind that fits better.

@@ -15,7 +15,7 @@ use super::align::{AlignRequest, Sides, shares_a_digit};
 use super::stream_adapter::collected_flits;
 use crate::engine::collect::flit_elements;
 use crate::error::{PlanError, attempt, refuse};
-use crate::mapping::{Factor, Factors, Pool, modulo, product, resize, stride, strip};
+use crate::mapping::{Factor, Factors, Pool, UNKNOWN, modulo, product, resize, stride, strip};
 use crate::sequencer::{Config, Entry, Request, Stream, derive, limited};
 use crate::spec;
 
@@ -41,7 +41,7 @@ impl TrfSequencerConfig {
 /// are not looked at.
 pub const fn derive_trf_sequencer(request: &AlignRequest) -> Result<TrfSequencerConfig, PlanError> {
     let mut pool = Pool::new();
-    let sides = attempt!(Sides::new(&mut pool, request));
+    let sides = attempt!(Sides::new(&mut pool, request, [UNKNOWN; 6]));
     let flit = flit_elements(request.element);
     if sides.out_packet.size() != 2 * flit {
         refuse!(
@@ -192,7 +192,7 @@ pub(super) const fn trf_sequencer(
         ..Request::new(
             TrfSequencerConfig::NAME,
             &sides.trf_element,
-            Stream::Expr(request.out_time),
+            Stream::Known(request.out_time, &sides.out_time),
             Stream::Factors(&block),
         )
     };

@@ -127,10 +127,11 @@ impl<
     };
 
     /// The derived configuration. Using it refuses mappings that no sequencer reads, and stages that the context lacks.
-    pub const CONFIG: FetchConfig = match derive_fetch(&Self::REQUEST) {
-        Ok(config) => config,
-        Err(error) => error.refuse(),
-    };
+    pub const CONFIG: FetchConfig =
+        match plan::fetch(&Self::REQUEST, [Element::FORM, Time2::FORM, Packet2::FORM]) {
+            Ok(config) => config,
+            Err(error) => error.refuse(),
+        };
 }
 
 /// The units of a stream, refused once for all fetches that have them.
