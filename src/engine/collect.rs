@@ -156,7 +156,7 @@ macro_rules! stream_collect {
             pub fn collect<Time2: M, Packet2: M>(
                 self,
             ) -> CollectTensor<'l, T, D, Chip, Cluster, Slice, Time2, Packet2> {
-                let plan = const { &CollectPlan::<D, Time, Packet, Time2, Packet2>::CONFIG };
+                let plan = CollectPlan::<D, Time, Packet, Time2, Packet2>::CONFIG;
                 let mut pass = self.pass;
                 pass.collect = Some(crate::command::Collect { flits: plan.flits });
                 StreamTensor::new(self.context, pass)

@@ -357,11 +357,10 @@ impl<D: Scalar, Time: M, Packet: M, Element: M, const T: Tu> CommitPlan<D, Time,
     };
 
     /// The derived configuration. Using it refuses what the engine cannot write.
-    pub const CONFIG: CommitConfig =
-        match commit(&Self::REQUEST, [Time::FORM, Packet::FORM, Element::FORM]) {
-            Ok(config) => config,
-            Err(error) => error.refuse(),
-        };
+    pub const CONFIG: CommitConfig = match commit(&Self::REQUEST, [Time::FORM, Packet::FORM, Element::FORM]) {
+        Ok(config) => config,
+        Err(error) => error.refuse(),
+    };
 
     /// The same for a view, which may have holes.
     pub const VIEW: CommitConfig = match derive_commit_view(&Self::REQUEST) {
@@ -442,12 +441,12 @@ struct CheckedCommit<D, P, Chip, Cluster, Slice, Time, Packet, Element, const T:
 impl<D: Scalar, P: InMotion, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, Element: M, const T: Tu>
     CheckedCommit<D, P, Chip, Cluster, Slice, Time, Packet, Element, T>
 {
-    const CONFIG: CommitConfig = {
+    const CONFIG: &'static CommitConfig = &{
         let () = Self::REACHED;
         CommitPlan::<D, Time, Packet, Element, T>::CONFIG
     };
 
-    const VIEW: CommitConfig = {
+    const VIEW: &'static CommitConfig = &{
         let () = Self::REACHED;
         CommitPlan::<D, Time, Packet, Element, T>::VIEW
     };
@@ -495,7 +494,7 @@ impl<'l, const T: Tu, P: InMotion, D: StreamScalar, Chip: M, Cluster: M, Slice: 
     where
         D: StoredAs<Element>,
     {
-        let plan = const { &CheckedCommit::<D, P, Chip, Cluster, Slice, Time, Packet, Element, T>::CONFIG };
+        let plan = CheckedCommit::<D, P, Chip, Cluster, Slice, Time, Packet, Element, T>::CONFIG;
         if address != AUTO {
             accept(OPERATION, check_commit_address(address));
         }
@@ -518,7 +517,7 @@ impl<'l, const T: Tu, P: InMotion, D: StreamScalar, Chip: M, Cluster: M, Slice: 
     where
         D: StoredAs<Element>,
     {
-        let plan = const { &CheckedCommit::<D, P, Chip, Cluster, Slice, Time, Packet, Element, T>::VIEW };
+        let plan = CheckedCommit::<D, P, Chip, Cluster, Slice, Time, Packet, Element, T>::VIEW;
         let region = destination.stream_region(OPERATION);
         accept(OPERATION, check_commit_start(&region));
         if region.part != Part::WHOLE {
@@ -532,8 +531,7 @@ impl<'l, const T: Tu, P: InMotion, D: StreamScalar, Chip: M, Cluster: M, Slice: 
     fn commit_to(self, destination: Region, plan: &CommitConfig) {
         let mut config = plan.config;
         config.packet_size = plan.window;
-        let sink =
-            Sink::Commit { destination, config, commit_size: plan.commit_size, guard: const { Self::GUARD } };
+        let sink = Sink::Commit { destination, config, commit_size: plan.commit_size, guard: Self::GUARD };
         self.pass.end(self.context, sink);
     }
 }

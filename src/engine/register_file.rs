@@ -225,10 +225,10 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
         self,
         address: TrfAddress,
     ) -> TrfTensor<D, Chip, Cluster, Slice, Row, Element> {
-        let plan = const { &TrfLoadPlan::<D, Time, Packet, Row, Element>::CONFIG };
-        accept(OPERATION, check_capacity(OPERATION, plan, address));
+        let plan = TrfLoadPlan::<D, Time, Packet, Row, Element>::CONFIG;
+        accept(OPERATION, check_capacity(OPERATION, &plan, address));
         let tensor = TrfTensor::filled(address, self.context.next_fill());
-        let sink = Sink::Trf { destination: tensor.region(), guard: const { Self::GUARD } };
+        let sink = Sink::Trf { destination: tensor.region(), guard: Self::GUARD };
         self.pass.end(self.context, sink);
         tensor
     }

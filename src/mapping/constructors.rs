@@ -81,7 +81,7 @@ const fn form(expr: &Expr, [left, right]: [&Factors; 2]) -> Factors {
 macro_rules! normal {
     ($form:expr, $operation:expr, $pool:expr, $expr:expr) => {{
         let form: &$crate::mapping::Factors = $form;
-        if form.problem().is_none() {
+        if form.problem.is_none() {
             *form
         } else {
             $crate::error::attempt!($crate::mapping::factors_of($operation, $pool, $expr))

@@ -138,11 +138,11 @@ pub const fn same_factor(a: &Factor, b: &Factor) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub struct Factors {
     /// Not a [`List`](crate::list::List): const evaluation pays for every call and for every type parameter.
-    pub(super) items: [Factor; FACTORS],
-    pub(super) len: usize,
+    pub(crate) items: [Factor; FACTORS],
+    pub(crate) len: usize,
     /// Positions of the list. Kept, because every push asks for it and const evaluation is slow.
-    pub(super) size: usize,
-    pub(super) problem: Option<Problem>,
+    pub(crate) size: usize,
+    pub(crate) problem: Option<Problem>,
 }
 
 impl Factors {

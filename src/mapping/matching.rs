@@ -118,12 +118,12 @@ impl Pieces {
         let list = &mut self.list;
         let mut base = 1;
         let mut k = 0;
-        while k < factors.len() {
+        while k < factors.len {
             if list.len == PIECES {
                 list.overflowed = true;
                 return;
             }
-            let factor = *factors.item(k);
+            let factor = factors.items[k];
             let (total, end) = match &factor {
                 Factor::Term { resize, .. } => (*resize, base * *resize),
                 Factor::Padding { size } => (1, *size),
@@ -515,12 +515,12 @@ pub(crate) const fn repeated(pool: &Pool, levels: &[&Factors]) -> Option<(Term, 
     let mut level = 0;
     while level < levels.len() {
         let mut i = 0;
-        while i < levels[level].len() {
-            if let Factor::Term { term, resize } = levels[level].item(i) {
+        while i < levels[level].len {
+            if let Factor::Term { term, resize } = &levels[level].items[i] {
                 let (mut other, mut j) = (level, i + 1);
                 while other < levels.len() {
-                    while j < levels[other].len() {
-                        if let Factor::Term { term: again, .. } = levels[other].item(j)
+                    while j < levels[other].len {
+                        if let Factor::Term { term: again, .. } = &levels[other].items[j]
                             && overlap(pool, term, again)
                         {
                             return Some((*term, *resize));
@@ -670,7 +670,7 @@ impl Matched {
 
     /// Whether either side has more pieces than fit.
     pub const fn overflowed(&self) -> bool {
-        self.dividend.list.overflowed() || self.divisor.list.overflowed()
+        self.dividend.list.overflowed || self.divisor.list.overflowed
     }
 }
 

@@ -112,8 +112,8 @@ mod notation;
 pub mod parse;
 mod term;
 
-pub(crate) use constructors::{UNKNOWN, normal};
 pub use constructors::{AxisName, Identity, M, Margin, Modulo, Padding, Pair, Resize, Stride, Symbol};
+pub(crate) use constructors::{UNKNOWN, normal};
 pub use division::{Division, DivisionTerm, divide};
 pub use expr::{Expr, Mapping};
 pub use factor::{FACTORS, Factor, Factors, Problem, same_factor, size_of_factors};

@@ -104,7 +104,7 @@ impl<'a> Job<'a> {
     pub(super) const fn new(pool: &mut Pool, request: &'a Request<'a>) -> Result<Self, PlanError> {
         let packet = request.packet.factors(pool);
         let time = request.time.factors(pool);
-        if request.buf.problem().is_some() || time.problem().is_some() || packet.problem().is_some() {
+        if !matches!((&request.buf.problem, &time.problem, &packet.problem), (None, None, None)) {
             attempt!(healthy(request.operation, request.buf));
             attempt!(healthy(request.operation, &time));
             attempt!(healthy(request.operation, &packet));

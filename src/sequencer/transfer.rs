@@ -59,9 +59,20 @@ pub const fn derive_transfer(
     destination: &Placement<'_>,
     broadcast: bool,
 ) -> Result<Transfer, PlanError> {
+    derive_transfer_of(operation, source, destination, broadcast, [&[], &[]])
+}
+
+/// The same with the normal forms of the dimensions of source and destination, where they are known.
+pub(crate) const fn derive_transfer_of(
+    operation: &'static str,
+    source: &Placement<'_>,
+    destination: &Placement<'_>,
+    broadcast: bool,
+    forms: [&[&Factors]; 2],
+) -> Result<Transfer, PlanError> {
     let mut pool = Pool::new();
-    let from = attempt!(all_factors(operation, &mut pool, source));
-    let to = attempt!(all_factors(operation, &mut pool, destination));
+    let from = attempt!(factors_known(operation, &mut pool, source, forms[0]));
+    let to = attempt!(factors_known(operation, &mut pool, destination, forms[1]));
     let broadcast = if broadcast { Broadcast::Axes } else { Broadcast::Refused };
     derive_between(operation, &pool, source, &from, destination, &to, broadcast)
 }
@@ -175,14 +186,27 @@ pub(crate) const fn all_factors(
     pool: &mut Pool,
     placement: &Placement<'_>,
 ) -> Result<[Factors; LEVELS], PlanError> {
+    factors_known(operation, pool, placement, &[])
+}
+
+const fn factors_known(
+    operation: &'static str,
+    pool: &mut Pool,
+    placement: &Placement<'_>,
+    forms: &[&Factors],
+) -> Result<[Factors; LEVELS], PlanError> {
     let mut factors = [Factors::ONE; LEVELS];
     let mut k = 0;
     while k < placement.dimensions.len() {
-        factors[k] = factorize(pool, placement.dimensions[k].0);
-        if let Some(problem) = factors[k].problem() {
+        factors[k] = if k < forms.len() && forms[k].problem.is_none() {
+            *forms[k]
+        } else {
+            factorize(pool, placement.dimensions[k].0)
+        };
+        if let Some(problem) = factors[k].problem {
             return Err(PlanError::mapping(operation, problem));
         }
-        if factors[k].len() > 1
+        if factors[k].len > 1
             && let Some((digit, size)) = repeated(pool, &[&factors[k]])
         {
             refuse!(

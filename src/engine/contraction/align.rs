@@ -95,10 +95,10 @@ pub(super) const fn align(request: &AlignRequest, forms: [&Factors; 6]) -> Resul
 /// Whether two mappings hold parts of one axis that overlap.
 pub(super) const fn shares_a_digit(a: &Factors, b: &Factors) -> bool {
     let mut i = 0;
-    while i < a.len() {
+    while i < a.len {
         let mut j = 0;
-        while j < b.len() {
-            if let (Factor::Term { term: x, .. }, Factor::Term { term: y, .. }) = (a.item(i), b.item(j))
+        while j < b.len {
+            if let (Factor::Term { term: x, .. }, Factor::Term { term: y, .. }) = (&a.items[i], &b.items[j])
                 && x.stride < y.stride * y.modulo
                 && y.stride < x.stride * x.modulo
                 && x.atom.is(&y.atom)

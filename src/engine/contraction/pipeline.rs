@@ -144,11 +144,8 @@ pub struct ContractPlan<D, Packet, OutPacket>(PhantomData<(D, Packet, OutPacket)
 impl<D: StreamScalar, Packet: M, OutPacket: M> ContractPlan<D, Packet, OutPacket> {
     /// The derived configuration. Using it refuses what the adder tree cannot reduce to.
     pub const CONFIG: ContractConfig = {
-        let request = ContractRequest {
-            element: D::ELEMENT_TYPE,
-            packet: Packet::EXPR,
-            out_packet: OutPacket::EXPR,
-        };
+        let request =
+            ContractRequest { element: D::ELEMENT_TYPE, packet: Packet::EXPR, out_packet: OutPacket::EXPR };
         match contract(&request, [Packet::FORM, OutPacket::FORM]) {
             Ok(config) => config,
             Err(error) => error.refuse(),
@@ -183,7 +180,7 @@ impl<Row: M, Time: M, Packet: M, OutTime: M, OutPacket: M>
         derive_accumulate(&Self::request(AccumulationKind::Sequential));
 
     /// The configurations of the interleaved and of the sequential kind, if the mappings fit it.
-    const KINDS: [Option<AccumulateConfig>; 2] = derive_kinds(
+    const KINDS: &'static [Option<AccumulateConfig>; 2] = &derive_kinds(
         &Self::request(AccumulationKind::Interleaved),
         &Self::request(AccumulationKind::Sequential),
         [Row::FORM, Time::FORM, Packet::FORM, OutTime::FORM, OutPacket::FORM],
@@ -191,7 +188,7 @@ impl<Row: M, Time: M, Packet: M, OutTime: M, OutPacket: M>
 
     /// Using it refuses mappings that fit neither kind, with the message of the kind that fits better.
     pub const CHECK: () = {
-        if let [None, None] = &Self::KINDS {
+        if let [None, None] = Self::KINDS {
             refuse_both(
                 &Self::request(AccumulationKind::Interleaved),
                 &Self::request(AccumulationKind::Sequential),
@@ -236,13 +233,13 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
         self,
         trf_tensor: &TrfTensor<D, Chip, Cluster, Slice, Row, TrfElement>,
     ) -> AlignedPair<'l, T, D, Chip, Cluster, Slice, Row, OutTime, OutPacket> {
-        let config = const { AlignPlan::<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>::CONFIG };
+        let config = AlignPlan::<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>::CONFIG;
         let stream = AlignedStream {
             context: self.context,
             pass: self.pass,
             weights: trf_tensor.region(),
-            stream_guard: const { Self::GUARD },
-            step_guard: const { AlignPlan::<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>::STEP_GUARD },
+            stream_guard: Self::GUARD,
+            step_guard: AlignPlan::<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>::STEP_GUARD,
             align: config,
         };
         AlignedPair { stream, types: PhantomData }
@@ -276,7 +273,7 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Ti
     where
         D: ContractsTo<OutPacket>,
     {
-        let contract = const { ContractPlan::<D, Packet, OutPacket>::CONFIG };
+        let contract = ContractPlan::<D, Packet, OutPacket>::CONFIG;
         ContractionTensor { stream: self.stream, contract, types: PhantomData }
     }
 }
@@ -299,9 +296,9 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Ti
         self,
         kind: AccumulationKind,
     ) -> AccumulationTensor<'l, T, D, Chip, Cluster, Slice, OutTime, OutPacket> {
-        const { AccumulatePlan::<Row, Time, Packet, OutTime, OutPacket>::CHECK };
+        let () = AccumulatePlan::<Row, Time, Packet, OutTime, OutPacket>::CHECK;
         let plan = of_kind(
-            const { &AccumulatePlan::<Row, Time, Packet, OutTime, OutPacket>::KINDS },
+            AccumulatePlan::<Row, Time, Packet, OutTime, OutPacket>::KINDS,
             &AccumulatePlan::<Row, Time, Packet, OutTime, OutPacket>::request(kind),
         );
         let AlignedStream { context, mut pass, weights, stream_guard, step_guard, align } = self.stream;

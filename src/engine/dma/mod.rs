@@ -59,9 +59,9 @@ mod sealed {
 use crate::command::moves::Moves;
 use crate::command::{Dma, Footprint, Memory, Operation, Part, Region, Start, Transfer};
 use crate::error::{PlanError, attempt, refuse};
-use crate::mapping::{Expr, M};
+use crate::mapping::{Expr, Factors, M, UNKNOWN};
 use crate::scalar::Scalar;
-use crate::sequencer::transfer::{Level, Placement, contiguous_elements, derive_transfer};
+use crate::sequencer::transfer::{Level, Placement, contiguous_elements, derive_transfer_of};
 use crate::spec;
 use crate::tensor::{DmTensor, HbmTensor, Shape};
 use crate::text::{Text, text};
@@ -71,20 +71,25 @@ use core::marker::PhantomData;
 pub trait AtRest {
     /// Memory, element type and mappings.
     const SHAPE: Shape;
+    /// The normal forms of the dimensions, innermost first.
+    #[doc(hidden)]
+    const FORMS: [&'static Factors; 4] = [UNKNOWN; 4];
     /// The same, counted. Using it refuses what the memory cannot hold.
-    const FOOTPRINT: Footprint;
+    const FOOTPRINT: &'static Footprint;
 }
 
 impl<D: Scalar, Chip: M, Element: M> AtRest for HbmTensor<D, Chip, Element> {
     const SHAPE: Shape = Self::SHAPE;
-    const FOOTPRINT: Footprint = Self::FOOTPRINT;
+    const FORMS: [&'static Factors; 4] = [Element::FORM, Chip::FORM, Element::FORM, Element::FORM];
+    const FOOTPRINT: &'static Footprint = Self::FOOTPRINT;
 }
 
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> AtRest
     for DmTensor<D, Chip, Cluster, Slice, Element>
 {
     const SHAPE: Shape = Self::SHAPE;
-    const FOOTPRINT: Footprint = Self::FOOTPRINT;
+    const FORMS: [&'static Factors; 4] = [Element::FORM, Slice::FORM, Cluster::FORM, Chip::FORM];
+    const FOOTPRINT: &'static Footprint = Self::FOOTPRINT;
 }
 
 /// The loops of a DMA transfer from one tensor type to another.
@@ -94,7 +99,9 @@ impl<Source: AtRest, Destination: AtRest> DmaPlan<Source, Destination> {
     /// The loops. Using it refuses what the DMA engine cannot do.
     pub const TRANSFER: Transfer = {
         let _ = (Source::FOOTPRINT, Destination::FOOTPRINT);
-        match derive_dma(&Source::SHAPE, &Destination::SHAPE) {
+        let (source, destination) = (Source::SHAPE, Destination::SHAPE);
+        let operation = dma_name(&destination);
+        match derive_move_of(operation, &source, &destination, [&Source::FORMS, &Destination::FORMS]) {
             Ok(transfer) => transfer,
             Err(error) => error.refuse(),
         }
@@ -103,11 +110,14 @@ impl<Source: AtRest, Destination: AtRest> DmaPlan<Source, Destination> {
 
 /// Derives the loops of a DMA transfer and checks the rules of the hardware.
 pub const fn derive_dma(source: &Shape, destination: &Shape) -> Result<Transfer, PlanError> {
-    let operation = match destination.memory {
+    derive_move(dma_name(destination), source, destination)
+}
+
+const fn dma_name(destination: &Shape) -> &'static str {
+    match destination.memory {
         Memory::Hbm => "to_hbm",
         Memory::Dm | Memory::Vrf => "to_dm",
-    };
-    derive_move(operation, source, destination)
+    }
 }
 
 /// The same for any call that moves a tensor as a DMA transfer does.
@@ -115,6 +125,16 @@ pub(crate) const fn derive_move(
     operation: &'static str,
     source: &Shape,
     destination: &Shape,
+) -> Result<Transfer, PlanError> {
+    derive_move_of(operation, source, destination, [&[UNKNOWN; 4]; 2])
+}
+
+/// The same with the normal forms of the dimensions of source and destination.
+const fn derive_move_of(
+    operation: &'static str,
+    source: &Shape,
+    destination: &Shape,
+    forms: [&[&Factors; 4]; 2],
 ) -> Result<Transfer, PlanError> {
     if matches!(source.memory, Memory::Vrf) || matches!(destination.memory, Memory::Vrf) {
         refuse!(
@@ -126,11 +146,12 @@ pub(crate) const fn derive_move(
     let from = attempt!(source.sizes());
     let to = attempt!(destination.sizes());
     let (a, b): ([_; 4], [_; 4]) = (source.dimensions(), destination.dimensions());
-    let transfer = attempt!(derive_transfer(
+    let transfer = attempt!(derive_transfer_of(
         operation,
         &Placement { name: source.name(), dimensions: first_levels(&a, source.levels()) },
         &Placement { name: destination.name(), dimensions: first_levels(&b, destination.levels()) },
         true,
+        [forms[0], forms[1]],
     ));
     let rules = DmaRules {
         operation,

@@ -185,7 +185,7 @@ impl<
     Windows: WindowList,
 > CheckedFetch<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, Adapter, Windows>
 {
-    const CONFIG: FetchConfig = {
+    const CONFIG: &'static FetchConfig = &{
         let () = FetchUnits::<Cluster, Slice>::CHECK;
         let windows = check_windows(Element::EXPR, &[], Windows::WINDOWS);
         if let Err(error) =
@@ -282,9 +282,8 @@ impl<
     where
         D: FetchCast<D2, Kind>,
     {
-        let plan = const {
-            &CheckedFetch::<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, Plain, Windows>::CONFIG
-        };
+        let plan =
+            CheckedFetch::<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, Plain, Windows>::CONFIG;
         let mut pass = self.pass;
         add_fetch(&mut pass, plan, None, None, D2::ELEMENT_TYPE);
         StreamTensor::new(self.context, pass)
