@@ -325,17 +325,17 @@ impl Pieces {
         let mut i = 0;
         while i < other.list.len {
             if let Factor::Term { term: guide, .. } = &other.list.items[i].factor {
-                let ends = [guide.stride, guide.stride * guide.modulo];
+                let (start, end) = (guide.stride, guide.stride * guide.modulo);
                 let mut k = 0;
                 while k < self.list.len {
                     if let Factor::Term { term, .. } = &self.list.items[k].factor {
-                        let (first, end) = (term.stride, term.stride * term.modulo);
-                        let low = first < ends[0] && ends[0] < end;
-                        let high = first < ends[1] && ends[1] < end;
+                        let own_end = term.stride * term.modulo;
+                        let low = term.stride < start && start < own_end;
+                        let high = term.stride < end && end < own_end;
                         if (low || high) && term.atom.is(&guide.atom) {
                             // The upper cut first: it leaves the lower half in place.
-                            changed = (high && self.cut(pool, k, ends[1], rule)) || changed;
-                            changed = (low && self.cut(pool, k, ends[0], rule)) || changed;
+                            changed = (high && self.cut(pool, k, end, rule)) || changed;
+                            changed = (low && self.cut(pool, k, start, rule)) || changed;
                         }
                     }
                     k += 1;

@@ -13,7 +13,7 @@ use crate::engine::stream::{
 };
 use crate::error::PlanError;
 use crate::mapping::Guard;
-use crate::mapping::{Factors, Identity, M, Problem, liveness_of};
+use crate::mapping::{Identity, M, Problem, liveness_of};
 use crate::runtime::Tu;
 use crate::runtime::fault::accept;
 use crate::scalar::{ContractionCast, Scalar, StreamScalar, i5, i9};
@@ -45,13 +45,13 @@ impl<D: StreamScalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, Out
     };
 
     /// The derived configuration. Using it refuses what stream adapter and TRF sequencer cannot bring together.
-    pub const CONFIG: AlignConfig = match align(&Self::REQUEST, Self::FORMS) {
-        Ok(config) => config,
-        Err(error) => error.refuse(),
+    pub const CONFIG: AlignConfig = {
+        let forms = [Time::FORM, Packet::FORM, Row::FORM, TrfElement::FORM, OutTime::FORM, OutPacket::FORM];
+        match align(&Self::REQUEST, forms) {
+            Ok(config) => config,
+            Err(error) => error.refuse(),
+        }
     };
-
-    const FORMS: [&'static Factors; 6] =
-        [Time::FORM, Packet::FORM, Row::FORM, TrfElement::FORM, OutTime::FORM, OutPacket::FORM];
 }
 
 /// The data side of an align, as types.

@@ -59,7 +59,7 @@ mod sealed {
 use crate::command::moves::Moves;
 use crate::command::{Dma, Footprint, Memory, Operation, Part, Region, Start, Transfer};
 use crate::error::{PlanError, attempt, refuse};
-use crate::mapping::{Expr, Factors, M, UNKNOWN};
+use crate::mapping::{Expr, Factors, Identity, M, UNKNOWN};
 use crate::scalar::Scalar;
 use crate::sequencer::transfer::{Level, Placement, contiguous_elements, derive_transfer_of};
 use crate::spec;
@@ -71,16 +71,16 @@ use core::marker::PhantomData;
 pub trait AtRest {
     /// Memory, element type and mappings.
     const SHAPE: Shape;
-    /// The normal forms of the dimensions, innermost first.
+    /// The mappings of the dimensions, innermost first: an HBM tensor has two.
     #[doc(hidden)]
-    const FORMS: [&'static Factors; 4] = [UNKNOWN; 4];
+    type Dimensions: Dimensions;
     /// The same, counted. Using it refuses what the memory cannot hold.
     const FOOTPRINT: &'static Footprint;
 }
 
 impl<D: Scalar, Chip: M, Element: M> AtRest for HbmTensor<D, Chip, Element> {
     const SHAPE: Shape = Self::SHAPE;
-    const FORMS: [&'static Factors; 4] = [Element::FORM, Chip::FORM, Element::FORM, Element::FORM];
+    type Dimensions = (Element, Chip, Identity, Identity);
     const FOOTPRINT: &'static Footprint = Self::FOOTPRINT;
 }
 
@@ -88,8 +88,34 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> AtRest
     for DmTensor<D, Chip, Cluster, Slice, Element>
 {
     const SHAPE: Shape = Self::SHAPE;
-    const FORMS: [&'static Factors; 4] = [Element::FORM, Slice::FORM, Cluster::FORM, Chip::FORM];
+    type Dimensions = (Element, Slice, Cluster, Chip);
     const FOOTPRINT: &'static Footprint = Self::FOOTPRINT;
+}
+
+/// Four mappings.
+#[doc(hidden)]
+pub trait Dimensions {
+    type First: M;
+    type Second: M;
+    type Third: M;
+    type Fourth: M;
+}
+
+impl<A: M, B: M, C: M, D: M> Dimensions for (A, B, C, D) {
+    type First = A;
+    type Second = B;
+    type Third = C;
+    type Fourth = D;
+}
+
+/// The normal forms of a tensor's dimensions. A function: as a constant they would be looked at once more.
+const fn forms<T: AtRest>() -> [&'static Factors; 4] {
+    [
+        <T::Dimensions as Dimensions>::First::FORM,
+        <T::Dimensions as Dimensions>::Second::FORM,
+        <T::Dimensions as Dimensions>::Third::FORM,
+        <T::Dimensions as Dimensions>::Fourth::FORM,
+    ]
 }
 
 /// The loops of a DMA transfer from one tensor type to another.
@@ -101,7 +127,8 @@ impl<Source: AtRest, Destination: AtRest> DmaPlan<Source, Destination> {
         let _ = (Source::FOOTPRINT, Destination::FOOTPRINT);
         let (source, destination) = (Source::SHAPE, Destination::SHAPE);
         let operation = dma_name(&destination);
-        match derive_move_of(operation, &source, &destination, [&Source::FORMS, &Destination::FORMS]) {
+        match derive_move_of(operation, &source, &destination, [&forms::<Source>(), &forms::<Destination>()])
+        {
             Ok(transfer) => transfer,
             Err(error) => error.refuse(),
         }
