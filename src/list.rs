@@ -4,11 +4,17 @@
 //! time, inside commands.
 
 /// At most `CAPACITY` items, in order.
+///
+/// Loops of derivations read the fields: in const evaluation a call costs as much as ten statements, and a slice as much as
+/// thirty calls.
 #[derive(Clone, Copy)]
 pub struct List<T: Copy, const CAPACITY: usize> {
-    items: [T; CAPACITY],
-    len: usize,
-    overflowed: bool,
+    /// The items, and blanks behind them.
+    pub(crate) items: [T; CAPACITY],
+    /// The number of items.
+    pub(crate) len: usize,
+    /// Whether an item was left out.
+    pub(crate) overflowed: bool,
 }
 
 impl<T: Copy, const CAPACITY: usize> List<T, CAPACITY> {

@@ -91,14 +91,18 @@ impl Text {
         factors.notation(pool, self.str("`m![")).str("]`")
     }
 
-    /// The text with the pieces of a template after it, and a part between each two.
-    pub(crate) const fn filled(mut self, pieces: &[&str], parts: &[Part<'_>]) -> Self {
-        let mut k = 0;
-        while k < parts.len() {
-            self = parts[k].write(self.str(pieces[k]));
+    /// The text with a template after it, in which each part takes the place of a `{}`.
+    pub(crate) const fn filled(mut self, template: &str, parts: &[Part<'_>]) -> Self {
+        let (mut rest, mut k) = (template, 0);
+        while k < parts.len()
+            && let Some(place) = placeholder(rest)
+        {
+            let (before, after) = rest.split_at(place);
+            self = parts[k].write(self.str(before));
+            rest = after.split_at(PLACEHOLDER).1;
             k += 1;
         }
-        self.str(pieces[k])
+        self.str(rest)
     }
 
     /// The text as a string.
@@ -169,29 +173,27 @@ const fn placeholder(template: &str) -> Option<usize> {
     None
 }
 
-/// What stands before, between and after the `{}` of a template.
-pub(crate) const fn pieces<const COUNT: usize>(template: &str) -> [&str; COUNT] {
-    let mut pieces = [""; COUNT];
+/// Whether a template has a `{}` for each of so many parts.
+#[cfg(test)]
+pub(crate) const fn takes(template: &str, parts: usize) -> bool {
     let (mut rest, mut k) = (template, 0);
     while let Some(place) = placeholder(rest) {
-        assert!(k + 1 < COUNT, "a placeholder has no part");
-        let (before, after) = rest.split_at(place);
-        pieces[k] = before;
-        rest = after.split_at(PLACEHOLDER).1;
+        rest = rest.split_at(place + PLACEHOLDER).1;
         k += 1;
     }
-    assert!(k + 1 == COUNT, "a part has no placeholder");
-    pieces[k] = rest;
-    pieces
+    k == parts
 }
 
-/// A [`Text`] from a template and its parts; works in const code. The template is taken apart, and its parts counted,
-/// once, while the library is compiled.
+/// A [`Text`] from a template and its parts; works in const code. The template is taken apart when the text is made: most
+/// texts never are. That it has a place for each part is checked while the tests are compiled.
 macro_rules! text {
     ($template:literal $(, $kind:ident($($value:expr),+ $(,)?))* $(,)?) => {{
-        const TEMPLATE_PARTS: &[&str] = &[$(stringify!($kind)),*];
-        const TEMPLATE_PIECES: [&str; TEMPLATE_PARTS.len() + 1] = $crate::text::pieces($template);
-        $crate::text::Text::new().filled(&TEMPLATE_PIECES, &[$($crate::text::part::$kind($($value),+)),*])
+        #[cfg(test)]
+        const _: () = assert!(
+            $crate::text::takes($template, <[&str]>::len(&[$(stringify!($kind)),*])),
+            "a template has a place for each part"
+        );
+        $crate::text::Text::new().filled($template, &[$($crate::text::part::$kind($($value),+)),*])
     }};
 }
 pub(crate) use text;
@@ -199,11 +201,12 @@ pub(crate) use text;
 /// Whether two strings are equal, in const code.
 pub const fn same(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
-    if a.len() != b.len() {
+    let len = a.len();
+    if len != b.len() {
         return false;
     }
     let mut k = 0;
-    while k < a.len() {
+    while k < len {
         if a[k] != b[k] {
             return false;
         }

@@ -77,9 +77,11 @@ pub struct Transfer {
 impl Transfer {
     /// A move of a single element.
     pub const fn new() -> Self {
-        let still = Step { units: 0, elements: 0 };
+        const STILL: Step = Step { units: 0, elements: 0 };
+        const NO_LOOPS: List<TransferLoop, TRANSFER_LOOPS> =
+            List::new(TransferLoop { size: 1, source: STILL, destination: STILL });
         Self {
-            loops: List::new(TransferLoop { size: 1, source: still, destination: still }),
+            loops: NO_LOOPS,
             source_start: Start::FIRST,
             destination_start: Start::FIRST,
             guard: Guard::always(0),

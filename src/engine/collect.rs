@@ -10,7 +10,7 @@
 use crate::engine::stream::{CollectTensor, FetchTensor, StreamTensor, SwitchTensor};
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::M;
-use crate::mapping::{Expr, Pool, factors_of, modulo, pad_to, product, stride};
+use crate::mapping::{Expr, Factors, Pool, UNKNOWN, modulo, normal, pad_to, product, stride};
 use crate::runtime::Tu;
 use crate::scalar::{ElementType, StreamScalar};
 use crate::spec;
@@ -67,12 +67,17 @@ pub(crate) const fn whole_bytes(
 
 /// Checks the mappings of a collect.
 pub const fn derive_collect(request: &CollectRequest) -> Result<CollectConfig, PlanError> {
+    collect(request, [UNKNOWN; 4])
+}
+
+/// The same with the normal forms of the mappings, in the order of the request.
+const fn collect(request: &CollectRequest, forms: [&Factors; 4]) -> Result<CollectConfig, PlanError> {
     const OPERATION: &str = "collect";
     let mut pool = Pool::new();
-    let time = attempt!(factors_of(OPERATION, &mut pool, request.time));
-    let packet = attempt!(factors_of(OPERATION, &mut pool, request.packet));
-    let out_time = attempt!(factors_of(OPERATION, &mut pool, request.out_time));
-    let out_packet = attempt!(factors_of(OPERATION, &mut pool, request.out_packet));
+    let time = normal!(forms[0], OPERATION, &mut pool, request.time);
+    let packet = normal!(forms[1], OPERATION, &mut pool, request.packet);
+    let out_time = normal!(forms[2], OPERATION, &mut pool, request.out_time);
+    let out_packet = normal!(forms[3], OPERATION, &mut pool, request.out_packet);
     let flit = flit_elements(request.element);
     let out_bytes = attempt!(whole_bytes(OPERATION, request.element, request.out_packet, out_packet.size()));
     if out_bytes != spec::FLIT_BYTES {
@@ -122,15 +127,18 @@ pub struct CollectPlan<D, Time, Packet, Time2, Packet2>(PhantomData<(D, Time, Pa
 
 impl<D: StreamScalar, Time: M, Packet: M, Time2: M, Packet2: M> CollectPlan<D, Time, Packet, Time2, Packet2> {
     /// The derived configuration. Using it refuses what is no sequence of flits.
-    pub const CONFIG: CollectConfig = match derive_collect(&CollectRequest {
-        element: D::ELEMENT_TYPE,
-        time: Time::EXPR,
-        packet: Packet::EXPR,
-        out_time: Time2::EXPR,
-        out_packet: Packet2::EXPR,
-    }) {
-        Ok(config) => config,
-        Err(error) => error.refuse(),
+    pub const CONFIG: CollectConfig = {
+        let request = CollectRequest {
+            element: D::ELEMENT_TYPE,
+            time: Time::EXPR,
+            packet: Packet::EXPR,
+            out_time: Time2::EXPR,
+            out_packet: Packet2::EXPR,
+        };
+        match collect(&request, [Time::FORM, Packet::FORM, Time2::FORM, Packet2::FORM]) {
+            Ok(config) => config,
+            Err(error) => error.refuse(),
+        }
     };
 }
 
@@ -148,7 +156,7 @@ macro_rules! stream_collect {
             pub fn collect<Time2: M, Packet2: M>(
                 self,
             ) -> CollectTensor<'l, T, D, Chip, Cluster, Slice, Time2, Packet2> {
-                let plan = const { &CollectPlan::<D, Time, Packet, Time2, Packet2>::CONFIG };
+                let plan = CollectPlan::<D, Time, Packet, Time2, Packet2>::CONFIG;
                 let mut pass = self.pass;
                 pass.collect = Some(crate::command::Collect { flits: plan.flits });
                 StreamTensor::new(self.context, pass)

@@ -11,7 +11,9 @@ use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::M;
 use crate::mapping::factors_of;
 use crate::mapping::guard::rows::{LiveRows, Liveness, depends_on};
-use crate::mapping::{Expr, Factors, Guard, Pool, divide, modulo, product, resize, stride, strip};
+use crate::mapping::{
+    Expr, Factors, Guard, Pool, UNKNOWN, divide, modulo, normal, product, resize, stride, strip,
+};
 use crate::runtime::fault::accept;
 use crate::runtime::{AUTO, Tu};
 use crate::scalar::{ElementType, Scalar, StreamScalar};
@@ -60,10 +62,15 @@ const OPERATION: &str = "commit";
 
 /// Checks the mappings of a commit and derives its sequencer.
 pub const fn derive_commit(request: &CommitRequest) -> Result<CommitConfig, PlanError> {
+    commit(request, [UNKNOWN; 3])
+}
+
+/// The same with the normal forms of the mappings, in the order of the request.
+const fn commit(request: &CommitRequest, forms: [&Factors; 3]) -> Result<CommitConfig, PlanError> {
     let mut pool = Pool::new();
-    let time = attempt!(factors_of(OPERATION, &mut pool, request.time));
-    let packet = attempt!(factors_of(OPERATION, &mut pool, request.packet));
-    let destination = attempt!(factors_of(OPERATION, &mut pool, request.destination));
+    let time = normal!(forms[0], OPERATION, &mut pool, request.time);
+    let packet = normal!(forms[1], OPERATION, &mut pool, request.packet);
+    let destination = normal!(forms[2], OPERATION, &mut pool, request.destination);
     attempt!(check_flit(request, packet.size()));
     let (size, steps) = (destination.size(), time.size());
     if !size.is_multiple_of(steps) {
@@ -103,7 +110,12 @@ pub const fn derive_commit(request: &CommitRequest) -> Result<CommitConfig, Plan
     }
     let loops = Request {
         buf_expr: Some(request.destination),
-        ..Request::new(OPERATION, &destination, Stream::Expr(request.time), Stream::Factors(&expected))
+        ..Request::new(
+            OPERATION,
+            &destination,
+            Stream::Known(request.time, &time),
+            Stream::Factors(&expected),
+        )
     };
     let derived = attempt!(derive(&mut pool, &loops)).config;
     let config = attempt!(limited(OPERATION, derived));
@@ -193,10 +205,10 @@ const fn view_config(
     let found = attempt!(derive(pool, &loops));
     let mut derived = Config::new(window);
     derived.base = found.config.base;
-    let (mut inside, mut k) = (1, found.config.entries.len());
+    let (mut inside, mut k) = (1, found.config.entries.len);
     while k > found.time_entries {
         k -= 1;
-        let entry = found.config.entries.at(k);
+        let entry = found.config.entries.items[k];
         if entry.stride != inside as isize {
             refuse!(
                 "commit packet",
@@ -212,7 +224,7 @@ const fn view_config(
     let bits = request.element.bits();
     while k > 0 {
         k -= 1;
-        let entry = found.config.entries.at(k);
+        let entry = found.config.entries.items[k];
         let step = entry.stride.unsigned_abs() * bits;
         if entry.size > 1 && !step.is_multiple_of(8 * spec::COMMIT_ALIGN_BYTES) {
             refuse!(
@@ -228,7 +240,7 @@ const fn view_config(
         }
     }
     while k < found.time_entries {
-        derived.entries.push(found.config.entries.at(k));
+        derived.entries.push(found.config.entries.items[k]);
         k += 1;
     }
     if window > 1 {
@@ -345,7 +357,7 @@ impl<D: Scalar, Time: M, Packet: M, Element: M, const T: Tu> CommitPlan<D, Time,
     };
 
     /// The derived configuration. Using it refuses what the engine cannot write.
-    pub const CONFIG: CommitConfig = match derive_commit(&Self::REQUEST) {
+    pub const CONFIG: CommitConfig = match commit(&Self::REQUEST, [Time::FORM, Packet::FORM, Element::FORM]) {
         Ok(config) => config,
         Err(error) => error.refuse(),
     };
@@ -429,12 +441,12 @@ struct CheckedCommit<D, P, Chip, Cluster, Slice, Time, Packet, Element, const T:
 impl<D: Scalar, P: InMotion, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, Element: M, const T: Tu>
     CheckedCommit<D, P, Chip, Cluster, Slice, Time, Packet, Element, T>
 {
-    const CONFIG: CommitConfig = {
+    const CONFIG: &'static CommitConfig = &{
         let () = Self::REACHED;
         CommitPlan::<D, Time, Packet, Element, T>::CONFIG
     };
 
-    const VIEW: CommitConfig = {
+    const VIEW: &'static CommitConfig = &{
         let () = Self::REACHED;
         CommitPlan::<D, Time, Packet, Element, T>::VIEW
     };
@@ -482,7 +494,7 @@ impl<'l, const T: Tu, P: InMotion, D: StreamScalar, Chip: M, Cluster: M, Slice: 
     where
         D: StoredAs<Element>,
     {
-        let plan = const { &CheckedCommit::<D, P, Chip, Cluster, Slice, Time, Packet, Element, T>::CONFIG };
+        let plan = CheckedCommit::<D, P, Chip, Cluster, Slice, Time, Packet, Element, T>::CONFIG;
         if address != AUTO {
             accept(OPERATION, check_commit_address(address));
         }
@@ -505,7 +517,7 @@ impl<'l, const T: Tu, P: InMotion, D: StreamScalar, Chip: M, Cluster: M, Slice: 
     where
         D: StoredAs<Element>,
     {
-        let plan = const { &CheckedCommit::<D, P, Chip, Cluster, Slice, Time, Packet, Element, T>::VIEW };
+        let plan = CheckedCommit::<D, P, Chip, Cluster, Slice, Time, Packet, Element, T>::VIEW;
         let region = destination.stream_region(OPERATION);
         accept(OPERATION, check_commit_start(&region));
         if region.part != Part::WHOLE {
@@ -519,8 +531,7 @@ impl<'l, const T: Tu, P: InMotion, D: StreamScalar, Chip: M, Cluster: M, Slice: 
     fn commit_to(self, destination: Region, plan: &CommitConfig) {
         let mut config = plan.config;
         config.packet_size = plan.window;
-        let sink =
-            Sink::Commit { destination, config, commit_size: plan.commit_size, guard: const { Self::GUARD } };
+        let sink = Sink::Commit { destination, config, commit_size: plan.commit_size, guard: Self::GUARD };
         self.pass.end(self.context, sink);
     }
 }

@@ -11,8 +11,7 @@ use crate::command::{ContiguousLoad, Sink, TrfAddress};
 use crate::engine::fetch::FetchPlan;
 use crate::engine::stream::CollectTensor;
 use crate::error::{PlanError, attempt, refuse};
-use crate::mapping::factors_of;
-use crate::mapping::{Expr, M, Pool, modulo, product, stride};
+use crate::mapping::{Expr, Factors, M, Pool, UNKNOWN, modulo, normal, product, stride};
 use crate::runtime::fault::accept;
 use crate::runtime::{MakesTensors as _, Tu, TuValues};
 use crate::scalar::{ElementType, Scalar, StreamScalar};
@@ -73,11 +72,16 @@ pub(crate) const fn check_rows(
 
 /// Checks the mappings of a load, and that some part of the TRF could hold it.
 pub const fn derive_trf_load(request: &TrfLoadRequest) -> Result<TrfLoadConfig, PlanError> {
+    trf_load(request, [UNKNOWN; 4])
+}
+
+/// The same with the normal forms of the mappings, in the order of the request.
+const fn trf_load(request: &TrfLoadRequest, forms: [&Factors; 4]) -> Result<TrfLoadConfig, PlanError> {
     let mut pool = Pool::new();
-    let time = attempt!(factors_of(OPERATION, &mut pool, request.time));
-    let packet = attempt!(factors_of(OPERATION, &mut pool, request.packet));
-    let row = attempt!(factors_of(OPERATION, &mut pool, request.row));
-    let element = attempt!(factors_of(OPERATION, &mut pool, request.row_element));
+    let time = normal!(forms[0], OPERATION, &mut pool, request.time);
+    let packet = normal!(forms[1], OPERATION, &mut pool, request.packet);
+    let row = normal!(forms[2], OPERATION, &mut pool, request.row);
+    let element = normal!(forms[3], OPERATION, &mut pool, request.row_element);
     let (rows, row_elements, steps) = (row.size(), element.size(), time.size());
     attempt!(check_rows(OPERATION, request.row, rows));
     let wide = row_elements as u128 * (rows * request.element.bits()) as u128 / 8;
@@ -161,10 +165,11 @@ pub struct TrfLoadPlan<D, Time, Packet, Row, Element>(PhantomData<(D, Time, Pack
 
 impl<D: StreamScalar, Time: M, Packet: M, Row: M, Element: M> TrfLoadPlan<D, Time, Packet, Row, Element> {
     /// The derived configuration. Using it refuses what no part of the TRF could hold.
-    pub const CONFIG: TrfLoadConfig = match derive_trf_load(&Self::REQUEST) {
-        Ok(config) => config,
-        Err(error) => error.refuse(),
-    };
+    pub const CONFIG: TrfLoadConfig =
+        match trf_load(&Self::REQUEST, [Time::FORM, Packet::FORM, Row::FORM, Element::FORM]) {
+            Ok(config) => config,
+            Err(error) => error.refuse(),
+        };
 
     pub(crate) const REQUEST: TrfLoadRequest = TrfLoadRequest {
         element: D::ELEMENT_TYPE,
@@ -220,10 +225,10 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
         self,
         address: TrfAddress,
     ) -> TrfTensor<D, Chip, Cluster, Slice, Row, Element> {
-        let plan = const { &TrfLoadPlan::<D, Time, Packet, Row, Element>::CONFIG };
-        accept(OPERATION, check_capacity(OPERATION, plan, address));
+        let plan = TrfLoadPlan::<D, Time, Packet, Row, Element>::CONFIG;
+        accept(OPERATION, check_capacity(OPERATION, &plan, address));
         let tensor = TrfTensor::filled(address, self.context.next_fill());
-        let sink = Sink::Trf { destination: tensor.region(), guard: const { Self::GUARD } };
+        let sink = Sink::Trf { destination: tensor.region(), guard: Self::GUARD };
         self.pass.end(self.context, sink);
         tensor
     }

@@ -116,7 +116,7 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, Element: M>
     LoadedTensor<D, Chip, Cluster, Slice, Time, Packet, Element>
 {
     /// Its place. What the load refuses is not refused once more as a tensor.
-    const FOOTPRINT: Footprint = {
+    const FOOTPRINT: &'static Footprint = {
         let _ = VrfLoadPlan::<D, Time, Packet, Element>::CONFIG;
         VrfTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT
     };
@@ -147,16 +147,16 @@ macro_rules! load {
                 D: VeScalar,
             {
                 let plan = const { &VrfLoadPlan::<D, Time, Packet, Element>::CONFIG };
-                let footprint = const { LoadedTensor::<D, Chip, Cluster, Slice, Time, Packet, Element>::FOOTPRINT };
+                let footprint = LoadedTensor::<D, Chip, Cluster, Slice, Time, Packet, Element>::FOOTPRINT;
                 let place = self.context.place(address, Memory::Vrf, footprint.bytes(), OPERATION);
                 let address = place.address;
-                accept(OPERATION, crate::tensor::check_address(Memory::Vrf, &footprint, address));
+                accept(OPERATION, crate::tensor::check_address(Memory::Vrf, footprint, address));
                 accept(OPERATION, crate::tensor::check_vrf_end(OPERATION, plan.bytes, address));
                 let tensor = VrfTensor::filled(place, self.context.next_fill());
                 let sink = Sink::Vrf {
-                    destination: Region::whole(Memory::Vrf, address, tensor.fill, footprint),
+                    destination: Region::whole(Memory::Vrf, address, tensor.fill, *footprint),
                     transfer: plan.transfer,
-                    guard: const { Self::GUARD },
+                    guard: Self::GUARD,
                 };
                 self.pass.end(self.context, sink);
                 tensor

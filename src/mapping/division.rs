@@ -47,13 +47,13 @@ pub const fn divide(pool: &Pool, dividend: &Factors, divisor: &Factors) -> Divis
         resize: 1,
     });
     let mut k = 0;
-    while k < matched.pairs.len() {
-        let (a, b) = matched.pairs.at(k);
-        let dividend_stride = matched.dividend.list.get(a).base;
+    while k < matched.pairs.len {
+        let (a, b) = matched.pairs.items[k];
+        let dividend_stride = matched.dividend.list.items[a].base;
         if let Some((term, resize)) = matched.divisor.digit(b) {
-            let divisor_stride = matched.divisor.list.get(b).base;
-            let mut place = terms.len();
-            while place > 0 && terms.at(place - 1).dividend_stride < dividend_stride {
+            let divisor_stride = matched.divisor.list.items[b].base;
+            let mut place = terms.len;
+            while place > 0 && terms.items[place - 1].dividend_stride < dividend_stride {
                 place -= 1;
             }
             terms.insert(place, DivisionTerm { dividend_stride, divisor_stride, term, resize });

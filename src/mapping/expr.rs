@@ -32,6 +32,55 @@ pub type Mapping = Expr;
 impl Expr {
     /// The number of positions, padding included, or what is wrong with the expression.
     pub const fn checked_size(&self) -> Result<usize, Text> {
+        match self.size() {
+            0 => self.problem_or_size(),
+            size => Ok(size),
+        }
+    }
+
+    /// The number of positions of an expression that has no problem, and 0 of one that has.
+    pub(crate) const fn size(&self) -> usize {
+        match self {
+            Expr::Identity => 1,
+            Expr::Symbol(axis) => axis.size,
+            Expr::Stride(inner, n) => {
+                let size = inner.size();
+                if *n > 0 && size % *n == 0 { size / *n } else { 0 }
+            }
+            Expr::Modulo(inner, n) => {
+                let size = inner.size();
+                if size > 0 && *n > 0 && size % *n == 0 { *n } else { 0 }
+            }
+            Expr::Resize(inner, n) => {
+                if inner.size() > 0 {
+                    *n
+                } else {
+                    0
+                }
+            }
+            Expr::Padding(inner, n) => {
+                let size = inner.size();
+                if size > 0 && size <= *n { *n } else { 0 }
+            }
+            Expr::Margin(inner, lead, trail) => match inner.size() {
+                0 => 0,
+                size => match size.checked_add(*lead) {
+                    Some(size) => match size.checked_add(*trail) {
+                        Some(size) => size,
+                        None => 0,
+                    },
+                    None => 0,
+                },
+            },
+            Expr::Pair(left, right) => match left.size().checked_mul(right.size()) {
+                Some(size) => size,
+                None => 0,
+            },
+        }
+    }
+
+    /// As [`Self::checked_size`], with a text at every step: slow in const code.
+    const fn problem_or_size(&self) -> Result<usize, Text> {
         match self {
             Expr::Identity => Ok(1),
             Expr::Symbol(axis) => {
@@ -40,19 +89,10 @@ impl Expr {
                 }
                 Ok(axis.size)
             }
-            Expr::Stride(inner, n) => match inner.checked_size() {
-                Err(problem) => Err(problem),
-                Ok(size) => self.checked_step(size, *n),
-            },
-            Expr::Modulo(inner, n) => match inner.checked_size() {
-                Err(problem) => Err(problem),
-                Ok(size) => self.checked_step(size, *n),
-            },
-            Expr::Resize(inner, n) => match inner.checked_size() {
-                Err(problem) => Err(problem),
-                Ok(size) => self.checked_step(size, *n),
-            },
-            Expr::Padding(inner, n) => match inner.checked_size() {
+            Expr::Stride(inner, n)
+            | Expr::Modulo(inner, n)
+            | Expr::Resize(inner, n)
+            | Expr::Padding(inner, n) => match inner.checked_size() {
                 Err(problem) => Err(problem),
                 Ok(size) => self.checked_step(size, *n),
             },
@@ -143,14 +183,6 @@ impl Expr {
             | Expr::Padding(inner, _)
             | Expr::Margin(inner, ..) => inner.mentions(axis),
             Expr::Pair(left, right) => left.mentions(axis) || right.mentions(axis),
-        }
-    }
-
-    /// The number of positions of an expression that has no problem.
-    pub(crate) const fn size(&self) -> usize {
-        match self.checked_size() {
-            Ok(size) => size,
-            Err(_) => 0,
         }
     }
 

@@ -14,6 +14,8 @@ struct Item {
     digit: GuardDigit,
     /// The greatest value of the digit.
     max: usize,
+    /// Whether it is a digit of the atom that is looked at.
+    own: bool,
 }
 
 /// Collects the digits that index variables contribute to axes, and makes a [`Guard`] of them.
@@ -26,10 +28,12 @@ pub struct GuardBuilder {
 impl GuardBuilder {
     /// A guard over this many variables.
     pub const fn new(variables: usize) -> Self {
-        let digit = GuardDigit { variable: 0, base: 1, extent: 1, weight: 0 };
-        let term = Term { atom: Atom::Composite(Composite::NONE), stride: 1, modulo: 1 };
-        let blank = Item { term, digit, max: 0 };
-        Self { guard: Guard::always(variables), items: List::new(blank) }
+        const NO_ITEMS: List<Item, 32> = {
+            let digit = GuardDigit { variable: 0, base: 1, extent: 1, weight: 0 };
+            let term = Term { atom: Atom::Composite(Composite::NONE), stride: 1, modulo: 1 };
+            List::new(Item { term, digit, max: 0, own: false })
+        };
+        Self { guard: Guard::always(variables), items: NO_ITEMS }
     }
 
     /// States that a variable is the position in this mapping.
@@ -38,17 +42,22 @@ impl GuardBuilder {
         self
     }
 
-    /// States that a variable, from 0 to `max`, is a digit of an atom with this stride.
-    pub const fn digit(mut self, variable: usize, atom: Atom, stride: usize, max: usize) -> Self {
+    /// As [`Self::digit`], in place.
+    pub(crate) const fn push_digit(&mut self, variable: usize, atom: Atom, stride: usize, max: usize) {
         let digit = GuardDigit { variable, base: 1, extent: max + 1, weight: stride };
         let term = Term { atom, stride, modulo: max + 1 };
-        self.items.push(Item { term, digit, max });
+        self.items.push(Item { term, digit, max, own: false });
+    }
+
+    /// States that a variable, from 0 to `max`, is a digit of an atom with this stride.
+    pub const fn digit(mut self, variable: usize, atom: Atom, stride: usize, max: usize) -> Self {
+        self.push_digit(variable, atom, stride, max);
         self
     }
 
     /// States that a weighted sum of variables must be less than `limit`. `parts` holds (variable, size, weight).
     pub const fn limit(mut self, parts: &[(usize, usize, usize)], limit: usize) -> Self {
-        let first = self.guard.digits.len();
+        let first = self.guard.digits.len;
         let mut k = 0;
         while k < parts.len() {
             let (variable, extent, weight) = parts[k];
@@ -60,10 +69,10 @@ impl GuardBuilder {
     }
 
     const fn sum_of_one(&mut self, digit: GuardDigit, limit: usize) -> usize {
-        let first = self.guard.digits.len();
+        let first = self.guard.digits.len;
         self.guard.digits.push(digit);
         self.guard.sums.push(GuardSum { first, len: 1, start: 0, limit });
-        self.guard.variables + self.guard.sums.len() - 1
+        self.guard.variables + self.guard.sums.len - 1
     }
 
     const fn factors(&mut self, variable: usize, factors: &[Factor]) {
@@ -87,7 +96,7 @@ impl GuardBuilder {
                 Factor::Term { term, resize } => {
                     let extent = if period.is_multiple_of(base) { period / base } else { usize::MAX };
                     let digit = GuardDigit { variable, base, extent, weight: term.stride };
-                    self.items.push(Item { term, digit, max: resize - 1 });
+                    self.items.push(Item { term, digit, max: resize - 1, own: false });
                     period = base;
                 }
             }
@@ -103,33 +112,34 @@ impl GuardBuilder {
         let limit = pool.atom_size(atom) - start;
         let mut max = 0;
         let mut k = 0;
-        while k < self.items.len() {
-            let item = self.items.at(k);
-            if item.term.atom.is(atom) {
+        while k < self.items.len {
+            let item = &mut self.items.items[k];
+            item.own = item.term.atom.is(atom);
+            if item.own {
                 max += item.max * item.digit.weight;
             }
             k += 1;
         }
         let needed = start > 0 || max >= limit;
-        let first = self.guard.digits.len();
+        let first = self.guard.digits.len;
         let mut len = 0;
-        let mut rest = List::new(self.items.at(0));
+        let mut others = 0;
         let mut k = 0;
-        while k < self.items.len() {
-            let item = self.items.at(k);
-            if !item.term.atom.is(atom) {
-                rest.push(item);
+        while k < self.items.len {
+            if !self.items.items[k].own {
+                self.items.items[others] = self.items.items[k];
+                others += 1;
             } else if needed || always {
-                self.guard.digits.push(item.digit);
+                self.guard.digits.push(self.items.items[k].digit);
                 len += 1;
             }
             k += 1;
         }
-        self.items = rest;
+        self.items.len = others;
         if needed || always {
             let limit = if needed { limit } else { usize::MAX };
             self.guard.sums.push(GuardSum { first, len, start, limit });
-            return Some(self.guard.variables + self.guard.sums.len() - 1);
+            return Some(self.guard.variables + self.guard.sums.len - 1);
         }
         None
     }
@@ -137,8 +147,8 @@ impl GuardBuilder {
     const fn last_composite(&self) -> Option<Composite> {
         let mut found: Option<Composite> = None;
         let mut k = 0;
-        while k < self.items.len() {
-            if let Atom::Composite(composite) = self.items.at(k).term.atom {
+        while k < self.items.len {
+            if let Atom::Composite(composite) = self.items.items[k].term.atom {
                 found = match found {
                     Some(other) if other.start >= composite.start => Some(other),
                     _ => Some(composite),
@@ -158,16 +168,16 @@ impl GuardBuilder {
                 self.factors(variable, pool.content(composite));
             }
         }
-        while !self.items.is_empty() && !self.items.overflowed() {
-            let atom = self.items.at(0).term.atom;
+        while self.items.len > 0 && !self.items.overflowed {
+            let atom = self.items.items[0].term.atom;
             self.sum_of_atom(pool, &atom, false);
         }
-        if self.items.overflowed() || self.guard.digits.overflowed() || self.guard.sums.overflowed() {
+        if self.items.overflowed || self.guard.digits.overflowed || self.guard.sums.overflowed {
             return None;
         }
         let mut k = 0;
-        while k < self.guard.sums.len() {
-            if self.guard.sums.at(k).limit != usize::MAX {
+        while k < self.guard.sums.len {
+            if self.guard.sums.items[k].limit != usize::MAX {
                 return Some(self.guard);
             }
             k += 1;
@@ -235,7 +245,7 @@ const fn simple(dimensions: &[&'static Expr]) -> Option<Guard> {
             Expr::Padding(inner, size) => {
                 let Ok(limit) = inner.checked_size() else { return None };
                 if *size > limit {
-                    let first = guard.digits.len();
+                    let first = guard.digits.len;
                     guard.digits.push(GuardDigit { variable: k, base: 1, extent: *size, weight: 1 });
                     guard.sums.push(GuardSum { first, len: 1, start: 0, limit });
                 }

@@ -77,35 +77,63 @@ pub struct Pieces {
     pub sliceable: bool,
 }
 
+const NO_PIECE: Piece = Piece {
+    factor: NO_FACTOR,
+    level: 0,
+    base: 1,
+    origin: 0,
+    weight: 1,
+    total: 1,
+    open: false,
+    matched: false,
+};
+
+const NO_PIECES: Pieces =
+    Pieces { list: List::new(NO_PIECE), starts: [0; LEVELS], movable: false, sliceable: false };
+
 impl Pieces {
     /// The pieces of lists of factors, one list per level.
     pub const fn new(levels: &[&Factors]) -> Self {
-        let blank = Piece {
-            factor: NO_FACTOR,
-            level: 0,
-            base: 1,
-            origin: 0,
-            weight: 1,
-            total: 1,
-            open: false,
-            matched: false,
-        };
-        let mut list = List::new(blank);
+        let mut pieces = NO_PIECES;
         let mut level = 0;
         while level < levels.len() {
-            let factors = levels[level].as_slice();
-            let mut base = 1;
-            let mut k = 0;
-            while k < factors.len() {
-                let origin = list.len();
-                let total = factors[k].values();
-                list.push(Piece { factor: factors[k], level, base, origin, total, ..blank });
-                base = factors[k].size_over(base);
-                k += 1;
-            }
+            pieces.push(level, levels[level]);
             level += 1;
         }
-        Self { list, starts: [0; LEVELS], movable: false, sliceable: false }
+        pieces
+    }
+
+    /// The pieces of the first lists of an array.
+    pub const fn of_first(levels: &[Factors; LEVELS], count: usize) -> Self {
+        let mut pieces = NO_PIECES;
+        let mut level = 0;
+        while level < count {
+            pieces.push(level, &levels[level]);
+            level += 1;
+        }
+        pieces
+    }
+
+    /// The pieces of one more list.
+    const fn push(&mut self, level: usize, factors: &Factors) {
+        let list = &mut self.list;
+        let mut base = 1;
+        let mut k = 0;
+        while k < factors.len {
+            if list.len == PIECES {
+                list.overflowed = true;
+                return;
+            }
+            let factor = factors.items[k];
+            let (total, end) = match &factor {
+                Factor::Term { resize, .. } => (*resize, base * *resize),
+                Factor::Padding { size } => (1, *size),
+            };
+            list.items[list.len] = Piece { factor, level, base, origin: list.len, total, ..NO_PIECE };
+            list.len += 1;
+            base = end;
+            k += 1;
+        }
     }
 
     /// The same pieces, with levels that may start elsewhere.
@@ -122,7 +150,7 @@ impl Pieces {
 
     /// The digit of a piece and the number of its values. `None`: padding.
     pub const fn digit(&self, k: usize) -> Option<(Term, usize)> {
-        match self.list.get(k).factor {
+        match self.list.items[k].factor {
             Factor::Term { term, resize } => Some((term, resize)),
             Factor::Padding { .. } => None,
         }
@@ -132,8 +160,8 @@ impl Pieces {
     /// starts after them.
     const fn open(&mut self, pool: &Pool, other: &Pieces) -> bool {
         let mut k = 0;
-        while k < self.list.len() {
-            let piece = self.list.at(k);
+        while k < self.list.len {
+            let piece = self.list.items[k];
             if let Factor::Term { term, resize } = piece.factor
                 && let Atom::Composite(composite) = term.atom
                 && composite.lead > 0
@@ -180,8 +208,8 @@ impl Pieces {
     ) -> Option<usize> {
         loop {
             let mut k = 0;
-            while k < self.list.len() {
-                if let Factor::Term { term: own, resize } = &self.list.get(k).factor
+            while k < self.list.len {
+                if let Factor::Term { term: own, resize } = &self.list.items[k].factor
                     && *resize == values
                     && own.is(term)
                 {
@@ -198,8 +226,8 @@ impl Pieces {
     /// Whether a piece is a digit of this atom.
     pub const fn holds(&self, atom: &Atom) -> bool {
         let mut k = 0;
-        while k < self.list.len() {
-            if let Factor::Term { term, .. } = &self.list.get(k).factor
+        while k < self.list.len {
+            if let Factor::Term { term, .. } = &self.list.items[k].factor
                 && term.atom.is(atom)
             {
                 return true;
@@ -225,8 +253,8 @@ impl Pieces {
             return false;
         }
         let mut k = 0;
-        while k < self.list.len() {
-            if mentions(pool, &self.list.get(k).factor, atom) {
+        while k < self.list.len {
+            if mentions(pool, &self.list.items[k].factor, atom) {
                 return true;
             }
             k += 1;
@@ -237,9 +265,10 @@ impl Pieces {
     /// Whether a composite among the pieces is made of this axis.
     pub const fn holds_in_composite(&self, pool: &Pool, axis: &Atom) -> bool {
         let mut k = 0;
-        while k < self.list.len() {
-            if let Factor::Term { term: Term { atom: Atom::Composite(_), .. }, .. } = self.list.get(k).factor
-                && mentions(pool, &self.list.get(k).factor, axis)
+        while k < self.list.len {
+            if let Factor::Term { term: Term { atom: Atom::Composite(_), .. }, .. } =
+                self.list.items[k].factor
+                && mentions(pool, &self.list.items[k].factor, axis)
             {
                 return true;
             }
@@ -250,10 +279,8 @@ impl Pieces {
 
     /// Cuts piece `k` at `at` coordinates of its atom, which lie inside the piece, if the rule allows it.
     pub const fn cut(&mut self, pool: &Pool, k: usize, at: usize, rule: CutRule) -> bool {
-        let piece = self.list.at(k);
-        let Factor::Term { term, resize } = piece.factor else {
-            return false;
-        };
+        let piece = self.list.items[k];
+        let Factor::Term { term, resize } = piece.factor else { return false };
         if !at.is_multiple_of(term.stride) {
             return false;
         }
@@ -282,12 +309,12 @@ impl Pieces {
 
     /// Whether the positions up to `end` after piece `k` are free.
     const fn room_after(&self, k: usize, end: usize) -> bool {
-        if k + 1 == self.list.len() {
+        if k + 1 == self.list.len {
             return true;
         }
-        let next = self.list.at(k + 1);
+        let next = self.list.items[k + 1];
         match next.factor {
-            _ if next.level != self.list.at(k).level => true,
+            _ if next.level != self.list.items[k].level => true,
             Factor::Padding { size } => size >= end,
             Factor::Term { .. } => false,
         }
@@ -296,21 +323,20 @@ impl Pieces {
     /// Cuts this side's digits where the other side's digits of the same atom begin and end.
     const fn refine(&mut self, pool: &Pool, other: &Pieces, rule: CutRule) -> bool {
         let mut changed = false;
-        let guides = other.list.as_slice();
         let mut i = 0;
-        while i < guides.len() {
-            if let Factor::Term { term: guide, .. } = &guides[i].factor {
-                let ends = [guide.stride, guide.stride * guide.modulo];
+        while i < other.list.len {
+            if let Factor::Term { term: guide, .. } = &other.list.items[i].factor {
+                let (start, end) = (guide.stride, guide.stride * guide.modulo);
                 let mut k = 0;
-                while k < self.list.len() {
-                    if let Factor::Term { term, .. } = &self.list.get(k).factor {
-                        let (first, end) = (term.stride, term.stride * term.modulo);
-                        let low = first < ends[0] && ends[0] < end;
-                        let high = first < ends[1] && ends[1] < end;
+                while k < self.list.len {
+                    if let Factor::Term { term, .. } = &self.list.items[k].factor {
+                        let own_end = term.stride * term.modulo;
+                        let low = term.stride < start && start < own_end;
+                        let high = term.stride < end && end < own_end;
                         if (low || high) && term.atom.is(&guide.atom) {
                             // The upper cut first: it leaves the lower half in place.
-                            changed = (high && self.cut(pool, k, ends[1], rule)) || changed;
-                            changed = (low && self.cut(pool, k, ends[0], rule)) || changed;
+                            changed = (high && self.cut(pool, k, end, rule)) || changed;
+                            changed = (low && self.cut(pool, k, start, rule)) || changed;
                         }
                     }
                     k += 1;
@@ -324,8 +350,8 @@ impl Pieces {
     /// Replaces runs that equal the content of a composite of the other side by one term of the composite.
     const fn lift(&mut self, pool: &Pool, other: &Pieces) -> bool {
         let mut i = 0;
-        while i < other.list.len() {
-            if let Factor::Term { term, .. } = &other.list.get(i).factor
+        while i < other.list.len {
+            if let Factor::Term { term, .. } = &other.list.items[i].factor
                 && let Atom::Composite(composite) = term.atom
                 && (self.movable || composite.lead == 0)
                 && !self.holds(&term.atom)
@@ -359,9 +385,9 @@ impl Pieces {
         let guide = Pieces::new(&[&inside]);
         while self.refine(pool, &guide, CutRule::Exact) {}
         let mut start = 0;
-        while start + content.len() <= self.list.len() {
+        while start + content.len() <= self.list.len {
             if self.equals_at(start, content) {
-                let piece = self.list.at(start);
+                let piece = self.list.items[start];
                 let size = composite.lead + size_of_factors(content);
                 self.starts[piece.level] -= (composite.lead * piece.base) as isize;
                 let term = Term { atom: Atom::Composite(composite), stride: 1, modulo: size };
@@ -382,11 +408,11 @@ impl Pieces {
     }
 
     const fn equals_at(&self, start: usize, content: &[Factor]) -> bool {
-        let first = self.list.at(start);
+        let first = self.list.items[start];
         let mut base = 1;
         let mut k = 0;
         while k < content.len() {
-            let piece = self.list.at(start + k);
+            let piece = self.list.items[start + k];
             // Between the pieces a block may have been that is taken apart.
             if piece.base != base * first.base {
                 return false;
@@ -408,9 +434,9 @@ impl Pieces {
     const fn has_all(&self, piece: &Piece) -> bool {
         let mut values = 1;
         let mut k = 0;
-        while k < self.list.len() {
-            if self.list.get(k).origin == piece.origin {
-                values *= self.list.get(k).factor.values();
+        while k < self.list.len {
+            if self.list.items[k].origin == piece.origin {
+                values *= self.list.items[k].factor.values();
             }
             k += 1;
         }
@@ -419,10 +445,10 @@ impl Pieces {
 
     /// The outermost piece without a partner that is this digit, and has at least `resize` values unless it is sliced.
     const fn partner(&self, term: &Term, resize: usize) -> Option<usize> {
-        let mut k = self.list.len();
+        let mut k = self.list.len;
         while k > 0 {
             k -= 1;
-            let piece = self.list.get(k);
+            let piece = &self.list.items[k];
             if let Factor::Term { term: own, resize: size } = &piece.factor
                 && !piece.matched
                 && own.is(term)
@@ -438,8 +464,8 @@ impl Pieces {
     pub const fn residue(&self, pool: &Pool) -> Factors {
         let mut factors = Factors::one();
         let mut k = 0;
-        while k < self.list.len() {
-            let piece = self.list.at(k);
+        while k < self.list.len {
+            let piece = self.list.items[k];
             match piece.factor {
                 Factor::Padding { size } => factors.push_padding(size),
                 Factor::Term { resize, .. } if piece.matched => factors.push_padding(piece.base * resize),
@@ -450,6 +476,8 @@ impl Pieces {
         factors
     }
 }
+
+const NO_PAIRS: List<(usize, usize), PIECES> = List::new((0, 0));
 
 /// Two sides cut at the same places, and the pairs of equal digits: (dividend piece, divisor piece).
 #[derive(Clone, Copy, Debug)]
@@ -464,56 +492,51 @@ pub struct Matched {
 
 /// Cuts both sides and finds a partner for every digit of the divisor. `rules`: how the dividend is cut, and the divisor.
 pub const fn matched(pool: &Pool, dividend: Pieces, divisor: Pieces, rules: [CutRule; 2]) -> Matched {
-    let (mut dividend, mut divisor) = (dividend, divisor);
+    let mut matched = Matched { dividend, divisor, pairs: NO_PAIRS };
+    let Matched { dividend, divisor, .. } = &mut matched;
     let mut again = true;
-    let composites = !pool.factors.is_empty();
+    let composites = pool.factors.len > 0;
     if composites {
-        while dividend.movable && dividend.open(pool, &divisor) {}
-        while divisor.movable && divisor.open(pool, &dividend) {}
+        while dividend.movable && dividend.open(pool, divisor) {}
+        while divisor.movable && divisor.open(pool, dividend) {}
     }
     while again {
-        again = composites && dividend.lift(pool, &divisor);
-        again = dividend.refine(pool, &divisor, rules[0]) || again;
-        again = (composites && divisor.lift(pool, &dividend)) || again;
-        again = divisor.refine(pool, &dividend, rules[1]) || again;
+        again = composites && dividend.lift(pool, divisor);
+        again = dividend.refine(pool, divisor, rules[0]) || again;
+        again = (composites && divisor.lift(pool, dividend)) || again;
+        again = divisor.refine(pool, dividend, rules[1]) || again;
     }
-    let mut matched = Matched { dividend, divisor, pairs: List::new((0, 0)) };
     matched.pair();
     matched
 }
 
 impl Matched {
     const fn pair(&mut self) {
-        let mut k = self.divisor.list.len();
+        let mut k = self.divisor.list.len;
         while k > 0 {
             k -= 1;
-            let mut piece = self.divisor.list.at(k);
-            if let Factor::Term { term, resize } = piece.factor
-                && let Some(partner) = self.dividend.partner(&term, resize)
+            if let Factor::Term { term, resize } = &self.divisor.list.items[k].factor
+                && let Some(partner) = self.dividend.partner(term, *resize)
             {
-                piece.matched = true;
-                self.divisor.list.set(k, piece);
-                let mut other = self.dividend.list.at(partner);
-                other.matched = true;
-                self.dividend.list.set(partner, other);
-                self.pairs.push((partner, k));
+                self.divisor.list.items[k].matched = true;
+                self.dividend.list.items[partner].matched = true;
+                self.pairs.items[self.pairs.len] = (partner, k);
+                self.pairs.len += 1;
             }
         }
     }
 
     /// Forgets the pairs and finds them again, after more cuts.
     pub const fn pair_again(&mut self) {
-        self.pairs = List::new((0, 0));
+        self.pairs = NO_PAIRS;
         let mut k = 0;
-        while k < self.dividend.list.len() || k < self.divisor.list.len() {
-            if k < self.dividend.list.len() {
-                let piece = self.dividend.list.at(k);
-                self.dividend.list.set(k, Piece { matched: false, ..piece });
-            }
-            if k < self.divisor.list.len() {
-                let piece = self.divisor.list.at(k);
-                self.divisor.list.set(k, Piece { matched: false, ..piece });
-            }
+        while k < self.dividend.list.len {
+            self.dividend.list.items[k].matched = false;
+            k += 1;
+        }
+        let mut k = 0;
+        while k < self.divisor.list.len {
+            self.divisor.list.items[k].matched = false;
             k += 1;
         }
         self.pair();
@@ -522,8 +545,8 @@ impl Matched {
     /// The partner of a piece of the dividend.
     pub const fn partner(&self, dividend: usize) -> Option<usize> {
         let mut k = 0;
-        while k < self.pairs.len() {
-            let (a, b) = self.pairs.at(k);
+        while k < self.pairs.len {
+            let (a, b) = self.pairs.items[k];
             if a == dividend {
                 return Some(b);
             }
@@ -535,8 +558,8 @@ impl Matched {
     /// The partner of a piece of the divisor.
     pub const fn partner_of_divisor(&self, divisor: usize) -> Option<usize> {
         let mut k = 0;
-        while k < self.pairs.len() {
-            let (a, b) = self.pairs.at(k);
+        while k < self.pairs.len {
+            let (a, b) = self.pairs.items[k];
             if b == divisor {
                 return Some(a);
             }
@@ -547,10 +570,10 @@ impl Matched {
 
     /// The outermost piece of the divisor without a partner, of those with more than one value.
     pub const fn missing(&self) -> Option<(Term, usize)> {
-        let mut k = self.divisor.list.len();
+        let mut k = self.divisor.list.len;
         while k > 0 {
             k -= 1;
-            let piece = self.divisor.list.get(k);
+            let piece = &self.divisor.list.items[k];
             if let Factor::Term { term, resize } = piece.factor
                 && !piece.matched
                 && resize > 1
@@ -563,7 +586,7 @@ impl Matched {
 
     /// Whether either side has more pieces than fit.
     pub const fn overflowed(&self) -> bool {
-        self.dividend.list.overflowed() || self.divisor.list.overflowed()
+        self.dividend.list.overflowed || self.divisor.list.overflowed
     }
 }
 

@@ -114,6 +114,7 @@ mod shared;
 mod term;
 
 pub use constructors::{AxisName, Identity, M, Margin, Modulo, Padding, Pair, Resize, Stride, Symbol};
+pub(crate) use constructors::{UNKNOWN, normal};
 pub use division::{Division, DivisionTerm, divide};
 pub use expr::{Expr, Mapping};
 pub use factor::{FACTORS, Factor, Factors, Problem, same_factor, size_of_factors};
@@ -121,7 +122,7 @@ pub use guard::{GUARD_DIGITS, GUARD_SUMS, Guard, GuardDigit, GuardMappings, Guar
 pub use index::{Index, Invalid};
 pub use liveness::{GuardBuilder, liveness, liveness_of};
 pub(crate) use matching::{CutRule, Matched, PIECES, Piece, Pieces, matched};
-pub(crate) use normal::{compare, factorize_uncut, factors_of};
+pub(crate) use normal::{compare, factorize_uncut, factors_of, stripped_size};
 pub use normal::{factorize, gcd, modulo, pad_to, product, resize, stride, strip};
 pub use notation::{write_factors, write_term};
 pub(crate) use shared::{mentions, mentions_axis, overlap, repeated};

@@ -44,12 +44,14 @@ pub(crate) const fn greatest(a: usize, b: usize) -> usize {
 /// The factors of an expression.
 pub const fn factorize(pool: &mut Pool, expr: &Expr) -> Factors {
     let mut factors = match expr {
-        Expr::Identity => Factors::one(),
+        Expr::Identity => return Factors::ONE,
         Expr::Symbol(axis) => {
-            let mut factors = Factors::one();
-            let term = Term { atom: Atom::Symbol(*axis), stride: 1, modulo: axis.size };
-            factors.push_term(pool, term, axis.size);
-            factors
+            let mut factors = Factors::ONE;
+            if axis.size != 1 {
+                let term = Term { atom: Atom::Symbol(*axis), stride: 1, modulo: axis.size };
+                factors.push_term(pool, term, axis.size);
+            }
+            return factors;
         }
         Expr::Stride(inner, n) => {
             let inner = factorize(pool, inner);
@@ -61,7 +63,7 @@ pub const fn factorize(pool: &mut Pool, expr: &Expr) -> Factors {
         }
         Expr::Resize(inner, n) => {
             let inner = factorize(pool, inner);
-            let first = first_element(pool, inner.as_slice());
+            let first = first_element_of(pool, &inner);
             if inner.problem().is_none() && *n > 0 && *n <= first {
                 return Factors::failed(Problem::NoElement { kept: *n, first });
             }
@@ -85,7 +87,7 @@ pub const fn factorize(pool: &mut Pool, expr: &Expr) -> Factors {
             product(pool, &left, &right)
         }
     };
-    if pool.factors.overflowed() {
+    if pool.factors.overflowed {
         factors.fail(Problem::TooManyFactors);
     }
     factors
@@ -136,6 +138,11 @@ pub(crate) const fn factors_of(
         Some(problem) => Err(PlanError::mapping(operation, problem)),
         None => Ok(factors),
     }
+}
+
+/// The dead positions that a mapping has before its first element: there are none without blocks.
+const fn first_element_of(pool: &Pool, factors: &Factors) -> usize {
+    if pool.factors.len == 0 { 0 } else { first_element(pool, factors.as_slice()) }
 }
 
 /// The dead positions that whole blocks have before the first element.
@@ -195,7 +202,7 @@ const fn lead(pool: &mut Pool, factors: &Factors, positions: usize, axis: Option
         && resize == pool.atom_size(&term.atom)
     {
         // All of a composite is one digit only where it has dead positions before it.
-        content = Factors::one();
+        content = Factors::ONE;
         content.append_list(pool.content(composite));
         positions += composite.lead;
     }
@@ -206,7 +213,7 @@ const fn lead(pool: &mut Pool, factors: &Factors, positions: usize, axis: Option
             resize: 1,
         });
     }
-    let mut list = Factors::one();
+    let mut list = Factors::ONE;
     let atom = Atom::Composite(pool.intern(content.as_slice(), positions));
     let modulo = content.size() + positions;
     list.append(Factor::Term { term: Term { atom, stride: 1, modulo }, resize: modulo });
@@ -216,9 +223,15 @@ const fn lead(pool: &mut Pool, factors: &Factors, positions: usize, axis: Option
 
 /// `outer, inner`.
 pub const fn product(pool: &Pool, outer: &Factors, inner: &Factors) -> Factors {
+    if outer.len == 0 && outer.problem.is_none() {
+        return *inner;
+    }
+    if inner.len == 0 && inner.problem.is_none() {
+        return *outer;
+    }
     let mut factors = *inner;
-    factors.push_all(pool, outer.as_slice());
-    if let Some(problem) = outer.problem() {
+    factors.push_part(pool, outer, (0, outer.len), (1, inner.size));
+    if let Some(problem) = outer.problem {
         factors.fail(problem);
     }
     factors
@@ -243,12 +256,17 @@ impl Cut {
     /// What is inside the cut.
     const fn inner(&self, pool: &Pool, factors: &Factors) -> Factors {
         match self {
-            Cut::Whole { factors: count, .. } => rebuilt(pool, factors.as_slice().split_at(*count).0, 1),
+            Cut::Whole { factors: count, size } => {
+                let mut inner = *factors;
+                inner.len = *count;
+                inner.size = *size;
+                inner
+            }
             Cut::Part { size } => {
-                let mut inner = Factors::one();
-                match factors.as_slice()[0] {
+                let mut inner = Factors::ONE;
+                match &factors.items[0] {
                     Factor::Term { term, resize } => {
-                        let modulo = if *size == resize { term.modulo } else { *size };
+                        let modulo = if *size == *resize { term.modulo } else { *size };
                         inner.push_term(pool, Term { atom: term.atom, stride: term.stride, modulo }, *size);
                     }
                     Factor::Padding { .. } => inner.push_padding(*size),
@@ -260,27 +278,31 @@ impl Cut {
 
     /// What is outside the cut.
     const fn outer(&self, pool: &Pool, factors: &Factors) -> Factors {
-        let all = factors.as_slice();
+        let mut outer = Factors::ONE;
         match self {
-            Cut::Whole { factors: count, size } => rebuilt(pool, all.split_at(*count).1, *size),
+            Cut::Whole { factors: count, size } => {
+                outer.push_part(pool, factors, (*count, factors.len), (*size, 1));
+            }
             Cut::Part { size } => {
-                let Factor::Term { term, resize } = all[0] else { return rebuilt(pool, all, *size) };
-                let mut outer = Factors::one();
-                let (stride, modulo) = (term.stride * *size, term.modulo.div_ceil(*size));
-                outer.push_term(pool, Term { atom: term.atom, stride, modulo }, resize / *size);
-                outer.append_divided(pool, all.split_at(1).1, *size);
-                outer
+                let mut first = 0;
+                if let Factor::Term { term, resize } = &factors.items[0] {
+                    let (stride, modulo) = (term.stride * *size, term.modulo.div_ceil(*size));
+                    outer.push_term(pool, Term { atom: term.atom, stride, modulo }, *resize / *size);
+                    first = 1;
+                }
+                outer.push_part(pool, factors, (first, factors.len), (*size, 1));
             }
         }
+        outer
     }
 }
 
-/// Whether every padding in `factors` is a multiple of `n`.
-const fn paddings_divisible(factors: &[Factor], n: usize) -> bool {
-    let mut k = 0;
-    while k < factors.len() {
-        if let Factor::Padding { size, .. } = factors[k]
-            && !size.is_multiple_of(n)
+/// Whether every padding from a factor on is a multiple of `n`.
+const fn paddings_divisible(factors: &Factors, first: usize, n: usize) -> bool {
+    let mut k = first;
+    while k < factors.len {
+        if let Factor::Padding { size, .. } = &factors.items[k]
+            && *size % n != 0
         {
             return false;
         }
@@ -289,71 +311,61 @@ const fn paddings_divisible(factors: &[Factor], n: usize) -> bool {
     true
 }
 
-/// The greatest common divisor of `n` and every padding in `factors`.
-const fn gcd_with_paddings(factors: &[Factor], n: usize) -> usize {
+/// The greatest common divisor of `n` and every padding from a factor on.
+const fn gcd_with_paddings(factors: &Factors, first: usize, n: usize) -> usize {
     let mut divisor = n;
-    let mut k = 0;
-    while k < factors.len() {
-        if let Factor::Padding { size, .. } = factors[k] {
-            divisor = gcd(divisor, size);
+    let mut k = first;
+    while k < factors.len {
+        if let Factor::Padding { size, .. } = &factors.items[k] {
+            divisor = gcd(divisor, *size);
         }
         k += 1;
     }
     divisor
 }
 
-const fn rebuilt(pool: &Pool, factors: &[Factor], by: usize) -> Factors {
-    let mut list = Factors::one();
-    list.append_divided(pool, factors, by);
-    list
-}
-
 const fn cut(pool: &Pool, factors: &Factors, s: usize) -> Option<Cut> {
-    let all = factors.as_slice();
+    if factors.len == 0 {
+        return None;
+    }
     let mut size = 1;
     let mut i = 0;
-    while i < all.len() {
-        size = all[i].size_over(size);
+    while i < factors.len && size < s {
+        size = match &factors.items[i] {
+            Factor::Term { resize, .. } => size * *resize,
+            Factor::Padding { size } => *size,
+        };
         i += 1;
-        let outer = all.split_at(i).1;
-        if (outer.is_empty() || !matches!(outer[0], Factor::Padding { .. }))
-            && s.is_multiple_of(size)
-            && paddings_divisible(outer, size)
+        if s % size == 0
+            && (i == factors.len || !matches!(&factors.items[i], Factor::Padding { .. }))
+            && paddings_divisible(factors, i, size)
         {
             return Some(Cut::Whole { factors: i, size });
         }
     }
-    if all.is_empty() {
-        return None;
-    }
-    let rest = all.split_at(1).1;
-    let size = match all[0] {
+    let size = match &factors.items[0] {
         Factor::Term { term, resize } => {
-            let common = gcd_with_paddings(rest, gcd(resize, s));
+            let common = gcd_with_paddings(factors, 1, gcd(*resize, s));
             // Where the digit goes to the end of its axis, its period says nothing.
-            if resize == term.modulo || term.modulo == pool.live(&term.atom, term.stride) {
+            if *resize == term.modulo || term.modulo == pool.live(&term.atom, term.stride) {
                 common
             } else {
                 gcd(common, term.modulo)
             }
         }
-        Factor::Padding { size, .. } => gcd_with_paddings(rest, gcd(size, s)),
+        Factor::Padding { size, .. } => gcd_with_paddings(factors, 1, gcd(*size, s)),
     };
     if size > 1 { Some(Cut::Part { size }) } else { None }
 }
 
 /// The least number of innermost factors that a cut by `s` lies in cleanly.
 const fn enclosing(factors: &Factors, s: usize) -> usize {
-    let all = factors.as_slice();
     let mut j = 1;
     // All factors do at the latest: `s` divides their size.
-    loop {
-        let (inner, outer) = all.split_at(j);
-        if size_of_factors(inner).is_multiple_of(s) && paddings_divisible(outer, s) {
-            return j;
-        }
+    while !factors.size_of_first(j).is_multiple_of(s) || !paddings_divisible(factors, j, s) {
         j += 1;
     }
+    j
 }
 
 /// The term that stands for a block: the one whole digit it consists of, or a composite.
@@ -375,22 +387,23 @@ const fn as_atom(pool: &mut Pool, block: &[Factor]) -> Term {
 
 /// `factors / s`: every s-th position.
 pub const fn stride(pool: &mut Pool, factors: &Factors, s: usize) -> Factors {
-    let size = factors.size();
-    if factors.problem().is_some() || s == 1 {
+    let size = factors.size;
+    if s == 1 || factors.problem.is_some() {
         return *factors;
     }
     if !size.is_multiple_of(s) {
         return Factors::failed(Problem::NotDivisible { size, by: s });
     }
     if s == size {
-        return Factors::one();
+        return Factors::ONE;
     }
     if let Some(cut) = cut(pool, factors, s) {
         let outer = cut.outer(pool, factors);
         return if cut.size() == s { outer } else { stride(pool, &outer, s / cut.size()) };
     }
-    let (block, rest) = factors.as_slice().split_at(enclosing(factors, s));
-    let mut head = Factors::one();
+    let enclosing = enclosing(factors, s);
+    let block = factors.items.split_at(enclosing).0;
+    let mut head = Factors::ONE;
     match block[block.len() - 1] {
         Factor::Term { .. } => {
             let k = size_of_factors(block) / s;
@@ -408,7 +421,7 @@ pub const fn stride(pool: &mut Pool, factors: &Factors, s: usize) -> Factors {
             head.push_padding(size / s);
         }
     }
-    head.append_divided(pool, rest, s);
+    head.push_part(pool, factors, (enclosing, factors.len), (s, 1));
     head
 }
 
@@ -422,15 +435,15 @@ const fn composite_of(pool: &mut Pool, block: &[Factor]) -> Atom {
 
 /// `factors % m`: the first m positions of a period.
 pub const fn modulo(pool: &mut Pool, factors: &Factors, m: usize) -> Factors {
-    let size = factors.size();
-    if factors.problem().is_some() || m == size {
+    let size = factors.size;
+    if m == size || factors.problem.is_some() {
         return *factors;
     }
     if !size.is_multiple_of(m) {
         return Factors::failed(Problem::NotDivisible { size, by: m });
     }
     if m == 1 {
-        return Factors::one();
+        return Factors::ONE;
     }
     if let Some(cut) = cut(pool, factors, m) {
         let inner = cut.inner(pool, factors);
@@ -442,7 +455,7 @@ pub const fn modulo(pool: &mut Pool, factors: &Factors, m: usize) -> Factors {
         return product(pool, &outer, &inner);
     }
     let block = factors.as_slice().split_at(enclosing(factors, m)).0;
-    let mut head = Factors::one();
+    let mut head = Factors::ONE;
     match block[block.len() - 1] {
         Factor::Term { .. } => {
             let atom = composite_of(pool, block);
@@ -464,8 +477,8 @@ pub const fn modulo(pool: &mut Pool, factors: &Factors, m: usize) -> Factors {
 
 /// `factors = n`: the first n positions, or more with padding.
 pub const fn resize(pool: &mut Pool, factors: &Factors, n: usize) -> Factors {
-    let size = factors.size();
-    if factors.problem().is_some() || n == size {
+    let size = factors.size;
+    if n == size || factors.problem.is_some() {
         return *factors;
     }
     let mut list = *factors;
@@ -497,7 +510,7 @@ pub const fn resize(pool: &mut Pool, factors: &Factors, n: usize) -> Factors {
                 resize(pool, &list, n)
             } else {
                 let atom = composite_of(pool, factors.as_slice());
-                let mut cut = Factors::one();
+                let mut cut = Factors::ONE;
                 cut.push_term(pool, Term { atom, stride: 1, modulo: size }, n);
                 cut
             }
@@ -508,14 +521,30 @@ pub const fn resize(pool: &mut Pool, factors: &Factors, n: usize) -> Factors {
 /// The mapping without its outermost padding. Padding between digits stays.
 pub const fn strip(factors: &Factors) -> Factors {
     let mut list = *factors;
-    while let Some(Factor::Padding { .. }) = list.last() {
+    while list.len > 0
+        && let Factor::Padding { .. } = &list.items[list.len - 1]
+    {
         list.pop();
     }
     list
 }
 
+/// The positions of a mapping without its outermost padding.
+pub(crate) const fn stripped_size(factors: &Factors) -> usize {
+    let mut len = factors.len;
+    while len > 0
+        && let Factor::Padding { .. } = &factors.items[len - 1]
+    {
+        len -= 1;
+    }
+    if len == factors.len { factors.size } else { factors.size_of_first(len) }
+}
+
 /// The mapping with its outermost padding replaced: `size` positions in all.
 pub const fn pad_to(factors: &Factors, size: usize) -> Factors {
+    if factors.size == size {
+        return *factors;
+    }
     let mut list = strip(factors);
     list.push_padding(size);
     list

@@ -38,16 +38,16 @@ pub(crate) const fn mentions_axis(pool: &Pool, factor: &Factor, axis: &Ident) ->
 }
 
 /// A part of an axis that stands twice in the mappings of one tensor or stream: the digit and its size.
-pub(crate) const fn repeated(pool: &Pool, levels: &[Factors]) -> Option<(Term, usize)> {
+pub(crate) const fn repeated(pool: &Pool, levels: &[&Factors]) -> Option<(Term, usize)> {
     let mut level = 0;
     while level < levels.len() {
         let mut i = 0;
-        while i < levels[level].len() {
-            if let Factor::Term { term, resize } = levels[level].item(i) {
+        while i < levels[level].len {
+            if let Factor::Term { term, resize } = &levels[level].items[i] {
                 let (mut other, mut j) = (level, i + 1);
                 while other < levels.len() {
-                    while j < levels[other].len() {
-                        if let Factor::Term { term: again, .. } = levels[other].item(j)
+                    while j < levels[other].len {
+                        if let Factor::Term { term: again, .. } = &levels[other].items[j]
                             && overlap(pool, term, again)
                         {
                             return Some((*term, *resize));

@@ -7,8 +7,12 @@ use crate::list::List;
 pub const POOL: usize = 24;
 
 /// The name of an axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Ident(&'static str);
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ident {
+    name: &'static str,
+    /// The first eight bytes: const code tells most names apart without a look at each letter.
+    head: u64,
+}
 
 impl Ident {
     /// A name. It starts with an ASCII upper-case letter and goes on with ASCII letters, digits and `_`.
@@ -18,31 +22,42 @@ impl Ident {
             !bytes.is_empty() && bytes[0].is_ascii_uppercase(),
             "an axis name starts with an ASCII upper-case letter"
         );
+        let mut head = bytes[0] as u64;
         let mut k = 1;
         while k < bytes.len() {
             assert!(
                 bytes[k].is_ascii_alphanumeric() || bytes[k] == b'_',
                 "an axis name holds ASCII letters, digits and `_`"
             );
+            if k < 8 {
+                head |= (bytes[k] as u64) << (8 * k);
+            }
             k += 1;
         }
-        Self(name)
+        Self { name, head }
     }
 
     /// The name as a string.
     pub const fn as_str(&self) -> &'static str {
-        self.0
+        self.name
     }
 
     /// Whether two names are equal, in const code.
     pub const fn is(&self, other: &Ident) -> bool {
-        crate::text::same(self.0, other.0)
+        // A name that has an eighth byte may have more.
+        self.head == other.head && (self.head >> 56 == 0 || crate::text::same(self.name, other.name))
+    }
+}
+
+impl core::fmt::Debug for Ident {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_tuple("Ident").field(&self.name).finish()
     }
 }
 
 impl core::fmt::Display for Ident {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.pad(self.0)
+        f.pad(self.name)
     }
 }
 
@@ -94,7 +109,7 @@ impl Atom {
     /// Whether two atoms of one pool are the same, in const code.
     pub const fn is(&self, other: &Atom) -> bool {
         match (self, other) {
-            (Atom::Symbol(a), Atom::Symbol(b)) => a.is(b),
+            (Atom::Symbol(a), Atom::Symbol(b)) => a.size == b.size && a.name.is(&b.name),
             (Atom::Composite(a), Atom::Composite(b)) => a.is(b),
             _ => false,
         }
@@ -128,7 +143,13 @@ pub struct Pool {
 impl Pool {
     /// No composites.
     pub const fn new() -> Self {
-        Self { factors: List::new(NO_FACTOR) }
+        const EMPTY: Pool = Pool { factors: List::new(NO_FACTOR) };
+        EMPTY
+    }
+
+    /// Whether there are composites.
+    pub(crate) const fn holds_any(&self) -> bool {
+        self.factors.len > 0
     }
 
     /// The factors of a composite, innermost first.
@@ -146,7 +167,8 @@ impl Pool {
 
     /// How many values of a digit with this stride exist.
     pub const fn live(&self, atom: &Atom, stride: usize) -> usize {
-        self.atom_size(atom).div_ceil(stride)
+        let size = self.atom_size(atom);
+        if stride == 1 { size } else { size.div_ceil(stride) }
     }
 
     /// The composite of `lead` dead positions and this content, which has no outer padding.
@@ -195,6 +217,14 @@ mod tests {
     fn names_are_written_as_they_are() {
         assert_eq!(format!("{:>4}|", Ident::new("A_1")), " A_1|");
         assert!(Ident::new("A").is(&Ident::new("A")) && !Ident::new("A").is(&Ident::new("AB")));
+        // Eight bytes are looked at together.
+        let names = ["ABCDEFG", "ABCDEFGH", "ABCDEFGI", "ABCDEFGHA", "ABCDEFGHB", "ABCDEFGHAB"];
+        for (i, a) in names.iter().enumerate() {
+            for (j, b) in names.iter().enumerate() {
+                assert_eq!(Ident::new(a).is(&Ident::new(b)), i == j, "{a} {b}");
+            }
+        }
+        assert_eq!(format!("{:?}", Ident::new("A")), "Ident(\"A\")");
         for wrong in ["", "a", "1", "_A", "A-", "A b"] {
             assert!(std::panic::catch_unwind(|| Ident::new(wrong)).is_err(), "{wrong}");
         }

@@ -43,15 +43,16 @@ pub struct Config {
 impl Config {
     /// No loops: one position.
     pub const fn new(packet_size: usize) -> Self {
-        Self { entries: List::new(Entry { size: 1, stride: 0 }), packet_size, base: 0 }
+        const NO_ENTRIES: List<Entry, DERIVED_ENTRIES> = List::new(Entry { size: 1, stride: 0 });
+        Self { entries: NO_ENTRIES, packet_size, base: 0 }
     }
 
     /// The number of positions that the loops visit.
     pub const fn positions(&self) -> usize {
         let mut positions = 1;
         let mut k = 0;
-        while k < self.entries.len() {
-            positions *= self.entries.at(k).size;
+        while k < self.entries.len {
+            positions *= self.entries.items[k].size;
             k += 1;
         }
         positions
@@ -71,8 +72,8 @@ impl Config {
     const fn extreme(&self, ascending: bool) -> isize {
         let mut position = self.base;
         let mut k = 0;
-        while k < self.entries.len() {
-            let entry = self.entries.at(k);
+        while k < self.entries.len {
+            let entry = &self.entries.items[k];
             if (entry.stride > 0) == ascending {
                 position += (entry.size as isize - 1) * entry.stride;
             }

@@ -76,13 +76,13 @@ impl Trace {
         let mut level = TIME + 1;
         while level > 0 {
             level -= 1;
-            let mut k = self.loops[level].len();
+            let mut k = self.loops[level].len;
             while k > 0 {
                 k -= 1;
-                config.entries.push(self.loops[level].at(k));
+                config.entries.push(self.loops[level].items[k]);
             }
         }
-        Derived { config, time_entries: self.loops[TIME].len() }
+        Derived { config, time_entries: self.loops[TIME].len }
     }
 }
 
@@ -100,7 +100,7 @@ pub(super) const fn trace(pool: &mut Pool, job: &Job<'_>, entries: usize) -> Res
     if cut_as_written(pool, job, &mut matched, &loops, entries) {
         loops = attempt!(both_levels(pool, job, &matched));
     }
-    if matched.overflowed() || loops[TIME].len() + loops[PACKET].len() > super::DERIVED_ENTRIES {
+    if matched.overflowed() || loops[TIME].len + loops[PACKET].len > super::DERIVED_ENTRIES {
         return Err(too_many(job));
     }
     Ok(Trace { matched, loops })
@@ -128,8 +128,8 @@ const fn nest(pool: &Pool, job: &Job<'_>, matched: &Matched, level: usize) -> Re
     let (mut origin, mut base) = (usize::MAX, 1);
     let mut digits = 0;
     let mut k = 0;
-    while k < stream.len() {
-        let piece = stream.get(k);
+    while k < stream.len {
+        let piece = &stream.items[k];
         match piece.factor {
             _ if piece.level != level => {}
             Factor::Term { term, resize } => {
@@ -143,7 +143,7 @@ const fn nest(pool: &Pool, job: &Job<'_>, matched: &Matched, level: usize) -> Re
                 // Of one value there is no loop.
                 if resize > 1 {
                     let stride = match matched.partner(k) {
-                        Some(partner) => matched.divisor.list.get(partner).base as isize,
+                        Some(partner) => matched.divisor.list.items[partner].base as isize,
                         None => {
                             attempt!(is_absent(pool, job, matched, &term, resize));
                             0
@@ -171,7 +171,7 @@ const fn nest(pool: &Pool, job: &Job<'_>, matched: &Matched, level: usize) -> Re
     if !fit(&mut loops, size) {
         return Err(no_nest(pool, job, matched, level, size));
     }
-    if loops.overflowed() { Err(too_many(job)) } else { Ok(loops) }
+    if loops.overflowed { Err(too_many(job)) } else { Ok(loops) }
 }
 
 /// Refuses a digit without a partner of which the buffer holds a part: it is no broadcast.
@@ -233,7 +233,7 @@ const fn is_covered(pool: &Pool, buffer: &Pieces, term: &Term) -> bool {
     while at < end && at < size {
         let mut next = at;
         let mut k = 0;
-        while k < buffer.list.len() {
+        while k < buffer.list.len {
             if let Some((held, _)) = buffer.digit(k)
                 && held.atom.is(&term.atom)
                 && held.stride <= at
@@ -278,13 +278,13 @@ const fn no_nest(pool: &Pool, job: &Job<'_>, matched: &Matched, level: usize, po
 const fn within_the_first_values(pool: &Pool, job: &Job<'_>, matched: &Matched) -> Result<(), PlanError> {
     let buffer = &matched.divisor.list;
     let mut k = 0;
-    while k < buffer.len() {
-        let (origin, total) = (buffer.get(k).origin, buffer.get(k).total);
+    while k < buffer.len {
+        let (origin, total) = (buffer.items[k].origin, buffer.items[k].total);
         let mut reached = 0;
         let mut digit = None;
         let mut j = k;
-        while j < buffer.len() && buffer.get(j).origin == origin {
-            let piece = buffer.get(j);
+        while j < buffer.len && buffer.items[j].origin == origin {
+            let piece = &buffer.items[j];
             if let Some(partner) = matched.partner_of_divisor(j)
                 && let Some((term, resize)) = matched.dividend.digit(partner)
             {
@@ -295,7 +295,7 @@ const fn within_the_first_values(pool: &Pool, job: &Job<'_>, matched: &Matched) 
         }
         if let Some((term, resize)) = digit
             && reached >= total
-            && !buffer.get(k).open
+            && !buffer.items[k].open
         {
             return Err(insufficient(pool, job, &term, resize, "holds only the first values of it"));
         }
@@ -327,7 +327,7 @@ const fn cut_as_written(
     most: usize,
 ) -> bool {
     let (time, packet) = (job.request.time.members(), job.request.packet.members());
-    let entries = loops[PACKET].len() + loops[TIME].len();
+    let entries = loops[PACKET].len + loops[TIME].len;
     if entries + commas(packet) + commas(time) <= most {
         return false;
     }
@@ -363,9 +363,9 @@ const fn count_boundaries(list: &Expr, inside: usize, loops: &Loops, last: &mut 
     let boundary = inside * inner.size();
     let mut k = 0;
     let mut end = 1;
-    while k < loops.len() && boundary != *last {
+    while k < loops.len && boundary != *last {
         let start = end;
-        end *= loops.at(k).size;
+        end *= loops.items[k].size;
         let between = start < boundary && boundary < end;
         if between && boundary.is_multiple_of(start) && end.is_multiple_of(boundary) {
             *count += 1;
@@ -382,8 +382,8 @@ const fn cut_at_members(pool: &Pool, matched: &mut Matched, list: &Expr, inside:
     let boundary = inside * inner.size();
     cut_at_members(pool, matched, inner, inside, level);
     let mut k = 0;
-    while k < matched.dividend.list.len() {
-        let piece = matched.dividend.list.at(k);
+    while k < matched.dividend.list.len {
+        let piece = matched.dividend.list.items[k];
         if let Factor::Term { term, resize } = piece.factor
             && piece.level == level
             && piece.base < boundary

@@ -118,7 +118,7 @@ fn bracketed(text: &Text) -> String {
 
 fn notation(pool: &Pool, stream: &Stream<'_>) -> String {
     match stream {
-        Stream::Expr(expr) => format!("m![{expr}]"),
+        Stream::Expr(expr) | Stream::Known(expr, _) => format!("m![{expr}]"),
         Stream::Factors(factors) => bracketed(&write_factors(Text::new(), pool, factors.as_slice())),
     }
 }

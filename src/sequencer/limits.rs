@@ -13,11 +13,11 @@ use crate::text::Text;
 /// `operation` and `unit` ("elements" or "bytes") are for messages.
 pub const fn limited(operation: &'static str, config: Config) -> Result<Config, PlanError> {
     let mut config = config;
-    while config.entries.len() > spec::SEQUENCER_ENTRIES && merge_one(&mut config) {}
-    let text = Text::new().str(operation).str(": ");
-    if config.entries.len() > spec::SEQUENCER_ENTRIES {
+    while config.entries.len > spec::SEQUENCER_ENTRIES && merge_one(&mut config) {}
+    if config.entries.len > spec::SEQUENCER_ENTRIES {
+        let text = Text::new().str(operation).str(": ");
         let text = write_config(
-            text.str("the sequencer needs ").number(config.entries.len()).str(" entries, "),
+            text.str("the sequencer needs ").number(config.entries.len).str(" entries, "),
             &config,
         );
         let text = text.str(", and takes ").number(spec::SEQUENCER_ENTRIES);
@@ -25,18 +25,21 @@ pub const fn limited(operation: &'static str, config: Config) -> Result<Config, 
             text.str("; help: order the axes as in memory so that neighbours merge, or use several calls");
         return Err(PlanError::new("entry limit", text));
     }
-    let entries = config.entries.as_slice();
     let mut k = 0;
-    while k < entries.len() {
-        let entry = entries[k];
+    while k < config.entries.len {
+        let entry = &config.entries.items[k];
         if entry.size > spec::SEQUENCER_ITERATIONS {
-            let text = text.str("a sequencer entry iterates ").number(entry.size).str(" times (");
+            let text = Text::new()
+                .str(operation)
+                .str(": a sequencer entry iterates ")
+                .number(entry.size)
+                .str(" times (");
             let text = text.number(entry.size).str(" : ").signed(entry.stride).str("), and the limit is ");
             let text = text.number(spec::SEQUENCER_ITERATIONS).str("; help: split the axis in two");
             return Err(PlanError::new("iteration limit", text));
         }
         if entry.stride > i32::MAX as isize || entry.stride < i32::MIN as isize {
-            let text = text.str("a sequencer stride is ").signed(entry.stride);
+            let text = Text::new().str(operation).str(": a sequencer stride is ").signed(entry.stride);
             return Err(PlanError::new(
                 "stride limit",
                 text.str(", which does not fit a signed 32-bit number"),
@@ -50,12 +53,12 @@ pub const fn limited(operation: &'static str, config: Config) -> Result<Config, 
 /// Merges all neighbours that are contiguous in one pass from the innermost outwards.
 const fn merge_one(config: &mut Config) -> bool {
     let mut merged = false;
-    let mut k = config.entries.len();
+    let mut k = config.entries.len;
     while k > 1 {
         k -= 1;
-        let (outer, inner) = (config.entries.at(k - 1), config.entries.at(k));
+        let (outer, inner) = (config.entries.items[k - 1], config.entries.items[k]);
         if outer.continues(&inner) {
-            let is_packet = k == config.entries.len() - 1;
+            let is_packet = k == config.entries.len - 1;
             config.entries.set(k - 1, Entry { size: outer.size * inner.size, stride: inner.stride });
             config.entries.remove(k);
             if is_packet && inner.size == config.packet_size {
@@ -70,8 +73,8 @@ const fn merge_one(config: &mut Config) -> bool {
 const fn write_config(text: Text, config: &Config) -> Text {
     let mut text = text.str("[");
     let mut k = 0;
-    while k < config.entries.len() {
-        let entry = config.entries.at(k);
+    while k < config.entries.len {
+        let entry = config.entries.items[k];
         text = if k > 0 { text.str(", ") } else { text };
         text = text.number(entry.size).str(" : ").signed(entry.stride);
         k += 1;
@@ -82,31 +85,31 @@ const fn write_config(text: Text, config: &Config) -> Text {
 /// Elements that one access may deliver: those of a contiguous run, or one element as often as the innermost loops of
 /// stride 0 repeat it.
 pub const fn accessed_run(config: &Config) -> usize {
-    let entries = config.entries.as_slice();
-    let (mut run, mut k) = (1, entries.len());
-    while k > 0 && entries[k - 1].stride == 0 {
+    let entries = &config.entries;
+    let (mut run, mut k) = (1, entries.len);
+    while k > 0 && entries.items[k - 1].stride == 0 {
         k -= 1;
-        run *= entries[k].size;
+        run *= entries.items[k].size;
     }
-    if k < entries.len() { run } else { contiguous_run(config) }
+    if k < entries.len { run } else { contiguous_run(config) }
 }
 
 /// Elements that are contiguous in memory: `contiguous_sram_access_size` in elements.
 pub const fn contiguous_run(config: &Config) -> usize {
-    let entries = config.entries.as_slice();
-    let mut k = entries.len();
+    let entries = &config.entries;
+    let mut k = entries.len;
     if k == 0 {
         return 1;
     }
-    let inner = entries[k - 1];
+    let inner = &entries.items[k - 1];
     if inner.stride != 1 {
         return 1;
     }
     let mut run = inner.size;
     k -= 1;
     while k > 0 {
-        let (outer, inside) = (entries[k - 1], entries[k]);
-        if !outer.continues(&inside) {
+        let outer = &entries.items[k - 1];
+        if !outer.continues(&entries.items[k]) {
             break;
         }
         run *= outer.size;

@@ -12,8 +12,8 @@ pub(super) const NO_LOOPS: Loops = List::new(Entry { size: 1, stride: 0 });
 pub(super) const fn positions(loops: &Loops) -> usize {
     let mut positions = 1;
     let mut k = 0;
-    while k < loops.len() {
-        positions *= loops.at(k).size;
+    while k < loops.len {
+        positions *= loops.items[k].size;
         k += 1;
     }
     positions
@@ -22,7 +22,7 @@ pub(super) const fn positions(loops: &Loops) -> usize {
 /// Makes the loops `positions` in all: the outermost loops that make one run become as long as that takes. What is cut
 /// off or added is padding. False where no loops walk over so many.
 pub(super) const fn fit(loops: &mut Loops, wanted: usize) -> bool {
-    if loops.overflowed() {
+    if loops.overflowed {
         return false;
     }
     let mut inside = positions(loops);
@@ -30,15 +30,15 @@ pub(super) const fn fit(loops: &mut Loops, wanted: usize) -> bool {
         return true;
     }
     let mut run: Option<Entry> = None;
-    while !loops.is_empty() {
-        let outer = loops.at(loops.len() - 1);
+    while loops.len > 0 {
+        let outer = loops.items[loops.len - 1];
         inside /= outer.size;
         if let Some(run) = run
             && !run.continues(&outer)
         {
             return false;
         }
-        loops.truncate(loops.len() - 1);
+        loops.truncate(loops.len - 1);
         if wanted.is_multiple_of(inside) {
             if wanted > inside {
                 loops.push(Entry { size: wanted / inside, stride: outer.stride });
@@ -54,14 +54,14 @@ pub(super) const fn fit(loops: &mut Loops, wanted: usize) -> bool {
 /// Makes one loop of all, if they are one run.
 pub(super) const fn join(loops: &mut Loops) {
     let mut k = 1;
-    while k < loops.len() {
-        if !loops.at(k).continues(&loops.at(k - 1)) {
+    while k < loops.len {
+        if !loops.items[k].continues(&loops.items[k - 1]) {
             return;
         }
         k += 1;
     }
-    if !loops.is_empty() {
-        let run = Entry { size: positions(loops), stride: loops.at(0).stride };
+    if loops.len > 0 {
+        let run = Entry { size: positions(loops), stride: loops.items[0].stride };
         loops.truncate(0);
         loops.push(run);
     }

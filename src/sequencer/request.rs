@@ -1,7 +1,7 @@
 //! What a derivation is asked for, and the stream in normal form, in which each part of an axis stands once.
 
 use super::refusals::{healthy, stream_text};
-use super::window::{Window, Windows, is_replaced, windows_of};
+use super::window::{NO_WINDOWS, Window, Windows, is_replaced, windows_of};
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Expr, Factors, Pool, factorize, factorize_uncut, repeated};
 
@@ -10,6 +10,8 @@ use crate::mapping::{Expr, Factors, Pool, factorize, factorize_uncut, repeated};
 pub enum Stream<'a> {
     /// As the user wrote it: a list may have more members than digits.
     Expr(&'a Expr),
+    /// As the user wrote it, with its normal form.
+    Known(&'a Expr, &'a Factors),
     /// As it was computed.
     Factors(&'a Factors),
 }
@@ -18,14 +20,14 @@ impl Stream<'_> {
     pub(super) const fn factors(&self, pool: &mut Pool) -> Factors {
         match self {
             Stream::Expr(expr) => factorize(pool, expr),
-            Stream::Factors(factors) => **factors,
+            Stream::Known(_, factors) | Stream::Factors(factors) => **factors,
         }
     }
 
     /// The list whose members are entries of their own; nothing of what was computed.
     pub(super) const fn members(&self) -> &Expr {
         match self {
-            Stream::Expr(expr) => expr,
+            Stream::Expr(expr) | Stream::Known(expr, _) => expr,
             Stream::Factors(_) => &Expr::Identity,
         }
     }
@@ -33,7 +35,7 @@ impl Stream<'_> {
     /// The factors as if nothing was cut off with `=`.
     pub(super) const fn uncut(&self, pool: &mut Pool) -> Factors {
         match self {
-            Stream::Expr(expr) => factorize_uncut(pool, expr),
+            Stream::Expr(expr) | Stream::Known(expr, _) => factorize_uncut(pool, expr),
             Stream::Factors(factors) => **factors,
         }
     }
@@ -100,13 +102,19 @@ impl<'a> Job<'a> {
     /// Refuses mappings without a normal form, windows that the buffer does not have, and streams that produce a part of
     /// an axis twice.
     pub(super) const fn new(pool: &mut Pool, request: &'a Request<'a>) -> Result<Self, PlanError> {
-        let (packet, time) = (request.packet.factors(pool), request.time.factors(pool));
-        attempt!(healthy(request.operation, request.buf));
-        attempt!(healthy(request.operation, &time));
-        attempt!(healthy(request.operation, &packet));
-        let windows = attempt!(windows_of(pool, request.buf, request.windows));
+        let packet = request.packet.factors(pool);
+        let time = request.time.factors(pool);
+        if !matches!((&request.buf.problem, &time.problem, &packet.problem), (None, None, None)) {
+            attempt!(healthy(request.operation, request.buf));
+            attempt!(healthy(request.operation, &time));
+            attempt!(healthy(request.operation, &packet));
+        }
+        let mut windows = NO_WINDOWS;
+        if !request.windows.is_empty() {
+            windows = attempt!(windows_of(pool, request.buf, request.windows));
+        }
         let job = Self { request, time, packet, windows };
-        if let Some((k, digit, size)) = is_replaced(pool, &job.windows, &[packet, time]) {
+        if let Some((k, digit, size)) = is_replaced(pool, &job.windows, &[&job.packet, &job.time]) {
             let (stream, window) = (stream_text(pool, &job), &request.windows[k]);
             refuse!(
                 "windowed axis",
@@ -118,7 +126,7 @@ impl<'a> Job<'a> {
                 mapping(window.window),
             );
         }
-        if let Some((digit, size)) = repeated(pool, &[packet, time]) {
+        if let Some((digit, size)) = repeated(pool, &[&job.packet, &job.time]) {
             let stream = stream_text(pool, &job);
             refuse!(
                 "axis repeated",

@@ -18,8 +18,8 @@
 //! matched first. What is left of the table is the axis that is indexed.
 
 use super::transfer::{
-    LEVELS, Level, Placement, all_factors, guard, holds_axis_partly, is_repeat, pieces, placement_text,
-    start, step, too_many,
+    LEVELS, Level, Placement, all_factors, guard, holds_axis_partly, is_repeat, placement_text, start, step,
+    too_many,
 };
 use crate::command::{Start, Step, Transfer, TransferLoop};
 use crate::error::{PlanError, attempt, refuse};
@@ -82,8 +82,8 @@ pub const fn derive_rows(given: &RowPlacements<'_>) -> Result<RowLoops, PlanErro
     let mut pool = Pool::new();
     let both = attempt!(all_factors(operation, &mut pool, &in_table));
     let other = attempt!(all_factors(operation, &mut pool, &side));
-    let both = pieces(&both, 2 + levels).movable();
-    let other = pieces(&other, side.dimensions.len()).movable();
+    let both = Pieces::of_first(&both, 2 + levels).movable();
+    let other = Pieces::of_first(&other, side.dimensions.len()).movable();
     let rules = [CutRule::Whole, CutRule::Ragged];
     let cut = if gathers { matched(&pool, other, both, rules) } else { matched(&pool, both, other, rules) };
     if cut.overflowed() {

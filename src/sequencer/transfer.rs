@@ -59,9 +59,20 @@ pub const fn derive_transfer(
     destination: &Placement<'_>,
     broadcast: bool,
 ) -> Result<Transfer, PlanError> {
+    derive_transfer_of(operation, source, destination, broadcast, [&[], &[]])
+}
+
+/// The same with the normal forms of the dimensions of source and destination, where they are known.
+pub(crate) const fn derive_transfer_of(
+    operation: &'static str,
+    source: &Placement<'_>,
+    destination: &Placement<'_>,
+    broadcast: bool,
+    forms: [&[&Factors]; 2],
+) -> Result<Transfer, PlanError> {
     let mut pool = Pool::new();
-    let from = attempt!(all_factors(operation, &mut pool, source));
-    let to = attempt!(all_factors(operation, &mut pool, destination));
+    let from = attempt!(factors_known(operation, &mut pool, source, forms[0]));
+    let to = attempt!(factors_known(operation, &mut pool, destination, forms[1]));
     let broadcast = if broadcast { Broadcast::Axes } else { Broadcast::Refused };
     derive_between(operation, &pool, source, &from, destination, &to, broadcast)
 }
@@ -98,35 +109,31 @@ pub(crate) const fn derive_between(
     to: &[Factors; LEVELS],
     broadcast: Broadcast,
 ) -> Result<Transfer, PlanError> {
-    let cut = matched(
-        pool,
-        pieces(to, destination.dimensions.len()).movable(),
-        pieces(from, source.dimensions.len()).movable(),
-        [CutRule::Whole, CutRule::Ragged],
-    );
+    let mut sides =
+        [Pieces::of_first(to, destination.dimensions.len()), Pieces::of_first(from, source.dimensions.len())];
+    sides[0].movable = true;
+    sides[1].movable = true;
+    let cut = matched(pool, sides[0], sides[1], [CutRule::Whole, CutRule::Ragged]);
     attempt!(source_is_covered(operation, pool, &cut, source, destination));
     let mut transfer = Transfer::new();
     transfer.source_start = start(&cut.divisor, source);
     transfer.destination_start = start(&cut.dividend, destination);
     let mut loop_of_piece = [usize::MAX; crate::mapping::PIECES];
     // Destination order, outermost first.
-    let mut k = cut.dividend.list.len();
+    let mut k = cut.dividend.list.len;
     while k > 0 {
         k -= 1;
-        let piece = cut.dividend.list.at(k);
-        let Factor::Term { term, resize } = piece.factor else {
-            continue;
-        };
+        let Factor::Term { term, resize } = cut.dividend.list.items[k].factor else { continue };
         let destination_step = step(&cut.dividend, k, destination);
         let mut size = resize;
         let mut source_step = Step { units: 0, elements: 0 };
         match cut.partner(k) {
             Some(other) => {
-                if let Factor::Term { resize, .. } = cut.divisor.list.at(other).factor {
+                if let Factor::Term { resize, .. } = cut.divisor.list.items[other].factor {
                     size = resize;
                 }
                 source_step = step(&cut.divisor, other, source);
-                loop_of_piece[other] = transfer.loops.len();
+                loop_of_piece[other] = transfer.loops.len;
             }
             None => {
                 let repeated = is_repeat(&cut, k);
@@ -155,7 +162,7 @@ pub(crate) const fn derive_between(
         }
         transfer.loops.push(TransferLoop { size, source: source_step, destination: destination_step });
     }
-    if transfer.loops.overflowed() || cut.overflowed() {
+    if transfer.loops.overflowed || cut.overflowed() {
         return Err(too_many(operation));
     }
     transfer.guard = match guard(pool, &cut, &transfer, &loop_of_piece) {
@@ -179,14 +186,29 @@ pub(crate) const fn all_factors(
     pool: &mut Pool,
     placement: &Placement<'_>,
 ) -> Result<[Factors; LEVELS], PlanError> {
-    let mut factors = [Factors::one(); LEVELS];
+    factors_known(operation, pool, placement, &[])
+}
+
+const fn factors_known(
+    operation: &'static str,
+    pool: &mut Pool,
+    placement: &Placement<'_>,
+    forms: &[&Factors],
+) -> Result<[Factors; LEVELS], PlanError> {
+    let mut factors = [Factors::ONE; LEVELS];
     let mut k = 0;
     while k < placement.dimensions.len() {
-        factors[k] = factorize(pool, placement.dimensions[k].0);
-        if let Some(problem) = factors[k].problem() {
+        factors[k] = if k < forms.len() && forms[k].problem.is_none() {
+            *forms[k]
+        } else {
+            factorize(pool, placement.dimensions[k].0)
+        };
+        if let Some(problem) = factors[k].problem {
             return Err(PlanError::mapping(operation, problem));
         }
-        if let Some((digit, size)) = repeated(pool, &[factors[k]]) {
+        if factors[k].len > 1
+            && let Some((digit, size)) = repeated(pool, &[&factors[k]])
+        {
             refuse!(
                 "axis repeated",
                 "{}: {} of {} has {} twice; help: name each part of an axis once",
@@ -201,14 +223,9 @@ pub(crate) const fn all_factors(
     Ok(factors)
 }
 
-pub(super) const fn pieces(factors: &[Factors; LEVELS], levels: usize) -> Pieces {
-    let all = [&factors[0], &factors[1], &factors[2], &factors[3], &factors[4]];
-    Pieces::new(all.split_at(levels).0)
-}
-
 /// How far one value of a piece moves.
 pub(super) const fn step(pieces: &Pieces, k: usize, placement: &Placement<'_>) -> Step {
-    let piece = pieces.list.at(k);
+    let piece = &pieces.list.items[k];
     match placement.dimensions[piece.level].1 {
         Level::Units(units) => Step { units: units * piece.base, elements: 0 },
         Level::Element => Step { units: 0, elements: piece.base },
@@ -235,9 +252,9 @@ pub(super) const fn start(pieces: &Pieces, placement: &Placement<'_>) -> Start {
 pub(super) const fn is_repeat(cut: &Matched, k: usize) -> bool {
     let Some((term, _)) = cut.dividend.digit(k) else { return false };
     let mut other = 0;
-    while other < cut.dividend.list.len() {
+    while other < cut.dividend.list.len {
         if let Some((same, _)) = cut.dividend.digit(other)
-            && cut.dividend.list.get(other).matched
+            && cut.dividend.list.items[other].matched
             && same.is(&term)
         {
             return true;
@@ -248,12 +265,12 @@ pub(super) const fn is_repeat(cut: &Matched, k: usize) -> bool {
 }
 
 pub(super) const fn holds_axis_partly(cut: &Matched, k: usize) -> bool {
-    let Factor::Term { term, .. } = cut.dividend.list.at(k).factor else {
+    let Factor::Term { term, .. } = cut.dividend.list.items[k].factor else {
         return false;
     };
     let mut other = 0;
-    while other < cut.divisor.list.len() {
-        if let Factor::Term { term: held, .. } = cut.divisor.list.at(other).factor
+    while other < cut.divisor.list.len {
+        if let Factor::Term { term: held, .. } = cut.divisor.list.items[other].factor
             && held.atom.is(&term.atom)
         {
             return true;
@@ -270,12 +287,12 @@ const fn source_is_covered(
     source: &Placement<'_>,
     destination: &Placement<'_>,
 ) -> Result<(), PlanError> {
-    let mut k = cut.divisor.list.len();
+    let mut k = cut.divisor.list.len;
     while k > 0 {
         k -= 1;
-        let piece = cut.divisor.list.at(k);
-        if let Factor::Term { term, resize } = piece.factor
-            && !piece.matched
+        let piece = &cut.divisor.list.items[k];
+        if !piece.matched
+            && let Factor::Term { term, resize } = piece.factor
         {
             refuse!(
                 "not covered",
@@ -315,31 +332,35 @@ pub(super) const fn guard(
     transfer: &Transfer,
     loop_of_piece: &[usize; crate::mapping::PIECES],
 ) -> Option<Guard> {
-    let mut builder = GuardBuilder::new(transfer.loops.len());
+    let mut builder = GuardBuilder::new(transfer.loops.len);
     // What a loop index says about axes.
     let mut index = 0;
-    let mut k = cut.dividend.list.len();
+    let mut k = cut.dividend.list.len;
     while k > 0 {
         k -= 1;
-        if let Factor::Term { term, .. } = cut.dividend.list.at(k).factor {
+        if let Factor::Term { term, .. } = &cut.dividend.list.items[k].factor {
             // A second copy of a digit must not be added to the first.
-            if cut.dividend.list.at(k).matched || !is_repeat(cut, k) {
-                builder = builder.digit(index, term.atom, term.stride, transfer.loops.at(index).size - 1);
+            if cut.dividend.list.items[k].matched || !is_repeat(cut, k) {
+                builder.push_digit(index, term.atom, term.stride, transfer.loops.items[index].size - 1);
             }
             index += 1;
         }
     }
     // Digits of the source that were cut unevenly.
     let mut k = 0;
-    while k < cut.divisor.list.len() {
-        let origin = cut.divisor.list.at(k).origin;
+    while k < cut.divisor.list.len {
+        let origin = cut.divisor.list.items[k].origin;
+        if k + 1 == cut.divisor.list.len || cut.divisor.list.items[k + 1].origin != origin {
+            k += 1;
+            continue;
+        }
         let mut parts = [(0usize, 0usize, 0usize); 8];
         let mut count = 0;
         let mut values = 1;
         let mut resize = 0;
         let mut j = k;
-        while j < cut.divisor.list.len() && cut.divisor.list.at(j).origin == origin {
-            let piece = cut.divisor.list.at(j);
+        while j < cut.divisor.list.len && cut.divisor.list.items[j].origin == origin {
+            let piece = &cut.divisor.list.items[j];
             if let Factor::Term { resize: size, .. } = piece.factor {
                 if count == parts.len() {
                     return None;
@@ -368,8 +389,8 @@ pub const fn contiguous_elements(transfer: &Transfer) -> usize {
     while grown {
         grown = false;
         let mut k = 0;
-        while k < transfer.loops.len() {
-            let own = transfer.loops.at(k);
+        while k < transfer.loops.len {
+            let own = transfer.loops.items[k];
             if own.size > 1
                 && own.source.units == 0
                 && own.destination.units == 0

@@ -76,7 +76,7 @@ pub(super) struct Digits {
 /// The windows of a request in normal form.
 pub(super) type Windows = List<Digits, WINDOWS>;
 
-const NO_WINDOWS: Windows = List::new(Digits { input: None, parts: [(None, 1); 2] });
+pub(super) const NO_WINDOWS: Windows = List::new(Digits { input: None, parts: [(None, 1); 2] });
 
 /// Refuses windows that are none of the buffer, or that reach beyond the digit.
 pub(super) const fn windows_of(
@@ -386,7 +386,7 @@ const ORIGINS: usize = usize::MAX / 2;
 /// Puts the digits of windows in the places of theirs.
 pub(super) const fn place(pool: &Pool, windows: &Windows, buffer: &mut Pieces, stream: &Pieces) {
     let mut k = 0;
-    while k < windows.len() {
+    while k < windows.len {
         let Digits { input, parts } = windows.get(k);
         if let Some((term, size)) = input
             && let Some(at) = buffer.whole_digit(pool, stream, term, *size)
@@ -421,14 +421,14 @@ pub(super) fn window_of(windows: &Windows, piece: &Piece) -> Option<(usize, Fact
 pub(super) const fn is_replaced(
     pool: &Pool,
     windows: &Windows,
-    stream: &[Factors],
+    stream: &[&Factors],
 ) -> Option<(usize, Term, usize)> {
     let mut k = 0;
-    while k < windows.len() {
+    while k < windows.len {
         if let Some((term, size)) = windows.get(k).input {
             let mut level = 0;
             while level < stream.len() {
-                if holds(pool, &stream[level], &term) {
+                if holds(pool, stream[level], &term) {
                     return Some((k, term, size));
                 }
                 level += 1;
@@ -442,7 +442,7 @@ pub(super) const fn is_replaced(
 /// The window whose input has values of a digit.
 const fn reads(pool: &Pool, windows: &Windows, digit: &Term) -> Option<usize> {
     let mut k = 0;
-    while k < windows.len() {
+    while k < windows.len {
         if let Some((term, _)) = &windows.get(k).input
             && overlap(pool, term, digit)
         {
@@ -456,7 +456,7 @@ const fn reads(pool: &Pool, windows: &Windows, digit: &Term) -> Option<usize> {
 /// Whether a window reads a part of this axis.
 pub(super) const fn read_axis(windows: &Windows, atom: &Atom) -> bool {
     let mut k = 0;
-    while k < windows.len() {
+    while k < windows.len {
         if let Some((term, _)) = &windows.get(k).input
             && term.atom.is(atom)
         {

@@ -27,7 +27,7 @@ pub struct DmTensor<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> {
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Cluster, Slice, Element> {
     pub(crate) const SHAPE: Shape =
         Shape::dm(D::ELEMENT_TYPE, Chip::EXPR, Cluster::EXPR, Slice::EXPR, Element::EXPR);
-    pub(crate) const FOOTPRINT: Footprint = {
+    pub(crate) const FOOTPRINT: &'static Footprint = &{
         let _ = (Chips::<Chip>::CHECKED, Clusters::<Cluster>::CHECKED, Slices::<Slice>::CHECKED);
         match Self::SHAPE.footprint() {
             Ok(footprint) => footprint,
@@ -43,7 +43,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
     /// The tensor that a call makes at `address`, or anywhere.
     #[track_caller]
     pub(crate) fn made(context: &mut impl MakesTensors, operation: &'static str, address: Address) -> Self {
-        let bytes = const { Self::FOOTPRINT.bytes() };
+        let bytes = Self::FOOTPRINT.bytes();
         let place = context.place(address, Memory::Dm, bytes, operation);
         Self::accept_address(operation, place.address);
         Self::filled(place, context.next_fill())
@@ -52,7 +52,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
     /// Stops a call whose tensor cannot start at `address`.
     #[track_caller]
     pub(crate) fn accept_address(operation: &'static str, address: Address) {
-        accept(operation, super::check_address(Memory::Dm, const { &Self::FOOTPRINT }, address));
+        accept(operation, super::check_address(Memory::Dm, Self::FOOTPRINT, address));
     }
 
     /// A handle to what is at an address.
@@ -83,14 +83,14 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
     /// The whole tensor, to read.
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn view(&self) -> DmTensorView<'_, D, Chip, Cluster, Slice, Element> {
-        let tensor = const { &Self::FOOTPRINT };
+        let tensor = Self::FOOTPRINT;
         DmTensorView::part_of(self.address, self.fill, tensor, Part::WHOLE)
     }
 
     /// The whole tensor, to write.
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn view_mut(&mut self) -> DmTensorViewMut<'_, D, Chip, Cluster, Slice, Element> {
-        let tensor = const { &Self::FOOTPRINT };
+        let tensor = Self::FOOTPRINT;
         DmTensorViewMut::part_of(self.address, self.fill, tensor, Part::WHOLE)
     }
 }
@@ -157,7 +157,7 @@ impl<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, Windows: WindowLi
     }
 
     pub(crate) fn region(&self) -> Region {
-        let footprint = const { DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT };
+        let footprint = *DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT;
         let address = self.address.saturating_add(self.part.offset);
         Region { memory: Memory::Dm, address, fill: self.fill, footprint, part: self.part }
     }
@@ -215,7 +215,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
     }
 
     pub(crate) fn region(&self) -> Region {
-        let footprint = const { DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT };
+        let footprint = *DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT;
         let address = self.address.saturating_add(self.part.offset);
         Region { memory: Memory::Dm, address, fill: self.fill, footprint, part: self.part }
     }

@@ -22,7 +22,7 @@ pub struct HbmTensor<D: Scalar, Chip: M, Element: M> {
 
 impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     pub(crate) const SHAPE: Shape = Shape::hbm(D::ELEMENT_TYPE, Chip::EXPR, Element::EXPR);
-    pub(crate) const FOOTPRINT: Footprint = {
+    pub(crate) const FOOTPRINT: &'static Footprint = &{
         let _ = Chips::<Chip>::CHECKED;
         match Self::SHAPE.footprint() {
             Ok(footprint) => footprint,
@@ -38,7 +38,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     /// The tensor that a call makes at `address`, or anywhere.
     #[track_caller]
     pub(crate) fn made(context: &mut impl MakesTensors, operation: &'static str, address: Address) -> Self {
-        let bytes = const { Self::FOOTPRINT.bytes() };
+        let bytes = Self::FOOTPRINT.bytes();
         let place = context.place(address, Memory::Hbm, bytes, operation);
         Self::accept_address(operation, place.address);
         Self::filled(place, context.next_fill())
@@ -47,7 +47,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     /// Stops a call whose tensor cannot start at `address`.
     #[track_caller]
     pub(crate) fn accept_address(operation: &'static str, address: Address) {
-        accept(operation, super::check_address(Memory::Hbm, const { &Self::FOOTPRINT }, address));
+        accept(operation, super::check_address(Memory::Hbm, Self::FOOTPRINT, address));
     }
 
     /// A handle to what is at an address.
@@ -77,7 +77,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
 
     /// Bytes of all chips together, padding included.
     pub fn size() -> usize {
-        const { Self::FOOTPRINT.chips * Self::FOOTPRINT.bytes() }
+        Self::FOOTPRINT.chips * Self::FOOTPRINT.bytes()
     }
 
     /// The whole tensor, to read.
@@ -124,7 +124,7 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
     }
 
     pub(crate) fn region(&self) -> Region {
-        let footprint = const { HbmTensor::<D, Chip, Element>::FOOTPRINT };
+        let footprint = *HbmTensor::<D, Chip, Element>::FOOTPRINT;
         let address = self.address.saturating_add(self.part.offset);
         Region { memory: Memory::Hbm, address, fill: self.fill, footprint, part: self.part }
     }
@@ -150,7 +150,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensorViewMut<'_, D, Chip, Element> {
     }
 
     pub(crate) fn region(&self) -> Region {
-        let footprint = const { HbmTensor::<D, Chip, Element>::FOOTPRINT };
+        let footprint = *HbmTensor::<D, Chip, Element>::FOOTPRINT;
         let address = self.address.saturating_add(self.part.offset);
         Region { memory: Memory::Hbm, address, fill: self.fill, footprint, part: self.part }
     }

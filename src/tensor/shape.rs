@@ -105,10 +105,17 @@ impl Shape {
 
     /// The numbers of chips, clusters, slices and elements per unit, or why no memory holds them.
     pub const fn sizes(&self) -> Result<[usize; 4], PlanError> {
-        let chips = attempt!(count_units(self.name(), self.chip, CHIP.0, CHIP.1));
-        let clusters = attempt!(count_units(self.name(), self.cluster, CLUSTER.0, CLUSTER.1));
-        let slices = attempt!(count_units(self.name(), self.slice, SLICE.0, SLICE.1));
-        let elements = attempt!(size(self.element));
+        let [chips, clusters, slices, elements] =
+            [self.chip.size(), self.cluster.size(), self.slice.size(), self.element.size()];
+        let is_none = chips == 0 || clusters == 0 || slices == 0;
+        if is_none || chips > CHIP.1 || clusters > CLUSTER.1 || slices > SLICE.1 {
+            attempt!(count_units(self.name(), self.chip, CHIP.0, CHIP.1));
+            attempt!(count_units(self.name(), self.cluster, CLUSTER.0, CLUSTER.1));
+            attempt!(count_units(self.name(), self.slice, SLICE.0, SLICE.1));
+        }
+        if elements == 0 {
+            attempt!(size(self.element));
+        }
         let bits = elements as u128 * self.element_type.bits() as u128;
         let (name, per, capacity) = match self.memory {
             Memory::Hbm => ("HBM", "chip", spec::HBM_BYTES),

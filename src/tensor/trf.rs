@@ -98,7 +98,7 @@ impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
             element: D::ELEMENT_TYPE,
             rows: Row::SIZE,
             row_elements: Element::SIZE,
-            guard: const { Self::GUARD },
+            guard: Self::GUARD,
         }
     }
 }
@@ -150,7 +150,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
     #[inline(never)]
     pub fn inspect<Host: M>(&self, context: &Context) -> HostTensor<D, Host> {
         let tensor = TrfTensor::<D, Chip, Cluster, Slice, Row, Element>::filled(self.address, self.fill);
-        let transfer = const { TrfInspectionPlan::<D, Host, Chip, Cluster, Slice, Row, Element>::TRANSFER };
+        let transfer = TrfInspectionPlan::<D, Host, Chip, Cluster, Slice, Row, Element>::TRANSFER;
         let source = RegisterFile::Trf(tensor.region());
         let inspection = Inspection { source, transfer, host_elements: const { host_elements::<Host>() } };
         HostTensor::from_host_buffer(or_raise(context.inspect(&inspection, Location::caller())))

@@ -29,7 +29,7 @@ pub struct VrfTensor<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> {
 impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> VrfTensor<D, Chip, Cluster, Slice, Element> {
     pub(crate) const SHAPE: Shape =
         Shape::vrf(D::ELEMENT_TYPE, Chip::EXPR, Cluster::EXPR, Slice::EXPR, Element::EXPR);
-    pub(crate) const FOOTPRINT: Footprint = {
+    pub(crate) const FOOTPRINT: &'static Footprint = &{
         let _ = (Chips::<Chip>::CHECKED, Clusters::<Cluster>::CHECKED, Slices::<Slice>::CHECKED);
         match Self::SHAPE.footprint() {
             Ok(footprint) => footprint,
@@ -45,7 +45,7 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> VrfTensor<D, Chip, 
     /// Stops a call whose tensor cannot start at `address`.
     #[track_caller]
     pub(crate) fn accept_address(operation: &'static str, address: Address) {
-        accept(operation, super::check_address(Memory::Vrf, const { &Self::FOOTPRINT }, address));
+        accept(operation, super::check_address(Memory::Vrf, Self::FOOTPRINT, address));
     }
 
     /// A handle to what is at an address of the VRF.
@@ -65,7 +65,7 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> VrfTensor<D, Chip, 
             let _ = Self::FOOTPRINT;
         }
         Self::accept_address("VrfTensor::from_addr", address);
-        let bytes = const { Self::FOOTPRINT.bytes() };
+        let bytes = Self::FOOTPRINT.bytes();
         accept("VrfTensor::from_addr", super::check_vrf_end("VrfTensor::from_addr", bytes, address));
         Self::filled(address, FillId::bare())
     }
@@ -149,9 +149,9 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M>
     #[track_caller]
     #[inline(never)]
     pub fn inspect<Host: M>(&self, context: &Context) -> HostTensor<D, Host> {
-        let footprint = const { VrfTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT };
+        let footprint = *VrfTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT;
         let region = Region::whole(Memory::Vrf, self.address, self.fill, footprint);
-        let transfer = const { VrfInspectionPlan::<D, Host, Chip, Cluster, Slice, Element>::TRANSFER };
+        let transfer = VrfInspectionPlan::<D, Host, Chip, Cluster, Slice, Element>::TRANSFER;
         let source = RegisterFile::Vrf(region);
         let inspection = Inspection {
             source,

@@ -9,10 +9,9 @@
 
 use crate::command::AccumulationKind;
 use crate::error::{PlanError, attempt, refuse};
-use crate::mapping::factors_of;
 use crate::mapping::{
-    CutRule, Expr, Factor, Factors, Pieces, Pool, Problem, Term, matched, modulo, pad_to, product, stride,
-    strip,
+    CutRule, Expr, Factor, Factors, Pieces, Pool, Problem, Term, UNKNOWN, matched, modulo, normal, pad_to,
+    product, stride, strip,
 };
 use crate::sequencer::{Config, Entry, Request, Stream};
 use crate::spec;
@@ -71,16 +70,81 @@ const fn buffer_limit(kind: AccumulationKind) -> usize {
 
 pub(crate) const OPERATION: &str = "accumulate";
 
+/// The mappings of an accumulate in normal form.
+struct Sides {
+    row: Factors,
+    time: Factors,
+    packet: Factors,
+    out_time: Factors,
+    out_packet: Factors,
+}
+
+impl Sides {
+    /// `forms`: what is known of the mappings, in the order of the request.
+    const fn new(
+        pool: &mut Pool,
+        request: &AccumulateRequest,
+        forms: [&Factors; 5],
+    ) -> Result<Self, PlanError> {
+        Ok(Self {
+            row: normal!(forms[0], OPERATION, pool, request.row),
+            time: normal!(forms[1], OPERATION, pool, request.time),
+            packet: normal!(forms[2], OPERATION, pool, request.packet),
+            out_time: normal!(forms[3], OPERATION, pool, request.out_time),
+            out_packet: normal!(forms[4], OPERATION, pool, request.out_packet),
+        })
+    }
+}
+
 /// Checks the mappings of an accumulate and derives where each step is added.
 pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<AccumulateConfig, PlanError> {
     let mut pool = Pool::new();
-    let row = attempt!(factors_of(OPERATION, &mut pool, request.row));
-    let time = attempt!(factors_of(OPERATION, &mut pool, request.time));
-    let packet = attempt!(factors_of(OPERATION, &mut pool, request.packet));
-    let out_time = attempt!(factors_of(OPERATION, &mut pool, request.out_time));
-    let out_packet = attempt!(factors_of(OPERATION, &mut pool, request.out_packet));
+    let sides = attempt!(Sides::new(&mut pool, request, [UNKNOWN; 5]));
+    accumulate(&mut pool, request, &sides)
+}
+
+/// The configurations of the interleaved and of the sequential kind; of a kind that the mappings do not fit, none. Why they
+/// do not is not put into words, which takes long in const code.
+pub(super) const fn derive_kinds(
+    interleaved: &AccumulateRequest,
+    sequential: &AccumulateRequest,
+    forms: [&Factors; 5],
+) -> [Option<AccumulateConfig>; 2] {
+    let mut pool = Pool::new();
+    let mut plans = [None, None];
+    let Ok(sides) = Sides::new(&mut pool, interleaved, forms) else { return plans };
+    let requests = [interleaved, sequential];
+    let mut k = 0;
+    while k < 2 {
+        if lanes(&mut pool, requests[k].kind, &sides).is(&sides.out_packet)
+            && let Ok(config) = accumulate(&mut pool, requests[k], &sides)
+        {
+            plans[k] = Some(config);
+        }
+        k += 1;
+    }
+    plans
+}
+
+/// The outgoing packet that a kind asks for.
+const fn lanes(pool: &mut Pool, kind: AccumulationKind, sides: &Sides) -> Factors {
+    match kind {
+        AccumulationKind::Interleaved => pad_to(&sides.row, spec::BEAT_LANES),
+        AccumulationKind::Sequential => {
+            let columns = strip(&sides.packet);
+            modulo(pool, &pad_to(&columns, columns.size().div_ceil(8) * 8), 8)
+        }
+    }
+}
+
+const fn accumulate(
+    pool: &mut Pool,
+    request: &AccumulateRequest,
+    sides: &Sides,
+) -> Result<AccumulateConfig, PlanError> {
+    let Sides { row, time, packet, out_time, out_packet } = sides;
     let kind = kind_name(request.kind);
-    let columns = strip(&packet);
+    let columns = strip(packet);
     let count = columns.size();
     if packet.size() > spec::ACCUMULATOR_COLUMNS {
         refuse!(
@@ -105,18 +169,14 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
         );
     }
     // The innermost part of OutTime, and OutPacket, that the kind asks for.
-    let padded = pad_to(&columns, count.div_ceil(8) * 8);
-    let lanes = match request.kind {
-        AccumulationKind::Interleaved => pad_to(&row, spec::BEAT_LANES),
-        AccumulationKind::Sequential => modulo(&mut pool, &padded, 8),
-    };
-    if !lanes.is(&out_packet) {
+    let lanes = lanes(pool, request.kind, sides);
+    if !lanes.is(out_packet) {
         refuse!(
             "accumulate packet",
             "accumulate, {}: OutPacket is {}, but must be {}, {}; help: use it",
             str(kind),
             mapping(request.out_packet),
-            factors(&pool, &lanes),
+            factors(pool, &lanes),
             str(match request.kind {
                 AccumulationKind::Interleaved => "the rows padded to 8",
                 AccumulationKind::Sequential => "the inner 8 columns of the packet",
@@ -126,35 +186,35 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
     let tail = match request.kind {
         AccumulationKind::Interleaved => columns,
         AccumulationKind::Sequential => {
-            let groups = stride(&mut pool, &padded, 8);
-            product(&pool, &row, &groups)
+            let groups = stride(pool, &pad_to(&columns, count.div_ceil(8) * 8), 8);
+            product(pool, row, &groups)
         }
     };
-    if !out_time.size().is_multiple_of(tail.size()) || !modulo(&mut pool, &out_time, tail.size()).is(&tail) {
+    if !out_time.size().is_multiple_of(tail.size()) || !modulo(pool, out_time, tail.size()).is(&tail) {
         refuse!(
             "accumulate time tail",
             "accumulate, {}: OutTime is {}, but must end in {}, {}; help: append it innermost",
             str(kind),
             mapping(request.out_time),
-            factors(&pool, &tail),
+            factors(pool, &tail),
             str(match request.kind {
                 AccumulationKind::Interleaved => "the columns of the packet",
                 AccumulationKind::Sequential => "the rows and groups of 8 columns",
             }),
         );
     }
-    let kept = stride(&mut pool, &out_time, tail.size());
+    let kept = stride(pool, out_time, tail.size());
     // Where the innermost axes are summed, which is the usual case, the slots follow at once. Padding without an axis is
     // no axis to sum: it is left to the full check, which refuses it.
     let summed = if time.size().is_multiple_of(kept.size()) { time.size() / kept.size() } else { 1 };
-    let innermost = innermost_padding(&time) == 1 && stride(&mut pool, &time, summed).is(&kept);
+    let innermost = innermost_padding(time) == 1 && stride(pool, time, summed).is(&kept);
     let slots = if innermost {
         let mut slots = Config::new(1);
         slots.entries.push(Entry { size: kept.size(), stride: 1 });
         slots.entries.push(Entry { size: summed, stride: 0 });
         Slots { slots, inside: 1, outermost: None }
     } else {
-        attempt!(check_kept(&pool, request, &time, &kept))
+        attempt!(check_kept(pool, request, time, &kept))
     };
     let inner = slots.inside;
     let limit = buffer_limit(request.kind);
@@ -178,7 +238,7 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
         let move_inward = match &slots.outermost {
             Some((term, resize)) => text!(
                 "move {}, the outermost axis that is summed, inward in `Time`, ",
-                term(&pool, term, *resize),
+                term(pool, term, *resize),
             ),
             None => text!(""),
         };
@@ -188,7 +248,7 @@ pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<Accumulate
              help: {}use the other kind or fewer rows, or reduce the packet more in `.contract()`",
             str(kind),
             mapping(request.time),
-            factors(&pool, &kept),
+            factors(pool, &kept),
             text(&parts),
             number(limit),
             text(&move_inward),
@@ -265,10 +325,10 @@ const fn check_kept(
     let kind = kind_name(request.kind);
     let sides = (Pieces::new(&[time]), Pieces::new(&[kept]));
     let cut = matched(pool, sides.0, sides.1, [CutRule::Exact; 2]);
-    let mut k = cut.divisor.list.len();
+    let mut k = cut.divisor.list.len;
     while k > 0 {
         k -= 1;
-        let piece = cut.divisor.list.at(k);
+        let piece = cut.divisor.list.items[k];
         if let Factor::Term { term, resize } = piece.factor
             && !piece.matched
         {
@@ -285,8 +345,8 @@ const fn check_kept(
     }
     // Pairs come outermost divisor piece first: their dividend pieces must come outermost first, too.
     let mut k = 1;
-    while k < cut.pairs.len() {
-        if cut.pairs.at(k).0 >= cut.pairs.at(k - 1).0 {
+    while k < cut.pairs.len {
+        if cut.pairs.items[k].0 >= cut.pairs.items[k - 1].0 {
             refuse!(
                 "accumulate order",
                 "accumulate, {}: OutTime keeps {} of Time {} in another order; help: keep the order of the stream",
@@ -302,8 +362,8 @@ const fn check_kept(
     let mut inside = 1;
     let mut removed = None;
     let mut k = 0;
-    while k < cut.dividend.list.len() {
-        let piece = cut.dividend.list.at(k);
+    while k < cut.dividend.list.len {
+        let piece = cut.dividend.list.items[k];
         match piece.factor {
             Factor::Term { term, resize } if piece.matched => {
                 loops.outside(resize, expected.size() as isize);
@@ -346,7 +406,7 @@ const fn check_kept(
             factors(pool, &expected),
         );
     }
-    if loops.loops.entries.overflowed() {
+    if loops.loops.entries.overflowed {
         return Err(PlanError::mapping(OPERATION, Problem::TooManyFactors));
     }
     Ok(Slots { slots: loops.config(), inside, outermost: removed })
@@ -367,8 +427,8 @@ impl Loops {
     /// A loop outside everything that is there, joined with it where one loop does for both.
     const fn outside(&mut self, size: usize, stride: isize) {
         self.steps *= size;
-        if let Some(last) = self.loops.entries.len().checked_sub(1) {
-            let inner = self.loops.entries.at(last);
+        if let Some(last) = self.loops.entries.len.checked_sub(1) {
+            let inner = self.loops.entries.items[last];
             if stride == inner.size as isize * inner.stride {
                 self.loops.entries.set(last, Entry { size: inner.size * size, ..inner });
                 return;
@@ -380,14 +440,14 @@ impl Loops {
     /// Pads what is there to so many steps, by more turns of the outermost loop, and returns that loop. `None`: no number
     /// of turns makes them.
     const fn pad(&mut self, steps: usize) -> Option<Entry> {
-        let Some(last) = self.loops.entries.len().checked_sub(1) else {
+        let Some(last) = self.loops.entries.len.checked_sub(1) else {
             // Padding of nothing: slots of their own, which hold nothing.
             let entry = Entry { size: steps, stride: 1 };
             self.loops.entries.push(entry);
             self.steps = steps;
             return Some(entry);
         };
-        let outer = self.loops.entries.at(last);
+        let outer = self.loops.entries.items[last];
         let inner = self.steps / outer.size;
         if !steps.is_multiple_of(inner) {
             return None;
@@ -401,10 +461,10 @@ impl Loops {
     /// The loops outermost first.
     const fn config(&self) -> Config {
         let mut config = Config::new(1);
-        let mut k = self.loops.entries.len();
+        let mut k = self.loops.entries.len;
         while k > 0 {
             k -= 1;
-            config.entries.push(self.loops.entries.at(k));
+            config.entries.push(self.loops.entries.items[k]);
         }
         config
     }

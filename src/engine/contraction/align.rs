@@ -13,8 +13,7 @@ use super::stream_adapter::{StreamAdapterConfig, stream_adapter};
 use super::trf_sequencer::{TrfSequencerConfig, trf_sequencer};
 use crate::engine::register_file::check_rows;
 use crate::error::{PlanError, attempt, refuse};
-use crate::mapping::factors_of;
-use crate::mapping::{Expr, Factor, Factors, Pool};
+use crate::mapping::{Expr, Factor, Factors, Pool, UNKNOWN, normal};
 use crate::scalar::ElementType;
 
 /// What an align is derived from.
@@ -60,22 +59,32 @@ pub(super) struct Sides {
 }
 
 impl Sides {
-    pub(super) const fn new(pool: &mut Pool, request: &AlignRequest) -> Result<Self, PlanError> {
+    /// `forms`: what is known of the mappings, in the order of the request.
+    pub(super) const fn new(
+        pool: &mut Pool,
+        request: &AlignRequest,
+        forms: [&Factors; 6],
+    ) -> Result<Self, PlanError> {
         Ok(Self {
-            time: attempt!(factors_of(OPERATION, pool, request.time)),
-            packet: attempt!(factors_of(OPERATION, pool, request.packet)),
-            row: attempt!(factors_of(OPERATION, pool, request.row)),
-            trf_element: attempt!(factors_of(OPERATION, pool, request.trf_element)),
-            out_time: attempt!(factors_of(OPERATION, pool, request.out_time)),
-            out_packet: attempt!(factors_of(OPERATION, pool, request.out_packet)),
+            time: normal!(forms[0], OPERATION, pool, request.time),
+            packet: normal!(forms[1], OPERATION, pool, request.packet),
+            row: normal!(forms[2], OPERATION, pool, request.row),
+            trf_element: normal!(forms[3], OPERATION, pool, request.trf_element),
+            out_time: normal!(forms[4], OPERATION, pool, request.out_time),
+            out_packet: normal!(forms[5], OPERATION, pool, request.out_packet),
         })
     }
 }
 
 /// Derives the stream adapter and the TRF sequencer.
 pub const fn derive_align(request: &AlignRequest) -> Result<AlignConfig, PlanError> {
+    align(request, [UNKNOWN; 6])
+}
+
+/// The same with the normal forms of the mappings, in the order of the request.
+pub(super) const fn align(request: &AlignRequest, forms: [&Factors; 6]) -> Result<AlignConfig, PlanError> {
     let mut pool = Pool::new();
-    let sides = attempt!(Sides::new(&mut pool, request));
+    let sides = attempt!(Sides::new(&mut pool, request, forms));
     attempt!(check_rows(OPERATION, request.row, sides.row.size()));
     let stream_adapter = attempt!(stream_adapter(&mut pool, request, &sides));
     attempt!(rows_are_separate(&pool, request, &sides));
@@ -86,10 +95,10 @@ pub const fn derive_align(request: &AlignRequest) -> Result<AlignConfig, PlanErr
 /// Whether two mappings hold parts of one axis that overlap.
 pub(super) const fn shares_a_digit(a: &Factors, b: &Factors) -> bool {
     let mut i = 0;
-    while i < a.len() {
+    while i < a.len {
         let mut j = 0;
-        while j < b.len() {
-            if let (Factor::Term { term: x, .. }, Factor::Term { term: y, .. }) = (a.item(i), b.item(j))
+        while j < b.len {
+            if let (Factor::Term { term: x, .. }, Factor::Term { term: y, .. }) = (&a.items[i], &b.items[j])
                 && x.stride < y.stride * y.modulo
                 && y.stride < x.stride * x.modulo
                 && x.atom.is(&y.atom)

@@ -8,8 +8,7 @@
 
 use crate::engine::collect::whole_bytes;
 use crate::error::{PlanError, attempt, refuse};
-use crate::mapping::factors_of;
-use crate::mapping::{Expr, Pool, stride, strip};
+use crate::mapping::{Expr, Factors, Pool, UNKNOWN, normal, stride, strip, stripped_size};
 use crate::scalar::ElementType;
 use crate::spec;
 use crate::text::text;
@@ -38,9 +37,17 @@ const OPERATION: &str = "contract";
 
 /// Derives the depth of the tree.
 pub const fn derive_contract(request: &ContractRequest) -> Result<ContractConfig, PlanError> {
+    contract(request, [UNKNOWN; 2])
+}
+
+/// The same with the normal forms of the mappings, in the order of the request.
+pub(super) const fn contract(
+    request: &ContractRequest,
+    forms: [&Factors; 2],
+) -> Result<ContractConfig, PlanError> {
     let mut pool = Pool::new();
-    let packet = attempt!(factors_of(OPERATION, &mut pool, request.packet));
-    let out_packet = attempt!(factors_of(OPERATION, &mut pool, request.out_packet));
+    let packet = normal!(forms[0], OPERATION, &mut pool, request.packet);
+    let out_packet = normal!(forms[1], OPERATION, &mut pool, request.out_packet);
     let bytes = attempt!(whole_bytes(OPERATION, request.element, request.packet, packet.size()));
     if bytes != spec::MAC_BYTES {
         refuse!(
@@ -68,7 +75,7 @@ pub const fn derive_contract(request: &ContractRequest) -> Result<ContractConfig
         );
     }
     let want = strip(&out_packet);
-    let live = strip(&packet).size();
+    let live = stripped_size(&packet);
     let mut depth = 0;
     while packet.size().is_multiple_of(1 << depth) && (1 << depth) <= packet.size() {
         if live.div_ceil(1 << depth) == want.size()

@@ -1,10 +1,11 @@
 //! The calls: `align`, `contract`, `accumulate`.
 
-use super::accumulate::progress;
+use super::accumulate::{OPERATION, derive_kinds, progress};
+use super::align::align;
+use super::contract::contract;
 use super::{
     AccumulateConfig, AccumulateRequest, AlignConfig, AlignRequest, ContractConfig, ContractRequest,
-    StreamAdapterConfig, TrfSequencerConfig, derive_accumulate, derive_align, derive_contract,
-    derive_stream_adapter, derive_trf_sequencer,
+    StreamAdapterConfig, TrfSequencerConfig, derive_accumulate, derive_stream_adapter, derive_trf_sequencer,
 };
 use crate::command::{AccumulationKind, Contraction};
 use crate::engine::stream::{
@@ -44,9 +45,12 @@ impl<D: StreamScalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, Out
     };
 
     /// The derived configuration. Using it refuses what stream adapter and TRF sequencer cannot bring together.
-    pub const CONFIG: AlignConfig = match derive_align(&Self::REQUEST) {
-        Ok(config) => config,
-        Err(error) => error.refuse(),
+    pub const CONFIG: AlignConfig = {
+        let forms = [Time::FORM, Packet::FORM, Row::FORM, TrfElement::FORM, OutTime::FORM, OutPacket::FORM];
+        match align(&Self::REQUEST, forms) {
+            Ok(config) => config,
+            Err(error) => error.refuse(),
+        }
     };
 }
 
@@ -139,13 +143,13 @@ pub struct ContractPlan<D, Packet, OutPacket>(PhantomData<(D, Packet, OutPacket)
 
 impl<D: StreamScalar, Packet: M, OutPacket: M> ContractPlan<D, Packet, OutPacket> {
     /// The derived configuration. Using it refuses what the adder tree cannot reduce to.
-    pub const CONFIG: ContractConfig = match derive_contract(&ContractRequest {
-        element: D::ELEMENT_TYPE,
-        packet: Packet::EXPR,
-        out_packet: OutPacket::EXPR,
-    }) {
-        Ok(config) => config,
-        Err(error) => error.refuse(),
+    pub const CONFIG: ContractConfig = {
+        let request =
+            ContractRequest { element: D::ELEMENT_TYPE, packet: Packet::EXPR, out_packet: OutPacket::EXPR };
+        match contract(&request, [Packet::FORM, OutPacket::FORM]) {
+            Ok(config) => config,
+            Err(error) => error.refuse(),
+        }
     };
 }
 
@@ -175,16 +179,44 @@ impl<Row: M, Time: M, Packet: M, OutTime: M, OutPacket: M>
     pub const SEQUENTIAL: Result<AccumulateConfig, PlanError> =
         derive_accumulate(&Self::request(AccumulationKind::Sequential));
 
+    /// The configurations of the interleaved and of the sequential kind, if the mappings fit it.
+    const KINDS: &'static [Option<AccumulateConfig>; 2] = &derive_kinds(
+        &Self::request(AccumulationKind::Interleaved),
+        &Self::request(AccumulationKind::Sequential),
+        [Row::FORM, Time::FORM, Packet::FORM, OutTime::FORM, OutPacket::FORM],
+    );
+
     /// Using it refuses mappings that fit neither kind, with the message of the kind that fits better.
     pub const CHECK: () = {
-        if let (Err(interleaved), Err(sequential)) = (&Self::INTERLEAVED, &Self::SEQUENTIAL) {
-            if progress(sequential) > progress(interleaved) {
-                sequential.refuse()
-            } else {
-                interleaved.refuse()
-            }
+        if let [None, None] = Self::KINDS {
+            refuse_both(
+                &Self::request(AccumulationKind::Interleaved),
+                &Self::request(AccumulationKind::Sequential),
+            )
         }
     };
+}
+
+/// Stops const evaluation with the message of the kind that fits better.
+const fn refuse_both(interleaved: &AccumulateRequest, sequential: &AccumulateRequest) {
+    if let (Err(interleaved), Err(sequential)) =
+        (derive_accumulate(interleaved), derive_accumulate(sequential))
+    {
+        if progress(&sequential) > progress(&interleaved) {
+            sequential.refuse()
+        } else {
+            interleaved.refuse()
+        }
+    }
+}
+
+/// The configuration of one of the [`AccumulatePlan::KINDS`]. Stops the call whose mappings fit the other kind only.
+#[track_caller]
+fn of_kind(kinds: &[Option<AccumulateConfig>; 2], request: &AccumulateRequest) -> AccumulateConfig {
+    match kinds[request.kind as usize] {
+        Some(config) => config,
+        None => accept(OPERATION, derive_accumulate(request)),
+    }
 }
 
 impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
@@ -201,13 +233,13 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
         self,
         trf_tensor: &TrfTensor<D, Chip, Cluster, Slice, Row, TrfElement>,
     ) -> AlignedPair<'l, T, D, Chip, Cluster, Slice, Row, OutTime, OutPacket> {
-        let config = const { AlignPlan::<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>::CONFIG };
+        let config = AlignPlan::<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>::CONFIG;
         let stream = AlignedStream {
             context: self.context,
             pass: self.pass,
             weights: trf_tensor.region(),
-            stream_guard: const { Self::GUARD },
-            step_guard: const { AlignPlan::<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>::STEP_GUARD },
+            stream_guard: Self::GUARD,
+            step_guard: AlignPlan::<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>::STEP_GUARD,
             align: config,
         };
         AlignedPair { stream, types: PhantomData }
@@ -241,7 +273,7 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Ti
     where
         D: ContractsTo<OutPacket>,
     {
-        let contract = const { ContractPlan::<D, Packet, OutPacket>::CONFIG };
+        let contract = ContractPlan::<D, Packet, OutPacket>::CONFIG;
         ContractionTensor { stream: self.stream, contract, types: PhantomData }
     }
 }
@@ -264,16 +296,11 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Ti
         self,
         kind: AccumulationKind,
     ) -> AccumulationTensor<'l, T, D, Chip, Cluster, Slice, OutTime, OutPacket> {
-        const { AccumulatePlan::<Row, Time, Packet, OutTime, OutPacket>::CHECK };
-        let plan = match kind {
-            AccumulationKind::Interleaved => {
-                const { &AccumulatePlan::<Row, Time, Packet, OutTime, OutPacket>::INTERLEAVED }
-            }
-            AccumulationKind::Sequential => {
-                const { &AccumulatePlan::<Row, Time, Packet, OutTime, OutPacket>::SEQUENTIAL }
-            }
-        };
-        let plan = accept("accumulate", *plan);
+        let () = AccumulatePlan::<Row, Time, Packet, OutTime, OutPacket>::CHECK;
+        let plan = of_kind(
+            AccumulatePlan::<Row, Time, Packet, OutTime, OutPacket>::KINDS,
+            &AccumulatePlan::<Row, Time, Packet, OutTime, OutPacket>::request(kind),
+        );
         let AlignedStream { context, mut pass, weights, stream_guard, step_guard, align } = self.stream;
         pass.contraction = Some(Contraction {
             trf: weights,

@@ -15,7 +15,7 @@
 use super::align::{AlignRequest, OPERATION, Sides, shares_a_digit};
 use crate::engine::collect::{flit_elements, whole_bytes};
 use crate::error::{PlanError, attempt, refuse};
-use crate::mapping::{Factor, Factors, Pool, Term, divide, modulo, product, stride, strip};
+use crate::mapping::{Factor, Factors, Pool, Term, UNKNOWN, divide, modulo, product, stride, strip};
 use crate::spec;
 use crate::text::text;
 
@@ -37,7 +37,7 @@ pub struct StreamAdapterConfig {
 /// Derives the stream adapter alone: the data side of [`derive_align`](super::derive_align()).
 pub const fn derive_stream_adapter(request: &AlignRequest) -> Result<StreamAdapterConfig, PlanError> {
     let mut pool = Pool::new();
-    let sides = attempt!(Sides::new(&mut pool, request));
+    let sides = attempt!(Sides::new(&mut pool, request, [UNKNOWN; 6]));
     attempt!(crate::engine::register_file::check_rows(OPERATION, request.row, sides.row.size()));
     stream_adapter(&mut pool, request, &sides)
 }

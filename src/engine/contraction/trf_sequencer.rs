@@ -15,7 +15,7 @@ use super::align::{AlignRequest, Sides, shares_a_digit};
 use super::stream_adapter::collected_flits;
 use crate::engine::collect::flit_elements;
 use crate::error::{PlanError, attempt, refuse};
-use crate::mapping::{Factor, Factors, Pool, modulo, product, resize, stride, strip};
+use crate::mapping::{Factor, Factors, Pool, UNKNOWN, modulo, product, resize, stride, strip};
 use crate::sequencer::{Config, Entry, Request, Stream, derive, limited};
 use crate::spec;
 
@@ -41,7 +41,7 @@ impl TrfSequencerConfig {
 /// are not looked at.
 pub const fn derive_trf_sequencer(request: &AlignRequest) -> Result<TrfSequencerConfig, PlanError> {
     let mut pool = Pool::new();
-    let sides = attempt!(Sides::new(&mut pool, request));
+    let sides = attempt!(Sides::new(&mut pool, request, [UNKNOWN; 6]));
     let flit = flit_elements(request.element);
     if sides.out_packet.size() != 2 * flit {
         refuse!(
@@ -192,7 +192,7 @@ pub(super) const fn trf_sequencer(
         ..Request::new(
             TrfSequencerConfig::NAME,
             &sides.trf_element,
-            Stream::Expr(request.out_time),
+            Stream::Known(request.out_time, &sides.out_time),
             Stream::Factors(&block),
         )
     };
@@ -210,7 +210,7 @@ pub(super) const fn trf_sequencer(
     let mut config = Config::new(read);
     let mut k = 0;
     while k < derived.time_entries {
-        let entry = derived.config.entries.at(k);
+        let entry = derived.config.entries.items[k];
         let stride_bits = entry.stride * bits as isize;
         if stride_bits % 8 != 0 {
             refuse!(
@@ -240,7 +240,7 @@ pub(super) const fn trf_sequencer(
     let mut within = attempt!(limited(TrfSequencerConfig::NAME, config));
     // Merging takes the innermost loop for a packet where it has as many turns as the read has elements.
     within.packet_size = read;
-    if within.entries.is_empty() {
+    if within.entries.len == 0 {
         // The sequencer has at least one loop.
         within.entries.push(Entry { size: 1, stride: 0 });
     }

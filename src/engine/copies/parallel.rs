@@ -120,12 +120,10 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
         sub: &mut impl SubContext,
         destination: &mut DmTensor<D, Chip, Cluster, Slice2, Element2>,
     ) {
-        let transfer = const {
-            ParallelCopyPlan::<
-                DmTensor<D, Chip, Cluster, Slice, Element>,
-                DmTensor<D, Chip, Cluster, Slice2, Element2>,
-            >::TRANSFER
-        };
+        let transfer = ParallelCopyPlan::<
+            DmTensor<D, Chip, Cluster, Slice, Element>,
+            DmTensor<D, Chip, Cluster, Slice2, Element2>,
+        >::TRANSFER;
         copied(sub.unit(), [self.view().region(), destination.view_mut().region()], transfer);
     }
 }
@@ -141,12 +139,10 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
         sub: &mut impl SubContext,
         destination: DmTensorViewMut<'_, D, Chip, Cluster, Slice2, Element2>,
     ) {
-        let transfer = const {
-            ParallelCopyPlan::<
-                DmTensor<D, Chip, Cluster, Slice, Element>,
-                DmTensor<D, Chip, Cluster, Slice2, Element2>,
-            >::TRANSFER
-        };
+        let transfer = ParallelCopyPlan::<
+            DmTensor<D, Chip, Cluster, Slice, Element>,
+            DmTensor<D, Chip, Cluster, Slice2, Element2>,
+        >::TRANSFER;
         copied(sub.unit(), [self.region(), destination.region()], transfer);
     }
 }

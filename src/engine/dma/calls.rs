@@ -30,9 +30,8 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
         dma: &mut impl OnChip,
         address: Address,
     ) -> HbmTensor<D, Chip, Element2> {
-        let transfer = const {
-            DmaPlan::<DmTensor<D, Chip, Cluster, Slice, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER
-        };
+        let transfer =
+            DmaPlan::<DmTensor<D, Chip, Cluster, Slice, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER;
         let mut tensor = HbmTensor::<D, Chip, Element2>::made(dma.engines(), "to_hbm", address);
         dma.engines().execute(dma_operation(self.view().region(), tensor.view_mut().region(), transfer));
         tensor
@@ -52,12 +51,10 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
         dma: &mut impl OnChip,
         address: Address,
     ) -> DmTensor<D, Chip, Cluster, Slice2, Element2> {
-        let transfer = const {
-            DmaPlan::<
-                DmTensor<D, Chip, Cluster, Slice, Element>,
-                DmTensor<D, Chip, Cluster, Slice2, Element2>,
-            >::TRANSFER
-        };
+        let transfer = DmaPlan::<
+            DmTensor<D, Chip, Cluster, Slice, Element>,
+            DmTensor<D, Chip, Cluster, Slice2, Element2>,
+        >::TRANSFER;
         let mut tensor =
             DmTensor::<D, Chip, Cluster, Slice2, Element2>::made(dma.engines(), "to_dm", address);
         dma.engines().execute(dma_operation(self.view().region(), tensor.view_mut().region(), transfer));
@@ -76,9 +73,8 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
         dma: &mut impl OnChip,
         destination: HbmTensorViewMut<'_, D, Chip, Element2>,
     ) {
-        let transfer = const {
-            DmaPlan::<DmTensor<D, Chip, Cluster, Slice, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER
-        };
+        let transfer =
+            DmaPlan::<DmTensor<D, Chip, Cluster, Slice, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER;
         dma.engines().execute(dma_operation(self.region(), destination.region(), transfer));
     }
 
@@ -90,12 +86,10 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
         dma: &mut impl OnChip,
         destination: DmTensorViewMut<'_, D, Chip, Cluster, Slice2, Element2>,
     ) {
-        let transfer = const {
-            DmaPlan::<
-                DmTensor<D, Chip, Cluster, Slice, Element>,
-                DmTensor<D, Chip, Cluster, Slice2, Element2>,
-            >::TRANSFER
-        };
+        let transfer = DmaPlan::<
+            DmTensor<D, Chip, Cluster, Slice, Element>,
+            DmTensor<D, Chip, Cluster, Slice2, Element2>,
+        >::TRANSFER;
         dma.engines().execute(dma_operation(self.region(), destination.region(), transfer));
     }
 }
@@ -164,8 +158,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
         dma: &mut DmaContext<DMA>,
         address: Address,
     ) -> HbmTensor<D, Chip, Element2> {
-        let transfer =
-            const { DmaPlan::<HbmTensor<D, Chip, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER };
+        let transfer = DmaPlan::<HbmTensor<D, Chip, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER;
         in_hbm(self.view(), dma, address, transfer)
     }
 
@@ -186,9 +179,8 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
         dma: &mut impl OnChip,
         address: Address,
     ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
-        let transfer = const {
-            DmaPlan::<HbmTensor<D, Chip, Element>, DmTensor<D, Chip, Cluster, Slice, Element2>>::TRANSFER
-        };
+        let transfer =
+            DmaPlan::<HbmTensor<D, Chip, Element>, DmTensor<D, Chip, Cluster, Slice, Element2>>::TRANSFER;
         into_dm(self.view(), dma.engines(), address, transfer)
     }
 }
@@ -213,11 +205,11 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
         dma: &mut DmaContext<{ Dma::Pcie }>,
         location: &'static Location<'static>,
     ) -> HostTensor<D, Element2> {
-        let (region, plan) = (self.region(), const { HostPlan::<D, Element2, Chip, Element>::DOWNLOAD });
+        let (region, plan) = (self.region(), HostPlan::<D, Element2, Chip, Element>::DOWNLOAD);
         let transfer = HostTransfer {
             region,
             transfer: plan.further(Start::of(&region), Start::FIRST),
-            host_elements: const { HostPlan::<D, Element2, Chip, Element>::HOST_ELEMENTS },
+            host_elements: HostPlan::<D, Element2, Chip, Element>::HOST_ELEMENTS,
         };
         let buffer = or_raise(dma.download(&transfer, location));
         HostTensor::from_host_buffer(buffer)
@@ -231,8 +223,7 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
         dma: &mut DmaContext<DMA>,
         address: Address,
     ) -> HbmTensor<D, Chip, Element2> {
-        let transfer =
-            const { DmaPlan::<HbmTensor<D, Chip, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER };
+        let transfer = DmaPlan::<HbmTensor<D, Chip, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER;
         in_hbm(self, dma, address, transfer)
     }
 
@@ -244,8 +235,7 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
         dma: &mut DmaContext<DMA>,
         destination: HbmTensorViewMut<'_, D, Chip, Element2>,
     ) {
-        let transfer =
-            const { DmaPlan::<HbmTensor<D, Chip, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER };
+        let transfer = DmaPlan::<HbmTensor<D, Chip, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER;
         dma.execute(dma_operation(self.region(), destination.region(), transfer));
     }
 
@@ -257,9 +247,8 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
         dma: &mut impl OnChip,
         address: Address,
     ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
-        let transfer = const {
-            DmaPlan::<HbmTensor<D, Chip, Element>, DmTensor<D, Chip, Cluster, Slice, Element2>>::TRANSFER
-        };
+        let transfer =
+            DmaPlan::<HbmTensor<D, Chip, Element>, DmTensor<D, Chip, Cluster, Slice, Element2>>::TRANSFER;
         into_dm(self, dma.engines(), address, transfer)
     }
 
@@ -271,9 +260,8 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
         dma: &mut impl OnChip,
         destination: DmTensorViewMut<'_, D, Chip, Cluster, Slice, Element2>,
     ) {
-        let transfer = const {
-            DmaPlan::<HbmTensor<D, Chip, Element>, DmTensor<D, Chip, Cluster, Slice, Element2>>::TRANSFER
-        };
+        let transfer =
+            DmaPlan::<HbmTensor<D, Chip, Element>, DmTensor<D, Chip, Cluster, Slice, Element2>>::TRANSFER;
         let (tensor, destination) = (destination.tensor(), destination.region());
         accept("to_dm", check_dma_address("HBM source", self.region().address));
         accept("to_dm", check_dma_address("DM destination", destination.address));
@@ -304,7 +292,7 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
             let _ = HostPlan::<D, Element, Chip, Element2>::UPLOAD;
         }
         // Here, not when it is awaited: the line of the call is known.
-        let bytes = const { HbmTensor::<D, Chip, Element2>::FOOTPRINT.bytes() };
+        let bytes = HbmTensor::<D, Chip, Element2>::FOOTPRINT.bytes();
         let place = dma.place(address, Memory::Hbm, bytes, "to_hbm");
         HbmTensor::<D, Chip, Element2>::accept_address("to_hbm", place.address);
         let location = Location::caller();
@@ -317,12 +305,12 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
         place: Place,
         location: &'static Location<'static>,
     ) -> HbmTensor<D, Chip, Element2> {
-        let plan = const { HostPlan::<D, Element, Chip, Element2>::UPLOAD };
+        let plan = HostPlan::<D, Element, Chip, Element2>::UPLOAD;
         let mut tensor = HbmTensor::filled(place, dma.next_fill());
         let transfer = HostTransfer {
             region: tensor.view_mut().region(),
             transfer: plan,
-            host_elements: const { HostPlan::<D, Element, Chip, Element2>::HOST_ELEMENTS },
+            host_elements: HostPlan::<D, Element, Chip, Element2>::HOST_ELEMENTS,
         };
         or_raise(dma.upload(&transfer, &self.to_host_buffer(), location));
         tensor

@@ -59,9 +59,9 @@ mod sealed {
 use crate::command::moves::Moves;
 use crate::command::{Dma, Footprint, Memory, Operation, Part, Region, Start, Transfer};
 use crate::error::{PlanError, attempt, refuse};
-use crate::mapping::M;
+use crate::mapping::{Expr, Factors, Identity, M, UNKNOWN};
 use crate::scalar::Scalar;
-use crate::sequencer::transfer::{Placement, contiguous_elements, derive_transfer};
+use crate::sequencer::transfer::{Level, Placement, contiguous_elements, derive_transfer_of};
 use crate::spec;
 use crate::tensor::{DmTensor, HbmTensor, Shape};
 use crate::text::{Text, text};
@@ -71,20 +71,51 @@ use core::marker::PhantomData;
 pub trait AtRest {
     /// Memory, element type and mappings.
     const SHAPE: Shape;
+    /// The mappings of the dimensions, innermost first: an HBM tensor has two.
+    #[doc(hidden)]
+    type Dimensions: Dimensions;
     /// The same, counted. Using it refuses what the memory cannot hold.
-    const FOOTPRINT: Footprint;
+    const FOOTPRINT: &'static Footprint;
 }
 
 impl<D: Scalar, Chip: M, Element: M> AtRest for HbmTensor<D, Chip, Element> {
     const SHAPE: Shape = Self::SHAPE;
-    const FOOTPRINT: Footprint = Self::FOOTPRINT;
+    type Dimensions = (Element, Chip, Identity, Identity);
+    const FOOTPRINT: &'static Footprint = Self::FOOTPRINT;
 }
 
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> AtRest
     for DmTensor<D, Chip, Cluster, Slice, Element>
 {
     const SHAPE: Shape = Self::SHAPE;
-    const FOOTPRINT: Footprint = Self::FOOTPRINT;
+    type Dimensions = (Element, Slice, Cluster, Chip);
+    const FOOTPRINT: &'static Footprint = Self::FOOTPRINT;
+}
+
+/// Four mappings.
+#[doc(hidden)]
+pub trait Dimensions {
+    type First: M;
+    type Second: M;
+    type Third: M;
+    type Fourth: M;
+}
+
+impl<A: M, B: M, C: M, D: M> Dimensions for (A, B, C, D) {
+    type First = A;
+    type Second = B;
+    type Third = C;
+    type Fourth = D;
+}
+
+/// The normal forms of a tensor's dimensions. A function: as a constant they would be looked at once more.
+const fn forms<T: AtRest>() -> [&'static Factors; 4] {
+    [
+        <T::Dimensions as Dimensions>::First::FORM,
+        <T::Dimensions as Dimensions>::Second::FORM,
+        <T::Dimensions as Dimensions>::Third::FORM,
+        <T::Dimensions as Dimensions>::Fourth::FORM,
+    ]
 }
 
 /// The loops of a DMA transfer from one tensor type to another.
@@ -94,7 +125,10 @@ impl<Source: AtRest, Destination: AtRest> DmaPlan<Source, Destination> {
     /// The loops. Using it refuses what the DMA engine cannot do.
     pub const TRANSFER: Transfer = {
         let _ = (Source::FOOTPRINT, Destination::FOOTPRINT);
-        match derive_dma(&Source::SHAPE, &Destination::SHAPE) {
+        let (source, destination) = (Source::SHAPE, Destination::SHAPE);
+        let operation = dma_name(&destination);
+        match derive_move_of(operation, &source, &destination, [&forms::<Source>(), &forms::<Destination>()])
+        {
             Ok(transfer) => transfer,
             Err(error) => error.refuse(),
         }
@@ -103,11 +137,14 @@ impl<Source: AtRest, Destination: AtRest> DmaPlan<Source, Destination> {
 
 /// Derives the loops of a DMA transfer and checks the rules of the hardware.
 pub const fn derive_dma(source: &Shape, destination: &Shape) -> Result<Transfer, PlanError> {
-    let operation = match destination.memory {
+    derive_move(dma_name(destination), source, destination)
+}
+
+const fn dma_name(destination: &Shape) -> &'static str {
+    match destination.memory {
         Memory::Hbm => "to_hbm",
         Memory::Dm | Memory::Vrf => "to_dm",
-    };
-    derive_move(operation, source, destination)
+    }
 }
 
 /// The same for any call that moves a tensor as a DMA transfer does.
@@ -115,6 +152,16 @@ pub(crate) const fn derive_move(
     operation: &'static str,
     source: &Shape,
     destination: &Shape,
+) -> Result<Transfer, PlanError> {
+    derive_move_of(operation, source, destination, [&[UNKNOWN; 4]; 2])
+}
+
+/// The same with the normal forms of the dimensions of source and destination.
+const fn derive_move_of(
+    operation: &'static str,
+    source: &Shape,
+    destination: &Shape,
+    forms: [&[&Factors; 4]; 2],
 ) -> Result<Transfer, PlanError> {
     if matches!(source.memory, Memory::Vrf) || matches!(destination.memory, Memory::Vrf) {
         refuse!(
@@ -126,11 +173,12 @@ pub(crate) const fn derive_move(
     let from = attempt!(source.sizes());
     let to = attempt!(destination.sizes());
     let (a, b): ([_; 4], [_; 4]) = (source.dimensions(), destination.dimensions());
-    let transfer = attempt!(derive_transfer(
+    let transfer = attempt!(derive_transfer_of(
         operation,
-        &Placement { name: source.name(), dimensions: a.split_at(source.levels()).0 },
-        &Placement { name: destination.name(), dimensions: b.split_at(destination.levels()).0 },
+        &Placement { name: source.name(), dimensions: first_levels(&a, source.levels()) },
+        &Placement { name: destination.name(), dimensions: first_levels(&b, destination.levels()) },
         true,
+        [forms[0], forms[1]],
     ));
     let rules = DmaRules {
         operation,
@@ -140,6 +188,17 @@ pub(crate) const fn derive_move(
     };
     attempt!(check_dma(&rules, &transfer));
     Ok(transfer)
+}
+
+/// The dimensions that a tensor has: two in HBM, and all four elsewhere.
+const fn first_levels<'a>(
+    all: &'a [(&'static Expr, Level); 4],
+    levels: usize,
+) -> &'a [(&'static Expr, Level)] {
+    match all.first_chunk::<2>() {
+        Some(two) if levels == 2 => two,
+        _ => all,
+    }
 }
 
 pub(crate) fn dma_operation(source: Region, destination: Region, transfer: Transfer) -> Operation {
@@ -311,8 +370,8 @@ const fn check_starts(rules: &DmaRules, transfer: &Transfer, bits: usize) -> Res
 const fn room(transfer: &Transfer, run: usize, rules: &DmaRules) -> usize {
     let mut room = if rules.source.1 < rules.destination.1 { rules.source.1 } else { rules.destination.1 };
     let mut k = 0;
-    while k < transfer.loops.len() {
-        let own = transfer.loops.at(k);
+    while k < transfer.loops.len {
+        let own = transfer.loops.items[k];
         let steps = [own.source.elements, own.destination.elements];
         let mut s = 0;
         while s < 2 {
@@ -330,8 +389,8 @@ const fn room(transfer: &Transfer, run: usize, rules: &DmaRules) -> usize {
 const fn shortest_odd_step(transfer: &Transfer, bits: usize, unit: usize, run: usize) -> usize {
     let mut shortest = 0;
     let mut k = 0;
-    while k < transfer.loops.len() {
-        let own = transfer.loops.at(k);
+    while k < transfer.loops.len {
+        let own = transfer.loops.items[k];
         let steps = [own.source.elements, own.destination.elements];
         let inside =
             steps[0] == steps[1] && steps[0] < run && own.source.units == 0 && own.destination.units == 0;

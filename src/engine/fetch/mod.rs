@@ -127,10 +127,11 @@ impl<
     };
 
     /// The derived configuration. Using it refuses mappings that no sequencer reads, and stages that the context lacks.
-    pub const CONFIG: FetchConfig = match derive_fetch(&Self::REQUEST) {
-        Ok(config) => config,
-        Err(error) => error.refuse(),
-    };
+    pub const CONFIG: FetchConfig =
+        match plan::fetch(&Self::REQUEST, [Element::FORM, Time2::FORM, Packet2::FORM]) {
+            Ok(config) => config,
+            Err(error) => error.refuse(),
+        };
 }
 
 /// The units of a stream, refused once for all fetches that have them.
@@ -184,7 +185,7 @@ impl<
     Windows: WindowList,
 > CheckedFetch<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, Adapter, Windows>
 {
-    const CONFIG: FetchConfig = {
+    const CONFIG: &'static FetchConfig = &{
         let () = FetchUnits::<Cluster, Slice>::CHECK;
         let windows = check_windows(Element::EXPR, &[], Windows::WINDOWS);
         if let Err(error) =
@@ -281,9 +282,8 @@ impl<
     where
         D: FetchCast<D2, Kind>,
     {
-        let plan = const {
-            &CheckedFetch::<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, Plain, Windows>::CONFIG
-        };
+        let plan =
+            CheckedFetch::<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, Plain, Windows>::CONFIG;
         let mut pass = self.pass;
         add_fetch(&mut pass, plan, None, None, D2::ELEMENT_TYPE);
         StreamTensor::new(self.context, pass)

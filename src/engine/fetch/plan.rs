@@ -5,7 +5,7 @@ use super::mask::{Masking, derive_mask};
 use super::stages::{AdapterStage, check_stages};
 use crate::command::MaskConfig;
 use crate::error::{PlanError, attempt, refuse};
-use crate::mapping::{Expr, Pool, factorize, gcd};
+use crate::mapping::{Expr, Factors, Pool, UNKNOWN, factorize, gcd};
 use crate::scalar::ElementType;
 use crate::sequencer::{
     Config, Request, Stream, Window, accessed_run, contiguous_run, derive, derive_members, limited,
@@ -109,15 +109,29 @@ pub struct FetchConfig {
 /// Derives the sequencer and the fetch size. Does not ask for 2 clusters and 256 slices: see
 /// [`check_units`](super::check_units).
 pub const fn derive_fetch(request: &FetchRequest) -> Result<FetchConfig, PlanError> {
+    fetch(request, [UNKNOWN; 3])
+}
+
+/// The same with the normal forms of tensor, time and packet.
+pub(super) const fn fetch(request: &FetchRequest, forms: [&Factors; 3]) -> Result<FetchConfig, PlanError> {
     attempt!(check_stages(request));
     attempt!(check_sizes(request));
     let mut pool = Pool::new();
-    let element = factorize(&mut pool, request.element);
+    let [element, time, packet] = forms;
+    let made;
+    let element = if element.problem().is_none() {
+        element
+    } else {
+        made = factorize(&mut pool, request.element);
+        &made
+    };
+    let time = stream(request.time, time);
+    let packet = stream(request.packet, packet);
     let interleave_period = attempt!(interleave_period(&mut pool, request));
     let loops = Request {
         buf_expr: Some(request.element),
         windows: request.windows,
-        ..Request::new(OPERATION, &element, Stream::Expr(request.time), Stream::Expr(request.packet))
+        ..Request::new(OPERATION, element, time, packet)
     };
     let derived = attempt!(derive(&mut pool, &loops)).config;
     let limited = attempt!(limited(OPERATION, derived));
@@ -171,6 +185,11 @@ pub const fn derive_fetch(request: &FetchRequest) -> Result<FetchConfig, PlanErr
         unmasked_padding,
         interleave_period,
     })
+}
+
+/// A part of a stream with its normal form, if that is known.
+const fn stream<'a>(expr: &'a Expr, form: &'a Factors) -> Stream<'a> {
+    if form.problem().is_none() { Stream::Known(expr, form) } else { Stream::Expr(expr) }
 }
 
 /// The most positions of a mapping, or of a stream: far more than the chip's memory has bits, and few enough to
@@ -255,10 +274,10 @@ const fn check_byte_addresses(request: &FetchRequest, config: &Config) -> Result
     }
     let run = contiguous_run(config);
     let mut inside = 1;
-    let mut k = config.entries.len();
+    let mut k = config.entries.len;
     while k > 0 {
         k -= 1;
-        let entry = config.entries.at(k);
+        let entry = config.entries.items[k];
         if inside >= run && entry.size > 1 && !(entry.stride.unsigned_abs() * bits).is_multiple_of(8) {
             refuse!(
                 "whole bytes",

@@ -191,12 +191,15 @@ impl Guard {
 
     /// A guard that every position passes.
     pub const fn always(variables: usize) -> Self {
-        Self {
-            variables,
+        const ALWAYS: Guard = Guard {
+            variables: 0,
             digits: List::new(GuardDigit { variable: 0, base: 1, extent: 1, weight: 0 }),
             sums: List::new(GuardSum { first: 0, len: 0, start: 0, limit: usize::MAX }),
             mappings: GuardMappings::UNKNOWN,
-        }
+        };
+        let mut guard = ALWAYS;
+        guard.variables = variables;
+        guard
     }
 
     /// The element at a position, by its coordinates and by where the innermost mapping has it:

@@ -84,8 +84,8 @@ impl<D: VeScalar, TargetMapping: M> VeRhs<D, TargetMapping> {
     pub fn vrf<Chip: M, Cluster: M, Slice: M, Element: M>(
         vrf: &VrfTensor<D, Chip, Cluster, Slice, Element>,
     ) -> Self {
-        let transfer = const { OperandPlan::<Chip, Cluster, Slice, Element, TargetMapping>::TRANSFER };
-        let footprint = const { VrfTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT };
+        let transfer = OperandPlan::<Chip, Cluster, Slice, Element, TargetMapping>::TRANSFER;
+        let footprint = *VrfTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT;
         let source = Region::whole(Memory::Vrf, vrf.address, vrf.fill, footprint);
         VeRhs::Vrf {
             data: VrfRead {
