@@ -369,12 +369,12 @@ impl Order {
     fn new(mut loops: Vec<Loop>, bits: usize) -> Self {
         let runs = (0..loops.len()).filter(|&k| loops[k].is_run() && loops[k].variable.is_none());
         let run = runs.max_by_key(|&k| loops[k].size).map_or(1, |k| loops.remove(k).size);
-        // Long strips cost least; among them, near neighbours are better, best where they go.
+        // Long strips cost least; among them, near neighbours are better, best where they go if they share lines there.
         let worth = |l: &Loop| {
             let near = match (l.source.elements == run, l.destination.elements == run) {
                 (false, false) => 2,
-                (true, false) => 4,
-                (false, true) => 12,
+                (false, true) if run * bits < LINE_BITS => 12,
+                (true, false) | (false, true) => 4,
                 (true, true) => 64,
             };
             let free = if l.variable.is_none() { 2 } else { 1 };
