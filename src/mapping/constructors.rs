@@ -168,3 +168,52 @@ impl<L: M, R: M> M for Pair<L, R> {
     const EXPR: &'static Expr = &Expr::Pair(L::EXPR, R::EXPR);
     const FORM: &'static Factors = &form(Self::EXPR, [L::FORM, R::FORM]);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prelude::{axes, m};
+
+    axes![A = 24, B = 10, C = 7, U = 1];
+
+    /// Whether the normal form of the type is known. It is then that of the expression, which is factorized from the start.
+    #[track_caller]
+    fn is_known<X: M>() -> bool {
+        let mut pool = Pool::new();
+        let expected = factorize(&mut pool, X::EXPR);
+        let known = X::FORM.problem().is_none();
+        assert!(!known || X::FORM.is(&expected) && X::FORM.size() == X::SIZE, "{}", X::EXPR);
+        // What is known needs no pool.
+        assert_eq!(known, !pool.holds_any(), "{}", X::EXPR);
+        known
+    }
+
+    #[test]
+    fn forms_are_those_of_the_expressions() {
+        assert!(is_known::<m![1]>() && is_known::<m![U]>() && is_known::<m![A]>());
+        assert!(is_known::<m![A / 6]>() && is_known::<m![A % 6]>() && is_known::<m![A / 2 % 3]>());
+        assert!(is_known::<m![A / 6, A % 6]>() && is_known::<m![A % 6, B, A / 6]>());
+        assert!(is_known::<m![B # 12]>() && is_known::<m![B # 12 / 4, C # 8, B # 12 % 4]>());
+        assert!(is_known::<m![1 # 2, B = 3]>() && is_known::<m![B = 12, U # 4]>());
+        assert!(is_known::<m![[A, C] / 7]>() && is_known::<m![[A, C # 8] % 16]>());
+        assert!(is_known::<m![B + # 2]>() && is_known::<m![A, U, B + # 2]>());
+    }
+
+    #[test]
+    fn forms_with_blocks_are_made_where_their_pool_is() {
+        assert!(!is_known::<m![[A, C] / 2]>() && !is_known::<m![[A, C] % 8, B]>());
+        assert!(!is_known::<m![# 2 + B]>() && !is_known::<m![A, # 1 + [B, C] + # 3]>());
+        assert!(!is_known::<m![[A, B] = 15]>());
+    }
+
+    #[test]
+    fn expressions_with_a_problem_have_no_form() {
+        let huge = Expr::Symbol(Axis { name: Ident::new("H"), size: usize::MAX });
+        let huge: &'static Expr = Box::leak(Box::new(huge));
+        for wrong in
+            [Expr::Stride(huge, 2), Expr::Modulo(huge, 0), Expr::Padding(huge, 1), Expr::Pair(huge, huge)]
+        {
+            assert!(form(&wrong, [&Factors::ONE; 2]).problem().is_some(), "{wrong}");
+        }
+    }
+}

@@ -336,7 +336,7 @@ const fn cut(pool: &Pool, factors: &Factors, s: usize) -> Option<Cut> {
             Factor::Padding { size } => *size,
         };
         i += 1;
-        if s % size == 0
+        if s.is_multiple_of(size)
             && (i == factors.len || !matches!(&factors.items[i], Factor::Padding { .. }))
             && paddings_divisible(factors, i, size)
         {
