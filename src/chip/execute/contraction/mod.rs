@@ -138,11 +138,12 @@ impl Sums {
 
 impl ContractionPlan {
     /// Prepares a contraction.
-    pub(crate) fn new(command: &Contraction, options: PaddingOptions) -> Self {
-        Self::with_path(command, Path::best(), options)
+    pub(crate) fn new(command: &Contraction, path: Path, options: PaddingOptions) -> Self {
+        Self::with_kernels(command, Some(path), options)
     }
 
-    fn with_path(command: &Contraction, path: Path, options: PaddingOptions) -> Self {
+    /// The same without kernels, cell by cell, where no path is given.
+    fn with_kernels(command: &Contraction, path: Option<Path>, options: PaddingOptions) -> Self {
         let bits = command.trf.element.bits();
         let per_flit = FLIT_BYTES * 8 / bits;
         let bytes = Walk::new(&command.trf_config).positions(0..command.steps, 1);
@@ -166,7 +167,8 @@ impl ContractionPlan {
             flits_live.extend((0..flits).map(|time| stream_live.row(&mut [0, 0, 0, time, 0], &mut mask)));
         }
         let results = command.slot_count * command.columns;
-        let kernel = Kernel::new(command, path, &reads, reach);
+        let kernel = path.map_or(Kernel::General, |path| Kernel::new(command, path, &reads, reach));
+        let path = path.unwrap_or(Path::Portable);
         let nest = match (&kernel, path.strands()) {
             (Kernel::Float(_), Some(least)) => Nest::new(&command.trf_config, &steps, results, least),
             _ => None,

@@ -92,7 +92,7 @@ impl Kernel {
             && (period * element.bits()).is_multiple_of(8);
         let shape = Shape { element, cells, part, columns, absent: group > cells, period, vectors };
         match element {
-            _ if path == Path::General || !regular => Kernel::General,
+            _ if !regular => Kernel::General,
             _ if integers && part > 1 => Kernel::Integer(shape),
             ElementType::Bf16 | ElementType::F8e4m3 | ElementType::F8e5m2 => Kernel::Float(shape),
             _ => Kernel::General,

@@ -11,26 +11,14 @@ use super::nest::Nest;
 use super::portable;
 use super::shape::{BLOCK, CELLS};
 use super::tree::Lanes;
+use crate::chip::execute::path::{Avx2, Avx512};
 use crate::scalar::ElementType;
 use core::arch::x86_64::*;
 
 /// Strands per vector.
 const LANES: usize = 16;
 
-/// The machine has AVX2. Only [`Avx2::detect`] makes one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Avx2(());
-
-/// The machine has AVX-512 with the extensions F, BW, DQ, VL and VNNI. Only [`Avx512::detect`] makes one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Avx512(());
-
 impl Avx2 {
-    /// Asks the machine.
-    pub(super) fn detect() -> Option<Self> {
-        is_x86_feature_detected!("avx2").then_some(Self(()))
-    }
-
     /// [`portable::float`].
     pub(super) fn float(self, job: FloatJob<'_>) {
         // SAFETY: the function needs AVX2, which the machine has, as `self` exists.
@@ -45,16 +33,6 @@ impl Avx2 {
 }
 
 impl Avx512 {
-    /// Asks the machine.
-    pub(super) fn detect() -> Option<Self> {
-        let all = is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx512vl")
-            && is_x86_feature_detected!("avx512vnni");
-        all.then_some(Self(()))
-    }
-
     /// The sums of [`portable::float`].
     pub(super) fn float(self, job: FloatJob<'_>) {
         // SAFETY: the function needs AVX-512 F, BW, DQ, VL and VNNI, which the machine has, as `self` exists.

@@ -1,7 +1,8 @@
-//! Which instructions the operators use. All give the same bits: the loops are those of [`super::lanes`].
+//! What the operators do on each path: the loops of [`super::lanes`], compiled for its instructions.
 
 use super::lanes::{self, Lanes};
 use super::stream::Lane;
+pub(super) use crate::chip::execute::path::Path;
 use crate::command::{BinaryArgMode, BinaryOperator, FpTernaryOp, FpUnaryOp, ReduceOperator, TernaryArgMode};
 
 /// What is done with a block of lanes.
@@ -23,32 +24,18 @@ pub(super) enum Job<'a> {
     Fold(ReduceOperator, (&'a [Lane], usize), &'a [usize]),
 }
 
-/// The instructions that are used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Path {
-    /// What the program was compiled for.
-    Portable,
-    /// AVX2.
-    #[cfg(target_arch = "x86_64")]
-    Avx2(super::x86::Avx2),
-}
-
 impl Path {
-    /// The fastest path of this machine.
-    pub(super) fn best() -> Path {
-        #[cfg(target_arch = "x86_64")]
-        if let Some(machine) = super::x86::Avx2::detect() {
-            return Path::Avx2(machine);
-        }
-        Path::Portable
-    }
-
     /// Does it.
-    pub(super) fn run(self, job: Job<'_>, stream: &mut [Lane]) {
+    pub(in crate::chip::execute::vector) fn run(self, job: Job<'_>, stream: &mut [Lane]) {
         match self {
-            Path::Portable => portable(job, stream),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx512(machine) => machine.avx2().run(job, stream),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx2Vnni(machine) => machine.avx2().run(job, stream),
             #[cfg(target_arch = "x86_64")]
             Path::Avx2(machine) => machine.run(job, stream),
+            // Every program for AArch64 may use NEON.
+            _ => portable(job, stream),
         }
     }
 }

@@ -387,6 +387,7 @@ fn blocks_agree_with_elements() {
     let (mut buffers, mut output) = (VectorBuffers::default(), Row::new(ElementType::I8));
     let at = Coordinates { chip: 0, cluster: 0, slice: 0 };
     let (mut some, mut reduces, mut first) = (0, 0, 0);
+    let paths: Vec<Path> = Path::available().collect();
     for case in 0..12_000 {
         // Now and then more than a block.
         let time = if case % 1000 == 0 { 600 } else { random.random_range(1..13) };
@@ -399,7 +400,8 @@ fn blocks_agree_with_elements() {
         let line = Line { unit: 0, address: 0, position: 0, stride: 1, len: VRF };
         row(&vrf).write(0, &mut unit.vrf, line, 0);
         let vector = program(&mut random, time);
-        let plan = VectorPlan::new(&vector, StreamShape { element: ElementType::F32, time, lanes: 8 });
+        let shape = StreamShape { element: ElementType::F32, time, lanes: 8 };
+        let plan = VectorPlan::new(&vector, shape, paths[case % paths.len()]);
         let mut stream = row(&input);
         if stream.flags().is_none() {
             let mut in_place = Row::new(ElementType::I8);
@@ -435,10 +437,13 @@ fn instructions_agree() {
     let lanes: Vec<Lane> = (0..1000).map(|_| value(&mut random).to_le_bytes()).collect();
     let operand: Vec<Lane> = (0..1000).map(|_| value(&mut random).to_le_bytes()).collect();
     let jobs = |job: Job<'_>| {
-        let (mut one, mut other) = (lanes.clone(), lanes.clone());
+        let mut one = lanes.clone();
         Path::Portable.run(job, &mut one);
-        Path::best().run(job, &mut other);
-        assert_eq!(one, other, "{job:?}");
+        for path in Path::available() {
+            let mut other = lanes.clone();
+            path.run(job, &mut other);
+            assert_eq!(one, other, "{job:?}, {path:?}");
+        }
     };
     for mode in BinaryArgMode::ALL {
         let both = [Lanes::Each(&operand), Lanes::Constant(u32::from_le_bytes(operand[3]))];
@@ -482,7 +487,7 @@ fn sums_row_by_row_are_those_one_by_one() {
                     .fold(first, |sum, &own| lanes::combined(op, sum, u32::from_le_bytes(row(own)[k])))
             };
             let expected: Vec<Lane> = (0..len).map(|k| one_by_one(k).to_le_bytes()).collect();
-            for path in [Path::Portable, Path::best()] {
+            for path in Path::available() {
                 let mut sums = row(0).to_vec();
                 offsets[1..].iter().for_each(|&own| path.run(Job::Accumulate(op, row(own)), &mut sums));
                 assert_eq!(sums, expected, "{op} of {len} lanes, row by row, {path:?}");
@@ -502,9 +507,12 @@ fn sums_side_by_side_are_those_one_by_one() {
     for op in FLOAT_REDUCES.into_iter().chain(FIXED_REDUCES) {
         for (from, count) in (0..=9).flat_map(|count| [(0, count), (1, count)]) {
             // A vector and three lanes more.
-            let mut sums = [[7; 4]; 11];
-            Path::best().run(Job::Fold(op, (&lanes, from), &offsets[..count]), &mut sums);
-            for (k, sum) in sums.into_iter().enumerate() {
+            let folded = |path: Path| {
+                let mut sums = [[7; 4]; 11];
+                path.run(Job::Fold(op, (&lanes, from), &offsets[..count]), &mut sums);
+                sums
+            };
+            for (k, sum) in Path::available().flat_map(|path| folded(path).into_iter().enumerate()) {
                 let mut all = offsets[..count].iter().map(|offset| bits(from + k + offset));
                 let expected = all.next().map(|first| all.fold(first, |a, b| lanes::combined(op, a, b)));
                 assert_eq!(sum, expected.map_or([7; 4], u32::to_le_bytes), "{op:?} of {count}, lane {k}");

@@ -4,17 +4,9 @@
 
 use super::path::{Job, portable};
 use super::stream::Lane;
-
-/// The machine has AVX2. Only [`Avx2::detect`] makes one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Avx2(());
+use crate::chip::execute::path::Avx2;
 
 impl Avx2 {
-    /// Asks the machine.
-    pub(super) fn detect() -> Option<Self> {
-        is_x86_feature_detected!("avx2").then_some(Self(()))
-    }
-
     /// [`portable`].
     pub(super) fn run(self, job: Job<'_>, stream: &mut [Lane]) {
         // SAFETY: the function needs AVX2, which the machine has, as `self` exists.
