@@ -3,12 +3,13 @@
 //! Steps whose packets and weights have no dead cell are handed to a kernel in blocks. What is left goes cell by
 //! cell. Both add to the same results, in the order of the steps.
 
-#[cfg(target_arch = "x86_64")]
-mod bytes;
 mod chains;
 mod general;
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
+mod integer;
 mod job;
-mod nest;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod padding;
 mod path;
 mod portable;
@@ -34,7 +35,6 @@ use chains::Chains;
 use core::ops::Range;
 use general::Scratch;
 use job::{FloatJob, IntegerJob, Packets, Sixteen, Step};
-use nest::Nest;
 use padding::{Cells, Summed};
 pub(crate) use padding::{PaddingOptions, SummedCell};
 use path::Path;
@@ -65,8 +65,6 @@ pub(crate) struct ContractionPlan {
     steps: Vec<Step>,
     /// Which steps are padding of the computation and add nothing. Empty: none.
     padding: Vec<bool>,
-    /// Steps that can be done side by side.
-    nest: Option<Nest>,
     /// Steps in an order that uses weights several times.
     chains: Option<Chains>,
     /// Elements per row that steps reach.
@@ -97,7 +95,7 @@ pub(crate) struct ContractionBuffers {
     live: Vec<bool>,
     /// Where the packets of a block start.
     starts: Vec<u32>,
-    strands: Vec<Sixteen>,
+    totals: Vec<Sixteen>,
     scratch: Scratch,
     /// Where padding of the slice is summed with elements.
     summed: Option<Arc<Cells>>,
@@ -169,14 +167,7 @@ impl ContractionPlan {
         let results = command.slot_count * command.columns;
         let kernel = path.map_or(Kernel::General, |path| Kernel::new(command, path, &reads, reach));
         let path = path.unwrap_or(Path::Portable);
-        let nest = match (&kernel, path.strands()) {
-            (Kernel::Float(_), Some(least)) => Nest::new(&command.trf_config, &steps, results, least),
-            _ => None,
-        };
-        let chains = match &kernel {
-            Kernel::Integer(shape) if shape.vectors => Some(Chains::new(&steps, results)),
-            _ => None,
-        };
+        let chains = (kernel != Kernel::General).then(|| Chains::new(&steps, results));
         let mut plan = Self {
             command: command.clone(),
             path,
@@ -186,7 +177,6 @@ impl ContractionPlan {
             stream_live,
             flits_live,
             weights_live: LiveRows::new(&command.trf.guard, 4, command.trf.row_elements),
-            nest,
             chains,
             steps,
             padding,
@@ -365,19 +355,18 @@ impl ContractionPlan {
         buffers: &mut ContractionBuffers,
     ) {
         let steps = &self.steps[steps];
-        let ContractionBuffers { weights, sums, strands, .. } = buffers;
+        let ContractionBuffers { weights, sums, totals, .. } = buffers;
         match self.kernel {
             Kernel::General => {}
             Kernel::Float(shape) => {
-                let nest = self.nest.as_ref().filter(|_| whole);
-                let (weights, sums) = (&weights.floats[..], &mut sums.floats[..]);
-                self.path.float(FloatJob { shape, steps, nest, packets, weights, sums, scratch: strands });
-            }
-            Kernel::Integer(shape) => {
                 let chains = self.chains.as_ref().filter(|_| whole);
-                let Weights { pairs, vectors, .. } = weights;
-                let sums = &mut sums.integers[..];
-                self.path.integer(IntegerJob { shape, steps, chains, packets, pairs, vectors, sums });
+                let (weights, sums) = (&weights.floats[..], &mut sums.floats[..]);
+                self.path.float(FloatJob { shape, steps, chains, packets, weights, sums, totals });
+            }
+            Kernel::Integer(shape, layout) => {
+                let chains = self.chains.as_ref().filter(|_| whole);
+                let (vectors, sums) = (&weights.vectors[..], &mut sums.integers[..]);
+                self.path.integer(IntegerJob { shape, layout, steps, chains, packets, vectors, sums });
             }
         }
     }

@@ -1,25 +1,31 @@
 //! What a contraction does on each path.
 
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
+use super::integer::Dots;
 use super::job::{FloatJob, IntegerJob};
 use super::portable;
+use super::shape::{Layout, Shape};
+#[cfg(target_arch = "aarch64")]
+use crate::chip::execute::path::Neon;
 pub(super) use crate::chip::execute::path::Path;
+#[cfg(target_arch = "x86_64")]
+use crate::chip::execute::path::{Avx2, Avx2Vnni, Avx512};
 
 impl Path {
-    /// Whether integers are multiplied byte by byte, and weights are laid out as vectors.
-    pub(in crate::chip::execute::contraction) fn multiplies_bytes(self) -> bool {
-        match self {
+    /// How the weights of integers lie. `None`: no kernel has columns of this size.
+    pub(in crate::chip::execute::contraction) fn layout(self, shape: &Shape) -> Option<Layout> {
+        match (self, shape.column_bytes()) {
+            (_, 0 | 1) => None,
+            (Path::Portable, _) => Some(portable::LAYOUT),
+            // Words of two bytes.
             #[cfg(target_arch = "x86_64")]
-            Path::Avx512(_) => true,
-            _ => false,
-        }
-    }
-
-    /// The least strands that are worth doing side by side. `None`: they cannot be.
-    pub(in crate::chip::execute::contraction) fn strands(self) -> Option<usize> {
-        match self {
+            (_, 2) | (Path::Avx2(_), _) => Some(Avx2::LAYOUT),
             #[cfg(target_arch = "x86_64")]
-            Path::Avx512(_) => Some(6),
-            _ => None,
+            (Path::Avx512(_), _) if shape.packet_bytes() == 64 => Some(Avx512::LAYOUT),
+            #[cfg(target_arch = "x86_64")]
+            _ => Some(Avx2Vnni::LAYOUT),
+            #[cfg(target_arch = "aarch64")]
+            _ => Some(Neon::LAYOUT),
         }
     }
 
@@ -32,6 +38,7 @@ impl Path {
             Path::Avx2Vnni(machine) => machine.avx2().float(job),
             #[cfg(target_arch = "x86_64")]
             Path::Avx2(machine) => machine.float(job),
+            // Every program for AArch64 may use NEON.
             _ => portable::float(job),
         }
     }
@@ -42,10 +49,14 @@ impl Path {
             #[cfg(target_arch = "x86_64")]
             Path::Avx512(machine) => machine.integer(job),
             #[cfg(target_arch = "x86_64")]
-            Path::Avx2Vnni(machine) => machine.avx2().integer(job),
+            Path::Avx2Vnni(machine) => machine.integer(job),
             #[cfg(target_arch = "x86_64")]
             Path::Avx2(machine) => machine.integer(job),
-            _ => portable::integer(job),
+            #[cfg(target_arch = "aarch64")]
+            Path::NeonDot(machine) => machine.integer(job),
+            #[cfg(target_arch = "aarch64")]
+            Path::Neon(machine) => machine.integer(job),
+            Path::Portable => portable::integer(job),
         }
     }
 }
