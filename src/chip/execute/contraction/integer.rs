@@ -198,15 +198,18 @@ fn multiply<
     for step in 0..len {
         let tile = chains[0][step].tile as usize * per_tile + first * PLANES * per_plane;
         let tile = &vectors[tile..][..VECTORS * PLANES * per_plane];
-        let packets: [&[u8]; CHAINS] = core::array::from_fn(|chain| {
-            &packet(chains[chain][step].packet)[first * take..][..VECTORS * take]
-        });
+        let mut packets = [&[][..]; CHAINS];
+        for (own, chain) in packets.iter_mut().zip(&chains) {
+            *own = &packet(chain[step].packet)[first * take..][..VECTORS * take];
+        }
         for vector in 0..VECTORS {
             for plane in 0..PLANES {
                 let weights = &tile[(vector * PLANES + plane) * per_plane + before..][..own];
-                let stream: [D::Stream; CHAINS] = core::array::from_fn(|chain| {
-                    dots.stream::<PLANES>(&packets[chain][vector * take..], plane)
-                });
+                // Loops, as closures of array functions would not be compiled for the instructions.
+                let mut stream = [dots.stream::<PLANES>(&packets[0][vector * take..], plane); CHAINS];
+                for (stream, packet) in stream.iter_mut().zip(&packets).skip(1) {
+                    *stream = dots.stream::<PLANES>(&packet[vector * take..], plane);
+                }
                 for row in 0..ROWS {
                     for (sums, &stream) in sums.iter_mut().zip(&stream) {
                         sums[row] = dots.add(sums[row], stream, weights, row);

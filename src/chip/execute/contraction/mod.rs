@@ -199,7 +199,12 @@ impl ContractionPlan {
         let region = &self.command.trf;
         buffers.summed = self.summed_in(at);
         let padding = buffers.summed.is_some();
-        let wanted = Wanted { reach: self.reach, lanes: !self.stream_live.is_always() || padding, padding };
+        let wanted = Wanted {
+            reach: self.reach,
+            lanes: !self.stream_live.is_always() || padding,
+            padding,
+            path: self.path,
+        };
         buffers.weights.load((trf, region), &self.weights_live, at, &self.kernel, wanted);
     }
 

@@ -45,27 +45,33 @@ impl Dots for Neon {
 
     #[inline(always)]
     fn zero(self) -> [int32x4_t; 2] {
-        [vdupq_n_s32(0); 2]
+        // SAFETY: the machine has NEON, as `self` exists.
+        unsafe { [vdupq_n_s32(0); 2] }
     }
 
     #[inline(always)]
     fn stream<const PLANES: usize>(self, packet: &[u8], plane: usize) -> int8x16_t {
         let packet: &[u8; 16] = packet.first_chunk().expect("packets are made of vectors");
         let codes = load(packet);
-        match (PLANES, plane) {
-            (1, _) => codes,
-            (_, 0) => vshrq_n_s8::<4>(vshlq_n_s8::<4>(codes)),
-            _ => vshrq_n_s8::<4>(codes),
+        // SAFETY: the machine has NEON, as `self` exists.
+        unsafe {
+            match (PLANES, plane) {
+                (1, _) => codes,
+                (_, 0) => vshrq_n_s8::<4>(vshlq_n_s8::<4>(codes)),
+                _ => vshrq_n_s8::<4>(codes),
+            }
         }
     }
 
     #[inline(always)]
     fn add(self, sums: [int32x4_t; 2], stream: int8x16_t, weights: &[Vector], row: usize) -> [int32x4_t; 2] {
         let weights = load(quarter_of(weights, row));
-        // Products of two bytes are at most 2^14, so that they fit 16 bits.
-        let low = vmull_s8(vget_low_s8(stream), vget_low_s8(weights));
-        let high = vmull_high_s8(stream, weights);
-        [vpadalq_s16(sums[0], low), vpadalq_s16(sums[1], high)]
+        // SAFETY: the machine has NEON, as `self` exists. Products of two bytes are at most 2^14, so that they fit 16 bits.
+        unsafe {
+            let low = vmull_s8(vget_low_s8(stream), vget_low_s8(weights));
+            let high = vmull_high_s8(stream, weights);
+            [vpadalq_s16(sums[0], low), vpadalq_s16(sums[1], high)]
+        }
     }
 
     #[inline(always)]
@@ -88,7 +94,8 @@ impl Dots for NeonDot {
 
     #[inline(always)]
     fn zero(self) -> int32x4_t {
-        vdupq_n_s32(0)
+        // SAFETY: the machine has NEON, as `self` exists.
+        unsafe { vdupq_n_s32(0) }
     }
 
     #[inline(always)]

@@ -5,11 +5,14 @@ use super::integer::Dots;
 use super::job::{FloatJob, IntegerJob};
 use super::portable;
 use super::shape::{Layout, Shape};
+use super::tree::Lanes;
+use super::weights::{Rows, lay_out_floats};
 #[cfg(target_arch = "aarch64")]
 use crate::chip::execute::path::Neon;
 pub(super) use crate::chip::execute::path::Path;
 #[cfg(target_arch = "x86_64")]
 use crate::chip::execute::path::{Avx2, Avx2Vnni, Avx512};
+use crate::scalar::ElementType;
 
 impl Path {
     /// How the weights of integers lie. `None`: no kernel has columns of this size.
@@ -26,6 +29,24 @@ impl Path {
             _ => Some(Avx2Vnni::LAYOUT),
             #[cfg(target_arch = "aarch64")]
             _ => Some(Neon::LAYOUT),
+        }
+    }
+
+    /// Widens rows of at least a block of cells, and puts each cell's weights side by side.
+    pub(in crate::chip::execute::contraction) fn lay_out_floats(
+        self,
+        element: ElementType,
+        rows: &Rows<'_>,
+        floats: &mut [Lanes],
+    ) {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx512(machine) => machine.avx2().lay_out_floats(element, rows, floats),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx2Vnni(machine) => machine.avx2().lay_out_floats(element, rows, floats),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx2(machine) => machine.lay_out_floats(element, rows, floats),
+            _ => lay_out_floats(element, rows, floats, portable::transpose),
         }
     }
 

@@ -123,6 +123,12 @@ fn short_columns(part: usize, cells: &[f32], weights: &[Lanes], sums: &mut [Lane
     }
 }
 
+/// The cells of eight rows.
+#[inline(always)]
+pub(super) fn transpose(rows: &[[f32; BLOCK]; 8]) -> [Lanes; BLOCK] {
+    core::array::from_fn(|cell| rows.map(|row| row[cell]))
+}
+
 /// How weights of integers lie for [`integer`].
 pub(super) const LAYOUT: Layout = Layout { take: 32, is_wide: true };
 

@@ -1,5 +1,6 @@
 //! The weights of a slice, laid out for the kernels.
 
+use super::path::Path;
 use super::shape::{BLOCK, Kernel, Layout, Shape};
 use super::tree::Lanes;
 use super::widen::{to_floats, widen};
@@ -46,10 +47,12 @@ pub(super) struct Wanted {
     pub(super) lanes: bool,
     /// Whether padding is looked at.
     pub(super) padding: bool,
+    /// The instructions.
+    pub(super) path: Path,
 }
 
-/// The elements of a row of the register file. Dead rows have none.
-type Rows<'a> = [Option<&'a [u8]>];
+/// The elements of each row of the register file. Dead rows have none.
+pub(super) type Rows<'a> = [Option<&'a [u8]>; 8];
 
 impl Weights {
     /// Reads the register file of a slice.
@@ -59,7 +62,7 @@ impl Weights {
         guard: &LiveRows,
         at: Coordinates,
         kernel: &Kernel,
-        Wanted { reach, lanes, padding }: Wanted,
+        Wanted { reach, lanes, padding, path }: Wanted,
     ) {
         let all = region.row_elements;
         self.lanes.clear();
@@ -140,7 +143,7 @@ impl Weights {
         match kernel {
             Kernel::General => {}
             Kernel::Float(shape) => {
-                self.lay_out_floats(shape, all, &rows);
+                self.lay_out_floats(path, shape, all, &rows);
                 self.find_whole(shape.period);
             }
             Kernel::Integer(shape, layout) => {
@@ -166,24 +169,13 @@ impl Weights {
         self.whole.extend(tiles.map(|tile| tile.iter().all(|mask| *mask == [u32::MAX; 8])));
     }
 
-    fn lay_out_floats(&mut self, shape: &Shape, elements: usize, rows: &Rows<'_>) {
-        self.floats.clear();
+    fn lay_out_floats(&mut self, path: Path, shape: &Shape, elements: usize, rows: &Rows<'_>) {
         self.floats.resize(elements / shape.period * shape.tile(), [0.0; 8]);
-        let size = shape.element.bits() / 8;
+        if rows.contains(&None) {
+            self.floats.fill([0.0; 8]);
+        }
         if shape.period >= BLOCK {
-            // Eight cells of eight rows at a time.
-            for (block, cells) in self.floats.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
-                let mut floats = [[0.0; BLOCK]; 8];
-                for (floats, bytes) in floats.iter_mut().zip(rows) {
-                    if let Some(bytes) = bytes {
-                        widen(shape.element, &bytes[block * BLOCK * size..][..BLOCK * size], floats);
-                    }
-                }
-                for (k, lanes) in cells.iter_mut().enumerate() {
-                    *lanes = floats.map(|row| row[k]);
-                }
-            }
-            return;
+            return path.lay_out_floats(shape.element, rows, &mut self.floats);
         }
         for (number, bytes) in rows.iter().enumerate().filter_map(|(row, bytes)| Some((row, (*bytes)?))) {
             to_floats(shape.element, bytes, elements, &mut self.row);
@@ -198,8 +190,10 @@ impl Weights {
     fn lay_out_integers(&mut self, (shape, layout): (&Shape, Layout), elements: usize, rows: &Rows<'_>) {
         let (planes, row_bytes) = (shape.planes(), layout.row_bytes());
         let (tiles, per_tile) = (elements / shape.period, layout.tile_vectors(shape));
-        self.vectors.clear();
         self.vectors.resize(tiles * per_tile, Vector([0; 64]));
+        if rows.contains(&None) {
+            self.vectors.fill(Vector([0; 64]));
+        }
         // Bytes of the register file that make a row of a tile. Short reads are repeated.
         let stored = shape.period / planes;
         for (row, bytes) in rows.iter().enumerate().filter_map(|(row, bytes)| Some((row, (*bytes)?))) {
@@ -218,6 +212,26 @@ impl Weights {
                 }
             }
         }
+    }
+}
+
+/// Widens rows, eight cells at a time. `transpose` makes cells of rows.
+#[inline(always)]
+pub(super) fn lay_out_floats(
+    element: ElementType,
+    rows: &Rows<'_>,
+    floats: &mut [Lanes],
+    transpose: impl Fn(&[[f32; BLOCK]; 8]) -> [Lanes; BLOCK],
+) {
+    let size = element.bits() / 8 * BLOCK;
+    let mut block = [[0.0; BLOCK]; 8];
+    for (number, cells) in floats.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
+        for (floats, bytes) in block.iter_mut().zip(rows) {
+            if let Some(bytes) = bytes {
+                widen(element, &bytes[number * size..][..size], floats);
+            }
+        }
+        *cells = transpose(&block);
     }
 }
 

@@ -87,13 +87,15 @@ fn side_by_side<const HELD: usize>(job: &mut FloatJob<'_>, chains: &[Step], len:
             let (column, number) = (block / blocks, block % blocks + 1);
             let cells = block * HELD..(block + 1) * HELD;
             // Those of a tile repeat.
-            let weights: [__m512; HELD] =
-                core::array::from_fn(|k| twice(&weights[(block * HELD + k) & (tile - 1)]));
+            let mut held = [_mm512_setzero_ps(); HELD];
+            for (k, held) in held.iter_mut().enumerate() {
+                *held = twice(&weights[(block * HELD + k) & (tile - 1)]);
+            }
             // How many sums of earlier blocks this one completes.
             let levels = number.trailing_zeros() as usize;
             for (pair, totals) in pairs.iter_mut().zip(totals.chunks_exact_mut(columns)) {
                 let x: &[f64; HELD] = pair.cells[cells.clone()].first_chunk().expect("a block of cells");
-                let mut sum = tree(x, &weights);
+                let mut sum = tree(x, &held);
                 for waiting in &pair.waiting[..levels] {
                     sum = _mm512_add_ps(load16(waiting), sum);
                 }
@@ -148,13 +150,13 @@ fn spread(element: ElementType, packets: [&[u8]; 2], cells: &mut [f64]) {
     let low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
     let high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
     for (sixteen, cells) in cells.as_chunks_mut::<16>().0.iter_mut().enumerate() {
-        let [a, b] = packets.map(|packet| widen16(element, packet, sixteen));
-        let (cells, halves) =
-            (cells.as_mut_ptr(), [low, high].map(|order| _mm512_permutex2var_ps(a, order, b)));
+        let (a, b) = (widen16(element, packets[0], sixteen), widen16(element, packets[1], sixteen));
+        let (low, high) = (_mm512_permutex2var_ps(a, low, b), _mm512_permutex2var_ps(a, high, b));
+        let cells = cells.as_mut_ptr();
         // SAFETY: the exclusive reference is valid for writes of its 128 bytes; stores need no alignment.
         unsafe {
-            _mm512_storeu_ps(cells.cast(), halves[0]);
-            _mm512_storeu_ps(cells.add(8).cast(), halves[1]);
+            _mm512_storeu_ps(cells.cast(), low);
+            _mm512_storeu_ps(cells.add(8).cast(), high);
         }
     }
 }
