@@ -144,7 +144,8 @@ impl Machine {
     pub fn with(strict: bool, seed: u64, addresses: Addresses, path: Option<ComputePath>) -> Machine {
         let checks = CheckOptions { uninitialised: strict, ..CheckOptions::default() };
         let order = ExecutionOrder::ALL[seed as usize % ExecutionOrder::ALL.len()];
-        let system = System::new(SimOptions { checks, addresses, order, seed, path, ..SimOptions::default() });
+        let system =
+            System::new(SimOptions { checks, addresses, order, seed, path, ..SimOptions::default() });
         let apart = addresses == Addresses::Separate;
         Machine { system, looks: 0, apart, staged: STAGING, waiting: Vec::new() }
     }

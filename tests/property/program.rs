@@ -320,7 +320,8 @@ pub fn run(
 ) -> Result<Option<Vec<Cell>>, String> {
     let computation = &case.contraction;
     let element = computation.element;
-    let mut stage = Stage::with(Machine::with(strict, random.seed, addresses, Some(path)), &computation.prefix[0]);
+    let mut stage =
+        Stage::with(Machine::with(strict, random.seed, addresses, Some(path)), &computation.prefix[0]);
     // Where addresses do not matter, all tensors are given the same one.
     let [data_at, weights_at, result_at] = match addresses {
         Addresses::AsGiven => [DATA, WEIGHTS, RESULT],

@@ -22,6 +22,9 @@ pub(super) const WORDS: usize = 16;
 /// The most columns of a step.
 const COLUMNS: usize = 32;
 
+/// Steps ahead of a packet that is asked for: about what a memory takes to answer.
+const AHEAD: usize = 16;
+
 /// Instructions that sum products of neighbouring elements. A value stands for a machine that has them.
 ///
 /// Everything is inlined into functions that are compiled for the instructions.
@@ -36,6 +39,9 @@ pub(super) trait Dots: Copy {
     type Stream: Copy;
     /// Words.
     type Sums: Copy;
+
+    /// Asks for a byte that is about to be read.
+    fn prefetch(self, byte: &u8);
 
     /// Zeros.
     fn zero(self) -> Self::Sums;
@@ -53,6 +59,7 @@ pub(super) trait Dots: Copy {
 /// Adds the sums of the steps, wrapping: `CHAINS` chains and `ROWS` rows at a time.
 #[inline(always)]
 pub(super) fn integer<D: Dots, const CHAINS: usize, const ROWS: usize>(dots: D, job: IntegerJob<'_>) {
+    debug_assert_eq!(job.layout, D::LAYOUT, "weights lie as these instructions take them");
     match (job.shape.planes(), job.shape.column_bytes() / D::LAYOUT.take) {
         (1, 4) => all::<D, CHAINS, ROWS, 1, 4>(dots, job),
         (1, 2) => all::<D, CHAINS, ROWS, 1, 2>(dots, job),
@@ -106,7 +113,7 @@ fn group<D: Dots, const CHAINS: usize, const ROWS: usize, const PLANES: usize, c
         // What the halves of the range add to a sum depends on the tiles alone. It is what a packet of zeros gives.
         let zeros = Packets { bytes: &[0; 64], starts: &[0], first: 0, size: shape.packet_bytes() };
         let mut bias = [[0; 8]; COLUMNS];
-        let first = [&steps[..len]];
+        let first: ([&[Step]; 1], &[Step]) = ([&steps[..len]], &[]);
         sum::<D, 1, ROWS, PLANES, VECTORS>(dots, (shape, vectors), |_| zeros.get(0), first, [0], &mut bias);
         for chain in steps.chunks_exact(len) {
             let sums = &mut sums[chain[0].result as usize..][..shape.columns];
@@ -116,25 +123,33 @@ fn group<D: Dots, const CHAINS: usize, const ROWS: usize, const PLANES: usize, c
         }
     }
     let packet = |number: u32| packets.get(number);
-    let mut together = steps.chunks_exact(len * CHAINS);
-    for steps in &mut together {
+    let mut rest = steps;
+    while let Some((steps, next)) = rest.split_at_checked(len * CHAINS) {
         let chains: [&[Step]; CHAINS] = core::array::from_fn(|chain| &steps[chain * len..][..len]);
         let results = chains.map(|chain| chain[0].result);
-        sum::<D, CHAINS, ROWS, PLANES, VECTORS>(dots, (shape, vectors), packet, chains, results, sums);
+        sum::<D, CHAINS, ROWS, PLANES, VECTORS>(
+            dots,
+            (shape, vectors),
+            packet,
+            (chains, next),
+            results,
+            sums,
+        );
+        rest = next;
     }
-    for chain in together.remainder().chunks_exact(len) {
+    for chain in rest.chunks_exact(len) {
         let result = [chain[0].result];
-        sum::<D, 1, ROWS, PLANES, VECTORS>(dots, (shape, vectors), packet, [chain], result, sums);
+        sum::<D, 1, ROWS, PLANES, VECTORS>(dots, (shape, vectors), packet, ([chain], &[]), result, sums);
     }
 }
 
-/// Adds the sums of chains with the same tiles to their results.
+/// Adds the sums of chains with the same tiles to their results. `next`: the steps behind them.
 #[inline(always)]
 fn sum<'a, D: Dots, const CHAINS: usize, const ROWS: usize, const PLANES: usize, const VECTORS: usize>(
     dots: D,
     (shape, vectors): (&Shape, &[Vector]),
     packet: impl Fn(u32) -> &'a [u8] + Copy,
-    chains: [&[Step]; CHAINS],
+    (chains, next): ([&[Step]; CHAINS], &[Step]),
     results: [u32; CHAINS],
     sums: &mut [[i32; 8]],
 ) {
@@ -152,7 +167,7 @@ fn sum<'a, D: Dots, const CHAINS: usize, const ROWS: usize, const PLANES: usize,
                 dots,
                 (shape, vectors),
                 packet,
-                chains,
+                (chains, next),
                 [first, row],
             );
             for (totals, result) in totals.iter().zip(results) {
@@ -184,7 +199,7 @@ fn multiply<
     dots: D,
     (shape, vectors): (&Shape, &[Vector]),
     packet: impl Fn(u32) -> &'a [u8],
-    chains: [&[Step]; CHAINS],
+    (chains, next): ([&[Step]; CHAINS], &[Step]),
     [first, row]: [usize; 2],
 ) -> [[D::Sums; ROWS]; CHAINS] {
     let take = D::LAYOUT.take;
@@ -202,12 +217,21 @@ fn multiply<
         for (own, chain) in packets.iter_mut().zip(&chains) {
             *own = &packet(chain[step].packet)[first * take..][..VECTORS * take];
         }
+        if [first, row] == [0, 0] {
+            for (number, chain) in chains.iter().enumerate() {
+                let soon = step + AHEAD;
+                let soon = if soon < len { chain.get(soon) } else { next.get(number * len + soon - len) };
+                if let Some(byte) = soon.and_then(|step| packet(step.packet).first()) {
+                    dots.prefetch(byte);
+                }
+            }
+        }
         for vector in 0..VECTORS {
             for plane in 0..PLANES {
                 let weights = &tile[(vector * PLANES + plane) * per_plane + before..][..own];
                 // Loops, as closures of array functions would not be compiled for the instructions.
                 let mut stream = [dots.stream::<PLANES>(&packets[0][vector * take..], plane); CHAINS];
-                for (stream, packet) in stream.iter_mut().zip(&packets).skip(1) {
+                for (stream, packet) in stream.iter_mut().zip(&packets) {
                     *stream = dots.stream::<PLANES>(&packet[vector * take..], plane);
                 }
                 for row in 0..ROWS {

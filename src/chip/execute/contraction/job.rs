@@ -38,11 +38,6 @@ impl<'a> Packets<'a> {
     }
 }
 
-/// Eight rows of two chains.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[repr(align(64))]
-pub(super) struct Sixteen(pub(super) [f32; 16]);
-
 /// Steps on floats.
 #[derive(Debug)]
 pub(super) struct FloatJob<'a> {
@@ -53,8 +48,6 @@ pub(super) struct FloatJob<'a> {
     pub(super) packets: Packets<'a>,
     pub(super) weights: &'a [Lanes],
     pub(super) sums: &'a mut [Lanes],
-    /// Room for the sums of pairs of chains.
-    pub(super) totals: &'a mut Vec<Sixteen>,
 }
 
 /// Steps on integers.

@@ -34,7 +34,7 @@ use crate::spec::{BEAT_LANES, FLIT_BYTES};
 use chains::Chains;
 use core::ops::Range;
 use general::Scratch;
-use job::{FloatJob, IntegerJob, Packets, Sixteen, Step};
+use job::{FloatJob, IntegerJob, Packets, Step};
 use padding::{Cells, Summed};
 pub(crate) use padding::{PaddingOptions, SummedCell};
 use path::Path;
@@ -95,7 +95,6 @@ pub(crate) struct ContractionBuffers {
     live: Vec<bool>,
     /// Where the packets of a block start.
     starts: Vec<u32>,
-    totals: Vec<Sixteen>,
     scratch: Scratch,
     /// Where padding of the slice is summed with elements.
     summed: Option<Arc<Cells>>,
@@ -360,13 +359,13 @@ impl ContractionPlan {
         buffers: &mut ContractionBuffers,
     ) {
         let steps = &self.steps[steps];
-        let ContractionBuffers { weights, sums, totals, .. } = buffers;
+        let ContractionBuffers { weights, sums, .. } = buffers;
         match self.kernel {
             Kernel::General => {}
             Kernel::Float(shape) => {
                 let chains = self.chains.as_ref().filter(|_| whole);
                 let (weights, sums) = (&weights.floats[..], &mut sums.floats[..]);
-                self.path.float(FloatJob { shape, steps, chains, packets, weights, sums, totals });
+                self.path.float(FloatJob { shape, steps, chains, packets, weights, sums });
             }
             Kernel::Integer(shape, layout) => {
                 let chains = self.chains.as_ref().filter(|_| whole);

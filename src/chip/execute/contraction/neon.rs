@@ -44,6 +44,9 @@ impl Dots for Neon {
     type Sums = [int32x4_t; 2];
 
     #[inline(always)]
+    fn prefetch(self, _byte: &u8) {}
+
+    #[inline(always)]
     fn zero(self) -> [int32x4_t; 2] {
         // SAFETY: the machine has NEON, as `self` exists.
         unsafe { [vdupq_n_s32(0); 2] }
@@ -91,6 +94,9 @@ impl Dots for NeonDot {
     const IS_UNSIGNED: bool = false;
     type Stream = int8x16_t;
     type Sums = int32x4_t;
+
+    #[inline(always)]
+    fn prefetch(self, _byte: &u8) {}
 
     #[inline(always)]
     fn zero(self) -> int32x4_t {

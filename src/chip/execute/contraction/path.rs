@@ -60,7 +60,7 @@ impl Path {
             #[cfg(target_arch = "x86_64")]
             Path::Avx2(machine) => machine.float(job),
             // Every program for AArch64 may use NEON.
-            _ => portable::float(job),
+            _ => portable::float(job, |_| {}),
         }
     }
 

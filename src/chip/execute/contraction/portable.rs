@@ -10,6 +10,9 @@ use super::widen::{to_words, widen};
 /// Chains of floats that are summed side by side.
 const SIDE: usize = 16;
 
+/// Steps ahead of the packets that are asked for.
+const AHEAD: usize = 3;
+
 /// The most cells of a packet of floats, in blocks.
 const BLOCKS: usize = CELLS / 2 / BLOCK;
 
@@ -22,21 +25,22 @@ struct Side {
     waiting: [Lanes; BLOCKS.ilog2() as usize],
 }
 
-/// Adds the sums of the steps in the order of the tree, one lane per row.
+/// Adds the sums of the steps in the order of the tree, one lane per row. `prefetch` asks for a byte that is about to be
+/// read.
 #[inline(always)]
-pub(super) fn float(mut job: FloatJob<'_>) {
+pub(super) fn float(mut job: FloatJob<'_>, prefetch: impl Fn(&u8) + Copy) {
     let mut sides = [Side { cells: [[0.0; BLOCK]; _], waiting: [[0.0; 8]; _] }; SIDE];
     let steps = job.steps;
     let Some(chains) = job.chains else {
         steps
             .chunk_by(|a, b| a.result == b.result)
-            .for_each(|chain| group(&mut job, chain, chain.len(), &mut sides));
+            .for_each(|chain| group(&mut job, chain, chain.len(), &mut sides, prefetch));
         return;
     };
     let mut steps = &chains.steps[..];
     for chains in &chains.groups {
         let (own, rest) = steps.split_at(chains.len * chains.count);
-        group(&mut job, own, chains.len, &mut sides);
+        group(&mut job, own, chains.len, &mut sides, prefetch);
         steps = rest;
     }
 }
@@ -44,7 +48,13 @@ pub(super) fn float(mut job: FloatJob<'_>) {
 /// Chains of so many steps with the same tiles. The weights of a block of cells stay in registers while the packets of
 /// several chains meet them.
 #[inline(always)]
-fn group(job: &mut FloatJob<'_>, steps: &[Step], len: usize, sides: &mut [Side; SIDE]) {
+fn group(
+    job: &mut FloatJob<'_>,
+    steps: &[Step],
+    len: usize,
+    sides: &mut [Side; SIDE],
+    prefetch: impl Fn(&u8) + Copy,
+) {
     let FloatJob { shape, packets, weights, sums, .. } = job;
     let (tile, blocks) = (shape.tile(), shape.part / BLOCK);
     for chains in steps.chunks(len * SIDE) {
@@ -54,6 +64,10 @@ fn group(job: &mut FloatJob<'_>, steps: &[Step], len: usize, sides: &mut [Side; 
             for (step, side) in steps.clone().zip(&mut *sides) {
                 let cells = &mut side.cells.as_flattened_mut()[..shape.cells];
                 widen(shape.element, packets.get(step.packet), cells);
+            }
+            if k + AHEAD < len {
+                let soon = chains[k + AHEAD..].iter().step_by(len);
+                soon.for_each(|step| packets.get(step.packet).first().into_iter().for_each(prefetch));
             }
             let weights = &weights[chains[k].tile as usize * tile..][..tile];
             if shape.part < BLOCK {

@@ -7,6 +7,7 @@ use super::super::integer::{Dots, WORDS, integer};
 use super::super::job::IntegerJob;
 use super::super::shape::Layout;
 use super::super::weights::Vector;
+use super::prefetch;
 use crate::chip::execute::path::{Avx2, Avx2Vnni, Avx512};
 use core::arch::x86_64::*;
 
@@ -68,6 +69,11 @@ impl Dots for Avx2 {
     type Sums = __m256i;
 
     #[inline(always)]
+    fn prefetch(self, byte: &u8) {
+        prefetch(byte);
+    }
+
+    #[inline(always)]
     fn zero(self) -> __m256i {
         // SAFETY: the machine has AVX2, as `self` exists.
         unsafe { _mm256_setzero_si256() }
@@ -114,6 +120,11 @@ impl Dots for Avx2Vnni {
     type Sums = __m256i;
 
     #[inline(always)]
+    fn prefetch(self, byte: &u8) {
+        prefetch(byte);
+    }
+
+    #[inline(always)]
     fn zero(self) -> __m256i {
         self.avx2().zero()
     }
@@ -146,6 +157,11 @@ impl Dots for Half {
     type Sums = __m256i;
 
     #[inline(always)]
+    fn prefetch(self, byte: &u8) {
+        prefetch(byte);
+    }
+
+    #[inline(always)]
     fn zero(self) -> __m256i {
         self.0.avx2().zero()
     }
@@ -176,6 +192,11 @@ impl Dots for Avx512 {
     const IS_UNSIGNED: bool = true;
     type Stream = __m512i;
     type Sums = __m512i;
+
+    #[inline(always)]
+    fn prefetch(self, byte: &u8) {
+        prefetch(byte);
+    }
 
     #[inline(always)]
     fn zero(self) -> __m512i {

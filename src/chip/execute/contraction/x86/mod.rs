@@ -91,12 +91,19 @@ fn load8(from: &[f32; 8]) -> __m256 {
     unsafe { _mm256_loadu_ps(from.as_ptr()) }
 }
 
+/// Asks for a byte that is about to be read.
+#[inline(always)]
+fn prefetch(byte: &u8) {
+    // SAFETY: the instruction is part of SSE, which every x86-64 machine has, and no address makes it fail.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(core::ptr::from_ref(byte).cast()) };
+}
+
 #[target_feature(enable = "avx2")]
 fn float_avx2(job: FloatJob<'_>) {
-    portable::float(job);
+    portable::float(job, prefetch);
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn float_avx512(job: FloatJob<'_>) {
-    if job.shape.part < BLOCK { portable::float(job) } else { pairs::float(job) }
+    if job.shape.part < BLOCK { portable::float(job, prefetch) } else { pairs::float(job) }
 }

@@ -3,9 +3,10 @@
 //! A number of each of two packets, which lie side by side, fills a vector of the stream; a vector of weights has each row
 //! twice. The loops are those of the portable kernel.
 
-use super::super::job::{FloatJob, Sixteen, Step};
+use super::super::job::{FloatJob, Step};
 use super::super::shape::{BLOCK, CELLS};
 use super::super::tree::Lanes;
+use super::prefetch;
 use crate::scalar::ElementType;
 use core::arch::x86_64::*;
 
@@ -15,6 +16,17 @@ const PAIRS: usize = 4;
 /// The most cells of a packet of floats.
 const FLOATS: usize = CELLS / 2;
 
+/// Steps ahead of the packets that are asked for.
+const AHEAD: usize = 6;
+
+/// The most columns of a step.
+const COLUMNS: usize = 32;
+
+/// Eight rows of two chains.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Sixteen([f32; 16]);
+
 /// Two chains beside others.
 #[derive(Clone, Copy)]
 struct Pair {
@@ -22,13 +34,15 @@ struct Pair {
     cells: [f64; FLOATS],
     /// Sums of blocks that wait for as many more.
     waiting: [Sixteen; (FLOATS / BLOCK).ilog2() as usize],
+    /// The results of a step, with what was added so far.
+    totals: [Sixteen; COLUMNS],
 }
 
 /// Adds the sums of chains in the order of the tree.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 pub(super) fn float(mut job: FloatJob<'_>) {
     let zero = Sixteen([0.0; 16]);
-    let mut pairs = [Pair { cells: [0.0; _], waiting: [zero; _] }; PAIRS];
+    let mut pairs = [Pair { cells: [0.0; _], waiting: [zero; _], totals: [zero; _] }; PAIRS];
     let steps = job.steps;
     let Some(chains) = job.chains else {
         steps
@@ -62,17 +76,15 @@ fn group(job: &mut FloatJob<'_>, steps: &[Step], len: usize, pairs: &mut [Pair; 
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn side_by_side<const HELD: usize>(job: &mut FloatJob<'_>, chains: &[Step], len: usize, pairs: &mut [Pair]) {
-    let FloatJob { shape, packets, weights, sums, totals, .. } = job;
+    let FloatJob { shape, packets, weights, sums, .. } = job;
     let (tile, columns, blocks) = (shape.tile(), shape.columns, shape.part / HELD);
     let last = chains.len() / len - 1;
     // A chain without a second one is its own; its sums are taken from the first half.
     let both = |pair: usize| [2 * pair, (2 * pair + 1).min(last)].map(|chain| &chains[chain * len..][..len]);
-    totals.clear();
-    totals.resize(pairs.len() * columns, Sixteen([0.0; 16]));
-    for (pair, totals) in totals.chunks_exact_mut(columns).enumerate() {
-        for (side, chain) in both(pair).into_iter().enumerate() {
+    for (number, pair) in pairs.iter_mut().enumerate() {
+        for (side, chain) in both(number).into_iter().enumerate() {
             let sums = &sums[chain[0].result as usize..][..columns];
-            for (total, sum) in totals.iter_mut().zip(sums) {
+            for (total, sum) in pair.totals.iter_mut().zip(sums) {
                 sum.iter().enumerate().for_each(|(row, &sum)| total.0[2 * row + side] = sum);
             }
         }
@@ -81,6 +93,10 @@ fn side_by_side<const HELD: usize>(job: &mut FloatJob<'_>, chains: &[Step], len:
         for (number, pair) in pairs.iter_mut().enumerate() {
             let packets = both(number).map(|chain| packets.get(chain[step].packet));
             spread(shape.element, packets, &mut pair.cells[..shape.cells]);
+        }
+        if step + AHEAD < len {
+            let soon = chains[step + AHEAD..].iter().step_by(len);
+            soon.for_each(|step| packets.get(step.packet).first().into_iter().for_each(prefetch));
         }
         let weights = &weights[chains[step].tile as usize * tile..][..tile];
         for block in 0..columns * blocks {
@@ -93,7 +109,7 @@ fn side_by_side<const HELD: usize>(job: &mut FloatJob<'_>, chains: &[Step], len:
             }
             // How many sums of earlier blocks this one completes.
             let levels = number.trailing_zeros() as usize;
-            for (pair, totals) in pairs.iter_mut().zip(totals.chunks_exact_mut(columns)) {
+            for pair in pairs.iter_mut() {
                 let x: &[f64; HELD] = pair.cells[cells.clone()].first_chunk().expect("a block of cells");
                 let mut sum = tree(x, &held);
                 for waiting in &pair.waiting[..levels] {
@@ -106,16 +122,16 @@ fn side_by_side<const HELD: usize>(job: &mut FloatJob<'_>, chains: &[Step], len:
                 if shape.absent {
                     sum = _mm512_add_ps(sum, _mm512_setzero_ps());
                 }
-                let total = &mut totals[column];
+                let total = &mut pair.totals[column];
                 store16(total, _mm512_add_ps(load16(total), sum));
             }
         }
     }
-    for (pair, totals) in totals.chunks_exact(columns).enumerate() {
+    for (number, pair) in pairs.iter().enumerate() {
         // The second chain first: where both are the same one, its sums are taken from the first half.
-        for (side, chain) in both(pair).into_iter().enumerate().rev() {
+        for (side, chain) in both(number).into_iter().enumerate().rev() {
             let sums = &mut sums[chain[0].result as usize..][..columns];
-            for (total, sum) in totals.iter().zip(sums) {
+            for (total, sum) in pair.totals.iter().zip(sums) {
                 sum.iter_mut().enumerate().for_each(|(row, sum)| *sum = total.0[2 * row + side]);
             }
         }
