@@ -3,8 +3,16 @@
 //! `RAYON_NUM_THREADS=1 cargo bench -p furiosa-visa-benches --bench contraction` measures one core. Elements are
 //! multiply-accumulates, so that the throughputs can be divided by each other. The time includes the load of the weights
 //! into the register files.
+//!
+//! `VISA_PATH` forces the instructions, also those of the loop over rows. What the library of products of bytes uses is
+//! forced with its own variable:
+//!
+//! ```sh
+//! VISA_PATH=avx2 GEMMKIT_REQUIRE_ISA=fma RAYON_NUM_THREADS=1 cargo bench -p furiosa-visa-benches --bench contraction
+//! ```
 
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_main};
+use furiosa_visa_std::chip::{ComputePath, SimOptions};
 use furiosa_visa_std::prelude::*;
 use pollster::block_on;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
@@ -145,6 +153,21 @@ fn baselines(group: &mut Group<'_>, [m, n, k]: [usize; 3]) {
     group.bench_function("baseline: loop over rows, i8", |bencher| {
         bencher.iter(|| rows_i8(&mut c, black_box(&a), black_box(&b), k));
     });
+    let mut products = vec![0i32; m * n];
+    group.bench_function("baseline: gemmkit crate, i8", |bencher| {
+        bencher.iter(|| gemm_i8(&mut products, black_box(&a), black_box(&b), [m, n, k]));
+    });
+    gemm_i8(&mut products, &a, &b, [m, n, k]);
+    rows_i8(&mut c, &a, &b, k);
+    assert!(c == products, "both baselines compute the same");
+}
+
+/// The product of [`rows_i8`] in whatever order is fast, on one core.
+fn gemm_i8(c: &mut [i32], a: &[i8], b: &[i8], [m, n, k]: [usize; 3]) {
+    let a = gemmkit::MatRef::from_row_major(a, m, k);
+    let b = gemmkit::MatRef::from_col_major(b, k, n);
+    let c = gemmkit::MatMut::new(c, m, n, n as isize, 1);
+    gemmkit::gemm_i8(1, a, b, 0, c, gemmkit::Parallelism::Serial);
 }
 
 /// `c[m, n] = sum over k of a[m, k] * b[n, k]` in whatever order is fast, on one core.
@@ -179,7 +202,13 @@ fn gemm_f32(c: &mut [f32], a: &[f32], b: &[f32], [m, n, k]: [usize; 3]) {
     }
 }
 
-/// One dot product per result, as vectors of the machine.
+/// The instructions that the chip is simulated with.
+fn path() -> ComputePath {
+    let options = SimOptions::default().with_environment().unwrap_or_else(|error| panic!("{error}"));
+    options.path.or_else(|| ComputePath::available().next()).unwrap_or(ComputePath::Portable)
+}
+
+/// One dot product per result, compiled for the instructions that the chip is simulated with.
 fn rows_i8(c: &mut [i32], a: &[i8], b: &[i8], k: usize) {
     #[cfg(target_arch = "x86_64")]
     {
@@ -187,18 +216,23 @@ fn rows_i8(c: &mut [i32], a: &[i8], b: &[i8], k: usize) {
         fn avx512(c: &mut [i32], a: &[i8], b: &[i8], k: usize) {
             rows_i8_with(c, a, b, k);
         }
+        #[target_feature(enable = "avx2,avxvnni")]
+        fn avx2_vnni(c: &mut [i32], a: &[i8], b: &[i8], k: usize) {
+            rows_i8_with(c, a, b, k);
+        }
         #[target_feature(enable = "avx2")]
         fn avx2(c: &mut [i32], a: &[i8], b: &[i8], k: usize) {
             rows_i8_with(c, a, b, k);
         }
-        let wide = is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl");
         #[allow(unsafe_code)] // What a build for this machine would do by itself.
-        if wide && is_x86_feature_detected!("avx512vnni") {
-            // SAFETY: the machine has these instructions; avx512bw implies avx512f.
-            return unsafe { avx512(c, a, b, k) };
-        } else if is_x86_feature_detected!("avx2") {
-            // SAFETY: the machine has these instructions.
-            return unsafe { avx2(c, a, b, k) };
+        // SAFETY: a path is used only on machines that have its instructions, which are those of the function.
+        unsafe {
+            match path() {
+                ComputePath::Avx512 => return avx512(c, a, b, k),
+                ComputePath::Avx2Vnni => return avx2_vnni(c, a, b, k),
+                ComputePath::Avx2 => return avx2(c, a, b, k),
+                _ => {}
+            }
         }
     }
     rows_i8_with(c, a, b, k);

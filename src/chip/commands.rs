@@ -6,8 +6,8 @@
 //! ```
 
 use super::checks::bounds::{Call, in_bounds, in_memory};
-use super::execute::Pass;
 use super::execute::indexed;
+use super::execute::{Pass, PassOptions};
 use super::memory::fills::{FillLog, Origin};
 use super::memory::separate::Placed;
 use super::{Compute, Fault, System, checks, execute};
@@ -282,8 +282,8 @@ impl System {
             None => Placed::as_given(unit),
         };
         let checks = self.options.checks;
-        let pass =
-            Pass::new(unit, placed, self.units.len(), (self.options.padding, !checks.padding), location);
+        let options = PassOptions { rule: self.options.padding, computed: !checks.padding, path: self.path };
+        let pass = Pass::new(unit, placed, self.units.len(), options, location);
         if checks.uninitialised {
             let (apart, logs) = (self.separate.is_some(), &self.logs);
             pass.check_initialised(&self.units, &|place, at, byte| match (apart, place.fill().is_bare()) {

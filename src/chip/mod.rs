@@ -16,6 +16,7 @@ mod order;
 pub(crate) mod systems;
 
 pub use checks::fault::{Check, CheckOptions, Fault, FaultExtent, FaultKind, FaultPlace};
+pub use execute::path::ComputePath;
 pub use memory::fresh::FreshMemory;
 pub use memory::separate::Addresses;
 pub use memory::trf_layout::{RegisterType, TrfCell, TrfLayout};
@@ -28,6 +29,7 @@ use crate::command::{FillId, MemoryKind};
 use crate::spec::{CLUSTERS, ChipKind, DM_BYTES, HBM_BYTES, MAX_CHIPS, SLICES, VRF_BYTES};
 use core::panic::Location;
 use execute::Exchanged;
+use execute::path::Path;
 use memory::fills::FillLog;
 use memory::separate::{ENDLESS_BYTES, Separate};
 use memory::{Fresh, Hbm, Unit};
@@ -53,6 +55,8 @@ pub struct SimOptions {
     pub channels: Channels,
     /// What is computed: values and time, or time only.
     pub compute: Compute,
+    /// Which instructions of the host are used. `None`: the fastest that it has. Results do not depend on it.
+    pub path: Option<ComputePath>,
     /// Where tensors lie: at the addresses of the program, or each by itself.
     pub addresses: Addresses,
     /// What elements read as that nobody wrote.
@@ -89,6 +93,7 @@ pub enum Compute {
 /// A simulated system of chips. Fresh memory is uninitialised and reads as [`SimOptions::fresh_memory`] says.
 pub struct System {
     options: SimOptions,
+    path: Path,
     number: SystemNumber,
     fills: u64,
     hbm: Vec<Hbm>,
@@ -117,10 +122,14 @@ impl core::fmt::Debug for System {
 
 impl System {
     /// A fresh system.
+    ///
+    /// # Panics
+    /// Where this machine does not have the instructions that `path` asks for.
     #[track_caller]
     pub fn new(options: SimOptions) -> Self {
         let mut system = Self {
             options,
+            path: Path::chosen(options.path),
             number: SystemNumber::new(Location::caller()),
             fills: 0,
             hbm: Vec::new(),

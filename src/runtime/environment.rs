@@ -12,6 +12,7 @@
 //! | `VISA_PROFILE` | [`SimOptions::profile`] | `book`, `detailed` |
 //! | `VISA_CHANNELS` | [`SimOptions::channels`] | `single`, `dual` |
 //! | `VISA_COMPUTE` | [`SimOptions::compute`] | `values`, `shapes_only` |
+//! | `VISA_PATH` | [`SimOptions::path`]: which instructions of the host compute, with the same results | `avx512`, `avx2vnni`, `avx2`, `neondot`, `neon`, `portable`, of which a machine has some, or `fastest` |
 //! | `VISA_REPORT` | whether a context prints its [report](crate::clock::Report) when it ends, to the standard error stream | `0`, `1` |
 //! | `VISA_MAP` | the same for its [memory map](crate::clock::MemoryMap) | `0`, `1` |
 //! | `VISA_TRACE` | the file that a [trace](crate::clock::trace) is written to: `trace.json`, and `trace.2.json` for the second context of a process | a path |
@@ -27,7 +28,8 @@
 
 use super::output::{Output, say};
 use crate::chip::{
-    Addresses, Check, CheckOptions, Compute, ExecutionOrder, FreshMemory, PaddingRule, SimOptions,
+    Addresses, Check, CheckOptions, Compute, ComputePath, ExecutionOrder, FreshMemory, PaddingRule,
+    SimOptions,
 };
 use crate::clock::{Channels, Profile};
 use crate::spec::MAX_CHIPS;
@@ -65,6 +67,7 @@ const VARIABLES: &[Variable] = &[
     Variable { name: "VISA_PROFILE", allowed: || either(&PROFILES), set: set_profile },
     Variable { name: "VISA_CHANNELS", allowed: || either(&CHANNELS), set: set_channels },
     Variable { name: "VISA_COMPUTE", allowed: || either(&COMPUTES), set: set_compute },
+    Variable { name: "VISA_PATH", allowed: allowed_paths, set: set_path },
     Variable { name: "VISA_REPORT", allowed: || either(&SWITCH), set: set_report },
     Variable { name: "VISA_MAP", allowed: || either(&SWITCH), set: set_map },
     Variable { name: "VISA_TRACE", allowed: || "the path of a file".to_string(), set: set_trace },
@@ -214,6 +217,20 @@ fn set_chips(settings: &mut Settings, value: &str) -> Result<(), String> {
             Ok(chips) if (1..=MAX_CHIPS).contains(&chips) => Some(chips),
             _ => return Err(format!("no system has `{value}` chips")),
         },
+    };
+    Ok(())
+}
+
+fn allowed_paths() -> String {
+    format!("{} or `fastest`", ComputePath::available_names())
+}
+
+fn set_path(settings: &mut Settings, value: &str) -> Result<(), String> {
+    settings.options.path = match ComputePath::ALL.iter().find(|path| path.name() == value) {
+        Some(&path) if ComputePath::available().any(|own| own == path) => Some(path),
+        Some(_) => return Err(format!("this machine does not have the instructions of `{value}`")),
+        None if value == "fastest" => None,
+        None => return Err(format!("`{value}` is no path")),
     };
     Ok(())
 }
@@ -374,6 +391,28 @@ mod tests {
         let settings = Settings { options: given, output: Output::default() };
         let any = settings.with_variables(|name| (name == "VISA_CHIPS").then(|| "any".to_string()));
         assert_eq!(any.map(|settings| settings.options.chips), Ok(None), "the environment wins");
+    }
+
+    /// Every path of this machine can be set; others are refused with those that it has.
+    #[test]
+    fn paths() {
+        let path = |value| set("VISA_PATH", value).map(|options| options.path);
+        assert_eq!(path("fastest"), Ok(None));
+        assert_eq!(path("portable"), Ok(Some(ComputePath::Portable)));
+        let help = format!("help: set it to {} or `fastest`, or unset it", ComputePath::available_names());
+        for &own in ComputePath::ALL {
+            let refused =
+                format!("VISA_PATH={own}: this machine does not have the instructions of `{own}`; {help}");
+            let is_there = ComputePath::available().any(|path| path == own);
+            assert_eq!(path(own.name()), if is_there { Ok(Some(own)) } else { Err(refused) });
+            assert_eq!(help.contains(&format!("`{own}`")), is_there);
+        }
+        assert_eq!(path("sse"), Err(format!("VISA_PATH=sse: `sse` is no path; {help}")));
+        assert_eq!(path("AVX2"), Err(format!("VISA_PATH=AVX2: `AVX2` is no path; {help}")));
+        let given = SimOptions { path: Some(ComputePath::Portable), ..SimOptions::default() };
+        let settings = Settings { options: given, output: Output::default() };
+        let fastest = settings.with_variables(|name| (name == "VISA_PATH").then(|| "fastest".to_string()));
+        assert_eq!(fastest.map(|settings| settings.options.path), Ok(None), "the environment wins");
     }
 
     #[test]

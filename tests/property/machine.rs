@@ -3,7 +3,7 @@
 use crate::bridge::expr;
 use crate::reference::mapping::Map;
 use crate::reference::numbers::{ElementType as Reference, Number};
-use furiosa_visa_std::chip::{Addresses, CheckOptions, ExecutionOrder, SimOptions, System};
+use furiosa_visa_std::chip::{Addresses, CheckOptions, ComputePath, ExecutionOrder, SimOptions, System};
 use furiosa_visa_std::clock::KernelCall;
 use furiosa_visa_std::command::{
     Command, Dma, FillId, Footprint, HostBuffer, HostTransfer, IndexedDma, Memory, Operation, Region, Step,
@@ -137,14 +137,15 @@ impl Machine {
     /// A fresh system. `strict`: a contraction refuses elements that nobody wrote. `seed` selects the order in which
     /// commands take effect, which changes no result.
     pub fn new(strict: bool, seed: u64) -> Machine {
-        Machine::with(strict, seed, Addresses::AsGiven)
+        Machine::with(strict, seed, Addresses::AsGiven, None)
     }
 
-    /// A system whose tensors lie as it is told.
-    pub fn with(strict: bool, seed: u64, addresses: Addresses) -> Machine {
+    /// A system whose tensors lie as it is told, and which computes with the given instructions.
+    pub fn with(strict: bool, seed: u64, addresses: Addresses, path: Option<ComputePath>) -> Machine {
         let checks = CheckOptions { uninitialised: strict, ..CheckOptions::default() };
         let order = ExecutionOrder::ALL[seed as usize % ExecutionOrder::ALL.len()];
-        let system = System::new(SimOptions { checks, addresses, order, seed, ..SimOptions::default() });
+        let system =
+            System::new(SimOptions { checks, addresses, order, seed, path, ..SimOptions::default() });
         let apart = addresses == Addresses::Separate;
         Machine { system, looks: 0, apart, staged: STAGING, waiting: Vec::new() }
     }

@@ -12,7 +12,7 @@ use crate::reference::pipelines::Pipeline;
 use crate::reference::random::Random;
 use crate::reference::tensor::{MathTensor, place};
 use furiosa_visa_std::PlanError;
-use furiosa_visa_std::chip::Addresses;
+use furiosa_visa_std::chip::{Addresses, ComputePath};
 use furiosa_visa_std::command::{
     AccumulationKind, Cast, Collect, Contraction, Fetch, FillId, Memory, Region, Sink, TensorUnit,
     TrfAddress, TrfRegion,
@@ -316,11 +316,12 @@ pub fn run(
     data: &MathTensor<u32>,
     weights: &MathTensor<u32>,
     strict: bool,
-    addresses: Addresses,
+    (addresses, path): (Addresses, ComputePath),
 ) -> Result<Option<Vec<Cell>>, String> {
     let computation = &case.contraction;
     let element = computation.element;
-    let mut stage = Stage::with(Machine::with(strict, random.seed, addresses), &computation.prefix[0]);
+    let mut stage =
+        Stage::with(Machine::with(strict, random.seed, addresses, Some(path)), &computation.prefix[0]);
     // Where addresses do not matter, all tensors are given the same one.
     let [data_at, weights_at, result_at] = match addresses {
         Addresses::AsGiven => [DATA, WEIGHTS, RESULT],

@@ -17,6 +17,7 @@ pub(crate) mod indexed;
 mod mask;
 mod operands;
 mod packets;
+pub(crate) mod path;
 mod straight;
 mod transpose;
 mod vector;
@@ -41,6 +42,7 @@ pub(crate) use exchange::Exchanged;
 use exchange::{Exchange, Sent};
 use fetch::{FetchBuffers, FetchPlan};
 use packets::Packets;
+use path::Path;
 use transpose::TransposePlan;
 use vector::{Input, LaneRow, VectorBuffers, VectorPlan};
 
@@ -55,6 +57,17 @@ const LEAST_SLICES: usize = 4;
 #[cfg(feature = "parallel")]
 fn has_threads() -> bool {
     rayon::current_num_threads() > 1
+}
+
+/// What decides how a pass is computed, besides its command.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PassOptions {
+    /// Which products of padding are zero.
+    pub(crate) rule: PaddingRule,
+    /// Whether sums take in padding that is not zero.
+    pub(crate) computed: bool,
+    /// The instructions.
+    pub(crate) path: Path,
 }
 
 /// A pass through the Tensor Unit, prepared for all slices.
@@ -123,13 +136,12 @@ impl Default for Buffers {
 }
 
 impl<'a> Pass<'a> {
-    /// Prepares a pass in so many slices. `placed` says where the bytes of its tensors are; `computed`, whether sums take in
-    /// padding that is not zero.
+    /// Prepares a pass in so many slices. `placed` says where the bytes of its tensors are.
     pub(crate) fn new(
         command: &'a TensorUnit,
         placed: Placed<'a>,
         units: usize,
-        (rule, computed): (PaddingRule, bool),
+        PassOptions { rule, computed, path }: PassOptions,
         location: &'static Location<'static>,
     ) -> Self {
         let flits = command.collect.map_or(1, |collect| collect.flits);
@@ -141,7 +153,7 @@ impl<'a> Pass<'a> {
             None => fetch,
         };
         let options = PaddingOptions { packet: command.fetch.packet, flits, rule, computed };
-        let contraction = command.contraction.as_ref().map(|own| ContractionPlan::new(own, options));
+        let contraction = command.contraction.as_ref().map(|own| ContractionPlan::new(own, path, options));
         let exchange = command.switch.as_ref().map(|switch| Exchange::new(switch, &fetch));
         let piece = match (&exchange, &contraction) {
             (Some(_), _) => Some(fetch.packet_bytes()),
@@ -151,7 +163,7 @@ impl<'a> Pass<'a> {
         let packets = piece.and_then(|bytes| fetch.packets(bytes));
         let cast = command.cast.filter(|cast| cast.input != cast.output);
         let shapes = command.shapes();
-        let vector = placed.unit.vector.as_ref().map(|own| VectorPlan::new(own, shapes.contracted));
+        let vector = placed.unit.vector.as_ref().map(|own| VectorPlan::new(own, shapes.contracted, path));
         let end = match (&transpose, &cast) {
             (Some(_), _) => shapes.transposed,
             (None, Some(_)) => shapes.cast,

@@ -1,7 +1,7 @@
-//! Steps in an order that suits sums whose order is free: those of integers, which wrap.
+//! Steps in an order in which a tile is loaded once for several of them.
 //!
-//! The steps that add to one result are a *chain*. Its sum stays in registers from its first step to its last. Chains
-//! that use the same tiles, one after the other, are summed side by side, so that a tile is loaded once for several.
+//! The steps that add to one result are a *chain*. They keep their order, so that sums of floats are the same bits. Chains
+//! that use the same tiles, one after the other, are summed side by side.
 
 use super::job::Step;
 

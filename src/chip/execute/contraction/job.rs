@@ -1,10 +1,9 @@
 //! What a kernel works on: consecutive steps whose packets and weights have no dead cell.
 
 use super::chains::Chains;
-use super::nest::Nest;
-use super::shape::Shape;
+use super::shape::{Layout, Shape};
 use super::tree::Lanes;
-use super::weights::{Pairs, Vector};
+use super::weights::Vector;
 
 /// A step: one packet times one tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,34 +38,27 @@ impl<'a> Packets<'a> {
     }
 }
 
-/// Sixteen strands.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[repr(align(64))]
-pub(super) struct Sixteen(pub(super) [f32; 16]);
-
 /// Steps on floats.
 #[derive(Debug)]
 pub(super) struct FloatJob<'a> {
     pub(super) shape: Shape,
     pub(super) steps: &'a [Step],
-    /// How the steps can be done side by side. Otherwise they come one after the other.
-    pub(super) nest: Option<&'a Nest>,
+    /// The same steps in an order that uses weights several times. Otherwise they come one after the other.
+    pub(super) chains: Option<&'a Chains>,
     pub(super) packets: Packets<'a>,
     pub(super) weights: &'a [Lanes],
     pub(super) sums: &'a mut [Lanes],
-    /// Room for sums of strands.
-    pub(super) scratch: &'a mut Vec<Sixteen>,
 }
 
-/// Steps on integers. The weights are pairs or vectors.
+/// Steps on integers.
 #[derive(Debug)]
 pub(super) struct IntegerJob<'a> {
     pub(super) shape: Shape,
+    pub(super) layout: Layout,
     pub(super) steps: &'a [Step],
     /// The same steps in an order that uses weights several times. Otherwise they come one after the other.
     pub(super) chains: Option<&'a Chains>,
     pub(super) packets: Packets<'a>,
-    pub(super) pairs: &'a [Pairs],
     pub(super) vectors: &'a [Vector],
     pub(super) sums: &'a mut [[i32; 8]],
 }

@@ -3,12 +3,13 @@
 //! Steps whose packets and weights have no dead cell are handed to a kernel in blocks. What is left goes cell by
 //! cell. Both add to the same results, in the order of the steps.
 
-#[cfg(target_arch = "x86_64")]
-mod bytes;
 mod chains;
 mod general;
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
+mod integer;
 mod job;
-mod nest;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod padding;
 mod path;
 mod portable;
@@ -33,8 +34,7 @@ use crate::spec::{BEAT_LANES, FLIT_BYTES};
 use chains::Chains;
 use core::ops::Range;
 use general::Scratch;
-use job::{FloatJob, IntegerJob, Packets, Sixteen, Step};
-use nest::Nest;
+use job::{FloatJob, IntegerJob, Packets, Step};
 use padding::{Cells, Summed};
 pub(crate) use padding::{PaddingOptions, SummedCell};
 use path::Path;
@@ -65,8 +65,6 @@ pub(crate) struct ContractionPlan {
     steps: Vec<Step>,
     /// Which steps are padding of the computation and add nothing. Empty: none.
     padding: Vec<bool>,
-    /// Steps that can be done side by side.
-    nest: Option<Nest>,
     /// Steps in an order that uses weights several times.
     chains: Option<Chains>,
     /// Elements per row that steps reach.
@@ -97,7 +95,6 @@ pub(crate) struct ContractionBuffers {
     live: Vec<bool>,
     /// Where the packets of a block start.
     starts: Vec<u32>,
-    strands: Vec<Sixteen>,
     scratch: Scratch,
     /// Where padding of the slice is summed with elements.
     summed: Option<Arc<Cells>>,
@@ -138,11 +135,12 @@ impl Sums {
 
 impl ContractionPlan {
     /// Prepares a contraction.
-    pub(crate) fn new(command: &Contraction, options: PaddingOptions) -> Self {
-        Self::with_path(command, Path::best(), options)
+    pub(crate) fn new(command: &Contraction, path: Path, options: PaddingOptions) -> Self {
+        Self::with_kernels(command, Some(path), options)
     }
 
-    fn with_path(command: &Contraction, path: Path, options: PaddingOptions) -> Self {
+    /// The same without kernels, cell by cell, where no path is given.
+    fn with_kernels(command: &Contraction, path: Option<Path>, options: PaddingOptions) -> Self {
         let bits = command.trf.element.bits();
         let per_flit = FLIT_BYTES * 8 / bits;
         let bytes = Walk::new(&command.trf_config).positions(0..command.steps, 1);
@@ -166,15 +164,9 @@ impl ContractionPlan {
             flits_live.extend((0..flits).map(|time| stream_live.row(&mut [0, 0, 0, time, 0], &mut mask)));
         }
         let results = command.slot_count * command.columns;
-        let kernel = Kernel::new(command, path, &reads, reach);
-        let nest = match (&kernel, path.strands()) {
-            (Kernel::Float(_), Some(least)) => Nest::new(&command.trf_config, &steps, results, least),
-            _ => None,
-        };
-        let chains = match &kernel {
-            Kernel::Integer(shape) if shape.vectors => Some(Chains::new(&steps, results)),
-            _ => None,
-        };
+        let kernel = path.map_or(Kernel::General, |path| Kernel::new(command, path, &reads, reach));
+        let path = path.unwrap_or(Path::Portable);
+        let chains = (kernel != Kernel::General).then(|| Chains::new(&steps, results));
         let mut plan = Self {
             command: command.clone(),
             path,
@@ -184,7 +176,6 @@ impl ContractionPlan {
             stream_live,
             flits_live,
             weights_live: LiveRows::new(&command.trf.guard, 4, command.trf.row_elements),
-            nest,
             chains,
             steps,
             padding,
@@ -207,7 +198,12 @@ impl ContractionPlan {
         let region = &self.command.trf;
         buffers.summed = self.summed_in(at);
         let padding = buffers.summed.is_some();
-        let wanted = Wanted { reach: self.reach, lanes: !self.stream_live.is_always() || padding, padding };
+        let wanted = Wanted {
+            reach: self.reach,
+            lanes: !self.stream_live.is_always() || padding,
+            padding,
+            path: self.path,
+        };
         buffers.weights.load((trf, region), &self.weights_live, at, &self.kernel, wanted);
     }
 
@@ -363,19 +359,18 @@ impl ContractionPlan {
         buffers: &mut ContractionBuffers,
     ) {
         let steps = &self.steps[steps];
-        let ContractionBuffers { weights, sums, strands, .. } = buffers;
+        let ContractionBuffers { weights, sums, .. } = buffers;
         match self.kernel {
             Kernel::General => {}
             Kernel::Float(shape) => {
-                let nest = self.nest.as_ref().filter(|_| whole);
-                let (weights, sums) = (&weights.floats[..], &mut sums.floats[..]);
-                self.path.float(FloatJob { shape, steps, nest, packets, weights, sums, scratch: strands });
-            }
-            Kernel::Integer(shape) => {
                 let chains = self.chains.as_ref().filter(|_| whole);
-                let Weights { pairs, vectors, .. } = weights;
-                let sums = &mut sums.integers[..];
-                self.path.integer(IntegerJob { shape, steps, chains, packets, pairs, vectors, sums });
+                let (weights, sums) = (&weights.floats[..], &mut sums.floats[..]);
+                self.path.float(FloatJob { shape, steps, chains, packets, weights, sums });
+            }
+            Kernel::Integer(shape, layout) => {
+                let chains = self.chains.as_ref().filter(|_| whole);
+                let (vectors, sums) = (&weights.vectors[..], &mut sums.integers[..]);
+                self.path.integer(IntegerJob { shape, layout, steps, chains, packets, vectors, sums });
             }
         }
     }

@@ -1,77 +1,83 @@
-//! Which instructions the kernels use.
+//! What a contraction does on each path.
 
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
+use super::integer::Dots;
 use super::job::{FloatJob, IntegerJob};
 use super::portable;
+use super::shape::{Layout, Shape};
+use super::tree::Lanes;
+use super::weights::{Rows, lay_out_floats};
+#[cfg(target_arch = "aarch64")]
+use crate::chip::execute::path::Neon;
+pub(super) use crate::chip::execute::path::Path;
 #[cfg(target_arch = "x86_64")]
-use super::x86::{Avx2, Avx512};
-
-/// The instructions of a contraction. All give the same bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Path {
-    /// Cell by cell: what padding needs, and what the other paths are compared with.
-    General,
-    /// Blocks of lanes, for any machine.
-    Portable,
-    /// Blocks of lanes with AVX2.
-    #[cfg(target_arch = "x86_64")]
-    Avx2(Avx2),
-    /// AVX-512 with VNNI.
-    #[cfg(target_arch = "x86_64")]
-    Avx512(Avx512),
-}
+use crate::chip::execute::path::{Avx2, Avx2Vnni, Avx512};
+use crate::scalar::ElementType;
 
 impl Path {
-    /// The paths that this machine has, the fastest first.
-    pub(super) fn available() -> impl Iterator<Item = Path> {
-        #[cfg(target_arch = "x86_64")]
-        let own = Avx512::detect().map(Path::Avx512).into_iter().chain(Avx2::detect().map(Path::Avx2));
-        #[cfg(not(target_arch = "x86_64"))]
-        let own = core::iter::empty();
-        own.chain([Path::Portable, Path::General])
-    }
-
-    /// The fastest path of this machine.
-    pub(super) fn best() -> Path {
-        Path::available().next().unwrap_or(Path::Portable)
-    }
-
-    /// Whether integers are multiplied byte by byte, and weights are laid out as vectors.
-    pub(super) fn multiplies_bytes(self) -> bool {
-        match self {
+    /// How the weights of integers lie. `None`: no kernel has columns of this size.
+    pub(in crate::chip::execute::contraction) fn layout(self, shape: &Shape) -> Option<Layout> {
+        match (self, shape.column_bytes()) {
+            (_, 0 | 1) => None,
+            (Path::Portable, _) => Some(portable::LAYOUT),
+            // Words of two bytes.
             #[cfg(target_arch = "x86_64")]
-            Path::Avx512(_) => true,
-            _ => false,
+            (_, 2) | (Path::Avx2(_), _) => Some(Avx2::LAYOUT),
+            #[cfg(target_arch = "x86_64")]
+            (Path::Avx512(_), _) if shape.packet_bytes() == 64 => Some(Avx512::LAYOUT),
+            #[cfg(target_arch = "x86_64")]
+            _ => Some(Avx2Vnni::LAYOUT),
+            #[cfg(target_arch = "aarch64")]
+            _ => Some(Neon::LAYOUT),
         }
     }
 
-    /// The least strands that are worth doing side by side. `None`: they cannot be.
-    pub(super) fn strands(self) -> Option<usize> {
+    /// Widens rows of at least a block of cells, and puts each cell's weights side by side.
+    pub(in crate::chip::execute::contraction) fn lay_out_floats(
+        self,
+        element: ElementType,
+        rows: &Rows<'_>,
+        floats: &mut [Lanes],
+    ) {
         match self {
             #[cfg(target_arch = "x86_64")]
-            Path::Avx512(_) => Some(6),
-            _ => None,
+            Path::Avx512(machine) => machine.avx2().lay_out_floats(element, rows, floats),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx2Vnni(machine) => machine.avx2().lay_out_floats(element, rows, floats),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx2(machine) => machine.lay_out_floats(element, rows, floats),
+            _ => lay_out_floats(element, rows, floats, portable::transpose),
         }
     }
 
     /// Adds the sums of floats to the results.
-    pub(super) fn float(self, job: FloatJob<'_>) {
+    pub(in crate::chip::execute::contraction) fn float(self, job: FloatJob<'_>) {
         match self {
             #[cfg(target_arch = "x86_64")]
             Path::Avx512(machine) => machine.float(job),
             #[cfg(target_arch = "x86_64")]
+            Path::Avx2Vnni(machine) => machine.avx2().float(job),
+            #[cfg(target_arch = "x86_64")]
             Path::Avx2(machine) => machine.float(job),
-            Path::Portable | Path::General => portable::float(job),
+            // Every program for AArch64 may use NEON.
+            _ => portable::float(job, |_| {}),
         }
     }
 
     /// Adds the sums of integers to the results.
-    pub(super) fn integer(self, job: IntegerJob<'_>) {
+    pub(in crate::chip::execute::contraction) fn integer(self, job: IntegerJob<'_>) {
         match self {
             #[cfg(target_arch = "x86_64")]
             Path::Avx512(machine) => machine.integer(job),
             #[cfg(target_arch = "x86_64")]
+            Path::Avx2Vnni(machine) => machine.integer(job),
+            #[cfg(target_arch = "x86_64")]
             Path::Avx2(machine) => machine.integer(job),
-            Path::Portable | Path::General => portable::integer(job),
+            #[cfg(target_arch = "aarch64")]
+            Path::NeonDot(machine) => machine.integer(job),
+            #[cfg(target_arch = "aarch64")]
+            Path::Neon(machine) => machine.integer(job),
+            Path::Portable => portable::integer(job),
         }
     }
 }

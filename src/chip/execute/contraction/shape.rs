@@ -21,7 +21,7 @@ pub(super) enum Kernel {
     /// Sums of floats in the order of the tree.
     Float(Shape),
     /// Sums of integers, whose order does not matter.
-    Integer(Shape),
+    Integer(Shape, Layout),
 }
 
 /// The columns of a packet.
@@ -39,8 +39,36 @@ pub(super) struct Shape {
     pub(super) absent: bool,
     /// Weights per read.
     pub(super) period: usize,
-    /// Whether integers lie in vectors, for instructions that sum products of bytes.
-    pub(super) vectors: bool,
+}
+
+/// How the weights of integers lie: after each other, for so many bytes of a packet, the eight rows that meet them.
+///
+/// ```text
+///   packet     | take bytes | take bytes | …
+///   weights    row 0, row 1, … row 7 | row 0, row 1, … row 7 | …
+/// ```
+///
+/// A byte that holds two elements is met by two planes of rows, the first of which meets the lower elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    /// Bytes of the packet: a power of two from 16 to 64.
+    pub(super) take: usize,
+    /// Whether each weight has 16 bits instead of 8.
+    pub(super) is_wide: bool,
+}
+
+impl Layout {
+    /// Bytes of a row: 16 to 64.
+    #[inline(always)]
+    pub(super) const fn row_bytes(self) -> usize {
+        if self.is_wide { 2 * self.take } else { self.take }
+    }
+
+    /// Vectors of 64 bytes of a tile.
+    #[inline(always)]
+    pub(super) fn tile_vectors(self, shape: &Shape) -> usize {
+        shape.packet_bytes() / self.take * shape.planes() * self.row_bytes() / 8
+    }
 }
 
 impl Shape {
@@ -51,18 +79,21 @@ impl Shape {
     }
 
     /// Bytes of a packet of integers, which are the bytes of each of its [`Shape::planes`], too.
+    #[inline(always)]
     pub(super) fn packet_bytes(&self) -> usize {
         self.cells * self.element.bits() / 8
     }
 
-    /// Vectors of bytes that the integers of a packet become: two if a byte holds two of them.
+    /// Elements that a byte of a packet of integers holds.
+    #[inline(always)]
     pub(super) fn planes(&self) -> usize {
         8 / self.element.bits()
     }
 
-    /// Sums of four products each that make a column, where integers lie in vectors.
-    pub(super) fn column_words(&self) -> usize {
-        self.part / self.planes() / 4
+    /// Bytes of a packet of integers that make a column.
+    #[inline(always)]
+    pub(super) fn column_bytes(&self) -> usize {
+        self.part / self.planes()
     }
 }
 
@@ -84,16 +115,13 @@ impl Kernel {
             && reach.is_multiple_of(period)
             && reads.iter().all(|read| read.is_multiple_of(period));
         let integers = matches!(element, ElementType::I4 | ElementType::I8);
-        // A byte is in one column, and a tile is made of bytes.
-        let vectors = path.multiplies_bytes()
-            && integers
-            && matches!(command.collect_flits, 1 | 2)
-            && part >= 4 * 8 / element.bits()
-            && (period * element.bits()).is_multiple_of(8);
-        let shape = Shape { element, cells, part, columns, absent: group > cells, period, vectors };
+        let shape = Shape { element, cells, part, columns, absent: group > cells, period };
         match element {
-            _ if path == Path::General || !regular => Kernel::General,
-            _ if integers && part > 1 => Kernel::Integer(shape),
+            _ if !regular => Kernel::General,
+            // A tile is made of bytes.
+            _ if integers && matches!(command.collect_flits, 1 | 2) && period >= shape.planes() => {
+                path.layout(&shape).map_or(Kernel::General, |layout| Kernel::Integer(shape, layout))
+            }
             ElementType::Bf16 | ElementType::F8e4m3 | ElementType::F8e5m2 => Kernel::Float(shape),
             _ => Kernel::General,
         }

@@ -175,27 +175,27 @@ fn results(
 fn all_paths_give_the_same_bits() {
     let mut random = SmallRng::seed_from_u64(5);
     let paths: Vec<Path> = Path::available().collect();
-    // Cases with floats, integers, strands, and none of them.
-    let (mut floats, mut integers, mut strands, mut general) = (0, 0, 0, 0);
+    // Cases with floats, integers, all steps at once, and none of them.
+    let (mut floats, mut integers, mut whole, mut general) = (0, 0, 0, 0);
     let mut buffers: Vec<ContractionBuffers> = paths.iter().map(|_| ContractionBuffers::default()).collect();
     for case in 0..600 {
         let command = random_contraction(&mut random);
         let data = random_data(&mut random, &command);
         let at = Coordinates { chip: 0, cluster: 0, slice: random.random_range(0..2) };
-        let exact = ContractionPlan::with_path(&command, Path::General, IGNORED);
+        let exact = ContractionPlan::with_kernels(&command, None, IGNORED);
         let expected = results(&exact, &data, at, None, &mut ContractionBuffers::default());
         for (&path, buffers) in paths.iter().zip(&mut buffers) {
-            let plan = ContractionPlan::with_path(&command, path, IGNORED);
+            let plan = ContractionPlan::new(&command, path, IGNORED);
             match plan.kernel {
-                Kernel::General => general += usize::from(path != Path::General),
+                Kernel::General => general += 1,
                 Kernel::Float(_) => floats += 1,
-                Kernel::Integer(_) => integers += 1,
+                Kernel::Integer(..) => integers += 1,
             }
             for blocks in [None, Some(2 * random.random_range(1..8))] {
                 let found = results(&plan, &data, at, blocks, buffers);
-                let whole = blocks.is_none() && plan.is_whole(at, buffers) && plan.stream_live.is_always();
-                strands +=
-                    usize::from(whole && plan.nest.is_some() && matches!(plan.kernel, Kernel::Float(_)));
+                whole += usize::from(
+                    blocks.is_none() && plan.is_whole(at, buffers) && plan.stream_live.is_always(),
+                );
                 let differs =
                     found.chunks(4).zip(expected.chunks(4)).position(|(found, expected)| found != expected);
                 assert!(
@@ -209,53 +209,58 @@ fn all_paths_give_the_same_bits() {
         }
     }
     assert!(floats > 300 && integers > 300 && general > 0, "{floats} {integers} {general}");
-    let wide = paths.iter().any(|path| path.strands().is_some());
-    assert!(strands > 50 || !wide, "strands are tested where the machine has them: {strands}");
+    assert!(whole > 50, "all steps at once are tested: {whole}");
 }
 
-/// Without padding, so that all steps are sorted into chains: every element, packet and column, and chains alone and
-/// side by side.
+/// Without padding, so that all steps are sorted into chains: on every path every element, packet and column, and chains
+/// alone and side by side.
 #[test]
 fn chains_of_every_shape_give_the_same_bits() {
-    let path = Path::best();
+    let paths: Vec<Path> = Path::available().collect();
     let mut random = SmallRng::seed_from_u64(6);
-    let mut shapes = HashSet::new();
+    let mut shapes: Vec<HashSet<_>> = paths.iter().map(|_| HashSet::new()).collect();
     let (mut buffers, mut exact_buffers) = (ContractionBuffers::default(), ContractionBuffers::default());
-    for case in 0..800 {
+    for case in 0..1000 {
         let mut command = random_contraction(&mut random);
-        if command.output != I32 {
-            continue;
-        }
         (command.stream_guard, command.step_guard) = (Guard::always(5), Guard::always(2));
         command.trf.guard = Guard::always(5);
         let data = random_data(&mut random, &command);
         let at = Coordinates { chip: 0, cluster: 0, slice: 0 };
-        let plan = ContractionPlan::with_path(&command, path, IGNORED);
-        let exact = ContractionPlan::with_path(&command, Path::General, IGNORED);
+        let exact = ContractionPlan::with_kernels(&command, None, IGNORED);
         let expected = results(&exact, &data, at, None, &mut exact_buffers);
-        assert_eq!(results(&plan, &data, at, None, &mut buffers), expected, "case {case}: {command:?}");
-        if let (Kernel::Integer(shape), Some(chains)) = (plan.kernel, &plan.chains) {
+        for (&path, shapes) in paths.iter().zip(&mut shapes) {
+            let plan = ContractionPlan::new(&command, path, IGNORED);
+            let found = results(&plan, &data, at, None, &mut buffers);
+            assert_eq!(found, expected, "case {case}, {path:?}: {command:?}");
+            let (Kernel::Integer(shape, _) | Kernel::Float(shape)) = plan.kernel else { continue };
+            let Some(chains) = &plan.chains else { continue };
             let is_short = shape.period * shape.element.bits() / 8 < shape.packet_bytes();
             for group in &chains.groups {
-                let shape = (shape.element, shape.packet_bytes(), shape.column_words());
-                shapes.insert((shape, is_short, group.count.min(2)));
+                let shape = (shape.element, shape.packet_bytes(), shape.part * shape.element.bits() / 8);
+                // One alone, some with and some without a rest.
+                let count = if group.count < 5 { group.count } else { 5 + group.count % 2 };
+                shapes.insert((shape, is_short, count));
             }
         }
     }
-    if !path.multiplies_bytes() {
-        return;
-    }
-    for (element, bytes, words) in [(I4, 32, 8), (I4, 64, 16), (I8, 32, 8), (I8, 64, 16)] {
-        let words = [1, 2, 4, 8, 16].into_iter().filter(|&own| own <= words);
-        for (words, count) in words.flat_map(|words| [(words, 1), (words, 2)]) {
-            let shape = (element, bytes, words);
-            let tested = [false, true].map(|is_short| shapes.contains(&(shape, is_short, count)));
-            assert!(tested.contains(&true), "not tested: {shape:?}, {count} chains or more");
+    for (path, shapes) in paths.iter().zip(&shapes) {
+        for (element, bytes) in [I4, I8, F8e4m3, F8e5m2, Bf16].into_iter().flat_map(|e| [(e, 32), (e, 64)]) {
+            // From two bytes on. A packet has at most 32 columns.
+            for column in
+                [2, 4, 8, 16, 32, 64].into_iter().filter(|&column| (bytes / 32..=bytes).contains(&column))
+            {
+                let shape = (element, bytes, column);
+                let is_tested = shapes.iter().any(|&(own, _, count)| own == shape && count > 1);
+                assert!(is_tested, "{path:?} is not tested: {element}, {bytes} bytes, columns of {column}");
+            }
+            let all = shapes.iter().filter(|((e, b, _), ..)| (*e, *b) == (element, bytes));
+            let short: HashSet<_> = all.clone().map(|&(_, is_short, _)| is_short).collect();
+            let counts: HashSet<_> = all.map(|&(_, _, count)| count).collect();
+            assert!(
+                short.len() == 2 && counts.contains(&1) && counts.len() > 4,
+                "{path:?}, {element}, {bytes} bytes: {short:?}, {counts:?}"
+            );
         }
-        let has = |short| {
-            shapes.iter().any(|&((e, b, _), is_short, _)| (e, b, is_short) == (element, bytes, short))
-        };
-        assert!(has(false) && has(true), "not tested: {element}, {bytes} bytes, short and long reads");
     }
 }
 
@@ -293,7 +298,7 @@ fn sums_of_nan_have_one_code() {
     let starts = (0..20).map(|packet| packet * 64).collect();
     let data = Data { trf, bytes: codes(20 * 32, 5), starts };
     for path in Path::available() {
-        let plan = ContractionPlan::with_path(&command, path, IGNORED);
+        let plan = ContractionPlan::new(&command, path, IGNORED);
         let at = Coordinates { chip: 0, cluster: 0, slice: 0 };
         let found = results(&plan, &data, at, None, &mut ContractionBuffers::default());
         let nan = f32::NAN.to_le_bytes();

@@ -1,6 +1,7 @@
 //! The weights of a slice, laid out for the kernels.
 
-use super::shape::{BLOCK, Kernel, Shape};
+use super::path::Path;
+use super::shape::{BLOCK, Kernel, Layout, Shape};
 use super::tree::Lanes;
 use super::widen::{to_floats, widen};
 use crate::chip::memory::place::Coordinates;
@@ -10,13 +11,7 @@ use crate::command::TrfRegion;
 use crate::mapping::guard::rows::{LiveRows, Liveness};
 use crate::scalar::ElementType;
 
-/// Two cells of eight rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(align(32))]
-pub(super) struct Pairs(pub(super) [[i16; 2]; 8]);
-
-/// Signed bytes that meet a packet, of one row. Where a packet is half a vector: of row `k` and, in the second half, of
-/// row `k + 4`.
+/// Bytes of rows that meet a packet: see [`Layout`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(align(64))]
 pub(super) struct Vector(pub(super) [u8; 64]);
@@ -26,9 +21,7 @@ pub(super) struct Vector(pub(super) [u8; 64]);
 pub(super) struct Weights {
     /// Per cell of each tile, for [`Kernel::Float`].
     pub(super) floats: Vec<Lanes>,
-    /// For [`Kernel::Integer`] without vectors.
-    pub(super) pairs: Vec<Pairs>,
-    /// For [`Kernel::Integer`] with vectors.
+    /// For [`Kernel::Integer`].
     pub(super) vectors: Vec<Vector>,
     /// Which tiles have no dead weight. Empty: all.
     pub(super) whole: Vec<bool>,
@@ -43,7 +36,6 @@ pub(super) struct Weights {
     live: Vec<bool>,
     packed: Vec<Row>,
     row: Vec<f32>,
-    words: Vec<u8>,
 }
 
 /// What is to be read of a register file.
@@ -55,10 +47,12 @@ pub(super) struct Wanted {
     pub(super) lanes: bool,
     /// Whether padding is looked at.
     pub(super) padding: bool,
+    /// The instructions.
+    pub(super) path: Path,
 }
 
-/// The elements of a row of the register file. Dead rows have none.
-type Rows<'a> = [Option<&'a [u8]>];
+/// The elements of each row of the register file. Dead rows have none.
+pub(super) type Rows<'a> = [Option<&'a [u8]>; 8];
 
 impl Weights {
     /// Reads the register file of a slice.
@@ -68,7 +62,7 @@ impl Weights {
         guard: &LiveRows,
         at: Coordinates,
         kernel: &Kernel,
-        Wanted { reach, lanes, padding }: Wanted,
+        Wanted { reach, lanes, padding, path }: Wanted,
     ) {
         let all = region.row_elements;
         self.lanes.clear();
@@ -149,15 +143,11 @@ impl Weights {
         match kernel {
             Kernel::General => {}
             Kernel::Float(shape) => {
-                self.lay_out_floats(shape, all, &rows);
+                self.lay_out_floats(path, shape, all, &rows);
                 self.find_whole(shape.period);
             }
-            Kernel::Integer(shape) => {
-                if shape.vectors {
-                    self.lay_out_vectors(shape, all, &rows);
-                } else {
-                    self.lay_out_pairs(shape, all, &rows);
-                }
+            Kernel::Integer(shape, layout) => {
+                self.lay_out_integers((shape, *layout), all, &rows);
                 self.find_whole(shape.period);
             }
         }
@@ -179,24 +169,13 @@ impl Weights {
         self.whole.extend(tiles.map(|tile| tile.iter().all(|mask| *mask == [u32::MAX; 8])));
     }
 
-    fn lay_out_floats(&mut self, shape: &Shape, elements: usize, rows: &Rows<'_>) {
-        self.floats.clear();
+    fn lay_out_floats(&mut self, path: Path, shape: &Shape, elements: usize, rows: &Rows<'_>) {
         self.floats.resize(elements / shape.period * shape.tile(), [0.0; 8]);
-        let size = shape.element.bits() / 8;
+        if rows.contains(&None) {
+            self.floats.fill([0.0; 8]);
+        }
         if shape.period >= BLOCK {
-            // Eight cells of eight rows at a time.
-            for (block, cells) in self.floats.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
-                let mut floats = [[0.0; BLOCK]; 8];
-                for (floats, bytes) in floats.iter_mut().zip(rows) {
-                    if let Some(bytes) = bytes {
-                        widen(shape.element, &bytes[block * BLOCK * size..][..BLOCK * size], floats);
-                    }
-                }
-                for (k, lanes) in cells.iter_mut().enumerate() {
-                    *lanes = floats.map(|row| row[k]);
-                }
-            }
-            return;
+            return path.lay_out_floats(shape.element, rows, &mut self.floats);
         }
         for (number, bytes) in rows.iter().enumerate().filter_map(|(row, bytes)| Some((row, (*bytes)?))) {
             to_floats(shape.element, bytes, elements, &mut self.row);
@@ -208,66 +187,70 @@ impl Weights {
         }
     }
 
-    fn lay_out_vectors(&mut self, shape: &Shape, elements: usize, rows: &Rows<'_>) {
-        let (planes, packet) = (shape.planes(), shape.packet_bytes());
-        let per_plane = packet / 8;
-        let tiles = elements / shape.period;
-        self.vectors.clear();
-        self.vectors.resize(tiles * planes * per_plane, Vector([0; 64]));
+    fn lay_out_integers(&mut self, (shape, layout): (&Shape, Layout), elements: usize, rows: &Rows<'_>) {
+        let (planes, row_bytes) = (shape.planes(), layout.row_bytes());
+        let (tiles, per_tile) = (elements / shape.period, layout.tile_vectors(shape));
+        self.vectors.resize(tiles * per_tile, Vector([0; 64]));
+        if rows.contains(&None) {
+            self.vectors.fill(Vector([0; 64]));
+        }
         // Bytes of the register file that make a row of a tile. Short reads are repeated.
         let stored = shape.period / planes;
         for (row, bytes) in rows.iter().enumerate().filter_map(|(row, bytes)| Some((row, (*bytes)?))) {
-            let (first, half) = (row % per_plane, row / per_plane * packet);
-            let tiles = self.vectors.chunks_exact_mut(planes * per_plane);
-            if (planes, stored) == (1, 64) {
-                tiles.zip(bytes.as_chunks().0).for_each(|(tile, bytes)| tile[first].0 = *bytes);
-                continue;
-            }
-            let mut codes = [0; 64];
-            for (tile, bytes) in tiles.zip(bytes.chunks_exact(stored)) {
-                repeat(bytes, &mut codes);
-                for (plane, vectors) in tile.chunks_exact_mut(per_plane).enumerate() {
-                    // The low nibble comes first.
-                    let shift = if planes == 1 { [0, 0] } else { [4 * (1 - plane), 4] };
-                    let place = &mut vectors[first].0[half..][..packet];
-                    for (place, &code) in place.iter_mut().zip(&codes) {
-                        *place = ((code << shift[0]) as i8 >> shift[1]) as u8;
-                    }
+            let mut repeated = [0; 64];
+            for (tile, mut bytes) in self.vectors.chunks_exact_mut(per_tile).zip(bytes.chunks_exact(stored)) {
+                if stored < shape.packet_bytes() {
+                    repeat(bytes, &mut repeated);
+                    bytes = &repeated[..shape.packet_bytes()];
+                }
+                // Of each plane of each part of the packet, the eight rows.
+                let parts = bytes.chunks_exact(layout.take);
+                let parts = parts.flat_map(|part| (0..planes).map(move |plane| (part, plane)));
+                for (rows, (part, plane)) in tile.chunks_exact_mut(row_bytes / 8).zip(parts) {
+                    let place = &mut rows[row * row_bytes / 64].0[row * row_bytes % 64..][..row_bytes];
+                    lay_out(part, (planes, plane), layout.is_wide, place);
                 }
             }
         }
     }
+}
 
-    fn lay_out_pairs(&mut self, shape: &Shape, elements: usize, rows: &Rows<'_>) {
-        let tiles = elements / shape.period;
-        let cells = shape.tile();
-        let len = tiles * cells;
-        // Bytes of each row, tile after tile.
-        self.words.clear();
-        self.words.resize(8 * len, 0);
-        for (words, bytes) in self.words.chunks_exact_mut(len.max(1)).zip(rows) {
-            let Some(bytes) = bytes else { continue };
-            match shape.element {
-                ElementType::I4 => unpack(bytes, words),
-                _ => words[..elements].copy_from_slice(bytes),
-            }
-            if shape.period < cells {
-                // Backwards, so that nothing is overwritten before it was copied.
-                for to in (0..len).rev() {
-                    words[to] = words[to / cells * shape.period + to % shape.period];
-                }
+/// Widens rows, eight cells at a time. `transpose` makes cells of rows.
+#[inline(always)]
+pub(super) fn lay_out_floats(
+    element: ElementType,
+    rows: &Rows<'_>,
+    floats: &mut [Lanes],
+    transpose: impl Fn(&[[f32; BLOCK]; 8]) -> [Lanes; BLOCK],
+) {
+    let size = element.bits() / 8 * BLOCK;
+    let mut block = [[0.0; BLOCK]; 8];
+    for (number, cells) in floats.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
+        for (floats, bytes) in block.iter_mut().zip(rows) {
+            if let Some(bytes) = bytes {
+                widen(element, &bytes[number * size..][..size], floats);
             }
         }
-        let rows: [&[[u8; 2]]; 8] = core::array::from_fn(|row| self.words[row * len..][..len].as_chunks().0);
-        self.pairs.clear();
-        self.pairs.resize(len / 2, Pairs([[0; 2]; 8]));
-        for (k, pairs) in self.pairs.iter_mut().enumerate() {
-            pairs
-                .0
-                .iter_mut()
-                .zip(rows)
-                .for_each(|(pair, row)| *pair = row[k].map(|byte| i16::from(byte as i8)));
-        }
+        *cells = transpose(&block);
+    }
+}
+
+/// Puts a plane of elements in its place.
+#[inline(always)]
+fn lay_out(bytes: &[u8], plane: (usize, usize), is_wide: bool, place: &mut [u8]) {
+    let element = |byte: u8| match plane {
+        (1, _) => byte as i8,
+        // The low nibble comes first.
+        (_, 0) => (byte << 4) as i8 >> 4,
+        _ => byte as i8 >> 4,
+    };
+    if !is_wide && plane.0 == 1 {
+        place.copy_from_slice(bytes);
+    } else if is_wide {
+        let places = place.as_chunks_mut().0.iter_mut();
+        places.zip(bytes).for_each(|(place, &byte)| *place = i16::from(element(byte)).to_le_bytes());
+    } else {
+        place.iter_mut().zip(bytes).for_each(|(place, &byte)| *place = element(byte) as u8);
     }
 }
 
@@ -283,11 +266,4 @@ fn repeat(bytes: &[u8], output: &mut [u8; 64]) {
         }
     };
     output.as_chunks_mut::<8>().0.fill(pattern);
-}
-
-/// Elements of four bits as bytes.
-fn unpack(nibbles: &[u8], bytes: &mut [u8]) {
-    for (pair, &byte) in bytes.as_chunks_mut::<2>().0.iter_mut().zip(nibbles) {
-        *pair = [((byte << 4) as i8 >> 4) as u8, (byte as i8 >> 4) as u8];
-    }
 }

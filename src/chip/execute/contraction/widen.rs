@@ -2,7 +2,6 @@
 //!
 //! The loops are without branches so that the compiler uses whatever vectors the caller has.
 
-use super::shape::CELLS;
 use crate::chip::memory::row::nibble;
 use crate::scalar::{ElementType, convert_block};
 
@@ -66,17 +65,14 @@ const fn power_of_two(exponent: u32) -> f32 {
     f32::from_bits((exponent + 127) << 23)
 }
 
-/// Widens a packet of `i8` or `i4`.
+/// Widens a packet of bytes, or of two elements per byte the lower or the upper ones.
 #[inline(always)]
-pub(super) fn to_words(element: ElementType, bytes: &[u8], words: &mut [i16; CELLS]) {
-    if element == ElementType::I4 {
-        for (pair, &byte) in words.as_chunks_mut::<2>().0.iter_mut().zip(bytes) {
-            *pair = [i16::from((byte << 4) as i8 >> 4), i16::from(byte as i8 >> 4)];
-        }
-    } else {
-        for (word, &byte) in words.iter_mut().zip(bytes) {
-            *word = i16::from(byte as i8);
-        }
+pub(super) fn to_words(planes: usize, plane: usize, bytes: &[u8], words: &mut [i16]) {
+    let words = words.iter_mut().zip(bytes);
+    match (planes, plane) {
+        (1, _) => words.for_each(|(word, &byte)| *word = i16::from(byte as i8)),
+        (_, 0) => words.for_each(|(word, &byte)| *word = i16::from((byte << 4) as i8 >> 4)),
+        _ => words.for_each(|(word, &byte)| *word = i16::from(byte as i8 >> 4)),
     }
 }
 
@@ -100,20 +96,17 @@ mod tests {
         let mut floats = vec![0.0; 1 << 16];
         widen(ElementType::Bf16, &pairs, &mut floats);
         assert!((0..1 << 16).all(|k| floats[k].to_bits() == (k as u32) << 16));
-        for start in [0, 128] {
-            let mut words = [0; CELLS];
-            to_words(ElementType::I8, &codes[start..start + 128], &mut words);
-            let expected: [i16; 128] = core::array::from_fn(|k| i16::from((start + k) as u8 as i8));
-            assert_eq!(words, expected);
-        }
+        let mut words = [0; 256];
+        to_words(1, 0, &codes, &mut words);
+        assert_eq!(words, core::array::from_fn(|k| i16::from(k as u8 as i8)));
         for part in codes.chunks(64) {
-            let (mut words, mut floats) = ([0; CELLS], vec![]);
-            to_words(ElementType::I4, part, &mut words);
+            let (mut words, mut floats) = ([[0; 64]; 2], vec![]);
+            words.iter_mut().enumerate().for_each(|(plane, words)| to_words(2, plane, part, words));
             to_floats(ElementType::I4, part, 128, &mut floats);
             for k in 0..128 {
                 let code = i16::from(nibble(part, k));
                 let value = if code < 8 { code } else { code - 16 };
-                assert_eq!(words[k], value);
+                assert_eq!(words[k % 2][k / 2], value);
                 assert_eq!(floats[k], f32::from(value));
             }
         }

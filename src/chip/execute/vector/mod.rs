@@ -141,7 +141,7 @@ impl Default for VectorBuffers {
 
 impl VectorPlan {
     /// Prepares a program for a stream of this shape.
-    pub(crate) fn new(vector: &Vector, before: StreamShape) -> Self {
+    pub(crate) fn new(vector: &Vector, before: StreamShape, path: Path) -> Self {
         let (mut parts, mut tensors) = (Vec::new(), Vec::new());
         let mut across: Option<(InterPlan, Vec<Part>)> = None;
         let mut shape = before;
@@ -217,7 +217,7 @@ impl VectorPlan {
             shape = next;
         }
         let live = LiveRows::new(&vector.guard, 4, before.lanes);
-        Self { parts, across, tensors, live, end: shape, path: Path::best() }
+        Self { parts, across, tensors, live, end: shape, path }
     }
 
     /// Which lanes of the incoming stream hold an element.

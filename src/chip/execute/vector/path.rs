@@ -1,9 +1,8 @@
-//! Which instructions the operators use. All give the same bits: the loops are those of [`super::lanes`].
+//! What the operators do on each path: the loops of [`super::lanes`], compiled for its instructions.
 
 use super::lanes::{self, Lanes, Offsets};
 use super::stream::Lane;
-#[cfg(target_arch = "x86_64")]
-use super::x86::{Avx2, Avx512};
+pub(super) use crate::chip::execute::path::Path;
 use crate::command::{BinaryArgMode, BinaryOperator, FpTernaryOp, FpUnaryOp, ReduceOperator, TernaryArgMode};
 
 /// What lanes become.
@@ -32,42 +31,18 @@ pub(super) enum LaneJob<'a> {
     FloatToFixed(u32),
 }
 
-/// The instructions that are used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Path {
-    /// What the program was compiled for.
-    Portable,
-    /// AVX2.
-    #[cfg(target_arch = "x86_64")]
-    Avx2(Avx2),
-    /// AVX-512.
-    #[cfg(target_arch = "x86_64")]
-    Avx512(Avx512),
-}
-
 impl Path {
-    /// The paths that this machine has, the fastest first.
-    pub(super) fn available() -> impl Iterator<Item = Path> {
-        #[cfg(target_arch = "x86_64")]
-        let own = Avx512::detect().map(Path::Avx512).into_iter().chain(Avx2::detect().map(Path::Avx2));
-        #[cfg(not(target_arch = "x86_64"))]
-        let own = core::iter::empty();
-        own.chain([Path::Portable])
-    }
-
-    /// The fastest path of this machine.
-    pub(super) fn best() -> Path {
-        Path::available().next().unwrap_or(Path::Portable)
-    }
-
     /// Does it.
-    pub(super) fn run(self, job: Job<'_>, lanes: &mut [Lane]) {
+    pub(in crate::chip::execute::vector) fn run(self, job: Job<'_>, lanes: &mut [Lane]) {
         match self {
-            Path::Portable => portable(job, lanes),
-            #[cfg(target_arch = "x86_64")]
-            Path::Avx2(machine) => machine.run(job, lanes),
             #[cfg(target_arch = "x86_64")]
             Path::Avx512(machine) => machine.run(job, lanes),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx2Vnni(machine) => machine.avx2().run(job, lanes),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx2(machine) => machine.run(job, lanes),
+            // Every program for AArch64 may use NEON.
+            _ => portable(job, lanes),
         }
     }
 }

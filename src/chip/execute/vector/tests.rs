@@ -391,6 +391,7 @@ fn blocks_agree_with_elements() {
     let (mut buffers, mut output) = (VectorBuffers::default(), Row::new(ElementType::I8));
     let at = Coordinates { chip: 0, cluster: 0, slice: 0 };
     let (mut some, mut reduces, mut first) = (0, 0, [0; 2]);
+    let paths: Vec<Path> = Path::available().collect();
     for case in 0..12_000 {
         // Now and then more than a block.
         let time = if case % 1000 == 0 { 600 } else { random.random_range(1..13) };
@@ -403,7 +404,8 @@ fn blocks_agree_with_elements() {
         let line = Line { unit: 0, address: 0, position: 0, stride: 1, len: VRF };
         row(&vrf).write(0, &mut unit.vrf, line, 0);
         let vector = program(&mut random, time);
-        let plan = VectorPlan::new(&vector, StreamShape { element: ElementType::F32, time, lanes: 8 });
+        let shape = StreamShape { element: ElementType::F32, time, lanes: 8 };
+        let plan = VectorPlan::new(&vector, shape, paths[case % paths.len()]);
         let mut stream = row(&input);
         if stream.flags().is_none() {
             let mut in_place = Row::new(ElementType::I8);

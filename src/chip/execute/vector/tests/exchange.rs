@@ -90,7 +90,11 @@ fn slices_agree_with_elements() {
             }
         }
         let vector = sum_of(op, units, steps, copies, guard);
-        let plan = VectorPlan::new(&vector, StreamShape { element: ElementType::F32, time: TIME, lanes: 8 });
+        let plan = VectorPlan::new(
+            &vector,
+            StreamShape { element: ElementType::F32, time: TIME, lanes: 8 },
+            Path::best(),
+        );
         assert!(plan.crosses_slices());
         // Of the slices that have a stream, some have holes.
         let (absent, holes) = (pick(&mut random, &[0, 30, 85]), pick(&mut random, &[0, 40]));

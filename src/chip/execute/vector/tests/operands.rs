@@ -45,7 +45,7 @@ fn exchange() -> VectorStep {
 fn plan(steps: Vec<VectorStep>, time: usize) -> VectorPlan {
     let mut vector = Vector::new(ElementType::F32, Guard::always(5));
     vector.steps.extend(steps);
-    VectorPlan::new(&vector, StreamShape { element: ElementType::F32, time, lanes: 8 })
+    VectorPlan::new(&vector, StreamShape { element: ElementType::F32, time, lanes: 8 }, Path::best())
 }
 
 /// A slice whose VRF holds the number of each element, but for these.

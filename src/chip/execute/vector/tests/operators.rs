@@ -200,7 +200,11 @@ fn reduces() {
         let own = IntraSliceReduce { op, guard: Guard::always(5), kept, reduced, time: 1, slots: 1 };
         let mut vector = Vector::new(ElementType::F32, Guard::always(5));
         vector.steps.extend([VectorStep::Split, VectorStep::IntraSliceReduce(Box::new(own))]);
-        let plan = VectorPlan::new(&vector, StreamShape { element: ElementType::F32, time: 1, lanes: 8 });
+        let plan = VectorPlan::new(
+            &vector,
+            StreamShape { element: ElementType::F32, time: 1, lanes: 8 },
+            Path::best(),
+        );
         let mut input = row(&[Some(x), Some(x), Some(x), None, Some(y), Some(y), None, Some(y)]);
         let (mut buffers, mut output) = (VectorBuffers::default(), Row::new(ElementType::I8));
         let at = Coordinates { chip: 0, cluster: 0, slice: 0 };

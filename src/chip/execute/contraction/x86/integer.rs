@@ -1,0 +1,308 @@
+//! Integers with AVX2, AVX-VNNI and AVX-512 VNNI.
+//!
+//! AVX2 sums two products of 16 bits, exact for every pair of bytes. VNNI sums four products of an unsigned and a signed
+//! byte, so that the stream is made unsigned.
+
+use super::super::integer::{Dots, WORDS, integer};
+use super::super::job::IntegerJob;
+use super::super::shape::Layout;
+use super::super::weights::Vector;
+use super::prefetch;
+use crate::chip::execute::path::{Avx2, Avx2Vnni, Avx512};
+use core::arch::x86_64::*;
+
+impl Avx2 {
+    /// Adds the sums of the steps, wrapping.
+    pub(in super::super) fn integer(self, job: IntegerJob<'_>) {
+        // SAFETY: the function needs AVX2, which the machine has, as `self` exists.
+        unsafe { integer_avx2(self, job) }
+    }
+}
+
+impl Avx2Vnni {
+    /// Adds the sums of the steps, wrapping.
+    pub(in super::super) fn integer(self, job: IntegerJob<'_>) {
+        // SAFETY: the function needs AVX2 and AVX-VNNI, which the machine has, as `self` exists.
+        unsafe { integer_avx2_vnni(self, job) }
+    }
+}
+
+impl Avx512 {
+    /// Adds the sums of the steps, wrapping.
+    pub(in super::super) fn integer(self, job: IntegerJob<'_>) {
+        // SAFETY: the function needs AVX-512 F, BW, DQ, VL and VNNI, which the machine has, as `self` exists.
+        unsafe { integer_avx512(self, job) }
+    }
+}
+
+#[target_feature(enable = "avx2")]
+fn integer_avx2(machine: Avx2, job: IntegerJob<'_>) {
+    integer::<_, 2, 4>(machine, job);
+}
+
+#[target_feature(enable = "avx2,avxvnni")]
+fn integer_avx2_vnni(machine: Avx2Vnni, job: IntegerJob<'_>) {
+    match job.layout {
+        Avx2::LAYOUT => integer::<_, 2, 4>(machine.avx2(), job),
+        _ => integer::<_, 2, 4>(machine, job),
+    }
+}
+
+#[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+fn integer_avx512(machine: Avx512, job: IntegerJob<'_>) {
+    match job.layout {
+        Avx2::LAYOUT => integer::<_, 2, 4>(machine.avx2(), job),
+        Half::LAYOUT => integer::<_, 4, 4>(Half(machine), job),
+        _ => integer::<_, 4, 4>(machine, job),
+    }
+}
+
+/// AVX-512 VNNI in vectors of half the size, for packets of one flit.
+#[derive(Clone, Copy)]
+pub(in super::super) struct Half(Avx512);
+
+impl Dots for Avx2 {
+    const LAYOUT: Layout = Layout { take: 16, is_wide: true };
+    const WORD: usize = 2;
+    const IS_UNSIGNED: bool = false;
+    type Stream = __m256i;
+    type Sums = __m256i;
+
+    #[inline(always)]
+    fn prefetch(self, byte: &u8) {
+        prefetch(byte);
+    }
+
+    #[inline(always)]
+    fn zero(self) -> __m256i {
+        // SAFETY: the machine has AVX2, as `self` exists.
+        unsafe { _mm256_setzero_si256() }
+    }
+
+    #[inline(always)]
+    fn stream<const PLANES: usize>(self, packet: &[u8], plane: usize) -> __m256i {
+        let packet: &[u8; 16] = packet.first_chunk().expect("packets are made of vectors");
+        // SAFETY: the machine has AVX2, as `self` exists; the reference is valid for reads of its 16 bytes, and the load
+        // needs no alignment.
+        unsafe {
+            let words = _mm256_cvtepi8_epi16(_mm_loadu_si128(packet.as_ptr().cast()));
+            match (PLANES, plane) {
+                (1, _) => words,
+                (_, 0) => _mm256_srai_epi16::<12>(_mm256_slli_epi16::<12>(words)),
+                _ => _mm256_srai_epi16::<4>(words),
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn add(self, sums: __m256i, stream: __m256i, weights: &[Vector], row: usize) -> __m256i {
+        let weights = half_of(weights, row);
+        // SAFETY: the machine has AVX2, as `self` exists; the reference is valid for reads of its 32 bytes, and the load
+        // needs no alignment.
+        unsafe {
+            let weights = _mm256_loadu_si256(weights.as_ptr().cast());
+            _mm256_add_epi32(sums, _mm256_madd_epi16(stream, weights))
+        }
+    }
+
+    #[inline(always)]
+    fn words(self, rows: [__m256i; 4]) -> [[i32; 4]; WORDS] {
+        // SAFETY: the machine has AVX2, as `self` exists.
+        unsafe { words_256(rows) }
+    }
+}
+
+impl Dots for Avx2Vnni {
+    const LAYOUT: Layout = Layout { take: 32, is_wide: false };
+    const WORD: usize = 4;
+    const IS_UNSIGNED: bool = true;
+    type Stream = __m256i;
+    type Sums = __m256i;
+
+    #[inline(always)]
+    fn prefetch(self, byte: &u8) {
+        prefetch(byte);
+    }
+
+    #[inline(always)]
+    fn zero(self) -> __m256i {
+        self.avx2().zero()
+    }
+
+    #[inline(always)]
+    fn stream<const PLANES: usize>(self, packet: &[u8], plane: usize) -> __m256i {
+        // SAFETY: the machine has AVX2, as `self` exists.
+        unsafe { unsigned_256::<PLANES>(packet, plane) }
+    }
+
+    #[inline(always)]
+    fn add(self, sums: __m256i, stream: __m256i, weights: &[Vector], row: usize) -> __m256i {
+        let weights = half_of(weights, row);
+        // SAFETY: the machine has AVX-VNNI, as `self` exists; the reference is valid for reads of its 32 bytes, and the
+        // load needs no alignment.
+        unsafe { _mm256_dpbusd_avx_epi32(sums, stream, _mm256_loadu_si256(weights.as_ptr().cast())) }
+    }
+
+    #[inline(always)]
+    fn words(self, rows: [__m256i; 4]) -> [[i32; 4]; WORDS] {
+        self.avx2().words(rows)
+    }
+}
+
+impl Dots for Half {
+    const LAYOUT: Layout = Avx2Vnni::LAYOUT;
+    const WORD: usize = 4;
+    const IS_UNSIGNED: bool = true;
+    type Stream = __m256i;
+    type Sums = __m256i;
+
+    #[inline(always)]
+    fn prefetch(self, byte: &u8) {
+        prefetch(byte);
+    }
+
+    #[inline(always)]
+    fn zero(self) -> __m256i {
+        self.0.avx2().zero()
+    }
+
+    #[inline(always)]
+    fn stream<const PLANES: usize>(self, packet: &[u8], plane: usize) -> __m256i {
+        // SAFETY: the machine has AVX2, as `self` exists.
+        unsafe { unsigned_256::<PLANES>(packet, plane) }
+    }
+
+    #[inline(always)]
+    fn add(self, sums: __m256i, stream: __m256i, weights: &[Vector], row: usize) -> __m256i {
+        let weights = half_of(weights, row);
+        // SAFETY: the machine has AVX-512 VL and VNNI, as `self` exists; the reference is valid for reads of its 32
+        // bytes, and the load needs no alignment.
+        unsafe { _mm256_dpbusd_epi32(sums, stream, _mm256_loadu_si256(weights.as_ptr().cast())) }
+    }
+
+    #[inline(always)]
+    fn words(self, rows: [__m256i; 4]) -> [[i32; 4]; WORDS] {
+        self.0.avx2().words(rows)
+    }
+}
+
+impl Dots for Avx512 {
+    const LAYOUT: Layout = Layout { take: 64, is_wide: false };
+    const WORD: usize = 4;
+    const IS_UNSIGNED: bool = true;
+    type Stream = __m512i;
+    type Sums = __m512i;
+
+    #[inline(always)]
+    fn prefetch(self, byte: &u8) {
+        prefetch(byte);
+    }
+
+    #[inline(always)]
+    fn zero(self) -> __m512i {
+        // SAFETY: the machine has AVX-512 F, as `self` exists.
+        unsafe { _mm512_setzero_si512() }
+    }
+
+    #[inline(always)]
+    fn stream<const PLANES: usize>(self, packet: &[u8], plane: usize) -> __m512i {
+        let packet: &[u8; 64] = packet.first_chunk().expect("packets are made of vectors");
+        // SAFETY: the machine has AVX-512 F and BW, as `self` exists; the reference is valid for reads of its 64 bytes,
+        // and the load needs no alignment.
+        unsafe {
+            let codes = _mm512_loadu_si512(packet.as_ptr().cast());
+            let low = _mm512_set1_epi8(15);
+            // Adding half of the range flips the sign bit.
+            match (PLANES, plane) {
+                (1, _) => _mm512_xor_si512(codes, _mm512_set1_epi8(-128)),
+                (_, 0) => _mm512_xor_si512(_mm512_and_si512(codes, low), _mm512_set1_epi8(8)),
+                _ => {
+                    let upper = _mm512_and_si512(_mm512_srli_epi16::<4>(codes), low);
+                    _mm512_xor_si512(upper, _mm512_set1_epi8(8))
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn add(self, sums: __m512i, stream: __m512i, weights: &[Vector], row: usize) -> __m512i {
+        // SAFETY: the machine has AVX-512 F and VNNI, as `self` exists; the reference is valid for reads of its 64 bytes,
+        // and the load needs no alignment.
+        unsafe { _mm512_dpbusd_epi32(sums, stream, _mm512_loadu_si512(weights[row].0.as_ptr().cast())) }
+    }
+
+    #[inline(always)]
+    fn words(self, rows: [__m512i; 4]) -> [[i32; 4]; WORDS] {
+        let [a, b, c, d] = rows;
+        let mut words = [[0; 4]; WORDS];
+        // SAFETY: the machine has AVX-512 F and DQ, as `self` exists; a word is valid for writes of its 16 bytes, and
+        // stores need no alignment.
+        unsafe {
+            let (ab, cd) = (_mm512_unpacklo_epi32(a, b), _mm512_unpacklo_epi32(c, d));
+            let (ab_high, cd_high) = (_mm512_unpackhi_epi32(a, b), _mm512_unpackhi_epi32(c, d));
+            // Word `k` of each quarter, of the four rows.
+            let transposed = [
+                _mm512_unpacklo_epi64(ab, cd),
+                _mm512_unpackhi_epi64(ab, cd),
+                _mm512_unpacklo_epi64(ab_high, cd_high),
+                _mm512_unpackhi_epi64(ab_high, cd_high),
+            ];
+            for (k, all) in transposed.into_iter().enumerate() {
+                _mm_storeu_si128(words[k].as_mut_ptr().cast(), _mm512_castsi512_si128(all));
+                _mm_storeu_si128(words[k + 4].as_mut_ptr().cast(), _mm512_extracti32x4_epi32::<1>(all));
+                _mm_storeu_si128(words[k + 8].as_mut_ptr().cast(), _mm512_extracti32x4_epi32::<2>(all));
+                _mm_storeu_si128(words[k + 12].as_mut_ptr().cast(), _mm512_extracti32x4_epi32::<3>(all));
+            }
+        }
+        words
+    }
+}
+
+/// The weights of a row, where two share a vector.
+#[inline(always)]
+fn half_of(weights: &[Vector], row: usize) -> &[u8; 32] {
+    &weights[row / 2].0.as_chunks().0[row % 2]
+}
+
+/// 32 bytes of a packet with half of the range added to each element.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn unsigned_256<const PLANES: usize>(packet: &[u8], plane: usize) -> __m256i {
+    let packet: &[u8; 32] = packet.first_chunk().expect("packets are made of vectors");
+    // SAFETY: the reference is valid for reads of its 32 bytes; the load needs no alignment.
+    let codes = unsafe { _mm256_loadu_si256(packet.as_ptr().cast()) };
+    let low = _mm256_set1_epi8(15);
+    // Adding half of the range flips the sign bit.
+    match (PLANES, plane) {
+        (1, _) => _mm256_xor_si256(codes, _mm256_set1_epi8(-128)),
+        (_, 0) => _mm256_xor_si256(_mm256_and_si256(codes, low), _mm256_set1_epi8(8)),
+        _ => {
+            let upper = _mm256_and_si256(_mm256_srli_epi16::<4>(codes), low);
+            _mm256_xor_si256(upper, _mm256_set1_epi8(8))
+        }
+    }
+}
+
+/// The words of four rows, word after word.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn words_256([a, b, c, d]: [__m256i; 4]) -> [[i32; 4]; WORDS] {
+    let (ab, cd) = (_mm256_unpacklo_epi32(a, b), _mm256_unpacklo_epi32(c, d));
+    let (ab_high, cd_high) = (_mm256_unpackhi_epi32(a, b), _mm256_unpackhi_epi32(c, d));
+    // Word `k` of each half, of the four rows.
+    let transposed = [
+        _mm256_unpacklo_epi64(ab, cd),
+        _mm256_unpackhi_epi64(ab, cd),
+        _mm256_unpacklo_epi64(ab_high, cd_high),
+        _mm256_unpackhi_epi64(ab_high, cd_high),
+    ];
+    let mut words = [[0; 4]; WORDS];
+    for (k, both) in transposed.into_iter().enumerate() {
+        // SAFETY: a word is valid for writes of its 16 bytes; stores need no alignment.
+        unsafe {
+            _mm_storeu_si128(words[k].as_mut_ptr().cast(), _mm256_castsi256_si128(both));
+            _mm_storeu_si128(words[k + 4].as_mut_ptr().cast(), _mm256_extracti128_si256::<1>(both));
+        }
+    }
+    words
+}
