@@ -188,26 +188,19 @@ impl<Row: M, Time: M, Packet: M, OutTime: M, OutPacket: M>
 
     /// Using it refuses mappings that fit neither kind, with the message of the kind that fits better.
     pub const CHECK: () = {
-        if let [None, None] = Self::KINDS {
-            refuse_both(
-                &Self::request(AccumulationKind::Interleaved),
-                &Self::request(AccumulationKind::Sequential),
+        if let [None, None] = Self::KINDS
+            && let (Err(interleaved), Err(sequential)) = (
+                derive_accumulate(&Self::request(AccumulationKind::Interleaved)),
+                derive_accumulate(&Self::request(AccumulationKind::Sequential)),
             )
+        {
+            if progress(&sequential) > progress(&interleaved) {
+                sequential.refuse()
+            } else {
+                interleaved.refuse()
+            }
         }
     };
-}
-
-/// Stops const evaluation with the message of the kind that fits better.
-const fn refuse_both(interleaved: &AccumulateRequest, sequential: &AccumulateRequest) {
-    if let (Err(interleaved), Err(sequential)) =
-        (derive_accumulate(interleaved), derive_accumulate(sequential))
-    {
-        if progress(&sequential) > progress(&interleaved) {
-            sequential.refuse()
-        } else {
-            interleaved.refuse()
-        }
-    }
 }
 
 /// The configuration of one of the [`AccumulatePlan::KINDS`]. Stops the call whose mappings fit the other kind only.
