@@ -231,6 +231,11 @@ impl<'a> Moves<'a> {
         runs > 1 && units.saturating_mul(self.hull(Side::Source)) / 1024 <= runs.saturating_mul(16)
     }
 
+    /// Whether nothing moves.
+    fn is_empty(&self) -> bool {
+        self.loops.iter().any(|l| l.size == 0)
+    }
+
     /// Whether all elements are one run on both sides, from the first element of the source on.
     pub(crate) fn is_single_run(&self) -> bool {
         let is_run = match &self.loops[..] {
@@ -238,7 +243,7 @@ impl<'a> Moves<'a> {
             [own] => own.is_run(),
             _ => false,
         };
-        is_run && self.always && self.transfer.source_start.is_first()
+        is_run && !self.is_empty() && self.always && self.transfer.source_start.is_first()
     }
 
     /// Whether every element between the first and the last one of every destination unit is written.
@@ -248,6 +253,7 @@ impl<'a> Moves<'a> {
         loops.sort_by_key(|(_, step)| step.elements);
         let mut filled = 1;
         self.always
+            && !self.is_empty()
             && self.transfer.destination_start.is_first()
             && loops.iter().all(|&(size, step)| {
                 let goes_on = step.elements == filled && step.units == 0;
@@ -263,7 +269,7 @@ impl<'a> Moves<'a> {
 
     /// Calls `visit` with all strips of the move, those together that repeat one in its units.
     pub(crate) fn for_each_strips(&self, bits: usize, mut visit: impl FnMut(Strips)) {
-        if self.loops.iter().any(|l| l.size == 0) {
+        if self.is_empty() {
             return;
         }
         let order = Order::new(self.loops.clone(), bits);

@@ -166,6 +166,20 @@ mod tests {
         }
     }
 
+    /// A command may have an empty loop. Its array has one element, as the loops have a first place.
+    #[test]
+    fn nothing_moves_by_an_empty_loop() {
+        let (nothing, one) =
+            (host(ElementType::I8, 1, &[(0, 0, 1, 0, 1)]), host(ElementType::I8, 1, &[(1, 0, 1, 0, 1)]));
+        let buffer = HostBuffer { bytes: vec![7], initialised: None };
+        let none = HostBuffer { bytes: vec![0], initialised: Some(vec![false]) };
+        let mut hbm = vec![Hbm::default()];
+        upload(&nothing, &buffer, &mut hbm);
+        assert_eq!(download(&one, &hbm), none);
+        upload(&one, &buffer, &mut hbm);
+        assert_eq!((download(&one, &hbm), download(&nothing, &hbm)), (buffer, none));
+    }
+
     #[test]
     fn uninitialised_elements_stay_so() {
         let mut hbm = vec![Hbm::default()];
