@@ -353,8 +353,8 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Makes the last segment end where the next one begins: what is between them is dead. A segment that no whole number of
-/// times fits there is dead together with what is between, or is a part of a product.
+/// Makes the last segment end at `end`, where the next one begins: what is between them is dead. Where `end` is no multiple
+/// of the start of the last segment, a dead one is joined with what lies inside of it, and others become one product.
 fn fill(pool: &Pool, segments: &mut Vec<Segment>, end: usize) {
     if segments.last().is_some_and(|last| last.end >= end) {
         return;

@@ -9,7 +9,8 @@ use super::stream::Lane;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Avx2(());
 
-/// The machine has AVX-512 with the extensions F, BW, DQ and VL. Only [`Avx512::detect`] makes one.
+/// The machine has AVX-512 with the extensions F, BW, DQ and VL, and AVX2, FMA and F16C, which F implies. Only
+/// [`Avx512::detect`] makes one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Avx512(());
 
@@ -27,9 +28,12 @@ impl Avx2 {
 }
 
 impl Avx512 {
-    /// Asks the machine.
+    /// Asks the machine. The compiler uses what F implies, too, which a virtual machine may lack.
     pub(super) fn detect() -> Option<Self> {
         let all = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("f16c")
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl");
@@ -38,7 +42,7 @@ impl Avx512 {
 
     /// [`portable`].
     pub(super) fn run(self, job: Job<'_>, lanes: &mut [Lane]) {
-        // SAFETY: the function needs AVX-512 F, BW, DQ and VL, which the machine has, as `self` exists.
+        // SAFETY: the function needs AVX-512 F, BW, DQ and VL and what F implies, which the machine has, as `self` exists.
         unsafe { run_avx512(job, lanes) }
     }
 }
