@@ -389,11 +389,12 @@ enum Content {
 }
 
 impl Segment {
-    /// Whether a digit outside of it is the rest of its digit.
+    /// Whether a digit outside of it is the rest of its digit, with nothing dead between them.
     fn continues(&self, outer: &Term, base: usize) -> bool {
         match &self.content {
             Some(Content::Digit(inner, values)) => {
                 self.end == base
+                    && self.end == self.start * values
                     && *values == inner.modulo
                     && outer.atom.is(&inner.atom)
                     && outer.stride == inner.stride * inner.modulo
