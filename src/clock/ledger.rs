@@ -146,7 +146,9 @@ impl Ledger {
             let lanes = (MAC_BYTES * 8 / products.element.bits()) as u64;
             let chips = record.amount.slices.chips().max(1);
             let slices = (chips * CLUSTERS * SLICES * TRF_BANK_ROWS) as u64;
-            totals.possible_products += record.cycles() * slices * lanes;
+            // A wild command may take longer than anything can count.
+            let possible = record.cycles().saturating_mul(slices * lanes);
+            totals.possible_products = totals.possible_products.saturating_add(possible);
         }
         if record.context != ContextKind::PcieDma {
             self.add_to_kernel(record);

@@ -353,8 +353,8 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Makes the last segment end where the next one begins: what is between them is dead. A segment that no whole number of
-/// times fits there is dead together with what is between, or is a part of a product.
+/// Makes the last segment end at `end`, where the next one begins: what is between them is dead. Where `end` is no multiple
+/// of the start of the last segment, a dead one is joined with what lies inside of it, and others become one product.
 fn fill(pool: &Pool, segments: &mut Vec<Segment>, end: usize) {
     if segments.last().is_some_and(|last| last.end >= end) {
         return;
@@ -389,11 +389,12 @@ enum Content {
 }
 
 impl Segment {
-    /// Whether a digit outside of it is the rest of its digit.
+    /// Whether a digit outside of it is the rest of its digit, with nothing dead between them.
     fn continues(&self, outer: &Term, base: usize) -> bool {
         match &self.content {
             Some(Content::Digit(inner, values)) => {
                 self.end == base
+                    && self.end == self.start * values
                     && *values == inner.modulo
                     && outer.atom.is(&inner.atom)
                     && outer.stride == inner.stride * inner.modulo

@@ -199,6 +199,20 @@ fn what_is_left_of_a_block_that_no_digit_divides() {
     );
 }
 
+/// Digits of an axis are not one where padding lies between them.
+#[test]
+fn padding_between_digits_stays() {
+    axes![A = 16, B = 3];
+    check_rows(
+        &explained::<m![A / 4, A % 4 # 6, B], m![B, A / 4], m![A % 4]>(ElementType::I8),
+        &[
+            ["B", "3 : 1", "B in m![A / 4, A % 4 # 6, B]", "m![A / 4, A % 4 # 6, 1 # 3]"],
+            ["A / 4", "4 : 18", "m![A % 4 # 6, 1 # 3]::SIZE", "m![1 # 4, A % 4 # 6, 1 # 3]"],
+            ["A % 4", "4 : 3", "m![1 # 3]::SIZE", "1 # 72"],
+        ],
+    );
+}
+
 #[test]
 fn whole_text() {
     axes![N = 4, C = 3, H = 8, W = 8];

@@ -169,15 +169,15 @@ mod tests {
     /// A command may have an empty loop. Its array has one element, as the loops have a first place.
     #[test]
     fn nothing_moves_by_an_empty_loop() {
-        let (nothing, one) =
-            (host(ElementType::I8, 1, &[(0, 0, 1, 0, 1)]), host(ElementType::I8, 1, &[(1, 0, 1, 0, 1)]));
+        let of = |size| host(ElementType::I8, 1, &[(size, 0, 1, 0, 1)]);
+        let (nothing, one) = (of(0), of(1));
         let buffer = HostBuffer { bytes: vec![7], initialised: None };
-        let none = HostBuffer { bytes: vec![0], initialised: Some(vec![false]) };
         let mut hbm = vec![Hbm::default()];
         upload(&nothing, &buffer, &mut hbm);
-        assert_eq!(download(&one, &hbm), none);
+        assert_eq!(download(&one, &hbm).initialised, Some(vec![false]));
         upload(&one, &buffer, &mut hbm);
-        assert_eq!((download(&one, &hbm), download(&nothing, &hbm)), (buffer, none));
+        assert_eq!(download(&one, &hbm), buffer);
+        assert_eq!(download(&nothing, &hbm).initialised, Some(vec![false]));
     }
 
     #[test]

@@ -146,8 +146,9 @@ macro_rules! instructions {
 instructions!(
     Avx512,
     is_x86_feature_detected,
-    ["avx2", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vnni"],
-    "The machine has AVX2, and AVX-512 with the extensions F, BW, DQ, VL and VNNI."
+    // The compiler uses what F implies, too, which a virtual machine may lack: FMA and F16C.
+    ["avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vnni"],
+    "The machine has AVX2, FMA and F16C, and AVX-512 with the extensions F, BW, DQ, VL and VNNI."
 );
 #[cfg(target_arch = "x86_64")]
 instructions!(Avx2Vnni, is_x86_feature_detected, ["avx2", "avxvnni"], "The machine has AVX2 and AVX-VNNI.");

@@ -57,8 +57,8 @@ pub struct EngineQueue {
     pub engine: Engine,
     /// Its commands.
     pub commands: Vec<PairedSequencer>,
-    /// Where an index names rows: how many of `commands`, from the first on, are the rows of a single command, whose
-    /// outermost loop has a list of offsets in place of a stride; then those of the next one. Empty: there is no index.
+    /// Where an index names rows: the lengths of its lists, in the order of `commands`. So many of them are the rows of a
+    /// single command, whose outermost loop has a list of offsets in place of a stride. Empty: there is no index.
     pub lists: Vec<usize>,
 }
 

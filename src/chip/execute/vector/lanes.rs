@@ -334,8 +334,9 @@ pub(super) fn fold_side_by_side(
     let block_of = |lanes: &[Lane]| -> [u32; SIDE_BY_SIDE] {
         lanes.first_chunk::<SIDE_BY_SIDE>().expect("the stream has whole packets").map(get)
     };
-    // The sums of a block. `$start` is what the first elements are made to. What is the same in any order, and may take elements
-    // twice, need not wait for the group before.
+    // The sums of a block. `$start` changes their first elements. In order, a group of vectors goes on from the sums before it.
+    // Otherwise each group begins with the first elements again, and need not wait: for operators that give the same in any
+    // order, however often they take an element.
     macro_rules! block {
         ($from:expr, $kind:ident, $f:expr, $start:expr, in_order: $in_order:literal) => {{
             let lanes = &lanes[$from..];

@@ -111,8 +111,9 @@ pub(crate) struct VectorBuffers {
     /// Group 1, while there are two.
     other: LaneRow,
     stash: LaneRow,
-    /// What a part makes of the stream, and what a step makes of a block that is not the last one.
+    /// What a part makes of the stream.
     next: LaneRow,
+    /// What a step makes of a block for the step behind it.
     spare: LaneRow,
     /// The tensors in the VRF.
     tensors: Vec<LaneRow>,

@@ -120,8 +120,9 @@ pub(super) struct Beside<'a> {
 pub(super) struct Scratch {
     /// The operand of a block.
     operand: LaneRow,
-    /// What one operand of several makes of a block, and which lanes of the block somebody wrote before the step.
+    /// What one operand of several makes of a block.
     made: LaneRow,
+    /// Which lanes of the block somebody wrote before the step. Empty if all were written.
     before: Vec<bool>,
 }
 
