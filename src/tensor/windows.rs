@@ -169,6 +169,13 @@ impl<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, Before: WindowLis
 )]
 pub trait HasNoWindows<Parameters> {}
 
+/// A view of which tiles are taken: one without windows.
+#[diagnostic::on_unimplemented(
+    message = "a tile is taken of a view without windows",
+    label = "take the tile first: `.tile::<Index, LEN, Element>(start).windows::<…>()`"
+)]
+pub trait HasTiles<Parameters> {}
+
 /// A view that is read by a fetch.
 #[diagnostic::on_unimplemented(
     message = "windows are how a fetch reads a tensor in DM",
@@ -239,6 +246,28 @@ where
     ) where
         Self: HasNoWindows<(Slice2, Element2)>,
     {
+    }
+
+    #[doc(hidden)]
+    pub fn tile<Index: M, const LEN: usize, Element2: M>(
+        &self,
+        _start: usize,
+    ) -> DmTensorView<'l, D, Chip, Cluster, Slice, Element2>
+    where
+        Self: HasTiles<(Index, Element2)>,
+    {
+        unreachable!("nothing meets this bound")
+    }
+
+    #[doc(hidden)]
+    pub fn slice_tile<Index: M, const LEN: usize, Slice2: M>(
+        &self,
+        _start: usize,
+    ) -> DmTensorView<'l, D, Chip, Cluster, Slice2, Element>
+    where
+        Self: HasTiles<(Index, Slice2)>,
+    {
+        unreachable!("nothing meets this bound")
     }
 }
 
