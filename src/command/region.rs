@@ -135,6 +135,20 @@ pub struct Region {
     pub part: Part,
 }
 
+impl Region {
+    /// A part of the tensor that starts at `address`. A function of no types: kernels share it.
+    #[inline(never)]
+    pub(crate) fn of(
+        memory: Memory,
+        address: Address,
+        fill: FillId,
+        footprint: &Footprint,
+        part: Part,
+    ) -> Self {
+        Self { memory, address: address.saturating_add(part.offset), fill, footprint: *footprint, part }
+    }
+}
+
 /// Which part of a tensor a view is: all of it, or a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Part {

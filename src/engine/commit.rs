@@ -521,7 +521,7 @@ impl<'l, const T: Tu, P: InMotion, D: StreamScalar, Chip: M, Cluster: M, Slice: 
         let region = destination.stream_region(OPERATION);
         accept(OPERATION, check_commit_start(&region));
         if region.part != Part::WHOLE {
-            let written = Written { plan, guard: const { &Self::GUARD } };
+            let written = Written { plan, guard: Self::GUARD };
             accept(OPERATION, written.stays_in(&region, destination.tensor()));
         }
         self.commit_to(region, plan);
@@ -529,11 +529,16 @@ impl<'l, const T: Tu, P: InMotion, D: StreamScalar, Chip: M, Cluster: M, Slice: 
 
     #[track_caller]
     fn commit_to(self, destination: Region, plan: &CommitConfig) {
-        let mut config = plan.config;
-        config.packet_size = plan.window;
-        let sink = Sink::Commit { destination, config, commit_size: plan.commit_size, guard: Self::GUARD };
-        self.pass.end(self.context, sink);
+        self.pass.end(self.context, commit_sink(destination, plan, Self::GUARD));
     }
+}
+
+/// What a commit does with the stream. Without types, so that all kernels share it.
+#[inline(never)]
+fn commit_sink(destination: Region, plan: &CommitConfig, guard: &Guard) -> Sink {
+    let mut config = plan.config;
+    config.packet_size = plan.window;
+    Sink::Commit { destination, config, commit_size: plan.commit_size, guard: *guard }
 }
 
 #[cfg(test)]

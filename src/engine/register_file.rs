@@ -228,7 +228,7 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
         let plan = TrfLoadPlan::<D, Time, Packet, Row, Element>::CONFIG;
         accept(OPERATION, check_capacity(OPERATION, &plan, address));
         let tensor = TrfTensor::filled(address, self.context.next_fill());
-        let sink = Sink::Trf { destination: tensor.region(), guard: Self::GUARD };
+        let sink = Sink::Trf { destination: tensor.region(), guard: *Self::GUARD };
         self.pass.end(self.context, sink);
         tensor
     }

@@ -138,9 +138,10 @@ pub(crate) struct Pass {
 }
 
 impl Pass {
-    /// A pass that is about to read a tensor.
-    pub(crate) fn new(begun: Begun, source: Region) -> Self {
-        Self {
+    /// A pass that is about to read a tensor. Without types, so that all kernels share it.
+    #[inline(never)]
+    pub(crate) fn boxed(begun: Begun, source: Region) -> Box<Self> {
+        Box::new(Self {
             begun,
             source,
             second: None,
@@ -153,13 +154,14 @@ impl Pass {
             cast: None,
             transpose: None,
             held: Vec::new(),
-        }
+        })
     }
 
     /// Gives the command: the stream ends here.
     #[track_caller]
-    pub(crate) fn end<const T: Tu>(self, context: &mut TuContext<T>, sink: command::Sink) {
-        let Self { begun, fetch, switch, collect, contraction, vector, cast, transpose, .. } = self;
+    #[inline(never)]
+    pub(crate) fn end<const T: Tu>(self: Box<Self>, context: &mut TuContext<T>, sink: command::Sink) {
+        let Self { begun, fetch, switch, collect, contraction, vector, cast, transpose, .. } = *self;
         begun.end();
         let fetch = fetch.expect("a stream that ends was fetched");
         let unit = TensorUnit {
@@ -242,8 +244,8 @@ impl<'l, const T: Tu, P: Position, D: StreamScalar, Chip: M, Cluster: M, Slice: 
     }
 
     /// Which positions hold an element. Variables: chip, cluster, slice, time, packet.
-    pub(crate) const GUARD: Guard =
-        match liveness_of(&[Chip::EXPR, Cluster::EXPR, Slice::EXPR, Time::EXPR, Packet::EXPR]) {
+    pub(crate) const GUARD: &'static Guard =
+        &match liveness_of(&[Chip::EXPR, Cluster::EXPR, Slice::EXPR, Time::EXPR, Packet::EXPR]) {
             Some(guard) => guard,
             None => PlanError::mapping(P::NAME, Problem::TooManyFactors).refuse(),
         };
@@ -272,8 +274,8 @@ impl<const T: Tu> TuContext<T> {
         tensor: DmTensorView<'l, D, Chip, Cluster, Slice, Element, Windows>,
     ) -> BeginTensor<'l, T, D, Chip, Cluster, Slice, Identity, Element, Rngd, Windows> {
         let region = tensor.stream_region("begin");
-        let begun = self.begun();
-        StreamTensor::new(self, Box::new(Pass::new(begun, region)))
+        let pass = Pass::boxed(self.begun(), region);
+        StreamTensor::new(self, pass)
     }
 
     /// A stream that the caller begins.
@@ -321,10 +323,10 @@ pub(crate) struct AlignedStream<'l, const T: Tu> {
     pub(crate) pass: Box<Pass>,
     pub(crate) weights: command::TrfRegion,
     /// Which positions of the collected stream hold an element.
-    pub(crate) stream_guard: Guard,
+    pub(crate) stream_guard: &'static Guard,
     /// Which positions of the computation are none of its padding.
-    pub(crate) step_guard: Guard,
-    pub(crate) align: AlignConfig,
+    pub(crate) step_guard: &'static Guard,
+    pub(crate) align: &'static AlignConfig,
 }
 
 /// Data and weights side by side: `.contract()` comes next.

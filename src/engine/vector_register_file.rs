@@ -6,7 +6,7 @@
 //!
 //! Elements are `i32` or `f32`: the type is what the fetch widens to.
 
-use crate::command::{Address, Footprint, Memory, Region, Sink, Start, Step, Transfer};
+use crate::command::{Address, Footprint, Memory, Part, Region, Sink, Start, Step, Transfer};
 use crate::engine::stream::{CollectTensor, VectorFinalTensor};
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::factors_of;
@@ -148,15 +148,14 @@ macro_rules! load {
             {
                 let plan = const { &VrfLoadPlan::<D, Time, Packet, Element>::CONFIG };
                 let footprint = LoadedTensor::<D, Chip, Cluster, Slice, Time, Packet, Element>::FOOTPRINT;
-                let place = self.context.place(address, Memory::Vrf, footprint.bytes(), OPERATION);
-                let address = place.address;
-                accept(OPERATION, crate::tensor::check_address(Memory::Vrf, footprint, address));
-                accept(OPERATION, crate::tensor::check_vrf_end(OPERATION, plan.bytes, address));
-                let tensor = VrfTensor::filled(place, self.context.next_fill());
+                let (place, fill) =
+                    crate::tensor::place(self.context.system(), Memory::Vrf, footprint, OPERATION, address);
+                accept(OPERATION, crate::tensor::check_vrf_end(OPERATION, plan.bytes, place.address));
+                let tensor = VrfTensor::filled(place, fill);
                 let sink = Sink::Vrf {
-                    destination: Region::whole(Memory::Vrf, address, tensor.fill, *footprint),
+                    destination: Region::of(Memory::Vrf, tensor.address, fill, footprint, Part::WHOLE),
                     transfer: plan.transfer,
-                    guard: Self::GUARD,
+                    guard: *Self::GUARD,
                 };
                 self.pass.end(self.context, sink);
                 tensor

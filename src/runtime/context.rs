@@ -107,6 +107,24 @@ impl SystemHandle {
         self.with(|system| system.fixed_chips())
     }
 
+    /// A number for what a call writes.
+    pub(crate) fn next_fill(&self) -> FillId {
+        self.with(System::next_fill)
+    }
+
+    /// Where a tensor of so many bytes per chip or slice goes: to the given address, or anywhere.
+    #[track_caller]
+    pub(crate) fn place(
+        &self,
+        address: Address,
+        memory: Memory,
+        bytes: usize,
+        operation: &'static str,
+    ) -> Place {
+        let place = self.0.allocators.place(address, memory, bytes, operation, Location::caller());
+        super::fault::or_raise(place)
+    }
+
     #[track_caller]
     fn execute(&self, operation: Operation) {
         let command = Command { operation, location: Location::caller() };
@@ -209,14 +227,7 @@ pub(crate) trait MakesTensors {
 
     /// A number for what a call writes.
     fn next_fill(&mut self) -> FillId {
-        self.system().with(System::next_fill)
-    }
-
-    /// Where a tensor of so many bytes per chip or slice goes: to the given address, or anywhere.
-    #[track_caller]
-    fn place(&mut self, address: Address, memory: Memory, bytes: usize, operation: &'static str) -> Place {
-        let allocators = &self.system().0.allocators;
-        super::fault::or_raise(allocators.place(address, memory, bytes, operation, Location::caller()))
+        self.system().next_fill()
     }
 }
 

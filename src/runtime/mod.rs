@@ -13,7 +13,7 @@ pub use crate::chip::SimOptions;
 pub use allocate::AUTO;
 pub(crate) use allocate::{Lease, Place};
 pub use context::{Context, ContextGuard, Dma, DmaContext, DmaValues, Tu, TuContext, TuValues};
-pub(crate) use context::{MakesTensors, dma_of_kernel};
+pub(crate) use context::{MakesTensors, SystemHandle, dma_of_kernel};
 pub use kernel_chips::TensorChips;
 #[doc(hidden)]
 pub use launch::chips_agree;

@@ -43,10 +43,9 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
     /// The tensor that a call makes at `address`, or anywhere.
     #[track_caller]
     pub(crate) fn made(context: &mut impl MakesTensors, operation: &'static str, address: Address) -> Self {
-        let bytes = Self::FOOTPRINT.bytes();
-        let place = context.place(address, Memory::Dm, bytes, operation);
-        Self::accept_address(operation, place.address);
-        Self::filled(place, context.next_fill())
+        let system = context.system();
+        let (place, fill) = super::place(system, Memory::Dm, Self::FOOTPRINT, operation, address);
+        Self::filled(place, fill)
     }
 
     /// Stops a call whose tensor cannot start at `address`.
@@ -157,18 +156,24 @@ impl<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, Windows: WindowLi
     }
 
     pub(crate) fn region(&self) -> Region {
-        let footprint = *DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT;
-        let address = self.address.saturating_add(self.part.offset);
-        Region { memory: Memory::Dm, address, fill: self.fill, footprint, part: self.part }
+        let footprint = DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT;
+        Region::of(Memory::Dm, self.address, self.fill, footprint, self.part)
     }
 
     /// What a stream reads. Stops the call where it lies in other slices than those that read it.
     #[track_caller]
     pub(crate) fn stream_region(&self, operation: &'static str) -> Region {
         let region = self.region();
-        accept(operation, in_its_slices(operation, &region, "reads", "move it first with `.to_dm_view(…)`"));
+        accept_slices(operation, &region, "reads", "move it first with `.to_dm_view(…)`");
         region
     }
+}
+
+/// Stops a call that would read or write the DM of other slices. Without types, so that all kernels share it.
+#[track_caller]
+#[inline(never)]
+fn accept_slices(operation: &'static str, region: &Region, verb: &'static str, help: &'static str) {
+    accept(operation, in_its_slices(operation, region, verb, help));
 }
 
 /// A slice reads and writes its own DM.
@@ -215,9 +220,8 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
     }
 
     pub(crate) fn region(&self) -> Region {
-        let footprint = *DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT;
-        let address = self.address.saturating_add(self.part.offset);
-        Region { memory: Memory::Dm, address, fill: self.fill, footprint, part: self.part }
+        let footprint = DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT;
+        Region::of(Memory::Dm, self.address, self.fill, footprint, self.part)
     }
 
     /// What a stream writes. Stops the call where it lies in other slices than those that write it.
@@ -225,7 +229,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
     pub(crate) fn stream_region(&self, operation: &'static str) -> Region {
         let region = self.region();
         let help = "commit to a tensor of its own, and move it with `.to_dm_view(…)`";
-        accept(operation, in_its_slices(operation, &region, "writes", help));
+        accept_slices(operation, &region, "writes", help);
         region
     }
 

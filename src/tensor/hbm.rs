@@ -38,10 +38,9 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     /// The tensor that a call makes at `address`, or anywhere.
     #[track_caller]
     pub(crate) fn made(context: &mut impl MakesTensors, operation: &'static str, address: Address) -> Self {
-        let bytes = Self::FOOTPRINT.bytes();
-        let place = context.place(address, Memory::Hbm, bytes, operation);
-        Self::accept_address(operation, place.address);
-        Self::filled(place, context.next_fill())
+        let system = context.system();
+        let (place, fill) = super::place(system, Memory::Hbm, Self::FOOTPRINT, operation, address);
+        Self::filled(place, fill)
     }
 
     /// Stops a call whose tensor cannot start at `address`.
@@ -124,9 +123,8 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
     }
 
     pub(crate) fn region(&self) -> Region {
-        let footprint = *HbmTensor::<D, Chip, Element>::FOOTPRINT;
-        let address = self.address.saturating_add(self.part.offset);
-        Region { memory: Memory::Hbm, address, fill: self.fill, footprint, part: self.part }
+        let footprint = HbmTensor::<D, Chip, Element>::FOOTPRINT;
+        Region::of(Memory::Hbm, self.address, self.fill, footprint, self.part)
     }
 }
 
@@ -150,9 +148,8 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensorViewMut<'_, D, Chip, Element> {
     }
 
     pub(crate) fn region(&self) -> Region {
-        let footprint = *HbmTensor::<D, Chip, Element>::FOOTPRINT;
-        let address = self.address.saturating_add(self.part.offset);
-        Region { memory: Memory::Hbm, address, fill: self.fill, footprint, part: self.part }
+        let footprint = HbmTensor::<D, Chip, Element>::FOOTPRINT;
+        Region::of(Memory::Hbm, self.address, self.fill, footprint, self.part)
     }
 }
 

@@ -21,10 +21,26 @@ pub(crate) use units::{Clusters, Slices};
 pub use vrf::{VrfTensor, VrfTensorView, VrfTensorViewMut};
 pub use windows::{NoWindows, WindowList, Windowed};
 
-use crate::command::{Address, Footprint, Memory};
+use crate::command::{Address, FillId, Footprint, Memory};
 use crate::error::{PlanError, refuse};
-use crate::runtime::AUTO;
+use crate::runtime::fault::accept;
+use crate::runtime::{AUTO, Place, SystemHandle};
 use crate::spec;
+
+/// Where a tensor that a call makes lies, and the number of its filling. Without types, so that all kernels share it.
+#[track_caller]
+#[inline(never)]
+pub(crate) fn place(
+    system: &SystemHandle,
+    memory: Memory,
+    footprint: &Footprint,
+    operation: &'static str,
+    address: Address,
+) -> (Place, FillId) {
+    let place = system.place(address, memory, footprint.bytes(), operation);
+    accept(operation, check_address(memory, footprint, place.address));
+    (place, system.next_fill())
+}
 
 /// A tensor at an address starts at a multiple of its element's size, inside of the memory.
 ///

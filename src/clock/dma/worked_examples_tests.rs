@@ -85,7 +85,7 @@ fn move_of<Source: AtRest, Destination: AtRest>(from: u64, to: u64) -> Dma {
     Dma {
         source: region(Source::SHAPE, from),
         destination: region(Destination::SHAPE, to),
-        transfer: DmaPlan::<Source, Destination>::TRANSFER,
+        transfer: *DmaPlan::<Source, Destination>::TRANSFER,
         pcie: false,
     }
 }

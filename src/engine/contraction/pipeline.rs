@@ -9,14 +9,14 @@ use super::{
 };
 use crate::command::{AccumulationKind, Contraction};
 use crate::engine::stream::{
-    AccumulationTensor, AlignedPair, AlignedStream, CollectTensor, ContractionTensor, StreamTensor,
+    AccumulationTensor, AlignedPair, AlignedStream, CollectTensor, ContractionTensor, Pass, StreamTensor,
 };
 use crate::error::PlanError;
 use crate::mapping::Guard;
 use crate::mapping::{Identity, M, Problem, liveness_of};
-use crate::runtime::Tu;
 use crate::runtime::fault::accept;
-use crate::scalar::{ContractionCast, Scalar, StreamScalar, i5, i9};
+use crate::runtime::{Tu, TuContext};
+use crate::scalar::{ContractionCast, ElementType, Scalar, StreamScalar, i5, i9};
 use crate::tensor::TrfTensor;
 use core::marker::PhantomData;
 
@@ -39,7 +39,7 @@ impl<D: StreamScalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, Out
     };
 
     /// Which positions of the computation are none of its padding. Variables: step, position in the packet.
-    pub(crate) const STEP_GUARD: Guard = match liveness_of(&[OutTime::EXPR, OutPacket::EXPR]) {
+    pub(crate) const STEP_GUARD: &'static Guard = &match liveness_of(&[OutTime::EXPR, OutPacket::EXPR]) {
         Some(guard) => guard,
         None => PlanError::mapping("align", Problem::TooManyFactors).refuse(),
     };
@@ -226,7 +226,7 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
         self,
         trf_tensor: &TrfTensor<D, Chip, Cluster, Slice, Row, TrfElement>,
     ) -> AlignedPair<'l, T, D, Chip, Cluster, Slice, Row, OutTime, OutPacket> {
-        let config = AlignPlan::<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>::CONFIG;
+        let config = const { &AlignPlan::<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>::CONFIG };
         let stream = AlignedStream {
             context: self.context,
             pass: self.pass,
@@ -294,22 +294,36 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Ti
             AccumulatePlan::<Row, Time, Packet, OutTime, OutPacket>::KINDS,
             &AccumulatePlan::<Row, Time, Packet, OutTime, OutPacket>::request(kind),
         );
-        let AlignedStream { context, mut pass, weights, stream_guard, step_guard, align } = self.stream;
-        pass.contraction = Some(Contraction {
-            trf: weights,
-            stream_guard,
-            collect_flits: align.stream_adapter.collect_flits,
-            tile: align.stream_adapter.tile,
-            trf_config: align.trf_sequencer.config,
-            steps: align.steps,
-            step_guard,
-            depth: self.contract.depth,
+        let (context, pass) = self.stream.contracted(&self.contract, &plan, kind, D::ELEMENT_TYPE);
+        StreamTensor::new(context, pass)
+    }
+}
+
+impl<'l, const T: Tu> AlignedStream<'l, T> {
+    /// The pass with its contraction. Without mappings, so that all kernels share it.
+    #[inline(never)]
+    fn contracted(
+        mut self,
+        contract: &ContractConfig,
+        plan: &AccumulateConfig,
+        kind: AccumulationKind,
+        output: ElementType,
+    ) -> (&'l mut TuContext<T>, Box<Pass>) {
+        self.pass.contraction = Some(Contraction {
+            trf: self.weights,
+            stream_guard: *self.stream_guard,
+            collect_flits: self.align.stream_adapter.collect_flits,
+            tile: self.align.stream_adapter.tile,
+            trf_config: self.align.trf_sequencer.config,
+            steps: self.align.steps,
+            step_guard: *self.step_guard,
+            depth: contract.depth,
             columns: plan.columns,
             slots: plan.slots,
             slot_count: plan.slot_count,
             kind,
-            output: D::ELEMENT_TYPE,
+            output,
         });
-        StreamTensor::new(context, pass)
+        (self.context, self.pass)
     }
 }

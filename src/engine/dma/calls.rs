@@ -100,7 +100,7 @@ fn in_hbm<const DMA: Dma, D: Scalar, Chip: M, Element: M, Element2: M>(
     source: HbmTensorView<'_, D, Chip, Element>,
     dma: &mut DmaContext<DMA>,
     address: Address,
-    transfer: Transfer,
+    transfer: &Transfer,
 ) -> HbmTensor<D, Chip, Element2> {
     let mut tensor = HbmTensor::<D, Chip, Element2>::made(dma, "to_hbm", address);
     dma.execute(dma_operation(source.region(), tensor.view_mut().region(), transfer));
@@ -113,7 +113,7 @@ fn into_dm<D: Scalar, Chip: M, Element: M, Cluster: M, Slice: M, Element2: M>(
     source: HbmTensorView<'_, D, Chip, Element>,
     dma: &mut DmaContext<{ Dma::Tensor }>,
     address: Address,
-    transfer: Transfer,
+    transfer: &Transfer,
 ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
     accept("to_dm", check_dma_address("HBM source", source.region().address));
     if address != AUTO {
@@ -293,7 +293,7 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
         }
         // Here, not when it is awaited: the line of the call is known.
         let bytes = HbmTensor::<D, Chip, Element2>::FOOTPRINT.bytes();
-        let place = dma.place(address, Memory::Hbm, bytes, "to_hbm");
+        let place = dma.system().place(address, Memory::Hbm, bytes, "to_hbm");
         HbmTensor::<D, Chip, Element2>::accept_address("to_hbm", place.address);
         let location = Location::caller();
         NeedsAwait::new(async move { self.upload(dma, place, location) })

@@ -123,7 +123,7 @@ pub struct DmaPlan<Source, Destination>(PhantomData<(Source, Destination)>);
 
 impl<Source: AtRest, Destination: AtRest> DmaPlan<Source, Destination> {
     /// The loops. Using it refuses what the DMA engine cannot do.
-    pub const TRANSFER: Transfer = {
+    pub const TRANSFER: &'static Transfer = &{
         let _ = (Source::FOOTPRINT, Destination::FOOTPRINT);
         let (source, destination) = (Source::SHAPE, Destination::SHAPE);
         let operation = dma_name(&destination);
@@ -201,7 +201,9 @@ const fn first_levels<'a>(
     }
 }
 
-pub(crate) fn dma_operation(source: Region, destination: Region, transfer: Transfer) -> Operation {
+/// The command of a transfer. Without types, so that all kernels share it.
+#[inline(never)]
+pub(crate) fn dma_operation(source: Region, destination: Region, transfer: &Transfer) -> Operation {
     let transfer = transfer.further(Start::of(&source), Start::of(&destination));
     Operation::Dma(Box::new(Dma { source, destination, transfer, pcie: false }))
 }

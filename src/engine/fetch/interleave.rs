@@ -156,8 +156,8 @@ impl<const T: Tu> TuContext<T> {
     ) -> BeginTensor<'l, T, D, Chip, Cluster, Slice, Symbol<I>, Element> {
         const { BeginPlan::<I, Chip, Cluster, Slice, Element>::CHECK };
         let [first, second] = [&lhs, &rhs].map(|tensor| tensor.stream_region("begin_interleaved"));
-        let mut pass = Pass::new(self.begun(), first);
+        let mut pass = Pass::boxed(self.begun(), first);
         pass.second = Some(second);
-        StreamTensor::new(self, Box::new(pass))
+        StreamTensor::new(self, pass)
     }
 }

@@ -204,7 +204,7 @@ macro_rules! entry {
                 D: VeScalar,
             {
                 let mut pass = self.pass;
-                pass.vector = Some(Vector::new(D::ELEMENT_TYPE, Self::GUARD));
+                pass.vector = Some(Vector::new(D::ELEMENT_TYPE, *Self::GUARD));
                 StreamTensor::new(self.context, pass)
             }
         }
