@@ -23,7 +23,6 @@ pub use memory::trf_layout::{RegisterType, TrfCell, TrfLayout};
 pub use order::explore::ExecutionOrder;
 
 use crate::clock::Allocations;
-use crate::clock::ledger::Ledger;
 use crate::clock::{Channels, Clock, KernelCall, MemoryMap, Profile, Report};
 use crate::command::{FillId, MemoryKind};
 use crate::spec::{CLUSTERS, ChipKind, DM_BYTES, HBM_BYTES, MAX_CHIPS, SLICES, VRF_BYTES};
@@ -206,11 +205,22 @@ impl System {
     pub fn report(&mut self) -> Report {
         let SimOptions { chip_kind, profile, channels, .. } = self.options;
         let chips = self.chips();
-        let Ledger { records, kernels, totals, warnings, faults } = self.clock.ledger().clone();
-        let mut report =
-            Report { profile, channels, chip_kind, chips, records, kernels, totals, warnings, faults };
-        report.records.sort_by_key(|record| record.number);
-        report
+        let ledger = self.clock.ledger();
+        let (mut records, mut repeats) = (ledger.records.clone(), ledger.repeats.clone());
+        records.sort_by_key(|record| record.number);
+        repeats.sort_by_key(|repeats| repeats.first);
+        Report {
+            profile,
+            channels,
+            chip_kind,
+            chips,
+            records,
+            repeats,
+            kernels: ledger.kernels.clone(),
+            totals: ledger.totals.clone(),
+            warnings: ledger.warnings.clone(),
+            faults: ledger.faults.clone(),
+        }
     }
 
     /// The number of chips that commands may use.
