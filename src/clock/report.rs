@@ -61,11 +61,17 @@ impl Report {
             .map(|index| &self.records[index])
     }
 
+    /// The operations of a kernel. Those that stand on their own before it and behind it are two kernels.
+    fn records_of(&self, kernel: &KernelTime) -> impl Iterator<Item = &Record> {
+        let KernelTime { call, start, end, .. } = *kernel;
+        let own = move |record: &&Record| record.kernel == call && record.context != ContextKind::PcieDma;
+        self.records.iter().filter(own).filter(move |record| start <= record.start && record.end <= end)
+    }
+
     /// The operations that decide the end of a kernel: each could not start before the one in front of it had ended. The path
     /// begins behind an operation that repeats others, and is empty if it would end with one.
     pub fn critical_path(&self, kernel: &KernelTime) -> Vec<&Record> {
-        let own = |record: &&Record| record.kernel == kernel.call && record.context != ContextKind::PcieDma;
-        let last = self.records.iter().filter(own).max_by_key(|record| (record.end, record.number));
+        let last = self.records_of(kernel).max_by_key(|record| (record.end, record.number));
         let last = last.filter(|record| record.end == kernel.end);
         let mut path: Vec<&Record> = last.into_iter().collect();
         while let Some(before) =
@@ -373,9 +379,7 @@ impl fmt::Display for Report {
             )?;
         }
         for kernel in kernels {
-            let own =
-                |record: &&Record| record.kernel == kernel.call && record.context != ContextKind::PcieDma;
-            let own: Vec<&Record> = records.iter().filter(own).collect();
+            let own: Vec<&Record> = self.records_of(kernel).collect();
             match kernel.call.number {
                 0 => writeln!(f, "\noutside of kernels: {} cycles", kernel.makespan())?,
                 _ => writeln!(f, "\nkernel {}: {} cycles", kernel.call.name, kernel.makespan())?,
@@ -385,7 +389,7 @@ impl fmt::Display for Report {
                 continue;
             }
             self.write_commands(f, &own, kernel.start)?;
-            let more = kernel.operations - own.len() as u64;
+            let more = kernel.operations.saturating_sub(own.len() as u64);
             if more > 0 {
                 writeln!(f, "and {more} operations that repeat others, or are in the totals only")?;
             }
