@@ -72,6 +72,7 @@ fn the_library() {
         "examples/07_softmax.rs",
         "examples/08_convolution.rs",
         "examples/09_gather.rs",
+        "examples/14_matmul_large.rs",
     ];
     check("furiosa-visa-std", ".", &more);
 }

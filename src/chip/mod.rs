@@ -23,7 +23,6 @@ pub use memory::trf_layout::{RegisterType, TrfCell, TrfLayout};
 pub use order::explore::ExecutionOrder;
 
 use crate::clock::Allocations;
-use crate::clock::ledger::Ledger;
 use crate::clock::{Channels, Clock, KernelCall, MemoryMap, Profile, Report};
 use crate::command::{FillId, MemoryKind};
 use crate::spec::{CLUSTERS, ChipKind, DM_BYTES, HBM_BYTES, MAX_CHIPS, SLICES, VRF_BYTES};
@@ -206,11 +205,22 @@ impl System {
     pub fn report(&mut self) -> Report {
         let SimOptions { chip_kind, profile, channels, .. } = self.options;
         let chips = self.chips();
-        let Ledger { records, kernels, totals, warnings, faults } = self.clock.ledger().clone();
-        let mut report =
-            Report { profile, channels, chip_kind, chips, records, kernels, totals, warnings, faults };
-        report.records.sort_by_key(|record| record.number);
-        report
+        let ledger = self.clock.ledger();
+        let (mut records, mut repeats) = (ledger.records.clone(), ledger.repeats.clone());
+        records.sort_by_key(|record| record.number);
+        repeats.sort_by_key(|repeats| repeats.first);
+        Report {
+            profile,
+            channels,
+            chip_kind,
+            chips,
+            records,
+            repeats,
+            kernels: ledger.kernels.clone(),
+            totals: ledger.totals.clone(),
+            warnings: ledger.warnings.clone(),
+            faults: ledger.faults.clone(),
+        }
     }
 
     /// The number of chips that commands may use.
@@ -316,6 +326,42 @@ mod tests {
         assert_eq!(system.execute(&bad).map_err(|fault| fault.kind), Err(FaultKind::StaleRead));
         system.execute(&back).expect("the slices are as they were");
         assert_eq!(system.download(&host(c, 1 << 30), here), Ok(buffer));
+    }
+
+    /// A report of a loop says how often it went round. Where time alone is computed, nothing comes back from the chip.
+    #[test]
+    fn turns_of_a_loop_are_reported() {
+        let elements = 512 * 24;
+        let mut system = System::new(SimOptions { compute: Compute::ShapesOnly, ..SimOptions::default() });
+        let [from, to] = core::array::from_fn(|_| system.next_fill());
+        let table = region(Memory::Hbm, from, 0, elements);
+        for _ in 0..1000 {
+            let command = dma(table, region(Memory::Dm, to, 64, 24), spread(512, 24, false));
+            system.execute(&command).expect("it fits");
+        }
+        let report = system.report();
+        assert_eq!((report.records.len(), report.repeats.len()), (256, 1));
+        let (cycles, own) = (report.records[0].cycles(), &report.repeats[0]);
+        assert_eq!((own.like, own.count, own.first, own.last), (0, 744, 256, 999));
+        assert_eq!((own.period, own.cycles), (Some((1, cycles)), 744 * cycles));
+        assert_eq!((report.totals.end, report.kernels[0].operations), (1000 * cycles, 1000));
+        assert!(report.critical_path(&report.kernels[0]).is_empty());
+        let text = report.to_string();
+        for line in [
+            "and 744 operations that repeat others, or are in the totals only",
+            "  it ends with an operation that repeats others",
+            "operations that repeat others",
+        ] {
+            assert!(text.lines().any(|own| own == line), "{line}: {text}");
+        }
+        assert_eq!(system.memory_map().left_out, 0, "the map has all of them");
+        let host =
+            HostTransfer { region: table, transfer: spread(1, elements, false), host_elements: elements };
+        let back = system.download(&host, Location::caller()).expect("there is a tensor");
+        assert_eq!(
+            back,
+            HostBuffer { bytes: vec![0; elements * 2], initialised: Some(vec![false; elements]) }
+        );
     }
 
     #[test]

@@ -11,7 +11,7 @@
 //! command reads its part of it, 256 bytes per cycle, beside the rows.
 
 use super::dma::{
-    Coverage, DmaOperation, DmaOptions, Engine, EngineQueue, EngineSplit, PairedSequencer, derive,
+    Coverage, DmaOperation, DmaOptions, Engine, EngineQueue, EngineSplit, PairedSequencer, Side, derive,
 };
 use crate::command::{Dma, Duplicates, IndexedDma, RowKey, Start, Transfer};
 use crate::error::PlanError;
@@ -22,7 +22,7 @@ use std::collections::btree_map::Entry;
 /// 0, 1, 2, …
 ///
 /// # Errors
-/// Those of [`derive()`], for a row.
+/// Those of [`derive()`], for a row. A row that lies past the end of a memory, in part or as a whole.
 pub fn indexed_operation(own: &IndexedDma, options: &DmaOptions) -> Result<DmaOperation, PlanError> {
     let keys = own.keys();
     let in_order = DmaOptions { split: EngineSplit::Single { cluster: 0, pe: 0 }, ..*options };
@@ -54,6 +54,9 @@ pub fn indexed_operation(own: &IndexedDma, options: &DmaOptions) -> Result<DmaOp
                     destination_base: command.destination_base + destination,
                     ..command.clone()
                 };
+                // The first row may lie in its memory where this one does not.
+                row.check_capacity(Side::Source)?;
+                row.check_capacity(Side::Destination)?;
                 match lists.iter_mut().find(|list| list.number == number && list.has_loops_of(&row)) {
                     Some(list) => list.rows.push(row),
                     None => lists.push(List { number, rows: vec![row] }),

@@ -3,16 +3,21 @@
 use super::banks::Starvation;
 use super::contention::Meeting;
 use super::cost::CostClass;
-use super::hazards::OperationNumber;
+use super::hazards::{Access, OperationNumber};
 use super::record::{Record, Timing, UsedSlices};
+use super::repeats::{Fold, Kept, Repeats};
 use crate::chip::checks::fault::{Fault, FaultKind};
 use crate::command::{CONTEXTS, ContextKind, MemoryKind};
 use crate::spec::{CLUSTERS, MAC_BYTES, NOC_TIMEOUT_CYCLES, SLICES, TRF_BANK_ROWS};
 use core::panic::Location;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
-/// Operations that are kept one by one. Sums go on.
+/// Operations that are kept one by one, at most: see [`repeats`](super::repeats). Sums go on.
 pub const KEPT: usize = 1 << 16;
+
+/// Operations that have ended whose line is known still.
+const RECENT: usize = 4096;
 
 /// A launch of a kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,13 +107,32 @@ pub struct Totals {
     pub rows: usize,
     /// The least certain class among all numbers.
     pub class: Option<CostClass>,
+    /// Where the numbers come from: class, name, rule.
+    pub sources: BTreeSet<(CostClass, &'static str, &'static str)>,
+    /// The most DMA engines that one operation used.
+    pub dma_engines: usize,
+    /// Operations that are neither kept nor counted with others that they repeat.
+    pub left_out: u64,
+}
+
+/// The bytes that an operation touches.
+#[derive(Clone, Debug)]
+pub(super) struct Touches {
+    pub(super) number: OperationNumber,
+    pub(super) operation: &'static str,
+    pub(super) location: &'static Location<'static>,
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) accesses: Arc<[Access]>,
 }
 
 /// Collects.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
-    /// The first [`KEPT`] operations, in the order in which they ended.
+    /// Operations in the order in which they ended, without those that repeat others. At most [`KEPT`].
     pub records: Vec<Record>,
+    /// Those that repeat others.
+    pub repeats: Vec<Repeats>,
     /// Kernels, the first [`KEPT`] of them.
     pub kernels: Vec<KernelTime>,
     /// Sums over all operations.
@@ -117,6 +141,11 @@ pub struct Ledger {
     pub warnings: Vec<Warning>,
     /// What did, the first [`KEPT`] of it.
     pub faults: Vec<Fault>,
+    /// What the first [`KEPT`] operations touch, for a map of the memory: whether they repeat others or not.
+    pub(super) touches: Vec<Touches>,
+    fold: Fold,
+    /// Where the last [`RECENT`] operations were called.
+    recent: VecDeque<(OperationNumber, &'static Location<'static>)>,
 }
 
 impl Ledger {
@@ -130,6 +159,12 @@ impl Ledger {
         totals.given[context] += 1;
         let class = record.timing.class();
         totals.class = Some(totals.class.map_or(class, |own| own.and(class)));
+        totals
+            .sources
+            .extend(record.timing.costs().iter().map(|(name, cost)| (cost.class, *name, cost.source)));
+        if let Timing::Dma(time) = &record.timing {
+            totals.dma_engines = totals.dma_engines.max(time.engines());
+        }
         let (from, to) = record.memories;
         if let Some(from) = from {
             *totals.read_bytes.entry(from).or_default() += record.amount.read_bytes;
@@ -153,9 +188,20 @@ impl Ledger {
         if record.context != ContextKind::PcieDma {
             self.add_to_kernel(record);
         }
-        if self.records.len() < KEPT {
-            self.records.push(record.clone());
+        if self.touches.len() < KEPT {
+            let Record { number, operation, location, start, end, .. } = *record;
+            let accesses = record.accesses.clone();
+            self.touches.push(Touches { number, operation, location, start, end, accesses });
         }
+        match self.fold.add(record, &self.records, &mut self.repeats, KEPT) {
+            Kept::Alone => self.records.push(record.clone()),
+            Kept::Counted => {}
+            Kept::Neither => self.totals.left_out += 1,
+        }
+        if self.recent.len() >= RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back((record.number, record.location));
     }
 
     /// Adds what became of an operation beside another one, which was called at `place` if that is known still.
@@ -180,10 +226,9 @@ impl Ledger {
         }
     }
 
-    /// Where an operation that has ended was called, if it was kept.
+    /// Where an operation that ended not long ago was called.
     pub fn location(&self, number: OperationNumber) -> Option<&'static Location<'static>> {
-        let found = self.records.iter().rev().find(|record| record.number == number);
-        found.map(|record| record.location)
+        self.recent.iter().rev().find(|(own, _)| *own == number).map(|(_, location)| *location)
     }
 
     fn add_to_kernel(&mut self, record: &Record) {

@@ -6,6 +6,7 @@
 //! | [`tensor_unit`] | stages of a pass through the Tensor Unit |
 //! | [`hazards`], [`schedule`] | which commands wait for which, and when each runs |
 //! | [`Clock`], [`record`] | takes commands, tells what ran when and why |
+//! | [`repeats`] | what is kept of operations that repeat others |
 //! | [`banks`] | banks of DM, the paths to them, and who is kept waiting |
 //! | [`indexed`] | gathers and scatters |
 //! | [`unit_copy`] | shuffles, and copies by the sub context |
@@ -26,6 +27,7 @@ pub mod indexed;
 pub mod ledger;
 mod map;
 pub mod record;
+pub mod repeats;
 pub mod report;
 pub mod schedule;
 mod system_clock;
@@ -40,5 +42,6 @@ pub use ledger::{KernelCall, KernelTime, Totals, Warning};
 pub(crate) use map::Allocations;
 pub use map::{Allocation, End, MemoryMap, MemoryUse, TensorLife, Touch};
 pub use record::{Observer, Record, Timing};
+pub use repeats::Repeats;
 pub use report::Report;
 pub use system_clock::Clock;

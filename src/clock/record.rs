@@ -213,7 +213,7 @@ pub struct Record {
     /// Where it reads and where it writes. `None`: the host.
     pub memories: (Option<MemoryKind>, Option<MemoryKind>),
     /// The bytes that it touches, in every unit that it uses.
-    pub accesses: Vec<Access>,
+    pub accesses: Arc<[Access]>,
     /// What the engines are told.
     pub configuration: Arc<str>,
 }
@@ -228,7 +228,7 @@ pub(super) struct Given {
     pub timing: Timing,
     pub amount: Amount,
     pub memories: (Option<MemoryKind>, Option<MemoryKind>),
-    pub accesses: Vec<Access>,
+    pub accesses: Arc<[Access]>,
     pub configuration: Arc<str>,
 }
 

@@ -1,16 +1,17 @@
 //! The report: what ran when, why, and what stood idle.
 
-use super::cost::{Channels, CostClass, Profile};
+use super::cost::{Channels, Profile};
 use super::hazards::OperationNumber;
 use super::ledger::{KernelTime, Totals, Warning};
 use super::record::{Record, Timing, VectorUse};
+use super::repeats::Repeats;
 use super::tensor_unit::Stage;
 use crate::chip::checks::fault::Fault;
 use crate::command::{ContextKind, RngdAlu};
 use crate::sequencer::write_table;
 use crate::spec::{CLUSTERS, ChipKind, DMA_ENGINES, SLICES, TRF_BANK_ROWS};
 use core::fmt;
-use std::collections::BTreeSet;
+use core::panic::Location;
 
 /// What a program cost. Printed, it is a text with tables.
 ///
@@ -35,8 +36,10 @@ pub struct Report {
     pub chip_kind: ChipKind,
     /// The chips of the system.
     pub chips: usize,
-    /// Operations by number; of very many the first ones.
+    /// Operations by number, without those that repeat others.
     pub records: Vec<Record>,
+    /// Those that repeat others: see [`repeats`](super::repeats).
+    pub repeats: Vec<Repeats>,
     /// Kernels in the order of their launches.
     pub kernels: Vec<KernelTime>,
     /// Sums over all operations.
@@ -58,10 +61,18 @@ impl Report {
             .map(|index| &self.records[index])
     }
 
-    /// The operations that decide the end of a kernel: each could not start before the one in front of it had ended.
+    /// The operations of a kernel. Those that stand on their own before it and behind it are two kernels.
+    fn records_of(&self, kernel: &KernelTime) -> impl Iterator<Item = &Record> {
+        let KernelTime { call, start, end, .. } = *kernel;
+        let own = move |record: &&Record| record.kernel == call && record.context != ContextKind::PcieDma;
+        self.records.iter().filter(own).filter(move |record| start <= record.start && record.end <= end)
+    }
+
+    /// The operations that decide the end of a kernel: each could not start before the one in front of it had ended. The path
+    /// begins behind an operation that repeats others, and is empty if it would end with one.
     pub fn critical_path(&self, kernel: &KernelTime) -> Vec<&Record> {
-        let own = |record: &&Record| record.kernel == kernel.call && record.context != ContextKind::PcieDma;
-        let last = self.records.iter().filter(own).max_by_key(|record| (record.end, record.number));
+        let last = self.records_of(kernel).max_by_key(|record| (record.end, record.number));
+        let last = last.filter(|record| record.end == kernel.end);
         let mut path: Vec<&Record> = last.into_iter().collect();
         while let Some(before) =
             path.last().and_then(|record| record.wait).and_then(|wait| self.record(wait.on()))
@@ -105,17 +116,9 @@ impl Report {
                 idle.push(format!("{context}: no operation"));
             }
         }
-        let engines = self.records.iter().filter_map(|record| match &record.timing {
-            Timing::Dma(time) => Some(time.engines()),
-            _ => None,
-        });
-        if let Some(most) = engines.max()
-            && most < DMA_ENGINES * self.chips
-        {
-            idle.push(format!(
-                "DMA engines: at most {most} of {} at the same time",
-                DMA_ENGINES * self.chips
-            ));
+        let (most, engines) = (totals.dma_engines, DMA_ENGINES * self.chips);
+        if most > 0 && most < engines {
+            idle.push(format!("DMA engines: at most {most} of {engines} at the same time"));
         }
         idle
     }
@@ -132,7 +135,7 @@ impl Report {
                     format!("#{}", record.number),
                     record.context.to_string(),
                     record.operation.to_string(),
-                    place(record),
+                    place(record.location),
                     (record.start - from).to_string(),
                     (record.end - from).to_string(),
                     format!("{} {}{slowed}", record.cycles(), class.letter()),
@@ -210,6 +213,46 @@ impl Report {
         Ok(())
     }
 
+    fn write_repeats(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.repeats.is_empty() {
+            return Ok(());
+        }
+        writeln!(f, "\noperations that repeat others")?;
+        let row = |own: &Repeats| {
+            let Repeats { like, count, first, last, cycles, least, most, period, .. } = *own;
+            let name = |of: &dyn Fn(&Record) -> String| self.record(like).map_or(String::new(), of);
+            let each = if least == most { least.to_string() } else { format!("{least} to {most}") };
+            vec![
+                format!("#{like}"),
+                name(&|record| record.kernel.name.to_string()),
+                name(&|record| record.context.to_string()),
+                name(&|record| record.operation.to_string()),
+                name(&|record| place(record.location)),
+                count.to_string(),
+                format!("#{first}"),
+                format!("#{last}"),
+                period.map_or("-".to_string(), |(numbers, cycles)| format!("{numbers} ops, {cycles} cycles")),
+                each,
+                cycles.to_string(),
+            ]
+        };
+        let rows: Vec<Vec<String>> = self.repeats.iter().map(row).collect();
+        let heads = [
+            "like",
+            "kernel",
+            "context",
+            "operation",
+            "call",
+            "count",
+            "first",
+            "last",
+            "one every",
+            "cycles of each",
+            "cycles",
+        ];
+        write_table(f, &heads, &rows)
+    }
+
     fn write_totals(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let totals = &self.totals;
         writeln!(f, "\ntotals")?;
@@ -239,14 +282,8 @@ impl Report {
     }
 
     fn write_costs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut known: BTreeSet<(CostClass, &str, &str)> = BTreeSet::new();
-        for record in &self.records {
-            known.extend(
-                record.timing.costs().into_iter().map(|(name, cost)| (cost.class, name, cost.source)),
-            );
-        }
         writeln!(f, "\nwhere the numbers come from (D documented, d derived, a assumed)")?;
-        for (class, name, source) in known {
+        for (class, name, source) in &self.totals.sources {
             writeln!(f, "  {} {name}: {source}", class.letter())?;
         }
         Ok(())
@@ -261,10 +298,10 @@ impl Record {
 }
 
 /// File and line, without the folders above it.
-pub(crate) fn place(record: &Record) -> String {
-    let file = record.location.file();
+pub(crate) fn place(location: &Location<'_>) -> String {
+    let file = location.file();
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
-    format!("{name}:{}", record.location.line())
+    format!("{name}:{}", location.line())
 }
 
 fn percent(part: u64, whole: u64) -> String {
@@ -306,7 +343,18 @@ fn utilisation(record: &Record) -> String {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { profile, channels, chip_kind, chips, records, kernels, totals, warnings, faults } = self;
+        let Self {
+            profile,
+            channels,
+            chip_kind,
+            chips,
+            records,
+            repeats: _,
+            kernels,
+            totals,
+            warnings,
+            faults,
+        } = self;
         let plural = if *chips == 1 { "" } else { "s" };
         let joined = if *channels == Channels::Dual { ", dual channel" } else { "" };
         writeln!(f, "time on {chips} {chip_kind} chip{plural}, profile {profile}{joined}, cycles of 1 GHz")?;
@@ -331,18 +379,20 @@ impl fmt::Display for Report {
             )?;
         }
         for kernel in kernels {
-            let own =
-                |record: &&Record| record.kernel == kernel.call && record.context != ContextKind::PcieDma;
-            let own: Vec<&Record> = records.iter().filter(own).collect();
+            let own: Vec<&Record> = self.records_of(kernel).collect();
             match kernel.call.number {
                 0 => writeln!(f, "\noutside of kernels: {} cycles", kernel.makespan())?,
                 _ => writeln!(f, "\nkernel {}: {} cycles", kernel.call.name, kernel.makespan())?,
             }
             if own.is_empty() {
-                writeln!(f, "its {} operations are in the totals only", kernel.operations)?;
+                writeln!(f, "its {} operations repeat others, or are in the totals only", kernel.operations)?;
                 continue;
             }
             self.write_commands(f, &own, kernel.start)?;
+            let more = kernel.operations.saturating_sub(own.len() as u64);
+            if more > 0 {
+                writeln!(f, "and {more} operations that repeat others, or are in the totals only")?;
+            }
             self.write_stages(f, &own)?;
             writeln!(f, "\nwhat the engines are told")?;
             for record in &own {
@@ -350,13 +400,18 @@ impl fmt::Display for Report {
             }
             let path = self.critical_path(kernel);
             writeln!(f, "\ncritical path")?;
+            match path.first().map(|first| first.wait.filter(|wait| self.record(wait.on()).is_none())) {
+                None => writeln!(f, "  it ends with an operation that repeats others")?,
+                Some(Some(wait)) => writeln!(f, "  … behind #{}, which repeats others", wait.on())?,
+                Some(None) => {}
+            }
             for record in path {
                 writeln!(
                     f,
                     "  #{} {} {}, {} cycles",
                     record.number,
                     record.operation,
-                    place(record),
+                    place(record.location),
                     record.cycles()
                 )?;
             }
@@ -367,15 +422,15 @@ impl fmt::Display for Report {
             writeln!(f, "\ntransfers of the host, no part of a kernel")?;
             self.write_commands(f, &host, 0)?;
         }
+        self.write_repeats(f)?;
         self.write_totals(f)?;
         let idle = self.idle_hardware();
         if !idle.is_empty() {
             writeln!(f, "\nidle hardware")?;
             idle.iter().try_for_each(|line| writeln!(f, "  {line}"))?;
         }
-        let kept = records.len() as u64;
-        if kept < totals.operations {
-            writeln!(f, "\n{} operations are in the totals only", totals.operations - kept)?;
+        if totals.left_out > 0 {
+            writeln!(f, "\n{} operations are in the totals only", totals.left_out)?;
         }
         self.write_costs(f)
     }

@@ -85,7 +85,7 @@ pub struct Work {
     /// What it holds.
     pub resources: Resources,
     /// The bytes that it touches.
-    pub accesses: Vec<Access>,
+    pub accesses: Arc<[Access]>,
     /// Cycles that it takes when nothing else runs.
     pub cycles: u64,
     /// What it asks of the banks of DM. Operations without a load slow nobody down.

@@ -214,7 +214,7 @@ impl Clock {
             timing: Timing::Bitmap(cost),
             amount: Amount { slices, ..Amount::default() },
             memories: (None, None),
-            accesses: Vec::new(),
+            accesses: Arc::default(),
             configuration: format!("snoop[s'] = {}", switch.snoop).into(),
         };
         (given, held, BankLoad::Nothing)
@@ -278,7 +278,7 @@ impl Clock {
         };
         let fetch = &unit.fetch;
         let slices = self.slices_of(&fetch.source);
-        let accesses: Vec<Access> =
+        let accesses: Arc<[Access]> =
             unit.reads().chain([unit.writes()]).map(|used| Access::of(&used)).collect();
         let written = match &unit.sink {
             Sink::Commit { destination, config, .. } => bits(config.positions(), destination),
@@ -347,7 +347,7 @@ impl Clock {
         let amount =
             Amount { read_bytes: time.bytes(), written_bytes: time.bytes(), slices, ..Amount::default() };
         let operation = if dma.destination.memory == Memory::Hbm { "to_hbm" } else { "to_dm" };
-        let accesses = vec![Access::of(&dma.reads()), Access::of(&dma.writes())];
+        let accesses: Arc<[Access]> = Arc::new([Access::of(&dma.reads()), Access::of(&dma.writes())]);
         let memories = (Some(accesses[0].memory), Some(accesses[1].memory));
         let (context, configuration) = (ContextKind::TensorDma, configuration.into());
         let timing = Timing::Dma(time);
@@ -396,7 +396,7 @@ impl Clock {
             slices,
             ..Amount::default()
         };
-        let accesses = vec![Access::of(&copy.reads()), Access::of(&copy.writes())];
+        let accesses: Arc<[Access]> = Arc::new([Access::of(&copy.reads()), Access::of(&copy.writes())]);
         let memories = (Some(accesses[0].memory), Some(accesses[1].memory));
         let (operation, context) = (copy.call.name(), copy.context);
         let configuration = configuration.into();
@@ -421,7 +421,7 @@ impl Clock {
         let slices = self.slices_of(own.side());
         let amount =
             Amount { read_bytes: time.bytes(), written_bytes: time.bytes(), slices, ..Amount::default() };
-        let accesses: Vec<Access> = own.reads().iter().chain([&own.writes()]).map(Access::of).collect();
+        let accesses: Arc<[Access]> = own.reads().iter().chain([&own.writes()]).map(Access::of).collect();
         let memories = (Some(own.source.memory.into()), Some(own.destination.memory.into()));
         let (operation, context, configuration) = (own.call.name(), own.context(), configuration.into());
         let timing = Timing::Dma(time);
@@ -444,7 +444,7 @@ impl Clock {
         let (operation, read_bytes, written_bytes) =
             if upload { ("upload", 0, bytes) } else { ("to_host", bytes, 0) };
         let amount = Amount { read_bytes, written_bytes, ..Amount::default() };
-        let accesses = vec![Access::region(&transfer.region, upload)];
+        let accesses: Arc<[Access]> = Arc::new([Access::region(&transfer.region, upload)]);
         let memories = if upload { (None, Some(MemoryKind::Hbm)) } else { (Some(MemoryKind::Hbm), None) };
         let (context, configuration) = (ContextKind::PcieDma, format!("{bytes} bytes").into());
         (

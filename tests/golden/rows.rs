@@ -10,9 +10,10 @@ use furiosa_visa_std::clock::dma::{BookHbm, Bound, DmaOptions, DmaTime, SameMedi
 use furiosa_visa_std::clock::indexed::indexed_operation;
 use furiosa_visa_std::command::{Duplicates, FillId, IndexedCall, IndexedDma, Region};
 use furiosa_visa_std::engine::dma::derive_indexed;
-use furiosa_visa_std::mapping::M;
+use furiosa_visa_std::mapping::{AxisName, M};
 use furiosa_visa_std::prelude::{axes, m};
 use furiosa_visa_std::scalar::ElementType::{I8, I32};
+use furiosa_visa_std::spec::HBM_BYTES;
 use furiosa_visa_std::tensor::Shape;
 
 axes![V = 4096, H = 256, W = 8, S = 64, L = 1024, R = 512, T = 2, E = 4168];
@@ -155,4 +156,20 @@ fn an_index_that_nobody_read() {
     let listed = command(IndexedCall::GatherRows, one_pe(), (0..64).collect());
     let unknown = IndexedDma { list: None, ..listed.clone() };
     assert_eq!(cost(&listed), cost(&unknown));
+}
+
+/// A table may end with HBM. A row behind the end has no commands, although the first rows have some.
+#[test]
+fn rows_end_with_hbm() {
+    let rows_from = |address: u64, list: Vec<usize>| {
+        let mut own = command(IndexedCall::GatherRows, one_pe(), list);
+        own.source.address = address;
+        indexed_operation(&own, &DmaOptions::default()).map(|_| ())
+    };
+    let start = HBM_BYTES - (V::SIZE * H::SIZE) as u64;
+    let all = || (V::SIZE - 64..V::SIZE).collect::<Vec<_>>();
+    assert_eq!(rows_from(start, all()), Ok(()));
+    let error = rows_from(start + 8, all()).expect_err("its last 8 bytes are outside");
+    assert_eq!(error.rule(), "capacity", "{error}");
+    assert_eq!(rows_from(start + 8, all().into_iter().map(|row| row - 1).collect()), Ok(()));
 }

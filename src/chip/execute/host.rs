@@ -66,6 +66,13 @@ pub(crate) fn download(transfer: &HostTransfer, hbm: &Vec<Hbm>) -> HostBuffer {
     to_host(&transfer.transfer, hbm, region.address, region.footprint.element, transfer.host_elements)
 }
 
+/// What a transfer from a memory that nobody wrote to gives: zeros, all of them uninitialised.
+pub(crate) fn nothing(transfer: &HostTransfer) -> HostBuffer {
+    let (bits, elements) = (transfer.region.footprint.element.bits(), transfer.host_elements);
+    // Zeroed pages that nobody touches take no time.
+    HostBuffer { bytes: vec![0; (elements * bits).div_ceil(8)], initialised: Some(vec![false; elements]) }
+}
+
 /// Looks at a register file: for the TRF, the one with this number. Elements that the transfer does not reach are zero and uninitialised.
 pub(crate) fn inspect(inspection: &Inspection, file: usize, units: &[Unit]) -> HostBuffer {
     let Inspection { source, transfer, host_elements } = inspection;

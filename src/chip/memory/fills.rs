@@ -3,7 +3,7 @@
 //! One log per memory. A write is a record: a tensor, not its bytes. A read looks for later records of other tensors
 //! whose span meets its own; only where there is one, bytes are compared.
 
-use super::place::{Coordinates, Place, spans_cover, spans_meet};
+use super::place::{Coordinates, Hull, Place, spans_cover, spans_meet};
 use crate::chip::checks::fault::{Fault, FaultKind};
 use crate::command::{FillId, MemoryKind};
 use core::ops::Range;
@@ -58,7 +58,8 @@ struct Filling {
 #[derive(Debug, Default)]
 pub(crate) struct FillLog {
     sequence: u64,
-    writes: Vec<Write>,
+    /// The hulls of their spans tell most of them apart.
+    writes: Vec<(Hull, Box<Write>)>,
     fillings: HashMap<FillId, Filling>,
 }
 
@@ -101,8 +102,10 @@ impl FillLog {
         let mut from: Vec<_> = from.iter().map(reach).collect();
         from.dedup();
         let new = Write { sequence, place, spans: place.spans(), from, operation, location };
-        self.writes.retain(|old| !covers(&new, old));
-        self.writes.push(new);
+        let hull = Hull::of(&new.spans);
+        // A tensor with padding covers only those of its own form, which have its hull.
+        self.writes.retain(|(old_hull, old)| !(hull.covers(*old_hull) && covers(&new, old)));
+        self.writes.push((hull, Box::new(new)));
         if !place.fill().is_bare() {
             self.fillings
                 .entry(place.fill())
@@ -127,7 +130,7 @@ impl FillLog {
             }
             found
         };
-        match self.writes.iter().rev().find(holds) {
+        match self.writes.iter().rev().map(|(_, write)| &**write).find(holds) {
             None => Origin { clause: "which was never written".to_string(), written: None },
             // It may cover who wrote before.
             Some(write) if write.sequence > count => Origin::unknown(),
@@ -158,14 +161,16 @@ impl FillLog {
         let Some(filling) = self.fillings.get(&fill).filter(|_| !fill.is_bare()) else {
             return Ok(());
         };
-        let later = self.writes.partition_point(|write| write.sequence < filling.first);
+        let later = self.writes.partition_point(|(_, write)| write.sequence < filling.first);
         let spans = place.spans();
-        let meets = |write: &Write| spans_meet(&write.spans, &spans);
-        let foreign = |write: &&Write| write.place.fill() != fill && meets(write);
-        if !self.writes[later..].iter().any(|write| foreign(&write)) {
+        let own = Hull::of(&spans);
+        let meets = |(hull, write): &&(Hull, Box<Write>)| hull.meets(own) && spans_meet(&write.spans, &spans);
+        let foreign = |write: &&Write| write.place.fill() != fill;
+        let relevant: Vec<&Write> =
+            self.writes[later..].iter().filter(meets).map(|(_, write)| &**write).collect();
+        if !relevant.iter().any(foreign) {
             return Ok(());
         }
-        let relevant: Vec<&Write> = self.writes[later..].iter().filter(|write| meets(write)).collect();
         let strangers = || relevant.iter().copied().filter(foreign).flat_map(|write| &write.spans);
         let start = strangers().map(|span| span.start).min().unwrap_or(0);
         let end = strangers().map(|span| span.end).max().unwrap_or(0);

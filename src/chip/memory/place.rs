@@ -196,6 +196,33 @@ impl Place {
     }
 }
 
+/// The bytes from the first to the last that a tensor spans.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hull {
+    start: u64,
+    end: u64,
+}
+
+impl Hull {
+    /// Of some spans. Without any, every hull covers it and none meets it.
+    pub(crate) fn of(spans: &[Range<u64>]) -> Self {
+        let none = Self { start: u64::MAX, end: 0 };
+        spans
+            .iter()
+            .fold(none, |hull, span| Self { start: hull.start.min(span.start), end: hull.end.max(span.end) })
+    }
+
+    /// Whether [`spans_meet`] may hold.
+    pub(crate) const fn meets(self, other: Hull) -> bool {
+        self.start < other.end && other.start < self.end
+    }
+
+    /// Whether [`spans_cover`] may hold.
+    pub(crate) const fn covers(self, inner: Hull) -> bool {
+        self.start <= inner.start && inner.end <= self.end
+    }
+}
+
 /// Whether one tensor spans a byte of another.
 pub(crate) fn spans_meet(a: &[Range<u64>], b: &[Range<u64>]) -> bool {
     a.iter().any(|a| b.iter().any(|b| a.start < b.end && b.start < a.end))

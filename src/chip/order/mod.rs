@@ -15,7 +15,7 @@ pub(super) mod explore;
 
 use super::checks::bounds::Call;
 use super::checks::fault::{CheckOptions, Fault, FaultKind};
-use super::memory::place::{first_shared, spans_cover, spans_meet};
+use super::memory::place::{Hull, first_shared, spans_cover, spans_meet};
 use crate::command::{CONTEXTS, ContextKind, FillId, MemoryKind, Use};
 use core::ops::Range;
 use core::panic::Location;
@@ -38,11 +38,21 @@ struct Access {
     location: &'static Location<'static>,
 }
 
+/// What tells most accesses apart. Programs that use thousands of tiles look at all of these with each operation, and at few
+/// of the accesses.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    context: ContextKind,
+    memory: MemoryKind,
+    writes: bool,
+    hull: Hull,
+}
+
 /// The accesses since the last point at which everything was done.
 #[derive(Debug, Default)]
 pub(crate) struct OrderLog {
     clocks: [Clock; CONTEXTS],
-    accesses: Vec<Access>,
+    accesses: Vec<(Head, Box<Access>)>,
 }
 
 /// An operation that may run, to be noted when it has.
@@ -72,6 +82,27 @@ impl Touch {
         (self.used.writes || other.used.writes)
             && self.used.place.memory() == other.used.place.memory()
             && spans_meet(&self.spans, &other.spans)
+    }
+}
+
+impl Head {
+    fn of(access: &Access) -> Self {
+        let Access { context, touch: Touch { used, spans }, .. } = access;
+        let (memory, writes) = (used.place.memory(), used.writes);
+        Self { context: *context, memory, writes, hull: Hull::of(spans) }
+    }
+
+    /// Whether [`Touch::conflicts`] may hold.
+    fn may_conflict(&self, other: &Head) -> bool {
+        (self.writes || other.writes) && self.memory == other.memory && self.hull.meets(other.hull)
+    }
+
+    /// Whether [`Access::replaces`] may hold.
+    fn may_replace(&self, old: &Head) -> bool {
+        self.context == old.context
+            && self.writes == old.writes
+            && self.memory == old.memory
+            && self.hull.covers(old.hull)
     }
 }
 
@@ -115,8 +146,10 @@ impl OrderLog {
         clock[context as usize] += 1;
         let access = |used: Use| Access { context, clock, touch: Touch::new(used), location };
         let mut accesses: Vec<Access> = uses.into_iter().map(access).collect();
+        let heads: Vec<Head> = accesses.iter().map(Head::of).collect();
+        let may_meet = |old: &Head| old.context != context && heads.iter().any(|new| new.may_conflict(old));
         let mut open: Vec<(&Access, usize)> = Vec::new();
-        for old in self.accesses.iter().filter(|old| old.context != context) {
+        for (_, old) in self.accesses.iter().filter(|(head, _)| may_meet(head)) {
             let conflicts = |(_, new): &(usize, &Access)| new.touch.conflicts(&old.touch);
             for (k, new) in accesses.iter().enumerate().filter(conflicts) {
                 if new.touch.is_ordered_after(&old.touch) {
@@ -143,8 +176,9 @@ impl OrderLog {
             self.clocks[context as usize] = access.clock;
         }
         for new in accesses {
-            self.accesses.retain(|old| !new.replaces(old));
-            self.accesses.push(new);
+            let own = Head::of(&new);
+            self.accesses.retain(|(head, old)| !(own.may_replace(head) && new.replaces(old)));
+            self.accesses.push((own, Box::new(new)));
         }
     }
 }

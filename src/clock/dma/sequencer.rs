@@ -283,7 +283,8 @@ impl PairedSequencer {
         Ok(())
     }
 
-    fn check_capacity(&self, side: Side) -> Result<(), PlanError> {
+    /// The rule that bytes or slices lie past the end of a memory.
+    pub(in crate::clock) fn check_capacity(&self, side: Side) -> Result<(), PlanError> {
         let (_, past) = self.span_in_unit(side);
         let capacity = match self.medium(side) {
             Medium::Hbm { .. } => spec::HBM_BYTES,

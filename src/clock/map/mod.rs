@@ -12,8 +12,7 @@
 mod picture;
 
 use super::hazards::{Access, OperationNumber};
-use super::ledger::Ledger;
-use super::record::Record;
+use super::ledger::{Ledger, Touches};
 use super::report::place;
 use crate::chip::memory::separate::Addresses;
 use crate::command::FillId;
@@ -153,9 +152,9 @@ pub struct Touch {
 }
 
 impl Touch {
-    fn of(record: &Record) -> Self {
-        let Record { number, operation, location, start, end, .. } = *record;
-        Self { number, operation, location, place: place(record), start, end }
+    fn of(own: &Touches) -> Self {
+        let Touches { number, operation, location, start, end, .. } = *own;
+        Self { number, operation, location, place: place(location), start, end }
     }
 }
 
@@ -195,18 +194,18 @@ impl Lives {
             .collect()
     }
 
-    fn read(&mut self, access: &Access, record: &Record) {
+    fn read(&mut self, access: &Access, by: &Touch) {
         // A handle that was made from a bare address reads whatever is there.
         let fill = access.tensor.fill;
         let own = self.of_fill.get(&fill).copied().filter(|_| !fill.is_bare());
         let met = own.map_or_else(|| self.meeting(&access.bytes), |index| vec![index]);
         for index in met {
             self.tensors[index].reads += 1;
-            self.tensors[index].last = Touch::of(record);
+            self.tensors[index].last = by.clone();
         }
     }
 
-    fn write(&mut self, access: &Access, record: &Record) {
+    fn write(&mut self, access: &Access, by: &Touch) {
         let Access { bytes, of, tensor, .. } = access;
         if bytes.is_empty() {
             return;
@@ -216,7 +215,7 @@ impl Lives {
             let life = &self.tensors[own];
             // Part of a tensor that is there is written, or it again.
             if life.bytes.start <= bytes.start && bytes.end <= life.bytes.end {
-                self.tensors[own].last = Touch::of(record);
+                self.tensors[own].last = by.clone();
                 return;
             }
         }
@@ -224,7 +223,7 @@ impl Lives {
         let bytes = if self.of_fill.contains_key(&tensor.fill) { bytes } else { of };
         for index in self.meeting(bytes) {
             self.there.remove(&self.tensors[index].bytes.start);
-            self.tensors[index].end = End::Overwritten(Touch::of(record));
+            self.tensors[index].end = End::Overwritten(by.clone());
         }
         let index = self.tensors.len();
         // Chip, cluster and slice come first, in HBM too.
@@ -234,8 +233,8 @@ impl Lives {
             fill: tensor.fill,
             element: tensor.element,
             mapping,
-            made: Touch::of(record),
-            last: Touch::of(record),
+            made: by.clone(),
+            last: by.clone(),
             reads: 0,
             end: End::Remains,
         });
@@ -297,15 +296,16 @@ fn peak(tensors: &[TensorLife]) -> (u64, Option<OperationNumber>) {
 impl MemoryMap {
     /// Follows all operations that are kept, in the order of the program.
     pub(crate) fn new(ledger: &Ledger, [hbm, dm, vrf]: [Allocations<'_>; 3], addresses: Addresses) -> Self {
-        let mut records: Vec<&Record> = ledger.records.iter().collect();
-        records.sort_by_key(|record| record.number);
+        let mut all: Vec<&Touches> = ledger.touches.iter().collect();
+        all.sort_by_key(|own| own.number);
         let mut lives: [Lives; 4] = core::array::from_fn(|_| Lives::default());
-        for record in &records {
-            for access in record.accesses.iter().filter(|access| !access.write) {
-                lives[access.memory as usize].read(access, record);
+        for own in &all {
+            let by = Touch::of(own);
+            for access in own.accesses.iter().filter(|access| !access.write) {
+                lives[access.memory as usize].read(access, &by);
             }
-            for access in record.accesses.iter().filter(|access| access.write) {
-                lives[access.memory as usize].write(access, record);
+            for access in own.accesses.iter().filter(|access| access.write) {
+                lives[access.memory as usize].write(access, &by);
             }
         }
         let memories = [MemoryKind::Hbm, MemoryKind::Dm, MemoryKind::Trf, MemoryKind::Vrf];
@@ -316,7 +316,7 @@ impl MemoryMap {
             lives.finish(memory, allocations)
         });
         let operations = ledger.totals.operations;
-        let left_out = operations - records.len() as u64;
+        let left_out = operations - all.len() as u64;
         Self { memories, operations, left_out, cycles: ledger.totals.end, addresses }
     }
 }

@@ -227,3 +227,63 @@ fn receivers_get_packets_and_hold_elements() {
     guard.digits.push(GuardDigit { variable: 2, base: 1, extent: 256, weight: 1 });
     assert_eq!(slices(&unit), 6, "slices 0, 16 and 32 of each cluster");
 }
+
+/// Sums of an observer, which sees every operation.
+#[derive(Clone, Default)]
+struct Seen(Arc<std::sync::Mutex<(u64, u64)>>);
+
+impl Observer for Seen {
+    fn ended(&mut self, record: &crate::clock::Record) {
+        let mut sums = self.0.lock().expect("nobody panics");
+        *sums = (sums.0 + 1, sums.1 + record.cycles());
+    }
+}
+
+/// Ten times as many turns of a loop store as much, and nothing of their number and of their cycles is lost.
+#[test]
+fn turns_of_a_loop_are_counted() {
+    use crate::clock::repeats::KEPT_ALIKE;
+    for profile in [Profile::Book, Profile::Detailed] {
+        let turns = |count: u64, launches: u64| {
+            let (mut clock, seen) = (Clock::new(profile), Seen::default());
+            clock.observe(Box::new(seen.clone()));
+            let lines = [Location::caller(), Location::caller()];
+            for number in 1..=launches {
+                for _ in 0..count / launches {
+                    let operations = [long_pass(), transfer()];
+                    for (operation, location) in operations.into_iter().zip(lines) {
+                        let kernel = KernelCall { number, name: "turns" };
+                        clock.command(kernel, &Command { operation, location });
+                    }
+                }
+            }
+            let ledger = clock.ledger();
+            let seen = *seen.0.lock().expect("nobody panics");
+            let counted: u64 = ledger.repeats.iter().map(|own| own.count).sum();
+            let cycles: u64 = ledger.repeats.iter().map(|own| own.cycles).sum();
+            let kept: u64 = ledger.records.iter().map(|record| record.cycles()).sum();
+            assert_eq!((ledger.records.len() as u64 + counted, kept + cycles), seen, "{profile}");
+            assert_eq!((ledger.totals.operations, ledger.totals.left_out), (2 * count, 0));
+            assert_eq!(ledger.totals.busy.iter().sum::<u64>(), seen.1, "{profile}");
+            ledger.clone()
+        };
+        let kept = KEPT_ALIKE as u64;
+        let (few, some, many) = (turns(kept, 1), turns(2 * kept, 1), turns(20 * kept, 1));
+        assert_eq!((few.records.len(), few.repeats.len()), (2 * KEPT_ALIKE, 0), "{profile}");
+        for ledger in [&some, &many, &turns(20 * kept, 10)] {
+            assert_eq!((ledger.records.len(), ledger.repeats.len()), (2 * KEPT_ALIKE, 2), "{profile}");
+        }
+        for (k, own) in many.repeats.iter().enumerate() {
+            assert_eq!(own.like, k as u64, "{profile}");
+            assert_eq!(
+                (own.first, own.last),
+                (2 * kept + k as u64, 2 * 20 * kept - 2 + k as u64),
+                "{profile}"
+            );
+            assert_eq!((own.count, own.least), (19 * kept, own.most), "{profile}");
+            let (_, cycles) = own.period.expect("every turn takes the same time");
+            assert_eq!(own.period, Some((2, cycles)), "{profile}");
+            assert_eq!((own.count - 1) * cycles, own.end - own.least - own.start, "{profile}");
+        }
+    }
+}

@@ -7,6 +7,10 @@ use crate::chip::memory::place::Coordinates;
 use crate::command::{InterSliceReduce, ReduceOperator, StreamShape, nest};
 use crate::mapping::guard::rows::LiveRows;
 use crate::spec::SLICES;
+use std::borrow::Cow;
+
+#[cfg(feature = "parallel")]
+use rayon::prelude::*;
 
 /// What does not differ between clusters.
 #[derive(Debug)]
@@ -74,11 +78,18 @@ impl InterPlan {
     pub(super) fn exchange(&self, path: Path, streams: &[Option<LaneRow>]) -> Vec<Option<LaneRow>> {
         let mut results: Vec<Option<LaneRow>> = streams.iter().map(|_| None).collect();
         for (cluster, results) in streams.chunks(SLICES).zip(results.chunks_mut(SLICES)) {
-            for &(from, to) in &self.slices {
-                let Some(sum) = self.fold(path, &self.axes, from, cluster) else { continue };
-                for &(slice, position) in &self.copies {
-                    let Some(result) = results.get_mut(to + slice) else { continue };
-                    *result = Some(self.part(&sum, position));
+            let sum = |&(from, to): &(usize, usize)| {
+                let sum = self.fold(path, &self.axes, from, cluster);
+                let parts = sum.iter().flat_map(|sum| self.copies.iter().map(|own| (own, &**sum)));
+                parts.map(|(&(slice, at), sum)| (to + slice, self.part(sum, at))).collect()
+            };
+            #[cfg(feature = "parallel")]
+            let sums: Vec<Vec<(usize, LaneRow)>> = self.slices.par_iter().map(sum).collect();
+            #[cfg(not(feature = "parallel"))]
+            let sums: Vec<Vec<(usize, LaneRow)>> = self.slices.iter().map(sum).collect();
+            for (slice, part) in sums.into_iter().flatten() {
+                if let Some(result) = results.get_mut(slice) {
+                    *result = Some(part);
                 }
             }
         }
@@ -100,21 +111,24 @@ impl InterPlan {
         part
     }
 
-    /// The fold over some axes, the last of which is the innermost. `None`: no slice has an element.
-    fn fold(
+    /// The fold over some axes, the last of which is the innermost. `None`: no slice has an element. A stream that nothing
+    /// is added to is not copied.
+    fn fold<'s>(
         &self,
         path: Path,
         axes: &[Vec<usize>],
         slice: usize,
-        cluster: &[Option<LaneRow>],
-    ) -> Option<LaneRow> {
-        let Some((outer, inner)) = axes.split_first() else { return cluster.get(slice)?.clone() };
-        let mut sum: Option<LaneRow> = None;
+        cluster: &'s [Option<LaneRow>],
+    ) -> Option<Cow<'s, LaneRow>> {
+        let Some((outer, inner)) = axes.split_first() else {
+            return cluster.get(slice)?.as_ref().map(Cow::Borrowed);
+        };
+        let mut sum: Option<Cow<'s, LaneRow>> = None;
         for offset in outer {
             let Some(own) = self.fold(path, inner, slice + offset, cluster) else { continue };
             match &mut sum {
                 None => sum = Some(own),
-                Some(sum) => self.add(path, sum, &own),
+                Some(sum) => self.add(path, sum.to_mut(), &own),
             }
         }
         sum
