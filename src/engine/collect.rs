@@ -126,20 +126,20 @@ const fn collect(request: &CollectRequest, forms: [&Factors; 4]) -> Result<Colle
 pub struct CollectPlan<D, Time, Packet, Time2, Packet2>(PhantomData<(D, Time, Packet, Time2, Packet2)>);
 
 impl<D: StreamScalar, Time: M, Packet: M, Time2: M, Packet2: M> CollectPlan<D, Time, Packet, Time2, Packet2> {
+    pub(crate) const REQUEST: CollectRequest = CollectRequest {
+        element: D::ELEMENT_TYPE,
+        time: Time::EXPR,
+        packet: Packet::EXPR,
+        out_time: Time2::EXPR,
+        out_packet: Packet2::EXPR,
+    };
+
     /// The derived configuration. Using it refuses what is no sequence of flits.
-    pub const CONFIG: CollectConfig = {
-        let request = CollectRequest {
-            element: D::ELEMENT_TYPE,
-            time: Time::EXPR,
-            packet: Packet::EXPR,
-            out_time: Time2::EXPR,
-            out_packet: Packet2::EXPR,
-        };
-        match collect(&request, [Time::FORM, Packet::FORM, Time2::FORM, Packet2::FORM]) {
+    pub const CONFIG: CollectConfig =
+        match collect(&Self::REQUEST, [Time::FORM, Packet::FORM, Time2::FORM, Packet2::FORM]) {
             Ok(config) => config,
             Err(error) => error.refuse(),
-        }
-    };
+        };
 }
 
 macro_rules! stream_collect {

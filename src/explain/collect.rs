@@ -12,14 +12,7 @@ use core::fmt;
 impl<D: Scalar, Time: M, Packet: M, Time2: M, Packet2: M> CollectPlan<D, Time, Packet, Time2, Packet2> {
     /// How packets become flits: the mappings before and after, flits per packet, padding.
     pub fn explain() -> StageExplanation {
-        let request = CollectRequest {
-            element: D::ELEMENT_TYPE,
-            time: Time::EXPR,
-            packet: Packet::EXPR,
-            out_time: Time2::EXPR,
-            out_packet: Packet2::EXPR,
-        };
-        explain_collect(&request).unwrap_or_else(|error| error.refuse())
+        explain_collect(&Self::REQUEST).unwrap_or_else(|error| error.refuse())
     }
 }
 

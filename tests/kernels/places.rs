@@ -27,6 +27,19 @@ where
     })
 }
 
+/// A stream of a tensor in the Vector Engine, behind the addition of an operand.
+macro_rules! plus {
+    ($ctx:ident, $x:ident, $operand:expr) => {
+        $ctx.main
+            .begin($x.view())
+            .fetch::<i32, m![B / 8], m![B % 8]>()
+            .collect::<m![B / 8], m![B % 8]>()
+            .vector_init()
+            .vector_intra_slice_branch(BranchMode::Unconditional)
+            .vector_fxp(FxpBinaryOp::AddFxp, $operand)
+    };
+}
+
 /// No address is named: from the host, to DM, into the VRF, by a commit, to HBM and back.
 #[test]
 fn no_address_is_named() {
@@ -47,16 +60,7 @@ fn no_address_is_named() {
         let copy = operand.clone();
         drop(operand);
         assert_eq!(load(ctx).address(), 8192 - 512, "a clone holds the bytes");
-        let sums = ctx
-            .main
-            .begin(x.view())
-            .fetch::<i32, m![B / 8], m![B % 8]>()
-            .collect::<m![B / 8], m![B % 8]>()
-            .vector_init()
-            .vector_intra_slice_branch(BranchMode::Unconditional)
-            .vector_fxp(FxpBinaryOp::AddFxp, &copy)
-            .vector_final()
-            .commit::<m![B]>(AUTO);
+        let sums = plus!(ctx, x, &copy).vector_final().commit::<m![B]>(AUTO);
         assert_eq!(
             (x.address(), sums.address()),
             (DM_BYTES as u64 - 4096 - 256, DM_BYTES as u64 - 4096 - 512)
@@ -257,14 +261,7 @@ fn a_stream_holds_its_operands() {
             addresses.push(loaded.address());
             loaded
         };
-        let stream = ctx
-            .main
-            .begin(x.view())
-            .fetch::<i32, m![B / 8], m![B % 8]>()
-            .collect::<m![B / 8], m![B % 8]>()
-            .vector_init()
-            .vector_intra_slice_branch(BranchMode::Unconditional)
-            .vector_fxp(FxpBinaryOp::AddFxp, &load());
+        let stream = plus!(ctx, x, &load());
         let stream = stream.vector_clip(ClipBinaryOpI32::AddFxp, &load()).vector_final();
         let sums = stream.commit::<m![B]>(AUTO);
         let _after = load();

@@ -529,19 +529,36 @@ fn sums_in_a_slice() {
     });
 }
 
-/// Padding is left out of a sum, whatever lies there: 20 over 8 slices and 3 steps, so that slice 6 has two of them.
+/// 20 over 8 slices of 3 steps: slice 6 has two of them, and slice 7 none.
+pub mod twenty {
+    use super::L;
+    use crate::{Cluster, init};
+    use furiosa_visa_std::prelude::*;
+
+    axes![P = 20];
+
+    pub type Slice = m![P # 24 / 3 # 256];
+    pub type Steps = m![P # 24 % 3];
+
+    /// Values in DM.
+    pub async fn load(
+        ctx: &mut Context,
+        values: &[i32],
+    ) -> DmTensor<i32, m![1], Cluster, Slice, m![{ Steps }, L]> {
+        let host = HostTensor::<i32, m![P, L]>::from_buf(init(values));
+        host.to_hbm::<m![1], m![P, L]>(&mut ctx.pdma, 0).await.to_dm(&mut ctx.tdma, 0)
+    }
+}
+
+/// Padding is left out of a sum, whatever lies there.
 #[test]
 fn padding_is_no_element() {
-    axes![P = 20];
-    type Slice = m![P # 24 / 3 # 256];
-    type Steps = m![P # 24 % 3];
+    use twenty::{P, Steps};
     block_on(async {
         // Poison is the least number, which would win: the check is that of elements nobody wrote.
         let mut ctx = Context::acquire();
         let x = integers(11, 160);
-        let host = HostTensor::<i32, m![P, L]>::from_buf(init(&x));
-        let hbm = host.to_hbm::<m![1], m![P, L]>(&mut ctx.pdma, 0).await;
-        let dm = hbm.to_dm::<Cluster, Slice, m![P # 24 % 3, L]>(&mut ctx.tdma, 0);
+        let dm = twenty::load(&mut ctx, &x).await;
         let y = (ctx.main.begin(dm.view()).fetch::<i32, Steps, m![L]>().collect::<Steps, m![L]>())
             .vector_init()
             .vector_intra_slice_branch(BranchMode::Unconditional)
@@ -555,6 +572,50 @@ fn padding_is_no_element() {
         let least = |s: usize, l: usize| (3 * s..(3 * s + 3).min(20)).map(|p| x[p * 8 + l]).min();
         let expected: Vec<i32> = (0..56).filter_map(|k| least(k / 8, k % 8)).collect();
         assert_same(&y[..56], &expected);
+    });
+}
+
+/// Valid counts are of flits: those that hold half a flit each, and are trimmed, are five full ones of 20 elements; cut in
+/// halves, flits of 8 are two full ones and a part.
+#[test]
+fn counts_are_of_flits_as_they_came() {
+    axes![R = 20];
+    type Slice = m![R # 32 / 8 # 256];
+    type Steps = m![R # 32 / 4 % 2];
+    type Half = m![R # 32 % 4];
+    block_on(async {
+        let mut ctx = Context::acquire();
+        let x = integers(31, 20);
+        let host = HostTensor::<i32, m![R]>::from_buf(init(&x));
+        let hbm = host.to_hbm::<m![1], m![R]>(&mut ctx.pdma, 0).await;
+        let halves = hbm.to_dm::<Cluster, Slice, m![R # 32 / 4 % 2, R # 32 % 4 # 8]>(&mut ctx.tdma, 0);
+        let flits = halves.view();
+        let flits = ctx.main.begin(flits).fetch::<i32, Steps, m![R # 32 % 4 # 8]>();
+        let y = flits
+            .collect::<Steps, m![R # 32 % 4 # 8]>()
+            .vector_init()
+            .vector_intra_slice_branch(BranchMode::Unconditional)
+            .vector_trim_way4::<Half>()
+            .vector_intra_slice_reduce::<R, m![1], m![1 # 4]>(IntraSliceReduceOpI32::Max)
+            .vector_pad_way8::<m![1 # 8]>()
+            .vector_final()
+            .commit::<m![1 # 2]>(4096);
+        let y = y.to_hbm::<m![R # 32 / 8]>(&mut ctx.tdma, 1 << 20);
+        let y = y.to_host::<m![R # 32 / 8]>(&mut ctx.pdma).await.to_buf();
+        let greatest: Vec<i32> = x.chunks(8).filter_map(|own| own.iter().copied().max()).collect();
+        assert_same(&y[..3], &greatest);
+
+        let whole = hbm.to_dm::<Cluster, Slice, m![R # 32 % 8]>(&mut ctx.tdma, 1024);
+        let text = panic_message(|| {
+            let flits = ctx.main.begin(whole.view()).fetch::<i32, m![1], m![R # 32 % 8]>();
+            let _ = flits
+                .collect::<m![1], m![R # 32 % 8]>()
+                .vector_init()
+                .vector_intra_slice_branch(BranchMode::Unconditional)
+                .vector_split::<Steps, Half>()
+                .vector_intra_slice_reduce::<R, m![1], m![1 # 4]>(IntraSliceReduceOpI32::Max);
+        });
+        assert!(text.contains("a packet of a slice would end where that of another goes on"), "{text}");
     });
 }
 
@@ -648,6 +709,130 @@ fn clusters_work_by_themselves() {
             (0..512).map(|k| sum(k / 8, k % 8) + if k < 256 { 0.0 } else { 100.0 }).collect();
         assert_same(&y, &expected);
     });
+}
+
+/// Groups by the index along an axis, wherever it is, before and behind an exchange between slices.
+#[test]
+fn axes_of_all_mappings_make_groups() {
+    axes![C = 2, G = 16, J = 8, A = 2];
+    block_on(async {
+        let mut ctx = Context::acquire();
+        let x = floats(20, 2 * 128 * 16);
+        let host = HostTensor::<f32, m![C, G, J, A, L]>::from_buf(init(&x));
+        let hbm = host.to_hbm::<m![1], m![C, G, J, A, L]>(&mut ctx.pdma, 0).await;
+        let dm = hbm.to_dm::<m![C], m![G, J # 16], m![A, L]>(&mut ctx.tdma, 0);
+        macro_rules! enter {
+            () => {
+                ctx.main.begin(dm.view()).fetch::<f32, m![A], m![L]>().collect::<m![A], m![L]>().vector_init()
+            };
+        }
+        // The elements inside of each axis, and how many it has.
+        for (axis, inside, size) in
+            [(C::NAME, 2048, 2), (G::NAME, 128, 16), (J::NAME, 16, 8), (A::NAME, 8, 2), (L::NAME, 1, 8)]
+        {
+            let more = |k: usize, inside| if k / inside % size % 2 == 1 { 100.0 } else { 0.0 };
+            let y = enter!()
+                .vector_intra_slice_branch(BranchMode::AxisToggle { axis })
+                .vector_clip(ClipBinaryOpF32::Add, (100.0, GroupId::One))
+                .vector_final()
+                .commit::<m![A, L]>(4096);
+            let y = y.to_hbm::<m![C, G, J, A, L]>(&mut ctx.tdma, 1 << 20);
+            let y = y.to_host::<m![C, G, J, A, L]>(&mut ctx.pdma).await.to_buf();
+            assert_same(&y, &(0..4096).map(|k| x[k] + more(k, inside)).collect::<Vec<_>>());
+            if axis == J::NAME {
+                continue;
+            }
+            let y = enter!()
+                .vector_inter_slice_reduce::<m![G, 1 # 16], m![A]>(InterSliceReduceOpF32::Max)
+                .vector_intra_slice_branch(BranchMode::AxisToggle { axis })
+                .vector_clip(ClipBinaryOpF32::Add, (100.0, GroupId::One))
+                .vector_final()
+                .commit::<m![A, L]>(4096);
+            let y = y.to_hbm::<m![C, G, A, L]>(&mut ctx.tdma, 1 << 20);
+            let y = y.to_host::<m![C, G, A, L]>(&mut ctx.pdma).await.to_buf();
+            let greatest =
+                |k: usize| (0..8).map(|j| x[k / 16 * 128 + j * 16 + k % 16]).fold(f32::MIN, f32::max);
+            let inside = if inside > 8 { inside / 8 } else { inside };
+            assert_same(&y, &(0..512).map(|k| greatest(k) + more(k, inside)).collect::<Vec<_>>());
+        }
+    });
+}
+
+/// What a value decides is a fault of the calls of two groups, too.
+#[test]
+fn values_that_calls_of_groups_refuse() {
+    axes![I = 2];
+    macro_rules! refused {
+        ($d:ty, $values:expr, |$groups:ident| $call:expr, $part:expr) => {
+            let text = panic_message(|| {
+                block_on(async {
+                    let mut ctx = Context::acquire();
+                    let host = HostTensor::<$d, m![N, I, L]>::from_buf(init(&$values));
+                    let hbm = host.to_hbm::<m![1], m![N, I, L]>(&mut ctx.pdma, 0).await;
+                    let rows = hbm.to_dm::<Cluster, m![N / 2], m![N % 2, I, L]>(&mut ctx.tdma, 0);
+                    let $groups = (ctx.main.begin(rows.view()).fetch::<$d, m![N % 2, I], m![L]>())
+                        .collect::<m![N % 2, I], m![L]>()
+                        .vector_init()
+                        .vector_intra_slice_unzip::<I, m![N % 2, 1 # 2], Time>();
+                    let _ = $call;
+                })
+            });
+            assert!(text.contains($part), "{text}");
+        };
+    }
+    macro_rules! floats_refused {
+        (|$groups:ident| $call:expr, $part:expr) => {
+            refused!(f32, floats(9, 8192), |$groups| $call, $part);
+        };
+    }
+    let unknown = "no page says what FpBinaryOp::MaskMulF(Mul1) computes";
+    let masked = FpBinaryOp::MaskMulF(FpMulAlu::Mul1);
+    floats_refused!(
+        |groups| groups.vector_split::<Halves, Half>().vector_fp_binary(masked, 1.0, ()),
+        "vector_fp_binary: refused: no page says what FpBinaryOp::MaskMulF(Mul1) computes"
+    );
+    floats_refused!(|groups| groups.vector_split::<Halves, Half>().vector_fp_zip(masked), unknown);
+    floats_refused!(
+        |groups| groups.vector_split::<Halves, Half>().vector_fp_ternary(
+            FpTernaryOp::MaskFmaF,
+            (1.0, 2.0),
+            ()
+        ),
+        "vector_fp_ternary: refused: no page says what FpTernaryOp::MaskFmaF computes"
+    );
+    floats_refused!(
+        |groups| {
+            let groups = groups.vector_split::<Halves, Half>();
+            groups.vector_fp_unary_with_mode(FpUnaryOp::Exp, UnaryArgMode::Mode1, true, true)
+        },
+        "a function takes the stream alone"
+    );
+    floats_refused!(|groups| groups.vector_fp_to_fxp(32), "vector_fp_to_fxp: refused: int_width is 32");
+    refused!(
+        i32,
+        integers(9, 8192),
+        |groups| groups.vector_fxp_to_fp(32),
+        "vector_fxp_to_fp: refused: int_width is 32"
+    );
+    // A unit that one group takes is spent for both, and for the zip.
+    floats_refused!(
+        |groups| {
+            let groups = groups.vector_clip(ClipBinaryOpF32::Max, 1.0, ());
+            groups.vector_clip(ClipBinaryOpF32::AbsMax, (), 1.0)
+        },
+        "vector_clip: refused: ClipMax is already in use"
+    );
+    floats_refused!(
+        |groups| groups.vector_clip(ClipBinaryOpF32::Min, (), 1.0).vector_clip_zip(ClipBinaryOpF32::AbsMin),
+        "vector_clip_zip: refused: ClipMin is already in use"
+    );
+    floats_refused!(
+        |groups| {
+            let groups = groups.vector_split::<Halves, Half>().vector_fp_unary(FpUnaryOp::Exp, true, false);
+            groups.vector_fp_unary(FpUnaryOp::NegExp, false, true)
+        },
+        "vector_fp_unary: refused: FpExp is already in use"
+    );
 }
 
 /// Two tensors side by side: one is a gate for the other, and operands are for one group or both.

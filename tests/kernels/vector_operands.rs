@@ -1,11 +1,9 @@
 //! Operands of the Vector Engine and sums between slices: behind an exchange, and where nobody wrote.
 
-use crate::vector::{floats, integers};
+use crate::vector::{L, floats, integers};
 use crate::{Cluster, assert_same, block_on, init, panic_message};
 use furiosa_visa_std::chip::CheckOptions;
 use furiosa_visa_std::prelude::*;
-
-axes![L = 8];
 
 /// Behind an exchange between slices a program starts there: ids are 0, and operands are those of the own slice.
 #[test]
@@ -146,15 +144,11 @@ fn operands_that_nobody_wrote() {
 /// Padding of an operand is no operand: slice 6 has two steps of three.
 #[test]
 fn padding_of_an_operand_is_not_taken() {
-    axes![P = 20];
-    type Slice = m![P # 24 / 3 # 256];
-    type Steps = m![P # 24 % 3];
+    use crate::vector::twenty::{self, P, Steps};
     block_on(async {
         let mut ctx = Context::acquire();
         let x = integers(25, 160);
-        let host = HostTensor::<i32, m![P, L]>::from_buf(init(&x));
-        let hbm = host.to_hbm::<m![1], m![P, L]>(&mut ctx.pdma, 0).await;
-        let dm = hbm.to_dm::<Cluster, Slice, m![P # 24 % 3, L]>(&mut ctx.tdma, 0);
+        let dm = twenty::load(&mut ctx, &x).await;
         let b = (ctx.sub.begin(dm.view()).fetch::<i32, Steps, m![L]>().collect::<Steps, m![L]>())
             .to_vrf::<m![P # 24 % 3, L]>(0);
         let y = (ctx.main.begin(dm.view()).fetch::<i32, Steps, m![L]>().collect::<Steps, m![L]>())

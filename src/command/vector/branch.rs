@@ -257,4 +257,53 @@ mod tests {
             assert!(ValidBranchIds::default().holds(id));
         }
     }
+
+    /// No comparison but `Equal` holds at its boundary, and each has bits of its own type.
+    #[test]
+    fn comparisons_at_their_boundary() {
+        for value in [0.5f32, -0.5] {
+            let all = [
+                InputCmpF32::Equal { boundary: value },
+                InputCmpF32::Less { boundary: value },
+                InputCmpF32::Greater { boundary: value },
+                InputCmpF32::LessUnsigned { boundary: value },
+                InputCmpF32::GreaterUnsigned { boundary: value },
+            ];
+            let held = all.map(|own| InputCmp::F32(own).matches(value.to_bits()));
+            assert_eq!(held, [true, false, false, false, false], "{value}");
+        }
+        for value in [3, -3] {
+            let all = [
+                InputCmpI32::Equal { boundary: value },
+                InputCmpI32::Less { boundary: value },
+                InputCmpI32::Greater { boundary: value },
+                InputCmpI32::LessUnsigned { boundary: value },
+                InputCmpI32::GreaterUnsigned { boundary: value },
+            ];
+            let held = all.map(|own| InputCmp::I32(own).matches(value as u32));
+            assert_eq!(held, [true, false, false, false, false], "{value}");
+        }
+        // The bits of a negative number are less than 0 as an integer, and no float is less than a NaN.
+        let bits = (-0.5f32).to_bits();
+        let less = InputCmpF32::Less { boundary: f32::from_bits(0x7fc0_0000) };
+        assert!(
+            InputCmp::I32(InputCmpI32::Less { boundary: 0 }).matches(bits)
+                && !InputCmp::F32(less).matches(bits)
+        );
+    }
+
+    #[test]
+    fn branches_print() {
+        let ids = [ValidBranchIds::from(GroupId::Zero), GroupId::One.into(), ValidBranchIds::ValidAlways];
+        assert_eq!(ids.map(|own| own.to_string()), ["group 0", "group 1", "always"]);
+        let digits = List::new(GuardDigit { variable: 3, base: 1, extent: 2, weight: 1 });
+        assert_eq!(Branch::AxisToggle { digits }.to_string(), "AxisToggle");
+        assert_eq!(Branch::Unconditional.to_string(), "Unconditional");
+        let (never, less) =
+            (InputCmp::F32(InputCmpF32::False), InputCmp::I32(InputCmpI32::Less { boundary: 3 }));
+        assert_eq!(
+            Branch::Comparison([never, less, never, never]).to_string(),
+            "Comparison [False, Less { boundary: 3 }, False, False]"
+        );
+    }
 }

@@ -430,4 +430,116 @@ mod tests {
         assert_eq!(BinaryOperator::ClipF32(ClipBinaryOpF32::AbsMin).to_string(), "ClipBinaryOpF32::AbsMin");
         assert_eq!(FpBinaryOp::MulF(FpMulAlu::Mul1).to_string(), "FpBinaryOp::MulF(Mul1)");
     }
+
+    /// Each operator is called as its variant, with the name of its enumeration.
+    #[test]
+    fn operators_are_called_as_their_variants() {
+        macro_rules! called {
+            ($($name:ident)*) => { $(for op in $name::ALL {
+                let expected = format!(concat!(stringify!($name), "::{:?}"), op);
+                assert_eq!((op.name(), op.to_string()), (expected.as_str(), expected.clone()));
+            })* };
+        }
+        called! {
+            LogicBinaryOpI32 LogicBinaryOpF32 FxpBinaryOp FpUnaryOp FpTernaryOp FpDivBinaryOp FpBinaryOp ClipBinaryOpI32
+            ClipBinaryOpF32 IntraSliceReduceOpI32 IntraSliceReduceOpF32
+        }
+        for alu in RngdAlu::ALL {
+            assert_eq!(alu.to_string(), format!("{alu:?}"));
+        }
+        for alu in [FpMulAlu::Mul0, FpMulAlu::Mul1, FpMulAlu::Fma] {
+            assert_eq!(alu.to_string(), format!("FpMulAlu::{alu:?}"));
+            assert_eq!(format!("Fp{alu:?}"), format!("{:?}", alu.to_alu()));
+            assert_eq!(
+                (FpBinaryOp::MulF(alu).alu(), FpBinaryOp::MaskMulF(alu).alu()),
+                (alu.to_alu(), alu.to_alu())
+            );
+        }
+    }
+
+    /// What the clusters take: the type of elements, and the lanes of a packet.
+    #[test]
+    fn clusters_have_their_elements_and_packets() {
+        use BinaryOperator::{ClipF32, ClipI32, Fp, FpDiv, Fxp, LogicF32, LogicI32};
+        macro_rules! cluster {
+            ($wrap:ident($name:ident), $element:ident, $lanes:literal) => {
+                for op in $name::ALL {
+                    let own = $wrap(*op);
+                    assert_eq!((own.element(), own.lanes()), (ElementType::$element, $lanes), "{own:?}");
+                    assert_eq!(
+                        (own.name(), own.to_string(), own.alu()),
+                        (op.name(), op.to_string(), op.alu())
+                    );
+                    let masked = matches!(own, Fp(FpBinaryOp::MaskMulF(_)));
+                    assert_eq!(own.is_defined(), !masked, "{own:?}");
+                }
+            };
+        }
+        cluster!(LogicI32(LogicBinaryOpI32), I32, 8);
+        cluster!(LogicF32(LogicBinaryOpF32), F32, 8);
+        cluster!(Fxp(FxpBinaryOp), I32, 8);
+        cluster!(Fp(FpBinaryOp), F32, 4);
+        cluster!(FpDiv(FpDivBinaryOp), F32, 4);
+        cluster!(ClipI32(ClipBinaryOpI32), I32, 8);
+        cluster!(ClipF32(ClipBinaryOpF32), F32, 8);
+    }
+
+    /// The table of arithmetic units, unit by unit: each operator takes one.
+    #[test]
+    fn units_have_their_operators() {
+        macro_rules! table {
+            ($($unit:ident: $($name:ident { $($variant:ident)* })*;)*) => {{
+                let mut rows: Vec<(String, RngdAlu, RngdAlu)> = Vec::new();
+                $($($({
+                    let op = $name::$variant;
+                    rows.push((op.name().to_string(), op.alu(), RngdAlu::$unit));
+                })*)*)*
+                rows
+            }};
+        }
+        let mut rows = table! {
+            LogicAnd: LogicBinaryOpI32 { BitAnd } LogicBinaryOpF32 { BitAnd };
+            LogicOr: LogicBinaryOpI32 { BitOr } LogicBinaryOpF32 { BitOr };
+            LogicXor: LogicBinaryOpI32 { BitXor } LogicBinaryOpF32 { BitXor };
+            LogicLshift: LogicBinaryOpI32 { LeftShift };
+            LogicRshift: LogicBinaryOpI32 { LogicRightShift ArithRightShift };
+            FxpAdd: FxpBinaryOp { AddFxp AddFxpSat SubFxp SubFxpSat };
+            FxpLshift: FxpBinaryOp { LeftShift LeftShiftSat };
+            FxpMul: FxpBinaryOp { MulFxp MulInt };
+            FxpRshift: FxpBinaryOp { LogicRightShift ArithRightShift ArithRightShiftRound };
+            FpFma: FpBinaryOp { AddF SubF } FpTernaryOp { FmaF MaskFmaF };
+            FpFpu: FpBinaryOp { DivF } FpUnaryOp { Sqrt Tanh Sigmoid Erf Log Sin Cos };
+            FpExp: FpUnaryOp { Exp NegExp };
+            ClipAdd: ClipBinaryOpI32 { AddFxp AddFxpSat } ClipBinaryOpF32 { Add };
+            ClipMax: ClipBinaryOpI32 { Max AbsMax } ClipBinaryOpF32 { Max AbsMax };
+            ClipMin: ClipBinaryOpI32 { Min AbsMin } ClipBinaryOpF32 { Min AbsMin };
+            ReduceAccTree: IntraSliceReduceOpI32 { AddSat Max Min } IntraSliceReduceOpF32 { Add Max Min };
+            ReduceFpDiv: FpDivBinaryOp { DivF };
+        };
+        for op in [FpBinaryOp::MulF, FpBinaryOp::MaskMulF] {
+            for (alu, unit) in [
+                (FpMulAlu::Mul0, RngdAlu::FpMul0),
+                (FpMulAlu::Mul1, RngdAlu::FpMul1),
+                (FpMulAlu::Fma, RngdAlu::FpFma),
+            ] {
+                rows.push((op(alu).name().to_string(), op(alu).alu(), unit));
+            }
+        }
+        for (name, alu, unit) in &rows {
+            assert_eq!(alu, unit, "{name}");
+        }
+        let count = LogicBinaryOpI32::ALL.len()
+            + LogicBinaryOpF32::ALL.len()
+            + FxpBinaryOp::ALL.len()
+            + FpUnaryOp::ALL.len()
+            + FpTernaryOp::ALL.len()
+            + FpBinaryOp::ALL.len()
+            + FpDivBinaryOp::ALL.len()
+            + ClipBinaryOpI32::ALL.len()
+            + ClipBinaryOpF32::ALL.len()
+            + IntraSliceReduceOpI32::ALL.len()
+            + IntraSliceReduceOpF32::ALL.len();
+        assert_eq!(rows.len(), count, "every operator is in the table");
+        assert!(RngdAlu::ALL.iter().all(|unit| rows.iter().any(|row| row.2 == *unit)), "and every unit");
+    }
 }

@@ -240,3 +240,40 @@ pub(crate) fn nest(loops: impl Iterator<Item = (usize, usize, usize)>) -> Vec<(u
     }
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An operator of a reduce has the name and the type of the one that a call names.
+    #[test]
+    fn operators_keep_their_names_and_types() {
+        macro_rules! same {
+            ($($name:ident { $($variant:ident)* } of $element:ident;)*) => { $($({
+                let op = ReduceOperator::from($name::$variant);
+                assert_eq!(format!("{op:?}"), concat!(stringify!($variant), stringify!($element)));
+                assert_eq!((op.name(), op.to_string().as_str()), (stringify!($variant), stringify!($variant)));
+                assert_eq!(op.element(), ElementType::$element);
+            })*)* };
+        }
+        same! {
+            InterSliceReduceOpI32 { Add AddSat Max Min } of I32;
+            InterSliceReduceOpF32 { Add Max Min Mul } of F32;
+            IntraSliceReduceOpI32 { AddSat Max Min } of I32;
+            IntraSliceReduceOpF32 { Add Max Min } of F32;
+        }
+    }
+
+    #[test]
+    fn sums_and_their_elements_have_places() {
+        let mut kept = List::new(KeptLoop { size: 1, input: 0, output: 0 });
+        kept.push(KeptLoop { size: 2, input: 10, output: 3 });
+        let mut reduced = List::new(ReducedLoop { size: 1, input: 0 });
+        reduced.push(ReducedLoop { size: 2, input: 4 });
+        reduced.push(ReducedLoop { size: 2, input: 1 });
+        let guard = Guard::always(5);
+        let reduce = IntraSliceReduce { op: ReduceOperator::MaxF32, guard, kept, reduced, time: 1, slots: 1 };
+        let expected = [(0, 0), (1, 0), (4, 0), (5, 0), (10, 3), (11, 3), (14, 3), (15, 3)];
+        assert!(reduce.places().eq(expected));
+    }
+}

@@ -362,6 +362,18 @@ mod tests {
         assert_eq!(refused("A", <m![[A, C] / 2]>::EXPR), ("toggle product", text.to_string()));
     }
 
+    /// A command has eight digits of an axis.
+    #[test]
+    fn eight_digits_make_an_index() {
+        use crate::engine::vector::many_digits::{AXIS, digits_of_two};
+        let one = <m![1]>::EXPR;
+        let derived = |count| {
+            let stream = [one, one, one, digits_of_two(0, count), one];
+            derive_toggle(Ident::new(AXIS), stream).map(|digits| digits.len()).map_err(|error| error.rule())
+        };
+        assert_eq!((derived(8), derived(9)), (Ok(8), Err("too many factors")));
+    }
+
     #[test]
     fn comparisons_are_of_the_type_of_the_stream() {
         let ints = [InputCmp::I32(InputCmpI32::True); 4];
@@ -372,6 +384,48 @@ mod tests {
         assert!(text.contains("Type mismatch: InputCmp::F32 used with i32 data"), "{text}");
         let text = check_comparisons(VeScalarKind::F32, &ints).expect_err("all are of integers").to_string();
         assert!(text.contains("Type mismatch: InputCmp::I32 used with f32 data"), "{text}");
+    }
+
+    #[test]
+    fn modes_become_branches() {
+        let one = <m![1]>::EXPR;
+        let stream = [one, one, one, <m![A]>::EXPR, <m![B]>::EXPR];
+        let derived = |mode| derive_branch(mode, VeScalarKind::I32, stream).map_err(|error| error.rule());
+        assert_eq!(derived(BranchMode::Unconditional), Ok(Branch::Unconditional));
+        let [ints, floats] = [InputCmp::I32(InputCmpI32::True), InputCmp::F32(InputCmpF32::True)];
+        assert_eq!(derived(BranchMode::Comparison([ints; 4])), Ok(Branch::Comparison([ints; 4])));
+        for place in 0..4 {
+            let mut all = [ints; 4];
+            all[place] = floats;
+            assert_eq!(derived(BranchMode::Comparison(all)), Err("comparison type"), "{place}");
+        }
+        let toggle = |name| BranchMode::AxisToggle { axis: Ident::new(name) };
+        let Ok(Branch::AxisToggle { digits }) = derived(toggle("A")) else { panic!("the axis is there") };
+        assert_eq!(digits.as_slice(), [GuardDigit { variable: 3, base: 1, extent: 6, weight: 1 }]);
+        assert_eq!(derived(toggle("C")), Err("toggle axis"));
+        let modes = [BranchMode::Unconditional, toggle("A"), BranchMode::Comparison([ints; 4])];
+        assert_eq!(modes.map(|mode| mode.to_string()), ["Unconditional", "AxisToggle along A", "Comparison"]);
+        let modes = [BranchMode::ValidCount, BranchMode::Vrf, BranchMode::default()];
+        assert_eq!(modes.map(|mode| mode.to_string()), ["ValidCount", "Vrf", "Unconditional"]);
+    }
+
+    /// An axis of one element has no digit, wherever it is named.
+    #[test]
+    fn an_axis_of_one_element_is_named_anywhere() {
+        let one = <m![1]>::EXPR;
+        for time in [
+            <m![D, B]>::EXPR,
+            <m![B, D]>::EXPR,
+            <m![D # 8]>::EXPR,
+            <m![D = 1]>::EXPR,
+            <m![D / 1]>::EXPR,
+            <m![D % 1]>::EXPR,
+        ] {
+            let digits = derive_toggle(Ident::new("D"), [one, one, one, time, one]);
+            assert!(digits.is_ok_and(|digits| digits.is_empty()), "{time}");
+            let other = derive_toggle(Ident::new("C"), [one, one, one, time, one]);
+            assert_eq!(other.map_err(|error| error.rule()).err(), Some("toggle axis"), "{time}");
+        }
     }
 
     #[test]

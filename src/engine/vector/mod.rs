@@ -41,6 +41,8 @@ mod array_vec;
 mod checks;
 mod enter;
 mod inter;
+#[cfg(test)]
+mod many_digits;
 mod operand;
 mod pair;
 mod reduce;

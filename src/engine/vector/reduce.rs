@@ -362,6 +362,7 @@ reduce! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::vector::many_digits::{AXIS, digits_of_two, padded_digits, pair, whole_and_cut};
     use crate::prelude::{axes, m};
 
     axes![W = 40, L = 8, A = 2, B = 8, C = 3, R = 20, Q = 256];
@@ -389,6 +390,8 @@ mod tests {
         assert_eq!((plan.slots, plan.time), (1, 40));
         let loops: Vec<_> = plan.reduced.iter().map(|own| (own.size, own.input)).collect();
         assert_eq!(loops, [(2, 4), (4, 1)], "the greater digit is outside");
+        let plan = derived::<L, m![W], Half, m![W], m![1 # 4]>().expect("a sum per packet");
+        assert_eq!((plan.slots, plan.time), (1, 40));
         // Digits in any order: the greatest one is outside.
         let plan = derived::<W, m![W % 5, A, W / 5], Half, m![A], Half>().expect("one axis");
         let loops: Vec<_> = plan.reduced.iter().map(|own| (own.size, own.input)).collect();
@@ -410,6 +413,20 @@ mod tests {
         assert!(derived::<R, m![R, 1 # 2], m![1 # 4], m![1 # 2], m![1 # 4]>().is_ok());
         assert_eq!(derived::<R, m![R, C # 4], Half, m![C], Half>(), Err("reduce time"));
         assert_eq!(derived::<R, m![A, R], Half, m![A # 3], Half>(), Err("reduce time"));
+    }
+
+    /// Which positions hold an element, by chip, cluster, slice, time and lane.
+    #[test]
+    fn guards_are_of_the_stream_before() {
+        type Own = ReducePlan<R, m![1 # 2], m![C # 4], m![L # 9], m![R # 24], m![A # 4], m![1], m![A # 4]>;
+        let plan = derive_reduce(&Own::REQUEST).expect("the axis of time goes");
+        let last = [0, 2, 7, 19, 1];
+        assert!(plan.guard.holds(&last));
+        for variable in 0..5 {
+            let mut at = last;
+            at[variable] += 1;
+            assert!(!plan.guard.holds(&at), "{variable}");
+        }
     }
 
     /// The rows of the table: 8 sums are open, 12 are too many.
@@ -446,6 +463,8 @@ mod tests {
         assert_eq!(derived::<L, m![A], m![L % 4], m![A], m![L % 2 # 4]>(), Err("reduce output packet"));
         assert_eq!(derived::<W, m![A, W], m![L], m![A], m![L]>(), Err("reduce packet"));
         assert_eq!(derived::<W, m![A, W], Half, m![A], m![1 # 4]>(), Err("reduce axis"));
+        assert_eq!(derived::<W, m![[A, C] % 2, W], Half, m![1], Half>(), Err("reduce axis"), "nor a product");
+        assert_eq!(derived::<L, m![A], Half, m![A], m![1 # 8]>(), Err("reduce output packet"));
         assert_eq!(derived::<W, m![A, W], Half, m![A, L % 4], m![1 # 4]>(), Err("reduce order"));
     }
 
@@ -470,22 +489,9 @@ mod tests {
         );
     }
 
-    /// Digits of 4 along an axis, and others that cut each of them: together more than a comparison of mappings holds. Small
-    /// strides are outside, so that no two are one.
     #[test]
     fn too_many_digits() {
-        axes![X = 17592186044416]; // 4^22
-        let digits = |places: &[usize]| {
-            let leak = |expr: Expr| -> &'static Expr { Box::leak(Box::new(expr)) };
-            let ends = places[1..].iter().copied().chain([1 << 44]);
-            let digit =
-                |(&start, end)| leak(Expr::Modulo(leak(Expr::Stride(<m![X]>::EXPR, start)), end / start));
-            let all = places.iter().zip(ends).map(digit);
-            all.reduce(|outer, inner| leak(Expr::Pair(outer, inner))).expect("there are digits")
-        };
-        let whole: Vec<usize> = (0..22).map(|k| 1 << (2 * k)).collect();
-        let halves: Vec<usize> = [1].into_iter().chain((0..22).map(|k| 2 << (2 * k))).collect();
-        let [whole, halves] = [&whole, &halves].map(|places| digits(places));
+        let [whole, halves] = whole_and_cut();
         let rule = |time, out_time| {
             type Own = Plan<W, m![1], m![1 # 4], m![1], m![1 # 4]>;
             derive_reduce(&ReduceRequest { time, out_time, ..Own::REQUEST })
@@ -494,5 +500,37 @@ mod tests {
         };
         assert_eq!(rule(whole, halves), Err("too many factors"));
         assert_eq!(rule(whole, whole), Ok(()), "there is nothing to reduce, but the digits are few enough");
+        // With the lanes, 24 loops stay.
+        let rule = |time| {
+            type Own = Plan<W, m![1], m![L % 4], m![1], m![L % 4]>;
+            derive_reduce(&ReduceRequest { time, out_time: time, ..Own::REQUEST })
+                .map(|plan| plan.kept.len())
+                .map_err(|error| error.rule())
+        };
+        assert_eq!([23, 24].map(|count| rule(digits_of_two(0, count))), [Ok(24), Err("too many factors")]);
+        // So many go.
+        let rule = |time| {
+            type Own = Plan<W, m![1], m![1 # 4], m![1], m![1 # 4]>;
+            let packet = digits_of_two(0, 2);
+            derive_reduce(&ReduceRequest { axis: Ident::new(AXIS), time, packet, ..Own::REQUEST })
+                .map(|plan| plan.reduced.len())
+                .map_err(|error| error.rule())
+        };
+        assert_eq!([22, 23].map(|count| rule(digits_of_two(2, count))), [Ok(24), Err("too many factors")]);
+    }
+
+    /// A guard holds 16 digits with padding: those here, the cluster and the packet.
+    #[test]
+    fn too_much_padding() {
+        let rule = |in_time: usize| {
+            type Own = Plan<W, m![W], m![1 # 4], m![1], m![1 # 4]>;
+            let [chip, cluster, _] = Own::REQUEST.units;
+            let out_time = padded_digits(8, in_time);
+            let (units, time) = ([chip, cluster, padded_digits(0, 8)], pair(out_time, Own::REQUEST.time));
+            derive_reduce(&ReduceRequest { units, time, out_time, ..Own::REQUEST })
+                .map(|_| ())
+                .map_err(|error| error.rule())
+        };
+        assert_eq!((rule(6), rule(7)), (Ok(()), Err("too many factors")));
     }
 }

@@ -205,8 +205,8 @@ const fn misplaced(size: usize, slice: &Part, time: &Part, packet: &Part) -> Opt
     if packet.is_here() {
         let inner = packet.digits.at(0);
         let fills = packet.digits.len() == 1 && inner.base == 1 && !packet.others;
-        // Packets that are always full need no count.
-        let always_full = size.is_multiple_of(inner.size) && !packet.padded;
+        // Packets that are always full need no count: what their digit spans fits into the axis without a rest.
+        let always_full = size.is_multiple_of(inner.stride * inner.size) && !packet.padded;
         if !fills && !always_full {
             return Some("the packet holds something beside it, so that what counts is no prefix");
         }
@@ -244,7 +244,7 @@ mod tests {
     use crate::mapping::M;
     use crate::prelude::{axes, m};
 
-    axes![R = 20, S = 11, N = 21, A = 4, L = 8, X = 24];
+    axes![R = 20, S = 11, N = 21, A = 4, L = 8, X = 24, V = 3, Y = 48];
 
     /// Of packets of 4 lanes that are the lower halves of flits.
     fn outcome<Slice: M, Time: M, Packet: M>(axis: &'static str) -> Result<(), String> {
@@ -310,8 +310,42 @@ mod tests {
         refused(outcome::<Dummy, m![X % 12], m![X / 12 # 4]>("X"), "does not hold its inner digit");
         refused(outcome::<m![N # 24 / 8], m![N # 24 % 8], Lane>("N"), "at powers of two");
         refused(outcome::<Dummy, m![S # 12 / 2 % 3], m![S # 12 / 6, S # 12 % 2]>("S"), "no prefix");
+        // A product of other axes, cut across them, is beside the axis as they are.
+        refused(outcome::<Dummy, m![N # 22 / 2], m![[A, S] % 2, N # 22 % 2]>("N"), "no prefix");
         // One index too many is padding.
         refused(outcome::<Dummy, m![S # 12 % 3], m![S # 12 / 3]>("S"), "does not hold its inner digit");
+    }
+
+    /// A product that is cut across its axes hides each of them, wherever it is.
+    #[test]
+    fn products_have_no_counter() {
+        type Dummy = m![1 # 256];
+        type Lane = m![1 # 4];
+        for axis in ["R", "S"] {
+            refused(outcome::<m![[R, S] / 2 # 256], m![1], Lane>(axis), "is part of a product");
+            refused(outcome::<Dummy, m![[R, S] / 2], Lane>(axis), "is part of a product");
+            refused(outcome::<Dummy, m![1], m![[R, S] % 2 # 4]>(axis), "is part of a product");
+            assert_eq!(outcome::<Dummy, m![[A, V] / 2], Lane>(axis), Ok(()), "others are none of its own");
+        }
+    }
+
+    /// Each condition on packets and slices alone decides.
+    #[test]
+    fn packets_that_need_no_count() {
+        type Dummy = m![1 # 256];
+        // Lanes beside it, and digits that are not the inner ones, where all packets are full.
+        assert_eq!(outcome::<Dummy, m![R # 24 / 2], m![A % 2, R # 24 % 2]>("R"), Ok(()));
+        assert_eq!(outcome::<m![R # 40 / 10], m![R # 40 % 5], m![A % 2, R # 40 % 10 / 5]>("R"), Ok(()));
+        // 20 are five times four lanes, but lanes of strides of 6 are full in two steps of six alone.
+        refused(outcome::<Dummy, m![R # 24 % 6], m![R # 24 / 6]>("R"), "does not hold its inner digit");
+        // One packet holds all.
+        assert_eq!(outcome::<m![V # 8 / 4 # 256], m![1], m![V # 8 % 4]>("V"), Ok(()));
+        // Two lanes of each element are no prefix.
+        refused(outcome::<Dummy, m![N # 22 / 2], m![N # 22 % 2, 1 # 2]>("N"), "no prefix");
+        // Digits in slices with others between.
+        type Lane = m![1 # 4];
+        assert_eq!(outcome::<m![R # 32 / 8, A, R # 32 % 8], m![1], Lane>("R"), Ok(()));
+        assert_eq!(outcome::<m![R # 32 / 16, A, R # 32 / 4 % 4], m![R # 32 % 4], Lane>("R"), Ok(()));
     }
 
     /// Counts are of flits: halves that are full do not make full flits.
@@ -326,6 +360,16 @@ mod tests {
         assert_eq!(
             narrowed::<m![X # 32 / 8 # 256], m![X # 32 % 8 / 4], m![X # 32 % 8 % 4]>("X", Narrowing::Split),
             Ok(())
+        );
+        // Six flits over four slices take two steps, whatever they are cut into: no step is too many.
+        type Slice = m![Y # 64 / 8 % 4 # 256];
+        assert_eq!(
+            narrowed::<Slice, m![Y # 64 / 32, Y # 64 % 8 / 4], m![Y # 64 % 8 % 4]>("Y", Narrowing::Split),
+            Ok(())
+        );
+        refused(
+            narrowed::<Slice, m![Y # 96 / 32, Y # 96 % 8 / 4], m![Y # 96 % 8 % 4]>("Y", Narrowing::Split),
+            "more steps than it needs",
         );
         // In time a count of 4 is one of 8 that are counted.
         assert_eq!(

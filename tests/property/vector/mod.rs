@@ -1,6 +1,7 @@
 //! Chains of the Vector Engine, legal and illegal: the verdicts of the library's rules and the values that leave the chip,
 //! against the reference.
 
+mod calls;
 mod functions;
 mod program;
 mod stage;

@@ -387,6 +387,7 @@ macro_rules! same_names {
         match $op { $($from::$name => $to::$name),* }
     };
 }
+pub(super) use same_names;
 
 fn multiplier(alu: Multiplier) -> FpMulAlu {
     same_names!(alu, Multiplier => FpMulAlu { Mul0 Mul1 Fma })

@@ -240,7 +240,7 @@ pub fn run_and_compare(
 }
 
 /// Whether a position holds what the reference says, bit for bit.
-fn same(found: Cell, expected: Lane, position: usize, per_slice: usize) -> Result<(), String> {
+pub fn same(found: Cell, expected: Lane, position: usize, per_slice: usize) -> Result<(), String> {
     let is = match (found, expected) {
         (_, Lane::Open) => true,
         (None, Lane::Absent) => true,

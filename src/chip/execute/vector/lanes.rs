@@ -440,3 +440,32 @@ pub(super) fn folded(op: ReduceOperator, first: u32, rest: impl Iterator<Item = 
     }
     reduce!(op, all)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first pass over many elements takes one comparison for each: what it finds is right, and not only what follows
+    /// where it finds nothing.
+    #[test]
+    fn one_comparison_finds_the_extreme() {
+        for (a, b) in
+            [(1.0, 2.0), (-2.0, -1.0), (-1.0, 1.0), (f32::NEG_INFINITY, f32::MIN), (0.5, f32::INFINITY)]
+        {
+            assert_eq!((greater(a, b), greater(b, a), lesser(a, b), lesser(b, a)), (b, b, a, a));
+        }
+        // No NaN wins, and of equals the first one stays.
+        assert_eq!((greater(1.0, f32::NAN), lesser(1.0, f32::NAN)), (1.0, 1.0));
+        let zeros = [greater(-0.0, 0.0), greater(0.0, -0.0), lesser(-0.0, 0.0), lesser(0.0, -0.0)];
+        assert_eq!(zeros.map(f32::is_sign_negative), [true, false, true, false]);
+        assert_eq!((least(-3, 2), least(2, -3), greatest(-3, 2), greatest(2, -3)), (-3, -3, 2, 2));
+    }
+
+    #[test]
+    fn offsets_are_dense_a_vector_apart() {
+        let is_dense = |all: &[usize]| Offsets::new(all.to_vec()).is_dense;
+        assert!(is_dense(&[]) && is_dense(&[5]) && is_dense(&[0, 8]) && is_dense(&[3, 11, 19]));
+        assert!(!is_dense(&[0, 4]) && !is_dense(&[0, 16]) && !is_dense(&[8, 0]) && !is_dense(&[0, 8, 17]));
+        assert_eq!(Offsets::new(vec![3, 11]).all(), [3, 11]);
+    }
+}

@@ -377,10 +377,11 @@ const fn loops(cut: &Matched) -> Option<Loops> {
 mod tests {
     use super::super::InterSlicePlan;
     use super::*;
+    use crate::engine::vector::many_digits::{digits_of_two, padded_digits, pair, whole_and_cut};
     use crate::mapping::M;
     use crate::prelude::{axes, m};
 
-    axes![G = 32, J = 8, A = 3, B = 8, X = 8, L = 8, C = 5, K = 4];
+    axes![G = 32, J = 8, A = 3, B = 8, X = 8, L = 8, C = 5, K = 4, E = 6];
 
     #[track_caller]
     fn derived<Slice: M, Time: M, Slice2: M, Time2: M>() -> Result<InterSliceConfig, &'static str> {
@@ -426,9 +427,15 @@ mod tests {
         assert_eq!(derived::<m![G, C # 8], Time, m![G, 1 # 8], Time>().map(|plan| plan.group), Ok(8));
         // Where nothing stays outside, what comes may need more slices than what goes.
         assert_eq!(derived::<m![C # 256], Time, m![X # 256], Time>().map(|plan| plan.group), Ok(8));
-        assert_eq!(derived::<m![1 # 8, G], Time, m![X, 1 # 32], Time>().map(|plan| plan.group), Ok(256));
+        // What comes in the place of padding outside gets the sum of the slices inside.
+        let plan = derived::<m![1 # 8, G], Time, m![X, 1 # 32], Time>().expect("all slices are a group");
+        assert_eq!((plan.group, plan.repeated.as_slice()), (256, &[RepeatedLoop { size: 8, units: 32 }][..]));
+        assert_eq!(plan.reduced.as_slice(), [SliceLoop { size: 32, units: 1, axis: 0 }]);
         // A group ends where the innermost of what stays begins.
         assert_eq!(derived::<m![K, X, J], Time, m![K, X, 1 # 8], Time>().map(|plan| plan.group), Ok(8));
+        // The place of what goes may be larger than itself.
+        let plan = derived::<m![E # 256], Time, m![[K, 1 # 2] # 256], Time>().expect("nothing stays outside");
+        assert_eq!(plan.group, 8);
         // Digits in any order: the greatest one is outside.
         let plan = derived::<m![G, J % 2, J / 2], Time, m![G, 1 # 8], Time>().expect("one axis");
         let digits = |own: &SliceLoop| (own.size, own.units, own.axis);
@@ -441,11 +448,57 @@ mod tests {
         );
     }
 
+    /// Names in order, and of one axis the greatest digit first, wherever they are.
+    #[test]
+    fn sums_have_an_order() {
+        #[track_caller]
+        fn order<Slice: M, Slice2: M>(expected: &[(usize, usize, usize)]) {
+            let plan = derived::<Slice, m![1], Slice2, m![1]>().expect("all of it goes");
+            let loops = |own: &SliceLoop| (own.size, own.units, own.axis);
+            assert_eq!(plan.reduced.iter().map(loops).collect::<Vec<_>>(), expected);
+        }
+        order::<m![J % 2, J / 2 % 2, J / 4], m![1 # 8]>(&[(2, 1, 0), (2, 2, 0), (2, 4, 0)]);
+        order::<m![J / 2 % 2, J / 4, J % 2], m![1 # 8]>(&[(2, 2, 0), (2, 4, 0), (2, 1, 0)]);
+        order::<m![J / 4, J % 2, J / 2 % 2], m![1 # 8]>(&[(2, 4, 0), (2, 1, 0), (2, 2, 0)]);
+        order::<m![J / 2, K, J % 2], m![1 # 32]>(&[(4, 8, 0), (2, 1, 0), (4, 2, 1)]);
+        order::<m![K / 2, J, K % 2], m![1 # 32]>(&[(8, 2, 0), (2, 16, 1), (2, 1, 1)]);
+        order::<m![J % 2, B, J / 2], m![1 # 64]>(&[(8, 4, 0), (4, 1, 1), (2, 32, 1)]);
+        order::<m![B, J, K], m![1 # 256]>(&[(8, 32, 0), (8, 4, 1), (4, 1, 2)]);
+        order::<m![K, J, B], m![1 # 256]>(&[(8, 1, 0), (8, 8, 1), (4, 64, 2)]);
+        order::<m![J, K, B], m![1 # 256]>(&[(8, 1, 0), (8, 32, 1), (4, 8, 2)]);
+    }
+
+    /// Which positions hold an element, by chip, cluster, slice, time and lane.
+    #[test]
+    fn guards_are_of_the_stream_before() {
+        type Own = InterSlicePlan<
+            m![1 # 2],
+            m![A # 4],
+            m![G # 33, C # 8],
+            m![E # 9],
+            m![K # 8],
+            m![G # 33, 1 # 8],
+            m![E # 9],
+        >;
+        let request = InterSliceRequest { packet: <m![L % 4 # 8]>::EXPR, ..Own::REQUEST };
+        let plan = derive_inter_slice(&request).expect("the innermost axis goes");
+        assert_eq!(plan.time, 9);
+        let last = [0, 2, 31 * 8 + 4, 5, 3];
+        assert!(plan.guard.holds(&last));
+        for (variable, next) in [1, 3, 31 * 8 + 5, 6, 4].into_iter().enumerate() {
+            let mut at = last;
+            at[variable] = next;
+            assert!(!plan.guard.holds(&at), "{variable}");
+        }
+    }
+
     #[test]
     fn other_forms_are_refused() {
         type Slice = m![G, J];
         type Time = m![A, B];
         assert_eq!(derived::<Slice, Time, m![G], Time>(), Err("inter-slice size"));
+        type Narrow = InterSlicePlan<m![1], m![1 # 2], Slice, Time, m![L % 4], m![G, 1 # 8], Time>;
+        assert_eq!(derive_inter_slice(&Narrow::REQUEST).map_err(|error| error.rule()), Err("vector packet"));
         assert_eq!(derived::<Slice, Time, Slice, Time>(), Err("inter-slice nothing"));
         assert_eq!(derived::<Slice, Time, m![1 # 32, J], Time>(), Err("inter-slice order"));
         assert_eq!(derived::<Slice, Time, m![X, G], Time>(), Err("inter-slice moved"));
@@ -458,6 +511,10 @@ mod tests {
             derived::<m![G, J % 4, 1 # 2], m![J / 4], m![G, 1 # 8], m![J / 4]>(),
             Err("inter-slice part")
         );
+        // What is left of the axis may be in the packet, too.
+        type Left = InterSlicePlan<m![1], m![1 # 2], m![G, J / 4], m![A], m![J % 4 # 8], m![G, 1 # 2], m![A]>;
+        let left = derive_inter_slice(&Left::REQUEST).map_err(|error| error.rule());
+        assert_eq!(left, Err("inter-slice part"));
         assert_eq!(derived::<m![1 # 8, K, J], Time, m![X, K, 1 # 8], Time>(), Err("inter-slice group"));
         assert_eq!(
             derived::<m![G, J / 2, 1 # 2], Time, m![G, J % 2, 1 # 4], Time>(),
@@ -502,22 +559,9 @@ mod tests {
         assert!(derived::<m![G, [J, C] / 5], m![B], m![G, 1 # 8], m![B]>().is_ok());
     }
 
-    /// Digits of 4 along an axis, and others that cut each of them: together more than a comparison of mappings holds. Small
-    /// strides are outside, so that no two are one.
     #[test]
     fn too_many_digits() {
-        axes![X = 17592186044416]; // 4^22
-        let digits = |places: &[usize]| {
-            let leak = |expr: Expr| -> &'static Expr { Box::leak(Box::new(expr)) };
-            let ends = places[1..].iter().copied().chain([1 << 44]);
-            let digit =
-                |(&start, end)| leak(Expr::Modulo(leak(Expr::Stride(<m![X]>::EXPR, start)), end / start));
-            let all = places.iter().zip(ends).map(digit);
-            all.reduce(|outer, inner| leak(Expr::Pair(outer, inner))).expect("there are digits")
-        };
-        let whole: Vec<usize> = (0..22).map(|k| 1 << (2 * k)).collect();
-        let halves: Vec<usize> = [1].into_iter().chain((0..22).map(|k| 2 << (2 * k))).collect();
-        let [whole, halves] = [&whole, &halves].map(|places| digits(places));
+        let [whole, halves] = whole_and_cut();
         let rule = |time, out_time| {
             type Own = InterSlicePlan<m![1], m![1 # 2], m![G, J], m![1], m![L], m![G, 1 # 8], m![1]>;
             derive_inter_slice(&InterSliceRequest { time, out_time, ..Own::REQUEST })
@@ -526,5 +570,22 @@ mod tests {
         };
         assert_eq!(rule(whole, halves), Err("too many factors"));
         assert_eq!(rule(whole, whole), Ok(()));
+        // With the lanes and the groups, 24 loops stay.
+        let [most, more] = [22, 23].map(|count| digits_of_two(0, count));
+        assert_eq!((rule(most, most), rule(more, more)), (Ok(()), Err("too many factors")));
+    }
+
+    /// A guard holds 16 digits with padding: those here, and the cluster.
+    #[test]
+    fn too_much_padding() {
+        let rule = |in_time: usize| {
+            type Own = InterSlicePlan<m![1], m![1 # 2], m![J], m![1], m![L], m![1 # 8], m![1]>;
+            let [outer, time] = [padded_digits(0, 8), padded_digits(8, in_time)];
+            let [slice, out_slice] = [Own::REQUEST.slice, Own::REQUEST.out_slice].map(|own| pair(outer, own));
+            derive_inter_slice(&InterSliceRequest { slice, out_slice, time, out_time: time, ..Own::REQUEST })
+                .map(|_| ())
+                .map_err(|error| error.rule())
+        };
+        assert_eq!((rule(7), rule(8)), (Ok(()), Err("too many factors")));
     }
 }

@@ -330,4 +330,70 @@ mod tests {
         assert_eq!(list([zero, ValidBranchIds::ValidAlways]), 2);
         list([ValidBranchIds::ValidAlways; 2]);
     }
+
+    /// Every spelling is the same operand for the same elements.
+    #[test]
+    fn spellings_of_operands() {
+        type Own = VeBranchOperand<f32, m![1]>;
+        let [zero, one] = [GroupId::Zero, GroupId::One].map(ValidBranchIds::from);
+        let always = ValidBranchIds::ValidAlways;
+        let read = |own: &Own| match &own.operand {
+            VeRhs::Const { v } => (Some(*v), own.valid_branch_ids),
+            VeRhs::Stash => (None, own.valid_branch_ids),
+            VeRhs::Vrf { .. } => panic!("there is no tensor"),
+        };
+        let all = |operands: Operands<f32, m![1]>| operands.iter().map(read).collect::<Vec<_>>();
+        let of = || VeRhs::constant(2.0);
+        assert_eq!(all(1.5.into_operands()), [(Some(1.5), always)]);
+        assert_eq!(all(Stash.into_operands()), [(None, always)]);
+        assert_eq!(all(of().into_operands()), [(Some(2.0), always)]);
+        assert_eq!(all((1.5, GroupId::Zero).into_operands()), [(Some(1.5), zero)]);
+        assert_eq!(all((Stash, GroupId::One).into_operands()), [(None, one)]);
+        assert_eq!(all((of(), always).into_operands()), [(Some(2.0), always)]);
+        assert_eq!(all(Own::group(of(), GroupId::One).into_operands()), [(Some(2.0), one)]);
+        assert_eq!(all(Own::stash_group(GroupId::Zero).into_operands()), [(None, zero)]);
+        assert_eq!(all(Own::stash_always().into_operands()), [(None, always)]);
+        let list = || [Own::from(1.5), (2.5, GroupId::One).into(), Own::from((Stash, GroupId::Zero))];
+        let expected = [(Some(1.5), always), (Some(2.5), one), (None, zero)];
+        assert_eq!(all(list().into_operands()), expected);
+        assert_eq!(all(ArrayVec::new(list()).into_operands()), expected);
+        assert_eq!(list().map(|own| own.is_stash()), [false, false, true]);
+        assert_eq!(list().map(|own| *own.valid_branch_ids()), [always, one, zero]);
+        let rhs: [VeRhs<f32, m![1]>; 2] = [3.0.into(), Stash.into()];
+        assert_eq!(rhs.map(|own| read(&Own::always(own))), [(Some(3.0), always), (None, always)]);
+        let integers: [VeRhs<i32, m![1]>; 2] = [3.into(), 4.into_rhs()];
+        assert!(matches!(integers, [VeRhs::Const { v: 3 }, VeRhs::Const { v: 4 }]));
+
+        // One of two groups takes one, or none.
+        let group = |own: Option<Own>| own.as_ref().map(read);
+        let none: Option<Own> = ().into_group_operand();
+        assert_eq!(group(none), None);
+        assert_eq!(group(1.5.into_group_operand()), Some((Some(1.5), always)));
+        assert_eq!(group(of().into_group_operand()), Some((Some(2.0), always)));
+        assert_eq!(group(Own::group(of(), GroupId::One).into_group_operand()), Some((Some(2.0), one)));
+        assert_eq!(group(Some(Own::stash_always()).into_group_operand()), Some((None, always)));
+    }
+
+    #[test]
+    fn spellings_of_pairs_of_operands() {
+        type Own = TernaryOperand<m![1]>;
+        let one = ValidBranchIds::from(GroupId::One);
+        let always = ValidBranchIds::ValidAlways;
+        let read = |own: &Own| {
+            let VeRhs::Const { v } = own.operand0 else { panic!("it is a number") };
+            ((v, own.operand1), own.valid_branch_ids)
+        };
+        let all = |operands: TernaryOperands<m![1]>| operands.iter().map(read).collect::<Vec<_>>();
+        assert_eq!(all((1.0, 2.0).into_ternary_operands()), [((1.0, 2.0), always)]);
+        assert_eq!(all(((1.0, 2.0), GroupId::One).into_ternary_operands()), [((1.0, 2.0), one)]);
+        let list = || [Own::group(3.0.into(), 4.0, GroupId::One), Own::always(1.0.into(), 2.0)];
+        let expected = [((3.0, 4.0), one), ((1.0, 2.0), always)];
+        assert_eq!(all(list().into_ternary_operands()), expected);
+        assert_eq!(all(ArrayVec::new(list()).into_ternary_operands()), expected);
+        let group = |own: Option<Own>| own.as_ref().map(read);
+        assert_eq!(group(().into_group_ternary_operand()), None);
+        assert_eq!(group((1.0, 2.0).into_group_ternary_operand()), Some(expected[1]));
+        assert_eq!(group(((3.0, 4.0), GroupId::One).into_group_ternary_operand()), Some(expected[0]));
+        assert_eq!(group(Some(Own::always(1.0.into(), 2.0)).into_group_ternary_operand()), Some(expected[1]));
+    }
 }

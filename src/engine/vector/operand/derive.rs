@@ -241,6 +241,17 @@ mod tests {
         ] {
             assert_eq!(units(other), Err("operand units"));
         }
+        for (place, name) in ["Chip", "Cluster", "Slice"].into_iter().enumerate() {
+            let mut units = [one, two, all];
+            units[place] = <m![K # 300]>::EXPR;
+            let request =
+                OperandRequest { units, element: <m![L]>::EXPR, stream: Rows::<m![W], m![L]>::EXPR };
+            let text = derive_operand(&request).expect_err("it is of other units").to_string();
+            let part = format!(
+                "vector operand: the {name} of the tensor in the VRF is `m![K # 300]`, but that of the "
+            );
+            assert!(text.starts_with(&part), "{text}");
+        }
         let request = OperandRequest { units: [one, two, all], element: one, stream: One::EXPR };
         let error = derive_operand(&request).expect_err("it is no stream");
         assert_eq!(

@@ -79,3 +79,23 @@ impl<StashD: VeScalar, Stash: TensorState<StashD>, Stream: M> StashPlan<StashD, 
         },
     };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stash_has_its_type() {
+        use VeScalarKind::{F32, I32};
+        let transfer = Transfer::new();
+        for (kind, other, names) in [(F32, I32, ["F32", "I32"]), (I32, F32, ["I32", "F32"])] {
+            let stash = StashRead { stashed: Some((kind, Ok(transfer))) };
+            assert_eq!(stash.operand(kind).ok(), Some(OperandSource::Stash(Box::new(transfer))));
+            let error = stash.operand(other).expect_err("it is of another type");
+            let part = format!("stashed as {}, requested as {}", names[0], names[1]);
+            assert!(error.rule() == "stash type" && error.message().contains(&part), "{error}");
+        }
+        let error = StashRead { stashed: None }.operand(F32).expect_err("there is none");
+        assert_eq!(error.rule(), "stash missing");
+    }
+}

@@ -29,6 +29,8 @@ fn the_axis_is_anywhere_in_time() {
     assert_eq!(step::<K, m![W, K], m![W, 1 # 4], m![W]>(), Err("unzip size"));
     assert_eq!(step::<I, m![I # 4], m![1 # 4], m![1 # 2]>(), Ok(8));
     assert_eq!(step::<I, m![I # 3], m![1 # 2], m![1]>(), Err("unzip padding"));
+    let narrow = derive_unzip(&UnzipPlan::<I, m![W, I], m![W, 1 # 2], m![W], m![L % 4]>::REQUEST);
+    assert_eq!(narrow.map_err(|error| error.rule()), Err("vector packet"));
     let error = derive_unzip(&UnzipPlan::<I, m![I # 3], m![1 # 2], m![1], m![L]>::REQUEST);
     assert_eq!(
         error.expect_err("it is refused").message(),
