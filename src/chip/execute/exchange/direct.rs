@@ -83,7 +83,8 @@ impl Direct<'_> {
                 Some((source, output.as_deref_mut()?))
             });
             if takes_flits {
-                let receivers = receivers.map(|(source, bytes)| Receiver { source, output: to.flits_mut(bytes) });
+                let receivers =
+                    receivers.map(|(source, bytes)| Receiver { source, output: to.flits_mut(bytes) });
                 exchange.copy_flits(&flits, &mut receivers.collect::<Vec<_>>());
             } else {
                 receivers.for_each(|(source, output)| {

@@ -122,3 +122,83 @@ fn copy_block<const SOURCES: usize, const COUNT: usize>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::Switch;
+    use crate::scalar::ElementType;
+    use rand::rngs::SmallRng;
+    use rand::{Rng, SeedableRng};
+
+    const SLICES: usize = 12;
+
+    /// An exchange of runs of `size` packets from `count` sources, which go side by side or one run behind the other.
+    fn exchange(random: &mut SmallRng) -> (Exchange, usize) {
+        let (count, runs, size) =
+            (random.random_range(1..8), random.random_range(1..4), random.random_range(1..21));
+        let every = random.random_range(1..4);
+        let (apart, step, next) = match random.random_range(0..3) {
+            // Packets of all sources take turns, in their order or with places between them.
+            0 => (count, 1, count * size),
+            1 => (2 * count, 2, 2 * count * size),
+            // A run stays together.
+            _ => (1, size * runs, size),
+        };
+        let source = |k| Offset { slice: k, time: k % 3, step: k * step };
+        let run = |k| Offset { slice: 0, time: k * size * every, step: k * next };
+        let own = Exchange {
+            switch: Switch::forwarding(256, 1),
+            sources: (0..count).map(source).collect(),
+            runs: (0..runs).map(run).collect(),
+            run: Gather { size, slices: 0, time: every, step: apart },
+            steps: 0,
+            element: ElementType::I8,
+            lanes: FLIT_BYTES,
+            bytes: FLIT_BYTES,
+            starts: Vec::new(),
+        };
+        (own, runs * size * every)
+    }
+
+    #[test]
+    fn flits_go_where_their_loops_say() {
+        let seed = 41;
+        let mut random = SmallRng::seed_from_u64(seed);
+        for case in 0..400 {
+            let (own, packets) = exchange(&mut random);
+            let all: Vec<Vec<Flit>> = (0..SLICES)
+                .map(|_| {
+                    let sends = random.random_range(0..8) > 0;
+                    let flits = if sends { packets + 8 } else { 0 };
+                    (0..flits).map(|_| random.random()).collect()
+                })
+                .collect();
+            let sent: Vec<&[Flit]> = all.iter().map(Vec::as_slice).collect();
+            let receivers: Vec<(usize, usize)> = (0..random.random_range(1..5))
+                .map(|_| (random.random_range(0..5), random.random_range(0..6)))
+                .collect();
+            let blank = vec![[0; FLIT_BYTES]; 2 * 7 * 20 * 3];
+            let mut outputs = vec![blank.clone(); receivers.len()];
+            let mut expected = outputs.clone();
+            for (&(slice, time), output) in receivers.iter().zip(&mut expected) {
+                for (source, run, k) in own.sources.iter().flat_map(|source| {
+                    let size = own.run.size;
+                    own.runs.iter().flat_map(move |run| (0..size).map(move |k| (source, run, k)))
+                }) {
+                    let packet = time + source.time + run.time + k * own.run.time;
+                    if let Some(flit) = sent[slice + source.slice].get(packet) {
+                        output[source.step + run.step + k * own.run.step] = *flit;
+                    }
+                }
+            }
+            let mut all: Vec<Receiver<'_>> = receivers
+                .iter()
+                .zip(&mut outputs)
+                .map(|(&source, output)| Receiver { source, output })
+                .collect();
+            own.copy_flits(&sent, &mut all);
+            assert!(outputs == expected, "seed {seed}, case {case}: {own:?} to {receivers:?}");
+        }
+    }
+}
