@@ -52,6 +52,16 @@ fn entered<'l, D: FetchCast<D> + VeScalar>(
     flits(ctx, x).vector_init().vector_intra_slice_branch(BranchMode::Unconditional)
 }
 
+/// Reduces the elements of each lane over time.
+fn reduce(ctx: &mut Context, x: &Tensor<f32>, op: IntraSliceReduceOpF32) {
+    let _ = entered(ctx, x)
+        .vector_split::<m![T, L / 4], m![L % 4]>()
+        .vector_intra_slice_reduce::<T, m![L / 4], m![L % 4]>(op)
+        .vector_concat::<m![1], m![L]>()
+        .vector_final()
+        .commit::<m![L]>(256 << 10);
+}
+
 fn measured<'c>(criterion: &'c mut Criterion, name: &str) -> BenchmarkGroup<'c, WallTime> {
     let mut group = criterion.benchmark_group(name);
     group.sample_size(20).throughput(Throughput::Elements(ELEMENTS as u64));
@@ -142,14 +152,7 @@ fn vector(criterion: &mut Criterion) {
 
     let mut group = measured(criterion, "sums over time");
     group.bench_function("pass", |bencher| {
-        bencher.iter(|| {
-            let _ = entered(ctx, &x)
-                .vector_split::<m![T, L / 4], m![L % 4]>()
-                .vector_intra_slice_reduce::<T, m![L / 4], m![L % 4]>(IntraSliceReduceOpF32::Add)
-                .vector_concat::<m![1], m![L]>()
-                .vector_final()
-                .commit::<m![L]>(256 << 10);
-        });
+        bencher.iter(|| reduce(ctx, &x, IntraSliceReduceOpF32::Add));
     });
     group.bench_function("baseline: a plain loop", |bencher| {
         bencher.iter(|| {
@@ -166,14 +169,7 @@ fn vector(criterion: &mut Criterion) {
 
     let mut group = measured(criterion, "greatest elements over time");
     group.bench_function("pass", |bencher| {
-        bencher.iter(|| {
-            let _ = entered(ctx, &x)
-                .vector_split::<m![T, L / 4], m![L % 4]>()
-                .vector_intra_slice_reduce::<T, m![L / 4], m![L % 4]>(IntraSliceReduceOpF32::Max)
-                .vector_concat::<m![1], m![L]>()
-                .vector_final()
-                .commit::<m![L]>(256 << 10);
-        });
+        bencher.iter(|| reduce(ctx, &x, IntraSliceReduceOpF32::Max));
     });
     // What is no number, and zeros of two signs, do not bother it.
     group.bench_function("baseline: a plain loop", |bencher| {

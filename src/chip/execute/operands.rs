@@ -7,6 +7,7 @@ use crate::chip::checks::fault::{Fault, FaultKind};
 use crate::chip::memory::place::Coordinates;
 use crate::chip::memory::{Unit, trf};
 use crate::command::{MemoryKind, Region, Sink};
+use crate::mapping::gcd;
 use crate::spec::BEAT_LANES;
 use core::ops::{ControlFlow, Range};
 
@@ -184,8 +185,14 @@ impl Pass<'_> {
     /// Refuses a commit of lanes as elements that hold no element of the stream.
     fn check_lanes(&self) -> Result<(), Fault> {
         let Sink::Commit { destination, .. } = &self.command.sink else { return Ok(()) };
-        // Without a transpose, the flits of all packets are alike.
-        let different = if self.transpose.is_some() { self.sink.time() } else { self.flits };
+        // Packets of flits are alike, and so are matrices that begin with the same flit of a packet.
+        let different = match &self.command.transpose {
+            None => self.flits,
+            Some(own) => {
+                let matrices = self.flits / gcd(own.in_flits(), self.flits).max(1);
+                self.sink.time().min(matrices * own.out_rows)
+            }
+        };
         if (0..different).all(|time| self.filled_lanes(time) >= self.sink.width()) {
             return Ok(());
         }

@@ -10,10 +10,15 @@ const LEAST_BYTES: usize = 4096;
 /// few sets of caches and of the table of pages.
 const APART_BYTES: usize = 4096;
 
+/// The alignment of address 0 on the host: a line of its caches.
+const LINE_BYTES: usize = 64;
+
 /// Bytes from address 0 to `capacity`, zero and uninitialised at first.
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
+    /// Address 0 and what follows, behind `first` bytes that nobody uses. A clone need not be aligned.
     bytes: Vec<u8>,
+    first: usize,
     initialised: Bits,
     capacity: usize,
     fresh: Fresh,
@@ -27,7 +32,7 @@ impl Block {
 
     /// A block that reads as this where nobody wrote.
     pub(crate) const fn holding(capacity: usize, fresh: Fresh) -> Self {
-        Self { bytes: Vec::new(), initialised: Bits::new(), capacity, fresh }
+        Self { bytes: Vec::new(), first: 0, initialised: Bits::new(), capacity, fresh }
     }
 
     /// What elements read as that nobody wrote.
@@ -42,35 +47,36 @@ impl Block {
 
     /// The bytes that take space. All bytes behind them are zero and uninitialised.
     pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes
+        &self.bytes[self.first..]
     }
 
     /// Makes the bytes below `end` take space, so that writes need not look.
     pub(crate) fn grow(&mut self, end: usize) {
         debug_assert!(end <= self.capacity, "callers stay inside the block");
-        if end > self.bytes.len() {
+        if end > self.bytes.len() - self.first {
             let len = end.next_power_of_two().max(LEAST_BYTES).min(self.capacity);
             // Zeroed pages that nobody touches take no memory: a tensor may lie at the end of a slice.
             let mut bytes = vec![0; len + APART_BYTES];
-            bytes[..self.bytes.len()].copy_from_slice(&self.bytes);
-            bytes.truncate(len);
-            self.bytes = bytes;
+            let first = bytes.as_ptr().align_offset(LINE_BYTES).min(APART_BYTES);
+            bytes[first..first + self.bytes().len()].copy_from_slice(self.bytes());
+            bytes.truncate(first + len);
+            (self.bytes, self.first) = (bytes, first);
             self.initialised.grow(len);
         }
     }
 
     /// The bytes for writing, after [`Block::grow`], and which of them have been written.
     pub(crate) fn parts_mut(&mut self) -> (&mut [u8], &mut Bits) {
-        (&mut self.bytes, &mut self.initialised)
+        (&mut self.bytes[self.first..], &mut self.initialised)
     }
 
     /// Copies bytes out; what lies behind the bytes that take space is zero.
     #[inline]
     pub(crate) fn read(&self, start: usize, output: &mut [u8]) {
-        if let Some(bytes) = self.bytes.get(start..start + output.len()) {
+        if let Some(bytes) = self.bytes().get(start..start + output.len()) {
             output.copy_from_slice(bytes);
         } else {
-            let present = self.bytes.get(start..).unwrap_or(&[]);
+            let present = self.bytes().get(start..).unwrap_or(&[]);
             output[..present.len()].copy_from_slice(present);
             output[present.len()..].fill(0);
         }
@@ -81,7 +87,7 @@ impl Block {
     pub(crate) fn write(&mut self, start: usize, input: &[u8]) {
         let range = start..start + input.len();
         self.grow(range.end);
-        self.bytes[range.clone()].copy_from_slice(input);
+        self.parts_mut().0[range.clone()].copy_from_slice(input);
         self.initialised.set(range);
     }
 

@@ -4,6 +4,7 @@
 
 use super::super::Pass;
 use super::super::packets::{Cut, Packets};
+use super::flits::{Flit, Receiver, TOGETHER};
 use super::{Exchange, Spots};
 use crate::chip::memory::Unit;
 use crate::chip::memory::place::Coordinates;
@@ -74,17 +75,29 @@ impl Direct<'_> {
         let (first, place) = (from.behind(first), to.behind(place));
         let from = Spots { starts: &first, is_even: from.is_even };
         let to = Spots { starts: &place, is_even: to.is_even };
-        let gather = |(number, output): (usize, Option<&mut [u8]>)| {
-            let source = exchange.first_source(Coordinates::of_slice(number));
-            let (Some(output), Some(source)) = (output, source) else { return };
-            exchange.for_each_run(source, |slice, packet, place| {
-                exchange.copy((sent[slice], &from, packet), (output, &to, place));
+        let flits: Vec<&[Flit]> = sent.iter().map(|bytes| from.flits(bytes)).collect();
+        let takes_flits = exchange.takes_flits(&from, &to);
+        let gather = |(chunk, outputs): (usize, &mut [Option<&mut [u8]>])| {
+            let receivers = outputs.iter_mut().enumerate().filter_map(|(k, output)| {
+                let source = exchange.first_source(Coordinates::of_slice(chunk * TOGETHER + k))?;
+                Some((source, output.as_deref_mut()?))
             });
+            if takes_flits {
+                let receivers =
+                    receivers.map(|(source, bytes)| Receiver { source, output: to.flits_mut(bytes) });
+                exchange.copy_flits(&flits, &mut receivers.collect::<Vec<_>>());
+            } else {
+                receivers.for_each(|(source, output)| {
+                    exchange.for_each_run(source, |slice, packet, place| {
+                        exchange.copy((sent[slice], &from, packet), (output, &to, place));
+                    });
+                });
+            }
         };
         #[cfg(feature = "parallel")]
-        got.into_par_iter().enumerate().with_min_len(super::super::LEAST_SLICES).for_each(gather);
+        got.par_chunks_mut(TOGETHER).enumerate().for_each(gather);
         #[cfg(not(feature = "parallel"))]
-        got.into_iter().enumerate().for_each(gather);
+        got.chunks_mut(TOGETHER).enumerate().for_each(gather);
         for (unit, _) in units.iter_mut().zip(slices).filter(|(_, gets)| **gets) {
             let (_, initialised) = unit.dm.parts_mut();
             written.iter().for_each(|range| initialised.set(range.clone()));

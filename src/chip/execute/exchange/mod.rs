@@ -14,6 +14,7 @@
 //! | computes before the exchange, or writes what it fetches | to buffers of all slices before any of them is written |
 
 mod direct;
+mod flits;
 
 use super::fetch::{FetchBuffers, FetchPlan};
 use super::{Buffers, Packets, Pass};
@@ -23,6 +24,7 @@ use crate::chip::memory::row::Row;
 use crate::command::Switch;
 use crate::scalar::ElementType;
 use crate::spec::SLICES;
+use flits::{Flit, Receiver};
 
 #[cfg(feature = "parallel")]
 use rayon::prelude::*;
@@ -97,7 +99,7 @@ impl Exchanged {
     }
 }
 
-/// The packets of all slices before an exchange.
+/// The packets of all slices before an exchange. [`Sent::new`] makes it.
 #[derive(Debug)]
 pub(super) struct Sent<'a> {
     /// The bytes of each slice. Slices that send nothing have none.
@@ -108,6 +110,15 @@ pub(super) struct Sent<'a> {
     whole: Vec<bool>,
     /// Where packets lie, the same in all slices.
     spots: Spots<'a>,
+    /// The bytes as flits, from the first packet on.
+    flits: Vec<&'a [Flit]>,
+}
+
+impl<'a> Sent<'a> {
+    fn new(bytes: Vec<&'a [u8]>, flags: Vec<Option<&'a [bool]>>, whole: Vec<bool>, spots: Spots<'a>) -> Self {
+        let flits = bytes.iter().map(|bytes| spots.flits(bytes)).collect();
+        Self { bytes, flags, whole, spots, flits }
+    }
 }
 
 impl Exchange {
@@ -182,7 +193,10 @@ impl Exchange {
             (output.renew(self.element, self.steps * self.lanes), Default::default())
         };
         let places = Spots { starts: &self.starts, is_even: true };
-        if let Some(source) = source {
+        let Some(source) = source else { return };
+        if flags.is_empty() && self.takes_flits(&sent.spots, &places) {
+            self.copy_flits(&sent.flits, &mut [Receiver { source, output: places.flits_mut(bytes) }]);
+        } else {
             self.for_each_run(source, |slice, packet, place| {
                 if !sent.bytes[slice].is_empty() {
                     self.copy((sent.bytes[slice], &sent.spots, packet), (bytes, &places, place));
@@ -218,13 +232,6 @@ impl Exchange {
         let (first, start) = (from.starts[packet] as usize, to.starts[place] as usize);
         if from.is_even && to.is_even && every == 1 && apart == 1 {
             output[start..start + count * size].copy_from_slice(&bytes[first..first + count * size]);
-        } else if from.is_even && to.is_even && size == 32 {
-            // What is copied most: its size is known, and instructions are few, so that many reads are on their way at a time.
-            let (bytes, output) =
-                (bytes[first..].as_chunks::<32>().0, output[start..].as_chunks_mut::<32>().0);
-            for k in 0..count {
-                output[k * apart] = bytes[k * every];
-            }
         } else {
             for (packet, place) in (0..count).map(|k| (packet + k * every, place + k * apart)) {
                 let (first, start) = (from.starts[packet] as usize, to.starts[place] as usize);
@@ -289,7 +296,7 @@ impl Pass<'_> {
         let bytes = |(unit, &sends): (&'a Unit, &bool)| if sends { unit.dm.bytes() } else { &[] };
         let bytes = units.iter().zip(&self.senders).map(bytes).collect();
         let spots = Spots { starts: &packets.starts, is_even: packets.is_even };
-        Sent { bytes, flags: vec![None; units.len()], whole: self.senders.clone(), spots }
+        Sent::new(bytes, vec![None; units.len()], self.senders.clone(), spots)
     }
 
     /// Fetches what all slices send.
@@ -314,12 +321,12 @@ impl Pass<'_> {
             let rows = units.iter().zip(&mut *rows).enumerate();
             rows.for_each(|(number, (unit, row))| fetch(&mut buffers, number, unit, row));
         }
-        Some(Sent {
-            bytes: rows.iter().map(Row::bytes).collect(),
-            flags: rows.iter().map(Row::flags).collect(),
-            whole: rows.iter().map(|row| row.len() > 0 && row.flags().is_none()).collect(),
-            spots: Spots { starts: &exchange.starts, is_even: true },
-        })
+        Some(Sent::new(
+            rows.iter().map(Row::bytes).collect(),
+            rows.iter().map(Row::flags).collect(),
+            rows.iter().map(|row| row.len() > 0 && row.flags().is_none()).collect(),
+            Spots { starts: &exchange.starts, is_even: true },
+        ))
     }
 
     /// Runs all slices with what they gather from DM, some at a time, if nothing that is sent is written. Whether it could.

@@ -16,6 +16,16 @@ fn from(slice: usize) -> usize {
     slice / 8 * 8 + slice % 2 * 4 + slice / 2 % 4
 }
 
+/// `Broadcast1 { slice1: 4, slice0: 1 }` of one packet per slice: all of a group of 4 slices get the packets of all of them.
+fn broadcast_of_four() -> Switch {
+    let mut switch = Switch::blank(SwitchVariant::Broadcast1, 4, 1);
+    switch.push_digit(4, 64, 4);
+    switch.push_digit(1, 4, 0);
+    switch.push_offsets(4, 1);
+    switch.push_time(4, 1, 0);
+    switch
+}
+
 /// Packets of 32 `i8` at `time` steps, from one address to another through a switch.
 fn copy(switch: Switch, source: u64, destination: u64) -> Command {
     let (time, out) = (switch.in_time, switch.out_time());
@@ -228,17 +238,12 @@ fn a_commit_over_its_source_waits_for_all_slices() {
 #[test]
 fn slices_without_a_tensor_get_packets_too() {
     let mut system = filled(1);
-    let mut broadcast = Switch::blank(SwitchVariant::Broadcast1, 4, 1);
-    broadcast.push_digit(4, 64, 4);
-    broadcast.push_digit(1, 4, 0);
-    broadcast.push_offsets(4, 1);
-    broadcast.push_time(4, 1, 0);
     // The tensor lies in slices 0 and 1.
     let stream = fetch(region(0, 0, I8, 2, 32), I8, &[(32, 1)], 1, 32);
     let command = |slices| {
         let guard = below(5, 2, 4);
         let sink = commit(region(1, 4096, I8, slices, 128), &[(4, 32), (32, 1)], 32, guard);
-        switched(pass(stream.clone(), None, None, sink), broadcast)
+        switched(pass(stream.clone(), None, None, sink), broadcast_of_four())
     };
     let fault = system.execute(&command(2)).expect_err("slice 2 is written, too");
     assert_eq!(fault.kind, FaultKind::OutsideView, "{fault}");
@@ -265,14 +270,9 @@ fn packets_of_the_last_exchange_are_gone() {
     // Slices 0 and 1 send alone. One byte of slice 0 is missing, so that this is fetched, too.
     poke(&mut system, 0, 16384, I8, &codes(I8, 31, 100));
     poke(&mut system, 1, 16384, I8, &codes(I8, 32, 101));
-    let mut broadcast = Switch::blank(SwitchVariant::Broadcast1, 4, 1);
-    broadcast.push_digit(4, 64, 4);
-    broadcast.push_digit(1, 4, 0);
-    broadcast.push_offsets(4, 1);
-    broadcast.push_time(4, 1, 0);
     let stream = fetch(region(0, 16384, I8, 2, 32), I8, &[(32, 1)], 1, 32);
     let sink = commit(region(2, 8192, I8, 4, 128), &[(4, 32), (32, 1)], 32, below(5, 2, 4));
-    let second = switched(pass(stream, None, None, sink), broadcast);
+    let second = switched(pass(stream, None, None, sink), broadcast_of_four());
     system.execute(&second).unwrap_or_else(|fault| panic!("{fault}"));
     for slice in 0..4 {
         let (bytes, written) = peek(&system, slice, 8192, I8, 128);
