@@ -14,6 +14,9 @@
 //!    chip       memories, engines, checks     clock              src/chip, src/clock
 //! ```
 //!
+//! The [guide] explains the chip and its kernels chapter by chapter: the [chip](guide::chip), a
+//! [first kernel](guide::first_kernel), [mappings](guide::mappings), and so on in the order of the data.
+//!
 //! # Words
 //!
 //! | word | meaning |
@@ -45,6 +48,7 @@ pub mod command;
 pub mod engine;
 mod error;
 pub mod explain;
+pub mod guide;
 pub mod host;
 pub mod list;
 pub mod mapping;
