@@ -161,6 +161,10 @@ impl<'a> Pass<'a> {
             (None, None) => command.vector.is_some().then(|| command.fetch.time * fetch.packet_bytes()),
         };
         let packets = piece.and_then(|bytes| fetch.packets(bytes));
+        let contraction = match (contraction, &packets, &exchange) {
+            (Some(own), Some(packets), None) => Some(own.in_place(&packets.starts)),
+            (own, ..) => own,
+        };
         let cast = command.cast.filter(|cast| cast.input != cast.output);
         let shapes = command.shapes();
         let vector = placed.unit.vector.as_ref().map(|own| VectorPlan::new(own, shapes.contracted, path));
@@ -437,7 +441,7 @@ impl<'a> Pass<'a> {
         let whole =
             contraction.is_whole(at, &buffers.contraction) && unit.dm.all_initialised(packets.range.clone());
         if whole {
-            contraction.run_whole(unit.dm.bytes(), &packets.starts, &mut buffers.contraction);
+            contraction.run_in_place(unit.dm.bytes(), &mut buffers.contraction);
         }
         whole
     }
