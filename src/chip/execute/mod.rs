@@ -14,6 +14,7 @@ mod faults;
 mod fetch;
 mod host;
 pub(crate) mod indexed;
+mod load;
 mod mask;
 mod operands;
 mod packets;
@@ -222,7 +223,7 @@ impl<'a> Pass<'a> {
                 let sent = self.sent_rows(units, exchanged.rows());
                 self.run_slices(sent.as_ref(), units);
             }
-            (None, None) if self.run_straight(units) => {}
+            (None, None) if self.run_straight(units) || self.run_load(units) => {}
             (None, None) => self.run_slices(None, units),
         }
         exchanged.trim();
