@@ -146,6 +146,14 @@ impl SinkPlan {
         Packets::of(starts, bytes)
     }
 
+    /// The tensor and the number of the register file that is filled, if one is.
+    pub(super) fn register_file(&self) -> Option<(&TrfRegion, usize)> {
+        match &self.target {
+            Target::Trf(region, file) => Some((region, *file)),
+            Target::Commit { .. } | Target::Vrf { .. } => None,
+        }
+    }
+
     /// How many bytes follow one another at least where the stream is written in DM, and the leading bytes of each packet that
     /// are written.
     pub(super) fn run_bytes(&self) -> Option<(usize, usize)> {

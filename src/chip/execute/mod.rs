@@ -14,6 +14,7 @@ mod faults;
 mod fetch;
 mod host;
 pub(crate) mod indexed;
+mod load;
 mod mask;
 mod operands;
 mod packets;
@@ -161,6 +162,10 @@ impl<'a> Pass<'a> {
             (None, None) => command.vector.is_some().then(|| command.fetch.time * fetch.packet_bytes()),
         };
         let packets = piece.and_then(|bytes| fetch.packets(bytes));
+        let contraction = match (contraction, &packets, &exchange) {
+            (Some(own), Some(packets), None) => Some(own.in_place(&packets.starts)),
+            (own, ..) => own,
+        };
         let cast = command.cast.filter(|cast| cast.input != cast.output);
         let shapes = command.shapes();
         let vector = placed.unit.vector.as_ref().map(|own| VectorPlan::new(own, shapes.contracted, path));
@@ -218,7 +223,7 @@ impl<'a> Pass<'a> {
                 let sent = self.sent_rows(units, exchanged.rows());
                 self.run_slices(sent.as_ref(), units);
             }
-            (None, None) if self.run_straight(units) => {}
+            (None, None) if self.run_straight(units) || self.run_load(units) => {}
             (None, None) => self.run_slices(None, units),
         }
         exchanged.trim();
@@ -437,7 +442,7 @@ impl<'a> Pass<'a> {
         let whole =
             contraction.is_whole(at, &buffers.contraction) && unit.dm.all_initialised(packets.range.clone());
         if whole {
-            contraction.run_whole(unit.dm.bytes(), &packets.starts, &mut buffers.contraction);
+            contraction.run_in_place(unit.dm.bytes(), &mut buffers.contraction);
         }
         whole
     }

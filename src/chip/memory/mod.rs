@@ -95,6 +95,11 @@ impl Unit {
         &mut self.files[file]
     }
 
+    /// The data memory to read, and a tensor register file to write.
+    pub(crate) fn dm_and_trf_mut(&mut self, file: usize) -> (&Block, &mut Block) {
+        (&self.dm, &mut self.files[file])
+    }
+
     /// Makes register files up to this number.
     pub(crate) fn make_file(&mut self, file: usize) {
         while self.files.len() <= file {

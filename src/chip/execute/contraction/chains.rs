@@ -1,31 +1,71 @@
 //! Steps in an order in which a tile is loaded once for several of them.
 //!
 //! The steps that add to one result are a *chain*. They keep their order, so that sums of floats are the same bits. Chains
-//! that use the same tiles, one after the other, are summed side by side.
+//! that use the same tiles, one after the other, make a *group*. As many of them as a kernel takes are summed side by side:
+//! a *block*.
+//!
+//! Everything that a kernel looks up lies in the order in which it is looked up. Of a group of three chains, two of which
+//! are summed side by side:
+//!
+//! ```text
+//!   tiles     of step 0, 1, 2, …
+//!   packets   chain 0, step 0 | chain 1, step 0 | chain 0, step 1 | chain 1, step 1 | … | chain 2, step 0 | chain 2, step 1 | …
+//!   results   of chain 0, 1, 2
+//! ```
 
 use super::job::Step;
 
-/// All steps, chain after chain.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// All steps, group after group.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Chains {
-    /// The steps of the first group's first chain, those of its second one, and so on.
-    pub(super) steps: Vec<Step>,
-    /// The chains with the same tiles.
-    pub(super) groups: Vec<Group>,
+    /// The tiles of each group.
+    tiles: Vec<u32>,
+    /// The bytes at which the packets start.
+    packets: Vec<u32>,
+    /// The first result of each chain.
+    results: Vec<u32>,
+    groups: Vec<Size>,
+    /// Chains per block.
+    side: usize,
+    /// As many zeros as the longest chain has steps.
+    zeros: Vec<u32>,
 }
 
 /// Chains with the same tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Group {
+struct Size {
     /// Steps per chain, at least one.
-    pub(super) len: usize,
-    /// The number of chains.
-    pub(super) count: usize,
+    len: usize,
+    /// The number of chains, at least one.
+    count: usize,
+}
+
+/// Chains with the same tiles.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Group<'a> {
+    pub(super) tiles: &'a [u32],
+    /// The packets of the group, and all behind it.
+    packets: &'a [u32],
+    /// The first result of each chain.
+    pub(super) results: &'a [u32],
+    side: usize,
+    zeros: &'a [u32],
+}
+
+/// Chains of a group that are summed side by side.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Block<'a> {
+    /// The tile of each step.
+    pub(super) tiles: &'a [u32],
+    /// Where the packets of each step start, one per chain, and then the packets of all blocks behind this one.
+    pub(super) packets: &'a [u32],
+    /// The first result of each chain.
+    pub(super) results: &'a [u32],
 }
 
 impl Chains {
-    /// Sorts steps that add to `results` results.
-    pub(super) fn new(steps: &[Step], results: usize) -> Self {
+    /// Sorts steps that add to `results` results, for blocks of `side` chains. `start`: the byte at which a packet starts.
+    pub(super) fn sorted(steps: &[Step], results: usize, side: usize, start: impl Fn(u32) -> u32) -> Self {
         // How many steps have results before a given one; then, where the next step of a result goes.
         let mut places = vec![0; results + 1];
         steps.iter().for_each(|step| places[step.result as usize + 1] += 1);
@@ -41,9 +81,73 @@ impl Chains {
             chain.iter().map(|step| step.tile)
         }
         chains.sort_by(|a, b| tiles(a).cmp(tiles(b)));
-        let groups = chains.chunk_by(|a, b| tiles(a).eq(tiles(b)));
-        let groups = groups.map(|group| Group { len: group[0].len(), count: group.len() }).collect();
-        Self { steps: chains.concat(), groups }
+        let mut all = Self { side, ..Self::default() };
+        chains.chunk_by(|a, b| tiles(a).eq(tiles(b))).for_each(|group| all.push(group, &start));
+        all
+    }
+
+    /// Replaces all steps by these, in their order: each chain is alone.
+    pub(super) fn replace(&mut self, steps: &[Step], start: impl Fn(u32) -> u32) {
+        self.tiles.clear();
+        self.packets.clear();
+        self.results.clear();
+        self.groups.clear();
+        self.side = 1;
+        steps.chunk_by(|a, b| a.result == b.result).for_each(|chain| self.push(&[chain], &start));
+    }
+
+    /// Appends chains with the same tiles.
+    fn push(&mut self, chains: &[&[Step]], start: impl Fn(u32) -> u32) {
+        let len = chains[0].len();
+        self.groups.push(Size { len, count: chains.len() });
+        self.tiles.extend(chains[0].iter().map(|step| step.tile));
+        self.results.extend(chains.iter().map(|chain| chain[0].result));
+        for block in chains.chunks(self.side) {
+            for step in 0..len {
+                self.packets.extend(block.iter().map(|chain| start(chain[step].packet)));
+            }
+        }
+        if len > self.zeros.len() {
+            self.zeros.resize(len, 0);
+        }
+    }
+
+    /// Moves every packet. `to`: the byte at which a packet starts, by the byte at which it started.
+    pub(super) fn move_packets(&mut self, to: impl Fn(u32) -> u32) {
+        self.packets.iter_mut().for_each(|start| *start = to(*start));
+    }
+
+    /// The chains with the same tiles.
+    pub(super) fn groups(&self) -> impl Iterator<Item = Group<'_>> {
+        let (mut tiles, mut packets, mut results) = (&self.tiles[..], &self.packets[..], &self.results[..]);
+        self.groups.iter().map(move |&Size { len, count }| {
+            let group = Group {
+                tiles: &tiles[..len],
+                packets,
+                results: &results[..count],
+                side: self.side,
+                zeros: &self.zeros,
+            };
+            (tiles, packets, results) = (&tiles[len..], &packets[len * count..], &results[count..]);
+            group
+        })
+    }
+}
+
+impl<'a> Group<'a> {
+    /// The chains that are summed side by side. The last block may have fewer of them.
+    pub(super) fn blocks(self) -> impl Iterator<Item = Block<'a>> {
+        let Self { tiles, mut packets, results, side, .. } = self;
+        results.chunks(side).map(move |results| {
+            let block = Block { tiles, packets, results };
+            packets = &packets[tiles.len() * results.len()..];
+            block
+        })
+    }
+
+    /// A chain that has one packet, at byte 0, in all steps.
+    pub(super) fn of_one_packet(self) -> Block<'a> {
+        Block { tiles: self.tiles, packets: &self.zeros[..self.tiles.len()], results: &[0] }
     }
 }
 
@@ -51,19 +155,57 @@ impl Chains {
 mod tests {
     use super::*;
 
+    /// Tiles, packets and results of each block.
+    fn blocks(chains: &Chains) -> Vec<(Vec<u32>, Vec<u32>, Vec<u32>)> {
+        let blocks = chains.groups().flat_map(Group::blocks).map(|Block { tiles, packets, results }| {
+            (tiles.to_vec(), packets[..tiles.len() * results.len()].to_vec(), results.to_vec())
+        });
+        blocks.collect()
+    }
+
     #[test]
-    fn chains_with_the_same_tiles_are_neighbours() {
+    fn chains_with_the_same_tiles_are_side_by_side() {
         let step = |(tile, result, packet)| Step { tile, result, packet };
         let steps = [(0, 0, 0), (2, 3, 0), (0, 6, 1), (2, 9, 1), (1, 0, 2), (3, 3, 2), (1, 6, 3), (2, 9, 3)];
-        let chains = Chains::new(&steps.map(step), 12);
-        let group = |len, count| Group { len, count };
-        assert_eq!(chains.groups, [group(2, 2), group(2, 1), group(2, 1)]);
-        let sorted = [(0, 0, 0), (1, 0, 2), (0, 6, 1), (1, 6, 3), (2, 9, 1), (2, 9, 3), (2, 3, 0), (3, 3, 2)];
-        assert_eq!(chains.steps, sorted.map(step));
+        let mut chains = Chains::sorted(&steps.map(step), 12, 2, |packet| packet * 32);
+        let mut expected = [
+            (vec![0, 1], vec![0, 32, 64, 96], vec![0, 6]),
+            (vec![2, 2], vec![32, 96], vec![9]),
+            (vec![2, 3], vec![0, 64], vec![3]),
+        ];
+        assert_eq!(blocks(&chains), expected);
+        let zeros = chains.groups().last().expect("some groups").of_one_packet();
+        assert_eq!((zeros.tiles, zeros.packets, zeros.results), (&[2, 3][..], &[0, 0][..], &[0][..]));
+        chains.move_packets(|start| start + 5);
+        expected.iter_mut().flat_map(|(_, packets, _)| packets).for_each(|start| *start += 5);
+        assert_eq!(blocks(&chains), expected);
+        // Five chains of one group in blocks of two.
+        let steps: Vec<Step> = (0..10).map(|k| step((k % 2, k / 2, k))).collect();
+        let five = Chains::sorted(&steps, 5, 2, |packet| packet);
+        let block = |packets: &[u32], results: &[u32]| (vec![0, 1], packets.to_vec(), results.to_vec());
+        assert_eq!(
+            blocks(&five),
+            [block(&[0, 2, 1, 3], &[0, 1]), block(&[4, 6, 5, 7], &[2, 3]), block(&[8, 9], &[4])]
+        );
         // The sum of everything, and nothing.
-        let one = Chains::new(&[step((5, 1, 0)), step((4, 1, 1))], 2);
-        assert_eq!(one.groups, [group(2, 1)]);
-        assert_eq!(one.steps, [step((5, 1, 0)), step((4, 1, 1))]);
-        assert_eq!(Chains::new(&[], 0), Chains { steps: vec![], groups: vec![] });
+        let one = Chains::sorted(&[step((5, 1, 0)), step((4, 1, 1))], 2, 2, |packet| packet);
+        assert_eq!(blocks(&one), [(vec![5, 4], vec![0, 1], vec![1])]);
+        assert_eq!(blocks(&Chains::sorted(&[], 0, 2, |packet| packet)), []);
+    }
+
+    #[test]
+    fn chains_keep_their_order_where_asked() {
+        let step = |(tile, result, packet)| Step { tile, result, packet };
+        let steps = [(0, 0, 0), (1, 0, 1), (0, 3, 2), (0, 0, 3)];
+        let mut chains = Chains::default();
+        for _ in 0..2 {
+            chains.replace(&steps.map(step), |packet| packet * 64);
+            let expected = [
+                (vec![0, 1], vec![0, 64], vec![0]),
+                (vec![0], vec![128], vec![3]),
+                (vec![0], vec![192], vec![0]),
+            ];
+            assert_eq!(blocks(&chains), expected);
+        }
     }
 }

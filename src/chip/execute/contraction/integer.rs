@@ -8,13 +8,17 @@
 //!   x0 x1 x2 x3 | x4 …  w0 w1 w2 w3 | w4 …     x0 w0 + … + x3 w3 | x4 w4 + … | … words
 //! ```
 //!
-//! `ROWS` rows of `CHAINS` chains with the same tiles are summed at a time, as many as registers hold sums: a vector of
-//! weights is loaded once for all chains, and a vector of a packet once for all rows. Sizes are constants, so that the
+//! `ROWS` rows of two chains with the same tiles are summed at a time, as many as registers hold sums: a vector of weights
+//! is loaded once for both chains, and a vector of a packet once for all these rows. Sizes are constants, so that the
 //! compiler keeps every sum in a register.
 
-use super::job::{IntegerJob, Packets, Step};
+use super::chains::{Block, Group};
+use super::job::IntegerJob;
 use super::shape::{Layout, Shape};
 use super::weights::Vector;
+
+/// Chains that are summed side by side.
+pub(super) const SIDE: usize = 2;
 
 /// The most words of a vector.
 pub(super) const WORDS: usize = 16;
@@ -40,8 +44,9 @@ pub(super) trait Dots: Copy {
     /// Words.
     type Sums: Copy;
 
-    /// Asks for a byte that is about to be read.
-    fn prefetch(self, byte: &u8);
+    /// Asks for the packet that starts at a byte and is about to be read, where that pays.
+    #[inline(always)]
+    fn prefetch(self, _bytes: &[u8], _start: u32) {}
 
     /// Zeros.
     fn zero(self) -> Self::Sums;
@@ -54,131 +59,106 @@ pub(super) trait Dots: Copy {
 
     /// The words of four rows: word after word.
     fn words(self, rows: [Self::Sums; 4]) -> [[i32; 4]; WORDS];
+
+    /// The sum of all words of four rows.
+    fn total(self, rows: [Self::Sums; 4]) -> [i32; 4];
 }
 
-/// Adds the sums of the steps, wrapping: `CHAINS` chains and `ROWS` rows at a time.
+/// Adds the sums of the steps, wrapping, `ROWS` rows at a time.
 #[inline(always)]
-pub(super) fn integer<D: Dots, const CHAINS: usize, const ROWS: usize>(dots: D, job: IntegerJob<'_>) {
+pub(super) fn integer<D: Dots, const ROWS: usize>(dots: D, job: IntegerJob<'_>) {
     debug_assert_eq!(job.layout, D::LAYOUT, "weights lie as these instructions take them");
-    match (job.shape.planes(), job.shape.column_bytes() / D::LAYOUT.take) {
-        (1, 4) => all::<D, CHAINS, ROWS, 1, 4>(dots, job),
-        (1, 2) => all::<D, CHAINS, ROWS, 1, 2>(dots, job),
-        (1, _) => all::<D, CHAINS, ROWS, 1, 1>(dots, job),
-        (_, 4) => all::<D, CHAINS, ROWS, 2, 4>(dots, job),
-        (_, 2) => all::<D, CHAINS, ROWS, 2, 2>(dots, job),
-        _ => all::<D, CHAINS, ROWS, 2, 1>(dots, job),
+    let take = D::LAYOUT.take;
+    match (job.shape.planes(), job.shape.column_bytes().div_ceil(take)) {
+        (1, 4) if 4 * take <= 64 => all::<D, ROWS, 1, 4>(dots, job),
+        (1, 2) if 2 * take <= 64 => all::<D, ROWS, 1, 2>(dots, job),
+        (1, _) => all::<D, ROWS, 1, 1>(dots, job),
+        (_, 4) if 4 * take <= 64 => all::<D, ROWS, 2, 4>(dots, job),
+        (_, 2) if 2 * take <= 64 => all::<D, ROWS, 2, 2>(dots, job),
+        _ => all::<D, ROWS, 2, 1>(dots, job),
     }
 }
 
-/// The same with vectors of so many planes, so many of which are of one column. Fewer are parts of a vector.
+/// The same for elements in so many planes, and for columns of so many vectors, or of parts of one.
 #[inline(always)]
-fn all<D: Dots, const CHAINS: usize, const ROWS: usize, const PLANES: usize, const VECTORS: usize>(
-    dots: D,
-    job: IntegerJob<'_>,
-) {
-    let IntegerJob { shape, steps, chains, packets, vectors, sums, .. } = job;
-    let Some(chains) = chains else {
-        for chain in steps.chunk_by(|a, b| a.result == b.result) {
-            group::<D, CHAINS, ROWS, PLANES, VECTORS>(
-                dots,
-                (&shape, vectors, &packets),
-                chain,
-                chain.len(),
-                sums,
-            );
+fn all<D: Dots, const ROWS: usize, const PLANES: usize, const VECTORS: usize>(dots: D, job: IntegerJob<'_>) {
+    let IntegerJob { shape, chains, bytes, vectors, sums, .. } = job;
+    let operands = Operands { shape: &shape, vectors, bytes };
+    for group in chains.groups() {
+        if D::IS_UNSIGNED {
+            take_back::<D, ROWS, PLANES, VECTORS>(dots, operands, group, sums);
         }
-        return;
-    };
-    let mut steps = &chains.steps[..];
-    for chains in &chains.groups {
-        let (own, rest) = steps.split_at(chains.len * chains.count);
-        group::<D, CHAINS, ROWS, PLANES, VECTORS>(dots, (&shape, vectors, &packets), own, chains.len, sums);
-        steps = rest;
+        for block in group.blocks() {
+            match *block.results {
+                [first, second] => {
+                    sum::<D, 2, ROWS, PLANES, VECTORS>(dots, operands, block, [first, second], sums)
+                }
+                [result] => sum::<D, 1, ROWS, PLANES, VECTORS>(dots, operands, block, [result], sums),
+                _ => unreachable!("chains are summed in twos"),
+            }
+        }
     }
 }
 
 /// What steps work on.
-type Operands<'a> = (&'a Shape, &'a [Vector], &'a Packets<'a>);
+#[derive(Clone, Copy)]
+struct Operands<'a> {
+    shape: &'a Shape,
+    vectors: &'a [Vector],
+    bytes: &'a [u8],
+}
 
-/// Chains of so many steps with the same tiles.
+/// Subtracts from each result of a group what half of the range, added to each element of the stream, will add to it. That
+/// depends on the tiles alone: it is what a packet of zeros gives.
 #[inline(always)]
-fn group<D: Dots, const CHAINS: usize, const ROWS: usize, const PLANES: usize, const VECTORS: usize>(
+fn take_back<D: Dots, const ROWS: usize, const PLANES: usize, const VECTORS: usize>(
     dots: D,
-    (shape, vectors, packets): Operands<'_>,
-    steps: &[Step],
-    len: usize,
+    operands: Operands<'_>,
+    group: Group<'_>,
     sums: &mut [[i32; 8]],
 ) {
-    if D::IS_UNSIGNED {
-        // What the halves of the range add to a sum depends on the tiles alone. It is what a packet of zeros gives.
-        let zeros = Packets { bytes: &[0; 64], starts: &[0], first: 0, size: shape.packet_bytes() };
-        let mut bias = [[0; 8]; COLUMNS];
-        let first: ([&[Step]; 1], &[Step]) = ([&steps[..len]], &[]);
-        sum::<D, 1, ROWS, PLANES, VECTORS>(dots, (shape, vectors), |_| zeros.get(0), first, [0], &mut bias);
-        for chain in steps.chunks_exact(len) {
-            let sums = &mut sums[chain[0].result as usize..][..shape.columns];
-            for (sum, bias) in sums.as_flattened_mut().iter_mut().zip(bias.as_flattened()) {
-                *sum = sum.wrapping_sub(*bias);
-            }
+    let mut bias = [[0; 8]; COLUMNS];
+    let zeros = Operands { bytes: &[0; 64], ..operands };
+    sum::<D, 1, ROWS, PLANES, VECTORS>(dots, zeros, group.of_one_packet(), [0], &mut bias);
+    for &result in group.results {
+        let sums = &mut sums[result as usize..][..operands.shape.columns];
+        for (sum, bias) in sums.as_flattened_mut().iter_mut().zip(bias.as_flattened()) {
+            *sum = sum.wrapping_sub(*bias);
         }
-    }
-    let packet = |number: u32| packets.get(number);
-    let mut rest = steps;
-    while let Some((steps, next)) = rest.split_at_checked(len * CHAINS) {
-        let chains: [&[Step]; CHAINS] = core::array::from_fn(|chain| &steps[chain * len..][..len]);
-        let results = chains.map(|chain| chain[0].result);
-        sum::<D, CHAINS, ROWS, PLANES, VECTORS>(
-            dots,
-            (shape, vectors),
-            packet,
-            (chains, next),
-            results,
-            sums,
-        );
-        rest = next;
-    }
-    for chain in rest.chunks_exact(len) {
-        let result = [chain[0].result];
-        sum::<D, 1, ROWS, PLANES, VECTORS>(dots, (shape, vectors), packet, ([chain], &[]), result, sums);
     }
 }
 
-/// Adds the sums of chains with the same tiles to their results. `next`: the steps behind them.
+/// Adds the sums of chains with the same tiles to their results.
 #[inline(always)]
-fn sum<'a, D: Dots, const CHAINS: usize, const ROWS: usize, const PLANES: usize, const VECTORS: usize>(
+fn sum<D: Dots, const CHAINS: usize, const ROWS: usize, const PLANES: usize, const VECTORS: usize>(
     dots: D,
-    (shape, vectors): (&Shape, &[Vector]),
-    packet: impl Fn(u32) -> &'a [u8] + Copy,
-    (chains, next): ([&[Step]; CHAINS], &[Step]),
+    operands: Operands<'_>,
+    block: Block<'_>,
     results: [u32; CHAINS],
     sums: &mut [[i32; 8]],
 ) {
-    let take = D::LAYOUT.take;
+    let (shape, take) = (operands.shape, D::LAYOUT.take);
     // Words of a vector that belong to a column, and how many columns a vector has.
     let words = shape.column_bytes().min(take) / D::WORD;
-    let columns = take / D::WORD / words;
+    let per_vector = take / D::WORD / words;
     for (number, first) in (0..shape.packet_bytes() / take).step_by(VECTORS).enumerate() {
-        let columns = number * columns..shape.columns.min((number + 1) * columns);
+        let columns = number * per_vector..shape.columns.min((number + 1) * per_vector);
         if columns.is_empty() {
             return;
         }
         for row in (0..8).step_by(ROWS) {
-            let totals = multiply::<D, CHAINS, ROWS, PLANES, VECTORS>(
-                dots,
-                (shape, vectors),
-                packet,
-                (chains, next),
-                [first, row],
-            );
+            let totals = multiply::<D, CHAINS, ROWS, PLANES, VECTORS>(dots, operands, block, [first, row]);
             for (totals, result) in totals.iter().zip(results) {
                 let sums = &mut sums[result as usize..][columns.clone()];
                 for (four, totals) in totals.as_chunks::<4>().0.iter().enumerate() {
+                    let first = row + 4 * four;
+                    if per_vector == 1 {
+                        add(&mut sums[0], first, &dots.total(*totals));
+                        continue;
+                    }
                     let all = dots.words(*totals);
                     for (sum, words) in sums.iter_mut().zip(all.chunks_exact(words)) {
-                        let sum: &mut [i32; 4] = sum[row + 4 * four..].first_chunk_mut().expect("eight rows");
-                        for word in words {
-                            sum.iter_mut().zip(word).for_each(|(sum, word)| *sum = sum.wrapping_add(*word));
-                        }
+                        words.iter().for_each(|word| add(sum, first, word));
                     }
                 }
             }
@@ -186,49 +166,42 @@ fn sum<'a, D: Dots, const CHAINS: usize, const ROWS: usize, const PLANES: usize,
     }
 }
 
-/// The words of chains with the same tiles, from a vector of the packet and from a row on.
+/// Adds to the sums of four rows, from the first one on.
 #[inline(always)]
-fn multiply<
-    'a,
-    D: Dots,
-    const CHAINS: usize,
-    const ROWS: usize,
-    const PLANES: usize,
-    const VECTORS: usize,
->(
+fn add(sums: &mut [i32; 8], first: usize, more: &[i32; 4]) {
+    sums[first..first + 4].iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.wrapping_add(*more));
+}
+
+/// The words of chains with the same tiles, from a vector of the packets and from a row on.
+#[inline(always)]
+fn multiply<D: Dots, const CHAINS: usize, const ROWS: usize, const PLANES: usize, const VECTORS: usize>(
     dots: D,
-    (shape, vectors): (&Shape, &[Vector]),
-    packet: impl Fn(u32) -> &'a [u8],
-    (chains, next): ([&[Step]; CHAINS], &[Step]),
+    Operands { shape, vectors, bytes }: Operands<'_>,
+    Block { tiles, packets, .. }: Block<'_>,
     [first, row]: [usize; 2],
 ) -> [[D::Sums; ROWS]; CHAINS] {
     let take = D::LAYOUT.take;
     // Vectors of weights of a plane, of the rows in it, and of a tile.
     let per_plane = 8 * D::LAYOUT.row_bytes() / 64;
-    let (before, own) = (row * D::LAYOUT.row_bytes() / 64, ROWS * D::LAYOUT.row_bytes() / 64);
+    let (before, rows) = (row * D::LAYOUT.row_bytes() / 64, ROWS * D::LAYOUT.row_bytes() / 64);
     let per_tile = D::LAYOUT.tile_vectors(shape);
-    let len = chains[0].len();
-    let chains = chains.map(|chain| &chain[..len]);
+    let asks = [first, row] == [0, 0];
+    let (packets, ahead) = (packets.as_chunks::<CHAINS>().0, packets.get(AHEAD * CHAINS..).unwrap_or(&[]));
+    let ahead = ahead.as_chunks::<CHAINS>().0;
     let mut sums = [[dots.zero(); ROWS]; CHAINS];
-    for step in 0..len {
-        let tile = chains[0][step].tile as usize * per_tile + first * PLANES * per_plane;
-        let tile = &vectors[tile..][..VECTORS * PLANES * per_plane];
+    for (step, (&tile, starts)) in tiles.iter().zip(packets).enumerate() {
+        let tile =
+            &vectors[tile as usize * per_tile + first * PLANES * per_plane..][..VECTORS * PLANES * per_plane];
         let mut packets = [&[][..]; CHAINS];
-        for (own, chain) in packets.iter_mut().zip(&chains) {
-            *own = &packet(chain[step].packet)[first * take..][..VECTORS * take];
+        for (packet, &start) in packets.iter_mut().zip(starts) {
+            *packet = &bytes[start as usize + first * take..][..VECTORS * take];
         }
-        if [first, row] == [0, 0] {
-            for (number, chain) in chains.iter().enumerate() {
-                let soon = step + AHEAD;
-                let soon = if soon < len { chain.get(soon) } else { next.get(number * len + soon - len) };
-                if let Some(byte) = soon.and_then(|step| packet(step.packet).first()) {
-                    dots.prefetch(byte);
-                }
-            }
+        if let Some(starts) = ahead.get(step).filter(|_| asks) {
+            starts.iter().for_each(|&start| dots.prefetch(bytes, start));
         }
         for vector in 0..VECTORS {
             for plane in 0..PLANES {
-                let weights = &tile[(vector * PLANES + plane) * per_plane + before..][..own];
+                let weights = &tile[(vector * PLANES + plane) * per_plane + before..][..rows];
                 // Loops, as closures of array functions would not be compiled for the instructions.
                 let mut stream = [dots.stream::<PLANES>(&packets[0][vector * take..], plane); CHAINS];
                 for (stream, packet) in stream.iter_mut().zip(&packets) {

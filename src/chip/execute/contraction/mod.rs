@@ -34,7 +34,7 @@ use crate::spec::{BEAT_LANES, FLIT_BYTES};
 use chains::Chains;
 use core::ops::Range;
 use general::Scratch;
-use job::{FloatJob, IntegerJob, Packets, Step};
+use job::{FloatJob, IntegerJob, Step};
 use padding::{Cells, Summed};
 pub(crate) use padding::{PaddingOptions, SummedCell};
 use path::Path;
@@ -65,8 +65,10 @@ pub(crate) struct ContractionPlan {
     steps: Vec<Step>,
     /// Which steps are padding of the computation and add nothing. Empty: none.
     padding: Vec<bool>,
-    /// Steps in an order that uses weights several times.
-    chains: Option<Chains>,
+    /// All steps in an order that uses weights several times. Empty without a kernel.
+    chains: Chains,
+    /// Whether these take their packets from DM, and not from a stream.
+    is_in_place: bool,
     /// Elements per row that steps reach.
     reach: usize,
     /// Where padding is summed with elements.
@@ -93,8 +95,8 @@ pub(crate) struct ContractionBuffers {
     /// Per lane of a block: all ones for a live one. Empty if all lanes of all flits are live.
     stream_mask: Vec<u32>,
     live: Vec<bool>,
-    /// Where the packets of a block start.
-    starts: Vec<u32>,
+    /// The steps of a part of the stream.
+    chains: Chains,
     scratch: Scratch,
     /// Where padding of the slice is summed with elements.
     summed: Option<Arc<Cells>>,
@@ -166,7 +168,11 @@ impl ContractionPlan {
         let results = command.slot_count * command.columns;
         let kernel = path.map_or(Kernel::General, |path| Kernel::new(command, path, &reads, reach));
         let path = path.unwrap_or(Path::Portable);
-        let chains = (kernel != Kernel::General).then(|| Chains::new(&steps, results));
+        let size = command.collect_flits * FLIT_BYTES;
+        let chains = match kernel {
+            Kernel::General => Chains::default(),
+            _ => Chains::sorted(&steps, results, path.side(&kernel), |packet| packet * size as u32),
+        };
         let mut plan = Self {
             command: command.clone(),
             path,
@@ -177,6 +183,7 @@ impl ContractionPlan {
             flits_live,
             weights_live: LiveRows::new(&command.trf.guard, 4, command.trf.row_elements),
             chains,
+            is_in_place: false,
             steps,
             padding,
             reads,
@@ -186,6 +193,19 @@ impl ContractionPlan {
         };
         plan.summed = plan.find_summed();
         plan
+    }
+
+    /// Takes packets where they lie in DM: of each, its address.
+    pub(crate) fn in_place(mut self, addresses: &[u32]) -> Self {
+        let size = self.packet_bytes() as u32;
+        self.chains.move_packets(|start| addresses[(start / size) as usize]);
+        self.is_in_place = true;
+        self
+    }
+
+    /// Bytes of a packet.
+    fn packet_bytes(&self) -> usize {
+        self.command.collect_flits * FLIT_BYTES
     }
 
     /// Whether some slice may take other lanes than the leading ones of a flit as elements.
@@ -332,45 +352,34 @@ impl ContractionPlan {
         if steps.is_empty() {
             return;
         }
-        let size = self.command.collect_flits * FLIT_BYTES;
-        let count = stream.bytes().len() / size;
-        let mut starts = core::mem::take(&mut buffers.starts);
-        starts.clear();
-        starts.extend((0..count).map(|packet| (packet * size) as u32));
-        let first = self.steps[first].packet;
-        let packets = Packets { bytes: stream.bytes(), starts: &starts, first, size };
-        self.run_kernel(packets, steps, false, buffers);
-        buffers.starts = starts;
+        if steps.len() == self.steps.len() && !self.is_in_place {
+            return self.run_kernel(&self.chains, stream.bytes(), buffers);
+        }
+        let (size, first) = (self.packet_bytes() as u32, self.steps[first].packet);
+        let mut chains = core::mem::take(&mut buffers.chains);
+        chains.replace(&self.steps[steps], |packet| (packet - first) * size);
+        self.run_kernel(&chains, stream.bytes(), buffers);
+        buffers.chains = chains;
     }
 
-    /// Sums all steps with a kernel. `starts`: where in the bytes each packet starts.
-    pub(crate) fn run_whole(&self, bytes: &[u8], starts: &[u32], buffers: &mut ContractionBuffers) {
-        let size = self.command.collect_flits * FLIT_BYTES;
-        let packets = Packets { bytes, starts, first: 0, size };
-        self.run_kernel(packets, 0..self.steps.len(), true, buffers);
+    /// Sums all steps with a kernel, after [`ContractionPlan::in_place`]. `bytes`: those of DM.
+    pub(crate) fn run_in_place(&self, bytes: &[u8], buffers: &mut ContractionBuffers) {
+        debug_assert!(self.is_in_place, "packets are looked for in DM");
+        self.run_kernel(&self.chains, bytes, buffers);
     }
 
-    /// Sums steps that have no dead cells. `whole`: these are all steps, and their order is free.
-    fn run_kernel(
-        &self,
-        packets: Packets<'_>,
-        steps: Range<usize>,
-        whole: bool,
-        buffers: &mut ContractionBuffers,
-    ) {
-        let steps = &self.steps[steps];
+    /// Sums steps that have no dead cells. `bytes`: where the packets lie.
+    fn run_kernel(&self, chains: &Chains, bytes: &[u8], buffers: &mut ContractionBuffers) {
         let ContractionBuffers { weights, sums, .. } = buffers;
         match self.kernel {
             Kernel::General => {}
             Kernel::Float(shape) => {
-                let chains = self.chains.as_ref().filter(|_| whole);
                 let (weights, sums) = (&weights.floats[..], &mut sums.floats[..]);
-                self.path.float(FloatJob { shape, steps, chains, packets, weights, sums });
+                self.path.float(FloatJob { shape, chains, bytes, weights, sums });
             }
             Kernel::Integer(shape, layout) => {
-                let chains = self.chains.as_ref().filter(|_| whole);
                 let (vectors, sums) = (&weights.vectors[..], &mut sums.integers[..]);
-                self.path.integer(IntegerJob { shape, layout, steps, chains, packets, vectors, sums });
+                self.path.integer(IntegerJob { shape, layout, chains, bytes, vectors, sums });
             }
         }
     }
@@ -380,7 +389,7 @@ impl ContractionPlan {
         let Contraction { collect_flits, tile, steps, .. } = self.command;
         let all = self.kernel != Kernel::General && self.stream_live.is_always() && self.padding.is_empty();
         let whole = flits.is_multiple_of(collect_flits) && flits / collect_flits * tile == steps;
-        (all && whole).then_some(collect_flits * FLIT_BYTES)
+        (all && whole).then_some(self.packet_bytes())
     }
 
     /// Whether no operand of a slice is padding or unwritten, as far as the weights and the slice decide it.

@@ -14,7 +14,7 @@ use core::arch::aarch64::*;
 impl Neon {
     /// Adds the sums of the steps, wrapping.
     pub(super) fn integer(self, job: IntegerJob<'_>) {
-        integer::<_, 2, 4>(self, job);
+        integer::<_, 4>(self, job);
     }
 }
 
@@ -30,8 +30,8 @@ impl NeonDot {
 fn integer_dot(machine: NeonDot, job: IntegerJob<'_>) {
     // Words of two bytes.
     match job.shape.column_bytes() {
-        2 => integer::<_, 2, 4>(machine.neon(), job),
-        _ => integer::<_, 4, 4>(machine, job),
+        2 => integer::<_, 4>(machine.neon(), job),
+        _ => integer::<_, 8>(machine, job),
     }
 }
 
@@ -42,9 +42,6 @@ impl Dots for Neon {
     type Stream = int8x16_t;
     /// Words of the first and of the second half.
     type Sums = [int32x4_t; 2];
-
-    #[inline(always)]
-    fn prefetch(self, _byte: &u8) {}
 
     #[inline(always)]
     fn zero(self) -> [int32x4_t; 2] {
@@ -78,6 +75,12 @@ impl Dots for Neon {
     }
 
     #[inline(always)]
+    fn total(self, rows: [[int32x4_t; 2]; 4]) -> [i32; 4] {
+        // SAFETY: the machine has NEON, as `self` exists.
+        add_words(rows.map(|[low, high]| unsafe { vaddq_s32(low, high) }))
+    }
+
+    #[inline(always)]
     fn words(self, rows: [[int32x4_t; 2]; 4]) -> [[i32; 4]; WORDS] {
         let mut words = [[0; 4]; WORDS];
         for half in 0..2 {
@@ -94,9 +97,6 @@ impl Dots for NeonDot {
     const IS_UNSIGNED: bool = false;
     type Stream = int8x16_t;
     type Sums = int32x4_t;
-
-    #[inline(always)]
-    fn prefetch(self, _byte: &u8) {}
 
     #[inline(always)]
     fn zero(self) -> int32x4_t {
@@ -128,6 +128,11 @@ impl Dots for NeonDot {
     }
 
     #[inline(always)]
+    fn total(self, rows: [int32x4_t; 4]) -> [i32; 4] {
+        add_words(rows)
+    }
+
+    #[inline(always)]
     fn words(self, rows: [int32x4_t; 4]) -> [[i32; 4]; WORDS] {
         let mut words = [[0; 4]; WORDS];
         store(rows, words.first_chunk_mut().expect("four words"));
@@ -145,6 +150,16 @@ fn quarter_of(weights: &[Vector], row: usize) -> &[u8; 16] {
 fn load(bytes: &[u8; 16]) -> int8x16_t {
     // SAFETY: the reference is valid for reads of its 16 bytes; the load needs no alignment.
     unsafe { vld1q_s8(bytes.as_ptr().cast()) }
+}
+
+/// The sum of the words of each row.
+#[inline(always)]
+fn add_words([a, b, c, d]: [int32x4_t; 4]) -> [i32; 4] {
+    let mut sums = [0; 4];
+    // SAFETY: NEON is part of every program for AArch64; the exclusive reference is valid for writes of its 16 bytes, and
+    // the store needs no alignment.
+    unsafe { vst1q_s32(sums.as_mut_ptr(), vpaddq_s32(vpaddq_s32(a, b), vpaddq_s32(c, d))) }
+    sums
 }
 
 /// The words of four rows, word after word.

@@ -1,17 +1,19 @@
 //! What a contraction does on each path.
 
 #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
-use super::integer::Dots;
+use super::integer::{self, Dots};
 use super::job::{FloatJob, IntegerJob};
 use super::portable;
-use super::shape::{Layout, Shape};
+use super::shape::{Kernel, Layout, Shape};
 use super::tree::Lanes;
 use super::weights::{Rows, lay_out_floats};
+#[cfg(target_arch = "x86_64")]
+use super::x86;
 #[cfg(target_arch = "aarch64")]
 use crate::chip::execute::path::Neon;
 pub(super) use crate::chip::execute::path::Path;
 #[cfg(target_arch = "x86_64")]
-use crate::chip::execute::path::{Avx2, Avx2Vnni, Avx512};
+use crate::chip::execute::path::{Avx2, Avx512};
 use crate::scalar::ElementType;
 
 impl Path {
@@ -26,9 +28,19 @@ impl Path {
             #[cfg(target_arch = "x86_64")]
             (Path::Avx512(_), _) if shape.packet_bytes() == 64 => Some(Avx512::LAYOUT),
             #[cfg(target_arch = "x86_64")]
-            _ => Some(Avx2Vnni::LAYOUT),
+            _ => Some(x86::HALF),
             #[cfg(target_arch = "aarch64")]
             _ => Some(Neon::LAYOUT),
+        }
+    }
+
+    /// How many chains are summed side by side.
+    pub(in crate::chip::execute::contraction) fn side(self, kernel: &Kernel) -> usize {
+        match (self, kernel) {
+            (Path::Portable, Kernel::Integer(..)) => 1,
+            #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
+            (_, Kernel::Integer(..)) => integer::SIDE,
+            _ => portable::SIDE,
         }
     }
 
@@ -60,7 +72,7 @@ impl Path {
             #[cfg(target_arch = "x86_64")]
             Path::Avx2(machine) => machine.float(job),
             // Every program for AArch64 may use NEON.
-            _ => portable::float(job, |_| {}),
+            _ => portable::float(job, |_, _| {}),
         }
     }
 

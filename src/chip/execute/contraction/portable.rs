@@ -2,13 +2,15 @@
 //!
 //! They are inlined into their callers, so that each caller's loops use the vectors that it may use.
 
-use super::job::{FloatJob, IntegerJob, Step};
-use super::shape::{BLOCK, CELLS, Layout};
+use super::chains::{Block, Group};
+use super::job::{FloatJob, IntegerJob};
+use super::shape::{BLOCK, CELLS, Layout, Shape};
 use super::tree::{Lanes, add, multiply};
 use super::widen::{to_words, widen};
 
-/// Chains of floats that are summed side by side.
-const SIDE: usize = 16;
+/// Chains of floats that are summed side by side. Rows of a matrix often are a power of two apart, so that their packets
+/// compete for one set of the first cache, which has room for eight.
+pub(super) const SIDE: usize = 8;
 
 /// Steps ahead of the packets that are asked for.
 const AHEAD: usize = 3;
@@ -16,8 +18,9 @@ const AHEAD: usize = 3;
 /// The most cells of a packet of floats, in blocks.
 const BLOCKS: usize = CELLS / 2 / BLOCK;
 
-/// A chain of floats beside others.
+/// A chain of floats beside others. No vector of it crosses a line of the cache.
 #[derive(Clone, Copy)]
+#[repr(align(64))]
 struct Side {
     /// The cells of its packet.
     cells: [[f32; BLOCK]; BLOCKS],
@@ -25,88 +28,103 @@ struct Side {
     waiting: [Lanes; BLOCKS.ilog2() as usize],
 }
 
-/// Adds the sums of the steps in the order of the tree, one lane per row. `prefetch` asks for a byte that is about to be
-/// read.
+/// Adds the sums of the steps in the order of the tree, one lane per row. `prefetch` asks for the packet that starts at a
+/// byte and is about to be read.
 #[inline(always)]
-pub(super) fn float(mut job: FloatJob<'_>, prefetch: impl Fn(&u8) + Copy) {
+pub(super) fn float(job: FloatJob<'_>, prefetch: impl Fn(&[u8], u32) + Copy) {
+    let FloatJob { shape, chains, bytes, weights, sums } = job;
     let mut sides = [Side { cells: [[0.0; BLOCK]; _], waiting: [[0.0; 8]; _] }; SIDE];
-    let steps = job.steps;
-    let Some(chains) = job.chains else {
-        steps
-            .chunk_by(|a, b| a.result == b.result)
-            .for_each(|chain| group(&mut job, chain, chain.len(), &mut sides, prefetch));
-        return;
-    };
-    let mut steps = &chains.steps[..];
-    for chains in &chains.groups {
-        let (own, rest) = steps.split_at(chains.len * chains.count);
-        group(&mut job, own, chains.len, &mut sides, prefetch);
-        steps = rest;
+    for block in chains.groups().flat_map(Group::blocks) {
+        side_by_side(&shape, block, (bytes, weights), &mut sides, sums, prefetch);
     }
 }
 
-/// Chains of so many steps with the same tiles. The weights of a block of cells stay in registers while the packets of
-/// several chains meet them.
+/// Chains with the same tiles. The weights of a block of cells stay in registers while the packets of several chains meet
+/// them.
 #[inline(always)]
-fn group(
-    job: &mut FloatJob<'_>,
-    steps: &[Step],
-    len: usize,
+fn side_by_side(
+    shape: &Shape,
+    Block { tiles, packets, results }: Block<'_>,
+    (bytes, weights): (&[u8], &[Lanes]),
     sides: &mut [Side; SIDE],
-    prefetch: impl Fn(&u8) + Copy,
+    sums: &mut [Lanes],
+    prefetch: impl Fn(&[u8], u32),
 ) {
-    let FloatJob { shape, packets, weights, sums, .. } = job;
-    let (tile, blocks) = (shape.tile(), shape.part / BLOCK);
-    for chains in steps.chunks(len * SIDE) {
-        let sides = &mut sides[..chains.len() / len];
-        for k in 0..len {
-            let steps = chains[k..].iter().step_by(len);
-            for (step, side) in steps.clone().zip(&mut *sides) {
-                let cells = &mut side.cells.as_flattened_mut()[..shape.cells];
-                widen(shape.element, packets.get(step.packet), cells);
+    let (tile, size) = (shape.tile(), shape.packet_bytes());
+    let blocks = shape.part / BLOCK;
+    let sides = &mut sides[..results.len()];
+    let ahead = packets.get(AHEAD * results.len()..).unwrap_or(&[]);
+    for (step, &number) in tiles.iter().enumerate() {
+        let own = step * results.len()..(step + 1) * results.len();
+        for (&start, side) in packets[own.clone()].iter().zip(&mut *sides) {
+            let cells = &mut side.cells.as_flattened_mut()[..shape.cells];
+            widen(shape.element, &bytes[start as usize..][..size], cells);
+        }
+        ahead.get(own).unwrap_or(&[]).iter().for_each(|&start| prefetch(bytes, start));
+        let weights = &weights[number as usize * tile..][..tile];
+        if shape.part < BLOCK {
+            for (&result, side) in results.iter().zip(&*sides) {
+                let sums = &mut sums[result as usize..][..shape.columns];
+                short_columns(shape.part, side.cells.as_flattened(), weights, sums);
             }
-            if k + AHEAD < len {
-                let soon = chains[k + AHEAD..].iter().step_by(len);
-                soon.for_each(|step| packets.get(step.packet).first().into_iter().for_each(prefetch));
-            }
-            let weights = &weights[chains[k].tile as usize * tile..][..tile];
-            if shape.part < BLOCK {
-                for (step, side) in steps.zip(&*sides) {
-                    let sums = &mut sums[step.result as usize..][..shape.columns];
-                    short_columns(shape.part, side.cells.as_flattened(), weights, sums);
+            continue;
+        }
+        for block in 0..shape.columns * blocks {
+            let (column, number) = (block / blocks, block % blocks + 1);
+            let weights = *block_at(weights, block * BLOCK);
+            // How many sums of earlier blocks this one completes.
+            let levels = number.trailing_zeros();
+            if number < blocks {
+                match levels {
+                    0 => wait::<0>(sides, block, &weights),
+                    1 => wait::<1>(sides, block, &weights),
+                    _ => wait::<2>(sides, block, &weights),
                 }
                 continue;
             }
-            for block in 0..shape.columns * blocks {
-                let (column, number) = (block / blocks, block % blocks + 1);
-                let weights = *block_at(weights, block * BLOCK);
-                // How many sums of earlier blocks this one completes.
-                let levels = number.trailing_zeros() as usize;
-                if number < blocks {
-                    for side in &mut *sides {
-                        let sum = tree_of_block(&side.cells[block], &weights);
-                        side.waiting[levels] = joined(&side.waiting[..levels], sum);
-                    }
-                    continue;
-                }
-                for (step, side) in steps.clone().zip(&*sides) {
-                    let mut sum = tree_of_block(&side.cells[block], &weights);
-                    sum = joined(&side.waiting[..levels], sum);
-                    if shape.absent {
-                        sum = add(sum, [0.0; 8]);
-                    }
-                    let total = &mut sums[step.result as usize + column];
-                    *total = add(*total, sum);
-                }
+            let ends = (results, column, shape.absent);
+            match levels {
+                0 => end::<0>(sides, block, &weights, ends, sums),
+                1 => end::<1>(sides, block, &weights, ends, sums),
+                2 => end::<2>(sides, block, &weights, ends, sums),
+                _ => end::<3>(sides, block, &weights, ends, sums),
             }
         }
     }
 }
 
+/// Sums a block of every chain, which completes so many sums of earlier blocks and waits for more of them.
+#[inline(always)]
+fn wait<const LEVELS: usize>(sides: &mut [Side], block: usize, weights: &[Lanes; BLOCK]) {
+    for side in sides {
+        side.waiting[LEVELS] = joined::<LEVELS>(side, block, weights);
+    }
+}
+
+/// The same with the last block of a column, which is added to the results.
+#[inline(always)]
+fn end<const LEVELS: usize>(
+    sides: &[Side],
+    block: usize,
+    weights: &[Lanes; BLOCK],
+    (results, column, absent): (&[u32], usize, bool),
+    sums: &mut [Lanes],
+) {
+    for (&result, side) in results.iter().zip(sides) {
+        let mut sum = joined::<LEVELS>(side, block, weights);
+        if absent {
+            sum = add(sum, [0.0; 8]);
+        }
+        let total = &mut sums[result as usize + column];
+        *total = add(*total, sum);
+    }
+}
+
 /// The sum of a block and of those that wait for it.
 #[inline(always)]
-fn joined(waiting: &[Lanes], sum: Lanes) -> Lanes {
-    waiting.iter().fold(sum, |sum, waiting| add(*waiting, sum))
+fn joined<const LEVELS: usize>(side: &Side, block: usize, weights: &[Lanes; BLOCK]) -> Lanes {
+    let sum = tree_of_block(&side.cells[block], weights);
+    side.waiting[..LEVELS].iter().fold(sum, |sum, waiting| add(*waiting, sum))
 }
 
 /// The weights of the block that starts at a cell. Those of a tile repeat.
@@ -161,27 +179,29 @@ pub(super) fn integer(job: IntegerJob<'_>) {
 /// The same for columns, or parts of columns, of so many bytes of a plane.
 #[inline(always)]
 fn columns<const BYTES: usize>(job: IntegerJob<'_>) {
-    let IntegerJob { shape, steps, packets, vectors, sums, .. } = job;
+    let IntegerJob { shape, chains, bytes, vectors, sums, .. } = job;
     let (planes, tile) = (shape.planes(), LAYOUT.tile_vectors(&shape));
     // The elements of a plane, vector after vector.
     let mut words = [[[0; 32]; 2]; 2];
-    for steps in steps.chunk_by(|a, b| a.packet == b.packet) {
-        let packet = packets.get(steps[0].packet);
-        for (plane, words) in words.iter_mut().enumerate().take(planes) {
-            to_words(planes, plane, packet, words.as_flattened_mut());
-        }
-        for step in steps {
-            let weights = &vectors[step.tile as usize * tile..][..tile];
-            let sums = &mut sums[step.result as usize..][..shape.columns];
-            for (number, weights) in weights.as_chunks::<8>().0.iter().enumerate() {
-                let (vector, plane) = (number / planes, number % planes);
-                let parts = words[plane][vector].as_chunks::<BYTES>().0;
-                for (part, words) in parts.iter().enumerate() {
-                    let column = (vector * LAYOUT.take + part * BYTES) / shape.column_bytes();
-                    let Some(sum) = sums.get_mut(column) else { break };
-                    for (sum, weights) in sum.iter_mut().zip(weights) {
-                        let weights = &weights.0.as_chunks::<2>().0.as_chunks::<BYTES>().0[part];
-                        *sum = sum.wrapping_add(dot(words, weights));
+    for Block { tiles, packets, results } in chains.groups().flat_map(Group::blocks) {
+        for (&number, starts) in tiles.iter().zip(packets.chunks_exact(results.len())) {
+            let weights = &vectors[number as usize * tile..][..tile];
+            for (&start, &result) in starts.iter().zip(results) {
+                let packet = &bytes[start as usize..][..shape.packet_bytes()];
+                for (plane, words) in words.iter_mut().enumerate().take(planes) {
+                    to_words(planes, plane, packet, words.as_flattened_mut());
+                }
+                let sums = &mut sums[result as usize..][..shape.columns];
+                for (number, weights) in weights.as_chunks::<8>().0.iter().enumerate() {
+                    let (vector, plane) = (number / planes, number % planes);
+                    let parts = words[plane][vector].as_chunks::<BYTES>().0;
+                    for (part, words) in parts.iter().enumerate() {
+                        let column = (vector * LAYOUT.take + part * BYTES) / shape.column_bytes();
+                        let Some(sum) = sums.get_mut(column) else { break };
+                        for (sum, weights) in sum.iter_mut().zip(weights) {
+                            let weights = &weights.0.as_chunks::<2>().0.as_chunks::<BYTES>().0[part];
+                            *sum = sum.wrapping_add(dot(words, weights));
+                        }
                     }
                 }
             }

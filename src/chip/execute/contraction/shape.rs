@@ -78,7 +78,7 @@ impl Shape {
         self.period.max(BLOCK)
     }
 
-    /// Bytes of a packet of integers, which are the bytes of each of its [`Shape::planes`], too.
+    /// Bytes of a packet; of integers also the bytes of each of its [`Shape::planes`].
     #[inline(always)]
     pub(super) fn packet_bytes(&self) -> usize {
         self.cells * self.element.bits() / 8

@@ -30,21 +30,54 @@ struct Loop {
     kept: bool,
 }
 
+/// Element, flits per packet and depth of the tree.
+type Form = (ElementType, usize, usize);
+
+/// Every form of at most 32 columns.
+fn forms() -> Vec<Form> {
+    let mut forms = Vec::new();
+    for (element, flits) in [I4, I8, F8e4m3, F8e5m2, Bf16].into_iter().flat_map(|e| [(e, 1), (e, 2)]) {
+        let cells = flits * 256 / element.bits();
+        let depths = (512 / element.bits()).trailing_zeros() as usize;
+        let depths = cells.div_ceil(32).trailing_zeros() as usize..=depths;
+        forms.extend(depths.map(|depth| (element, flits, depth)));
+    }
+    forms
+}
+
+/// How many chains have the same tiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Company {
+    /// One.
+    Alone,
+    /// Two or more.
+    Several,
+}
+
 fn random_contraction(random: &mut SmallRng) -> Contraction {
-    let element = *[I4, I8, F8e4m3, F8e5m2, Bf16].choose(random).expect("some types");
+    let form = *forms().choose(random).expect("some forms");
+    contraction_of(random, form, None)
+}
+
+/// A contraction that is random but for what is given.
+fn contraction_of(random: &mut SmallRng, form: Form, company: Option<Company>) -> Contraction {
+    let (element, collect_flits, depth) = form;
     let output = if matches!(element, I4 | I8) { I32 } else { F32 };
     let bits = element.bits();
-    let collect_flits = random.random_range(1..3);
     let cells = collect_flits * 256 / bits;
-    let depths = (512 / bits).trailing_zeros() as usize;
-    let depth = random.random_range(cells.div_ceil(32).trailing_zeros() as usize..=depths);
     let columns = random.random_range(1..=cells.div_ceil(1 << depth));
     let period = 1usize << random.random_range(usize::from(bits == 4)..=cells.trailing_zeros() as usize);
     let mut loops: Vec<Loop> = (0..random.random_range(0..3))
         .map(|_| Loop { size: random.random_range(1..4), weights: random.random(), kept: random.random() })
         .collect();
-    let strands = random.random_range(1..40);
-    loops.push(Loop { size: strands, weights: false, kept: random.random_bool(0.8) });
+    let (least, kept) = match company {
+        Some(Company::Several) => (2, true),
+        _ => (1, random.random_bool(0.8)),
+    };
+    loops.push(Loop { size: random.random_range(least..40), weights: false, kept });
+    if company == Some(Company::Alone) {
+        loops.iter_mut().filter(|level| level.kept).for_each(|level| level.weights = true);
+    }
     loops.shuffle(random);
     let tile = random.random_range(1..4);
     loops.push(Loop { size: tile, weights: true, kept: random.random() });
@@ -137,70 +170,86 @@ fn random_data(random: &mut SmallRng, command: &Contraction) -> Data {
 const IGNORED: PaddingOptions =
     PaddingOptions { packet: usize::MAX, flits: 1, rule: PaddingRule::ZeroWins, computed: false };
 
-/// The results of a slice. `blocks`: in so many flits at a time, or all at once where that is possible.
+/// Where a kernel finds packets.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    /// In DM, where that is possible.
+    Memory,
+    /// In a stream that is there at once.
+    Stream,
+    /// In blocks of so many flits.
+    Blocks(usize),
+}
+
+/// The results of a slice.
 fn results(
-    plan: &ContractionPlan,
-    data: &Data,
+    command: &Contraction,
+    path: Option<Path>,
+    (data, source): (&Data, Source),
     at: Coordinates,
-    blocks: Option<usize>,
     buffers: &mut ContractionBuffers,
-) -> Vec<u8> {
-    let command = &plan.command;
-    let size = command.collect_flits * FLIT_BYTES;
+) -> (ContractionPlan, Vec<u8>) {
+    let mut plan = ContractionPlan::with_kernels(command, path, IGNORED);
+    let flits = data.starts.len() * command.collect_flits;
+    if matches!(source, Source::Memory) && plan.whole_packets(flits).is_some() {
+        plan = plan.in_place(&data.starts);
+    }
     plan.load(&data.trf, at, buffers);
     plan.start(buffers);
-    let flits = data.starts.len() * command.collect_flits;
-    match blocks {
-        None if plan.whole_packets(flits) == Some(size) && plan.is_whole(at, buffers) => {
-            plan.run_whole(&data.bytes, &data.starts, buffers);
-        }
-        _ => {
-            let block = blocks.unwrap_or(flits) / command.collect_flits;
-            for (number, starts) in data.starts.chunks(block).enumerate() {
-                let mut stream = Row::new(command.trf.element);
-                for &start in starts {
-                    let bytes = &data.bytes[start as usize..][..size];
-                    stream.push(bytes, size * 8 / command.trf.element.bits(), None);
-                }
-                plan.run(&stream, number * block * command.collect_flits, at, buffers);
+    if plan.is_in_place && plan.is_whole(at, buffers) {
+        plan.run_in_place(&data.bytes, buffers);
+    } else {
+        let size = command.collect_flits * FLIT_BYTES;
+        let block = match source {
+            Source::Blocks(flits) => flits / command.collect_flits,
+            Source::Memory | Source::Stream => data.starts.len(),
+        };
+        for (number, starts) in data.starts.chunks(block).enumerate() {
+            let mut stream = Row::new(command.trf.element);
+            for &start in starts {
+                let bytes = &data.bytes[start as usize..][..size];
+                stream.push(bytes, size * 8 / command.trf.element.bits(), None);
             }
+            plan.run(&stream, number * block * command.collect_flits, at, buffers);
         }
     }
     let mut output = Row::new(command.output);
     plan.finish(buffers, &mut output);
-    output.bytes().to_vec()
+    (plan, output.bytes().to_vec())
+}
+
+/// The results without a kernel.
+fn exact(command: &Contraction, data: &Data, at: Coordinates) -> Vec<u8> {
+    results(command, None, (data, Source::Stream), at, &mut ContractionBuffers::default()).1
 }
 
 #[test]
 fn all_paths_give_the_same_bits() {
     let mut random = SmallRng::seed_from_u64(5);
     let paths: Vec<Path> = Path::available().collect();
-    // Cases with floats, integers, all steps at once, and none of them.
-    let (mut floats, mut integers, mut whole, mut general) = (0, 0, 0, 0);
+    // Cases with floats, integers, packets in DM, and none of them.
+    let (mut floats, mut integers, mut in_place, mut general) = (0, 0, 0, 0);
     let mut buffers: Vec<ContractionBuffers> = paths.iter().map(|_| ContractionBuffers::default()).collect();
     for case in 0..600 {
         let command = random_contraction(&mut random);
         let data = random_data(&mut random, &command);
         let at = Coordinates { chip: 0, cluster: 0, slice: random.random_range(0..2) };
-        let exact = ContractionPlan::with_kernels(&command, None, IGNORED);
-        let expected = results(&exact, &data, at, None, &mut ContractionBuffers::default());
+        let expected = exact(&command, &data, at);
         for (&path, buffers) in paths.iter().zip(&mut buffers) {
-            let plan = ContractionPlan::new(&command, path, IGNORED);
-            match plan.kernel {
-                Kernel::General => general += 1,
-                Kernel::Float(_) => floats += 1,
-                Kernel::Integer(..) => integers += 1,
-            }
-            for blocks in [None, Some(2 * random.random_range(1..8))] {
-                let found = results(&plan, &data, at, blocks, buffers);
-                whole += usize::from(
-                    blocks.is_none() && plan.is_whole(at, buffers) && plan.stream_live.is_always(),
-                );
+            let blocks = Source::Blocks(2 * random.random_range(1..8));
+            for source in [Source::Memory, Source::Stream, blocks] {
+                let (plan, found) = results(&command, Some(path), (&data, source), at, buffers);
+                match plan.kernel {
+                    Kernel::General => general += 1,
+                    Kernel::Float(_) => floats += 1,
+                    Kernel::Integer(..) => integers += 1,
+                }
+                in_place += usize::from(plan.is_in_place && plan.is_whole(at, buffers));
                 let differs =
                     found.chunks(4).zip(expected.chunks(4)).position(|(found, expected)| found != expected);
                 assert!(
                     differs.is_none() && found.len() == expected.len(),
-                    "case {case}, {path:?}, {blocks:?}, {at:?}: result {differs:?} is {:x?} instead of {:x?}: {command:?}, {:?}",
+                    "case {case}, {path:?}, {source:?}, {at:?}: result {differs:?} is {:x?} instead of {:x?}: {command:?}, {:?}",
                     differs.map(|at| &found[4 * at..4 * at + 4]),
                     differs.map(|at| &expected[4 * at..4 * at + 4]),
                     plan.kernel,
@@ -208,60 +257,67 @@ fn all_paths_give_the_same_bits() {
             }
         }
     }
-    assert!(floats > 300 && integers > 300 && general > 0, "{floats} {integers} {general}");
-    assert!(whole > 50, "all steps at once are tested: {whole}");
+    assert!(floats > 900 && integers > 600 && general > 0, "{floats} {integers} {general}");
+    assert!(in_place > 150, "packets in DM are tested: {in_place}");
 }
 
-/// Without padding, so that all steps are sorted into chains: on every path every element, packet and column, and chains
-/// alone and side by side.
+/// Without padding, so that all steps are sorted into chains: on every path every form, chains alone and side by side, and
+/// short and long reads.
 #[test]
-fn chains_of_every_shape_give_the_same_bits() {
-    let paths: Vec<Path> = Path::available().collect();
+fn chains_of_every_form_give_the_same_bits() {
     let mut random = SmallRng::seed_from_u64(6);
-    let mut shapes: Vec<HashSet<_>> = paths.iter().map(|_| HashSet::new()).collect();
-    let (mut buffers, mut exact_buffers) = (ContractionBuffers::default(), ContractionBuffers::default());
-    for case in 0..1000 {
-        let mut command = random_contraction(&mut random);
-        (command.stream_guard, command.step_guard) = (Guard::always(5), Guard::always(2));
-        command.trf.guard = Guard::always(5);
-        let data = random_data(&mut random, &command);
-        let at = Coordinates { chip: 0, cluster: 0, slice: 0 };
-        let exact = ContractionPlan::with_kernels(&command, None, IGNORED);
-        let expected = results(&exact, &data, at, None, &mut exact_buffers);
-        for (&path, shapes) in paths.iter().zip(&mut shapes) {
-            let plan = ContractionPlan::new(&command, path, IGNORED);
-            let found = results(&plan, &data, at, None, &mut buffers);
-            assert_eq!(found, expected, "case {case}, {path:?}: {command:?}");
-            let (Kernel::Integer(shape, _) | Kernel::Float(shape)) = plan.kernel else { continue };
-            let Some(chains) = &plan.chains else { continue };
-            let is_short = shape.period * shape.element.bits() / 8 < shape.packet_bytes();
-            for group in &chains.groups {
-                let shape = (shape.element, shape.packet_bytes(), shape.part * shape.element.bits() / 8);
-                // One alone, some with and some without a rest.
-                let count = if group.count < 5 { group.count } else { 5 + group.count % 2 };
-                shapes.insert((shape, is_short, count));
+    let mut buffers = ContractionBuffers::default();
+    let at = Coordinates { chip: 0, cluster: 0, slice: 0 };
+    for path in Path::available() {
+        // Per form and company; per element and packet; per kernel for floats or for integers.
+        let (mut kernels, mut reads, mut widths) = (HashSet::new(), HashSet::new(), HashSet::new());
+        for (form, company) in
+            forms().into_iter().flat_map(|form| [(form, Company::Alone), (form, Company::Several)])
+        {
+            for case in 0..6 {
+                let mut command = contraction_of(&mut random, form, Some(company));
+                (command.stream_guard, command.step_guard) = (Guard::always(5), Guard::always(2));
+                command.trf.guard = Guard::always(5);
+                let data = random_data(&mut random, &command);
+                let expected = exact(&command, &data, at);
+                for source in [Source::Memory, Source::Stream] {
+                    let (plan, found) = results(&command, Some(path), (&data, source), at, &mut buffers);
+                    assert_eq!(found, expected, "{path:?}, {form:?}, {company:?}, case {case}: {command:?}");
+                    let (Kernel::Integer(shape, _) | Kernel::Float(shape)) = plan.kernel else { continue };
+                    let is_short = shape.period * shape.element.bits() / 8 < shape.packet_bytes();
+                    reads.insert((form.0, form.1, is_short));
+                    for group in plan.chains.groups() {
+                        let is_alone = group.results.len() == 1;
+                        kernels.insert((form, if is_alone { Company::Alone } else { Company::Several }));
+                        widths.extend(group.blocks().map(|block| (command.output, block.results.len())));
+                    }
+                }
             }
         }
-    }
-    for (path, shapes) in paths.iter().zip(&shapes) {
-        for (element, bytes) in [I4, I8, F8e4m3, F8e5m2, Bf16].into_iter().flat_map(|e| [(e, 32), (e, 64)]) {
-            // From two bytes on. A packet has at most 32 columns.
-            for column in
-                [2, 4, 8, 16, 32, 64].into_iter().filter(|&column| (bytes / 32..=bytes).contains(&column))
-            {
-                let shape = (element, bytes, column);
-                let is_tested = shapes.iter().any(|&(own, _, count)| own == shape && count > 1);
-                assert!(is_tested, "{path:?} is not tested: {element}, {bytes} bytes, columns of {column}");
+        for form in forms() {
+            let (element, flits, _) = form;
+            for company in [Company::Alone, Company::Several] {
+                assert_eq!(
+                    kernels.contains(&(form, company)),
+                    has_kernel(form),
+                    "{path:?}, {form:?}, {company:?}"
+                );
             }
-            let all = shapes.iter().filter(|((e, b, _), ..)| (*e, *b) == (element, bytes));
-            let short: HashSet<_> = all.clone().map(|&(_, is_short, _)| is_short).collect();
-            let counts: HashSet<_> = all.map(|&(_, _, count)| count).collect();
-            assert!(
-                short.len() == 2 && counts.contains(&1) && counts.len() > 4,
-                "{path:?}, {element}, {bytes} bytes: {short:?}, {counts:?}"
-            );
+            assert!([false, true].into_iter().all(|is_short| reads.contains(&(element, flits, is_short))));
+        }
+        for (output, kernel) in [(F32, "floats"), (I32, "integers")] {
+            let most = widths.iter().filter(|(own, _)| *own == output).map(|&(_, width)| width).max();
+            let all = (1..=most.expect("some blocks")).all(|width| widths.contains(&(output, width)));
+            assert!(all, "{path:?}: every number of {kernel} side by side: {widths:?}");
         }
     }
+}
+
+/// Whether there are kernels: columns of integers of at most a byte go cell by cell.
+fn has_kernel((element, flits, depth): Form) -> bool {
+    let cells = flits * 256 / element.bits();
+    let column_bits = (1 << depth).min(cells) * element.bits();
+    !matches!(element, I4 | I8) || column_bits > 8
 }
 
 #[test]
@@ -298,9 +354,9 @@ fn sums_of_nan_have_one_code() {
     let starts = (0..20).map(|packet| packet * 64).collect();
     let data = Data { trf, bytes: codes(20 * 32, 5), starts };
     for path in Path::available() {
-        let plan = ContractionPlan::new(&command, path, IGNORED);
         let at = Coordinates { chip: 0, cluster: 0, slice: 0 };
-        let found = results(&plan, &data, at, None, &mut ContractionBuffers::default());
+        let buffers = &mut ContractionBuffers::default();
+        let (_, found) = results(&command, Some(path), (&data, Source::Memory), at, buffers);
         let nan = f32::NAN.to_le_bytes();
         assert!(found.as_chunks().0.iter().all(|code| *code == nan), "{path:?}: {found:x?}");
     }

@@ -196,6 +196,14 @@ impl Weights {
         }
         // Bytes of the register file that make a row of a tile. Short reads are repeated.
         let stored = shape.period / planes;
+        // With sizes that it knows, the compiler makes loads and stores of the copies instead of calls.
+        let lay_out = match (layout.take, layout.is_wide) {
+            (64, false) => lay_out_part::<64>,
+            (32, false) => lay_out_part::<32>,
+            (16, false) => lay_out_part::<16>,
+            (32, true) => widen_part::<32>,
+            _ => widen_part::<16>,
+        };
         for (row, bytes) in rows.iter().enumerate().filter_map(|(row, bytes)| Some((row, (*bytes)?))) {
             let mut repeated = [0; 64];
             for (tile, mut bytes) in self.vectors.chunks_exact_mut(per_tile).zip(bytes.chunks_exact(stored)) {
@@ -204,11 +212,12 @@ impl Weights {
                     bytes = &repeated[..shape.packet_bytes()];
                 }
                 // Of each plane of each part of the packet, the eight rows.
-                let parts = bytes.chunks_exact(layout.take);
-                let parts = parts.flat_map(|part| (0..planes).map(move |plane| (part, plane)));
-                for (rows, (part, plane)) in tile.chunks_exact_mut(row_bytes / 8).zip(parts) {
-                    let place = &mut rows[row * row_bytes / 64].0[row * row_bytes % 64..][..row_bytes];
-                    lay_out(part, (planes, plane), layout.is_wide, place);
+                let mut rows = tile.chunks_exact_mut(row_bytes / 8);
+                for part in bytes.chunks_exact(layout.take) {
+                    for (plane, rows) in rows.by_ref().take(planes).enumerate() {
+                        let place = &mut rows[row * row_bytes / 64].0[row * row_bytes % 64..][..row_bytes];
+                        lay_out(part, (planes, plane), place);
+                    }
                 }
             }
         }
@@ -235,23 +244,31 @@ pub(super) fn lay_out_floats(
     }
 }
 
-/// Puts a plane of elements in its place.
+/// A plane of a byte: its element, or of two elements the lower or the upper one. The low nibble comes first.
 #[inline(always)]
-fn lay_out(bytes: &[u8], plane: (usize, usize), is_wide: bool, place: &mut [u8]) {
-    let element = |byte: u8| match plane {
+fn element(byte: u8, plane: (usize, usize)) -> i8 {
+    match plane {
         (1, _) => byte as i8,
-        // The low nibble comes first.
         (_, 0) => (byte << 4) as i8 >> 4,
         _ => byte as i8 >> 4,
-    };
-    if !is_wide && plane.0 == 1 {
-        place.copy_from_slice(bytes);
-    } else if is_wide {
-        let places = place.as_chunks_mut().0.iter_mut();
-        places.zip(bytes).for_each(|(place, &byte)| *place = i16::from(element(byte)).to_le_bytes());
-    } else {
-        place.iter_mut().zip(bytes).for_each(|(place, &byte)| *place = element(byte) as u8);
     }
+}
+
+/// Puts a plane of so many bytes in its place. `plane`: of how many, and which.
+fn lay_out_part<const BYTES: usize>(bytes: &[u8], plane: (usize, usize), place: &mut [u8]) {
+    let bytes: [u8; BYTES] = *bytes.first_chunk().expect("a part of a packet");
+    let place: &mut [u8; BYTES] = place.first_chunk_mut().expect("a row of a part");
+    *place = match plane {
+        (1, _) => bytes,
+        _ => bytes.map(|byte| element(byte, plane) as u8),
+    };
+}
+
+/// The same with 16 bits per element.
+fn widen_part<const BYTES: usize>(bytes: &[u8], plane: (usize, usize), place: &mut [u8]) {
+    let bytes: [u8; BYTES] = *bytes.first_chunk().expect("a part of a packet");
+    let places: &mut [[u8; 2]; BYTES] = place.as_chunks_mut().0.first_chunk_mut().expect("a row of a part");
+    *places = bytes.map(|byte| i16::from(element(byte, plane)).to_le_bytes());
 }
 
 /// Repeats bytes, a power of two of them.

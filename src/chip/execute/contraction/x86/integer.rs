@@ -37,29 +37,67 @@ impl Avx512 {
 
 #[target_feature(enable = "avx2")]
 fn integer_avx2(machine: Avx2, job: IntegerJob<'_>) {
-    integer::<_, 2, 4>(machine, job);
+    integer::<_, 4>(machine, job);
 }
 
 #[target_feature(enable = "avx2,avxvnni")]
 fn integer_avx2_vnni(machine: Avx2Vnni, job: IntegerJob<'_>) {
     match job.layout {
-        Avx2::LAYOUT => integer::<_, 2, 4>(machine.avx2(), job),
-        _ => integer::<_, 2, 4>(machine, job),
+        Avx2::LAYOUT => integer::<_, 4>(machine.avx2(), job),
+        _ => integer::<_, 4>(Half(machine), job),
     }
 }
 
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn integer_avx512(machine: Avx512, job: IntegerJob<'_>) {
     match job.layout {
-        Avx2::LAYOUT => integer::<_, 2, 4>(machine.avx2(), job),
-        Half::LAYOUT => integer::<_, 4, 4>(Half(machine), job),
-        _ => integer::<_, 4, 4>(machine, job),
+        Avx2::LAYOUT => integer::<_, 4>(machine.avx2(), job),
+        HALF => integer::<_, 8>(Half(machine), job),
+        _ => integer::<_, 8>(machine, job),
     }
 }
 
-/// AVX-512 VNNI in vectors of half the size, for packets of one flit.
+/// How weights lie for VNNI in vectors of 32 bytes.
+pub(in super::super) const HALF: Layout = Layout { take: 32, is_wide: false };
+
+/// VNNI in vectors of 32 bytes: all that AVX-VNNI has, and with AVX-512 for packets of one flit.
 #[derive(Clone, Copy)]
-pub(in super::super) struct Half(Avx512);
+struct Half<M>(M);
+
+/// Machines with VNNI in vectors of 32 bytes.
+trait Vnni: Copy {
+    /// What they have, too.
+    fn avx2(self) -> Avx2;
+
+    /// Adds products of four unsigned and four signed bytes to each word.
+    fn add(self, sums: __m256i, stream: __m256i, weights: __m256i) -> __m256i;
+}
+
+impl Vnni for Avx2Vnni {
+    #[inline(always)]
+    fn avx2(self) -> Avx2 {
+        self.avx2()
+    }
+
+    #[inline(always)]
+    fn add(self, sums: __m256i, stream: __m256i, weights: __m256i) -> __m256i {
+        // SAFETY: the machine has AVX-VNNI, as `self` exists.
+        unsafe { _mm256_dpbusd_avx_epi32(sums, stream, weights) }
+    }
+}
+
+impl Vnni for Avx512 {
+    #[inline(always)]
+    fn avx2(self) -> Avx2 {
+        self.avx2()
+    }
+
+    #[inline(always)]
+    fn add(self, sums: __m256i, stream: __m256i, weights: __m256i) -> __m256i {
+        // SAFETY: the machine has AVX-512 VL and VNNI, as `self` exists.
+        unsafe { _mm256_dpbusd_epi32(sums, stream, weights) }
+    }
+}
 
 impl Dots for Avx2 {
     const LAYOUT: Layout = Layout { take: 16, is_wide: true };
@@ -69,8 +107,8 @@ impl Dots for Avx2 {
     type Sums = __m256i;
 
     #[inline(always)]
-    fn prefetch(self, byte: &u8) {
-        prefetch(byte);
+    fn prefetch(self, bytes: &[u8], start: u32) {
+        prefetch(bytes, start);
     }
 
     #[inline(always)]
@@ -96,69 +134,43 @@ impl Dots for Avx2 {
 
     #[inline(always)]
     fn add(self, sums: __m256i, stream: __m256i, weights: &[Vector], row: usize) -> __m256i {
-        let weights = half_of(weights, row);
-        // SAFETY: the machine has AVX2, as `self` exists; the reference is valid for reads of its 32 bytes, and the load
-        // needs no alignment.
+        // SAFETY: the machine has AVX2, as `self` exists.
+        unsafe { _mm256_add_epi32(sums, _mm256_madd_epi16(stream, half_of(weights, row))) }
+    }
+
+    #[inline(always)]
+    fn words(self, rows: [__m256i; 4]) -> [[i32; 4]; WORDS] {
+        let mut words = [[0; 4]; WORDS];
+        // SAFETY: the machine has AVX2, as `self` exists.
         unsafe {
-            let weights = _mm256_loadu_si256(weights.as_ptr().cast());
-            _mm256_add_epi32(sums, _mm256_madd_epi16(stream, weights))
+            for (k, both) in transpose_256(rows).into_iter().enumerate() {
+                store(_mm256_castsi256_si128(both), &mut words[k]);
+                store(_mm256_extracti128_si256::<1>(both), &mut words[k + 4]);
+            }
+        }
+        words
+    }
+
+    #[inline(always)]
+    fn total(self, rows: [__m256i; 4]) -> [i32; 4] {
+        // SAFETY: the machine has AVX2, as `self` exists.
+        unsafe {
+            let [a, b, c, d] = transpose_256(rows);
+            add_halves(_mm256_add_epi32(_mm256_add_epi32(a, b), _mm256_add_epi32(c, d)))
         }
     }
-
-    #[inline(always)]
-    fn words(self, rows: [__m256i; 4]) -> [[i32; 4]; WORDS] {
-        // SAFETY: the machine has AVX2, as `self` exists.
-        unsafe { words_256(rows) }
-    }
 }
 
-impl Dots for Avx2Vnni {
-    const LAYOUT: Layout = Layout { take: 32, is_wide: false };
+impl<M: Vnni> Dots for Half<M> {
+    const LAYOUT: Layout = HALF;
     const WORD: usize = 4;
     const IS_UNSIGNED: bool = true;
     type Stream = __m256i;
     type Sums = __m256i;
 
     #[inline(always)]
-    fn prefetch(self, byte: &u8) {
-        prefetch(byte);
-    }
-
-    #[inline(always)]
-    fn zero(self) -> __m256i {
-        self.avx2().zero()
-    }
-
-    #[inline(always)]
-    fn stream<const PLANES: usize>(self, packet: &[u8], plane: usize) -> __m256i {
-        // SAFETY: the machine has AVX2, as `self` exists.
-        unsafe { unsigned_256::<PLANES>(packet, plane) }
-    }
-
-    #[inline(always)]
-    fn add(self, sums: __m256i, stream: __m256i, weights: &[Vector], row: usize) -> __m256i {
-        let weights = half_of(weights, row);
-        // SAFETY: the machine has AVX-VNNI, as `self` exists; the reference is valid for reads of its 32 bytes, and the
-        // load needs no alignment.
-        unsafe { _mm256_dpbusd_avx_epi32(sums, stream, _mm256_loadu_si256(weights.as_ptr().cast())) }
-    }
-
-    #[inline(always)]
-    fn words(self, rows: [__m256i; 4]) -> [[i32; 4]; WORDS] {
-        self.avx2().words(rows)
-    }
-}
-
-impl Dots for Half {
-    const LAYOUT: Layout = Avx2Vnni::LAYOUT;
-    const WORD: usize = 4;
-    const IS_UNSIGNED: bool = true;
-    type Stream = __m256i;
-    type Sums = __m256i;
-
-    #[inline(always)]
-    fn prefetch(self, byte: &u8) {
-        prefetch(byte);
+    fn prefetch(self, bytes: &[u8], start: u32) {
+        prefetch(bytes, start);
     }
 
     #[inline(always)]
@@ -174,15 +186,18 @@ impl Dots for Half {
 
     #[inline(always)]
     fn add(self, sums: __m256i, stream: __m256i, weights: &[Vector], row: usize) -> __m256i {
-        let weights = half_of(weights, row);
-        // SAFETY: the machine has AVX-512 VL and VNNI, as `self` exists; the reference is valid for reads of its 32
-        // bytes, and the load needs no alignment.
-        unsafe { _mm256_dpbusd_epi32(sums, stream, _mm256_loadu_si256(weights.as_ptr().cast())) }
+        // SAFETY: the machine has AVX2, as `self` exists.
+        self.0.add(sums, stream, unsafe { half_of(weights, row) })
     }
 
     #[inline(always)]
     fn words(self, rows: [__m256i; 4]) -> [[i32; 4]; WORDS] {
         self.0.avx2().words(rows)
+    }
+
+    #[inline(always)]
+    fn total(self, rows: [__m256i; 4]) -> [i32; 4] {
+        self.0.avx2().total(rows)
     }
 }
 
@@ -194,8 +209,8 @@ impl Dots for Avx512 {
     type Sums = __m512i;
 
     #[inline(always)]
-    fn prefetch(self, byte: &u8) {
-        prefetch(byte);
+    fn prefetch(self, bytes: &[u8], start: u32) {
+        prefetch(bytes, start);
     }
 
     #[inline(always)]
@@ -233,35 +248,38 @@ impl Dots for Avx512 {
 
     #[inline(always)]
     fn words(self, rows: [__m512i; 4]) -> [[i32; 4]; WORDS] {
-        let [a, b, c, d] = rows;
         let mut words = [[0; 4]; WORDS];
-        // SAFETY: the machine has AVX-512 F and DQ, as `self` exists; a word is valid for writes of its 16 bytes, and
-        // stores need no alignment.
+        // SAFETY: the machine has AVX-512 F and DQ, as `self` exists.
         unsafe {
-            let (ab, cd) = (_mm512_unpacklo_epi32(a, b), _mm512_unpacklo_epi32(c, d));
-            let (ab_high, cd_high) = (_mm512_unpackhi_epi32(a, b), _mm512_unpackhi_epi32(c, d));
-            // Word `k` of each quarter, of the four rows.
-            let transposed = [
-                _mm512_unpacklo_epi64(ab, cd),
-                _mm512_unpackhi_epi64(ab, cd),
-                _mm512_unpacklo_epi64(ab_high, cd_high),
-                _mm512_unpackhi_epi64(ab_high, cd_high),
-            ];
-            for (k, all) in transposed.into_iter().enumerate() {
-                _mm_storeu_si128(words[k].as_mut_ptr().cast(), _mm512_castsi512_si128(all));
-                _mm_storeu_si128(words[k + 4].as_mut_ptr().cast(), _mm512_extracti32x4_epi32::<1>(all));
-                _mm_storeu_si128(words[k + 8].as_mut_ptr().cast(), _mm512_extracti32x4_epi32::<2>(all));
-                _mm_storeu_si128(words[k + 12].as_mut_ptr().cast(), _mm512_extracti32x4_epi32::<3>(all));
+            for (k, all) in transpose_512(rows).into_iter().enumerate() {
+                store(_mm512_castsi512_si128(all), &mut words[k]);
+                store(_mm512_extracti32x4_epi32::<1>(all), &mut words[k + 4]);
+                store(_mm512_extracti32x4_epi32::<2>(all), &mut words[k + 8]);
+                store(_mm512_extracti32x4_epi32::<3>(all), &mut words[k + 12]);
             }
         }
         words
     }
+
+    #[inline(always)]
+    fn total(self, rows: [__m512i; 4]) -> [i32; 4] {
+        // SAFETY: the machine has AVX-512 F, and with it AVX2, as `self` exists.
+        unsafe {
+            let [a, b, c, d] = transpose_512(rows);
+            let sum = _mm512_add_epi32(_mm512_add_epi32(a, b), _mm512_add_epi32(c, d));
+            let (low, high) = (_mm512_castsi512_si256(sum), _mm512_extracti64x4_epi64::<1>(sum));
+            add_halves(_mm256_add_epi32(low, high))
+        }
+    }
 }
 
 /// The weights of a row, where two share a vector.
-#[inline(always)]
-fn half_of(weights: &[Vector], row: usize) -> &[u8; 32] {
-    &weights[row / 2].0.as_chunks().0[row % 2]
+#[inline]
+#[target_feature(enable = "avx2")]
+fn half_of(weights: &[Vector], row: usize) -> __m256i {
+    let half: &[u8; 32] = &weights[row / 2].0.as_chunks().0[row % 2];
+    // SAFETY: the reference is valid for reads of its 32 bytes; the load needs no alignment.
+    unsafe { _mm256_loadu_si256(half.as_ptr().cast()) }
 }
 
 /// 32 bytes of a packet with half of the range added to each element.
@@ -283,26 +301,47 @@ fn unsigned_256<const PLANES: usize>(packet: &[u8], plane: usize) -> __m256i {
     }
 }
 
-/// The words of four rows, word after word.
+/// Word `k` of each half of four vectors side by side, for each `k`.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn words_256([a, b, c, d]: [__m256i; 4]) -> [[i32; 4]; WORDS] {
+fn transpose_256([a, b, c, d]: [__m256i; 4]) -> [__m256i; 4] {
     let (ab, cd) = (_mm256_unpacklo_epi32(a, b), _mm256_unpacklo_epi32(c, d));
     let (ab_high, cd_high) = (_mm256_unpackhi_epi32(a, b), _mm256_unpackhi_epi32(c, d));
-    // Word `k` of each half, of the four rows.
-    let transposed = [
+    [
         _mm256_unpacklo_epi64(ab, cd),
         _mm256_unpackhi_epi64(ab, cd),
         _mm256_unpacklo_epi64(ab_high, cd_high),
         _mm256_unpackhi_epi64(ab_high, cd_high),
-    ];
-    let mut words = [[0; 4]; WORDS];
-    for (k, both) in transposed.into_iter().enumerate() {
-        // SAFETY: a word is valid for writes of its 16 bytes; stores need no alignment.
-        unsafe {
-            _mm_storeu_si128(words[k].as_mut_ptr().cast(), _mm256_castsi256_si128(both));
-            _mm_storeu_si128(words[k + 4].as_mut_ptr().cast(), _mm256_extracti128_si256::<1>(both));
-        }
-    }
-    words
+    ]
+}
+
+/// Word `k` of each quarter of four vectors side by side, for each `k`.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn transpose_512([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
+    let (ab, cd) = (_mm512_unpacklo_epi32(a, b), _mm512_unpacklo_epi32(c, d));
+    let (ab_high, cd_high) = (_mm512_unpackhi_epi32(a, b), _mm512_unpackhi_epi32(c, d));
+    [
+        _mm512_unpacklo_epi64(ab, cd),
+        _mm512_unpackhi_epi64(ab, cd),
+        _mm512_unpacklo_epi64(ab_high, cd_high),
+        _mm512_unpackhi_epi64(ab_high, cd_high),
+    ]
+}
+
+/// The sums of the words of both halves.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn add_halves(words: __m256i) -> [i32; 4] {
+    let mut sums = [0; 4];
+    let (low, high) = (_mm256_castsi256_si128(words), _mm256_extracti128_si256::<1>(words));
+    store(_mm_add_epi32(low, high), &mut sums);
+    sums
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn store(words: __m128i, to: &mut [i32; 4]) {
+    // SAFETY: the exclusive reference is valid for writes of its 16 bytes; the store needs no alignment.
+    unsafe { _mm_storeu_si128(to.as_mut_ptr().cast(), words) }
 }

@@ -1,11 +1,14 @@
 //! The kernels with instructions that not every x86-64 machine has.
 //!
-//! Floats use the portable loops, compiled for AVX2, and with AVX-512 two chains per vector.
+//! Floats use the portable loops, compiled for AVX2 or for AVX-512. The latter multiplies by a number in memory as it is and
+//! has twice the registers, which is worth more here than vectors of twice the size: two chains per vector were slower, as
+//! each number then had to be put beside the other chain's before.
 
 #![allow(unsafe_code)]
 
 mod integer;
-mod pairs;
+
+pub(super) use integer::HALF;
 
 use super::job::FloatJob;
 use super::portable;
@@ -31,7 +34,7 @@ impl Avx2 {
 }
 
 impl Avx512 {
-    /// The sums of [`portable::float`].
+    /// [`portable::float`].
     pub(super) fn float(self, job: FloatJob<'_>) {
         // SAFETY: the function needs AVX-512 F, BW, DQ, VL and VNNI, which the machine has, as `self` exists.
         unsafe { float_avx512(job) }
@@ -91,11 +94,12 @@ fn load8(from: &[f32; 8]) -> __m256 {
     unsafe { _mm256_loadu_ps(from.as_ptr()) }
 }
 
-/// Asks for a byte that is about to be read.
+/// Asks for the packet that starts at a byte and is about to be read.
 #[inline(always)]
-fn prefetch(byte: &u8) {
+fn prefetch(bytes: &[u8], start: u32) {
+    let start = bytes.as_ptr().wrapping_add(start as usize);
     // SAFETY: the instruction is part of SSE, which every x86-64 machine has, and no address makes it fail.
-    unsafe { _mm_prefetch::<_MM_HINT_T0>(core::ptr::from_ref(byte).cast()) };
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(start.cast()) };
 }
 
 #[target_feature(enable = "avx2")]
@@ -105,5 +109,5 @@ fn float_avx2(job: FloatJob<'_>) {
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn float_avx512(job: FloatJob<'_>) {
-    if job.shape.part < BLOCK { portable::float(job, prefetch) } else { pairs::float(job) }
+    portable::float(job, prefetch);
 }
