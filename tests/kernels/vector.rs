@@ -575,50 +575,6 @@ fn padding_is_no_element() {
     });
 }
 
-/// Valid counts are of flits: those that hold half a flit each, and are trimmed, are five full ones of 20 elements; cut in
-/// halves, flits of 8 are two full ones and a part.
-#[test]
-fn counts_are_of_flits_as_they_came() {
-    axes![R = 20];
-    type Slice = m![R # 32 / 8 # 256];
-    type Steps = m![R # 32 / 4 % 2];
-    type Half = m![R # 32 % 4];
-    block_on(async {
-        let mut ctx = Context::acquire();
-        let x = integers(31, 20);
-        let host = HostTensor::<i32, m![R]>::from_buf(init(&x));
-        let hbm = host.to_hbm::<m![1], m![R]>(&mut ctx.pdma, 0).await;
-        let halves = hbm.to_dm::<Cluster, Slice, m![R # 32 / 4 % 2, R # 32 % 4 # 8]>(&mut ctx.tdma, 0);
-        let flits = halves.view();
-        let flits = ctx.main.begin(flits).fetch::<i32, Steps, m![R # 32 % 4 # 8]>();
-        let y = flits
-            .collect::<Steps, m![R # 32 % 4 # 8]>()
-            .vector_init()
-            .vector_intra_slice_branch(BranchMode::Unconditional)
-            .vector_trim_way4::<Half>()
-            .vector_intra_slice_reduce::<R, m![1], m![1 # 4]>(IntraSliceReduceOpI32::Max)
-            .vector_pad_way8::<m![1 # 8]>()
-            .vector_final()
-            .commit::<m![1 # 2]>(4096);
-        let y = y.to_hbm::<m![R # 32 / 8]>(&mut ctx.tdma, 1 << 20);
-        let y = y.to_host::<m![R # 32 / 8]>(&mut ctx.pdma).await.to_buf();
-        let greatest: Vec<i32> = x.chunks(8).filter_map(|own| own.iter().copied().max()).collect();
-        assert_same(&y[..3], &greatest);
-
-        let whole = hbm.to_dm::<Cluster, Slice, m![R # 32 % 8]>(&mut ctx.tdma, 1024);
-        let text = panic_message(|| {
-            let flits = ctx.main.begin(whole.view()).fetch::<i32, m![1], m![R # 32 % 8]>();
-            let _ = flits
-                .collect::<m![1], m![R # 32 % 8]>()
-                .vector_init()
-                .vector_intra_slice_branch(BranchMode::Unconditional)
-                .vector_split::<Steps, Half>()
-                .vector_intra_slice_reduce::<R, m![1], m![1 # 4]>(IntraSliceReduceOpI32::Max);
-        });
-        assert!(text.contains("a packet of a slice would end where that of another goes on"), "{text}");
-    });
-}
-
 /// Sums over the slices of a group: in the first slice, in all, or one time step in each; before and after operators.
 #[test]
 fn sums_between_slices() {
@@ -708,53 +664,6 @@ fn clusters_work_by_themselves() {
         let expected: Vec<f32> =
             (0..512).map(|k| sum(k / 8, k % 8) + if k < 256 { 0.0 } else { 100.0 }).collect();
         assert_same(&y, &expected);
-    });
-}
-
-/// Groups by the index along an axis, wherever it is, before and behind an exchange between slices.
-#[test]
-fn axes_of_all_mappings_make_groups() {
-    axes![C = 2, G = 16, J = 8, A = 2];
-    block_on(async {
-        let mut ctx = Context::acquire();
-        let x = floats(20, 2 * 128 * 16);
-        let host = HostTensor::<f32, m![C, G, J, A, L]>::from_buf(init(&x));
-        let hbm = host.to_hbm::<m![1], m![C, G, J, A, L]>(&mut ctx.pdma, 0).await;
-        let dm = hbm.to_dm::<m![C], m![G, J # 16], m![A, L]>(&mut ctx.tdma, 0);
-        macro_rules! enter {
-            () => {
-                ctx.main.begin(dm.view()).fetch::<f32, m![A], m![L]>().collect::<m![A], m![L]>().vector_init()
-            };
-        }
-        // The elements inside of each axis, and how many it has.
-        for (axis, inside, size) in
-            [(C::NAME, 2048, 2), (G::NAME, 128, 16), (J::NAME, 16, 8), (A::NAME, 8, 2), (L::NAME, 1, 8)]
-        {
-            let more = |k: usize, inside| if k / inside % size % 2 == 1 { 100.0 } else { 0.0 };
-            let y = enter!()
-                .vector_intra_slice_branch(BranchMode::AxisToggle { axis })
-                .vector_clip(ClipBinaryOpF32::Add, (100.0, GroupId::One))
-                .vector_final()
-                .commit::<m![A, L]>(4096);
-            let y = y.to_hbm::<m![C, G, J, A, L]>(&mut ctx.tdma, 1 << 20);
-            let y = y.to_host::<m![C, G, J, A, L]>(&mut ctx.pdma).await.to_buf();
-            assert_same(&y, &(0..4096).map(|k| x[k] + more(k, inside)).collect::<Vec<_>>());
-            if axis == J::NAME {
-                continue;
-            }
-            let y = enter!()
-                .vector_inter_slice_reduce::<m![G, 1 # 16], m![A]>(InterSliceReduceOpF32::Max)
-                .vector_intra_slice_branch(BranchMode::AxisToggle { axis })
-                .vector_clip(ClipBinaryOpF32::Add, (100.0, GroupId::One))
-                .vector_final()
-                .commit::<m![A, L]>(4096);
-            let y = y.to_hbm::<m![C, G, A, L]>(&mut ctx.tdma, 1 << 20);
-            let y = y.to_host::<m![C, G, A, L]>(&mut ctx.pdma).await.to_buf();
-            let greatest =
-                |k: usize| (0..8).map(|j| x[k / 16 * 128 + j * 16 + k % 16]).fold(f32::MIN, f32::max);
-            let inside = if inside > 8 { inside / 8 } else { inside };
-            assert_same(&y, &(0..512).map(|k| greatest(k) + more(k, inside)).collect::<Vec<_>>());
-        }
     });
 }
 
