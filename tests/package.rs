@@ -31,7 +31,8 @@ fn check(package: &str, folder: &str, more: &[&str]) {
     assert!(other.is_empty(), "{package} has {other:?}");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).join("src");
     // The chapters of the guide are texts.
-    let is_text = |file: &str| file.starts_with("src/guide/") && [".md", ".svg"].iter().any(|end| file.ends_with(end));
+    let is_text =
+        |file: &str| file.starts_with("src/guide/") && [".md", ".svg"].iter().any(|end| file.ends_with(end));
     let stranger = found.iter().find(|file| in_src(file) && !file.ends_with(".rs") && !is_text(file));
     assert_eq!(stranger, None, "{package}");
     let packed: BTreeSet<&String> = found.iter().filter(|file| in_src(file)).collect();

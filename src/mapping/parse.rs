@@ -201,7 +201,7 @@ fn parse_axis(text: &str, place: Range<usize>) -> Result<Axis, ParseError> {
 
 /// Insertions, deletions, replacements and swaps of neighbours that lead from one name to the other. Case counts half
 /// a step, and rounds down.
-fn distance(a: &str, b: &str) -> usize {
+pub fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(MAX_NAME).collect(), b.chars().collect());
     let mut rows = vec![(0..=b.len()).map(|j| 2 * j).collect::<Vec<usize>>()];
     for i in 1..=a.len() {

@@ -2,6 +2,7 @@
 
 mod commands;
 mod corpus;
+mod help;
 mod refusals;
 mod run;
 

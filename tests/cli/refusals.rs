@@ -125,7 +125,11 @@ fn axes() {
 fn arguments() {
     refused(&["plot"], "`plot` is not a command; the commands are `explain`, `map` and `help`");
     refused(&["--plot"], "invalid option '--plot'");
-    refused(&["help", "plot"], "there is no help on `plot`");
+    refused(&["help", "plot"], "there is no help on `plot`; the nearest topics are ");
+    refused(&["help", "fetsh"], "the nearest topics are `fetch`, ");
+    refused(&["help", "transpose"], "the nearest topics are `cast_transpose_commit`, ");
+    refused(&["help", "fetch", "switch"], "unexpected argument \"switch\"");
+    refused(&["help", ""], "there is no help on ``; the nearest topics are ");
     refused(&["help", "-x"], "invalid option '-x'");
     refused(&["map"], "the mapping is missing; write for example visa map 'A / 32, B # 8'");
     refused(&["map", "A", "B", "--axes", "A=2"], "the mapping is given twice");

@@ -3,7 +3,9 @@
 mod arguments;
 mod explain;
 mod grid;
+mod help;
 mod map;
+mod plain;
 mod svg;
 
 use std::ffi::OsString;
@@ -52,7 +54,7 @@ Usage:
   visa explain --axes AXES --buf MAPPING --time MAPPING --packet MAPPING
                [--dtype TYPE] [--to TYPE] [--sub] [--windows WINDOWS]
   visa map MAPPING --axes AXES [--svg FILE] [--columns N]
-  visa help [explain | map]
+  visa help [TOPIC]        explain, map, or a chapter of the guide
   visa --version
 
 MAPPING is what stands between the brackets of `m![…]`, for example 'A / 32, B # 8'.
@@ -111,25 +113,12 @@ fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
         Value(name) => match name.to_str() {
             Some("explain") => explain::command(parser),
             Some("map") => map::command(parser),
-            Some("help") => help(parser),
+            Some("help") => help::command(parser),
             _ => {
                 let name = arguments::shown(&name);
                 Err(format!("`{name}` is not a command; the commands are `explain`, `map` and `help`").into())
             }
         },
         other => Err(other.unexpected().into()),
-    }
-}
-
-fn help(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
-    let Some(argument) = parser.next()? else { return Ok(Output::text(USAGE)) };
-    let lexopt::Arg::Value(name) = &argument else { return Err(argument.unexpected().into()) };
-    match name.to_str() {
-        Some("explain") => Ok(Output::text(EXPLAIN_HELP)),
-        Some("map") => Ok(Output::text(MAP_HELP)),
-        _ => {
-            let name = arguments::shown(name);
-            Err(format!("there is no help on `{name}`; write `visa help explain` or `visa help map`").into())
-        }
     }
 }

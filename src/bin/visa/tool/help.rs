@@ -1,0 +1,63 @@
+//! `visa help`: how the tool is used, and the chapters of the guide.
+
+use super::plain::plain;
+use super::{EXPLAIN_HELP, MAP_HELP, Output, Refusal, USAGE, arguments};
+use furiosa_visa_std::guide::{CHAPTERS, Chapter};
+use furiosa_visa_std::mapping::parse::distance;
+
+/// How many topics a refusal names.
+const NEAREST: usize = 3;
+
+/// `visa help [TOPIC]`.
+pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
+    let Some(argument) = parser.next()? else { return Ok(Output::text(format!("{USAGE}\n{}", topics()))) };
+    let lexopt::Arg::Value(name) = &argument else { return Err(argument.unexpected().into()) };
+    let shown = arguments::shown(name);
+    let text = match name.to_str() {
+        Some("explain") => EXPLAIN_HELP.to_string(),
+        Some("map") => MAP_HELP.to_string(),
+        name => match CHAPTERS.iter().find(|chapter| Some(chapter.name) == name) {
+            Some(chapter) => printed(chapter),
+            None => return Err(unknown(&shown).into()),
+        },
+    };
+    match parser.next()? {
+        None => Ok(Output::text(text)),
+        Some(more) => Err(more.unexpected().into()),
+    }
+}
+
+/// The chapters with what they are about.
+fn topics() -> String {
+    let width = CHAPTERS.iter().map(|chapter| chapter.name.len()).max().unwrap_or(0);
+    let mut text = String::from(
+        "Topics of the guide, for `visa help TOPIC`, in the order in which they are to be read:\n",
+    );
+    for Chapter { name, title, .. } in CHAPTERS {
+        text.push_str(&format!("  {name:width$}  {title}\n"));
+    }
+    text
+}
+
+fn printed(chapter: &Chapter) -> String {
+    let line = "=".repeat(chapter.title.chars().count());
+    format!("{}\n{line}\n\n{}", chapter.title, plain(chapter.text))
+}
+
+/// The message for a topic that there is not. A word of a topic's name is as near as can be.
+fn unknown(name: &str) -> String {
+    let mut near: Vec<(usize, &str)> = CHAPTERS
+        .iter()
+        .map(|chapter| {
+            let has_word = chapter.name.split('_').any(|word| word == name);
+            (if has_word { 0 } else { distance(name, chapter.name) }, chapter.name)
+        })
+        .collect();
+    near.sort_by_key(|(steps, _)| *steps);
+    let names: Vec<String> = near.iter().take(NEAREST).map(|(_, name)| format!("`{name}`")).collect();
+    format!(
+        "there is no help on `{name}`; the nearest topics are {}; `visa help` lists all, and there are `visa help explain` and \
+         `visa help map`",
+        names.join(", ")
+    )
+}
