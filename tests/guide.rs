@@ -71,6 +71,36 @@ fn messages_are_those_of_the_compiler() {
     assert!(count > 20, "{count} messages");
 }
 
+/// The messages that a list of common mistakes quotes: code at the start of an item. `…` stands for what differs.
+fn quotes(text: &str) -> Vec<String> {
+    let Some((_, list)) = text.split_once("\n# Common mistakes\n") else { return Vec::new() };
+    let list = list.split("\n# ").next().unwrap_or(list);
+    let items = list.split("\n* ").skip(1).map(|item| words(item.lines()));
+    let quotes = items.filter_map(|item| {
+        let inside = item.trim_start_matches('`');
+        let fence = &item[..item.len() - inside.len()];
+        let (quote, _) = inside.split_once(fence).filter(|_| !fence.is_empty())?;
+        // Shorter code is a name.
+        (quote.split_whitespace().count() > 2).then(|| quote.trim().to_string())
+    });
+    quotes.collect()
+}
+
+#[test]
+fn quoted_mistakes_are_those_of_the_compiler() {
+    let known = refusals();
+    let mut count = 0;
+    for chapter in CHAPTERS {
+        for quote in quotes(chapter.text) {
+            for part in quote.split('…').map(|part| part.trim_matches([' ', '`'])) {
+                assert!(known.contains(part), "{}: the compiler does not say\n{part}", chapter.name);
+            }
+            count += 1;
+        }
+    }
+    assert!(count > 20, "{count} quotes");
+}
+
 #[test]
 fn pictures_fit_a_terminal() {
     for chapter in CHAPTERS {
@@ -88,4 +118,10 @@ fn blocks_and_messages_are_found() {
     assert_eq!(found, [vec!["error: one", "  `two` three", " --> here", "error: four"], vec![" x"]]);
     assert_eq!(messages(&found[0]), ["error: one `two` three", "error: four"]);
     assert!(messages(&found[1]).is_empty());
+}
+
+#[test]
+fn quotes_are_found() {
+    let text = "\n# Common mistakes\n\n* `a: b …\n  c`: d\n* `e f`\n* *g* `h i j`\n* `` k: `l` m ``: n\n\n# Where\n* `o p q`\n";
+    assert_eq!(quotes(text), ["a: b … c", "k: `l` m"]);
 }
