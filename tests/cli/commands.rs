@@ -25,13 +25,18 @@ fn the_calls_of_the_readme() {
     for (_, output) in &outputs {
         assert_eq!(output.code, 0, "{output:?}");
     }
-    let [("explain", explained), ("map", drawn)] = outputs.as_slice() else { panic!("{calls:?}") };
+    let [("explain", explained), ("map", drawn), ("help", chapters), ("help", chapter)] = outputs.as_slice()
+    else {
+        panic!("{calls:?}")
+    };
     assert!(
         explained.stdout.contains("final config        [8 : 32, 8 : 256, 16 : 1] : 16\n"),
         "{explained:?}"
     );
     let (path, picture) = drawn.file.as_ref().expect("it draws");
     assert!(path.ends_with("layout.svg") && picture.starts_with("<svg"), "{drawn:?}");
+    assert!(chapters.stdout.contains("first_kernel"), "{chapters:?}");
+    assert!(chapter.stdout.contains("#[device(chip = 1)]"), "{chapter:?}");
 }
 
 #[test]
