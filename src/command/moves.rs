@@ -4,6 +4,9 @@
 //! other. So two loops are cut into tiles: one along which the source goes on nearby, one along which the destination
 //! does. A tile touches few lines and pages, and all of every line.
 
+#[cfg(feature = "parallel")]
+mod parts;
+
 use crate::command::{Start, Step, Transfer, TransferLoop};
 use crate::mapping::guard::rows::{LiveRows, depends_on, live_runs};
 
@@ -86,9 +89,12 @@ impl Strips {
 }
 
 /// A move, reordered.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Moves<'a> {
     transfer: &'a Transfer,
+    /// Where the loops start on each side.
+    source_start: Start,
+    destination_start: Start,
     /// No iteration is left out.
     always: bool,
     /// All loops but those of one iteration. Empty loops stay.
@@ -181,11 +187,12 @@ impl<'a> Moves<'a> {
                 _ => loops.push(Loop { size, source, destination, variable }),
             }
         }
-        Self { transfer, always: sizes.is_some(), loops }
+        let Transfer { source_start, destination_start, .. } = *transfer;
+        Self { transfer, source_start, destination_start, always: sizes.is_some(), loops }
     }
 
     /// The number of elements that move, or more if the guard leaves some out.
-    fn elements(&self) -> usize {
+    pub(crate) fn elements(&self) -> usize {
         self.loops.iter().map(|l| l.size).product()
     }
 
@@ -220,7 +227,7 @@ impl<'a> Moves<'a> {
     /// Whether it takes a small part of the work to look at everything between the first and the last element of the
     /// source: then the elements are known to be initialised without a look at each run.
     pub(crate) fn is_compact(&self) -> bool {
-        if !self.transfer.source_start.is_first() {
+        if !self.source_start.is_first() {
             return false;
         }
         let loops = || self.steps(Side::Source).filter(|(_, step)| step.units > 0);
@@ -243,7 +250,7 @@ impl<'a> Moves<'a> {
             [own] => own.is_run(),
             _ => false,
         };
-        is_run && !self.is_empty() && self.always && self.transfer.source_start.is_first()
+        is_run && !self.is_empty() && self.always && self.source_start.is_first()
     }
 
     /// Whether every element between the first and the last one of every destination unit is written.
@@ -254,7 +261,7 @@ impl<'a> Moves<'a> {
         let mut filled = 1;
         self.always
             && !self.is_empty()
-            && self.transfer.destination_start.is_first()
+            && self.destination_start.is_first()
             && loops.iter().all(|&(size, step)| {
                 let goes_on = step.elements == filled && step.units == 0;
                 filled *= size;
@@ -279,7 +286,7 @@ impl<'a> Moves<'a> {
         let mut variables = vec![0; self.transfer.guard.variables];
         let most = most_elements(run, bits);
         // What lies before a start is not live.
-        let (from, to) = (self.transfer.source_start, self.transfer.destination_start);
+        let (from, to) = (self.source_start, self.destination_start);
         let repeats = self.always && middle.is_inside() && run <= most;
         let next = (middle.source.elements, middle.destination.elements);
         order.for_each_tile(&mut variables, |variables, tile| {

@@ -1,4 +1,4 @@
-//! A kernel has one thread: commands of others have no order.
+//! A kernel has one thread: commands of others have no order. How many the simulating machine has decides nothing.
 
 use crate::{Cluster, block_on, init, numbers};
 use furiosa_visa_std::chip::{CheckOptions, Fault, FaultKind};
@@ -147,4 +147,90 @@ fn transfers_of_the_host_wait_for_a_launch() {
 fn unchecked_threads_belong_to_the_kernel() {
     run(in_threads, CheckOptions { order: false, ..CheckOptions::ALL }).expect("the order is not checked");
     run(unjoined, CheckOptions { order: false, ..CheckOptions::ALL }).expect("the order is not checked");
+}
+
+/// The simulating machine has threads of its own, which share large moves.
+#[cfg(feature = "parallel")]
+mod of_the_simulation {
+    use crate::{block_on, init, numbers};
+    use furiosa_visa_std::chip::FaultKind;
+    use furiosa_visa_std::prelude::*;
+
+    axes![C = 2, S = 256, R = 64, L = 48];
+    type Stored<D> = HbmTensor<D, m![1], m![S, R, C, L]>;
+    type Turned<D> = HbmTensor<D, m![1], m![R, C, S, L]>;
+
+    /// Where 30 of the blocks of 24 KiB of `Turned<i8>` lie before the start of a page of the simulated HBM, which has 1 MiB.
+    const TURNED: u64 = (5 << 20) - 30 * 24_576;
+
+    macro_rules! turns {
+        ($($name:ident: $d:ty, $row:tt);*) => { $(
+            #[device(chip = 1)]
+            fn $name(ctx: &mut Context, x: &Stored<$d>) -> Turned<$d> {
+                let d = x.to_dm::<m![C], m![S], m! $row>(&mut ctx.tdma, 128);
+                d.to_hbm(&mut ctx.tdma, TURNED)
+            }
+        )* };
+    }
+    turns!(turn: i8, [R, L]; turn_padded: i8, [R, L # 64]; turn_half_bytes: i4, [R, L # 64]);
+
+    /// All slices get the same, which lies in HBM as often then.
+    #[device(chip = 1)]
+    fn spread(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![R, L]>) -> HbmTensor<i8, m![1], m![C, S, R, L]> {
+        let d = x.to_dm::<m![C], m![S], m![R, L]>(&mut ctx.tdma, 8192);
+        d.to_hbm(&mut ctx.tdma, TURNED)
+    }
+
+    #[device(chip = 1)]
+    fn past_the_end(ctx: &mut Context, x: &Stored<i8>) {
+        x.to_dm::<m![C], m![S], m![R, L # 64]>(&mut ctx.tdma, 510 * 1024);
+    }
+
+    fn turned<D: Copy>(values: &[D]) -> Vec<D> {
+        let places = (0..64).flat_map(|r| (0..2).flat_map(move |c| (0..256).map(move |s| (r, c, s))));
+        places.flat_map(|(r, c, s)| values[((s * 64 + r) * 2 + c) * 48..][..48].iter().copied()).collect()
+    }
+
+    /// The time of all commands and the text of the fault, with so many threads.
+    fn run(threads: usize) -> (Vec<(&'static str, u64, u64)>, String) {
+        let bytes: Vec<i8> = numbers(1, 2 * 256 * 64 * 48);
+        let half_bytes: Vec<i4> = numbers(2, 2 * 256 * 64 * 48);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads start");
+        pool.install(|| {
+            block_on(async {
+                let mut ctx = Context::with(SimOptions::default());
+                let host = HostTensor::<i8, m![S, R, C, L]>::from_buf(init(&bytes));
+                let x: Stored<i8> = host.to_hbm(&mut ctx.pdma, 0).await;
+                let y = launch(turn, (&mut *ctx, &x)).await;
+                let found = y.to_host::<m![R, C, S, L]>(&mut ctx.pdma).await.to_vec();
+                assert!(found == turned(&bytes), "i8, {threads} threads");
+                let y = launch(turn_padded, (&mut *ctx, &x)).await;
+                let found = y.to_host::<m![R, C, S, L]>(&mut ctx.pdma).await.to_vec();
+                assert!(found == turned(&bytes), "padded i8, {threads} threads");
+                let fault = try_launch(past_the_end, (&mut *ctx, &x)).await.expect_err("DM ends before it");
+                assert_eq!(fault.kind, FaultKind::OutOfBounds, "{fault}");
+
+                let host = HostTensor::<i4, m![S, R, C, L]>::from_buf(init(&half_bytes));
+                let x: Stored<i4> = host.to_hbm(&mut ctx.pdma, 0).await;
+                let y = launch(turn_half_bytes, (&mut *ctx, &x)).await;
+                let found = y.to_host::<m![R, C, S, L]>(&mut ctx.pdma).await.to_vec();
+                assert!(found == turned(&half_bytes), "i4, {threads} threads");
+
+                let host = HostTensor::<i8, m![R, L]>::from_buf(init(&bytes[..64 * 48]));
+                let x: HbmTensor<i8, m![1], m![R, L]> = host.to_hbm(&mut ctx.pdma, 0).await;
+                let y = launch(spread, (&mut *ctx, &x)).await;
+                let found = y.to_host::<m![C, S, R, L]>(&mut ctx.pdma).await.to_vec();
+                assert!(found == bytes[..64 * 48].repeat(512), "a slice's, {threads} threads");
+
+                let records = ctx.report().records;
+                let times = records.iter().map(|record| (record.operation, record.start, record.end));
+                (times.collect(), fault.to_string())
+            })
+        })
+    }
+
+    #[test]
+    fn large_moves_do_not_depend_on_threads() {
+        assert_eq!(run(1), run(2));
+    }
 }

@@ -1,4 +1,7 @@
 //! DMA transfers between and inside HBM and DM, and copies between slices, clusters and chips.
+//!
+//! Large moves between HBM and DM happen on several threads with the feature `parallel`, in parts that write to memory of their
+//! own: slices of DM, or pages of HBM. Which thread moves an element decides nothing about it.
 
 use crate::chip::memory::copy::{Elements, move_repeated, move_runs};
 use crate::chip::memory::place::{Place, spans_meet};
@@ -7,6 +10,15 @@ use crate::chip::memory::runs::{Runs, all_initialised, set_initialised};
 use crate::chip::memory::{Hbm, Space, SpaceMut, Unit};
 use crate::command::moves::{End, Moves, Side, Strip, Strips};
 use crate::command::{Address, Dma, Memory, UnitCopy};
+
+#[cfg(feature = "parallel")]
+use super::has_threads;
+#[cfg(feature = "parallel")]
+use crate::chip::memory::parts::{PAGE_BYTES, Pages, Slices};
+#[cfg(feature = "parallel")]
+use core::ops::Range;
+#[cfg(feature = "parallel")]
+use rayon::prelude::*;
 
 impl Strip {
     /// The runs at their source tensor.
@@ -27,8 +39,14 @@ impl Strip {
 /// Moves the elements. Everything has been checked.
 pub(crate) fn run(dma: &Dma, hbm: &mut Vec<Hbm>, units: &mut Vec<Unit>) {
     match (dma.source.memory, dma.destination.memory) {
-        (Memory::Hbm, Memory::Dm) => between(dma, hbm, units),
-        (Memory::Dm, Memory::Hbm) => between(dma, units, hbm),
+        (Memory::Hbm, Memory::Dm) => {
+            let known = Known::new(dma, hbm);
+            known.to_slices(dma, hbm, units, known.threads());
+        }
+        (Memory::Dm, Memory::Hbm) => {
+            let known = Known::new(dma, units);
+            known.to_hbm(dma, units, hbm, known.threads());
+        }
         (Memory::Hbm, Memory::Hbm) => inside(dma, hbm),
         (Memory::Dm, Memory::Dm) => inside(dma, units),
         (Memory::Vrf, _) | (_, Memory::Vrf) => unreachable!("the rules refuse it"),
@@ -100,14 +118,108 @@ impl<'a> Known<'a> {
     }
 }
 
-/// From one memory to another.
-fn between(dma: &Dma, source: &impl Space, destination: &mut impl SpaceMut) {
-    let element = dma.source.footprint.element;
-    let known = Known::new(dma, source);
-    let mut row = Row::new(element);
-    let Known { bits, initialised, dense: marked, .. } = known;
+/// Bytes of the least move that several threads share.
+#[cfg(feature = "parallel")]
+const SHARED_BYTES: usize = 1 << 18;
+
+impl Known<'_> {
+    /// How many threads share the move.
+    fn threads(&self) -> usize {
+        #[cfg(feature = "parallel")]
+        if has_threads() && self.moves.elements().saturating_mul(self.bits) / 8 >= SHARED_BYTES {
+            return rayon::current_num_threads();
+        }
+        1
+    }
+
+    /// From HBM to slices, to some of them in each of so many threads.
+    fn to_slices(&self, dma: &Dma, hbm: &Vec<Hbm>, units: &mut Vec<Unit>, threads: usize) {
+        if !self.share_slices(dma, hbm, units, threads) {
+            between(dma, self, &self.moves, (hbm, units));
+        }
+        self.mark(dma, units);
+    }
+
+    /// From slices to HBM, to some pages in each of so many threads.
+    fn to_hbm(&self, dma: &Dma, units: &Vec<Unit>, hbm: &mut Vec<Hbm>, threads: usize) {
+        if !self.share_pages(dma, units, hbm, threads) {
+            between(dma, self, &self.moves, (units, hbm));
+        }
+        self.mark(dma, hbm);
+    }
+}
+
+/// A single thread shares nothing.
+#[cfg(not(feature = "parallel"))]
+impl Known<'_> {
+    fn share_slices(&self, _: &Dma, _: &Vec<Hbm>, _: &mut [Unit], _: usize) -> bool {
+        false
+    }
+
+    fn share_pages(&self, _: &Dma, _: &Vec<Unit>, _: &mut [Hbm], _: usize) -> bool {
+        false
+    }
+}
+
+#[cfg(feature = "parallel")]
+impl Known<'_> {
+    /// Moves all elements in parts that write to slices of their own. Whether it could.
+    fn share_slices(&self, dma: &Dma, hbm: &Vec<Hbm>, units: &mut [Unit], threads: usize) -> bool {
+        if threads < 2 {
+            return false;
+        }
+        let parts = self.moves.parts_by_unit(threads);
+        if parts.len() < 2 {
+            return false;
+        }
+        let slices = Slices::parts(units, parts.iter().map(|(units, _)| units.clone()));
+        let all: Vec<_> = parts.iter().zip(slices).collect();
+        all.into_par_iter().for_each(|((_, part), mut slices)| between(dma, self, part, (hbm, &mut slices)));
+        true
+    }
+
+    /// Moves all elements to the HBM of a chip that they fill, in parts that write to pages of their own. Whether it could.
+    fn share_pages(&self, dma: &Dma, units: &Vec<Unit>, hbm: &mut [Hbm], threads: usize) -> bool {
+        const PAGE: u64 = PAGE_BYTES as u64;
+        // Of a destination without gaps, all pages are written, and marks are set when all is done.
+        if threads < 2 || !self.dense {
+            return false;
+        }
+        let &[chip] = &self.moves.units(Side::Destination)[..] else { return false };
+        let size = self.bits / 8;
+        let address = |element: usize| dma.destination.address + (element * size) as u64;
+        let (start, end) = (address(0), address(self.moves.hull(Side::Destination)));
+        // Up to the first page that begins in it.
+        let before = (start.next_multiple_of(PAGE) - start) as usize;
+        if start + before as u64 >= end || !before.is_multiple_of(size) {
+            return false;
+        }
+        let parts = self.moves.parts_by_page(threads, (before / size, PAGE_BYTES / size));
+        if parts.len() < 2 {
+            return false;
+        }
+        let bytes = |places: &Range<usize>| address(places.start)..address(places.end).min(end);
+        let ranges: Vec<Range<u64>> = parts.iter().map(|(places, _)| bytes(places)).collect();
+        let Some(pages) = hbm.get_mut(chip).and_then(|hbm| Pages::parts(hbm, chip, &ranges)) else {
+            return false;
+        };
+        let all: Vec<_> = parts.iter().zip(pages).collect();
+        all.into_par_iter().for_each(|((_, part), mut pages)| between(dma, self, part, (units, &mut pages)));
+        true
+    }
+}
+
+/// Part of a move from one memory to another.
+fn between(
+    dma: &Dma,
+    known: &Known<'_>,
+    moves: &Moves<'_>,
+    (source, destination): (&impl Space, &mut impl SpaceMut),
+) {
+    let mut row = Row::new(dma.source.footprint.element);
+    let &Known { bits, initialised, dense: marked, .. } = known;
     let elements = Elements { bits, initialised, marked, end: dma.destination.end() };
-    known.moves.for_each_strips(bits, |strips| {
+    moves.for_each_strips(bits, |strips| {
         let Strips { first, times, next } = strips;
         let (from, to) = (first.from(dma.source.address), first.to(dma.destination.address));
         if !move_repeated((source, from), (destination, to), (times, next), elements) {
@@ -117,7 +229,6 @@ fn between(dma: &Dma, source: &impl Space, destination: &mut impl SpaceMut) {
             }
         }
     });
-    known.mark(dma, destination);
 }
 
 /// Inside one memory. Where source and destination overlap, everything is read before anything is written.
@@ -273,5 +384,87 @@ mod tests {
             let found = element(&hbm, ElementType::I8, 0, to);
             assert_eq!(found, element(&units, ElementType::I8, 16, from));
         }
+    }
+
+    #[cfg(feature = "parallel")]
+    #[test]
+    fn slices_are_written_at_the_same_time() {
+        let layouts = [
+            transfer(&[(4, 0, 32, 1, 0), (8, 0, 4, 0, 4), (4, 0, 1, 0, 1)]),
+            transfer(&[(4, 0, 1, 0, 24), (2, 0, 200, 2, 0), (2, 0, 100, 1, 0), (20, 0, 4, 0, 1)]),
+            // All slices get the same.
+            transfer(&[(3, 0, 0, 1, 0), (16, 0, 3, 0, 1)]),
+            // Nothing to cut.
+            transfer(&[(16, 0, 3, 0, 1)]),
+        ];
+        for (layout, count) in layouts.iter().flat_map(|layout| (2..6).map(move |count| (layout, count))) {
+            for kind in [ElementType::I4, ElementType::Bf16] {
+                let dma = dma((Memory::Hbm, (1 << 20) - 40), (Memory::Dm, 64), kind, *layout);
+                let (mut hbm, mut units) = (vec![Hbm::default()], Vec::new());
+                units.resize_with(4, Unit::default);
+                fill(&mut hbm, 1, dma.source.address, 2048);
+                Known::new(&dma, &hbm).to_slices(&dma, &hbm, &mut units, count);
+                let expected = naive(layout);
+                for place in (0..4).flat_map(|unit| (0..200).map(move |k| (unit, k))) {
+                    let found = element(&units, kind, dma.destination.address, place);
+                    match expected.get(&place) {
+                        Some(&from) => {
+                            let expected = element(&hbm, kind, dma.source.address, from);
+                            assert_eq!(found.0, expected.0, "{kind:?}: {place:?} from {from:?}");
+                            assert!(found.1 == expected.1 || kind == ElementType::I4);
+                        }
+                        None => assert!(!found.1, "{kind:?}: nothing was written to {place:?}"),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Blocks of 8 bytes of 5 slices, transposed to 2.5 MiB, from the middle of a page on.
+    #[cfg(feature = "parallel")]
+    #[test]
+    fn pages_are_written_at_the_same_time() {
+        const SIDE: usize = 256;
+        let bytes = SIDE * SIDE * 8;
+        let layout = transfer(&[
+            (5, 1, 0, 0, bytes),
+            (SIDE, 0, 8 * SIDE, 0, 8),
+            (SIDE, 0, 8, 0, 8 * SIDE),
+            (8, 0, 1, 0, 1),
+        ]);
+        let dma = dma((Memory::Dm, 0), (Memory::Hbm, bytes as u64), ElementType::I8, layout);
+        let code = |unit: usize, k: usize| (k * 31 + k / 7 + k / 4099 + unit * 17) as u8;
+        let mut units = Vec::new();
+        units.resize_with(5, Unit::default);
+        for unit in 0..5 {
+            let mut row = Row::new(ElementType::I8);
+            row.push(&(0..bytes).map(|k| code(unit, k)).collect::<Vec<_>>(), bytes, None);
+            let line = Line { unit, address: 0, position: 0, stride: 1, len: bytes };
+            row.write(0, &mut units, line, bytes as u64);
+        }
+        for count in 2..5 {
+            let mut hbm = vec![Hbm::default()];
+            let known = Known::new(&dma, &units);
+            assert!(known.share_pages(&dma, &units, &mut hbm, count), "there are pages to share");
+            // Once more, with marks.
+            known.to_hbm(&dma, &units, &mut hbm, count);
+            let mut row = Row::new(ElementType::I8);
+            row.read(&hbm, Line { unit: 0, address: bytes as u64, position: 0, stride: 1, len: 5 * bytes });
+            assert!(row.flags().is_none(), "all of it was written");
+            for (at, &found) in row.bytes().iter().enumerate() {
+                let (unit, block, byte) = (at / bytes, at % bytes / 8, at % 8);
+                let from = (block % SIDE * SIDE + block / SIDE) * 8 + byte;
+                assert!(found == code(unit, from), "{count} parts: byte {from} of slice {unit} to {at}");
+            }
+            let around = |position| Line { unit: 0, address: 0, position, stride: 1, len: 1 };
+            for position in [bytes as i64 - 1, 6 * bytes as i64] {
+                let mut row = Row::new(ElementType::I8);
+                row.read(&hbm, around(position));
+                assert!(row.flags().is_some(), "nothing was written to byte {position}");
+            }
+        }
+        // From an address that no page begins at, in parts of pages.
+        let odd = Dma { destination: region(Memory::Hbm, 8, ElementType::I8, 5 * bytes), ..dma };
+        assert!(!Known::new(&odd, &units).share_pages(&odd, &units, &mut [Hbm::default()], 2));
     }
 }

@@ -68,6 +68,18 @@ impl Hbm {
         block.grow((in_page as usize).max(start + 1));
         Some(PieceMut { block, start, len: PAGE_BYTES - start })
     }
+
+    /// The pages that hold these bytes, in order, ready to be written. `None`: the memory ends before they do.
+    #[cfg(feature = "parallel")]
+    pub(super) fn pages_mut(&mut self, bytes: core::ops::Range<u64>) -> Option<Vec<&mut Block>> {
+        let first = bytes.start / PAGE_BYTES as u64;
+        let numbers = first as usize..bytes.end.div_ceil(PAGE_BYTES as u64) as usize;
+        for page in numbers.clone() {
+            self.piece_mut(bytes.start.max((page * PAGE_BYTES) as u64), bytes.end)?;
+        }
+        let mut all: Vec<Option<&mut Block>> = self.pages.iter_mut().map(Some).collect();
+        numbers.map(|page| all[self.index[page] as usize].take()).collect()
+    }
 }
 
 impl Default for Hbm {

@@ -8,6 +8,8 @@ pub(crate) mod copy;
 pub(crate) mod fills;
 pub(crate) mod fresh;
 mod hbm;
+#[cfg(feature = "parallel")]
+pub(crate) mod parts;
 pub(crate) mod place;
 pub(crate) mod planes;
 pub(crate) mod row;
