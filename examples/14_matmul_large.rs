@@ -1,79 +1,247 @@
-//! A matrix product that fills the chip: all slices, with weights loaded while others are used, and sums over slices.
+//! Matrix products that fill the chip, in int8: four ways to share the sum over `K`, and what each of them costs.
 //!
 //! ```text
-//!   16384 x 16384 x 16384 in i8, a half of M at a time
+//!   one slice          each slice has all of K, for some rows and some columns
 //!
-//!   slices   K in 32 parts of 512; 8 teams of 32 slices in each of 2 clusters, with 512 rows of M each
-//!   x        stays in DM: 256 KiB per slice
-//!   w        256 blocks of 64 columns: 32 KiB per slice, through the halves of a buffer in DM and of the register file
-//!   y        the 32 slices of a team have a partial sum each: they add them, and each keeps a 32nd of the rows
+//!   between slices     each slice of a team has a part of K; the Vector Engine adds what they have,
+//!                      and each of them keeps some of the rows
 //!
+//!   between clusters   each cluster has a half of K, and its slices parts of that; it sends the other cluster its sums
+//!                      for one half of the columns, and adds what it gets to those for the other half
+//!
+//!   between chips      the same for two chips
+//! ```
+//!
+//! | sum over `K` | cycles, 4096 | share of peak | cycles, 16384 | share of peak |
+//! |---|---|---|---|---|
+//! | one slice | 2 715 005 | 9.7 % | the rows do not fit | |
+//! | slices | 896 792 | 29.2 % | 22 350 828 | 75.1 % |
+//! | clusters | 1 060 768 | 24.7 % | 23 249 990 | 72.2 % |
+//! | chips (2) | 2 085 194 | 6.3 % | 31 941 536 | 26.3 % |
+//!
+//! The load of weights decides the first three: a slice with all of `K` has room for 8 columns in a half of its register
+//! file, and uses them for few rows. Its writes, 2 KiB apart, also stay at one bank of DM and keep the DMA engines out.
+//! Sums between slices cost nothing beside the product. Two chips have twice the peak, but the link between them takes
+//! longer than the product; they are for what the memory of one chip does not hold.
+//!
+//! In each turn a block of columns of `w` goes to one half of the register file while the other half multiplies:
+//!
+//! ```text
 //!   DMA    w0 w1 w2 y0 w3 y1 …
 //!   sub       w0 w1 w2    w3 …
 //!   main         y0 y1    y2 …
 //! ```
 //!
-//! Tiles of `x` and `w` are read where they lie in HBM, and those of `y` are written where they belong, 256 bytes of a row at a
-//! time.
+//! Tiles of `x` and `w` are read where they lie in HBM, and those of `y` are written where they belong.
 //!
-//! Run it: `cargo run --release --example 14_matmul_large -- --small` (2048), or with 2048, 4096, 8192 or 16384, which is
-//! the default. `VISA_COMPUTE=shapes_only` computes the time alone.
+//! Run it: `cargo run --release --example 14_matmul_large` makes a table for 4096 x 4096 x 4096. Other sizes are 2048 (or
+//! `--small`), 8192 and 16384; a second argument such as `slices` names one way. `VISA_COMPUTE=shapes_only` computes the time
+//! alone.
 
 use furiosa_visa_std::prelude::*;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::time::Instant;
 
-/// The product of square matrices, as a function of seed and size.
-///
-/// `$teams` of `$ways` slices are a cluster. `$half`, `$quarter`: of `M`. `$rows`: of `M`, of a team, which are `$steps` for
-/// each of its slices. `$part`: of `K`, of a slice, in so many `$flits` and `$pairs` of them. `$block`: the columns whose
-/// `$part` is 32 KiB, in `$groups` of 8; there are `$blocks`.
-macro_rules! product {
+/// Elements of `x` that a chip multiplies per cycle: 8 rows of 64 in each of 512 slices.
+const PRODUCTS_PER_CYCLE: usize = 512 * 512;
+
+/// Where things live in the DM of each slice.
+const X_ADDRESS: u64 = 0;
+const W_ADDRESS: u64 = 256 << 10;
+const Y_ADDRESS: u64 = 320 << 10;
+/// Of a block of weights; a block of sums has no more.
+const BLOCK_BYTES: u64 = 32 << 10;
+
+/// The place of a block in a buffer for two.
+fn half_of(buffer: u64, block: usize) -> u64 {
+    buffer + block as u64 % 2 * BLOCK_BYTES
+}
+
+/// The half of the register file for a block.
+fn half_of_trf(block: usize) -> TrfAddress {
+    if block.is_multiple_of(2) { TrfAddress::FirstHalf } else { TrfAddress::SecondHalf }
+}
+
+/// A function that runs a kernel on random numbers, checks the result and returns the kernel's cycles.
+macro_rules! run {
+    ($size:tt, $chips:tt, $kernel:path) => {
+        pub fn run() -> u64 {
+            let mut rng = SmallRng::seed_from_u64(14);
+            let is_time_only = is_time_only();
+            // The time does not depend on values.
+            let mut random = || -> Vec<i8> {
+                if is_time_only {
+                    vec![0; $size * $size]
+                } else {
+                    (0..$size * $size).map(|_| rng.random()).collect()
+                }
+            };
+            let (x, w) = (random(), random());
+            let (y, cycles) = pollster::block_on(async {
+                let mut ctx = Context::with(SimOptions { chips: Some($chips), ..SimOptions::default() });
+                let dx: X = HostTensor::<i8, m![M, K]>::from_slice(&x).to_hbm(&mut ctx.pdma, 0).await;
+                let dw: W = HostTensor::<i8, m![N, K]>::from_slice(&w).to_hbm(&mut ctx.pdma, 1 << 30).await;
+                let zeros = HostTensor::<i32, m![M, N]>::from_slice(&vec![0; $size * $size]);
+                let mut y: Y = zeros.to_hbm(&mut ctx.pdma, 2 << 30).await;
+                drop(zeros);
+                launch($kernel, (&mut ctx, &dx, &dw, &mut y)).await;
+                let y = y.to_host::<m![M, N]>(&mut ctx.pdma).await;
+                ((!is_time_only).then(|| y.to_vec()), ctx.report().kernels[0].makespan())
+            });
+            if let Some(y) = y {
+                check($size, &x, &w, &y, &mut rng);
+            }
+            cycles
+        }
+    };
+}
+
+/// Each slice has all of `K`: `$rows` rows of `x`, and `$columns` of `w` in `$blocks` blocks of `$block`, which have `$groups`
+/// groups of 8. A row has `$flits` flits in `$pairs` pairs. `$half` rows are in each cluster.
+macro_rules! in_one_slice {
     (
-        $name:ident: $size:tt, teams $teams:tt, ways $ways:tt, half $half:tt, quarter $quarter:tt, rows $rows:tt,
-        steps $steps:tt, part $part:tt, flits $flits:tt, pairs $pairs:tt, block $block:tt, groups $groups:tt,
-        blocks $blocks:tt
+        $name:ident: $size:tt, half $half:tt, rows $rows:tt, columns $columns:tt, flits $flits:tt, pairs $pairs:tt,
+        block $block:tt, groups $groups:tt, blocks $blocks:tt
     ) => {
         mod $name {
             use super::*;
 
             axes![M = $size, N = $size, K = $size];
 
-            type Cluster = m![M / $quarter % 2];
-            type Slice = m![M / $rows % $teams, K / $part];
-            /// 8 weights in the rows of the TRF, groups of them after each other.
+            type Cluster = m![M / $half];
+            type Slice = m![M / $rows % 32, N / $columns];
             type Row = m![N % 8];
             type Group = m![N / 8 % $groups];
 
             type X = HbmTensor<i8, m![1], m![M, K]>;
             type W = HbmTensor<i8, m![1], m![N, K]>;
             type Y = HbmTensor<i32, m![1], m![M, N]>;
-            type DmX = DmTensor<i8, m![1], Cluster, Slice, m![M % $rows, K % $part]>;
-            type DmW = DmTensor<i8, m![1], Cluster, Slice, m![N % $block, K % $part]>;
-            type Weights = TrfTensor<i8, m![1], Cluster, Slice, Row, m![{ Group }, K % $part]>;
-            /// The slices of a team share the rows of their sum.
-            type Shared = m![M / $rows % $teams, M % $ways];
-            type DmY = DmTensor<i32, m![1], Cluster, Shared, m![M / $ways % $steps, N % $block]>;
-
-            /// Where things live in the DM of each slice.
-            const X_ADDRESS: u64 = 0;
-            const W_ADDRESS: u64 = 256 << 10;
-            const Y_ADDRESS: u64 = 320 << 10;
-            /// Of a block of weights; a block of sums has no more.
-            const BLOCK_BYTES: u64 = 32 << 10;
+            type DmX = DmTensor<i8, m![1], Cluster, Slice, m![M % $rows, K]>;
+            type DmW = DmTensor<i8, m![1], Cluster, Slice, m![N % $block, K]>;
+            type Weights = TrfTensor<i8, m![1], Cluster, Slice, Row, m![{ Group }, K]>;
+            type DmY = DmTensor<i32, m![1], Cluster, Slice, m![M % $rows, N % $columns]>;
+            type Block<'l> = DmTensorViewMut<'l, i32, m![1], Cluster, Slice, m![M % $rows, 1 # $blocks, N % $block]>;
 
             /// Brings a block of weights to one half of the register file.
             fn load(ctx: &mut Context, w: &W, block: usize) -> Weights {
-                let w = w.view().tile::<m![N / $block], 1, m![1 # $blocks, N % $block, K]>(block);
-                let w: DmW = w.to_dm(&mut ctx.tdma, W_ADDRESS + block as u64 % 2 * BLOCK_BYTES);
+                let w = w.view().tile::<m![N / $block % $blocks], 1, m![N / $columns, 1 # $blocks, N % $block, K]>(block);
+                let w: DmW = w.to_dm(&mut ctx.tdma, half_of(W_ADDRESS, block));
                 (ctx.sub.begin(w.view()))
-                    .fetch::<i8, m![{ Row }, { Group }], m![K % $part]>()
+                    .fetch::<i8, m![{ Row }, { Group }], m![K]>()
                     .collect::<m![{ Row }, { Group }, K / 32 % $flits], m![K % 32]>()
-                    .to_trf(if block.is_multiple_of(2) { TrfAddress::FirstHalf } else { TrfAddress::SecondHalf })
+                    .to_trf(half_of_trf(block))
             }
 
             /// `y[m, n] = Σ x[m, k] · w[n, k]` for the rows in DM and the columns of one block.
-            fn multiply(ctx: &mut Context, x: &DmX, weights: &Weights, block: usize) -> DmY {
+            fn multiply(ctx: &mut Context, x: &DmX, weights: &Weights, y: Block<'_>) {
+                (ctx.main.begin(x.view()).fetch::<i8, m![M % $rows], m![K]>())
+                    .collect::<m![M % $rows, K / 32 % $flits], m![K % 32]>()
+                    .align::<m![M % $rows, K / 64 % $pairs, { Group }], m![K % 64], _, _>(weights)
+                    .contract::<m![1]>()
+                    .accumulate::<m![M % $rows, { Group }], Row>(AccumulationKind::Interleaved)
+                    .commit_view(y)
+            }
+
+            #[device(chip = 1)]
+            fn product(ctx: &mut Context, x: &X, w: &W, y: &mut Y) {
+                let x: DmX = x.to_dm(&mut ctx.tdma, X_ADDRESS);
+                // A row of a block has few bytes: whole rows go to HBM when all blocks are done. A load makes their place.
+                let mut sums: DmY = y.view().to_dm(&mut ctx.tdma, Y_ADDRESS);
+                let mut next = Some(load(ctx, w, 0));
+                for block in 0..$blocks {
+                    let following = (block + 1 < $blocks).then(|| load(ctx, w, block + 1));
+                    let weights = std::mem::replace(&mut next, following).expect("one load for each block");
+                    let own = sums.view_mut().tile::<m![N / $block % $blocks], 1, m![M % $rows, 1 # $blocks, N % $block]>(block);
+                    multiply(ctx, &x, &weights, own);
+                }
+                sums.view().to_hbm_view(&mut ctx.tdma, y.view_mut());
+            }
+
+            run!($size, 1, product);
+        }
+    };
+}
+
+/// Adds the sums that clusters or chips have for different parts of `K`, or leaves them as they are.
+macro_rules! add_parts {
+    (slices, $ctx:ident, $sums:ident) => {
+        $sums
+    };
+    (clusters, $ctx:ident, $sums:ident) => {{
+        // Each cluster keeps a half of the columns and sends the other half.
+        let kept: Half = $ctx
+            .sub
+            .parallel_copy_cluster_slice::<2, Halves, Others, _, _, _, _, _, _>($sums.view(), &[0, 1]);
+        let sent: Half = $ctx
+            .sub
+            .parallel_copy_cluster_slice::<2, Halves, Others, _, _, _, _, _, _>($sums.view(), &[1, 0]);
+        let sent = $ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(sent.view(), &[1, 0]);
+        add(&mut $ctx.main, &kept, &sent).relabel::<m![1], Halves, Shared, Kept>()
+    }};
+    (chips, $ctx:ident, $sums:ident) => {{
+        let kept: Half =
+            $ctx.sub.parallel_copy_chip_slice::<2, Halves, Others, _, _, _, _, _, _>($sums.view(), &[0, 1]);
+        let sent: Half =
+            $ctx.sub.parallel_copy_chip_slice::<2, Halves, Others, _, _, _, _, _, _>($sums.view(), &[1, 0]);
+        let sent = $ctx.tdma.dm_chip_shuffle::<_, 2, _, _, _, _>(sent.view(), &[1, 0]);
+        add(&mut $ctx.main, &kept, &sent).relabel::<Halves, Cluster, Shared, Kept>()
+    }};
+}
+
+/// Each slice has a part of `K`.
+///
+/// `$chip` and `$cluster` say what chips and clusters share, `$own` the `K` of a chip. `$teams` of `$ways` slices are a
+/// cluster. `$half`: of `M`, which is multiplied by all of `w` before the other half is. `$rows`: of `M`, of a team, which are
+/// `$steps` for each of its slices. `$part`: of `K`, of a slice, in so many `$flits` and `$pairs` of them. `$block`: the
+/// columns whose `$part` is 32 KiB, in `$groups` of 8, or two times `$kept` columns; there are `$blocks`. `$sums` is the
+/// layout of a block of sums in `$steps` rows, and `$stored` what HBM has of it.
+macro_rules! between {
+    (
+        $parts:ident, $name:ident: $size:tt, chips $chips:tt $chip:tt, clusters $cluster:tt, own $own:tt,
+        teams $teams:tt, ways $ways:tt, half $half:tt, rows $rows:tt, steps $steps:tt,
+        part $part:tt, flits $flits:tt, pairs $pairs:tt,
+        block $block:tt, groups $groups:tt, blocks $blocks:tt, kept $kept:tt,
+        sums $sums:tt, y $y_chip:tt $stored:tt
+    ) => {
+        mod $name {
+            use super::*;
+
+            axes![M = $size, N = $size, K = $size];
+
+            type Chip = m!$chip;
+            type Cluster = m!$cluster;
+            type Slice = m![M / $rows % $teams, K / $part % $ways];
+            /// 8 weights in the rows of the TRF, groups of them after each other.
+            type Row = m![N % 8];
+            type Group = m![N / 8 % $groups];
+
+            /// The part of `K` in the HBM of a chip.
+            type Own = m!$own;
+            type X = HbmTensor<i8, Chip, m![M, { Own }]>;
+            type W = HbmTensor<i8, Chip, m![N, { Own }]>;
+            type DmX = DmTensor<i8, Chip, Cluster, Slice, m![M % $rows, K % $part]>;
+            type DmW = DmTensor<i8, Chip, Cluster, Slice, m![N % $block, K % $part]>;
+            type Weights = TrfTensor<i8, Chip, Cluster, Slice, Row, m![{ Group }, K % $part]>;
+            /// The slices of a team share the rows of their sums.
+            type Shared = m![M / $rows % $teams, M % $ways];
+            type Steps = m![M / $ways % $steps];
+            type Sums = DmTensor<i32, Chip, Cluster, Shared, m!$sums>;
+            /// A block of `y` in HBM.
+            type Stored = m!$stored;
+            type Y = HbmTensor<i32, m!$y_chip, m![M, N / $block, { Stored }]>;
+
+            /// Brings a block of weights to one half of the register file.
+            fn load(ctx: &mut Context, w: &W, block: usize) -> Weights {
+                let w = w.view().tile::<m![N / $block], 1, m![1 # $blocks, N % $block, { Own }]>(block);
+                let w: DmW = w.to_dm(&mut ctx.tdma, half_of(W_ADDRESS, block));
+                (ctx.sub.begin(w.view()))
+                    .fetch::<i8, m![{ Row }, { Group }], m![K % $part]>()
+                    .collect::<m![{ Row }, { Group }, K / 32 % $flits], m![K % 32]>()
+                    .to_trf(half_of_trf(block))
+            }
+
+            /// `y[m, n] = Σ x[m, k] · w[n, k]` for the rows in DM, the columns of one block, and the `K` of a team.
+            fn multiply(ctx: &mut Context, x: &DmX, weights: &Weights, block: usize) -> Sums {
                 (ctx.main.begin(x.view()).fetch::<i8, m![M % $rows], m![K % $part]>())
                     .collect::<m![M % $rows, K / 32 % $flits], m![K % 32]>()
                     // Each packet of 64 products meets all groups of weights before the next one comes.
@@ -81,17 +249,18 @@ macro_rules! product {
                     .contract::<m![1]>()
                     .accumulate::<m![M % $rows, { Group }], Row>(AccumulationKind::Interleaved)
                     .vector_init()
-                    .vector_inter_slice_reduce::<Shared, m![M / $ways % $steps, { Group }]>(
-                        InterSliceReduceOpI32::Add,
-                    )
+                    .vector_inter_slice_reduce::<Shared, m![{ Steps }, { Group }]>(InterSliceReduceOpI32::Add)
                     .vector_final()
-                    .commit(Y_ADDRESS + block as u64 % 2 * BLOCK_BYTES)
+                    .commit(half_of(Y_ADDRESS, block))
             }
 
-            #[device(chip = 1)]
+            between!(@$parts, $ways, $steps, $kept);
+
+            #[device(chip = $chips)]
             fn product(ctx: &mut Context, x: &X, w: &W, y: &mut Y) {
-                for (half, mut y) in y.view_mut().split_tiles_mut::<m![M / $half], 1, m![1 # 2, M % $half, N]>().enumerate() {
-                    let x = x.view().tile::<m![M / $half], 1, m![1 # 2, M % $half, K]>(half);
+                let y = y.view_mut();
+                for (half, mut y) in y.split_tiles_mut::<m![M / $half], 1, m![1 # 2, M % $half, N / $block, { Stored }]>().enumerate() {
+                    let x = x.view().tile::<m![M / $half], 1, m![1 # 2, M % $half, { Own }]>(half);
                     let x: DmX = x.to_dm(&mut ctx.tdma, X_ADDRESS);
                     let mut next = Some(load(ctx, w, 0));
                     for block in 0..$blocks {
@@ -99,82 +268,139 @@ macro_rules! product {
                         let following = (block + 1 < $blocks).then(|| load(ctx, w, block + 1));
                         let weights = std::mem::replace(&mut next, following).expect("one load for each block");
                         let sums = multiply(ctx, &x, &weights, block);
-                        let y = y.tile::<m![N / $block], 1, m![1 # 2, M % $half, 1 # $blocks, N % $block]>(block);
+                        let sums = add_parts!($parts, ctx, sums);
+                        let y = y.tile::<m![N / $block], 1, m![1 # 2, M % $half, 1 # $blocks, { Stored }]>(block);
                         sums.view().to_hbm_view(&mut ctx.tdma, y);
                     }
                 }
             }
 
-            /// Runs the kernel on random numbers and checks the result.
-            pub fn run(seed: u64) {
-                let mut rng = SmallRng::seed_from_u64(seed);
-                let is_time_only = is_time_only();
-                // The time does not depend on values.
-                let mut random = || -> Vec<i8> {
-                    if is_time_only { vec![0; $size * $size] } else { (0..$size * $size).map(|_| rng.random()).collect() }
-                };
-                let (x, w) = (random(), random());
-                let start = Instant::now();
-                let y = pollster::block_on(async {
-                    let mut ctx = Context::acquire();
-                    let dx: X = HostTensor::<i8, m![M, K]>::from_slice(&x).to_hbm(&mut ctx.pdma, 0).await;
-                    let dw: W = HostTensor::<i8, m![N, K]>::from_slice(&w).to_hbm(&mut ctx.pdma, 1 << 30).await;
-                    let zeros = HostTensor::<i32, m![M, N]>::from_slice(&vec![0; $size * $size]);
-                    let mut y: Y = zeros.to_hbm(&mut ctx.pdma, 2 << 30).await;
-                    drop(zeros);
-                    let uploaded = Instant::now();
-                    launch(product, (&mut ctx, &dx, &dw, &mut y)).await;
-                    ctx.settle();
-                    let launched = Instant::now();
-                    let y = y.to_host::<m![M, N]>(&mut ctx.pdma).await;
-                    let y = (!is_time_only).then(|| y.to_vec());
-                    let report = ctx.report();
-                    let cycles = report.kernels[0].makespan();
-                    // 512 slices multiply 8 rows of 64 elements in each cycle.
-                    let least = $size * $size * $size / (512 * 512);
-                    println!("{0} x {0} x {0}: {cycles} cycles, of which {least} multiply", $size);
-                    let counted: u64 = report.repeats.iter().map(|own| own.count).sum();
-                    println!("{} operations kept by themselves, {counted} more counted", report.records.len());
-                    let [up, kernel, down] =
-                        [uploaded - start, launched - uploaded, launched.elapsed()].map(|own| own.as_secs_f64());
-                    println!("{up:.2} s up, {kernel:.2} s on the simulated chip, {down:.2} s down");
-                    assert!(cycles > least);
-                    y
-                });
-                if let Some(y) = y {
-                    check($size, &x, &w, &y, &mut rng);
-                }
-            }
+            run!($size, $chips, product);
+        }
+    };
+    (@slices, $ways:tt, $steps:tt, $kept:tt) => {};
+    (@$parts:ident, $ways:tt, $steps:tt, $kept:tt) => {
+        /// The halves of a block, if clusters or chips keep one each.
+        type Halves = m![N / $kept % 2];
+        type Others = m![1 # 2, M / $ways % $steps, N % $kept];
+        type Kept = m![M / $ways % $steps, N % $kept];
+        type Half = DmTensor<i32, Chip, Cluster, Shared, Kept>;
+        /// The sums of a half. Which one it is depends on the cluster or chip, so its columns have no number yet.
+        type Added = DmTensor<i32, Chip, Cluster, Shared, m![{ Steps }, J]>;
+
+        axes![I = 2, J = $kept];
+
+        /// Adds two tensors, an element of each in turns.
+        fn add(main: &mut TuContext<{ Tu::Main }>, a: &Half, b: &Half) -> Added {
+            (main.begin_interleaved::<I, _, _, _, _, _>(a.view(), b.view()))
+                .fetch::<i32, m![{ Steps }, N % $kept / 8, I], m![N % 8]>()
+                .collect::<m![{ Steps }, N % $kept / 8, I], m![N % 8]>()
+                .vector_init()
+                .vector_intra_slice_unzip::<I, m![{ Steps }, N % $kept / 8, 1 # 2], m![{ Steps }, N % $kept / 8]>()
+                .vector_clip_zip(ClipBinaryOpI32::AddFxp)
+                .vector_final()
+                .commit::<Kept>(AUTO)
+                .relabel::<Chip, Cluster, Shared, m![{ Steps }, J]>()
         }
     };
 }
 
-product!(
-    size_2048: 2048, teams 16, ways 16, half 1024, quarter 512, rows 32,
-    steps 2, part 128, flits 4, pairs 2, block 256, groups 32,
-    blocks 8
+in_one_slice!(
+    one_slice_2048: 2048, half 1024, rows 32, columns 256, flits 64, pairs 32, block 16, groups 2, blocks 16
 );
-product!(
-    size_4096: 4096, teams 16, ways 16, half 2048, quarter 1024, rows 64,
-    steps 4, part 256, flits 8, pairs 4, block 128, groups 16,
-    blocks 32
+in_one_slice!(
+    one_slice_4096: 4096, half 2048, rows 64, columns 512, flits 128, pairs 64, block 8, groups 1, blocks 64
 );
-product!(
-    size_8192: 8192, teams 16, ways 16, half 4096, quarter 2048, rows 128,
-    steps 8, part 512, flits 16, pairs 8, block 64, groups 8,
-    blocks 128
+
+between!(
+    slices, slices_2048: 2048, chips 1 [1], clusters [M / 512 % 2], own [K],
+    teams 16, ways 16, half 1024, rows 32, steps 2, part 128, flits 4, pairs 2,
+    block 256, groups 32, blocks 8, kept 128, sums [M / 16 % 2, N % 256], y [1] [N % 256]
 );
-product!(
-    size_16384: 16384, teams 8, ways 32, half 8192, quarter 4096, rows 512,
-    steps 16, part 512, flits 16, pairs 8, block 64, groups 8,
-    blocks 256
+between!(
+    slices, slices_4096: 4096, chips 1 [1], clusters [M / 1024 % 2], own [K],
+    teams 16, ways 16, half 2048, rows 64, steps 4, part 256, flits 8, pairs 4,
+    block 128, groups 16, blocks 32, kept 64, sums [M / 16 % 4, N % 128], y [1] [N % 128]
 );
+between!(
+    slices, slices_8192: 8192, chips 1 [1], clusters [M / 2048 % 2], own [K],
+    teams 16, ways 16, half 4096, rows 128, steps 8, part 512, flits 16, pairs 8,
+    block 64, groups 8, blocks 128, kept 32, sums [M / 16 % 8, N % 64], y [1] [N % 64]
+);
+between!(
+    slices, slices_16384: 16384, chips 1 [1], clusters [M / 4096 % 2], own [K],
+    teams 8, ways 32, half 8192, rows 512, steps 16, part 512, flits 16, pairs 8,
+    block 64, groups 8, blocks 256, kept 32, sums [M / 32 % 16, N % 64], y [1] [N % 64]
+);
+
+between!(
+    clusters, clusters_2048: 2048, chips 1 [1], clusters [K / 1024], own [K],
+    teams 16, ways 16, half 1024, rows 64, steps 4, part 64, flits 2, pairs 1,
+    block 512, groups 64, blocks 4, kept 256, sums [N / 256 % 2, M / 16 % 4, N % 256], y [1] [N % 512]
+);
+between!(
+    clusters, clusters_4096: 4096, chips 1 [1], clusters [K / 2048], own [K],
+    teams 16, ways 16, half 2048, rows 128, steps 8, part 128, flits 4, pairs 2,
+    block 256, groups 32, blocks 16, kept 128, sums [N / 128 % 2, M / 16 % 8, N % 128], y [1] [N % 256]
+);
+between!(
+    clusters, clusters_16384: 16384, chips 1 [1], clusters [K / 8192], own [K],
+    teams 8, ways 32, half 8192, rows 1024, steps 32, part 256, flits 8, pairs 4,
+    block 128, groups 16, blocks 128, kept 64, sums [N / 64 % 2, M / 32 % 32, N % 64], y [1] [N % 128]
+);
+
+between!(
+    chips, chips_2048: 2048, chips 2 [K / 1024], clusters [M / 512 % 2], own [K % 1024],
+    teams 16, ways 16, half 1024, rows 32, steps 2, part 64, flits 2, pairs 1,
+    block 512, groups 64, blocks 4, kept 256, sums [N / 256 % 2, M / 16 % 2, N % 256], y [N / 256 % 2] [N % 256]
+);
+between!(
+    chips, chips_4096: 4096, chips 2 [K / 2048], clusters [M / 1024 % 2], own [K % 2048],
+    teams 16, ways 16, half 2048, rows 64, steps 4, part 128, flits 4, pairs 2,
+    block 256, groups 32, blocks 16, kept 128, sums [N / 128 % 2, M / 16 % 4, N % 128], y [N / 128 % 2] [N % 128]
+);
+between!(
+    chips, chips_16384: 16384, chips 2 [K / 8192], clusters [M / 4096 % 2], own [K % 8192],
+    teams 8, ways 32, half 8192, rows 512, steps 16, part 256, flits 8, pairs 4,
+    block 128, groups 16, blocks 128, kept 64, sums [N / 64 % 2, M / 32 % 16, N % 64], y [N / 64 % 2] [N % 64]
+);
+
+/// A way to share the sum, and the kernels for it.
+struct Way {
+    name: &'static str,
+    chips: usize,
+    /// By size.
+    kernels: &'static [(usize, fn() -> u64)],
+}
+
+const WAYS: &[Way] = &[
+    Way { name: "one-slice", chips: 1, kernels: &[(2048, one_slice_2048::run), (4096, one_slice_4096::run)] },
+    Way {
+        name: "slices",
+        chips: 1,
+        kernels: &[
+            (2048, slices_2048::run),
+            (4096, slices_4096::run),
+            (8192, slices_8192::run),
+            (16384, slices_16384::run),
+        ],
+    },
+    Way {
+        name: "clusters",
+        chips: 1,
+        kernels: &[(2048, clusters_2048::run), (4096, clusters_4096::run), (16384, clusters_16384::run)],
+    },
+    Way {
+        name: "chips",
+        chips: 2,
+        kernels: &[(2048, chips_2048::run), (4096, chips_4096::run), (16384, chips_16384::run)],
+    },
+];
 
 /// Whether the environment asks for no values.
 fn is_time_only() -> bool {
     std::env::var("VISA_COMPUTE").is_ok_and(|what| what == "shapes_only")
 }
-
 /// Compares `y` with the product of `x` and the transpose of `w`: both times a random vector, which a wrong element
 /// changes, and some elements one by one.
 fn check(size: usize, x: &[i8], w: &[i8], y: &[i32], rng: &mut SmallRng) {
@@ -195,16 +421,28 @@ fn check(size: usize, x: &[i8], w: &[i8], y: &[i32], rng: &mut SmallRng) {
         let expected: i32 = products.map(|(&x, &w)| i32::from(x) * i32::from(w)).sum();
         assert_eq!(y[m * size + n], expected, "row {m}, column {n}");
     }
-    println!("all rows agree with the host");
 }
 
 fn main() {
-    let argument = std::env::args().nth(1);
-    match argument.as_deref().unwrap_or("16384") {
-        "--small" | "2048" => size_2048::run(14),
-        "4096" => size_4096::run(14),
-        "8192" => size_8192::run(14),
-        "16384" => size_16384::run(14),
-        other => panic!("`{other}` is no size; give 2048 (or --small), 4096, 8192 or 16384"),
+    let mut arguments = std::env::args().skip(1);
+    let size = match arguments.next().as_deref() {
+        None => 4096,
+        Some("--small") => 2048,
+        Some(size) => size.parse().expect("a size: 2048 (or --small), 4096, 8192 or 16384"),
+    };
+    let only = arguments.next();
+    let own = |way: &&Way| only.as_ref().is_none_or(|only| only == way.name);
+    println!("{size} x {size} x {size}");
+    println!("| sum over K | chips | cycles | share of peak | wall time |");
+    println!("|------------|-------|--------|---------------|-----------|");
+    for way in WAYS.iter().filter(own) {
+        let Some((_, run)) = way.kernels.iter().find(|(own, _)| *own == size) else { continue };
+        let start = Instant::now();
+        let cycles = run();
+        let least = (size * size * size / (PRODUCTS_PER_CYCLE * way.chips)) as u64;
+        assert!(cycles > least, "no kernel beats the peak");
+        let share = 100.0 * least as f64 / cycles as f64;
+        let wall = start.elapsed().as_secs_f64();
+        println!("| {:10} | {:5} | {cycles:6} | {share:11.1} % | {wall:7.2} s |", way.name, way.chips);
     }
 }
