@@ -3,6 +3,7 @@
 //! Every program of these chapters is compiled and run as a test, and the numbers of cycles are what it asserts. Chapters
 //! follow the way of the data: memories, fetch, switch, contraction, vector, cast, transpose, commit.
 //!
+//! <style>#guide-chip { color: inherit; max-width: 560px }</style>
 #![doc = include_str!("chip.svg")]
 //!
 //! One chip, drawn from top to bottom as data goes, with bytes per cycle. The [first chapter](chip) has the sizes and rates with their sources.
