@@ -53,7 +53,7 @@ type Half = m![O % 4];
 type Images = HbmTensor<bf16, m![1], m![G, I, T, D]>;
 /// `S = 18` sheets of weights. For whom they lie in HBM: for every slice, or for eight that share them.
 type Sheets = HbmTensor<bf16, m![1], m![S, O, D]>;
-type SheetsToShare = HbmTensor<bf16, m![1], m![O / 8, D / 16, S, O % 8, D % 16]>;
+type SheetsToShare = HbmTensor<bf16, m![1], m![G, O / 8, D / 16, S, O % 8, D % 16]>;
 /// Ten scores; the other 22 are 0.
 type Scores = HbmTensor<f32, m![1], m![G, I, O]>;
 
