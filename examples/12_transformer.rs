@@ -32,6 +32,7 @@
 //! Run it: `cargo run --release --example 12_transformer`
 
 use furiosa_visa_std::clock::Report;
+use furiosa_visa_std::kernels::softmax;
 use furiosa_visa_std::prelude::*;
 use safetensors::SafeTensors;
 use std::error::Error;
@@ -132,16 +133,9 @@ fn added<Time: M>(sums: Stream<'_, Time, Lanes>, before: &Vrf<m![T, O]>) -> Dm<f
         .commit(AUTO)
 }
 
-/// Where operands lie in the VRF.
-const BEFORE_ATTENTION: Address = 0;
-const BEFORE_HIDDEN: Address = 1024;
-const SIZES: Address = 2048;
-const GREATEST: Address = 2560;
-const SUMS: Address = 2816;
-
 /// A copy of `x` in the VRF, to be added to what a part of a block makes of `x`.
-fn keep(ctx: &mut Context, x: &Dm<f32, m![T, O]>, address: Address) -> Vrf<m![T, O]> {
-    (ctx.sub.begin(x.view()).fetch::<f32, Steps, Lanes>().collect::<Steps, Lanes>()).to_vrf(address)
+fn keep(ctx: &mut Context, x: &Dm<f32, m![T, O]>) -> Vrf<m![T, O]> {
+    (ctx.sub.begin(x.view()).fetch::<f32, Steps, Lanes>().collect::<Steps, Lanes>()).to_vrf(AUTO)
 }
 
 /// Each token divided by the root of its mean square.
@@ -167,7 +161,7 @@ fn norm(ctx: &mut Context, x: &Dm<f32, m![T, O]>) -> Dm<bf16, m![T, D]> {
             .vector_fp_unary(FpUnaryOp::Sqrt)
             .vector_pad_way8::<m![1 # 8]>()
             .vector_final()
-            .to_vrf::<m![T]>(SIZES);
+            .to_vrf::<m![T]>(AUTO);
     (ctx.main.begin(x.view()).fetch::<f32, Steps, Lanes>().collect::<Steps, Lanes>())
         .vector_init()
         .vector_intra_slice_branch(BranchMode::Unconditional)
@@ -179,39 +173,6 @@ fn norm(ctx: &mut Context, x: &Dm<f32, m![T, O]>) -> Dm<bf16, m![T, D]> {
         .commit::<m![T, O]>(AUTO)
         // Outputs of one part are inputs of the next one.
         .relabel::<m![1], Cluster, Slice, m![T, D]>()
-}
-
-/// Shares of the keys `U` for every token and head: three passes for the greatest score, the sum, and the quotient.
-fn softmax(ctx: &mut Context, scores: &Dm<f32, m![{ Steps }, U]>) -> Dm<bf16, m![{ Steps }, U]> {
-    let greatest = (ctx.main.begin(scores.view()).fetch::<f32, Steps, m![U]>().collect::<Steps, m![U]>())
-        .vector_init()
-        .vector_intra_slice_branch(BranchMode::Unconditional)
-        .vector_split::<m![{ Steps }, U / 4], m![U % 4]>()
-        .vector_intra_slice_reduce::<U, Steps, m![1 # 4]>(IntraSliceReduceOpF32::Max)
-        .vector_pad_way8::<m![1 # 8]>()
-        .vector_final()
-        .to_vrf::<Steps>(GREATEST);
-    let sums = (ctx.main.begin(scores.view()).fetch::<f32, Steps, m![U]>().collect::<Steps, m![U]>())
-        .vector_init()
-        .vector_intra_slice_branch(BranchMode::Unconditional)
-        .vector_split::<m![{ Steps }, U / 4], m![U % 4]>()
-        .vector_fp_binary(FpBinaryOp::SubF, &greatest)
-        .vector_fp_unary(FpUnaryOp::Exp)
-        .vector_intra_slice_reduce::<U, Steps, m![1 # 4]>(IntraSliceReduceOpF32::Add)
-        .vector_pad_way8::<m![1 # 8]>()
-        .vector_final()
-        .to_vrf::<Steps>(SUMS);
-    (ctx.main.begin(scores.view()).fetch::<f32, Steps, m![U]>().collect::<Steps, m![U]>())
-        .vector_init()
-        .vector_intra_slice_branch(BranchMode::Unconditional)
-        .vector_split::<m![{ Steps }, U / 4], m![U % 4]>()
-        .vector_fp_binary(FpBinaryOp::SubF, &greatest)
-        .vector_fp_unary(FpUnaryOp::Exp)
-        .vector_fp_div(FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode01), &sums)
-        .vector_concat::<Steps, m![U]>()
-        .vector_final()
-        .cast::<bf16, m![U # 16]>()
-        .commit(AUTO)
 }
 
 /// Attention of the tokens `T` to the tokens `U` of the same image.
@@ -243,7 +204,7 @@ fn attention(
         .collect::<m![O % 8, O / 16], m![O / 8 % 2, U]>()
         .to_trf::<m![O % 8], m![O / 8, U]>(second);
 
-    let shares = softmax(ctx, &scores);
+    let shares: Dm<bf16, m![{ Steps }, U]> = softmax(ctx, &scores, 1.0);
     (ctx.main.begin(shares.view()).fetch::<bf16, m![T], m![O / 8, U]>())
         .collect::<m![T, O / 16], m![O / 8 % 2, U]>()
         .align::<m![T], m![O / 8, U], _, _>(&values)
@@ -263,7 +224,7 @@ fn block(ctx: &mut Context, x: &Dm<f32, m![T, O]>, weights: &impl Source, block:
     let sheet = 1 + 8 * block;
     let query = weights.load::<m![S = 1], 1>(ctx, sheet, halves[0]);
     let key_value = weights.load::<m![S = 2], 2>(ctx, sheet + 1, halves[1]);
-    let before = keep(ctx, x, BEFORE_ATTENTION);
+    let before = keep(ctx, x);
     let normed = norm(ctx, x);
     let query = product(ctx, &normed, &query).cast::<bf16, m![O % 8 # 16]>().commit(AUTO);
     let key_value = (product(ctx, &normed, &key_value).cast::<bf16, m![O % 8 # 16]>())
@@ -275,7 +236,7 @@ fn block(ctx: &mut Context, x: &Dm<f32, m![T, O]>, weights: &impl Source, block:
     let x = added(product(ctx, &heads, &output), &before);
 
     let down = weights.load::<m![S = 2], 2>(ctx, sheet + 6, halves[0]);
-    let before = keep(ctx, &x, BEFORE_HIDDEN);
+    let before = keep(ctx, &x);
     let normed = norm(ctx, &x);
     let hidden = product(ctx, &normed, &up)
         .vector_init()
