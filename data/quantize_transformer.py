@@ -1,7 +1,7 @@
 """Quantise the transformer of `transformer.safetensors` to int8 and write `transformer_int8.safetensors`.
 
-What:     A number x is stored as the i8 `round(x / scale) + zero`. Weights have a scale for each output and no zero point.
-          Activations have one scale and one zero point each:
+What:     A number x is stored as the i8 `round(x / scale) + zero`. Weights have a scale for each output, and no zero
+          point. Activations have one scale and one zero point each:
 
             pixels and ones       scale 1/240, zero -128: every pixel, k/16, is exact
             norm(x), heads        range of the images that were trained on; 0 has a code of its own
@@ -9,8 +9,8 @@ What:     A number x is stored as the i8 `round(x / scale) + zero`. Weights have
             shares of attention   scale 1/255, zero -128
             hidden units          from 0 to the greatest that occurs, zero -128: the lowest code is ReLU
 
-          Products sum `(x - zero) * w` in integers. `factors` brings a sum to the scale of what it becomes: one factor for
-          each output. The stream of numbers that the parts of the network add to stays f32, and so do norm and softmax.
+          Products sum `(x - zero) * w` in integers. `factors` brings a sum to the scale of what it becomes: one factor
+          for each output. The numbers that the parts of the network add to stay f32, and so do norm and softmax.
 File:     sheets          i8 [18, 32, 32], as in `transformer.safetensors`
           factors         f32 [18, 32], for each output: scale of the input * scale of the weights / scale of the output
           norm_factors    f32 [5], one over the scale of the result, of each norm in order
@@ -39,7 +39,7 @@ SHARE_SCALE = 1 / 255
 
 
 def ranges(parts, images):
-    """Smallest and greatest of every activation, in order: norms, and for each block query, key, value, heads, hidden."""
+    """Smallest and greatest of every activation: norms; for each block query, key, value, heads and hidden units."""
     _, (kept, last_norm, *_) = transformer.forward(parts, images)
     ends = lambda x: (min(float(x.min()), 0.0), max(float(x.max()), 0.0))
     norms, blocks = [], []

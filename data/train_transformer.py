@@ -12,8 +12,8 @@ What:     An image of 8 x 8 pixels is 8 tokens, one for each row of pixels. Each
           The norm is x / sqrt(mean of x^2 + 1e-5). It has no scale of its own: that of the weights behind it does the
           same. The division of attention by the root of 8 is part of `query`.
 File:     `sheets`, bf16 [18, 32 outputs, 32 inputs], because every matrix is made of sheets of 32 x 32:
-             0      embed: inputs 0 to 7 are the pixels of a row, inputs 8 to 15 say which row it is: 1 for row t in input
-                    8 + t, 0 elsewhere, so that these columns are the positions; the other columns are 0
+             0      embed: inputs 0 to 7 are the pixels of a row, inputs 8 to 15 say which row it is: 1 for row t in
+                    input 8 + t, 0 elsewhere, so that these columns are the positions; the other columns are 0
              1 + 8b query, key, value, output of block b, then the two halves of the outputs of up, and those of the
                     inputs of down
              17     head: 10 rows, with the division of the mean by 8 in them; the other rows are 0

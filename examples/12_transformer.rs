@@ -11,10 +11,10 @@
 //! ```
 //!
 //! A slice has an image, so 512 images are classified by one launch. The sizes fit the engines: a token is a packet of
-//! 32 bf16; 8 keys are the 8 rows of the register file; a packet of 4 heads of 8 is cut into 4 columns, so that one step
-//! gives the scores of all heads. Every matrix is made of sheets of 32 x 32. The hidden layer has ReLU, which the clip
-//! stage computes at 8 lanes; a GELU would take 4 lanes, half the rate. The norm divides by the root of the mean square:
-//! two passes less than one that subtracts the mean, too.
+//! 32 bf16; 8 keys are the 8 rows of the register file; a packet of 4 heads of 8 is cut into 4 columns, so that one
+//! step gives the scores of all heads. Every matrix is made of sheets of 32 x 32. The hidden layer has ReLU, which the
+//! clip stage computes at 8 lanes; a GELU would take 4 lanes, half the rate. The norm divides by the root of the mean
+//! square; one that subtracts the mean, too, would take another pass.
 //!
 //! The two kernels differ in the ways of weights and results:
 //!
@@ -26,8 +26,8 @@
 //!
 //! The report of the first one asks for that: both moves are bound by HBM, and take most of its time.
 //!
-//! The weights were trained by `data/train_transformer.py` on other images than these. See `data/README.md` for credit and
-//! licence.
+//! The weights were trained by `data/train_transformer.py` on other images than these. See `data/README.md` for credit
+//! and licence.
 //!
 //! Run it: `cargo run --release --example 12_transformer`
 
@@ -177,8 +177,9 @@ fn norm(ctx: &mut Context, x: &Dm<f32, m![T, O]>) -> Dm<bf16, m![T, D]> {
 
 /// Attention of the tokens `T` to the tokens `U` of the same image.
 ///
-/// Both products multiply two activations, so that one of them goes to the register file of its slice: the keys, a row for
-/// each `U`, and the values, a row for each number of a head. A packet has all four heads; its four columns are their sums.
+/// Both products multiply two activations, so that one of them goes to the register file of its slice: the keys, a row
+/// for each `U`, and the values, a row for each number of a head. A packet has all four heads; its four columns are
+/// their sums.
 fn attention(
     ctx: &mut Context,
     query: &Dm<bf16, m![T, O]>,
@@ -215,7 +216,8 @@ fn attention(
         .relabel::<m![1], Cluster, Slice, m![T, D]>()
 }
 
-/// One of the two blocks. Weights are loaded into the halves of the register file in turns, each while the other half is used.
+/// One of the two blocks. Weights are loaded into the halves of the register file in turns, each while the other half
+/// is used.
 fn block(ctx: &mut Context, x: &Dm<f32, m![T, O]>, weights: &impl Source, block: usize) -> Dm<f32, m![T, O]> {
     let halves = match block {
         0 => [TrfAddress::FirstHalf, TrfAddress::SecondHalf],
@@ -296,8 +298,9 @@ const EPSILON: f32 = 1e-5;
 
 /// The network on the host, in f64, with the order of additions of the chip.
 ///
-/// `single` is applied wherever the chip has an f32, and `half` wherever it has a bf16. A result in f64 rounded to f32 is
-/// that of an f32 operation; so with both roundings every bit is the chip's, and without them it is the exact network.
+/// `single` is applied wherever the chip has an f32, and `half` wherever it has a bf16. A result in f64 rounded to f32
+/// is that of an f32 operation; so with both roundings every bit is the chip's, and without them it is the exact
+/// network.
 struct Reference {
     sheets: Vec<f64>,
     single: fn(f64) -> f64,
@@ -455,7 +458,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let file = SafeTensors::deserialize(&file)?;
     let sheets = HostTensor::<bf16, m![S, O, D]>::from_safetensors(&file.tensor("sheets")?)?;
 
-    // Tokens: 8 pixels, and a one that says which row they are. The constant at the end of each image has no part in it.
+    // Tokens: 8 pixels, and a one that says which row they are. The constant at the end of each image is left out.
     let mut tokens = vec![bf16::from_f32(0.0); N::SIZE * T::SIZE * D::SIZE];
     for (image, tokens) in pixels.chunks(FILE::SIZE).zip(tokens.chunks_mut(T::SIZE * D::SIZE)) {
         for (t, (row, token)) in image.chunks_exact(8).zip(tokens.chunks_mut(D::SIZE)).enumerate() {

@@ -1,4 +1,4 @@
-//! The transformer of `12_transformer` in int8: products of integers, and what makes integers of their sums, on the chip.
+//! The transformer of `12_transformer` in int8: products of integers, and new integers of their sums, on the chip.
 //!
 //! ```text
 //!   x as the i8 q = round(x / scale) + zero
@@ -8,15 +8,14 @@
 //!   vector   i32 → f32 ──▶ · factor of the output ──▶ f32 → i32, rounded ──▶ + zero, max −128, min 127 ──▶ cast ──▶ i8
 //! ```
 //!
-//! One pass goes from codes to codes. The factor is scale of the input times scale of the weights, one for each output, over
-//! the scale of the result. Where a result is never negative its zero point is -128, so that the clip is ReLU, too.
+//! One pass goes from codes to codes. The factor is scale of the input times scale of the weights, one for each output,
+//! over the scale of the result. Where a result is never negative its zero point is -128, so that the clip is ReLU, too.
 //!
-//! | in i8 | in f32 |
-//! |---|---|
-//! | all products; pixels, norms, query, key, value, shares, heads, hidden units | what the parts add to, norm, softmax |
+//! In i8 are all products, and pixels, norms, query, key, value, shares, heads and hidden units; in f32 are the sums that
+//! all parts add to, norm and softmax.
 //!
-//! A packet of 64 bytes holds two tokens, so that every product takes half of the steps that it takes in bf16. A slice has an
-//! image; four slices share a copy of the weights and hand it round, as in `12_transformer`.
+//! A packet of 64 bytes holds two tokens, so that every product takes half of the steps that it takes in bf16. A slice
+//! has an image; four slices share a copy of the weights and hand it round, as in `12_transformer`.
 //!
 //! `data/quantize_transformer.py` chose the scales. See `data/README.md` for credit and licence.
 //!
@@ -314,7 +313,8 @@ fn attention(
     Codes { codes, zero }
 }
 
-/// One of the two blocks. Weights are loaded into the halves of the register file in turns, each while the other half is used.
+/// One of the two blocks. Weights are loaded into the halves of the register file in turns, each while the other half
+/// is used.
 fn block(
     ctx: &mut Context,
     x: &Dm<f32, m![T, O]>,
@@ -529,7 +529,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
         head_zeros: std::array::from_fn(|k| head_zeros[k] as i8),
     };
 
-    // Tokens: 8 pixels, and a one that says which row they are. A pixel is a multiple of 1/16; codes are steps of 1/240.
+    // Tokens: 8 pixels, and a one that says which row they are. Pixels are multiples of 1/16, codes steps of 1/240.
     let mut tokens = vec![LOWEST; N::SIZE * T::SIZE * D::SIZE];
     for (image, tokens) in pixels.chunks(FILE::SIZE).zip(tokens.chunks_mut(T::SIZE * D::SIZE)) {
         for (t, (row, token)) in image.chunks_exact(8).zip(tokens.chunks_mut(D::SIZE)).enumerate() {
