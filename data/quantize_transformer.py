@@ -9,15 +9,18 @@ What:     A number x is stored as the i8 `round(x / scale) + zero`. Weights have
             shares of attention   scale 1/255, zero -128
             hidden units          from 0 to the greatest that occurs, zero -128: the lowest code is ReLU
 
-          Products sum `(x - zero) * w` in integers. `factors` brings a sum to the scale of what it becomes: one factor
-          for each output. The numbers that the parts of the network add to stay f32, and so do norm and softmax.
-File:     sheets          i8 [18, 32, 32], as in `transformer.safetensors`
-          factors         f32 [18, 32], for each output: scale of the input * scale of the weights / scale of the output
-          norm_factors    f32 [5], one over the scale of the result, of each norm in order
-          norm_zeros      i32 [5], its zero point
-          score_factors   f32 [2], scale of query * scale of key, of each block
-          head_factors    f32 [2], scale of shares * scale of value / scale of heads
-          head_zeros      i32 [2], zero point of heads
+          Products sum `(x - zero) * w` in integers. A multiplier for each output brings a sum to the scale of what it
+          becomes, in fixed point: `round((sum << 7) * multiplier / 2^31)` is the code of query, key, value and hidden
+          units, and 2^16 times the number where the parts of the network add theirs. These sums, norm and softmax are
+          f32.
+File:     sheets            i8 [18, 32, 32], as in `transformer.safetensors`
+          multipliers       i32 [18, 32], for each output: scale of the input * scale of the weights / scale of the
+                            output, times 2^24
+          norm_factors      f32 [5], one over the scale of the result, of each norm in order
+          norm_zeros        i32 [5], its zero point
+          score_factors     f32 [2], scale of query * scale of key, of each block
+          head_multipliers  i32 [2], scale of shares * scale of value / scale of heads, times 2^24
+          head_zeros        i32 [2], zero point of heads
 Data, credit, licence: those of `train_digits.py`. The test images have no part in the choice of any number.
 Needs:    Python 3.11, numpy 2.4.6, scikit-learn 1.9.1 (the versions that wrote the file kept here).
 Run:      python quantize_transformer.py
@@ -36,6 +39,10 @@ ACCURACY_NEEDED = 0.97
 OUTPUT = pathlib.Path(__file__).resolve().parent / "transformer_int8.safetensors"
 PIXEL_SCALE = 1 / 240
 SHARE_SCALE = 1 / 255
+# The unit of what a product adds to the tokens, and of the scores.
+NUMBER_SCALE = 2.0**-16
+# Sums are below 2^23, so that they can be shifted by so many bits.
+SHIFT = 7
 
 
 def ranges(parts, images):
@@ -59,21 +66,36 @@ def symmetric(low, high):
     return max(-low, high) / 127
 
 
+def multiplier(factor):
+    """The factor in fixed point."""
+    result = np.round(factor * 2.0 ** (31 - SHIFT))
+    assert (result < 2**31).all() and (result >= 2**10).all(), "other scales need another shift"
+    return result.astype(np.int32)
+
+
+def scaled(sums, multipliers):
+    """`round((sum << SHIFT) * multiplier / 2^31)`, halves towards the greater, as the chip does."""
+    shifted = sums << SHIFT
+    assert (np.abs(shifted) < 2**31).all()
+    return ((shifted * multipliers.astype(np.int64) >> 30) + 1) >> 1
+
+
 def quantized(parts, images):
     """The tensors of the file, by name."""
     norms, blocks = ranges(parts, images)
     sheets = transformer.to_sheets(parts).astype(np.float64)
+    greatest = np.abs(sheets).max(axis=2)
     # A row of zeros may have any scale.
-    weight_scales = np.maximum(np.abs(sheets).max(axis=2), 1e-6) / 127
+    weight_scales = np.where(greatest == 0, 1, greatest) / 127
     # The two sheets of `down` are added before they are scaled: they share their scales.
     for block in range(BLOCKS):
         own = weight_scales[7 + 8 * block :][:2]
         own[:] = own.max(axis=0)
     codes = np.round(sheets / weight_scales[:, :, None]).astype(np.int8)
     norm_codes = [asymmetric(*ends) for ends in norms]
-    inputs, outputs = np.empty(len(sheets)), np.ones(len(sheets))
+    inputs, outputs = np.empty(len(sheets)), np.full(len(sheets), NUMBER_SCALE)
     inputs[0], inputs[-1] = PIXEL_SCALE, norm_codes[-1][0]
-    score_factors, head_factors, head_zeros = [], [], []
+    score_factors, head_multipliers, head_zeros = [], [], []
     for block, (query, key, value, heads, hidden) in enumerate(blocks):
         first = 1 + 8 * block
         head_scale, head_zero = asymmetric(*heads)
@@ -83,15 +105,15 @@ def quantized(parts, images):
         inputs[first + 4 : first + 6] = norm_codes[2 * block + 1][0]
         outputs[first + 4 : first + 6] = inputs[first + 6 : first + 8] = asymmetric(*hidden)[0]
         score_factors.append(outputs[first] * outputs[first + 1])
-        head_factors.append(SHARE_SCALE * outputs[first + 2] / head_scale)
+        head_multipliers.append(multiplier(SHARE_SCALE * outputs[first + 2] / head_scale))
         head_zeros.append(head_zero)
     return {
         "sheets": codes,
-        "factors": (inputs[:, None] * weight_scales / outputs[:, None]).astype(np.float32),
+        "multipliers": multiplier(inputs[:, None] * weight_scales / outputs[:, None]),
         "norm_factors": np.array([1 / scale for scale, _ in norm_codes], np.float32),
         "norm_zeros": np.array([zero for _, zero in norm_codes], np.int32),
         "score_factors": np.array(score_factors, np.float32),
-        "head_factors": np.array(head_factors, np.float32),
+        "head_multipliers": np.array(head_multipliers, np.int32),
         "head_zeros": np.array(head_zeros, np.int32),
     }
 
@@ -99,14 +121,17 @@ def quantized(parts, images):
 def forward(own, images):
     """Scores by the tensors of the file: sums in integers, everything else in f32 or wider."""
 
+    def clipped(x, zero):
+        return np.clip(x + zero, -128, 127)
+
     def code(x, zero):
         # Halves are rounded away from zero, as the chip does.
-        return np.clip(np.trunc(x + np.copysign(0.5, x)) + zero, -128, 127).astype(np.int64)
+        return clipped(np.trunc(x + np.copysign(0.5, x)).astype(np.int64), zero)
 
     def product(x, zero, *sheets):
         """[images, tokens, outputs]; sums of the sheets behind each other, each with its part of the inputs."""
         weights = np.concatenate([own["sheets"][sheet] for sheet in sheets], axis=1).astype(np.int64)
-        return (x - zero) @ weights.T * own["factors"][sheets[0]]
+        return scaled((x - zero) @ weights.T, own["multipliers"][sheets[0]])
 
     def norm(x, number):
         size = np.sqrt((x * x).mean(axis=-1, keepdims=True) + np.float32(transformer.EPSILON))
@@ -116,24 +141,24 @@ def forward(own, images):
     pixels = np.zeros((len(images), TOKENS, WIDTH))
     pixels[..., :PIXELS] = images
     pixels[..., PIXELS : PIXELS + TOKENS] = np.eye(TOKENS)
-    x = product(code(pixels / PIXEL_SCALE, -128), -128, 0)
+    x = product(code(pixels / PIXEL_SCALE, -128), -128, 0) * NUMBER_SCALE
     for block in range(BLOCKS):
         first = 1 + 8 * block
         n, zero = norm(x, 2 * block)
-        q, k, v = (transformer.to_heads(code(product(n, zero, first + part), 0)) for part in range(3))
+        q, k, v = (transformer.to_heads(clipped(product(n, zero, first + part), 0)) for part in range(3))
         s = q @ k.transpose(0, 1, 3, 2) * own["score_factors"][block]
         p = np.exp(s - s.max(axis=-1, keepdims=True))
         p = code(p * 255 / p.sum(axis=-1, keepdims=True), -128)
-        o = transformer.from_heads((p + 128) @ v) * own["head_factors"][block]
+        o = transformer.from_heads(scaled((p + 128) @ v, own["head_multipliers"][block]))
         zero = own["head_zeros"][block]
-        x = x + product(code(o, zero), zero, first + 3)
+        x = x + product(clipped(o, zero), zero, first + 3) * NUMBER_SCALE
         n, zero = norm(x, 2 * block + 1)
-        h = np.concatenate([code(product(n, zero, first + part), -128) for part in (4, 5)], axis=-1)
-        x = x + product(h, -128, first + 6, first + 7)
+        h = np.concatenate([clipped(product(n, zero, first + part), -128) for part in (4, 5)], axis=-1)
+        x = x + product(h, -128, first + 6, first + 7) * NUMBER_SCALE
     n, zero = norm(x, 2 * BLOCKS)
     # The head sums over the tokens; its weights hold the division of their mean.
     sums = (n - zero).sum(axis=1) @ own["sheets"][-1].astype(np.int64).T
-    return (sums * own["factors"][-1])[:, : digits.CLASSES]
+    return (scaled(sums, own["multipliers"][-1]) * NUMBER_SCALE)[:, : digits.CLASSES]
 
 
 def main():
@@ -149,7 +174,7 @@ def main():
     assert stored_metadata == transformer.METADATA and list(stored) == list(written)
     for name, (dtype, array) in stored.items():
         assert dtype == written[name][0] and np.array_equal(array, written[name][1])
-        print(f"{name:13} {dtype:5} {list(array.shape)}")
+        print(f"{name:16} {dtype:5} {list(array.shape)}")
     own = {name: array for name, (_, array) in stored.items()}
     for text, images, labels in (("train", train_images, train_labels), ("test", test_images, test_labels)):
         found = forward(own, images)
