@@ -48,7 +48,10 @@ SHIFT = 7
 def ranges(parts, images):
     """Smallest and greatest of every activation: norms; for each block query, key, value, heads and hidden units."""
     _, (kept, last_norm, *_) = transformer.forward(parts, images)
-    ends = lambda x: (min(float(x.min()), 0.0), max(float(x.max()), 0.0))
+
+    def ends(x):
+        return min(float(x.min()), 0.0), max(float(x.max()), 0.0)
+
     norms, blocks = [], []
     for n, _, q, k, v, _, o, m, _, h, _ in kept:
         norms += [ends(n), ends(m)]
