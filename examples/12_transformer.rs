@@ -52,7 +52,7 @@ type Half = m![O % 4];
 
 /// Inputs `D` of a token: 8 pixels, then a one at the place that says which row it is; the rest is 0.
 type Images = HbmTensor<bf16, m![1], m![G, I, T, D]>;
-/// `S = 18` sheets of weights. For whom they lie in HBM: for every slice, or for eight that share them.
+/// `S = 18` sheets of weights, as they lie in HBM: one copy for all slices, or a copy for each group of eight.
 type Sheets = HbmTensor<bf16, m![1], m![S, O, D]>;
 type SheetsToShare = HbmTensor<bf16, m![1], m![G, O / 8, D / 16, S, O % 8, D % 16]>;
 /// Ten scores; the other 22 are 0.
