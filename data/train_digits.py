@@ -123,7 +123,7 @@ def read_safetensors(path):
     for name, entry in header.items():
         start, stop = entry["data_offsets"]
         assert start == end, f"{name}: starts at {start}, the previous tensor ends at {end}"
-        stored = {"BF16": "<u2", "I32": "<i4"}[entry["dtype"]]
+        stored = {"BF16": "<u2", "I32": "<i4", "F32": "<f4", "I8": "i1"}[entry["dtype"]]
         tensors[name] = (entry["dtype"], np.frombuffer(data[start:stop], stored).reshape(entry["shape"]))
         end = stop
     assert end == len(data)

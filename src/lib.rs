@@ -50,6 +50,7 @@ mod error;
 pub mod explain;
 pub mod guide;
 pub mod host;
+pub mod kernels;
 pub mod list;
 pub mod mapping;
 pub mod prelude;

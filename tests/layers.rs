@@ -11,7 +11,7 @@ const LAYERS: &[&[&str]] = &[
     &["chip", "clock"],
     &["host", "runtime"],
     &["engine", "explain", "tensor"],
-    &["guide"],
+    &["guide", "kernels"],
 ];
 
 /// Modules that name everything and are named by nothing: the crate's root and its prelude.

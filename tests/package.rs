@@ -63,6 +63,8 @@ fn the_library() {
         "data/README.md",
         "data/digits.safetensors",
         "data/mlp.safetensors",
+        "data/transformer.safetensors",
+        "data/transformer_int8.safetensors",
         "examples/00_hello.rs",
         "examples/01_digits.rs",
         "examples/02_quantized_fetch.rs",
@@ -75,6 +77,8 @@ fn the_library() {
         "examples/07_softmax.rs",
         "examples/08_convolution.rs",
         "examples/09_gather.rs",
+        "examples/12_transformer.rs",
+        "examples/13_quantized.rs",
         "examples/14_matmul_large.rs",
     ];
     check("furiosa-visa-std", ".", &more);

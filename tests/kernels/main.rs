@@ -20,6 +20,7 @@ mod pages_compile;
 mod pages_contraction;
 mod pages_fetch;
 mod pages_fetch_adapter;
+mod parts;
 mod places;
 mod register_files;
 mod rows;

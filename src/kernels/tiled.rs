@@ -1,0 +1,147 @@
+//! A product whose weights do not fit the register file: tiles of them go through its two halves.
+//!
+//! ```text
+//!   DMA    w0 w1 w2 w3 …      HBM to one of two buffers in DM
+//!   sub       w0 w1 w2 w3 …   DM to FirstHalf, SecondHalf, FirstHalf, …
+//!   main         y0 y1 y2 …   tile t is used while the sub context fills the other half with tile t + 1
+//! ```
+
+use super::layout::{Multiplied, StoredFrom, accepted, check_rows};
+use super::linear::{Weights, check_product, load_weights, product};
+use crate::command::TrfAddress;
+use crate::error::{PlanError, refuse};
+use crate::mapping::{M, Pair};
+use crate::runtime::{AUTO, Context};
+use crate::scalar::{ContractionCast, FetchCast};
+use crate::spec;
+use crate::tensor::{DmTensor, HbmTensorView};
+
+const OPERATION: &str = "tiled_product";
+const HALVES: [TrfAddress; 2] = [TrfAddress::FirstHalf, TrfAddress::SecondHalf];
+
+/// Refuses tiles that do not fit half of the register file.
+const fn check_half<D: Multiplied, N: M, K: M>() -> Result<(), PlanError> {
+    let bytes = N::SIZE * K::SIZE * D::ELEMENT_TYPE.bits() / 8;
+    if bytes > spec::TRF_BYTES / 2 {
+        refuse!(
+            "tiles in halves",
+            "{}: a tile of weights {} of {} {} takes {}, but half of the register file of a slice holds {}; help: take \
+             smaller tiles",
+            str(OPERATION),
+            mapping(N::EXPR),
+            count(K::SIZE, "element"),
+            str(D::ELEMENT_TYPE.name()),
+            count(bytes, "byte"),
+            number(spec::TRF_BYTES / 2),
+        );
+    }
+    Ok(())
+}
+
+/// `y[r, n] = Σ x[r, k] · w[n, k]` for weights in HBM, a tile of their rows after the other.
+///
+/// `tiles` are views of the weights, each `m![N, K]` in some layout: `w.view().tiles::<…>()`. Every slice gets all of each
+/// tile, or the part that `Cluster` and `Slice` say. `each` takes the product of a tile, with the number of the tile; the
+/// type of its argument says `N` and the type that is stored. Elements and sums are those of [`product`].
+///
+/// A tile is loaded to DM, to one of two buffers, and from there to one half of the register file, while the product before
+/// it is computed. Two tiles and two products are in DM at a time; their bytes are found by themselves. Where products take
+/// longer than loads, the kernel takes `tiles · Rows · packets · max(2, N / 8)` cycles and the time of the first load; where
+/// they do not, a tile takes the larger of its DMA and of `N · K · bytes / 8` cycles of the sub context.
+///
+/// Refused while compiling: tiles of more than 32 KiB; what [`load_weights`] and [`product`] refuse.
+///
+/// ```
+/// use furiosa_visa_std::kernels::tiled_product;
+/// use furiosa_visa_std::prelude::*;
+/// axes![R = 256, N = 128, K = 64];
+///
+/// #[device(chip = 1)]
+/// fn all(
+///     ctx: &mut Context,
+///     x: &HbmTensor<bf16, m![1], m![R, K]>,
+///     w: &HbmTensor<bf16, m![1], m![N, K]>,
+///     y: &mut HbmTensor<f32, m![1], m![R, N]>,
+/// ) {
+///     let x = x.to_dm::<m![1 # 2], m![R], m![1, K]>(&mut ctx.tdma, AUTO);
+///     let tiles = w.view().tiles::<m![N / 32], 1, m![1 # 4, N % 32, K]>();
+///     tiled_product(ctx, &x, tiles, |ctx, tile, own: &DmTensor<f32, _, _, _, m![1, N % 32]>| {
+///         let y = y.view_mut().tile::<m![N / 32], 1, m![R, 1 # 4, N % 32]>(tile);
+///         own.view().to_hbm_view(&mut ctx.tdma, y);
+///     });
+/// }
+///
+/// # let x: Vec<bf16> = (0..256 * 64).map(|j| bf16::from_f32((j % 5) as f32)).collect();
+/// # let w: Vec<bf16> = (0..128 * 64).map(|j| bf16::from_f32((j % 3) as f32 - 1.0)).collect();
+/// # let y = pollster::block_on(async {
+/// #     let mut ctx = Context::acquire();
+/// #     let x = HostTensor::<bf16, m![R, K]>::from_slice(&x).to_hbm(&mut ctx.pdma, AUTO).await;
+/// #     let w = HostTensor::<bf16, m![N, K]>::from_slice(&w).to_hbm(&mut ctx.pdma, AUTO).await;
+/// #     let mut y = HostTensor::<f32, m![R, N]>::zero().to_hbm(&mut ctx.pdma, AUTO).await;
+/// #     launch(all, (&mut *ctx, &x, &w, &mut y)).await;
+/// #     y.to_host::<m![R, N]>(&mut ctx.pdma).await.to_vec()
+/// # });
+/// // … launched, with small whole numbers: every sum is exact.
+/// for (j, y) in y.iter().enumerate() {
+///     let (r, n) = (j / 128, j % 128);
+///     assert_eq!(*y, (0..64).map(|k| x[64 * r + k].to_f32() * w[64 * n + k].to_f32()).sum());
+/// }
+/// ```
+#[allow(clippy::manual_map)] // A closure would hide the line of the caller.
+#[track_caller]
+#[inline(never)] // The compiler names the line of a call that it did not inline.
+pub fn tiled_product<'w, D, Out, Chip: M, Cluster: M, Slice: M, Rows: M, Tile: M + 'w, N: M, K: M>(
+    ctx: &mut Context,
+    x: &DmTensor<D, Chip, Cluster, Slice, Pair<Rows, K>>,
+    tiles: impl IntoIterator<Item = HbmTensorView<'w, D, Chip, Tile>>,
+    mut each: impl FnMut(&mut Context, usize, &DmTensor<Out, Chip, Cluster, Slice, Pair<Rows, N>>),
+) where
+    D: Multiplied + FetchCast<D> + 'w,
+    Chip: 'w,
+    Out: StoredFrom<<D as ContractionCast>::Output>,
+{
+    const {
+        accepted(&[
+            check_product::<D, Cluster, Slice, N, K>(OPERATION),
+            check_half::<D, N, K>(),
+            check_rows::<Cluster, Slice, Rows, N>(OPERATION),
+        ])
+    };
+    let mut tiles = tiles.into_iter();
+    let mut buffers: [Option<DmTensor<D, Chip, Cluster, Slice, Pair<N, K>>>; 2] = [None, None];
+    let mut results: [Option<DmTensor<Out, Chip, Cluster, Slice, Pair<Rows, N>>>; 2] = [None, None];
+    let mut next = match tiles.next() {
+        Some(tile) => Some(load(ctx, tile, &mut buffers[0], HALVES[0])),
+        None => None,
+    };
+    let mut number = 0;
+    while let Some(weights) = next {
+        let (own, other) = (number % 2, (number + 1) % 2);
+        // The next tile is ordered before the product that runs meanwhile.
+        next = match tiles.next() {
+            Some(tile) => Some(load(ctx, tile, &mut buffers[other], HALVES[other])),
+            None => None,
+        };
+        // The bytes of the product before the last one are free for this one.
+        results[own] = None;
+        let y = product(ctx, x, &weights);
+        each(ctx, number, results[own].insert(y));
+        number += 1;
+    }
+}
+
+/// Brings a tile of weights to a half of the register file, through the bytes of the tile before the last one.
+#[track_caller]
+fn load<D, Chip: M, Cluster: M, Slice: M, Tile: M, N: M, K: M>(
+    ctx: &mut Context,
+    tile: HbmTensorView<'_, D, Chip, Tile>,
+    buffer: &mut Option<DmTensor<D, Chip, Cluster, Slice, Pair<N, K>>>,
+    half: TrfAddress,
+) -> Weights<D, Chip, Cluster, Slice, N, K>
+where
+    D: Multiplied + FetchCast<D>,
+{
+    *buffer = None;
+    let tile = buffer.insert(tile.to_dm(&mut ctx.tdma, AUTO));
+    load_weights(ctx, tile, half)
+}
