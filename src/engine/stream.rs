@@ -261,7 +261,8 @@ impl<const T: Tu, P: Position, D: StreamScalar, Chip: M, Cluster: M, Slice: M, T
 }
 
 impl<const T: Tu> TuContext<T> {
-    /// Starts a stream at a tensor in DM.
+    /// Starts a stream at a tensor in DM: `ctx.main.begin(x.view())`. [`fetch`](StreamTensor::fetch) comes next, and has an
+    /// example. See [fetch](crate::guide::fetch).
     ///
     /// # Panics
     /// Where a kernel drops the stream before it has ended, unless [`SimOptions`](crate::runtime::SimOptions::checks)

@@ -1,4 +1,4 @@
-//! Tight tests: granted in cycle `t`, refused in `t - 1`. Golden rows G65 and G67 to G70 of spec page 70.
+//! Tight tests: granted in cycle `t`, refused in `t - 1`. Banks (guide: clock).
 
 use super::nest::tests::entries;
 use super::*;
@@ -190,7 +190,7 @@ fn footprints_of_the_sub_context() {
     }
 }
 
-/// `max(main, sub)` on disjoint banks, `main + sub` on one bank throughout (spec page 70 §6).
+/// `max(main, sub)` on disjoint banks, `main + sub` on one bank throughout (guide: clock).
 #[test]
 fn bounds_of_two_contexts() {
     for (main, sub) in [(100, 60), (60, 100), (70_000, 50_000)] {
