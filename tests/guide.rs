@@ -174,8 +174,7 @@ fn prose(text: &str) -> String {
 fn citations_of_pages(text: &str) -> Vec<String> {
     let prose = prose(text);
     let forms = pages().into_iter().map(|page| format!("*{page}*"));
-    let phrases =
-        ["vendor's page", "page *", "no page says", "public page", "the manual", "spec page", "(page "];
+    let phrases = ["vendor's page", "Source: page", "no page says", "public page", "the manual", "spec page"];
     let found = forms.chain(phrases.map(str::to_string)).filter(|form| prose.contains(form));
     found.collect()
 }

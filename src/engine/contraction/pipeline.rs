@@ -236,7 +236,19 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
     ///         .accumulate::<m![1], m![N]>(AccumulationKind::Interleaved) // over `K / 32`
     ///         .commit(AUTO)
     /// }
-    /// # let _ = products as fn(_, _, _) -> _;
+    /// # let mut ctx = Context::acquire();
+    /// # let x = HostTensor::<bf16, m![S, K]>::from_slice(&vec![bf16::from_f32(2.0); 256 * 64]);
+    /// # let w = HostTensor::<bf16, m![N, K]>::from_slice(&vec![bf16::from_f32(3.0); 8 * 64]);
+    /// # let x = pollster::block_on(x.to_hbm::<m![1], m![S, K]>(&mut ctx.pdma, AUTO));
+    /// # let w = pollster::block_on(w.to_hbm::<m![1], m![N, K]>(&mut ctx.pdma, AUTO));
+    /// # let x = x.to_dm(&mut ctx.tdma, AUTO);
+    /// # let w = w.to_dm::<m![1 # 2], m![S], m![N, K]>(&mut ctx.tdma, AUTO);
+    /// # let w = ctx.sub.begin(w.view()).fetch::<bf16, m![N], m![K]>().collect::<m![N, K / 16], m![K % 16]>();
+    /// # let w = w.to_trf(TrfAddress::Full);
+    /// # let y = products(&mut ctx, &x, &w).to_hbm::<m![S, N]>(&mut ctx.tdma, AUTO);
+    /// # let y = pollster::block_on(y.to_host::<m![S, N]>(&mut ctx.pdma)).to_vec();
+    /// // Of 2 and 3:
+    /// assert_eq!(y[0], 384.0);
     /// ```
     ///
     /// Refused while compiling: everything that stream adapter and TRF sequencer cannot do.

@@ -383,7 +383,14 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
     ///         .collect::<m![A % 2], m![P]>()
     ///         .commit(AUTO)
     /// }
-    /// # let _ = share as fn(_, _) -> _;
+    /// # let mut ctx = Context::acquire();
+    /// # let x = HostTensor::<i8, m![A, P]>::from_slice(&(0..8192).map(|k| (k / 32 % 100) as i8).collect::<Vec<_>>());
+    /// # let x = pollster::block_on(x.to_hbm::<m![1], m![A, P]>(&mut ctx.pdma, AUTO));
+    /// # let x = x.to_dm(&mut ctx.tdma, AUTO);
+    /// # let y = share(&mut ctx, &x).to_hbm::<m![A / 2, X, A % 2, P]>(&mut ctx.tdma, AUTO);
+    /// # let y = pollster::block_on(y.to_host::<m![A / 2, X, A % 2, P]>(&mut ctx.pdma)).to_vec();
+    /// // Slices 0 and 1, each with the packets of both:
+    /// assert_eq!([0, 32, 64, 96].map(|k| y[k]), [0, 1, 0, 1]);
     /// ```
     ///
     /// Refused while compiling: mappings for which there is no configuration.

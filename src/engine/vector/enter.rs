@@ -232,7 +232,14 @@ fn limited(ctx: &mut Context, x: &X) -> X {
         .vector_final()
         .commit(AUTO)
 }
-# let _ = limited as fn(_, _) -> _;
+# let mut ctx = Context::acquire();
+# let x = HostTensor::<i32, m![S, L]>::from_slice(&[50; 2048]);
+# let x = pollster::block_on(x.to_hbm::<m![1], m![S, L]>(&mut ctx.pdma, AUTO));
+# let x = x.to_dm(&mut ctx.tdma, AUTO);
+# let y = limited(&mut ctx, &x).to_hbm::<m![S, L]>(&mut ctx.tdma, AUTO);
+# let y = pollster::block_on(y.to_host::<m![S, L]>(&mut ctx.pdma)).to_vec();
+// Of 50:
+assert_eq!(y[0], 143);
 ```";
     AccumulationTensor, "[`CollectTensor::vector_init`] has an example.";
 }
@@ -258,7 +265,14 @@ impl<'l, const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packe
     ///         .vector_final()
     ///         .commit(AUTO)
     /// }
-    /// # let _ = folded as fn(_, _) -> _;
+    /// # let mut ctx = Context::acquire();
+    /// # let x = HostTensor::<f32, m![S, L]>::from_slice(&[2.0, -2.0].repeat(1024));
+    /// # let x = pollster::block_on(x.to_hbm::<m![1], m![S, L]>(&mut ctx.pdma, AUTO));
+    /// # let x = x.to_dm(&mut ctx.tdma, AUTO);
+    /// # let y = folded(&mut ctx, &x).to_hbm::<m![S, L]>(&mut ctx.tdma, AUTO);
+    /// # let y = pollster::block_on(y.to_host::<m![S, L]>(&mut ctx.pdma)).to_vec();
+    /// // Of 2 and -2:
+    /// assert_eq!(y[..2], [3.0, 2.0]);
     /// ```
     ///
     /// Refused while compiling: packets of other than 8 elements.

@@ -227,7 +227,14 @@ impl<'l, const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packe
     ///         .vector_final()
     ///         .commit(AUTO)
     /// }
-    /// # let _ = gate as fn(_, _, _) -> _;
+    /// # let mut ctx = Context::acquire();
+    /// # let x = HostTensor::<f32, m![S, W, L]>::from_slice(&[0.0; 4096]);
+    /// # let x = pollster::block_on(x.to_hbm::<m![1], m![S, W, L]>(&mut ctx.pdma, AUTO));
+    /// # let x = x.to_dm(&mut ctx.tdma, AUTO);
+    /// # let y = gate(&mut ctx, &x, &x).to_hbm::<m![S, W, L]>(&mut ctx.tdma, AUTO);
+    /// # let y = pollster::block_on(y.to_host::<m![S, W, L]>(&mut ctx.pdma)).to_vec();
+    /// // Of 0 and 0:
+    /// assert_eq!(y[0], 0.5);
     /// ```
     ///
     /// Refused while compiling: anything else; packets of other than 8 elements.

@@ -377,7 +377,14 @@ fn sums(ctx: &mut Context, x: &X) -> Sums {
         .vector_final()
         .commit(AUTO)
 }
-# let _ = sums as fn(_, _) -> _;
+# let mut ctx = Context::acquire();
+# let x = HostTensor::<f32, m![R, K]>::from_slice(&vec![1.0; 32 * 1024]);
+# let x = pollster::block_on(x.to_hbm::<m![1], m![R, K]>(&mut ctx.pdma, AUTO));
+# let x = x.to_dm(&mut ctx.tdma, AUTO);
+# let y = sums(&mut ctx, &x).to_hbm::<m![R]>(&mut ctx.tdma, AUTO);
+# let y = pollster::block_on(y.to_host::<m![R]>(&mut ctx.pdma)).to_vec();
+// Of 1:
+assert_eq!(y[0], 1024.0);
 ```";
 }
 

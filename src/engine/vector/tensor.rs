@@ -451,7 +451,14 @@ calls! { [] i32, 8, {
     ///         .vector_final()
     ///         .commit(AUTO)
     /// }
-    /// # let _ = roots as fn(_, _) -> _;
+    /// # let mut ctx = Context::acquire();
+    /// # let x = HostTensor::<i32, m![S, L]>::from_slice(&[16; 2048]);
+    /// # let x = pollster::block_on(x.to_hbm::<m![1], m![S, L]>(&mut ctx.pdma, AUTO));
+    /// # let x = x.to_dm(&mut ctx.tdma, AUTO);
+    /// # let y = roots(&mut ctx, &x).to_hbm::<m![S, L]>(&mut ctx.tdma, AUTO);
+    /// # let y = pollster::block_on(y.to_host::<m![S, L]>(&mut ctx.pdma)).to_vec();
+    /// // Of 16:
+    /// assert_eq!(y[0], 4);
     /// ```
     ///
     /// # Panics
@@ -511,7 +518,14 @@ calls! { [D: VeScalar,] D, 8, {
     ///         .vector_final()
     ///         .commit(AUTO)
     /// }
-    /// # let _ = curve as fn(_, _) -> _;
+    /// # let mut ctx = Context::acquire();
+    /// # let x = HostTensor::<f32, m![S, L]>::from_slice(&[0.0; 2048]);
+    /// # let x = pollster::block_on(x.to_hbm::<m![1], m![S, L]>(&mut ctx.pdma, AUTO));
+    /// # let x = x.to_dm(&mut ctx.tdma, AUTO);
+    /// # let y = curve(&mut ctx, &x).to_hbm::<m![S, L]>(&mut ctx.tdma, AUTO);
+    /// # let y = pollster::block_on(y.to_host::<m![S, L]>(&mut ctx.pdma)).to_vec();
+    /// // Of 0:
+    /// assert_eq!(y[0], 0.5);
     /// ```
     ///
     /// Refused while compiling: anything else.
@@ -542,7 +556,14 @@ calls! { [D: VeScalar,] D, 8, {
     ///         .vector_final()
     ///         .commit(AUTO)
     /// }
-    /// # let _ = exponentials as fn(_, _) -> _;
+    /// # let mut ctx = Context::acquire();
+    /// # let x = HostTensor::<f32, m![S, L]>::from_slice(&[0.0; 1024]);
+    /// # let x = pollster::block_on(x.to_hbm::<m![1], m![S, L]>(&mut ctx.pdma, AUTO));
+    /// # let x = x.to_dm(&mut ctx.tdma, AUTO);
+    /// # let y = exponentials(&mut ctx, &x).to_hbm::<m![S, L]>(&mut ctx.tdma, AUTO);
+    /// # let y = pollster::block_on(y.to_host::<m![S, L]>(&mut ctx.pdma)).to_vec();
+    /// // Of 0:
+    /// assert_eq!(y[0], 1.0);
     /// ```
     ///
     /// Refused while compiling: upper lanes that hold elements; another packet than the lower half.
