@@ -318,3 +318,82 @@ fn rules_of_reports_are_in_the_chapter() {
     }
     assert!(rules.len() > 20, "{rules:?}");
 }
+
+/// The calls of kernels, by their names or how these begin.
+const CALLS: &[&str] = &[
+    "begin",
+    "fetch",
+    "pad_value",
+    "switch",
+    "collect",
+    "to_trf",
+    "to_vrf",
+    "align",
+    "contract",
+    "accumulate",
+    "cast",
+    "transpose",
+    "commit",
+    "vector_",
+    "to_hbm",
+    "to_dm",
+    "to_host",
+    "dma_gather",
+    "dma_scatter",
+    "parallel_copy_",
+    "dm_cluster_shuffle",
+    "dm_chip_shuffle",
+    "hbm_chip_shuffle",
+];
+
+/// The public calls in a text, with their documentation. `$name` is a call whose name a macro has.
+fn calls(text: &str) -> Vec<(&str, String)> {
+    let (mut found, mut docs) = (Vec::new(), String::new());
+    for line in text.lines().map(str::trim_start) {
+        if line.starts_with("///") || line.starts_with("#[doc") {
+            docs.push_str(line);
+            docs.push('\n');
+        // `cast` is the method of a trait.
+        } else if let Some(rest) = line
+            .strip_prefix("pub fn ")
+            .or_else(|| line.strip_prefix("fn ").filter(|rest| rest.starts_with("cast<")))
+        {
+            let name = rest.split(['<', '(']).next().unwrap_or(rest);
+            let is_call = name.starts_with('$') || CALLS.iter().any(|call| name.starts_with(call));
+            let docs = std::mem::take(&mut docs);
+            // A copy of a call that is never met, or a part of one, has none.
+            found.extend((is_call && !docs.is_empty()).then_some((name, docs)));
+        } else if !line.starts_with('#') {
+            docs.clear();
+        }
+    }
+    found
+}
+
+/// Whether there is an example, or words that lead to one. Calls that stand for an error of the user have none.
+fn leads_to_an_example(docs: &str) -> bool {
+    let words =
+        ["```", "$example", "$doc", "has an example", "see [`", "as [`", "as in", "The same", "doc(hidden)"];
+    words.iter().any(|words| docs.contains(words))
+}
+
+#[test]
+fn every_call_leads_to_an_example() {
+    let mut files = Vec::new();
+    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/engine"), &mut files);
+    let (mut names, mut without) = (std::collections::BTreeSet::new(), Vec::new());
+    for (path, text) in &files {
+        for (name, docs) in calls(text) {
+            if !leads_to_an_example(&docs) {
+                without.push(format!("{path}: `{name}`\n{docs}"));
+            }
+            names.insert(name);
+        }
+    }
+    assert!(without.is_empty(), "no example, and no words that lead to one:\n{}", without.join("\n"));
+    assert!(names.len() > 50, "{names:?}");
+    let missing: Vec<_> =
+        CALLS.iter().filter(|call| !names.iter().any(|name| name.starts_with(*call))).collect();
+    assert!(missing.is_empty(), "no call is named {missing:?}");
+    assert!(!leads_to_an_example("/// Reads the tensor as a stream."));
+}

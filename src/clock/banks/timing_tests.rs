@@ -293,7 +293,7 @@ fn streaming_fetches_let_dma_through() {
     assert_eq!(report.timeout, None);
 }
 
-/// 63 accesses in a row, that of DMA included, are safe; 64 starve (G69, erratum E15).
+/// 63 accesses in a row, that of DMA included, are safe; 64 starve (G69; the documentation also says "more than 64").
 #[test]
 fn the_64_rule_while_it_runs() {
     let report = |accesses, arrival| {

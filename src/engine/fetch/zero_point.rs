@@ -124,8 +124,8 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, I: AxisName, Ele
     /// Reads two interleaved tensors as a stream of differences: each element, converted to `D2`, minus the zero point of
     /// its tensor.
     ///
-    /// The rules are those of [`fetch_with_zero_point`](Self::fetch_with_zero_point). Its example with two tensors begins
-    /// with [`begin_interleaved`](crate::runtime::TuContext::begin_interleaved) and has `I` in its time.
+    /// The rules are those of [`fetch_with_zero_point`](Self::fetch_with_zero_point).
+    /// [`begin_interleaved`](crate::runtime::TuContext::begin_interleaved) has an example.
     #[track_caller]
     #[inline(never)]
     pub fn fetch_with_zero_points<D2: StreamScalar, Time2: M, Packet2: M>(

@@ -344,7 +344,7 @@ calls! { [] f32, 4, {
         self.vector_fp_div_with_mode(op.op, op.mode, operand)
     }
 
-    /// The division behind the reduce.
+    /// The same as [`vector_fp_div`](Self::vector_fp_div), with the operator and its mode apart.
     ///
     /// # Panics
     /// As [`Self::vector_fp_binary`].
@@ -375,7 +375,7 @@ calls! { [] f32, 4, {
         self.then("vector_fp_unary", VectorStep::Unary { op, ids: ValidBranchIds::ValidAlways })
     }
 
-    /// A function of each element. The mode is there for symmetry: a function has no operand.
+    /// The same as [`vector_fp_unary`](Self::vector_fp_unary). The mode is there for symmetry: a function has no operand.
     ///
     /// # Panics
     /// Where the arithmetic unit is in use; with `UnaryArgMode::Mode1`.
