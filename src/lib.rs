@@ -37,7 +37,7 @@
 //! | commands that the chip is told | [`command`] |
 //! | plans in words: `explain()` | [`explain`] |
 //! | nested loops from mappings, a buffer to try them on | [`sequencer`] |
-//! | mappings as values, their normal form and division; reading them from text | [`mapping`], [`mapping::parse`] |
+//! | mappings as values, their normal form and division; reading them from text | [`mapping`], and `mapping::parse` with the feature `cli` |
 //! | the simulated chip, its checks, orders and faults | [`chip`] |
 //! | cycles, reports, traces, maps of memory | [`clock`] |
 //! | every number of the hardware | [`spec`] |
@@ -49,7 +49,7 @@
 //! at any time: the builder of messages, the words that the compiler says at a wrong stage of a stream, and what generated
 //! code calls.
 //!
-//! A message, a report or a trace that ends in `(guide: fetch)` names the chapter to read: [`guide::fetch`] here,
+//! `(guide: fetch)` in a message or a report, and `guide` in a trace, name the chapter to read: [`guide::fetch`] here,
 //! `visa help fetch` in a terminal.
 //!
 //! # Words
