@@ -17,6 +17,41 @@
 //! The [guide] explains the chip and its kernels chapter by chapter: the [chip](guide::chip), a
 //! [first kernel](guide::first_kernel), [mappings](guide::mappings), and so on in the order of the data.
 //!
+//! # What is for whom
+//!
+//! **For kernels**, all in the [`prelude`]: `use furiosa_visa_std::prelude::*;`.
+//!
+//! | what | where |
+//! |---|---|
+//! | `axes!`, `m!`, `i!`, `#[device]` | the macros; their types are in [`mapping`] |
+//! | [`Context`](runtime::Context), [`launch`](runtime::launch), [`AUTO`](runtime::AUTO) | [`runtime`] |
+//! | tensors on the host, in HBM, DM and register files, with views and tiles | [`host`], [`tensor`] |
+//! | moves: `to_hbm`, `to_dm`, `to_host`, gather, scatter, copies | [`engine::dma`], [`engine::copies`] |
+//! | streams: `begin`, `fetch`, … `commit`, one type per stage | [`engine::stream`], then a module per engine |
+//! | element types | [`scalar`] |
+//!
+//! **For tools**: what a kernel becomes, as plain data. Kernels do without them.
+//!
+//! | what | where |
+//! |---|---|
+//! | commands that the chip is told | [`command`] |
+//! | plans in words: `explain()` | [`explain`] |
+//! | nested loops from mappings, a buffer to try them on | [`sequencer`] |
+//! | mappings as values, their normal form and division; reading them from text | [`mapping`], and `mapping::parse` with the feature `cli` |
+//! | the simulated chip, its checks, orders and faults | [`chip`] |
+//! | cycles, reports, traces, maps of memory | [`clock`] |
+//! | every number of the hardware | [`spec`] |
+//! | register files seen from the host | [`engine::inspect`] |
+//! | lists of fixed capacity in plans, refusals as values | [`list`], [`PlanError`] |
+//! | environment variables | [`runtime::environment`] |
+//!
+//! **Internal**, `#[doc(hidden)]`: public because macros, bounds or the tests of this repository need it, and free to change
+//! at any time: the builder of messages, the words that the compiler says at a wrong stage of a stream, and what generated
+//! code calls.
+//!
+//! `(guide: fetch)` in a message or a report, and `guide` in a trace, name the chapter to read: [`guide::fetch`] here,
+//! `visa help fetch` in a terminal.
+//!
 //! # Words
 //!
 //! | word | meaning |
@@ -59,6 +94,7 @@ pub mod scalar;
 pub mod sequencer;
 pub mod spec;
 pub mod tensor;
+#[doc(hidden)]
 pub mod text;
 
 pub use error::PlanError;

@@ -1,11 +1,33 @@
-//! Every number of the hardware, once, with its source.
+//! Every number of the hardware, once, with its class and the chapter of the [guide](crate::guide) that has it.
 //!
-//! Sources: the vendor's pages *Memory and Stream*, *Sequencer*, *Fetch Engine*, *TRF Sequencer*, *Stream Adapter*
-//! and those of the engines, the memories and the performance of the public documentation of the Virtual ISA. "Documented":
-//! a page states it. "Derived": it follows from what pages state. "Assumed": no page says it; a choice of this model.
+//! "Documented": the vendor's public documentation of the Virtual ISA states it. "Derived": it follows by arithmetic from
+//! what is documented. "Assumed": nothing public says it, so that this model chose, inside of the documented range where
+//! there is one. Each chapter lists its numbers under "Numbers".
+//!
+//! # Where the vendor's pages went
+//!
+//! The documented numbers were read on these pages, which are not part of this library. Everything else in the library
+//! names the chapter.
+//!
+//! | the vendor's page | chapter |
+//! |---|---|
+//! | those of mappings and of element types | [mappings](crate::guide::mappings), [fetch](crate::guide::fetch) |
+//! | *Memory and Stream* | [chip](crate::guide::chip), [memories_and_dma](crate::guide::memories_and_dma) |
+//! | *DMA Engine* | [memories_and_dma](crate::guide::memories_and_dma), [clock](crate::guide::clock) |
+//! | *Sequencer* | [sequencers](crate::guide::sequencers) |
+//! | *Fetch Engine* | [fetch](crate::guide::fetch) |
+//! | *Switch Engine* | [switch](crate::guide::switch) |
+//! | *Stream Adapter* | [contraction](crate::guide::contraction) |
+//! | *TRF Sequencer* | [contraction](crate::guide::contraction) |
+//! | those of collect, contraction and accumulation | [contraction](crate::guide::contraction) |
+//! | *Vector Engine* | [vector](crate::guide::vector) |
+//! | *Cast Engine* | [cast_transpose_commit](crate::guide::cast_transpose_commit) |
+//! | *Transpose Engine* | [cast_transpose_commit](crate::guide::cast_transpose_commit) |
+//! | *Commit Engine* | [cast_transpose_commit](crate::guide::cast_transpose_commit) |
+//! | *Memory Performance* | [clock](crate::guide::clock) |
 
-/// A kind of chip (*Fetch Engine*, type casting). The numbers below are those of RNGD; nothing says that RNGD-S differs in
-/// them.
+/// A kind of chip: they differ in what fetch converts (see [fetch](crate::guide::fetch)). The numbers below are those of
+/// RNGD; nothing says that RNGD-S differs in them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ChipKind {
     /// RNGD.
@@ -36,231 +58,252 @@ impl core::fmt::Display for ChipKind {
     }
 }
 
-/// Clusters per chip (*Memory and Stream*, size constraint).
+/// Clusters per chip. Documented. See [chip](crate::guide::chip).
 pub const CLUSTERS: usize = 2;
-/// Slices per cluster (*Memory and Stream*, size constraint).
+/// Slices per cluster. Documented. See [chip](crate::guide::chip).
 pub const SLICES: usize = 256;
-/// The most chips in a simulated system (*Memory and Stream*: an 8-chip system).
+/// The most chips in a simulated system: the documentation shows 8. Documented. See [chip](crate::guide::chip).
 pub const MAX_CHIPS: usize = 8;
-/// Data memory per slice in bytes (*Memory and Stream*, size constraint).
+/// Data memory per slice in bytes. Documented. See [chip](crate::guide::chip).
 pub const DM_BYTES: usize = 512 * 1024;
-/// High-bandwidth memory per chip in bytes.
+/// High-bandwidth memory per chip in bytes. Documented. See [chip](crate::guide::chip).
 pub const HBM_BYTES: u64 = 48 << 30;
-/// Tensor register file per slice in bytes.
+/// Tensor register file per slice in bytes. Documented. See [chip](crate::guide::chip).
 pub const TRF_BYTES: usize = 64 * 1024;
-/// Bank rows of the TRF (*TRF Sequencer*, memory layout).
+/// Bank rows of the TRF. Documented. See [contraction](crate::guide::contraction).
 pub const TRF_BANK_ROWS: usize = 8;
-/// Bytes per bank row of the TRF: 2 columns of 128 rows of 32 bytes.
+/// Bytes per bank row of the TRF: 2 columns of 128 rows of 32 bytes. Derived. See
+/// [contraction](crate::guide::contraction).
 pub const TRF_BANK_ROW_BYTES: usize = TRF_BYTES / TRF_BANK_ROWS;
-/// Bank columns of the TRF (*TRF Sequencer*, memory layout).
+/// Bank columns of the TRF. Documented. See [contraction](crate::guide::contraction).
 pub const TRF_COLUMNS: usize = 2;
-/// Rows of a TRF bank (*TRF Sequencer*, memory layout).
+/// Rows of a TRF bank. Documented. See [contraction](crate::guide::contraction).
 pub const TRF_BANK_DEPTH: usize = 128;
-/// Bytes of elements in a row of a TRF bank, a line (*TRF Sequencer*, memory layout).
+/// Bytes of elements in a row of a TRF bank, a line. Documented. See [contraction](crate::guide::contraction).
 pub const TRF_LINE_BYTES: usize = 32;
-/// Places of an element, 5 bits each, in a row of a TRF bank (*TRF Sequencer*, memory layout).
+/// Places of an element, 5 bits each, in a row of a TRF bank. Documented. See [contraction](crate::guide::contraction).
 pub const TRF_LINE_SLOTS: usize = 64;
-/// Rows of the TRF that the read cache holds, in both columns (*TRF Sequencer*, TRF cache).
+/// Rows of the TRF that the read cache holds, in both columns. Documented. See
+/// [contraction](crate::guide::contraction).
 pub const TRF_CACHE_ROWS: usize = 4;
-/// Vector register file per slice in bytes (*Memory and Stream*, size table).
+/// Vector register file per slice in bytes. Documented. See [chip](crate::guide::chip).
 pub const VRF_BYTES: usize = 8 * 1024;
-/// Rows that a TRF tensor may have (*TRF Sequencer*, rows).
+/// Rows that a TRF tensor may have. Documented. See [contraction](crate::guide::contraction).
 pub const TRF_ROWS: [usize; 4] = [1, 2, 4, 8];
-/// Bytes that each row multiplies per cycle, `mac_width` (*TRF Sequencer*, read mechanism).
+/// Bytes that each row multiplies per cycle, `mac_width`. Documented. See [chip](crate::guide::chip).
 pub const MAC_BYTES: usize = 64;
-/// Bytes of a flit (*Fetch Engine*, interaction with the Switch Engine).
+/// Bytes of a flit. Documented. See [chip](crate::guide::chip).
 pub const FLIT_BYTES: usize = 32;
-/// Loops of a sequencer (*Sequencer*, configuration failures).
+/// Loops of a sequencer. Documented. See [sequencers](crate::guide::sequencers).
 pub const SEQUENCER_ENTRIES: usize = 8;
-/// Iterations of one sequencer loop (*Sequencer*, configuration failures).
+/// Iterations of one sequencer loop. Documented. See [sequencers](crate::guide::sequencers).
 pub const SEQUENCER_ITERATIONS: usize = 65_536;
-/// What a fetched packet must be a multiple of, in bytes (*Fetch Engine*, interface).
+/// What a fetched packet must be a multiple of, in bytes. Documented. See [fetch](crate::guide::fetch).
 pub const FETCH_ALIGN_BYTES: usize = 8;
-/// Sizes of one main-context fetch in bytes, largest first (*Fetch Engine*, constraints).
+/// Sizes of one main-context fetch in bytes, largest first. Documented. See [fetch](crate::guide::fetch).
 pub const FETCH_SIZES: [usize; 6] = [32, 16, 8, 4, 2, 1];
-/// Sizes of one commit write in bytes.
+/// Sizes of one commit write in bytes. Documented. See [cast_transpose_commit](crate::guide::cast_transpose_commit).
 pub const COMMIT_SIZES: [usize; 4] = [8, 16, 24, 32];
-/// What a commit address must be a multiple of, in bytes.
+/// What a commit address must be a multiple of, in bytes. Documented. See
+/// [cast_transpose_commit](crate::guide::cast_transpose_commit).
 pub const COMMIT_ALIGN_BYTES: usize = 8;
-/// Contiguous bytes of an HBM to DM transfer must be a multiple of this.
+/// Contiguous bytes of an HBM to DM transfer must be a multiple of this. Documented. See
+/// [memories_and_dma](crate::guide::memories_and_dma).
 pub const DMA_HBM_TO_DM_BYTES: usize = 8;
-/// Bytes of the rows that the Transpose Engine makes lanes of, at most (*Transpose Engine*, constraints).
+/// Bytes of the rows that the Transpose Engine makes lanes of, at most. Documented. See
+/// [cast_transpose_commit](crate::guide::cast_transpose_commit).
 pub const TRANSPOSE_ROW_BYTES: usize = 8;
-/// Elements that the Transpose Engine takes of each packet (*Transpose Engine*, constraints).
+/// Elements that the Transpose Engine takes of each packet. Documented. See
+/// [cast_transpose_commit](crate::guide::cast_transpose_commit).
 pub const TRANSPOSE_PACKET_ELEMENTS: usize = 8;
-/// The same for elements of 4 bits.
+/// The same for elements of 4 bits: 16. Documented. See [cast_transpose_commit](crate::guide::cast_transpose_commit).
 pub const TRANSPOSE_PACKET_ELEMENTS_4_BIT: usize = 16;
-/// Columns of a matrix of the Transpose Engine (*Transpose Engine*, constraints).
+/// Columns of a matrix of the Transpose Engine. Documented. See
+/// [cast_transpose_commit](crate::guide::cast_transpose_commit).
 pub const TRANSPOSE_COLUMNS: [usize; 3] = [8, 16, 32];
-/// Columns of each of the two buffers of the Transpose Engine. A wider matrix takes both (*Transpose Engine*, performance).
+/// Columns of each of the two buffers of the Transpose Engine. A wider matrix takes both. Documented. See
+/// [cast_transpose_commit](crate::guide::cast_transpose_commit).
 pub const TRANSPOSE_BUFFER_COLUMNS: usize = 16;
-/// Columns of the accumulator.
+/// Columns of the accumulator. Documented. See [contraction](crate::guide::contraction).
 pub const ACCUMULATOR_COLUMNS: usize = 32;
-/// Cells of 32 bits of the accumulator: 8 rows of 32 columns, four times.
+/// Cells of 32 bits of the accumulator: 8 rows of 32 columns, four times. Documented. See
+/// [contraction](crate::guide::contraction).
 pub const ACCUMULATOR_CELLS: usize = 1024;
-/// Result columns that an interleaved accumulation can hold.
+/// Result columns that an interleaved accumulation can hold. Documented. See [contraction](crate::guide::contraction).
 pub const ACCUMULATOR_INTERLEAVED: usize = 128;
-/// Row sets that a sequential accumulation can hold.
+/// Row sets that a sequential accumulation can hold. Documented. See [contraction](crate::guide::contraction).
 pub const ACCUMULATOR_SEQUENTIAL: usize = 32;
-/// 32-bit lanes of a beat.
+/// 32-bit lanes of a beat. Documented. See [chip](crate::guide::chip).
 pub const BEAT_LANES: usize = 8;
-/// Lanes of the packets of the float cluster (*Vector Engine*, 4-way mode).
+/// Lanes of the packets of the float cluster. Documented. See [vector](crate::guide::vector).
 pub const VECTOR_NARROW_LANES: usize = 4;
-/// Places of the accumulator of an intra-slice reduce (*Vector Engine*, intra-slice reduce).
+/// Places of the accumulator of an intra-slice reduce. Documented. See [vector](crate::guide::vector).
 pub const VECTOR_REDUCE_SLOTS: usize = 8;
-/// Operands of one operator (*Vector Engine*, branches).
+/// Operands of one operator. Documented. See [vector](crate::guide::vector).
 pub const VECTOR_BRANCHES: usize = 5;
-/// Cycles that an arithmetic unit of the Vector Engine delays a stream by (*Vector Engine*, performance).
+/// Cycles that an arithmetic unit of the Vector Engine delays a stream by. Documented. See
+/// [vector](crate::guide::vector).
 pub const VECTOR_ALU_LATENCY_CYCLES: u64 = 1;
-/// Bytes of one fetch of the sub context (*Fetch Engine*, constraints).
+/// Bytes of one fetch of the sub context. Documented. See [fetch](crate::guide::fetch).
 pub const SUB_FETCH_BYTES: usize = 8;
-/// Bytes of one fetch of the sub context that converts `i4` to `i32` (*Fetch Engine*, constraints).
+/// Bytes of one fetch of the sub context that converts `i4` to `i32`. Documented. See [fetch](crate::guide::fetch).
 pub const SUB_FETCH_BYTES_I4_I32: usize = 4;
-/// Cycles that a cast delays a fetched stream by: 1 to 2 (*Fetch Engine*, adapter overhead), taken as 1.
+/// Cycles that a cast delays a fetched stream by. Documented as 1 to 2, taken as 1. See [fetch](crate::guide::fetch).
 pub const FETCH_CAST_LATENCY: usize = 1;
-/// Cycles that a table delays a fetched stream by: not documented, assumed.
+/// Cycles that a table delays a fetched stream by. Assumed. See [fetch](crate::guide::fetch).
 pub const FETCH_TABLE_LATENCY: usize = 1;
-/// The greatest valid count of the fetch adapter's mask, in units of 4 bits (*Fetch Engine*, masking configuration).
+/// The greatest valid count of the fetch adapter's mask, in units of 4 bits. Documented. See
+/// [fetch](crate::guide::fetch).
 pub const FETCH_MASK_NIBBLES: usize = 255;
-/// Sizes of one TRF read in bytes, `reg_read_size`, largest first (*TRF Sequencer*, read mechanism).
+/// Sizes of one TRF read in bytes, `reg_read_size`, largest first. Documented. See
+/// [contraction](crate::guide::contraction).
 pub const REGISTER_READ_SIZES: [usize; 7] = [64, 32, 16, 8, 4, 2, 1];
-/// Bytes of one commit write of the sub context.
+/// Bytes of one commit write of the sub context. Documented. See
+/// [cast_transpose_commit](crate::guide::cast_transpose_commit).
 pub const SUB_COMMIT_BYTES: usize = 8;
 
-// Clock. Latencies that no page states are assumed and used in the detailed profile only.
+// Clock. Latencies that are not documented are assumed and used in the detailed profile only.
 
-/// Core cycles until a read of DM delivers. Assumed.
+/// Core cycles until a read of DM delivers. Assumed. See [clock](crate::guide::clock).
 pub const DM_READ_LATENCY_CYCLES: u64 = 4;
-/// Core cycles that the Cast Engine delays a stream by. Assumed.
+/// Core cycles that the Cast Engine delays a stream by. Assumed. See
+/// [cast_transpose_commit](crate::guide::cast_transpose_commit).
 pub const CAST_LATENCY_CYCLES: u64 = 1;
-/// Core cycles that a packet takes from a router of the Switch Engine to the next one. Assumed.
+/// Core cycles that a packet takes from a router of the Switch Engine to the next one. Assumed. See
+/// [switch](crate::guide::switch).
 pub const SWITCH_HOP_CYCLES: u64 = 1;
-/// Core cycles for which the bitmap of a custom switch is written to the routers. Assumed.
+/// Core cycles for which the bitmap of a custom switch is written to the routers. Assumed. See
+/// [switch](crate::guide::switch).
 pub const SWITCH_BITMAP_CYCLES: u64 = 256;
-/// Core cycles between a command of the Tensor Unit and its first fetch. Assumed.
+/// Core cycles between a command of the Tensor Unit and its first fetch. Assumed. See [clock](crate::guide::clock).
 pub const TENSOR_UNIT_ISSUE_CYCLES: u64 = 20;
-/// DMA engines of a chip, one per PE. Derived.
+/// DMA engines of a chip, one per PE. Derived. See [chip](crate::guide::chip).
 pub const DMA_ENGINES: usize = CLUSTERS * CLUSTER_PES;
 
-// HBM timing
-//
-// Every number says its class: documented (firm on the page that it names), derived (arithmetic from documented numbers)
-// or assumed (a choice of ours, inside of the documented range where there is one).
-// Times are in ticks of 1/3 ns, so that all clocks are whole numbers.
+// HBM timing, in ticks of 1/3 ns, so that all clocks are whole numbers.
 
-/// Ticks of a core cycle of 1 GHz. Derived.
+/// Ticks of a core cycle of 1 GHz. Derived. See [clock](crate::guide::clock).
 pub const CORE_CYCLE_TICKS: u64 = 3;
-/// Ticks of an HBM command cycle of 1.5 GHz: column commands are issued at multiples of it. Derived.
+/// Ticks of an HBM command cycle of 1.5 GHz: column commands are issued at multiples of it. Derived. See
+/// [clock](crate::guide::clock).
 pub const HBM_COMMAND_CYCLE_TICKS: u64 = 2;
-/// Ticks of an HBM controller cycle of 0.75 GHz, in which a channel moves 64 bytes. Derived.
+/// Ticks of an HBM controller cycle of 0.75 GHz, in which a channel moves 64 bytes. Derived. See
+/// [clock](crate::guide::clock).
 pub const HBM_CONTROLLER_CYCLE_TICKS: u64 = 4;
-/// HBM stacks of a chip. Documented.
+/// HBM stacks of a chip. Documented. See [clock](crate::guide::clock).
 pub const HBM_STACKS: usize = 2;
-/// Channels of an HBM stack. Documented.
+/// Channels of an HBM stack. Documented. See [clock](crate::guide::clock).
 pub const HBM_STACK_CHANNELS: usize = 16;
-/// Channels of a chip. Derived.
+/// Channels of a chip. Derived. See [clock](crate::guide::clock).
 pub const HBM_CHANNELS: usize = HBM_STACKS * HBM_STACK_CHANNELS;
-/// Slices of an HBM channel. Documented.
+/// Slices of an HBM channel. Documented. See [clock](crate::guide::clock).
 pub const HBM_SLICES: usize = 3;
-/// Bank groups of an HBM slice. Documented.
+/// Bank groups of an HBM slice. Documented. See [clock](crate::guide::clock).
 pub const HBM_BANK_GROUPS: usize = 4;
-/// Banks of an HBM bank group. Documented.
+/// Banks of an HBM bank group. Documented. See [clock](crate::guide::clock).
 pub const HBM_BANKS: usize = 4;
-/// Rows of an HBM bank. Documented.
+/// Rows of an HBM bank. Documented. See [clock](crate::guide::clock).
 pub const HBM_ROWS: usize = 16_384;
-/// Bytes of an HBM row. Documented.
+/// Bytes of an HBM row. Documented. See [clock](crate::guide::clock).
 pub const HBM_ROW_BYTES: usize = 2048;
-/// Bytes that HBM moves as a whole. Documented.
+/// Bytes that HBM moves as a whole. Documented. See [memories_and_dma](crate::guide::memories_and_dma).
 pub const HBM_UNIT_BYTES: usize = 256;
-/// Bytes of one HBM column command. Documented.
+/// Bytes of one HBM column command. Documented. See [clock](crate::guide::clock).
 pub const HBM_COMMAND_BYTES: usize = 64;
-/// Column commands of a unit of 256 bytes. Derived.
+/// Column commands of a unit of 256 bytes. Derived. See [clock](crate::guide::clock).
 pub const HBM_UNIT_COMMANDS: usize = HBM_UNIT_BYTES / HBM_COMMAND_BYTES;
-/// Ticks for which a unit of 256 bytes holds its channel. Derived: 16/3 core cycles.
+/// Ticks for which a unit of 256 bytes holds its channel: 16/3 core cycles. Derived. See [clock](crate::guide::clock).
 pub const HBM_UNIT_TICKS: u64 = HBM_UNIT_COMMANDS as u64 * HBM_CONTROLLER_CYCLE_TICKS;
-/// Units of 256 bytes that wait in the queue of a channel. Documented as 64 entries, taken as units.
+/// Units of 256 bytes that wait in the queue of a channel. Documented as 64 entries, taken as units. See
+/// [clock](crate::guide::clock).
 pub const HBM_QUEUE_UNITS: usize = 64;
-/// tCCD in ticks from one command to the next in another bank group of the same slice. Documented: 2 command cycles.
+/// tCCD in ticks from one command to the next in another bank group of the same slice: 2 command cycles. Documented.
+/// See [clock](crate::guide::clock).
 pub const HBM_TCCD_OTHER_GROUP_TICKS: u64 = 2 * HBM_COMMAND_CYCLE_TICKS;
-/// tCCD in ticks from one command to the next in another slice. Documented: 3 command cycles.
+/// tCCD in ticks from one command to the next in another slice: 3 command cycles. Documented. See
+/// [clock](crate::guide::clock).
 pub const HBM_TCCD_OTHER_SLICE_TICKS: u64 = 3 * HBM_COMMAND_CYCLE_TICKS;
-/// tCCD in ticks from one command to the next in the same bank group. Documented: 4 command cycles.
+/// tCCD in ticks from one command to the next in the same bank group: 4 command cycles. Documented. See
+/// [clock](crate::guide::clock).
 pub const HBM_TCCD_SAME_GROUP_TICKS: u64 = 4 * HBM_COMMAND_CYCLE_TICKS;
-/// Ticks in which a closed bank opens a row: 20 ns. Assumed.
+/// Ticks in which a closed bank opens a row: 20 ns. Assumed. See [clock](crate::guide::clock).
 pub const HBM_ACTIVATION_TICKS: u64 = 60;
 /// Ticks in which a bank closes its row and opens another: 44 ns. Assumed inside of the documented 40 to 50 ns: the
-/// value with which conflicts in one bank and in four come to what simulators of HBM3 find.
+/// value with which conflicts in one bank and in four come to what simulators of HBM3 find. See
+/// [clock](crate::guide::clock).
 pub const HBM_ROW_SWITCH_TICKS: u64 = 132;
 /// Ticks of a request that switches a row, in the estimate: 40 ns. Assumed inside of the documented 40 to 50 ns: the
-/// worked examples are computed with it.
+/// worked examples are computed with it. See [clock](crate::guide::clock).
 pub const HBM_ESTIMATE_ROW_SWITCH_TICKS: u64 = 120;
 /// How many times longer than a whole unit a write of a part of it takes, which reads, changes and writes the unit.
-/// Documented as about 50.
+/// Documented as about 50. See [clock](crate::guide::clock).
 pub const HBM_PARTIAL_WRITE_UNITS: u64 = 50;
-/// Ticks for which a write of a part of a unit holds its channel. Derived: 267 core cycles.
+/// Ticks for which a write of a part of a unit holds its channel: 267 core cycles. Derived. See
+/// [clock](crate::guide::clock).
 pub const HBM_PARTIAL_WRITE_TICKS: u64 = HBM_PARTIAL_WRITE_UNITS * HBM_UNIT_TICKS;
 
-// DMA
-//
-// Class of a number: *documented* is said by the pages, *derived* follows from what they say, *assumed* is decided by the
-// specification where they are silent.
+// DMA.
 
-/// Slices of a Data Memory Network, which share one data path. Documented.
+/// Slices of a Data Memory Network, which share one data path. Documented. See [chip](crate::guide::chip).
 pub const DMN_SLICES: usize = 32;
-/// Slices of a PE: two Data Memory Networks with one DMA engine. Derived.
+/// Slices of a PE: two Data Memory Networks with one DMA engine. Derived. See [chip](crate::guide::chip).
 pub const PE_SLICES: usize = 2 * DMN_SLICES;
-/// PEs of a cluster, and so DMA engines. Derived.
+/// PEs of a cluster, and so DMA engines. Derived. See [chip](crate::guide::chip).
 pub const CLUSTER_PES: usize = SLICES / PE_SLICES;
 /// Bytes between the slices of a cluster in the window through which DMA commands see DM: `slice_stride`. Documented.
+/// See [memories_and_dma](crate::guide::memories_and_dma).
 pub const DMA_SLICE_STRIDE: u64 = 4 << 20;
-/// Bytes between the Data Memory Networks of a cluster in that window: `DMN_stride`. Derived.
+/// Bytes between the Data Memory Networks of a cluster in that window: `DMN_stride`. Derived. See
+/// [memories_and_dma](crate::guide::memories_and_dma).
 pub const DMA_DMN_STRIDE: u64 = DMN_SLICES as u64 * DMA_SLICE_STRIDE;
-/// Entries of a DMA command, the packet among them. Documented.
+/// Entries of a DMA command, the packet among them. Documented. See [memories_and_dma](crate::guide::memories_and_dma).
 pub const DMA_ENTRIES: usize = SEQUENCER_ENTRIES;
-/// The longest packet of a DMA command in bytes: 256 AXI beats of 16 bytes. Documented.
+/// The longest packet of a DMA command in bytes: 256 AXI beats of 16 bytes. Documented. See
+/// [memories_and_dma](crate::guide::memories_and_dma).
 pub const DMA_PACKET_BYTES: usize = 4096;
-/// The longest request of a DMA engine in bytes. Documented.
+/// The longest request of a DMA engine in bytes. Documented. See [memories_and_dma](crate::guide::memories_and_dma).
 pub const DMA_REQUEST_BYTES: usize = 256;
-/// DM is written in units of this many bytes. Documented.
+/// DM is written in units of this many bytes. Documented. See [memories_and_dma](crate::guide::memories_and_dma).
 pub const DMA_DM_WRITE_BYTES: usize = 8;
-/// How often a request that writes part of such a unit occupies DM: read, change, write. Documented.
+/// How often a request that writes a part of a unit of 8 bytes occupies DM: read, change, write. Documented. See
+/// [clock](crate::guide::clock).
 pub const DMA_DM_PARTIAL_WRITE: usize = 3;
-/// Cycles that a DMA command takes to start. Documented.
+/// Cycles that a DMA command takes to start. Documented. See [clock](crate::guide::clock).
 pub const DMA_STARTUP_CYCLES: u64 = 500;
-/// Bytes per cycle of the data path of a Data Memory Network. Documented for whole units of 128 bytes;
-/// that a shorter request takes a whole cycle is assumed.
+/// Bytes per cycle of the data path of a Data Memory Network. Documented for whole units of 128 bytes; that a shorter
+/// request takes a whole cycle is assumed. See [clock](crate::guide::clock).
 pub const DMN_BYTES_PER_CYCLE: usize = 128;
-/// Bytes per cycle of the SPM of a Data Memory Network: 128 per network or per cluster, the pages differ.
-/// Assumed.
+/// Bytes per cycle of the SPM of a Data Memory Network. Assumed: the documentation has 128 per network and 128 per
+/// cluster. See [clock](crate::guide::clock).
 pub const SPM_BYTES_PER_CYCLE: usize = 128;
-/// Bytes of the SPM of a Data Memory Network. Assumed.
+/// Bytes of the SPM of a Data Memory Network. Assumed. See [clock](crate::guide::clock).
 pub const SPM_BYTES: u64 = 1 << 20;
-/// Bytes per cycle over PCIe, in each direction. Documented.
+/// Bytes per cycle over PCIe, in each direction. Documented. See [clock](crate::guide::clock).
 pub const PCIE_BYTES_PER_CYCLE: u64 = 30;
-/// Cycles that a transfer over PCIe takes to start. Assumed.
+/// Cycles that a transfer over PCIe takes to start. Assumed. See [clock](crate::guide::clock).
 pub const PCIE_STARTUP_CYCLES: u64 = 500;
 
-// Data memory timing. Each number says its class: documented, derived or assumed.
+// Data memory timing.
 
-/// Banks of the data memory of a slice (documented).
+/// Banks of the data memory of a slice. Documented. See [chip](crate::guide::chip).
 pub const DM_BANKS: usize = 16;
-/// Bytes of one access to a bank, and of a word of it (documented).
+/// Bytes of one access to a bank, and of a word of it. Documented. See [chip](crate::guide::chip).
 pub const DM_BANK_WORD_BYTES: usize = 8;
-/// Rows of a bank (documented).
+/// Rows of a bank. Documented. See [chip](crate::guide::chip).
 pub const DM_BANK_ROWS: usize = 4096;
-/// Bytes after which the banks repeat (derived: 16 banks of 8 bytes).
+/// Bytes after which the banks repeat: 16 banks of 8 bytes. Derived. See [chip](crate::guide::chip).
 pub const DM_ROW_BYTES: usize = DM_BANKS * DM_BANK_WORD_BYTES;
-/// Bytes of one access in dual-channel mode, the widest that there is (documented).
+/// Bytes of one access in dual-channel mode, the widest that there is. Documented. See [fetch](crate::guide::fetch).
 pub const DUAL_CHANNEL_ACCESS_BYTES: usize = 64;
-/// DMNs that a DMA engine serves: those of its PE (documented).
+/// DMNs that a DMA engine serves: those of its PE. Documented. See [clock](crate::guide::clock).
 pub const DMA_ENGINE_DMNS: usize = 2;
-/// Requests of a DMA engine per cycle (documented).
+/// Requests of a DMA engine per cycle. Documented. See [clock](crate::guide::clock).
 pub const DMA_REQUESTS_PER_CYCLE: usize = 1;
-/// DMA requests that wait in a slice (documented).
+/// DMA requests that wait in a slice. Documented. See [clock](crate::guide::clock).
 pub const SLICE_DMA_QUEUE_REQUESTS: usize = 2;
-/// Cycles that a DMA request may stay unanswered (documented).
+/// Cycles that a DMA request may stay unanswered. Documented. See [clock](crate::guide::clock).
 pub const NOC_TIMEOUT_CYCLES: u64 = 4096;
-/// Consecutive accesses to one bank that are safe beside DMA (derived: the greatest `N` with
-/// `(256 / 128) * N * 32 < 4096`; it fails at 64).
+/// Consecutive accesses to one bank that are safe beside DMA. Derived: the greatest `N` with `(256 / 128) * N * 32 <
+/// 4096`; it fails at 64. See [clock](crate::guide::clock).
 pub const DM_BANK_RUN_ACCESSES: u64 =
     (NOC_TIMEOUT_CYCLES - 1) / (DMA_REQUEST_BYTES / DMN_BYTES_PER_CYCLE * DMN_SLICES) as u64;

@@ -125,3 +125,275 @@ fn quotes_are_found() {
     let text = "\n# Common mistakes\n\n* `a: b …\n  c`: d\n* `e f`\n* *g* `h i j`\n* `` k: `l` m ``: n\n\n# Where\n* `o p q`\n";
     assert_eq!(quotes(text), ["a: b … c", "k: `l` m"]);
 }
+
+/// The files below a folder that hold text of the library.
+fn sources(folder: &Path, found: &mut Vec<(String, String)>) {
+    for entry in folder.read_dir().expect("the folder can be read") {
+        let path = entry.expect("it can be read").path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs" || extension == "md") {
+            found.push((path.display().to_string(), std::fs::read_to_string(&path).expect("it is text")));
+        }
+    }
+}
+
+/// The library, its macros and its grammar. Where the vendor's pages went is left out: that table alone names them.
+fn library() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    ["src", "macros", "grammar"].iter().for_each(|folder| sources(&root.join(folder), &mut found));
+    for (path, text) in &mut found {
+        if path.ends_with("spec.rs") {
+            text.replace_range(text.find(PAGES).expect("the table")..text.find("/// ").expect("an item"), "");
+        }
+    }
+    assert!(found.len() > 200, "only {} files were found", found.len());
+    found
+}
+
+/// The title of the table of pages in `spec.rs`.
+const PAGES: &str = "# Where the vendor's pages went";
+
+const SPEC: &str = include_str!("../src/spec.rs");
+
+/// The pages that the table of `spec.rs` names, in the form in which they would be cited: `*Fetch Engine*`.
+fn pages() -> Vec<&'static str> {
+    let (_, table) = SPEC.split_once(PAGES).expect("the table");
+    let rows = table.lines().take_while(|line| !line.starts_with("/// "));
+    rows.filter_map(|row| row.strip_prefix("//! | *")?.split_once("* |").map(|(page, _)| page)).collect()
+}
+
+/// Text with one space between words, without the marks of comments: a citation may go over the end of a line.
+fn prose(text: &str) -> String {
+    let inside = |line| str::trim_start(line).trim_start_matches(['/', '!']);
+    words(text.lines().map(inside))
+}
+
+/// Citations of what is not part of the library.
+fn citations_of_pages(text: &str) -> Vec<String> {
+    let prose = prose(text);
+    let forms = pages().into_iter().map(|page| format!("*{page}*"));
+    let phrases = ["vendor's page", "Source: page", "no page says", "public page", "the manual", "spec page"];
+    let found = forms.chain(phrases.map(str::to_string)).filter(|form| prose.contains(form));
+    found.collect()
+}
+
+/// The chapters that a text names: links of the documentation, `(guide: fetch)` of messages, `visa help fetch`.
+fn named_chapters(text: &str) -> Vec<String> {
+    let prose = prose(text);
+    let names = ["(crate::guide::", "furiosa_visa_std::guide::", "(guide: ", "; guide: ", "visa help "]
+        .into_iter()
+        .flat_map(|before| {
+            let name = |rest: &str| {
+                rest.split(|c: char| !c.is_ascii_lowercase() && c != '_').next().unwrap_or("").to_string()
+            };
+            prose.split(before).skip(1).map(name).collect::<Vec<_>>()
+        });
+    names.filter(|name| !name.is_empty()).collect()
+}
+
+#[test]
+fn citations_name_chapters() {
+    assert!(pages().contains(&"Fetch Engine") && pages().contains(&"TRF Sequencer"), "{:?}", pages());
+    let mut count = 0;
+    for (path, text) in library() {
+        let wrong = citations_of_pages(&text);
+        assert!(wrong.is_empty(), "{path} cites what is not shipped, not a chapter of the guide: {wrong:?}");
+        for name in named_chapters(&text) {
+            // Topics of the tool itself, and what a test of it misspells on purpose, are in the folder of the tool.
+            let is_chapter = CHAPTERS.iter().any(|chapter| chapter.name == name);
+            assert!(is_chapter || path.contains("/src/bin/"), "{path}: `{name}` is no chapter of the guide");
+            count += 1;
+        }
+    }
+    assert!(count > 300, "{count} names of chapters");
+}
+
+#[test]
+fn citations_are_found() {
+    let text = "//! a (the *Fetch\n    //! Engine*, constraints)\n/// of the vendor's\n/// page";
+    assert_eq!(citations_of_pages(text), ["*Fetch Engine*", "vendor's page"]);
+    assert!(citations_of_pages("the Fetch Engine, a sequencer, pages of HBM").is_empty());
+    let text =
+        "see [a](crate::guide::fetch), \"b (guide:\n/// vector)\", `visa help clock`, `visa help TOPIC`";
+    assert_eq!(named_chapters(text), ["fetch", "vector", "clock"]);
+}
+
+/// Numbers of `spec` as a table has them.
+macro_rules! numbers {
+    ($($name:ident)*) => { &[$((stringify!($name), furiosa_visa_std::spec::$name.text())),*] };
+}
+
+trait Number {
+    fn text(&self) -> String;
+}
+
+impl<T: std::fmt::Debug> Number for T {
+    fn text(&self) -> String {
+        format!("{self:?}")
+    }
+}
+
+/// Each number has a class and a chapter, which lists it with its value.
+#[test]
+fn every_number_is_in_its_chapter() {
+    let values: &[(&str, String)] = numbers! {
+        CLUSTERS SLICES MAX_CHIPS DM_BYTES HBM_BYTES TRF_BYTES TRF_BANK_ROWS TRF_BANK_ROW_BYTES
+        TRF_COLUMNS TRF_BANK_DEPTH TRF_LINE_BYTES TRF_LINE_SLOTS TRF_CACHE_ROWS VRF_BYTES TRF_ROWS
+        MAC_BYTES FLIT_BYTES SEQUENCER_ENTRIES SEQUENCER_ITERATIONS FETCH_ALIGN_BYTES FETCH_SIZES
+        COMMIT_SIZES COMMIT_ALIGN_BYTES DMA_HBM_TO_DM_BYTES TRANSPOSE_ROW_BYTES
+        TRANSPOSE_PACKET_ELEMENTS TRANSPOSE_PACKET_ELEMENTS_4_BIT TRANSPOSE_COLUMNS
+        TRANSPOSE_BUFFER_COLUMNS ACCUMULATOR_COLUMNS ACCUMULATOR_CELLS ACCUMULATOR_INTERLEAVED
+        ACCUMULATOR_SEQUENTIAL BEAT_LANES VECTOR_NARROW_LANES VECTOR_REDUCE_SLOTS VECTOR_BRANCHES
+        VECTOR_ALU_LATENCY_CYCLES SUB_FETCH_BYTES SUB_FETCH_BYTES_I4_I32 FETCH_CAST_LATENCY
+        FETCH_TABLE_LATENCY FETCH_MASK_NIBBLES REGISTER_READ_SIZES SUB_COMMIT_BYTES
+        DM_READ_LATENCY_CYCLES CAST_LATENCY_CYCLES SWITCH_HOP_CYCLES SWITCH_BITMAP_CYCLES
+        TENSOR_UNIT_ISSUE_CYCLES DMA_ENGINES CORE_CYCLE_TICKS HBM_COMMAND_CYCLE_TICKS
+        HBM_CONTROLLER_CYCLE_TICKS HBM_STACKS HBM_STACK_CHANNELS HBM_CHANNELS HBM_SLICES
+        HBM_BANK_GROUPS HBM_BANKS HBM_ROWS HBM_ROW_BYTES HBM_UNIT_BYTES HBM_COMMAND_BYTES
+        HBM_UNIT_COMMANDS HBM_UNIT_TICKS HBM_QUEUE_UNITS HBM_TCCD_OTHER_GROUP_TICKS
+        HBM_TCCD_OTHER_SLICE_TICKS HBM_TCCD_SAME_GROUP_TICKS HBM_ACTIVATION_TICKS
+        HBM_ROW_SWITCH_TICKS HBM_ESTIMATE_ROW_SWITCH_TICKS HBM_PARTIAL_WRITE_UNITS
+        HBM_PARTIAL_WRITE_TICKS DMN_SLICES PE_SLICES CLUSTER_PES DMA_SLICE_STRIDE DMA_DMN_STRIDE
+        DMA_ENTRIES DMA_PACKET_BYTES DMA_REQUEST_BYTES DMA_DM_WRITE_BYTES DMA_DM_PARTIAL_WRITE
+        DMA_STARTUP_CYCLES DMN_BYTES_PER_CYCLE SPM_BYTES_PER_CYCLE SPM_BYTES PCIE_BYTES_PER_CYCLE
+        PCIE_STARTUP_CYCLES DM_BANKS DM_BANK_WORD_BYTES DM_BANK_ROWS DM_ROW_BYTES
+        DUAL_CHANNEL_ACCESS_BYTES DMA_ENGINE_DMNS DMA_REQUESTS_PER_CYCLE SLICE_DMA_QUEUE_REQUESTS
+        NOC_TIMEOUT_CYCLES DM_BANK_RUN_ACCESSES
+    };
+    let mut count = 0;
+    let mut docs = String::new();
+    for line in SPEC.lines() {
+        if let Some(line) = line.strip_prefix("/// ") {
+            docs.push_str(line);
+            docs.push(' ');
+            continue;
+        }
+        let docs = std::mem::take(&mut docs);
+        let Some((name, _)) = line.strip_prefix("pub const ").and_then(|rest| rest.split_once(':')) else {
+            continue;
+        };
+        let chapters = named_chapters(&docs);
+        let [chapter] = &chapters[..] else { panic!("{name}: one chapter, not {chapters:?}") };
+        let chapter = CHAPTERS.iter().find(|own| own.name == chapter).expect("it is a chapter");
+        let class = ["Documented", "Derived", "Assumed"]
+            .into_iter()
+            .find(|class| docs.contains(&format!(". {class}")));
+        let class = class.unwrap_or_else(|| panic!("{name}: no class")).to_lowercase();
+        let (_, value) = values
+            .iter()
+            .find(|(own, _)| *own == name)
+            .unwrap_or_else(|| panic!("{name} is not listed here"));
+        let row = format!("| `{name}` | {value} | {class} |");
+        assert!(chapter.text.contains(&row), "the chapter {} lacks the row\n{row}", chapter.name);
+        count += 1;
+    }
+    assert_eq!(count, values.len());
+    // Nothing else calls itself a number of the hardware.
+    let rows = |text: &str| {
+        text.split_once("\n# Numbers\n").map_or(0, |(_, rest)| {
+            rest.lines()
+                .skip_while(|line| !line.starts_with("| `"))
+                .take_while(|line| line.starts_with("| `"))
+                .count()
+        })
+    };
+    assert_eq!(CHAPTERS.iter().map(|chapter| rows(chapter.text)).sum::<usize>(), count);
+}
+
+/// The rules behind the numbers of a report are explained in the chapter that it names.
+#[test]
+fn rules_of_reports_are_in_the_chapter() {
+    let report = include_str!("golden/timeline.txt");
+    let mut rules = Vec::new();
+    let mut lines = report.lines();
+    while lines.any(|line| line.starts_with("where the numbers come from")) {
+        let own = lines.by_ref().take_while(|line| line.starts_with("  "));
+        rules.extend(own.filter_map(|line| line.split_once(": ").map(|(_, rule)| rule)));
+    }
+    let clock = CHAPTERS.iter().find(|chapter| chapter.name == "clock").expect("a chapter");
+    for rule in &rules {
+        assert!(clock.text.contains(&format!("`{rule}`")), "the chapter has no `{rule}`");
+    }
+    assert!(rules.len() > 20, "{rules:?}");
+}
+
+/// The calls of kernels, by their names or how these begin.
+const CALLS: &[&str] = &[
+    "begin",
+    "fetch",
+    "pad_value",
+    "switch",
+    "collect",
+    "to_trf",
+    "to_vrf",
+    "align",
+    "contract",
+    "accumulate",
+    "cast",
+    "transpose",
+    "commit",
+    "vector_",
+    "to_hbm",
+    "to_dm",
+    "to_host",
+    "dma_gather",
+    "dma_scatter",
+    "parallel_copy_",
+    "dm_cluster_shuffle",
+    "dm_chip_shuffle",
+    "hbm_chip_shuffle",
+];
+
+/// The public calls in a text, with their documentation. `$name` is a call whose name a macro has.
+fn calls(text: &str) -> Vec<(&str, String)> {
+    let (mut found, mut docs) = (Vec::new(), String::new());
+    for line in text.lines().map(str::trim_start) {
+        if line.starts_with("///") || line.starts_with("#[doc") {
+            docs.push_str(line);
+            docs.push('\n');
+        // `cast` is the method of a trait.
+        } else if let Some(rest) = line
+            .strip_prefix("pub fn ")
+            .or_else(|| line.strip_prefix("fn ").filter(|rest| rest.starts_with("cast<")))
+        {
+            let name = rest.split(['<', '(']).next().unwrap_or(rest);
+            let is_call = name.starts_with('$') || CALLS.iter().any(|call| name.starts_with(call));
+            let docs = std::mem::take(&mut docs);
+            // A copy of a call that is never met, or a part of one, has none.
+            found.extend((is_call && !docs.is_empty()).then_some((name, docs)));
+        } else if !line.starts_with('#') {
+            docs.clear();
+        }
+    }
+    found
+}
+
+/// Whether there is an example, or words that lead to one. Calls that stand for an error of the user have none.
+fn leads_to_an_example(docs: &str) -> bool {
+    let words =
+        ["```", "$example", "$doc", "has an example", "see [`", "as [`", "as in", "The same", "doc(hidden)"];
+    words.iter().any(|words| docs.contains(words))
+}
+
+#[test]
+fn every_call_leads_to_an_example() {
+    let mut files = Vec::new();
+    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/engine"), &mut files);
+    let (mut names, mut without) = (std::collections::BTreeSet::new(), Vec::new());
+    for (path, text) in &files {
+        for (name, docs) in calls(text) {
+            if !leads_to_an_example(&docs) {
+                without.push(format!("{path}: `{name}`\n{docs}"));
+            }
+            names.insert(name);
+        }
+    }
+    assert!(without.is_empty(), "no example, and no words that lead to one:\n{}", without.join("\n"));
+    assert!(names.len() > 50, "{names:?}");
+    let missing: Vec<_> =
+        CALLS.iter().filter(|call| !names.iter().any(|name| name.starts_with(*call))).collect();
+    assert!(missing.is_empty(), "no call is named {missing:?}");
+    assert!(!leads_to_an_example("/// Reads the tensor as a stream."));
+}

@@ -5,7 +5,7 @@ use core::fmt;
 /// How well a cost is known. Every number that a report shows carries one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CostClass {
-    /// Stated by the public pages.
+    /// Stated by the vendor's public documentation. The [guide](crate::guide::clock) has it.
     Documented,
     /// Follows by arithmetic from what is stated.
     Derived,
@@ -51,7 +51,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// A cost that a public page states.
+    /// A cost that is documented.
     pub const fn documented(cycles: u64, source: &'static str) -> Self {
         Self { cycles, class: CostClass::Documented, source }
     }
@@ -65,7 +65,7 @@ impl Cost {
 /// Which model of time is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Profile {
-    /// Closed formulas of the public pages only. What they do not state costs nothing, and operations that run at the
+    /// Closed documented formulas only. What they do not state costs nothing, and operations that run at the
     /// same time do not slow each other down.
     Book,
     /// Banks of DM, paths to them and channels of HBM as they are used, with assumed latencies where nothing is stated.

@@ -7,7 +7,7 @@
 //!
 //! A row is moved as a transfer of its own would be, by the engine of the PE that holds it in DM. Rows are not joined,
 //! neighbours or not. Where a row takes several commands (4099 bytes are 4096 and 3), so do all of them, with a start for
-//! each: the loops of a command are the same for all of its rows. Chosen: the pages give no cost of reading the index; each
+//! each: the loops of a command are the same for all of its rows. Chosen: no cost of reading the index is documented; each
 //! command reads its part of it, 256 bytes per cycle, beside the rows.
 
 use super::dma::{

@@ -282,7 +282,7 @@ impl Report {
     }
 
     fn write_costs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "\nwhere the numbers come from (D documented, d derived, a assumed)")?;
+        writeln!(f, "\nwhere the numbers come from (D documented, d derived, a assumed; guide: clock)")?;
         for (class, name, source) in &self.totals.sources {
             writeln!(f, "  {} {name}: {source}", class.letter())?;
         }

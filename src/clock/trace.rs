@@ -205,7 +205,7 @@ impl<W: Write + Send> TraceWriter<W> {
                     begin += stage.latency.cycles;
                     let cycles = stage.occupancy.cycles.min(record.end.saturating_sub(begin));
                     let args = json!({"op": record.number, "cycles": cycles, "rule": stage.occupancy.source,
-                        "class": stage.occupancy.class.to_string()});
+                        "class": stage.occupancy.class.to_string(), "guide": "clock"});
                     self.slice(chip, track(engine), record.operation, begin, cycles, args);
                 }
             }

@@ -8,12 +8,14 @@
 //!              bank column 0    bank column 1   ◀── StoTRF, one line of 32 bytes at a time
 //! ```
 //!
-//! | fact | source |
+//! What is known of it (see [contraction](crate::guide::contraction), "The register file"):
+//!
+//! | fact | class |
 //! |---|---|
-//! | direct-mapped, 4 rows x 2 columns of 32 bytes for each of 8 rows, 2048 bytes | the vendor's page *TRF Sequencer*, TRF cache |
-//! | a read of at most 32 bytes uses one column, one of 64 bytes both | the same page |
-//! | read and write on one column in one cycle: the read wins, the write waits | the same page |
-//! | one read per cycle, which never waits; a hit leaves the bank free | the same page |
+//! | direct-mapped, 4 rows x 2 columns of 32 bytes for each of 8 rows, 2048 bytes | documented |
+//! | a read of at most 32 bytes uses one column, one of 64 bytes both | documented |
+//! | read and write on one column in one cycle: the read wins, the write waits | documented |
+//! | one read per cycle, which never waits; a hit leaves the bank free | documented |
 //! | entry = (row mod 4, column), the rest is the tag | assumed |
 //! | the cache is empty at first, and a store to other lines leaves it alone | assumed |
 //! | a line that waits holds back the lines behind it | assumed |

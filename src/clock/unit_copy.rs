@@ -101,7 +101,7 @@ pub fn parallel_copy_time(copy: &UnitCopy, profile: Profile) -> TensorUnitTime {
         let most = copy.moves.iter().map(inside).max().unwrap_or(0);
         most.saturating_mul(bits).div_ceil(8 * access as u64)
     };
-    // The pages give the widths of fetch and commit; what another order of the bytes costs is a choice.
+    // The widths of fetch and commit are documented; what another order of the bytes costs is a choice.
     let (class, source) = if access == spec::SUB_FETCH_BYTES && !changes_layout(copy) {
         (CostClass::Derived, "bytes per slice / 8")
     } else {

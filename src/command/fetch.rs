@@ -10,7 +10,8 @@ use crate::spec;
 use core::fmt;
 use core::ops::Range;
 
-/// Per-index valid counts that the mask of the fetch adapter holds (the vendor's page *Fetch Engine*, padding case 3).
+/// Per-index valid counts that the mask of the fetch adapter holds, in the third case of padding (see
+/// [fetch](crate::guide::fetch), "Padding and masks").
 pub const MASK_COUNTS: usize = 8;
 
 /// The Fetch Engine: reads elements in sequencer order and adapts them.
@@ -65,7 +66,7 @@ impl Fetch {
     }
 }
 
-/// The second tensor of an interleaved fetch (the vendor's page *Fetch Engine*, "Interleaving Tensors").
+/// The second tensor of an interleaved fetch (see [fetch](crate::guide::fetch), "Two tensors at once").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interleave {
     /// The tensor in DM: of the same type as the first one, read with the same sequencer.
@@ -130,7 +131,7 @@ impl Turns {
     }
 }
 
-/// Which elements the fetch adapter replaces (the vendor's page *Fetch Engine*, "Masking Configuration").
+/// Which elements the fetch adapter replaces (see [fetch](crate::guide::fetch), "Padding and masks").
 ///
 /// Dimensions are entries of the sequencer, numbered from the outermost one, which is 0. The innermost entry is cut from
 /// both ends:
@@ -182,9 +183,8 @@ impl fmt::Display for MaskConfig {
 /// | zero-point subtraction | `fetch_with_zero_point`, `fetch_with_zero_points` | yes | yes | 0 |
 /// | batching | follows from the mappings | yes | yes | 0 |
 ///
-/// Source: the vendor's page *Fetch Engine*, "Fetch Adapter". The page gives the sub
-/// context zero points only, and a fetch size for its casts; packets of more than one fetch are taken to be part of
-/// every context (assumed).
+/// See [fetch](crate::guide::fetch). Documented for the sub context are zero points only, and a fetch size for its
+/// casts; packets of more than one fetch are taken to be part of every context (assumed).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AdapterStage {
     /// Replaces padding by a value.
@@ -209,7 +209,7 @@ impl AdapterStage {
         AdapterStage::Batching,
     ];
 
-    /// The name of the manual.
+    /// The documented name.
     pub const fn name(self) -> &'static str {
         match self {
             AdapterStage::Masking => "masking",

@@ -128,7 +128,7 @@ impl fmt::Display for Sink {
     }
 }
 
-/// What the engines of the pass are told, in the manual's words.
+/// What the engines of the pass are told, in the words of the guide.
 impl fmt::Display for TensorUnit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { sub_context: _, fetch, switch, collect, contraction, vector, cast, transpose, sink } =

@@ -26,7 +26,7 @@ impl ContiguousLoad<'_> {
     /// Whether the bytes that each slice delivers are those of its DM from some address on, one after another: no gap,
     /// no reordering, no broadcast, no padding by the Collect Engine, no conversion, nothing from behind the tensor.
     ///
-    /// Source: the vendor's page *TRF Sequencer*, StoTRF.
+    /// See [contraction](crate::guide::contraction), "The register file".
     pub const fn holds(&self) -> bool {
         if self.packet != self.collected || self.stored as usize != self.streamed as usize {
             return false;

@@ -90,7 +90,21 @@ pub trait StreamCast<D: StreamScalar> {
 
     /// Converts each element. `OutPacket` is the packet, padded to a flit of the narrower type.
     ///
-    /// i32 keeps its low bits; f32 is rounded to nearest, ties to even.
+    /// i32 keeps its low bits; f32 is rounded to nearest, ties to even. See
+    /// [cast_transpose_commit](crate::guide::cast_transpose_commit).
+    ///
+    /// ```
+    /// # use furiosa_visa_std::prelude::*;
+    /// axes![S = 256, B = 8];
+    /// type X<D> = DmTensor<D, m![1], m![1 # 2], m![S], m![B]>;
+    /// fn narrowed(ctx: &mut Context, x: &X<f32>) -> X<bf16> {
+    ///     (ctx.main.begin(x.view()).fetch::<f32, m![1], m![B]>())
+    ///         .collect::<m![1], m![B]>()
+    ///         .cast::<bf16, m![B # 16]>()
+    ///         .commit(AUTO)
+    /// }
+    /// # let _ = narrowed as fn(_, _) -> _;
+    /// ```
     ///
     /// Refused while compiling: packets that are not one flit before and after.
     fn cast<D2: Scalar, OutPacket: M>(self) -> Self::CastOutput<D2, OutPacket>

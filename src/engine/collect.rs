@@ -143,13 +143,16 @@ impl<D: StreamScalar, Time: M, Packet: M, Time2: M, Packet2: M> CollectPlan<D, T
 }
 
 macro_rules! stream_collect {
-    ($stream:ident) => {
+    ($stream:ident, $example:literal) => {
         impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
             $stream<'l, T, D, Chip, Cluster, Slice, Time, Packet>
         {
             /// Cuts packets into flits of 32 bytes, the last one of each packet padded.
             ///
-            /// `Packet2` is one flit, `Time2` is `Time` with the index of the flit appended innermost.
+            /// `Packet2` is one flit, `Time2` is `Time` with the index of the flit appended innermost. See
+            /// [contraction](crate::guide::contraction).
+            ///
+            #[doc = $example]
             ///
             /// Refused while compiling: anything else.
             #[inline(never)] // The compiler names the line of a call that it did not inline.
@@ -165,5 +168,21 @@ macro_rules! stream_collect {
     };
 }
 
-stream_collect!(FetchTensor);
-stream_collect!(SwitchTensor);
+stream_collect!(
+    FetchTensor,
+    "
+```
+# use furiosa_visa_std::prelude::*;
+axes![S = 256, T = 4, B = 48];
+type X = DmTensor<i8, m![1], m![1 # 2], m![S], m![T, B]>;
+type Y = DmTensor<i8, m![1], m![1 # 2], m![S], m![T, B # 64]>;
+/// Packets of 48 bytes become two flits each, the second one half empty.
+fn flits(ctx: &mut Context, x: &X) -> Y {
+    (ctx.main.begin(x.view()).fetch::<i8, m![T], m![B]>())
+        .collect::<m![T, B # 64 / 32], m![B # 64 % 32]>()
+        .commit(AUTO)
+}
+# let _ = flits as fn(_, _) -> _;
+```"
+);
+stream_collect!(SwitchTensor, "[`FetchTensor::collect`] has an example.");

@@ -480,11 +480,28 @@ impl<D: Scalar, Element: M> StoredAs<Element> for D {}
 impl<'l, const T: Tu, P: InMotion, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
     StreamTensor<'l, T, P, D, Chip, Cluster, Slice, Time, Packet>
 {
-    /// Ends the stream in DM: each slice writes its part at `address`.
+    /// Ends the stream in DM: each slice writes its part at byte `address`, a multiple of 8 or [`AUTO`]. See
+    /// [cast_transpose_commit](crate::guide::cast_transpose_commit).
     ///
     /// `Element` is a permutation of `Time`, and inside it the leading 8, 16, 24 or 32 bytes of the packet.
     ///
-    /// Refused while compiling: packets that are not one flit, other mappings, tensors that DM cannot hold.
+    /// ```
+    /// # use furiosa_visa_std::prelude::*;
+    /// axes![S = 256, A = 4, B = 8, C = 32];
+    /// type X = DmTensor<i8, m![1], m![1 # 2], m![S], m![A, B, C]>;
+    /// /// `A` and `B` change places, and the first 16 bytes of each packet are kept.
+    /// fn swapped(ctx: &mut Context, x: &X) -> DmTensor<i8, m![1], m![1 # 2], m![S], m![B, A, C = 16]> {
+    ///     (ctx.main.begin(x.view()).fetch::<i8, m![A, B], m![C]>())
+    ///         .collect::<m![A, B], m![C]>()
+    ///         .commit(2048)
+    /// }
+    /// # let _ = swapped as fn(_, _) -> _;
+    /// ```
+    ///
+    /// Refused while compiling: packets that are not one flit; steps of other sizes (`must be one of 8, 16, 24 or 32
+    /// bytes`); a time part of `Element` that is `no permutation of the stream's time`; an innermost part that is no prefix
+    /// of the packet; more than 512 KiB per slice; in the sub context, a stream that was cast or transposed; `i5` and `i9`
+    /// (`no memory holds elements of`).
     ///
     /// # Panics
     /// Where `address` is no multiple of 8, or the tensor leaves the memory of the slice.
@@ -507,6 +524,22 @@ impl<'l, const T: Tu, P: InMotion, D: StreamScalar, Chip: M, Cluster: M, Slice: 
     /// Ends the stream in a view in DM, which may be a [tile](crate::tensor::tile). The rules are those of [`Self::commit`],
     /// but that `Element` has the holes of a tile: the stream has no time steps for them, or steps of padding. Of a packet
     /// the least number of bytes is written that holds its elements.
+    ///
+    /// ```
+    /// # use furiosa_visa_std::prelude::*;
+    /// axes![S = 256, T = 4, B = 32];
+    /// type Part = DmTensor<i8, m![1], m![1 # 2], m![S], m![B]>;
+    /// type All = DmTensor<i8, m![1], m![1 # 2], m![S], m![T, B]>;
+    /// /// Writes row `t` of a tensor.
+    /// fn row(ctx: &mut Context, part: &Part, all: &mut All, t: usize) {
+    ///     (ctx.main.begin(part.view()).fetch::<i8, m![1], m![B]>())
+    ///         .collect::<m![1], m![B]>()
+    ///         .commit_view(all.view_mut().tile::<m![T], 1, m![1 # 4, B]>(t));
+    /// }
+    /// # let _ = row as fn(_, _, _, _);
+    /// ```
+    ///
+    /// Refused while compiling: what `commit` refuses; rows of the view that are not multiples of 8 bytes apart.
     ///
     /// # Panics
     /// Where the tile starts at no multiple of 8 bytes, or in another slice than the first one; where the bytes of a packet

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! With table indexing the adapter takes each stored element as an index and gives the entry instead: a function of one
-//! variable (GeLU, sigmoid), or an encoding that no engine knows (the vendor's page *Fetch Engine*, "Table Indexing").
+//! variable (GeLU, sigmoid), or an encoding that no engine knows (see [fetch](crate::guide::fetch),
+//! "Tables").
 //!
 //! # Order of the entries
 //!

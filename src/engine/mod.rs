@@ -9,6 +9,7 @@ pub mod dma;
 pub mod fetch;
 pub mod inspect;
 pub mod lookup_table;
+#[doc(hidden)]
 pub mod next_call;
 pub mod register_file;
 pub mod stream;

@@ -215,7 +215,26 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
     /// Ends the stream in the tensor register file. `Row` is the outermost part of `Time`, `Element` the rest of the
     /// stream, in order and with its padding.
     ///
-    /// Refused while compiling: rows other than 1, 2, 4 or 8, other mappings, more than 65 536 bytes.
+    /// `address` is a place in the file of 64 KiB per slice, all of it or a half, which the rows share evenly. See
+    /// [contraction](crate::guide::contraction).
+    ///
+    /// ```
+    /// # use furiosa_visa_std::prelude::*;
+    /// axes![S = 256, N = 8, K = 64];
+    /// type W = DmTensor<bf16, m![1], m![1 # 2], m![S], m![N, K]>;
+    /// type Weights = TrfTensor<bf16, m![1], m![1 # 2], m![S], m![N], m![K]>;
+    /// /// Eight rows of 64 weights.
+    /// fn load(ctx: &mut Context, w: &W) -> Weights {
+    ///     (ctx.sub.begin(w.view()).fetch::<bf16, m![N], m![K]>())
+    ///         .collect::<m![N, K / 16], m![K % 16]>()
+    ///         .to_trf::<m![N], m![K]>(TrfAddress::FirstHalf)
+    /// }
+    /// # let _ = load as fn(_, _) -> _;
+    /// ```
+    ///
+    /// Refused while compiling: rows other than 1, 2, 4 or 8 (`Row::SIZE must be 1, 2, 4, or 8`); rows that are not the
+    /// outermost part of `Time`; elements in another order or without the padding of the stream; more than 65 536 bytes
+    /// (`TrfAddress::Full holds 65536`).
     ///
     /// # Panics
     /// Where the part of the TRF at `address` is too small.

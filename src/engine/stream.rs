@@ -261,7 +261,8 @@ impl<const T: Tu, P: Position, D: StreamScalar, Chip: M, Cluster: M, Slice: M, T
 }
 
 impl<const T: Tu> TuContext<T> {
-    /// Starts a stream at a tensor in DM.
+    /// Starts a stream at a tensor in DM: `ctx.main.begin(x.view())`. [`fetch`](StreamTensor::fetch), which comes next,
+    /// has an example. See [fetch](crate::guide::fetch).
     ///
     /// # Panics
     /// Where a kernel drops the stream before it has ended, unless [`SimOptions`](crate::runtime::SimOptions::checks)
@@ -289,7 +290,19 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet:
     BeginTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, Rngd, Windows>
 {
     /// Says for which kind of chip the stream is: `.on::<RngdS>()` gives `.fetch()` the conversions that only RNGD-S
-    /// has. Programs for RNGD run on both kinds.
+    /// has. Programs for RNGD run on both kinds. See [fetch](crate::guide::fetch), "Types".
+    ///
+    /// ```
+    /// # use furiosa_visa_std::prelude::*;
+    /// axes![S = 256, B = 8];
+    /// type X<D> = DmTensor<D, m![1], m![1 # 2], m![S], m![B]>;
+    /// fn widened(ctx: &mut Context, x: &X<f8e4m3>) -> X<bf16> {
+    ///     (ctx.main.begin(x.view()).on::<RngdS>().fetch::<bf16, m![1], m![B]>())
+    ///         .collect::<m![1], m![B # 16]>()
+    ///         .commit(AUTO)
+    /// }
+    /// # let _ = widened as fn(_, _) -> _;
+    /// ```
     ///
     /// # Panics
     /// Where the chips of the system are of another kind: see [`SimOptions`](crate::runtime::SimOptions::chip_kind).

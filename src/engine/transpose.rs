@@ -345,7 +345,8 @@ macro_rules! stream_transpose {
             ///
             /// `OutPacket` says the rows, up to 8 bytes of time steps that follow each other, padded to a flit. `ppc` is what
             /// `Time` has inside of them: 1, 2 or 4 steps (1 or 2 for `i4`). The packet has up to 8 live elements (16 of
-            /// `i4`), which go innermost into `OutTime`, with all of their padding, some of it or none.
+            /// `i4`), which go innermost into `OutTime`, with all of their padding, some of it or none. See
+            /// [cast_transpose_commit](crate::guide::cast_transpose_commit).
             ///
             /// ```
             /// use furiosa_visa_std::engine::transpose::TransposePlan;
@@ -404,14 +405,14 @@ mod tests {
         }
     }
 
-    /// Matrices of the page.
+    /// Matrices of each number of columns.
     #[test]
     fn matrices() {
         let ok = |text: &str| Ok(text.to_string());
         {
             axes![C = 8, D = 8, E = 8];
-            let page = derived::<m![C, D], m![E # 32], m![C, E], m![D # 32]>(I8);
-            assert_eq!(page, ok("8 x 8, 8 rows, 8 times"));
+            let found = derived::<m![C, D], m![E # 32], m![C, E], m![D # 32]>(I8);
+            assert_eq!(found, ok("8 x 8, 8 rows, 8 times"));
         }
         {
             axes![A = 4, B = 2];

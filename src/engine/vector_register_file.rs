@@ -129,14 +129,22 @@ impl fmt::Display for VrfLoadConfig {
 }
 
 macro_rules! load {
-    ($($stream:ident)*) => { $(
+    ($($stream:ident, $example:literal;)*) => { $(
         impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
             $stream<'l, T, D, Chip, Cluster, Slice, Time, Packet>
         {
             /// Ends the stream in the vector register file of every slice. `Element` has exactly the axes of `Time` and
             /// `Packet`, in any order; padding may be added or dropped.
             ///
-            /// Refused while compiling: types other than `i32` and `f32`, other axes, more than 8192 bytes.
+            /// `address` counts bytes, a multiple of 4, or is [`AUTO`](crate::runtime::AUTO). See
+            /// [vector](crate::guide::vector), whose first program loads a bias by
+            /// `.collect::<m![C / 8], m![C % 8]>().to_vrf::<m![C]>(0)`.
+            ///
+            #[doc = $example]
+            ///
+            /// Refused while compiling: types other than `i32` and `f32` (`is not a 32-bit type`); an `Element` that `has no
+            /// place for` an axis of the stream, or has one that the stream lacks (`a broadcast is not allowed here`); more
+            /// than 8192 bytes.
             ///
             /// # Panics
             /// Where `address` is no multiple of 4, or the tensor at `address` leaves the VRF of 8192 bytes.
@@ -164,7 +172,22 @@ macro_rules! load {
     )* };
 }
 
-load!(CollectTensor VectorFinalTensor);
+load! {
+    CollectTensor, "
+```
+# use furiosa_visa_std::prelude::*;
+axes![S = 256, C = 64];
+type Bias = DmTensor<f32, m![1], m![1 # 2], m![S], m![C]>;
+type Operand = VrfTensor<f32, m![1], m![1 # 2], m![S], m![C]>;
+fn load(ctx: &mut Context, bias: &Bias) -> Operand {
+    (ctx.sub.begin(bias.view()).fetch::<f32, m![C / 8], m![C % 8]>())
+        .collect::<m![C / 8], m![C % 8]>()
+        .to_vrf(0)
+}
+# let _ = load as fn(_, _) -> _;
+```";
+    VectorFinalTensor, "[`CollectTensor::to_vrf`] has an example.";
+}
 
 #[cfg(test)]
 mod tests {

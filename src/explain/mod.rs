@@ -1,7 +1,7 @@
 //! `explain()` on plans: where a configuration comes from.
 //!
-//! Plans with a sequencer (fetch, align, commit) show the tables of the vendor's page *Sequencer* and the numbers that
-//! follow from them. Plans that only change the mapping (switch, collect, loads of the register files, contract, accumulate,
+//! Plans with a sequencer (fetch, align, commit) show the tables of [sequencers](crate::guide::sequencers) and the numbers
+//! that follow from them. Plans that only change the mapping (switch, collect, loads of the register files, contract, accumulate,
 //! cast, transpose) show it before and after, the rule, and their numbers: a [`StageExplanation`].
 
 use crate::command::Transfer;

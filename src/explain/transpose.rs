@@ -70,7 +70,7 @@ mod tests {
 
     axes![U = 3, R = 4, G = 2, K = 6, B = 2, C = 8, D = 4, E = 8];
 
-    /// The page's own example: 8 + 2 * 12 + 12 cycles.
+    /// The documented example: 8 + 2 * 12 + 12 cycles.
     #[test]
     fn a_transpose_is_explained() {
         let explanation = TransposePlan::<bf16, m![U, R, G], m![K # 16], m![U, G, K], m![R # 16]>::explain();

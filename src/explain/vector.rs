@@ -18,7 +18,7 @@ use core::fmt;
 /// A stage of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VectorRow {
-    /// What it does, in the manual's words.
+    /// What it does, in the words of [vector](crate::guide::vector).
     pub step: String,
     /// The arithmetic unit. Empty: none.
     pub unit: &'static str,

@@ -26,7 +26,8 @@
 //! 14. [`coming_from`]: the words of Triton, CUDA and CuTe.
 //! 15. [`glossary`].
 //!
-//! `visa help TOPIC` prints a chapter in a terminal, for example `visa help fetch`.
+//! `visa help TOPIC` prints a chapter in a terminal, for example `visa help fetch`. Messages and reports name a chapter as
+//! `(guide: fetch)`.
 
 /// A chapter of the guide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

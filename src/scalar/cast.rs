@@ -16,7 +16,7 @@ mod sealed {
 /// Integers keep their low bits, sign-extended: nothing saturates. Floats round to nearest, ties to even;
 /// `f8e4m3` saturates at 448. Every type converts to itself.
 ///
-/// Source: page *Mapping and tensors*, section 4.8; page *Cast Engine*, section 4.
+/// See [casts](crate::guide::cast_transpose_commit).
 ///
 /// ```
 /// use furiosa_visa_std::scalar::{Cast, bf16};
@@ -52,7 +52,7 @@ pub trait Cast<D2: StreamScalar>: Scalar {
 /// Every type also stays what it is. `FetchCast<D2>` alone is the table of RNGD; what RNGD-S adds needs a system of
 /// that kind and [`on::<RngdS>()`](crate::engine::stream::BeginTensor::on) before the fetch.
 ///
-/// The same table is in [`ElementType::fetch_outputs`]. Source: the vendor's page *Fetch Engine*, "Type Casting".
+/// The same table is in [`ElementType::fetch_outputs`]. See [fetch](crate::guide::fetch), "Types".
 #[diagnostic::on_unimplemented(
     message = "fetch: cannot cast `{Self}` to `{D2}` on `{Kind}`",
     label = "fetch does not turn `{Self}` into `{D2}` here",
@@ -66,10 +66,10 @@ pub trait FetchCast<D2: StreamScalar, Kind: ChipType = Rngd>: Cast<D2> {}
 
 /// Element types that the contraction engine multiplies and accumulates.
 ///
-/// Both operands are widened before the multiplication. Source: page *Contraction*, section 4.1. `i5` and `i9` are not
-/// listed there and, being no types of tensors, not here; that [`contract`](crate::engine::stream::AlignedPair::contract)
-/// takes them, as `i32` and at the rates of `i4` and `i8`, is concluded from the slots of 5 and 10 bits that section 2.2
-/// gives them in the register file (assumed).
+/// Both operands are widened before the multiplication. See [contraction](crate::guide::contraction). `i5` and
+/// `i9` are not documented as such and, being no types of tensors, not here; that
+/// [`contract`](crate::engine::stream::AlignedPair::contract) takes them, as `i32` and at the rates of `i4` and `i8`, is
+/// concluded from the slots of 5 and 10 bits that they have in the register file (assumed).
 #[diagnostic::on_unimplemented(
     message = "contraction: no multiply-accumulate for `{Self}`",
     label = "`{Self}` does not enter a contraction",
@@ -83,7 +83,7 @@ pub trait ContractionCast: Scalar {
 
 /// Element types of the Vector Engine: `i32` and `f32`.
 ///
-/// Source: page *Vector Engine*, scalars.
+/// See [vector](crate::guide::vector).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a 32-bit type: the Cast Engine, the Vector Engine and the VRF take `i32` and `f32`",
     label = "elements of `{Self}` arrive here",

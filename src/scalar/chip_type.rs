@@ -22,7 +22,7 @@ pub trait ChipType: sealed::Sealed + 'static {
 #[derive(Debug)]
 pub enum Rngd {}
 
-/// RNGD-S, another chip: its fetch unit has more conversions (the vendor's page *Fetch Engine*, "Type Casting").
+/// RNGD-S, another chip: its fetch unit has more conversions (see [fetch](crate::guide::fetch), "Types").
 ///
 /// ```
 /// use furiosa_visa_std::prelude::*;

@@ -9,7 +9,7 @@ use std::fmt;
 /// It carries the facts that the derivation of register configurations and the simulator need. The Rust type
 /// names it with [`StreamScalar::ELEMENT_TYPE`](super::StreamScalar::ELEMENT_TYPE).
 ///
-/// Source: page *Mapping and tensors*, section 4.8; page *Fetch*, section 5.
+/// See [element types](crate::guide::memories_and_dma), and [fetch](crate::guide::fetch) for what becomes of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ElementType {
     /// Signed integer of 4 bits, two per byte.
@@ -58,8 +58,8 @@ impl ElementType {
     /// Bits of one element in memory, and in the sizes of packets, flits and register files.
     ///
     /// `i5` counts 4 and `i9` counts 8: their last bit travels beside the flit, which keeps as many elements as one of
-    /// `i4` or `i8`. In the register file, where an element takes slots of 5 bits, a row has 320 bits for 32 bytes (page
-    /// *Contraction*, section 2.2). That flits are built like these rows is concluded from it (assumed).
+    /// `i4` or `i8`. In the register file, where an element takes slots of 5 bits, a row has 320 bits for 32 bytes
+    /// (see [contraction](crate::guide::contraction)). That flits are built like these rows is concluded from it (assumed).
     pub const fn bits(self) -> usize {
         match self {
             ElementType::I4 | ElementType::I5 => 4,
@@ -120,7 +120,7 @@ impl ElementType {
 
     /// The types into which fetch can cast this one on RNGD, itself first. None for types that no memory holds.
     ///
-    /// Source: page *Fetch*, section 5.
+    /// See [fetch](crate::guide::fetch), "Types".
     pub const fn fetch_outputs(self) -> &'static [ElementType] {
         self.fetch_outputs_on(ChipKind::Rngd)
     }
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(ElementType::F32 as usize + 1, ElementType::ALL.len());
     }
 
-    /// The tables of the fetch page, as text.
+    /// The table of types, as text (guide: fetch).
     #[test]
     fn fetch_table() {
         let table = |kind| -> Vec<String> {

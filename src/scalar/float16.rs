@@ -41,7 +41,7 @@ pub const fn f32_to_f16_bits(value: f32) -> u16 {
 /// Operators compute in `f32` and round the result. A NaN result is [`bf16::NAN`], whatever NaN went in.
 /// Equality and order are those of the value.
 ///
-/// Source: page *Mapping and tensors*, section 4.8.
+/// See [element types](crate::guide::memories_and_dma).
 ///
 /// ```
 /// use furiosa_visa_std::scalar::bf16;
@@ -68,7 +68,7 @@ impl bf16 {
     /// The number nearest to `value`, ties to even, subnormal numbers included.
     ///
     /// Magnitudes that round beyond [`MAX`](bf16::MAX) become infinity. NaN becomes a quiet NaN with the same
-    /// sign and the leading bits of the payload. Source: page *Cast Engine*, section 4.
+    /// sign and the leading bits of the payload. See [casts](crate::guide::cast_transpose_commit).
     #[inline]
     pub const fn from_f32(value: f32) -> Self {
         bf16::from_bits(f32_to_bf16_bits(value))
@@ -115,7 +115,7 @@ impl From<bf16> for half::bf16 {
 /// Operators compute in `f32` and round the result. A NaN result is [`Self::NAN`], whatever NaN went in.
 /// Equality and order are those of the value.
 ///
-/// Source: page *Fetch*, section 5, and page *Cast Engine*, section 4.
+/// See [fetch](crate::guide::fetch), "Types", and [casts](crate::guide::cast_transpose_commit).
 #[allow(non_camel_case_types)]
 #[derive(Clone, Copy, Default)]
 pub struct f16(half::f16);

@@ -52,7 +52,7 @@ pub const fn f32_to_f8e5m2_bits(value: f32) -> u8 {
 /// Equality compares codes: NaN `0x7f` equals itself, and the two zeros differ. The order agrees: -0 comes
 /// before +0, and a NaN is ordered only with its own code.
 ///
-/// Source: page *Mapping and tensors*, section 4.8.
+/// See [element types](crate::guide::memories_and_dma).
 ///
 /// ```
 /// use furiosa_visa_std::scalar::f8e4m3;
@@ -75,7 +75,7 @@ impl f8e4m3 {
     /// The number nearest to `value`, ties to even, subnormal numbers included.
     ///
     /// Magnitudes beyond 448 and infinity become 448 with the sign of `value`. Every NaN becomes `0x7f`. The
-    /// sign of zero is kept. Source: page *Cast Engine*, section 4.
+    /// sign of zero is kept. See [casts](crate::guide::cast_transpose_commit).
     #[inline]
     pub const fn from_f32(value: f32) -> Self {
         f8e4m3(f32_to_f8e4m3_bits(value))
@@ -119,8 +119,8 @@ impl PartialOrd for f8e4m3 {
 /// The largest number is 57344, the smallest positive one 2^-16. Operators compute in `f32` and round the
 /// result. Equality and order are those of the value.
 ///
-/// Source: page *Cast Engine*, section 4, names the type; its conversion follows IEEE 754, which is a choice
-/// of this library.
+/// The type is documented; its conversion follows IEEE 754, which is a choice of this library (assumed). See
+/// [casts](crate::guide::cast_transpose_commit).
 #[allow(non_camel_case_types)]
 #[derive(Clone, Copy, Default)]
 pub struct f8e5m2(u8);

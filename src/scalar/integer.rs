@@ -145,7 +145,7 @@ narrow_integer! {
     /// Every result keeps the low four bits, sign-extended; nothing saturates. In memory two elements share a
     /// byte, the first in the low half.
     ///
-    /// Source: page *Mapping and tensors*, section 4.8.
+    /// See [element types](crate::guide::memories_and_dma).
     ///
     /// ```
     /// use furiosa_visa_std::scalar::i4;
@@ -169,7 +169,7 @@ narrow_integer! {
     /// The fifth bit travels beside the flit, as it lies beside the four in a slot of the register file, whose
     /// rows have 320 bits for 32 bytes.
     ///
-    /// Source: page *Fetch*, section 5; page *Contraction*, section 2.2.
+    /// See [fetch](crate::guide::fetch), "Types", and [contraction](crate::guide::contraction).
     ///
     /// ```
     /// use furiosa_visa_std::scalar::{i4, i5};
@@ -193,7 +193,7 @@ narrow_integer! {
     /// The ninth bit travels beside the flit, as it lies beside the eight in two slots of the register file, whose
     /// rows have 320 bits for 32 bytes.
     ///
-    /// Source: page *Fetch*, section 5; page *Contraction*, section 2.2.
+    /// See [fetch](crate::guide::fetch), "Types", and [contraction](crate::guide::contraction).
     ///
     /// ```
     /// use furiosa_visa_std::scalar::i9;

@@ -22,7 +22,7 @@
 //! Integer arithmetic wraps. Float conversions round to nearest, ties to even, and are computed with
 //! integer operations of our own, so that results do not depend on the host.
 //!
-//! Source: page *Mapping and tensors*, section 4.8; page *Cast Engine*, section 4.
+//! See [element types](crate::guide::memories_and_dma) and [casts](crate::guide::cast_transpose_commit).
 
 mod block;
 mod cast;
@@ -50,7 +50,7 @@ use std::fmt::Debug;
 
 /// The type of one element of a stream: every [`Scalar`], and [`i5`] and [`i9`], which no memory holds.
 ///
-/// Source: page *Fetch*, section 5.
+/// See [fetch](crate::guide::fetch), "Types".
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an element type",
     label = "streams carry i4, i5, i8, i9, u8, i16, i32, f8e4m3, f8e5m2, f16, bf16 or f32"
@@ -67,7 +67,7 @@ pub trait StreamScalar:
 /// Library code adds, subtracts and multiplies with the `…_wrapping` methods, because the native
 /// operators of integers panic on overflow in debug builds and the chip never does.
 ///
-/// Source: page *Mapping and tensors*, section 4.8.
+/// See [element types](crate::guide::memories_and_dma).
 #[diagnostic::on_unimplemented(
     message = "no tensor holds elements of `{Self}`",
     label = "tensors hold i4, i8, u8, i16, i32, f8e4m3, f8e5m2, f16, bf16 or f32",

@@ -9,7 +9,7 @@ use std::ops::{Add, Div, Mul, Sub};
 /// Memory starts uninitialised, padding positions stay so, and every operation on an uninitialised element
 /// gives an uninitialised result. This shows where a kernel reads what nobody wrote.
 ///
-/// Source: page *Mapping and tensors*, section 4.8.
+/// See [element types](crate::guide::memories_and_dma).
 ///
 /// ```
 /// use furiosa_visa_std::scalar::Opt;

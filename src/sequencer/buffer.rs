@@ -1,10 +1,10 @@
-//! A linear buffer and a stream, to see what a sequencer does (the vendor's page *Sequencer*).
+//! A linear buffer and a stream, to see what a sequencer does: see [sequencers](crate::guide::sequencers).
 //!
 //! ```text
 //!   BufTensor<D, Buf>  ──read──▶  StreamTensor<D, Time, Packet>  ──write──▶  BufTensor<D, Buf2>
 //! ```
 //!
-//! These are the simplified types of that page. The pipeline of the Tensor Unit has its own
+//! These are plain types on the host. The pipeline of the Tensor Unit has its own
 //! [`StreamTensor`](crate::engine::stream::StreamTensor).
 //!
 //! ```
@@ -63,7 +63,8 @@ pub struct BufferConfig {
     pub guard: Guard,
 }
 
-/// Derives the sequencer of a buffer and checks the limits of the vendor's page.
+/// Derives the sequencer of a buffer and checks the limits of
+/// [sequencers](crate::guide::sequencers).
 pub const fn derive_buffer(request: &BufferRequest) -> Result<BufferConfig, PlanError> {
     let operation = request.operation;
     let mut pool = Pool::new();

@@ -27,8 +27,8 @@ impl Entry {
 
 /// Nested loops, outermost first, and the number of elements in a packet.
 ///
-/// Printed as `[size : stride, …] : packet_size`, then ` @ base n` where it does not start at 0 (the vendor's pages *Sequencer*
-/// and *Fetch Engine*).
+/// Printed as `[size : stride, …] : packet_size`, then ` @ base n` where it does not start at 0: see
+/// [sequencers](crate::guide::sequencers).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// The loops, outermost first.

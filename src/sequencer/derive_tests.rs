@@ -309,7 +309,7 @@ axes![D = 90, E = 32];
 
 #[test]
 fn dead_positions_before_a_block_are_read_too() {
-    // The cases of the vendor's page *Fetch Engine*.
+    // The cases of padding on both sides (guide: fetch).
     type Unit = m![# 2 + D + # 4];
     assert_eq!(
         read::<m![E, D # 96], m![E, { Unit } / 32], m![{ Unit } % 32]>(),

@@ -46,7 +46,7 @@ pub struct MergedRow {
     pub parts: Vec<(String, Entry)>,
 }
 
-/// A derivation in words: printed, it is the tables of the vendor's page *Sequencer*, then the numbers.
+/// A derivation in words: printed, it is the table of [sequencers](crate::guide::sequencers), then the numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
     /// The call, for example `read`.

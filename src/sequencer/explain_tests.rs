@@ -1,4 +1,4 @@
-//! The tables of the vendor's page *Sequencer*, row by row.
+//! The tables of a derivation, row by row (guide: sequencers).
 
 use super::*;
 use crate::explain::explain_read;
@@ -10,7 +10,7 @@ fn explained<Buf: M, Time: M, Packet: M>(dtype: ElementType) -> Explanation {
     explain_read(Buf::EXPR, Time::EXPR, Packet::EXPR, dtype).expect("derives")
 }
 
-/// The rows as the vendor's page prints them.
+/// The rows as they are printed.
 #[track_caller]
 fn check_rows(explanation: &Explanation, expected: &[[&str; 4]]) {
     let rows: Vec<[String; 4]> = explanation
@@ -97,7 +97,7 @@ fn broadcasting_axes() {
     );
 }
 
-/// The page's table says of `H / 2` that the stride is `m![H % 2, W]::SIZE`, with an untouched buffer. The rule of
+/// The vendor's table has `m![H % 2, W]::SIZE` as the stride of `H / 2`, with an untouched buffer. The rule of
 /// the other four tables, applied here too, gives what earlier rows have left: the sizes are the same.
 #[test]
 fn merging_entries() {

@@ -42,7 +42,8 @@
 //! | iteration limit | a loop of more than 65 536 |
 //! | packet fetch | a packet that is no contiguous run ([`BufTensor`] only: the Fetch Engine batches fetches) |
 //!
-//! [`BufTensor`] and [`StreamTensor`] are the simplified types of the vendor's page *Sequencer*, with working bodies.
+//! [`BufTensor`] and [`StreamTensor`] read a plain buffer on the host with the same loops: see
+//! [sequencers](crate::guide::sequencers).
 
 mod buffer;
 mod config;

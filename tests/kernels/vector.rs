@@ -400,7 +400,7 @@ fn values_that_calls_refuse() {
             let op = FpBinaryOp::MaskMulF(FpMulAlu::Mul0);
             let _ = enter!(ctx, rows).vector_split::<Halves, Half>().vector_fp_binary(op, 1.0);
         },
-        "no page says what FpBinaryOp::MaskMulF(Mul0) computes",
+        "what FpBinaryOp::MaskMulF(Mul0) computes is not documented",
     );
     refused(
         |ctx, rows| {
@@ -421,7 +421,7 @@ fn values_that_calls_refuse() {
             let narrow = enter!(ctx, rows).vector_split::<Halves, Half>();
             let _ = narrow.vector_fp_ternary(FpTernaryOp::MaskFmaF, (1.0, 2.0));
         },
-        "no page says what FpTernaryOp::MaskFmaF computes",
+        "what FpTernaryOp::MaskFmaF computes is not documented",
     );
     refused(
         |ctx, rows| {
@@ -444,7 +444,7 @@ fn values_that_calls_refuse() {
             let flits = ctx.main.begin(rows.view()).fetch::<f32, Time, m![L]>().collect::<Time, m![L]>();
             let _ = flits.vector_init().vector_intra_slice_branch(BranchMode::ValidCount);
         },
-        "no page says which ids BranchMode::ValidCount gives, so that it is not simulated",
+        "which ids BranchMode::ValidCount gives is not documented, so that it is not simulated (guide: vector)",
     );
     refused(
         |ctx, rows| {
@@ -694,11 +694,11 @@ fn values_that_calls_of_groups_refuse() {
             refused!(f32, floats(9, 8192), |$groups| $call, $part);
         };
     }
-    let unknown = "no page says what FpBinaryOp::MaskMulF(Mul1) computes";
+    let unknown = "what FpBinaryOp::MaskMulF(Mul1) computes is not documented";
     let masked = FpBinaryOp::MaskMulF(FpMulAlu::Mul1);
     floats_refused!(
         |groups| groups.vector_split::<Halves, Half>().vector_fp_binary(masked, 1.0, ()),
-        "vector_fp_binary: refused: no page says what FpBinaryOp::MaskMulF(Mul1) computes"
+        "vector_fp_binary: refused: what FpBinaryOp::MaskMulF(Mul1) computes is not documented"
     );
     floats_refused!(|groups| groups.vector_split::<Halves, Half>().vector_fp_zip(masked), unknown);
     floats_refused!(
@@ -707,7 +707,7 @@ fn values_that_calls_of_groups_refuse() {
             (1.0, 2.0),
             ()
         ),
-        "vector_fp_ternary: refused: no page says what FpTernaryOp::MaskFmaF computes"
+        "vector_fp_ternary: refused: what FpTernaryOp::MaskFmaF computes is not documented"
     );
     floats_refused!(
         |groups| {

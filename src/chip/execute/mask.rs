@@ -118,9 +118,9 @@ mod tests {
         }
     }
 
-    /// "Padding case" 1 to 3 of the page, cut into blocks of any size.
+    /// The three cases of padding (guide: fetch), cut into blocks of any size.
     #[test]
-    fn the_cases_of_the_page() {
+    fn the_cases_of_padding() {
         for block in [1, 2, 5, 1000] {
             let one = masked(&mask(1, 2, &[28], None), &[(4, 96), (3, 32), (32, 1)], 32, block);
             assert!((0..384).all(|k| one[k] == (k % 96 < 2 || k % 96 >= 92)));

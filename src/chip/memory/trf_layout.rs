@@ -11,7 +11,7 @@
 //! There are 8 bank rows like this one. Row `r` of a tensor of `R` rows owns the bank rows `r * 8 / R` to
 //! `(r + 1) * 8 / R - 1` and fills them one after another: the bits of the bank row that `R` leaves free are the top
 //! bits of the row's own address. Which bank rows a row owns is not documented where `R < 8`; values do not depend on
-//! it. Source: the vendor's page *TRF Sequencer*, memory layout.
+//! it. See [contraction](crate::guide::contraction), "The register file".
 
 use crate::command::TrfAddress;
 use crate::scalar::ElementType;
@@ -19,7 +19,7 @@ use crate::spec::{
     TRF_BANK_DEPTH, TRF_BANK_ROW_BYTES, TRF_BANK_ROWS, TRF_COLUMNS, TRF_LINE_BYTES, TRF_LINE_SLOTS, TRF_ROWS,
 };
 
-/// How elements are stored, `reg_types` of the vendor's page.
+/// How elements are stored, `reg_types`: see [contraction](crate::guide::contraction), "The register file".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RegisterType {
     /// 0: `i4`, extended to 5 bits, and `i5`.
@@ -37,7 +37,7 @@ impl RegisterType {
     pub const ALL: [RegisterType; 4] =
         [RegisterType::I4, RegisterType::I4AsI8, RegisterType::Byte, RegisterType::Bf16];
 
-    /// How elements of a type are stored, unless they are widened. `None`: the page names no storage for the type.
+    /// How elements of a type are stored, unless they are widened. `None`: no storage is documented for the type.
     pub const fn of(element: ElementType) -> Option<Self> {
         match element {
             ElementType::I4 | ElementType::I5 => Some(RegisterType::I4),
@@ -250,7 +250,7 @@ mod tests {
         })
     }
 
-    /// The table of the vendor's page: 1, 2, 2, 4 slots; 64, 32, 32, 16 elements per row.
+    /// The table of slots (guide: contraction): 1, 2, 2, 4 slots; 64, 32, 32, 16 elements per row.
     #[test]
     fn slots_per_element() {
         assert_eq!(RegisterType::ALL.map(RegisterType::number), [0, 1, 2, 3]);

@@ -5,8 +5,8 @@ use crate::error::PlanError;
 use crate::mapping::gcd;
 use crate::text::Text;
 
-/// How many fetch accesses a commit access needs: `fetches` for every `commits`, spread evenly (assumed; the pages give
-/// totals only).
+/// How many fetch accesses a commit access needs: `fetches` for every `commits`, spread evenly (assumed; totals alone
+/// are documented).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommitRate {
     fetches: u64,

@@ -1,4 +1,4 @@
-//! Tight tests: granted in cycle `t`, refused in `t - 1`. Golden rows G65 and G67 to G70 of spec page 70.
+//! Tight tests: granted in cycle `t`, refused in `t - 1`. Banks (guide: clock).
 
 use super::nest::tests::entries;
 use super::*;
@@ -190,7 +190,7 @@ fn footprints_of_the_sub_context() {
     }
 }
 
-/// `max(main, sub)` on disjoint banks, `main + sub` on one bank throughout (spec page 70 §6).
+/// `max(main, sub)` on disjoint banks, `main + sub` on one bank throughout (guide: clock).
 #[test]
 fn bounds_of_two_contexts() {
     for (main, sub) in [(100, 60), (60, 100), (70_000, 50_000)] {
@@ -293,7 +293,7 @@ fn streaming_fetches_let_dma_through() {
     assert_eq!(report.timeout, None);
 }
 
-/// 63 accesses in a row, that of DMA included, are safe; 64 starve (G69, erratum E15).
+/// 63 accesses in a row, that of DMA included, are safe; 64 starve (G69; the documentation also says "more than 64").
 #[test]
 fn the_64_rule_while_it_runs() {
     let report = |accesses, arrival| {

@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 /// Bytes of an index per row.
 const INDEX_BYTES: usize = ElementType::I32.bits() / 8;
 
-/// How the sides of a command add up where both use the same medium. The pages count both ways.
+/// How the sides of a command add up where both use the same medium. Both ways are documented.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SameMedium {
     /// One after the other.

@@ -1,4 +1,4 @@
-//! The worked examples of spec page 30 §13 and the golden rows G76 to G94 of page 70.
+//! The worked examples of moves (guide: clock). Numbers such as G84 are those of `tests/golden/cycle_table.rs`.
 
 use super::*;
 use crate::clock::hbm::{Detailed, HbmMap};
@@ -19,8 +19,8 @@ pub(super) const SINGLE: DmaOptions = DmaOptions {
     peel: true,
 };
 
-/// Spec page 70 §8.1 in ticks of 1/3 cycle, from the address bits of page 30 §3.2: 16 for a unit of 256 bytes, 120 where the
-/// engine switches the row of a bank, 800 for a part of a unit that is written; the slowest channel.
+/// The closed rule in ticks of 1/3 cycle (guide: clock), from the bits of the address: 16 for a unit of 256 bytes, 120
+/// where the engine switches the row of a bank, 800 for a part of a unit that is written; the slowest channel.
 pub(super) fn book(streams: &[HbmStream<'_>]) -> u64 {
     let mut channels = [0u64; 32];
     for stream in streams {
@@ -134,7 +134,7 @@ mod basic {
     #[test]
     fn small_transpose() {
         let operation = derived(&move_of::<From, To>(0, 4096), &SINGLE);
-        // The page has these entries in destination order; the rule for HBM to HBM is source order.
+        // The documented example has these entries in destination order; the rule for HBM to HBM is source order.
         assert_eq!(entries(&operation), (vec![(4, 192, 8), (3, 64, 32), (8, 8, 96)], 8));
         assert_eq!(operation.requests(), 96);
         let command = PairedSequencer::new((HBM, 0), (HBM, 4096), 8);
@@ -225,7 +225,7 @@ mod example_4 {
     type From = HbmTensor<i8, m![1], m![A, B, C]>;
     type To = DmTensor<i8, m![1], m![B / 1024], m![B / 256 % 4, A], m![B % 256, C]>;
 
-    /// As on the page, with packets of 256 bytes.
+    /// As documented, with packets of 256 bytes.
     fn by_hand() -> DmaOperation {
         let engine = |number: u64| {
             let (i, j) = (number / 4, number % 4);
@@ -269,7 +269,7 @@ mod example_4 {
         let operation = by_hand();
         assert_eq!(operation.requests(), 524_288);
         let time = time(&operation, SameMedium::Sum, &mut book);
-        // G84: 654 250.7 cycles; the page has 655 360 for 16 384 requests per channel (G83), every one a row switch.
+        // G84: 654 250.7 cycles; documented are 655 360 for 16 384 requests per channel (G83), every one a row switch.
         assert_eq!(time.hbm_ticks, [(0, 1_962_752)]);
         assert_eq!((time.ticks, time.bound, time.slowest), (1_962_752 + 1500, Bound::Hbm, None));
         let switched = 524_288 / 32 * 40 * 3;
@@ -315,7 +315,7 @@ mod example_5 {
         // G87.
         assert_eq!(time.hbm_ticks, [(0, 256 * 16)]);
         assert_eq!((time.cycles(), time.bound), (1866, Bound::Hbm));
-        // Spec page 70 §16: with queues and banks 1390, within 5 %.
+        // With queues and banks 1390, within 5 %: a prototype of the detailed model.
         let detailed = &mut Detailed::new(HbmMap::default());
         let cycles = super::super::time(&operation, SameMedium::Sum, detailed).hbm_ticks[0].1 / 3;
         assert!(cycles.abs_diff(1390) < 70, "{cycles}");
@@ -337,8 +337,8 @@ mod example_5 {
 mod example_6 {
     use super::*;
 
-    /// 15 blocks of 8 KiB, 256 bytes in each of 32 slices, as the page cuts them: 4 blocks in 2 Data Memory Networks for
-    /// engines 0 to 2 of a cluster, 2 blocks and then 1 for engine 3.
+    /// 15 blocks of 8 KiB, 256 bytes in each of 32 slices, as the documented example cuts them: 4 blocks in 2 Data Memory
+    /// Networks for engines 0 to 2 of a cluster, 2 blocks and then 1 for engine 3.
     fn by_hand() -> DmaOperation {
         let engine = |number: u64| {
             let (i, j) = (number / 4, number % 4);
@@ -404,9 +404,9 @@ mod example_6 {
         let cluster = [vec![128], vec![128], vec![128], vec![64, 32]];
         assert_eq!(requests, [cluster.clone(), cluster].concat());
         assert_eq!(operation.coverage, Coverage::Exact);
-        // The other engines execute what the page has.
+        // The other engines execute what is documented.
         assert_eq!(operation.engines[4..7], by_hand().engines[4..7]);
-        // The page's two blocks of engine 3 share a Data Memory Network; here they are in both, which takes 64 cycles less.
+        // The two documented blocks of engine 3 share a Data Memory Network; here they are in both: 64 cycles less.
         assert_eq!(cycles(&operation), 1192 - 64);
     }
 }

@@ -174,7 +174,7 @@ operators! {
     FpTernaryOp {
         /// `a * b + c`, rounded once.
         FmaF => FpFma,
-        /// Named by the API, but no page says what it computes: refused.
+        /// Named by the API, but what it computes is not documented: refused.
         MaskFmaF => FpFma,
     }
     /// The division behind an intra-slice reduce.
@@ -271,7 +271,7 @@ pub enum FpBinaryOp {
     SubF,
     /// `a * b`, in one of the multipliers.
     MulF(FpMulAlu),
-    /// Named by the API, but no page says what it computes: refused.
+    /// Named by the API, but what it computes is not documented: refused.
     MaskMulF(FpMulAlu),
     /// `a / b`.
     DivF,
@@ -389,7 +389,7 @@ impl BinaryOperator {
         }
     }
 
-    /// Whether a page says what it computes.
+    /// Whether what it computes is documented.
     pub const fn is_defined(&self) -> bool {
         !matches!(self, BinaryOperator::Fp(FpBinaryOp::MaskMulF(_)))
     }

@@ -87,7 +87,7 @@ impl fmt::Display for VectorStep {
     }
 }
 
-/// The steps, in the manual's words.
+/// The steps, in the words of the guide.
 impl fmt::Display for Vector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "vector {}", self.input)?;

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! The two sides are the stream adapter (`stream_adapter.rs`) and the TRF sequencer (`trf_sequencer.rs`); what concerns
-//! both is here: that rows are on one side only (the vendor's pages *Stream Adapter* and *TRF Sequencer*).
+//! both is here: that rows are on one side only. See
+//! [contraction](crate::guide::contraction).
 
 use super::stream_adapter::{StreamAdapterConfig, stream_adapter};
 use super::trf_sequencer::{TrfSequencerConfig, trf_sequencer};

@@ -220,6 +220,37 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
     /// With two flits per packet the innermost factor of `Time` becomes the upper half of `OutPacket`; with one, the upper
     /// half is padding. Axes that only the TRF has stand innermost in `OutTime`: each packet is repeated over them.
     ///
+    /// See [contraction](crate::guide::contraction). The example has `contract` and `accumulate`, too:
+    ///
+    /// ```
+    /// # use furiosa_visa_std::prelude::*;
+    /// axes![S = 256, N = 8, K = 64];
+    /// type X = DmTensor<bf16, m![1], m![1 # 2], m![S], m![K]>;
+    /// type Weights = TrfTensor<bf16, m![1], m![1 # 2], m![S], m![N], m![K]>;
+    /// /// `y[s, n] = Σ x[s, k] · w[n, k]`
+    /// fn products(ctx: &mut Context, x: &X, w: &Weights) -> DmTensor<f32, m![1], m![1 # 2], m![S], m![N]> {
+    ///     (ctx.main.begin(x.view()).fetch::<bf16, m![1], m![K]>())
+    ///         .collect::<m![K / 16], m![K % 16]>()
+    ///         .align::<m![K / 32], m![K % 32], _, _>(w) // two flits become a packet of 64 bytes
+    ///         .contract::<m![1]>() // one column: all 32 products of a packet
+    ///         .accumulate::<m![1], m![N]>(AccumulationKind::Interleaved) // over `K / 32`
+    ///         .commit(AUTO)
+    /// }
+    /// # let mut ctx = Context::acquire();
+    /// # let x = HostTensor::<bf16, m![S, K]>::from_slice(&vec![bf16::from_f32(2.0); 256 * 64]);
+    /// # let w = HostTensor::<bf16, m![N, K]>::from_slice(&vec![bf16::from_f32(3.0); 8 * 64]);
+    /// # let x = pollster::block_on(x.to_hbm::<m![1], m![S, K]>(&mut ctx.pdma, AUTO));
+    /// # let w = pollster::block_on(w.to_hbm::<m![1], m![N, K]>(&mut ctx.pdma, AUTO));
+    /// # let x = x.to_dm(&mut ctx.tdma, AUTO);
+    /// # let w = w.to_dm::<m![1 # 2], m![S], m![N, K]>(&mut ctx.tdma, AUTO);
+    /// # let w = ctx.sub.begin(w.view()).fetch::<bf16, m![N], m![K]>().collect::<m![N, K / 16], m![K % 16]>();
+    /// # let w = w.to_trf(TrfAddress::Full);
+    /// # let y = products(&mut ctx, &x, &w).to_hbm::<m![S, N]>(&mut ctx.tdma, AUTO);
+    /// # let y = pollster::block_on(y.to_host::<m![S, N]>(&mut ctx.pdma)).to_vec();
+    /// // Of 2 and 3:
+    /// assert_eq!(y[0], 384.0);
+    /// ```
+    ///
     /// Refused while compiling: everything that stream adapter and TRF sequencer cannot do.
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn align<OutTime: M, OutPacket: M, Row: M, TrfElement: M>(
@@ -244,7 +275,8 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Ti
 {
     /// Multiplies, and adds neighbouring products in a tree until `OutPacket` columns are left.
     ///
-    /// The innermost part of the packet is summed. Padding in it counts as what it holds: zero where fetch masks it, and
+    /// The innermost part of the packet is summed: [`align`](CollectTensor::align) has an example. See
+    /// [contraction](crate::guide::contraction). Padding in it counts as what it holds: zero where fetch masks it, and
     /// otherwise what lies in memory, which the check `padding` refuses unless it is zero.
     ///
     /// Refused while compiling: more than 32 columns, a number of columns that is no power of two, and what is no outer
@@ -277,7 +309,8 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Ti
     /// Adds the results of several steps, and folds the rows into the stream.
     ///
     /// Axes of `Time` that `OutTime` does not have are summed. The rest keeps its order and padding. `kind` says how
-    /// rows and columns leave.
+    /// rows and columns leave: [`align`](CollectTensor::align) has an example. See
+    /// [contraction](crate::guide::contraction).
     ///
     /// Refused while compiling: mappings that fit neither kind.
     ///

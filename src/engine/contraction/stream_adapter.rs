@@ -7,9 +7,9 @@
 //! ```
 //!
 //! The order of the stream is fixed. What `OutTime` has and the stream has not stands innermost there: each packet is
-//! repeated over it (tiling). The vendor's page *Stream Adapter*.
+//! repeated over it (tiling): see [contraction](crate::guide::contraction).
 //!
-//! Left out, as on the vendor's pages, which have no parameter for it: three flits per packet, shifts and transposes inside
+//! Left out, because no call has a parameter for it: three flits per packet, shifts and transposes inside
 //! a flit.
 
 use super::align::{AlignRequest, OPERATION, Sides, shares_a_digit};

@@ -9,7 +9,7 @@
 //!
 //! `reg_read_size` is the longest power of two for which the innermost positions of `Element` and `OutPacket` agree.
 //! What `Element` has outside of it is read by loops over `OutTime`, in any order; axes of `OutTime` that the TRF lacks
-//! read the same place again (stride 0). The vendor's page *TRF Sequencer*.
+//! read the same place again (stride 0): see [contraction](crate::guide::contraction).
 
 use super::align::{AlignRequest, Sides, shares_a_digit};
 use super::stream_adapter::collected_flits;

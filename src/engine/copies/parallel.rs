@@ -87,7 +87,8 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
     /// Copies the tensor to another one of the same clusters, in any layout, by the sub context: the DMA engines and the main
     /// context go on meanwhile. Axes that only the destination has are broadcast; its padding stays as it is.
     ///
-    /// Every slice reads and writes 8 bytes per cycle where the layout keeps them together. Otherwise it takes longer.
+    /// Every slice reads and writes 8 bytes per cycle where the layout keeps them together. Otherwise it takes longer. The
+    /// destination lies at a multiple of 8 bytes. See [memories_and_dma](crate::guide::memories_and_dma).
     ///
     /// ```
     /// use furiosa_visa_std::prelude::*;
@@ -109,7 +110,9 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
     /// # });
     /// ```
     ///
-    /// Refused while compiling: what the [table](crate::engine::dma) says of `to_dm` from DM.
+    /// Refused while compiling: a destination that `has no place for` an axis, or that wants a part that is not there
+    /// (`insufficient input`); single `i4`; tensors of other clusters; the main context (`parallel copies are made by the
+    /// sub context`).
     ///
     /// # Panics
     /// Where the destination is at no multiple of 8, or its bytes are read by the same copy.

@@ -140,7 +140,8 @@ const fn counted<Tensor: AtRest>(call: CopyCall, level: UnitLevel, given: usize)
 
 impl DmaContext<{ Dma::Tensor }> {
     /// Exchanges clusters: cluster `k` of the result holds what cluster `pattern[k]` of the tensor holds, on every chip.
-    /// Repeated entries broadcast. `CLUSTER_DIM` is the size of `Cluster`.
+    /// Repeated entries broadcast. `CLUSTER_DIM` is the size of `Cluster`. See
+    /// [memories_and_dma](crate::guide::memories_and_dma).
     ///
     /// The result lies at [`AUTO`](crate::runtime::AUTO).
     ///
@@ -200,6 +201,8 @@ impl DmaContext<{ Dma::Tensor }> {
     ///
     /// The result lies at [`AUTO`](crate::runtime::AUTO). Bytes go from chip to chip over PCIe.
     ///
+    /// It is called as [`dm_cluster_shuffle`](Self::dm_cluster_shuffle), which has an example.
+    ///
     /// Refused while compiling: another `CHIP_DIM`, and chips of which some hold fewer elements.
     ///
     /// # Panics
@@ -243,6 +246,8 @@ impl<const DMA: Dma> DmaContext<DMA> {
     /// broadcast.
     ///
     /// The result lies at [`AUTO`](crate::runtime::AUTO). Bytes go from chip to chip over PCIe.
+    ///
+    /// It is called as [`dm_cluster_shuffle`](DmaContext::dm_cluster_shuffle), which has an example, without the size.
     ///
     /// Refused while compiling: chips of which some hold fewer elements.
     ///

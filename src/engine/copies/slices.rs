@@ -249,7 +249,8 @@ impl TuContext<{ Tu::Sub }> {
     /// `1 # n` in its place, and `Element2` what the result has in each slice: usually `Element` without it.
     /// `CLUSTER_DIM` is the size of `Cluster`.
     ///
-    /// The result lies at [`AUTO`](crate::runtime::AUTO).
+    /// The result lies at [`AUTO`](crate::runtime::AUTO), a multiple of 8 bytes. See
+    /// [memories_and_dma](crate::guide::memories_and_dma).
     ///
     /// ```
     /// use furiosa_visa_std::prelude::*;
@@ -260,7 +261,7 @@ impl TuContext<{ Tu::Sub }> {
     /// fn rows(ctx: &mut Context, x: &Whole) -> Part {
     ///     ctx.sub.parallel_copy_cluster_slice::<2, m![V], m![1 # 8, B], _, _, _, _, _, _>(x.view(), &[7, 2])
     /// }
-    /// # let _ = rows;
+    /// # let _ = rows as fn(_, _) -> _;
     /// ```
     ///
     /// Refused while compiling: another `CLUSTER_DIM`, an axis that is not outermost, another `AxisSlicedElement`, and parts

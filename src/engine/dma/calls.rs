@@ -4,7 +4,7 @@
 
 use super::link::OnChip;
 use super::{DmaPlan, HostPlan, check_units_of_tile, dma_operation};
-use crate::command::{Address, HostTransfer, Memory, Start, Transfer};
+use crate::command::{Address, HostTransfer, Memory, Region, Start, Transfer};
 use crate::host::HostTensor;
 use crate::mapping::M;
 use crate::runtime::fault::{accept, or_raise};
@@ -16,10 +16,25 @@ use crate::tensor::{
 use core::panic::Location;
 
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Cluster, Slice, Element> {
-    /// Copies the tensor to HBM, in any layout, in every chip at byte `address`. Axes that only the destination has are
-    /// broadcast.
+    /// Copies the tensor to HBM, in any layout, in every chip at byte `address`, a multiple of the element's size or
+    /// [`AUTO`]. Axes that only the destination has are broadcast. See [memories_and_dma](crate::guide::memories_and_dma).
     ///
-    /// Refused while compiling: see the [table](crate::engine::dma).
+    /// Runs may have any number of whole bytes. Those of less than 256 bytes are slow: HBM reads, changes and writes a unit.
+    ///
+    /// ```
+    /// # use furiosa_visa_std::prelude::*;
+    /// axes![A = 256, B = 64];
+    /// type X = DmTensor<i8, m![1], m![1 # 2], m![A], m![B]>;
+    /// /// Bytes in another order: `A` inside.
+    /// fn store(ctx: &mut Context, x: &X) -> HbmTensor<i8, m![1], m![B, A]> {
+    ///     x.to_hbm(&mut ctx.tdma, 1 << 20)
+    /// }
+    /// # let _ = store as fn(_, _) -> _;
+    /// ```
+    ///
+    /// Refused while compiling: a destination that `has no place for` an axis of the source, or wants a part of one that
+    /// the source does not hold (`insufficient input`); single `i4` (`a transfer moves whole bytes`); a tensor that HBM
+    /// does not hold; a move by `ctx.pdma`.
     ///
     /// # Panics
     /// Where `address` is no multiple of the element's size, or the tensor leaves HBM.
@@ -37,10 +52,25 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
         tensor
     }
 
-    /// Copies the tensor to another place in DM of the same cluster, in any layout, in every slice at byte `address`.
-    /// Axes that only the destination has are broadcast.
+    /// Copies the tensor to another place in DM of the same cluster, in any layout, in every slice at byte `address`, a
+    /// multiple of the element's size or [`AUTO`]. Axes that only the destination has are broadcast. See
+    /// [memories_and_dma](crate::guide::memories_and_dma).
     ///
-    /// Refused while compiling: see the [table](crate::engine::dma).
+    /// Runs may have any number of whole bytes. [`to_dm_pcopy`](Self::to_dm_pcopy) does the same without the DMA engines.
+    ///
+    /// ```
+    /// # use furiosa_visa_std::prelude::*;
+    /// axes![A = 256, B = 64];
+    /// type X = DmTensor<i8, m![1], m![1 # 2], m![A], m![B]>;
+    /// /// `A` and `B` change places, between slices.
+    /// fn turn(ctx: &mut Context, x: &X) -> DmTensor<i8, m![1], m![1 # 2], m![B # 256], m![A]> {
+    ///     x.to_dm(&mut ctx.tdma, 1024)
+    /// }
+    /// # let _ = turn as fn(_, _) -> _;
+    /// ```
+    ///
+    /// Refused while compiling: what [`to_hbm`](Self::to_hbm) refuses, with the 512 KiB and 256 slices of DM in the place
+    /// of HBM.
     ///
     /// # Panics
     /// Where `address` is no multiple of the element's size, or the tensor leaves the 512 KiB of a slice.
@@ -65,7 +95,22 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
     DmTensorView<'_, D, Chip, Cluster, Slice, Element>
 {
-    /// Copies the tensor into a view in HBM: see [`DmTensor::to_hbm`]. The address is that of the view.
+    /// Copies the tensor into a view in HBM, which may be a [tile](crate::tensor::tile): see [`DmTensor::to_hbm`]. The
+    /// address is that of the view, in bytes. See [memories_and_dma](crate::guide::memories_and_dma).
+    ///
+    /// ```
+    /// # use furiosa_visa_std::prelude::*;
+    /// axes![A = 256, N = 4, B = 64];
+    /// type Part = DmTensor<i8, m![1], m![1 # 2], m![A], m![B]>;
+    /// /// Block `n` of a result.
+    /// fn store(ctx: &mut Context, part: &Part, all: &mut HbmTensor<i8, m![1], m![N, A, B]>, n: usize) {
+    ///     let block = all.view_mut().tile::<m![N], 1, m![1 # 4, A, B]>(n);
+    ///     part.view().to_hbm_view(&mut ctx.tdma, block);
+    /// }
+    /// # let _ = store as fn(_, _, _, _);
+    /// ```
+    ///
+    /// Refused while compiling: what [`DmTensor::to_hbm`] refuses.
     #[track_caller]
     #[inline(never)]
     pub fn to_hbm_view<Element2: M>(
@@ -78,7 +123,8 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
         dma.engines().execute(dma_operation(self.region(), destination.region(), transfer));
     }
 
-    /// Copies the tensor into a view in DM: see [`DmTensor::to_dm`]. The address is that of the view.
+    /// Copies the tensor into a view in DM: see [`DmTensor::to_dm`], and [`to_hbm_view`](Self::to_hbm_view) for an
+    /// example. The address is that of the view.
     #[track_caller]
     #[inline(never)]
     pub fn to_dm_view<Slice2: M, Element2: M>(
@@ -109,25 +155,29 @@ fn in_hbm<const DMA: Dma, D: Scalar, Chip: M, Element: M, Element2: M>(
 
 /// From HBM to DM.
 #[track_caller]
-fn into_dm<D: Scalar, Chip: M, Element: M, Cluster: M, Slice: M, Element2: M>(
-    source: HbmTensorView<'_, D, Chip, Element>,
+fn into_dm<D: Scalar, Chip: M, Cluster: M, Slice: M, Element2: M>(
+    source: Region,
     dma: &mut DmaContext<{ Dma::Tensor }>,
     address: Address,
     transfer: &Transfer,
 ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
-    accept("to_dm", check_dma_address("HBM source", source.region().address));
+    accept("to_dm", check_dma_address("HBM source", source.address));
     if address != AUTO {
         accept("to_dm", check_dma_address("DM destination", address));
     }
     let mut tensor = DmTensor::<D, Chip, Cluster, Slice, Element2>::made(dma, "to_dm", address);
-    dma.execute(dma_operation(source.region(), tensor.view_mut().region(), transfer));
+    dma.execute(dma_operation(source, tensor.view_mut().region(), transfer));
     tensor
 }
 
 impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
-    /// Copies the tensor to the host, in any layout. The future does the work when it is awaited, and is ready at once.
+    /// Copies the tensor to the host over PCIe, in any layout and of any number of bytes: 30 per cycle. The future does the
+    /// work when it is awaited, and is ready at once. See [memories_and_dma](crate::guide::memories_and_dma).
     ///
-    /// Refused while compiling: a host tensor that drops an axis, or wants parts of one that the tensor does not hold.
+    /// The host's buffer has no padding: [`HostTensor::to_hbm`] has an example with both ways.
+    ///
+    /// Refused while compiling: a host tensor that `has no place for` an axis, or wants a part of one that the tensor does
+    /// not hold (`insufficient input`); `ctx.tdma` in the place of `ctx.pdma`; a call that is not awaited.
     ///
     /// # Panics
     /// When it is awaited and elements of the tensor were never written, or were overwritten by another tensor.
@@ -144,10 +194,20 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
         NeedsAwait::new(async move { view.download(dma, location) })
     }
 
-    /// Copies the tensor to another place in HBM, in any layout, in every chip at byte `address`. Axes that only the
-    /// destination has are broadcast. Runs may have any length: this is the way to another order of the axes.
+    /// Copies the tensor to another place in HBM, in any layout, in every chip at byte `address`, a multiple of the
+    /// element's size or [`AUTO`]. Axes that only the destination has are broadcast. Runs may have any number of whole
+    /// bytes: this is the way to another order of the axes. See [memories_and_dma](crate::guide::memories_and_dma).
     ///
-    /// Refused while compiling: see the [table](crate::engine::dma).
+    /// ```
+    /// # use furiosa_visa_std::prelude::*;
+    /// axes![A = 32, B = 64];
+    /// fn transposed(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![A, B]>) -> HbmTensor<i8, m![1], m![B, A]> {
+    ///     x.to_hbm(&mut ctx.tdma, 1 << 20)
+    /// }
+    /// # let _ = transposed as fn(_, _) -> _;
+    /// ```
+    ///
+    /// Refused while compiling: what [`DmTensor::to_hbm`] refuses; `ctx.pdma` may do this one.
     ///
     /// # Panics
     /// Where `address` is no multiple of the element's size, or the tensor leaves HBM.
@@ -162,13 +222,28 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
         in_hbm(self.view(), dma, address, transfer)
     }
 
-    /// Copies the tensor to DM, in any layout, in every slice at byte `address`. Axes that only the destination has are
-    /// broadcast.
+    /// Copies the tensor to DM, in any layout, in every slice at byte `address`, a multiple of 8 or [`AUTO`]. The tensor
+    /// lies at a multiple of 8, too. Axes that only the destination has are broadcast. See
+    /// [memories_and_dma](crate::guide::memories_and_dma).
     ///
     /// Both sides must have runs of at least 8 bytes in the same order, and step by multiples of 8 bytes. Where they do
     /// not, [`to_hbm`](Self::to_hbm) to the order of the destination comes first, or both sides are padded.
     ///
-    /// Refused while compiling: such runs and steps, and what the [table](crate::engine::dma) says.
+    /// ```
+    /// # use furiosa_visa_std::prelude::*;
+    /// axes![A = 1024, B = 24];
+    /// type X = HbmTensor<i8, m![1], m![A, B]>;
+    /// /// Four rows per slice, each padded to 32 bytes. The runs are 24 bytes.
+    /// fn load(ctx: &mut Context, x: &X) -> DmTensor<i8, m![1], m![1 # 2], m![A / 4], m![A % 4, B # 32]> {
+    ///     x.to_dm(&mut ctx.tdma, 0)
+    /// }
+    /// # let _ = load as fn(_, _) -> _;
+    /// ```
+    ///
+    /// Refused while compiling: shorter runs (`4 contiguous bytes on both sides, but a transfer from HBM to DM moves
+    /// multiples of 8`), other steps (`steps by a number of bytes that is no multiple of 8`), dead positions in front that
+    /// are no multiple of 8 bytes; a destination that `has no place for` an axis of the source or wants a part that it
+    /// does not hold (`insufficient input`); more than 512 KiB per slice, 256 slices or 2 clusters.
     ///
     /// # Panics
     /// Where `address`, or that of the source, is no multiple of 8, or the tensor leaves the 512 KiB of a slice.
@@ -181,7 +256,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
         let transfer =
             DmaPlan::<HbmTensor<D, Chip, Element>, DmTensor<D, Chip, Cluster, Slice, Element2>>::TRANSFER;
-        into_dm(self.view(), dma.engines(), address, transfer)
+        into_dm(self.view().region(), dma.engines(), address, transfer)
     }
 }
 
@@ -227,7 +302,8 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
         in_hbm(self, dma, address, transfer)
     }
 
-    /// Copies the tensor into a view in HBM: see [`HbmTensor::to_hbm`]. The address is that of the view.
+    /// Copies the tensor into a view in HBM: see [`HbmTensor::to_hbm`], and [`DmTensorView::to_hbm_view`] for an example.
+    /// The address is that of the view, a multiple of the element's size in bytes.
     #[track_caller]
     #[inline(never)]
     pub fn to_hbm_view<const DMA: Dma, Element2: M>(
@@ -249,10 +325,15 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
     ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
         let transfer =
             DmaPlan::<HbmTensor<D, Chip, Element>, DmTensor<D, Chip, Cluster, Slice, Element2>>::TRANSFER;
-        into_dm(self, dma.engines(), address, transfer)
+        into_dm(self.region(), dma.engines(), address, transfer)
     }
 
-    /// Copies the tensor into a view in DM: see [`HbmTensor::to_dm`]. The address is that of the view.
+    /// Copies the tensor into a view in DM: see [`HbmTensor::to_dm`], and [`DmTensorView::to_hbm_view`] for an example. The
+    /// address is that of the view, a multiple of 8 bytes, as is that of the source.
+    ///
+    /// # Panics
+    /// Where an address is no multiple of 8, or the tile of the view starts in a slice or cluster that the move cannot
+    /// name.
     #[track_caller]
     #[inline(never)]
     pub fn to_dm_view<Cluster: M, Slice: M, Element2: M>(
@@ -272,11 +353,25 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
 }
 
 impl<D: Scalar, Element: M> HostTensor<D, Element> {
-    /// Copies the tensor to HBM over PCIe, in any layout, in every chip at byte `address`. Axes that only the destination
-    /// has are broadcast. The future does the work when it is awaited, and is ready at once.
+    /// Copies the tensor to HBM over PCIe, in any layout, in every chip at byte `address`, a multiple of the element's size
+    /// or [`AUTO`]. Axes that only the destination has are broadcast. The future does the work when it is awaited, and is
+    /// ready at once. See [memories_and_dma](crate::guide::memories_and_dma).
     ///
-    /// Refused while compiling: a destination that drops an axis, wants parts of one that the host tensor does not hold,
-    /// or does not fit into HBM.
+    /// ```
+    /// # use furiosa_visa_std::prelude::*;
+    /// axes![A = 2, B = 3];
+    /// let mut ctx = Context::acquire();
+    /// let host = HostTensor::<i8, m![A, B]>::from_slice(&[1, 2, 3, 4, 5, 6]);
+    /// let back = pollster::block_on(async {
+    ///     let x: HbmTensor<i8, m![1], m![A, B # 8]> = host.to_hbm(&mut ctx.pdma, 0).await;
+    ///     x.to_host::<m![B, A]>(&mut ctx.pdma).await.to_vec()
+    /// });
+    /// assert_eq!(back, [1, 4, 2, 5, 3, 6]);
+    /// ```
+    ///
+    /// Refused while compiling: a destination that `has no place for` an axis, wants a part of one that the host tensor
+    /// does not hold (`insufficient input`), or is more than HBM holds; `ctx.tdma` in the place of `ctx.pdma`; a call that
+    /// is not awaited.
     ///
     /// # Panics
     /// Where `address` is no multiple of the element's size, or lies outside of HBM; and when it is awaited, where the

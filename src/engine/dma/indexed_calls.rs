@@ -149,7 +149,9 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     /// The call names no context: the DMA engines of the context of its kernel do it, in program order.
     ///
     /// The index holds **byte offsets** of rows: the number of a row times the bytes of a row.
-    /// [`dma_gather_rows`](Self::dma_gather_rows) takes the numbers.
+    /// [`dma_gather_rows`](Self::dma_gather_rows) takes the numbers. `address` counts bytes in every slice, a multiple of 8
+    /// or [`AUTO`](crate::runtime::AUTO); the table lies at a multiple of 8, too. See
+    /// [memories_and_dma](crate::guide::memories_and_dma), "Rows by an index".
     ///
     /// ```
     /// use furiosa_visa_std::prelude::*;
@@ -175,8 +177,12 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     /// assert_eq!([0, 64, 128, 192].map(|k| y[k]), [7, 99, 0, 7].map(Opt::Init));
     /// ```
     ///
-    /// Refused while compiling: more than one axis without a place in the result; an index with an axis that the result
-    /// lacks; rows that are shorter than 8 bytes, padded, or not outermost (byte offsets do not say which row is meant then).
+    /// Refused while compiling: no axis, or more than one, without a place in the result (`one axis is indexed`); an index
+    /// with an axis that the result lacks (`has no place for`); runs inside of a row of less than 8 bytes, or that step by
+    /// other multiples; rows that hold another number of elements, padding not counted, than there are from one row to
+    /// the next: `byte offsets do not say which row is meant`. Padded rows and rows that are not outermost are refused so,
+    /// unless the two numbers happen to agree: `m![A, V, B # 16]` with `A = 2` and `B = 8` has rows of 16 elements that
+    /// start 16 apart.
     ///
     /// # Panics
     /// Where an element of the index names no row, is no multiple of the bytes of a row, or was never written; where an
@@ -200,7 +206,11 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     }
 
     /// The same by **numbers** of rows, which are in HBM or in DM: see [`Self::dma_gather`]. Rows may be padded and lie
-    /// anywhere in the tensor.
+    /// anywhere in the tensor. `address` counts bytes in every slice, a multiple of 8 or [`AUTO`](crate::runtime::AUTO). See
+    /// [memories_and_dma](crate::guide::memories_and_dma), "Rows by an index", whose program has this call.
+    ///
+    /// Refused while compiling: what `dma_gather` refuses, but for the place of rows; an index of other than `i32`
+    /// (`does not name rows`); rows of which some hold fewer elements.
     ///
     /// # Panics
     /// Where an element of the index names no row or was never written; where an address is no multiple of 8, or the result
@@ -310,7 +320,9 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
     ///
     /// The call names no context: the DMA engines of the context of its kernel do it, in program order.
     ///
-    /// `scaled`: the index holds byte offsets of rows, multiples of the bytes of a row; otherwise numbers of rows.
+    /// `scaled`: the index holds byte offsets of rows, multiples of the bytes of a row; otherwise numbers of rows. Runs may
+    /// have any number of whole bytes, and the table lies at a multiple of the element's size. See
+    /// [memories_and_dma](crate::guide::memories_and_dma), "Rows by an index".
     ///
     /// ```
     /// use furiosa_visa_std::prelude::*;
@@ -338,8 +350,9 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
     /// assert_eq!([7, 99, 0, 8, 1].map(|row| y[row * 64]), [0, 1, 2, 3, -1].map(Opt::Init));
     /// ```
     ///
-    /// Refused while compiling: a key that is not in `Slice` and `Element`; an index with other elements than the key has
-    /// positions; an output that lacks an axis of a row, or that has more than one axis besides.
+    /// Refused while compiling: a key that is not in `Slice` and `Element` (`a key must be in its slices and elements`); an
+    /// index with other elements than the key has positions; an output that `has no place for` an axis of a row, or that has
+    /// more than one axis besides.
     ///
     /// # Panics
     /// Where an element of the index names no row or was never written; where it names a row a second time, with another

@@ -131,3 +131,20 @@ fn chips_hold_whole_axes() {
     let [chip, inside] = [<m![A]>::EXPR, <m![C, B]>::EXPR];
     assert_eq!(gather(&table(chip, <m![V, C, B]>::EXPR), <m![S]>::EXPR, &side(chip, inside)), None);
 }
+
+/// Byte offsets say which row is meant where a row has as many elements as there are from one to the next.
+#[test]
+fn rows_of_byte_offsets() {
+    let index = hbm::<m![S]>(I32);
+    let gather = |table: &Shape, side: &Shape| derive_indexed(IndexedCall::Gather, table, &index, side);
+    type Slices = m![S # 256];
+    // Rows of 16 elements, 16 apart, although `V` is not outermost.
+    let side = dm::<Slices, m![A, B]>(I8);
+    let config = gather(&hbm::<m![A, V, B # 16]>(I8), &side).expect("it is accepted");
+    assert_eq!(config.row_bytes(), Ok(16));
+    for table in [hbm::<m![A, V, B]>(I8), hbm::<m![V, A, B # 16]>(I8)] {
+        let error = gather(&table, &side).expect_err("it is refused");
+        assert_eq!(error.rule(), "row bytes", "{error}");
+        assert!(error.message().contains("byte offsets do not say which row is meant"), "{error}");
+    }
+}

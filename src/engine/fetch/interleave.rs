@@ -1,4 +1,4 @@
-//! Interleaving: one stream of the packets of two tensors (the vendor's page *Fetch Engine*, "Interleaving Tensors").
+//! Interleaving: one stream of the packets of two tensors (see [fetch](crate::guide::fetch), "Two tensors at once").
 //!
 //! ```text
 //! axes![A = 4, I = 2]      Time = m![A, I]     lhs 0, rhs 0, lhs 1, rhs 1, lhs 2, …     I innermost: every packet
@@ -18,7 +18,7 @@ use crate::scalar::Scalar;
 use crate::tensor::DmTensorView;
 use core::marker::PhantomData;
 
-/// Tensors that one fetch can interleave (the vendor's page *Fetch Engine*).
+/// Tensors that one fetch can interleave (guide: fetch).
 const TENSORS: usize = 2;
 
 /// Refuses an axis that is not one of two positions, or that the tensors have themselves.
@@ -145,8 +145,23 @@ impl<const T: Tu> TuContext<T> {
     /// The fetch puts `I` into its time; where it stands there decides how the tensors alternate. They have the same
     /// element type and mapping, and may lie anywhere.
     ///
-    /// Refused while compiling: an axis that is not of size 2, or that the tensors have themselves. Source: the vendor's page
-    /// *Fetch Engine*, "Interleaving Tensors".
+    /// ```
+    /// # use furiosa_visa_std::prelude::*;
+    /// axes![S = 256, T = 4, B = 8, I = 2];
+    /// type X = DmTensor<i8, m![1], m![1 # 2], m![S], m![T, B]>;
+    /// type Y = DmTensor<i32, m![1], m![1 # 2], m![S], m![T, I, B]>;
+    /// /// Packets of `a` and `b` in turns, each without the zero point of its tensor.
+    /// fn in_turns(ctx: &mut Context, a: &X, b: &X) -> Y {
+    ///     (ctx.main.begin_interleaved::<I, _, _, _, _, _>(a.view(), b.view()))
+    ///         .fetch_with_zero_points::<i32, m![T, I], m![B]>([3, -5])
+    ///         .collect::<m![T, I], m![B]>()
+    ///         .commit(AUTO)
+    /// }
+    /// # let _ = in_turns as fn(_, _, _) -> _;
+    /// ```
+    ///
+    /// Refused while compiling: an axis that is not of size 2, or that the tensors have themselves. See
+    /// [fetch](crate::guide::fetch), "Two tensors at once".
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn begin_interleaved<'l, I: AxisName, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>(

@@ -1,7 +1,7 @@
 //! Masking: which padding of a stream the adapter replaces.
 //!
 //! The mask knows sequencer entries, not axes ([`MaskConfig`]). Padding of the innermost axis becomes one of three cases
-//! (the vendor's page *Fetch Engine*, "Masking Configuration"):
+//! (see [fetch](crate::guide::fetch), "Padding and masks"):
 //!
 //! ```text
 //! axes![A = 32, B = 90]                          axes![A = 32, B = 97]

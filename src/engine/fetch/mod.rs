@@ -6,7 +6,7 @@
 //!   adapter: masking ─▶ table indexing ─▶ type casting ─▶ zero-point subtraction ─▶ batching
 //! ```
 //!
-//! The plan follows from the mappings and the element types (the vendor's page *Fetch Engine*):
+//! The plan follows from the mappings and the element types (see [fetch](crate::guide::fetch)):
 //!
 //! * [`FetchConfig`]: sequencer, fetch size, cycles; its [`addresses`](FetchConfig::addresses) are what DM sees.
 //! * [masking](MaskConfig): padding of the innermost axis is replaced, by 0 unless
@@ -272,8 +272,21 @@ impl<
     /// The sequencer is derived from the mappings. Axes that the tensor does not have are broadcast. Each slice reads
     /// its own memory, so `Slice` stays. Padding of the innermost axis is masked: see [`MaskConfig`].
     ///
+    /// ```
+    /// # use furiosa_visa_std::prelude::*;
+    /// axes![S = 256, T = 4, B = 8];
+    /// type X<D> = DmTensor<D, m![1], m![1 # 2], m![S], m![T, B]>;
+    /// /// Packet `t` of slice `s` holds 8 elements, widened to 32 bits.
+    /// fn widened(ctx: &mut Context, x: &X<i8>) -> X<i32> {
+    ///     (ctx.main.begin(x.view()).fetch::<i32, m![T], m![B]>())
+    ///         .collect::<m![T], m![B]>()
+    ///         .commit(AUTO)
+    /// }
+    /// # let _ = widened as fn(_, _) -> _;
+    /// ```
+    ///
     /// Refused while compiling: clusters other than 2 or slices other than 256, packets that are no multiple of 8 bytes,
-    /// mappings that no sequencer of 8 entries reads (the vendor's page *Fetch Engine*).
+    /// mappings that no sequencer of 8 entries reads. See [fetch](crate::guide::fetch).
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn fetch<D2: StreamScalar, Time2: M, Packet2: M>(

@@ -256,8 +256,8 @@ const fn is_countable(expr: &Expr) -> bool {
     }
 }
 
-/// A fetch starts at a whole byte: no loop outside the contiguous run steps by half bytes (the vendor's page *Fetch Engine*,
-/// constraints).
+/// A fetch starts at a whole byte: no loop outside the contiguous run steps by half bytes. See
+/// [fetch](crate::guide::fetch).
 const fn check_byte_addresses(request: &FetchRequest, config: &Config) -> Result<(), PlanError> {
     let bits = request.input.bits();
     if !(config.base.unsigned_abs() * bits).is_multiple_of(8) {

@@ -61,8 +61,8 @@ impl<
     /// ```
     ///
     /// Refused while compiling: the sub context, which has no tables, and all that [`fetch`](Self::fetch) refuses. A fetch
-    /// takes at most as many elements as make 32 bytes, as entries and as elements of `D2`. Source: the vendor's page *Fetch
-    /// Engine*, "Table Indexing".
+    /// takes at most as many elements as make 32 bytes, as entries and as elements of `D2`. See
+    /// [fetch](crate::guide::fetch), "Tables".
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn fetch_with_table<D2: StreamScalar, Time2: M, Packet2: M>(

@@ -20,8 +20,8 @@ mod sealed {
 
 /// Stored types from which the fetch adapter subtracts a zero point, with the types of the difference.
 ///
-/// Source: the vendor's page *Fetch Engine*, "Zero-Point Subtraction". Types that could not hold the difference are
-/// left out: a stream of the stored type, and `i9` for `i16`.
+/// See [fetch](crate::guide::fetch), "Zero points". Types that could not hold the difference are left out:
+/// a stream of the stored type, and `i9` for `i16`.
 #[diagnostic::on_unimplemented(
     message = "fetch: cannot subtract a zero point from `{Self}` into `{D2}`",
     label = "the difference of two `{Self}` is no `{D2}` of the fetch adapter",
@@ -79,8 +79,21 @@ impl<
     /// Two interleaved tensors have the same zero point. Masked padding is 0 in the stream, unless
     /// [`pad_value`](Self::pad_value) says otherwise.
     ///
+    /// ```
+    /// # use furiosa_visa_std::prelude::*;
+    /// axes![S = 256, B = 8];
+    /// type X<D> = DmTensor<D, m![1], m![1 # 2], m![S], m![B]>;
+    /// /// `q - zero`, in 32 bits.
+    /// fn centred(ctx: &mut Context, q: &X<i8>, zero: i8) -> X<i32> {
+    ///     (ctx.main.begin(q.view()).fetch_with_zero_point::<i32, m![1], m![B]>(zero))
+    ///         .collect::<m![1], m![B]>()
+    ///         .commit(AUTO)
+    /// }
+    /// # let _ = centred as fn(_, _, _) -> _;
+    /// ```
+    ///
     /// Refused while compiling: what [`fetch`](Self::fetch) refuses, and pairs of types that are not in
-    /// [`ZeroPointCast`]. Source: the vendor's page *Fetch Engine*, "Zero-Point Subtraction".
+    /// [`ZeroPointCast`]. See [fetch](crate::guide::fetch), "Zero points".
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn fetch_with_zero_point<D2: StreamScalar, Time2: M, Packet2: M>(
@@ -112,6 +125,7 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, I: AxisName, Ele
     /// its tensor.
     ///
     /// The rules are those of [`fetch_with_zero_point`](Self::fetch_with_zero_point).
+    /// [`begin_interleaved`](crate::runtime::TuContext::begin_interleaved) has an example.
     #[track_caller]
     #[inline(never)]
     pub fn fetch_with_zero_points<D2: StreamScalar, Time2: M, Packet2: M>(

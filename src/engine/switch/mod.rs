@@ -79,7 +79,7 @@
 //! # Limits
 //!
 //! Clusters exchange nothing: that is for the DMA engines. The ring of `CustomBroadcast` is a power of two from which on all
-//! digits are where they were, counted before and after and with copies. The rule that the vendor's pages give counts places
+//! digits are where they were, counted before and after and with copies. The vendor's rule counts places
 //! before alone: it gives the same rings, but for padding that lets a digit jump outwards, and for copies on former padding.
 
 mod config;
@@ -368,7 +368,30 @@ fn derive_given(
 impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
     FetchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>
 {
-    /// Redistributes packets over the slices, as the configuration says. `Slice2` and `Time2` are what comes out.
+    /// Redistributes packets over the slices, as the configuration says. `Slice2` and `Time2` are what comes out. See
+    /// [switch](crate::guide::switch).
+    ///
+    /// ```
+    /// # use furiosa_visa_std::prelude::*;
+    /// axes![A = 256, X = 2, P = 32];
+    /// type In = DmTensor<i8, m![1], m![1 # 2], m![A], m![P]>;
+    /// type Out = DmTensor<i8, m![1], m![1 # 2], m![A / 2, X], m![A % 2, P]>;
+    /// /// Neighbours get each other's packets.
+    /// fn share(ctx: &mut Context, x: &In) -> Out {
+    ///     (ctx.main.begin(x.view()).fetch::<i8, m![1], m![P]>())
+    ///         .switch::<m![A / 2, X], m![A % 2]>(SwitchConfig::Broadcast1 { slice1: 2, slice0: 1 })
+    ///         .collect::<m![A % 2], m![P]>()
+    ///         .commit(AUTO)
+    /// }
+    /// # let mut ctx = Context::acquire();
+    /// # let x = HostTensor::<i8, m![A, P]>::from_slice(&(0..8192).map(|k| (k / 32 % 100) as i8).collect::<Vec<_>>());
+    /// # let x = pollster::block_on(x.to_hbm::<m![1], m![A, P]>(&mut ctx.pdma, AUTO));
+    /// # let x = x.to_dm(&mut ctx.tdma, AUTO);
+    /// # let y = share(&mut ctx, &x).to_hbm::<m![A / 2, X, A % 2, P]>(&mut ctx.tdma, AUTO);
+    /// # let y = pollster::block_on(y.to_host::<m![A / 2, X, A % 2, P]>(&mut ctx.pdma)).to_vec();
+    /// // Slices 0 and 1, each with the packets of both:
+    /// assert_eq!([0, 32, 64, 96].map(|k| y[k]), [0, 1, 0, 1]);
+    /// ```
     ///
     /// Refused while compiling: mappings for which there is no configuration.
     ///
@@ -388,7 +411,8 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
         StreamTensor::new(self.context, pass)
     }
 
-    /// Redistributes packets over the slices with the configuration that takes the fewest cycles.
+    /// Redistributes packets over the slices with the configuration that takes the fewest cycles. See
+    /// [switch](crate::guide::switch).
     ///
     /// ```
     /// use furiosa_visa_std::prelude::*;

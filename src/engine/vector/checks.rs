@@ -21,7 +21,7 @@ pub fn check_alu(operation: &'static str, alu: RngdAlu, used: bool) -> Result<()
     )
 }
 
-/// Refuses operators of which no page says what they compute.
+/// Refuses operators of which it is not documented what they compute.
 ///
 /// # Errors
 /// Such an operator.
@@ -31,8 +31,8 @@ pub fn check_defined(operation: &'static str, name: &'static str, defined: bool)
     }
     refuse!(
         "vector operator",
-        "{}: no page says what {} computes, so that it is not simulated; help: use the operator without a mask, on the \
-         elements of a group: `VeBranchOperand::group(operand, GroupId::One)`",
+        "{}: what {} computes is not documented, so that it is not simulated (guide: vector); help: use \
+         the operator without a mask, on the elements of a group: `VeBranchOperand::group(operand, GroupId::One)`",
         str(operation),
         str(name),
     )
@@ -112,7 +112,8 @@ mod tests {
         let text = check_unary_mode(UnaryArgMode::Mode1).expect_err("no operand").to_string();
         assert!(text.contains("UnaryArgMode::Mode1 is the function of an operand"), "{text}");
         assert!(check_defined("vector_fp_ternary", "FpTernaryOp::FmaF", true).is_ok());
-        let text = check_defined("vector_fp_ternary", "FpTernaryOp::MaskFmaF", false).expect_err("no page");
-        assert!(text.message().contains("no page says what FpTernaryOp::MaskFmaF computes"), "{text}");
+        let text =
+            check_defined("vector_fp_ternary", "FpTernaryOp::MaskFmaF", false).expect_err("undocumented");
+        assert!(text.message().contains("what FpTernaryOp::MaskFmaF computes is not documented"), "{text}");
     }
 }

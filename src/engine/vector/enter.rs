@@ -30,7 +30,7 @@ pub enum BranchMode {
         /// The axis.
         axis: Ident,
     },
-    /// By the valid-count generator. No page says how: refused.
+    /// By the valid-count generator. How is not documented: refused.
     ValidCount,
     /// By comparisons of the element: bit `i` of the id is comparison `i`, and the last one makes the group.
     Comparison([InputCmp; 4]),
@@ -159,7 +159,7 @@ fn check_comparisons(kind: VeScalarKind, all: &[InputCmp; 4]) -> Result<(), Plan
 /// A branch as a command has it.
 ///
 /// # Errors
-/// Comparisons of another type, an axis that the stream lacks, and modes of which no page says what they do.
+/// Comparisons of another type, an axis that the stream lacks, and modes that are not documented.
 pub fn derive_branch(
     mode: BranchMode,
     kind: VeScalarKind,
@@ -177,7 +177,7 @@ pub fn derive_branch(
         BranchMode::ValidCount => {
             refuse!(
                 "branch mode",
-                "{}: no page says which ids BranchMode::ValidCount gives, so that it is not simulated; \
+                "{}: which ids BranchMode::ValidCount gives is not documented, so that it is not simulated (guide: vector); \
                  help: BranchMode::Comparison tells elements apart by their values, BranchMode::AxisToggle by their index",
                 str(BRANCH),
             )
@@ -194,11 +194,14 @@ pub fn derive_branch(
 }
 
 macro_rules! entry {
-    ($($stream:ident)*) => { $(
+    ($($stream:ident, $example:literal;)*) => { $(
         impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
             $stream<'l, T, D, Chip, Cluster, Slice, Time, Packet>
         {
-            /// Enters the Vector Engine: `.vector_intra_slice_branch(BranchMode::Unconditional)` comes next.
+            /// Enters the Vector Engine: `.vector_intra_slice_branch(BranchMode::Unconditional)` comes next. See
+            /// [vector](crate::guide::vector).
+            ///
+            #[doc = $example]
             pub fn vector_init(self) -> VectorInitTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>
             where
                 D: VeScalar,
@@ -211,18 +214,72 @@ macro_rules! entry {
     )* };
 }
 
-entry!(CollectTensor AccumulationTensor);
+entry! {
+    CollectTensor, "
+```
+# use furiosa_visa_std::prelude::*;
+axes![S = 256, L = 8];
+type X = DmTensor<i32, m![1], m![1 # 2], m![S], m![L]>;
+/// `y = min(max(3 x - 7, 10), 200)`
+fn limited(ctx: &mut Context, x: &X) -> X {
+    (ctx.main.begin(x.view()).fetch::<i32, m![1], m![L]>().collect::<m![1], m![L]>())
+        .vector_init()
+        .vector_intra_slice_branch(BranchMode::Unconditional)
+        .vector_fxp(FxpBinaryOp::MulInt, 3)
+        .vector_fxp(FxpBinaryOp::SubFxp, 7)
+        .vector_clip(ClipBinaryOpI32::Max, 10)
+        .vector_clip(ClipBinaryOpI32::Min, 200)
+        .vector_final()
+        .commit(AUTO)
+}
+# let mut ctx = Context::acquire();
+# let x = HostTensor::<i32, m![S, L]>::from_slice(&[50; 2048]);
+# let x = pollster::block_on(x.to_hbm::<m![1], m![S, L]>(&mut ctx.pdma, AUTO));
+# let x = x.to_dm(&mut ctx.tdma, AUTO);
+# let y = limited(&mut ctx, &x).to_hbm::<m![S, L]>(&mut ctx.tdma, AUTO);
+# let y = pollster::block_on(y.to_host::<m![S, L]>(&mut ctx.pdma)).to_vec();
+// Of 50:
+assert_eq!(y[0], 143);
+```";
+    AccumulationTensor, "[`CollectTensor::vector_init`] has an example.";
+}
 
 impl<'l, const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
     VectorInitTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>
 {
-    /// Gives every element its execution id. Operators come next.
+    /// Gives every element its execution id. Operators come next. See [vector](crate::guide::vector), "Groups".
+    ///
+    /// ```
+    /// # use furiosa_visa_std::prelude::*;
+    /// axes![S = 256, L = 8];
+    /// type X = DmTensor<f32, m![1], m![1 # 2], m![S], m![L]>;
+    /// /// `-x` where `x < 0`, `x + 1` elsewhere: the last comparison is the group.
+    /// fn folded(ctx: &mut Context, x: &X) -> X {
+    ///     let never = InputCmp::F32(InputCmpF32::False);
+    ///     let negative = InputCmp::F32(InputCmpF32::Less { boundary: 0.0 });
+    ///     (ctx.main.begin(x.view()).fetch::<f32, m![1], m![L]>().collect::<m![1], m![L]>())
+    ///         .vector_init()
+    ///         .vector_intra_slice_branch(BranchMode::Comparison([never, never, never, negative]))
+    ///         .vector_logic(LogicBinaryOpF32::BitXor, (-0.0, GroupId::One))
+    ///         .vector_clip(ClipBinaryOpF32::Add, (1.0, GroupId::Zero))
+    ///         .vector_final()
+    ///         .commit(AUTO)
+    /// }
+    /// # let mut ctx = Context::acquire();
+    /// # let x = HostTensor::<f32, m![S, L]>::from_slice(&[2.0, -2.0].repeat(1024));
+    /// # let x = pollster::block_on(x.to_hbm::<m![1], m![S, L]>(&mut ctx.pdma, AUTO));
+    /// # let x = x.to_dm(&mut ctx.tdma, AUTO);
+    /// # let y = folded(&mut ctx, &x).to_hbm::<m![S, L]>(&mut ctx.tdma, AUTO);
+    /// # let y = pollster::block_on(y.to_host::<m![S, L]>(&mut ctx.pdma)).to_vec();
+    /// // Of 2 and -2:
+    /// assert_eq!(y[..2], [3.0, 2.0]);
+    /// ```
     ///
     /// Refused while compiling: packets of other than 8 elements.
     ///
     /// # Panics
-    /// Where a comparison is of another type; where the stream lacks the axis of a toggle; with modes of which no page says
-    /// what they do.
+    /// Where a comparison is of another type; where the stream lacks the axis of a toggle; with modes that are not
+    /// documented.
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn vector_intra_slice_branch(
@@ -241,7 +298,8 @@ impl<'l, const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packe
 impl<'l, const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
     VectorInterSliceReduceTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, 1>
 {
-    /// Gives every element its execution id. Operators come next; all arithmetic units are free.
+    /// Gives every element its execution id, as [`VectorInitTensor::vector_intra_slice_branch`] does. Operators come next;
+    /// all arithmetic units are free.
     ///
     /// # Panics
     /// As that of a stream that enters the engine.
@@ -431,7 +489,7 @@ mod tests {
     #[test]
     fn modes_without_a_meaning() {
         for mode in [BranchMode::ValidCount, BranchMode::Vrf] {
-            let error = derive_branch(mode, VeScalarKind::I32, [<m![1]>::EXPR; 5]).expect_err("no page says");
+            let error = derive_branch(mode, VeScalarKind::I32, [<m![1]>::EXPR; 5]).expect_err("undocumented");
             let (rule, text) = (error.rule(), error.message());
             assert!(rule == "branch mode" && text.contains(&format!("BranchMode::{mode} ")), "{error}");
         }

@@ -51,6 +51,7 @@ pub mod stage;
 mod tensor;
 mod time_left;
 mod valid_count;
+#[doc(hidden)]
 pub mod wrong_calls;
 
 pub use array_vec::ArrayVec;

@@ -206,7 +206,36 @@ impl<'l, const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packe
     VectorInitTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>
 {
     /// Makes two groups of the stream: its halves along `I`, an axis of 2 in time. `TileTime` is `Time` with `1 # 2` in the
-    /// place of `I`, `SplitTime` is `Time` without `I`.
+    /// place of `I`, `SplitTime` is `Time` without `I`. See [vector](crate::guide::vector), "Groups".
+    ///
+    /// ```
+    /// # use furiosa_visa_std::prelude::*;
+    /// axes![S = 256, W = 2, L = 8, I = 2];
+    /// type X = DmTensor<f32, m![1], m![1 # 2], m![S], m![W, L]>;
+    /// /// `sigmoid(a) · (b + 1)`
+    /// fn gate(ctx: &mut Context, a: &X, b: &X) -> X {
+    ///     (ctx.main.begin_interleaved::<I, _, _, _, _, _>(a.view(), b.view()))
+    ///         .fetch::<f32, m![W, I], m![L]>()
+    ///         .collect::<m![W, I], m![L]>()
+    ///         .vector_init()
+    ///         .vector_intra_slice_unzip::<I, m![W, 1 # 2], m![W]>()
+    ///         .vector_split::<m![W, L / 4], m![L % 4]>()
+    ///         .vector_fp_unary(FpUnaryOp::Sigmoid, true, false) // group 0 alone
+    ///         .vector_fp_binary(FpBinaryOp::AddF, (), 1.0) // group 1 alone
+    ///         .vector_fp_zip(FpBinaryOp::MulF(FpMulAlu::Mul0))
+    ///         .vector_concat::<m![W], m![L]>()
+    ///         .vector_final()
+    ///         .commit(AUTO)
+    /// }
+    /// # let mut ctx = Context::acquire();
+    /// # let x = HostTensor::<f32, m![S, W, L]>::from_slice(&[0.0; 4096]);
+    /// # let x = pollster::block_on(x.to_hbm::<m![1], m![S, W, L]>(&mut ctx.pdma, AUTO));
+    /// # let x = x.to_dm(&mut ctx.tdma, AUTO);
+    /// # let y = gate(&mut ctx, &x, &x).to_hbm::<m![S, W, L]>(&mut ctx.tdma, AUTO);
+    /// # let y = pollster::block_on(y.to_host::<m![S, W, L]>(&mut ctx.pdma)).to_vec();
+    /// // Of 0 and 0:
+    /// assert_eq!(y[0], 0.5);
+    /// ```
     ///
     /// Refused while compiling: anything else; packets of other than 8 elements.
     #[inline(never)] // The compiler names the line of a call that it did not inline.
@@ -301,6 +330,7 @@ macro_rules! binary_calls {
     ($d:ty, $way:tt, $stage:ident, $name:ident, $with_mode:ident, $op:ty, $wrap:expr) => {
         pair_calls! { [] $d, $way, {
             /// The operator with an operand for each group. `()` leaves a group as it is.
+            /// [`vector_intra_slice_unzip`](VectorInitTensor::vector_intra_slice_unzip) has an example.
             ///
             /// Refused while compiling: a tensor in the VRF that does not fit the groups.
             ///
@@ -376,6 +406,7 @@ fn group_unary(op: FpUnaryOp, groups: [bool; 2]) -> Option<VectorStep> {
 
 pair_calls! { [] f32, 4, {
     /// A function of each element of one group, or of both.
+    /// [`vector_intra_slice_unzip`](VectorInitTensor::vector_intra_slice_unzip) has an example.
     ///
     /// # Panics
     /// Where the arithmetic unit is in use.
@@ -402,7 +433,8 @@ pair_calls! { [] f32, 4, {
         self.then("vector_fp_unary", group_unary(op, [group0_apply, group1_apply]))
     }
 
-    /// An operator of three arguments, with operands for each group. `()` leaves a group as it is.
+    /// An operator of three arguments, with operands for each group, as in
+    /// `.vector_fp_ternary(FpTernaryOp::FmaF, (2.0, 1.0), ())`. `()` leaves a group as it is.
     ///
     /// # Panics
     /// Where the arithmetic unit is in use.
@@ -450,7 +482,7 @@ pair_calls! { [] f32, 4, {
 } }
 
 pair_calls! { [D: VeScalar,] D, 4, {
-    /// Joins the two halves of flits, innermost in the time of each group.
+    /// Joins the two halves of flits, innermost in the time of each group, as [`VectorTensor::vector_concat`] does.
     ///
     /// Refused while compiling: anything else.
     #[inline(never)]
@@ -465,7 +497,7 @@ pair_calls! { [D: VeScalar,] D, 4, {
 } }
 
 pair_calls! { [] i32, 8, {
-    /// Fixed point becomes float, in both groups.
+    /// Fixed point becomes float, in both groups, as [`VectorTensor::vector_fxp_to_fp`] has it.
     ///
     /// # Panics
     /// Where `int_width` is more than 31.
@@ -481,7 +513,7 @@ pair_calls! { [] i32, 8, {
 } }
 
 pair_calls! { [] f32, 8, {
-    /// Float becomes fixed point, in both groups.
+    /// Float becomes fixed point, in both groups, as [`VectorTensor::vector_fp_to_fxp`] has it.
     ///
     /// # Panics
     /// Where `int_width` is more than 31.
@@ -497,7 +529,7 @@ pair_calls! { [] f32, 8, {
 } }
 
 pair_calls! { [D: VeScalar,] D, 8, {
-    /// Cuts the flits of both groups in halves of 4 lanes.
+    /// Cuts the flits of both groups in halves of 4 lanes, as [`VectorTensor::vector_split`] does.
     ///
     /// Refused while compiling: anything else.
     #[inline(never)]
@@ -519,6 +551,7 @@ macro_rules! zips {
     ($($d:ty, $way:tt, $stage:ident, $name:ident, $with_mode:ident, $op:ty, $wrap:expr;)*) => { $(
         pair_calls! { [] $d, $way, {
             /// Makes one stream of both groups: `op(group 0, group 1)`. Elements that are missing in either are missing.
+            /// [`vector_intra_slice_unzip`](VectorInitTensor::vector_intra_slice_unzip) has an example.
             ///
             /// # Panics
             /// Where the arithmetic unit is in use.

@@ -299,7 +299,7 @@ fn step(op: ReduceOperator, config: &ReduceConfig) -> VectorStep {
 }
 
 macro_rules! reduce {
-    ($($d:ty, $op:ty;)*) => { $(
+    ($($d:ty, $op:ty, $example:literal;)*) => { $(
         impl<
             'l,
             const T: Tu,
@@ -318,7 +318,9 @@ macro_rules! reduce {
             /// One element for all along an axis, as far as time and packet have it, in the order of its index. `OTime`
             /// and `OPacket` are what is left; `OPacket` is `Packet`, or `m![1 # 4]` where lanes are reduced.
             ///
-            /// Padding is left out. A part of the axis in `Slice` stays there.
+            /// Padding is left out. A part of the axis in `Slice` stays there. See [vector](crate::guide::vector), "Reduces".
+            ///
+            #[doc = $example]
             ///
             /// Refused while compiling: anything else left out; more than 8 sums at once; padding that the valid-count
             /// generator cannot tell from elements.
@@ -355,8 +357,35 @@ macro_rules! reduce {
 }
 
 reduce! {
-    i32, IntraSliceReduceOpI32;
-    f32, IntraSliceReduceOpF32;
+    i32, IntraSliceReduceOpI32, "The stream of `f32` has an example.";
+    f32, IntraSliceReduceOpF32, "
+```
+# use furiosa_visa_std::prelude::*;
+axes![R = 32, K = 1024];
+type X = DmTensor<f32, m![1], m![1 # 2], m![R, K / 128], m![K % 128]>;
+type Sums = DmTensor<f32, m![1], m![1 # 2], m![R, 1 # 8], m![1 # 2]>;
+/// `s[r] = Σ x[r, k]`: in each slice, then between the 8 slices of a row. The first one of them has the sum.
+fn sums(ctx: &mut Context, x: &X) -> Sums {
+    (ctx.main.begin(x.view()).fetch::<f32, m![K / 8 % 16], m![K % 8]>())
+        .collect::<m![K / 8 % 16], m![K % 8]>()
+        .vector_init()
+        .vector_intra_slice_branch(BranchMode::Unconditional)
+        .vector_split::<m![K / 4 % 32], m![K % 4]>()
+        .vector_intra_slice_reduce::<K, m![1], m![1 # 4]>(IntraSliceReduceOpF32::Add)
+        .vector_pad_way8::<m![1 # 8]>()
+        .vector_inter_slice_reduce::<m![R, 1 # 8], m![1]>(InterSliceReduceOpF32::Add)
+        .vector_final()
+        .commit(AUTO)
+}
+# let mut ctx = Context::acquire();
+# let x = HostTensor::<f32, m![R, K]>::from_slice(&vec![1.0; 32 * 1024]);
+# let x = pollster::block_on(x.to_hbm::<m![1], m![R, K]>(&mut ctx.pdma, AUTO));
+# let x = x.to_dm(&mut ctx.tdma, AUTO);
+# let y = sums(&mut ctx, &x).to_hbm::<m![R]>(&mut ctx.tdma, AUTO);
+# let y = pollster::block_on(y.to_host::<m![R]>(&mut ctx.pdma)).to_vec();
+// Of 1:
+assert_eq!(y[0], 1024.0);
+```";
 }
 
 #[cfg(test)]

@@ -238,7 +238,8 @@ macro_rules! binary_calls {
         calls! { [] $d, $way, {
             #[doc = $doc]
             ///
-            /// The operand is a number, a tensor in the VRF, what was stashed, or a list of operands for groups.
+            /// The operand is a number, a tensor in the VRF, what was stashed, or a list of operands for groups. See
+            /// [vector](crate::guide::vector), "Operands".
             ///
             /// Refused while compiling: a tensor in the VRF that does not fit the stream.
             ///
@@ -257,7 +258,7 @@ macro_rules! binary_calls {
                 self.then_binary(stringify!($name), $wrap(op), BinaryArgMode::Mode01, operand)
             }
 
-            /// The same with other arguments: 0 is the stream, 1 the operand.
+            /// The same with other arguments: 0 is the stream, 1 the operand, so that `BinaryArgMode::Mode10` exchanges them.
             ///
             /// # Panics
             /// As without a mode.
@@ -279,27 +280,35 @@ macro_rules! binary_calls {
 
 binary_calls! {
     i32, 8, Logic, vector_logic, vector_logic_with_mode, LogicBinaryOpI32, BinaryOperator::LogicI32,
-    VectorLogicTensor, "An operator of the logic cluster."
+    VectorLogicTensor,
+    "An operator of the logic cluster, as in `.vector_logic(LogicBinaryOpI32::BitAnd, 255)`: see the stream of `f32`, whose \
+     [`vector_intra_slice_branch`](crate::engine::stream::VectorInitTensor::vector_intra_slice_branch) has an example."
 }
 binary_calls! {
     f32, 8, Logic, vector_logic, vector_logic_with_mode, LogicBinaryOpF32, BinaryOperator::LogicF32,
-    VectorLogicTensor, "An operator of the logic cluster, on the bits of the elements."
+    VectorLogicTensor,
+    "An operator of the logic cluster, on the bits of the elements: \
+     [`vector_intra_slice_branch`](crate::engine::stream::VectorInitTensor::vector_intra_slice_branch) has an example."
 }
 binary_calls! {
     i32, 8, Fxp, vector_fxp, vector_fxp_with_mode, FxpBinaryOp, BinaryOperator::Fxp,
-    VectorFxpTensor, "An operator of the fixed-point cluster."
+    VectorFxpTensor,
+    "An operator of the fixed-point cluster: [`vector_init`](crate::engine::stream::CollectTensor::vector_init) has an example."
 }
 binary_calls! {
     i32, 8, Clip, vector_clip, vector_clip_with_mode, ClipBinaryOpI32, BinaryOperator::ClipI32,
-    VectorClipTensor, "An operator of the clip cluster."
+    VectorClipTensor,
+    "An operator of the clip cluster: [`vector_init`](crate::engine::stream::CollectTensor::vector_init) has an example."
 }
 binary_calls! {
     f32, 8, Clip, vector_clip, vector_clip_with_mode, ClipBinaryOpF32, BinaryOperator::ClipF32,
-    VectorClipTensor, "An operator of the clip cluster."
+    VectorClipTensor,
+    "An operator of the clip cluster: \
+     [`vector_intra_slice_branch`](crate::engine::stream::VectorInitTensor::vector_intra_slice_branch) has an example."
 }
 binary_calls! {
     f32, 4, Fp, vector_fp_binary, vector_fp_binary_with_mode, FpBinaryOp, BinaryOperator::Fp,
-    VectorFpTensor, "An operator of the float cluster."
+    VectorFpTensor, "An operator of the float cluster: [`vector_split`](VectorTensor::vector_split) has an example."
 }
 
 /// A division with its arguments: [`FpDivBinaryOp::with_mode`] makes it.
@@ -318,6 +327,7 @@ impl FpDivBinaryOp {
 
 calls! { [] f32, 4, {
     /// The division behind the reduce. The operator has its arguments: `FpDivBinaryOp::DivF.with_mode(mode)`.
+    /// [`vector_split`](VectorTensor::vector_split) has an example.
     ///
     /// # Panics
     /// As [`Self::vector_fp_binary`].
@@ -334,7 +344,7 @@ calls! { [] f32, 4, {
         self.vector_fp_div_with_mode(op.op, op.mode, operand)
     }
 
-    /// The division behind the reduce.
+    /// The same as [`vector_fp_div`](Self::vector_fp_div), with the operator and its mode apart.
     ///
     /// # Panics
     /// As [`Self::vector_fp_binary`].
@@ -351,7 +361,7 @@ calls! { [] f32, 4, {
         self.then_binary("vector_fp_div", BinaryOperator::FpDiv(op), mode, operand)
     }
 
-    /// A function of each element.
+    /// A function of each element. [`vector_split`](VectorTensor::vector_split) has an example.
     ///
     /// # Panics
     /// Where the arithmetic unit is in use.
@@ -365,7 +375,7 @@ calls! { [] f32, 4, {
         self.then("vector_fp_unary", VectorStep::Unary { op, ids: ValidBranchIds::ValidAlways })
     }
 
-    /// A function of each element. The mode is there for symmetry: a function has no operand.
+    /// The same as [`vector_fp_unary`](Self::vector_fp_unary). The mode is there for symmetry: a function has no operand.
     ///
     /// # Panics
     /// Where the arithmetic unit is in use; with `UnaryArgMode::Mode1`.
@@ -381,6 +391,7 @@ calls! { [] f32, 4, {
     }
 
     /// An operator of three arguments: the stream, an operand, and a constant.
+    /// [`vector_split`](VectorTensor::vector_split) has an example.
     ///
     /// # Panics
     /// As [`Self::vector_fp_binary`].
@@ -421,7 +432,34 @@ calls! { [] f32, 4, {
 
 calls! { [] i32, 8, {
     /// Fixed point becomes float: `x * 2^(int_width - 31)`, rounded to nearest, ties to even. With 31 the elements are
-    /// integers.
+    /// integers. See [vector](crate::guide::vector).
+    ///
+    /// ```
+    /// # use furiosa_visa_std::prelude::*;
+    /// axes![S = 256, L = 8];
+    /// type X = DmTensor<i32, m![1], m![1 # 2], m![S], m![L]>;
+    /// /// The root of integers, rounded.
+    /// fn roots(ctx: &mut Context, x: &X) -> X {
+    ///     (ctx.main.begin(x.view()).fetch::<i32, m![1], m![L]>().collect::<m![1], m![L]>())
+    ///         .vector_init()
+    ///         .vector_intra_slice_branch(BranchMode::Unconditional)
+    ///         .vector_fxp_to_fp(31)
+    ///         .vector_split::<m![L / 4], m![L % 4]>()
+    ///         .vector_fp_unary(FpUnaryOp::Sqrt)
+    ///         .vector_concat::<m![1], m![L]>()
+    ///         .vector_fp_to_fxp(31)
+    ///         .vector_final()
+    ///         .commit(AUTO)
+    /// }
+    /// # let mut ctx = Context::acquire();
+    /// # let x = HostTensor::<i32, m![S, L]>::from_slice(&[16; 2048]);
+    /// # let x = pollster::block_on(x.to_hbm::<m![1], m![S, L]>(&mut ctx.pdma, AUTO));
+    /// # let x = x.to_dm(&mut ctx.tdma, AUTO);
+    /// # let y = roots(&mut ctx, &x).to_hbm::<m![S, L]>(&mut ctx.tdma, AUTO);
+    /// # let y = pollster::block_on(y.to_host::<m![S, L]>(&mut ctx.pdma)).to_vec();
+    /// // Of 16:
+    /// assert_eq!(y[0], 4);
+    /// ```
     ///
     /// # Panics
     /// Where `int_width` is more than 31.
@@ -439,7 +477,7 @@ calls! { [] i32, 8, {
 
 calls! { [] f32, 8, {
     /// Float becomes fixed point: `x * 2^(31 - int_width)`, rounded to nearest, halves away from 0, the nearest that `i32`
-    /// has. With 31 the elements are integers.
+    /// has. With 31 the elements are integers. [`vector_fxp_to_fp`](VectorTensor::vector_fxp_to_fp) has an example.
     ///
     /// # Panics
     /// Where `int_width` is more than 31.
@@ -458,7 +496,37 @@ calls! { [] f32, 8, {
 calls! { [D: VeScalar,] D, 8, {
     /// Cuts flits in halves of 4 lanes, for the float cluster. `Time2` is `Time` with the half appended innermost.
     ///
-    /// It takes two cycles per flit: where the upper half is padding, [`Self::vector_trim_way4`] takes one.
+    /// It takes two cycles per flit: where the upper half is padding, [`Self::vector_trim_way4`] takes one. See
+    /// [vector](crate::guide::vector), "Lanes: 8 or 4".
+    ///
+    /// ```
+    /// # use furiosa_visa_std::prelude::*;
+    /// axes![S = 256, L = 8];
+    /// type X = DmTensor<f32, m![1], m![1 # 2], m![S], m![L]>;
+    /// /// `y = 1 / (e² + 1)` with `e = exp(x / 4)`
+    /// fn curve(ctx: &mut Context, x: &X) -> X {
+    ///     (ctx.main.begin(x.view()).fetch::<f32, m![1], m![L]>().collect::<m![1], m![L]>())
+    ///         .vector_init()
+    ///         .vector_intra_slice_branch(BranchMode::Unconditional)
+    ///         .vector_split::<m![L / 4], m![L % 4]>()
+    ///         .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), 0.25)
+    ///         .vector_fp_unary(FpUnaryOp::Exp)
+    ///         .vector_stash()
+    ///         .vector_fp_ternary(FpTernaryOp::FmaF, (Stash, 1.0)) // stream · stash + 1
+    ///         .vector_fp_div(FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode10), 1.0)
+    ///         .vector_concat::<m![1], m![L]>()
+    ///         .vector_final()
+    ///         .commit(AUTO)
+    /// }
+    /// # let mut ctx = Context::acquire();
+    /// # let x = HostTensor::<f32, m![S, L]>::from_slice(&[0.0; 2048]);
+    /// # let x = pollster::block_on(x.to_hbm::<m![1], m![S, L]>(&mut ctx.pdma, AUTO));
+    /// # let x = x.to_dm(&mut ctx.tdma, AUTO);
+    /// # let y = curve(&mut ctx, &x).to_hbm::<m![S, L]>(&mut ctx.tdma, AUTO);
+    /// # let y = pollster::block_on(y.to_host::<m![S, L]>(&mut ctx.pdma)).to_vec();
+    /// // Of 0:
+    /// assert_eq!(y[0], 0.5);
+    /// ```
     ///
     /// Refused while compiling: anything else.
     #[inline(never)]
@@ -472,7 +540,31 @@ calls! { [D: VeScalar,] D, 8, {
         self.then("vector_split", VectorStep::Split)
     }
 
-    /// Drops the upper 4 lanes of flits, which are padding, for the float cluster.
+    /// Drops the upper 4 lanes of flits, which are padding, for the float cluster. See [vector](crate::guide::vector).
+    ///
+    /// ```
+    /// # use furiosa_visa_std::prelude::*;
+    /// axes![S = 256, L = 4];
+    /// type X = DmTensor<f32, m![1], m![1 # 2], m![S], m![L]>;
+    /// fn exponentials(ctx: &mut Context, x: &X) -> X {
+    ///     (ctx.main.begin(x.view()).fetch::<f32, m![1], m![L]>().collect::<m![1], m![L # 8]>())
+    ///         .vector_init()
+    ///         .vector_intra_slice_branch(BranchMode::Unconditional)
+    ///         .vector_trim_way4::<m![L]>()
+    ///         .vector_fp_unary(FpUnaryOp::Exp)
+    ///         .vector_pad_way8::<m![L # 8]>()
+    ///         .vector_final()
+    ///         .commit(AUTO)
+    /// }
+    /// # let mut ctx = Context::acquire();
+    /// # let x = HostTensor::<f32, m![S, L]>::from_slice(&[0.0; 1024]);
+    /// # let x = pollster::block_on(x.to_hbm::<m![1], m![S, L]>(&mut ctx.pdma, AUTO));
+    /// # let x = x.to_dm(&mut ctx.tdma, AUTO);
+    /// # let y = exponentials(&mut ctx, &x).to_hbm::<m![S, L]>(&mut ctx.tdma, AUTO);
+    /// # let y = pollster::block_on(y.to_host::<m![S, L]>(&mut ctx.pdma)).to_vec();
+    /// // Of 0:
+    /// assert_eq!(y[0], 1.0);
+    /// ```
     ///
     /// Refused while compiling: upper lanes that hold elements; another packet than the lower half.
     #[inline(never)]
@@ -486,7 +578,8 @@ calls! { [D: VeScalar,] D, 8, {
         self.then("vector_trim_way4", VectorStep::Trim)
     }
 
-    /// Ends the program: the stream leaves the engine.
+    /// Ends the program: the stream leaves the engine. `.commit(…)`, `.cast(…)`, `.transpose(…)` or `.to_vrf(…)` comes next.
+    /// [`vector_init`](crate::engine::stream::CollectTensor::vector_init) has an example.
     pub fn vector_final(self) -> VectorFinalTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>
     where
         S: CanTransitionTo<stage::Output>,
@@ -497,7 +590,7 @@ calls! { [D: VeScalar,] D, 8, {
 } }
 
 calls! { [D: VeScalar,] D, 4, {
-    /// Joins the two halves of flits, innermost in time: the inverse of [`VectorTensor::vector_split`].
+    /// Joins the two halves of flits, innermost in time: the inverse of [`VectorTensor::vector_split`], which has an example.
     ///
     /// Refused while compiling: anything else.
     #[inline(never)]
@@ -511,7 +604,7 @@ calls! { [D: VeScalar,] D, 4, {
         self.then("vector_concat", VectorStep::Concat)
     }
 
-    /// Adds 4 lanes of padding: the inverse of [`VectorTensor::vector_trim_way4`].
+    /// Adds 4 lanes of padding: the inverse of [`VectorTensor::vector_trim_way4`], which has an example.
     ///
     /// Refused while compiling: another packet than this one, padded to 8.
     #[inline(never)]
@@ -542,6 +635,7 @@ impl<
 > VectorTensor<'l, T, S, D, Chip, Cluster, Slice, Time, Packet, StashD, NoTensor, VE_ORDER, Standalone, W>
 {
     /// Keeps the elements as they are, to be an operand of later calls: [`Stash`](super::Stash). A pass has one stash.
+    /// [`vector_split`](VectorTensor::vector_split) has an example. See [vector](crate::guide::vector), "Operands".
     pub fn vector_stash(
         mut self,
     ) -> VectorTensor<

@@ -64,8 +64,8 @@ never_met! {
     IsOneStream: "vector: there are two groups, which this call does not take",
         "a zip makes one stream of them, for example `.vector_clip_zip(op)`; packets of groups are changed by \
          `.vector_split()` and `.vector_concat()`";
-    /// Of elements that may be left out. No page of the manual says where what is left goes.
-    IsFiltered: "vector_filter: how the engine packs the elements that are left is not documented, and not offered",
+    /// Of elements that may be left out. Where what is left goes is not documented.
+    IsFiltered: "vector_filter: how the engine packs the elements that are left is not documented, and not offered (guide: vector)",
         "give the operators behind it operands for one group alone, `VeBranchOperand::group(operand, id)`: elements of other \
          groups pass unchanged";
     /// Of packets that were cut into flits.

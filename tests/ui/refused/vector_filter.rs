@@ -1,4 +1,4 @@
-//! Elements are not filtered: no page says where what is left goes.
+//! Elements are not filtered: where what is left goes is not documented.
 
 use furiosa_visa_std::prelude::*;
 

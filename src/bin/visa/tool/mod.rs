@@ -77,7 +77,8 @@ visa explain: the sequencer that reads a buffer as a stream
                     as in the call; several with `;` between them: 'H, OH, KH, 1, 1; W, OW, KW, 1, 1'
 
 Prints a row per term with what is then left of the buffer, the entries before and after merging, the contiguous
-run, fetch_size and cycles. Refused input: a message and exit code 2. Packets of no multiple of 8 bytes, which a buffer
+run, fetch_size and cycles. It explains the fetch alone: what a commit does is told by `CommitPlan::explain()` in a program.
+Refused input: a message and exit code 2. Packets of no multiple of 8 bytes, which a buffer
 is read in and no fetch streams, are a note, but refused with --to, --sub and --windows.
 ";
 

@@ -13,7 +13,9 @@ pub fn plain(markdown: &str) -> String {
     let mut prose = String::new();
     let mut lines = markdown.lines();
     while let Some(line) = lines.next() {
-        let Some(language) = line.strip_prefix("```") else {
+        // Code of an item of a list is set in as the item is.
+        let inner = line.trim_start();
+        let Some(language) = inner.strip_prefix("```") else {
             if !is_target(line) {
                 prose.push_str(line);
                 prose.push('\n');
@@ -23,7 +25,9 @@ pub fn plain(markdown: &str) -> String {
         out.push_str(&paragraphs(&prose));
         prose.clear();
         let is_rust = language.starts_with("rust");
-        for code in lines.by_ref().take_while(|code| !code.starts_with("```")) {
+        let indent = " ".repeat(line.len() - inner.len());
+        for code in lines.by_ref().take_while(|code| !code.trim_start().starts_with("```")) {
+            let code = code.strip_prefix(indent.as_str()).unwrap_or(code);
             match if is_rust { visible(code) } else { Some(code) } {
                 Some("") => out.push('\n'),
                 Some(code) => out.push_str(&format!("{INDENT}{code}\n")),
@@ -315,6 +319,13 @@ Before.
     # no comment
     [a](b) **c**
 ";
+        assert_eq!(plain(markdown), expected);
+    }
+
+    #[test]
+    fn code_of_an_item_keeps_its_lines() {
+        let markdown = "* One, and\n  more:\n  ```text\n  error: two\n    three\n  ```\n* Four.\n";
+        let expected = "* One, and more:\n    error: two\n      three\n* Four.\n";
         assert_eq!(plain(markdown), expected);
     }
 

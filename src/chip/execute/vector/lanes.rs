@@ -175,7 +175,7 @@ pub(super) fn binary(
         ClipI32(ClipBinaryOpI32::AbsMax) => int scalar::abs_max,
         Fp(FpBinaryOp::AddF) | ClipF32(ClipBinaryOpF32::Add) => float scalar::add_float,
         Fp(FpBinaryOp::SubF) => float scalar::subtract_float,
-        // The rules refuse masked products, which no page defines.
+        // The rules refuse masked products, which are not documented (guide: vector).
         Fp(FpBinaryOp::MulF(_) | FpBinaryOp::MaskMulF(_)) => float scalar::multiply_float,
         Fp(FpBinaryOp::DivF) | FpDiv(FpDivBinaryOp::DivF) => float scalar::divide_float,
         ClipF32(ClipBinaryOpF32::Min) => float scalar::min_float,
@@ -221,7 +221,7 @@ pub(super) fn ternary(
     (operand, constant): (Lanes<'_>, f32),
     to: &mut [Lane],
 ) {
-    // The rules refuse masked multiply-adds, which no page defines.
+    // The rules refuse masked multiply-adds, which are not documented (guide: vector).
     let (FpTernaryOp::FmaF | FpTernaryOp::MaskFmaF) = op;
     macro_rules! all {
         ($($name:ident: |$x:ident, $y:ident| ($a:expr, $b:expr, $c:expr);)*) => {

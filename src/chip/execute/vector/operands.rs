@@ -182,8 +182,8 @@ impl VectorPlan {
         None
     }
 
-    /// A step whose operands are for some elements each. Of several, the first one counts, as in the hardware of the later
-    /// editions of the manual. `flags` are those of the whole stream.
+    /// A step whose operands are for some elements each. Of several, the first one counts, as is documented (guide:
+    /// vector). `flags` are those of the whole stream.
     pub(super) fn conditional(
         &self,
         (inputs, uses_stream): (&[Operand], bool),

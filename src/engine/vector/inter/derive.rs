@@ -401,12 +401,12 @@ mod tests {
             derived::<Slice, Time, m![G, X], Time>(),
             derived::<Slice, Time, m![G, B], m![A]>(),
         ] {
-            let plan = plan.expect("a form of the page");
+            let plan = plan.expect("a form that is offered");
             assert_eq!(plan.group, 8);
             assert_eq!(plan.reduced.iter().map(|own| (own.size, own.units)).collect::<Vec<_>>(), [(8, 1)]);
         }
         // Eight lanes stay, as do groups of 8 slices and the steps of A; those of B go to slices.
-        let plan = derived::<Slice, Time, m![G, B], m![A]>().expect("a form of the page");
+        let plan = derived::<Slice, Time, m![G, B], m![A]>().expect("a form that is offered");
         let step = |units, elements| Step { units, elements };
         let mut kept: Vec<_> = plan.kept.iter().map(|own| (own.size, own.input, own.output)).collect();
         kept.sort_by_key(|own| own.0);

@@ -104,7 +104,9 @@ macro_rules! reduce {
             VectorInitTensor<'l, T, $d, Chip, Cluster, Slice, Time, Packet>
         {
             /// One element for all slices of a group. `Slice2` is `Slice` with something else in the place of the
-            /// innermost axes, which are reduced: `1 # n`, a new axis, or axes of `Time`, which `Time2` then lacks.
+            /// innermost axes, which are reduced: `1 # n`, a new axis, or axes of `Time`, which `Time2` then lacks. See
+            /// [vector](crate::guide::vector), "Reduces". The
+            /// [reduce in a slice](VectorTensor::vector_intra_slice_reduce) has an example with both.
             ///
             /// `.vector_intra_slice_branch()` may follow.
             ///
@@ -144,7 +146,9 @@ macro_rules! reduce {
             >
         {
             /// One element for all slices of a group. `Slice2` is `Slice` with something else in the place of the
-            /// innermost axes, which are reduced: `1 # n`, a new axis, or axes of `Time`, which `Time2` then lacks.
+            /// innermost axes, which are reduced: `1 # n`, a new axis, or axes of `Time`, which `Time2` then lacks. See
+            /// [vector](crate::guide::vector), "Reduces". The
+            /// [reduce in a slice](VectorTensor::vector_intra_slice_reduce) has an example with both.
             ///
             /// What was stashed is gone. `.vector_final()` comes next.
             ///
