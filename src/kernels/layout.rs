@@ -8,7 +8,7 @@ use crate::prelude::m;
 use crate::runtime::{AUTO, Tu};
 use crate::scalar::{ContractionCast, Scalar, VeScalar, bf16, f8e4m3, f8e5m2, f16, i4};
 use crate::spec;
-use crate::tensor::DmTensor;
+use crate::tensor::{DmTensor, DmTensorView};
 use core::marker::PhantomData;
 
 /// A mapping of one axis, or of a part of it: what a helper sums over.
@@ -87,6 +87,52 @@ pub struct Turn;
 impl AxisName for Turn {
     const NAME: Ident = Ident::new("TURN");
     const SIZE: usize = 2;
+}
+
+/// What is loaded from DM: a tensor, `&w`, or a view of it or of a tile of it, `w.view().tile::<…>(k)`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no tensor in DM",
+    note = "give a tensor by reference, `&w`, or a view of it: `w.view()`, `w.view().tile::<…>(k)`"
+)]
+pub trait InDm<'l> {
+    /// The element type.
+    type D: Scalar;
+    /// The chips.
+    type Chip: M + 'l;
+    /// The clusters.
+    type Cluster: M + 'l;
+    /// The slices.
+    type Slice: M + 'l;
+    /// The elements in each slice.
+    type Element: M + 'l;
+    /// The view that a stream begins with.
+    fn in_dm(self) -> DmTensorView<'l, Self::D, Self::Chip, Self::Cluster, Self::Slice, Self::Element>;
+}
+
+impl<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> InDm<'l>
+    for &'l DmTensor<D, Chip, Cluster, Slice, Element>
+{
+    type D = D;
+    type Chip = Chip;
+    type Cluster = Cluster;
+    type Slice = Slice;
+    type Element = Element;
+    fn in_dm(self) -> DmTensorView<'l, D, Chip, Cluster, Slice, Element> {
+        self.view()
+    }
+}
+
+impl<'l, D: Scalar, Chip: M + 'l, Cluster: M + 'l, Slice: M + 'l, Element: M + 'l> InDm<'l>
+    for DmTensorView<'l, D, Chip, Cluster, Slice, Element>
+{
+    type D = D;
+    type Chip = Chip;
+    type Cluster = Cluster;
+    type Slice = Slice;
+    type Element = Element;
+    fn in_dm(self) -> Self {
+        self
+    }
 }
 
 /// Element types of products, with the parts in which the Contraction Engine takes a row `K`.

@@ -11,8 +11,8 @@
 //! brings them to DM.
 
 use super::layout::{
-    Flits, HalfLanes, Halves, Lanes, Multiplied, StoredFrom, accepted, check_packets, check_row_operands,
-    check_rows,
+    Flits, HalfLanes, Halves, InDm, Lanes, Multiplied, StoredFrom, accepted, check_packets,
+    check_row_operands, check_rows,
 };
 use crate::command::{AccumulationKind, ClipBinaryOpF32, FpBinaryOp, FpMulAlu, FpUnaryOp, TrfAddress};
 use crate::engine::stream::{AccumulationTensor, VectorFinalTensor};
@@ -75,7 +75,7 @@ pub(super) const fn check_product<D: Multiplied, Cluster: M, Slice: M, N: M, K: 
 
 /// Loads weights from DM into a register file: all of it, or the half of it that a product does not read meanwhile.
 ///
-/// `w[n, k]` of each slice become [`Weights`]. The sub context does it, 8 bytes per cycle, beside the main context:
+/// `w[n, k]` of each slice, a tensor or a tile of one, become [`Weights`] of the axes of the product that uses them. The sub context does it, 8 bytes per cycle, beside the main context:
 /// `N · K · bytes / 8` cycles.
 ///
 /// Refused while compiling: `N` that is no multiple of 8, `K` that is not whole packets of 64 bytes, more than 64 KiB.
@@ -84,15 +84,18 @@ pub(super) const fn check_product<D: Multiplied, Cluster: M, Slice: M, N: M, K: 
 /// Where the weights do not fit the half that `address` names.
 #[track_caller]
 #[inline(never)] // The compiler names the line of a call that it did not inline.
-pub fn load_weights<D: Multiplied + FetchCast<D>, Chip: M, Cluster: M, Slice: M, N: M, K: M>(
+pub fn load_weights<'l, W: InDm<'l>, N: M, K: M>(
     ctx: &mut Context,
-    w: &DmTensor<D, Chip, Cluster, Slice, Pair<N, K>>,
+    w: W,
     address: TrfAddress,
-) -> Weights<D, Chip, Cluster, Slice, N, K> {
-    const { accepted(&[check_product::<D, Cluster, Slice, N, K>("load_weights")]) };
-    (ctx.sub.begin(w.view()))
-        .fetch::<D, m![{ N } % 8, { N } / 8], K>()
-        .collect::<m![{ N } % 8, { N } / 8, { D::Flits<K> }], D::Flit<K>>()
+) -> Weights<W::D, W::Chip, W::Cluster, W::Slice, N, K>
+where
+    W::D: Multiplied + FetchCast<W::D>,
+{
+    const { accepted(&[check_product::<W::D, W::Cluster, W::Slice, N, K>("load_weights")]) };
+    (ctx.sub.begin(w.in_dm()))
+        .fetch::<W::D, m![{ N } % 8, { N } / 8], K>()
+        .collect::<m![{ N } % 8, { N } / 8, { <W::D as Multiplied>::Flits<K> }], <W::D as Multiplied>::Flit<K>>()
         .to_trf(address)
 }
 
@@ -106,17 +109,20 @@ pub fn load_weights<D: Multiplied + FetchCast<D>, Chip: M, Cluster: M, Slice: M,
 /// Where so many bytes of the register file are not free.
 #[track_caller]
 #[inline(never)]
-pub fn load_operand<D: FetchCast<f32>, Chip: M, Cluster: M, Slice: M, Columns: M>(
+pub fn load_operand<'l, V: InDm<'l>, Columns: M>(
     ctx: &mut Context,
-    vector: &DmTensor<D, Chip, Cluster, Slice, Columns>,
-) -> VrfTensor<f32, Chip, Cluster, Slice, Columns> {
+    vector: V,
+) -> VrfTensor<f32, V::Chip, V::Cluster, V::Slice, Columns>
+where
+    V::D: FetchCast<f32>,
+{
     const {
         accepted(&[
-            check_rows::<Cluster, Slice, m![1], Columns>("load_operand"),
+            check_rows::<V::Cluster, V::Slice, m![1], Columns>("load_operand"),
             check_row_operands::<Columns>("load_operand", "element", 1),
         ])
     };
-    (ctx.sub.begin(vector.view()).fetch::<f32, m![{ Columns } / 8], Lanes<Columns>>())
+    (ctx.sub.begin(vector.in_dm()).fetch::<f32, m![{ Columns } / 8], Lanes<Columns>>())
         .collect::<m![{ Columns } / 8], Lanes<Columns>>()
         .to_vrf(AUTO)
 }

@@ -55,7 +55,7 @@ mod softmax;
 mod tiled;
 
 pub use elementwise::{add, multiply};
-pub use layout::{CopiesOf, Flits, Lanes, Multiplied, OneAxis, StoredFrom};
+pub use layout::{CopiesOf, Flits, InDm, Lanes, Multiplied, OneAxis, StoredFrom};
 pub use linear::{
     Activation, Plain, QuickGelu, Relu, Silu, Weights, linear, load_operand, load_weights, product,
 };

@@ -143,5 +143,5 @@ where
 {
     *buffer = None;
     let tile = buffer.insert(tile.to_dm(&mut ctx.tdma, AUTO));
-    load_weights(ctx, tile, half)
+    load_weights(ctx, &*tile, half)
 }
