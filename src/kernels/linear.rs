@@ -29,7 +29,8 @@ use crate::tensor::{DmTensor, TrfTensor, VrfTensor};
 pub type Weights<D, Chip, Cluster, Slice, N, K> =
     TrfTensor<D, Chip, Cluster, Slice, m![{ N } % 8], m![{ N } / 8, { K }]>;
 
-/// What a product and its weights must be. `sums` are those that the accumulator has open: one per row of weights.
+/// What a product and its weights must be. Where they fit the register file, their sums fit the accumulator: 128 groups of 8
+/// rows with a packet of 64 bytes each are 64 KiB.
 pub(super) const fn check_product<D: Multiplied, Cluster: M, Slice: M, N: M, K: M>(
     operation: &'static str,
 ) -> Result<(), PlanError> {
@@ -48,26 +49,14 @@ pub(super) const fn check_product<D: Multiplied, Cluster: M, Slice: M, N: M, K: 
     if bits > 8 * spec::TRF_BYTES {
         refuse!(
             "weights in the register file",
-            "{}: {} of {} {} take {}, but the register file of a slice holds {}; help: stream tiles of them with \
+            "{}: weights {} of {} {} take {} bytes, but the register file of a slice holds {}; help: stream tiles of them with \
              `tiled_product`, or spread them over slices",
             str(operation),
-            mapping(N::EXPR),
-            count(K::SIZE, "element"),
+            mapping(Pair::<N, K>::EXPR),
+            number(N::SIZE * K::SIZE),
             str(D::ELEMENT_TYPE.name()),
-            count(bits / 8, "byte"),
+            number(bits / 8),
             number(spec::TRF_BYTES),
-        );
-    }
-    let groups = N::SIZE / 8;
-    if groups > spec::ACCUMULATOR_INTERLEAVED && K::SIZE > D::PACKET {
-        refuse!(
-            "open sums",
-            "{}: {} has {}, but the accumulator has {} sums open for a row of more than one packet; help: take tiles of at \
-             most so many rows of weights",
-            str(operation),
-            mapping(N::EXPR),
-            count(N::SIZE, "row of weights"),
-            number(8 * spec::ACCUMULATOR_INTERLEAVED),
         );
     }
     Ok(())
@@ -161,7 +150,7 @@ type Sums<'l, D, Chip, Cluster, Slice, Rows, N> = AccumulationTensor<
 /// The main context takes it through the Contraction Engine. A packet of 64 bytes takes two cycles to come, and one cycle
 /// for each of `N / 8` groups of weights: `Rows · packets · max(2, N / 8)` cycles. Use 16 rows of weights or more.
 ///
-/// Refused while compiling: see [`load_weights`]; more than 1024 rows of weights.
+/// Refused while compiling: see [`load_weights`].
 #[track_caller]
 #[inline(never)]
 pub fn product<D, Out, Chip: M, Cluster: M, Slice: M, Rows: M, N: M, K: M>(

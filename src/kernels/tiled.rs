@@ -25,13 +25,13 @@ const fn check_half<D: Multiplied, N: M, K: M>() -> Result<(), PlanError> {
     if bytes > spec::TRF_BYTES / 2 {
         refuse!(
             "tiles in halves",
-            "{}: a tile of weights {} of {} {} takes {}, but half of the register file of a slice holds {}; help: take \
+            "{}: a tile of weights {} of {} {} takes {} bytes, but half of the register file of a slice holds {}; help: take \
              smaller tiles",
             str(OPERATION),
-            mapping(N::EXPR),
-            count(K::SIZE, "element"),
+            mapping(Pair::<N, K>::EXPR),
+            number(N::SIZE * K::SIZE),
             str(D::ELEMENT_TYPE.name()),
-            count(bytes, "byte"),
+            number(bytes),
             number(spec::TRF_BYTES / 2),
         );
     }
