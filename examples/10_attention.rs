@@ -9,13 +9,13 @@
 //!
 //!   scores     Σ q · keys + mask                           kernels::linear: the keys are weights, the mask is a bias
 //!   chances    e^(scores / 8 - …) / Σ e^(…)                kernels::softmax, to bf16
-//!   output     Σ chances · values                          the values are the stream, the chances are in the register file:
-//!                                                          a chance is repeated for 32 columns, which are kept
+//!   output     Σ chances · values                          the values are the stream, the chances are weights: each is
+//!                                                          repeated for 32 columns, which are kept
 //! ```
 //!
-//! The first kernel keeps the cache in HBM: each step writes rows of 128 bytes there, and reads all of it. Its report says that
-//! these moves are nearly all of its time. The second kernel keeps the cache in DM for all steps, appends by passes of the
-//! Tensor Unit, and stores it at the end. 16 tokens of a prompt are in the cache from the start.
+//! The first kernel keeps the cache in HBM: each step writes rows of 128 bytes there, and reads all of it. Its report
+//! says that these moves are nearly all of its time. The second kernel keeps the cache in DM for all steps, appends by
+//! passes of the Tensor Unit, and stores it at the end. 16 tokens of a prompt are in the cache from the start.
 //!
 //! Run it: `cargo run --release --example 10_attention`, or with `-- --small` for fewer steps.
 
@@ -182,7 +182,8 @@ fn check(tokens: &[bf16], [keys, values]: &[Vec<bf16>; 2], outputs: &[bf16], end
             for (d, found) in found.iter().enumerate() {
                 let parts = powers.iter().enumerate().map(|(at, power)| power / sum * values[at * 64 + d]);
                 let (exact, size) = parts.fold((0.0, 0.0), |(sum, size), own| (sum + own, size + own.abs()));
-                // Each chance is rounded to bf16, by 2^-8 of itself at most, then the output. What f32 rounds is far less.
+                // Each chance is rounded to bf16, by 2^-8 of itself at most, then the output. What f32 rounds is far
+                // less.
                 let bound = size / 256.0 * 1.02 + exact.abs() / 256.0;
                 let error = (found - exact).abs();
                 assert!(error <= bound, "place {place}, head {head}, {d}: {found}, exactly {exact}");
@@ -192,7 +193,7 @@ fn check(tokens: &[bf16], [keys, values]: &[Vec<bf16>; 2], outputs: &[bf16], end
         }
     }
     println!(
-        "{count} outputs agree with f64: largest error {worst:.3} units in the last place of bf16, at Σ |chance · value|"
+        "{count} outputs agree with f64: largest error {worst:.3} units in the last place of bf16 at Σ |chance · value|"
     );
 }
 

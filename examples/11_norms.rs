@@ -11,11 +11,11 @@
 //! ```
 //!
 //! A head of `n` has 64 elements: the pair at place `p` of its lower and its upper half is turned by the angle
-//! `position / 10000^(p / 32)`. Activations are bf16 in memory, and f32 in the engines. The norms and the residual are those of
-//! the module `kernels`; the rotation is written with the calls of the engines.
+//! `position / 10000^(p / 32)`. Activations are bf16 in memory, and f32 in the engines. The norms and the residual are
+//! those of the module `kernels`; the rotation is written with the calls of the engines.
 //!
-//! A sum that nearly cancels is small beside its parts, which are exact to f32: its error may be several units of its own last
-//! place. The bound of each result counts both roundings.
+//! A sum that nearly cancels is small beside its parts, which are exact to f32: its error may be several units of its
+//! own last place. The bound of each result counts both roundings.
 //!
 //! The report of the first kernel says that one cluster never works, and that moves take six times as long as
 //! passes: the second kernel takes both clusters with all DMA engines, and brings all vectors in one move.
@@ -26,7 +26,8 @@ use furiosa_visa_std::kernels::{add, layer_norm, load_operand, rms_norm};
 use furiosa_visa_std::prelude::*;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 
-// `E` is also `H` heads of 2 halves of `P` pairs. `V` vectors: g, s and t. `F`: cosine and sine. `J`: two tensors in turns.
+// `E` is also `H` heads of 2 halves of `P` pairs. `V` vectors: g, s and t. `F`: cosine and sine. `J`: two tensors in
+// turns.
 axes![T = 512, E = 512, H = 8, I = 2, P = 32, V = 3, F = 2, J = 2];
 
 const EPSILON: f32 = 1e-5;

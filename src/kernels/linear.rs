@@ -7,8 +7,8 @@
 //!                               (main: each packet of x meets N / 8 groups of 8 weights)
 //! ```
 //!
-//! Every slice multiplies its own rows with its own weights. Weights that all slices share are broadcast by the move that
-//! brings them to DM.
+//! Every slice multiplies its own rows with its own weights. Weights that all slices share are broadcast by the move
+//! that brings them to DM.
 
 use super::layout::{
     Flits, HalfLanes, Halves, InDm, Lanes, Multiplied, StoredFrom, accepted, check_packets,
@@ -29,8 +29,8 @@ use crate::tensor::{DmTensor, TrfTensor, VrfTensor};
 pub type Weights<D, Chip, Cluster, Slice, N, K> =
     TrfTensor<D, Chip, Cluster, Slice, m![{ N } % 8], m![{ N } / 8, { K }]>;
 
-/// What a product and its weights must be. Where they fit the register file, their sums fit the accumulator: 128 groups of 8
-/// rows with a packet of 64 bytes each are 64 KiB.
+/// What a product and its weights must be. Where they fit the register file, their sums fit the accumulator: 128 groups
+/// of 8 rows with a packet of 64 bytes each are 64 KiB.
 pub(super) const fn check_product<D: Multiplied, Cluster: M, Slice: M, N: M, K: M>(
     operation: &'static str,
 ) -> Result<(), PlanError> {
@@ -49,8 +49,8 @@ pub(super) const fn check_product<D: Multiplied, Cluster: M, Slice: M, N: M, K: 
     if bits > 8 * spec::TRF_BYTES {
         refuse!(
             "weights in the register file",
-            "{}: weights {} of {} {} take {} bytes, but the register file of a slice holds {}; help: stream tiles of them with \
-             `tiled_product`, or spread them over slices",
+            "{}: weights {} of {} {} take {} bytes, but the register file of a slice holds {}; help: stream tiles of \
+             them with `tiled_product`, or spread them over slices",
             str(operation),
             mapping(Pair::<N, K>::EXPR),
             number(N::SIZE * K::SIZE),
@@ -64,8 +64,10 @@ pub(super) const fn check_product<D: Multiplied, Cluster: M, Slice: M, N: M, K: 
 
 /// Loads weights from DM into a register file: all of it, or the half of it that a product does not read meanwhile.
 ///
-/// `w[n, k]` of each slice, a tensor or a tile of one, become [`Weights`] of the axes of the product that uses them. The sub context does it, 8 bytes per cycle, beside the main context:
-/// `N · K · bytes / 8` cycles.
+/// `w[n, k]` of each slice become [`Weights`]. Of a view the axes may be in any layout; the product that uses the
+/// weights says which they are.
+///
+/// The sub context does it, 8 bytes per cycle, beside the main context: `N · K · bytes / 8` cycles.
 ///
 /// Refused while compiling: `N` that is no multiple of 8, `K` that is not whole packets of 64 bytes, more than 64 KiB.
 ///
@@ -73,7 +75,7 @@ pub(super) const fn check_product<D: Multiplied, Cluster: M, Slice: M, N: M, K: 
 /// Where the weights do not fit the half that `address` names.
 #[track_caller]
 #[inline(never)] // The compiler names the line of a call that it did not inline.
-pub fn load_weights<'l, W: InDm<'l>, N: M, K: M>(
+pub fn load_weights<'l, W: InDm<'l, Pair<N, K>>, N: M, K: M>(
     ctx: &mut Context,
     w: W,
     address: TrfAddress,
@@ -98,7 +100,7 @@ where
 /// Where so many bytes of the register file are not free.
 #[track_caller]
 #[inline(never)]
-pub fn load_operand<'l, V: InDm<'l>, Columns: M>(
+pub fn load_operand<'l, V: InDm<'l, Columns>, Columns: M>(
     ctx: &mut Context,
     vector: V,
 ) -> VrfTensor<f32, V::Chip, V::Cluster, V::Slice, Columns>
@@ -144,11 +146,12 @@ type Sums<'l, D, Chip, Cluster, Slice, Rows, N> = AccumulationTensor<
 
 /// `y[r, n] = Σ x[r, k] · w[n, k]` in every slice: products with weights, and nothing else.
 ///
-/// Elements are `bf16` and `f8`, with sums in `f32`, or `i8` and `i4`, with sums in `i32` that wrap. The sums are left in DM
-/// as the type that the result is bound to says: see [`StoredFrom`].
+/// Elements are `bf16` and `f8`, with sums in `f32`, or `i8` and `i4`, with sums in `i32` that wrap. The sums are left
+/// in DM as the type that the result is bound to says: see [`StoredFrom`].
 ///
-/// The main context takes it through the Contraction Engine. A packet of 64 bytes takes two cycles to come, and one cycle
-/// for each of `N / 8` groups of weights: `Rows · packets · max(2, N / 8)` cycles. Use 16 rows of weights or more.
+/// The main context takes it through the Contraction Engine. A packet of 64 bytes takes two cycles to come, and one
+/// cycle for each of `N / 8` groups of weights: `Rows · packets · max(2, N / 8)` cycles. Use 16 rows of weights or
+/// more.
 ///
 /// Refused while compiling: see [`load_weights`].
 #[track_caller]
@@ -173,12 +176,12 @@ where
 
 /// `y[r, n] = activation(Σ x[r, k] · w[n, k] + bias[n])` in every slice: a layer of a network.
 ///
-/// `bias` lies in the vector register file: see [`load_operand`]. A mask that is added to all rows is a bias, too. `y` is
-/// `f32`, `bf16` or narrower: the type that the result is bound to.
+/// `bias` lies in the vector register file: see [`load_operand`]. A mask that is added to all rows is a bias, too. `y`
+/// is `f32`, `bf16` or narrower: the type that the result is bound to.
 ///
-/// The main context takes it through the Contraction and the Vector Engine in one pass:
-/// `Rows · packets · max(2, N / 8)` cycles, or `Rows · N / 8` for the activation where that is more, or twice that where the
-/// activation is a function of the float cluster.
+/// The main context takes it through the Contraction and the Vector Engine in one pass of
+/// `Rows · packets · max(2, N / 8)` cycles. The activation takes `Rows · N / 8`, or twice that where it is a function
+/// of the float cluster: that is less but for rows of one packet.
 ///
 /// Refused while compiling: see [`product`].
 ///
@@ -250,8 +253,8 @@ where
 
 /// What a layer does with each of its sums. The four are types, so that a layer has the stages of its own alone.
 ///
-/// A pass has each arithmetic unit once. The error function of an exact GELU, a bias and the sum with 1 would need the adder
-/// of the float cluster twice: that is [`QuickGelu`] here, or a pass of its own.
+/// A pass has each arithmetic unit once. The error function of an exact GELU, a bias and the sum with 1 would need the
+/// adder of the float cluster twice: that is [`QuickGelu`] here, or a pass of its own.
 pub trait Activation: sealed::Sealed + Copy {
     /// Adds a bias and applies the function.
     #[doc(hidden)]

@@ -25,8 +25,8 @@ const fn check_half<D: Multiplied, N: M, K: M>() -> Result<(), PlanError> {
     if bytes > spec::TRF_BYTES / 2 {
         refuse!(
             "tiles in halves",
-            "{}: a tile of weights {} of {} {} takes {} bytes, but half of the register file of a slice holds {}; help: take \
-             smaller tiles",
+            "{}: a tile of weights {} of {} {} takes {} bytes, but half of the register file of a slice holds {}; \
+             help: take smaller tiles",
             str(OPERATION),
             mapping(Pair::<N, K>::EXPR),
             number(N::SIZE * K::SIZE),
@@ -40,14 +40,15 @@ const fn check_half<D: Multiplied, N: M, K: M>() -> Result<(), PlanError> {
 
 /// `y[r, n] = Σ x[r, k] · w[n, k]` for weights in HBM, a tile of their rows after the other.
 ///
-/// `tiles` are views of the weights, each `m![N, K]` in some layout: `w.view().tiles::<…>()`. Every slice gets all of each
-/// tile, or the part that `Cluster` and `Slice` say. `each` takes the product of a tile, with the number of the tile; the
-/// type of its argument says `N` and the type that is stored. Elements and sums are those of [`product`].
+/// `tiles` are views of the weights, each `m![N, K]` in some layout: `w.view().tiles::<…>()`. Every slice gets all of
+/// each tile, or the part that `Cluster` and `Slice` say. `each` takes the product of a tile, with the number of the
+/// tile; the type of its argument says `N` and the type that is stored. Elements and sums are those of [`product`].
 ///
-/// A tile is loaded to DM, to one of two buffers, and from there to one half of the register file, while the product before
-/// it is computed. Two tiles and two products are in DM at a time; their bytes are found by themselves. Where products take
-/// longer than loads, the kernel takes `tiles · Rows · packets · max(2, N / 8)` cycles and the time of the first load; where
-/// they do not, a tile takes the larger of its DMA and of `N · K · bytes / 8` cycles of the sub context.
+/// A tile is loaded to DM, to one of two buffers, and from there to one half of the register file, while the product
+/// before it is computed. Two tiles and two products are in DM at a time; their bytes are found by themselves. Where
+/// products take longer than loads, the kernel takes `tiles · Rows · packets · max(2, N / 8)` cycles and the time of
+/// the first load; where they do not, a tile takes the larger of its DMA and of `N · K · bytes / 8` cycles of the sub
+/// context.
 ///
 /// Refused while compiling: tiles of more than 32 KiB; what [`load_weights`] and [`product`] refuse.
 ///
@@ -84,7 +85,7 @@ const fn check_half<D: Multiplied, N: M, K: M>() -> Result<(), PlanError> {
 /// // … launched, with small whole numbers: every sum is exact.
 /// for (j, y) in y.iter().enumerate() {
 ///     let (r, n) = (j / 128, j % 128);
-///     assert_eq!(*y, (0..64).map(|k| x[64 * r + k].to_f32() * w[64 * n + k].to_f32()).sum());
+///     assert_eq!(*y, (0..64).map(|k| x[64 * r + k].to_f32() * w[64 * n + k].to_f32()).sum::<f32>());
 /// }
 /// ```
 #[allow(clippy::manual_map)] // A closure would hide the line of the caller.
