@@ -70,8 +70,9 @@ where
     Out::store(side_by_side!(ctx, a, b).vector_clip_zip(ClipBinaryOpF32::Add).vector_final())
 }
 
-/// `y = a · b` in every slice: a gate. Otherwise as [`add`], with the four lanes of the float cluster: `Rows · Columns
-/// / 2` cycles.
+/// `y = a · b` in every slice: a gate.
+///
+/// Otherwise as [`add`], with the four lanes of the float cluster: `Rows · Columns / 2` cycles.
 #[track_caller]
 #[inline(never)]
 pub fn multiply<D, Out, Chip: M, Cluster: M, Slice: M, Rows: M, Columns: M>(
