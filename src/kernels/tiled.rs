@@ -91,14 +91,13 @@ const fn check_half<D: Multiplied, N: M, K: M>() -> Result<(), PlanError> {
 #[allow(clippy::manual_map)] // A closure would hide the line of the caller.
 #[track_caller]
 #[inline(never)] // The compiler names the line of a call that it did not inline.
-pub fn tiled_product<'w, D, Out, Chip: M, Cluster: M, Slice: M, Rows: M, Tile: M + 'w, N: M, K: M>(
+pub fn tiled_product<'w, D, Out, Chip: M + 'w, Cluster: M, Slice: M, Rows: M, Tile: M + 'w, N: M, K: M>(
     ctx: &mut Context,
     x: &DmTensor<D, Chip, Cluster, Slice, Pair<Rows, K>>,
     tiles: impl IntoIterator<Item = HbmTensorView<'w, D, Chip, Tile>>,
     mut each: impl FnMut(&mut Context, usize, &DmTensor<Out, Chip, Cluster, Slice, Pair<Rows, N>>),
 ) where
     D: Multiplied + FetchCast<D> + 'w,
-    Chip: 'w,
     Out: StoredFrom<<D as ContractionCast>::Output>,
 {
     const {
