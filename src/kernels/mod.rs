@@ -55,6 +55,9 @@ mod slices;
 mod softmax;
 mod tiled;
 
+#[cfg(test)]
+mod tests;
+
 pub use elementwise::{add, multiply};
 pub use layout::{CopiesOf, Flits, InDm, Lanes, Multiplied, OneAxis, StoredFrom};
 pub use linear::{

@@ -71,7 +71,7 @@ fn root<Chip: M, Cluster: M, Slice: M, Rows: M>(
 }
 
 /// Refuses rows and columns whose operands do not fit the vector register file together.
-const fn check_norm<Cluster: M, Slice: M, Rows: M, Columns: M>(
+pub(super) const fn check_norm<Cluster: M, Slice: M, Rows: M, Columns: M>(
     operation: &'static str,
     per_row: usize,
     vectors: usize,

@@ -20,7 +20,7 @@ const OPERATION: &str = "tiled_product";
 const HALVES: [TrfAddress; 2] = [TrfAddress::FirstHalf, TrfAddress::SecondHalf];
 
 /// Refuses tiles that do not fit half of the register file.
-const fn check_half<D: Multiplied, N: M, K: M>() -> Result<(), PlanError> {
+pub(super) const fn check_half<D: Multiplied, N: M, K: M>() -> Result<(), PlanError> {
     let bytes = N::SIZE * K::SIZE * D::ELEMENT_TYPE.bits() / 8;
     if bytes > spec::TRF_BYTES / 2 {
         refuse!(

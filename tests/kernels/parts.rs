@@ -465,6 +465,8 @@ mod tiles {
             |operation: &'static str| report.records.iter().filter(move |own| own.operation == operation);
         let (loads, passes): (Vec<_>, Vec<_>) = (of("to_trf").collect(), of("commit").collect());
         assert_eq!((loads.len(), passes.len()), (3, 3));
+        // All that a helper orders has the line of its caller.
+        assert!(report.records.iter().all(|own| own.location.file().ends_with("parts.rs")));
         // Each load of the register file waits for its DMA alone: not for the product before it.
         let moves: Vec<_> = of("to_dm").collect();
         for tile in 0..3 {
