@@ -77,6 +77,8 @@ fn the_library() {
         "examples/07_softmax.rs",
         "examples/08_convolution.rs",
         "examples/09_gather.rs",
+        "examples/10_attention.rs",
+        "examples/11_norms.rs",
         "examples/12_transformer.rs",
         "examples/13_quantized.rs",
         "examples/14_matmul_large.rs",

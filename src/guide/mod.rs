@@ -23,8 +23,9 @@
 //! 11. [`contexts_and_order`]: what runs at the same time, and what waits.
 //! 12. [`clock`]: the report, and how to make a kernel faster.
 //! 13. [`faults_and_refusals`]: how to read them.
-//! 14. [`coming_from`]: the words of Triton, CUDA and CuTe.
-//! 15. [`glossary`].
+//! 14. [`kernels`]: layers, norms, softmax and sums that are there already.
+//! 15. [`coming_from`]: the words of Triton, CUDA and CuTe.
+//! 16. [`glossary`].
 //!
 //! `visa help TOPIC` prints a chapter in a terminal, for example `visa help fetch`. Messages and reports name a chapter as
 //! `(guide: fetch)`.
@@ -68,6 +69,7 @@ chapters! {
     contexts_and_order, "Contexts and order", "11_contexts_and_order.md";
     clock, "The clock, and faster kernels", "12_clock.md";
     faults_and_refusals, "Faults and refusals", "13_faults_and_refusals.md";
+    kernels, "Parts of kernels: layers, norms, softmax", "16_kernels.md";
     coming_from, "Coming from Triton, CUDA or CuTe", "14_coming_from.md";
     glossary, "Glossary", "15_glossary.md";
 }

@@ -21,8 +21,9 @@ macro_rules! side_by_side {
 
 /// `y = a + b` in every slice: a residual.
 ///
-/// `a` and `b` are widened to `f32` by the fetch, and added in `f32`; `y` is `f32`, `bf16` or narrower: the type that the
-/// result is bound to. One pass of the main context with 8 lanes: `2 · Rows · Columns / 8` cycles, bound by the fetch of both.
+/// `a` and `b` are widened to `f32` by the fetch, and added in `f32`; `y` is `f32`, `bf16` or narrower: the type that
+/// the result is bound to. One pass of the main context with 8 lanes: `2 · Rows · Columns / 8` cycles, bound by the
+/// fetch of both.
 ///
 /// Refused while compiling: columns that are no multiple of 8.
 ///
@@ -69,7 +70,9 @@ where
     Out::store(side_by_side!(ctx, a, b).vector_clip_zip(ClipBinaryOpF32::Add).vector_final())
 }
 
-/// `y = a · b` in every slice: a gate. Otherwise as [`add`], with the four lanes of the float cluster.
+/// `y = a · b` in every slice: a gate.
+///
+/// Otherwise as [`add`], with the four lanes of the float cluster: `Rows · Columns / 2` cycles.
 #[track_caller]
 #[inline(never)]
 pub fn multiply<D, Out, Chip: M, Cluster: M, Slice: M, Rows: M, Columns: M>(

@@ -8,7 +8,7 @@ use crate::prelude::m;
 use crate::runtime::{AUTO, Tu};
 use crate::scalar::{ContractionCast, Scalar, VeScalar, bf16, f8e4m3, f8e5m2, f16, i4};
 use crate::spec;
-use crate::tensor::DmTensor;
+use crate::tensor::{DmTensor, DmTensorView};
 use core::marker::PhantomData;
 
 /// A mapping of one axis, or of a part of it: what a helper sums over.
@@ -17,8 +17,9 @@ use core::marker::PhantomData;
 #[diagnostic::on_unimplemented(
     message = "the columns `{Self}` of a row are not of one axis",
     label = "its columns are to be those of one axis",
-    note = "the last entry of `Element` is taken for the columns: `m![A, B, K]` has the rows `A` and the columns `B, K`",
-    note = "help: join the rows with an alias, `type Rows = m![A, B]` and `m![{{ Rows }}, K]`, or the columns with `.relabel()`"
+    note = "the first entry of `Element` is the rows, the rest the columns: of `m![A, B, K]` the columns are `B, K`",
+    note = "help: join the rows with an alias, `type Rows = m![A, B]` and `m![{{ Rows }}, K]`, or the columns with \
+            `.relabel()`"
 )]
 pub trait OneAxis: M + 'static {
     /// The axis.
@@ -70,8 +71,8 @@ impl<E: OneAxis, const LEAD: usize, const TRAIL: usize> OneAxis for Margin<E, LE
     const LIVE: usize = E::LIVE;
 }
 
-/// An axis of as many coordinates as `Parts` has positions: the slices that get a copy of what the slices of `Parts` had a
-/// part of.
+/// An axis of as many coordinates as `Parts` has positions: the slices that get a copy of what the slices of `Parts`
+/// had a part of.
 #[derive(Clone, Debug)]
 pub struct CopiesOf<Parts>(PhantomData<Parts>);
 
@@ -87,6 +88,53 @@ pub struct Turn;
 impl AxisName for Turn {
     const NAME: Ident = Ident::new("TURN");
     const SIZE: usize = 2;
+}
+
+/// What is loaded from DM as `Shape`: a tensor of this mapping, `&w`, or a view with its axes in any layout, such as
+/// one of a tile, `w.view().tile::<…>(k)`.
+#[diagnostic::on_unimplemented(
+    message = "kernels: `{Self}` is not loaded as `{Shape}`",
+    note = "give a tensor in DM of this mapping by reference, `&w`, or a view: `w.view()`, `w.view().tile::<…>(k)`"
+)]
+pub trait InDm<'l, Shape: M> {
+    /// The element type.
+    type D: Scalar;
+    /// The chips.
+    type Chip: M + 'l;
+    /// The clusters.
+    type Cluster: M + 'l;
+    /// The slices.
+    type Slice: M + 'l;
+    /// The elements in each slice.
+    type Element: M + 'l;
+    /// The view that a stream begins with.
+    fn in_dm(self) -> DmTensorView<'l, Self::D, Self::Chip, Self::Cluster, Self::Slice, Self::Element>;
+}
+
+impl<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> InDm<'l, Element>
+    for &'l DmTensor<D, Chip, Cluster, Slice, Element>
+{
+    type D = D;
+    type Chip = Chip;
+    type Cluster = Cluster;
+    type Slice = Slice;
+    type Element = Element;
+    fn in_dm(self) -> DmTensorView<'l, D, Chip, Cluster, Slice, Element> {
+        self.view()
+    }
+}
+
+impl<'l, D: Scalar, Chip: M + 'l, Cluster: M + 'l, Slice: M + 'l, Element: M + 'l, Shape: M> InDm<'l, Shape>
+    for DmTensorView<'l, D, Chip, Cluster, Slice, Element>
+{
+    type D = D;
+    type Chip = Chip;
+    type Cluster = Cluster;
+    type Slice = Slice;
+    type Element = Element;
+    fn in_dm(self) -> Self {
+        self
+    }
 }
 
 /// Element types of products, with the parts in which the Contraction Engine takes a row `K`.
@@ -137,7 +185,8 @@ pub(super) type Halves<Rows, Columns> = m![{ Rows }, { Columns } / 4];
 /// The 4 lanes of a half.
 pub(super) type HalfLanes<Columns> = m![{ Columns } % 4];
 
-/// A stream of the rows of a tensor in the float cluster of the Vector Engine, where `Rows` and `Columns` are its parts.
+/// A stream of the rows of a tensor in the float cluster of the Vector Engine, where `Rows` and `Columns` are its
+/// parts.
 macro_rules! enter {
     ($ctx:ident, $x:ident) => {
         ($ctx.main.begin($x.view()).fetch::<f32, Flits<Rows, Columns>, Lanes<Columns>>())
@@ -151,8 +200,8 @@ pub(super) use enter;
 
 /// What a helper leaves in DM: numbers of 32 bits as they were computed, or a narrower type, rounded once at the end.
 ///
-/// From `f32` to `f32`, `bf16`, `f16`, `f8e4m3` and `f8e5m2`; from `i32` to `i32`, and to `i16` and `i8`, of which the low
-/// bits are kept. The type that the result is bound to decides.
+/// From `f32` to `f32`, `bf16`, `f16`, `f8e4m3` and `f8e5m2`; from `i32` to `i32`, and to `i16` and `i8`, of which the
+/// low bits are kept. The type that the result is bound to decides.
 #[diagnostic::on_unimplemented(
     message = "kernels: results of `{D}` are not left in DM as `{Self}`",
     note = "f32 becomes f32, bf16, f16, f8e4m3 or f8e5m2; i32 becomes i32, i16 or i8: give the result a type"
@@ -172,7 +221,7 @@ pub trait StoredFrom<D: VeScalar>: Scalar {
 }
 
 macro_rules! stored {
-    ($name:ident, $stream:ident, $d:ty, $own:ty, |$from:ident| $cast:expr) => {
+    ($name:ident, $stream:ident, $d:ty, $own:ty, |$from:ident| { $cast:expr }) => {
         #[track_caller]
         fn $name<const T: Tu, Chip: M, Cluster: M, Slice: M, Rows: M, Columns: M>(
             $from: $stream<'_, T, $d, Chip, Cluster, Slice, Flits<Rows, Columns>, Lanes<Columns>>,
@@ -185,8 +234,12 @@ macro_rules! stored {
 macro_rules! stored_from {
     ($($d:ident: $own:ident $(# $flit:literal)?;)*) => { $(
         impl StoredFrom<$d> for $own {
-            stored!(store, VectorFinalTensor, $d, $own, |stream| stream$(.cast::<$own, Padding<Lanes<Columns>, $flit>>())?);
-            stored!(store_sums, AccumulationTensor, $d, $own, |stream| stream$(.cast::<$own, Padding<Lanes<Columns>, $flit>>())?);
+            stored!(store, VectorFinalTensor, $d, $own, |stream| {
+                stream$(.cast::<$own, Padding<Lanes<Columns>, $flit>>())?
+            });
+            stored!(store_sums, AccumulationTensor, $d, $own, |stream| {
+                stream$(.cast::<$own, Padding<Lanes<Columns>, $flit>>())?
+            });
         }
     )* };
 }
@@ -221,8 +274,8 @@ pub(super) const fn check_rows<Cluster: M, Slice: M, Rows: M, Columns: M>(
     if bytes > spec::DM_BYTES {
         refuse!(
             "rows in DM",
-            "{}: {} of {} are more than the {} bytes of DM in a slice; help: spread the rows over more slices, or work on \
-             tiles of them",
+            "{}: {} of {} are more than the {} bytes of DM in a slice; help: spread the rows over more slices, or \
+             work on tiles of them",
             str(operation),
             count(Rows::SIZE, "row"),
             count(Columns::SIZE, "column"),
@@ -261,8 +314,8 @@ pub(super) const fn check_row_operands<Rows: M>(
     if Rows::SIZE > most {
         refuse!(
             "operands in the register file",
-            "{}: {} has {} in a slice, but the vector register file holds the numbers of {}; help: spread them over more \
-             slices, or work on tiles of them",
+            "{}: {} has {} in a slice, but the vector register file holds the numbers of {}; help: spread them over \
+             more slices, or work on tiles of them",
             str(operation),
             mapping(Rows::EXPR),
             count(Rows::SIZE, position),
@@ -280,8 +333,8 @@ pub(super) const fn check_packets<D: Multiplied, Cluster: M, Slice: M, K: M>(
     if !K::SIZE.is_multiple_of(D::PACKET) {
         refuse!(
             "rows in packets",
-            "{}: a row {} has {} of {}, but the multipliers take packets of 64 bytes, {}; help: pad with `# {}` and write \
-             zeros there",
+            "{}: a row {} has {} of {}, but the multipliers take packets of 64 bytes, {}; help: pad with `# {}` and \
+             write zeros there",
             str(operation),
             mapping(K::EXPR),
             count(K::SIZE, "element"),
@@ -312,8 +365,9 @@ pub(super) const fn check_parts<Parts: OneAxis, Columns: OneAxis>(
     if !parts.is(&columns) {
         refuse!(
             "parts of rows",
-            "{}: a row is spread over the slices {} and has the columns {} in each, which are of two axes, {} and {}; help: \
-             the innermost entry of Slice is to be the outer part of the columns: `m![K / 64]` with columns `m![K % 64]`",
+            "{}: a row is spread over the slices {} and has the columns {} in each, which are of two axes, {} and \
+             {}; help: the innermost entry of Slice is to be the outer part of the columns: `m![K / 64]` with \
+             columns `m![K % 64]`",
             str(operation),
             mapping(Parts::EXPR),
             mapping(Columns::EXPR),

@@ -7,12 +7,12 @@
 //!                               (main: each packet of x meets N / 8 groups of 8 weights)
 //! ```
 //!
-//! Every slice multiplies its own rows with its own weights. Weights that all slices share are broadcast by the move that
-//! brings them to DM.
+//! Every slice multiplies its own rows with its own weights. Weights that all slices share are broadcast by the move
+//! that brings them to DM.
 
 use super::layout::{
-    Flits, HalfLanes, Halves, Lanes, Multiplied, StoredFrom, accepted, check_packets, check_row_operands,
-    check_rows,
+    Flits, HalfLanes, Halves, InDm, Lanes, Multiplied, StoredFrom, accepted, check_packets,
+    check_row_operands, check_rows,
 };
 use crate::command::{AccumulationKind, ClipBinaryOpF32, FpBinaryOp, FpMulAlu, FpUnaryOp, TrfAddress};
 use crate::engine::stream::{AccumulationTensor, VectorFinalTensor};
@@ -29,7 +29,8 @@ use crate::tensor::{DmTensor, TrfTensor, VrfTensor};
 pub type Weights<D, Chip, Cluster, Slice, N, K> =
     TrfTensor<D, Chip, Cluster, Slice, m![{ N } % 8], m![{ N } / 8, { K }]>;
 
-/// What a product and its weights must be. `sums` are those that the accumulator has open: one per row of weights.
+/// What a product and its weights must be. Where they fit the register file, their sums fit the accumulator: 128 groups
+/// of 8 rows with a packet of 64 bytes each are 64 KiB.
 pub(super) const fn check_product<D: Multiplied, Cluster: M, Slice: M, N: M, K: M>(
     operation: &'static str,
 ) -> Result<(), PlanError> {
@@ -48,26 +49,14 @@ pub(super) const fn check_product<D: Multiplied, Cluster: M, Slice: M, N: M, K: 
     if bits > 8 * spec::TRF_BYTES {
         refuse!(
             "weights in the register file",
-            "{}: {} of {} {} take {}, but the register file of a slice holds {}; help: stream tiles of them with \
-             `tiled_product`, or spread them over slices",
+            "{}: weights {} of {} {} take {} bytes, but the register file of a slice holds {}; help: stream tiles of \
+             them with `tiled_product`, or spread them over slices",
             str(operation),
-            mapping(N::EXPR),
-            count(K::SIZE, "element"),
+            mapping(Pair::<N, K>::EXPR),
+            number(N::SIZE * K::SIZE),
             str(D::ELEMENT_TYPE.name()),
-            count(bits / 8, "byte"),
+            number(bits / 8),
             number(spec::TRF_BYTES),
-        );
-    }
-    let groups = N::SIZE / 8;
-    if groups > spec::ACCUMULATOR_INTERLEAVED && K::SIZE > D::PACKET {
-        refuse!(
-            "open sums",
-            "{}: {} has {}, but the accumulator has {} sums open for a row of more than one packet; help: take tiles of at \
-             most so many rows of weights",
-            str(operation),
-            mapping(N::EXPR),
-            count(N::SIZE, "row of weights"),
-            number(8 * spec::ACCUMULATOR_INTERLEAVED),
         );
     }
     Ok(())
@@ -75,8 +64,10 @@ pub(super) const fn check_product<D: Multiplied, Cluster: M, Slice: M, N: M, K: 
 
 /// Loads weights from DM into a register file: all of it, or the half of it that a product does not read meanwhile.
 ///
-/// `w[n, k]` of each slice become [`Weights`]. The sub context does it, 8 bytes per cycle, beside the main context:
-/// `N · K · bytes / 8` cycles.
+/// `w[n, k]` of each slice become [`Weights`]. Of a view the axes may be in any layout; the product that uses the
+/// weights says which they are.
+///
+/// The sub context does it, 8 bytes per cycle, beside the main context: `N · K · bytes / 8` cycles.
 ///
 /// Refused while compiling: `N` that is no multiple of 8, `K` that is not whole packets of 64 bytes, more than 64 KiB.
 ///
@@ -84,15 +75,18 @@ pub(super) const fn check_product<D: Multiplied, Cluster: M, Slice: M, N: M, K: 
 /// Where the weights do not fit the half that `address` names.
 #[track_caller]
 #[inline(never)] // The compiler names the line of a call that it did not inline.
-pub fn load_weights<D: Multiplied + FetchCast<D>, Chip: M, Cluster: M, Slice: M, N: M, K: M>(
+pub fn load_weights<'l, W: InDm<'l, Pair<N, K>>, N: M, K: M>(
     ctx: &mut Context,
-    w: &DmTensor<D, Chip, Cluster, Slice, Pair<N, K>>,
+    w: W,
     address: TrfAddress,
-) -> Weights<D, Chip, Cluster, Slice, N, K> {
-    const { accepted(&[check_product::<D, Cluster, Slice, N, K>("load_weights")]) };
-    (ctx.sub.begin(w.view()))
-        .fetch::<D, m![{ N } % 8, { N } / 8], K>()
-        .collect::<m![{ N } % 8, { N } / 8, { D::Flits<K> }], D::Flit<K>>()
+) -> Weights<W::D, W::Chip, W::Cluster, W::Slice, N, K>
+where
+    W::D: Multiplied + FetchCast<W::D>,
+{
+    const { accepted(&[check_product::<W::D, W::Cluster, W::Slice, N, K>("load_weights")]) };
+    (ctx.sub.begin(w.in_dm()))
+        .fetch::<W::D, m![{ N } % 8, { N } / 8], K>()
+        .collect::<m![{ N } % 8, { N } / 8, { <W::D as Multiplied>::Flits<K> }], <W::D as Multiplied>::Flit<K>>()
         .to_trf(address)
 }
 
@@ -106,17 +100,20 @@ pub fn load_weights<D: Multiplied + FetchCast<D>, Chip: M, Cluster: M, Slice: M,
 /// Where so many bytes of the register file are not free.
 #[track_caller]
 #[inline(never)]
-pub fn load_operand<D: FetchCast<f32>, Chip: M, Cluster: M, Slice: M, Columns: M>(
+pub fn load_operand<'l, V: InDm<'l, Columns>, Columns: M>(
     ctx: &mut Context,
-    vector: &DmTensor<D, Chip, Cluster, Slice, Columns>,
-) -> VrfTensor<f32, Chip, Cluster, Slice, Columns> {
+    vector: V,
+) -> VrfTensor<f32, V::Chip, V::Cluster, V::Slice, Columns>
+where
+    V::D: FetchCast<f32>,
+{
     const {
         accepted(&[
-            check_rows::<Cluster, Slice, m![1], Columns>("load_operand"),
+            check_rows::<V::Cluster, V::Slice, m![1], Columns>("load_operand"),
             check_row_operands::<Columns>("load_operand", "element", 1),
         ])
     };
-    (ctx.sub.begin(vector.view()).fetch::<f32, m![{ Columns } / 8], Lanes<Columns>>())
+    (ctx.sub.begin(vector.in_dm()).fetch::<f32, m![{ Columns } / 8], Lanes<Columns>>())
         .collect::<m![{ Columns } / 8], Lanes<Columns>>()
         .to_vrf(AUTO)
 }
@@ -149,13 +146,14 @@ type Sums<'l, D, Chip, Cluster, Slice, Rows, N> = AccumulationTensor<
 
 /// `y[r, n] = Σ x[r, k] · w[n, k]` in every slice: products with weights, and nothing else.
 ///
-/// Elements are `bf16` and `f8`, with sums in `f32`, or `i8` and `i4`, with sums in `i32` that wrap. The sums are left in DM
-/// as the type that the result is bound to says: see [`StoredFrom`].
+/// Elements are `bf16` and `f8`, with sums in `f32`, or `i8` and `i4`, with sums in `i32` that wrap. The sums are left
+/// in DM as the type that the result is bound to says: see [`StoredFrom`].
 ///
-/// The main context takes it through the Contraction Engine. A packet of 64 bytes takes two cycles to come, and one cycle
-/// for each of `N / 8` groups of weights: `Rows · packets · max(2, N / 8)` cycles. Use 16 rows of weights or more.
+/// The main context takes it through the Contraction Engine. A packet of 64 bytes takes two cycles to come, and one
+/// cycle for each of `N / 8` groups of weights: `Rows · packets · max(2, N / 8)` cycles. Use 16 rows of weights or
+/// more.
 ///
-/// Refused while compiling: see [`load_weights`]; more than 1024 rows of weights.
+/// Refused while compiling: see [`load_weights`].
 #[track_caller]
 #[inline(never)]
 pub fn product<D, Out, Chip: M, Cluster: M, Slice: M, Rows: M, N: M, K: M>(
@@ -178,12 +176,12 @@ where
 
 /// `y[r, n] = activation(Σ x[r, k] · w[n, k] + bias[n])` in every slice: a layer of a network.
 ///
-/// `bias` lies in the vector register file: see [`load_operand`]. A mask that is added to all rows is a bias, too. `y` is
-/// `f32`, `bf16` or narrower: the type that the result is bound to.
+/// `bias` lies in the vector register file: see [`load_operand`]. A mask that is added to all rows is a bias, too. `y`
+/// is `f32`, `bf16` or narrower: the type that the result is bound to.
 ///
-/// The main context takes it through the Contraction and the Vector Engine in one pass:
-/// `Rows · packets · max(2, N / 8)` cycles, or `Rows · N / 8` for the activation where that is more, or twice that where the
-/// activation is a function of the float cluster.
+/// The main context takes it through the Contraction and the Vector Engine in one pass of
+/// `Rows · packets · max(2, N / 8)` cycles. The activation takes `Rows · N / 8`, or twice that where it is a function
+/// of the float cluster: that is less but for rows of one packet.
 ///
 /// Refused while compiling: see [`product`].
 ///
@@ -255,8 +253,8 @@ where
 
 /// What a layer does with each of its sums. The four are types, so that a layer has the stages of its own alone.
 ///
-/// A pass has each arithmetic unit once. The error function of an exact GELU, a bias and the sum with 1 would need the adder
-/// of the float cluster twice: that is [`QuickGelu`] here, or a pass of its own.
+/// A pass has each arithmetic unit once. The error function of an exact GELU, a bias and the sum with 1 would need the
+/// adder of the float cluster twice: that is [`QuickGelu`] here, or a pass of its own.
 pub trait Activation: sealed::Sealed + Copy {
     /// Adds a bias and applies the function.
     #[doc(hidden)]

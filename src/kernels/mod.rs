@@ -1,7 +1,7 @@
 //! Parts of kernels: layers, norms, softmax and sums, for any axes and layouts.
 //!
-//! What every kernel of a network would otherwise spell out, call by call. Each helper is an ordinary function that orders
-//! passes on tensors in DM, with the public calls of the engines; its source is an example of how to write them.
+//! What every kernel of a network would otherwise spell out, call by call. Each helper is an ordinary function that
+//! orders passes on tensors in DM, with the public calls of the engines; its source is an example of how to write them.
 //!
 //! | helper | computes | engines |
 //! |---|---|---|
@@ -18,9 +18,9 @@
 //!
 //! # Rows and columns
 //!
-//! A helper sees a tensor in DM as rows of columns, `Element = m![Rows, Columns]`: the first entry of the list is the rows, and
-//! the rest the columns. Where rows have several axes, an alias keeps them together; where there is a single one, they are
-//! `1`:
+//! A helper sees a tensor in DM as rows of columns, `Element = m![Rows, Columns]`: the first entry of the list is the
+//! rows, and the rest the columns. Where rows have several axes, an alias keeps them together; where there is a single
+//! one, they are `1`:
 //!
 //! ```text
 //!   type Rows = m![T, R % 4];
@@ -29,22 +29,23 @@
 //!   m![1, K]             one row
 //! ```
 //!
-//! Every slice works on its own rows at the same time. So spread rows over slices first, and keep a row in one slice where it
-//! fits; the helpers `…_over_slices` are for rows that do not.
+//! Every slice works on its own rows at the same time. So spread rows over slices first, and keep a row in one slice
+//! where it fits; the helpers `…_over_slices` are for rows that do not.
 //!
 //! # Types and addresses
 //!
-//! All types follow from the arguments, except the element type of the result. It is the one that the result is bound to:
-//! `let y: DmTensor<bf16, _, _, _, _> = softmax(ctx, &x, 1.0);`. Arithmetic is `f32` inside, and rounded once when it is stored.
+//! All types follow from the arguments, except the element type of the result. It is the one that the result is bound
+//! to: `let y: DmTensor<bf16, _, _, _, _> = softmax(ctx, &x, 1.0);`. Arithmetic is `f32` inside, and rounded once when
+//! it is stored.
 //!
-//! Results and what a helper keeps meanwhile lie at addresses that are found, like [`AUTO`](crate::runtime::AUTO); they are
-//! free again when their handles end. Only the half of a register file for weights is named by the caller, because it decides
-//! what runs side by side.
+//! Results and what a helper keeps meanwhile lie at addresses that are found, like [`AUTO`](crate::runtime::AUTO); they
+//! are free again when their handles end. Only the half of a register file for weights is named by the caller, because
+//! it decides what runs side by side.
 //!
 //! # Reports and refusals
 //!
-//! In the report and in faults, all passes of a helper have the line of its caller. Sizes that do not fit are refused while
-//! compiling, in the words of the helper, at that line.
+//! In the report and in faults, all passes of a helper have the line of its caller. Sizes that do not fit are refused
+//! while compiling, in the words of the helper, at that line.
 
 mod elementwise;
 mod layout;
@@ -54,8 +55,11 @@ mod slices;
 mod softmax;
 mod tiled;
 
+#[cfg(test)]
+mod tests;
+
 pub use elementwise::{add, multiply};
-pub use layout::{CopiesOf, Flits, Lanes, Multiplied, OneAxis, StoredFrom};
+pub use layout::{CopiesOf, Flits, InDm, Lanes, Multiplied, OneAxis, StoredFrom};
 pub use linear::{
     Activation, Plain, QuickGelu, Relu, Silu, Weights, linear, load_operand, load_weights, product,
 };

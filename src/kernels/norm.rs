@@ -71,7 +71,7 @@ fn root<Chip: M, Cluster: M, Slice: M, Rows: M>(
 }
 
 /// Refuses rows and columns whose operands do not fit the vector register file together.
-const fn check_norm<Cluster: M, Slice: M, Rows: M, Columns: M>(
+pub(super) const fn check_norm<Cluster: M, Slice: M, Rows: M, Columns: M>(
     operation: &'static str,
     per_row: usize,
     vectors: usize,
@@ -82,8 +82,8 @@ const fn check_norm<Cluster: M, Slice: M, Rows: M, Columns: M>(
     if bytes > spec::VRF_BYTES {
         refuse!(
             "operands in the register file",
-            "{}: {} of {} have {} of operands in a slice, {} per row and {} per column, but the vector register file holds \
-             {}; help: spread the rows over more slices, or a row over several",
+            "{}: {} of {} have {} of operands in a slice, {} per row and {} per column, but the vector register file \
+             holds {}; help: spread the rows over more slices, or a row over several",
             str(operation),
             count(Rows::SIZE, "row"),
             count(Columns::SIZE, "column"),
@@ -98,10 +98,12 @@ const fn check_norm<Cluster: M, Slice: M, Rows: M, Columns: M>(
 
 /// `y[r, k] = x[r, k] · scale[k] / √(mean of x[r]² + epsilon)` in every slice, each row by itself.
 ///
-/// `scale` lies in the vector register file: see [`load_operand`](super::load_operand). `x` is widened to `f32` by the fetch;
-/// `y` is `f32`, `bf16` or narrower: the type that the result is bound to. Columns that are padding do not count.
+/// `scale` lies in the vector register file: see [`load_operand`](super::load_operand). `x` is widened to `f32` by the
+/// fetch; `y` is `f32`, `bf16` or narrower: the type that the result is bound to. Columns that are padding do not
+/// count.
 ///
-/// Three passes of the main context: two at 4 lanes per cycle, `2 · Rows · Columns / 4` cycles, and one of `Rows` steps.
+/// Three passes of the main context: two at 4 lanes per cycle, `2 · Rows · Columns / 4` cycles, and one of `Rows`
+/// steps.
 ///
 /// Refused while compiling: columns that are no multiple of 8, or of several axes; rows and columns whose operands,
 /// `4 · (Rows + Columns)` bytes, do not fit the vector register file.
@@ -179,8 +181,8 @@ where
 
 /// [`rms_norm`] of rows that are spread over slices: `Parts` are the slices of a row, the innermost part of `Slice`.
 ///
-/// `Parts` and `Columns` are of one axis; `scale` has the columns of its slice. The means of the parts are added between
-/// slices, at a cycle of latency per slice of the row, and every slice of the row takes the root of the sum.
+/// `Parts` and `Columns` are of one axis; `scale` has the columns of its slice. The means of the parts are added
+/// between slices, at a cycle of latency per slice of the row, and every slice of the row takes the root of the sum.
 ///
 /// Refused while compiling: see [`rms_norm`].
 #[track_caller]
@@ -210,13 +212,14 @@ where
     scaled(ctx, x, scale, &root)
 }
 
-/// `y[r, k] = (x[r, k] - mean) · scale[k] / √(variance + epsilon) + shift[k]` in every slice, with the mean and the variance
-/// of each row.
+/// `y[r, k] = (x[r, k] - mean) · scale[k] / √(variance + epsilon) + shift[k]` in every slice, with the mean and the
+/// variance of each row.
 ///
-/// `scale` and `shift` lie in the vector register file: see [`load_operand`](super::load_operand). The variance is the mean
-/// of `(x - mean)²`, which keeps its digits where the mean is large. Types and columns are as in [`rms_norm`].
+/// `scale` and `shift` lie in the vector register file: see [`load_operand`](super::load_operand). The variance is the
+/// mean of `(x - mean)²`, which keeps its digits where the mean is large. Types and columns are as in [`rms_norm`].
 ///
-/// Four passes of the main context: three at 4 lanes per cycle, `3 · Rows · Columns / 4` cycles, and one of `Rows` steps.
+/// Four passes of the main context: three at 4 lanes per cycle, `3 · Rows · Columns / 4` cycles, and one of `Rows`
+/// steps.
 ///
 /// Refused while compiling: columns that are no multiple of 8, or of several axes; rows and columns whose operands,
 /// `8 · (Rows + Columns)` bytes, do not fit the vector register file.

@@ -27,14 +27,14 @@ pub(super) fn to_all_slices<Chip: M, Cluster: M, Kept: M, Parts: M + 'static, Ro
 ///   y   Slice2                   Element m![Rows2, Columns]
 /// ```
 ///
-/// What `Slice2` has in the place of `Parts` says who gets the sum: `m![Kept, 1 # 8]` the first slice of each group of 8,
-/// `m![Kept, X]` with an axis `X` of its own every slice, and an axis of `Rows` a part for each slice, which `Rows2` then
-/// lacks. Both follow from the type that the result is bound to.
+/// What `Slice2` has in the place of `Parts` says who gets the sum: `m![Kept, 1 # 8]` the first slice of each group of
+/// 8, `m![Kept, X]` with an axis `X` of its own every slice, and an axis of `Rows` a part for each slice, which `Rows2`
+/// then lacks. Both follow from the type that the result is bound to.
 ///
 /// One pass of the main context with 8 lanes: `Rows · Columns / 8` cycles, and a cycle of latency per slice of a group.
 ///
-/// Refused while compiling: columns that are no multiple of 8; a `Slice2` in which nothing is summed, or something else than
-/// the innermost part of `Slice`.
+/// Refused while compiling: columns that are no multiple of 8; a `Slice2` in which nothing is summed, or something else
+/// than the innermost part of `Slice`.
 ///
 /// ```
 /// use furiosa_visa_std::kernels::sum_over_slices;
@@ -62,7 +62,7 @@ pub(super) fn to_all_slices<Chip: M, Cluster: M, Kept: M, Parts: M + 'static, Ro
 /// // … launched:
 /// for (j, y) in y.iter().enumerate() {
 ///     let (b, e) = (j / 64, j % 64);
-///     assert_eq!(*y, (0..8).map(|part| x[(b * 8 + part) * 64 + e]).sum());
+///     assert_eq!(*y, (0..8).map(|part| x[(b * 8 + part) * 64 + e]).sum::<f32>());
 /// }
 /// ```
 #[track_caller]

@@ -34,12 +34,12 @@ macro_rules! powers {
 
 /// `y[r, k] = e^(scale · x[r, k]) / Σ e^(scale · x[r, j])` in every slice, each row by itself.
 ///
-/// `scale` is positive: 1, or `1 / √d` of an attention. Columns that are padding do not count. A column that is masked holds
-/// a number far below the others, such as `-1e30`, and gets 0; a row must not be masked as a whole. `y` is `f32`, `bf16` or
-/// narrower: the type that the result is bound to.
+/// `scale` is positive: 1, or `1 / √d` of an attention. Columns that are padding do not count. A column that is masked
+/// holds a number far below the others, such as `-1e30`, and gets 0; a row must not be masked as a whole. `y` is `f32`,
+/// `bf16` or narrower: the type that the result is bound to.
 ///
-/// Three passes of the main context at 4 lanes per cycle: `3 · Rows · Columns / 4` cycles and three times the latency of a
-/// pass, about 50. The greatest numbers and the sums go from pass to pass in the vector register file.
+/// Three passes of the main context at 4 lanes per cycle: `3 · Rows · Columns / 4` cycles and three times the latency
+/// of a pass, about 30. The greatest numbers and the sums go from pass to pass in the vector register file.
 ///
 /// Refused while compiling: columns that are no multiple of 8, or of several axes; more than 1024 rows in a slice.
 ///
@@ -105,11 +105,11 @@ where
 
 /// [`softmax`] of rows that are spread over slices: `Parts` are the slices of a row, the innermost part of `Slice`.
 ///
-/// `Parts` and `Columns` are of one axis. Maxima and sums go between slices: after each of the first two passes every slice
-/// of a row gets the number of the whole row, at a cycle of latency per slice of the row.
+/// `Parts` and `Columns` are of one axis. Maxima and sums go between slices: after each of the first two passes every
+/// slice of a row gets the number of the whole row, at a cycle of latency per slice of the row.
 ///
-/// Five passes of the main context: the three of [`softmax`], and two short ones that bring numbers of whole rows to the
-/// vector register file, with `Rows` steps each.
+/// Five passes of the main context: the three of [`softmax`], and two short ones that bring numbers of whole rows to
+/// the vector register file, with `Rows` steps each.
 ///
 /// Refused while compiling: see [`softmax`].
 #[track_caller]

@@ -20,18 +20,18 @@ const OPERATION: &str = "tiled_product";
 const HALVES: [TrfAddress; 2] = [TrfAddress::FirstHalf, TrfAddress::SecondHalf];
 
 /// Refuses tiles that do not fit half of the register file.
-const fn check_half<D: Multiplied, N: M, K: M>() -> Result<(), PlanError> {
+pub(super) const fn check_half<D: Multiplied, N: M, K: M>() -> Result<(), PlanError> {
     let bytes = N::SIZE * K::SIZE * D::ELEMENT_TYPE.bits() / 8;
     if bytes > spec::TRF_BYTES / 2 {
         refuse!(
             "tiles in halves",
-            "{}: a tile of weights {} of {} {} takes {}, but half of the register file of a slice holds {}; help: take \
-             smaller tiles",
+            "{}: a tile of weights {} of {} {} takes {} bytes, but half of the register file of a slice holds {}; \
+             help: take smaller tiles",
             str(OPERATION),
-            mapping(N::EXPR),
-            count(K::SIZE, "element"),
+            mapping(Pair::<N, K>::EXPR),
+            number(N::SIZE * K::SIZE),
             str(D::ELEMENT_TYPE.name()),
-            count(bytes, "byte"),
+            number(bytes),
             number(spec::TRF_BYTES / 2),
         );
     }
@@ -40,14 +40,15 @@ const fn check_half<D: Multiplied, N: M, K: M>() -> Result<(), PlanError> {
 
 /// `y[r, n] = Σ x[r, k] · w[n, k]` for weights in HBM, a tile of their rows after the other.
 ///
-/// `tiles` are views of the weights, each `m![N, K]` in some layout: `w.view().tiles::<…>()`. Every slice gets all of each
-/// tile, or the part that `Cluster` and `Slice` say. `each` takes the product of a tile, with the number of the tile; the
-/// type of its argument says `N` and the type that is stored. Elements and sums are those of [`product`].
+/// `tiles` are views of the weights, each `m![N, K]` in some layout: `w.view().tiles::<…>()`. Every slice gets all of
+/// each tile, or the part that `Cluster` and `Slice` say. `each` takes the product of a tile, with the number of the
+/// tile; the type of its argument says `N` and the type that is stored. Elements and sums are those of [`product`].
 ///
-/// A tile is loaded to DM, to one of two buffers, and from there to one half of the register file, while the product before
-/// it is computed. Two tiles and two products are in DM at a time; their bytes are found by themselves. Where products take
-/// longer than loads, the kernel takes `tiles · Rows · packets · max(2, N / 8)` cycles and the time of the first load; where
-/// they do not, a tile takes the larger of its DMA and of `N · K · bytes / 8` cycles of the sub context.
+/// A tile is loaded to DM, to one of two buffers, and from there to one half of the register file, while the product
+/// before it is computed. Two tiles and two products are in DM at a time; their bytes are found by themselves. Where
+/// products take longer than loads, the kernel takes `tiles · Rows · packets · max(2, N / 8)` cycles and the time of
+/// the first load; where they do not, a tile takes the larger of its DMA and of `N · K · bytes / 8` cycles of the sub
+/// context.
 ///
 /// Refused while compiling: tiles of more than 32 KiB; what [`load_weights`] and [`product`] refuse.
 ///
@@ -84,20 +85,19 @@ const fn check_half<D: Multiplied, N: M, K: M>() -> Result<(), PlanError> {
 /// // … launched, with small whole numbers: every sum is exact.
 /// for (j, y) in y.iter().enumerate() {
 ///     let (r, n) = (j / 128, j % 128);
-///     assert_eq!(*y, (0..64).map(|k| x[64 * r + k].to_f32() * w[64 * n + k].to_f32()).sum());
+///     assert_eq!(*y, (0..64).map(|k| x[64 * r + k].to_f32() * w[64 * n + k].to_f32()).sum::<f32>());
 /// }
 /// ```
 #[allow(clippy::manual_map)] // A closure would hide the line of the caller.
 #[track_caller]
 #[inline(never)] // The compiler names the line of a call that it did not inline.
-pub fn tiled_product<'w, D, Out, Chip: M, Cluster: M, Slice: M, Rows: M, Tile: M + 'w, N: M, K: M>(
+pub fn tiled_product<'w, D, Out, Chip: M + 'w, Cluster: M, Slice: M, Rows: M, Tile: M + 'w, N: M, K: M>(
     ctx: &mut Context,
     x: &DmTensor<D, Chip, Cluster, Slice, Pair<Rows, K>>,
     tiles: impl IntoIterator<Item = HbmTensorView<'w, D, Chip, Tile>>,
     mut each: impl FnMut(&mut Context, usize, &DmTensor<Out, Chip, Cluster, Slice, Pair<Rows, N>>),
 ) where
     D: Multiplied + FetchCast<D> + 'w,
-    Chip: 'w,
     Out: StoredFrom<<D as ContractionCast>::Output>,
 {
     const {
@@ -143,5 +143,5 @@ where
 {
     *buffer = None;
     let tile = buffer.insert(tile.to_dm(&mut ctx.tdma, AUTO));
-    load_weights(ctx, tile, half)
+    load_weights(ctx, &*tile, half)
 }

@@ -1,7 +1,7 @@
 //! The module `kernels`: every helper in several shapes and layouts, against f64.
 //!
-//! A correctly rounded operation is off by at most half a unit in the last place, `ROUNDOFF` of its result. Bounds count the
-//! roundings in a row, and end with the one of the type that is stored.
+//! A correctly rounded operation is off by at most half a unit in the last place, `ROUNDOFF` of its result. Bounds
+//! count the roundings in a row, and end with the one of the type that is stored.
 
 use crate::{Cluster, block_on, code};
 use furiosa_visa_std::kernels::{
@@ -132,7 +132,8 @@ mod layers {
         let sums = products(&wide(&x), &wide(&w), K::SIZE);
         let exact: Vec<f64> =
             sums.iter().enumerate().map(|(j, sum)| silu(sum + f64::from(b[j % 24]))).collect();
-        // 96 products of at most 1 and a bias of at most 2, added in 8 levels; the slope of the function is at most 1.1.
+        // 96 products of at most 1 and a bias of at most 2, added in 8 levels; the slope of the function is at most
+        // 1.1.
         assert_near(&y, &exact, 4.0 * ROUNDOFF, 1.1 * 98.0 * 8.0 * ROUNDOFF);
     }
 
@@ -276,8 +277,8 @@ mod rows {
             let y = launch(padded_softmax, (&mut *ctx, &x)).await;
             y.to_host::<m![R, C]>(&mut ctx.pdma).await.to_vec()
         });
-        // The difference, up to 16, is rounded; then the exponential; both of them in the sum, too, with its 9 additions;
-        // then the quotient.
+        // The difference, up to 16, is rounded; then the exponential; both of them in the sum, too, with its 9
+        // additions; then the quotient.
         let roundings = 16.0 + 1.0 + (16.0 + 1.0 + 9.0) + 1.0;
         assert_near(&y, &softmax_of(&wide(&x), 10, 1.0), roundings * ROUNDOFF, 0.0);
 
@@ -338,7 +339,8 @@ mod rows {
             y.to_host::<m![R, C]>(&mut ctx.pdma).await.to_vec()
         });
         let exact = rms_norm_of(&wide(&x), &wide(&scale), f64::from(1e-3f32));
-        // The square, 9 additions, the quotient and ε; half of that behind the root. Then the root, a product, a quotient.
+        // The square, 9 additions, the quotient and ε; half of that behind the root. Then the root, a product, a
+        // quotient.
         assert_near(&y, &exact, ((1.0 + 9.0 + 2.0) / 2.0 + 3.0) * ROUNDOFF * 1.001, 0.0);
 
         let (x, scale) = (halves(25, S::SIZE * H::SIZE, 3.0), halves(26, H::SIZE, 1.0));
@@ -391,7 +393,8 @@ mod rows {
             (0..10).map(|c| (x[c] - mean) * scale[c] / root + shift[c]).collect()
         };
         let exact: Vec<f64> = wide_x.chunks(10).flat_map(row).collect();
-        // The mean, about 100, is off by 10 roundings of up to 1030, a tenth of which is left; the smallest root is above 0.3.
+        // The mean, about 100, is off by 10 roundings of up to 1030, a tenth of which is left; the smallest root is
+        // above 0.3.
         let absolute = (10.0 * 103.0 / 0.3 + 20.0 * 10.0) * ROUNDOFF;
         assert_near(&y, &exact, 20.0 * ROUNDOFF, absolute);
     }
@@ -462,6 +465,8 @@ mod tiles {
             |operation: &'static str| report.records.iter().filter(move |own| own.operation == operation);
         let (loads, passes): (Vec<_>, Vec<_>) = (of("to_trf").collect(), of("commit").collect());
         assert_eq!((loads.len(), passes.len()), (3, 3));
+        // All that a helper orders has the line of its caller.
+        assert!(report.records.iter().all(|own| own.location.file().ends_with("parts.rs")));
         // Each load of the register file waits for its DMA alone: not for the product before it.
         let moves: Vec<_> = of("to_dm").collect();
         for tile in 0..3 {

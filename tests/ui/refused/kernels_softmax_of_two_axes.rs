@@ -1,0 +1,14 @@
+//! The columns of a row are of one axis.
+
+use furiosa_visa_std::kernels::softmax;
+use furiosa_visa_std::prelude::*;
+
+axes![Q = 256, T = 4, R = 2, K = 8];
+
+fn kernel(ctx: &mut Context, x: &DmTensor<f32, m![1], m![1 # 2], m![Q], m![T, R, K]>) {
+    let _: DmTensor<f32, _, _, _, _> = softmax(ctx, x, 1.0);
+}
+
+fn main() {
+    let _: fn(&mut Context, &DmTensor<f32, m![1], m![1 # 2], m![Q], m![T, R, K]>) = kernel;
+}
