@@ -13,6 +13,9 @@ use core::cmp::Ordering;
 pub const CAPACITY: usize = 1536;
 const ELLIPSIS: &[u8] = "…".as_bytes();
 
+/// The most letters of a mistyped name that [`distance`] compares.
+const MOST_LETTERS: usize = 40;
+
 /// A text of at most [`CAPACITY`] bytes.
 #[derive(Clone, Copy)]
 pub struct Text {
@@ -215,6 +218,31 @@ pub const fn same(a: &str, b: &str) -> bool {
     true
 }
 
+/// Insertions, deletions, replacements and swaps of neighbours that lead from one name to the other: how far a mistyped
+/// name is from a known one. Case counts half a step, and rounds down. Of `a`, which anybody may have typed, only the
+/// first 40 letters count.
+pub fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(MOST_LETTERS).collect(), b.chars().collect());
+    let mut rows = vec![(0..=b.len()).map(|j| 2 * j).collect::<Vec<usize>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![2 * i];
+        for j in 1..=b.len() {
+            let replace = match (a[i - 1], b[j - 1]) {
+                (x, y) if x == y => 0,
+                (x, y) if x.eq_ignore_ascii_case(&y) => 1,
+                _ => 2,
+            };
+            let mut steps = (rows[i - 1][j - 1] + replace).min(rows[i - 1][j] + 2).min(row[j - 1] + 2);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                steps = steps.min(rows[i - 2][j - 2] + 2);
+            }
+            row.push(steps);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()] / 2
+}
+
 impl Default for Text {
     fn default() -> Self {
         Self::new()
@@ -287,6 +315,26 @@ mod tests {
         for (i, a) in names.iter().enumerate() {
             assert!(names.iter().enumerate().all(|(j, b)| order(a, b) == i.cmp(&j)), "{a}");
         }
+    }
+
+    #[test]
+    fn distances_of_names() {
+        for (a, b, steps) in [
+            ("VISA_SEED", "VISA_SEED", 0),
+            ("", "VISA", 4),
+            ("VISA", "", 4),
+            ("VISA_CHEKS", "VISA_CHECKS", 1),
+            ("VISA_SEAD", "VISA_SEED", 1),
+            ("VISA_TRACE", "VISA_TARCE", 1),
+            ("KH", "Kh", 0),
+            ("kh", "KH", 1),
+            ("in_w", "OUT_W", 3),
+            ("Ä", "A", 1),
+        ] {
+            assert_eq!(distance(a, b), steps, "{a} and {b}");
+        }
+        let long = "N".repeat(MOST_LETTERS);
+        assert_eq!(distance(&format!("{long}NNN"), &long), 0);
     }
 
     #[test]

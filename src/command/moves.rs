@@ -6,6 +6,9 @@
 
 #[cfg(feature = "parallel")]
 mod parts;
+mod patches;
+
+pub(crate) use patches::Patch;
 
 use crate::command::{Start, Step, Transfer, TransferLoop};
 use crate::mapping::guard::rows::{LiveRows, depends_on, live_runs};
@@ -420,40 +423,51 @@ impl Order {
     /// Calls `visit` with the guard's variables and every tile.
     fn for_each_tile(&self, variables: &mut [usize], mut visit: impl FnMut(&mut [usize], Tile)) {
         let Self { loops, row_loop: row, .. } = self;
-        let (row, middle) = (*row, loops.len() - 1);
-        let mut indices = vec![0; loops.len()];
-        let (mut source, mut destination) = (STILL, STILL);
-        loop {
-            let runs = self.row_block.min(self.row.size - indices[row] * self.row_block);
+        let middle = loops.len() - 1;
+        for_each_index(loops, variables, |variables, indices, source, destination| {
+            let runs = self.row_block.min(self.row.size - indices[*row] * self.row_block);
             let strips = self.middle_block.min(self.middle.size - indices[middle] * self.middle_block);
             visit(variables, Tile { source, destination, runs, strips });
-            let mut k = loops.len();
-            loop {
-                if k == 0 {
-                    return;
-                }
-                k -= 1;
-                let l = &loops[k];
-                let back = l.size - 1;
-                if indices[k] < back {
-                    indices[k] += 1;
-                    source.units += l.source.units;
-                    source.elements += l.source.elements;
-                    destination.units += l.destination.units;
-                    destination.elements += l.destination.elements;
-                } else {
-                    indices[k] = 0;
-                    source.units -= l.source.units * back;
-                    source.elements -= l.source.elements * back;
-                    destination.units -= l.destination.units * back;
-                    destination.elements -= l.destination.elements * back;
-                }
-                if let Some(variable) = l.variable {
-                    variables[variable] = indices[k];
-                }
-                if indices[k] > 0 {
-                    break;
-                }
+        });
+    }
+}
+
+/// Calls `visit` with the guard's variables, all indices of the loops, and how far both sides have gone.
+fn for_each_index(
+    loops: &[Loop],
+    variables: &mut [usize],
+    mut visit: impl FnMut(&mut [usize], &[usize], Step, Step),
+) {
+    let mut indices = vec![0; loops.len()];
+    let (mut source, mut destination) = (STILL, STILL);
+    loop {
+        visit(variables, &indices, source, destination);
+        let mut k = loops.len();
+        loop {
+            if k == 0 {
+                return;
+            }
+            k -= 1;
+            let l = &loops[k];
+            let back = l.size - 1;
+            if indices[k] < back {
+                indices[k] += 1;
+                source.units += l.source.units;
+                source.elements += l.source.elements;
+                destination.units += l.destination.units;
+                destination.elements += l.destination.elements;
+            } else {
+                indices[k] = 0;
+                source.units -= l.source.units * back;
+                source.elements -= l.source.elements * back;
+                destination.units -= l.destination.units * back;
+                destination.elements -= l.destination.elements * back;
+            }
+            if let Some(variable) = l.variable {
+                variables[variable] = indices[k];
+            }
+            if indices[k] > 0 {
+                break;
             }
         }
     }

@@ -19,6 +19,7 @@ use super::index::Index;
 use super::normal::factorize;
 use super::term::{Axis, Ident, Pool};
 use crate::error::PlanError;
+use crate::text::distance;
 use furiosa_visa_grammar::{Mapping, Operator, parse_str};
 use std::fmt;
 use std::ops::Range;
@@ -197,30 +198,6 @@ fn parse_axis(text: &str, place: Range<usize>) -> Result<Axis, ParseError> {
             size_place,
         ),
     }
-}
-
-/// Insertions, deletions, replacements and swaps of neighbours that lead from one name to the other. Case counts half
-/// a step, and rounds down.
-pub fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(MAX_NAME).collect(), b.chars().collect());
-    let mut rows = vec![(0..=b.len()).map(|j| 2 * j).collect::<Vec<usize>>()];
-    for i in 1..=a.len() {
-        let mut row = vec![2 * i];
-        for j in 1..=b.len() {
-            let replace = match (a[i - 1], b[j - 1]) {
-                (x, y) if x == y => 0,
-                (x, y) if x.eq_ignore_ascii_case(&y) => 1,
-                _ => 2,
-            };
-            let mut steps = (rows[i - 1][j - 1] + replace).min(rows[i - 1][j] + 2).min(row[j - 1] + 2);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                steps = steps.min(rows[i - 2][j - 2] + 2);
-            }
-            row.push(steps);
-        }
-        rows.push(row);
-    }
-    rows[a.len()][b.len()] / 2
 }
 
 /// Reads a mapping, without the `m![` and `]` around it.

@@ -33,6 +33,7 @@ use crate::chip::{
 };
 use crate::clock::{Channels, Profile};
 use crate::spec::MAX_CHIPS;
+use crate::text::distance;
 use core::fmt;
 use std::path::PathBuf;
 use std::sync::Once;
@@ -136,10 +137,10 @@ fn unknown_names(names: impl Iterator<Item = String>) -> Result<Vec<String>, Env
         // Short names are near to many words.
         let is_near = |known: &&Variable| {
             let most = if known.name.len() > "VISA_1234".len() { 2 } else { 1 };
-            letters_between(name, known.name) <= most
+            distance(name, known.name) <= most
         };
         let near = VARIABLES.iter().filter(is_near);
-        if let Some(meant) = near.min_by_key(|known| letters_between(name, known.name)) {
+        if let Some(meant) = near.min_by_key(|known| distance(name, known.name)) {
             let meant = meant.name;
             return Err(EnvironmentError(format!(
                 "{name}: no variable has this name; did you mean `{meant}`? help: rename it, or unset it"
@@ -147,20 +148,6 @@ fn unknown_names(names: impl Iterator<Item = String>) -> Result<Vec<String>, Env
         }
     }
     Ok(unknown)
-}
-
-/// How many letters are to be added, dropped or replaced to make one word of the other.
-fn letters_between(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut corner = core::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.bytes().enumerate() {
-            let replaced = corner + usize::from(x != y);
-            corner = row[j + 1];
-            row[j + 1] = replaced.min(corner + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 fn report_of(unknown: &[String]) -> String {
@@ -493,9 +480,6 @@ mod tests {
         let text = report_of(&["VISA_A".into(), "VISA_B".into()]);
         let rest = "have no effect; the variables are VISA_CHIPS, VISA_CHECKS, VISA_MEMORY, ";
         assert!(text.starts_with(&format!("warning: VISA_A, VISA_B {rest}")), "{text}");
-        assert_eq!(letters_between("VISA_SEED", "VISA_SEED"), 0);
-        assert_eq!(letters_between("", "VISA"), 4);
-        assert_eq!(letters_between("VISA_TRACE", "VISA_TARCE"), 2);
     }
 
     /// The table at the top has a row for each variable, in order.

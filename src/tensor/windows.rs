@@ -176,6 +176,19 @@ pub trait HasNoWindows<Parameters> {}
 )]
 pub trait HasTiles<Parameters> {}
 
+/// A call that takes tiles, for a view that has none: see [`HasTiles`].
+macro_rules! no_tiles {
+    ($call:ident, $tile:ty $(, $start:ident)?) => {
+        #[doc(hidden)]
+        pub fn $call<Index: M, const LEN: usize, To: M>(&self $(, $start: usize)?) -> $tile
+        where
+            Self: HasTiles<(Index, To)>,
+        {
+            unreachable!("nothing meets this bound")
+        }
+    };
+}
+
 /// A view that is read by a fetch.
 #[diagnostic::on_unimplemented(
     message = "windows are how a fetch reads a tensor in DM",
@@ -248,27 +261,11 @@ where
     {
     }
 
-    #[doc(hidden)]
-    pub fn tile<Index: M, const LEN: usize, Element2: M>(
-        &self,
-        _start: usize,
-    ) -> DmTensorView<'l, D, Chip, Cluster, Slice, Element2>
-    where
-        Self: HasTiles<(Index, Element2)>,
-    {
-        unreachable!("nothing meets this bound")
-    }
-
-    #[doc(hidden)]
-    pub fn slice_tile<Index: M, const LEN: usize, Slice2: M>(
-        &self,
-        _start: usize,
-    ) -> DmTensorView<'l, D, Chip, Cluster, Slice2, Element>
-    where
-        Self: HasTiles<(Index, Slice2)>,
-    {
-        unreachable!("nothing meets this bound")
-    }
+    no_tiles! { tile, DmTensorView<'l, D, Chip, Cluster, Slice, To>, _start }
+    no_tiles! { slice_tile, DmTensorView<'l, D, Chip, Cluster, To, Element>, _start }
+    no_tiles! { cluster_tile, DmTensorView<'l, D, Chip, To, Slice, Element>, _start }
+    no_tiles! { chip_tile, DmTensorView<'l, D, To, Cluster, Slice, Element>, _start }
+    no_tiles! { tiles, core::iter::Empty<DmTensorView<'l, D, Chip, Cluster, Slice, To>> }
 }
 
 impl<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>

@@ -4,6 +4,7 @@
 //! own: slices of DM, or pages of HBM. Which thread moves an element decides nothing about it.
 
 use crate::chip::memory::copy::{Elements, move_repeated, move_runs};
+use crate::chip::memory::patch::PatchBuffers;
 use crate::chip::memory::place::{Place, spans_meet};
 use crate::chip::memory::row::Row;
 use crate::chip::memory::runs::{Runs, all_initialised, set_initialised};
@@ -219,6 +220,14 @@ fn between(
     let mut row = Row::new(dma.source.footprint.element);
     let &Known { bits, initialised, dense: marked, .. } = known;
     let elements = Elements { bits, initialised, marked, end: dma.destination.end() };
+    if let Some(patches) = moves.patches(bits).filter(|_| initialised) {
+        let mut buffers = PatchBuffers::default();
+        patches.for_each(|patch| {
+            buffers.read(source, patch, dma.source.address, bits);
+            buffers.write(destination, patch, dma.destination.address, elements);
+        });
+        return;
+    }
     moves.for_each_strips(bits, |strips| {
         let Strips { first, times, next } = strips;
         let (from, to) = (first.from(dma.source.address), first.to(dma.destination.address));
@@ -246,6 +255,13 @@ fn inside(dma: &Dma, memory: &mut impl SpaceMut) {
             row.write_runs(first, memory, strip.to(to), end, *dense);
             first += strip.run * strip.count;
         });
+    } else if let Some(patches) = moves.patches(*bits).filter(|_| *initialised) {
+        let mut buffers = PatchBuffers::default();
+        let elements = Elements { bits: *bits, initialised: true, marked: *dense, end };
+        patches.for_each(|patch| {
+            buffers.read(&*memory, patch, from, *bits);
+            buffers.write(memory, patch, to, elements);
+        });
     } else {
         moves.for_each_strip(*bits, |strip| {
             row.clear(element);
@@ -264,6 +280,9 @@ mod tests {
     use crate::command::{FillId, Footprint, Region, Transfer};
     use crate::mapping::{Guard, GuardDigit, GuardSum};
     use crate::scalar::ElementType;
+    use rand::rngs::SmallRng;
+    use rand::seq::SliceRandom;
+    use rand::{Rng, SeedableRng};
 
     fn region(memory: Memory, address: u64, element: ElementType, elements: usize) -> Region {
         let (clusters, slices) = if memory == Memory::Dm { (2, 256) } else { (1, 1) };
@@ -418,6 +437,76 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Random orders of digits on both sides, everything written: the elements and their marks.
+    #[test]
+    fn short_runs_move_in_patches() {
+        let seed = 43;
+        let mut random = SmallRng::seed_from_u64(seed);
+        let mut moved = 0;
+        for case in 0..120 {
+            let kind = [ElementType::I8, ElementType::Bf16, ElementType::F32][case % 3];
+            let (source, destination) = [
+                (Memory::Hbm, Memory::Dm),
+                (Memory::Dm, Memory::Hbm),
+                (Memory::Hbm, Memory::Hbm),
+                (Memory::Dm, Memory::Dm),
+            ][case % 4];
+            let sizes = [1 << random.random_range(0..4), 3, random.random_range(2..9), 3, 4];
+            // Elements of each digit; of the last one units, where the memory has them.
+            let mut layout = |memory, gap: usize| {
+                let mut order = vec![1, 2, 3];
+                order.shuffle(&mut random);
+                if memory == Memory::Hbm {
+                    order.insert(random.random_range(0..4), 4);
+                }
+                let (mut steps, mut elements) = ([(1, 0); 5], 1);
+                for k in core::iter::once(0).chain(order) {
+                    steps[k] = (0, elements);
+                    elements *= sizes[k];
+                }
+                steps.map(|(units, elements)| {
+                    (units, if elements > sizes[0] { elements * gap } else { elements })
+                })
+            };
+            let (from, to) = (layout(source, 1), layout(destination, 1 + case % 5 / 4));
+            let loops = [4, 3, 2, 1, 0].map(|k| (sizes[k], from[k].0, from[k].1, to[k].0, to[k].1));
+            let layout = transfer(&loops);
+            let address = |memory| if memory == Memory::Hbm { (1 << 20) - 40 } else { 64 };
+            let place = address(destination) + if source == destination { 1 << 17 } else { 0 };
+            let dma = dma((source, address(source)), (destination, place), kind, layout);
+            let (mut hbm, mut units) = (vec![Hbm::default()], Vec::new());
+            units.resize_with(4, Unit::default);
+            let bytes = 3 * 9 * 3 * 4 * 8 * 4;
+            let mut row = Row::new(ElementType::I8);
+            row.push(&(0..bytes).map(|_| random.random()).collect::<Vec<_>>(), bytes, None);
+            let line = |unit| Line { unit, address: dma.source.address, position: 0, stride: 1, len: bytes };
+            row.write(0, &mut hbm, line(0), 0);
+            (0..4).for_each(|unit| {
+                row.write(unit * 8, &mut units, Line { len: bytes - unit * 8, ..line(unit) }, 0)
+            });
+            moved += usize::from(Moves::new(&layout).patches(kind.bits()).is_some());
+            run(&dma, &mut hbm, &mut units);
+            let at = |memory, address, (unit, position)| match memory {
+                Memory::Hbm => element(&hbm, kind, address, (unit, position)),
+                _ => element(&units, kind, address, (unit, position)),
+            };
+            let expected = naive(&layout);
+            let last = expected.keys().map(|&(_, position)| position).max().expect("some elements");
+            for there in (0..4).flat_map(|unit| (0..last + 8).map(move |position| (unit, position))) {
+                let found = at(destination, dma.destination.address, there);
+                match expected.get(&there) {
+                    Some(&own) => {
+                        let own = at(source, dma.source.address, own);
+                        assert_eq!(found, own, "seed {seed}, case {case}: {there:?} of {layout:?}");
+                    }
+                    None if destination == Memory::Hbm && there.0 > 0 => {}
+                    None => assert!(!found.1, "seed {seed}, case {case}: nothing was written to {there:?}"),
+                }
+            }
+        }
+        assert!(moved > 60, "{moved} moves were made in patches");
     }
 
     /// Blocks of 8 bytes of 5 slices, transposed to 2.5 MiB, from the middle of a page on.

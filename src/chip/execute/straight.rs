@@ -5,7 +5,7 @@
 
 use super::packets::Cut;
 use super::{Buffers, Pass};
-use crate::chip::memory::{Block, Unit};
+use crate::chip::memory::{Block, Unit, words};
 use crate::command::Transpose;
 use crate::mapping::gcd;
 use crate::spec::FLIT_BYTES;
@@ -164,7 +164,7 @@ impl Straight {
                 for (k, places) in places.chunks(SIDE).enumerate() {
                     let row = |row: usize| &input[rows[row * packets + c] as usize + k * 8..];
                     if let Ok(places) = <&[u32; SIDE]>::try_from(places) {
-                        let word = |k: usize| *row(k).first_chunk().expect("packets lie in the memory");
+                        let word = |k: usize| row(k).first_chunk().expect("packets lie in the memory");
                         write_tile::<BYTES, SIDE>(core::array::from_fn(word), places, output);
                     } else {
                         // What is kept of a row ends in the tile.
@@ -173,7 +173,8 @@ impl Straight {
                             word[..kept].copy_from_slice(&row(k)[..kept]);
                             word
                         };
-                        write_tile::<BYTES, SIDE>(core::array::from_fn(word), places, output);
+                        let words: [[u8; 8]; SIDE] = core::array::from_fn(word);
+                        write_tile::<BYTES, SIDE>(words.each_ref(), places, output);
                     }
                 }
             }
@@ -184,50 +185,12 @@ impl Straight {
 /// Transposes a tile, and writes its words to these places.
 #[inline(always)]
 fn write_tile<const BYTES: usize, const SIDE: usize>(
-    words: [[u8; 8]; SIDE],
+    words: [&[u8; 8]; SIDE],
     places: &[u32],
     output: &mut [u8],
 ) {
-    let mut tile = words.map(u64::from_le_bytes);
-    transpose_tile::<BYTES, SIDE>(&mut tile);
+    let tile = words::transpose::<BYTES, SIDE>(words);
     for (word, &place) in tile.iter().zip(places) {
         output[place as usize..][..8].copy_from_slice(&word.to_le_bytes());
-    }
-}
-
-/// Transposes words of as many elements each: halves trade places, then their halves.
-#[inline(always)]
-fn transpose_tile<const BYTES: usize, const SIDE: usize>(words: &mut [u64; SIDE]) {
-    let halves = [(4, 0x0000_0000_ffff_ffff), (2, 0x0000_ffff_0000_ffff), (1, 0x00ff_00ff_00ff_00ffu64)];
-    for (bytes, mask) in halves.into_iter().filter(|&(bytes, _)| bytes >= BYTES) {
-        let apart = bytes / BYTES;
-        for k in (0..SIDE).filter(|k| k & apart == 0) {
-            let change = (words[k] >> (8 * bytes) ^ words[k + apart]) & mask;
-            words[k + apart] ^= change;
-            words[k] ^= change << (8 * bytes);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Element `e` of word `k` becomes element `k` of word `e`.
-    fn check<const BYTES: usize, const SIDE: usize>() {
-        let all: Vec<u8> = (0..64).map(|k| k * 3 + 5).collect();
-        let mut words = core::array::from_fn(|k| u64::from_le_bytes(all.as_chunks().0[k]));
-        transpose_tile::<BYTES, SIDE>(&mut words);
-        for (k, e) in (0..SIDE).flat_map(|k| (0..SIDE).map(move |e| (k, e))) {
-            let found = &words[e].to_le_bytes()[k * BYTES..][..BYTES];
-            assert_eq!(found, &all[k * 8 + e * BYTES..][..BYTES], "{BYTES} bytes: word {k}, element {e}");
-        }
-    }
-
-    #[test]
-    fn tiles_are_transposed() {
-        check::<1, 8>();
-        check::<2, 4>();
-        check::<4, 2>();
     }
 }

@@ -10,6 +10,7 @@ pub(crate) mod fresh;
 mod hbm;
 #[cfg(feature = "parallel")]
 pub(crate) mod parts;
+pub(crate) mod patch;
 pub(crate) mod place;
 pub(crate) mod planes;
 pub(crate) mod row;
@@ -18,6 +19,7 @@ pub(crate) mod separate;
 pub(crate) mod trf;
 pub(crate) mod trf_layout;
 pub(crate) mod vrf;
+pub(crate) mod words;
 
 pub(crate) use block::Block;
 pub(crate) use fresh::Fresh;

@@ -3,7 +3,7 @@
 use super::plain::plain;
 use super::{EXPLAIN_HELP, MAP_HELP, Output, Refusal, USAGE, arguments};
 use furiosa_visa_std::guide::{CHAPTERS, Chapter};
-use furiosa_visa_std::mapping::parse::distance;
+use furiosa_visa_std::text::distance;
 
 /// How many topics a refusal names.
 const NEAREST: usize = 3;

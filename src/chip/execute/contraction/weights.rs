@@ -188,39 +188,25 @@ impl Weights {
     }
 
     fn lay_out_integers(&mut self, (shape, layout): (&Shape, Layout), elements: usize, rows: &Rows<'_>) {
-        let (planes, row_bytes) = (shape.planes(), layout.row_bytes());
         let (tiles, per_tile) = (elements / shape.period, layout.tile_vectors(shape));
         self.vectors.resize(tiles * per_tile, Vector([0; 64]));
         if rows.contains(&None) {
             self.vectors.fill(Vector([0; 64]));
         }
-        // Bytes of the register file that make a row of a tile. Short reads are repeated.
-        let stored = shape.period / planes;
-        // With sizes that it knows, the compiler makes loads and stores of the copies instead of calls.
-        let lay_out = match (layout.take, layout.is_wide) {
-            (64, false) => lay_out_part::<64>,
-            (32, false) => lay_out_part::<32>,
-            (16, false) => lay_out_part::<16>,
-            (32, true) => widen_part::<32>,
-            _ => widen_part::<16>,
+        // With sizes that it knows, the compiler makes vectors of the copies.
+        let lay_out = match (layout.take, layout.is_wide, shape.planes()) {
+            (64, false, 1) => lay_out_integers::<64, false, 1>,
+            (64, false, _) => lay_out_integers::<64, false, 2>,
+            (32, false, 1) => lay_out_integers::<32, false, 1>,
+            (32, false, _) => lay_out_integers::<32, false, 2>,
+            (16, false, 1) => lay_out_integers::<16, false, 1>,
+            (16, false, _) => lay_out_integers::<16, false, 2>,
+            (32, true, 1) => lay_out_integers::<32, true, 1>,
+            (32, true, _) => lay_out_integers::<32, true, 2>,
+            (_, _, 1) => lay_out_integers::<16, true, 1>,
+            _ => lay_out_integers::<16, true, 2>,
         };
-        for (row, bytes) in rows.iter().enumerate().filter_map(|(row, bytes)| Some((row, (*bytes)?))) {
-            let mut repeated = [0; 64];
-            for (tile, mut bytes) in self.vectors.chunks_exact_mut(per_tile).zip(bytes.chunks_exact(stored)) {
-                if stored < shape.packet_bytes() {
-                    repeat(bytes, &mut repeated);
-                    bytes = &repeated[..shape.packet_bytes()];
-                }
-                // Of each plane of each part of the packet, the eight rows.
-                let mut rows = tile.chunks_exact_mut(row_bytes / 8);
-                for part in bytes.chunks_exact(layout.take) {
-                    for (plane, rows) in rows.by_ref().take(planes).enumerate() {
-                        let place = &mut rows[row * row_bytes / 64].0[row * row_bytes % 64..][..row_bytes];
-                        lay_out(part, (planes, plane), place);
-                    }
-                }
-            }
-        }
+        lay_out(shape, rows, per_tile, &mut self.vectors);
     }
 }
 
@@ -244,6 +230,45 @@ pub(super) fn lay_out_floats(
     }
 }
 
+/// Puts each part of `TAKE` bytes of each row in its place, with elements of 8 bits or, if `WIDE`, of 16, in so many
+/// planes.
+fn lay_out_integers<const TAKE: usize, const WIDE: bool, const PLANES: usize>(
+    shape: &Shape,
+    rows: &Rows<'_>,
+    per_tile: usize,
+    vectors: &mut [Vector],
+) {
+    // Bytes of the register file that make a row of a tile. Short reads are repeated.
+    let (stored, packet) = (shape.period / PLANES, shape.packet_bytes());
+    let row_bytes = if WIDE { 2 * TAKE } else { TAKE };
+    let mut repeated = [0; 64];
+    for (number, tile) in vectors.chunks_exact_mut(per_tile).enumerate() {
+        for (row, bytes) in rows.iter().enumerate().filter_map(|(row, bytes)| Some((row, (*bytes)?))) {
+            let mut bytes = &bytes[number * stored..][..stored];
+            if stored < packet {
+                repeat(bytes, &mut repeated);
+                bytes = &repeated[..packet];
+            }
+            // Of each plane of each part of the packet, the eight rows.
+            for (part, bytes) in bytes.as_chunks::<TAKE>().0.iter().enumerate() {
+                for plane in 0..PLANES {
+                    let place = ((part * PLANES + plane) * 8 + row) * row_bytes;
+                    let place = &mut tile[place / 64].0[place % 64..][..row_bytes];
+                    if WIDE {
+                        let places = place.as_chunks_mut().0.iter_mut().zip(bytes);
+                        places.for_each(|(place, &byte)| {
+                            *place = i16::from(element(byte, (PLANES, plane))).to_le_bytes();
+                        });
+                    } else {
+                        let places = place.iter_mut().zip(bytes);
+                        places.for_each(|(place, &byte)| *place = element(byte, (PLANES, plane)) as u8);
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// A plane of a byte: its element, or of two elements the lower or the upper one. The low nibble comes first.
 #[inline(always)]
 fn element(byte: u8, plane: (usize, usize)) -> i8 {
@@ -252,23 +277,6 @@ fn element(byte: u8, plane: (usize, usize)) -> i8 {
         (_, 0) => (byte << 4) as i8 >> 4,
         _ => byte as i8 >> 4,
     }
-}
-
-/// Puts a plane of so many bytes in its place. `plane`: of how many, and which.
-fn lay_out_part<const BYTES: usize>(bytes: &[u8], plane: (usize, usize), place: &mut [u8]) {
-    let bytes: [u8; BYTES] = *bytes.first_chunk().expect("a part of a packet");
-    let place: &mut [u8; BYTES] = place.first_chunk_mut().expect("a row of a part");
-    *place = match plane {
-        (1, _) => bytes,
-        _ => bytes.map(|byte| element(byte, plane) as u8),
-    };
-}
-
-/// The same with 16 bits per element.
-fn widen_part<const BYTES: usize>(bytes: &[u8], plane: (usize, usize), place: &mut [u8]) {
-    let bytes: [u8; BYTES] = *bytes.first_chunk().expect("a part of a packet");
-    let places: &mut [[u8; 2]; BYTES] = place.as_chunks_mut().0.first_chunk_mut().expect("a row of a part");
-    *places = bytes.map(|byte| i16::from(element(byte, plane)).to_le_bytes());
 }
 
 /// Repeats bytes, a power of two of them.
