@@ -36,7 +36,7 @@ fn layers(ctx: &mut Context, x: &X, w: &W, count: usize) {
             .accumulate::<m![M % 2], m![N]>(AccumulationKind::Interleaved)
             .commit::<m![M % 2, N]>(2048 + 64 * (step as u64 % 8));
         let _: HbmTensor<i32, m![1], m![M, N]> =
-            y.to_hbm(&mut ctx.tdma, (1 << 20) + (step as u64 % 16 << 14));
+            y.to_hbm(&mut ctx.tdma, (1 << 20) + ((step as u64 % 16) << 14));
     }
     *SEEN.lock().expect("nobody panics") = Some(ctx.kept());
 }

@@ -110,7 +110,7 @@ mod tests {
                 assert_eq!(own.len(), all.len(), "seed {seed}");
             }
             own.clear();
-            assert_eq!((own.len(), own.meeting(Hull::of(&[0..1000])).count()), (0, 0));
+            assert_eq!((own.len(), own.meeting(Hull::of(core::slice::from_ref(&(0..1000)))).count()), (0, 0));
         }
     }
 }
