@@ -13,8 +13,9 @@
 use super::dma::{
     Coverage, DmaOperation, DmaOptions, Engine, EngineQueue, EngineSplit, PairedSequencer, Side, derive,
 };
-use crate::command::{Dma, Duplicates, IndexedDma, RowKey, Start, Transfer};
+use crate::command::{Dma, Duplicates, IndexedDma, Memory, RowKey, Start, Transfer};
 use crate::error::PlanError;
+use crate::spec::{DMA_SLICE_STRIDE, PE_SLICES};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
@@ -29,7 +30,9 @@ pub fn indexed_operation(own: &IndexedDma, options: &DmaOptions) -> Result<DmaOp
     let options = if own.duplicates == Duplicates::LastWins { &in_order } else { options };
     let bits = own.source.footprint.element.bits() as u64;
     let row_bytes = own.stride as u64 * bits / 8;
-    // Rows differ in where they begin: their commands are derived once for each pair of units.
+    // Rows differ in where they begin: their commands are derived once for each pair of units. Those of the slices of a PE
+    // differ in the slice alone, if a row lies in a single one.
+    let alike = if lies_in_one_slice(own) { PE_SLICES } else { 1 };
     let mut known: BTreeMap<(usize, usize), DmaOperation> = BTreeMap::new();
     let mut lists: BTreeMap<Engine, Vec<List>> = BTreeMap::new();
     let mut coverage = Coverage::Exact;
@@ -39,12 +42,14 @@ pub fn indexed_operation(own: &IndexedDma, options: &DmaOptions) -> Result<DmaOp
             None => k.checked_rem(own.count),
         };
         let Some(row) = row else { continue };
-        let one = match known.entry((chip, side_unit)) {
+        let first_unit = side_unit - side_unit % alike;
+        let one = match known.entry((chip, first_unit)) {
             Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => entry.insert(derive(&row_in(own, chip, side_unit), options)?),
+            Entry::Vacant(entry) => entry.insert(derive(&row_in(own, chip, first_unit), options)?),
         };
         coverage = coverage.max(one.coverage);
-        let (table, other) = (row as u64 * row_bytes, side as u64 * bits / 8);
+        let slice = (side_unit - first_unit) as u64 * DMA_SLICE_STRIDE;
+        let (table, other) = (row as u64 * row_bytes, slice + side as u64 * bits / 8);
         let (source, destination) = if own.call.gathers() { (table, other) } else { (other, table) };
         for EngineQueue { engine, commands, .. } in &one.engines {
             let lists = lists.entry(*engine).or_default();
@@ -70,6 +75,14 @@ pub fn indexed_operation(own: &IndexedDma, options: &DmaOptions) -> Result<DmaOp
         commands: lists.into_iter().flat_map(|list| list.rows).collect(),
     };
     Ok(DmaOperation { engines: lists.into_iter().map(queue).collect(), coverage })
+}
+
+/// Whether no loop of a row goes from slice to slice, where rows lie in DM.
+fn lies_in_one_slice(own: &IndexedDma) -> bool {
+    let gathers = own.call.gathers();
+    let mut steps = own.payload.loops.iter().map(|own| if gathers { own.destination } else { own.source });
+    let start = if gathers { own.payload.destination_start } else { own.payload.source_start };
+    own.side().memory == Memory::Dm && start.units == 0 && steps.all(|step| step.units == 0)
 }
 
 /// The rows of one command.

@@ -3,6 +3,8 @@
 use super::sequencer::{PairedSequencer, Side};
 use super::time::{HbmStream, HbmTime};
 use crate::clock::hbm::{Detailed, Estimate, HbmMap, InTurn, Request, Strided, StridedLoop};
+use crate::list::List;
+use crate::spec::SEQUENCER_ENTRIES;
 use std::collections::HashMap;
 
 /// The closed rules of the `book` profile: every request costs its channel something, the slowest channel
@@ -45,11 +47,12 @@ fn loops<'a>(stream: &HbmStream<'a>) -> InTurn<impl Iterator<Item = Strided> + u
 
 /// One side of a command.
 fn strided(command: &PairedSequencer, side: Side) -> Strided {
-    let entries = command.entries.iter();
-    let loops: Vec<_> = entries
-        .map(|entry| StridedLoop { size: entry.limit as u64, stride: entry.stride(side) as i64 })
-        .collect();
-    let stream = Strided::new(command.base(side), &loops, command.stride0 as u32);
+    // Room for one too many, which is refused.
+    let mut loops: List<StridedLoop, { SEQUENCER_ENTRIES + 1 }> = List::new(StridedLoop::default());
+    for entry in &command.entries {
+        loops.push(StridedLoop { size: entry.limit as u64, stride: entry.stride(side) as i64 });
+    }
+    let stream = Strided::new(command.base(side), loops.as_slice(), command.stride0 as u32);
     let stream = stream.unwrap_or_else(|error| panic!("{error}"));
     if side == Side::Destination { stream.writes() } else { stream }
 }

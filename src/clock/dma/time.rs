@@ -14,7 +14,7 @@
 
 use super::operation::{Coverage, DmaOperation, Engine, EngineQueue};
 use super::sequencer::{Medium, PairedSequencer, Side};
-use super::traffic::{CLUSTER_DMNS, Traffic};
+use super::traffic::Traffic;
 use crate::clock::cost::CostClass;
 use crate::command::HostTransfer;
 use crate::scalar::ElementType;
@@ -388,7 +388,7 @@ fn engine_time(
     total
 }
 
-/// One side of a command, or of the rows of one. They have the same media.
+/// One side of a command, or of the rows of one, which differ in where they begin.
 fn side_time(
     engine: Engine,
     commands: &[PairedSequencer],
@@ -396,10 +396,15 @@ fn side_time(
     hbm: &mut impl HbmTime,
 ) -> (SideTime, Bound) {
     let mut time = SideTime::default();
-    let (mut cycles, mut dmns) = (0, BTreeMap::new());
+    let (mut cycles, mut busiest_dmn) = (0, 0);
     let mut bound = Bound::Dmn;
+    // Rows may lie in several clusters.
+    let mut by_medium: BTreeMap<Medium, Vec<&PairedSequencer>> = BTreeMap::new();
     for command in commands {
-        match Traffic::of(command, side) {
+        by_medium.entry(command.medium(side)).or_default().push(command);
+    }
+    for rows in by_medium.values() {
+        match Traffic::of_rows(rows, side) {
             Traffic::Hbm { transfers, partial_writes } => {
                 time.hbm_transfers += transfers;
                 time.partial_writes += partial_writes;
@@ -407,9 +412,7 @@ fn side_time(
             }
             Traffic::Dm { dmn_cycles, partial_writes } => {
                 time.partial_writes += partial_writes;
-                // Rows may lie in several clusters.
-                let sums = dmns.entry(command.medium(side)).or_insert([0; CLUSTER_DMNS]);
-                sums.iter_mut().zip(dmn_cycles).for_each(|(sum, own)| *sum += own);
+                busiest_dmn = dmn_cycles.into_iter().fold(busiest_dmn, u64::max);
             }
             Traffic::Spm { cycles: own } => {
                 cycles += own;
@@ -422,7 +425,7 @@ fn side_time(
             hbm.ticks(&[HbmStream { chip: commands[0].medium(side).chip(), engine, side, commands }])
         }
         Bound::Spm => cycles * CORE_CYCLE_TICKS,
-        _ => dmns.values().flatten().copied().max().unwrap_or(0) * CORE_CYCLE_TICKS,
+        _ => busiest_dmn * CORE_CYCLE_TICKS,
     };
     let requests = commands.iter().map(PairedSequencer::requests).sum::<u64>() * CORE_CYCLE_TICKS;
     time.ticks = requests.max(time.medium_ticks);

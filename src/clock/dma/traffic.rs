@@ -36,23 +36,36 @@ pub enum Traffic {
 impl Traffic {
     /// What a side of a command asks for.
     pub fn of(command: &PairedSequencer, side: Side) -> Self {
+        Self::of_rows(&[command], side)
+    }
+
+    /// What a side of several commands asks for, which differ in where they begin alone: the same loops, the same medium.
+    ///
+    /// # Panics
+    ///
+    /// If there are none.
+    pub(super) fn of_rows(rows: &[&PairedSequencer], side: Side) -> Self {
+        let command = rows[0];
         match command.medium(side) {
-            Medium::Hbm { .. } => hbm(command, side),
-            Medium::Dm { .. } => dm(command, side),
+            Medium::Hbm { .. } => hbm(rows, side),
+            Medium::Dm { .. } => dm(rows, side),
             Medium::Spm { .. } => {
                 let whole = command.stride0 / spec::DMA_REQUEST_BYTES * spec::DMA_REQUEST_BYTES;
                 let beats = |bytes: usize| bytes.div_ceil(spec::SPM_BYTES_PER_CYCLE) as u64;
-                Traffic::Spm { cycles: command.packets() * (beats(whole) + beats(command.stride0 - whole)) }
+                let packets = command.packets() * rows.len() as u64;
+                Traffic::Spm { cycles: packets * (beats(whole) + beats(command.stride0 - whole)) }
             }
         }
     }
 }
 
 /// Per residue, how many packets of a side start there.
-fn residues<const MODULUS: usize>(command: &PairedSequencer, side: Side) -> [u64; MODULUS] {
+fn residues<const MODULUS: usize>(rows: &[&PairedSequencer], side: Side) -> [u64; MODULUS] {
     let mut counts = [0; MODULUS];
-    counts[(command.base(side) % MODULUS as u64) as usize] = 1;
-    for entry in &command.entries {
+    for row in rows {
+        counts[(row.base(side) % MODULUS as u64) as usize] += 1;
+    }
+    for entry in &rows[0].entries {
         let step = (entry.stride(side) % MODULUS as u64) as usize;
         if step == 0 {
             counts.iter_mut().for_each(|count| *count *= entry.limit as u64);
@@ -71,13 +84,13 @@ fn residues<const MODULUS: usize>(command: &PairedSequencer, side: Side) -> [u64
     counts
 }
 
-fn hbm(command: &PairedSequencer, side: Side) -> Traffic {
+fn hbm(rows: &[&PairedSequencer], side: Side) -> Traffic {
     // A request is as long as a unit.
     const UNIT: usize = spec::HBM_UNIT_BYTES;
     const _: () = assert!(UNIT == spec::DMA_REQUEST_BYTES);
-    let (whole, tail) = ((command.stride0 / UNIT) as u64, command.stride0 % UNIT);
+    let (whole, tail) = ((rows[0].stride0 / UNIT) as u64, rows[0].stride0 % UNIT);
     let (mut transfers, mut partial_writes) = (0, 0);
-    for (residue, count) in residues::<UNIT>(command, side).into_iter().enumerate() {
+    for (residue, count) in residues::<UNIT>(rows, side).into_iter().enumerate() {
         let straddles = whole * if residue > 0 { 2 } else { 1 };
         let of_tail = if tail == 0 { 0 } else { (residue + tail).div_ceil(UNIT) as u64 };
         transfers += count * (straddles + of_tail);
@@ -90,16 +103,16 @@ fn hbm(command: &PairedSequencer, side: Side) -> Traffic {
     Traffic::Hbm { transfers, partial_writes }
 }
 
-fn dm(command: &PairedSequencer, side: Side) -> Traffic {
+fn dm(rows: &[&PairedSequencer], side: Side) -> Traffic {
     const UNIT: usize = spec::DMA_DM_WRITE_BYTES;
-    let (whole, tail) =
-        ((command.stride0 / spec::DMA_REQUEST_BYTES) as u64, command.stride0 % spec::DMA_REQUEST_BYTES);
+    let packet = rows[0].stride0;
+    let (whole, tail) = ((packet / spec::DMA_REQUEST_BYTES) as u64, packet % spec::DMA_REQUEST_BYTES);
     let whole_cycles = (spec::DMA_REQUEST_BYTES / spec::DMN_BYTES_PER_CYCLE) as u64;
     let tail_cycles = tail.div_ceil(spec::DMN_BYTES_PER_CYCLE) as u64;
     let part = spec::DMA_DM_PARTIAL_WRITE as u64;
     let writes = side == Side::Destination;
     let (mut dmn_cycles, mut partial_writes) = ([0; CLUSTER_DMNS], 0);
-    for (slice, residues) in places(command, side).iter().enumerate() {
+    for (slice, residues) in places(rows, side).iter().enumerate() {
         for (residue, &count) in residues.iter().enumerate() {
             let odd = writes && residue > 0;
             let odd_tail = writes && tail > 0 && (residue > 0 || !tail.is_multiple_of(UNIT));
@@ -113,31 +126,34 @@ fn dm(command: &PairedSequencer, side: Side) -> Traffic {
 }
 
 /// Per slice and per byte of a unit of 8, how many packets of a side start there.
-fn places(command: &PairedSequencer, side: Side) -> Vec<[u64; spec::DMA_DM_WRITE_BYTES]> {
+fn places(rows: &[&PairedSequencer], side: Side) -> Vec<[u64; spec::DMA_DM_WRITE_BYTES]> {
     const UNIT: usize = spec::DMA_DM_WRITE_BYTES;
     let split = |address: u64| {
         ((address / spec::DMA_SLICE_STRIDE) as usize, (address % spec::DMA_SLICE_STRIDE) as usize % UNIT)
     };
-    let (first, residue) = split(command.base(side));
-    let loops = || command.entries.iter().map(|entry| (entry.limit, split(entry.stride(side))));
-    // The order of loops does not matter. Those inside a slice go round the residues of one place.
-    let mut inside = [0u64; UNIT];
-    inside[residue] = 1;
-    for (limit, (_, step)) in loops().filter(|(_, (slices, _))| *slices == 0) {
-        let mut next = [0u64; UNIT];
-        let rounds = limit.min(UNIT);
-        for (residue, count) in inside.into_iter().enumerate().filter(|(_, count)| *count > 0) {
-            for k in 0..rounds {
-                let times = limit / rounds + usize::from(k < limit % rounds);
-                next[(residue + k * step) % UNIT] += count * times as u64;
-            }
-        }
-        inside = next;
-    }
+    let loops = || rows[0].entries.iter().map(|entry| (entry.limit, split(entry.stride(side))));
     let mut counts = vec![[0u64; UNIT]; spec::SLICES];
-    let first = first.min(spec::SLICES - 1);
-    counts[first] = inside;
-    let mut last = first;
+    let (mut first, mut last) = (spec::SLICES - 1, 0);
+    for row in rows {
+        let (slice, residue) = split(row.base(side));
+        let slice = slice.min(spec::SLICES - 1);
+        counts[slice][residue] += 1;
+        (first, last) = (first.min(slice), last.max(slice));
+    }
+    // The order of loops does not matter. Those inside a slice go round the residues of one place.
+    for (limit, (_, step)) in loops().filter(|(_, (slices, _))| *slices == 0) {
+        let rounds = limit.min(UNIT);
+        for place in counts[first..=last].iter_mut().filter(|place| **place != [0; UNIT]) {
+            let mut next = [0u64; UNIT];
+            for (residue, count) in place.iter().enumerate().filter(|(_, count)| **count > 0) {
+                for k in 0..rounds {
+                    let times = limit / rounds + usize::from(k < limit % rounds);
+                    next[(residue + k * step) % UNIT] += count * times as u64;
+                }
+            }
+            *place = next;
+        }
+    }
     for (limit, (slices, step)) in loops().filter(|(_, (slices, _))| *slices > 0) {
         let mut next = vec![[0u64; UNIT]; spec::SLICES];
         // `check` refuses what leaves the cluster.

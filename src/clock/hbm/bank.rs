@@ -1,6 +1,6 @@
 //! What waits at the banks of a channel: units in lines, one after another, and banks in an order.
 
-use crate::spec::{HBM_QUEUE_UNITS, HBM_ROWS};
+use crate::spec::{HBM_QUEUE_UNITS, HBM_ROWS, HBM_UNIT_COMMANDS};
 
 /// A set of banks.
 pub(super) type Set = u64;
@@ -11,11 +11,17 @@ pub(super) struct Unit {
     /// Units that arrived before it.
     pub(super) number: u64,
     pub(super) row: u16,
-    /// Commands that are left. A partial write counts as two, its first and its last.
-    pub(super) commands: u8,
     pub(super) partial_write: bool,
     /// The place of the next unit in the same line.
     pub(super) next: u8,
+}
+
+impl Unit {
+    /// Its commands. A partial write counts as two, its first and its last.
+    #[inline]
+    pub(super) const fn commands(&self) -> u8 {
+        if self.partial_write { 2 } else { HBM_UNIT_COMMANDS as u8 }
+    }
 }
 
 /// Units of a bank in the order of arrival: their number, the places of the first and the last.
@@ -39,11 +45,11 @@ impl Line {
 
     #[inline]
     pub(super) fn push(&mut self, at: u8, units: &mut [Unit; HBM_QUEUE_UNITS]) {
-        units[usize::from(at)].next = NOBODY;
+        units[usize::from(at) % HBM_QUEUE_UNITS].next = NOBODY;
         if self.is_empty() {
             self.first = at;
         } else {
-            units[usize::from(self.last)].next = at;
+            units[usize::from(self.last) % HBM_QUEUE_UNITS].next = at;
         }
         self.last = at;
         self.len += 1;
@@ -74,15 +80,28 @@ pub(super) struct Bank {
     /// The row that is open or opening, or [`NO_ROW`].
     pub(super) row: u16,
     pub(super) state: RowState,
+    /// Commands that are left of the first of the hits, and whether it is a partial write.
+    pub(super) commands: u8,
+    pub(super) partial_write: bool,
     /// The number of the first of the hits, and the bank: `64 * number + bank`.
     pub(super) rank: u64,
     /// The tick in which the row that is opening is open.
     pub(super) open_ticks: u64,
 }
 
+impl Bank {
+    /// Looks at the first of the hits, which has not been served yet. `index`: which bank it is.
+    #[inline]
+    pub(super) fn begin(&mut self, index: usize, units: &[Unit; HBM_QUEUE_UNITS]) {
+        let first = &units[usize::from(self.hits.first) % HBM_QUEUE_UNITS];
+        self.rank = rank(first.number, index);
+        (self.commands, self.partial_write) = (first.commands(), first.partial_write);
+    }
+}
+
 /// Orders banks by their first units.
 #[inline]
-pub(super) const fn rank(number: u64, bank: usize) -> u64 {
+const fn rank(number: u64, bank: usize) -> u64 {
     number * Set::BITS as u64 + bank as u64
 }
 
@@ -107,11 +126,6 @@ impl Banks {
         (self.first != self.end).then(|| usize::from(self.banks[usize::from(self.first) % RING]))
     }
 
-    #[inline]
-    pub(super) fn push(&mut self, bank: usize) {
-        self.push_before(bank, |_| false);
-    }
-
     /// Adds a bank before the last ones, for which `later` holds.
     #[inline]
     pub(super) fn push_before(&mut self, bank: usize, later: impl Fn(usize) -> bool) {
@@ -126,6 +140,13 @@ impl Banks {
             at = at.wrapping_sub(1);
         }
         self.banks[usize::from(at) % RING] = bank as u8;
+    }
+
+    /// All of them, in their order.
+    #[inline]
+    pub(super) fn iter(&self) -> impl Iterator<Item = usize> {
+        let len = self.end.wrapping_sub(self.first);
+        (0..len).map(|k| usize::from(self.banks[usize::from(self.first.wrapping_add(k)) % RING]))
     }
 
     #[inline]
@@ -147,11 +168,11 @@ mod tests {
         let mut banks = Banks::new();
         // More than the ring holds, one after another.
         for bank in 0..100 {
-            banks.push(bank % 48);
+            banks.push_before(bank % 48, |_| false);
             assert_eq!(banks.first(), Some(bank % 48));
             banks.pop();
         }
-        [3, 5, 9].into_iter().for_each(|bank| banks.push(bank));
+        [3, 5, 9].into_iter().for_each(|bank| banks.push_before(bank, |_| false));
         banks.push_before(7, |other| other > 7);
         banks.push_before(1, |other| other > 1);
         banks.push_before(11, |other| other > 11);
@@ -160,7 +181,7 @@ mod tests {
 
     #[test]
     fn units_of_a_line_are_served_as_they_come() {
-        let unit = Unit { number: 0, row: 0, commands: 1, partial_write: false, next: NOBODY };
+        let unit = Unit { number: 0, row: 0, partial_write: false, next: NOBODY };
         let (mut units, mut line) = ([unit; HBM_QUEUE_UNITS], Line::EMPTY);
         assert!(line.is_empty());
         [40, 2, 63].into_iter().for_each(|at| line.push(at, &mut units));

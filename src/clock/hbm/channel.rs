@@ -4,7 +4,7 @@
 //! units that may be served is a mask of banks. Time goes from event to event: a row that has opened, or a command.
 
 use super::address::{CHANNEL_BANKS, Place};
-use super::bank::{Bank, Banks, Line, NO_ROW, NOBODY, RowState, Set, Unit, rank};
+use super::bank::{Bank, Banks, Line, NO_ROW, NOBODY, RowState, Set, Unit};
 use crate::spec::{
     HBM_ACTIVATION_TICKS, HBM_BANK_GROUPS, HBM_BANKS, HBM_COMMAND_CYCLE_TICKS, HBM_CONTROLLER_CYCLE_TICKS,
     HBM_PARTIAL_WRITE_TICKS, HBM_QUEUE_UNITS, HBM_ROW_SWITCH_TICKS, HBM_TCCD_OTHER_GROUP_TICKS,
@@ -37,20 +37,35 @@ impl ChannelReport {
 
 const _: () = assert!(CHANNEL_BANKS <= Set::BITS as usize && HBM_QUEUE_UNITS == u64::BITS as usize);
 
+/// More banks than there are: a power of two, so that the rest of a division by it is the bank itself, and is inside.
+const BANKS: usize = Set::BITS as usize;
+
 /// Ticks between commands for two bank groups of a slice, for two slices, and for one bank group (tCCD).
 const GAPS: [u64; 3] = [HBM_TCCD_OTHER_GROUP_TICKS, HBM_TCCD_OTHER_SLICE_TICKS, HBM_TCCD_SAME_GROUP_TICKS];
 
 const _: () = assert!(GAPS[0] <= GAPS[1] && GAPS[1] <= GAPS[2]);
 const _: () = assert!(HBM_UNIT_TICKS <= GAPS[0] * HBM_UNIT_COMMANDS as u64, "no unit takes less");
 
-/// Those of some banks for which a command can go after each of these gaps, after one for the bank `last`: other bank groups
+/// Of each bank, the banks in other bank groups of its slice, and those in other bank groups.
+const ELSEWHERE: [[Set; 2]; BANKS] = {
+    const SLICE: usize = HBM_BANK_GROUPS * HBM_BANKS;
+    let mut elsewhere = [[0; 2]; BANKS];
+    let mut bank = 0;
+    while bank < BANKS {
+        let group: Set = ((1 << HBM_BANKS) - 1) << (bank / HBM_BANKS * HBM_BANKS);
+        let slice: Set = ((1 << SLICE) - 1) << (bank / SLICE * SLICE);
+        elsewhere[bank] = [slice & !group, !group];
+        bank += 1;
+    }
+    elsewhere
+};
+
+/// Those of some banks for which a command can go after each of [`GAPS`], after one for the bank `last`: other bank groups
 /// of its slice, other bank groups, all. Either contains the one before.
 #[inline]
 const fn after(last: usize, banks: Set) -> [Set; 3] {
-    const SLICE: usize = HBM_BANK_GROUPS * HBM_BANKS;
-    let group = ((1 << HBM_BANKS) - 1) << (last / HBM_BANKS * HBM_BANKS);
-    let slice = ((1 << SLICE) - 1) << (last / SLICE * SLICE);
-    [banks & slice & !group, banks & !group, banks]
+    let [in_slice, everywhere] = ELSEWHERE[last % BANKS];
+    [banks & in_slice, banks & everywhere, banks]
 }
 
 /// The first of these sets that is not empty, if the last is not.
@@ -58,6 +73,18 @@ const fn after(last: usize, banks: Set) -> [Set; 3] {
 const fn first_of(sets: [Set; 3]) -> usize {
     (sets[0] == 0) as usize + (sets[1] == 0) as usize
 }
+
+/// A bank that nobody has asked for.
+const CLOSED: Bank = Bank {
+    hits: Line::EMPTY,
+    others: Line::EMPTY,
+    row: NO_ROW,
+    state: RowState::Opening,
+    commands: 0,
+    partial_write: false,
+    rank: 0,
+    open_ticks: 0,
+};
 
 /// One channel.
 #[derive(Clone, Debug)]
@@ -67,16 +94,15 @@ pub(super) struct Channel {
     free: u64,
     /// Units that have entered the queue.
     entered: u64,
-    banks: [Bank; CHANNEL_BANKS],
+    banks: [Bank; BANKS],
     /// Banks with a row.
     active: Set,
     /// Banks with units for an open row that has served some command since it was opened.
     used: Set,
     /// Banks with an open row that has not, in the order of their first units.
     fresh: Banks,
-    /// Banks that open a row, from closed and from another row. Either takes its time: first in, first out.
-    activations: Banks,
-    switches: Banks,
+    /// Banks that open a row, from closed and from another row, in the order in which these are open.
+    opening: Banks,
     /// The tick in which the next row is open.
     next_open: u64,
     /// Everything before this tick is decided.
@@ -94,6 +120,8 @@ pub(super) struct Channel {
     /// do much at one channel than a little at many.
     arrivals: [Arrival; HBM_QUEUE_UNITS],
     arrived: usize,
+    /// Places that were free then.
+    room: usize,
     /// The queue is full before this tick.
     room_from: u64,
 }
@@ -108,15 +136,7 @@ struct Arrival {
 
 impl Channel {
     pub const fn new() -> Self {
-        const NO_UNIT: Unit = Unit { number: 0, row: 0, commands: 0, partial_write: false, next: NOBODY };
-        const CLOSED: Bank = Bank {
-            hits: Line::EMPTY,
-            others: Line::EMPTY,
-            row: NO_ROW,
-            state: RowState::Opening,
-            rank: 0,
-            open_ticks: 0,
-        };
+        const NO_UNIT: Unit = Unit { number: 0, row: 0, partial_write: false, next: NOBODY };
         const NO_ARRIVAL: Arrival =
             Arrival { tick: 0, place: Place { channel: 0, bank: 0, row: 0 }, partial_write: false };
         const NOTHING: ChannelReport = ChannelReport {
@@ -131,12 +151,11 @@ impl Channel {
             units: [NO_UNIT; HBM_QUEUE_UNITS],
             free: u64::MAX,
             entered: 0,
-            banks: [CLOSED; CHANNEL_BANKS],
+            banks: [CLOSED; BANKS],
             active: 0,
             used: 0,
             fresh: Banks::new(),
-            activations: Banks::new(),
-            switches: Banks::new(),
+            opening: Banks::new(),
             next_open: u64::MAX,
             now: 0,
             last_tick: 0,
@@ -147,8 +166,46 @@ impl Channel {
             report: NOTHING,
             arrivals: [NO_ARRIVAL; HBM_QUEUE_UNITS],
             arrived: 0,
+            room: HBM_QUEUE_UNITS,
             room_from: 0,
         }
+    }
+
+    /// Makes it as new. A short load does not pay for all that a channel holds.
+    pub fn reset(&mut self) {
+        let mut rest = core::mem::take(&mut self.active);
+        while rest != 0 {
+            self.banks[rest.trailing_zeros() as usize % BANKS] = CLOSED;
+            rest &= rest - 1;
+        }
+        // Places that nobody has, and banks without a row, are not looked at. Every field has a name here.
+        let Self {
+            units: _,
+            arrivals: _,
+            banks: _,
+            active: _,
+            free,
+            entered,
+            used,
+            fresh,
+            opening,
+            next_open,
+            now,
+            last_tick,
+            last_bank,
+            allowed,
+            next,
+            held,
+            report,
+            arrived,
+            room,
+            room_from,
+        } = self;
+        (*free, *entered, *used) = (u64::MAX, 0, 0);
+        (*fresh, *opening, *next_open) = (Banks::new(), Banks::new(), u64::MAX);
+        (*now, *last_tick, *last_bank, *allowed) = (0, 0, 0, [0; 3]);
+        (*next, *held, *report) = (None, None, ChannelReport::default());
+        (*arrived, *room, *room_from) = (0, HBM_QUEUE_UNITS, 0);
     }
 
     /// A unit wants to enter the queue at `tick`. The tick from which there is room if there is none now.
@@ -159,11 +216,12 @@ impl Channel {
         if tick < self.room_from {
             return Err(self.room_from);
         }
-        if self.arrived == self.free.count_ones() as usize {
+        if self.arrived == self.room {
             self.settle(tick);
             if self.free == 0 {
                 // Nothing can arrive before there is room, which is after the command that makes it.
                 self.advance(u64::MAX, true);
+                self.room = self.free.count_ones() as usize;
                 self.room_from = self.now;
                 return Err(self.room_from);
             }
@@ -190,13 +248,14 @@ impl Channel {
     pub fn settle(&mut self, until: u64) {
         for k in 0..self.arrived {
             let arrival = self.arrivals[k];
-            if !self.queues(&arrival) {
+            if !self.may_enter_early(&arrival) {
                 self.advance(arrival.tick, false);
             }
             self.enter(arrival);
         }
         self.arrived = 0;
         self.advance(until, false);
+        self.room = self.free.count_ones() as usize;
     }
 
     /// Adds to `state` all that decides what happens from `tick` on, with ticks and arrivals counted from there. Everything
@@ -212,16 +271,17 @@ impl Channel {
         while rest != 0 {
             let index = rest.trailing_zeros() as usize;
             rest &= rest - 1;
-            let bank = &self.banks[index];
+            let bank = &self.banks[index % BANKS];
             let open = if bank.state == RowState::Opening { after(bank.open_ticks) } else { 0 };
             state.push(open << 32 | (bank.state as u64) << 24 | (index as u64) << 16 | u64::from(bank.row));
             for line in [bank.hits, bank.others] {
                 let mut at = line.first;
                 while at != NOBODY {
-                    let Unit { number, row, commands, partial_write, next } = self.units[usize::from(at)];
-                    let unit = u64::from(commands) << 1 | u64::from(partial_write);
-                    state.extend([self.entered - number, unit << 16 | u64::from(row)]);
-                    at = next;
+                    let unit = self.units[usize::from(at) % HBM_QUEUE_UNITS];
+                    let commands = if at == bank.hits.first { bank.commands } else { unit.commands() };
+                    let form = u64::from(commands) << 1 | u64::from(unit.partial_write);
+                    state.extend([self.entered - unit.number, form << 16 | u64::from(unit.row)]);
+                    at = unit.next;
                 }
                 // No unit has this number.
                 state.push(0);
@@ -274,20 +334,22 @@ impl Channel {
             if self.next_open <= tick {
                 self.opened();
             } else {
-                self.issue(tick, bank, until.min(self.next_open));
+                self.issue(tick, bank, until);
             }
         }
     }
 
-    /// Whether a unit enters behind others for its row of which one certainly is there until it arrives: each takes at least
-    /// [`HBM_UNIT_TICKS`]. Then nothing that is decided until then depends on it.
+    /// Whether nothing that is decided until a unit arrives depends on it, so that it may enter before its time: its bank waits
+    /// for it and has to open its row, or is certainly not done with others until then, as each takes at least
+    /// [`HBM_UNIT_TICKS`].
     #[inline]
-    fn queues(&self, arrival: &Arrival) -> bool {
-        let bank = &self.banks[usize::from(arrival.place.bank)];
-        let others = u64::from(bank.hits.len.saturating_sub(1));
-        bank.row == arrival.place.row
-            && self.now + others * HBM_UNIT_TICKS >= arrival.tick
-            && !bank.hits.is_empty()
+    fn may_enter_early(&self, arrival: &Arrival) -> bool {
+        let bank = &self.banks[usize::from(arrival.place.bank) % BANKS];
+        if bank.hits.is_empty() {
+            return bank.row != arrival.place.row;
+        }
+        let from = if bank.state == RowState::Opening { bank.open_ticks } else { self.now };
+        from + u64::from(bank.hits.len - 1) * HBM_UNIT_TICKS >= arrival.tick
     }
 
     /// A unit enters the queue.
@@ -296,12 +358,11 @@ impl Channel {
         debug_assert!(self.free != 0);
         let at = self.free.trailing_zeros() as u8;
         self.free &= self.free - 1;
-        let commands = if partial_write { 2 } else { HBM_UNIT_COMMANDS as u8 };
         let number = self.entered;
         self.entered += 1;
-        self.units[usize::from(at)] = Unit { number, row, commands, partial_write, next: NOBODY };
+        self.units[usize::from(at) % HBM_QUEUE_UNITS] = Unit { number, row, partial_write, next: NOBODY };
         let index = usize::from(bank);
-        let bank = &mut self.banks[index];
+        let bank = &mut self.banks[index % BANKS];
         let first = bank.hits.is_empty();
         if bank.row != row {
             bank.others.push(at, &mut self.units);
@@ -313,7 +374,7 @@ impl Channel {
         bank.hits.push(at, &mut self.units);
         if first {
             // A row that has served all before: one that has not has somebody to serve.
-            bank.rank = rank(number, index);
+            bank.begin(index, &self.units);
             self.used |= 1 << index;
             self.next = None;
         }
@@ -321,46 +382,56 @@ impl Channel {
 
     /// A bank begins to open the row of the first unit that waits for another row.
     fn open(&mut self, index: usize, tick: u64) {
-        let bank = &mut self.banks[index];
+        let bank = &mut self.banks[index % BANKS];
         let mut at = bank.others.first;
-        let Unit { row, number, .. } = self.units[usize::from(at)];
-        (bank.row, bank.rank, bank.others) = (row, rank(number, index), Line::EMPTY);
+        bank.row = self.units[usize::from(at) % HBM_QUEUE_UNITS].row;
+        bank.others = Line::EMPTY;
         while at != NOBODY {
-            let Unit { row, next, .. } = self.units[usize::from(at)];
+            let Unit { row, next, .. } = self.units[usize::from(at) % HBM_QUEUE_UNITS];
             let line = if row == bank.row { &mut bank.hits } else { &mut bank.others };
             line.push(at, &mut self.units);
             at = next;
         }
+        bank.begin(index, &self.units);
         let closed = self.active >> index & 1 == 0;
         self.active |= 1 << index;
         if closed {
             self.report.openings += 1;
             bank.open_ticks = tick + HBM_ACTIVATION_TICKS;
-            self.activations.push(index);
         } else {
             self.report.row_switches += 1;
             bank.open_ticks = tick + HBM_ROW_SWITCH_TICKS;
-            self.switches.push(index);
         }
-        self.next_open = self.next_open.min(bank.open_ticks);
         bank.state = RowState::Opening;
+        let open_ticks = bank.open_ticks;
+        self.next_open = self.next_open.min(open_ticks);
+        self.opening.push_before(index, |other| self.banks[other % BANKS].open_ticks > open_ticks);
+    }
+
+    /// The tick, at most `last`, in which a row is open that goes before the other fresh ones, or `u64::MAX`. Rows that go
+    /// behind others change nothing.
+    #[inline]
+    fn next_change(&self, last: u64) -> u64 {
+        let Some(first) = self.fresh.first() else { return self.next_open };
+        let rank = self.banks[first % BANKS].rank;
+        let opening = self.opening.iter().map(|bank| &self.banks[bank % BANKS]);
+        let mut in_time = opening.take_while(|bank| bank.open_ticks <= last);
+        in_time.find(|bank| bank.rank < rank).map_or(u64::MAX, |bank| bank.open_ticks)
     }
 
     /// The rows that are open in the tick `next_open` serve their units.
     fn opened(&mut self) {
         let (tick, first) = (self.next_open, self.fresh.first());
         self.next_open = u64::MAX;
-        for openings in [&mut self.activations, &mut self.switches] {
-            while let Some(index) = openings.first() {
-                let Bank { open_ticks, rank, .. } = self.banks[index];
-                if open_ticks > tick {
-                    self.next_open = self.next_open.min(open_ticks);
-                    break;
-                }
-                openings.pop();
-                self.banks[index].state = RowState::Fresh;
-                self.fresh.push_before(index, |other| self.banks[other].rank > rank);
+        while let Some(index) = self.opening.first() {
+            let Bank { open_ticks, rank, .. } = self.banks[index % BANKS];
+            if open_ticks > tick {
+                self.next_open = open_ticks;
+                break;
             }
+            self.opening.pop();
+            self.banks[index % BANKS].state = RowState::Fresh;
+            self.fresh.push_before(index, |other| self.banks[other % BANKS].rank > rank);
         }
         self.now = self.now.max(tick);
         if self.fresh.first() != first {
@@ -377,7 +448,7 @@ impl Channel {
     /// The bank with the oldest first unit, of at least one.
     #[inline]
     fn oldest(&self, banks: Set) -> usize {
-        let rank = |bank: u32| self.banks[bank as usize].rank;
+        let rank = |bank: u32| self.banks[bank as usize % BANKS].rank;
         // Mostly there are one or two: the first and the last.
         let (first, last) = (banks.trailing_zeros(), Set::BITS - 1 - banks.leading_zeros());
         let mut least = rank(first).min(rank(last));
@@ -414,29 +485,24 @@ impl Channel {
         (GAPS[wait], self.oldest(sets[wait]))
     }
 
-    /// The first unit for the row of a bank.
-    #[inline]
-    fn unit(&mut self, bank: usize) -> &mut Unit {
-        &mut self.units[usize::from(self.banks[bank].hits.first) % HBM_QUEUE_UNITS]
-    }
-
     /// A command for a bank, and those after it that are sure: a unit that follows itself goes on, and two that follow each
     /// other take turns, until one of them is done or something happens at `limit`.
     #[inline]
-    fn issue(&mut self, tick: u64, bank: usize, limit: u64) {
-        if self.banks[bank].state == RowState::Fresh {
+    fn issue(&mut self, tick: u64, bank: usize, mut limit: u64) {
+        let own = &mut self.banks[bank % BANKS];
+        if own.state == RowState::Fresh {
             // The oldest of all: no other begins.
             self.fresh.pop();
-            self.banks[bank].state = RowState::Used;
+            own.state = RowState::Used;
             self.used |= 1 << bank;
         }
-        let Unit { commands, partial_write, .. } = *self.unit(bank);
+        let Bank { commands, partial_write, .. } = *own;
         if partial_write && commands > 1 {
             return self.hold(tick, bank);
         }
         let candidates = self.candidates();
         let (gap, other) = self.follower(bank, candidates);
-        let partner = *self.unit(other);
+        let partner = &self.banks[other % BANKS];
         let turns = self.used >> other & 1 == 1
             && !partner.partial_write
             && (other == bank || self.follower(other, candidates) == (gap, bank));
@@ -445,18 +511,26 @@ impl Channel {
             (true, true) => commands,
             (true, false) => (2 * commands - 1).min(2 * partner.commands),
         };
-        let count = (limit - tick).div_ceil(gap).min(u64::from(most));
+        let mut count = u64::from(most);
+        let end = |count: u64| tick + (count - 1) * gap;
+        if self.next_open <= end(count) {
+            limit = limit.min(self.next_change(end(count)));
+        }
+        while end(count) >= limit {
+            count -= 1;
+        }
         let last = if count % 2 == 1 { bank } else { other };
-        self.unit(other).commands -= (count / 2) as u8;
-        self.unit(bank).commands -= count.div_ceil(2) as u8;
+        self.banks[other % BANKS].commands -= (count / 2) as u8;
+        self.banks[bank % BANKS].commands -= count.div_ceil(2) as u8;
         self.issued(tick + (count - 1) * gap, last);
-        let done = self.unit(last).commands == 0;
+        let done = self.banks[last % BANKS].commands == 0;
         if done {
             self.leave(last, self.now - 1);
         }
-        // Without others, the next unit of the bank has the turn of the one that is done.
-        let only = candidates == (1 << bank | 1 << other) && self.candidates() == candidates;
-        if turns && (!done || only) {
+        // The one that goes next is sure to be there, unless it is that of the unit that is done. A bank of another group is
+        // not; without others, the next unit of the bank has the turn of the one that is done.
+        let only = || turns && candidates == (1 << bank | 1 << other) && self.candidates() == candidates;
+        if !done || other / HBM_BANKS != bank / HBM_BANKS || only() {
             let next = if last == bank { other } else { bank };
             self.next = Some((self.last_tick + gap, next));
         }
@@ -467,7 +541,7 @@ impl Channel {
     fn hold(&mut self, tick: u64, bank: usize) {
         let rest = HBM_PARTIAL_WRITE_TICKS - HBM_CONTROLLER_CYCLE_TICKS;
         self.held = Some((tick + rest, bank));
-        self.unit(bank).commands = 1;
+        self.banks[bank % BANKS].commands = 1;
         self.report.partial_writes += 1;
         self.issued(tick, bank);
     }
@@ -487,13 +561,13 @@ impl Channel {
     fn leave(&mut self, index: usize, tick: u64) {
         self.held = None;
         self.report.units += 1;
-        let bank = &mut self.banks[index];
+        let bank = &mut self.banks[index % BANKS];
         let place = bank.hits.first;
         self.free |= 1 << place;
-        bank.hits.first = self.units[usize::from(place)].next;
+        bank.hits.first = self.units[usize::from(place) % HBM_QUEUE_UNITS].next;
         bank.hits.len -= 1;
         if !bank.hits.is_empty() {
-            bank.rank = rank(self.units[usize::from(bank.hits.first)].number, index);
+            bank.begin(index, &self.units);
             return;
         }
         self.used &= !(1 << index);
