@@ -74,9 +74,17 @@ macro_rules! run {
             let (x, w) = (random(), random());
             let (y, cycles) = pollster::block_on(async {
                 let mut ctx = Context::with(SimOptions { chips: Some($chips), ..SimOptions::default() });
-                let hx = if is_time_only { HostTensor::zero() } else { HostTensor::<i8, m![M, K]>::from_slice(&x) };
+                let hx = if is_time_only {
+                    HostTensor::zero()
+                } else {
+                    HostTensor::<i8, m![M, K]>::from_slice(&x)
+                };
                 let dx: X = hx.to_hbm(&mut ctx.pdma, 0).await;
-                let hw = if is_time_only { HostTensor::zero() } else { HostTensor::<i8, m![N, K]>::from_slice(&w) };
+                let hw = if is_time_only {
+                    HostTensor::zero()
+                } else {
+                    HostTensor::<i8, m![N, K]>::from_slice(&w)
+                };
                 let dw: W = hw.to_hbm(&mut ctx.pdma, 1 << 30).await;
                 let hy = HostTensor::<i32, m![M, N]>::zero();
                 let mut y: Y = hy.to_hbm(&mut ctx.pdma, 2 << 30).await;
