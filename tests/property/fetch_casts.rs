@@ -4,6 +4,7 @@
 //! The expected codes come from the formulas of `reference::numbers`. Codes of `f32` are spread over all exponents and over
 //! what decides rounding; all 2^32 of them are compared in the library's unit tests (`VISA_LONG=1`).
 
+use crate::machine::asked_path;
 use crate::reference::numbers::{ElementType as Reference, Number};
 use furiosa_visa_std::prelude::*;
 use furiosa_visa_std::scalar::f16;
@@ -13,7 +14,7 @@ axes![S = 256, E = 256, N = 8];
 type Cluster = m![1 # 2];
 
 fn on_chips(chip_kind: ChipKind) -> impl std::ops::DerefMut<Target = Context> {
-    Context::with(SimOptions { chip_kind, ..SimOptions::default() })
+    Context::with(SimOptions { chip_kind, path: asked_path(), ..SimOptions::default() })
 }
 
 /// So many codes, in turn.

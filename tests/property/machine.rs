@@ -14,6 +14,7 @@ use furiosa_visa_std::scalar::ElementType;
 use furiosa_visa_std::spec::DM_BYTES;
 use furiosa_visa_std::tensor::Shape;
 use std::panic::Location;
+use std::sync::OnceLock;
 
 /// Where arrays wait in HBM on their way to and from data memory.
 const STAGING: u64 = 1 << 30;
@@ -133,6 +134,13 @@ pub struct Machine {
     waiting: Vec<Operation>,
 }
 
+/// The instructions that `VISA_PATH` asks for.
+pub fn asked_path() -> Option<ComputePath> {
+    static ASKED: OnceLock<Option<ComputePath>> = OnceLock::new();
+    let options = || SimOptions::default().with_environment().unwrap_or_else(|error| panic!("{error}"));
+    *ASKED.get_or_init(|| options().path)
+}
+
 impl Machine {
     /// A fresh system. `strict`: a contraction refuses elements that nobody wrote. `seed` selects the order in which
     /// commands take effect, which changes no result.
@@ -140,9 +148,11 @@ impl Machine {
         Machine::with(strict, seed, Addresses::AsGiven, None)
     }
 
-    /// A system whose tensors lie as it is told, and which computes with the given instructions.
+    /// A system whose tensors lie as it is told, and which computes with the given instructions, or with those that are asked
+    /// for.
     pub fn with(strict: bool, seed: u64, addresses: Addresses, path: Option<ComputePath>) -> Machine {
         let checks = CheckOptions { uninitialised: strict, ..CheckOptions::default() };
+        let path = path.or_else(asked_path);
         let order = ExecutionOrder::ALL[seed as usize % ExecutionOrder::ALL.len()];
         let system =
             System::new(SimOptions { checks, addresses, order, seed, path, ..SimOptions::default() });

@@ -7,6 +7,7 @@ use super::portable;
 use super::shape::{Kernel, Layout, Shape};
 use super::tree::Lanes;
 use super::weights::{Rows, lay_out_floats};
+use super::widen::widen;
 #[cfg(target_arch = "x86_64")]
 use super::x86;
 #[cfg(target_arch = "aarch64")]
@@ -72,7 +73,7 @@ impl Path {
             #[cfg(target_arch = "x86_64")]
             Path::Avx2(machine) => machine.float(job),
             // Every program for AArch64 may use NEON.
-            _ => portable::float(job, |_, _| {}),
+            _ => portable::float(job, |_, _| {}, widen),
         }
     }
 

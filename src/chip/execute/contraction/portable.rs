@@ -6,7 +6,8 @@ use super::chains::{Block, Group};
 use super::job::{FloatJob, IntegerJob};
 use super::shape::{BLOCK, CELLS, Layout, Shape};
 use super::tree::{Lanes, add, multiply};
-use super::widen::{to_words, widen};
+use super::widen::to_words;
+use crate::scalar::ElementType;
 
 /// Chains of floats that are summed side by side. Rows of a matrix often are a power of two apart, so that their packets
 /// compete for one set of the first cache, which has room for eight.
@@ -29,13 +30,17 @@ struct Side {
 }
 
 /// Adds the sums of the steps in the order of the tree, one lane per row. `prefetch` asks for the packet that starts at a
-/// byte and is about to be read.
+/// byte and is about to be read, `widen` does what [`widen`](super::widen::widen) does.
 #[inline(always)]
-pub(super) fn float(job: FloatJob<'_>, prefetch: impl Fn(&[u8], u32) + Copy) {
+pub(super) fn float(
+    job: FloatJob<'_>,
+    prefetch: impl Fn(&[u8], u32) + Copy,
+    widen: impl Fn(ElementType, &[u8], &mut [f32]) + Copy,
+) {
     let FloatJob { shape, chains, bytes, weights, sums } = job;
     let mut sides = [Side { cells: [[0.0; BLOCK]; _], waiting: [[0.0; 8]; _] }; SIDE];
     for block in chains.groups().flat_map(Group::blocks) {
-        side_by_side(&shape, block, (bytes, weights), &mut sides, sums, prefetch);
+        side_by_side(&shape, block, (bytes, weights), &mut sides, sums, (prefetch, widen));
     }
 }
 
@@ -48,7 +53,7 @@ fn side_by_side(
     (bytes, weights): (&[u8], &[Lanes]),
     sides: &mut [Side; SIDE],
     sums: &mut [Lanes],
-    prefetch: impl Fn(&[u8], u32),
+    (prefetch, widen): (impl Fn(&[u8], u32), impl Fn(ElementType, &[u8], &mut [f32])),
 ) {
     let (tile, size) = (shape.tile(), shape.packet_bytes());
     let blocks = shape.part / BLOCK;
