@@ -273,23 +273,19 @@ impl fmt::Display for Headline {
     }
 }
 
-/// Hints, of which each has three lines.
+/// Hints, of which each has four lines.
 pub(super) fn write_hints(f: &mut fmt::Formatter<'_>, hints: &[Hint], cycles: u64) -> fmt::Result {
     let mut line = |text: String| writeln!(f, "{}", cut(&text, WIDTH));
     for (place, hint) in hints.iter().take(HINTS).enumerate() {
         let Hint { kind, kernel, location, operation, number, operations, cycles: own, cause, edit, saving } =
             hint;
         let share = percent(*saving, cycles);
-        let (kind, at) = (kind.name(), super::place(location));
-        let times =
-            if *operations == 1 { String::new() } else { format!(" and like it, {operations} in all") };
-        let kernel = if kernel.is_empty() { String::new() } else { format!(" of {kernel}") };
-        line(format!(
-            "hint {}    saves {} cycles, {share}: {kind}, {operation} {at}",
-            place + 1,
-            grouped(*saving)
-        ))?;
-        line(format!("  cause   #{number}{kernel}{times}, {} cycles: {cause}", grouped(*own)))?;
+        let more = if *operations == 1 { String::new() } else { format!(" and {} more", operations - 1) };
+        let kernel = if kernel.is_empty() { String::new() } else { format!(" in {kernel}") };
+        let at = super::place(location);
+        line(format!("hint {}    saves {} cycles, {share}: {}", place + 1, grouped(*saving), kind.name()))?;
+        line(format!("  line    {operation} {at}{kernel}, #{number}{more}, {} cycles", grouped(*own)))?;
+        line(format!("  cause   {cause}"))?;
         line(format!("  edit    {edit}"))?;
     }
     if hints.len() > HINTS {
