@@ -12,6 +12,7 @@ use core::fmt;
 use core::panic::Location;
 
 mod headline;
+mod json;
 mod tables;
 
 pub use headline::{Bound, Headline, KernelSum};

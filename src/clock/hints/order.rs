@@ -8,6 +8,9 @@ use crate::command::{ContextKind, FillId, MemoryKind};
 use crate::spec::{DM_BYTES, TRF_BYTES};
 use std::collections::{HashMap, HashSet};
 
+/// Loads that are compared with those that follow.
+const REMEMBERED: usize = 512;
+
 /// A load behind an operation that kept the queue waiting: places in a segment.
 pub(super) type Swap = (usize, usize);
 
@@ -141,7 +144,12 @@ pub(super) fn loads_again(segment: &[&Record]) -> Vec<(usize, OperationNumber)> 
                 missing -= if is_new { size } else { 0 };
                 found.push((place, *first));
             }
-            None => known.push((source, destination, record.number)),
+            None => {
+                if known.len() == REMEMBERED {
+                    known.remove(0);
+                }
+                known.push((source, destination, record.number));
+            }
         }
     }
     found

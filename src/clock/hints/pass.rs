@@ -31,7 +31,7 @@ pub(super) fn with_wide_fetches(record: &Record) -> Option<(u64, usize)> {
     if own >= most {
         return None;
     }
-    let wide = |cycles: u64| (cycles * own as u64).div_ceil(most as u64);
+    let wide = |cycles: u64| cycles.saturating_mul(own as u64).div_ceil(most as u64);
     Some((with(time, |stage, cycles| if stage == Stage::Fetch { wide(cycles) } else { cycles }), own))
 }
 

@@ -15,8 +15,8 @@ use super::super::dma_timing::DmaClock;
 use super::super::record::{Record, Timing};
 use crate::command::MemoryKind;
 use crate::spec::{
-    CLUSTERS, CORE_CYCLE_TICKS, DMA_DMN_STRIDE, DMA_SLICE_STRIDE, DMN_SLICES, HBM_UNIT_BYTES, PE_SLICES,
-    SLICES,
+    CLUSTERS, CORE_CYCLE_TICKS, DMA_DMN_STRIDE, DMA_SLICE_STRIDE, DMN_SLICES, HBM_BYTES, HBM_UNIT_BYTES,
+    PE_SLICES, SLICES,
 };
 
 const UNIT: u64 = HBM_UNIT_BYTES as u64;
@@ -59,14 +59,18 @@ impl Spread {
         };
         let (slices, all) = (slices_of(engines.first()?), time.bytes());
         let of_engine = time.engines[0].bytes;
+        // Another chip: PCIe has its own rules.
+        if time.pcie_ticks > 0 {
+            return None;
+        }
         let even = time.engines.iter().all(|own| own.bytes == of_engine)
             && engines.iter().all(|own| slices_of(own) == slices);
         if !even || slices == 0 || !of_engine.is_multiple_of(slices) || of_engine == 0 {
             return None;
         }
         // A tile reaches over bytes of others: it has at least so many of its own.
-        let distinct = (hbm.bytes.end - hbm.bytes.start).min(all);
-        let copies = all / distinct;
+        let distinct = hbm.bytes.end.saturating_sub(hbm.bytes.start).min(all);
+        let copies = all.checked_div(distinct)?;
         if !all.is_multiple_of(distinct) || !(slices * engines.len() as u64).is_multiple_of(copies) {
             return None;
         }
@@ -89,6 +93,9 @@ impl Spread {
             return None;
         }
         let hbm = bases.0 / UNIT * UNIT;
+        if rows.checked_mul(distinct * run)?.checked_add(hbm)? > HBM_BYTES {
+            return None;
+        }
         let queue = |(k, engine): (usize, &Engine)| {
             let first = k as u64 * slices % distinct;
             let mut loops =

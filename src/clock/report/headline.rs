@@ -218,12 +218,13 @@ impl fmt::Display for Headline {
             0 => String::new(),
             cycles => format!("; transfers of the host, beside that: {}", time(cycles)),
         };
-        let plural = if launches == 1 { "" } else { "es" };
+        let launched = match launches {
+            0 => "no launch".to_string(),
+            1 => "1 launch".to_string(),
+            _ => format!("{launches} launches"),
+        };
         let cycles = self.cycles;
-        line(
-            "total",
-            format!("{} cycles, {}, {launches} launch{plural}{host}", grouped(cycles), time(cycles)),
-        )?;
+        line("total", format!("{} cycles, {}, {launched}{host}", grouped(cycles), time(cycles)))?;
         for own in self.kernels.iter().take(NAMED) {
             let KernelSum { name, launches, cycles } = *own;
             let name = if name.is_empty() { "outside of kernels" } else { name };
