@@ -11,7 +11,7 @@ mod example;
 fn the_reports_are_those_of_the_file() {
     let (before, after, same) = example::timelines();
     assert!(same, "the order of loads changes results");
-    let found = format!("{before}\n\n{after}\n");
+    let found = format!("{}\n\n{}\n", before.full(), after.full());
     let expected = include_str!("timeline.txt");
     if let Some((k, (found, expected))) =
         found.lines().zip(expected.lines()).enumerate().find(|(_, (found, expected))| found != expected)

@@ -1,6 +1,5 @@
 //! All tables of a report.
 
-use super::super::cost::Channels;
 use super::super::record::{Record, Timing, VectorUse};
 use super::super::repeats::Repeats;
 use super::super::tensor_unit::Stage;
@@ -236,10 +235,7 @@ impl fmt::Display for Full<'_> {
 
 impl Report {
     fn write_full(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { profile, channels, chip_kind, chips, records, kernels, totals, .. } = self;
-        let plural = if *chips == 1 { "" } else { "s" };
-        let joined = if *channels == Channels::Dual { ", dual channel" } else { "" };
-        writeln!(f, "time on {chips} {chip_kind} chip{plural}, profile {profile}{joined}, cycles of 1 GHz")?;
+        let Self { records, kernels, totals, .. } = self;
         let sums: Vec<_> = records.iter().filter(|record| record.sums_in_sub_context()).collect();
         let what = match sums[..] {
             [] => None,
