@@ -1,8 +1,8 @@
 //! How fast the clock is: whole programs, and its models.
 //!
 //! `RAYON_NUM_THREADS=1 cargo bench -p furiosa-visa-benches --bench clock` prints chip cycles per second of a program,
-//! and requests of 256 bytes per second of the HBM models: a stream of all eight engines, which keeps every channel busy,
-//! and random units, each in another row.
+//! requests of 256 bytes per second of the HBM models: a stream of all eight engines, which keeps every channel busy,
+//! and random units, each in another row; and rows per second of a gather.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_main};
 use furiosa_visa_std::chip::Compute;
@@ -136,10 +136,53 @@ fn programs(criterion: &mut Criterion) {
     group.finish();
 }
 
+axes![V = 65_536, S = 16_384, H = 128];
+type Table = HbmTensor<bf16, m![1], m![V, H]>;
+type Ids = HbmTensor<i32, m![1], m![S]>;
+
+/// Rows of 256 bytes, 32 for each slice.
+#[device(chip = 1)]
+fn gather(ctx: &mut Context, table: &Table, ids: &Ids) {
+    type Rows = DmTensor<bf16, m![1], m![S / 8192], m![S / 32 % 256], m![S % 32, H]>;
+    let _: Rows = table.dma_gather_rows(&mut ctx.tdma, ids, 0);
+}
+
+/// Rows per second of a gather of random rows: its values, and what the clock adds. No list comes again.
+fn gathers(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("gather of 16384 random rows of 256 bytes");
+    group.sample_size(10).throughput(Throughput::Elements(S::SIZE as u64));
+    let mut rng = SmallRng::seed_from_u64(1);
+    let mut ctx = Context::acquire();
+    let table: Table = block_on(HostTensor::<bf16, m![V, H]>::zero().to_hbm(&mut ctx.pdma, 0));
+    let mut ids = || -> Vec<i32> { (0..S::SIZE).map(|_| rng.random_range(0..V::SIZE as i32)).collect() };
+    for name in ["values", "values and time"] {
+        group.bench_function(format!("detailed/{name}"), |bencher| {
+            let ctx = core::cell::RefCell::new(&mut ctx);
+            let setup = || -> Ids {
+                let mut ctx = ctx.borrow_mut();
+                let ids = HostTensor::<i32, m![S]>::from_slice(&ids());
+                let ids = block_on(ids.to_hbm(&mut ctx.pdma, 1 << 30));
+                ctx.settle();
+                ids
+            };
+            let run = |ids: Ids| {
+                let mut ctx = ctx.borrow_mut();
+                block_on(launch(gather, (&mut **ctx, &table, &ids)));
+                if name != "values" {
+                    ctx.settle();
+                }
+            };
+            bencher.iter_batched(setup, run, BatchSize::PerIteration);
+        });
+    }
+    group.finish();
+}
+
 fn benches() {
     let mut criterion = Criterion::default().configure_from_args();
     hbm(&mut criterion);
     programs(&mut criterion);
+    gathers(&mut criterion);
 }
 
 criterion_main!(benches);

@@ -223,6 +223,18 @@ impl System {
         }
     }
 
+    /// What it keeps of the operations so far.
+    #[cfg(test)]
+    pub(crate) fn kept(&mut self) -> Kept {
+        let (writes, fillings): (Vec<usize>, Vec<usize>) = self.logs.iter().map(FillLog::len).unzip();
+        let accesses = self.order.len();
+        let (_, pieces) = self.clock.waiting();
+        let ledger = self.clock.ledger();
+        let (records, repeats, touches) = (ledger.records.len(), ledger.repeats.len(), ledger.touches.len());
+        let [writes, fillings] = [writes, fillings].map(|all| all.into_iter().sum());
+        Kept { accesses, writes, fillings, pieces, records, repeats, touches }
+    }
+
     /// The number of chips that commands may use.
     fn limit(&self) -> usize {
         self.options.chips.unwrap_or(MAX_CHIPS)
@@ -242,6 +254,26 @@ impl System {
             self.units.extend(slices.map(unit));
         }
     }
+}
+
+/// How much of each a system keeps.
+#[cfg(test)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kept {
+    /// Accesses, for the order between contexts.
+    pub(crate) accesses: usize,
+    /// Writes, for stale reads.
+    pub(crate) writes: usize,
+    /// Fillings that were written.
+    pub(crate) fillings: usize,
+    /// Pieces of memory, for hazards.
+    pub(crate) pieces: usize,
+    /// Operations of the report that are kept one by one.
+    pub(crate) records: usize,
+    /// Those that are counted.
+    pub(crate) repeats: usize,
+    /// Operations of the memory map.
+    pub(crate) touches: usize,
 }
 
 impl Drop for System {

@@ -240,6 +240,14 @@ impl Hazards {
         }
     }
 
+    /// Forgets operations before this one: all of them have ended.
+    pub fn forget_before(&mut self, operation: OperationNumber) {
+        self.pieces.retain(|_, piece| {
+            let users = piece.written.map(|(on, _)| on).into_iter().chain(piece.read.into_iter().flatten());
+            users.max().is_some_and(|last| last >= operation)
+        });
+    }
+
     /// How many pieces are kept.
     pub fn pieces(&self) -> usize {
         self.pieces.len()

@@ -123,7 +123,7 @@ pub struct Totals {
 
 /// The bytes that an operation touches.
 #[derive(Clone, Debug)]
-pub(super) struct Touches {
+pub(crate) struct Touches {
     pub(super) number: OperationNumber,
     pub(super) operation: &'static str,
     pub(super) location: &'static Location<'static>,
@@ -148,7 +148,7 @@ pub struct Ledger {
     /// What did, the first [`KEPT`] of it.
     pub faults: Vec<Fault>,
     /// What the first [`KEPT`] operations touch, for a map of the memory: whether they repeat others or not.
-    pub(super) touches: Vec<Touches>,
+    pub(crate) touches: Vec<Touches>,
     fold: Fold,
     /// Where the last [`RECENT`] operations were called.
     recent: VecDeque<(OperationNumber, &'static Location<'static>)>,

@@ -18,6 +18,9 @@ use std::sync::Arc;
 /// Operations that may wait at the same time. Assumed.
 pub const WINDOW: usize = 4096;
 
+/// Pieces of memory that hazards may keep in any case.
+const PIECES: usize = 1024;
+
 /// What an operation holds while it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Resource {
@@ -168,6 +171,8 @@ struct Recent {
 pub struct Schedule {
     now: u64,
     hazards: Hazards,
+    /// How many pieces hazards may keep until those are forgotten that nobody waits for.
+    most_pieces: usize,
     last: [Option<OperationNumber>; RESOURCES],
     context_end: [u64; CONTEXTS],
     /// The number of the first slot.
@@ -195,7 +200,6 @@ impl Schedule {
     }
 
     /// Pieces of memory that hazards keep.
-    #[cfg(test)]
     pub(super) fn pieces(&self) -> usize {
         self.hazards.pieces()
     }
@@ -209,6 +213,10 @@ impl Schedule {
                 let before = self.last[resource.index()].replace(number);
                 waits.extend(before.map(|on| Wait::Resource(resource, on)));
             }
+        }
+        if self.pieces() > self.most_pieces {
+            self.hazards.forget_before(self.first);
+            self.most_pieces = PIECES.max(2 * self.pieces());
         }
         let hazards = self.hazards.touch(number, work.context, &work.accesses);
         waits.extend(hazards.into_iter().flatten().map(Wait::Hazard));

@@ -129,7 +129,7 @@ impl Clock {
 
     /// Operations that wait for their time to be decided, and pieces of memory that hazards keep.
     #[cfg(test)]
-    pub(super) fn waiting(&self) -> (usize, usize) {
+    pub(crate) fn waiting(&self) -> (usize, usize) {
         (self.backlog.len() + self.given.len(), self.schedule.pieces())
     }
 

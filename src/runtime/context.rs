@@ -507,6 +507,12 @@ impl Context {
         });
     }
 
+    /// What the system keeps of the operations so far.
+    #[cfg(test)]
+    pub(super) fn kept(&self) -> crate::chip::Kept {
+        self.main.system.with(System::kept)
+    }
+
     /// The number of chips in the system: fixed by [`SimOptions`], or used so far.
     pub fn chips(&self) -> usize {
         self.main.system.with(|system| system.chips())

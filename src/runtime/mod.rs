@@ -4,6 +4,8 @@ mod allocate;
 mod context;
 pub mod environment;
 pub(crate) mod fault;
+#[cfg(test)]
+mod growth_tests;
 mod kernel_chips;
 pub(crate) mod launch;
 mod needs_await;

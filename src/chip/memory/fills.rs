@@ -3,12 +3,13 @@
 //! One log per memory. A write is a record: a tensor, not its bytes. A read looks for later records of other tensors
 //! whose span meets its own; only where there is one, bytes are compared.
 
+use super::by_bytes::ByBytes;
 use super::place::{Coordinates, Hull, Place, spans_cover, spans_meet};
 use crate::chip::checks::fault::{Fault, FaultKind};
 use crate::command::{FillId, MemoryKind};
 use core::ops::Range;
 use core::panic::Location;
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 /// Bytes that are compared at a time.
 const WINDOW_BYTES: u64 = 16 << 20;
@@ -52,15 +53,24 @@ impl Origin {
 struct Filling {
     first: u64,
     last: &'static Location<'static>,
+    /// Its writes in the log.
+    writes: usize,
 }
+
+/// Fillings of which nothing is left and whose calls are known still. What was overwritten before is refused without its
+/// call.
+const OVERWRITTEN: usize = 4096;
 
 /// The writes into one memory, in order, without those that later ones cover.
 #[derive(Debug, Default)]
 pub(crate) struct FillLog {
     sequence: u64,
-    /// The hulls of their spans tell most of them apart.
-    writes: Vec<(Hull, Box<Write>)>,
+    writes: ByBytes<Box<Write>>,
     fillings: HashMap<FillId, Filling>,
+    /// Fillings that had no write left at some time, the last ones. Some may have been written again.
+    overwritten: VecDeque<FillId>,
+    /// The last filling, as its system counts, that is not known any more.
+    forgotten: u64,
 }
 
 /// Whether nothing of an old write is left under a new one.
@@ -104,14 +114,40 @@ impl FillLog {
         let new = Write { sequence, place, spans: place.spans(), from, operation, location };
         let hull = Hull::of(&new.spans);
         // A tensor with padding covers only those of its own form, which have its hull.
-        self.writes.retain(|(old_hull, old)| !(hull.covers(*old_hull) && covers(&new, old)));
-        self.writes.push((hull, Box::new(new)));
-        if !place.fill().is_bare() {
-            self.fillings
-                .entry(place.fill())
-                .and_modify(|filling| filling.last = location)
-                .or_insert(Filling { first: sequence, last: location });
+        let covered = self.writes.remove_covered(hull, |old| covers(&new, old));
+        self.writes.insert(hull, Box::new(new));
+        if !place.fill().is_bare() && !hull.is_empty() {
+            // One that was forgotten has been overwritten by writes that may be there still.
+            let first = if self.is_forgotten(place.fill()) { 0 } else { sequence };
+            let filling = self.fillings.entry(place.fill());
+            let filling = filling.or_insert(Filling { first, last: location, writes: 0 });
+            (filling.last, filling.writes) = (location, filling.writes + 1);
         }
+        for fill in covered.iter().map(|old| old.place.fill()) {
+            let Some(filling) = self.fillings.get_mut(&fill) else { continue };
+            filling.writes -= 1;
+            if filling.writes == 0 {
+                self.overwritten.push_back(fill);
+            }
+        }
+        while self.overwritten.len() > OVERWRITTEN {
+            let oldest = self.overwritten.pop_front().expect("there are some");
+            if self.fillings.get(&oldest).is_some_and(|filling| filling.writes == 0) {
+                self.fillings.remove(&oldest);
+                self.forgotten = self.forgotten.max(oldest.in_system().0);
+            }
+        }
+    }
+
+    /// Whether a filling that is not known was written once. Fillings are numbered as they are first written.
+    fn is_forgotten(&self, fill: FillId) -> bool {
+        fill.in_system().0 <= self.forgotten && !self.fillings.contains_key(&fill)
+    }
+
+    /// How many writes and fillings are kept.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> (usize, usize) {
+        (self.writes.len(), self.fillings.len())
     }
 
     /// The number of writes so far.
@@ -130,7 +166,9 @@ impl FillLog {
             }
             found
         };
-        match self.writes.iter().rev().map(|(_, write)| &**write).find(holds) {
+        let one = Hull::of(core::slice::from_ref(&(byte..byte + 1)));
+        match self.writes.meeting(one).map(|write| &**write).filter(holds).max_by_key(|write| write.sequence)
+        {
             None => Origin { clause: "which was never written".to_string(), written: None },
             // It may cover who wrote before.
             Some(write) if write.sequence > count => Origin::unknown(),
@@ -158,19 +196,23 @@ impl FillLog {
         location: &'static Location<'static>,
     ) -> Result<(), Fault> {
         let fill = place.fill();
-        let Some(filling) = self.fillings.get(&fill).filter(|_| !fill.is_bare()) else {
+        if fill.is_bare() {
             return Ok(());
+        }
+        let (first, last) = match self.fillings.get(&fill) {
+            Some(filling) => (filling.first, Some(filling.last)),
+            None if self.is_forgotten(fill) => (0, None),
+            None => return Ok(()),
         };
-        let later = self.writes.partition_point(|(_, write)| write.sequence < filling.first);
         let spans = place.spans();
-        let own = Hull::of(&spans);
-        let meets = |(hull, write): &&(Hull, Box<Write>)| hull.meets(own) && spans_meet(&write.spans, &spans);
+        let meets = |write: &&Write| write.sequence >= first && spans_meet(&write.spans, &spans);
         let foreign = |write: &&Write| write.place.fill() != fill;
-        let relevant: Vec<&Write> =
-            self.writes[later..].iter().filter(meets).map(|(_, write)| &**write).collect();
+        let mut relevant: Vec<&Write> =
+            self.writes.meeting(Hull::of(&spans)).map(|write| &**write).filter(meets).collect();
         if !relevant.iter().any(foreign) {
             return Ok(());
         }
+        relevant.sort_unstable_by_key(|write| write.sequence);
         let strangers = || relevant.iter().copied().filter(foreign).flat_map(|write| &write.spans);
         let start = strangers().map(|span| span.start).min().unwrap_or(0);
         let end = strangers().map(|span| span.end).max().unwrap_or(0);
@@ -206,10 +248,11 @@ impl FillLog {
             ),
         };
         let fault = Fault::new(FaultKind::StaleRead, operation, location, message, help);
-        Err(place
-            .blame(fault, at, bytes)
-            .after("the tensor was last written here", filling.last)
-            .after("another tensor was written over it here", culprit.location))
+        let mut fault = place.blame(fault, at, bytes);
+        if let Some(last) = last {
+            fault = fault.after("the tensor was last written here", last);
+        }
+        Err(fault.after("another tensor was written over it here", culprit.location))
     }
 }
 
@@ -378,9 +421,9 @@ mod tests {
         for fill in 2..100 {
             log.record(region(fill, 0, 128, 3, 4), &[], "test", here());
         }
-        assert_eq!(log.writes.len(), 2);
+        assert_eq!(log.len(), (2, 99));
         log.record(region(200, 0, 128, 1, 1), &[], "test", here());
-        assert_eq!(log.writes.len(), 1);
+        assert_eq!(log.len(), (1, 100));
         log.record(region(1, 64, 64, 1, 1), &[], "test", here());
         assert!(
             check(&log, region(1, 0, 64, 1, 1)).is_err(),
@@ -388,6 +431,33 @@ mod tests {
         );
         log.record(region(0, 64, 8, 1, 1), &[], "test", here());
         assert!(check(&log, region(1, 64, 64, 1, 1)).is_err(), "an unknown tensor is another tensor");
+    }
+
+    /// Tensors at the same bytes, one after another: the log does not grow with them, and none is taken for another.
+    #[test]
+    fn overwritten_tensors_are_forgotten_and_still_refused() {
+        let mut log = FillLog::default();
+        let tensor = |fill| region(fill, 0, 64, 1, 1);
+        let last = 3 * OVERWRITTEN as u64;
+        for fill in 1..=last {
+            log.record(tensor(fill), &[], "test", here());
+            assert!(log.len().0 == 1 && log.len().1 <= OVERWRITTEN + 1, "{fill}");
+        }
+        assert_eq!(check(&log, tensor(last)), Ok(()));
+        let places =
+            |log: &FillLog, fill| check(log, tensor(fill)).expect_err("it is overwritten").places.len();
+        let known = last - OVERWRITTEN as u64;
+        assert_eq!([last - 1, known, known - 1, 1].map(|fill| places(&log, fill)), [2, 2, 1, 1]);
+        // Written again in part, the rest is still lost.
+        log.record(region(1, 0, 32, 1, 1), &[], "test", here());
+        assert_eq!((places(&log, 1), check(&log, region(1, 0, 32, 1, 1))), (2, Ok(())));
+        // A tensor elsewhere that is there is not forgotten, however old it is.
+        let mut log = FillLog::default();
+        log.record(region(1, 64, 64, 1, 1), &[], "test", here());
+        (2..=last).for_each(|fill| log.record(tensor(fill), &[], "test", here()));
+        assert_eq!(check(&log, region(1, 64, 64, 1, 1)), Ok(()));
+        log.record(region(last + 1, 64, 1, 1, 1), &[], "test", here());
+        assert_eq!(check(&log, region(1, 64, 64, 1, 1)).map_err(|fault| fault.places.len()), Err(2));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 mod bits;
 mod block;
+pub(crate) mod by_bytes;
 pub(crate) mod copy;
 pub(crate) mod fills;
 pub(crate) mod fresh;

@@ -199,12 +199,12 @@ impl Place {
 /// The bytes from the first to the last that a tensor spans.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hull {
-    start: u64,
-    end: u64,
+    pub(super) start: u64,
+    pub(super) end: u64,
 }
 
 impl Hull {
-    /// Of some spans. Without any, every hull covers it and none meets it.
+    /// Of some spans.
     pub(crate) fn of(spans: &[Range<u64>]) -> Self {
         let none = Self { start: u64::MAX, end: 0 };
         spans
@@ -212,14 +212,9 @@ impl Hull {
             .fold(none, |hull, span| Self { start: hull.start.min(span.start), end: hull.end.max(span.end) })
     }
 
-    /// Whether [`spans_meet`] may hold.
-    pub(crate) const fn meets(self, other: Hull) -> bool {
-        self.start < other.end && other.start < self.end
-    }
-
-    /// Whether [`spans_cover`] may hold.
-    pub(crate) const fn covers(self, inner: Hull) -> bool {
-        self.start <= inner.start && inner.end <= self.end
+    /// Whether there are no bytes.
+    pub(super) const fn is_empty(self) -> bool {
+        self.start >= self.end
     }
 }
 

@@ -15,6 +15,7 @@ pub(super) mod explore;
 
 use super::checks::bounds::Call;
 use super::checks::fault::{CheckOptions, Fault, FaultKind};
+use super::memory::by_bytes::ByBytes;
 use super::memory::place::{Hull, first_shared, spans_cover, spans_meet};
 use crate::command::{CONTEXTS, ContextKind, FillId, MemoryKind, Use};
 use core::ops::Range;
@@ -32,27 +33,23 @@ pub(crate) struct Touch {
 
 #[derive(Debug)]
 struct Access {
+    /// How many accesses have been noted before it.
+    number: u64,
     context: ContextKind,
     clock: Clock,
     touch: Touch,
     location: &'static Location<'static>,
 }
 
-/// What tells most accesses apart. Programs that use thousands of tiles look at all of these with each operation, and at few
-/// of the accesses.
-#[derive(Clone, Copy, Debug)]
-struct Head {
-    context: ContextKind,
-    memory: MemoryKind,
-    writes: bool,
-    hull: Hull,
-}
+/// Accesses to a memory: the reads, and the writes.
+type ReadsAndWrites = [ByBytes<Box<Access>>; 2];
 
 /// The accesses since the last point at which everything was done.
 #[derive(Debug, Default)]
 pub(crate) struct OrderLog {
     clocks: [Clock; CONTEXTS],
-    accesses: Vec<(Head, Box<Access>)>,
+    accesses: [[ReadsAndWrites; MemoryKind::ALL.len()]; CONTEXTS],
+    noted: u64,
 }
 
 /// An operation that may run, to be noted when it has.
@@ -85,27 +82,6 @@ impl Touch {
     }
 }
 
-impl Head {
-    fn of(access: &Access) -> Self {
-        let Access { context, touch: Touch { used, spans }, .. } = access;
-        let (memory, writes) = (used.place.memory(), used.writes);
-        Self { context: *context, memory, writes, hull: Hull::of(spans) }
-    }
-
-    /// Whether [`Touch::conflicts`] may hold.
-    fn may_conflict(&self, other: &Head) -> bool {
-        (self.writes || other.writes) && self.memory == other.memory && self.hull.meets(other.hull)
-    }
-
-    /// Whether [`Access::replaces`] may hold.
-    fn may_replace(&self, old: &Head) -> bool {
-        self.context == old.context
-            && self.writes == old.writes
-            && self.memory == old.memory
-            && self.hull.covers(old.hull)
-    }
-}
-
 impl Access {
     /// Whether whoever conflicts with an older access of the same context conflicts with this one.
     fn replaces(&self, old: &Access) -> bool {
@@ -131,7 +107,13 @@ impl Access {
 impl OrderLog {
     /// Everything so far is done before anything that follows.
     pub(crate) fn barrier(&mut self) {
-        self.accesses.clear();
+        self.accesses.iter_mut().flatten().flatten().for_each(ByBytes::clear);
+    }
+
+    /// How many accesses are kept.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.accesses.iter().flatten().flatten().map(ByBytes::len).sum()
     }
 
     /// Refuses an operation that may run at the same time as one that it conflicts with.
@@ -144,21 +126,25 @@ impl OrderLog {
     ) -> Result<Admitted, Fault> {
         let mut clock = self.clocks[context as usize];
         clock[context as usize] += 1;
-        let access = |used: Use| Access { context, clock, touch: Touch::new(used), location };
+        let access = |used: Use| Access { number: 0, context, clock, touch: Touch::new(used), location };
         let mut accesses: Vec<Access> = uses.into_iter().map(access).collect();
-        let heads: Vec<Head> = accesses.iter().map(Head::of).collect();
-        let may_meet = |old: &Head| old.context != context && heads.iter().any(|new| new.may_conflict(old));
         let mut open: Vec<(&Access, usize)> = Vec::new();
-        for (_, old) in self.accesses.iter().filter(|(head, _)| may_meet(head)) {
-            let conflicts = |(_, new): &(usize, &Access)| new.touch.conflicts(&old.touch);
-            for (k, new) in accesses.iter().enumerate().filter(conflicts) {
-                if new.touch.is_ordered_after(&old.touch) {
-                    clock.iter_mut().zip(old.clock).for_each(|(own, other)| *own = other.max(*own));
-                } else {
-                    open.push((old, k));
+        for (k, new) in accesses.iter().enumerate() {
+            let (memory, hull) = (new.touch.used.place.memory(), Hull::of(&new.touch.spans));
+            let others = (self.accesses.iter().enumerate()).filter(|(other, _)| *other != context as usize);
+            for [reads, writes] in others.map(|(_, memories)| &memories[memory as usize]) {
+                let reads = reads.meeting(hull).filter(|_| new.touch.used.writes);
+                for old in reads.chain(writes.meeting(hull)).filter(|old| new.touch.conflicts(&old.touch)) {
+                    if new.touch.is_ordered_after(&old.touch) {
+                        clock.iter_mut().zip(old.clock).for_each(|(own, other)| *own = other.max(*own));
+                    } else {
+                        open.push((old, k));
+                    }
                 }
             }
         }
+        // The earliest one is told.
+        open.sort_by_key(|(old, k)| (old.number, *k));
         for (old, k) in open {
             let at = old.context as usize;
             if clock[at] < old.clock[at] {
@@ -176,9 +162,12 @@ impl OrderLog {
             self.clocks[context as usize] = access.clock;
         }
         for new in accesses {
-            let own = Head::of(&new);
-            self.accesses.retain(|(head, old)| !(own.may_replace(head) && new.replaces(old)));
-            self.accesses.push((own, Box::new(new)));
+            let Use { place, writes, .. } = new.touch.used;
+            let hull = Hull::of(&new.touch.spans);
+            let alike = &mut self.accesses[context as usize][place.memory() as usize][usize::from(writes)];
+            alike.remove_covered(hull, |old| new.replaces(old));
+            alike.insert(hull, Box::new(Access { number: self.noted, ..new }));
+            self.noted += 1;
         }
     }
 }
@@ -322,7 +311,7 @@ mod tests {
                 log.admit(ContextKind::Main, uses, &CheckOptions::ALL, here).expect("known handles");
             log.record(admitted);
         }
-        assert_eq!(log.accesses.len(), 2);
+        assert_eq!(log.len(), 2);
         assert!(log.admit(ContextKind::Sub, [used(READ, 0, 128)], &CheckOptions::ALL, here).is_err());
     }
 }

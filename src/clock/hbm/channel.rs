@@ -74,6 +74,18 @@ const fn first_of(sets: [Set; 3]) -> usize {
     (sets[0] == 0) as usize + (sets[1] == 0) as usize
 }
 
+/// A bank that nobody has asked for.
+const CLOSED: Bank = Bank {
+    hits: Line::EMPTY,
+    others: Line::EMPTY,
+    row: NO_ROW,
+    state: RowState::Opening,
+    commands: 0,
+    partial_write: false,
+    rank: 0,
+    open_ticks: 0,
+};
+
 /// One channel.
 #[derive(Clone, Debug)]
 pub(super) struct Channel {
@@ -125,16 +137,6 @@ struct Arrival {
 impl Channel {
     pub const fn new() -> Self {
         const NO_UNIT: Unit = Unit { number: 0, row: 0, partial_write: false, next: NOBODY };
-        const CLOSED: Bank = Bank {
-            hits: Line::EMPTY,
-            others: Line::EMPTY,
-            row: NO_ROW,
-            state: RowState::Opening,
-            commands: 0,
-            partial_write: false,
-            rank: 0,
-            open_ticks: 0,
-        };
         const NO_ARRIVAL: Arrival =
             Arrival { tick: 0, place: Place { channel: 0, bank: 0, row: 0 }, partial_write: false };
         const NOTHING: ChannelReport = ChannelReport {
@@ -167,6 +169,43 @@ impl Channel {
             room: HBM_QUEUE_UNITS,
             room_from: 0,
         }
+    }
+
+    /// Makes it as new. A short load does not pay for all that a channel holds.
+    pub fn reset(&mut self) {
+        let mut rest = core::mem::take(&mut self.active);
+        while rest != 0 {
+            self.banks[rest.trailing_zeros() as usize % BANKS] = CLOSED;
+            rest &= rest - 1;
+        }
+        // Places that nobody has, and banks without a row, are not looked at. Every field has a name here.
+        let Self {
+            units: _,
+            arrivals: _,
+            banks: _,
+            active: _,
+            free,
+            entered,
+            used,
+            fresh,
+            opening,
+            next_open,
+            now,
+            last_tick,
+            last_bank,
+            allowed,
+            next,
+            held,
+            report,
+            arrived,
+            room,
+            room_from,
+        } = self;
+        (*free, *entered, *used) = (u64::MAX, 0, 0);
+        (*fresh, *opening, *next_open) = (Banks::new(), Banks::new(), u64::MAX);
+        (*now, *last_tick, *last_bank, *allowed) = (0, 0, 0, [0; 3]);
+        (*next, *held, *report) = (None, None, ChannelReport::default());
+        (*arrived, *room, *room_from) = (0, HBM_QUEUE_UNITS, 0);
     }
 
     /// A unit wants to enter the queue at `tick`. The tick from which there is room if there is none now.

@@ -145,7 +145,7 @@ impl Detailed {
     }
 
     fn serve<S: Repeating>(&mut self, streams: &mut [S]) -> HbmReport {
-        self.channels.fill(Channel::new());
+        self.channels.iter_mut().for_each(Channel::reset);
         let mut engines = vec![Engine::IDLE; streams.len()];
         for (engine, stream) in engines.iter_mut().zip(streams.iter_mut()) {
             engine.take(stream, self.map, 0);

@@ -212,6 +212,19 @@ fn random_broadcast(rng: &mut SmallRng) -> Load {
     (0..rng.random_range(1..=6)).map(|engine| vec![stream(engine).expect("inside of HBM")]).collect()
 }
 
+/// Engines that ask for units anywhere, in a few channels or in many, in few rows or in many.
+fn random_units(rng: &mut SmallRng) -> Load {
+    let bits = rng.random::<u64>() & rng.random::<u64>() & HbmMap::RENAMING_BITS;
+    let writes = rng.random_bool(0.3);
+    let unit = |rng: &mut SmallRng| {
+        let bytes = if rng.random_bool(0.02) { 64 } else { 256 };
+        let unit = Strided::new(rng.random::<u64>() & bits, &[], bytes).expect("inside of HBM");
+        if writes && rng.random_bool(0.5) { unit.writes() } else { unit }
+    };
+    let units = rng.random_range(1..80);
+    (0..rng.random_range(1..=8)).map(|_| (0..units).map(|_| unit(rng)).collect()).collect()
+}
+
 fn number(variable: &str, otherwise: u64) -> u64 {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
 }
@@ -222,7 +235,11 @@ fn the_model_is_the_plain_model() {
     for seed in first..first + cases {
         let rng = &mut SmallRng::seed_from_u64(seed);
         let map = HbmMap { hash_bit_17: rng.random_bool(0.8) };
-        let load = if seed % 2 == 0 { random_load(rng) } else { random_broadcast(rng) };
+        let load = match seed % 3 {
+            0 => random_load(rng),
+            1 => random_broadcast(rng),
+            _ => random_units(rng),
+        };
         let requests = |streams: &Vec<Strided>| InTurn::new(streams.clone()).collect::<Vec<_>>();
         let lists: Vec<_> = load.iter().map(requests).collect();
         let mut model = Detailed::new(map);
