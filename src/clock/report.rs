@@ -148,23 +148,32 @@ fn percent(part: u64, whole: u64) -> String {
     format!("{}.{} %", tenths / 10, tenths % 10)
 }
 
-/// What comes first: the headline, and what went wrong.
+/// Headline, faults, warnings and hints, within [`WIDTH`] columns.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write_short(f)?;
+        self.write_short(f, TOLD)?;
         write!(f, "all tables: VISA_REPORT=full, or `report.full()`")
     }
 }
 
+/// Faults and warnings that the short report has, of each.
+const TOLD: usize = 3;
+
 impl Report {
-    fn write_short(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.headline())?;
-        for fault in &self.faults {
-            writeln!(f, "{fault}")?;
+    /// With so many faults and warnings.
+    fn write_short(&self, f: &mut fmt::Formatter<'_>, most: usize) -> fmt::Result {
+        let headline = self.headline();
+        write!(f, "{headline}")?;
+        let faults = self.faults.iter().take(most).map(Fault::to_string);
+        let warnings = self.warnings.iter().take(most).map(Warning::to_string);
+        for text in faults.chain(warnings) {
+            text.lines().try_for_each(|line| headline::write_wrapped(f, line))?;
         }
-        for warning in &self.warnings {
-            writeln!(f, "{warning}")?;
+        for (all, what) in [(self.faults.len(), "faults"), (self.warnings.len(), "warnings")] {
+            if all > most {
+                writeln!(f, "and {} more {what}", all - most)?;
+            }
         }
-        headline::write_hints(f, &self.hints(), self.headline().cycles)
+        headline::write_hints(f, &self.hints(), headline.cycles)
     }
 }

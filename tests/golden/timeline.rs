@@ -19,5 +19,8 @@ fn the_reports_are_those_of_the_file() {
         panic!("line {}:\n{found}\nbut the file says\n{expected}", k + 1);
     }
     assert!(expected.starts_with(found.trim_end()), "the reports end where the file goes on, or before");
+    for report in [&before, &after] {
+        assert!(report.to_string().lines().all(|line| line.chars().count() <= 100), "{report}");
+    }
     assert!(after.kernels[0].makespan() < before.kernels[0].makespan());
 }

@@ -16,6 +16,16 @@ fn report(program: impl FnOnce(&mut Context)) -> Report {
     let headline = report.headline();
     assert!(headline.to_string().lines().count() <= 12, "{headline}");
     assert_eq!(headline.cycles, report.kernels.iter().map(|kernel| kernel.makespan()).sum::<u64>());
+    // Operations and those that repeat them are what the contexts did.
+    let json: serde_json::Value = serde_json::from_str(&report.to_json()).expect("it is JSON");
+    let sum = |all: &str, key: &str| -> u64 {
+        let all = json[all].as_array().expect("a list").iter();
+        all.map(|own| own[key].as_u64().expect("a number")).sum()
+    };
+    let busy: u64 = report.totals.busy.iter().sum();
+    assert_eq!(sum("operations", "end") - sum("operations", "start") + sum("repeats", "cycles"), busy);
+    assert_eq!(json["hints"].as_array().map(Vec::len), Some(report.hints().len()));
+    assert_eq!(json["headline"]["cycles"].as_u64(), Some(headline.cycles));
     for pair in report.hints().windows(2) {
         assert!(pair[0].saving >= pair[1].saving, "{report}");
     }

@@ -25,7 +25,12 @@ pub(super) fn loads_behind_waits(segment: &[&Record]) -> Vec<Swap> {
             let kept_waiting = first.idle > 0 && matches!(first.wait, Some(Wait::Hazard(_)));
             let other = (first.location, first.operation) != (second.location, second.operation);
             let between = &segment[pair[0]..pair[1]];
-            if kept_waiting && other && !between.iter().any(|own| conflict(&own.accesses, &second.accesses)) {
+            let is_load = written(second).is_some();
+            if kept_waiting
+                && other
+                && is_load
+                && !between.iter().any(|own| conflict(&own.accesses, &second.accesses))
+            {
                 found.push((pair[0], pair[1]));
             }
         }

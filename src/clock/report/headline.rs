@@ -208,6 +208,21 @@ pub(super) fn cut(line: &str, width: usize) -> String {
     line.chars().take(width - 1).chain(['…']).collect()
 }
 
+/// Writes a line, cut between words where it is too long. Its other lines are indented.
+pub(super) fn write_wrapped(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    let mut line = String::new();
+    for word in text.split(' ') {
+        let long = line.chars().count() + 1 + word.chars().count() > WIDTH;
+        if long && !line.trim().is_empty() {
+            writeln!(f, "{line}")?;
+            line = format!("   {word}");
+        } else {
+            line = if line.is_empty() { word.to_string() } else { format!("{line} {word}") };
+        }
+    }
+    writeln!(f, "{line}")
+}
+
 impl fmt::Display for Headline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut line = |head: &str, text: String| writeln!(f, "{}", cut(&format!("{head:<9} {text}"), WIDTH));
@@ -240,10 +255,9 @@ impl fmt::Display for Headline {
             line(
                 "bound by",
                 format!(
-                    "{context} {operation} {}{times}: {bottleneck}; {} of {} cycles, {}",
+                    "{context} {operation} {}{times}: {bottleneck}; {} cycles, {}",
                     place(location),
                     grouped(cycles),
-                    grouped(of),
                     percent(cycles, of)
                 ),
             )?;
@@ -293,4 +307,44 @@ pub(super) fn write_hints(f: &mut fmt::Formatter<'_>, hints: &[Hint], cycles: u6
         line(format!("and {} more hints: `report.hints()`", hints.len() - HINTS))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_and_shares_rounded() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1 000", "1 234 567"]);
+        assert_eq!(
+            [999, 1000, 999_999, 22_350_828].map(time),
+            ["999 ns", "1.000 µs", "999.999 µs", "22.350 ms"]
+        );
+        assert_eq!(
+            [(1, 3), (0, 0), (5, 5), (1, 20_000)].map(|(part, whole)| share(part, whole)),
+            ["33.33 %", "0 %", "100.00 %", "0.01 %"]
+        );
+        assert_eq!(share(u64::MAX.into(), u128::from(u64::MAX) * 8), "12.50 %");
+    }
+
+    #[test]
+    fn long_lines_are_cut() {
+        assert_eq!((cut("abcd", 4), cut("abcde", 4)), ("abcd".to_string(), "abc…".to_string()));
+        assert_eq!(split("one; two; three", 9), ("one;", "two; three"));
+        assert_eq!(
+            (split("one; two", 9), split("one-two-three", 4)),
+            (("one; two", ""), ("one-two-three", ""))
+        );
+        struct Wrapped<'a>(&'a str);
+        impl fmt::Display for Wrapped<'_> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write_wrapped(f, self.0)
+            }
+        }
+        let text = "  word".repeat(60);
+        let wrapped = Wrapped(&text).to_string();
+        assert!(wrapped.lines().count() > 2 && wrapped.lines().all(|line| line.len() <= WIDTH), "{wrapped}");
+        assert_eq!(wrapped.split_whitespace().count(), 60);
+        assert_eq!(Wrapped("  --> here").to_string(), "  --> here\n");
+    }
 }

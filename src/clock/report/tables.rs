@@ -227,7 +227,7 @@ fn utilisation(record: &Record) -> String {
 
 impl fmt::Display for Full<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.write_short(f)?;
+        self.0.write_short(f, usize::MAX)?;
         writeln!(f)?;
         self.0.write_full(f)
     }
