@@ -5,7 +5,7 @@
 //! | [`cost`] | numbers of cycles with their class and source; the profiles `book` and `detailed` |
 //! | [`tensor_unit`] | stages of a pass through the Tensor Unit |
 //! | [`hazards`], [`schedule`] | which commands wait for which, and when each runs |
-//! | [`Report`], [`Hint`] | what it took, what bounds it, which edits would save how much |
+//! | [`report`], [`hints`] | what it took, what bounds it, which edits would save how much |
 //! | [`Clock`], [`record`] | takes commands, tells what ran when and why |
 //! | [`repeats`] | what is kept of operations that repeat others |
 //! | [`banks`] | banks of DM, the paths to them, and who is kept waiting |
@@ -24,7 +24,7 @@ pub mod dma;
 mod dma_timing;
 pub mod hazards;
 pub mod hbm;
-mod hints;
+pub mod hints;
 pub mod indexed;
 pub mod ledger;
 mod map;

@@ -32,7 +32,9 @@ pub const WIDTH: usize = 100;
 /// let _dm = hbm.to_dm::<m![1 # 2], m![A], m![B]>(&mut ctx.tdma, 0);
 /// let report = ctx.report();
 /// assert_eq!(report.records.last().map(|record| record.operation), Some("to_dm"));
+/// assert_eq!(report.headline().cycles, report.kernels[0].makespan());
 /// println!("{report}");
+/// println!("{}", report.full());
 /// ```
 #[derive(Clone, Debug)]
 pub struct Report {
