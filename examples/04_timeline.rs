@@ -13,7 +13,8 @@
 //! ```
 //!
 //! The reports say who waited for whom, and which hardware stands idle. The same report comes from any program with
-//! `VISA_REPORT=1`, and a timeline for Perfetto (<https://ui.perfetto.dev>) with `VISA_TRACE=trace.json`.
+//! `VISA_REPORT=full`, of which `VISA_REPORT=1` prints headline and hints, and a timeline for Perfetto
+//! (<https://ui.perfetto.dev>) with `VISA_TRACE=trace.json`.
 //!
 //! Run it: `cargo run --release --example 04_timeline`
 
@@ -137,7 +138,7 @@ pub fn timelines() -> (Report, Report, bool) {
 /// Prints both reports.
 pub fn main() {
     let (before, after, same) = timelines();
-    println!("{before}\n\n{after}");
+    println!("{}\n\n{}", before.full(), after.full());
     let [before, after] = [before, after].map(|report| report.kernels[0].makespan());
     println!("\n{before} cycles with one half, {after} with two");
     assert!(same, "the order of loads must not change results");

@@ -378,7 +378,7 @@ mod tests {
         assert_eq!((own.period, own.cycles), (Some((1, cycles)), 744 * cycles));
         assert_eq!((report.totals.end, report.kernels[0].operations), (1000 * cycles, 1000));
         assert!(report.critical_path(&report.kernels[0]).is_empty());
-        let text = report.to_string();
+        let text = report.full().to_string();
         for line in [
             "and 744 operations that repeat others, or are in the totals only",
             "  it ends with an operation that repeats others",

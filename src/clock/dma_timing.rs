@@ -37,7 +37,7 @@ impl DmaClock {
         Self { profile, book: Remembered::new(BookHbm::default()), detailed: Remembered::new(detailed) }
     }
 
-    fn time(&mut self, operation: &dma::DmaOperation) -> DmaTime {
+    pub(super) fn time(&mut self, operation: &dma::DmaOperation) -> DmaTime {
         match self.profile {
             Profile::Book => dma::time(operation, SameMedium::default(), &mut self.book),
             Profile::Detailed => dma::time(operation, SameMedium::default(), &mut self.detailed),

@@ -99,8 +99,14 @@ pub struct Totals {
     /// Multiplications.
     pub products: u64,
     /// What all slices and rows of the chips could have multiplied while contractions ran: cycles of contraction times the
-    /// lanes of the type.
+    /// lanes of the type. The share of whole kernels is in the [headline](super::report::Headline).
     pub possible_products: u64,
+    /// Bytes of the stream, or of weights, that the multiplications of kernels take: one side of each.
+    pub multiplied_bytes: u64,
+    /// Bytes that kernels read from HBM and write to it.
+    pub hbm_bytes: u64,
+    /// Bytes that DMA engines move in kernels.
+    pub dma_bytes: u64,
     /// Slices that took part in a pass of the Tensor Unit.
     pub slices: UsedSlices,
     /// The most TRF rows that one contraction used.
@@ -164,8 +170,14 @@ impl Ledger {
             .extend(record.timing.costs().iter().map(|(name, cost)| (cost.class, *name, cost.source)));
         if let Timing::Dma(time) = &record.timing {
             totals.dma_engines = totals.dma_engines.max(time.engines());
+            totals.dma_bytes += time.bytes();
         }
         let (from, to) = record.memories;
+        if record.context != ContextKind::PcieDma {
+            let bytes = |memory, bytes| if memory == Some(MemoryKind::Hbm) { bytes } else { 0 };
+            totals.hbm_bytes +=
+                bytes(from, record.amount.read_bytes) + bytes(to, record.amount.written_bytes);
+        }
         if let Some(from) = from {
             *totals.read_bytes.entry(from).or_default() += record.amount.read_bytes;
         }
@@ -177,6 +189,8 @@ impl Ledger {
         }
         if let Some(products) = record.amount.products {
             totals.products += products.count;
+            totals.multiplied_bytes +=
+                (u128::from(products.count) * products.element.bits() as u128 / 8) as u64;
             totals.rows = totals.rows.max(products.rows);
             let lanes = (MAC_BYTES * 8 / products.element.bits()) as u64;
             let chips = record.amount.slices.chips().max(1);

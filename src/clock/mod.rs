@@ -5,6 +5,7 @@
 //! | [`cost`] | numbers of cycles with their class and source; the profiles `book` and `detailed` |
 //! | [`tensor_unit`] | stages of a pass through the Tensor Unit |
 //! | [`hazards`], [`schedule`] | which commands wait for which, and when each runs |
+//! | [`report`], [`hints`] | what it took, what bounds it, which edits would save how much |
 //! | [`Clock`], [`record`] | takes commands, tells what ran when and why |
 //! | [`repeats`] | what is kept of operations that repeat others |
 //! | [`banks`] | banks of DM, the paths to them, and who is kept waiting |
@@ -23,6 +24,7 @@ pub mod dma;
 mod dma_timing;
 pub mod hazards;
 pub mod hbm;
+pub mod hints;
 pub mod indexed;
 pub mod ledger;
 mod map;
@@ -38,10 +40,11 @@ pub mod unit_copy;
 
 pub use cost::{Channels, Cost, CostClass, Profile};
 pub use dma_timing::DmaTiming;
+pub use hints::{Hint, HintKind};
 pub use ledger::{KernelCall, KernelTime, Totals, Warning};
 pub(crate) use map::Allocations;
 pub use map::{Allocation, End, MemoryMap, MemoryUse, TensorLife, Touch};
 pub use record::{Observer, Record, Timing};
 pub use repeats::Repeats;
-pub use report::Report;
+pub use report::{Headline, Report};
 pub use system_clock::Clock;

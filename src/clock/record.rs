@@ -4,7 +4,7 @@ use super::cost::{Cost, CostClass};
 use super::dma_timing::DmaTiming;
 use super::hazards::{Access, OperationNumber};
 use super::ledger::KernelCall;
-use super::schedule::{Scheduled, Wait};
+use super::schedule::{Resources, Scheduled, Wait};
 use super::tensor_unit::{Stage, TensorUnitTime};
 use crate::command::{ContextKind, MemoryKind, RngdAlu, StreamShape, Vector};
 use crate::scalar::ElementType;
@@ -108,6 +108,12 @@ impl UsedSlices {
         }
     }
 
+    /// How many of them are among some.
+    pub fn among(&self, units: core::ops::Range<usize>) -> usize {
+        let has = |unit: &usize| self.words.get(unit / 64).is_some_and(|word| word >> (unit % 64) & 1 == 1);
+        units.filter(has).count()
+    }
+
     /// The number of slices.
     pub fn len(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
@@ -135,7 +141,8 @@ impl UsedSlices {
 /// What a contraction multiplies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Products {
-    /// Multiplications of all slices together, padding inside a packet or row included.
+    /// Multiplications of all slices together. Padding of the tensors is among them, the zeros that fill a packet of one
+    /// flit are not.
     pub count: u64,
     /// Rows of the TRF that take part, of 8.
     pub rows: usize,
@@ -168,6 +175,32 @@ impl VectorUse {
     }
 }
 
+/// What a contraction does in each slice, as far as hints look at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContractionUse {
+    /// Flits of a packet that are no filling: 1, or 2.
+    pub flits: usize,
+    /// Steps.
+    pub steps: u64,
+    /// Steps in a row that use the same packet.
+    pub uses: u64,
+    /// Sums that leave the accumulator, each of so many steps as there are more of them.
+    pub slots: u64,
+    /// Elements of a row of the TRF tensor.
+    pub row_elements: u64,
+    /// Whether a flit that leaves has an element of each row.
+    pub interleaved: bool,
+}
+
+/// What a pass takes of the fetch and of the contraction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PassUse {
+    /// Bytes of one access of the fetch.
+    pub access_bytes: usize,
+    /// Its contraction.
+    pub contraction: Option<ContractionUse>,
+}
+
 /// How much an operation does.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Amount {
@@ -181,6 +214,8 @@ pub struct Amount {
     pub products: Option<Products>,
     /// Lanes and units of the Vector Engine.
     pub vector: Option<VectorUse>,
+    /// What a pass takes of the fetch and of the contraction.
+    pub pass: Option<PassUse>,
 }
 
 /// An operation that has run.
@@ -194,6 +229,8 @@ pub struct Record {
     pub operation: &'static str,
     /// Who ran it.
     pub context: ContextKind,
+    /// What it held while it ran.
+    pub resources: Resources,
     /// The call in the kernel.
     pub location: &'static Location<'static>,
     /// Its first cycle.
@@ -233,7 +270,7 @@ pub(super) struct Given {
 }
 
 impl Given {
-    pub fn at(self, scheduled: Scheduled) -> Record {
+    pub fn at(self, resources: Resources, scheduled: Scheduled) -> Record {
         let Given { kernel, operation, context, location, timing, amount, memories, accesses, configuration } =
             self;
         let Scheduled { number, start, end, idle, wait, met } = scheduled;
@@ -243,6 +280,7 @@ impl Given {
             kernel,
             operation,
             context,
+            resources,
             location,
             start,
             end,

@@ -197,6 +197,7 @@ mod tests {
     use crate::clock::hazards::{Access, Held};
     use crate::clock::ledger::KernelCall;
     use crate::clock::record::{Amount, Products};
+    use crate::clock::schedule::Resources;
     use crate::clock::tensor_unit::{Stage, StageTime, TensorUnitTime};
     use crate::command::{ContextKind, FillId, MemoryKind};
     use crate::list::List;
@@ -250,6 +251,7 @@ mod tests {
             kernel: KernelCall { number: 1, name: "layers" },
             operation: "commit",
             context: ContextKind::Main,
+            resources: Resources::of(ContextKind::Main),
             location: Location::caller(),
             start: 0,
             end: 10,

@@ -3,17 +3,25 @@
 use super::cost::{Channels, Profile};
 use super::hazards::OperationNumber;
 use super::ledger::{KernelTime, Totals, Warning};
-use super::record::{Record, Timing, VectorUse};
+use super::record::Record;
 use super::repeats::Repeats;
-use super::tensor_unit::Stage;
 use crate::chip::checks::fault::Fault;
-use crate::command::{ContextKind, RngdAlu};
-use crate::sequencer::write_table;
+use crate::command::ContextKind;
 use crate::spec::{CLUSTERS, ChipKind, DMA_ENGINES, SLICES, TRF_BANK_ROWS};
 use core::fmt;
 use core::panic::Location;
 
-/// What a program cost. Printed, it is a text with tables.
+mod headline;
+mod json;
+mod tables;
+
+pub use headline::{Bound, Headline, KernelSum};
+pub use tables::Full;
+
+/// Columns of the report that is printed by default.
+pub const WIDTH: usize = 100;
+
+/// What a program cost. Printed, it is a [headline](Report::headline) of a few lines; [`Report::full`] has all tables.
 ///
 /// ```
 /// use furiosa_visa_std::prelude::*;
@@ -24,7 +32,9 @@ use core::panic::Location;
 /// let _dm = hbm.to_dm::<m![1 # 2], m![A], m![B]>(&mut ctx.tdma, 0);
 /// let report = ctx.report();
 /// assert_eq!(report.records.last().map(|record| record.operation), Some("to_dm"));
+/// assert_eq!(report.headline().cycles, report.kernels[0].makespan());
 /// println!("{report}");
+/// println!("{}", report.full());
 /// ```
 #[derive(Clone, Debug)]
 pub struct Report {
@@ -122,179 +132,6 @@ impl Report {
         }
         idle
     }
-
-    fn write_commands(&self, f: &mut fmt::Formatter<'_>, records: &[&Record], from: u64) -> fmt::Result {
-        let rows: Vec<Vec<String>> = records
-            .iter()
-            .map(|record| {
-                let class = record.timing.class();
-                let slowed: String = (record.beside.iter().filter(|(_, delay)| *delay > 0))
-                    .map(|(on, delay)| format!(", {delay} by #{on}"))
-                    .collect();
-                vec![
-                    format!("#{}", record.number),
-                    record.context.to_string(),
-                    record.operation.to_string(),
-                    place(record.location),
-                    (record.start - from).to_string(),
-                    (record.end - from).to_string(),
-                    format!("{} {}{slowed}", record.cycles(), class.letter()),
-                    record.timing.bottleneck().to_string(),
-                    utilisation(record),
-                    record.amount.read_bytes.to_string(),
-                    record.amount.written_bytes.to_string(),
-                    record.idle_in_kernel(from).to_string(),
-                    record.wait.map_or("-".to_string(), |wait| wait.to_string()),
-                ]
-            })
-            .collect();
-        let heads = [
-            "op",
-            "context",
-            "operation",
-            "call",
-            "start",
-            "end",
-            "cycles",
-            "bound by",
-            "use",
-            "read B",
-            "written B",
-            "idle before",
-            "waited for",
-        ];
-        write_table(f, &heads, &rows)
-    }
-
-    fn write_stages(&self, f: &mut fmt::Formatter<'_>, records: &[&Record]) -> fmt::Result {
-        let mut rows = Vec::new();
-        for record in records {
-            let Timing::TensorUnit(time) = &record.timing else { continue };
-            let mut row = vec![format!("#{}", record.number)];
-            for stage in Stage::ALL {
-                row.push(time.stage(stage).map_or("-".to_string(), |own| own.occupancy.cycles.to_string()));
-            }
-            row.push(time.latency().to_string());
-            rows.push(row);
-        }
-        if !rows.is_empty() {
-            writeln!(f, "\ncycles per stage of the Tensor Unit")?;
-            let heads: Vec<&str> =
-                ["op"].into_iter().chain(Stage::ALL.map(Stage::name)).chain(["latency"]).collect();
-            write_table(f, &heads, &rows)?;
-        }
-        let mut rows = Vec::new();
-        for record in records {
-            let Some(VectorUse { way, lanes, units }) = &record.amount.vector else { continue };
-            let names: Vec<&str> = units.iter().map(|unit| unit.name()).collect();
-            let names = if names.is_empty() { "-".to_string() } else { names.join(", ") };
-            rows.push(vec![
-                format!("#{}", record.number),
-                way.to_string(),
-                format!("{lanes} of {way}"),
-                format!("{} of {}", units.len(), RngdAlu::ALL.len()),
-                names,
-            ]);
-        }
-        if !rows.is_empty() {
-            writeln!(f, "\nlanes and units (ALUs) of the Vector Engine")?;
-            write_table(f, &["op", "way", "lanes used", "ALUs used", "which"], &rows)?;
-        }
-        let mut rows = Vec::new();
-        for record in records {
-            let Timing::Dma(time) = &record.timing else { continue };
-            rows.push([vec![format!("#{}", record.number)], time.row()].concat());
-        }
-        if !rows.is_empty() {
-            writeln!(f, "\ncycles of DMA operations")?;
-            let heads: Vec<&str> = ["op"].into_iter().chain(super::dma_timing::HEADS).collect();
-            write_table(f, &heads, &rows)?;
-        }
-        Ok(())
-    }
-
-    fn write_repeats(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.repeats.is_empty() {
-            return Ok(());
-        }
-        writeln!(f, "\noperations that repeat others")?;
-        let row = |own: &Repeats| {
-            let Repeats { like, count, first, last, cycles, least, most, period, .. } = *own;
-            let name = |of: &dyn Fn(&Record) -> String| self.record(like).map_or(String::new(), of);
-            let each = if least == most { least.to_string() } else { format!("{least} to {most}") };
-            vec![
-                format!("#{like}"),
-                name(&|record| record.kernel.name.to_string()),
-                name(&|record| record.context.to_string()),
-                name(&|record| record.operation.to_string()),
-                name(&|record| place(record.location)),
-                count.to_string(),
-                format!("#{first}"),
-                format!("#{last}"),
-                period.map_or("-".to_string(), |(numbers, cycles)| format!("{numbers} ops, {cycles} cycles")),
-                each,
-                cycles.to_string(),
-            ]
-        };
-        let rows: Vec<Vec<String>> = self.repeats.iter().map(row).collect();
-        let heads = [
-            "like",
-            "kernel",
-            "context",
-            "operation",
-            "call",
-            "count",
-            "first",
-            "last",
-            "one every",
-            "cycles of each",
-            "cycles",
-        ];
-        write_table(f, &heads, &rows)
-    }
-
-    fn write_totals(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let totals = &self.totals;
-        writeln!(f, "\ntotals")?;
-        writeln!(f, "  {} operations, last end at cycle {}", totals.operations, totals.end)?;
-        for context in ContextKind::ALL {
-            let (busy, given) = (totals.busy[context as usize], totals.given[context as usize]);
-            if given > 0 {
-                let share = percent(busy, totals.end);
-                writeln!(f, "  {context:5} {given} operations, busy {busy} cycles, {share}")?;
-            }
-        }
-        for (memory, bytes) in &totals.read_bytes {
-            writeln!(f, "  {bytes} bytes read from {memory}")?;
-        }
-        for (memory, bytes) in &totals.written_bytes {
-            writeln!(f, "  {bytes} bytes written to {memory}")?;
-        }
-        if totals.products > 0 {
-            let share = percent(totals.products, totals.possible_products);
-            writeln!(
-                f,
-                "  {} multiplications, {share} of what all rows of all slices could do meanwhile",
-                totals.products
-            )?;
-        }
-        Ok(())
-    }
-
-    fn write_costs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "\nwhere the numbers come from (D documented, d derived, a assumed; guide: clock)")?;
-        for (class, name, source) in &self.totals.sources {
-            writeln!(f, "  {} {name}: {source}", class.letter())?;
-        }
-        Ok(())
-    }
-}
-
-impl Record {
-    /// Cycles for which its context was idle before it, counted from a cycle.
-    fn idle_in_kernel(&self, from: u64) -> u64 {
-        self.idle.min(self.start - from)
-    }
 }
 
 /// File and line, without the folders above it.
@@ -313,125 +150,32 @@ fn percent(part: u64, whole: u64) -> String {
     format!("{}.{} %", tenths / 10, tenths % 10)
 }
 
-/// How much of what the hardware could do an operation does: multiplications of a contraction, bytes of other passes
-/// and of DMA.
-fn utilisation(record: &Record) -> String {
-    let cycles = record.cycles();
-    let chips = record.amount.slices.chips().max(1) as u64;
-    match (&record.timing, record.amount.products) {
-        (Timing::TensorUnit(_), Some(products)) => {
-            let lanes = (crate::spec::MAC_BYTES * 8 / products.element.bits()) as u64;
-            let possible = cycles.saturating_mul(chips * (CLUSTERS * SLICES * TRF_BANK_ROWS) as u64 * lanes);
-            format!("{} of MACs", percent(products.count, possible))
-        }
-        (Timing::TensorUnit(_), None) => {
-            let width = crate::spec::FLIT_BYTES as u64;
-            let possible = cycles.saturating_mul(chips * (CLUSTERS * SLICES) as u64 * width);
-            format!("{} of fetch", percent(record.amount.read_bytes, possible))
-        }
-        (Timing::Dma(_), _) => {
-            let width = (DMA_ENGINES * crate::spec::DMA_REQUEST_BYTES) as u64;
-            format!("{} of DMA", percent(record.amount.written_bytes, cycles.saturating_mul(chips * width)))
-        }
-        (Timing::Host(_), _) => {
-            let bytes = record.amount.read_bytes + record.amount.written_bytes;
-            format!("{} of PCIe", percent(bytes, cycles.saturating_mul(crate::spec::PCIE_BYTES_PER_CYCLE)))
-        }
-        (Timing::Bitmap(_), _) => "-".to_string(),
+/// Headline, faults, warnings and hints, within [`WIDTH`] columns.
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_short(f, TOLD)?;
+        write!(f, "all tables: VISA_REPORT=full, or `report.full()`")
     }
 }
 
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            profile,
-            channels,
-            chip_kind,
-            chips,
-            records,
-            repeats: _,
-            kernels,
-            totals,
-            warnings,
-            faults,
-        } = self;
-        let plural = if *chips == 1 { "" } else { "s" };
-        let joined = if *channels == Channels::Dual { ", dual channel" } else { "" };
-        writeln!(f, "time on {chips} {chip_kind} chip{plural}, profile {profile}{joined}, cycles of 1 GHz")?;
-        for fault in faults {
-            writeln!(f, "{fault}")?;
+/// Faults and warnings that the short report has, of each.
+const TOLD: usize = 3;
+
+impl Report {
+    /// With so many faults and warnings.
+    fn write_short(&self, f: &mut fmt::Formatter<'_>, most: usize) -> fmt::Result {
+        let headline = self.headline();
+        write!(f, "{headline}")?;
+        let faults = self.faults.iter().take(most).map(Fault::to_string);
+        let warnings = self.warnings.iter().take(most).map(Warning::to_string);
+        for text in faults.chain(warnings) {
+            text.lines().try_for_each(|line| headline::write_wrapped(f, line))?;
         }
-        for warning in warnings {
-            writeln!(f, "{warning}")?;
-        }
-        let sums: Vec<_> = records.iter().filter(|record| record.sums_in_sub_context()).collect();
-        let what = match sums[..] {
-            [] => None,
-            [only] => Some(format!("#{} sums", only.number)),
-            [first, .., last] => {
-                Some(format!("{} operations, from #{} to #{}, sum", sums.len(), first.number, last.number))
-            }
-        };
-        if let Some(what) = what {
-            writeln!(
-                f,
-                "note: {what} in the sub context, which has the compute engines only while the main context is idle"
-            )?;
-        }
-        for kernel in kernels {
-            let own: Vec<&Record> = self.records_of(kernel).collect();
-            match kernel.call.number {
-                0 => writeln!(f, "\noutside of kernels: {} cycles", kernel.makespan())?,
-                _ => writeln!(f, "\nkernel {}: {} cycles", kernel.call.name, kernel.makespan())?,
-            }
-            if own.is_empty() {
-                writeln!(f, "its {} operations repeat others, or are in the totals only", kernel.operations)?;
-                continue;
-            }
-            self.write_commands(f, &own, kernel.start)?;
-            let more = kernel.operations.saturating_sub(own.len() as u64);
-            if more > 0 {
-                writeln!(f, "and {more} operations that repeat others, or are in the totals only")?;
-            }
-            self.write_stages(f, &own)?;
-            writeln!(f, "\nwhat the engines are told")?;
-            for record in &own {
-                writeln!(f, "  #{} {}", record.number, record.configuration)?;
-            }
-            let path = self.critical_path(kernel);
-            writeln!(f, "\ncritical path")?;
-            match path.first().map(|first| first.wait.filter(|wait| self.record(wait.on()).is_none())) {
-                None => writeln!(f, "  it ends with an operation that repeats others")?,
-                Some(Some(wait)) => writeln!(f, "  … behind #{}, which repeats others", wait.on())?,
-                Some(None) => {}
-            }
-            for record in path {
-                writeln!(
-                    f,
-                    "  #{} {} {}, {} cycles",
-                    record.number,
-                    record.operation,
-                    place(record.location),
-                    record.cycles()
-                )?;
+        for (all, what) in [(self.faults.len(), "faults"), (self.warnings.len(), "warnings")] {
+            if all > most {
+                writeln!(f, "and {} more {what}", all - most)?;
             }
         }
-        let host: Vec<&Record> =
-            records.iter().filter(|record| record.context == ContextKind::PcieDma).collect();
-        if !host.is_empty() {
-            writeln!(f, "\ntransfers of the host, no part of a kernel")?;
-            self.write_commands(f, &host, 0)?;
-        }
-        self.write_repeats(f)?;
-        self.write_totals(f)?;
-        let idle = self.idle_hardware();
-        if !idle.is_empty() {
-            writeln!(f, "\nidle hardware")?;
-            idle.iter().try_for_each(|line| writeln!(f, "  {line}"))?;
-        }
-        if totals.left_out > 0 {
-            writeln!(f, "\n{} operations are in the totals only", totals.left_out)?;
-        }
-        self.write_costs(f)
+        headline::write_hints(f, &self.hints(), headline.cycles)
     }
 }

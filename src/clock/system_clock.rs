@@ -5,18 +5,20 @@ use super::cost::{Channels, Cost, Profile};
 use super::dma_timing::{DmaClock, dma_timing, indexed_timing, shuffle_timing};
 use super::hazards::{Access, OperationNumber};
 use super::ledger::{KernelCall, Ledger};
-use super::record::{Amount, Given, Observer, Products, Timing, UsedSlices, VectorUse};
+use super::record::{
+    Amount, ContractionUse, Given, Observer, PassUse, Products, Timing, UsedSlices, VectorUse,
+};
 use super::schedule::{Resource, Resources, Schedule, Work};
 use super::tensor_unit::{fetch_access_bytes, tensor_unit_time};
 use super::unit_copy;
 use crate::command::moves::Side;
 use crate::command::{
-    Command, Contraction, Dma, Footprint, HostTransfer, IndexedDma, Memory, Operation, Region, Sink, Switch,
-    TensorUnit, UnitCopy,
+    AccumulationKind, Command, Contraction, Dma, Footprint, HostTransfer, IndexedDma, Memory, Operation,
+    Region, Sink, Switch, TensorUnit, UnitCopy,
 };
 use crate::command::{ContextKind, MemoryKind};
 use crate::mapping::guard::rows::{LiveRows, Liveness, depends_on, split_units};
-use crate::spec::{CLUSTERS, MAC_BYTES, SLICES, SWITCH_BITMAP_CYCLES};
+use crate::spec::{CLUSTERS, FLIT_BYTES, SLICES, SWITCH_BITMAP_CYCLES};
 use core::panic::Location;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -42,7 +44,7 @@ pub struct Clock {
     backlog: VecDeque<(KernelCall, Order)>,
     kernel: KernelCall,
     schedule: Schedule,
-    given: VecDeque<(OperationNumber, Option<Given>)>,
+    given: VecDeque<(OperationNumber, Option<(Given, Resources)>)>,
     slices: VecDeque<((Footprint, [usize; 3]), Arc<UsedSlices>)>,
     dma: DmaClock,
     ledger: Ledger,
@@ -185,7 +187,7 @@ impl Clock {
         let (context, cycles) = (given.context, given.timing.cycles().max(load.cycles()));
         let work = Work { context, resources, accesses, cycles, load: Arc::new(load) };
         let number = self.schedule.add(work);
-        self.given.push_back((number, Some(given)));
+        self.given.push_back((number, Some((given, resources))));
     }
 
     /// The bitmap of a custom switch is written to the routers before its pass: by the DMA engines, through the sub
@@ -225,13 +227,13 @@ impl Clock {
         let Some(scheduled) = self.schedule.advance() else { return false };
         let first = self.given.front().expect("it was given").0;
         let slot = &mut self.given[(scheduled.number - first) as usize];
-        let own = slot.1.take().expect("it ends once");
+        let (own, resources) = slot.1.take().expect("it ends once");
         for (beside, meeting) in &scheduled.met {
             let running = beside.checked_sub(first).and_then(|k| self.given.get(k as usize)?.1.as_ref());
-            let place = running.map(|given| given.location).or_else(|| self.ledger.location(*beside));
+            let place = running.map(|(given, _)| given.location).or_else(|| self.ledger.location(*beside));
             self.ledger.met((scheduled.number, own.operation, own.location), (*beside, place), meeting);
         }
-        let record = own.at(scheduled);
+        let record = own.at(resources, scheduled);
         while self.given.front().is_some_and(|(_, given)| given.is_none()) {
             self.given.pop_front();
         }
@@ -302,6 +304,10 @@ impl Clock {
             written_bytes: written / 8 * receivers,
             products: unit.contraction.as_ref().map(|contraction| products(contraction, receivers)),
             vector: unit.vector.as_ref().map(|vector| VectorUse::new(vector, unit.shapes().contracted)),
+            pass: Some(PassUse {
+                access_bytes: fetch_access_bytes(unit, self.channels),
+                contraction: unit.contraction.as_ref().map(contraction_use),
+            }),
             slices,
         };
         let is_short = unit.sub_context && unit.is_sto_trf();
@@ -471,9 +477,21 @@ fn bits(elements: usize, region: &Region) -> u64 {
 
 fn products(contraction: &Contraction, slices: u64) -> Products {
     let element = contraction.trf.element;
-    let lanes = MAC_BYTES * 8 / element.bits();
+    // The zeros that fill a packet of one flit are no factors.
+    let lanes = contraction.collect_flits * FLIT_BYTES * 8 / element.bits();
     let count = (contraction.steps * contraction.trf.rows * lanes) as u64 * slices;
     Products { count, rows: contraction.trf.rows, element }
+}
+
+fn contraction_use(contraction: &Contraction) -> ContractionUse {
+    ContractionUse {
+        flits: contraction.collect_flits,
+        steps: contraction.steps as u64,
+        uses: contraction.tile as u64,
+        slots: contraction.slot_count as u64,
+        row_elements: contraction.trf.row_elements as u64,
+        interleaved: contraction.kind == AccumulationKind::Interleaved,
+    }
 }
 
 /// The slices that get packets in which the end of the stream can hold an element.

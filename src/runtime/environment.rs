@@ -13,7 +13,7 @@
 //! | `VISA_CHANNELS` | [`SimOptions::channels`] | `single`, `dual` |
 //! | `VISA_COMPUTE` | [`SimOptions::compute`] | `values`, `shapes_only` |
 //! | `VISA_PATH` | [`SimOptions::path`]: which instructions of the host compute, with the same results | `avx512`, `avx2vnni`, `avx2`, `neondot`, `neon`, `portable`, of which a machine has some, or `fastest` |
-//! | `VISA_REPORT` | whether a context prints its [report](crate::clock::Report) when it ends, to the standard error stream | `0`, `1` |
+//! | `VISA_REPORT` | whether a context prints its [report](crate::clock::Report) when it ends, to the standard error stream | `0`, `1`: headline and hints, `full`: all tables |
 //! | `VISA_MAP` | the same for its [memory map](crate::clock::MemoryMap) | `0`, `1` |
 //! | `VISA_TRACE` | the file that a [trace](crate::clock::trace) is written to: `trace.json`, and `trace.2.json` for the second context of a process | a path |
 //!
@@ -26,7 +26,7 @@
 //! VISA_REPORT=1 VISA_MAP=1 VISA_TRACE=trace.json cargo run --example 04_timeline
 //! ```
 
-use super::output::{Output, say};
+use super::output::{Output, Told, say};
 use crate::chip::{
     Addresses, Check, CheckOptions, Compute, ComputePath, ExecutionOrder, FreshMemory, PaddingRule,
     SimOptions,
@@ -69,7 +69,7 @@ const VARIABLES: &[Variable] = &[
     Variable { name: "VISA_CHANNELS", allowed: || either(&CHANNELS), set: set_channels },
     Variable { name: "VISA_COMPUTE", allowed: || either(&COMPUTES), set: set_compute },
     Variable { name: "VISA_PATH", allowed: allowed_paths, set: set_path },
-    Variable { name: "VISA_REPORT", allowed: || either(&SWITCH), set: set_report },
+    Variable { name: "VISA_REPORT", allowed: || either(&REPORTS), set: set_report },
     Variable { name: "VISA_MAP", allowed: || either(&SWITCH), set: set_map },
     Variable { name: "VISA_TRACE", allowed: || "the path of a file".to_string(), set: set_trace },
 ];
@@ -239,6 +239,7 @@ const PADDING: Words<PaddingRule, 2> =
 const PROFILES: Words<Profile, 2> = [("book", Profile::Book), ("detailed", Profile::Detailed)];
 const CHANNELS: Words<Channels, 2> = [("single", Channels::Single), ("dual", Channels::Dual)];
 const COMPUTES: Words<Compute, 2> = [("values", Compute::Values), ("shapes_only", Compute::ShapesOnly)];
+const REPORTS: Words<Told, 3> = [("0", Told::Nothing), ("1", Told::Short), ("full", Told::Full)];
 const SWITCH: Words<bool, 2> = [("0", false), ("1", true)];
 
 fn either<T>(words: &[(&str, T)]) -> String {
@@ -290,7 +291,7 @@ fn set_compute(settings: &mut Settings, value: &str) -> Result<(), String> {
 }
 
 fn set_report(settings: &mut Settings, value: &str) -> Result<(), String> {
-    settings.output.report = chosen(&SWITCH, value, "neither on nor off")?;
+    settings.output.report = chosen(&REPORTS, value, "neither on nor off")?;
     Ok(())
 }
 
@@ -340,7 +341,8 @@ mod tests {
             ("VISA_CHIPS", "8", with(|all| all.options.chips = Some(8))),
             ("VISA_CHIPS", "any", with(|_| {})),
             ("VISA_REPORT", "0", with(|_| {})),
-            ("VISA_REPORT", "1", with(|all| all.output.report = true)),
+            ("VISA_REPORT", "1", with(|all| all.output.report = Told::Short)),
+            ("VISA_REPORT", "full", with(|all| all.output.report = Told::Full)),
             ("VISA_MAP", "0", with(|_| {})),
             ("VISA_MAP", "1", with(|all| all.output.map = true)),
             ("VISA_TRACE", "a/b.json", with(|all| all.output.trace = Some(PathBuf::from("a/b.json")))),
@@ -369,7 +371,7 @@ mod tests {
             ),
             ("VISA_CHIPS", "0", "no system has `0` chips; help: set it to a number from 1 to 8, or `any`"),
             ("VISA_CHIPS", "9", "no system has `9` chips; help: set it to a number from 1 to 8, or `any`"),
-            ("VISA_REPORT", "2", "`2` is neither on nor off; help: set it to `0` or `1`"),
+            ("VISA_REPORT", "2", "`2` is neither on nor off; help: set it to `0`, `1` or `full`"),
             ("VISA_MAP", "yes", "`yes` is neither on nor off; help: set it to `0` or `1`"),
         ] {
             assert_eq!(all(name, value), Err(format!("{name}={value}: {rest}, or unset it")));

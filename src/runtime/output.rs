@@ -12,11 +12,23 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Systems that write a trace, of this process.
 static TRACED: AtomicUsize = AtomicUsize::new(0);
 
+/// How much of a report is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Told {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Headline and hints.
+    Short,
+    /// All tables.
+    Full,
+}
+
 /// What is told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Output {
-    /// The report is printed.
-    pub(super) report: bool,
+    /// How much of the report is printed.
+    pub(super) report: Told,
     /// The memory map is printed.
     pub(super) map: bool,
     /// A trace is written to this file.
@@ -25,8 +37,10 @@ pub(super) struct Output {
 
 /// Prints what is asked for of a system that ends.
 pub(super) fn tell(system: &mut System, output: &Output, allocations: [Allocations<'_>; 3]) {
-    if output.report {
-        say(&system.report());
+    match output.report {
+        Told::Nothing => {}
+        Told::Short => say(&system.report()),
+        Told::Full => say(&system.report().full()),
     }
     if output.map {
         say(&system.memory_map_with(allocations));

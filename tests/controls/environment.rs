@@ -71,6 +71,9 @@ fn addresses_and_outputs() {
     assert!(passed && !text.contains("memory map: "), "{text}");
     let (text, passed) = run("VISA_REPORT", "1");
     assert!(passed && text.contains("to_dm") && !text.contains("memory map: "), "{text}");
+    assert!(text.contains("VISA_REPORT=full") && !text.contains("critical path"), "{text}");
+    let (text, passed) = run("VISA_REPORT", "full");
+    assert!(passed && text.contains("critical path"), "{text}");
     let name = format!("visa-trace-{}.json", std::process::id());
     let path = std::env::temp_dir().join(name);
     let (text, passed) = run("VISA_TRACE", &path.to_string_lossy());
@@ -90,7 +93,7 @@ fn addresses_and_outputs() {
             "all",
             "`all` is nothing that can be computed; help: set it to `values` or `shapes_only`",
         ),
-        ("VISA_REPORT", "2", "`2` is neither on nor off; help: set it to `0` or `1`"),
+        ("VISA_REPORT", "2", "`2` is neither on nor off; help: set it to `0`, `1` or `full`"),
         ("VISA_MAP", "on", "`on` is neither on nor off; help: set it to `0` or `1`"),
         ("VISA_TRACE", "/nowhere/t.json", "help: name a file that can be written"),
     ] {

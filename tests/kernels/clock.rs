@@ -91,7 +91,7 @@ fn a_report_tells_what_waited_for_what() {
 
     let idle = report.idle_hardware().join("\n");
     assert!(idle.contains("chip 0: cluster 1 of 2 never used"), "{idle}");
-    let text = report.to_string();
+    let text = report.full().to_string();
     for part in
         ["kernel product: ", "clock.rs:", "read after write of TRF byte 0", "critical path", "D fetch: "]
     {
@@ -221,7 +221,7 @@ fn both_channels_carry_a_pass() {
         });
         let report = ctx.report();
         let [main, sub] = [2, 3].map(|number| report.record(number).expect("it ran").clone());
-        (result, main, sub, report.to_string())
+        (result, main, sub, report.full().to_string())
     };
     for profile in [Profile::Book, Profile::Detailed] {
         let (values, main, sub, text) = run(profile, Channels::Single);
@@ -298,7 +298,7 @@ fn contractions_of_the_sub_context_exclude_the_main_context() {
             }
             let note =
                 format!("note: #{} sums in the sub context, which has the compute engines only", sum.number);
-            assert_eq!(report.to_string().contains(&note), sub, "{profile}");
+            assert_eq!(report.full().to_string().contains(&note), sub, "{profile}");
         }
         assert_eq!(results[0], results[1], "{profile}");
         // However often: one note.
@@ -316,7 +316,7 @@ fn contractions_of_the_sub_context_exclude_the_main_context() {
             .map(|record| record.number)
             .collect();
         let [first, _, last] = sums[..] else { panic!("three sums, not {sums:?}") };
-        let text = report.to_string();
+        let text = report.full().to_string();
         let note = format!("note: 3 operations, from #{first} to #{last}, sum in the sub context, which has");
         assert!(text.contains(&note) && text.matches("in the sub context, which has").count() == 1, "{text}");
     }

@@ -360,7 +360,7 @@ fn chips_exchange_at_the_rate_of_their_links() {
         let in_hbm = ran(&report, "hbm_chip_shuffle");
         assert_eq!(in_hbm.context, ContextKind::PcieDma);
         assert!(in_hbm.timing.cycles() >= 2685, "{}", in_hbm.timing.cycles());
-        let text = report.to_string();
+        let text = report.full().to_string();
         assert!(text.contains("dm_chip_shuffle") && text.contains("hbm_chip_shuffle"), "{text}");
     }
 }

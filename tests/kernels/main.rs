@@ -8,6 +8,7 @@ mod clock;
 mod copies;
 mod dma_over_source;
 mod gemm;
+mod hints;
 mod host;
 mod limits;
 mod margins;

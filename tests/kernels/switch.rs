@@ -164,7 +164,7 @@ mod bitmaps {
             assert!(bitmaps[0].start >= moves[1].end, "{profile}: the DMA engines are busy until then");
             assert!(pass.start >= bitmaps[0].end && moves[2].start >= bitmaps[0].end, "{profile}");
             assert!(moves[2].start < pass.end, "{profile}: they are free again while the pass runs");
-            let text = report.to_string();
+            let text = report.full().to_string();
             assert!(
                 text.contains("switch CustomBroadcast, ring 256, snoop[s'] = s' / 16 + s' % 16 * 16"),
                 "{text}"

@@ -38,7 +38,7 @@ fn assert_used(report: &Report, operation: &str, way: usize, lanes: usize, units
     assert_eq!(own, Some(&VectorUse { way, lanes, units: units.to_vec() }));
     let names: Vec<&str> = units.iter().map(|unit| unit.name()).collect();
     let row = format!("| {way}   | {lanes} of {way}     | {} of 19   | {} ", units.len(), names.join(", "));
-    let text = report.to_string();
+    let text = report.full().to_string();
     assert!(text.contains("lanes and units (ALUs) of the Vector Engine"), "{text}");
     assert!(text.contains(&row), "{row}\n{text}");
 }

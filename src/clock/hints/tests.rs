@@ -1,0 +1,51 @@
+//! Runs of programs again, and transfers in other runs.
+
+use super::super::cost::Profile;
+use super::super::dma::Engine;
+use super::super::dma_timing::DmaClock;
+use super::transfer::Spread;
+
+fn spread(to_hbm: bool) -> Spread {
+    let engines = (0..4).map(|pe| Engine { chip: 0, cluster: 0, pe }).collect();
+    Spread { to_hbm, engines, slices: 64, bytes: 4096, copies: 1, request: 64, bases: (1 << 30, 8192) }
+}
+
+/// Longer runs are never slower, up to units of HBM; a write of whole units takes as long as a read.
+#[test]
+fn longer_runs_are_faster() {
+    for profile in [Profile::Book, Profile::Detailed] {
+        let mut clock = DmaClock::new(profile);
+        let mut cycles = |own: &Spread, run| own.cycles(run, &mut clock).expect("it has an even form");
+        let [read, write] = [false, true].map(spread);
+        let reads = [64, 128, 256].map(|run| cycles(&read, run));
+        let writes = [64, 128, 256].map(|run| cycles(&write, run));
+        assert!(
+            reads.is_sorted_by(|a, b| a > b) && writes.is_sorted_by(|a, b| a >= b),
+            "{reads:?} {writes:?}"
+        );
+        assert_eq!(reads[2], writes[2], "{profile}");
+        assert!(writes[0] > 20 * writes[2], "parts of units are read, changed and written");
+    }
+}
+
+#[test]
+fn what_has_no_even_form_is_not_timed() {
+    let mut clock = DmaClock::new(Profile::Detailed);
+    let own = spread(false);
+    assert_eq!(own.cycles(0, &mut clock), None);
+    // 3 of 64 slices with bytes of their own: no loop of slices repeats them.
+    assert_eq!(Spread { copies: 256 / 3, ..own.clone() }.cycles(256, &mut clock), None);
+    let end = crate::spec::HBM_BYTES - 4096;
+    assert_eq!(Spread { bases: (end, 0), ..own.clone() }.cycles(256, &mut clock), None);
+    // All slices share the same bytes, or those of an engine do.
+    for copies in [256, 64, 4] {
+        let shared = Spread { copies, ..own.clone() };
+        assert!(shared.cycles(256, &mut clock).is_some(), "{copies}");
+        assert_eq!((shared.in_both_clusters(), shared.in_fewer_slices(8192)), (None, None));
+    }
+    let both = own.in_both_clusters().expect("it is in the first one");
+    assert_eq!((both.engines.len(), both.bytes, both.in_both_clusters()), (8, 2048, None));
+    let fewer = own.in_fewer_slices(8192).expect("half of the slices");
+    assert_eq!((fewer.slices, fewer.bytes), (32, 8192));
+    assert_eq!(own.in_fewer_slices(4096 * 3), None);
+}

@@ -1,0 +1,149 @@
+//! Transfers between HBM and DM in other runs, or by other engines.
+//!
+//! ```text
+//!   as it is    HBM  │ slice 0 │ slice 1 │ slice 2 │ …     64 bytes each
+//!   as timed    HBM  │              slice 0              │              slice 1              │ …     256 bytes each
+//! ```
+//!
+//! The same bytes in the same slices by the same engines: neighbours in HBM are in the same slice for 256 bytes, then in the
+//! next one, and all slices have one such piece before the first one has its second.
+
+use super::super::dma::{
+    DmaOperation, DmaTime, Engine, EngineQueue, Medium, PairedEntry, PairedSequencer, Side,
+};
+use super::super::dma_timing::DmaClock;
+use super::super::record::{Record, Timing};
+use crate::command::MemoryKind;
+use crate::spec::{
+    CLUSTERS, CORE_CYCLE_TICKS, DMA_DMN_STRIDE, DMA_SLICE_STRIDE, DMN_SLICES, HBM_BYTES, HBM_UNIT_BYTES,
+    PE_SLICES, SLICES,
+};
+
+const UNIT: u64 = HBM_UNIT_BYTES as u64;
+
+/// A transfer between HBM and DM whose bytes are spread evenly over slices.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Spread {
+    /// Whether HBM is written.
+    pub to_hbm: bool,
+    /// Engines, and the slices of each: as many of each.
+    pub engines: Vec<Engine>,
+    /// Slices of an engine.
+    pub slices: u64,
+    /// Bytes of a slice.
+    pub bytes: u64,
+    /// How many slices get the same bytes.
+    pub copies: u64,
+    /// Bytes of a request, on average.
+    pub request: u64,
+    /// The first byte in HBM and in DM.
+    pub bases: (u64, u64),
+}
+
+impl Spread {
+    /// Of a move that has run. `None`: it has other sides, or engines and slices differ in what they do.
+    pub fn of(record: &Record) -> Option<(Self, &DmaTime)> {
+        let Timing::Dma(timing) = &record.timing else { return None };
+        let time = timing.time.as_ref()?;
+        let to_hbm = match (record.operation, record.memories) {
+            ("to_dm", (Some(MemoryKind::Hbm), Some(MemoryKind::Dm))) => false,
+            ("to_hbm", (Some(MemoryKind::Dm), Some(MemoryKind::Hbm))) => true,
+            _ => return None,
+        };
+        let [source, destination] = &record.accesses[..] else { return None };
+        let (hbm, dm) = if to_hbm { (destination, source) } else { (source, destination) };
+        let engines: Vec<Engine> = time.engines.iter().map(|own| own.engine).collect();
+        let slices_of = |engine: &Engine| {
+            let first = (engine.chip * CLUSTERS + engine.cluster) * SLICES + engine.pe * PE_SLICES;
+            record.amount.slices.among(first..first + PE_SLICES) as u64
+        };
+        let (slices, all) = (slices_of(engines.first()?), time.bytes());
+        let of_engine = time.engines[0].bytes;
+        // Another chip: PCIe has its own rules.
+        if time.pcie_ticks > 0 {
+            return None;
+        }
+        let even = time.engines.iter().all(|own| own.bytes == of_engine)
+            && engines.iter().all(|own| slices_of(own) == slices);
+        if !even || slices == 0 || !of_engine.is_multiple_of(slices) || of_engine == 0 {
+            return None;
+        }
+        // A tile reaches over bytes of others: it has at least so many of its own.
+        let distinct = hbm.bytes.end.saturating_sub(hbm.bytes.start).min(all);
+        let copies = all.checked_div(distinct)?;
+        if !all.is_multiple_of(distinct) || !(slices * engines.len() as u64).is_multiple_of(copies) {
+            return None;
+        }
+        let bases = (hbm.bytes.start, dm.bytes.start);
+        let (bytes, request) = (of_engine / slices, all / time.requests().max(1));
+        Some((Self { to_hbm, engines, slices, bytes, copies, request, bases }, time))
+    }
+
+    /// Cycles if every run has so many bytes, at multiples of 256 in HBM.
+    pub fn cycles(&self, run: u64, clock: &mut DmaClock) -> Option<u64> {
+        if run == 0 {
+            return None;
+        }
+        let Self { slices, copies, bases, .. } = *self;
+        let rows = self.bytes.div_ceil(run);
+        let distinct = slices * self.engines.len() as u64 / copies;
+        // Whole engines share the same bytes, or slices of one engine do.
+        let inside = slices.min(distinct);
+        if !slices.is_multiple_of(inside) || !distinct.is_multiple_of(inside) {
+            return None;
+        }
+        let hbm = bases.0 / UNIT * UNIT;
+        if rows.checked_mul(distinct * run)?.checked_add(hbm)? > HBM_BYTES {
+            return None;
+        }
+        let queue = |(k, engine): (usize, &Engine)| {
+            let first = k as u64 * slices % distinct;
+            let mut loops =
+                vec![(rows, distinct * run, run), (slices / inside, 0, inside * DMA_SLICE_STRIDE)];
+            let networks = inside / DMN_SLICES as u64;
+            if networks > 1 && inside.is_multiple_of(DMN_SLICES as u64) {
+                loops.push((DMN_SLICES as u64, run, DMA_SLICE_STRIDE));
+                loops.push((networks, DMN_SLICES as u64 * run, DMA_DMN_STRIDE));
+            } else {
+                loops.push((inside, run, DMA_SLICE_STRIDE));
+            }
+            let medium = Medium::Dm { chip: engine.chip, cluster: engine.cluster };
+            let slice = (engine.pe * PE_SLICES) as u64;
+            let sides = [
+                (Medium::Hbm { chip: engine.chip }, hbm + first * run),
+                (medium, slice * DMA_SLICE_STRIDE + bases.1),
+            ];
+            let [from, to] = if self.to_hbm { [sides[1], sides[0]] } else { sides };
+            let mut command = PairedSequencer::new(from, to, run as usize);
+            let entry = |(limit, hbm, dm): (u64, u64, u64)| {
+                let [source_stride, destination_stride] = if self.to_hbm { [dm, hbm] } else { [hbm, dm] };
+                PairedEntry { limit: limit as usize, source_stride, destination_stride }
+            };
+            command.entries = loops.into_iter().map(entry).filter(|entry| entry.limit > 1).collect();
+            debug_assert!(command.extent(Side::Source) > 0);
+            EngineQueue { engine: *engine, commands: vec![command], lists: Vec::new() }
+        };
+        let operation = DmaOperation::of(self.engines.iter().enumerate().map(queue).collect());
+        Some(clock.time(&operation).ticks.div_ceil(CORE_CYCLE_TICKS))
+    }
+
+    /// The same in a part of the slices, each of which has more bytes.
+    pub fn in_fewer_slices(&self, bytes: u64) -> Option<Self> {
+        let fewer = bytes / self.bytes;
+        if self.copies > 1 || !bytes.is_multiple_of(self.bytes) || !self.slices.is_multiple_of(fewer) {
+            return None;
+        }
+        Some(Self { slices: self.slices / fewer, bytes, ..self.clone() })
+    }
+
+    /// The same in both clusters: half of the bytes in each slice.
+    pub fn in_both_clusters(&self) -> Option<Self> {
+        if self.copies > 1 || !self.bytes.is_multiple_of(2) || self.engines.iter().any(|own| own.cluster > 0)
+        {
+            return None;
+        }
+        let other = self.engines.iter().map(|own| Engine { cluster: 1, ..*own });
+        let engines = self.engines.iter().copied().chain(other).collect();
+        Some(Self { engines, bytes: self.bytes / 2, ..self.clone() })
+    }
+}

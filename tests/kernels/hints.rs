@@ -1,0 +1,332 @@
+//! Hints: each kind has a program that gets it and a neighbour, edited as the hint says, that does not.
+
+use crate::block_on;
+use furiosa_visa_std::chip::Compute;
+use furiosa_visa_std::clock::{Hint, HintKind, Report};
+use furiosa_visa_std::prelude::*;
+
+/// The report of a program, of which the time alone is computed.
+fn report(program: impl FnOnce(&mut Context)) -> Report {
+    let mut ctx = Context::with(SimOptions { compute: Compute::ShapesOnly, ..SimOptions::default() });
+    program(&mut ctx);
+    let report = ctx.report();
+    for line in report.to_string().lines() {
+        assert!(line.chars().count() <= 100, "{line}\n{report}");
+    }
+    let headline = report.headline();
+    assert!(headline.to_string().lines().count() <= 12, "{headline}");
+    assert_eq!(headline.cycles, report.kernels.iter().map(|kernel| kernel.makespan()).sum::<u64>());
+    // Operations and those that repeat them are what the contexts did.
+    let json: serde_json::Value = serde_json::from_str(&report.to_json()).expect("it is JSON");
+    let sum = |all: &str, key: &str| -> u64 {
+        let all = json[all].as_array().expect("a list").iter();
+        all.map(|own| own[key].as_u64().expect("a number")).sum()
+    };
+    let busy: u64 = report.totals.busy.iter().sum();
+    assert_eq!(sum("operations", "end") - sum("operations", "start") + sum("repeats", "cycles"), busy);
+    assert_eq!(json["hints"].as_array().map(Vec::len), Some(report.hints().len()));
+    assert_eq!(json["headline"]["cycles"].as_u64(), Some(headline.cycles));
+    for pair in report.hints().windows(2) {
+        assert!(pair[0].saving >= pair[1].saving, "{report}");
+    }
+    report
+}
+
+fn hint(report: &Report, kind: HintKind) -> Option<Hint> {
+    report.hints().into_iter().find(|hint| hint.kind == kind)
+}
+
+/// The program gets the hint, its neighbour does not, and what it saves is what was promised: within so many percent of the
+/// difference.
+#[track_caller]
+fn promised(kind: HintKind, before: &Report, after: &Report, percent: u64) {
+    let own = hint(before, kind).unwrap_or_else(|| panic!("no {} in\n{before}", kind.name()));
+    assert_eq!(hint(after, kind), None, "{after}");
+    let saved = before.headline().cycles.saturating_sub(after.headline().cycles);
+    let wrong = own.saving.abs_diff(saved) * 100;
+    assert!(wrong <= saved * percent, "promised {}, saved {saved}\n{before}\n{after}", own.saving);
+}
+
+/// A product of `512 x 512 x 512`, each slice with rows of `M` and columns of `N`.
+macro_rules! cubed {
+    ($name:ident, $rows:tt, $columns:tt, $groups:tt) => {
+        mod $name {
+            use super::*;
+            axes![M = 512, N = 512, K = 512];
+            type X = HbmTensor<i8, m![1], m![M, K]>;
+            type W = HbmTensor<i8, m![1], m![N, K]>;
+            type Y = HbmTensor<i32, m![1], m![M, N]>;
+            type Slice = m![M / $rows, N / $columns];
+            type Rows = m![M % $rows];
+            type Groups = m![N / 8 % $groups];
+
+            #[device(chip = 1)]
+            fn product(ctx: &mut Context, x: &X, w: &W) -> Y {
+                let x = x.to_dm::<m![1 # 2], Slice, m![{ Rows }, K]>(&mut ctx.tdma, AUTO);
+                let w = w.to_dm::<m![1 # 2], Slice, m![N % $columns, K]>(&mut ctx.tdma, AUTO);
+                let weights = (ctx.sub.begin(w.view()).fetch::<i8, m![N % 8, { Groups }], m![K]>())
+                    .collect::<m![N % 8, { Groups }, K / 32], m![K % 32]>()
+                    .to_trf::<m![N % 8], m![{ Groups }, K]>(TrfAddress::Full);
+                let y = (ctx.main.begin(x.view()).fetch::<i8, Rows, m![K]>())
+                    .collect::<m![{ Rows }, K / 32], m![K % 32]>()
+                    .align::<m![{ Rows }, K / 64, { Groups }], m![K % 64], _, _>(&weights)
+                    .contract::<m![1]>()
+                    .accumulate::<m![{ Rows }, { Groups }], m![N % 8]>(AccumulationKind::Interleaved)
+                    .commit::<m![{ Rows }, N % $columns]>(AUTO);
+                y.to_hbm(&mut ctx.tdma, AUTO)
+            }
+
+            pub fn run() -> Report {
+                report(|ctx| {
+                    let (x, w) = (HostTensor::<i8, m![M, K]>::zero(), HostTensor::<i8, m![N, K]>::zero());
+                    let x: X = block_on(x.to_hbm(&mut ctx.pdma, AUTO));
+                    let w: W = block_on(w.to_hbm(&mut ctx.pdma, AUTO));
+                    let _y = block_on(launch(product, (ctx, &x, &w)));
+                })
+            }
+        }
+    };
+}
+
+cubed!(runs_of_64, 64, 16, 2);
+cubed!(runs_of_256, 16, 64, 8);
+
+/// A product whose result goes to HBM in runs of 64 bytes.
+#[test]
+fn short_runs_of_a_product_come_first() {
+    let (before, after) = (runs_of_64::run(), runs_of_256::run());
+    let first = &before.hints()[0];
+    assert_eq!((first.kind, first.operation), (HintKind::ShortRuns, "to_hbm"), "{before}");
+    assert!(first.cause.starts_with("runs of 64 bytes: 16384 requests"), "{}", first.cause);
+    promised(HintKind::ShortRuns, &before, &after, 10);
+}
+
+axes![R = 16384, N = 16];
+type X = HbmTensor<f32, m![1], m![R, N]>;
+
+/// `max(x, 0)`: see the guide. The result goes to an address of HBM.
+fn limited<Cluster: M, Slice: M, Rows: M>(ctx: &mut Context, x: &X, to: u64) -> X {
+    let x = x.to_dm::<Cluster, Slice, m![{ Rows }, N]>(&mut ctx.tdma, 0);
+    let y = (ctx.main.begin(x.view()).fetch::<f32, m![{ Rows }, N / 8], m![N % 8]>())
+        .collect::<m![{ Rows }, N / 8], m![N % 8]>()
+        .vector_init()
+        .vector_intra_slice_branch(BranchMode::Unconditional)
+        .vector_clip(ClipBinaryOpF32::Max, 0.0)
+        .vector_final()
+        .commit::<m![{ Rows }, N]>(8192);
+    y.to_hbm(&mut ctx.tdma, to)
+}
+
+fn of_rows(kernel: impl FnOnce(&mut Context, &X)) -> Report {
+    report(|ctx| {
+        let x = HostTensor::<f32, m![R, N]>::zero();
+        let x: X = block_on(x.to_hbm(&mut ctx.pdma, 0));
+        kernel(ctx, &x);
+    })
+}
+
+fn by_64_bytes() -> Report {
+    of_rows(|ctx, x| drop(limited::<m![1 # 2], m![R % 256], m![R / 256]>(ctx, x, 1 << 30)))
+}
+
+fn by_256_bytes(to: u64) -> Report {
+    of_rows(move |ctx, x| {
+        drop(limited::<m![1 # 2], m![R / 4 % 256], m![R / 1024, R % 4]>(ctx, x, to));
+    })
+}
+
+fn in_both_clusters() -> Report {
+    of_rows(|ctx, x| {
+        drop(limited::<m![R / 8192], m![R / 4 % 256], m![R / 1024 % 8, R % 4]>(ctx, x, 1 << 30));
+    })
+}
+
+/// Both moves are short: together they save what was promised.
+#[test]
+fn short_runs() {
+    let (before, after) = (by_64_bytes(), by_256_bytes(1 << 30));
+    let hints = before.hints();
+    let short: Vec<&Hint> = hints.iter().filter(|own| own.kind == HintKind::ShortRuns).collect();
+    assert_eq!(short.iter().map(|own| own.operation).collect::<Vec<_>>(), ["to_hbm", "to_dm"], "{before}");
+    let saved = before.headline().cycles - after.headline().cycles;
+    let all: u64 = short.iter().map(|own| own.saving).sum();
+    assert!(all.abs_diff(saved) * 100 < saved, "promised {all}, saved {saved}");
+    assert_eq!(hint(&after, HintKind::ShortRuns), None, "{after}");
+}
+
+#[test]
+fn partial_writes() {
+    let (before, after) = (by_256_bytes((1 << 30) + 128), by_256_bytes(1 << 30));
+    promised(HintKind::PartialWrites, &before, &after, 10);
+}
+
+#[test]
+fn idle_cluster() {
+    promised(HintKind::IdleCluster, &by_256_bytes(1 << 30), &in_both_clusters(), 10);
+}
+
+/// Two columns of each row lie together in DM, or all of them.
+fn fetched<Element: M>() -> Report {
+    of_rows(|ctx, x| {
+        let x = x.to_dm::<m![1 # 2], m![R / 4 % 256], Element>(&mut ctx.tdma, 0);
+        let passes = (0..8).map(|_| {
+            (ctx.main.begin(x.view()).fetch::<f32, m![R / 1024, R % 4, N / 8], m![N % 8]>())
+                .collect::<m![R / 1024, R % 4, N / 8], m![N % 8]>()
+                .commit::<m![R / 1024, R % 4, N]>(8192)
+        });
+        passes.for_each(drop);
+    })
+}
+
+#[test]
+fn narrow_fetch() {
+    let (before, after) =
+        (fetched::<m![N / 2, R / 1024, R % 4, N % 2]>(), fetched::<m![R / 1024, R % 4, N]>());
+    let own = hint(&before, HintKind::NarrowFetch).unwrap_or_else(|| panic!("{before}"));
+    assert_eq!(own.cause, "the fetch takes 8 bytes at a time, of 32");
+    assert_eq!(hint(&after, HintKind::NarrowFetch), None, "{after}");
+    // The transfer is another one too: the passes alone are compared.
+    let passes = |report: &Report| -> u64 {
+        let own = report.records.iter().filter(|record| record.operation == "commit");
+        own.map(|record| record.cycles()).sum()
+    };
+    let saved = passes(&before) - passes(&after);
+    assert!(own.saving.abs_diff(saved) * 10 < saved, "promised {}, saved {saved}", own.saving);
+}
+
+mod contractions {
+    use super::*;
+    axes![R = 16384, C = 16, K = 64];
+    type X = HbmTensor<i8, m![1], m![R, K]>;
+    type W = HbmTensor<i8, m![1], m![C, K]>;
+    type Rows = m![R / 4 % 64];
+    type Slice = m![R / 256, R % 4];
+
+    /// Sixteen products with the same weights in `Row` rows, `Group` groups, with `Packets` of `Packet`. `Sums`
+    /// are what leaves for the rows: a flit.
+    fn product<Row: M, Sums: M, Group: M, Packets: M, Packet: M>() -> Report {
+        report(|ctx| {
+            let (x, w) = (HostTensor::<i8, m![R, K]>::zero(), HostTensor::<i8, m![C, K]>::zero());
+            let x: X = block_on(x.to_hbm(&mut ctx.pdma, AUTO));
+            let w: W = block_on(w.to_hbm(&mut ctx.pdma, AUTO));
+            let x = x.to_dm::<m![1 # 2], Slice, m![{ Rows }, K]>(&mut ctx.tdma, AUTO);
+            let w = w.to_dm::<m![1 # 2], Slice, m![C, K]>(&mut ctx.tdma, AUTO);
+            let weights = (ctx.sub.begin(w.view()).fetch::<i8, m![{ Row }, { Group }], m![K]>())
+                .collect::<m![{ Row }, { Group }, K / 32], m![K % 32]>()
+                .to_trf::<Row, m![{ Group }, K]>(TrfAddress::Full);
+            for _ in 0..16 {
+                let _y = (ctx.main.begin(x.view()).fetch::<i8, Rows, m![K]>())
+                    .collect::<m![{ Rows }, K / 32], m![K % 32]>()
+                    .align::<m![{ Rows }, { Packets }, { Group }], Packet, _, _>(&weights)
+                    .contract::<m![1]>()
+                    .accumulate::<m![{ Rows }, { Group }], Sums>(AccumulationKind::Interleaved)
+                    .commit::<m![{ Rows }, { Group }, { Sums }]>(64 << 10);
+            }
+        })
+    }
+
+    #[test]
+    fn few_rows() {
+        let before = product::<m![C % 2], m![C % 2 # 8], m![C / 2], m![1], m![K]>();
+        let after = product::<m![C % 8], m![C % 8], m![C / 8], m![1], m![K]>();
+        promised(HintKind::FewRows, &before, &after, 10);
+    }
+
+    #[test]
+    fn one_flit() {
+        let before = product::<m![C % 8], m![C % 8], m![C / 8], m![K / 32], m![K % 32 # 64]>();
+        let after = product::<m![C % 8], m![C % 8], m![C / 8], m![1], m![K]>();
+        promised(HintKind::OneFlit, &before, &after, 10);
+        // The zeros are no products.
+        assert_eq!(before.totals.products, after.totals.products);
+    }
+}
+
+mod loops {
+    use super::*;
+    axes![B = 4, R = 16384, L = 256];
+    type X = HbmTensor<i8, m![1], m![B, R, L]>;
+    type Y = HbmTensor<i8, m![1], m![B, R, L]>;
+    type Part = HbmTensor<i8, m![1], m![R, L]>;
+    type Slice = m![R / 64];
+    type Rows = m![R % 64];
+    type Dm = DmTensor<i8, m![1], m![1 # 2], Slice, m![{ Rows }, L]>;
+
+    const BLOCK: u64 = 16 << 10;
+
+    fn load(ctx: &mut Context, x: &X, block: usize, buffer: u64) -> Dm {
+        let own = x.view().tile::<m![B], 1, m![1 # 4, R, L]>(block);
+        own.to_dm::<m![1 # 2], Slice, m![{ Rows }, L]>(&mut ctx.tdma, buffer * BLOCK)
+    }
+
+    fn pass(ctx: &mut Context, x: &Dm, buffer: u64) -> Dm {
+        (ctx.main.begin(x.view()).fetch::<i8, m![{ Rows }, L / 32], m![L % 32]>())
+            .collect::<m![{ Rows }, L / 32], m![L % 32]>()
+            .commit::<m![{ Rows }, L]>(buffer * BLOCK)
+    }
+
+    fn store(ctx: &mut Context, y: Dm, block: u64) -> Part {
+        y.to_hbm(&mut ctx.tdma, (1 << 30) + (block << 24))
+    }
+
+    fn run(program: impl FnOnce(&mut Context, &X)) -> Report {
+        report(|ctx| {
+            let x = HostTensor::<i8, m![B, R, L]>::zero();
+            let x: X = block_on(x.to_hbm(&mut ctx.pdma, 0));
+            program(ctx, &x);
+        })
+    }
+
+    #[test]
+    fn late_load() {
+        let before = run(|ctx, x| {
+            for block in 0..4 {
+                let x = load(ctx, x, block, block as u64 % 2);
+                let y = pass(ctx, &x, 2 + block as u64 % 2);
+                store(ctx, y, block as u64);
+            }
+        });
+        let after = run(|ctx, x| {
+            let mut next = Some(load(ctx, x, 0, 0));
+            for block in 0..4 {
+                let own = next.take().expect("it was loaded");
+                let y = pass(ctx, &own, 2 + block as u64 % 2);
+                next = (block < 3).then(|| load(ctx, x, block + 1, (block as u64 + 1) % 2));
+                store(ctx, y, block as u64);
+            }
+        });
+        promised(HintKind::LateLoad, &before, &after, 10);
+    }
+
+    #[test]
+    fn one_buffer() {
+        let of = |buffers: u64| {
+            run(move |ctx, x| {
+                for block in 0..4 {
+                    let x = load(ctx, x, block, block as u64 % buffers);
+                    pass(ctx, &x, 4);
+                }
+            })
+        };
+        promised(HintKind::OneBuffer, &of(1), &of(2), 10);
+    }
+
+    #[test]
+    fn loaded_again() {
+        let of = |loads: usize| {
+            run(move |ctx, x| {
+                let mut own = load(ctx, x, 0, 0);
+                for turn in 0..4 {
+                    if turn > 0 && turn < loads {
+                        own = load(ctx, x, 0, 0);
+                    }
+                    pass(ctx, &own, 4);
+                }
+            })
+        };
+        promised(HintKind::LoadedAgain, &of(4), &of(1), 10);
+        // Other blocks are other bytes.
+        let others = run(|ctx, x| (0..4).for_each(|block| drop(load(ctx, x, block, 0))));
+        assert_eq!(hint(&others, HintKind::LoadedAgain), None, "{others}");
+    }
+}
