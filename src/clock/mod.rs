@@ -26,6 +26,7 @@ pub mod hbm;
 pub mod indexed;
 pub mod ledger;
 mod map;
+pub mod page;
 pub mod record;
 pub mod repeats;
 pub mod report;
