@@ -12,8 +12,8 @@
 //!                  main     y0 y1 y2 y3
 //! ```
 //!
-//! The reports say who waited for whom, and which hardware stands idle. The same report comes from any program with
-//! `VISA_REPORT=1`, and a timeline for Perfetto (<https://ui.perfetto.dev>) with `VISA_TRACE=trace.json`.
+//! The reports say who waited for whom, and what stands idle. Any program has them with `VISA_REPORT=1`, a page of the
+//! run with `VISA_HTML=run.html`, and a timeline for Perfetto (<https://ui.perfetto.dev>) with `VISA_TRACE=trace.json`.
 //!
 //! Run it: `cargo run --release --example 04_timeline`
 

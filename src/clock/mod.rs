@@ -7,6 +7,7 @@
 //! | [`hazards`], [`schedule`] | which commands wait for which, and when each runs |
 //! | [`Clock`], [`record`] | takes commands, tells what ran when and why |
 //! | [`repeats`] | what is kept of operations that repeat others |
+//! | [`trace`], [`page`] | a run as a timeline for viewers and tools, and as a page |
 //! | [`banks`] | banks of DM, the paths to them, and who is kept waiting |
 //! | [`indexed`] | gathers and scatters |
 //! | [`unit_copy`] | shuffles, and copies by the sub context |

@@ -7,6 +7,8 @@ use std::process::Command;
 fn calls_of_the_readme() -> Vec<Vec<String>> {
     let lines = include_str!("../../README.md").lines();
     let calls = lines.filter_map(|line| line.split_once("--bin visa -- ").map(|(_, arguments)| arguments));
+    // A call within a sentence ends with a backtick.
+    let calls = calls.map(|arguments| arguments.split('`').next().unwrap_or(arguments));
     // The traces that the call before them writes are recorded.
     let recorded = |word: &str| match word {
         "trace.json" => "tests/cli/before.json".to_string(),

@@ -24,7 +24,7 @@ function bytes(number) {
 }
 
 function percent(part, whole) {
-  return whole > 0 ? `${(100 * part / whole).toFixed(1)} %` : "0 %";
+  return whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : "0 %";
 }
 
 /** Bytes per cycle. */
@@ -61,7 +61,12 @@ function shape(tag, properties = {}, ...children) {
 
 class Run {
   constructor(data) {
-    Object.assign(this, { title: data.title, summary: data.summary, descriptions: data.descriptions, slowed: data.slowed });
+    Object.assign(this, {
+      title: data.title,
+      summary: data.summary,
+      descriptions: data.descriptions,
+      slowed: data.slowed,
+    });
     const columns = data.operations;
     this.leftOut = data["left out"];
     this.number = columns.number || [];
@@ -96,10 +101,14 @@ class Run {
     for (const kernel of this.summary.kernels) {
       add(0, "kernel", "kernels", kernel.start, kernel.end, -1, kernel.name);
     }
-    const several = this.descriptions.some(own => (own.clusters || []).concat(own.engines || []).some(unit => unit[0] > 0));
-    const chip = number => several ? `chip ${number} ` : "";
+    const several = this.descriptions.some(own =>
+      (own.clusters || []).concat(own.engines || []).some(unit => unit[0] > 0),
+    );
+    const chip = number => (several ? `chip ${number} ` : "");
     for (let k = 0; k < this.count; k++) {
-      const own = this.of(k), start = this.start[k], end = start + this.cycles[k];
+      const own = this.of(k),
+        start = this.start[k],
+        end = start + this.cycles[k];
       add(1 + CONTEXTS.indexOf(own.context), own.context, own.context, start, end, k, own.name);
       for (const [number, cluster] of own.clusters || []) {
         (own.stages || []).forEach(([stage, from, to], at) => {
@@ -114,7 +123,16 @@ class Run {
       }
       const after = Math.min(end, start + 500);
       for (const [number, cycles] of own.HBM || []) {
-        if (cycles > 0) add(1e3 * (1 + number) + 400, "engine hbm", `${chip(number)}HBM`, after, Math.min(end, after + cycles), k, own.name);
+        if (cycles > 0)
+          add(
+            1e3 * (1 + number) + 400,
+            "engine hbm",
+            `${chip(number)}HBM`,
+            after,
+            Math.min(end, after + cycles),
+            k,
+            own.name,
+          );
       }
     }
     for (const track of tracks.values()) track.slices.sort((a, b) => a.start - b.start || a.end - b.end);
@@ -126,14 +144,27 @@ class Run {
   }
 }
 
-const STAGES = ["fetch", "switch", "collect", "contract", "accumulate", "vector", "cast", "transpose", "to_trf", "to_vrf", "commit"];
+const STAGES = [
+  "fetch",
+  "switch",
+  "collect",
+  "contract",
+  "accumulate",
+  "vector",
+  "cast",
+  "transpose",
+  "to_trf",
+  "to_vrf",
+  "commit",
+];
 
 /** The first slice of a track that ends behind a cycle. Slices of a track do not overlap. */
 function firstAfter(slices, cycle, from = 0) {
   let [low, high] = [from, slices.length];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (slices[middle].end > cycle) high = middle; else low = middle + 1;
+    if (slices[middle].end > cycle) high = middle;
+    else low = middle + 1;
   }
   return low;
 }

@@ -1,6 +1,7 @@
 // The timeline: only what can be seen is drawn, and slices below a pixel are drawn as one.
 
-const AXIS = 24, NAMES = 168;
+const AXIS = 24,
+  NAMES = 168;
 
 class Timeline {
   constructor(canvas, run, page) {
@@ -13,15 +14,34 @@ class Timeline {
   colours() {
     const style = getComputedStyle(document.documentElement);
     const value = name => style.getPropertyValue("--" + name).trim();
-    this.colour = Object.fromEntries(["back", "text", "faint", "line", "soft", "accent", "mark", "main", "sub", "tdma", "pdma",
-      "kernel", "hbm", "pad"].map(name => [name, value(name)]));
+    this.colour = Object.fromEntries(
+      [
+        "back",
+        "text",
+        "faint",
+        "line",
+        "soft",
+        "accent",
+        "mark",
+        "main",
+        "sub",
+        "tdma",
+        "pdma",
+        "kernel",
+        "hbm",
+        "pad",
+      ].map(name => [name, value(name)]),
+    );
   }
 
   /** Tracks that are shown, with their place. */
   layout() {
     let top = AXIS;
-    const shown = this.run.tracks.filter(track =>
-      (this.page.stages || !track.kind.startsWith("stage")) && (this.page.engines || !track.kind.startsWith("engine")));
+    const shown = this.run.tracks.filter(
+      track =>
+        (this.page.stages || !track.kind.startsWith("stage")) &&
+        (this.page.engines || !track.kind.startsWith("engine")),
+    );
     this.rows = shown.map(track => {
       const height = track.order < 10 ? 24 : 15;
       const row = { track, top, height };
@@ -34,7 +54,8 @@ class Timeline {
   resize() {
     this.colours();
     this.layout();
-    const ratio = window.devicePixelRatio || 1, width = this.canvas.parentElement.clientWidth;
+    const ratio = window.devicePixelRatio || 1,
+      width = this.canvas.parentElement.clientWidth;
     this.width = width;
     this.names = width < 700 ? 104 : NAMES;
     this.canvas.width = width * ratio;
@@ -58,7 +79,8 @@ class Timeline {
   }
 
   show(from, to) {
-    const least = Math.min(10, this.run.end), length = Math.min(this.run.end * 1.02, Math.max(least, to - from));
+    const least = Math.min(10, this.run.end),
+      length = Math.min(this.run.end * 1.02, Math.max(least, to - from));
     const middle = (from + to) / 2;
     from = Math.max(-this.run.end * 0.01, Math.min(middle - length / 2, this.run.end * 1.01 - length));
     [this.from, this.to] = [from, from + length];
@@ -73,7 +95,11 @@ class Timeline {
   later() {
     if (this.waits) return;
     this.waits = true;
-    requestAnimationFrame(() => { this.waits = false; this.draw(); this.page.moved(); });
+    requestAnimationFrame(() => {
+      this.waits = false;
+      this.draw();
+      this.page.moved();
+    });
   }
 
   draw() {
@@ -101,15 +127,20 @@ class Timeline {
     let [low, high] = [0, text.length];
     while (low < high) {
       const middle = (low + high + 1) >> 1;
-      if (this.context.measureText(text.slice(0, middle) + "…").width <= width) low = middle; else high = middle - 1;
+      if (this.context.measureText(text.slice(0, middle) + "…").width <= width) low = middle;
+      else high = middle - 1;
     }
     return low > 1 ? text.slice(0, low) + "…" : "";
   }
 
   axis() {
     const { context, colour } = this;
-    const raw = 90 / this.scale, power = 10 ** Math.floor(Math.log10(raw));
-    const step = Math.max(1, [1, 2, 5, 10].map(n => n * power).find(n => n >= raw));
+    const raw = 90 / this.scale,
+      power = 10 ** Math.floor(Math.log10(raw));
+    const step = Math.max(
+      1,
+      [1, 2, 5, 10].map(n => n * power).find(n => n >= raw),
+    );
     context.strokeStyle = colour.line;
     context.lineWidth = 1;
     context.fillStyle = colour.faint;
@@ -128,14 +159,17 @@ class Timeline {
   }
 
   row({ track, top, height }) {
-    const { context, colour, run } = this, slices = track.slices;
+    const { context, colour, run } = this,
+      slices = track.slices;
     const base = this.fill(track.kind);
     let k = firstAfter(slices, this.from);
     while (k < slices.length && slices[k].start < this.to) {
       const slice = slices[k];
-      const left = Math.max(this.x(slice.start), this.names - 4), right = Math.min(this.x(slice.end), this.width + 4);
+      const left = Math.max(this.x(slice.start), this.names - 4),
+        right = Math.min(this.x(slice.end), this.width + 4);
       const width = Math.max(right - left, 1);
-      const matches = this.matches && slice.operation >= 0 ? this.matches[run.description[slice.operation]] : !this.matches;
+      const matches =
+        this.matches && slice.operation >= 0 ? this.matches[run.description[slice.operation]] : !this.matches;
       context.globalAlpha = matches ? (track.order < 10 ? 1 : 0.75) : 0.18;
       context.fillStyle = base;
       context.fillRect(left, top, width > 3 ? width - 1 : width, height);
@@ -165,10 +199,15 @@ class Timeline {
 
   /** From an operation to the one that waited for it: all of the selected one, and the others while they are few. */
   arrows() {
-    const { run } = this, some = [];
+    const { run } = this,
+      some = [];
     for (const row of this.rows.filter(row => row.track.order >= 1 && row.track.order < 10)) {
       const slices = row.track.slices;
-      for (let k = firstAfter(slices, this.from); k < slices.length && slices[k].start < this.to && some.length < 200; k++) {
+      for (
+        let k = firstAfter(slices, this.from);
+        k < slices.length && slices[k].start < this.to && some.length < 200;
+        k++
+      ) {
         if (run.wait[slices[k].operation] >= 0) some.push(slices[k].operation);
       }
     }
@@ -187,10 +226,12 @@ class Timeline {
     if (on === undefined) return;
     const [from, to] = [this.rowOf(run.of(on).context), this.rowOf(run.of(k).context)];
     if (!from || !to || from === to) return;
-    const x0 = this.x(run.start[on] + run.cycles[on]), x1 = this.x(run.start[k]);
+    const x0 = this.x(run.start[on] + run.cycles[on]),
+      x1 = this.x(run.start[k]);
     if (Math.max(x0, x1) < this.names || Math.min(x0, x1) > this.width) return;
     const down = to.top > from.top;
-    const y0 = from.top + (down ? from.height : 0), y1 = to.top + (down ? 0 : to.height);
+    const y0 = from.top + (down ? from.height : 0),
+      y1 = to.top + (down ? 0 : to.height);
     context.globalAlpha = alpha;
     context.strokeStyle = context.fillStyle = colour.text;
     context.lineWidth = 1.2;
@@ -211,7 +252,8 @@ class Timeline {
   at(x, y) {
     const row = this.rows.find(row => y >= row.top && y < row.top + row.height);
     if (!row || x < this.names) return null;
-    const slices = row.track.slices, reach = 2 / this.scale;
+    const slices = row.track.slices,
+      reach = 2 / this.scale;
     const slice = slices[firstAfter(slices, this.cycle(x) - reach)];
     return slice && slice.start <= this.cycle(x) + reach ? { slice, track: row.track } : null;
   }
@@ -223,17 +265,21 @@ class Timeline {
       const box = canvas.getBoundingClientRect();
       return [event.clientX - box.left, event.clientY - box.top];
     };
-    canvas.addEventListener("wheel", event => {
-      const [x] = point(event);
-      if (event.ctrlKey || event.metaKey || event.altKey) {
-        event.preventDefault();
-        this.zoom(Math.exp(Math.max(-200, Math.min(200, event.deltaY)) * 0.004), this.cycle(x));
-      } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
-        event.preventDefault();
-        const moved = (event.deltaX || event.deltaY) / this.scale;
-        this.show(this.from + moved, this.to + moved);
-      }
-    }, { passive: false });
+    canvas.addEventListener(
+      "wheel",
+      event => {
+        const [x] = point(event);
+        if (event.ctrlKey || event.metaKey || event.altKey) {
+          event.preventDefault();
+          this.zoom(Math.exp(Math.max(-200, Math.min(200, event.deltaY)) * 0.004), this.cycle(x));
+        } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+          event.preventDefault();
+          const moved = (event.deltaX || event.deltaY) / this.scale;
+          this.show(this.from + moved, this.to + moved);
+        }
+      },
+      { passive: false },
+    );
     canvas.addEventListener("pointerdown", event => {
       grip = { x: event.clientX, from: this.from, to: this.to, moved: false };
       canvas.setPointerCapture(event.pointerId);
@@ -268,12 +314,16 @@ class Timeline {
   }
 
   text({ slice, track }) {
-    const { run } = this, cycles = `${digits(slice.end - slice.start)} cycles from ${digits(slice.start)}`;
+    const { run } = this,
+      cycles = `${digits(slice.end - slice.start)} cycles from ${digits(slice.start)}`;
     if (slice.operation < 0) return `${slice.label}\n${cycles}`;
-    const own = run.of(slice.operation), waited = run.waited[slice.operation];
+    const own = run.of(slice.operation),
+      waited = run.waited[slice.operation];
     const stage = (own.stages || []).find(stage => track.name.endsWith(" " + stage[0]));
     const busy = track.kind.startsWith("stage") && stage ? `\nbusy for ${digits(stage[3])} of them` : "";
-    return `#${run.number[slice.operation]} ${own.name}\n${track.name}: ${cycles}${busy}\nbound by ${own["bound by"]}`
-      + (waited ? `\nwaited for ${waited}` : "");
+    return (
+      `#${run.number[slice.operation]} ${own.name}\n${track.name}: ${cycles}${busy}\nbound by ${own["bound by"]}` +
+      (waited ? `\nwaited for ${waited}` : "")
+    );
   }
 }

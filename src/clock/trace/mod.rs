@@ -2,23 +2,23 @@
 //!
 //! | in the viewer | what |
 //! |---|---|
-//! | process `program` | threads `main`, `sub`, `tdma`, `pdma`: a slice per operation; thread `kernels`: a slice per launch |
+//! | process `program` | threads `main`, `sub`, `tdma`, `pdma`: a slice per operation; `kernels`: a slice per launch |
 //! | process `chip 0` | threads `cluster 0 main fetch`: a stage of the passes of a context; `tdma engine 3`; `HBM` |
 //! | process `host` | thread `PCIe`: the link while it carries bytes |
 //! | arrow | from the operation that was waited for to the one that waited |
 //! | counter | bytes of DM per slice that hold a tensor that is still needed |
 //!
-//! Viewers count in microseconds: 1 µs of the file is 1 cycle of 1 GHz, that is 1 ns on the chip. Whole numbers are exact in
-//! every viewer. The file says so under `otherData` and in the names of processes.
+//! Viewers count in microseconds: 1 µs of the file is 1 cycle of 1 GHz, that is 1 ns on the chip. Whole numbers are exact
+//! in every viewer. The file says so under `otherData` and in the names of processes.
 //!
 //! * The slices of a context are its operations from start to end: their sum is what the report says it was busy.
-//! * A stage's slice lasts from the first element that comes in to the last one that goes out; `busy cycles` says for how many
-//!   cycles it worked. The stages of a pass overlap, and the last one ends with the pass.
-//! * Engines and HBM are shown as long as they take for their part. The operation ends with the slowest part. HBM stands for
-//!   the channels of a chip together: operations are timed by the sum of their requests.
+//! * A stage's slice lasts from the first element that comes in to the last one that goes out; `busy cycles` says for how
+//!   many cycles it worked. The stages of a pass overlap, and the last one ends with the pass.
+//! * Engines and HBM are shown as long as they take for their part. The operation ends with the slowest part. HBM stands
+//!   for the channels of a chip together: operations are timed by the sum of their requests.
 //!
-//! Events are written as operations end: the file grows, memory does not. Behind them, under the key `visa`, are kernels,
-//! sums, the memory map and the layouts of tensors: see [`Run`].
+//! Events are written as operations end: the file grows, memory does not. Behind them, under the key `visa`, are
+//! kernels, sums, the memory map and the layouts of tensors: see [`Run`].
 
 mod layout;
 mod live;
@@ -194,10 +194,11 @@ impl<W: Write + Send> TraceWriter<W> {
             );
         }
         let (tid, name) = (track.thread(), track.name());
+        let sort = json!({"sort_index": tid});
         self.event(
             &json!({"ph": "M", "pid": pid, "tid": tid, "name": "thread_name", "args": {"name": name}}),
         );
-        self.event(&json!({"ph": "M", "pid": pid, "tid": tid, "name": "thread_sort_index", "args": {"sort_index": tid}}));
+        self.event(&json!({"ph": "M", "pid": pid, "tid": tid, "name": "thread_sort_index", "args": sort}));
     }
 
     fn slice(&mut self, slice: &Slice<'_>, args: Value) {
@@ -267,7 +268,8 @@ impl<W: Write + Send> TraceWriter<W> {
     fn counters(&mut self, keep: usize) {
         let pid = Process::Program.number();
         for (cycle, level) in self.live.levels(keep) {
-            self.event(&json!({"ph": "C", "pid": pid, "ts": cycle, "name": "live DM bytes per slice", "args": {"bytes": level}}));
+            self.event(&json!({"ph": "C", "pid": pid, "ts": cycle, "name": "live DM bytes per slice",
+                "args": {"bytes": level}}));
         }
     }
 

@@ -37,7 +37,8 @@ pub(super) fn name(record: &Record) -> String {
     format!("{} {place} {written}", record.operation).trim_end().to_string()
 }
 
-/// What is touched, where, and how it lies there: `reads DM bytes 0..128: i8 m![1], m![1 # 2], m![M / 2 # 256], m![M % 2, K]`.
+/// What is touched, where, and how it lies there:
+/// `reads DM bytes 0..128: i8 m![1], m![1 # 2], m![M / 2 # 256], m![M % 2, K]`.
 fn tensor(access: &Access) -> String {
     let Access { memory, bytes, of: _, write, tensor } = access;
     let verb = if *write { "writes" } else { "reads" };
@@ -62,13 +63,14 @@ pub(super) struct StageSpan {
 impl StageSpan {
     pub(super) fn args(&self, op: u64) -> Value {
         let (busy, class, rule) = &self.busy;
-        json!({"op": op, "stage": STAGES[self.stage].name(), "busy cycles": busy, "latency": self.latency, "class": class,
+        json!({"op": op, "stage": STAGES[self.stage].name(), "busy cycles": busy, "latency": self.latency,
+            "class": class,
             "rule": rule})
     }
 }
 
-/// The stages of a pass. Each begins when the ones before it have let the first element through, and ends when those behind
-/// it have only the last one left to do.
+/// The stages of a pass. Each begins when the ones before it have let the first element through, and ends when those
+/// behind it have only the last one left to do.
 pub(super) fn stage_spans(record: &Record) -> Vec<StageSpan> {
     let stage = |own: Stage| STAGES.iter().position(|stage| *stage == own).expect("all are there");
     match &record.timing {
@@ -104,6 +106,7 @@ pub(super) fn stage_spans(record: &Record) -> Vec<StageSpan> {
 /// Everything that is known of an operation, and that no other event says.
 pub(super) fn args(record: &Record) -> Value {
     let waits = |on: &dyn Fn() -> Value| if record.wait.is_some() { on() } else { Value::Null };
+    let slowed = record.beside.iter().filter(|(_, delay)| *delay > 0);
     let mut args = json!({
         "op": record.number,
         "operation": record.operation,
@@ -117,7 +120,7 @@ pub(super) fn args(record: &Record) -> Value {
         "idle before": record.idle,
         "waited for": record.wait.map(|wait| wait.to_string()).unwrap_or_default(),
         "waited for op": waits(&|| record.wait.map(|wait| wait.on()).into()),
-        "slowed by": record.beside.iter().filter(|(_, delay)| *delay > 0).map(|(on, delay)| json!([on, delay])).collect::<Value>(),
+        "slowed by": slowed.map(|(on, delay)| json!([on, delay])).collect::<Value>(),
         "read bytes": record.amount.read_bytes,
         "written bytes": record.amount.written_bytes,
         "slices": record.amount.slices.len(),
@@ -201,7 +204,8 @@ pub(super) fn summary(ledger: &Ledger, map: &MemoryMap, layouts: Layouts) -> Val
     });
     let kernels = ledger.kernels.iter().map(|kernel| {
         let (name, launch) = (kernel_name(kernel.call), kernel.call.number);
-        json!({"name": name, "launch": launch, "start": kernel.start, "end": kernel.end, "operations": kernel.operations})
+        json!({"name": name, "launch": launch, "start": kernel.start, "end": kernel.end,
+            "operations": kernel.operations})
     });
     let channel = spec::HBM_UNIT_BYTES as u64 * spec::CORE_CYCLE_TICKS * spec::HBM_CHANNELS as u64;
     json!({

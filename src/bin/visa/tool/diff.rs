@@ -2,8 +2,8 @@
 //!
 //! Operations have stable names: kernel, context, call, and the place of their line among the lines that make this call
 //! there. Where both runs have as many such lines, the first is the first, and so on: an edit that moves lines changes
-//! nothing. Otherwise lines are paired that write tensors of the same type and layout, as many in order as possible; others
-//! are new or gone. Kernels have names; those that only one run has are paired in order where both have as many.
+//! nothing. Otherwise lines are paired that write tensors of the same type and layout, as many in order as possible;
+//! others are new or gone. Kernels have names; those that only one run has are paired in order where both have as many.
 
 use super::table::table;
 use super::{DIFF_HELP, Output, Refusal, traces};

@@ -109,8 +109,8 @@ visa html: a trace as one page that a browser opens without a network
 
   -o, --output FILE   the page (default: the name of the trace, with `.html`)
 
-The page has the headline of the run, a timeline, sums by source line, the memories over time, a roofline, and of what is
-clicked the configuration and the layout of its tensors. VISA_HTML=run.html writes the same page when a context ends.
+The page has the headline of the run, a timeline, sums by source line, the memories over time, a roofline, and of what
+is clicked the configuration and the layout of its tensors. VISA_HTML=run.html writes the same page when a context ends.
 ";
 
 const DIFF_HELP: &str = "\
