@@ -184,7 +184,7 @@ class Timeline {
         context.strokeRect(left, top + 1, width, height - 2);
       }
       if (width > 34 && height > 20) {
-        context.fillStyle = "#ffffff";
+        context.fillStyle = matches ? "#ffffff" : colour.faint;
         context.fillText(this.cut(slice.label, width - 10), left + 5, top + height / 2);
       }
       this.drawn++;
