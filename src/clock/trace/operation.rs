@@ -65,7 +65,7 @@ impl StageSpan {
         let (busy, class, rule) = &self.busy;
         json!({"op": op, "stage": STAGES[self.stage].name(), "busy cycles": busy, "latency": self.latency,
             "class": class,
-            "rule": rule})
+            "rule": rule, "guide": "clock"})
     }
 }
 
