@@ -49,10 +49,11 @@ enum Process {
 }
 
 impl Process {
+    /// Viewers keep process 0 for the idle one.
     fn number(self) -> usize {
         match self {
-            Process::Program => 0,
-            Process::Chip(chip) => 1 + chip,
+            Process::Program => 1,
+            Process::Chip(chip) => 2 + chip,
             Process::Host => 1_000_000,
         }
     }

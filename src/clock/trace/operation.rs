@@ -64,8 +64,7 @@ impl StageSpan {
     pub(super) fn args(&self, op: u64) -> Value {
         let (busy, class, rule) = &self.busy;
         json!({"op": op, "stage": STAGES[self.stage].name(), "busy cycles": busy, "latency": self.latency,
-            "class": class,
-            "rule": rule, "guide": "clock"})
+            "class": class, "rule": rule, "guide": "clock"})
     }
 }
 
