@@ -1,7 +1,7 @@
 // The timeline: only what can be seen is drawn, and slices below a pixel are drawn as one.
 
 const AXIS = 24,
-  NAMES = 168;
+  FONT = "11px system-ui, 'DejaVu Sans', sans-serif";
 
 class Timeline {
   constructor(canvas, run, page) {
@@ -57,7 +57,10 @@ class Timeline {
     const ratio = window.devicePixelRatio || 1,
       width = this.canvas.parentElement.clientWidth;
     this.width = width;
-    this.names = width < 700 ? 104 : NAMES;
+    this.isNarrow = width < 700;
+    this.context.font = FONT;
+    const widths = this.rows.map(row => this.context.measureText(row.track.name).width);
+    this.names = this.isNarrow ? 104 : Math.min(220, Math.max(100, ...widths) + 16);
     this.canvas.width = width * ratio;
     this.canvas.height = this.height * ratio;
     this.canvas.style.width = width + "px";
@@ -106,7 +109,7 @@ class Timeline {
     const { context, colour } = this;
     context.fillStyle = colour.back;
     context.fillRect(0, 0, this.width, this.height);
-    context.font = "11px system-ui, 'DejaVu Sans', sans-serif";
+    context.font = FONT;
     context.textBaseline = "middle";
     this.axis();
     this.drawn = 0;
@@ -117,7 +120,7 @@ class Timeline {
     context.fillRect(0, 0, this.names - 2, this.height);
     for (const { track, top, height } of this.rows) {
       context.fillStyle = track.order < 10 ? colour.text : colour.faint;
-      const name = this.names < NAMES ? track.name.replace(/cluster |tdma /, "") : track.name;
+      const name = this.isNarrow ? track.name.replace(/cluster |tdma /, "") : track.name;
       context.fillText(this.cut(name, this.names - 10), 6, top + height / 2);
     }
   }
