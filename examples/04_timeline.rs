@@ -13,8 +13,8 @@
 //! ```
 //!
 //! The reports say who waited for whom, and which hardware stands idle. The same report comes from any program with
-//! `VISA_REPORT=full`, of which `VISA_REPORT=1` prints headline and hints, and a timeline for Perfetto
-//! (<https://ui.perfetto.dev>) with `VISA_TRACE=trace.json`.
+//! `VISA_REPORT=full`, of which `VISA_REPORT=1` prints headline and hints, a page of the run with `VISA_HTML=run.html`, and
+//! a timeline for Perfetto (<https://ui.perfetto.dev>) with `VISA_TRACE=trace.json`.
 //!
 //! Run it: `cargo run --release --example 04_timeline`
 

@@ -30,9 +30,13 @@ fn check(package: &str, folder: &str, more: &[&str]) {
     let other: Vec<_> = found.iter().filter(|file| !in_src(file) && !known(file)).collect();
     assert!(other.is_empty(), "{package} has {other:?}");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).join("src");
-    // The chapters of the guide are texts.
-    let is_text =
-        |file: &str| file.starts_with("src/guide/") && [".md", ".svg"].iter().any(|end| file.ends_with(end));
+    // The chapters of the guide are texts; so are the parts of the page of a run.
+    let kinds = [("src/guide/", &[".md", ".svg"][..]), ("src/clock/page/", &[".html", ".css", ".js"])];
+    let is_text = |file: &str| {
+        kinds
+            .iter()
+            .any(|(folder, ends)| file.starts_with(folder) && ends.iter().any(|end| file.ends_with(end)))
+    };
     let stranger = found.iter().find(|file| in_src(file) && !file.ends_with(".rs") && !is_text(file));
     assert_eq!(stranger, None, "{package}");
     let packed: BTreeSet<&String> = found.iter().filter(|file| in_src(file)).collect();

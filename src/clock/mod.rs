@@ -8,6 +8,7 @@
 //! | [`report`], [`hints`] | what it took, what bounds it, which edits would save how much |
 //! | [`Clock`], [`record`] | takes commands, tells what ran when and why |
 //! | [`repeats`] | what is kept of operations that repeat others |
+//! | [`trace`], [`page`] | a run as a timeline for viewers and tools, and as a page |
 //! | [`banks`] | banks of DM, the paths to them, and who is kept waiting |
 //! | [`indexed`] | gathers and scatters |
 //! | [`unit_copy`] | shuffles, and copies by the sub context |
@@ -28,6 +29,7 @@ pub mod hints;
 pub mod indexed;
 pub mod ledger;
 mod map;
+pub mod page;
 pub mod record;
 pub mod repeats;
 pub mod report;

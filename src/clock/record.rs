@@ -3,7 +3,7 @@
 use super::cost::{Cost, CostClass};
 use super::dma_timing::DmaTiming;
 use super::hazards::{Access, OperationNumber};
-use super::ledger::KernelCall;
+use super::ledger::{KernelCall, Ledger};
 use super::schedule::{Resources, Scheduled, Wait};
 use super::tensor_unit::{Stage, TensorUnitTime};
 use crate::command::{ContextKind, MemoryKind, RngdAlu, StreamShape, Vector};
@@ -317,8 +317,10 @@ impl Record {
 pub trait Observer: Send {
     /// An operation has ended. Operations come in the order in which they end.
     fn ended(&mut self, record: &Record);
-    /// Nothing follows.
-    fn finish(&mut self) {}
+    /// Nothing follows. The ledger has what is known of all operations together.
+    fn finish(&mut self, ledger: &Ledger) {
+        let _ = ledger;
+    }
 }
 
 #[cfg(test)]

@@ -136,7 +136,8 @@ impl Clock {
     /// Settles, and tells the observers that nothing follows.
     pub fn finish(&mut self) {
         self.settle();
-        self.observers.iter_mut().for_each(|observer| observer.finish());
+        let ledger = &self.ledger;
+        self.observers.iter_mut().for_each(|observer| observer.finish(ledger));
     }
 
     fn run_out(&mut self) {

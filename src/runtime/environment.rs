@@ -16,6 +16,7 @@
 //! | `VISA_REPORT` | whether a context prints its [report](crate::clock::Report) when it ends, to the standard error stream | `0`, `1`: headline and hints, `full`: all tables |
 //! | `VISA_MAP` | the same for its [memory map](crate::clock::MemoryMap) | `0`, `1` |
 //! | `VISA_TRACE` | the file that a [trace](crate::clock::trace) is written to: `trace.json`, and `trace.2.json` for the second context of a process | a path |
+//! | `VISA_HTML` | the file that a [page](crate::clock::page) of the run is written to when a context ends, numbered alike | a path |
 //!
 //! They are read whenever a context is made, and win over what the program says. An empty variable is none. A name that
 //! is close to one of these, as `VISA_CHEKS` is, is refused; any other name that starts with `VISA_` is reported once on
@@ -72,6 +73,7 @@ const VARIABLES: &[Variable] = &[
     Variable { name: "VISA_REPORT", allowed: || either(&REPORTS), set: set_report },
     Variable { name: "VISA_MAP", allowed: || either(&SWITCH), set: set_map },
     Variable { name: "VISA_TRACE", allowed: || "the path of a file".to_string(), set: set_trace },
+    Variable { name: "VISA_HTML", allowed: || "the path of a file".to_string(), set: set_html },
 ];
 
 /// A variable with a value that it cannot have, or with a name that is close to one that has a meaning.
@@ -300,6 +302,11 @@ fn set_map(settings: &mut Settings, value: &str) -> Result<(), String> {
     Ok(())
 }
 
+fn set_html(settings: &mut Settings, value: &str) -> Result<(), String> {
+    settings.output.html = Some(PathBuf::from(value));
+    Ok(())
+}
+
 fn set_trace(settings: &mut Settings, value: &str) -> Result<(), String> {
     settings.output.trace = Some(PathBuf::from(value));
     Ok(())
@@ -345,6 +352,7 @@ mod tests {
             ("VISA_REPORT", "full", with(|all| all.output.report = Told::Full)),
             ("VISA_MAP", "0", with(|_| {})),
             ("VISA_MAP", "1", with(|all| all.output.map = true)),
+            ("VISA_HTML", "a/b.html", with(|all| all.output.html = Some(PathBuf::from("a/b.html")))),
             ("VISA_TRACE", "a/b.json", with(|all| all.output.trace = Some(PathBuf::from("a/b.json")))),
         ];
         for (name, value, expected) in cases {

@@ -3,6 +3,7 @@
 
 use crate::chip::System;
 use crate::clock::Allocations;
+use crate::clock::page::PageWriter;
 use crate::clock::trace::TraceWriter;
 use std::fs::File;
 use std::io::BufWriter;
@@ -11,6 +12,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Systems that write a trace, of this process.
 static TRACED: AtomicUsize = AtomicUsize::new(0);
+
+/// Systems that write a page, of this process.
+static SHOWN: AtomicUsize = AtomicUsize::new(0);
 
 /// How much of a report is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +37,8 @@ pub(super) struct Output {
     pub(super) map: bool,
     /// A trace is written to this file.
     pub(super) trace: Option<PathBuf>,
+    /// A page is written to this file.
+    pub(super) html: Option<PathBuf>,
 }
 
 /// Prints what is asked for of a system that ends.
@@ -53,18 +59,28 @@ pub(super) fn say(text: &impl core::fmt::Display) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// Has a new system write its trace.
+/// Has a new system write its trace and its page.
 ///
 /// # Panics
-/// Where the file cannot be made.
+/// Where a file cannot be made.
 pub(super) fn attach(system: &mut System, output: &Output) {
     if let Some(path) = &output.trace {
         let path = numbered(path, 1 + TRACED.fetch_add(1, Ordering::Relaxed));
-        let file = File::create(&path).unwrap_or_else(|error| {
-            panic!("VISA_TRACE={}: {error}; help: name a file that can be written", path.display())
-        });
+        let file = made("VISA_TRACE", &path);
         system.clock().observe(Box::new(TraceWriter::new(BufWriter::new(file))));
     }
+    if let Some(path) = &output.html {
+        let path = numbered(path, 1 + SHOWN.fetch_add(1, Ordering::Relaxed));
+        // Better now than when the run has ended.
+        let _ = made("VISA_HTML", &path);
+        system.clock().observe(Box::new(PageWriter::new(path)));
+    }
+}
+
+fn made(variable: &str, path: &Path) -> File {
+    File::create(path).unwrap_or_else(|error| {
+        panic!("{variable}={}: {error}; help: name a file that can be written", path.display())
+    })
 }
 
 /// `trace.json`, and for the second context of a process `trace.2.json`.

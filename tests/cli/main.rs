@@ -5,5 +5,6 @@ mod corpus;
 mod help;
 mod refusals;
 mod run;
+mod traces;
 
 use run::{check, explain, run, tool};

@@ -123,7 +123,10 @@ fn axes() {
 
 #[test]
 fn arguments() {
-    refused(&["plot"], "`plot` is not a command; the commands are `explain`, `map` and `help`");
+    refused(
+        &["plot"],
+        "`plot` is not a command; the commands are `explain`, `map`, `html`, `diff` and `help`",
+    );
     refused(&["--plot"], "invalid option '--plot'");
     refused(&["help", "plot"], "there is no help on `plot`; the nearest topics are ");
     refused(&["help", "fetsh"], "the nearest topics are `fetch`, ");

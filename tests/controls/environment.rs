@@ -80,6 +80,11 @@ fn addresses_and_outputs() {
     let trace = std::fs::read_to_string(&path).expect("a trace was written");
     std::fs::remove_file(&path).expect("it is there");
     assert!(passed && trace.contains("to_dm"), "{text}");
+    let path = path.with_extension("html");
+    let (text, passed) = run("VISA_HTML", &path.to_string_lossy());
+    let page = std::fs::read_to_string(&path).expect("a page was written");
+    std::fs::remove_file(&path).expect("it is there");
+    assert!(passed && page.starts_with("<!doctype html>") && page.contains("to_dm"), "{text}");
     for (variable, value, message) in [
         (
             "VISA_ADDRESSES",
@@ -96,6 +101,7 @@ fn addresses_and_outputs() {
         ("VISA_REPORT", "2", "`2` is neither on nor off; help: set it to `0`, `1` or `full`"),
         ("VISA_MAP", "on", "`on` is neither on nor off; help: set it to `0` or `1`"),
         ("VISA_TRACE", "/nowhere/t.json", "help: name a file that can be written"),
+        ("VISA_HTML", "/nowhere/t.html", "help: name a file that can be written"),
     ] {
         let (text, passed) = run(variable, value);
         assert!(

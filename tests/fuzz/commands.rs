@@ -7,7 +7,8 @@ use crate::reference::shadow::{
 use crate::reference::switch::Switching;
 use crate::reference::transpose::Matrices;
 use furiosa_visa_std::chip::{ExecutionOrder, Fault, SimOptions, System};
-use furiosa_visa_std::clock::KernelCall;
+use furiosa_visa_std::clock::trace::TraceWriter;
+use furiosa_visa_std::clock::{KernelCall, Report};
 use furiosa_visa_std::command::{
     self, AccumulationKind, Cast, Collect, Command, ContextKind, Contraction, CopyCall, Dma, Duplicates,
     Emission, Fetch, FillId, Footprint, HostBuffer, HostTransfer, IndexedCall, IndexedDma, Inspection,
@@ -402,6 +403,18 @@ impl Machine {
     pub fn new(order: ExecutionOrder, seed: u64) -> Machine {
         let options = SimOptions { chips: Some(1), order, seed, ..SimOptions::default() };
         Machine { system: System::new(options), launches: 0 }
+    }
+
+    /// Writes a trace of everything that follows.
+    pub fn trace(&mut self, out: impl std::io::Write + Send + 'static) {
+        self.system.clock().observe(Box::new(TraceWriter::new(out)));
+    }
+
+    /// What has run. A trace is complete then.
+    pub fn finish(mut self) -> Report {
+        // What was refused has told so before.
+        let _ = self.system.flush();
+        self.system.report()
     }
 
     /// Does an operation. `now`: its values are looked at before the next one is given.

@@ -13,6 +13,7 @@ mod commands;
 mod exchanges;
 mod sequences;
 mod sums;
+mod traces;
 mod wild;
 mod wild_vector;
 
@@ -251,4 +252,15 @@ fn wild_commands_are_done_or_refused() {
     });
     println!("{count} sequences, {done} commands were done");
     assert!(count < 100 || done as u64 > count / 2, "{done} of {count} sequences");
+}
+
+#[test]
+fn traces_add_up_to_the_report() {
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    let count = for_cases(300, |random| {
+        seen.extend(traces::run(random)?.iter().map(|record| record.operation));
+        Ok(())
+    });
+    let all = ["upload", "to_dm", "to_hbm", "commit", "to_trf", "to_vrf", "to_dm_pcopy", "dma_gather"];
+    assert!(count < 300 || all.iter().all(|name| seen.contains(name)), "only {seen:?}");
 }

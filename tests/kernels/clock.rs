@@ -4,7 +4,7 @@ use furiosa_visa_std::chip::Compute;
 use furiosa_visa_std::clock::record::{Record, Timing};
 use furiosa_visa_std::clock::schedule::{Resource, Wait};
 use furiosa_visa_std::clock::tensor_unit::Stage;
-use furiosa_visa_std::clock::{Channels, Profile, Report, hazards};
+use furiosa_visa_std::clock::{Channels, Profile, Report, hazards, trace};
 use furiosa_visa_std::command::{ContextKind, MemoryKind};
 use furiosa_visa_std::prelude::*;
 use pollster::block_on;
@@ -128,8 +128,8 @@ impl std::io::Write for Shared {
     }
 }
 
-#[test]
-fn a_trace_is_a_timeline() {
+/// The trace of two launches, and the report of the same run.
+pub(crate) fn traced() -> (serde_json::Value, Report) {
     let out = Shared::default();
     let mut ctx = context(Profile::Detailed, Compute::Values);
     ctx.trace(out.clone());
@@ -137,7 +137,12 @@ fn a_trace_is_a_timeline() {
     let report = ctx.report();
     drop(ctx);
     let bytes = out.0.lock().expect("nobody panics").clone();
-    let trace: serde_json::Value = serde_json::from_slice(&bytes).expect("the trace is JSON");
+    (serde_json::from_slice(&bytes).expect("the trace is JSON"), report)
+}
+
+#[test]
+fn a_trace_is_a_timeline() {
+    let (trace, report) = traced();
     let events = trace["traceEvents"].as_array().expect("a list of events");
     let number = |event: &serde_json::Value, key: &str| event[key].as_u64().expect("a number");
     let mut names = BTreeMap::new();
@@ -161,29 +166,36 @@ fn a_trace_is_a_timeline() {
         let name = &names[track];
         assert!(slices.windows(2).all(|pair| pair[0].1 <= pair[1].0), "{name}: slices overlap: {slices:?}");
     }
-    // The operations of the main context are those of the report.
-    let main: Vec<_> = names.iter().filter(|(_, name)| *name == "cluster 0 main operation").collect();
-    assert_eq!(main.len(), 1);
-    let commits: Vec<_> = report.records.iter().filter(|record| record.operation == "commit").collect();
-    let expected: Vec<_> = commits.iter().map(|record| (record.start, record.end)).collect();
-    assert_eq!(slices[main[0].0], expected);
+    // The operations of each context are those of the report, from start to end.
+    for context in ["main", "sub", "tdma", "pdma"] {
+        let found: Vec<_> = names.iter().filter(|(_, name)| *name == context).collect();
+        assert_eq!(found.len(), 1, "{context}");
+        let own = report.records.iter().filter(|record| record.context.name() == context);
+        let expected: Vec<_> = own.map(|record| (record.start, record.end)).collect();
+        assert_eq!(slices[found[0].0], expected, "{context}");
+    }
     assert!(!names.values().any(|name| name.starts_with("cluster 1")), "cluster 1 does nothing");
-    assert!(names.values().any(|name| name == "tdma engine 0"), "{names:?}");
-    assert!(names.values().any(|name| name == "PCIe"));
+    for name in ["tdma engine 0", "HBM", "PCIe", "cluster 0 main contract", "cluster 0 sub to_trf", "kernels"]
+    {
+        assert!(names.values().any(|own| own == name), "{name} is not in {names:?}");
+    }
+    let unit = trace["otherData"]["unit of ts and dur"].as_str().expect("the unit is named");
+    assert!(unit.contains("1 µs in this file is 1 cycle"), "{unit}");
 
-    // What each touches, and how it lies there.
-    let tensors: Vec<_> = (events.iter())
-        .filter(|event| {
-            event["ph"] == "X" && event["name"] == "commit" && event["args"]["tensors"].is_array()
-        })
-        .map(|event| event["args"]["tensors"].clone())
-        .collect();
+    // Names, and what each touches, and how it lies there.
+    let commits: Vec<_> =
+        events.iter().filter(|event| event["ph"] == "X" && event["args"]["operation"] == "commit").collect();
+    let line = report.records[5].location.line();
+    assert_eq!(commits[0]["name"], format!("commit clock.rs:{line} i32 m![M % 2, N]"));
     let commit = serde_json::json!([
         "reads DM bytes 0..128: i8 m![1], m![1 # 2], m![M / 2], m![M % 2, K]",
         "reads TRF bytes 0..65536: i8 m![1], m![1 # 2], m![M / 2], m![N], m![K]",
         "writes DM bytes 2048..2112: i32 m![1], m![1 # 2], m![M / 2], m![M % 2, N]",
     ]);
-    assert_eq!(tensors, [commit.clone(), commit]);
+    assert!(
+        commits.len() == 2 && commits.iter().all(|event| event["args"]["tensors"] == commit),
+        "{commits:?}"
+    );
 
     // All of DM is free in the end.
     let counters: Vec<_> = events.iter().filter(|event| event["ph"] == "C").collect();
@@ -193,6 +205,51 @@ fn a_trace_is_a_timeline() {
     let kernel = [128, 128 + 512, 128 + 64, 64];
     assert_eq!(levels, [kernel, kernel].concat().into_iter().chain([0]).collect::<Vec<_>>());
     assert!(counters.windows(2).all(|pair| number(pair[0], "ts") < number(pair[1], "ts")));
+}
+
+/// The stages of a pass overlap; the last one ends with the pass, and none before the one that feeds it.
+#[test]
+fn stages_of_a_trace_feed_each_other() {
+    let (trace, report) = traced();
+    let events = trace["traceEvents"].as_array().expect("a list of events");
+    let number = |event: &serde_json::Value, key: &str| event[key].as_u64().expect("a number");
+    let pass = &report.records[5];
+    let own = |event: &&serde_json::Value| event["cat"] == "stage" && event["args"]["op"] == pass.number;
+    let mut spans: Vec<_> = events.iter().filter(own).collect();
+    spans.sort_by_key(|event| number(event, "tid"));
+    let stages: Vec<_> = spans.iter().map(|event| event["args"]["stage"].as_str().expect("a name")).collect();
+    assert_eq!(stages, ["fetch", "switch", "collect", "contract", "accumulate", "commit"]);
+    let ends: Vec<u64> = spans.iter().map(|event| number(event, "ts") + number(event, "dur")).collect();
+    assert!(ends.is_sorted() && ends.last() == Some(&pass.end), "{ends:?} of {pass:?}");
+    assert!(spans.iter().map(|event| number(event, "ts")).is_sorted());
+    for event in &spans {
+        assert!(number(&event["args"], "busy cycles") <= number(event, "dur"), "{event}");
+    }
+
+    // An arrow per wait, from the last cycle of the operation that was waited for.
+    let arrows = |phase: &str| -> BTreeMap<u64, u64> {
+        let own = events.iter().filter(|event| event["ph"] == phase);
+        own.map(|event| (number(event, "id"), number(event, "ts"))).collect()
+    };
+    let (starts, ends) = (arrows("s"), arrows("f"));
+    for record in &report.records {
+        let waited = record.wait.map(|wait| report.record(wait.on()).expect("all are kept").end - 1);
+        assert_eq!(starts.get(&record.number), waited.as_ref(), "{record:?}");
+        assert_eq!(ends.get(&record.number), waited.map(|_| record.start).as_ref());
+    }
+    assert!(starts.len() > 5);
+
+    // What is read back finds the critical paths of the report.
+    let run = trace::Run::parse(&trace.to_string()).expect("it is whole");
+    let of = |path: &Vec<&trace::RunOperation>| path.iter().map(|own| own.number).collect::<Vec<_>>();
+    let paths: Vec<_> = run.critical_paths().iter().map(of).collect();
+    let of = |kernel| report.critical_path(kernel).iter().map(|own| own.number).collect::<Vec<_>>();
+    let expected: Vec<_> = report.kernels.iter().map(of).collect();
+    assert_eq!(paths, expected);
+    assert_eq!(
+        run.kernels.iter().map(|own| own.makespan()).collect::<Vec<_>>(),
+        [report.kernels[0].makespan(), report.kernels[1].makespan()]
+    );
 }
 
 /// Both switch channels: a pass of the main context fetches 64 bytes at once, and the sub context waits for it. Values stay.

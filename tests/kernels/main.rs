@@ -17,6 +17,7 @@ mod numerics;
 mod other_context;
 mod output;
 mod overwrite;
+mod page;
 mod pages_compile;
 mod pages_contraction;
 mod pages_fetch;

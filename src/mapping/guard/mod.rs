@@ -116,6 +116,11 @@ impl GuardMappings {
             self.0.iter().skip(first).flatten().map(|mapping| format!("m![{mapping}]")).collect();
         (!texts.is_empty()).then(|| texts.join(", "))
     }
+
+    /// Those that are known, in order.
+    pub(crate) fn known(&self) -> Vec<&'static Expr> {
+        self.0.iter().flatten().copied().collect()
+    }
 }
 
 impl PartialEq for GuardMappings {
@@ -134,7 +139,7 @@ impl fmt::Debug for GuardMappings {
 }
 
 /// The axes of a mapping, outermost first, each once.
-fn axes(mapping: &'static Expr, found: &mut Vec<Ident>) {
+pub(crate) fn axes(mapping: &'static Expr, found: &mut Vec<Ident>) {
     match mapping {
         Expr::Identity => {}
         Expr::Symbol(axis) if found.contains(&axis.name) => {}

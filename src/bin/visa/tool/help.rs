@@ -1,7 +1,7 @@
 //! `visa help`: how the tool is used, and the chapters of the guide.
 
 use super::plain::plain;
-use super::{EXPLAIN_HELP, MAP_HELP, Output, Refusal, USAGE, arguments};
+use super::{DIFF_HELP, EXPLAIN_HELP, HTML_HELP, MAP_HELP, Output, Refusal, USAGE, arguments};
 use furiosa_visa_std::guide::{CHAPTERS, Chapter};
 use furiosa_visa_std::text::distance;
 
@@ -16,6 +16,8 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
     let text = match name.to_str() {
         Some("explain") => EXPLAIN_HELP.to_string(),
         Some("map") => MAP_HELP.to_string(),
+        Some("html") => HTML_HELP.to_string(),
+        Some("diff") => DIFF_HELP.to_string(),
         name => match CHAPTERS.iter().find(|chapter| Some(chapter.name) == name) {
             Some(chapter) => printed(chapter),
             None => return Err(unknown(&shown).into()),
@@ -56,8 +58,8 @@ fn unknown(name: &str) -> String {
     near.sort_by_key(|(steps, _)| *steps);
     let names: Vec<String> = near.iter().take(NEAREST).map(|(_, name)| format!("`{name}`")).collect();
     format!(
-        "there is no help on `{name}`; the nearest topics are {}; `visa help` lists all, and there are `visa help explain` and \
-         `visa help map`",
+        "there is no help on `{name}`; the nearest topics are {}; `visa help` lists all, and there are `visa help \
+         explain`, `map`, `html` and `diff`",
         names.join(", ")
     )
 }

@@ -1,12 +1,16 @@
 //! The tool as a function from arguments to output, so that tests run it without a process.
 
 mod arguments;
+mod diff;
 mod explain;
 mod grid;
 mod help;
+mod html;
 mod map;
 mod plain;
 mod svg;
+mod table;
+mod traces;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -54,11 +58,14 @@ Usage:
   visa explain --axes AXES --buf MAPPING --time MAPPING --packet MAPPING
                [--dtype TYPE] [--to TYPE] [--sub] [--windows WINDOWS]
   visa map MAPPING --axes AXES [--svg FILE] [--columns N]
-  visa help [TOPIC]        explain, map, or a chapter of the guide
+  visa html TRACE [-o FILE]       a trace as a page: timeline, lines, memory, layouts
+  visa diff BEFORE AFTER          two traces, line by line
+  visa help [TOPIC]        explain, map, html, diff, or a chapter of the guide
   visa --version
 
 MAPPING is what stands between the brackets of `m![…]`, for example 'A / 32, B # 8'.
 AXES are names and sizes, for example A=64,B=7.
+TRACE, BEFORE and AFTER are files that a program wrote with VISA_TRACE=trace.json.
 ";
 
 const EXPLAIN_HELP: &str = "\
@@ -95,6 +102,27 @@ Cells hold the coordinates of the axes, in the order of their first use; `·` is
 Refused input: a message and exit code 2.
 ";
 
+const HTML_HELP: &str = "\
+visa html: a trace as one page that a browser opens without a network
+
+  VISA_TRACE=trace.json cargo run --release     writes the trace of a program
+  visa html trace.json -o run.html
+
+  -o, --output FILE   the page (default: the name of the trace, with `.html`)
+
+The page has the headline of the run, a timeline, sums by source line, the memories over time, a roofline, and of what
+is clicked the configuration and the layout of its tensors. VISA_HTML=run.html writes the same page when a context ends.
+";
+
+const DIFF_HELP: &str = "\
+visa diff: what changed between two runs of a program
+
+  visa diff before.json after.json
+
+Prints the cycles of each kernel, then those of the operations of each source line, the greatest change first, then both
+critical paths. Lines are told apart by kernel, engine, call, and order, so that an edit may move them.
+";
+
 /// Runs the tool. `arguments` are those after the name of the program.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Output {
     match command(lexopt::Parser::from_args(arguments)) {
@@ -112,12 +140,15 @@ fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
         Short('h') | Long("help") => Ok(Output::text(USAGE)),
         Short('V') | Long("version") => Ok(Output::text(concat!("visa ", env!("CARGO_PKG_VERSION"), "\n"))),
         Value(name) => match name.to_str() {
+            Some("diff") => diff::command(parser),
             Some("explain") => explain::command(parser),
+            Some("html") => html::command(parser),
             Some("map") => map::command(parser),
             Some("help") => help::command(parser),
             _ => {
                 let name = arguments::shown(&name);
-                Err(format!("`{name}` is not a command; the commands are `explain`, `map` and `help`").into())
+                let all = "`explain`, `map`, `html`, `diff` and `help`";
+                Err(format!("`{name}` is not a command; the commands are {all}").into())
             }
         },
         other => Err(other.unexpected().into()),

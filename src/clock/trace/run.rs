@@ -1,0 +1,193 @@
+//! A trace that is read back: what `visa diff` compares and a page shows.
+
+use serde_json::Value;
+use std::collections::HashMap;
+
+/// An operation of a trace.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunOperation {
+    /// Its number, from 0.
+    pub number: u64,
+    /// The call and the tensor that it writes, as the timeline shows it.
+    pub name: String,
+    /// The call, for example `commit`.
+    pub operation: String,
+    /// File and line.
+    pub line: String,
+    /// The kernel.
+    pub kernel: String,
+    /// Which launch of the run it belongs to. 0: no kernel gave it.
+    pub launch: u64,
+    /// Who ran it: `main`, `sub`, `tdma` or `pdma`.
+    pub context: String,
+    /// What sets the pace.
+    pub bound: String,
+    /// Its first cycle.
+    pub start: u64,
+    /// From start to end.
+    pub cycles: u64,
+    /// The operation that it waited for last.
+    pub waited_for: Option<u64>,
+    /// Everything that the trace says of it.
+    pub args: Value,
+}
+
+impl RunOperation {
+    /// The first cycle after it.
+    pub fn end(&self) -> u64 {
+        self.start + self.cycles
+    }
+}
+
+/// A launch of a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunKernel {
+    /// The name.
+    pub name: String,
+    /// Which launch of the run it is.
+    pub launch: u64,
+    /// The first cycle of its first operation.
+    pub start: u64,
+    /// The end of its last operation.
+    pub end: u64,
+}
+
+impl RunKernel {
+    /// From the start of its first operation to the end of its last one.
+    pub fn makespan(&self) -> u64 {
+        self.end - self.start
+    }
+}
+
+/// A trace that has been read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// Operations by number.
+    pub operations: Vec<RunOperation>,
+    /// Launches in order.
+    pub kernels: Vec<RunKernel>,
+    /// The last cycle.
+    pub cycles: u64,
+    /// Everything that the trace says of the whole run.
+    pub summary: Value,
+}
+
+fn number(value: &Value, key: &str) -> Result<u64, String> {
+    value[key].as_u64().ok_or_else(|| format!("`{key}` is not a number in {}", short(value)))
+}
+
+fn text(value: &Value, key: &str) -> Result<String, String> {
+    value[key].as_str().map(str::to_string).ok_or_else(|| format!("`{key}` is not text in {}", short(value)))
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> Result<&'a [Value], String> {
+    value[key].as_array().map(Vec::as_slice).ok_or_else(|| format!("there is no list `{key}`"))
+}
+
+fn short(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(80) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+impl Run {
+    /// Reads a trace that [`TraceWriter`](super::TraceWriter) has written to its end.
+    ///
+    /// # Errors
+    /// What is missing in the text.
+    pub fn parse(json: &str) -> Result<Self, String> {
+        let mut trace: Value =
+            serde_json::from_str(json).map_err(|error| format!("it is not JSON: {error}"))?;
+        let summary = trace["visa"].take();
+        if summary["format"] != 1 {
+            return Err("it has no `visa` with `\"format\": 1`, which this version writes".to_string());
+        }
+        let Value::Array(events) = trace["traceEvents"].take() else {
+            return Err("there is no list `traceEvents`".to_string());
+        };
+        let operation = |mut event: Value| -> Result<RunOperation, String> {
+            let args = event["args"].take();
+            let (start, cycles) = (number(&event, "ts")?, number(&event, "dur")?);
+            if start.checked_add(cycles).is_none() {
+                return Err(format!("`dur` is too long in {}", short(&event)));
+            }
+            Ok(RunOperation {
+                number: number(&args, "op")?,
+                name: text(&event, "name")?,
+                operation: text(&args, "operation")?,
+                line: text(&args, "line")?,
+                kernel: text(&args, "kernel")?,
+                launch: number(&args, "launch")?,
+                context: text(&args, "context")?,
+                bound: text(&args, "bound by")?,
+                start,
+                cycles,
+                waited_for: args["waited for op"].as_u64(),
+                args,
+            })
+        };
+        let events = events.into_iter().filter(|event| event["ph"] == "X" && event["cat"] == "operation");
+        let mut operations = events.map(operation).collect::<Result<Vec<_>, _>>()?;
+        operations.sort_by_key(|own| own.number);
+        let kernel = |own: &Value| -> Result<RunKernel, String> {
+            let (start, end) = (number(own, "start")?, number(own, "end")?);
+            if end < start {
+                return Err(format!("a kernel ends before it starts in {}", short(own)));
+            }
+            Ok(RunKernel { name: text(own, "name")?, launch: number(own, "launch")?, start, end })
+        };
+        let kernels = list(&summary, "kernels")?.iter().map(kernel).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { operations, kernels, cycles: number(&summary, "cycles")?, summary })
+    }
+
+    /// The operations that decide the end of each kernel, first to last, as
+    /// [`Report::critical_path`](crate::clock::Report::critical_path) finds them.
+    pub fn critical_paths(&self) -> Vec<Vec<&RunOperation>> {
+        let by_number: HashMap<u64, &RunOperation> =
+            self.operations.iter().map(|own| (own.number, own)).collect();
+        // Kernels follow each other, so each has the operations that end with it.
+        let mut last_of: HashMap<(u64, u64), &RunOperation> = HashMap::new();
+        for own in self.operations.iter().filter(|own| own.context != "pdma") {
+            last_of.insert((own.launch, own.end()), own);
+        }
+        let path = |kernel: &RunKernel| {
+            let own = |own: &&&RunOperation| own.launch == kernel.launch && own.context != "pdma";
+            let mut path: Vec<&RunOperation> =
+                last_of.get(&(kernel.launch, kernel.end)).copied().into_iter().collect();
+            while let Some(before) = path.last().and_then(|own| own.waited_for) {
+                // An operation waits for an earlier one.
+                let Some(before) = by_number.get(&before).filter(own) else { break };
+                if path.last().is_some_and(|last| before.number >= last.number) {
+                    break;
+                }
+                path.push(before);
+            }
+            path.reverse();
+            path
+        };
+        self.kernels.iter().map(path).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_trace_is_refused() {
+        let refused = |text: &str| Run::parse(text).expect_err("no trace");
+        assert!(refused("{").starts_with("it is not JSON: "));
+        for text in ["[]", "{}", r#"{"traceEvents":[],"visa":{"format":2}}"#] {
+            assert!(refused(text).contains("no `visa`"), "{text}: {}", refused(text));
+        }
+        assert!(refused(r#"{"visa":{"format":1}}"#).contains("traceEvents"));
+        assert!(refused(r#"{"traceEvents":[],"visa":{"format":1}}"#).contains("`kernels`"));
+        let event = r#"{"traceEvents":[{"ph":"X","cat":"operation","ts":0,"dur":1,"name":"a","args":{"op":1}}],
+            "visa":{"format":1,"cycles":1,"kernels":[]}}"#;
+        assert!(refused(event).starts_with("`operation` is not text in "), "{}", refused(event));
+        let empty = r#"{"traceEvents":[],"visa":{"format":1,"cycles":0,"kernels":[]}}"#;
+        assert_eq!(Run::parse(empty).map(|run| run.operations.len()), Ok(0));
+    }
+}

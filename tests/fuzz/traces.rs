@@ -1,0 +1,154 @@
+//! Traces of random sequences: the slices add up to the report, and every part lies inside its operation.
+
+use crate::commands::Machine;
+use crate::reference::random::Random;
+use crate::sequences::Operations;
+use furiosa_visa_std::chip::ExecutionOrder;
+use furiosa_visa_std::clock::record::Timing;
+use furiosa_visa_std::clock::{Record, Report};
+use furiosa_visa_std::command::ContextKind;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+
+/// An output that can be read afterwards.
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().expect("nobody panics").write(bytes)
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Sums by name.
+type Sums = BTreeMap<String, u64>;
+
+fn add(sums: &mut Sums, name: impl Into<String>, more: u64) {
+    *sums.entry(name.into()).or_default() += more;
+}
+
+/// What the report says.
+fn reported(report: &Report) -> Sums {
+    let mut sums = Sums::new();
+    let totals = &report.totals;
+    for context in ContextKind::ALL.into_iter().filter(|own| totals.given[*own as usize] > 0) {
+        add(&mut sums, format!("{context} cycles"), totals.busy[context as usize]);
+        add(&mut sums, format!("{context} operations"), totals.given[context as usize]);
+    }
+    for (memory, bytes) in &totals.read_bytes {
+        add(&mut sums, format!("read from {memory}"), *bytes);
+    }
+    for (memory, bytes) in &totals.written_bytes {
+        add(&mut sums, format!("written to {memory}"), *bytes);
+    }
+    for kernel in &report.kernels {
+        add(&mut sums, "kernels", kernel.makespan());
+    }
+    for record in &report.records {
+        let clusters = (0..2).filter(|&own| record.amount.slices.in_cluster(0, own) > 0).count() as u64;
+        match &record.timing {
+            Timing::TensorUnit(time) if clusters > 0 => {
+                for stage in &time.stages {
+                    add(&mut sums, format!("stage {}", stage.stage), clusters * stage.occupancy.cycles);
+                }
+            }
+            Timing::Bitmap(cost) if clusters > 0 => add(&mut sums, "stage switch", clusters * cost.cycles),
+            Timing::TensorUnit(_) | Timing::Bitmap(_) => {}
+            Timing::Host(cost) => add(&mut sums, "PCIe", cost.cycles),
+            Timing::Dma(time) => {
+                for (_, engine, cycles) in time.by_engine() {
+                    add(&mut sums, format!("tdma engine {}", engine % 8), cycles);
+                }
+                for (_, ticks) in time.time.iter().flat_map(|time| &time.hbm_ticks).filter(|own| own.1 > 0) {
+                    add(&mut sums, "HBM", ticks.div_ceil(3));
+                }
+                let pcie = time.time.as_ref().map_or(0, |time| time.pcie_ticks);
+                add(&mut sums, "PCIe", pcie.div_ceil(3));
+            }
+        }
+    }
+    sums
+}
+
+/// What the trace says. An error: a slice that lies outside of its operation.
+fn traced(trace: &Value) -> Result<Sums, String> {
+    let mut sums = Sums::new();
+    let events = trace["traceEvents"].as_array().ok_or("no events")?;
+    let number = |value: &Value| value.as_u64().ok_or(format!("{value} is no number"));
+    let mut threads = BTreeMap::new();
+    let mut operations = BTreeMap::new();
+    for event in events {
+        let track = (event["pid"].as_u64(), event["tid"].as_u64());
+        if event["name"] == "thread_name" {
+            threads.insert(track, event["args"]["name"].as_str().unwrap_or_default().to_string());
+        }
+        if event["ph"] != "X" {
+            continue;
+        }
+        let thread = threads.get(&track).ok_or(format!("a track without a name: {event}"))?;
+        let (start, cycles, args) = (number(&event["ts"])?, number(&event["dur"])?, &event["args"]);
+        let text = |key: &str| args[key].as_str().map(str::to_string);
+        match event["cat"].as_str() {
+            Some("kernel") => add(&mut sums, "kernels", cycles),
+            Some("operation") => {
+                operations.insert(number(&args["op"])?, (start, start + cycles));
+                add(&mut sums, format!("{thread} cycles"), cycles);
+                add(&mut sums, format!("{thread} operations"), 1);
+                if let Some(from) = text("read from") {
+                    add(&mut sums, format!("read from {from}"), number(&args["read bytes"])?);
+                }
+                if let Some(to) = text("written to") {
+                    add(&mut sums, format!("written to {to}"), number(&args["written bytes"])?);
+                }
+            }
+            _ => {
+                // An operation comes before its parts.
+                let (first, end) = operations[&number(&args["op"])?];
+                if start < first || start + cycles > end {
+                    return Err(format!("outside of {first}..{end}: {event}"));
+                }
+                match event["cat"].as_str() {
+                    Some("stage") => {
+                        let stage = text("stage").unwrap_or_default();
+                        if !thread.ends_with(&stage) {
+                            return Err(format!("on the track {thread}: {event}"));
+                        }
+                        add(&mut sums, format!("stage {stage}"), number(&args["busy cycles"])?);
+                    }
+                    Some("engine") => add(&mut sums, thread, cycles),
+                    _ => add(&mut sums, thread, number(&args["cycles"])?),
+                }
+            }
+        }
+    }
+    Ok(sums)
+}
+
+/// One sequence, and what ran.
+pub fn run(random: &mut Random) -> Result<Vec<Record>, String> {
+    let mut machine = Machine::new(ExecutionOrder::ALL[random.below(4)], random.seed);
+    let out = Shared::default();
+    machine.trace(out.clone());
+    let mut operations = Operations::new(random);
+    for _ in 0..random.between(4, 14) {
+        // A command that is refused has not run: it is in neither.
+        let _ = machine.give(&operations.next(random), false);
+    }
+    let report = machine.finish();
+    let bytes = out.0.lock().expect("nobody panics").clone();
+    let trace: Value = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
+    let (mut expected, found) = (reported(&report), traced(&trace)?);
+    expected.retain(|name, sum| *sum > 0 || found.contains_key(name));
+    let names = expected.keys().chain(found.keys());
+    match names.map(|name| (name, found.get(name), expected.get(name))).find(|(_, a, b)| a != b) {
+        None => Ok(report.records),
+        Some((name, trace, report)) => {
+            Err(format!("{name}: {trace:?} in the trace, {report:?} in the report"))
+        }
+    }
+}

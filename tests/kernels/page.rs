@@ -1,0 +1,67 @@
+//! The page of a run, in a browser.
+
+use crate::clock::traced;
+use furiosa_visa_std::clock::page;
+use furiosa_visa_std::clock::trace::Run;
+use std::process::{Command, Stdio};
+
+/// What browsers that can be told to print a page are called.
+const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+
+/// The page as the browser has it when its scripts have run. `None`: no browser can be started.
+fn rendered(page: &str) -> Option<String> {
+    let starts = |name: &&&str| {
+        let version =
+            Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+        version.is_ok_and(|status| status.success())
+    };
+    let browser = BROWSERS.iter().find(starts)?;
+    let folder = std::env::temp_dir().join(format!("visa-page-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("is created");
+    let file = folder.join("run.html");
+    std::fs::write(&file, page).expect("is written");
+    // The sandbox wants rights that containers do not give; the page is our own.
+    let output = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--window-size=1280,900", "--dump-dom"])
+        .args(["--virtual-time-budget=2000", "--timeout=20000", "--no-first-run"])
+        .arg(format!("--user-data-dir={}", folder.join("profile").display()))
+        .arg(format!("file://{}", file.display()))
+        .output()
+        .expect("it has just started");
+    std::fs::remove_dir_all(&folder).expect("is removed");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    // A browser that may not run here prints nothing. A page whose script fails is printed.
+    text.contains("<html").then_some(text)
+}
+
+#[test]
+fn a_page_runs_in_a_browser() {
+    let (trace, _) = traced();
+    let run = Run::parse(&trace.to_string()).expect("it is whole");
+    // The title is a text, whatever is in it.
+    let page = page::of_run(&run, "</script> & @data@");
+    let Some(text) = rendered(&page) else {
+        println!("skipped: none of {BROWSERS:?} can be started here");
+        return;
+    };
+    let head = text.lines().find(|line| line.starts_with("<html")).unwrap_or_default();
+    assert!(head.contains("data-ready=\"yes\"") && !head.contains("data-error"), "{head}");
+    // It has the slices of the trace, but those of the link to the host, which `pdma` shows.
+    let events = trace["traceEvents"].as_array().expect("events");
+    let shown = events.iter().filter(|event| event["ph"] == "X" && event["pid"] != 1_000_000).count();
+    assert!(head.contains(&format!("data-slices=\"{shown}\"")), "{shown} slices: {head}");
+    assert!(text.contains("<h1 id=\"title\">&lt;/script&gt; &amp; @data@</h1>"), "{head}");
+    // The longest operation of a critical path is selected: its configuration and its layout are shown.
+    let paths = run.critical_paths();
+    let most = paths.iter().flatten().map(|own| own.cycles).max();
+    let longest = paths.iter().flatten().find(|own| Some(own.cycles) == most).expect("kernels ran");
+    let selected = format!("#{} {}", longest.number, longest.name);
+    for part in
+        [&selected, "What the engines are told", "cells are ", "kernel product, 2 launches", "HBM: at most"]
+    {
+        assert!(text.contains(part), "{part} is not in the page: {head}");
+    }
+    // A script that fails is seen.
+    let broken = rendered(&page.replace("start(JSON", "begin(JSON")).expect("it started before");
+    assert!(broken.contains("data-error=") && !broken.contains("data-ready"));
+}
