@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn an_expansion_is_followed_to_the_users_file() {
-        let sources = Sources::new("/w");
+        let sources = Sources::recorded("/w");
         let inner = json!({ "file_name": "/lib/src/a.rs", "is_primary": true, "label": "l", "expansion": {
             "span": { "file_name": "/lib/src/b.rs", "expansion": {
                 "span": { "file_name": "src/main.rs", "line_start": 3, "is_primary": false, "label": null,

@@ -303,3 +303,7 @@ fn rewrite_texts(diagnostic: &mut Value) {
         rewrite_texts(child);
     }
 }
+
+#[cfg(test)]
+#[path = "rewrite_tests.rs"]
+mod tests;

@@ -1,18 +1,26 @@
 //! Whose file a diagnostic points into.
 
+use std::path::Path;
+
 /// The folders that tell the user's files from those of the library and of other crates.
-#[derive(Default)]
 pub struct Sources {
     /// The workspace that is checked. The compiler names its files relative to it.
     root: String,
     /// Folders with sources of the library.
     library: Vec<String>,
+    is_there: fn(&Path) -> bool,
 }
 
 impl Sources {
     /// The sources of a workspace.
     pub fn new(root: &str) -> Self {
-        Self { root: with_slashes(root), library: Vec::new() }
+        Self { root: with_slashes(root), library: Vec::new(), is_there: Path::exists }
+    }
+
+    /// The sources of a workspace that is not on this machine.
+    #[cfg(test)]
+    pub fn recorded(root: &str) -> Self {
+        Self { is_there: |_| true, ..Self::new(root) }
     }
 
     /// Adds a folder with sources of the library.
@@ -48,7 +56,11 @@ impl Sources {
         let is_dependency = ["/rustc/", "/.cargo/registry/", "/.cargo/git/", "/rustlib/"]
             .iter()
             .any(|part| path.contains(part));
-        !is_dependency && (!is_absolute(&path) || is_below(&self.root, &path))
+        let absolute = self.absolute(&path);
+        // A crate that was compiled in another workspace may name its files relative to that one.
+        !is_dependency
+            && (!is_absolute(&path) || is_below(&self.root, &path))
+            && (self.is_there)(Path::new(&absolute))
     }
 
     fn absolute(&self, file: &str) -> String {
@@ -89,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_workspace_beside_the_library() {
-        let mut sources = Sources::new("/home/u/kernels");
+        let mut sources = Sources::recorded("/home/u/kernels");
         sources.add_crate("furiosa_visa_std", "/home/u/kernels/vendor/visa/src/lib.rs");
         sources.add_crate("other", "/home/u/other/src/lib.rs");
         for file in
@@ -112,15 +124,21 @@ mod tests {
 
     #[test]
     fn the_workspace_of_the_library_itself() {
-        let mut sources = Sources::new("/visa");
+        let mut sources = Sources::recorded("/visa");
         sources.add_crate("furiosa-visa-std", "/visa/src/lib.rs");
         assert!(sources.is_users("examples/00_hello.rs") && !sources.is_users("src/engine/fetch.rs"));
         assert!(sources.is_librarys("src/engine/fetch.rs") && !sources.is_librarys("examples/00_hello.rs"));
     }
 
     #[test]
+    fn files_that_are_not_there_are_of_another_workspace() {
+        let sources = Sources::new(env!("CARGO_MANIFEST_DIR"));
+        assert!(sources.is_users("src/check/sources.rs") && !sources.is_users("src/engine/collect.rs"));
+    }
+
+    #[test]
     fn windows() {
-        let mut sources = Sources::new(r"C:\work\kernels");
+        let mut sources = Sources::recorded(r"C:\work\kernels");
         sources.add_crate("furiosa_visa_std", r"\\?\C:\work\visa\src\lib.rs");
         assert!(sources.is_users(r"src\main.rs") && sources.is_users(r"c:\work\kernels\src\main.rs"));
         assert!(!sources.is_users(r"C:\work\visa\src\engine\fetch.rs"));
