@@ -1,4 +1,4 @@
-//! What `cargo package` puts into the packages of the three crates: what a user needs, and nothing else.
+//! What `cargo package` puts into the packages of the four crates: what a user needs, and nothing else.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -20,7 +20,7 @@ fn files(package: &str) -> BTreeSet<String> {
 fn check(package: &str, folder: &str, more: &[&str]) {
     let found = files(package);
     let in_src = |file: &str| file.starts_with("src/");
-    let needed = ["Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "README.md", "src/lib.rs"];
+    let needed = ["Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
     for file in needed.iter().chain(more) {
         assert!(found.contains(*file), "{package} has no {file}");
     }
@@ -30,9 +30,11 @@ fn check(package: &str, folder: &str, more: &[&str]) {
     let other: Vec<_> = found.iter().filter(|file| !in_src(file) && !known(file)).collect();
     assert!(other.is_empty(), "{package} has {other:?}");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).join("src");
-    // The chapters of the guide are texts.
-    let is_text =
-        |file: &str| file.starts_with("src/guide/") && [".md", ".svg"].iter().any(|end| file.ends_with(end));
+    // The chapters of the guide are texts, and so are the files of a new crate.
+    let is_text = |file: &str| {
+        file.starts_with("src/guide/") && [".md", ".svg"].iter().any(|end| file.ends_with(end))
+            || package == "cargo-visa" && file.starts_with("src/new/") && file.ends_with(".txt")
+    };
     let stranger = found.iter().find(|file| in_src(file) && !file.ends_with(".rs") && !is_text(file));
     assert_eq!(stranger, None, "{package}");
     let packed: BTreeSet<&String> = found.iter().filter(|file| in_src(file)).collect();
@@ -59,6 +61,7 @@ fn source_files(folder: &Path, name: &str, found: &mut BTreeSet<String>) {
 #[test]
 fn the_library() {
     let more = [
+        "src/lib.rs",
         "CHANGELOG.md",
         "data/README.md",
         "data/digits.safetensors",
@@ -82,10 +85,15 @@ fn the_library() {
 
 #[test]
 fn the_macros() {
-    check("furiosa-visa-macros", "macros", &[]);
+    check("furiosa-visa-macros", "macros", &["src/lib.rs"]);
 }
 
 #[test]
 fn the_grammar() {
-    check("furiosa-visa-grammar", "grammar", &[]);
+    check("furiosa-visa-grammar", "grammar", &["src/lib.rs"]);
+}
+
+#[test]
+fn the_command() {
+    check("cargo-visa", "cargo-visa", &["src/main.rs"]);
 }

@@ -33,8 +33,18 @@ pub fn run(arguments: &[OsString]) -> ExitCode {
     ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(101))
 }
 
+/// In characters. The compiler leaves out parts of types that need more than about half of it, and types are much longer
+/// before they are written as `m![…]`.
+const WIDTH: &str = "--diagnostic-width=2000";
+
 /// The arguments of a check, and the program that is not built. Libraries are built: other crates need them.
 fn checking(arguments: &[OsString]) -> (Vec<OsString>, Option<PathBuf>) {
+    if !arguments.iter().any(|argument| argument.to_str().is_some_and(|text| text.starts_with("--emit="))) {
+        return (arguments.to_vec(), None);
+    }
+    let is_width =
+        |argument: &&OsString| argument.to_str().is_some_and(|text| text.starts_with("--diagnostic-width="));
+    let arguments: Vec<OsString> = arguments.iter().filter(|argument| !is_width(argument)).cloned().collect();
     let value = |name: &str| {
         let at = arguments.iter().position(|argument| argument == name)?;
         arguments.get(at + 1)
@@ -43,12 +53,13 @@ fn checking(arguments: &[OsString]) -> (Vec<OsString>, Option<PathBuf>) {
         || arguments.iter().any(|argument| argument == "--test");
     let emits = "--emit=dep-info,link";
     if !is_program || !arguments.iter().any(|argument| argument == emits) {
-        return (arguments.to_vec(), None);
+        return ([arguments, vec![WIDTH.into()]].concat(), None);
     }
     let checking = arguments.iter().map(|argument| match argument {
         argument if argument == emits => OsString::from("--emit=dep-info,mir"),
         argument => argument.clone(),
     });
+    let checking = checking.chain([WIDTH.into()]);
     let program = value("--out-dir").zip(value("--crate-name")).map(|(folder, name)| {
         let extra = arguments.iter().find_map(|argument| argument.to_str()?.strip_prefix("extra-filename="));
         let mut file = name.clone();
@@ -71,7 +82,8 @@ mod tests {
     fn programs_and_tests_are_not_linked() {
         let program = "--crate-name a_b src/main.rs --crate-type bin --emit=dep-info,link -C extra-filename=-0f --out-dir t/deps";
         let (checking, file) = super::checking(&arguments(program));
-        assert_eq!(checking, arguments(&program.replace("dep-info,link", "dep-info,mir")));
+        let expected = program.replace("dep-info,link", "dep-info,mir");
+        assert_eq!(checking, arguments(&format!("{expected} {WIDTH}")));
         let file = file.expect("cargo looks for it");
         assert_eq!(file.file_stem().and_then(|stem| stem.to_str()), Some("a_b-0f"));
         assert_eq!(file.parent(), Some(std::path::Path::new("t/deps")));
@@ -80,12 +92,15 @@ mod tests {
     }
 
     #[test]
-    fn libraries_and_questions_stay() {
-        for text in [
-            "--crate-name a src/lib.rs --crate-type lib --emit=dep-info,metadata,link --out-dir t",
-            "-vV",
-            "- --crate-name ___ --print=file-names --crate-type bin",
-        ] {
+    fn libraries_are_built() {
+        let library = "--crate-name a src/lib.rs --crate-type lib --emit=dep-info,metadata,link --out-dir t";
+        let given = arguments(&format!("--diagnostic-width=80 {library}"));
+        assert_eq!(super::checking(&given), (arguments(&format!("{library} {WIDTH}")), None));
+    }
+
+    #[test]
+    fn questions_stay() {
+        for text in ["-vV", "- --crate-name ___ --print=file-names --crate-type bin"] {
             assert_eq!(super::checking(&arguments(text)), (arguments(text), None));
         }
     }
