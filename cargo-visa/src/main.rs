@@ -1,7 +1,7 @@
 //! `cargo visa`: what cargo does not know of kernels.
 //!
-//! * `cargo visa check` shows at the user's line, and in the user's notation, what the library refuses. Editors use it in
-//!   the place of `cargo check`, which does not see sizes.
+//! * `cargo visa check` shows at the user's line, and in the user's notation, what the library refuses. Editors use it
+//!   in the place of `cargo check`, which does not see sizes.
 //! * `cargo visa new` makes a crate with a kernel that runs.
 //!
 //! Exit codes are those of cargo: 0 done, 101 refused.
@@ -24,8 +24,9 @@ Usage: cargo visa check [--verbose] [--message-format FORMAT] [arguments of carg
 
 check   shows what is refused, sizes included, at your line and as `m![…]`. Builds into `target/visa`.
         --verbose         what is inside of the library too
-        --message-format  `human`, or `json` as cargo writes it: for rust-analyzer, set
-                          \"rust-analyzer.check.overrideCommand\": [\"cargo\", \"visa\", \"check\", \"--message-format=json\"]
+        --message-format  `human`, or `json` as cargo writes it, for editors. In rust-analyzer, set
+                          \"rust-analyzer.check.overrideCommand\":
+                              [\"cargo\", \"visa\", \"check\", \"--message-format=json\", \"--all-targets\"]
 new     makes the folder NAME with a kernel, its check on the host, a test, and the settings of the editor.
         --path            the folder of the library
         --version         the version of the library in the registry

@@ -26,7 +26,7 @@ pub fn rewritten(text: &str) -> String {
         let mapping = Parser { rest }.mapping(&path).filter(|(node, after)| {
             // A word of a sentence is no type.
             let is_word = node.text == "1" && path.len() == 1;
-            !is_word || stands_alone && !result.ends_with("  ") && after.starts_with(['>', ',', '`', ')'])
+            !is_word || stands_alone && after.starts_with(['>', ',', '`', ')'])
         });
         match mapping {
             Some((node, after)) => {
@@ -39,7 +39,7 @@ pub fn rewritten(text: &str) -> String {
                 let is_import = result.ends_with("use ");
                 let of_library = path.len() > 1 && path[0] == LIBRARY && !is_import;
                 let is_type = |segment: &&str| segment.starts_with(char::is_uppercase);
-                let start = path.iter().position(|segment| is_type(&segment)).unwrap_or(path.len() - 1);
+                let start = path.iter().position(is_type).unwrap_or(path.len() - 1);
                 let shown = if of_library { path[start..].join("::") } else { raw.to_string() };
                 result.push_str(&shown);
                 rest = parser.rest;

@@ -44,7 +44,7 @@ pub fn run(arguments: &[OsString]) -> Result<ExitCode, String> {
         match serde_json::from_str::<Value>(&line) {
             Ok(value) if value.is_object() => rewriter.push(value).iter().for_each(|line| output.say(line)),
             // A procedural macro that prints, for example.
-            _ => println!("{line}"),
+            _ => output.pass(&line),
         }
     }
     let status = build.wait().map_err(|error| format!("cargo cannot be waited for: {error}"))?;
@@ -121,11 +121,14 @@ impl Output {
         Self { format, said: BTreeSet::new() }
     }
 
+    // Whoever reads a pipe may close it early; that is no mistake of this program.
+    fn pass(&self, line: &str) {
+        let _ = writeln!(std::io::stdout(), "{line}");
+    }
+
     fn say(&mut self, line: &Value) {
-        // Whoever reads a pipe may close it early; that is no mistake of this program.
         if self.format != Format::Human {
-            let _ = writeln!(std::io::stdout(), "{line}");
-            return;
+            return self.pass(&line.to_string());
         }
         let is_hint = line["message"]["level"] == "failure-note";
         let text = line["message"]["rendered"].as_str().filter(|_| !is_hint);

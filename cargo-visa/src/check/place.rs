@@ -53,7 +53,7 @@ fn narrow(span: &Value, method: &str) -> Option<Value> {
     let given = number(&span["byte_end"])?.checked_sub(number(&span["byte_start"])?)?;
     let ends = given.checked_sub(parts.iter().map(|part| bytes(part)).sum())?;
     let breaks = parts.len() - 1;
-    let per_break = if breaks == 0 { 0 } else { ends / breaks };
+    let per_break = ends.checked_div(breaks).unwrap_or(0);
     if per_break * breaks != ends || per_break > 2 {
         return None;
     }

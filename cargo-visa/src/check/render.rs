@@ -226,7 +226,10 @@ mod tests {
     fn spans_of_one_line_and_children() {
         let text = "\tf(x, y);";
         let diagnostic = json!({ "level": "error", "message": "no", "code": { "code": "E0277" },
-            "spans": [span([9, 9], [2, 3], false, "by this call", &[text]), span([9, 9], [4, 5], true, "x is wrong", &[text])],
+            "spans": [
+                span([9, 9], [2, 3], false, "by this call", &[text]),
+                span([9, 9], [4, 5], true, "x is wrong", &[text]),
+            ],
             "children": [
                 { "level": "help", "message": "use y\ntwice", "spans": [] },
                 { "level": "note", "message": "made here", "spans": [span([12, 12], [1, 2], true, "", &["x"])] }] });

@@ -1,7 +1,7 @@
 //! Diagnostics of the library, as a user reads them.
 //!
-//! The compiler finds a wrong size while it evaluates a constant of the library. Its error points there, and notes behind
-//! it lead to the user's call:
+//! The compiler finds a wrong size while it evaluates a constant of the library. Its error points there, and notes
+//! behind it lead to the user's call:
 //!
 //! ```text
 //! error[E0080]  evaluation panicked: fetch: …; help: …     in the library
@@ -91,7 +91,8 @@ impl Rewriter {
         let message = diagnostic["message"].as_str().unwrap_or_default();
         let is_call = message.starts_with(CALL);
         if is_call || message == STEP {
-            // Targets with one name (a program and its tests) may write at the same time: the last error that has no call.
+            // Targets with one name (a program and its tests) may write at the same time. A note belongs to the last
+            // error that has no call.
             let has_call = |held: &&mut Held| held.notes.iter().any(is_note_of_the_call);
             let mut waiting = self.held.get_mut(&target).into_iter().flatten().rev();
             if let Some(held) = waiting.find(|held| !has_call(held)) {
@@ -263,9 +264,8 @@ impl Rewriter {
         let about_names = ["the full name for the type", "the full type name", "consider using `--verbose`"];
         let is_of_a_macro = message.contains("originates in the macro");
         let is_of_a_trait = message.starts_with("the trait `") && message.contains("not implemented for");
-        !about_names.iter().any(|start| message.starts_with(start))
-            && !is_of_a_macro
-            && !(is_of_a_trait && has_own_words)
+        let is_about_names = about_names.iter().any(|start| message.starts_with(start));
+        !(is_about_names || is_of_a_macro || is_of_a_trait && has_own_words)
     }
 }
 

@@ -1,8 +1,8 @@
 //! The compiler without what a check does not need.
 //!
-//! Constants of generic code are evaluated where the code is instantiated, which `--emit=metadata` (`cargo check`) never
-//! does. `--emit=mir` does it, and stops before machine code and linking. Cargo is told to start this program in the
-//! place of `rustc` for the crates of the workspace.
+//! Constants of generic code are evaluated where the code is instantiated, which `--emit=metadata` (`cargo check`)
+//! never does. `--emit=mir` does it, and stops before machine code and linking. Cargo is told to start this program in
+//! the place of `rustc` for the crates of the workspace.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -33,8 +33,8 @@ pub fn run(arguments: &[OsString]) -> ExitCode {
     ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(101))
 }
 
-/// In characters. The compiler leaves out parts of types that need more than about half of it, and types are much longer
-/// before they are written as `m![…]`.
+/// In characters. The compiler leaves out parts of types that need more than about half of it, and types are much
+/// longer before they are written as `m![…]`.
 const WIDTH: &str = "--diagnostic-width=2000";
 
 /// The arguments of a check, and the program that is not built. Libraries are built: other crates need them.
@@ -80,7 +80,8 @@ mod tests {
 
     #[test]
     fn programs_and_tests_are_not_linked() {
-        let program = "--crate-name a_b src/main.rs --crate-type bin --emit=dep-info,link -C extra-filename=-0f --out-dir t/deps";
+        let program = "--crate-name a_b src/main.rs --crate-type bin --emit=dep-info,link \
+                       -C extra-filename=-0f --out-dir t/deps";
         let (checking, file) = super::checking(&arguments(program));
         let expected = program.replace("dep-info,link", "dep-info,mir");
         assert_eq!(checking, arguments(&format!("{expected} {WIDTH}")));
