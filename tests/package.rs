@@ -1,4 +1,4 @@
-//! What `cargo package` puts into the packages of the three crates: what a user needs, and nothing else.
+//! What `cargo package` puts into the packages of the four crates: what a user needs, and nothing else.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -20,7 +20,7 @@ fn files(package: &str) -> BTreeSet<String> {
 fn check(package: &str, folder: &str, more: &[&str]) {
     let found = files(package);
     let in_src = |file: &str| file.starts_with("src/");
-    let needed = ["Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "README.md", "src/lib.rs"];
+    let needed = ["Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
     for file in needed.iter().chain(more) {
         assert!(found.contains(*file), "{package} has no {file}");
     }
@@ -30,12 +30,16 @@ fn check(package: &str, folder: &str, more: &[&str]) {
     let other: Vec<_> = found.iter().filter(|file| !in_src(file) && !known(file)).collect();
     assert!(other.is_empty(), "{package} has {other:?}");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).join("src");
-    // The chapters of the guide are texts; so are the parts of the page of a run.
-    let kinds = [("src/guide/", &[".md", ".svg"][..]), ("src/clock/page/", &[".html", ".css", ".js"])];
+    // The chapters of the guide are texts; so are the parts of the page of a run, and the files of a new crate.
+    let kinds = [
+        ("furiosa-visa-std", "src/guide/", &[".md", ".svg"][..]),
+        ("furiosa-visa-std", "src/clock/page/", &[".html", ".css", ".js"]),
+        ("cargo-visa", "src/new/", &[".txt"]),
+    ];
     let is_text = |file: &str| {
-        kinds
-            .iter()
-            .any(|(folder, ends)| file.starts_with(folder) && ends.iter().any(|end| file.ends_with(end)))
+        kinds.iter().any(|(own, folder, ends)| {
+            *own == package && file.starts_with(folder) && ends.iter().any(|end| file.ends_with(end))
+        })
     };
     let stranger = found.iter().find(|file| in_src(file) && !file.ends_with(".rs") && !is_text(file));
     assert_eq!(stranger, None, "{package}");
@@ -63,6 +67,7 @@ fn source_files(folder: &Path, name: &str, found: &mut BTreeSet<String>) {
 #[test]
 fn the_library() {
     let more = [
+        "src/lib.rs",
         "CHANGELOG.md",
         "data/README.md",
         "data/digits.safetensors",
@@ -92,10 +97,15 @@ fn the_library() {
 
 #[test]
 fn the_macros() {
-    check("furiosa-visa-macros", "macros", &[]);
+    check("furiosa-visa-macros", "macros", &["src/lib.rs"]);
 }
 
 #[test]
 fn the_grammar() {
-    check("furiosa-visa-grammar", "grammar", &[]);
+    check("furiosa-visa-grammar", "grammar", &["src/lib.rs"]);
+}
+
+#[test]
+fn the_command() {
+    check("cargo-visa", "cargo-visa", &["src/main.rs"]);
 }

@@ -1,0 +1,309 @@
+//! Diagnostics of the library, as a user reads them.
+//!
+//! The compiler finds a wrong size while it evaluates a constant of the library. Its error points there, and notes
+//! behind it lead to the user's call:
+//!
+//! ```text
+//! error[E0080]  evaluation panicked: fetch: …; help: …     in the library
+//! note          erroneous constant encountered             in the library, once per step
+//! note          the above error was encountered while instantiating `fn …::fetch::<…>`     the user's line
+//! ```
+//!
+//! These become one error at the user's line. Errors that are all inside of the library follow from one at the user's
+//! line, and are left out where there is one.
+//!
+//! Of other diagnostics that name the library's types, the words change, and what points into the library is left out.
+
+use super::place::{function_name, narrowed, users_span};
+use super::render::render;
+use super::sources::Sources;
+use crate::notation;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// How diagnostics are shown.
+#[derive(Clone, Copy, Default)]
+pub struct Style {
+    /// What points into the library stays, as notes.
+    pub verbose: bool,
+    /// The `rendered` text has colours.
+    pub colour: bool,
+}
+
+/// Rewrites the lines that cargo writes.
+pub struct Rewriter {
+    sources: Sources,
+    style: Style,
+    /// Errors that wait for their notes, by target.
+    held: BTreeMap<String, Vec<Held>>,
+}
+
+/// An error of a constant of the library.
+struct Held {
+    /// The line of cargo.
+    line: Value,
+    /// The notes behind it.
+    notes: Vec<Value>,
+}
+
+/// An error at the user's line, from all errors that say the same there.
+struct Refusal {
+    line: Value,
+    /// What was evaluated, once for every instantiation.
+    evaluated: Vec<String>,
+    /// Whether it is at a line of the user's.
+    is_placed: bool,
+}
+
+const EVALUATION: &str = "E0080";
+const STEP: &str = "erroneous constant encountered";
+const CALL: &str = "the above error was encountered while instantiating";
+
+impl Rewriter {
+    /// A rewriter for the files of a workspace.
+    pub fn new(sources: Sources, style: Style) -> Self {
+        Self { sources, style, held: BTreeMap::new() }
+    }
+
+    /// Takes a line of cargo, and returns what is to be said now.
+    pub fn push(&mut self, mut line: Value) -> Vec<Value> {
+        match line["reason"].as_str() {
+            Some("compiler-message") => self.message(line),
+            Some("compiler-artifact") => {
+                let target = &mut line["target"];
+                let name = target["name"].as_str().unwrap_or_default().to_string();
+                self.sources.add_crate(&name, target["src_path"].as_str().unwrap_or_default());
+                vec![line]
+            }
+            Some("build-finished") => {
+                let targets: Vec<String> = self.held.keys().cloned().collect();
+                let mut lines: Vec<Value> = targets.iter().flat_map(|target| self.finish(target)).collect();
+                lines.push(line);
+                lines
+            }
+            _ => vec![line],
+        }
+    }
+
+    fn message(&mut self, mut line: Value) -> Vec<Value> {
+        let target = target_of(&line);
+        let diagnostic = &line["message"];
+        let message = diagnostic["message"].as_str().unwrap_or_default();
+        let is_call = message.starts_with(CALL);
+        if is_call || message == STEP {
+            // Targets with one name (a program and its tests) may write at the same time. A note belongs to the last
+            // error that has no call.
+            let has_call = |held: &&mut Held| held.notes.iter().any(is_note_of_the_call);
+            let mut waiting = self.held.get_mut(&target).into_iter().flatten().rev();
+            if let Some(held) = waiting.find(|held| !has_call(held)) {
+                held.notes.push(diagnostic.clone());
+                return Vec::new();
+            }
+        } else if diagnostic["code"]["code"] == EVALUATION && self.is_about_the_library(diagnostic) {
+            self.held.entry(target).or_default().push(Held { line, notes: Vec::new() });
+            return Vec::new();
+        } else if diagnostic["level"] == "failure-note" {
+            let mut lines = self.finish(&target);
+            lines.push(line);
+            return lines;
+        }
+        if self.is_about_the_library(&line["message"]) {
+            let message = line["message"].take();
+            line["message"] = self.in_the_users_words(message);
+        }
+        vec![line]
+    }
+
+    /// Whether a diagnostic points into the library, or names its items.
+    fn is_about_the_library(&self, diagnostic: &Value) -> bool {
+        let file_is_librarys =
+            |span: &Value| span["file_name"].as_str().is_some_and(|file| self.sources.is_librarys(file));
+        let is_named = |text: &Value| {
+            text.as_str().is_some_and(|text| {
+                text.contains(notation::LIBRARY)
+                    || text.starts_with("evaluation panicked: mapping `m![")
+                    || notation::rewritten(text) != text
+            })
+        };
+        let spans = diagnostic["spans"].as_array().into_iter().flatten();
+        is_named(&diagnostic["message"])
+            || spans.into_iter().any(|span| file_is_librarys(span) || is_named(&span["label"]))
+            || diagnostic["children"]
+                .as_array()
+                .is_some_and(|children| children.iter().any(|child| self.is_about_the_library(child)))
+    }
+
+    /// The refusals of a target that has come to its end, by their lines.
+    fn finish(&mut self, target: &str) -> Vec<Value> {
+        let mut refusals: Vec<Refusal> = Vec::new();
+        for held in self.held.remove(target).unwrap_or_default() {
+            let refusal = self.refusal(held);
+            let same = refusals.iter_mut().find(|other| key(&other.line) == key(&refusal.line));
+            match same {
+                Some(other) => {
+                    let new = refusal.evaluated.into_iter().filter(|new| !other.evaluated.contains(new));
+                    other.evaluated.extend(new.collect::<Vec<_>>());
+                }
+                None => refusals.push(refusal),
+            }
+        }
+        // What is wrong inside of the library follows from what the user wrote.
+        if refusals.iter().any(|refusal| refusal.is_placed) && !self.style.verbose {
+            refusals.retain(|refusal| refusal.is_placed);
+        }
+        let place = |line: &Value| {
+            let span = &line["message"]["spans"][0];
+            (span["file_name"].to_string(), span["line_start"].as_u64(), span["column_start"].as_u64())
+        };
+        refusals.sort_by_key(|refusal| (!refusal.is_placed, place(&refusal.line)));
+        let finished = refusals.into_iter().map(|Refusal { mut line, evaluated, .. }| {
+            let message = &mut line["message"];
+            if evaluated.len() > 1 {
+                message["spans"][0]["label"] = format!("in {} instantiations", evaluated.len()).into();
+            }
+            message["rendered"] = render(message, self.style.colour).into();
+            line
+        });
+        finished.collect()
+    }
+
+    /// An error at the user's line, with what it evaluated.
+    fn refusal(&self, held: Held) -> Refusal {
+        let Held { mut line, notes } = held;
+        let diagnostic = line["message"].take();
+        let words = diagnostic["message"].as_str().unwrap_or_default();
+        let words = words.strip_prefix("evaluation panicked: ").unwrap_or(words);
+        let (message, help) = match words.split_once("; help: ") {
+            Some((message, help)) => (message, Some(help)),
+            None => (words, None),
+        };
+        let mut children: Vec<Value> = help.map(|help| child("help", help)).into_iter().collect();
+        if self.style.verbose {
+            children.push(json!({
+                "level": "note", "message": "the constant that is refused", "code": null, "rendered": null,
+                "children": [], "spans": diagnostic["spans"].clone(),
+            }));
+            children.extend(diagnostic["children"].as_array().into_iter().flatten().cloned());
+            children.extend(notes.iter().cloned());
+        }
+        let place = self.place(&diagnostic, &notes);
+        let is_placed = place.is_some();
+        let mut spans = place.map_or_else(|| diagnostic["spans"].clone(), |span| json!([span]));
+        if is_placed {
+            spans[0]["is_primary"] = true.into();
+            spans[0]["label"] = Value::Null;
+        }
+        let label = &diagnostic["spans"][0]["label"];
+        let evaluated = label.as_str().unwrap_or_default().to_string();
+        line["message"] = json!({
+            "$message_type": "diagnostic", "level": "error", "message": message, "code": diagnostic["code"],
+            "spans": spans, "children": children,
+        });
+        rewrite_texts(&mut line["message"]);
+        Refusal { line, evaluated: vec![evaluated], is_placed }
+    }
+
+    /// Where the user asked for a constant that is refused.
+    fn place(&self, diagnostic: &Value, notes: &[Value]) -> Option<Value> {
+        let primary = |part: &Value| {
+            let mut spans = part["spans"].as_array().into_iter().flatten();
+            spans.find_map(|span| users_span(&self.sources, span))
+        };
+        let children = diagnostic["children"].as_array();
+        let frames = std::iter::once(diagnostic).chain(children.into_iter().flatten());
+        if let Some(span) = frames.into_iter().find_map(primary) {
+            return Some(span);
+        }
+        let (note, span) = notes.iter().find_map(|note| Some((note, primary(note)?)))?;
+        let method = note["message"].as_str().and_then(function_name);
+        Some(method.map_or_else(|| span.clone(), |method| narrowed(&span, method)))
+    }
+
+    /// Another diagnostic that names the library's items: in the user's notation, and without the library's lines.
+    fn in_the_users_words(&self, mut diagnostic: Value) -> Value {
+        rewrite_texts(&mut diagnostic);
+        if !self.style.verbose {
+            self.fold(&mut diagnostic);
+        }
+        let has_own_words =
+            !diagnostic["message"].as_str().is_some_and(|message| message.starts_with("the trait bound"));
+        if let Some(children) = diagnostic["children"].as_array_mut() {
+            if !self.style.verbose {
+                children.retain_mut(|child| self.is_of_use(child, has_own_words));
+            }
+            for child in children {
+                let message = child["message"].as_str().unwrap_or_default();
+                if let Some(help) = message.strip_prefix("help: ").map(String::from) {
+                    child["level"] = "help".into();
+                    child["message"] = help.into();
+                }
+            }
+        }
+        diagnostic["rendered"] = render(&diagnostic, self.style.colour).into();
+        diagnostic
+    }
+
+    /// Leaves out the spans in the library, if there are others.
+    fn fold(&self, part: &mut Value) {
+        let spans = part["spans"].as_array().into_iter().flatten();
+        let users: Vec<Value> = spans.filter_map(|span| users_span(&self.sources, span)).collect();
+        if !users.is_empty() {
+            part["spans"] = Value::Array(users);
+        }
+    }
+
+    /// Whether a note tells a user more than what the message says. Leaves out its spans in the library.
+    fn is_of_use(&self, child: &mut Value, has_own_words: bool) -> bool {
+        let has_spans = child["spans"].as_array().is_some_and(|spans| !spans.is_empty());
+        if has_spans {
+            self.fold(child);
+            let mut spans = child["spans"].as_array().into_iter().flatten();
+            return spans.any(|span| self.sources.is_users(span["file_name"].as_str().unwrap_or_default()));
+        }
+        let message = child["message"].as_str().unwrap_or_default();
+        let about_names = ["the full name for the type", "the full type name", "consider using `--verbose`"];
+        let is_of_a_macro = message.contains("originates in the macro");
+        let is_of_a_trait = message.starts_with("the trait `") && message.contains("not implemented for");
+        let is_about_names = about_names.iter().any(|start| message.starts_with(start));
+        !(is_about_names || is_of_a_macro || is_of_a_trait && has_own_words)
+    }
+}
+
+/// The note that says where the user's call is.
+fn is_note_of_the_call(note: &Value) -> bool {
+    note["message"].as_str().is_some_and(|message| message.starts_with(CALL))
+}
+
+fn target_of(line: &Value) -> String {
+    format!("{} {} {}", line["package_id"], line["target"]["kind"], line["target"]["name"])
+}
+
+/// Errors with one key are one error.
+fn key(line: &Value) -> [&Value; 3] {
+    let message = &line["message"];
+    [&message["message"], &message["spans"][0]["file_name"], &message["spans"][0]["line_start"]]
+}
+
+fn child(level: &str, message: &str) -> Value {
+    json!({ "level": level, "message": message, "code": null, "spans": [], "children": [], "rendered": null })
+}
+
+/// Rewrites the types in all that a diagnostic says. What it suggests to type stays.
+fn rewrite_texts(diagnostic: &mut Value) {
+    let rewrite = |text: &mut Value| {
+        if let Some(old) = text.as_str() {
+            *text = notation::rewritten(old).into();
+        }
+    };
+    rewrite(&mut diagnostic["message"]);
+    for span in diagnostic["spans"].as_array_mut().into_iter().flatten() {
+        rewrite(&mut span["label"]);
+    }
+    for child in diagnostic["children"].as_array_mut().into_iter().flatten() {
+        rewrite_texts(child);
+    }
+}
+
+#[cfg(test)]
+#[path = "rewrite_tests.rs"]
+mod tests;

@@ -1,0 +1,161 @@
+//! `cargo visa` as a user starts it: a new crate runs, and what is wrong in it is shown at its line.
+//!
+//! The crate is compiled with the library that these tests are built with. Cargo would build a dependency of another
+//! workspace once more, which takes about a minute; so the manifest loses its dependencies, and the compiler is told
+//! where they are.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const LIBRARY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+/// What the library says of flits of 16 bytes.
+const WORDS: &str = "collect: the output packet `m![K % 8]` of bf16 holds 16 bytes, but a flit holds 32";
+
+/// A folder for a test, empty.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cargo-visa").join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("the target folder can be written");
+    folder
+}
+
+fn visa(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-visa"));
+    // As cargo starts it.
+    command.arg("visa").args(arguments);
+    of_a_user(&mut command, folder).output().expect("it starts")
+}
+
+/// A command in a folder, without what the tests around it have set.
+fn of_a_user<'c>(command: &'c mut Command, folder: &Path) -> &'c mut Command {
+    for variable in ["CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR", "RUSTFLAGS", "CARGO_TERM_COLOR"] {
+        command.env_remove(variable);
+    }
+    command.env("CARGO", env!("CARGO")).env("CARGO_ENCODED_RUSTFLAGS", flags()).current_dir(folder)
+}
+
+/// Where the compiler finds the library and the executor: beside this test.
+fn flags() -> String {
+    let test = std::env::current_exe().expect("the test has a path");
+    let folder = test.parent().expect("it is in a folder");
+    let newest = |name: &str| {
+        let start = format!("lib{name}-");
+        let entries = folder.read_dir().expect("the folder can be read").filter_map(Result::ok);
+        let built = entries.filter(|entry| {
+            let file = entry.file_name();
+            let file = file.to_string_lossy();
+            file.starts_with(&start) && file.ends_with(".rlib")
+        });
+        let newest = built.max_by_key(|entry| entry.metadata().and_then(|data| data.modified()).ok());
+        newest.unwrap_or_else(|| panic!("no {name} in {}", folder.display())).path()
+    };
+    let dependency = |name: &str| format!("--extern={name}={}", newest(name).display());
+    let folder = format!("-Ldependency={}", folder.display());
+    [dependency("furiosa_visa_std"), dependency("pollster"), folder].join("\x1f")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_new_crate_runs_and_is_checked() {
+    let parent = folder("new");
+    let made = visa(&parent, &["new", "my-kernels", "--path", LIBRARY]);
+    assert!(made.status.success(), "{}", stderr(&made));
+    let project = parent.join("my-kernels");
+    let read = |file: &str| std::fs::read_to_string(project.join(file)).expect("it is made");
+
+    // What is made.
+    let manifest = read("Cargo.toml");
+    assert!(manifest.starts_with("[package]\nname = \"my-kernels\"\n"), "{manifest}");
+    assert!(
+        manifest.contains("\nfuriosa-visa-std = { path = \"") && manifest.contains("\npollster = \"0.4\"\n")
+    );
+    assert_eq!(read(".gitignore"), "/target\n");
+    let settings: Value = serde_json::from_str(&read(".vscode/settings.json")).expect("it is JSON");
+    let command = &settings["rust-analyzer.check.overrideCommand"];
+    let words = ["cargo", "visa", "check", "--message-format=json", "--all-targets"];
+    assert_eq!(*command, Value::from(words.to_vec()));
+    let program = read("src/main.rs");
+    assert!(program.contains("#[device(chip = 1)]") && program.contains("#[test]"));
+
+    // It runs, with the library of these tests.
+    let (package, _) = manifest.split_once("[dependencies]").expect("it has dependencies");
+    std::fs::write(project.join("Cargo.toml"), format!("{package}[workspace]\n")).expect("it can be written");
+    let mut cargo = Command::new(env!("CARGO"));
+    let run = of_a_user(cargo.args(["run", "--offline", "--quiet"]), &project).output().expect("it starts");
+    assert!(run.status.success(), "{}", stderr(&run));
+    assert!(String::from_utf8_lossy(&run.stdout).starts_with("256 x 8 results, first row ["));
+    assert_eq!(stderr(&run), "", "it is compiled without a warning");
+
+    // It is checked, and nothing is refused. No program is linked.
+    let arguments = ["check", "--offline", "--message-format=json"];
+    let lines = |output: &Output| -> Vec<Value> {
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.lines().map(|line| serde_json::from_str(line).expect("every line is JSON")).collect()
+    };
+    let checked = visa(&project, &arguments);
+    assert_eq!(checked.status.code(), Some(0), "{}", stderr(&checked));
+    let reasons: Vec<Value> = lines(&checked).iter().map(|line| line["reason"].clone()).collect();
+    assert_eq!(reasons, ["compiler-artifact", "build-finished"]);
+    let checked_program =
+        project.join(format!("target/visa/debug/my-kernels{}", std::env::consts::EXE_SUFFIX));
+    assert!(checked_program.metadata().expect("cargo looks for it").len() < 100);
+    // The next check has nothing to do.
+    assert_eq!(lines(&visa(&project, &arguments))[0]["fresh"], true);
+
+    // A wrong size is shown at the call that is wrong, and an error as long as it is there.
+    let (right, call) = ("collect::<m![K / 16], m![K % 16]>()", "collect::<m![K / 8], m![K % 8]>()");
+    let wrong = program.replace(right, call);
+    assert_ne!(wrong, program);
+    std::fs::write(project.join("src/main.rs"), &wrong).expect("it can be written");
+    for _ in 0..2 {
+        let refused = visa(&project, &arguments);
+        assert_eq!(refused.status.code(), Some(101));
+        let lines = lines(&refused);
+        let errors: Vec<&Value> = lines.iter().filter(|line| line["message"]["level"] == "error").collect();
+        let message = &errors[0]["message"];
+        let text = message["message"].as_str().expect("a text");
+        assert_eq!(text, WORDS);
+        assert_eq!(message["children"][0]["level"], "help");
+        let span = &message["spans"][0];
+        assert_eq!(span["file_name"], "src/main.rs");
+        let byte = |name: &str| usize::try_from(span[name].as_u64().expect("a number")).expect("small");
+        assert_eq!(&wrong[byte("byte_start")..byte("byte_end")], call);
+        assert_eq!(lines[lines.len() - 1]["success"], false);
+    }
+    let shown = visa(&project, &["check", "--offline"]);
+    let text = stderr(&shown);
+    assert!(text.contains(&format!("error[E0080]: {WORDS}")), "{text}");
+    assert!(!text.contains("furiosa_visa_std") && !text.contains('\x1b'), "{text}");
+    assert!(shown.stdout.is_empty());
+}
+
+#[test]
+fn what_cannot_be_made_or_checked() {
+    let parent = folder("refused");
+    let refused = |arguments: &[&str]| {
+        let output = visa(&parent, arguments);
+        assert_eq!(output.status.code(), Some(101), "{arguments:?}");
+        stderr(&output)
+    };
+    std::fs::create_dir(parent.join("taken")).expect("it can be made");
+    assert_eq!(
+        refused(&["new", "taken"]),
+        "error: `taken` exists already; choose another name, or remove it\n"
+    );
+    assert!(refused(&["new", "2x"]).starts_with("error: `2x` cannot name a crate: "));
+    assert!(refused(&["new"]).starts_with("error: the name of the crate is missing"));
+    assert!(
+        refused(&["new", "x", "--path", "nowhere"])
+            .starts_with("error: `--path`: `nowhere` has no `Cargo.toml`")
+    );
+    assert!(refused(&["new", "x", "--version", "1", "--path", "."]).contains("given twice"));
+    assert!(refused(&["build"]).starts_with("error: `build` is no command of `cargo visa`\n\nWhat cargo"));
+    let nowhere = refused(&["check", "--manifest-path", "nowhere/Cargo.toml"]);
+    assert!(nowhere.starts_with("error: ") && nowhere.contains("nowhere"), "{nowhere}");
+    assert_eq!(parent.read_dir().expect("it can be read").count(), 1, "nothing is made");
+}
