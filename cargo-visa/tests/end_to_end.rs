@@ -109,7 +109,12 @@ fn a_new_crate_runs_and_is_checked() {
 
     // A wrong size is shown at the call that is wrong, and an error as long as it is there.
     let (right, call) = ("collect::<m![K / 16], m![K % 16]>()", "collect::<m![K / 8], m![K % 8]>()");
-    let wrong = program.replace(right, call);
+    let unused = "
+fn unused(ctx: &mut Context, a: &HbmTensor<bf16, m![1], m![K]>) {
+    let _: DmTensor<bf16, m![1], Cluster, m![1 # 256], m![K % 5]> = a.to_dm(&mut ctx.tdma, AUTO);
+}
+";
+    let wrong = program.replace(right, call) + unused;
     assert_ne!(wrong, program);
     std::fs::write(project.join("src/main.rs"), &wrong).expect("it can be written");
     for _ in 0..2 {
@@ -125,6 +130,9 @@ fn a_new_crate_runs_and_is_checked() {
         assert_eq!(span["file_name"], "src/main.rs");
         let byte = |name: &str| usize::try_from(span[name].as_u64().expect("a number")).expect("small");
         assert_eq!(&wrong[byte("byte_start")..byte("byte_end")], call);
+        // Of the function that nothing calls, too.
+        let words = errors[errors.len() - 1]["message"]["message"].as_str().expect("a text");
+        assert!(words.starts_with("mapping `m![K % 5]`: "), "{words}");
         assert_eq!(lines[lines.len() - 1]["success"], false);
     }
     let shown = visa(&project, &["check", "--offline"]);

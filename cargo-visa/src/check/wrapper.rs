@@ -37,6 +37,9 @@ pub fn run(arguments: &[OsString]) -> ExitCode {
 /// longer before they are written as `m![…]`.
 const WIDTH: &str = "--diagnostic-width=2000";
 
+/// Functions that nothing calls yet are checked too, unless they are generic.
+const UNUSED_CODE: &str = "-Clink-dead-code";
+
 /// The arguments of a check, and the program that is not built. Libraries are built: other crates need them.
 fn checking(arguments: &[OsString]) -> (Vec<OsString>, Option<PathBuf>) {
     if !arguments.iter().any(|argument| argument.to_str().is_some_and(|text| text.starts_with("--emit="))) {
@@ -59,7 +62,7 @@ fn checking(arguments: &[OsString]) -> (Vec<OsString>, Option<PathBuf>) {
         argument if argument == emits => OsString::from("--emit=dep-info,mir"),
         argument => argument.clone(),
     });
-    let checking = checking.chain([WIDTH.into()]);
+    let checking = checking.chain([WIDTH, UNUSED_CODE].map(OsString::from));
     let program = value("--out-dir").zip(value("--crate-name")).map(|(folder, name)| {
         let extra = arguments.iter().find_map(|argument| argument.to_str()?.strip_prefix("extra-filename="));
         let mut file = name.clone();
@@ -84,7 +87,7 @@ mod tests {
                        -C extra-filename=-0f --out-dir t/deps";
         let (checking, file) = super::checking(&arguments(program));
         let expected = program.replace("dep-info,link", "dep-info,mir");
-        assert_eq!(checking, arguments(&format!("{expected} {WIDTH}")));
+        assert_eq!(checking, arguments(&format!("{expected} {WIDTH} {UNUSED_CODE}")));
         let file = file.expect("cargo looks for it");
         assert_eq!(file.file_stem().and_then(|stem| stem.to_str()), Some("a_b-0f"));
         assert_eq!(file.parent(), Some(std::path::Path::new("t/deps")));

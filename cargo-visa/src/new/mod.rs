@@ -11,66 +11,14 @@ const SETTINGS: &str = include_str!("settings.txt");
 /// The names that Windows keeps for devices. Cargo refuses them too.
 const DEVICES: [&str; 4] = ["con", "prn", "aux", "nul"];
 /// Words that cannot name a crate: strict and reserved keywords, and crates that the compiler knows.
-const TAKEN: [&str; 57] = [
-    "abstract",
-    "alloc",
-    "as",
-    "async",
-    "await",
-    "become",
-    "box",
-    "break",
-    "build",
-    "const",
-    "continue",
-    "core",
-    "crate",
-    "deps",
-    "do",
-    "dyn",
-    "else",
-    "enum",
-    "extern",
-    "false",
-    "final",
-    "fn",
-    "for",
-    "furiosa-visa-std",
-    "gen",
-    "if",
-    "impl",
-    "in",
-    "let",
-    "loop",
-    "macro",
-    "match",
-    "mod",
-    "move",
-    "mut",
-    "override",
-    "pollster",
-    "priv",
-    "proc_macro",
-    "pub",
-    "ref",
-    "return",
-    "self",
-    "static",
-    "std",
-    "struct",
-    "super",
-    "test",
-    "trait",
-    "true",
-    "try",
-    "type",
-    "typeof",
-    "unsafe",
-    "unsized",
-    "virtual",
-    "yield",
+#[rustfmt::skip]
+const TAKEN: &[&str] = &[
+    "abstract", "alloc", "as", "async", "await", "become", "box", "break", "build", "const", "continue", "core",
+    "crate", "deps", "do", "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "furiosa-visa-std",
+    "gen", "if", "impl", "in", "let", "loop", "macro", "match", "mod", "move", "mut", "override", "pollster",
+    "priv", "proc_macro", "pub", "ref", "return", "self", "static", "std", "struct", "super", "test", "trait",
+    "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
 ];
-const MORE_TAKEN: [&str; 3] = ["use", "where", "while"];
 
 /// Where the library comes from.
 #[derive(Debug, PartialEq, Eq)]
@@ -125,7 +73,7 @@ fn check_name(name: &str) -> Result<(), String> {
                 .strip_prefix(port)
                 .is_some_and(|rest| rest.len() == 1 && rest.chars().all(|c| c.is_ascii_digit()))
         });
-    if TAKEN.contains(&name) || MORE_TAKEN.contains(&name) || is_device {
+    if TAKEN.contains(&name) || is_device {
         return Err(format!("`{name}` cannot name a crate: it has another meaning; try `{name}-kernels`"));
     }
     Ok(())
