@@ -246,7 +246,6 @@ mod loops {
     use super::*;
     axes![B = 4, R = 16384, L = 256];
     type X = HbmTensor<i8, m![1], m![B, R, L]>;
-    type Y = HbmTensor<i8, m![1], m![B, R, L]>;
     type Part = HbmTensor<i8, m![1], m![R, L]>;
     type Slice = m![R / 64];
     type Rows = m![R % 64];
