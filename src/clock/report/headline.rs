@@ -210,14 +210,14 @@ pub(super) fn cut(line: &str, width: usize) -> String {
 
 /// Writes a line, cut between words where it is too long. Its other lines are indented.
 pub(super) fn write_wrapped(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
-    let mut line = String::new();
-    for word in text.split(' ') {
-        let long = line.chars().count() + 1 + word.chars().count() > WIDTH;
-        if long && !line.trim().is_empty() {
+    let mut words = text.split(' ');
+    let mut line = words.next().unwrap_or_default().to_string();
+    for word in words {
+        if line.chars().count() + 1 + word.chars().count() > WIDTH && !line.trim().is_empty() {
             writeln!(f, "{line}")?;
             line = format!("   {word}");
         } else {
-            line = if line.is_empty() { word.to_string() } else { format!("{line} {word}") };
+            line = format!("{line} {word}");
         }
     }
     writeln!(f, "{line}")
