@@ -88,7 +88,7 @@ fn launches(before: &Run, after: &Run, renamed: &BTreeMap<&str, &str>) -> String
             let name = if k == 0 { renamed.get(name).copied().unwrap_or(name) } else { name };
             let (launches, cycles) = kernels.entry(name).or_default()[k].get_or_insert_default();
             *launches += 1;
-            *cycles += kernel.makespan();
+            *cycles = cycles.saturating_add(kernel.makespan());
         }
     }
     let rows = kernels.into_iter().map(|(name, own)| {
@@ -138,7 +138,7 @@ fn sites<'a>(run: &'a Run, renamed: &BTreeMap<&str, &'a str>) -> BTreeMap<Kind<'
             sites.len() - 1
         });
         sites[index].operations += 1;
-        sites[index].cycles += own.cycles;
+        sites[index].cycles = sites[index].cycles.saturating_add(own.cycles);
     }
     all
 }
@@ -262,7 +262,7 @@ fn critical_path(run: &Run, name: &str) -> String {
             Some((last, operations, cycles))
                 if (&last.line, &last.operation) == (&own.line, &own.operation) =>
             {
-                (*operations, *cycles) = (*operations + 1, *cycles + own.cycles);
+                (*operations, *cycles) = (*operations + 1, cycles.saturating_add(own.cycles));
             }
             _ => rows.push((own, 1, own.cycles)),
         }
