@@ -3,6 +3,7 @@
 use super::cost::{Cost, CostClass};
 use super::dma_timing::DmaTiming;
 use super::hazards::{Access, OperationNumber};
+use super::hints::Hint;
 use super::ledger::{KernelCall, Ledger};
 use super::schedule::{Resources, Scheduled, Wait};
 use super::tensor_unit::{Stage, TensorUnitTime};
@@ -317,9 +318,9 @@ impl Record {
 pub trait Observer: Send {
     /// An operation has ended. Operations come in the order in which they end.
     fn ended(&mut self, record: &Record);
-    /// Nothing follows. The ledger has what is known of all operations together.
-    fn finish(&mut self, ledger: &Ledger) {
-        let _ = ledger;
+    /// Nothing follows. The ledger has what is known of all operations together, the hints what would make them faster.
+    fn finish(&mut self, ledger: &Ledger, hints: &[Hint]) {
+        let _ = (ledger, hints);
     }
 }
 

@@ -4,6 +4,7 @@ use super::contention::{BankLoad, holds_dma};
 use super::cost::{Channels, Cost, Profile};
 use super::dma_timing::{DmaClock, dma_timing, indexed_timing, shuffle_timing};
 use super::hazards::{Access, OperationNumber};
+use super::hints::Hint;
 use super::ledger::{KernelCall, Ledger};
 use super::record::{
     Amount, ContractionUse, Given, Observer, PassUse, Products, Timing, UsedSlices, VectorUse,
@@ -133,11 +134,16 @@ impl Clock {
         (self.backlog.len() + self.given.len(), self.schedule.pieces())
     }
 
-    /// Settles, and tells the observers that nothing follows.
-    pub fn finish(&mut self) {
+    /// Whether an observer sees operations as they end.
+    pub fn is_observed(&self) -> bool {
+        !self.observers.is_empty()
+    }
+
+    /// Settles, and tells the observers that nothing follows, and the hints of a report.
+    pub fn finish(&mut self, hints: &[Hint]) {
         self.settle();
         let ledger = &self.ledger;
-        self.observers.iter_mut().for_each(|observer| observer.finish(ledger));
+        self.observers.iter_mut().for_each(|observer| observer.finish(ledger, hints));
     }
 
     fn run_out(&mut self) {

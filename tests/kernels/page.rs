@@ -36,7 +36,7 @@ fn rendered(page: &str) -> Option<String> {
 
 #[test]
 fn a_page_runs_in_a_browser() {
-    let (trace, _) = traced();
+    let (trace, report) = traced();
     let run = Run::parse(&trace.to_string()).expect("it is whole");
     // The title is a text, whatever is in it.
     let page = page::of_run(&run, "</script> & @data@");
@@ -60,6 +60,13 @@ fn a_page_runs_in_a_browser() {
         [&selected, "What the engines are told", "cells are ", "kernel product, 2 launches", "HBM: at most"]
     {
         assert!(text.contains(part), "{part} is not in the page: {head}");
+    }
+    // So are the hints of the report, the largest saving first.
+    let hints = report.hints();
+    assert!(!hints.is_empty());
+    for hint in hints.iter().take(6) {
+        let said = format!("{}; {}", hint.cause, hint.edit);
+        assert!(text.contains(&said), "{said}: {head}");
     }
     // A script that fails is seen.
     let broken = rendered(&page.replace("start(JSON", "begin(JSON")).expect("it started before");

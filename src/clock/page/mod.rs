@@ -3,6 +3,7 @@
 //! The page is one file. It loads nothing: its policy forbids the browser to. Operations are columns of numbers with an
 //! entry per different description, and the page draws only what can be seen, so that 100 000 slices move fluently.
 
+use super::hints::Hint;
 use super::ledger::Ledger;
 use super::record::{Observer, Record};
 use super::trace::{Run, TraceWriter};
@@ -121,8 +122,8 @@ impl Observer for PageWriter {
         }
     }
 
-    fn finish(&mut self, ledger: &Ledger) {
-        self.trace.finish(ledger);
+    fn finish(&mut self, ledger: &Ledger, hints: &[Hint]) {
+        self.trace.finish(ledger, hints);
         if let Err(error) = self.write() {
             // Where that stream is full or closed, too, nobody reads it.
             let _ = writeln!(io::stderr(), "{} is not written: {error}", self.path.display());

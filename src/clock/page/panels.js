@@ -69,6 +69,12 @@ function headline(run, at) {
       `${time(summary.cycles)} at 1 GHz with the host's transfers, ${digits(summary.operations)} operations`,
     ),
   );
+  for (const { kind, kernel, location, operation, cause, edit, saving } of (summary.hints || []).slice(0, 6)) {
+    const place = `${operation} ${location.replace(/:\d+$/, "")}${kernel ? ` in ${kernel}` : ""}`;
+    at.append(
+      card(`hint: ${kind}, saves ${digits(saving)} cycles, ${percent(saving, cycles)}`, `${place}: ${cause}; ${edit}`, true),
+    );
+  }
   for (const warning of summary.warnings.slice(0, 8)) at.append(card(warning.split("\n")[0], "warning", true));
   if (run.leftOut || summary.operations > run.count) {
     at.append(card(`${digits(run.count)} operations are shown`, `the first of ${digits(summary.operations)}`, true));

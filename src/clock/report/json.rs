@@ -45,12 +45,16 @@ fn headline(own: &Headline) -> Value {
     })
 }
 
-fn hint(own: &Hint) -> Value {
-    let Hint { kind, kernel, operation, number, operations, cycles, cause, edit, saving, .. } = own;
-    json!({
-        "kind": kind.name(), "kernel": kernel, "location": location(own.location), "operation": operation,
-        "number": number, "operations": operations, "cycles": cycles, "cause": cause, "edit": edit, "saving": saving,
-    })
+impl Hint {
+    /// The hint as an object.
+    pub(in crate::clock) fn to_json(&self) -> Value {
+        let Hint { kind, kernel, operation, number, operations, cycles, cause, edit, saving, .. } = self;
+        json!({
+            "kind": kind.name(), "kernel": kernel, "location": location(self.location), "operation": operation,
+            "number": number, "operations": operations, "cycles": cycles, "cause": cause, "edit": edit,
+            "saving": saving,
+        })
+    }
 }
 
 fn wait(own: &Wait) -> Value {
@@ -140,7 +144,7 @@ impl Report {
             "chips": self.chips,
             "profile": self.profile.to_string(),
             "headline": headline(&self.headline()),
-            "hints": self.hints().iter().map(hint).collect::<Vec<_>>(),
+            "hints": self.hints().iter().map(Hint::to_json).collect::<Vec<_>>(),
             "kernels": self.kernels.iter().map(kernel).collect::<Vec<_>>(),
             "operations": self.records.iter().map(record).collect::<Vec<_>>(),
             "repeats": self.repeats.iter().map(repeats).collect::<Vec<_>>(),

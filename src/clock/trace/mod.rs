@@ -28,6 +28,7 @@ mod run;
 pub use run::{Run, RunKernel, RunOperation};
 
 use super::hazards::OperationNumber;
+use super::hints::Hint;
 use super::ledger::Ledger;
 use super::map::{Allocations, MemoryMap};
 use super::record::{Observer, Record, Timing};
@@ -319,12 +320,12 @@ impl<W: Write + Send> Observer for TraceWriter<W> {
         }
     }
 
-    fn finish(&mut self, ledger: &Ledger) {
+    fn finish(&mut self, ledger: &Ledger, hints: &[Hint]) {
         self.live.finish();
         self.counters(0);
         self.kernels(ledger);
         let map = MemoryMap::new(ledger, [Allocations::default(); 3], Addresses::AsGiven);
-        let visa = operation::summary(ledger, &map, core::mem::take(&mut self.layouts));
+        let visa = operation::summary(ledger, hints, &map, core::mem::take(&mut self.layouts));
         self.raw(&format!("\n],\"visa\":{visa}"));
         self.raw("}\n");
         if self.error.is_none() {
@@ -417,7 +418,7 @@ mod tests {
             let (waiting, pieces) = clock.waiting();
             assert!(waiting <= WINDOW + 1024 && pieces <= 32, "{waiting} operations wait, {pieces} pieces");
         }
-        clock.finish();
+        clock.finish(&[]);
         assert!(clock.ledger().records.len() <= KEPT);
         assert_eq!(clock.ledger().totals.operations, given);
         let counter = out.0.lock().expect("nobody panics");
@@ -438,7 +439,7 @@ mod tests {
             }
         }
         let mut writer = TraceWriter::new(Full);
-        writer.finish(&Ledger::default());
+        writer.finish(&Ledger::default(), &[]);
         assert_eq!(writer.error().map(ToString::to_string).as_deref(), Some("no space left"));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::layout::Layouts;
 use crate::clock::hazards::Access;
+use crate::clock::hints::Hint;
 use crate::clock::ledger::{KernelCall, Ledger};
 use crate::clock::map::{End, MemoryMap, MemoryUse, Touch};
 use crate::clock::record::{Record, Timing};
@@ -195,7 +196,7 @@ fn memory(own: &MemoryUse) -> Value {
 }
 
 /// What is known when the last operation has ended.
-pub(super) fn summary(ledger: &Ledger, map: &MemoryMap, layouts: Layouts) -> Value {
+pub(super) fn summary(ledger: &Ledger, hints: &[Hint], map: &MemoryMap, layouts: Layouts) -> Value {
     let totals = &ledger.totals;
     let contexts = ContextKind::ALL.into_iter().map(|own| {
         let (busy, given) = (totals.busy[own as usize], totals.given[own as usize]);
@@ -217,6 +218,7 @@ pub(super) fn summary(ledger: &Ledger, map: &MemoryMap, layouts: Layouts) -> Val
         "kernels": kernels.collect::<Value>(),
         "HBM bytes per cycle": channel / spec::HBM_UNIT_TICKS,
         "fetch bytes per cycle": spec::FLIT_BYTES * spec::CLUSTERS * spec::SLICES,
+        "hints": hints.iter().map(Hint::to_json).collect::<Value>(),
         "warnings": ledger.warnings.iter().map(ToString::to_string)
             .chain(ledger.faults.iter().map(ToString::to_string)).collect::<Vec<_>>(),
         "memories": map.memories.iter().map(memory).collect::<Value>(),
