@@ -29,6 +29,7 @@
 //! | moves: `to_hbm`, `to_dm`, `to_host`, gather, scatter, copies | [`engine::dma`], [`engine::copies`] |
 //! | streams: `begin`, `fetch`, … `commit`, one type per stage | [`engine::stream`], then a module per engine |
 //! | element types | [`scalar`] |
+//! | layers, norms, softmax and tiled products, ready to call | [`kernels`] |
 //!
 //! **For tools**: what a kernel becomes, as plain data. Kernels do without them.
 //!
