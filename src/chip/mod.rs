@@ -226,12 +226,13 @@ impl System {
     /// What it keeps of the operations so far.
     #[cfg(test)]
     pub(crate) fn kept(&mut self) -> Kept {
-        let (writes, fillings): (Vec<usize>, Vec<usize>) = self.logs.iter().map(FillLog::len).unzip();
+        let logs = || self.logs.iter().map(FillLog::len);
+        let writes = logs().map(|(writes, _)| writes).sum();
+        let fillings = logs().map(|(_, fillings)| fillings).max().unwrap_or(0);
         let accesses = self.order.len();
         let (_, pieces) = self.clock.waiting();
         let ledger = self.clock.ledger();
         let (records, repeats, touches) = (ledger.records.len(), ledger.repeats.len(), ledger.touches.len());
-        let [writes, fillings] = [writes, fillings].map(|all| all.into_iter().sum());
         Kept { accesses, writes, fillings, pieces, records, repeats, touches }
     }
 
@@ -264,7 +265,7 @@ pub(crate) struct Kept {
     pub(crate) accesses: usize,
     /// Writes, for stale reads.
     pub(crate) writes: usize,
-    /// Fillings that were written.
+    /// Fillings that are known, in the memory with the most of them.
     pub(crate) fillings: usize,
     /// Pieces of memory, for hazards.
     pub(crate) pieces: usize,

@@ -13,6 +13,8 @@ pub type Address = u64;
 ///
 /// A filling belongs to the system that numbered it: bits 37 to 62 are the number of the system, those below count the
 /// fillings of the system. A filling that was numbered by hand, below 2^37, belongs to none and is taken by every system.
+/// Numbers go up in the order in which fillings are first written: of those that were overwritten long ago, a system keeps
+/// the greatest one alone.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FillId(pub u64);
 

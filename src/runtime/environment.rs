@@ -99,11 +99,19 @@ impl SimOptions {
     }
 }
 
+/// The names of all variables.
+fn names() -> Vec<String> {
+    // WebAssembly without a system has no variables, and its standard library panics when it lists them.
+    if cfg!(all(target_family = "wasm", target_os = "unknown")) {
+        return Vec::new();
+    }
+    std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned()).collect()
+}
+
 impl Settings {
     /// The options of a program with what the environment says.
     pub(super) fn of(options: SimOptions) -> Result<Self, EnvironmentError> {
-        let names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
-        let unknown = unknown_names(names)?;
+        let unknown = unknown_names(names().into_iter())?;
         if !unknown.is_empty() {
             static REPORTED: Once = Once::new();
             REPORTED.call_once(|| say(&report_of(&unknown)));

@@ -36,7 +36,7 @@ fn derived<D: Scalar, Time: M, Packet: M, Row: M, Element: M, OutTime: M, OutPac
 }
 
 #[test]
-fn pages() {
+fn documented_configurations() {
     axes![M = 32, N = 8, K = 16, L = 2, O = 2, T = 5];
     assert_eq!(
         align::<bf16, m![M, O, L], m![K], m![N], m![O, K], m![M, O], m![L, K]>(),
@@ -196,7 +196,7 @@ fn accumulator_buffer() {
 }
 
 #[test]
-fn outputs_of_the_pages() {
+fn documented_outputs() {
     use AccumulationKind::{Interleaved, Sequential};
     axes![M = 4, N = 8, K = 64];
     type Time = m![K / 16, M];

@@ -1,7 +1,7 @@
 //! The golden table of the cycle model: every row by its id.
 //!
-//! A row is met by a test here or elsewhere, or it waits for an engine that the library does not have yet. Where the page is
-//! wrong, the corrected value stands.
+//! A row is met by a test here or elsewhere, or it waits for an engine that the library does not have yet. Where the
+//! documentation is wrong, the corrected value stands.
 
 use furiosa_visa_std::chip::RegisterType;
 use furiosa_visa_std::clock::Channels;
@@ -205,7 +205,7 @@ fn fetches() {
         "G16"
     );
     {
-        // Two channels are 8 bytes in f32: a packet of 4 bytes, as the page has it, is refused (E17).
+        // Two channels are 8 bytes in f32: a packet of 4 bytes, as documented, is refused (E17).
         axes![N = 4, C = 64, H = 32, W = 32];
         let config = fetch::<m![N, H, W, C % 2], m![N, H, W], m![C % 2]>(F32, F32);
         assert_eq!((config.time, <m![C / 2]>::SIZE * config.packet), (4096, 64), "G18");
@@ -290,7 +290,7 @@ fn switched<S: M, T: M, S2: M, T2: M>(config: SwitchConfig, packet_bytes: u64) -
     switch_cycles(switch.ring_size as u64, switch.in_time as u64, packet_bytes)
 }
 
-/// G28 to G36: rings, in i8 and, where the page shows the code, in f32.
+/// G28 to G36: rings, in i8 and, where the documented program has it, in f32.
 #[test]
 fn switches() {
     use SwitchConfig::{
@@ -336,11 +336,11 @@ fn switches() {
         type Slice = m![A / 2, X, B / 2, Y];
         let cycles = |bytes| switched::<m![A, B], m![C], Slice, m![C, A % 2, B % 2]>(custom(32), bytes);
         assert_eq!((cycles(64), cycles(256)), (512, 2048), "G32");
-        // The page has 128, which is 4 * 8 * 4; 64 bytes are 2 flits.
+        // Documented are 128, which is 4 * 8 * 4; 64 bytes are 2 flits.
         type Part = m![A, B / 4, Z];
         let cycles = |bytes| switched::<m![A, B], m![C], Part, m![C, B % 4 = 3]>(custom(4), bytes);
         assert_eq!((cycles(64), cycles(256)), (64, 256), "G33");
-        // A later edition counts the 24 steps that leave: 96.
+        // A later edition of the documentation counts the 24 steps that leave: 96.
         assert_eq!(cycles(32), 32, "G36");
     }
 }
@@ -350,8 +350,8 @@ fn switches() {
 fn transposes() {
     {
         axes![C = 8, D = 8, E = 8];
-        type Page = TransposePlan<i8, m![C, D], m![E # 32], m![C, E], m![D # 32]>;
-        assert_eq!(transpose_cycles(&Page::CONFIG), 72, "G37");
+        type Square = TransposePlan<i8, m![C, D], m![E # 32], m![C, E], m![D # 32]>;
+        assert_eq!(transpose_cycles(&Square::CONFIG), 72, "G37");
     }
     {
         axes![A = 4, B = 2];
@@ -454,7 +454,7 @@ fn commits() {
     assert_eq!((run.min(32), kept, size, cycles), (32, 32, 32, 8), "G55");
     let (run, kept, size, cycles) = sizes(commit::<m![A, K], m![N # 16], m![K, A, N]>(Bf16));
     assert_eq!((run.min(16), kept, size, cycles), (16, 16, 16, 8), "G56");
-    // The page's last example keeps 64 bytes of a step: it is refused.
+    // The last documented example keeps 64 bytes of a step: it is refused.
     assert_eq!(commit::<m![K], m![A, W], m![K, A, W # 16]>(I8), Err("commit width"), "G57");
     // Truncation keeps whole multiples of 8 bytes.
     axes![E = 8, F = 16];
@@ -496,7 +496,7 @@ fn copies() {
             fetch::<m![B, A # 88], m![B, A # 88 / 8], m![A # 88 % 8]>(I8, I8),
             fetch::<m![B, A # 96], m![B, A # 96 / 32], m![A # 96 % 32]>(I8, I8),
         ];
-        // The page has 6 for the first: 24 bytes are no size of a fetch.
+        // Documented are 6 for the first: 24 bytes are no size of a fetch.
         assert_eq!(fetches.map(|own| own.cycles), [18, 10, 22, 6]);
         let stored =
             [<m![B, A # 72]>::SIZE, <m![B, A # 80]>::SIZE, <m![B, A # 88]>::SIZE, <m![B, A # 96]>::SIZE];

@@ -6,7 +6,7 @@ use furiosa_visa_std::mapping::M;
 use furiosa_visa_std::prelude::*;
 use furiosa_visa_std::scalar::ElementType;
 
-/// The numbers that the page prints: cycles, fetch size, fetches per packet, contiguous bytes.
+/// The documented numbers: cycles, fetch size, fetches per packet, contiguous bytes.
 fn numbers(config: &FetchConfig) -> [usize; 4] {
     [config.cycles, config.fetch_size, config.fetches_per_packet, config.contiguous_sram_access_size]
 }
@@ -22,7 +22,7 @@ fn contiguous_access() {
     let all = FetchPlan::<i8, i8, Buf, m![N, C, H], m![W]>::CONFIG;
     assert_eq!(all.config.to_string(), "[4 : 96, 3 : 32, 4 : 8, 8 : 1] : 8");
     assert_eq!(numbers(&all), [48, 8, 1, 384]);
-    // The packet is the page's: `N, H, W` under time `C`.
+    // The documented packet: `N, H, W` under time `C`.
     let rows = FetchPlan::<i8, i8, Buf, m![C], m![N, H, W]>::CONFIG;
     assert_eq!(rows.config.to_string(), "[3 : 32, 4 : 96, 4 : 8, 8 : 1] : 128");
     assert_eq!(numbers(&rows), [12, 32, 4, 32]);
@@ -129,7 +129,8 @@ fn padding_of_the_last_packet() {
     assert_eq!([one.cycles, two.cycles], [96, 96]);
 }
 
-/// Cases 1 and 2 (G10, G11). The register counts the 28 live elements where the page counts the 4 masked ones (E18).
+/// Cases 1 and 2 of padding (G10, G11; guide: fetch). The register counts the 28 live elements, not the 4 masked ones
+/// (E18).
 #[test]
 fn dead_positions_on_both_sides() {
     axes![A = 32, B = 90];

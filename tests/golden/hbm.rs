@@ -260,7 +260,7 @@ fn sanity_values_of_the_detailed_model() {
         ("256^3 write side", detailed(vec![cube_writes()]), 65_585.0),
     ];
     for (what, found, expected) in values {
-        println!("{what}: {found:.0}, page {expected}, {:+.1} %", 100.0 * (found / expected - 1.0));
+        println!("{what}: {found:.0}, expected {expected}, {:+.1} %", 100.0 * (found / expected - 1.0));
     }
     for (what, found, expected) in values {
         within_10_percent(what, found, expected);

@@ -1,4 +1,4 @@
-//! Cycles of gathers and scatters, from the rule of the pages:
+//! Cycles of gathers and scatters, from the rule of the guide (clock):
 //!
 //! ```text
 //!   500 + max(ceil(index bytes / 256), read side, write side)      side = max(requests, medium)

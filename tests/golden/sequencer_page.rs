@@ -1,4 +1,4 @@
-//! The page *Sequencer*: its functions as printed, and what they do compared with the mappings.
+//! The vendor's functions on sequencers as printed (guide: sequencers), and what they do compared with the mappings.
 
 use furiosa_visa_std::mapping::Index;
 use furiosa_visa_std::mapping::M;

@@ -12,8 +12,8 @@ fn byte(k: usize) -> i8 {
     code(1, k) as u8 as i8
 }
 
-/// The cases 1 and 2 of "Masking Configuration" (page *Fetch Engine*), executed.
-mod cases_of_the_page {
+/// The first two cases of padding (guide: fetch, "Padding and masks"), executed.
+mod cases_of_padding {
     use super::*;
 
     axes![A = 32, B = 90];
@@ -224,7 +224,7 @@ mod addresses {
     }
 }
 
-/// The simplified buffers of the page *Sequencer*.
+/// Plain buffers (guide: sequencers).
 #[test]
 fn buffers_are_read_and_written_with_dead_positions() {
     axes![A = 3, B = 5];

@@ -1,4 +1,4 @@
-//! The formal definition of the page *Memory and Stream*: which position of a unit holds which element of a tensor.
+//! The definition of placement (guide: memories_and_dma): which position of a unit holds which element of a tensor.
 //!
 //! A tensor is made by the public API. Then a second handle to the same address, whose mapping has one axis per level,
 //! shows the raw positions. Position `(i, j)` must hold the element at `Chip::map(i) ∪ Element::map(j)`.

@@ -1,11 +1,11 @@
-//! Functions of the manual's pages, as printed. They are generic and never instantiated: here they must compile.
+//! The vendor's functions, as printed. They are generic and never instantiated: here they must compile.
 //!
 //! Their clusters and slices are `m![1]`, which no stream may have when it runs. `pages_fetch` and `pages_contraction`
 //! execute them with 2 clusters and 256 slices.
 
 #![allow(dead_code, non_snake_case)]
 
-/// Page *Fetch Engine*.
+/// Of [fetch](furiosa_visa_std::guide::fetch).
 mod fetch_matrix {
     use furiosa_visa_std::prelude::*;
 
@@ -17,7 +17,7 @@ mod fetch_matrix {
     }
 }
 
-/// Page *Fetch Engine*.
+/// Of [fetch](furiosa_visa_std::guide::fetch).
 mod contiguity {
     use furiosa_visa_std::prelude::*;
 
@@ -39,7 +39,7 @@ mod contiguity {
     }
 }
 
-/// Page *Fetch Engine*.
+/// Of [fetch](furiosa_visa_std::guide::fetch).
 mod packets {
     use furiosa_visa_std::prelude::*;
 
@@ -61,7 +61,7 @@ mod packets {
     }
 }
 
-/// Page *Fetch Engine*.
+/// Of [fetch](furiosa_visa_std::guide::fetch).
 mod masking {
     use furiosa_visa_std::prelude::*;
 
@@ -73,7 +73,7 @@ mod masking {
     }
 }
 
-/// Page *Fetch Engine*.
+/// Of [fetch](furiosa_visa_std::guide::fetch).
 mod type_cast {
     use furiosa_visa_std::prelude::*;
 
@@ -85,7 +85,7 @@ mod type_cast {
     }
 }
 
-/// Page *Fetch Engine*.
+/// Of [fetch](furiosa_visa_std::guide::fetch).
 mod interleaved {
     use furiosa_visa_std::prelude::*;
 
@@ -99,7 +99,7 @@ mod interleaved {
     }
 }
 
-/// Page *Fetch Engine*.
+/// Of [fetch](furiosa_visa_std::guide::fetch).
 mod table {
     use furiosa_visa_std::prelude::*;
 
@@ -112,7 +112,7 @@ mod table {
     }
 }
 
-/// Page *Fetch Engine*.
+/// Of [fetch](furiosa_visa_std::guide::fetch).
 mod zero_point {
     use furiosa_visa_std::prelude::*;
 
@@ -125,7 +125,8 @@ mod zero_point {
     }
 }
 
-/// Page *Fetch Engine*. The page also has a parameter `const I: Ident`, which no stable Rust has; the axis is a type.
+/// Of [fetch](furiosa_visa_std::guide::fetch). Printed with a parameter `const I: Ident`, which no stable Rust has; the
+/// axis is a type.
 mod zero_points {
     use furiosa_visa_std::prelude::*;
 
@@ -138,7 +139,7 @@ mod zero_points {
     }
 }
 
-/// Page *Fetch Engine*.
+/// Of [fetch](furiosa_visa_std::guide::fetch).
 mod batching {
     use furiosa_visa_std::prelude::*;
 
@@ -165,7 +166,7 @@ mod batching {
     }
 }
 
-/// Page *TRF Sequencer*.
+/// Of [contraction](furiosa_visa_std::guide::contraction).
 mod matmul {
     use furiosa_visa_std::prelude::*;
 
@@ -188,7 +189,7 @@ mod matmul {
     }
 }
 
-/// Page *TRF Sequencer*.
+/// Of [contraction](furiosa_visa_std::guide::contraction).
 mod small_reg_read_size {
     use furiosa_visa_std::prelude::*;
 
@@ -211,7 +212,7 @@ mod small_reg_read_size {
     }
 }
 
-/// Page *Stream Adapter*.
+/// Of [contraction](furiosa_visa_std::guide::contraction).
 mod two_flits {
     use furiosa_visa_std::prelude::*;
 
@@ -224,7 +225,7 @@ mod two_flits {
     }
 }
 
-/// Page *Stream Adapter*.
+/// Of [contraction](furiosa_visa_std::guide::contraction).
 mod one_flit {
     use furiosa_visa_std::prelude::*;
 
@@ -237,7 +238,7 @@ mod one_flit {
     }
 }
 
-/// Page *Stream Adapter*.
+/// Of [contraction](furiosa_visa_std::guide::contraction).
 mod time_broadcast {
     use furiosa_visa_std::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The functions of the pages *TRF Sequencer* and *Stream Adapter* with 2 clusters and 256 slices, executed and compared
+//! The vendor's functions on the aligner (guide: contraction) with 2 clusters and 256 slices, executed and compared
 //! with plain loops.
 
 use crate::{Cluster, assert_same, block_on, dot, init, numbers};
@@ -218,7 +218,7 @@ mod time_broadcast {
     use super::*;
     axes![M = 32, N = 8, K = 16, T = 5];
 
-    // The context and an axis share the name `T`, as on the page.
+    // The context and an axis share the name `T`, as printed.
     fn align<'l, const T: Tu>(
         input: CollectTensor<'l, { T }, bf16, m![1], Cluster, Slice, m![M], m![K]>,
         trf: &TrfTensor<bf16, m![1], Cluster, Slice, m![N], m![T, K]>,

@@ -1,4 +1,5 @@
-//! The functions of the page *Fetch Engine* with 2 clusters and 256 slices, executed and compared with plain loops.
+//! The vendor's functions on fetches (guide: fetch) with 2 clusters and 256 slices, executed and compared with
+//! plain loops.
 
 use crate::{Cluster, assert_same, block_on, code, init};
 use furiosa_visa_std::engine::fetch::FetchPlan;
@@ -150,7 +151,7 @@ fetch_test! {
     }
 }
 
-// The page's own packet of 2 bytes is against its rule of 8: the packet is padded here.
+// The packet of 2 bytes, as printed, is against the rule of 8: it is padded here.
 fetch_test! {
     fetch_packet_C[A = 3, B = 5, C = 2]: f8e4m3 => f8e4m3,
     stored m![A, B, C], padded m![[A, B, C] # 32],

@@ -1,5 +1,5 @@
-//! The functions of the page *Fetch Engine* that use the adapter, with 2 clusters and 256 slices, executed with the values
-//! that the page prints; sums over masked padding; and what goes wrong.
+//! The vendor's functions that use the fetch adapter (guide: fetch), with 2 clusters and 256 slices, executed with the
+//! documented values; sums over masked padding; and what goes wrong.
 
 use crate::{Cluster, assert_same, block_on, code, init, panic_message};
 use furiosa_visa_std::prelude::*;
@@ -7,7 +7,7 @@ use furiosa_visa_std::prelude::*;
 axes![S = 5, A = 8, I = 2];
 type Slice = m![S # 256];
 
-/// `first`, `first + 1`, … in every slice, as the page has it.
+/// `first`, `first + 1`, … in every slice, as documented.
 async fn counted(ctx: &mut Context, address: u64) -> HbmTensor<i8, m![1], m![S, A]> {
     let values: Vec<i8> = (0..5).flat_map(|_| 0..8).collect();
     HostTensor::<i8, m![S, A]>::from_buf(init(&values)).to_hbm(&mut ctx.pdma, address).await

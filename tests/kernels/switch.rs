@@ -1,4 +1,4 @@
-//! The Switch Engine in kernels: every variant, from HBM to HBM, by the positions that its page gives.
+//! The Switch Engine in kernels: every variant, from HBM to HBM, by the positions that the guide gives (switch).
 
 use crate::{Cluster, block_on, init, numbers};
 use furiosa_visa_std::prelude::*;
@@ -66,7 +66,7 @@ switched!(custom, m![A / 32, X, A / 4 % 2, A / 8 % 4], m![T, A % 4], |stream| {
 });
 switched!(derived, m![A / 32, X, A % 8], m![T, A / 8 % 4], |stream| stream.switch_to());
 
-/// The position formulas of the page, variant by variant.
+/// The formulas of positions, variant by variant (guide: switch).
 #[test]
 fn every_variant_moves_packets_to_its_positions() {
     let check = |found: Vec<Vec<(usize, usize)>>, expected: &dyn Fn(usize, usize) -> (usize, usize)| {

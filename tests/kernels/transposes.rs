@@ -8,9 +8,9 @@ use furiosa_visa_std::prelude::*;
 
 axes![S = 256, U = 3, R = 4, G = 2, K = 6, A = 8, B = 8, N = 64];
 
-/// The page's own example, in every slice.
+/// The documented example, in every slice.
 #[device(chip = 1)]
-fn page(
+fn documented(
     ctx: &mut Context,
     x: &HbmTensor<bf16, m![1], m![S, U, R, G, K # 8]>,
 ) -> HbmTensor<bf16, m![1], m![S, U, G, K, R]> {
@@ -24,14 +24,14 @@ fn page(
 }
 
 #[test]
-fn the_page_s_own_example() {
+fn the_documented_example() {
     let size = <m![S, U, R, G, K]>::SIZE;
     let values = numbers::<bf16>(1, size);
     let (found, cycles) = block_on(async {
         let mut ctx = Context::acquire();
         let x = HostTensor::<bf16, m![S, U, R, G, K]>::from_buf(init(&values));
         let x = x.to_hbm::<m![1], m![S, U, R, G, K # 8]>(&mut ctx.pdma, 0).await;
-        let y = launch(page, (&mut *ctx, &x)).await;
+        let y = launch(documented, (&mut *ctx, &x)).await;
         let found = y.to_host::<m![S, U, G, K, R]>(&mut ctx.pdma).await.to_buf();
         let report = ctx.report();
         let pass = report.records.iter().find(|record| record.operation == "commit").expect("a pass");

@@ -148,7 +148,8 @@ impl Case {
         }
     }
 
-    /// What the page says of the padded axis alone: the counts of its packets, and whether the registers hold them.
+    /// What the mask is told of the padded axis alone (guide: fetch): the counts of its packets, and whether the registers
+    /// hold them.
     fn counts(&self) -> (Vec<usize>, bool) {
         let [size, packets, inner] = self.padded;
         let counts: Vec<usize> = (0..packets).map(|k| size.saturating_sub(k * inner).min(inner)).collect();
@@ -198,7 +199,7 @@ pub fn masked(plan: &FetchConfig) -> Vec<bool> {
     registers.positions(&sizes)
 }
 
-/// Nothing live is masked; where the plan says so, all padding is. The mask exists where the page says that it does.
+/// Nothing live is masked; where the plan says so, all padding is. The mask exists where the guide says so.
 fn check_mask(case: &Case, plan: &FetchConfig) -> Result<Vec<bool>, String> {
     let (stream, masked) = (case.stream(), masked(plan));
     if plan.config.entries.len() > 8 || masked.len() != stream.len() {

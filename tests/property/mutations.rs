@@ -94,7 +94,7 @@ const STRICTER: &[&str] = &[
     "not factorizable",
     "axis dropped",
     "axis repeated",
-    // A padding of its own in time is copied (A5 of page 40).
+    // A padding of its own in time is copied.
     "accumulate padding",
     // The stream goes through in its order; only what the register file has repeats a packet, innermost.
     "accumulate order",

@@ -260,9 +260,9 @@ fn pipelines_are_refused_for_their_padding() {
     assert!(counts.0 > 60 && counts.1 > 8 || std::env::var("VISA_CASES").is_ok(), "{counts:?}");
 }
 
-/// The pipelines of the three tests that ran meet every feature of the page, and are at least 500 different ones.
+/// The pipelines of the three tests that ran meet every feature of the aligner, and are at least 500 different ones.
 #[test]
-fn pipelines_cover_the_page() {
+fn pipelines_cover_all_features() {
     if std::env::var("VISA_CASES").is_ok() {
         return;
     }

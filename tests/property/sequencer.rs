@@ -1,10 +1,10 @@
 //! The oracle of sequencer derivation: what is derived reads the right addresses, and for what is
 //! refused a search over all lists of entries finds none.
 //!
-//! The page asks for an error in four cases in which the search may find loops all the same, over few elements. Each is
-//! a rule of its own here, tested on the mappings and not on the answer of the library:
+//! The rules (guide: sequencers) ask for an error in four cases in which the search may find loops all the same, over few
+//! elements. Each is a rule of its own here, tested on the mappings and not on the answer of the library:
 //!
-//! | rule | the page (§2 and §3) | here |
+//! | rule | documented as | here |
 //! | --- | --- | --- |
 //! | axis dropped | a live digit of the buffer that no stream digit reads | [`own_indexes`] differ |
 //! | axis repeated | one axis part may not be produced twice | [`repeats`] |
@@ -106,7 +106,7 @@ fn check_unmergeable(list: &[(usize, isize)]) -> Result<(), String> {
     if merged.len() > 8 { Ok(()) } else { Err(format!("{list:?} fits: {merged:?}")) }
 }
 
-/// A refused read: the reference cannot read it either, or the page asks for an error.
+/// A refused read: the reference cannot read it either, or the rules ask for an error.
 fn check_refused([buf, time, packet]: [&Map; 3], error: &PlanError) -> Result<(), String> {
     let stream = Map::sequence(&[time.clone(), packet.clone()]);
     let cut_is_no_run = || cuts_no_run(buf, &[time, packet]) || cuts_no_run(&stream, &[buf]);

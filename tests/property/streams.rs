@@ -70,7 +70,7 @@ impl Pass {
         MathTensor { axes: codes.axes.clone(), cells: cells.collect() }
     }
 
-    /// What the destination must hold: the formal definition of the page *Memory and Stream*, and the casts.
+    /// What the destination must hold: the definition of placement (guide: memories_and_dma), and the casts.
     fn expected(&self, tensor: &MathTensor<Number>) -> Vec<Option<Number>> {
         let values = place(tensor, &[&self.slice, &self.destination]);
         let narrow = |number: Number| self.committed.round(self.streamed.round(number));

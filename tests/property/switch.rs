@@ -62,7 +62,8 @@ fn reference(config: SwitchConfig) -> Switching {
     }
 }
 
-/// Where every packet comes from: the formulas of the page, and for custom routes the elements that lie there.
+/// Where every packet comes from: the formulas of the guide (switch), and for custom routes the elements that lie
+/// there.
 fn check_routes(maps: &Mappings, config: Switching, switch: &Switch) -> Result<(), String> {
     let Mappings { in_slice, in_time, out_slice, out_time } = maps;
     let (slices, steps) = (out_slice.size(), out_time.size());

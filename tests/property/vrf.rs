@@ -1,4 +1,4 @@
-//! Loads of the VRF: what each slice holds afterwards, against the formal definition of the page *Memory and Stream*.
+//! Loads of the VRF: what each slice holds afterwards, against the definition of placement (guide: memories_and_dma).
 
 use crate::bridge::expr;
 use crate::machine::{library_type, region, shape, unpack};

@@ -253,7 +253,7 @@ fn disturb(random: &mut Random, map: &Map) -> Map {
 }
 
 /// Streams that are cut anywhere, truncated, or padded in groups: what is accepted reads the right elements, and of what is
-/// refused no loops exist, or the page asks for an error.
+/// refused no loops exist, or the rules ask for an error.
 #[test]
 fn disturbed_streams_of_windows() {
     let (accepted, refused) = (Cell::new(0), RefCell::new(BTreeMap::<&str, usize>::new()));

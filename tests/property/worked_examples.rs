@@ -82,7 +82,7 @@ const EXAMPLES: [Example; 17] = [
         config: (2, 64, &[(64, 64)]),
         tree: "1", kept: "1", interleaved: ["1", "1 # 8"],
     },
-    // The page's `K = 2048` overflows the TRF (its §9.1): fewer and shorter rows, the same shape.
+    // `K = 2048`, as documented, overflows the TRF: fewer and shorter rows, the same shape.
     Example {
         number: 10, element: Bf16, axes: &[("I", 8), ("J", 32), ("K", 256)],
         stream: ["I, J / 8 % 4, K / 16", "K % 16"], trf: ["J % 8", "J / 8 % 4, K"],
@@ -135,7 +135,7 @@ const EXAMPLES: [Example; 17] = [
     },
 ];
 
-/// Rules of the page that none of its examples needs. The numbers go on.
+/// Documented rules that none of these examples needs. The numbers go on.
 #[rustfmt::skip]
 const MORE: [Example; 8] = [
     // W1: padding of the stream between the digits of a packet, where the weights go on.

@@ -4,7 +4,7 @@ use super::mapping::{Coordinates, Map};
 use super::numbers::{ElementType, Number};
 use std::collections::BTreeMap;
 
-/// The registers of a mask, in the words of the page. Dimensions are counted from the outermost loop.
+/// The registers of a mask, in the documented words. Dimensions are counted from the outermost loop.
 #[derive(Clone, Debug)]
 pub struct Mask {
     /// Selects the packets that are cut: index 0 on the left, the last index on the right.
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_three_cases_of_the_page() {
+    fn the_three_cases_of_padding() {
         // "# 2 + B + # 4" of 96, in packets of 32: 28 of the last one are live.
         let one = Mask { last_dim: 1, left_pad: 2, counts: vec![28], count_dim: None };
         let masked = one.positions(&[2, 3, 32]);

@@ -167,7 +167,7 @@ impl Contraction {
         Ok(result)
     }
 
-    /// The rules of the data side (S1 to S7 of the page): number of rows, 64 bytes, the flit innermost, and time
+    /// The rules of the data side (guide: contraction): number of rows, 64 bytes, the flit innermost, and time
     /// equal to the outer time of the computation followed by the collected factor.
     ///
     /// # Errors

@@ -170,7 +170,7 @@ pub fn collect<V: Clone>(
 /// The load of the tensor register file: the outermost part of the time becomes `row`, the rest `element_map`.
 ///
 /// # Errors
-/// When a rule of the page is broken; `capacity` is in bytes.
+/// When a rule is broken; `capacity` is in bytes.
 pub fn to_trf<V: Clone>(
     element: ElementType,
     prefix: &[&Map],
@@ -237,7 +237,7 @@ pub fn cast(
 /// The Commit Engine: the first lanes of each flit go to data memory, time may be permuted.
 ///
 /// # Errors
-/// When one of the five checks of the page fails.
+/// When one of the five checks fails.
 pub fn commit<V: Clone>(
     element: ElementType,
     prefix: &[&Map],

@@ -125,7 +125,7 @@ fn starts_at_half_bytes(memory: &Map, [time, packet]: &[Map; 2]) -> bool {
     })
 }
 
-/// A random pipeline that keeps all rules of pages 40 and 50, small enough to run in milliseconds.
+/// A random pipeline that keeps all rules of the aligner and of contraction, small enough to run in milliseconds.
 pub fn random_contraction(random: &mut Random, element: ElementType) -> Pipeline {
     loop {
         if let Some(pipeline) = try_contraction(random, element) {

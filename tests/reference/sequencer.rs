@@ -79,10 +79,10 @@ pub fn check_read(buf: &Map, time: &Map, packet: &Map, entries: &[(usize, isize)
 /// Whether any list of entries reads the stream, however long. Every list of sizes is tried. Meant for streams of a
 /// few hundred positions.
 ///
-/// Two rules of the page keep the search to loops over the digits of the buffer:
+/// Two rules (guide: sequencers) keep the search to loops over the digits of the buffer:
 /// * A packet is a number of whole loops ("packet fetch": the innermost loop is a number of whole packets, and where
 ///   the Fetch Engine batches fetches, no fetch is a part of two packets).
-/// * A loop steps from an element to the next one (§3: the stride is the volume of everything inside the digit). Where
+/// * A loop steps from an element to the next one (the stride is the volume of everything inside the digit). Where
 ///   its first step leads into padding, all that it walks over is padding.
 pub fn exists_configuration(buf: &Map, time: &Map, packet: &Map) -> bool {
     let Ok(wanted) = wanted(buf, time, packet) else {
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn goldens_of_the_page() {
+    fn documented_reads() {
         for golden in GOLDENS {
             let [buf, time, packet] = maps(golden);
             assert_eq!(check_read(&buf, &time, &packet, golden.3), Ok(()), "{}", golden.0);
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn merged_golden() {
-        // N2 C4 H8 W32 keeps the pattern of the page's example and is smaller.
+        // N2 C4 H8 W32 keeps the pattern of the documented example and is smaller.
         let axes = &[("N", 2), ("C", 4), ("H", 8), ("W", 32)];
         let buf = Map::parse("N, C, H, W", axes);
         let time = Map::parse("W / 16, H % 2, H / 2, C / 2, C % 2, N, W / 8 % 2", axes);
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_of_the_page() {
+    fn documented_refusals() {
         let axes = &[("N", 2048), ("A", 15)];
         let map = |text| Map::parse(text, axes);
         assert!(wanted(&map("N % 512"), &map("N / 512"), &map("N % 512")).is_err());

@@ -1,7 +1,7 @@
 //! The Switch Engine, by positions: which packet arrives where, and which configurations can do it.
 //!
-//! The regular variants are the formulas of the page. `CustomBroadcast` is asked of the routers themselves: the slices of a
-//! sub-ring are emitted in ascending order at every time step, and a slice takes some of them.
+//! The regular variants are the formulas of the guide (switch). `CustomBroadcast` is asked of the routers themselves: the
+//! slices of a sub-ring are emitted in ascending order at every time step, and a slice takes some of them.
 
 use super::digits::{Projection, strip};
 use super::mapping::{Coordinates, Map};
@@ -574,7 +574,7 @@ mod tests {
     }
 
     #[test]
-    fn the_example_of_the_page() {
+    fn the_documented_example() {
         let config = Switching::Broadcast01 { slice1: 4, slice0: 2, time0: 3 };
         assert_eq!(config.source(21, 31), Some((19, 3)));
     }

@@ -1,5 +1,5 @@
 //! The mathematical tensor: a partial function from coordinates to values, and its placement in memory or in a
-//! stream (the formal definition of the page "Memory and Stream").
+//! stream (the definition that the guide has in memories_and_dma).
 
 use super::mapping::{Coordinates, Map, joint_table};
 use std::collections::BTreeMap;

@@ -238,9 +238,9 @@ mod tests {
         Ok(own)
     }
 
-    /// The table of the page, with its cycles.
+    /// The documented cases, with their cycles.
     #[test]
-    fn the_cases_of_the_page() {
+    fn the_documented_cases() {
         use ElementType::{Bf16, F32, I4, I8};
         let cases = [
             (I8, ["C, D", "E # 32", "C, E", "D # 32"], 72),
@@ -256,7 +256,7 @@ mod tests {
             let own = run(element, texts).unwrap_or_else(|rules| panic!("{texts:?}: {rules:?}"));
             assert_eq!(cycles(element, &own), expected, "{texts:?}");
         }
-        let own = run(Bf16, ["U, R, G", "K # 16", "U, G, K", "R # 16"]).expect("the page's own example");
+        let own = run(Bf16, ["U, R, G", "K # 16", "U, G, K", "R # 16"]).expect("the documented example");
         // Output step 20 = (u = 1, g = 1, k = 2), lane 3 is source step 15, lane 2.
         let steps: Vec<Option<(usize, usize)>> = (0..24 * 16).map(|k| Some((k / 16, k % 16))).collect();
         assert_eq!(transpose(Bf16, &own, &steps)[20 * 16 + 3], Some((15, 2)));

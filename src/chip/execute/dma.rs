@@ -220,7 +220,7 @@ fn between(
     let mut row = Row::new(dma.source.footprint.element);
     let &Known { bits, initialised, dense: marked, .. } = known;
     let elements = Elements { bits, initialised, marked, end: dma.destination.end() };
-    if let Some(patches) = moves.patches(bits).filter(|_| initialised) {
+    if initialised && let Some(patches) = moves.patches(bits) {
         let mut buffers = PatchBuffers::default();
         patches.for_each(|patch| {
             buffers.read(source, patch, dma.source.address, bits);
@@ -255,7 +255,7 @@ fn inside(dma: &Dma, memory: &mut impl SpaceMut) {
             row.write_runs(first, memory, strip.to(to), end, *dense);
             first += strip.run * strip.count;
         });
-    } else if let Some(patches) = moves.patches(*bits).filter(|_| *initialised) {
+    } else if *initialised && let Some(patches) = moves.patches(*bits) {
         let mut buffers = PatchBuffers::default();
         let elements = Elements { bits: *bits, initialised: true, marked: *dense, end };
         patches.for_each(|patch| {

@@ -7,6 +7,10 @@
 mod adapter;
 mod cast;
 mod commit;
+#[cfg_attr(
+    not(any(target_arch = "aarch64", target_arch = "x86_64")),
+    expect(dead_code, reason = "some of what kernels are told is for vector instructions alone")
+)]
 mod contraction;
 mod dma;
 mod exchange;

@@ -126,6 +126,7 @@ impl Path {
 
 /// A set of instructions. A value exists only where the machine has them, so that it can stand for that in comments on
 /// safety.
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 macro_rules! instructions {
     ($name:ident, $detected:ident, [$($feature:tt),+], $doc:literal) => {
         #[doc = $doc]

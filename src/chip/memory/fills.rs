@@ -59,7 +59,7 @@ struct Filling {
 
 /// Fillings of which nothing is left and whose calls are known still. What was overwritten before is refused without its
 /// call.
-const OVERWRITTEN: usize = 4096;
+pub(crate) const OVERWRITTEN: usize = 4096;
 
 /// The writes into one memory, in order, without those that later ones cover.
 #[derive(Debug, Default)]

@@ -14,8 +14,8 @@
 use super::{LINE_BITS, Loop, Moves, STILL, for_each_index};
 use crate::command::{Start, Step};
 
-/// Bytes of a piece of runs of one byte. Those of longer runs are longer, so that all patches have nearly the same bytes:
-/// up to half of the nearest cache.
+/// Bytes of a piece of runs of one byte. Those of longer runs are longer, so that a patch has 8 to 16 KiB where loops are
+/// powers of two: it stays in the nearest cache, with the copy that is turned.
 const PIECE_BYTES: usize = 128;
 
 /// A move in patches.

@@ -333,7 +333,7 @@ fn function(op: FpUnaryOp) -> Function {
     same_names!(op, FpUnaryOp => Function { Exp NegExp Sqrt Tanh Sigmoid Erf Log Sin Cos })
 }
 
-/// The operators of the float cluster that a page defines.
+/// The operators of the float cluster that are documented.
 fn defined() -> impl Iterator<Item = FpBinaryOp> {
     FpBinaryOp::ALL.iter().copied().filter(|op| !matches!(op, FpBinaryOp::MaskMulF(_)))
 }

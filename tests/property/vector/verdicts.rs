@@ -163,7 +163,7 @@ fn changed_mappings_have_one_verdict() {
                 "legal".to_string()
             }
             _ if is_unclear(&chain).is_some() => is_unclear(&chain).unwrap_or_default().to_string(),
-            // By the page a tensor may lie in other slices, in another order. No slice reads the file of another one.
+            // As documented, a tensor may lie in other slices, in another order. No slice reads the file of another one.
             (Ok(_), Err(error)) if error.rule() == "operand units" => "operand units".to_string(),
             (Ok(_), Err(error)) => return Err(format!("{chain}\nrefused by `{}`: {error}", error.rule())),
             (Err(refusal), Ok(_)) => return Err(format!("{chain}\naccepted, although {refusal}")),

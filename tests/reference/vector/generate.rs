@@ -298,7 +298,7 @@ impl Builder<'_> {
         for _ in 0..self.random.between(1, 2) {
             let size = self.random.pick(&[2, 2, 3, 4]);
             let axis = self.names.fresh(size);
-            // Three of four slices are padding that the page lets the reduce skip.
+            // Three of four slices are padding that a reduce may skip.
             let map = if size == 3 { axis.pad(4) } else { axis.clone() };
             factors.push(Factor { map, axis: Some(name(&axis)) });
         }

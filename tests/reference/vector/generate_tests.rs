@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// Every chain is legal, and together they meet every operator, mode, stage, operand and placement.
 #[test]
-fn random_chains_are_legal_and_cover_the_page() {
+fn random_chains_are_legal_and_cover_the_engine() {
     let mut met: BTreeMap<String, usize> = BTreeMap::new();
     let mut lanes = [0usize; 3];
     let count = for_cases(2500, |random| {

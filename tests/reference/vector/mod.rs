@@ -53,14 +53,14 @@
 //!   unsigned comparisons. A NaN that only passed through has the sign it came with.
 //! * **Several operands that match**: the first is applied.
 //! * **An argument that the mode leaves out**: a register file must fit nevertheless, a stash need not exist.
-//! * **Unwritten elements** are skipped by reduces like padding, as the page says of ∅. Contractions spoil the result
+//! * **Unwritten elements** are skipped by reduces like padding, as documented of ∅. Contractions spoil the result
 //!   instead; `Reading::skips_unwritten` switches.
 //! * **Ids** after a reduce within a slice: of the last element that is present.
 //! * **Valid counts** tag the flits where the part within a slice begins: at `vector_init`, or behind a reduce between
 //!   slices that comes first. Only the reduced axis counts; positions that are dead because of another axis may be
 //!   tagged in any way. A packet count may be a constant below 8, so that trimmed packets have one.
-//! * **Reduces between slices** skip padding of a reduced slice factor; no valid count is asked for, since the page
-//!   asks for none.
+//! * **Reduces between slices** skip padding of a reduced slice factor; no valid count is asked for, since none is
+//!   documented.
 //! * **Time of a reduce within a slice** is the input's without the digits of the axis, in their order and with
 //!   their padding. Another order, or other padding, is unclear.
 //! * **Slices of a reduce between slices** begin with what is kept; dummy, new and promoted factors follow in any

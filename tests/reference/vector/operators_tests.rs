@@ -100,12 +100,12 @@ fn products() {
         integers(Binary::Fxp(Fxp::MulFxp), a, b, fraction);
         integers(Binary::Fxp(Fxp::MulInt), a, b, low);
     }
-    // The formula of the page, word by word.
+    // The documented formula, word by word.
     let mut random = Random::new(5);
     for _ in 0..2000 {
         let (a, b) = (random.bits() as i32, (random.bits() >> 20) as i32);
-        let page = (((i64::from(a) * i64::from(b)) >> 30) + 1) >> 1;
-        integers(Binary::Fxp(Fxp::MulFxp), a, b, page as i32);
+        let formula = (((i64::from(a) * i64::from(b)) >> 30) + 1) >> 1;
+        integers(Binary::Fxp(Fxp::MulFxp), a, b, formula as i32);
     }
 }
 

@@ -1,4 +1,4 @@
-//! The worked examples and the tables of the specification, as chains.
+//! The worked examples and the tables that are documented, as chains.
 
 use super::chain::*;
 use super::elements::to_vrf;
@@ -419,7 +419,7 @@ fn stash_across_widths() {
     assert_eq!(last(&chain, reals(&chain.shape.dims(), value), vec![]), expected);
 }
 
-/// The four elements of the page against one stream, and others that do not fit.
+/// The four documented elements against one stream, and others that do not fit.
 #[test]
 fn register_files_are_broadcast() {
     let add = step(Binary::Fxp(Fxp::AddFxp), Source::Vrf(0));

@@ -237,7 +237,7 @@ pub fn demand(condition: bool, rule: Rule, found: impl FnOnce() -> String) -> Re
 mod tests {
     use super::*;
 
-    /// The order of the page, with the four clusters that repeat.
+    /// The documented order, with the four clusters that repeat.
     #[test]
     fn transitions() {
         for (i, from) in Stage::ALL.into_iter().enumerate() {

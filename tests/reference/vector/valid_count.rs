@@ -281,7 +281,7 @@ mod tests {
     const PREFIX: Result<(), Rule> = Err(Rule::ValidCount(Count::Prefix));
 
     #[test]
-    fn worked_numbers_of_the_page() {
+    fn worked_numbers() {
         // n = 20, S = 8, T = 3, standard.
         assert_eq!(verdict(20, ["R # 24 / 3", "R # 24 % 3", "L"], false), Ok(()));
         // n = 11, S = 4 inner, T = 3, transposed; with T = 4 it is refused.
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn placements_of_the_page() {
+    fn documented_placements() {
         assert_eq!(verdict(5, ["1", "1", "R # 8"], false), Ok(()));
         assert_eq!(verdict(5, ["1", "R # 8, A", "L"], false), Ok(()));
         assert_eq!(verdict(5, ["R # 8", "A", "L"], false), Ok(()));
@@ -328,7 +328,7 @@ mod tests {
         assert_eq!(verdict(5, ["1", "1", "R # 8"], true), PATTERN);
     }
 
-    /// The table of placements of the page, for those that [`unclear`] leaves.
+    /// The documented table of placements, for those that [`unclear`] leaves.
     fn by_table(shape: &Shape, axis: &str, size: usize) -> bool {
         let of = |map: &Map| -> Vec<Digit> {
             let spelled = Spelled::of(map).expect("digits of single axes");

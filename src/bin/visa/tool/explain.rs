@@ -9,8 +9,8 @@ use furiosa_visa_std::mapping::parse::{Axes, parse_mapping};
 use furiosa_visa_std::scalar::ElementType;
 use furiosa_visa_std::sequencer::{Window, check_windows};
 
-/// The most elements of a stream: bits of it are counted in 64-bit numbers.
-const MAX_STREAM: usize = 1 << 40;
+/// The most elements of a stream: its bits are counted in numbers of the machine.
+const MAX_STREAM: usize = 1 << if usize::BITS < 64 { 26 } else { 40 };
 
 /// Runs the command. `parser` stands after its name.
 pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
