@@ -70,12 +70,14 @@ fn root<Chip: M, Cluster: M, Slice: M, Rows: M>(
         .to_vrf(AUTO)
 }
 
-/// Refuses rows and columns whose operands do not fit the vector register file together.
-pub(super) const fn check_norm<Cluster: M, Slice: M, Rows: M, Columns: M>(
+/// Refuses rows and columns whose operands do not fit the vector register file together, and columns without a mean.
+pub(super) const fn check_norm<Cluster: M, Slice: M, Rows: M, Columns: OneAxis>(
     operation: &'static str,
     per_row: usize,
     vectors: usize,
 ) -> Result<(), PlanError> {
+    // Looked at here, so that the line of a refusal is that of the helper's caller.
+    let _ = Columns::LIVE;
     crate::error::attempt!(check_rows::<Cluster, Slice, Rows, Columns>(operation));
     crate::error::attempt!(check_row_operands::<Rows>(operation, "row", per_row));
     let bytes = 4 * (per_row * Rows::SIZE + vectors * Columns::SIZE);
