@@ -170,15 +170,8 @@ def main():
     train_images, train_labels, test_images, test_labels = transformer.load_images()
     types = {np.dtype(np.int8): "I8", np.dtype(np.int32): "I32", np.dtype(np.float32): "F32"}
     written = {name: (types[array.dtype], array) for name, array in quantized(parts, train_images).items()}
-    digits.write_safetensors(OUTPUT, written, transformer.METADATA)
-
     # From here on only what the file says counts.
-    stored, stored_metadata = digits.read_safetensors(OUTPUT)
-    assert stored_metadata == transformer.METADATA and list(stored) == list(written)
-    for name, (dtype, array) in stored.items():
-        assert dtype == written[name][0] and np.array_equal(array, written[name][1])
-        print(f"{name:16} {dtype:5} {list(array.shape)}")
-    own = {name: array for name, (_, array) in stored.items()}
+    own = digits.write_and_read_back(OUTPUT, written, digits.METADATA_OF_WEIGHTS)
     for text, images, labels in (("train", train_images, train_labels), ("test", test_images, test_labels)):
         found = forward(own, images)
         exact, _ = transformer.forward(parts, images)

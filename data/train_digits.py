@@ -35,6 +35,13 @@ GRADIENT_LIMIT = 1e-11
 STEP_LIMIT = 50_000
 ACCURACY_NEEDED = 0.90
 OUTPUT = pathlib.Path(__file__).resolve().parent / "digits.safetensors"
+SOURCE = (
+    'E. Alpaydin, C. Kaynak, "Optical Recognition of Handwritten Digits", '
+    "UCI Machine Learning Repository, 1998; copy bundled with scikit-learn"
+)
+LICENCE = "CC BY 4.0"
+# Of files that hold weights, but no images.
+METADATA_OF_WEIGHTS = {"source": f"trained on images of {SOURCE}", "license": LICENCE}
 
 
 def round_to_bf16_bits(values):
@@ -130,6 +137,18 @@ def read_safetensors(path):
     return tensors, metadata
 
 
+def write_and_read_back(path, tensors, metadata):
+    """Write a file and return its arrays by name as they are read back: those that were given."""
+    write_safetensors(path, tensors, metadata)
+    stored, stored_metadata = read_safetensors(path)
+    assert stored_metadata == metadata and list(stored) == list(tensors)
+    width = max(map(len, stored))
+    for name, (dtype, array) in stored.items():
+        assert dtype == tensors[name][0] and np.array_equal(array, tensors[name][1])
+        print(f"{name:{width}} {dtype:5} {list(array.shape)}")
+    return {name: array for name, (_, array) in stored.items()}
+
+
 def accuracy(images, weights, labels):
     """Share of images whose largest score is at their label, computed in the dtype of the arrays."""
     return float(np.mean(np.argmax(images @ weights.T, axis=1) == labels))
@@ -148,22 +167,12 @@ def main():
         "images": ("BF16", image_bits),
         "weights": ("BF16", weight_bits),
     }
-    metadata = {
-        "source": 'E. Alpaydin, C. Kaynak, "Optical Recognition of Handwritten Digits", '
-        "UCI Machine Learning Repository, 1998; copy bundled with scikit-learn",
-        "license": "CC BY 4.0",
-    }
-    write_safetensors(OUTPUT, written, metadata)
+    stored = write_and_read_back(OUTPUT, written, {"source": SOURCE, "license": LICENCE})
 
     # From here on only what the file says counts.
-    stored, stored_metadata = read_safetensors(OUTPUT)
-    assert stored_metadata == metadata and list(stored) == list(written)
-    for name, (dtype, array) in stored.items():
-        assert dtype == written[name][0] and np.array_equal(array, written[name][1])
-        print(f"{name:8} {dtype:5} {list(array.shape)}")
-    images = bf16_bits_to_f32(stored["images"][1])
-    rounded_weights = bf16_bits_to_f32(stored["weights"][1])
-    labels = stored["labels"][1]
+    images = bf16_bits_to_f32(stored["images"])
+    rounded_weights = bf16_bits_to_f32(stored["weights"])
+    labels = stored["labels"]
     reached = accuracy(images, rounded_weights, labels)
     print(f"train accuracy, f64 weights:  {accuracy(train_inputs, weights, train_labels):.4f}")
     print(f"test accuracy, f64 weights:   {accuracy(test_inputs, weights, test_labels):.4f}")

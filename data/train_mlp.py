@@ -81,20 +81,10 @@ def main():
     bits = [digits.round_to_bf16_bits(part.astype(np.float32)) for part in parts]
     names = ["hidden_weights", "hidden_bias", "weights", "bias"]
     written = {name: ("BF16", own) for name, own in zip(names, bits)}
-    metadata = {
-        "source": "trained on images of E. Alpaydin, C. Kaynak, \"Optical Recognition of Handwritten Digits\", "
-        "UCI Machine Learning Repository, 1998; copy bundled with scikit-learn",
-        "license": "CC BY 4.0",
-    }
-    digits.write_safetensors(OUTPUT, written, metadata)
+    stored = digits.write_and_read_back(OUTPUT, written, digits.METADATA_OF_WEIGHTS)
 
     # From here on only what the file says counts.
-    stored, stored_metadata = digits.read_safetensors(OUTPUT)
-    assert stored_metadata == metadata and list(stored) == names
-    for name, (dtype, array) in stored.items():
-        assert dtype == "BF16" and np.array_equal(array, written[name][1])
-        print(f"{name:14} {dtype:5} {list(array.shape)}")
-    rounded = [digits.bf16_bits_to_f32(stored[name][1]) for name in names]
+    rounded = [digits.bf16_bits_to_f32(stored[name]) for name in names]
     reached = accuracy(test_images.astype(np.float32), rounded, test_labels)
     print(f"train accuracy, f64 weights:  {accuracy(train_images, parts, train_labels):.4f}")
     print(f"test accuracy, f64 weights:   {accuracy(test_images, parts, test_labels):.4f}")

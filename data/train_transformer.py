@@ -48,11 +48,6 @@ WEIGHT_DECAY = 0.05
 AVERAGED = 1000
 ACCURACY_NEEDED = 0.98
 OUTPUT = pathlib.Path(__file__).resolve().parent / "transformer.safetensors"
-METADATA = {
-    "source": "trained on images of E. Alpaydin, C. Kaynak, \"Optical Recognition of Handwritten Digits\", "
-    "UCI Machine Learning Repository, 1998; copy bundled with scikit-learn",
-    "license": "CC BY 4.0",
-}
 
 
 def start(random):
@@ -245,15 +240,11 @@ def load_images():
 def main():
     train_images, train_labels, test_images, test_labels = load_images()
     parts = train(train_images, train_labels)
-    written = digits.round_to_bf16_bits(to_sheets(parts))
-    digits.write_safetensors(OUTPUT, {"sheets": ("BF16", written)}, METADATA)
+    written = {"sheets": ("BF16", digits.round_to_bf16_bits(to_sheets(parts)))}
+    stored = digits.write_and_read_back(OUTPUT, written, digits.METADATA_OF_WEIGHTS)
 
     # From here on only what the file says counts.
-    stored, stored_metadata = digits.read_safetensors(OUTPUT)
-    (name, (dtype, array)), = stored.items()
-    assert (name, dtype, stored_metadata) == ("sheets", "BF16", METADATA) and np.array_equal(array, written)
-    print(f"{name} {dtype} {list(array.shape)}")
-    own = from_sheets(digits.bf16_bits_to_f32(array))
+    own = from_sheets(digits.bf16_bits_to_f32(stored["sheets"]))
     for text, weights, images, labels in (
         ("train, f32 weights", parts, train_images, train_labels),
         ("test, f32 weights", parts, test_images, test_labels),

@@ -76,7 +76,7 @@ fn block<Cluster: M, Slice: M, Rows: M>(
     let x = x.to_dm::<Cluster, Slice, m![{ Rows }, E]>(&mut ctx.tdma, AUTO);
     let a = a.to_dm::<Cluster, Slice, m![{ Rows }, E]>(&mut ctx.tdma, AUTO);
     let residual: DmTensor<bf16, _, _, _, _> = add(ctx, &x, &a);
-    let normed: DmTensor<f32, _, _, _, _> = rms_norm(ctx, &residual, g, EPSILON);
+    let normed: DmTensor<f32, _, _, _, _> = rms_norm(ctx, &residual, Some(g), EPSILON);
     let heads = normed.relabel::<m![1], Cluster, Slice, m![{ Rows }, H, I, P]>();
     let low = turned::<Cluster, Slice, Rows>(ctx, &heads, [cos, sin], FpBinaryOp::SubF);
     let high = turned::<Cluster, Slice, Rows>(ctx, &heads, [sin, cos], FpBinaryOp::AddF);

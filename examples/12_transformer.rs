@@ -32,7 +32,7 @@
 //! Run it: `cargo run --release --example 12_transformer`
 
 use furiosa_visa_std::clock::Report;
-use furiosa_visa_std::kernels::softmax;
+use furiosa_visa_std::kernels::{load_operand, load_weights, rms_norm, softmax};
 use furiosa_visa_std::prelude::*;
 use safetensors::SafeTensors;
 use std::error::Error;
@@ -44,11 +44,9 @@ type Cluster = m![G / 32];
 /// An image per slice. The images of a group `G` stand side by side.
 type Slice = m![G % 32, I];
 
-/// The 32 outputs `O` of a product: flits of 8, and their halves. A flit is also a head of attention.
+/// The 32 outputs `O` of a product in flits of 8. A flit is also a head of attention.
 type Steps = m![T, O / 8];
 type Lanes = m![O % 8];
-type HalfSteps = m![T, O / 4];
-type Half = m![O % 4];
 
 /// Inputs `D` of a token: 8 pixels, then a one at the place that says which row it is; the rest is 0.
 type Images = HbmTensor<bf16, m![1], m![G, I, T, D]>;
@@ -133,46 +131,11 @@ fn added<Time: M>(sums: Stream<'_, Time, Lanes>, before: &Vrf<m![T, O]>) -> Dm<f
         .commit(AUTO)
 }
 
-/// A copy of `x` in the VRF, to be added to what a part of a block makes of `x`.
-fn keep(ctx: &mut Context, x: &Dm<f32, m![T, O]>) -> Vrf<m![T, O]> {
-    (ctx.sub.begin(x.view()).fetch::<f32, Steps, Lanes>().collect::<Steps, Lanes>()).to_vrf(AUTO)
-}
-
 /// Each token divided by the root of its mean square.
 fn norm(ctx: &mut Context, x: &Dm<f32, m![T, O]>) -> Dm<bf16, m![T, D]> {
-    let squares: Dm<f32, m![T, 1 # 2]> =
-        (ctx.main.begin(x.view()).fetch::<f32, Steps, Lanes>().collect::<Steps, Lanes>())
-            .vector_init()
-            .vector_intra_slice_branch(BranchMode::Unconditional)
-            .vector_split::<HalfSteps, Half>()
-            .vector_fp_binary_with_mode(FpBinaryOp::MulF(FpMulAlu::Mul0), BinaryArgMode::Mode00, 0.0)
-            .vector_intra_slice_reduce::<O, m![T], m![1 # 4]>(IntraSliceReduceOpF32::Add)
-            .vector_fp_div(FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode01), O::SIZE as f32)
-            .vector_pad_way8::<m![1 # 8]>()
-            .vector_final()
-            .commit(AUTO);
-    // The root stands before a reduce in the engine, so that it is a pass of its own: of one number per token.
-    let sizes =
-        (ctx.main.begin(squares.view()).fetch::<f32, m![T], m![1 # 2]>().collect::<m![T], m![1 # 8]>())
-            .vector_init()
-            .vector_intra_slice_branch(BranchMode::Unconditional)
-            .vector_trim_way4::<m![1 # 4]>()
-            .vector_fp_binary(FpBinaryOp::AddF, EPSILON)
-            .vector_fp_unary(FpUnaryOp::Sqrt)
-            .vector_pad_way8::<m![1 # 8]>()
-            .vector_final()
-            .to_vrf::<m![T]>(AUTO);
-    (ctx.main.begin(x.view()).fetch::<f32, Steps, Lanes>().collect::<Steps, Lanes>())
-        .vector_init()
-        .vector_intra_slice_branch(BranchMode::Unconditional)
-        .vector_split::<HalfSteps, Half>()
-        .vector_fp_div(FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode01), &sizes)
-        .vector_concat::<Steps, Lanes>()
-        .vector_final()
-        .cast::<bf16, m![O % 8 # 16]>()
-        .commit::<m![T, O]>(AUTO)
-        // Outputs of one part are inputs of the next one.
-        .relabel::<m![1], Cluster, Slice, m![T, D]>()
+    let normed: Dm<bf16, m![T, O]> = rms_norm(ctx, x, None, EPSILON);
+    // Outputs of one part are inputs of the next one.
+    normed.relabel()
 }
 
 /// Attention of the tokens `T` to the tokens `U` of the same image.
@@ -187,8 +150,7 @@ fn attention(
     [first, second]: [TrfAddress; 2],
 ) -> Dm<bf16, m![T, D]> {
     let keys = key_value.view().tile::<m![S = 2], 1, m![1 # 2, U, O]>(0);
-    let keys = (ctx.sub.begin(keys).fetch::<bf16, m![U], m![O]>().collect::<m![U, O / 16], m![O % 16]>())
-        .to_trf::<m![U], m![O]>(first);
+    let keys = load_weights::<_, m![U], m![O]>(ctx, keys, first);
     let scores =
         (ctx.main.begin(query.view()).fetch::<bf16, m![T], m![O]>().collect::<m![T, O / 16], m![O % 16]>())
             .align::<m![T], m![O], _, _>(&keys)
@@ -226,7 +188,8 @@ fn block(ctx: &mut Context, x: &Dm<f32, m![T, O]>, weights: &impl Source, block:
     let sheet = 1 + 8 * block;
     let query = weights.load::<m![S = 1], 1>(ctx, sheet, halves[0]);
     let key_value = weights.load::<m![S = 2], 2>(ctx, sheet + 1, halves[1]);
-    let before = keep(ctx, x);
+    // A copy of `x` in the VRF, to be added to what a part of the block makes of `x`.
+    let before = load_operand(ctx, x);
     let normed = norm(ctx, x);
     let query = product(ctx, &normed, &query).cast::<bf16, m![O % 8 # 16]>().commit(AUTO);
     let key_value = (product(ctx, &normed, &key_value).cast::<bf16, m![O % 8 # 16]>())
@@ -238,7 +201,7 @@ fn block(ctx: &mut Context, x: &Dm<f32, m![T, O]>, weights: &impl Source, block:
     let x = added(product(ctx, &heads, &output), &before);
 
     let down = weights.load::<m![S = 2], 2>(ctx, sheet + 6, halves[0]);
-    let before = keep(ctx, &x);
+    let before = load_operand(ctx, &x);
     let normed = norm(ctx, &x);
     let hidden = product(ctx, &normed, &up)
         .vector_init()
@@ -469,22 +432,20 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let images = HostTensor::<bf16, m![G, I, T, D]>::from_slice(&tokens);
 
     let mut ctx = Context::acquire();
-    let (first, cycles) = pollster::block_on(async {
-        let images: Images = images.to_hbm(&mut ctx.pdma, AUTO).await;
-        let sheets: Sheets = sheets.to_hbm(&mut ctx.pdma, AUTO).await;
-        let start = Instant::now();
-        let scores = launch(copied, (&mut *ctx, &images, &sheets)).await;
-        let scores = scores.to_host::<m![G, I, O]>(&mut ctx.pdma).await.to_vec();
-        (scores, print("copied", &ctx.report(), start.elapsed().as_secs_f64()))
-    });
-    let (scores, cycles_shared) = pollster::block_on(async {
-        let images: Images = images.to_hbm(&mut ctx.pdma, AUTO).await;
-        let sheets: SheetsToShare = sheets.to_hbm(&mut ctx.pdma, AUTO).await;
-        let start = Instant::now();
-        let scores = launch(shared, (&mut *ctx, &images, &sheets)).await;
-        let scores = scores.to_host::<m![G, I, O]>(&mut ctx.pdma).await.to_vec();
-        (scores, print("shared", &ctx.report(), start.elapsed().as_secs_f64()))
-    });
+    macro_rules! run {
+        ($kernel:ident, $sheets:ty) => {
+            pollster::block_on(async {
+                let images: Images = images.to_hbm(&mut ctx.pdma, AUTO).await;
+                let sheets: $sheets = sheets.to_hbm(&mut ctx.pdma, AUTO).await;
+                let start = Instant::now();
+                let scores = launch($kernel, (&mut *ctx, &images, &sheets)).await;
+                let scores = scores.to_host::<m![G, I, O]>(&mut ctx.pdma).await.to_vec();
+                (scores, print(stringify!($kernel), &ctx.report(), start.elapsed().as_secs_f64()))
+            })
+        };
+    }
+    let (first, cycles) = run!(copied, Sheets);
+    let (scores, cycles_shared) = run!(shared, SheetsToShare);
     println!("\nshared is {:.1} times as fast, with the same scores", cycles as f64 / cycles_shared as f64);
     assert_eq!(first, scores, "both kernels compute the same");
     assert!(4 * cycles_shared < cycles, "sharing should save three quarters of the time");

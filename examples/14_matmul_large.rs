@@ -19,11 +19,11 @@
 //! | clusters | 965 980 | 27.1 % | 18 784 802 | 89.3 % |
 //! | chips (2) | 1 951 516 | 6.7 % | 27 001 832 | 31.1 % |
 //!
-//! The load of weights decides the first three: a slice with all of `K` has room for 8 columns in a half of its register
-//! file, and uses them for few rows. Its writes, 2 KiB apart, also stay at one bank of DM and keep the DMA engines out.
-//! Sums between slices cost nothing beside the product, and those between clusters hide behind a large one. Two chips have
-//! twice the peak, but the link between them takes longer than the product; they are for what the memory of one chip does
-//! not hold.
+//! The load of weights decides the first three: a slice with all of `K` has room for 8 columns in a half of its
+//! register file, and uses them for few rows. Its writes, 2 KiB apart, also stay at one bank of DM and keep the DMA
+//! engines out. Sums between slices cost nothing beside the product, and those between clusters hide behind a large one.
+//! Two chips have twice the peak, but the link between them takes longer than the product; they are for what the memory
+//! of one chip does not hold.
 //!
 //! In each turn a block of columns of `w` goes to one half of the register file while the other half multiplies:
 //!
@@ -38,9 +38,9 @@
 //!
 //! Tiles of `x` and `w` are read where they lie in HBM, and those of `y` are written where they belong.
 //!
-//! Run it: `cargo run --release --example 14_matmul_large` makes a table for 4096 x 4096 x 4096. Other sizes are 2048 (or
-//! `--small`), 8192 and 16384; a second argument such as `slices` names one way. `VISA_COMPUTE=shapes_only` computes the time
-//! alone.
+//! Run it: `cargo run --release --example 14_matmul_large` makes a table for 4096 x 4096 x 4096. Other sizes are 2048
+//! (or `--small`), 8192 and 16384; a second argument such as `slices` names one way. `VISA_COMPUTE=shapes_only` computes
+//! the time alone.
 
 use furiosa_visa_std::prelude::*;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
@@ -105,8 +105,8 @@ macro_rules! run {
     };
 }
 
-/// Each slice has all of `K`: `$rows` rows of `x`, and `$columns` of `w` in `$blocks` blocks of `$block`, which have `$groups`
-/// groups of 8. A row has `$flits` flits in `$pairs` pairs. `$half` rows are in each cluster.
+/// Each slice has all of `K`: `$rows` rows of `x`, and `$columns` of `w` in `$blocks` blocks of `$block`, which have
+/// `$groups` groups of 8. A row has `$flits` flits in `$pairs` pairs. `$half` rows are in each cluster.
 macro_rules! in_one_slice {
     (
         $name:ident: $size:tt, half $half:tt, rows $rows:tt, columns $columns:tt, flits $flits:tt, pairs $pairs:tt,
@@ -129,11 +129,13 @@ macro_rules! in_one_slice {
             type DmW = DmTensor<i8, m![1], Cluster, Slice, m![N % $block, K]>;
             type Weights = TrfTensor<i8, m![1], Cluster, Slice, Row, m![{ Group }, K]>;
             type DmY = DmTensor<i32, m![1], Cluster, Slice, m![M % $rows, N % $columns]>;
-            type Block<'l> = DmTensorViewMut<'l, i32, m![1], Cluster, Slice, m![M % $rows, 1 # $blocks, N % $block]>;
+            type OfBlock = m![M % $rows, 1 # $blocks, N % $block];
+            type Block<'l> = DmTensorViewMut<'l, i32, m![1], Cluster, Slice, OfBlock>;
 
             /// Brings a block of weights to one half of the register file.
             fn load(ctx: &mut Context, w: &W, block: usize) -> Weights {
-                let w = w.view().tile::<m![N / $block % $blocks], 1, m![N / $columns, 1 # $blocks, N % $block, K]>(block);
+                let w = w.view();
+                let w = w.tile::<m![N / $block % $blocks], 1, m![N / $columns, 1 # $blocks, N % $block, K]>(block);
                 let w: DmW = w.to_dm(&mut ctx.tdma, half_of(W_ADDRESS, block));
                 (ctx.sub.begin(w.view()))
                     .fetch::<i8, m![{ Row }, { Group }], m![K]>()
@@ -154,13 +156,14 @@ macro_rules! in_one_slice {
             #[device(chip = 1)]
             fn product(ctx: &mut Context, x: &X, w: &W, y: &mut Y) {
                 let x: DmX = x.to_dm(&mut ctx.tdma, X_ADDRESS);
-                // A row of a block has few bytes: whole rows go to HBM when all blocks are done. A load makes their place.
+                // A row of a block has few bytes: whole rows go to HBM when all blocks are done. A load makes their
+                // place.
                 let mut sums: DmY = y.view().to_dm(&mut ctx.tdma, Y_ADDRESS);
                 let mut next = Some(load(ctx, w, 0));
                 for block in 0..$blocks {
                     let following = (block + 1 < $blocks).then(|| load(ctx, w, block + 1));
                     let weights = std::mem::replace(&mut next, following).expect("one load for each block");
-                    let own = sums.view_mut().tile::<m![N / $block % $blocks], 1, m![M % $rows, 1 # $blocks, N % $block]>(block);
+                    let own = sums.view_mut().tile::<m![N / $block % $blocks], 1, OfBlock>(block);
                     multiply(ctx, &x, &weights, own);
                 }
                 sums.view().to_hbm_view(&mut ctx.tdma, y.view_mut());
@@ -176,34 +179,28 @@ macro_rules! add_parts {
     (slices, $ctx:ident, $sums:ident) => {
         $sums
     };
-    (clusters, $ctx:ident, $sums:ident) => {{
-        // Each cluster keeps a half of the columns and sends the other half.
-        let kept: Half = $ctx
-            .sub
-            .parallel_copy_cluster_slice::<2, Halves, Others, _, _, _, _, _, _>($sums.view(), &[0, 1]);
-        let sent: Half = $ctx
-            .sub
-            .parallel_copy_cluster_slice::<2, Halves, Others, _, _, _, _, _, _>($sums.view(), &[1, 0]);
-        let sent = $ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(sent.view(), &[1, 0]);
-        add(&mut $ctx.main, &kept, &sent).relabel::<m![1], Halves, Shared, Kept>()
-    }};
-    (chips, $ctx:ident, $sums:ident) => {{
-        let kept: Half =
-            $ctx.sub.parallel_copy_chip_slice::<2, Halves, Others, _, _, _, _, _, _>($sums.view(), &[0, 1]);
-        let sent: Half =
-            $ctx.sub.parallel_copy_chip_slice::<2, Halves, Others, _, _, _, _, _, _>($sums.view(), &[1, 0]);
-        let sent = $ctx.tdma.dm_chip_shuffle::<_, 2, _, _, _, _>(sent.view(), &[1, 0]);
-        add(&mut $ctx.main, &kept, &sent).relabel::<Halves, Cluster, Shared, Kept>()
+    (clusters, $ctx:ident, $sums:ident) => {
+        add_parts!(@ $ctx, $sums, parallel_copy_cluster_slice, dm_cluster_shuffle, m![1], Halves)
+    };
+    (chips, $ctx:ident, $sums:ident) => {
+        add_parts!(@ $ctx, $sums, parallel_copy_chip_slice, dm_chip_shuffle, Halves, Cluster)
+    };
+    // Each unit keeps a half of the columns and sends the other half.
+    (@ $ctx:ident, $sums:ident, $copy:ident, $shuffle:ident, $chip:ty, $cluster:ty) => {{
+        let kept: Half = $ctx.sub.$copy::<2, Halves, Others, _, _, _, _, _, _>($sums.view(), &[0, 1]);
+        let sent: Half = $ctx.sub.$copy::<2, Halves, Others, _, _, _, _, _, _>($sums.view(), &[1, 0]);
+        let sent = $ctx.tdma.$shuffle::<_, 2, _, _, _, _>(sent.view(), &[1, 0]);
+        add(&mut $ctx.main, &kept, &sent).relabel::<$chip, $cluster, Shared, Kept>()
     }};
 }
 
 /// Each slice has a part of `K`.
 ///
 /// `$chip` and `$cluster` say what chips and clusters share, `$own` the `K` of a chip. `$teams` of `$ways` slices are a
-/// cluster. `$half`: of `M`, which is multiplied by all of `w` before the other half is. `$rows`: of `M`, of a team, which are
-/// `$steps` for each of its slices. `$part`: of `K`, of a slice, in so many `$flits` and `$pairs` of them. `$block`: the
-/// columns whose `$part` is 32 KiB, in `$groups` of 8, or two times `$kept` columns; there are `$blocks`. `$sums` is the
-/// layout of a block of sums in `$steps` rows, and `$stored` what HBM has of it.
+/// cluster. `$half`: of `M`, which is multiplied by all of `w` before the other half is. `$rows`: of `M`, of a team,
+/// which are `$steps` for each of its slices. `$part`: of `K`, of a slice, in so many `$flits` and `$pairs` of them.
+/// `$block`: the columns whose `$part` is 32 KiB, in `$groups` of 8, or two times `$kept` columns; there are `$blocks`.
+/// `$sums` is the layout of a block of sums in `$steps` rows, and `$stored` what HBM has of it.
 macro_rules! between {
     (
         $parts:ident, $name:ident: $size:tt, chips $chips:tt $chip:tt, clusters $cluster:tt, own $own:tt,
@@ -271,8 +268,8 @@ macro_rules! between {
 
             #[device(chip = $chips)]
             fn product(ctx: &mut Context, x: &X, w: &W, y: &mut Y) {
-                let y = y.view_mut();
-                for (half, mut y) in y.split_tiles_mut::<m![M / $half], 1, m![1 # 2, M % $half, N / $block, { Stored }]>().enumerate() {
+                type OfHalf = m![1 # 2, M % $half, N / $block, { Stored }];
+                for (half, mut y) in y.view_mut().split_tiles_mut::<m![M / $half], 1, OfHalf>().enumerate() {
                     let x = x.view().tile::<m![M / $half], 1, m![1 # 2, M % $half, { Own }]>(half);
                     let x: DmX = x.to_dm(&mut ctx.tdma, X_ADDRESS);
                     let first = bring(ctx, w, 0);
@@ -418,6 +415,7 @@ const WAYS: &[Way] = &[
 fn is_time_only() -> bool {
     std::env::var("VISA_COMPUTE").is_ok_and(|what| what == "shapes_only")
 }
+
 /// Compares `y` with the product of `x` and the transpose of `w`: both times a random vector, which a wrong element
 /// changes, and some elements one by one.
 fn check(size: usize, x: &[i8], w: &[i8], y: &[i32], rng: &mut SmallRng) {

@@ -28,7 +28,7 @@ pub trait OneAxis: M + 'static {
     const LIVE: usize;
 }
 
-/// The positions of a cut, which must not leave some positions of padding in one part and none in the other.
+/// The positions of a part of columns without padding. Parts of padded columns do not all have as many.
 const fn cut(live: usize, size: usize, own: usize, expr: &Expr) -> usize {
     if live != size {
         let text = crate::text::text!(
@@ -58,7 +58,7 @@ impl<E: OneAxis, const N: usize> OneAxis for Modulo<E, N> {
 
 impl<E: OneAxis, const N: usize> OneAxis for Resize<E, N> {
     type Axis = E::Axis;
-    const LIVE: usize = if E::LIVE < N { E::LIVE } else { N };
+    const LIVE: usize = if N < E::SIZE { cut(E::LIVE, E::SIZE, N, Self::EXPR) } else { E::LIVE };
 }
 
 impl<E: OneAxis, const N: usize> OneAxis for Padding<E, N> {

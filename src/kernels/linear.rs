@@ -180,8 +180,8 @@ where
 /// is `f32`, `bf16` or narrower: the type that the result is bound to.
 ///
 /// The main context takes it through the Contraction and the Vector Engine in one pass of
-/// `Rows · packets · max(2, N / 8)` cycles. The activation takes `Rows · N / 8`, or twice that where it is a function
-/// of the float cluster: that is less but for rows of one packet.
+/// `Rows · packets · max(2, N / 8)` cycles. The activation takes `Rows · N / 8` of them, or twice as many where it uses
+/// the float cluster, as [`Silu`] and [`QuickGelu`] do. It decides the time of rows of one packet alone.
 ///
 /// Refused while compiling: see [`product`].
 ///
@@ -247,8 +247,7 @@ where
             check_rows::<Cluster, Slice, Rows, N>("linear"),
         ])
     };
-    let _ = activation;
-    Out::store(A::applied(sums(ctx, x, weights), bias))
+    Out::store(activation.applied(sums(ctx, x, weights), bias))
 }
 
 /// What a layer does with each of its sums. The four are types, so that a layer has the stages of its own alone.
@@ -259,6 +258,7 @@ pub trait Activation: sealed::Sealed + Copy {
     /// Adds a bias and applies the function.
     #[doc(hidden)]
     fn applied<'l, const T: Tu, Chip: M, Cluster: M, Slice: M, Rows: M, N: M>(
+        self,
         sums: AccumulationTensor<'l, T, f32, Chip, Cluster, Slice, Flits<Rows, N>, Lanes<N>>,
         bias: Option<&VrfTensor<f32, Chip, Cluster, Slice, N>>,
     ) -> VectorFinalTensor<'l, T, f32, Chip, Cluster, Slice, Flits<Rows, N>, Lanes<N>>;
@@ -280,6 +280,7 @@ macro_rules! activation {
         impl Activation for $name {
             #[track_caller]
             fn applied<'l, const T: Tu, Chip: M, Cluster: M, Slice: M, $Rows: M, $N: M>(
+                self,
                 sums: AccumulationTensor<'l, T, f32, Chip, Cluster, Slice, Flits<$Rows, $N>, Lanes<$N>>,
                 bias: Option<&VrfTensor<f32, Chip, Cluster, Slice, $N>>,
             ) -> VectorFinalTensor<'l, T, f32, Chip, Cluster, Slice, Flits<$Rows, $N>, Lanes<$N>> {

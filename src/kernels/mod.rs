@@ -12,6 +12,7 @@
 //! | [`tiled_product`] | products with weights in HBM, tile by tile | DMA, sub and main at the same time |
 //! | [`softmax`], [`softmax_over_slices`] | `e^(s · x) / Σ e^(s · x)` of rows | main: vector, 3 passes |
 //! | [`rms_norm`], [`rms_norm_over_slices`] | `x · scale / √(mean of x² + ε)` | main: vector, 3 passes |
+//! | [`root_mean_square`] | `√(mean of x² + ε)` of rows | main: vector, 2 passes |
 //! | [`layer_norm`] | `(x - mean) · scale / √(variance + ε) + shift` | main: vector, 4 passes |
 //! | [`sum_over_slices`] | partial sums of neighbouring slices | main: vector |
 //! | [`add`], [`multiply`] | `a + b`, `a · b` | main: vector |
@@ -63,7 +64,7 @@ pub use layout::{CopiesOf, Flits, InDm, Lanes, Multiplied, OneAxis, StoredFrom};
 pub use linear::{
     Activation, Plain, QuickGelu, Relu, Silu, Weights, linear, load_operand, load_weights, product,
 };
-pub use norm::{layer_norm, rms_norm, rms_norm_over_slices};
+pub use norm::{layer_norm, rms_norm, rms_norm_over_slices, root_mean_square};
 pub use slices::sum_over_slices;
 pub use softmax::{softmax, softmax_over_slices};
 pub use tiled::tiled_product;

@@ -70,12 +70,14 @@ fn root<Chip: M, Cluster: M, Slice: M, Rows: M>(
         .to_vrf(AUTO)
 }
 
-/// Refuses rows and columns whose operands do not fit the vector register file together.
-pub(super) const fn check_norm<Cluster: M, Slice: M, Rows: M, Columns: M>(
+/// Refuses rows and columns whose operands do not fit the vector register file together, and columns without a mean.
+pub(super) const fn check_norm<Cluster: M, Slice: M, Rows: M, Columns: OneAxis>(
     operation: &'static str,
     per_row: usize,
     vectors: usize,
 ) -> Result<(), PlanError> {
+    // Looked at here, so that the line of a refusal is that of the helper's caller.
+    let _ = Columns::LIVE;
     crate::error::attempt!(check_rows::<Cluster, Slice, Rows, Columns>(operation));
     crate::error::attempt!(check_row_operands::<Rows>(operation, "row", per_row));
     let bytes = 4 * (per_row * Rows::SIZE + vectors * Columns::SIZE);
@@ -96,11 +98,34 @@ pub(super) const fn check_norm<Cluster: M, Slice: M, Rows: M, Columns: M>(
     Ok(())
 }
 
+/// `√(mean of x[r]² + epsilon)` of each row in every slice: what [`rms_norm`] divides by, for a kernel that divides in a
+/// pass of its own.
+///
+/// Two passes of the main context: one at 4 lanes per cycle, `Rows · Columns / 4` cycles, and one of `Rows` steps.
+///
+/// Refused while compiling: see [`rms_norm`].
+#[track_caller]
+#[inline(never)] // The compiler names the line of a call that it did not inline.
+pub fn root_mean_square<D, Chip: M, Cluster: M, Slice: M, Rows: M, Columns: OneAxis>(
+    ctx: &mut Context,
+    x: &DmTensor<D, Chip, Cluster, Slice, Pair<Rows, Columns>>,
+    epsilon: f32,
+) -> VrfTensor<f32, Chip, Cluster, Slice, Rows>
+where
+    D: FetchCast<f32>,
+{
+    const { accepted(&[check_norm::<Cluster, Slice, Rows, Columns>("root_mean_square", 1, 0)]) };
+    let mean = mean_square!(enter!(ctx, x), Columns::LIVE as f32)
+        .vector_final()
+        .commit::<Pair<Rows, m![1 # 2]>>(AUTO);
+    root(ctx, &mean, epsilon)
+}
+
 /// `y[r, k] = x[r, k] · scale[k] / √(mean of x[r]² + epsilon)` in every slice, each row by itself.
 ///
-/// `scale` lies in the vector register file: see [`load_operand`](super::load_operand). `x` is widened to `f32` by the
-/// fetch; `y` is `f32`, `bf16` or narrower: the type that the result is bound to. Columns that are padding do not
-/// count.
+/// `scale` lies in the vector register file: see [`load_operand`](super::load_operand). Without one nothing is
+/// multiplied. `x` is widened to `f32` by the fetch; `y` is `f32`, `bf16` or narrower: the type that the result is
+/// bound to. Columns that are padding do not count.
 ///
 /// Three passes of the main context: two at 4 lanes per cycle, `2 · Rows · Columns / 4` cycles, and one of `Rows`
 /// steps.
@@ -119,7 +144,7 @@ pub(super) const fn check_norm<Cluster: M, Slice: M, Rows: M, Columns: M>(
 ///     let x = x.to_dm::<m![1 # 2], m![R / 2], m![R % 2, K]>(&mut ctx.tdma, AUTO);
 ///     let scale = scale.to_dm::<m![1 # 2], m![R / 2], m![K]>(&mut ctx.tdma, AUTO);
 ///     let scale = load_operand(ctx, &scale);
-///     let y: DmTensor<bf16, _, _, _, _> = rms_norm(ctx, &x, &scale, 1e-5);
+///     let y: DmTensor<bf16, _, _, _, _> = rms_norm(ctx, &x, Some(&scale), 1e-5);
 ///     y.to_hbm(&mut ctx.tdma, AUTO)
 /// }
 ///
@@ -142,11 +167,11 @@ pub(super) const fn check_norm<Cluster: M, Slice: M, Rows: M, Columns: M>(
 /// }
 /// ```
 #[track_caller]
-#[inline(never)] // The compiler names the line of a call that it did not inline.
+#[inline(never)]
 pub fn rms_norm<D, Out, Chip: M, Cluster: M, Slice: M, Rows: M, Columns: OneAxis>(
     ctx: &mut Context,
     x: &DmTensor<D, Chip, Cluster, Slice, Pair<Rows, Columns>>,
-    scale: &VrfTensor<f32, Chip, Cluster, Slice, Columns>,
+    scale: Option<&VrfTensor<f32, Chip, Cluster, Slice, Columns>>,
     epsilon: f32,
 ) -> DmTensor<Out, Chip, Cluster, Slice, Pair<Rows, Columns>>
 where
@@ -154,10 +179,7 @@ where
     Out: StoredFrom<f32>,
 {
     const { accepted(&[check_norm::<Cluster, Slice, Rows, Columns>("rms_norm", 1, 1)]) };
-    let mean = mean_square!(enter!(ctx, x), Columns::LIVE as f32)
-        .vector_final()
-        .commit::<Pair<Rows, m![1 # 2]>>(AUTO);
-    let root = root(ctx, &mean, epsilon);
+    let root = root_mean_square(ctx, x, epsilon);
     scaled(ctx, x, scale, &root)
 }
 
@@ -166,17 +188,19 @@ where
 fn scaled<D, Out, Chip: M, Cluster: M, Slice: M, Rows: M, Columns: OneAxis>(
     ctx: &mut Context,
     x: &DmTensor<D, Chip, Cluster, Slice, Pair<Rows, Columns>>,
-    scale: &VrfTensor<f32, Chip, Cluster, Slice, Columns>,
+    scale: Option<&VrfTensor<f32, Chip, Cluster, Slice, Columns>>,
     root: &VrfTensor<f32, Chip, Cluster, Slice, Rows>,
 ) -> DmTensor<Out, Chip, Cluster, Slice, Pair<Rows, Columns>>
 where
     D: FetchCast<f32>,
     Out: StoredFrom<f32>,
 {
-    let y = divided!(enter!(ctx, x).vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), scale), root)
-        .vector_concat::<Flits<Rows, Columns>, Lanes<Columns>>()
-        .vector_final();
-    Out::store(y)
+    let stream = enter!(ctx, x);
+    let y = match scale {
+        Some(scale) => divided!(stream.vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), scale), root),
+        None => divided!(stream, root),
+    };
+    Out::store(y.vector_concat::<Flits<Rows, Columns>, Lanes<Columns>>().vector_final())
 }
 
 /// [`rms_norm`] of rows that are spread over slices: `Parts` are the slices of a row, the innermost part of `Slice`.
@@ -190,7 +214,7 @@ where
 pub fn rms_norm_over_slices<D, Out, Chip: M, Cluster: M, Kept: M, Parts: OneAxis, Rows: M, Columns: OneAxis>(
     ctx: &mut Context,
     x: &DmTensor<D, Chip, Cluster, Pair<Kept, Parts>, Pair<Rows, Columns>>,
-    scale: &VrfTensor<f32, Chip, Cluster, Pair<Kept, Parts>, Columns>,
+    scale: Option<&VrfTensor<f32, Chip, Cluster, Pair<Kept, Parts>, Columns>>,
     epsilon: f32,
 ) -> DmTensor<Out, Chip, Cluster, Pair<Kept, Parts>, Pair<Rows, Columns>>
 where

@@ -73,6 +73,7 @@ fn weights_are_whole_packets_in_the_register_file() {
     assert_eq!(rule(check_packets::<i8, Cluster, m![Q], m![L]>("own")), None);
     assert_eq!(rule(check_packets::<i8, Cluster, m![Q], m![K]>("own")), Some("rows in packets"));
     assert_eq!(rule(check_packets::<i4, Cluster, m![Q], m![L]>("own")), Some("rows in packets"));
+    assert_eq!(rule(check_packets::<i4, Cluster, m![Q], m![L # 128]>("own")), None);
     assert_eq!(rule(check_product::<bf16, Cluster, m![Q], m![A], m![K]>("own")), Some("groups of weights"));
     assert_eq!(rule(check_product::<bf16, Cluster, m![Q], m![N], m![K]>("own")), None);
     assert_eq!(
@@ -100,6 +101,8 @@ fn padding_does_not_count() {
     }
     assert_eq!(live::<m![C # 16]>("C"), 10);
     assert_eq!(live::<m![C = 6 # 16]>("C"), 6);
+    assert_eq!(live::<m![C = 16]>("C"), 10);
+    assert_eq!(live::<m![C # 16 = 24]>("C"), 10);
     assert_eq!(live::<m![# 2 + C + # 4]>("C"), 10);
     assert_eq!(live::<m![W % 64 # 72]>("W"), 64);
     assert_eq!(live::<m![W / 64]>("W"), 1024);

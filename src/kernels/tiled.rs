@@ -1,7 +1,7 @@
 //! A product whose weights do not fit the register file: tiles of them go through its two halves.
 //!
 //! ```text
-//!   DMA    w0 w1 w2 w3 …      HBM to one of two buffers in DM
+//!   DMA    w0 w1 w2 w3 …      HBM to one of two buffers in DM, two tiles ahead: not behind what `each` stores of y0
 //!   sub       w0 w1 w2 w3 …   DM to FirstHalf, SecondHalf, FirstHalf, …
 //!   main         y0 y1 y2 …   tile t is used while the sub context fills the other half with tile t + 1
 //! ```
@@ -44,11 +44,11 @@ pub(super) const fn check_half<D: Multiplied, N: M, K: M>() -> Result<(), PlanEr
 /// each tile, or the part that `Cluster` and `Slice` say. `each` takes the product of a tile, with the number of the
 /// tile; the type of its argument says `N` and the type that is stored. Elements and sums are those of [`product`].
 ///
-/// A tile is loaded to DM, to one of two buffers, and from there to one half of the register file, while the product
-/// before it is computed. Two tiles and two products are in DM at a time; their bytes are found by themselves. Where
-/// products take longer than loads, the kernel takes `tiles · Rows · packets · max(2, N / 8)` cycles and the time of
-/// the first load; where they do not, a tile takes the larger of its DMA and of `N · K · bytes / 8` cycles of the sub
-/// context.
+/// A tile is loaded to DM, to one of two buffers, while the last but one before it is multiplied, and from there to one
+/// half of the register file, while the one before it is. Two tiles and two products are in DM at a time; their bytes
+/// are found by themselves. A tile takes the largest of its product, `Rows · packets · max(2, N / 8)` cycles, of its
+/// load by the sub context, `N · K · bytes / 8` cycles, and of its DMA with what `each` moves; the first load comes
+/// before all that.
 ///
 /// Refused while compiling: tiles of more than 32 KiB; what [`load_weights`] and [`product`] refuse.
 ///
@@ -88,7 +88,6 @@ pub(super) const fn check_half<D: Multiplied, N: M, K: M>() -> Result<(), PlanEr
 ///     assert_eq!(*y, (0..64).map(|k| x[64 * r + k].to_f32() * w[64 * n + k].to_f32()).sum::<f32>());
 /// }
 /// ```
-#[allow(clippy::manual_map)] // A closure would hide the line of the caller.
 #[track_caller]
 #[inline(never)] // The compiler names the line of a call that it did not inline.
 pub fn tiled_product<'w, D, Out, Chip: M + 'w, Cluster: M, Slice: M, Rows: M, Tile: M + 'w, N: M, K: M>(
@@ -107,21 +106,19 @@ pub fn tiled_product<'w, D, Out, Chip: M + 'w, Cluster: M, Slice: M, Rows: M, Ti
             check_rows::<Cluster, Slice, Rows, N>(OPERATION),
         ])
     };
-    let mut tiles = tiles.into_iter();
+    let mut tiles = tiles.into_iter().fuse();
     let mut buffers: [Option<DmTensor<D, Chip, Cluster, Slice, Pair<N, K>>>; 2] = [None, None];
     let mut results: [Option<DmTensor<Out, Chip, Cluster, Slice, Pair<Rows, N>>>; 2] = [None, None];
-    let mut next = match tiles.next() {
-        Some(tile) => Some(load(ctx, tile, &mut buffers[0], HALVES[0])),
-        None => None,
-    };
+    bring(ctx, tiles.next(), &mut buffers[0]);
+    let mut next = load(ctx, &buffers[0], HALVES[0]);
+    bring(ctx, tiles.next(), &mut buffers[1]);
     let mut number = 0;
     while let Some(weights) = next {
         let (own, other) = (number % 2, (number + 1) % 2);
-        // The next tile is ordered before the product that runs meanwhile.
-        next = match tiles.next() {
-            Some(tile) => Some(load(ctx, tile, &mut buffers[other], HALVES[other])),
-            None => None,
-        };
+        // Order the load of the next tile before the product that runs meanwhile, and the DMA of the one behind it
+        // before the moves of `each`, which wait for the product.
+        next = load(ctx, &buffers[other], HALVES[other]);
+        bring(ctx, tiles.next(), &mut buffers[own]);
         // The bytes of the product before the last one are free for this one.
         results[own] = None;
         let y = product(ctx, x, &weights);
@@ -130,18 +127,34 @@ pub fn tiled_product<'w, D, Out, Chip: M + 'w, Cluster: M, Slice: M, Rows: M, Ti
     }
 }
 
-/// Brings a tile of weights to a half of the register file, through the bytes of the tile before the last one.
+/// Brings a tile of weights to DM, if there is one, to the bytes of the last but one before it.
 #[track_caller]
-fn load<D, Chip: M, Cluster: M, Slice: M, Tile: M, N: M, K: M>(
+fn bring<D, Chip: M, Cluster: M, Slice: M, Tile: M, N: M, K: M>(
     ctx: &mut Context,
-    tile: HbmTensorView<'_, D, Chip, Tile>,
+    tile: Option<HbmTensorView<'_, D, Chip, Tile>>,
     buffer: &mut Option<DmTensor<D, Chip, Cluster, Slice, Pair<N, K>>>,
+) where
+    D: Multiplied,
+{
+    *buffer = None;
+    if let Some(tile) = tile {
+        *buffer = Some(tile.to_dm(&mut ctx.tdma, AUTO));
+    }
+}
+
+/// Loads a tile to a half of the register file, if there is one.
+#[allow(clippy::manual_map)] // A closure would hide the line of the caller.
+#[track_caller]
+fn load<D, Chip: M, Cluster: M, Slice: M, N: M, K: M>(
+    ctx: &mut Context,
+    tile: &Option<DmTensor<D, Chip, Cluster, Slice, Pair<N, K>>>,
     half: TrfAddress,
-) -> Weights<D, Chip, Cluster, Slice, N, K>
+) -> Option<Weights<D, Chip, Cluster, Slice, N, K>>
 where
     D: Multiplied + FetchCast<D>,
 {
-    *buffer = None;
-    let tile = buffer.insert(tile.to_dm(&mut ctx.tdma, AUTO));
-    load_weights(ctx, &*tile, half)
+    match tile {
+        Some(tile) => Some(load_weights(ctx, tile, half)),
+        None => None,
+    }
 }

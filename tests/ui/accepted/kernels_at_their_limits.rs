@@ -29,7 +29,7 @@ fn norm(ctx: &mut Context, x: &HbmTensor<f32, m![1], m![L, J]>, scale: &HbmTenso
     let x = x.to_dm::<m![1 # 2], Slice, m![L, J]>(&mut ctx.tdma, AUTO);
     let scale = scale.to_dm::<m![1 # 2], Slice, m![J]>(&mut ctx.tdma, AUTO);
     let scale = load_operand(ctx, &scale);
-    let _: DmTensor<f32, _, _, _, _> = rms_norm(ctx, &x, &scale, 1.0);
+    let _: DmTensor<f32, _, _, _, _> = rms_norm(ctx, &x, Some(&scale), 1.0);
 }
 
 fn main() {

@@ -9,7 +9,7 @@ type X = DmTensor<f32, m![1], m![1 # 2], m![Q], m![R, K]>;
 type Scale = VrfTensor<f32, m![1], m![1 # 2], m![Q], m![K]>;
 
 fn kernel(ctx: &mut Context, x: &X, scale: &Scale) {
-    let _: DmTensor<f32, _, _, _, _> = rms_norm(ctx, x, scale, 0.0);
+    let _: DmTensor<f32, _, _, _, _> = rms_norm(ctx, x, Some(scale), 0.0);
 }
 
 fn main() {
