@@ -117,7 +117,7 @@ fn time_needs_no_values() {
 
 /// An output that can be read afterwards.
 #[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct Shared(pub(crate) Arc<Mutex<Vec<u8>>>);
 
 impl std::io::Write for Shared {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {

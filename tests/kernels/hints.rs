@@ -1,6 +1,7 @@
 //! Hints: each kind has a program that gets it and a neighbour, edited as the hint says, that does not.
 
 use crate::block_on;
+use crate::clock::Shared;
 use furiosa_visa_std::chip::Compute;
 use furiosa_visa_std::clock::{Hint, HintKind, Report};
 use furiosa_visa_std::prelude::*;
@@ -152,6 +153,30 @@ fn short_runs() {
     let all: u64 = short.iter().map(|own| own.saving).sum();
     assert!(all.abs_diff(saved) * 100 < saved, "promised {all}, saved {saved}");
     assert_eq!(hint(&after, HintKind::ShortRuns), None, "{after}");
+}
+
+/// A context that ends because its program panics writes its trace, and no hints.
+#[test]
+fn no_hints_while_a_panic_unwinds() {
+    let hints = |panics: bool| {
+        let out = Shared::default();
+        let run = std::panic::AssertUnwindSafe(|| {
+            let mut ctx = Context::with(SimOptions { compute: Compute::ShapesOnly, ..SimOptions::default() });
+            ctx.trace(out.clone());
+            let x: X = block_on(HostTensor::<f32, m![R, N]>::zero().to_hbm(&mut ctx.pdma, 0));
+            drop(limited::<m![1 # 2], m![R % 256], m![R / 256]>(&mut ctx, &x, 1 << 30));
+            if panics {
+                std::panic::resume_unwind(Box::new("the program fails"));
+            }
+        });
+        assert_eq!(std::panic::catch_unwind(run).is_err(), panics);
+        let bytes = out.0.lock().expect("nobody holds it").clone();
+        let trace: serde_json::Value = serde_json::from_slice(&bytes).expect("it is whole");
+        assert_eq!(trace["visa"]["operations"], 4);
+        trace["visa"]["hints"].as_array().expect("a list").len()
+    };
+    assert!(hints(false) > 0);
+    assert_eq!(hints(true), 0);
 }
 
 #[test]

@@ -62,7 +62,16 @@ fn a_page_runs_in_a_browser() {
     {
         assert!(text.contains(part), "{part} is not in the page: {head}");
     }
-    // So are the hints of the report, the largest saving first.
+    // Of a run that is longer than the page, the headline still tells all.
+    let headline = report.headline();
+    let busy = headline.busy.iter().take(3).max().expect("contexts").to_owned() as f64;
+    let busy = format!("{:.1} %</b><span>busy while kernels run", 100.0 * busy / headline.cycles as f64);
+    let mut cut = run.clone();
+    cut.operations.truncate(4);
+    let shown = rendered(&page::of_run(&cut, "cut")).expect("it started before");
+    assert!(shown.contains("<b>4 operations are shown</b>") && !text.contains("operations are shown</b>"));
+    assert!(text.contains(&busy) && shown.contains(&busy), "{busy}: {shown}");
+    // The hints of the report are there, the largest saving first.
     let hints = report.hints();
     assert!(!hints.is_empty());
     for hint in hints.iter().take(6) {

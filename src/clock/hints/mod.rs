@@ -9,7 +9,8 @@
 //!                         └─ #3 in runs of 256 bytes ──── schedule ──   6 290 cycles ─┴─ saving
 //! ```
 //!
-//! Of operations that repeat others, those that are kept stand for all.
+//! Of operations that repeat others, those that are kept stand for all. Of transfers that differ in their addresses alone, so
+//! do those at a few of them.
 
 mod order;
 mod pass;
@@ -28,7 +29,7 @@ use crate::spec::{CLUSTERS, HBM_UNIT_BYTES, TRF_BANK_ROWS};
 use core::panic::Location;
 use replay::{Segment, makespan, place_of, segments, works};
 use std::collections::{BTreeMap, HashMap};
-use transfer::Spread;
+use transfer::{Alike, Spread};
 
 /// Edits that are timed in a schedule, at most: those that could save most.
 const TIMED: usize = 32;
@@ -281,7 +282,8 @@ fn of_transfer(record: &Record, clock: &mut DmaClock) -> Option<(HintKind, u64, 
 
 impl Report {
     /// What would make the program faster, the largest saving first: see [`hints`](super::hints). Empty where no edit that the
-    /// clock knows saves half a percent of all kernels.
+    /// clock knows saves half a percent of all kernels, and while a panic unwinds: whoever drops a context then asks for no
+    /// hints, and a second panic would end the process.
     ///
     /// ```
     /// use furiosa_visa_std::prelude::*;
@@ -297,15 +299,18 @@ impl Report {
     /// assert!(hint.saving > 2000);
     /// ```
     pub fn hints(&self) -> Vec<Hint> {
+        if std::thread::panicking() {
+            return Vec::new();
+        }
         let mut program = Program::of(self);
         let all: u64 = self.kernels.iter().map(|kernel| kernel.makespan()).sum();
         let least = (all / LEAST).max(1);
         let mut candidates: Vec<Candidate<'_>> = Vec::new();
-        let mut clock = DmaClock::new(self.profile);
+        let (mut clock, mut alike) = (DmaClock::new(self.profile), Alike::default());
         for (&own, line) in &program.lines {
-            candidates.extend(of_line((own, line), &mut clock));
+            candidates.extend(of_line((own, line), &mut clock, &mut alike));
         }
-        candidates.extend(of_clusters(&program, &mut clock));
+        candidates.extend(of_clusters(&program, &mut clock, &mut alike));
         candidates.extend(of_order(&program));
         candidates.retain(|own| own.most >= least);
         candidates.sort_by_key(|own| core::cmp::Reverse(own.most));
@@ -337,7 +342,7 @@ impl Report {
 }
 
 /// Edits of the operations of one line.
-fn of_line<'a>(line: (LineKey, &Line<'_>), clock: &mut DmaClock) -> Vec<Candidate<'a>> {
+fn of_line<'a>(line: (LineKey, &Line<'_>), clock: &mut DmaClock, alike: &mut Alike) -> Vec<Candidate<'a>> {
     let mut found = Vec::new();
     match line.1.records[0].timing {
         Timing::Dma(_) => {
@@ -347,7 +352,7 @@ fn of_line<'a>(line: (LineKey, &Line<'_>), clock: &mut DmaClock) -> Vec<Candidat
             for kind in [HintKind::ShortRuns, HintKind::PartialWrites] {
                 found.extend(by_rule(kind, line, |record| {
                     let (spread, _) = Spread::of(record)?;
-                    let told = known.entry(spread).or_insert_with(|| of_transfer(record, clock));
+                    let told = known.entry(alike.of(spread)).or_insert_with(|| of_transfer(record, clock));
                     told.clone().filter(|told| told.0 == kind).map(|(_, cycles, texts)| (cycles, texts))
                 }));
             }
@@ -386,16 +391,14 @@ fn of_line<'a>(line: (LineKey, &Line<'_>), clock: &mut DmaClock) -> Vec<Candidat
             cause: format!("{waiting} times it waits until its {what} is free"),
             edit: edit.to_string(),
             most: u64::MAX,
-            apply: Box::new(|segment, places, works| {
-                order::in_two_buffers(segment, places, works).map(|(works, ..)| works)
-            }),
+            apply: Box::new(order::in_two_buffers),
         });
     }
     found
 }
 
 /// Both clusters, for kernels whose passes use the first one alone.
-fn of_clusters<'a>(program: &Program<'_>, clock: &mut DmaClock) -> Vec<Candidate<'a>> {
+fn of_clusters<'a>(program: &Program<'_>, clock: &mut DmaClock, alike: &mut Alike) -> Vec<Candidate<'a>> {
     let mut kernels: BTreeMap<&'static str, Vec<(LineKey, &Line<'_>)>> = BTreeMap::new();
     for (own, line) in &program.lines {
         kernels.entry(own.0).or_default().push((*own, line));
@@ -417,7 +420,7 @@ fn of_clusters<'a>(program: &Program<'_>, clock: &mut DmaClock) -> Vec<Candidate
             let alone = match &record.timing {
                 Timing::TensorUnit(_) => pass::in_both_clusters(record),
                 _ => Spread::of(record).and_then(|(own, _)| {
-                    let less = *known.entry(own.clone()).or_insert_with(|| {
+                    let less = *known.entry(alike.of(own.clone())).or_insert_with(|| {
                         let run = own.request.min(own.bytes / 2);
                         let both = own.in_both_clusters()?.cycles(run, clock)?;
                         Some(own.cycles(run, clock)?.saturating_sub(both))
@@ -450,7 +453,7 @@ fn of_order<'a>(program: &Program<'_>) -> Vec<Candidate<'a>> {
         for (first, second) in order::loads_behind_waits(segment) {
             *late.entry((key(segment[second]), key(segment[first]))).or_default() += 1;
         }
-        for (place, _) in order::loads_again(segment) {
+        for place in order::loads_again(segment) {
             *again.entry(key(segment[place])).or_default() += 1;
         }
     }
@@ -478,9 +481,9 @@ fn of_order<'a>(program: &Program<'_>) -> Vec<Candidate<'a>> {
             edit: "load it once, and keep the tensor".to_string(),
             most: u64::MAX,
             apply: Box::new(move |segment, _, works| {
-                let again = order::loads_again(segment);
-                let own = again.iter().map(|(place, _)| *place).filter(|place| key(segment[*place]) == line);
-                Some(order::without(works, &own.collect::<Vec<_>>()))
+                let mut own = order::loads_again(segment);
+                own.retain(|place| key(segment[*place]) == line);
+                Some(order::without(works, &own))
             }),
         });
     }

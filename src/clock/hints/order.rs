@@ -1,6 +1,6 @@
 //! Operations in another order, in other buffers, or not at all.
 
-use super::super::hazards::{Access, Hazard, OperationNumber};
+use super::super::hazards::{Access, Hazard};
 use super::super::record::Record;
 use super::super::schedule::{Wait, Work};
 use super::replay::{conflict, nothing};
@@ -78,7 +78,7 @@ pub(super) fn in_two_buffers(
     segment: &[&Record],
     of_line: &[usize],
     mut works: Vec<Work>,
-) -> Option<(Vec<Work>, MemoryKind, u64)> {
+) -> Option<Vec<Work>> {
     let first = written(segment[*of_line.first()?])?;
     let (memory, bytes) = (first.memory, first.of.end - first.of.start);
     let has_room = match memory {
@@ -109,16 +109,16 @@ pub(super) fn in_two_buffers(
             work.accesses = accesses.into();
         }
     }
-    Some((works, memory, bytes))
+    Some(works)
 }
 
 /// Loads of bytes that an earlier load of the segment has brought to the same slices already, and that nobody has written
-/// since: by place, with the first load.
-pub(super) fn loads_again(segment: &[&Record]) -> Vec<(usize, OperationNumber)> {
+/// since: their places.
+pub(super) fn loads_again(segment: &[&Record]) -> Vec<usize> {
     let mut found = Vec::new();
-    // Hull, filling and layout, with the first load.
-    let mut known: Vec<(&Access, &Access, OperationNumber)> = Vec::new();
-    let mut missing = free_dm(segment);
+    // What the first loads read and write, and whether it has a place where it can stay.
+    let mut known: Vec<(&Access, &Access, bool)> = Vec::new();
+    let mut free = free_dm(segment);
     for (place, record) in segment.iter().enumerate() {
         for written in record.accesses.iter().filter(|own| own.write && own.memory == MemoryKind::Hbm) {
             known.retain(|(source, ..)| {
@@ -132,28 +132,27 @@ pub(super) fn loads_again(segment: &[&Record]) -> Vec<(usize, OperationNumber)> 
         {
             continue;
         }
-        let same = known.iter().find(|(from, to, _)| {
+        let same = known.iter_mut().find(|(from, to, _)| {
             let alike = (&from.bytes, from.tensor, to.tensor.element)
                 == (&source.bytes, source.tensor, destination.tensor.element);
             let size = |own: &Access| own.bytes.end - own.bytes.start;
             alike && to.tensor.mappings == destination.tensor.mappings && size(to) == size(destination)
         });
         match same {
-            Some((.., first)) => {
-                // The first one needs a place where it can stay.
-                let is_new = !found.iter().any(|(_, known)| known == first);
-                let size = destination.of.end - destination.of.start;
-                if is_new && missing < size {
-                    continue;
+            Some((.., stays)) => {
+                if !*stays {
+                    let Some(rest) = free.checked_sub(destination.of.end - destination.of.start) else {
+                        continue;
+                    };
+                    (free, *stays) = (rest, true);
                 }
-                missing -= if is_new { size } else { 0 };
-                found.push((place, *first));
+                found.push(place);
             }
             None => {
                 if known.len() == REMEMBERED {
                     known.remove(0);
                 }
-                known.push((source, destination, record.number));
+                known.push((source, destination, false));
             }
         }
     }

@@ -3,7 +3,7 @@
 use super::super::cost::Profile;
 use super::super::dma::Engine;
 use super::super::dma_timing::DmaClock;
-use super::transfer::Spread;
+use super::transfer::{Alike, Spread, TIMED_ADDRESSES};
 
 fn spread(to_hbm: bool) -> Spread {
     let engines = (0..4).map(|pe| Engine { chip: 0, cluster: 0, pe }).collect();
@@ -48,4 +48,22 @@ fn what_has_no_even_form_is_not_timed() {
     let fewer = own.in_fewer_slices(8192).expect("half of the slices");
     assert_eq!((fewer.slices, fewer.bytes), (32, 8192));
     assert_eq!(own.in_fewer_slices(4096 * 3), None);
+}
+
+/// Of transfers at many addresses a few are timed. Those that start elsewhere in a unit are others.
+#[test]
+fn a_few_addresses_stand_for_many() {
+    let (mut alike, own) = (Alike::default(), spread(true));
+    let mut at = |hbm: u64, dm: u64| {
+        let bases = (own.bases.0 + hbm, own.bases.1 + dm);
+        alike.of(Spread { bases, ..own.clone() }).bases.0 - own.bases.0
+    };
+    let expected = |k: usize| if k < TIMED_ADDRESSES { 4096 * k as u64 } else { 0 };
+    // Twice: one that is timed goes on to stand for itself.
+    for k in (0..100).chain(0..100) {
+        assert_eq!(at(4096 * k as u64, 8 * k as u64), expected(k), "{k}");
+    }
+    assert_eq!((at(4096 * 99 + 128, 0), at(4096 * 99, 4)), (4096 * 99 + 128, 4096 * 99));
+    let other = Spread { request: 32, bases: (0, 0), ..own };
+    assert_eq!(alike.of(other.clone()), other);
 }

@@ -15,11 +15,36 @@ use super::super::dma_timing::DmaClock;
 use super::super::record::{Record, Timing};
 use crate::command::MemoryKind;
 use crate::spec::{
-    CLUSTERS, CORE_CYCLE_TICKS, DMA_DMN_STRIDE, DMA_SLICE_STRIDE, DMN_SLICES, HBM_BYTES, HBM_UNIT_BYTES,
-    PE_SLICES, SLICES,
+    CLUSTERS, CORE_CYCLE_TICKS, DMA_DM_WRITE_BYTES, DMA_DMN_STRIDE, DMA_SLICE_STRIDE, DMN_SLICES, HBM_BYTES,
+    HBM_UNIT_BYTES, PE_SLICES, SLICES,
 };
+use std::collections::HashMap;
 
 const UNIT: u64 = HBM_UNIT_BYTES as u64;
+
+/// Transfers that differ in their addresses alone are timed at so many of them.
+pub(super) const TIMED_ADDRESSES: usize = 16;
+
+/// Which transfers stand for others: those at the first addresses.
+#[derive(Debug, Default)]
+pub(super) struct Alike(HashMap<Spread, Vec<(u64, u64)>>);
+
+impl Alike {
+    /// The one that stands for a transfer: itself, or behind [`TIMED_ADDRESSES`] the first one that starts in the same byte
+    /// of a unit of HBM and of DM.
+    pub fn of(&mut self, own: Spread) -> Spread {
+        let bases = (own.bases.0 % UNIT, own.bases.1 % DMA_DM_WRITE_BYTES as u64);
+        let timed = self.0.entry(Spread { bases, ..own.clone() }).or_default();
+        if timed.contains(&own.bases) {
+            return own;
+        }
+        if timed.len() == TIMED_ADDRESSES {
+            return Spread { bases: timed[0], ..own };
+        }
+        timed.push(own.bases);
+        own
+    }
+}
 
 /// A transfer between HBM and DM whose bytes are spread evenly over slices.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

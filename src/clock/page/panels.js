@@ -49,19 +49,13 @@ function headline(run, at) {
       ),
     );
   }
-  const busy = { main: 0, sub: 0, tdma: 0 };
-  for (let k = 0; k < run.count; k++) if (run.of(k).context in busy) busy[run.of(k).context] += run.cycles[k];
   if (cycles) {
-    const names = Object.keys(busy).sort((a, b) => busy[b] - busy[a]);
-    at.append(
-      card(
-        `${names[0]} ${percent(busy[names[0]], cycles)}`,
-        `busy while kernels run; ${names
-          .slice(1)
-          .map(name => `${name} ${percent(busy[name], cycles)}`)
-          .join(", ")}`,
-      ),
-    );
+    // Of all operations, whether they are shown or not.
+    const busy = name => summary.contexts[name].busy;
+    const [first, ...rest] = ["main", "sub", "tdma"]
+      .sort((a, b) => busy(b) - busy(a))
+      .map(name => `${name} ${percent(busy(name), cycles)}`);
+    at.append(card(first, `busy while kernels run; ${rest.join(", ")}`));
   }
   at.append(
     card(
@@ -182,7 +176,7 @@ function details(run, k, track, page, at) {
   if (own["partial writes"])
     rows.push([
       "partial writes",
-      `${digits(own["partial writes"])} units of 256 bytes are read before they are written`,
+      `${digits(own["partial writes"])} units are written in part: they are read before`,
     ]);
   const table = element(
     "table",
