@@ -39,7 +39,7 @@
 //! Run it: `cargo run --release --example 13_quantized`
 
 use furiosa_visa_std::clock::Report;
-use furiosa_visa_std::kernels::load_operand;
+use furiosa_visa_std::kernels::{load_operand, root_mean_square};
 use furiosa_visa_std::prelude::*;
 use safetensors::SafeTensors;
 use std::error::Error;
@@ -203,27 +203,7 @@ fn added<Time: M>(sums: Scaled<'_, Time>, before: &Vrf<f32, m![T, O]>) -> Dm<f32
 
 /// Each token divided by the root of its mean square, as codes.
 fn norm(ctx: &mut Context, x: &Dm<f32, m![T, O]>, constants: &Constants, number: usize) -> Codes<m![T, D]> {
-    let squares: Dm<f32, m![T, 1 # 2]> =
-        (ctx.main.begin(x.view()).fetch::<f32, Steps, Lanes>().collect::<Steps, Lanes>())
-            .vector_init()
-            .vector_intra_slice_branch(BranchMode::Unconditional)
-            .vector_split::<m![T, O / 4], m![O % 4]>()
-            .vector_fp_binary_with_mode(FpBinaryOp::MulF(FpMulAlu::Mul0), BinaryArgMode::Mode00, 0.0)
-            .vector_intra_slice_reduce::<O, m![T], m![1 # 4]>(IntraSliceReduceOpF32::Add)
-            .vector_fp_div(FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode01), O::SIZE as f32)
-            .vector_pad_way8::<m![1 # 8]>()
-            .vector_final()
-            .commit(AUTO);
-    let sizes =
-        (ctx.main.begin(squares.view()).fetch::<f32, m![T], m![1 # 2]>().collect::<m![T], m![1 # 8]>())
-            .vector_init()
-            .vector_intra_slice_branch(BranchMode::Unconditional)
-            .vector_trim_way4::<m![1 # 4]>()
-            .vector_fp_binary(FpBinaryOp::AddF, EPSILON)
-            .vector_fp_unary(FpUnaryOp::Sqrt)
-            .vector_pad_way8::<m![1 # 8]>()
-            .vector_final()
-            .to_vrf::<m![T]>(AUTO);
+    let sizes = root_mean_square(ctx, x, EPSILON);
     let zero = constants.norm_zeros[number];
     let codes = (ctx.main.begin(x.view()).fetch::<f32, Steps, Lanes>().collect::<Steps, Lanes>())
         .vector_init()
