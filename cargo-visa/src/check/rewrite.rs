@@ -92,11 +92,13 @@ impl Rewriter {
         let is_call = message.starts_with(CALL);
         if is_call || message == STEP {
             // Targets with one name (a program and its tests) may write at the same time. A note belongs to the last
-            // error that has no call.
-            let has_call = |held: &&mut Held| held.notes.iter().any(is_note_of_the_call);
-            let mut waiting = self.held.get_mut(&target).into_iter().flatten().rev();
-            if let Some(held) = waiting.find(|held| !has_call(held)) {
-                held.notes.push(diagnostic.clone());
+            // error that has no call; a step behind the call, which other calls take, to the last error.
+            let has_call = |held: &Held| held.notes.iter().any(is_note_of_the_call);
+            let waiting = self.held.get_mut(&target).map(Vec::as_mut_slice).unwrap_or_default();
+            let without_call = waiting.iter().rposition(|held| !has_call(held));
+            let last = waiting.len().checked_sub(1).filter(|_| !is_call);
+            if let Some(index) = without_call.or(last) {
+                waiting[index].notes.push(diagnostic.clone());
                 return Vec::new();
             }
         } else if diagnostic["code"]["code"] == EVALUATION && self.is_about_the_library(diagnostic) {
