@@ -227,8 +227,17 @@ impl Rewriter {
         if !self.style.verbose {
             self.fold(&mut diagnostic);
         }
-        let has_own_words =
-            !diagnostic["message"].as_str().is_some_and(|message| message.starts_with("the trait bound"));
+        // The compiler's own words for a trait that is not there.
+        let has_own_words = !diagnostic["message"].as_str().is_some_and(|message| {
+            message.starts_with("the trait bound") || message.ends_with("trait bounds were not satisfied")
+        });
+        if has_own_words && !self.style.verbose {
+            for span in diagnostic["spans"].as_array_mut().into_iter().flatten() {
+                if span["label"].as_str().is_some_and(is_of_a_trait) {
+                    span["label"] = Value::Null;
+                }
+            }
+        }
         if let Some(children) = diagnostic["children"].as_array_mut() {
             if !self.style.verbose {
                 children.retain_mut(|child| self.is_of_use(child, has_own_words));
@@ -265,10 +274,16 @@ impl Rewriter {
         let message = child["message"].as_str().unwrap_or_default();
         let about_names = ["the full name for the type", "the full type name", "consider using `--verbose`"];
         let is_of_a_macro = message.contains("originates in the macro");
-        let is_of_a_trait = message.starts_with("the trait `") && message.contains("not implemented for");
         let is_about_names = about_names.iter().any(|start| message.starts_with(start));
-        !(is_about_names || is_of_a_macro || is_of_a_trait && has_own_words)
+        !(is_about_names || is_of_a_macro || is_of_a_trait(message) && has_own_words)
     }
+}
+
+/// Whether a text names a trait that is not there, and nothing else.
+fn is_of_a_trait(text: &str) -> bool {
+    text.starts_with("the trait `") && text.contains("not implemented for")
+        || text.starts_with("the following trait bounds were not satisfied")
+        || text.starts_with("for that trait implementation, expected")
 }
 
 /// The note that says where the user's call is.
