@@ -5,13 +5,13 @@
 //! own axes. At run time a **simulated chip** with real addresses executes exactly that configuration.
 //!
 //! ```text
-//!    types      m![A / 8 # 256], DmTensor, FetchTensor, …        src/mapping, src/tensor, src/engine
-//!      │  each terminal call emits one
-//!      ▼
-//!    commands   entries, strides, sizes, addresses               src/command
-//!      │  executed by                      │  timed by
-//!      ▼                                   ▼
-//!    chip       memories, engines, checks     clock              src/chip, src/clock
+//!  types      m![A / 8 # 256], DmTensor, FetchTensor, …   src/mapping, src/tensor, src/engine
+//!    │  each terminal call emits one
+//!    ▼
+//!  commands   entries, strides, sizes, addresses          src/command
+//!    │  executed by              │  timed by
+//!    ▼                           ▼
+//!  chip       memories, checks   clock                    src/chip, src/clock
 //! ```
 //!
 //! The [guide] explains the chip and its kernels chapter by chapter: the [chip](guide::chip), a

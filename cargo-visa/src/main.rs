@@ -28,7 +28,7 @@ check   shows what is refused, sizes included, at your line and as `m![…]`. Bu
                           \"rust-analyzer.check.overrideCommand\":
                               [\"cargo\", \"visa\", \"check\", \"--message-format=json\", \"--all-targets\"]
 new     makes the folder NAME with a kernel, its check on the host, a test, and the settings of the editor.
-        --path            the folder of the library
+        --path            the folder of the library; by default the one that this program was installed from
         --version         the version of the library in the registry
 ";
 
@@ -48,14 +48,14 @@ fn run(mut arguments: Vec<OsString>) -> Result<ExitCode, String> {
     if arguments.first().is_some_and(|first| first == "visa") {
         arguments.remove(0);
     }
+    if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
+        print!("{USAGE}");
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut parser = Parser::from_args(arguments);
     let text = |error: lexopt::Error| error.to_string();
     let command = match parser.next().map_err(text)? {
         Some(Arg::Value(command)) => command,
-        Some(Arg::Long("help") | Arg::Short('h')) => {
-            print!("{USAGE}");
-            return Ok(ExitCode::SUCCESS);
-        }
         Some(Arg::Long("version") | Arg::Short('V')) => {
             println!("cargo-visa {}", env!("CARGO_PKG_VERSION"));
             return Ok(ExitCode::SUCCESS);
@@ -66,10 +66,6 @@ fn run(mut arguments: Vec<OsString>) -> Result<ExitCode, String> {
     match command.to_str() {
         Some("check") => {
             let rest: Vec<OsString> = parser.raw_args().map_err(text)?.collect();
-            if rest.iter().any(|argument| argument == "--help" || argument == "-h") {
-                print!("{USAGE}");
-                return Ok(ExitCode::SUCCESS);
-            }
             check::run(&rest)
         }
         Some("new") => new::run(parser),

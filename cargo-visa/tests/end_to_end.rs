@@ -163,6 +163,10 @@ fn what_cannot_be_made_or_checked() {
     );
     assert!(refused(&["new", "x", "--version", "1", "--path", "."]).contains("given twice"));
     assert!(refused(&["build"]).starts_with("error: `build` is no command of `cargo visa`\n\nWhat cargo"));
+    for arguments in [&["--help"][..], &["check", "--help"], &["new", "-h"]] {
+        let help = visa(&parent, arguments);
+        assert!(help.status.success() && help.stdout.starts_with(b"What cargo"), "{arguments:?}");
+    }
     let nowhere = refused(&["check", "--manifest-path", "nowhere/Cargo.toml"]);
     assert!(nowhere.starts_with("error: ") && nowhere.contains("nowhere"), "{nowhere}");
     assert_eq!(parent.read_dir().expect("it can be read").count(), 1, "nothing is made");

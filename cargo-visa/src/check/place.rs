@@ -46,7 +46,11 @@ fn narrow(span: &Value, method: &str) -> Option<Value> {
         let (start, end) = (number(&line["highlight_start"])?, number(&line["highlight_end"])?);
         parts.push(text.get(start.checked_sub(1)?..end.checked_sub(1)?)?.to_vec());
     }
-    let (line, column) = last_call(&parts, method)?;
+    // The compiler counts brackets around a call to it: `(ctx.main.begin(x).fetch::<…>())`.
+    let is_in_brackets = parts.first()?.first() == Some(&'(');
+    let own = last_call(&parts, method, 0).map(|at| (at, 0));
+    let bracketed = || last_call(&parts, method, 1).filter(|_| is_in_brackets).map(|at| (at, 1));
+    let ((line, column), closing) = own.or_else(bracketed)?;
 
     // A line of the text has lost its end, of one byte or two. All but the last reach the end of their line.
     let bytes = |part: &[char]| part.iter().map(|c| c.len_utf8()).sum::<usize>();
@@ -65,14 +69,18 @@ fn narrow(span: &Value, method: &str) -> Option<Value> {
     narrow["byte_start"] = json!(number(&span["byte_start"])? + skipped);
     narrow["line_start"] = json!(number(&span["line_start"])? + line);
     narrow["column_start"] = json!(first_column);
+    narrow["byte_end"] = json!(number(&span["byte_end"])? - closing);
+    narrow["column_end"] = json!(number(&span["column_end"])? - closing);
     let mut text = lines[line..].to_vec();
     text[0]["highlight_start"] = json!(first_column);
+    let last = text.last_mut()?;
+    last["highlight_end"] = json!(number(&last["highlight_end"])? - closing);
     narrow["text"] = Value::Array(text);
     Some(narrow)
 }
 
-/// The line and column of the name in the last `.name` outside of brackets, strings and comments.
-fn last_call(lines: &[Vec<char>], name: &str) -> Option<(usize, usize)> {
+/// The line and column of the name in the last `.name` inside of `brackets` brackets, and outside of strings and comments.
+fn last_call(lines: &[Vec<char>], name: &str, brackets: i32) -> Option<(usize, usize)> {
     let name: Vec<char> = name.chars().collect();
     let is_identifier = |c: &char| c.is_alphanumeric() || *c == '_';
     let (mut depth, mut found) = (0, None);
@@ -81,7 +89,13 @@ fn last_call(lines: &[Vec<char>], name: &str) -> Option<(usize, usize)> {
         while at < line.len() {
             match line[at] {
                 '(' | '[' | '{' => depth += 1,
-                ')' | ']' | '}' => depth -= 1,
+                ')' | ']' | '}' => {
+                    depth -= 1;
+                    let is_end = number + 1 == lines.len() && at + 1 == line.len();
+                    if depth < brackets && !is_end {
+                        return None;
+                    }
+                }
                 '/' if line.get(at + 1) == Some(&'/') => break,
                 '"' => {
                     at += 1;
@@ -91,7 +105,7 @@ fn last_call(lines: &[Vec<char>], name: &str) -> Option<(usize, usize)> {
                 }
                 '\'' if line.get(at + 1) == Some(&'\\') => at += 3,
                 '\'' if line.get(at + 2) == Some(&'\'') => at += 2,
-                '.' if depth == 0 => {
+                '.' if depth == brackets => {
                     let after = &line[at + 1..];
                     if after.starts_with(&name) && !after.get(name.len()).is_some_and(is_identifier) {
                         found = Some((number, at + 1));
@@ -132,12 +146,16 @@ mod tests {
         let narrow = narrowed(&whole, method);
         let number = |value: &Value| usize::try_from(value.as_u64().expect("a number")).expect("small");
         let first = number(&whole["column_start"]) - 1;
-        let by_bytes = &text[number(&narrow["byte_start"]) - 100 + first..];
-        let lines = text.split('\n').skip(number(&narrow["line_start"]) - 10).collect::<Vec<_>>().join("\n");
-        let by_columns: String = lines.chars().skip(number(&narrow["column_start"]) - 1).collect();
-        assert_eq!(by_bytes, by_columns);
-        let highlight = &narrow["text"][0];
-        assert_eq!(highlight["highlight_start"], narrow["column_start"]);
+        let by_bytes =
+            &text[number(&narrow["byte_start"]) - 100 + first..number(&narrow["byte_end"]) - 100 + first];
+        let lines = text.split('\n').skip(number(&narrow["line_start"]) - 10).collect::<Vec<_>>();
+        let behind = lines[lines.len() - 1].chars().count() + 1 - number(&narrow["column_end"]);
+        let lines: Vec<char> = lines.join("\n").chars().collect();
+        let by_columns = &lines[number(&narrow["column_start"]) - 1..lines.len() - behind];
+        assert_eq!(by_bytes, by_columns.iter().collect::<String>());
+        let highlights = narrow["text"].as_array().expect("lines");
+        assert_eq!(highlights[0]["highlight_start"], narrow["column_start"]);
+        assert_eq!(highlights[highlights.len() - 1]["highlight_end"], narrow["column_end"]);
         by_bytes.to_string()
     }
 
@@ -152,8 +170,16 @@ mod tests {
     }
 
     #[test]
+    fn a_call_in_brackets_is_meant() {
+        assert_eq!(narrow_text("(ctx.begin(x.fetch()).fetch::<i8>())", "fetch"), "fetch::<i8>()");
+        let lines = "(ctx.begin(x)\n    .fetch::<i8, m![A]>())";
+        assert_eq!(narrow_text(lines, "fetch"), "fetch::<i8, m![A]>()");
+        assert_eq!(narrow_text("(x.fetch()).collect()", "collect"), "collect()");
+    }
+
+    #[test]
     fn without_the_call_the_span_stays() {
-        for text in ["softmax(ctx, x, 1.0)", "x.softmax_of(1)", "f(x.softmax())"] {
+        for text in ["softmax(ctx, x, 1.0)", "x.softmax_of(1)", "f(x.softmax())", "(a).b(x.softmax())"] {
             assert_eq!(narrow_text(text, "softmax"), text);
         }
         let mut wrong = span("a.b()");

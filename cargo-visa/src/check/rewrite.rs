@@ -92,11 +92,13 @@ impl Rewriter {
         let is_call = message.starts_with(CALL);
         if is_call || message == STEP {
             // Targets with one name (a program and its tests) may write at the same time. A note belongs to the last
-            // error that has no call.
-            let has_call = |held: &&mut Held| held.notes.iter().any(is_note_of_the_call);
-            let mut waiting = self.held.get_mut(&target).into_iter().flatten().rev();
-            if let Some(held) = waiting.find(|held| !has_call(held)) {
-                held.notes.push(diagnostic.clone());
+            // error that has no call; a step behind the call, which other calls take, to the last error.
+            let has_call = |held: &Held| held.notes.iter().any(is_note_of_the_call);
+            let waiting = self.held.get_mut(&target).map(Vec::as_mut_slice).unwrap_or_default();
+            let without_call = waiting.iter().rposition(|held| !has_call(held));
+            let last = waiting.len().checked_sub(1).filter(|_| !is_call);
+            if let Some(index) = without_call.or(last) {
+                waiting[index].notes.push(diagnostic.clone());
                 return Vec::new();
             }
         } else if diagnostic["code"]["code"] == EVALUATION && self.is_about_the_library(diagnostic) {
@@ -225,8 +227,17 @@ impl Rewriter {
         if !self.style.verbose {
             self.fold(&mut diagnostic);
         }
-        let has_own_words =
-            !diagnostic["message"].as_str().is_some_and(|message| message.starts_with("the trait bound"));
+        // The compiler's own words for a trait that is not there.
+        let has_own_words = !diagnostic["message"].as_str().is_some_and(|message| {
+            message.starts_with("the trait bound") || message.ends_with("trait bounds were not satisfied")
+        });
+        if has_own_words && !self.style.verbose {
+            for span in diagnostic["spans"].as_array_mut().into_iter().flatten() {
+                if span["label"].as_str().is_some_and(is_of_a_trait) {
+                    span["label"] = Value::Null;
+                }
+            }
+        }
         if let Some(children) = diagnostic["children"].as_array_mut() {
             if !self.style.verbose {
                 children.retain_mut(|child| self.is_of_use(child, has_own_words));
@@ -263,10 +274,16 @@ impl Rewriter {
         let message = child["message"].as_str().unwrap_or_default();
         let about_names = ["the full name for the type", "the full type name", "consider using `--verbose`"];
         let is_of_a_macro = message.contains("originates in the macro");
-        let is_of_a_trait = message.starts_with("the trait `") && message.contains("not implemented for");
         let is_about_names = about_names.iter().any(|start| message.starts_with(start));
-        !(is_about_names || is_of_a_macro || is_of_a_trait && has_own_words)
+        !(is_about_names || is_of_a_macro || is_of_a_trait(message) && has_own_words)
     }
+}
+
+/// Whether a text names a trait that is not there, and nothing else.
+fn is_of_a_trait(text: &str) -> bool {
+    text.starts_with("the trait `") && text.contains("not implemented for")
+        || text.starts_with("the following trait bounds were not satisfied")
+        || text.starts_with("for that trait implementation, expected")
 }
 
 /// The note that says where the user's call is.

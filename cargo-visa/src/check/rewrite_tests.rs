@@ -10,15 +10,18 @@ use std::path::{Path, PathBuf};
 /// The workspace of the recordings. The library is in `/visa`.
 const ROOT: &str = "/kernels";
 
-const RECORDED: [&str; 8] = [
+const RECORDED: [&str; 11] = [
     "kernels_softmax_of_12_columns",
     "launch_with_another_mapping",
+    "launch_without_await",
     "own_constant",
     "read_packet_fetch",
+    "slices_of_two_tensors",
     "stage_cast_after_cast",
     "to_vrf_of_i8",
     "transpose_three_rows_of_i4",
     "two_instances",
+    "vector_operand_of_i32",
 ];
 
 fn folder() -> PathBuf {

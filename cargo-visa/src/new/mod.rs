@@ -52,10 +52,19 @@ pub fn run(mut parser: Parser) -> Result<ExitCode, String> {
     let name =
         name.ok_or("the name of the crate is missing; write for example `cargo visa new my-kernels`")?;
     check_name(&name)?;
-    let library = library.unwrap_or_else(|| Library::Version(env!("CARGO_PKG_VERSION").into()));
+    let library = library.unwrap_or_else(own_library);
     create(Path::new(&name), &manifest(&name, &library)?)?;
     println!("made `{name}`: a kernel in `{name}/src/main.rs`, which `cargo run` checks against the host");
     Ok(ExitCode::SUCCESS)
+}
+
+/// The library that this program was built beside or, without one, the version of the program.
+fn own_library() -> Library {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    match library_folder(&beside) {
+        Ok(_) => Library::Path(beside),
+        Err(_) => Library::Version(env!("CARGO_PKG_VERSION").into()),
+    }
 }
 
 fn check_name(name: &str) -> Result<(), String> {
@@ -184,6 +193,7 @@ mod tests {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let found = manifest("a", &Library::Path(here.join(".."))).expect("it is there");
         assert!(found.contains("furiosa-visa-std = { path = \"") && !found.contains(".."), "{found}");
+        assert_eq!(own_library(), Library::Path(here.join("..")));
         let wrong = manifest("a", &Library::Path(here.into())).expect_err("is refused");
         assert!(wrong.contains("is not the folder of furiosa-visa-std"), "{wrong}");
         let none = manifest("a", &Library::Path(here.join("src"))).expect_err("is refused");
