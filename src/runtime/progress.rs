@@ -201,7 +201,6 @@ impl Board {
         let (_, line) = self.shown.get_or_insert_with(|| (own.call.number, figures.line()));
         line.set_position(figures.commands);
         line.set_message(figures.to_string());
-        line.tick();
     }
 }
 
@@ -222,14 +221,16 @@ impl Figures {
     fn line(&self) -> ProgressBar {
         let template = if self.expected.is_some() { "{bar:20} {wide_msg}" } else { "{spinner} {wide_msg}" };
         let style = ProgressStyle::with_template(template).expect("the template is right");
-        ProgressBar::with_draw_target(self.expected, ProgressDrawTarget::stderr()).with_style(style)
+        let line = ProgressBar::with_draw_target(self.expected, ProgressDrawTarget::stderr());
+        line.with_style(style).with_message(self.to_string())
     }
 
-    /// The rest of the time, if commands take as long as so far.
+    /// The rest of the time in whole seconds, if commands take as long as so far.
     fn left(&self) -> Option<Duration> {
         let rest = self.expected?.checked_sub(self.commands).filter(|rest| *rest > 0 && self.commands > 0)?;
         let nanoseconds = self.elapsed.as_nanos() * u128::from(rest) / u128::from(self.commands);
-        Some(Duration::from_nanos(nanoseconds.try_into().unwrap_or(u64::MAX)))
+        let seconds = nanoseconds.div_ceil(1_000_000_000);
+        Some(Duration::from_secs(seconds.try_into().unwrap_or(u64::MAX)))
     }
 }
 
@@ -278,26 +279,26 @@ mod tests {
             text(1024, None, 12_345_678, 134),
             "product: 1 024 commands, 12 345 678 cycles of the chip, 2 min 14 s"
         );
-        // A quarter is done: the rest takes three times as long.
+        // A quarter of 14.999 s: the rest takes three times as long.
         assert_eq!(
             text(1024, Some(4096), 12_345_678, 14),
-            "product: 1 024 of about 4 096 commands, 12 345 678 cycles of the chip, 14 s, about 44 s left"
+            "product: 1 024 of about 4 096 commands, 12 345 678 cycles of the chip, 14 s, about 45 s left"
         );
         assert_eq!(
             text(1, Some(3601), 7, 1),
-            "product: 1 of about 3 601 commands, 7 cycles of the chip, 1 s, about 1 h 59 min left"
+            "product: 1 of about 3 601 commands, 7 cycles of the chip, 1 s, about 2 h 00 min left"
         );
         // Nothing is done, or more than was expected: nobody knows the rest.
         assert_eq!(text(0, Some(4096), 0, 3), "product: 0 commands, 3 s");
         assert_eq!(text(4096, Some(4096), 0, 3), "product: 4 096 commands, 3 s");
         assert_eq!(text(4097, Some(4096), 0, 3), "product: 4 097 commands, 3 s");
         assert_eq!(
-            text(1, Some(u64::MAX), 0, u64::from(u32::MAX)),
-            format!(
-                "product: 1 of about 18 446 744 073 709 551 615 commands, {}, about {} left",
-                time(Duration::from_secs(u32::MAX.into())),
-                time(Duration::from_nanos(u64::MAX))
-            )
+            text(4095, Some(4096), 0, 3),
+            "product: 4 095 of about 4 096 commands, 3 s, about 1 s left"
+        );
+        assert_eq!(
+            text(1, Some(u64::MAX), 0, 3600),
+            "product: 1 of about 18 446 744 073 709 551 615 commands, 1 h 00 min, about 5124095576030431 h 00 min left"
         );
     }
 
