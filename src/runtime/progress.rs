@@ -241,7 +241,7 @@ impl core::fmt::Display for Figures {
         if let Some(expected) = self.expected.filter(|_| left.is_some()) {
             write!(f, " of about {}", grouped(expected))?;
         }
-        f.write_str(if self.commands == 1 { " command" } else { " commands" })?;
+        f.write_str(if self.commands == 1 && left.is_none() { " command" } else { " commands" })?;
         if self.cycles > 0 {
             write!(f, ", {} cycles of the chip", grouped(self.cycles))?;
         }
@@ -286,7 +286,7 @@ mod tests {
         );
         assert_eq!(
             text(1, Some(3601), 7, 1),
-            "product: 1 of about 3 601 commands, 7 cycles of the chip, 1 s, about 2 h 00 min left"
+            "product: 1 of about 3 601 commands, 7 cycles of the chip, 1 s, about 1 h 59 min left"
         );
         // Nothing is done, or more than was expected: nobody knows the rest.
         assert_eq!(text(0, Some(4096), 0, 3), "product: 0 commands, 3 s");
