@@ -417,7 +417,7 @@ mod tests {
         assert_eq!(times(&ended), expected);
         // It is known before anything is decided, and at each step.
         let mut schedule = Schedule::new();
-        tiles([0, 64, 0]).into_iter().for_each(|work| drop(schedule.add(work)));
+        tiles([0, 64, 0]).into_iter().for_each(|work| assert!(schedule.add(work) < 6));
         assert_eq!((schedule.now(), schedule.outlook()), (0, 2200));
         while let Some(own) = schedule.advance() {
             assert_eq!((schedule.now(), schedule.outlook()), (own.end, 2200));

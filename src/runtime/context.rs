@@ -577,7 +577,7 @@ impl fmt::Debug for Context {
 }
 
 /// Exclusive use of a [`Context`]. Every guard has a system of its own, so that several can live at the same time.
-pub struct ContextGuard(Box<Context>, #[allow(dead_code)] StopsIfInterrupted); // It is dropped last.
+pub struct ContextGuard(Box<Context>, StopsIfInterrupted); // The context ends first.
 
 impl fmt::Debug for ContextGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -219,7 +219,7 @@ struct Figures {
 impl Figures {
     /// An empty line of the terminal: with a bar where it is known how much there is to do.
     fn line(&self) -> ProgressBar {
-        let template = if self.expected.is_some() { "{bar:20} {wide_msg}" } else { "{spinner} {wide_msg}" };
+        let template = if self.expected.is_some() { "{bar:10} {wide_msg}" } else { "{spinner} {wide_msg}" };
         let style = ProgressStyle::with_template(template).expect("the template is right");
         let line = ProgressBar::with_draw_target(self.expected, ProgressDrawTarget::stderr());
         line.with_style(style).with_message(self.to_string())
@@ -242,11 +242,15 @@ impl core::fmt::Display for Figures {
             write!(f, " of about {}", grouped(expected))?;
         }
         f.write_str(if self.commands == 1 && left.is_none() { " command" } else { " commands" })?;
-        if self.cycles > 0 {
-            write!(f, ", {} cycles of the chip", grouped(self.cycles))?;
-        }
         write!(f, ", {}", time(self.elapsed))?;
-        left.map_or(Ok(()), |left| write!(f, ", about {} left", time(left)))
+        if let Some(left) = left {
+            write!(f, ", about {} left", time(left))?;
+        }
+        // Last: a narrow terminal cuts it.
+        if self.cycles > 0 {
+            write!(f, "; {} chip cycles", grouped(self.cycles))?;
+        }
+        Ok(())
     }
 }
 
@@ -274,19 +278,19 @@ mod tests {
     #[test]
     fn lines() {
         assert_eq!(text(0, None, 0, 2), "product: 0 commands, 2 s");
-        assert_eq!(text(1, None, 1500, 2), "product: 1 command, 1 500 cycles of the chip, 2 s");
+        assert_eq!(text(1, None, 1500, 2), "product: 1 command, 2 s; 1 500 chip cycles");
         assert_eq!(
             text(1024, None, 12_345_678, 134),
-            "product: 1 024 commands, 12 345 678 cycles of the chip, 2 min 14 s"
+            "product: 1 024 commands, 2 min 14 s; 12 345 678 chip cycles"
         );
         // A quarter of 14.999 s: the rest takes three times as long.
         assert_eq!(
             text(1024, Some(4096), 12_345_678, 14),
-            "product: 1 024 of about 4 096 commands, 12 345 678 cycles of the chip, 14 s, about 45 s left"
+            "product: 1 024 of about 4 096 commands, 14 s, about 45 s left; 12 345 678 chip cycles"
         );
         assert_eq!(
             text(1, Some(3601), 7, 1),
-            "product: 1 of about 3 601 commands, 7 cycles of the chip, 1 s, about 1 h 59 min left"
+            "product: 1 of about 3 601 commands, 1 s, about 1 h 59 min left; 7 chip cycles"
         );
         // Nothing is done, or more than was expected: nobody knows the rest.
         assert_eq!(text(0, Some(4096), 0, 3), "product: 0 commands, 3 s");
