@@ -220,6 +220,7 @@ impl System {
             totals: ledger.totals.clone(),
             warnings: ledger.warnings.clone(),
             faults: ledger.faults.clone(),
+            interrupted: ledger.interrupted,
         }
     }
 
@@ -277,11 +278,18 @@ pub(crate) struct Kept {
     pub(crate) touches: usize,
 }
 
-impl Drop for System {
-    fn drop(&mut self) {
+impl System {
+    /// Ends what observers write. Nothing may be given later.
+    pub(crate) fn finish(&mut self) {
         // Only those who see all operations are told what would make them faster.
         let hints = if self.clock.is_observed() { self.report().hints() } else { Vec::new() };
         self.clock.finish(&hints);
+    }
+}
+
+impl Drop for System {
+    fn drop(&mut self) {
+        self.finish();
     }
 }
 

@@ -147,6 +147,8 @@ pub struct Ledger {
     pub warnings: Vec<Warning>,
     /// What did, the first [`KEPT`] of it.
     pub faults: Vec<Fault>,
+    /// Whether the program was interrupted: these are the operations until then.
+    pub interrupted: bool,
     /// What the first [`KEPT`] operations touch, for a map of the memory: whether they repeat others or not.
     pub(crate) touches: Vec<Touches>,
     fold: Fold,

@@ -8,6 +8,7 @@ use super::repeats::Repeats;
 use crate::chip::checks::fault::Fault;
 use crate::command::ContextKind;
 use crate::spec::{CLUSTERS, ChipKind, DMA_ENGINES, SLICES, TRF_BANK_ROWS};
+use crate::text::grouped;
 use core::fmt;
 use core::panic::Location;
 
@@ -60,6 +61,8 @@ pub struct Report {
     ///
     /// [`FaultKind::NocTimeout`]: crate::chip::FaultKind::NocTimeout
     pub faults: Vec<Fault>,
+    /// Whether the program was interrupted: these are the operations until then.
+    pub interrupted: bool,
 }
 
 impl Report {
@@ -165,6 +168,9 @@ impl Report {
     /// With so many faults and warnings.
     fn write_short(&self, f: &mut fmt::Formatter<'_>, most: usize) -> fmt::Result {
         let headline = self.headline();
+        if self.interrupted {
+            writeln!(f, "interrupted after {} cycles: all of this is until then", grouped(headline.cycles))?;
+        }
         write!(f, "{headline}")?;
         let faults = self.faults.iter().take(most).map(Fault::to_string);
         let warnings = self.warnings.iter().take(most).map(Warning::to_string);

@@ -194,6 +194,25 @@ impl Schedule {
         self.now
     }
 
+    /// The cycle in which everything that was given will have ended, without what operations lose to each other at the
+    /// banks. It decides nothing: operations that are given later may start before it.
+    pub fn outlook(&self) -> u64 {
+        let mut ends: Vec<u64> = Vec::with_capacity(self.slots.len());
+        for (number, slot) in (self.first..).zip(&self.slots) {
+            let running = self.running.iter().find(|(_, own)| *own == number);
+            ends.push(match running {
+                Some((end, _)) => *end,
+                None if slot.ended => self.now,
+                // What it still waits for was given earlier, and has not ended.
+                None => {
+                    let waited = slot.waits.iter().map(|wait| ends[(wait.on() - self.first) as usize]);
+                    waited.fold(self.now, u64::max) + slot.work.cycles
+                }
+            });
+        }
+        ends.into_iter().fold(self.now, u64::max)
+    }
+
     /// Whether so many operations wait that some must be decided before the next one is given.
     pub fn is_full(&self) -> bool {
         self.unfinished >= WINDOW
@@ -396,6 +415,13 @@ mod tests {
         let ended = run(tiles([0, 64, 0]));
         let expected = [(0, 600), (600, 1000), (600, 1200), (1200, 1600), (1200, 1800), (1800, 2200)];
         assert_eq!(times(&ended), expected);
+        // It is known before anything is decided, and at each step.
+        let mut schedule = Schedule::new();
+        tiles([0, 64, 0]).into_iter().for_each(|work| assert!(schedule.add(work) < 6));
+        assert_eq!((schedule.now(), schedule.outlook()), (0, 2200));
+        while let Some(own) = schedule.advance() {
+            assert_eq!((schedule.now(), schedule.outlook()), (own.end, 2200));
+        }
         // D2 waited for D1, not for M0, which had read its buffer and ended at 1000.
         assert_eq!(ended[4].wait, Some(Wait::Resource(Resource::Context(ContextKind::TensorDma), 2)));
         let hazard = Dependency { on: 4, hazard: Hazard::ReadAfterWrite, memory: MemoryKind::Dm, byte: 0 };

@@ -44,6 +44,8 @@ pub struct Clock {
     channels: Channels,
     backlog: VecDeque<(KernelCall, Order)>,
     kernel: KernelCall,
+    /// The cycle before which nothing of the kernel starts.
+    kernel_start: u64,
     schedule: Schedule,
     given: VecDeque<(OperationNumber, Option<(Given, Resources)>)>,
     slices: VecDeque<((Footprint, [usize; 3]), Arc<UsedSlices>)>,
@@ -69,6 +71,7 @@ impl Clock {
             channels: Channels::Single,
             backlog: VecDeque::new(),
             kernel: KernelCall::default(),
+            kernel_start: 0,
             schedule: Schedule::new(),
             given: VecDeque::new(),
             slices: VecDeque::new(),
@@ -134,9 +137,20 @@ impl Clock {
         (self.backlog.len() + self.given.len(), self.schedule.pieces())
     }
 
+    /// Cycles of the launch that runs, so far. Nothing is decided by it: see [`Schedule::outlook`].
+    pub(crate) fn launch_cycles(&mut self) -> u64 {
+        self.work_off();
+        self.schedule.outlook() - self.kernel_start
+    }
+
     /// Whether an observer sees operations as they end.
     pub fn is_observed(&self) -> bool {
         !self.observers.is_empty()
+    }
+
+    /// Notes that the program is interrupted.
+    pub(crate) fn interrupt(&mut self) {
+        self.ledger.interrupted = true;
     }
 
     /// Settles, and tells the observers that nothing follows, and the hints of a report.
@@ -156,6 +170,7 @@ impl Clock {
             let awaited = !matches!(order, Order::Command(_));
             if kernel != self.kernel || awaited {
                 self.run_out();
+                self.kernel_start = self.schedule.now();
                 self.kernel = kernel;
             }
             while self.schedule.is_full() && self.advance() {}

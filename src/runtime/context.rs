@@ -2,7 +2,9 @@
 
 use super::allocate::{Allocator, Allocators, Place};
 use super::environment::Settings;
+use super::interrupt::{Registered, StopsIfInterrupted, stop_if_interrupted};
 use super::output::{Output, tell};
+use super::progress::{Alike, Counters, Progress};
 use crate::chip::{CheckOptions, Fault, FaultKind, SimOptions, System};
 use crate::clock::KernelCall;
 use crate::clock::MemoryMap;
@@ -15,7 +17,7 @@ use crate::spec::ChipKind;
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 use core::panic::Location;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Selects a Tensor Unit context: `{ Tu::Main }` or `{ Tu::Sub }`.
 ///
@@ -58,12 +60,28 @@ impl DmaValues for Dma {}
 #[derive(Clone)]
 pub(crate) struct SystemHandle(Arc<Shared>);
 
-struct Shared {
+pub(super) struct Shared {
     system: Mutex<System>,
     launched: Mutex<Launched>,
     /// Free bytes of the memories.
     allocators: Allocators,
     output: Output,
+    counters: Arc<Counters>,
+    /// Where something is told. Behind the system, which ends its files when it is dropped.
+    registered: OnceLock<Registered>,
+}
+
+impl Shared {
+    /// Tells what was asked for, of a program that is interrupted. The system is locked from now on: the process ends.
+    pub(super) fn interrupt(&self) {
+        // In the order in which `Context::memory_map` locks them.
+        let allocators = self.allocators.lock();
+        let mut system = self.system.lock().unwrap_or_else(PoisonError::into_inner);
+        system.clock().interrupt();
+        tell(&mut system, &self.output, allocators.each_ref().map(Allocator::given));
+        system.finish();
+        core::mem::forget((allocators, system));
+    }
 }
 
 impl Drop for Shared {
@@ -85,8 +103,27 @@ struct Launched {
 
 impl SystemHandle {
     fn new(system: System, output: Output) -> Self {
-        let allocators = Allocators::new();
-        Self(Arc::new(Shared { system: Mutex::new(system), launched: Mutex::default(), allocators, output }))
+        let (number, tells) = (system.number(), output != Output::default());
+        let shared = Arc::new(Shared {
+            system: Mutex::new(system),
+            launched: Mutex::default(),
+            allocators: Allocators::new(),
+            output,
+            counters: Arc::default(),
+            registered: OnceLock::new(),
+        });
+        if tells {
+            shared.registered.get_or_init(|| Registered::new(number, &Arc::downgrade(&shared)));
+        }
+        Self(shared)
+    }
+
+    /// A launch begins: it can be interrupted, and shows its progress.
+    pub(super) fn begin(&self, call: KernelCall, alike: Alike) -> Option<Progress> {
+        if let Some(registered) = self.0.registered.get() {
+            registered.handle_signals();
+        }
+        Progress::begin(call, alike, &self.0.counters)
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut System) -> T) -> T {
@@ -129,9 +166,11 @@ impl SystemHandle {
     fn execute(&self, operation: Operation) {
         let command = Command { operation, location: Location::caller() };
         let (kernel, inside) = self.kernel(command.operation.name());
+        stop_if_interrupted();
         let result = self.with(|system| {
             system.enter_kernel(kernel);
             let result = system.execute(&command);
+            self.0.counters.command(|| system.clock().launch_cycles());
             // No end of a launch waits for it.
             if inside { result } else { result.and_then(|()| system.flush()) }
         });
@@ -183,6 +222,7 @@ impl SystemHandle {
 
     /// Refuses a transfer of the host while another thread runs a launch.
     fn check_host(&self, operation: &'static str, location: &'static Location<'static>) -> Result<(), Fault> {
+        stop_if_interrupted();
         if super::fault::is_inside() {
             return Ok(());
         }
@@ -383,12 +423,13 @@ impl Context {
         let mut system = System::new(options);
         super::output::attach(&mut system, &settings.output);
         let system = SystemHandle::new(system, settings.output);
-        ContextGuard(Box::new(Context {
+        let context = Context {
             main: TuContext { system: system.clone() },
             sub: TuContext { system: system.clone() },
             tdma: DmaContext { system: system.clone() },
             pdma: DmaContext { system },
-        }))
+        };
+        ContextGuard(Box::new(context), StopsIfInterrupted)
     }
 
     pub(crate) fn inspect(
@@ -536,8 +577,13 @@ impl fmt::Debug for Context {
 }
 
 /// Exclusive use of a [`Context`]. Every guard has a system of its own, so that several can live at the same time.
-#[derive(Debug)]
-pub struct ContextGuard(Box<Context>);
+pub struct ContextGuard(Box<Context>, StopsIfInterrupted); // The context ends first.
+
+impl fmt::Debug for ContextGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ContextGuard").field(&self.0).finish()
+    }
+}
 
 impl Deref for ContextGuard {
     type Target = Context;

@@ -22,6 +22,10 @@
 //! is close to one of these, as `VISA_CHEKS` is, is refused; any other name that starts with `VISA_` is reported once on
 //! the standard error stream, and has no effect.
 //!
+//! A program that is interrupted, by Ctrl-C for example, prints and writes the same of what has run until then, and ends
+//! with code 130. A second Ctrl-C ends it at once. Signals are handled from the first launch on, where one of the last
+//! four variables is set, unless the program handles or ignores one of them itself.
+//!
 //! ```sh
 //! VISA_CHECKS=-order VISA_MEMORY=random VISA_SEED=7 cargo run --example 01_digits
 //! VISA_REPORT=1 VISA_MAP=1 VISA_TRACE=trace.json cargo run --example 04_timeline

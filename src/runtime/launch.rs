@@ -246,8 +246,10 @@ where
     let chips = system.as_ref().and_then(SystemHandle::fixed_chips);
     kernel_chips::check_system(F::NAME, F::CHIPS, chips, location)?;
     let call = KernelCall { number: next_launch(), name: F::NAME };
+    let alike = (core::any::type_name::<(F, P)>(), location);
+    let progress = system.as_ref().and_then(|system| system.begin(call, alike));
     let mut kernel = pin!(F::execute(args));
-    poll_fn(|task| {
+    let output = poll_fn(|task| {
         let inside = InsideLaunch::enter(call, system.as_ref());
         let polled = catch_unwind(AssertUnwindSafe(|| kernel.as_mut().poll(task)));
         // Also where the kernel waits for something else, so that no other thread goes on with what it gave.
@@ -267,5 +269,9 @@ where
             },
         }
     })
-    .await
+    .await;
+    if let Some(progress) = progress.filter(|_| output.is_ok()) {
+        progress.complete();
+    }
+    output
 }

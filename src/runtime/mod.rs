@@ -6,10 +6,16 @@ pub mod environment;
 pub(crate) mod fault;
 #[cfg(test)]
 mod growth_tests;
+mod interrupt;
 mod kernel_chips;
 pub(crate) mod launch;
 mod needs_await;
 mod output;
+#[cfg(any(unix, windows))]
+mod progress;
+#[cfg(not(any(unix, windows)))]
+#[path = "no_progress.rs"]
+mod progress;
 
 pub use crate::chip::SimOptions;
 pub use allocate::AUTO;

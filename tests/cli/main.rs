@@ -3,6 +3,8 @@
 mod commands;
 mod corpus;
 mod help;
+#[cfg(unix)]
+mod interrupted;
 mod refusals;
 mod run;
 mod traces;

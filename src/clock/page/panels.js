@@ -63,6 +63,7 @@ function headline(run, at) {
       `${time(summary.cycles)} at 1 GHz with the host's transfers, ${digits(summary.operations)} operations`,
     ),
   );
+  if (summary.interrupted) at.append(card("interrupted", "the program was stopped; all of this is until then", true));
   for (const { kind, kernel, location, operation, cause, edit, saving } of (summary.hints || []).slice(0, 6)) {
     const place = `${operation} ${location.replace(/:\d+$/, "")}${kernel ? ` in ${kernel}` : ""}`;
     at.append(

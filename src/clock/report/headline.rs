@@ -6,6 +6,7 @@ use super::{Report, WIDTH, percent, place};
 use crate::command::{CONTEXTS, ContextKind};
 use crate::spec::{CLUSTERS, DMA_ENGINES, DMA_REQUEST_BYTES, MAC_BYTES, SLICES, TRF_BANK_ROWS};
 use crate::spec::{CORE_CYCLE_TICKS, HBM_CHANNELS, HBM_UNIT_BYTES, HBM_UNIT_TICKS};
+use crate::text::grouped;
 use core::fmt;
 use core::panic::Location;
 use std::collections::BTreeMap;
@@ -168,19 +169,6 @@ pub(super) fn share(part: u128, whole: u128) -> String {
     }
     let hundredths = (part * 10_000 + whole / 2) / whole;
     format!("{}.{:02} %", hundredths / 100, hundredths % 100)
-}
-
-/// Digits in groups of three.
-pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// Cycles of 1 GHz as a time.

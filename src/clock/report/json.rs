@@ -142,6 +142,7 @@ impl Report {
         let texts = |all: &mut dyn Iterator<Item = String>| all.collect::<Vec<_>>();
         json!({
             "chips": self.chips,
+            "interrupted": self.interrupted,
             "profile": self.profile.to_string(),
             "headline": headline(&self.headline()),
             "hints": self.hints().iter().map(Hint::to_json).collect::<Vec<_>>(),

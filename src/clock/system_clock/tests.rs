@@ -228,6 +228,32 @@ fn receivers_get_packets_and_hold_elements() {
     assert_eq!(slices(&unit), 6, "slices 0, 16 and 32 of each cluster");
 }
 
+/// Whoever asks for the cycles of a launch while it runs changes nothing. Where nothing meets at the banks, the last
+/// answer is what the launch takes.
+#[test]
+fn cycles_of_a_launch_that_runs() {
+    let run = |asks: bool| {
+        let mut clock = Clock::new(Profile::Book);
+        let mut answers = Vec::new();
+        for number in 1..=2 {
+            for operation in [pass(40), transfer(), transfer(), pass(7)] {
+                let kernel = KernelCall { number, name: "both" };
+                clock.command(kernel, &Command { operation, location: Location::caller() });
+                answers.extend(asks.then(|| clock.launch_cycles()));
+            }
+        }
+        let ledger = clock.ledger();
+        let ran: Vec<_> = ledger.records.iter().map(|own| (own.number, own.start, own.end)).collect();
+        let cycles: Vec<u64> = ledger.kernels.iter().map(|own| own.makespan()).collect();
+        (ran, cycles, answers)
+    };
+    let (asked, unasked) = (run(true), run(false));
+    assert_eq!((&asked.0, &asked.1), (&unasked.0, &unasked.1));
+    let (cycles, answers) = (&asked.1, &asked.2);
+    assert!(answers.chunks(4).all(|own| own[0] > 0 && own.is_sorted()), "{answers:?}");
+    assert_eq!([answers[3], answers[7]], [cycles[0], cycles[1]]);
+}
+
 /// Sums of an observer, which sees every operation.
 #[derive(Clone, Default)]
 struct Seen(Arc<std::sync::Mutex<(u64, u64)>>);

@@ -213,6 +213,7 @@ pub(super) fn summary(ledger: &Ledger, hints: &[Hint], map: &MemoryMap, layouts:
         "version": env!("CARGO_PKG_VERSION"),
         "cycles": totals.end,
         "operations": totals.operations,
+        "interrupted": ledger.interrupted,
         "contexts": contexts.collect::<Map<_, _>>(),
         "multiplications": totals.products,
         "kernels": kernels.collect::<Value>(),

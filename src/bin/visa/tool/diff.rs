@@ -34,7 +34,14 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
 fn compare(before: &Run, after: &Run) -> String {
     let renamed = renamed(before, after);
     let pairs = paired(&sites(before, &renamed), &sites(after, &BTreeMap::new()));
-    let mut text = launches(before, after, &renamed) + &lines(&pairs);
+    let mut text = String::new();
+    for (run, name) in [(before, "before"), (after, "after")] {
+        if run.summary["interrupted"] == true {
+            text += &format!("the run {name} was interrupted after {} cycles\n", run.cycles);
+        }
+    }
+    text += &launches(before, after, &renamed);
+    text += &lines(&pairs);
     for (run, name) in [(before, "before"), (after, "after")] {
         text += &critical_path(run, name);
     }
