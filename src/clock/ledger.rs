@@ -81,6 +81,15 @@ fn noc_timeout(dma: Call, beside: OperationNumber, (slice, bank, cycle): (usize,
     Fault::new(FaultKind::NocTimeout, operation, location, message, help)
 }
 
+/// What a channel of HBM did for all operations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChannelSum {
+    /// Bytes that it was asked for.
+    pub bytes: u64,
+    /// Ticks of 1/3 cycle in which it moved data or was held by a partial write.
+    pub busy_ticks: u64,
+}
+
 /// Sums over all operations.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Totals {
@@ -107,6 +116,9 @@ pub struct Totals {
     pub hbm_bytes: u64,
     /// Bytes that DMA engines move in kernels.
     pub dma_bytes: u64,
+    /// What the channels of HBM did for DMA operations, by chip and channel of the chip. Transfers of the host are not among
+    /// them.
+    pub hbm_channels: BTreeMap<(usize, usize), ChannelSum>,
     /// Slices that took part in a pass of the Tensor Unit.
     pub slices: UsedSlices,
     /// The most TRF rows that one contraction used.
@@ -171,6 +183,13 @@ impl Ledger {
         if let Timing::Dma(time) = &record.timing {
             totals.dma_engines = totals.dma_engines.max(time.engines());
             totals.dma_bytes += time.bytes();
+            for (chip, served) in time.time.iter().flat_map(|time| &time.hbm) {
+                for (channel, own) in served.channels() {
+                    let sum = totals.hbm_channels.entry((*chip, channel)).or_default();
+                    sum.bytes += own.bytes;
+                    sum.busy_ticks += own.busy_ticks;
+                }
+            }
         }
         let (from, to) = record.memories;
         if record.context != ContextKind::PcieDma {

@@ -229,7 +229,7 @@ mod tests {
             bound: Bound::Hbm,
             slowest: None,
             engines: (0..engines).map(engine).collect(),
-            hbm_ticks: Vec::new(),
+            hbm: Vec::new(),
             pcie_ticks: 0,
             coverage: Coverage::Exact,
             same_medium: None,
