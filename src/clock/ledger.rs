@@ -1,7 +1,7 @@
 //! What a report is made of: the operations that ran, and sums over all of them.
 
 use super::banks::Starvation;
-use super::contention::Meeting;
+use super::contention::{BankLoad, Meeting};
 use super::cost::CostClass;
 use super::hazards::{Access, OperationNumber};
 use super::record::{Record, Timing, UsedSlices};
@@ -15,6 +15,9 @@ use std::sync::Arc;
 
 /// Operations that are kept one by one, at most: see [`repeats`](super::repeats). Sums go on.
 pub const KEPT: usize = 1 << 16;
+
+/// Commands of DMA engines that are kept with operations, at most: see [`Record::load`].
+const KEPT_COMMANDS: usize = 1 << 18;
 
 /// Operations that have ended whose line is known still.
 const RECENT: usize = 4096;
@@ -162,6 +165,8 @@ pub struct Ledger {
     /// What the first [`KEPT`] operations touch, for a map of the memory: whether they repeat others or not.
     pub(crate) touches: Vec<Touches>,
     fold: Fold,
+    /// Commands that are kept.
+    commands: usize,
     /// Where the last [`RECENT`] operations were called.
     recent: VecDeque<(OperationNumber, &'static Location<'static>)>,
 }
@@ -227,7 +232,7 @@ impl Ledger {
             self.touches.push(Touches { number, operation, location, start, end, accesses });
         }
         match self.fold.add(record, &self.records, &mut self.repeats, KEPT) {
-            Kept::Alone => self.records.push(record.clone()),
+            Kept::Alone => self.keep(record.clone()),
             Kept::Counted => {}
             Kept::Neither => self.totals.left_out += 1,
         }
@@ -235,6 +240,15 @@ impl Ledger {
             self.recent.pop_front();
         }
         self.recent.push_back((record.number, record.location));
+    }
+
+    fn keep(&mut self, mut record: Record) {
+        self.commands += record.load.size();
+        if self.commands > KEPT_COMMANDS {
+            self.commands -= record.load.size();
+            record.load = Arc::new(BankLoad::Nothing);
+        }
+        self.records.push(record);
     }
 
     /// Adds what became of an operation beside another one, which was called at `place` if that is known still.

@@ -191,6 +191,7 @@ fn same_plans(a: &Timing, b: &Timing) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::contention::BankLoad;
     use crate::clock::cost::Cost;
     use crate::clock::dma::{Bound, Coverage, Engine, EngineTime, SideTime};
     use crate::clock::dma_timing::DmaTiming;
@@ -262,6 +263,7 @@ mod tests {
             amount: Amount { read_bytes: 64, written_bytes: 32, products, ..Amount::default() },
             memories: (Some(MemoryKind::Dm), Some(MemoryKind::Dm)),
             accesses: accesses.into(),
+            load: Arc::new(BankLoad::Nothing),
             configuration: "fetch".into(),
         }
     }

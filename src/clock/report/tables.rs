@@ -156,8 +156,8 @@ impl Report {
 
     /// Of each chip whose HBM was used: a line per channel of a stack, with the stacks side by side.
     fn write_channels(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (channels, end) = (&self.totals.hbm_channels, self.totals.end);
-        let ticks = |cycles: u64| cycles.saturating_mul(CORE_CYCLE_TICKS);
+        let (channels, cycles) = (&self.totals.hbm_channels, self.headline().cycles);
+        let possible = cycles.saturating_mul(CORE_CYCLE_TICKS);
         for chip in 0..self.chips {
             let own = channels.range((chip, 0)..(chip + 1, 0));
             let (bytes, busy) =
@@ -165,8 +165,11 @@ impl Report {
             if bytes == 0 {
                 continue;
             }
-            let share = percent(busy, ticks(end).saturating_mul(HBM_CHANNELS as u64));
-            writeln!(f, "\nchannels of HBM of chip {chip}: {bytes} bytes, busy {share} of all cycles")?;
+            let share = percent(busy, possible.saturating_mul(HBM_CHANNELS as u64));
+            writeln!(
+                f,
+                "\nchannels of HBM of chip {chip}: {bytes} bytes, busy {share} of the cycles of kernels"
+            )?;
             let row = |number: usize| {
                 let of_stack = |stack: usize| {
                     let own = channels
@@ -174,7 +177,7 @@ impl Report {
                         .copied()
                         .unwrap_or_default();
                     let busy = core_cycles(own.busy_ticks).to_string();
-                    [busy, percent(own.busy_ticks, ticks(end)), own.bytes.to_string()]
+                    [busy, percent(own.busy_ticks, possible), own.bytes.to_string()]
                 };
                 [number.to_string()].into_iter().chain((0..HBM_STACKS).flat_map(of_stack)).collect()
             };

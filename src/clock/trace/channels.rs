@@ -75,3 +75,47 @@ pub(super) fn summary(chip: usize, served: &HbmServed) -> Value {
     let (bytes, busy) = served.total();
     json!([chip, served.ticks.div_ceil(CORE_CYCLE_TICKS), busy, bytes, served.channels().count()])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::dma::{Bound, Coverage};
+    use crate::spec::HBM_CHANNELS;
+
+    /// A transfer over so many channels.
+    fn over(channels: usize) -> DmaTime {
+        let bytes = |k| if k < channels { 256 } else { 0 };
+        let used = core::array::from_fn(|k| ChannelUse { bytes: bytes(k), ..ChannelUse::default() });
+        DmaTime {
+            ticks: 0,
+            bound: Bound::Hbm,
+            slowest: None,
+            engines: Vec::new(),
+            hbm: vec![(0, HbmServed::new(16, used))],
+            pcie_ticks: 0,
+            coverage: Coverage::Exact,
+            same_medium: None,
+        }
+    }
+
+    /// So many spans are written and not one more; from there on none is, so that a timeline has all of them or none.
+    #[test]
+    fn spans_end_where_there_would_be_too_many() {
+        let mut spans = ChannelSpans::default();
+        for number in 0..(CHANNEL_SPANS / HBM_CHANNELS) as u64 {
+            assert!(spans.take(number, &over(HBM_CHANNELS)), "{number}");
+        }
+        assert_eq!((spans.written, spans.words()), (CHANNEL_SPANS, None));
+        assert!(spans.take(2048, &over(0)), "nothing is nothing");
+        assert!(!spans.take(2049, &over(1)) && !spans.take(2050, &over(0)) && !spans.take(2051, &over(32)));
+        let words = spans.words().expect("some are left out");
+        assert!(
+            words
+                .starts_with("spans of HBM channels of 2 transfers from #2049 on: a trace has at most 65536")
+        );
+        // One too many of 32 leaves out all of them, and those behind it, which would find room.
+        let mut spans = ChannelSpans { written: CHANNEL_SPANS - 31, ..ChannelSpans::default() };
+        assert!(!spans.take(7, &over(32)) && !spans.take(8, &over(1)));
+        assert_eq!((spans.written, spans.left_out, spans.first), (CHANNEL_SPANS - 31, 2, Some(7)));
+    }
+}
