@@ -367,7 +367,7 @@ mod by_index {
     type Table = HbmTensor<i8, m![1], m![R, L]>;
     type Rows = HbmTensor<i8, m![1], m![S, L]>;
     type Index = HbmTensor<i32, m![1], m![S]>;
-    type Dm = DmTensor<i8, m![1], m![S / 2048], m![S / 8 % 256], m![S % 8, L]>;
+    type Dm = DmTensor<i8, m![1], m![1 # 2], m![S / 16], m![S % 16, L]>;
 
     fn of_table(at: u64, program: impl FnOnce(&mut Context, Table, &Index)) -> Report {
         report(|ctx| {
