@@ -119,8 +119,8 @@ pub struct Totals {
     pub hbm_bytes: u64,
     /// Bytes that DMA engines move in kernels.
     pub dma_bytes: u64,
-    /// What the channels of HBM did for DMA operations, by chip and channel of the chip. Transfers of the host are not among
-    /// them.
+    /// What the channels of HBM did for DMA operations, by chip and channel of the chip. Transfers of the host are not
+    /// among them.
     pub hbm_channels: BTreeMap<(usize, usize), ChannelSum>,
     /// Slices that took part in a pass of the Tensor Unit.
     pub slices: UsedSlices,

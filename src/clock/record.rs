@@ -253,8 +253,8 @@ pub struct Record {
     pub memories: (Option<MemoryKind>, Option<MemoryKind>),
     /// The bytes that it touches, in every unit that it uses.
     pub accesses: Arc<[Access]>,
-    /// What it asks of the banks of DM. [`BankLoad::Nothing`] where the profile has no banks, and in a ledger that keeps
-    /// as much of this as it can.
+    /// What it asks of the banks of DM. [`BankLoad::Nothing`] where the profile has no banks, and in a ledger that
+    /// keeps as much of this as it can.
     pub load: Arc<BankLoad>,
     /// What the engines are told.
     pub configuration: Arc<str>,

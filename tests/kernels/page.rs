@@ -80,7 +80,8 @@ fn a_page_runs_in_a_browser() {
         let said = format!("{}; {}", hint.cause, hint.edit);
         assert!(text.contains(&said), "{said}: {head}");
     }
-    // The channels of HBM are folded into one row, and are there when they are opened: by the box, or by a click on the name.
+    // The channels of HBM are folded into one row, and are there when they are opened: by the box, or by a click on the
+    // name.
     let channels: BTreeSet<u64> = run.channels.iter().map(|own| own.channel).collect();
     assert!(!channels.is_empty() && run.channels.iter().all(|own| own.chip == 0));
     let rows = |text: &str| -> usize {

@@ -1,8 +1,8 @@
 //! What would make a program faster, and by how much.
 //!
-//! Every hint is an edit that the clock has timed: the transfer or the pass that changes is timed anew, by the same rules, and
-//! then the operations of the launch run once more, in the same queues, with the same waits for bytes. The saving is the
-//! difference of the two ends.
+//! Every hint is an edit that the clock has timed: the transfer or the pass that changes is timed anew, by the same
+//! rules, and then the operations of the launch run once more, in the same queues, with the same waits for bytes. The
+//! saving is the difference of the two ends.
 //!
 //! ```text
 //!   records of a launch ──┬─ as they are ──────────────── schedule ── 141 888 cycles ─┐
@@ -16,22 +16,21 @@
 //! | operations run at other times (late load, one buffer, loaded again) | all operations meet anew, as on the clock |
 //! | operations take other cycles (the others) | each is delayed by others in proportion to its cycles, as it was |
 //!
-//! A pass or a transfer that is timed in another form has other accesses, which only its new layout would tell: the second
-//! line leaves out what they do to the banks. A ledger keeps the accesses of as many operations as have 2^18 commands in all;
-//! of operations behind those, the second line holds in either case. So do tensors that get a second buffer: it is taken to lie
-//! in the banks of the first one.
+//! A pass or a transfer that is timed in another form has other accesses, which only its new layout would tell: the
+//! second line leaves out what they do to the banks. It holds for all edits of operations whose accesses are not kept:
+//! a ledger keeps as many as have 2^18 commands in all. A second buffer is taken to lie in the banks of the first one.
 //!
 //! # Transfers that get no hint
 //!
 //! A hint promises a number, and the clock has none for these:
 //!
-//! * Gathers and scatters of rows below 256 bytes. A request moves a row; longer rows are another table and another index, whose
-//!   rows a program may not want. What can be promised is where rows of whole units begin: the rows that the index has named
-//!   are timed from there (partial writes, split reads).
-//! * Rows whose addresses fall on few channels of HBM: addresses are data. The report has the bytes of each channel, and a
-//!   timeline shows them over time.
-//! * Shuffles between clusters and chips: which runs they move follows from both layouts, and a layout with longer runs is
-//!   another kernel. PCIe has no edit but fewer bytes.
+//! * Gathers and scatters of rows below 256 bytes. A request moves a row; longer rows are another table and another
+//!   index, whose rows a program may not want. What can be promised is where rows of whole units begin: the rows that
+//!   the index has named are timed from there (partial writes, split reads).
+//! * Rows whose addresses fall on few channels of HBM: addresses are data. The report has the bytes of each channel,
+//!   and a timeline shows them over time.
+//! * Shuffles between clusters and chips: which runs they move follows from both layouts, and a layout with longer runs
+//!   is another kernel. PCIe has no edit but fewer bytes.
 //!
 //! Of operations that repeat others, those that are kept stand for all.
 

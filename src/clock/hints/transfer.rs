@@ -22,8 +22,8 @@ use crate::spec::{
 
 const UNIT: u64 = HBM_UNIT_BYTES as u64;
 
-/// A transfer whose runs in HBM, on a side, are whole units but for where they begin: cycles if that were a multiple of 256. Each
-/// address is that of the run, those of an index too, less what all of them are past a multiple.
+/// A transfer whose runs in HBM, on a side, are whole units but for where they begin: cycles if that were a multiple of
+/// 256. Addresses are those that were moved, by an index too, less what all of them are past a multiple.
 pub(super) fn at_whole_units(record: &Record, side: Side, clock: &mut DmaClock) -> Option<u64> {
     let BankLoad::Dma { operation, .. } = &*record.load else { return None };
     let past = operation.commands().next()?.base(side) % UNIT;

@@ -45,8 +45,8 @@ impl ChannelSpans {
     pub fn words(&self) -> Option<String> {
         let first = self.first?;
         Some(format!(
-            "spans of HBM channels of {} transfers from #{first} on: a trace has at most {CHANNEL_SPANS}; sums are in the \
-             spans of HBM",
+            "spans of HBM channels of {} transfers from #{first} on: a trace has at most {CHANNEL_SPANS}; sums are in \
+             the spans of HBM",
             self.left_out
         ))
     }

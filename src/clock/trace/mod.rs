@@ -3,7 +3,7 @@
 //! | in the viewer | what |
 //! |---|---|
 //! | process `program` | threads `main`, `sub`, `tdma`, `pdma`: a slice per operation; `kernels`: a slice per launch |
-//! | process `chip 0` | threads `cluster 0 main fetch`: a stage of the passes of a context; `tdma engine 3`; `HBM`; `HBM channel 0.5` |
+//! | process `chip 0` | threads `cluster 0 main fetch`: a stage of a context; `tdma engine 3`; `HBM`; `HBM channel 0.5` |
 //! | process `host` | thread `PCIe`: the link while it carries bytes |
 //! | arrow | from the operation that was waited for to the one that waited |
 //! | counter | bytes of DM per slice that hold a tensor that is still needed |
@@ -14,11 +14,12 @@
 //! * The slices of a context are its operations from start to end: their sum is what the report says it was busy.
 //! * A stage's slice lasts from the first element that comes in to the last one that goes out; `busy cycles` says for how
 //!   many cycles it worked. The stages of a pass overlap, and the last one ends with the pass.
-//! * Engines and HBM are shown as long as they take for their part. The operation ends with the slowest part. `HBM` stands
-//!   for the channels of a chip together, and lasts as long as the slowest one.
-//! * A channel of HBM, stack and number, has a slice per transfer, from its first busy cycle to its last one. `bytes` and
-//!   `busy ticks`, of 1/3 cycle, add up to what the report says of the channel. There are at most [`CHANNEL_SPANS`] of
-//!   them; what is left out stands under `left out`. Transfers of the host have none: their requests are not modelled.
+//! * Engines and HBM are shown as long as they take for their part. The operation ends with the slowest part. `HBM`
+//!   stands for the channels of a chip together, and lasts as long as the slowest one.
+//! * A channel of HBM, stack and number, has a slice per transfer, from its first busy cycle to its last one. `bytes`
+//!   and `busy ticks`, of 1/3 cycle, add up to what the report says of the channel. There are at most [`CHANNEL_SPANS`]
+//!   of them; what is left out stands under `left out`. Transfers of the host have none: their requests are not
+//!   modelled.
 //!
 //! Events are written as operations end: the file grows, memory does not. Behind them, under the key `visa`, are
 //! kernels, sums, the memory map and the layouts of tensors: see [`Run`].
