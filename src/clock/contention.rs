@@ -198,6 +198,15 @@ impl BankLoad {
         BankLoad::Dma { operation: Box::new(operation), data }
     }
 
+    /// About how much there is to keep: commands of a DMA operation, as much as four of them for a pass.
+    pub(super) fn size(&self) -> usize {
+        match self {
+            BankLoad::Pass { .. } => 4,
+            BankLoad::Dma { operation, .. } => operation.commands().count(),
+            BankLoad::Nothing => 0,
+        }
+    }
+
     /// Cycles until the last access when nothing else runs.
     pub fn cycles(&self) -> u64 {
         match self {

@@ -33,8 +33,9 @@ pub(super) struct DmaClock {
 
 impl DmaClock {
     pub(super) fn new(profile: Profile) -> Self {
-        let detailed = Detailed::new(HbmMap::default());
-        Self { profile, book: Remembered::new(BookHbm::default()), detailed: Remembered::new(detailed) }
+        let map = HbmMap::default();
+        let (book, detailed) = (BookHbm { map }, Detailed::new(map));
+        Self { profile, book: Remembered::new(book, map), detailed: Remembered::new(detailed, map) }
     }
 
     pub(super) fn time(&mut self, operation: &dma::DmaOperation) -> DmaTime {
@@ -167,7 +168,7 @@ impl DmaTiming {
             cycles(slowest.map(|engine| engine.startup_ticks)),
             cycles(slowest.map(|engine| engine.read.ticks)),
             cycles(slowest.map(|engine| engine.write.ticks)),
-            cycles(time.hbm_ticks.iter().map(|(_, ticks)| *ticks).max()),
+            cycles(time.hbm.iter().map(|(_, served)| served.ticks).max()),
             self.bound().to_string(),
         ]
     }

@@ -1,7 +1,7 @@
 //! What a report is made of: the operations that ran, and sums over all of them.
 
 use super::banks::Starvation;
-use super::contention::Meeting;
+use super::contention::{BankLoad, Meeting};
 use super::cost::CostClass;
 use super::hazards::{Access, OperationNumber};
 use super::record::{Record, Timing, UsedSlices};
@@ -15,6 +15,9 @@ use std::sync::Arc;
 
 /// Operations that are kept one by one, at most: see [`repeats`](super::repeats). Sums go on.
 pub const KEPT: usize = 1 << 16;
+
+/// Commands of DMA engines that are kept with operations, at most: see [`Record::load`].
+const KEPT_COMMANDS: usize = 1 << 18;
 
 /// Operations that have ended whose line is known still.
 const RECENT: usize = 4096;
@@ -81,6 +84,15 @@ fn noc_timeout(dma: Call, beside: OperationNumber, (slice, bank, cycle): (usize,
     Fault::new(FaultKind::NocTimeout, operation, location, message, help)
 }
 
+/// What a channel of HBM did for all operations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChannelSum {
+    /// Bytes that it was asked for.
+    pub bytes: u64,
+    /// Ticks of 1/3 cycle in which it moved data or was held by a partial write.
+    pub busy_ticks: u64,
+}
+
 /// Sums over all operations.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Totals {
@@ -107,6 +119,9 @@ pub struct Totals {
     pub hbm_bytes: u64,
     /// Bytes that DMA engines move in kernels.
     pub dma_bytes: u64,
+    /// What the channels of HBM did for DMA operations, by chip and channel of the chip. Transfers of the host are not
+    /// among them.
+    pub hbm_channels: BTreeMap<(usize, usize), ChannelSum>,
     /// Slices that took part in a pass of the Tensor Unit.
     pub slices: UsedSlices,
     /// The most TRF rows that one contraction used.
@@ -152,6 +167,8 @@ pub struct Ledger {
     /// What the first [`KEPT`] operations touch, for a map of the memory: whether they repeat others or not.
     pub(crate) touches: Vec<Touches>,
     fold: Fold,
+    /// Commands that are kept.
+    commands: usize,
     /// Where the last [`RECENT`] operations were called.
     recent: VecDeque<(OperationNumber, &'static Location<'static>)>,
 }
@@ -173,6 +190,13 @@ impl Ledger {
         if let Timing::Dma(time) = &record.timing {
             totals.dma_engines = totals.dma_engines.max(time.engines());
             totals.dma_bytes += time.bytes();
+            for (chip, served) in time.time.iter().flat_map(|time| &time.hbm) {
+                for (channel, own) in served.channels() {
+                    let sum = totals.hbm_channels.entry((*chip, channel)).or_default();
+                    sum.bytes += own.bytes;
+                    sum.busy_ticks += own.busy_ticks;
+                }
+            }
         }
         let (from, to) = record.memories;
         if record.context != ContextKind::PcieDma {
@@ -210,7 +234,7 @@ impl Ledger {
             self.touches.push(Touches { number, operation, location, start, end, accesses });
         }
         match self.fold.add(record, &self.records, &mut self.repeats, KEPT) {
-            Kept::Alone => self.records.push(record.clone()),
+            Kept::Alone => self.keep(record.clone()),
             Kept::Counted => {}
             Kept::Neither => self.totals.left_out += 1,
         }
@@ -218,6 +242,15 @@ impl Ledger {
             self.recent.pop_front();
         }
         self.recent.push_back((record.number, record.location));
+    }
+
+    fn keep(&mut self, mut record: Record) {
+        self.commands += record.load.size();
+        if self.commands > KEPT_COMMANDS {
+            self.commands -= record.load.size();
+            record.load = Arc::new(BankLoad::Nothing);
+        }
+        self.records.push(record);
     }
 
     /// Adds what became of an operation beside another one, which was called at `place` if that is known still.

@@ -43,7 +43,7 @@ pub mod unit_copy;
 pub use cost::{Channels, Cost, CostClass, Profile};
 pub use dma_timing::DmaTiming;
 pub use hints::{Hint, HintKind};
-pub use ledger::{KernelCall, KernelTime, Totals, Warning};
+pub use ledger::{ChannelSum, KernelCall, KernelTime, Totals, Warning};
 pub(crate) use map::Allocations;
 pub use map::{Allocation, End, MemoryMap, MemoryUse, TensorLife, Touch};
 pub use record::{Observer, Record, Timing};

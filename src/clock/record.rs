@@ -1,5 +1,6 @@
 //! What is known of an operation that has run: when, for how long, why not earlier, what it moved.
 
+use super::contention::BankLoad;
 use super::cost::{Cost, CostClass};
 use super::dma_timing::DmaTiming;
 use super::hazards::{Access, OperationNumber};
@@ -252,6 +253,9 @@ pub struct Record {
     pub memories: (Option<MemoryKind>, Option<MemoryKind>),
     /// The bytes that it touches, in every unit that it uses.
     pub accesses: Arc<[Access]>,
+    /// What it asks of the banks of DM. [`BankLoad::Nothing`] where the profile has no banks, and in a ledger that
+    /// keeps as much of this as it can.
+    pub load: Arc<BankLoad>,
     /// What the engines are told.
     pub configuration: Arc<str>,
 }
@@ -271,7 +275,7 @@ pub(super) struct Given {
 }
 
 impl Given {
-    pub fn at(self, resources: Resources, scheduled: Scheduled) -> Record {
+    pub fn at(self, resources: Resources, load: Arc<BankLoad>, scheduled: Scheduled) -> Record {
         let Given { kernel, operation, context, location, timing, amount, memories, accesses, configuration } =
             self;
         let Scheduled { number, start, end, idle, wait, met } = scheduled;
@@ -292,6 +296,7 @@ impl Given {
             amount,
             memories,
             accesses,
+            load,
             configuration,
         }
     }

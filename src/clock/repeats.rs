@@ -191,6 +191,7 @@ fn same_plans(a: &Timing, b: &Timing) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::contention::BankLoad;
     use crate::clock::cost::Cost;
     use crate::clock::dma::{Bound, Coverage, Engine, EngineTime, SideTime};
     use crate::clock::dma_timing::DmaTiming;
@@ -229,7 +230,7 @@ mod tests {
             bound: Bound::Hbm,
             slowest: None,
             engines: (0..engines).map(engine).collect(),
-            hbm_ticks: Vec::new(),
+            hbm: Vec::new(),
             pcie_ticks: 0,
             coverage: Coverage::Exact,
             same_medium: None,
@@ -262,6 +263,7 @@ mod tests {
             amount: Amount { read_bytes: 64, written_bytes: 32, products, ..Amount::default() },
             memories: (Some(MemoryKind::Dm), Some(MemoryKind::Dm)),
             accesses: accesses.into(),
+            load: Arc::new(BankLoad::Nothing),
             configuration: "fetch".into(),
         }
     }

@@ -47,7 +47,7 @@ pub struct Clock {
     /// The cycle before which nothing of the kernel starts.
     kernel_start: u64,
     schedule: Schedule,
-    given: VecDeque<(OperationNumber, Option<(Given, Resources)>)>,
+    given: VecDeque<(OperationNumber, Option<(Given, Resources, Arc<BankLoad>)>)>,
     slices: VecDeque<((Footprint, [usize; 3]), Arc<UsedSlices>)>,
     dma: DmaClock,
     ledger: Ledger,
@@ -207,9 +207,10 @@ impl Clock {
     fn give(&mut self, (given, resources, load): (Given, Resources, BankLoad)) {
         let accesses = given.accesses.clone();
         let (context, cycles) = (given.context, given.timing.cycles().max(load.cycles()));
-        let work = Work { context, resources, accesses, cycles, load: Arc::new(load) };
+        let load = Arc::new(load);
+        let work = Work { context, resources, accesses, cycles, load: load.clone() };
         let number = self.schedule.add(work);
-        self.given.push_back((number, Some((given, resources))));
+        self.given.push_back((number, Some((given, resources, load))));
     }
 
     /// The bitmap of a custom switch is written to the routers before its pass: by the DMA engines, through the sub
@@ -249,13 +250,13 @@ impl Clock {
         let Some(scheduled) = self.schedule.advance() else { return false };
         let first = self.given.front().expect("it was given").0;
         let slot = &mut self.given[(scheduled.number - first) as usize];
-        let (own, resources) = slot.1.take().expect("it ends once");
+        let (own, resources, load) = slot.1.take().expect("it ends once");
         for (beside, meeting) in &scheduled.met {
             let running = beside.checked_sub(first).and_then(|k| self.given.get(k as usize)?.1.as_ref());
-            let place = running.map(|(given, _)| given.location).or_else(|| self.ledger.location(*beside));
+            let place = running.map(|(given, ..)| given.location).or_else(|| self.ledger.location(*beside));
             self.ledger.met((scheduled.number, own.operation, own.location), (*beside, place), meeting);
         }
-        let record = own.at(resources, scheduled);
+        let record = own.at(resources, load, scheduled);
         while self.given.front().is_some_and(|(_, given)| given.is_none()) {
             self.given.pop_front();
         }

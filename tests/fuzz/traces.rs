@@ -4,9 +4,10 @@ use crate::commands::Machine;
 use crate::reference::random::Random;
 use crate::sequences::Operations;
 use furiosa_visa_std::chip::ExecutionOrder;
+use furiosa_visa_std::clock::dma::Coverage;
 use furiosa_visa_std::clock::record::Timing;
 use furiosa_visa_std::clock::{Record, Report};
-use furiosa_visa_std::command::ContextKind;
+use furiosa_visa_std::command::{ContextKind, MemoryKind};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -46,6 +47,13 @@ fn reported(report: &Report) -> Sums {
     for (memory, bytes) in &totals.written_bytes {
         add(&mut sums, format!("written to {memory}"), *bytes);
     }
+    for (&(_, channel), own) in &totals.hbm_channels {
+        let name = format!("HBM channel {}.{}", channel / 16, channel % 16);
+        add(&mut sums, format!("{name} bytes"), own.bytes);
+        add(&mut sums, format!("{name} busy ticks"), own.busy_ticks);
+        add(&mut sums, "HBM bytes", own.bytes);
+        add(&mut sums, "HBM busy ticks", own.busy_ticks);
+    }
     for kernel in &report.kernels {
         add(&mut sums, "kernels", kernel.makespan());
     }
@@ -64,7 +72,7 @@ fn reported(report: &Report) -> Sums {
                 for (_, engine, cycles) in time.by_engine() {
                     add(&mut sums, format!("tdma engine {}", engine % 8), cycles);
                 }
-                for (_, ticks) in time.time.iter().flat_map(|time| &time.hbm_ticks).filter(|own| own.1 > 0) {
+                for (_, ticks) in time.time.iter().flat_map(|time| time.hbm_ticks()).filter(|own| own.1 > 0) {
                     add(&mut sums, "HBM", ticks.div_ceil(3));
                 }
                 let pcie = time.time.as_ref().map_or(0, |time| time.pcie_ticks);
@@ -121,12 +129,39 @@ fn traced(trace: &Value) -> Result<Sums, String> {
                         add(&mut sums, format!("stage {stage}"), number(&args["busy cycles"])?);
                     }
                     Some("engine") => add(&mut sums, thread, cycles),
+                    Some(category @ ("HBM" | "HBM channel")) => {
+                        let busy = number(&args["busy ticks"])?;
+                        if category == "HBM" {
+                            add(&mut sums, thread, number(&args["cycles"])?);
+                        } else if busy > 3 * cycles {
+                            return Err(format!("busy for longer than it lasts: {event}"));
+                        }
+                        add(&mut sums, format!("{thread} bytes"), number(&args["bytes"])?);
+                        add(&mut sums, format!("{thread} busy ticks"), busy);
+                    }
                     _ => add(&mut sums, thread, number(&args["cycles"])?),
                 }
             }
         }
     }
     Ok(sums)
+}
+
+/// The channels of HBM are asked for the bytes that a transfer reads there and writes there.
+fn channels_serve_all_bytes(record: &Record) -> Result<(), String> {
+    let Timing::Dma(timing) = &record.timing else { return Ok(()) };
+    let Some(time) = timing.time.as_ref().filter(|time| time.coverage == Coverage::Exact) else {
+        return Ok(());
+    };
+    let served: u64 = time.hbm.iter().map(|(_, served)| served.total().0).sum();
+    let of = |memory, bytes| if memory == Some(MemoryKind::Hbm) { bytes } else { 0 };
+    let (from, to) = record.memories;
+    let moved = of(from, record.amount.read_bytes) + of(to, record.amount.written_bytes);
+    if served == moved {
+        Ok(())
+    } else {
+        Err(format!("{served} bytes of channels, {moved} moved: {record:?}"))
+    }
 }
 
 /// One sequence, and what ran.
@@ -140,6 +175,7 @@ pub fn run(random: &mut Random) -> Result<Vec<Record>, String> {
         let _ = machine.give(&operations.next(random), false);
     }
     let report = machine.finish();
+    report.records.iter().try_for_each(channels_serve_all_bytes)?;
     let bytes = out.0.lock().expect("nobody panics").clone();
     let trace: Value = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
     let (mut expected, found) = (reported(&report), traced(&trace)?);

@@ -322,6 +322,37 @@ mod loops {
         promised(HintKind::LateLoad, &before, &after, 10);
     }
 
+    /// Loads that are given earlier run beside passes, which go first at the banks of DM.
+    #[test]
+    fn late_load_beside_passes() {
+        let passes = |ctx: &mut Context, x: &Dm, block: u64| {
+            (0..5).for_each(|_| drop(pass(ctx, x, 4)));
+            pass(ctx, x, 2 + block % 2)
+        };
+        let before = run(|ctx, x| {
+            for block in 0..4 {
+                let x = load(ctx, x, block, block as u64 % 2);
+                let y = passes(ctx, &x, block as u64);
+                store(ctx, y, block as u64);
+            }
+        });
+        let after = run(|ctx, x| {
+            let mut next = Some(load(ctx, x, 0, 0));
+            for block in 0..4 {
+                let own = next.take().expect("it was loaded");
+                let y = passes(ctx, &own, block as u64);
+                next = (block < 3).then(|| load(ctx, x, block + 1, (block as u64 + 1) % 2));
+                store(ctx, y, block as u64);
+            }
+        });
+        let delayed = |report: &Report| -> u64 {
+            let loads = report.records.iter().filter(|record| record.operation == "to_dm");
+            loads.flat_map(|record| &record.beside).map(|(_, delay)| delay).sum()
+        };
+        assert!(delayed(&before) == 0 && delayed(&after) > 100, "{} {}", delayed(&before), delayed(&after));
+        promised(HintKind::LateLoad, &before, &after, 1);
+    }
+
     #[test]
     fn one_buffer() {
         let of = |buffers: u64| {
@@ -353,4 +384,64 @@ mod loops {
         let others = run(|ctx, x| (0..4).for_each(|block| drop(load(ctx, x, block, 0))));
         assert_eq!(hint(&others, HintKind::LoadedAgain), None, "{others}");
     }
+}
+
+mod by_index {
+    use super::*;
+    axes![R = 8192, S = 4096, L = 256];
+    type Table = HbmTensor<i8, m![1], m![R, L]>;
+    type Rows = HbmTensor<i8, m![1], m![S, L]>;
+    type Index = HbmTensor<i32, m![1], m![S]>;
+    type Dm = DmTensor<i8, m![1], m![1 # 2], m![S / 16], m![S % 16, L]>;
+
+    fn of_table(at: u64, program: impl FnOnce(&mut Context, Table, &Index)) -> Report {
+        report(|ctx| {
+            let table = HostTensor::<i8, m![R, L]>::zero();
+            let table: Table = block_on(table.to_hbm(&mut ctx.pdma, (1 << 30) + at));
+            let index = HostTensor::<i32, m![S]>::zero();
+            let index: Index = block_on(index.to_hbm(&mut ctx.pdma, 2 << 30));
+            program(ctx, table, &index);
+        })
+    }
+
+    fn scatter(at: u64) -> Report {
+        of_table(at, |ctx, mut table, index| {
+            let rows: Rows = block_on(HostTensor::<i8, m![S, L]>::zero().to_hbm(&mut ctx.pdma, 0));
+            let rows: Dm = rows.to_dm(&mut ctx.tdma, 0);
+            rows.dma_scatter_rows(&mut ctx.tdma, index, &mut table, Duplicates::Equal);
+        })
+    }
+
+    fn gather(at: u64) -> Report {
+        of_table(at, |ctx, table, index| {
+            let _rows: Dm = table.dma_gather_rows(&mut ctx.tdma, index, 0);
+        })
+    }
+
+    /// Rows of 256 bytes that begin inside of a unit: parts of two units are written.
+    #[test]
+    fn partial_writes_of_a_scatter() {
+        promised(HintKind::PartialWrites, &scatter(128), &scatter(0), 1);
+        let hint = hint(&scatter(64), HintKind::PartialWrites).expect("it begins inside of a unit");
+        assert_eq!(hint.operation, "dma_scatter_rows");
+        assert_eq!(hint.edit, "start the tensor in HBM at a multiple of 256 bytes");
+    }
+
+    #[test]
+    fn split_reads_of_a_gather() {
+        promised(HintKind::SplitReads, &gather(128), &gather(0), 1);
+    }
+}
+
+/// A load whose runs begin inside of a unit of HBM.
+#[test]
+fn split_reads() {
+    let of = |at: u64| {
+        report(move |ctx| {
+            let x = HostTensor::<f32, m![R, N]>::zero();
+            let x: X = block_on(x.to_hbm(&mut ctx.pdma, at));
+            drop(x.to_dm::<m![1 # 2], m![R / 64], m![R % 64, N]>(&mut ctx.tdma, 0));
+        })
+    };
+    promised(HintKind::SplitReads, &of(64), &of(0), 1);
 }

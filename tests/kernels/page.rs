@@ -3,6 +3,7 @@
 use crate::clock::traced;
 use furiosa_visa_std::clock::page;
 use furiosa_visa_std::clock::trace::Run;
+use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 
 /// What browsers that can be told to print a page are called.
@@ -34,6 +35,17 @@ fn rendered(page: &str) -> Option<String> {
     // A browser that may not run here prints nothing. A page whose script fails is printed.
     text.contains("<html").then_some(text)
 }
+
+/// Clicks on all names: only that of HBM opens something. The box opens what is open, and closes it.
+const OPENS_AND_CLOSES: &str = "
+const canvas = document.getElementById('timeline'), box = canvas.getBoundingClientRect();
+for (let y = 7; y < box.height; y += 15)
+  canvas.dispatchEvent(new MouseEvent('click', { clientX: box.left + 8, clientY: box.top + y }));
+document.documentElement.dataset.opened = canvas.dataset.rows;
+document.getElementById('channels').click();
+if (canvas.dataset.rows !== document.documentElement.dataset.opened) throw new Error('the box closes');
+document.getElementById('channels').click();
+";
 
 #[test]
 fn a_page_runs_in_a_browser() {
@@ -78,6 +90,19 @@ fn a_page_runs_in_a_browser() {
         let said = format!("{}; {}", hint.cause, hint.edit);
         assert!(text.contains(&said), "{said}: {head}");
     }
+    // The channels of HBM are folded into one row, and are there when they are opened: by the box, or by a click on the
+    // name.
+    let channels: BTreeSet<u64> = run.channels.iter().map(|own| own.channel).collect();
+    assert!(!channels.is_empty() && run.channels.iter().all(|own| own.chip == 0));
+    let rows = |text: &str| -> usize {
+        let (_, rest) = text.split_once("data-rows=\"").expect("the canvas says how many rows it has");
+        rest.split_once('"').and_then(|(number, _)| number.parse().ok()).expect("a number")
+    };
+    let script = format!("<script>{OPENS_AND_CLOSES}</script></body>");
+    let closed = rendered(&page.replace("</body>", &script)).expect("it started before");
+    assert!(!closed.contains("data-error="));
+    let opened = format!("data-opened=\"{}\"", rows(&text) + channels.len());
+    assert!(closed.contains(&opened) && rows(&closed) == rows(&text), "{opened} is not in the page");
     // A script that fails is seen.
     let broken = rendered(&page.replace("start(JSON", "begin(JSON")).expect("it started before");
     assert!(broken.contains("data-error=") && !broken.contains("data-ready"));

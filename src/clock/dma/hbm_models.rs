@@ -2,7 +2,7 @@
 
 use super::sequencer::{PairedSequencer, Side};
 use super::time::{HbmStream, HbmTime};
-use crate::clock::hbm::{Detailed, Estimate, HbmMap, InTurn, Request, Strided, StridedLoop};
+use crate::clock::hbm::{Detailed, Estimate, HbmMap, HbmServed, InTurn, Request, Strided, StridedLoop};
 use crate::list::List;
 use crate::spec::SEQUENCER_ENTRIES;
 use std::collections::HashMap;
@@ -16,14 +16,14 @@ pub struct BookHbm {
 }
 
 impl HbmTime for BookHbm {
-    fn ticks(&mut self, streams: &[HbmStream<'_>]) -> u64 {
+    fn serve(&mut self, streams: &[HbmStream<'_>]) -> HbmServed {
         let mut estimate = Estimate::new(self.map);
         for stream in streams {
             let write = stream.writes();
             let request = |(address, bytes)| Request { address, bytes: bytes as u32, write };
             estimate.add(engine_of(stream, streams), stream.requests().map(request));
         }
-        estimate.ticks()
+        estimate.served()
     }
 }
 
@@ -34,8 +34,8 @@ fn engine_of(stream: &HbmStream<'_>, streams: &[HbmStream<'_>]) -> usize {
 
 /// The `detailed` profile.
 impl HbmTime for Detailed {
-    fn ticks(&mut self, streams: &[HbmStream<'_>]) -> u64 {
-        self.run_loops(&mut streams.iter().map(loops).collect::<Vec<_>>()).finish_ticks
+    fn serve(&mut self, streams: &[HbmStream<'_>]) -> HbmServed {
+        self.run_loops(&mut streams.iter().map(loops).collect::<Vec<_>>()).served()
     }
 }
 
@@ -65,40 +65,45 @@ const WORDS: usize = 1 << 20;
 #[derive(Clone, Debug)]
 pub struct Remembered<M> {
     model: M,
-    times: HashMap<Vec<u64>, u64>,
+    map: HbmMap,
+    /// By load, with the channels of the load at bases whose flips are 0.
+    times: HashMap<Vec<u64>, HbmServed>,
     words: usize,
 }
 
 impl<M> Remembered<M> {
     /// Remembers the times of a model. They must depend on nothing but the load, and stay the same if
-    /// [`HbmMap::RENAMING_BITS`] are flipped in all addresses.
-    pub fn new(model: M) -> Self {
-        Self { model, times: HashMap::new(), words: 0 }
+    /// [`HbmMap::RENAMING_BITS`] are flipped in all addresses, but for the names of channels, which are those of `map`.
+    pub fn new(model: M, map: HbmMap) -> Self {
+        Self { model, map, times: HashMap::new(), words: 0 }
     }
 }
 
 impl<M: HbmTime> HbmTime for Remembered<M> {
-    fn ticks(&mut self, streams: &[HbmStream<'_>]) -> u64 {
-        let load = load(streams);
-        if let Some(&ticks) = self.times.get(&load) {
-            return ticks;
+    fn serve(&mut self, streams: &[HbmStream<'_>]) -> HbmServed {
+        let (load, flips) = load(streams);
+        // The hash is an XOR of bits: flips of bits are flips of bits of the channel.
+        let flips = self.map.decode(flips).chip_channel();
+        if let Some(served) = self.times.get(&load) {
+            return served.clone().renamed(flips);
         }
-        let ticks = self.model.ticks(streams);
+        let served = self.model.serve(streams);
         self.words += load.len();
         if self.words > WORDS {
             self.times.clear();
             self.words = load.len();
         }
-        self.times.insert(load, ticks);
-        ticks
+        self.times.insert(load, served.clone().renamed(flips));
+        served
     }
 }
 
 /// All that a model sees of some streams, in words. Loads that differ in flips of [`HbmMap::RENAMING_BITS`] are mostly the same.
 ///
 /// If a command stays inside of an aligned block of `2^k` bytes, then flips of higher bits of its base are flips in all of its
-/// addresses. So the bits above the largest block can be flipped in all bases: here, those of the first become 0.
-fn load(streams: &[HbmStream<'_>]) -> Vec<u64> {
+/// addresses. So the bits above the largest block can be flipped in all bases: here, those of the first become 0. The flips
+/// come with the words.
+fn load(streams: &[HbmStream<'_>]) -> (Vec<u64>, u64) {
     let mut words = Vec::new();
     let (mut inside, mut bases) = (0, Vec::new());
     for stream in streams {
@@ -121,7 +126,7 @@ fn load(streams: &[HbmStream<'_>]) -> Vec<u64> {
     for base in bases {
         words[base] ^= flips;
     }
-    words
+    (words, flips)
 }
 
 #[cfg(test)]
@@ -172,7 +177,7 @@ mod tests {
             std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
         };
         let (first, cases) = (number("VISA_SEED", 0), number("VISA_CASES", 200));
-        let mut found = 0;
+        let (mut found, mut renamed) = (0, 0);
         for seed in first..first + cases {
             let rng = &mut SmallRng::seed_from_u64(seed);
             let engines = random_engines(rng);
@@ -188,26 +193,38 @@ mod tests {
                 }
             }
             let (streams, moved) = (streams(&engines), streams(&moved));
-            if load(&streams) != load(&moved) {
+            if load(&streams).0 != load(&moved).0 {
                 continue;
             }
             found += 1;
-            let both = |model: &mut dyn HbmTime| (model.ticks(&streams), model.ticks(&moved));
-            for (one, other) in [both(&mut BookHbm::default()), both(&mut Detailed::new(HbmMap::default()))] {
-                assert_eq!(one, other, "VISA_SEED={seed} VISA_CASES=1: {engines:?}, flips {flips:#x}");
-            }
+            // What is remembered has the same times, and the channels of the addresses that are asked for.
+            let context = format!("VISA_SEED={seed} VISA_CASES=1: {engines:?}, flips {flips:#x}");
+            let mut check = |own: &mut dyn HbmTime, remembered: &mut dyn HbmTime| {
+                let (one, other) = (own.serve(&streams), own.serve(&moved));
+                assert_eq!(one.ticks, other.ticks, "{context}");
+                assert_eq!(one.total(), other.total(), "{context}");
+                renamed += usize::from(one != other);
+                assert_eq!(remembered.serve(&streams), one, "{context}");
+                assert_eq!(remembered.serve(&moved), other, "{context}");
+            };
+            let map = HbmMap::default();
+            let book = BookHbm::default();
+            check(&mut { book }, &mut Remembered::new(book, map));
+            check(&mut Detailed::new(map), &mut Remembered::new(Detailed::new(map), map));
         }
         assert!(found > cases / 4 || cases < 50, "{found} of {cases}");
+        assert!(renamed > 0 || cases < 50, "the channels are always the same");
     }
 
     /// Loads are told apart by everything but their addresses in whole blocks.
     #[test]
     fn what_is_remembered() {
         let asked = core::cell::Cell::new(0);
-        let mut model = Remembered::new(|streams: &[HbmStream<'_>]| {
+        let count = |streams: &[HbmStream<'_>]| {
             asked.set(asked.get() + 1);
             streams.len() as u64
-        });
+        };
+        let mut model = Remembered::new(count, HbmMap::default());
         let command = |base, stride| {
             vec![PairedSequencer::new((HBM, base), (DM, 0), 256).with_entries(&[(16, stride, 0)])]
         };

@@ -16,6 +16,7 @@ use super::operation::{Coverage, DmaOperation, Engine, EngineQueue};
 use super::sequencer::{Medium, PairedSequencer, Side};
 use super::traffic::Traffic;
 use crate::clock::cost::CostClass;
+use crate::clock::hbm::HbmServed;
 use crate::command::HostTransfer;
 use crate::scalar::ElementType;
 use crate::spec::{
@@ -72,13 +73,19 @@ impl<'a> HbmStream<'a> {
 
 /// A model of HBM.
 pub trait HbmTime {
-    /// Ticks of 1/3 cycle until the HBM of a chip has served these streams, all at once, beginning with closed rows.
-    fn ticks(&mut self, streams: &[HbmStream<'_>]) -> u64;
+    /// What the HBM of a chip does until it has served these streams, all at once, beginning with closed rows.
+    fn serve(&mut self, streams: &[HbmStream<'_>]) -> HbmServed;
+
+    /// Ticks of 1/3 cycle until then.
+    fn ticks(&mut self, streams: &[HbmStream<'_>]) -> u64 {
+        self.serve(streams).ticks
+    }
 }
 
+/// Ticks alone.
 impl<F: FnMut(&[HbmStream<'_>]) -> u64> HbmTime for F {
-    fn ticks(&mut self, streams: &[HbmStream<'_>]) -> u64 {
-        self(streams)
+    fn serve(&mut self, streams: &[HbmStream<'_>]) -> HbmServed {
+        HbmServed::without_channels(self(streams))
     }
 }
 
@@ -175,7 +182,7 @@ pub struct DmaTime {
     /// Every engine.
     pub engines: Vec<EngineTime>,
     /// The HBM of every chip that has part in it, with the requests of all engines.
-    pub hbm_ticks: Vec<(usize, u64)>,
+    pub hbm: Vec<(usize, HbmServed)>,
     /// The PCIe link with the most bytes.
     pub pcie_ticks: u64,
     /// How exactly the commands are the move.
@@ -210,6 +217,11 @@ impl DmaTime {
         self.engines.iter().map(|engine| engine.bytes).sum()
     }
 
+    /// Of every chip whose HBM has part in it: ticks until that has served the requests of all engines.
+    pub fn hbm_ticks(&self) -> Vec<(usize, u64)> {
+        self.hbm.iter().map(|(chip, served)| (*chip, served.ticks)).collect()
+    }
+
     /// Requests of all engines.
     pub fn requests(&self) -> u64 {
         self.engines.iter().map(|engine| engine.requests).sum()
@@ -228,7 +240,7 @@ impl DmaTime {
         let exact = self.coverage == Coverage::Exact;
         let counted = if exact { CostClass::Documented } else { CostClass::Assumed };
         let side = |of: fn(&EngineTime) -> &SideTime| engine.map_or(0, |engine| of(engine).ticks);
-        let hbm = self.hbm_ticks.iter().map(|&(_, ticks)| ticks).max().unwrap_or(0);
+        let hbm = self.hbm.iter().map(|(_, served)| served.ticks).max().unwrap_or(0);
         let figure = |name, value, unit, class, rule| Figure { name, value, unit, class, rule };
         vec![
             figure("bytes", self.bytes() as f64, "B", counted, "elements that move"),
@@ -307,7 +319,7 @@ pub fn time(operation: &DmaOperation, same_medium: SameMedium, hbm: &mut impl Hb
         ticks: 0,
         bound: Bound::Nothing,
         slowest: None,
-        hbm_ticks: hbm_of_all(operation, &engines, hbm),
+        hbm: hbm_of_all(operation, hbm),
         pcie_ticks: pcie_of_all(operation),
         engines,
         coverage: operation.coverage,
@@ -319,7 +331,7 @@ pub fn time(operation: &DmaOperation, same_medium: SameMedium, hbm: &mut impl Hb
             (total.ticks, total.bound, total.slowest) = (engine.ticks(), bound, Some(engine.engine));
         }
     }
-    let hbm = total.hbm_ticks.iter().map(|&(_, ticks)| (ticks, DMA_STARTUP_CYCLES, Bound::Hbm));
+    let hbm = total.hbm.iter().map(|(_, served)| (served.ticks, DMA_STARTUP_CYCLES, Bound::Hbm));
     let pcie = (total.pcie_ticks, PCIE_STARTUP_CYCLES, Bound::Pcie);
     for (ticks, startup, bound) in hbm.chain([pcie]).filter(|&(ticks, ..)| ticks > 0) {
         let startup = startup * CORE_CYCLE_TICKS;
@@ -432,8 +444,8 @@ fn side_time(
     (time, if time.medium_ticks > requests { bound } else { Bound::Engine })
 }
 
-/// Per chip, the HBM time of all requests. A single command on one side has been counted with its engine.
-fn hbm_of_all(operation: &DmaOperation, engines: &[EngineTime], hbm: &mut impl HbmTime) -> Vec<(usize, u64)> {
+/// Per chip, the HBM time of all requests.
+fn hbm_of_all(operation: &DmaOperation, hbm: &mut impl HbmTime) -> Vec<(usize, HbmServed)> {
     let mut chips: BTreeMap<usize, Vec<HbmStream<'_>>> = BTreeMap::new();
     for EngineQueue { engine, commands, .. } in &operation.engines {
         for side in [Side::Source, Side::Destination] {
@@ -449,17 +461,7 @@ fn hbm_of_all(operation: &DmaOperation, engines: &[EngineTime], hbm: &mut impl H
             }
         }
     }
-    let counted = |streams: &[HbmStream<'_>]| match streams {
-        [HbmStream { engine, side, commands: [_], .. }] => {
-            let time = engines.iter().find(|time| time.engine == *engine)?;
-            Some(if *side == Side::Source { time.read.medium_ticks } else { time.write.medium_ticks })
-        }
-        _ => None,
-    };
-    let time = |(chip, streams): (usize, Vec<HbmStream<'_>>)| {
-        (chip, counted(&streams).unwrap_or_else(|| hbm.ticks(&streams)))
-    };
-    chips.into_iter().map(time).collect()
+    chips.into_iter().map(|(chip, streams)| (chip, hbm.serve(&streams))).collect()
 }
 
 /// The PCIe link with the most bytes: every chip has one per direction.

@@ -16,6 +16,8 @@ use crate::spec::{
 pub struct ChannelReport {
     /// Units that were read or written.
     pub units: u64,
+    /// Bytes of them that were asked for.
+    pub bytes: u64,
     /// Ticks in which the channel moved data or was held by a partial write.
     pub busy_ticks: u64,
     /// Rows that were opened in a closed bank.
@@ -24,6 +26,8 @@ pub struct ChannelReport {
     pub row_switches: u64,
     /// Writes of a part of a unit.
     pub partial_writes: u64,
+    /// The tick of the first command. 0 if there was none.
+    pub start_ticks: u64,
     /// The tick in which the last data was moved. 0 if there was none.
     pub finish_ticks: u64,
 }
@@ -141,10 +145,12 @@ impl Channel {
             Arrival { tick: 0, place: Place { channel: 0, bank: 0, row: 0 }, partial_write: false };
         const NOTHING: ChannelReport = ChannelReport {
             units: 0,
+            bytes: 0,
             busy_ticks: 0,
             openings: 0,
             row_switches: 0,
             partial_writes: 0,
+            start_ticks: 0,
             finish_ticks: 0,
         };
         Self {
@@ -231,6 +237,12 @@ impl Channel {
         Ok(())
     }
 
+    /// Bytes of a unit that was taken.
+    #[inline]
+    pub fn asked(&mut self, bytes: u32) {
+        self.report.bytes += u64::from(bytes);
+    }
+
     /// Serves all that was offered. What was done.
     pub fn finish(&mut self) -> ChannelReport {
         self.settle(u64::MAX);
@@ -298,6 +310,7 @@ impl Channel {
     pub fn pass(&mut self, (report, last_tick): &(ChannelReport, u64), times: u64, ticks: u64) {
         let own = &mut self.report;
         own.units += (own.units - report.units) * times;
+        own.bytes += (own.bytes - report.bytes) * times;
         own.openings += (own.openings - report.openings) * times;
         own.row_switches += (own.row_switches - report.row_switches) * times;
         own.partial_writes += (own.partial_writes - report.partial_writes) * times;
@@ -396,8 +409,12 @@ impl Channel {
         let closed = self.active >> index & 1 == 0;
         self.active |= 1 << index;
         if closed {
-            self.report.openings += 1;
             bank.open_ticks = tick + HBM_ACTIVATION_TICKS;
+            if self.report.openings == 0 {
+                // Units arrive in order, so that no other row is open earlier.
+                self.report.start_ticks = bank.open_ticks.next_multiple_of(HBM_COMMAND_CYCLE_TICKS);
+            }
+            self.report.openings += 1;
         } else {
             self.report.row_switches += 1;
             bank.open_ticks = tick + HBM_ROW_SWITCH_TICKS;

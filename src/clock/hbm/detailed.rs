@@ -4,7 +4,7 @@ use super::address::Place;
 use super::channel::{Channel, ChannelReport};
 use super::period::Period;
 use super::stream::{InTurn, Repeating, Strided, Transfer, Unknown};
-use super::{HbmMap, Request, core_cycles};
+use super::{ChannelUse, HbmMap, HbmServed, Request, core_cycles};
 use crate::spec::{CORE_CYCLE_TICKS, HBM_CHANNELS};
 
 /// The HBM of a chip with its queues, banks and command slots.
@@ -50,11 +50,19 @@ impl HbmReport {
         core_cycles(self.finish_ticks)
     }
 
-    /// What all channels did, together.
+    /// What of it a timeline shows.
+    pub fn served(&self) -> HbmServed {
+        HbmServed::new(self.finish_ticks, core::array::from_fn(|k| ChannelUse::of(&self.channels[k])))
+    }
+
+    /// What all channels did, together. The first command of all is that of the first channel that has one.
     pub fn total(&self) -> ChannelReport {
         let mut total = ChannelReport::default();
+        let starts = self.channels.iter().filter(|own| own.units > 0).map(|own| own.start_ticks);
+        total.start_ticks = starts.min().unwrap_or(0);
         for channel in &self.channels {
             total.units += channel.units;
+            total.bytes += channel.bytes;
             total.busy_ticks += channel.busy_ticks;
             total.openings += channel.openings;
             total.row_switches += channel.row_switches;
@@ -71,6 +79,7 @@ pub(super) struct Engine {
     /// The core cycle of the next offer. [`NEVER`] when there is nothing left.
     next_cycle: u64,
     place: Place,
+    bytes: u32,
     partial_write: bool,
     /// The second half of a request across a boundary.
     second: Option<Transfer>,
@@ -83,6 +92,7 @@ impl Engine {
     const IDLE: Self = Self {
         next_cycle: 0,
         place: Place { channel: 0, bank: 0, row: 0 },
+        bytes: 0,
         partial_write: false,
         second: None,
     };
@@ -103,6 +113,7 @@ impl Engine {
             }
         };
         self.place = map.place(transfer.address);
+        self.bytes = transfer.bytes;
         self.partial_write = transfer.partial_write;
         self.next_cycle = cycle;
     }
@@ -164,6 +175,7 @@ impl Detailed {
                     let channel = &mut self.channels[usize::from(engine.place.channel)];
                     match channel.offer(engine.place, engine.partial_write, cycle * CORE_CYCLE_TICKS) {
                         Ok(()) => {
+                            channel.asked(engine.bytes);
                             engine.take(&mut streams[at], self.map, cycle + 1);
                             period.taken(&mut streams[at]);
                         }

@@ -1,7 +1,7 @@
 //! The closed rules of the `book` profile.
 
 use super::address::{CHANNEL_BANKS, CHIP_BANKS};
-use super::{HbmMap, Request};
+use super::{ChannelUse, HbmMap, HbmServed, Request};
 use crate::spec::{HBM_CHANNELS, HBM_ESTIMATE_ROW_SWITCH_TICKS, HBM_PARTIAL_WRITE_TICKS, HBM_UNIT_TICKS};
 
 /// No row is open.
@@ -24,13 +24,20 @@ pub struct Estimate {
     rows: Vec<[[u16; CHIP_BANKS]; 2]>,
     /// The ticks of reads and of writes in each channel.
     ticks: [[u64; 2]; HBM_CHANNELS],
+    bytes: [u64; HBM_CHANNELS],
     row_switches: u64,
 }
 
 impl Estimate {
     /// Nothing was asked for. All rows are closed.
     pub fn new(map: HbmMap) -> Self {
-        Self { map, rows: Vec::new(), ticks: [[0; 2]; HBM_CHANNELS], row_switches: 0 }
+        Self {
+            map,
+            rows: Vec::new(),
+            ticks: [[0; 2]; HBM_CHANNELS],
+            bytes: [0; HBM_CHANNELS],
+            row_switches: 0,
+        }
     }
 
     /// Adds requests of an engine, in its order.
@@ -54,6 +61,7 @@ impl Estimate {
                 let switches = *open != CLOSED && *open != place.row;
                 *open = place.row;
                 self.row_switches += u64::from(switches);
+                self.bytes[channel] += u64::from(transfer.bytes);
                 self.ticks[channel][side] += match (transfer.partial_write, switches) {
                     (true, _) => HBM_PARTIAL_WRITE_TICKS,
                     (false, true) => HBM_ESTIMATE_ROW_SWITCH_TICKS,
@@ -66,6 +74,15 @@ impl Estimate {
     /// The ticks of all requests: reads and writes share the channels.
     pub fn ticks(&self) -> u64 {
         self.ticks.iter().map(|[reads, writes]| reads + writes).max().unwrap_or(0)
+    }
+
+    /// What each channel does: its requests one after another.
+    pub fn served(&self) -> HbmServed {
+        let channel = |k: usize| {
+            let busy_ticks = self.ticks[k].iter().sum();
+            ChannelUse { bytes: self.bytes[k], busy_ticks, start_ticks: 0, end_ticks: busy_ticks }
+        };
+        HbmServed::new(self.ticks(), core::array::from_fn(channel))
     }
 
     /// The ticks of the reads alone.

@@ -14,6 +14,7 @@
 //! | [`Request`], [`Strided`], [`InTurn`] | what is asked for, in which order? Plain data: a stream of 10^8 requests needs no memory |
 //! | [`Estimate`] | how long does it take by the closed rules of the `book` profile? |
 //! | [`Detailed`] | how long does it take with queues, banks and command slots, in the `detailed` profile? |
+//! | [`HbmServed`] | which channels did how much of it, and when? |
 //!
 //! Times are ticks of 1/3 ns: a core cycle has 3, a command cycle 2, a controller cycle 4. [`core_cycles`] rounds up.
 //!
@@ -38,6 +39,7 @@ mod channel;
 mod detailed;
 mod estimate;
 mod period;
+mod served;
 mod stream;
 
 #[cfg(test)]
@@ -47,6 +49,7 @@ pub use address::{HbmAddress, HbmMap};
 pub use channel::ChannelReport;
 pub use detailed::{Detailed, HbmReport};
 pub use estimate::Estimate;
+pub use served::{ChannelUse, HbmServed};
 pub use stream::{InTurn, Request, Strided, StridedLoop};
 
 use crate::spec::CORE_CYCLE_TICKS;

@@ -103,6 +103,9 @@ impl Channel {
             self.held = Some(tick + HBM_PARTIAL_WRITE_TICKS - HBM_CONTROLLER_CYCLE_TICKS);
             self.report.partial_writes += 1;
         }
+        if self.last_command.is_none() {
+            self.report.start_ticks = tick;
+        }
         if let Some(row) = self.rows.get_mut(&bank) {
             row.used = true;
         }
@@ -139,6 +142,7 @@ fn plain(map: HbmMap, streams: &[Vec<Request>]) -> HbmReport {
                 let partial_write = transfer.partial_write;
                 let commands = if partial_write { 2 } else { HBM_UNIT_COMMANDS };
                 channel.queue.push(Unit { place, partial_write, commands });
+                channel.report.bytes += u64::from(transfer.bytes);
                 channel.open(place.bank, tick);
                 engine.pop_front();
             }

@@ -20,6 +20,7 @@ pub struct Request {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Transfer {
     pub address: u64,
+    pub bytes: u32,
     /// A write of a part of the unit: the unit is read, changed and written.
     pub partial_write: bool,
 }
@@ -50,12 +51,13 @@ impl Request {
         let partial_write = self.write && self.bytes as u64 != unit;
         let end = self.address % unit + self.bytes as u64;
         if end <= unit {
-            return (Transfer { address: self.address, partial_write }, None);
+            return (Transfer { address: self.address, bytes: self.bytes, partial_write }, None);
         }
         // Both parts are smaller than a unit.
         let next = self.address - self.address % unit + unit;
-        let first = Transfer { address: self.address, partial_write: self.write };
-        (first, Some(Transfer { address: next, partial_write: self.write }))
+        let (bytes, partial_write) = ((next - self.address) as u32, self.write);
+        let second = Transfer { address: next, bytes: self.bytes - bytes, partial_write };
+        (Transfer { address: self.address, bytes, partial_write }, Some(second))
     }
 }
 
@@ -371,13 +373,19 @@ mod tests {
 
     #[test]
     fn a_request_across_a_boundary_is_two_transfers() {
-        let transfer = |address, partial_write| Transfer { address, partial_write };
-        assert_eq!(Request::read(0, 256).transfers(), (transfer(0, false), None));
-        assert_eq!(Request::write(0, 256).transfers(), (transfer(0, false), None));
-        assert_eq!(Request::read(1, 255).transfers(), (transfer(1, false), None));
-        assert_eq!(Request::write(1, 255).transfers(), (transfer(1, true), None));
-        assert_eq!(Request::read(1, 256).transfers(), (transfer(1, false), Some(transfer(256, false))));
-        assert_eq!(Request::write(767, 2).transfers(), (transfer(767, true), Some(transfer(768, true))));
+        let transfer = |address, bytes, partial_write| Transfer { address, bytes, partial_write };
+        assert_eq!(Request::read(0, 256).transfers(), (transfer(0, 256, false), None));
+        assert_eq!(Request::write(0, 256).transfers(), (transfer(0, 256, false), None));
+        assert_eq!(Request::read(1, 255).transfers(), (transfer(1, 255, false), None));
+        assert_eq!(Request::write(1, 255).transfers(), (transfer(1, 255, true), None));
+        assert_eq!(
+            Request::read(1, 256).transfers(),
+            (transfer(1, 255, false), Some(transfer(256, 1, false)))
+        );
+        assert_eq!(
+            Request::write(767, 2).transfers(),
+            (transfer(767, 1, true), Some(transfer(768, 1, true)))
+        );
     }
 
     #[test]

@@ -1,13 +1,36 @@
 //! What would make a program faster, and by how much.
 //!
-//! Every hint is an edit that the clock has timed: the transfer or the pass that changes is timed anew, by the same rules, and
-//! then the operations of the launch run once more, in the same queues, with the same waits for bytes. The saving is the
-//! difference of the two ends. What a change does to the banks of DM is left out.
+//! Every hint is an edit that the clock has timed: the transfer or the pass that changes is timed anew, by the same
+//! rules, and then the operations of the launch run once more, in the same queues, with the same waits for bytes. The
+//! saving is the difference of the two ends.
 //!
 //! ```text
 //!   records of a launch ──┬─ as they are ──────────────── schedule ── 141 888 cycles ─┐
 //!                         └─ #3 in runs of 256 bytes ──── schedule ──   6 290 cycles ─┴─ saving
 //! ```
+//!
+//! # The banks of DM
+//!
+//! | edit | at the banks |
+//! |---|---|
+//! | operations run at other times (late load, one buffer, loaded again) | all operations meet anew, as on the clock |
+//! | operations take other cycles (the others) | each is delayed by others in proportion to its cycles, as it was |
+//!
+//! A pass or a transfer that is timed in another form has other accesses, which only its new layout would tell: the
+//! second line leaves out what they do to the banks. It holds for all edits of operations whose accesses are not kept:
+//! a ledger keeps as many as have 2^18 commands in all. A second buffer is taken to lie in the banks of the first one.
+//!
+//! # Transfers that get no hint
+//!
+//! A hint promises a number, and the clock has none for these:
+//!
+//! * Gathers and scatters of rows below 256 bytes. A request moves a row; longer rows are another table and another
+//!   index, whose rows a program may not want. What can be promised is where rows of whole units begin: the rows that
+//!   the index has named are timed from there (partial writes, split reads).
+//! * Rows whose addresses fall on few channels of HBM: addresses are data. The report has the bytes of each channel,
+//!   and a timeline shows them over time.
+//! * Shuffles between clusters and chips: which runs they move follows from both layouts, and a layout with longer runs
+//!   is another kernel. PCIe has no edit but fewer bytes.
 //!
 //! Of operations that repeat others, those that are kept stand for all. Of transfers that differ in their addresses alone, so
 //! do those at a few of them.
@@ -19,6 +42,7 @@ mod replay;
 mod tests;
 mod transfer;
 
+use super::dma::Side;
 use super::dma_timing::DmaClock;
 use super::hazards::OperationNumber;
 use super::record::{Record, Timing};
@@ -27,7 +51,7 @@ use super::schedule::Work;
 use crate::command::{ContextKind, MemoryKind};
 use crate::spec::{CLUSTERS, HBM_UNIT_BYTES, TRF_BANK_ROWS};
 use core::panic::Location;
-use replay::{Segment, makespan, place_of, segments, works};
+use replay::{Segment, makespan, place_of, segments, works, works_at_banks};
 use std::collections::{BTreeMap, HashMap};
 use transfer::{Alike, Spread};
 
@@ -44,6 +68,8 @@ pub enum HintKind {
     ShortRuns,
     /// Writes of parts of units, which are read, changed and written.
     PartialWrites,
+    /// Reads that begin inside of a unit, each of two units instead of one.
+    SplitReads,
     /// A load behind an operation that waits.
     LateLoad,
     /// A load that waits until its only buffer is free.
@@ -62,9 +88,10 @@ pub enum HintKind {
 
 impl HintKind {
     /// All of them.
-    pub const ALL: [HintKind; 9] = [
+    pub const ALL: [HintKind; 10] = [
         HintKind::ShortRuns,
         HintKind::PartialWrites,
+        HintKind::SplitReads,
         HintKind::LateLoad,
         HintKind::OneBuffer,
         HintKind::IdleCluster,
@@ -79,6 +106,7 @@ impl HintKind {
         match self {
             HintKind::ShortRuns => "short DMA runs",
             HintKind::PartialWrites => "partial writes",
+            HintKind::SplitReads => "split reads",
             HintKind::LateLoad => "late load",
             HintKind::OneBuffer => "one buffer",
             HintKind::IdleCluster => "idle cluster",
@@ -135,6 +163,8 @@ struct Candidate<'a> {
     edit: String,
     /// No more than this can be saved in all launches.
     most: u64,
+    /// Whether operations meet at the banks anew: they run at other times and do the same.
+    at_banks: bool,
     apply: Edit<'a>,
 }
 
@@ -142,8 +172,8 @@ struct Candidate<'a> {
 struct Program<'a> {
     lines: BTreeMap<LineKey, Line<'a>>,
     segments: Vec<Segment<'a>>,
-    /// As they are. Computed where it is asked for.
-    spans: HashMap<usize, u64>,
+    /// As they are, with and without the banks. Computed where it is asked for.
+    spans: HashMap<(usize, bool), u64>,
 }
 
 fn key(record: &Record) -> LineKey {
@@ -191,8 +221,10 @@ impl<'a> Program<'a> {
         let line = &self.lines[&candidate.line];
         let (index, places) = self.segment_of(line)?;
         let segment = &self.segments[index];
-        let edited = (candidate.apply)(segment, &places, works(segment))?;
-        let before = *self.spans.entry(index).or_insert_with(|| makespan(works(segment)));
+        let works = || if candidate.at_banks { works_at_banks(segment) } else { works(segment) };
+        let edited = (candidate.apply)(segment, &places, works())?;
+        let span = self.spans.entry((index, candidate.at_banks));
+        let before = *span.or_insert_with(|| makespan(works()));
         let saved = u128::from(before.saturating_sub(makespan(edited)));
         Some((saved * u128::from(line.operations) / places.len().max(1) as u128) as u64)
     }
@@ -222,7 +254,7 @@ fn retimed<'a>(
         }
         Some(works)
     };
-    Candidate { kind, line, cause: texts.0, edit: texts.1, most, apply: Box::new(apply) }
+    Candidate { kind, line, cause: texts.0, edit: texts.1, most, at_banks: false, apply: Box::new(apply) }
 }
 
 /// The candidate of a line whose operations take other cycles by a rule. The first of them tells cause and edit.
@@ -356,6 +388,23 @@ fn of_line<'a>(line: (LineKey, &Line<'_>), clock: &mut DmaClock, alike: &mut Ali
                     told.clone().filter(|told| told.0 == kind).map(|(_, cycles, texts)| (cycles, texts))
                 }));
             }
+            for side in [Side::Source, Side::Destination] {
+                let (kind, cause) = match side {
+                    Side::Source => (HintKind::SplitReads, "HBM reads two units for 256 bytes"),
+                    Side::Destination => {
+                        (HintKind::PartialWrites, "HBM reads, changes and writes two for 256 bytes")
+                    }
+                };
+                found.extend(by_rule(kind, line, |record| {
+                    // Of an even move to HBM something is told already.
+                    if side == Side::Destination && Spread::of(record).is_some() {
+                        return None;
+                    }
+                    let cycles = transfer::at_whole_units(record, side, clock)?;
+                    let cause = format!("runs begin inside of a unit of 256 bytes: {cause}");
+                    Some((cycles, (cause, "start the tensor in HBM at a multiple of 256 bytes".to_string())))
+                }));
+            }
         }
         Timing::TensorUnit(_) => {
             found.extend(by_rule(HintKind::FewRows, line, |record| {
@@ -391,6 +440,7 @@ fn of_line<'a>(line: (LineKey, &Line<'_>), clock: &mut DmaClock, alike: &mut Ali
             cause: format!("{waiting} times it waits until its {what} is free"),
             edit: edit.to_string(),
             most: u64::MAX,
+            at_banks: true,
             apply: Box::new(order::in_two_buffers),
         });
     }
@@ -466,6 +516,7 @@ fn of_order<'a>(program: &Program<'_>) -> Vec<Candidate<'a>> {
             cause: format!("{times} times it is behind {call} of {at}, which waits"),
             edit: format!("give it before {call} of {at}"),
             most: u64::MAX,
+            at_banks: true,
             apply: Box::new(move |segment, _, works| {
                 let mut swaps = order::loads_behind_waits(segment);
                 swaps.retain(|(a, b)| (key(segment[*b]), key(segment[*a])) == (second, first));
@@ -480,6 +531,7 @@ fn of_order<'a>(program: &Program<'_>) -> Vec<Candidate<'a>> {
             cause: format!("{times} times it loads what a load before it has brought to the same slices"),
             edit: "load it once, and keep the tensor".to_string(),
             most: u64::MAX,
+            at_banks: true,
             apply: Box::new(move |segment, _, works| {
                 let mut own = order::loads_again(segment);
                 own.retain(|place| key(segment[*place]) == line);

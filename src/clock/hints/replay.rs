@@ -44,9 +44,20 @@ pub(super) fn works(segment: &[&Record]) -> Vec<Work> {
     segment.iter().map(work).collect()
 }
 
+/// The same for edits that change when operations run and not what they do: each takes the cycles that it would take by
+/// itself, and meets those beside it at the banks of DM as on the clock.
+pub(super) fn works_at_banks(segment: &[&Record]) -> Vec<Work> {
+    let at_banks = |(work, record): (Work, &&Record)| match &*record.load {
+        BankLoad::Nothing => work,
+        load => Work { cycles: record.timing.cycles().max(load.cycles()), load: record.load.clone(), ..work },
+    };
+    works(segment).into_iter().zip(segment).map(at_banks).collect()
+}
+
 /// An operation that is given no more.
 pub(super) fn nothing(work: &Work) -> Work {
-    Work { resources: Resources::default(), accesses: Arc::default(), cycles: 0, ..work.clone() }
+    let load = Arc::new(BankLoad::Nothing);
+    Work { resources: Resources::default(), accesses: Arc::default(), cycles: 0, load, ..work.clone() }
 }
 
 /// Cycles from the start of the first operation to the end of the last one.

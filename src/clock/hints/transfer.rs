@@ -8,6 +8,7 @@
 //! The same bytes in the same slices by the same engines: neighbours in HBM are in the same slice for 256 bytes, then in the
 //! next one, and all slices have one such piece before the first one has its second.
 
+use super::super::contention::BankLoad;
 use super::super::dma::{
     DmaOperation, DmaTime, Engine, EngineQueue, Medium, PairedEntry, PairedSequencer, Side,
 };
@@ -44,6 +45,29 @@ impl Alike {
         timed.push(own.bases);
         own
     }
+}
+
+/// A transfer whose runs in HBM, on a side, are whole units but for where they begin: cycles if that were a multiple of
+/// 256. Addresses are those that were moved, by an index too, less what all of them are past a multiple.
+pub(super) fn at_whole_units(record: &Record, side: Side, clock: &mut DmaClock) -> Option<u64> {
+    let BankLoad::Dma { operation, .. } = &*record.load else { return None };
+    let past = operation.commands().next()?.base(side) % UNIT;
+    let is_even = |own: &PairedSequencer| {
+        let steps = own.entries.iter().all(|entry| entry.stride(side).is_multiple_of(UNIT));
+        let packets = steps && (own.stride0 as u64).is_multiple_of(UNIT);
+        packets && own.base(side) % UNIT == past && matches!(own.medium(side), Medium::Hbm { .. })
+    };
+    if past == 0 || !operation.commands().all(is_even) {
+        return None;
+    }
+    let mut moved = (**operation).clone();
+    for own in moved.engines.iter_mut().flat_map(|queue| &mut queue.commands) {
+        match side {
+            Side::Source => own.source_base -= past,
+            Side::Destination => own.destination_base -= past,
+        }
+    }
+    Some(clock.time(&moved).cycles())
 }
 
 /// A transfer between HBM and DM whose bytes are spread evenly over slices.

@@ -65,6 +65,7 @@ class Run {
       title: data.title,
       summary: data.summary,
       descriptions: data.descriptions,
+      channels: data.channels || [],
       slowed: data.slowed,
     });
     const columns = data.operations;
@@ -91,13 +92,23 @@ class Run {
     return this.descriptions[this.description[k]];
   }
 
-  /** Tracks in the order of the page. A track has slices by start: first cycle, end, operation. */
+  /**
+   * Tracks in the order of the page. A track has slices by start: first cycle, end, operation. Those of HBM have `busy`:
+   * the share of their cycles in which channels are, of all channels together or of the one. A track is drawn while the
+   * one that it is `within` is open.
+   */
   makeTracks() {
     const tracks = new Map();
-    const add = (order, kind, name, start, end, operation, label) => {
-      if (!tracks.has(name)) tracks.set(name, { order, kind, name, slices: [] });
-      tracks.get(name).slices.push({ start, end, operation, label });
+    const add = (order, kind, name, start, end, operation, label, of = {}) => {
+      if (!tracks.has(name)) {
+        const within = tracks.get(of.within);
+        if (within) within.opens = true;
+        tracks.set(name, { order, kind, name, slices: [], within });
+      }
+      tracks.get(name).slices.push({ start, end, operation, label, busy: of.busy, bytes: of.bytes });
     };
+    const [stacks, inStack] = this.summary["HBM channels"] || [2, 16];
+    const share = (ticks, cycles, channels) => Math.min(1, ticks / (3 * channels * Math.max(1, cycles)));
     for (const kernel of this.summary.kernels) {
       add(0, "kernel", "kernels", kernel.start, kernel.end, -1, kernel.name);
     }
@@ -122,18 +133,23 @@ class Run {
         add(1e3 * (1 + number) + 300 + engine, "engine tdma", name, start, Math.min(end, start + cycles), k, own.name);
       }
       const after = Math.min(end, start + 500);
-      for (const [number, cycles] of own.HBM || []) {
+      for (const [number, cycles, ticks, bytes] of own.HBM || []) {
+        const till = Math.min(end, after + cycles),
+          busy = ticks === undefined ? 1 : share(ticks, till - after, stacks * inStack);
         if (cycles > 0)
-          add(
-            1e3 * (1 + number) + 400,
-            "engine hbm",
-            `${chip(number)}HBM`,
-            after,
-            Math.min(end, after + cycles),
-            k,
-            own.name,
-          );
+          add(1e3 * (1 + number) + 400, "hbm", `${chip(number)}HBM`, after, till, k, own.name, { busy, bytes });
       }
+    }
+    for (const [operation, number, channel, start, cycles, ticks, bytes] of this.channels) {
+      const k = this.byNumber.get(operation);
+      if (k === undefined) continue;
+      const name = `${chip(number)}HBM channel ${Math.floor(channel / inStack)}.${channel % inStack}`,
+        order = 1e3 * (1 + number) + 401 + channel;
+      add(order, "channel hbm", name, start, start + cycles, k, this.of(k).name, {
+        within: `${chip(number)}HBM`,
+        busy: share(ticks, cycles, 1),
+        bytes,
+      });
     }
     for (const track of tracks.values()) track.slices.sort((a, b) => a.start - b.start || a.end - b.end);
     return [...tracks.values()].sort((a, b) => a.order - b.order);

@@ -40,6 +40,9 @@ function start(data) {
       timeline.resize();
     });
   }
+  find("channels").addEventListener("change", event => {
+    for (const track of run.tracks.filter(own => own.opens)) timeline.fold(track, event.target.checked);
+  });
   const search = () => {
     const words = find("search")
       .value.toLowerCase()

@@ -6,7 +6,7 @@
 use super::hints::Hint;
 use super::ledger::Ledger;
 use super::record::{Observer, Record};
-use super::trace::{Run, TraceWriter};
+use super::trace::{Run, RunChannel, TraceWriter};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -79,11 +79,21 @@ fn data(run: &Run, title: &str) -> Value {
         add("description", description.into());
         add("waited", own.args["waited for"].clone());
     }
+    let last = run.operations.get(SHOWN as usize).map_or(u64::MAX, |own| own.number);
+    let channels = run.channels.iter().filter(|own| own.operation < last);
+    // A row each: numbers alone.
+    let channels: Value = channels
+        .map(|own| {
+            let RunChannel { operation, chip, channel, start, cycles, busy_ticks, bytes } = own;
+            json!([operation, chip, channel, start, cycles, busy_ticks, bytes])
+        })
+        .collect();
     let paths = run.critical_paths();
     let path: Vec<u64> = paths.iter().flatten().map(|own| own.number).collect();
     json!({
         "title": title,
         "operations": columns,
+        "channels": channels,
         "descriptions": descriptions,
         "slowed": slowed,
         "path": path,

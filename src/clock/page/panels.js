@@ -71,6 +71,7 @@ function headline(run, at) {
     );
   }
   for (const warning of summary.warnings.slice(0, 8)) at.append(card(warning.split("\n")[0], "warning", true));
+  for (const words of summary["left out"] || []) at.append(card("left out", words, true));
   if (run.leftOut || summary.operations > run.count) {
     at.append(card(`${digits(run.count)} operations are shown`, `the first of ${digits(summary.operations)}`, true));
   }
@@ -174,6 +175,15 @@ function details(run, k, track, page, at) {
       "DMA",
       `${digits(own.commands)} commands, ${digits(own.requests)} requests on ${own.engines.length} engines`,
     ]);
+  for (const [chip, used, ticks, moved, channels] of own.HBM || []) {
+    const [stacks, inStack] = run.summary["HBM channels"] || [2, 16];
+    if (used && channels !== undefined)
+      rows.push([
+        own.HBM.length > 1 ? `HBM of chip ${chip}` : "HBM",
+        `${bytes(moved)} in ${digits(used)} cycles, ${channels} of ${stacks * inStack} channels, ` +
+          `${percent(ticks, 3 * used * stacks * inStack)} of all channels busy`,
+      ]);
+  }
   if (own["partial writes"])
     rows.push([
       "partial writes",

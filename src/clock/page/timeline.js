@@ -40,15 +40,23 @@ class Timeline {
     const shown = this.run.tracks.filter(
       track =>
         (this.page.stages || !track.kind.startsWith("stage")) &&
-        (this.page.engines || !track.kind.startsWith("engine")),
+        (this.page.engines || !track.kind.startsWith("engine")) &&
+        (!track.within || track.within.isOpen),
     );
     this.rows = shown.map(track => {
-      const height = track.order < 10 ? 24 : 15;
+      const height = track.order < 10 ? 24 : track.within ? 12 : 15;
       const row = { track, top, height };
       top += height + (track.order < 10 ? 3 : 1);
       return row;
     });
     this.height = top + 4;
+    this.canvas.dataset.rows = this.rows.length;
+  }
+
+  /** Shows or hides the tracks within one. */
+  fold(track, isOpen = !track.isOpen) {
+    track.isOpen = isOpen;
+    this.resize();
   }
 
   resize() {
@@ -120,9 +128,20 @@ class Timeline {
     context.fillRect(0, 0, this.names - 2, this.height);
     for (const { track, top, height } of this.rows) {
       context.fillStyle = track.order < 10 ? colour.text : colour.faint;
-      const name = this.isNarrow ? track.name.replace(/cluster |tdma /, "") : track.name;
-      context.fillText(this.cut(name, this.names - 10), 6, top + height / 2);
+      const name = this.isNarrow ? track.name.replace(/cluster |tdma |channel /, "") : track.name,
+        left = track.opens || track.within ? 18 : 6;
+      context.fillText(this.cut(name, this.names - left - 4), left, top + height / 2);
+      if (track.opens) this.triangle(6, top + height / 2, track.isOpen);
     }
+  }
+
+  /** In front of the name of a track that opens others: to the right, or down where it is open. */
+  triangle(x, y, isOpen) {
+    const { context } = this;
+    context.beginPath();
+    if (isOpen) [[0, -2.5], [8, -2.5], [4, 4]].forEach(([dx, dy]) => context.lineTo(x + dx, y + dy));
+    else [[1, -4], [7.5, 0], [1, 4]].forEach(([dx, dy]) => context.lineTo(x + dx, y + dy));
+    context.fill();
   }
 
   cut(text, width) {
@@ -173,9 +192,15 @@ class Timeline {
       const width = Math.max(right - left, 1);
       const matches =
         this.matches && slice.operation >= 0 ? this.matches[run.description[slice.operation]] : !this.matches;
-      context.globalAlpha = matches ? (track.order < 10 ? 1 : 0.75) : 0.18;
+      const strength = matches ? (track.order < 10 ? 1 : 0.75) : 0.18,
+        full = slice.busy === undefined ? height : Math.max(1, slice.busy * height);
       context.fillStyle = base;
-      context.fillRect(left, top, width > 3 ? width - 1 : width, height);
+      if (full < height) {
+        context.globalAlpha = strength * 0.3;
+        context.fillRect(left, top, width > 3 ? width - 1 : width, height - full);
+      }
+      context.globalAlpha = strength;
+      context.fillRect(left, top + height - full, width > 3 ? width - 1 : width, full);
       context.globalAlpha = 1;
       if (track.order < 10 && slice.operation >= 0 && run.path.has(run.number[slice.operation])) {
         context.fillStyle = colour.accent;
@@ -261,8 +286,15 @@ class Timeline {
     return slice && slice.start <= this.cycle(x) + reach ? { slice, track: row.track } : null;
   }
 
+  /** The track whose name is at a point, if a click there opens others. */
+  foldAt(x, y) {
+    const row = x < this.names && this.rows.find(row => y >= row.top && y < row.top + row.height);
+    return row && row.track.opens ? row.track : null;
+  }
+
   listen() {
     const { canvas } = this;
+    let dragged = false;
     let grip = null;
     const point = event => {
       const box = canvas.getBoundingClientRect();
@@ -295,15 +327,21 @@ class Timeline {
         if (grip.moved) this.show(grip.from + moved, grip.to + moved);
         return;
       }
-      const found = this.at(x, y);
-      canvas.style.cursor = found ? "pointer" : "default";
-      this.page.tip(event, found && this.text(found));
+      const found = this.at(x, y),
+        opens = this.foldAt(x, y);
+      canvas.style.cursor = found || opens ? "pointer" : "default";
+      this.page.tip(event, opens ? `${opens.isOpen ? "hides" : "shows"} its channels` : found && this.text(found));
     });
     canvas.addEventListener("pointerleave", event => this.page.tip(event, null));
     canvas.addEventListener("pointerup", event => {
       const found = grip && !grip.moved ? this.at(...point(event)) : null;
+      dragged = grip && grip.moved;
       grip = null;
       if (found && found.slice.operation >= 0) this.page.select(found.slice.operation, found.track);
+    });
+    canvas.addEventListener("click", event => {
+      const track = dragged ? null : this.foldAt(...point(event));
+      if (track) this.fold(track);
     });
     canvas.addEventListener("dblclick", event => {
       const found = this.at(...point(event));
@@ -324,9 +362,17 @@ class Timeline {
       waited = run.waited[slice.operation];
     const stage = (own.stages || []).find(stage => track.name.endsWith(" " + stage[0]));
     const busy = track.kind.startsWith("stage") && stage ? `\nbusy for ${digits(stage[3])} of them` : "";
+    const channels = slice.busy === undefined ? "" : this.channels(slice, track);
     return (
-      `#${run.number[slice.operation]} ${own.name}\n${track.name}: ${cycles}${busy}\nbound by ${own["bound by"]}` +
+      `#${run.number[slice.operation]} ${own.name}\n${track.name}: ${cycles}${busy}${channels}\n` +
+      `bound by ${own["bound by"]}` +
       (waited ? `\nwaited for ${waited}` : "")
     );
+  }
+
+  channels({ busy, bytes: moved }, track) {
+    const share = percent(busy, 1),
+      what = moved === undefined ? "" : `, ${bytes(moved)}`;
+    return track.within ? `\nbusy for ${share} of them${what}` : `\nchannels are busy for ${share} of them${what}`;
   }
 }

@@ -1,11 +1,13 @@
 //! A report for tools.
 
 use super::super::hints::Hint;
+use super::super::ledger::ChannelSum;
 use super::super::record::{Record, Timing};
 use super::super::repeats::Repeats;
 use super::super::schedule::Wait;
 use super::{Bound, Headline, KernelSum, Report};
 use crate::command::ContextKind;
+use crate::spec::HBM_STACK_CHANNELS;
 use core::panic::Location;
 use serde_json::{Map, Value, json};
 
@@ -139,6 +141,12 @@ impl Report {
                 "operations": own.operations, "critical_path": path.iter().map(|own| own.number).collect::<Vec<_>>(),
             })
         };
+        let channel = |(&(chip, channel), own): (&(usize, usize), &ChannelSum)| {
+            json!({
+                "chip": chip, "stack": channel / HBM_STACK_CHANNELS, "channel": channel % HBM_STACK_CHANNELS,
+                "bytes": own.bytes, "busy_ticks": own.busy_ticks,
+            })
+        };
         let texts = |all: &mut dyn Iterator<Item = String>| all.collect::<Vec<_>>();
         json!({
             "chips": self.chips,
@@ -153,6 +161,7 @@ impl Report {
                 "operations": totals.operations, "end": totals.end, "busy_cycles": by_context(&totals.busy),
                 "given": by_context(&totals.given), "read_bytes": by_memory(&totals.read_bytes),
                 "written_bytes": by_memory(&totals.written_bytes), "products": totals.products,
+                "hbm_channels": totals.hbm_channels.iter().map(channel).collect::<Vec<_>>(),
                 "possible_products": totals.possible_products, "slices": totals.slices.len(), "rows": totals.rows,
                 "dma_engines": totals.dma_engines, "left_out": totals.left_out,
             },

@@ -1,5 +1,6 @@
 //! All tables of a report.
 
+use super::super::hbm::core_cycles;
 use super::super::record::{Record, Timing, VectorUse};
 use super::super::repeats::Repeats;
 use super::super::tensor_unit::Stage;
@@ -7,7 +8,10 @@ use super::headline::share;
 use super::{Headline, Report, percent, place};
 use crate::command::{ContextKind, RngdAlu};
 use crate::sequencer::write_table;
-use crate::spec::{CLUSTERS, DMA_ENGINES, SLICES, TRF_BANK_ROWS};
+use crate::spec::{
+    CLUSTERS, CORE_CYCLE_TICKS, DMA_ENGINES, HBM_CHANNELS, HBM_STACK_CHANNELS, HBM_STACKS, SLICES,
+    TRF_BANK_ROWS,
+};
 use core::fmt;
 
 /// A report with all of its tables: see [`Report::full`].
@@ -148,6 +152,43 @@ impl Report {
             "cycles",
         ];
         write_table(f, &heads, &rows)
+    }
+
+    /// Of each chip whose HBM was used: a line per channel of a stack, with the stacks side by side.
+    fn write_channels(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (channels, cycles) = (&self.totals.hbm_channels, self.headline().cycles);
+        let possible = cycles.saturating_mul(CORE_CYCLE_TICKS);
+        for chip in 0..self.chips {
+            let own = channels.range((chip, 0)..(chip + 1, 0));
+            let (bytes, busy) =
+                own.fold((0, 0), |(bytes, busy), (_, own)| (bytes + own.bytes, busy + own.busy_ticks));
+            if bytes == 0 {
+                continue;
+            }
+            let share = percent(busy, possible.saturating_mul(HBM_CHANNELS as u64));
+            writeln!(
+                f,
+                "\nchannels of HBM of chip {chip}: {bytes} bytes, busy {share} of the cycles of kernels"
+            )?;
+            let row = |number: usize| {
+                let of_stack = |stack: usize| {
+                    let own = channels
+                        .get(&(chip, stack * HBM_STACK_CHANNELS + number))
+                        .copied()
+                        .unwrap_or_default();
+                    let busy = core_cycles(own.busy_ticks).to_string();
+                    [busy, percent(own.busy_ticks, possible), own.bytes.to_string()]
+                };
+                [number.to_string()].into_iter().chain((0..HBM_STACKS).flat_map(of_stack)).collect()
+            };
+            let rows: Vec<Vec<String>> = (0..HBM_STACK_CHANNELS).map(row).collect();
+            let of_stack =
+                |stack: usize| ["cycles", "share", "B"].map(|head| format!("stack {stack}, {head}"));
+            let heads: Vec<String> =
+                ["channel".to_string()].into_iter().chain((0..HBM_STACKS).flat_map(of_stack)).collect();
+            write_table(f, &heads.iter().map(String::as_str).collect::<Vec<_>>(), &rows)?;
+        }
+        Ok(())
     }
 
     fn write_totals(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -295,6 +336,7 @@ impl Report {
             self.write_commands(f, &host, 0)?;
         }
         self.write_repeats(f)?;
+        self.write_channels(f)?;
         self.write_totals(f)?;
         let idle = self.idle_hardware();
         if !idle.is_empty() {

@@ -3,7 +3,7 @@
 //! | in the viewer | what |
 //! |---|---|
 //! | process `program` | threads `main`, `sub`, `tdma`, `pdma`: a slice per operation; `kernels`: a slice per launch |
-//! | process `chip 0` | threads `cluster 0 main fetch`: a stage of the passes of a context; `tdma engine 3`; `HBM` |
+//! | process `chip 0` | threads `cluster 0 main fetch`: a stage of a context; `tdma engine 3`; `HBM`; `HBM channel 0.5` |
 //! | process `host` | thread `PCIe`: the link while it carries bytes |
 //! | arrow | from the operation that was waited for to the one that waited |
 //! | counter | bytes of DM per slice that hold a tensor that is still needed |
@@ -14,27 +14,35 @@
 //! * The slices of a context are its operations from start to end: their sum is what the report says it was busy.
 //! * A stage's slice lasts from the first element that comes in to the last one that goes out; `busy cycles` says for how
 //!   many cycles it worked. The stages of a pass overlap, and the last one ends with the pass.
-//! * Engines and HBM are shown as long as they take for their part. The operation ends with the slowest part. HBM stands
-//!   for the channels of a chip together: operations are timed by the sum of their requests.
+//! * Engines and HBM are shown as long as they take for their part. The operation ends with the slowest part. `HBM`
+//!   stands for the channels of a chip together, and lasts as long as the slowest one.
+//! * A channel of HBM, stack and number, has a slice per transfer, from its first busy cycle to its last one. `bytes`
+//!   and `busy ticks`, of 1/3 cycle, add up to what the report says of the channel. There are at most [`CHANNEL_SPANS`]
+//!   of them; what is left out stands under `left out`. Transfers of the host have none: their requests are not
+//!   modelled.
 //!
 //! Events are written as operations end: the file grows, memory does not. Behind them, under the key `visa`, are
 //! kernels, sums, the memory map and the layouts of tensors: see [`Run`].
 
+mod channels;
 mod layout;
 mod live;
 mod operation;
 mod run;
 
-pub use run::{Run, RunKernel, RunOperation};
+pub use channels::CHANNEL_SPANS;
+pub use run::{Run, RunChannel, RunKernel, RunOperation};
 
 use super::hazards::OperationNumber;
+use super::hbm::core_cycles;
 use super::hints::Hint;
 use super::ledger::Ledger;
 use super::map::{Allocations, MemoryMap};
 use super::record::{Observer, Record, Timing};
 use crate::chip::memory::separate::Addresses;
 use crate::command::{CONTEXTS, ContextKind, MemoryKind};
-use crate::spec::{CLUSTERS, CORE_CYCLE_TICKS, DMA_ENGINES, DMA_STARTUP_CYCLES};
+use crate::spec::{CLUSTERS, DMA_ENGINES};
+use channels::ChannelSpans;
 use layout::Layouts;
 use live::LiveBytes;
 use serde_json::{Value, json};
@@ -81,6 +89,8 @@ enum Track {
     Dma(usize),
     /// All channels of HBM of the chip.
     Hbm,
+    /// One of them.
+    HbmChannel(usize),
     /// The PCIe link.
     Pcie,
 }
@@ -96,6 +106,7 @@ impl Track {
             Track::Dma(engine) => 1000 + engine,
             Track::Hbm => 2000,
             Track::Pcie => 2001,
+            Track::HbmChannel(channel) => 2002 + channel,
         }
     }
 
@@ -108,6 +119,7 @@ impl Track {
             }
             Track::Dma(engine) => format!("tdma engine {engine}"),
             Track::Hbm => "HBM".to_string(),
+            Track::HbmChannel(channel) => channels::channel_name(channel),
             Track::Pcie => "PCIe".to_string(),
         }
     }
@@ -135,6 +147,7 @@ pub struct TraceWriter<W: Write + Send> {
     named: BTreeSet<(Process, Option<Track>)>,
     live: LiveBytes,
     layouts: Layouts,
+    channels: ChannelSpans,
     /// The context and the last cycle of operations that ended not long ago.
     ends: HashMap<OperationNumber, (ContextKind, u64)>,
     recent: VecDeque<OperationNumber>,
@@ -150,6 +163,7 @@ impl<W: Write + Send> TraceWriter<W> {
             named: BTreeSet::new(),
             live: LiveBytes::default(),
             layouts: Layouts::default(),
+            channels: ChannelSpans::default(),
             ends: HashMap::new(),
             recent: VecDeque::new(),
             first: true,
@@ -230,7 +244,7 @@ impl<W: Write + Send> TraceWriter<W> {
         }
     }
 
-    /// Engines, HBM and links of a DMA operation: each as long as it takes for its part.
+    /// Engines, HBM with its channels, and links of a DMA operation: each as long as it takes for its part.
     fn dma(&mut self, record: &Record, name: &str) {
         let Timing::Dma(time) = &record.timing else { return };
         let (start, most) = (record.start, record.cycles());
@@ -240,15 +254,28 @@ impl<W: Write + Send> TraceWriter<W> {
             self.slice(&slice, json!({"op": record.number}));
         }
         let Some(time) = &time.time else { return };
-        // HBM and PCIe answer what engines ask for when they have started.
-        let startup = DMA_STARTUP_CYCLES.min(most);
-        let (start, most) = (start + startup, most - startup);
-        let hbm = time.hbm_ticks.iter().map(|&(chip, ticks)| (Process::Chip(chip), Track::Hbm, ticks));
-        let pcie = (Process::Host, Track::Pcie, time.pcie_ticks);
-        for (process, track, ticks) in hbm.chain([pcie]).filter(|&(.., ticks)| ticks > 0) {
-            let cycles = ticks.div_ceil(CORE_CYCLE_TICKS);
-            let slice = Slice { process, track, name, start, cycles: cycles.min(most), category: "channel" };
-            self.slice(&slice, json!({"op": record.number, "cycles": cycles}));
+        let op = record.number;
+        let (start, end) = channels::answers(record);
+        let with_channels = self.channels.take(op, time);
+        for (chip, served) in time.hbm.iter().filter(|(_, served)| served.ticks > 0) {
+            let (process, track, cycles) = (Process::Chip(*chip), Track::Hbm, core_cycles(served.ticks));
+            let (bytes, busy) = served.total();
+            let args = json!({"op": op, "cycles": cycles, "bytes": bytes, "busy ticks": busy});
+            let cycles = cycles.min(end - start);
+            self.slice(&Slice { process, track, name, start, cycles, category: "HBM" }, args);
+            for (channel, own) in served.channels().filter(|_| with_channels) {
+                let (start, cycles) = channels::span(record, &own);
+                let track = Track::HbmChannel(channel);
+                let args = json!({"op": op, "chip": chip, "channel": channel, "bytes": own.bytes,
+                    "busy ticks": own.busy_ticks});
+                self.slice(&Slice { process, track, name, start, cycles, category: "HBM channel" }, args);
+            }
+        }
+        if time.pcie_ticks > 0 {
+            let (process, track, cycles) = (Process::Host, Track::Pcie, core_cycles(time.pcie_ticks));
+            let args = json!({"op": op, "cycles": cycles});
+            let cycles = cycles.min(end - start);
+            self.slice(&Slice { process, track, name, start, cycles, category: "PCIe" }, args);
         }
     }
 
@@ -300,7 +327,7 @@ impl<W: Write + Send> Observer for TraceWriter<W> {
             Timing::Dma(_) => self.dma(record, &name),
             Timing::Host(_) => {
                 let (process, track) = (Process::Host, Track::Pcie);
-                let slice = Slice { process, track, name: &name, start, cycles, category: "channel" };
+                let slice = Slice { process, track, name: &name, start, cycles, category: "PCIe" };
                 self.slice(&slice, json!({"op": record.number, "cycles": cycles}));
             }
         }
@@ -325,7 +352,9 @@ impl<W: Write + Send> Observer for TraceWriter<W> {
         self.counters(0);
         self.kernels(ledger);
         let map = MemoryMap::new(ledger, [Allocations::default(); 3], Addresses::AsGiven);
-        let visa = operation::summary(ledger, hints, &map, core::mem::take(&mut self.layouts));
+        let left_out: Vec<String> = self.channels.words().into_iter().collect();
+        let layouts = core::mem::take(&mut self.layouts);
+        let visa = operation::summary(ledger, hints, &map, layouts, &left_out);
         self.raw(&format!("\n],\"visa\":{visa}"));
         self.raw("}\n");
         if self.error.is_none() {

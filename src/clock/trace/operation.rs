@@ -1,7 +1,9 @@
 //! What a trace says of an operation, and of the run when it ends.
 
+use super::channels;
 use super::layout::Layouts;
 use crate::clock::hazards::Access;
+use crate::clock::hbm::core_cycles;
 use crate::clock::hints::Hint;
 use crate::clock::ledger::{KernelCall, Ledger};
 use crate::clock::map::{End, MemoryMap, MemoryUse, Touch};
@@ -156,11 +158,10 @@ pub(super) fn args(record: &Record) -> Value {
         args["engines"] =
             engines.map(|(chip, engine, cycles)| json!([chip, engine % spec::DMA_ENGINES, cycles])).collect();
         if let Some(time) = &time.time {
-            let cycles = |ticks: u64| ticks.div_ceil(spec::CORE_CYCLE_TICKS);
             args["commands"] = time.commands().into();
             args["requests"] = time.requests().into();
-            args["HBM"] = time.hbm_ticks.iter().map(|&(chip, ticks)| json!([chip, cycles(ticks)])).collect();
-            args["PCIe"] = cycles(time.pcie_ticks).into();
+            args["HBM"] = time.hbm.iter().map(|(chip, served)| channels::summary(*chip, served)).collect();
+            args["PCIe"] = core_cycles(time.pcie_ticks).into();
             let partial = time.engines.iter().map(|own| own.read.partial_writes + own.write.partial_writes);
             args["partial writes"] = partial.sum::<u64>().into();
         }
@@ -196,7 +197,13 @@ fn memory(own: &MemoryUse) -> Value {
 }
 
 /// What is known when the last operation has ended.
-pub(super) fn summary(ledger: &Ledger, hints: &[Hint], map: &MemoryMap, layouts: Layouts) -> Value {
+pub(super) fn summary(
+    ledger: &Ledger,
+    hints: &[Hint],
+    map: &MemoryMap,
+    layouts: Layouts,
+    left_out: &[String],
+) -> Value {
     let totals = &ledger.totals;
     let contexts = ContextKind::ALL.into_iter().map(|own| {
         let (busy, given) = (totals.busy[own as usize], totals.given[own as usize]);
@@ -218,7 +225,9 @@ pub(super) fn summary(ledger: &Ledger, hints: &[Hint], map: &MemoryMap, layouts:
         "multiplications": totals.products,
         "kernels": kernels.collect::<Value>(),
         "HBM bytes per cycle": channel / spec::HBM_UNIT_TICKS,
+        "HBM channels": [spec::HBM_STACKS, spec::HBM_STACK_CHANNELS],
         "fetch bytes per cycle": spec::FLIT_BYTES * spec::CLUSTERS * spec::SLICES,
+        "left out": left_out,
         "hints": hints.iter().map(Hint::to_json).collect::<Value>(),
         "warnings": ledger.warnings.iter().map(ToString::to_string)
             .chain(ledger.faults.iter().map(ToString::to_string)).collect::<Vec<_>>(),

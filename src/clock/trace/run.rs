@@ -59,11 +59,32 @@ impl RunKernel {
     }
 }
 
+/// What a channel of HBM did for an operation of a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunChannel {
+    /// The operation.
+    pub operation: u64,
+    /// The chip.
+    pub chip: u64,
+    /// The channel of the chip: 0 to 31. Stack 0 comes first.
+    pub channel: u64,
+    /// Its first busy cycle.
+    pub start: u64,
+    /// From there to the end of its last busy cycle.
+    pub cycles: u64,
+    /// Ticks of 1/3 cycle for which it was busy.
+    pub busy_ticks: u64,
+    /// Bytes that it was asked for.
+    pub bytes: u64,
+}
+
 /// A trace that has been read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     /// Operations by number.
     pub operations: Vec<RunOperation>,
+    /// Channels of HBM, in the order of the trace.
+    pub channels: Vec<RunChannel>,
     /// Launches in order.
     pub kernels: Vec<RunKernel>,
     /// The last cycle.
@@ -129,7 +150,22 @@ impl Run {
                 args,
             })
         };
-        let events = events.into_iter().filter(|event| event["ph"] == "X" && event["cat"] == "operation");
+        let channel = |event: &Value| -> Result<RunChannel, String> {
+            let args = &event["args"];
+            Ok(RunChannel {
+                operation: number(args, "op")?,
+                chip: number(args, "chip")?,
+                channel: number(args, "channel")?,
+                start: number(event, "ts")?,
+                cycles: number(event, "dur")?,
+                busy_ticks: number(args, "busy ticks")?,
+                bytes: number(args, "bytes")?,
+            })
+        };
+        let slices =
+            |category: &'static str| move |event: &&Value| event["ph"] == "X" && event["cat"] == category;
+        let channels = events.iter().filter(slices("HBM channel")).map(channel).collect::<Result<_, _>>()?;
+        let events = events.into_iter().filter(|event| slices("operation")(&event));
         let mut operations = events.map(operation).collect::<Result<Vec<_>, _>>()?;
         operations.sort_by_key(|own| own.number);
         let kernel = |own: &Value| -> Result<RunKernel, String> {
@@ -140,7 +176,7 @@ impl Run {
             Ok(RunKernel { name: text(own, "name")?, launch: number(own, "launch")?, start, end })
         };
         let kernels = list(&summary, "kernels")?.iter().map(kernel).collect::<Result<Vec<_>, _>>()?;
-        Ok(Self { operations, kernels, cycles: number(&summary, "cycles")?, summary })
+        Ok(Self { operations, channels, kernels, cycles: number(&summary, "cycles")?, summary })
     }
 
     /// The operations that decide the end of each kernel, first to last, as
