@@ -7,8 +7,8 @@ use super::super::integer::{Dots, WORDS, integer};
 use super::super::job::IntegerJob;
 use super::super::shape::Layout;
 use super::super::weights::Vector;
-use super::prefetch;
 use crate::chip::execute::path::{Avx2, Avx2Vnni, Avx512};
+use crate::chip::execute::prefetch;
 use core::arch::x86_64::*;
 
 impl Avx2 {
@@ -108,7 +108,7 @@ impl Dots for Avx2 {
 
     #[inline(always)]
     fn prefetch(self, bytes: &[u8], start: u32) {
-        prefetch(bytes, start);
+        prefetch::far(bytes, start as usize);
     }
 
     #[inline(always)]
@@ -170,7 +170,7 @@ impl<M: Vnni> Dots for Half<M> {
 
     #[inline(always)]
     fn prefetch(self, bytes: &[u8], start: u32) {
-        prefetch(bytes, start);
+        prefetch::far(bytes, start as usize);
     }
 
     #[inline(always)]
@@ -210,7 +210,7 @@ impl Dots for Avx512 {
 
     #[inline(always)]
     fn prefetch(self, bytes: &[u8], start: u32) {
-        prefetch(bytes, start);
+        prefetch::far(bytes, start as usize);
     }
 
     #[inline(always)]
