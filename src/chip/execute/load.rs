@@ -10,8 +10,13 @@ use crate::command::TrfRegion;
 use crate::spec::FLIT_BYTES;
 use core::ops::Range;
 
-/// Bytes that are copied at a time. A call that copies more may begin with the end, which no processor foresees.
+/// Bytes of a short run that are copied at a time: copies of some more bytes begin with the last ones, which no processor
+/// foresees.
 const COPY_BYTES: usize = 256;
+
+/// Bytes of the shortest run that is copied at once: those that processors copy by themselves, without a look at what is
+/// overwritten.
+const LONG_BYTES: usize = 4096;
 
 /// Where bytes go, the same in all slices.
 #[derive(Debug)]
@@ -108,8 +113,9 @@ impl Load {
         prefetch::pages(dm.bytes(), self.read.clone());
         prefetch::pages(bytes, 0..self.end);
         for Run { from, to } in &self.runs {
-            let places = bytes[to.clone()].chunks_mut(COPY_BYTES);
-            let pieces = dm.bytes()[from.clone()].chunks(COPY_BYTES);
+            let at_once = if to.len() < LONG_BYTES { COPY_BYTES } else { to.len() };
+            let places = bytes[to.clone()].chunks_mut(at_once);
+            let pieces = dm.bytes()[from.clone()].chunks(at_once);
             places.zip(pieces).for_each(|(place, piece)| place.copy_from_slice(piece));
             initialised.set(to.clone());
         }

@@ -155,8 +155,10 @@ impl Dots for Avx2 {
     fn total(self, rows: [__m256i; 4]) -> [i32; 4] {
         // SAFETY: the machine has AVX2, as `self` exists.
         unsafe {
-            let [a, b, c, d] = transpose_256(rows);
-            add_halves(_mm256_add_epi32(_mm256_add_epi32(a, b), _mm256_add_epi32(c, d)))
+            let [a, b, c, d] = rows;
+            let ab = _mm256_add_epi32(_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
+            let cd = _mm256_add_epi32(_mm256_unpacklo_epi32(c, d), _mm256_unpackhi_epi32(c, d));
+            add_halves(_mm256_add_epi32(_mm256_unpacklo_epi64(ab, cd), _mm256_unpackhi_epi64(ab, cd)))
         }
     }
 }
@@ -265,8 +267,10 @@ impl Dots for Avx512 {
     fn total(self, rows: [__m512i; 4]) -> [i32; 4] {
         // SAFETY: the machine has AVX-512 F, and with it AVX2, as `self` exists.
         unsafe {
-            let [a, b, c, d] = transpose_512(rows);
-            let sum = _mm512_add_epi32(_mm512_add_epi32(a, b), _mm512_add_epi32(c, d));
+            let [a, b, c, d] = rows;
+            let ab = _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+            let cd = _mm512_add_epi32(_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d));
+            let sum = _mm512_add_epi32(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd));
             let (low, high) = (_mm512_castsi512_si256(sum), _mm512_extracti64x4_epi64::<1>(sum));
             add_halves(_mm256_add_epi32(low, high))
         }
