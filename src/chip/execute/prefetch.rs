@@ -13,16 +13,12 @@ use core::ops::Range;
 const PAGE_BYTES: usize = 4096;
 
 /// Asks for the line with this byte, into all caches.
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn near(bytes: &[u8], start: usize) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: the instruction is part of SSE, which every x86-64 machine has, and no address makes it fail.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(bytes.as_ptr().wrapping_add(start).cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (bytes, start);
+    use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+    // SAFETY: the instruction is part of SSE, which every x86-64 machine has, and no address makes it fail.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(bytes.as_ptr().wrapping_add(start).cast()) };
 }
 
 /// Asks for the line with this byte, into all caches but the first. More of these may be on their way.
