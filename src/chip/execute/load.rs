@@ -4,18 +4,29 @@
 
 use super::fetch::FetchPlan;
 use super::packets::Packets;
-use super::{Buffers, Pass};
+use super::{Buffers, Pass, prefetch};
 use crate::chip::memory::{Unit, planes, trf};
 use crate::command::TrfRegion;
 use crate::spec::FLIT_BYTES;
 use core::ops::Range;
 
+/// Bytes of a short run that are copied at a time: copies of some more bytes begin with the last ones, which no processor
+/// foresees.
+const COPY_BYTES: usize = 256;
+
+/// Bytes of the shortest run that is copied at once: those that processors copy by themselves, without a look at what is
+/// overwritten.
+const LONG_BYTES: usize = 4096;
+
 /// Where bytes go, the same in all slices.
 #[derive(Debug)]
 struct Load {
+    /// In the order of DM.
     runs: Vec<Run>,
     /// All bytes of DM that are read, and those between them.
     read: Range<usize>,
+    /// Bytes of the register file before it are written sooner or later.
+    end: usize,
     /// The number of the register file.
     file: usize,
 }
@@ -47,8 +58,10 @@ impl Pass<'_> {
             return None;
         }
         let (packets, bytes) = pieces(&self.fetch)?;
-        let runs = runs(region, &packets, bytes)?;
-        Some(Load { runs, read: packets.range, file })
+        let mut runs = runs(region, &packets, bytes)?;
+        runs.sort_by_key(|run| run.from.start);
+        let end = runs.iter().map(|run| run.to.end).max().unwrap_or(0);
+        Some(Load { runs, read: packets.range, end, file })
     }
 }
 
@@ -95,10 +108,15 @@ impl Load {
         if !dm.all_initialised(self.read.clone()) {
             return false;
         }
-        file.grow(self.runs.iter().map(|run| run.to.end).max().unwrap_or(0));
+        file.grow(self.end);
         let (bytes, initialised) = file.parts_mut();
+        prefetch::pages(dm.bytes(), self.read.clone());
+        prefetch::pages(bytes, 0..self.end);
         for Run { from, to } in &self.runs {
-            bytes[to.clone()].copy_from_slice(&dm.bytes()[from.clone()]);
+            let at_once = if to.len() < LONG_BYTES { COPY_BYTES } else { to.len() };
+            let places = bytes[to.clone()].chunks_mut(at_once);
+            let pieces = dm.bytes()[from.clone()].chunks(at_once);
+            places.zip(pieces).for_each(|(place, piece)| place.copy_from_slice(piece));
             initialised.set(to.clone());
         }
         true

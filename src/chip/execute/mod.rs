@@ -23,6 +23,7 @@ mod mask;
 mod operands;
 mod packets;
 pub(crate) mod path;
+mod prefetch;
 mod straight;
 mod transpose;
 mod vector;
@@ -443,6 +444,7 @@ impl<'a> Pass<'a> {
         else {
             return false;
         };
+        prefetch::pages(unit.dm.bytes(), packets.range.clone());
         let whole =
             contraction.is_whole(at, &buffers.contraction) && unit.dm.all_initialised(packets.range.clone());
         if whole {

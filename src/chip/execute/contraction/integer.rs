@@ -27,7 +27,7 @@ pub(super) const WORDS: usize = 16;
 const COLUMNS: usize = 32;
 
 /// Steps ahead of a packet that is asked for: about what a memory takes to answer.
-const AHEAD: usize = 16;
+const AHEAD: usize = 64;
 
 /// Instructions that sum products of neighbouring elements. A value stands for a machine that has them.
 ///

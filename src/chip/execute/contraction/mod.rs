@@ -511,6 +511,12 @@ fn place_all<T: Copy, U>(
     start: impl Fn(usize) -> usize,
     convert: impl Fn(T) -> U,
 ) {
+    if (rows, step) == (8, 1) {
+        // With a size that it knows, the compiler makes vectors of the conversions.
+        let places = output.as_chunks_mut::<8>().0.iter_mut();
+        places.zip(results).for_each(|(places, lanes)| *places = lanes.map(&convert));
+        return;
+    }
     for (result, lanes) in results.iter().enumerate() {
         let places = output[start(result)..].iter_mut().step_by(step);
         lanes[..rows].iter().zip(places).for_each(|(&lane, place)| *place = convert(lane));

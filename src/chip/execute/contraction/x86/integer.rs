@@ -7,8 +7,8 @@ use super::super::integer::{Dots, WORDS, integer};
 use super::super::job::IntegerJob;
 use super::super::shape::Layout;
 use super::super::weights::Vector;
-use super::prefetch;
 use crate::chip::execute::path::{Avx2, Avx2Vnni, Avx512};
+use crate::chip::execute::prefetch;
 use core::arch::x86_64::*;
 
 impl Avx2 {
@@ -108,7 +108,7 @@ impl Dots for Avx2 {
 
     #[inline(always)]
     fn prefetch(self, bytes: &[u8], start: u32) {
-        prefetch(bytes, start);
+        prefetch::far(bytes, start as usize);
     }
 
     #[inline(always)]
@@ -155,8 +155,10 @@ impl Dots for Avx2 {
     fn total(self, rows: [__m256i; 4]) -> [i32; 4] {
         // SAFETY: the machine has AVX2, as `self` exists.
         unsafe {
-            let [a, b, c, d] = transpose_256(rows);
-            add_halves(_mm256_add_epi32(_mm256_add_epi32(a, b), _mm256_add_epi32(c, d)))
+            let [a, b, c, d] = rows;
+            let ab = _mm256_add_epi32(_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
+            let cd = _mm256_add_epi32(_mm256_unpacklo_epi32(c, d), _mm256_unpackhi_epi32(c, d));
+            add_halves(_mm256_add_epi32(_mm256_unpacklo_epi64(ab, cd), _mm256_unpackhi_epi64(ab, cd)))
         }
     }
 }
@@ -170,7 +172,7 @@ impl<M: Vnni> Dots for Half<M> {
 
     #[inline(always)]
     fn prefetch(self, bytes: &[u8], start: u32) {
-        prefetch(bytes, start);
+        prefetch::far(bytes, start as usize);
     }
 
     #[inline(always)]
@@ -210,7 +212,7 @@ impl Dots for Avx512 {
 
     #[inline(always)]
     fn prefetch(self, bytes: &[u8], start: u32) {
-        prefetch(bytes, start);
+        prefetch::far(bytes, start as usize);
     }
 
     #[inline(always)]
@@ -265,8 +267,10 @@ impl Dots for Avx512 {
     fn total(self, rows: [__m512i; 4]) -> [i32; 4] {
         // SAFETY: the machine has AVX-512 F, and with it AVX2, as `self` exists.
         unsafe {
-            let [a, b, c, d] = transpose_512(rows);
-            let sum = _mm512_add_epi32(_mm512_add_epi32(a, b), _mm512_add_epi32(c, d));
+            let [a, b, c, d] = rows;
+            let ab = _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+            let cd = _mm512_add_epi32(_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d));
+            let sum = _mm512_add_epi32(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd));
             let (low, high) = (_mm512_castsi512_si256(sum), _mm512_extracti64x4_epi64::<1>(sum));
             add_halves(_mm256_add_epi32(low, high))
         }

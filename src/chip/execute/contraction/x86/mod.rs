@@ -17,6 +17,7 @@ use super::tree::Lanes;
 use super::weights::{Rows, lay_out_floats};
 use super::widen::widen;
 use crate::chip::execute::path::{Avx2, Avx512};
+use crate::chip::execute::prefetch;
 use crate::scalar::ElementType;
 use core::arch::x86_64::*;
 
@@ -178,18 +179,16 @@ fn load8(from: &[f32; 8]) -> __m256 {
 
 /// Asks for the packet that starts at a byte and is about to be read.
 #[inline(always)]
-fn prefetch(bytes: &[u8], start: u32) {
-    let start = bytes.as_ptr().wrapping_add(start as usize);
-    // SAFETY: the instruction is part of SSE, which every x86-64 machine has, and no address makes it fail.
-    unsafe { _mm_prefetch::<_MM_HINT_T0>(start.cast()) };
+fn ask(bytes: &[u8], start: u32) {
+    prefetch::near(bytes, start as usize);
 }
 
 #[target_feature(enable = "avx2")]
 fn float_avx2(job: FloatJob<'_>) {
-    portable::float(job, prefetch, |element, bytes, floats| widen_packet(element, bytes, floats));
+    portable::float(job, ask, |element, bytes, floats| widen_packet(element, bytes, floats));
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn float_avx512(job: FloatJob<'_>) {
-    portable::float(job, prefetch, widen);
+    portable::float(job, ask, widen);
 }

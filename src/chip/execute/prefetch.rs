@@ -1,0 +1,40 @@
+//! Requests for memory that is about to be read or written. They change no value, and do nothing where the processor has
+//! none.
+//!
+//! A pass goes over the memories of all slices, which are larger than the caches, and larger than what the processor's
+//! table of pages has at hand. It waits for one page at a time if it comes to them one by one; all of them asked for at
+//! once are looked up side by side.
+
+#![allow(unsafe_code)]
+
+use core::ops::Range;
+
+/// Bytes of a page.
+const PAGE_BYTES: usize = 4096;
+
+/// Asks for the line with this byte, into all caches.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(super) fn near(bytes: &[u8], start: usize) {
+    use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+    // SAFETY: the instruction is part of SSE, which every x86-64 machine has, and no address makes it fail.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(bytes.as_ptr().wrapping_add(start).cast()) };
+}
+
+/// Asks for the line with this byte, into all caches but the first. More of these may be on their way.
+#[inline(always)]
+pub(super) fn far(bytes: &[u8], start: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use core::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        // SAFETY: the instruction is part of SSE, which every x86-64 machine has, and no address makes it fail.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(bytes.as_ptr().wrapping_add(start).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (bytes, start);
+}
+
+/// Asks for all pages of a range, by a line of each.
+pub(super) fn pages(bytes: &[u8], range: Range<usize>) {
+    range.step_by(PAGE_BYTES).for_each(|start| far(bytes, start));
+}
