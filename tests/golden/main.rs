@@ -11,5 +11,5 @@ mod fetch;
 mod hbm;
 mod rows;
 mod sequencer;
-mod sequencer_page;
 mod timeline;
+mod vendor_sequencer;

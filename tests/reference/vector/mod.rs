@@ -84,7 +84,7 @@ pub mod valid_count;
 pub mod values;
 
 #[cfg(test)]
-mod page_tests;
+mod documented_tests;
 #[cfg(test)]
 mod refusal_tests;
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! The rules of the specification: what is refused, at which step and why.
 
 use super::chain::*;
+use super::documented_tests::*;
 use super::exact::Function;
 use super::operators::*;
-use super::page_tests::*;
 use super::rules::Rule;
 use crate::numbers::Number;
 

@@ -296,7 +296,7 @@ mod refusals {
             message.starts_with("fault: fetch: refused: pad_value: the padding of this stream is not masked"),
             "{message}"
         );
-        assert!(message.contains(&format!("pages_fetch_adapter.rs:{line}")), "{message}");
+        assert!(message.contains(&format!("vendor_fetch_adapter.rs:{line}")), "{message}");
         let message = panic_message(|| {
             let _ = ctx.sub.begin(x.view()).pad_value(-128).fetch::<i8, m![1], m![K # 64]>();
         });

@@ -1,6 +1,6 @@
 //! The vendor's functions, as printed. They are generic and never instantiated: here they must compile.
 //!
-//! Their clusters and slices are `m![1]`, which no stream may have when it runs. `pages_fetch` and `pages_contraction`
+//! Their clusters and slices are `m![1]`, which no stream may have when it runs. `vendor_fetch` and `vendor_contraction`
 //! execute them with 2 clusters and 256 slices.
 
 #![allow(dead_code, non_snake_case)]
