@@ -234,7 +234,8 @@ impl System {
         let (_, pieces) = self.clock.waiting();
         let ledger = self.clock.ledger();
         let (records, repeats, touches) = (ledger.records.len(), ledger.repeats.len(), ledger.touches.len());
-        Kept { accesses, writes, fillings, pieces, records, repeats, touches }
+        let commands = ledger.commands;
+        Kept { accesses, writes, fillings, pieces, records, repeats, touches, commands }
     }
 
     /// The number of chips that commands may use.
@@ -276,6 +277,8 @@ pub(crate) struct Kept {
     pub(crate) repeats: usize,
     /// Operations of the memory map.
     pub(crate) touches: usize,
+    /// Commands of DMA engines, for hints.
+    pub(crate) commands: usize,
 }
 
 impl System {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub const KEPT: usize = 1 << 16;
 
 /// Commands of DMA engines that are kept with operations, at most: see [`Record::load`].
-const KEPT_COMMANDS: usize = 1 << 18;
+pub(crate) const KEPT_COMMANDS: usize = 1 << 18;
 
 /// Operations that have ended whose line is known still.
 const RECENT: usize = 4096;
@@ -167,8 +167,8 @@ pub struct Ledger {
     /// What the first [`KEPT`] operations touch, for a map of the memory: whether they repeat others or not.
     pub(crate) touches: Vec<Touches>,
     fold: Fold,
-    /// Commands that are kept.
-    commands: usize,
+    /// Commands that are kept, at most [`KEPT_COMMANDS`].
+    pub(crate) commands: usize,
     /// Where the last [`RECENT`] operations were called.
     recent: VecDeque<(OperationNumber, &'static Location<'static>)>,
 }
@@ -245,9 +245,10 @@ impl Ledger {
     }
 
     fn keep(&mut self, mut record: Record) {
-        self.commands += record.load.size();
-        if self.commands > KEPT_COMMANDS {
-            self.commands -= record.load.size();
+        let commands = record.load.size();
+        if self.commands + commands <= KEPT_COMMANDS {
+            self.commands += commands;
+        } else {
             record.load = Arc::new(BankLoad::Nothing);
         }
         self.records.push(record);

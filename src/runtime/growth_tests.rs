@@ -78,6 +78,8 @@ fn a_hundred_layers_keep_no_more_than_ten() {
         // 4 lines of the loop, one before it, and 2 of the host.
         assert!(many.records <= 7 * KEPT_ALIKE && many.repeats <= 7, "{place}");
         assert!(many.touches <= KEPT, "{place}");
+        // Commands are kept with records, at most 256 of each line of the loop instead of 240.
+        assert!(0 < few.commands && many.commands < 2 * few.commands, "{place}");
         // Each step makes two tensors in DM: more than are known in the end.
         let most = OVERWRITTEN + many.writes;
         assert!(2 * 100 * STEPS > most && many.fillings <= most, "{place}");

@@ -57,8 +57,8 @@ fn strided(command: &PairedSequencer, side: Side) -> Strided {
     if side == Side::Destination { stream.writes() } else { stream }
 }
 
-/// Words of loads that are remembered, 8 bytes each.
-const WORDS: usize = 1 << 20;
+/// Words that are remembered, 8 bytes each: of loads, and of what channels did for them.
+const WORDS: usize = 1 << 22;
 
 /// A model that looks up what it has been asked before. Engines that do the same at other addresses, and transfers of other
 /// tensors of the same shape, are often the same load.
@@ -88,10 +88,11 @@ impl<M: HbmTime> HbmTime for Remembered<M> {
             return served.clone().renamed(flips);
         }
         let served = self.model.serve(streams);
-        self.words += load.len();
+        let words = load.len() + HbmServed::WORDS;
+        self.words += words;
         if self.words > WORDS {
             self.times.clear();
-            self.words = load.len();
+            self.words = words;
         }
         self.times.insert(load, served.clone().renamed(flips));
         served

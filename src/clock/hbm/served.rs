@@ -37,6 +37,9 @@ pub struct HbmServed {
 }
 
 impl HbmServed {
+    /// Words of 8 bytes that the channels take.
+    pub(in crate::clock) const WORDS: usize = size_of::<[ChannelUse; HBM_CHANNELS]>() / 8;
+
     /// With what each channel did.
     pub fn new(ticks: u64, channels: [ChannelUse; HBM_CHANNELS]) -> Self {
         Self { ticks, channels: Some(Arc::new(channels)), renaming: 0 }
