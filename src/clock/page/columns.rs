@@ -1,7 +1,7 @@
 //! The operations of a page: columns of numbers, and each description once.
 //!
-//! Operations come one by one. What is kept of each is a row of numbers. What describes it, and does not change from one
-//! to the next, is kept once, member by member: two operations that differ in their tensors share the configuration.
+//! Operations come one by one. What is kept of each is a row of numbers. What describes it, and does not change from
+//! one to the next, is kept once, member by member: two operations that differ in tensors share the configuration.
 //!
 //! ```text
 //!   rows           #0: start 0, cycles 612, description 0   #1: start 612, cycles 300, description 1   ...
