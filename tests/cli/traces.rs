@@ -138,6 +138,13 @@ fn traces_that_are_refused() {
     let whole = Temporary::new("whole", BEFORE);
     refused(&["diff", &whole.path(), "no/such.json"], "`VISA_TRACE=no/such.json` has a program write it");
     refused(&["html", &whole.path(), "-o", ""], "--output: the name of the file is empty");
+    let page = Temporary::new("x.html", BEFORE);
+    let named = page.0.with_extension("");
+    refused(&["html", &page.path(), "-o", &page.path()], "the page would replace the trace `");
+    assert!(named.to_string_lossy().ends_with(".html"));
+    std::fs::copy(&page.0, &named).expect("is written");
+    refused(&["html", &named.to_string_lossy()], "name another file, for example visa html ");
+    std::fs::remove_file(&named).expect("it is there");
     let cut = Temporary::new("cut", &BEFORE[..BEFORE.len() / 2]);
     refused(&["diff", &whole.path(), &cut.path()], "to its end");
     let other = Temporary::new("other", "{\"traceEvents\":[]}");

@@ -69,7 +69,6 @@ class Run {
       slowed: data.slowed,
     });
     const columns = data.operations;
-    this.leftOut = data["left out"];
     this.number = columns.number || [];
     this.start = columns.start || [];
     this.cycles = columns.cycles || [];

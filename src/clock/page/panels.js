@@ -72,7 +72,7 @@ function headline(run, at) {
   }
   for (const warning of summary.warnings.slice(0, 8)) at.append(card(warning.split("\n")[0], "warning", true));
   for (const words of summary["left out"] || []) at.append(card("left out", words, true));
-  if (run.leftOut || summary.operations > run.count) {
+  if (summary.operations > run.count) {
     at.append(card(`${digits(run.count)} operations are shown`, `the first of ${digits(summary.operations)}`, true));
   }
 }

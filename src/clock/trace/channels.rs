@@ -7,6 +7,7 @@
 //!   HBM channel 0.1                        │    ██ ████ ████ █████ ██           │
 //! ```
 
+use super::RunChannel;
 use crate::clock::dma::DmaTime;
 use crate::clock::hazards::OperationNumber;
 use crate::clock::hbm::{ChannelUse, HbmServed};
@@ -63,11 +64,24 @@ pub(super) fn answers(record: &Record) -> (u64, u64) {
 }
 
 /// First busy cycle and cycles until the end of the last one.
-pub(super) fn span(record: &Record, channel: &ChannelUse) -> (u64, u64) {
+fn span(record: &Record, channel: &ChannelUse) -> (u64, u64) {
     let (from, to) = answers(record);
     let start = (from + channel.start_ticks / CORE_CYCLE_TICKS).min(to);
     let end = (from + channel.end_ticks.div_ceil(CORE_CYCLE_TICKS)).min(to);
     (start, end - start)
+}
+
+/// What the channels of a chip did for an operation.
+pub(in crate::clock) fn channels_of(
+    record: &Record,
+    chip: usize,
+    served: &HbmServed,
+) -> impl Iterator<Item = RunChannel> {
+    served.channels().map(move |(channel, own)| {
+        let (start, cycles) = span(record, &own);
+        let (operation, chip, channel) = (record.number, chip as u64, channel as u64);
+        RunChannel { operation, chip, channel, start, cycles, busy_ticks: own.busy_ticks, bytes: own.bytes }
+    })
 }
 
 /// Of a chip: its number, the cycles of the slowest channel, busy ticks and bytes of all channels, channels in use.

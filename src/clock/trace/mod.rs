@@ -29,21 +29,21 @@ mod layout;
 mod live;
 mod operation;
 mod run;
+mod whole;
 
 pub use channels::CHANNEL_SPANS;
+pub(super) use channels::channels_of;
+pub(super) use run::{Link, critical_paths};
 pub use run::{Run, RunChannel, RunKernel, RunOperation};
+pub(super) use whole::Whole;
 
 use super::hazards::OperationNumber;
 use super::hbm::core_cycles;
 use super::hints::Hint;
 use super::ledger::Ledger;
-use super::map::{Allocations, MemoryMap};
 use super::record::{Observer, Record, Timing};
-use crate::chip::memory::separate::Addresses;
 use crate::command::{CONTEXTS, ContextKind, MemoryKind};
 use crate::spec::{CLUSTERS, DMA_ENGINES};
-use channels::ChannelSpans;
-use layout::Layouts;
 use live::LiveBytes;
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -146,8 +146,7 @@ pub struct TraceWriter<W: Write + Send> {
     out: W,
     named: BTreeSet<(Process, Option<Track>)>,
     live: LiveBytes,
-    layouts: Layouts,
-    channels: ChannelSpans,
+    whole: Whole,
     /// The context and the last cycle of operations that ended not long ago.
     ends: HashMap<OperationNumber, (ContextKind, u64)>,
     recent: VecDeque<OperationNumber>,
@@ -162,8 +161,7 @@ impl<W: Write + Send> TraceWriter<W> {
             out,
             named: BTreeSet::new(),
             live: LiveBytes::default(),
-            layouts: Layouts::default(),
-            channels: ChannelSpans::default(),
+            whole: Whole::default(),
             ends: HashMap::new(),
             recent: VecDeque::new(),
             first: true,
@@ -256,18 +254,18 @@ impl<W: Write + Send> TraceWriter<W> {
         let Some(time) = &time.time else { return };
         let op = record.number;
         let (start, end) = channels::answers(record);
-        let with_channels = self.channels.take(op, time);
+        let with_channels = self.whole.takes_channels(op, time);
         for (chip, served) in time.hbm.iter().filter(|(_, served)| served.ticks > 0) {
             let (process, track, cycles) = (Process::Chip(*chip), Track::Hbm, core_cycles(served.ticks));
             let (bytes, busy) = served.total();
             let args = json!({"op": op, "cycles": cycles, "bytes": bytes, "busy ticks": busy});
             let cycles = cycles.min(end - start);
             self.slice(&Slice { process, track, name, start, cycles, category: "HBM" }, args);
-            for (channel, own) in served.channels().filter(|_| with_channels) {
-                let (start, cycles) = channels::span(record, &own);
-                let track = Track::HbmChannel(channel);
-                let args = json!({"op": op, "chip": chip, "channel": channel, "bytes": own.bytes,
-                    "busy ticks": own.busy_ticks});
+            for own in channels_of(record, *chip, served).filter(|_| with_channels) {
+                let RunChannel { channel, start, cycles, busy_ticks, bytes, .. } = own;
+                let track = Track::HbmChannel(channel as usize);
+                let args = json!({"op": op, "chip": chip, "channel": channel, "bytes": bytes,
+                    "busy ticks": busy_ticks});
                 self.slice(&Slice { process, track, name, start, cycles, category: "HBM channel" }, args);
             }
         }
@@ -315,7 +313,7 @@ impl<W: Write + Send> TraceWriter<W> {
 
 impl<W: Write + Send> Observer for TraceWriter<W> {
     fn ended(&mut self, record: &Record) {
-        self.layouts.add(record);
+        self.whole.ended(record);
         let name = operation::name(record);
         let (process, track) = (Process::Program, Track::Context(record.context));
         let (start, cycles) = (record.start, record.cycles());
@@ -351,10 +349,7 @@ impl<W: Write + Send> Observer for TraceWriter<W> {
         self.live.finish();
         self.counters(0);
         self.kernels(ledger);
-        let map = MemoryMap::new(ledger, [Allocations::default(); 3], Addresses::AsGiven);
-        let left_out: Vec<String> = self.channels.words().into_iter().collect();
-        let layouts = core::mem::take(&mut self.layouts);
-        let visa = operation::summary(ledger, hints, &map, layouts, &left_out);
+        let visa = self.whole.summary(ledger, hints);
         self.raw(&format!("\n],\"visa\":{visa}"));
         self.raw("}\n");
         if self.error.is_none() {

@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 pub(super) const STAGES: [Stage; Stage::ALL.len()] = Stage::ALL;
 
 /// File and line of an operation, as programs give them to the compiler.
-fn line(record: &Record) -> String {
+pub(super) fn line(record: &Record) -> String {
     format!("{}:{}", record.location.file(), record.location.line())
 }
 

@@ -1,5 +1,7 @@
 //! A trace that is read back: what `visa diff` compares and a page shows.
 
+use super::operation;
+use crate::clock::record::Record;
 use serde_json::Value;
 use std::collections::HashMap;
 
@@ -33,6 +35,24 @@ pub struct RunOperation {
 }
 
 impl RunOperation {
+    /// What a trace says of an operation that has ended.
+    pub(in crate::clock) fn of(record: &Record) -> Self {
+        Self {
+            number: record.number,
+            name: operation::name(record),
+            operation: record.operation.to_string(),
+            line: operation::line(record),
+            kernel: operation::kernel_name(record.kernel).to_string(),
+            launch: record.kernel.number,
+            context: record.context.to_string(),
+            bound: record.timing.bottleneck().to_string(),
+            start: record.start,
+            cycles: record.cycles(),
+            waited_for: record.wait.map(|wait| wait.on()),
+            args: operation::args(record),
+        }
+    }
+
     /// The first cycle after it.
     pub fn end(&self) -> u64 {
         self.start + self.cycles
@@ -182,30 +202,60 @@ impl Run {
     /// The operations that decide the end of each kernel, first to last, as
     /// [`Report::critical_path`](crate::clock::Report::critical_path) finds them.
     pub fn critical_paths(&self) -> Vec<Vec<&RunOperation>> {
-        let by_number: HashMap<u64, &RunOperation> =
-            self.operations.iter().map(|own| (own.number, own)).collect();
-        // Kernels follow each other, so each has the operations that end with it.
-        let mut last_of: HashMap<(u64, u64), &RunOperation> = HashMap::new();
-        for own in self.operations.iter().filter(|own| own.context != "pdma") {
-            last_of.insert((own.launch, own.end()), own);
-        }
-        let path = |kernel: &RunKernel| {
-            let own = |own: &&&RunOperation| own.launch == kernel.launch && own.context != "pdma";
-            let mut path: Vec<&RunOperation> =
-                last_of.get(&(kernel.launch, kernel.end)).copied().into_iter().collect();
-            while let Some(before) = path.last().and_then(|own| own.waited_for) {
-                // An operation waits for an earlier one.
-                let Some(before) = by_number.get(&before).filter(own) else { break };
-                if path.last().is_some_and(|last| before.number >= last.number) {
-                    break;
-                }
-                path.push(before);
-            }
-            path.reverse();
-            path
+        let link = |own: &RunOperation| {
+            let RunOperation { number, launch, waited_for, .. } = *own;
+            Link { number, launch, end: own.end(), waited_for, is_host: own.context == "pdma" }
         };
-        self.kernels.iter().map(path).collect()
+        let links: Vec<Link> = self.operations.iter().map(link).collect();
+        let paths = critical_paths(&links, self.kernels.iter().map(|own| (own.launch, own.end)));
+        paths.iter().map(|path| path.iter().map(|place| &self.operations[*place]).collect()).collect()
     }
+}
+
+/// What a critical path asks of an operation.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::clock) struct Link {
+    /// Its number.
+    pub number: u64,
+    /// Its launch.
+    pub launch: u64,
+    /// The first cycle after it.
+    pub end: u64,
+    /// The operation that it waited for last.
+    pub waited_for: Option<u64>,
+    /// Whether the host's context ran it.
+    pub is_host: bool,
+}
+
+/// The operations that decide the end of each launch, first to last, as places among the operations. A launch is given
+/// by its number and its end.
+pub(in crate::clock) fn critical_paths(
+    operations: &[Link],
+    launches: impl Iterator<Item = (u64, u64)>,
+) -> Vec<Vec<usize>> {
+    let by_number: HashMap<u64, usize> =
+        operations.iter().enumerate().map(|(place, own)| (own.number, place)).collect();
+    // Kernels follow each other, so each has the operations that end with it.
+    let mut last_of: HashMap<(u64, u64), usize> = HashMap::new();
+    for (place, own) in operations.iter().enumerate().filter(|(_, own)| !own.is_host) {
+        last_of.insert((own.launch, own.end), place);
+    }
+    let path = |(launch, end)| {
+        let mut path: Vec<usize> = last_of.get(&(launch, end)).copied().into_iter().collect();
+        while let Some(&last) = path.last()
+            && let Some(before) = operations[last].waited_for.and_then(|before| by_number.get(&before))
+        {
+            let own = &operations[*before];
+            // An operation waits for an earlier one.
+            if own.launch != launch || own.is_host || own.number >= operations[last].number {
+                break;
+            }
+            path.push(*before);
+        }
+        path.reverse();
+        path
+    };
+    launches.map(path).collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! `visa html`: a trace as one page that a browser opens.
 
-use super::arguments::Once;
+use super::arguments::{Once, shown};
 use super::{HTML_HELP, Output, Refusal, traces};
 use furiosa_visa_std::clock::page;
 use std::path::{Path, PathBuf};
@@ -25,8 +25,24 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
         return Err("--output: the name of the file is empty".into());
     }
     let title = Path::new(&trace).file_stem().unwrap_or(&trace).to_string_lossy().into_owned();
-    let page = page::of_run(&traces::read(&trace)?, &title);
+    let run = traces::read(&trace)?;
+    if is_same(Path::new(&trace), &path) {
+        return Err(Refusal(format!(
+            "--output: the page would replace the trace `{}`; name another file, for example visa html {} -o page.html",
+            path.display(),
+            shown(&trace)
+        )));
+    }
+    let page = page::of_run(&run, &title);
     let mut output = Output::text(format!("wrote {}\n", path.display()));
     output.file = Some((path, page));
     Ok(output)
+}
+
+/// Whether two names are of one file, which is there.
+fn is_same(one: &Path, other: &Path) -> bool {
+    match (one.canonicalize(), other.canonicalize()) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => false,
+    }
 }
