@@ -102,6 +102,57 @@ fn short_runs_of_a_product_come_first() {
     promised(HintKind::ShortRuns, &before, &after, 10);
 }
 
+/// A layer whose sum over `K` is in four slices: one of four has the result, 64 bytes, which is moved as `last` says.
+mod dense {
+    use super::*;
+    axes![T = 64, N = 16, K = 512];
+    type X = HbmTensor<bf16, m![1], m![T, K]>;
+    type W = HbmTensor<bf16, m![1], m![N, K]>;
+    type Y = HbmTensor<f32, m![1], m![T, N]>;
+    type Cluster = m![1 # 2];
+    type Slice = m![T, K / 128];
+    type Dm = DmTensor<f32, m![1], Cluster, m![T, 1 # 4], m![N]>;
+
+    fn layer(ctx: &mut Context, x: &X, w: &W) -> Dm {
+        let x = x.to_dm::<Cluster, Slice, m![K % 128]>(&mut ctx.tdma, AUTO);
+        let w = w.to_dm::<Cluster, Slice, m![N, K % 128]>(&mut ctx.tdma, AUTO);
+        let w = (ctx.sub.begin(w.view()).fetch::<bf16, m![N % 8, N / 8], m![K % 128]>())
+            .collect::<m![N % 8, N / 8, K % 128 / 16], m![K % 16]>()
+            .to_trf::<m![N % 8], m![N / 8, K % 128]>(TrfAddress::Full);
+        (ctx.main.begin(x.view()).fetch::<bf16, m![1], m![K % 128]>())
+            .collect::<m![K % 128 / 16], m![K % 16]>()
+            .align::<m![K % 128 / 32, N / 8], m![K % 32], _, _>(&w)
+            .contract::<m![1]>()
+            .accumulate::<m![N / 8], m![N % 8]>(AccumulationKind::Interleaved)
+            .vector_init()
+            .vector_inter_slice_reduce::<m![T, 1 # 4], m![N / 8]>(InterSliceReduceOpF32::Add)
+            .vector_intra_slice_branch(BranchMode::Unconditional)
+            .vector_final()
+            .commit::<m![N]>(AUTO)
+    }
+
+    fn run(last: impl FnOnce(&mut Context, Dm) -> Y) -> Report {
+        report(|ctx| {
+            let (x, w) = (HostTensor::<bf16, m![T, K]>::zero(), HostTensor::<bf16, m![N, K]>::zero());
+            let x: X = block_on(x.to_hbm(&mut ctx.pdma, AUTO));
+            let w: W = block_on(w.to_hbm(&mut ctx.pdma, AUTO));
+            let y = layer(ctx, &x, &w);
+            drop(last(ctx, y));
+        })
+    }
+
+    fn gathered<Slice: M>(ctx: &mut Context, y: Dm) -> Y {
+        y.to_dm::<Slice, m![T % 4, N]>(&mut ctx.tdma, AUTO).to_hbm(&mut ctx.tdma, AUTO)
+    }
+
+    /// The move into fewer slices is a part of the edit.
+    #[test]
+    fn gathered_in_fewer_slices() {
+        let before = run(|ctx, y| y.to_hbm(&mut ctx.tdma, AUTO));
+        promised(HintKind::ShortRuns, &before, &run(gathered::<m![T / 4, 1 # 16]>), 10);
+    }
+}
+
 axes![R = 16384, N = 16];
 type X = HbmTensor<f32, m![1], m![R, N]>;
 

@@ -79,6 +79,23 @@ fn narrow(span: &Value, method: &str) -> Option<Value> {
     Some(narrow)
 }
 
+/// Whether a call is in the receiver of another one, given both chains as the compiler marks them: the other one starts
+/// with it, but for brackets around it.
+pub fn is_of_chain(first: &Value, later: &Value) -> bool {
+    let own = || {
+        let [start, end] = [&first["byte_start"], &first["byte_end"]].map(Value::as_u64);
+        let [later_start, later_end] = [&later["byte_start"], &later["byte_end"]].map(Value::as_u64);
+        let between = usize::try_from(start?.checked_sub(later_start?)?).ok()?;
+        let line = &later["text"][0];
+        let column = usize::try_from(line["highlight_start"].as_u64()?).ok()?;
+        let brackets: String =
+            line["text"].as_str()?.chars().skip(column.checked_sub(1)?).take(between).collect();
+        let is_same_file = first["file_name"] == later["file_name"];
+        Some(is_same_file && end? < later_end? && brackets == "(".repeat(between))
+    };
+    own().unwrap_or(false)
+}
+
 /// The line and column of the name in the last `.name` inside of `brackets` brackets, and outside of strings and comments.
 fn last_call(lines: &[Vec<char>], name: &str, brackets: i32) -> Option<(usize, usize)> {
     let name: Vec<char> = name.chars().collect();

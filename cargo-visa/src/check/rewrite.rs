@@ -12,9 +12,12 @@
 //! These become one error at the user's line. Errors that are all inside of the library follow from one at the user's
 //! line, and are left out where there is one.
 //!
+//! What a refused call returns goes on along its chain, and later calls of the chain are often refused for it. They are
+//! named in a note of the first one, and shown with `--verbose`. Errors of other statements stay.
+//!
 //! Of other diagnostics that name the library's types, the words change, and what points into the library is left out.
 
-use super::place::{function_name, narrowed, users_span};
+use super::place::{function_name, is_of_chain, narrowed, users_span};
 use super::render::render;
 use super::sources::Sources;
 use crate::notation;
@@ -53,6 +56,15 @@ struct Refusal {
     evaluated: Vec<String>,
     /// Whether it is at a line of the user's.
     is_placed: bool,
+    /// The call that is refused.
+    call: Option<Call>,
+}
+
+/// A call of a method.
+struct Call {
+    /// The chain up to it, as the compiler marks it.
+    chain: Value,
+    method: String,
 }
 
 const EVALUATION: &str = "E0080";
@@ -158,6 +170,9 @@ impl Rewriter {
             (span["file_name"].to_string(), span["line_start"].as_u64(), span["column_start"].as_u64())
         };
         refusals.sort_by_key(|refusal| (!refusal.is_placed, place(&refusal.line)));
+        if !self.style.verbose {
+            fold_chains(&mut refusals);
+        }
         let finished = refusals.into_iter().map(|Refusal { mut line, evaluated, .. }| {
             let message = &mut line["message"];
             if evaluated.len() > 1 {
@@ -188,7 +203,10 @@ impl Rewriter {
             children.extend(diagnostic["children"].as_array().into_iter().flatten().cloned());
             children.extend(notes.iter().cloned());
         }
-        let place = self.place(&diagnostic, &notes);
+        let (place, call) = match self.place(&diagnostic, &notes) {
+            Some((place, call)) => (Some(place), call),
+            None => (None, None),
+        };
         let is_placed = place.is_some();
         let mut spans = place.map_or_else(|| diagnostic["spans"].clone(), |span| json!([span]));
         if is_placed {
@@ -202,11 +220,11 @@ impl Rewriter {
             "spans": spans, "children": children,
         });
         rewrite_texts(&mut line["message"]);
-        Refusal { line, evaluated: vec![evaluated], is_placed }
+        Refusal { line, evaluated: vec![evaluated], is_placed, call }
     }
 
-    /// Where the user asked for a constant that is refused.
-    fn place(&self, diagnostic: &Value, notes: &[Value]) -> Option<Value> {
+    /// Where the user asked for a constant that is refused, and the call that did.
+    fn place(&self, diagnostic: &Value, notes: &[Value]) -> Option<(Value, Option<Call>)> {
         let primary = |part: &Value| {
             let mut spans = part["spans"].as_array().into_iter().flatten();
             spans.find_map(|span| users_span(&self.sources, span))
@@ -214,11 +232,12 @@ impl Rewriter {
         let children = diagnostic["children"].as_array();
         let frames = std::iter::once(diagnostic).chain(children.into_iter().flatten());
         if let Some(span) = frames.into_iter().find_map(primary) {
-            return Some(span);
+            return Some((span, None));
         }
         let (note, span) = notes.iter().find_map(|note| Some((note, primary(note)?)))?;
         let method = note["message"].as_str().and_then(function_name);
-        Some(method.map_or_else(|| span.clone(), |method| narrowed(&span, method)))
+        let Some(method) = method else { return Some((span, None)) };
+        Some((narrowed(&span, method), Some(Call { method: method.to_string(), chain: span })))
     }
 
     /// Another diagnostic that names the library's items: in the user's notation, and without the library's lines.
@@ -284,6 +303,43 @@ fn is_of_a_trait(text: &str) -> bool {
     text.starts_with("the trait `") && text.contains("not implemented for")
         || text.starts_with("the following trait bounds were not satisfied")
         || text.starts_with("for that trait implementation, expected")
+}
+
+/// Leaves out the calls whose receiver has a call that is refused, and names them in a note of the first one.
+fn fold_chains(refusals: &mut Vec<Refusal>) {
+    let is_behind = |later: &Refusal, first: &Refusal| {
+        let calls = later.call.as_ref().zip(first.call.as_ref());
+        calls.is_some_and(|(later, first)| is_of_chain(&first.chain, &later.chain))
+    };
+    let (later, first): (Vec<Refusal>, Vec<Refusal>) = {
+        let is_later = |own: &Refusal| refusals.iter().any(|first| is_behind(own, first));
+        let later: Vec<bool> = refusals.iter().map(is_later).collect();
+        let (later, first): (Vec<_>, Vec<_>) = refusals.drain(..).zip(later).partition(|(_, later)| *later);
+        let alone = |both: Vec<(Refusal, bool)>| both.into_iter().map(|(own, _)| own).collect();
+        (alone(later), alone(first))
+    };
+    *refusals = first;
+    for first in refusals {
+        let of_chain = later.iter().filter(|own| is_behind(own, first));
+        let calls: Vec<String> = of_chain
+            .filter_map(|own| {
+                let at = &own.line["message"]["spans"][0]["line_start"];
+                own.call.as_ref().map(|call| format!("`{}` (line {at})", call.method))
+            })
+            .collect();
+        let calls_are = match calls.len() {
+            0 => continue,
+            1 => "1 later call of this chain is".to_string(),
+            count => format!("{count} later calls of this chain are"),
+        };
+        let note = format!(
+            "{calls_are} refused too, as may follow from it: {}; `--verbose` shows all",
+            calls.join(", ")
+        );
+        if let Some(children) = first.line["message"]["children"].as_array_mut() {
+            children.push(child("note", &note));
+        }
+    }
 }
 
 /// The note that says where the user's call is.

@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 /// The workspace of the recordings. The library is in `/visa`.
 const ROOT: &str = "/kernels";
 
-const RECORDED: [&str; 11] = [
+const RECORDED: [&str; 12] = [
     "kernels_softmax_of_12_columns",
     "launch_with_another_mapping",
     "launch_without_await",
+    "one_chain",
     "own_constant",
     "read_packet_fetch",
     "slices_of_two_tensors",
@@ -163,6 +164,17 @@ fn everything_is_there_when_asked_for() {
         lines.iter().filter(|line| line["message"]["level"] == "error").count()
     });
     assert_eq!((short, long), (1, 2));
+}
+
+/// What is refused behind a refused call of its chain is a note of it. What another chain does wrong stays.
+#[test]
+fn one_error_for_a_chain() {
+    let lines_of = |verbose: bool| -> Vec<u64> {
+        let lines = rewritten(ROOT, recording("one_chain"), Style { verbose, colour: false });
+        let errors = lines.iter().filter(|line| line["message"]["level"] == "error");
+        errors.map(|line| line["message"]["spans"][0]["line_start"].as_u64().expect("a number")).collect()
+    };
+    assert_eq!((lines_of(false), lines_of(true)), (vec![10, 15], vec![10, 11, 12, 15]));
 }
 
 /// A refusal without a line of the user's is not lost.

@@ -294,11 +294,20 @@ fn of_transfer(record: &Record, clock: &mut DmaClock) -> Option<(HintKind, u64, 
             return Some((HintKind::ShortRuns, own.cycles(UNIT, clock)?, (cause, edit.to_string())));
         }
         let fewer = own.in_fewer_slices(UNIT)?;
-        let edit = format!(
-            "gather {bytes} bytes of each of {all} slices into 256 of each of {}: runs of 256 bytes",
-            fewer.slices * engines.len() as u64
-        );
-        return Some((HintKind::ShortRuns, fewer.cycles(UNIT, clock)?, (cause, edit)));
+        // The move in DM comes to the transfer, which waits for it or it for the transfer.
+        let (regrouping, few) = (own.regrouped(&fewer, clock), fewer.slices * engines.len() as u64);
+        let edit = match to_hbm {
+            true => format!(
+                "gather {bytes} bytes of each of {all} slices into 256 of each of {few} by `to_dm` before it: runs of 256 \
+                 bytes, less {regrouping} cycles of that move"
+            ),
+            false => format!(
+                "load 256 bytes into each of {few} slices, and spread them over {all} by `to_dm`: runs of 256 bytes, less \
+                 {regrouping} cycles of that move"
+            ),
+        };
+        let cycles = fewer.cycles(UNIT, clock)? + regrouping;
+        return Some((HintKind::ShortRuns, cycles, (cause, edit)));
     }
     if partial == 0 {
         return None;

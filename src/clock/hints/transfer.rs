@@ -185,6 +185,31 @@ impl Spread {
         Some(Self { slices: self.slices / fewer, bytes, ..self.clone() })
     }
 
+    /// Cycles of a move within DM between these slices and fewer of them, each of which has more bytes: what gathers them
+    /// before a transfer to HBM, or spreads them behind one to DM. The slices are spread evenly over those of an engine.
+    pub fn regrouped(&self, fewer: &Self, clock: &mut DmaClock) -> u64 {
+        let apart = |own: &Self| PE_SLICES as u64 / own.slices * DMA_SLICE_STRIDE;
+        let [many, few] = [apart(self), apart(fewer)];
+        let times = self.slices / fewer.slices;
+        let queue = |engine: &Engine| {
+            let medium = Medium::Dm { chip: engine.chip, cluster: engine.cluster };
+            let first = (engine.pe * PE_SLICES) as u64 * DMA_SLICE_STRIDE;
+            // The other tensor is beside this one.
+            let sides = [(medium, first + self.bases.1), (medium, first + self.bases.1 + self.bytes)];
+            let [from, to] = if self.to_hbm { sides } else { [sides[1], sides[0]] };
+            let entry = |&(limit, many, few): &(u64, u64, u64)| {
+                let [source_stride, destination_stride] = if self.to_hbm { [many, few] } else { [few, many] };
+                PairedEntry { limit: limit as usize, source_stride, destination_stride }
+            };
+            let mut command = PairedSequencer::new(from, to, self.bytes as usize);
+            let loops = [(fewer.slices, times * many, few), (times, many, self.bytes)];
+            command.entries = loops.iter().map(entry).filter(|entry| entry.limit > 1).collect();
+            EngineQueue { engine: *engine, commands: vec![command], lists: Vec::new() }
+        };
+        let operation = DmaOperation::of(self.engines.iter().map(queue).collect());
+        clock.time(&operation).cycles()
+    }
+
     /// The same in both clusters: half of the bytes in each slice.
     pub fn in_both_clusters(&self) -> Option<Self> {
         if self.copies > 1 || !self.bytes.is_multiple_of(2) || self.engines.iter().any(|own| own.cluster > 0)
