@@ -295,15 +295,15 @@ fn of_transfer(record: &Record, clock: &mut DmaClock) -> Option<(HintKind, u64, 
         }
         let fewer = own.in_fewer_slices(UNIT)?;
         // The move in DM comes to the transfer, which waits for it or it for the transfer.
-        let (regrouping, few) = (own.regrouped(&fewer, clock), fewer.slices * engines.len() as u64);
+        let (regrouping, times) = (own.regrouped(&fewer, clock), own.slices / fewer.slices);
         let edit = match to_hbm {
             true => format!(
-                "gather {bytes} bytes of each of {all} slices into 256 of each of {few} by `to_dm` before it: runs of 256 \
-                 bytes, less {regrouping} cycles of that move"
+                "gather {bytes} bytes of each of {all} slices into 256 of one slice in {times} by `to_dm` before it: runs \
+                 of 256 bytes, less {regrouping} cycles of that move"
             ),
             false => format!(
-                "load 256 bytes into each of {few} slices, and spread them over {all} by `to_dm`: runs of 256 bytes, less \
-                 {regrouping} cycles of that move"
+                "load 256 bytes into one slice in {times}, and spread them over all {all} by `to_dm`: runs of 256 bytes, \
+                 less {regrouping} cycles of that move"
             ),
         };
         let cycles = fewer.cycles(UNIT, clock)? + regrouping;
