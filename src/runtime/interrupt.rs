@@ -8,6 +8,9 @@
 //!
 //! The signal is handled from the first launch on whose context was asked for something. Where the program handles or
 //! ignores one of these signals itself, it keeps what it has.
+//!
+//! One case is not served: a program whose contexts are in tasks of `rayon`, where a thread may take up a task of one
+//! context amid a command of another. That command may never end then: nothing is written until the second signal.
 
 // Elsewhere nobody interrupts.
 #![cfg_attr(not(any(unix, windows)), allow(dead_code))]

@@ -2,7 +2,8 @@
 //!
 //! A launch says when it begins and when it ends; commands count themselves. One thread of the process looks at the
 //! clock and at these counters, and sleeps until a launch is old enough. It draws, and a launch ends, under one lock:
-//! nothing is drawn of a launch that has ended. Where there is no terminal, there is no thread.
+//! nothing is drawn of a launch that has ended. A program may hold the stream during a launch, so what draws locks the
+//! stream first, and a launch of which nothing is shown never waits for it. Where there is no terminal, there is no thread.
 //!
 //! A kernel is a program: nobody knows how many commands it will give. Where the same kernel has run before, with the
 //! same types and from the same line, it is expected to give as many again, which the line calls `about`.
@@ -137,32 +138,48 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        let mut board = board();
-        board.running.retain(|own| own.call.number != self.number);
-        board.clear_others();
+        let shown = {
+            let mut board = board();
+            board.running.retain(|own| own.call.number != self.number);
+            board.shown.as_ref().is_some_and(|(number, _)| *number == self.number)
+        };
+        if shown {
+            with_stream(Board::clear_others);
+        }
     }
 }
 
 /// Nothing is shown any more.
 pub(super) fn close() {
-    let mut board = board();
-    board.closed = true;
-    board.running.clear();
-    board.clear_others();
+    let shown = {
+        let mut board = board();
+        board.closed = true;
+        board.running.clear();
+        board.shown.is_some()
+    };
+    if shown {
+        with_stream(Board::clear_others);
+    }
+}
+
+/// Draws with both locks, that of the stream first.
+fn with_stream(draw: impl FnOnce(&mut Board)) {
+    let _stream = std::io::stderr().lock();
+    draw(&mut board());
 }
 
 /// Shows the oldest launch, while there is one that is old enough.
 fn watch() {
-    let mut board = board();
     loop {
-        board = match board.running.first().map(|oldest| pause(oldest.begun.elapsed())) {
-            Some(pause) => BEGUN.wait_timeout(board, pause).unwrap_or_else(PoisonError::into_inner).0,
+        let mut board = board();
+        match board.running.first().map(|oldest| pause(oldest.begun.elapsed())) {
+            Some(pause) => drop(BEGUN.wait_timeout(board, pause)),
             None => {
                 board.asleep = true;
-                BEGUN.wait(board).unwrap_or_else(PoisonError::into_inner)
+                drop(BEGUN.wait(board));
             }
-        };
-        board.draw();
+        }
+        with_stream(Board::draw);
     }
 }
 
