@@ -220,7 +220,8 @@ fn summary(name: &str, report: &Report) -> u64 {
     let slowest = path.iter().max_by_key(|record| record.cycles()).expect("a kernel has operations");
     let (operation, bound) = (slowest.operation, slowest.timing.bottleneck());
     println!("  longest on the critical path: {operation}, {} cycles, bound by {bound}", slowest.cycles());
-    println!("  idle: {}", report.idle_hardware().join("; "));
+    let idle = report.idle_hardware();
+    println!("  idle: {}", if idle.is_empty() { "nothing".to_string() } else { idle.join("; ") });
     cycles
 }
 
