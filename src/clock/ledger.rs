@@ -245,13 +245,19 @@ impl Ledger {
     }
 
     fn keep(&mut self, mut record: Record) {
-        let commands = record.load.size();
-        if self.commands + commands <= KEPT_COMMANDS {
-            self.commands += commands;
-        } else {
+        if !self.takes(record.load.size()) {
             record.load = Arc::new(BankLoad::Nothing);
         }
         self.records.push(record);
+    }
+
+    /// Whether so many commands are kept beside those that are.
+    fn takes(&mut self, commands: usize) -> bool {
+        let takes = self.commands + commands <= KEPT_COMMANDS;
+        if takes {
+            self.commands += commands;
+        }
+        takes
     }
 
     /// Adds what became of an operation beside another one, which was called at `place` if that is known still.
@@ -297,6 +303,17 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As many commands are kept as are allowed, and not one more. What is too large leaves its room to what follows.
+    #[test]
+    fn kept_commands_end_at_their_limit() {
+        let mut ledger = Ledger::default();
+        assert!(ledger.takes(KEPT_COMMANDS - 4));
+        assert!(!ledger.takes(5));
+        assert!(ledger.takes(4) && ledger.takes(0));
+        assert!(!ledger.takes(1));
+        assert_eq!(ledger.commands, KEPT_COMMANDS);
+    }
 
     #[test]
     fn a_request_that_waits_too_long_is_a_fault_at_both_lines() {
