@@ -1,6 +1,7 @@
 //! `cargo visa check`: builds as far as sizes are checked, and shows what is refused at the user's lines.
 
 mod arguments;
+mod follow;
 mod place;
 mod render;
 mod rewrite;

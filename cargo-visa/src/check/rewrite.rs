@@ -15,14 +15,17 @@
 //! What a refused call returns goes on along its chain, and later calls of the chain are often refused for it. They are
 //! named in a note of the first one, and shown with `--verbose`. Errors of other statements stay.
 //!
+//! Errors of traits that follow from one another are one error too: see [`super::follow`].
+//!
 //! Of other diagnostics that name the library's types, the words change, and what points into the library is left out.
 
+use super::follow::{self, TraitError};
 use super::place::{function_name, is_of_chain, narrowed, users_span};
 use super::render::render;
 use super::sources::Sources;
 use crate::notation;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How diagnostics are shown.
 #[derive(Clone, Copy, Default)]
@@ -39,6 +42,8 @@ pub struct Rewriter {
     style: Style,
     /// Errors that wait for their notes, by target.
     held: BTreeMap<String, Vec<Held>>,
+    /// Errors of traits that wait for those that follow from them, by target.
+    traits: BTreeMap<String, Vec<TraitError>>,
 }
 
 /// An error of a constant of the library.
@@ -74,7 +79,7 @@ const CALL: &str = "the above error was encountered while instantiating";
 impl Rewriter {
     /// A rewriter for the files of a workspace.
     pub fn new(sources: Sources, style: Style) -> Self {
-        Self { sources, style, held: BTreeMap::new() }
+        Self { sources, style, held: BTreeMap::new(), traits: BTreeMap::new() }
     }
 
     /// Takes a line of cargo, and returns what is to be said now.
@@ -88,7 +93,7 @@ impl Rewriter {
                 vec![line]
             }
             Some("build-finished") => {
-                let targets: Vec<String> = self.held.keys().cloned().collect();
+                let targets: BTreeSet<String> = self.held.keys().chain(self.traits.keys()).cloned().collect();
                 let mut lines: Vec<Value> = targets.iter().flat_map(|target| self.finish(target)).collect();
                 lines.push(line);
                 lines
@@ -122,6 +127,11 @@ impl Rewriter {
             return lines;
         }
         if self.is_about_the_library(&line["message"]) {
+            let of_trait = TraitError::of(&line, &self.sources).filter(|_| !self.style.verbose);
+            if let Some(error) = of_trait {
+                self.traits.entry(target).or_default().push(error);
+                return Vec::new();
+            }
             let message = line["message"].take();
             line["message"] = self.in_the_users_words(message);
         }
@@ -181,7 +191,35 @@ impl Rewriter {
             message["rendered"] = render(message, self.style.colour).into();
             line
         });
-        finished.collect()
+        let of_traits = self.traits.remove(target).unwrap_or_default();
+        let of_traits =
+            follow::folded(of_traits).into_iter().map(|(first, others)| self.trait_error(first, &others));
+        of_traits.collect::<Vec<_>>().into_iter().chain(finished).collect()
+    }
+
+    /// An error of a trait, with a note of those that follow from it.
+    fn trait_error(&self, first: TraitError, others: &[TraitError]) -> Value {
+        let mut line = first.line;
+        let mut diagnostic = self.in_the_users_words(line["message"].take());
+        if !others.is_empty() {
+            let lines: BTreeSet<u64> = others.iter().map(|other| other.line_start).collect();
+            let lines: Vec<String> = lines.iter().map(u64::to_string).collect();
+            let (errors, lines_are) = match (others.len(), lines.len()) {
+                (1, _) => ("1 more error".to_string(), "line"),
+                (count, 1) => (format!("{count} more errors"), "line"),
+                (count, _) => (format!("{count} more errors"), "lines"),
+            };
+            let note = format!(
+                "{errors} may follow from it ({lines_are} {}); `--verbose` shows all",
+                lines.join(", ")
+            );
+            if let Some(children) = diagnostic["children"].as_array_mut() {
+                children.push(child("note", &note));
+            }
+            diagnostic["rendered"] = render(&diagnostic, self.style.colour).into();
+        }
+        line["message"] = diagnostic;
+        line
     }
 
     /// An error at the user's line, with what it evaluated.

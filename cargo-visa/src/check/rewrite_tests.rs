@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 /// The workspace of the recordings. The library is in `/visa`.
 const ROOT: &str = "/kernels";
 
-const RECORDED: [&str; 12] = [
+const RECORDED: [&str; 13] = [
     "kernels_softmax_of_12_columns",
     "launch_with_another_mapping",
     "launch_without_await",
+    "narrow_operand",
     "one_chain",
     "own_constant",
     "read_packet_fetch",
@@ -175,6 +176,17 @@ fn one_error_for_a_chain() {
         errors.map(|line| line["message"]["spans"][0]["line_start"].as_u64().expect("a number")).collect()
     };
     assert_eq!((lines_of(false), lines_of(true)), (vec![10, 15], vec![10, 11, 12, 15]));
+}
+
+/// A tensor of a type that no such tensor has is refused where it is made, where it is used, and by itself.
+#[test]
+fn one_error_for_a_type() {
+    let lines_of = |verbose: bool| -> Vec<u64> {
+        let lines = rewritten(ROOT, recording("narrow_operand"), Style { verbose, colour: false });
+        let errors = lines.iter().filter(|line| line["message"]["level"] == "error");
+        errors.map(|line| line["message"]["spans"][0]["line_start"].as_u64().expect("a number")).collect()
+    };
+    assert_eq!((lines_of(false), lines_of(true)), (vec![23], vec![23, 32, 24]));
 }
 
 /// A refusal without a line of the user's is not lost.

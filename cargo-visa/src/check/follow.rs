@@ -1,0 +1,236 @@
+//! Errors of traits that follow from another one.
+//!
+//! A type that a trait refuses is refused wherever it goes on to, so that the compiler says one mistake several times:
+//!
+//! ```text
+//!   `bf16` is not a 32-bit type …                         .to_vrf::<m![N]>(0)            the mistake
+//!   `&VrfTensor<bf16, …>` is no operand …                 .vector_clip(…, &b)            names a type that cannot be
+//!   `bf16` is not a 32-bit type …, for `VrfTensor`        the chain around that call     the type itself
+//! ```
+//!
+//! One of them is shown. Those that follow from it are named in a note, so that nothing is silent.
+
+use super::place::users_span;
+use super::sources::Sources;
+use crate::notation;
+use serde_json::Value;
+
+/// The compiler's code of a trait that a type lacks.
+const LACKS_TRAIT: &str = "E0277";
+/// Its code of a method that a type would have with other bounds.
+const LACKS_METHOD: &str = "E0599";
+
+/// An error of a trait, as far as others follow from it.
+pub struct TraitError {
+    /// The line of cargo.
+    pub line: Value,
+    code: String,
+    words: String,
+    /// The type definition that demands the trait, if it is one: `VrfTensor`. A function otherwise.
+    of_type: Option<String>,
+    /// The user's file, and from which byte to which.
+    span: Option<(String, u64, u64)>,
+    /// The user's first line.
+    pub line_start: u64,
+}
+
+impl TraitError {
+    /// `None`: another diagnostic.
+    pub fn of(line: &Value, sources: &Sources) -> Option<Self> {
+        let message = &line["message"];
+        let code = message["code"]["code"].as_str().filter(|_| message["level"] == "error")?;
+        let words = notation::rewritten(message["message"].as_str()?);
+        let is_of_bounds = words.ends_with("trait bounds were not satisfied");
+        if !(code == LACKS_TRAIT || code == LACKS_METHOD && is_of_bounds) {
+            return None;
+        }
+        let children = message["children"].as_array();
+        let of_type =
+            children.into_iter().flatten().find_map(|child| type_of_bound(child["message"].as_str()?));
+        let spans = message["spans"].as_array().into_iter().flatten();
+        let span = spans.filter(|span| span["is_primary"] == true).find_map(|span| users_span(sources, span));
+        let line_start = span.as_ref().and_then(|span| span["line_start"].as_u64()).unwrap_or(0);
+        let span = span.and_then(|span| {
+            let byte = |field: &str| span[field].as_u64();
+            Some((span["file_name"].as_str()?.to_string(), byte("byte_start")?, byte("byte_end")?))
+        });
+        Some(Self { line: line.clone(), code: code.to_string(), words, of_type, span, line_start })
+    }
+
+    /// The beginning of the type that cannot be: `VrfTensor<bf16`.
+    fn refused_type(&self) -> Option<String> {
+        let argument = self.words.split('`').nth(1)?;
+        Some(format!("{}<{argument}", self.of_type.as_ref()?))
+    }
+
+    /// Whether another error says that a type of this one cannot be.
+    fn names_type_of(&self, other: &Self) -> bool {
+        other.refused_type().is_some_and(|refused| {
+            self.words.match_indices(&refused).any(|(at, _)| {
+                let next = self.words[at + refused.len()..].chars().next();
+                next.is_some_and(|next| ",>".contains(next))
+            })
+        })
+    }
+
+    /// Whether it demands of a type what another error, at whatever place, demands of it too.
+    fn repeats(&self, other: &Self) -> bool {
+        self.of_type.is_some() && self.words == other.words
+    }
+
+    /// Whether both are about one call: at the same place, or with the same words around it or on its line.
+    fn is_of_the_call_of(&self, other: &Self) -> bool {
+        let (Some(own), Some(others)) = (&self.span, &other.span) else { return false };
+        let is_inside = |inner: &(String, u64, u64), outer: &(String, u64, u64)| {
+            inner.0 == outer.0 && outer.1 <= inner.1 && inner.2 <= outer.2
+        };
+        let meet = is_inside(own, others) || is_inside(others, own);
+        let is_of_line = own.0 == others.0 && self.line_start == other.line_start;
+        let is_alike = without_types(&self.words) == without_types(&other.words);
+        own == others || is_alike && (meet || is_of_line) || self.code == LACKS_METHOD && (meet || is_of_line)
+    }
+
+    /// Whether it follows from another one, which is shown.
+    fn follows_from(&self, other: &Self) -> bool {
+        other.code == LACKS_TRAIT
+            && (self.names_type_of(other) || self.repeats(other) || self.is_of_the_call_of(other))
+    }
+}
+
+/// The errors that are shown, each with those that follow from it.
+pub fn folded(errors: Vec<TraitError>) -> Vec<(TraitError, Vec<TraitError>)> {
+    // A call says more than the type that it makes.
+    let (of_types, of_calls): (Vec<_>, Vec<_>) =
+        errors.into_iter().partition(|error| error.of_type.is_some());
+    let mut shown: Vec<(TraitError, Vec<TraitError>)> = Vec::new();
+    let mut later = Vec::new();
+    for error in of_calls {
+        // What names a type that cannot be waits until that is known.
+        if of_types.iter().any(|other| error.names_type_of(other)) {
+            later.push(error);
+        } else {
+            take(&mut shown, error);
+        }
+    }
+    of_types.into_iter().chain(later).for_each(|error| take(&mut shown, error));
+    shown
+}
+
+/// Puts an error below the first one from which it follows.
+fn take(shown: &mut Vec<(TraitError, Vec<TraitError>)>, error: TraitError) {
+    let of = shown.iter_mut().find(|(first, others)| {
+        error.follows_from(first) || others.iter().any(|other| error.names_type_of(other))
+    });
+    match of {
+        Some((_, others)) => others.push(error),
+        None => shown.push((error, Vec::new())),
+    }
+}
+
+/// The type definition that a note says to demand a trait.
+fn type_of_bound(note: &str) -> Option<String> {
+    let path = note.strip_prefix("required by a bound in `")?.strip_suffix('`')?;
+    let mut names = path.rsplit("::");
+    let name = names.next()?;
+    let is_type = name.starts_with(char::is_uppercase) && name.chars().all(char::is_alphanumeric);
+    // What a trait has of its own is no type definition: `Stream::Output`.
+    let is_of_trait = names.next().is_some_and(|of| of.starts_with(char::is_uppercase));
+    (is_type && !is_of_trait).then(|| name.to_string())
+}
+
+/// Words without what is in backticks.
+fn without_types(words: &str) -> String {
+    words.split('`').step_by(2).collect::<Vec<_>>().join("`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// An error of a trait: its code, its words, who demands it, its line and its bytes.
+    fn error(code: &str, words: &str, demanded_by: &str, line: u64, bytes: [u64; 2]) -> TraitError {
+        let line = json!({ "message": {
+            "level": "error", "code": { "code": code }, "message": words,
+            "children": [{ "message": format!("required by a bound in `{demanded_by}`") }],
+            "spans": [{ "file_name": "src/main.rs", "is_primary": true, "line_start": line, "byte_start": bytes[0],
+                        "byte_end": bytes[1], "label": null }] } });
+        TraitError::of(&line, &Sources::recorded("/w")).expect("an error of a trait")
+    }
+
+    /// The first bytes of the errors that are shown, and of those that follow.
+    fn starts(errors: Vec<TraitError>) -> Vec<(u64, Vec<u64>)> {
+        let start = |error: &TraitError| error.span.as_ref().expect("a span").1;
+        let of = |(first, others): &(TraitError, Vec<TraitError>)| {
+            (start(first), others.iter().map(start).collect())
+        };
+        folded(errors).iter().map(of).collect()
+    }
+
+    const NARROW: &str = "`bf16` is not a 32-bit type";
+
+    #[test]
+    fn a_type_that_cannot_be_follows_from_the_call_that_makes_it() {
+        let call = || error("E0277", NARROW, "Stream::<D>::to_vrf", 10, [100, 106]);
+        let operand = |element: &str| {
+            let words = format!("`&VrfTensor<{element}, m![1]>` is no operand of a stream of `f32`");
+            error("E0277", &words, "Tensor::<D>::vector_clip", 20, [200, 202])
+        };
+        let tensor = || error("E0277", NARROW, "VrfTensor", 12, [150, 202]);
+        assert_eq!(starts(vec![call(), operand("bf16"), tensor()]), [(100, vec![150, 200])]);
+        // An operand of another type is another mistake.
+        assert_eq!(starts(vec![call(), operand("bf16x"), tensor()]), [(100, vec![150]), (200, vec![])]);
+        // So is one that nothing else is said of.
+        assert_eq!(starts(vec![call(), operand("bf16")]), [(100, vec![]), (200, vec![])]);
+        // And a second call, although it says the same.
+        let second = error("E0277", NARROW, "Stream::<D>::to_vrf", 30, [300, 306]);
+        assert_eq!(starts(vec![call(), second]), [(100, vec![]), (300, vec![])]);
+    }
+
+    #[test]
+    fn a_type_is_refused_once() {
+        let of = |at: u64, name: &str| error("E0277", "no tensor holds `i9`", name, at, [at, at + 5]);
+        assert_eq!(
+            starts(vec![of(8, "HbmTensor"), of(7, "HbmTensor"), of(30, "HbmTensor")]),
+            [(8, vec![7, 30])]
+        );
+        let other = error("E0277", "no tensor holds `i5`", "HbmTensor", 40, [40, 45]);
+        assert_eq!(starts(vec![of(8, "HbmTensor"), other]), [(8, vec![]), (40, vec![])]);
+    }
+
+    #[test]
+    fn a_call_is_refused_once() {
+        let launch = |given: &str, bytes| {
+            error("E0277", &format!("`f` is no kernel for `{given}`"), "launch", 9, bytes)
+        };
+        // The function, the call, and what is awaited behind it.
+        let all = vec![launch("_", [10, 16]), launch("&mut C", [5, 40]), launch("&mut C", [41, 46])];
+        assert_eq!(starts(all), [(10, vec![5, 41])]);
+        let cast = |words: &str, bytes| error("E0277", words, "Tensor::<D>::cast", 13, bytes);
+        assert_eq!(error("E0277", "no conversion", "visa::StreamCast::Output", 13, [9, 13]).of_type, None);
+        // Two demands of one call; then two calls of one line.
+        assert_eq!(starts(vec![cast("no conversion", [9, 13]), cast(NARROW, [9, 13])]), [(9, vec![9])]);
+        assert_eq!(
+            starts(vec![cast("no conversion", [9, 13]), cast(NARROW, [29, 33])]),
+            [(9, vec![]), (29, vec![])]
+        );
+        // A method whose bounds the same type lacks.
+        let bounds = "`from_addr` exists, but its trait bounds were not satisfied";
+        let method = |line, bytes| error("E0599", bounds, "VrfTensor", line, bytes);
+        assert_eq!(starts(vec![cast(NARROW, [9, 50]), method(13, [40, 45])]), [(9, vec![40])]);
+        assert_eq!(starts(vec![cast(NARROW, [9, 50]), method(14, [60, 65])]), [(9, vec![]), (60, vec![])]);
+    }
+
+    #[test]
+    fn other_errors_are_none() {
+        let of = |level: &str, code: &str, words: &str| {
+            let line = json!({ "message": { "level": level, "code": { "code": code }, "message": words,
+                                            "children": [], "spans": [] } });
+            TraitError::of(&line, &Sources::recorded("/w")).is_some()
+        };
+        assert!(of("error", "E0277", "a") && of("error", "E0599", "its trait bounds were not satisfied"));
+        assert!(
+            !of("warning", "E0277", "a") && !of("error", "E0308", "a") && !of("error", "E0599", "no method")
+        );
+    }
+}
