@@ -142,6 +142,27 @@ fn unused(ctx: &mut Context, a: &HbmTensor<bf16, m![1], m![K]>) {
     assert!(shown.stdout.is_empty());
 }
 
+/// No cargo is started, and nothing is asked of a network.
+#[test]
+fn a_new_crate_beside_a_version_is_written_alone() {
+    let parent = folder("version");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-visa"));
+    command.args(["visa", "new", "my-kernels", "--version", "0.1"]).current_dir(&parent);
+    command.env_clear().env("CARGO", "nowhere");
+    let made = command.output().expect("it starts");
+    assert!(made.status.success(), "{}", stderr(&made));
+    let read =
+        |file: &str| std::fs::read_to_string(parent.join("my-kernels").join(file)).expect("it is made");
+    assert!(
+        read("Cargo.toml").contains("furiosa-visa-std = { version = \"0.1\" }"),
+        "{}",
+        read("Cargo.toml")
+    );
+    assert!(read("src/main.rs").contains("#[device(chip = 1)]"));
+    assert!(read(".vscode/settings.json").contains("rust-analyzer.check.overrideCommand"));
+    assert!(!parent.join("my-kernels/Cargo.lock").exists(), "no version was looked for");
+}
+
 #[test]
 fn what_cannot_be_made_or_checked() {
     let parent = folder("refused");
