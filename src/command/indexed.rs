@@ -123,7 +123,8 @@ impl IndexedDma {
                 keys.push(RowKey { unit, position, chip, side });
             }
         });
-        keys.sort_unstable();
+        // Strips come as long ascending runs, which this sort finds and merges.
+        keys.sort();
         keys
     }
 

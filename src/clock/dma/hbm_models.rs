@@ -46,6 +46,7 @@ fn loops<'a>(stream: &HbmStream<'a>) -> InTurn<impl Iterator<Item = Strided> + u
 }
 
 /// One side of a command.
+#[inline]
 fn strided(command: &PairedSequencer, side: Side) -> Strided {
     // Room for one too many, which is refused.
     let mut loops: List<StridedLoop, { SEQUENCER_ENTRIES + 1 }> = List::new(StridedLoop::default());

@@ -412,8 +412,8 @@ fn side_time(
     let mut bound = Bound::Dmn;
     // Rows may lie in several clusters.
     let mut by_medium: BTreeMap<Medium, Vec<&PairedSequencer>> = BTreeMap::new();
-    for command in commands {
-        by_medium.entry(command.medium(side)).or_default().push(command);
+    for alike in commands.chunk_by(|one, next| one.medium(side) == next.medium(side)) {
+        by_medium.entry(alike[0].medium(side)).or_default().extend(alike);
     }
     for rows in by_medium.values() {
         match Traffic::of_rows(rows, side) {

@@ -119,6 +119,7 @@ impl Strided {
     /// # Errors
     ///
     /// Packets without bytes, more than 8 loops, addresses outside of HBM.
+    #[inline]
     pub const fn new(base: u64, loops: &[StridedLoop], packet_bytes: u32) -> Result<Self, PlanError> {
         if packet_bytes == 0 {
             let text = Text::new().str("HBM stream: a packet holds 0 bytes, but at least 1 is needed");
