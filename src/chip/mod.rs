@@ -221,6 +221,7 @@ impl System {
             warnings: ledger.warnings.clone(),
             faults: ledger.faults.clone(),
             interrupted: ledger.interrupted,
+            counts: ledger.occasions.counts.clone(),
         }
     }
 
@@ -286,7 +287,8 @@ impl System {
     pub(crate) fn finish(&mut self) {
         // Only those who see all operations are told what would make them faster.
         let hints = if self.clock.is_observed() { self.report().hints() } else { Vec::new() };
-        self.clock.finish(&hints);
+        let chips = self.chips();
+        self.clock.finish(chips, &hints);
     }
 }
 

@@ -107,7 +107,9 @@ fn describe(operation: &dma::DmaOperation) -> String {
             format!("{engines} engine{plural}, {lists} commands, the first: [{rows} : index] of {first}")
         }
         Some(first) if operation.is_homogeneous() => {
-            format!("{engines} engine{plural}, {} commands each: {first}", commands / engines)
+            let each = commands / engines;
+            let commands = if each == 1 { "command" } else { "commands" };
+            format!("{engines} engine{plural}, {each} {commands} each: {first}")
         }
         Some(first) => format!("{engines} engines, {commands} commands, the first: {first}"),
     }

@@ -4,11 +4,12 @@ use super::banks::Starvation;
 use super::contention::{BankLoad, Meeting};
 use super::cost::CostClass;
 use super::hazards::{Access, OperationNumber};
+use super::hints::Occasions;
 use super::record::{Record, Timing, UsedSlices};
 use super::repeats::{Fold, Kept, Repeats};
 use crate::chip::checks::fault::{Fault, FaultKind};
 use crate::command::{CONTEXTS, ContextKind, MemoryKind};
-use crate::spec::{CLUSTERS, MAC_BYTES, NOC_TIMEOUT_CYCLES, SLICES, TRF_BANK_ROWS};
+use crate::spec::{CLUSTERS, HBM_CHANNELS, MAC_BYTES, NOC_TIMEOUT_CYCLES, SLICES, TRF_BANK_ROWS};
 use core::panic::Location;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -119,9 +120,9 @@ pub struct Totals {
     pub hbm_bytes: u64,
     /// Bytes that DMA engines move in kernels.
     pub dma_bytes: u64,
-    /// What the channels of HBM did for DMA operations, by chip and channel of the chip. Transfers of the host are not
-    /// among them.
-    pub hbm_channels: BTreeMap<(usize, usize), ChannelSum>,
+    /// What the channels of HBM did for DMA operations, of each chip up to the last one that was asked for something.
+    /// Transfers of the host are not among them.
+    pub hbm_channels: Vec<[ChannelSum; HBM_CHANNELS]>,
     /// Slices that took part in a pass of the Tensor Unit.
     pub slices: UsedSlices,
     /// The most TRF rows that one contraction used.
@@ -164,8 +165,12 @@ pub struct Ledger {
     pub faults: Vec<Fault>,
     /// Whether the program was interrupted: these are the operations until then.
     pub interrupted: bool,
+    /// The chips of the system, when nothing follows.
+    pub chips: usize,
     /// What the first [`KEPT`] operations touch, for a map of the memory: whether they repeat others or not.
     pub(crate) touches: Vec<Touches>,
+    /// How often operations did what a hint would spare them.
+    pub(crate) occasions: Occasions,
     fold: Fold,
     /// Commands that are kept, at most [`KEPT_COMMANDS`].
     pub(crate) commands: usize,
@@ -190,9 +195,12 @@ impl Ledger {
         if let Timing::Dma(time) = &record.timing {
             totals.dma_engines = totals.dma_engines.max(time.engines());
             totals.dma_bytes += time.bytes();
-            for (chip, served) in time.time.iter().flat_map(|time| &time.hbm) {
+            for &(chip, ref served) in time.time.iter().flat_map(|time| &time.hbm) {
+                if totals.hbm_channels.len() <= chip {
+                    totals.hbm_channels.resize(chip + 1, Default::default());
+                }
                 for (channel, own) in served.channels() {
-                    let sum = totals.hbm_channels.entry((*chip, channel)).or_default();
+                    let sum = &mut totals.hbm_channels[chip][channel];
                     sum.bytes += own.bytes;
                     sum.busy_ticks += own.busy_ticks;
                 }
@@ -233,6 +241,7 @@ impl Ledger {
             let accesses = record.accesses.clone();
             self.touches.push(Touches { number, operation, location, start, end, accesses });
         }
+        self.occasions.add(record);
         match self.fold.add(record, &self.records, &mut self.repeats, KEPT) {
             Kept::Alone => self.keep(record.clone()),
             Kept::Counted => {}

@@ -2,6 +2,7 @@
 
 use super::cost::{Channels, Profile};
 use super::hazards::OperationNumber;
+use super::hints::Counts;
 use super::ledger::{KernelTime, Totals, Warning};
 use super::record::Record;
 use super::repeats::Repeats;
@@ -17,6 +18,7 @@ mod json;
 mod tables;
 
 pub use headline::{Bound, Headline, KernelSum};
+pub(super) use headline::{possible_multiplied_bytes, share};
 pub use tables::Full;
 
 /// Columns of the report that is printed by default.
@@ -63,6 +65,8 @@ pub struct Report {
     pub faults: Vec<Fault>,
     /// Whether the program was interrupted: these are the operations until then.
     pub interrupted: bool,
+    /// How often operations did what a hint would spare them.
+    pub(crate) counts: Counts,
 }
 
 impl Report {

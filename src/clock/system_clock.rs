@@ -153,9 +153,10 @@ impl Clock {
         self.ledger.interrupted = true;
     }
 
-    /// Settles, and tells the observers that nothing follows, and the hints of a report.
-    pub fn finish(&mut self, hints: &[Hint]) {
+    /// Settles, and tells the observers that nothing follows, how many chips there are, and the hints of a report.
+    pub fn finish(&mut self, chips: usize, hints: &[Hint]) {
         self.settle();
+        self.ledger.chips = chips;
         let ledger = &self.ledger;
         self.observers.iter_mut().for_each(|observer| observer.finish(ledger, hints));
     }

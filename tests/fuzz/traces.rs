@@ -47,7 +47,8 @@ fn reported(report: &Report) -> Sums {
     for (memory, bytes) in &totals.written_bytes {
         add(&mut sums, format!("written to {memory}"), *bytes);
     }
-    for (&(_, channel), own) in &totals.hbm_channels {
+    let channels = totals.hbm_channels.iter().flat_map(|chip| chip.iter().enumerate());
+    for (channel, own) in channels.filter(|(_, own)| own.bytes > 0) {
         let name = format!("HBM channel {}.{}", channel / 16, channel % 16);
         add(&mut sums, format!("{name} bytes"), own.bytes);
         add(&mut sums, format!("{name} busy ticks"), own.busy_ticks);
@@ -147,6 +148,54 @@ fn traced(trace: &Value) -> Result<Sums, String> {
     Ok(sums)
 }
 
+/// What viewers ask of a file: slices of a thread lie in each other or apart, each arrow has one beginning and one end, and
+/// both are in a slice.
+fn opens_in_viewers(trace: &Value) -> Result<(), String> {
+    let events = trace["traceEvents"].as_array().ok_or("no events")?;
+    let number = |event: &Value, key: &str| event[key].as_u64().ok_or(format!("no {key}: {event}"));
+    let mut threads: BTreeMap<(u64, u64), Vec<(u64, u64)>> = BTreeMap::new();
+    let mut arrows: BTreeMap<u64, Vec<(&str, (u64, u64), u64)>> = BTreeMap::new();
+    for event in events {
+        let pid = number(event, "pid")?;
+        match event["ph"].as_str() {
+            Some("X") => {
+                let (start, cycles) = (number(event, "ts")?, number(event, "dur")?);
+                threads.entry((pid, number(event, "tid")?)).or_default().push((start, start + cycles));
+            }
+            Some(side @ ("s" | "f")) => {
+                let own = (side, (pid, number(event, "tid")?), number(event, "ts")?);
+                arrows.entry(number(event, "id")?).or_default().push(own);
+            }
+            Some("C" | "M") => {}
+            _ => return Err(format!("what is this: {event}")),
+        }
+    }
+    for (thread, slices) in &mut threads {
+        slices.sort_by_key(|(start, end)| (*start, core::cmp::Reverse(*end)));
+        let mut open: Vec<u64> = Vec::new();
+        for &(start, end) in slices.iter() {
+            open.retain(|outer| *outer > start);
+            if open.last().is_some_and(|outer| *outer < end) {
+                return Err(format!("{start}..{end} ends behind what it is in: thread {thread:?}"));
+            }
+            open.push(end);
+        }
+    }
+    for (id, ends) in &arrows {
+        let [("s", from, first), ("f", to, last)] = ends[..] else {
+            return Err(format!("arrow {id}: {ends:?}"));
+        };
+        let is_inside = |thread, at| {
+            let slices: &Vec<(u64, u64)> = &threads[&thread];
+            slices.iter().any(|&(start, end)| start <= at && (at < end || start == end))
+        };
+        if first > last || !is_inside(from, first) || !is_inside(to, last) {
+            return Err(format!("arrow {id} leads nowhere: {ends:?}"));
+        }
+    }
+    Ok(())
+}
+
 /// The channels of HBM are asked for the bytes that a transfer reads there and writes there.
 fn channels_serve_all_bytes(record: &Record) -> Result<(), String> {
     let Timing::Dma(timing) = &record.timing else { return Ok(()) };
@@ -178,6 +227,12 @@ pub fn run(random: &mut Random) -> Result<Vec<Record>, String> {
     report.records.iter().try_for_each(channels_serve_all_bytes)?;
     let bytes = out.0.lock().expect("nobody panics").clone();
     let trace: Value = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
+    let (share, headline) =
+        (trace["visa"]["of MACs"].as_str().unwrap_or_default(), report.headline().to_string());
+    if !headline.contains(&format!("MACs {share},")) {
+        return Err(format!("{share} of MACs in the trace: {headline}"));
+    }
+    opens_in_viewers(&trace)?;
     let (mut expected, found) = (reported(&report), traced(&trace)?);
     expected.retain(|name, sum| *sum > 0 || found.contains_key(name));
     let names = expected.keys().chain(found.keys());

@@ -308,6 +308,38 @@ mod contractions {
         promised(HintKind::FewRows, &before, &after, 10);
     }
 
+    /// Turns of a load of weights and sixteen products with them.
+    fn turns(halves: [TrfAddress; 2]) -> Report {
+        report(|ctx| {
+            let (x, w) = (HostTensor::<i8, m![R, K]>::zero(), HostTensor::<i8, m![C, K]>::zero());
+            let x: X = block_on(x.to_hbm(&mut ctx.pdma, AUTO));
+            let w: W = block_on(w.to_hbm(&mut ctx.pdma, AUTO));
+            let x = x.to_dm::<m![1 # 2], Slice, m![{ Rows }, K]>(&mut ctx.tdma, AUTO);
+            let w = w.to_dm::<m![1 # 2], Slice, m![C, K]>(&mut ctx.tdma, AUTO);
+            for turn in 0..16 {
+                let weights = (ctx.sub.begin(w.view()).fetch::<i8, m![C % 8, C / 8], m![K]>())
+                    .collect::<m![C % 8, C / 8, K / 32], m![K % 32]>()
+                    .to_trf::<m![C % 8], m![C / 8, K]>(halves[turn % 2]);
+                let _y = (ctx.main.begin(x.view()).fetch::<i8, Rows, m![K]>())
+                    .collect::<m![{ Rows }, K / 32], m![K % 32]>()
+                    .align::<m![{ Rows }, 1, C / 8], m![K], _, _>(&weights)
+                    .contract::<m![1]>()
+                    .accumulate::<m![{ Rows }, C / 8], m![C % 8]>(AccumulationKind::Interleaved)
+                    .commit::<m![{ Rows }, C / 8, C % 8]>(64 << 10);
+            }
+        })
+    }
+
+    #[test]
+    fn one_buffer_in_the_register_file() {
+        let before = turns([TrfAddress::FirstHalf; 2]);
+        let after = turns([TrfAddress::FirstHalf, TrfAddress::SecondHalf]);
+        let own = hint(&before, HintKind::OneBuffer).unwrap_or_else(|| panic!("{before}"));
+        assert_eq!(own.cause, "15 times it waits until its half of the register file is free");
+        assert_eq!(own.edit, "use the other half in turns");
+        promised(HintKind::OneBuffer, &before, &after, 10);
+    }
+
     #[test]
     fn one_flit() {
         let before = product::<m![C % 8], m![C % 8], m![C / 8], m![K / 32], m![K % 32 # 64]>();
@@ -434,6 +466,170 @@ mod loops {
         // Other blocks are other bytes.
         let others = run(|ctx, x| (0..4).for_each(|block| drop(load(ctx, x, block, 0))));
         assert_eq!(hint(&others, HintKind::LoadedAgain), None, "{others}");
+    }
+}
+
+/// Loops that are longer than what is kept of them: what a hint counts is what ran.
+mod folded {
+    use super::*;
+    axes![B = 4, R = 256, L = 1024];
+    type X = HbmTensor<i8, m![1], m![B, R, L]>;
+    type Dm = DmTensor<i8, m![1], m![1 # 2], m![R], m![L]>;
+
+    const TURNS: usize = 600;
+
+    fn load(ctx: &mut Context, x: &X, turn: usize, address: u64) -> Dm {
+        let own = x.view().tile::<m![B], 1, m![1 # 4, R, L]>(turn % 4);
+        own.to_dm::<m![1 # 2], m![R], m![L]>(&mut ctx.tdma, address)
+    }
+
+    fn pass(ctx: &mut Context, x: &Dm, address: u64) -> Dm {
+        (ctx.main.begin(x.view()).fetch::<i8, m![L / 32], m![L % 32]>())
+            .collect::<m![L / 32], m![L % 32]>()
+            .commit::<m![L]>(address)
+    }
+
+    /// The report, and the operations of the trace, which has all of them.
+    fn run(program: impl FnOnce(&mut Context, &X)) -> (Report, Vec<serde_json::Value>) {
+        let out = Shared::default();
+        let traced = report(|ctx| {
+            ctx.trace(out.clone());
+            let x: X = block_on(HostTensor::<i8, m![B, R, L]>::zero().to_hbm(&mut ctx.pdma, 0));
+            program(ctx, &x);
+        });
+        let bytes = out.0.lock().expect("nobody holds it").clone();
+        let trace: serde_json::Value = serde_json::from_slice(&bytes).expect("it is whole");
+        let events = trace["traceEvents"].as_array().expect("a list").iter();
+        let of_tdma = events.filter(|own| own["cat"] == "operation" && own["args"]["context"] == "tdma");
+        let mut all: Vec<_> = of_tdma.map(|own| own["args"].clone()).collect();
+        all.sort_by_key(|own| own["op"].as_u64());
+        assert!(traced.records.len() < all.len(), "some are not kept");
+        (traced, all)
+    }
+
+    fn waits(own: &serde_json::Value, hazards: &[&str]) -> bool {
+        let text = own["waited for"].as_str().expect("a text");
+        hazards.iter().any(|hazard| text.contains(hazard))
+    }
+
+    #[test]
+    fn loaded_again() {
+        let of = |loads: usize| {
+            run(move |ctx, x| {
+                let own: Vec<Dm> = (0..4).map(|block| load(ctx, x, block, block as u64 * 1024)).collect();
+                for turn in 4..TURNS {
+                    if turn < loads {
+                        drop(load(ctx, x, turn, 4096));
+                    }
+                    pass(ctx, &own[turn % 4], 8192);
+                }
+            })
+        };
+        let (before, all) = of(TURNS);
+        assert_eq!(all.len(), TURNS);
+        let own = hint(&before, HintKind::LoadedAgain).unwrap_or_else(|| panic!("{before}"));
+        // All but the first ones of four blocks.
+        assert!(own.cause.starts_with("596 times it loads"), "{}", own.cause);
+        assert_eq!(own.operations, TURNS as u64);
+        let (after, _) = of(0);
+        let saved = before.headline().cycles - after.headline().cycles;
+        assert!(own.saving.abs_diff(saved) * 10 < saved, "promised {}, saved {saved}", own.saving);
+    }
+
+    #[test]
+    fn one_buffer_and_late_load() {
+        let (before, all) = run(|ctx, x| {
+            for turn in 0..TURNS {
+                let own = load(ctx, x, turn, 0);
+                let y = pass(ctx, &own, 8192 + 1024 * (turn as u64 % 2));
+                let _y: HbmTensor<i8, m![1], m![R, L]> =
+                    y.to_hbm(&mut ctx.tdma, (1 << 30) + ((turn as u64) << 20));
+            }
+        });
+        let is = |own: &serde_json::Value, call: &str| own["operation"] == call;
+        let waiting =
+            all.iter().filter(|own| is(own, "to_dm") && waits(own, &["after read", "write after write"]));
+        let waiting = waiting.filter(|own| waits(own, &["DM"])).count();
+        let behind = all.windows(2).filter(|pair| {
+            let waited = pair[0]["idle before"] != 0 && waits(&pair[0], &["read after", "write after"]);
+            is(&pair[0], "to_hbm") && is(&pair[1], "to_dm") && waited
+        });
+        let behind = behind.count();
+        assert!(behind > 500, "{behind}");
+        let count = |kind| hint(&before, kind).map(|own| own.cause);
+        if waiting > 0 {
+            let cause = count(HintKind::OneBuffer).unwrap_or_default();
+            assert!(
+                cause.is_empty() || cause.starts_with(&format!("{waiting} times")),
+                "{cause}, not {waiting}"
+            );
+        }
+        let late = before.hints().into_iter().find(|own| own.kind == HintKind::LateLoad);
+        assert!(late.is_none_or(|own| own.cause.starts_with(&format!("{behind} times"))), "{before}");
+    }
+}
+
+/// Loads in short runs, and with 256 bytes that go to other slices afterwards.
+mod spread {
+    use super::*;
+    axes![J = 16, S = 256, E = 8, T = 256, N = 16];
+
+    /// A slice has a run of eight bytes.
+    #[test]
+    fn loads_of_a_run() {
+        type X = HbmTensor<i8, m![1], m![T, E]>;
+        let run = |load: fn(&mut Context, &X)| {
+            report(|ctx| {
+                let x: X = block_on(HostTensor::<i8, m![T, E]>::zero().to_hbm(&mut ctx.pdma, 0));
+                load(ctx, &x);
+            })
+        };
+        let before = run(|ctx, x| drop(x.to_dm::<m![1 # 2], m![T], m![E]>(&mut ctx.tdma, 0)));
+        let after = run(|ctx, x| {
+            let few = x.to_dm::<m![1 # 2], m![T / 32, 1 # 32], m![T % 32, E]>(&mut ctx.tdma, 0);
+            drop(few.to_dm::<m![T], m![E]>(&mut ctx.tdma, 4096));
+        });
+        println!("RUN {} {} {:?}", before.headline().cycles, after.headline().cycles, before.hints());
+        assert_eq!(hint(&before, HintKind::ShortRuns), None, "{before}");
+        assert!(after.headline().cycles > before.headline().cycles);
+    }
+
+    /// Eight bytes at a time, sixteen times: neighbours of HBM belong to other slices, and the move has as short runs.
+    #[test]
+    fn loads_of_many_runs() {
+        type X = HbmTensor<i8, m![1], m![J, S, E]>;
+        let run = |load: fn(&mut Context, &X)| {
+            report(|ctx| {
+                let x: X = block_on(HostTensor::<i8, m![J, S, E]>::zero().to_hbm(&mut ctx.pdma, 0));
+                load(ctx, &x);
+            })
+        };
+        let before = run(|ctx, x| drop(x.to_dm::<m![1 # 2], m![S], m![J, E]>(&mut ctx.tdma, 0)));
+        let after = run(|ctx, x| {
+            let few = x.to_dm::<m![1 # 2], m![J, S / 32, 1 # 2], m![S % 32, E]>(&mut ctx.tdma, 0);
+            drop(few.to_dm::<m![S], m![J, E]>(&mut ctx.tdma, 4096));
+        });
+        assert_eq!(hint(&before, HintKind::ShortRuns), None, "{before}");
+        assert!(after.headline().cycles > before.headline().cycles);
+    }
+
+    /// The move takes longer than what longer runs save.
+    #[test]
+    fn a_move_that_eats_the_saving_is_no_hint() {
+        type X = HbmTensor<f32, m![1], m![T, N]>;
+        let run = |load: fn(&mut Context, &X)| {
+            report(|ctx| {
+                let x: X = block_on(HostTensor::<f32, m![T, N]>::zero().to_hbm(&mut ctx.pdma, 0));
+                load(ctx, &x);
+            })
+        };
+        let before = run(|ctx, x| drop(x.to_dm::<m![1 # 2], m![T], m![N]>(&mut ctx.tdma, 0)));
+        let after = run(|ctx, x| {
+            let few = x.to_dm::<m![1 # 2], m![T / 4, 1 # 4], m![T % 4, N]>(&mut ctx.tdma, 0);
+            drop(few.to_dm::<m![T], m![N]>(&mut ctx.tdma, 4096));
+        });
+        assert_eq!(hint(&before, HintKind::ShortRuns), None, "{before}");
+        assert!(after.headline().cycles > before.headline().cycles);
     }
 }
 

@@ -74,6 +74,11 @@ fn a_page_runs_in_a_browser() {
     {
         assert!(text.contains(part), "{part} is not in the page: {head}");
     }
+    // One rule for the share of the multipliers: that of the report.
+    let own = report.headline().to_string();
+    let (_, share) = own.split_once("MACs ").expect("the headline has it");
+    let share = format!("<b>{}</b><span>of what all rows", share.split(',').next().expect("a share"));
+    assert!(text.contains(&share), "{share}: {head}");
     // Of a run that is longer than the page, the headline still tells all.
     let headline = report.headline();
     let busy = headline.busy.iter().take(3).max().expect("contexts").to_owned() as f64;

@@ -51,7 +51,7 @@ pub enum Coverage {
 }
 
 /// The commands of one engine, in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EngineQueue {
     /// The engine.
     pub engine: Engine,
@@ -76,7 +76,7 @@ impl EngineQueue {
 }
 
 /// A move as the commands of all engines that work on it. One set per chip and cluster.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DmaOperation {
     /// The engines, in order. Engines without a share are left out.
     pub engines: Vec<EngineQueue>,

@@ -32,9 +32,11 @@
 //! * Shuffles between clusters and chips: which runs they move follows from both layouts, and a layout with longer runs
 //!   is another kernel. PCIe has no edit but fewer bytes.
 //!
-//! Of operations that repeat others, those that are kept stand for all. Of transfers that differ in their addresses alone, so
+//! Of operations that repeat others, those that are kept stand for all, and how often something happens is counted over
+//! all of them as they end. Of transfers that differ in their addresses alone, so
 //! do those at a few of them.
 
+mod occasions;
 mod order;
 mod pass;
 mod replay;
@@ -46,14 +48,16 @@ use super::dma::Side;
 use super::dma_timing::DmaClock;
 use super::hazards::OperationNumber;
 use super::record::{Record, Timing};
+use super::repeats::are_alike;
 use super::report::Report;
 use super::schedule::Work;
 use crate::command::{ContextKind, MemoryKind};
 use crate::spec::{CLUSTERS, HBM_UNIT_BYTES, TRF_BANK_ROWS};
 use core::panic::Location;
+pub(crate) use occasions::{Counts, Occasions};
 use replay::{Segment, makespan, place_of, segments, works, works_at_banks};
-use std::collections::{BTreeMap, HashMap};
-use transfer::{Alike, Spread};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use transfer::{Alike, Spread, WholeUnits};
 
 /// Edits that are timed in a schedule, at most: those that could save most.
 const TIMED: usize = 32;
@@ -146,14 +150,29 @@ pub struct Hint {
 /// The operations of a line in all launches of a kernel.
 struct Line<'a> {
     records: Vec<&'a Record>,
+    /// Of those that stand for others: how many are alike in all, and how many of these are kept.
+    alike: HashMap<OperationNumber, (u64, u64)>,
     operations: u64,
     cycles: u64,
 }
 
 type LineKey = (&'static str, &'static Location<'static>, &'static str);
 
-/// What an edit makes of the operations of a segment, given the places of those of its line.
-type Edit<'a> = Box<dyn Fn(&[&Record], &[usize], Vec<Work>) -> Option<Vec<Work>> + 'a>;
+impl Line<'_> {
+    /// Cycles by which its operations take less, all together, if those that are kept take so many.
+    fn less(&self, cycles: &HashMap<OperationNumber, u64>) -> u64 {
+        let changed = self.records.iter().filter_map(|own| Some((own, cycles.get(&own.number)?)));
+        let less = changed.map(|(own, cycles)| {
+            let (all, kept) = self.alike.get(&own.number).copied().unwrap_or((1, 1));
+            u128::from(own.cycles().saturating_sub(*cycles)) * u128::from(all) / u128::from(kept)
+        });
+        less.sum::<u128>().try_into().unwrap_or(u64::MAX)
+    }
+}
+
+/// What an edit makes of the operations of a segment, given the places of those of its line, and how much of
+/// [`Candidate::all`] it does there.
+type Edit<'a> = Box<dyn Fn(&[&Record], &[usize], Vec<Work>) -> Option<(Vec<Work>, u64)> + 'a>;
 
 struct Candidate<'a> {
     kind: HintKind,
@@ -163,6 +182,8 @@ struct Candidate<'a> {
     edit: String,
     /// No more than this can be saved in all launches.
     most: u64,
+    /// How much the edit does in all launches: times, or cycles by which operations take less.
+    all: u64,
     /// Whether operations meet at the banks anew: they run at other times and do the same.
     at_banks: bool,
     apply: Edit<'a>,
@@ -185,17 +206,25 @@ impl<'a> Program<'a> {
         let mut lines: BTreeMap<LineKey, Line<'a>> = BTreeMap::new();
         let in_kernels = report.records.iter().filter(|record| record.context != ContextKind::PcieDma);
         for record in in_kernels {
-            let line =
-                lines.entry(key(record)).or_insert(Line { records: Vec::new(), operations: 0, cycles: 0 });
+            let line = lines.entry(key(record)).or_insert(Line {
+                records: Vec::new(),
+                alike: HashMap::new(),
+                operations: 0,
+                cycles: 0,
+            });
             line.records.push(record);
             line.operations += 1;
             line.cycles += record.cycles();
         }
         for repeats in &report.repeats {
-            let line = report.record(repeats.like).and_then(|like| lines.get_mut(&key(like)));
-            if let Some(line) = line {
+            let like = report.record(repeats.like);
+            if let Some((like, line)) = like.and_then(|like| Some((like, lines.get_mut(&key(like))?))) {
                 line.operations += repeats.count;
                 line.cycles += repeats.cycles;
+                let kept = line.records.iter().filter(|own| are_alike(like, own)).map(|own| own.number);
+                let kept: Vec<OperationNumber> = kept.collect();
+                let alike = (kept.len() as u64 + repeats.count, kept.len() as u64);
+                line.alike.extend(kept.into_iter().map(|number| (number, alike)));
             }
         }
         Self { lines, segments: segments(report), spans: HashMap::new() }
@@ -222,11 +251,11 @@ impl<'a> Program<'a> {
         let (index, places) = self.segment_of(line)?;
         let segment = &self.segments[index];
         let works = || if candidate.at_banks { works_at_banks(segment) } else { works(segment) };
-        let edited = (candidate.apply)(segment, &places, works())?;
+        let (edited, here) = (candidate.apply)(segment, &places, works())?;
         let span = self.spans.entry((index, candidate.at_banks));
         let before = *span.or_insert_with(|| makespan(works()));
         let saved = u128::from(before.saturating_sub(makespan(edited)));
-        Some((saved * u128::from(line.operations) / places.len().max(1) as u128) as u64)
+        Some((saved * u128::from(candidate.all) / u128::from(here.max(1))) as u64)
     }
 }
 
@@ -239,22 +268,22 @@ fn beside_others(record: &Record, alone: u64) -> u64 {
 /// A candidate whose operations take other cycles, and nothing else changes.
 fn retimed<'a>(
     kind: HintKind,
-    line: (LineKey, &Line<'_>),
+    line: LineKey,
+    all: u64,
     cycles: HashMap<OperationNumber, u64>,
     texts: (String, String),
 ) -> Candidate<'a> {
-    let (line, all) = line;
-    let kept =
-        all.records.iter().filter_map(|own| Some(own.cycles().saturating_sub(*cycles.get(&own.number)?)));
-    let most =
-        (u128::from(kept.sum::<u64>()) * u128::from(all.operations) / all.records.len() as u128) as u64;
     let apply = move |segment: &[&Record], _: &[usize], mut works: Vec<Work>| {
+        let mut less = 0;
         for (work, record) in works.iter_mut().zip(segment) {
-            work.cycles = cycles.get(&record.number).copied().unwrap_or(work.cycles);
+            let after = cycles.get(&record.number).copied().unwrap_or(work.cycles);
+            less += work.cycles.saturating_sub(after);
+            work.cycles = after;
         }
-        Some(works)
+        Some((works, less))
     };
-    Candidate { kind, line, cause: texts.0, edit: texts.1, most, at_banks: false, apply: Box::new(apply) }
+    let (cause, edit) = texts;
+    Candidate { kind, line, cause, edit, most: all, all, at_banks: false, apply: Box::new(apply) }
 }
 
 /// The candidate of a line whose operations take other cycles by a rule. The first of them tells cause and edit.
@@ -274,7 +303,7 @@ fn by_rule<'a>(
             }
         }
     }
-    Some(retimed(kind, line, cycles, texts?))
+    Some(retimed(kind, line.0, line.1.less(&cycles), cycles, texts?))
 }
 
 const UNIT: u64 = HBM_UNIT_BYTES as u64;
@@ -309,15 +338,12 @@ fn of_transfer(record: &Record, clock: &mut DmaClock) -> Option<(HintKind, u64, 
         let cycles = fewer.cycles(UNIT, clock)? + regrouping;
         return Some((HintKind::ShortRuns, cycles, (cause, edit)));
     }
-    if partial == 0 {
+    // Loads write whole units of DM: calls refuse runs that do not begin at multiples of 8 bytes.
+    if partial == 0 || !to_hbm {
         return None;
     }
-    let memory = if to_hbm { "HBM reads, changes and writes" } else { "DM writes in three cycles" };
-    let cause = format!("{partial} parts of units, which {memory}");
-    let edit = match to_hbm {
-        true => "start runs at multiples of 256 bytes, and pad them to whole units",
-        false => "start runs at multiples of 8 bytes, and pad them to whole units",
-    };
+    let cause = format!("{partial} parts of units, which HBM reads, changes and writes");
+    let edit = "start runs at multiples of 256 bytes, and pad them to whole units";
     Some((HintKind::PartialWrites, own.cycles(UNIT, clock)?, (cause, edit.to_string())))
 }
 
@@ -348,11 +374,12 @@ impl Report {
         let least = (all / LEAST).max(1);
         let mut candidates: Vec<Candidate<'_>> = Vec::new();
         let (mut clock, mut alike) = (DmaClock::new(self.profile), Alike::default());
+        let mut whole = WholeUnits::default();
         for (&own, line) in &program.lines {
-            candidates.extend(of_line((own, line), &mut clock, &mut alike));
+            candidates.extend(of_line((own, line), &self.counts, &mut clock, &mut alike, &mut whole));
         }
         candidates.extend(of_clusters(&program, &mut clock, &mut alike));
-        candidates.extend(of_order(&program));
+        candidates.extend(of_order(&program, &self.counts));
         candidates.retain(|own| own.most >= least);
         candidates.sort_by_key(|own| core::cmp::Reverse(own.most));
         candidates.truncate(TIMED);
@@ -362,7 +389,7 @@ impl Report {
             let line = &program.lines[&candidate.line];
             let (kernel, location, operation) = candidate.line;
             let Candidate { kind, cause, edit, .. } = candidate;
-            let Line { records, operations, cycles } = line;
+            let Line { records, operations, cycles, .. } = line;
             let (number, operations, cycles) = (records[0].number, *operations, *cycles);
             hints.push(Hint {
                 kind,
@@ -383,7 +410,13 @@ impl Report {
 }
 
 /// Edits of the operations of one line.
-fn of_line<'a>(line: (LineKey, &Line<'_>), clock: &mut DmaClock, alike: &mut Alike) -> Vec<Candidate<'a>> {
+fn of_line<'a>(
+    line: (LineKey, &Line<'_>),
+    counts: &Counts,
+    clock: &mut DmaClock,
+    alike: &mut Alike,
+    whole: &mut WholeUnits,
+) -> Vec<Candidate<'a>> {
     let mut found = Vec::new();
     match line.1.records[0].timing {
         Timing::Dma(_) => {
@@ -409,7 +442,7 @@ fn of_line<'a>(line: (LineKey, &Line<'_>), clock: &mut DmaClock, alike: &mut Ali
                     if side == Side::Destination && Spread::of(record).is_some() {
                         return None;
                     }
-                    let cycles = transfer::at_whole_units(record, side, clock)?;
+                    let cycles = whole.cycles(record, side, clock)?;
                     let cause = format!("runs begin inside of a unit of 256 bytes: {cause}");
                     Some((cycles, (cause, "start the tensor in HBM at a multiple of 256 bytes".to_string())))
                 }));
@@ -436,8 +469,8 @@ fn of_line<'a>(line: (LineKey, &Line<'_>), clock: &mut DmaClock, alike: &mut Ali
         }
         _ => {}
     }
-    let waiting = line.1.records.iter().filter(|record| order::waits_for_buffer(record)).count();
-    if waiting > 0 {
+    // Counted over all operations, whether they are kept or not.
+    if let Some(&waiting) = counts.waits_for_buffer.get(&line.0) {
         let first = order::written(line.1.records[0]);
         let (what, edit) = match first.map(|own| own.memory) {
             Some(MemoryKind::Trf) => ("half of the register file", "use the other half in turns"),
@@ -449,8 +482,12 @@ fn of_line<'a>(line: (LineKey, &Line<'_>), clock: &mut DmaClock, alike: &mut Ali
             cause: format!("{waiting} times it waits until its {what} is free"),
             edit: edit.to_string(),
             most: u64::MAX,
+            all: waiting,
             at_banks: true,
-            apply: Box::new(order::in_two_buffers),
+            apply: Box::new(|segment, places, works| {
+                let waiting = places.iter().filter(|place| order::waits_for_buffer(segment[**place])).count();
+                Some((order::in_two_buffers(segment, places, works)?, waiting as u64))
+            }),
         });
     }
     found
@@ -492,12 +529,13 @@ fn of_clusters<'a>(program: &Program<'_>, clock: &mut DmaClock, alike: &mut Alik
         // It is told of the longest line that changes.
         let changed =
             lines.iter().filter(|(_, line)| line.records.iter().any(|own| cycles.contains_key(&own.number)));
-        let Some((own, line)) = changed.max_by_key(|(_, line)| line.cycles) else { continue };
+        let Some((own, _)) = changed.max_by_key(|(_, line)| line.cycles) else { continue };
         let texts = (
             format!("no pass uses cluster 1 of {CLUSTERS}"),
             "give the cluster an axis: half of the elements of each slice go to the other one".to_string(),
         );
-        let mut candidate = retimed(HintKind::IdleCluster, (*own, *line), cycles, texts);
+        let all = lines.iter().map(|(_, line)| line.less(&cycles)).sum();
+        let mut candidate = retimed(HintKind::IdleCluster, *own, all, cycles, texts);
         candidate.most = u64::MAX;
         found.push(candidate);
     }
@@ -505,19 +543,23 @@ fn of_clusters<'a>(program: &Program<'_>, clock: &mut DmaClock, alike: &mut Alik
 }
 
 /// Loads that could be given earlier, and loads of what is there.
-fn of_order<'a>(program: &Program<'_>) -> Vec<Candidate<'a>> {
-    let mut late: BTreeMap<(LineKey, LineKey), u64> = BTreeMap::new();
-    let mut again: BTreeMap<LineKey, u64> = BTreeMap::new();
+fn of_order<'a>(program: &Program<'_>, counts: &Counts) -> Vec<Candidate<'a>> {
+    let mut late: BTreeSet<(LineKey, LineKey)> = BTreeSet::new();
+    // Of the loads that are kept: those that are loaded again, and those of them that have room to stay.
+    let mut again: BTreeMap<LineKey, (u64, u64)> = BTreeMap::new();
     for segment in &program.segments {
         for (first, second) in order::loads_behind_waits(segment) {
-            *late.entry((key(segment[second]), key(segment[first]))).or_default() += 1;
+            late.insert((key(segment[second]), key(segment[first])));
         }
-        for place in order::loads_again(segment) {
-            *again.entry(key(segment[place])).or_default() += 1;
+        for (place, stays) in order::loads_again(segment) {
+            let (all, staying) = again.entry(key(segment[place])).or_default();
+            *all += 1;
+            *staying += u64::from(stays);
         }
     }
     let mut found = Vec::new();
-    for ((second, first), times) in late {
+    for (second, first) in late {
+        let Some(&times) = counts.behind_waits.get(&(second, first)) else { continue };
         let (at, call) = (super::report::place(first.1), first.2);
         found.push(Candidate {
             kind: HintKind::LateLoad,
@@ -525,26 +567,36 @@ fn of_order<'a>(program: &Program<'_>) -> Vec<Candidate<'a>> {
             cause: format!("{times} times it is behind {call} of {at}, which waits"),
             edit: format!("give it before {call} of {at}"),
             most: u64::MAX,
+            all: times,
             at_banks: true,
             apply: Box::new(move |segment, _, works| {
                 let mut swaps = order::loads_behind_waits(segment);
                 swaps.retain(|(a, b)| (key(segment[*b]), key(segment[*a])) == (second, first));
-                Some(order::earlier(works, &swaps))
+                Some((order::earlier(works, &swaps), swaps.len() as u64))
             }),
         });
     }
-    for (line, times) in again {
+    for (line, (all, staying)) in again {
+        // Where there is no room for all of them, as many of those that are not kept stay as of those that are.
+        let times = counts.loaded_again.get(&line).copied().unwrap_or_default();
+        let times = (u128::from(times) * u128::from(staying) / u128::from(all)) as u64;
+        if times == 0 {
+            continue;
+        }
         found.push(Candidate {
             kind: HintKind::LoadedAgain,
             line,
             cause: format!("{times} times it loads what a load before it has brought to the same slices"),
             edit: "load it once, and keep the tensor".to_string(),
             most: u64::MAX,
+            all: times,
             at_banks: true,
             apply: Box::new(move |segment, _, works| {
-                let mut own = order::loads_again(segment);
-                own.retain(|place| key(segment[*place]) == line);
-                Some(order::without(works, &own))
+                let again = order::loads_again(segment).into_iter();
+                let own = again.filter(|(place, stays)| *stays && key(segment[*place]) == line);
+                let own: Vec<usize> = own.map(|(place, _)| place).collect();
+                let times = own.len() as u64;
+                Some((order::without(works, &own), times))
             }),
         });
     }

@@ -4,15 +4,26 @@ use super::super::hazards::{Access, Hazard};
 use super::super::record::Record;
 use super::super::schedule::{Wait, Work};
 use super::replay::{conflict, nothing};
+use super::{LineKey, key};
 use crate::command::{ContextKind, FillId, MemoryKind};
 use crate::spec::{DM_BYTES, TRF_BYTES};
 use std::collections::{HashMap, HashSet};
 
 /// Loads that are compared with those that follow.
-const REMEMBERED: usize = 512;
+pub(super) const REMEMBERED: usize = 512;
 
 /// A load behind an operation that kept the queue waiting: places in a segment.
 pub(super) type Swap = (usize, usize);
+
+/// Whether an operation kept its queue waiting.
+pub(super) fn kept_waiting(record: &Record) -> bool {
+    record.idle > 0 && matches!(record.wait, Some(Wait::Hazard(_)))
+}
+
+/// Whether an operation loads something, and another line gives it than the one in front of it.
+pub(super) fn is_other_load(first: LineKey, second: &Record) -> bool {
+    (first.1, first.2) != (second.location, second.operation) && written(second).is_some()
+}
 
 /// Loads that could be given before the operation in front of them, which kept their queue waiting. Each with the place of
 /// that operation.
@@ -22,13 +33,9 @@ pub(super) fn loads_behind_waits(segment: &[&Record]) -> Vec<Swap> {
         let own: Vec<usize> = (0..segment.len()).filter(|k| segment[*k].context == context).collect();
         for pair in own.windows(2) {
             let (first, second) = (segment[pair[0]], segment[pair[1]]);
-            let kept_waiting = first.idle > 0 && matches!(first.wait, Some(Wait::Hazard(_)));
-            let other = (first.location, first.operation) != (second.location, second.operation);
             let between = &segment[pair[0]..pair[1]];
-            let is_load = written(second).is_some();
-            if kept_waiting
-                && other
-                && is_load
+            if kept_waiting(first)
+                && is_other_load(key(first), second)
                 && !between.iter().any(|own| conflict(&own.accesses, &second.accesses))
             {
                 found.push((pair[0], pair[1]));
@@ -112,9 +119,24 @@ pub(super) fn in_two_buffers(
     Some(works)
 }
 
+/// Where a load reads in HBM and writes in DM. `None`: the operation is no load.
+pub(super) fn load(record: &Record) -> Option<(&Access, &Access)> {
+    let [source, destination] = &record.accesses[..] else { return None };
+    let memories = (source.memory, destination.memory) == (MemoryKind::Hbm, MemoryKind::Dm);
+    (record.operation == "to_dm" && memories).then_some((source, destination))
+}
+
+/// Whether two loads bring the same bytes to the same slices.
+pub(super) fn are_same_loads(a: (&Access, &Access), b: (&Access, &Access)) -> bool {
+    let size = |own: &Access| own.bytes.end - own.bytes.start;
+    (&a.0.bytes, a.0.tensor) == (&b.0.bytes, b.0.tensor)
+        && (a.1.tensor.element, a.1.tensor.mappings) == (b.1.tensor.element, b.1.tensor.mappings)
+        && size(a.1) == size(b.1)
+}
+
 /// Loads of bytes that an earlier load of the segment has brought to the same slices already, and that nobody has written
-/// since: their places.
-pub(super) fn loads_again(segment: &[&Record]) -> Vec<usize> {
+/// since: their places, and whether there is room for what the first one brings to stay.
+pub(super) fn loads_again(segment: &[&Record]) -> Vec<(usize, bool)> {
     let mut found = Vec::new();
     // What the first loads read and write, and whether it has a place where it can stay.
     let mut known: Vec<(&Access, &Access, bool)> = Vec::new();
@@ -125,28 +147,14 @@ pub(super) fn loads_again(segment: &[&Record]) -> Vec<usize> {
                 !conflict(core::slice::from_ref(*source), core::slice::from_ref(written))
             });
         }
-        let [source, destination] = &record.accesses[..] else { continue };
-        if record.operation != "to_dm"
-            || source.memory != MemoryKind::Hbm
-            || destination.memory != MemoryKind::Dm
-        {
-            continue;
-        }
-        let same = known.iter_mut().find(|(from, to, _)| {
-            let alike = (&from.bytes, from.tensor, to.tensor.element)
-                == (&source.bytes, source.tensor, destination.tensor.element);
-            let size = |own: &Access| own.bytes.end - own.bytes.start;
-            alike && to.tensor.mappings == destination.tensor.mappings && size(to) == size(destination)
-        });
+        let Some((source, destination)) = load(record) else { continue };
+        let same = known.iter_mut().find(|(from, to, _)| are_same_loads((from, to), (source, destination)));
         match same {
             Some((.., stays)) => {
-                if !*stays {
-                    let Some(rest) = free.checked_sub(destination.of.end - destination.of.start) else {
-                        continue;
-                    };
+                if !*stays && let Some(rest) = free.checked_sub(destination.of.end - destination.of.start) {
                     (free, *stays) = (rest, true);
                 }
-                found.push(place);
+                found.push((place, *stays));
             }
             None => {
                 if known.len() == REMEMBERED {

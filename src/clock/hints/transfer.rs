@@ -47,9 +47,35 @@ impl Alike {
     }
 }
 
-/// A transfer whose runs in HBM, on a side, are whole units but for where they begin: cycles if that were a multiple of
-/// 256. Addresses are those that were moved, by an index too, less what all of them are past a multiple.
-pub(super) fn at_whole_units(record: &Record, side: Side, clock: &mut DmaClock) -> Option<u64> {
+/// Cycles of transfers at whole units: of those that differ in their addresses alone, at the first ones.
+#[derive(Debug, Default)]
+pub(super) struct WholeUnits(HashMap<DmaOperation, Vec<((u64, u64), u64)>>);
+
+impl WholeUnits {
+    /// Cycles of a transfer [at whole units](at_whole_units).
+    pub fn cycles(&mut self, record: &Record, side: Side, clock: &mut DmaClock) -> Option<u64> {
+        let own = at_whole_units(record, side)?;
+        let first = own.commands().next()?;
+        let bases = (first.source_base / UNIT * UNIT, first.destination_base / UNIT * UNIT);
+        let mut kind = own.clone();
+        for command in kind.engines.iter_mut().flat_map(|queue| &mut queue.commands) {
+            command.source_base = command.source_base.wrapping_sub(bases.0);
+            command.destination_base = command.destination_base.wrapping_sub(bases.1);
+        }
+        let timed = self.0.entry(kind).or_default();
+        let known = timed.iter().find(|known| known.0 == bases);
+        if let Some((_, cycles)) = known.or(timed.first().filter(|_| timed.len() == TIMED_ADDRESSES)) {
+            return Some(*cycles);
+        }
+        let cycles = clock.time(&own).cycles();
+        timed.push((bases, cycles));
+        Some(cycles)
+    }
+}
+
+/// A transfer whose runs in HBM, on a side, are whole units but for where they begin, as if that were a multiple of 256.
+/// Addresses are those that were moved, by an index too, less what all of them are past a multiple.
+fn at_whole_units(record: &Record, side: Side) -> Option<DmaOperation> {
     let BankLoad::Dma { operation, .. } = &*record.load else { return None };
     let past = operation.commands().next()?.base(side) % UNIT;
     let is_even = |own: &PairedSequencer| {
@@ -67,7 +93,7 @@ pub(super) fn at_whole_units(record: &Record, side: Side, clock: &mut DmaClock) 
             Side::Destination => own.destination_base -= past,
         }
     }
-    Some(clock.time(&moved).cycles())
+    Some(moved)
 }
 
 /// A transfer between HBM and DM whose bytes are spread evenly over slices.
@@ -201,8 +227,11 @@ impl Spread {
                 let [source_stride, destination_stride] = if self.to_hbm { [many, few] } else { [few, many] };
                 PairedEntry { limit: limit as usize, source_stride, destination_stride }
             };
-            let mut command = PairedSequencer::new(from, to, self.bytes as usize);
-            let loops = [(fewer.slices, times * many, few), (times, many, self.bytes)];
+            // Pieces that are apart in HBM come from other slices each.
+            let run = self.request.min(self.bytes).max(1);
+            let mut command = PairedSequencer::new(from, to, run as usize);
+            let loops =
+                [(fewer.slices, times * many, few), (times, many, self.bytes), (self.bytes / run, run, run)];
             command.entries = loops.iter().map(entry).filter(|entry| entry.limit > 1).collect();
             EngineQueue { engine: *engine, commands: vec![command], lists: Vec::new() }
         };

@@ -39,12 +39,11 @@ function headline(run, at) {
       card(`${percent(sorted[0][1], whole)} ${sorted[0][0]}`, `of the critical paths${rest ? `; then ${rest}` : ""}`),
     );
   }
-  const possible = Math.max(0, ...run.descriptions.map(own => own["possible per cycle"] || 0));
   const cycles = summary.kernels.reduce((sum, own) => sum + own.end - own.start, 0);
-  if (possible && cycles) {
+  if (summary.multiplications && summary["of MACs"]) {
     at.append(
       card(
-        percent(summary.multiplications, possible * cycles),
+        summary["of MACs"],
         `of what all rows of all slices can multiply: ${digits(summary.multiplications)} multiplications`,
       ),
     );

@@ -107,7 +107,7 @@ impl Report {
             bound: self.bound(),
             busy: totals.busy,
             multiplied_bytes: totals.multiplied_bytes,
-            possible_bytes: possible(CLUSTERS * SLICES * TRF_BANK_ROWS * MAC_BYTES),
+            possible_bytes: possible_multiplied_bytes(cycles, *chips),
             dma_bytes: totals.dma_bytes,
             possible_dma_bytes: possible(DMA_ENGINES * DMA_REQUEST_BYTES),
             hbm_bytes: totals.hbm_bytes,
@@ -162,8 +162,13 @@ impl Report {
     }
 }
 
+/// Bytes on one side of all multiplications, if all rows of all slices of the chips multiplied in so many cycles.
+pub(in crate::clock) fn possible_multiplied_bytes(cycles: u64, chips: usize) -> u128 {
+    u128::from(cycles) * (chips * CLUSTERS * SLICES * TRF_BANK_ROWS * MAC_BYTES) as u128
+}
+
 /// A share in percent; below a hundredth in more digits.
-pub(super) fn share(part: u128, whole: u128) -> String {
+pub(in crate::clock) fn share(part: u128, whole: u128) -> String {
     if whole == 0 {
         return "0 %".to_string();
     }

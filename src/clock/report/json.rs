@@ -1,7 +1,6 @@
 //! A report for tools.
 
 use super::super::hints::Hint;
-use super::super::ledger::ChannelSum;
 use super::super::record::{Record, Timing};
 use super::super::repeats::Repeats;
 use super::super::schedule::Wait;
@@ -141,12 +140,15 @@ impl Report {
                 "operations": own.operations, "critical_path": path.iter().map(|own| own.number).collect::<Vec<_>>(),
             })
         };
-        let channel = |(&(chip, channel), own): (&(usize, usize), &ChannelSum)| {
-            json!({
-                "chip": chip, "stack": channel / HBM_STACK_CHANNELS, "channel": channel % HBM_STACK_CHANNELS,
-                "bytes": own.bytes, "busy_ticks": own.busy_ticks,
+        let channels = totals.hbm_channels.iter().enumerate().flat_map(|(chip, channels)| {
+            let used = channels.iter().enumerate().filter(|(_, own)| own.bytes > 0);
+            used.map(move |(channel, own)| {
+                json!({
+                    "chip": chip, "stack": channel / HBM_STACK_CHANNELS, "channel": channel % HBM_STACK_CHANNELS,
+                    "bytes": own.bytes, "busy_ticks": own.busy_ticks,
+                })
             })
-        };
+        });
         let texts = |all: &mut dyn Iterator<Item = String>| all.collect::<Vec<_>>();
         json!({
             "chips": self.chips,
@@ -161,7 +163,7 @@ impl Report {
                 "operations": totals.operations, "end": totals.end, "busy_cycles": by_context(&totals.busy),
                 "given": by_context(&totals.given), "read_bytes": by_memory(&totals.read_bytes),
                 "written_bytes": by_memory(&totals.written_bytes), "products": totals.products,
-                "hbm_channels": totals.hbm_channels.iter().map(channel).collect::<Vec<_>>(),
+                "hbm_channels": channels.collect::<Vec<_>>(),
                 "possible_products": totals.possible_products, "slices": totals.slices.len(), "rows": totals.rows,
                 "dma_engines": totals.dma_engines, "left_out": totals.left_out,
             },

@@ -158,10 +158,9 @@ impl Report {
     fn write_channels(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (channels, cycles) = (&self.totals.hbm_channels, self.headline().cycles);
         let possible = cycles.saturating_mul(CORE_CYCLE_TICKS);
-        for chip in 0..self.chips {
-            let own = channels.range((chip, 0)..(chip + 1, 0));
+        for (chip, channels) in channels.iter().enumerate() {
             let (bytes, busy) =
-                own.fold((0, 0), |(bytes, busy), (_, own)| (bytes + own.bytes, busy + own.busy_ticks));
+                channels.iter().fold((0, 0), |(bytes, busy), own| (bytes + own.bytes, busy + own.busy_ticks));
             if bytes == 0 {
                 continue;
             }
@@ -172,10 +171,7 @@ impl Report {
             )?;
             let row = |number: usize| {
                 let of_stack = |stack: usize| {
-                    let own = channels
-                        .get(&(chip, stack * HBM_STACK_CHANNELS + number))
-                        .copied()
-                        .unwrap_or_default();
+                    let own = channels[stack * HBM_STACK_CHANNELS + number];
                     let busy = core_cycles(own.busy_ticks).to_string();
                     [busy, percent(own.busy_ticks, possible), own.bytes.to_string()]
                 };

@@ -5,9 +5,10 @@ use super::layout::Layouts;
 use crate::clock::hazards::Access;
 use crate::clock::hbm::core_cycles;
 use crate::clock::hints::Hint;
-use crate::clock::ledger::{KernelCall, Ledger};
+use crate::clock::ledger::{KernelCall, KernelTime, Ledger};
 use crate::clock::map::{End, MemoryMap, MemoryUse, Touch};
 use crate::clock::record::{Record, Timing};
+use crate::clock::report::{possible_multiplied_bytes, share};
 use crate::clock::tensor_unit::Stage;
 use crate::command::ContextKind;
 use crate::spec;
@@ -214,6 +215,8 @@ pub(super) fn summary(
         json!({"name": name, "launch": launch, "start": kernel.start, "end": kernel.end,
             "operations": kernel.operations})
     });
+    let cycles = ledger.kernels.iter().map(KernelTime::makespan).sum();
+    let of_macs = share(totals.multiplied_bytes.into(), possible_multiplied_bytes(cycles, ledger.chips));
     let channel = spec::HBM_UNIT_BYTES as u64 * spec::CORE_CYCLE_TICKS * spec::HBM_CHANNELS as u64;
     json!({
         "format": 1,
@@ -223,6 +226,7 @@ pub(super) fn summary(
         "interrupted": ledger.interrupted,
         "contexts": contexts.collect::<Map<_, _>>(),
         "multiplications": totals.products,
+        "of MACs": of_macs,
         "kernels": kernels.collect::<Value>(),
         "HBM bytes per cycle": channel / spec::HBM_UNIT_TICKS,
         "HBM channels": [spec::HBM_STACKS, spec::HBM_STACK_CHANNELS],
