@@ -27,6 +27,8 @@
 //! * Gathers and scatters of rows below 256 bytes. A request moves a row; longer rows are another table and another
 //!   index, whose rows a program may not want. What can be promised is where rows of whole units begin: the rows that
 //!   the index has named are timed from there (partial writes, split reads).
+//! * Loads of less than 256 bytes to a slice. Longer runs would bring them to fewer slices, and a move in DM would have to
+//!   spread them: its start alone takes longer than what is saved.
 //! * Rows whose addresses fall on few channels of HBM: addresses are data. The report has the bytes of each channel,
 //!   and a timeline shows them over time.
 //! * Shuffles between clusters and chips: which runs they move follows from both layouts, and a layout with longer runs
@@ -322,19 +324,14 @@ fn of_transfer(record: &Record, clock: &mut DmaClock) -> Option<(HintKind, u64, 
             let edit = "let a slice hold neighbours of HBM: runs of 256 bytes at multiples of 256";
             return Some((HintKind::ShortRuns, own.cycles(UNIT, clock)?, (cause, edit.to_string())));
         }
-        let fewer = own.in_fewer_slices(UNIT)?;
+        // A load of so little is over before a second transfer has started.
+        let fewer = own.in_fewer_slices(UNIT).filter(|_| to_hbm)?;
         // The move in DM comes to the transfer, which waits for it or it for the transfer.
         let (regrouping, times) = (own.regrouped(&fewer, clock), own.slices / fewer.slices);
-        let edit = match to_hbm {
-            true => format!(
-                "gather {bytes} bytes of each of {all} slices into 256 of one slice in {times} by `to_dm` before it: runs \
-                 of 256 bytes, less {regrouping} cycles of that move"
-            ),
-            false => format!(
-                "load 256 bytes into one slice in {times}, and spread them over all {all} by `to_dm`: runs of 256 bytes, \
-                 less {regrouping} cycles of that move"
-            ),
-        };
+        let edit = format!(
+            "gather {bytes} bytes of each of {all} slices into 256 of one slice in {times} by `to_dm` before it: runs of 256 \
+             bytes, less {regrouping} cycles of that move"
+        );
         let cycles = fewer.cycles(UNIT, clock)? + regrouping;
         return Some((HintKind::ShortRuns, cycles, (cause, edit)));
     }

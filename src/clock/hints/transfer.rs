@@ -211,8 +211,8 @@ impl Spread {
         Some(Self { slices: self.slices / fewer, bytes, ..self.clone() })
     }
 
-    /// Cycles of a move within DM between these slices and fewer of them, each of which has more bytes: what gathers them
-    /// before a transfer to HBM, or spreads them behind one to DM. The slices are spread evenly over those of an engine.
+    /// Cycles of a move within DM from these slices to fewer of them, each of which has more bytes: what gathers them
+    /// before a transfer to HBM. The slices are spread evenly over those of an engine.
     pub fn regrouped(&self, fewer: &Self, clock: &mut DmaClock) -> u64 {
         let apart = |own: &Self| PE_SLICES as u64 / own.slices * DMA_SLICE_STRIDE;
         let [many, few] = [apart(self), apart(fewer)];
@@ -221,11 +221,11 @@ impl Spread {
             let medium = Medium::Dm { chip: engine.chip, cluster: engine.cluster };
             let first = (engine.pe * PE_SLICES) as u64 * DMA_SLICE_STRIDE;
             // The other tensor is beside this one.
-            let sides = [(medium, first + self.bases.1), (medium, first + self.bases.1 + self.bytes)];
-            let [from, to] = if self.to_hbm { sides } else { [sides[1], sides[0]] };
-            let entry = |&(limit, many, few): &(u64, u64, u64)| {
-                let [source_stride, destination_stride] = if self.to_hbm { [many, few] } else { [few, many] };
-                PairedEntry { limit: limit as usize, source_stride, destination_stride }
+            let [from, to] = [self.bases.1, self.bases.1 + self.bytes].map(|at| (medium, first + at));
+            let entry = |&(limit, source_stride, destination_stride): &(u64, u64, u64)| PairedEntry {
+                limit: limit as usize,
+                source_stride,
+                destination_stride,
             };
             // Pieces that are apart in HBM come from other slices each.
             let run = self.request.min(self.bytes).max(1);
