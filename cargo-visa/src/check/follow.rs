@@ -31,7 +31,7 @@ pub struct TraitError {
     /// The user's file, and from which byte to which.
     span: Option<(String, u64, u64)>,
     /// The user's first line.
-    pub line_start: u64,
+    line_start: u64,
 }
 
 impl TraitError {
@@ -57,10 +57,14 @@ impl TraitError {
         Some(Self { line: line.clone(), code: code.to_string(), words, of_type, span, line_start })
     }
 
+    /// The type that lacks a trait, which is the first one in the words of the library.
+    fn subject(&self) -> Option<&str> {
+        self.words.split('`').nth(1)
+    }
+
     /// The beginning of the type that cannot be: `VrfTensor<bf16`.
     fn refused_type(&self) -> Option<String> {
-        let argument = self.words.split('`').nth(1)?;
-        Some(format!("{}<{argument}", self.of_type.as_ref()?))
+        Some(format!("{}<{}", self.of_type.as_ref()?, self.subject()?))
     }
 
     /// Whether another error says that a type of this one cannot be.
@@ -73,21 +77,33 @@ impl TraitError {
         })
     }
 
-    /// Whether it demands of a type what another error, at whatever place, demands of it too.
+    /// Whether it demands of a type what another error of the same file demands of it too.
     fn repeats(&self, other: &Self) -> bool {
-        self.of_type.is_some() && self.words == other.words
+        let file = |error: &Self| error.span.as_ref().map(|span| span.0.clone());
+        self.of_type.is_some() && self.words == other.words && file(self) == file(other)
     }
 
-    /// Whether both are about one call: at the same place, or with the same words around it or on its line.
+    /// Whether both are about one call: at the same place, or with the same words around it or, about the same type, on
+    /// its line.
     fn is_of_the_call_of(&self, other: &Self) -> bool {
         let (Some(own), Some(others)) = (&self.span, &other.span) else { return false };
         let is_inside = |inner: &(String, u64, u64), outer: &(String, u64, u64)| {
             inner.0 == outer.0 && outer.1 <= inner.1 && inner.2 <= outer.2
         };
         let meet = is_inside(own, others) || is_inside(others, own);
-        let is_of_line = own.0 == others.0 && self.line_start == other.line_start;
+        let names_subject = other.subject().is_some_and(|subject| self.words.contains(subject));
+        let is_of_line = own.0 == others.0 && self.line_start == other.line_start && names_subject;
         let is_alike = without_types(&self.words) == without_types(&other.words);
         own == others || is_alike && (meet || is_of_line) || self.code == LACKS_METHOD && (meet || is_of_line)
+    }
+
+    /// Where it is, for a note of another one: a file is named if it is another file.
+    pub fn place_beside(&self, other: &Self) -> String {
+        let line = self.line_start;
+        match (&self.span, &other.span) {
+            (Some((own, ..)), Some((others, ..))) if own != others => format!("line {line} of {own}"),
+            _ => format!("line {line}"),
+        }
     }
 
     /// Whether it follows from another one, which is shown.
@@ -150,10 +166,21 @@ mod tests {
 
     /// An error of a trait: its code, its words, who demands it, its line and its bytes.
     fn error(code: &str, words: &str, demanded_by: &str, line: u64, bytes: [u64; 2]) -> TraitError {
+        of_file("src/main.rs", code, words, demanded_by, line, bytes)
+    }
+
+    fn of_file(
+        file: &str,
+        code: &str,
+        words: &str,
+        demanded_by: &str,
+        line: u64,
+        bytes: [u64; 2],
+    ) -> TraitError {
         let line = json!({ "message": {
             "level": "error", "code": { "code": code }, "message": words,
             "children": [{ "message": format!("required by a bound in `{demanded_by}`") }],
-            "spans": [{ "file_name": "src/main.rs", "is_primary": true, "line_start": line, "byte_start": bytes[0],
+            "spans": [{ "file_name": file, "is_primary": true, "line_start": line, "byte_start": bytes[0],
                         "byte_end": bytes[1], "label": null }] } });
         TraitError::of(&line, &Sources::recorded("/w")).expect("an error of a trait")
     }
@@ -196,6 +223,11 @@ mod tests {
         );
         let other = error("E0277", "no tensor holds `i5`", "HbmTensor", 40, [40, 45]);
         assert_eq!(starts(vec![of(8, "HbmTensor"), other]), [(8, vec![]), (40, vec![])]);
+        // Another file is edited by itself.
+        let of_another = of_file("src/b.rs", "E0277", "no tensor holds `i9`", "HbmTensor", 50, [50, 55]);
+        assert_eq!(of_another.place_beside(&of(8, "HbmTensor")), "line 50 of src/b.rs");
+        assert_eq!(of(9, "HbmTensor").place_beside(&of(8, "HbmTensor")), "line 9");
+        assert_eq!(starts(vec![of(8, "HbmTensor"), of_another]), [(8, vec![]), (50, vec![])]);
     }
 
     #[test]
@@ -214,11 +246,19 @@ mod tests {
             starts(vec![cast("no conversion", [9, 13]), cast(NARROW, [29, 33])]),
             [(9, vec![]), (29, vec![])]
         );
+        // Two calls of one line that say the same of two types.
+        let narrow = |element: &str, bytes| cast(&format!("`{element}` is not a 32-bit type"), bytes);
+        assert_eq!(
+            starts(vec![narrow("bf16", [9, 13]), narrow("i8", [29, 33])]),
+            [(9, vec![]), (29, vec![])]
+        );
         // A method whose bounds the same type lacks.
-        let bounds = "`from_addr` exists, but its trait bounds were not satisfied";
+        let bounds =
+            "`from_addr` exists for `VrfTensor<bf16, m![1]>`, but its trait bounds were not satisfied";
         let method = |line, bytes| error("E0599", bounds, "VrfTensor", line, bytes);
         assert_eq!(starts(vec![cast(NARROW, [9, 50]), method(13, [40, 45])]), [(9, vec![40])]);
         assert_eq!(starts(vec![cast(NARROW, [9, 50]), method(14, [60, 65])]), [(9, vec![]), (60, vec![])]);
+        assert_eq!(starts(vec![narrow("i8", [9, 39]), method(13, [40, 45])]), [(9, vec![]), (40, vec![])]);
     }
 
     #[test]

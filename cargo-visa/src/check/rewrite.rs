@@ -199,20 +199,17 @@ impl Rewriter {
 
     /// An error of a trait, with a note of those that follow from it.
     fn trait_error(&self, first: TraitError, others: &[TraitError]) -> Value {
+        let mut places: Vec<String> = others.iter().map(|other| other.place_beside(&first)).collect();
+        places.sort_by_key(|place| (place.len(), place.clone()));
+        places.dedup();
         let mut line = first.line;
         let mut diagnostic = self.in_the_users_words(line["message"].take());
         if !others.is_empty() {
-            let lines: BTreeSet<u64> = others.iter().map(|other| other.line_start).collect();
-            let lines: Vec<String> = lines.iter().map(u64::to_string).collect();
-            let (errors, lines_are) = match (others.len(), lines.len()) {
-                (1, _) => ("1 more error".to_string(), "line"),
-                (count, 1) => (format!("{count} more errors"), "line"),
-                (count, _) => (format!("{count} more errors"), "lines"),
+            let errors = match others.len() {
+                1 => "1 more error".to_string(),
+                count => format!("{count} more errors"),
             };
-            let note = format!(
-                "{errors} may follow from it ({lines_are} {}); `--verbose` shows all",
-                lines.join(", ")
-            );
+            let note = format!("{errors} may follow from it ({}); `--verbose` shows all", places.join(", "));
             if let Some(children) = diagnostic["children"].as_array_mut() {
                 children.push(child("note", &note));
             }
