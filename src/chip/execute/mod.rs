@@ -330,6 +330,10 @@ impl<'a> Pass<'a> {
         }
         buffers.whole[0].clear(self.fetch.output());
         if let Some(contraction) = &self.contraction {
+            if let (Some(packets), None) = (&self.packets, &self.exchange) {
+                prefetch::pages(unit.dm.bytes(), packets.range.clone());
+                contraction.ask(unit.dm.bytes());
+            }
             contraction.load(unit.trf(self.placed.files.read), at, &mut buffers.contraction);
             contraction.start(&mut buffers.contraction);
         }
@@ -444,7 +448,6 @@ impl<'a> Pass<'a> {
         else {
             return false;
         };
-        prefetch::pages(unit.dm.bytes(), packets.range.clone());
         let whole =
             contraction.is_whole(at, &buffers.contraction) && unit.dm.all_initialised(packets.range.clone());
         if whole {

@@ -2,7 +2,7 @@
 //!
 //! The steps that add to one result are a *chain*. They keep their order, so that sums of floats are the same bits. Chains
 //! that use the same tiles, one after the other, make a *group*. As many of them as a kernel takes are summed side by side:
-//! a *block*.
+//! a *block*. Groups with the same packets, one after the other, make a *family*.
 //!
 //! Everything that a kernel looks up lies in the order in which it is looked up. Of a group of three chains, two of which
 //! are summed side by side:
@@ -38,6 +38,8 @@ struct Size {
     len: usize,
     /// The number of chains, at least one.
     count: usize,
+    /// Whether the group before has the same packets.
+    repeats: bool,
 }
 
 /// Chains with the same tiles.
@@ -50,6 +52,34 @@ pub(super) struct Group<'a> {
     pub(super) results: &'a [u32],
     side: usize,
     zeros: &'a [u32],
+}
+
+/// Groups with the same packets.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Family<'a> {
+    /// The tiles of each group.
+    tiles: &'a [u32],
+    /// The packets of the first group, and all behind it.
+    packets: &'a [u32],
+    /// The first result of each chain of each group.
+    results: &'a [u32],
+    /// Steps per chain.
+    len: usize,
+    /// Chains per group.
+    count: usize,
+    side: usize,
+}
+
+/// A block of each group of a family.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FamilyBlock<'a> {
+    family: Family<'a>,
+    /// The number of its first chain in each group.
+    first: usize,
+    /// How many chains it has in each group.
+    pub(super) side: usize,
+    /// Where the packets of each step start, one per chain, and then the packets of all blocks behind this one.
+    pub(super) packets: &'a [u32],
 }
 
 /// Chains of a group that are summed side by side.
@@ -83,7 +113,18 @@ impl Chains {
         chains.sort_by(|a, b| tiles(a).cmp(tiles(b)));
         let mut all = Self { side, ..Self::default() };
         chains.chunk_by(|a, b| tiles(a).eq(tiles(b))).for_each(|group| all.push(group, &start));
+        all.find_families();
         all
+    }
+
+    /// Finds the groups whose packets are those of the group before.
+    fn find_families(&mut self) {
+        let (mut packets, mut before) = (&self.packets[..], None);
+        for size in &mut self.groups {
+            let (own, behind) = packets.split_at(size.len * size.count);
+            size.repeats = before == Some((size.len, own));
+            (before, packets) = (Some((size.len, own)), behind);
+        }
     }
 
     /// Replaces all steps by these, in their order: each chain is alone.
@@ -99,7 +140,7 @@ impl Chains {
     /// Appends chains with the same tiles.
     fn push(&mut self, chains: &[&[Step]], start: impl Fn(u32) -> u32) {
         let len = chains[0].len();
-        self.groups.push(Size { len, count: chains.len() });
+        self.groups.push(Size { len, count: chains.len(), repeats: false });
         self.tiles.extend(chains[0].iter().map(|step| step.tile));
         self.results.extend(chains.iter().map(|chain| chain[0].result));
         for block in chains.chunks(self.side) {
@@ -115,12 +156,19 @@ impl Chains {
     /// Moves every packet. `to`: the byte at which a packet starts, by the byte at which it started.
     pub(super) fn move_packets(&mut self, to: impl Fn(u32) -> u32) {
         self.packets.iter_mut().for_each(|start| *start = to(*start));
+        self.find_families();
+    }
+
+    /// The packets of the first block.
+    pub(super) fn first(&self) -> &[u32] {
+        let count = self.groups.first().map_or(0, |size| size.len * size.count.min(self.side));
+        &self.packets[..count]
     }
 
     /// The chains with the same tiles.
     pub(super) fn groups(&self) -> impl Iterator<Item = Group<'_>> {
         let (mut tiles, mut packets, mut results) = (&self.tiles[..], &self.packets[..], &self.results[..]);
-        self.groups.iter().map(move |&Size { len, count }| {
+        self.groups.iter().map(move |&Size { len, count, .. }| {
             let group = Group {
                 tiles: &tiles[..len],
                 packets,
@@ -131,6 +179,45 @@ impl Chains {
             (tiles, packets, results) = (&tiles[len..], &packets[len * count..], &results[count..]);
             group
         })
+    }
+
+    /// The groups with the same packets.
+    pub(super) fn families(&self) -> impl Iterator<Item = Family<'_>> {
+        let (mut tiles, mut packets, mut results) = (&self.tiles[..], &self.packets[..], &self.results[..]);
+        self.groups.chunk_by(|_, next| next.repeats).map(move |groups| {
+            let Size { len, count, .. } = groups[0];
+            let mut family = Family { tiles, packets, results, len, count, side: self.side };
+            (family.tiles, tiles) = tiles.split_at(len * groups.len());
+            (family.results, results) = results.split_at(count * groups.len());
+            packets = &packets[len * count * groups.len()..];
+            family
+        })
+    }
+}
+
+impl<'a> Family<'a> {
+    /// The blocks of all groups. The last one may have fewer chains.
+    pub(super) fn blocks(self) -> impl Iterator<Item = FamilyBlock<'a>> {
+        (0..self.count).step_by(self.side).map(move |first| FamilyBlock {
+            family: self,
+            first,
+            side: self.side.min(self.count - first),
+            packets: &self.packets[first * self.len..],
+        })
+    }
+}
+
+impl<'a> FamilyBlock<'a> {
+    /// Of each group the tile of each step, and the first result of each chain.
+    pub(super) fn groups(self) -> impl ExactSizeIterator<Item = (&'a [u32], &'a [u32])> {
+        let Self { family: Family { tiles, results, len, count, .. }, first, side, .. } = self;
+        let results = results.chunks_exact(count).map(move |results| &results[first..][..side]);
+        tiles.chunks_exact(len).zip(results)
+    }
+
+    /// The packets of all blocks behind this one.
+    pub(super) fn behind(self) -> &'a [u32] {
+        &self.packets[self.family.len * self.side..]
     }
 }
 
@@ -154,6 +241,16 @@ impl<'a> Group<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The same of each family: packets of each block, and for each group tiles and results.
+    fn families(chains: &Chains) -> Vec<Vec<(Vec<u32>, Vec<(Vec<u32>, Vec<u32>)>)>> {
+        let block = |block: FamilyBlock<'_>| {
+            let own = block.packets.len() - block.behind().len();
+            let groups = block.groups().map(|(tiles, results)| (tiles.to_vec(), results.to_vec()));
+            (block.packets[..own].to_vec(), groups.collect())
+        };
+        chains.families().map(|family| family.blocks().map(block).collect()).collect()
+    }
 
     /// Tiles, packets and results of each block.
     fn blocks(chains: &Chains) -> Vec<(Vec<u32>, Vec<u32>, Vec<u32>)> {
@@ -191,6 +288,35 @@ mod tests {
         let one = Chains::sorted(&[step((5, 1, 0)), step((4, 1, 1))], 2, 2, |packet| packet);
         assert_eq!(blocks(&one), [(vec![5, 4], vec![0, 1], vec![1])]);
         assert_eq!(blocks(&Chains::sorted(&[], 0, 2, |packet| packet)), []);
+    }
+
+    #[test]
+    fn groups_with_the_same_packets_are_a_family() {
+        // Three rows of two packets meet the tiles 0 and 1, then 2 and 3, and are fetched anew; then one of them meets the tiles
+        // 4 and 5.
+        let step = |tile, result, packet| Step { tile, result, packet };
+        let group = |group: u32, rows: u32| {
+            let row = move |row: u32| {
+                (0..2).map(move |k| step(2 * group + k, 10 * group + row, 6 * group + 2 * row + k))
+            };
+            (0..rows).flat_map(row)
+        };
+        let steps: Vec<Step> = group(0, 3).chain(group(1, 3)).chain(group(2, 1)).collect();
+        let mut chains = Chains::sorted(&steps, 40, 2, |packet| packet);
+        assert_eq!(chains.families().count(), 3, "they are told from one another");
+        assert_eq!(chains.first(), [0, 2, 1, 3]);
+        chains.move_packets(|packet| packet % 6);
+        let of = |tiles: [u32; 2], results: &[u32]| (tiles.to_vec(), results.to_vec());
+        let first = vec![
+            (vec![0, 2, 1, 3], vec![of([0, 1], &[0, 1]), of([2, 3], &[10, 11])]),
+            (vec![4, 5], vec![of([0, 1], &[2]), of([2, 3], &[12])]),
+        ];
+        assert_eq!(families(&chains), [first, vec![(vec![0, 1], vec![of([4, 5], &[20])])]]);
+        // Each chain is alone where their order is kept.
+        chains.replace(&steps, |packet| packet % 6);
+        assert_eq!(chains.families().count(), 7);
+        chains.replace(&[], |packet| packet);
+        assert_eq!((chains.families().count(), chains.first().len()), (0, 0));
     }
 
     #[test]

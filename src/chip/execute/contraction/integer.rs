@@ -21,7 +21,7 @@ use super::weights::Vector;
 pub(super) const SIDE: usize = 2;
 
 /// The most words of a vector.
-pub(super) const WORDS: usize = 16;
+pub(super) const WORDS: usize = 8;
 
 /// The most columns of a step.
 const COLUMNS: usize = 32;

@@ -362,6 +362,11 @@ impl ContractionPlan {
         buffers.chains = chains;
     }
 
+    /// Asks for the packets that are summed first, after [`ContractionPlan::in_place`]. `bytes`: those of DM.
+    pub(crate) fn ask(&self, bytes: &[u8]) {
+        self.chains.first().iter().for_each(|&start| super::prefetch::far(bytes, start as usize));
+    }
+
     /// Sums all steps with a kernel, after [`ContractionPlan::in_place`]. `bytes`: those of DM.
     pub(crate) fn run_in_place(&self, bytes: &[u8], buffers: &mut ContractionBuffers) {
         debug_assert!(self.is_in_place, "packets are looked for in DM");

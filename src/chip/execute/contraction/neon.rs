@@ -36,7 +36,7 @@ fn integer_dot(machine: NeonDot, job: IntegerJob<'_>) {
 }
 
 impl Dots for Neon {
-    const LAYOUT: Layout = Layout { take: 16, is_wide: false };
+    const LAYOUT: Layout = Layout { take: 16, is_wide: false, is_unsigned: false };
     const WORD: usize = 2;
     const IS_UNSIGNED: bool = false;
     type Stream = int8x16_t;

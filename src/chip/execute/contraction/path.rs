@@ -14,7 +14,7 @@ use super::x86;
 use crate::chip::execute::path::Neon;
 pub(super) use crate::chip::execute::path::Path;
 #[cfg(target_arch = "x86_64")]
-use crate::chip::execute::path::{Avx2, Avx512};
+use crate::chip::execute::path::{Avx2, Avx2Vnni};
 use crate::scalar::ElementType;
 
 impl Path {
@@ -27,9 +27,9 @@ impl Path {
             #[cfg(target_arch = "x86_64")]
             (_, 2) | (Path::Avx2(_), _) => Some(Avx2::LAYOUT),
             #[cfg(target_arch = "x86_64")]
-            (Path::Avx512(_), _) if shape.packet_bytes() == 64 => Some(Avx512::LAYOUT),
+            (Path::Avx512(_), _) => Some(x86::vnni::LAYOUT),
             #[cfg(target_arch = "x86_64")]
-            _ => Some(x86::HALF),
+            (Path::Avx2Vnni(_), _) => Some(Avx2Vnni::LAYOUT),
             #[cfg(target_arch = "aarch64")]
             _ => Some(Neon::LAYOUT),
         }
@@ -39,6 +39,8 @@ impl Path {
     pub(in crate::chip::execute::contraction) fn side(self, kernel: &Kernel) -> usize {
         match (self, kernel) {
             (Path::Portable, Kernel::Integer(..)) => 1,
+            #[cfg(target_arch = "x86_64")]
+            (_, Kernel::Integer(_, x86::vnni::LAYOUT)) => x86::vnni::SIDE,
             #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
             (_, Kernel::Integer(..)) => integer::SIDE,
             _ => portable::SIDE,

@@ -167,7 +167,7 @@ pub(super) fn transpose(rows: &[[f32; BLOCK]; 8]) -> [Lanes; BLOCK] {
 }
 
 /// How weights of integers lie for [`integer`].
-pub(super) const LAYOUT: Layout = Layout { take: 32, is_wide: true };
+pub(super) const LAYOUT: Layout = Layout { take: 32, is_wide: true, is_unsigned: false };
 
 /// Adds the sums of the steps, wrapping: a dot product per row and column.
 #[inline(always)]

@@ -55,6 +55,8 @@ pub(super) struct Layout {
     pub(super) take: usize,
     /// Whether each weight has 16 bits instead of 8.
     pub(super) is_wide: bool,
+    /// Whether weights are made unsigned, by adding half of their range.
+    pub(super) is_unsigned: bool,
 }
 
 impl Layout {

@@ -191,20 +191,22 @@ impl Weights {
         let (tiles, per_tile) = (elements / shape.period, layout.tile_vectors(shape));
         self.vectors.resize(tiles * per_tile, Vector([0; 64]));
         if rows.contains(&None) {
-            self.vectors.fill(Vector([0; 64]));
+            let nothing = if layout.is_unsigned { half(shape.planes()) } else { 0 };
+            self.vectors.fill(Vector([nothing; 64]));
         }
         // With sizes that it knows, the compiler makes vectors of the copies.
-        let lay_out = match (layout.take, layout.is_wide, shape.planes()) {
-            (64, false, 1) => lay_out_integers::<64, false, 1>,
-            (64, false, _) => lay_out_integers::<64, false, 2>,
-            (32, false, 1) => lay_out_integers::<32, false, 1>,
-            (32, false, _) => lay_out_integers::<32, false, 2>,
-            (16, false, 1) => lay_out_integers::<16, false, 1>,
-            (16, false, _) => lay_out_integers::<16, false, 2>,
-            (32, true, 1) => lay_out_integers::<32, true, 1>,
-            (32, true, _) => lay_out_integers::<32, true, 2>,
-            (_, _, 1) => lay_out_integers::<16, true, 1>,
-            _ => lay_out_integers::<16, true, 2>,
+        let Layout { take, is_wide, is_unsigned } = layout;
+        let lay_out = match (take, is_wide, is_unsigned, shape.planes()) {
+            (32, false, _, 1) => lay_out_integers::<32, false, false, 1>,
+            (32, false, ..) => lay_out_integers::<32, false, false, 2>,
+            (16, false, true, 1) => lay_out_integers::<16, false, true, 1>,
+            (16, false, true, _) => lay_out_integers::<16, false, true, 2>,
+            (16, false, false, 1) => lay_out_integers::<16, false, false, 1>,
+            (16, false, false, _) => lay_out_integers::<16, false, false, 2>,
+            (32, true, _, 1) => lay_out_integers::<32, true, false, 1>,
+            (32, true, ..) => lay_out_integers::<32, true, false, 2>,
+            (.., 1) => lay_out_integers::<16, true, false, 1>,
+            _ => lay_out_integers::<16, true, false, 2>,
         };
         lay_out(shape, rows, per_tile, &mut self.vectors);
     }
@@ -230,9 +232,9 @@ pub(super) fn lay_out_floats(
     }
 }
 
-/// Puts each part of `TAKE` bytes of each row in its place, with elements of 8 bits or, if `WIDE`, of 16, in so many
-/// planes.
-fn lay_out_integers<const TAKE: usize, const WIDE: bool, const PLANES: usize>(
+/// Puts each part of `TAKE` bytes of each row in its place, with elements of 8 bits or, if `WIDE`, of 16, made unsigned if
+/// `UNSIGNED`, in so many planes.
+fn lay_out_integers<const TAKE: usize, const WIDE: bool, const UNSIGNED: bool, const PLANES: usize>(
     shape: &Shape,
     rows: &Rows<'_>,
     per_tile: usize,
@@ -241,6 +243,7 @@ fn lay_out_integers<const TAKE: usize, const WIDE: bool, const PLANES: usize>(
     // Bytes of the register file that make a row of a tile. Short reads are repeated.
     let (stored, packet) = (shape.period / PLANES, shape.packet_bytes());
     let row_bytes = if WIDE { 2 * TAKE } else { TAKE };
+    let more = if UNSIGNED { half(PLANES) } else { 0 };
     let mut repeated = [0; 64];
     for (number, tile) in vectors.chunks_exact_mut(per_tile).enumerate() {
         for (row, bytes) in rows.iter().enumerate().filter_map(|(row, bytes)| Some((row, (*bytes)?))) {
@@ -261,12 +264,19 @@ fn lay_out_integers<const TAKE: usize, const WIDE: bool, const PLANES: usize>(
                         });
                     } else {
                         let places = place.iter_mut().zip(bytes);
-                        places.for_each(|(place, &byte)| *place = element(byte, (PLANES, plane)) as u8);
+                        places.for_each(|(place, &byte)| {
+                            *place = (element(byte, (PLANES, plane)) as u8).wrapping_add(more)
+                        });
                     }
                 }
             }
         }
     }
+}
+
+/// Half of the range of an element, of which a byte has so many.
+const fn half(planes: usize) -> u8 {
+    1 << (8 / planes - 1)
 }
 
 /// A plane of a byte: its element, or of two elements the lower or the upper one. The low nibble comes first.

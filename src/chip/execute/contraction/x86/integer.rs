@@ -1,4 +1,4 @@
-//! Integers with AVX2, AVX-VNNI and AVX-512 VNNI.
+//! Integers with AVX2 and AVX-VNNI.
 //!
 //! AVX2 sums two products of 16 bits, exact for every pair of bytes. VNNI sums four products of an unsigned and a signed
 //! byte, so that the stream is made unsigned.
@@ -7,7 +7,7 @@ use super::super::integer::{Dots, WORDS, integer};
 use super::super::job::IntegerJob;
 use super::super::shape::Layout;
 use super::super::weights::Vector;
-use crate::chip::execute::path::{Avx2, Avx2Vnni, Avx512};
+use crate::chip::execute::path::{Avx2, Avx2Vnni};
 use crate::chip::execute::prefetch;
 use core::arch::x86_64::*;
 
@@ -27,14 +27,6 @@ impl Avx2Vnni {
     }
 }
 
-impl Avx512 {
-    /// Adds the sums of the steps, wrapping.
-    pub(in super::super) fn integer(self, job: IntegerJob<'_>) {
-        // SAFETY: the function needs AVX-512 F, BW, DQ, VL and VNNI, which the machine has, as `self` exists.
-        unsafe { integer_avx512(self, job) }
-    }
-}
-
 #[target_feature(enable = "avx2")]
 fn integer_avx2(machine: Avx2, job: IntegerJob<'_>) {
     integer::<_, 4>(machine, job);
@@ -44,63 +36,12 @@ fn integer_avx2(machine: Avx2, job: IntegerJob<'_>) {
 fn integer_avx2_vnni(machine: Avx2Vnni, job: IntegerJob<'_>) {
     match job.layout {
         Avx2::LAYOUT => integer::<_, 4>(machine.avx2(), job),
-        _ => integer::<_, 4>(Half(machine), job),
-    }
-}
-
-#[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-fn integer_avx512(machine: Avx512, job: IntegerJob<'_>) {
-    match job.layout {
-        Avx2::LAYOUT => integer::<_, 4>(machine.avx2(), job),
-        HALF => integer::<_, 8>(Half(machine), job),
-        _ => integer::<_, 8>(machine, job),
-    }
-}
-
-/// How weights lie for VNNI in vectors of 32 bytes.
-pub(in super::super) const HALF: Layout = Layout { take: 32, is_wide: false };
-
-/// VNNI in vectors of 32 bytes: all that AVX-VNNI has, and with AVX-512 for packets of one flit.
-#[derive(Clone, Copy)]
-struct Half<M>(M);
-
-/// Machines with VNNI in vectors of 32 bytes.
-trait Vnni: Copy {
-    /// What they have, too.
-    fn avx2(self) -> Avx2;
-
-    /// Adds products of four unsigned and four signed bytes to each word.
-    fn add(self, sums: __m256i, stream: __m256i, weights: __m256i) -> __m256i;
-}
-
-impl Vnni for Avx2Vnni {
-    #[inline(always)]
-    fn avx2(self) -> Avx2 {
-        self.avx2()
-    }
-
-    #[inline(always)]
-    fn add(self, sums: __m256i, stream: __m256i, weights: __m256i) -> __m256i {
-        // SAFETY: the machine has AVX-VNNI, as `self` exists.
-        unsafe { _mm256_dpbusd_avx_epi32(sums, stream, weights) }
-    }
-}
-
-impl Vnni for Avx512 {
-    #[inline(always)]
-    fn avx2(self) -> Avx2 {
-        self.avx2()
-    }
-
-    #[inline(always)]
-    fn add(self, sums: __m256i, stream: __m256i, weights: __m256i) -> __m256i {
-        // SAFETY: the machine has AVX-512 VL and VNNI, as `self` exists.
-        unsafe { _mm256_dpbusd_epi32(sums, stream, weights) }
+        _ => integer::<_, 4>(machine, job),
     }
 }
 
 impl Dots for Avx2 {
-    const LAYOUT: Layout = Layout { take: 16, is_wide: true };
+    const LAYOUT: Layout = Layout { take: 16, is_wide: true, is_unsigned: false };
     const WORD: usize = 2;
     const IS_UNSIGNED: bool = false;
     type Stream = __m256i;
@@ -163,8 +104,8 @@ impl Dots for Avx2 {
     }
 }
 
-impl<M: Vnni> Dots for Half<M> {
-    const LAYOUT: Layout = HALF;
+impl Dots for Avx2Vnni {
+    const LAYOUT: Layout = Layout { take: 32, is_wide: false, is_unsigned: false };
     const WORD: usize = 4;
     const IS_UNSIGNED: bool = true;
     type Stream = __m256i;
@@ -177,7 +118,7 @@ impl<M: Vnni> Dots for Half<M> {
 
     #[inline(always)]
     fn zero(self) -> __m256i {
-        self.0.avx2().zero()
+        self.avx2().zero()
     }
 
     #[inline(always)]
@@ -188,92 +129,18 @@ impl<M: Vnni> Dots for Half<M> {
 
     #[inline(always)]
     fn add(self, sums: __m256i, stream: __m256i, weights: &[Vector], row: usize) -> __m256i {
-        // SAFETY: the machine has AVX2, as `self` exists.
-        self.0.add(sums, stream, unsafe { half_of(weights, row) })
+        // SAFETY: the machine has AVX2 and AVX-VNNI, as `self` exists.
+        unsafe { _mm256_dpbusd_avx_epi32(sums, stream, half_of(weights, row)) }
     }
 
     #[inline(always)]
     fn words(self, rows: [__m256i; 4]) -> [[i32; 4]; WORDS] {
-        self.0.avx2().words(rows)
+        self.avx2().words(rows)
     }
 
     #[inline(always)]
     fn total(self, rows: [__m256i; 4]) -> [i32; 4] {
-        self.0.avx2().total(rows)
-    }
-}
-
-impl Dots for Avx512 {
-    const LAYOUT: Layout = Layout { take: 64, is_wide: false };
-    const WORD: usize = 4;
-    const IS_UNSIGNED: bool = true;
-    type Stream = __m512i;
-    type Sums = __m512i;
-
-    #[inline(always)]
-    fn prefetch(self, bytes: &[u8], start: u32) {
-        prefetch::far(bytes, start as usize);
-    }
-
-    #[inline(always)]
-    fn zero(self) -> __m512i {
-        // SAFETY: the machine has AVX-512 F, as `self` exists.
-        unsafe { _mm512_setzero_si512() }
-    }
-
-    #[inline(always)]
-    fn stream<const PLANES: usize>(self, packet: &[u8], plane: usize) -> __m512i {
-        let packet: &[u8; 64] = packet.first_chunk().expect("packets are made of vectors");
-        // SAFETY: the machine has AVX-512 F and BW, as `self` exists; the reference is valid for reads of its 64 bytes,
-        // and the load needs no alignment.
-        unsafe {
-            let codes = _mm512_loadu_si512(packet.as_ptr().cast());
-            let low = _mm512_set1_epi8(15);
-            // Adding half of the range flips the sign bit.
-            match (PLANES, plane) {
-                (1, _) => _mm512_xor_si512(codes, _mm512_set1_epi8(-128)),
-                (_, 0) => _mm512_xor_si512(_mm512_and_si512(codes, low), _mm512_set1_epi8(8)),
-                _ => {
-                    let upper = _mm512_and_si512(_mm512_srli_epi16::<4>(codes), low);
-                    _mm512_xor_si512(upper, _mm512_set1_epi8(8))
-                }
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn add(self, sums: __m512i, stream: __m512i, weights: &[Vector], row: usize) -> __m512i {
-        // SAFETY: the machine has AVX-512 F and VNNI, as `self` exists; the reference is valid for reads of its 64 bytes,
-        // and the load needs no alignment.
-        unsafe { _mm512_dpbusd_epi32(sums, stream, _mm512_loadu_si512(weights[row].0.as_ptr().cast())) }
-    }
-
-    #[inline(always)]
-    fn words(self, rows: [__m512i; 4]) -> [[i32; 4]; WORDS] {
-        let mut words = [[0; 4]; WORDS];
-        // SAFETY: the machine has AVX-512 F and DQ, as `self` exists.
-        unsafe {
-            for (k, all) in transpose_512(rows).into_iter().enumerate() {
-                store(_mm512_castsi512_si128(all), &mut words[k]);
-                store(_mm512_extracti32x4_epi32::<1>(all), &mut words[k + 4]);
-                store(_mm512_extracti32x4_epi32::<2>(all), &mut words[k + 8]);
-                store(_mm512_extracti32x4_epi32::<3>(all), &mut words[k + 12]);
-            }
-        }
-        words
-    }
-
-    #[inline(always)]
-    fn total(self, rows: [__m512i; 4]) -> [i32; 4] {
-        // SAFETY: the machine has AVX-512 F, and with it AVX2, as `self` exists.
-        unsafe {
-            let [a, b, c, d] = rows;
-            let ab = _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
-            let cd = _mm512_add_epi32(_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d));
-            let sum = _mm512_add_epi32(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd));
-            let (low, high) = (_mm512_castsi512_si256(sum), _mm512_extracti64x4_epi64::<1>(sum));
-            add_halves(_mm256_add_epi32(low, high))
-        }
+        self.avx2().total(rows)
     }
 }
 
@@ -316,20 +183,6 @@ fn transpose_256([a, b, c, d]: [__m256i; 4]) -> [__m256i; 4] {
         _mm256_unpackhi_epi64(ab, cd),
         _mm256_unpacklo_epi64(ab_high, cd_high),
         _mm256_unpackhi_epi64(ab_high, cd_high),
-    ]
-}
-
-/// Word `k` of each quarter of four vectors side by side, for each `k`.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn transpose_512([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
-    let (ab, cd) = (_mm512_unpacklo_epi32(a, b), _mm512_unpacklo_epi32(c, d));
-    let (ab_high, cd_high) = (_mm512_unpackhi_epi32(a, b), _mm512_unpackhi_epi32(c, d));
-    [
-        _mm512_unpacklo_epi64(ab, cd),
-        _mm512_unpackhi_epi64(ab, cd),
-        _mm512_unpacklo_epi64(ab_high, cd_high),
-        _mm512_unpackhi_epi64(ab_high, cd_high),
     ]
 }
 

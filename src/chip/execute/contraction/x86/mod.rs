@@ -7,8 +7,7 @@
 #![allow(unsafe_code)]
 
 mod integer;
-
-pub(super) use integer::HALF;
+pub(super) mod vnni;
 
 use super::job::FloatJob;
 use super::portable;
