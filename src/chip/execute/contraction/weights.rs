@@ -191,7 +191,7 @@ impl Weights {
         let (tiles, per_tile) = (elements / shape.period, layout.tile_vectors(shape));
         self.vectors.resize(tiles * per_tile, Vector([0; 64]));
         if rows.contains(&None) {
-            let nothing = if layout.is_unsigned { half(shape.planes()) } else { 0 };
+            let nothing = if layout.is_unsigned { unsigned_element(0, (shape.planes(), 0)) } else { 0 };
             self.vectors.fill(Vector([nothing; 64]));
         }
         // With sizes that it knows, the compiler makes vectors of the copies.
@@ -243,7 +243,6 @@ fn lay_out_integers<const TAKE: usize, const WIDE: bool, const UNSIGNED: bool, c
     // Bytes of the register file that make a row of a tile. Short reads are repeated.
     let (stored, packet) = (shape.period / PLANES, shape.packet_bytes());
     let row_bytes = if WIDE { 2 * TAKE } else { TAKE };
-    let more = if UNSIGNED { half(PLANES) } else { 0 };
     let mut repeated = [0; 64];
     for (number, tile) in vectors.chunks_exact_mut(per_tile).enumerate() {
         for (row, bytes) in rows.iter().enumerate().filter_map(|(row, bytes)| Some((row, (*bytes)?))) {
@@ -264,19 +263,17 @@ fn lay_out_integers<const TAKE: usize, const WIDE: bool, const UNSIGNED: bool, c
                         });
                     } else {
                         let places = place.iter_mut().zip(bytes);
-                        places.for_each(|(place, &byte)| {
-                            *place = (element(byte, (PLANES, plane)) as u8).wrapping_add(more)
-                        });
+                        let own = if UNSIGNED {
+                            unsigned_element
+                        } else {
+                            |byte, plane| element(byte, plane) as u8
+                        };
+                        places.for_each(|(place, &byte)| *place = own(byte, (PLANES, plane)));
                     }
                 }
             }
         }
     }
-}
-
-/// Half of the range of an element, of which a byte has so many.
-const fn half(planes: usize) -> u8 {
-    1 << (8 / planes - 1)
 }
 
 /// A plane of a byte: its element, or of two elements the lower or the upper one. The low nibble comes first.
@@ -286,6 +283,16 @@ fn element(byte: u8, plane: (usize, usize)) -> i8 {
         (1, _) => byte as i8,
         (_, 0) => (byte << 4) as i8 >> 4,
         _ => byte as i8 >> 4,
+    }
+}
+
+/// The same plus half of the range of an element, which flips its sign bit.
+#[inline(always)]
+fn unsigned_element(byte: u8, plane: (usize, usize)) -> u8 {
+    match plane {
+        (1, _) => byte ^ 128,
+        (_, 0) => byte & 15 ^ 8,
+        _ => byte >> 4 ^ 8,
     }
 }
 

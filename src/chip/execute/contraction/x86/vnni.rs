@@ -194,6 +194,8 @@ fn multiply<const CHAINS: usize, const PLANES: usize, const IS_FIRST: bool>(
     let mask = u64::MAX >> (64 - parts * TAKE);
     let mut sums = starts.map(|start| [start; 2]);
     let mut halves = [_mm512_setzero_si512(); CHAINS];
+    // The planes of the packets of a step, if there are several.
+    let mut planes = [[Vector([0; 64]); PLANES]; CHAINS];
     for (step, &tile) in tiles.iter().enumerate() {
         let weights = &weights[tile as usize * per_tile + first * PLANES..][..parts * PLANES];
         if let Some(starts) = behind.get(step * side..step * side + CHAINS) {
@@ -203,19 +205,29 @@ fn multiply<const CHAINS: usize, const PLANES: usize, const IS_FIRST: bool>(
                 chain += groups;
             }
         }
-        let mut own = [core::ptr::null(); CHAINS];
-        for (own, &start) in own.iter_mut().zip(&packets[step * side..][..CHAINS]) {
-            *own = bytes[start as usize + first * TAKE..][..parts * TAKE].as_ptr();
-        }
-        if IS_FIRST {
-            for (halves, packet) in halves.iter_mut().zip(own) {
-                // SAFETY: the mask has a bit for each byte of the slice of which this is the start; the load touches no other
-                // bytes and needs no alignment.
-                let codes = unsafe { _mm512_maskz_loadu_epi8(mask, packet.cast()) };
-                for plane in 0..PLANES {
-                    *halves = _mm512_dpbusd_epi32(*halves, half, plane_of::<PLANES>(codes, plane));
+        let mut own: [*const u8; CHAINS] = [core::ptr::null(); CHAINS];
+        for (chain, &start) in packets[step * side..][..CHAINS].iter().enumerate() {
+            let packet = &bytes[start as usize + first * TAKE..][..parts * TAKE];
+            own[chain] = packet.as_ptr();
+            if PLANES == 1 && !IS_FIRST {
+                continue;
+            }
+            // SAFETY: the mask has a bit for each byte of the slice; the load touches no other bytes and needs no
+            // alignment.
+            let codes = unsafe { _mm512_maskz_loadu_epi8(mask, packet.as_ptr().cast()) };
+            for (plane, vector) in planes[chain].iter_mut().enumerate() {
+                let elements = plane_of::<PLANES>(codes, plane);
+                if IS_FIRST {
+                    halves[chain] = _mm512_dpbusd_epi32(halves[chain], half, elements);
+                }
+                if PLANES > 1 {
+                    // SAFETY: the exclusive reference is valid for writes of its 64 bytes; the store needs no alignment.
+                    unsafe { _mm512_storeu_si512(vector.0.as_mut_ptr().cast(), elements) };
                 }
             }
+        }
+        if PLANES > 1 {
+            own = planes.each_ref().map(|planes| planes.as_ptr().cast());
         }
         // How often this is done the compiler does not know. It would load all packets of a step at once, for which there
         // are no registers.
@@ -223,10 +235,10 @@ fn multiply<const CHAINS: usize, const PLANES: usize, const IS_FIRST: bool>(
             for (plane, rows) in planes.iter().enumerate() {
                 let rows = [load(&rows[0]), load(&rows[1])];
                 for (sums, packet) in sums.iter_mut().zip(own) {
-                    // SAFETY: the slice of which this is the start has `parts` parts of 16 bytes, and `part` is one of
-                    // them; the load needs no alignment.
-                    let codes = unsafe { _mm_loadu_si128(packet.add(part * TAKE).cast()) };
-                    let stream = plane_of::<PLANES>(_mm512_broadcast_i32x4(codes), plane);
+                    // SAFETY: this is the start of a slice with `parts` parts of 16 bytes, of which `part` is one, or of
+                    // `PLANES` vectors of 64 bytes, which have as many; the load needs no alignment.
+                    let elements = unsafe { _mm_loadu_si128(packet.add(plane * 64 + part * TAKE).cast()) };
+                    let stream = _mm512_broadcast_i32x4(elements);
                     for (sums, rows) in sums.iter_mut().zip(rows) {
                         *sums = _mm512_dpbusd_epi32(*sums, rows, stream);
                     }
