@@ -578,61 +578,55 @@ mod spread {
     use super::*;
     axes![J = 16, S = 256, E = 8, T = 256, N = 16];
 
-    /// A slice has a run of eight bytes.
-    #[test]
-    fn loads_of_a_run() {
-        type X = HbmTensor<i8, m![1], m![T, E]>;
-        let run = |load: fn(&mut Context, &X)| {
+    type Load<D, Element> = fn(&mut Context, &HbmTensor<D, m![1], Element>);
+
+    /// The load gets no hint of short runs: the one in longer runs is slower, with its move.
+    #[track_caller]
+    fn a_move_is_slower<D: Scalar, Element: M>(load: Load<D, Element>, longer: Load<D, Element>) {
+        let [before, after] = [load, longer].map(|load| {
             report(|ctx| {
-                let x: X = block_on(HostTensor::<i8, m![T, E]>::zero().to_hbm(&mut ctx.pdma, 0));
+                let x = block_on(HostTensor::<D, Element>::zero().to_hbm(&mut ctx.pdma, 0));
                 load(ctx, &x);
             })
-        };
-        let before = run(|ctx, x| drop(x.to_dm::<m![1 # 2], m![T], m![E]>(&mut ctx.tdma, 0)));
-        let after = run(|ctx, x| {
-            let few = x.to_dm::<m![1 # 2], m![T / 32, 1 # 32], m![T % 32, E]>(&mut ctx.tdma, 0);
-            drop(few.to_dm::<m![T], m![E]>(&mut ctx.tdma, 4096));
         });
         assert_eq!(hint(&before, HintKind::ShortRuns), None, "{before}");
         assert!(after.headline().cycles > before.headline().cycles);
+    }
+
+    /// A slice has a run of eight bytes.
+    #[test]
+    fn loads_of_a_run() {
+        a_move_is_slower::<i8, m![T, E]>(
+            |ctx, x| drop(x.to_dm::<m![1 # 2], m![T], m![E]>(&mut ctx.tdma, 0)),
+            |ctx, x| {
+                let few = x.to_dm::<m![1 # 2], m![T / 32, 1 # 32], m![T % 32, E]>(&mut ctx.tdma, 0);
+                drop(few.to_dm::<m![T], m![E]>(&mut ctx.tdma, 4096));
+            },
+        );
     }
 
     /// Eight bytes at a time, sixteen times: neighbours of HBM belong to other slices, and the move has as short runs.
     #[test]
     fn loads_of_many_runs() {
-        type X = HbmTensor<i8, m![1], m![J, S, E]>;
-        let run = |load: fn(&mut Context, &X)| {
-            report(|ctx| {
-                let x: X = block_on(HostTensor::<i8, m![J, S, E]>::zero().to_hbm(&mut ctx.pdma, 0));
-                load(ctx, &x);
-            })
-        };
-        let before = run(|ctx, x| drop(x.to_dm::<m![1 # 2], m![S], m![J, E]>(&mut ctx.tdma, 0)));
-        let after = run(|ctx, x| {
-            let few = x.to_dm::<m![1 # 2], m![J, S / 32, 1 # 2], m![S % 32, E]>(&mut ctx.tdma, 0);
-            drop(few.to_dm::<m![S], m![J, E]>(&mut ctx.tdma, 4096));
-        });
-        assert_eq!(hint(&before, HintKind::ShortRuns), None, "{before}");
-        assert!(after.headline().cycles > before.headline().cycles);
+        a_move_is_slower::<i8, m![J, S, E]>(
+            |ctx, x| drop(x.to_dm::<m![1 # 2], m![S], m![J, E]>(&mut ctx.tdma, 0)),
+            |ctx, x| {
+                let few = x.to_dm::<m![1 # 2], m![J, S / 32, 1 # 2], m![S % 32, E]>(&mut ctx.tdma, 0);
+                drop(few.to_dm::<m![S], m![J, E]>(&mut ctx.tdma, 4096));
+            },
+        );
     }
 
     /// The move takes longer than what longer runs save.
     #[test]
     fn a_move_that_eats_the_saving_is_no_hint() {
-        type X = HbmTensor<f32, m![1], m![T, N]>;
-        let run = |load: fn(&mut Context, &X)| {
-            report(|ctx| {
-                let x: X = block_on(HostTensor::<f32, m![T, N]>::zero().to_hbm(&mut ctx.pdma, 0));
-                load(ctx, &x);
-            })
-        };
-        let before = run(|ctx, x| drop(x.to_dm::<m![1 # 2], m![T], m![N]>(&mut ctx.tdma, 0)));
-        let after = run(|ctx, x| {
-            let few = x.to_dm::<m![1 # 2], m![T / 4, 1 # 4], m![T % 4, N]>(&mut ctx.tdma, 0);
-            drop(few.to_dm::<m![T], m![N]>(&mut ctx.tdma, 4096));
-        });
-        assert_eq!(hint(&before, HintKind::ShortRuns), None, "{before}");
-        assert!(after.headline().cycles > before.headline().cycles);
+        a_move_is_slower::<f32, m![T, N]>(
+            |ctx, x| drop(x.to_dm::<m![1 # 2], m![T], m![N]>(&mut ctx.tdma, 0)),
+            |ctx, x| {
+                let few = x.to_dm::<m![1 # 2], m![T / 4, 1 # 4], m![T % 4, N]>(&mut ctx.tdma, 0);
+                drop(few.to_dm::<m![T], m![N]>(&mut ctx.tdma, 4096));
+            },
+        );
     }
 }
 

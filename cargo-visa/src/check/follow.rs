@@ -13,7 +13,9 @@
 use super::place::users_span;
 use super::sources::Sources;
 use crate::notation;
+use core::ops::Range;
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The compiler's code of a trait that a type lacks.
 const LACKS_TRAIT: &str = "E0277";
@@ -28,10 +30,31 @@ pub struct TraitError {
     words: String,
     /// The type definition that demands the trait, if it is one: `VrfTensor`. A function otherwise.
     of_type: Option<String>,
-    /// The user's file, and from which byte to which.
-    span: Option<(String, u64, u64)>,
-    /// The user's first line.
-    line_start: u64,
+    span: Option<Span>,
+}
+
+/// A place in a file of the user's.
+#[derive(PartialEq, Eq)]
+struct Span {
+    file: String,
+    bytes: Range<u64>,
+    /// The first line.
+    line: u64,
+}
+
+impl Span {
+    fn of(span: &Value) -> Option<Self> {
+        let number = |field: &str| span[field].as_u64();
+        Some(Self {
+            file: span["file_name"].as_str()?.to_string(),
+            bytes: number("byte_start")?..number("byte_end")?,
+            line: number("line_start")?,
+        })
+    }
+
+    fn is_inside(&self, other: &Self) -> bool {
+        self.file == other.file && other.bytes.start <= self.bytes.start && self.bytes.end <= other.bytes.end
+    }
 }
 
 impl TraitError {
@@ -49,12 +72,8 @@ impl TraitError {
             children.into_iter().flatten().find_map(|child| type_of_bound(child["message"].as_str()?));
         let spans = message["spans"].as_array().into_iter().flatten();
         let span = spans.filter(|span| span["is_primary"] == true).find_map(|span| users_span(sources, span));
-        let line_start = span.as_ref().and_then(|span| span["line_start"].as_u64()).unwrap_or(0);
-        let span = span.and_then(|span| {
-            let byte = |field: &str| span[field].as_u64();
-            Some((span["file_name"].as_str()?.to_string(), byte("byte_start")?, byte("byte_end")?))
-        });
-        Some(Self { line: line.clone(), code: code.to_string(), words, of_type, span, line_start })
+        let span = span.as_ref().and_then(Span::of);
+        Some(Self { line: line.clone(), code: code.to_string(), words, of_type, span })
     }
 
     /// The type that lacks a trait, which is the first one in the words of the library.
@@ -79,31 +98,19 @@ impl TraitError {
 
     /// Whether it demands of a type what another error of the same file demands of it too.
     fn repeats(&self, other: &Self) -> bool {
-        let file = |error: &Self| error.span.as_ref().map(|span| span.0.clone());
-        self.of_type.is_some() && self.words == other.words && file(self) == file(other)
+        let [own, others] = [self, other].map(|error| error.span.as_ref().map(|span| &span.file));
+        self.of_type.is_some() && self.words == other.words && own == others
     }
 
     /// Whether both are about one call: at the same place, or with the same words around it or, about the same type, on
     /// its line.
     fn is_of_the_call_of(&self, other: &Self) -> bool {
         let (Some(own), Some(others)) = (&self.span, &other.span) else { return false };
-        let is_inside = |inner: &(String, u64, u64), outer: &(String, u64, u64)| {
-            inner.0 == outer.0 && outer.1 <= inner.1 && inner.2 <= outer.2
-        };
-        let meet = is_inside(own, others) || is_inside(others, own);
+        let meet = own.is_inside(others) || others.is_inside(own);
         let names_subject = other.subject().is_some_and(|subject| self.words.contains(subject));
-        let is_of_line = own.0 == others.0 && self.line_start == other.line_start && names_subject;
+        let is_of_line = (&own.file, own.line) == (&others.file, others.line) && names_subject;
         let is_alike = without_types(&self.words) == without_types(&other.words);
         own == others || is_alike && (meet || is_of_line) || self.code == LACKS_METHOD && (meet || is_of_line)
-    }
-
-    /// Where it is, for a note of another one: a file is named if it is another file.
-    pub fn place_beside(&self, other: &Self) -> String {
-        let line = self.line_start;
-        match (&self.span, &other.span) {
-            (Some((own, ..)), Some((others, ..))) if own != others => format!("line {line} of {own}"),
-            _ => format!("line {line}"),
-        }
     }
 
     /// Whether it follows from another one, which is shown.
@@ -141,6 +148,21 @@ fn take(shown: &mut Vec<(TraitError, Vec<TraitError>)>, error: TraitError) {
         Some((_, others)) => others.push(error),
         None => shown.push((error, Vec::new())),
     }
+}
+
+/// The lines of errors, for a note of another one: `lines 24, 32; line 7 of src/b.rs`. Its own file is not named.
+pub fn lines_beside(first: &TraitError, others: &[TraitError]) -> String {
+    let own = first.span.as_ref().map(|span| &span.file);
+    let mut lines: BTreeMap<Option<&String>, BTreeSet<u64>> = BTreeMap::new();
+    for Span { file, line, .. } in others.iter().filter_map(|other| other.span.as_ref()) {
+        lines.entry(Some(file).filter(|file| own != Some(file))).or_default().insert(*line);
+    }
+    let of_file = |(file, lines): (Option<&String>, BTreeSet<u64>)| {
+        let plural = if lines.len() == 1 { "" } else { "s" };
+        let lines = lines.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+        format!("line{plural} {lines}{}", file.map(|file| format!(" of {file}")).unwrap_or_default())
+    };
+    lines.into_iter().map(of_file).collect::<Vec<_>>().join("; ")
 }
 
 /// The type definition that a note says to demand a trait.
@@ -187,7 +209,7 @@ mod tests {
 
     /// The first bytes of the errors that are shown, and of those that follow.
     fn starts(errors: Vec<TraitError>) -> Vec<(u64, Vec<u64>)> {
-        let start = |error: &TraitError| error.span.as_ref().expect("a span").1;
+        let start = |error: &TraitError| error.span.as_ref().expect("a span").bytes.start;
         let of = |(first, others): &(TraitError, Vec<TraitError>)| {
             (start(first), others.iter().map(start).collect())
         };
@@ -225,9 +247,17 @@ mod tests {
         assert_eq!(starts(vec![of(8, "HbmTensor"), other]), [(8, vec![]), (40, vec![])]);
         // Another file is edited by itself.
         let of_another = of_file("src/b.rs", "E0277", "no tensor holds `i9`", "HbmTensor", 50, [50, 55]);
-        assert_eq!(of_another.place_beside(&of(8, "HbmTensor")), "line 50 of src/b.rs");
-        assert_eq!(of(9, "HbmTensor").place_beside(&of(8, "HbmTensor")), "line 9");
         assert_eq!(starts(vec![of(8, "HbmTensor"), of_another]), [(8, vec![]), (50, vec![])]);
+    }
+
+    #[test]
+    fn lines_of_errors_that_follow() {
+        let of =
+            |file: &str, line: u64| of_file(file, "E0277", "no tensor holds `i9`", "HbmTensor", line, [0, 5]);
+        let [a, b] = ["src/main.rs", "src/b.rs"].map(|file| move |line| of(file, line));
+        assert_eq!(lines_beside(&a(8), &[a(9)]), "line 9");
+        assert_eq!(lines_beside(&a(8), &[b(7), a(30), a(9), a(30)]), "lines 9, 30; line 7 of src/b.rs");
+        assert_eq!(lines_beside(&b(8), &[a(9), a(10)]), "lines 9, 10 of src/main.rs");
     }
 
     #[test]

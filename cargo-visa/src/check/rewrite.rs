@@ -191,17 +191,13 @@ impl Rewriter {
             message["rendered"] = render(message, self.style.colour).into();
             line
         });
-        let of_traits = self.traits.remove(target).unwrap_or_default();
-        let of_traits =
-            follow::folded(of_traits).into_iter().map(|(first, others)| self.trait_error(first, &others));
-        of_traits.collect::<Vec<_>>().into_iter().chain(finished).collect()
+        let of_traits = follow::folded(self.traits.remove(target).unwrap_or_default()).into_iter();
+        of_traits.map(|(first, others)| self.trait_error(first, &others)).chain(finished).collect()
     }
 
     /// An error of a trait, with a note of those that follow from it.
     fn trait_error(&self, first: TraitError, others: &[TraitError]) -> Value {
-        let mut places: Vec<String> = others.iter().map(|other| other.place_beside(&first)).collect();
-        places.sort_by_key(|place| (place.len(), place.clone()));
-        places.dedup();
+        let lines = follow::lines_beside(&first, others);
         let mut line = first.line;
         let mut diagnostic = self.in_the_users_words(line["message"].take());
         if !others.is_empty() {
@@ -209,7 +205,7 @@ impl Rewriter {
                 1 => "1 more error".to_string(),
                 count => format!("{count} more errors"),
             };
-            let note = format!("{errors} may follow from it ({}); `--verbose` shows all", places.join(", "));
+            let note = format!("{errors} may follow from it ({lines}); `--verbose` shows all");
             if let Some(children) = diagnostic["children"].as_array_mut() {
                 children.push(child("note", &note));
             }
@@ -238,10 +234,7 @@ impl Rewriter {
             children.extend(diagnostic["children"].as_array().into_iter().flatten().cloned());
             children.extend(notes.iter().cloned());
         }
-        let (place, call) = match self.place(&diagnostic, &notes) {
-            Some((place, call)) => (Some(place), call),
-            None => (None, None),
-        };
+        let (place, call) = self.place(&diagnostic, &notes).unzip();
         let is_placed = place.is_some();
         let mut spans = place.map_or_else(|| diagnostic["spans"].clone(), |span| json!([span]));
         if is_placed {
@@ -255,7 +248,7 @@ impl Rewriter {
             "spans": spans, "children": children,
         });
         rewrite_texts(&mut line["message"]);
-        Refusal { line, evaluated: vec![evaluated], is_placed, call }
+        Refusal { line, evaluated: vec![evaluated], is_placed, call: call.flatten() }
     }
 
     /// Where the user asked for a constant that is refused, and the call that did.
@@ -342,20 +335,16 @@ fn is_of_a_trait(text: &str) -> bool {
 
 /// Leaves out the calls whose receiver has a call that is refused, and names them in a note of the first one.
 fn fold_chains(refusals: &mut Vec<Refusal>) {
-    let is_behind = |later: &Refusal, first: &Refusal| {
-        let calls = later.call.as_ref().zip(first.call.as_ref());
-        calls.is_some_and(|(later, first)| is_of_chain(&first.chain, &later.chain))
-    };
-    let (later, first): (Vec<Refusal>, Vec<Refusal>) = {
-        let is_later = |own: &Refusal| refusals.iter().any(|first| is_behind(own, first));
-        let later: Vec<bool> = refusals.iter().map(is_later).collect();
-        let (later, first): (Vec<_>, Vec<_>) = refusals.drain(..).zip(later).partition(|(_, later)| *later);
-        let alone = |both: Vec<(Refusal, bool)>| both.into_iter().map(|(own, _)| own).collect();
-        (alone(later), alone(first))
-    };
+    let is_behind =
+        |own: &Refusal, chain: &Value| own.call.as_ref().is_some_and(|call| is_of_chain(chain, &call.chain));
+    let chains: Vec<Value> =
+        refusals.iter().filter_map(|own| own.call.as_ref()).map(|call| call.chain.clone()).collect();
+    let (later, first): (Vec<Refusal>, Vec<Refusal>) =
+        refusals.drain(..).partition(|own| chains.iter().any(|chain| is_behind(own, chain)));
     *refusals = first;
     for first in refusals {
-        let of_chain = later.iter().filter(|own| is_behind(own, first));
+        let Some(call) = &first.call else { continue };
+        let of_chain = later.iter().filter(|own| is_behind(own, &call.chain));
         let calls: Vec<String> = of_chain
             .filter_map(|own| {
                 let at = &own.line["message"]["spans"][0]["line_start"];

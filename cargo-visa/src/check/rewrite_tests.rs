@@ -44,6 +44,13 @@ fn rendered(lines: &[Value]) -> String {
     lines.iter().filter_map(|line| line["message"]["rendered"].as_str()).collect()
 }
 
+/// The first lines of the errors of a recording.
+fn error_lines(name: &str, verbose: bool) -> Vec<u64> {
+    let lines = rewritten(ROOT, recording(name), Style { verbose, colour: false });
+    let errors = lines.iter().filter(|line| line["message"]["level"] == "error");
+    errors.map(|line| line["message"]["spans"][0]["line_start"].as_u64().expect("a number")).collect()
+}
+
 /// The program of a recording.
 fn program(name: &str) -> String {
     let file = format!("{name}.rs");
@@ -160,33 +167,22 @@ fn everything_is_there_when_asked_for() {
         assert!(text.contains(part), "{part} is not in\n{text}");
     }
     // What follows inside of the library, too.
-    let [short, long] = [Style::default(), style].map(|style| {
-        let lines = rewritten(ROOT, recording("kernels_softmax_of_12_columns"), style);
-        lines.iter().filter(|line| line["message"]["level"] == "error").count()
-    });
-    assert_eq!((short, long), (1, 2));
+    let errors = |verbose| error_lines("kernels_softmax_of_12_columns", verbose).len();
+    assert_eq!((errors(false), errors(true)), (1, 2));
 }
 
 /// What is refused behind a refused call of its chain is a note of it. What another chain does wrong stays.
 #[test]
 fn one_error_for_a_chain() {
-    let lines_of = |verbose: bool| -> Vec<u64> {
-        let lines = rewritten(ROOT, recording("one_chain"), Style { verbose, colour: false });
-        let errors = lines.iter().filter(|line| line["message"]["level"] == "error");
-        errors.map(|line| line["message"]["spans"][0]["line_start"].as_u64().expect("a number")).collect()
-    };
-    assert_eq!((lines_of(false), lines_of(true)), (vec![10, 15], vec![10, 11, 12, 15]));
+    assert_eq!(error_lines("one_chain", false), [10, 15]);
+    assert_eq!(error_lines("one_chain", true), [10, 11, 12, 15]);
 }
 
 /// A tensor of a type that no such tensor has is refused where it is made, where it is used, and by itself.
 #[test]
 fn one_error_for_a_type() {
-    let lines_of = |verbose: bool| -> Vec<u64> {
-        let lines = rewritten(ROOT, recording("narrow_operand"), Style { verbose, colour: false });
-        let errors = lines.iter().filter(|line| line["message"]["level"] == "error");
-        errors.map(|line| line["message"]["spans"][0]["line_start"].as_u64().expect("a number")).collect()
-    };
-    assert_eq!((lines_of(false), lines_of(true)), (vec![23], vec![23, 32, 24]));
+    assert_eq!(error_lines("narrow_operand", false), [23]);
+    assert_eq!(error_lines("narrow_operand", true), [23, 32, 24]);
 }
 
 /// A refusal without a line of the user's is not lost.
