@@ -330,6 +330,7 @@ impl<'a> Pass<'a> {
         }
         buffers.whole[0].clear(self.fetch.output());
         if let Some(contraction) = &self.contraction {
+            // Packets that are taken in place are on their way while weights are laid out.
             if let (Some(packets), None) = (&self.packets, &self.exchange) {
                 prefetch::pages(unit.dm.bytes(), packets.range.clone());
                 contraction.ask(unit.dm.bytes());

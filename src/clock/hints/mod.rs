@@ -34,9 +34,10 @@
 //! * Shuffles between clusters and chips: which runs they move follows from both layouts, and a layout with longer runs
 //!   is another kernel. PCIe has no edit but fewer bytes.
 //!
-//! Of operations that repeat others, those that are kept stand for all, and how often something happens is counted over
-//! all of them as they end. Of transfers that differ in their addresses alone, so
-//! do those at a few of them.
+//! # Operations that repeat others
+//!
+//! Those that are kept stand for all. How often something happens is counted over all of them as they end. Of transfers
+//! that differ in their addresses alone, those at a few addresses are timed and stand for the rest.
 
 mod occasions;
 mod order;
