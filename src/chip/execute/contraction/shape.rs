@@ -51,7 +51,7 @@ pub(super) struct Shape {
 /// A byte that holds two elements is met by two planes of rows, the first of which meets the lower elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
-    /// Bytes of the packet: a power of two from 16 to 64.
+    /// Bytes of the packet: 16 or 32.
     pub(super) take: usize,
     /// Whether each weight has 16 bits instead of 8.
     pub(super) is_wide: bool,
