@@ -56,16 +56,6 @@ impl Line {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RowState {
-    /// On its way, from closed or from another row; or there is none.
-    Opening,
-    /// Open, and no command was served.
-    Fresh,
-    /// Open, and some command was served.
-    Used,
-}
-
 /// The row of a closed bank.
 pub(super) const NO_ROW: u16 = u16::MAX;
 
@@ -79,13 +69,12 @@ pub(super) struct Bank {
     pub(super) others: Line,
     /// The row that is open or opening, or [`NO_ROW`].
     pub(super) row: u16,
-    pub(super) state: RowState,
     /// Commands that are left of the first of the hits, and whether it is a partial write.
     pub(super) commands: u8,
     pub(super) partial_write: bool,
     /// The number of the first of the hits, and the bank: `64 * number + bank`.
     pub(super) rank: u64,
-    /// The tick in which the row that is opening is open.
+    /// The tick from which the row is open.
     pub(super) open_ticks: u64,
 }
 
@@ -105,78 +94,140 @@ const fn rank(number: u64, bank: usize) -> u64 {
     number * Set::BITS as u64 + bank as u64
 }
 
-/// Banks in an order.
+/// The bank of a rank.
+#[inline]
+pub(super) const fn ranked(rank: u64) -> usize {
+    (rank % Set::BITS as u64) as usize
+}
+
+/// Banks that have a row, open or opening, that has served nothing: those with the oldest units come first.
+///
+/// Only the first with an open row matters, the head. Others that open behind it are not looked at until it is gone.
 #[derive(Clone, Debug)]
-pub(super) struct Banks {
-    banks: [u8; RING],
+pub(super) struct Waiting {
+    /// Their ranks, in a ring.
+    ranks: [u64; RING],
     first: u8,
     end: u8,
+    /// The place of the head. `end` if no row is open.
+    head: u8,
+    /// The tick in which a row before the head is open, so that there is another head.
+    pub(super) change_ticks: u64,
 }
 
 /// More than there are banks, so that the ring is never full.
 const RING: usize = 64;
 
-impl Banks {
+impl Waiting {
     pub(super) const fn new() -> Self {
-        Self { banks: [0; RING], first: 0, end: 0 }
+        Self { ranks: [0; RING], first: 0, end: 0, head: 0, change_ticks: u64::MAX }
     }
 
+    /// The rank of the head.
     #[inline]
-    pub(super) fn first(&self) -> Option<usize> {
-        (self.first != self.end).then(|| usize::from(self.banks[usize::from(self.first) % RING]))
+    pub(super) fn head(&self) -> Option<u64> {
+        (self.head != self.end).then(|| self.ranks[usize::from(self.head) % RING])
     }
 
-    /// Adds a bank before the last ones, for which `later` holds.
+    /// Adds a bank whose row is open from a later tick on.
     #[inline]
-    pub(super) fn push_before(&mut self, bank: usize, later: impl Fn(usize) -> bool) {
+    pub(super) fn add(&mut self, rank: u64, open_ticks: u64) {
         let mut at = self.end;
-        self.end = self.end.wrapping_add(1);
         while at != self.first {
-            let before = self.banks[usize::from(at.wrapping_sub(1)) % RING];
-            if !later(usize::from(before)) {
+            let before = self.ranks[usize::from(at.wrapping_sub(1)) % RING];
+            if before < rank {
                 break;
             }
-            self.banks[usize::from(at) % RING] = before;
+            self.ranks[usize::from(at) % RING] = before;
             at = at.wrapping_sub(1);
         }
-        self.banks[usize::from(at) % RING] = bank as u8;
+        self.ranks[usize::from(at) % RING] = rank;
+        let none = self.head == self.end;
+        self.end = self.end.wrapping_add(1);
+        // Before the head, or there is none.
+        if none || at.wrapping_sub(self.first) <= self.head.wrapping_sub(self.first) {
+            self.head = self.head.wrapping_add(1);
+            self.change_ticks = self.change_ticks.min(open_ticks);
+        }
     }
 
-    /// All of them, in their order.
+    /// Takes the head away, of which there is one, in a tick in which no row before it is open. Finds the next.
     #[inline]
-    pub(super) fn iter(&self) -> impl Iterator<Item = usize> {
-        let len = self.end.wrapping_sub(self.first);
-        (0..len).map(|k| usize::from(self.banks[usize::from(self.first.wrapping_add(k)) % RING]))
-    }
-
-    #[inline]
-    pub(super) fn pop(&mut self) {
+    pub(super) fn pop(&mut self, tick: u64, banks: &[Bank; Set::BITS as usize]) {
+        let mut at = self.head;
+        while at != self.first {
+            self.ranks[usize::from(at) % RING] = self.ranks[usize::from(at.wrapping_sub(1)) % RING];
+            at = at.wrapping_sub(1);
+        }
         self.first = self.first.wrapping_add(1);
+        self.head = self.head.wrapping_add(1);
+        self.go_on(tick, banks);
+    }
+
+    /// Finds the head in a tick, and when there is another.
+    #[inline]
+    pub(super) fn look(&mut self, tick: u64, banks: &[Bank; Set::BITS as usize]) {
+        (self.head, self.change_ticks) = (self.first, u64::MAX);
+        self.go_on(tick, banks);
+    }
+
+    /// Looks for the head from its place on.
+    #[inline]
+    fn go_on(&mut self, tick: u64, banks: &[Bank; Set::BITS as usize]) {
+        while self.head != self.end {
+            let open_ticks = banks[ranked(self.ranks[usize::from(self.head) % RING])].open_ticks;
+            if open_ticks <= tick {
+                break;
+            }
+            self.change_ticks = self.change_ticks.min(open_ticks);
+            self.head = self.head.wrapping_add(1);
+        }
+    }
+
+    /// Time passes.
+    pub(super) fn pass(&mut self, ticks: u64) {
+        self.change_ticks = self.change_ticks.saturating_add(ticks);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand::{Rng, SeedableRng, rngs::SmallRng};
 
-    fn in_order(mut banks: Banks) -> Vec<usize> {
-        core::iter::from_fn(|| banks.first().inspect(|_| banks.pop())).collect()
+    /// A bank whose row is open from a tick on.
+    const fn open_from(open_ticks: u64) -> Bank {
+        let (hits, others) = (Line::EMPTY, Line::EMPTY);
+        Bank { hits, others, row: 0, commands: 0, partial_write: false, rank: 0, open_ticks }
     }
 
+    /// Against a search of all, with more banks one after another than the ring holds.
     #[test]
-    fn banks_come_in_the_order_that_was_asked_for() {
-        let mut banks = Banks::new();
-        // More than the ring holds, one after another.
-        for bank in 0..100 {
-            banks.push_before(bank % 48, |_| false);
-            assert_eq!(banks.first(), Some(bank % 48));
-            banks.pop();
+    fn the_head_is_the_oldest_with_an_open_row() {
+        let mut rng = SmallRng::seed_from_u64(48);
+        let (mut banks, mut all) = ([open_from(0); Set::BITS as usize], Vec::<u64>::new());
+        let (mut waiting, mut tick) = (Waiting::new(), 0);
+        for number in 0..20_000 {
+            let bank = rng.random_range(0..48);
+            if all.iter().all(|&rank| ranked(rank) != bank) {
+                // Also older than others that wait.
+                let rank = rank(number + rng.random_range(0..20), bank);
+                banks[bank].open_ticks = tick + rng.random_range(1..100);
+                waiting.add(rank, banks[bank].open_ticks);
+                all.push(rank);
+            }
+            tick += rng.random_range(0..8);
+            while waiting.change_ticks <= tick {
+                waiting.look(waiting.change_ticks, &banks);
+            }
+            let open = |&rank: &u64| banks[ranked(rank)].open_ticks <= tick;
+            let head = all.iter().copied().filter(open).min();
+            assert_eq!(waiting.head(), head, "step {number}");
+            if let Some(head) = head.filter(|_| rng.random_bool(0.6)) {
+                all.retain(|&rank| rank != head);
+                waiting.pop(tick, &banks);
+            }
         }
-        [3, 5, 9].into_iter().for_each(|bank| banks.push_before(bank, |_| false));
-        banks.push_before(7, |other| other > 7);
-        banks.push_before(1, |other| other > 1);
-        banks.push_before(11, |other| other > 11);
-        assert_eq!(in_order(banks), [1, 3, 5, 7, 9, 11]);
     }
 
     #[test]
