@@ -576,7 +576,7 @@ mod folded {
 /// Loads in short runs, and with 256 bytes that go to other slices afterwards.
 mod spread {
     use super::*;
-    axes![J = 16, S = 256, E = 8, T = 256, N = 16];
+    axes![J = 16, S = 256, E = 8, T = 256, N = 16, H = 256, P = 4096];
 
     type Load<D, Element> = fn(&mut Context, &HbmTensor<D, m![1], Element>);
 
@@ -615,6 +615,28 @@ mod spread {
                 drop(few.to_dm::<m![S], m![J, E]>(&mut ctx.tdma, 4096));
             },
         );
+    }
+
+    /// Loads the first bytes of each of 256 rows of 4096.
+    fn of_columns<Wide: M, Tile: M, Slice: M, Element: M>() -> Report {
+        report(|ctx| {
+            let x = HostTensor::<i8, m![H, P]>::zero();
+            let x: HbmTensor<i8, m![1], m![H, P]> = block_on(x.to_hbm(&mut ctx.pdma, 0));
+            let x = x.view().tile::<Wide, 1, Tile>(0);
+            drop(x.to_dm::<m![1 # 2], Slice, Element>(&mut ctx.tdma, 0));
+        })
+    }
+
+    /// Rows of 256 bytes of a tile can be runs of 256 bytes. Those of 128 cannot: there are no longer ones in HBM.
+    #[test]
+    fn loads_of_a_tile() {
+        type Wide = m![H, 1 # 16, P % 256];
+        let before = of_columns::<m![P / 256], Wide, m![H / 16, P / 64 % 4, 1 # 4], m![H % 16, P % 64]>();
+        let after = of_columns::<m![P / 256], Wide, m![H / 4, 1 # 4], m![H % 4, P % 256]>();
+        promised(HintKind::ShortRuns, &before, &after, 10);
+        type Narrow = m![H, 1 # 32, P % 128];
+        let narrow = of_columns::<m![P / 128], Narrow, m![H / 8, P / 64 % 2, 1 # 4], m![H % 8, P % 64]>();
+        assert_eq!(hint(&narrow, HintKind::ShortRuns), None, "{narrow}");
     }
 
     /// The move takes longer than what longer runs save.

@@ -314,12 +314,16 @@ const UNIT: u64 = HBM_UNIT_BYTES as u64;
 /// Longer runs, or runs at multiples of 256 bytes.
 fn of_transfer(record: &Record, clock: &mut DmaClock) -> Option<(HintKind, u64, (String, String))> {
     let (own, time) = Spread::of(record)?;
-    let Spread { request, bytes, slices, to_hbm, ref engines, .. } = own;
+    let Spread { request, contiguous, bytes, slices, to_hbm, ref engines, .. } = own;
     let all = slices * engines.len() as u64;
     let partial: u64 = time.engines.iter().map(|engine| engine.write.partial_writes).sum();
     let read_back =
         if partial > 0 && to_hbm { ", and HBM reads, changes and writes each unit of 256 bytes" } else { "" };
     if request < UNIT {
+        // A tile of short rows: no slice can hold more neighbours.
+        if contiguous < UNIT {
+            return None;
+        }
         let cause = format!("runs of {request} bytes: {} requests{read_back}", time.requests());
         if bytes >= UNIT {
             let edit = "let a slice hold neighbours of HBM: runs of 256 bytes at multiples of 256";

@@ -47,7 +47,8 @@ impl Alike {
     }
 }
 
-/// Cycles of transfers at whole units: of those that differ in their addresses alone, at the first ones.
+/// Cycles of transfers at whole units. Of those that differ in their addresses alone, the first [`TIMED_ADDRESSES`] are timed,
+/// and the first one stands for the rest.
 #[derive(Debug, Default)]
 pub(super) struct WholeUnits(HashMap<DmaOperation, Vec<((u64, u64), u64)>>);
 
@@ -96,6 +97,22 @@ fn at_whole_units(record: &Record, side: Side) -> Option<DmaOperation> {
     Some(moved)
 }
 
+/// Bytes from the first one on without a gap, on a side, of what all engines move.
+fn contiguous(operation: &DmaOperation, side: Side) -> Option<u64> {
+    let first = operation.commands().next()?;
+    let mut bases: Vec<u64> = operation.commands().map(|own| own.base(side)).collect();
+    bases.sort_unstable();
+    bases.dedup();
+    // Commands that begin evenly are one more loop.
+    let step = bases.get(1).map_or(0, |second| second - bases[0]);
+    let commands = 1 + bases.windows(2).take_while(|pair| pair[1] - pair[0] == step).count();
+    let entries = first.entries.iter().map(|entry| (entry.stride(side), entry.limit));
+    let mut loops: Vec<(u64, usize)> = entries.chain([(step, commands)]).collect();
+    loops.sort_unstable();
+    let go_on = |bytes: u64, (stride, times)| if stride == bytes { bytes * times as u64 } else { bytes };
+    Some(loops.into_iter().fold(first.stride0 as u64, go_on))
+}
+
 /// A transfer between HBM and DM whose bytes are spread evenly over slices.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Spread {
@@ -111,6 +128,8 @@ pub(super) struct Spread {
     pub copies: u64,
     /// Bytes of a request, on average.
     pub request: u64,
+    /// Bytes that follow each other in HBM: requests cannot be longer.
+    pub contiguous: u64,
     /// The first byte in HBM and in DM.
     pub bases: (u64, u64),
 }
@@ -149,9 +168,11 @@ impl Spread {
         if !all.is_multiple_of(distinct) || !(slices * engines.len() as u64).is_multiple_of(copies) {
             return None;
         }
+        let BankLoad::Dma { operation, .. } = &*record.load else { return None };
+        let contiguous = contiguous(operation, if to_hbm { Side::Destination } else { Side::Source })?;
         let bases = (hbm.bytes.start, dm.bytes.start);
         let (bytes, request) = (of_engine / slices, all / time.requests().max(1));
-        Some((Self { to_hbm, engines, slices, bytes, copies, request, bases }, time))
+        Some((Self { to_hbm, engines, slices, bytes, copies, request, contiguous, bases }, time))
     }
 
     /// Cycles if every run has so many bytes, at multiples of 256 in HBM.
