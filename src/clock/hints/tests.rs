@@ -7,7 +7,17 @@ use super::transfer::{Alike, Spread, TIMED_ADDRESSES};
 
 fn spread(to_hbm: bool) -> Spread {
     let engines = (0..4).map(|pe| Engine { chip: 0, cluster: 0, pe }).collect();
-    Spread { to_hbm, engines, slices: 64, bytes: 4096, copies: 1, request: 64, bases: (1 << 30, 8192) }
+    let (request, contiguous) = (64, 1 << 20);
+    Spread {
+        to_hbm,
+        engines,
+        slices: 64,
+        bytes: 4096,
+        copies: 1,
+        request,
+        contiguous,
+        bases: (1 << 30, 8192),
+    }
 }
 
 /// Longer runs are never slower, up to units of HBM; a write of whole units takes as long as a read.
