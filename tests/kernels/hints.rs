@@ -639,6 +639,30 @@ mod spread {
         assert_eq!(hint(&narrow, HintKind::ShortRuns), None, "{narrow}");
     }
 
+    /// Stores the first bytes of each of 256 rows of 4096. The hint of short runs of the store.
+    fn to_columns<Wide: M, Tile: M, Slice: M, Element: M>() -> Option<Hint> {
+        let report = report(|ctx| {
+            let zero = |ctx: &mut Context, address: u64| -> HbmTensor<i8, m![1], m![H, P]> {
+                block_on(HostTensor::<i8, m![H, P]>::zero().to_hbm(&mut ctx.pdma, address))
+            };
+            let (x, mut y) = (zero(ctx, 0), zero(ctx, 1 << 24));
+            let x = x.view().tile::<Wide, 1, Tile>(0).to_dm::<m![1 # 2], Slice, Element>(&mut ctx.tdma, 0);
+            x.view().to_hbm_view(&mut ctx.tdma, y.view_mut().tile::<Wide, 1, Tile>(0));
+        });
+        report.hints().into_iter().find(|own| own.kind == HintKind::ShortRuns && own.operation == "to_hbm")
+    }
+
+    /// As for loads: it is the side in HBM that counts, in DM all bytes of a slice follow each other.
+    #[test]
+    fn stores_of_a_tile() {
+        type Wide = m![H, 1 # 16, P % 256];
+        let wide = to_columns::<m![P / 256], Wide, m![H / 16, P / 64 % 4, 1 # 4], m![H % 16, P % 64]>();
+        assert!(wide.is_some());
+        type Narrow = m![H, 1 # 32, P % 128];
+        let narrow = to_columns::<m![P / 128], Narrow, m![H / 8, P / 64 % 2, 1 # 4], m![H % 8, P % 64]>();
+        assert_eq!(narrow, None);
+    }
+
     /// The move takes longer than what longer runs save.
     #[test]
     fn a_move_that_eats_the_saving_is_no_hint() {
