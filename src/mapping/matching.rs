@@ -568,6 +568,33 @@ impl Matched {
         None
     }
 
+    /// A digit of the dividend that goes past the values that the divisor holds of it, where its axis goes on.
+    pub const fn past_held_values(&self) -> Option<(Term, usize)> {
+        let held = &self.divisor.list;
+        let mut k = 0;
+        while k < held.len {
+            let (origin, total) = (held.items[k].origin, held.items[k].total);
+            let mut reached = 0;
+            let mut digit = None;
+            let mut j = k;
+            while j < held.len && held.items[j].origin == origin {
+                let piece = &held.items[j];
+                if let Some(partner) = self.partner_of_divisor(j)
+                    && let Some((term, resize)) = self.dividend.digit(partner)
+                {
+                    reached += piece.weight * (resize - 1);
+                    digit = Some((term, resize));
+                }
+                j += 1;
+            }
+            if digit.is_some() && reached >= total && !held.items[k].open {
+                return digit;
+            }
+            k = j;
+        }
+        None
+    }
+
     /// The outermost piece of the divisor without a partner, of those with more than one value.
     pub const fn missing(&self) -> Option<(Term, usize)> {
         let mut k = self.divisor.list.len;

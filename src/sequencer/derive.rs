@@ -276,32 +276,12 @@ const fn no_nest(pool: &Pool, job: &Job<'_>, matched: &Matched, level: usize, po
 
 /// Refuses a stream that goes past the first values of a digit, where the buffer holds no more.
 const fn within_the_first_values(pool: &Pool, job: &Job<'_>, matched: &Matched) -> Result<(), PlanError> {
-    let buffer = &matched.divisor.list;
-    let mut k = 0;
-    while k < buffer.len {
-        let (origin, total) = (buffer.items[k].origin, buffer.items[k].total);
-        let mut reached = 0;
-        let mut digit = None;
-        let mut j = k;
-        while j < buffer.len && buffer.items[j].origin == origin {
-            let piece = &buffer.items[j];
-            if let Some(partner) = matched.partner_of_divisor(j)
-                && let Some((term, resize)) = matched.dividend.digit(partner)
-            {
-                reached += piece.weight * (resize - 1);
-                digit = Some((term, resize));
-            }
-            j += 1;
+    match matched.past_held_values() {
+        Some((term, resize)) => {
+            Err(insufficient(pool, job, &term, resize, "holds only the first values of it"))
         }
-        if let Some((term, resize)) = digit
-            && reached >= total
-            && !buffer.items[k].open
-        {
-            return Err(insufficient(pool, job, &term, resize, "holds only the first values of it"));
-        }
-        k = j;
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Refuses a stream that leaves out a digit of the buffer. A digit of which it takes one value is read.

@@ -77,7 +77,8 @@ pub(crate) const fn derive_transfer_of(
     derive_between(operation, &pool, source, &from, destination, &to, broadcast)
 }
 
-/// The same, with a broadcast along every digit that the source does not have.
+/// The same, with a broadcast along every digit that the source does not have. Of a digit that it has, it needs all values that
+/// the destination has.
 pub(crate) const fn derive_read(
     operation: &'static str,
     source: &Placement<'_>,
@@ -115,6 +116,20 @@ pub(crate) const fn derive_between(
     sides[1].movable = true;
     let cut = matched(pool, sides[0], sides[1], [CutRule::Whole, CutRule::Ragged]);
     attempt!(source_is_covered(operation, pool, &cut, source, destination));
+    if matches!(broadcast, Broadcast::Digits)
+        && let Some((digit, size)) = cut.past_held_values()
+    {
+        refuse!(
+            "insufficient input",
+            "{}: insufficient input: the {} iterates over {}, but {} holds only the first values of it; \
+             help: load all values of it, or let the {} end with them",
+            str(operation),
+            str(destination.name),
+            term(pool, &digit, size),
+            text(&placement_text(source)),
+            str(destination.name),
+        );
+    }
     let mut transfer = Transfer::new();
     transfer.source_start = start(&cut.divisor, source);
     transfer.destination_start = start(&cut.dividend, destination);

@@ -3,7 +3,7 @@
 use super::OPERATION;
 use crate::command::Transfer;
 use crate::error::{PlanError, attempt, refuse};
-use crate::mapping::{Expr, M, Pool, factors_of};
+use crate::mapping::{Expr, FACTORS, Factor, Factors, M, Pool, Term, factors_of};
 use crate::sequencer::transfer::{Level, Placement, derive_read};
 use core::marker::PhantomData;
 
@@ -58,7 +58,8 @@ const fn broadcast(
 ///
 /// # Errors
 ///
-/// A tensor in other slices; one with an axis that the stream lacks, or cut at other places.
+/// A tensor in other slices; one with an axis that the stream lacks, or cut at other places; one that holds only the first
+/// values of an axis of the stream.
 pub const fn derive_operand(request: &OperandRequest) -> Result<Transfer, PlanError> {
     let Some([chip, cluster, slice, time, packet]) = parts(request.stream) else {
         refuse!(
@@ -89,6 +90,7 @@ pub const fn derive_operand(request: &OperandRequest) -> Result<Transfer, PlanEr
         }
         k += 1;
     }
+    attempt!(more_than_first_values(&mut pool, request.element, (time, packet), request.element));
     let own = [(request.element, Level::Element)];
     if let Some(transfer) = attempt!(broadcast(OPERATION, "VrfTensor", &own, &positions(time, packet))) {
         return Ok(transfer);
@@ -103,6 +105,80 @@ pub const fn derive_operand(request: &OperandRequest) -> Result<Transfer, PlanEr
         mapping(time),
         mapping(packet),
     )
+}
+
+/// Refuses a digit of which `part` of an element mapping keeps the first value alone, where the stream goes on.
+///
+/// `m![W = 1]` is not `m![1]`: it holds the element at `W: 0`, and none for the other steps of `W`.
+const fn more_than_first_values(
+    pool: &mut Pool,
+    part: &'static Expr,
+    (time, packet): (&'static Expr, &'static Expr),
+    element: &'static Expr,
+) -> Result<(), PlanError> {
+    match part {
+        Expr::Identity | Expr::Symbol(_) => Ok(()),
+        Expr::Pair(left, right) => {
+            attempt!(more_than_first_values(pool, left, (time, packet), element));
+            more_than_first_values(pool, right, (time, packet), element)
+        }
+        Expr::Resize(inner, 1) | Expr::Modulo(inner, 1) if inner.size() > 1 => {
+            let cut = attempt!(factors_of(OPERATION, pool, inner));
+            let streams =
+                [attempt!(factors_of(OPERATION, pool, time)), attempt!(factors_of(OPERATION, pool, packet))];
+            let mut k = 0;
+            while k < 2 * FACTORS {
+                if let Some((digit, size)) = digit_of(&streams[k % 2], k / 2)
+                    && meets(&cut, &digit)
+                {
+                    refuse!(
+                        "insufficient input",
+                        "{}: insufficient input: the stream iterates over {}, but Element {} of the tensor in the VRF holds only \
+                         the first value of it; help: load all values of it, or leave {} out of Element: a tensor is broadcast \
+                         along what it does not name",
+                        str(OPERATION),
+                        term(pool, &digit, size),
+                        mapping(element),
+                        mapping(part),
+                    );
+                }
+                k += 1;
+            }
+            Ok(())
+        }
+        Expr::Stride(inner, _)
+        | Expr::Modulo(inner, _)
+        | Expr::Resize(inner, _)
+        | Expr::Padding(inner, _)
+        | Expr::Margin(inner, ..) => more_than_first_values(pool, inner, (time, packet), element),
+    }
+}
+
+/// A digit of a list, with its size.
+const fn digit_of(factors: &Factors, k: usize) -> Option<(Term, usize)> {
+    if k >= factors.len() {
+        return None;
+    }
+    match factors.item(k) {
+        Factor::Term { term, resize } => Some((*term, *resize)),
+        Factor::Padding { .. } => None,
+    }
+}
+
+/// Whether a digit of a list has values of the same axis as another digit.
+const fn meets(factors: &Factors, digit: &Term) -> bool {
+    let mut k = 0;
+    while k < factors.len() {
+        if let Some((own, _)) = digit_of(factors, k)
+            && own.atom.is(&digit.atom)
+            && own.stride < digit.stride * digit.modulo
+            && digit.stride < own.stride * own.modulo
+        {
+            return true;
+        }
+        k += 1;
+    }
+    false
 }
 
 /// From the positions of a stream, as it was stashed, to those that it has now.
@@ -216,6 +292,47 @@ mod tests {
         assert_eq!(
             places::<m![W # 7], m![R # 3], m![W # 8]>().map(|all| all[..16].to_vec()),
             Ok(padded[..16].to_vec())
+        );
+    }
+
+    /// What a fetch refuses of its buffer: elements of the stream for which there is none.
+    #[test]
+    fn tensors_of_the_first_values() {
+        let refused = Err("insufficient input");
+        assert_eq!(places::<m![W = 4], m![W], m![L]>(), refused);
+        assert_eq!(places::<m![W, L = 7], m![W], m![L]>(), refused);
+        assert_eq!(places::<m![W, L = 6 # 8], m![W], m![L]>(), refused);
+        assert_eq!(places::<m![W = 1, L], m![W], m![L]>(), refused);
+        assert_eq!(places::<m![K = 30], m![K / 8], m![K % 8]>(), refused);
+        assert_eq!(places::<m![K / 4 = 7], m![K / 8], m![K % 8]>(), refused);
+        assert_eq!(places::<m![K % 4 = 3], m![K / 8], m![K % 8]>(), refused);
+        assert_eq!(places::<m![K % 1], m![K / 8], m![K % 8]>(), refused);
+        // One value for all of an axis is no first value of it.
+        assert_eq!(places::<m![K / 32], m![K / 8], m![K % 8]>().map(|all| all[31]), Ok(Some(0)));
+        // As many as the stream has.
+        let first: Vec<_> = (0..32).map(Some).collect();
+        assert_eq!(places::<m![W = 4, L], m![W = 4], m![L]>(), Ok(first));
+        assert_eq!(
+            places::<m![K = 30], m![K = 30 # 32 / 8], m![K = 30 # 32 % 8]>().map(|all| all[29]),
+            Ok(Some(29))
+        );
+        assert!(places::<m![K / 4 = 7], m![K / 4 = 7], m![K % 4 # 8]>().is_ok());
+        assert!(places::<m![L = 6 # 8], m![W], m![L = 6 # 8]>().is_ok());
+        let text = |element| {
+            let units = [<m![1]>::EXPR, <m![1 # 2]>::EXPR, <m![Q]>::EXPR];
+            let request = OperandRequest { units, element, stream: Rows::<m![W], m![L]>::EXPR };
+            derive_operand(&request).expect_err("it is refused").message().to_string()
+        };
+        assert_eq!(
+            text(<m![W = 4, L]>::EXPR),
+            "vector operand: insufficient input: the stream iterates over `m![W]`, but `VrfTensor<m![W = 4, L]>` holds only \
+             the first values of it; help: load all values of it, or let the stream end with them"
+        );
+        assert_eq!(
+            text(<m![W = 1, L]>::EXPR),
+            "vector operand: insufficient input: the stream iterates over `m![W]`, but Element `m![W = 1, L]` of the tensor \
+             in the VRF holds only the first value of it; help: load all values of it, or leave `m![W = 1]` out of \
+             Element: a tensor is broadcast along what it does not name"
         );
     }
 
