@@ -8,11 +8,11 @@
 use super::checks::bounds::{Call, in_bounds, in_memory};
 use super::execute::indexed;
 use super::execute::{Pass, PassOptions};
-use super::memory::fills::{FillLog, Origin};
+use super::memory::fills::{Covered, FillLog, Origin, Write};
 use super::memory::separate::Placed;
 use super::{Compute, Fault, System, checks, execute};
 use crate::command::{
-    Command, ContextKind, Dma, IndexedDma, Memory, MemoryKind, Operation, Place, Region, TensorUnit,
+    Command, ContextKind, Dma, IndexedDma, Memory, MemoryKind, Operation, Place, Region, Sink, TensorUnit,
     UnitCopy, Use,
 };
 use core::panic::Location;
@@ -77,11 +77,22 @@ impl System {
         self.logs[place.memory() as usize].check_read(&place, call.operation, call.location)
     }
 
-    /// Notes that a call wrote a tensor, with elements of these unless they came from the host.
-    pub(super) fn written(&mut self, place: Place, from: &[Place], call: Call) {
+    /// Whether a write is the first one of a tensor: what it leaves out is uninitialised then. Tensors are numbered as they are
+    /// first written. A handle of a bare address vouches for what is there.
+    pub(super) fn begins(&self, place: &Place) -> bool {
+        let fill = place.fill();
+        !fill.is_bare() && fill.in_system().0 > self.newest.0
+    }
+
+    /// Notes that a call wrote a tensor.
+    pub(super) fn written(&mut self, write: Write<'_>, call: Call) {
+        let (memory, fill) = (write.place.memory(), write.place.fill());
+        if !fill.is_bare() {
+            self.newest = self.newest.max(fill.in_system());
+        }
         let checks = &self.options.checks;
         if (checks.stale_reads || checks.uninitialised) && self.separate.is_none() {
-            self.logs[place.memory() as usize].record(place, from, call.operation, call.location);
+            self.logs[memory as usize].record(write, call.operation, call.location);
         }
     }
 
@@ -121,14 +132,17 @@ impl System {
         }
         let context = dma.context();
         self.in_order(context, uses, location)?;
+        let place = Place::Region(dma.destination);
+        let begins = self.begins(&place);
         match self.options.compute {
             Compute::Values if self.explorer.defers() => {
-                self.defer(context, uses, Operation::Dma(Box::new(dma.clone())), location);
+                self.defer(context, uses, Operation::Dma(Box::new(dma.clone())), begins, location);
             }
-            Compute::Values => self.transfer(dma),
+            Compute::Values => self.transfer(dma, begins),
             Compute::ShapesOnly => {}
         }
-        self.written(Place::Region(dma.destination), &[Place::Region(dma.source)], call);
+        let covered = Covered::by_moves(!begins || dma.covers(), core::slice::from_ref(&dma.transfer));
+        self.written(Write { covered, ..Write::of(place, &[Place::Region(dma.source)]) }, call);
         Ok(())
     }
 
@@ -145,14 +159,18 @@ impl System {
             checks::dma_overwrite::check(&parts, self.separate.is_some(), call)?;
         }
         self.in_order(copy.context, uses, location)?;
+        let place = copy.writes().place;
+        let begins = self.begins(&place);
         match self.options.compute {
             Compute::Values if self.explorer.defers() => {
-                self.defer(copy.context, uses, Operation::UnitCopy(Box::new(copy.clone())), location);
+                self.defer(copy.context, uses, Operation::UnitCopy(Box::new(copy.clone())), begins, location);
             }
-            Compute::Values => self.copy_units(copy),
+            Compute::Values => self.copy_units(copy, begins),
             Compute::ShapesOnly => {}
         }
-        self.written(Place::Region(copy.destination), &[Place::Region(copy.source)], call);
+        let covered = Covered::by_moves(!begins || copy.covers(), &copy.moves);
+        let from = [Place::Region(copy.source)];
+        self.written(Write { covered, ..Write::padded(place, &copy.destination, &from) }, call);
         Ok(())
     }
 
@@ -180,6 +198,8 @@ impl System {
         if checks.dma_overwrites {
             checks::indexed::keeps_index(own, self.separate.is_some(), call)?;
         }
+        let place = own.writes().place;
+        let (begins, mut covered) = (self.begins(&place), Covered::Whole);
         let mut listed = own.clone();
         if self.options.compute == Compute::Values {
             self.flush()?;
@@ -203,12 +223,16 @@ impl System {
             }
             self.in_order(own.context(), uses, location)?;
             let (hbm, units) = (&mut self.hbm, &mut self.units);
-            indexed::run(placed, &keys, &list, hbm, units);
+            let begins = begins && !own.covers(list.iter().filter(|&&row| row != indexed::NO_ROW).count());
+            indexed::run(placed, begins, (&keys, &list), hbm, units);
+            if begins {
+                covered = Covered::SomeOfIt;
+            }
             listed.list = Some(list.into());
         } else {
             self.in_order(own.context(), uses, location)?;
         }
-        self.written(Place::Region(own.destination), &[Place::Region(own.source)], call);
+        self.written(Write { covered, ..Write::of(place, &[Place::Region(own.source)]) }, call);
         Ok(listed)
     }
 
@@ -232,7 +256,8 @@ impl System {
         }
         self.grow(unit.chips());
         let now = values && !self.explorer.defers();
-        let pass = if now { Some(self.pass(unit, self.writes(), location)?) } else { None };
+        let begins = self.begins(&written.place);
+        let pass = if now { Some(self.pass(unit, begins, self.writes(), location)?) } else { None };
         let context = unit.context();
         self.in_order(context, uses.iter().copied(), location)?;
         match pass {
@@ -241,27 +266,39 @@ impl System {
                 context,
                 uses.iter().copied(),
                 Operation::TensorUnit(Box::new(unit.clone())),
+                begins,
                 location,
             ),
             None => {}
         }
         let from: Vec<Place> = unit.fetch.sources().copied().map(Place::Region).collect();
-        self.written(written.place, &from, Call { operation: written.operation, location });
+        let covered = match &unit.sink {
+            Sink::Vrf { transfer, .. } => {
+                Covered::by_moves(!begins || unit.covers(), core::slice::from_ref(transfer))
+            }
+            Sink::Commit { .. } | Sink::Trf { .. } if !begins || unit.covers() => Covered::Whole,
+            Sink::Commit { .. } | Sink::Trf { .. } => Covered::SomeOfIt,
+        };
+        let write = match &unit.sink {
+            Sink::Commit { destination, .. } => Write::padded(written.place, destination, &from),
+            Sink::Vrf { .. } | Sink::Trf { .. } => Write::of(written.place, &from),
+        };
+        self.written(Write { covered, ..write }, Call { operation: written.operation, location });
         Ok(())
     }
 
-    /// Moves the elements of a transfer that was accepted.
-    pub(in crate::chip) fn transfer(&mut self, dma: &Dma) {
+    /// Moves the elements of a transfer that was accepted. `begins`: it is the first write of its destination.
+    pub(in crate::chip) fn transfer(&mut self, dma: &Dma, begins: bool) {
         let (hbm, units) = (&mut self.hbm, &mut self.units);
         let own = self.separate.as_mut().map(|separate| separate.dma(dma, hbm, units));
-        execute::run_dma(own.as_ref().unwrap_or(dma), hbm, units);
+        execute::run_dma(own.as_ref().unwrap_or(dma), begins, hbm, units);
     }
 
-    /// Copies the elements of a copy that was accepted.
-    pub(in crate::chip) fn copy_units(&mut self, copy: &UnitCopy) {
+    /// Copies the elements of a copy that was accepted. `begins` as in [`Self::transfer`].
+    pub(in crate::chip) fn copy_units(&mut self, copy: &UnitCopy, begins: bool) {
         let (hbm, units) = (&mut self.hbm, &mut self.units);
         let own = self.separate.as_mut().map(|separate| separate.unit_copy(copy, hbm, units));
-        execute::run_unit_copy(own.as_ref().unwrap_or(copy), hbm, units);
+        execute::run_unit_copy(own.as_ref().unwrap_or(copy), begins, hbm, units);
     }
 
     /// How many writes there were so far.
@@ -269,10 +306,12 @@ impl System {
         self.logs.each_ref().map(FillLog::count)
     }
 
-    /// A pass that uses nothing that nobody wrote, prepared. `written`: the writes before it.
+    /// A pass that uses nothing that nobody wrote, prepared. `begins`: the tensor that it fills begins with it. `written`: the
+    /// writes before it.
     pub(in crate::chip) fn pass<'a>(
         &mut self,
         unit: &'a TensorUnit,
+        begins: bool,
         written: Written,
         location: &'static Location<'static>,
     ) -> Result<Pass<'a>, Fault> {
@@ -282,7 +321,8 @@ impl System {
             None => Placed::as_given(unit),
         };
         let checks = self.options.checks;
-        let options = PassOptions { rule: self.options.padding, computed: !checks.padding, path: self.path };
+        let (rule, computed) = (self.options.padding, !checks.padding);
+        let options = PassOptions { rule, computed, path: self.path, begins };
         let pass = Pass::new(unit, placed, self.units.len(), options, location);
         if checks.uninitialised {
             let (apart, logs) = (self.separate.is_some(), &self.logs);

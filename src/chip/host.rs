@@ -1,6 +1,7 @@
 //! What the host does with the memories: transfers over PCIe, looks at register files.
 
 use super::checks::bounds::{Call, fits, in_bounds, in_memory};
+use super::memory::fills::{Covered, Write};
 use super::{Compute, Fault, System, checks, execute};
 use crate::command::{HostBuffer, HostTransfer, Inspection, Memory, Place, Region, RegisterFile};
 use core::panic::Location;
@@ -28,12 +29,16 @@ impl System {
         checks::access::uploaded(transfer, &self.options.checks, call)?;
         self.host_transfer(&transfer.region, call)?;
         self.order.barrier();
+        let place = Place::Region(transfer.region);
+        let begins = self.begins(&place);
         if self.options.compute == Compute::Values {
             let own = self.host_bytes(transfer);
-            execute::upload(own.as_ref().unwrap_or(transfer), buffer, &mut self.hbm);
+            execute::upload(own.as_ref().unwrap_or(transfer), begins, buffer, &mut self.hbm);
         }
         self.clock.upload(transfer, location);
-        self.written(Place::Region(transfer.region), &[], call);
+        let covered =
+            Covered::by_moves(!begins || transfer.covers(), core::slice::from_ref(&transfer.transfer));
+        self.written(Write { covered, ..Write::of(place, &[]) }, call);
         Ok(())
     }
 

@@ -95,6 +95,8 @@ pub struct System {
     path: Path,
     number: SystemNumber,
     fills: u64,
+    /// The newest tensor that was written.
+    newest: FillId,
     hbm: Vec<Hbm>,
     units: Vec<Unit>,
     /// Packets of the last exchange between slices.
@@ -131,6 +133,7 @@ impl System {
             path: Path::chosen(options.path),
             number: SystemNumber::new(Location::caller()),
             fills: 0,
+            newest: FillId(0),
             hbm: Vec::new(),
             units: Vec::new(),
             exchanged: Exchanged::default(),

@@ -3,6 +3,7 @@
 //! The types of a kernel end here. A command can be printed, compared, built by hand in a test and executed; it knows
 //! neither the types that made it nor the chip that runs it.
 
+pub(crate) mod covers;
 mod fetch;
 mod indexed;
 pub(crate) mod moves;

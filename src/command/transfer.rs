@@ -3,6 +3,7 @@
 use super::region::{Region, TrfRegion};
 use crate::list::List;
 use crate::mapping::guard::Guard;
+use crate::spec::COMMIT_ALIGN_BYTES;
 
 /// The most loops in a move.
 pub const TRANSFER_LOOPS: usize = 24;
@@ -112,6 +113,26 @@ impl Transfer {
                 *index = 0;
             }
         }
+    }
+
+    /// Where writes of 8 bytes would meet: elements from one run of so many to the next one at the destination. `None`: each run has
+    /// whole cells of 8 bytes, of which the rest is padding.
+    pub(crate) const fn step_inside_cell(&self, run: usize, bits: usize) -> Option<usize> {
+        let cell = 8 * COMMIT_ALIGN_BYTES;
+        let written = (run * bits).next_multiple_of(cell);
+        let mut k = 0;
+        while k < self.loops.len {
+            let TransferLoop { size, source, destination } = self.loops.items[k];
+            let inside =
+                source.units == 0 && source.elements == destination.elements && source.elements < run;
+            let step = destination.elements * bits;
+            if size > 1 && destination.units == 0 && !inside && (step < written || !step.is_multiple_of(cell))
+            {
+                return Some(destination.elements);
+            }
+            k += 1;
+        }
+        None
     }
 
     /// The same loops, further on at both sides.

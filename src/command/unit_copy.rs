@@ -10,9 +10,10 @@
 //! ```
 
 use super::names::ContextKind;
-use super::region::Region;
+use super::region::{Footprint, Region};
 use super::transfer::{Dma, Transfer};
-use super::uses::{Place, Use};
+use super::uses::{ELEMENT, Place, Use};
+use crate::spec::COMMIT_ALIGN_BYTES;
 use core::fmt;
 
 /// The call that copies.
@@ -110,9 +111,17 @@ impl UnitCopy {
         Use::read(Place::Region(self.source), self.call.name())
     }
 
-    /// What it writes.
+    /// What it writes. The sub context writes 8 bytes at a time: what is padding in them, too (guide: commit).
     pub fn writes(&self) -> Use {
-        Use::write(Place::Region(self.destination), self.call.name())
+        let Region { footprint, .. } = self.destination;
+        let cell = 8 * COMMIT_ALIGN_BYTES / footprint.element.bits();
+        if !self.call.is_parallel() || cell == 0 {
+            return Use::write(Place::Region(self.destination), self.call.name());
+        }
+        let elements = footprint.elements.next_multiple_of(cell);
+        let guard = footprint.guard.coarse(ELEMENT, elements, cell);
+        let footprint = Footprint { elements, guard, ..footprint };
+        Use::write(Place::Region(Region { footprint, ..self.destination }), self.call.name())
     }
 }
 

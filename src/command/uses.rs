@@ -2,10 +2,12 @@
 
 use super::fetch::Fetch;
 use super::names::{ContextKind, MemoryKind};
-use super::region::{FillId, Region, TrfRegion};
+use super::region::{FillId, Footprint, Part, Region, TrfRegion};
 use super::tensor_unit::{Sink, TensorUnit};
 use super::transfer::Dma;
 use super::vector::Vector;
+use crate::mapping::gcd;
+use crate::sequencer::Config;
 
 /// A tensor in one of the memories, whichever it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -89,14 +91,57 @@ impl Sink {
         }
     }
 
-    /// The tensor that it writes.
-    pub const fn place(&self) -> Place {
+    /// The tensor that it fills: its elements.
+    pub const fn tensor(&self) -> Place {
         match self {
             Sink::Commit { destination, .. } | Sink::Vrf { destination, .. } => Place::Region(*destination),
             Sink::Trf { destination, .. } => Place::Trf(*destination),
         }
     }
+
+    /// The same with all positions that it writes. A commit writes whole packets: what is padding in them, too (guide:
+    /// commit).
+    pub fn place(&self) -> Place {
+        match self {
+            Sink::Commit { destination, config, .. } => Place::Region(committed(destination, config)),
+            Sink::Vrf { .. } | Sink::Trf { .. } => self.tensor(),
+        }
+    }
 }
+
+/// A tensor, or a tile of one, with all positions that a commit writes.
+///
+/// ```text
+///   m![W, K # 8], K = 6       ██████░░██████░░██████░░     all of a packet, live or not, and all time steps
+///   a tile of W = 1           ········██████░░········     the time steps that hold elements of the tile
+/// ```
+fn committed(destination: &Region, config: &Config) -> Region {
+    let Footprint { elements, guard, .. } = destination.footprint;
+    if guard.is_always() {
+        return *destination;
+    }
+    let whole = destination.part == Part::WHOLE && config.positions() == elements;
+    // Packets of a tile start at multiples of this.
+    let (mut packet, mut inner) = (gcd(config.packet_size, config.base.unsigned_abs()), 1);
+    for entry in config.entries.iter().rev() {
+        let size = inner * entry.size;
+        if size > config.packet_size && entry.size > 1 {
+            packet = gcd(packet, entry.stride.unsigned_abs() * (config.packet_size / inner).max(1));
+        }
+        inner = size;
+    }
+    let cell = if whole { elements } else { packet };
+    let guard = guard.coarse(ELEMENT, elements.max(1), cell.max(1));
+    // A tile ends with its last packet.
+    let part = Part {
+        elements: destination.part.elements.map(|elements| elements.next_multiple_of(cell.max(1))),
+        ..destination.part
+    };
+    Region { footprint: Footprint { guard, ..destination.footprint }, part, ..*destination }
+}
+
+/// The variable of a guard that counts the elements of a tensor.
+pub(super) const ELEMENT: usize = 3;
 
 impl TensorUnit {
     /// What it reads, in the order of the engines.
@@ -108,7 +153,7 @@ impl TensorUnit {
         fetched.chain(weights).chain(operands)
     }
 
-    /// What it writes.
+    /// What it writes, padding of packets included.
     pub fn writes(&self) -> Use {
         Use::write(self.sink.place(), self.sink.operation())
     }

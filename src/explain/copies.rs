@@ -80,11 +80,10 @@ mod tests {
         let start = "parallel_copy_cluster_slice\n\ncluster 0 keeps part 4 of 5: elements 64..80\n\
                      cluster 1 keeps part 0 of 5: elements 0..16\n";
         assert!(text.starts_with(start), "{text}");
-        let text = ParallelCopyPlan::<Tensor, DmTensor<i8, m![1], m![C], m![A], m![B, V]>>::explain();
-        assert!(
-            text.contains("m![V, B]>` to `DmTensor<m![1], m![C], m![A], m![B, V]>`, in each cluster\n"),
-            "{text}"
-        );
-        assert!(text.contains("        16         1 element        5 elements"), "{text}");
+        let text =
+            ParallelCopyPlan::<Tensor, DmTensor<i8, m![1], m![C], m![A], m![B / 8, V, B % 8]>>::explain();
+        let layouts = "m![V, B]>` to `DmTensor<m![1], m![C], m![A], m![B / 8, V, B % 8]>`, in each cluster\n";
+        assert!(text.contains(layouts), "{text}");
+        assert!(text.contains("         5       16 elements        8 elements"), "{text}");
     }
 }

@@ -12,6 +12,7 @@ mod contexts;
 mod copies;
 mod environment;
 mod exploration;
+mod fresh;
 mod order;
 mod padding;
 mod rows;

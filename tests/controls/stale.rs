@@ -97,7 +97,10 @@ fn beside_in_the_trf(ctx: &mut Context, x: &X, _: &Z) {
 /// Eight bytes of each slice.
 macro_rules! tile {
     ($of:expr, $start:expr) => {
-        $of.tile::<m![B / 8], 1, m![1 # 8, B % 8]>($start)
+        tile!($of, $start, m![1 # 8, B % 8])
+    };
+    ($of:expr, $start:expr, $element:ty) => {
+        $of.tile::<m![B / 8], 1, $element>($start)
     };
 }
 
@@ -129,6 +132,68 @@ fn a_tile_written_again(ctx: &mut Context, x: &X, _: &Z) {
     first.to_dm_view(&mut ctx.tdma, tile!(dm.view_mut(), 6));
     tile!(dm.view(), 6)
         .to_hbm_view(&mut ctx.tdma, copy.view_mut().tile::<m![B / 8], 1, m![A, 1 # 8, B % 8]>(1));
+}
+
+/// Eight bytes in each slice, at this address.
+macro_rules! eight_bytes {
+    ($ctx:expr, $x:expr, $at:expr) => {
+        tile!($x.view(), 0, m![A, 1 # 8, B % 8]).to_dm::<Cluster, Slice, m![B % 8]>(&mut $ctx.tdma, $at)
+    };
+}
+
+/// Commits rows of 24 bytes, which come in packets of 32, to address 0.
+macro_rules! padded_packets {
+    ($ctx:expr, $x:expr, $element:ty) => {
+        let part = $x.view().tile::<m![B % 32], 24, m![A, B / 32, B % 32 = 24 # 32]>(0);
+        let dm = part.to_dm::<Cluster, Slice, m![B / 32, B % 32 = 24 # 32]>(&mut $ctx.tdma, 4096);
+        let stream = $ctx.main.begin(dm.view()).fetch::<i8, m![B / 32], m![B % 32 = 24 # 32]>();
+        stream.collect::<m![B / 32], m![B % 32 = 24 # 32]>().commit::<$element>(0)
+    };
+}
+
+#[device(chip = 1)]
+fn in_padding_lanes(ctx: &mut Context, x: &X, _: &Z) {
+    let other = eight_bytes!(ctx, x, 24); // beside the elements
+    padded_packets!(ctx, x, m![B / 32, B % 32 = 24 # 32]); // commits its padding
+    other.to_hbm::<m![A, B % 8]>(&mut ctx.tdma, 1 << 20); // read behind the commit
+}
+
+#[device(chip = 1)]
+fn behind_shorter_packets(ctx: &mut Context, x: &X, _: &Z) {
+    let other = eight_bytes!(ctx, x, 48);
+    padded_packets!(ctx, x, m![B / 32, B % 32 = 24]);
+    other.to_hbm::<m![A, B % 8]>(&mut ctx.tdma, 1 << 20);
+}
+
+/// Half of the time steps are padding.
+macro_rules! padded_steps {
+    ($ctx:expr, $x:expr) => {
+        let dm = $x.to_dm::<Cluster, Slice, m![B # 128]>(&mut $ctx.tdma, 4096);
+        let stream = $ctx.main.begin(dm.view()).fetch::<i8, m![B # 128 / 32], m![B # 128 % 32]>();
+        stream.collect::<m![B # 128 / 32], m![B # 128 % 32]>().commit::<m![B # 128]>(0)
+    };
+}
+
+#[device(chip = 1)]
+fn in_padded_steps(ctx: &mut Context, x: &X, _: &Z) {
+    let other = eight_bytes!(ctx, x, 96); // beside the elements
+    padded_steps!(ctx, x); // commits its padding
+    other.to_hbm::<m![A, B % 8]>(&mut ctx.tdma, 1 << 20); // read behind the commit
+}
+
+#[device(chip = 1)]
+fn behind_padded_steps(ctx: &mut Context, x: &X, _: &Z) {
+    let other = eight_bytes!(ctx, x, 128);
+    padded_steps!(ctx, x);
+    other.to_hbm::<m![A, B % 8]>(&mut ctx.tdma, 1 << 20);
+}
+
+/// A transfer moves no padding.
+#[device(chip = 1)]
+fn in_the_padding_of_a_transfer(ctx: &mut Context, x: &X, _: &Z) {
+    let other = eight_bytes!(ctx, x, 96);
+    x.to_dm::<Cluster, Slice, m![B # 128]>(&mut ctx.tdma, 0);
+    other.to_hbm::<m![A, B % 8]>(&mut ctx.tdma, 1 << 20);
 }
 
 #[test]
@@ -184,6 +249,23 @@ fn controls() {
                     "memory: DM, bytes 40..48 of chip 0, cluster 0, slice 0",
                 ],
             ),
+            flagged(
+                "in the padding of a commit's packets",
+                |checks| launched(checks, in_padding_lanes),
+                FaultKind::StaleRead,
+                &["read behind the commit", "beside the elements", "commits its padding"],
+                &["the tensor in DM 24..32 that is read here lost bytes 24..32 to the tensor in DM 0..64"],
+            ),
+            flagged(
+                "in the padded time steps of a commit",
+                |checks| launched(checks, in_padded_steps),
+                FaultKind::StaleRead,
+                &["read behind the commit", "beside the elements", "commits its padding"],
+                &["the tensor in DM 96..104 that is read here lost bytes 96..104 to the tensor in DM 0..128"],
+            ),
+            fine("behind packets without padding", |checks| launched(checks, behind_shorter_packets)),
+            fine("behind padded time steps", |checks| launched(checks, behind_padded_steps)),
+            fine("in the padding of a transfer", |checks| launched(checks, in_the_padding_of_a_transfer)),
             fine("a tile of what is left", |checks| launched(checks, beside_a_tile)),
             fine("a tile that was written again", |checks| launched(checks, a_tile_written_again)),
             fine("beside it in DM", |checks| launched(checks, beside_in_dm)),

@@ -112,6 +112,43 @@ fn in_slice_2(checks: CheckOptions, to: u64) -> Result<(), Fault> {
     give(&mut system, pass(stream, commit(destination, &[(2, 32), (32, 1)], 32, guard)))
 }
 
+/// Adds the operand in the VRF at 0 to each element, and loads the result to the VRF.
+macro_rules! to_the_vrf {
+    ($name:ident, $element:ty, $to:literal) => {
+        #[device(chip = 1)]
+        fn $name(ctx: &mut Context, _: &X, z: &Z) {
+            let dm: DmTensor<i32, m![1], Cluster, Slice, m![B]> = z.to_dm(&mut ctx.tdma, 0);
+            let stream = ctx.sub.begin(dm.view()).fetch::<i32, m![B / 8], m![B % 8]>();
+            let operand = stream.collect::<m![B / 8], m![B % 8]>().to_vrf::<m![B]>(0);
+            let stream = ctx.main.begin(dm.view()).fetch::<i32, m![B / 8], m![B % 8]>();
+            (stream.collect::<m![B / 8], m![B % 8]>().vector_init())
+                .vector_intra_slice_branch(BranchMode::Unconditional)
+                .vector_fxp(FxpBinaryOp::AddFxp, &operand)
+                .vector_final()
+                .to_vrf::<$element>($to); // loaded
+        }
+    };
+}
+to_the_vrf!(vrf_turned, m![B % 8, B / 8], 0);
+to_the_vrf!(vrf_later, m![B], 32);
+to_the_vrf!(vrf_in_place, m![B], 0);
+to_the_vrf!(vrf_beside, m![B % 8, B / 8], 256);
+
+/// Four rows of 32 bytes, of which so many hold an element, committed in the same form so many bytes further on.
+#[track_caller]
+fn padded_rows(checks: CheckOptions, live: usize, further: u64) -> Result<(), Fault> {
+    let mut system = system(checks);
+    written(&mut system, 0, I8, 128);
+    let rows = |address| {
+        let mut own = region(address, I8, 128);
+        own.footprint.guard.digits.push(GuardDigit { variable: 3, base: 1, extent: 32, weight: 1 });
+        own.footprint.guard.sums.push(GuardSum { first: 0, len: 1, start: 0, limit: live });
+        own
+    };
+    let stream = fetch(Region { fill: FillId(1), ..rows(0) }, I8, &[(4, 32), (32, 1)], 4, 32);
+    give(&mut system, pass(stream, commit(rows(further), &[(4, 32), (32, 1)], 32, lanes_below(live))))
+}
+
 /// Sums 2^33 packets of the same 32 bytes, and commits the sums to the place of their source.
 #[track_caller]
 fn repeated(compute: Compute) -> Result<(), Fault> {
@@ -220,6 +257,38 @@ fn overwrites() {
                     "DM, bytes 32..33 of chip 0, cluster 0, slice 2",
                 ],
             ),
+            flagged(
+                "padding of packets, over the next ones",
+                |checks| padded_rows(checks, 24, 8), // padded rows
+                kind,
+                &["padded rows"],
+                &[
+                    "time step 0 writes byte 32 of each slice, padding of the packet, which packet 1 of the same stream",
+                ],
+            ),
+            flagged(
+                "the VRF, over an operand in another order",
+                |checks| launched(checks, vrf_turned),
+                kind,
+                &["loaded"],
+                &[
+                    "to_vrf: source overwritten: time step 0 writes byte 32 of the VRF of each slice, which step 1 of the same \
+                     stream still takes as an operand: the operand takes 0..256, the destination 0..256",
+                    "element: i![A: 0, B: 8]",
+                    "help: load to another address, or in the order of the operand",
+                ],
+            ),
+            flagged(
+                "the VRF, over what the next step takes",
+                |checks| launched(checks, vrf_later),
+                kind,
+                &["loaded"],
+                &["time step 0 writes byte 32 of the VRF of each slice, which step 1"],
+            ),
+            fine("padding of packets, over padding", |checks| padded_rows(checks, 24, 0)),
+            fine("padding of packets, over what was fetched", |checks| padded_rows(checks, 24, 128)),
+            fine("the VRF, each element to its own place", |checks| launched(checks, vrf_in_place)),
+            fine("the VRF, beside the operand", |checks| launched(checks, vrf_beside)),
             fine("each packet to its own place", |checks| launched(checks, exactly)),
             fine("in slice 2 only, each packet to its own place", |checks| in_slice_2(checks, 0)),
             fine("downwards", |checks| launched(checks, downwards)),

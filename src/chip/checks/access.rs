@@ -3,9 +3,10 @@
 use super::bounds::{Call, in_memory};
 use super::fault::{CheckOptions, Fault, FaultKind};
 use crate::chip::memory::place::{Coordinates, Place};
+use crate::command::covers::is_injective;
 use crate::command::moves::{Moves, Side, Strip};
 use crate::command::{
-    CopyCall, Dma, HostTransfer, Memory, Region, Sink, Start, StreamShape, TensorUnit, Transfer,
+    CopyCall, Dma, HostTransfer, Memory, Part, Region, Sink, Start, StreamShape, TensorUnit, Transfer,
     TransferLoop, TrfRegion, UnitCopy, Vector,
 };
 use crate::mapping::Guard;
@@ -242,37 +243,44 @@ fn committed(
     if (inside || !checks.views) && (once || !checks.overlapping_writes) {
         return Ok(());
     }
-    // Which positions are live decides.
+    // Which time steps are written decides: all of a tensor, and of a tile those that hold an element of it. A packet is
+    // written with its padding.
     let window = config.packet_size.max(1);
     let live = LiveRows::new(guard, 4, window);
     let at = first_unit(&live, region.footprint.chips);
+    let whole = region.part == Part::WHOLE;
     let (mut mask, mut fault) = (Vec::new(), None);
-    let mut writer = vec![usize::MAX; region.elements_to_end()];
+    // Per element, the last time step that wrote it, and whether it wrote it as an element.
+    let mut writer: Vec<Option<(usize, bool)>> = vec![None; region.elements_to_end()];
     for time in 0..config.positions() / window {
         let liveness = live.row(&mut [at.chip, at.cluster, at.slice, time, 0], &mut mask);
-        live_runs(liveness, &mask, window, |start, len| {
-            let positions = walk.positions(time * window + start..time * window + start + len, 1);
-            for (lane, position) in (start..).zip(positions) {
-                let what = format_args!("time step {time}, lane {lane}").to_string();
-                match usize::try_from(position).ok().and_then(|place| writer.get_mut(place)) {
-                    None if checks.views => {
-                        fault = fault.take().or(Some(outside(region, position, &what, call)))
-                    }
-                    None => {}
-                    Some(earlier) if *earlier != usize::MAX && checks.overlapping_writes => {
-                        let other = format!("time step {earlier}");
-                        fault = fault.take().or(Some(twice(
-                            region,
-                            at,
-                            position as usize,
-                            [&other, &what],
-                            call,
-                        )));
-                    }
-                    Some(earlier) => *earlier = time,
+        if liveness == Liveness::Nothing && !whole {
+            continue;
+        }
+        let is_live = |lane: usize| match liveness {
+            Liveness::All => true,
+            Liveness::Nothing => false,
+            Liveness::Some => mask[lane],
+        };
+        let positions = walk.positions(time * window..(time + 1) * window, 1);
+        for (lane, position) in positions.into_iter().enumerate() {
+            let padding = if is_live(lane) { "" } else { ", padding" };
+            let what = || format!("time step {time}, lane {lane}{padding}");
+            let place = usize::try_from(position).ok().and_then(|place| writer.get_mut(place));
+            match place {
+                None if checks.views => {
+                    fault = fault.take().or_else(|| Some(outside(region, position, &what(), call)))
                 }
+                None => {}
+                // What is written over padding stays.
+                Some(Some((earlier, true))) if checks.overlapping_writes => {
+                    let other = format!("time step {earlier}");
+                    let found = || twice(region, at, position as usize, [&other, &what()], call);
+                    fault = fault.take().or_else(|| Some(found()));
+                }
+                Some(writer) => *writer = Some((time, is_live(lane))),
             }
-        });
+        }
         if let Some(fault) = fault {
             return Err(fault);
         }
@@ -319,18 +327,6 @@ fn loaded(unit: &TensorUnit, region: &TrfRegion, guard: &Guard, call: Call) -> R
     Ok(())
 }
 
-/// Whether loops of these sizes and steps reach every place once, as far as their sizes tell.
-fn is_injective(loops: impl Iterator<Item = (usize, usize)>) -> bool {
-    let mut loops: Vec<_> = loops.filter(|&(size, _)| size > 1).collect();
-    loops.sort_unstable_by_key(|&(_, step)| step);
-    let mut reach = 0;
-    loops.iter().all(|&(size, step)| {
-        let apart = step > reach;
-        reach += (size - 1) * step;
-        apart
-    })
-}
-
 /// Refuses a move that leaves its destination, or that writes an element twice.
 pub(super) fn moved(
     transfers: &[Transfer],
@@ -355,7 +351,7 @@ pub(super) fn moved(
             && first as usize + moves.hull(Side::Destination) <= elements
             && first_unit as usize + moves.last_unit(Side::Destination) < units
     });
-    let once = parts.iter().all(|(transfer, _)| writes_once(transfer));
+    let once = parts.iter().all(|(transfer, _)| transfer.writes_once());
     let apart = once && (parts.len() == 1 || inside && in_units_of_their_own(&parts));
     if (inside || !checks.views) && (apart || !checks.overlapping_writes) {
         return Ok(());
@@ -392,14 +388,6 @@ pub(super) fn moved(
         }
         None => Ok(()),
     }
-}
-
-/// Whether the loops of a move reach every place once, as far as their sizes tell.
-fn writes_once(transfer: &Transfer) -> bool {
-    let steps = || transfer.loops.iter().map(|own| (own.size, own.destination));
-    steps().all(|(_, step)| step.units == 0 || step.elements == 0)
-        && is_injective(steps().filter(|(_, step)| step.units == 0).map(|(size, step)| (size, step.elements)))
-        && is_injective(steps().filter(|(_, step)| step.units > 0).map(|(size, step)| (size, step.units)))
 }
 
 /// Whether no two moves write in the same unit. Each writes in a unit of its tensor, once.

@@ -85,6 +85,15 @@ pub(crate) fn in_bounds(region: &Region, chips: usize, call: Call) -> Result<(),
     Ok(())
 }
 
+/// Refuses a commit whose padding leaves the memory: it is written as elements are.
+fn committed_in_bounds(written: &Place, chips: usize, call: Call) -> Result<(), Fault> {
+    let Place::Region(region) = written else { return Ok(()) };
+    in_bounds(region, chips, call).map_err(|mut fault| {
+        fault.message.push_str(". A commit writes whole packets in all time steps: their padding, too");
+        fault
+    })
+}
+
 /// Refuses a tensor in a memory that the operation does not reach.
 pub(crate) fn in_memory(region: &Region, reached: &[Memory], call: Call) -> Result<(), Fault> {
     if reached.contains(&region.memory) {
@@ -181,6 +190,7 @@ pub(crate) fn tensor_unit(
             in_memory(destination, &[Memory::Dm], call("commit"))?;
             if bounds {
                 in_bounds(destination, chips, call("commit"))?;
+                committed_in_bounds(&unit.sink.place(), chips, call("commit"))?;
             }
             Ok(())
         }

@@ -1,4 +1,4 @@
-//! A commit that writes over its own source.
+//! A pass that writes over what it reads itself.
 //!
 //! Fetch and commit run at the same time: the commit of a flit may follow as soon as the packets that it depends on
 //! have been fetched. What it writes must not be needed by a later packet.
@@ -11,32 +11,53 @@
 //! Where packets are exchanged, a slice commits packets of others. Of its own it has fetched those that were emitted
 //! before, in the slice whose packets come last.
 
+mod register_file;
+
 use super::access::first_unit;
 use super::fault::{Fault, FaultKind};
-use crate::chip::memory::place::Place;
+use crate::chip::memory::place::{Coordinates, Place};
 use crate::chip::memory::separate;
-use crate::command::{Contraction, Emission, Fetch, Region, Sink, Switch, TensorUnit, Turns};
+use crate::command::{Contraction, Emission, Fetch, Part, Region, Sink, Switch, TensorUnit, Turns};
 use crate::mapping::Guard;
-use crate::mapping::guard::rows::LiveRows;
+use crate::mapping::guard::rows::{LiveRows, Liveness};
 use crate::sequencer::walk::Walk;
 use crate::sequencer::{Config, Entry};
 use core::ops::Range;
 use core::panic::Location;
 
-/// Refuses a commit that writes bytes that its own stream fetches later. `apart`: other tensors have other bytes.
+/// Refuses a pass that writes bytes that its own stream reads later: what it fetches, and what it takes from register files.
+/// `apart`: other tensors have other bytes.
 pub(crate) fn check(
     unit: &TensorUnit,
     apart: bool,
     location: &'static Location<'static>,
 ) -> Result<(), Fault> {
-    let Sink::Commit { destination, config, guard, commit_size: _ } = &unit.sink else { return Ok(()) };
-    for (tensor, source) in unit.fetch.sources().enumerate() {
-        if apart && !separate::shares(source, destination) {
-            continue;
+    match &unit.sink {
+        Sink::Commit { destination, config, guard, commit_size: _ } => {
+            for (tensor, source) in unit.fetch.sources().enumerate() {
+                if !apart || separate::shares(source, destination) {
+                    check_source(unit, (tensor, source), (destination, config, guard), apart, location)?;
+                }
+            }
+            Ok(())
         }
-        check_source(unit, (tensor, source), (destination, config, guard), apart, location)?;
+        Sink::Vrf { destination, transfer, guard } => {
+            register_file::operands(unit, (destination, transfer, guard), apart, location)
+        }
+        Sink::Trf { destination, .. } => register_file::weights(unit, destination, apart, location),
     }
-    Ok(())
+}
+
+/// The last step that a flit depends on which leaves all engines. `worked`: the same of a flit that leaves the Vector Engine.
+fn last_step(unit: &TensorUnit, flit: usize, worked: impl Fn(usize) -> usize) -> usize {
+    // A matrix leaves when all of it is there. Sums need not come in the order of their packets.
+    match &unit.transpose {
+        Some(own) => {
+            let first = flit / own.out_rows * own.in_flits();
+            (first..first + own.in_flits()).map(worked).max().unwrap_or(0)
+        }
+        None => worked(flit),
+    }
 }
 
 /// Refuses a commit that writes bytes of one of the tensors, which its own stream fetches later.
@@ -62,24 +83,30 @@ fn check_source(
     };
     let inputs = unit.vector.as_ref().map(|own| own.last_inputs(unit.shapes().contracted, summed));
     let worked = |flit: usize| inputs.as_ref().map_or_else(|| summed(flit), |inputs| inputs[flit]);
-    // A matrix leaves when all of it is there. Sums need not come in the order of their packets.
-    let last = |flit: usize| match &unit.transpose {
-        Some(own) => {
-            let first = flit / own.out_rows * own.in_flits();
-            (first..first + own.in_flits()).map(worked).max().unwrap_or(0)
-        }
-        None => worked(flit),
-    };
     // The packets that were fetched for certain when a flit is committed.
     let ready = |flit: usize| {
-        let last = last(flit);
+        let last = last_step(unit, flit, worked);
         unit.switch.as_ref().map_or(last + 1, |switch| emitted_by_all(switch, last))
     };
     let window = config.packet_size;
     let bits = destination.footprint.element.bits();
     let walk = Walk::new(config);
-    let at = first_unit(&LiveRows::new(guard, 4, window), destination.footprint.chips);
+    let live = LiveRows::new(guard, 4, window);
+    let at = first_unit(&live, destination.footprint.chips);
+    let whole = destination.part == Part::WHOLE;
+    let mut mask = Vec::new();
     for flit in 0..unit.shapes().transposed.time {
+        // Padding of a packet is written, too; so are time steps of padding, but for those that fall between the elements of a
+        // tile.
+        let liveness = live.row(&mut [at.chip, at.cluster, at.slice, flit, 0], &mut mask);
+        if liveness == Liveness::Nothing && !whole {
+            continue;
+        }
+        let is_live = |lane: usize| match liveness {
+            Liveness::All => true,
+            Liveness::Nothing => false,
+            Liveness::Some => mask[lane],
+        };
         let ready = ready(flit);
         let elements = walk.positions(flit * window..(flit + 1) * window, 1);
         for (lane, element) in elements.into_iter().enumerate() {
@@ -90,10 +117,11 @@ fn check_source(
             };
             let bytes = first..first + bits.div_ceil(8) as u64;
             if let Some((byte, fetched)) = bytes.into_iter().find_map(|byte| Some((byte, late(byte)?)))
-                && guard.holds(&[at.chip, at.cluster, at.slice, flit, lane])
+                && (is_live(lane) || holds_element(source, at, byte))
             {
+                let what = if is_live(lane) { "" } else { ", padding of the packet" };
                 let message = format!(
-                    "time step {flit} writes byte {byte} of each slice, which packet {fetched} of the same stream \
+                    "time step {flit} writes byte {byte} of each slice{what}, which packet {fetched} of the same stream \
                      still has to fetch: the source takes {from}..{from_end}, the destination {to}..{to_end}"
                 );
                 let help = format!("commit to another address{}", separate::advice(apart));
@@ -103,6 +131,13 @@ fn check_source(
         }
     }
     Ok(())
+}
+
+/// Whether a byte of a slice is needed by an element of a tensor.
+fn holds_element(source: &Region, at: Coordinates, byte: u64) -> bool {
+    let mut found = false;
+    Place::Region(*source).live_bytes(at, &(byte..byte + 1), |_| found = true);
+    found
 }
 
 /// Packets that all slices of a ring have emitted when a slice gets the packet of a step.

@@ -1,10 +1,10 @@
 //! The end of a stream: the Commit Engine writes to DM, or a register file is filled.
 
 use super::packets::Packets;
-use crate::chip::memory::place::Coordinates;
+use crate::chip::memory::place::{Coordinates, Place};
 use crate::chip::memory::row::{Line, Row};
-use crate::chip::memory::{Unit, planes, trf};
-use crate::command::{Region, Sink, Transfer, TrfRegion};
+use crate::chip::memory::{Block, Unit, planes, trf};
+use crate::command::{Footprint, Part, Region, Sink, Transfer, TrfRegion};
 use crate::mapping::guard::rows::{LiveRows, Liveness, live_runs};
 use crate::scalar::ElementType;
 use crate::sequencer::walk::Walk;
@@ -19,13 +19,22 @@ pub(crate) struct SinkPlan {
     lanes: usize,
     /// Packets.
     time: usize,
+    /// The tensor, where elements that are not written become uninitialised.
+    beginning: Option<Place>,
 }
 
 #[derive(Debug)]
 enum Target {
     /// To DM: the leading `window` lanes of each packet, from the starts on. `bytes`: the first one and the last one, and
-    /// all between them.
-    Commit { region: Region, walk: Walk, window: usize, starts: Option<Vec<i64>>, bytes: Range<i64> },
+    /// all between them. `whole`: packets make up the tensor, so that its padding is written.
+    Commit {
+        region: Region,
+        walk: Walk,
+        window: usize,
+        starts: Option<Vec<i64>>,
+        bytes: Range<i64>,
+        whole: bool,
+    },
     /// To the TRF: the register file with this number.
     Trf(TrfRegion, usize),
     /// To the VRF, in packets' order.
@@ -112,18 +121,69 @@ impl SinkPlan {
                 let byte =
                     |position: isize| destination.address as i64 + (position as i64 * bits).div_euclid(8);
                 let bytes = byte(config.first())..byte(config.last()) + (bits + 7) / 8;
-                let target = Target::Commit { region: *destination, walk, window, starts, bytes };
-                Self { target, live, lanes, time }
+                let is_all = destination.part == Part::WHOLE && positions == destination.footprint.elements;
+                let target =
+                    Target::Commit { region: *destination, walk, window, starts, bytes, whole: is_all };
+                Self { target, live, lanes, time, beginning: None }
             }
             Sink::Trf { destination, guard } => {
                 let live = LiveRows::new(guard, 4, lanes);
-                Self { target: Target::Trf(*destination, file), live, lanes, time }
+                Self { target: Target::Trf(*destination, file), live, lanes, time, beginning: None }
             }
             Sink::Vrf { destination, transfer, guard } => {
                 let live = LiveRows::new(guard, 4, lanes);
                 let runs = vrf_runs(transfer, time, lanes);
-                Self { target: Target::Vrf { region: *destination, runs }, live, lanes, time }
+                let target = Target::Vrf { region: *destination, runs };
+                Self { target, live, lanes, time, beginning: None }
             }
+        }
+    }
+
+    /// The same, of a tensor that begins with it: elements that are not written become uninitialised.
+    pub(super) fn begins(mut self) -> Self {
+        self.beginning = Some(match &self.target {
+            Target::Commit { region, .. } | Target::Vrf { region, .. } => Place::Region(*region),
+            Target::Trf(region, _) => Place::Trf(*region),
+        });
+        self
+    }
+
+    /// Whether elements that are not written become uninitialised.
+    pub(super) fn is_beginning(&self) -> bool {
+        self.beginning.is_some()
+    }
+
+    /// Whether the tensor can have an element in a slice.
+    pub(super) fn holds(&self, at: Coordinates) -> bool {
+        let units = [at.chip, at.cluster, at.slice];
+        match &self.target {
+            Target::Commit { region, .. } | Target::Vrf { region, .. } => {
+                let Footprint { chips, clusters, slices, guard, .. } = &region.footprint;
+                at.chip < *chips && at.cluster < *clusters && at.slice < *slices && guard.may_hold(&units)
+            }
+            Target::Trf(region, _) => region.guard.may_hold(&units),
+        }
+    }
+
+    /// In a slice, a tensor that begins with it is uninitialised.
+    pub(super) fn begin(&self, at: Coordinates, unit: &mut Unit) {
+        let Some(place) = &self.beginning else { return };
+        if !self.holds(at) {
+            return;
+        }
+        for span in place.spans() {
+            place.live_bytes(at, &span, |bytes| {
+                let bytes = bytes.start as usize..bytes.end as usize;
+                match &self.target {
+                    Target::Commit { .. } => unit.dm.forget(bytes),
+                    Target::Vrf { .. } => unit.vrf.forget(bytes),
+                    Target::Trf(_, file) => {
+                        let second = planes::PLANE_BYTES as usize;
+                        unit.trf_mut(*file).forget(bytes.start + second..bytes.end + second);
+                        unit.trf_mut(*file).forget(bytes);
+                    }
+                }
+            });
         }
     }
 
@@ -236,6 +296,7 @@ impl SinkPlan {
 
     /// Writes the stream of a slice.
     pub(crate) fn run(&self, stream: &Row, at: Coordinates, unit: &mut Unit, mask: &mut Vec<bool>) {
+        self.begin(at, unit);
         let time = self.time.min(stream.len() / self.lanes.max(1));
         let mut variables = [at.chip, at.cluster, at.slice, 0, 0];
         let all = match self.live.of_unit(&mut variables) {
@@ -243,15 +304,19 @@ impl SinkPlan {
             all => all == Some(Liveness::All),
         };
         match &self.target {
-            Target::Commit { region, walk, window, starts, .. } => {
+            Target::Commit { region, walk, window, starts, whole, .. } => {
                 let (address, end) = (region.address, region.end());
-                let mut write = |first: usize, position: i64, stride: usize, len: usize| {
-                    stream.write(first, &mut unit.dm, Line { unit: 0, address, position, stride, len }, end);
+                if *whole && !all {
+                    // Packets are written with their padding, which is anything.
+                    unit.dm.forget(address as usize..end as usize);
+                }
+                let write = |dm: &mut Block, first: usize, position: i64, stride: usize, len: usize| {
+                    stream.write(first, dm, Line { unit: 0, address, position, stride, len }, end);
                 };
                 if all && *window == self.lanes {
                     let mut first = 0;
                     walk.for_each(0..time * window, |run| {
-                        write(first, run.position, run.stride, run.len);
+                        write(&mut unit.dm, first, run.position, run.stride, run.len);
                         first += run.len;
                     });
                     return;
@@ -259,13 +324,23 @@ impl SinkPlan {
                 for t in 0..time {
                     variables[3] = t;
                     let liveness = self.live.row(&mut variables, mask);
+                    let is_written = liveness == Liveness::Some || region.part == Part::WHOLE;
+                    if let (Some(starts), true, false) =
+                        (starts, is_written && liveness != Liveness::All, *whole)
+                    {
+                        let bits = region.footprint.element.bits();
+                        let byte = |position: i64| {
+                            address.saturating_add_signed((position * bits as i64).div_euclid(8)) as usize
+                        };
+                        unit.dm.forget(byte(starts[t])..byte(starts[t] + *window as i64));
+                    }
                     live_runs(liveness, mask, *window, |start, len| {
                         let mut first = t * self.lanes + start;
                         if let Some(starts) = starts {
-                            write(first, starts[t] + start as i64, 1, len);
+                            write(&mut unit.dm, first, starts[t] + start as i64, 1, len);
                         } else {
                             walk.for_each(t * window + start..t * window + start + len, |run| {
-                                write(first, run.position, run.stride, run.len);
+                                write(&mut unit.dm, first, run.position, run.stride, run.len);
                                 first += run.len;
                             });
                         }

@@ -8,7 +8,7 @@ use crate::chip::memory::patch::PatchBuffers;
 use crate::chip::memory::place::{Place, spans_meet};
 use crate::chip::memory::row::Row;
 use crate::chip::memory::runs::{Runs, all_initialised, set_initialised};
-use crate::chip::memory::{Hbm, Space, SpaceMut, Unit};
+use crate::chip::memory::{Hbm, Space, SpaceMut, Unit, forget_elements};
 use crate::command::moves::{End, Moves, Side, Strip, Strips};
 use crate::command::{Address, Dma, Memory, UnitCopy};
 
@@ -37,51 +37,70 @@ impl Strip {
     }
 }
 
-/// Moves the elements. Everything has been checked.
-pub(crate) fn run(dma: &Dma, hbm: &mut Vec<Hbm>, units: &mut Vec<Unit>) {
+/// Moves the elements. Everything has been checked. `begins`: the elements of the destination that it leaves out are
+/// uninitialised.
+pub(crate) fn run(dma: &Dma, begins: bool, hbm: &mut Vec<Hbm>, units: &mut Vec<Unit>) {
+    let begins = begins && !dma.covers();
     match (dma.source.memory, dma.destination.memory) {
         (Memory::Hbm, Memory::Dm) => {
+            if begins {
+                forget_elements(units, &dma.destination);
+            }
             let known = Known::new(dma, hbm);
             known.to_slices(dma, hbm, units, known.threads());
         }
         (Memory::Dm, Memory::Hbm) => {
+            if begins {
+                forget_elements(hbm, &dma.destination);
+            }
             let known = Known::new(dma, units);
             known.to_hbm(dma, units, hbm, known.threads());
         }
-        (Memory::Hbm, Memory::Hbm) => inside(dma, hbm),
-        (Memory::Dm, Memory::Dm) => inside(dma, units),
+        (Memory::Hbm, Memory::Hbm) => all_inside(core::slice::from_ref(dma), begins, hbm),
+        (Memory::Dm, Memory::Dm) => all_inside(core::slice::from_ref(dma), begins, units),
         (Memory::Vrf, _) | (_, Memory::Vrf) => unreachable!("the rules refuse it"),
     }
 }
 
-/// Copies the elements of all parts. Everything has been checked.
-pub(crate) fn run_unit_copy(copy: &UnitCopy, hbm: &mut Vec<Hbm>, units: &mut Vec<Unit>) {
+/// Copies the elements of all parts. Everything has been checked. `begins` as in [`run`].
+pub(crate) fn run_unit_copy(copy: &UnitCopy, begins: bool, hbm: &mut Vec<Hbm>, units: &mut Vec<Unit>) {
+    let parts: Vec<Dma> = copy.parts().collect();
+    let begins = begins && !copy.covers();
     match copy.source.memory {
-        Memory::Hbm => all_inside(copy, hbm),
-        Memory::Dm => all_inside(copy, units),
+        Memory::Hbm => all_inside(&parts, begins, hbm),
+        Memory::Dm => all_inside(&parts, begins, units),
         Memory::Vrf => unreachable!("the rules refuse it"),
     }
 }
 
-/// Inside one memory, in parts. Where the tensors overlap, all parts are read before anything is written.
-fn all_inside(copy: &UnitCopy, memory: &mut impl SpaceMut) {
-    let UnitCopy { source, destination, moves, .. } = copy;
-    if moves.len() < 2 || !spans_meet(&Place::Region(*source).spans(), &Place::Region(*destination).spans()) {
-        copy.parts().for_each(|part| inside(&part, memory));
-        return;
+/// Inside one memory, in parts from one tensor to another. Where the tensors overlap, all parts are read before anything is
+/// written.
+fn all_inside(parts: &[Dma], begins: bool, memory: &mut impl SpaceMut) {
+    let Some(Dma { source, destination, .. }) = parts.first() else { return };
+    if !spans_meet(&Place::Region(*source).spans(), &Place::Region(*destination).spans()) {
+        if begins {
+            forget_elements(memory, destination);
+        }
+        return parts.iter().for_each(|part| inside(part, memory));
     }
     let element = source.footprint.element;
+    let known: Vec<Known<'_>> = parts.iter().map(|part| Known::new(part, memory)).collect();
     let mut row = Row::new(element);
-    let moves: Vec<Moves<'_>> = moves.iter().map(Moves::new).collect();
-    for own in &moves {
-        own.for_each_strip(element.bits(), |strip| row.read_runs(memory, strip.from(source.address), false));
+    for Known { moves, bits, initialised, .. } in &known {
+        moves.for_each_strip(*bits, |strip| {
+            row.read_runs(memory, strip.from(source.address), *initialised);
+        });
+    }
+    if begins {
+        forget_elements(memory, destination);
     }
     let (mut first, end) = (0, destination.end());
-    for own in &moves {
-        own.for_each_strip(element.bits(), |strip| {
-            row.write_runs(first, memory, strip.to(destination.address), end, false);
+    for (own, part) in known.iter().zip(parts) {
+        own.moves.for_each_strip(own.bits, |strip| {
+            row.write_runs(first, memory, strip.to(destination.address), end, own.dense);
             first += strip.run * strip.count;
         });
+        own.mark(part, memory);
     }
 }
 
@@ -240,7 +259,7 @@ fn between(
     });
 }
 
-/// Inside one memory. Where source and destination overlap, everything is read before anything is written.
+/// Inside one memory, between tensors that share no byte.
 fn inside(dma: &Dma, memory: &mut impl SpaceMut) {
     let element = dma.source.footprint.element;
     let known = Known::new(dma, memory);
@@ -248,14 +267,7 @@ fn inside(dma: &Dma, memory: &mut impl SpaceMut) {
     let mut row = Row::new(element);
     let (from, to) = (dma.source.address, dma.destination.address);
     let end = dma.destination.end();
-    if spans_meet(&Place::Region(dma.source).spans(), &Place::Region(dma.destination).spans()) {
-        moves.for_each_strip(*bits, |strip| row.read_runs(&*memory, strip.from(from), *initialised));
-        let mut first = 0;
-        moves.for_each_strip(*bits, |strip| {
-            row.write_runs(first, memory, strip.to(to), end, *dense);
-            first += strip.run * strip.count;
-        });
-    } else if *initialised && let Some(patches) = moves.patches(*bits) {
+    if *initialised && let Some(patches) = moves.patches(*bits) {
         let mut buffers = PatchBuffers::default();
         let elements = Elements { bits: *bits, initialised: true, marked: *dense, end };
         patches.for_each(|patch| {
@@ -332,7 +344,7 @@ mod tests {
                 let (mut hbm, mut units) = (vec![Hbm::default()], Vec::new());
                 units.resize_with(4, Unit::default);
                 fill(&mut hbm, 1, dma.source.address, 2048);
-                run(&dma, &mut hbm, &mut units);
+                run(&dma, false, &mut hbm, &mut units);
                 for (to, from) in naive(layout) {
                     let expected = element(&hbm, kind, dma.source.address, from);
                     let found = element(&units, kind, dma.destination.address, to);
@@ -365,7 +377,7 @@ mod tests {
                 row.push(&codes, 4608, None);
                 let address = dma.source.address;
                 row.write(0, &mut hbm, Line { unit: 0, address, position: 0, stride: 1, len: 4608 }, 0);
-                run(&dma, &mut hbm, &mut units);
+                run(&dma, false, &mut hbm, &mut units);
                 let expected = naive(layout);
                 for place in (0..4).flat_map(|unit| (0..320).map(move |k| (unit, k))) {
                     let found = element(&units, kind, dma.destination.address, place);
@@ -386,7 +398,7 @@ mod tests {
         units.resize_with(2, Unit::default);
         fill(&mut units, 2, 0, 60);
         let before: Vec<_> = (0..60).map(|k| element(&units, ElementType::I8, 0, (1, k))).collect();
-        run(&dma, &mut Vec::new(), &mut units);
+        run(&dma, false, &mut Vec::new(), &mut units);
         let after: Vec<_> = (0..60).map(|k| element(&units, ElementType::I8, 8, (1, k))).collect();
         assert_eq!(before, after);
     }
@@ -398,7 +410,7 @@ mod tests {
         let (mut hbm, mut units) = (vec![Hbm::default()], Vec::new());
         units.resize_with(4, Unit::default);
         fill(&mut units, 4, 16, 8);
-        run(&dma, &mut hbm, &mut units);
+        run(&dma, false, &mut hbm, &mut units);
         for (to, from) in naive(&layout) {
             let found = element(&hbm, ElementType::I8, 0, to);
             assert_eq!(found, element(&units, ElementType::I8, 16, from));
@@ -487,7 +499,7 @@ mod tests {
                 row.write(unit * 8, &mut units, Line { len: bytes - unit * 8, ..line(unit) }, 0)
             });
             moved += usize::from(Moves::new(&layout).patches(kind.bits()).is_some());
-            run(&dma, &mut hbm, &mut units);
+            run(&dma, false, &mut hbm, &mut units);
             let at = |memory, address, (unit, position)| match memory {
                 Memory::Hbm => element(&hbm, kind, address, (unit, position)),
                 _ => element(&units, kind, address, (unit, position)),

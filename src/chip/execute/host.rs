@@ -5,7 +5,7 @@ use crate::chip::memory::row::{Row, nibble, set_nibble};
 use crate::chip::memory::runs::{gather_runs, scatter_runs, set_initialised};
 use crate::chip::memory::trf::TrfRows;
 use crate::chip::memory::vrf::VrfUnits;
-use crate::chip::memory::{Hbm, Space, Unit};
+use crate::chip::memory::{Hbm, Space, Unit, forget_elements};
 use crate::command::moves::{End, Moves, Side};
 use crate::command::{Address, HostBuffer, HostTransfer, Inspection, RegisterFile, Transfer};
 use crate::scalar::ElementType;
@@ -15,8 +15,12 @@ fn positions(end: End, run: usize, count: usize) -> impl Iterator<Item = usize> 
     (0..count).flat_map(move |k| (0..run).map(move |e| end.position + k * end.stride + e))
 }
 
-/// Writes a host array to HBM. Everything has been checked.
-pub(crate) fn upload(transfer: &HostTransfer, buffer: &HostBuffer, hbm: &mut Vec<Hbm>) {
+/// Writes a host array to HBM. Everything has been checked. `begins`: elements of the tensor that it leaves out are
+/// uninitialised.
+pub(crate) fn upload(transfer: &HostTransfer, begins: bool, buffer: &HostBuffer, hbm: &mut Vec<Hbm>) {
+    if begins && !transfer.covers() {
+        forget_elements(hbm, &transfer.region);
+    }
     let HostTransfer { region, transfer, .. } = transfer;
     let element = region.footprint.element;
     let bits = element.bits();
@@ -164,7 +168,7 @@ mod tests {
             let bytes: Vec<u8> = (0..size).map(|k| (k * 29 + 1) as u8).collect();
             let buffer = HostBuffer { bytes, initialised: None };
             // Rows of 6 become columns with a gap.
-            upload(&host(element, 24, &[(6, 0, 1, 0, 5), (4, 0, 6, 0, 1)]), &buffer, &mut hbm);
+            upload(&host(element, 24, &[(6, 0, 1, 0, 5), (4, 0, 6, 0, 1)]), false, &buffer, &mut hbm);
             let back = download(&host(element, 24, &[(4, 0, 1, 0, 6), (6, 0, 5, 0, 1)]), &hbm);
             assert_eq!(back, buffer);
             let partly = download(&host(element, 30, &[(6, 0, 5, 0, 5), (4, 0, 1, 0, 1)]), &hbm);
@@ -180,9 +184,9 @@ mod tests {
         let (nothing, one) = (of(0), of(1));
         let buffer = HostBuffer { bytes: vec![7], initialised: None };
         let mut hbm = vec![Hbm::default()];
-        upload(&nothing, &buffer, &mut hbm);
+        upload(&nothing, false, &buffer, &mut hbm);
         assert_eq!(download(&one, &hbm).initialised, Some(vec![false]));
-        upload(&one, &buffer, &mut hbm);
+        upload(&one, false, &buffer, &mut hbm);
         assert_eq!(download(&one, &hbm), buffer);
         assert_eq!(download(&nothing, &hbm).initialised, Some(vec![false]));
     }
@@ -193,7 +197,7 @@ mod tests {
         let flags = vec![true, false, true, true];
         let buffer = HostBuffer { bytes: vec![1, 0x80, 3, 4], initialised: Some(flags) };
         let there = host(ElementType::I8, 4, &[(4, 0, 1, 0, 1)]);
-        upload(&there, &buffer, &mut hbm);
+        upload(&there, false, &buffer, &mut hbm);
         assert_eq!(download(&there, &hbm), buffer);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::chip::memory::row::{Line, Row};
 use crate::chip::memory::runs::Runs;
-use crate::chip::memory::{Hbm, Space, SpaceMut, Unit};
+use crate::chip::memory::{Hbm, Space, SpaceMut, Unit, forget_elements};
 use crate::command::moves::{End, Moves, Strip};
 use crate::command::{IndexedDma, Memory, Region, RowKey, Start};
 use crate::scalar::ElementType;
@@ -105,14 +105,20 @@ impl RowStrips {
     }
 }
 
-/// Moves the rows of a list, in the order of the index. Everything has been checked.
+/// Moves the rows of a list, in the order of the index. Everything has been checked. `begins`: elements of the destination that
+/// it leaves out are uninitialised.
 pub(crate) fn run(
     own: &IndexedDma,
-    keys: &[RowKey],
-    list: &[usize],
+    begins: bool,
+    (keys, list): (&[RowKey], &[usize]),
     hbm: &mut Vec<Hbm>,
     units: &mut Vec<Unit>,
 ) {
+    if begins && own.destination.memory == Memory::Hbm {
+        forget_elements(hbm, &own.destination);
+    } else if begins {
+        forget_elements(units, &own.destination);
+    }
     if own.call.gathers() {
         between(own, keys, list, hbm, units);
     } else {

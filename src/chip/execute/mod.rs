@@ -74,6 +74,8 @@ pub(crate) struct PassOptions {
     pub(crate) computed: bool,
     /// The instructions.
     pub(crate) path: Path,
+    /// Whether the tensor that it fills begins with it: elements that it leaves out are uninitialised.
+    pub(crate) begins: bool,
 }
 
 /// A pass through the Tensor Unit, prepared for all slices.
@@ -147,7 +149,7 @@ impl<'a> Pass<'a> {
         command: &'a TensorUnit,
         placed: Placed<'a>,
         units: usize,
-        PassOptions { rule, computed, path }: PassOptions,
+        PassOptions { rule, computed, path, begins }: PassOptions,
         location: &'static Location<'static>,
     ) -> Self {
         let flits = command.collect.map_or(1, |collect| collect.flits);
@@ -189,6 +191,9 @@ impl<'a> Pass<'a> {
                 receivers(command, exchange, crosses, units)
             }
         };
+        // Slices without a stream write nothing.
+        let misses = || (0..units).any(|unit| !receivers[unit] && sink.holds(Coordinates::of_slice(unit)));
+        let sink = if begins && (!command.covers() || misses()) { sink.begins() } else { sink };
         Self {
             command,
             placed,
@@ -221,15 +226,21 @@ impl<'a> Pass<'a> {
     /// Runs all slices. Everything has been checked.
     pub(crate) fn run(&self, units: &mut [Unit], exchanged: &mut Exchanged) {
         let crossing = self.vector.as_ref().filter(|own| own.crosses_slices());
+        // Where the rest of a tensor becomes uninitialised, nothing is written before all of its slice is read.
+        let plain = !self.sink.is_beginning();
         match (crossing, &self.exchange) {
             (Some(own), _) => self.run_across(own, units, exchanged.rows()),
-            (None, Some(_)) if self.run_directly(units) || self.run_in_place(units) => {}
+            (None, Some(_)) if plain && (self.run_directly(units) || self.run_in_place(units)) => {}
             (None, Some(_)) => {
                 let sent = self.sent_rows(units, exchanged.rows());
                 self.run_slices(sent.as_ref(), units);
             }
-            (None, None) if self.run_straight(units) || self.run_load(units) => {}
+            (None, None) if plain && (self.run_straight(units) || self.run_load(units)) => {}
             (None, None) => self.run_slices(None, units),
+        }
+        if !plain {
+            let others = units.iter_mut().enumerate().filter(|(number, _)| !self.receivers[*number]);
+            others.for_each(|(number, unit)| self.sink.begin(Coordinates::of_slice(number), unit));
         }
         exchanged.trim();
     }

@@ -91,6 +91,12 @@ impl Block {
         self.initialised.set(range);
     }
 
+    /// Makes bytes uninitialised, as if nobody had written them.
+    pub(crate) fn forget(&mut self, range: core::ops::Range<usize>) {
+        let end = range.end.min(self.bytes().len());
+        self.initialised.clear(range.start.min(end)..end);
+    }
+
     /// Whether somebody wrote every byte of the range.
     #[inline]
     pub(crate) fn all_initialised(&self, range: core::ops::Range<usize>) -> bool {

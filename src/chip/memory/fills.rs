@@ -6,7 +6,9 @@
 use super::by_bytes::ByBytes;
 use super::place::{Coordinates, Hull, Place, spans_cover, spans_meet};
 use crate::chip::checks::fault::{Fault, FaultKind};
-use crate::command::{FillId, MemoryKind};
+use crate::command::moves::{Moves, Strip};
+use crate::command::{FillId, Footprint, Memory, MemoryKind, Region, Transfer};
+use crate::mapping::Guard;
 use core::ops::Range;
 use core::panic::Location;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -14,15 +16,126 @@ use std::collections::{HashMap, HashSet, VecDeque};
 /// Bytes that are compared at a time.
 const WINDOW_BYTES: u64 = 16 << 20;
 
+/// What a call wrote.
 #[derive(Debug)]
-struct Write {
+pub(crate) struct Write<'a> {
+    /// The tensor, with all positions that were written.
+    pub(crate) place: Place,
+    /// Which of them hold an element. `None`: all.
+    pub(crate) live: Option<Box<Guard>>,
+    /// Which elements of the tensor it wrote, if it is the first to write some.
+    pub(crate) covered: Covered,
+    /// Where the elements came from. None: from the host.
+    pub(crate) from: &'a [Place],
+}
+
+impl<'a> Write<'a> {
+    /// Of all elements of a tensor, and nothing else.
+    pub(crate) fn of(place: Place, from: &'a [Place]) -> Self {
+        Self { place, live: None, covered: Covered::Whole, from }
+    }
+
+    /// Of all elements of a tensor, and of positions beside them.
+    pub(crate) fn padded(place: Place, tensor: &Region, from: &'a [Place]) -> Self {
+        let guard = &tensor.footprint.guard;
+        let live = (place.guard() != guard).then(|| Box::new(*guard));
+        Self { live, ..Self::of(place, from) }
+    }
+}
+
+/// Which elements of a tensor its first write wrote.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Covered {
+    /// All of them.
+    Whole,
+    /// Those that the loops reach. Loops without units are those of each slice.
+    Moves(Box<[Transfer]>),
+    /// Some of them.
+    SomeOfIt,
+}
+
+impl Covered {
+    /// All, or those that the loops reach.
+    pub(crate) fn by_moves(whole: bool, moves: &[Transfer]) -> Self {
+        if whole { Covered::Whole } else { Covered::Moves(moves.into()) }
+    }
+
+    /// Whether a byte of a unit is of an element that was written. `None`: nobody knows.
+    fn holds(&self, region: &Region, unit: usize, byte: u64) -> Option<bool> {
+        let moves = match self {
+            Covered::Whole => return Some(true),
+            Covered::SomeOfIt => return None,
+            Covered::Moves(moves) => moves,
+        };
+        let bits = region.footprint.element.bits();
+        let element = (byte.checked_sub(region.address)? * 8) as usize / bits;
+        let mut found = false;
+        for own in moves {
+            let in_slice = region.memory == Memory::Vrf;
+            Moves::new(own).for_each_strip(bits, |strip| {
+                let Strip { destination, run, count, .. } = strip;
+                let first = |k: usize| destination.position + k * destination.stride;
+                let there = in_slice || destination.unit == unit;
+                found |= there && (0..count).any(|k| (first(k)..first(k) + run).contains(&element));
+            });
+        }
+        Some(found)
+    }
+}
+
+/// A write in the log.
+#[derive(Debug)]
+struct Logged {
     sequence: u64,
     place: Place,
+    live: Option<Box<Guard>>,
+    covered: Covered,
     spans: Vec<Range<u64>>,
     /// The memories and the bytes that it came from. None: from the host.
     from: Vec<(MemoryKind, Range<u64>)>,
     operation: &'static str,
     location: &'static Location<'static>,
+}
+
+impl Logged {
+    /// Why a byte of it is uninitialised. It goes on: `element 3 of the tensor at DM address 0, …`.
+    fn why(&self, at: Coordinates, byte: u64) -> String {
+        let Self { place, live, covered, from, operation, .. } = self;
+        let places = || {
+            let place = |(memory, bytes): &(MemoryKind, Range<u64>)| {
+                format!("{memory} {}..{}", bytes.start, bytes.end)
+            };
+            from.iter().map(place).collect::<Vec<_>>().join(" or ")
+        };
+        if let (Place::Region(region), Some(live)) = (place, live) {
+            let footprint = Footprint { guard: **live, ..region.footprint };
+            let mut is_live = false;
+            let tensor = Place::Region(Region { footprint, ..*region });
+            tensor.live_bytes(at, &(byte..byte + 1), |_| is_live = true);
+            if !is_live {
+                return format!("which {operation} wrote over with the padding of another tensor");
+            }
+        }
+        let unit = if place.memory() == MemoryKind::Hbm { at.chip } else { at.slice_number() };
+        let written = match place {
+            Place::Region(region) => covered.holds(region, unit, byte),
+            Place::Trf(_) => (*covered == Covered::Whole).then_some(true),
+        };
+        match (written, from.is_empty()) {
+            (Some(false), _) => {
+                format!(
+                    "which nobody wrote: {operation} began the tensor, and wrote other elements of it only"
+                )
+            }
+            (None, _) => format!(
+                "which {operation} left out, since it wrote a part of the tensor only, or wrote as uninitialised"
+            ),
+            (Some(true), true) => format!("which {operation} wrote as uninitialised"),
+            (Some(true), false) => {
+                format!("which {operation} copied from {}, where it was uninitialised", places())
+            }
+        }
+    }
 }
 
 /// Why an element is uninitialised.
@@ -65,7 +178,7 @@ pub(crate) const OVERWRITTEN: usize = 4096;
 #[derive(Debug, Default)]
 pub(crate) struct FillLog {
     sequence: u64,
-    writes: ByBytes<Box<Write>>,
+    writes: ByBytes<Box<Logged>>,
     fillings: HashMap<FillId, Filling>,
     /// Fillings that had no write left at some time, the last ones. Some may have been written again.
     overwritten: VecDeque<FillId>,
@@ -74,7 +187,7 @@ pub(crate) struct FillLog {
 }
 
 /// Whether nothing of an old write is left under a new one.
-fn covers(new: &Write, old: &Write) -> bool {
+fn covers(new: &Logged, old: &Logged) -> bool {
     let (a, b) = (new.place.extents(), old.place.extents());
     if new.place.is_dense() {
         a.chip >= b.chip
@@ -96,11 +209,11 @@ impl FillLog {
     /// Notes a write.
     pub(crate) fn record(
         &mut self,
-        place: Place,
-        from: &[Place],
+        write: Write<'_>,
         operation: &'static str,
         location: &'static Location<'static>,
     ) {
+        let Write { place, live, covered, from } = write;
         self.sequence += 1;
         let sequence = self.sequence;
         let reach = |from: &Place| {
@@ -111,7 +224,7 @@ impl FillLog {
         };
         let mut from: Vec<_> = from.iter().map(reach).collect();
         from.dedup();
-        let new = Write { sequence, place, spans: place.spans(), from, operation, location };
+        let new = Logged { sequence, place, live, covered, spans: place.spans(), from, operation, location };
         let hull = Hull::of(&new.spans);
         // A tensor with padding covers only those of its own form, which have its hull.
         let covered = self.writes.remove_covered(hull, |old| covers(&new, old));
@@ -158,7 +271,7 @@ impl FillLog {
     /// Why a byte of a unit was uninitialised after so many writes: nobody had written it, or whoever did had nothing to
     /// write.
     pub(crate) fn origin(&self, at: Coordinates, byte: u64, count: u64) -> Origin {
-        let holds = |write: &&Write| {
+        let holds = |write: &&Logged| {
             let extents = write.place.extents();
             let mut found = false;
             if at.chip < extents.chip && at.cluster < extents.cluster && at.slice < extents.slice {
@@ -172,19 +285,7 @@ impl FillLog {
             None => Origin { clause: "which was never written".to_string(), written: None },
             // It may cover who wrote before.
             Some(write) if write.sequence > count => Origin::unknown(),
-            Some(Write { from, operation, location, .. }) => {
-                let place = |(memory, bytes): &(MemoryKind, Range<u64>)| {
-                    format!("{memory} {}..{}", bytes.start, bytes.end)
-                };
-                let places: Vec<String> = from.iter().map(place).collect();
-                let clause = if places.is_empty() {
-                    format!("which {operation} wrote as uninitialised")
-                } else {
-                    let places = places.join(" or ");
-                    format!("which {operation} copied from {places}, where it was uninitialised")
-                };
-                Origin { clause, written: Some(location) }
-            }
+            Some(write) => Origin { clause: write.why(at, byte), written: Some(write.location) },
         }
     }
 
@@ -205,9 +306,9 @@ impl FillLog {
             None => return Ok(()),
         };
         let spans = place.spans();
-        let meets = |write: &&Write| write.sequence >= first && spans_meet(&write.spans, &spans);
-        let foreign = |write: &&Write| write.place.fill() != fill;
-        let mut relevant: Vec<&Write> =
+        let meets = |write: &&Logged| write.sequence >= first && spans_meet(&write.spans, &spans);
+        let foreign = |write: &&Logged| write.place.fill() != fill;
+        let mut relevant: Vec<&Logged> =
             self.writes.meeting(Hull::of(&spans)).map(|write| &**write).filter(meets).collect();
         if !relevant.iter().any(foreign) {
             return Ok(());
@@ -259,9 +360,9 @@ impl FillLog {
 /// The first byte that `place` needs and whose last writer in `writes` is another tensor: where, bytes, the write.
 fn first_overwritten<'a>(
     place: &Place,
-    writes: &[&'a Write],
+    writes: &[&'a Logged],
     window: &Range<u64>,
-) -> Option<(Coordinates, Range<u64>, &'a Write)> {
+) -> Option<(Coordinates, Range<u64>, &'a Logged)> {
     let by_unit = place.differs_by_unit() || writes.iter().any(|write| write.place.differs_by_unit());
     let extents = place.extents();
     let mut seen = HashSet::new();
@@ -352,10 +453,10 @@ mod tests {
     fn neighbours_do_not_disturb_each_other_and_overlaps_do() {
         let mut log = FillLog::default();
         let a = region(1, 0, 64, 1, 1);
-        log.record(a, &[], "test", here());
-        log.record(region(2, 64, 64, 1, 1), &[], "test", here());
+        log.record(Write::of(a, &[]), "test", here());
+        log.record(Write::of(region(2, 64, 64, 1, 1), &[]), "test", here());
         assert_eq!(check(&log, a), Ok(()));
-        log.record(region(3, 63, 64, 1, 1), &[], "test", here());
+        log.record(Write::of(region(3, 63, 64, 1, 1), &[]), "test", here());
         let fault = check(&log, a).expect_err("byte 63 is gone");
         assert_eq!(fault.kind, FaultKind::StaleRead);
         let extent = fault.extent.as_ref().expect("a stale read is somewhere");
@@ -363,7 +464,7 @@ mod tests {
         assert_eq!(fault.places.len(), 2);
         assert_ne!(fault.places[0].location.line(), 0);
         // Written again, it is whole again; the other one is not.
-        log.record(a, &[], "test", here());
+        log.record(Write::of(a, &[]), "test", here());
         assert_eq!(check(&log, a), Ok(()));
         assert!(check(&log, region(3, 63, 64, 1, 1)).is_err());
         assert_eq!(check(&log, region(0, 0, 512, 1, 1)), Ok(()), "a handle from an address is not checked");
@@ -373,10 +474,10 @@ mod tests {
     fn tensors_may_lie_in_each_others_padding() {
         let mut log = FillLog::default();
         let (a, b) = (region(1, 0, 64, 3, 8), region(2, 4, 64, 4, 8));
-        log.record(a, &[], "test", here());
-        log.record(b, &[], "test", here());
+        log.record(Write::of(a, &[]), "test", here());
+        log.record(Write::of(b, &[]), "test", here());
         assert_eq!((check(&log, a), check(&log, b)), (Ok(()), Ok(())));
-        log.record(region(3, 2, 64, 1, 8), &[], "test", here());
+        log.record(Write::of(region(3, 2, 64, 1, 8), &[]), "test", here());
         let bytes = check(&log, a).expect_err("byte 2 is gone").extent.map(|extent| extent.bytes);
         assert_eq!(bytes, Some(2..3));
         assert_eq!(check(&log, b), Ok(()));
@@ -386,8 +487,8 @@ mod tests {
     fn an_uninitialised_element_has_an_origin() {
         let mut log = FillLog::default();
         let source = region(1, 4096, 64, 1, 1);
-        log.record(region(2, 0, 64, 3, 8), &[source], "DMA", here());
-        log.record(region(3, 4, 1, 1, 1), &[], "to_hbm", here());
+        log.record(Write::of(region(2, 0, 64, 3, 8), &[source]), "DMA", here());
+        log.record(Write::of(region(3, 4, 1, 1, 1), &[]), "to_hbm", here());
         let clause = |slice, byte| log.origin(Coordinates::of_slice(slice), byte, 2).clause;
         let copied = "which DMA copied from DM 4096..4160, where it was uninitialised";
         assert_eq!((clause(0, 2), clause(300, 8)), (copied.to_string(), copied.to_string()));
@@ -404,32 +505,32 @@ mod tests {
     #[test]
     fn a_view_is_stale_only_where_it_looks() {
         let mut log = FillLog::default();
-        log.record(region(1, 0, 64, 1, 1), &[], "test", here());
-        log.record(region(2, 32, 8, 1, 1), &[], "test", here());
+        log.record(Write::of(region(1, 0, 64, 1, 1), &[]), "test", here());
+        log.record(Write::of(region(2, 32, 8, 1, 1), &[]), "test", here());
         assert_eq!(check(&log, region(1, 0, 32, 1, 1)), Ok(()));
         assert_eq!(check(&log, region(1, 40, 24, 1, 1)), Ok(()));
         assert!(check(&log, region(1, 39, 1, 1, 1)).is_err());
         // Only the covered part of the first tensor is written again.
-        log.record(region(1, 32, 8, 1, 1), &[], "test", here());
+        log.record(Write::of(region(1, 32, 8, 1, 1), &[]), "test", here());
         assert_eq!(check(&log, region(1, 0, 64, 1, 1)), Ok(()));
     }
 
     #[test]
     fn covered_writes_are_forgotten_without_losing_the_fault() {
         let mut log = FillLog::default();
-        log.record(region(1, 0, 64, 1, 1), &[], "test", here());
+        log.record(Write::of(region(1, 0, 64, 1, 1), &[]), "test", here());
         for fill in 2..100 {
-            log.record(region(fill, 0, 128, 3, 4), &[], "test", here());
+            log.record(Write::of(region(fill, 0, 128, 3, 4), &[]), "test", here());
         }
         assert_eq!(log.len(), (2, 99));
-        log.record(region(200, 0, 128, 1, 1), &[], "test", here());
+        log.record(Write::of(region(200, 0, 128, 1, 1), &[]), "test", here());
         assert_eq!(log.len(), (1, 100));
-        log.record(region(1, 64, 64, 1, 1), &[], "test", here());
+        log.record(Write::of(region(1, 64, 64, 1, 1), &[]), "test", here());
         assert!(
             check(&log, region(1, 0, 64, 1, 1)).is_err(),
             "the first half was lost before the second was written"
         );
-        log.record(region(0, 64, 8, 1, 1), &[], "test", here());
+        log.record(Write::of(region(0, 64, 8, 1, 1), &[]), "test", here());
         assert!(check(&log, region(1, 64, 64, 1, 1)).is_err(), "an unknown tensor is another tensor");
     }
 
@@ -440,7 +541,7 @@ mod tests {
         let tensor = |fill| region(fill, 0, 64, 1, 1);
         let last = 3 * OVERWRITTEN as u64;
         for fill in 1..=last {
-            log.record(tensor(fill), &[], "test", here());
+            log.record(Write::of(tensor(fill), &[]), "test", here());
             assert!(log.len().0 == 1 && log.len().1 <= OVERWRITTEN + 1, "{fill}");
         }
         assert_eq!(check(&log, tensor(last)), Ok(()));
@@ -449,14 +550,14 @@ mod tests {
         let known = last - OVERWRITTEN as u64;
         assert_eq!([last - 1, known, known - 1, 1].map(|fill| places(&log, fill)), [2, 2, 1, 1]);
         // Written again in part, the rest is still lost.
-        log.record(region(1, 0, 32, 1, 1), &[], "test", here());
+        log.record(Write::of(region(1, 0, 32, 1, 1), &[]), "test", here());
         assert_eq!((places(&log, 1), check(&log, region(1, 0, 32, 1, 1))), (2, Ok(())));
         // A tensor elsewhere that is there is not forgotten, however old it is.
         let mut log = FillLog::default();
-        log.record(region(1, 64, 64, 1, 1), &[], "test", here());
-        (2..=last).for_each(|fill| log.record(tensor(fill), &[], "test", here()));
+        log.record(Write::of(region(1, 64, 64, 1, 1), &[]), "test", here());
+        (2..=last).for_each(|fill| log.record(Write::of(tensor(fill), &[]), "test", here()));
         assert_eq!(check(&log, region(1, 64, 64, 1, 1)), Ok(()));
-        log.record(region(last + 1, 64, 1, 1, 1), &[], "test", here());
+        log.record(Write::of(region(last + 1, 64, 1, 1, 1), &[]), "test", here());
         assert_eq!(check(&log, region(1, 64, 64, 1, 1)).map_err(|fault| fault.places.len()), Err(2));
     }
 
@@ -465,17 +566,17 @@ mod tests {
         let mut log = FillLog::default();
         let (first, second) =
             (trf(1, TrfAddress::FirstHalf, 8, 4096), trf(2, TrfAddress::SecondHalf, 8, 4096));
-        log.record(first, &[], "test", here());
-        log.record(second, &[], "test", here());
+        log.record(Write::of(first, &[]), "test", here());
+        log.record(Write::of(second, &[]), "test", here());
         assert_eq!((check(&log, first), check(&log, second)), (Ok(()), Ok(())));
         // Half of each bank row is the first half of the file.
-        log.record(trf(3, TrfAddress::Full, 8, 4096), &[], "test", here());
+        log.record(Write::of(trf(3, TrfAddress::Full, 8, 4096), &[]), "test", here());
         let extent = check(&log, first).expect_err("overwritten").extent;
         assert_eq!(extent.map(|extent| extent.bytes.start), Some(0));
         assert_eq!(check(&log, second), Ok(()));
-        log.record(second, &[], "test", here());
+        log.record(Write::of(second, &[]), "test", here());
         assert_eq!(check(&log, trf(3, TrfAddress::Full, 8, 4096)), Ok(()));
-        log.record(trf(4, TrfAddress::Full, 8, 4097), &[], "test", here());
+        log.record(Write::of(trf(4, TrfAddress::Full, 8, 4097), &[]), "test", here());
         assert!(check(&log, second).is_err());
     }
 }

@@ -9,6 +9,8 @@ use core::panic::Location;
 #[derive(Debug)]
 pub(in crate::chip) struct Deferred {
     operation: Operation,
+    /// Whether it is the first write of the tensor that it fills.
+    begins: bool,
     /// The writes that were given before it.
     written: Written,
     location: &'static Location<'static>,
@@ -57,28 +59,28 @@ impl System {
         context: ContextKind,
         uses: impl IntoIterator<Item = Use>,
         operation: Operation,
+        begins: bool,
         location: &'static Location<'static>,
     ) {
         let written = self.writes();
-        self.explorer.push(context, uses, Deferred { operation, written, location });
+        self.explorer.push(context, uses, Deferred { operation, begins, written, location });
     }
 
-    fn take_effect(&mut self, number: u64, Deferred { operation, written, location }: Deferred) {
+    fn take_effect(&mut self, number: u64, Deferred { operation, begins, written, location }: Deferred) {
         let done = match &operation {
             Operation::Dma(dma) => {
-                self.transfer(dma);
+                self.transfer(dma, begins);
                 Ok(())
             }
             Operation::UnitCopy(copy) => {
-                self.copy_units(copy);
+                self.copy_units(copy, begins);
                 Ok(())
             }
             Operation::Indexed(_) => {
                 unreachable!("it reads its index when it is given, so that it never waits")
             }
-            Operation::TensorUnit(unit) => {
-                self.pass(unit, written, location).map(|pass| pass.run(&mut self.units, &mut self.exchanged))
-            }
+            Operation::TensorUnit(unit) => (self.pass(unit, begins, written, location))
+                .map(|pass| pass.run(&mut self.units, &mut self.exchanged)),
         };
         if let Err(fault) = done
             && self.late.as_ref().is_none_or(|late| number < late.number)

@@ -158,7 +158,7 @@ impl VectorStep {
     }
 
     /// Its operands, whether it looks at them or not.
-    fn operands(&self) -> impl Iterator<Item = &OperandSource> {
+    pub(crate) fn operands(&self) -> impl Iterator<Item = &OperandSource> {
         let (binary, ternary) = match self {
             VectorStep::Binary { operands, .. } => (&operands[..], &[][..]),
             VectorStep::Ternary { operands, .. } => (&[][..], &operands[..]),
@@ -168,7 +168,7 @@ impl VectorStep {
     }
 
     /// Whether it looks at its operands.
-    fn takes_operands(&self) -> bool {
+    pub(crate) fn takes_operands(&self) -> bool {
         match self {
             VectorStep::Binary { mode, .. } => mode.arguments().contains(&1),
             VectorStep::Ternary { mode, .. } => mode.arguments().contains(&1),

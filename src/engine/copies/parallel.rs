@@ -5,13 +5,15 @@
 use super::copy_operation;
 use crate::command::{Address, ContextKind, CopyCall, Region, Transfer};
 use crate::engine::dma::{AtRest, derive_move};
-use crate::error::{PlanError, refuse};
+use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::M;
 use crate::runtime::fault::accept;
 use crate::runtime::{Tu, TuContext, TuValues as _};
 use crate::scalar::Scalar;
+use crate::sequencer::transfer::contiguous_elements;
 use crate::spec;
 use crate::tensor::{DmTensor, DmTensorView, DmTensorViewMut, Shape};
+use crate::text::Text;
 use core::marker::PhantomData;
 
 mod sealed {
@@ -43,7 +45,33 @@ const CALL: CopyCall = CopyCall::ParallelCopy;
 /// Derives the loops of a parallel copy: those of a DMA transfer. As `Chip` and `Cluster` are the same on both sides, nothing
 /// leaves its cluster.
 pub const fn derive_parallel_copy(source: &Shape, destination: &Shape) -> Result<Transfer, PlanError> {
-    derive_move(CALL.name(), source, destination)
+    let transfer = attempt!(derive_move(CALL.name(), source, destination));
+    attempt!(check_cells(CALL.name(), &transfer, source, destination));
+    Ok(transfer)
+}
+
+/// The sub context writes 8 bytes at a time. What it writes beside the bytes of a run must be padding.
+pub(super) const fn check_cells(
+    operation: &'static str,
+    transfer: &Transfer,
+    source: &Shape,
+    destination: &Shape,
+) -> Result<(), PlanError> {
+    let (bits, run) = (destination.element_type.bits(), contiguous_elements(transfer));
+    let Some(step) = transfer.step_inside_cell(run, bits) else { return Ok(()) };
+    refuse!(
+        "parallel copy cells",
+        "{}: {} to {} moves {} at a time, to places {} apart, but the sub context writes {} at a time, whose neighbours \
+         it would overwrite; help: keep {} together, innermost on both sides, or pad the innermost axis of the destination to \
+         them, or move the tensor with the DMA engines: `.to_dm_view(…)`",
+        str(operation),
+        text(&source.notation(Text::new())),
+        text(&destination.notation(Text::new())),
+        count(run * bits / 8, "byte"),
+        count(step * bits / 8, "byte"),
+        count(spec::COMMIT_ALIGN_BYTES, "byte"),
+        count(spec::COMMIT_ALIGN_BYTES, "byte"),
+    )
 }
 
 /// The loops of a parallel copy from one tensor type to another.
@@ -87,8 +115,9 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
     /// Copies the tensor to another one of the same clusters, in any layout, by the sub context: the DMA engines and the main
     /// context go on meanwhile. Axes that only the destination has are broadcast; its padding stays as it is.
     ///
-    /// Every slice reads and writes 8 bytes per cycle where the layout keeps them together. Otherwise it takes longer. The
-    /// destination lies at a multiple of 8 bytes. See [memories_and_dma](crate::guide::memories_and_dma).
+    /// Every slice reads and writes 8 bytes per cycle. The destination lies at a multiple of 8 bytes, and of the 8 bytes that are
+    /// written at once all come from one run of the source, or are padding. See
+    /// [memories_and_dma](crate::guide::memories_and_dma).
     ///
     /// ```
     /// use furiosa_visa_std::prelude::*;
@@ -111,7 +140,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
     /// ```
     ///
     /// Refused while compiling: a destination that `has no place for` an axis, or that wants a part that is not there
-    /// (`insufficient input`); single `i4`; tensors of other clusters; the main context (`parallel copies are made by the
+    /// (`insufficient input`); single bytes, which `would overwrite` neighbours; tensors of other clusters; the main context (`parallel copies are made by the
     /// sub context`).
     ///
     /// # Panics

@@ -111,7 +111,7 @@ fn copy<Cluster: M, Slice: M, Element: M, Slice2: M, Element2: M>() -> Result<Tr
 #[test]
 fn parallel_copies_stay_in_their_cluster() {
     assert!(copy::<m![C], m![B # 256], m![A], m![A # 256], m![B]>().is_ok());
-    assert!(copy::<m![1 # 2], m![A # 256], m![B], m![A # 256], m![B, R]>().is_ok(), "a broadcast");
+    assert!(copy::<m![1 # 2], m![A # 256], m![B], m![A # 256], m![R, B]>().is_ok(), "a broadcast");
     let dropped = copy::<m![C], m![B # 256], m![A], m![B # 256], m![1]>();
     refused(dropped, "not covered", &["to_dm_pcopy: ", "has no place for"]);
     // What tells clusters apart may be wanted inside of each: it is repeated there, from the same cluster.
@@ -127,6 +127,31 @@ fn parallel_copies_stay_in_their_cluster() {
             .collect();
         assert_eq!(clusters, [[256, 256]], "{transfer}");
     }
+}
+
+/// The sub context writes 8 bytes at a time.
+#[test]
+fn parallel_copies_write_whole_cells() {
+    assert!(copy::<m![C], m![1 # 256], m![A, B], m![1 # 256], m![A / 2, A % 2, B]>().is_ok());
+    assert!(
+        copy::<m![C], m![1 # 256], m![V, B], m![1 # 256], m![B / 4, V, B % 4 # 8]>().is_ok(),
+        "4 of 8 bytes"
+    );
+    assert!(copy::<m![C], m![1 # 256], m![V], m![1 # 256], m![V]>().is_ok(), "the last bytes of a tensor");
+    assert!(copy::<m![C], m![1 # 256], m![A, V # 8], m![1 # 256], m![A, V # 8]>().is_ok());
+    let text = [
+        "to_dm_pcopy: `DmTensor<m![1], m![C], m![1 # 256], m![A, B]>` to `DmTensor<m![1], m![C], m![1 # 256], m![B, A]>`",
+        "moves 1 byte at a time, to places 40 bytes apart, but the sub context writes 8 bytes at a time, whose neighbours",
+        "help: keep 8 bytes together, innermost on both sides, or pad the innermost axis of the destination to them",
+    ];
+    refused(copy::<m![C], m![1 # 256], m![A, B], m![1 # 256], m![B, A]>(), "parallel copy cells", &text);
+    let four = copy::<m![C], m![1 # 256], m![A, W # 8], m![1 # 256], m![A, W]>();
+    refused(four, "parallel copy cells", &["moves 4 bytes at a time, to places 4 bytes apart"]);
+    // A step of whole bytes that is no multiple of 8.
+    let twelve = copy::<m![C], m![1 # 256], m![A, W # 12], m![1 # 256], m![A, W # 12]>();
+    refused(twelve, "parallel copy cells", &["moves 4 bytes at a time, to places 12 bytes apart"]);
+    let broadcast = copy::<m![1 # 2], m![A # 256], m![B], m![A # 256], m![B, R]>();
+    refused(broadcast, "parallel copy cells", &["moves 1 byte at a time", "3 bytes apart"]);
 }
 
 /// A part of `Element` for each cluster.

@@ -23,6 +23,8 @@
 //! (a composite) is decoded.
 
 mod alone;
+mod coarse;
+mod count;
 pub(crate) mod rows;
 pub(crate) mod split;
 

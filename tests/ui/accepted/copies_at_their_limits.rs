@@ -29,13 +29,15 @@ fn clusters(ctx: &mut Context, x: &HbmTensor<bf16, m![1], m![C, A, B]>) {
         ctx.sub.parallel_copy_cluster_slice::<2, m![C], m![1 # 2, B], _, _, _, _, _, _>(one.view(), &[1, 0]);
 }
 
-/// Any layout; broadcasts; single bytes.
+/// Any layout of 8 bytes; broadcasts; fewer bytes beside padding.
 #[device(chip = 1)]
 fn layouts(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![A, B]>, y: &HbmTensor<i8, m![1], m![A, N, B]>) {
     let a = x.to_dm::<m![1 # 2], m![A], m![B]>(&mut ctx.tdma, 0);
-    let turned = x.to_hbm::<{ Dma::Tensor }, m![A, B % 8, B / 8]>(&mut ctx.tdma, 1 << 20);
-    let mut b = turned.to_dm::<m![1 # 2], m![A % 2, A / 2], m![B % 8, B / 8]>(&mut ctx.tdma, 1024);
+    let mut b = x.to_dm::<m![1 # 2], m![A % 2, A / 2], m![B]>(&mut ctx.tdma, 1024);
     a.to_dm_pcopy(&mut ctx.sub, &mut b);
+    let spread = x.to_hbm::<{ Dma::Tensor }, m![A, B / 2, B % 2 # 8]>(&mut ctx.tdma, 1 << 20);
+    let mut spread = spread.to_dm::<m![1 # 2], m![A], m![B / 2, B % 2 # 8]>(&mut ctx.tdma, 4096);
+    a.to_dm_pcopy(&mut ctx.sub, &mut spread);
     let mut wide = y.to_dm::<m![1 # 2], m![A], m![N, B]>(&mut ctx.tdma, 2048);
     a.view().to_dm_view_pcopy(&mut ctx.sub, wide.view_mut());
 }

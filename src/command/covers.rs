@@ -1,0 +1,122 @@
+//! Whether a command writes every element of the tensor that it fills.
+//!
+//! ```text
+//!   m![A, B = 32]  ──▶  m![A, B]        of B = 64, the second half is nobody's
+//! ```
+
+use super::indexed::IndexedDma;
+use super::region::{Footprint, Region};
+use super::tensor_unit::{Sink, TensorUnit};
+use super::transfer::{Dma, HostTransfer, Transfer};
+use super::unit_copy::UnitCopy;
+use crate::mapping::guard::rows::split_units;
+use crate::spec::{CLUSTERS, SLICES};
+
+impl Footprint {
+    /// How many elements there are. `None`: it would take a look at each position to tell.
+    fn count(&self) -> Option<u128> {
+        self.guard.count(&[self.chips, self.clusters, self.slices, self.elements])
+    }
+}
+
+impl Transfer {
+    /// How many elements move.
+    fn count(&self) -> Option<u128> {
+        let sizes: Vec<usize> = self.loops.iter().map(|own| own.size).collect();
+        self.guard.count(&sizes)
+    }
+
+    /// Whether the loops reach every place of the destination once, as far as their sizes tell.
+    pub(crate) fn writes_once(&self) -> bool {
+        let steps = || self.loops.iter().map(|own| (own.size, own.destination));
+        steps().all(|(_, step)| step.units == 0 || step.elements == 0)
+            && is_injective(
+                steps().filter(|(_, step)| step.units == 0).map(|(size, step)| (size, step.elements)),
+            )
+            && is_injective(steps().filter(|(_, step)| step.units > 0).map(|(size, step)| (size, step.units)))
+    }
+
+    /// Whether the move reaches every element of a tensor. True only where that can be told at once.
+    pub(crate) fn covers(&self, destination: &Region) -> bool {
+        let moved = self.count();
+        moved.is_some() && moved == destination.footprint.count() && self.writes_once()
+    }
+}
+
+/// Whether loops of these sizes and steps reach every place once, as far as their sizes tell.
+pub(crate) fn is_injective(loops: impl Iterator<Item = (usize, usize)>) -> bool {
+    let mut loops: Vec<_> = loops.filter(|&(size, _)| size > 1).collect();
+    loops.sort_unstable_by_key(|&(_, step)| step);
+    let mut reach = 0;
+    loops.iter().all(|&(size, step)| {
+        let apart = step > reach;
+        reach += (size - 1) * step;
+        apart
+    })
+}
+
+impl Dma {
+    /// Whether it writes every element of its destination. True only where that can be told at once.
+    pub(crate) fn covers(&self) -> bool {
+        self.transfer.covers(&self.destination)
+    }
+}
+
+impl HostTransfer {
+    /// Whether an upload writes every element of its tensor. True only where that can be told at once.
+    pub(crate) fn covers(&self) -> bool {
+        self.transfer.covers(&self.region)
+    }
+}
+
+impl UnitCopy {
+    /// Whether it writes every element of its destination. True only where that can be told at once.
+    pub(crate) fn covers(&self) -> bool {
+        match &self.moves[..] {
+            [only] => only.covers(&self.destination),
+            // Parts may write in the same units.
+            _ => false,
+        }
+    }
+}
+
+impl IndexedDma {
+    /// Whether a gather of so many rows writes every element of its destination. True only where that can be told at once.
+    pub(crate) fn covers(&self, rows: usize) -> bool {
+        let moved = self.payload.count().map(|row| row.saturating_mul(rows as u128));
+        moved.is_some() && moved == self.destination.footprint.count() && self.payload.writes_once()
+    }
+}
+
+impl TensorUnit {
+    /// Whether it writes every element of the tensor that it fills, in all slices that have a stream. True only where that can
+    /// be told at once.
+    pub(crate) fn covers(&self) -> bool {
+        let stream = self.shapes().transposed;
+        match &self.sink {
+            Sink::Commit { destination, config, guard, .. } => {
+                let Footprint { chips, clusters, slices, .. } = destination.footprint;
+                let written = guard.count(&[chips, clusters, slices, stream.time, config.packet_size]);
+                written.is_some() && written == destination.footprint.count()
+            }
+            Sink::Vrf { destination, transfer, guard } => {
+                let Footprint { chips, clusters, slices, .. } = destination.footprint;
+                let written = guard.count(&[chips, clusters, slices, stream.time, stream.lanes]);
+                // The same of one slice, which the loops are about.
+                let moved = transfer.count();
+                let (_, in_slice) = split_units(guard);
+                written.is_some()
+                    && written == destination.footprint.count()
+                    && moved.is_some()
+                    && moved == in_slice.count(&[1, 1, 1, stream.time, stream.lanes])
+                    && transfer.writes_once()
+            }
+            Sink::Trf { destination, guard } => {
+                let (chips, rows, elements) = (self.chips(), destination.rows, destination.row_elements);
+                let written = guard.count(&[chips, CLUSTERS, SLICES, stream.time, stream.lanes]);
+                let held = destination.guard.count(&[chips, CLUSTERS, SLICES, rows, elements]);
+                written.is_some() && written == held
+            }
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! How many positions are live, without a look at each.
+//!
+//! Variables are cut where the digits of the guard begin and end. What no sum looks at counts in full; each sum of its own counts
+//! by the values that it may have:
+//!
+//! ```text
+//!   m![A # 16, B], A = 15, B = 4        variable 0..64 = 16 x 4        15 of the 16 values of the sum, times 4
+//! ```
+
+use super::Guard;
+
+/// Steps after which it gives up.
+const MOST_STEPS: usize = 1 << 12;
+/// The most parts of variables.
+const MOST_ATOMS: usize = 64;
+
+/// A part of a variable that takes all of so many values.
+#[derive(Clone, Copy, Debug)]
+struct Atom {
+    variable: usize,
+    /// Positions of the variable per value.
+    base: usize,
+    values: usize,
+    /// Whether a sum has counted it.
+    counted: bool,
+}
+
+impl Guard {
+    /// How many tuples of variables, each below its size, are live. `None`: it would take a look at each to tell.
+    pub(crate) fn count(&self, sizes: &[usize]) -> Option<u128> {
+        debug_assert_eq!(sizes.len(), self.variables, "one size per variable");
+        let all = || sizes.iter().map(|&size| size as u128).product();
+        if self.sums.is_empty() || sizes.contains(&0) {
+            return Some(all());
+        }
+        let mut atoms = Vec::new();
+        for (variable, &size) in sizes.iter().enumerate() {
+            self.cut(variable, size, &mut atoms)?;
+        }
+        let mut sums: Vec<Sum> = Vec::new();
+        for own in &self.sums {
+            if own.limit == usize::MAX && own.start == 0 {
+                continue;
+            }
+            let mut sum = Sum { terms: Vec::new(), start: own.start as u128, end: own.end() as u128 };
+            for digit in &self.digits.as_slice()[own.first..own.first + own.len] {
+                let end = digit.base.saturating_mul(digit.extent);
+                // A digit of an earlier sum.
+                if digit.variable >= self.variables {
+                    return None;
+                }
+                for (number, atom) in
+                    atoms.iter().enumerate().filter(|(_, atom)| atom.variable == digit.variable)
+                {
+                    if (digit.base..end).contains(&atom.base) && digit.weight > 0 {
+                        sum.add(number, digit.weight as u128 * (atom.base / digit.base) as u128, atom.values);
+                    }
+                }
+            }
+            sum.terms.sort_unstable_by(|a, b| b.weight.cmp(&a.weight).then(a.atom.cmp(&b.atom)));
+            // Two tests of the same sum are one.
+            match sums.iter_mut().find(|other| other.terms == sum.terms) {
+                Some(other) => {
+                    (other.start, other.end) = (other.start.max(sum.start), other.end.min(sum.end))
+                }
+                None => sums.push(sum),
+            }
+        }
+        let mut count = 1u128;
+        for sum in &sums {
+            for term in &sum.terms {
+                // Two sums look at it.
+                if core::mem::replace(&mut atoms[term.atom].counted, true) {
+                    return None;
+                }
+            }
+            count = count.saturating_mul(sum.count()?);
+        }
+        let free = atoms.iter().filter(|atom| !atom.counted);
+        Some(free.fold(count, |count, atom| count.saturating_mul(atom.values as u128)))
+    }
+
+    /// Cuts a variable where its digits begin and end. `None`: they do not nest.
+    fn cut(&self, variable: usize, size: usize, atoms: &mut Vec<Atom>) -> Option<()> {
+        let mut places = vec![1];
+        for digit in self.digits.iter().filter(|digit| digit.variable == variable) {
+            places.extend(
+                [digit.base, digit.base.saturating_mul(digit.extent)].into_iter().filter(|&at| at < size),
+            );
+        }
+        places.sort_unstable();
+        places.dedup();
+        if atoms.len() + places.len() > MOST_ATOMS {
+            return None;
+        }
+        for (k, &base) in places.iter().enumerate() {
+            let end = places.get(k + 1).copied().unwrap_or(size);
+            if !end.is_multiple_of(base) {
+                return None;
+            }
+            atoms.push(Atom { variable, base, values: end / base, counted: false });
+        }
+        Some(())
+    }
+}
+
+/// What one value of an atom adds to a sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Term {
+    weight: u128,
+    atom: usize,
+    values: usize,
+}
+
+/// A sum that must lie in a range.
+#[derive(Clone, Debug)]
+struct Sum {
+    /// The heaviest first.
+    terms: Vec<Term>,
+    start: u128,
+    end: u128,
+}
+
+impl Sum {
+    fn add(&mut self, atom: usize, weight: u128, values: usize) {
+        match self.terms.iter_mut().find(|term| term.atom == atom) {
+            Some(term) => term.weight += weight,
+            None => self.terms.push(Term { weight, atom, values }),
+        }
+    }
+
+    /// How many values of the atoms make a sum in the range.
+    fn count(&self) -> Option<u128> {
+        let mut steps = MOST_STEPS;
+        let end = below(&self.terms, self.end, &mut steps)?;
+        Some(end - below(&self.terms, self.start.min(self.end), &mut steps)?)
+    }
+}
+
+/// How many values make a sum below a limit.
+fn below(terms: &[Term], limit: u128, steps: &mut usize) -> Option<u128> {
+    *steps = steps.checked_sub(1)?;
+    if limit == 0 {
+        return Some(0);
+    }
+    let Some((&Term { weight, values, .. }, rest)) = terms.split_first() else { return Some(1) };
+    let most: u128 = rest.iter().map(|term| term.weight * (term.values as u128 - 1)).sum();
+    let all: u128 = rest.iter().map(|term| term.values as u128).product();
+    // Values that leave room for everything below them, and values that leave some.
+    let full = if limit > most { ((limit - most - 1) / weight + 1).min(values as u128) } else { 0 };
+    let some = limit.div_ceil(weight).min(values as u128);
+    let mut count = full * all;
+    for value in full..some {
+        count += below(rest, limit - value * weight, steps)?;
+    }
+    Some(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mapping::{GuardDigit, GuardSum, M, liveness_of};
+    use crate::prelude::{axes, m};
+    use rand::rngs::SmallRng;
+    use rand::{Rng, SeedableRng};
+
+    axes![A = 15, B = 6, K = 12, N = 1000];
+
+    fn counted<Slice: M, Element: M>() -> (Option<u128>, u128) {
+        let guard = liveness_of(&[Slice::EXPR, Element::EXPR]).expect("few digits");
+        let live = |slice| (0..Element::SIZE).filter(|&k| guard.holds(&[slice, k])).count() as u128;
+        (guard.count(&[Slice::SIZE, Element::SIZE]), (0..Slice::SIZE).map(live).sum())
+    }
+
+    #[test]
+    fn mappings_are_counted_at_once() {
+        for (found, expected) in [
+            counted::<m![1], m![B, K # 16]>(),
+            counted::<m![A # 16], m![B # 8, K]>(),
+            counted::<m![A # 16 / 4 # 6], m![A # 16 % 4]>(),
+            counted::<m![A # 16 / 4 # 6], m![A # 16 % 4 # 8, K # 16]>(),
+            counted::<m![N / 8 # 256], m![N % 8, K # 16]>(),
+            counted::<m![1], m![# 2 + B + # 8, K # 16]>(),
+            counted::<m![N = 990 # 992 / 8 # 256], m![N = 990 # 992 % 8, B]>(),
+        ] {
+            assert_eq!(found, Some(expected));
+        }
+        assert_eq!(Guard::always(2).count(&[7, 9]), Some(63));
+        assert_eq!(Guard::always(2).count(&[7, 0]), Some(0));
+    }
+
+    #[test]
+    fn random_guards_are_counted_right_or_not_at_all() {
+        let mut random = SmallRng::seed_from_u64(5);
+        let mut told = 0;
+        for case in 0..4000 {
+            let mut guard = Guard::always(3);
+            for k in 0..random.random_range(0..3) {
+                let first = guard.digits.len();
+                for _ in 0..random.random_range(1..4) {
+                    let variables = if random.random_bool(0.1) { 3 + k } else { 3 };
+                    guard.digits.push(GuardDigit {
+                        variable: random.random_range(0..variables),
+                        base: [1, 1, 2, 3, 4][random.random_range(0..5)],
+                        extent: random.random_range(1..6),
+                        weight: random.random_range(0..6),
+                    });
+                }
+                let start = if random.random_bool(0.3) { random.random_range(1..4) } else { 0 };
+                let limit = if random.random_bool(0.1) { usize::MAX } else { random.random_range(1..14) };
+                guard.sums.push(GuardSum { first, len: guard.digits.len() - first, start, limit });
+            }
+            let sizes = [random.random_range(1..4), random.random_range(1..9), 12];
+            let positions = (0..sizes[0] * sizes[1] * sizes[2])
+                .map(|k| [k / (sizes[1] * sizes[2]), k / sizes[2] % sizes[1], k % sizes[2]]);
+            let expected = positions.filter(|position| guard.holds(position)).count() as u128;
+            if let Some(count) = guard.count(&sizes) {
+                assert_eq!(count, expected, "case {case}: {guard:?}, {sizes:?}");
+                told += 1;
+            }
+        }
+        assert!(told > 2000, "{told} are counted");
+    }
+}
