@@ -15,6 +15,7 @@ mod exploration;
 mod order;
 mod padding;
 mod rows;
+mod sdk;
 mod separate;
 mod stale;
 mod streams;
