@@ -318,7 +318,7 @@ fn a_warning_comes_once_per_line() {
         assert_eq!(stderr.matches("warning: ").count(), warnings, "{value}: {stderr}");
         if warnings > 0 {
             let message = "warning: to_vrf: reported of the SDK: a pass of `main` goes through the Vector Engine and ends in \
-                           the VRF; users of the SDK 0.6.0 report that the chip hangs (PXI-601) (a report, no rule of the \
+                           the VRF; users of the SDK 0.6.0 report that the chip hangs, with PXI-601 (a report, no rule of the \
                            chip)\n  --> ";
             assert!(stderr.contains(message) && stderr.contains("sdk.rs:"), "{stderr}");
             let help = "\nhelp: commit it, and load the VRF from DM in `ctx.sub`; `VISA_CHECKS=-sdk` turns such reports off\n";

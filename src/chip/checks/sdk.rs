@@ -67,7 +67,7 @@ impl SdkReport {
         match self {
             SdkReport::ReplicatingStore => "that one copy is written",
             SdkReport::SwitchOfCopies => "that only cluster 0 is filled",
-            SdkReport::VectorToVrf => "that the chip hangs (PXI-601)",
+            SdkReport::VectorToVrf => "that the chip hangs, with PXI-601",
             SdkReport::SwitchToTrf => "wrong values",
         }
     }
