@@ -10,7 +10,7 @@ use super::execute::indexed;
 use super::execute::{Pass, PassOptions};
 use super::memory::fills::{Covered, FillLog, Origin, Write};
 use super::memory::separate::Placed;
-use super::{Compute, Fault, System, checks, execute};
+use super::{Compute, Fault, SdkReports, System, checks, execute};
 use crate::command::{
     Command, ContextKind, Dma, IndexedDma, Memory, MemoryKind, Operation, Place, Region, Sink, TensorUnit,
     UnitCopy, Use,
@@ -31,6 +31,9 @@ impl System {
     pub fn execute(&mut self, command: &Command) -> Result<(), Fault> {
         let mut listed = None;
         let accepted = checks::form::operation(&command.operation, command.location).and_then(|()| {
+            if self.options.checks.sdk == SdkReports::Fault {
+                self.copies.check(command)?;
+            }
             match &command.operation {
                 Operation::Dma(dma) => self.dma(dma, command.location),
                 Operation::TensorUnit(unit) => self.tensor_unit(unit, command.location),
@@ -44,6 +47,10 @@ impl System {
         if let Err(fault) = accepted {
             // The fault of an earlier command comes first.
             return self.flush().and(Err(fault));
+        }
+        if self.options.checks.sdk != SdkReports::Off {
+            self.copies.note(command, self.clock.notes());
+            self.copies.follow(command);
         }
         match listed {
             // The clock is told what the chip has read.

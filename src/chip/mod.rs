@@ -16,6 +16,7 @@ mod order;
 pub(crate) mod systems;
 
 pub use checks::fault::{Check, CheckOptions, Fault, FaultExtent, FaultKind, FaultPlace};
+pub use checks::sdk::{SdkNote, SdkReport, SdkReports};
 pub use execute::path::ComputePath;
 pub use memory::fresh::FreshMemory;
 pub use memory::separate::Addresses;
@@ -26,6 +27,7 @@ use crate::clock::Allocations;
 use crate::clock::{Channels, Clock, KernelCall, MemoryMap, Profile, Report};
 use crate::command::{FillId, MemoryKind};
 use crate::spec::{CLUSTERS, ChipKind, DM_BYTES, HBM_BYTES, MAX_CHIPS, SLICES, VRF_BYTES};
+use checks::sdk::Copies;
 use core::panic::Location;
 use execute::Exchanged;
 use execute::path::Path;
@@ -110,6 +112,10 @@ pub struct System {
     late: Option<Late>,
     clock: Clock,
     kernel: KernelCall,
+    /// Which tensors hold the same in both clusters.
+    copies: Copies,
+    /// Notes of the clock that nobody was told of, from this one on.
+    untold: usize,
 }
 
 impl core::fmt::Debug for System {
@@ -144,6 +150,8 @@ impl System {
             late: None,
             clock: Clock::new(options.profile).with_channels(options.channels),
             kernel: KernelCall::default(),
+            copies: Copies::default(),
+            untold: 0,
         };
         system.grow(options.chips.unwrap_or(1));
         system
@@ -222,10 +230,18 @@ impl System {
             kernels: ledger.kernels.clone(),
             totals: ledger.totals.clone(),
             warnings: ledger.warnings.clone(),
+            notes: ledger.notes.clone(),
             faults: ledger.faults.clone(),
             interrupted: ledger.interrupted,
             counts: ledger.occasions.counts.clone(),
         }
+    }
+
+    /// The notes since the last time that somebody asked.
+    pub(crate) fn untold_notes(&mut self) -> Vec<SdkNote> {
+        let notes = &self.clock.notes()[self.untold..];
+        self.untold += notes.len();
+        notes.to_vec()
     }
 
     /// What it keeps of the operations so far.

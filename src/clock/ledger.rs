@@ -8,6 +8,7 @@ use super::hints::Occasions;
 use super::record::{Record, Timing, UsedSlices};
 use super::repeats::{Fold, Kept, Repeats};
 use crate::chip::checks::fault::{Fault, FaultKind};
+use crate::chip::checks::sdk::SdkNote;
 use crate::command::{CONTEXTS, ContextKind, MemoryKind};
 use crate::spec::{CLUSTERS, HBM_CHANNELS, MAC_BYTES, NOC_TIMEOUT_CYCLES, SLICES, TRF_BANK_ROWS};
 use core::panic::Location;
@@ -161,6 +162,8 @@ pub struct Ledger {
     pub totals: Totals,
     /// What might go wrong, the first [`KEPT`] of it.
     pub warnings: Vec<Warning>,
+    /// What users report to go wrong, each line of the program once.
+    pub notes: Vec<SdkNote>,
     /// What did, the first [`KEPT`] of it.
     pub faults: Vec<Fault>,
     /// Whether the program was interrupted: these are the operations until then.

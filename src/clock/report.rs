@@ -7,6 +7,7 @@ use super::ledger::{KernelTime, Totals, Warning};
 use super::record::Record;
 use super::repeats::Repeats;
 use crate::chip::checks::fault::Fault;
+use crate::chip::checks::sdk::SdkNote;
 use crate::command::ContextKind;
 use crate::spec::{CLUSTERS, ChipKind, DMA_ENGINES, SLICES, TRF_BANK_ROWS};
 use crate::text::grouped;
@@ -59,6 +60,9 @@ pub struct Report {
     pub totals: Totals,
     /// What might go wrong on the chip.
     pub warnings: Vec<Warning>,
+    /// What compiles with the vendor's SDK and goes wrong on the chip, as users report: see
+    /// [`SdkReport`](crate::chip::SdkReport). One for each line of the program.
+    pub notes: Vec<SdkNote>,
     /// What goes wrong on the chip because of the time that things take: [`FaultKind::NocTimeout`].
     ///
     /// [`FaultKind::NocTimeout`]: crate::chip::FaultKind::NocTimeout
@@ -157,7 +161,7 @@ fn percent(part: u64, whole: u64) -> String {
     format!("{}.{} %", tenths / 10, tenths % 10)
 }
 
-/// Headline, faults, warnings and hints, within [`WIDTH`] columns.
+/// Headline, faults, warnings, notes and hints, within [`WIDTH`] columns.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write_short(f, TOLD)?;
@@ -165,11 +169,11 @@ impl fmt::Display for Report {
     }
 }
 
-/// Faults and warnings that the short report has, of each.
+/// Faults, warnings and notes that the short report has, of each.
 const TOLD: usize = 3;
 
 impl Report {
-    /// With so many faults and warnings.
+    /// With so many faults, warnings and notes.
     fn write_short(&self, f: &mut fmt::Formatter<'_>, most: usize) -> fmt::Result {
         let headline = self.headline();
         if self.interrupted {
@@ -178,10 +182,13 @@ impl Report {
         write!(f, "{headline}")?;
         let faults = self.faults.iter().take(most).map(Fault::to_string);
         let warnings = self.warnings.iter().take(most).map(Warning::to_string);
-        for text in faults.chain(warnings) {
+        let notes = self.notes.iter().take(most).map(SdkNote::to_string);
+        for text in faults.chain(warnings).chain(notes) {
             text.lines().try_for_each(|line| headline::write_wrapped(f, line))?;
         }
-        for (all, what) in [(self.faults.len(), "faults"), (self.warnings.len(), "warnings")] {
+        let rest =
+            [(self.faults.len(), "faults"), (self.warnings.len(), "warnings"), (self.notes.len(), "notes")];
+        for (all, what) in rest {
             if all > most {
                 writeln!(f, "and {} more {what}", all - most)?;
             }

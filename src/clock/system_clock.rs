@@ -12,6 +12,7 @@ use super::record::{
 use super::schedule::{Resource, Resources, Schedule, Work};
 use super::tensor_unit::{fetch_access_bytes, tensor_unit_time};
 use super::unit_copy;
+use crate::chip::checks::sdk::SdkNote;
 use crate::command::moves::Side;
 use crate::command::{
     AccumulationKind, Command, Contraction, Dma, Footprint, HostTransfer, IndexedDma, Memory, Operation,
@@ -129,6 +130,11 @@ impl Clock {
     pub fn ledger(&mut self) -> &Ledger {
         self.settle();
         &self.ledger
+    }
+
+    /// Notes so far, in the order in which their first commands were given.
+    pub(crate) fn notes(&mut self) -> &mut Vec<SdkNote> {
+        &mut self.ledger.notes
     }
 
     /// Operations that wait for their time to be decided, and pieces of memory that hazards keep.

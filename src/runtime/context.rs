@@ -3,7 +3,7 @@
 use super::allocate::{Allocator, Allocators, Place};
 use super::environment::Settings;
 use super::interrupt::{Registered, StopsIfInterrupted, stop_if_interrupted};
-use super::output::{Output, tell};
+use super::output::{Output, tell, warn};
 use super::progress::{Alike, Counters, Progress};
 use crate::chip::{CheckOptions, Fault, FaultKind, SimOptions, System};
 use crate::clock::KernelCall;
@@ -167,13 +167,15 @@ impl SystemHandle {
         let command = Command { operation, location: Location::caller() };
         let (kernel, inside) = self.kernel(command.operation.name());
         stop_if_interrupted();
-        let result = self.with(|system| {
+        let (result, notes) = self.with(|system| {
             system.enter_kernel(kernel);
             let result = system.execute(&command);
+            let notes = system.untold_notes();
             self.0.counters.command(|| system.clock().launch_cycles());
             // No end of a launch waits for it.
-            if inside { result } else { result.and_then(|()| system.flush()) }
+            (if inside { result } else { result.and_then(|()| system.flush()) }, notes)
         });
+        warn(&notes);
         super::fault::or_raise(result);
     }
 

@@ -3,7 +3,7 @@
 //! | variable | sets | values |
 //! |---|---|---|
 //! | `VISA_CHIPS` | [`SimOptions::chips`] | a number from 1 to 8, or `any`: as many as the program uses |
-//! | `VISA_CHECKS` | [`SimOptions::checks`] | `all`, `none`, or names of [`CheckOptions`] with commas between them: `bounds,alignment` checks these alone, `-stale_reads` all but this one |
+//! | `VISA_CHECKS` | [`SimOptions::checks`] | `all`, `none`, or names of [`CheckOptions`] with commas between them: `bounds,alignment` checks these alone, `-stale_reads` all but this one; `sdk` refuses what users [report](crate::chip::SdkReport) to go wrong with the vendor's SDK, which is noted otherwise, and takes no rule away; `-sdk` does not note it |
 //! | `VISA_MEMORY` | [`SimOptions::fresh_memory`] | `poison`, `zero`, `random` |
 //! | `VISA_ORDER` | [`SimOptions::order`] | `program`, `early` (DMA first), `late` (DMA last), `random` |
 //! | `VISA_SEED` | [`SimOptions::seed`] | a number below 2^64, decimal or `0x…` |
@@ -34,7 +34,7 @@
 use super::output::{Output, Told, say};
 use crate::chip::{
     Addresses, Check, CheckOptions, Compute, ComputePath, ExecutionOrder, FreshMemory, PaddingRule,
-    SimOptions,
+    SdkReports, SimOptions,
 };
 use crate::clock::{Channels, Profile};
 use crate::spec::MAX_CHIPS;
@@ -176,13 +176,25 @@ fn report_of(unknown: &[String]) -> String {
 
 fn allowed_checks() -> String {
     let names: Vec<_> = Check::ALL.iter().map(|check| format!("`{check}`")).collect();
-    format!("`all`, `none`, or a list of {} (with `-` in front: without it)", names.join(", "))
+    format!("`all`, `none`, or a list of {}, `sdk` (with `-` in front: without it)", names.join(", "))
 }
 
+/// What stands for [`CheckOptions::sdk`] in `VISA_CHECKS`.
+const SDK: &str = "sdk";
+
 fn set_checks(settings: &mut Settings, value: &str) -> Result<(), String> {
-    let mut checks = if value.starts_with('-') { CheckOptions::ALL } else { CheckOptions::NONE };
-    for word in value.split(',').map(str::trim) {
-        let (name, on) = word.strip_prefix('-').map_or((word, true), |name| (name, false));
+    let words = || value.split(',').map(|word| (word.trim(), word.trim().strip_prefix('-')));
+    // Reports are no rules: to name them turns no rule off.
+    let first_rule = words().find(|&(word, without)| without.unwrap_or(word) != SDK);
+    let all = first_rule.is_none_or(|(_, without)| without.is_some());
+    let mut checks = if all { CheckOptions::ALL } else { CheckOptions::NONE };
+    let mut sdk = None;
+    for (word, without) in words() {
+        let (name, on) = without.map_or((word, true), |name| (name, false));
+        if name == SDK {
+            sdk = Some(if on { SdkReports::Fault } else { SdkReports::Off });
+            continue;
+        }
         checks = match (name, Check::ALL.iter().find(|check| check.name() == name)) {
             ("all", _) if on => CheckOptions::ALL,
             ("none", _) if on => CheckOptions::NONE,
@@ -190,7 +202,7 @@ fn set_checks(settings: &mut Settings, value: &str) -> Result<(), String> {
             _ => return Err(format!("`{word}` is no check")),
         };
     }
-    settings.options.checks = checks;
+    settings.options.checks = CheckOptions { sdk: sdk.unwrap_or(checks.sdk), ..checks };
     Ok(())
 }
 
@@ -438,6 +450,21 @@ mod tests {
         for &check in Check::ALL {
             assert_eq!(checks(check.name()), Ok(CheckOptions::NONE.with(check, true)));
         }
+        // Reports: named alone or first they take no rule away, and no rule changes what becomes of them.
+        let fault = |rules| CheckOptions { sdk: SdkReports::Fault, ..rules };
+        for value in ["sdk", "all,sdk", "sdk, all"] {
+            assert_eq!(checks(value), Ok(fault(CheckOptions::ALL)), "{value}");
+        }
+        for value in ["-stale_reads,-views,sdk", "sdk,-stale_reads,-views"] {
+            assert_eq!(checks(value), Ok(fault(without)), "{value}");
+        }
+        for value in ["bounds,order,sdk", "sdk,bounds,order"] {
+            assert_eq!(checks(value), Ok(fault(two)), "{value}");
+        }
+        assert_eq!(checks("none,sdk"), Ok(fault(CheckOptions::NONE)));
+        let quiet = CheckOptions { sdk: SdkReports::Off, ..CheckOptions::ALL };
+        assert_eq!((checks("-sdk"), checks("all,-sdk")), (Ok(quiet), Ok(quiet)));
+        assert_eq!(checks("-sdk,bounds,order"), Ok(two));
         for bad in ["stale", "-all", "-none", "bounds,", "bounds;order", "ALL"] {
             let message = checks(bad).expect_err(bad);
             assert!(message.starts_with(&format!("VISA_CHECKS={bad}: `")), "{message}");

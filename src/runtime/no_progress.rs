@@ -28,3 +28,7 @@ impl Progress {
 }
 
 pub(super) fn close() {}
+
+pub(super) fn above(print: impl FnOnce()) {
+    print();
+}

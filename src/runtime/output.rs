@@ -1,14 +1,17 @@
 //! What a context tells about itself when it ends: reports, maps and traces of programs that stay as they are. The
 //! variables are those of [`environment`](super::environment).
 
-use crate::chip::System;
+use crate::chip::{SdkNote, SdkReport, System};
 use crate::clock::Allocations;
 use crate::clock::page::PageWriter;
 use crate::clock::trace::TraceWriter;
+use core::panic::Location;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Systems that write a trace, of this process.
 static TRACED: AtomicUsize = AtomicUsize::new(0);
@@ -57,6 +60,21 @@ pub(super) fn tell(system: &mut System, output: &Output, allocations: [Allocatio
 pub(super) fn say(text: &impl core::fmt::Display) {
     use std::io::Write as _;
     let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// Lines of this process that were warned of.
+static WARNED: Mutex<BTreeSet<(&'static Location<'static>, SdkReport)>> = Mutex::new(BTreeSet::new());
+
+/// Warns of lines that nobody was warned of before.
+pub(super) fn warn(notes: &[SdkNote]) {
+    for note in notes {
+        let mut warned = WARNED.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = warned.insert((note.location, note.report));
+        drop(warned);
+        if is_new {
+            super::progress::above(|| say(&note.warning()));
+        }
+    }
 }
 
 /// Has a new system write its trace and its page.

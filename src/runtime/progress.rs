@@ -162,6 +162,14 @@ pub(super) fn close() {
     }
 }
 
+/// Prints something above the line of a launch.
+pub(super) fn above(print: impl FnOnce()) {
+    with_stream(|board| match &board.shown {
+        Some((_, line)) => line.suspend(print),
+        None => print(),
+    });
+}
+
 /// Draws with both locks, that of the stream first.
 fn with_stream(draw: impl FnOnce(&mut Board)) {
     let _stream = std::io::stderr().lock();

@@ -16,6 +16,7 @@ mod fresh;
 mod order;
 mod padding;
 mod rows;
+mod sdk;
 mod separate;
 mod stale;
 mod streams;

@@ -22,6 +22,24 @@ macro_rules! kernel {
     };
 }
 
+/// Slices trade packets, 16 by 16.
+macro_rules! trade {
+    ($name:ident, $to:literal) => {
+        #[device(chip = 1)]
+        fn $name(ctx: &mut Context, x: &X) -> HbmTensor<i8, m![1], m![A, T, P]> {
+            let x = x.to_dm::<m![1 # 2], Slice, m![T, P]>(&mut ctx.tdma, 128);
+            let y = (ctx.main.begin(x.view()))
+                .fetch::<i8, m![T], m![P]>()
+                .switch::<m![A % 16, A / 16], m![T]>(SwitchConfig::Transpose { slice1: 16, slice0: 16 })
+                .collect::<m![T], m![P]>()
+                .commit::<m![T, P]>($to);
+            y.to_hbm(&mut ctx.tdma, 1 << 20)
+        }
+    };
+}
+
+trade!(traded_in_place, 128);
+trade!(traded_beside, 256);
 kernel!(in_place, 128, 128, m![T, P]);
 kernel!(downwards, 128, 96, m![T, P]);
 kernel!(upwards, 128, 160, m![T, P]);
@@ -64,4 +82,16 @@ fn packets_still_to_be_fetched_may_not() {
     // Step 1 goes to the place of packet 2.
     let text = run(reordered_in_place).expect_err("packet 2 is overwritten").to_string();
     assert!(text.contains("time step 1 writes byte 192"), "{text}");
+}
+
+/// Of a slice that gets packets of others, the message does not read as if its own were meant.
+#[test]
+fn packets_that_were_not_sent_may_not_be_overwritten() {
+    run(traded_beside).expect("nothing is overwritten");
+    let fault = run(traded_in_place).expect_err("a slice may get a packet before it has sent its own");
+    assert_eq!(fault.kind, FaultKind::Overwrite);
+    let text = fault.to_string();
+    let message = "time step 0 writes byte 128 of each slice, which is of its own packet 0, and a slice may get the packet \
+                   of another one before it has sent its own, as a router holds one packet: the source takes 128..256";
+    assert!(text.contains(message) && !text.contains("still has to fetch"), "{text}");
 }

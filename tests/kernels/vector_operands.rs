@@ -142,6 +142,106 @@ fn operands_that_nobody_wrote() {
     }
 }
 
+/// An operand of a group is taken by the elements of the group alone: by those of an axis, by those that a comparison finds,
+/// behind a switch, and behind an exchange between slices. A fault names the first one that is taken.
+#[test]
+fn operands_of_a_group_that_nobody_wrote() {
+    axes![G = 32, J = 8, X = 8];
+    let (x, b) = (floats(32, 2048), floats(33, 2048));
+    let negative = InputCmp::F32(InputCmpF32::Less { boundary: 0.0 });
+    let never = InputCmp::F32(InputCmpF32::False);
+    let by_sign = BranchMode::Comparison([never, never, never, negative]);
+    let by_lane = BranchMode::AxisToggle { axis: L::NAME };
+    let greatest = |k: usize| (0..8).map(|j| x[k / 64 * 64 + j * 8 + k % 8]).fold(f32::MIN, f32::max);
+    for way in ["lanes", "signs", "a switch", "an exchange"] {
+        let run = |b: Vec<Opt<f32>>| {
+            block_on(async {
+                let mut ctx = Context::acquire();
+                macro_rules! dm {
+                    ($values:expr, $axes:ty, $slice:ty, $address:literal) => {{
+                        let host = HostTensor::<f32, $axes>::from_buf($values);
+                        let hbm = host.to_hbm::<m![1], $axes>(&mut ctx.pdma, $address << 8).await;
+                        hbm.to_dm::<Cluster, $slice, m![L]>(&mut ctx.tdma, $address)
+                    }};
+                }
+                macro_rules! vrf {
+                    ($slice:ty) => {{
+                        let b = dm!(b, m![{ $slice }, L], $slice, 1024);
+                        (ctx.sub.begin(b.view()).fetch::<f32, m![1], m![L]>())
+                            .collect::<m![1], m![L]>()
+                            .to_vrf::<m![L]>(0)
+                    }};
+                }
+                macro_rules! added {
+                    ($stream:expr, $mode:expr, $b:expr, $slice:ty) => {
+                        $stream
+                            .vector_intra_slice_branch($mode)
+                            .vector_clip(ClipBinaryOpF32::Add, (&$b, GroupId::One))
+                            .vector_final()
+                            .commit::<m![L]>(4096)
+                            .to_hbm::<m![{ $slice }, L]>(&mut ctx.tdma, 1 << 24)
+                            .to_host::<m![{ $slice }, L]>(&mut ctx.pdma)
+                            .await
+                            .to_buf()
+                    };
+                }
+                let x = dm!(init(&x), m![G, J, L], m![G, J], 0);
+                macro_rules! fetched {
+                    () => {
+                        ctx.main.begin(x.view()).fetch::<f32, m![1], m![L]>()
+                    };
+                }
+                match way {
+                    "a switch" => {
+                        let b = vrf!(m![J, G]);
+                        let stream = fetched!()
+                            .switch::<m![J, G], m![1]>(SwitchConfig::Transpose { slice1: 32, slice0: 8 })
+                            .collect::<m![1], m![L]>()
+                            .vector_init();
+                        added!(stream, by_sign, b, m![J, G])
+                    }
+                    "an exchange" => {
+                        let b = vrf!(m![G, X]);
+                        let stream = (fetched!().collect::<m![1], m![L]>().vector_init())
+                            .vector_inter_slice_reduce::<m![G, X], m![1]>(InterSliceReduceOpF32::Max);
+                        added!(stream, by_sign, b, m![G, X])
+                    }
+                    _ => {
+                        let b = vrf!(m![G, J]);
+                        let mode = if way == "signs" { by_sign } else { by_lane };
+                        added!(fetched!().collect::<m![1], m![L]>().vector_init(), mode, b, m![G, J])
+                    }
+                }
+            })
+        };
+        let at = |k: usize| match way {
+            // m![J, G, L] of m![G, J, L].
+            "a switch" => x[k / 8 % 32 * 64 + k / 256 * 8 + k % 8],
+            "an exchange" => greatest(k),
+            _ => x[k],
+        };
+        let is_one = |k: usize| if way == "lanes" { k % 2 == 1 } else { at(k) < 0.0 };
+        let expected: Vec<f32> = (0..2048).map(|k| at(k) + if is_one(k) { b[k] } else { 0.0 }).collect();
+        let (ones, zeros): (Vec<usize>, Vec<usize>) = (0..2048).partition(|&k| is_one(k));
+        assert!(ones.len() > 8 && zeros.len() > 8, "{way}: {} and {}", ones.len(), zeros.len());
+        let with_holes = |holes: &[usize]| {
+            let mut all = init(&b);
+            holes.iter().for_each(|&hole| all[hole] = Opt::Uninit);
+            all
+        };
+        assert_same(&run(init(&b)), &expected);
+        assert_same(&run(with_holes(&zeros)), &expected);
+        for &hole in [ones[0], ones[ones.len() / 2], ones[ones.len() - 1]].iter() {
+            let holes: Vec<usize> = zeros.iter().copied().chain([hole]).collect();
+            let text = panic_message(|| run(with_holes(&holes)));
+            let message =
+                format!("the operand, element {} of the tensor at VRF address 0, is taken", hole % 8);
+            let slice = format!("cluster 0, slice {}", hole / 8);
+            assert!(text.contains(&message) && text.contains(&slice), "{way}, {hole}: {text}");
+        }
+    }
+}
+
 /// Padding of an operand is no operand: slice 6 has two steps of three.
 #[test]
 fn padding_of_an_operand_is_not_taken() {

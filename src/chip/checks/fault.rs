@@ -1,5 +1,6 @@
 //! Faults: what a command may not do, said before it does it.
 
+use super::sdk::SdkReports;
 use crate::command::MemoryKind;
 use crate::mapping::Guard;
 use core::fmt;
@@ -35,13 +36,16 @@ macro_rules! checks {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct CheckOptions {
             $($(#[doc = $doc])* pub $field: bool,)*
+            /// What becomes of commands that compile with the vendor's SDK and, as users report, go wrong on the chip:
+            /// [`SdkReport`](crate::chip::SdkReport). They break no rule, and are noted unless said otherwise.
+            pub sdk: SdkReports,
         }
 
         impl CheckOptions {
-            /// Every rule.
-            pub const ALL: CheckOptions = CheckOptions { $($field: true,)* };
-            /// No rule.
-            pub const NONE: CheckOptions = CheckOptions { $($field: false,)* };
+            /// Every rule. What users report is noted.
+            pub const ALL: CheckOptions = CheckOptions { $($field: true,)* sdk: SdkReports::Note };
+            /// No rule, and no note.
+            pub const NONE: CheckOptions = CheckOptions { $($field: false,)* sdk: SdkReports::Off };
 
             /// The options with one rule turned on or off.
             pub const fn with(mut self, check: Check, on: bool) -> Self {
@@ -180,6 +184,8 @@ pub enum FaultKind {
     TooLarge,
     /// A value of the call, an address or a kind, that the engine cannot do with these mappings.
     Refused,
+    /// It compiles with the vendor's SDK, and users report that it goes wrong on the chip: with [`SdkReports::Fault`].
+    Reported,
 }
 
 impl fmt::Display for FaultKind {
@@ -202,6 +208,7 @@ impl fmt::Display for FaultKind {
             FaultKind::NocTimeout => "NoC timeout",
             FaultKind::TooLarge => "too large to simulate",
             FaultKind::Refused => "refused",
+            FaultKind::Reported => "reported of the SDK",
         })
     }
 }

@@ -9,4 +9,5 @@ pub(crate) mod form;
 pub(crate) mod indexed;
 pub(crate) mod other_context;
 pub(crate) mod overwrite;
+pub(crate) mod sdk;
 pub(crate) mod size;

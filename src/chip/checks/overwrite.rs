@@ -119,10 +119,18 @@ fn check_source(
             if let Some((byte, fetched)) = bytes.into_iter().find_map(|byte| Some((byte, late(byte)?)))
                 && (is_live(lane) || holds_element(source, at, byte))
             {
+                let why = if unit.switch.as_ref().is_some_and(|switch| switch.ring_size > 1) {
+                    format!(
+                        "which is of its own packet {fetched}, and a slice may get the packet of another one before it \
+                         has sent its own, as a router holds one packet"
+                    )
+                } else {
+                    format!("which packet {fetched} of the same stream still has to fetch")
+                };
                 let what = if is_live(lane) { "" } else { ", padding of the packet" };
                 let message = format!(
-                    "time step {flit} writes byte {byte} of each slice{what}, which packet {fetched} of the same stream \
-                     still has to fetch: the source takes {from}..{from_end}, the destination {to}..{to_end}"
+                    "time step {flit} writes byte {byte} of each slice{what}, {why}: the source takes {from}..{from_end}, the \
+                     destination {to}..{to_end}"
                 );
                 let help = format!("commit to another address{}", separate::advice(apart));
                 let fault = Fault::new(FaultKind::Overwrite, "commit", location, message, help);

@@ -80,7 +80,7 @@ impl Pass<'_> {
     pub(super) fn missing_operand(
         &self,
         unit: usize,
-        MissingOperand { source, element }: MissingOperand,
+        MissingOperand { source, element, .. }: MissingOperand,
         origin: &OriginOf<'_>,
     ) -> Fault {
         let at = Coordinates::of_slice(unit);

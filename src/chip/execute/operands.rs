@@ -2,6 +2,7 @@
 
 use super::commit::find_missing;
 use super::contraction::Missing;
+use super::vector::{LaneRow, MissingOperand, VectorPlan};
 use super::{Buffers, OriginOf, Pass};
 use crate::chip::checks::fault::{Fault, FaultKind};
 use crate::chip::memory::place::Coordinates;
@@ -45,9 +46,21 @@ impl Pass<'_> {
         if operands.is_none() && !open.contains(&true) {
             return Ok(());
         }
+        let unwritten = |own: &VectorPlan, number: usize, unit: &Unit| {
+            own.find_missing_operand(unit, Coordinates::of_slice(number), self.receivers[number])
+        };
+        // Those that are for a group only: whether one of its elements meets them.
+        let asks = |own: &VectorPlan| {
+            let all = units.iter().enumerate();
+            all.filter_map(|(number, unit)| unwritten(own, number, unit)).any(|missing| missing.is_for_some)
+        };
+        let taken = operands.filter(|own| asks(own)).map(|own| self.missing_taken(own, units));
         let find = |buffers: &mut Buffers, number: usize, unit: &Unit| {
             let at = Coordinates::of_slice(number);
-            let operand = operands.and_then(|own| own.find_missing_operand(unit, at, self.receivers[number]));
+            let operand = match &taken {
+                Some(taken) => taken[number],
+                None => operands.and_then(|own| unwritten(own, number, unit)),
+            };
             if let Some(missing) = operand {
                 return Some(self.missing_operand(number, missing, origin));
             }
@@ -73,6 +86,32 @@ impl Pass<'_> {
             None
         };
         first_fault(units, find)
+    }
+
+    /// Per slice, the first operand that nobody wrote and that an element of the stream meets: the pass runs without an end.
+    fn missing_taken(&self, own: &VectorPlan, units: &[Unit]) -> Vec<Option<MissingOperand>> {
+        let (mut rows, mut buffers) = (Vec::new(), Buffers::default());
+        let sent = self.sent(units, &mut rows);
+        let mut found = vec![None; units.len()];
+        let mut streams: Vec<Option<LaneRow>> = Vec::new();
+        for (number, unit) in units.iter().enumerate() {
+            streams.push(self.receivers[number].then(|| {
+                let at = Coordinates::of_slice(number);
+                self.begin(at, unit, &mut buffers);
+                self.fetch_and_compute(at, unit, sent.as_ref(), &mut buffers);
+                let Buffers { contraction: sums, vector, whole: [whole, _], .. } = &mut buffers;
+                let input = self.vector_input(unit, sums, whole);
+                let (stream, missing) = own.watch_before(input, (unit, at), vector);
+                found[number] = missing;
+                stream
+            }));
+        }
+        for (number, stream) in own.exchange(&streams).into_iter().enumerate() {
+            let Some(stream) = stream.filter(|_| found[number].is_none()) else { continue };
+            let at = (&units[number], Coordinates::of_slice(number));
+            found[number] = own.watch_behind(stream, at, &mut buffers.vector);
+        }
+        found
     }
 
     /// The first element of a block of flits from `first` on that the Vector Engine or the sink takes and nobody wrote.

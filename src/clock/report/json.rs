@@ -117,7 +117,7 @@ fn repeats(own: &Repeats) -> Value {
 
 impl Report {
     /// All of the report as JSON: an object with `headline`, `hints`, `kernels`, `operations`, `repeats`, `totals`,
-    /// `warnings` and `faults`. Operations are named by their numbers.
+    /// `warnings`, `notes` and `faults`. Operations are named by their numbers.
     ///
     /// ```
     /// use furiosa_visa_std::prelude::*;
@@ -168,6 +168,7 @@ impl Report {
                 "dma_engines": totals.dma_engines, "left_out": totals.left_out,
             },
             "warnings": texts(&mut self.warnings.iter().map(|own| own.to_string())),
+            "notes": texts(&mut self.notes.iter().map(|own| own.to_string())),
             "faults": texts(&mut self.faults.iter().map(|own| own.to_string())),
         })
         .to_string()

@@ -234,7 +234,8 @@ pub(super) fn summary(
         "left out": left_out,
         "hints": hints.iter().map(Hint::to_json).collect::<Value>(),
         "warnings": ledger.warnings.iter().map(ToString::to_string)
-            .chain(ledger.faults.iter().map(ToString::to_string)).collect::<Vec<_>>(),
+            .chain(ledger.faults.iter().map(ToString::to_string))
+            .chain(ledger.notes.iter().map(ToString::to_string)).collect::<Vec<_>>(),
         "memories": map.memories.iter().map(memory).collect::<Value>(),
         "layouts": layouts.into_value(),
     })

@@ -245,10 +245,19 @@ impl Guard {
 
     /// Whether a position may be live of which only the first variables are known. True where it takes more to tell.
     pub fn may_hold(&self, known: &[usize]) -> bool {
+        self.may_hold_where(|variable| known.get(variable).copied())
+    }
+
+    /// The same where one variable is known.
+    pub(crate) fn may_hold_with(&self, variable: usize, value: usize) -> bool {
+        self.may_hold_where(|own| (own == variable).then_some(value))
+    }
+
+    fn may_hold_where(&self, known: impl Fn(usize) -> Option<usize>) -> bool {
         self.sums.iter().all(|sum| {
             let (mut least, mut most) = (0usize, 0usize);
             for digit in &self.digits.as_slice()[sum.first..sum.first + sum.len] {
-                let (low, high) = match known.get(digit.variable) {
+                let (low, high) = match known(digit.variable) {
                     Some(value) => {
                         let value = value / digit.base % digit.extent * digit.weight;
                         (value, value)

@@ -30,7 +30,7 @@ use core::ops::Range;
 use inter::InterPlan;
 use lanes::Lanes;
 pub(crate) use operands::MissingOperand;
-use operands::{Beside, Block, Operand, Places, Scratch, Source, set_flags};
+use operands::{Beside, Block, Operand, Places, Scratch, Source, Watch, set_flags};
 use path::{Job, LaneJob, Path};
 use reduce::ReducePlan;
 pub(crate) use stream::LaneRow;
@@ -121,6 +121,8 @@ pub(crate) struct VectorBuffers {
     scratch: Scratch,
     ids: Ids,
     mask: Vec<bool>,
+    /// While nothing is written: what operands are taken.
+    watch: Option<Watch>,
 }
 
 impl Default for VectorBuffers {
@@ -136,6 +138,7 @@ impl Default for VectorBuffers {
             scratch: Scratch::default(),
             ids: Ids::Same(0),
             mask: Vec::new(),
+            watch: None,
         }
     }
 }
@@ -277,6 +280,31 @@ impl VectorPlan {
         buffers.stream.store(self.end.element, output);
     }
 
+    /// Runs the program up to its end, or up to the exchange between slices, to see whether it takes an operand that
+    /// nobody wrote. Returns the stream as [`VectorPlan::run_before`] does.
+    pub(crate) fn watch_before(
+        &self,
+        input: Input<'_>,
+        (unit, at): (&Unit, Coordinates),
+        buffers: &mut VectorBuffers,
+    ) -> (LaneRow, Option<MissingOperand>) {
+        buffers.watch = Some(Watch::new(&self.tensors, unit, at));
+        let stream = self.run_before(input, (unit, at), buffers);
+        (stream, buffers.watch.take().and_then(Watch::found))
+    }
+
+    /// The same behind the exchange.
+    pub(crate) fn watch_behind(
+        &self,
+        stream: LaneRow,
+        (unit, at): (&Unit, Coordinates),
+        buffers: &mut VectorBuffers,
+    ) -> Option<MissingOperand> {
+        buffers.watch = Some(Watch::new(&self.tensors, unit, at));
+        self.run_behind(stream, (unit, at), buffers, &mut Row::new(self.end.element));
+        buffers.watch.take().and_then(Watch::found)
+    }
+
     /// Gives all elements the id 0, and reads the tensors in the VRF.
     fn start(&self, unit: &Unit, buffers: &mut VectorBuffers) {
         let VectorBuffers { tensors, row, ids, .. } = buffers;
@@ -381,7 +409,7 @@ impl VectorPlan {
         at: Coordinates,
         buffers: &mut VectorBuffers,
     ) {
-        let VectorBuffers { stream, stash, next, spare, tensors, scratch, ids, .. } = buffers;
+        let VectorBuffers { stream, stash, next, spare, tensors, scratch, ids, watch, .. } = buffers;
         let (lanes, flags) = stream.split();
         if memory.is_some() {
             flags.clear();
@@ -401,6 +429,11 @@ impl VectorPlan {
                 let from = if is_first { &lanes[range.clone()] } else { &*made };
                 let block = Block { range: range.clone(), of: lanes.len(), from, to: &mut *to };
                 let beside = Beside { stash, tensors, ids };
+                if let (Some(watch), LaneStep::Binary(.., inputs) | LaneStep::Ternary(.., inputs)) =
+                    (watch.as_mut(), step)
+                {
+                    watch.look(inputs, range.clone(), ids, &self.tensors);
+                }
                 match step {
                     LaneStep::Branch(rule) => {
                         give_ids(rule, at, range.clone(), (from, flags, lanes.len()), ids);

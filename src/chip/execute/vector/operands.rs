@@ -133,6 +133,69 @@ pub(crate) struct MissingOperand {
     pub(crate) source: Region,
     /// Its element.
     pub(crate) element: usize,
+    /// Whether it is for some elements of the stream only: those of its group, or those that no operand before it is for.
+    /// If they meet it shows when the program runs: see [`Watch`].
+    pub(crate) is_for_some: bool,
+}
+
+/// Looks out for operands that nobody wrote, while a program runs.
+#[derive(Debug)]
+pub(super) struct Watch {
+    /// Per tensor in the VRF, which of its elements are live and were not written. Empty: none.
+    missing: Vec<Vec<bool>>,
+    found: Option<MissingOperand>,
+}
+
+impl Watch {
+    /// In a slice.
+    pub(super) fn new(tensors: &[Region], unit: &Unit, at: Coordinates) -> Self {
+        let of = |source: &Region| {
+            let is_missing = missing_elements(source, unit, at);
+            is_missing
+                .map_or_else(Vec::new, |is_missing| (0..source.footprint.elements).map(is_missing).collect())
+        };
+        Self { missing: tensors.iter().map(of).collect(), found: None }
+    }
+
+    /// Looks at the operand that each lane takes. Of several, the first one counts.
+    pub(super) fn look(&mut self, inputs: &[Operand], block: Range<usize>, ids: &Ids, tensors: &[Region]) {
+        for lane in block {
+            if self.found.is_some() {
+                return;
+            }
+            let id = match ids {
+                Ids::Same(id) => *id,
+                Ids::Each(ids) => ids[lane],
+            };
+            if let Some(input) = inputs.iter().find(|input| holds(input.ids, id))
+                && let Source::Vrf(number, places) = &input.source
+                && let Some(element) = places.element(lane)
+                && self.missing[*number].get(element) == Some(&true)
+            {
+                let source = tensors[*number];
+                self.found = Some(MissingOperand { source, element, is_for_some: false });
+            }
+        }
+    }
+
+    /// What was found first.
+    pub(super) fn found(self) -> Option<MissingOperand> {
+        self.found
+    }
+}
+
+/// Which elements of a tensor in the VRF of a slice are live and were not written. `None`: all were.
+fn missing_elements(source: &Region, unit: &Unit, at: Coordinates) -> Option<impl Fn(usize) -> bool> {
+    let start = source.address as usize;
+    if unit.vrf.all_initialised(start..start + source.footprint.bytes()) {
+        return None;
+    }
+    let size = source.footprint.element.bits() / 8;
+    Some(move |element: usize| {
+        let byte = start + element * size;
+        source.footprint.guard.holds(&[at.chip, at.cluster, at.slice, element])
+            && !unit.vrf.all_initialised(byte..byte + size)
+    })
 }
 
 impl VectorPlan {
@@ -155,28 +218,19 @@ impl VectorPlan {
             Part::Lanes(steps) => &steps[..],
             _ => &[],
         });
-        for input in steps.flat_map(|step| match step {
-            LaneStep::Binary(.., inputs) | LaneStep::Ternary(.., inputs) => &inputs[..],
-            _ => &[],
-        }) {
+        let inputs = steps.flat_map(|step| match step {
+            LaneStep::Binary(.., inputs) | LaneStep::Ternary(.., inputs) => inputs.iter().enumerate(),
+            _ => [].iter().enumerate(),
+        });
+        for (k, input) in inputs {
             let Source::Vrf(number, places) = &input.source else { continue };
             let source = self.tensors[*number];
-            let start = source.address as usize;
-            if unit.vrf.all_initialised(start..start + source.footprint.bytes()) {
-                continue;
-            }
-            let size = source.footprint.element.bits() / 8;
-            let is_live =
-                |element: usize| source.footprint.guard.holds(&[at.chip, at.cluster, at.slice, element]);
-            let is_missing = |element: usize| {
-                let byte = start + element * size;
-                !unit.vrf.all_initialised(byte..byte + size)
-            };
+            let Some(is_missing) = missing_elements(&source, unit, at) else { continue };
             // As many elements as the VRF has: those behind the tensor are another check's.
             let elements = places.elements(source.footprint.elements);
-            if let Some(&element) = elements.iter().find(|&&element| is_live(element) && is_missing(element))
-            {
-                return Some(MissingOperand { source, element });
+            if let Some(element) = elements.into_iter().find(|&element| is_missing(element)) {
+                let is_for_some = k > 0 || input.ids != ValidBranchIds::ValidAlways;
+                return Some(MissingOperand { source, element, is_for_some });
             }
         }
         None

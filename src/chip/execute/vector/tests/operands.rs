@@ -159,3 +159,38 @@ fn tensors_with_one_address() {
     let plan = self::plan(vec![plus(tensor(0, 4)), plus(tensor(0, 16))], 2);
     assert_eq!(plan.tensors.iter().map(|own| own.footprint.elements).collect::<Vec<_>>(), [4, 16]);
 }
+
+/// Which operand a lane takes: the first one that is for its id. Whether it does not suffice to look at the operand is said
+/// of all but the first operand that is for all elements.
+#[test]
+fn operands_of_a_group_are_watched() {
+    let operand =
+        |ids, address| BinaryInput { ids, source: OperandSource::Vrf(Box::new(tensor(address, 8))) };
+    let (one, all) = (ValidBranchIds::from(GroupId::One), ValidBranchIds::ValidAlways);
+    let op = BinaryOperator::ClipF32(ClipBinaryOpF32::Add);
+    let add = |operands| VectorStep::Binary { op, mode: BinaryArgMode::Mode01, operands };
+    // Lanes 1, 3, 5, 7 are of group 1.
+    let mut digits = List::new(GuardDigit { variable: 4, base: 1, extent: 8, weight: 1 });
+    digits.push(GuardDigit { variable: 4, base: 1, extent: 8, weight: 1 });
+    let toggle = VectorStep::Branch(Branch::AxisToggle { digits });
+    let watched = |operands: Vec<BinaryInput>, holes: &[usize]| {
+        let plan = plan(vec![toggle.clone(), add(operands)], 1);
+        let unit = unit(holes);
+        let mut input = row(&[Some(0); 8]);
+        let (_, found) =
+            plan.watch_before(Input::Row(&mut input), (&unit, HERE), &mut VectorBuffers::default());
+        let looked_at = plan.find_missing_operand(&unit, HERE, true);
+        (looked_at.map(|own| own.is_for_some), found.map(|own| (own.source.address, own.element)))
+    };
+    let group = || vec![operand(one, 0)];
+    assert_eq!(watched(group(), &[]), (None, None));
+    assert_eq!(watched(group(), &[0, 2, 4, 6]), (Some(true), None));
+    assert_eq!(watched(group(), &[0, 2, 5, 6, 7]), (Some(true), Some((0, 5))));
+    // Elements 8 to 15 are for all that are not of the group, or for all.
+    let both = || vec![operand(one, 0), operand(all, 32)];
+    assert_eq!(watched(both(), &[0, 9, 11, 13, 15]), (Some(true), None));
+    assert_eq!(watched(both(), &[9, 12]), (Some(true), Some((32, 4))));
+    let first = || vec![operand(all, 32), operand(one, 0)];
+    assert_eq!(watched(first(), &[9]), (Some(false), Some((32, 1))));
+    assert_eq!(watched(first(), &[1, 3]), (Some(true), None));
+}

@@ -1,0 +1,306 @@
+//! What compiles with the vendor's SDK and goes wrong on the chip, as users report.
+//!
+//! No rule of the chip says so, and the simulator computes what the program says. Each report is looked for in commands;
+//! what becomes of it says [`SdkReports`].
+//!
+//! | report | a command is one where |
+//! |---|---|
+//! | replicating store | a DMA from DM to HBM writes elements to several places, along an axis that the source lacks |
+//! | switch of copies | packets go around rings, and both clusters of the stream hold the same, since a DMA replicated it |
+//! | `to_vrf` of `main` | a pass of the main context has vector work and ends in the VRF |
+//! | `to_trf` of `main` | a pass of the main context has a switch and ends in the TRF |
+//!
+//! That two clusters hold the same is no property of a command: it is followed from the DMA that replicated, through
+//! passes and moves, for the tensors that were written last.
+
+use super::fault::{Fault, FaultKind};
+use crate::command::{Command, Dma, FillId, Memory, Operation, Region, Sink, TensorUnit, TransferLoop};
+use crate::mapping::guard::axes;
+use crate::spec::{CLUSTERS, SLICES};
+use core::fmt;
+use core::panic::Location;
+use std::collections::VecDeque;
+
+/// Tensors of which is known whether both clusters hold the same.
+const REMEMBERED: usize = 256;
+
+/// Values of a loop that are asked whether they are live: a command that was built by hand may have any number.
+const LOOKED_AT: usize = 4096;
+
+/// What becomes of a command that users report to go wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SdkReports {
+    /// Nothing.
+    Off,
+    /// A note in the report of the run, and a warning on the standard error stream, once for each line of a program.
+    #[default]
+    Note,
+    /// It is refused: [`FaultKind::Reported`].
+    Fault,
+}
+
+/// What users report of the vendor's SDK 0.6.0: it compiles, and goes wrong on the chip. None is a rule of the chip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum SdkReport {
+    /// A store from DM to HBM replicates along an axis that only the destination has: one copy is written.
+    ReplicatingStore,
+    /// A switch over two clusters that hold copies of the same: only cluster 0 is filled.
+    SwitchOfCopies,
+    /// `to_vrf` from a pass of the main context through the Vector Engine: the chip hangs.
+    VectorToVrf,
+    /// `to_trf` from a pass of the main context through the Switch Engine: wrong values.
+    SwitchToTrf,
+}
+
+impl SdkReport {
+    /// All of them.
+    pub const ALL: [SdkReport; 4] = [
+        SdkReport::ReplicatingStore,
+        SdkReport::SwitchOfCopies,
+        SdkReport::VectorToVrf,
+        SdkReport::SwitchToTrf,
+    ];
+
+    /// What users see.
+    pub const fn outcome(self) -> &'static str {
+        match self {
+            SdkReport::ReplicatingStore => "that one copy is written",
+            SdkReport::SwitchOfCopies => "that only cluster 0 is filled",
+            SdkReport::VectorToVrf => "that the chip hangs, with PXI-601",
+            SdkReport::SwitchToTrf => "wrong values",
+        }
+    }
+
+    const fn help(self) -> &'static str {
+        match self {
+            SdkReport::ReplicatingStore => {
+                "store once for each copy, with `.to_hbm_view(…)`, or replicate where the tensor is read"
+            }
+            SdkReport::SwitchOfCopies => {
+                "replicate with `.to_dm(…)` from HBM: to all slices, without a switch, or what one cluster, `m![1 # 2]`, has \
+                 switched and stored"
+            }
+            SdkReport::VectorToVrf => "commit it, and load the VRF from DM in `ctx.sub`",
+            SdkReport::SwitchToTrf => "commit it, and load the TRF from DM in `ctx.sub`",
+        }
+    }
+}
+
+/// A line whose commands users report to go wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SdkNote {
+    /// The report.
+    pub report: SdkReport,
+    /// The operation, for example `to_vrf`.
+    pub operation: &'static str,
+    /// The call.
+    pub location: &'static Location<'static>,
+    /// How many commands the call gave.
+    pub commands: u64,
+    /// What the first of them was, and what users report.
+    pub message: String,
+}
+
+/// As a note of the run.
+impl fmt::Display for SdkNote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { operation, location, commands, message, .. } = self;
+        let times = if *commands > 1 { format!(", {commands} times") } else { String::new() };
+        write!(f, "note: {operation}{times}: {}: {message}\n  --> {location}", FaultKind::Reported)
+    }
+}
+
+impl SdkNote {
+    /// As a warning at its line, with what to change.
+    pub(crate) fn warning(&self) -> String {
+        let Self { report, operation, location, message, .. } = self;
+        let (kind, help) = (FaultKind::Reported, report.help());
+        format!(
+            "warning: {operation}: {kind}: {message}\n  --> {location}\nhelp: {help}; `VISA_CHECKS=-sdk` turns such \
+             reports off"
+        )
+    }
+}
+
+/// A tensor, and the DMA that made both clusters hold the same. `None`: they may differ.
+type Copied = (FillId, Option<&'static Location<'static>>);
+
+/// What is known of the tensors that were written last.
+#[derive(Debug, Default)]
+pub(in crate::chip) struct Copies(VecDeque<Copied>);
+
+impl Copies {
+    /// The DMA that made both clusters of a tensor hold the same.
+    fn of(&self, fill: FillId) -> Option<&'static Location<'static>> {
+        self.0.iter().rev().find(|(own, _)| *own == fill).and_then(|(_, made)| *made)
+    }
+
+    /// Notes a write. A tensor holds copies alone if all its writes made some.
+    fn write(&mut self, fill: FillId, made: Option<&'static Location<'static>>) {
+        if fill == FillId::ANY {
+            return;
+        }
+        if let Some((_, own)) = self.0.iter_mut().rev().find(|(own, _)| *own == fill) {
+            *own = own.and(made);
+            return;
+        }
+        if self.0.len() >= REMEMBERED {
+            self.0.pop_front();
+        }
+        self.0.push_back((fill, made));
+    }
+
+    /// Notes what a command writes.
+    pub(in crate::chip) fn follow(&mut self, command: &Command) {
+        match &command.operation {
+            Operation::Dma(own) if own.destination.memory == Memory::Dm => {
+                let before = self.of(own.source.fill).filter(|_| own.source.memory == Memory::Dm);
+                let made = copies_to_clusters(&own.transfer.loops, before.is_some());
+                self.write(own.destination.fill, made.then_some(before.unwrap_or(command.location)));
+            }
+            Operation::Indexed(own) if own.destination.memory == Memory::Dm => {
+                let loops = own.rows.loops.iter().chain(&own.payload.loops);
+                let made = copies_to_clusters(loops, false);
+                self.write(own.destination.fill, made.then_some(command.location));
+            }
+            Operation::TensorUnit(unit) => {
+                let mut made = unit.reads().map(|own| self.of(own.place.fill()));
+                let first = made.next().flatten();
+                let all = first.filter(|_| made.all(|own| own.is_some()));
+                self.write(unit.sink.place().fill(), all);
+            }
+            Operation::UnitCopy(own) => self.write(own.destination.fill, None),
+            Operation::Dma(_) | Operation::Indexed(_) => {}
+        }
+    }
+
+    /// What users report of a command, with the earlier call that matters.
+    fn reports(&self, operation: &Operation) -> Vec<(SdkReport, Option<&'static Location<'static>>)> {
+        let mut found = Vec::new();
+        match operation {
+            Operation::Dma(own) if replicates(own) => found.push((SdkReport::ReplicatingStore, None)),
+            Operation::TensorUnit(unit) => {
+                let is_switched = switches(unit);
+                let mut sources = unit.fetch.sources().map(|source| self.of(source.fill));
+                if is_switched
+                    && let Some(Some(made)) = sources.next()
+                    && sources.all(|own| own.is_some())
+                {
+                    found.push((SdkReport::SwitchOfCopies, Some(made)));
+                }
+                match unit.sink {
+                    Sink::Vrf { .. } if unit.vector.is_some() && !unit.sub_context => {
+                        found.push((SdkReport::VectorToVrf, None));
+                    }
+                    Sink::Trf { .. } if is_switched && !unit.sub_context => {
+                        found.push((SdkReport::SwitchToTrf, None));
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+        found
+    }
+
+    /// The fault of a command that users report to go wrong.
+    pub(in crate::chip) fn check(&self, command: &Command) -> Result<(), Fault> {
+        let Some(&(report, made)) = self.reports(&command.operation).first() else { return Ok(()) };
+        let (operation, message) = (command.operation.name(), message(report, &command.operation));
+        let fault = Fault::new(FaultKind::Reported, operation, command.location, message, report.help());
+        Err(match made {
+            Some(made) => fault.after("both clusters were given the same here", made),
+            None => fault,
+        })
+    }
+
+    /// Counts a command at its line. Whether one is new.
+    pub(in crate::chip) fn note(&self, command: &Command, notes: &mut Vec<SdkNote>) {
+        for (report, _) in self.reports(&command.operation) {
+            let at = command.location;
+            if let Some(own) = notes.iter_mut().find(|own| own.report == report && own.location == at) {
+                own.commands += 1;
+                continue;
+            }
+            let (operation, message) = (command.operation.name(), message(report, &command.operation));
+            notes.push(SdkNote { report, operation, location: at, commands: 1, message });
+        }
+    }
+}
+
+fn message(report: SdkReport, operation: &Operation) -> String {
+    let what = match (report, operation) {
+        (SdkReport::ReplicatingStore, Operation::Dma(own)) => {
+            format!("the store replicates along {}, which only the destination has", new_axes(own))
+        }
+        (SdkReport::ReplicatingStore, _) => "the store replicates".to_string(),
+        (SdkReport::SwitchOfCopies, _) => "both clusters of the switched stream hold the same".to_string(),
+        (SdkReport::VectorToVrf, _) => {
+            "a pass of `main` goes through the Vector Engine and ends in the VRF".to_string()
+        }
+        (SdkReport::SwitchToTrf, _) => {
+            "a pass of `main` goes through the Switch Engine and ends in the TRF".to_string()
+        }
+    };
+    let outcome = report.outcome();
+    format!("{what}; users of the SDK 0.6.0 report {outcome} (a report, no rule of the chip)")
+}
+
+/// Whether packets go from slice to slice.
+fn switches(unit: &TensorUnit) -> bool {
+    unit.switch.as_ref().is_some_and(|switch| switch.ring_size > 1)
+}
+
+/// Whether a store to HBM writes an element to several places.
+fn replicates(dma: &Dma) -> bool {
+    let stores = dma.source.memory == Memory::Dm && dma.destination.memory == Memory::Hbm;
+    let is_new = |own: &TransferLoop| {
+        let (from, to) = (own.source, own.destination);
+        own.size > 1 && from.units == 0 && from.elements == 0 && (to.units > 0 || to.elements > 0)
+    };
+    // Of an axis with padding, more than one value.
+    let guard = &dma.transfer.guard;
+    let lives = |variable: usize, size: usize| {
+        let values = 0..size.min(LOOKED_AT);
+        values.filter(|&value| guard.may_hold_with(variable, value)).nth(1).is_some()
+    };
+    stores && dma.transfer.loops.iter().enumerate().any(|(k, own)| is_new(own) && lives(k, own.size))
+}
+
+/// The axes that only the destination has, for messages.
+fn new_axes(dma: &Dma) -> String {
+    let of = |region: &Region| {
+        let mut found = Vec::new();
+        let mappings = region.footprint.guard.mappings.known();
+        mappings.into_iter().for_each(|mapping| axes(mapping, &mut found));
+        found
+    };
+    let (known, all) = (of(&dma.source), of(&dma.destination));
+    let new = all.into_iter().filter(|axis| !known.contains(axis));
+    let names: Vec<String> = new.map(|axis| format!("`{}`", axis.as_str())).collect();
+    if names.is_empty() { "a part of an axis".to_string() } else { names.join(", ") }
+}
+
+/// Whether loops into DM write the same to both clusters. `copies`: the source, in DM, holds the same in both.
+fn copies_to_clusters<'a>(loops: impl IntoIterator<Item = &'a TransferLoop>, copies: bool) -> bool {
+    let mut found = false;
+    for TransferLoop { size, source, destination } in loops {
+        let step = destination.units;
+        let stays = *size < 2 || step.is_multiple_of(CLUSTERS * SLICES);
+        if stays || step.saturating_mul(*size) <= SLICES {
+            continue;
+        }
+        let repeats = source.units == 0 && source.elements == 0;
+        let follows = copies && source.units == step && source.elements == 0;
+        if !repeats && !follows {
+            return false;
+        }
+        found = true;
+    }
+    found
+}
+
+#[cfg(test)]
+#[path = "sdk_tests.rs"]
+mod tests;
