@@ -125,12 +125,12 @@ macro_rules! to_the_vrf {
                 .vector_intra_slice_branch(BranchMode::Unconditional)
                 .vector_fxp(FxpBinaryOp::AddFxp, &operand)
                 .vector_final()
-                .to_vrf::<$element>($to); // loaded
+                .to_vrf::<$element>($to);
         }
     };
 }
-to_the_vrf!(vrf_turned, m![B % 8, B / 8], 0);
-to_the_vrf!(vrf_later, m![B], 32);
+to_the_vrf!(vrf_turned, m![B % 8, B / 8], 0); // turned in the VRF
+to_the_vrf!(vrf_later, m![B], 32); // later in the VRF
 to_the_vrf!(vrf_in_place, m![B], 0);
 to_the_vrf!(vrf_beside, m![B % 8, B / 8], 256);
 
@@ -270,7 +270,7 @@ fn overwrites() {
                 "the VRF, over an operand in another order",
                 |checks| launched(checks, vrf_turned),
                 kind,
-                &["loaded"],
+                &["turned in the VRF"],
                 &[
                     "to_vrf: source overwritten: time step 0 writes byte 32 of the VRF of each slice, which step 1 of the same \
                      stream still takes as an operand: the operand takes 0..256, the destination 0..256",
@@ -282,7 +282,7 @@ fn overwrites() {
                 "the VRF, over what the next step takes",
                 |checks| launched(checks, vrf_later),
                 kind,
-                &["loaded"],
+                &["later in the VRF"],
                 &["time step 0 writes byte 32 of the VRF of each slice, which step 1"],
             ),
             fine("padding of packets, over padding", |checks| padded_rows(checks, 24, 0)),
@@ -561,6 +561,13 @@ fn outside_of_the_tensor() {
                 &["in both clusters"],
                 &["commit: write outside of the tensor", "cluster 1, slice 0"],
             ),
+            flagged(
+                "padded time steps past the end",
+                |checks| run(checks, commits(224, 8, &[(8, 32), (32, 1)], 32, steps_below(7))), // padded steps
+                kind,
+                &["padded steps"],
+                &["time step 7, lane 0, padding writes element 224 of the tensor in DM 4096..4320"],
+            ),
             fine("sums that fill their registers", |checks| summed(checks, 16)),
             fine("a transfer to slices of the other cluster of the tensor", |checks| {
                 run(checks, to_slices(2, 256, 4))
@@ -573,9 +580,6 @@ fn outside_of_the_tensor() {
             fine("a read past the end", |checks| {
                 let stream = fetch(region(0, I8, 224), I8, &[(8, 32), (32, 1)], 8, 32);
                 run(checks, pass(stream, commit(region(4096, I8, 256), &[(8, 32), (32, 1)], 32, ALWAYS())))
-            }),
-            fine("padding past the end", |checks| {
-                run(checks, commits(224, 8, &[(8, 32), (32, 1)], 32, steps_below(7)))
             }),
             fine("a transfer to the end", |checks| {
                 run(checks, dma(region(0, I8, 256), hbm(4096, I8, 256), &[(256, 1, 1)]))
