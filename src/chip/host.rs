@@ -64,6 +64,29 @@ impl System {
         Ok(execute::download(own.as_ref().unwrap_or(transfer), &self.hbm))
     }
 
+    /// Begins a tensor of which nobody has written an element, whatever its bytes held. It takes no time.
+    ///
+    /// # Errors
+    ///
+    /// A [`Fault`] if the tensor leaves its memory, or if something that was given before is refused.
+    pub(crate) fn begin_tensor(
+        &mut self,
+        region: &Region,
+        operation: &'static str,
+        location: &'static Location<'static>,
+    ) -> Result<(), Fault> {
+        let call = Call { operation, location };
+        // Who wrote these bytes before has done so.
+        self.flush()?;
+        self.admit(region, call)?;
+        // Apart from each other, each tensor has bytes that nobody wrote.
+        if self.options.compute == Compute::Values && self.separate.is_none() {
+            execute::forget(region, &mut self.hbm, &mut self.units);
+        }
+        self.written(Place::Region(*region), &[], call);
+        Ok(())
+    }
+
     /// Checks a tensor that the host waits for.
     fn host_transfer(&mut self, region: &Region, call: Call) -> Result<(), Fault> {
         in_memory(region, &[Memory::Hbm], call)?;

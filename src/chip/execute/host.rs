@@ -2,13 +2,30 @@
 
 use crate::chip::memory::copy::{Elements, copied, receive_runs, send_runs};
 use crate::chip::memory::row::{Row, nibble, set_nibble};
-use crate::chip::memory::runs::{gather_runs, scatter_runs, set_initialised};
+use crate::chip::memory::runs::{forget as forget_bytes, gather_runs, scatter_runs, set_initialised};
 use crate::chip::memory::trf::TrfRows;
 use crate::chip::memory::vrf::VrfUnits;
 use crate::chip::memory::{Hbm, Space, Unit};
 use crate::command::moves::{End, Moves, Side};
-use crate::command::{Address, HostBuffer, HostTransfer, Inspection, RegisterFile, Transfer};
+use crate::command::{Address, HostBuffer, HostTransfer, Inspection, Memory, Region, RegisterFile, Transfer};
 use crate::scalar::ElementType;
+use crate::spec::{CLUSTERS, SLICES};
+
+/// Notes that nobody wrote the bytes of a tensor, in all of its units.
+pub(crate) fn forget(region: &Region, hbm: &mut Vec<Hbm>, units: &mut Vec<Unit>) {
+    let (address, bytes, footprint) = (region.address, region.footprint.bytes(), &region.footprint);
+    for chip in 0..footprint.chips {
+        if region.memory == Memory::Hbm {
+            forget_bytes(hbm, chip, address, bytes);
+            continue;
+        }
+        for (cluster, slice) in
+            (0..footprint.clusters).flat_map(|k| (0..footprint.slices).map(move |slice| (k, slice)))
+        {
+            forget_bytes(units, (chip * CLUSTERS + cluster) * SLICES + slice, address, bytes);
+        }
+    }
+}
 
 /// The host's positions of the elements of `count` runs.
 fn positions(end: End, run: usize, count: usize) -> impl Iterator<Item = usize> {

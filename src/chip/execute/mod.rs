@@ -29,7 +29,7 @@ mod transpose;
 mod vector;
 
 pub(crate) use dma::{run as run_dma, run_unit_copy};
-pub(crate) use host::{download, inspect, nothing, upload};
+pub(crate) use host::{download, forget, inspect, nothing, upload};
 
 use super::memory::Unit;
 use super::memory::fills::Origin;

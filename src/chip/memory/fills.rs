@@ -177,7 +177,9 @@ impl FillLog {
                     format!("{memory} {}..{}", bytes.start, bytes.end)
                 };
                 let places: Vec<String> = from.iter().map(place).collect();
-                let clause = if places.is_empty() {
+                let clause = if operation.ends_with("::new") {
+                    format!("which nobody has written since {operation}")
+                } else if places.is_empty() {
                     format!("which {operation} wrote as uninitialised")
                 } else {
                     let places = places.join(" or ");
