@@ -106,7 +106,7 @@ pub mod stage {
         /// 32-bit elements that left the Vector Engine.
         PositionVectorFinal = "vector_final", true;
         /// Flits of a narrower type.
-        PositionCast = "cast", false;
+        PositionCast = "cast", true;
         /// Flits whose elements were time steps.
         PositionTranspose = "transpose", false;
     }
