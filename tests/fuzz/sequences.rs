@@ -603,7 +603,13 @@ impl Operations {
         let steps = if random.chance(15) { random.between(0, time_steps) } else { 1 << 20 };
         let lanes = if sums.sequential { sums.columns } else { sums.weights.rows }.min(8);
         if random.chance(15) {
-            let own = random_matrices(random, kind, time_steps, lanes);
+            // Lanes behind the results are none.
+            let own = loop {
+                let own = random_matrices(random, kind, time_steps, lanes);
+                if own.out_rows <= lanes * own.packets_per_col {
+                    break own;
+                }
+            };
             let total = own.iterations * own.out_rows;
             let rows = if random.chance(90) { own.in_rows } else { random.between(0, 8) };
             let sink = self.commit(random, &fetched.from, kind, total, 8);

@@ -39,7 +39,10 @@ fn random_slices(random: &mut Random) -> [Map; 2] {
             let place = random.below(other.len());
             let size = other[place].1;
             match random.below(3) {
-                0 => other[place].0 = part(random, 9 + random.below(2), size),
+                0 => {
+                    let name = 9 + random.below(2);
+                    other[place].0 = part(random, name, size);
+                }
                 1 => {
                     let another = random.below(other.len());
                     other.swap(place, another);
