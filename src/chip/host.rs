@@ -2,6 +2,7 @@
 
 use super::checks::bounds::{Call, fits, in_bounds, in_memory};
 use super::memory::fills::{Covered, Write};
+use super::memory::forget_elements;
 use super::{Compute, Fault, System, checks, execute};
 use crate::command::{HostBuffer, HostTransfer, Inspection, Memory, Place, Region, RegisterFile};
 use core::panic::Location;
@@ -67,6 +68,32 @@ impl System {
         }
         let own = self.host_bytes(transfer);
         Ok(execute::download(own.as_ref().unwrap_or(transfer), &self.hbm))
+    }
+
+    /// Begins a tensor of which nobody has written an element, whatever its bytes held. It takes no time.
+    ///
+    /// # Errors
+    ///
+    /// A [`Fault`] if the tensor leaves its memory, or if something that was given before is refused.
+    pub(crate) fn begin_tensor(
+        &mut self,
+        region: &Region,
+        operation: &'static str,
+        location: &'static Location<'static>,
+    ) -> Result<(), Fault> {
+        let call = Call { operation, location };
+        // Who wrote these bytes before has done so.
+        self.flush()?;
+        self.admit(region, call)?;
+        // Apart from each other, each tensor has bytes that nobody wrote.
+        if self.options.compute == Compute::Values && self.separate.is_none() {
+            match region.memory {
+                Memory::Hbm => forget_elements(&mut self.hbm, region),
+                Memory::Dm | Memory::Vrf => forget_elements(&mut self.units, region),
+            }
+        }
+        self.written(Write::of(Place::Region(*region), &[]), call);
+        Ok(())
     }
 
     /// Checks a tensor that the host waits for.

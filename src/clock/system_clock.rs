@@ -294,7 +294,7 @@ impl Clock {
         let own = unit.context();
         let mut resources = Resources::of(own);
         // The main context holds the engines in any case: only the sub context works beside it.
-        if !unit.sub_context || unit.contraction.is_some() || unit.vector.is_some() {
+        if !unit.sub_context || unit.contraction.is_some() || unit.vector.is_some() || unit.cast.is_some() {
             resources = resources.with(Resource::Compute);
         }
         if !unit.sub_context && self.channels == Channels::Dual {

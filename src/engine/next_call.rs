@@ -73,9 +73,6 @@ never_met! {
     /// Of streams that were not transposed.
     IsUntransposed: "the stream was transposed already",
         "remove this call: after `.transpose()` comes `.commit::<Element>(address)`";
-    /// Of collected streams and those that left the Vector Engine, which alone are transposed.
-    ReachesTranspose: "only a stream that was just collected, or has left the Vector Engine, is transposed",
-        "`.commit::<Element>(address)` the stream, then begin, `.fetch()` and `.collect()` the result";
     /// Of collected streams, which alone load register files.
     IsAsCollected: "only a stream that was just collected loads a register file",
         "`.commit::<Element>(address)` the stream, then begin, `.fetch()` and `.collect()` the result";
@@ -227,8 +224,7 @@ wrong_calls! {
         IsAsFetched: switch switch_to;
         IsUncollected: collect;
         HasNoWeights: align;
-        WasContracted: cast;
-        ReachesTranspose: transpose;
+        WasContracted: cast transpose;
         IsAsCollected: to_trf to_vrf;
     }
     [D: ContractsTo<Identity>, Row: M] AlignedPair<'l, T, D, Chip, Cluster, Slice, Row, Time, Packet>, Sum<D> {
@@ -240,8 +236,7 @@ wrong_calls! {
         IsUncollected: collect;
         HasNoWeights: align;
         HasNoColumns: contract;
-        WasAccumulated: cast commit commit_view to_hbm to_dm;
-        ReachesTranspose: transpose;
+        WasAccumulated: cast transpose commit commit_view to_hbm to_dm;
         IsAsCollected: to_trf to_vrf;
     }
     [D: Scalar] AccumulationTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
@@ -250,7 +245,6 @@ wrong_calls! {
         IsUncollected: collect;
         IsUncontracted: align contract;
         IsUnsummed: accumulate;
-        ReachesTranspose: transpose;
         IsAsCollected: to_trf to_vrf;
         WasCommitted: to_hbm to_dm;
     }
@@ -261,7 +255,6 @@ wrong_calls! {
         IsUncontracted: align contract;
         IsUnsummed: accumulate;
         IsUncast: cast;
-        ReachesTranspose: transpose;
         IsAsCollected: to_trf to_vrf;
         WasCommitted: to_hbm to_dm;
     }

@@ -8,9 +8,10 @@
 //!                                                                                              ├─cast─────────▶ CastTensor
 //!                                                                                              ├─transpose────▶ TransposeTensor
 //!                                                                                              └─commit───────▶ DmTensor
-//! AlignedPair ─contract─▶ ContractionTensor ─accumulate─▶ AccumulationTensor ─▶ vector_init, cast, commit
+//! AlignedPair ─contract─▶ ContractionTensor ─accumulate─▶ AccumulationTensor ─▶ vector_init, cast, transpose, commit
 //! VectorInitTensor … ─vector_final─▶ VectorFinalTensor ─▶ to_vrf, cast, transpose, commit
-//! CastTensor, TransposeTensor ─▶ commit
+//! CastTensor ─▶ transpose, commit
+//! TransposeTensor ─▶ commit
 //! ```
 //!
 //! Between `vector_init` and `vector_final` the stream is in [`crate::engine::vector`].
@@ -105,7 +106,7 @@ pub mod stage {
         /// 32-bit elements that left the Vector Engine.
         PositionVectorFinal = "vector_final", true;
         /// Flits of a narrower type.
-        PositionCast = "cast", false;
+        PositionCast = "cast", true;
         /// Flits whose elements were time steps.
         PositionTranspose = "transpose", false;
     }
@@ -220,7 +221,7 @@ pub type SwitchTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
 /// Packets of one flit: `.align()`, `.vector_init()`, `.to_trf()`, `.to_vrf()`, `.cast()`, `.transpose()` or `.commit()` comes next.
 pub type CollectTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionCollect, D, Chip, Cluster, Slice, Time, Packet>;
-/// Sums: `.vector_init()`, `.cast()` or `.commit()` comes next.
+/// Sums: `.vector_init()`, `.cast()`, `.transpose()` or `.commit()` comes next.
 pub type AccumulationTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionContraction, D, Chip, Cluster, Slice, Time, Packet>;
 /// Elements that enter the Vector Engine: `.vector_intra_slice_branch()` comes next.
@@ -229,7 +230,7 @@ pub type VectorInitTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet
 /// Elements that left the Vector Engine: `.cast()`, `.transpose()`, `.to_vrf()` or `.commit()` comes next.
 pub type VectorFinalTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionVectorFinal, D, Chip, Cluster, Slice, Time, Packet>;
-/// Narrowed elements: `.commit()` comes next.
+/// Narrowed elements: `.transpose()` or `.commit()` comes next.
 pub type CastTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionCast, D, Chip, Cluster, Slice, Time, Packet>;
 /// Time steps that have become the elements of packets: `.commit()` comes next.

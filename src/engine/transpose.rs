@@ -21,7 +21,9 @@
 
 use super::collect::whole_bytes;
 use crate::command::Transpose;
-use crate::engine::stream::{CollectTensor, StreamTensor, TransposeTensor, VectorFinalTensor};
+use crate::engine::stream::{
+    AccumulationTensor, CastTensor, CollectTensor, StreamTensor, TransposeTensor, VectorFinalTensor,
+};
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::factors_of;
 use crate::mapping::{Expr, Factors, M, Pool, divide, modulo, pad_to, product, stride, strip};
@@ -375,7 +377,9 @@ macro_rules! stream_transpose {
 }
 
 stream_transpose!(CollectTensor);
+stream_transpose!(AccumulationTensor);
 stream_transpose!(VectorFinalTensor);
+stream_transpose!(CastTensor);
 
 #[cfg(test)]
 mod tests {

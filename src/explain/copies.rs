@@ -50,10 +50,9 @@ impl SliceCopyConfig {
         for own in self.moves(index)? {
             let unit = own.destination_start.units as usize / self.step;
             let part = index[unit];
-            let first = part * self.part_elements;
-            let last = first + self.part_elements;
+            let first = self.tile.offset(part)?;
             let _ =
-                writeln!(text, "{noun} {unit} keeps part {part} of {}: elements {first}..{last}", self.parts);
+                writeln!(text, "{noun} {unit} keeps part {part} of {}, from element {first} on", self.parts);
         }
         Ok(format!("{text}\neach\n{}", self.transfer))
     }
@@ -77,9 +76,15 @@ mod tests {
         assert!(ShufflePlan::<Tensor>::CLUSTERS.explain(&[2, 0]).is_err());
         type Parts = SliceCopyPlan<i8, m![1], m![C], m![A], m![V, B], m![V], m![1 # 5, B], m![B]>;
         let text = Parts::CLUSTERS.explain(&[4, 0]).expect("it is legal");
-        let start = "parallel_copy_cluster_slice\n\ncluster 0 keeps part 4 of 5: elements 64..80\n\
-                     cluster 1 keeps part 0 of 5: elements 0..16\n";
+        let start = "parallel_copy_cluster_slice\n\ncluster 0 keeps part 4 of 5, from element 64 on\n\
+                     cluster 1 keeps part 0 of 5, from element 0 on\n";
         assert!(text.starts_with(start), "{text}");
+        // Of an inner axis: 5 pieces of 8 elements, 16 elements apart.
+        type Inner =
+            SliceCopyPlan<i8, m![1], m![C], m![A], m![V, B], m![B / 8], m![V, 1 # 2, B % 8], m![V, B % 8]>;
+        let text = Inner::CLUSTERS.explain(&[1, 0]).expect("it is legal");
+        assert!(text.contains("\ncluster 0 keeps part 1 of 2, from element 8 on\n"), "{text}");
+        assert!(text.contains("         5       16 elements        8 elements"), "{text}");
         let text =
             ParallelCopyPlan::<Tensor, DmTensor<i8, m![1], m![C], m![A], m![B / 8, V, B % 8]>>::explain();
         let layouts = "m![V, B]>` to `DmTensor<m![1], m![C], m![A], m![B / 8, V, B % 8]>`, in each cluster\n";

@@ -10,7 +10,9 @@ use crate::clock::KernelCall;
 use crate::clock::MemoryMap;
 use crate::clock::Report;
 use crate::clock::trace::TraceWriter;
-use crate::command::{Address, Command, FillId, HostBuffer, HostTransfer, Inspection, Memory, Operation};
+use crate::command::{
+    Address, Command, FillId, HostBuffer, HostTransfer, Inspection, Memory, Operation, Region,
+};
 use crate::mapping::M;
 use crate::scalar::Scalar;
 use crate::spec::ChipKind;
@@ -160,6 +162,18 @@ impl SystemHandle {
     ) -> Place {
         let place = self.0.allocators.place(address, memory, bytes, operation, Location::caller());
         super::fault::or_raise(place)
+    }
+
+    /// A tensor of which nobody has written an element.
+    #[track_caller]
+    pub(crate) fn begin_tensor(&self, region: &Region, operation: &'static str) {
+        let location = Location::caller();
+        let (kernel, _) = self.kernel(operation);
+        let result = self.with(|system| {
+            system.enter_kernel(kernel);
+            system.begin_tensor(region, operation, location)
+        });
+        super::fault::or_raise(result);
     }
 
     #[track_caller]

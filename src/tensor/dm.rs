@@ -7,7 +7,7 @@ use crate::command::{Address, FillId, Footprint, Memory, Part, Region};
 use crate::error::{PlanError, refuse};
 use crate::mapping::M;
 use crate::runtime::fault::accept;
-use crate::runtime::{Lease, MakesTensors, Place};
+use crate::runtime::{AUTO, Context, Lease, MakesTensors, Place};
 use crate::scalar::Scalar;
 use core::fmt;
 use core::marker::PhantomData;
@@ -72,6 +72,44 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
         }
         Self::accept_address("DmTensor::from_addr", address);
         Self::filled(address, FillId::bare())
+    }
+
+    /// A tensor of which nobody has written an element yet, at free bytes, which are free again when the handle ends
+    /// ([`AUTO`](crate::runtime::AUTO)). Moves into its views and [tiles](crate::tensor::tile) fill it. It takes no time.
+    ///
+    /// Elements that nobody writes are uninitialised, whatever the bytes held before: computing with them is a fault. See
+    /// [memories_and_dma](crate::guide::memories_and_dma).
+    ///
+    /// ```
+    /// use furiosa_visa_std::prelude::*;
+    /// axes![A = 256, N = 4, B = 64];
+    /// /// Blocks side by side, the last one first.
+    /// fn turned(
+    ///     ctx: &mut Context,
+    ///     x: &HbmTensor<i8, m![1], m![N, A, B]>,
+    /// ) -> DmTensor<i8, m![1], m![1 # 2], m![A], m![N, B]> {
+    ///     let mut all = DmTensor::new(ctx);
+    ///     for n in 0..4 {
+    ///         let block = x.view().tile::<m![N], 1, m![1 # 4, A, B]>(3 - n);
+    ///         block.to_dm_view(&mut ctx.tdma, all.view_mut().tile::<m![N], 1, m![1 # 4, B]>(n));
+    ///     }
+    ///     all
+    /// }
+    /// # let _ = turned as fn(_, _) -> _;
+    /// ```
+    ///
+    /// Refused while compiling: a tensor that DM does not hold.
+    ///
+    /// # Panics
+    /// Where DM is full.
+    #[track_caller]
+    #[inline(never)] // The compiler names the line of a call that it did not inline.
+    pub fn new(context: &mut Context) -> Self {
+        const OPERATION: &str = "DmTensor::new";
+        let dma = &mut context.tdma;
+        let mut tensor = Self::made(dma, OPERATION, AUTO);
+        dma.system().begin_tensor(&tensor.view_mut().region(), OPERATION);
+        tensor
     }
 
     /// The address of the first byte in each slice.

@@ -6,7 +6,7 @@ use crate::command::{Address, FillId, Footprint, Memory, Part, Region};
 use crate::mapping::M;
 use crate::runtime::TensorChips;
 use crate::runtime::fault::accept;
-use crate::runtime::{Lease, MakesTensors, Place};
+use crate::runtime::{AUTO, Context, Lease, MakesTensors, Place};
 use crate::scalar::Scalar;
 use core::fmt;
 use core::marker::PhantomData;
@@ -67,6 +67,41 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
         }
         Self::accept_address("HbmTensor::from_addr", address);
         Self::filled(address, FillId::bare())
+    }
+
+    /// A tensor of which nobody has written an element yet, at free bytes, which are free again when the handle ends
+    /// ([`AUTO`](crate::runtime::AUTO)). Moves into its views and [tiles](crate::tensor::tile) fill it. It takes no time.
+    ///
+    /// Elements that nobody writes are uninitialised, whatever the bytes held before: computing with them is a fault. See
+    /// [memories_and_dma](crate::guide::memories_and_dma).
+    ///
+    /// ```
+    /// use furiosa_visa_std::prelude::*;
+    /// axes![A = 256, N = 4, B = 64];
+    /// type Part = DmTensor<i8, m![1], m![1 # 2], m![A], m![B]>;
+    /// /// Four parts of a result.
+    /// fn joined(ctx: &mut Context, parts: [&Part; 4]) -> HbmTensor<i8, m![1], m![N, A, B]> {
+    ///     let mut all = HbmTensor::new(ctx);
+    ///     for (n, part) in parts.into_iter().enumerate() {
+    ///         part.view().to_hbm_view(&mut ctx.tdma, all.view_mut().tile::<m![N], 1, m![1 # 4, A, B]>(n));
+    ///     }
+    ///     all
+    /// }
+    /// # let _ = joined as fn(_, _) -> _;
+    /// ```
+    ///
+    /// Refused while compiling: a tensor that HBM does not hold.
+    ///
+    /// # Panics
+    /// Where HBM is full.
+    #[track_caller]
+    #[inline(never)] // The compiler names the line of a call that it did not inline.
+    pub fn new(context: &mut Context) -> Self {
+        const OPERATION: &str = "HbmTensor::new";
+        let dma = &mut context.tdma;
+        let mut tensor = Self::made(dma, OPERATION, AUTO);
+        dma.system().begin_tensor(&tensor.view_mut().region(), OPERATION);
+        tensor
     }
 
     /// The address of the first byte in each chip.

@@ -20,16 +20,20 @@
 //! [`reshape`](super::DmTensor::reshape) asks for equal sizes only, and is `unsafe`: what the axes then mean is what the
 //! caller says they mean. Positions that were padding hold nothing that anybody has written as an element.
 //!
+//! Views have `reshape`, too, also those of [tiles](super::tile): what lies behind the last element of a tile stays padding.
+//!
 //! Both keep the address, the filling, and the order between operations.
 
 use super::tile::Dimension;
-use super::{DmTensor, HbmTensor};
+use super::{DmTensor, DmTensorView, DmTensorViewMut, HbmTensor, HbmTensorView, HbmTensorViewMut, Shape};
+use crate::command::Part;
 use crate::error::{PlanError, attempt, refuse};
 use crate::list::List;
 use crate::mapping::{
     Atom, Expr, FACTORS, Factor, Factors, Ident, M, Pool, Term, factors_of, liveness_of, mentions_axis,
 };
 use crate::runtime::Place;
+use crate::runtime::fault::accept;
 use crate::scalar::Scalar;
 
 /// A dimension before and after.
@@ -70,6 +74,48 @@ pub const fn check_reshape(
         k += 1;
     }
     Ok(())
+}
+
+/// How far elements reach in a dimension of a view, before and after: positions up to the last one that can hold one.
+#[derive(Clone, Copy, Debug)]
+struct Reach {
+    dimension: RelabelDimension,
+    before: usize,
+    after: usize,
+}
+
+impl Reach {
+    const fn of(dimension: RelabelDimension) -> Self {
+        let (before, after) = (Shape::span(dimension.from), Shape::span(dimension.to));
+        Self { dimension, before, after }
+    }
+}
+
+/// The part of a tensor that a view with other axes is. The last dimension is that of the elements of a unit. Without types,
+/// so that all kernels share it.
+fn part_with(part: Part, reaches: &[Reach]) -> Result<Part, PlanError> {
+    if part == Part::WHOLE {
+        return Ok(part);
+    }
+    let mut elements = part.elements;
+    for &Reach { dimension, before, after } in reaches {
+        let RelabelDimension { dimension, from, to } = dimension;
+        if after > before {
+            refuse!(
+                "reshape of a tile",
+                "reshape: the view is a tile, whose {} {} ends with position {}, but {} has elements up to position {}, which \
+                 lie behind it; help: leave as much padding outermost, or reshape the tensor before `.{}()`",
+                str(dimension.name()),
+                mapping(from),
+                number(before - 1),
+                mapping(to),
+                number(after - 1),
+                str(dimension.call()),
+            );
+        }
+        elements = elements.map(|_| after);
+    }
+    Ok(Part { elements, ..part })
 }
 
 /// Checks that new names say nothing wrong: sizes, places of axes that both sides name, and padding.
@@ -346,3 +392,85 @@ calls!(
     [Dimension::Chip, Dimension::Cluster, Dimension::Slice, Dimension::Element]
 );
 calls!(HbmTensor, [Chip, Element], [Chip2, Element2], [Dimension::Chip, Dimension::Element]);
+
+/// The call of the views. Those of DM know the `$whole` tensor that they are a part of.
+macro_rules! view_calls {
+    ($view:ident of $tensor:ident, [$($old:ident),+], [$($new:ident),+], [$($dimension:expr),+] $(, $whole:ident)?) => {
+        impl<'l, D: Scalar, $($old: M),+> $view<'l, D, $($old),+> {
+            /// The same bytes with other axes: position `k` of each dimension becomes position `k` of the new mapping. See
+            /// [relabel](crate::tensor::relabel).
+            ///
+            /// Refused while compiling: a dimension of another size.
+            ///
+            /// # Safety
+            /// No memory of the host is at risk. The caller vouches that the new axes mean what lies there.
+            ///
+            /// # Panics
+            /// Where the view is a [tile](crate::tensor::tile), and the new mapping has elements behind its last one.
+            #[allow(unsafe_code)] // A contract about the memory of the chip; the body is safe.
+            #[track_caller]
+            #[inline(never)] // The compiler names the line of a call that it did not inline.
+            pub unsafe fn reshape<$($new: M),+>(self) -> $view<'l, D, $($new),+> {
+                let reaches = const {
+                    let _ = $tensor::<D, $($new),+>::FOOTPRINT;
+                    let dimensions = [$(RelabelDimension { dimension: $dimension, from: $old::EXPR, to: $new::EXPR }),+];
+                    if let Err(error) = check_reshape("reshape", &dimensions) {
+                        error.refuse()
+                    }
+                    &[$(Reach::of(RelabelDimension { dimension: $dimension, from: $old::EXPR, to: $new::EXPR })),+]
+                };
+                let part = accept("reshape", part_with(self.part, reaches));
+                $(
+                    let new = $tensor::<D, Chip2, Cluster2, Slice2, Element2>::FOOTPRINT;
+                    let $whole = if part == Part::WHOLE { new } else { self.$whole };
+                )?
+                $view::part_of(self.address, self.fill, $($whole,)? part)
+            }
+        }
+    };
+}
+
+view_calls!(
+    DmTensorView of DmTensor,
+    [Chip, Cluster, Slice, Element],
+    [Chip2, Cluster2, Slice2, Element2],
+    [Dimension::Chip, Dimension::Cluster, Dimension::Slice, Dimension::Element],
+    tensor
+);
+view_calls!(
+    DmTensorViewMut of DmTensor,
+    [Chip, Cluster, Slice, Element],
+    [Chip2, Cluster2, Slice2, Element2],
+    [Dimension::Chip, Dimension::Cluster, Dimension::Slice, Dimension::Element],
+    tensor
+);
+view_calls!(HbmTensorView of HbmTensor, [Chip, Element], [Chip2, Element2], [Dimension::Chip, Dimension::Element]);
+view_calls!(HbmTensorViewMut of HbmTensor, [Chip, Element], [Chip2, Element2], [Dimension::Chip, Dimension::Element]);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prelude::{axes, m};
+
+    axes![A = 3, B = 8, X = 6, Y = 24];
+
+    #[test]
+    fn a_tile_ends_where_it_ended() {
+        let element = |from, to| Reach::of(RelabelDimension { dimension: Dimension::Element, from, to });
+        let tile = Part { offset: 16, elements: Some(6), ..Part::WHOLE };
+        let from = <m![X # 8]>::EXPR;
+        let reach = |to| [element(from, to)];
+        // As far, less far, and one position too far.
+        assert_eq!(part_with(tile, &reach(<m![[A, B / 4] # 8]>::EXPR)), Ok(tile));
+        assert_eq!(part_with(tile, &reach(<m![X = 6 # 8]>::EXPR)), Ok(tile));
+        assert_eq!(part_with(tile, &reach(<m![A # 8]>::EXPR)), Ok(Part { elements: Some(3), ..tile }));
+        let error = part_with(tile, &reach(<m![Y = 7 # 8]>::EXPR)).expect_err("it is longer");
+        assert_eq!(error.rule(), "reshape of a tile");
+        let text = "reshape: the view is a tile, whose Element `m![X # 8]` ends with position 5, but `m![Y = 7 # 8]` has \
+                    elements up to position 6, which lie behind it; help: leave as much padding outermost, or reshape the \
+                    tensor before `.tile()`";
+        assert_eq!(error.message(), text);
+        // Of a whole tensor, padding may become elements.
+        assert_eq!(part_with(Part::WHOLE, &reach(<m![B]>::EXPR)), Ok(Part::WHOLE));
+    }
+}

@@ -83,13 +83,6 @@ fn controls() {
                 &["fetch: unsupported: the sub context has no table indexing"],
             ),
             flagged(
-                "sub commits after a cast",
-                |checks| run(checks, stream(true, narrowed)), // casts
-                kind,
-                &["casts"],
-                &["commit: unsupported: the sub context commits what the Cast Engine made"],
-            ),
-            flagged(
                 "sub commits after a transpose",
                 |checks| run(checks, stream(true, transposed)), // transposes
                 kind,
@@ -115,6 +108,7 @@ fn controls() {
             ),
             fine("main masks", |checks| run(checks, stream(false, masked))),
             fine("main looks up", |checks| run(checks, stream(false, indexed))),
+            fine("sub commits after a cast", |checks| run(checks, stream(true, narrowed))),
             fine("main commits after a cast", |checks| run(checks, stream(false, narrowed))),
             fine("main commits after a transpose", |checks| run(checks, stream(false, transposed))),
             fine("sub commits", |checks| run(checks, stream(true, |_| {}))),

@@ -96,6 +96,32 @@ fn from_nowhere(ctx: &mut Context, _: &X, _: &Z) {
     let _: DmZ = stream.collect::<m![B / 8], m![B % 8]>().commit(1024); // from nowhere
 }
 
+/// Of two rows the second one is filled. Before, the bytes held a tensor that was.
+fn half_filled(ctx: &mut Context, x: &X) -> DmTensor<i8, m![1], Cluster, Slice, m![I, B]> {
+    for _ in 0..3 {
+        let _ = x.to_dm::<Cluster, Slice, m![I, B]>(&mut ctx.tdma, AUTO);
+    }
+    let mut y = DmTensor::new(ctx); // empty
+    x.view().to_dm_view(&mut ctx.tdma, y.view_mut().tile::<m![I], 1, m![1 # 2, B]>(1));
+    y
+}
+
+#[device(chip = 1)]
+fn never_filled(ctx: &mut Context, x: &X, _: &Z) {
+    let y = half_filled(ctx, x);
+    let stream = ctx.main.begin(y.view()).fetch::<i32, m![I, B / 8], m![B % 8]>();
+    stream.collect::<m![I, B / 8], m![B % 8]>().commit::<m![I, B]>(1024); // never filled
+}
+
+#[device(chip = 1)]
+fn filled(ctx: &mut Context, x: &X, _: &Z) {
+    let y = half_filled(ctx, x);
+    let row = y.view();
+    let row = row.tile::<m![I], 1, m![1 # 2, B]>(1);
+    let stream = ctx.main.begin(row).fetch::<i32, m![B / 8], m![B % 8]>();
+    let _: DmZ = stream.collect::<m![B / 8], m![B % 8]>().commit(1024);
+}
+
 /// A packet of 24 elements, padded to a flit, of which so many lanes are committed as elements.
 fn lanes(checks: CheckOptions, live: usize) -> Result<(), Fault> {
     let mut system = system(checks);
@@ -127,6 +153,17 @@ fn controls() {
                     "element: i![A: 1, B: 36], position 36 of m![B]",
                 ],
             ),
+            flagged(
+                "never filled",
+                |checks| launched_with(checks, never_filled, &[]),
+                FaultKind::Uninitialised,
+                &["never filled", "empty"],
+                &[
+                    "time step 0 converts element 0 of the tensor at DM address 5",
+                    "which nobody has written since DmTensor::new",
+                ],
+            ),
+            fine("filled", |checks| launched_with(checks, filled, &[])),
             flagged(
                 "widened by fetch",
                 |checks| launched_with(checks, widened, HOLE),

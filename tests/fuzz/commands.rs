@@ -274,7 +274,8 @@ fn unit(pass: &shadow::Pass) -> TensorUnit {
     let collect = Some(Collect { flits: pass.flits });
     let contraction = pass.sums.as_ref().map(|sums| contraction(sums, pass.output));
     let switch = pass.exchange.as_ref().map(|own| switch(own.config, pass.time));
-    let transpose = pass.transpose.as_ref().map(|own| transpose(own, pass.output));
+    let entered = if pass.sums.is_some() { Sums::output(pass.output) } else { pass.output };
+    let transpose = pass.transpose.as_ref().map(|own| transpose(own, entered));
     TensorUnit {
         sub_context: pass.sub,
         switch,

@@ -58,6 +58,7 @@ fn names(operation: &Operation) -> Vec<&'static str> {
                 (pass.exchange.is_some(), "switched"),
                 (pass.sums.is_some(), "summed"),
                 (pass.transpose.is_some(), "transposed"),
+                (pass.sums.is_some() && pass.transpose.is_some(), "sums transposed"),
             ];
             all.into_iter().filter(|(is, _)| *is).map(|(_, name)| name).collect()
         }
@@ -235,7 +236,10 @@ fn random_sequences_agree_with_the_shadow() {
         .chain(SWITCHED.iter().map(|rule| format!("switched, only {:?}", kind(*rule))))
         .chain(TRANSPOSED.iter().map(|rule| format!("transposed, only {:?}", kind(*rule))))
         .chain(INDEXED.iter().map(|rule| format!("indexed, only {:?}", kind(*rule))))
-        .chain(["done", "summed", "switched", "transposed", "copied", "indexed", "tiles"].map(str::to_string))
+        .chain(
+            ["done", "summed", "switched", "transposed", "sums transposed", "copied", "indexed", "tiles"]
+                .map(str::to_string),
+        )
         .chain(["moved over itself", "moved, only Overwrite"].map(str::to_string))
         .filter(|name| tally.get(name).is_none_or(|&count| count < 5))
         .collect();

@@ -450,3 +450,44 @@ fn what_ran_before_a_fault_is_reported() {
     assert_eq!(operations, ["upload", "to_dm"]);
     assert_eq!(report.kernels[0].call.name, "broken");
 }
+
+/// A cast of the sub context is stored, and waits for the engines that main holds; a copy does not.
+#[device(chip = 1)]
+fn narrowed_beside_main(
+    ctx: &mut Context,
+    x: &HbmTensor<f32, m![1], m![M, K]>,
+) -> HbmTensor<bf16, m![1], m![M, K]> {
+    let x = x.to_dm::<m![1 # 2], Slice, m![M % 2, K]>(&mut ctx.tdma, 0);
+    macro_rules! flits {
+        ($context:ident) => {
+            (ctx.$context.begin(x.view()))
+                .fetch::<f32, m![M % 2, K / 8], m![K % 8]>()
+                .collect::<m![M % 2, K / 8], m![K % 8]>()
+        };
+    }
+    flits!(main).commit::<m![M % 2, K]>(4096);
+    flits!(sub).commit::<m![M % 2, K]>(8192);
+    flits!(main).commit::<m![M % 2, K]>(12288);
+    let y = flits!(sub).cast::<bf16, m![K % 8 # 16]>().commit::<m![M % 2, K]>(16384);
+    y.to_hbm(&mut ctx.tdma, 1 << 20)
+}
+
+#[test]
+fn a_cast_of_the_sub_context_waits_for_main() {
+    let values: Vec<f32> = (0..512 * 64).map(|k| 1.0 + (k % 1021) as f32 / 1024.0).collect();
+    let mut ctx = context(Profile::Book, Compute::Values);
+    let x = HostTensor::<f32, m![M, K]>::from_buf(values.iter().copied().map(Opt::Init).collect());
+    let x = block_on(x.to_hbm(&mut ctx.pdma, 0));
+    let y = block_on(launch(narrowed_beside_main, (&mut *ctx, &x)));
+    let found = block_on(y.to_host::<m![M, K]>(&mut ctx.pdma)).to_buf();
+    let expected: Vec<_> = values.iter().map(|x| Opt::Init(bf16::from_f32(*x))).collect();
+    assert_eq!(found, expected);
+    let report = ctx.report();
+    let passes: Vec<&Record> = report.records.iter().filter(|record| record.operation == "commit").collect();
+    let [first, copy, second, cast] = passes[..] else { panic!("four passes") };
+    assert_eq!(copy.start, first.start, "beside main");
+    assert!(second.start >= first.end && cast.start >= second.end, "{:?}", times(&report));
+    // 16 flits of 16 bytes, 8 at a time.
+    let Timing::TensorUnit(time) = &cast.timing else { panic!("a pass of the Tensor Unit") };
+    assert_eq!(time.stage(Stage::Commit).map(|own| own.occupancy.cycles), Some(32));
+}

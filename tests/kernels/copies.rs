@@ -164,6 +164,45 @@ fn each_chip_or_cluster_keeps_a_part() {
     assert_same(&found, &rows(&values, 32, &[[4; 16], [6; 16]].concat()));
 }
 
+/// Each cluster keeps every fourth element, from another one on.
+#[device(chip = 1)]
+fn every_fourth(ctx: &mut Context, x: &ClusterParts) -> HbmTensor<i32, m![1], m![C, R, B / 4]> {
+    let d = x.to_dm::<m![C], m![1 # 256], m![R, B]>(&mut ctx.tdma, 0);
+    let part: DmTensor<_, _, _, _, m![R, B / 4]> =
+        ctx.sub.parallel_copy_cluster_slice::<2, m![B % 4], m![R, B / 4, 1 # 4], _, _, _, _, _, _>(
+            d.view(),
+            &[3, 1],
+        );
+    part.to_hbm(&mut ctx.tdma, 1 << 20)
+}
+
+/// Each chip keeps a part of an axis that lies inside of another one.
+#[device(chip = 4)]
+fn middle(ctx: &mut Context, x: &Parts) -> HbmTensor<i32, m![G4], m![V, W % 4]> {
+    let d = x.to_dm::<Cluster, m![1 # 256], m![V, W]>(&mut ctx.tdma, 0);
+    let part: DmTensor<_, _, _, _, m![V, W % 4]> =
+        ctx.sub.parallel_copy_chip_slice::<4, m![W / 4], m![V, 1 # 4, W % 4], _, _, _, _, _, _>(
+            d.view(),
+            &[2, 3, 0, 1],
+        );
+    part.to_hbm(&mut ctx.tdma, 1 << 20)
+}
+
+#[test]
+fn an_inner_axis_is_sliced() {
+    let values = numbers(4, 2 * 5 * 32);
+    let found = run!(every_fourth, 1, &values, ClusterParts => HbmTensor<i32, m![1], m![C, R, B / 4]>,
+        m![C, R, B], m![C, R, B / 4]);
+    let expected = (0..2 * 5 * 8).map(|k| values[k * 4 + [3, 1][k / 40]]).collect::<Vec<_>>();
+    assert_same(&found, &expected);
+    let values = numbers(5, 4 * 8 * 16);
+    let found = run!(middle, 4, &values, Parts => HbmTensor<i32, m![G4], m![V, W % 4]>,
+        m![G4, V, W], m![G4, V, W % 4]);
+    let expected =
+        (0..4 * 8 * 4).map(|k| values[k / 4 * 16 + [2, 3, 0, 1][k / 32] * 4 + k % 4]).collect::<Vec<_>>();
+    assert_same(&found, &expected);
+}
+
 type Plain = HbmTensor<i32, m![1], m![A, B]>;
 
 /// Slices in another order, by the sub context.

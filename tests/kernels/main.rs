@@ -7,6 +7,7 @@ mod all_engines;
 mod clock;
 mod copies;
 mod dma_over_source;
+mod empty_tensors;
 mod gemm;
 mod hints;
 mod host;

@@ -423,3 +423,71 @@ mod padding_is_masked {
         assert_same(&found, &expected);
     }
 }
+
+/// A single number, at the end of what a slice of 8 bytes holds, becomes an operand of every slice.
+mod scalars {
+    use super::*;
+
+    axes![S = 256, L = 8, N = 3];
+
+    type Scale = HbmTensor<f32, m![1], m![1]>;
+    type X = HbmTensor<f32, m![1], m![S, L]>;
+
+    #[device(chip = 1)]
+    fn scaled(ctx: &mut Context, x: &X, scale: &Scale) -> X {
+        let x = x.to_dm::<Cluster, m![S], m![L]>(&mut ctx.tdma, 0);
+        let scale = scale.to_dm::<Cluster, m![S], m![1 # 8]>(&mut ctx.tdma, 1024);
+        let scale = (ctx.sub.begin(scale.view()).fetch::<f32, m![1], m![1 # 8]>())
+            .collect::<m![1], m![1 # 8]>()
+            .to_vrf::<m![1 # 8]>(0);
+        let y = (ctx.main.begin(x.view()).fetch::<f32, m![1], m![L]>())
+            .collect::<m![1], m![L]>()
+            .vector_init()
+            .vector_intra_slice_branch(BranchMode::Unconditional)
+            .vector_split::<m![L / 4], m![L % 4]>()
+            .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &scale)
+            .vector_concat::<m![1], m![L]>()
+            .vector_final()
+            .commit::<m![L]>(2048);
+        y.to_hbm(&mut ctx.tdma, 1 << 20)
+    }
+
+    #[test]
+    fn a_number_goes_to_every_slice() {
+        let x: Vec<f32> = (0..2048).map(|k| 1.0 + k as f32 / 64.0).collect();
+        let found = block_on(async {
+            let mut ctx = Context::acquire();
+            let host = HostTensor::<f32, m![S, L]>::from_buf(init(&x));
+            let there: X = host.to_hbm(&mut ctx.pdma, 0).await;
+            // Behind the number lies what nobody wrote.
+            let scale: Scale =
+                HostTensor::<f32, m![1]>::from_buf(init(&[3.0])).to_hbm(&mut ctx.pdma, 1 << 20).await;
+            let y = launch(scaled, (&mut *ctx, &there, &scale)).await;
+            y.to_host::<m![S, L]>(&mut ctx.pdma).await.to_buf()
+        });
+        assert_same(&found, &x.iter().map(|x| 3.0 * x).collect::<Vec<_>>());
+    }
+
+    /// Three bytes per chip unit of 8; what lies behind stays as it was, and uninitialised where it was.
+    #[test]
+    fn padding_is_not_written() {
+        let mut ctx = Context::acquire();
+        let three = HostTensor::<i8, m![N]>::from_buf(init(&[5, 6, 7]));
+        let three: HbmTensor<i8, m![1], m![N]> = block_on(three.to_hbm(&mut ctx.pdma, 8));
+        let there = three.to_dm::<Cluster, m![1 # 256], m![N # 8]>(&mut ctx.tdma, 0);
+        assert_eq!(there.address(), 0);
+        #[allow(unsafe_code)] // The raw positions.
+        let raw: DmTensor<i8, m![1], Cluster, m![1 # 256], m![L]> = unsafe { DmTensor::from_addr(0) };
+        let raw = raw.to_hbm::<m![L]>(&mut ctx.tdma, 1 << 20);
+        let found = block_on(raw.to_host::<m![L]>(&mut ctx.pdma)).to_buf();
+        let expected = [Opt::Init(5), Opt::Init(6), Opt::Init(7)].into_iter().chain([Opt::Uninit; 5]);
+        assert_eq!(found, expected.collect::<Vec<_>>());
+        // At an address inside of a unit it is refused.
+        let refused = crate::panic_message(|| {
+            let other = HostTensor::<i8, m![N]>::from_buf(init(&[5, 6, 7]));
+            let other: HbmTensor<i8, m![1], m![N]> = block_on(other.to_hbm(&mut ctx.pdma, 4));
+            other.to_dm::<Cluster, m![1 # 256], m![N # 8]>(&mut ctx.tdma, 0);
+        });
+        assert!(refused.contains("HBM source address 4 is no multiple of 8 bytes"), "{refused}");
+    }
+}

@@ -600,3 +600,37 @@ mod verified {
         says(&text, &["has 256 slices, but the ring size is 128"]);
     }
 }
+
+/// Copies along a digit of an axis whose other digit is the cluster: each of four tells its copies apart by `H % 4`.
+mod digits_of_the_cluster {
+    use super::*;
+
+    axes![H = 8];
+
+    #[device(chip = 1)]
+    fn copied(
+        ctx: &mut Context,
+        x: &HbmTensor<i8, m![1], m![H / 4, A, P]>,
+    ) -> HbmTensor<i8, m![1], m![H, A / 4, A % 4, P]> {
+        let x = x.to_dm::<m![H / 4], m![A], m![P]>(&mut ctx.tdma, 0);
+        let y = (ctx.main.begin(x.view()).fetch::<i8, m![1], m![P]>())
+            .switch::<m![A / 4, H % 4], m![A % 4]>(SwitchConfig::CustomBroadcast { ring_size: 4 })
+            .collect::<m![A % 4], m![P]>()
+            .commit::<m![A % 4, P]>(1024);
+        y.to_hbm(&mut ctx.tdma, 1 << 20)
+    }
+
+    #[test]
+    fn hold_copies() {
+        let mut ctx = Context::acquire();
+        let values = init(&numbers::<i8>(9, 2 * 256 * 32));
+        let host = HostTensor::<i8, m![H / 4, A, P]>::from_buf(values.clone());
+        let x: HbmTensor<i8, m![1], m![H / 4, A, P]> = block_on(host.to_hbm(&mut ctx.pdma, 0));
+        let y = block_on(launch(copied, (&mut *ctx, &x)));
+        let found = block_on(y.to_host::<m![H / 4, H % 4, A, P]>(&mut ctx.pdma)).to_buf();
+        let whole = 256 * 32;
+        for (k, found) in found.into_iter().enumerate() {
+            assert_eq!(found, values[k / whole / 4 * whole + k % whole], "element {k}");
+        }
+    }
+}

@@ -396,3 +396,46 @@ fn other_names_for_the_same_bytes() {
     let found = block_on(back.to_host::<m![T, U, W]>(&mut ctx.pdma)).to_buf();
     assert_same(&found, &values);
 }
+
+/// Views under other axes: the whole, tiles of elements and of slices, to read and to write, in HBM and in DM.
+#[test]
+#[allow(unsafe_code)] // Positions stay what they are.
+fn other_axes_for_views() {
+    axes![T = 16, U = 16, W = 64, V = 16, E = 20];
+    let values = bytes(256 * 64);
+    let mut ctx = Context::acquire();
+    let host = HostTensor::<i8, m![S, B]>::from_buf(init(&values));
+    let x = block_on(host.to_hbm::<m![1], m![S, B]>(&mut ctx.pdma, 0));
+    // HBM: slices 16..32 of 256, as a block of 16.
+    let part = x.view().tile::<m![S / 16], 1, m![1 # 16, S % 16, B]>(1);
+    let part = unsafe { part.reshape::<m![1], m![1 # 16, V, W]>() };
+    let mut d: DmTensor<i8, m![1], Cluster, m![S], m![B]> = DmTensor::new(&mut ctx);
+    x.view().to_dm_view(&mut ctx.tdma, d.view_mut());
+    // DM: slices 16..32 take it, under the names that it now has.
+    let there = d.view_mut().slice_tile::<m![S / 16], 1, m![1 # 16, S % 16]>(3);
+    let there = unsafe { there.reshape::<m![1], Cluster, m![1 # 16, V], m![W]>() };
+    part.to_dm_view(&mut ctx.tdma, there);
+    let whole = unsafe { d.view().reshape::<m![1], Cluster, m![T, U], m![W]>() };
+    let mut back = HbmTensor::<i8, m![1], m![S, B]>::new(&mut ctx);
+    whole.to_hbm_view(&mut ctx.tdma, unsafe { back.view_mut().reshape::<m![1], m![T, U, W]>() });
+    let mut expected = values.clone();
+    expected.copy_within(16 * 64..32 * 64, 48 * 64);
+    let found = block_on(back.to_host::<m![S, B]>(&mut ctx.pdma)).to_buf();
+    assert_same(&found, &expected);
+    // A stream reads a tile under another name.
+    let half = d.view().tile::<m![B / 32], 1, m![1 # 2, B % 32]>(1);
+    let half = unsafe { half.reshape::<m![1], Cluster, m![S], m![1 # 2, U, E = 2]>() };
+    let stream = ctx.main.begin(half).fetch::<i8, m![1], m![U, E = 2]>().collect::<m![1], m![U, E = 2]>();
+    let y = stream.commit::<m![U, E = 2]>(AUTO).to_hbm::<m![S, U, E = 2]>(&mut ctx.tdma, AUTO);
+    let found = block_on(y.to_host::<m![S, U, E = 2]>(&mut ctx.pdma)).to_buf();
+    let expected: Vec<i8> = (0..256 * 32).map(|k| expected[k / 32 * 64 + 32 + k % 32]).collect();
+    assert_same(&found, &expected);
+    // What a tile leaves out stays padding.
+    let refused = crate::panic_message(|| {
+        let half = d.view().tile::<m![B / 32], 1, m![1 # 2, B % 32]>(1);
+        unsafe { half.reshape::<m![1], Cluster, m![S], m![W]>() };
+    });
+    let text = "reshape: refused: the view is a tile, whose Element `m![1 # 2, B % 32]` ends with position 31, but `m![W]` has \
+                elements up to position 63, which lie behind it";
+    assert!(refused.contains(text), "{refused}");
+}

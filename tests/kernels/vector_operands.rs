@@ -39,6 +39,54 @@ fn a_program_starts_behind_an_exchange() {
     });
 }
 
+/// Each slice reads its own register file, whatever its slices are called: the tensor has more of them than the stream, and
+/// behind a sum over slices the stream no longer names the axis that it sums.
+#[test]
+fn a_slice_reads_its_own_register_file() {
+    axes![G = 16, J = 16, X = 256];
+    block_on(async {
+        let mut ctx = Context::acquire();
+        let (x, b) = (floats(23, 2048), floats(24, 2048));
+        macro_rules! operand {
+            ($slice:ty, $address:literal) => {{
+                let host = HostTensor::<f32, m![{ $slice }, L]>::from_buf(init(&b));
+                let hbm = host.to_hbm::<m![1], m![{ $slice }, L]>(&mut ctx.pdma, 65536).await;
+                let dm = hbm.to_dm::<Cluster, $slice, m![L]>(&mut ctx.tdma, 1024);
+                let flits = ctx.sub.begin(dm.view()).fetch::<f32, m![1], m![L]>().collect::<m![1], m![L]>();
+                flits.to_vrf::<m![L]>($address)
+            }};
+        }
+        let other = operand!(m![X], 0);
+        let host = HostTensor::<f32, m![G, J, L]>::from_buf(init(&x));
+        let hbm = host.to_hbm::<m![1], m![G, J, L]>(&mut ctx.pdma, 0).await;
+        // 16 slices of 256, with the operands of the first 16.
+        let rows = hbm.to_dm::<Cluster, m![G # 256], m![J, L]>(&mut ctx.tdma, 0);
+        let y = (ctx.main.begin(rows.view()).fetch::<f32, m![J], m![L]>().collect::<m![J], m![L]>())
+            .vector_init()
+            .vector_intra_slice_branch(BranchMode::Unconditional)
+            .vector_clip(ClipBinaryOpF32::Add, &other)
+            .vector_final()
+            .commit::<m![J, L]>(4096);
+        let y = y.to_hbm::<m![G, J, L]>(&mut ctx.tdma, 1 << 20).to_host::<m![G, J, L]>(&mut ctx.pdma).await;
+        let expected: Vec<f32> = (0..2048).map(|k| x[k] + b[k / 128 * 8 + k % 8]).collect();
+        assert_same(&y.to_buf(), &expected);
+        // The first slice of each group of 16 has the sum, and operand `J: 0`.
+        let grouped = operand!(m![G, J], 1024);
+        let rows = hbm.to_dm::<Cluster, m![G, J], m![L]>(&mut ctx.tdma, 0);
+        let y = (ctx.main.begin(rows.view()).fetch::<f32, m![1], m![L]>().collect::<m![1], m![L]>())
+            .vector_init()
+            .vector_inter_slice_reduce::<m![G, 1 # 16], m![1]>(InterSliceReduceOpF32::Max)
+            .vector_intra_slice_branch(BranchMode::Unconditional)
+            .vector_clip(ClipBinaryOpF32::Add, &grouped)
+            .vector_final()
+            .commit::<m![L]>(8192);
+        let y = y.to_hbm::<m![G, L]>(&mut ctx.tdma, 1 << 21).to_host::<m![G, L]>(&mut ctx.pdma).await;
+        let greatest = |g: usize, l: usize| (0..16).fold(f32::MIN, |max, j| max.max(x[(g * 16 + j) * 8 + l]));
+        let expected: Vec<f32> = (0..128).map(|k| greatest(k / 8, k % 8) + b[k / 8 * 128 + k % 8]).collect();
+        assert_same(&y.to_buf(), &expected);
+    });
+}
+
 /// Elements that nobody wrote do not keep others from their sum, wherever they are.
 #[test]
 fn sums_between_slices_leave_out_what_nobody_wrote() {

@@ -219,7 +219,7 @@ fn shuffles_are_gathers() {
     assert!(most || std::env::var("VISA_CASES").is_ok(), "{counts:?}");
 }
 
-/// The innermost dimension with another axis outside of it, and its parts.
+/// The innermost dimension with another axis outside of it, or somewhere inside, and its parts.
 struct Sliced {
     dims: Vec<Map>,
     axis: Map,
@@ -244,10 +244,17 @@ fn random_parts(random: &mut Random) -> Sliced {
         if random.chance(40) {
             axis = axis.pad(axis.size() + random.between(1, 2));
         }
-        let inside = Map::sequence(&[rest, inside]);
-        dims[3] = Map::sequence(&[axis.clone(), inside.clone()]);
+        // Outermost, between the rest of its axis and what was there, or innermost.
+        let place = random.pick(&[0, 0, 1, 2]);
+        let with = |part: &Map| {
+            let mut all = vec![rest.clone(), inside.clone()];
+            all.insert(place, part.clone());
+            Map::sequence(&all)
+        };
+        dims[3] = with(&axis);
         axes.push(("Z".to_string(), size));
-        let sliced = Map::sequence(&[Map::One.pad(axis.size()), inside.clone()]);
+        let sliced = with(&Map::One.pad(axis.size()));
+        let inside = Map::sequence(&[rest.clone(), inside.clone()]);
         let destination = match random.below(3) {
             0 => inside.clone(),
             1 => inside.pad(inside.size() + random.between(1, 4)),
@@ -299,8 +306,7 @@ fn each_unit_gets_its_part() {
         let index = random_pattern(random, dims[level].size(), axis.size());
         let tensor = random_codes(random, element, &axes);
         let values = place(&tensor, &maps);
-        let parts =
-            Parts { dims: &maps, level, parts: axis.size(), sliced: &sliced, destination: &destination };
+        let parts = Parts { dims: &maps, level, axis: &axis, sliced: &sliced, destination: &destination };
         let moves = config.moves(&index);
         let expected = match (parts.copy(&values, &index), &moves) {
             (Ok(expected), Ok(_)) => expected,

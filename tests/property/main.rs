@@ -20,6 +20,7 @@ mod mapping;
 mod margins;
 mod moves;
 mod mutations;
+mod operand_slices;
 mod padding;
 mod pipelines;
 mod program;

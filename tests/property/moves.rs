@@ -220,6 +220,77 @@ fn hardware_rules_keep_the_loops() {
     assert!(accepted.get() > 50 || std::env::var("VISA_CASES").is_ok(), "{} accepted", accepted.get());
 }
 
+/// Moves to DM go in units of 8 bytes: what shares one in the destination shares one in the source, at the same bytes, and
+/// the tensor in DM has all of it. By positions.
+#[test]
+fn units_of_moves_to_dm_are_whole() {
+    let (accepted, past_the_end, partly) = (Counter::new(0), Counter::new(0), Counter::new(0));
+    let count = |counter: &Counter<usize>| counter.set(counter.get() + 1);
+    for_cases(1200, |random| {
+        let element = random.pick(&TYPES);
+        let mut case = Case::random(random, [Memory::Hbm, Memory::Dm], false);
+        if random.chance(70) {
+            // A short row of its own, or all that there is.
+            if random.chance(40) {
+                case.source.1[1] = Map::One;
+                case.destination.1[3] = Map::One;
+                let used = Map::sequence(&case.source.1).axes();
+                case.axes.retain(|(name, _)| used.contains_key(name));
+                let lost = |map: &Map| map.axes().keys().any(|name| !used.contains_key(name));
+                if case.destination.1.iter().any(lost) {
+                    return Ok(());
+                }
+            }
+            let row = Map::axis("W", random.between(1, 9));
+            case.axes.push(("W".to_string(), row.size()));
+            let mut padded = || row.pad(random.pick(&[1, 2, 4, 8, 16]).max(row.size()));
+            case.source.1[1] = Map::sequence(&[case.source.1[1].clone(), padded()]);
+            case.destination.1[3] = Map::sequence(&[case.destination.1[3].clone(), padded()]);
+        }
+        let shapes = case.shapes(element);
+        if derive_dma(&shapes[0], &shapes[1]).is_err() {
+            return Ok(());
+        }
+        count(&accepted);
+        let own: Vec<&str> = case.axes.iter().map(|(name, _)| name.as_str()).collect();
+        let [before, after] = [&case.source.1, &case.destination.1].map(|maps| {
+            (joint_table(&maps.iter().collect::<Vec<_>>()), maps.last().expect("it has some").size())
+        });
+        let places: std::collections::BTreeMap<_, _> =
+            before.0.iter().enumerate().filter_map(|(k, cell)| Some((cell.clone()?, k))).collect();
+        let (bits, unit) = (element.bits(), 64);
+        let place = |k: usize, size: usize| (k / size, k % size * bits / unit, k % size * bits % unit);
+        let mut from: std::collections::BTreeMap<(usize, usize), (usize, usize, usize)> = Default::default();
+        for (k, cell) in after.0.iter().enumerate() {
+            let Some(cell) = cell else { continue };
+            let mut cell = cell.clone();
+            cell.retain(|name, _| own.contains(&name.as_str()));
+            let Some(&source) = places.get(&cell) else { return Err(format!("nothing at {cell:?}")) };
+            let ((there, there_unit, at), (here, here_unit, from_at)) =
+                (place(k, after.1), place(source, before.1));
+            let known = *from.entry((there, there_unit)).or_insert((here, here_unit, 0));
+            if at != from_at
+                || (known.0, known.1) != (here, here_unit)
+                || (there_unit + 1) * unit > after.1 * bits
+            {
+                return Err(format!(
+                    "{element}: {}\n{cell:?} does not lie in a unit of its own",
+                    case.text()
+                ));
+            }
+            from.entry((there, there_unit)).and_modify(|own| own.2 += bits);
+        }
+        past_the_end.set(
+            past_the_end.get() + usize::from(from.values().any(|own| (own.1 + 1) * unit > before.1 * bits)),
+        );
+        partly.set(partly.get() + usize::from(from.values().any(|own| own.2 < unit)));
+        Ok(())
+    });
+    let counts = [&accepted, &past_the_end, &partly].map(Counter::get);
+    let most = counts.iter().zip([100, 20, 60]).all(|(count, least)| *count > least);
+    assert!(most || std::env::var("VISA_CASES").is_ok(), "{counts:?}");
+}
+
 /// A move that loses an element is refused, and the comparison finds loops that are wrong.
 #[test]
 fn wrong_moves_are_found() {

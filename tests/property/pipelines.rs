@@ -78,7 +78,7 @@ pub fn describe(case: &Pipeline) -> String {
     format!(
         "{:?}, {:?}, axes {:?}\n data {} in slices {}, fetch {dt} {dp}, collect {} {}\n weights {}, fetch {wt} {wp}, \
          collect {ct} {cp}, row {} element {}\n align {} {}, contract {}, accumulate {out_time} {out_packet}, \
-         cast {:?} {}, commit {}",
+         cast {:?} {}, transpose {}, commit {}",
         c.element,
         c.kind,
         case.axes,
@@ -94,6 +94,7 @@ pub fn describe(case: &Pipeline) -> String {
         c.tree_packet,
         case.stored,
         case.stored_packet,
+        case.transposed.as_ref().map_or("no".to_string(), |[time, packet]| format!("{time} {packet}")),
         case.result_element
     )
 }
@@ -338,6 +339,8 @@ fn pipelines_cover_all_features() {
     }
     share("slices", 80, &|case| case.contraction.prefix[0].size() > 1);
     share("a cast", 150, &|case| case.stored != case.sum);
+    share("a transpose of sums", 20, &|case| case.transposed.is_some() && case.stored == case.sum);
+    share("a transpose of what was cast", 20, &|case| case.transposed.is_some() && case.stored != case.sum);
 }
 
 #[test]

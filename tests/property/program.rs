@@ -14,7 +14,7 @@ use crate::reference::tensor::{MathTensor, place};
 use furiosa_visa_std::PlanError;
 use furiosa_visa_std::chip::{Addresses, ComputePath};
 use furiosa_visa_std::command::{
-    AccumulationKind, Cast, Collect, Contraction, Fetch, FillId, Memory, Region, Sink, TensorUnit,
+    AccumulationKind, Cast, Collect, Contraction, Fetch, FillId, Memory, Region, Sink, TensorUnit, Transpose,
     TrfAddress, TrfRegion,
 };
 use furiosa_visa_std::engine::cast::{CastRequest, derive_cast};
@@ -28,6 +28,7 @@ use furiosa_visa_std::engine::fetch::{FetchConfig, FetchRequest, check_packet, c
 use furiosa_visa_std::engine::register_file::{
     TrfLoadConfig, TrfLoadRequest, check_capacity, derive_trf_load,
 };
+use furiosa_visa_std::engine::transpose::{TransposeRequest, derive_transpose};
 use furiosa_visa_std::mapping::Guard;
 use furiosa_visa_std::mapping::{Factors, Pool, factorize, liveness};
 use furiosa_visa_std::scalar::ElementType;
@@ -60,6 +61,7 @@ pub struct Plan {
     pub contract: ContractConfig,
     /// The accumulator.
     pub accumulate: AccumulateConfig,
+    transpose: Option<Transpose>,
     commit: CommitConfig,
 }
 
@@ -140,14 +142,25 @@ impl Plan {
                 out_packet: expr(&case.stored_packet),
             })?;
         }
+        let [time, packet] = &case.leaving();
+        let transpose = match case.transposed {
+            None => None,
+            Some(_) => Some(derive_transpose(&TransposeRequest {
+                element: library_type(case.stored),
+                time: expr(&out_time),
+                packet: expr(&case.stored_packet),
+                out_time: expr(time),
+                out_packet: expr(packet),
+            })?),
+        };
         let commit = derive_commit(&CommitRequest {
             sub_context: false,
             element: library_type(case.stored),
-            time: expr(&out_time),
-            packet: expr(&case.stored_packet),
+            time: expr(time),
+            packet: expr(packet),
             destination: expr(&case.result_element),
         })?;
-        Ok(Plan { data, weights, load, align, contract, accumulate, commit })
+        Ok(Plan { data, weights, load, align, contract, accumulate, transpose, commit })
     }
 
     /// Breaks the plan in one place.
@@ -348,8 +361,8 @@ pub fn run(
     let sub_context = load.fetch.mask.is_none() && random.chance(50);
     stage.machine.pass(TensorUnit { sub_context, ..load })?;
 
-    let (out_time, _) = computation.output();
-    let live = guard(&stage.dims(&[&out_time, &case.stored_packet]));
+    let [out_time, out_packet] = &case.leaving();
+    let live = guard(&stage.dims(&[out_time, out_packet]));
     let sink = commit_sink(&plan.commit, target, live);
     let mut unit = pass(fetch(data, &plan.data.fetch), plan.data.collect.flits, sink);
     let stream = [&computation.stream_time, &computation.stream_packet];
@@ -370,6 +383,7 @@ pub fn run(
     });
     unit.cast = (case.stored != case.sum)
         .then_some(Cast { input: library_type(case.sum), output: library_type(case.stored) });
+    unit.transpose = plan.transpose;
     // Where tensors lie apart, what lies behind one is not known.
     let refused = match addresses {
         Addresses::AsGiven => Some(sums_padding(&mut stage, case, plan, (&data, &trf))?),

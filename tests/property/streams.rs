@@ -342,7 +342,7 @@ fn random_commit(random: &mut Random, casts: bool) -> Pass {
             collected: [time, packet],
             cast_packet: out_packet,
             destination,
-            sub_context: !casts && random.chance(30),
+            sub_context: random.chance(30),
         };
     }
 }

@@ -249,6 +249,7 @@ impl Example {
             sum,
             stored: sum,
             stored_packet: out_packet.clone(),
+            transposed: None,
             result_element: Map::sequence(&[out_time, out_packet]),
         }
     }

@@ -2,13 +2,14 @@
 //!
 //! ```text
 //! shuffle    out[k, rest] = t[pattern[k], rest]                for every position (k, rest) that holds an element
-//! parts      out[c] is the move of t[c, …, index[c] * n + r] to the destination, n positions per part
+//! parts      out[c] is the move of t[c, …], where the axis is index[c], to the destination
 //! ```
 //!
 //! Values are listed row-major over the dimensions, `None` for padding and for uninitialised elements.
 
 use super::engines::dma;
-use super::mapping::{Map, joint_table};
+use super::mapping::{Coordinates, Map, joint_table, union};
+use std::collections::BTreeMap;
 
 /// The tuples of positions of dimensions, row-major.
 fn tuples(sizes: &[usize]) -> Vec<Vec<usize>> {
@@ -77,60 +78,57 @@ pub struct Parts<'a> {
     pub dims: &'a [&'a Map],
     /// The dimension that has the indices.
     pub level: usize,
-    /// The number of parts of the innermost dimension.
-    pub parts: usize,
-    /// What a part holds: its positions, then padding to the size of the innermost dimension.
+    /// The part of the innermost dimension of which each unit keeps a position.
+    pub axis: &'a Map,
+    /// What is left of the innermost dimension.
     pub sliced: &'a Map,
     /// The innermost dimension of the result.
     pub destination: &'a Map,
 }
 
 impl Parts<'_> {
-    /// The result, over the dimensions of the tensor but for the last one.
+    /// The result, over the dimensions of the tensor but for the last one. An element is found by its coordinates.
     ///
     /// # Errors
     /// An index is no part, or a position that holds an element would get none.
     pub fn copy<V: Clone>(&self, values: &[Option<V>], index: &[usize]) -> Result<Vec<Option<V>>, String> {
-        let Parts { dims, level, parts, sliced, destination } = *self;
+        let Parts { dims, level, axis, sliced, destination } = *self;
         let (sizes, live) = (sizes(dims), joint_table(dims));
         let last = dims.len() - 1;
-        let inner = sizes[last] / parts;
+        let parts = axis.size();
         if index.len() != sizes[level] || index.iter().any(|&part| part >= parts) {
             return Err(format!("the index {index:?} for {} units of {parts} parts", sizes[level]));
         }
         let others: Vec<&Map> = (0..last).filter(|&k| k != level).map(|k| dims[k]).collect();
         let before = [&others[..], &[sliced]].concat();
         let after = [&others[..], &[destination]].concat();
-        let places = joint_table(&before);
         let mut by_unit = Vec::new();
-        for (unit, part) in index.iter().enumerate() {
-            let mut own = Vec::new();
-            let mut holds = false;
-            let mut missing = None;
-            for (k, tuple) in tuples(&self::sizes(&before)).into_iter().enumerate() {
-                let (element, outside) = tuple.split_last().expect("there are dimensions");
-                if *element >= inner {
-                    own.push(None);
-                    continue;
-                }
-                let mut from = outside.to_vec();
-                from.insert(level, unit);
-                from.push(part * inner + element);
-                let from = number(&sizes, &from);
-                own.push(values[from].clone().filter(|_| live[from].is_some()));
-                holds |= live[from].is_some();
-                if live[from].is_none() && places[k].is_some() {
-                    missing = Some(tuple);
-                }
-            }
-            // A unit without any element keeps nothing, whatever its index.
-            let lives = |(k, tuple): (usize, Vec<usize>)| tuple[level] == unit && live[k].is_some();
-            if !tuples(&sizes).into_iter().enumerate().any(lives) {
+        for (unit, &part) in index.iter().enumerate() {
+            // Where the elements of the unit are, by all of their coordinates.
+            let own = tuples(&sizes).into_iter().zip(&live).enumerate();
+            let own = own.filter(|(_, (tuple, _))| tuple[level] == unit);
+            let places: BTreeMap<&Coordinates, usize> =
+                own.filter_map(|(k, (_, cell))| Some((cell.as_ref()?, k))).collect();
+            if places.is_empty() {
+                // A unit without any element keeps nothing, whatever its index.
                 by_unit.push(vec![None; self::sizes(&after).iter().product()]);
                 continue;
             }
-            if let (false, _) | (_, Some(_)) = (holds, &missing) {
-                return Err(format!("unit {unit}, part {part}: nothing at {missing:?}"));
+            if axis.table()[part].is_none() {
+                return Err(format!("unit {unit}: part {part} is padding"));
+            }
+            let mut own = Vec::new();
+            for tuple in tuples(&self::sizes(&before)) {
+                let maps = before.iter().copied().zip(tuple.iter().copied());
+                let both = [(dims[level], unit), (axis, part)];
+                let here: Vec<(&Map, usize)> = maps.chain(both).collect();
+                match union(&here) {
+                    None => own.push(None),
+                    Some(cell) => match places.get(&cell) {
+                        Some(&from) => own.push(values[from].clone()),
+                        None => return Err(format!("unit {unit}, part {part}: nothing at {cell:?}")),
+                    },
+                }
             }
             by_unit.push(dma(&before, &own, &after)?);
         }
@@ -171,11 +169,14 @@ mod tests {
     #[test]
     fn each_unit_keeps_its_part() {
         let axes = &[("K", 2), ("V", 3), ("B", 2)];
-        let maps = ["K", "V # 4, B", "1 # 4, B", "B"].map(|text| Map::parse(text, axes));
+        let maps = ["K", "V # 4, B", "1 # 4, B", "B", "V # 4"].map(|text| Map::parse(text, axes));
         let dims = [&maps[0], &maps[1]];
-        let parts = Parts { dims: &dims, level: 0, parts: 4, sliced: &maps[2], destination: &maps[3] };
+        let parts = Parts { dims: &dims, level: 0, axis: &maps[4], sliced: &maps[2], destination: &maps[3] };
         let values: Vec<Option<usize>> = (0..16).map(Some).collect();
         assert_eq!(parts.copy(&values, &[2, 0]), Ok([4, 5, 8, 9].map(Some).to_vec()));
         assert!(parts.copy(&values, &[3, 0]).is_err() && parts.copy(&values, &[4, 0]).is_err());
+        let maps = ["V, 1 # 2", "V", "B"].map(|text| Map::parse(text, axes));
+        let inner = Parts { axis: &maps[2], sliced: &maps[0], destination: &maps[1], ..parts };
+        assert_eq!(inner.copy(&values, &[1, 0]), Ok([1, 3, 5, 8, 10, 12].map(Some).to_vec()));
     }
 }

@@ -1,4 +1,4 @@
-//! Random legal pipelines fetch, collect, load, align, contract, accumulate, cast, commit, as mappings only, and their
+//! Random legal pipelines fetch, collect, load, align, contract, accumulate, cast, transpose, commit, as mappings only, and their
 //! values by the engines of this folder.
 
 use super::contraction::{Cell, Contraction, Kind, buffer_fits, tree_depth};
@@ -9,6 +9,7 @@ use super::numbers::{ElementType, Number};
 use super::packets::{Factor, Names, maps, memory_axes, packet_plan, pad_to_flits, random_factors};
 use super::random::{Axes, Random};
 use super::tensor::{MathTensor, place};
+use super::transpose::{matrices, transpose};
 use std::collections::BTreeMap;
 
 /// All mappings of one pipeline.
@@ -42,6 +43,8 @@ pub struct Pipeline {
     pub stored: ElementType,
     /// Packet that is committed.
     pub stored_packet: Map,
+    /// Time and packet that are committed, where time steps and elements change places.
+    pub transposed: Option<[Map; 2]>,
     /// Result per slice in data memory.
     pub result_element: Map,
 }
@@ -61,6 +64,8 @@ pub struct Stages {
     pub accumulated: Vec<Option<Number>>,
     /// Over the same time and `stored_packet`.
     pub narrowed: Vec<Option<Number>>,
+    /// Over [`Pipeline::leaving`].
+    pub transposed: Vec<Option<Number>>,
     /// Over `result_element`.
     pub committed: Vec<Option<Number>>,
 }
@@ -98,10 +103,33 @@ impl Pipeline {
         } else {
             cast([self.sum, self.stored], &prefix, &time, [&packet, &self.stored_packet], &accumulated)?
         };
-        let stream = [&time, &self.stored_packet];
-        let committed = commit(self.stored, &prefix, stream, &self.result_element, &narrowed)?;
+        let transposed = match &self.transposed {
+            None => narrowed.clone(),
+            Some([out_time, out_packet]) => {
+                let legal = matrices(self.stored, [&time, &self.stored_packet], [out_time, out_packet]);
+                let own = legal.map_err(|rules| format!("{rules:?}"))?[0];
+                let slices = narrowed.chunks(time.size() * self.stored_packet.size());
+                slices.flat_map(|slice| transpose(self.stored, &own, slice)).collect()
+            }
+        };
+        let [time, packet] = self.leaving();
+        let committed = commit(self.stored, &prefix, [&time, &packet], &self.result_element, &transposed)?;
         let contracted = sums.into_iter().map(Cell::value).collect();
-        Ok(Stages { data_fetched, data_collected, weights, contracted, accumulated, narrowed, committed })
+        Ok(Stages {
+            data_fetched,
+            data_collected,
+            weights,
+            contracted,
+            accumulated,
+            narrowed,
+            transposed,
+            committed,
+        })
+    }
+
+    /// Time and packet of what is committed.
+    pub fn leaving(&self) -> [Map; 2] {
+        self.transposed.clone().unwrap_or_else(|| [self.contraction.output().0, self.stored_packet.clone()])
     }
 }
 
@@ -299,6 +327,15 @@ fn try_contraction(random: &mut Random, element: ElementType) -> Option<Pipeline
         return None;
     }
 
+    let transposed = if random.chance(30) {
+        random_transpose(random, stored, [&contraction.output().0, &stored_packet])
+    } else {
+        None
+    };
+    let result_element = match &transposed {
+        None => result_element,
+        Some([time, packet]) => Map::sequence(&[time.clone(), repad(&strip(packet), 64 / stored.bits())]),
+    };
     let slice = live_slice.pad(256);
     let both = |element: &Map| used(&[&live_slice, element], &names.axes);
     Some(Pipeline {
@@ -316,8 +353,27 @@ fn try_contraction(random: &mut Random, element: ElementType) -> Option<Pipeline
         sum,
         stored,
         stored_packet,
+        transposed,
         result_element,
     })
+}
+
+/// The innermost time steps become the packet, as many as fit. `None`: they cannot.
+fn random_transpose(
+    random: &mut Random,
+    element: ElementType,
+    [time, packet]: [&Map; 2],
+) -> Option<[Map; 2]> {
+    let rows: Vec<usize> = (1..=64 / element.bits())
+        .filter(|rows| time.size().is_multiple_of(*rows) && (rows * element.bits()).is_multiple_of(8))
+        .collect();
+    let most = random.chance(60).then(|| rows.last().copied()).flatten();
+    let rows = most.or_else(|| (!rows.is_empty()).then(|| random.pick(&rows)))?;
+    let (outer, inner) = (time.stride(rows), time.modulo(rows));
+    let elements = strip(packet);
+    let out = [Map::sequence(&[outer, elements]), repad(&inner, element.per_flit())];
+    let valid = out.iter().all(|map| map.validity().is_ok());
+    (valid && matrices(element, [time, packet], [&out[0], &out[1]]).is_ok()).then_some(out)
 }
 
 #[cfg(test)]

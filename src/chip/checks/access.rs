@@ -152,18 +152,11 @@ pub(crate) fn tensor_unit(
     match &unit.sink {
         Sink::Commit { destination, config, guard, commit_size: _ } => {
             let call = call("commit");
-            let engine = match (&unit.transpose, &unit.cast) {
-                (Some(_), _) => Some(("Transpose Engine", "commit in the main context")),
-                (None, Some(_)) => {
-                    Some(("Cast Engine", "commit in the main context, or let fetch convert the elements"))
-                }
-                (None, None) => None,
-            };
-            if let Some((engine, help)) = engine.filter(|_| checks.contexts && unit.sub_context) {
-                let message = format!(
-                    "the sub context commits what the {engine} made, but it has only what fetch and collect made"
-                );
-                return Err(call.fault(FaultKind::Unsupported, message, help));
+            if checks.contexts && unit.sub_context && unit.transpose.is_some() {
+                let message =
+                    "the sub context commits what the Transpose Engine made, which only the main context has";
+                let help = "commit in the main context";
+                return Err(call.fault(FaultKind::Unsupported, message.to_string(), help));
             }
             if checks.alignment {
                 commit_aligned(destination, config, call)?;

@@ -122,6 +122,7 @@ impl Logged {
             Place::Trf(_) => (*covered == Covered::Whole).then_some(true),
         };
         match (written, from.is_empty()) {
+            _ if operation.ends_with("::new") => format!("which nobody has written since {operation}"),
             (Some(false), _) => {
                 format!(
                     "which nobody wrote: {operation} began the tensor, and wrote other elements of it only"

@@ -28,7 +28,6 @@ pub(crate) use hbm::Hbm;
 
 use crate::command::{Memory, Region};
 use crate::spec::{DM_BYTES, TRF_BYTES, VRF_BYTES};
-use core::ops::Range;
 use place::{Coordinates, Place};
 
 /// Bytes of a memory that lie together, for reading.
@@ -66,21 +65,6 @@ pub(crate) trait Space {
 pub(crate) trait SpaceMut: Space {
     /// The bytes from an address on, for writes below `end`. `None` where there is no memory.
     fn piece_mut(&mut self, unit: usize, address: u64, end: u64) -> Option<PieceMut<'_>>;
-
-    /// Makes bytes uninitialised, as if nobody had written them. What takes no space stays so.
-    fn forget(&mut self, unit: usize, bytes: Range<u64>) {
-        let mut address = bytes.start;
-        while address < bytes.end {
-            let Some(Piece { block, start, len }) = self.piece(unit, address) else { return };
-            let here = (bytes.end - address).min(len as u64);
-            if block.is_some_and(|block| start < block.bytes().len())
-                && let Some(piece) = self.piece_mut(unit, address, address)
-            {
-                piece.block.forget(start..start + here as usize);
-            }
-            address += here;
-        }
-    }
 }
 
 /// A tensor begins: its elements are uninitialised, whatever their bytes held. What is no element of it stays as it is.
@@ -92,7 +76,9 @@ pub(crate) fn forget_elements(space: &mut impl SpaceMut, region: &Region) {
     for (chip, cluster) in units {
         for at in (0..slices).map(|slice| Coordinates { chip, cluster, slice }) {
             let unit = if in_dm { at.slice_number() } else { chip };
-            place.live_bytes(at, &region.bytes(), |bytes| space.forget(unit, bytes));
+            place.live_bytes(at, &region.bytes(), |bytes| {
+                runs::forget(space, unit, bytes.start, (bytes.end - bytes.start) as usize);
+            });
         }
     }
 }

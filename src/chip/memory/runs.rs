@@ -276,6 +276,22 @@ pub(crate) fn set_initialised(space: &mut impl SpaceMut, unit: usize, mut addres
     }
 }
 
+/// Notes that nobody wrote any of so many bytes. What takes no space holds nothing anyway.
+pub(crate) fn forget(space: &mut impl SpaceMut, unit: usize, mut address: u64, mut len: usize) {
+    while len > 0 {
+        let Some(piece) = space.piece(unit, address) else { return };
+        let taken = piece.len.min(len);
+        let there = piece.block.map_or(0, |block| block.bytes().len().saturating_sub(piece.start)).min(taken);
+        if there > 0
+            && let Some(piece) = space.piece_mut(unit, address, address + there as u64)
+        {
+            piece.block.forget(piece.start..piece.start + there);
+        }
+        address += taken as u64;
+        len -= taken;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::{Hbm, Unit};
@@ -343,5 +359,15 @@ mod tests {
         assert!(all_initialised(&hbm, 0, start, (1 << 20) + 10));
         assert!(!all_initialised(&hbm, 0, start - 1, 2) && !all_initialised(&hbm, 0, start, (1 << 20) + 11));
         assert!(!all_initialised(&hbm, 1, start, 1));
+        forget(&mut hbm, 0, start + 3, 1 << 20);
+        assert!(all_initialised(&hbm, 0, start, 3) && all_initialised(&hbm, 0, start + 3 + (1 << 20), 7));
+        let middle = [start + 3, 1 << 20, start + 2 + (1 << 20)];
+        assert!(middle.iter().all(|&byte| !all_initialised(&hbm, 0, byte, 1)));
+        // Far away there is nothing to forget, and nothing is made.
+        forget(&mut hbm, 0, 1 << 34, 1 << 22);
+        assert!(hbm[0].piece(1 << 34).is_some_and(|piece| piece.block.is_none()));
+        let mut units = vec![Unit::default()];
+        forget(&mut units, 0, 0, 4096);
+        assert!(units[0].dm.bytes().is_empty());
     }
 }

@@ -14,8 +14,8 @@
 //! | `dm_chip_shuffle` | `ctx.tdma` | chip `k` gets what chip `pattern[k]` has | `AUTO` |
 //! | `hbm_chip_shuffle` | `ctx.tdma`, `ctx.pdma` | the same in HBM | `AUTO` |
 //! | `to_dm_pcopy`, `to_dm_view_pcopy` | `ctx.sub` | any layout inside of each cluster, slices in any order | that of the destination |
-//! | `parallel_copy_cluster_slice` | `ctx.sub` | cluster `c` keeps part `index[c]` of its outermost axis | `AUTO` |
-//! | `parallel_copy_chip_slice` | `ctx.sub` | chip `c` keeps part `index[c]` of its outermost axis | `AUTO` |
+//! | `parallel_copy_cluster_slice` | `ctx.sub` | cluster `c` keeps position `index[c]` of an axis | `AUTO` |
+//! | `parallel_copy_chip_slice` | `ctx.sub` | chip `c` keeps position `index[c]` of an axis | `AUTO` |
 //!
 //! A pattern says for each destination where it takes from. Repeated entries broadcast: `[0, 0]` gives cluster 0 to both.
 //! Positions stay what they are: the result has the types of the source, and chip `k` now holds the elements that chip
@@ -26,7 +26,7 @@
 //!
 //! # Refused while compiling
 //! Another number of clusters or chips than the pattern is for; clusters or chips of which some hold fewer elements than
-//! others; an axis to slice that is not the outermost one of `Element`; parallel copies that drop or cut an axis.
+//! others; an axis to slice that `Element` does not hold; parallel copies that drop or cut an axis.
 //!
 //! # Panics
 //! Where a pattern has another length, names a unit or part that is not there, or takes from one that holds no element; where

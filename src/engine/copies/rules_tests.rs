@@ -167,19 +167,37 @@ fn parts<Cluster: M, Element: M, Axis: M, Sliced: M, Element2: M>() -> Result<Sl
 }
 
 #[test]
-fn the_outermost_axis_is_sliced() {
+fn an_axis_is_sliced() {
+    let starts = |config: &SliceCopyConfig, index: [usize; 2]| {
+        let moves = config.moves(&index).expect("both hold elements");
+        moves.iter().map(|own| own.source_start.elements).collect::<Vec<_>>()
+    };
     let config = parts::<m![C], m![V, B], m![V], m![1 # 7, B], m![B]>().expect("it is legal");
-    assert_eq!((config.parts, config.part_elements, config.count), (7, 8, 2));
+    assert_eq!((config.parts, config.count, starts(&config, [6, 1])), (7, 2, vec![48, 8]));
     // Its outer part, also padded; and a broadcast of the part.
     assert!(parts::<m![C], m![A, B], m![A / 8], m![1 # 5, A % 8, B], m![B, A % 8]>().is_ok());
     assert!(parts::<m![C], m![V # 8, B], m![V # 8], m![1 # 8, B], m![B]>().is_ok());
     assert!(parts::<m![C], m![V, B], m![V], m![1 # 7, B], m![R, B]>().is_ok());
+    // An inner one; a part in the middle of one; its inner part; two parts that are apart; and without its padding.
+    let config = parts::<m![C], m![V, B], m![B], m![V, 1 # 8], m![V]>().expect("it is legal");
+    assert_eq!((config.parts, starts(&config, [7, 0])), (8, vec![7, 0]));
+    let config = parts::<m![C], m![V, B], m![B / 2 % 2], m![V, B / 4, 1 # 2, B % 2], m![V, B / 4, B % 2]>();
+    let config = config.expect("it is legal");
+    assert_eq!((config.parts, starts(&config, [1, 0])), (2, vec![2, 0]));
+    let config =
+        parts::<m![C], m![B / 4, V, B % 4], m![B], m![1 # 2, V, 1 # 4], m![V]>().expect("it is legal");
+    assert_eq!((config.parts, starts(&config, [6, 3])), (8, vec![28 + 2, 3]));
+    let config = parts::<m![C], m![V # 8, B], m![V], m![1 # 8, B], m![B]>().expect("it is legal");
+    assert_eq!((config.parts, starts(&config, [6, 0])), (7, vec![48, 0]));
     let text = [
-        "parallel_copy_cluster_slice: AxisToSlice `m![B]` is not the outermost part of Element `m![V, B]`",
-        "slices the outermost axis only; help: name the outermost part of Element with its padding",
+        "parallel_copy_cluster_slice: AxisToSlice `m![W]` is not a part of Element `m![V, B]`; help: name an axis, or a part \
+         of one, that Element holds",
     ];
-    refused(parts::<m![C], m![V, B], m![B], m![V, 1 # 8], m![V]>(), "slice axis", &text);
-    refused(parts::<m![C], m![V # 8, B], m![V], m![1 # 7, B], m![B]>(), "slice axis", &["`m![V]`"]);
+    refused(parts::<m![C], m![V, B], m![W], m![V, B], m![V, B]>(), "slice axis", &text);
+    refused(parts::<m![C], m![V, B % 4], m![B], m![V, 1 # 4], m![V]>(), "slice axis", &["`m![B]`"]);
+    refused(parts::<m![C], m![V # 8, B], m![V], m![1 # 7, B], m![B]>(), "sliced element", &["`m![B # 64]`"]);
+    let lead = parts::<m![C], m![# 2 + V, B], m![# 2 + V], m![1 # 9, B], m![B]>();
+    refused(lead, "tile of dead positions", &["2 dead positions before its first element"]);
     let text = [
         "AxisSlicedElement `m![B]` is not Element `m![V, B]` with `1 # 7` for AxisToSlice `m![V]`",
         "help: write `m![B # 56]`",
@@ -249,8 +267,8 @@ fn parts_start_at_whole_bytes() {
         })
     };
     assert!(parts(<m![W, B = 2 # 4]>::EXPR, <m![1 # 4, B = 2 # 4]>::EXPR).is_ok());
-    let text = "parallel_copy_cluster_slice: a part of Element `m![W, B = 2 # 3]` has 3 elements of 4 bits, but parts start \
-                at whole bytes; help: keep an even number of elements in a part";
+    let text = "parallel_copy_cluster_slice: parts of Element `m![W, B = 2 # 3]` are 3 elements of 4 bits apart, but start \
+                at whole bytes; help: keep an even number of elements inside of AxisToSlice";
     refused(parts(<m![W, B = 2 # 3]>::EXPR, <m![1 # 4, B = 2 # 3]>::EXPR), "whole bytes", &[text]);
 }
 

@@ -1,22 +1,30 @@
-//! Copies of a part per cluster or chip: each keeps one part of the outermost axis of what it holds.
+//! Copies of a part per cluster or chip: each keeps one position of an axis of what it holds.
 //!
 //! ```text
 //!   Element m![V / 2, V % 2] with V = 8, AxisToSlice m![V / 2], index [3, 0]
 //!
 //!   cluster 0     0 1 2 3 4 5 [6 7]  ──▶  6 7        cluster 1    [0 1] 2 3 4 5 6 7  ──▶  0 1
+//!
+//!   the same with AxisToSlice m![V % 2], index [1, 0]
+//!
+//!   cluster 0    0[1]2[3]4[5]6[7]  ──▶  1 3 5 7      cluster 1   [0]1[2]3[4]5[6]7  ──▶  0 2 4 6
 //! ```
+//!
+//! A part is the [tile](crate::tensor::tile) of one value of the axis.
 
 // `#[inline(never)]`: the compiler names the line of a call that it did not inline.
 
+use super::parallel::check_cells;
 use super::{UnitLevel, check_count, check_length, copy_operation};
 use crate::command::{ContextKind, CopyCall, Start, Transfer};
 use crate::engine::dma::{DmaRules, check_dma};
 use crate::error::{PlanError, attempt, refuse};
-use crate::mapping::{Expr, Guard, M, Pool, factors_of, liveness_of, modulo, resize, stride};
+use crate::mapping::{Expr, Guard, M, Pool, factors_of, liveness_of};
 use crate::runtime::fault::accept;
 use crate::runtime::{AUTO, Tu, TuContext, TuValues as _};
 use crate::scalar::Scalar;
 use crate::sequencer::transfer::{Placement, derive_transfer};
+use crate::tensor::tile::{TileConfig, digits, locate, no_lead, rest, span_of};
 use crate::tensor::{DmTensor, DmTensorView, Shape};
 use core::marker::PhantomData;
 
@@ -38,7 +46,7 @@ pub struct SliceCopyRequest {
 }
 
 /// The derived configuration of a copy of parts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct SliceCopyConfig {
     /// The call.
     pub call: CopyCall,
@@ -50,8 +58,8 @@ pub struct SliceCopyConfig {
     pub step: usize,
     /// Positions of the axis: the parts that there are, padding included.
     pub parts: usize,
-    /// Elements of a part.
-    pub part_elements: usize,
+    /// Where each part starts.
+    pub tile: TileConfig,
     /// The loops of the first part of the first cluster or chip.
     pub transfer: Transfer,
     /// The live positions. Variables: chip, cluster, slice, part, element of the part.
@@ -67,8 +75,7 @@ pub const fn derive_slice_copy(request: &SliceCopyRequest) -> Result<SliceCopyCo
     let operation = call.name();
     let [chips, clusters, _, elements] = attempt!(source.sizes());
     let to = attempt!(destination.sizes());
-    let part_elements = attempt!(check_outermost(operation, source.element, axis, sliced, elements));
-    let parts = elements / part_elements;
+    let (tile, parts) = attempt!(check_axis(operation, source.element, axis, sliced));
     let dimensions = [source.chip, source.cluster, source.slice, *axis, *sliced];
     let Some(guard) = liveness_of(&dimensions) else {
         return Err(PlanError::mapping(operation, crate::mapping::Problem::TooManyFactors));
@@ -96,52 +103,54 @@ pub const fn derive_slice_copy(request: &SliceCopyRequest) -> Result<SliceCopyCo
     let rules =
         DmaRules { operation, source: (part, elements), destination: (*destination, to[3]), by_index: false };
     attempt!(check_dma(&rules, &transfer));
-    let bits = part_elements * source.element_type.bits();
-    if parts > 1 && !bits.is_multiple_of(8) {
-        refuse!(
-            "whole bytes",
-            "{}: a part of Element {} has {} of {} bits, but parts start at whole bytes; \
-             help: keep an even number of elements in a part",
-            str(operation),
-            mapping(source.element),
-            count(part_elements, "element"),
-            number(source.element_type.bits()),
-        );
+    attempt!(check_cells(operation, &transfer, &part, destination));
+    let mut k = 0;
+    while k < tile.digits.len() {
+        let digit = tile.digits.at(k);
+        if digit.size > 1 && !(digit.stride * source.element_type.bits()).is_multiple_of(8) {
+            refuse!(
+                "whole bytes",
+                "{}: parts of Element {} are {} of {} bits apart, but start at whole bytes; \
+                 help: keep an even number of elements inside of AxisToSlice",
+                str(operation),
+                mapping(source.element),
+                count(digit.stride, "element"),
+                number(source.element_type.bits()),
+            );
+        }
+        k += 1;
     }
     let count = match level {
         UnitLevel::Cluster => clusters,
         UnitLevel::Chip => chips,
     };
     let (call, level, step) = (*call, *level, level.step(source.memory));
-    Ok(SliceCopyConfig { call, level, count, step, parts, part_elements, transfer, guard })
+    Ok(SliceCopyConfig { call, level, count, step, parts, tile, transfer, guard })
 }
 
-/// Checks that an axis is the outermost one of `Element`, and what is left of it. Returns the elements of a part.
-const fn check_outermost(
+/// Checks that an axis is a part of `Element`, and what is left of it. Returns where the parts start, and their number.
+const fn check_axis(
     operation: &'static str,
     element: &'static Expr,
     axis: &'static Expr,
     sliced: &'static Expr,
-    elements: usize,
-) -> Result<usize, PlanError> {
+) -> Result<(TileConfig, usize), PlanError> {
     let mut pool = Pool::new();
     let whole = attempt!(factors_of(operation, &mut pool, element));
     let own = attempt!(factors_of(operation, &mut pool, axis));
     let left = attempt!(factors_of(operation, &mut pool, sliced));
-    let parts = own.size();
-    let inside = if parts > 0 && elements.is_multiple_of(parts) { elements / parts } else { 0 };
-    if inside == 0 || !stride(&mut pool, &whole, inside).is(&own) {
+    let Some(found) = attempt!(locate(operation, &pool, &whole, &own)) else {
         refuse!(
             "slice axis",
-            "{}: AxisToSlice {} is not the outermost part of Element {}, and a parallel copy slices the outermost axis \
-             only; help: name the outermost part of Element with its padding, or move the axis outermost before",
+            "{}: AxisToSlice {} is not a part of Element {}; help: name an axis, or a part of one, that Element holds",
             str(operation),
             mapping(axis),
             mapping(element),
-        );
-    }
-    let inner = modulo(&mut pool, &whole, inside);
-    let expected = resize(&mut pool, &inner, elements);
+        )
+    };
+    attempt!(no_lead(operation, axis, &found));
+    let parts = own.size();
+    let expected = rest(&pool, &found, 1);
     if !expected.is(&left) {
         refuse!(
             "sliced element",
@@ -154,7 +163,8 @@ const fn check_outermost(
             factors(&pool, &expected),
         );
     }
-    Ok(inside)
+    let tile = TileConfig { operation, index: axis, len: 1, digits: digits(&found), span: span_of(&left) };
+    Ok((tile, parts))
 }
 
 impl SliceCopyConfig {
@@ -194,7 +204,7 @@ impl SliceCopyConfig {
                 );
             }
             let units = (unit * self.step) as isize;
-            let from = Start { units, elements: (part * self.part_elements) as isize };
+            let from = Start { units, elements: self.tile.offset(part)? as isize };
             moves.push(self.transfer.further(from, Start { units, elements: 0 }));
         }
         Ok(moves)
@@ -243,10 +253,11 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, AxisToSlice: M, AxisS
 }
 
 impl TuContext<{ Tu::Sub }> {
-    /// Each cluster `c` keeps part `index[c]` of the axis that is outermost in `Element`; the others are left behind.
+    /// Each cluster `c` keeps position `index[c]` of an axis of `Element`; the others are left behind.
     ///
-    /// `AxisToSlice` is that axis, or the outermost part of one, with its padding. `AxisSlicedElement` is `Element` with
-    /// `1 # n` in its place, and `Element2` what the result has in each slice: usually `Element` without it.
+    /// `AxisToSlice` is that axis, or a part of one, anywhere in `Element`. `AxisSlicedElement` is `Element` with `1 # n` in
+    /// its place, and `Element2` what the result has in each slice: usually `Element` without it. An outermost axis leaves
+    /// parts in one piece, which are copied fastest.
     /// `CLUSTER_DIM` is the size of `Cluster`.
     ///
     /// The result lies at [`AUTO`](crate::runtime::AUTO), a multiple of 8 bytes. See
@@ -264,8 +275,8 @@ impl TuContext<{ Tu::Sub }> {
     /// # let _ = rows as fn(_, _) -> _;
     /// ```
     ///
-    /// Refused while compiling: another `CLUSTER_DIM`, an axis that is not outermost, another `AxisSlicedElement`, and parts
-    /// of which some hold fewer elements.
+    /// Refused while compiling: another `CLUSTER_DIM`, an axis that `Element` does not hold, another `AxisSlicedElement`, and
+    /// parts of which some hold fewer elements.
     ///
     /// # Panics
     /// Where an index is no part that holds elements, or DM is full.
@@ -298,7 +309,7 @@ impl TuContext<{ Tu::Sub }> {
         self.sliced(tensor, config, index)
     }
 
-    /// Each chip `c` keeps part `index[c]` of the axis that is outermost in `Element`:
+    /// Each chip `c` keeps position `index[c]` of an axis of `Element`:
     /// see [`parallel_copy_cluster_slice`](Self::parallel_copy_cluster_slice).
     #[track_caller]
     #[inline(never)]

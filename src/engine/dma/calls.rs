@@ -226,8 +226,9 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     /// lies at a multiple of 8, too. Axes that only the destination has are broadcast. See
     /// [memories_and_dma](crate::guide::memories_and_dma).
     ///
-    /// Both sides must have runs of at least 8 bytes in the same order, and step by multiples of 8 bytes. Where they do
-    /// not, [`to_hbm`](Self::to_hbm) to the order of the destination comes first, or both sides are padded.
+    /// Runs in the same order on both sides begin at multiples of 8 bytes, and no other run begins in their last 8 bytes, of
+    /// which the destination has all: a single `f32`, `m![1]`, goes to `m![1 # 2]`. Where that is not so,
+    /// [`to_hbm`](Self::to_hbm) to the order of the destination comes first, or both sides are padded.
     ///
     /// ```
     /// # use furiosa_visa_std::prelude::*;

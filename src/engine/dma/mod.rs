@@ -10,7 +10,10 @@
 //! | `to_dm` from DM | whole bytes, in runs of any length | multiples of the element's size |
 //! | `dma_gather`, `dma_gather_rows` | rows that an index names, from HBM to DM: as `to_dm` from HBM | multiples of 8, on both sides |
 //! | `dma_scatter`, `dma_scatter_rows` | the same from DM to HBM: whole bytes, in runs of any length | multiples of the element's size |
-//! | `to_dm` from HBM | runs of at least 8 bytes that step by multiples of 8 | multiples of 8, on both sides |
+//! | `to_dm` from HBM | runs that step by multiples of 8 bytes, each with its last 8 bytes in DM to itself | multiples of 8, on both sides |
+//!
+//! The chip moves whole units of 8 bytes to DM. A run that ends inside of one is read to the end of it, past its tensor, too, and
+//! what was read along lands in padding: a single `f32`, `m![1]`, goes to `m![1 # 2]`.
 //!
 //! An address counts bytes: from the start of the HBM of each chip, or of the DM of each slice. Each call is there for
 //! tensors and views; the `…_view` calls write into a tensor that exists.
@@ -298,17 +301,26 @@ pub const fn check_dma(rules: &DmaRules, transfer: &Transfer) -> Result<(), Plan
     let unit = spec::DMA_HBM_TO_DM_BYTES;
     let bytes = run * bits / 8;
     let rounded = bytes.div_ceil(unit) * unit;
-    // A run may go on into padding, where both sides have it.
-    if rounded * 8 > room(transfer, run, rules) * bits {
+    // A run may go on where nothing else begins on either side. What is read behind the source lands in padding.
+    let lead = transfer.destination_start.elements;
+    let end = if lead > 0 { rules.destination.1.saturating_sub(lead as usize) } else { rules.destination.1 };
+    let there = least(end, next_run(transfer, run, false));
+    let apart = rounded * 8 <= next_run(transfer, run, true) * bits;
+    if rounded * 8 > there * bits || !apart {
         let longer = longer_runs(rules, run, bits);
         refuse!(
             "DMA run",
             "{} has {} on both sides, but a transfer from HBM to DM moves multiples of {}; \
-             help: {}make the innermost axis the same on both sides, and pad it on both sides to `# {}`",
+             help: {}{} to `# {}`",
             text(&rules.text()),
             count(bytes, "contiguous byte"),
             number(unit),
             text(&longer),
+            str(if apart && !rules.by_index {
+                "pad the innermost axis of the destination"
+            } else {
+                "make the innermost axis the same on both sides, and pad it on both sides"
+            }),
             number(rounded * 8 / bits),
         );
     }
@@ -368,23 +380,23 @@ const fn check_starts(rules: &DmaRules, transfer: &Transfer, bits: usize) -> Res
     Ok(())
 }
 
-/// Elements that a run can take on both sides before it meets something else.
-const fn room(transfer: &Transfer, run: usize, rules: &DmaRules) -> usize {
-    let mut room = if rules.source.1 < rules.destination.1 { rules.source.1 } else { rules.destination.1 };
+/// Elements from the start of a run to that of the next one on a side. Of a single run: no limit.
+const fn next_run(transfer: &Transfer, run: usize, of_source: bool) -> usize {
+    let mut next = usize::MAX / 64;
     let mut k = 0;
     while k < transfer.loops.len {
         let own = transfer.loops.items[k];
-        let steps = [own.source.elements, own.destination.elements];
-        let mut s = 0;
-        while s < 2 {
-            if own.size > 1 && steps[s] >= run && steps[s] < room {
-                room = steps[s];
-            }
-            s += 1;
+        let step = if of_source { own.source.elements } else { own.destination.elements };
+        if own.size > 1 && step >= run {
+            next = least(next, step);
         }
         k += 1;
     }
-    room
+    next
+}
+
+const fn least(a: usize, b: usize) -> usize {
+    if a < b { a } else { b }
 }
 
 /// The shortest step, in elements, of a loop outside the run that is no multiple of `unit` bits. 0: there is none.

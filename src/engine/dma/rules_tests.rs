@@ -68,6 +68,49 @@ fn the_shortest_odd_step_says_how_far_to_pad() {
     assert_eq!(refused(&hbm::<m![A, C, B # 16]>(I8), &dm::<One, m![A, C, B # 16]>(I8)), None);
 }
 
+/// The end of a run is read to the end of its 8 bytes. What is read along lands in padding of the destination, which has to
+/// have it; where another run begins there, on either side, there is no room.
+#[test]
+fn the_last_bytes_of_a_run_are_its_own() {
+    let accepted = |source: &Shape, destination: &Shape| assert_eq!(refused(source, destination), None);
+    // One element of 4 bytes, to two, to eight; from one, from two; to each slice.
+    for source in [hbm::<m![1]>(I32), hbm::<m![1 # 2]>(I32), hbm::<m![1 # 3]>(I32)] {
+        for destination in
+            [dm::<One, m![1 # 2]>(I32), dm::<One, m![1 # 8]>(I32), dm::<m![F # 256], m![1 # 8]>(I32)]
+        {
+            accepted(&source, &destination);
+        }
+        let text = [
+            "has 4 contiguous bytes on both sides",
+            "help: pad the innermost axis of the destination to `# 2`",
+        ];
+        check(&source, &dm::<One, m![1]>(I32), "DMA run", &text);
+    }
+    // Three bytes; eleven bytes end in the second unit.
+    accepted(&hbm::<m![C]>(I8), &dm::<One, m![C # 8]>(I8));
+    check(&hbm::<m![C]>(I8), &dm::<One, m![C # 7]>(I8), "DMA run", &["destination to `# 8`"]);
+    accepted(&hbm::<m![K]>(I8), &dm::<One, m![K # 16]>(I8));
+    check(&hbm::<m![K]>(I8), &dm::<One, m![K # 15]>(I8), "DMA run", &["destination to `# 16`"]);
+    accepted(&hbm::<m![S]>(I4), &dm::<One, m![S # 16]>(I4));
+    check(
+        &hbm::<m![S]>(I4),
+        &dm::<One, m![S # 8]>(I4),
+        "DMA run",
+        &["has 2 contiguous bytes", "destination to `# 16`"],
+    );
+    // Several runs: 8 bytes apart on both sides, or in places of their own.
+    accepted(&hbm::<m![A, S # 8]>(I8), &dm::<One, m![A, S # 8]>(I8));
+    accepted(&hbm::<m![A, S # 8]>(I8), &dm::<m![A # 256], m![S # 8]>(I8));
+    let text = ["has 4 contiguous bytes on both sides", "pad it on both sides to `# 8`"];
+    check(&hbm::<m![A, S]>(I8), &dm::<m![A # 256], m![S # 8]>(I8), "DMA run", &text);
+    check(&hbm::<m![A, S # 8]>(I8), &dm::<One, m![A, S]>(I8), "DMA run", &["destination to `# 8`"]);
+    // The first one at the start of its unit.
+    check(&hbm::<m![# 4 + S]>(I8), &dm::<One, m![S # 8]>(I8), "DMA start", &["from the source"]);
+    // Elsewhere single bytes may move.
+    accepted(&hbm::<m![1]>(I8), &hbm::<m![1]>(I8));
+    accepted(&dm::<One, m![1]>(I8), &dm::<One, m![1]>(I8));
+}
+
 /// The order of the destination is named where it makes the runs long enough.
 #[test]
 fn another_order_is_advised_where_it_helps() {

@@ -144,9 +144,28 @@ const fn check_tiles(pool: &Pool, own: &Mappings, matched: &Matched) -> Result<(
                 mapping(own.request.out_slice),
             );
         }
-        let mut tile = Factors::one();
-        tile.push_term(pool, term, resize);
-        attempt!(own.check_unused(pool, &tile));
+        attempt!(check_elsewhere(pool, own, &term, resize));
+    }
+    Ok(())
+}
+
+/// The digit of the copies is none of the chips, the clusters or the packet. Other digits of its axis may be.
+const fn check_elsewhere(pool: &Pool, own: &Mappings, tile: &Term, resize: usize) -> Result<(), Reason> {
+    const NAMES: [&str; 3] = ["Chip", "Cluster", "Packet"];
+    let mut k = 0;
+    while k < NAMES.len() {
+        if overlaps(pool, tile, &own.others[k]) {
+            broken!(
+                "switch custom new axes",
+                "declare an axis for the copies, or take a digit that stands nowhere else",
+                "the tile {} of `OutSlice` {} must be new, but `{}` {} has coordinates of it already",
+                term(pool, tile, resize),
+                mapping(own.request.out_slice),
+                str(NAMES[k]),
+                mapping(own.request.others[k]),
+            );
+        }
+        k += 1;
     }
     Ok(())
 }
@@ -488,7 +507,36 @@ mod tests {
     use crate::mapping::M;
     use crate::prelude::{axes, m};
 
-    axes![Z = 128, Y = 2, P = 8, Q = 3, T = 4];
+    axes![Z = 128, Y = 2, P = 8, Q = 3, T = 4, X = 16];
+
+    /// A digit of an axis may be that of the copies where chips, clusters or packets have other digits of it.
+    #[test]
+    fn copies_of_a_digit_whose_axis_is_elsewhere() {
+        fn copied<Tile: M>(others: [&'static crate::mapping::Expr; 3]) -> Result<(), (&'static str, String)> {
+            let (time, after) = (<m![T]>::EXPR, <m![T, Y]>::EXPR);
+            let out = <m![Z, { Tile }]>::EXPR;
+            let own = SwitchRequest::new(<m![Z, Y]>::EXPR, time, out, after);
+            let request = SwitchRequest { others, ..own };
+            let derived = derive_switch(&request, &SwitchConfig::CustomBroadcast { ring_size: 2 });
+            derived.map(|_| ()).map_err(|error| (error.rule(), error.to_string()))
+        }
+        let (one, high, low) = (<m![1]>::EXPR, <m![X / 8]>::EXPR, <m![X % 4]>::EXPR);
+        assert_eq!(copied::<m![X / 4 % 2]>([one, high, one]), Ok(()));
+        assert_eq!(copied::<m![X / 4 % 2]>([high, one, low]), Ok(()));
+        let (rule, text) = copied::<m![X / 8]>([one, high, one]).expect_err("clusters have this digit");
+        assert_eq!(rule, "switch custom new axes");
+        assert!(
+            text.contains(
+                "the tile `m![X / 8]` of `OutSlice` `m![Z, X / 8]` must be new, but `Cluster` `m![X / 8]` has coordinates of it \
+                 already; help: declare an axis for the copies, or take a digit that stands nowhere else"
+            ),
+            "{text}"
+        );
+        let whole = copied::<m![X % 2]>([one, one, <m![X]>::EXPR]);
+        assert!(whole.is_err_and(|(_, text)| text.contains("`Packet` `m![X]` has coordinates of it")));
+        let chips = copied::<m![X / 2 % 2]>([low, one, one]);
+        assert!(chips.is_err_and(|(_, text)| text.contains("`Chip` `m![X % 4]` has coordinates of it")));
+    }
 
     /// Of an axis that goes coordinate 0 is left; a part of a product that is cut across its axes has none.
     #[test]

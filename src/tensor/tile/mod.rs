@@ -47,8 +47,8 @@ mod calls;
 mod host;
 mod rule;
 
-pub(crate) use rule::span_of;
 pub use rule::{Dimension, TileConfig, TileDigit, TileRequest, derive_tile};
+pub(crate) use rule::{digits, locate, no_lead, rest, span_of};
 
 use crate::mapping::M;
 use core::marker::PhantomData;

@@ -105,15 +105,10 @@ pub const fn derive_tile(request: &TileRequest) -> Result<TileConfig, PlanError>
     let factors = attempt!(factors_of(operation, &mut pool, from));
     let wanted = attempt!(factors_of(operation, &mut pool, index));
     let given = attempt!(factors_of(operation, &mut pool, to));
-    let sides = (Pieces::new(&[&factors]), Pieces::new(&[&wanted]));
-    let found = matched(&pool, sides.0, sides.1, [CutRule::Exact; 2]);
-    if found.overflowed() || pool.factors.overflowed() {
-        return Err(PlanError::mapping(operation, crate::mapping::Problem::TooManyFactors));
-    }
-    if found.missing().is_some() {
+    let Some(found) = attempt!(locate(operation, &pool, &factors, &wanted)) else {
         return Err(not_there(&mut pool, request, &wanted));
-    }
-    attempt!(no_lead(request, &found));
+    };
+    attempt!(no_lead(operation, index, &found));
     let config = TileConfig { operation, index, len, digits: digits(&found), span: span_of(&given) };
     let most = config.size();
     if len == 0 || len > most {
@@ -159,6 +154,21 @@ pub const fn derive_tile(request: &TileRequest) -> Result<TileConfig, PlanError>
     Ok(config)
 }
 
+/// Where an index lies in a dimension. `None`: the dimension does not hold it.
+pub(crate) const fn locate(
+    operation: &'static str,
+    pool: &Pool,
+    dimension: &Factors,
+    index: &Factors,
+) -> Result<Option<Matched>, PlanError> {
+    let (sides, cuts) = ([Pieces::new(&[dimension]), Pieces::new(&[index])], [CutRule::Exact; 2]);
+    let found = matched(pool, sides[0], sides[1], cuts);
+    if found.overflowed() || pool.factors.overflowed() {
+        return Err(PlanError::mapping(operation, crate::mapping::Problem::TooManyFactors));
+    }
+    Ok(if found.missing().is_some() { None } else { Some(found) })
+}
+
 /// The index lies elsewhere, or nowhere.
 const fn not_there(pool: &mut Pool, request: &TileRequest, wanted: &Factors) -> PlanError {
     let TileRequest { operation, dimension, index, from, others, .. } = *request;
@@ -188,7 +198,11 @@ const fn not_there(pool: &mut Pool, request: &TileRequest, wanted: &Factors) -> 
 }
 
 /// A block with dead positions before it has no tiles: the first of them would hold nothing.
-const fn no_lead(request: &TileRequest, found: &Matched) -> Result<(), PlanError> {
+pub(crate) const fn no_lead(
+    operation: &'static str,
+    index: &'static Expr,
+    found: &Matched,
+) -> Result<(), PlanError> {
     let mut k = 0;
     while k < found.divisor.list.len() {
         if let Some((term, _)) = found.divisor.digit(k)
@@ -199,8 +213,8 @@ const fn no_lead(request: &TileRequest, found: &Matched) -> Result<(), PlanError
                 "tile of dead positions",
                 "{}: {} has {} before its first element, which tiles would count; help: move the tensor to a mapping without \
                  them first",
-                str(request.operation),
-                mapping(request.index),
+                str(operation),
+                mapping(index),
                 count(composite.lead, "dead position"),
             );
         }
@@ -210,7 +224,7 @@ const fn no_lead(request: &TileRequest, found: &Matched) -> Result<(), PlanError
 }
 
 /// What is left of a dimension when `len` values of an index are kept: of one, its digits are gone.
-const fn rest(pool: &Pool, found: &Matched, len: usize) -> Factors {
+pub(crate) const fn rest(pool: &Pool, found: &Matched, len: usize) -> Factors {
     let mut factors = Factors::one();
     let pieces = &found.dividend.list;
     let mut k = 0;
@@ -230,7 +244,7 @@ const fn rest(pool: &Pool, found: &Matched, len: usize) -> Factors {
 }
 
 /// The digits of the index, outermost in the index first.
-const fn digits(found: &Matched) -> List<TileDigit, DIGITS> {
+pub(crate) const fn digits(found: &Matched) -> List<TileDigit, DIGITS> {
     let mut digits = List::new(TileDigit { index_stride: 1, stride: 1, size: 1 });
     let mut k = 0;
     while k < found.pairs.len() {

@@ -80,12 +80,14 @@ impl Pass {
 
     /// Packets that each slice has fetched for certain when a time step of what the sink gets is there.
     pub(super) fn fetched_before(&self, time: usize) -> usize {
-        let flit = match (&self.sums, &self.transpose) {
-            (Some(sums), _) => sums.last_flit(time),
-            // A matrix leaves when all of it has entered.
-            (None, Some(own)) => (time / own.out_rows + 1) * own.in_flits() - 1,
-            (None, None) => time,
+        // A matrix leaves when all of it has entered. Sums need not come in the order of their packets.
+        let entered = match &self.transpose {
+            Some(own) => (time / own.out_rows * own.in_flits(), own.in_flits()),
+            None => (time, 1),
         };
+        let flits = entered.0..entered.0 + entered.1;
+        let last = |flit| self.sums.as_ref().map_or(flit, |sums| sums.last_flit(flit));
+        let flit = flits.map(last).max().unwrap_or(0);
         let packet = flit / self.flits;
         self.exchange.as_ref().map_or(packet + 1, |own| own.sent_by_all(self.time, packet))
     }

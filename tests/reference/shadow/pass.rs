@@ -26,11 +26,13 @@ impl Pass {
 
     /// What the sink gets.
     fn ends_as(&self) -> Stream {
-        match (&self.sums, &self.transpose) {
-            (Some(sums), _) => Stream { kind: Sums::output(self.output), total: sums.time() },
-            (None, Some(own)) => Stream { kind: self.output, total: own.iterations * own.out_rows },
-            (None, None) => Stream { kind: self.output, total: self.packets() * self.flits },
-        }
+        let kind = if self.sums.is_some() { Sums::output(self.output) } else { self.output };
+        let total = match (&self.sums, &self.transpose) {
+            (_, Some(own)) => own.iterations * own.out_rows,
+            (Some(sums), None) => sums.time(),
+            (None, None) => self.packets() * self.flits,
+        };
+        Stream { kind, total }
     }
 }
 
@@ -77,7 +79,8 @@ impl Shadow {
                 } else if sums.sums_padding(pass.output, &operands) {
                     broken.insert(Rule::Padding);
                 } else {
-                    store(&sums.run(pass.output, &operands));
+                    let sum = sums.run(pass.output, &operands);
+                    store(&|t, lane| pass.before_transpose(t, lane).and_then(|(t, lane)| sum(t, lane)));
                 }
             } else {
                 let mut lanes = (0..stream.total).flat_map(|t| (0..end.width).map(move |lane| (t, lane)));

@@ -84,7 +84,7 @@ impl Shadow {
         }
         let fetched = |(t, lane)| t % pass.flits * stream.lanes() + lane < pass.packet;
         let filled = |t: usize, lane: usize| {
-            pass.sums.is_some() || pass.before_transpose(t, lane).is_some_and(fetched)
+            pass.before_transpose(t, lane).is_some_and(|at| pass.sums.is_some() || fetched(at))
         };
         if pass.transpose.is_some() && pass.sub {
             broken.insert(Rule::Unsupported);

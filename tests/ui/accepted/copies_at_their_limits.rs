@@ -1,4 +1,4 @@
-//! Eight chips, one chip, clusters and slices of padding, broadcasts, outer parts of axes, every context; handles and views.
+//! Eight chips, one chip, clusters and slices of padding, broadcasts, parts of axes anywhere, every context; handles and views.
 
 use furiosa_visa_std::prelude::*;
 
@@ -12,6 +12,10 @@ fn chips(ctx: &mut Context, x: &HbmTensor<i8, m![G], m![V, B]>) -> HbmTensor<i8,
     let _: DmTensor<i8, _, _, _, m![N, V % 2, B]> = ctx
         .sub
         .parallel_copy_chip_slice::<8, m![V / 2], m![1 # 4, V % 2, B], _, _, _, _, _, _>(whole.view(), &[3; 8]);
+    let inner = [0, 1, 2, 3, 0, 1, 2, 3];
+    let _: DmTensor<i8, _, _, _, m![V, B / 16, B % 4]> = ctx
+        .sub
+        .parallel_copy_chip_slice::<8, m![B / 4 % 4], m![V, B / 16, 1 # 4, B % 4], _, _, _, _, _, _>(whole.view(), &inner);
     let there = ctx.tdma.hbm_chip_shuffle(x, &[0; 8]);
     let _ = ctx.pdma.hbm_chip_shuffle(&there, &[1, 2, 3, 4, 5, 6, 7, 0]);
     d.to_hbm(&mut ctx.tdma, 1 << 20)

@@ -1,5 +1,5 @@
 //! Rows of 8 bytes, and of one step; 8, 16 and 32 columns; padding trimmed and kept; rows of several axes and of parts of
-//! axes. Each tensor comes back as it was, read in the order of the transpose.
+//! axes; rows of what was cast. Each tensor comes back as it was, read in the order of the transpose.
 
 use furiosa_visa_std::prelude::*;
 
@@ -69,9 +69,23 @@ kernels! {
         m![E], m![B], m![B # 32] => m![E % 4, B], m![E / 4 # 32], m![E % 4, B, E / 4 # 8];
 }
 
+/// As `i32` two rows are a flit, as `i8` eight.
+#[device(chip = 1)]
+fn cast(ctx: &mut Context, x: &Hbm<i8, m![T, A, B]>) -> Hbm<i8, m![T, B, A]> {
+    let x = x.to_dm::<m![1 # 2], m![1 # 256], m![T, A, B]>(&mut ctx.tdma, 0);
+    let flits = ctx.main.begin(x.view()).fetch::<i32, m![T, A], m![B]>().collect::<m![T, A], m![B]>();
+    let y = flits.cast::<i8, m![B # 32]>().transpose::<m![T, B], m![A # 32]>().commit::<m![T, B, A]>(65536);
+    y.to_hbm(&mut ctx.tdma, 1 << 20)
+}
+
 fn main() {
     pollster::block_on(async {
         let mut ctx = Context::acquire();
         all(&mut ctx).await;
+        let values: Vec<_> = (0..192).map(|k| Opt::Init((k % 251) as u8 as i8)).collect();
+        let x = HostTensor::<i8, m![T, A, B]>::from_buf(values.clone());
+        let x = x.to_hbm::<m![1], m![T, A, B]>(&mut ctx.pdma, 0).await;
+        let y = launch(cast, (&mut *ctx, &x)).await;
+        assert_eq!(y.to_host::<m![T, A, B]>(&mut ctx.pdma).await.to_buf(), values);
     });
 }

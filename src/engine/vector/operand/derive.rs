@@ -1,6 +1,7 @@
 //! From the elements of an operand to positions of a stream.
 
 use super::OPERATION;
+use super::units::check_units;
 use crate::command::Transfer;
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Expr, FACTORS, Factor, Factors, M, Pool, Term, factors_of};
@@ -69,28 +70,8 @@ pub const fn derive_operand(request: &OperandRequest) -> Result<Transfer, PlanEr
             mapping(request.stream),
         );
     };
-    let mut pool = Pool::new();
-    let streams = [chip, cluster, slice];
-    let names = ["Chip", "Cluster", "Slice"];
-    let mut k = 0;
-    while k < names.len() {
-        let own = attempt!(factors_of(OPERATION, &mut pool, request.units[k]));
-        let stream = attempt!(factors_of(OPERATION, &mut pool, streams[k]));
-        if !own.is(&stream) {
-            refuse!(
-                "operand units",
-                "{}: the {} of the tensor in the VRF is {}, but that of the stream is {}: each slice reads its own register \
-                 file; help: load the tensor from a tensor in DM with this {}, which `to_dm` broadcasts to",
-                str(OPERATION),
-                str(names[k]),
-                mapping(request.units[k]),
-                mapping(streams[k]),
-                str(names[k]),
-            );
-        }
-        k += 1;
-    }
-    attempt!(more_than_first_values(&mut pool, request.element, (time, packet), request.element));
+    attempt!(check_units(request.units, [chip, cluster, slice, time, packet]));
+    attempt!(more_than_first_values(&mut Pool::new(), request.element, (time, packet), request.element));
     let own = [(request.element, Level::Element)];
     if let Some(transfer) = attempt!(broadcast(OPERATION, "VrfTensor", &own, &positions(time, packet))) {
         return Ok(transfer);
@@ -234,7 +215,7 @@ mod tests {
     use super::*;
     use crate::prelude::{axes, m};
 
-    axes![W = 5, L = 8, Q = 256, K = 32, R = 2];
+    axes![W = 5, L = 8, Q = 256, K = 32, R = 2, Z = 256];
 
     type One = m![1];
     type Rows<Time, Packet> = VeTensorShape<m![1], m![1 # 2], m![Q], Time, Packet>;
@@ -350,22 +331,21 @@ mod tests {
         };
         let [one, two, all] = [<m![1]>::EXPR, <m![1 # 2]>::EXPR, <m![Q]>::EXPR];
         assert_eq!(units([one, two, all]), Ok(()));
-        for other in [
-            [two, two, all],
-            [one, one, all],
-            [one, two, <m![1 # 256]>::EXPR],
-            [one, two, <m![K # 256]>::EXPR],
-        ] {
+        // Where the stream has slices, the tensor has some.
+        for other in [[two, two, all], [one, one, all], [one, two, <m![Z]>::EXPR]] {
+            assert_eq!(units(other), Ok(()));
+        }
+        for other in [[one, two, <m![1 # 256]>::EXPR], [one, two, <m![K # 256]>::EXPR]] {
             assert_eq!(units(other), Err("operand units"));
         }
         for (place, name) in ["Chip", "Cluster", "Slice"].into_iter().enumerate() {
             let mut units = [one, two, all];
-            units[place] = <m![K # 300]>::EXPR;
+            units[place] = <m![W # 300]>::EXPR;
             let request =
                 OperandRequest { units, element: <m![L]>::EXPR, stream: Rows::<m![W], m![L]>::EXPR };
             let text = derive_operand(&request).expect_err("it is of other units").to_string();
             let part = format!(
-                "vector operand: the {name} of the tensor in the VRF is `m![K # 300]`, but that of the "
+                "vector operand: the {name} of the tensor in the VRF is `m![W # 300]`, but that of the "
             );
             assert!(text.starts_with(&part), "{text}");
         }

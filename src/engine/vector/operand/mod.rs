@@ -8,12 +8,13 @@
 //!               m![1 # 8]   one value per slice
 //! ```
 //!
-//! Axes are matched by name and digit. What the tensor lacks is a broadcast. Every slice reads its own register file, so
-//! that chips, clusters and slices must be those of the stream.
+//! Axes are matched by name and digit. What the tensor lacks is a broadcast. Every slice reads its own register file: where the
+//! stream has a slice, the tensor must have one, with the same coordinates of axes that both name.
 
 mod convert;
 mod derive;
 mod stash;
+mod units;
 
 pub use convert::{
     GroupOperand, GroupTernaryOperand, IntoGroupOperand, IntoGroupTernaryOperand, IntoOperands, IntoRhs,
@@ -79,7 +80,7 @@ impl<D: VeScalar, TargetMapping: M> VeRhs<D, TargetMapping> {
 
     /// A tensor in the VRF.
     ///
-    /// Refused while compiling: one of other slices than the stream, or with an axis that the stream lacks.
+    /// Refused while compiling: one without some slices of the stream, or with an axis that the stream lacks.
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn vrf<Chip: M, Cluster: M, Slice: M, Element: M>(
         vrf: &VrfTensor<D, Chip, Cluster, Slice, Element>,
