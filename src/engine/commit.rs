@@ -12,7 +12,7 @@ use crate::mapping::M;
 use crate::mapping::factors_of;
 use crate::mapping::guard::rows::{LiveRows, Liveness, depends_on};
 use crate::mapping::{
-    Expr, Factors, Guard, Pool, UNKNOWN, divide, modulo, normal, product, resize, stride, strip,
+    Expr, Factor, Factors, Guard, Pool, UNKNOWN, divide, modulo, normal, product, resize, stride, strip,
 };
 use crate::runtime::fault::accept;
 use crate::runtime::{AUTO, Tu};
@@ -91,7 +91,7 @@ const fn commit(request: &CommitRequest, forms: [&Factors; 3]) -> Result<CommitC
     // Both parts may be halves of one product, which Element knows as a whole only.
     let in_order = product(&pool, &time, &expected).is(&destination);
     if !in_order {
-        attempt!(check_permutation(&pool, request, &time, &outer));
+        attempt!(check_permutation(&mut pool, request, (&time, &destination), (&outer, &inner)));
     }
     let commit_in_size = attempt!(whole_bytes(OPERATION, request.element, request.destination, window));
     attempt!(check_window(request, commit_in_size, window));
@@ -288,12 +288,13 @@ const fn check_window(request: &CommitRequest, bytes: usize, window: usize) -> R
     )
 }
 
-/// Time in DM is a permutation of time in the stream: nothing added, dropped, cut or broadcast.
+/// Time in DM is a permutation of time in the stream: nothing added, dropped, cut or broadcast. `outer` and `inner` are
+/// what the size of a step cuts the destination into.
 const fn check_permutation(
-    pool: &Pool,
+    pool: &mut Pool,
     request: &CommitRequest,
-    time: &Factors,
-    outer: &Factors,
+    (time, destination): (&Factors, &Factors),
+    (outer, inner): (&Factors, &Factors),
 ) -> Result<(), PlanError> {
     if time.is(outer) {
         return Ok(());
@@ -304,6 +305,20 @@ const fn check_permutation(
     if there && back {
         return Ok(());
     }
+    attempt!(check_whole_digits(pool, request, time, destination));
+    if !product(pool, outer, inner).is(destination) {
+        // What lies outside of a step has a normal form, but nobody wrote it.
+        refuse!(
+            "commit permutation",
+            "commit: Element {} has {} positions, {} for each of the {} steps of the stream's time {},              and its innermost {} positions end inside of one of its digits;              help: name exactly the time axes, in any order, before the packet",
+            mapping(request.destination),
+            number(destination.size()),
+            number(inner.size()),
+            number(time.size()),
+            mapping(request.time),
+            number(inner.size()),
+        );
+    }
     refuse!(
         "commit permutation",
         "commit: the time part of Element {} is {}, which is no permutation of the stream's time {}; \
@@ -312,6 +327,49 @@ const fn check_permutation(
         factors(pool, outer),
         mapping(request.time),
     )
+}
+
+/// A digit of time has as many values in the stream as in Element.
+const fn check_whole_digits(
+    pool: &Pool,
+    request: &CommitRequest,
+    time: &Factors,
+    destination: &Factors,
+) -> Result<(), PlanError> {
+    let (steps, places) = (time.as_slice(), destination.as_slice());
+    let mut k = 0;
+    while k < steps.len() {
+        let mut j = 0;
+        while j < places.len() {
+            if let (Factor::Term { term, resize }, Factor::Term { term: there, resize: all }) =
+                (&steps[k], &places[j])
+                && term.is(there)
+                && *resize != *all
+            {
+                let (read, written) = (*resize, *all);
+                let help = if read < written {
+                    text!("name {} in Element, or all of it in the stream", term(pool, term, read))
+                } else {
+                    text!("name all of it in Element, or no more than {} in the stream", term(pool, term, written))
+                };
+                refuse!(
+                    "commit permutation",
+                    "commit: the time {} of the stream has {} of the {} values of {}, and Element {} has {} of them; \
+                     help: {}",
+                    mapping(request.time),
+                    number(read),
+                    number(term.modulo),
+                    term(pool, term, term.modulo),
+                    mapping(request.destination),
+                    number(written),
+                    text(&help),
+                );
+            }
+            j += 1;
+        }
+        k += 1;
+    }
+    Ok(())
 }
 
 /// A commit writes units of 8 bytes.

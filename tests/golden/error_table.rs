@@ -83,7 +83,7 @@ const REFUSED: &[(usize, &str, &[&str])] = &[
     (
         27,
         "contract_i32",
-        &["i32", "supported: i4, i5, i8, i9, f8e4m3, f8e5m2, bf16", "help: use the Vector Engine"],
+        &["i32", "supported: i4, i8, f8e4m3, f8e5m2, bf16", "help: use the Vector Engine"],
     ),
     (29, "contract_to_64_columns", &["contract", "64 columns", "32", "help: reduce more"]),
     (
