@@ -15,14 +15,19 @@ use crate::mapping::{
     Expr, Factor, Factors, Guard, Pool, UNKNOWN, divide, modulo, normal, product, resize, stride, strip,
 };
 use crate::runtime::fault::accept;
+use crate::runtime::late::{planned, when_late};
 use crate::runtime::{AUTO, Tu};
 use crate::scalar::{ElementType, Scalar, StreamScalar};
 use crate::sequencer::walk::Walk;
 use crate::sequencer::{Config, Entry, Request, Stream, contiguous_run, derive, limited};
 use crate::spec;
 use crate::tensor::{DmTensor, DmTensorViewMut};
-use crate::text::text;
+use crate::text::{Text, text};
 use core::marker::PhantomData;
+
+when_late! {
+    use crate::runtime::late::{Late, Refusable};
+}
 
 /// What a commit is derived from.
 #[derive(Clone, Copy, Debug)]
@@ -350,7 +355,10 @@ const fn check_whole_digits(
                 let help = if read < written {
                     text!("name {} in Element, or all of it in the stream", term(pool, term, read))
                 } else {
-                    text!("name all of it in Element, or no more than {} in the stream", term(pool, term, written))
+                    text!(
+                        "name all of it in Element, or no more than {} in the stream",
+                        term(pool, term, written)
+                    )
                 };
                 refuse!(
                     "commit permutation",
@@ -491,6 +499,15 @@ impl Written<'_> {
     }
 }
 
+/// Why a stream of the sub context is not committed.
+const fn no_sub_commit(engine: &str) -> Text {
+    text!(
+        "commit: a commit of the sub context cannot follow the engine of `.{}()`; \
+         help: use the main context, or commit before it",
+        str(engine),
+    )
+}
+
 /// All rules of a commit, in the order in which they are reported.
 struct CheckedCommit<D, P, Chip, Cluster, Slice, Time, Packet, Element, const T: Tu>(
     PhantomData<(D, P, Chip, Cluster, Slice, Time, Packet, Element)>,
@@ -513,14 +530,33 @@ impl<D: Scalar, P: InMotion, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, 
     const REACHED: () = {
         let _ = DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT;
         if T && !P::SUB_COMMIT {
-            let text = text!(
-                "commit: a commit of the sub context cannot follow the engine of `.{}()`; \
-                 help: use the main context, or commit before it",
-                str(P::NAME),
-            );
-            PlanError::new("sub commit", text).refuse()
+            PlanError::new("sub commit", no_sub_commit(P::NAME)).refuse()
         }
     };
+}
+
+when_late! {
+    impl<D: Scalar, P: InMotion, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, Element: M, const T: Tu>
+        Late<CheckedCommit<D, P, Chip, Cluster, Slice, Time, Packet, Element, T>>
+    {
+        const CONFIG: Refusable<&'static CommitConfig> = match &Self::checked(false) {
+            Ok(config) => Ok(config),
+            Err(error) => Err(*error),
+        };
+        const VIEW: Refusable<&'static CommitConfig> = match &Self::checked(true) {
+            Ok(config) => Ok(config),
+            Err(error) => Err(*error),
+        };
+
+        const fn checked(view: bool) -> Refusable<CommitConfig> {
+            attempt!(Late::<DmTensor<D, Chip, Cluster, Slice, Element>>::FOOTPRINT);
+            if T && !P::SUB_COMMIT {
+                return Err(PlanError::new("sub commit", no_sub_commit(P::NAME)));
+            }
+            let request = &CommitPlan::<D, Time, Packet, Element, T>::REQUEST;
+            if view { derive_commit_view(request) } else { derive_commit(request) }
+        }
+    }
 }
 
 /// Elements that a commit can write as `Element`: those of every type that memories hold.
@@ -569,7 +605,7 @@ impl<'l, const T: Tu, P: InMotion, D: StreamScalar, Chip: M, Cluster: M, Slice: 
     where
         D: StoredAs<Element>,
     {
-        let plan = CheckedCommit::<D, P, Chip, Cluster, Slice, Time, Packet, Element, T>::CONFIG;
+        let plan = planned!(CONFIG of CheckedCommit<D, P, Chip, Cluster, Slice, Time, Packet, Element, T>);
         if address != AUTO {
             accept(OPERATION, check_commit_address(address));
         }
@@ -608,11 +644,11 @@ impl<'l, const T: Tu, P: InMotion, D: StreamScalar, Chip: M, Cluster: M, Slice: 
     where
         D: StoredAs<Element>,
     {
-        let plan = CheckedCommit::<D, P, Chip, Cluster, Slice, Time, Packet, Element, T>::VIEW;
+        let plan = planned!(VIEW of CheckedCommit<D, P, Chip, Cluster, Slice, Time, Packet, Element, T>);
         let region = destination.stream_region(OPERATION);
         accept(OPERATION, check_commit_start(&region));
         if region.part != Part::WHOLE {
-            let written = Written { plan, guard: Self::GUARD };
+            let written = Written { plan, guard: planned!(GUARD of Self) };
             accept(OPERATION, written.stays_in(&region, destination.tensor()));
         }
         self.commit_to(region, plan);
@@ -620,7 +656,7 @@ impl<'l, const T: Tu, P: InMotion, D: StreamScalar, Chip: M, Cluster: M, Slice: 
 
     #[track_caller]
     fn commit_to(self, destination: Region, plan: &CommitConfig) {
-        self.pass.end(self.context, commit_sink(destination, plan, Self::GUARD));
+        self.pass.end(self.context, commit_sink(destination, plan, planned!(GUARD of Self)));
     }
 }
 

@@ -91,7 +91,9 @@ fn addresses_and_outputs() {
     command.args(["--exact", "environment::child", "--nocapture"]);
     let output = command.envs([("VISA_TRACE", &name), ("VISA_HTML", &name)]).output().expect("it runs");
     let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    let message = format!("VISA_HTML={name}: the page would replace the trace, VISA_TRACE={name}; help: name two files");
+    let message = format!(
+        "VISA_HTML={name}: the page would replace the trace, VISA_TRACE={name}; help: name two files"
+    );
     assert!(!output.status.success() && text.contains(&message), "{text}");
     std::fs::remove_file(&path).expect("it is there");
     for (variable, value, message) in [

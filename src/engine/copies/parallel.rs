@@ -8,11 +8,17 @@ use crate::engine::dma::{AtRest, derive_move};
 use crate::error::{PlanError, refuse};
 use crate::mapping::M;
 use crate::runtime::fault::accept;
+use crate::runtime::late::{planned, when_late};
 use crate::runtime::{Tu, TuContext, TuValues as _};
 use crate::scalar::Scalar;
 use crate::spec;
 use crate::tensor::{DmTensor, DmTensorView, DmTensorViewMut, Shape};
 use core::marker::PhantomData;
+
+when_late! {
+    use crate::error::attempt;
+    use crate::runtime::late::{Late, Refusable};
+}
 
 mod sealed {
     use super::*;
@@ -44,6 +50,18 @@ const CALL: CopyCall = CopyCall::ParallelCopy;
 /// leaves its cluster.
 pub const fn derive_parallel_copy(source: &Shape, destination: &Shape) -> Result<Transfer, PlanError> {
     derive_move(CALL.name(), source, destination)
+}
+
+when_late! {
+    impl<Source: AtRest, Destination: AtRest> Late<ParallelCopyPlan<Source, Destination>> {
+        const TRANSFER: Refusable<Transfer> = Self::checked();
+
+        const fn checked() -> Refusable<Transfer> {
+            attempt!(Source::LATE_FOOTPRINT);
+            attempt!(Destination::LATE_FOOTPRINT);
+            derive_parallel_copy(&Source::SHAPE, &Destination::SHAPE)
+        }
+    }
 }
 
 /// The loops of a parallel copy from one tensor type to another.
@@ -123,10 +141,10 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
         sub: &mut impl SubContext,
         destination: &mut DmTensor<D, Chip, Cluster, Slice2, Element2>,
     ) {
-        let transfer = ParallelCopyPlan::<
+        let transfer = planned!(TRANSFER of ParallelCopyPlan<
             DmTensor<D, Chip, Cluster, Slice, Element>,
             DmTensor<D, Chip, Cluster, Slice2, Element2>,
-        >::TRANSFER;
+        >);
         copied(sub.unit(), [self.view().region(), destination.view_mut().region()], transfer);
     }
 }
@@ -142,10 +160,10 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
         sub: &mut impl SubContext,
         destination: DmTensorViewMut<'_, D, Chip, Cluster, Slice2, Element2>,
     ) {
-        let transfer = ParallelCopyPlan::<
+        let transfer = planned!(TRANSFER of ParallelCopyPlan<
             DmTensor<D, Chip, Cluster, Slice, Element>,
             DmTensor<D, Chip, Cluster, Slice2, Element2>,
-        >::TRANSFER;
+        >);
         copied(sub.unit(), [self.region(), destination.region()], transfer);
     }
 }

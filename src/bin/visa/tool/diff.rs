@@ -40,7 +40,8 @@ fn compare(before: &Run, after: &Run) -> String {
             text += &format!("the run {name} was interrupted after {} cycles\n", run.cycles);
         }
         // A trace that would be too long ends before its run.
-        if let Some(all) = run.summary["operations"].as_u64().filter(|all| *all > run.operations.len() as u64) {
+        if let Some(all) = run.summary["operations"].as_u64().filter(|all| *all > run.operations.len() as u64)
+        {
             text += &format!("the trace {name} has {} of {all} operations\n", run.operations.len());
         }
     }
