@@ -96,7 +96,7 @@ const fn commit(request: &CommitRequest, forms: [&Factors; 3]) -> Result<CommitC
     // Both parts may be halves of one product, which Element knows as a whole only.
     let in_order = product(&pool, &time, &expected).is(&destination);
     if !in_order {
-        attempt!(check_permutation(&mut pool, request, (&time, &destination), (&outer, &inner)));
+        attempt!(check_permutation(&pool, request, (&time, &destination), (&outer, &inner)));
     }
     let commit_in_size = attempt!(whole_bytes(OPERATION, request.element, request.destination, window));
     attempt!(check_window(request, commit_in_size, window));
@@ -296,7 +296,7 @@ const fn check_window(request: &CommitRequest, bytes: usize, window: usize) -> R
 /// Time in DM is a permutation of time in the stream: nothing added, dropped, cut or broadcast. `outer` and `inner` are
 /// what the size of a step cuts the destination into.
 const fn check_permutation(
-    pool: &mut Pool,
+    pool: &Pool,
     request: &CommitRequest,
     (time, destination): (&Factors, &Factors),
     (outer, inner): (&Factors, &Factors),
@@ -311,7 +311,7 @@ const fn check_permutation(
         return Ok(());
     }
     attempt!(check_whole_digits(pool, request, time, destination));
-    if !product(pool, outer, inner).is(destination) {
+    if ends_inside(destination, inner.size()) {
         // What lies outside of a step has a normal form, but nobody wrote it.
         refuse!(
             "commit permutation",
@@ -332,6 +332,24 @@ const fn check_permutation(
         factors(pool, outer),
         mapping(request.time),
     )
+}
+
+/// Whether the innermost positions end inside of a digit, at no divisor of its values.
+const fn ends_inside(factors: &Factors, positions: usize) -> bool {
+    let list = factors.as_slice();
+    let (mut inside, mut k) = (1, 0);
+    while k < list.len() {
+        let size = list[k].size_over(inside);
+        if let Factor::Term { resize, .. } = &list[k]
+            && inside < positions
+            && positions < size
+        {
+            return !positions.is_multiple_of(inside) || !resize.is_multiple_of(positions / inside);
+        }
+        inside = size;
+        k += 1;
+    }
+    false
 }
 
 /// A digit of time has as many values in the stream as in Element.

@@ -395,16 +395,21 @@ pub(super) const fn accepted(checks: &[Result<(), PlanError>]) {
     }
 }
 
-/// The rules of a helper, before anything else in it.
-macro_rules! accepted_checks {
-    ($($check:expr),+ $(,)?) => {
-        $crate::runtime::late::planned_check!(
-            $crate::kernels::layout::accepted(&[$($check),+]);
-            $crate::kernels::layout::first_refusal(&[$($check),+])
-        )
+/// The rules of a helper, before anything else in it: `planned_rules!(accepted(&[…]))`.
+#[cfg(not(all(feature = "late-refusals", not(feature = "early-refusals"))))]
+macro_rules! planned_rules {
+    ($accepted:expr) => {
+        const { $accepted }
     };
 }
-pub(super) use accepted_checks;
+
+#[cfg(all(feature = "late-refusals", not(feature = "early-refusals")))]
+macro_rules! planned_rules {
+    (accepted($checks:expr)) => {
+        *$crate::runtime::fault::accept_late(const { &$crate::kernels::layout::first_refusal($checks) })
+    };
+}
+pub(super) use planned_rules;
 
 when_late! {
     /// The first of them, if there is one.

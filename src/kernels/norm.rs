@@ -11,8 +11,8 @@
 //! The root takes a pass of its own: the float cluster comes before the reduce, and its root unit does not come again.
 
 use super::layout::{
-    CopiesOf, Flits, HalfLanes, Halves, Lanes, OneAxis, StoredFrom, accepted_checks, check_parts,
-    check_row_operands, check_rows, enter,
+    CopiesOf, Flits, HalfLanes, Halves, Lanes, OneAxis, StoredFrom, accepted, check_parts,
+    check_row_operands, check_rows, enter, planned_rules,
 };
 use crate::command::{
     BinaryArgMode, ClipBinaryOpF32, FpBinaryOp, FpDivBinaryOp, FpMulAlu, FpUnaryOp, InterSliceReduceOpF32,
@@ -116,7 +116,7 @@ pub fn root_mean_square<D, Chip: M, Cluster: M, Slice: M, Rows: M, Columns: OneA
 where
     D: FetchCast<f32>,
 {
-    accepted_checks!(check_norm::<Cluster, Slice, Rows, Columns>("root_mean_square", 1, 0));
+    planned_rules!(accepted(&[check_norm::<Cluster, Slice, Rows, Columns>("root_mean_square", 1, 0)]));
     let mean = mean_square!(enter!(ctx, x), Columns::LIVE as f32)
         .vector_final()
         .commit::<Pair<Rows, m![1 # 2]>>(AUTO);
@@ -180,7 +180,7 @@ where
     D: FetchCast<f32>,
     Out: StoredFrom<f32>,
 {
-    accepted_checks!(check_norm::<Cluster, Slice, Rows, Columns>("rms_norm", 1, 1));
+    planned_rules!(accepted(&[check_norm::<Cluster, Slice, Rows, Columns>("rms_norm", 1, 1)]));
     let root = root_mean_square(ctx, x, epsilon);
     scaled(ctx, x, scale, &root)
 }
@@ -223,10 +223,10 @@ where
     D: FetchCast<f32>,
     Out: StoredFrom<f32>,
 {
-    accepted_checks!(
+    planned_rules!(accepted(&[
         check_norm::<Cluster, Pair<Kept, Parts>, Rows, Columns>("rms_norm_over_slices", 1, 1),
         check_parts::<Parts, Columns>("rms_norm_over_slices"),
-    );
+    ]));
     let mean = mean_square!(enter!(ctx, x), (Parts::LIVE * Columns::LIVE) as f32)
         .vector_inter_slice_reduce::<Pair<Kept, Symbol<CopiesOf<Parts>>>, Rows>(InterSliceReduceOpF32::Add)
         .vector_final()
@@ -291,7 +291,7 @@ where
     D: FetchCast<f32>,
     Out: StoredFrom<f32>,
 {
-    accepted_checks!(check_norm::<Cluster, Slice, Rows, Columns>("layer_norm", 2, 2));
+    planned_rules!(accepted(&[check_norm::<Cluster, Slice, Rows, Columns>("layer_norm", 2, 2)]));
     let count = Columns::LIVE as f32;
     let sums = enter!(ctx, x)
         .vector_intra_slice_reduce::<Columns::Axis, Rows, m![1 # 4]>(IntraSliceReduceOpF32::Add);

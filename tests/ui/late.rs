@@ -145,7 +145,7 @@ fn module(program: &Program) -> String {
     let source = program.source();
     let lines: Vec<&str> = source.lines().filter(|line| !line.starts_with("//!")).collect();
     let text = lines.join("\n").replace("\nfn kernel", "\npub fn kernel");
-    format!("mod {} {{\n{text}\npub fn run() {{ main() }}\n}}\n", program.name)
+    format!("mod {} {{\n{text}\npub fn run_main() {{ main() }}\n}}\n", program.name)
 }
 
 /// The number of arguments of the function that is defined behind this place of a text, and its name.
@@ -186,7 +186,7 @@ fn call(program: &Program) -> String {
     {
         return format!("told(\"{name}\", || call_{arguments}({name}::{kernel}));\n");
     }
-    format!("told(\"{name}\", {name}::run);\n")
+    format!("told(\"{name}\", {name}::run_main);\n")
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn refusals_of_constants_are_faults_of_calls() {
         calls += &call(program);
     }
     for Program { name, .. } in &accepted {
-        let _ = writeln!(calls, "told(\"{name}\", {name}::run);");
+        let _ = writeln!(calls, "told(\"{name}\", {name}::run_main);");
     }
     let _ = write!(source, "fn main() {{\nstd::panic::set_hook(Box::new(|_| {{}}));\n{calls}}}\n");
     let library = Library::late();
