@@ -135,7 +135,11 @@ fn padding_of_moves_may_stick_out_of_dm() {
     let x = bytes(8, 64);
     assert_same(&run(moved, &x, DM - 256).expect("all of it fits"), &x);
     assert_same(&run(moved, &x, DM - 64).expect("the elements fit"), &x);
-    assert_fault(run(moved, &x, DM - 56), FaultKind::OutOfBounds, &["to_dm", "bytes 524288..524296"]);
+    assert_fault(
+        run(moved, &x, DM - 56),
+        FaultKind::OutOfBounds,
+        &["DM address 524232", "bytes 524288..524296"],
+    );
     assert_same(&run(read, &x, DM - 256).expect("all of it fits"), &x);
     assert_fault(run(read, &x, DM - 248), FaultKind::OutOfBounds, &["fetch", "DM ends at 524288"]);
 }
