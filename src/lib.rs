@@ -75,6 +75,11 @@
 //! | `insufficient input` | the stream wants a part of an axis that the tensor does not hold | iterate over what it holds |
 
 #![deny(clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
+// With this feature no call mentions a constant that the compiler may refuse: see `runtime::late`.
+#![cfg_attr(
+    all(feature = "late-refusals", not(feature = "early-refusals")),
+    allow(dead_code, unused_imports, unused_macros)
+)]
 
 extern crate self as furiosa_visa_std;
 

@@ -9,9 +9,14 @@ use crate::mapping::M;
 use crate::mapping::factors_of;
 use crate::mapping::{Expr, Pool, pad_to};
 use crate::runtime::Tu;
+use crate::runtime::late::{planned, when_late};
 use crate::scalar::{Cast, ElementType, Scalar, StreamScalar, VeScalar};
 use crate::spec;
 use core::marker::PhantomData;
+
+when_late! {
+    use crate::runtime::late::{Late, Refusable};
+}
 
 /// What a cast is derived from.
 #[derive(Clone, Copy, Debug)]
@@ -70,15 +75,23 @@ pub struct CastPlan<D, D2, Packet, OutPacket>(PhantomData<(D, D2, Packet, OutPac
 
 impl<D: Scalar, D2: Scalar, Packet: M, OutPacket: M> CastPlan<D, D2, Packet, OutPacket> {
     /// Using it refuses packets that are not flits, or not the same elements.
-    pub const CHECK: () = match derive_cast(&CastRequest {
+    pub const CHECK: () = match derive_cast(&Self::REQUEST) {
+        Ok(()) => (),
+        Err(error) => error.refuse(),
+    };
+
+    const REQUEST: CastRequest = CastRequest {
         input: D::ELEMENT_TYPE,
         output: D2::ELEMENT_TYPE,
         packet: Packet::EXPR,
         out_packet: OutPacket::EXPR,
-    }) {
-        Ok(()) => (),
-        Err(error) => error.refuse(),
     };
+}
+
+when_late! {
+    impl<D: Scalar, D2: Scalar, Packet: M, OutPacket: M> Late<CastPlan<D, D2, Packet, OutPacket>> {
+        const CHECK: Refusable<()> = derive_cast(&CastPlan::<D, D2, Packet, OutPacket>::REQUEST);
+    }
 }
 
 /// Streams whose 32-bit elements the Cast Engine can narrow.
@@ -122,12 +135,13 @@ macro_rules! stream_cast {
             where
                 D: Cast<D2>;
 
+            #[track_caller]
             #[inline(never)] // The compiler names the line of a call that it did not inline.
             fn cast<D2: Scalar, OutPacket: M>(self) -> Self::CastOutput<D2, OutPacket>
             where
                 D: Cast<D2> + VeScalar,
             {
-                const { CastPlan::<D, D2, Packet, OutPacket>::CHECK };
+                let () = *planned!(const CHECK of CastPlan<D, D2, Packet, OutPacket>);
                 let mut pass = self.pass;
                 pass.cast = Some(crate::command::Cast { input: D::ELEMENT_TYPE, output: D2::ELEMENT_TYPE });
                 StreamTensor::new(self.context, pass)

@@ -12,9 +12,14 @@ use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::M;
 use crate::mapping::{Expr, Factors, Pool, UNKNOWN, modulo, normal, pad_to, product, stride};
 use crate::runtime::Tu;
+use crate::runtime::late::{planned, when_late};
 use crate::scalar::{ElementType, StreamScalar};
 use crate::spec;
 use core::marker::PhantomData;
+
+when_late! {
+    use crate::runtime::late::{Late, Refusable};
+}
 
 /// What a collect is derived from.
 #[derive(Clone, Copy, Debug)]
@@ -142,6 +147,15 @@ impl<D: StreamScalar, Time: M, Packet: M, Time2: M, Packet2: M> CollectPlan<D, T
         };
 }
 
+when_late! {
+    impl<D: StreamScalar, Time: M, Packet: M, Time2: M, Packet2: M>
+        Late<CollectPlan<D, Time, Packet, Time2, Packet2>>
+    {
+        const CONFIG: Refusable<CollectConfig> =
+            derive_collect(&CollectPlan::<D, Time, Packet, Time2, Packet2>::REQUEST);
+    }
+}
+
 macro_rules! stream_collect {
     ($stream:ident, $example:literal) => {
         impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
@@ -155,11 +169,12 @@ macro_rules! stream_collect {
             #[doc = $example]
             ///
             /// Refused while compiling: anything else.
+            #[track_caller]
             #[inline(never)] // The compiler names the line of a call that it did not inline.
             pub fn collect<Time2: M, Packet2: M>(
                 self,
             ) -> CollectTensor<'l, T, D, Chip, Cluster, Slice, Time2, Packet2> {
-                let plan = CollectPlan::<D, Time, Packet, Time2, Packet2>::CONFIG;
+                let plan = planned!(CONFIG of CollectPlan<D, Time, Packet, Time2, Packet2>);
                 let mut pass = self.pass;
                 pass.collect = Some(crate::command::Collect { flits: plan.flits });
                 StreamTensor::new(self.context, pass)

@@ -12,17 +12,22 @@ use crate::mapping::M;
 use crate::mapping::factors_of;
 use crate::mapping::guard::rows::{LiveRows, Liveness, depends_on};
 use crate::mapping::{
-    Expr, Factors, Guard, Pool, UNKNOWN, divide, modulo, normal, product, resize, stride, strip,
+    Expr, Factor, Factors, Guard, Pool, UNKNOWN, divide, modulo, normal, product, resize, stride, strip,
 };
 use crate::runtime::fault::accept;
+use crate::runtime::late::{planned, when_late};
 use crate::runtime::{AUTO, Tu};
 use crate::scalar::{ElementType, Scalar, StreamScalar};
 use crate::sequencer::walk::Walk;
 use crate::sequencer::{Config, Entry, Request, Stream, contiguous_run, derive, limited};
 use crate::spec;
 use crate::tensor::{DmTensor, DmTensorViewMut};
-use crate::text::text;
+use crate::text::{Text, text};
 use core::marker::PhantomData;
+
+when_late! {
+    use crate::runtime::late::{Late, Refusable};
+}
 
 /// What a commit is derived from.
 #[derive(Clone, Copy, Debug)]
@@ -91,7 +96,7 @@ const fn commit(request: &CommitRequest, forms: [&Factors; 3]) -> Result<CommitC
     // Both parts may be halves of one product, which Element knows as a whole only.
     let in_order = product(&pool, &time, &expected).is(&destination);
     if !in_order {
-        attempt!(check_permutation(&pool, request, &time, &outer));
+        attempt!(check_permutation(&pool, request, (&time, &destination), (&outer, &inner)));
     }
     let commit_in_size = attempt!(whole_bytes(OPERATION, request.element, request.destination, window));
     attempt!(check_window(request, commit_in_size, window));
@@ -288,12 +293,13 @@ const fn check_window(request: &CommitRequest, bytes: usize, window: usize) -> R
     )
 }
 
-/// Time in DM is a permutation of time in the stream: nothing added, dropped, cut or broadcast.
+/// Time in DM is a permutation of time in the stream: nothing added, dropped, cut or broadcast. `outer` and `inner` are
+/// what the size of a step cuts the destination into.
 const fn check_permutation(
     pool: &Pool,
     request: &CommitRequest,
-    time: &Factors,
-    outer: &Factors,
+    (time, destination): (&Factors, &Factors),
+    (outer, inner): (&Factors, &Factors),
 ) -> Result<(), PlanError> {
     if time.is(outer) {
         return Ok(());
@@ -304,6 +310,20 @@ const fn check_permutation(
     if there && back {
         return Ok(());
     }
+    attempt!(check_whole_digits(pool, request, time, destination));
+    if ends_inside(destination, inner.size()) {
+        // What lies outside of a step has a normal form, but nobody wrote it.
+        refuse!(
+            "commit permutation",
+            "commit: Element {} has {} positions, {} for each of the {} steps of the stream's time {},              and its innermost {} positions end inside of one of its digits;              help: name exactly the time axes, in any order, before the packet",
+            mapping(request.destination),
+            number(destination.size()),
+            number(inner.size()),
+            number(time.size()),
+            mapping(request.time),
+            number(inner.size()),
+        );
+    }
     refuse!(
         "commit permutation",
         "commit: the time part of Element {} is {}, which is no permutation of the stream's time {}; \
@@ -312,6 +332,70 @@ const fn check_permutation(
         factors(pool, outer),
         mapping(request.time),
     )
+}
+
+/// Whether the innermost positions end inside of a digit, at no divisor of its values.
+const fn ends_inside(factors: &Factors, positions: usize) -> bool {
+    let list = factors.as_slice();
+    let (mut inside, mut k) = (1, 0);
+    while k < list.len() {
+        let size = list[k].size_over(inside);
+        if let Factor::Term { resize, .. } = &list[k]
+            && inside < positions
+            && positions < size
+        {
+            return !positions.is_multiple_of(inside) || !resize.is_multiple_of(positions / inside);
+        }
+        inside = size;
+        k += 1;
+    }
+    false
+}
+
+/// A digit of time has as many values in the stream as in Element.
+const fn check_whole_digits(
+    pool: &Pool,
+    request: &CommitRequest,
+    time: &Factors,
+    destination: &Factors,
+) -> Result<(), PlanError> {
+    let (steps, places) = (time.as_slice(), destination.as_slice());
+    let mut k = 0;
+    while k < steps.len() {
+        let mut j = 0;
+        while j < places.len() {
+            if let (Factor::Term { term, resize }, Factor::Term { term: there, resize: all }) =
+                (&steps[k], &places[j])
+                && term.is(there)
+                && *resize != *all
+            {
+                let (read, written) = (*resize, *all);
+                let help = if read < written {
+                    text!("name {} in Element, or all of it in the stream", term(pool, term, read))
+                } else {
+                    text!(
+                        "name all of it in Element, or no more than {} in the stream",
+                        term(pool, term, written)
+                    )
+                };
+                refuse!(
+                    "commit permutation",
+                    "commit: the time {} of the stream has {} of the {} values of {}, and Element {} has {} of them; \
+                     help: {}",
+                    mapping(request.time),
+                    number(read),
+                    number(term.modulo),
+                    term(pool, term, term.modulo),
+                    mapping(request.destination),
+                    number(written),
+                    text(&help),
+                );
+            }
+            j += 1;
+        }
+        k += 1;
+    }
+    Ok(())
 }
 
 /// A commit writes units of 8 bytes.
@@ -433,6 +517,15 @@ impl Written<'_> {
     }
 }
 
+/// Why a stream of the sub context is not committed.
+const fn no_sub_commit(engine: &str) -> Text {
+    text!(
+        "commit: a commit of the sub context cannot follow the engine of `.{}()`; \
+         help: use the main context, or commit before it",
+        str(engine),
+    )
+}
+
 /// All rules of a commit, in the order in which they are reported.
 struct CheckedCommit<D, P, Chip, Cluster, Slice, Time, Packet, Element, const T: Tu>(
     PhantomData<(D, P, Chip, Cluster, Slice, Time, Packet, Element)>,
@@ -455,14 +548,33 @@ impl<D: Scalar, P: InMotion, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, 
     const REACHED: () = {
         let _ = DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT;
         if T && !P::SUB_COMMIT {
-            let text = text!(
-                "commit: a commit of the sub context cannot follow the engine of `.{}()`; \
-                 help: use the main context, or commit before it",
-                str(P::NAME),
-            );
-            PlanError::new("sub commit", text).refuse()
+            PlanError::new("sub commit", no_sub_commit(P::NAME)).refuse()
         }
     };
+}
+
+when_late! {
+    impl<D: Scalar, P: InMotion, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, Element: M, const T: Tu>
+        Late<CheckedCommit<D, P, Chip, Cluster, Slice, Time, Packet, Element, T>>
+    {
+        const CONFIG: Refusable<&'static CommitConfig> = match &Self::checked(false) {
+            Ok(config) => Ok(config),
+            Err(error) => Err(*error),
+        };
+        const VIEW: Refusable<&'static CommitConfig> = match &Self::checked(true) {
+            Ok(config) => Ok(config),
+            Err(error) => Err(*error),
+        };
+
+        const fn checked(view: bool) -> Refusable<CommitConfig> {
+            attempt!(Late::<DmTensor<D, Chip, Cluster, Slice, Element>>::FOOTPRINT);
+            if T && !P::SUB_COMMIT {
+                return Err(PlanError::new("sub commit", no_sub_commit(P::NAME)));
+            }
+            let request = &CommitPlan::<D, Time, Packet, Element, T>::REQUEST;
+            if view { derive_commit_view(request) } else { derive_commit(request) }
+        }
+    }
 }
 
 /// Elements that a commit can write as `Element`: those of every type that memories hold.
@@ -511,7 +623,7 @@ impl<'l, const T: Tu, P: InMotion, D: StreamScalar, Chip: M, Cluster: M, Slice: 
     where
         D: StoredAs<Element>,
     {
-        let plan = CheckedCommit::<D, P, Chip, Cluster, Slice, Time, Packet, Element, T>::CONFIG;
+        let plan = planned!(CONFIG of CheckedCommit<D, P, Chip, Cluster, Slice, Time, Packet, Element, T>);
         if address != AUTO {
             accept(OPERATION, check_commit_address(address));
         }
@@ -550,11 +662,11 @@ impl<'l, const T: Tu, P: InMotion, D: StreamScalar, Chip: M, Cluster: M, Slice: 
     where
         D: StoredAs<Element>,
     {
-        let plan = CheckedCommit::<D, P, Chip, Cluster, Slice, Time, Packet, Element, T>::VIEW;
+        let plan = planned!(VIEW of CheckedCommit<D, P, Chip, Cluster, Slice, Time, Packet, Element, T>);
         let region = destination.stream_region(OPERATION);
         accept(OPERATION, check_commit_start(&region));
         if region.part != Part::WHOLE {
-            let written = Written { plan, guard: Self::GUARD };
+            let written = Written { plan, guard: planned!(GUARD of Self) };
             accept(OPERATION, written.stays_in(&region, destination.tensor()));
         }
         self.commit_to(region, plan);
@@ -562,7 +674,7 @@ impl<'l, const T: Tu, P: InMotion, D: StreamScalar, Chip: M, Cluster: M, Slice: 
 
     #[track_caller]
     fn commit_to(self, destination: Region, plan: &CommitConfig) {
-        self.pass.end(self.context, commit_sink(destination, plan, Self::GUARD));
+        self.pass.end(self.context, commit_sink(destination, plan, planned!(GUARD of Self)));
     }
 }
 

@@ -2,11 +2,17 @@
 
 use crate::command::Transfer;
 use crate::engine::dma::derive_host_transfer;
+use crate::error::PlanError;
 use crate::mapping::{M, Pool};
+use crate::runtime::late::when_late;
 use crate::scalar::Scalar;
 use crate::sequencer::transfer::{DM_CHIP, DM_CLUSTER, DM_SLICE, Level, Placement};
 use crate::spec::{CLUSTERS, SLICES, TRF_BANK_ROWS};
 use core::marker::PhantomData;
+
+when_late! {
+    use crate::runtime::late::{Late, Refusable};
+}
 
 const OPERATION: &str = "inspect";
 
@@ -24,7 +30,12 @@ impl<D: Scalar, Host: M, Chip: M, Cluster: M, Slice: M, Element: M>
     VrfInspectionPlan<D, Host, Chip, Cluster, Slice, Element>
 {
     /// The loops. The unit is the slice.
-    pub const TRANSFER: Transfer = {
+    pub const TRANSFER: Transfer = match Self::transfer() {
+        Ok(transfer) => transfer,
+        Err(error) => error.refuse(),
+    };
+
+    const fn transfer() -> Result<Transfer, PlanError> {
         let dimensions = [
             (Element::EXPR, Level::Element),
             (Slice::EXPR, DM_SLICE),
@@ -32,11 +43,14 @@ impl<D: Scalar, Host: M, Chip: M, Cluster: M, Slice: M, Element: M>
             (Chip::EXPR, DM_CHIP),
         ];
         let tensor = Placement { name: "VrfTensor", dimensions: &dimensions };
-        match derive_host_transfer(OPERATION, Host::EXPR, &tensor, false) {
-            Ok(transfer) => transfer,
-            Err(error) => error.refuse(),
-        }
-    };
+        derive_host_transfer(OPERATION, Host::EXPR, &tensor, false)
+    }
+}
+
+when_late! {
+    impl<D: Scalar, Host: M, Chip: M, Cluster: M, Slice: M, Element: M> Late<VrfInspectionPlan<D, Host, Chip, Cluster, Slice, Element>> {
+        pub(crate) const TRANSFER: Refusable<Transfer> = VrfInspectionPlan::<D, Host, Chip, Cluster, Slice, Element>::transfer();
+    }
 }
 
 /// The loops of a look at a tensor in the TRF.
@@ -48,7 +62,12 @@ impl<D: Scalar, Host: M, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
     TrfInspectionPlan<D, Host, Chip, Cluster, Slice, Row, Element>
 {
     /// The loops. The unit is `8 * slice + row`.
-    pub const TRANSFER: Transfer = {
+    pub const TRANSFER: Transfer = match Self::transfer() {
+        Ok(transfer) => transfer,
+        Err(error) => error.refuse(),
+    };
+
+    const fn transfer() -> Result<Transfer, PlanError> {
         let dimensions = [
             (Element::EXPR, Level::Element),
             (Row::EXPR, Level::Units(1)),
@@ -57,9 +76,12 @@ impl<D: Scalar, Host: M, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
             (Chip::EXPR, Level::Units(TRF_BANK_ROWS * SLICES * CLUSTERS)),
         ];
         let tensor = Placement { name: "TrfTensor", dimensions: &dimensions };
-        match derive_host_transfer(OPERATION, Host::EXPR, &tensor, false) {
-            Ok(transfer) => transfer,
-            Err(error) => error.refuse(),
-        }
-    };
+        derive_host_transfer(OPERATION, Host::EXPR, &tensor, false)
+    }
+}
+
+when_late! {
+    impl<D: Scalar, Host: M, Chip: M, Cluster: M, Slice: M, Row: M, Element: M> Late<TrfInspectionPlan<D, Host, Chip, Cluster, Slice, Row, Element>> {
+        pub(crate) const TRANSFER: Refusable<Transfer> = TrfInspectionPlan::<D, Host, Chip, Cluster, Slice, Row, Element>::transfer();
+    }
 }

@@ -13,11 +13,16 @@ use crate::engine::stream::CollectTensor;
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Expr, Factors, M, Pool, UNKNOWN, modulo, normal, product, stride};
 use crate::runtime::fault::accept;
+use crate::runtime::late::{planned, when_late};
 use crate::runtime::{MakesTensors as _, Tu, TuValues};
 use crate::scalar::{ElementType, Scalar, StreamScalar};
 use crate::spec;
 use crate::tensor::TrfTensor;
 use core::marker::PhantomData;
+
+when_late! {
+    use crate::runtime::late::{Late, Refusable};
+}
 
 /// What a load of the TRF is derived from.
 #[derive(Clone, Copy, Debug)]
@@ -160,6 +165,15 @@ pub const fn check_capacity(
     )
 }
 
+when_late! {
+    impl<D: StreamScalar, Time: M, Packet: M, Row: M, Element: M>
+        Late<TrfLoadPlan<D, Time, Packet, Row, Element>>
+    {
+        const CONFIG: Refusable<TrfLoadConfig> =
+            derive_trf_load(&TrfLoadPlan::<D, Time, Packet, Row, Element>::REQUEST);
+    }
+}
+
 /// The plan of a load of the TRF, as types.
 pub struct TrfLoadPlan<D, Time, Packet, Row, Element>(PhantomData<(D, Time, Packet, Row, Element)>);
 
@@ -244,10 +258,10 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
         self,
         address: TrfAddress,
     ) -> TrfTensor<D, Chip, Cluster, Slice, Row, Element> {
-        let plan = TrfLoadPlan::<D, Time, Packet, Row, Element>::CONFIG;
+        let plan = planned!(CONFIG of TrfLoadPlan<D, Time, Packet, Row, Element>);
         accept(OPERATION, check_capacity(OPERATION, &plan, address));
         let tensor = TrfTensor::filled(address, self.context.next_fill());
-        let sink = Sink::Trf { destination: tensor.region(), guard: *Self::GUARD };
+        let sink = Sink::Trf { destination: tensor.region(), guard: *planned!(GUARD of Self) };
         self.pass.end(self.context, sink);
         tensor
     }

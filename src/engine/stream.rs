@@ -112,10 +112,15 @@ pub mod stage {
     }
 }
 
+use crate::runtime::late::when_late;
 use stage::{
     Position, PositionBegin, PositionCast, PositionCollect, PositionContraction, PositionFetch,
     PositionSwitch, PositionTranspose, PositionVectorFinal, PositionVectorInit,
 };
+
+when_late! {
+    use crate::runtime::late::{Late, Refusable};
+}
 
 /// The command under construction.
 #[derive(Debug)]
@@ -250,6 +255,18 @@ impl<'l, const T: Tu, P: Position, D: StreamScalar, Chip: M, Cluster: M, Slice: 
             Some(guard) => guard,
             None => PlanError::mapping(P::NAME, Problem::TooManyFactors).refuse(),
         };
+}
+
+when_late! {
+    impl<'l, const T: Tu, P: Position, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
+        Late<StreamTensor<'l, T, P, D, Chip, Cluster, Slice, Time, Packet>>
+    {
+        pub(crate) const GUARD: Refusable<&'static Guard> =
+            match &liveness_of(&[Chip::EXPR, Cluster::EXPR, Slice::EXPR, Time::EXPR, Packet::EXPR]) {
+                Some(guard) => Ok(guard),
+                None => Err(PlanError::mapping(P::NAME, Problem::TooManyFactors)),
+            };
+    }
 }
 
 impl<const T: Tu, P: Position, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M> fmt::Debug

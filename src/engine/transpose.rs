@@ -28,10 +28,15 @@ use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::factors_of;
 use crate::mapping::{Expr, Factors, M, Pool, divide, modulo, pad_to, product, stride, strip};
 use crate::runtime::Tu;
+use crate::runtime::late::{planned, when_late};
 use crate::scalar::{ElementType, Scalar, StreamScalar};
 use crate::spec;
 use crate::text::{Text, text};
 use core::marker::PhantomData;
+
+when_late! {
+    use crate::runtime::late::{Late, Refusable};
+}
 
 /// What a transpose is derived from.
 #[derive(Clone, Copy, Debug)]
@@ -336,6 +341,15 @@ impl<D: Scalar, Time: M, Packet: M, OutTime: M, OutPacket: M>
     };
 }
 
+when_late! {
+    impl<D: Scalar, Time: M, Packet: M, OutTime: M, OutPacket: M>
+        Late<TransposePlan<D, Time, Packet, OutTime, OutPacket>>
+    {
+        const CONFIG: Refusable<Transpose> =
+            derive_transpose(&TransposePlan::<D, Time, Packet, OutTime, OutPacket>::REQUEST);
+    }
+}
+
 /// The call on streams of flits that reach the engine.
 macro_rules! stream_transpose {
     ($stream:ident) => {
@@ -360,6 +374,7 @@ macro_rules! stream_transpose {
             /// ```
             ///
             /// Refused while compiling: anything else.
+            #[track_caller]
             #[inline(never)] // The compiler names the line of a call that it did not inline.
             pub fn transpose<OutTime: M, OutPacket: M>(
                 self,
@@ -367,7 +382,7 @@ macro_rules! stream_transpose {
             where
                 D: Scalar,
             {
-                let plan = const { &TransposePlan::<D, Time, Packet, OutTime, OutPacket>::CONFIG };
+                let plan = planned!(const CONFIG of TransposePlan<D, Time, Packet, OutTime, OutPacket>);
                 let mut pass = self.pass;
                 pass.transpose = Some(*plan);
                 StreamTensor::new(self.context, pass)

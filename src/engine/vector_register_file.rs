@@ -12,6 +12,7 @@ use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::factors_of;
 use crate::mapping::{Expr, M, Pool};
 use crate::runtime::fault::accept;
+use crate::runtime::late::{planned, when_late};
 use crate::runtime::{MakesTensors as _, Tu};
 use crate::scalar::{ElementType, Scalar, VeScalar};
 use crate::sequencer::transfer::{Level, Placement, derive_transfer};
@@ -19,6 +20,10 @@ use crate::spec;
 use crate::tensor::VrfTensor;
 use core::fmt;
 use core::marker::PhantomData;
+
+when_late! {
+    use crate::runtime::late::{Late, Refusable};
+}
 
 /// What a load of the VRF is derived from.
 #[derive(Clone, Copy, Debug)]
@@ -107,6 +112,13 @@ impl<D: VeScalar, Time: M, Packet: M, Element: M> VrfLoadPlan<D, Time, Packet, E
     };
 }
 
+when_late! {
+    impl<D: VeScalar, Time: M, Packet: M, Element: M> Late<VrfLoadPlan<D, Time, Packet, Element>> {
+        const CONFIG: Refusable<VrfLoadConfig> =
+            derive_vrf_load(&VrfLoadPlan::<D, Time, Packet, Element>::REQUEST);
+    }
+}
+
 /// A tensor that a load leaves in the VRF.
 struct LoadedTensor<D, Chip, Cluster, Slice, Time, Packet, Element>(
     PhantomData<(D, Chip, Cluster, Slice, Time, Packet, Element)>,
@@ -120,6 +132,14 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, Element: M>
         let _ = VrfLoadPlan::<D, Time, Packet, Element>::CONFIG;
         VrfTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT
     };
+}
+
+when_late! {
+    impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, Element: M>
+        Late<LoadedTensor<D, Chip, Cluster, Slice, Time, Packet, Element>>
+    {
+        const FOOTPRINT: Refusable<&'static Footprint> = Late::<VrfTensor<D, Chip, Cluster, Slice, Element>>::FOOTPRINT;
+    }
 }
 
 impl fmt::Display for VrfLoadConfig {
@@ -154,8 +174,8 @@ macro_rules! load {
             where
                 D: VeScalar,
             {
-                let plan = const { &VrfLoadPlan::<D, Time, Packet, Element>::CONFIG };
-                let footprint = LoadedTensor::<D, Chip, Cluster, Slice, Time, Packet, Element>::FOOTPRINT;
+                let plan = planned!(const CONFIG of VrfLoadPlan<D, Time, Packet, Element>);
+                let footprint = planned!(FOOTPRINT of LoadedTensor<D, Chip, Cluster, Slice, Time, Packet, Element>);
                 let (place, fill) =
                     crate::tensor::place(self.context.system(), Memory::Vrf, footprint, OPERATION, address);
                 accept(OPERATION, crate::tensor::check_vrf_end(OPERATION, plan.bytes, place.address));
@@ -163,7 +183,7 @@ macro_rules! load {
                 let sink = Sink::Vrf {
                     destination: Region::of(Memory::Vrf, tensor.address, fill, footprint, Part::WHOLE),
                     transfer: plan.transfer,
-                    guard: *Self::GUARD,
+                    guard: *planned!(GUARD of Self),
                 };
                 self.pass.end(self.context, sink);
                 tensor

@@ -148,7 +148,8 @@ impl<D: Scalar, Mapping: M> Tensor<D, Mapping> {
     }
 
     /// Random elements. One seed gives one tensor, whatever the order of the mapping. Integers come from their whole
-    /// range, `f32` from 0 to 1 and the narrower floats from -1 to 1, the upper end excluded.
+    /// range, `f32` from 0 to 1 without 1. Narrower floats are `random_range(-1.0f32..1.0)`, rounded, so that 1 is one of
+    /// them.
     #[track_caller]
     pub fn rand(random: &mut impl Rng) -> Self
     where

@@ -1,6 +1,6 @@
 //! Two tensors, element by element.
 
-use super::layout::{Flits, HalfLanes, Halves, Lanes, StoredFrom, Turn, accepted, check_rows};
+use super::layout::{Flits, HalfLanes, Halves, Lanes, StoredFrom, Turn, accepted, check_rows, planned_rules};
 use crate::command::{ClipBinaryOpF32, FpBinaryOp, FpMulAlu};
 use crate::mapping::{M, Pair};
 use crate::prelude::m;
@@ -66,7 +66,7 @@ where
     D: FetchCast<f32>,
     Out: StoredFrom<f32>,
 {
-    const { accepted(&[check_rows::<Cluster, Slice, Rows, Columns>("add")]) };
+    planned_rules!(accepted(&[check_rows::<Cluster, Slice, Rows, Columns>("add")]));
     Out::store(side_by_side!(ctx, a, b).vector_clip_zip(ClipBinaryOpF32::Add).vector_final())
 }
 
@@ -84,7 +84,7 @@ where
     D: FetchCast<f32>,
     Out: StoredFrom<f32>,
 {
-    const { accepted(&[check_rows::<Cluster, Slice, Rows, Columns>("multiply")]) };
+    planned_rules!(accepted(&[check_rows::<Cluster, Slice, Rows, Columns>("multiply")]));
     let y = side_by_side!(ctx, a, b)
         .vector_split::<Halves<Rows, Columns>, HalfLanes<Columns>>()
         .vector_fp_zip(FpBinaryOp::MulF(FpMulAlu::Mul0))

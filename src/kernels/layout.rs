@@ -5,11 +5,16 @@ use crate::engine::stream::{AccumulationTensor, VectorFinalTensor};
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{AxisName, Expr, Ident, M, Margin, Modulo, Padding, Pair, Resize, Stride, Symbol};
 use crate::prelude::m;
+use crate::runtime::late::when_late;
 use crate::runtime::{AUTO, Tu};
 use crate::scalar::{ContractionCast, Scalar, VeScalar, bf16, f8e4m3, f8e5m2, f16, i4};
 use crate::spec;
 use crate::tensor::{DmTensor, DmTensorView};
 use core::marker::PhantomData;
+
+when_late! {
+    use crate::runtime::late::Refusable;
+}
 
 /// A mapping of one axis, or of a part of it: what a helper sums over.
 ///
@@ -26,49 +31,82 @@ pub trait OneAxis: M + 'static {
     type Axis: AxisName;
     /// Positions that are no padding.
     const LIVE: usize;
+    when_late! {
+        /// Whether parts have as many of them.
+        #[doc(hidden)]
+        const WHOLE: Refusable<()>;
+    }
 }
 
 /// The positions of a part of columns without padding. Parts of padded columns do not all have as many.
 const fn cut(live: usize, size: usize, own: usize, expr: &Expr) -> usize {
+    // With `late-refusals`, `WHOLE` is looked at.
+    #[cfg(not(all(feature = "late-refusals", not(feature = "early-refusals"))))]
+    if let Err(error) = parts_of(live, size, expr) {
+        error.refuse()
+    }
+    let _ = (live, size, expr);
+    own
+}
+
+/// Refuses parts of padded columns.
+const fn parts_of(live: usize, size: usize, expr: &Expr) -> Result<(), PlanError> {
     if live != size {
-        let text = crate::text::text!(
+        refuse!(
+            "mean of padding",
             "mean: the columns {} are a part of an axis with padding, so that not every part has as many elements; \
              help: pad the part, or choose a size without padding",
             mapping(expr),
         );
-        PlanError::new("mean of padding", text).refuse()
     }
-    own
+    Ok(())
+}
+
+when_late! {
+    /// Refuses parts of padded columns, and of parts of these.
+    const fn parts(outer: Refusable<()>, live: usize, size: usize, expr: &Expr) -> Refusable<()> {
+        attempt!(outer);
+        parts_of(live, size, expr)
+    }
 }
 
 impl<X: AxisName> OneAxis for Symbol<X> {
     type Axis = X;
     const LIVE: usize = X::SIZE;
+    when_late! { const WHOLE: Refusable<()> = Ok(()); }
 }
 
 impl<E: OneAxis, const N: usize> OneAxis for Stride<E, N> {
     type Axis = E::Axis;
     const LIVE: usize = cut(E::LIVE, E::SIZE, Self::SIZE, Self::EXPR);
+    when_late! { const WHOLE: Refusable<()> = parts(E::WHOLE, E::LIVE, E::SIZE, Self::EXPR); }
 }
 
 impl<E: OneAxis, const N: usize> OneAxis for Modulo<E, N> {
     type Axis = E::Axis;
     const LIVE: usize = cut(E::LIVE, E::SIZE, Self::SIZE, Self::EXPR);
+    when_late! { const WHOLE: Refusable<()> = parts(E::WHOLE, E::LIVE, E::SIZE, Self::EXPR); }
 }
 
 impl<E: OneAxis, const N: usize> OneAxis for Resize<E, N> {
     type Axis = E::Axis;
     const LIVE: usize = if N < E::SIZE { cut(E::LIVE, E::SIZE, N, Self::EXPR) } else { E::LIVE };
+    when_late! {
+        const WHOLE: Refusable<()> =
+            if N < E::SIZE { parts(E::WHOLE, E::LIVE, E::SIZE, Self::EXPR) } else { E::WHOLE };
+    }
 }
 
 impl<E: OneAxis, const N: usize> OneAxis for Padding<E, N> {
     type Axis = E::Axis;
     const LIVE: usize = E::LIVE;
+    when_late! { const WHOLE: Refusable<()> = E::WHOLE; }
 }
 
 impl<E: OneAxis, const LEAD: usize, const TRAIL: usize> OneAxis for Margin<E, LEAD, TRAIL> {
     type Axis = E::Axis;
     const LIVE: usize = E::LIVE;
+    when_late! { const WHOLE: Refusable<()> = E::WHOLE; }
 }
 
 /// An axis of as many coordinates as `Parts` has positions: the slices that get a copy of what the slices of `Parts`
@@ -354,6 +392,34 @@ pub(super) const fn accepted(checks: &[Result<(), PlanError>]) {
             error.refuse();
         }
         k += 1;
+    }
+}
+
+/// The rules of a helper, before anything else in it: `planned_rules!(accepted(&[…]))`.
+#[cfg(not(all(feature = "late-refusals", not(feature = "early-refusals"))))]
+macro_rules! planned_rules {
+    ($accepted:expr) => {
+        const { $accepted }
+    };
+}
+
+#[cfg(all(feature = "late-refusals", not(feature = "early-refusals")))]
+macro_rules! planned_rules {
+    (accepted($checks:expr)) => {
+        *$crate::runtime::fault::accept_late(const { &$crate::kernels::layout::first_refusal($checks) })
+    };
+}
+pub(super) use planned_rules;
+
+when_late! {
+    /// The first of them, if there is one.
+    pub(super) const fn first_refusal(checks: &[Result<(), PlanError>]) -> Refusable<()> {
+        let mut k = 0;
+        while k < checks.len() {
+            attempt!(checks[k]);
+            k += 1;
+        }
+        Ok(())
     }
 }
 

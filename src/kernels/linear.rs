@@ -12,7 +12,7 @@
 
 use super::layout::{
     Flits, HalfLanes, Halves, InDm, Lanes, Multiplied, StoredFrom, accepted, check_packets,
-    check_row_operands, check_rows,
+    check_row_operands, check_rows, planned_rules,
 };
 use crate::command::{AccumulationKind, ClipBinaryOpF32, FpBinaryOp, FpMulAlu, FpUnaryOp, TrfAddress};
 use crate::engine::stream::{AccumulationTensor, VectorFinalTensor};
@@ -83,7 +83,7 @@ pub fn load_weights<'l, W: InDm<'l, Pair<N, K>>, N: M, K: M>(
 where
     W::D: Multiplied + FetchCast<W::D>,
 {
-    const { accepted(&[check_product::<W::D, W::Cluster, W::Slice, N, K>("load_weights")]) };
+    planned_rules!(accepted(&[check_product::<W::D, W::Cluster, W::Slice, N, K>("load_weights")]));
     (ctx.sub.begin(w.in_dm()))
         .fetch::<W::D, m![{ N } % 8, { N } / 8], K>()
         .collect::<m![{ N } % 8, { N } / 8, { <W::D as Multiplied>::Flits<K> }], <W::D as Multiplied>::Flit<K>>()
@@ -107,12 +107,10 @@ pub fn load_operand<'l, V: InDm<'l, Columns>, Columns: M>(
 where
     V::D: FetchCast<f32>,
 {
-    const {
-        accepted(&[
-            check_rows::<V::Cluster, V::Slice, m![1], Columns>("load_operand"),
-            check_row_operands::<Columns>("load_operand", "element", 1),
-        ])
-    };
+    planned_rules!(accepted(&[
+        check_rows::<V::Cluster, V::Slice, m![1], Columns>("load_operand"),
+        check_row_operands::<Columns>("load_operand", "element", 1),
+    ]));
     (ctx.sub.begin(vector.in_dm()).fetch::<f32, m![{ Columns } / 8], Lanes<Columns>>())
         .collect::<m![{ Columns } / 8], Lanes<Columns>>()
         .to_vrf(AUTO)
@@ -165,12 +163,10 @@ where
     D: Multiplied + FetchCast<D>,
     Out: StoredFrom<<D as ContractionCast>::Output>,
 {
-    const {
-        accepted(&[
-            check_product::<D, Cluster, Slice, N, K>("product"),
-            check_rows::<Cluster, Slice, Rows, N>("product"),
-        ])
-    };
+    planned_rules!(accepted(&[
+        check_product::<D, Cluster, Slice, N, K>("product"),
+        check_rows::<Cluster, Slice, Rows, N>("product"),
+    ]));
     Out::store_sums(sums(ctx, x, weights))
 }
 
@@ -241,12 +237,10 @@ where
     Out: StoredFrom<f32>,
     A: Activation,
 {
-    const {
-        accepted(&[
-            check_product::<D, Cluster, Slice, N, K>("linear"),
-            check_rows::<Cluster, Slice, Rows, N>("linear"),
-        ])
-    };
+    planned_rules!(accepted(&[
+        check_product::<D, Cluster, Slice, N, K>("linear"),
+        check_rows::<Cluster, Slice, Rows, N>("linear"),
+    ]));
     Out::store(activation.applied(sums(ctx, x, weights), bias))
 }
 

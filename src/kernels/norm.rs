@@ -12,7 +12,7 @@
 
 use super::layout::{
     CopiesOf, Flits, HalfLanes, Halves, Lanes, OneAxis, StoredFrom, accepted, check_parts,
-    check_row_operands, check_rows, enter,
+    check_row_operands, check_rows, enter, planned_rules,
 };
 use crate::command::{
     BinaryArgMode, ClipBinaryOpF32, FpBinaryOp, FpDivBinaryOp, FpMulAlu, FpUnaryOp, InterSliceReduceOpF32,
@@ -22,6 +22,7 @@ use crate::engine::vector::BranchMode;
 use crate::error::{PlanError, refuse};
 use crate::mapping::{M, Pair, Symbol};
 use crate::prelude::m;
+use crate::runtime::late::when_late;
 use crate::runtime::{AUTO, Context};
 use crate::scalar::FetchCast;
 use crate::spec;
@@ -78,6 +79,7 @@ pub(super) const fn check_norm<Cluster: M, Slice: M, Rows: M, Columns: OneAxis>(
 ) -> Result<(), PlanError> {
     // Looked at here, so that the line of a refusal is that of the helper's caller.
     let _ = Columns::LIVE;
+    when_late! { crate::error::attempt!(Columns::WHOLE); }
     crate::error::attempt!(check_rows::<Cluster, Slice, Rows, Columns>(operation));
     crate::error::attempt!(check_row_operands::<Rows>(operation, "row", per_row));
     let bytes = 4 * (per_row * Rows::SIZE + vectors * Columns::SIZE);
@@ -114,7 +116,7 @@ pub fn root_mean_square<D, Chip: M, Cluster: M, Slice: M, Rows: M, Columns: OneA
 where
     D: FetchCast<f32>,
 {
-    const { accepted(&[check_norm::<Cluster, Slice, Rows, Columns>("root_mean_square", 1, 0)]) };
+    planned_rules!(accepted(&[check_norm::<Cluster, Slice, Rows, Columns>("root_mean_square", 1, 0)]));
     let mean = mean_square!(enter!(ctx, x), Columns::LIVE as f32)
         .vector_final()
         .commit::<Pair<Rows, m![1 # 2]>>(AUTO);
@@ -178,7 +180,7 @@ where
     D: FetchCast<f32>,
     Out: StoredFrom<f32>,
 {
-    const { accepted(&[check_norm::<Cluster, Slice, Rows, Columns>("rms_norm", 1, 1)]) };
+    planned_rules!(accepted(&[check_norm::<Cluster, Slice, Rows, Columns>("rms_norm", 1, 1)]));
     let root = root_mean_square(ctx, x, epsilon);
     scaled(ctx, x, scale, &root)
 }
@@ -221,12 +223,10 @@ where
     D: FetchCast<f32>,
     Out: StoredFrom<f32>,
 {
-    const {
-        accepted(&[
-            check_norm::<Cluster, Pair<Kept, Parts>, Rows, Columns>("rms_norm_over_slices", 1, 1),
-            check_parts::<Parts, Columns>("rms_norm_over_slices"),
-        ])
-    };
+    planned_rules!(accepted(&[
+        check_norm::<Cluster, Pair<Kept, Parts>, Rows, Columns>("rms_norm_over_slices", 1, 1),
+        check_parts::<Parts, Columns>("rms_norm_over_slices"),
+    ]));
     let mean = mean_square!(enter!(ctx, x), (Parts::LIVE * Columns::LIVE) as f32)
         .vector_inter_slice_reduce::<Pair<Kept, Symbol<CopiesOf<Parts>>>, Rows>(InterSliceReduceOpF32::Add)
         .vector_final()
@@ -291,7 +291,7 @@ where
     D: FetchCast<f32>,
     Out: StoredFrom<f32>,
 {
-    const { accepted(&[check_norm::<Cluster, Slice, Rows, Columns>("layer_norm", 2, 2)]) };
+    planned_rules!(accepted(&[check_norm::<Cluster, Slice, Rows, Columns>("layer_norm", 2, 2)]));
     let count = Columns::LIVE as f32;
     let sums = enter!(ctx, x)
         .vector_intra_slice_reduce::<Columns::Axis, Rows, m![1 # 4]>(IntraSliceReduceOpF32::Add);

@@ -1,6 +1,6 @@
 //! Sums between slices.
 
-use super::layout::{CopiesOf, Flits, Lanes, StoredFrom, accepted, check_rows};
+use super::layout::{CopiesOf, Flits, Lanes, StoredFrom, accepted, check_rows, planned_rules};
 use crate::command::InterSliceReduceOpF32;
 use crate::mapping::{M, Pair, Symbol};
 use crate::prelude::m;
@@ -75,7 +75,7 @@ where
     D: FetchCast<f32>,
     Out: StoredFrom<f32>,
 {
-    const { accepted(&[check_rows::<Cluster, Slice, Rows, Columns>("sum_over_slices")]) };
+    planned_rules!(accepted(&[check_rows::<Cluster, Slice, Rows, Columns>("sum_over_slices")]));
     let y = (ctx.main.begin(x.view()).fetch::<f32, Flits<Rows, Columns>, Lanes<Columns>>())
         .collect::<Flits<Rows, Columns>, Lanes<Columns>>()
         .vector_init()

@@ -8,7 +8,7 @@
 
 use super::layout::{
     CopiesOf, Flits, HalfLanes, Halves, Lanes, OneAxis, StoredFrom, accepted, check_parts,
-    check_row_operands, check_rows, enter,
+    check_row_operands, check_rows, enter, planned_rules,
 };
 use super::slices::to_all_slices;
 use crate::command::{
@@ -80,12 +80,10 @@ where
     D: FetchCast<f32>,
     Out: StoredFrom<f32>,
 {
-    const {
-        accepted(&[
-            check_rows::<Cluster, Slice, Rows, Columns>("softmax"),
-            check_row_operands::<Rows>("softmax", "row", 2),
-        ])
-    };
+    planned_rules!(accepted(&[
+        check_rows::<Cluster, Slice, Rows, Columns>("softmax"),
+        check_row_operands::<Rows>("softmax", "row", 2),
+    ]));
     let greatest = enter!(ctx, x)
         .vector_intra_slice_reduce::<Columns::Axis, Rows, m![1 # 4]>(IntraSliceReduceOpF32::Max)
         .vector_pad_way8::<m![1 # 8]>()
@@ -123,13 +121,11 @@ where
     D: FetchCast<f32>,
     Out: StoredFrom<f32>,
 {
-    const {
-        accepted(&[
-            check_rows::<Cluster, Pair<Kept, Parts>, Rows, Columns>("softmax_over_slices"),
-            check_parts::<Parts, Columns>("softmax_over_slices"),
-            check_row_operands::<Rows>("softmax_over_slices", "row", 2),
-        ])
-    };
+    planned_rules!(accepted(&[
+        check_rows::<Cluster, Pair<Kept, Parts>, Rows, Columns>("softmax_over_slices"),
+        check_parts::<Parts, Columns>("softmax_over_slices"),
+        check_row_operands::<Rows>("softmax_over_slices", "row", 2),
+    ]));
     let greatest = enter!(ctx, x)
         .vector_intra_slice_reduce::<Columns::Axis, Rows, m![1 # 4]>(IntraSliceReduceOpF32::Max)
         .vector_pad_way8::<m![1 # 8]>()

@@ -6,7 +6,7 @@
 //!   main         y0 y1 y2 …   tile t is used while the sub context fills the other half with tile t + 1
 //! ```
 
-use super::layout::{Multiplied, StoredFrom, accepted, check_rows};
+use super::layout::{Multiplied, StoredFrom, accepted, check_rows, planned_rules};
 use super::linear::{Weights, check_product, load_weights, product};
 use crate::command::TrfAddress;
 use crate::error::{PlanError, refuse};
@@ -99,13 +99,11 @@ pub fn tiled_product<'w, D, Out, Chip: M + 'w, Cluster: M, Slice: M, Rows: M, Ti
     D: Multiplied + FetchCast<D> + 'w,
     Out: StoredFrom<<D as ContractionCast>::Output>,
 {
-    const {
-        accepted(&[
-            check_product::<D, Cluster, Slice, N, K>(OPERATION),
-            check_half::<D, N, K>(),
-            check_rows::<Cluster, Slice, Rows, N>(OPERATION),
-        ])
-    };
+    planned_rules!(accepted(&[
+        check_product::<D, Cluster, Slice, N, K>(OPERATION),
+        check_half::<D, N, K>(),
+        check_rows::<Cluster, Slice, Rows, N>(OPERATION),
+    ]));
     let mut tiles = tiles.into_iter().fuse();
     let mut buffers: [Option<DmTensor<D, Chip, Cluster, Slice, Pair<N, K>>>; 2] = [None, None];
     let mut results: [Option<DmTensor<Out, Chip, Cluster, Slice, Pair<Rows, N>>>; 2] = [None, None];

@@ -23,8 +23,10 @@
 //! the standard error stream, and has no effect.
 //!
 //! A program that is interrupted, by Ctrl-C for example, prints and writes the same of what has run until then, and ends
-//! with code 130. A second Ctrl-C ends it at once. Signals are handled from the first launch on, where one of the last
-//! four variables is set, unless the program handles or ignores one of them itself.
+//! with code 130. A second Ctrl-C ends it at once, and may cut a trace. Signals are handled from the first launch on, where
+//! one of the last four variables is set, unless the program handles or ignores one of them itself.
+//!
+//! A trace of 1 GiB takes no further operations, and says how many it leaves out.
 //!
 //! ```sh
 //! VISA_CHECKS=-order VISA_MEMORY=random VISA_SEED=7 cargo run --example 01_digits

@@ -1,6 +1,7 @@
 //! How a fault leaves a kernel.
 
 use super::context::SystemHandle;
+use super::late::when_late;
 use crate::chip::{Fault, FaultKind};
 use crate::clock::KernelCall;
 use crate::error::PlanError;
@@ -163,6 +164,23 @@ pub(crate) fn accept<T>(operation: &'static str, result: Result<T, PlanError>) -
     match result {
         Ok(value) => value,
         Err(error) => raise(Fault::refused(operation, Location::caller(), error.message())),
+    }
+}
+
+when_late! {
+    /// The value of a constant, or the end of the kernel with the words of its refusal.
+    #[track_caller]
+    pub(crate) fn accept_late<T>(result: &'static Result<T, PlanError>) -> &'static T {
+        match result {
+            Ok(value) => value,
+            Err(error) => raise(late_fault(error, Location::caller())),
+        }
+    }
+
+    /// The fault of a refusal. Its first words are the operation.
+    pub(super) fn late_fault(error: &'static PlanError, location: &'static Location<'static>) -> Fault {
+        let operation = error.message().split_once(": ").map_or("refused", |(operation, _)| operation);
+        Fault::refused(operation, location, error.message())
     }
 }
 

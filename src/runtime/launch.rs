@@ -5,6 +5,7 @@
 use super::context::{Context, Dma, DmaContext, MakesTensors as _, SystemHandle, Tu, TuContext};
 use super::fault::{InsideLaunch, next_launch, two_contexts};
 use super::kernel_chips::{self, TensorChips};
+use super::late::when_late;
 use super::needs_await::NeedsAwait;
 use crate::chip::{Fault, FaultKind};
 use crate::clock::KernelCall;
@@ -14,6 +15,8 @@ use core::marker::PhantomData;
 use core::panic::Location;
 use core::pin::pin;
 use core::task::Poll;
+
+when_late! { use super::late::{Late, Refusable}; }
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// A kernel, as `#[device]` makes it.
@@ -49,9 +52,21 @@ impl<F: DeviceFn<P>, P: DeviceSend> ChipsAgree<F, P> {
     };
 }
 
-/// Refuses a kernel with a tensor in its arguments or its result that has another number of chips.
+when_late! {
+    impl<F: DeviceFn<P>, P: DeviceSend> Late<ChipsAgree<F, P>> {
+        const CHECK: Refusable<()> = if F::CHIPS_ARE_KNOWN {
+            kernel_chips::check(F::NAME, F::CHIPS, P::CHIPS.and(<F::Output as DeviceSend>::CHIPS))
+        } else {
+            Ok(())
+        };
+    }
+}
+
+/// Refuses a kernel with a tensor in its arguments or its result that has another number of chips. With `late-refusals`
+/// its launch does.
 #[doc(hidden)]
 pub const fn chips_agree<F: DeviceFn<P>, P: DeviceSend>() {
+    #[cfg(not(all(feature = "late-refusals", not(feature = "early-refusals"))))]
     let () = ChipsAgree::<F, P>::CHECK;
 }
 
@@ -242,6 +257,11 @@ where
     F: DeviceFn<P>,
     P: DeviceSend,
 {
+    when_late! {
+        if let Err(error) = const { &Late::<ChipsAgree<F, P>>::CHECK } {
+            return Err(super::fault::late_fault(error, location));
+        }
+    }
     let system = system_of(&args, location)?;
     let chips = system.as_ref().and_then(SystemHandle::fixed_chips);
     kernel_chips::check_system(F::NAME, F::CHIPS, chips, location)?;

@@ -8,6 +8,7 @@ pub(crate) mod fault;
 mod growth_tests;
 mod interrupt;
 mod kernel_chips;
+pub(crate) mod late;
 pub(crate) mod launch;
 mod needs_await;
 mod output;

@@ -3,7 +3,7 @@
 
 use crate::chip::{SdkNote, SdkReport, System};
 use crate::clock::Allocations;
-use crate::clock::page::PageWriter;
+use crate::clock::page::{PageWriter, is_same_file};
 use crate::clock::trace::TraceWriter;
 use core::panic::Location;
 use std::collections::BTreeSet;
@@ -80,17 +80,26 @@ pub(super) fn warn(notes: &[SdkNote]) {
 /// Has a new system write its trace and its page.
 ///
 /// # Panics
-/// Where a file cannot be made.
+/// Where a file cannot be made, or both are one.
 pub(super) fn attach(system: &mut System, output: &Output) {
+    let mut trace = None;
     if let Some(path) = &output.trace {
         let path = numbered(path, 1 + TRACED.fetch_add(1, Ordering::Relaxed));
         let file = made("VISA_TRACE", &path);
+        trace = Some(path);
         system.clock().observe(Box::new(TraceWriter::new(BufWriter::new(file))));
     }
     if let Some(path) = &output.html {
         let path = numbered(path, 1 + SHOWN.fetch_add(1, Ordering::Relaxed));
         // Better now than when the run has ended.
         let _ = made("VISA_HTML", &path);
+        if let Some(trace) = trace.filter(|trace| is_same_file(trace, &path)) {
+            panic!(
+                "VISA_HTML={}: the page would replace the trace, VISA_TRACE={}; help: name two files",
+                path.display(),
+                trace.display()
+            );
+        }
         system.clock().observe(Box::new(PageWriter::new(path)));
     }
 }

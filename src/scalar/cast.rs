@@ -71,9 +71,10 @@ pub trait FetchCast<D2: StreamScalar, Kind: ChipType = Rngd>: Cast<D2> {}
 /// [`contract`](crate::engine::stream::AlignedPair::contract) takes them, as `i32` and at the rates of `i4` and `i8`, is
 /// concluded from the slots of 5 and 10 bits that they have in the register file (assumed).
 #[diagnostic::on_unimplemented(
-    message = "contraction: no multiply-accumulate for `{Self}`",
-    label = "`{Self}` does not enter a contraction",
-    note = "supported: i4, i5, i8, i9, f8e4m3, f8e5m2, bf16",
+    message = "contraction: no multiply-accumulate for tensors of `{Self}`",
+    label = "tensors of `{Self}` do not enter a contraction",
+    note = "supported: i4, i8, f8e4m3, f8e5m2, bf16; `.contract()` takes streams of i5 and i9, too, which are no types of \
+            tensors",
     note = "help: use the Vector Engine, or cast to a supported type before the tensor is written"
 )]
 pub trait ContractionCast: Scalar {

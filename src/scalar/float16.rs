@@ -294,17 +294,20 @@ mod tests {
         assert_eq!(ONE, 1.0);
     }
 
+    /// Each takes one uniform number of the stream: what rounds up to one stays.
     #[test]
-    fn random_values_are_in_the_half_open_range() {
-        let mut rng = SmallRng::seed_from_u64(16);
-        let mut sum = 0.0;
+    fn random_values_are_rounded_uniform_numbers() {
+        let (mut rng, mut uniform) = (SmallRng::seed_from_u64(16), SmallRng::seed_from_u64(16));
+        let (mut sum, mut ones) = (0.0, 0);
         for _ in 0..20_000 {
-            for value in [rng.random::<bf16>().to_f32(), rng.random::<f16>().to_f32()] {
-                assert!((-1.0..1.0).contains(&value));
-                sum += f64::from(value);
-            }
+            let [first, second] = [(); 2].map(|()| uniform.random_range(-1.0f32..1.0));
+            let drawn = [rng.random::<bf16>().to_f32(), rng.random::<f16>().to_f32()];
+            assert_eq!(drawn, [bf16::from_f32(first).to_f32(), f16::from_f32(second).to_f32()]);
+            assert!(drawn.iter().all(|value| (-1.0..=1.0).contains(value)));
+            ones += usize::from(drawn[0] == 1.0);
+            sum += f64::from(drawn[0] + drawn[1]);
         }
-        // The mean of 40 000 draws has a standard deviation of 0.003.
-        assert!(sum.abs() / 40_000.0 < 0.015, "{sum}");
+        // The mean of 40 000 draws has a standard deviation of 0.003; one of 1024 rounds to one in bf16.
+        assert!(sum.abs() / 40_000.0 < 0.015 && (5..80).contains(&ones), "{sum}, {ones}");
     }
 }

@@ -163,16 +163,11 @@ macro_rules! narrow_float {
             }
         }
 
-        /// Values in `[-1, 1)`: a uniform `f32`, rounded.
+        /// A uniform `f32` from `-1.0..1.0`, rounded: the upper end is one of the values, because what is just below it rounds
+        /// up. The stream of values is that of the vendor's crate.
         impl rand::distr::Distribution<$type> for rand::distr::StandardUniform {
             fn sample<R: rand::Rng + ?Sized>(&self, rng: &mut R) -> $type {
-                loop {
-                    let value = $type::from_f32(rng.random::<f32>() * 2.0 - 1.0);
-                    // Numbers just below one may round up to it; draw again, the range is half open.
-                    if value.to_f32() < 1.0 {
-                        return value;
-                    }
-                }
+                $type::from_f32(rng.random_range(-1.0f32..1.0))
             }
         }
     };

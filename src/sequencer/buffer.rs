@@ -134,6 +134,23 @@ pub struct BufferPlan<D, Buf, Time, Packet>(PhantomData<(D, Buf, Time, Packet)>)
 
 impl<D: Scalar, Buf: M, Time: M, Packet: M> BufferPlan<D, Buf, Time, Packet> {
     const fn plan(operation: &'static str, indirect: bool) -> BufferConfig {
+        match Self::derived(operation, indirect) {
+            Ok(config) => config,
+            Err(error) => error.refuse(),
+        }
+    }
+
+    /// The same where the call is refused, and not the compiler.
+    #[cfg(all(feature = "late-refusals", not(feature = "early-refusals")))]
+    #[track_caller]
+    fn late(operation: &'static str, indirect: bool) -> BufferConfig {
+        match Self::derived(operation, indirect) {
+            Ok(config) => config,
+            Err(error) => error.refuse(),
+        }
+    }
+
+    const fn derived(operation: &'static str, indirect: bool) -> Result<BufferConfig, PlanError> {
         let request = BufferRequest {
             operation,
             element: D::ELEMENT_TYPE,
@@ -142,10 +159,7 @@ impl<D: Scalar, Buf: M, Time: M, Packet: M> BufferPlan<D, Buf, Time, Packet> {
             packet: Packet::EXPR,
             indirect,
         };
-        match derive_buffer(&request) {
-            Ok(config) => config,
-            Err(error) => error.refuse(),
-        }
+        derive_buffer(&request)
     }
 
     /// The sequencer of `read`. Using it refuses what no sequencer reads.
@@ -304,9 +318,13 @@ impl<D: Scalar, Buf: M> BufTensor<D, Buf> {
     /// Reads the buffer as a stream of packets. Padding of the stream holds nothing.
     ///
     /// Refused while compiling: mappings that no sequencer reads.
+    #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn read<'l, Time: M, Packet: M>(&'l self) -> StreamTensor<'l, D, Time, Packet> {
+        #[cfg(not(all(feature = "late-refusals", not(feature = "early-refusals"))))]
         let plan = const { BufferPlan::<D, Buf, Time, Packet>::READ };
+        #[cfg(all(feature = "late-refusals", not(feature = "early-refusals")))]
+        let plan = BufferPlan::<D, Buf, Time, Packet>::late("read", false);
         self.gather("read", plan, None).expect("a derived read lies in the buffer")
     }
 
@@ -338,12 +356,16 @@ impl<D: Scalar, Buf: M> BufTensor<D, Buf> {
     }
 
     /// [`Self::read_indirect`] that returns what is wrong with the offsets.
+    #[track_caller]
     #[inline(never)]
     pub fn try_read_indirect<'l, Index: M, Time: M, Packet: M>(
         &'l self,
         offsets: &[usize],
     ) -> Result<StreamTensor<'l, D, Time, Packet>, PlanError> {
+        #[cfg(not(all(feature = "late-refusals", not(feature = "early-refusals"))))]
         let plan = const { BufferPlan::<D, Buf, Time, Packet>::READ_INDIRECT };
+        #[cfg(all(feature = "late-refusals", not(feature = "early-refusals")))]
+        let plan = BufferPlan::<D, Buf, Time, Packet>::late("read_indirect", true);
         let list = IndirectLoop::new::<Index, Time>("read_indirect", &plan, offsets)?;
         self.gather("read_indirect", plan, Some(list))
     }
@@ -365,9 +387,13 @@ impl<D: Scalar, Buf: M> BufTensor<D, Buf> {
     /// wins; padding of the stream is not written.
     ///
     /// Refused while compiling: mappings that no sequencer writes.
+    #[track_caller]
     #[inline(never)]
     pub fn write<'l, Time: M, Packet: M>(&mut self, stream: StreamTensor<'l, D, Time, Packet>) {
+        #[cfg(not(all(feature = "late-refusals", not(feature = "early-refusals"))))]
         let plan = const { BufferPlan::<D, Buf, Time, Packet>::WRITE };
+        #[cfg(all(feature = "late-refusals", not(feature = "early-refusals")))]
+        let plan = BufferPlan::<D, Buf, Time, Packet>::late("write", false);
         self.scatter("write", &plan, None, &stream).expect("a derived write lies in the buffer");
     }
 
@@ -388,13 +414,17 @@ impl<D: Scalar, Buf: M> BufTensor<D, Buf> {
     }
 
     /// [`Self::write_indirect`] that returns what is wrong with the offsets.
+    #[track_caller]
     #[inline(never)]
     pub fn try_write_indirect<'l, Index: M, Time: M, Packet: M>(
         &mut self,
         stream: StreamTensor<'l, D, Time, Packet>,
         offsets: &[usize],
     ) -> Result<(), PlanError> {
+        #[cfg(not(all(feature = "late-refusals", not(feature = "early-refusals"))))]
         let plan = const { BufferPlan::<D, Buf, Time, Packet>::WRITE_INDIRECT };
+        #[cfg(all(feature = "late-refusals", not(feature = "early-refusals")))]
+        let plan = BufferPlan::<D, Buf, Time, Packet>::late("write_indirect", true);
         let list = IndirectLoop::new::<Index, Time>("write_indirect", &plan, offsets)?;
         self.scatter("write_indirect", &plan, Some(&list), &stream)
     }

@@ -7,10 +7,16 @@ use crate::command::{Address, FillId, Footprint, Memory, Part, Region};
 use crate::error::{PlanError, refuse};
 use crate::mapping::M;
 use crate::runtime::fault::accept;
+use crate::runtime::late::{planned, when_late};
 use crate::runtime::{AUTO, Context, Lease, MakesTensors, Place};
 use crate::scalar::Scalar;
 use core::fmt;
 use core::marker::PhantomData;
+
+when_late! {
+    use crate::error::attempt;
+    use crate::runtime::late::{Late, Refusable};
+}
 
 /// A tensor in DM: element `j` of a slice holds the element of the tensor at the union of `Chip::map`, `Cluster::map`,
 /// `Slice::map` and `Element::map(j)`.
@@ -22,6 +28,23 @@ pub struct DmTensor<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> {
     /// The bytes are free again when it is dropped.
     pub(super) lease: Option<Lease>,
     types: PhantomData<(D, Chip, Cluster, Slice, Element)>,
+}
+
+when_late! {
+    impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> Late<DmTensor<D, Chip, Cluster, Slice, Element>> {
+        pub(crate) const FOOTPRINT: Refusable<&'static Footprint> = match &Self::COUNTED {
+            Ok(footprint) => Ok(footprint),
+            Err(error) => Err(*error),
+        };
+        const COUNTED: Refusable<Footprint> = Self::counted();
+
+        const fn counted() -> Refusable<Footprint> {
+            attempt!(Late::<Chips<Chip>>::CHECKED);
+            attempt!(Late::<Clusters<Cluster>>::CHECKED);
+            attempt!(Late::<Slices<Slice>>::CHECKED);
+            DmTensor::<D, Chip, Cluster, Slice, Element>::SHAPE.footprint()
+        }
+    }
 }
 
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Cluster, Slice, Element> {
@@ -44,14 +67,14 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
     #[track_caller]
     pub(crate) fn made(context: &mut impl MakesTensors, operation: &'static str, address: Address) -> Self {
         let system = context.system();
-        let (place, fill) = super::place(system, Memory::Dm, Self::FOOTPRINT, operation, address);
+        let (place, fill) = super::place(system, Memory::Dm, planned!(FOOTPRINT of Self), operation, address);
         Self::filled(place, fill)
     }
 
     /// Stops a call whose tensor cannot start at `address`.
     #[track_caller]
     pub(crate) fn accept_address(operation: &'static str, address: Address) {
-        accept(operation, super::check_address(Memory::Dm, Self::FOOTPRINT, address));
+        accept(operation, super::check_address(Memory::Dm, planned!(FOOTPRINT of Self), address));
     }
 
     /// A handle to what is at an address.
@@ -67,9 +90,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub unsafe fn from_addr(address: Address) -> Self {
-        const {
-            let _ = Self::FOOTPRINT;
-        }
+        let _ = planned!(const FOOTPRINT of Self);
         Self::accept_address("DmTensor::from_addr", address);
         Self::filled(address, FillId::bare())
     }
@@ -120,14 +141,14 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
     /// The whole tensor, to read.
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn view(&self) -> DmTensorView<'_, D, Chip, Cluster, Slice, Element> {
-        let tensor = Self::FOOTPRINT;
+        let tensor = planned!(FOOTPRINT of Self);
         DmTensorView::part_of(self.address, self.fill, tensor, Part::WHOLE)
     }
 
     /// The whole tensor, to write.
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn view_mut(&mut self) -> DmTensorViewMut<'_, D, Chip, Cluster, Slice, Element> {
-        let tensor = Self::FOOTPRINT;
+        let tensor = planned!(FOOTPRINT of Self);
         DmTensorViewMut::part_of(self.address, self.fill, tensor, Part::WHOLE)
     }
 }
@@ -194,7 +215,7 @@ impl<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, Windows: WindowLi
     }
 
     pub(crate) fn region(&self) -> Region {
-        let footprint = DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT;
+        let footprint = planned!(FOOTPRINT of DmTensor<D, Chip, Cluster, Slice, Element>);
         Region::of(Memory::Dm, self.address, self.fill, footprint, self.part)
     }
 
@@ -258,7 +279,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
     }
 
     pub(crate) fn region(&self) -> Region {
-        let footprint = DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT;
+        let footprint = planned!(FOOTPRINT of DmTensor<D, Chip, Cluster, Slice, Element>);
         Region::of(Memory::Dm, self.address, self.fill, footprint, self.part)
     }
 

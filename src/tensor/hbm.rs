@@ -6,10 +6,16 @@ use crate::command::{Address, FillId, Footprint, Memory, Part, Region};
 use crate::mapping::M;
 use crate::runtime::TensorChips;
 use crate::runtime::fault::accept;
+use crate::runtime::late::{planned, when_late};
 use crate::runtime::{AUTO, Context, Lease, MakesTensors, Place};
 use crate::scalar::Scalar;
 use core::fmt;
 use core::marker::PhantomData;
+
+when_late! {
+    use crate::error::attempt;
+    use crate::runtime::late::{Late, Refusable};
+}
 
 /// A tensor in HBM: chip `i`, element `j` holds the element of the tensor at `Chip::map(i)` ∪ `Element::map(j)`.
 pub struct HbmTensor<D: Scalar, Chip: M, Element: M> {
@@ -18,6 +24,21 @@ pub struct HbmTensor<D: Scalar, Chip: M, Element: M> {
     /// The bytes are free again when it is dropped.
     pub(super) lease: Option<Lease>,
     types: PhantomData<(D, Chip, Element)>,
+}
+
+when_late! {
+    impl<D: Scalar, Chip: M, Element: M> Late<HbmTensor<D, Chip, Element>> {
+        pub(crate) const FOOTPRINT: Refusable<&'static Footprint> = match &Self::COUNTED {
+            Ok(footprint) => Ok(footprint),
+            Err(error) => Err(*error),
+        };
+        const COUNTED: Refusable<Footprint> = Self::counted();
+
+        const fn counted() -> Refusable<Footprint> {
+            attempt!(Late::<Chips<Chip>>::CHECKED);
+            HbmTensor::<D, Chip, Element>::SHAPE.footprint()
+        }
+    }
 }
 
 impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
@@ -39,14 +60,15 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     #[track_caller]
     pub(crate) fn made(context: &mut impl MakesTensors, operation: &'static str, address: Address) -> Self {
         let system = context.system();
-        let (place, fill) = super::place(system, Memory::Hbm, Self::FOOTPRINT, operation, address);
+        let (place, fill) =
+            super::place(system, Memory::Hbm, planned!(FOOTPRINT of Self), operation, address);
         Self::filled(place, fill)
     }
 
     /// Stops a call whose tensor cannot start at `address`.
     #[track_caller]
     pub(crate) fn accept_address(operation: &'static str, address: Address) {
-        accept(operation, super::check_address(Memory::Hbm, Self::FOOTPRINT, address));
+        accept(operation, super::check_address(Memory::Hbm, planned!(FOOTPRINT of Self), address));
     }
 
     /// A handle to what is at an address.
@@ -62,9 +84,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub unsafe fn from_addr(address: Address) -> Self {
-        const {
-            let _ = Self::FOOTPRINT;
-        }
+        let _ = planned!(const FOOTPRINT of Self);
         Self::accept_address("HbmTensor::from_addr", address);
         Self::filled(address, FillId::bare())
     }
@@ -111,7 +131,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
 
     /// Bytes of all chips together, padding included.
     pub fn size() -> usize {
-        Self::FOOTPRINT.chips * Self::FOOTPRINT.bytes()
+        planned!(FOOTPRINT of Self).chips * planned!(FOOTPRINT of Self).bytes()
     }
 
     /// The whole tensor, to read.
@@ -158,7 +178,7 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
     }
 
     pub(crate) fn region(&self) -> Region {
-        let footprint = HbmTensor::<D, Chip, Element>::FOOTPRINT;
+        let footprint = planned!(FOOTPRINT of HbmTensor<D, Chip, Element>);
         Region::of(Memory::Hbm, self.address, self.fill, footprint, self.part)
     }
 }
@@ -183,7 +203,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensorViewMut<'_, D, Chip, Element> {
     }
 
     pub(crate) fn region(&self) -> Region {
-        let footprint = HbmTensor::<D, Chip, Element>::FOOTPRINT;
+        let footprint = planned!(FOOTPRINT of HbmTensor<D, Chip, Element>);
         Region::of(Memory::Hbm, self.address, self.fill, footprint, self.part)
     }
 }

@@ -34,7 +34,12 @@ use crate::mapping::{
 };
 use crate::runtime::Place;
 use crate::runtime::fault::accept;
+use crate::runtime::late::{planned_check, when_late};
 use crate::scalar::Scalar;
+
+when_late! {
+    use crate::runtime::late::{Late, Refusable};
+}
 
 /// A dimension before and after.
 #[derive(Clone, Copy, Debug)]
@@ -328,6 +333,26 @@ impl Blocks {
     }
 }
 
+/// Dimensions, and others of one position.
+const fn four(given: &[RelabelDimension]) -> [RelabelDimension; 4] {
+    let one = RelabelDimension { dimension: Dimension::Cluster, from: &Expr::Identity, to: &Expr::Identity };
+    let mut all = [one; 4];
+    let mut k = 0;
+    while k < given.len() {
+        all[k] = given[k];
+        k += 1;
+    }
+    all
+}
+
+when_late! {
+    /// The first refusal.
+    const fn both<T: Copy>(first: Refusable<T>, second: Refusable<()>) -> Refusable<()> {
+        attempt!(first);
+        second
+    }
+}
+
 /// Calls of the handles.
 macro_rules! calls {
     ($tensor:ident, [$($old:ident),+], [$($new:ident),+], [$($dimension:expr),+]) => {
@@ -342,15 +367,22 @@ macro_rules! calls {
             /// # Safety
             /// No memory of the host is at risk. The caller vouches that the new axes mean what lies there.
             #[allow(unsafe_code)] // A contract about the memory of the chip; the body is safe.
+            #[track_caller]
             #[inline(never)] // The compiler names the line of a call that it did not inline.
             pub unsafe fn reshape<$($new: M),+>(self) -> $tensor<D, $($new),+> {
-                const {
-                    let _ = $tensor::<D, $($new),+>::FOOTPRINT;
-                    let dimensions = [$(RelabelDimension { dimension: $dimension, from: $old::EXPR, to: $new::EXPR }),+];
-                    if let Err(error) = check_reshape("reshape", &dimensions) {
-                        error.refuse()
-                    }
-                }
+                planned_check!(
+                    {
+                        let _ = $tensor::<D, $($new),+>::FOOTPRINT;
+                        let dimensions = [$(RelabelDimension { dimension: $dimension, from: $old::EXPR, to: $new::EXPR }),+];
+                        if let Err(error) = check_reshape("reshape", &dimensions) {
+                            error.refuse()
+                        }
+                    };
+                    both(
+                        Late::<$tensor<D, $($new),+>>::FOOTPRINT,
+                        check_reshape("reshape", &[$(RelabelDimension { dimension: $dimension, from: $old::EXPR, to: $new::EXPR }),+]),
+                    )
+                );
                 $tensor::filled(Place { address: self.address, lease: self.lease }, self.fill)
             }
 
@@ -359,26 +391,24 @@ macro_rules! calls {
             ///
             /// Refused while compiling: a dimension of another size; an axis that both name and that would have to move;
             /// padding that would become elements, or elements that would become padding.
+            #[track_caller]
             #[inline(never)]
             pub fn relabel<$($new: M),+>(self) -> $tensor<D, $($new),+> {
-                const {
-                    let _ = $tensor::<D, $($new),+>::FOOTPRINT;
-                    let one = RelabelDimension {
-                        dimension: Dimension::Cluster,
-                        from: &Expr::Identity,
-                        to: &Expr::Identity,
+                planned_check!(
+                    {
+                        let _ = $tensor::<D, $($new),+>::FOOTPRINT;
+                        let given = [$(RelabelDimension { dimension: $dimension, from: $old::EXPR, to: $new::EXPR }),+];
+                        if let Err(error) = check_relabel(&four(&given)) {
+                            error.refuse()
+                        }
                     };
-                    let mut all = [one; 4];
-                    let given = [$(RelabelDimension { dimension: $dimension, from: $old::EXPR, to: $new::EXPR }),+];
-                    let mut k = 0;
-                    while k < given.len() {
-                        all[k] = given[k];
-                        k += 1;
-                    }
-                    if let Err(error) = check_relabel(&all) {
-                        error.refuse()
-                    }
-                }
+                    both(
+                        Late::<$tensor<D, $($new),+>>::FOOTPRINT,
+                        check_relabel(&four(&[
+                            $(RelabelDimension { dimension: $dimension, from: $old::EXPR, to: $new::EXPR }),+
+                        ])),
+                    )
+                );
                 $tensor::filled(Place { address: self.address, lease: self.lease }, self.fill)
             }
         }

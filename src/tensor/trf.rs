@@ -11,10 +11,16 @@ use crate::mapping::Guard;
 use crate::mapping::{M, Problem, liveness_of};
 use crate::runtime::Context;
 use crate::runtime::fault::{accept, or_raise};
+use crate::runtime::late::{planned, when_late};
 use crate::scalar::{Scalar, StreamScalar};
 use core::fmt;
 use core::marker::PhantomData;
 use core::panic::Location;
+
+when_late! {
+    use crate::error::attempt;
+    use crate::runtime::late::{Late, Refusable};
+}
 
 /// A tensor in the TRF of every slice: row `r`, element `j` holds the element of the tensor at the union of `Chip::map`,
 /// `Cluster::map`, `Slice::map`, `Row::map(r)` and `Element::map(j)`.
@@ -22,6 +28,35 @@ pub struct TrfTensor<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Ele
     pub(crate) address: TrfAddress,
     pub(crate) fill: FillId,
     types: PhantomData<(D, Chip, Cluster, Slice, Row, Element)>,
+}
+
+when_late! {
+    impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
+        Late<TrfTensor<D, Chip, Cluster, Slice, Row, Element>>
+    {
+        const GUARD: Refusable<Guard> = Self::guard();
+        const CHECK: Refusable<()> = Self::check();
+
+        const fn guard() -> Refusable<Guard> {
+            attempt!(Late::<Chips<Chip>>::CHECKED);
+            attempt!(Late::<Clusters<Cluster>>::CHECKED);
+            attempt!(Late::<Slices<Slice>>::CHECKED);
+            match liveness_of(&[Chip::EXPR, Cluster::EXPR, Slice::EXPR, Row::EXPR, Element::EXPR]) {
+                Some(guard) => Ok(guard),
+                None => Err(PlanError::mapping("TrfTensor", Problem::TooManyFactors)),
+            }
+        }
+
+        const fn check() -> Refusable<()> {
+            attempt!(Self::GUARD);
+            attempt!(crate::engine::register_file::check_rows("TrfTensor", Row::EXPR, Row::SIZE));
+            check_capacity(
+                "TrfTensor",
+                &TrfTensor::<D, Chip, Cluster, Slice, Row, Element>::LOAD,
+                TrfAddress::Full,
+            )
+        }
+    }
 }
 
 impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
@@ -41,6 +76,7 @@ impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
         bytes: (Row::SIZE * Element::SIZE * D::ELEMENT_TYPE.bits()).div_ceil(8),
     };
 
+    /// Using it refuses what no part of the TRF could hold.
     const CHECK: () = {
         let _ = Self::GUARD;
         if let Err(error) = crate::engine::register_file::check_rows("TrfTensor", Row::EXPR, Row::SIZE) {
@@ -63,7 +99,7 @@ impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub unsafe fn from_addr(address: TrfAddress) -> Self {
-        const { Self::CHECK };
+        let () = *planned!(const CHECK of Self);
         accept(
             "TrfTensor::from_addr",
             check_capacity("TrfTensor::from_addr", const { &Self::LOAD }, address),
@@ -98,7 +134,7 @@ impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
             element: D::ELEMENT_TYPE,
             rows: Row::SIZE,
             row_elements: Element::SIZE,
-            guard: Self::GUARD,
+            guard: planned!(GUARD of Self),
         }
     }
 }
@@ -150,7 +186,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
     #[inline(never)]
     pub fn inspect<Host: M>(&self, context: &Context) -> HostTensor<D, Host> {
         let tensor = TrfTensor::<D, Chip, Cluster, Slice, Row, Element>::filled(self.address, self.fill);
-        let transfer = TrfInspectionPlan::<D, Host, Chip, Cluster, Slice, Row, Element>::TRANSFER;
+        let transfer = planned!(TRANSFER of TrfInspectionPlan<D, Host, Chip, Cluster, Slice, Row, Element>);
         let source = RegisterFile::Trf(tensor.region());
         let inspection = Inspection { source, transfer, host_elements: const { host_elements::<Host>() } };
         HostTensor::from_host_buffer(or_raise(context.inspect(&inspection, Location::caller())))

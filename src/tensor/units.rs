@@ -5,8 +5,13 @@
 
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Expr, M};
+use crate::runtime::late::when_late;
 use crate::spec;
 use core::marker::PhantomData;
+
+when_late! {
+    use crate::runtime::late::{Late, Refusable};
+}
 
 /// The units that one kind of mapping spans.
 pub(crate) struct UnitCount<Mapping, const KIND: u8>(PhantomData<Mapping>);
@@ -32,6 +37,15 @@ impl<Mapping: M, const KIND: u8> UnitCount<Mapping, KIND> {
             Err(error) => error.refuse(),
         }
     };
+}
+
+when_late! {
+    impl<Mapping: M, const KIND: u8> Late<UnitCount<Mapping, KIND>> {
+        pub(crate) const CHECKED: Refusable<usize> = {
+            let (name, most) = [CHIP, CLUSTER, SLICE][KIND as usize];
+            count_units("tensor", Mapping::EXPR, name, most)
+        };
+    }
 }
 
 pub(super) const CHIP: (&str, usize) = ("Chip", spec::MAX_CHIPS);

@@ -8,11 +8,17 @@ use crate::host::HostTensor;
 use crate::mapping::M;
 use crate::runtime::Context;
 use crate::runtime::fault::{accept, or_raise};
+use crate::runtime::late::{planned, when_late};
 use crate::runtime::{Lease, Place};
 use crate::scalar::VeScalar;
 use core::fmt;
 use core::marker::PhantomData;
 use core::panic::Location;
+
+when_late! {
+    use crate::error::attempt;
+    use crate::runtime::late::{Late, Refusable};
+}
 
 /// A tensor in the VRF of every slice: element `j` holds the element of the tensor at the union of `Chip::map`,
 /// `Cluster::map`, `Slice::map` and `Element::map(j)`.
@@ -24,6 +30,23 @@ pub struct VrfTensor<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> {
     pub(crate) fill: FillId,
     pub(crate) lease: Option<Lease>,
     types: PhantomData<(D, Chip, Cluster, Slice, Element)>,
+}
+
+when_late! {
+    impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> Late<VrfTensor<D, Chip, Cluster, Slice, Element>> {
+        pub(crate) const FOOTPRINT: Refusable<&'static Footprint> = match &Self::COUNTED {
+            Ok(footprint) => Ok(footprint),
+            Err(error) => Err(*error),
+        };
+        const COUNTED: Refusable<Footprint> = Self::counted();
+
+        const fn counted() -> Refusable<Footprint> {
+            attempt!(Late::<Chips<Chip>>::CHECKED);
+            attempt!(Late::<Clusters<Cluster>>::CHECKED);
+            attempt!(Late::<Slices<Slice>>::CHECKED);
+            VrfTensor::<D, Chip, Cluster, Slice, Element>::SHAPE.footprint()
+        }
+    }
 }
 
 impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> VrfTensor<D, Chip, Cluster, Slice, Element> {
@@ -45,7 +68,7 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> VrfTensor<D, Chip, 
     /// Stops a call whose tensor cannot start at `address`.
     #[track_caller]
     pub(crate) fn accept_address(operation: &'static str, address: Address) {
-        accept(operation, super::check_address(Memory::Vrf, Self::FOOTPRINT, address));
+        accept(operation, super::check_address(Memory::Vrf, planned!(FOOTPRINT of Self), address));
     }
 
     /// A handle to what is at an address of the VRF.
@@ -61,11 +84,9 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> VrfTensor<D, Chip, 
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub unsafe fn from_addr(address: Address) -> Self {
-        const {
-            let _ = Self::FOOTPRINT;
-        }
+        let _ = planned!(const FOOTPRINT of Self);
         Self::accept_address("VrfTensor::from_addr", address);
-        let bytes = Self::FOOTPRINT.bytes();
+        let bytes = planned!(FOOTPRINT of Self).bytes();
         accept("VrfTensor::from_addr", super::check_vrf_end("VrfTensor::from_addr", bytes, address));
         Self::filled(address, FillId::bare())
     }
@@ -149,9 +170,9 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M>
     #[track_caller]
     #[inline(never)]
     pub fn inspect<Host: M>(&self, context: &Context) -> HostTensor<D, Host> {
-        let footprint = *VrfTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT;
+        let footprint = *planned!(FOOTPRINT of VrfTensor<D, Chip, Cluster, Slice, Element>);
         let region = Region::whole(Memory::Vrf, self.address, self.fill, footprint);
-        let transfer = VrfInspectionPlan::<D, Host, Chip, Cluster, Slice, Element>::TRANSFER;
+        let transfer = planned!(TRANSFER of VrfInspectionPlan<D, Host, Chip, Cluster, Slice, Element>);
         let source = RegisterFile::Vrf(region);
         let inspection = Inspection {
             source,

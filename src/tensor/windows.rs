@@ -35,9 +35,14 @@ use crate::engine::copies::SubContext;
 use crate::engine::dma::OnChip;
 use crate::list::List;
 use crate::mapping::M;
+use crate::runtime::late::{planned, when_late};
 use crate::scalar::Scalar;
 use crate::sequencer::{WINDOWS, Window, check_windows};
 use core::marker::PhantomData;
+
+when_late! {
+    use crate::runtime::late::{Late, Refusable};
+}
 
 mod sealed {
     pub trait Sealed {}
@@ -111,6 +116,17 @@ impl<Chip: M, Cluster: M, Slice: M, Element: M, Windows: WindowList>
     };
 }
 
+when_late! {
+    impl<Chip: M, Cluster: M, Slice: M, Element: M, Windows: WindowList>
+        Late<WindowPlan<Chip, Cluster, Slice, Element, Windows>>
+    {
+        const CHECK: Refusable<()> = {
+            let units = [("Chip", Chip::EXPR), ("Cluster", Cluster::EXPR), ("Slice", Slice::EXPR)];
+            check_windows(Element::EXPR, &units, Windows::WINDOWS)
+        };
+    }
+}
+
 impl<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, Before: WindowList>
     DmTensorView<'l, D, Chip, Cluster, Slice, Element, Before>
 {
@@ -136,6 +152,7 @@ impl<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, Before: WindowLis
     /// `(Output::SIZE - 1) * STRIDE + (Window::SIZE - 1) * DILATION + 1` is more than its size; an `Input` that is not one whole
     /// digit of `Element` in one place; padding, lists of axes; axes that the tensor has already; more than four
     /// windows.
+    #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn windows<Input: M, Output: M, Window: M, const STRIDE: usize, const DILATION: usize>(
         self,
@@ -148,15 +165,13 @@ impl<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, Before: WindowLis
         Element,
         Windowed<Before, Input, Output, Window, STRIDE, DILATION>,
     > {
-        const {
-            WindowPlan::<
-                Chip,
-                Cluster,
-                Slice,
-                Element,
-                Windowed<Before, Input, Output, Window, STRIDE, DILATION>,
-            >::CHECK
-        };
+        let () = *planned!(const CHECK of WindowPlan<
+            Chip,
+            Cluster,
+            Slice,
+            Element,
+            Windowed<Before, Input, Output, Window, STRIDE, DILATION>,
+        >);
         self.with_windows()
     }
 }

@@ -147,8 +147,46 @@ fn traces_that_are_refused() {
     std::fs::remove_file(&named).expect("it is there");
     let cut = Temporary::new("cut", &BEFORE[..BEFORE.len() / 2]);
     refused(&["diff", &whole.path(), &cut.path()], "to its end");
+    refused(&["html", &cut.path()], ": it is cut: the program that wrote it was stopped before the end");
+    #[cfg(unix)]
+    {
+        let link = page.0.with_extension("link");
+        std::fs::hard_link(&page.0, &link).expect("a second name");
+        refused(&["html", &page.path(), "-o", &link.to_string_lossy()], "the page would replace the trace `");
+        std::fs::remove_file(&link).expect("it is there");
+    }
     let other = Temporary::new("other", "{\"traceEvents\":[]}");
     refused(&["html", &other.path()], "is no trace of this version");
+}
+
+/// A terminal shows what somebody else wrote into a trace, and does not obey it.
+#[test]
+fn control_characters_are_shown() {
+    let with = |text: &str, hostile: &str| {
+        let mut trace: Value = serde_json::from_str(text).expect("it is JSON");
+        for event in trace["traceEvents"].as_array_mut().expect("events") {
+            for key in ["kernel", "line", "context", "operation", "bound by"] {
+                event["args"][key] = json!(hostile);
+            }
+        }
+        for kernel in trace["visa"]["kernels"].as_array_mut().expect("kernels") {
+            kernel["name"] = json!(hostile);
+        }
+        trace.to_string()
+    };
+    let hostile = "\u{1b}]0;title\u{7}\u{1b}[2J\u{9b}31m\r\nx";
+    let output = diff("hostile", &with(BEFORE, hostile), &with(AFTER, hostile));
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(output.stdout.contains(r"\u{1b}]0;title\u{7}\u{1b}[2J\u{9b}31m\r\nx"), "{}", output.stdout);
+    assert!(output.stdout.chars().all(|letter| letter == '\n' || !letter.is_control()), "{}", output.stdout);
+    let no_trace = Temporary::new(
+        "hostile",
+        &format!(
+            "{{\"traceEvents\":[],\"visa\":{{\"format\":1,\"cycles\":0,\"kernels\":[{{\"start\":\"\u{9b}2J\"}}]}}}}"
+        ),
+    );
+    let text = run(&["html".to_string(), no_trace.path()]).stderr;
+    assert!(text.contains(r"\u{9b}2J") && !text.contains('\u{9b}'), "{text}");
 }
 
 #[test]

@@ -85,6 +85,17 @@ fn addresses_and_outputs() {
     let page = std::fs::read_to_string(&path).expect("a page was written");
     std::fs::remove_file(&path).expect("it is there");
     assert!(passed && page.starts_with("<!doctype html>") && page.contains("to_dm"), "{text}");
+    // One file cannot be both.
+    let name = path.to_string_lossy().into_owned();
+    let mut command = Command::new(std::env::current_exe().expect("a test has a file"));
+    command.args(["--exact", "environment::child", "--nocapture"]);
+    let output = command.envs([("VISA_TRACE", &name), ("VISA_HTML", &name)]).output().expect("it runs");
+    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    let message = format!(
+        "VISA_HTML={name}: the page would replace the trace, VISA_TRACE={name}; help: name two files"
+    );
+    assert!(!output.status.success() && text.contains(&message), "{text}");
+    std::fs::remove_file(&path).expect("it is there");
     for (variable, value, message) in [
         (
             "VISA_ADDRESSES",

@@ -110,7 +110,7 @@ fn one_seed_gives_one_tensor() {
     assert_eq!(tensor, HostTensor::<bf16, m![U]>::rand(&mut random()));
     let other = HostTensor::<bf16, m![U]>::rand(&mut SmallRng::seed_from_u64(8));
     assert_ne!(tensor, other);
-    assert!(tensor.to_buf().iter().all(|x| (-1.0..1.0).contains(&f32::from(x.unwrap()))));
+    assert!(tensor.to_buf().iter().all(|x| (-1.0..=1.0).contains(&f32::from(x.unwrap()))));
 
     // The mapping orders the buffer, not the numbers.
     let one = HostTensor::<i32, m![P, Q, V]>::rand(&mut random()).into_inner();

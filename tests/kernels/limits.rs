@@ -112,6 +112,38 @@ fn commits_are_at_multiples_of_8() {
     assert_fault(run(committed, &x, DM - 56), FaultKind::OutOfBounds, &["commit", "bytes 524288.."]);
 }
 
+/// A move carries no padding, so that padding may stick out of DM. A stream that reads it may not.
+#[test]
+fn padding_of_moves_may_stick_out_of_dm() {
+    type Padded = m![B # 256];
+    #[device(chip = 1)]
+    fn moved(
+        ctx: &mut Context,
+        x: &HbmTensor<i8, m![1], m![B]>,
+        address: u64,
+    ) -> HbmTensor<i8, m![1], m![B]> {
+        x.to_dm::<Cluster, Slice, Padded>(&mut ctx.tdma, address).to_hbm(&mut ctx.tdma, 1 << 30)
+    }
+    #[device(chip = 1)]
+    fn read(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![B]>, address: u64) -> HbmTensor<i8, m![1], m![B]> {
+        let dm = x.to_dm::<Cluster, Slice, Padded>(&mut ctx.tdma, address);
+        let y = (ctx.main.begin(dm.view()).fetch::<i8, m![B # 256 / 32], m![B # 256 % 32]>())
+            .collect::<m![B # 256 / 32], m![B # 256 % 32]>()
+            .commit::<Padded>(0);
+        y.to_hbm(&mut ctx.tdma, 1 << 30)
+    }
+    let x = bytes(8, 64);
+    assert_same(&run(moved, &x, DM - 256).expect("all of it fits"), &x);
+    assert_same(&run(moved, &x, DM - 64).expect("the elements fit"), &x);
+    assert_fault(
+        run(moved, &x, DM - 56),
+        FaultKind::OutOfBounds,
+        &["DM address 524232", "bytes 524288..524296"],
+    );
+    assert_same(&run(read, &x, DM - 256).expect("all of it fits"), &x);
+    assert_fault(run(read, &x, DM - 248), FaultKind::OutOfBounds, &["fetch", "DM ends at 524288"]);
+}
+
 /// A handle that reaches out of DM, fetched.
 #[device(chip = 1)]
 fn fetched(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![B]>, address: u64) -> HbmTensor<i8, m![1], m![B]> {

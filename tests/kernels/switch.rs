@@ -254,7 +254,7 @@ refused!(
     QuarterTime,
     SwitchConfig::Broadcast1 { slice1: 0, slice0: 8 },
     [
-        "all dimensions have to be greater than 0",
+        "All dimensions must be greater than 0",
         "help: use 1 for a digit that is not there; `SwitchConfig::Broadcast1 { slice1: 4, slice0: 8 }` does it",
     ]
 );
@@ -263,7 +263,7 @@ refused!(
     Quarter,
     QuarterTime,
     SwitchConfig::Broadcast1 { slice1: 3, slice0: 8 },
-    ["`InSlice::SIZE`, 256 of `m![A]`, is not divisible by `(slice1 * slice0)`, 3 * 8",]
+    ["InSlice::SIZE must be divisible by (slice1 * slice0), but 256 of `m![A]` is not by 3 * 8",]
 );
 refused!(
     sizes_that_do_not_divide_time,
@@ -284,7 +284,7 @@ refused!(
     Quarter,
     QuarterTime,
     SwitchConfig::Broadcast1 { slice1: 2, slice0: 8 },
-    ["`OutSlice` must preserve `slice2` of `InSlice`, but it is `m![A / 16]` in `m![A]`",]
+    ["OutSlice must preserve slice2 from InSlice, but it is `m![A / 16]` in `m![A]`",]
 );
 refused!(
     old_axes_of_copies,
@@ -306,7 +306,7 @@ refused!(
     m![T, A % 32],
     SwitchConfig::Broadcast01 { slice1: 4, slice0: 8, time0: 8 },
     [
-        "`OutTime` `m![T, A % 32]` does not match `[time1, slice1, time0, slice0]`, which is `m![A / 8 % 4, T, A % 8]`",
+        "OutTime does not match expected layout: it is `m![T, A % 32]`, but `[time1, slice1, time0, slice0]` is `m![A / 8 % 4, T, A % 8]`",
         "`SwitchConfig::Broadcast1 { slice1: 32, slice0: 1 }` does it",
     ]
 );
@@ -496,11 +496,11 @@ mod verified {
             &["`OutSlice` must preserve `slice1` of `InSlice`, but it is `m![A / 8 % 8]`", "and `m![A % 8]`"],
         );
         let text = message!(both, [m![A], m![T]], [m![A / 64, Y, A / 8 % 8], m![A % 8, T]]);
-        says(&text, &["does not match `[time0, slice0]`, which is `m![T, A % 8]`"]);
+        says(&text, &["OutTime does not match expected layout", "`[time0, slice0]` is `m![T, A % 8]`"]);
         let one = SwitchConfig::Broadcast1 { slice1: 4, slice0: 8 };
         says(
             &message!(one, [m![A], m![T]], [Quarter, m![A / 8 % 4, T]]),
-            &["`[time0, slice1]`, which is `m![T, A / 8 % 4]`"],
+            &["`[time0, slice1]` is `m![T, A / 8 % 4]`"],
         );
         says(
             &message!(one, [m![A], m![T]], [m![Y], QuarterTime]),
@@ -514,12 +514,40 @@ mod verified {
             let text = message!(zero, [m![A], m![T]], [Quarter, QuarterTime]);
             says(
                 &text,
-                &["all dimensions have to be greater than 0", "help: use 1 for a digit that is not there"],
+                &["All dimensions must be greater than 0", "help: use 1 for a digit that is not there"],
             );
         }
         let none = SwitchConfig::CustomBroadcast { ring_size: 0 };
         let text = message!(none, [m![A], m![T]], [Quarter, QuarterTime]);
         says(&text, &["the ring size must be a power of 2, but it is 0"]);
+    }
+
+    /// Tests that are written for the vendor's crate expect its words in a panic.
+    #[test]
+    fn refusals_have_the_words_of_the_vendor() {
+        let one = |slice1, slice0| SwitchConfig::Broadcast1 { slice1, slice0 };
+        let both = |time0| SwitchConfig::Broadcast01 { slice1: 4, slice0: 8, time0 };
+        type All = m![T, A / 8 % 4, A % 8];
+        for (words, text) in [
+            (
+                "All dimensions must be greater than 0",
+                message!(one(0, 8), [m![A], m![T]], [Quarter, QuarterTime]),
+            ),
+            (
+                "InSlice::SIZE must be divisible by (slice1 * slice0)",
+                message!(one(3, 64), [m![A], m![T]], [Quarter, QuarterTime]),
+            ),
+            (
+                "OutSlice must preserve slice2 from InSlice",
+                message!(one(2, 8), [m![A], m![T]], [Quarter, QuarterTime]),
+            ),
+            (
+                "OutTime does not match expected layout",
+                message!(both(8), [m![A], m![T]], [m![A / 32, Z], All]),
+            ),
+        ] {
+            assert!(text.contains(words), "`{words}` is not in {text}");
+        }
     }
 
     /// Padding that becomes time has slices of its own, in its place; what is dropped has a coordinate 0.

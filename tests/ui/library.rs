@@ -3,6 +3,7 @@
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 /// How a user builds.
@@ -12,6 +13,8 @@ pub enum Profile {
     Dev,
     /// `cargo build --release`: functions of the library are inlined before constants are evaluated.
     Release,
+    /// `cargo build` with the feature `late-refusals`.
+    Late,
 }
 
 /// The built library.
@@ -21,6 +24,12 @@ pub struct Library {
     /// Where programs are built.
     pub output: PathBuf,
     rlibs: Vec<(&'static str, PathBuf)>,
+}
+
+/// Held while libraries are built and looked for: one that was just built is noted before another one is looked for.
+fn one_at_a_time() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What `rustc --version` says.
@@ -37,6 +46,7 @@ impl Library {
     /// The library for debug builds, and the one for release builds. The first is the one that the tests have built, or
     /// one that cargo builds now.
     pub fn both() -> [Self; 2] {
+        let _one = one_at_a_time();
         // Built first, so that it is known when the other one is looked for.
         let release = build(Profile::Release);
         let dev = built_for_the_tests().unwrap_or_else(|| build(Profile::Dev));
@@ -45,10 +55,17 @@ impl Library {
         [Self::new(Profile::Dev, dev), Self::new(Profile::Release, release)]
     }
 
+    /// The library with the feature `late-refusals`.
+    pub fn late() -> Self {
+        let _one = one_at_a_time();
+        Self::new(Profile::Late, build(Profile::Late))
+    }
+
     fn new(profile: Profile, library: PathBuf) -> Self {
         let folder = match profile {
             Profile::Dev => "dev",
             Profile::Release => "release",
+            Profile::Late => "late",
         };
         let executor = newest("pollster").expect("the tests depend on pollster");
         let output = target_folder().join("ui").join(folder);
@@ -64,7 +81,7 @@ impl Library {
         compiler.args(["--error-format=json", "--diagnostic-width=140", "-Cdebuginfo=0"]);
         compiler.arg("--out-dir").arg(&self.output);
         match self.profile {
-            Profile::Dev => compiler.args(["-Copt-level=0", "-Cdebug-assertions=on"]),
+            Profile::Dev | Profile::Late => compiler.args(["-Copt-level=0", "-Cdebug-assertions=on"]),
             Profile::Release => compiler.args(["-Copt-level=3"]),
         };
         for (name, path) in &self.rlibs {
@@ -106,7 +123,7 @@ fn newest_below(folder: &Path) -> Option<SystemTime> {
     times.max()
 }
 
-/// The library of a crate that was built last, beside this test. Those for release builds do not count.
+/// The library of a crate that was built last, beside this test. Those that were built for another purpose do not count.
 fn newest(name: &str) -> Option<PathBuf> {
     let program = std::env::current_exe().expect("the test has a path");
     let entries = program.parent()?.read_dir().ok()?.filter_map(Result::ok).map(|entry| entry.path());
@@ -121,7 +138,8 @@ fn newest(name: &str) -> Option<PathBuf> {
     libraries.max_by_key(|path| modified(path))
 }
 
-/// Where the paths of libraries for release builds are written down, one per line: an earlier compiler had another one.
+/// Where the paths of libraries for release builds, and of those with other features, are written down, one per line: an
+/// earlier compiler had another one.
 fn release_note() -> PathBuf {
     target_folder().join("ui").join("release-library.txt")
 }
@@ -147,7 +165,8 @@ fn note_release(library: &Path) {
 fn build(profile: Profile) -> PathBuf {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(super::here().join("../..")).env("CARGO_TARGET_DIR", target_folder());
-    cargo.args(["rustc", "--package=furiosa-visa-std", "--lib", "--all-features"]);
+    let features = if profile == Profile::Late { "--features=late-refusals" } else { "--all-features" };
+    cargo.args(["rustc", "--package=furiosa-visa-std", "--lib", features]);
     cargo.arg("--message-format=json-render-diagnostics");
     if profile == Profile::Release {
         // A release build, as far as the compiler goes before LLVM: with the dependencies of the debug build, and
@@ -158,6 +177,10 @@ fn build(profile: Profile) -> PathBuf {
         }
         cargo.args(["--", "-Cno-prepopulate-passes"]);
     }
+    if profile == Profile::Late {
+        // It is built soon, and runs little.
+        cargo.arg("--config=profile.dev.package.furiosa-visa-std.opt-level=0");
+    }
     let output = cargo.stderr(Stdio::inherit()).output().expect("cargo starts");
     assert!(output.status.success(), "the library cannot be built: {cargo:?}");
     let lines = String::from_utf8(output.stdout).expect("cargo writes text");
@@ -166,7 +189,7 @@ fn build(profile: Profile) -> PathBuf {
     let files = artifacts.flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default());
     let files: Vec<String> = files.filter_map(|file| file.as_str().map(String::from)).collect();
     let library = library_of_artifacts(&files);
-    if profile == Profile::Release {
+    if profile != Profile::Dev {
         note_release(&library);
     }
     library

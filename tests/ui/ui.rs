@@ -11,6 +11,7 @@
 //! * `cargo test -p furiosa-visa-ui-tests -- ui trybuild=fetch` runs the programs with `fetch` in their names.
 //! * `TRYBUILD=overwrite cargo test -p furiosa-visa-ui-tests` renews the expected messages: read the difference.
 
+mod late;
 mod library;
 mod message;
 mod program;

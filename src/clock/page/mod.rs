@@ -13,7 +13,7 @@ use columns::{Columns, in_script};
 use serde_json::Value;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
@@ -26,6 +26,25 @@ const SCRIPTS: [&str; 4] = [
 
 /// Operations of a page. Of a longer run it has the first ones, and says so.
 pub const SHOWN: u64 = 100_000;
+
+/// Whether two names are of one file, which is there: by a link, too. A page must not replace the trace of its run.
+/// Devices take both.
+pub fn is_same_file(one: &Path, other: &Path) -> bool {
+    let (Ok(a), Ok(b)) = (one.metadata(), other.metadata()) else { return false };
+    if !a.is_file() || !b.is_file() {
+        return false;
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        (a.dev(), a.ino()) == (b.dev(), b.ino())
+    }
+    #[cfg(not(unix))]
+    {
+        // Hard links are not seen.
+        matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+    }
+}
 
 /// The page of a run.
 pub fn of_run(run: &Run, title: &str) -> String {

@@ -21,8 +21,9 @@
 //!   of them; what is left out stands under `left out`. Transfers of the host have none: their requests are not
 //!   modelled.
 //!
-//! Events are written as operations end: the file grows, memory does not. Behind them, under the key `visa`, are
-//! kernels, sums, the memory map and the layouts of tensors: see [`Run`].
+//! Events are written as operations end: the file grows, memory does not. At [`MOST_BYTES`] it ends: operations that
+//! follow are only counted, and the count stands under `left out`. Behind the events, under the key `visa`, are kernels,
+//! sums, the memory map and the layouts of tensors: see [`Run`].
 
 mod channels;
 mod layout;
@@ -138,6 +139,9 @@ struct Slice<'a> {
 /// Changes of a counter that are kept before the oldest are written.
 const KEPT_CHANGES: usize = 1 << 14;
 
+/// The bytes from which on a trace takes no more operations: about 400 000 of them, and more than viewers show with ease.
+pub const MOST_BYTES: u64 = 1 << 30;
+
 /// Operations that have ended and may still be waited for: an arrow from an older one is left out.
 const KEPT_ENDS: usize = 1 << 14;
 
@@ -151,6 +155,9 @@ pub struct TraceWriter<W: Write + Send> {
     ends: HashMap<OperationNumber, (ContextKind, u64)>,
     recent: VecDeque<OperationNumber>,
     first: bool,
+    written: u64,
+    most_bytes: u64,
+    left_out: u64,
     error: Option<io::Error>,
 }
 
@@ -165,6 +172,9 @@ impl<W: Write + Send> TraceWriter<W> {
             ends: HashMap::new(),
             recent: VecDeque::new(),
             first: true,
+            written: 0,
+            most_bytes: MOST_BYTES,
+            left_out: 0,
             error: None,
         };
         let unit =
@@ -186,6 +196,7 @@ impl<W: Write + Send> TraceWriter<W> {
     fn raw(&mut self, text: &str) {
         if self.error.is_none() {
             self.error = self.out.write_all(text.as_bytes()).err();
+            self.written += text.len() as u64;
         }
     }
 
@@ -313,6 +324,10 @@ impl<W: Write + Send> TraceWriter<W> {
 
 impl<W: Write + Send> Observer for TraceWriter<W> {
     fn ended(&mut self, record: &Record) {
+        if self.written >= self.most_bytes {
+            self.left_out += 1;
+            return;
+        }
         self.whole.ended(record);
         let name = operation::name(record);
         let (process, track) = (Process::Program, Track::Context(record.context));
@@ -349,7 +364,17 @@ impl<W: Write + Send> Observer for TraceWriter<W> {
         self.live.finish();
         self.counters(0);
         self.kernels(ledger);
-        let visa = self.whole.summary(ledger, hints);
+        let mut visa = self.whole.summary(ledger, hints);
+        let words = format!(
+            "{} of {} operations: a trace ends at {} bytes",
+            self.left_out, ledger.totals.operations, self.most_bytes
+        );
+        if self.left_out > 0 {
+            if let Some(own) = visa["left out"].as_array_mut() {
+                own.push(words.as_str().into());
+            }
+            let _ = writeln!(io::stderr(), "the trace leaves out {words}");
+        }
         self.raw(&format!("\n],\"visa\":{visa}"));
         self.raw("}\n");
         if self.error.is_none() {
@@ -449,6 +474,40 @@ mod tests {
         assert!(counter.begin.starts_with(b"{\"otherData\""));
         assert_eq!(counter.end, b"}\n");
         println!("{} events, {} bytes, {given} operations", counter.events, counter.bytes);
+    }
+
+    /// Operations that come when the trace is as long as it may be are counted, and it is whole.
+    #[test]
+    fn a_trace_ends_at_its_limit() {
+        #[derive(Clone, Default)]
+        struct Text(Arc<Mutex<Vec<u8>>>);
+        impl Write for Text {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                self.0.lock().expect("nobody panics").write(bytes)
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let written = |most_bytes| {
+            let out = Text::default();
+            let mut clock = Clock::new(Profile::Book);
+            clock.observe(Box::new(TraceWriter { most_bytes, ..TraceWriter::new(out.clone()) }));
+            let kernel = KernelCall { number: 1, name: "copies" };
+            (0..16).for_each(|_| clock.command(kernel, &copy(0, 1024, false)));
+            clock.finish(1, &[]);
+            let text = out.0.lock().expect("nobody panics").clone();
+            let text = String::from_utf8(text).expect("it is text");
+            (text.len() as u64, Run::parse(&text).expect("it is whole"))
+        };
+        let (bytes, all) = written(MOST_BYTES);
+        assert_eq!((all.operations.len(), &all.summary["left out"]), (16, &json!([])));
+        let (less, part) = written(bytes / 2);
+        let kept = part.operations.len();
+        assert!(less < bytes && (1..16).contains(&kept), "{kept} operations in {less} of {bytes} bytes");
+        assert_eq!(part.operations, all.operations[..kept]);
+        let words = format!("{} of 16 operations: a trace ends at {} bytes", 16 - kept, bytes / 2);
+        assert_eq!((&part.summary["left out"], part.cycles), (&json!([words]), all.cycles));
     }
 
     #[test]

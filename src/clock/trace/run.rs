@@ -140,7 +140,12 @@ impl Run {
     /// What is missing in the text.
     pub fn parse(json: &str) -> Result<Self, String> {
         let mut trace: Value =
-            serde_json::from_str(json).map_err(|error| format!("it is not JSON: {error}"))?;
+            serde_json::from_str(json).map_err(|error| match error.is_eof() {
+                true => "it is cut: the program that wrote it was stopped before the end, by a second Ctrl-C or a full \
+                         disk for example"
+                    .to_string(),
+                false => format!("it is not JSON: {error}"),
+            })?;
         // A list has no members that could be taken out.
         let summary = trace.get_mut("visa").map(Value::take).unwrap_or_default();
         if summary["format"] != 1 {
@@ -265,7 +270,10 @@ mod tests {
     #[test]
     fn what_is_no_trace_is_refused() {
         let refused = |text: &str| Run::parse(text).expect_err("no trace");
-        assert!(refused("{").starts_with("it is not JSON: "));
+        assert!(refused("}").starts_with("it is not JSON: "));
+        for text in ["", "{", r#"{"traceEvents":[{"ph":"X","na"#, r#"{"traceEvents":[]"#] {
+            assert!(refused(text).starts_with("it is cut: "), "{text}: {}", refused(text));
+        }
         for text in ["[]", "{}", r#"{"traceEvents":[],"visa":{"format":2}}"#] {
             assert!(refused(text).contains("no `visa`"), "{text}: {}", refused(text));
         }

@@ -15,10 +15,15 @@ use crate::error::PlanError;
 use crate::mapping::Guard;
 use crate::mapping::{Identity, M, Problem, liveness_of};
 use crate::runtime::fault::accept;
+use crate::runtime::late::{planned, when_late};
 use crate::runtime::{Tu, TuContext};
 use crate::scalar::{ContractionCast, ElementType, Scalar, StreamScalar, i5, i9};
 use crate::tensor::TrfTensor;
 use core::marker::PhantomData;
+
+when_late! {
+    use crate::runtime::late::{Late, Refusable};
+}
 
 /// The plan of an align, as types.
 pub struct AlignPlan<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>(
@@ -52,6 +57,20 @@ impl<D: StreamScalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, Out
             Err(error) => error.refuse(),
         }
     };
+}
+
+when_late! {
+    impl<D: StreamScalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, OutPacket: M>
+        Late<AlignPlan<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>>
+    {
+        const STEP_GUARD: Refusable<&'static Guard> = match &liveness_of(&[OutTime::EXPR, OutPacket::EXPR]) {
+            Some(guard) => Ok(guard),
+            None => Err(PlanError::mapping("align", Problem::TooManyFactors)),
+        };
+        const CONFIG: Refusable<AlignConfig> = super::align::derive_align(
+            &AlignPlan::<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>::REQUEST,
+        );
+    }
 }
 
 /// The data side of an align, as types.
@@ -153,6 +172,16 @@ impl<D: StreamScalar, Packet: M, OutPacket: M> ContractPlan<D, Packet, OutPacket
     };
 }
 
+when_late! {
+    impl<D: StreamScalar, Packet: M, OutPacket: M> Late<ContractPlan<D, Packet, OutPacket>> {
+        const CONFIG: Refusable<ContractConfig> = super::contract::derive_contract(&ContractRequest {
+            element: D::ELEMENT_TYPE,
+            packet: Packet::EXPR,
+            out_packet: OutPacket::EXPR,
+        });
+    }
+}
+
 /// The plan of an accumulate, as types. The kind is a value, so there is a result for each.
 pub struct AccumulatePlan<Row, Time, Packet, OutTime, OutPacket>(
     PhantomData<(Row, Time, Packet, OutTime, OutPacket)>,
@@ -188,19 +217,34 @@ impl<Row: M, Time: M, Packet: M, OutTime: M, OutPacket: M>
 
     /// Using it refuses mappings that fit neither kind, with the message of the kind that fits better.
     pub const CHECK: () = {
+        if let Err(error) = Self::check() {
+            error.refuse()
+        }
+    };
+
+    const fn check() -> Result<(), PlanError> {
         if let [None, None] = Self::KINDS
             && let (Err(interleaved), Err(sequential)) = (
                 derive_accumulate(&Self::request(AccumulationKind::Interleaved)),
                 derive_accumulate(&Self::request(AccumulationKind::Sequential)),
             )
         {
-            if progress(&sequential) > progress(&interleaved) {
-                sequential.refuse()
+            return Err(if progress(&sequential) > progress(&interleaved) {
+                sequential
             } else {
-                interleaved.refuse()
-            }
+                interleaved
+            });
         }
-    };
+        Ok(())
+    }
+}
+
+when_late! {
+    impl<Row: M, Time: M, Packet: M, OutTime: M, OutPacket: M>
+        Late<AccumulatePlan<Row, Time, Packet, OutTime, OutPacket>>
+    {
+        const CHECK: Refusable<()> = AccumulatePlan::<Row, Time, Packet, OutTime, OutPacket>::check();
+    }
 }
 
 /// The configuration of one of the [`AccumulatePlan::KINDS`]. Stops the call whose mappings fit the other kind only.
@@ -252,18 +296,20 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
     /// ```
     ///
     /// Refused while compiling: everything that stream adapter and TRF sequencer cannot do.
+    #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn align<OutTime: M, OutPacket: M, Row: M, TrfElement: M>(
         self,
         trf_tensor: &TrfTensor<D, Chip, Cluster, Slice, Row, TrfElement>,
     ) -> AlignedPair<'l, T, D, Chip, Cluster, Slice, Row, OutTime, OutPacket> {
-        let config = const { &AlignPlan::<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>::CONFIG };
+        let config =
+            planned!(const CONFIG of AlignPlan<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>);
         let stream = AlignedStream {
             context: self.context,
             pass: self.pass,
             weights: trf_tensor.region(),
-            stream_guard: Self::GUARD,
-            step_guard: AlignPlan::<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>::STEP_GUARD,
+            stream_guard: planned!(GUARD of Self),
+            step_guard: planned!(STEP_GUARD of AlignPlan<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>),
             align: config,
         };
         AlignedPair { stream, types: PhantomData }
@@ -281,6 +327,7 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Ti
     ///
     /// Refused while compiling: more than 32 columns, a number of columns that is no power of two, and what is no outer
     /// part of the packet.
+    #[track_caller]
     #[inline(never)]
     pub fn contract<OutPacket: M>(
         self,
@@ -298,7 +345,7 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Ti
     where
         D: ContractsTo<OutPacket>,
     {
-        let contract = ContractPlan::<D, Packet, OutPacket>::CONFIG;
+        let contract = planned!(CONFIG of ContractPlan<D, Packet, OutPacket>);
         ContractionTensor { stream: self.stream, contract, types: PhantomData }
     }
 }
@@ -322,7 +369,7 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Ti
         self,
         kind: AccumulationKind,
     ) -> AccumulationTensor<'l, T, D, Chip, Cluster, Slice, OutTime, OutPacket> {
-        let () = AccumulatePlan::<Row, Time, Packet, OutTime, OutPacket>::CHECK;
+        let () = planned!(CHECK of AccumulatePlan<Row, Time, Packet, OutTime, OutPacket>);
         let plan = of_kind(
             AccumulatePlan::<Row, Time, Packet, OutTime, OutPacket>::KINDS,
             &AccumulatePlan::<Row, Time, Packet, OutTime, OutPacket>::request(kind),

@@ -8,6 +8,7 @@ use crate::engine::dma::{AtRest, derive_move};
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::M;
 use crate::runtime::fault::accept;
+use crate::runtime::late::{planned, when_late};
 use crate::runtime::{Tu, TuContext, TuValues as _};
 use crate::scalar::Scalar;
 use crate::sequencer::transfer::contiguous_elements;
@@ -15,6 +16,11 @@ use crate::spec;
 use crate::tensor::{DmTensor, DmTensorView, DmTensorViewMut, Shape};
 use crate::text::Text;
 use core::marker::PhantomData;
+
+when_late! {
+    use crate::error::attempt;
+    use crate::runtime::late::{Late, Refusable};
+}
 
 mod sealed {
     use super::*;
@@ -72,6 +78,18 @@ pub(super) const fn check_cells(
         count(spec::COMMIT_ALIGN_BYTES, "byte"),
         count(spec::COMMIT_ALIGN_BYTES, "byte"),
     )
+}
+
+when_late! {
+    impl<Source: AtRest, Destination: AtRest> Late<ParallelCopyPlan<Source, Destination>> {
+        const TRANSFER: Refusable<Transfer> = Self::checked();
+
+        const fn checked() -> Refusable<Transfer> {
+            attempt!(Source::LATE_FOOTPRINT);
+            attempt!(Destination::LATE_FOOTPRINT);
+            derive_parallel_copy(&Source::SHAPE, &Destination::SHAPE)
+        }
+    }
 }
 
 /// The loops of a parallel copy from one tensor type to another.
@@ -152,10 +170,10 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
         sub: &mut impl SubContext,
         destination: &mut DmTensor<D, Chip, Cluster, Slice2, Element2>,
     ) {
-        let transfer = ParallelCopyPlan::<
+        let transfer = planned!(TRANSFER of ParallelCopyPlan<
             DmTensor<D, Chip, Cluster, Slice, Element>,
             DmTensor<D, Chip, Cluster, Slice2, Element2>,
-        >::TRANSFER;
+        >);
         copied(sub.unit(), [self.view().region(), destination.view_mut().region()], transfer);
     }
 }
@@ -171,10 +189,10 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
         sub: &mut impl SubContext,
         destination: DmTensorViewMut<'_, D, Chip, Cluster, Slice2, Element2>,
     ) {
-        let transfer = ParallelCopyPlan::<
+        let transfer = planned!(TRANSFER of ParallelCopyPlan<
             DmTensor<D, Chip, Cluster, Slice, Element>,
             DmTensor<D, Chip, Cluster, Slice2, Element2>,
-        >::TRANSFER;
+        >);
         copied(sub.unit(), [self.region(), destination.region()], transfer);
     }
 }

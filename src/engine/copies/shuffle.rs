@@ -8,11 +8,16 @@ use crate::engine::dma::{AtRest, DmaRules, check_dma};
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Guard, M};
 use crate::runtime::fault::accept;
+use crate::runtime::late::{planned, planned_check, when_late};
 use crate::runtime::{AUTO, Dma, DmaContext, DmaValues as _};
 use crate::scalar::Scalar;
 use crate::sequencer::transfer::{Placement, derive_transfer};
 use crate::tensor::{DmTensor, DmTensorView, HbmTensor, Shape};
 use core::marker::PhantomData;
+
+when_late! {
+    use crate::runtime::late::{Late, Refusable};
+}
 
 /// The derived configuration of a shuffle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,6 +136,25 @@ impl<Tensor: AtRest> ShufflePlan<Tensor> {
     }
 }
 
+when_late! {
+    impl<Tensor: AtRest> Late<ShufflePlan<Tensor>> {
+        const CLUSTERS: Refusable<ShuffleConfig> =
+            Self::derived(CopyCall::DmClusterShuffle, UnitLevel::Cluster);
+        const CHIPS: Refusable<ShuffleConfig> = Self::derived(
+            match Tensor::SHAPE.memory {
+                Memory::Hbm => CopyCall::HbmChipShuffle,
+                Memory::Dm | Memory::Vrf => CopyCall::DmChipShuffle,
+            },
+            UnitLevel::Chip,
+        );
+
+        const fn derived(call: CopyCall, level: UnitLevel) -> Refusable<ShuffleConfig> {
+            attempt!(Tensor::LATE_FOOTPRINT);
+            derive_shuffle(call, level, &Tensor::SHAPE)
+        }
+    }
+}
+
 /// Refuses a call for another number of units.
 const fn counted<Tensor: AtRest>(call: CopyCall, level: UnitLevel, given: usize) {
     if let Err(error) = check_count(call.name(), level, given, &Tensor::SHAPE) {
@@ -185,14 +209,18 @@ impl DmaContext<{ Dma::Tensor }> {
         tensor: DmTensorView<'_, D, Chip, Cluster, Slice, Element>,
         pattern: &[usize],
     ) -> DmTensor<D, Chip, Cluster, Slice, Element> {
-        let config = const {
-            counted::<DmTensor<D, Chip, Cluster, Slice, Element>>(
-                CopyCall::DmClusterShuffle,
+        planned_check!(
+            counted::<DmTensor<D, Chip, Cluster, Slice, Element>>(CopyCall::DmClusterShuffle, UnitLevel::Cluster, CLUSTER_DIM);
+            check_count(
+                CopyCall::DmClusterShuffle.name(),
                 UnitLevel::Cluster,
                 CLUSTER_DIM,
-            );
-            &ShufflePlan::<DmTensor<D, Chip, Cluster, Slice, Element>>::CLUSTERS
-        };
+                &DmTensor::<D, Chip, Cluster, Slice, Element>::SHAPE,
+            )
+        );
+        let config = planned!(const CLUSTERS of ShufflePlan<
+            DmTensor<D, Chip, Cluster, Slice, Element>,
+        >);
         self.shuffled(tensor, config, pattern)
     }
 
@@ -214,14 +242,18 @@ impl DmaContext<{ Dma::Tensor }> {
         tensor: DmTensorView<'_, D, Chip, Cluster, Slice, Element>,
         pattern: &[usize; CHIP_DIM],
     ) -> DmTensor<D, Chip, Cluster, Slice, Element> {
-        let config = const {
-            counted::<DmTensor<D, Chip, Cluster, Slice, Element>>(
-                CopyCall::DmChipShuffle,
+        planned_check!(
+            counted::<DmTensor<D, Chip, Cluster, Slice, Element>>(CopyCall::DmChipShuffle, UnitLevel::Chip, CHIP_DIM);
+            check_count(
+                CopyCall::DmChipShuffle.name(),
                 UnitLevel::Chip,
                 CHIP_DIM,
-            );
-            &ShufflePlan::<DmTensor<D, Chip, Cluster, Slice, Element>>::CHIPS
-        };
+                &DmTensor::<D, Chip, Cluster, Slice, Element>::SHAPE,
+            )
+        );
+        let config = planned!(const CHIPS of ShufflePlan<
+            DmTensor<D, Chip, Cluster, Slice, Element>,
+        >);
         self.shuffled(tensor, config, pattern)
     }
 
@@ -261,7 +293,7 @@ impl<const DMA: Dma> DmaContext<DMA> {
         tensor: &HbmTensor<D, Chip, Element>,
         pattern: &[usize],
     ) -> HbmTensor<D, Chip, Element> {
-        let config = const { &ShufflePlan::<HbmTensor<D, Chip, Element>>::CHIPS };
+        let config = planned!(const CHIPS of ShufflePlan<HbmTensor<D, Chip, Element>>);
         let (call, source) = (config.call, tensor.view().region());
         let moves = accept(call.name(), config.moves(pattern));
         let mut result = HbmTensor::made(self, call.name(), AUTO);

@@ -21,12 +21,17 @@ use crate::engine::dma::{DmaRules, check_dma};
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Expr, Guard, M, Pool, factors_of, liveness_of};
 use crate::runtime::fault::accept;
+use crate::runtime::late::{planned, planned_check, when_late};
 use crate::runtime::{AUTO, Tu, TuContext, TuValues as _};
 use crate::scalar::Scalar;
 use crate::sequencer::transfer::{Placement, derive_transfer};
 use crate::tensor::tile::{TileConfig, digits, locate, no_lead, rest, span_of};
 use crate::tensor::{DmTensor, DmTensorView, Shape};
 use core::marker::PhantomData;
+
+when_late! {
+    use crate::runtime::late::{Late, Refusable};
+}
 
 /// What a copy of parts is derived from.
 #[derive(Clone, Copy, Debug)]
@@ -252,6 +257,29 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, AxisToSlice: M, AxisS
     }
 }
 
+when_late! {
+    impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, AxisToSlice: M, AxisSlicedElement: M, Element2: M>
+        Late<SliceCopyPlan<D, Chip, Cluster, Slice, Element, AxisToSlice, AxisSlicedElement, Element2>>
+    {
+        const CLUSTERS: Refusable<SliceCopyConfig> =
+            Self::derived(CopyCall::ClusterSliceCopy, UnitLevel::Cluster);
+        const CHIPS: Refusable<SliceCopyConfig> = Self::derived(CopyCall::ChipSliceCopy, UnitLevel::Chip);
+
+        const fn derived(call: CopyCall, level: UnitLevel) -> Refusable<SliceCopyConfig> {
+            attempt!(Late::<DmTensor<D, Chip, Cluster, Slice, Element>>::FOOTPRINT);
+            attempt!(Late::<DmTensor<D, Chip, Cluster, Slice, Element2>>::FOOTPRINT);
+            derive_slice_copy(&SliceCopyRequest {
+                call,
+                level,
+                source: DmTensor::<D, Chip, Cluster, Slice, Element>::SHAPE,
+                axis: AxisToSlice::EXPR,
+                sliced: AxisSlicedElement::EXPR,
+                destination: DmTensor::<D, Chip, Cluster, Slice, Element2>::SHAPE,
+            })
+        }
+    }
+}
+
 impl TuContext<{ Tu::Sub }> {
     /// Each cluster `c` keeps position `index[c]` of an axis of `Element`; the others are left behind.
     ///
@@ -298,14 +326,29 @@ impl TuContext<{ Tu::Sub }> {
         tensor: DmTensorView<'l, D, Chip, Cluster, Slice, Element>,
         index: &[usize; CLUSTER_DIM],
     ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
-        let config = const {
+        planned_check!(
             SliceCopyPlan::<D, Chip, Cluster, Slice, Element, AxisToSlice, AxisSlicedElement, Element2>::counted(
                 CopyCall::ClusterSliceCopy,
                 UnitLevel::Cluster,
                 CLUSTER_DIM,
             );
-            &SliceCopyPlan::<D, Chip, Cluster, Slice, Element, AxisToSlice, AxisSlicedElement, Element2>::CLUSTERS
-        };
+            check_count(
+                CopyCall::ClusterSliceCopy.name(),
+                UnitLevel::Cluster,
+                CLUSTER_DIM,
+                &DmTensor::<D, Chip, Cluster, Slice, Element>::SHAPE,
+            )
+        );
+        let config = planned!(const CLUSTERS of SliceCopyPlan<
+            D,
+            Chip,
+            Cluster,
+            Slice,
+            Element,
+            AxisToSlice,
+            AxisSlicedElement,
+            Element2,
+        >);
         self.sliced(tensor, config, index)
     }
 
@@ -329,14 +372,29 @@ impl TuContext<{ Tu::Sub }> {
         tensor: DmTensorView<'l, D, Chip, Cluster, Slice, Element>,
         index: &[usize; CHIP_DIM],
     ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
-        let config = const {
+        planned_check!(
             SliceCopyPlan::<D, Chip, Cluster, Slice, Element, AxisToSlice, AxisSlicedElement, Element2>::counted(
                 CopyCall::ChipSliceCopy,
                 UnitLevel::Chip,
                 CHIP_DIM,
             );
-            &SliceCopyPlan::<D, Chip, Cluster, Slice, Element, AxisToSlice, AxisSlicedElement, Element2>::CHIPS
-        };
+            check_count(
+                CopyCall::ChipSliceCopy.name(),
+                UnitLevel::Chip,
+                CHIP_DIM,
+                &DmTensor::<D, Chip, Cluster, Slice, Element>::SHAPE,
+            )
+        );
+        let config = planned!(const CHIPS of SliceCopyPlan<
+            D,
+            Chip,
+            Cluster,
+            Slice,
+            Element,
+            AxisToSlice,
+            AxisSlicedElement,
+            Element2,
+        >);
         self.sliced(tensor, config, index)
     }
 

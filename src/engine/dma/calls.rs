@@ -8,6 +8,7 @@ use crate::command::{Address, HostTransfer, Memory, Region, Start, Transfer};
 use crate::host::HostTensor;
 use crate::mapping::M;
 use crate::runtime::fault::{accept, or_raise};
+use crate::runtime::late::planned;
 use crate::runtime::{AUTO, Dma, DmaContext, DmaValues as _, MakesTensors as _, NeedsAwait, Place};
 use crate::scalar::Scalar;
 use crate::tensor::{
@@ -45,8 +46,10 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
         dma: &mut impl OnChip,
         address: Address,
     ) -> HbmTensor<D, Chip, Element2> {
-        let transfer =
-            DmaPlan::<DmTensor<D, Chip, Cluster, Slice, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER;
+        let transfer = planned!(TRANSFER of DmaPlan<
+            DmTensor<D, Chip, Cluster, Slice, Element>,
+            HbmTensor<D, Chip, Element2>,
+        >);
         let mut tensor = HbmTensor::<D, Chip, Element2>::made(dma.engines(), "to_hbm", address);
         dma.engines().execute(dma_operation(self.view().region(), tensor.view_mut().region(), transfer));
         tensor
@@ -81,10 +84,10 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
         dma: &mut impl OnChip,
         address: Address,
     ) -> DmTensor<D, Chip, Cluster, Slice2, Element2> {
-        let transfer = DmaPlan::<
+        let transfer = planned!(TRANSFER of DmaPlan<
             DmTensor<D, Chip, Cluster, Slice, Element>,
             DmTensor<D, Chip, Cluster, Slice2, Element2>,
-        >::TRANSFER;
+        >);
         let mut tensor =
             DmTensor::<D, Chip, Cluster, Slice2, Element2>::made(dma.engines(), "to_dm", address);
         dma.engines().execute(dma_operation(self.view().region(), tensor.view_mut().region(), transfer));
@@ -118,8 +121,10 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
         dma: &mut impl OnChip,
         destination: HbmTensorViewMut<'_, D, Chip, Element2>,
     ) {
-        let transfer =
-            DmaPlan::<DmTensor<D, Chip, Cluster, Slice, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER;
+        let transfer = planned!(TRANSFER of DmaPlan<
+            DmTensor<D, Chip, Cluster, Slice, Element>,
+            HbmTensor<D, Chip, Element2>,
+        >);
         dma.engines().execute(dma_operation(self.region(), destination.region(), transfer));
     }
 
@@ -132,10 +137,10 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
         dma: &mut impl OnChip,
         destination: DmTensorViewMut<'_, D, Chip, Cluster, Slice2, Element2>,
     ) {
-        let transfer = DmaPlan::<
+        let transfer = planned!(TRANSFER of DmaPlan<
             DmTensor<D, Chip, Cluster, Slice, Element>,
             DmTensor<D, Chip, Cluster, Slice2, Element2>,
-        >::TRANSFER;
+        >);
         dma.engines().execute(dma_operation(self.region(), destination.region(), transfer));
     }
 }
@@ -187,9 +192,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
         &self,
         dma: &mut DmaContext<{ Dma::Pcie }>,
     ) -> NeedsAwait<impl Future<Output = HostTensor<D, Element2>>> {
-        const {
-            let _ = HostPlan::<D, Element2, Chip, Element>::DOWNLOAD;
-        }
+        let _ = planned!(const DOWNLOAD of HostPlan<D, Element2, Chip, Element>);
         let (view, location) = (self.view(), Location::caller());
         NeedsAwait::new(async move { view.download(dma, location) })
     }
@@ -218,7 +221,10 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
         dma: &mut DmaContext<DMA>,
         address: Address,
     ) -> HbmTensor<D, Chip, Element2> {
-        let transfer = DmaPlan::<HbmTensor<D, Chip, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER;
+        let transfer = planned!(TRANSFER of DmaPlan<
+            HbmTensor<D, Chip, Element>,
+            HbmTensor<D, Chip, Element2>,
+        >);
         in_hbm(self.view(), dma, address, transfer)
     }
 
@@ -255,8 +261,10 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
         dma: &mut impl OnChip,
         address: Address,
     ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
-        let transfer =
-            DmaPlan::<HbmTensor<D, Chip, Element>, DmTensor<D, Chip, Cluster, Slice, Element2>>::TRANSFER;
+        let transfer = planned!(TRANSFER of DmaPlan<
+            HbmTensor<D, Chip, Element>,
+            DmTensor<D, Chip, Cluster, Slice, Element2>,
+        >);
         into_dm(self.view().region(), dma.engines(), address, transfer)
     }
 }
@@ -269,9 +277,7 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
         self,
         dma: &mut DmaContext<{ Dma::Pcie }>,
     ) -> NeedsAwait<impl Future<Output = HostTensor<D, Element2>>> {
-        const {
-            let _ = HostPlan::<D, Element2, Chip, Element>::DOWNLOAD;
-        }
+        let _ = planned!(const DOWNLOAD of HostPlan<D, Element2, Chip, Element>);
         let location = Location::caller();
         NeedsAwait::new(async move { self.download(dma, location) })
     }
@@ -281,7 +287,7 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
         dma: &mut DmaContext<{ Dma::Pcie }>,
         location: &'static Location<'static>,
     ) -> HostTensor<D, Element2> {
-        let (region, plan) = (self.region(), HostPlan::<D, Element2, Chip, Element>::DOWNLOAD);
+        let (region, plan) = (self.region(), planned!(DOWNLOAD of HostPlan<D, Element2, Chip, Element>));
         let transfer = HostTransfer {
             region,
             transfer: plan.further(Start::of(&region), Start::FIRST),
@@ -299,7 +305,10 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
         dma: &mut DmaContext<DMA>,
         address: Address,
     ) -> HbmTensor<D, Chip, Element2> {
-        let transfer = DmaPlan::<HbmTensor<D, Chip, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER;
+        let transfer = planned!(TRANSFER of DmaPlan<
+            HbmTensor<D, Chip, Element>,
+            HbmTensor<D, Chip, Element2>,
+        >);
         in_hbm(self, dma, address, transfer)
     }
 
@@ -312,7 +321,10 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
         dma: &mut DmaContext<DMA>,
         destination: HbmTensorViewMut<'_, D, Chip, Element2>,
     ) {
-        let transfer = DmaPlan::<HbmTensor<D, Chip, Element>, HbmTensor<D, Chip, Element2>>::TRANSFER;
+        let transfer = planned!(TRANSFER of DmaPlan<
+            HbmTensor<D, Chip, Element>,
+            HbmTensor<D, Chip, Element2>,
+        >);
         dma.execute(dma_operation(self.region(), destination.region(), transfer));
     }
 
@@ -324,8 +336,10 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
         dma: &mut impl OnChip,
         address: Address,
     ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
-        let transfer =
-            DmaPlan::<HbmTensor<D, Chip, Element>, DmTensor<D, Chip, Cluster, Slice, Element2>>::TRANSFER;
+        let transfer = planned!(TRANSFER of DmaPlan<
+            HbmTensor<D, Chip, Element>,
+            DmTensor<D, Chip, Cluster, Slice, Element2>,
+        >);
         into_dm(self.region(), dma.engines(), address, transfer)
     }
 
@@ -342,8 +356,10 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
         dma: &mut impl OnChip,
         destination: DmTensorViewMut<'_, D, Chip, Cluster, Slice, Element2>,
     ) {
-        let transfer =
-            DmaPlan::<HbmTensor<D, Chip, Element>, DmTensor<D, Chip, Cluster, Slice, Element2>>::TRANSFER;
+        let transfer = planned!(TRANSFER of DmaPlan<
+            HbmTensor<D, Chip, Element>,
+            DmTensor<D, Chip, Cluster, Slice, Element2>,
+        >);
         let (tensor, destination) = (destination.tensor(), destination.region());
         accept("to_dm", check_dma_address("HBM source", self.region().address));
         accept("to_dm", check_dma_address("DM destination", destination.address));
@@ -384,11 +400,9 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
         dma: &mut DmaContext<{ Dma::Pcie }>,
         address: Address,
     ) -> NeedsAwait<impl Future<Output = HbmTensor<D, Chip, Element2>>> {
-        const {
-            let _ = HostPlan::<D, Element, Chip, Element2>::UPLOAD;
-        }
+        let _ = planned!(const UPLOAD of HostPlan<D, Element, Chip, Element2>);
         // Here, not when it is awaited: the line of the call is known.
-        let bytes = HbmTensor::<D, Chip, Element2>::FOOTPRINT.bytes();
+        let bytes = planned!(FOOTPRINT of HbmTensor<D, Chip, Element2>).bytes();
         let place = dma.system().place(address, Memory::Hbm, bytes, "to_hbm");
         HbmTensor::<D, Chip, Element2>::accept_address("to_hbm", place.address);
         let location = Location::caller();
@@ -401,7 +415,7 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
         place: Place,
         location: &'static Location<'static>,
     ) -> HbmTensor<D, Chip, Element2> {
-        let plan = HostPlan::<D, Element, Chip, Element2>::UPLOAD;
+        let plan = planned!(UPLOAD of HostPlan<D, Element, Chip, Element2>);
         let mut tensor = HbmTensor::filled(place, dma.next_fill());
         let transfer = HostTransfer {
             region: tensor.view_mut().region(),

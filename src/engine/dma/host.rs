@@ -3,10 +3,28 @@
 use crate::command::Transfer;
 use crate::error::{PlanError, attempt};
 use crate::mapping::{Expr, Factors, M, Pool};
+use crate::runtime::late::when_late;
 use crate::scalar::Scalar;
 use crate::sequencer::transfer::{Broadcast, LEVELS, Level, Placement, all_factors, derive_between};
 use crate::tensor::{HbmTensor, Shape};
 use core::marker::PhantomData;
+
+when_late! {
+    use crate::runtime::late::{Late, Refusable};
+}
+
+when_late! {
+    impl<D: Scalar, Host: M, Chip: M, Element: M> Late<HostPlan<D, Host, Chip, Element>> {
+        pub(super) const UPLOAD: Refusable<Transfer> = Self::checked("to_hbm", true);
+        pub(super) const DOWNLOAD: Refusable<Transfer> = Self::checked("to_host", false);
+
+        const fn checked(operation: &'static str, upload: bool) -> Refusable<Transfer> {
+            attempt!(Late::<HbmTensor<D, Chip, Element>>::FOOTPRINT);
+            let hbm = Shape::hbm(D::ELEMENT_TYPE, Chip::EXPR, Element::EXPR);
+            derive_storage_transfer(operation, Host::EXPR, &hbm, upload)
+        }
+    }
+}
 
 /// The loops of a PCIe transfer between a host tensor and HBM.
 pub struct HostPlan<D, Host, Chip, Element>(PhantomData<(D, Host, Chip, Element)>);

@@ -4,11 +4,16 @@ use super::{AtRest, DmaRules, check_dma};
 use crate::command::IndexedCall;
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::Expr;
+use crate::runtime::late::when_late;
 use crate::scalar::ElementType;
 use crate::sequencer::rows::{RowLoops, RowPlacements, derive_rows};
 use crate::sequencer::transfer::{Level, Placement, derive_transfer};
 use crate::tensor::Shape;
 use core::marker::PhantomData;
+
+when_late! {
+    use crate::runtime::late::{Late, Refusable};
+}
 
 /// The derived configuration of a gather or a scatter.
 #[derive(Clone, Copy, Debug)]
@@ -132,6 +137,22 @@ impl<Table: AtRest, Index: AtRest, Side: AtRest> IndexedPlan<Table, Index, Side>
         match derive_indexed(call, &Table::SHAPE, &Index::SHAPE, &Side::SHAPE) {
             Ok(config) => config,
             Err(error) => error.refuse(),
+        }
+    }
+}
+
+when_late! {
+    impl<Table: AtRest, Index: AtRest, Side: AtRest> Late<IndexedPlan<Table, Index, Side>> {
+        pub(super) const GATHER: Refusable<IndexedConfig> = Self::derived(IndexedCall::Gather);
+        pub(super) const GATHER_ROWS: Refusable<IndexedConfig> = Self::derived(IndexedCall::GatherRows);
+        pub(super) const SCATTER: Refusable<IndexedConfig> = Self::derived(IndexedCall::Scatter);
+        pub(super) const SCATTER_ROWS: Refusable<IndexedConfig> = Self::derived(IndexedCall::ScatterRows);
+
+        const fn derived(call: IndexedCall) -> Refusable<IndexedConfig> {
+            attempt!(Table::LATE_FOOTPRINT);
+            attempt!(Index::LATE_FOOTPRINT);
+            attempt!(Side::LATE_FOOTPRINT);
+            derive_indexed(call, &Table::SHAPE, &Index::SHAPE, &Side::SHAPE)
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::command::{Address, Duplicates, Footprint, IndexedCall, IndexedDma, Op
 use crate::error::{PlanError, refuse};
 use crate::mapping::M;
 use crate::runtime::fault::accept;
+use crate::runtime::late::{planned, planned_check};
 use crate::runtime::{Dma, DmaContext, DmaValues as _, dma_of_kernel};
 use crate::scalar::Scalar;
 use crate::tensor::{
@@ -195,13 +196,11 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
         address: Address,
     ) -> DmTensor<D, Chip, Cluster2, Slice2, Element2> {
         let dma = &mut dma_of_kernel("dma_gather");
-        let config = const {
-            &IndexedPlan::<
-                HbmTensor<D, Chip, Element>,
-                HbmTensor<i32, Chip, Element3>,
-                DmTensor<D, Chip, Cluster2, Slice2, Element2>,
-            >::GATHER
-        };
+        let config = planned!(const GATHER of IndexedPlan<
+            HbmTensor<D, Chip, Element>,
+            HbmTensor<i32, Chip, Element3>,
+            DmTensor<D, Chip, Cluster2, Slice2, Element2>,
+        >);
         gathered(dma, config, [self.view().region(), index.view().region()], address)
     }
 
@@ -223,13 +222,11 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
         index: &Index,
         address: Address,
     ) -> DmTensor<D, Chip, Cluster2, Slice2, Element2> {
-        let config = const {
-            &IndexedPlan::<
-                HbmTensor<D, Chip, Element>,
-                Index::Tensor,
-                DmTensor<D, Chip, Cluster2, Slice2, Element2>,
-            >::GATHER_ROWS
-        };
+        let config = planned!(const GATHER_ROWS of IndexedPlan<
+            HbmTensor<D, Chip, Element>,
+            Index::Tensor,
+            DmTensor<D, Chip, Cluster2, Slice2, Element2>,
+        >);
         gathered(dma.engines(), config, [self.view().region(), index.index_region()], address)
     }
 }
@@ -244,13 +241,11 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensorView<'_, D, Chip, Element> {
         address: Address,
     ) -> DmTensor<D, Chip, Cluster2, Slice2, Element2> {
         let dma = &mut dma_of_kernel("dma_gather");
-        let config = const {
-            &IndexedPlan::<
-                HbmTensor<D, Chip, Element>,
-                HbmTensor<i32, Chip, Element3>,
-                DmTensor<D, Chip, Cluster2, Slice2, Element2>,
-            >::GATHER
-        };
+        let config = planned!(const GATHER of IndexedPlan<
+            HbmTensor<D, Chip, Element>,
+            HbmTensor<i32, Chip, Element3>,
+            DmTensor<D, Chip, Cluster2, Slice2, Element2>,
+        >);
         gathered(dma, config, [self.region(), index.view().region()], address)
     }
 
@@ -263,13 +258,11 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensorView<'_, D, Chip, Element> {
         index: &Index,
         address: Address,
     ) -> DmTensor<D, Chip, Cluster2, Slice2, Element2> {
-        let config = const {
-            &IndexedPlan::<
-                HbmTensor<D, Chip, Element>,
-                Index::Tensor,
-                DmTensor<D, Chip, Cluster2, Slice2, Element2>,
-            >::GATHER_ROWS
-        };
+        let config = planned!(const GATHER_ROWS of IndexedPlan<
+            HbmTensor<D, Chip, Element>,
+            Index::Tensor,
+            DmTensor<D, Chip, Cluster2, Slice2, Element2>,
+        >);
         gathered(dma.engines(), config, [self.region(), index.index_region()], address)
     }
 
@@ -282,13 +275,11 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensorView<'_, D, Chip, Element> {
         index: &HbmTensor<i32, Chip, Element3>,
         destination: DmTensorViewMut<'_, D, Chip, Cluster2, Slice2, Element2>,
     ) {
-        let config = const {
-            &IndexedPlan::<
-                HbmTensor<D, Chip, Element>,
-                HbmTensor<i32, Chip, Element3>,
-                DmTensor<D, Chip, Cluster2, Slice2, Element2>,
-            >::GATHER
-        };
+        let config = planned!(const GATHER of IndexedPlan<
+            HbmTensor<D, Chip, Element>,
+            HbmTensor<i32, Chip, Element3>,
+            DmTensor<D, Chip, Cluster2, Slice2, Element2>,
+        >);
         let regions = [self.region(), index.view().region(), destination.region()];
         gather(dma.engines(), config, regions, destination.tensor());
     }
@@ -302,13 +293,11 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensorView<'_, D, Chip, Element> {
         index: &Index,
         destination: DmTensorViewMut<'_, D, Chip, Cluster2, Slice2, Element2>,
     ) {
-        let config = const {
-            &IndexedPlan::<
-                HbmTensor<D, Chip, Element>,
-                Index::Tensor,
-                DmTensor<D, Chip, Cluster2, Slice2, Element2>,
-            >::GATHER_ROWS
-        };
+        let config = planned!(const GATHER_ROWS of IndexedPlan<
+            HbmTensor<D, Chip, Element>,
+            Index::Tensor,
+            DmTensor<D, Chip, Cluster2, Slice2, Element2>,
+        >);
         let regions = [self.region(), index.index_region(), destination.region()];
         gather(dma.engines(), config, regions, destination.tensor());
     }
@@ -367,14 +356,15 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
         scaled: bool,
     ) {
         let dma = &mut dma_of_kernel("dma_scatter");
-        let config = const {
+        planned_check!(
             keyed(Key::EXPR, Element3::EXPR);
-            &IndexedPlan::<
-                HbmTensor<D, Chip, Element2>,
-                HbmTensor<i32, Chip, Element3>,
-                DmTensor<D, Chip, Cluster, Slice, Element>,
-            >::SCATTER
-        };
+            check_key(IndexedCall::Scatter.name(), Key::EXPR, Element3::EXPR)
+        );
+        let config = planned!(const SCATTER of IndexedPlan<
+            HbmTensor<D, Chip, Element2>,
+            HbmTensor<i32, Chip, Element3>,
+            DmTensor<D, Chip, Cluster, Slice, Element>,
+        >);
         let regions = [self.view().region(), index.view().region(), output.view_mut().region()];
         scatter(dma, config, regions, (scaled, Duplicates::Equal));
     }
@@ -390,13 +380,11 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
         output: &mut HbmTensor<D, Chip, Element2>,
         duplicates: Duplicates,
     ) {
-        let config = const {
-            &IndexedPlan::<
-                HbmTensor<D, Chip, Element2>,
-                Index::Tensor,
-                DmTensor<D, Chip, Cluster, Slice, Element>,
-            >::SCATTER_ROWS
-        };
+        let config = planned!(const SCATTER_ROWS of IndexedPlan<
+            HbmTensor<D, Chip, Element2>,
+            Index::Tensor,
+            DmTensor<D, Chip, Cluster, Slice, Element>,
+        >);
         let regions = [self.view().region(), index.index_region(), output.view_mut().region()];
         scatter(dma.engines(), config, regions, (false, duplicates));
     }
@@ -415,14 +403,15 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
         output: HbmTensorViewMut<'_, D, Chip, Element2>,
         scaled: bool,
     ) {
-        let config = const {
+        planned_check!(
             keyed(Key::EXPR, Element3::EXPR);
-            &IndexedPlan::<
-                HbmTensor<D, Chip, Element2>,
-                HbmTensor<i32, Chip, Element3>,
-                DmTensor<D, Chip, Cluster, Slice, Element>,
-            >::SCATTER
-        };
+            check_key(IndexedCall::Scatter.name(), Key::EXPR, Element3::EXPR)
+        );
+        let config = planned!(const SCATTER of IndexedPlan<
+            HbmTensor<D, Chip, Element2>,
+            HbmTensor<i32, Chip, Element3>,
+            DmTensor<D, Chip, Cluster, Slice, Element>,
+        >);
         let regions = [self.region(), index.view().region(), output.region()];
         scatter(dma.engines(), config, regions, (scaled, Duplicates::Equal));
     }
@@ -437,13 +426,11 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
         output: HbmTensorViewMut<'_, D, Chip, Element2>,
         duplicates: Duplicates,
     ) {
-        let config = const {
-            &IndexedPlan::<
-                HbmTensor<D, Chip, Element2>,
-                Index::Tensor,
-                DmTensor<D, Chip, Cluster, Slice, Element>,
-            >::SCATTER_ROWS
-        };
+        let config = planned!(const SCATTER_ROWS of IndexedPlan<
+            HbmTensor<D, Chip, Element2>,
+            Index::Tensor,
+            DmTensor<D, Chip, Cluster, Slice, Element>,
+        >);
         let regions = [self.region(), index.index_region(), output.region()];
         scatter(dma.engines(), config, regions, (false, duplicates));
     }

@@ -63,12 +63,17 @@ use crate::command::moves::Moves;
 use crate::command::{Dma, Footprint, Memory, Operation, Part, Region, Start, Transfer};
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Expr, Factors, Identity, M, UNKNOWN};
+use crate::runtime::late::when_late;
 use crate::scalar::Scalar;
 use crate::sequencer::transfer::{Level, Placement, contiguous_elements, derive_transfer_of};
 use crate::spec;
 use crate::tensor::{DmTensor, HbmTensor, Shape};
 use crate::text::{Text, text};
 use core::marker::PhantomData;
+
+when_late! {
+    use crate::runtime::late::{Late, Refusable};
+}
 
 /// A tensor at rest, as a type.
 pub trait AtRest {
@@ -79,12 +84,18 @@ pub trait AtRest {
     type Dimensions: Dimensions;
     /// The same, counted. Using it refuses what the memory cannot hold.
     const FOOTPRINT: &'static Footprint;
+    when_late! {
+        /// The same as a result.
+        #[doc(hidden)]
+        const LATE_FOOTPRINT: Refusable<&'static Footprint>;
+    }
 }
 
 impl<D: Scalar, Chip: M, Element: M> AtRest for HbmTensor<D, Chip, Element> {
     const SHAPE: Shape = Self::SHAPE;
     type Dimensions = (Element, Chip, Identity, Identity);
     const FOOTPRINT: &'static Footprint = Self::FOOTPRINT;
+    when_late! { const LATE_FOOTPRINT: Refusable<&'static Footprint> = Late::<Self>::FOOTPRINT; }
 }
 
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> AtRest
@@ -93,6 +104,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> AtRest
     const SHAPE: Shape = Self::SHAPE;
     type Dimensions = (Element, Slice, Cluster, Chip);
     const FOOTPRINT: &'static Footprint = Self::FOOTPRINT;
+    when_late! { const LATE_FOOTPRINT: Refusable<&'static Footprint> = Late::<Self>::FOOTPRINT; }
 }
 
 /// Four mappings.
@@ -119,6 +131,27 @@ const fn forms<T: AtRest>() -> [&'static Factors; 4] {
         <T::Dimensions as Dimensions>::Third::FORM,
         <T::Dimensions as Dimensions>::Fourth::FORM,
     ]
+}
+
+when_late! {
+    impl<Source: AtRest, Destination: AtRest> Late<DmaPlan<Source, Destination>> {
+        pub(super) const TRANSFER: Refusable<&'static Transfer> = match &Self::checked() {
+            Ok(transfer) => Ok(transfer),
+            Err(error) => Err(*error),
+        };
+
+        const fn checked() -> Refusable<Transfer> {
+            attempt!(Source::LATE_FOOTPRINT);
+            attempt!(Destination::LATE_FOOTPRINT);
+            let operation = dma_name(&Destination::SHAPE);
+            derive_move_of(
+                operation,
+                &Source::SHAPE,
+                &Destination::SHAPE,
+                [&forms::<Source>(), &forms::<Destination>()],
+            )
+        }
+    }
 }
 
 /// The loops of a DMA transfer from one tensor type to another.

@@ -13,10 +13,15 @@ use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{
     Atom, Axis, AxisName, Expr, Factor, Factors, M, Pool, Symbol, factorize, size_of_factors,
 };
+use crate::runtime::late::{planned, when_late};
 use crate::runtime::{Tu, TuContext};
 use crate::scalar::Scalar;
 use crate::tensor::DmTensorView;
 use core::marker::PhantomData;
+
+when_late! {
+    use crate::runtime::late::{Late, Refusable};
+}
 
 /// Tensors that one fetch can interleave (guide: fetch).
 const TENSORS: usize = 2;
@@ -139,6 +144,17 @@ impl<I: AxisName, Chip: M, Cluster: M, Slice: M, Element: M> BeginPlan<I, Chip, 
     };
 }
 
+when_late! {
+    impl<I: AxisName, Chip: M, Cluster: M, Slice: M, Element: M>
+        Late<BeginPlan<I, Chip, Cluster, Slice, Element>>
+    {
+        const CHECK: Refusable<()> = check_interleave(
+            Axis { name: I::NAME, size: I::SIZE },
+            &[Chip::EXPR, Cluster::EXPR, Slice::EXPR, Element::EXPR],
+        );
+    }
+}
+
 impl<const T: Tu> TuContext<T> {
     /// Starts a stream of two tensors, `lhs` where the axis `I` is 0, `rhs` where it is 1.
     ///
@@ -169,7 +185,7 @@ impl<const T: Tu> TuContext<T> {
         lhs: DmTensorView<'l, D, Chip, Cluster, Slice, Element>,
         rhs: DmTensorView<'l, D, Chip, Cluster, Slice, Element>,
     ) -> BeginTensor<'l, T, D, Chip, Cluster, Slice, Symbol<I>, Element> {
-        const { BeginPlan::<I, Chip, Cluster, Slice, Element>::CHECK };
+        let () = *planned!(const CHECK of BeginPlan<I, Chip, Cluster, Slice, Element>);
         let [first, second] = [&lhs, &rhs].map(|tensor| tensor.stream_region("begin_interleaved"));
         let mut pass = Pass::boxed(self.begun(), first);
         pass.second = Some(second);

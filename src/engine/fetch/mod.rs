@@ -36,6 +36,7 @@ use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Expr, Identity, M};
 use crate::runtime::Tu;
 use crate::runtime::fault::accept;
+use crate::runtime::late::{planned, when_late};
 use crate::scalar::{ChipType, ElementType, FetchCast, Scalar, StreamScalar};
 use crate::sequencer::check_windows;
 use crate::spec;
@@ -45,6 +46,10 @@ use core::marker::PhantomData;
 use interleave::begin_is_refused;
 use plan::OPERATION;
 use stages::{Plain, Stages};
+
+when_late! {
+    use crate::runtime::late::{Late, Refusable};
+}
 
 /// A stream exists in every slice of every cluster of its chips.
 pub const fn check_units(cluster: &'static Expr, slice: &'static Expr) -> Result<(), PlanError> {
@@ -210,6 +215,37 @@ impl<
     }
 }
 
+when_late! {
+    impl<
+        D: Scalar,
+        D2: StreamScalar,
+        Cluster: M,
+        Slice: M,
+        Element: M,
+        Time2: M,
+        Packet2: M,
+        const T: Tu,
+        Begin: M,
+        Adapter: Stages,
+        Windows: WindowList,
+    > Late<CheckedFetch<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, Adapter, Windows>>
+    {
+        const CONFIG: Refusable<&'static FetchConfig> = match &Self::checked() {
+            Ok(config) => Ok(config),
+            Err(error) => Err(*error),
+        };
+
+        const fn checked() -> Refusable<FetchConfig> {
+            attempt!(Late::<Clusters<Cluster>>::CHECKED);
+            attempt!(Late::<Slices<Slice>>::CHECKED);
+            attempt!(check_units(Cluster::EXPR, Slice::EXPR));
+            let request = &FetchPlan::<D, D2, Element, Time2, Packet2, T, Begin, Adapter, Windows>::REQUEST;
+            attempt!(check_packet(request));
+            derive_fetch(request)
+        }
+    }
+}
+
 /// Adds the fetch to a pass. The stored type of the tensor is that of `pass.source`.
 #[track_caller]
 fn add_fetch(
@@ -295,8 +331,7 @@ impl<
     where
         D: FetchCast<D2, Kind>,
     {
-        let plan =
-            CheckedFetch::<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, Plain, Windows>::CONFIG;
+        let plan = planned!(CONFIG of CheckedFetch<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, Plain, Windows>);
         let mut pass = self.pass;
         add_fetch(&mut pass, plan, None, None, D2::ELEMENT_TYPE);
         StreamTensor::new(self.context, pass)

@@ -7,6 +7,7 @@ use crate::engine::lookup_table::{LookupTable, TableIndex};
 use crate::engine::stream::{BeginTensor, FetchTensor, StreamTensor};
 use crate::mapping::M;
 use crate::runtime::Tu;
+use crate::runtime::late::planned;
 use crate::scalar::{ChipType, FetchCast, Scalar, StreamScalar};
 use crate::tensor::WindowList;
 
@@ -80,9 +81,7 @@ impl<
     where
         L: IndexedTable<D, Entry: FetchCast<D2, Kind>>,
     {
-        let plan = const {
-            &CheckedFetch::<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, Lookup<L::Entry>, Windows>::CONFIG
-        };
+        let plan = *planned!(const CONFIG of CheckedFetch<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, Lookup<L::Entry>, Windows>);
         let mut pass = self.pass;
         add_fetch(&mut pass, plan, Some(table.data()), None, D2::ELEMENT_TYPE);
         StreamTensor::new(self.context, pass)

@@ -11,6 +11,7 @@ use super::{CheckedFetch, add_fetch};
 use crate::engine::stream::{BeginTensor, FetchTensor, StreamTensor};
 use crate::mapping::{AxisName, M, Symbol};
 use crate::runtime::Tu;
+use crate::runtime::late::planned;
 use crate::scalar::{ChipType, FetchCast, Rngd, RngdS, Scalar, StreamScalar, i4, i5, i9};
 use crate::tensor::WindowList;
 
@@ -103,9 +104,7 @@ impl<
     where
         D: ZeroPointCast<D2, Kind>,
     {
-        let plan = const {
-            &CheckedFetch::<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, ZeroPoint, Windows>::CONFIG
-        };
+        let plan = *planned!(const CONFIG of CheckedFetch<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, ZeroPoint, Windows>);
         let mut pass = self.pass;
         add_fetch(
             &mut pass,
@@ -135,9 +134,7 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, I: AxisName, Ele
     where
         D: ZeroPointCast<D2, Kind>,
     {
-        let plan = const {
-            &CheckedFetch::<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Symbol<I>, ZeroPoint>::CONFIG
-        };
+        let plan = *planned!(const CONFIG of CheckedFetch<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Symbol<I>, ZeroPoint>);
         let mut pass = self.pass;
         let zero_points = zero_points.map(ZeroPointCast::<D2, Kind>::number);
         add_fetch(&mut pass, plan, None, Some(zero_points), D2::ELEMENT_TYPE);

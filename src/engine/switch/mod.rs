@@ -98,9 +98,14 @@ use crate::mapping::{
 };
 use crate::runtime::Tu;
 use crate::runtime::fault::accept;
+use crate::runtime::late::{planned, when_late};
 use crate::scalar::StreamScalar;
 use crate::text::{Text, text};
 use core::marker::PhantomData;
+
+when_late! {
+    use crate::runtime::late::{Late, Refusable};
+}
 
 pub(super) const OPERATION: &str = "switch";
 
@@ -352,6 +357,15 @@ impl<InSlice: M, InTime: M, OutSlice: M, OutTime: M, Chip: M, Cluster: M, Packet
     };
 }
 
+when_late! {
+    impl<InSlice: M, InTime: M, OutSlice: M, OutTime: M, Chip: M, Cluster: M, Packet: M>
+        Late<SwitchPlan<InSlice, InTime, OutSlice, OutTime, Chip, Cluster, Packet>>
+    {
+        const CHEAPEST: Refusable<SwitchDerivation> =
+            derive_switch_to(&SwitchPlan::<InSlice, InTime, OutSlice, OutTime, Chip, Cluster, Packet>::REQUEST);
+    }
+}
+
 /// A configuration of the call, or what the call should have said.
 fn derive_given(
     request: &SwitchRequest,
@@ -403,7 +417,8 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
         self,
         config: SwitchConfig,
     ) -> SwitchTensor<'l, T, D, Chip, Cluster, Slice2, Time2, Packet> {
-        let cheapest = const { &SwitchPlan::<Slice, Time, Slice2, Time2, Chip, Cluster, Packet>::CHEAPEST };
+        let cheapest =
+            planned!(const CHEAPEST of SwitchPlan<Slice, Time, Slice2, Time2, Chip, Cluster, Packet>);
         let request = const { &SwitchPlan::<Slice, Time, Slice2, Time2, Chip, Cluster, Packet>::REQUEST };
         let found = accept(OPERATION, derive_given(request, &config, cheapest));
         let mut pass = self.pass;
@@ -426,11 +441,13 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
     /// ```
     ///
     /// Refused while compiling: mappings for which there is no configuration, with what keeps each variant from it.
+    #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn switch_to<Slice2: M, Time2: M>(
         self,
     ) -> SwitchTensor<'l, T, D, Chip, Cluster, Slice2, Time2, Packet> {
-        let cheapest = const { &SwitchPlan::<Slice, Time, Slice2, Time2, Chip, Cluster, Packet>::CHEAPEST };
+        let cheapest =
+            planned!(const CHEAPEST of SwitchPlan<Slice, Time, Slice2, Time2, Chip, Cluster, Packet>);
         let mut pass = self.pass;
         pass.switch = Some(cheapest.switch);
         StreamTensor::new(self.context, pass)

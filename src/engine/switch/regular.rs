@@ -76,7 +76,7 @@ const fn check_sizes(own: &Mappings, variant: SwitchVariant, sizes: &Sizes) -> R
         broken!(
             "switch dimensions",
             "use 1 for a digit that is not there",
-            "all dimensions have to be greater than 0"
+            "All dimensions must be greater than 0"
         );
     }
     let slices = own.in_slice.size();
@@ -88,7 +88,7 @@ const fn check_sizes(own: &Mappings, variant: SwitchVariant, sizes: &Sizes) -> R
         broken!(
             "switch slice division",
             "use sizes whose product divides the number of slices",
-            "`InSlice::SIZE`, {} of {}, is not divisible by `(slice1 * slice0)`, {} * {}",
+            "InSlice::SIZE must be divisible by (slice1 * slice0), but {} of {} is not by {} * {}",
             number(slices),
             mapping(own.request.in_slice),
             number(slice1),
@@ -161,7 +161,7 @@ const fn check_slice2(pool: &Pool, own: &Mappings, before: &Factors, after: &Fac
     broken!(
         "switch slice2",
         "keep the outer digits of the slices, or choose sizes that reach further out",
-        "`OutSlice` must preserve `slice2` of `InSlice`, but it is {} in {} and {} in {}",
+        "OutSlice must preserve slice2 from InSlice, but it is {} in {} and {} in {}",
         factors(pool, before),
         mapping(own.request.in_slice),
         factors(pool, after),
@@ -220,7 +220,7 @@ const fn check_time(
     broken!(
         "switch output time",
         "use the expected mapping",
-        "`OutTime` {} does not match {}, which is {} for `InSlice` {} and `InTime` {}",
+        "OutTime does not match expected layout: it is {}, but {} is {} for `InSlice` {} and `InTime` {}",
         mapping(own.request.out_time),
         str(digits),
         factors(pool, expected),

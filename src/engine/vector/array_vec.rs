@@ -1,6 +1,14 @@
 //! A list of values of a call, at most so many.
 
+use crate::runtime::late::{planned_check, when_late};
 use core::ops::{Deref, DerefMut};
+
+when_late! {
+    use crate::error::PlanError;
+    use crate::text::Text;
+}
+
+const TOO_MANY: &str = "ArrayVec: the array has more items than the list; help: give fewer";
 
 /// At most `CAP` items.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,9 +18,13 @@ pub struct ArrayVec<T, const CAP: usize> {
 
 impl<T, const CAP: usize> ArrayVec<T, CAP> {
     /// The items of an array. Refused while compiling: more than `CAP`.
+    #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn new<const N: usize>(items: [T; N]) -> Self {
-        const { assert!(N <= CAP, "ArrayVec: the array has more items than the list; help: give fewer") };
+        planned_check!(
+            assert!(N <= CAP, "{}", TOO_MANY);
+            if N <= CAP { Ok(()) } else { Err(PlanError::new("items", Text::new().str(TOO_MANY))) }
+        );
         Self { items: Vec::from(items) }
     }
 

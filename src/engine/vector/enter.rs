@@ -2,7 +2,7 @@
 
 use super::inter::VectorInterSliceReduceTensor;
 use super::operand::NoTensor;
-use super::rules::{accepted, derive_way8};
+use super::rules::derive_way8;
 use super::stage;
 use super::tensor::{VectorBranchTensor, VectorTensor, add};
 use crate::command::{Branch, InputCmp, TOGGLE_DIGITS, Vector, VectorStep};
@@ -14,6 +14,7 @@ use crate::mapping::{
 };
 use crate::runtime::Tu;
 use crate::runtime::fault::accept;
+use crate::runtime::late::{planned, planned_check};
 use crate::scalar::{Scalar, VeScalar, VeScalarKind};
 use core::fmt;
 
@@ -202,12 +203,13 @@ macro_rules! entry {
             /// [vector](crate::guide::vector).
             ///
             #[doc = $example]
+            #[track_caller]
             pub fn vector_init(self) -> VectorInitTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>
             where
                 D: VeScalar,
             {
                 let mut pass = self.pass;
-                pass.vector = Some(Vector::new(D::ELEMENT_TYPE, *Self::GUARD));
+                pass.vector = Some(Vector::new(D::ELEMENT_TYPE, *planned!(GUARD of Self)));
                 StreamTensor::new(self.context, pass)
             }
         }
@@ -286,7 +288,7 @@ impl<'l, const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packe
         self,
         branch: BranchMode,
     ) -> VectorBranchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, D, NoTensor, 0> {
-        const { accepted(derive_way8(BRANCH, Packet::EXPR)) };
+        planned_check!(super::rules::accepted(derive_way8(BRANCH, Packet::EXPR)); derive_way8(BRANCH, Packet::EXPR));
         let stream = [Chip::EXPR, Cluster::EXPR, Slice::EXPR, Time::EXPR, Packet::EXPR];
         let branch = accept(BRANCH, derive_branch(branch, D::KIND, stream));
         let mut pass = self.pass;

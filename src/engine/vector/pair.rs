@@ -29,11 +29,16 @@ use crate::mapping::{
     stride,
 };
 use crate::runtime::fault::accept;
+use crate::runtime::late::{planned, planned_operands, when_late};
 use crate::runtime::{Lease, Tu, TuContext};
 use crate::scalar::VeScalar;
 use crate::spec::BEAT_LANES;
 use core::fmt;
 use core::marker::PhantomData;
+
+when_late! {
+    use crate::runtime::late::{Late, Refusable};
+}
 
 const OPERATION: &str = "vector_intra_slice_unzip";
 
@@ -174,6 +179,15 @@ impl<Axis: AxisName, Time: M, TileTime: M, SplitTime: M, Packet: M>
     };
 }
 
+when_late! {
+    impl<Axis: AxisName, Time: M, TileTime: M, SplitTime: M, Packet: M>
+        Late<UnzipPlan<Axis, Time, TileTime, SplitTime, Packet>>
+    {
+        const STEP: Refusable<usize> =
+            derive_unzip(&UnzipPlan::<Axis, Time, TileTime, SplitTime, Packet>::REQUEST);
+    }
+}
+
 /// Two groups of a stream inside the Vector Engine. Every call says what each of them gets.
 #[must_use = "a stream does nothing until it ends in `.vector_final()` and `.commit(…)` or `.to_vrf(…)`"]
 pub struct VectorTensorPair<
@@ -238,11 +252,12 @@ impl<'l, const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packe
     /// ```
     ///
     /// Refused while compiling: anything else; packets of other than 8 elements.
+    #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn vector_intra_slice_unzip<I: AxisName, TileTime: M, SplitTime: M>(
         self,
     ) -> VectorTensorPair<'l, T, D, stage::Branch, Chip, Cluster, Slice, SplitTime, Packet> {
-        let step = const { UnzipPlan::<I, Time, TileTime, SplitTime, Packet>::STEP };
+        let step = planned!(STEP of UnzipPlan<I, Time, TileTime, SplitTime, Packet>);
         let mut pass = self.pass;
         add(&mut pass, OPERATION, VectorStep::Unzip { step });
         VectorTensorPair { context: self.context, pass, types: PhantomData }
@@ -345,7 +360,7 @@ macro_rules! binary_calls {
                 O0: IntoGroupOperand<$d, Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
                 O1: IntoGroupOperand<$d, Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
             {
-                const { (O0::CHECK, O1::CHECK) };
+                planned_operands!((O0::CHECK, O1::CHECK));
                 self.then_binary(stringify!($name), $wrap(op), BinaryArgMode::Mode01, group0, group1)
             }
 
@@ -362,7 +377,7 @@ macro_rules! binary_calls {
                 O0: IntoGroupOperand<$d, Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
                 O1: IntoGroupOperand<$d, Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
             {
-                const { (O0::CHECK, O1::CHECK) };
+                planned_operands!((O0::CHECK, O1::CHECK));
                 self.then_binary(stringify!($with_mode), $wrap(op), mode, group0, group1)
             }
         } }
@@ -447,7 +462,7 @@ pair_calls! { [] f32, 4, {
         O0: IntoGroupTernaryOperand<Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
         O1: IntoGroupTernaryOperand<Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
     {
-        const { (O0::CHECK, O1::CHECK) };
+        planned_operands!((O0::CHECK, O1::CHECK));
         self.vector_fp_ternary_with_mode(op, TernaryArgMode::Mode012, group0, group1)
     }
 
@@ -464,7 +479,7 @@ pair_calls! { [] f32, 4, {
         O0: IntoGroupTernaryOperand<Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
         O1: IntoGroupTernaryOperand<Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
     {
-        const { (O0::CHECK, O1::CHECK) };
+        planned_operands!((O0::CHECK, O1::CHECK));
         let operation = "vector_fp_ternary";
         accept(operation, check_defined(operation, op.name(), op == FpTernaryOp::FmaF));
         let (mut is_any, mut operands) = (false, Vec::new());
@@ -485,13 +500,14 @@ pair_calls! { [D: VeScalar,] D, 4, {
     /// Joins the two halves of flits, innermost in the time of each group, as [`VectorTensor::vector_concat`] does.
     ///
     /// Refused while compiling: anything else.
+    #[track_caller]
     #[inline(never)]
     pub fn vector_concat<SplitTime2: M, Packet2: M>(self)
         -> VectorTensorPair<'l, T, D, stage::Widen, Chip, Cluster, Slice, SplitTime2, Packet2, 8>
     where
         S: CanTransitionTo<stage::Widen>,
     {
-        const { VectorPacketPlan::<SplitTime, Packet, SplitTime2, Packet2>::CONCAT };
+        let () = *planned!(const CONCAT of VectorPacketPlan<SplitTime, Packet, SplitTime2, Packet2>);
         self.then("vector_concat", Some(VectorStep::Concat))
     }
 } }
@@ -532,13 +548,14 @@ pair_calls! { [D: VeScalar,] D, 8, {
     /// Cuts the flits of both groups in halves of 4 lanes, as [`VectorTensor::vector_split`] does.
     ///
     /// Refused while compiling: anything else.
+    #[track_caller]
     #[inline(never)]
     pub fn vector_split<SplitTime2: M, Packet2: M>(self)
         -> VectorTensorPair<'l, T, D, stage::Narrow, Chip, Cluster, Slice, SplitTime2, Packet2, 4>
     where
         S: CanTransitionTo<stage::Narrow>,
     {
-        const { VectorPacketPlan::<SplitTime, Packet, SplitTime2, Packet2>::SPLIT };
+        let () = *planned!(const SPLIT of VectorPacketPlan<SplitTime, Packet, SplitTime2, Packet2>);
         self.then("vector_split", Some(VectorStep::Split))
     }
 } }

@@ -26,9 +26,14 @@ use crate::mapping::{
 };
 use crate::runtime::Tu;
 use crate::runtime::fault::accept;
+use crate::runtime::late::{planned, when_late};
 use crate::scalar::VeScalar;
 use crate::spec::{VECTOR_NARROW_LANES, VECTOR_REDUCE_SLOTS};
 use core::marker::PhantomData;
+
+when_late! {
+    use crate::runtime::late::{Late, Refusable};
+}
 
 const OPERATION: &str = "vector_intra_slice_reduce";
 
@@ -292,6 +297,24 @@ impl<Axis: AxisName, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, OutTime:
     pub(super) const TRIMMED: Result<(), PlanError> = derive_valid_count(&Self::REQUEST, Narrowing::Trim);
 }
 
+when_late! {
+    impl<Axis: AxisName, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, OutTime: M, OutPacket: M>
+        Late<ReducePlan<Axis, Chip, Cluster, Slice, Time, Packet, OutTime, OutPacket>>
+    {
+        const CONFIG: Refusable<ReduceConfig> = Self::checked();
+
+        const fn checked() -> Refusable<ReduceConfig> {
+            let request =
+                &ReducePlan::<Axis, Chip, Cluster, Slice, Time, Packet, OutTime, OutPacket>::REQUEST;
+            let config = attempt!(derive_reduce(request));
+            if derive_valid_count(request, Narrowing::Trim).is_err() {
+                attempt!(derive_valid_count(request, Narrowing::Split));
+            }
+            Ok(config)
+        }
+    }
+}
+
 /// The step of a program.
 fn step(op: ReduceOperator, config: &ReduceConfig) -> VectorStep {
     let ReduceConfig { kept, reduced, slots, time, guard } = *config;
@@ -339,9 +362,7 @@ macro_rules! reduce {
             where
                 S: CanTransitionTo<stage::IntraSliceReduce>,
             {
-                let plan = const {
-                    &ReducePlan::<Reduce, Chip, Cluster, Slice, Time, Packet, OTime, OPacket>::CONFIG
-                };
+                let plan = planned!(const CONFIG of ReducePlan<Reduce, Chip, Cluster, Slice, Time, Packet, OTime, OPacket>);
                 let trimmed = self.pass.vector.iter().any(|own| own.steps.contains(&VectorStep::Trim));
                 accept(OPERATION, const {
                     let narrowings = [

@@ -2,8 +2,13 @@
 
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Expr, M, Pool, factors_of, modulo, pad_to, product, stride, strip};
+use crate::runtime::late::when_late;
 use crate::spec::{BEAT_LANES, VECTOR_NARROW_LANES};
 use core::marker::PhantomData;
+
+when_late! {
+    use crate::runtime::late::{Late, Refusable};
+}
 
 /// What a change of packets is derived from.
 #[derive(Clone, Copy, Debug)]
@@ -220,6 +225,21 @@ impl<Time: M, Packet: M, OutTime: M, OutPacket: M> VectorPacketPlan<Time, Packet
     pub const TRIM: () = accepted(derive_trim(&Self::REQUEST));
     /// A padding.
     pub const PAD: () = accepted(derive_pad(&Self::REQUEST));
+}
+
+when_late! {
+    impl<Time: M, Packet: M, OutTime: M, OutPacket: M>
+        Late<VectorPacketPlan<Time, Packet, OutTime, OutPacket>>
+    {
+        pub(super) const SPLIT: Refusable<()> =
+            derive_split(&VectorPacketPlan::<Time, Packet, OutTime, OutPacket>::REQUEST);
+        pub(super) const CONCAT: Refusable<()> =
+            derive_concat(&VectorPacketPlan::<Time, Packet, OutTime, OutPacket>::REQUEST);
+        pub(super) const TRIM: Refusable<()> =
+            derive_trim(&VectorPacketPlan::<Time, Packet, OutTime, OutPacket>::REQUEST);
+        pub(super) const PAD: Refusable<()> =
+            derive_pad(&VectorPacketPlan::<Time, Packet, OutTime, OutPacket>::REQUEST);
+    }
 }
 
 /// Stops the compiler with a refusal.

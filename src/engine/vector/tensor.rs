@@ -18,6 +18,7 @@ use crate::engine::stream::{Pass, StreamTensor, VectorFinalTensor};
 use crate::error::PlanError;
 use crate::mapping::M;
 use crate::runtime::fault::accept;
+use crate::runtime::late::{planned, planned_operands};
 use crate::runtime::{Tu, TuContext};
 use crate::scalar::VeScalar;
 use core::fmt;
@@ -254,7 +255,7 @@ macro_rules! binary_calls {
                 S: CanTransitionTo<stage::$stage>,
                 O: IntoOperands<$d, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>,
             {
-                const { O::CHECK };
+                planned_operands!(O::CHECK);
                 self.then_binary(stringify!($name), $wrap(op), BinaryArgMode::Mode01, operand)
             }
 
@@ -271,7 +272,7 @@ macro_rules! binary_calls {
                 S: CanTransitionTo<stage::$stage>,
                 O: IntoOperands<$d, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>,
             {
-                const { O::CHECK };
+                planned_operands!(O::CHECK);
                 self.then_binary(stringify!($with_mode), $wrap(op), mode, operand)
             }
         } }
@@ -340,7 +341,7 @@ calls! { [] f32, 4, {
         S: CanTransitionTo<stage::FpDiv>,
         O: IntoOperands<f32, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>,
     {
-        const { O::CHECK };
+        planned_operands!(O::CHECK);
         self.vector_fp_div_with_mode(op.op, op.mode, operand)
     }
 
@@ -357,7 +358,7 @@ calls! { [] f32, 4, {
         S: CanTransitionTo<stage::FpDiv>,
         O: IntoOperands<f32, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>,
     {
-        const { O::CHECK };
+        planned_operands!(O::CHECK);
         self.then_binary("vector_fp_div", BinaryOperator::FpDiv(op), mode, operand)
     }
 
@@ -404,7 +405,7 @@ calls! { [] f32, 4, {
         S: CanTransitionTo<stage::Fp>,
         O: IntoTernaryOperands<VeTensorShape<Chip, Cluster, Slice, Time, Packet>>,
     {
-        const { O::CHECK };
+        planned_operands!(O::CHECK);
         self.vector_fp_ternary_with_mode(op, TernaryArgMode::Mode012, operands)
     }
 
@@ -421,7 +422,7 @@ calls! { [] f32, 4, {
         S: CanTransitionTo<stage::Fp>,
         O: IntoTernaryOperands<VeTensorShape<Chip, Cluster, Slice, Time, Packet>>,
     {
-        const { O::CHECK };
+        planned_operands!(O::CHECK);
         let stash = const { &StashPlan::<StashD, Stash, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>::READ };
         accept("vector_fp_ternary", check_defined("vector_fp_ternary", op.name(), op == FpTernaryOp::FmaF));
         let operands = ternary_inputs(operands.into_ternary_operands(), stash, &mut self.pass.held);
@@ -529,6 +530,7 @@ calls! { [D: VeScalar,] D, 8, {
     /// ```
     ///
     /// Refused while compiling: anything else.
+    #[track_caller]
     #[inline(never)]
     pub fn vector_split<Time2: M, Packet2: M>(self) -> VectorNarrowTensor<
         'l, T, D, Chip, Cluster, Slice, Time2, Packet2, StashD, Stash, VE_ORDER, FS,
@@ -536,7 +538,7 @@ calls! { [D: VeScalar,] D, 8, {
     where
         S: CanTransitionTo<stage::Narrow>,
     {
-        const { VectorPacketPlan::<Time, Packet, Time2, Packet2>::SPLIT };
+        let () = *planned!(const SPLIT of VectorPacketPlan<Time, Packet, Time2, Packet2>);
         self.then("vector_split", VectorStep::Split)
     }
 
@@ -567,6 +569,7 @@ calls! { [D: VeScalar,] D, 8, {
     /// ```
     ///
     /// Refused while compiling: upper lanes that hold elements; another packet than the lower half.
+    #[track_caller]
     #[inline(never)]
     pub fn vector_trim_way4<Packet2: M>(self) -> VectorNarrowTensor<
         'l, T, D, Chip, Cluster, Slice, Time, Packet2, StashD, Stash, VE_ORDER, FS,
@@ -574,7 +577,7 @@ calls! { [D: VeScalar,] D, 8, {
     where
         S: CanTransitionTo<stage::Narrow>,
     {
-        const { VectorPacketPlan::<Time, Packet, Time, Packet2>::TRIM };
+        let () = *planned!(const TRIM of VectorPacketPlan<Time, Packet, Time, Packet2>);
         self.then("vector_trim_way4", VectorStep::Trim)
     }
 
@@ -593,6 +596,7 @@ calls! { [D: VeScalar,] D, 4, {
     /// Joins the two halves of flits, innermost in time: the inverse of [`VectorTensor::vector_split`], which has an example.
     ///
     /// Refused while compiling: anything else.
+    #[track_caller]
     #[inline(never)]
     pub fn vector_concat<Time2: M, Packet2: M>(self) -> VectorWidenTensor<
         'l, T, D, Chip, Cluster, Slice, Time2, Packet2, StashD, Stash, VE_ORDER, FS,
@@ -600,13 +604,14 @@ calls! { [D: VeScalar,] D, 4, {
     where
         S: CanTransitionTo<stage::Widen>,
     {
-        const { VectorPacketPlan::<Time, Packet, Time2, Packet2>::CONCAT };
+        let () = *planned!(const CONCAT of VectorPacketPlan<Time, Packet, Time2, Packet2>);
         self.then("vector_concat", VectorStep::Concat)
     }
 
     /// Adds 4 lanes of padding: the inverse of [`VectorTensor::vector_trim_way4`], which has an example.
     ///
     /// Refused while compiling: another packet than this one, padded to 8.
+    #[track_caller]
     #[inline(never)]
     pub fn vector_pad_way8<Packet2: M>(self) -> VectorWidenTensor<
         'l, T, D, Chip, Cluster, Slice, Time, Packet2, StashD, Stash, VE_ORDER, FS,
@@ -614,7 +619,7 @@ calls! { [D: VeScalar,] D, 4, {
     where
         S: CanTransitionTo<stage::Widen>,
     {
-        const { VectorPacketPlan::<Time, Packet, Time, Packet2>::PAD };
+        let () = *planned!(const PAD of VectorPacketPlan<Time, Packet, Time, Packet2>);
         self.then("vector_pad_way8", VectorStep::Pad)
     }
 } }

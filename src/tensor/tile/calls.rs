@@ -5,6 +5,7 @@
 use super::{Dimension, TilePlan};
 use crate::mapping::{Identity, M};
 use crate::runtime::fault::accept;
+use crate::runtime::late::planned;
 use crate::scalar::Scalar;
 use crate::tensor::{DmTensorView, DmTensorViewMut, HbmTensorView, HbmTensorViewMut, Shape};
 
@@ -28,9 +29,7 @@ macro_rules! hbm_tiles {
                 $($borrow)+ self,
                 start: usize,
             ) -> $view<'l, D, Chip, Element2> {
-                let config = const {
-                    &TilePlan::<Index, Chip, Identity, Identity, Element, Element2, LEN, ELEMENT>::CONFIG
-                };
+                let config = planned!(const CONFIG of TilePlan<Index, Chip, Identity, Identity, Element, Element2, LEN, ELEMENT>);
                 let part = accept(config.operation, config.elements(self.part, D::ELEMENT_TYPE, start));
                 $view::part_of(self.address, self.fill, part)
             }
@@ -45,9 +44,7 @@ macro_rules! hbm_tiles {
                 $($borrow)+ self,
                 start: usize,
             ) -> $view<'l, D, Chip2, Element> {
-                let config = const {
-                    &TilePlan::<Index, Chip, Identity, Identity, Element, Chip2, LEN, CHIP>::CONFIG
-                };
+                let config = planned!(const CONFIG of TilePlan<Index, Chip, Identity, Identity, Element, Chip2, LEN, CHIP>);
                 let span = const { Shape::span(Element::EXPR) };
                 let part = accept(config.operation, config.units(self.part, Dimension::Chip, span, start));
                 $view::part_of(self.address, self.fill, part)
@@ -74,9 +71,7 @@ macro_rules! dm_tiles {
                 $($borrow)+ self,
                 start: usize,
             ) -> $view<'l, D, Chip, Cluster, Slice, Element2> {
-                let config = const {
-                    &TilePlan::<Index, Chip, Cluster, Slice, Element, Element2, LEN, ELEMENT>::CONFIG
-                };
+                let config = planned!(const CONFIG of TilePlan<Index, Chip, Cluster, Slice, Element, Element2, LEN, ELEMENT>);
                 let part = accept(config.operation, config.elements(self.part, D::ELEMENT_TYPE, start));
                 $view::part_of(self.address, self.fill, self.tensor, part)
             }
@@ -103,7 +98,7 @@ macro_rules! dm_tiles {
             start: usize,
         ) -> $view<'l, D, $chip, $cluster, $slice, Element> {
             let config =
-                const { &TilePlan::<Index, Chip, Cluster, Slice, Element, To, LEN, $number>::CONFIG };
+                planned!(const CONFIG of TilePlan<Index, Chip, Cluster, Slice, Element, To, LEN, $number>);
             let span = const { Shape::span(Element::EXPR) };
             let part = accept(config.operation, config.units(self.part, Dimension::$dimension, span, start));
             $view::part_of(self.address, self.fill, self.tensor, part)
@@ -118,6 +113,7 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
     /// All tiles of `LEN` values of `Index`, one after another: see [tiles](crate::tensor::tile).
     ///
     /// Refused while compiling: as [`Self::tile`], and a `LEN` that does not divide the index.
+    #[track_caller]
     #[inline(never)]
     pub fn tiles<Index: M, const LEN: usize, Element2: M>(
         &self,
@@ -125,7 +121,7 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
     + DoubleEndedIterator
     + use<'l, D, Chip, Element, Index, LEN, Element2> {
         let count =
-            const { TilePlan::<Index, Chip, Identity, Identity, Element, Element2, LEN, ELEMENT>::COUNT };
+            planned!(COUNT of TilePlan<Index, Chip, Identity, Identity, Element, Element2, LEN, ELEMENT>);
         let view = self.clone();
         (0..count).map(move |k| view.tile::<Index, LEN, Element2>(k * LEN))
     }
@@ -135,6 +131,7 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorViewMut<'l, D, Chip, Element> 
     /// All tiles of `LEN` values of `Index`, one after another, to write. They share no element: several can be held.
     ///
     /// Refused while compiling: as [`Self::tile`], and a `LEN` that does not divide the index.
+    #[track_caller]
     #[inline(never)]
     pub fn split_tiles_mut<Index: M, const LEN: usize, Element2: M>(
         self,
@@ -142,7 +139,7 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorViewMut<'l, D, Chip, Element> 
     + DoubleEndedIterator
     + use<'l, D, Chip, Element, Index, LEN, Element2> {
         let count =
-            const { TilePlan::<Index, Chip, Identity, Identity, Element, Element2, LEN, ELEMENT>::COUNT };
+            planned!(COUNT of TilePlan<Index, Chip, Identity, Identity, Element, Element2, LEN, ELEMENT>);
         let mut view = self;
         (0..count).map(move |k| view.tile::<Index, LEN, Element2>(k * LEN))
     }
@@ -154,13 +151,14 @@ impl<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
     /// All tiles of `LEN` values of `Index`, one after another: see [tiles](crate::tensor::tile).
     ///
     /// Refused while compiling: as [`Self::tile`], and a `LEN` that does not divide the index.
+    #[track_caller]
     #[inline(never)]
     pub fn tiles<Index: M, const LEN: usize, Element2: M>(
         &self,
     ) -> impl ExactSizeIterator<Item = DmTensorView<'l, D, Chip, Cluster, Slice, Element2>>
     + DoubleEndedIterator
     + use<'l, D, Chip, Cluster, Slice, Element, Index, LEN, Element2> {
-        let count = const { TilePlan::<Index, Chip, Cluster, Slice, Element, Element2, LEN, ELEMENT>::COUNT };
+        let count = planned!(COUNT of TilePlan<Index, Chip, Cluster, Slice, Element, Element2, LEN, ELEMENT>);
         let view = self.clone();
         (0..count).map(move |k| view.tile::<Index, LEN, Element2>(k * LEN))
     }
@@ -196,13 +194,14 @@ impl<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
     /// ```
     ///
     /// Refused while compiling: as [`Self::tile`], and a `LEN` that does not divide the index.
+    #[track_caller]
     #[inline(never)]
     pub fn split_tiles_mut<Index: M, const LEN: usize, Element2: M>(
         self,
     ) -> impl ExactSizeIterator<Item = DmTensorViewMut<'l, D, Chip, Cluster, Slice, Element2>>
     + DoubleEndedIterator
     + use<'l, D, Chip, Cluster, Slice, Element, Index, LEN, Element2> {
-        let count = const { TilePlan::<Index, Chip, Cluster, Slice, Element, Element2, LEN, ELEMENT>::COUNT };
+        let count = planned!(COUNT of TilePlan<Index, Chip, Cluster, Slice, Element, Element2, LEN, ELEMENT>);
         let mut view = self;
         (0..count).map(move |k| view.tile::<Index, LEN, Element2>(k * LEN))
     }

@@ -1,17 +1,28 @@
 //! Tiles of tensors on the host.
 
 use super::{Dimension, TileConfig, TileRequest, derive_tile};
+use crate::error::PlanError;
 use crate::host::{TensorView, TensorViewMut};
 use crate::mapping::M;
 use crate::runtime::fault::accept;
+use crate::runtime::late::{planned, when_late};
 use crate::scalar::Scalar;
 use core::marker::PhantomData;
+
+when_late! {
+    use crate::runtime::late::{Late, Refusable};
+}
 
 /// The tiles of a mapping.
 struct HostTilePlan<Index, From, To, const LEN: usize>(PhantomData<(Index, From, To)>);
 
 impl<Index: M, From: M, To: M, const LEN: usize> HostTilePlan<Index, From, To, LEN> {
-    const CONFIG: TileConfig = {
+    const CONFIG: TileConfig = match Self::config() {
+        Ok(config) => config,
+        Err(error) => error.refuse(),
+    };
+
+    const fn config() -> Result<TileConfig, PlanError> {
         let request = TileRequest {
             operation: "tile",
             dimension: Dimension::Host,
@@ -21,11 +32,14 @@ impl<Index: M, From: M, To: M, const LEN: usize> HostTilePlan<Index, From, To, L
             to: To::EXPR,
             others: [None; 3],
         };
-        match derive_tile(&request) {
-            Ok(config) => config,
-            Err(error) => error.refuse(),
-        }
-    };
+        derive_tile(&request)
+    }
+}
+
+when_late! {
+    impl<Index: M, From: M, To: M, const LEN: usize> Late<HostTilePlan<Index, From, To, LEN>> {
+        const CONFIG: Refusable<TileConfig> = HostTilePlan::<Index, From, To, LEN>::config();
+    }
 }
 
 impl<'l, D: Scalar, Mapping: M> TensorView<'l, D, Mapping> {
@@ -36,7 +50,7 @@ impl<'l, D: Scalar, Mapping: M> TensorView<'l, D, Mapping> {
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn tile<Index: M, Mapping2: M, const LEN: usize>(&self, start: usize) -> TensorView<'l, D, Mapping2> {
-        let config = const { &HostTilePlan::<Index, Mapping, Mapping2, LEN>::CONFIG };
+        let config = planned!(const CONFIG of HostTilePlan<Index, Mapping, Mapping2, LEN>);
         self.further(accept(config.operation, config.offset(start)))
     }
 }
@@ -52,7 +66,7 @@ impl<D: Scalar, Mapping: M> TensorViewMut<'_, D, Mapping> {
         &mut self,
         start: usize,
     ) -> TensorViewMut<'_, D, Mapping2> {
-        let config = const { &HostTilePlan::<Index, Mapping, Mapping2, LEN>::CONFIG };
+        let config = planned!(const CONFIG of HostTilePlan<Index, Mapping, Mapping2, LEN>);
         self.further(accept(config.operation, config.offset(start)))
     }
 }

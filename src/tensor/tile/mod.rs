@@ -50,8 +50,14 @@ mod rule;
 pub use rule::{Dimension, TileConfig, TileDigit, TileRequest, derive_tile};
 pub(crate) use rule::{digits, locate, no_lead, rest, span_of};
 
+use crate::error::PlanError;
 use crate::mapping::M;
+use crate::runtime::late::when_late;
 use core::marker::PhantomData;
+
+when_late! {
+    use crate::runtime::late::{Late, Refusable};
+}
 
 /// Checks, while compiling, that a tile of `LEN` values of `Index` from a tensor of mapping `E` has the mapping `E2`.
 ///
@@ -67,21 +73,35 @@ use core::marker::PhantomData;
 /// # axes![G = 2, K = 8];
 /// assert_div::<m![K], m![G, K], m![G, K = 3], 3>(); // a tile keeps the size
 /// ```
+#[track_caller]
 pub const fn assert_div<Index: M, E: M, E2: M, const LEN: usize>() {
+    #[cfg(not(all(feature = "late-refusals", not(feature = "early-refusals"))))]
     const {
-        let request = TileRequest {
-            operation: "assert_div",
-            dimension: Dimension::Host,
-            index: Index::EXPR,
-            len: LEN,
-            from: E::EXPR,
-            to: E2::EXPR,
-            others: [None; 3],
-        };
+        let request = DivRequest::<Index, E, E2, LEN>::REQUEST;
         if let Err(error) = derive_tile(&request) {
             error.refuse()
         }
     }
+    when_late! {
+        if let Err(error) = derive_tile(&DivRequest::<Index, E, E2, LEN>::REQUEST) {
+            error.refuse()
+        }
+    }
+}
+
+/// What `assert_div` asks.
+struct DivRequest<Index, E, E2, const LEN: usize>(PhantomData<(Index, E, E2)>);
+
+impl<Index: M, E: M, E2: M, const LEN: usize> DivRequest<Index, E, E2, LEN> {
+    const REQUEST: TileRequest = TileRequest {
+        operation: "assert_div",
+        dimension: Dimension::Host,
+        index: Index::EXPR,
+        len: LEN,
+        from: E::EXPR,
+        to: E2::EXPR,
+        others: [None; 3],
+    };
 }
 
 /// The tiles of a tensor, as types. `To` replaces the dimension with the number [`Dimension`] has for it.
@@ -93,7 +113,12 @@ impl<Index: M, Chip: M, Cluster: M, Slice: M, Element: M, To: M, const LEN: usiz
     TilePlan<Index, Chip, Cluster, Slice, Element, To, LEN, DIMENSION>
 {
     /// Where the tiles start. Using it refuses another mapping than the one that is left.
-    pub(crate) const CONFIG: TileConfig = {
+    pub(crate) const CONFIG: TileConfig = match Self::config() {
+        Ok(config) => config,
+        Err(error) => error.refuse(),
+    };
+
+    const fn config() -> Result<TileConfig, PlanError> {
         let all = [Chip::EXPR, Cluster::EXPR, Slice::EXPR, Element::EXPR];
         let mut others = [None; 3];
         let (mut k, mut next) = (0, 0);
@@ -114,15 +139,25 @@ impl<Index: M, Chip: M, Cluster: M, Slice: M, Element: M, To: M, const LEN: usiz
             to: To::EXPR,
             others,
         };
-        match derive_tile(&request) {
-            Ok(config) => config,
-            Err(error) => error.refuse(),
-        }
-    };
+        derive_tile(&request)
+    }
 
     /// How many tiles lie side by side. Using it refuses tiles that do not divide the index.
     pub(crate) const COUNT: usize = match Self::CONFIG.count() {
         Ok(count) => count,
         Err(error) => error.refuse(),
     };
+}
+
+when_late! {
+    impl<Index: M, Chip: M, Cluster: M, Slice: M, Element: M, To: M, const LEN: usize, const DIMENSION: usize>
+        Late<TilePlan<Index, Chip, Cluster, Slice, Element, To, LEN, DIMENSION>>
+    {
+        pub(crate) const CONFIG: Refusable<TileConfig> =
+            TilePlan::<Index, Chip, Cluster, Slice, Element, To, LEN, DIMENSION>::config();
+        pub(crate) const COUNT: Refusable<usize> = match &Self::CONFIG {
+            Ok(config) => config.count(),
+            Err(error) => Err(*error),
+        };
+    }
 }

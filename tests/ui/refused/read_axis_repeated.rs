@@ -9,5 +9,5 @@ fn read<'l>(buf: &'l BufTensor<i8, m![A, B]>) -> StreamTensor<'l, i8, m![A, A], 
 }
 
 fn main() {
-    read(&BufTensor::from_vec(Vec::new()));
+    read(&BufTensor::zeroed());
 }

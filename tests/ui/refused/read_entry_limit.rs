@@ -9,5 +9,5 @@ fn read<'l>(buf: &'l BufTensor<i8, m![H, G, F, E, D, C, B, A, P]>) -> StreamTens
 }
 
 fn main() {
-    read(&BufTensor::from_vec(Vec::new()));
+    read(&BufTensor::zeroed());
 }

@@ -9,5 +9,5 @@ fn read<'l>(buf: &'l BufTensor<i8, m![N % 512]>) -> StreamTensor<'l, i8, m![N / 
 }
 
 fn main() {
-    read(&BufTensor::from_vec(Vec::new()));
+    read(&BufTensor::zeroed());
 }

@@ -9,5 +9,5 @@ fn read<'l>(buf: &'l BufTensor<i8, m![A]>) -> StreamTensor<'l, i8, m![A], m![1]>
 }
 
 fn main() {
-    read(&BufTensor::from_vec(Vec::new()));
+    read(&BufTensor::zeroed());
 }

@@ -9,5 +9,5 @@ fn read<'l>(buf: &'l BufTensor<i4, m![A]>) -> StreamTensor<'l, i4, m![1], m![A]>
 }
 
 fn main() {
-    read(&BufTensor::from_vec(Vec::new()));
+    read(&BufTensor::zeroed());
 }

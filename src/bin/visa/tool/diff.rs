@@ -5,7 +5,7 @@
 //! nothing. Otherwise lines are paired that write tensors of the same type and layout, as many in order as possible;
 //! others are new or gone. Kernels have names; those that only one run has are paired in order where both have as many.
 
-use super::table::table;
+use super::table::{printable, table};
 use super::{DIFF_HELP, Output, Refusal, traces};
 use furiosa_visa_std::clock::trace::{Run, RunOperation};
 use std::collections::BTreeMap;
@@ -38,6 +38,11 @@ fn compare(before: &Run, after: &Run) -> String {
     for (run, name) in [(before, "before"), (after, "after")] {
         if run.summary["interrupted"] == true {
             text += &format!("the run {name} was interrupted after {} cycles\n", run.cycles);
+        }
+        // A trace that would be too long ends before its run.
+        if let Some(all) = run.summary["operations"].as_u64().filter(|all| *all > run.operations.len() as u64)
+        {
+            text += &format!("the trace {name} has {} of {all} operations\n", run.operations.len());
         }
     }
     text += &launches(before, after, &renamed);
@@ -274,7 +279,8 @@ fn critical_path(run: &Run, name: &str) -> String {
             _ => rows.push((own, 1, own.cycles)),
         }
     }
-    let mut text = format!("\ncritical path {name}: {}, {} cycles\n", kernel.name, kernel.makespan());
+    let mut text =
+        format!("\ncritical path {name}: {}, {} cycles\n", printable(&kernel.name), kernel.makespan());
     let left = rows.len().saturating_sub(STEPS);
     let rows: Vec<Vec<String>> = rows
         .into_iter()

@@ -26,7 +26,7 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
     }
     let title = Path::new(&trace).file_stem().unwrap_or(&trace).to_string_lossy().into_owned();
     let run = traces::read(&trace)?;
-    if is_same(Path::new(&trace), &path) {
+    if page::is_same_file(Path::new(&trace), &path) {
         return Err(Refusal(format!(
             "--output: the page would replace the trace `{}`; name another file, for example visa html {} -o page.html",
             path.display(),
@@ -37,12 +37,4 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
     let mut output = Output::text(format!("wrote {}\n", path.display()));
     output.file = Some((path, page));
     Ok(output)
-}
-
-/// Whether two names are of one file, which is there.
-fn is_same(one: &Path, other: &Path) -> bool {
-    match (one.canonicalize(), other.canonicalize()) {
-        (Ok(one), Ok(other)) => one == other,
-        _ => false,
-    }
 }

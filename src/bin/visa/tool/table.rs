@@ -1,7 +1,22 @@
-//! Tables as Markdown shows them.
+//! Tables as Markdown shows them, and texts that a terminal only shows.
+
+/// A text of somebody else, which a terminal shows and does not obey: control characters, line breaks among them, are
+/// written as escapes.
+pub fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter.is_control() {
+            true => shown.extend(letter.escape_default()),
+            false => shown.push(letter),
+        }
+    }
+    shown
+}
 
 /// Rows of cells under their heads, in columns. Cells that are numbers stand at the right.
 pub fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
+    let rows: Vec<Vec<String>> =
+        rows.iter().map(|row| row.iter().map(|cell| printable(cell)).collect()).collect();
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
         cells.chain([heads[column].chars().count()]).max().unwrap_or(0)
@@ -17,7 +32,7 @@ pub fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
     };
     let mut text = line(&mut heads.iter().copied());
     text += &(widths.iter().map(|width| format!("|{}", "-".repeat(width + 2))).collect::<String>() + "|\n");
-    for row in rows {
+    for row in &rows {
         text += &line(&mut row.iter().map(String::as_str));
     }
     text

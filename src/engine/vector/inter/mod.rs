@@ -27,8 +27,13 @@ use crate::command::{
 use crate::engine::stream::VectorInitTensor;
 use crate::mapping::M;
 use crate::runtime::Tu;
+use crate::runtime::late::{planned, when_late};
 use crate::scalar::VeScalar;
 use core::marker::PhantomData;
+
+when_late! {
+    use crate::runtime::late::{Late, Refusable};
+}
 
 const OPERATION: &str = "vector_inter_slice_reduce";
 
@@ -54,6 +59,16 @@ impl<Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, OutSlice: M, OutTime: M>
         Ok(config) => config,
         Err(error) => error.refuse(),
     };
+}
+
+when_late! {
+    impl<Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, OutSlice: M, OutTime: M>
+        Late<InterSlicePlan<Chip, Cluster, Slice, Time, Packet, OutSlice, OutTime>>
+    {
+        const CONFIG: Refusable<InterSliceConfig> = derive_inter_slice(
+            &InterSlicePlan::<Chip, Cluster, Slice, Time, Packet, OutSlice, OutTime>::REQUEST,
+        );
+    }
 }
 
 /// The step of a program.
@@ -111,6 +126,7 @@ macro_rules! reduce {
             /// `.vector_intra_slice_branch()` may follow.
             ///
             /// Refused while compiling: anything else; packets of other than 8 elements.
+            #[track_caller]
             #[inline(never)] // The compiler names the line of a call that it did not inline.
             pub fn vector_inter_slice_reduce<Slice2: M, Time2: M>(
                 self,
@@ -118,9 +134,7 @@ macro_rules! reduce {
             ) -> VectorInterSliceReduceTensor<
                 'l, T, $d, Chip, Cluster, Slice2, Time2, Packet, { <VeOrder as VeOrderValues>::InterFirst },
             > {
-                let plan = const {
-                    &InterSlicePlan::<Chip, Cluster, Slice, Time, Packet, Slice2, Time2>::CONFIG
-                };
+                let plan = planned!(const CONFIG of InterSlicePlan<Chip, Cluster, Slice, Time, Packet, Slice2, Time2>);
                 let mut pass = self.pass;
                 add(&mut pass, OPERATION, step(op.into(), plan));
                 VectorTensor::new(self.context, pass)
@@ -153,6 +167,7 @@ macro_rules! reduce {
             /// What was stashed is gone. `.vector_final()` comes next.
             ///
             /// Refused while compiling: anything else.
+            #[track_caller]
             #[inline(never)] // The compiler names the line of a call that it did not inline.
             pub fn vector_inter_slice_reduce<Slice2: M, Time2: M>(
                 mut self,
@@ -160,9 +175,7 @@ macro_rules! reduce {
             ) -> VectorInterSliceReduceTensor<
                 'l, T, $d, Chip, Cluster, Slice2, Time2, Packet, { <VeOrder as VeOrderValues>::IntraFirst },
             > {
-                let plan = const {
-                    &InterSlicePlan::<Chip, Cluster, Slice, Time, Packet, Slice2, Time2>::CONFIG
-                };
+                let plan = planned!(const CONFIG of InterSlicePlan<Chip, Cluster, Slice, Time, Packet, Slice2, Time2>);
                 add(&mut self.pass, OPERATION, step(op.into(), plan));
                 VectorTensor::new(self.context, self.pass)
             }

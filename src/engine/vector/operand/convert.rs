@@ -8,9 +8,16 @@ use crate::command::ValidBranchIds;
 use crate::engine::vector::array_vec::ArrayVec;
 use crate::mapping::M;
 use crate::runtime::fault::accept;
+use crate::runtime::late::when_late;
 use crate::scalar::VeScalar;
 use crate::spec::VECTOR_BRANCHES;
 use crate::tensor::VrfTensor;
+
+when_late! {
+    use crate::error::PlanError;
+    use crate::runtime::late::Refusable;
+    use crate::text::Text;
+}
 
 /// One operand without a condition: a number, [`Stash`], `&VrfTensor` or a [`VeRhs`].
 #[diagnostic::on_unimplemented(
@@ -95,6 +102,7 @@ macro_rules! rhs {
         impl<TargetMapping: M, $($generics)*> IntoRhs<$d, TargetMapping> for $own {
             const CHECK: () = $check;
 
+            #[track_caller]
             #[inline]
             fn into_rhs(self) -> VeRhs<$d, TargetMapping> {
                 let $value = self;
@@ -103,6 +111,7 @@ macro_rules! rhs {
         }
 
         impl<TargetMapping: M, $($generics)*> From<$own> for VeBranchOperand<$d, TargetMapping> {
+            #[track_caller]
             fn from(own: $own) -> Self {
                 Self::always(own.into_rhs())
             }
@@ -111,6 +120,7 @@ macro_rules! rhs {
         impl<TargetMapping: M, $($generics)*> IntoOperands<$d, TargetMapping> for $own {
             const CHECK: () = $check;
 
+            #[track_caller]
             fn into_operands(self) -> Operands<$d, TargetMapping> {
                 ArrayVec::new([VeBranchOperand::always(self.into_rhs())])
             }
@@ -119,6 +129,7 @@ macro_rules! rhs {
         impl<TargetMapping: M, $($generics)*> IntoGroupOperand<$d, TargetMapping> for $own {
             const CHECK: () = $check;
 
+            #[track_caller]
             fn into_group_operand(self) -> Option<VeBranchOperand<$d, TargetMapping>> {
                 Some(VeBranchOperand::always(self.into_rhs()))
             }
@@ -157,6 +168,7 @@ impl<D: VeScalar, TargetMapping: M> From<Stash> for VeRhs<D, TargetMapping> {
 impl<D: VeScalar, TargetMapping: M, Chip: M, Cluster: M, Slice: M, Element: M>
     From<&VrfTensor<D, Chip, Cluster, Slice, Element>> for VeRhs<D, TargetMapping>
 {
+    #[track_caller]
     fn from(vrf: &VrfTensor<D, Chip, Cluster, Slice, Element>) -> Self {
         VeRhs::vrf(vrf)
     }
@@ -165,6 +177,7 @@ impl<D: VeScalar, TargetMapping: M, Chip: M, Cluster: M, Slice: M, Element: M>
 impl<D: VeScalar, TargetMapping: M, R: IntoRhs<D, TargetMapping>, B: Into<ValidBranchIds>> From<(R, B)>
     for VeBranchOperand<D, TargetMapping>
 {
+    #[track_caller]
     fn from((rhs, ids): (R, B)) -> Self {
         Self { operand: rhs.into_rhs(), valid_branch_ids: ids.into() }
     }
@@ -175,6 +188,7 @@ impl<D: VeScalar, TargetMapping: M, R: IntoRhs<D, TargetMapping>, B: Into<ValidB
 {
     const CHECK: () = R::CHECK;
 
+    #[track_caller]
     fn into_operands(self) -> Operands<D, TargetMapping> {
         ArrayVec::new([self.into()])
     }
@@ -203,12 +217,20 @@ impl<D: VeScalar, TargetMapping: M, const N: usize> IntoOperands<D, TargetMappin
 
     #[track_caller]
     fn into_operands(self) -> Operands<D, TargetMapping> {
+        when_late! { accept(OPERATION, at_most(N)); }
         accept(OPERATION, check_always(self.iter().map(|own| own.valid_branch_ids)));
         ArrayVec::of(self.into())
     }
 }
 
 const TOO_MANY: &str = "vector operand: an operator takes at most five operands; help: use an operator of another unit for the rest";
+
+when_late! {
+    /// Refuses a longer list.
+    const fn at_most(operands: usize) -> Refusable<()> {
+        if operands <= VECTOR_BRANCHES { Ok(()) } else { Err(PlanError::new("operands", Text::new().str(TOO_MANY))) }
+    }
+}
 
 impl<D: VeScalar, TargetMapping: M> IntoGroupOperand<D, TargetMapping> for () {
     const CHECK: () = ();
@@ -237,6 +259,7 @@ impl<D: VeScalar, TargetMapping: M> IntoGroupOperand<D, TargetMapping>
 }
 
 impl<TargetMapping: M, R: IntoRhs<f32, TargetMapping>> From<(R, f32)> for TernaryOperand<TargetMapping> {
+    #[track_caller]
     fn from((rhs, constant): (R, f32)) -> Self {
         Self::always(rhs.into_rhs(), constant)
     }
@@ -245,6 +268,7 @@ impl<TargetMapping: M, R: IntoRhs<f32, TargetMapping>> From<(R, f32)> for Ternar
 impl<TargetMapping: M, R: IntoRhs<f32, TargetMapping>, B: Into<ValidBranchIds>> From<((R, f32), B)>
     for TernaryOperand<TargetMapping>
 {
+    #[track_caller]
     fn from(((rhs, operand1), ids): ((R, f32), B)) -> Self {
         Self { operand0: rhs.into_rhs(), operand1, valid_branch_ids: ids.into() }
     }
@@ -255,6 +279,7 @@ macro_rules! ternary {
         impl<TargetMapping: M, $($generics)*> IntoTernaryOperands<TargetMapping> for $own {
             const CHECK: () = $check;
 
+            #[track_caller]
             fn into_ternary_operands(self) -> TernaryOperands<TargetMapping> {
                 ArrayVec::new([self.into()])
             }
@@ -263,6 +288,7 @@ macro_rules! ternary {
         impl<TargetMapping: M, $($generics)*> IntoGroupTernaryOperand<TargetMapping> for $own {
             const CHECK: () = $check;
 
+            #[track_caller]
             fn into_group_ternary_operand(self) -> Option<TernaryOperand<TargetMapping>> {
                 Some(self.into())
             }
@@ -291,6 +317,7 @@ impl<TargetMapping: M, const N: usize> IntoTernaryOperands<TargetMapping>
 
     #[track_caller]
     fn into_ternary_operands(self) -> TernaryOperands<TargetMapping> {
+        when_late! { accept(OPERATION, at_most(N)); }
         accept(OPERATION, check_always(self.iter().map(|own| own.valid_branch_ids)));
         ArrayVec::of(self.into())
     }

@@ -5,8 +5,13 @@ use super::units::check_units;
 use crate::command::Transfer;
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Expr, FACTORS, Factor, Factors, M, Pool, Term, factors_of};
+use crate::runtime::late::when_late;
 use crate::sequencer::transfer::{Level, Placement, derive_read};
 use core::marker::PhantomData;
+
+when_late! {
+    use crate::runtime::late::{Late, Refusable};
+}
 
 const STASH: &str = "vector stash";
 
@@ -199,14 +204,25 @@ impl<Chip: M, Cluster: M, Slice: M, Element: M, Stream: M>
     OperandPlan<Chip, Cluster, Slice, Element, Stream>
 {
     /// The loops. Using it refuses a tensor that does not fit the stream.
-    pub const TRANSFER: Transfer = match derive_operand(&OperandRequest {
-        units: [Chip::EXPR, Cluster::EXPR, Slice::EXPR],
-        element: Element::EXPR,
-        stream: Stream::EXPR,
-    }) {
+    pub const TRANSFER: Transfer = match derive_operand(&Self::REQUEST) {
         Ok(transfer) => transfer,
         Err(error) => error.refuse(),
     };
+
+    const REQUEST: OperandRequest = OperandRequest {
+        units: [Chip::EXPR, Cluster::EXPR, Slice::EXPR],
+        element: Element::EXPR,
+        stream: Stream::EXPR,
+    };
+}
+
+when_late! {
+    impl<Chip: M, Cluster: M, Slice: M, Element: M, Stream: M>
+        Late<OperandPlan<Chip, Cluster, Slice, Element, Stream>>
+    {
+        pub(super) const TRANSFER: Refusable<Transfer> =
+            derive_operand(&OperandPlan::<Chip, Cluster, Slice, Element, Stream>::REQUEST);
+    }
 }
 
 #[cfg(test)]

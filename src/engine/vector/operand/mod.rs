@@ -31,6 +31,7 @@ use crate::command::{
 use crate::error::{PlanError, refuse};
 use crate::mapping::{M, Pair};
 use crate::runtime::Lease;
+use crate::runtime::late::planned;
 use crate::scalar::VeScalar;
 use crate::spec::VECTOR_BRANCHES;
 use crate::tensor::VrfTensor;
@@ -81,12 +82,13 @@ impl<D: VeScalar, TargetMapping: M> VeRhs<D, TargetMapping> {
     /// A tensor in the VRF.
     ///
     /// Refused while compiling: one without some slices of the stream, or with an axis that the stream lacks.
+    #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn vrf<Chip: M, Cluster: M, Slice: M, Element: M>(
         vrf: &VrfTensor<D, Chip, Cluster, Slice, Element>,
     ) -> Self {
-        let transfer = OperandPlan::<Chip, Cluster, Slice, Element, TargetMapping>::TRANSFER;
-        let footprint = *VrfTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT;
+        let transfer = planned!(TRANSFER of OperandPlan<Chip, Cluster, Slice, Element, TargetMapping>);
+        let footprint = *planned!(FOOTPRINT of VrfTensor<D, Chip, Cluster, Slice, Element>);
         let source = Region::whole(Memory::Vrf, vrf.address, vrf.fill, footprint);
         VeRhs::Vrf {
             data: VrfRead {

@@ -1,0 +1,84 @@
+//! Refusals of the compiler as faults of the call: the feature `late-refusals`.
+//!
+//! ```text
+//!               a plan's constant              the call
+//!   default     CONFIG: stops the compiler     planned!(CONFIG of Plan)  ──▶  <Plan>::CONFIG
+//!   late        Late<Plan>::CONFIG: a result   planned!(CONFIG of Plan)  ──▶  its value, or a fault
+//! ```
+//!
+//! A constant that is mentioned is evaluated, whether the code runs or not. So with the feature no call mentions one that
+//! may be refused, and takes the constant of the same name of `Late` instead.
+
+/// A constant of a plan in a call: `planned!(CONFIG of CommitPlan<…>)`, or `planned!(const CONFIG of …)` for a reference to
+/// it. One that is refused stops the compiler, or, with `late-refusals`, the call.
+#[cfg(not(all(feature = "late-refusals", not(feature = "early-refusals"))))]
+macro_rules! planned {
+    (const $name:ident of $plan:ty) => {
+        const { &<$plan>::$name }
+    };
+    ($name:ident of $plan:ty) => {
+        <$plan>::$name
+    };
+}
+
+#[cfg(all(feature = "late-refusals", not(feature = "early-refusals")))]
+macro_rules! planned {
+    (const $name:ident of $plan:ty) => {
+        $crate::runtime::fault::accept_late(const { &$crate::runtime::late::Late::<$plan>::$name })
+    };
+    ($name:ident of $plan:ty) => {
+        *planned!(const $name of $plan)
+    };
+}
+
+/// A check in a call, `planned_check!(early; late)`: a constant that the compiler refuses, and the same as a result.
+#[cfg(not(all(feature = "late-refusals", not(feature = "early-refusals"))))]
+macro_rules! planned_check {
+    ($early:expr; $late:expr) => {
+        const { $early }
+    };
+}
+
+#[cfg(all(feature = "late-refusals", not(feature = "early-refusals")))]
+macro_rules! planned_check {
+    ($early:expr; $late:expr) => {
+        *$crate::runtime::fault::accept_late(const { &$late })
+    };
+}
+
+/// The checks of operands that a call takes: those of the compiler. With `late-refusals`, making an operand refuses it.
+#[cfg(not(all(feature = "late-refusals", not(feature = "early-refusals"))))]
+macro_rules! planned_operands {
+    ($check:expr) => {
+        const { $check }
+    };
+}
+
+#[cfg(all(feature = "late-refusals", not(feature = "early-refusals")))]
+macro_rules! planned_operands {
+    ($check:expr) => {};
+}
+
+/// Items that are there with `late-refusals` alone.
+#[cfg(not(all(feature = "late-refusals", not(feature = "early-refusals"))))]
+macro_rules! when_late {
+    ($($items:tt)*) => {};
+}
+
+#[cfg(all(feature = "late-refusals", not(feature = "early-refusals")))]
+macro_rules! when_late {
+    ($($items:tt)*) => { $($items)* };
+}
+
+pub(crate) use {planned, planned_check, planned_operands, when_late};
+
+when_late! {
+    use crate::error::PlanError;
+    use core::marker::PhantomData;
+
+    /// The constants of a plan as results.
+    pub(crate) struct Late<Plan: ?Sized>(PhantomData<Plan>);
+
+    /// What a constant of `Late` is.
+    pub(crate) type Refusable<T> = Result<T, PlanError>;
+}
