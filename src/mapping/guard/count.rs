@@ -7,7 +7,7 @@
 //!   m![A # 16, B], A = 15, B = 4        variable 0..64 = 16 x 4        15 of the 16 values of the sum, times 4
 //! ```
 
-use super::Guard;
+use super::{Guard, GuardDigit};
 
 /// Steps after which it gives up.
 const MOST_STEPS: usize = 1 << 12;
@@ -32,6 +32,10 @@ impl Guard {
         let all = || sizes.iter().map(|&size| size as u128).product();
         if self.sums.is_empty() || sizes.contains(&0) {
             return Some(all());
+        }
+        let sizes = &self.within(sizes)[..];
+        if sizes.contains(&0) {
+            return Some(0);
         }
         let mut atoms = Vec::new();
         for (variable, &size) in sizes.iter().enumerate() {
@@ -78,6 +82,23 @@ impl Guard {
         }
         let free = atoms.iter().filter(|atom| !atom.counted);
         Some(free.fold(count, |count, atom| count.saturating_mul(atom.values as u128)))
+    }
+
+    /// The sizes of variables up to the last value that tests of one variable alone leave.
+    fn within(&self, sizes: &[usize]) -> Vec<usize> {
+        let mut sizes = sizes.to_vec();
+        for sum in &self.sums {
+            let &[GuardDigit { variable, base, extent, weight }] =
+                &self.digits.as_slice()[sum.first..sum.first + sum.len]
+            else {
+                continue;
+            };
+            let Some(size) = sizes.get_mut(variable) else { continue };
+            if weight > 0 && *size <= base.saturating_mul(extent) {
+                *size = (*size).min(sum.end().div_ceil(weight).saturating_mul(base));
+            }
+        }
+        sizes
     }
 
     /// Cuts a variable where its digits begin and end. `None`: they do not nest.
@@ -159,7 +180,7 @@ fn below(terms: &[Term], limit: u128, steps: &mut usize) -> Option<u128> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mapping::{GuardDigit, GuardSum, M, liveness_of};
+    use crate::mapping::{GuardSum, M, liveness_of};
     use crate::prelude::{axes, m};
     use rand::rngs::SmallRng;
     use rand::{Rng, SeedableRng};
