@@ -17,8 +17,9 @@
 //! * a position is padding in one of the mappings only: it would make elements of what is none, or drop some. A part of a
 //!   tensor is a [tile](super::tile).
 //!
-//! [`reshape`](super::DmTensor::reshape) asks for equal sizes only, and is `unsafe`: what the axes then mean is what the
-//! caller says they mean. Positions that were padding hold nothing that anybody has written as an element.
+//! [`reshape`](super::DmTensor::reshape) asks for equal sizes, and for no more elements than before, and is `unsafe`: what the axes
+//! then mean is what the caller says they mean. Positions that were padding hold nothing that anybody has written as an
+//! element: a mapping with more elements is refused.
 //!
 //! Views have `reshape`, too, also those of [tiles](super::tile): what lies behind the last element of a tile stays padding.
 //!
@@ -54,11 +55,55 @@ pub struct RelabelDimension {
 
 const OPERATION: &str = "relabel";
 
-/// Checks that dimensions keep their sizes: all that `reshape` asks for.
+/// Checks that dimensions keep their sizes, and have no more elements than before: all that `reshape` asks for.
 pub const fn check_reshape(
     operation: &'static str,
     dimensions: &[RelabelDimension],
 ) -> Result<(), PlanError> {
+    attempt!(check_sizes(operation, dimensions));
+    let mut pool = Pool::new();
+    let mut k = 0;
+    while k < dimensions.len() {
+        let RelabelDimension { dimension, from, to } = dimensions[k];
+        let before = elements(&attempt!(factors_of(operation, &mut pool, from)));
+        let after = elements(&attempt!(factors_of(operation, &mut pool, to)));
+        if let (Some(before), Some(after)) = (before, after)
+            && before < after
+        {
+            refuse!(
+                "reshape padding",
+                "{}: {} {} has {}, and {} has {}: what was padding holds none, whatever lies there; help: leave it padding, \
+                 with `#`, or fill a tensor of the new mapping through its views: `DmTensor::new`, `HbmTensor::new`",
+                str(operation),
+                str(dimension.name()),
+                mapping(from),
+                count(before, "element"),
+                mapping(to),
+                count(after, "element"),
+            );
+        }
+        k += 1;
+    }
+    Ok(())
+}
+
+/// Positions of a mapping that hold an element. `None`: a composite would have to be looked at position by position.
+const fn elements(factors: &Factors) -> Option<usize> {
+    let (mut elements, mut k) = (1, 0);
+    while k < factors.len() {
+        if let Factor::Term { term, resize } = factors.item(k) {
+            if let Atom::Composite(_) = term.atom {
+                return None;
+            }
+            elements *= *resize;
+        }
+        k += 1;
+    }
+    Some(elements)
+}
+
+/// Checks that dimensions keep their sizes.
+const fn check_sizes(operation: &'static str, dimensions: &[RelabelDimension]) -> Result<(), PlanError> {
     let mut k = 0;
     while k < dimensions.len() {
         let RelabelDimension { dimension, from, to } = dimensions[k];
@@ -125,7 +170,7 @@ fn part_with(part: Part, reaches: &[Reach]) -> Result<Part, PlanError> {
 
 /// Checks that new names say nothing wrong: sizes, places of axes that both sides name, and padding.
 pub const fn check_relabel(dimensions: &[RelabelDimension; 4]) -> Result<(), PlanError> {
-    attempt!(check_reshape(OPERATION, dimensions));
+    attempt!(check_sizes(OPERATION, dimensions));
     let mut pool = Pool::new();
     let blank = [Factors::one(), Factors::one()];
     let mut all = [blank; 4];

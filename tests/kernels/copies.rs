@@ -166,10 +166,11 @@ fn each_chip_or_cluster_keeps_a_part() {
 
 /// Each cluster keeps every fourth element, from another one on.
 #[device(chip = 1)]
-fn every_fourth(ctx: &mut Context, x: &ClusterParts) -> HbmTensor<i32, m![1], m![C, R, B / 4]> {
+fn every_fourth(ctx: &mut Context, x: &ClusterParts) -> HbmTensor<i32, m![1], m![C, R, B / 8, B % 2]> {
     let d = x.to_dm::<m![C], m![1 # 256], m![R, B]>(&mut ctx.tdma, 0);
-    let part: DmTensor<_, _, _, _, m![R, B / 4]> =
-        ctx.sub.parallel_copy_cluster_slice::<2, m![B % 4], m![R, B / 4, 1 # 4], _, _, _, _, _, _>(
+    let part: DmTensor<_, _, _, _, m![R, B / 8, B % 2]> = ctx
+        .sub
+        .parallel_copy_cluster_slice::<2, m![B / 2 % 4], m![R, B / 8, 1 # 4, B % 2], _, _, _, _, _, _>(
             d.view(),
             &[3, 1],
         );
@@ -191,9 +192,9 @@ fn middle(ctx: &mut Context, x: &Parts) -> HbmTensor<i32, m![G4], m![V, W % 4]> 
 #[test]
 fn an_inner_axis_is_sliced() {
     let values = numbers(4, 2 * 5 * 32);
-    let found = run!(every_fourth, 1, &values, ClusterParts => HbmTensor<i32, m![1], m![C, R, B / 4]>,
-        m![C, R, B], m![C, R, B / 4]);
-    let expected = (0..2 * 5 * 8).map(|k| values[k * 4 + [3, 1][k / 40]]).collect::<Vec<_>>();
+    let found = run!(every_fourth, 1, &values, ClusterParts => HbmTensor<i32, m![1], m![C, R, B / 8, B % 2]>,
+        m![C, R, B], m![C, R, B / 8, B % 2]);
+    let expected = (0..2 * 5 * 8).map(|k| values[k / 2 * 8 + [3, 1][k / 40] * 2 + k % 2]).collect::<Vec<_>>();
     assert_same(&found, &expected);
     let values = numbers(5, 4 * 8 * 16);
     let found = run!(middle, 4, &values, Parts => HbmTensor<i32, m![G4], m![V, W % 4]>,
