@@ -315,7 +315,8 @@ const fn check_permutation(
         // What lies outside of a step has a normal form, but nobody wrote it.
         refuse!(
             "commit permutation",
-            "commit: Element {} has {} positions, {} for each of the {} steps of the stream's time {},              and its innermost {} positions end inside of one of its digits;              help: name exactly the time axes, in any order, before the packet",
+            "commit: Element {} has {} positions, {} for each of the {} steps of the stream's time {}, and its innermost {} \
+             positions end inside of one of its digits; help: name exactly the time axes, in any order, before the packet",
             mapping(request.destination),
             number(destination.size()),
             number(inner.size()),

@@ -181,9 +181,7 @@ fn control_characters_are_shown() {
     assert!(output.stdout.chars().all(|letter| letter == '\n' || !letter.is_control()), "{}", output.stdout);
     let no_trace = Temporary::new(
         "hostile",
-        &format!(
-            "{{\"traceEvents\":[],\"visa\":{{\"format\":1,\"cycles\":0,\"kernels\":[{{\"start\":\"\u{9b}2J\"}}]}}}}"
-        ),
+        "{\"traceEvents\":[],\"visa\":{\"format\":1,\"cycles\":0,\"kernels\":[{\"start\":\"\u{9b}2J\"}]}}",
     );
     let text = run(&["html".to_string(), no_trace.path()]).stderr;
     assert!(text.contains(r"\u{9b}2J") && !text.contains('\u{9b}'), "{text}");
