@@ -602,27 +602,35 @@ impl Operations {
         let (kind, time_steps) = (Sums::output(output), sums.time());
         let steps = if random.chance(15) { random.between(0, time_steps) } else { 1 << 20 };
         let lanes = if sums.sequential { sums.columns } else { sums.weights.rows }.min(8);
-        if random.chance(15) {
-            // Lanes behind the results are none.
-            let own = loop {
-                let own = random_matrices(random, kind, time_steps, lanes);
-                if own.out_rows <= lanes * own.packets_per_col {
-                    break own;
-                }
-            };
-            let total = own.iterations * own.out_rows;
-            let rows = if random.chance(90) { own.in_rows } else { random.between(0, 8) };
-            let sink = self.commit(random, &fetched.from, kind, total, 8);
-            let pass = fetched.to(sink, random.chance(8), (rows, steps.min(total)));
-            return Operation::Pass(Pass { sums: Some(sums), transpose: Some(own), ..pass });
-        }
         let sink = match random.below(10) {
             0..2 => self.trf(random, kind, time_steps * 8),
             2..4 => self.vrf(random, kind, time_steps * 8),
+            4 => return self.sums_transposed(random, fetched, (sums, lanes, steps)),
             _ => self.commit(random, &fetched.from, kind, time_steps, 8),
         };
         let sub = random.chance(20);
         Operation::Pass(Pass { sums: Some(sums), ..fetched.to(sink, sub, (lanes, steps)) })
+    }
+
+    /// The same, with lanes made of the time steps of the sums. Lanes behind the results are none.
+    fn sums_transposed(
+        &mut self,
+        random: &mut Random,
+        fetched: Fetched,
+        (sums, lanes, steps): (Sums, usize, usize),
+    ) -> Operation {
+        let kind = Sums::output(fetched.output);
+        let own = loop {
+            let own = random_matrices(random, kind, sums.time(), lanes);
+            if own.out_rows <= lanes * own.packets_per_col {
+                break own;
+            }
+        };
+        let total = own.iterations * own.out_rows;
+        let rows = if random.chance(90) { own.in_rows } else { random.between(0, 8) };
+        let sink = self.commit(random, &fetched.from, kind, total, 8);
+        let pass = fetched.to(sink, random.chance(8), (rows, steps.min(total)));
+        Operation::Pass(Pass { sums: Some(sums), transpose: Some(own), ..pass })
     }
 
     /// A pass that makes lanes of time steps. It ends with a commit.
