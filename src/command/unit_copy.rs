@@ -10,7 +10,7 @@
 //! ```
 
 use super::names::ContextKind;
-use super::region::{Footprint, Region};
+use super::region::{Footprint, Part, Region};
 use super::transfer::{Dma, Transfer};
 use super::uses::{ELEMENT, Place, Use};
 use crate::spec::COMMIT_ALIGN_BYTES;
@@ -118,10 +118,14 @@ impl UnitCopy {
         if !self.call.is_parallel() || cell == 0 {
             return Use::write(Place::Region(self.destination), self.call.name());
         }
-        let elements = footprint.elements.next_multiple_of(cell);
+        let Some(elements) = footprint.elements.checked_next_multiple_of(cell) else {
+            return Use::write(Place::Region(self.destination), self.call.name());
+        };
         let guard = footprint.guard.coarse(ELEMENT, elements, cell);
         let footprint = Footprint { elements, guard, ..footprint };
-        Use::write(Place::Region(Region { footprint, ..self.destination }), self.call.name())
+        let rounded = |held: usize| held.checked_next_multiple_of(cell).unwrap_or(held);
+        let part = Part { elements: self.destination.part.elements.map(rounded), ..self.destination.part };
+        Use::write(Place::Region(Region { footprint, part, ..self.destination }), self.call.name())
     }
 }
 

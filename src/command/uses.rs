@@ -122,11 +122,12 @@ fn committed(destination: &Region, config: &Config) -> Region {
     }
     let whole = destination.part == Part::WHOLE && config.positions() == elements;
     // Packets of a tile start at multiples of this.
-    let (mut packet, mut inner) = (gcd(config.packet_size, config.base.unsigned_abs()), 1);
+    let (mut packet, mut inner) = (gcd(config.packet_size, config.base.unsigned_abs()), 1usize);
     for entry in config.entries.iter().rev() {
-        let size = inner * entry.size;
+        let size = inner.saturating_mul(entry.size).max(1);
         if size > config.packet_size && entry.size > 1 {
-            packet = gcd(packet, entry.stride.unsigned_abs() * (config.packet_size / inner).max(1));
+            let steps = (config.packet_size / inner).max(1);
+            packet = gcd(packet, entry.stride.unsigned_abs().saturating_mul(steps));
         }
         inner = size;
     }
@@ -134,7 +135,8 @@ fn committed(destination: &Region, config: &Config) -> Region {
     let guard = guard.coarse(ELEMENT, elements.max(1), cell.max(1));
     // A tile ends with its last packet.
     let part = Part {
-        elements: destination.part.elements.map(|elements| elements.next_multiple_of(cell.max(1))),
+        elements: (destination.part.elements)
+            .map(|elements| elements.checked_next_multiple_of(cell.max(1)).unwrap_or(elements)),
         ..destination.part
     };
     Region { footprint: Footprint { guard, ..destination.footprint }, part, ..*destination }

@@ -60,15 +60,16 @@ fn cut(digit: GuardDigit, size: usize, cell: usize) -> (Option<GuardDigit>, usiz
         return (Some(digit), 0);
     }
     if cell >= size || cell.is_multiple_of(base.saturating_mul(extent)) {
-        return (None, reach.min(extent - 1) * weight);
+        return (None, reach.min(extent - 1).saturating_mul(weight));
     }
     if cell.is_multiple_of(base) && extent.is_multiple_of(cell / base) {
         let inner = cell / base;
-        let outer = GuardDigit { base: cell, extent: extent / inner, weight: weight * inner, ..digit };
-        return (Some(outer), (inner - 1) * weight);
+        let (extent, above) = (extent / inner, weight.saturating_mul(inner));
+        let outer = GuardDigit { base: cell, extent, weight: above, ..digit };
+        return (Some(outer), (inner - 1).saturating_mul(weight));
     }
     // Cells and values of the digit cross.
-    (None, reach.min(extent - 1) * weight)
+    (None, reach.min(extent - 1).saturating_mul(weight))
 }
 
 #[cfg(test)]

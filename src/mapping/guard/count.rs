@@ -29,7 +29,7 @@ impl Guard {
     /// How many tuples of variables, each below its size, are live. `None`: it would take a look at each to tell.
     pub(crate) fn count(&self, sizes: &[usize]) -> Option<u128> {
         debug_assert_eq!(sizes.len(), self.variables, "one size per variable");
-        let all = || sizes.iter().map(|&size| size as u128).product();
+        let all = || product(sizes.iter().copied());
         if self.sums.is_empty() || sizes.contains(&0) {
             return Some(all());
         }
@@ -57,7 +57,11 @@ impl Guard {
                     atoms.iter().enumerate().filter(|(_, atom)| atom.variable == digit.variable)
                 {
                     if (digit.base..end).contains(&atom.base) && digit.weight > 0 {
-                        sum.add(number, digit.weight as u128 * (atom.base / digit.base) as u128, atom.values);
+                        sum.add(
+                            number,
+                            (digit.weight as u128).saturating_mul((atom.base / digit.base) as u128),
+                            atom.values,
+                        );
                     }
                 }
             }
@@ -125,6 +129,11 @@ impl Guard {
     }
 }
 
+/// As large as can be, where it is too large.
+fn product(sizes: impl Iterator<Item = usize>) -> u128 {
+    sizes.fold(1, |product, size| product.saturating_mul(size as u128))
+}
+
 /// What one value of an atom adds to a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Term {
@@ -145,7 +154,7 @@ struct Sum {
 impl Sum {
     fn add(&mut self, atom: usize, weight: u128, values: usize) {
         match self.terms.iter_mut().find(|term| term.atom == atom) {
-            Some(term) => term.weight += weight,
+            Some(term) => term.weight = term.weight.saturating_add(weight),
             None => self.terms.push(Term { weight, atom, values }),
         }
     }
@@ -154,7 +163,7 @@ impl Sum {
     fn count(&self) -> Option<u128> {
         let mut steps = MOST_STEPS;
         let end = below(&self.terms, self.end, &mut steps)?;
-        Some(end - below(&self.terms, self.start.min(self.end), &mut steps)?)
+        Some(end.saturating_sub(below(&self.terms, self.start.min(self.end), &mut steps)?))
     }
 }
 
@@ -165,14 +174,15 @@ fn below(terms: &[Term], limit: u128, steps: &mut usize) -> Option<u128> {
         return Some(0);
     }
     let Some((&Term { weight, values, .. }, rest)) = terms.split_first() else { return Some(1) };
-    let most: u128 = rest.iter().map(|term| term.weight * (term.values as u128 - 1)).sum();
-    let all: u128 = rest.iter().map(|term| term.values as u128).product();
+    let reach = |term: &Term| term.weight.saturating_mul(term.values as u128 - 1);
+    let most = rest.iter().map(reach).fold(0, u128::saturating_add);
+    let all = product(rest.iter().map(|term| term.values));
     // Values that leave room for everything below them, and values that leave some.
     let full = if limit > most { ((limit - most - 1) / weight + 1).min(values as u128) } else { 0 };
     let some = limit.div_ceil(weight).min(values as u128);
-    let mut count = full * all;
+    let mut count = full.saturating_mul(all);
     for value in full..some {
-        count += below(rest, limit - value * weight, steps)?;
+        count = count.saturating_add(below(rest, limit - value * weight, steps)?);
     }
     Some(count)
 }

@@ -48,6 +48,26 @@ impl Shadow {
         array
     }
 
+    /// The first write of a tensor: nobody has written its elements, whatever lay there. Tensors are numbered as they are first
+    /// written.
+    pub(super) fn begin(&mut self, tensor: &Tensor) {
+        self.begin_bytes(tensor.fill, tensor.memory, &tensor.live_bytes(), &tensor.units());
+    }
+
+    pub(super) fn begin_bytes(&mut self, fill: u64, memory: Memory, bytes: &[u64], units: &[usize]) {
+        if fill >= BARE || fill <= self.newest {
+            return;
+        }
+        self.newest = fill;
+        for &unit in units {
+            for &byte in bytes {
+                if let Some(cell) = self.cells.get_mut(&(memory, unit, byte)) {
+                    cell.value = None;
+                }
+            }
+        }
+    }
+
     /// A tensor was made, or written again.
     pub(super) fn note(&mut self, tensor: &Tensor) {
         self.note_bytes(tensor.fill, tensor.memory, &tensor.live_bytes(), &tensor.units());

@@ -26,6 +26,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Shadow {
     cells: BTreeMap<(Memory, usize, u64), Cell>,
     first: BTreeMap<u64, usize>,
+    /// The newest tensor that was written.
+    newest: u64,
     writes: usize,
     done: Vec<Done>,
 }
@@ -55,6 +57,7 @@ impl Shadow {
                     return Err(broken);
                 }
                 self.done.clear();
+                self.begin(to);
                 for (from, spot) in moved.pairs() {
                     self.put(to, spot, array[from.1].as_deref());
                 }
@@ -104,6 +107,7 @@ impl Shadow {
                     .into_iter()
                     .map(|(a, b)| (b, self.element(from, a.0, a.1 as isize)))
                     .collect();
+                self.begin(to);
                 for (spot, value) in values {
                     self.put(to, spot, value.as_deref());
                 }
@@ -139,13 +143,18 @@ impl Shadow {
                 if !broken.is_empty() {
                     return Err(broken);
                 }
-                self.in_order(if parallel { 1 } else { 2 }, vec![used(from, false), used(to, true)])?;
+                // The sub context writes 8 bytes at a time.
+                let cells = |to: &Tensor| if parallel { to.in_cells(8) } else { to.live_bytes() };
+                let mut written = used(to, true);
+                written.bytes = cells(to).into_iter().collect();
+                self.in_order(if parallel { 1 } else { 2 }, vec![used(from, false), written])?;
                 let values: Vec<_> =
                     pairs.into_iter().map(|(a, b)| (b, self.element(from, a.0, a.1 as isize))).collect();
+                self.begin(to);
                 for (spot, value) in values {
                     self.put(to, spot, value.as_deref());
                 }
-                self.note(to);
+                self.note_bytes(to.fill, to.memory, &cells(to), &to.units());
                 Ok(Vec::new())
             }
             Operation::Indexed(own) => self.rows(own),

@@ -4,6 +4,7 @@ use super::Exchange;
 use super::pass::position;
 use super::rows::Indexed;
 use crate::transpose::Matrices;
+use std::collections::BTreeSet;
 
 /// A memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -133,6 +134,13 @@ impl Tensor {
         let live = (0..self.elements).filter(|&element| self.is_live(element));
         live.flat_map(|e| (0..size).map(move |k| self.address.saturating_add((e * size + k) as u64)))
             .collect()
+    }
+
+    /// The bytes of cells of so many bytes that hold a byte of a live element. Cells start where the tensor does.
+    pub(super) fn in_cells(&self, bytes: u64) -> Vec<u64> {
+        let cells: BTreeSet<u64> =
+            (self.live_bytes().into_iter()).map(|byte| (byte - self.address) / bytes).collect();
+        cells.into_iter().flat_map(|cell| (0..bytes).map(move |k| self.address + cell * bytes + k)).collect()
     }
 
     pub(super) fn leaves_memory(&self) -> bool {

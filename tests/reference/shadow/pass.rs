@@ -5,7 +5,7 @@ use super::order::used;
 use super::registers::File;
 use super::sinks::Stream;
 use super::sums::{Cell, Number, Operands};
-use super::{Element, Kind, Memory, Outcome, Pass, Rule, Shadow, Sink, Sums};
+use super::{Element, Kind, Memory, Outcome, Pass, Rule, Shadow, Sink, Sums, UNITS};
 use std::collections::BTreeSet;
 
 pub(super) fn position(base: isize, loops: &[(usize, isize)], number: usize) -> isize {
@@ -66,7 +66,14 @@ impl Shadow {
         let mut stores = Vec::new();
         for unit in pass.ends_in() {
             let mut store = |value: &dyn Fn(usize, usize) -> Element| {
-                stores.extend(end.written.iter().map(|(t, lane, to)| (unit, to.clone(), value(*t, *lane))));
+                let mut padding = end.padding.iter().peekable();
+                for (t, lane, to) in &end.written {
+                    while let Some((_, bytes)) = padding.next_if(|(at, _)| at <= t) {
+                        stores.push((unit, bytes.clone(), None));
+                    }
+                    stores.push((unit, to.clone(), value(*t, *lane)));
+                }
+                stores.extend(padding.map(|(_, bytes)| (unit, bytes.clone(), None)));
             };
             let streamed = |t: usize, lane: usize| {
                 let (t, lane) = pass.before_transpose(t, lane)?;
@@ -105,10 +112,16 @@ impl Shadow {
         }
         self.in_order(usize::from(pass.sub), uses)?;
         let units: Vec<usize> = end.to.units.iter().copied().collect();
+        let begins = match &pass.sink {
+            Sink::Commit { to, .. } | Sink::Vrf { to, .. } => (to.live_bytes(), to.units()),
+            // It spans all slices.
+            Sink::Trf { .. } => (end.live.clone(), (0..UNITS[1] * UNITS[2]).collect()),
+        };
         self.note_bytes(end.to.fill, end.to.memory, &end.live, &units);
         if refused {
             return Err(broken);
         }
+        self.begin_bytes(end.to.fill, end.to.memory, &begins.0, &begins.1);
         for (unit, bytes, value) in stores {
             self.store(end.to.memory, unit, &bytes, value.as_deref());
         }

@@ -141,6 +141,7 @@ impl Shadow {
             return Err(broken);
         }
         self.in_order(2, vec![used(from, false), used(&own.index, false), used(to, true)])?;
+        self.begin(to);
         for (spot, value) in values {
             self.put(to, spot, value.as_deref());
         }

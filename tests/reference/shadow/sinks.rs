@@ -27,11 +27,45 @@ pub(super) type Written = (usize, usize, Vec<u64>);
 #[derive(Clone, Debug)]
 pub(super) struct End {
     pub(super) written: Vec<Written>,
+    /// Per time step, bytes that are anything behind it, unless it writes an element to them.
+    pub(super) padding: Vec<(usize, Vec<u64>)>,
     /// Lanes that are looked at.
     pub(super) width: usize,
     pub(super) to: Used,
     /// The bytes of live elements, in order.
     pub(super) live: Vec<u64>,
+}
+
+/// The bytes of the packets of a commit, as the tensor tells them, and the elements up to the last one: all of a tensor that they
+/// make up; of others, packets that hold an element of it.
+fn packets(to: &Tensor, total: usize, loops: &[(usize, isize)], window: usize) -> (Vec<u64>, usize) {
+    let size = to.kind.bytes() as u64;
+    let byte = |element: usize, k: u64| to.address.saturating_add(element as u64 * size + k);
+    if to.live == to.period && to.tile.is_none() {
+        return (to.live_bytes(), to.held());
+    }
+    if to.tile.is_none() && total * window == to.elements {
+        return ((0..to.elements).flat_map(|e| (0..size).map(move |k| byte(e, k))).collect(), to.elements);
+    }
+    // Packets start at multiples of this.
+    let (mut cell, mut inner) = (window, 1);
+    for &(count, stride) in loops.iter().rev() {
+        let outer = inner * count;
+        if outer > window && count > 1 {
+            cell = gcd(cell, stride.unsigned_abs() * (window / inner).max(1));
+        }
+        inner = outer;
+    }
+    let cell = cell.max(1);
+    let held = to.held().next_multiple_of(cell);
+    let in_packet =
+        |element: usize| (element / cell * cell..(element / cell + 1) * cell).any(|e| to.is_live(e));
+    let written = (0..to.elements).filter(|&element| element < held && in_packet(element));
+    (written.flat_map(|e| (0..size).map(move |k| byte(e, k))).collect(), held.min(to.elements))
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 impl Pass {
@@ -89,17 +123,23 @@ impl Shadow {
         if pass.transpose.is_some() && pass.sub {
             broken.insert(Rule::Unsupported);
         }
-        let (mut seen, mut written) = (BTreeSet::new(), Vec::new());
-        for (t, lane) in (0..stream.total).flat_map(|t| (0..window).map(move |lane| (t, lane))) {
-            if pass.is_live(t, lane) {
-                let element = position(0, loops, t * window + lane);
-                if element < 0 || element as usize + to.before() >= to.elements {
-                    broken.insert(Rule::View);
-                    continue;
-                }
-                if !seen.insert(element) {
-                    broken.insert(Rule::Twice);
-                }
+        // A packet is written with its padding; so is a time step of padding, but between the elements of a tile.
+        let is_written = |t: usize| to.tile.is_none() || (0..window).any(|lane| pass.is_live(t, lane));
+        let (mut seen, mut written) = (BTreeMap::new(), Vec::new());
+        let all = (0..stream.total).flat_map(|t| (0..window).map(move |lane| (t, lane)));
+        for (t, lane) in all.clone().filter(|(t, _)| is_written(*t)) {
+            let element = position(0, loops, t * window + lane);
+            if element < 0 || element as usize + to.before() >= to.elements {
+                broken.insert(Rule::View);
+                continue;
+            }
+            let is_live = pass.is_live(t, lane);
+            // An element over padding stays.
+            if seen.insert(element, is_live) == Some(true) {
+                broken.insert(Rule::Twice);
+                seen.insert(element, true);
+            }
+            if is_live {
                 if !filled(t, lane) {
                     broken.insert(Rule::Uninitialised);
                 }
@@ -117,10 +157,46 @@ impl Shadow {
             let late = |byte: &u64| last.get(&i128::from(*byte)).is_some_and(|&fetch| fetch >= fetched[*t]);
             bytes.iter().any(late)
         };
-        if (pass.from.memory, to.memory) == (Memory::Dm, Memory::Dm) && written.iter().any(is_over) {
+        let bytes_of = |element: isize| {
+            let first = to.address.saturating_add((element.max(0) as usize * size) as u64);
+            (0..size as u64).map(move |k| first.saturating_add(k))
+        };
+        let needed: BTreeSet<u64> = pass.from.live_bytes().into_iter().collect();
+        let pads_over =
+            all.clone().filter(|&(t, lane)| is_written(t) && !pass.is_live(t, lane)).any(|(t, lane)| {
+                let late =
+                    |byte: &u64| last.get(&i128::from(*byte)).is_some_and(|&fetch| fetch >= fetched[t]);
+                bytes_of(position(0, loops, t * window + lane))
+                    .any(|byte| late(&byte) && needed.contains(&byte))
+            });
+        if (pass.from.memory, to.memory) == (Memory::Dm, Memory::Dm)
+            && (written.iter().any(is_over) || pads_over)
+        {
             broken.insert(Rule::Overwrite);
         }
-        End { written, width: window, to: used(to, true), live: to.live_bytes() }
+        let (bytes, held) = packets(to, stream.total, loops, window);
+        if bytes.iter().any(|&byte| u128::from(byte) >= to.capacity()) {
+            broken.insert(Rule::Bounds);
+        }
+        // What padding is written over.
+        let all_live = (0..stream.total).all(|t| (0..window).all(|lane| pass.is_live(t, lane)));
+        let together =
+            (1..window).all(|lane| position(0, loops, lane) == position(0, loops, 0) + lane as isize);
+        let mut padding = Vec::new();
+        if to.tile.is_none() && stream.total * window == to.elements && !all_live {
+            padding.push((0, (0..to.elements).flat_map(|element| bytes_of(element as isize)).collect()));
+        } else if together {
+            for t in (0..stream.total).filter(|&t| is_written(t)) {
+                if !(0..window).all(|lane| pass.is_live(t, lane)) {
+                    let lanes = (0..window).map(|lane| position(0, loops, t * window + lane));
+                    padding.push((t, lanes.flat_map(bytes_of).collect()));
+                }
+            }
+        }
+        let mut used = used(to, true);
+        let end = to.address.saturating_add((held * size) as u64);
+        (used.bytes, used.spans) = (bytes.iter().copied().collect(), vec![to.address..end]);
+        End { written, padding, width: window, to: used, live: bytes }
     }
 
     pub(super) fn loaded(
@@ -142,7 +218,7 @@ impl Shadow {
                 }
             }
         }
-        Some(End { written, width: lanes, to: file.used(true), live: file.live })
+        Some(End { written, padding: Vec::new(), width: lanes, to: file.used(true), live: file.live })
     }
 
     pub(super) fn vector_loaded(
@@ -173,6 +249,6 @@ impl Shadow {
                 written.push((t, lane, (0..4).map(|k| first.saturating_add(k)).collect()));
             }
         }
-        End { written, width: lanes, to: used(to, true), live: to.live_bytes() }
+        End { written, padding: Vec::new(), width: lanes, to: used(to, true), live: to.live_bytes() }
     }
 }

@@ -17,6 +17,7 @@ use crate::command::{
 };
 use crate::mapping::Guard;
 use crate::mapping::guard::rows::LiveRows;
+use crate::spec::VRF_BYTES;
 use core::panic::Location;
 
 /// Refuses a load of the VRF that writes bytes of an operand which a later step takes.
@@ -54,13 +55,15 @@ fn check(
     let (from, to) = (operand.source.address, destination.address);
     let size = operand.source.footprint.element.bits() / 8;
     // For each byte of the operand, the last step that takes it.
-    let mut taken: Vec<Option<usize>> = vec![None; operand.source.footprint.bytes()];
+    let mut taken: Vec<Option<usize>> = vec![None; operand.source.footprint.bytes().min(VRF_BYTES)];
     operand.transfer.for_each_element(|element, position| {
         let (Ok(element), Ok(position)) = (usize::try_from(element), usize::try_from(position)) else {
             return;
         };
         let step = position / shape.lanes.max(1);
-        if let Some(bytes) = taken.get_mut(element * size..(element + 1) * size) {
+        if element < VRF_BYTES
+            && let Some(bytes) = taken.get_mut(element * size..(element + 1) * size)
+        {
             bytes.iter_mut().for_each(|last| *last = (*last).max(Some(step)));
         }
     });
@@ -77,8 +80,8 @@ fn check(
             return;
         }
         let ready = last_step(unit, flit, |flit| last[flit]);
-        let first = to + element * bytes as u64;
-        for byte in first..first + bytes as u64 {
+        let first = to.saturating_add(element.saturating_mul(bytes as u64));
+        for byte in first..first.saturating_add(bytes as u64) {
             let place = byte.checked_sub(from).and_then(|place| taken.get(place as usize).copied().flatten());
             // The first flit that does it.
             if let Some(step) = place.filter(|&step| step > ready)
