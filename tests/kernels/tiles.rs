@@ -433,9 +433,9 @@ fn other_axes_for_views() {
     // What a tile leaves out stays padding.
     let refused = crate::panic_message(|| {
         let half = d.view().tile::<m![B / 32], 1, m![1 # 2, B % 32]>(1);
-        unsafe { half.reshape::<m![1], Cluster, m![S], m![W]>() };
+        unsafe { half.reshape::<m![1], Cluster, m![S], m![W / 2, 1 # 2]>() };
     });
-    let text = "reshape: refused: the view is a tile, whose Element `m![1 # 2, B % 32]` ends with position 31, but `m![W]` has \
-                elements up to position 63, which lie behind it";
+    let text = "reshape: refused: the view is a tile, whose Element `m![1 # 2, B % 32]` ends with position 31, but \
+                `m![W / 2, 1 # 2]` has elements up to position 62, which lie behind it";
     assert!(refused.contains(text), "{refused}");
 }
