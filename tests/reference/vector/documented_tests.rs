@@ -447,7 +447,13 @@ fn register_files_are_broadcast() {
         assert_eq!(last(&chain, stream, vec![vrf]), lanes(expected), "{element}");
     }
     assert_eq!(refused_at(&of("Q", "L, X")), Some((1, Rule::OperandAxes)));
-    assert_eq!(refused_at(&of("G", "L")), Some((1, Rule::OperandAxes)));
+    // Each slice reads its own register file, whatever its slices are called.
+    let renamed = of("G", "L");
+    let vrf = integers(&[&map("G"), &map("L")], |index| 20 * at(index, "G") + at(index, "L"));
+    let stream = integers(&renamed.shape.dims(), |_| 5000);
+    let expected = integers(&renamed.shape.dims(), |index| 5000 + 20 * at(index, "Q") + at(index, "L"));
+    assert_eq!(last(&renamed, stream, vec![vrf]), lanes(expected));
+    assert_eq!(refused_at(&of("G = 1 # 2", "L")), Some((1, Rule::OperandAxes)));
     let mut other = of("Q", "L");
     other.vrf[0].kind = Kind::F32;
     assert_eq!(refused_at(&other), Some((1, Rule::Scalar)));

@@ -455,7 +455,37 @@ impl<'a> Machine<'a> {
         demand(*kind == self.kind, Rule::Scalar, || format!("vrf{number} of {kind:?} on {:?}", self.kind))?;
         let lanes: Vec<Lane> = self.data.vrf[number].iter().map(|value| lane(*value)).collect();
         let cells = held(&joint_table(&[slice, element]), &lanes);
-        self.read(&Held { dims: [slice.clone(), element.clone(), Map::One], cells })
+        self.read_slices(slice, &Held { dims: [slice.clone(), element.clone(), Map::One], cells })
+    }
+
+    /// The values of a tensor in the register files, of which each slice reads its own. What other slices hold does not matter,
+    /// nor which coordinate axes of the slices have that the stream does not name.
+    fn read_slices(&self, slice: &Map, held: &Held) -> Result<Vec<Lane>, Broken> {
+        let dims: Vec<&Map> = held.dims.iter().collect();
+        let projection = Projection::onto(&dims).map_err(|text| (Rule::NoDigits, text))?;
+        let of_slices = Projection::onto(&[slice]).map_err(|text| (Rule::NoDigits, text))?;
+        let named = Map::sequence(&self.shape.dims().map(Map::clone)).axes();
+        let foreign = slice.axes().keys().any(|name| !named.contains_key(name));
+        let (files, inside) = (slice.table(), self.shape.time.size() * self.shape.packet.size());
+        let (mut reached, mut slices, mut values) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
+        for (k, index) in self.table.iter().enumerate() {
+            let mut own = index.as_ref().map(|index| projection.apply(index));
+            if let Some(own) = own.as_mut().filter(|_| foreign) {
+                let Some(Some(file)) = files.get(k / inside) else {
+                    return Err((Rule::OperandAxes, format!("slice {} holds nothing", k / inside)));
+                };
+                let unnamed = file.iter().filter(|(name, _)| !named.contains_key(*name));
+                own.extend(unnamed.map(|(name, value)| (name.clone(), *value)));
+            }
+            values.push(own.as_ref().and_then(|own| held.cells.get(own)).copied().unwrap_or(Lane::Absent));
+            slices.extend(own.as_ref().map(|own| of_slices.apply(own)));
+            reached.extend(own);
+        }
+        let mut missed = held.cells.keys().filter(|index| !reached.contains(*index));
+        match missed.find(|index| slices.contains(&of_slices.apply(index))) {
+            Some(index) => Err((Rule::OperandAxes, format!("{} lacks {index:?}", self.shape))),
+            None => Ok(values),
+        }
     }
 
     /// The operand itself at every position. `used`: whether the mode has it as an argument.
