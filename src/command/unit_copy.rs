@@ -111,7 +111,7 @@ impl UnitCopy {
         Use::read(Place::Region(self.source), self.call.name())
     }
 
-    /// What it writes. The sub context writes 8 bytes at a time: what is padding in them, too (guide: commit).
+    /// What it writes. The sub context writes 8 bytes at a time: what is padding in them, too (guide: cast_transpose_commit).
     pub fn writes(&self) -> Use {
         let Region { footprint, .. } = self.destination;
         let cell = 8 * COMMIT_ALIGN_BYTES / footprint.element.bits();

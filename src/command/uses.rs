@@ -99,8 +99,8 @@ impl Sink {
         }
     }
 
-    /// The same with all positions that it writes. A commit writes whole packets: what is padding in them, too (guide:
-    /// commit).
+    /// The same with all positions that it writes. A commit writes whole packets, with their padding (guide:
+    /// cast_transpose_commit).
     pub fn place(&self) -> Place {
         match self {
             Sink::Commit { destination, config, .. } => Place::Region(committed(destination, config)),

@@ -151,7 +151,7 @@ fn parallel_copies_write_whole_cells() {
     let twelve = copy::<m![C], m![1 # 256], m![A, W # 12], m![1 # 256], m![A, W # 12]>();
     refused(twelve, "parallel copy cells", &["moves 4 bytes at a time, to places 12 bytes apart"]);
     let broadcast = copy::<m![1 # 2], m![A # 256], m![B], m![A # 256], m![B, R]>();
-    refused(broadcast, "parallel copy cells", &["moves 1 byte at a time", "1 byte apart"]);
+    refused(broadcast, "parallel copy cells", &["moves 1 byte at a time", "3 bytes apart"]);
 }
 
 /// A part of `Element` for each cluster.
@@ -175,20 +175,23 @@ fn an_axis_is_sliced() {
     let config = parts::<m![C], m![V, B], m![V], m![1 # 7, B], m![B]>().expect("it is legal");
     assert_eq!((config.parts, config.count, starts(&config, [6, 1])), (7, 2, vec![48, 8]));
     // Its outer part, also padded; and a broadcast of the part.
-    assert!(parts::<m![C], m![A, B], m![A / 8], m![1 # 5, A % 8, B], m![B, A % 8]>().is_ok());
+    assert!(parts::<m![C], m![A, B], m![A / 8], m![1 # 5, A % 8, B], m![B, A % 8, 1 # 8]>().is_ok());
     assert!(parts::<m![C], m![V # 8, B], m![V # 8], m![1 # 8, B], m![B]>().is_ok());
     assert!(parts::<m![C], m![V, B], m![V], m![1 # 7, B], m![R, B]>().is_ok());
     // An inner one; a part in the middle of one; its inner part; two parts that are apart; and without its padding.
-    let config = parts::<m![C], m![V, B], m![B], m![V, 1 # 8], m![V]>().expect("it is legal");
+    let config = parts::<m![C], m![V, B], m![B], m![V, 1 # 8], m![V, 1 # 8]>().expect("it is legal");
     assert_eq!((config.parts, starts(&config, [7, 0])), (8, vec![7, 0]));
-    let config = parts::<m![C], m![V, B], m![B / 2 % 2], m![V, B / 4, 1 # 2, B % 2], m![V, B / 4, B % 2]>();
+    let config =
+        parts::<m![C], m![V, B], m![B / 2 % 2], m![V, B / 4, 1 # 2, B % 2], m![V, B / 4, B % 2 # 8]>();
     let config = config.expect("it is legal");
     assert_eq!((config.parts, starts(&config, [1, 0])), (2, vec![2, 0]));
     let config =
-        parts::<m![C], m![B / 4, V, B % 4], m![B], m![1 # 2, V, 1 # 4], m![V]>().expect("it is legal");
+        parts::<m![C], m![B / 4, V, B % 4], m![B], m![1 # 2, V, 1 # 4], m![V, 1 # 8]>().expect("it is legal");
     assert_eq!((config.parts, starts(&config, [6, 3])), (8, vec![28 + 2, 3]));
     let config = parts::<m![C], m![V # 8, B], m![V], m![1 # 8, B], m![B]>().expect("it is legal");
     assert_eq!((config.parts, starts(&config, [6, 0])), (7, vec![48, 0]));
+    let bytes = parts::<m![C], m![V, B], m![B], m![V, 1 # 8], m![V]>();
+    refused(bytes, "parallel copy cells", &["parallel_copy_cluster_slice: ", "moves 1 byte at a time"]);
     let text = [
         "parallel_copy_cluster_slice: AxisToSlice `m![W]` is not a part of Element `m![V, B]`; help: name an axis, or a part \
          of one, that Element holds",

@@ -37,9 +37,11 @@ impl Guard {
         if sizes.contains(&0) {
             return Some(0);
         }
+        let digits: Vec<GuardDigit> =
+            self.digits.iter().map(|digit| self.of_a_variable(*digit, sizes)).collect::<Option<_>>()?;
         let mut atoms = Vec::new();
         for (variable, &size) in sizes.iter().enumerate() {
-            self.cut(variable, size, &mut atoms)?;
+            cut(&digits, variable, size, &mut atoms)?;
         }
         let mut sums: Vec<Sum> = Vec::new();
         for own in &self.sums {
@@ -47,12 +49,8 @@ impl Guard {
                 continue;
             }
             let mut sum = Sum { terms: Vec::new(), start: own.start as u128, end: own.end() as u128 };
-            for digit in &self.digits.as_slice()[own.first..own.first + own.len] {
+            for digit in &digits[own.first..own.first + own.len] {
                 let end = digit.base.saturating_mul(digit.extent);
-                // A digit of an earlier sum.
-                if digit.variable >= self.variables {
-                    return None;
-                }
                 for (number, atom) in
                     atoms.iter().enumerate().filter(|(_, atom)| atom.variable == digit.variable)
                 {
@@ -105,28 +103,42 @@ impl Guard {
         sizes
     }
 
-    /// Cuts a variable where its digits begin and end. `None`: they do not nest.
-    fn cut(&self, variable: usize, size: usize, atoms: &mut Vec<Atom>) -> Option<()> {
-        let mut places = vec![1];
-        for digit in self.digits.iter().filter(|digit| digit.variable == variable) {
-            places.extend(
-                [digit.base, digit.base.saturating_mul(digit.extent)].into_iter().filter(|&at| at < size),
-            );
-        }
-        places.sort_unstable();
-        places.dedup();
-        if atoms.len() + places.len() > MOST_ATOMS {
+    /// A digit of a given variable. One of an earlier sum is, where that is a digit alone. `None`: it is not.
+    fn of_a_variable(&self, digit: GuardDigit, sizes: &[usize]) -> Option<GuardDigit> {
+        let Some(earlier) = digit.variable.checked_sub(self.variables) else { return Some(digit) };
+        let sum = self.sums.at(earlier);
+        let &[inner] = &self.digits.as_slice()[sum.first..sum.first + sum.len] else { return None };
+        let inner = self.of_a_variable(inner, sizes)?;
+        let goes_round = sizes[inner.variable] > inner.base.saturating_mul(inner.extent);
+        let base = inner.base.saturating_mul(digit.base);
+        (sum.start == 0 && inner.weight == 1 && !goes_round).then_some(GuardDigit {
+            variable: inner.variable,
+            base,
+            ..digit
+        })
+    }
+}
+
+/// Cuts a variable where its digits begin and end. `None`: they do not nest.
+fn cut(digits: &[GuardDigit], variable: usize, size: usize, atoms: &mut Vec<Atom>) -> Option<()> {
+    let mut places = vec![1];
+    for digit in digits.iter().filter(|digit| digit.variable == variable) {
+        let ends = [digit.base, digit.base.saturating_mul(digit.extent)];
+        places.extend(ends.into_iter().filter(|&at| at < size));
+    }
+    places.sort_unstable();
+    places.dedup();
+    if atoms.len() + places.len() > MOST_ATOMS {
+        return None;
+    }
+    for (k, &base) in places.iter().enumerate() {
+        let end = places.get(k + 1).copied().unwrap_or(size);
+        if !end.is_multiple_of(base) {
             return None;
         }
-        for (k, &base) in places.iter().enumerate() {
-            let end = places.get(k + 1).copied().unwrap_or(size);
-            if !end.is_multiple_of(base) {
-                return None;
-            }
-            atoms.push(Atom { variable, base, values: end / base, counted: false });
-        }
-        Some(())
+        atoms.push(Atom { variable, base, values: end / base, counted: false });
     }
+    Some(())
 }
 
 /// As large as can be, where it is too large.
