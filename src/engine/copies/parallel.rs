@@ -18,7 +18,7 @@ use crate::text::Text;
 use core::marker::PhantomData;
 
 when_late! {
-    use crate::error::attempt;
+
     use crate::runtime::late::{Late, Refusable};
 }
 
