@@ -3,7 +3,8 @@
 use super::checks::bounds::{Call, fits, in_bounds, in_memory};
 use super::memory::fills::{Covered, Write};
 use super::memory::forget_elements;
-use super::{Compute, Fault, System, checks, execute};
+use super::memory::place::Coordinates;
+use super::{Compute, Fault, FaultKind, System, checks, execute};
 use crate::command::{HostBuffer, HostTransfer, Inspection, Memory, Place, Region, RegisterFile};
 use core::panic::Location;
 
@@ -29,9 +30,12 @@ impl System {
         self.own(&Place::Region(transfer.region), call)?;
         checks::access::uploaded(transfer, &self.options.checks, call)?;
         self.host_transfer(&transfer.region, call)?;
-        self.order.barrier();
         let place = Place::Region(transfer.region);
         let begins = self.begins(&place);
+        if begins && let Some((unit, element)) = transfer.other_half() {
+            return Err(half_written(&transfer.region, unit, element, call));
+        }
+        self.order.barrier();
         if self.options.compute == Compute::Values {
             let own = self.host_bytes(transfer);
             execute::upload(own.as_ref().unwrap_or(transfer), begins, buffer, &mut self.hbm);
@@ -151,4 +155,18 @@ impl System {
         let region = separate.region(&transfer.region, &mut self.hbm, &mut self.units);
         Some(HostTransfer { region, ..transfer.clone() })
     }
+}
+
+/// The fault of an upload that writes one element of a byte and leaves out the other one, which no memory can tell apart.
+fn half_written(region: &Region, chip: usize, element: usize, call: Call) -> Fault {
+    let byte = region.address + element as u64 / 2;
+    let message = format!(
+        "element {element} of the new tensor in HBM {}..{} shares a byte with one that is written, and is left out itself: a \
+         transfer moves whole bytes",
+        region.address,
+        region.end()
+    );
+    let help = "upload an even number of elements, innermost, or pad the axis of the tensor with `#`";
+    let at = Coordinates { chip, cluster: 0, slice: 0 };
+    Place::Region(*region).blame(call.fault(FaultKind::Misaligned, message, help), at, byte..byte + 1)
 }

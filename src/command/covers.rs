@@ -5,12 +5,14 @@
 //! ```
 
 use super::indexed::IndexedDma;
+use super::moves::{Moves, Strip};
 use super::region::{Footprint, Region};
 use super::tensor_unit::{Sink, TensorUnit};
 use super::transfer::{Dma, HostTransfer, Transfer};
 use super::unit_copy::UnitCopy;
 use crate::mapping::guard::rows::split_units;
 use crate::spec::{CLUSTERS, SLICES};
+use std::collections::BTreeMap;
 
 impl Footprint {
     /// How many elements there are. `None`: it would take a look at each position to tell.
@@ -63,6 +65,28 @@ impl Dma {
 }
 
 impl HostTransfer {
+    /// An element of 4 bits of the tensor that an upload leaves out, while it writes the other one of its byte: unit and element.
+    pub(crate) fn other_half(&self) -> Option<(usize, usize)> {
+        if self.region.footprint.element.bits() != 4 || self.covers() {
+            return None;
+        }
+        // Per byte, which of its halves are written.
+        let mut bytes = BTreeMap::new();
+        Moves::new(&self.transfer).for_each_strip(4, |Strip { destination, run, count, .. }| {
+            for (k, e) in (0..count).flat_map(|k| (0..run).map(move |e| (k, e))) {
+                let element = destination.position + k * destination.stride + e;
+                *bytes.entry((destination.unit, element / 2)).or_insert(0u8) |= 1 << (element % 2);
+            }
+        });
+        let Footprint { elements, guard, .. } = &self.region.footprint;
+        let other = |((unit, byte), halves): ((usize, usize), u8)| {
+            let element = 2 * byte + usize::from(halves == 1);
+            let lives = halves != 3 && element < *elements && guard.holds(&[unit, 0, 0, element]);
+            lives.then_some((unit, element))
+        };
+        bytes.into_iter().find_map(other)
+    }
+
     /// Whether an upload writes every element of its tensor. True only where that can be told at once.
     pub(crate) fn covers(&self) -> bool {
         self.transfer.covers(&self.region)

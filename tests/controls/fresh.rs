@@ -252,3 +252,39 @@ fn gathered_rows() {
         assert!(found[128..].iter().all(|value| *value == Opt::Uninit));
     });
 }
+
+/// Two elements of 4 bits share a byte, and its mark.
+#[test]
+fn halves_of_a_byte() {
+    axes![P = 4, S = 4];
+    block_on(async {
+        let mut ctx = context(CheckOptions::ALL);
+        let three = |count: usize| (0..count).map(|_| Opt::Init(i4::from_i32(3))).collect::<Vec<_>>();
+        drop(
+            HostTensor::<i4, m![P, S]>::from_buf(three(16)).to_hbm::<m![1], m![P, S]>(&mut ctx.pdma, 0).await,
+        );
+        let even = HostTensor::<i4, m![P, S = 2]>::from_buf(three(8));
+        let even = even.to_hbm::<m![1], m![P, S]>(&mut ctx.pdma, 0).await;
+        let found = even.to_host::<m![P, S]>(&mut ctx.pdma).await.to_buf();
+        assert!(
+            found.iter().enumerate().all(|(k, value)| (*value == Opt::Uninit) == (k % 4 > 1)),
+            "{found:?}"
+        );
+        let padded = HostTensor::<i4, m![P, S = 3]>::from_buf(three(12));
+        padded.to_hbm::<m![1], m![P, S = 3 # 4]>(&mut ctx.pdma, 0).await;
+    });
+    let odd = std::panic::catch_unwind(|| {
+        block_on(async {
+            let mut ctx = context(CheckOptions::ALL);
+            let host = HostTensor::<i4, m![P, S = 3]>::from_buf(
+                (0..12).map(|_| Opt::Init(i4::from_i32(5))).collect(),
+            );
+            host.to_hbm::<m![1], m![P, S]>(&mut ctx.pdma, 0).await;
+        });
+    });
+    let message = *odd.expect_err("half a byte is left out").downcast::<String>().expect("it is a message");
+    assert!(
+        message.contains("element 3 of the new tensor in HBM 0..8 shares a byte with one that is written"),
+        "{message}"
+    );
+}

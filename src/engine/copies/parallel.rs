@@ -3,8 +3,8 @@
 // `#[inline(never)]`: the compiler names the line of a call that it did not inline.
 
 use super::copy_operation;
-use crate::command::{Address, ContextKind, CopyCall, Region, Transfer};
-use crate::engine::dma::{AtRest, derive_move};
+use crate::command::{Address, ContextKind, CopyCall, Footprint, Region, Transfer};
+use crate::engine::dma::{AtRest, check_units_of_tile, derive_move};
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::M;
 use crate::runtime::fault::accept;
@@ -124,9 +124,16 @@ fn check_address(address: Address) -> Result<(), PlanError> {
 }
 
 #[track_caller]
-fn copied(sub: &mut TuContext<{ Tu::Sub }>, regions: [Region; 2], transfer: Transfer) {
+fn copied(
+    sub: &mut TuContext<{ Tu::Sub }>,
+    regions: [Region; 2],
+    tensor: &'static Footprint,
+    transfer: Transfer,
+) {
     accept(CALL.name(), check_address(regions[1].address));
-    sub.execute(copy_operation(CALL, ContextKind::Sub, regions, vec![transfer]));
+    let operation = copy_operation(CALL, ContextKind::Sub, regions, vec![transfer]);
+    accept(CALL.name(), check_units_of_tile(&operation, tensor));
+    sub.execute(operation);
 }
 
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Cluster, Slice, Element> {
@@ -174,7 +181,8 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
             DmTensor<D, Chip, Cluster, Slice, Element>,
             DmTensor<D, Chip, Cluster, Slice2, Element2>,
         >);
-        copied(sub.unit(), [self.view().region(), destination.view_mut().region()], transfer);
+        let destination = destination.view_mut();
+        copied(sub.unit(), [self.view().region(), destination.region()], destination.tensor(), transfer);
     }
 }
 
@@ -193,6 +201,6 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
             DmTensor<D, Chip, Cluster, Slice, Element>,
             DmTensor<D, Chip, Cluster, Slice2, Element2>,
         >);
-        copied(sub.unit(), [self.region(), destination.region()], transfer);
+        copied(sub.unit(), [self.region(), destination.region()], destination.tensor(), transfer);
     }
 }

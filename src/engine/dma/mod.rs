@@ -244,18 +244,24 @@ pub(crate) fn dma_operation(source: Region, destination: Region, transfer: &Tran
     Operation::Dma(Box::new(Dma { source, destination, transfer, pcie: false }))
 }
 
-/// A transfer from HBM to DM writes whole units of 8 bytes: into a tile only where they hold no element of another one.
+/// A transfer from HBM to DM and a copy by the sub context write whole units of 8 bytes: into a tile only where they hold no
+/// element of another one.
 pub(crate) fn check_units_of_tile(operation: &Operation, tensor: &Footprint) -> Result<(), PlanError> {
     let (name, source, tile, transfer, inner) = match operation {
         Operation::Dma(own) => ("to_dm", &own.source, &own.destination, &own.transfer, &own.transfer),
         Operation::Indexed(own) => {
             (own.call.name(), &own.source, &own.destination, &own.spread(), &own.payload)
         }
+        Operation::UnitCopy(own) if own.call.is_parallel() && own.moves.len() == 1 => {
+            (own.call.name(), &own.source, &own.destination, &own.moves[0], &own.moves[0])
+        }
         Operation::TensorUnit(_) | Operation::UnitCopy(_) => return Ok(()),
     };
+    let by_the_sub_context = matches!(operation, Operation::UnitCopy(_));
     let (bits, unit) = (tensor.element.bits(), 8 * spec::DMA_HBM_TO_DM_BYTES);
     let run = contiguous_elements(inner) * bits;
-    if tile.part == Part::WHOLE || source.memory != Memory::Hbm || run.is_multiple_of(unit) {
+    let writes_units = source.memory == Memory::Hbm || by_the_sub_context;
+    if tile.part == Part::WHOLE || !writes_units || run.is_multiple_of(unit) {
         return Ok(());
     }
     let before = tile.part.offset as usize * 8 / bits;
@@ -283,9 +289,10 @@ pub(crate) fn check_units_of_tile(operation: &Operation, tensor: &Footprint) -> 
     let what = tensor.guard.element(&there).unwrap_or_else(|| format!("position {}", there[3]));
     refuse!(
         "DMA beside a tile",
-        "{}: a transfer from HBM writes multiples of {} bytes, but behind the last bytes of the tile there is {} of its \
+        "{}: {} writes multiples of {} bytes, but behind the last bytes of the tile there is {} of its \
          tensor; help: pad the innermost axis of the tensor, so that tiles have bytes of their own",
         str(name),
+        str(if by_the_sub_context { "the sub context" } else { "a transfer from HBM" }),
         number(spec::DMA_HBM_TO_DM_BYTES),
         str(&what),
     )
