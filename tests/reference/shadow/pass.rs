@@ -59,6 +59,15 @@ impl Shadow {
             Sink::Vrf { to, moved } => Some(self.vector_loaded(pass, stream, (to, moved), &mut broken)),
         };
         let Some(end) = end else { return Err(broken) };
+        // A load of the register file over weights of the same pass.
+        if let (Some(file), Sink::Trf { .. }) = (&file, &pass.sink) {
+            let own = file.used(false).spans;
+            let meet =
+                |a: &std::ops::Range<u64>| end.to.spans.iter().any(|b| a.start < b.end && b.start < a.end);
+            if own.iter().any(meet) {
+                broken.insert(Rule::Overwrite);
+            }
+        }
         if !broken.is_empty() && broken != BTreeSet::from([Rule::Uninitialised]) {
             return Err(broken);
         }
