@@ -265,6 +265,8 @@ fn committed(
                     fault = fault.take().or_else(|| Some(outside(region, position, &what(), call)))
                 }
                 None => {}
+                // Steps of padding may stay where they are.
+                Some(_) if liveness == Liveness::Nothing => {}
                 // What is written over padding stays.
                 Some(Some((earlier, true))) if checks.overlapping_writes => {
                     let other = format!("time step {earlier}");

@@ -134,6 +134,10 @@ impl Shadow {
                 continue;
             }
             let is_live = pass.is_live(t, lane);
+            // A step of padding may stay where it is.
+            if !(0..window).any(|lane| pass.is_live(t, lane)) {
+                continue;
+            }
             // An element over padding stays.
             if seen.insert(element, is_live) == Some(true) {
                 broken.insert(Rule::Twice);
