@@ -291,7 +291,7 @@ refused! {
                 .parallel_copy_cluster_slice::<2, m![B], m![1 # 32], _, _, _, _, _, _>(d.view(), &[0, 32]);
             part
         };
-    beside_a_tile: Refused, "fault: to_dm_pcopy: refused: to_dm_pcopy: the sub context writes multiples of 8 bytes, but behind the last",
+    beside_a_tile: Refused, "fault: to_dm_pcopy: refused: the sub context writes multiples of 8 bytes, but behind the last",
         |ctx, x, d| {
             let mut other: DmTensor<i32, m![1], m![C], m![A], m![B]> = x.to_dm(&mut ctx.tdma, 4096);
             let tile = other.view_mut().tile::<m![B], 3, m![B = 3 # 32]>(0);
