@@ -561,13 +561,6 @@ fn outside_of_the_tensor() {
                 &["in both clusters"],
                 &["commit: write outside of the tensor", "cluster 1, slice 0"],
             ),
-            flagged(
-                "padded time steps past the end",
-                |checks| run(checks, commits(224, 8, &[(8, 32), (32, 1)], 32, steps_below(7))), // padded steps
-                kind,
-                &["padded steps"],
-                &["time step 7, lane 0, padding writes element 224 of the tensor in DM 4096..4320"],
-            ),
             fine("sums that fill their registers", |checks| summed(checks, 16)),
             fine("a transfer to slices of the other cluster of the tensor", |checks| {
                 run(checks, to_slices(2, 256, 4))

@@ -6,7 +6,7 @@ use crate::chip::memory::place::{Coordinates, Place};
 use crate::command::covers::is_injective;
 use crate::command::moves::{Moves, Side, Strip};
 use crate::command::{
-    CopyCall, Dma, HostTransfer, Memory, Part, Region, Sink, Start, StreamShape, TensorUnit, Transfer,
+    CopyCall, Dma, HostTransfer, Memory, Region, Sink, Start, StreamShape, TensorUnit, Transfer,
     TransferLoop, TrfRegion, UnitCopy, Vector,
 };
 use crate::mapping::Guard;
@@ -236,18 +236,17 @@ fn committed(
     if (inside || !checks.views) && (once || !checks.overlapping_writes) {
         return Ok(());
     }
-    // Which time steps are written decides: all of a tensor, and of a tile those that hold an element of it. A packet is
-    // written with its padding.
+    // Which time steps hold an element decides: a packet is written with its padding. The loops do not say where steps of
+    // padding go.
     let window = config.packet_size.max(1);
     let live = LiveRows::new(guard, 4, window);
     let at = first_unit(&live, region.footprint.chips);
-    let whole = region.part == Part::WHOLE;
     let (mut mask, mut fault) = (Vec::new(), None);
     // Per element, the last time step that wrote it, and whether it wrote it as an element.
     let mut writer: Vec<Option<(usize, bool)>> = vec![None; region.elements_to_end()];
     for time in 0..config.positions() / window {
         let liveness = live.row(&mut [at.chip, at.cluster, at.slice, time, 0], &mut mask);
-        if liveness == Liveness::Nothing && !whole {
+        if liveness == Liveness::Nothing {
             continue;
         }
         let is_live = |lane: usize| match liveness {
@@ -265,8 +264,6 @@ fn committed(
                     fault = fault.take().or_else(|| Some(outside(region, position, &what(), call)))
                 }
                 None => {}
-                // Steps of padding may stay where they are.
-                Some(_) if liveness == Liveness::Nothing => {}
                 // What is written over padding stays.
                 Some(Some((earlier, true))) if checks.overlapping_writes => {
                     let other = format!("time step {earlier}");

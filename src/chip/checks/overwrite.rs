@@ -17,7 +17,7 @@ use super::access::first_unit;
 use super::fault::{Fault, FaultKind};
 use crate::chip::memory::place::{Coordinates, Place};
 use crate::chip::memory::separate;
-use crate::command::{Contraction, Emission, Fetch, Part, Region, Sink, Switch, TensorUnit, Turns};
+use crate::command::{Contraction, Emission, Fetch, Region, Sink, Switch, TensorUnit, Turns};
 use crate::mapping::Guard;
 use crate::mapping::guard::rows::{LiveRows, Liveness};
 use crate::sequencer::walk::Walk;
@@ -93,13 +93,11 @@ fn check_source(
     let walk = Walk::new(config);
     let live = LiveRows::new(guard, 4, window);
     let at = first_unit(&live, destination.footprint.chips);
-    let whole = destination.part == Part::WHOLE;
     let mut mask = Vec::new();
     for flit in 0..unit.shapes().transposed.time {
-        // Padding of a packet is written, too; so are time steps of padding, but for those that fall between the elements of a
-        // tile.
+        // Padding of a packet is written, too. The loops do not say where steps of padding go.
         let liveness = live.row(&mut [at.chip, at.cluster, at.slice, flit, 0], &mut mask);
-        if liveness == Liveness::Nothing && !whole {
+        if liveness == Liveness::Nothing {
             continue;
         }
         let is_live = |lane: usize| match liveness {

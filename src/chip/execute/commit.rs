@@ -324,7 +324,7 @@ impl SinkPlan {
                 for t in 0..time {
                     variables[3] = t;
                     let liveness = self.live.row(&mut variables, mask);
-                    let is_written = liveness == Liveness::Some || region.part == Part::WHOLE;
+                    let is_written = liveness == Liveness::Some;
                     if let (Some(starts), true, false) =
                         (starts, is_written && liveness != Liveness::All, *whole)
                     {

@@ -123,8 +123,8 @@ impl Shadow {
         if pass.transpose.is_some() && pass.sub {
             broken.insert(Rule::Unsupported);
         }
-        // A packet is written with its padding; so is a time step of padding, but between the elements of a tile.
-        let is_written = |t: usize| to.tile.is_none() || (0..window).any(|lane| pass.is_live(t, lane));
+        // A packet is written with its padding.
+        let is_written = |t: usize| (0..window).any(|lane| pass.is_live(t, lane));
         let (mut seen, mut written) = (BTreeMap::new(), Vec::new());
         let all = (0..stream.total).flat_map(|t| (0..window).map(move |lane| (t, lane)));
         for (t, lane) in all.clone().filter(|(t, _)| is_written(*t)) {
@@ -134,10 +134,6 @@ impl Shadow {
                 continue;
             }
             let is_live = pass.is_live(t, lane);
-            // A step of padding may stay where it is.
-            if !(0..window).any(|lane| pass.is_live(t, lane)) {
-                continue;
-            }
             // An element over padding stays.
             if seen.insert(element, is_live) == Some(true) {
                 broken.insert(Rule::Twice);
