@@ -6,7 +6,7 @@
 
 use super::indexed::IndexedDma;
 use super::moves::{Moves, Strip};
-use super::region::{Footprint, Region};
+use super::region::{Footprint, Memory, Region};
 use super::tensor_unit::{Sink, TensorUnit};
 use super::transfer::{Dma, HostTransfer, Transfer};
 use super::unit_copy::UnitCopy;
@@ -38,10 +38,41 @@ impl Transfer {
             && is_injective(steps().filter(|(_, step)| step.units > 0).map(|(size, step)| (size, step.units)))
     }
 
-    /// Whether the move reaches every element of a tensor. True only where that can be told at once.
+    /// Whether the move reaches every element of a tensor. True only where that can be told at once: as many elements as the
+    /// tensor has go to places of their own, and runs begin and end with elements of the tensor.
     pub(crate) fn covers(&self, destination: &Region) -> bool {
         let moved = self.count();
-        moved.is_some() && moved == destination.footprint.count() && self.writes_once()
+        moved.is_some()
+            && moved == destination.footprint.count()
+            && self.writes_once()
+            && self.ends_on_elements(destination)
+    }
+
+    /// Whether the first run and the last one of each strip begin and end with elements of a tensor.
+    fn ends_on_elements(&self, destination: &Region) -> bool {
+        let footprint = &destination.footprint;
+        let mut all = true;
+        if footprint.guard.is_always() {
+            return all;
+        }
+        Moves::new(self).for_each_strip(
+            footprint.element.bits(),
+            |Strip { destination: to, run, count, .. }| {
+                let at = match destination.memory {
+                    Memory::Hbm => [to.unit, 0, 0],
+                    Memory::Dm | Memory::Vrf => {
+                        let cluster = to.unit / SLICES;
+                        [cluster / CLUSTERS, cluster % CLUSTERS, to.unit % SLICES]
+                    }
+                };
+                let last = to.position + count.saturating_sub(1) * to.stride;
+                for position in [to.position, to.position + run - 1, last, last + run - 1] {
+                    let inside = position < footprint.elements;
+                    all &= inside && footprint.guard.holds(&[at[0], at[1], at[2], position]);
+                }
+            },
+        );
+        all
     }
 }
 

@@ -273,7 +273,7 @@ fn random_parts(random: &mut Random) -> Sliced {
 fn each_unit_gets_its_part() {
     let (copies, refused, ragged) = (Counter::new(0), Counter::new(0), Counter::new(0));
     let count = |counter: &Counter<usize>| counter.set(counter.get() + 1);
-    for_cases(300, |random| {
+    for_cases(500, |random| {
         let element = random.pick(&TYPES);
         let Sliced { dims, axis, sliced, destination, axes } = random_parts(random);
         let maps = borrowed(&dims);

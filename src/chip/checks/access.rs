@@ -249,12 +249,8 @@ fn committed(
         if liveness == Liveness::Nothing {
             continue;
         }
-        let is_live = |lane: usize| match liveness {
-            Liveness::All => true,
-            Liveness::Nothing => false,
-            Liveness::Some => mask[lane],
-        };
-        let positions = walk.positions(time * window..(time + 1) * window, 1);
+        let is_live = |lane: usize| liveness.holds(&mask, lane);
+        let positions = packet_positions(&walk, time, window, is_live);
         for (lane, position) in positions.into_iter().enumerate() {
             let padding = if is_live(lane) { "" } else { ", padding" };
             let what = || format!("time step {time}, lane {lane}{padding}");
@@ -278,6 +274,22 @@ fn committed(
         }
     }
     Ok(())
+}
+
+/// Where the lanes of a packet go. A packet lies together: its padding, of which the loops need not tell, beside its elements.
+pub(super) fn packet_positions(
+    walk: &Walk,
+    time: usize,
+    window: usize,
+    is_live: impl Fn(usize) -> bool,
+) -> Vec<i64> {
+    let mut positions = walk.positions(time * window..(time + 1) * window, 1);
+    if let Some(first) = (0..window).find(|&lane| is_live(lane)) {
+        let start = positions[first] - first as i64;
+        let padding = (0..window).filter(|&lane| !is_live(lane));
+        padding.for_each(|lane| positions[lane] = start + lane as i64);
+    }
+    positions
 }
 
 /// The first unit in which an element can be.

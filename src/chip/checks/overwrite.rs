@@ -13,11 +13,11 @@
 
 mod register_file;
 
-use super::access::first_unit;
+use super::access::{first_unit, packet_positions};
 use super::fault::{Fault, FaultKind};
 use crate::chip::memory::place::{Coordinates, Place};
 use crate::chip::memory::separate;
-use crate::command::{Contraction, Emission, Fetch, Region, Sink, Switch, TensorUnit, Turns};
+use crate::command::{Contraction, Emission, Fetch, Part, Region, Sink, Switch, TensorUnit, Turns};
 use crate::mapping::Guard;
 use crate::mapping::guard::rows::{LiveRows, Liveness};
 use crate::sequencer::walk::Walk;
@@ -95,18 +95,19 @@ fn check_source(
     let at = first_unit(&live, destination.footprint.chips);
     let mut mask = Vec::new();
     for flit in 0..unit.shapes().transposed.time {
-        // Padding of a packet is written, too. The loops do not say where steps of padding go.
+        // Padding is written, too: of packets, and time steps, but for those between the elements of a tile.
         let liveness = live.row(&mut [at.chip, at.cluster, at.slice, flit, 0], &mut mask);
-        if liveness == Liveness::Nothing {
+        if liveness == Liveness::Nothing && destination.part != Part::WHOLE {
             continue;
         }
-        let is_live = |lane: usize| match liveness {
-            Liveness::All => true,
-            Liveness::Nothing => false,
-            Liveness::Some => mask[lane],
-        };
+        let is_live = |lane: usize| liveness.holds(&mask, lane);
         let ready = ready(flit);
-        let elements = walk.positions(flit * window..(flit + 1) * window, 1);
+        let elements = packet_positions(&walk, flit, window, is_live);
+        let inside = |element: &i64| (0..destination.footprint.elements as i64).contains(element);
+        // Of steps of padding, the loops need not tell where they go.
+        if liveness == Liveness::Nothing && !elements.iter().all(inside) {
+            continue;
+        }
         for (lane, element) in elements.into_iter().enumerate() {
             let first = to + (element.max(0) as u64 * bits as u64) / 8;
             let late = |byte: u64| {

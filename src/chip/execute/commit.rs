@@ -324,16 +324,6 @@ impl SinkPlan {
                 for t in 0..time {
                     variables[3] = t;
                     let liveness = self.live.row(&mut variables, mask);
-                    let is_written = liveness == Liveness::Some;
-                    if let (Some(starts), true, false) =
-                        (starts, is_written && liveness != Liveness::All, *whole)
-                    {
-                        let bits = region.footprint.element.bits();
-                        let byte = |position: i64| {
-                            address.saturating_add_signed((position * bits as i64).div_euclid(8)) as usize
-                        };
-                        unit.dm.forget(byte(starts[t])..byte(starts[t] + *window as i64));
-                    }
                     live_runs(liveness, mask, *window, |start, len| {
                         let mut first = t * self.lanes + start;
                         if let Some(starts) = starts {

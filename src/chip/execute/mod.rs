@@ -238,7 +238,7 @@ impl<'a> Pass<'a> {
             (None, None) if plain && (self.run_straight(units) || self.run_load(units)) => {}
             (None, None) => self.run_slices(None, units),
         }
-        if !plain {
+        if !plain && crossing.is_none() {
             let others = units.iter_mut().enumerate().filter(|(number, _)| !self.receivers[*number]);
             others.for_each(|(number, unit)| self.sink.begin(Coordinates::of_slice(number), unit));
         }
@@ -279,8 +279,8 @@ impl<'a> Pass<'a> {
             })
         };
         let behind = |buffers: &mut Buffers, number: usize, unit: &mut Unit, stream: &mut Option<LaneRow>| {
-            let Some(stream) = stream.take() else { return };
             let at = Coordinates::of_slice(number);
+            let Some(stream) = stream.take() else { return self.sink.begin(at, unit) };
             let Buffers { vector, whole: [_, whole], converted, cast: narrow, output, mask, .. } = buffers;
             own.run_behind(stream, (unit, at), vector, if self.is_end() { output } else { whole });
             self.narrow(whole, converted, narrow, output);

@@ -64,6 +64,21 @@ pub(super) const fn check_cells(
     destination: &Shape,
 ) -> Result<(), PlanError> {
     let (bits, run) = (destination.element_type.bits(), contiguous_elements(transfer));
+    let start = transfer.destination_start.elements;
+    if !(start.unsigned_abs() * bits).is_multiple_of(8 * spec::COMMIT_ALIGN_BYTES) {
+        refuse!(
+            "parallel copy cells",
+            "{}: {} to {} starts {} of {} bits from the destination, but the sub context writes {} at a time; \
+             help: put a multiple of {} dead positions before the innermost axis, or none",
+            str(operation),
+            text(&source.notation(Text::new())),
+            text(&destination.notation(Text::new())),
+            count(start.unsigned_abs(), "element"),
+            number(bits),
+            count(spec::COMMIT_ALIGN_BYTES, "byte"),
+            number(8 * spec::COMMIT_ALIGN_BYTES / bits),
+        );
+    }
     let Some(step) = transfer.step_inside_cell(run, bits) else { return Ok(()) };
     refuse!(
         "parallel copy cells",

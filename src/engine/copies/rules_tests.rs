@@ -150,6 +150,14 @@ fn parallel_copies_write_whole_cells() {
     // A step of whole bytes that is no multiple of 8.
     let twelve = copy::<m![C], m![1 # 256], m![A, W # 12], m![1 # 256], m![A, W # 12]>();
     refused(twelve, "parallel copy cells", &["moves 4 bytes at a time, to places 12 bytes apart"]);
+    let late = copy::<m![C], m![1 # 256], m![A, B], m![1 # 256], m![# 3 + A, B % 8]>();
+    assert!(late.is_ok(), "three rows of 8 bytes come first");
+    let late = copy::<m![C], m![1 # 256], m![V], m![1 # 256], m![# 3 + V]>();
+    refused(
+        late,
+        "parallel copy cells",
+        &["starts 3 elements of 8 bits from the destination", "a multiple of 8 dead"],
+    );
     let broadcast = copy::<m![1 # 2], m![A # 256], m![B], m![A # 256], m![B, R]>();
     refused(broadcast, "parallel copy cells", &["moves 1 byte at a time", "3 bytes apart"]);
 }

@@ -16,6 +16,17 @@ pub(crate) enum Liveness {
     Some,
 }
 
+impl Liveness {
+    /// Whether a position of the row is live. `mask`: that of the row.
+    pub(crate) fn holds(self, mask: &[bool], position: usize) -> bool {
+        match self {
+            Liveness::All => true,
+            Liveness::Nothing => false,
+            Liveness::Some => mask[position],
+        }
+    }
+}
+
 /// A guard over rows along one of its variables.
 #[derive(Clone, Debug)]
 pub(crate) struct LiveRows {

@@ -75,14 +75,8 @@ impl Shadow {
         let mut stores = Vec::new();
         for unit in pass.ends_in() {
             let mut store = |value: &dyn Fn(usize, usize) -> Element| {
-                let mut padding = end.padding.iter().peekable();
-                for (t, lane, to) in &end.written {
-                    while let Some((_, bytes)) = padding.next_if(|(at, _)| at <= t) {
-                        stores.push((unit, bytes.clone(), None));
-                    }
-                    stores.push((unit, to.clone(), value(*t, *lane)));
-                }
-                stores.extend(padding.map(|(_, bytes)| (unit, bytes.clone(), None)));
+                stores.push((unit, end.padding.clone(), None));
+                stores.extend(end.written.iter().map(|(t, lane, to)| (unit, to.clone(), value(*t, *lane))));
             };
             let streamed = |t: usize, lane: usize| {
                 let (t, lane) = pass.before_transpose(t, lane)?;

@@ -27,8 +27,8 @@ pub(super) type Written = (usize, usize, Vec<u64>);
 #[derive(Clone, Debug)]
 pub(super) struct End {
     pub(super) written: Vec<Written>,
-    /// Per time step, bytes that are anything behind it, unless it writes an element to them.
-    pub(super) padding: Vec<(usize, Vec<u64>)>,
+    /// Bytes that are anything, but where an element is written.
+    pub(super) padding: Vec<u64>,
     /// Lanes that are looked at.
     pub(super) width: usize,
     pub(super) to: Used,
@@ -125,10 +125,20 @@ impl Shadow {
         }
         // A packet is written with its padding.
         let is_written = |t: usize| (0..window).any(|lane| pass.is_live(t, lane));
+        // Where the lanes of a packet go: its padding beside its first element.
+        let places = |t: usize| -> Vec<isize> {
+            let own = |lane: usize| position(0, loops, t * window + lane);
+            let first = (0..window).find(|&lane| pass.is_live(t, lane));
+            let place = |lane: usize| match first {
+                Some(first) if !pass.is_live(t, lane) => own(first) + lane as isize - first as isize,
+                _ => own(lane),
+            };
+            (0..window).map(place).collect()
+        };
         let (mut seen, mut written) = (BTreeMap::new(), Vec::new());
         let all = (0..stream.total).flat_map(|t| (0..window).map(move |lane| (t, lane)));
-        for (t, lane) in all.clone().filter(|(t, _)| is_written(*t)) {
-            let element = position(0, loops, t * window + lane);
+        for (t, lane) in all.filter(|(t, _)| is_written(*t)) {
+            let element = places(t)[lane];
             if element < 0 || element as usize + to.before() >= to.elements {
                 broken.insert(Rule::View);
                 continue;
@@ -162,13 +172,15 @@ impl Shadow {
             (0..size as u64).map(move |k| first.saturating_add(k))
         };
         let needed: BTreeSet<u64> = pass.from.live_bytes().into_iter().collect();
-        let pads_over =
-            all.clone().filter(|&(t, lane)| is_written(t) && !pass.is_live(t, lane)).any(|(t, lane)| {
-                let late =
-                    |byte: &u64| last.get(&i128::from(*byte)).is_some_and(|&fetch| fetch >= fetched[t]);
-                bytes_of(position(0, loops, t * window + lane))
-                    .any(|byte| late(&byte) && needed.contains(&byte))
-            });
+        // A step of padding is written, too, but between the elements of a tile. Of one that leaves the tensor nobody knows where.
+        let pads_over = (0..stream.total).any(|t| {
+            let places = places(t);
+            let inside = |place: &isize| (0..to.elements as isize).contains(place);
+            let pads = is_written(t) || to.tile.is_none() && places.iter().all(inside);
+            let late = |byte: &u64| last.get(&i128::from(*byte)).is_some_and(|&fetch| fetch >= fetched[t]);
+            let mut padding = (0..window).filter(|&lane| pads && !pass.is_live(t, lane));
+            padding.any(|lane| bytes_of(places[lane]).any(|byte| late(&byte) && needed.contains(&byte)))
+        });
         if (pass.from.memory, to.memory) == (Memory::Dm, Memory::Dm)
             && (written.iter().any(is_over) || pads_over)
         {
@@ -178,21 +190,11 @@ impl Shadow {
         if bytes.iter().any(|&byte| u128::from(byte) >= to.capacity()) {
             broken.insert(Rule::Bounds);
         }
-        // What padding is written over.
+        // A tensor that packets make up: its padding is anything. Of others, nobody knows.
         let all_live = (0..stream.total).all(|t| (0..window).all(|lane| pass.is_live(t, lane)));
-        let together =
-            (1..window).all(|lane| position(0, loops, lane) == position(0, loops, 0) + lane as isize);
-        let mut padding = Vec::new();
-        if to.tile.is_none() && stream.total * window == to.elements && !all_live {
-            padding.push((0, (0..to.elements).flat_map(|element| bytes_of(element as isize)).collect()));
-        } else if together {
-            for t in (0..stream.total).filter(|&t| is_written(t)) {
-                if !(0..window).all(|lane| pass.is_live(t, lane)) {
-                    let lanes = (0..window).map(|lane| position(0, loops, t * window + lane));
-                    padding.push((t, lanes.flat_map(bytes_of).collect()));
-                }
-            }
-        }
+        let makes_up = to.tile.is_none() && stream.total * window == to.elements && !all_live;
+        let elements = if makes_up { to.elements } else { 0 };
+        let padding = (0..elements).flat_map(|element| bytes_of(element as isize)).collect();
         let mut used = used(to, true);
         let end = to.address.saturating_add((held * size) as u64);
         (used.bytes, used.spans) = (bytes.iter().copied().collect(), vec![to.address..end]);

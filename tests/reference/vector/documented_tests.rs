@@ -447,6 +447,10 @@ fn register_files_are_broadcast() {
         assert_eq!(last(&chain, stream, vec![vrf]), lanes(expected), "{element}");
     }
     assert_eq!(refused_at(&of("Q", "L, X")), Some((1, Rule::OperandAxes)));
+    // The first values of an axis, also one of them.
+    for element in ["L = 7", "W, L = 6 # 8", "L = 1", "W % 1"] {
+        assert_eq!(refused_at(&of("Q", element)), Some((1, Rule::OperandAxes)), "{element}");
+    }
     // Each slice reads its own register file, whatever its slices are called.
     let renamed = of("G", "L");
     let vrf = integers(&[&map("G"), &map("L")], |index| 20 * at(index, "G") + at(index, "L"));

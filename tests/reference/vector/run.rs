@@ -139,6 +139,23 @@ fn lane(value: Option<Number>) -> Lane {
 /// The values of an operand at every position.
 type Values = Rc<Vec<Lane>>;
 
+/// Whether a coordinate is the one that a mapping keeps where it keeps the first value alone of an axis: `W = 1`, `W % 1`.
+fn keeps_one(map: &Map, index: &Coordinates) -> bool {
+    match map {
+        Map::One | Map::Axis { .. } => true,
+        Map::Pair(left, right) => keeps_one(left, index) && keeps_one(right, index),
+        Map::Resize(inner, 1) | Map::Modulo(inner, 1) if inner.size() > 1 => {
+            let Ok(digits) = Projection::onto(&[inner]) else { return true };
+            digits.apply(index).values().all(|&value| value == 0)
+        }
+        Map::Stride(inner, _)
+        | Map::Modulo(inner, _)
+        | Map::Resize(inner, _)
+        | Map::Padding(inner, _)
+        | Map::Margin(_, inner, _) => keeps_one(inner, index),
+    }
+}
+
 impl<'a> Machine<'a> {
     fn new(chain: &'a Chain, data: &'a Data, reading: Reading) -> Machine<'a> {
         let table = joint_table(&chain.shape.dims());
@@ -477,7 +494,12 @@ impl<'a> Machine<'a> {
                 let unnamed = file.iter().filter(|(name, _)| !named.contains_key(*name));
                 own.extend(unnamed.map(|(name, value)| (name.clone(), *value)));
             }
-            values.push(own.as_ref().and_then(|own| held.cells.get(own)).copied().unwrap_or(Lane::Absent));
+            let value = own.as_ref().map(|own| held.cells.get(own).copied());
+            // It has an element for each of the stream.
+            if value == Some(None) || index.as_ref().is_some_and(|index| !keeps_one(&held.dims[1], index)) {
+                return Err((Rule::OperandAxes, format!("the operand holds nothing for position {k}")));
+            }
+            values.push(value.flatten().unwrap_or(Lane::Absent));
             slices.extend(own.as_ref().map(|own| of_slices.apply(own)));
             reached.extend(own);
         }
