@@ -17,6 +17,17 @@ use crate::command::{
 };
 use core::panic::Location;
 
+/// What a write is to the tensor that it fills.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Beginning {
+    /// Not the first one: what it leaves out stays.
+    Earlier,
+    /// The first one. It covers all elements.
+    Whole,
+    /// The first one. The elements that it leaves out are uninitialised, whatever their bytes held.
+    Part,
+}
+
 /// Writes into each memory that came before a command.
 pub(super) type Written = [u64; MemoryKind::ALL.len()];
 
@@ -84,11 +95,17 @@ impl System {
         self.logs[place.memory() as usize].check_read(&place, call.operation, call.location)
     }
 
-    /// Whether a write is the first one of a tensor: what it leaves out is uninitialised then. Tensors are numbered as they are
-    /// first written. A handle of a bare address vouches for what is there.
-    pub(super) fn begins(&self, place: &Place) -> bool {
+    /// What a write is to its tensor. Tensors are numbered as they are first written. A handle of a bare address vouches for what
+    /// is there.
+    pub(super) fn beginning(&self, place: &Place, covers: impl FnOnce() -> bool) -> Beginning {
         let fill = place.fill();
-        !fill.is_bare() && fill.in_system().0 > self.newest.0
+        if fill.is_bare()
+            || fill.in_system().0 <= self.newest.0
+            || self.options.compute == Compute::ShapesOnly
+        {
+            return Beginning::Earlier;
+        }
+        if covers() { Beginning::Whole } else { Beginning::Part }
     }
 
     /// Notes that a call wrote a tensor.
@@ -140,15 +157,16 @@ impl System {
         let context = dma.context();
         self.in_order(context, uses, location)?;
         let place = Place::Region(dma.destination);
-        let begins = self.begins(&place);
+        let beginning = self.beginning(&place, || dma.covers());
         match self.options.compute {
             Compute::Values if self.explorer.defers() => {
-                self.defer(context, uses, Operation::Dma(Box::new(dma.clone())), begins, location);
+                self.defer(context, uses, Operation::Dma(Box::new(dma.clone())), beginning, location);
             }
-            Compute::Values => self.transfer(dma, begins),
+            Compute::Values => self.transfer(dma, beginning),
             Compute::ShapesOnly => {}
         }
-        let covered = Covered::by_moves(!begins || dma.covers(), core::slice::from_ref(&dma.transfer));
+        let moves = core::slice::from_ref(&dma.transfer);
+        let covered = Covered::by_moves(dma.transfer.moves_as_many(&dma.destination), moves);
         self.written(Write { covered, ..Write::of(place, &[Place::Region(dma.source)]) }, call);
         Ok(())
     }
@@ -167,15 +185,16 @@ impl System {
         }
         self.in_order(copy.context, uses, location)?;
         let place = copy.writes().place;
-        let begins = self.begins(&place);
+        let beginning = self.beginning(&place, || copy.covers());
         match self.options.compute {
             Compute::Values if self.explorer.defers() => {
-                self.defer(copy.context, uses, Operation::UnitCopy(Box::new(copy.clone())), begins, location);
+                let operation = Operation::UnitCopy(Box::new(copy.clone()));
+                self.defer(copy.context, uses, operation, beginning, location);
             }
-            Compute::Values => self.copy_units(copy, begins),
+            Compute::Values => self.copy_units(copy, beginning),
             Compute::ShapesOnly => {}
         }
-        let covered = Covered::by_moves(!begins || copy.covers(), &copy.moves);
+        let covered = Covered::by_moves(beginning != Beginning::Part, &copy.moves);
         let from = [Place::Region(copy.source)];
         self.written(Write { covered, ..Write::padded(place, &copy.destination, &from) }, call);
         Ok(())
@@ -206,7 +225,7 @@ impl System {
             checks::indexed::keeps_index(own, self.separate.is_some(), call)?;
         }
         let place = own.writes().place;
-        let (begins, mut covered) = (self.begins(&place), Covered::Whole);
+        let mut covered = Covered::Whole;
         let mut listed = own.clone();
         if self.options.compute == Compute::Values {
             self.flush()?;
@@ -229,8 +248,9 @@ impl System {
                 checks::indexed::duplicates(own, placed, &keys, &list, units, call)?;
             }
             self.in_order(own.context(), uses, location)?;
+            let rows = list.iter().filter(|&&row| row != indexed::NO_ROW).count();
+            let begins = self.beginning(&place, || own.covers(rows)) == Beginning::Part;
             let (hbm, units) = (&mut self.hbm, &mut self.units);
-            let begins = begins && !own.covers(list.iter().filter(|&&row| row != indexed::NO_ROW).count());
             indexed::run(placed, begins, (&keys, &list), hbm, units);
             if begins {
                 covered = Covered::SomeOfIt;
@@ -263,8 +283,8 @@ impl System {
         }
         self.grow(unit.chips());
         let now = values && !self.explorer.defers();
-        let begins = self.begins(&written.place);
-        let pass = if now { Some(self.pass(unit, begins, self.writes(), location)?) } else { None };
+        let beginning = self.beginning(&written.place, || unit.covers());
+        let pass = if now { Some(self.pass(unit, beginning, self.writes(), location)?) } else { None };
         let context = unit.context();
         self.in_order(context, uses.iter().copied(), location)?;
         match pass {
@@ -273,17 +293,15 @@ impl System {
                 context,
                 uses.iter().copied(),
                 Operation::TensorUnit(Box::new(unit.clone())),
-                begins,
+                beginning,
                 location,
             ),
             None => {}
         }
         let from: Vec<Place> = unit.fetch.sources().copied().map(Place::Region).collect();
         let covered = match &unit.sink {
-            Sink::Vrf { transfer, .. } => {
-                Covered::by_moves(!begins || unit.covers(), core::slice::from_ref(transfer))
-            }
-            Sink::Commit { .. } | Sink::Trf { .. } if !begins || unit.covers() => Covered::Whole,
+            _ if beginning != Beginning::Part => Covered::Whole,
+            Sink::Vrf { transfer, .. } => Covered::Moves([*transfer].into()),
             Sink::Commit { .. } | Sink::Trf { .. } => Covered::SomeOfIt,
         };
         let write = match &unit.sink {
@@ -294,18 +312,18 @@ impl System {
         Ok(())
     }
 
-    /// Moves the elements of a transfer that was accepted. `begins`: it is the first write of its destination.
-    pub(in crate::chip) fn transfer(&mut self, dma: &Dma, begins: bool) {
+    /// Moves the elements of a transfer that was accepted.
+    pub(in crate::chip) fn transfer(&mut self, dma: &Dma, beginning: Beginning) {
         let (hbm, units) = (&mut self.hbm, &mut self.units);
         let own = self.separate.as_mut().map(|separate| separate.dma(dma, hbm, units));
-        execute::run_dma(own.as_ref().unwrap_or(dma), begins, hbm, units);
+        execute::run_dma(own.as_ref().unwrap_or(dma), beginning == Beginning::Part, hbm, units);
     }
 
-    /// Copies the elements of a copy that was accepted. `begins` as in [`Self::transfer`].
-    pub(in crate::chip) fn copy_units(&mut self, copy: &UnitCopy, begins: bool) {
+    /// Copies the elements of a copy that was accepted.
+    pub(in crate::chip) fn copy_units(&mut self, copy: &UnitCopy, beginning: Beginning) {
         let (hbm, units) = (&mut self.hbm, &mut self.units);
         let own = self.separate.as_mut().map(|separate| separate.unit_copy(copy, hbm, units));
-        execute::run_unit_copy(own.as_ref().unwrap_or(copy), begins, hbm, units);
+        execute::run_unit_copy(own.as_ref().unwrap_or(copy), beginning == Beginning::Part, hbm, units);
     }
 
     /// How many writes there were so far.
@@ -313,12 +331,11 @@ impl System {
         self.logs.each_ref().map(FillLog::count)
     }
 
-    /// A pass that uses nothing that nobody wrote, prepared. `begins`: the tensor that it fills begins with it. `written`: the
-    /// writes before it.
+    /// A pass that uses nothing that nobody wrote, prepared. `written`: the writes before it.
     pub(in crate::chip) fn pass<'a>(
         &mut self,
         unit: &'a TensorUnit,
-        begins: bool,
+        beginning: Beginning,
         written: Written,
         location: &'static Location<'static>,
     ) -> Result<Pass<'a>, Fault> {
@@ -329,7 +346,7 @@ impl System {
         };
         let checks = self.options.checks;
         let (rule, computed) = (self.options.padding, !checks.padding);
-        let options = PassOptions { rule, computed, path: self.path, begins };
+        let options = PassOptions { rule, computed, path: self.path, beginning };
         let pass = Pass::new(unit, placed, self.units.len(), options, location);
         if checks.uninitialised {
             let (apart, logs) = (self.separate.is_some(), &self.logs);

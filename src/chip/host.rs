@@ -1,6 +1,7 @@
 //! What the host does with the memories: transfers over PCIe, looks at register files.
 
 use super::checks::bounds::{Call, fits, in_bounds, in_memory};
+use super::commands::Beginning;
 use super::memory::fills::{Covered, Write};
 use super::memory::forget_elements;
 use super::memory::place::Coordinates;
@@ -31,7 +32,7 @@ impl System {
         checks::access::uploaded(transfer, &self.options.checks, call)?;
         self.host_transfer(&transfer.region, call)?;
         let place = Place::Region(transfer.region);
-        let begins = self.begins(&place);
+        let begins = self.beginning(&place, || transfer.covers()) == Beginning::Part;
         if begins && let Some((unit, element)) = transfer.other_half() {
             return Err(half_written(&transfer.region, unit, element, call));
         }
@@ -41,8 +42,7 @@ impl System {
             execute::upload(own.as_ref().unwrap_or(transfer), begins, buffer, &mut self.hbm);
         }
         self.clock.upload(transfer, location);
-        let covered =
-            Covered::by_moves(!begins || transfer.covers(), core::slice::from_ref(&transfer.transfer));
+        let covered = Covered::by_moves(!begins, core::slice::from_ref(&transfer.transfer));
         self.written(Write { covered, ..Write::of(place, &[]) }, call);
         Ok(())
     }

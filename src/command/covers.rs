@@ -7,10 +7,13 @@
 use super::indexed::IndexedDma;
 use super::moves::{Moves, Strip};
 use super::region::{Footprint, Memory, Region};
+use super::shapes::StreamShape;
 use super::tensor_unit::{Sink, TensorUnit};
 use super::transfer::{Dma, HostTransfer, Transfer};
 use super::unit_copy::UnitCopy;
-use crate::mapping::guard::rows::split_units;
+use crate::mapping::Guard;
+use crate::mapping::guard::rows::{LiveRows, live_runs, split_units};
+use crate::sequencer::walk::Walk;
 use crate::spec::{CLUSTERS, SLICES};
 use std::collections::BTreeMap;
 
@@ -38,14 +41,16 @@ impl Transfer {
             && is_injective(steps().filter(|(_, step)| step.units > 0).map(|(size, step)| (size, step.units)))
     }
 
+    /// Whether it moves as many elements as a tensor has. True only where that can be told at once.
+    pub(crate) fn moves_as_many(&self, destination: &Region) -> bool {
+        let moved = self.count();
+        moved.is_some() && moved == destination.footprint.count()
+    }
+
     /// Whether the move reaches every element of a tensor. True only where that can be told at once: as many elements as the
     /// tensor has go to places of their own, and runs begin and end with elements of the tensor.
     pub(crate) fn covers(&self, destination: &Region) -> bool {
-        let moved = self.count();
-        moved.is_some()
-            && moved == destination.footprint.count()
-            && self.writes_once()
-            && self.ends_on_elements(destination)
+        self.moves_as_many(destination) && self.writes_once() && self.ends_on_elements(destination)
     }
 
     /// Whether the first run and the last one of each strip begin and end with elements of a tensor.
@@ -98,7 +103,7 @@ impl Dma {
 impl HostTransfer {
     /// An element of 4 bits of the tensor that an upload leaves out, while it writes the other one of its byte: unit and element.
     pub(crate) fn other_half(&self) -> Option<(usize, usize)> {
-        if self.region.footprint.element.bits() != 4 || self.covers() {
+        if self.region.footprint.element.bits() != 4 {
             return None;
         }
         // Per byte, which of its halves are written.
@@ -145,33 +150,83 @@ impl IndexedDma {
 
 impl TensorUnit {
     /// Whether it writes every element of the tensor that it fills, in all slices that have a stream. True only where that can
-    /// be told at once.
+    /// be told at once: see [`Transfer::covers`].
     pub(crate) fn covers(&self) -> bool {
-        let stream = self.shapes().transposed;
+        let StreamShape { time, lanes, .. } = self.shapes().transposed;
         match &self.sink {
             Sink::Commit { destination, config, guard, .. } => {
-                let Footprint { chips, clusters, slices, .. } = destination.footprint;
-                let written = guard.count(&[chips, clusters, slices, stream.time, config.packet_size]);
-                written.is_some() && written == destination.footprint.count()
+                let Footprint { chips, clusters, slices, guard: held, .. } = &destination.footprint;
+                let (window, walk) = (config.packet_size, Walk::new(config));
+                let written = guard.count(&[*chips, *clusters, *slices, time, window]);
+                let place = |time: usize, lane: usize| {
+                    let (number, mut position) = (time * window + lane, -1);
+                    walk.for_each(number..number + 1, |run| position = run.position);
+                    usize::try_from(position).ok().map(|element| [element, 0])
+                };
+                written.is_some()
+                    && written == destination.footprint.count()
+                    && ends_on_elements(held, (guard, self.chips()), (time, window), place)
             }
             Sink::Vrf { destination, transfer, guard } => {
-                let Footprint { chips, clusters, slices, .. } = destination.footprint;
-                let written = guard.count(&[chips, clusters, slices, stream.time, stream.lanes]);
+                let Footprint { chips, clusters, slices, guard: held, .. } = &destination.footprint;
+                let written = guard.count(&[*chips, *clusters, *slices, time, lanes]);
                 // The same of one slice, which the loops are about.
                 let moved = transfer.count();
                 let (_, in_slice) = split_units(guard);
+                let mut places = vec![None; if held.is_always() { 0 } else { time.saturating_mul(lanes) }];
+                if !places.is_empty() {
+                    transfer.for_each_element(|from, to| {
+                        let place = usize::try_from(from).ok().and_then(|from| places.get_mut(from));
+                        place.into_iter().for_each(|place| *place = usize::try_from(to).ok());
+                    });
+                }
+                let place =
+                    |time: usize, lane: usize| places[time * lanes + lane].map(|element| [element, 0]);
                 written.is_some()
                     && written == destination.footprint.count()
                     && moved.is_some()
-                    && moved == in_slice.count(&[1, 1, 1, stream.time, stream.lanes])
+                    && moved == in_slice.count(&[1, 1, 1, time, lanes])
                     && transfer.writes_once()
+                    && ends_on_elements(held, (guard, self.chips()), (time, lanes), place)
             }
             Sink::Trf { destination, guard } => {
                 let (chips, rows, elements) = (self.chips(), destination.rows, destination.row_elements);
-                let written = guard.count(&[chips, CLUSTERS, SLICES, stream.time, stream.lanes]);
+                let written = guard.count(&[chips, CLUSTERS, SLICES, time, lanes]);
                 let held = destination.guard.count(&[chips, CLUSTERS, SLICES, rows, elements]);
-                written.is_some() && written == held
+                let place = |time: usize, lane: usize| {
+                    let element = time * lanes + lane;
+                    (element < rows * elements).then(|| [element / elements, element % elements])
+                };
+                written.is_some()
+                    && written == held
+                    && ends_on_elements(&destination.guard, (guard, chips), (time, lanes), place)
             }
         }
     }
+}
+
+/// Whether the first live lane and the last one of each time step go to elements of a tensor, in the first slice that has some.
+/// `place`: the variables of the tensor's guard behind those of the slice.
+fn ends_on_elements(
+    tensor: &Guard,
+    (stream, chips): (&Guard, usize),
+    (time, lanes): (usize, usize),
+    place: impl Fn(usize, usize) -> Option<[usize; 2]>,
+) -> bool {
+    if tensor.is_always() {
+        return true;
+    }
+    let at = |unit: usize| [unit / (CLUSTERS * SLICES), unit / SLICES % CLUSTERS, unit % SLICES];
+    let Some(at) = (0..chips * CLUSTERS * SLICES).map(at).find(|at| stream.may_hold(at)) else { return true };
+    let (live, mut mask) = (LiveRows::new(stream, 4, lanes), Vec::new());
+    (0..time).all(|time| {
+        let liveness = live.row(&mut [at[0], at[1], at[2], time, 0], &mut mask);
+        let (mut first, mut last) = (None, 0);
+        live_runs(liveness, &mask, lanes, |start, len| {
+            (first, last) = (first.or(Some(start)), start + len - 1);
+        });
+        let holds =
+            |lane: usize| place(time, lane).is_some_and(|place| tensor.holds(&[&at[..], &place].concat()));
+        first.is_none_or(|first| holds(first) && holds(last))
+    })
 }

@@ -37,10 +37,8 @@ impl Strip {
     }
 }
 
-/// Moves the elements. Everything has been checked. `begins`: the elements of the destination that it leaves out are
-/// uninitialised.
+/// Moves the elements. Everything has been checked. `begins`: the destination is new, and what is left out of it is uninitialised.
 pub(crate) fn run(dma: &Dma, begins: bool, hbm: &mut Vec<Hbm>, units: &mut Vec<Unit>) {
-    let begins = begins && !dma.covers();
     match (dma.source.memory, dma.destination.memory) {
         (Memory::Hbm, Memory::Dm) => {
             if begins {
@@ -65,7 +63,6 @@ pub(crate) fn run(dma: &Dma, begins: bool, hbm: &mut Vec<Hbm>, units: &mut Vec<U
 /// Copies the elements of all parts. Everything has been checked. `begins` as in [`run`].
 pub(crate) fn run_unit_copy(copy: &UnitCopy, begins: bool, hbm: &mut Vec<Hbm>, units: &mut Vec<Unit>) {
     let parts: Vec<Dma> = copy.parts().collect();
-    let begins = begins && !copy.covers();
     match copy.source.memory {
         Memory::Hbm => all_inside(&parts, begins, hbm),
         Memory::Dm => all_inside(&parts, begins, units),

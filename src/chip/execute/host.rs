@@ -18,7 +18,7 @@ fn positions(end: End, run: usize, count: usize) -> impl Iterator<Item = usize> 
 /// Writes a host array to HBM. Everything has been checked. `begins`: elements of the tensor that it leaves out are
 /// uninitialised.
 pub(crate) fn upload(transfer: &HostTransfer, begins: bool, buffer: &HostBuffer, hbm: &mut Vec<Hbm>) {
-    if begins && !transfer.covers() {
+    if begins {
         forget_elements(hbm, &transfer.region);
     }
     let HostTransfer { region, transfer, .. } = transfer;

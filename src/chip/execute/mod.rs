@@ -31,6 +31,7 @@ mod vector;
 pub(crate) use dma::{run as run_dma, run_unit_copy};
 pub(crate) use host::{download, inspect, nothing, upload};
 
+use super::commands::Beginning;
 use super::memory::Unit;
 use super::memory::fills::Origin;
 use super::memory::place::Coordinates;
@@ -74,8 +75,8 @@ pub(crate) struct PassOptions {
     pub(crate) computed: bool,
     /// The instructions.
     pub(crate) path: Path,
-    /// Whether the tensor that it fills begins with it: elements that it leaves out are uninitialised.
-    pub(crate) begins: bool,
+    /// What it is to the tensor that it fills.
+    pub(crate) beginning: Beginning,
 }
 
 /// A pass through the Tensor Unit, prepared for all slices.
@@ -149,7 +150,7 @@ impl<'a> Pass<'a> {
         command: &'a TensorUnit,
         placed: Placed<'a>,
         units: usize,
-        PassOptions { rule, computed, path, begins }: PassOptions,
+        PassOptions { rule, computed, path, beginning }: PassOptions,
         location: &'static Location<'static>,
     ) -> Self {
         let flits = command.collect.map_or(1, |collect| collect.flits);
@@ -193,7 +194,11 @@ impl<'a> Pass<'a> {
         };
         // Slices without a stream write nothing.
         let misses = || (0..units).any(|unit| !receivers[unit] && sink.holds(Coordinates::of_slice(unit)));
-        let sink = if begins && (!command.covers() || misses()) { sink.begins() } else { sink };
+        let sink = match beginning {
+            Beginning::Part => sink.begins(),
+            Beginning::Whole if misses() => sink.begins(),
+            Beginning::Whole | Beginning::Earlier => sink,
+        };
         Self {
             command,
             placed,

@@ -98,42 +98,48 @@ struct Logged {
 }
 
 impl Logged {
+    /// Whether a byte of a unit is of an element of the tensor.
+    fn is_element(&self, at: Coordinates, byte: u64) -> bool {
+        let (Place::Region(region), Some(live)) = (&self.place, &self.live) else { return true };
+        let footprint = Footprint { guard: **live, ..region.footprint };
+        let mut is_live = false;
+        let tensor = Place::Region(Region { footprint, ..*region });
+        tensor.live_bytes(at, &(byte..byte + 1), |_| is_live = true);
+        is_live
+    }
+
+    /// Whether it wrote a byte of an element. `None`: nobody knows.
+    fn wrote(&self, at: Coordinates, byte: u64) -> Option<bool> {
+        match &self.place {
+            Place::Region(region) => {
+                let unit = if region.memory == Memory::Hbm { at.chip } else { at.slice_number() };
+                self.covered.holds(region, unit, byte)
+            }
+            Place::Trf(_) => (self.covered == Covered::Whole).then_some(true),
+        }
+    }
+
     /// Why a byte of it is uninitialised. It goes on: `element 3 of the tensor at DM address 0, …`.
     fn why(&self, at: Coordinates, byte: u64) -> String {
-        let Self { place, live, covered, from, operation, .. } = self;
-        let places = || {
-            let place = |(memory, bytes): &(MemoryKind, Range<u64>)| {
-                format!("{memory} {}..{}", bytes.start, bytes.end)
-            };
-            from.iter().map(place).collect::<Vec<_>>().join(" or ")
-        };
-        if let (Place::Region(region), Some(live)) = (place, live) {
-            let footprint = Footprint { guard: **live, ..region.footprint };
-            let mut is_live = false;
-            let tensor = Place::Region(Region { footprint, ..*region });
-            tensor.live_bytes(at, &(byte..byte + 1), |_| is_live = true);
-            if !is_live {
-                return format!("which {operation} wrote over with the padding of another tensor");
-            }
+        let Self { from, operation, .. } = self;
+        let place =
+            |(memory, bytes): &(MemoryKind, Range<u64>)| format!("{memory} {}..{}", bytes.start, bytes.end);
+        if !self.is_element(at, byte) {
+            return format!("which {operation} wrote over with the padding of another tensor");
         }
-        let unit = if place.memory() == MemoryKind::Hbm { at.chip } else { at.slice_number() };
-        let written = match place {
-            Place::Region(region) => covered.holds(region, unit, byte),
-            Place::Trf(_) => (*covered == Covered::Whole).then_some(true),
-        };
-        match (written, from.is_empty()) {
+        match self.wrote(at, byte) {
             _ if operation.ends_with("::new") => format!("which nobody has written since {operation}"),
-            (Some(false), _) => {
-                format!(
-                    "which nobody wrote: {operation} began the tensor, and wrote other elements of it only"
-                )
+            Some(false) => {
+                format!("which nobody wrote: {operation} wrote other elements of the tensor only")
             }
-            (None, _) => format!(
+            None => format!(
                 "which {operation} left out, since it wrote a part of the tensor only, or wrote as uninitialised"
             ),
-            (Some(true), true) => format!("which {operation} wrote as uninitialised"),
-            (Some(true), false) => {
-                format!("which {operation} copied from {}, where it was uninitialised", places())
+            Some(true) if from.is_empty() => format!("which {operation} wrote as uninitialised"),
+            Some(true) => {
+                let places: Vec<String> = from.iter().map(place).collect();
+                let places = places.join(" or ");
+                format!("which {operation} copied from {places}, where it was uninitialised")
             }
         }
     }
@@ -281,8 +287,16 @@ impl FillLog {
             found
         };
         let one = Hull::of(core::slice::from_ref(&(byte..byte + 1)));
-        match self.writes.meeting(one).map(|write| &**write).filter(holds).max_by_key(|write| write.sequence)
-        {
+        let mut writes: Vec<&Logged> = self.writes.meeting(one).map(|write| &**write).filter(holds).collect();
+        writes.sort_unstable_by_key(|write| write.sequence);
+        // Of the writes of the tensor that is there, the last one that wrote the byte.
+        let last = writes.last().copied();
+        let of_it = writes
+            .iter()
+            .rev()
+            .take_while(|write| last.is_some_and(|last| last.place.fill() == write.place.fill()));
+        let found = of_it.copied().find(|write| write.wrote(at, byte) != Some(false)).or(last);
+        match found {
             None => Origin { clause: "which was never written".to_string(), written: None },
             // It may cover who wrote before.
             Some(write) if write.sequence > count => Origin::unknown(),

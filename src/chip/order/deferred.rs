@@ -1,6 +1,6 @@
 //! Commands that take effect later than they are given: see [`ExecutionOrder`](crate::chip::ExecutionOrder).
 
-use crate::chip::commands::Written;
+use crate::chip::commands::{Beginning, Written};
 use crate::chip::{Fault, System};
 use crate::command::{ContextKind, Operation, Use};
 use core::panic::Location;
@@ -9,8 +9,7 @@ use core::panic::Location;
 #[derive(Debug)]
 pub(in crate::chip) struct Deferred {
     operation: Operation,
-    /// Whether it is the first write of the tensor that it fills.
-    begins: bool,
+    beginning: Beginning,
     /// The writes that were given before it.
     written: Written,
     location: &'static Location<'static>,
@@ -59,27 +58,27 @@ impl System {
         context: ContextKind,
         uses: impl IntoIterator<Item = Use>,
         operation: Operation,
-        begins: bool,
+        beginning: Beginning,
         location: &'static Location<'static>,
     ) {
         let written = self.writes();
-        self.explorer.push(context, uses, Deferred { operation, begins, written, location });
+        self.explorer.push(context, uses, Deferred { operation, beginning, written, location });
     }
 
-    fn take_effect(&mut self, number: u64, Deferred { operation, begins, written, location }: Deferred) {
+    fn take_effect(&mut self, number: u64, Deferred { operation, beginning, written, location }: Deferred) {
         let done = match &operation {
             Operation::Dma(dma) => {
-                self.transfer(dma, begins);
+                self.transfer(dma, beginning);
                 Ok(())
             }
             Operation::UnitCopy(copy) => {
-                self.copy_units(copy, begins);
+                self.copy_units(copy, beginning);
                 Ok(())
             }
             Operation::Indexed(_) => {
                 unreachable!("it reads its index when it is given, so that it never waits")
             }
-            Operation::TensorUnit(unit) => (self.pass(unit, begins, written, location))
+            Operation::TensorUnit(unit) => (self.pass(unit, beginning, written, location))
                 .map(|pass| pass.run(&mut self.units, &mut self.exchanged)),
         };
         if let Err(fault) = done
