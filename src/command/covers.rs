@@ -225,8 +225,10 @@ fn ends_on_elements(
         live_runs(liveness, &mask, lanes, |start, len| {
             (first, last) = (first.or(Some(start)), start + len - 1);
         });
-        let holds =
-            |lane: usize| place(time, lane).is_some_and(|place| tensor.holds(&[&at[..], &place].concat()));
+        let holds = |lane: usize| {
+            let position = |[a, b]: [usize; 2]| [at[0], at[1], at[2], a, b];
+            place(time, lane).is_some_and(|place| tensor.holds(&position(place)[..tensor.variables]))
+        };
         first.is_none_or(|first| holds(first) && holds(last))
     })
 }
