@@ -18,7 +18,6 @@ use crate::text::Text;
 use core::marker::PhantomData;
 
 when_late! {
-
     use crate::runtime::late::{Late, Refusable};
 }
 
@@ -153,7 +152,8 @@ fn copied(
 
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Cluster, Slice, Element> {
     /// Copies the tensor to another one of the same clusters, in any layout, by the sub context: the DMA engines and the main
-    /// context go on meanwhile. Axes that only the destination has are broadcast; its padding stays as it is.
+    /// context go on meanwhile. Axes that only the destination has are broadcast. Its padding stays as it is, but for what shares
+    /// 8 bytes with elements.
     ///
     /// Every slice reads and writes 8 bytes per cycle. The destination lies at a multiple of 8 bytes, and of the 8 bytes that are
     /// written at once all come from one run of the source, or are padding. See
@@ -180,8 +180,8 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
     /// ```
     ///
     /// Refused while compiling: a destination that `has no place for` an axis, or that wants a part that is not there
-    /// (`insufficient input`); single bytes, which `would overwrite` neighbours; tensors of other clusters; the main context (`parallel copies are made by the
-    /// sub context`).
+    /// (`insufficient input`); single bytes, whose neighbours the sub context `would overwrite`; tensors of other clusters; the
+    /// main context (`parallel copies are made by the sub context`).
     ///
     /// # Panics
     /// Where the destination is at no multiple of 8, or its bytes are read by the same copy.
