@@ -35,7 +35,7 @@ use crate::mapping::{
 };
 use crate::runtime::Place;
 use crate::runtime::fault::accept;
-use crate::runtime::late::{planned_check, when_late};
+use crate::runtime::late::{planned, planned_check, when_late};
 use crate::scalar::Scalar;
 
 when_late! {
@@ -403,11 +403,10 @@ macro_rules! calls {
     ($tensor:ident, [$($old:ident),+], [$($new:ident),+], [$($dimension:expr),+]) => {
         impl<D: Scalar, $($old: M),+> $tensor<D, $($old),+> {
             /// The same bytes with other axes: position `k` of each dimension becomes position `k` of the new mapping.
-            /// Padding that becomes elements holds nothing that anybody has written as one.
             ///
             /// [`Self::relabel`] does the same where nothing can go wrong.
             ///
-            /// Refused while compiling: a dimension of another size.
+            /// Refused while compiling: a dimension of another size, or with more elements than before.
             ///
             /// # Safety
             /// No memory of the host is at risk. The caller vouches that the new axes mean what lies there.
@@ -475,7 +474,7 @@ macro_rules! view_calls {
             /// The same bytes with other axes: position `k` of each dimension becomes position `k` of the new mapping. See
             /// [relabel](crate::tensor::relabel).
             ///
-            /// Refused while compiling: a dimension of another size.
+            /// Refused while compiling: a dimension of another size, or with more elements than before.
             ///
             /// # Safety
             /// No memory of the host is at risk. The caller vouches that the new axes mean what lies there.
@@ -486,17 +485,25 @@ macro_rules! view_calls {
             #[track_caller]
             #[inline(never)] // The compiler names the line of a call that it did not inline.
             pub unsafe fn reshape<$($new: M),+>(self) -> $view<'l, D, $($new),+> {
+                planned_check!(
+                    {
+                        let _ = $tensor::<D, $($new),+>::FOOTPRINT;
+                        let dimensions = [$(RelabelDimension { dimension: $dimension, from: $old::EXPR, to: $new::EXPR }),+];
+                        if let Err(error) = check_reshape("reshape", &dimensions) {
+                            error.refuse()
+                        }
+                    };
+                    both(
+                        Late::<$tensor<D, $($new),+>>::FOOTPRINT,
+                        check_reshape("reshape", &[$(RelabelDimension { dimension: $dimension, from: $old::EXPR, to: $new::EXPR }),+]),
+                    )
+                );
                 let reaches = const {
-                    let _ = $tensor::<D, $($new),+>::FOOTPRINT;
-                    let dimensions = [$(RelabelDimension { dimension: $dimension, from: $old::EXPR, to: $new::EXPR }),+];
-                    if let Err(error) = check_reshape("reshape", &dimensions) {
-                        error.refuse()
-                    }
                     &[$(Reach::of(RelabelDimension { dimension: $dimension, from: $old::EXPR, to: $new::EXPR })),+]
                 };
                 let part = accept("reshape", part_with(self.part, reaches));
                 $(
-                    let new = $tensor::<D, Chip2, Cluster2, Slice2, Element2>::FOOTPRINT;
+                    let new = planned!(FOOTPRINT of $tensor<D, Chip2, Cluster2, Slice2, Element2>);
                     let $whole = if part == Part::WHOLE { new } else { self.$whole };
                 )?
                 $view::part_of(self.address, self.fill, $($whole,)? part)
@@ -545,7 +552,7 @@ mod tests {
                     elements up to position 6, which lie behind it; help: leave as much padding outermost, or reshape the \
                     tensor before `.tile()`";
         assert_eq!(error.message(), text);
-        // Of a whole tensor, padding may become elements.
+        // A whole tensor has nothing behind it.
         assert_eq!(part_with(Part::WHOLE, &reach(<m![B]>::EXPR)), Ok(Part::WHOLE));
     }
 }
