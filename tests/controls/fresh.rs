@@ -110,9 +110,9 @@ fn a_view_of_all(ctx: &mut Context, x: &X, _: &Z) {
 /// A new tensor, of which a view of all of it gets a part.
 #[device(chip = 1)]
 fn part_by_a_view_of_all(ctx: &mut Context, x: &X, _: &Z) {
-    let mut dm: DmX = DmTensor::new(ctx); // made
+    let mut dm: DmX = DmTensor::new(ctx);
     let part = x.view().tile::<m![B / 8], 4, m![A, B / 8 = 4 # 8, B % 8]>(0);
-    part.to_dm_view(&mut ctx.tdma, dm.view_mut());
+    part.to_dm_view(&mut ctx.tdma, dm.view_mut()); // half of each row
     let _: DmZ = widened!(ctx, dm).commit(1 << 16); // widened
 }
 
@@ -189,8 +189,8 @@ fn controls() {
                 "part by a view of all",
                 |checks| launched(checks, part_by_a_view_of_all),
                 kind,
-                &["widened", "made"],
-                &["which nobody has written since DmTensor::new"],
+                &["widened", "half of each row"],
+                began,
             ),
             fine("the rest by a view", |c| launched(c, the_rest_by_a_view)),
             fine("a view of all", |c| launched(c, a_view_of_all)),
