@@ -94,6 +94,37 @@ fn beside_in_the_trf(ctx: &mut Context, x: &X, _: &Z) {
     contracted(ctx, &dm, &first);
 }
 
+/// Contracts with what is in the first half as if it were of this type.
+macro_rules! through_a_bare_handle {
+    ($ctx:expr, $x:expr, $ty:ty, $packet:expr, $sum:ty) => {
+        // SAFETY: no memory of the host is at risk.
+        let bare = unsafe {
+            TrfTensor::<$ty, m![1], Cluster, Slice, m![A], m![B % 32]>::from_addr(TrfAddress::FirstHalf)
+        };
+        let part = $x.view().tile::<m![B / 32], 1, m![A, 1 # 2, B % 32]>(0);
+        let dm = part.to_dm::<Cluster, Slice, m![B % 32]>(&mut $ctx.tdma, 4096);
+        let stream = $ctx.main.begin(dm.view()).fetch::<$ty, m![1], m![B % 32]>();
+        let _: DmTensor<$sum, m![1], Cluster, Slice, m![A # 8]> = stream
+            .collect::<m![B % 32 / { $packet }], m![B % { $packet }]>()
+            .align::<m![1], m![B % 32], _, _>(&bare)
+            .contract::<m![1]>()
+            .accumulate::<m![1], m![A # 8]>(AccumulationKind::Interleaved)
+            .commit(1 << 16); // contracted
+    };
+}
+
+#[device(chip = 1)]
+fn of_another_type(ctx: &mut Context, x: &X, _: &Z) {
+    drop(weights(ctx, x, 0, TrfAddress::Full));
+    through_a_bare_handle!(ctx, x, f8e4m3, 32, f32);
+}
+
+#[device(chip = 1)]
+fn of_the_same_type(ctx: &mut Context, x: &X, _: &Z) {
+    drop(weights(ctx, x, 0, TrfAddress::Full));
+    through_a_bare_handle!(ctx, x, i8, 32, i32);
+}
+
 /// Eight bytes of each slice.
 macro_rules! tile {
     ($of:expr, $start:expr) => {
@@ -263,6 +294,19 @@ fn controls() {
                 &["read behind the commit", "beside the elements", "commits its padding"],
                 &["the tensor in DM 96..104 that is read here lost bytes 96..104 to the tensor in DM 0..128"],
             ),
+            flagged(
+                "registers of another type",
+                |checks| launched(checks, of_another_type),
+                FaultKind::StaleRead,
+                &["contracted", "loaded"],
+                &[
+                    "contraction: stale read: the handle of a bare address reads TrfAddress::FirstHalf as f8e4m3, but bytes \
+                     0..32 were loaded as i8",
+                    "help: read the tensor with the type i8, or load it again as f8e4m3",
+                    "it was loaded here",
+                ],
+            ),
+            fine("registers of the same type", |checks| launched(checks, of_the_same_type)),
             fine("behind packets without padding", |checks| launched(checks, behind_shorter_packets)),
             fine("behind padded time steps", |checks| launched(checks, behind_padded_steps)),
             fine("in the padding of a transfer", |checks| launched(checks, in_the_padding_of_a_transfer)),

@@ -1,20 +1,16 @@
-//! Who wrote what: finds reads of a tensor that another tensor has overwritten.
+//! Who wrote what.
 //!
-//! One log per memory. A write is a record: a tensor, not its bytes. A read looks for later records of other tensors
-//! whose span meets its own; only where there is one, bytes are compared.
+//! One log per memory. A write is a record: a tensor, not its bytes. `stale.rs` finds in it the reads of a tensor that
+//! another one has overwritten.
 
 use super::by_bytes::ByBytes;
-use super::place::{Coordinates, Hull, Place, spans_cover, spans_meet};
-use crate::chip::checks::fault::{Fault, FaultKind};
+use super::place::{Coordinates, Hull, Place, spans_cover};
 use crate::command::moves::{Moves, Strip};
 use crate::command::{FillId, Footprint, Memory, MemoryKind, Region, Transfer};
 use crate::mapping::Guard;
 use core::ops::Range;
 use core::panic::Location;
-use std::collections::{HashMap, HashSet, VecDeque};
-
-/// Bytes that are compared at a time.
-const WINDOW_BYTES: u64 = 16 << 20;
+use std::collections::{HashMap, VecDeque};
 
 /// What a call wrote.
 #[derive(Debug)]
@@ -85,16 +81,16 @@ impl Covered {
 
 /// A write in the log.
 #[derive(Debug)]
-struct Logged {
-    sequence: u64,
-    place: Place,
+pub(super) struct Logged {
+    pub(super) sequence: u64,
+    pub(super) place: Place,
     live: Option<Box<Guard>>,
     covered: Covered,
-    spans: Vec<Range<u64>>,
+    pub(super) spans: Vec<Range<u64>>,
     /// The memories and the bytes that it came from. None: from the host.
     from: Vec<(MemoryKind, Range<u64>)>,
     operation: &'static str,
-    location: &'static Location<'static>,
+    pub(super) location: &'static Location<'static>,
 }
 
 impl Logged {
@@ -170,9 +166,9 @@ impl Origin {
 
 /// When a filling was written.
 #[derive(Clone, Copy, Debug)]
-struct Filling {
-    first: u64,
-    last: &'static Location<'static>,
+pub(super) struct Filling {
+    pub(super) first: u64,
+    pub(super) last: &'static Location<'static>,
     /// Its writes in the log.
     writes: usize,
 }
@@ -185,8 +181,8 @@ pub(crate) const OVERWRITTEN: usize = 4096;
 #[derive(Debug, Default)]
 pub(crate) struct FillLog {
     sequence: u64,
-    writes: ByBytes<Box<Logged>>,
-    fillings: HashMap<FillId, Filling>,
+    pub(super) writes: ByBytes<Box<Logged>>,
+    pub(super) fillings: HashMap<FillId, Filling>,
     /// Fillings that had no write left at some time, the last ones. Some may have been written again.
     overwritten: VecDeque<FillId>,
     /// The last filling, as its system counts, that is not known any more.
@@ -260,7 +256,7 @@ impl FillLog {
     }
 
     /// Whether a filling that is not known was written once. Fillings are numbered as they are first written.
-    fn is_forgotten(&self, fill: FillId) -> bool {
+    pub(super) fn is_forgotten(&self, fill: FillId) -> bool {
         fill.in_system().0 <= self.forgotten && !self.fillings.contains_key(&fill)
     }
 
@@ -303,131 +299,12 @@ impl FillLog {
             Some(write) => Origin { clause: write.why(at, byte), written: Some(write.location) },
         }
     }
-
-    /// Refuses a read of a tensor where another one was written since.
-    pub(crate) fn check_read(
-        &self,
-        place: &Place,
-        operation: &'static str,
-        location: &'static Location<'static>,
-    ) -> Result<(), Fault> {
-        let fill = place.fill();
-        if fill.is_bare() {
-            return Ok(());
-        }
-        let (first, last) = match self.fillings.get(&fill) {
-            Some(filling) => (filling.first, Some(filling.last)),
-            None if self.is_forgotten(fill) => (0, None),
-            None => return Ok(()),
-        };
-        let spans = place.spans();
-        let meets = |write: &&Logged| write.sequence >= first && spans_meet(&write.spans, &spans);
-        let foreign = |write: &&Logged| write.place.fill() != fill;
-        let mut relevant: Vec<&Logged> =
-            self.writes.meeting(Hull::of(&spans)).map(|write| &**write).filter(meets).collect();
-        if !relevant.iter().any(foreign) {
-            return Ok(());
-        }
-        relevant.sort_unstable_by_key(|write| write.sequence);
-        let strangers = || relevant.iter().copied().filter(foreign).flat_map(|write| &write.spans);
-        let start = strangers().map(|span| span.start).min().unwrap_or(0);
-        let end = strangers().map(|span| span.end).max().unwrap_or(0);
-        let own_start = spans.iter().map(|span| span.start).min().unwrap_or(0);
-        let own_end = spans.iter().map(|span| span.end).max().unwrap_or(0);
-        let window = start.max(own_start)..end.min(own_end);
-        let found = window.clone().step_by(WINDOW_BYTES as usize).find_map(|start| {
-            first_overwritten(place, &relevant, &(start..window.end.min(start + WINDOW_BYTES)))
-        });
-        let Some((at, bytes, culprit)) = found else {
-            return Ok(());
-        };
-        let (start, end) = (bytes.start, bytes.end);
-        let (message, help) = match (place, &culprit.place) {
-            (Place::Trf(own), Place::Trf(other)) => (
-                format!(
-                    "the tensor in {} that is read here lost bytes {start}..{end} to a tensor in {} that was loaded \
-                     over them",
-                    own.address, other.address
-                ),
-                "load the other tensor into the half that this one does not use, or read this one first; \
-                 `VISA_ADDRESSES=separate` shows whether addresses are the cause",
-            ),
-            (own, other) => (
-                format!(
-                    "the tensor in {} that is read here lost bytes {start}..{end} to the tensor in {} that was \
-                     written over them",
-                    own.describe(),
-                    other.describe()
-                ),
-                "place the two tensors at addresses that do not overlap, or read the first one before the second one \
-                 is written; `VISA_ADDRESSES=separate` shows whether addresses are the cause",
-            ),
-        };
-        let fault = Fault::new(FaultKind::StaleRead, operation, location, message, help);
-        let mut fault = place.blame(fault, at, bytes);
-        if let Some(last) = last {
-            fault = fault.after("the tensor was last written here", last);
-        }
-        Err(fault.after("another tensor was written over it here", culprit.location))
-    }
-}
-
-/// The first byte that `place` needs and whose last writer in `writes` is another tensor: where, bytes, the write.
-fn first_overwritten<'a>(
-    place: &Place,
-    writes: &[&'a Logged],
-    window: &Range<u64>,
-) -> Option<(Coordinates, Range<u64>, &'a Logged)> {
-    let by_unit = place.differs_by_unit() || writes.iter().any(|write| write.place.differs_by_unit());
-    let extents = place.extents();
-    let mut seen = HashSet::new();
-    let mut owners = vec![0usize; (window.end - window.start) as usize];
-    let index = |byte: u64| (byte - window.start) as usize;
-    for chip in 0..extents.chip {
-        for cluster in 0..extents.cluster {
-            for slice in 0..extents.slice {
-                let at = Coordinates { chip, cluster, slice };
-                let there: Vec<bool> = writes
-                    .iter()
-                    .map(|write| {
-                        let extents = write.place.extents();
-                        chip < extents.chip && cluster < extents.cluster && slice < extents.slice
-                    })
-                    .collect();
-                // Units with the same writes look alike unless a guard tells them apart.
-                if !by_unit && !seen.insert(there.clone()) {
-                    continue;
-                }
-                owners.fill(0);
-                for (k, write) in writes.iter().enumerate().filter(|&(k, _)| there[k]) {
-                    let owner = if write.place.fill() == place.fill() { 0 } else { k + 1 };
-                    write.place.live_bytes(at, window, |bytes| {
-                        owners[index(bytes.start)..index(bytes.end)].fill(owner);
-                    });
-                }
-                let mut bad: Option<(Range<u64>, usize)> = None;
-                place.live_bytes(at, window, |bytes| {
-                    for byte in bytes {
-                        let owner = owners[index(byte)];
-                        match &mut bad {
-                            None if owner != 0 => bad = Some((byte..byte + 1, owner)),
-                            Some((range, first)) if range.end == byte && *first == owner => range.end += 1,
-                            _ => {}
-                        }
-                    }
-                });
-                if let Some((bytes, owner)) = bad {
-                    return Some((at, bytes, writes[owner - 1]));
-                }
-            }
-        }
-    }
-    None
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chip::{Fault, FaultKind};
     use crate::command::{Footprint, Memory, Region, TrfAddress, TrfRegion};
     use crate::mapping::{Guard, GuardDigit, GuardSum};
     use crate::scalar::ElementType;

@@ -17,6 +17,7 @@ pub(crate) mod planes;
 pub(crate) mod row;
 pub(crate) mod runs;
 pub(crate) mod separate;
+mod stale;
 pub(crate) mod trf;
 pub(crate) mod trf_layout;
 pub(crate) mod vrf;

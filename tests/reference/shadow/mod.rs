@@ -29,6 +29,8 @@ pub struct Shadow {
     /// The newest tensor that was written.
     newest: u64,
     writes: usize,
+    /// The type as which a byte of the register file was loaded last.
+    loaded_as: BTreeMap<u64, Kind>,
     done: Vec<Done>,
 }
 

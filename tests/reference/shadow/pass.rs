@@ -121,6 +121,9 @@ impl Shadow {
             Sink::Trf { .. } => (end.live.clone(), (0..UNITS[1] * UNITS[2]).collect()),
         };
         self.note_bytes(end.to.fill, end.to.memory, &end.live, &units);
+        if let Sink::Trf { to } = &pass.sink {
+            self.loaded_as.extend(end.live.iter().map(|&byte| (byte, to.kind)));
+        }
         if refused {
             return Err(broken);
         }

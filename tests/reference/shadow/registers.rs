@@ -8,7 +8,7 @@
 //!
 //! Row `r` of a tensor of `R` rows has `8 / R` bank rows and fills its part of one after the other.
 
-use super::order::Used;
+use super::order::{BARE, Used};
 use super::{Element, Memory, Registers, Rule, Shadow};
 use std::collections::BTreeSet;
 
@@ -69,8 +69,12 @@ impl Shadow {
         Some(File { of: own.clone(), bytes, live })
     }
 
-    /// Whether other tensors were loaded over it.
+    /// Whether other tensors were loaded over it, or, for a handle that knows none, elements of another type.
     pub(super) fn registers_stale(&self, file: &File, broken: &mut BTreeSet<Rule>) {
+        let foreign = |byte| self.loaded_as.get(byte).is_some_and(|&kind| kind != file.of.kind);
+        if (file.of.fill == 0 || file.of.fill >= BARE) && file.live.iter().any(foreign) {
+            broken.insert(Rule::Stale);
+        }
         self.stale(file.of.fill, Memory::Trf, &file.live, &[0], broken);
     }
 
