@@ -13,9 +13,9 @@ fn chips(ctx: &mut Context, x: &HbmTensor<i8, m![G], m![V, B]>) -> HbmTensor<i8,
         .sub
         .parallel_copy_chip_slice::<8, m![V / 2], m![1 # 4, V % 2, B], _, _, _, _, _, _>(whole.view(), &[3; 8]);
     let inner = [0, 1, 2, 3, 0, 1, 2, 3];
-    let _: DmTensor<i8, _, _, _, m![V, B / 16, B % 4]> = ctx
+    let _: DmTensor<i8, _, _, _, m![V, B / 32, B % 8]> = ctx
         .sub
-        .parallel_copy_chip_slice::<8, m![B / 4 % 4], m![V, B / 16, 1 # 4, B % 4], _, _, _, _, _, _>(whole.view(), &inner);
+        .parallel_copy_chip_slice::<8, m![B / 8 % 4], m![V, B / 32, 1 # 4, B % 8], _, _, _, _, _, _>(whole.view(), &inner);
     let there = ctx.tdma.hbm_chip_shuffle(x, &[0; 8]);
     let _ = ctx.pdma.hbm_chip_shuffle(&there, &[1, 2, 3, 4, 5, 6, 7, 0]);
     d.to_hbm(&mut ctx.tdma, 1 << 20)
