@@ -101,19 +101,26 @@ fn bare() -> Weights {
     unsafe { Weights::from_addr(TrfAddress::FirstHalf) }
 }
 
+/// Loads the first half by the main context, as this type.
+macro_rules! loaded_by_main {
+    ($ctx:expr, $x:expr, $ty:ty) => {
+        let w = $x.to_dm::<Cluster, Slice, m![A, B]>(&mut $ctx.tdma, 0);
+        let stream = $ctx.main.begin(w.view()).fetch::<$ty, m![A], m![B]>();
+        let _ = stream.collect::<m![A, B / 32], m![B % 32]>().to_trf::<m![A], m![B]>(TrfAddress::FirstHalf);
+    };
+}
+
 #[device(chip = 1)]
 fn of_another_type(ctx: &mut Context, x: &X, _: &Z) {
     let dm: DmX = x.to_dm(&mut ctx.tdma, 4096);
-    let w = x.to_dm::<Cluster, Slice, m![A, B]>(&mut ctx.tdma, 0);
-    let stream = ctx.sub.begin(w.view()).fetch::<i9, m![A], m![B]>();
-    stream.collect::<m![A, B / 32], m![B % 32]>().to_trf::<m![A], m![B]>(TrfAddress::FirstHalf); // loaded as i9
+    loaded_by_main!(ctx, x, i9); // loaded as i9
     contracted(ctx, &dm, &bare());
 }
 
 #[device(chip = 1)]
 fn of_the_same_type(ctx: &mut Context, x: &X, _: &Z) {
     let dm: DmX = x.to_dm(&mut ctx.tdma, 4096);
-    weights(ctx, x, 0, TrfAddress::FirstHalf);
+    loaded_by_main!(ctx, x, i8);
     contracted(ctx, &dm, &bare());
 }
 
