@@ -17,7 +17,7 @@
 //! A sum that nearly cancels is small beside its parts, which are exact to f32: its error may be several units of its
 //! own last place. The bound of each result counts both roundings.
 //!
-//! The report of the first kernel says that one cluster never works, and that moves take six times as long as
+//! The report of the first kernel says that one cluster never works, and that moves take four times as long as
 //! passes: the second kernel takes both clusters with all DMA engines, and brings all vectors in one move.
 //!
 //! Run it: `cargo run --release --example 11_norms`

@@ -1,4 +1,4 @@
-//! Matrix products that fill the chip, in int8: four ways to share the sum over `K`, and what each of them costs.
+//! Large matrix products, in int8: four ways to share the sum over `K`, and what each of them costs.
 //!
 //! ```text
 //!   one slice          each slice has all of K, for some rows and some columns
@@ -14,14 +14,15 @@
 //!
 //! | sum over `K` | cycles, 4096 | share of peak | cycles, 16384 | share of peak |
 //! |---|---|---|---|---|
-//! | one slice | 2 715 005 | 9.7 % | the rows do not fit | |
-//! | slices | 893 310 | 29.3 % | 19 784 022 | 84.8 % |
-//! | clusters | 965 980 | 27.1 % | 18 784 802 | 89.3 % |
-//! | chips (2) | 1 951 516 | 6.7 % | 27 001 832 | 31.1 % |
+//! | one slice | 7 255 220 | 3.6 % | the rows do not fit | |
+//! | slices | 5 928 782 | 4.4 % | 48 952 744 | 34.3 % |
+//! | clusters | 3 166 494 | 8.3 % | 26 106 992 | 64.3 % |
+//! | chips (2) | 4 120 232 | 3.2 % | 42 688 934 | 19.7 % |
 //!
-//! The load of weights decides the first three: a slice with all of `K` has room for 8 columns in a half of its
-//! register file, and uses them for few rows. Its writes, 2 KiB apart, also stay at one bank of DM and keep the DMA
-//! engines out. Sums between slices cost nothing beside the product, and those between clusters hide behind a large one.
+//! The load of weights decides them: slices that share columns get copies of the same weights, and slices of a cluster get
+//! copies one after another. A slice with all of `K` has room for 8 columns in a half of its register file, and uses them for few
+//! rows. Its writes, 2 KiB apart, also stay at one bank of DM and keep the DMA engines out. With half of `K` in each cluster, both
+//! load copies at the same time. Sums between slices cost nothing beside the product, and those between clusters hide behind it.
 //! Two chips have twice the peak, but the link between them takes longer than the product; they are for what the memory
 //! of one chip does not hold.
 //!
@@ -33,8 +34,7 @@
 //!   main         y0 y1    y2    …
 //! ```
 //!
-//! The report of an earlier version had the hint to give the load of a block before the store that waits for a product:
-//! 22 350 828 cycles became 19 784 022, of slices at 16384.
+//! The load of a block is given before the store that waits for a product: a store in front of it would hold it up.
 //!
 //! Tiles of `x` and `w` are read where they lie in HBM, and those of `y` are written where they belong.
 //!

@@ -1,8 +1,9 @@
 //! Every number of the hardware, once, with its class and the chapter of the [guide](crate::guide) that has it.
 //!
 //! "Documented": the vendor's public documentation of the Virtual ISA states it. "Derived": it follows by arithmetic from
-//! what is documented. "Assumed": nothing public says it, so that this model chose, inside of the documented range where
-//! there is one. Each chapter lists its numbers under "Numbers".
+//! what is documented. "Reported": it follows from what users of chips measured, and is used by the detailed clock alone; the
+//! chapter [clock](crate::guide::clock) has the figures. "Assumed": nothing public says it, so that this model chose, inside of
+//! the documented range where there is one. Each chapter lists its numbers under "Numbers".
 //!
 //! # Where the vendor's pages went
 //!
@@ -162,21 +163,26 @@ pub const REGISTER_READ_SIZES: [usize; 7] = [64, 32, 16, 8, 4, 2, 1];
 /// [cast_transpose_commit](crate::guide::cast_transpose_commit).
 pub const SUB_COMMIT_BYTES: usize = 8;
 
-// Clock. Latencies that are not documented are assumed and used in the detailed profile only.
+// Clock. Latencies that are not documented are reported or assumed, and used in the detailed profile only.
 
 /// Core cycles until a read of DM delivers. Assumed. See [clock](crate::guide::clock).
 pub const DM_READ_LATENCY_CYCLES: u64 = 4;
 /// Core cycles that the Cast Engine delays a stream by. Assumed. See
 /// [cast_transpose_commit](crate::guide::cast_transpose_commit).
 pub const CAST_LATENCY_CYCLES: u64 = 1;
-/// Core cycles that a packet takes from a router of the Switch Engine to the next one. Assumed. See
+/// Core cycles that a packet takes from a router of the Switch Engine to the next one, beside those in which the ring passes
+/// it on. Reported: none. See [switch](crate::guide::switch).
+pub const SWITCH_HOP_CYCLES: u64 = 0;
+/// Core cycles for which the bitmap of a custom switch is written to the routers. Reported. See
 /// [switch](crate::guide::switch).
-pub const SWITCH_HOP_CYCLES: u64 = 1;
-/// Core cycles for which the bitmap of a custom switch is written to the routers. Assumed. See
-/// [switch](crate::guide::switch).
-pub const SWITCH_BITMAP_CYCLES: u64 = 256;
-/// Core cycles between a command of the Tensor Unit and its first fetch. Assumed. See [clock](crate::guide::clock).
-pub const TENSOR_UNIT_ISSUE_CYCLES: u64 = 20;
+pub const SWITCH_BITMAP_CYCLES: u64 = 719;
+/// Core cycles between a command of the Tensor Unit and its first fetch. Reported. See [clock](crate::guide::clock).
+pub const TENSOR_UNIT_ISSUE_CYCLES: u64 = 258;
+/// Core cycles in which 32 bytes are looked up in a table of the Fetch Engine. Reported. See [clock](crate::guide::clock).
+pub const FETCH_TABLE_CYCLES: u64 = 5;
+/// Core cycles in which both clusters meet before they load what was stored to HBM. Reported. See
+/// [clock](crate::guide::clock).
+pub const SYNCHRONISATION_CYCLES: u64 = 600;
 /// DMA engines of a chip, one per PE. Derived. See [chip](crate::guide::chip).
 pub const DMA_ENGINES: usize = CLUSTERS * CLUSTER_PES;
 
@@ -235,6 +241,8 @@ pub const HBM_ROW_SWITCH_TICKS: u64 = 132;
 /// Ticks of a request that switches a row, in the estimate: 40 ns. Assumed inside of the documented 40 to 50 ns: the
 /// worked examples are computed with it. See [clock](crate::guide::clock).
 pub const HBM_ESTIMATE_ROW_SWITCH_TICKS: u64 = 120;
+/// Ticks of refresh for every 1000 ticks in which HBM is used. Reported. See [clock](crate::guide::clock).
+pub const HBM_REFRESH_PER_MILLE: u64 = 71;
 /// How many times longer than a whole unit a write of a part of it takes, which reads, changes and writes the unit.
 /// Documented as about 50. See [clock](crate::guide::clock).
 pub const HBM_PARTIAL_WRITE_UNITS: u64 = 50;
@@ -273,6 +281,15 @@ pub const DMA_STARTUP_CYCLES: u64 = 500;
 /// Bytes per cycle of the data path of a Data Memory Network. Documented for whole units of 128 bytes; that a shorter
 /// request takes a whole cycle is assumed. See [clock](crate::guide::clock).
 pub const DMN_BYTES_PER_CYCLE: usize = 128;
+/// Ticks in which the data path of a Data Memory Network moves 128 bytes for DMA: a cycle of the HBM controller. Reported.
+/// See [clock](crate::guide::clock).
+pub const DMN_ACCESS_TICKS: u64 = HBM_CONTROLLER_CYCLE_TICKS;
+/// Core cycles from the copy of a tensor for one slice to the copy for the next slice of the cluster, beside its bytes.
+/// Reported. See [clock](crate::guide::clock).
+pub const DMA_COPY_CYCLES: u64 = 10;
+/// Core cycles in which a gather or scatter gets its index before it moves rows. Reported. See
+/// [clock](crate::guide::clock).
+pub const DMA_INDEX_CYCLES: u64 = 400;
 /// Bytes per cycle of the SPM of a Data Memory Network. Assumed: the documentation has 128 per network and 128 per
 /// cluster. See [clock](crate::guide::clock).
 pub const SPM_BYTES_PER_CYCLE: usize = 128;

@@ -24,7 +24,7 @@ pub use memory::trf_layout::{RegisterType, TrfCell, TrfLayout};
 pub use order::explore::ExecutionOrder;
 
 use crate::clock::Allocations;
-use crate::clock::{Channels, Clock, KernelCall, MemoryMap, Profile, Report};
+use crate::clock::{Channels, Clock, KernelCall, MemoryMap, Numbers, Profile, Report};
 use crate::command::{FillId, MemoryKind};
 use crate::spec::{CLUSTERS, ChipKind, DM_BYTES, HBM_BYTES, MAX_CHIPS, SLICES, VRF_BYTES};
 use checks::sdk::Copies;
@@ -52,6 +52,8 @@ pub struct SimOptions {
     pub padding: PaddingRule,
     /// Which model of time is used.
     pub profile: Profile,
+    /// Numbers of the detailed profile that are not documented: see [`Numbers`].
+    pub numbers: Numbers,
     /// How passes use the switch channels: see [`Channels`]. It changes their time only.
     pub channels: Channels,
     /// What is computed: values and time, or time only.
@@ -148,7 +150,7 @@ impl System {
             separate: (options.addresses == Addresses::Separate).then(Separate::default),
             explorer: Explorer::new(options.order, options.seed),
             late: None,
-            clock: Clock::new(options.profile).with_channels(options.channels),
+            clock: Clock::new(options.profile).with_numbers(options.numbers).with_channels(options.channels),
             kernel: KernelCall::default(),
             copies: Copies::default(),
             untold: 0,
@@ -214,7 +216,7 @@ impl System {
 
     /// What has run so far, when, and why. Operations that are given later start after it.
     pub fn report(&mut self) -> Report {
-        let SimOptions { chip_kind, profile, channels, .. } = self.options;
+        let SimOptions { chip_kind, profile, numbers, channels, .. } = self.options;
         let chips = self.chips();
         let ledger = self.clock.ledger();
         let (mut records, mut repeats) = (ledger.records.clone(), ledger.repeats.clone());
@@ -222,6 +224,7 @@ impl System {
         repeats.sort_by_key(|repeats| repeats.first);
         Report {
             profile,
+            numbers,
             channels,
             chip_kind,
             chips,

@@ -13,7 +13,7 @@ use super::banks::{
 };
 use super::cost::Channels;
 use super::dma::{self, DmaOperation, EngineQueue, Medium, Side};
-use super::tensor_unit::{channel_bytes, fetch_access_bytes, switch_cycles};
+use super::tensor_unit::{Stage, TensorUnitTime, channel_bytes, fetch_access_bytes, switch_cycles};
 use super::trf_cache::{TrfReads, TrfStore, trf_traffic};
 use crate::command::ContextKind;
 use crate::command::{Fetch, Region, Sink, TensorUnit};
@@ -167,19 +167,24 @@ pub fn holds_dma(unit: &TensorUnit, channels: Channels) -> bool {
 }
 
 impl BankLoad {
-    /// The accesses of a pass whose first fetch is `begin` cycles after its start.
-    pub fn of_pass(unit: &TensorUnit, begin: u64, channels: Channels) -> Self {
+    /// The accesses of a pass of this time.
+    pub fn of_pass(unit: &TensorUnit, time: &TensorUnitTime, channels: Channels) -> Self {
         let Some((fetch, commit)) = nests(unit, channels) else { return BankLoad::Nothing };
-        let pace = unit.switch.as_ref().and_then(|switch| {
-            let cycles = switch_cycles(switch.ring_size as u64, 1, channel_bytes(unit, channels));
-            FetchPace::of_packets(fetch.count(), unit.fetch.time as u64, cycles)
-        });
+        let exchanged = unit
+            .switch
+            .as_ref()
+            .map_or(0, |switch| switch_cycles(switch.ring_size as u64, 1, channel_bytes(unit, channels)));
+        // A table takes longer for a packet than its accesses.
+        let packets = unit.fetch.time as u64;
+        let fetched = time.stage(Stage::Fetch).filter(|_| unit.fetch.table.is_some());
+        let fetched = fetched.map_or(0, |own| own.occupancy.cycles.div_ceil(packets.max(1)));
+        let pace = FetchPace::of_packets(fetch.count(), packets, exchanged.max(fetched));
         let load = match commit {
             Some(commit) => ContextLoad::new(fetch, commit),
             None => ContextLoad::fetch(fetch),
         };
         let load = ContextLoad { pace, ..load };
-        Self::of_load(load, begin, TrfUse::of(unit))
+        Self::of_load(load, time.begin(), TrfUse::of(unit))
     }
 
     /// The accesses of a copy by the sub context, the first one `begin` cycles after its start.
@@ -313,7 +318,10 @@ fn requests_of_busiest(operation: &DmaOperation, begin: u64, data: u64) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::dma::{Coverage, Engine, PairedSequencer};
+    use crate::clock::Profile;
+    use crate::clock::dma::{Engine, PairedSequencer};
+    use crate::clock::numbers::{Model, Number};
+    use crate::clock::tensor_unit::tensor_unit_time;
 
     fn config(entries: &[(usize, isize)]) -> Config {
         let mut config = Config::new(1);
@@ -390,7 +398,11 @@ mod tests {
                 guard: Guard::always(5),
             },
         );
-        let cycles = |unit: &TensorUnit| BankLoad::of_pass(unit, 20, Channels::Single).cycles();
+        let model = Model::new(Profile::Detailed).with(Number::PassIssue, 20);
+        let cycles = |unit: &TensorUnit| {
+            let time = tensor_unit_time(unit, model, Channels::Single);
+            BankLoad::of_pass(unit, &time, Channels::Single).cycles()
+        };
         // The commit of an access follows in the next cycle.
         assert_eq!(cycles(&unit), 20 + 16 + 1);
         for (ring, expected) in [(1, 16 + 1), (32, 7 * 64 + 2 + 1)] {
@@ -428,7 +440,7 @@ mod tests {
         let commands = vec![command.with_entries(&[(64, 256, DMA_SLICE_STRIDE)])];
         let engines =
             vec![EngineQueue { engine: Engine { chip: 0, cluster: 0, pe: 0 }, commands, lists: Vec::new() }];
-        BankLoad::of_dma(DmaOperation { engines, coverage: Coverage::Exact }, cycles)
+        BankLoad::of_dma(DmaOperation::of(engines), cycles)
     }
 
     #[test]

@@ -9,6 +9,8 @@ pub enum CostClass {
     Documented,
     /// Follows by arithmetic from what is stated.
     Derived,
+    /// Follows from what users measured on chips. The [guide](crate::guide::clock) has the figures.
+    Reported,
     /// Nothing public says it: a choice of this model.
     Assumed,
 }
@@ -19,11 +21,12 @@ impl CostClass {
         if (self as u8) < (other as u8) { other } else { self }
     }
 
-    /// One letter, for tables: `D`, `d` or `a`.
+    /// One letter, for tables: `D`, `d`, `r` or `a`.
     pub const fn letter(self) -> char {
         match self {
             CostClass::Documented => 'D',
             CostClass::Derived => 'd',
+            CostClass::Reported => 'r',
             CostClass::Assumed => 'a',
         }
     }
@@ -34,6 +37,7 @@ impl fmt::Display for CostClass {
         f.pad(match self {
             CostClass::Documented => "documented",
             CostClass::Derived => "derived",
+            CostClass::Reported => "reported",
             CostClass::Assumed => "assumed",
         })
     }
@@ -68,7 +72,8 @@ pub enum Profile {
     /// Closed documented formulas only. What they do not state costs nothing, and operations that run at the
     /// same time do not slow each other down.
     Book,
-    /// Banks of DM, paths to them and channels of HBM as they are used, with assumed latencies where nothing is stated.
+    /// Banks of DM, paths to them and channels of HBM as they are used, with [`Numbers`](super::Numbers) that users of chips
+    /// report, or that are assumed, where nothing is stated.
     #[default]
     Detailed,
 }
@@ -118,11 +123,12 @@ mod tests {
 
     #[test]
     fn a_sum_is_as_uncertain_as_its_parts() {
-        use CostClass::{Assumed, Derived, Documented};
+        use CostClass::{Assumed, Derived, Documented, Reported};
         assert_eq!(Documented.and(Documented), Documented);
         assert_eq!(Documented.and(Derived), Derived);
         assert_eq!(Assumed.and(Derived), Assumed);
-        assert_eq!([Documented, Derived, Assumed].map(CostClass::letter), ['D', 'd', 'a']);
+        assert_eq!((Reported.and(Derived), Reported.and(Assumed)), (Reported, Assumed));
+        assert_eq!([Documented, Derived, Reported, Assumed].map(CostClass::letter), ['D', 'd', 'r', 'a']);
         assert_eq!(
             format!("{Documented:>12}|{}|{}", Profile::Book, Profile::default()),
             "  documented|book|detailed"

@@ -1,9 +1,10 @@
 //! DMA operations and transfers of the host, as the clock of a system sees them.
 
 use super::cost::{Cost, CostClass, Profile};
-use super::dma::{self, BookHbm, Bound, DmaOptions, DmaTime, Remembered, SameMedium};
+use super::dma::{self, BookHbm, Bound, DmaOptions, DmaRates, DmaTime, Refreshed, Remembered, SameMedium};
 use super::hbm::{Detailed, HbmMap};
 use super::indexed::indexed_operation;
+use super::numbers::{Model, Number};
 use super::unit_copy::shuffle_operation;
 use crate::command::{Dma, IndexedDma, UnitCopy};
 use crate::error::PlanError;
@@ -27,21 +28,34 @@ pub(super) const HEADS: [&str; 8] =
 #[derive(Debug)]
 pub(super) struct DmaClock {
     profile: Profile,
+    rates: DmaRates,
     book: Remembered<BookHbm>,
-    detailed: Remembered<Detailed>,
+    detailed: Refreshed<Remembered<Detailed>>,
 }
 
 impl DmaClock {
-    pub(super) fn new(profile: Profile) -> Self {
+    pub(super) fn new(model: Model) -> Self {
         let map = HbmMap::default();
         let (book, detailed) = (BookHbm { map }, Detailed::new(map));
-        Self { profile, book: Remembered::new(book, map), detailed: Remembered::new(detailed, map) }
+        let number = |number| model.numbers.get(number);
+        let rates = match model.profile {
+            Profile::Book => SameMedium::default().into(),
+            Profile::Detailed => DmaRates {
+                same_medium: SameMedium::default(),
+                dmn_access_ticks: number(Number::DmnAccess),
+                copy_ticks: Some(number(Number::Copy) * CORE_CYCLE_TICKS),
+                index_ticks: number(Number::Index) * CORE_CYCLE_TICKS,
+            },
+        };
+        let detailed =
+            Refreshed { model: Remembered::new(detailed, map), per_mille: number(Number::HbmRefresh) };
+        Self { profile: model.profile, rates, book: Remembered::new(book, map), detailed }
     }
 
     pub(super) fn time(&mut self, operation: &dma::DmaOperation) -> DmaTime {
         match self.profile {
-            Profile::Book => dma::time(operation, SameMedium::default(), &mut self.book),
-            Profile::Detailed => dma::time(operation, SameMedium::default(), &mut self.detailed),
+            Profile::Book => dma::time(operation, self.rates, &mut self.book),
+            Profile::Detailed => dma::time(operation, self.rates, &mut self.detailed),
         }
     }
 }
@@ -124,6 +138,8 @@ impl DmaTiming {
             Some(Bound::Startup) => "startup",
             Some(Bound::Engine) => "engine",
             Some(Bound::Dmn) => "DMN",
+            Some(Bound::Copies) => "copies",
+            Some(Bound::Index) => "index",
             Some(Bound::Hbm) => "HBM",
             Some(Bound::Spm) => "SPM",
             Some(Bound::Pcie) => "PCIe",

@@ -35,7 +35,7 @@ pub fn indexed_operation(own: &IndexedDma, options: &DmaOptions) -> Result<DmaOp
     let alike = if lies_in_one_slice(own) { PE_SLICES } else { 1 };
     let mut known: BTreeMap<(usize, usize), DmaOperation> = BTreeMap::new();
     let mut lists: BTreeMap<Engine, Vec<List>> = BTreeMap::new();
-    let mut coverage = Coverage::Exact;
+    let (mut coverage, mut copies) = (Coverage::Exact, false);
     for (k, &RowKey { chip, side: (side_unit, side), .. }) in keys.iter().enumerate() {
         let row = match &own.list {
             Some(list) => list.get(k).copied().filter(|&row| row < own.count),
@@ -48,6 +48,7 @@ pub fn indexed_operation(own: &IndexedDma, options: &DmaOptions) -> Result<DmaOp
             Entry::Vacant(entry) => entry.insert(derive(&row_in(own, chip, first_unit), options)?),
         };
         coverage = coverage.max(one.coverage);
+        copies |= one.copies;
         let slice = (side_unit - first_unit) as u64 * DMA_SLICE_STRIDE;
         let (table, other) = (row as u64 * row_bytes, slice + side as u64 * bits / 8);
         let (source, destination) = if own.call.gathers() { (table, other) } else { (other, table) };
@@ -74,7 +75,7 @@ pub fn indexed_operation(own: &IndexedDma, options: &DmaOptions) -> Result<DmaOp
         lists: lists.iter().map(|list| list.rows.len()).collect(),
         commands: lists.into_iter().flat_map(|list| list.rows).collect(),
     };
-    Ok(DmaOperation { engines: lists.into_iter().map(queue).collect(), coverage })
+    Ok(DmaOperation { engines: lists.into_iter().map(queue).collect(), coverage, copies })
 }
 
 /// Whether no loop of a row goes from slice to slice, where rows lie in DM.

@@ -130,6 +130,8 @@ pub struct Totals {
     pub rows: usize,
     /// The least certain class among all numbers.
     pub class: Option<CostClass>,
+    /// How often both clusters met before they loaded what was stored to HBM.
+    pub meetings: u64,
     /// Where the numbers come from: class, name, rule.
     pub sources: BTreeSet<(CostClass, &'static str, &'static str)>,
     /// The most DMA engines that one operation used.
@@ -220,6 +222,9 @@ impl Ledger {
         }
         if let Some(to) = to {
             *totals.written_bytes.entry(to).or_default() += record.amount.written_bytes;
+        }
+        if let Timing::Meeting(_) = record.timing {
+            totals.meetings += 1;
         }
         if let Timing::TensorUnit(_) = record.timing {
             totals.slices.extend(&record.amount.slices);

@@ -2,7 +2,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`cost`] | numbers of cycles with their class and source; the profiles `book` and `detailed` |
+//! | [`cost`], [`numbers`] | numbers of cycles with their class and source; the profiles `book` and `detailed`, and what a profile file may set |
 //! | [`tensor_unit`] | stages of a pass through the Tensor Unit |
 //! | [`hazards`], [`schedule`] | which commands wait for which, and when each runs |
 //! | [`report`], [`hints`] | what it took, what bounds it, which edits would save how much |
@@ -29,6 +29,7 @@ pub mod hints;
 pub mod indexed;
 pub mod ledger;
 mod map;
+pub mod numbers;
 pub mod page;
 pub mod record;
 pub mod repeats;
@@ -46,6 +47,7 @@ pub use hints::{Hint, HintKind};
 pub use ledger::{ChannelSum, KernelCall, KernelTime, Totals, Warning};
 pub(crate) use map::Allocations;
 pub use map::{Allocation, End, MemoryMap, MemoryUse, TensorLife, Touch};
+pub use numbers::{Number, Numbers};
 pub use record::{Observer, Record, Timing};
 pub use repeats::Repeats;
 pub use report::{Headline, Report};

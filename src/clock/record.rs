@@ -25,6 +25,8 @@ pub enum Timing {
     Host(Cost),
     /// The bitmap of a custom switch is written to the routers: its cycles.
     Bitmap(Cost),
+    /// Both clusters meet before they load what was stored to HBM: its cycles.
+    Meeting(Cost),
 }
 
 impl Timing {
@@ -33,7 +35,7 @@ impl Timing {
         match self {
             Timing::TensorUnit(time) => time.cycles(),
             Timing::Dma(time) => time.cycles,
-            Timing::Host(cost) | Timing::Bitmap(cost) => cost.cycles,
+            Timing::Host(cost) | Timing::Bitmap(cost) | Timing::Meeting(cost) => cost.cycles,
         }
     }
 
@@ -42,7 +44,7 @@ impl Timing {
         match self {
             Timing::TensorUnit(time) => time.class(),
             Timing::Dma(time) => time.class(),
-            Timing::Host(cost) | Timing::Bitmap(cost) => cost.class,
+            Timing::Host(cost) | Timing::Bitmap(cost) | Timing::Meeting(cost) => cost.class,
         }
     }
 
@@ -53,6 +55,7 @@ impl Timing {
             Timing::Dma(time) => time.bound(),
             Timing::Host(_) => "PCIe",
             Timing::Bitmap(_) => "routers",
+            Timing::Meeting(_) => "clusters",
         }
     }
 
@@ -69,6 +72,7 @@ impl Timing {
             Timing::Dma(time) => time.costs(),
             Timing::Host(cost) => vec![("PCIe", *cost)],
             Timing::Bitmap(cost) => vec![("switch bitmap", *cost)],
+            Timing::Meeting(cost) => vec![("clusters meet", *cost)],
         }
     }
 }

@@ -183,7 +183,7 @@ fn same_plans(a: &Timing, b: &Timing) -> bool {
             a == b
         }
         (Timing::Host(_), Timing::Host(_)) => true,
-        (Timing::Bitmap(a), Timing::Bitmap(b)) => a == b,
+        (Timing::Bitmap(a), Timing::Bitmap(b)) | (Timing::Meeting(a), Timing::Meeting(b)) => a == b,
         _ => false,
     }
 }
@@ -223,6 +223,8 @@ mod tests {
             read: SideTime::default(),
             write: SideTime::default(),
             data_ticks: ticks,
+            index_ticks: 0,
+            copy_ticks: 0,
             bound: Bound::Hbm,
         };
         let time = DmaTime {
@@ -232,6 +234,7 @@ mod tests {
             engines: (0..engines).map(engine).collect(),
             hbm: Vec::new(),
             pcie_ticks: 0,
+            copies_ticks: 0,
             coverage: Coverage::Exact,
             same_medium: None,
         };

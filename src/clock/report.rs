@@ -4,6 +4,7 @@ use super::cost::{Channels, Profile};
 use super::hazards::OperationNumber;
 use super::hints::Counts;
 use super::ledger::{KernelTime, Totals, Warning};
+use super::numbers::{Number, Numbers};
 use super::record::Record;
 use super::repeats::Repeats;
 use crate::chip::checks::fault::Fault;
@@ -44,6 +45,8 @@ pub const WIDTH: usize = 100;
 pub struct Report {
     /// Which model gave the numbers.
     pub profile: Profile,
+    /// Its numbers that are not documented.
+    pub numbers: Numbers,
     /// How passes used the switch channels.
     pub channels: Channels,
     /// The kind of the chips.
@@ -145,6 +148,24 @@ impl Report {
     }
 }
 
+/// What users of chips saw of meetings that are counted with [`SYNCHRONISATION_CYCLES`](crate::spec::SYNCHRONISATION_CYCLES).
+const MEETING_CYCLES: (u64, u64) = (200, 7500);
+
+impl Report {
+    /// How often both clusters met, and how far chips are from what is counted for it.
+    fn meetings(&self) -> Option<String> {
+        let (count, each) = (self.totals.meetings, self.numbers.get(Number::Synchronisation));
+        let (least, most) = MEETING_CYCLES;
+        let times = if count == 1 { "once".to_string() } else { format!("{count} times") };
+        (count > 0).then(|| {
+            format!(
+                "reported: both clusters met {times} before they loaded what was stored to HBM. That is counted as {each} \
+                 cycles, and was {least} to {most} on chips, where cluster 1 loads at half of the rate while both load"
+            )
+        })
+    }
+}
+
 /// File and line, without the folders above it.
 pub(crate) fn place(location: &Location<'_>) -> String {
     let file = location.file();
@@ -192,6 +213,9 @@ impl Report {
             if all > most {
                 writeln!(f, "and {} more {what}", all - most)?;
             }
+        }
+        if let Some(text) = self.meetings() {
+            headline::write_wrapped(f, &text)?;
         }
         headline::write_hints(f, &self.hints(), headline.cycles)
     }

@@ -6,6 +6,7 @@ use super::dma_timing::{DmaClock, dma_timing, indexed_timing, shuffle_timing};
 use super::hazards::{Access, OperationNumber};
 use super::hints::Hint;
 use super::ledger::{KernelCall, Ledger};
+use super::numbers::{Model, Number, Numbers};
 use super::record::{
     Amount, ContractionUse, Given, Observer, PassUse, Products, Timing, UsedSlices, VectorUse,
 };
@@ -20,13 +21,17 @@ use crate::command::{
 };
 use crate::command::{ContextKind, MemoryKind};
 use crate::mapping::guard::rows::{LiveRows, Liveness, depends_on, split_units};
-use crate::spec::{CLUSTERS, FLIT_BYTES, SLICES, SWITCH_BITMAP_CYCLES};
+use crate::spec::{CLUSTERS, FLIT_BYTES, SLICES};
+use core::ops::Range;
 use core::panic::Location;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Commands that are kept before their time is looked at: a program that asks for no report does not pay for it.
 const BACKLOG: usize = 512;
+
+/// Stores to HBM that are told apart until both clusters meet.
+const STORES: usize = 64;
 
 /// Tensors and tiles whose slices are remembered.
 const REMEMBERED: usize = 8;
@@ -41,8 +46,10 @@ enum Order {
 
 /// The clock of a system.
 pub struct Clock {
-    profile: Profile,
+    model: Model,
     channels: Channels,
+    /// Bytes of HBM that the kernel has stored since both clusters met.
+    stored: Vec<Range<u64>>,
     backlog: VecDeque<(KernelCall, Order)>,
     kernel: KernelCall,
     /// The cycle before which nothing of the kernel starts.
@@ -58,7 +65,7 @@ pub struct Clock {
 impl core::fmt::Debug for Clock {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Clock")
-            .field("profile", &self.profile)
+            .field("profile", &self.model.profile)
             .field("now", &self.schedule.now())
             .finish_non_exhaustive()
     }
@@ -67,19 +74,28 @@ impl core::fmt::Debug for Clock {
 impl Clock {
     /// A clock at cycle 0.
     pub fn new(profile: Profile) -> Self {
+        let model = Model::new(profile);
         Self {
-            profile,
+            model,
             channels: Channels::Single,
+            stored: Vec::new(),
             backlog: VecDeque::new(),
             kernel: KernelCall::default(),
             kernel_start: 0,
             schedule: Schedule::new(),
             given: VecDeque::new(),
             slices: VecDeque::new(),
-            dma: DmaClock::new(profile),
+            dma: DmaClock::new(model),
             ledger: Ledger::default(),
             observers: Vec::new(),
         }
+    }
+
+    /// The same with other numbers.
+    #[must_use]
+    pub fn with_numbers(self, numbers: Numbers) -> Self {
+        let model = Model { numbers, ..self.model };
+        Self { model, dma: DmaClock::new(model), ..self }
     }
 
     /// The same with other switch channels.
@@ -90,7 +106,7 @@ impl Clock {
 
     /// Which model it uses.
     pub fn profile(&self) -> Profile {
-        self.profile
+        self.model.profile
     }
 
     /// Has an observer see all operations that end from now on.
@@ -179,6 +195,7 @@ impl Clock {
                 self.run_out();
                 self.kernel_start = self.schedule.now();
                 self.kernel = kernel;
+                self.stored.clear();
             }
             while self.schedule.is_full() && self.advance() {}
             if let Order::Command(Command { operation: Operation::TensorUnit(unit), location }) = &order
@@ -203,6 +220,9 @@ impl Clock {
                 Order::Upload(transfer, location) => self.host(&transfer, location, true),
                 Order::Download(transfer, location) => self.host(&transfer, location, false),
             };
+            if self.model.is_detailed() && !awaited {
+                self.meet_before(&given);
+            }
             self.give((given, resources, load));
             if awaited {
                 self.run_out();
@@ -230,10 +250,7 @@ impl Clock {
         location: &'static Location<'static>,
     ) -> (Given, Resources, BankLoad) {
         let context = unit.context();
-        let cost = match self.profile {
-            Profile::Book => Cost::documented(0, "no fixed stall"),
-            Profile::Detailed => Cost::assumed(SWITCH_BITMAP_CYCLES, "sets of the routers"),
-        };
+        let cost = self.model.cost(Number::SwitchBitmap, 1);
         let slices = self.slices_of(&unit.fetch.source);
         let held = Resources::of(context)
             .with(Resource::Context(ContextKind::Sub))
@@ -250,6 +267,47 @@ impl Clock {
             configuration: format!("snoop[s'] = {}", switch.snoop).into(),
         };
         (given, held, BankLoad::Nothing)
+    }
+
+    /// Both clusters meet before they load what the kernel has stored to HBM. DMA is idle until then.
+    fn meet_before(&mut self, given: &Given) {
+        if given.context != ContextKind::TensorDma {
+            return;
+        }
+        let in_hbm = |write: bool| {
+            let hbm =
+                given.accesses.iter().filter(move |own| own.memory == MemoryKind::Hbm && own.write == write);
+            hbm.map(|own| own.bytes.clone())
+        };
+        let slices = &given.amount.slices;
+        let reaches = |cluster| (0..slices.chips()).any(|chip| slices.in_cluster(chip, cluster) > 0);
+        let meets = |a: &Range<u64>, b: &Range<u64>| a.start < b.end && b.start < a.end;
+        let stored_before = in_hbm(false).any(|read| self.stored.iter().any(|own| meets(own, &read)));
+        if stored_before && (0..CLUSTERS).all(reaches) {
+            let accesses = given.accesses.iter().filter(|own| !own.write).cloned().collect();
+            let meeting = Given {
+                operation: "clusters meet",
+                timing: Timing::Meeting(self.model.cost(Number::Synchronisation, 1)),
+                amount: Amount { slices: slices.clone(), ..Amount::default() },
+                memories: (None, None),
+                accesses,
+                configuration: "stored to HBM, loaded by both".into(),
+                ..given.clone()
+            };
+            self.stored.clear();
+            self.give((meeting, Resources::of(given.context), BankLoad::Nothing));
+        }
+        let stores: Vec<Range<u64>> = in_hbm(true).collect();
+        for own in stores {
+            let is_full = self.stored.len() >= STORES;
+            match self.stored.last_mut() {
+                // More stores than are kept apart: all bytes from the first to the last.
+                Some(last) if is_full => {
+                    *last = last.start.min(own.start)..last.end.max(own.end);
+                }
+                _ => self.stored.push(own),
+            }
+        }
     }
 
     /// Ends the next operation. Whether there was one.
@@ -290,7 +348,7 @@ impl Clock {
         unit: &TensorUnit,
         location: &'static Location<'static>,
     ) -> (Given, Resources, BankLoad) {
-        let time = tensor_unit_time(unit, self.profile, self.channels);
+        let time = tensor_unit_time(unit, self.model, self.channels);
         let own = unit.context();
         let mut resources = Resources::of(own);
         // The main context holds the engines in any case: only the sub context works beside it.
@@ -304,9 +362,9 @@ impl Clock {
             resources = resources.with(Resource::Context(ContextKind::TensorDma));
         }
         // The book profile keeps operations apart that may not meet, and lets the others run as if they were alone.
-        let load = match self.profile {
+        let load = match self.model.profile {
             Profile::Book => BankLoad::Nothing,
-            Profile::Detailed => BankLoad::of_pass(unit, time.begin(), self.channels),
+            Profile::Detailed => BankLoad::of_pass(unit, &time, self.channels),
         };
         let fetch = &unit.fetch;
         let slices = self.slices_of(&fetch.source);
@@ -375,7 +433,7 @@ impl Clock {
     ) -> (Given, Resources, BankLoad) {
         let (time, configuration, operation) = dma_timing(dma, &mut self.dma);
         let load = match operation {
-            Some(operation) if self.profile == Profile::Detailed => BankLoad::of_dma(operation, time.cycles),
+            Some(operation) if self.model.is_detailed() => BankLoad::of_dma(operation, time.cycles),
             _ => BankLoad::Nothing,
         };
         let in_dm = [&dma.source, &dma.destination].into_iter().find(|region| region.memory == Memory::Dm);
@@ -401,9 +459,9 @@ impl Clock {
         location: &'static Location<'static>,
     ) -> (Given, Resources, BankLoad) {
         let mut resources = Resources::of(copy.context);
-        let detailed = self.profile == Profile::Detailed;
+        let detailed = self.model.is_detailed();
         let (timing, configuration, load) = if copy.call.is_parallel() {
-            let time = unit_copy::parallel_copy_time(copy, self.profile);
+            let time = unit_copy::parallel_copy_time(copy, self.model);
             let nests = unit_copy::nests(copy);
             if nests.as_ref().is_some_and(unit_copy::holds_dma) {
                 resources = resources.with(Resource::Context(ContextKind::TensorDma));
@@ -451,7 +509,7 @@ impl Clock {
     ) -> (Given, Resources, BankLoad) {
         let (time, configuration, operation) = indexed_timing(own, &mut self.dma);
         let load = match operation {
-            Some(operation) if self.profile == Profile::Detailed => BankLoad::of_dma(operation, time.cycles),
+            Some(operation) if self.model.is_detailed() => BankLoad::of_dma(operation, time.cycles),
             _ => BankLoad::Nothing,
         };
         let slices = self.slices_of(own.side());

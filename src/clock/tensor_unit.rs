@@ -8,7 +8,8 @@
 //! Stages work at the same time, each on what the one before has delivered, so the slowest one sets the pace; `L` is
 //! what the first element needs to get through. All slices run in lockstep: one stands for all.
 
-use super::cost::{Channels, Cost, CostClass, Profile};
+use super::cost::{Channels, Cost, CostClass};
+use super::numbers::{Model, Number};
 use crate::command::{
     AccumulationKind, AdapterStage, Contraction, Fetch, Sink, StreamShape, TensorUnit, Transpose, Vector,
 };
@@ -187,6 +188,11 @@ pub(super) fn channel_bytes(unit: &TensorUnit, channels: Channels) -> u64 {
     (unit.fetch.packet * unit.fetch.output.bits()).div_ceil(8).div_ceil(channels) as u64
 }
 
+/// Cycles of the Fetch Engine where so many bytes go through a table.
+pub const fn table_cycles(bytes: u64, flit_cycles: u64) -> u64 {
+    bytes.saturating_mul(flit_cycles).div_ceil(spec::FLIT_BYTES as u64)
+}
+
 /// Cycles of the Switch Engine: a ring passes each flit once per member. Forwarding is a ring of one.
 pub const fn switch_cycles(ring_size: u64, time: u64, packet_bytes: u64) -> u64 {
     ring_size * time * packet_bytes.div_ceil(spec::FLIT_BYTES as u64)
@@ -245,7 +251,7 @@ pub fn vector_latency(vector: &Vector) -> u64 {
 /// Collects the stages of a pass.
 struct Stages {
     list: List<StageTime, { Stage::ALL.len() }>,
-    profile: Profile,
+    model: Model,
 }
 
 impl Stages {
@@ -253,18 +259,10 @@ impl Stages {
         self.list.push(StageTime { stage, occupancy, latency });
     }
 
-    /// A latency that only the detailed profile has.
-    fn assumed(&self, cycles: u64, source: &'static str) -> Cost {
-        match self.profile {
-            Profile::Book => Cost::documented(0, source),
-            Profile::Detailed => Cost::assumed(cycles, source),
-        }
-    }
-
     fn fetch(&mut self, fetch: &Fetch, access_bytes: usize) {
         let bytes = (fetch.packet * fetch.source.footprint.element.bits()).div_ceil(8) as u64;
         let cycles = fetch_cycles(fetch.time as u64, bytes, access_bytes as u64);
-        let read = self.assumed(spec::DM_READ_LATENCY_CYCLES, "DM read");
+        let read = self.model.cost(Number::DmRead, 1);
         let (adapter, looked_up) = match &fetch.table {
             Some(table) => (AdapterStage::Table.latency() as u64, table.output),
             None => (0, fetch.source.footprint.element),
@@ -275,7 +273,15 @@ impl Stages {
             _ => CostClass::Assumed,
         };
         let latency = Cost { cycles: read.cycles + adapter + cast, class, source: "read, table, cast" };
-        self.add(Stage::Fetch, Cost::documented(cycles, "time * fetches per packet"), latency);
+        let mut occupancy = Cost::documented(cycles, "time * fetches per packet");
+        if fetch.table.is_some() {
+            let flit = self.model.cost(Number::TableFlit, 1);
+            let cycles = table_cycles(fetch.time as u64 * bytes, flit.cycles);
+            if cycles > occupancy.cycles {
+                occupancy = Cost { cycles, ..flit };
+            }
+        }
+        self.add(Stage::Fetch, occupancy, latency);
     }
 
     fn contraction(&mut self, contraction: &Contraction, channels: usize) {
@@ -294,8 +300,8 @@ impl Stages {
 }
 
 /// The time of a pass that nothing else disturbs.
-pub fn tensor_unit_time(unit: &TensorUnit, profile: Profile, channels: Channels) -> TensorUnitTime {
-    let mut stages = Stages { list: List::new(NOTHING), profile };
+pub(super) fn tensor_unit_time(unit: &TensorUnit, model: Model, channels: Channels) -> TensorUnitTime {
+    let mut stages = Stages { list: List::new(NOTHING), model };
     let none = Cost::documented(0, "passes through");
     stages.fetch(&unit.fetch, fetch_access_bytes(unit, channels));
     let bytes = channel_bytes(unit, channels);
@@ -305,7 +311,7 @@ pub fn tensor_unit_time(unit: &TensorUnit, profile: Profile, channels: Channels)
     let exchanged = switch_cycles(ring, time, bytes);
     let fill = match ring {
         1 => none,
-        _ => stages.assumed((ring - 1) * spec::SWITCH_HOP_CYCLES, "ring - 1 hops"),
+        _ => model.cost(Number::SwitchHop, ring - 1),
     };
     stages.add(Stage::Switch, Cost::documented(exchanged, "ring * time * flits"), fill);
     let time = unit.shapes().switched.time as u64;
@@ -328,7 +334,7 @@ pub fn tensor_unit_time(unit: &TensorUnit, profile: Profile, channels: Channels)
         flits = vector.shape(before).time as u64;
     }
     if unit.cast.is_some() {
-        let latency = stages.assumed(spec::CAST_LATENCY_CYCLES, "Cast Engine");
+        let latency = model.cost(Number::Cast, 1);
         stages.add(Stage::Cast, Cost::documented(flits, "1 flit per cycle"), latency);
     }
     if let Some(transpose) = &unit.transpose {
@@ -347,8 +353,7 @@ pub fn tensor_unit_time(unit: &TensorUnit, profile: Profile, channels: Channels)
         Sink::Trf { .. } => stages.add(Stage::ToTrf, Cost::assumed(flits, "1 flit per cycle"), none),
         Sink::Vrf { .. } => stages.add(Stage::ToVrf, Cost::assumed(flits, "1 flit per cycle"), none),
     }
-    let issue = stages.assumed(spec::TENSOR_UNIT_ISSUE_CYCLES, "command issue");
-    TensorUnitTime { stages: stages.list, issue }
+    TensorUnitTime { stages: stages.list, issue: model.cost(Number::PassIssue, 1) }
 }
 
 const NOTHING: StageTime =

@@ -10,8 +10,9 @@
 
 use super::banks::{AccessNest, longest_bank_run};
 use super::contention::nest;
-use super::cost::{Cost, CostClass, Profile};
+use super::cost::{Cost, CostClass};
 use super::dma::{Coverage, DmaOperation, DmaOptions, EngineQueue, derive};
+use super::numbers::{Model, Number};
 use super::tensor_unit::{Stage, StageTime, TensorUnitTime};
 use crate::command::moves::{Moves, Side};
 use crate::command::{Region, Start, Step, Transfer, UnitCopy};
@@ -29,17 +30,18 @@ use std::collections::BTreeMap;
 /// Those of [`derive()`], for one of the parts.
 pub fn shuffle_operation(copy: &UnitCopy, options: &DmaOptions) -> Result<DmaOperation, PlanError> {
     let mut queues = BTreeMap::new();
-    let mut coverage = Coverage::Exact;
+    let (mut coverage, mut copies) = (Coverage::Exact, false);
     for part in copy.parts() {
         let own = derive(&part, options)?;
         coverage = coverage.max(own.coverage);
+        copies |= own.copies;
         for EngineQueue { engine, commands, .. } in own.engines {
             queues.entry(engine).or_insert_with(Vec::new).extend(commands);
         }
     }
     let engines =
         queues.into_iter().map(|(engine, commands)| EngineQueue { engine, commands, lists: Vec::new() });
-    Ok(DmaOperation { engines: engines.collect(), coverage })
+    Ok(DmaOperation { engines: engines.collect(), coverage, copies })
 }
 
 /// Elements that the parts of a copy move on a side, in all units together.
@@ -91,7 +93,7 @@ fn changes_layout(copy: &UnitCopy) -> bool {
 }
 
 /// The time of a parallel copy that nothing else disturbs.
-pub fn parallel_copy_time(copy: &UnitCopy, profile: Profile) -> TensorUnitTime {
+pub(super) fn parallel_copy_time(copy: &UnitCopy, model: Model) -> TensorUnitTime {
     let bits = copy.source.footprint.element.bits() as u64;
     let access = access_bytes(copy);
     let cycles = |side: Side| {
@@ -108,18 +110,14 @@ pub fn parallel_copy_time(copy: &UnitCopy, profile: Profile) -> TensorUnitTime {
         (CostClass::Assumed, "bytes per slice / bytes that stay together")
     };
     let occupancy = |side| Cost { cycles: cycles(side), class, source };
-    let assumed = |cycles, source| match profile {
-        Profile::Book => Cost::documented(0, source),
-        Profile::Detailed => Cost::assumed(cycles, source),
-    };
-    let read = assumed(spec::DM_READ_LATENCY_CYCLES, "DM read");
+    let read = model.cost(Number::DmRead, 1);
     let none = Cost::documented(0, "passes through");
     let fetch = StageTime { stage: Stage::Fetch, occupancy: occupancy(Side::Source), latency: read };
     let commit = StageTime { stage: Stage::Commit, occupancy: occupancy(Side::Destination), latency: none };
     let mut stages = List::new(fetch);
     stages.push(fetch);
     stages.push(commit);
-    TensorUnitTime { stages, issue: assumed(spec::TENSOR_UNIT_ISSUE_CYCLES, "command issue") }
+    TensorUnitTime { stages, issue: model.cost(Number::PassIssue, 1) }
 }
 
 /// The accesses of a slice to its DM: what a parallel copy reads there, and what it writes. `None` where it leaves the slice,
@@ -151,6 +149,7 @@ pub(super) fn holds_dma(nests: &[AccessNest; 2]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::Profile;
     use crate::clock::contention::{BankLoad, meet};
     use crate::command::moves::tests::transfer;
     use crate::command::{ContextKind, CopyCall, FillId, Footprint, Memory};
@@ -172,7 +171,7 @@ mod tests {
 
     /// Cycles of fetch and commit, and the class of the first.
     fn cycles(copy: &UnitCopy) -> (u64, u64, CostClass) {
-        let time = parallel_copy_time(copy, Profile::Book);
+        let time = parallel_copy_time(copy, Model::new(Profile::Book));
         assert_eq!(time.latency(), 0);
         let of = |stage| time.stage(stage).expect("it is there").occupancy;
         (of(Stage::Fetch).cycles, of(Stage::Commit).cycles, of(Stage::Fetch).class)

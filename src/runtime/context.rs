@@ -437,8 +437,9 @@ impl Context {
             );
         }
         let mut system = System::new(options);
-        super::output::attach(&mut system, &settings.output);
-        let system = SystemHandle::new(system, settings.output);
+        let mut output = settings.output;
+        super::output::attach(&mut system, &mut output);
+        let system = SystemHandle::new(system, output);
         let context = Context {
             main: TuContext { system: system.clone() },
             sub: TuContext { system: system.clone() },

@@ -9,12 +9,13 @@
 //! | `VISA_SEED` | [`SimOptions::seed`] | a number below 2^64, decimal or `0x…` |
 //! | `VISA_ADDRESSES` | [`SimOptions::addresses`] | `as_given`, `separate` |
 //! | `VISA_PADDING` | [`SimOptions::padding`] | `zero_wins`, `strict` |
-//! | `VISA_PROFILE` | [`SimOptions::profile`] | `book`, `detailed` |
+//! | `VISA_PROFILE` | [`SimOptions::profile`], [`SimOptions::numbers`] | `book`, `detailed`, or the path of a profile file, as `cargo visa calibrate` writes it: `detailed` with [numbers](crate::clock::Numbers) that were measured |
 //! | `VISA_CHANNELS` | [`SimOptions::channels`] | `single`, `dual` |
 //! | `VISA_COMPUTE` | [`SimOptions::compute`] | `values`, `shapes_only` |
 //! | `VISA_PATH` | [`SimOptions::path`]: which instructions of the host compute, with the same results | `avx512`, `avx2vnni`, `avx2`, `neondot`, `neon`, `portable`, of which a machine has some, or `fastest` |
 //! | `VISA_REPORT` | whether a context prints its [report](crate::clock::Report) when it ends, to the standard error stream | `0`, `1`: headline and hints, `full`: all tables |
 //! | `VISA_MAP` | the same for its [memory map](crate::clock::MemoryMap) | `0`, `1` |
+//! | `VISA_JSON` | the file that a [report for tools](crate::clock::Report::to_json) is written to when a context ends, numbered as that of `VISA_TRACE` | a path |
 //! | `VISA_TRACE` | the file that a [trace](crate::clock::trace) is written to: `trace.json`, and `trace.2.json` for the second context of a process | a path |
 //! | `VISA_HTML` | the file that a [page](crate::clock::page) of the run is written to when a context ends, numbered alike | a path |
 //!
@@ -38,7 +39,7 @@ use crate::chip::{
     Addresses, Check, CheckOptions, Compute, ComputePath, ExecutionOrder, FreshMemory, PaddingRule,
     SdkReports, SimOptions,
 };
-use crate::clock::{Channels, Profile};
+use crate::clock::{Channels, Numbers, Profile};
 use crate::spec::MAX_CHIPS;
 use crate::text::distance;
 use core::fmt;
@@ -72,12 +73,13 @@ const VARIABLES: &[Variable] = &[
     Variable { name: "VISA_SEED", allowed: allowed_seed, set: set_seed },
     Variable { name: "VISA_ADDRESSES", allowed: || either(&ADDRESSES), set: set_addresses },
     Variable { name: "VISA_PADDING", allowed: || either(&PADDING), set: set_padding },
-    Variable { name: "VISA_PROFILE", allowed: || either(&PROFILES), set: set_profile },
+    Variable { name: "VISA_PROFILE", allowed: allowed_profiles, set: set_profile },
     Variable { name: "VISA_CHANNELS", allowed: || either(&CHANNELS), set: set_channels },
     Variable { name: "VISA_COMPUTE", allowed: || either(&COMPUTES), set: set_compute },
     Variable { name: "VISA_PATH", allowed: allowed_paths, set: set_path },
     Variable { name: "VISA_REPORT", allowed: || either(&REPORTS), set: set_report },
     Variable { name: "VISA_MAP", allowed: || either(&SWITCH), set: set_map },
+    Variable { name: "VISA_JSON", allowed: || "the path of a file".to_string(), set: set_json },
     Variable { name: "VISA_TRACE", allowed: || "the path of a file".to_string(), set: set_trace },
     Variable { name: "VISA_HTML", allowed: || "the path of a file".to_string(), set: set_html },
 ];
@@ -304,8 +306,20 @@ fn set_padding(settings: &mut Settings, value: &str) -> Result<(), String> {
 }
 
 fn set_profile(settings: &mut Settings, value: &str) -> Result<(), String> {
-    settings.options.profile = chosen(&PROFILES, value, "no model of time")?;
+    let chosen = chosen(&PROFILES, value, "no model of time");
+    let file = std::path::Path::new(value);
+    if chosen.is_err() && (file.extension().is_some() || file.is_file()) {
+        let text = std::fs::read_to_string(file).map_err(|error| format!("no profile is read: {error}"))?;
+        settings.options.numbers = Numbers::from_json(&text)?;
+        settings.options.profile = Profile::Detailed;
+        return Ok(());
+    }
+    settings.options.profile = chosen?;
     Ok(())
+}
+
+fn allowed_profiles() -> String {
+    "`book`, `detailed` or the path of a profile file".to_string()
 }
 
 fn set_channels(settings: &mut Settings, value: &str) -> Result<(), String> {
@@ -330,6 +344,11 @@ fn set_map(settings: &mut Settings, value: &str) -> Result<(), String> {
 
 fn set_html(settings: &mut Settings, value: &str) -> Result<(), String> {
     settings.output.html = Some(PathBuf::from(value));
+    Ok(())
+}
+
+fn set_json(settings: &mut Settings, value: &str) -> Result<(), String> {
+    settings.output.json = Some(PathBuf::from(value));
     Ok(())
 }
 
@@ -378,6 +397,7 @@ mod tests {
             ("VISA_REPORT", "full", with(|all| all.output.report = Told::Full)),
             ("VISA_MAP", "0", with(|_| {})),
             ("VISA_MAP", "1", with(|all| all.output.map = true)),
+            ("VISA_JSON", "a/b.json", with(|all| all.output.json = Some(PathBuf::from("a/b.json")))),
             ("VISA_HTML", "a/b.html", with(|all| all.output.html = Some(PathBuf::from("a/b.html")))),
             ("VISA_TRACE", "a/b.json", with(|all| all.output.trace = Some(PathBuf::from("a/b.json")))),
         ];
@@ -392,7 +412,11 @@ mod tests {
                 "`apart` is no way to place tensors; help: set it to `as_given` or `separate`",
             ),
             ("VISA_PADDING", "zero", "`zero` is no rule of padding; help: set it to `zero_wins` or `strict`"),
-            ("VISA_PROFILE", "Book", "`Book` is no model of time; help: set it to `book` or `detailed`"),
+            (
+                "VISA_PROFILE",
+                "Book",
+                "`Book` is no model of time; help: set it to `book`, `detailed` or the path of a profile file",
+            ),
             (
                 "VISA_CHANNELS",
                 "2",
@@ -414,6 +438,36 @@ mod tests {
         let settings = Settings { options: given, output: Output::default() };
         let any = settings.with_variables(|name| (name == "VISA_CHIPS").then(|| "any".to_string()));
         assert_eq!(any.map(|settings| settings.options.chips), Ok(None), "the environment wins");
+    }
+
+    /// A profile file sets numbers of the detailed profile; a wrong one is refused with the place.
+    #[test]
+    fn profile_files() {
+        let file = std::env::temp_dir().join(format!("visa-profile-{}.json", std::process::id()));
+        let name = file.display().to_string();
+        let given = |text: &str| {
+            std::fs::write(&file, text).expect("it can be written");
+            set("VISA_PROFILE", &name)
+        };
+        let numbers = Numbers::default().with(crate::clock::Number::Copy, 7);
+        let options = SimOptions { numbers, ..SimOptions::default() };
+        assert_eq!(given("{\"copy_cycles\": 7}"), Ok(options));
+        for (text, part) in [
+            (
+                "{\"copy_cycles\": 7",
+                "it is no object of names and numbers: EOF while parsing an object at line 1",
+            ),
+            (
+                "{\"copy\": 7}",
+                "`copy` is no number that a profile sets: what is documented stays; help: those",
+            ),
+        ] {
+            let error = given(text).expect_err(text);
+            assert!(error.starts_with(&format!("VISA_PROFILE={name}: {part}")), "{error}");
+        }
+        std::fs::remove_file(&file).expect("it is there");
+        let error = set("VISA_PROFILE", &name).expect_err("it is gone");
+        assert!(error.starts_with(&format!("VISA_PROFILE={name}: no profile is read: ")), "{error}");
     }
 
     /// Every path of this machine can be set; others are refused with those that it has.

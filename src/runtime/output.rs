@@ -16,6 +16,9 @@ use std::sync::{Mutex, PoisonError};
 /// Systems that write a trace, of this process.
 static TRACED: AtomicUsize = AtomicUsize::new(0);
 
+/// Systems that write a report for tools, of this process.
+static WRITTEN: AtomicUsize = AtomicUsize::new(0);
+
 /// Systems that write a page, of this process.
 static SHOWN: AtomicUsize = AtomicUsize::new(0);
 
@@ -38,6 +41,8 @@ pub(super) struct Output {
     pub(super) report: Told,
     /// The memory map is printed.
     pub(super) map: bool,
+    /// A report for tools is written to this file.
+    pub(super) json: Option<PathBuf>,
     /// A trace is written to this file.
     pub(super) trace: Option<PathBuf>,
     /// A page is written to this file.
@@ -53,6 +58,11 @@ pub(super) fn tell(system: &mut System, output: &Output, allocations: [Allocatio
     }
     if output.map {
         say(&system.memory_map_with(allocations));
+    }
+    if let Some(path) = &output.json
+        && let Err(error) = std::fs::write(path, system.report().to_json())
+    {
+        say(&format!("VISA_JSON={}: {error}", path.display()));
     }
 }
 
@@ -77,11 +87,16 @@ pub(super) fn warn(notes: &[SdkNote]) {
     }
 }
 
-/// Has a new system write its trace and its page.
+/// Has a new system write its trace, its page and its report for tools.
 ///
 /// # Panics
 /// Where a file cannot be made, or both are one.
-pub(super) fn attach(system: &mut System, output: &Output) {
+pub(super) fn attach(system: &mut System, output: &mut Output) {
+    if let Some(path) = &mut output.json {
+        *path = numbered(path, 1 + WRITTEN.fetch_add(1, Ordering::Relaxed));
+        // Better now than when the run has ended.
+        let _ = made("VISA_JSON", path);
+    }
     let mut trace = None;
     if let Some(path) = &output.trace {
         let path = numbered(path, 1 + TRACED.fetch_add(1, Ordering::Relaxed));
@@ -91,7 +106,6 @@ pub(super) fn attach(system: &mut System, output: &Output) {
     }
     if let Some(path) = &output.html {
         let path = numbered(path, 1 + SHOWN.fetch_add(1, Ordering::Relaxed));
-        // Better now than when the run has ended.
         let _ = made("VISA_HTML", &path);
         if let Some(trace) = trace.filter(|trace| is_same_file(trace, &path)) {
             panic!(

@@ -103,7 +103,7 @@ fn addresses_and_outputs() {
             "`apart` is no way to place tensors; help: set it to `as_given` or `separate`",
         ),
         ("VISA_CHIPS", "9", "no system has `9` chips; help: set it to a number from 1 to 8, or `any`"),
-        ("VISA_PROFILE", "fast", "`fast` is no model of time; help: set it to `book` or `detailed`"),
+        ("VISA_PROFILE", "fast", "`fast` is no model of time; help: set it to `book`, `detailed` or the path of a profile file"),
         (
             "VISA_COMPUTE",
             "all",
@@ -113,6 +113,8 @@ fn addresses_and_outputs() {
         ("VISA_MAP", "on", "`on` is neither on nor off; help: set it to `0` or `1`"),
         ("VISA_TRACE", "/nowhere/t.json", "help: name a file that can be written"),
         ("VISA_HTML", "/nowhere/t.html", "help: name a file that can be written"),
+        ("VISA_JSON", "/nowhere/r.json", "help: name a file that can be written"),
+        ("VISA_PROFILE", "/nowhere/p.json", "no profile is read: "),
     ] {
         let (text, passed) = run(variable, value);
         assert!(

@@ -3,6 +3,7 @@
 // The library's own error is as large as its message.
 #![allow(clippy::result_large_err)]
 
+mod chip;
 mod contraction;
 mod contraction_limits;
 mod cycle_table;

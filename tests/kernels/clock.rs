@@ -421,7 +421,7 @@ fn long_loops_have_a_time() {
         let sum = report.records.iter().find(|record| record.amount.products.is_some()).expect("it ran");
         // Two fetches of 32 bytes per step.
         let cycles = sum.cycles();
-        assert!((2 * steps..2 * steps + 100).contains(&cycles), "{profile}: {cycles}");
+        assert!((2 * steps..2 * steps + 300).contains(&cycles), "{profile}: {cycles}");
     }
     let (refused, _) = run(Profile::Book, Compute::Values);
     let text = refused.expect_err("it is too much").to_string();

@@ -423,13 +423,16 @@ fn timed_exchange(ctx: &mut Context, x: TwoClusters) {
 /// serve in 64 cycles. Clusters are different media, so that reads and writes go side by side; inside of one they add up.
 #[test]
 fn clusters_are_different_media() {
-    for profile in [Profile::Book, Profile::Detailed] {
+    // A cycle of the network of the detailed profile is one of 0.75 GHz: 64 of them are 85.3 of the core.
+    for (profile, expected) in
+        [(Profile::Book, [500 + 64, 500 + 64 + 64]), (Profile::Detailed, [500 + 86, 500 + 171])]
+    {
         let report = report(timed_exchange, 1, profile, async |ctx| {
             HostTensor::<i8, m![C, A, L]>::zero().to_hbm::<m![1], m![C, A, L]>(&mut ctx.pdma, 0).await
         });
         let shuffles = report.records.iter().filter(|own| own.operation == "dm_cluster_shuffle");
         let cycles: Vec<_> = shuffles.map(|own| own.timing.cycles()).collect();
-        assert_eq!(cycles, [500 + 64, 500 + 64 + 64], "{report}");
+        assert_eq!(cycles, expected, "{report}");
     }
 }
 
@@ -449,7 +452,7 @@ fn timed_copies(ctx: &mut Context, x: Pair) {
 
 #[test]
 fn the_sub_context_copies_8_bytes_per_cycle() {
-    for (profile, latency) in [(Profile::Book, 0), (Profile::Detailed, 24)] {
+    for (profile, latency) in [(Profile::Book, 0), (Profile::Detailed, 258 + 4)] {
         let report = report(timed_copies, 1, profile, async |ctx| {
             HostTensor::<i8, m![A, L]>::zero().to_hbm::<m![1], m![A, L]>(&mut ctx.pdma, 0).await
         });

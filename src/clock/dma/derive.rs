@@ -54,6 +54,15 @@ pub fn derive(dma: &Dma, options: &DmaOptions) -> Result<DmaOperation, PlanError
     deriver.operation()
 }
 
+/// Whether a move writes the same elements to several slices of a cluster.
+fn copies(dma: &Dma) -> bool {
+    let stays = Step { units: 0, elements: 0 };
+    let over_slices = |step: Step| !step.units.is_multiple_of(spec::SLICES);
+    let mut loops = dma.transfer.loops.iter().filter(|own| own.size > 1);
+    dma.destination.memory == Memory::Dm
+        && loops.any(|own| own.source == stays && over_slices(own.destination))
+}
+
 /// What a side of a move is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -125,7 +134,7 @@ impl Deriver<'_> {
         }
         let engines =
             queues.into_iter().map(|(engine, commands)| EngineQueue { engine, commands, lists: Vec::new() });
-        Ok(DmaOperation { engines: engines.collect(), coverage })
+        Ok(DmaOperation { engines: engines.collect(), coverage, copies: copies(self.dma) })
     }
 
     fn too_many(&self) -> PlanError {

@@ -58,6 +58,23 @@ fn strided(command: &PairedSequencer, side: Side) -> Strided {
     if side == Side::Destination { stream.writes() } else { stream }
 }
 
+/// A model of HBM whose banks are refreshed.
+#[derive(Clone, Debug)]
+pub struct Refreshed<M> {
+    /// The model.
+    pub model: M,
+    /// Ticks of refresh for every 1000 ticks in which it is used.
+    pub per_mille: u64,
+}
+
+impl<M: HbmTime> HbmTime for Refreshed<M> {
+    fn serve(&mut self, streams: &[HbmStream<'_>]) -> HbmServed {
+        let mut served = self.model.serve(streams);
+        served.ticks += served.ticks * self.per_mille / 1000;
+        served
+    }
+}
+
 /// Words that are remembered, 8 bytes each: of loads, and of what channels did for them.
 const WORDS: usize = 1 << 22;
 

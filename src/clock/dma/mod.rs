@@ -14,15 +14,17 @@ mod hbm_models;
 mod operation;
 mod packet;
 mod parts;
+mod rates;
 mod sequencer;
 mod time;
 mod traffic;
 mod walk;
 
 pub use derive::{DmaOptions, derive};
-pub use hbm_models::{BookHbm, Remembered};
+pub use hbm_models::{BookHbm, Refreshed, Remembered};
 pub use operation::{Coverage, DmaOperation, Engine, EngineQueue, EngineSplit};
 pub use packet::{PacketRun, packet_runs, whole_run};
+pub use rates::DmaRates;
 pub use sequencer::{Medium, PairedEntry, PairedSequencer, Side};
 pub use time::{
     Bound, DmaTime, EngineTime, Figure, HbmStream, HbmTime, SameMedium, SideTime, host_cycles, time,

@@ -82,12 +82,14 @@ pub struct DmaOperation {
     pub engines: Vec<EngineQueue>,
     /// How exactly the commands are the move.
     pub coverage: Coverage,
+    /// Whether slices of a cluster get copies of the same: the detailed clock serves them one after another.
+    pub copies: bool,
 }
 
 impl DmaOperation {
     /// An operation of commands that were made by hand.
     pub fn of(engines: Vec<EngineQueue>) -> Self {
-        Self { engines, coverage: Coverage::Exact }
+        Self { engines, coverage: Coverage::Exact, copies: false }
     }
 
     /// Whether an index names rows.

@@ -9,19 +9,28 @@
 //!   all     = max(commands of an engine, one after another;  500 + HBM of all engines;  500 + PCIe)
 //! ```
 //!
+//! The detailed profile has other [rates](DmaRates): networks are slower, an index is read before its rows, and where slices
+//! of a cluster get copies of the same, all engines of the cluster serve them one after another:
+//!
+//! ```text
+//!   copies  = 500 + sum over slices of (10 + bytes through the network of the slice)
+//! ```
+//!
 //! Not modelled: several engines that read the same Data Memory Network at the same time, distance between an engine and its
 //! memories, arbitration.
 
 use super::operation::{Coverage, DmaOperation, Engine, EngineQueue};
+use super::rates::DmaRates;
 use super::sequencer::{Medium, PairedSequencer, Side};
 use super::traffic::Traffic;
 use crate::clock::cost::CostClass;
 use crate::clock::hbm::HbmServed;
+use crate::clock::numbers::Number;
 use crate::command::HostTransfer;
 use crate::scalar::ElementType;
 use crate::spec::{
-    CLUSTER_PES, CLUSTERS, CORE_CYCLE_TICKS, DMA_REQUEST_BYTES, DMA_STARTUP_CYCLES, PCIE_BYTES_PER_CYCLE,
-    PCIE_STARTUP_CYCLES,
+    CLUSTER_PES, CLUSTERS, CORE_CYCLE_TICKS, DMA_REQUEST_BYTES, DMA_SLICE_STRIDE, DMA_STARTUP_CYCLES,
+    PCIE_BYTES_PER_CYCLE, PCIE_STARTUP_CYCLES, SLICES,
 };
 use core::fmt;
 use std::collections::BTreeMap;
@@ -100,6 +109,10 @@ pub enum Bound {
     Engine,
     /// The data path of a Data Memory Network.
     Dmn,
+    /// Copies of the same for slices of a cluster, one after another.
+    Copies,
+    /// The index, which is read before its rows.
+    Index,
     /// HBM.
     Hbm,
     /// SPM.
@@ -115,6 +128,8 @@ impl fmt::Display for Bound {
             Bound::Startup => "startup",
             Bound::Engine => "engine",
             Bound::Dmn => "DMN",
+            Bound::Copies => "copies",
+            Bound::Index => "index",
             Bound::Hbm => "HBM",
             Bound::Spm => "SPM",
             Bound::Pcie => "PCIe",
@@ -154,6 +169,10 @@ pub struct EngineTime {
     pub write: SideTime,
     /// All commands without startup.
     pub data_ticks: u64,
+    /// Of those, before the rows of an index move.
+    pub index_ticks: u64,
+    /// Of those, from the copy for a slice to the one for the next slice, beside their bytes.
+    pub copy_ticks: u64,
     /// What limits the longest command.
     pub bound: Bound,
 }
@@ -185,6 +204,8 @@ pub struct DmaTime {
     pub hbm: Vec<(usize, HbmServed)>,
     /// The PCIe link with the most bytes.
     pub pcie_ticks: u64,
+    /// The cluster whose slices get copies of the same for the longest time, one after another. 0: there are no copies.
+    pub copies_ticks: u64,
     /// How exactly the commands are the move.
     pub coverage: Coverage,
     /// Whether sides of commands have been added up because they use the same medium.
@@ -280,7 +301,21 @@ impl DmaTime {
                 if self.same_medium.is_some() { CostClass::Assumed } else { CostClass::Derived },
                 "the longer side, or their sum in one medium",
             ),
+            figure(
+                "index, slowest engine",
+                cycles(ticks(|engine| engine.index_ticks)),
+                "cycles",
+                Number::Index.class(),
+                Number::Index.rule(),
+            ),
             figure("HBM, all engines", cycles(hbm), "cycles", CostClass::Assumed, "the slowest channel"),
+            figure(
+                "copies, slowest cluster",
+                cycles(slowest_cluster(&self.engines, |own| own.copy_ticks)),
+                "cycles",
+                Number::Copy.class(),
+                Number::Copy.rule(),
+            ),
             figure("PCIe", cycles(self.pcie_ticks), "cycles", CostClass::Derived, "30 B per cycle"),
             figure(
                 "total",
@@ -309,11 +344,15 @@ impl fmt::Display for DmaTime {
 }
 
 /// The time of an operation, with a model of HBM.
-pub fn time(operation: &DmaOperation, same_medium: SameMedium, hbm: &mut impl HbmTime) -> DmaTime {
+pub fn time(operation: &DmaOperation, rates: impl Into<DmaRates>, hbm: &mut impl HbmTime) -> DmaTime {
+    let mut rates: DmaRates = rates.into();
+    if !operation.copies {
+        rates.copy_ticks = None;
+    }
     let mut shared = None;
     let mut engines = Vec::with_capacity(operation.engines.len());
     for queue in &operation.engines {
-        engines.push(engine_time(queue, same_medium, hbm, &mut shared));
+        engines.push(engine_time(queue, rates, hbm, &mut shared));
     }
     let mut total = DmaTime {
         ticks: 0,
@@ -321,6 +360,13 @@ pub fn time(operation: &DmaOperation, same_medium: SameMedium, hbm: &mut impl Hb
         slowest: None,
         hbm: hbm_of_all(operation, hbm),
         pcie_ticks: pcie_of_all(operation),
+        copies_ticks: match rates.copy_ticks {
+            Some(_) => {
+                let startup = engines.iter().map(|own: &EngineTime| own.startup_ticks).max().unwrap_or(0);
+                startup + slowest_cluster(&engines, |own| own.data_ticks)
+            }
+            None => 0,
+        },
         engines,
         coverage: operation.coverage,
         same_medium: shared,
@@ -330,6 +376,9 @@ pub fn time(operation: &DmaOperation, same_medium: SameMedium, hbm: &mut impl Hb
             let bound = if engine.startup_ticks > engine.data_ticks { Bound::Startup } else { engine.bound };
             (total.ticks, total.bound, total.slowest) = (engine.ticks(), bound, Some(engine.engine));
         }
+    }
+    if total.copies_ticks > total.ticks {
+        (total.ticks, total.bound, total.slowest) = (total.copies_ticks, Bound::Copies, None);
     }
     let hbm = total.hbm.iter().map(|(_, served)| (served.ticks, DMA_STARTUP_CYCLES, Bound::Hbm));
     let pcie = (total.pcie_ticks, PCIE_STARTUP_CYCLES, Bound::Pcie);
@@ -343,9 +392,22 @@ pub fn time(operation: &DmaOperation, same_medium: SameMedium, hbm: &mut impl Hb
     total
 }
 
+/// The sum over the engines of a cluster, for the cluster of which it is greatest. The engines start at the same time.
+fn slowest_cluster(engines: &[EngineTime], of: impl Fn(&EngineTime) -> u64) -> u64 {
+    let cluster = |own: &EngineTime| (own.engine.chip, own.engine.cluster);
+    let clusters = engines.chunk_by(|one, next| cluster(one) == cluster(next));
+    clusters.map(|engines| engines.iter().map(&of).sum()).max().unwrap_or(0)
+}
+
+/// Slices to which a command writes copies of the same, at most as many as a cluster has.
+fn copied_slices(command: &PairedSequencer) -> u64 {
+    let over_slices = command.entries.iter().filter(|own| own.destination_stride >= DMA_SLICE_STRIDE);
+    over_slices.map(|own| own.limit as u64).product::<u64>().min(SLICES as u64)
+}
+
 fn engine_time(
     queue: &EngineQueue,
-    same_medium: SameMedium,
+    rates: DmaRates,
     hbm: &mut impl HbmTime,
     shared: &mut Option<SameMedium>,
 ) -> EngineTime {
@@ -359,18 +421,20 @@ fn engine_time(
         read: SideTime::default(),
         write: SideTime::default(),
         data_ticks: 0,
+        index_ticks: 0,
+        copy_ticks: 0,
         bound: Bound::Nothing,
     };
     let mut longest = 0;
     for commands in queue.starts() {
-        let (read, read_bound) = side_time(queue.engine, commands, Side::Source, hbm);
-        let (write, write_bound) = side_time(queue.engine, commands, Side::Destination, hbm);
+        let (read, read_bound) = side_time(queue.engine, commands, Side::Source, rates, hbm);
+        let (write, write_bound) = side_time(queue.engine, commands, Side::Destination, rates, hbm);
         let command = &commands[0];
         let bytes: u64 = commands.iter().map(PairedSequencer::bytes).sum();
         let longer =
             if write.ticks > read.ticks { (write.ticks, write_bound) } else { (read.ticks, read_bound) };
         let (from, to) = (command.source_medium, command.destination_medium);
-        let (ticks, bound) = if from == to && same_medium == SameMedium::Sum {
+        let (ticks, bound) = if from == to && rates.same_medium == SameMedium::Sum {
             (read.ticks + write.ticks, longer.1)
         } else if from.chip() != to.chip() {
             longer.max((pcie_ticks(bytes), Bound::Pcie))
@@ -382,8 +446,15 @@ fn engine_time(
         let index = index_bytes.div_ceil(DMA_REQUEST_BYTES) as u64 * CORE_CYCLE_TICKS;
         let (ticks, bound) = if index > ticks { (index, Bound::Engine) } else { (ticks, bound) };
         if from == to {
-            *shared = Some(same_medium);
+            *shared = Some(rates.same_medium);
         }
+        let copies =
+            rates.copy_ticks.map_or(0, |ticks| ticks * commands.iter().map(copied_slices).sum::<u64>());
+        let before_rows = if queue.lists.is_empty() { 0 } else { rates.index_ticks };
+        let bound = if before_rows > ticks { Bound::Index } else { bound };
+        let ticks = ticks + before_rows + copies;
+        total.index_ticks += before_rows;
+        total.copy_ticks += copies;
         if ticks >= longest {
             (longest, total.bound) = (ticks, bound);
         }
@@ -405,6 +476,7 @@ fn side_time(
     engine: Engine,
     commands: &[PairedSequencer],
     side: Side,
+    rates: DmaRates,
     hbm: &mut impl HbmTime,
 ) -> (SideTime, Bound) {
     let mut time = SideTime::default();
@@ -424,7 +496,12 @@ fn side_time(
             }
             Traffic::Dm { dmn_cycles, partial_writes } => {
                 time.partial_writes += partial_writes;
-                busiest_dmn = dmn_cycles.into_iter().fold(busiest_dmn, u64::max);
+                // One slice after another: so are their networks.
+                let longest = match rates.copy_ticks {
+                    Some(_) => dmn_cycles.into_iter().sum(),
+                    None => dmn_cycles.into_iter().fold(0, u64::max),
+                };
+                busiest_dmn = busiest_dmn.max(longest);
             }
             Traffic::Spm { cycles: own } => {
                 cycles += own;
@@ -437,7 +514,7 @@ fn side_time(
             hbm.ticks(&[HbmStream { chip: commands[0].medium(side).chip(), engine, side, commands }])
         }
         Bound::Spm => cycles * CORE_CYCLE_TICKS,
-        _ => busiest_dmn * CORE_CYCLE_TICKS,
+        _ => busiest_dmn * rates.dmn_access_ticks,
     };
     let requests = commands.iter().map(PairedSequencer::requests).sum::<u64>() * CORE_CYCLE_TICKS;
     time.ticks = requests.max(time.medium_ticks);

@@ -50,6 +50,7 @@ mod transfer;
 use super::dma::Side;
 use super::dma_timing::DmaClock;
 use super::hazards::OperationNumber;
+use super::numbers::Model;
 use super::record::{Record, Timing};
 use super::repeats::are_alike;
 use super::report::Report;
@@ -375,7 +376,8 @@ impl Report {
         let all: u64 = self.kernels.iter().map(|kernel| kernel.makespan()).sum();
         let least = (all / LEAST).max(1);
         let mut candidates: Vec<Candidate<'_>> = Vec::new();
-        let (mut clock, mut alike) = (DmaClock::new(self.profile), Alike::default());
+        let (mut clock, mut alike) =
+            (DmaClock::new(Model { profile: self.profile, numbers: self.numbers }), Alike::default());
         let mut whole = WholeUnits::default();
         for (&own, line) in &program.lines {
             candidates.extend(of_line((own, line), &self.counts, &mut clock, &mut alike, &mut whole));

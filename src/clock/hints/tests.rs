@@ -3,6 +3,7 @@
 use super::super::cost::Profile;
 use super::super::dma::Engine;
 use super::super::dma_timing::DmaClock;
+use super::super::numbers::Model;
 use super::transfer::{Alike, Spread, TIMED_ADDRESSES};
 
 fn spread(to_hbm: bool) -> Spread {
@@ -12,6 +13,7 @@ fn spread(to_hbm: bool) -> Spread {
         to_hbm,
         engines,
         slices: 64,
+        networks: 2,
         bytes: 4096,
         copies: 1,
         request,
@@ -24,7 +26,7 @@ fn spread(to_hbm: bool) -> Spread {
 #[test]
 fn longer_runs_are_faster() {
     for profile in [Profile::Book, Profile::Detailed] {
-        let mut clock = DmaClock::new(profile);
+        let mut clock = DmaClock::new(Model::new(profile));
         let mut cycles = |own: &Spread, run| own.cycles(run, &mut clock).expect("it has an even form");
         let [read, write] = [false, true].map(spread);
         let reads = [64, 128, 256].map(|run| cycles(&read, run));
@@ -40,7 +42,7 @@ fn longer_runs_are_faster() {
 
 #[test]
 fn what_has_no_even_form_is_not_timed() {
-    let mut clock = DmaClock::new(Profile::Detailed);
+    let mut clock = DmaClock::new(Model::new(Profile::Detailed));
     let own = spread(false);
     assert_eq!(own.cycles(0, &mut clock), None);
     // 3 of 64 slices with bytes of their own: no loop of slices repeats them.

@@ -122,6 +122,8 @@ pub(super) struct Spread {
     pub engines: Vec<Engine>,
     /// Slices of an engine.
     pub slices: u64,
+    /// Data Memory Networks of an engine that serve as many of them each, or 1.
+    pub networks: u64,
     /// Bytes of a slice.
     pub bytes: u64,
     /// How many slices get the same bytes.
@@ -152,6 +154,9 @@ impl Spread {
             record.amount.slices.among(first..first + PE_SLICES) as u64
         };
         let (slices, all) = (slices_of(engines.first()?), time.bytes());
+        let first = (engines[0].chip * CLUSTERS + engines[0].cluster) * SLICES + engines[0].pe * PE_SLICES;
+        let in_first = record.amount.slices.among(first..first + DMN_SLICES) as u64;
+        let networks = if 2 * in_first == slices { 2 } else { 1 };
         let of_engine = time.engines[0].bytes;
         // Another chip: PCIe has its own rules.
         if time.pcie_ticks > 0 {
@@ -172,7 +177,7 @@ impl Spread {
         let contiguous = contiguous(operation, if to_hbm { Side::Destination } else { Side::Source })?;
         let bases = (hbm.bytes.start, dm.bytes.start);
         let (bytes, request) = (of_engine / slices, all / time.requests().max(1));
-        Some((Self { to_hbm, engines, slices, bytes, copies, request, contiguous, bases }, time))
+        Some((Self { to_hbm, engines, slices, networks, bytes, copies, request, contiguous, bases }, time))
     }
 
     /// Cycles if every run has so many bytes, at multiples of 256 in HBM.
@@ -196,10 +201,10 @@ impl Spread {
             let first = k as u64 * slices % distinct;
             let mut loops =
                 vec![(rows, distinct * run, run), (slices / inside, 0, inside * DMA_SLICE_STRIDE)];
-            let networks = inside / DMN_SLICES as u64;
-            if networks > 1 && inside.is_multiple_of(DMN_SLICES as u64) {
-                loops.push((DMN_SLICES as u64, run, DMA_SLICE_STRIDE));
-                loops.push((networks, DMN_SLICES as u64 * run, DMA_DMN_STRIDE));
+            let networks = if inside == slices { self.networks } else { inside / DMN_SLICES as u64 };
+            if networks > 1 && inside.is_multiple_of(networks) {
+                loops.push((inside / networks, run, DMA_SLICE_STRIDE));
+                loops.push((networks, inside / networks * run, DMA_DMN_STRIDE));
             } else {
                 loops.push((inside, run, DMA_SLICE_STRIDE));
             }
@@ -219,8 +224,15 @@ impl Spread {
             debug_assert!(command.extent(Side::Source) > 0);
             EngineQueue { engine: *engine, commands: vec![command], lists: Vec::new() }
         };
-        let operation = DmaOperation::of(self.engines.iter().enumerate().map(queue).collect());
+        let mut operation = DmaOperation::of(self.engines.iter().enumerate().map(queue).collect());
+        operation.copies = self.is_copied_inside();
         Some(clock.time(&operation).ticks.div_ceil(CORE_CYCLE_TICKS))
+    }
+
+    /// Whether slices of a cluster get copies of the same.
+    fn is_copied_inside(&self) -> bool {
+        let clusters = self.engines.chunk_by(|one, next| (one.chip, one.cluster) == (next.chip, next.cluster));
+        !self.to_hbm && self.copies > clusters.count() as u64
     }
 
     /// The same in a part of the slices, each of which has more bytes.
@@ -229,7 +241,7 @@ impl Spread {
         if self.copies > 1 || !bytes.is_multiple_of(self.bytes) || !self.slices.is_multiple_of(fewer) {
             return None;
         }
-        Some(Self { slices: self.slices / fewer, bytes, ..self.clone() })
+        Some(Self { slices: self.slices / fewer, networks: 1, bytes, ..self.clone() })
     }
 
     /// Cycles of a move within DM from these slices to fewer of them, each of which has more bytes: what gathers them

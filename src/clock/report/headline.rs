@@ -82,7 +82,7 @@ pub struct Headline {
 impl Report {
     /// The first lines, as data.
     pub fn headline(&self) -> Headline {
-        let Self { chip_kind, chips, profile, channels, totals, .. } = self;
+        let Self { chip_kind, chips, profile, numbers, channels, totals, .. } = self;
         let mut by_name: BTreeMap<&'static str, KernelSum> = BTreeMap::new();
         for kernel in &self.kernels {
             let name = kernel.call.name;
@@ -96,10 +96,14 @@ impl Report {
         let possible = |per_chip: usize| u128::from(cycles) * (chips * per_chip) as u128;
         let units = u128::from(cycles) * u128::from(CORE_CYCLE_TICKS) / u128::from(HBM_UNIT_TICKS);
         let plural = if *chips == 1 { "" } else { "s" };
+        let calibrated = match numbers.changed().count() {
+            0 => String::new(),
+            count => format!(" with {count} of its numbers set"),
+        };
         let joined = if *channels == super::Channels::Dual { ", dual channel" } else { "" };
         Headline {
             system: format!(
-                "time on {chips} {chip_kind} chip{plural}, profile {profile}{joined}, cycles of 1 GHz"
+                "time on {chips} {chip_kind} chip{plural}, profile {profile}{calibrated}{joined}, cycles of 1 GHz"
             ),
             cycles,
             host_cycles: totals.busy[ContextKind::PcieDma as usize],

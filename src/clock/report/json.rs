@@ -1,6 +1,7 @@
 //! A report for tools.
 
 use super::super::hints::Hint;
+use super::super::numbers::Number;
 use super::super::record::{Record, Timing};
 use super::super::repeats::Repeats;
 use super::super::schedule::Wait;
@@ -116,8 +117,8 @@ fn repeats(own: &Repeats) -> Value {
 }
 
 impl Report {
-    /// All of the report as JSON: an object with `headline`, `hints`, `kernels`, `operations`, `repeats`, `totals`,
-    /// `warnings`, `notes` and `faults`. Operations are named by their numbers.
+    /// All of the report as JSON: an object with `numbers`, `headline`, `hints`, `kernels`, `operations`, `repeats`,
+    /// `totals`, `warnings`, `notes` and `faults`. Operations are named by their numbers.
     ///
     /// ```
     /// use furiosa_visa_std::prelude::*;
@@ -149,11 +150,18 @@ impl Report {
                 })
             })
         });
+        let number = |own: Number| {
+            json!({
+                "name": own.name(), "value": self.numbers.get(own), "most": own.most(), "rule": own.rule(),
+                "class": own.class().to_string(), "meaning": own.meaning(),
+            })
+        };
         let texts = |all: &mut dyn Iterator<Item = String>| all.collect::<Vec<_>>();
         json!({
             "chips": self.chips,
             "interrupted": self.interrupted,
             "profile": self.profile.to_string(),
+            "numbers": Number::ALL.map(number).to_vec(),
             "headline": headline(&self.headline()),
             "hints": self.hints().iter().map(Hint::to_json).collect::<Vec<_>>(),
             "kernels": self.kernels.iter().map(kernel).collect::<Vec<_>>(),
@@ -165,7 +173,7 @@ impl Report {
                 "written_bytes": by_memory(&totals.written_bytes), "products": totals.products,
                 "hbm_channels": channels.collect::<Vec<_>>(),
                 "possible_products": totals.possible_products, "slices": totals.slices.len(), "rows": totals.rows,
-                "dma_engines": totals.dma_engines, "left_out": totals.left_out,
+                "dma_engines": totals.dma_engines, "meetings": totals.meetings, "left_out": totals.left_out,
             },
             "warnings": texts(&mut self.warnings.iter().map(|own| own.to_string())),
             "notes": texts(&mut self.notes.iter().map(|own| own.to_string())),

@@ -219,7 +219,10 @@ impl Report {
     }
 
     fn write_costs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "\nwhere the numbers come from (D documented, d derived, a assumed; guide: clock)")?;
+        writeln!(
+            f,
+            "\nwhere the numbers come from (D documented, d derived, r reported, a assumed; guide: clock)"
+        )?;
         for (class, name, source) in &self.totals.sources {
             writeln!(f, "  {} {name}: {source}", class.letter())?;
         }
@@ -258,7 +261,7 @@ fn utilisation(record: &Record) -> String {
             let bytes = record.amount.read_bytes + record.amount.written_bytes;
             format!("{} of PCIe", percent(bytes, cycles.saturating_mul(crate::spec::PCIE_BYTES_PER_CYCLE)))
         }
-        (Timing::Bitmap(_), _) => "-".to_string(),
+        (Timing::Bitmap(_) | Timing::Meeting(_), _) => "-".to_string(),
     }
 }
 

@@ -107,6 +107,7 @@ mod tests {
             engines: Vec::new(),
             hbm: vec![(0, HbmServed::new(16, used))],
             pcie_ticks: 0,
+            copies_ticks: 0,
             coverage: Coverage::Exact,
             same_medium: None,
         }

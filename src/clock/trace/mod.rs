@@ -338,6 +338,7 @@ impl<W: Write + Send> Observer for TraceWriter<W> {
         match &record.timing {
             Timing::TensorUnit(_) | Timing::Bitmap(_) => self.stages(record, &name),
             Timing::Dma(_) => self.dma(record, &name),
+            Timing::Meeting(_) => {}
             Timing::Host(_) => {
                 let (process, track) = (Process::Host, Track::Pcie);
                 let slice = Slice { process, track, name: &name, start, cycles, category: "PCIe" };

@@ -102,7 +102,7 @@ pub(super) fn stage_spans(record: &Record) -> Vec<StageSpan> {
             busy: (cost.cycles, cost.class.to_string(), cost.source),
             latency: 0,
         }],
-        Timing::Dma(_) | Timing::Host(_) => Vec::new(),
+        Timing::Dma(_) | Timing::Host(_) | Timing::Meeting(_) => Vec::new(),
     }
 }
 

@@ -1,7 +1,9 @@
 //! `visa help`: how the tool is used, and the chapters of the guide.
 
 use super::plain::plain;
-use super::{DIFF_HELP, EXPLAIN_HELP, HTML_HELP, MAP_HELP, Output, Refusal, USAGE, arguments};
+use super::{
+    CALIBRATE_HELP, DIFF_HELP, EXPLAIN_HELP, HTML_HELP, MAP_HELP, Output, Refusal, USAGE, arguments,
+};
 use furiosa_visa_std::guide::{CHAPTERS, Chapter};
 use furiosa_visa_std::text::distance;
 
@@ -18,6 +20,7 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
         Some("map") => MAP_HELP.to_string(),
         Some("html") => HTML_HELP.to_string(),
         Some("diff") => DIFF_HELP.to_string(),
+        Some("calibrate") => CALIBRATE_HELP.to_string(),
         name => match CHAPTERS.iter().find(|chapter| Some(chapter.name) == name) {
             Some(chapter) => printed(chapter),
             None => return Err(unknown(&shown).into()),
@@ -59,7 +62,7 @@ fn unknown(name: &str) -> String {
     let names: Vec<String> = near.iter().take(NEAREST).map(|(_, name)| format!("`{name}`")).collect();
     format!(
         "there is no help on `{name}`; the nearest topics are {}; `visa help` lists all, and there are `visa help \
-         explain`, `map`, `html` and `diff`",
+         explain`, `map`, `html`, `diff` and `calibrate`",
         names.join(", ")
     )
 }

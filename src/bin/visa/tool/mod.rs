@@ -1,6 +1,7 @@
 //! The tool as a function from arguments to output, so that tests run it without a process.
 
 mod arguments;
+mod calibrate;
 mod diff;
 mod explain;
 mod grid;
@@ -60,7 +61,8 @@ Usage:
   visa map MAPPING --axes AXES [--svg FILE] [--columns N]
   visa html TRACE [-o FILE]       a trace as a page: timeline, lines, memory, layouts
   visa diff BEFORE AFTER          two traces, line by line
-  visa help [TOPIC]        explain, map, html, diff, or a chapter of the guide
+  visa calibrate SPANS [-o FILE]  what a chip took beside what is simulated
+  visa help [TOPIC]        explain, map, html, diff, calibrate, or a chapter of the guide
   visa --version
 
 MAPPING is what stands between the brackets of `m![…]`, for example 'A / 32, B # 8'.
@@ -123,6 +125,25 @@ Prints the cycles of each kernel, then those of the operations of each source li
 critical paths. Lines are told apart by kernel, engine, call, and order, so that an edit may move them.
 ";
 
+const CALIBRATE_HELP: &str = "\
+visa calibrate: what a chip took beside what is simulated, and the numbers that would explain the difference
+
+  VISA_JSON=run.json cargo run --release     writes the report of a program for tools
+  visa calibrate spans.json -o profile.json
+  VISA_PROFILE=profile.json VISA_REPORT=1 cargo run --release
+
+  -o, --output FILE   the numbers, as a profile that VISA_PROFILE loads
+
+The file of spans names the report, and says what the chip took for operations by their name, their line, or both:
+
+  {\"report\": \"run.json\", \"ticks_per_cycle\": 2, \"spans\": [
+    {\"operation\": \"to_dm\", \"line\": \"kernel.rs:17\", \"ticks\": 25430},
+    {\"operation\": \"to_vrf\", \"cycles\": 267}]}
+
+A cycle is one of 1 GHz. `ticks_per_cycle` is the rate of the counter in GHz. Of several operations that a span means, the
+mean is compared. No profile changes a number that is documented: `visa help clock` has those that it can change.
+";
+
 /// Runs the tool. `arguments` are those after the name of the program.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Output {
     match command(lexopt::Parser::from_args(arguments)) {
@@ -140,6 +161,7 @@ fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
         Short('h') | Long("help") => Ok(Output::text(USAGE)),
         Short('V') | Long("version") => Ok(Output::text(concat!("visa ", env!("CARGO_PKG_VERSION"), "\n"))),
         Value(name) => match name.to_str() {
+            Some("calibrate") => calibrate::command(parser),
             Some("diff") => diff::command(parser),
             Some("explain") => explain::command(parser),
             Some("html") => html::command(parser),
@@ -147,7 +169,7 @@ fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
             Some("help") => help::command(parser),
             _ => {
                 let name = arguments::shown(&name);
-                let all = "`explain`, `map`, `html`, `diff` and `help`";
+                let all = "`explain`, `map`, `html`, `diff`, `calibrate` and `help`";
                 Err(format!("`{name}` is not a command; the commands are {all}").into())
             }
         },
