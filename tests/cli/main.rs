@@ -1,5 +1,6 @@
 //! The tool `visa`: what it prints and what it refuses.
 
+mod calibrate;
 mod commands;
 mod corpus;
 mod help;

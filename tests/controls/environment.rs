@@ -103,7 +103,11 @@ fn addresses_and_outputs() {
             "`apart` is no way to place tensors; help: set it to `as_given` or `separate`",
         ),
         ("VISA_CHIPS", "9", "no system has `9` chips; help: set it to a number from 1 to 8, or `any`"),
-        ("VISA_PROFILE", "fast", "`fast` is no model of time; help: set it to `book`, `detailed` or the path of a profile file"),
+        (
+            "VISA_PROFILE",
+            "fast",
+            "`fast` is no model of time; help: set it to `book`, `detailed` or the path of a profile file",
+        ),
         (
             "VISA_COMPUTE",
             "all",

@@ -97,7 +97,8 @@ impl Sequence {
             None => Ok(()),
             // The address may be wrong as well.
             Some(Err(fault))
-                if fault.kind == FaultKind::Refused || fault.message.ends_with("lies in no memory") =>
+                if matches!(fault.kind, FaultKind::Refused | FaultKind::Misaligned)
+                    || fault.message.ends_with("lies in no memory") =>
             {
                 *tally.entry(format!("{broken:?}")).or_default() += 1;
                 Ok(())

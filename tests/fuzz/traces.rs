@@ -67,7 +67,7 @@ fn reported(report: &Report) -> Sums {
                 }
             }
             Timing::Bitmap(cost) if clusters > 0 => add(&mut sums, "stage switch", clusters * cost.cycles),
-            Timing::TensorUnit(_) | Timing::Bitmap(_) => {}
+            Timing::TensorUnit(_) | Timing::Bitmap(_) | Timing::Meeting(_) => {}
             Timing::Host(cost) => add(&mut sums, "PCIe", cost.cycles),
             Timing::Dma(time) => {
                 for (_, engine, cycles) in time.by_engine() {

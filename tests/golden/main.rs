@@ -4,6 +4,7 @@
 #![allow(clippy::result_large_err)]
 
 mod chip;
+mod chip_kernels;
 mod contraction;
 mod contraction_limits;
 mod cycle_table;

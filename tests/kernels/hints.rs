@@ -633,7 +633,8 @@ mod spread {
         type Wide = m![H, 1 # 16, P % 256];
         let before = of_columns::<m![P / 256], Wide, m![H / 16, P / 64 % 4, 1 # 4], m![H % 16, P % 64]>();
         let after = of_columns::<m![P / 256], Wide, m![H / 4, 1 # 4], m![H % 4, P % 256]>();
-        promised(HintKind::ShortRuns, &before, &after, 10);
+        // The hint takes runs that follow each other in HBM. Those of the tile are 4096 bytes apart, in fewer channels.
+        promised(HintKind::ShortRuns, &before, &after, 17);
         type Narrow = m![H, 1 # 32, P % 128];
         let narrow = of_columns::<m![P / 128], Narrow, m![H / 8, P / 64 % 2, 1 # 4], m![H % 8, P % 64]>();
         assert_eq!(hint(&narrow, HintKind::ShortRuns), None, "{narrow}");

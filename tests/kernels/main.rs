@@ -13,6 +13,7 @@ mod hints;
 mod host;
 mod limits;
 mod margins;
+mod meetings;
 mod memory_and_stream;
 mod numerics;
 mod other_context;

@@ -69,7 +69,9 @@ fn check_source(
     location: &'static Location<'static>,
 ) -> Result<(), Fault> {
     let (from, to) = (source.address, destination.address);
-    let (from_end, to_end) = (source.bytes().end, destination.bytes().end);
+    // All positions, also those behind the elements of a tile.
+    let reach = |region: &Region| region.address.saturating_add(region.footprint.bytes() as u64);
+    let (from_end, to_end) = (reach(source), reach(destination));
     if to >= from_end || from >= to_end {
         return Ok(());
     }
@@ -128,8 +130,10 @@ fn check_source(
                 };
                 let what = if is_live(lane) { "" } else { ", padding of the packet" };
                 let message = format!(
-                    "time step {flit} writes byte {byte} of each slice{what}, {why}: the source takes {from}..{from_end}, the \
-                     destination {to}..{to_end}"
+                    "time step {flit} writes byte {byte} of each slice{what}, {why}: the source takes {from}..{}, the \
+                     destination {to}..{}",
+                    source.bytes().end,
+                    destination.bytes().end
                 );
                 let help = format!("commit to another address{}", separate::advice(apart));
                 let fault = Fault::new(FaultKind::Overwrite, "commit", location, message, help);

@@ -35,5 +35,7 @@ pub use walk::{Packets, Requests};
 #[cfg(test)]
 mod derive_tests;
 #[cfg(test)]
+mod reported_tests;
+#[cfg(test)]
 #[path = "worked_examples_tests.rs"]
 mod worked_examples;

@@ -1,5 +1,6 @@
 //! Passes with other stages.
 
+use super::super::numbers::Number;
 use super::super::record::{ContractionUse, Record, Timing};
 use super::super::tensor_unit::{Stage, TensorUnitTime, contract_cycles};
 use crate::command::{ContextKind, MemoryKind};
@@ -24,11 +25,12 @@ pub(super) fn in_both_clusters(record: &Record) -> Option<u64> {
     Some(with(time, |_, cycles| cycles.div_ceil(2)))
 }
 
-/// With fetches of 32 bytes.
+/// With fetches of 32 bytes. A table that sets the pace does so whatever is fetched at a time.
 pub(super) fn with_wide_fetches(record: &Record) -> Option<(u64, usize)> {
     let time = pass(record).filter(|_| record.context == ContextKind::Main)?;
     let (own, most) = (record.amount.pass?.access_bytes, FETCH_SIZES[0]);
-    if own >= most {
+    let fetch = time.stage(Stage::Fetch)?.occupancy;
+    if own >= most || fetch.source == Number::TableFlit.rule() {
         return None;
     }
     let wide = |cycles: u64| cycles.saturating_mul(own as u64).div_ceil(most as u64);

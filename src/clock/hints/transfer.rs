@@ -231,7 +231,8 @@ impl Spread {
 
     /// Whether slices of a cluster get copies of the same.
     fn is_copied_inside(&self) -> bool {
-        let clusters = self.engines.chunk_by(|one, next| (one.chip, one.cluster) == (next.chip, next.cluster));
+        let clusters =
+            self.engines.chunk_by(|one, next| (one.chip, one.cluster) == (next.chip, next.cluster));
         !self.to_hbm && self.copies > clusters.count() as u64
     }
 

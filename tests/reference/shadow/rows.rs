@@ -69,6 +69,9 @@ impl Shadow {
             if !reached.contains(&tensor.memory) {
                 broken.insert(Rule::Unsupported);
             }
+            if tensor.address < (tensor.before() * tensor.kind.bytes()) as u64 {
+                broken.insert(Rule::Unsupported);
+            }
             if tensor.leaves_memory() {
                 broken.insert(Rule::Bounds);
             }
