@@ -40,6 +40,7 @@ fn kind(rule: Rule) -> FaultKind {
         Rule::Unordered => FaultKind::Unordered,
         Rule::Reuse => FaultKind::RegisterReuse,
         Rule::Unsupported => FaultKind::Unsupported,
+        Rule::Form => FaultKind::Refused,
         Rule::Foreign => FaultKind::OtherContext,
     }
 }

@@ -106,11 +106,15 @@ impl Guard {
         sizes
     }
 
-    /// A digit of a given variable. One of an earlier sum is, where that is a digit alone. `None`: it is not.
+    /// A digit of a given variable. One of an earlier sum is, where that is a digit alone. `None`: it is not, or no sum before it
+    /// is meant, as in a command that was built by hand.
     fn of_a_variable(&self, digit: GuardDigit, sizes: &[usize]) -> Option<GuardDigit> {
         let Some(earlier) = digit.variable.checked_sub(self.variables) else { return Some(digit) };
-        let sum = self.sums.at(earlier);
+        let sum = self.sums.as_slice().get(earlier)?;
         let &[inner] = &self.digits.as_slice()[sum.first..sum.first + sum.len] else { return None };
+        if inner.variable >= digit.variable {
+            return None;
+        }
         let inner = self.of_a_variable(inner, sizes)?;
         let goes_round = sizes[inner.variable] > inner.base.saturating_mul(inner.extent);
         let base = inner.base.saturating_mul(digit.base);
@@ -246,6 +250,17 @@ mod tests {
         }
         assert_eq!(Guard::always(2).count(&[7, 9]), Some(63));
         assert_eq!(Guard::always(2).count(&[7, 0]), Some(0));
+    }
+
+    /// Sums that there are not, and that mean themselves: commands that are built by hand have them.
+    #[test]
+    fn sums_that_mean_nothing_are_not_counted() {
+        for variable in [1, 2, 3, usize::MAX] {
+            let mut guard = Guard::always(1);
+            guard.digits.push(GuardDigit { variable, base: 1, extent: 4, weight: 1 });
+            guard.sums.push(GuardSum { first: 0, len: 1, start: 0, limit: 3 });
+            assert_eq!(guard.count(&[8]), None, "{variable}");
+        }
     }
 
     #[test]

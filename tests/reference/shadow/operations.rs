@@ -353,11 +353,13 @@ pub enum Rule {
     Unordered,
     Reuse,
     Unsupported,
+    /// A tile before the first byte of its memory.
+    Form,
     Foreign,
 }
 
 impl Rule {
-    /// All rules.
+    /// All rules but [`Rule::Form`], which sequences seldom break.
     pub const ALL: [Rule; 13] = [
         Rule::Stale,
         Rule::Uninitialised,

@@ -70,7 +70,7 @@ impl Shadow {
                 broken.insert(Rule::Unsupported);
             }
             if tensor.address < (tensor.before() * tensor.kind.bytes()) as u64 {
-                broken.insert(Rule::Unsupported);
+                broken.insert(Rule::Form);
             }
             if tensor.leaves_memory() {
                 broken.insert(Rule::Bounds);
