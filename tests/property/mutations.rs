@@ -106,7 +106,7 @@ const STRICTER: &[&str] = &[
 fn changed_pipelines() {
     let seen: [Cell<usize>; 3] = Default::default();
     let rules: RefCell<BTreeMap<&'static str, usize>> = RefCell::default();
-    for_cases(600, |random| {
+    for_cases(350, |random| {
         let (mut case, name) = mutant(random);
         let invalid = mappings(&mut case).iter().any(|(_, map)| map.validity().is_err());
         let plan = Plan::derive(&case);
@@ -142,7 +142,7 @@ fn changed_pipelines() {
     });
     println!("accepted, refused, refused by the library alone: {seen:?}, {:?}", rules.borrow());
     if std::env::var("VISA_CASES").is_err() {
-        assert!(seen[0].get() > 20 && seen[1].get() > 200, "{seen:?}");
+        assert!(seen[0].get() > 10 && seen[1].get() > 100, "{seen:?}");
     }
 }
 

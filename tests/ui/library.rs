@@ -55,6 +55,12 @@ impl Library {
         [Self::new(Profile::Dev, dev), Self::new(Profile::Release, release)]
     }
 
+    /// The library for debug builds alone.
+    pub fn dev() -> Self {
+        let _one = one_at_a_time();
+        Self::new(Profile::Dev, built_for_the_tests().unwrap_or_else(|| build(Profile::Dev)))
+    }
+
     /// The library with the feature `late-refusals`.
     pub fn late() -> Self {
         let _one = one_at_a_time();

@@ -108,6 +108,18 @@ impl Program {
         }
     }
 
+    /// Checks that it is refused with the message beside it before there is any code.
+    pub fn is_refused_in_cargo_check(&self, library: &Library) -> Result<(), String> {
+        let answer = self.compile(library, "metadata");
+        match self.expected() {
+            Some(expected) if !answer.accepted && expected == answer.message => Ok(()),
+            expected => {
+                let expected = expected.unwrap_or_default();
+                Err(format!("{}\n--- expected\n{expected}--- found\n{}---", self.name, answer.message))
+            }
+        }
+    }
+
     /// Checks that it is compiled without a word, and that it runs. What runs is the debug build.
     pub fn is_accepted(&self, library: &Library) -> Result<(), String> {
         let title = format!("{} ({:?})", self.path().display(), library.profile);
